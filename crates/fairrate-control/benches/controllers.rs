@@ -1,4 +1,4 @@
-//! One acknowledgment for each controller, with the telemetry it reads and the timers that are due.
+//! Time of an acknowledgment for each controller, with the telemetry it reads and the timers that are due.
 //!
 //! `cargo bench -p fairrate-control --bench controllers`; `fairrate bench --job kernels` measures the same.
 
@@ -24,7 +24,7 @@ fn main() {
     criterion.final_summary();
 }
 
-/// What so many acknowledgments take; whole batches are timed.
+/// Returns the time of `n` acknowledgments; whole batches are timed.
 fn time(acks: &mut Acks, n: u64) -> Duration {
     let n_batches = n.div_ceil(BATCH as u64);
     let mut took = Duration::ZERO;

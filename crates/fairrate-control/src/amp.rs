@@ -14,8 +14,8 @@
 //! | dctcp_maxseq       | `cut_until`   | sequence number |
 //!
 //! Readings: rounds are those of the one subflow that is kept, which is the first whose path works. An acknowledgment
-//! with a mark that cuts does not grow. A subflow that is put to rest still repairs what it has lost and stops once all
-//! it has sent is acknowledged; it asks every round-trip time whether it may send again, as nothing else would tell it.
+//! with a mark that cuts does not grow the window. A suspended subflow still repairs its losses and stops once all
+//! its data is acknowledged; a timer checks every round-trip time whether it may send again, as no other event would.
 //! Windows grow only while they limit (RFC 7661). Losses are NewReno's. Switches mark by a step at K packets.
 
 use fairrate_units::{Rate, Time};
@@ -79,20 +79,20 @@ pub struct AmpConnection {
     config: AmpConfig,
 }
 
-/// Where a subflow is in its round, and its marks.
+/// The round of a subflow, and its marks.
 #[derive(Clone, Copy, Debug, Default)]
 struct Marks {
     round_end: u64,
-    /// Whether there was a mark in this round.
+    /// Set when there was a mark in this round.
     in_round: bool,
     cut_until: u64,
-    /// Whether it recovers from a loss.
+    /// Set while the subflow recovers from a loss.
     recovers: bool,
-    /// Whether all that was sent is acknowledged.
+    /// Set when all data sent is acknowledged.
     at_rest: bool,
 }
 
-/// Whether the connection sends on all paths, or on one.
+/// The mode of the connection: it sends on all paths, or on one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Mode {
     Multi { rounds_at_min: u32 },
@@ -100,7 +100,7 @@ enum Mode {
 }
 
 impl AmpConnection {
-    /// The subflow that stays.
+    /// Returns the subflow that is kept: the first that is alive.
     fn kept(&self) -> usize {
         self.subflows.alive().next().map_or(0, |(i, _)| i)
     }
@@ -109,14 +109,14 @@ impl AmpConnection {
         matches!(self.mode, Mode::Single { .. })
     }
 
-    /// The window all growth is shared out over.
+    /// Returns the total window, in bytes, over which the growth of subflow `r` is shared.
     fn total(&self, r: usize) -> f64 {
         let kept = self.kept();
         let counts = |i: usize| i == r || self.subflows[i].alive && (!self.is_single() || i == kept);
         (0..self.subflows.len()).filter(|&i| counts(i)).map(|i| self.subflows[i].cwnd).sum()
     }
 
-    /// A segment a round trip, however many the subflows.
+    /// Grows the window of subflow `r`. All subflows together grow by a segment per round trip.
     fn grow(&mut self, r: usize, acked: f64) {
         let total = self.total(r);
         let s = &mut self.subflows[r];
@@ -127,7 +127,7 @@ impl AmpConnection {
         }
     }
 
-    /// w ← w (1 - γ/β), once a window.
+    /// Cuts the window of subflow `r`: w ← w (1 - γ/β), once per window.
     fn cut(&mut self, r: usize) {
         let s = &mut self.subflows[r];
         s.cwnd = (s.cwnd * (1.0 - self.config.gamma / self.config.beta)).max(s.min);
@@ -135,7 +135,7 @@ impl AmpConnection {
         self.marks[r].cut_until = s.snd_nxt;
     }
 
-    /// At the end of a round of the subflow that stays.
+    /// Updates the mode at the end of a round of the kept subflow `r`.
     fn end_round(&mut self, r: usize) {
         let at_min = |i: usize| self.subflows[i].segments() as f64 * self.subflows[i].mss <= self.subflows[i].min;
         self.mode = match self.mode {
@@ -230,13 +230,13 @@ mod tests {
         // 1,000 x 1,000 / 30,000 = 33 bytes on either, whatever the round-trip times.
         assert_eq!(amp.on_ack(0, &segment(1_000, 10, 20_000)).cwnd, Bytes::new(20_033));
         assert_eq!(amp.on_ack(1, &segment(1_000, 40, 10_000)).cwnd, Bytes::new(10_033));
-        // A mark takes a quarter, once before byte 22,000: 20,033.33 x 3/4. Until then the window grows nevertheless,
+        // A mark cuts a quarter, once before byte 22,000: 20,033.33 x 3/4. Until then the window still grows,
         // by 10^6 / 25,058 = 40 bytes.
         let mark = |ack_seq| Ack { ecn_marked: true, ..segment(ack_seq, 10, 20_000) };
         assert_eq!(amp.on_ack(0, &mark(2_000)).cwnd, Bytes::new(15_025));
         assert_eq!(amp.on_ack(0, &mark(22_000)).cwnd, Bytes::new(15_064));
         assert_eq!(amp.on_ack(0, &mark(23_000)).cwnd, Bytes::new(11_298));
-        // With subflow 1 dead, subflow 0 grows as a TCP: 10^6 / 11,298.6 = 88 bytes.
+        // With subflow 1 dead, subflow 0 grows as TCP: 10^6 / 11,298.6 = 88 bytes.
         amp.on_path(1, Time::ZERO, false);
         assert_eq!(amp.on_ack(0, &segment(24_000, 10, 20_000)).cwnd, Bytes::new(11_387));
     }
@@ -255,12 +255,12 @@ mod tests {
             amp.on_ack(0, &mark(i));
         }
         assert!(amp.is_single());
-        // Subflow 1 rests once all of it is acknowledged, and asks again a round-trip time later.
+        // Subflow 1 stops once all its data is acknowledged, and checks again a round-trip time later.
         assert_eq!(amp.on_ack(1, &Ack { snd_nxt: 13_000, ..mark(11) }).rate, Rate::from_gbps(25));
         let rests = amp.on_ack(1, &mark(12));
         assert_eq!((rests.rate, rests.timer), (Rate::ZERO, Time::from_us(1_010)));
         assert_eq!(amp.on_ack(0, &mark(11)).rate, Rate::from_gbps(25));
-        // Subflow 0 has the growth to itself: from one segment to two, then half a segment. Rounds 13 to 20 are clear.
+        // Subflow 0 alone grows: from one segment to two, then by half a segment. Rounds 13 to 20 are clear.
         amp.on_ack(0, &segment(12_000, 10, 1_000));
         assert_eq!(amp.subflows[0].cwnd, 2_000.0);
         for i in 0..8 {

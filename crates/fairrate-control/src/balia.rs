@@ -8,9 +8,9 @@
 //! | x_r   | `rate()`  | bytes per second |
 //! | α_r   | `alpha`   | 1                |
 //!
-//! Readings: both equations are evaluated anew at every acknowledgment and loss. What a loss takes is a part of what is
-//! in flight (RFC 5681), not of the window. The smallest window after a loss is one segment, as in the authors' module
-//! of the Linux kernel. Slow start and first window are NewReno's.
+//! Readings: both equations are evaluated at every acknowledgment and loss. The reduction on a loss is a fraction of the
+//! bytes in flight (RFC 5681), not of the window. The smallest window after a loss is one segment, as in the authors'
+//! module of the Linux kernel. Slow start and first window are NewReno's.
 
 use crate::config::algorithm_config;
 use crate::controller::{AlgorithmSpec, FlowContext, Needs};
@@ -57,21 +57,21 @@ impl CoupledSpec for BaliaConfig {
 #[derive(Clone, Copy, Debug)]
 pub struct BaliaLink;
 
-/// α_r = max x_k / x_r: how far behind the fastest path this one is.
+/// Returns α_r = max x_k / x_r: the rate of the fastest path relative to this path.
 fn alpha(subflows: &Subflows, r: usize) -> f64 {
     let rate = subflows[r].rate();
     if rate == 0.0 { 1.0 } else { subflows.largest(r, Subflow::rate) / rate }
 }
 
 impl Link for BaliaLink {
-    /// x_r / (τ_r (Σ x_k)²) · (1 + α_r)/2 · (4 + α_r)/5 for a segment.
+    /// Returns the increase: x_r / (τ_r (Σ x_k)²) · (1 + α_r)/2 · (4 + α_r)/5 for a segment.
     #[allow(private_interfaces)]
     fn increase(&self, subflows: &Subflows, r: usize, acked: f64) -> f64 {
         let (s, rate, alpha) = (&subflows[r], subflows.total_rate(r), alpha(subflows, r));
         let optimal = s.rate() / s.srtt.secs() / (rate * rate);
         s.mss * acked * optimal * (1.0 + alpha) / 2.0 * (4.0 + alpha) / 5.0
     }
-    /// w_r/2 · min(α_r, 3/2) is taken.
+    /// Returns the factor after a loss, at which the reduction is w_r/2 · min(α_r, 3/2).
     #[allow(private_interfaces)]
     fn left(&self, subflows: &Subflows, r: usize) -> f64 {
         1.0 - alpha(subflows, r).min(1.5) / 2.0
@@ -122,12 +122,12 @@ mod tests {
         assert_eq!(balia.cwnd(1), 2_000.0);
         balia.on_loss(0, Time::ZERO, Loss::Gap);
         assert_eq!(balia.cwnd(0), 9_500.0);
-        // Without the other, a TCP.
+        // Without the other subflow, TCP's.
         balia.put(0, 4_000.0, 10);
         balia.put(1, 10_000.0, 10);
         balia.on_path(1, Time::ZERO, false);
         assert!((balia.growth(0) - 250.0).abs() < 1e-9);
-        // What was in flight at the first loss is acknowledged, or a second one would not count.
+        // The data in flight at the first loss is acknowledged; otherwise a second loss would not count.
         balia.on_ack(0, &segment(20_000, 10, 19_000));
         balia.on_loss(0, Time::ZERO, Loss::Gap);
         assert_eq!(balia.cwnd(0), 9_500.0);

@@ -13,15 +13,15 @@
 //! | delivered          | `delivered`     | bytes     |
 //! | extra_acked        | `Aggregation`   | bytes     |
 //!
-//! Readings: rates on the wire are payload rates times the share of headers. A handshake, simulated or not, has measured
-//! the path's unloaded RTT: the first packets are paced by it. Linux adds three bursts of segmentation offload, up to
-//! 64 KB each, to the window; hosts here have none, so a burst is one packet. What is delivered counts whether it is in
-//! order or not. A round ends when a segment is delivered that was sent after the round began; where the transport does
-//! not know when that was (RDMA), when as many bytes are delivered as were in flight at its start. The gain cycle starts
-//! in a phase drawn from the flow's own stream of random numbers. Where the transport gives no delivery rate, that of
-//! each round is taken. Recovery: what is lost is subtracted from the window as it is found; packet conservation for a
-//! round, then growth up to the model's window, and the window from before at its end. A timeout: one packet, growth at
-//! once, in STARTUP a new measure of growth, and the window from before when all is repaired. Absent: the detector of
+//! Readings: a rate on the wire is the payload rate times the ratio of wire bytes to payload bytes. A handshake, simulated
+//! or not, has measured the path's unloaded RTT: the first packets are paced by it. Linux adds three bursts of segmentation
+//! offload, up to 64 KB each, to the window; hosts here have no offload, so a burst is one packet. Delivered data counts,
+//! in order or not. A round ends when a segment is delivered that was sent after the round began; if the transport does
+//! not know the send time (RDMA), it ends when as many bytes are delivered as were in flight at its start. The gain cycle
+//! starts in a phase drawn from the flow's own stream of random numbers. If the transport gives no delivery rate, the rate
+//! of each round is used. Recovery: lost bytes are subtracted from the window when they are detected; packet conservation
+//! for a round, then growth up to the model's window, and the earlier window at its end. A timeout: one packet, growth at
+//! once, in STARTUP a new measure of growth, and the earlier window when all is repaired. Absent: the detector of
 //! policers, the restart after idle time.
 
 mod filters;
@@ -36,7 +36,7 @@ use crate::draws::Draws;
 use crate::forward_controller;
 use crate::port::NoPort;
 
-/// Pacing gains of one cycle: probe, drain what the probe queued, cruise.
+/// Pacing gains of one cycle: probe, drain the queue of the probe, cruise.
 const CYCLE: [f64; 8] = [1.25, 0.75, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0];
 /// The smallest window, in packets, which is also that of PROBE_RTT.
 const MIN_WINDOW: f64 = 4.0;
@@ -109,8 +109,8 @@ impl AlgorithmSpec for BbrConfig {
     }
 }
 
-/// A flow under BBR. What it remembers is more than twice of what any other algorithm does, and all senders have room for
-/// the largest: so it is elsewhere.
+/// A flow under BBR. Its state is boxed: it is more than twice as large as that of any other algorithm, and every sender
+/// has room for the largest.
 #[derive(Clone, Debug)]
 pub struct Bbr(Box<Model>);
 
@@ -118,7 +118,7 @@ impl Controller for Bbr {
     forward_controller!(self => { Self(model) => model });
 }
 
-/// The path and the flow on it.
+/// The state of a flow, with its model of the path.
 #[derive(Clone, Debug)]
 struct Model {
     config: BbrConfig,
@@ -126,7 +126,7 @@ struct Model {
     line: f64,
     pacing: f64,
     mss: f64,
-    /// Bits on the wire for a byte of payload.
+    /// Bits on the wire per byte of payload.
     bits: f64,
     mode: Mode,
     phase: usize,
@@ -135,7 +135,7 @@ struct Model {
     bandwidth: MaxFilter,
     aggregation: Aggregation,
     full_bandwidth: f64,
-    /// Rounds in which the bandwidth has not grown.
+    /// Number of rounds in which the bandwidth has not grown.
     full_rounds: u32,
     pipe_is_full: bool,
     min_rtt: Option<Time>,
@@ -143,7 +143,7 @@ struct Model {
     probe_rtt: ProbeRtt,
     round: Round,
     delivered: u64,
-    /// Samples are kept low by PROBE_RTT until this many bytes are delivered.
+    /// Number of delivered bytes until which PROBE_RTT keeps samples low.
     low_until: u64,
     repair: Option<Repair>,
     prior_cwnd: f64,
@@ -164,7 +164,7 @@ enum Mode {
 #[derive(Clone, Copy, Debug)]
 struct Round {
     number: u64,
-    /// Bytes delivered beyond which the round is over.
+    /// Number of delivered bytes beyond which the round is over.
     end: u64,
     began: Time,
     delivered_before: u64,
@@ -176,33 +176,33 @@ impl Round {
     }
 }
 
-/// How far PROBE_RTT is: when it may end, once the pipe is nearly empty, and whether a round has passed since.
+/// The progress of PROBE_RTT: its earliest end, set once the pipe is nearly empty, and whether a round has passed since.
 #[derive(Clone, Copy, Debug, Default)]
 struct ProbeRtt {
     until: Option<Time>,
     round_passed: bool,
 }
 
-/// What was lost is being repaired.
+/// The state of a recovery from losses.
 #[derive(Clone, Copy, Debug)]
 struct Repair {
-    /// All is repaired when this byte is acknowledged.
+    /// End of the recovery: it is over when this byte is acknowledged.
     until: u64,
-    /// It begins with the next acknowledgment.
+    /// Set until the first acknowledgment of the recovery.
     is_new: bool,
-    /// The first round: a packet leaves for each that arrives.
+    /// Set in the first round, in which one packet is sent for each packet that arrives.
     conserves: bool,
 }
 
-/// What an acknowledgment says that is used more than once.
+/// The values of an acknowledgment that are used more than once.
 struct Sample {
     now: Time,
-    /// Bytes delivered, and lost.
+    /// Bytes delivered, and bytes lost.
     acked: f64,
     lost: f64,
     before: f64,
     round_begins: bool,
-    /// Whether the flow could not show what the network can do: nothing to send, or the window of PROBE_RTT.
+    /// Set when the sample is limited by something other than the network: nothing to send, or the window of PROBE_RTT.
     kept_low: bool,
     with_losses: bool,
 }
@@ -225,22 +225,22 @@ impl Model {
         }
     }
 
-    /// gain · BtlBw · RTprop and room for bursts, in bytes; the first window while either is unknown.
+    /// Returns `gain` · BtlBw · RTprop plus room for bursts, in bytes; the first window while either is unknown.
     fn inflight(&self, gain: f64) -> f64 {
         let bandwidth = self.bandwidth.max();
         let Some(min_rtt) = self.min_rtt.filter(|_| 0.0 < bandwidth) else {
             return f64::from(self.config.initial_window) * self.mss;
         };
-        // A probe needs two packets more, or a small window would not let it happen (Linux).
+        // A probe needs two packets more, or a small window would prevent it (Linux).
         let probe = if self.mode == Mode::ProbeBw && self.phase == 0 { 2.0 } else { 0.0 };
         gain * bandwidth * min_rtt.as_secs_f64() + (3.0 * f64::from(self.config.burst) + probe) * self.mss
     }
 
-    /// Counts rounds. When one begins, says how many bytes per second the one before has delivered.
+    /// Counts rounds. At the start of a round, returns the delivery rate of the last round in bytes per second.
     fn count_round(&mut self, ack: &Ack<'_>) -> Option<f64> {
         self.delivered = self.delivered.saturating_add(ack.delivered);
         let is_over = match ack.prior_delivered {
-            // A delivery that is no sample does not tell of the present round trip.
+            // A delivery without a rate sample does not end the present round.
             Some(_) if ack.delivery_rate == Rate::ZERO => false,
             Some(before) => self.round.end <= before,
             None => self.round.end < self.delivered,
@@ -256,20 +256,21 @@ impl Model {
         Some(if 0.0 < span { delivered / span } else { 0.0 })
     }
 
-    /// Where a round ends that begins now: what has been delivered when a segment of the next one is sent, or, where that is
-    /// not known, what will be when all that is in flight has arrived.
+    /// Returns the end of a round that begins now, in delivered bytes: the bytes delivered so far, if segments carry that number
+    /// from their send time; otherwise the number when all bytes in flight have arrived.
     fn round_end(&self, ack: &Ack<'_>) -> u64 {
         if ack.prior_delivered.is_some() { self.delivered } else { self.delivered.saturating_add(ack.in_flight) }
     }
 
-    /// BtlBw: a sample that was kept low by something else counts only if it is above what is known.
+    /// Updates BtlBw. A sample that was kept low counts only if it is not below the present maximum.
     fn update_bandwidth(&mut self, sample: f64, s: &Sample) {
         if 0.0 < sample && (!s.kept_low || self.bandwidth.max() <= sample) {
             self.bandwidth.take(self.round.number, sample);
         }
     }
 
-    /// PROBE_BW: one gain an RTprop; a probe lasts until it has filled the pipe, its drain until that is undone.
+    /// Advances the gain cycle of PROBE_BW: one gain per RTprop. A probe lasts until it has filled the pipe; its drain ends early
+    /// when the excess in flight is gone.
     fn update_cycle(&mut self, s: &Sample) {
         if self.mode != Mode::ProbeBw {
             return;
@@ -288,7 +289,7 @@ impl Model {
         }
     }
 
-    /// STARTUP ends when the bandwidth has stopped growing.
+    /// Marks the pipe as full, which ends STARTUP, when the bandwidth has stopped growing.
     fn check_full_pipe(&mut self, s: &Sample) {
         if self.pipe_is_full || !s.round_begins || s.kept_low {
             return;
@@ -311,7 +312,7 @@ impl Model {
         }
     }
 
-    /// Any phase but the drain after a probe.
+    /// Enters PROBE_BW in a random phase, but not in the drain after a probe.
     fn enter_probe_bw(&mut self, now: Time) {
         self.mode = Mode::ProbeBw;
         let drawn = (self.draws.uniform() * (CYCLE.len() - 1) as f64) as usize;
@@ -319,7 +320,7 @@ impl Model {
         self.phase_began = now;
     }
 
-    /// RTprop, and PROBE_RTT when it was last seen too long ago.
+    /// Updates RTprop, and enters PROBE_RTT if its last sample is too old.
     fn update_min_rtt(&mut self, ack: &Ack<'_>, s: &Sample) {
         let is_old = self.min_rtt_at.saturating_add(self.config.min_rtt_window) < s.now;
         if Time::ZERO < ack.rtt && (is_old || self.min_rtt.is_none_or(|least| ack.rtt <= least)) {
@@ -357,7 +358,7 @@ impl Model {
         }
     }
 
-    /// gain · BtlBw on the wire; until the pipe is full the rate only grows.
+    /// Sets the pacing rate to gain · BtlBw on the wire; until the pipe is full the rate only grows.
     fn set_pacing(&mut self) {
         let payload = self.pacing_gain() * self.bandwidth.max() * (1.0 - self.config.pacing_margin);
         let rate = (payload * self.bits).min(self.line);

@@ -1,8 +1,8 @@
 //! `bfc`: Backpressure Flow Control. P. Goyal, P. Shah, K. Zhao, G. Nikolaidis, M. Alizadeh, T. Anderson, "Backpressure Flow
 //! Control", NSDI 2022.
 //!
-//! Hosts do nothing but send at line rate. Each switch port spreads the flows that have packets there over physical
-//! queues, and tells the previous hop to hold a flow back while too much of it waits.
+//! Hosts only send at line rate. Each switch port distributes the flows that have packets there over physical
+//! queues, and asks the previous hop to pause a flow while too many of its bytes wait.
 //!
 //! | paper    | here                   | unit  |
 //! |----------|------------------------|-------|
@@ -14,16 +14,16 @@
 //! | Th       | `BfcPort::threshold`   | bytes |
 //!
 //! Readings:
-//! - HRTT is that of the longest link into the switch, there and back. What a packet in the way adds at both ends can be
+//! - HRTT is the round trip over the longest link into the switch. The time of a packet in transmission at both ends can be
 //!   counted too (`hop_packets`).
 //! - Pauses and resumes are decided at multiples of τ, when the paper's switches send the frame with all paused flows. Here
-//!   each decision is a message about one flow, by its own number, so that nobody is paused by a false positive.
+//!   each decision is a message about one flow, by its own number, so that no flow is paused by a false positive.
 //! - Flows with the same virtual id are one flow: one queue, one occupancy, paused and resumed together.
 //! - N_active is at least one: if all queues are paused, the first to resume has the link for itself.
 //! - The paper compares its threshold with "occupancy", which is read as that of the flow; `occupancy = "queue"` counts
-//!   all that waits in the flow's physical queue.
-//! - The paper picks a random queue if none is empty; here it is the virtual id's remainder.
-//! - Each class has physical queues and virtual ids of its own. N_active counts the queues of all classes, which share the
+//!   all bytes in the flow's physical queue.
+//! - The paper picks a random queue if none is empty; here it is the virtual id modulo the number of queues.
+//! - Each class has its own physical queues and virtual ids. N_active counts the queues of all classes, which share the
 //!   link.
 
 mod flows;
@@ -39,11 +39,11 @@ use crate::port::{
 };
 
 choice! {
-    /// What is compared with the threshold.
+    /// The quantity that is compared with the threshold.
     pub enum Occupancy {
-        /// What waits of the flow.
+        /// The waiting bytes of the flow.
         Flow = "flow",
-        /// What waits in its physical queue.
+        /// The waiting bytes of its physical queue.
         Queue = "queue",
     }
 }
@@ -73,7 +73,7 @@ impl AlgorithmSpec for BfcConfig {
         Needs { ports: PortScope::Switches, queueing: Queueing::Own, ..Needs::NOTHING }
     }
     fn build(&self, flow: &FlowContext) -> Bfc {
-        // Whole packets, so that the last one does not hold back a flow at line rate.
+        // Whole packets, so that a partial packet does not hold back a flow at line rate.
         let packet = flow.mtu.as_f64().max(1.0);
         let cwnd = (self.inflight * bdp(flow.line_rate, flow.base_rtt) / packet).ceil().max(1.0) * packet;
         Bfc { allowance: Allowance { cwnd: Bytes::new(cwnd as u64), rate: flow.line_rate, timer: Time::MAX } }
@@ -83,7 +83,7 @@ impl AlgorithmSpec for BfcConfig {
     }
 }
 
-/// A flow under BFC: line rate, with a bound on what is in flight.
+/// A flow under BFC: it sends at line rate, with a bound on bytes in flight.
 #[derive(Clone, Debug)]
 pub struct Bfc {
     allowance: Allowance,
@@ -115,11 +115,11 @@ pub struct BfcPort {
     hop_rtt: Time,
     period: Time,
     flows: VirtualFlows,
-    /// The physical queues of each class up to the last that has had packets.
+    /// The physical queues of each class, up to the last class that has had packets.
     classes: Vec<Vec<PhysicalQueue>>,
-    /// Data bytes waiting.
+    /// Number of data bytes waiting.
     waiting: u64,
-    /// Virtual flows that the previous hop holds back.
+    /// Number of virtual flows that the previous hop holds back.
     n_held: u32,
     /// Flows that this port holds back for the next hop, in order.
     stopped: Vec<u32>,
@@ -131,7 +131,7 @@ impl BfcPort {
         let packet = port.rate.tx_time(Bytes::new(u64::from(port.wire_mtu)));
         let hop_ps = 2.0 * port.upstream_delay.as_ps() as f64 + config.hop_packets * packet.as_ps() as f64;
         let hop_rtt = Time::from_ps(hop_ps as u64);
-        // Links without delay: a decision a packet.
+        // On links without delay: a decision per packet.
         let period = Time::from_ps((config.period * hop_ps) as u64).max(packet).max(Time::from_ps(1));
         Self {
             config: config.clone(),
@@ -147,7 +147,7 @@ impl BfcPort {
         }
     }
 
-    /// VFID: a hash of the flow's five-tuple, for which its number stands.
+    /// Returns the VFID: a hash of the flow's five-tuple, represented by its number.
     fn virtual_id(&self, flow: u32) -> u32 {
         let mut x = u64::from(flow).wrapping_add(0x9E37_79B9_7F4A_7C15);
         x = (x ^ (x >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
@@ -155,23 +155,23 @@ impl BfcPort {
         ((x ^ (x >> 31)) % u64::from(self.config.virtual_ids)) as u32
     }
 
-    /// Th = (HRTT + τ)·μ / N_active.
+    /// Returns Th = (HRTT + τ)·μ / N_active, in bytes.
     fn threshold(&self, n_active: usize) -> u64 {
         self.rate.bytes_in(self.hop_rtt + self.period).as_u64() / n_active as u64
     }
 
-    /// N_active: queues with packets whose first is not held back.
+    /// Returns N_active: the number of queues whose first packet is not held back, at least 1.
     fn n_active(&self) -> usize {
         let first = self.classes.iter().flatten().filter_map(|queue| queue.packets.front());
         first.filter(|flow| self.stopped.binary_search(flow).is_err()).count().max(1)
     }
 
-    /// The most that N_active can be.
+    /// Returns the largest possible N_active.
     fn n_queues(&self) -> usize {
         self.classes.iter().map(Vec::len).sum::<usize>().max(1)
     }
 
-    /// The physical queues of a class, which exist from its first packet on.
+    /// Returns the physical queues of `class`; they are created on its first packet.
     fn queues(&mut self, class: u8) -> &mut [PhysicalQueue] {
         let class = usize::from(class);
         if self.classes.len() <= class {
@@ -184,7 +184,7 @@ impl BfcPort {
         queues
     }
 
-    /// The queue of a virtual flow that has no packets: an empty one if there is any.
+    /// Returns the queue for a virtual flow without packets: an empty queue if there is any, otherwise one by its id.
     fn pick_queue(&mut self, class: u8, virtual_id: u32) -> u16 {
         let queues = self.queues(class);
         let empty = queues.iter().position(|queue| queue.packets.is_empty());
@@ -198,7 +198,7 @@ impl BfcPort {
         }
     }
 
-    /// Pauses the flows over the threshold, by class and virtual id.
+    /// Pauses the flows over the threshold, in order of class and virtual id.
     fn pause(&mut self, threshold: u64, actions: &mut Actions) {
         for at in 0..self.flows.len() {
             let flow = self.flows.at(at);
@@ -218,7 +218,7 @@ impl BfcPort {
         }
     }
 
-    /// Resumes in each queue the flow that was paused first of those below the threshold.
+    /// Resumes in each queue the earliest paused flow that is below the threshold.
     fn resume(&mut self, threshold: u64, actions: &mut Actions) {
         if self.n_held == 0 {
             return;
@@ -249,8 +249,8 @@ impl BfcPort {
         }
     }
 
-    /// Plans the next decision if there may be one to take: somebody is held back, or more waits than the least a
-    /// threshold can be. Nobody is over his threshold otherwise.
+    /// Schedules the next decision if it may be needed: a flow is held back, or more bytes wait than the smallest possible
+    /// threshold. Otherwise no flow is over its threshold.
     fn plan(&mut self, now: Time) {
         if self.next_tick == Time::MAX && (0 < self.n_held || self.threshold(self.n_queues()) < self.waiting) {
             let period = self.period.as_ps();

@@ -9,11 +9,11 @@
 //! | advertised rate μ         | `advertised`                  | bit/s |
 //! | marked (restricted) flows | those with a rate of at most μ | count |
 //!
-//! Readings. A rate equal to μ counts as reduced: a flow at its bottleneck keeps its stamp, where it would otherwise
-//! ask for everything in every second round trip. Equal is within a relative 10^-9, since μ is a quotient. What a link
-//! remembers of a flow is the stamp as it leaves the link. All else is as in PERC's source: one control packet goes
-//! round, raises wait, data wait for the first reply, the exit message leaves with the last byte, short flows ask for
-//! what they need. The ns-3 artifact has none of this: both profiles are the same.
+//! Readings. A rate equal to μ counts as reduced: a flow at its bottleneck keeps its stamp; otherwise it would
+//! ask for everything in every second round trip. Equal means within a relative 10^-9, since μ is a quotient. A link
+//! stores a flow's stamp as it leaves the link. All else is as in PERC's source: one control packet circulates, raises
+//! wait, data wait for the first reply, the exit message is sent with the last byte, short flows ask for the rate they
+//! need. The ns-3 artifact has none of this: both profiles are the same.
 
 use crate::config::algorithm_config;
 use crate::controller::{AlgorithmSpec, FlowContext, Needs};
@@ -59,7 +59,7 @@ impl AlgorithmSpec for CharnyConfig {
 /// A flow under Charny's algorithm.
 pub type Charny = ExplicitRate<Stamp>;
 
-/// The next stamped rate in bit/s: what the links allowed last, or infinite to ask for all the flow can use.
+/// The next stamped rate in bit/s: the rate that the links allowed last, or infinite to ask for all the flow can use.
 #[derive(Clone, Copy, Debug)]
 pub struct Stamp(f64);
 
@@ -68,9 +68,10 @@ impl Answers for Stamp {
         header[STAMP] = self.0.min(limit);
     }
 
-    /// The rate is what came back; a link that reduced it may not be asked for more, otherwise there may be more.
+    /// Stores and returns the rate that came back. If a link reduced it, the next stamp is that rate; otherwise the next
+    /// stamp asks for more.
     fn take(&mut self, header: &[f64]) -> f64 {
-        // `max` also turns what is no number into 0.
+        // `max` also turns NaN into 0.
         let rate = header[STAMP].max(0.0);
         self.0 = if header[REDUCED] == 1.0 { rate } else { f64::INFINITY };
         rate
@@ -85,12 +86,12 @@ impl Answers for Stamp {
 #[derive(Clone, Debug)]
 pub struct CharnyPort {
     table: RateTable,
-    /// μ.
+    /// The advertised rate μ, in bit/s.
     advertised: f64,
 }
 
 impl CharnyPort {
-    /// μ = (C - Σ over marked R) / (n - |M|), or C - ΣR + max R if all are marked.
+    /// Returns μ = (C - Σ over marked R) / (n - |M|), or C - ΣR + max R if all flows are marked.
     fn rate_with(&self, n_marked: usize, marked: f64) -> f64 {
         let n = self.table.len();
         let rate = if n_marked < n {
@@ -102,8 +103,8 @@ impl CharnyPort {
         rate.clamp(0.0, self.table.capacity())
     }
 
-    /// Computes μ anew. Flows up to the old μ are marked; those that the new one leaves above it are unmarked, and it
-    /// is computed again. A third time would change nothing.
+    /// Updates μ. Flows with a rate up to the old μ are marked. If some of these rates are above the new μ, those flows are
+    /// unmarked and μ is computed again. A third computation would change nothing.
     fn advertise(&mut self) {
         let (n_marked, marked) = self.table.up_to(self.advertised);
         let mut rate = self.rate_with(n_marked, marked);
@@ -163,7 +164,7 @@ mod tests {
         CharnyConfig::default().build_port(&port).expect("it has one")
     }
 
-    /// What becomes of a stamp in Gb/s, and of the u-bit.
+    /// Returns the stamp in Gb/s and the u-bit after the link, for a packet with the given stamp.
     fn pass(link: &mut CharnyPort, flow: u32, stamp: f64) -> (f64, bool) {
         let header = &mut [1.0, 0.0, stamp * G, 0.0];
         let mut packet = PortPacket { flow, class: 3, kind: PortPacketKind::Control, wire: 40, header, mark: false };
@@ -174,7 +175,7 @@ mod tests {
     #[test]
     fn a_link_lowers_stamps_to_its_advertised_rate() {
         let mut link = link(100);
-        // Alone: all of it. The second: both are above 100 - 200 + 100 = 0, so unmarked, 100/2.
+        // Alone: all of it. With the second flow: both are above 100 - 200 + 100 = 0, so unmarked, 100/2.
         assert_eq!(pass(&mut link, 1, 1_000.0), (100.0, true));
         assert_eq!(pass(&mut link, 2, 1_000.0), (50.0, true));
         assert_eq!(pass(&mut link, 1, 100.0), (50.0, true));
@@ -226,7 +227,7 @@ mod tests {
     proptest! {
         #![proptest_config(ProptestConfig { cases: 96, failure_persistence: None, ..ProptestConfig::default() })]
 
-        /// In whatever order messages come, and whichever get lost, flows settle at the max-min rates.
+        /// Flows settle at the max-min rates in any order of messages and with any losses.
         #[test]
         fn rates_settle_at_the_optimum(
             network in strategies::network(), seed in any::<u64>(),

@@ -1,12 +1,12 @@
 use fairrate_units::{Bytes, Rate, Time};
 
-/// Which form of an algorithm the defaults describe.
+/// The form of an algorithm that the defaults describe.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Profile {
-    /// The algorithm as its paper has it, with the paper's slips resolved.
+    /// The algorithm as in its paper, with the paper's slips resolved.
     #[default]
     Paper,
-    /// The algorithm as PowerTCP's public ns-3 artifact has it.
+    /// The algorithm as in PowerTCP's public ns-3 artifact.
     Ns3,
 }
 
@@ -38,7 +38,7 @@ pub enum ParamKind {
     Rate,
     /// A size with unit.
     Bytes,
-    /// One of these words.
+    /// One word of this list.
     Choice(&'static [&'static str]),
 }
 
@@ -55,41 +55,41 @@ pub struct Param {
     pub doc: &'static str,
 }
 
-/// Why a parameter was not set.
+/// The reason why a parameter was not set.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum SetParamError {
     /// The algorithm has no such parameter.
     UnknownName,
-    /// The value does not fit; what is wrong, and what to write instead.
+    /// The value has the wrong type or is out of range.
     Invalid {
-        /// What is wrong.
+        /// Description of the fault.
         message: String,
-        /// What to write instead.
+        /// A correct way to write the value.
         help: String,
     },
 }
 
 /// Parameters by name, for files and listings.
 pub trait Parameters {
-    /// All parameters with their present values, in declaration order.
+    /// Returns all parameters with their present values, in declaration order.
     fn params(&self) -> Vec<Param>;
-    /// Sets one parameter.
+    /// Sets parameter `name` to `value`.
     ///
     /// # Errors
     /// If there is no parameter `name`, or `value` is of another type or out of range.
     fn set(&mut self, name: &str, value: RawValue<'_>) -> Result<(), SetParamError>;
 }
 
-/// A type a parameter can have.
+/// A type that a parameter can have.
 pub trait ParamType: Sized {
-    /// Its kind.
+    /// The kind of parameters of this type.
     const KIND: ParamKind;
-    /// Reads it, inside `range` if one is given.
+    /// Converts `raw`; a number must be inside `range`, if given.
     ///
     /// # Errors
     /// If the value is of another type or out of range.
     fn from_raw(raw: RawValue<'_>, range: Option<(f64, f64)>) -> Result<Self, SetParamError>;
-    /// Writes it as TOML.
+    /// Returns the value as written in TOML.
     fn to_toml(&self) -> String;
 }
 
@@ -183,10 +183,10 @@ quantity_param!(Time, Time, "time", Time::ZERO, "8us");
 quantity_param!(Rate, Rate, "rate", Rate::ZERO, "100Gbps");
 quantity_param!(Bytes, Bytes, "size", Bytes::ZERO, "4MiB");
 
-/// Finds a word of a scenario file among `words`, for the types that [`choice!`](crate::choice) declares.
+/// Returns the index of a scenario file's word `raw` in `words`, for the types that [`choice!`](crate::choice) declares.
 ///
 /// # Errors
-/// If it is none of them.
+/// If `raw` is not a word of `words`.
 pub fn choose(raw: RawValue<'_>, words: &'static [&'static str]) -> Result<usize, SetParamError> {
     let found = match raw {
         RawValue::Text(text) => words.iter().position(|w| *w == text),
@@ -221,11 +221,12 @@ macro_rules! choice {
     };
 }
 
-/// Declares an algorithm's configuration: every parameter with its meaning, its default in the paper's form, that in the ns-3
-/// artifact's if it differs (`ns3 =`), and its range. The comment above a parameter is its documentation everywhere.
+/// Declares an algorithm's configuration: every parameter with its meaning, its default in the paper's form, its default in
+/// the ns-3 artifact's form if that differs (`ns3 =`), and its range. The comment above a parameter is its documentation
+/// everywhere.
 ///
-/// A last line `include field: OtherConfig;` adds the parameters of another algorithm, for one that is built on it. The types
-/// of parameters are `f64`, `u32`, `bool`, `Time`, `Rate`, `Bytes` and those of [`choice!`](crate::choice).
+/// A last line `include field: OtherConfig;` adds the parameters of another algorithm, on which this algorithm is built. The
+/// types of parameters are `f64`, `u32`, `bool`, `Time`, `Rate`, `Bytes` and those of [`choice!`](crate::choice).
 #[macro_export]
 macro_rules! algorithm_config {
     ($(#[$meta:meta])* pub struct $name:ident {
@@ -241,7 +242,7 @@ macro_rules! algorithm_config {
         }
 
         impl $name {
-            /// The defaults of a profile.
+            /// Returns the defaults of `profile`.
             pub fn new(profile: $crate::Profile) -> Self {
                 #[allow(unused_mut)]
                 let mut config = Self {

@@ -4,7 +4,7 @@ use crate::homa::Grants;
 use crate::int::{IntCounter, IntFormat, IntHop};
 use crate::port::{HeaderWords, Notice, PortAgent, PortContext, PortScope};
 
-/// What a sender knows of a flow before its first packet.
+/// The properties of a flow that its sender knows before the first packet.
 #[derive(Clone, Copy, Debug)]
 pub struct FlowContext {
     /// The rate of the sender's NIC (the papers' HostBw).
@@ -15,28 +15,29 @@ pub struct FlowContext {
     pub path_base_rtt: Time,
     /// Payload bytes of a full packet.
     pub mtu: Bytes,
-    /// Bytes a full packet has on the wire, headers included.
+    /// Size of a full packet on the wire in bytes, headers included.
     pub wire_mtu: Bytes,
     /// Links between sender and receiver.
     pub n_hops: u32,
-    /// The flow's weight; 1 unless the workload says otherwise, which it may under algorithms with [`Needs::weights`].
+    /// The flow's weight; 1 unless the workload sets another, which is allowed for algorithms with [`Needs::weights`].
     pub weight: f64,
-    /// When the flow starts.
+    /// Start time of the flow.
     pub start: Time,
-    /// Payload bytes of the flow; [`Bytes::MAX`]: endless.
+    /// Payload bytes of the flow; [`Bytes::MAX`] for an endless flow.
     pub size: Bytes,
-    /// What the application offers at most; [`Rate::MAX`]: no limit. The transport enforces it.
+    /// The highest rate at which the application offers data; [`Rate::MAX`] if there is no limit. The transport
+    /// enforces it.
     pub demand: Rate,
-    /// When its last byte should have arrived, from its start; `None`: it has no deadline.
+    /// Time after the start by which the last byte should have arrived; `None` if the flow has no deadline.
     pub deadline: Option<Time>,
-    /// Seed of the flow's own random draws: a function of the run's seed and the flow, and of nothing else.
+    /// Seed of the flow's own random draws: a function of only the run's seed and the flow.
     pub seed: u64,
 }
 
 impl FlowContext {
-    /// An endless flow of weight 1 on a path with this NIC and base round-trip time, the longest of its network: two links,
-    /// and full packets of 1,000 bytes of payload, 1,048 on the wire. What is different about a flow is set on top:
-    /// `FlowContext { n_hops: 6, ..FlowContext::on(line_rate, base_rtt) }`.
+    /// Returns an endless flow of weight 1 whose NIC has rate `line_rate` and whose path has base round-trip time
+    /// `base_rtt`, the largest in the network. The path has two links; a full packet has 1,000 bytes of payload and 1,048
+    /// bytes on the wire. Other values are set on top: `FlowContext { n_hops: 6, ..FlowContext::on(line_rate, base_rtt) }`.
     pub const fn on(line_rate: Rate, base_rtt: Time) -> Self {
         Self {
             line_rate,
@@ -55,39 +56,39 @@ impl FlowContext {
     }
 }
 
-/// One acknowledgment, as the sender sees it.
+/// An acknowledgment as it arrives at the sender.
 #[derive(Clone, Copy, Debug)]
 pub struct Ack<'a> {
     /// Arrival time of the acknowledgment.
     pub now: Time,
-    /// Next byte the receiver expects: all before it has arrived.
+    /// Next byte that the receiver expects: all bytes before it have arrived.
     pub ack_seq: u64,
     /// Next new byte the sender will send.
     pub snd_nxt: u64,
-    /// Bytes acknowledged by this and no earlier acknowledgment.
+    /// Bytes acknowledged by this acknowledgment and by no earlier one.
     pub newly_acked: u64,
     /// Bytes delivered that no earlier acknowledgment reported, in order or not.
     pub delivered: u64,
-    /// Bytes newly taken for lost with this acknowledgment.
+    /// Bytes that the sender declares lost on this acknowledgment.
     pub lost: u64,
-    /// From the start of the acknowledged packet's transmission to `now`.
+    /// Time from the start of the acknowledged packet's transmission to `now`.
     pub rtt: Time,
     /// The congestion window in force when the acknowledged packet was sent, in bytes.
     pub cwnd_at_send: u64,
-    /// Bytes in flight after this acknowledgment: sent, and neither delivered nor taken for lost.
+    /// Bytes in flight after this acknowledgment: sent, and neither delivered nor declared lost.
     pub in_flight: u64,
-    /// Bytes delivered per second over the round trip that ends with this acknowledgment; zero: not known.
+    /// Delivery rate over the round trip that ends with this acknowledgment; zero if unknown.
     pub delivery_rate: Rate,
-    /// Bytes of the flow that had been delivered when that round trip began; `None`: the transport does not know.
+    /// Bytes of the flow that had been delivered when that round trip began; `None` if the transport does not know.
     pub prior_delivered: Option<u64>,
-    /// Whether the acknowledged packet was sent when the application had no more to send.
+    /// Set when the application had no more data to send as the acknowledged packet was sent.
     pub app_limited: bool,
-    /// Whether the acknowledged packet carried an ECN mark (CE).
+    /// Set when the acknowledged packet carried an ECN mark (CE).
     pub ecn_marked: bool,
-    /// In-band telemetry of the acknowledged packet, one record a switch hop in path order; empty unless
+    /// In-band telemetry of the acknowledged packet, one record per switch hop in path order; empty unless
     /// the algorithm asks for it in [`Needs`].
     pub int: &'a [IntHop],
-    /// The header of the acknowledged packet as the last port left it; empty unless [`Needs::header`] asks for one.
+    /// Header of the acknowledged packet as the last port left it; empty unless [`Needs::header`] asks for a header.
     pub header: &'a [f64],
 }
 
@@ -100,165 +101,172 @@ pub enum Loss {
     Timeout,
 }
 
-/// What the sender may do until the next decision.
+/// The limits on a sender until the next decision.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Allowance {
-    /// Most unacknowledged payload bytes, a packet at least; [`Bytes::MAX`]: no window.
+    /// Maximum number of unacknowledged payload bytes, at least a packet; [`Bytes::MAX`] for no window.
     pub cwnd: Bytes,
-    /// Pacing rate, in bits on the wire per second; zero: nothing may be sent.
+    /// Pacing rate, in bits on the wire per second; at zero nothing may be sent.
     pub rate: Rate,
-    /// When [`Controller::on_timer`] wants to be called next; [`Time::MAX`]: never.
+    /// Time of the next call of [`Controller::on_timer`]; [`Time::MAX`] for never.
     pub timer: Time,
 }
 
 /// The control of one flow at its sender.
 ///
-/// Every method returns the allowance in force from then on. Calls come in non-decreasing time.
+/// Every decision returns the [`Allowance`] in force from then on. The times of calls never decrease.
 pub trait Controller {
-    /// The flow starts: the initial window and rate.
+    /// Starts the flow and returns its initial window and rate.
     fn on_start(&mut self, now: Time) -> Allowance;
-    /// An acknowledgment arrived.
+    /// Handles an acknowledgment that has arrived.
     fn on_ack(&mut self, ack: &Ack<'_>) -> Allowance;
-    /// The transport saw a loss; it retransmits by itself.
+    /// Handles a loss that the transport has detected; the transport retransmits by itself.
     fn on_loss(&mut self, now: Time, loss: Loss) -> Allowance;
-    /// A congestion notification packet arrived (only if [`Needs::cnp_interval`] asks for them).
+    /// Handles a congestion notification packet that has arrived (only if [`Needs::cnp_interval`] asks for them).
     fn on_cnp(&mut self, now: Time) -> Allowance;
-    /// The time of [`Allowance::timer`] has come.
+    /// Handles the expiry of [`Allowance::timer`].
     fn on_timer(&mut self, now: Time) -> Allowance;
-    /// `bytes` were handed to the wire. Only algorithms that count sent bytes (DCQCN's byte counter) care.
+    /// Handles the transmission of `bytes` to the wire. Only algorithms that count sent bytes need it (DCQCN's byte counter).
     fn on_sent(&mut self, _now: Time, _bytes: Bytes) -> Option<Allowance> {
         None
     }
-    /// Over TCP, the flow is about to send again after it had nothing in flight for longer than a retransmission timeout;
-    /// so many of these have passed since its last packet. Windows of old say little of the path (RFC 5681 section 4.1).
+    /// Handles the end of an idle period over TCP: the flow is about to send again after it had nothing in flight for
+    /// longer than a retransmission timeout. `timeouts` is the number of retransmission timeouts since its last packet. An
+    /// old window says little about the path's present state (RFC 5681 section 4.1).
     fn on_idle(&mut self, _now: Time, _timeouts: u32) -> Option<Allowance> {
         None
     }
-    /// A switch port has sent this flow a notice (only if the algorithm's [`PortAgent`] does).
+    /// Handles a notice from a switch port (only if the algorithm's [`PortAgent`] sends notices).
     fn on_notice(&mut self, _now: Time, _notice: &Notice) -> Option<Allowance> {
         None
     }
-    /// The flow's control packet is back with what the ports of the path wrote (only if [`Needs::control`] asks).
+    /// Handles the return of the flow's control packet, with `header` as the ports of the path wrote it (only if
+    /// [`Needs::control`] asks for control packets).
     fn on_control(&mut self, _now: Time, _header: &[f64]) -> Option<Allowance> {
         None
     }
-    /// Writes the header of a data packet that is about to leave (only if [`Needs::header`] asks for one).
+    /// Writes the header of a data packet that is about to be sent (only if [`Needs::header`] asks for a header).
     fn stamp(&mut self, _now: Time, _header: &mut [f64]) {}
-    /// Whether a control packet leaves now, ahead of data; if so, writes its header, which is all zeros before. Asked
-    /// after every decision, and when the last of `unsent` payload bytes is handed to the wire.
+    /// Returns `true` if a control packet must be sent now, ahead of data, and then fills in `header`, which is all zeros
+    /// before. Called after every decision, and when the last unsent payload byte is handed to the wire. `unsent` is the
+    /// number of payload bytes not yet sent.
     fn control_packet(&mut self, _now: Time, _unsent: u64, _header: &mut [f64]) -> bool {
         false
     }
-    /// How long before it is due the pending timer counts as planned: in ns-3's order of simultaneous events, what
-    /// was planned earlier comes first.
+    /// Returns how long before its expiry the pending timer counts as scheduled. In ns-3, of simultaneous events the event
+    /// that was scheduled earlier runs first.
     fn timer_lead(&self) -> Time {
         Time::MAX
     }
 }
 
-/// Which queue a mark tells of.
+/// The queue whose length decides whether a packet is marked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum MarkedQueue {
-    /// The one that the packet joins, itself counted.
+    /// The queue that the packet joins, including the packet.
     Joined,
-    /// The one that it leaves behind, itself not counted.
+    /// The queue that the packet leaves behind, without the packet.
     Left,
-    /// The port's phantom queue that it joins, itself counted, which drains at this percentage of the port's rate.
+    /// The port's phantom queue, including the packet that joins; it drains at this percentage of the port's rate.
     Phantom(u8),
 }
 
-/// The marking that an algorithm is made for: RED on the instantaneous queue.
+/// The ECN marking that an algorithm is made for: RED on the instantaneous queue.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct RedDefault {
-    /// No marks up to here.
+    /// Queue length up to which no packet is marked.
     pub kmin: Bytes,
-    /// Every packet above here.
+    /// Queue length above which every packet is marked.
     pub kmax: Bytes,
-    /// Probability as the queue reaches `kmax`.
+    /// Marking probability as the queue reaches `kmax`.
     pub pmax: f64,
-    /// Port rate the thresholds are given for; they scale with a port's rate. `None`: the same at all rates.
+    /// Port rate for which the thresholds are given; they scale with a port's rate. `None` if they are the same at all
+    /// rates.
     pub per_rate: Option<Rate>,
-    /// Which queue is compared with them.
+    /// The queue that is compared with the thresholds.
     pub queue: MarkedQueue,
 }
 
-/// How data waits at switches under an algorithm.
+/// The queueing of data at switches under an algorithm.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Queueing {
-    /// As the scenario says; packets carry no priorities.
+    /// The scenario's queueing; packets carry no priorities.
     Any,
-    /// By the priorities that packets carry in their first header word, unless the scenario says otherwise.
+    /// Queueing by the priority that each packet carries in its first header word, unless the scenario says otherwise.
     Priorities,
-    /// In queues that the algorithm's [`PortAgent`] or transport chooses: no discipline and no limit goes with them.
+    /// Queues chosen by the algorithm's [`PortAgent`] or transport: no discipline and no limit can be combined with them.
     Own,
 }
 
-/// How ToRs with circuits, which know when these come, help an algorithm. They tell by the ECN mark of data whether it
-/// has gone by a circuit.
+/// The help that an algorithm gets from ToRs with circuits, which know in advance when a circuit is up. The ECN mark of
+/// a data packet shows whether it has taken a circuit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CircuitHelp {
-    /// Most bytes in a VOQ whose circuit is away.
+    /// Maximum number of bytes in a VOQ whose circuit is down.
     pub voq: Bytes,
-    /// Most bytes in it while the circuit is there, and for some time before.
+    /// Maximum number of bytes in it while the circuit is up, and from `ahead` before.
     pub enlarged: Bytes,
-    /// For how long before.
+    /// Time before the circuit is up at which the VOQ is enlarged.
     pub ahead: Time,
 }
 
-/// What an algorithm needs from network, receiver and transport.
+/// The support that an algorithm needs from network, receiver and transport.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Needs {
-    /// Switches stamp telemetry with this byte counter into data packets.
+    /// The byte counter in the telemetry that switches stamp into data packets; `None` for no telemetry.
     pub int: Option<IntCounter>,
-    /// How exact the telemetry is.
+    /// Encoding of the telemetry.
     pub int_format: IntFormat,
-    /// Switches mark ECN on the flow's packets.
+    /// Set when switches mark ECN on the flow's packets.
     pub ecn: bool,
-    /// How they should, if the algorithm depends on it and the scenario does not say. The ns3 profile marks as the artifact does.
+    /// The marking to use if the scenario gives none; `None` if the algorithm does not depend on it. The ns3 profile marks
+    /// as the artifact does.
     pub red: Option<RedDefault>,
-    /// Receivers answer marked packets with at most one CNP per flow in this interval.
+    /// The interval in which receivers answer marked packets with at most one CNP per flow.
     pub cnp_interval: Option<Time>,
     /// Bytes the algorithm's telemetry or timestamps add to every data packet.
     pub data_overhead: Bytes,
     /// The same for every acknowledgment.
     pub ack_overhead: Bytes,
-    /// Whether a changed rate also moves the pending send time (the spacing after the packet last sent), or
+    /// `true` if a changed rate also moves the pending send time (the spacing after the packet last sent); `false` if it
     /// only spaces the packets after the next one.
     pub repace_on_change: bool,
-    /// Whether a flow's first acknowledgment is only stored, for the next one to be measured against, so that
-    /// it leads to no decision.
+    /// Set when a flow's first acknowledgment is only stored, as the reference for the next one, and leads to no decision.
     pub first_ack_only_stored: bool,
-    /// Packets a flow may send in a row after it had to wait for its NIC, to keep its rate on average (a token bucket);
-    /// 0: packets are spaced from the last one that went, so that a turn missed is lost.
+    /// Number of packets that a flow may send in a row after it had to wait for its NIC, to keep its rate on average (a
+    /// token bucket). If 0, each packet is spaced from the last one sent, so that a missed turn is lost.
     pub pacing_credit: u32,
-    /// Which egress ports run the algorithm's [`PortAgent`].
+    /// The egress ports that run the algorithm's [`PortAgent`].
     pub ports: PortScope,
     /// Header words on every data and control packet.
     pub header: HeaderWords,
-    /// Flows exchange control packets of this size on the wire, which ports may write to.
+    /// Size on the wire of the flows' control packets, to which ports may write; `None` if there are none.
     pub control: Option<Bytes>,
-    /// Control packets wait where data waits, unless the scenario says otherwise; if not, they go ahead of it.
+    /// `true` if control packets wait in the queue of data, unless the scenario says otherwise; `false` if they go ahead
+    /// of data.
     pub control_with_data: bool,
-    /// How data waits at switches.
+    /// The queueing of data at switches.
     pub queueing: Queueing,
-    /// Rates come from an oracle that always knows the exact max-min optimum.
+    /// Set when rates come from an oracle that always knows the exact max-min optimum.
     pub oracle: bool,
-    /// A central allocator tells flows their rates by notices.
+    /// Set when a central allocator sends flows their rates in notices.
     pub allocator: bool,
-    /// Receivers grant what senders may send, by HOMA's transport.
+    /// Parameters of HOMA's transport, in which receivers grant the bytes that senders may send; `None` for other transports.
     pub grants: Option<Grants>,
-    /// TCP finds losses by its retransmission timer alone, which is this many base round-trip times and never grows.
+    /// Fixed retransmission timeout of TCP in base round-trip times, without backoff. If given, TCP detects losses by this
+    /// timer alone.
     pub rto_rtts: Option<f64>,
-    /// Flows share in proportion to [`FlowContext::weight`]. Otherwise the scenario may not give weights.
+    /// Set when flows share in proportion to [`FlowContext::weight`]. Otherwise the scenario may not give weights.
     pub weights: bool,
-    /// ToRs with circuits limit their VOQs, and tell what has gone by a circuit.
+    /// The VOQ limits of ToRs with circuits, which also mark the packets that take a circuit; `None` for no such help.
     pub circuits: Option<CircuitHelp>,
-    /// During a recovery TCP comes down to the window in proportion to what arrives (PRR, RFC 9937), if it is set to.
+    /// Set when TCP, if it is configured to, reduces the window during a recovery in proportion to the delivered data (PRR,
+    /// RFC 9937).
     pub prr: bool,
 }
 
 impl Needs {
-    /// An algorithm that asks nothing of the network.
+    /// The needs of an algorithm that asks nothing of the network.
     pub const NOTHING: Self = Self {
         int: None,
         int_format: IntFormat::Exact,
@@ -284,7 +292,7 @@ impl Needs {
         prr: false,
     };
 
-    /// An algorithm that reads in-band telemetry: five hops of 8 bytes and a count on data (42 bytes), and
+    /// The needs of an algorithm that reads in-band telemetry: five hops of 8 bytes and a count on data (42 bytes), and
     /// 28 bytes more than the smallest frame on acknowledgments, as in HPCC's public header format.
     pub const TELEMETRY: Self = Self {
         int: Some(IntCounter::Transmitted),
@@ -293,43 +301,45 @@ impl Needs {
         ..Self::NOTHING
     };
 
-    /// An algorithm that reads round-trip times: an 8-byte timestamp on data.
+    /// The needs of an algorithm that reads round-trip times: an 8-byte timestamp on data.
     pub const TIMESTAMPS: Self = Self { data_overhead: Bytes::new(8), ..Self::NOTHING };
 }
 
-/// A parameter whose published default is for hosts of certain rates.
+/// A parameter whose published default is for hosts of certain line rates.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MadeFor {
     /// The parameter's name.
     pub param: &'static str,
-    /// The slowest hosts it was published for.
+    /// Rate of the slowest hosts for which it was published.
     pub least: Rate,
-    /// The fastest.
+    /// Rate of the fastest hosts for which it was published.
     pub most: Rate,
-    /// Where that is said.
+    /// The publication that gives the default for hosts of such rates.
     pub source: &'static str,
 }
 
-/// The configuration of one algorithm: what it needs and how a flow's controller is made from it.
+/// The configuration of one algorithm: its needs, and the constructors of its controllers and port agents.
 pub trait AlgorithmSpec: crate::config::Parameters + Clone {
-    /// The controller this configures.
+    /// The controller of a flow that this configures.
     type Controller: Controller;
-    /// What its egress ports compute; [`NoPort`](crate::NoPort) if nothing.
+    /// The agent of its egress ports; [`NoPort`](crate::NoPort) if it has none.
     type Port: PortAgent;
-    /// The same defaults over TCP, where they differ: hosts with TCP begin with small windows and slow start.
+    /// Returns the configuration with the defaults for TCP, where they differ: hosts with TCP begin with small windows and
+    /// slow start.
     #[must_use]
     fn over_tcp(self) -> Self {
         self
     }
-    /// What the algorithm needs with these parameters.
+    /// Returns the algorithm's needs with the present parameters.
     fn needs(&self) -> Needs;
-    /// The parameters whose published defaults are for hosts of certain rates. Scenarios with other hosts get a warning.
+    /// Returns the parameters whose published defaults are for hosts of certain line rates. Scenarios with other hosts get a
+    /// warning.
     fn made_for(&self) -> &'static [MadeFor] {
         &[]
     }
-    /// A controller for a flow.
+    /// Builds the controller of `flow`.
     fn build(&self, flow: &FlowContext) -> Self::Controller;
-    /// The agent of one egress port of those that [`Needs::ports`] names.
+    /// Builds the agent of an egress port among those that [`Needs::ports`] names.
     fn build_port(&self, _port: &PortContext) -> Option<Self::Port> {
         None
     }

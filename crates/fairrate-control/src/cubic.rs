@@ -1,5 +1,5 @@
 //! `cubic`: CUBIC. L. Xu, S. Ha, I. Rhee, V. Goel, L. Eggert, "CUBIC for Fast and Long-Distance Networks", RFC 9438.
-//! Recovery of the lost data is the transport's (RFC 8985); what is here is the window. `form = "linux"`: growth as in
+//! The transport recovers lost data (RFC 8985); this module has the window alone. `form = "linux"`: growth as in
 //! Linux (`tcp_cubic.c`) and ns-3, which is RFC 8312's.
 //!
 //! | RFC 9438     | here          | unit     |
@@ -15,19 +15,19 @@
 //! | β_cubic      | `beta`        | 1        |
 //! | α_cubic      | `alpha`       | 1        |
 //!
-//! Readings: a loss cuts what the window was, not what was in flight (section 4.6 allows it, Linux does it): the
+//! Readings: a loss cuts the window, not the amount in flight (section 4.6 allows it, Linux does it): the
 //! window grows only while it limits the flow, so the two differ little. Time in which it does not limit the flow, and
 //! gaps between acknowledgments longer than a round trip, do not count as t (section 5.8). The first window is that of
 //! RFC 6928. A window that lies above the cubic curve keeps its size; section 4.3's W_est never lowers it either.
-//! HyStart is off: its thresholds are milliseconds, which datacenter delays never reach. What there is of it is Linux's
-//! test for rising delay and, as an option, its test for trains of acknowledgments; RFC 9406 is absent. An ECN mark is a
-//! loss without the loss, at most once a window. After idle time the window halves for each timeout, down to the first
-//! one (RFC 2861, Linux), and a new stage begins.
+//! HyStart is off: its thresholds are milliseconds, which datacenter delays never reach. The code has Linux's
+//! test for rising delay and, as an option, its test for trains of acknowledgments; RFC 9406 is absent. An ECN mark
+//! reduces the window as a loss does, at most once per window. After idle time the window halves for each timeout, down to
+//! the first window (RFC 2861, Linux), and a new stage begins.
 //!
 //! Linux differs in growth: W_est always rises with α, never with 1 (so that random losses leave it a ninth less); the
-//! curve is looked up one smallest RTT ahead; a window above the curve grows by a hundredth of a segment a round trip,
-//! and one without a plateau by at least a twentieth of a segment an acknowledged one; W_est pulls the window up within a
-//! round trip instead of at once.
+//! curve is evaluated one smallest RTT ahead; a window above the curve grows by a hundredth of a segment per round trip,
+//! and a window without a plateau by at least a twentieth of a segment per acknowledged segment; W_est raises the window
+//! within a round trip instead of at once.
 
 use fairrate_units::{Bytes, Rate, Time};
 
@@ -37,11 +37,11 @@ use crate::limits::{WindowUse, after_idle};
 use crate::port::NoPort;
 
 choice! {
-    /// How the window grows in congestion avoidance.
+    /// The growth of the window in congestion avoidance.
     pub enum CubicForm {
-        /// As in RFC 9438.
+        /// The growth of RFC 9438.
         Rfc9438 = "rfc9438",
-        /// As in Linux and in ns-3, which follow RFC 8312.
+        /// The growth of Linux and ns-3, which follow RFC 8312.
         Linux = "linux",
     }
 }
@@ -88,7 +88,7 @@ impl AlgorithmSpec for CubicConfig {
         Cubic {
             line: flow.line_rate,
             mss: flow.mtu.as_f64().max(1.0),
-            // Section 4.3: the slope at which cuts by β average what Reno does.
+            // Section 4.3: the slope at which cuts by β give Reno's average window.
             alpha: 3.0 * (1.0 - self.beta) / (1.0 + self.beta),
             cwnd: f64::from(self.initial_window),
             ssthresh: f64::INFINITY,
@@ -120,7 +120,7 @@ pub struct Cubic {
     ssthresh: f64,
     w_max: f64,
     cwnd_prior: f64,
-    /// The present stage of congestion avoidance; none in slow start and recovery.
+    /// The present stage of congestion avoidance; `None` in slow start and recovery.
     epoch: Option<Epoch>,
     last_ack: Time,
     /// Smoothed RTT and smallest RTT in seconds.
@@ -128,10 +128,10 @@ pub struct Cubic {
     min_rtt: f64,
     una: u64,
     snd_nxt: u64,
-    /// No second cut and no growth before this byte is acknowledged.
+    /// End of the recovery: no second cut and no growth before this byte is acknowledged.
     recover: Option<u64>,
     window_use: WindowUse,
-    /// Behind a pointer, as most flows have none.
+    /// The state of HyStart, boxed because most flows have none.
     hystart: Option<Box<HyStart>>,
 }
 
@@ -140,7 +140,7 @@ pub struct Cubic {
 struct Epoch {
     t: f64,
     k: f64,
-    /// Height of the plateau: W_max, or the first window of the stage if that is above it.
+    /// Height of the plateau: W_max, or the first window of the stage if that is larger.
     plateau: f64,
     w_est: f64,
 }
@@ -158,14 +158,14 @@ struct HyStart {
 }
 
 impl HyStart {
-    /// Samples a round (Linux).
+    /// Number of samples per round (Linux).
     const SAMPLES: u32 = 8;
-    /// Smallest window, in segments, that is worth leaving slow start for (Linux).
+    /// Smallest window, in segments, at which HyStart may end slow start (Linux).
     const LOW_WINDOW: f64 = 16.0;
-    /// Largest rise of the delay that is waited for, in seconds (Linux).
+    /// Upper bound of the delay threshold, in seconds (Linux).
     const MAX_RISE: f64 = 0.016;
 
-    /// Sees an acknowledgment, whatever the window: rounds are counted from the beginning.
+    /// Updates the round and the smallest RTT by an acknowledgment. Called at every window, since rounds count from the start.
     fn look(&mut self, ack: &Ack<'_>, rtt: f64) {
         self.train.look(ack);
         self.least = if self.least == 0.0 { rtt } else { self.least.min(rtt) };
@@ -174,7 +174,7 @@ impl HyStart {
         }
     }
 
-    /// Whether the round's delay has risen by an eighth of the smallest, within bounds.
+    /// Returns `true` if the round's delay is above the smallest RTT by more than an eighth of it, within bounds.
     fn delay_rises(&mut self, rtt: f64, rise: f64) -> bool {
         if self.n_samples < Self::SAMPLES {
             self.n_samples += 1;
@@ -185,7 +185,7 @@ impl HyStart {
     }
 }
 
-/// The test for trains of acknowledgments that ends slow start early: one that is long fills the path.
+/// The test for trains of acknowledgments that ends slow start early: a long train fills the path.
 #[derive(Clone, Copy, Debug, Default)]
 struct AckTrain {
     round_end: u64,
@@ -197,7 +197,7 @@ struct AckTrain {
 impl AckTrain {
     /// Longest gap in a train (Linux).
     const DELTA: Time = Time::from_ms(2);
-    /// What Linux allows for aggregation: four of the largest segments at the pacing rate, a millisecond at most.
+    /// Linux's allowance for aggregation, in bytes: four of the largest segments at the pacing rate, at most a millisecond.
     const AGGREGATED: f64 = 4.0 * 65_536.0;
     const MAX_ALLOWED: f64 = 0.001;
 
@@ -207,7 +207,7 @@ impl AckTrain {
         }
     }
 
-    /// Whether the train has lasted for more than `seconds` since the round began.
+    /// Returns `true` if the train has lasted for more than `seconds` since the round began.
     fn is_longer(&mut self, now: Time, seconds: f64) -> bool {
         if Self::DELTA < now.saturating_sub(self.last) {
             return false;
@@ -218,19 +218,20 @@ impl AckTrain {
 }
 
 impl Cubic {
-    /// RFC 9438 eq. 1.
+    /// Returns W_cubic(t), RFC 9438 eq. 1.
     fn w_cubic(&self, epoch: &Epoch, t: f64) -> f64 {
         let d = t - epoch.k;
         self.config.c * d * d * d + epoch.plateau
     }
 
-    /// RFC 9438 eq. 2; after a timeout and at the end of a slow start without loss, K is 0 (sections 4.8, 4.10).
+    /// Returns a new stage with K by RFC 9438 eq. 2. After a timeout and at the end of a slow start without loss, K is 0
+    /// (sections 4.8, 4.10).
     fn new_epoch(&self) -> Epoch {
         let k = libm::cbrt((self.w_max - self.cwnd).max(0.0) / self.config.c);
         Epoch { t: 0.0, k, plateau: self.w_max.max(self.cwnd), w_est: self.cwnd }
     }
 
-    /// Smoothed RTT (RFC 6298), and the smallest.
+    /// Updates the smoothed RTT (RFC 6298) and the smallest RTT.
     fn measure(&mut self, rtt: f64) {
         if 0.0 < rtt {
             self.min_rtt = self.min_rtt.min(rtt);
@@ -249,7 +250,7 @@ impl Cubic {
         }
     }
 
-    /// HyStart, as Linux has it without pacing.
+    /// Returns `true` if HyStart ends slow start, as in Linux without pacing.
     fn fills_the_path(&mut self, ack: &Ack<'_>) -> bool {
         let Some(hystart) = &mut self.hystart else { return false };
         let rtt = ack.rtt.as_secs_f64();
@@ -264,7 +265,7 @@ impl Cubic {
         hystart.delay_rises(rtt, rise) || is_train
     }
 
-    /// Congestion avoidance (sections 4.2 to 4.5).
+    /// Grows the window in congestion avoidance (sections 4.2 to 4.5).
     fn avoid(&mut self, ack: &Ack<'_>, acked: f64) {
         let since_last = ack.now.saturating_sub(self.last_ack).min(ack.rtt).as_secs_f64();
         let mut epoch = match self.epoch {
@@ -279,20 +280,20 @@ impl Cubic {
         self.epoch = Some(epoch);
     }
 
-    /// For this share of the window, acknowledged.
+    /// Grows the window by RFC 9438, with the fraction `share` of it acknowledged.
     fn grow_as_rfc_9438(&mut self, epoch: &mut Epoch, share: f64) {
-        // Section 4.3, eq. 4: from the window before the loss on, as steep as Reno.
+        // Section 4.3, eq. 4: above the window before the loss, as steep as Reno.
         epoch.w_est += share * if epoch.w_est < self.cwnd_prior { self.alpha } else { 1.0 };
         if self.config.reno_friendly && self.w_cubic(epoch, epoch.t) < epoch.w_est {
             self.cwnd = self.cwnd.max(epoch.w_est);
         } else {
-            // Sections 4.4 and 4.5: where the curve is a round trip from now, at most half as much again.
+            // Sections 4.4 and 4.5: the curve a round trip from now, at most 1.5 windows.
             let target = self.w_cubic(epoch, epoch.t + self.srtt.unwrap_or(0.0));
             self.cwnd += (target.clamp(self.cwnd, 1.5 * self.cwnd) - self.cwnd) * share;
         }
     }
 
-    /// Linux's `bictcp_update`, whose `cnt` is the window over the growth a round trip.
+    /// Grows the window as Linux's `bictcp_update`, whose `cnt` is the window over the growth per round trip.
     fn grow_as_linux(&mut self, epoch: &mut Epoch, share: f64) {
         let ahead = if self.min_rtt.is_finite() { self.min_rtt } else { 0.0 };
         let target = self.w_cubic(epoch, epoch.t + ahead);
@@ -307,7 +308,7 @@ impl Cubic {
         self.cwnd += growth.min(0.5 * self.cwnd) * share;
     }
 
-    /// Sections 4.6 and 4.7.
+    /// Reduces the window on congestion (sections 4.6 and 4.7).
     fn reduce(&mut self) {
         let beta = self.config.beta;
         let gave_way = self.config.fast_convergence && self.cwnd < self.w_max;
@@ -336,7 +337,7 @@ impl Controller for Cubic {
         let acked = ack.newly_acked as f64 / self.mss;
         (self.una, self.snd_nxt) = (ack.ack_seq, ack.snd_nxt);
         self.measure(ack.rtt.as_secs_f64());
-        // A mark on the last packet of the window that was cut is not news.
+        // A mark on the last packet of the window that was cut is not a new mark.
         let is_news = self.recover.is_none_or(|recover| recover < ack.ack_seq);
         if ack.ecn_marked && is_news {
             self.reduce();
@@ -353,7 +354,7 @@ impl Controller for Cubic {
             Loss::Gap => self.reduce(),
             Loss::Timeout => {
                 self.reduce();
-                // Section 4.8: the loss window, growth at once, and the next plateau is where slow start ends.
+                // Section 4.8: the loss window, growth at once, and the next plateau is at the end of slow start.
                 (self.cwnd, self.w_max, self.recover) = (1.0, 0.0, None);
             }
         }

@@ -1,5 +1,5 @@
-//! Algorithms from outside the table: they have names, parameters and defaults as the built-in ones do, and scenarios name
-//! them the same way.
+//! User-defined algorithms, outside the table. They have names, parameters and defaults as the built-in algorithms do, and
+//! scenarios name them the same way.
 
 use std::any::Any;
 use std::fmt;
@@ -12,16 +12,17 @@ use crate::coupled::{CoupledController, CoupledSpec};
 use crate::port::{PortAgent, PortContext};
 use crate::registry::{ALGORITHMS, AlgorithmConfig, AlgorithmInfo};
 
-/// An algorithm of one's own with its parameters, as [`AlgorithmConfig`] carries it.
+/// A user-defined algorithm with its parameters, as a variant of [`AlgorithmConfig`].
 ///
-/// Its controllers are called through a pointer. A built-in algorithm that is taken for one's own does the same to the bit.
+/// Its controllers are called through a pointer. A built-in algorithm added as a user-defined one gives bit-identical
+/// results.
 pub struct CustomAlgorithm {
     info: AlgorithmInfo,
     spec: Box<dyn AnySpec>,
 }
 
 impl CustomAlgorithm {
-    /// An algorithm for single flows. Each subflow of a connection has a controller of its own.
+    /// Returns an algorithm for single flows. Each subflow of a connection has a separate controller.
     pub fn new<S>(info: AlgorithmInfo, spec: S) -> Self
     where
         S: AlgorithmSpec<Controller: Send + 'static, Port: Send + 'static> + Send + Sync + 'static,
@@ -29,7 +30,7 @@ impl CustomAlgorithm {
         Self { info, spec: Box::new(Held { spec, connect: None }) }
     }
 
-    /// An algorithm that couples the subflows of a connection.
+    /// Returns an algorithm that couples the subflows of a connection.
     pub fn coupled<S>(info: AlgorithmInfo, spec: S) -> Self
     where
         S: CoupledSpec<Controller: Send + 'static, Port: Send + 'static, Connection: Send + 'static>
@@ -41,7 +42,7 @@ impl CustomAlgorithm {
         Self { info, spec: Box::new(Held { spec, connect: Some(connect) }) }
     }
 
-    /// Its listing.
+    /// Returns the algorithm's listing.
     pub fn info(&self) -> &AlgorithmInfo {
         &self.info
     }
@@ -95,7 +96,7 @@ impl fmt::Debug for CustomAlgorithm {
     }
 }
 
-/// Two are the same if name, type and parameters are.
+/// Two algorithms are equal if their names, types and parameters are.
 impl PartialEq for CustomAlgorithm {
     fn eq(&self, other: &Self) -> bool {
         let type_of = |custom: &Self| custom.spec.as_any().type_id();
@@ -103,7 +104,7 @@ impl PartialEq for CustomAlgorithm {
     }
 }
 
-/// An [`AlgorithmSpec`] of a type that is not known here.
+/// An [`AlgorithmSpec`] whose concrete type is erased.
 trait AnySpec: Parameters + Send + Sync {
     fn over_tcp(self: Box<Self>) -> Box<dyn AnySpec>;
     fn needs(&self) -> Needs;
@@ -115,7 +116,7 @@ trait AnySpec: Parameters + Send + Sync {
     fn as_any(&self) -> &dyn Any;
 }
 
-/// Makes the controller of a connection.
+/// A function that builds the controller of a connection.
 type Connect<S> = fn(&S, &[FlowContext]) -> Box<dyn CoupledController + Send>;
 
 struct Held<S> {
@@ -162,24 +163,25 @@ where
     }
 }
 
-/// Why a library gives no algorithm.
+/// The reason why a library provides no algorithm.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LibraryError {
-    /// What is wrong with it.
+    /// Description of the fault.
     pub message: String,
-    /// What to do.
+    /// Advice on how to correct it.
     pub help: String,
 }
 
-/// Loads an algorithm from a shared library.
+/// A function that loads an algorithm from a shared library.
 pub type OpenLibrary = fn(&Path) -> Result<CustomAlgorithm, LibraryError>;
 
-/// Why an algorithm cannot have a name.
+/// The reason why an algorithm cannot have a name.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum RegistryError {
-    /// Another algorithm has it.
+    /// Another algorithm has the name.
     Taken(String),
-    /// It has other characters than letters, digits, dashes and underscores, or begins with a dash, or is empty or longer than 60.
+    /// The name has other characters than letters, digits, dashes and underscores, or begins with a dash, or is empty or longer
+    /// than 60 characters.
     BadName(String),
 }
 
@@ -199,7 +201,7 @@ impl fmt::Display for RegistryError {
 
 impl std::error::Error for RegistryError {}
 
-/// One's own algorithm with the defaults of a profile.
+/// A function that returns a user-defined algorithm with the defaults of a profile.
 type Defaults = Arc<dyn Fn(Profile) -> CustomAlgorithm + Send + Sync>;
 
 #[derive(Clone)]
@@ -209,7 +211,7 @@ struct Entry {
     is_library: bool,
 }
 
-/// The algorithms that scenarios can name: the built-in ones, and one's own.
+/// The algorithms that scenarios can name: the built-in ones and the user-defined ones.
 ///
 /// ```
 /// use fairrate_control::dctcp::DctcpConfig;
@@ -229,15 +231,15 @@ pub struct Registry {
 }
 
 impl Registry {
-    /// The built-in algorithms.
+    /// Returns the registry of the built-in algorithms.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Adds an algorithm for single flows, by its defaults in each profile.
+    /// Adds an algorithm for single flows; `defaults` returns its defaults in a profile.
     ///
     /// # Errors
-    /// If its name is taken, or is none.
+    /// If its name is taken or is not valid.
     pub fn with<S>(self, info: AlgorithmInfo, defaults: fn(Profile) -> S) -> Result<Self, RegistryError>
     where
         S: AlgorithmSpec<Controller: Send + 'static, Port: Send + 'static> + Send + Sync + 'static,
@@ -245,10 +247,10 @@ impl Registry {
         self.add(info, Arc::new(move |profile| CustomAlgorithm::new(info, defaults(profile))), false)
     }
 
-    /// Adds an algorithm that couples the subflows of a connection.
+    /// Adds an algorithm that couples the subflows of a connection; `defaults` returns its defaults in a profile.
     ///
     /// # Errors
-    /// If its name is taken, or is none.
+    /// If its name is taken or is not valid.
     pub fn with_coupled<S>(self, info: AlgorithmInfo, defaults: fn(Profile) -> S) -> Result<Self, RegistryError>
     where
         S: CoupledSpec<Controller: Send + 'static, Port: Send + 'static, Connection: Send + 'static>
@@ -262,15 +264,15 @@ impl Registry {
     /// Adds an algorithm whose defaults are the same in all profiles.
     ///
     /// # Errors
-    /// If its name is taken, or is none.
+    /// If its name is taken or is not valid.
     pub fn with_algorithm(self, algorithm: CustomAlgorithm) -> Result<Self, RegistryError> {
         self.add(algorithm.info, Arc::new(move |_| algorithm.clone()), false)
     }
 
-    /// Adds the algorithm of a shared library. It takes the place of another library's of the same name.
+    /// Adds the algorithm of a shared library. It replaces an algorithm of the same name from another library.
     ///
     /// # Errors
-    /// If its name is taken otherwise, or is none.
+    /// If its name is taken by an algorithm that is not from a library, or is not valid.
     pub fn with_library(mut self, library: CustomAlgorithm) -> Result<Self, RegistryError> {
         self.own.retain(|entry| !entry.is_library || entry.info.name != library.info.name);
         self.add(library.info, Arc::new(move |_| library.clone()), true)
@@ -282,7 +284,7 @@ impl Registry {
         Self { open: Some(open), ..self }
     }
 
-    /// The same without libraries: for scenarios that are read and not run.
+    /// Returns a copy that loads no libraries, for scenarios that are read and not run.
     #[must_use]
     pub fn without_libraries(&self) -> Self {
         Self { open: None, ..self.clone() }
@@ -301,36 +303,36 @@ impl Registry {
         Ok(self)
     }
 
-    /// The listings of all algorithms, the built-in ones first.
+    /// Returns the listings of all algorithms, the built-in ones first.
     pub fn infos(&self) -> impl Iterator<Item = &AlgorithmInfo> {
         ALGORITHMS.iter().chain(self.own_infos())
     }
 
-    /// The listings of one's own algorithms.
+    /// Returns the listings of the user-defined algorithms.
     pub fn own_infos(&self) -> impl Iterator<Item = &AlgorithmInfo> {
         self.own.iter().map(|entry| &entry.info)
     }
 
-    /// Whether the algorithm called `name` is a shared library's.
+    /// Returns `true` if the algorithm called `name` was added from a shared library.
     pub fn is_library(&self, name: &str) -> bool {
         self.own.iter().any(|entry| entry.is_library && entry.info.name == name)
     }
 
-    /// The names of all algorithms.
+    /// Returns the names of all algorithms.
     pub fn names(&self) -> Vec<&'static str> {
         self.infos().map(|info| info.name).collect()
     }
 
-    /// The defaults of the algorithm called `name`, or `None` if there is none.
+    /// Returns the algorithm called `name` with the defaults of `profile`, or `None` if there is no such algorithm.
     pub fn config(&self, name: &str, profile: Profile) -> Option<AlgorithmConfig> {
         let own = || self.own.iter().find(|entry| entry.info.name == name);
         AlgorithmConfig::by_name(name, profile).or_else(|| Some(AlgorithmConfig::Custom((own()?.defaults)(profile))))
     }
 
-    /// The algorithm of the shared library at `path`.
+    /// Loads the algorithm of the shared library at `path`.
     ///
     /// # Errors
-    /// If libraries are not allowed here, or this one is none or has no algorithm.
+    /// If the registry loads no libraries, or `path` is not a library or contains no algorithm.
     pub fn open(&self, path: &Path) -> Result<CustomAlgorithm, LibraryError> {
         let open = self.open.ok_or_else(|| LibraryError {
             message: "no libraries are loaded here".to_owned(),
@@ -340,7 +342,7 @@ impl Registry {
     }
 }
 
-/// Whether `name`, given for an algorithm's, is the path of a shared library.
+/// Returns `true` if `name`, given as the name of an algorithm, is the path of a shared library.
 pub fn names_library(name: &str) -> bool {
     let is_library = |extension| [Some("so"), Some("dylib"), Some("dll")].contains(&extension);
     name.contains(['/', '\\']) || is_library(Path::new(name).extension().and_then(|e| e.to_str()))

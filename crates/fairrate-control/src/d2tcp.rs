@@ -1,5 +1,5 @@
 //! `d2tcp`: D2TCP. B. Vamanan, J. Hasan, T. N. Vijaykumar, "Deadline-Aware Datacenter TCP (D2TCP)", SIGCOMM 2012, §3.
-//! DCTCP that cuts its window by a power of alpha, which a flow's deadline chooses.
+//! DCTCP that cuts its window by a power of alpha; the exponent follows from the flow's deadline.
 //!
 //! | paper | here               | unit                         |
 //! |-------|--------------------|------------------------------|
@@ -11,11 +11,11 @@
 //! | Tc    | `needed`           | s; B / (3/4 W) round trips   |
 //! | D     | `remaining`        | s                            |
 //!
-//! Readings: d is computed when a mark cuts, with the round-trip time of the acknowledgment that brings it and with all bytes
-//! that are not acknowledged. After the deadline d is its smallest value, so that flows which can still meet theirs go first;
-//! so does a public ns-3 implementation. Gaps and timeouts are DCTCP's: they halve, whatever the deadline. Of a connection of
-//! several subflows, each takes all that the connection sends for its own. Everything else is DCTCP's, and so is the ns-3
-//! form: the artifact has no D2TCP.
+//! Readings: d is computed when a mark cuts, with the round-trip time of the acknowledgment that carries it and with all
+//! bytes that are not acknowledged. After the deadline d is its smallest value, so that flows which can still meet their
+//! deadlines go first, as in a public ns-3 implementation. Gaps and timeouts are DCTCP's: they halve, whatever the deadline.
+//! In a connection of several subflows, each subflow uses the size of the whole connection as its own. Everything else is
+//! DCTCP's, and so is the ns-3 form: the artifact has no D2TCP.
 
 use fairrate_units::{Bytes, Time};
 
@@ -68,7 +68,7 @@ pub struct D2tcp {
     deadline: Option<Deadline>,
 }
 
-/// A flow's deadline, and how exponents go by it.
+/// A flow's deadline, and the bounds of the exponent.
 #[derive(Clone, Copy, Debug)]
 struct Deadline {
     due: Time,
@@ -79,7 +79,7 @@ struct Deadline {
 }
 
 impl Deadline {
-    /// d = Tc / D, within bounds, for a window of so many bytes. DCTCP's sawtooth has 3/4 of its peak on average.
+    /// Returns d = Tc / D, within bounds, for a window of `window` bytes. DCTCP's sawtooth is on average at 3/4 of its peak.
     fn urgency(&self, ack: &Ack<'_>, window: f64) -> f64 {
         let remaining = self.due.saturating_sub(ack.now).as_secs_f64();
         if remaining == 0.0 {
@@ -91,7 +91,7 @@ impl Deadline {
     }
 }
 
-/// p = α^d: what a marked window loses half of (W ← W (1 - p/2)).
+/// Returns p = α^d; a marked window is cut by half of it (W ← W (1 - p/2)).
 fn penalty(alpha: f64, urgency: f64) -> f64 {
     libm::pow(alpha, urgency)
 }
@@ -112,18 +112,18 @@ mod tests {
     use crate::controller::Loss;
     use crate::test_flow::{acked, flow_25g};
 
-    /// Alpha stays 0.25: the share of marks has no weight.
+    /// Returns a configuration in which alpha stays 0.25: the share of marks has no weight.
     fn config() -> D2tcpConfig {
         let dctcp = DctcpConfig { initial_alpha: 0.25, g: 0.0, ..DctcpConfig::default() };
         D2tcpConfig { dctcp, ..D2tcpConfig::default() }
     }
 
-    /// A flow of 1 MB with a window of 25,000 bytes that starts at 1 ms.
+    /// Returns a flow of 1 MB with a window of 25,000 bytes that starts at 1 ms.
     fn flow(deadline: Option<Time>) -> FlowContext {
         FlowContext { start: Time::from_ms(1), size: Bytes::new(1_000_000), deadline, ..flow_25g() }
     }
 
-    /// The window after a mark, of a flow that has sent 250,000 bytes and has this deadline, `at_us` after its start.
+    /// Returns the window after a mark at `at_us` after the start, for a flow with `deadline` that has sent 250,000 bytes.
     fn cut(deadline: Option<Time>, at_us: u64) -> u64 {
         let mut d2tcp = config().build(&flow(deadline));
         let now = Time::from_ms(1) + Time::from_us(at_us);
@@ -160,7 +160,7 @@ mod tests {
         }
     }
 
-    /// Windows grow by a packet a round trip under a near deadline too.
+    /// Windows grow by a packet per round trip under a near deadline too.
     #[test]
     fn between_cuts_it_is_dctcp() {
         let (mut d2tcp, mut dctcp) =
@@ -175,7 +175,8 @@ mod tests {
         assert_eq!(lost.0, lost.1);
     }
 
-    /// The artifact's rate form cuts by the same power. A rate of 25 Gb/s with alpha 1/4 and 40 of 80 round trips' time left.
+    /// The artifact's rate form cuts by the same power: a rate of 25 Gb/s with alpha 1/4, and 20 round trips of time left of
+    /// the 40 that it needs.
     #[test]
     fn rates_are_cut_by_the_same_power() {
         let dctcp = DctcpConfig { initial_alpha: 0.25, g: 0.0, ..DctcpConfig::new(Profile::Ns3) };

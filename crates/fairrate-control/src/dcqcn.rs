@@ -13,13 +13,13 @@
 //! | B         | `byte_counter`      | bytes |
 //! | T, BC     | `timer_steps`, `byte_steps` | steps |
 //!
-//! Readings: an increase step looks at the counts of the steps before it, so that fast recovery has F steps;
+//! Readings: an increase step uses the counts of the steps before it, so that fast recovery has F steps;
 //! without a byte counter BC counts as T; i in "R_T + i R_HAI" is min(T, BC) - F. Counters and timers run
-//! from the first CNP on. Rates are whole bits per second and halves are cut separately, as in the artifact,
-//! so a recovered flow may sit 1 bit/s below line rate.
+//! from the first CNP on. Rates are whole bits per second and halves are truncated separately, as in the artifact,
+//! so a recovered flow may be 1 bit/s below line rate.
 //!
-//! Time is lazy: nothing outside sees α decay or a check that finds no CNP, so those ticks are caught up when
-//! their outcome is needed, with the same arithmetic and thus the same bits as ticking.
+//! Timers are lazy: the decay of α and a check that finds no CNP are not visible outside, so these ticks are computed
+//! when their result is needed, with the same arithmetic and thus bit for bit the same result as a ticking timer.
 
 use fairrate_units::{Bytes, Rate, Time};
 
@@ -29,7 +29,7 @@ use crate::limits::{bdp, scaled_window};
 use crate::port::{NoPort, Notice};
 
 choice! {
-    /// What tells the sender of marks.
+    /// The signal that reports marks to the sender.
     pub enum Notification {
         /// Notification packets that the receiver spaces.
         Cnp = "cnp",
@@ -39,11 +39,11 @@ choice! {
 }
 
 choice! {
-    /// When the sender reacts to a notification.
+    /// The time at which the sender reacts to a notification.
     pub enum Reaction {
         /// At once, every time.
         Immediate = "immediate",
-        /// At the next tick of a clock, once whatever came since the tick before.
+        /// At the next tick of a clock, once for all notifications since the previous tick.
         Sampled = "sampled",
     }
 }
@@ -91,7 +91,8 @@ algorithm_config! {
     }
 }
 
-/// The testbed of DCQCN §6 has 40 Gb/s; slower hosts of 10 Gb/s recover with the same steps, only faster.
+/// The steps, which are made for 10 to 40 Gb/s: the testbed of DCQCN §6 has 40 Gb/s; slower hosts of 10 Gb/s recover with
+/// the same steps, only faster.
 const STEPS: &[MadeFor] = &[step("ai"), step("hai")];
 
 const fn step(param: &'static str) -> MadeFor {
@@ -134,9 +135,9 @@ impl AlgorithmSpec for DcqcnConfig {
     }
 }
 
-/// Alpha below this is none: 1 - alpha/2 is 1 and (1 - g) alpha + g is g, to the last bit.
+/// Value below which alpha counts as 0: 1 - alpha/2 is 1 and (1 - g) alpha + g is g, to the last bit.
 const ALPHA_NONE: f64 = 1e-30;
-/// The artifact checks for a decrease this long after alpha's tick.
+/// Time from alpha's tick to the artifact's check for a decrease.
 const CHECK_OFFSET: Time = Time::from_ns(1);
 
 /// A flow under DCQCN.
@@ -149,12 +150,12 @@ pub struct Dcqcn {
     rate: f64,
     target: f64,
     alpha: f64,
-    /// The earliest tick of alpha that is not in `alpha` yet.
+    /// The earliest tick of alpha that is not yet applied to `alpha`.
     alpha_due: Time,
     notified_since_tick: bool,
-    /// The first notification, where the clocks of `reaction = "sampled"` start.
+    /// Time of the first notification, at which the clocks of `reaction = "sampled"` start.
     clock_start: Time,
-    /// The decrease check that will find a notification; [`Time::MAX`] if there is none.
+    /// Time of the decrease check that will find a notification; [`Time::MAX`] if there is none.
     check_due: Time,
     increase_due: Time,
     timer_steps: u32,
@@ -162,22 +163,22 @@ pub struct Dcqcn {
     sent: u64,
 }
 
-/// How many of the ticks `first`, `first + interval`, ... are not after `until`.
+/// Returns the number of the ticks `first`, `first + interval`, ... that are not after `until`.
 fn n_ticks(first: Time, interval: Time, until: Time) -> u64 {
     if until < first || first == Time::MAX { 0 } else { (until - first).as_ps() / interval.as_ps().max(1) + 1 }
 }
 
-/// The time `n` intervals after `from`.
+/// Returns the time `n` intervals after `from`.
 fn after(from: Time, interval: Time, n: u64) -> Time {
     from.saturating_add(Time::from_ps(interval.as_ps().saturating_mul(n)))
 }
 
 impl Dcqcn {
-    /// A notification: the decrease, at once or at the next check.
+    /// Handles a notification: decreases the rate at once or schedules the next check.
     fn notify(&mut self, now: Time) {
         let first = self.alpha_due == Time::MAX;
-        // In the artifact a notification at the moment of a tick comes before it: it was on its wire, longer than
-        // a tick of 1 us, when the tick was planned.
+        // In the artifact a notification at the time of a tick is handled first: it was already on its wire, which takes
+        // longer than a tick of 1 us, when the tick was scheduled.
         let sampled = self.config.reaction == Reaction::Sampled;
         self.catch_up_alpha(if sampled { now.saturating_sub(Time::from_ps(1)) } else { now });
         match self.config.reaction {
@@ -198,14 +199,15 @@ impl Dcqcn {
         }
     }
 
-    /// The first decrease check after `now`.
+    /// Returns the time of the first decrease check after `now`.
     fn check_after(&self, now: Time) -> Time {
         let interval = self.config.decrease_interval;
         let first = after(self.clock_start.saturating_add(CHECK_OFFSET), interval, 1);
         after(first, interval, n_ticks(first, interval, now))
     }
 
-    /// α ← (1 - g) α + g at the first tick after a notification, α ← (1 - g) α at the others.
+    /// Applies the ticks of α until `until`: α ← (1 - g) α + g at the first tick after a notification, α ← (1 - g) α at the
+    /// others.
     fn catch_up_alpha(&mut self, until: Time) {
         let n = n_ticks(self.alpha_due, self.config.alpha_interval, until);
         if n == 0 {
@@ -226,7 +228,7 @@ impl Dcqcn {
         self.alpha_due = after(self.alpha_due, self.config.alpha_interval, n);
     }
 
-    /// R_T ← R_C, R_C ← R_C (1 - α/2), counters and timer anew (DCQCN eq. 1).
+    /// Decreases the rate: R_T ← R_C, R_C ← R_C (1 - α/2); resets counters and timer (DCQCN eq. 1).
     fn decrease(&mut self, at: Time) {
         if self.config.always_clamp_target || self.timer_steps > 0 || self.byte_steps > 0 {
             self.target = self.rate;
@@ -236,7 +238,7 @@ impl Dcqcn {
         self.increase_due = after(at, self.config.increase_interval, 1);
     }
 
-    /// One increase step: fast recovery, additive or hyper (DCQCN Figure 7, eqs 3 and 4).
+    /// Performs one increase step: fast recovery, additive or hyper (DCQCN Figure 7, eqs 3 and 4).
     fn increase(&mut self) {
         let t = self.timer_steps;
         let b = if self.config.count_bytes { self.byte_steps } else { t };
@@ -251,17 +253,17 @@ impl Dcqcn {
         self.rate = self.halfway();
     }
 
-    /// (R_C + R_T) / 2.
+    /// Returns (R_C + R_T) / 2.
     fn halfway(&self) -> f64 {
         (self.rate / 2.0).trunc() + (self.target / 2.0).trunc()
     }
 
-    /// Whether no increase step can change the rate any more.
+    /// Returns `true` if no increase step can change the rate any more.
     fn is_recovered(&self) -> bool {
         self.line <= self.target && self.halfway() <= self.rate
     }
 
-    /// Brings rate and timers up to `now`. Where an increase and a check coincide, the increase is first.
+    /// Brings rate and timers up to `now`. If an increase and a check coincide, the increase is first.
     fn advance(&mut self, now: Time) {
         loop {
             let (due, until) = (self.increase_due, now.min(self.check_due));
@@ -308,7 +310,7 @@ impl Controller for Dcqcn {
         self.notify(now);
         self.allowance()
     }
-    /// DCQCN's switches send none; a port that does without marks and receivers means a CNP by it (`pacc`).
+    /// Handles a notice as a CNP. DCQCN's switches send none; the ports of `pacc` send notices in place of marks and CNPs.
     fn on_notice(&mut self, now: Time, _: &Notice) -> Option<Allowance> {
         Some(self.on_cnp(now))
     }
@@ -333,7 +335,7 @@ impl Controller for Dcqcn {
         Some(self.allowance())
     }
     fn timer_lead(&self) -> Time {
-        // The artifact's clocks tick whether or not there is something to do.
+        // The artifact's clocks tick even if there is nothing to do.
         if self.check_due < self.increase_due { self.config.decrease_interval } else { self.config.increase_interval }
     }
 }
@@ -415,7 +417,7 @@ mod tests {
         assert_eq!(up.as_bps(), cut.as_bps() / 2 + 12_500_000_000);
     }
 
-    /// The artifact's way: every clock ticks. Order at equal times: increase, check, mark, alpha.
+    /// The artifact's method, in which every clock ticks. Order at equal times: increase, check, mark, alpha.
     struct Ticking {
         dcqcn: Dcqcn,
         check: Time,
@@ -486,7 +488,7 @@ mod tests {
             assert_eq!(lazy.target.to_bits(), ticking.dcqcn.target.to_bits(), "at {now}");
             assert!((lazy.alpha - ticking.dcqcn.alpha).abs() <= ALPHA_NONE, "at {now}");
         }
-        // Nearly 600 ms of 1 us ticks, and yet:
+        // Nearly 600 ms of 1 us ticks, and yet few wake-ups:
         assert!(Time::from_ms(300) < now && n_wakes < 40_000, "{n_wakes} wakes in {now}");
     }
 }

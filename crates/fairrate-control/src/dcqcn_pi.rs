@@ -8,9 +8,9 @@
 //! | a, b  | `a`, `b`| 1 / 1,000 bytes of queue |
 //!
 //! Sender and receiver are DCQCN's. Readings: the queue is that of the whole port with the arriving packet, as for
-//! RED, and data packets alone move p and are marked. The gains are those of the authors' fluid model at 40 Gb/s, of
-//! packets of 1,000 bytes and one update a packet; of their two sets the one for the shorter delay is the default,
-//! with which the queue swings less. It does swing with ten flows, in the fluid model too: see the page of the
+//! RED, and only data packets update p and are marked. The gains are those of the authors' fluid model at 40 Gb/s, with
+//! packets of 1,000 bytes and one update per packet; the default is the authors' set for the shorter delay, with which the
+//! queue oscillates less. It does oscillate with ten flows, in the fluid model too: see the page of the
 //! algorithm. The model stores p without bounds; here p stays within [0, 1].
 //! The ns-3 artifact has no PI marking: there the defaults differ only in DCQCN's own.
 
@@ -99,7 +99,7 @@ mod tests {
 
     #[test]
     fn the_arriving_packet_counts() {
-        // a = b = 1/2,000 and 1,999 packets wait: the packet makes them 2,000 and p = 1. Without it p were less.
+        // a = b = 1/2,000 and 1,999 packets wait: with the arriving packet they are 2,000 and p = 1. Without it p would be less.
         let config = DcqcnPiConfig { a: 0.000_5, b: 0.000_5, ..DcqcnPiConfig::default() };
         let mut port = config.build_port(&port_40g()).unwrap();
         assert!((0..1_000).all(|_| marks(&mut port, 1_999_000, &mut data_packet(1, 1_000))));
@@ -108,7 +108,7 @@ mod tests {
 
     #[test]
     fn only_data_moves_p() {
-        // A pure integrator around a queue of one packet: each packet more adds 1.
+        // A pure integrator around a queue of one packet: each further packet adds 1.
         let config = DcqcnPiConfig { a: 1.0, b: 0.0, q_ref: Bytes::new(1_000), ..DcqcnPiConfig::default() };
         let mut port = config.build_port(&port_40g()).unwrap();
         for kind in [PortPacketKind::Control, PortPacketKind::Other] {

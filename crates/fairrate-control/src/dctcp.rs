@@ -12,13 +12,13 @@
 //! | DCTCP.BytesAcked, BytesMarked | `acked`, `marked` | bytes |
 //! | ssthresh         | `ssthresh`      | bytes |
 //!
-//! Readings: the cut comes with the first marked acknowledgment of a window, with the α of the window before (RFC 8257
+//! Readings: the first marked acknowledgment of a window cuts, with the α of the previous window (RFC 8257
 //! §3.3, Linux), and until that window is acknowledged the flow neither cuts nor grows. The window grows only while it
-//! limits the flow (RFC 7661); else a lone flow at line rate would grow it without end. A gap halves the window like a
-//! mark would, at most once a window; a timeout leaves one packet and slow start, which begins when something
-//! sent after the timeout is acknowledged: over a transport that repairs selectively, that is long before the window
-//! is. The first window is a bandwidth-delay product, as its peers have, so no slow start is needed;
-//! over TCP it is TCP's. A window that was idle shrinks as Linux's does (RFC 2861).
+//! limits the flow (RFC 7661); otherwise a lone flow at line rate would grow it without end. A gap halves the window, at
+//! most once per window; a timeout leaves one packet and slow start, which begins when a packet sent after the timeout is
+//! acknowledged: over a transport that repairs selectively, that is long before the whole window is acknowledged. The
+//! first window is a bandwidth-delay product, as in comparable algorithms, so no slow start is needed; over TCP it is
+//! TCP's. After an idle period the window shrinks as in Linux (RFC 2861).
 
 use fairrate_units::{Bytes, Rate, Time};
 
@@ -28,7 +28,7 @@ use crate::limits::{WindowUse, after_idle, bdp, scaled_window};
 use crate::port::NoPort;
 
 choice! {
-    /// What DCTCP steers.
+    /// The quantity that DCTCP controls.
     pub enum DctcpForm {
         /// A window, as published.
         Window = "window",
@@ -78,7 +78,7 @@ algorithm_config! {
     }
 }
 
-/// The step K: 30 KB at 10 Gb/s, in proportion elsewhere, as HPCC's public configuration has it (DCTCP's own paper has 65
+/// The step K: 30 KB at 10 Gb/s, in proportion at other rates, as in HPCC's public configuration (DCTCP's own paper has 65
 /// packets at 10 Gb/s, for hosts that send in bursts).
 const STEP: RedDefault = RedDefault {
     kmin: Bytes::new(30_000),
@@ -118,11 +118,11 @@ enum Form {
     Rate(DctcpRate),
 }
 
-/// The time from a cut until the data that was in flight then is acknowledged: no second cut, no growth.
+/// The period from a cut until the data in flight at the cut is acknowledged, without a second cut and without growth.
 #[derive(Clone, Copy, Debug, Default)]
 struct Recovery {
     until_seq: Option<u64>,
-    /// When it was a timeout that cut: what is sent from then on ends it as well.
+    /// Time of the timeout, if a timeout caused the cut: an acknowledgment of data sent since also ends the recovery.
     timed_out: Option<Time>,
 }
 
@@ -134,7 +134,7 @@ impl Recovery {
         let is_sent_since = self.timed_out.is_some_and(|at| at <= ack.now.saturating_sub(ack.rtt));
         self.until_seq = self.until_seq.filter(|&until| ack.ack_seq <= until && !is_sent_since);
     }
-    /// Whether a gap in what follows `una` is of the window that was cut.
+    /// Returns `true` if a gap after `una` belongs to the window that was already cut.
     fn has_cut(self, una: u64) -> bool {
         self.until_seq.is_some_and(|until| una < until)
     }
@@ -153,11 +153,11 @@ struct DctcpWindow {
     first: f64,
     growth: f64,
     line_rate: Rate,
-    /// The time over which a window is spread, if it is paced, and the bits on the wire of a payload byte.
+    /// The time over which a paced window is spread, and the bits on the wire per payload byte; `None` without pacing.
     paced_over: Option<(Time, f64)>,
     cwnd: f64,
     ssthresh: f64,
-    /// For slow start in which the NIC is slower than the window grows; unused if the flow starts without.
+    /// State for slow start, in which the window grows faster than the NIC sends; `None` if the flow starts without it.
     window_use: Option<WindowUse>,
     acked: u64,
     marked: u64,
@@ -218,7 +218,7 @@ impl DctcpWindow {
         }
     }
 
-    /// α ← (1 - g) α + g F over the window that just ended (RFC 8257 §3.3; DCTCP eq. 1).
+    /// Updates α ← (1 - g) α + g F over the window that just ended (RFC 8257 §3.3; DCTCP eq. 1).
     fn update_alpha(&mut self) {
         if 0 < self.acked {
             let fraction = self.marked as f64 / self.acked as f64;
@@ -227,14 +227,14 @@ impl DctcpWindow {
         (self.acked, self.marked) = (0, 0);
     }
 
-    /// cwnd ← cwnd (1 - α/2) (DCTCP eq. 2).
+    /// Multiplies cwnd by `factor`: cwnd ← cwnd (1 - α/2) (DCTCP eq. 2).
     fn cut(&mut self, factor: f64) {
         self.cwnd = (self.cwnd * factor).max(self.min);
         self.ssthresh = self.cwnd;
         self.recovery.enter(self.snd_nxt);
     }
 
-    /// Reno: a packet for each packet in slow start, else a packet for each window.
+    /// Grows the window as Reno: a packet per acknowledged packet in slow start, otherwise `growth` bytes per window.
     fn grow(&mut self, ack: &Ack<'_>) {
         let newly_acked = ack.newly_acked as f64;
         let in_flight = ack.snd_nxt.saturating_sub(ack.ack_seq) as f64;
@@ -273,7 +273,7 @@ impl DctcpWindow {
     }
 }
 
-/// The artifact's form. Marks are counted by acknowledgment, against the packets the window should hold.
+/// The artifact's form. It divides the number of marked acknowledgments by the number of packets the window should hold.
 #[derive(Clone, Debug)]
 struct DctcpRate {
     g: f64,
@@ -325,7 +325,7 @@ impl DctcpRate {
         }
     }
 
-    /// The first acknowledgment only opens a window, and its mark counts in the window it opens.
+    /// Updates α and opens the next window. The first acknowledgment only opens a window, in which its mark counts.
     fn end_window(&mut self, ack: &Ack<'_>) {
         let mut window_start = 0;
         if self.window_end != 0 {
@@ -345,7 +345,7 @@ impl DctcpRate {
 }
 
 impl Dctcp {
-    /// What the flow may do now.
+    /// Returns the present allowance.
     pub(crate) fn allowance(&self) -> Allowance {
         match &self.form {
             Form::Window(w) => w.allowance(),
@@ -353,7 +353,8 @@ impl Dctcp {
         }
     }
 
-    /// An acknowledgment, and what of the window a mark takes twice, given alpha: alpha itself in DCTCP.
+    /// Handles an acknowledgment; on a mark the window is reduced by the fraction `penalty(alpha)` / 2. In DCTCP `penalty`
+    /// returns alpha itself.
     pub(crate) fn on_ack_with(&mut self, ack: &Ack<'_>, penalty: impl FnOnce(f64) -> f64) -> Allowance {
         match &mut self.form {
             Form::Window(w) => w.on_ack(ack, penalty),

@@ -1,5 +1,5 @@
-//! What PERC and Charny's algorithm share: the control packet that every flow keeps going round, raises that wait until
-//! others have made room, and the demand of short flows.
+//! The common parts of PERC and Charny's algorithm: the control packet that circulates for every flow, raises that wait
+//! until others have made room, and the demand of short flows.
 //!
 //! The source's rules are those of L. Jose et al., "High Speed Networks Need Proactive Congestion Control", HotNets
 //! 2015, section 3.2 with its footnotes 2 and 3.
@@ -12,13 +12,13 @@ use crate::config::{algorithm_config, choice};
 use crate::controller::{Ack, Allowance, Controller, FlowContext, Loss};
 
 choice! {
-    /// What a flow does that has less to send than its share carries in a round trip.
+    /// The behaviour of a flow that has less to send than its share carries in a round trip.
     pub enum ShortFlows {
-        /// Nothing special.
+        /// No special behaviour.
         Off = "off",
-        /// It tells links that it needs no more, and sends at its share nevertheless.
+        /// The flow reports its lower demand to the links, and nevertheless sends at its share.
         Advertise = "advertise",
-        /// It tells links that it needs no more, and sends no faster than it told them.
+        /// The flow reports its lower demand to the links, and sends no faster than that demand.
         Pace = "pace",
     }
 }
@@ -53,30 +53,30 @@ algorithm_config! {
 }
 
 impl ExplicitRateConfig {
-    /// The part of a link's capacity that flows may use, in bit/s.
+    /// Returns the part of a link's capacity that flows may use, in bit/s.
     pub(crate) fn usable(&self, link: Rate) -> f64 {
         link.as_bps_f64() * (1.0 - self.headroom)
     }
 }
 
-/// Header word with the number of the control packet: only the last one sent counts.
+/// Header word with the sequence number of the control packet: only the last packet sent counts.
 const SEQ: usize = 0;
-/// Header word that is 1 in the message of a flow that leaves.
+/// Header word that is 1 in the exit message of a flow.
 pub(crate) const EXIT: usize = 1;
-/// Words before those of the algorithm.
+/// Number of words before those of the algorithm.
 pub(crate) const COMMON_WORDS: usize = 2;
 
-/// `n` times `t`, at least a picosecond.
+/// Returns `n` times `t`, at least a picosecond.
 pub(crate) fn times(t: Time, n: f64) -> Time {
     Time::from_ps((t.as_ps() as f64 * n) as u64).max(Time::from_ps(1))
 }
 
-/// What a control packet says of its flow.
+/// The message of a control packet about its flow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Message {
-    /// It is there and asks for a rate.
+    /// The flow is active and asks for a rate.
     Request,
-    /// It has nothing left to send.
+    /// The flow has nothing left to send.
     Exit,
 }
 
@@ -84,25 +84,25 @@ enum Message {
 enum Phase {
     /// The flow asks for rates.
     Member,
-    /// Its exit message is on its way.
+    /// The exit message is on its way.
     Leaving,
-    /// All links know that it has left.
+    /// All links have had the exit message.
     Gone,
 }
 
-/// The one control packet of a flow that goes round: the next leaves when the last is back or given up.
+/// The single circulating control packet of a flow: the next is sent when the last has returned or timed out.
 #[derive(Clone, Debug)]
 struct Circulation {
     timeout: Time,
-    /// How long the packet on its way is waited for: the timeout, and twice as long after every packet given up.
+    /// Present timeout of the packet on its way: `timeout`, doubled after every packet that timed out.
     patience: Time,
     seq: u64,
     sent: Time,
-    /// Whether a packet leaves when next asked.
+    /// Set when the next `poll` sends a packet.
     due: bool,
     phase: Phase,
-    /// When to look after a flow that had left and may be back, because bytes of it were lost: the packet by which it
-    /// asks again leaves without a timer.
+    /// Time to check on a flow that had left and may be active again because some of its bytes were lost: no timer sends
+    /// the packet by which it asks again.
     look_again: Time,
 }
 
@@ -119,7 +119,7 @@ impl Circulation {
         }
     }
 
-    /// What leaves now, if anything.
+    /// Returns the message to send now, if any; `unsent` is the number of payload bytes not yet sent.
     fn poll(&mut self, now: Time, unsent: u64) -> Option<Message> {
         if (self.phase == Phase::Member) == (unsent == 0) {
             self.phase = if unsent == 0 { Phase::Leaving } else { Phase::Member };
@@ -133,12 +133,12 @@ impl Circulation {
         Some(if self.phase == Phase::Member { Message::Request } else { Message::Exit })
     }
 
-    /// Since when the packet that is back was on its way.
+    /// Returns the time for which the packet that returns at `now` was on its way.
     fn way(&self, now: Time) -> Time {
         now.saturating_sub(self.sent).max(Time::from_ps(1))
     }
 
-    /// A packet is back; says what it was, unless it does not count any more.
+    /// Records that packet `seq` has returned; returns its message, or `None` if the packet is out of date.
     fn returned(&mut self, seq: f64) -> Option<Message> {
         if self.due || self.seq == 0 || seq != self.seq as f64 || self.phase == Phase::Gone {
             return None;
@@ -152,7 +152,7 @@ impl Circulation {
         Some(Message::Request)
     }
 
-    /// When a packet is given up; one that is due now will be sent now.
+    /// Returns the time at which the packet times out; a packet that is due counts as sent at `now`.
     fn gives_up_at(&self, now: Time) -> Time {
         match self.phase {
             _ if self.due => now.saturating_add(self.patience),
@@ -174,12 +174,12 @@ impl Circulation {
     }
 }
 
-/// A rate that falls at once and rises after a wait: the least target of the time `wait` before now.
+/// A rate that falls at once and rises after a wait: the smallest target of the last `wait`.
 #[derive(Clone, Debug)]
 struct PatientRate {
     wait: Time,
     rate: f64,
-    /// Raises that wait: when each is due, and to what. Both rise along the queue.
+    /// Pending raises: the time at which each is due, and its rate. Both increase along the queue.
     raises: VecDeque<(Time, f64)>,
 }
 
@@ -188,13 +188,13 @@ impl PatientRate {
         Self { wait, rate, raises: VecDeque::new() }
     }
 
-    /// Forgets what waits and takes `rate` at once.
+    /// Discards pending raises and applies `rate` at once.
     fn jump(&mut self, rate: f64) {
         self.raises.clear();
         self.rate = rate;
     }
 
-    /// A new target. One below a raise that waits takes its place and the time it has waited for.
+    /// Sets a new target. A target at or below a pending raise replaces it and is due when that raise was.
     fn aim(&mut self, now: Time, target: f64) {
         self.advance(now);
         let mut due = now.saturating_add(self.wait);
@@ -209,7 +209,7 @@ impl PatientRate {
         self.advance(now);
     }
 
-    /// Carries out the raises that are due.
+    /// Applies the raises that are due.
     fn advance(&mut self, now: Time) {
         while let Some((_, rate)) = self.raises.front().copied().filter(|&(due, _)| due <= now) {
             self.rate = rate;
@@ -217,24 +217,25 @@ impl PatientRate {
         }
     }
 
-    /// When the next raise is due.
+    /// Returns the time at which the next raise is due.
     fn next(&self) -> Time {
         self.raises.front().map_or(Time::MAX, |&(due, _)| due)
     }
 }
 
-/// What the links of a path have answered, and how control packets ask and tell it: where the two algorithms differ. Of the
-/// header, words from `COMMON_WORDS` on are theirs.
+/// The answers of a path's links, and their form in control packets, in which the two algorithms differ. An algorithm's own
+/// header words begin at `COMMON_WORDS`.
 pub trait Answers {
-    /// Writes what the flow asks of its links; `limit` is the most it can use until the packet is back, in bit/s.
+    /// Writes the flow's request to its links into `header`; `limit` is the largest rate that the flow can use until the packet
+    /// returns, in bit/s.
     fn ask(&self, limit: f64, header: &mut [f64]);
-    /// Takes what the links have answered: the rate they allow together, in bit/s.
+    /// Stores the links' answers; returns the rate that all links allow, in bit/s.
     fn take(&mut self, header: &[f64]) -> f64;
-    /// The flow leaves: nothing is known any more.
+    /// Clears the answers, because the flow leaves.
     fn forget(&mut self);
 }
 
-/// A flow that keeps a control packet going round and sends at the rate that comes back.
+/// A flow with a circulating control packet that sends at the rate the packet returns.
 #[derive(Clone, Debug)]
 pub struct ExplicitRate<A> {
     source: Source,
@@ -242,7 +243,7 @@ pub struct ExplicitRate<A> {
 }
 
 impl<A> ExplicitRate<A> {
-    /// A flow that has had no answers yet.
+    /// Returns a flow that has had no answers yet.
     pub(crate) fn new(config: &ExplicitRateConfig, flow: &FlowContext, answers: A) -> Self {
         Self { source: Source::new(config, flow), answers }
     }
@@ -287,28 +288,28 @@ impl<A: Answers> Controller for ExplicitRate<A> {
     }
 }
 
-/// One flow at its sender, but for what its control packets ask and tell.
+/// The state of a flow at its sender, apart from the requests and answers in its control packets.
 #[derive(Clone, Debug)]
 struct Source {
     line_rate: f64,
-    /// The application's limit.
+    /// The application's rate limit in bit/s.
     demand: f64,
-    /// Bits on the wire for a byte of payload.
+    /// Bits on the wire per byte of payload.
     wire_bits: f64,
     mtu: u64,
     path_rtt_s: f64,
     initial_rate: f64,
     first_rate_waits: bool,
     short_flows: ShortFlows,
-    /// Bits of a control packet, if they are charged.
+    /// Bits of a control packet if they are charged to the flow, otherwise 0.
     control_bits: f64,
-    /// What control packets take of the flow's rate, in bit/s.
+    /// The part of the flow's rate that its control packets use, in bit/s.
     control_rate: f64,
     circulation: Circulation,
     rate: PatientRate,
-    /// Whether a reply has come since the flow joined.
+    /// Set when a reply has arrived since the flow joined.
     joined: bool,
-    /// The limit in the packet on its way.
+    /// The demand limit in the packet on its way, in bit/s.
     limit: f64,
 }
 
@@ -338,13 +339,13 @@ impl Source {
         }
     }
 
-    /// The application's limit, or the NIC's.
+    /// Returns the smaller of the application's limit, with control packets added, and the line rate, in bit/s.
     fn own_limit(&self) -> f64 {
         (self.demand + self.control_rate).min(self.line_rate)
     }
 
-    /// The largest rate the flow can use for a round trip. Bytes in flight need no rate any more, so only those that
-    /// have not left count; a last packet needs what a packet needs.
+    /// Returns the largest rate that the flow can use for a round trip, in bit/s. Bytes in flight need no rate any more,
+    /// so only the `unsent` bytes count, at least a full packet.
     fn limit_of(&self, unsent: u64) -> f64 {
         if self.short_flows == ShortFlows::Off {
             return self.own_limit();
@@ -353,11 +354,11 @@ impl Source {
         (data + self.control_rate).min(self.own_limit())
     }
 
-    /// Asked whether a control packet leaves: writes the common part of its header if so.
+    /// Returns the message of the control packet to send now, if any, and writes the common part of its header.
     fn poll(&mut self, now: Time, unsent: u64, header: &mut [f64]) -> Option<Message> {
         let message = self.circulation.poll(now, unsent)?;
         if message == Message::Exit {
-            // What it had, others get. Bytes that are lost and come back have to ask again.
+            // Other flows get the rate of this flow. If lost bytes are to be sent again, the flow has to ask again.
             self.rate.jump(self.initial_rate);
             self.joined = false;
         }
@@ -367,7 +368,7 @@ impl Source {
         Some(message)
     }
 
-    /// A control packet is back: whether it is the reply to the last request.
+    /// Handles a control packet that has returned; returns `true` if it is the reply to the last request.
     fn returned(&mut self, now: Time, header: &[f64]) -> bool {
         let seq = header.get(SEQ).copied().unwrap_or(0.0);
         let is_reply = self.circulation.returned(seq) == Some(Message::Request);
@@ -377,7 +378,7 @@ impl Source {
         is_reply
     }
 
-    /// The links allow `share`, in bit/s.
+    /// Applies the rate `share` that the links allow, in bit/s.
     fn allow(&mut self, now: Time, share: f64) -> Allowance {
         let most = if self.short_flows == ShortFlows::Pace { self.limit } else { self.own_limit() };
         let target = share.min(most).max(1.0);
@@ -390,20 +391,20 @@ impl Source {
         self.allowance(now)
     }
 
-    /// The timer, or anything else that may make a raise or a control packet due.
+    /// Applies the raises and the control packet timeout that are due at `now`.
     fn tick(&mut self, now: Time) -> Allowance {
         self.rate.advance(now);
         self.circulation.check_timeout(now);
         self.allowance(now)
     }
 
-    /// Bytes were lost, and will be sent again.
+    /// Handles a loss: the lost bytes will be sent again.
     fn on_loss(&mut self, now: Time) -> Allowance {
         self.circulation.on_loss(now);
         self.tick(now)
     }
 
-    /// What control packets leave of the rate. Where they would take most of it, data keep half.
+    /// Returns the rate for data, in bit/s: the flow's rate less its control packets, but at least half of it.
     fn data_rate(&self) -> f64 {
         let rate = self.rate.rate.min(self.line_rate);
         (rate - self.control_rate).max(0.5 * rate)

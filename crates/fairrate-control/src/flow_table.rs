@@ -1,7 +1,7 @@
-//! Which flows an egress port tells of its rate: the five flow tables of RoCC, section III-D.
+//! The flows to which an egress port sends its rate: the five flow tables of RoCC, section III-D.
 //!
 //! The paper describes the last three in a sentence each and evaluates none of them, so their details are readings,
-//! named at each. Recipients come in an order that depends on nothing but what the port has seen.
+//! named at each. The order of recipients depends only on the packets that the port has seen.
 
 use std::collections::VecDeque;
 
@@ -11,36 +11,36 @@ use crate::config::choice;
 use crate::draws::Draws;
 
 choice! {
-    /// Which flows a congestion point tells of its rate.
+    /// The flows to which a congestion point sends its rate.
     pub enum Recipients {
-        /// Those with a packet in the queue.
+        /// The flows with a packet in the queue.
         InQueue = "in-queue",
-        /// Those that had a packet in the queue lately, so many at most.
+        /// The flows that recently had a packet in the queue, up to the table's size.
         Aged = "aged",
-        /// Those of the packets sampled last (AFD's shadow buffer).
+        /// The flows of the last sampled packets (AFD's shadow buffer).
         AfdFt = "afd-ft",
-        /// Those sampled often, by a cache that forgets what it sees seldom (ElephantTrap).
+        /// The flows sampled often, in a cache that evicts flows it samples seldom (ElephantTrap).
         ElephantTrap = "elephant-trap",
-        /// Those sampled, by a cache in which a flow rises one place when it is seen (BubbleCache).
+        /// The sampled flows, in a cache in which a flow rises one place with each sample (BubbleCache).
         BubbleCache = "bubble-cache",
     }
 }
 
-/// What a table is made from.
+/// The parameters of a table.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct TableSpec {
     pub(crate) kind: Recipients,
     /// Entries, or samples in the shadow buffer; at least one.
     pub(crate) size: usize,
-    /// How long an entry of `aged` lives without a packet.
+    /// Lifetime of an entry of `aged` without a packet.
     pub(crate) age: Time,
-    /// Probability that a packet is looked at by those that sample.
+    /// Sampling probability of a packet, for the tables that sample.
     pub(crate) sampling: f64,
-    /// Count from which an entry of `elephant-trap` is told.
+    /// Count from which an entry of `elephant-trap` is a recipient.
     pub(crate) threshold: u32,
 }
 
-/// The flows to tell.
+/// The flows that receive a notice.
 #[derive(Clone, Debug)]
 pub(crate) enum FlowTable {
     InQueue(Counts),
@@ -51,7 +51,7 @@ pub(crate) enum FlowTable {
 }
 
 impl FlowTable {
-    /// An empty table, which samples by `draws` if it samples.
+    /// Returns an empty table; `draws` are its random numbers if it samples.
     pub(crate) fn new(spec: &TableSpec, draws: Draws) -> Self {
         let size = spec.size.max(1);
         match spec.kind {
@@ -72,7 +72,7 @@ impl FlowTable {
         }
     }
 
-    /// A packet of `flow` joins the queue.
+    /// Records that a packet of `flow` joins the queue.
     pub(crate) fn on_enqueue(&mut self, now: Time, flow: u32) {
         match self {
             Self::InQueue(t) => t.add(flow),
@@ -83,21 +83,21 @@ impl FlowTable {
         }
     }
 
-    /// A packet of `flow` leaves the queue.
+    /// Records that a packet of `flow` leaves the queue.
     pub(crate) fn on_dequeue(&mut self, flow: u32) {
         if let Self::InQueue(t) = self {
             t.remove(flow);
         }
     }
 
-    /// Drops what is too old.
+    /// Removes entries that are too old.
     pub(crate) fn expire(&mut self, now: Time) {
         if let Self::Aged(t) = self {
             t.expire(now);
         }
     }
 
-    /// Calls `tell` with every flow to tell.
+    /// Calls `tell` with every flow that receives a notice.
     pub(crate) fn for_each(&self, mut tell: impl FnMut(u32)) {
         match self {
             Self::InQueue(t) => t.flows().for_each(tell),
@@ -108,7 +108,7 @@ impl FlowTable {
         }
     }
 
-    /// Whether there is nobody to tell.
+    /// Returns `true` if no flow receives a notice.
     pub(crate) fn is_silent(&self) -> bool {
         match self {
             Self::InQueue(t) => t.0.0.is_empty(),
@@ -120,8 +120,8 @@ impl FlowTable {
     }
 }
 
-/// Values by flow in ascending order of flows: found by halving, and moving a few hundred pairs of numbers to insert
-/// or remove one costs less than hashing would.
+/// Values by flow, in ascending order of flows, found by binary search. To move a few hundred pairs of numbers for an
+/// insertion or removal costs less than hashing.
 #[derive(Clone, Debug)]
 pub(crate) struct ByFlow<T>(Vec<(u32, T)>);
 
@@ -137,7 +137,7 @@ impl<T> ByFlow<T> {
     }
 }
 
-/// How often each flow is there.
+/// Number of occurrences of each flow.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Counts(ByFlow<u32>);
 
@@ -165,12 +165,12 @@ impl Counts {
     }
 }
 
-/// The flows seen lately. A new flow takes the place of the one not seen for longest if the table is full.
+/// The flows seen recently. In a full table, a new flow replaces the least recently seen one.
 #[derive(Clone, Debug)]
 pub(crate) struct Aged {
     size: usize,
     age: Time,
-    /// When each was seen last.
+    /// Time of each flow's last packet.
     seen: ByFlow<Time>,
 }
 
@@ -193,7 +193,7 @@ impl Aged {
     }
 }
 
-/// A table that is shown some packets only.
+/// A table that gets only a random sample of the packets.
 #[derive(Clone, Debug)]
 pub(crate) struct Sampled<T> {
     draws: Draws,
@@ -209,7 +209,7 @@ impl<T> Sampled<T> {
     }
 }
 
-/// AFD-FT: the last samples, first in, first out; a flow's count is the number of its samples in there.
+/// AFD-FT: the last samples, first in, first out; a flow's count is the number of its samples in the buffer.
 #[derive(Clone, Debug)]
 pub(crate) struct ShadowBuffer {
     size: usize,
@@ -229,9 +229,9 @@ impl ShadowBuffer {
     }
 }
 
-/// ElephantTrap: counters, and a pointer that goes round. A sample of a flow in the table counts up. One of another
-/// flow takes the place under the pointer if nothing is left of its count, and halves it otherwise; the pointer moves
-/// on. A flow enters with a count of one, the sample that brought it.
+/// ElephantTrap: counters, and a pointer that circulates over them. A sample of a flow in the table increments its count.
+/// A sample of another flow replaces the entry at the pointer if that entry's count is zero, and halves the count
+/// otherwise; then the pointer moves on. A new entry has a count of one, for its first sample.
 #[derive(Clone, Debug)]
 pub(crate) struct ElephantTrap {
     size: usize,
@@ -264,11 +264,11 @@ impl ElephantTrap {
     }
 }
 
-/// BubbleCache: a sampled flow changes places with the one above it; a new one takes the lowest place.
+/// BubbleCache: a sampled flow changes places with the flow above it; a new flow takes the lowest place.
 #[derive(Clone, Debug)]
 pub(crate) struct BubbleCache {
     size: usize,
-    /// From the top.
+    /// The flows, from the highest place down.
     entries: Vec<u32>,
 }
 
@@ -335,7 +335,7 @@ mod tests {
         }
         t.on_dequeue(5);
         assert_eq!(flows(&t), [4, 5, 6], "a packet that leaves changes nothing");
-        // Full: flow 4 is the one not seen for longest.
+        // Full: flow 4 is the least recently seen.
         t.on_enqueue(us(40), 9);
         assert_eq!(flows(&t), [5, 6, 9]);
         t.expire(us(120));
@@ -356,10 +356,10 @@ mod tests {
 
     #[test]
     fn the_trap_keeps_what_comes_often() {
-        // Counts 2, 1, 1: only flow 1 has come twice.
+        // Counts 2, 1, 1: only flow 1 has two samples.
         assert_eq!(flows(&shown(Recipients::ElephantTrap, &[1, 1, 2, 3])), [1]);
-        // Flows 8, 9 and 8 halve the counts to 1, 0, 0 in turn; 8 halves 1 to 0; 9 takes the place of 2, 8 that of 3,
-        // and comes again.
+        // Flows 8, 9 and 8 halve the counts to 1, 0, 0 in turn; 8 halves 1 to 0; 9 replaces 2, 8 replaces 3, and 8 is
+        // sampled again.
         assert_eq!(flows(&shown(Recipients::ElephantTrap, &[1, 1, 2, 3, 8, 9, 8, 8, 9, 8, 8])), [8]);
         let FlowTable::ElephantTrap(t) = shown(Recipients::ElephantTrap, &[1, 1, 2, 3, 8, 9, 8, 8, 9, 8, 8]) else {
             unreachable!()
@@ -385,7 +385,7 @@ mod tests {
         assert!((3_700..4_300).contains(&flows(&t).len()), "{}", flows(&t).len());
     }
 
-    /// Packets of a few flows join and leave a queue in order.
+    /// Returns steps in which packets of a few flows join and leave a queue in order.
     fn steps() -> impl Strategy<Value = Vec<(u64, Option<u32>)>> {
         prop::collection::vec((0_u64..60, prop::option::weighted(0.6, 0_u32..12)), 0..200)
     }
@@ -393,7 +393,7 @@ mod tests {
     proptest! {
         #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
 
-        /// `in-queue` against the queue itself, `aged` against the times of all packets.
+        /// Compares `in-queue` with the queue itself, and `aged` with the times of all packets.
         #[test]
         fn exact_tables_are_what_they_say(steps in steps()) {
             let (mut in_queue, mut aged) = (table(Recipients::InQueue), table(Recipients::Aged));
@@ -422,8 +422,8 @@ mod tests {
             }
         }
 
-        /// The sampling tables hold no more than their size, nobody twice, nobody unseen; the shadow buffer is the
-        /// last samples.
+        /// The sampling tables hold no more flows than their size, none twice and none that was not sampled; the shadow
+        /// buffer holds the last samples.
         #[test]
         fn sampling_tables_are_small_sets(samples in prop::collection::vec(0_u32..12, 0..200)) {
             for kind in [Recipients::AfdFt, Recipients::ElephantTrap, Recipients::BubbleCache] {

@@ -1,14 +1,14 @@
 //! `flowtune`: the sender of Flowtune. J. Perry, H. Balakrishnan, D. Shah, "Flowtune: Flowlet Control for Datacenter
-//! Networks", MIT-CSAIL-TR-2016-011, sections 2 and 6.2. A central allocator says at what rate each flow sends; until it
-//! has spoken, and when it falls silent, the flow is under plain TCP. What a host tells the allocator, and how long
-//! rates hold, is in [`Endpoint`]; the optimiser is the allocator's.
+//! Networks", MIT-CSAIL-TR-2016-011, sections 2 and 6.2. A central allocator sets the rate of each flow; before its first
+//! message, and when it is silent, the flow is under plain TCP. [`Endpoint`] has the messages of a host to the allocator
+//! and the lifetime of rates; the optimiser is part of the allocator.
 //!
-//! Notices carry the allocated rate in bit/s on the wire in their first value; zero: the allocator is silent, and what
-//! it gave no longer holds.
+//! Notices carry the allocated rate in bit/s on the wire in their first value. Zero means that the allocator is silent, and
+//! its rates have expired.
 //!
 //! Readings (F12 of the resolutions): before the first rate a flow is NewReno with its first window of ten segments.
 //! With a rate its window is open and only the rate limits it; losses are repaired and change nothing. When rates
-//! expire, TCP goes on from the window that makes the last rate in a round-trip time, in congestion avoidance ("using
+//! expire, TCP continues from the window that gives the last rate in a round-trip time, in congestion avoidance ("using
 //! the previously allocated rates as a starting point", section 2).
 
 mod endpoint;
@@ -32,7 +32,7 @@ impl AlgorithmSpec for FlowtuneConfig {
     type Controller = Flowtune;
     type Port = NoPort;
     fn needs(&self) -> Needs {
-        // A window without end is none to reduce in proportion.
+        // An unlimited window cannot be reduced in proportion.
         Needs { allocator: true, weights: true, prr: false, ..self.tcp.needs() }
     }
     fn build(&self, flow: &FlowContext) -> Flowtune {
@@ -53,14 +53,14 @@ pub struct Flowtune {
     line: Rate,
     /// Payload of a full packet over its bytes on the wire.
     payload_share: f64,
-    /// Round-trip time, smoothed as in RFC 6298; that of the idle path before the first sample.
+    /// Round-trip time, smoothed as in RFC 6298; the path's base RTT before the first sample.
     srtt: Time,
-    /// What the allocator gave, while it holds.
+    /// The allocator's rate, until it expires.
     rate: Option<Rate>,
 }
 
 impl Flowtune {
-    /// RFC 6298 eq. 2.3.
+    /// Updates the smoothed round-trip time by RFC 6298 eq. 2.3.
     fn smooth(&mut self, rtt: Time) {
         self.srtt = Time::from_ps((self.srtt.as_ps() / 8).saturating_mul(7).saturating_add(rtt.as_ps() / 8));
     }
@@ -89,10 +89,10 @@ impl Controller for Flowtune {
     fn on_notice(&mut self, now: Time, notice: &Notice) -> Option<Allowance> {
         let bps = notice.values[0];
         if 0.0 < bps {
-            // A rate of at least a bit a second: zero would stop the flow.
+            // A rate of at least one bit per second: zero would stop the flow.
             self.rate = Some(Rate::from_bps((bps as u64).max(1)).min(self.line));
         } else if let Some(rate) = self.rate.take() {
-            // The rate is one on the wire, the window of payload.
+            // The rate counts bytes on the wire, the window payload.
             let payload = rate.bytes_in(self.srtt).as_f64() * self.payload_share;
             self.tcp.resume(Bytes::new(payload as u64));
         }
@@ -116,16 +116,16 @@ mod tests {
         assert_eq!(flow.on_start(Time::ZERO).cwnd, Bytes::new(10_000));
         let open = told(&mut flow, 5e9);
         assert_eq!((open.cwnd, open.rate), (Bytes::MAX, Rate::from_gbps(5)));
-        // Losses change nothing while there is a rate.
+        // Losses change nothing while a rate is in force.
         assert_eq!(flow.on_loss(Time::ZERO, Loss::Timeout), open);
         assert_eq!(flow.on_ack(&acked(1_000, 8_000, 9_000)), open);
-        // 5 Gb/s over the 8 us of the path are 5,000 bytes, 1,000 of each 1,056 payload; then a segment a window.
+        // 5 Gb/s over the 8 us of the path are 5,000 bytes, 1,000 of each 1,056 payload; then a segment per window.
         let tcp = told(&mut flow, 0.0);
         assert_eq!((tcp.cwnd, tcp.rate), (Bytes::new(4_734), flow_25g().line_rate));
         // 1,000 x 1,000/4,734 = 211.
         let ack = Ack { newly_acked: 1_000, in_flight: 4_000, ..acked(2_000, 8_000, 7_000) };
         assert_eq!(flow.on_ack(&ack).cwnd, Bytes::new(4_945));
-        // A silence of an allocator that had not spoken is none, and rates stay within the NIC's.
+        // The silence of an allocator that had sent no rate changes nothing, and rates stay within the NIC's.
         assert_eq!(told(&mut flow, 0.0).cwnd, Bytes::new(4_945));
         assert_eq!(told(&mut flow, 1e12).rate, flow_25g().line_rate);
     }

@@ -1,8 +1,8 @@
-//! Controllers that hand their calls on to others. The two macros here have every method of [`Controller`] and
-//! [`CoupledController`], so that none of those who hand calls on leaves one out: a method's default would then answer in the
+//! Controllers that forward their calls to others. The two macros here have every method of [`Controller`] and
+//! [`CoupledController`], so that a wrapper forwards all of them: for a missing method the trait's default would run in
 //! place of the algorithm.
 //!
-//! [`Recorder`] is for tests that this is so.
+//! [`Recorder`] is for tests that every method is forwarded.
 //!
 //! [`Controller`]: crate::Controller
 //! [`CoupledController`]: crate::CoupledController
@@ -18,17 +18,17 @@ use crate::controller::{Ack, Allowance, Controller, Loss};
 use crate::coupled::CoupledController;
 use crate::port::{NOTICE_VALUES, Notice};
 
-/// Writes the methods of an `impl Controller`, which hand each call on. The arms are those of a `match` on `self`: a pattern, and
-/// the controller that it binds. One that is a [`CoupledController`] is followed by `at` and the
-/// number of the subflow.
+/// Writes the methods of an `impl Controller` that forward each call. The arms are those of a `match` on `self`: a pattern,
+/// and the controller that it binds. A controller that is a [`CoupledController`] is followed by `at` and the number of the
+/// subflow.
 ///
-/// With `but on_ack` that method is left to be written by hand, and with `but on_start, on_ack` both. With `noting METHOD`
+/// `but on_ack` omits that method, which is then written by hand; `but on_start, on_ack` omits both. With `noting METHOD`
 /// every decision goes through that method, which gets and returns an `Allowance` or an `Option<Allowance>`.
 ///
 /// ```
 /// use fairrate_control::{Ack, Allowance, Controller, forward_controller};
 ///
-/// /// Another controller that sees no marks.
+/// /// A wrapper that hides ECN marks from a controller.
 /// struct Blind<C>(C);
 ///
 /// impl<C: Controller> Controller for Blind<C> {
@@ -114,7 +114,7 @@ macro_rules! forward_controller {
     }};
 }
 
-/// Writes the methods of an `impl CoupledController`, which hand each call on, as [`forward_controller!`] does.
+/// Writes the methods of an `impl CoupledController` that forward each call, as [`forward_controller!`] does.
 #[macro_export]
 macro_rules! forward_coupled {
     ($self:ident => { $($pattern:pat => $to:ident),+ $(,)? }) => {
@@ -187,14 +187,14 @@ macro_rules! forward_coupled {
     };
 }
 
-/// The calls that reached a [`Recorder`]: the method's name, and the subflow if it was one of a connection.
+/// The calls that reached a [`Recorder`]: the method's name, and the subflow if the recorder controls a connection.
 pub type Calls = Arc<Mutex<Vec<(&'static str, Option<usize>)>>>;
 
-/// A controller, of a flow or of a connection, that notes every call. Its windows are 1, 2, 3 ... bytes: one more with each
-/// decision.
+/// A controller of a flow or of a connection that records every call. Its windows are 1, 2, 3 ... bytes: one byte more
+/// with each call.
 #[derive(Clone, Debug, Default)]
 pub struct Recorder {
-    /// The calls so far, for whoever has a clone.
+    /// The calls so far, shared by all clones.
     pub calls: Calls,
 }
 
@@ -205,7 +205,7 @@ impl Recorder {
         Allowance { cwnd: Bytes::new(calls.len() as u64), rate: Rate::from_gbps(1), timer: Time::MAX }
     }
 
-    /// Returns the calls since the last time, and forgets them.
+    /// Returns the calls since the last `take`, and clears them.
     pub fn take(&self) -> Vec<(&'static str, Option<usize>)> {
         std::mem::take(&mut *self.calls.lock().unwrap_or_else(PoisonError::into_inner))
     }
@@ -270,8 +270,8 @@ impl CoupledController for Recorder {
     }
 }
 
-/// Calls every method of `controller` once, in the order of the trait. Returns for each its name and the number that
-/// distinguishes its answer, which is a [`Recorder`]'s count of calls.
+/// Calls every method of `controller` once, in the order of the trait. Returns the name of each method and the number in
+/// its answer, which is a [`Recorder`]'s count of calls.
 pub fn call_all(controller: &mut impl Controller) -> Vec<(&'static str, u64)> {
     let now = Time::from_us(1);
     let ack = some_ack(now);

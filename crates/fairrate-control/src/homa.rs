@@ -1,9 +1,9 @@
 //! `homa`: B. Montazeri, Y. Li, M. Alizadeh, J. Ousterhout, "Homa: A Receiver-Driven Low-Latency Transport Protocol Using
 //! Network Priorities", SIGCOMM 2018.
 //!
-//! HOMA is a transport: receivers decide who sends, by grants, and in which priority. A sender's controller has nothing to
-//! decide and sends at line rate what its receiver permits. [`Needs::grants`] asks the simulator for the transport; here are
-//! its parameters.
+//! HOMA is a transport: receivers decide by grants which senders send, and in which priority. A sender's controller decides
+//! nothing and sends at line rate what its receiver permits. [`Needs::grants`] asks the simulator for the transport; this
+//! module has its parameters.
 //!
 //! | paper                    | here             | unit     |
 //! |--------------------------|------------------|----------|
@@ -21,15 +21,15 @@ use crate::port::NoPort;
 
 pub use crate::line_rate::LineRate as Homa;
 
-/// Most cutoffs: those between eight levels.
+/// Largest number of cutoffs: those between eight levels.
 pub const MAX_CUTOFFS: usize = 7;
 
-/// What a sender may have on its way without acknowledgment.
+/// The number of bytes that a sender may have in flight without acknowledgment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum HomaRttBytes {
-    /// What its NIC sends in the network's base round-trip time.
+    /// The bytes that its NIC sends in the network's base round-trip time.
     Bdp,
-    /// This much.
+    /// This number of bytes.
     Fixed(Bytes),
 }
 
@@ -49,18 +49,18 @@ impl ParamType for HomaRttBytes {
     }
 }
 
-/// Which messages use which of the levels for unscheduled packets.
+/// The assignment of messages to the levels for unscheduled packets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum HomaCutoffs {
     /// Every level has about as many unscheduled bytes of the run's flows.
     EqualBytes,
-    /// Messages up to each of these sizes use its level, the first one the highest; longer ones the lowest.
+    /// Messages up to each of these sizes use its level, the first size the highest; longer messages use the lowest.
     /// [`Bytes::MAX`] fills the rest.
     Sizes([Bytes; MAX_CUTOFFS]),
 }
 
 impl HomaCutoffs {
-    /// Sizes in ascending order, separated by spaces.
+    /// Reads sizes in ascending order, separated by spaces; returns `None` if `text` is anything else.
     fn read(text: &str) -> Option<Self> {
         let sizes: Vec<Bytes> = text.split_whitespace().map(|size| size.parse().ok()).collect::<Option<_>>()?;
         if sizes.is_empty() || MAX_CUTOFFS < sizes.len() || !sizes.is_sorted_by(|a, b| a < b) {
@@ -110,7 +110,7 @@ impl AlgorithmSpec for HomaConfig {
     type Controller = Homa;
     type Port = NoPort;
     fn needs(&self) -> Needs {
-        // Every class is a queue of its own, and no discipline or limit goes with that.
+        // Every class is a separate queue, and no discipline or limit can be combined with that.
         Needs { grants: Some(self.grants()), queueing: Queueing::Own, ..Needs::NOTHING }
     }
     fn build(&self, flow: &FlowContext) -> Homa {
@@ -125,14 +125,14 @@ impl HomaConfig {
     }
 }
 
-/// How receivers grant: what [`Needs::grants`] asks for.
+/// The parameters of receivers' grants, as [`Needs::grants`] asks for them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Grants {
-    /// Messages granted at a time, at least one.
+    /// Number of messages granted at a time, at least one.
     pub overcommitment: u32,
-    /// Priority levels, from one to the classes of the fabric.
+    /// Number of priority levels, from one to the number of the fabric's classes.
     pub levels: u32,
-    /// What a message sends unasked, and what is kept on its way.
+    /// Unscheduled bytes of a message, and bytes that grants keep in flight.
     pub rtt_bytes: HomaRttBytes,
     /// The levels of unscheduled packets.
     pub cutoffs: HomaCutoffs,

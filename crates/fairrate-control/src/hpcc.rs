@@ -1,7 +1,7 @@
 //! HPCC: Y. Li et al., "HPCC: High Precision Congestion Control", SIGCOMM 2019, Alg. 1.
 //!
-//! Telemetry tells how many bytes are in flight through every port, normalised to what the port can hold
-//! without a queue. The window is steered so that the fullest port stays just below that, at η.
+//! Telemetry gives the number of bytes in flight through every port, normalised to the number that the port can carry
+//! without a queue. The window is controlled so that the fullest port stays just below that, at η.
 //!
 //! | paper | here | unit |
 //! |---|---|---|
@@ -17,10 +17,10 @@
 //!
 //! Readings, where the paper leaves a choice:
 //! - W_AI = W_init·(1 − η)/N depends on an expected number of flows N. It is 50 Mb/s·T here, the constant of
-//!   HPCC's public code (N = 25 at 25 Gb/s), times the flow's weight. `increase = "by-line-rate"` is the formula.
+//!   HPCC's public code (N = 25 at 25 Gb/s), times the flow's weight. `increase = "by-line-rate"` selects the formula.
 //! - U starts at 1, as in HPCC's public code.
-//! - The first acknowledgment and one over another number of hops only store their telemetry. Nothing special
-//!   happens after idle times (τ at most T lets the old U go by itself) and losses (RDMA on PFC).
+//! - The first acknowledgment, and any with a changed number of hops, only store their telemetry. There is no special
+//!   case for idle times (τ is then limited to T, and the new sample replaces U) and losses (RDMA on PFC).
 //! - W stays between one packet (`floor`) and W_init, the line rate times T.
 //!
 //! The ns-3 profile is the code in PowerTCP's artifact: one rate for all hops as the state, in whole bit/s,
@@ -35,7 +35,7 @@ use crate::limits::{bdp, scaled_window};
 use crate::port::NoPort;
 
 choice! {
-    /// What HPCC's law computes.
+    /// The quantity that HPCC's law computes.
     pub enum HpccState {
         /// A window; the rate follows as W/T.
         Window = "window",
@@ -45,17 +45,17 @@ choice! {
 }
 
 choice! {
-    /// Where HPCC's additive increase comes from.
+    /// The source of HPCC's additive increase.
     pub enum HpccIncrease {
         /// The same rate for every flow.
         Given = "given",
-        /// The rate of the flow's NIC, the headroom and an expected number of flows: (1 - η)/N of that rate.
+        /// The fraction (1 - η)/N of the rate of the flow's NIC, from the headroom and an expected number of flows.
         ByLineRate = "by-line-rate",
     }
 }
 
 choice! {
-    /// The least that HPCC's law computes.
+    /// The lower limit of HPCC's law.
     pub enum HpccFloor {
         /// A window of one packet.
         Packet = "packet",
@@ -133,7 +133,7 @@ impl AlgorithmSpec for HpccConfig {
 }
 
 impl HpccConfig {
-    /// W_AI/T of a flow of weight 1.
+    /// Returns W_AI/T of a flow of weight 1, in bit/s.
     fn increase_bps(&self, line_rate: Rate) -> f64 {
         match self.increase {
             HpccIncrease::Given => self.additive_increase.as_bps_f64(),
@@ -155,18 +155,18 @@ pub struct Hpcc {
     most: f64,
     /// L: telemetry of the last acknowledgment.
     prev: Vec<IntHop>,
-    /// U.
+    /// The utilization U.
     utilization: f64,
-    /// W^c.
+    /// The reference window W^c.
     reference: f64,
-    /// W.
+    /// The window W.
     applied: f64,
     inc_stage: u32,
     last_update_seq: u64,
 }
 
 impl Hpcc {
-    /// MEASUREINFLIGHT (Alg. 1 lines 1-10). Returns whether any port's clock advanced.
+    /// Updates U as MEASUREINFLIGHT (Alg. 1 lines 1-10). Returns `true` if any port's clock advanced.
     fn measure_inflight(&mut self, int: &[IntHop]) -> bool {
         let mut fullest: Option<(f64, f64)> = None;
         for (hop, prev) in int.iter().zip(&self.prev) {
@@ -180,7 +180,7 @@ impl Hpcc {
         true
     }
 
-    /// Lines 4-5 for one port, with the time in nanoseconds it was measured over:
+    /// Returns u′ of one port (lines 4-5) and the time over which it was measured, in nanoseconds:
     /// u′ = min(qlen, previous qlen)/(B·T) + txRate/B. The queue is divided in the artifact's order.
     fn hop_utilization(&self, hop: &IntHop, prev: &IntHop) -> Option<(f64, f64)> {
         let delta = hop.since(prev, self.config.int_format)?;
@@ -191,7 +191,7 @@ impl Hpcc {
         Some((tx_rate / bandwidth + queued, delta.dt_ns))
     }
 
-    /// COMPUTEWIND (lines 11-20).
+    /// Computes W as COMPUTEWIND (lines 11-20).
     fn compute_wind(&mut self, update_reference: bool) {
         let overload = self.utilization / self.config.eta;
         let (base, stage) = if 1.0 <= overload || self.config.max_stage <= self.inc_stage {
@@ -208,7 +208,7 @@ impl Hpcc {
         }
     }
 
-    /// Line 27: R = W/T; or the other way round.
+    /// Returns the allowance: R = W/T (line 27), or W from R in the rate form.
     fn allowance(&self) -> Allowance {
         let (cwnd, rate) = match self.config.state {
             HpccState::Window => (Bytes::new(self.applied as u64), self.applied * 8e9 / self.base_rtt_ns),
@@ -218,7 +218,7 @@ impl Hpcc {
     }
 }
 
-/// Lines 8-9: U ← (1 − τ/T)·U + τ/T·u, with τ at most T.
+/// Returns U ← (1 − τ/T)·U + τ/T·u, with τ at most T (lines 8-9).
 fn smooth(utilization: f64, u: f64, dt: f64, base_rtt: f64) -> f64 {
     let dt = dt.min(base_rtt);
     (utilization * (base_rtt - dt) + u * dt) / base_rtt
@@ -228,7 +228,7 @@ impl Controller for Hpcc {
     fn on_start(&mut self, _: Time) -> Allowance {
         self.allowance()
     }
-    /// NEWACK (lines 21-27).
+    /// Handles an acknowledgment as NEWACK (lines 21-27).
     fn on_ack(&mut self, ack: &Ack<'_>) -> Allowance {
         let is_full = self.last_update_seq < ack.ack_seq;
         if self.prev.len() != ack.int.len() {

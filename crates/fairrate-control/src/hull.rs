@@ -7,11 +7,11 @@
 //! | marking threshold | `MARKS.kmin`   | bytes        |
 //! | pacer          | `pacing`          | true or false |
 //!
-//! Readings: the threshold is that of the paper's testbed, 1 KB at 1 Gb/s, in proportion elsewhere, which is also the
+//! Readings: the threshold is that of the paper's testbed, 1 KB at 1 Gb/s, in proportion at other rates, which is also the
 //! simulator's for phantom queues; the paper's simulations at 10 Gb/s have 6 KB, 0.6 of that. The paper's pacer is a token
-//! bucket in the NIC that measures what a flow sends, and only long flows have one; here all flows are paced, as DCTCP's
-//! `pacing` does it: window over the path's base RTT, which a smoothed RTT is near while queues are. The window is always
-//! steered as DCTCP published it: the artifact has no HULL.
+//! bucket in the NIC that measures a flow's sending rate, and only long flows have one; here all flows are paced by DCTCP's
+//! `pacing`: window over the path's base RTT, which a smoothed RTT is near while queues are small. The window is always
+//! controlled as DCTCP published it: the artifact has no HULL.
 
 use fairrate_units::{Bytes, Rate};
 
@@ -41,7 +41,7 @@ algorithm_config! {
 /// γ: the percentage of a link's rate at which its phantom queue drains (paper: 0.95).
 const DRAIN: u8 = 95;
 
-/// Marks above 1 KB at 1 Gb/s of a phantom queue.
+/// Marking above 1 KB at 1 Gb/s of a phantom queue.
 const MARKS: RedDefault = RedDefault {
     kmin: Bytes::new(1_000),
     kmax: Bytes::new(1_000),
@@ -51,7 +51,7 @@ const MARKS: RedDefault = RedDefault {
 };
 
 impl HullConfig {
-    /// DCTCP as HULL has it.
+    /// Returns the configuration of DCTCP in HULL.
     fn dctcp(&self) -> DctcpConfig {
         DctcpConfig {
             pacing: self.pacing,

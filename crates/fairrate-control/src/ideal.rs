@@ -1,10 +1,10 @@
-//! `ideal`: no algorithm, but what algorithms are measured against. Every flow has its exact weighted max-min fair rate
-//! at every moment, as if an oracle that knows all flows, paths and demands told each sender at once. PERC (L. Jose et
+//! `ideal`: not an algorithm but a reference for algorithms. Every flow has its exact weighted max-min fair rate
+//! at every moment, as if an oracle with all flows, paths and demands set each sender's rate at once. PERC (L. Jose et
 //! al., HotNets 2015, section 4) normalises completion times by such a reference.
 //!
-//! There is nothing for a sender to decide. [`Needs::oracle`] asks the simulator to compute the rates itself, at every
+//! The sender decides nothing. [`Needs::oracle`] asks the simulator to compute the rates itself, at every
 //! arrival and departure, and to serve flows as fluids; this controller is never called there. Elsewhere it sends at
-//! line rate, which is what it has alone.
+//! line rate, the rate of a single flow.
 
 use crate::config::algorithm_config;
 use crate::controller::{AlgorithmSpec, FlowContext, Needs};

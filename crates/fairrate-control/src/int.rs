@@ -3,7 +3,7 @@ use fairrate_units::{Rate, Time};
 use crate::config::choice;
 
 choice! {
-    /// Which byte counter of the egress port a switch stamps.
+    /// The byte counter of the egress port that a switch stamps.
     pub enum IntCounter {
         /// Bytes sent before the stamped packet (HPCC, and PowerTCP as published).
         Transmitted = "transmitted",
@@ -13,9 +13,9 @@ choice! {
 }
 
 choice! {
-    /// How a switch encodes telemetry.
+    /// The encoding of telemetry by a switch.
     pub enum IntFormat {
-        /// Full picoseconds and bytes.
+        /// Exact picoseconds and bytes.
         Exact = "exact",
         /// The 64-bit record of the public HPCC code: 24 bits of nanoseconds, 20 bits of 128-byte units sent,
         /// 17 bits of 80-byte units queued; time and byte counter wrap.
@@ -30,7 +30,7 @@ const PACKED_QLEN_UNIT: u64 = 80;
 const PACKED_QLEN_BITS: u32 = 17;
 
 const RATE_BITS: u32 = 28;
-/// Powers of ten that [`PortRate`] scales by: enough for all rates.
+/// The powers of ten by which [`PortRate`] scales; they suffice for all rates.
 const POWERS: [u64; 16] = {
     let mut powers = [1; 16];
     let mut i = 1;
@@ -41,13 +41,13 @@ const POWERS: [u64; 16] = {
     powers
 };
 
-/// The rate of a port in 32 bits: a number below 2^28 times a power of ten. Exact for rates with up to eight digits before
-/// their zeros, such as 25.78125 Gb/s, and otherwise to within 2 in 10^8.
+/// The rate of a port in 32 bits: a number below 2^28 times a power of ten. It is exact for rates with up to eight digits
+/// before their zeros, such as 25.78125 Gb/s, and otherwise has an error below 2 in 10^8.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct PortRate(u32);
 
 impl PortRate {
-    /// The nearest to `rate`.
+    /// Returns the nearest value to `rate`.
     pub fn new(rate: Rate) -> Self {
         let bps = rate.as_bps();
         let rounded = |power: &u64| bps / power + u64::from(power.div_ceil(2) <= bps % power);
@@ -60,7 +60,7 @@ impl PortRate {
         (self.0 & ((1 << RATE_BITS) - 1), POWERS[(self.0 >> RATE_BITS) as usize])
     }
 
-    /// In bit/s.
+    /// Returns the rate in bit/s.
     #[inline]
     pub fn as_bps_f64(self) -> f64 {
         let (number, power) = self.parts();
@@ -86,7 +86,7 @@ pub struct IntHop {
 pub struct IntDelta {
     /// Time between the stamps, in seconds; above zero.
     pub dt_s: f64,
-    /// The same in nanoseconds.
+    /// Time between the stamps, in nanoseconds.
     pub dt_ns: f64,
     /// Growth of the byte counter, in bytes.
     pub tx_bytes: f64,
@@ -95,10 +95,10 @@ pub struct IntDelta {
 }
 
 impl IntHop {
-    /// The record of no port, where packets of a flow may go by a port and this one has not.
+    /// The record in place of a port that this packet did not pass and other packets of its flow may.
     pub const ABSENT: Self = Self { ts: Time::ZERO, tx_bytes: 0, qlen: 0, rate: PortRate(0) };
 
-    /// This record as `format` would carry it.
+    /// Returns this record as `format` would carry it.
     #[must_use]
     pub fn encoded(self, format: IntFormat) -> Self {
         match format {
@@ -112,7 +112,7 @@ impl IntHop {
         }
     }
 
-    /// What changed since `prev`, or `None` if the clock did not advance, or one of the two is [`IntHop::ABSENT`].
+    /// Returns the change since `prev`, or `None` if the clock did not advance or one of the two is [`IntHop::ABSENT`].
     pub fn since(&self, prev: &Self, format: IntFormat) -> Option<IntDelta> {
         if self.rate.0 == 0 || prev.rate.0 == 0 {
             return None;
@@ -125,14 +125,14 @@ impl IntHop {
             IntFormat::Packed => {
                 let ns = (self.ts.as_ns().wrapping_sub(prev.ts.as_ns()) % (1 << PACKED_NS_BITS)) as f64;
                 let range = PACKED_BYTES_UNIT << PACKED_BYTES_BITS;
-                // A product where the exact form has a quotient: the public code's order, to the last bit.
+                // A product where the exact form has a quotient: it equals the public code's result to the last bit.
                 (ns * 1e-9, ns, self.tx_bytes.wrapping_sub(prev.tx_bytes) % range)
             }
         };
         (0.0 < dt_ns).then(|| IntDelta {
             dt_s,
             dt_ns,
-            // Signed, for which processors have an instruction; both differences are far below 2^63.
+            // Converted from signed integers, for which processors have an instruction; both differences are far below 2^63.
             tx_bytes: tx_bytes.cast_signed() as f64,
             qlen: f64::from(self.qlen) - f64::from(prev.qlen),
         })

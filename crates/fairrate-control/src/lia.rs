@@ -10,9 +10,9 @@
 //! | bytes_acked | `acked`    | bytes   |
 //! | MSS_i       | `mss`      | bytes   |
 //!
-//! Readings: alpha is computed anew for every acknowledgment, which section 4.1 allows and approximates. A subflow
+//! Readings: alpha is computed for every acknowledgment, which section 4.1 allows and approximates. A subflow
 //! counts from its first round-trip time on and while its path works. Slow start, losses and first window are
-//! NewReno's, as sections 3 and 5 ask.
+//! NewReno's, as in sections 3 and 5.
 
 use crate::config::algorithm_config;
 use crate::controller::{AlgorithmSpec, FlowContext, Needs};
@@ -59,14 +59,14 @@ impl CoupledSpec for LiaConfig {
 #[derive(Clone, Copy, Debug)]
 pub struct LiaLink;
 
-/// RFC 6356 eq. 2: how aggressive the connection is, so that it gets what a TCP on its best path would.
+/// Returns alpha, RFC 6356 eq. 2: the aggressiveness at which the connection gets the rate of a TCP flow on its best path.
 fn alpha(subflows: &Subflows, r: usize, total: f64) -> f64 {
     let rate = subflows.total_rate(r);
     total * subflows.largest(r, |s| s.rate() / s.srtt.secs()) / (rate * rate)
 }
 
 impl Link for LiaLink {
-    /// RFC 6356 eq. 1: never more than TCP on this path alone.
+    /// Returns the increase of RFC 6356 eq. 1, never more than that of TCP on this path alone.
     #[allow(private_interfaces)]
     fn increase(&self, subflows: &Subflows, r: usize, acked: f64) -> f64 {
         let total: f64 = subflows.coupled(r).map(|(_, s)| s.cwnd).sum();
@@ -109,7 +109,7 @@ mod tests {
         assert!((lia.growth(0) - 64.0).abs() < 1e-9);
         // A small window on a short path: 2 segments at 10 us and 98 at 100 us. Rates 200 and 980, max w/rtt^2 = 20:
         // alpha = 100,000 x 20 / 1,180^2 = 1.436; 14.36 bytes on both, although the long path alone would add
-        // 1,000,000 / 98,000 = 10.2, which is what it may.
+        // 1,000,000 / 98,000 = 10.2, which is its limit.
         lia.put(0, 2_000.0, 10);
         lia.put(1, 98_000.0, 100);
         assert!((lia.growth(0) - 2e7 / 1_180.0 / 1_180.0).abs() < 1e-9);
@@ -127,7 +127,7 @@ mod tests {
         lia.on_ack(1, &segment(1_000, 10, 9_000));
         lia.on_loss(1, Time::ZERO, Loss::Gap);
         assert_eq!((lia.cwnd(1), lia.cwnd(0) > 20_000.0), (4_500.0, true));
-        // Without subflow 1, subflow 0 is a TCP.
+        // Without subflow 1, subflow 0 grows as TCP.
         lia.put(0, 20_000.0, 10);
         lia.on_path(1, Time::ZERO, false);
         assert!((lia.growth(0) - 50.0).abs() < 1e-9);

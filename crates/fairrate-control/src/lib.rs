@@ -1,9 +1,10 @@
-//! Congestion control algorithms as pure decisions: a [`Controller`] is told what a sender learns (an
-//! acknowledgment, a loss, a congestion notification, a timer) and answers with an [`Allowance`]. Where switches decide
-//! too, a [`PortAgent`] is told what an egress port sees and marks packets, writes headers and sends notices.
+//! Congestion control algorithms as pure decisions. A [`Controller`] is called for each event at a sender (an
+//! acknowledgment, a loss, a congestion notification, a timer) and returns an [`Allowance`]. If an algorithm also runs
+//! in switches, its [`PortAgent`] is called for packets at an egress port; it marks them, writes their headers and
+//! sends notices.
 //!
-//! Nothing in here knows packets, sockets, clocks or threads, so the same code runs in the simulator, in
-//! tests and on hosts. One algorithm is one file; [`ALGORITHMS`] is the table of all of them.
+//! Nothing in this crate uses packets, sockets, clocks or threads, so the same code runs in the simulator, in tests
+//! and on hosts. Each algorithm has a file of its own; [`ALGORITHMS`] is the table of all of them.
 
 mod config;
 mod controller;

@@ -1,42 +1,42 @@
-//! What several algorithms share: the bandwidth-delay product, the window that follows a rate, and whether a window
-//! limits.
+//! Calculations that several algorithms share: the bandwidth-delay product, the window that follows a rate, the window
+//! after an idle period, and the test whether the window limits a flow.
 
 use fairrate_units::{Bytes, Rate, Time};
 
 use crate::controller::Ack;
 
-/// Bytes in flight at `rate` over `rtt`.
+/// Returns the bytes in flight at `rate` over `rtt`.
 pub(crate) fn bdp(rate: Rate, rtt: Time) -> f64 {
     rate.bytes_in(rtt).as_f64()
 }
 
-/// The ns-3 artifact's window of a rate-based flow: its first window times rate / line rate, in whole bytes
-/// and at least one.
+/// Returns the ns-3 artifact's window of a rate-based flow: `first_window` times `rate` / `line_rate`, in whole bytes and
+/// at least one byte.
 pub(crate) fn scaled_window(first_window: f64, rate: f64, line_rate: f64) -> Bytes {
     Bytes::new(((first_window * rate / line_rate) as u64).max(1))
 }
 
-/// Window and slow start threshold of a flow that has been idle for so many retransmission timeouts, as Linux has it
-/// (RFC 2861 section 3.2): the window halves for each, down to the first one, and slow start goes on up to three quarters
-/// of what it was.
+/// Returns cwnd and ssthresh of a flow that has been idle for `timeouts` retransmission timeouts, as in Linux (RFC 2861
+/// section 3.2): `cwnd` halves for each timeout, down to the `first` window, and `ssthresh` rises to at least three quarters
+/// of the old `cwnd`.
 pub(crate) fn after_idle(cwnd: f64, ssthresh: f64, first: f64, timeouts: u32) -> (f64, f64) {
     let halved = (0..timeouts.min(64)).fold(cwnd, |window, _| window / 2.0);
     (halved.max(first.min(cwnd)), ssthresh.max(0.75 * cwnd))
 }
 
-/// Whether its window limits a flow, so that it may grow (RFC 7661).
+/// The state of the test whether the window limits a flow; only then may the window grow (RFC 7661).
 ///
-/// A window that grows fills only when the NIC has caught up, which takes until the end of a burst where
-/// acknowledgments come at line rate. So what counts is not whether it is full now, but whether it was while the data
-/// that is now acknowledged was in flight.
+/// If acknowledgments arrive at line rate, a growing window is full only at the end of the burst, when the NIC has caught
+/// up. So the test is not whether the window is full now, but whether it was full while the data acknowledged now was in
+/// flight.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct WindowUse {
     full_until: u64,
 }
 
 impl WindowUse {
-    /// Whether the flow may grow on `ack`; `cwnd` in bytes is the window before that, and full but for a segment
-    /// counts.
+    /// Returns `true` if the window may grow on `ack`. `cwnd` is the window in bytes before the acknowledgment; with less than
+    /// a segment of `mss` bytes free it counts as full.
     pub(crate) fn limits(&mut self, ack: &Ack<'_>, cwnd: f64, mss: f64) -> bool {
         if cwnd <= ack.in_flight as f64 + ack.newly_acked as f64 + mss {
             self.full_until = ack.snd_nxt;
@@ -65,11 +65,12 @@ mod tests {
             let ack = Ack { newly_acked: 1_000, in_flight, ..acked(ack_seq, 8_000, ack_seq + in_flight) };
             window.limits(&ack, cwnd, 1_000.0)
         };
-        // Full with bytes up to 10,000 sent. The NIC sends one packet for each that arrives, the window grows by as
-        // many.
+        // The window is full with bytes up to 10,000 sent. The NIC sends one packet for each acknowledged one, and the
+        // window grows by one packet.
         assert!(limits(1_000, 9_000, 10_000.0));
         assert!((2..=10).all(|i| limits(1_000 * i, 9_000, 9_000.0 + 1_000.0 * i as f64)));
-        // It is not full then, up to 20,000 (12,000 is full but for a segment); data sent since does not make it grow.
+        // The window is not full from 13,000 to 20,000 bytes (at 12,000 it is full but for a segment); data sent
+        // since does not make it grow.
         assert!(!limits(13_000, 9_000, 20_000.0));
         // The NIC has caught up.
         assert!(limits(14_000, 19_000, 20_000.0));

@@ -1,5 +1,5 @@
-//! `line-rate`: no congestion control. Every flow sends at its NIC's rate; whatever keeps the network alive
-//! is flow control (PFC) alone. The baseline that shows what control is for.
+//! `line-rate`: no congestion control. Every flow sends at its NIC's rate; flow control (PFC) alone keeps the network
+//! alive. It is the baseline that shows the benefit of congestion control.
 
 use fairrate_units::{Bytes, Rate, Time};
 

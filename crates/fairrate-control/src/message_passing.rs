@@ -1,5 +1,6 @@
 //! Flows and links that exchange control packets without a network: every hop of every packet takes a random time, so
-//! flows ask links in every order. What algorithms with control packets settle at is held against the exact optimum.
+//! flows ask links in every order. Tests compare the rates at which algorithms with control packets settle with the exact
+//! optimum.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -22,12 +23,12 @@ pub(crate) struct Network {
     pub(crate) gbps: Vec<u64>,
     /// The links of every flow, in order.
     pub(crate) paths: Vec<Vec<usize>>,
-    /// What each flow's application offers at most, in Gb/s; 0: no limit.
+    /// Highest rate that each flow's application offers, in Gb/s; 0 for no limit.
     pub(crate) demand_gbps: Vec<u64>,
 }
 
 impl Network {
-    /// The exact max-min rates in bit/s. A limited flow has a link of its own.
+    /// Returns the exact max-min rates in bit/s. A flow with limited demand gets a link of its own.
     pub(crate) fn optimum(&self) -> Vec<f64> {
         let mut links: Vec<Link> = self.gbps.iter().map(|&g| Link::new("", Rate::from_gbps(g))).collect();
         let mut flows = Vec::new();
@@ -53,12 +54,12 @@ impl Network {
     }
 }
 
-/// What happens next, in order of time and then of when it was planned.
+/// A pending event of a flow. Events are ordered by time, and then by the order in which they were scheduled.
 #[derive(Clone, Debug, PartialEq, PartialOrd, Eq, Ord)]
 enum Event {
     /// The packet in this slot reaches the link at this position of its path, or its receiver.
     Hop(usize, usize),
-    /// The packet in this slot is back.
+    /// The packet in this slot has returned to its sender.
     Back(usize),
     /// A controller's timer.
     Timer,
@@ -75,7 +76,7 @@ struct Run<'a, S: AlgorithmSpec> {
     events: BinaryHeap<Reverse<(Time, u64, usize, Event)>>,
     n_events: u64,
     draws: Draws,
-    /// Share of packets lost at a hop before `lossless_from`.
+    /// Fraction of packets lost at a hop before `lossless_from`.
     loss: f64,
     lossless_from: Time,
 }
@@ -148,19 +149,19 @@ impl<S: AlgorithmSpec> Run<'_, S> {
     }
 }
 
-/// How a run goes.
+/// The parameters of a run.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Plan {
     pub(crate) seed: u64,
-    /// Share of packets lost at a hop, in the first half.
+    /// Fraction of packets lost at a hop, in the first half.
     pub(crate) loss: f64,
-    /// How long it lasts.
+    /// End time of the run.
     pub(crate) end: Time,
-    /// When all but the first flow leave.
+    /// Time at which all flows but the first leave.
     pub(crate) leave: Time,
 }
 
-/// The rates in bit/s that flows have in the end; all start at once, in a random order.
+/// Runs `plan` on `network` and returns the flows' final rates in bit/s. All flows start at time 0, in a random order.
 pub(crate) fn settle<S: AlgorithmSpec>(spec: &S, network: &Network, plan: &Plan) -> Vec<f64> {
     let n = network.paths.len();
     let contexts: Vec<FlowContext> = (0..n).map(|flow| network.context(flow)).collect();
@@ -202,7 +203,7 @@ pub(crate) fn settle<S: AlgorithmSpec>(spec: &S, network: &Network, plan: &Plan)
     run.allowances.iter().map(|a| a.rate.as_bps_f64()).collect()
 }
 
-/// Whether all rates are those they should be, to within a relative `tolerance`.
+/// Returns `true` if all `rates` equal those in `want`, to within a relative `tolerance`.
 pub(crate) fn equal(rates: &[f64], want: &[f64], tolerance: f64) -> bool {
     rates.len() == want.len()
         && rates.iter().zip(want).all(|(rate, want)| (rate - want).abs() <= tolerance * want + 1.0)
@@ -214,7 +215,8 @@ pub(crate) mod strategies {
 
     use super::Network;
 
-    /// Up to eight links of a few capacities, so that ties are frequent, and 2 to 20 flows over 1 to 6 of them.
+    /// Returns networks of two to eight links with a few capacities, so that ties are frequent, and 2 to 20 flows over 1 to
+    /// 6 of the links.
     pub(crate) fn network() -> impl Strategy<Value = Network> {
         let links = prop::collection::vec(select(vec![10_u64, 20, 25, 40, 60, 100]), 2..=8);
         links.prop_flat_map(|gbps| {

@@ -1,6 +1,6 @@
-//! `mpcc`: MPCC, as far as public descriptions go. T. Gilad, N. Rozen-Schiff, P. B. Godfrey, C. Raiciu, M. Schapira,
-//! "MPCC: Online Learning Multipath Transport", CoNEXT 2020; the authors' module of the Linux kernel, from which the
-//! constants come.
+//! `mpcc`: MPCC, as far as it is described in public. T. Gilad, N. Rozen-Schiff, P. B. Godfrey, C. Raiciu, M. Schapira,
+//! "MPCC: Online Learning Multipath Transport", CoNEXT 2020; the authors' module of the Linux kernel, the source of the
+//! constants.
 //!
 //! | paper, module     | here           | unit                     |
 //! |-------------------|----------------|--------------------------|
@@ -13,14 +13,15 @@
 //! | amplifier, change_bound, swing_buffer | same | 1              |
 //! | `advertised_rate` | `published`    | payload bytes per second |
 //!
-//! Every subflow looks for the rate of most utility to the connection, by sending four monitor intervals a little above
-//! and below its rate and then moving along the gradient, with the rates of the other subflows as they last published.
+//! Every subflow searches for the rate with the highest utility for the connection: it sends four monitor intervals a
+//! little above and below its rate and then moves along the gradient, with the rates of the other subflows as they last
+//! published them.
 //!
-//! Readings. Acknowledgments do not say what was lost, so a byte counts as lost when it arrives in order although later
-//! ones were there, and an interval is known when all it sent is acknowledged in order; the module counts holes. The
-//! first move is compared with the worse of the first two probes. A rate is at most line rate. Which probe of a pair
-//! comes first is drawn from a stream of the flow's start and the subflow's number. The module looks at the clock only
-//! when an acknowledgment arrives, and so does this. The gain of latency is the module's, one; Vivace's is 900.
+//! Readings. Acknowledgments do not report lost bytes, so a byte counts as lost when it arrives in order after later
+//! bytes, and an interval is known when all its data is acknowledged in order; the module counts holes. The
+//! first move is compared with the worse of the first two probes. A rate is at most line rate. The order of the probes
+//! in a pair is drawn from a stream of the flow's start and the subflow's number. The module reads the clock only
+//! when an acknowledgment arrives, and so does this. The gain of latency is the module's, 1; Vivace's is 900.
 
 use fairrate_units::{Bytes, Rate, Time};
 
@@ -85,15 +86,15 @@ pub struct MpccConnection {
     subflows: Vec<Subflow>,
 }
 
-/// What a monitor interval sent and what became of it.
+/// A monitor interval: the data sent in it, and its fate.
 #[derive(Clone, Copy, Debug, Default)]
 struct Interval {
     rate: f64,
     began: Time,
     start_seq: u64,
-    /// When its last byte was sent, and the byte after it; none while it is being sent.
+    /// Time its last byte was sent, and the byte after that; `None` while the interval is being sent.
     ended: Option<(Time, u64)>,
-    /// Smoothed round-trip times when its first and its last byte were acknowledged, in seconds.
+    /// Smoothed round-trip times at the acknowledgments of its first and its last byte, in seconds.
     rtts: Option<(f64, f64)>,
     lost: f64,
 }
@@ -105,12 +106,12 @@ impl Interval {
     fn seconds(&self) -> f64 {
         self.ended.map_or(0.0, |(ended, _)| ended.saturating_sub(self.began).as_secs_f64())
     }
-    /// Part of what was sent that was lost.
+    /// Returns the lost fraction of the bytes sent.
     fn loss(&self) -> f64 {
         let sent = self.sent();
         if 0.0 < sent { (self.lost / sent).min(1.0) } else { 0.0 }
     }
-    /// Growth of the round-trip time per time.
+    /// Returns the growth of the round-trip time per time.
     fn inflation(&self) -> f64 {
         let (seconds, (first, last)) = (self.seconds(), self.rtts.unwrap_or_default());
         if 0.0 < seconds { (last - first) / seconds } else { 0.0 }
@@ -127,7 +128,7 @@ enum Phase {
     Move,
 }
 
-/// How often the start repeats a rate that did not pay before it goes back.
+/// Number of times that the start repeats a rate without higher utility before it returns to the last rate.
 const START_ATTEMPTS: u32 = 2;
 /// Loss above which an interval with more than a hundred packets halves the rate.
 const BRAKE_LOSS: f64 = 0.3;
@@ -148,14 +149,14 @@ struct Subflow {
     intervals: Vec<Interval>,
     n_sent: usize,
     n_known: usize,
-    /// Rate and utility that the next interval is compared with.
+    /// Rate and utility with which the next interval is compared.
     reference: (f64, f64),
-    /// Whether the last change of rate was up.
+    /// `true` if the last change of rate was an increase; `None` if the rate did not change.
     last_up: Option<bool>,
     amplifier: f64,
     change_bound: f64,
     swing_buffer: u32,
-    /// All before this byte has arrived.
+    /// Next byte that the receiver expects: all bytes before it have arrived.
     acked_seq: u64,
     delivered: u64,
     snd_nxt: u64,
@@ -200,7 +201,7 @@ impl Subflow {
         rate.max(self.payload(self.config.min_rate)).min(self.payload(self.line))
     }
 
-    /// U = x^0.9 - 11 x L - x dRTT/dt, with x the rate of the whole connection; the start forgives some loss.
+    /// Returns U = x^0.9 - 11 x L - x dRTT/dt, with x the rate of the whole connection; the start ignores small losses.
     fn utility(&self, interval: &Interval) -> f64 {
         let (config, x) = (&self.config, interval.rate + self.others);
         let starts = matches!(self.phase, Phase::Start { .. });
@@ -211,13 +212,13 @@ impl Subflow {
         libm::pow(x, config.exponent) - config.loss_cost * x * loss - config.latency_cost * x * inflation
     }
 
-    /// Change of utility per change of rate; zero if the rates are too near each other.
+    /// Returns the change of utility per change of rate; zero if the rates are too near each other.
     fn gradient(a: (f64, f64), b: (f64, f64)) -> f64 {
         let difference = b.0 - a.0;
         if difference.abs() < 0.001 * a.0 { 0.0 } else { (b.1 - a.1) / difference }
     }
 
-    /// The change of rate for a gradient: larger the longer the direction stays the same.
+    /// Returns the change of rate for a gradient; it grows while the direction stays the same.
     fn step(&mut self, gradient: f64) -> f64 {
         let (up, config) = (0.0 < gradient, &self.config);
         let same = self.last_up == Some(up);
@@ -244,7 +245,7 @@ impl Subflow {
         if up { step } else { -step }
     }
 
-    /// Sends these rates next, an interval each.
+    /// Starts `phase` with an interval at each of `rates`.
     fn plan(&mut self, phase: Phase, rates: &[f64], now: Time) {
         self.phase = phase;
         self.intervals.clear();
@@ -259,7 +260,7 @@ impl Subflow {
         }
     }
 
-    /// Two pairs of a rate above and one below, each pair in random order.
+    /// Starts two pairs of intervals, each with a rate above and a rate below the present one in random order.
     fn probe(&mut self, others: f64, now: Time) {
         self.others = others;
         let distance = self.config.probe * (self.rate + others);
@@ -271,7 +272,7 @@ impl Subflow {
         self.plan(Phase::Probe, &rates, now);
     }
 
-    /// Counts what an acknowledgment tells.
+    /// Counts an acknowledgment: round-trip times and losses of the intervals.
     fn count(&mut self, ack: &Ack<'_>) {
         self.srtt.sample(ack.rtt);
         self.snd_nxt = ack.snd_nxt;
@@ -292,7 +293,7 @@ impl Subflow {
         }
     }
 
-    /// Ends the interval being sent if it was long enough, and the one waited for if all of it is acknowledged.
+    /// Ends the interval being sent if it was long enough, and counts the intervals whose data is all acknowledged.
     fn turn(&mut self, now: Time) {
         let length = self.config.interval * self.srtt.secs();
         if let Some(interval) = self.intervals.get_mut(self.n_sent) {
@@ -316,7 +317,7 @@ impl Subflow {
         BRAKE_LOSS < interval.loss() && 100.0 * self.mss < interval.sent()
     }
 
-    /// Doubles while that pays.
+    /// Doubles the rate while utility grows.
     fn decide_start(&mut self, attempts: u32, others: f64, now: Time) {
         let interval = self.intervals[0];
         let utility = self.utility(&interval);
@@ -356,7 +357,7 @@ impl Subflow {
         self.plan(Phase::Move, &[rate], now);
     }
 
-    /// Goes on in the same direction, or probes anew.
+    /// Continues in the same direction, or probes again.
     fn decide_move(&mut self, others: f64, now: Time) {
         let interval = self.intervals[0];
         if self.brakes(&interval) {
@@ -388,10 +389,10 @@ impl Subflow {
         }
     }
 
-    /// The rate of the interval being sent, or else the subflow's; the window is twice what that has in flight.
+    /// Returns the rate of the interval being sent, or otherwise the subflow's; the window is twice that rate times the RTT.
     fn allowance(&self) -> Allowance {
         let rate = self.clamp(self.intervals.get(self.n_sent).map_or(self.rate, |interval| interval.rate));
-        // The module's guess before the first sample is a millisecond.
+        // Before the first sample the module assumes a millisecond.
         let rtt = if self.srtt.secs() == 0.0 { 1e-3 } else { self.srtt.secs() };
         let wire = Rate::from_bps_f64(8.0 * rate / self.payload_share);
         Allowance {
@@ -403,7 +404,7 @@ impl Subflow {
 }
 
 impl MpccConnection {
-    /// What the other subflows send, as they last published.
+    /// Returns the sum of the rates that the other subflows last published.
     fn others(&self, r: usize) -> f64 {
         self.subflows.iter().enumerate().filter(|&(i, s)| i != r && s.alive).map(|(_, s)| s.published).sum()
     }

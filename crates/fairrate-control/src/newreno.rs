@@ -1,5 +1,5 @@
 //! `newreno`: NewReno. M. Allman, V. Paxson, E. Blanton, "TCP Congestion Control", RFC 5681; S. Floyd, T. Henderson,
-//! A. Gurtov, RFC 6582. Recovery of the lost data is the transport's (RFC 8985); what is here is the window.
+//! A. Gurtov, RFC 6582. The transport recovers lost data (RFC 8985); this module has the window alone.
 //!
 //! | RFC 5681   | here       | unit  |
 //! |------------|------------|-------|
@@ -10,8 +10,9 @@
 //!
 //! Readings: the first window is that of RFC 6928, ten segments. The window grows only while it limits the flow
 //! (RFC 7661). Acknowledged bytes are counted (RFC 3465, L = 2 in slow start), so that delayed acknowledgments cost
-//! nothing. An ECN mark is a loss without the loss (RFC 3168 section 6.1.2), at most once a window. After idle time the window
-//! halves for each timeout, down to the first one (RFC 2861, Linux), where RFC 5681 section 4.1 goes there at once.
+//! nothing. An ECN mark reduces the window as a loss does (RFC 3168 section 6.1.2), at most once per window. After idle time
+//! the window halves for each timeout, down to the first window (RFC 2861, Linux); RFC 5681 section 4.1 sets it to that at
+//! once.
 
 use fairrate_units::{Bytes, Rate, Time};
 
@@ -68,30 +69,30 @@ pub struct NewReno {
     flight: f64,
     una: u64,
     snd_nxt: u64,
-    /// No second decrease and no growth before this byte is acknowledged.
+    /// End of the recovery: no second decrease and no growth before this byte is acknowledged.
     recover: u64,
     window_use: WindowUse,
 }
 
 impl NewReno {
-    /// Goes on from this window in congestion avoidance, after something else than TCP has ruled.
+    /// Continues from window `cwnd` in congestion avoidance, after a law other than TCP's was in force.
     pub(crate) fn resume(&mut self, cwnd: Bytes) {
         self.cwnd = cwnd.as_f64().max(self.mss);
         (self.ssthresh, self.recover) = (self.cwnd, 0);
     }
 
-    /// Multiplies the window, which stays a segment at least.
+    /// Multiplies the window by `by`; it stays at least a segment.
     pub(crate) fn scale(&mut self, by: f64) -> Allowance {
         self.cwnd = (self.cwnd * by).max(self.mss);
         self.allowance()
     }
 
-    /// Whether a reduction has not been acknowledged yet, before which the window does not grow.
+    /// Returns `true` while data sent before the last reduction is not acknowledged; the window does not grow until then.
     pub(crate) fn is_recovering(&self) -> bool {
         self.una <= self.recover && 0 < self.recover
     }
 
-    /// RFC 5681 section 3.1, with eq. 2 and 3 summed over the acknowledged bytes.
+    /// Grows the window by RFC 5681 section 3.1, with eq. 2 and 3 summed over the acknowledged bytes.
     fn grow(&mut self, acked: f64) {
         if self.cwnd < self.ssthresh {
             self.cwnd += acked.min(2.0 * self.mss);
@@ -100,7 +101,7 @@ impl NewReno {
         }
     }
 
-    /// RFC 5681 eq. 4.
+    /// Reduces the window by RFC 5681 eq. 4.
     fn halve(&mut self) {
         self.ssthresh = (self.flight / 2.0).max(self.min);
         self.cwnd = self.ssthresh;
@@ -168,10 +169,10 @@ mod tests {
     fn slow_start_avoidance_and_the_two_losses_by_hand() {
         let mut reno = NewRenoConfig::default().build(&flow_25g());
         assert_eq!(reno.on_start(Time::ZERO).cwnd, Bytes::new(10_000));
-        // Slow start: a byte for a byte, at most two segments an acknowledgment; only while the window is full.
+        // Slow start: a byte per byte, at most two segments per acknowledgment; only while the window is full.
         assert_eq!(reno.on_ack(&ack(1_000, 1_000, 9_000)).cwnd, Bytes::new(11_000));
         assert_eq!(reno.on_ack(&ack(5_000, 4_000, 7_000)).cwnd, Bytes::new(13_000));
-        // Data up to 12,000 was in flight then, what comes after was not.
+        // Data up to 12,000 was in flight then, later data was not.
         assert_eq!(reno.on_ack(&ack(12_500, 1_000, 3_000)).cwnd, Bytes::new(13_000));
         // A gap with 12,000 in flight: 6,000, and no growth before byte 25,000.
         reno.on_ack(&ack(13_000, 500, 12_000));
@@ -179,7 +180,7 @@ mod tests {
         assert_eq!(reno.on_ack(&ack(18_000, 5_000, 5_000)).cwnd, Bytes::new(6_000));
         // Avoidance: 1,000 x 1,000 / 6,000 = 166 bytes.
         assert_eq!(reno.on_ack(&ack(26_000, 1_000, 5_500)).cwnd, Bytes::new(6_166));
-        // A timeout leaves one segment; slow start ends at half of what was in flight.
+        // A timeout leaves one segment; slow start ends at half of the bytes in flight.
         assert_eq!(reno.on_loss(Time::ZERO, Loss::Timeout).cwnd, Bytes::new(1_000));
         assert_eq!(reno.on_ack(&ack(27_000, 1_000, 0)).cwnd, Bytes::new(2_000));
         assert_eq!(reno.on_ack(&ack(28_000, 1_000, 1_500)).cwnd, Bytes::new(3_000));

@@ -13,8 +13,8 @@
 //! | M         | of the most `segments`      |         |
 //!
 //! Readings: the best paths B are those of the largest ℓ/rtt², as in the authors' kernel module: TCP's rate on a path
-//! is √(2ℓ)/rtt. Windows are compared in whole segments, as the kernel has them, else no two would ever be equal.
-//! Growth is not collected into whole segments. The window does not fall below one segment (kernel). A second loss
+//! is √(2ℓ)/rtt. Windows are compared in whole segments, as in the kernel; otherwise no two would ever be equal.
+//! Growth is not accumulated to whole segments. The window does not fall below one segment (kernel). A second loss
 //! without an acknowledgment in between changes no ℓ. Slow start, losses and first window are NewReno's.
 
 use crate::config::algorithm_config;
@@ -65,7 +65,7 @@ pub struct OliaLink {
     distances: Vec<Distance>,
 }
 
-/// What a subflow delivers between losses, in bytes.
+/// The bytes that a subflow delivers between losses.
 #[derive(Clone, Copy, Debug, Default)]
 struct Distance {
     since_loss: f64,
@@ -73,20 +73,20 @@ struct Distance {
 }
 
 impl Distance {
-    /// ℓ_r = max(ℓ_1r, ℓ_2r).
+    /// Returns ℓ_r = max(ℓ_1r, ℓ_2r).
     fn bytes(self) -> f64 {
         self.since_loss.max(self.between_losses)
     }
 }
 
 impl OliaLink {
-    /// ℓ_r/rtt_r²: half the square of TCP's rate on this path.
+    /// Returns ℓ_r/rtt_r²: half the square of TCP's rate on this path.
     fn quality(&self, r: usize, subflow: &Subflow) -> f64 {
         let rtt = subflow.srtt.secs();
         self.distances[r].bytes() / (rtt * rtt)
     }
 
-    /// What is given to good paths with small windows and taken from those with the largest (paper: α_r).
+    /// Returns the paper's α_r: positive for good paths with small windows, negative for the paths with the largest windows.
     fn epsilon(&self, subflows: &Subflows, r: usize) -> f64 {
         let best = subflows.coupled(r).map(|(i, s)| self.quality(i, s)).fold(0.0, f64::max);
         let widest = subflows.coupled(r).map(|(_, s)| s.segments()).max().unwrap_or(0);
@@ -108,8 +108,8 @@ impl OliaLink {
 }
 
 impl Link for OliaLink {
-    /// Paper eq. 5, in bytes: Kelly and Voice's term, which makes the equilibrium optimal, and α_r/w_r, which makes it
-    /// responsive.
+    /// Returns the increase of the paper's eq. 5, in bytes: Kelly and Voice's term, which makes the equilibrium optimal, and
+    /// α_r/w_r, which makes it responsive.
     #[allow(private_interfaces)]
     fn increase(&self, subflows: &Subflows, r: usize, acked: f64) -> f64 {
         let (s, rate) = (&subflows[r], subflows.total_rate(r));
@@ -140,8 +140,8 @@ mod tests {
     #[test]
     fn the_increase_by_hand() {
         let mut olia = OliaConfig::default().build_connection(&[flow_25g(), flow_25g()]);
-        // 20 and 10 segments at 10 us, nothing lost and nothing acknowledged: both paths are best, and subflow 1 has
-        // not the largest window. Rates 2,000 and 1,000 bytes/us: 10^6 x 200/3,000^2 = 22.22 and 10^6 x 100/3,000^2 =
+        // 20 and 10 segments at 10 us, nothing lost and nothing acknowledged: both paths are best, and subflow 1 does not
+        // have the largest window. Rates 2,000 and 1,000 bytes/us: 10^6 x 200/3,000^2 = 22.22 and 10^6 x 100/3,000^2 =
         // 11.11 bytes; and 1/2 of TCP's 50 is taken from subflow 0, 1/2 of TCP's 100 given to subflow 1.
         olia.put(0, 20_000.0, 10);
         olia.put(1, 10_000.0, 10);
@@ -156,7 +156,7 @@ mod tests {
         olia.put(0, 20_000.0, 30);
         olia.put(1, 10_000.0, 10);
         assert!(olia.growth(0) < 0.0 && 50.0 < olia.growth(1));
-        // Subflow 1 dead: subflow 0 is a TCP.
+        // With subflow 1 dead, subflow 0 grows as TCP.
         olia.on_path(1, Time::ZERO, false);
         assert!((olia.growth(0) - 50.0).abs() < 1e-9);
     }
@@ -169,7 +169,7 @@ mod tests {
         link.on_lost(0);
         link.on_acked(0, 3_000.0);
         assert_eq!(link.distances[0].bytes(), 7_000.0);
-        // Two losses at once are one; then 3,000 and 4,000 are left of the three distances.
+        // Two losses at once count as one; then 3,000 and 4,000 are left of the three distances.
         link.on_lost(0);
         link.on_lost(0);
         link.on_acked(0, 4_000.0);

@@ -1,7 +1,7 @@
 //! `pacc`: a reconstruction of PACC. X. Zhong, J. Zhang, Y. Zhang, Z. Guan, Z. Wan, "PACC: Proactive and Accurate
 //! Congestion Feedback for RDMA Congestion Control", INFOCOM 2022.
 //!
-//! Neither code nor a list of parameters is public. What the RoCC paper (which compares with PACC) tells of it is
+//! Neither code nor a list of parameters is public. The RoCC paper (which compares with PACC) states only
 //! that the sender is DCQCN's, and that switches decide with a PI controller and notify sources themselves. The rest
 //! is chosen here:
 //!
@@ -12,8 +12,8 @@
 //! | `cnp_interval` | time                     | DCQCN's spacing of CNPs, for each port and flow      |
 //!
 //! A data packet that the controller selects makes its port send a notice to the packet's source, unless the port has
-//! sent this flow one within `cnp_interval`. To the sender a notice is a CNP. Receivers send none, and nothing is
-//! marked.
+//! sent this flow a notice within `cnp_interval`. The sender handles a notice as a CNP. Receivers send no CNPs, and no
+//! packet is marked.
 
 use std::collections::VecDeque;
 
@@ -27,7 +27,7 @@ use crate::port::{
     Actions, NOTICE_VALUES, Notice, PortAgent, PortContext, PortPacket, PortPacketKind, PortScope, PortStep, PortView,
 };
 
-/// A flow under PACC: a notice is to it what a CNP is to DCQCN.
+/// A flow under PACC: it handles a notice as DCQCN handles a CNP.
 pub use crate::dcqcn::Dcqcn as Pacc;
 
 algorithm_config! {
@@ -49,7 +49,7 @@ algorithm_config! {
 }
 
 impl PaccConfig {
-    /// The reference queue of a port, in bytes.
+    /// Returns the reference queue of a port of `rate`, in bytes.
     fn q_ref(&self, rate: Rate) -> f64 {
         self.q_ref_base.as_f64() + self.q_ref_bytes_per_gbps * rate.as_gbps_f64()
     }
@@ -83,12 +83,12 @@ pub struct PaccPort {
     port: u32,
     pi: PiMarker,
     spacing: Time,
-    /// When each flow's last notice was sent, the oldest first; none older than `spacing`.
+    /// Time and flow of the last notices, the oldest first; `may_notify` removes those older than `spacing`.
     notified: VecDeque<(Time, u32)>,
 }
 
 impl PaccPort {
-    /// Whether `flow` has had no notice for `spacing`; if so, it has one now.
+    /// Returns `true` if `flow` has had no notice for `spacing`, and then records a notice at `now`.
     fn may_notify(&mut self, flow: u32, now: Time) -> bool {
         while self.notified.front().is_some_and(|&(at, _)| at.saturating_add(self.spacing) <= now) {
             self.notified.pop_front();
@@ -136,7 +136,7 @@ mod tests {
         assert_eq!((needs.ecn, needs.ports, needs.cnp_interval), (false, PortScope::Switches, None));
     }
 
-    /// Flows that get a notice when these flows' packets arrive at these times and p is 1.
+    /// Returns the flows that get a notice when packets of the given flows arrive at the given times and p is 1.
     fn notified(arrivals: &[(u32, u64)]) -> Vec<(u32, u64)> {
         let config = PaccConfig { a: 1.0, b: 1.0, ..PaccConfig::default() };
         let mut port = config.build_port(&port_40g()).unwrap();

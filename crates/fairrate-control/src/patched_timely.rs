@@ -14,7 +14,7 @@
 //! Readings: the paper's reference queue q' = C T_low becomes an RTT, so `rtt_ref` is `t_low` by default. The
 //! branches outside the band are TIMELY's own, so above `t_high` the factor stays TIMELY's 0.8
 //! (`beta_high`); the small `beta` is for the band alone. There is no hyperactive increase.
-//! The ns-3 artifact has no patched TIMELY: there the defaults differ only in what it does to all rates.
+//! The ns-3 artifact has no patched TIMELY: in that profile only the defaults for all rate-based algorithms differ.
 
 use fairrate_units::{Bytes, Rate, Time};
 
@@ -81,13 +81,13 @@ pub struct PatchedTimely {
     paced: PacedRate,
 }
 
-/// w(g): 0 up to a gradient of -1/4, 1 from 1/4 on, a line in between (§4.3).
+/// Returns w(g): 0 up to a gradient of -1/4, 1 from 1/4 on, linear in between (§4.3).
 fn weight(gradient: f64) -> f64 {
     (2.0 * gradient + 0.5).clamp(0.0, 1.0)
 }
 
 impl PatchedTimely {
-    /// Algorithm 2.
+    /// Updates the rate by Algorithm 2.
     fn update(&mut self, sample: RttSample) {
         let (rate, ai) = (self.paced.rate, self.config.ai.as_bps_f64());
         let new_rate = if sample.rtt_ns < self.config.t_low.as_ns_f64() {

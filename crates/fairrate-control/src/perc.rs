@@ -8,13 +8,13 @@
 //! | C_l     | `capacity` (less `headroom`)         | bit/s |
 //! | r_a     | the pacing rate                      | bit/s |
 //!
-//! Readings. Where Σd ≤ C the paper has a link advertise C. Told to flow after flow as their packets come by, that
-//! lets each of several newcomers take the whole link, so a link answers with what the flow that asks would get: eq.
+//! Readings. If Σd ≤ C, a link advertises C in the paper. Because flows get this answer one after another, each of
+//! several new flows could then take the whole link. So a link answers with the rate that the asking flow would get: eq.
 //! (2) with that flow's own demand taken as infinite (`share = "asking"`). Then eq. (2) always has a solution, and it is at
-//! most C. The printed rule is `share = "printed"`. Hosts' links count as links. A control packet sees links on its way
-//! to the receiver, which sends it back; the next leaves when it is back. Data wait for the first reply. Rates are bits
-//! on the wire; control packets are counted in them with `charge_control` only, and acknowledgments never. The exit message
-//! leaves with the last byte. The ns-3 artifact has no PERC: both profiles are the same.
+//! most C. The printed rule is `share = "printed"`. Hosts' links count as links. A control packet visits links on its way
+//! to the receiver, which sends it back; the next is sent when it has returned. Data wait for the first reply. Rates are
+//! bits on the wire; control packets are counted in them with `charge_control` only, and acknowledgments never. The exit
+//! message is sent with the last byte. The ns-3 artifact has no PERC: both profiles are the same.
 
 use fairrate_units::Time;
 
@@ -27,7 +27,7 @@ use crate::port::{
 use crate::rate_table::RateTable;
 
 choice! {
-    /// What a control packet carries.
+    /// The content of a control packet.
     pub enum PercHeader {
         /// A demand and a fair share for every link.
         PerHop = "per-hop",
@@ -37,11 +37,11 @@ choice! {
 }
 
 choice! {
-    /// What a link answers.
+    /// The answer of a link.
     pub enum PercShare {
-        /// What the flow that asks would get.
+        /// The rate that the asking flow would get.
         Asking = "asking",
-        /// The solution of eq. (2), and C where it has none.
+        /// The solution of eq. (2), or C if it has none.
         Printed = "printed",
     }
 }
@@ -80,7 +80,7 @@ impl AlgorithmSpec for PercConfig {
     }
 }
 
-/// Per-hop header: links passed so far.
+/// Per-hop header: number of links passed so far.
 const HOPS: usize = COMMON_WORDS;
 /// Per-hop header: a word for each link, the demand on the way in and the fair share on the way out.
 const PER_HOP: usize = COMMON_WORDS + 1;
@@ -89,7 +89,7 @@ const PER_HOP: usize = COMMON_WORDS + 1;
 const DEMAND_BOTTLENECK: usize = COMMON_WORDS;
 const DEMAND_OTHERS: usize = COMMON_WORDS + 1;
 const BOTTLENECK: usize = COMMON_WORDS + 2;
-/// Two-value header: what the links passed so far answered.
+/// Two-value header: the answers of the links passed so far.
 const SMALLEST: usize = COMMON_WORDS + 3;
 const SECOND: usize = COMMON_WORDS + 4;
 const SMALLEST_AT: usize = COMMON_WORDS + 5;
@@ -103,14 +103,14 @@ pub type Perc = ExplicitRate<Shares>;
 pub struct TwoSmallest {
     smallest: f64,
     second: f64,
-    /// Number of the link; below 0: none.
+    /// Number of the link; below 0 if there is none.
     at: f64,
 }
 
 impl TwoSmallest {
     const NONE: Self = Self { smallest: f64::INFINITY, second: f64::INFINITY, at: -1.0 };
 
-    /// A link more.
+    /// Adds the `share` of another link.
     fn add(&mut self, share: f64, link: f64) {
         if share < self.smallest {
             *self = Self { smallest: share, second: self.smallest, at: link };
@@ -120,23 +120,23 @@ impl TwoSmallest {
     }
 }
 
-/// The fair shares that the links of the path have told: f_l.
+/// The fair shares f_l that the links of the path have answered.
 #[derive(Clone, Debug)]
 pub enum Shares {
-    /// Of every link.
+    /// The share of every link.
     PerHop(Vec<f64>),
-    /// The two smallest.
+    /// The two smallest shares.
     TwoValue(TwoSmallest),
 }
 
-/// The smallest of all values but the one at `without`.
+/// Returns the smallest of all values but the value at index `without`.
 fn smallest_other(values: &[f64], without: usize) -> f64 {
     let others = values.iter().enumerate().filter(|&(at, _)| at != without);
     others.fold(f64::INFINITY, |min, (_, &value)| min.min(value))
 }
 
 impl Shares {
-    /// r = min f_l.
+    /// Returns r = min f_l.
     fn smallest(&self) -> f64 {
         match self {
             Self::PerHop(f) => smallest_other(f, usize::MAX),
@@ -146,7 +146,7 @@ impl Shares {
 }
 
 impl Answers for Shares {
-    /// Eq. (1): d_l = min of f_l' over the other links, and no more than the flow can use (footnote 2).
+    /// Writes the demands of eq. (1): d_l = min of f_l' over the other links, and no more than the flow can use (footnote 2).
     fn ask(&self, limit: f64, header: &mut [f64]) {
         match self {
             Self::PerHop(f) => {
@@ -164,7 +164,7 @@ impl Answers for Shares {
     }
 
     fn take(&mut self, header: &[f64]) -> f64 {
-        // `max` also turns what is no number into 0.
+        // `max` also turns NaN into 0.
         match self {
             Self::PerHop(f) => f.iter_mut().zip(&header[PER_HOP..]).for_each(|(f, &share)| *f = share.max(0.0)),
             Self::TwoValue(two) => {
@@ -193,7 +193,7 @@ pub struct PercPort {
 }
 
 impl PercPort {
-    /// Notes the demand of a flow; its answer is f_l.
+    /// Stores the `demand` of `flow`; returns the link's answer f_l.
     fn answer(&mut self, now: Time, flow: u32, demand: f64) -> f64 {
         match self.share {
             PercShare::Asking => {
@@ -269,7 +269,7 @@ mod tests {
         PercConfig { share, ..PercConfig::default() }.build_port(&port).expect("it has one")
     }
 
-    /// Answers in Gb/s to messages (flow, demand in Gb/s).
+    /// Returns the answers in Gb/s to messages (flow, demand in Gb/s).
     fn answers(link: &mut PercPort, messages: &[(u32, f64)]) -> Vec<f64> {
         messages.iter().map(|&(flow, demand)| (link.answer(us(1), flow, demand * G) / G * 1e6).round() / 1e6).collect()
     }
@@ -277,15 +277,15 @@ mod tests {
     #[test]
     fn a_link_answers_what_the_asking_flow_would_get() {
         let inf = f64::INFINITY;
-        // Alone: all of it. Then half, a third; one that needs 10 leaves 45 to each of two others.
+        // Alone: all of it. Then half, a third; a flow that needs 10 leaves 45 to each of two others.
         let messages = [(1, inf), (2, inf), (1, inf), (3, inf), (3, 10.0), (1, inf), (2, inf)];
         let mut asked = link(100, PercShare::Asking);
         assert_eq!(answers(&mut asked, &messages), [100.0, 50.0, 50.0, 33.333_333, 33.333_333, 45.0, 45.0]);
         // As printed the demand counts that comes with the message: f with (inf, inf, 10) is 45.
         let mut printed = link(100, PercShare::Printed);
         assert_eq!(answers(&mut printed, &messages), [100.0, 50.0, 50.0, 33.333_333, 45.0, 45.0, 45.0]);
-        // Demands of 10 and 20 fit: as printed C for everyone, though two that took it would be too much; asked, what
-        // the other leaves.
+        // Demands of 10 and 20 fit: as printed, C for each flow, though two flows of that rate would be too much; with
+        // `asking`, the capacity that the other flow leaves.
         let messages = [(1, 10.0), (2, 20.0), (1, 10.0)];
         assert_eq!(answers(&mut link(100, PercShare::Printed), &messages), [100.0, 100.0, 100.0]);
         assert_eq!(answers(&mut link(100, PercShare::Asking), &messages), [100.0, 90.0, 80.0]);
@@ -319,13 +319,13 @@ mod tests {
         PercConfig { base, ..PercConfig::default() }.build(flow)
     }
 
-    /// The flow's packet leaves now; what it says.
+    /// Returns the header of the flow's control packet sent now, if any.
     fn departs(perc: &mut Perc, now: Time, unsent: u64) -> Option<[f64; 5]> {
         let mut header = [0.0; 5];
         perc.control_packet(now, unsent, &mut header).then_some(header)
     }
 
-    /// It is back with these fair shares in Gb/s; the rate in Gb/s and the timer that follow.
+    /// Returns the control packet to the flow with the fair shares `f` in Gb/s; gives the resulting rate in Gb/s and timer.
     fn comes_back(perc: &mut Perc, now: Time, seq: f64, f: [f64; 2]) -> (f64, Time) {
         let a = perc.on_control(now, &[seq, 0.0, 2.0, f[0] * G, f[1] * G]).expect("a decision");
         (a.rate.as_gbps_f64(), a.timer)
@@ -341,7 +341,7 @@ mod tests {
         // First rate at once, 10; demands crossed.
         assert_eq!(comes_back(&mut perc, us(8), 1.0, [10.0, 20.0]).0, 10.0);
         assert_eq!(departs(&mut perc, us(8), u64::MAX), Some([2.0, 0.0, 0.0, 20.0 * G, 10.0 * G]));
-        // More waits for two RTTs, less does not wait and drops it.
+        // A higher rate waits for two RTTs; a lower rate does not wait and discards the pending raise.
         assert_eq!(comes_back(&mut perc, us(16), 2.0, [15.0, 20.0]), (10.0, us(32)));
         departs(&mut perc, us(16), u64::MAX);
         assert_eq!(comes_back(&mut perc, us(24), 3.0, [5.0, 20.0]), (5.0, us(48)), "the timer is the packet's");
@@ -349,7 +349,7 @@ mod tests {
         assert_eq!(comes_back(&mut perc, us(32), 4.0, [6.0, 20.0]), (5.0, us(48)));
         departs(&mut perc, us(32), u64::MAX);
         assert_eq!(perc.on_timer(us(48)).rate, Rate::from_gbps(6));
-        // A copy of an old packet says nothing.
+        // A copy of an old packet has no effect.
         assert_eq!(comes_back(&mut perc, us(49), 4.0, [1.0, 1.0]).0, 6.0);
         // Packet 5 left at 32 us and was lost: at 56 us the next leaves, with the shares known.
         assert_eq!(perc.on_timer(us(56)).timer, us(56 + 48), "and is waited for twice as long");
@@ -363,10 +363,10 @@ mod tests {
         perc.on_start(us(0));
         assert_eq!(departs(&mut perc, us(0), 10_000), Some([1.0, 0.0, 0.0, 10.56 * G, 10.56 * G]));
         assert_eq!(comes_back(&mut perc, us(8), 1.0, [20.0, 25.0]).0, 10.56, "no faster than it told");
-        // 3,000 bytes left: 3.168 Gb/s, which is in force when links know.
+        // 3,000 bytes left: 3.168 Gb/s, in force once the links have the demand.
         assert_eq!(departs(&mut perc, us(8), 3_000), Some([2.0, 0.0, 0.0, 3.168 * G, 3.168 * G]));
         assert_eq!(perc.on_timer(us(9)).rate.as_gbps_f64(), 10.56);
-        // Nothing left: exit. What is lost later has to ask again.
+        // Nothing left: exit. If bytes are lost later, the flow has to ask again.
         assert_eq!(departs(&mut perc, us(12), 0).expect("exit")[..2], [3.0, 1.0]);
         assert_eq!(perc.on_timer(us(13)).rate, Rate::ZERO);
         assert_eq!(departs(&mut perc, us(14), 1_000), Some([4.0, 0.0, 0.0, 1.056 * G, 1.056 * G]));
@@ -426,7 +426,7 @@ mod tests {
     proptest! {
         #![proptest_config(ProptestConfig { cases: 256, failure_persistence: None, ..ProptestConfig::default() })]
 
-        /// Section 5: two values tell every link the demand that eq. (1) gives it. Few values, so that ties are
+        /// Section 5: two values give every link the demand of eq. (1). The test uses few values, so that ties are
         /// frequent.
         #[test]
         fn two_values_carry_every_demand(
@@ -448,8 +448,8 @@ mod tests {
     proptest! {
         #![proptest_config(ProptestConfig { cases: 96, failure_persistence: None, ..ProptestConfig::default() })]
 
-        /// In whatever order messages come, and whichever get lost, flows settle at the max-min rates; with two values
-        /// as with a vector.
+        /// Flows settle at the max-min rates in any order of messages and with any losses, with two values as with a
+        /// vector.
         #[test]
         fn rates_settle_at_the_optimum(
             network in strategies::network(), seed in any::<u64>(),

@@ -1,6 +1,6 @@
 //! `pfabric`: the rate control of pFabric's hosts. M. Alizadeh, S. Yang, M. Sharif, S. Katti, N. McKeown, B. Prabhakar,
-//! S. Shenker, "pFabric: Minimal Near-Optimal Datacenter Transport", SIGCOMM 2013, section 4.2. Which packets switches
-//! send and drop is the queues' business; here is what their senders do, and the priority that packets carry.
+//! S. Shenker, "pFabric: Minimal Near-Optimal Datacenter Transport", SIGCOMM 2013, section 4.2. The queues of switches
+//! decide which packets they send and drop; this module has the senders, and the priority that packets carry.
 //!
 //! | paper        | here        | unit    |
 //! |--------------|-------------|---------|
@@ -8,12 +8,12 @@
 //! | ssthresh     | `ssthresh`  | packets |
 //! | remaining flow size | header word 0 | bytes |
 //!
-//! Readings: the transport finds losses by its retransmission timer alone ([`Needs::rto_rtts`]), which is fixed: a packet
-//! of a flow may wait for long behind other flows, and gaps say little. Selective acknowledgments keep what has arrived
-//! from being sent again. The paper grows the window as TCP does and bounds it; the public simulator's bound is 15 packets
-//! where a bandwidth-delay product is 12, which is the default here. Growth is a packet for each acknowledgment of new data.
-//! A flow without end has the lowest priority. A probe is a header that carries the flow's priority; what answers it, or
-//! any other acknowledgment, ends probing.
+//! Readings: the transport detects losses by its retransmission timer alone ([`Needs::rto_rtts`]), which is fixed: a packet
+//! of a flow may wait for long behind other flows, so gaps are weak evidence. Selective acknowledgments prevent that data
+//! which has arrived is sent again. The paper grows the window as TCP does and bounds it; the public simulator's bound is 15
+//! packets where a bandwidth-delay product is 12, which is the default here. Growth is a packet for each acknowledgment of
+//! new data. A flow without end has the lowest priority. A probe is a header that carries the flow's priority; its reply,
+//! or any other acknowledgment, ends probing.
 
 use fairrate_units::{Bytes, Rate, Time};
 
@@ -21,7 +21,7 @@ use crate::config::algorithm_config;
 use crate::controller::{Ack, AlgorithmSpec, Allowance, Controller, FlowContext, Loss, Needs, Queueing};
 use crate::port::{HeaderWords, NoPort};
 
-/// Wire bytes of a probe: those of an acknowledgment.
+/// Wire bytes of a probe: the size of an acknowledgment.
 const PROBE: Bytes = Bytes::new(60);
 
 algorithm_config! {
@@ -81,7 +81,7 @@ pub struct PFabric {
     cwnd: f64,
     max: f64,
     ssthresh: f64,
-    /// In a row.
+    /// Number of consecutive timeouts.
     timeouts: u32,
     probe_after: u32,
     probe_due: bool,
@@ -92,18 +92,18 @@ impl PFabric {
         self.probe_after <= self.timeouts
     }
 
-    /// What has come back shows that packets get through.
+    /// Ends probing, because an acknowledgment or reply shows that packets get through.
     fn resume(&mut self) {
         (self.timeouts, self.probe_due) = (0, false);
     }
 
-    /// Slow start, then a packet a window, up to the bound.
+    /// Grows the window: slow start, then a packet per window, up to the bound.
     fn grow(&mut self) {
         let step = if self.cwnd < self.ssthresh { 1.0 } else { 1.0 / self.cwnd };
         self.cwnd = (self.cwnd + step).min(self.max);
     }
 
-    /// Bytes not yet acknowledged: less is more urgent.
+    /// Returns the bytes not yet acknowledged, the packet's priority: fewer bytes are more urgent.
     fn remaining(&self) -> f64 {
         if self.size == Bytes::MAX { f64::MAX } else { self.size.as_u64().saturating_sub(self.acked) as f64 }
     }
@@ -172,12 +172,12 @@ mod tests {
         assert_eq!(flow.on_ack(&ack).cwnd, Bytes::new(25_000));
         (0..9).for_each(|_| _ = flow.on_ack(&ack));
         assert_eq!(flow.cwnd, 30.0);
-        // What is not new does not count, and gaps are nothing.
+        // Acknowledgments without new data do not count, and gaps change nothing.
         flow.on_loss(Time::ZERO, Loss::Timeout);
         assert_eq!((flow.cwnd, flow.ssthresh), (1.0, 15.0));
         flow.on_ack(&Ack { newly_acked: 0, ..ack });
         assert_eq!(flow.on_loss(Time::ZERO, Loss::Gap).cwnd, Bytes::new(1_000));
-        // Slow start to 15, then a packet a window: 15 + 1/15.
+        // Slow start to 15, then a packet per window: 15 + 1/15.
         (0..15).for_each(|_| _ = flow.on_ack(&ack));
         assert_eq!(flow.cwnd, 15.0 + 1.0 / 15.0);
         // Down to 2 at least.

@@ -1,4 +1,4 @@
-//! What `dcqcn-pi` and `pacc` have in common: a probability that a PI controller moves until the queue stands at a
+//! The marker that `dcqcn-pi` and `pacc` share: a PI controller adjusts a probability until the queue is at a
 //! reference. C. Hollot, V. Misra, D. Towsley, W. Gong, "On Designing Improved Controllers for AQM Routers Supporting
 //! TCP Flows", INFOCOM 2001, in the form of Y. Zhu et al., "ECN or Delay", CoNEXT 2016, §5.
 
@@ -7,7 +7,7 @@ use fairrate_units::Bytes;
 use crate::draws::Draws;
 use crate::port::PortContext;
 
-/// Bytes of the packets in which the gains count the queue.
+/// Bytes of a packet, the unit in which the gains measure the queue.
 const PACKET: f64 = 1_000.0;
 
 /// The PI controller of one egress port.
@@ -17,27 +17,28 @@ pub(crate) struct PiMarker {
     b: f64,
     /// Reference queue, in packets of 1,000 bytes.
     q_ref: f64,
-    /// The queue at the packet before, in the same unit.
+    /// The queue at the previous packet, in the same unit.
     q_old: f64,
     p: f64,
     draws: Draws,
 }
 
 impl PiMarker {
-    /// Gains `a` and `b` per packet of 1,000 bytes and update, the queue to hold in bytes.
+    /// Creates the controller of `port` with the gains `a` and `b`, per packet of 1,000 bytes and update, and the reference queue
+    /// `q_ref` in bytes.
     pub(crate) fn new(a: f64, b: f64, q_ref: f64, port: &PortContext) -> Self {
         Self { a, b, q_ref: q_ref / PACKET, q_old: 0.0, p: 0.0, draws: Draws::new(port.seed, port.port) }
     }
 
-    /// p ← p + a (q - q_ref) - b (q_old - q_ref), within [0, 1] (§5). What the bounds cut off is forgotten, so that p
-    /// leaves a bound as soon as the queue turns.
+    /// Updates p ← p + a (q - q_ref) - b (q_old - q_ref), limited to [0, 1] (§5). The excess beyond a bound is discarded, so
+    /// that p leaves a bound as soon as the queue turns.
     fn update(&mut self, q: f64) {
         let p = self.p + self.a * (q - self.q_ref) - self.b * (self.q_old - self.q_ref);
         self.p = p.clamp(0.0, 1.0);
         self.q_old = q;
     }
 
-    /// Whether to select the packet that brings the queue to `queue`.
+    /// Updates p and returns `true`, with probability p, if the packet that brings the queue to `queue` is selected.
     pub(crate) fn selects(&mut self, queue: Bytes) -> bool {
         self.update(queue.as_f64() / PACKET);
         self.draws.uniform() < self.p
@@ -73,7 +74,7 @@ mod tests {
         // 1 - 0.001 x 800 + 0.002 x (100 - 200) = 0: one short queue is enough.
         pi.update(100.0);
         assert!(pi.p.abs() < 1e-12, "{}", pi.p);
-        // Below the reference p sinks to 0 and no further: -0.1 an update.
+        // Below the reference p falls to 0 and no further: -0.1 per update.
         (0..100).for_each(|_| pi.update(100.0));
         assert!(pi.p.abs() < 1e-15);
         pi.update(300.0);

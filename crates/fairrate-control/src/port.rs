@@ -1,19 +1,19 @@
 use fairrate_units::{Rate, Time};
 
-/// Which egress ports run an algorithm's [`PortAgent`].
+/// The set of egress ports that run an algorithm's [`PortAgent`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum PortScope {
-    /// None.
+    /// No ports.
     #[default]
     None,
-    /// Those of switches.
+    /// The ports of switches.
     Switches,
-    /// Those of switches and hosts: a host's link is shared by its flows as any other.
+    /// The ports of switches and hosts: a host's flows share its link as they share any other.
     All,
 }
 
-/// How many words of header a packet carries. A word's meaning is the algorithm's; what it takes on the wire is counted
-/// in [`Needs::data_overhead`](crate::Needs::data_overhead).
+/// Number of header words in a packet. The algorithm defines the meaning of a word; its bytes on the wire are counted in
+/// [`Needs::data_overhead`](crate::Needs::data_overhead).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct HeaderWords {
     /// Words of every packet.
@@ -27,51 +27,51 @@ impl HeaderWords {
     pub const NONE: Self = Self { fixed: 0, per_hop: 0 };
 }
 
-/// What an egress port knows of itself before its first packet.
+/// The properties of an egress port that its agent gets before the first packet.
 #[derive(Clone, Copy, Debug)]
 pub struct PortContext {
-    /// Number of the port, unlike that of any other in the network.
+    /// Number of the port, unique in the network.
     pub port: u32,
     /// Capacity of its link.
     pub rate: Rate,
     /// The largest base round-trip time in the network.
     pub base_rtt: Time,
-    /// Bytes a full data packet has on the wire, headers included.
+    /// Size of a full data packet on the wire in bytes, headers included.
     pub wire_mtu: u32,
-    /// One-way propagation delay of the longest link into its node: how far the previous hop of a flow is at most.
+    /// One-way propagation delay of the longest link into its node: the largest delay from a flow's previous hop.
     pub upstream_delay: Time,
-    /// Whether it is the port of a host.
+    /// `true` if it is the port of a host.
     pub of_host: bool,
     /// Seed of the agent's random numbers.
     pub seed: u64,
 }
 
-/// What an egress port knows of itself now.
+/// The present state of an egress port.
 #[derive(Clone, Copy, Debug)]
 pub struct PortView {
-    /// The time.
+    /// The current time.
     pub now: Time,
-    /// Bytes that wait in its queues. When a packet joins or leaves: without that packet.
+    /// Bytes that wait in the port's queues. When a packet joins or leaves, that packet is not counted.
     pub queue_bytes: u64,
 }
 
-/// What kind of packet a port sees.
+/// The kind of a packet at a port.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PortPacketKind {
     /// Payload of a flow.
     Data,
     /// A flow's control packet on its way to the receiver.
     Control,
-    /// Anything else: acknowledgments, control packets on their way back, notices. Without a header.
+    /// Any other packet: acknowledgments, control packets on their way back, notices. It has no header.
     Other,
 }
 
-/// What happens to a packet at a port.
+/// A step of a packet at a port.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PortStep {
-    /// It joins the queue.
+    /// The packet joins the queue.
     Enqueue,
-    /// It leaves for the wire.
+    /// The packet leaves for the wire.
     Dequeue,
 }
 
@@ -82,7 +82,7 @@ pub struct PortPacket<'a> {
     pub flow: u32,
     /// Its priority class.
     pub class: u8,
-    /// What it is.
+    /// Its kind.
     pub kind: PortPacketKind,
     /// Bytes on the wire.
     pub wire: u32,
@@ -95,27 +95,27 @@ pub struct PortPacket<'a> {
 /// A control packet from a switch port to the source of a flow that passes it.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Notice {
-    /// The flow it is for.
+    /// The flow whose source receives it.
     pub flow: u32,
     /// The port that sends it, the congestion point: [`PortContext::port`].
     pub port: u32,
-    /// What it says; the meaning is the algorithm's.
+    /// Its content; the algorithm defines the meaning.
     pub values: [f64; NOTICE_VALUES],
 }
 
-/// Values in a [`Notice`].
+/// Number of values in a [`Notice`].
 pub const NOTICE_VALUES: usize = 4;
 
-/// Asks the previous hop of a flow, switch port or NIC, to hold the flow's packets back, or to let them go again.
+/// A request to the previous hop of a flow, a switch port or NIC, to pause the flow's packets or to resume them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FlowPause {
     /// The flow.
     pub flow: u32,
-    /// Hold it back, or let it go.
+    /// `true` to pause the flow, `false` to resume it.
     pub pause: bool,
 }
 
-/// What a port wants done beyond the packet at hand.
+/// The actions that an agent requests beyond changes to the packet.
 #[derive(Clone, Debug, Default)]
 pub struct Actions {
     /// Notices to send, in this order.
@@ -124,38 +124,40 @@ pub struct Actions {
     pub pauses: Vec<FlowPause>,
 }
 
-/// What one egress port computes: the switch's part of an algorithm.
+/// The algorithm's part that runs at one egress port.
 ///
-/// The engine calls it with what the port sees. It answers by changing the packet and by [`Actions`]. The time never decreases
-/// from one call to the next.
+/// The engine calls it for events at the port. It responds by changing the packet and by [`Actions`]. The time never
+/// decreases from one call to the next.
 pub trait PortAgent {
-    /// A packet joins the port's queue. Marks and headers written here count.
+    /// Handles a packet that joins the port's queue. Marks and headers written here take effect.
     fn on_enqueue(&mut self, _view: &PortView, _packet: &mut PortPacket<'_>, _actions: &mut Actions) {}
-    /// Whether packets of this kind matter to the algorithm at this step. Asked once, when the port is made. The engine may
-    /// skip the callbacks for other packets, so skipping them must change no result.
+    /// Returns `true` if packets of `kind` matter to the algorithm at `step`. Called once, when the port is made. The engine
+    /// may skip the callbacks for other packets, so skipping them must change no result.
     fn watches(&self, _kind: PortPacketKind, _step: PortStep) -> bool {
         true
     }
-    /// A packet leaves the queue for the wire. Marks and headers written here count.
+    /// Handles a packet that leaves the queue for the wire. Marks and headers written here take effect.
     fn on_dequeue(&mut self, _view: &PortView, _packet: &mut PortPacket<'_>, _actions: &mut Actions) {}
-    /// The physical queue of its class that a data packet of `flow` joins, asked right after [`PortAgent::on_enqueue`], where data
-    /// matters at that step; `None`: the queue of its class. The physical queues of a class take turns (deficit round robin) after
-    /// its own queue, and one whose first packet is of a paused flow is passed over. Not asked at hosts.
+    /// Returns the physical queue of `class` that a data packet of `flow` joins, or `None` for the queue of the class itself.
+    /// Called right after [`PortAgent::on_enqueue`], if the agent watches data at that step; not called at hosts. The
+    /// physical queues of a class are served by deficit round robin after its own queue, and a queue whose first packet is of
+    /// a paused flow is skipped.
     fn assign(&self, _class: u8, _flow: u32) -> Option<u16> {
         None
     }
-    /// The next hop has asked this port to pause `flow`, or to resume it.
+    /// Handles the next hop's request to pause `flow`, or to resume it if `pause` is `false`.
     fn on_flow_pause(&mut self, _flow: u32, _pause: bool) {}
-    /// The time of [`PortAgent::timer`] has come.
+    /// Handles the expiry of [`PortAgent::timer`].
     fn on_timer(&mut self, _view: &PortView, _actions: &mut Actions) {}
-    /// When to call [`PortAgent::on_timer`] next, never in the past; [`Time::MAX`]: not before another call. Asked when the
-    /// port is made and after every call. The current time means after all packets of that time.
+    /// Returns the time of the next call of [`PortAgent::on_timer`], never in the past, or [`Time::MAX`] for none before
+    /// another call of the agent. Called when the port is made and after every call. The current time means after all packets
+    /// of that time.
     fn timer(&self) -> Time {
         Time::MAX
     }
 }
 
-/// The port of algorithms that do not change switches. It cannot exist.
+/// The port agent of algorithms without one. It has no values.
 #[derive(Clone, Copy, Debug)]
 pub enum NoPort {}
 

@@ -1,4 +1,4 @@
-//! What PowerTCP (Alg. 1) and θ-PowerTCP (Alg. 2) share: the smoothing of power and UPDATEWINDOW, the control
+//! The common parts of PowerTCP (Alg. 1) and θ-PowerTCP (Alg. 2): the smoothing of power and UPDATEWINDOW, the control
 //! law of eq. (7), in the paper's window form and in the rate form of the ns-3 artifact.
 
 use fairrate_units::{Bytes, Rate, Time};
@@ -7,57 +7,57 @@ use crate::config::choice;
 use crate::controller::{Ack, Allowance, FlowContext};
 
 choice! {
-    /// What the control law divides by power.
+    /// The quantity that the control law divides by power.
     pub enum Reference {
         /// The window in force when the acknowledged packet was sent; the state is a window.
         WindowAtSend = "window-at-send",
-        /// A rate set once a round trip; every acknowledgment applies a new rate computed from it.
+        /// A rate set once per round trip; every acknowledgment applies a new rate computed from it.
         RatePerRtt = "rate-per-rtt",
     }
 }
 
 choice! {
-    /// How often the control law acts. Power is measured on every acknowledgment either way.
+    /// The interval between updates of the control law. Power is always measured on every acknowledgment.
     pub enum UpdateInterval {
         /// On every acknowledgment.
         PerAck = "per-ack",
-        /// Once a round trip.
+        /// Once per round trip.
         PerRtt = "per-rtt",
     }
 }
 
 choice! {
-    /// What happens to the smoothed power when the rate of a port has changed since the record before.
+    /// The treatment of the smoothed power when the rate of a port has changed since the last record.
     pub enum RateChange {
-        /// It is smoothed as always.
+        /// The power is smoothed as always.
         Smooth = "smooth",
-        /// It begins again with the power measured now: what it was tells of another link.
+        /// The smoothed power restarts with the power measured now, since its old value is that of another link.
         Fresh = "fresh",
     }
 }
 
 choice! {
-    /// Where the smoothed power starts.
+    /// The first value of the smoothed power.
     pub enum InitialPower {
-        /// At the first sample.
+        /// The first sample.
         FirstSample = "first-sample",
-        /// At 1, the power of a full link without queue.
+        /// The value 1, the power of a full link without a queue.
         One = "one",
     }
 }
 
 choice! {
-    /// What a flow's first acknowledgment, which has none before it, is measured against.
+    /// The reference for a flow's first acknowledgment, which has no acknowledgment before it.
     pub enum FirstAck {
-        /// Nothing: it is only stored.
+        /// No reference: the first acknowledgment is only stored.
         Store = "store",
-        /// Zeros, as if a record had been taken when time began (the ns-3 artifact as published, its memory
-        /// zeroed): means since then stand for slopes, and the first decision depends on the time of day.
+        /// Zeros, as if there were a record at time zero (the ns-3 artifact as published, its memory zeroed): means since
+        /// then replace slopes, and the first decision depends on the absolute time.
         ZeroHistory = "zero-history",
     }
 }
 
-/// Γ_smooth.
+/// The smoothed power Γ_smooth.
 #[derive(Clone, Debug)]
 pub(crate) struct SmoothedPower {
     initial: Option<f64>,
@@ -70,7 +70,7 @@ impl SmoothedPower {
         Self { initial, value: initial }
     }
 
-    /// Alg. 1 line 24, Alg. 2 line 14: Γ_smooth ← (Γ_smooth·(τ − Δt) + Γ_norm·Δt)/τ, with Δt at most τ.
+    /// Updates and returns Γ_smooth ← (Γ_smooth·(τ − Δt) + Γ_norm·Δt)/τ, with Δt at most τ (Alg. 1 line 24, Alg. 2 line 14).
     pub(crate) fn sample(&mut self, power: f64, dt: f64, tau: f64) -> f64 {
         let dt = dt.min(tau);
         let smoothed = self.value.map_or(power, |old| (old * (tau - dt) + power * dt) / tau);
@@ -83,10 +83,10 @@ impl SmoothedPower {
     }
 }
 
-/// The law divides by power: without floors in the configuration it can be zero.
+/// Smallest power by which the law divides: without floors in the configuration power can be zero.
 const LEAST_POWER: f64 = 1e-9;
 
-/// UPDATEWINDOW with its state. `state`, `applied`, `beta`, `least` and `most` are payload bytes with
+/// The control law UPDATEWINDOW with its state. `state`, `applied`, `beta`, `least` and `most` are payload bytes with
 /// [`Reference::WindowAtSend`] and bit/s with [`Reference::RatePerRtt`].
 #[derive(Clone, Debug)]
 pub(crate) struct PowerLaw {
@@ -100,13 +100,13 @@ pub(crate) struct PowerLaw {
     line_rate: Rate,
     /// cwnd, or the reference rate R.
     state: f64,
-    /// What is in force: R can lag behind it by a round trip, cwnd never does.
+    /// The window or rate in force: R can lag behind it by a round trip, cwnd never does.
     applied: f64,
     last_update_seq: u64,
 }
 
 impl PowerLaw {
-    /// `beta` is the additive increase as a rate: β = `beta`·τ bytes a round trip.
+    /// Creates the law of `flow`. `beta` is the additive increase as a rate: β = `beta`·τ bytes per round trip.
     pub(crate) fn new(
         flow: &FlowContext,
         reference: Reference,
@@ -126,8 +126,8 @@ impl PowerLaw {
             reference,
             interval,
             gamma,
-            // The nearest number to the decimal complement, as 0.1 is to 0.9: `1.0 - 0.9` itself is a bit less
-            // and moves truncated rates by one bit/s.
+            // The nearest number to the decimal complement, as 0.1 for 0.9: `1.0 - 0.9` itself is a bit less
+            // and changes truncated rates by one bit/s.
             one_minus_gamma: ((1.0 - gamma) * 1e9).round() / 1e9,
             beta,
             least: least.min(most),
@@ -139,12 +139,12 @@ impl PowerLaw {
         }
     }
 
-    /// Waits a round trip for the next update without changing anything.
+    /// Postpones the next update by a round trip without changing anything.
     pub(crate) fn postpone(&mut self, ack: &Ack<'_>) {
         self.last_update_seq = self.last_update_seq.max(ack.snd_nxt);
     }
 
-    /// Alg. 1 line 5; Alg. 2 lines 16-25 for updates once a round trip.
+    /// Updates window or rate: Alg. 1 line 5, or Alg. 2 lines 16-25 for updates once per round trip.
     pub(crate) fn update(&mut self, ack: &Ack<'_>, power: f64) {
         let is_full = self.last_update_seq < ack.ack_seq;
         if is_full || self.interval == UpdateInterval::PerAck {
@@ -163,24 +163,24 @@ impl PowerLaw {
         }
     }
 
-    /// Eq. (7), Alg. 1 line 27: cwnd ← γ·(cwnd_old/Γ + β) + (1 − γ)·cwnd.
+    /// Returns eq. (7), Alg. 1 line 27: cwnd ← γ·(cwnd_old/Γ + β) + (1 − γ)·cwnd.
     fn window(&self, power: f64, cwnd_old: f64) -> f64 {
         self.gamma * (cwnd_old.max(self.least) / power + self.beta) + self.one_minus_gamma * self.state
     }
 
-    /// The same with R for both windows. The artifact keeps rates as whole bit/s, so each product is cut.
+    /// Returns eq. (7) with R for both windows. The artifact stores rates as whole bit/s, so each product is truncated.
     fn rate(&self, power: f64) -> f64 {
         (self.gamma * ((self.state / power).trunc() + self.beta)).trunc() + (self.one_minus_gamma * self.state).trunc()
     }
 
-    /// Alg. 1 line 6: rate = cwnd/τ; or the other way round.
+    /// Returns the allowance: rate = cwnd/τ (Alg. 1 line 6), or cwnd = rate·τ in the rate form.
     pub(crate) fn allowance(&self, tau: Time) -> Allowance {
         let (cwnd, rate) = match self.reference {
             Reference::WindowAtSend => {
                 let rate = Rate::from_bps_f64(self.applied * 8.0 / tau.as_secs_f64());
                 (self.applied, rate.min(self.line_rate))
             }
-            // In this order, because the artifact's is.
+            // In the artifact's order of operations.
             Reference::RatePerRtt => (self.applied * tau.as_ns_f64() * 1e-9 / 8.0, Rate::from_bps_f64(self.applied)),
         };
         Allowance { cwnd: Bytes::new((cwnd as u64).max(1)), rate, timer: Time::MAX }
@@ -194,7 +194,7 @@ pub(crate) mod testing {
     use crate::controller::Ack;
     use crate::int::IntHop;
 
-    /// The acknowledgment of byte `ack_seq` when `snd_nxt` comes next, of a packet sent with a window of 20,000.
+    /// Returns the acknowledgment of byte `ack_seq` when `snd_nxt` is next, of a packet sent with a window of 20,000.
     pub(crate) fn ack(now_ns: u64, rtt_ns: u64, ack_seq: u64, snd_nxt: u64, int: &[IntHop]) -> Ack<'_> {
         let (now, rtt, cwnd_at_send) = (Time::from_ns(now_ns), Time::from_ns(rtt_ns), 20_000);
         Ack {

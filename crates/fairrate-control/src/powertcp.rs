@@ -1,9 +1,9 @@
 //! PowerTCP: V. Addanki, O. Michel, S. Schmid, "PowerTCP: Pushing the Performance Limits of Datacenter
 //! Networks", NSDI 2022, Alg. 1.
 //!
-//! Power is current times voltage: the rate at which bytes arrive at a port times the bytes it holds in queue
-//! and pipe. Divided by the power of a full link with an empty queue it says how far off both the queue and
-//! its trend are, and the window is divided by it.
+//! Power is current times voltage: the rate at which bytes arrive at a port times the bytes in its queue
+//! and pipe. Divided by the power of a full link with an empty queue it measures the excess of both the queue and
+//! its trend, and the window is divided by it.
 //!
 //! | paper | here | unit |
 //! |---|---|---|
@@ -19,18 +19,18 @@
 //!
 //! Readings, where the paper leaves a choice or slips:
 //! - Lines 20-21 store the power itself as Γ_norm; the normalised power of line 19 is meant.
-//! - UPDATEWINDOW is called with the smoothed power and cwnd_old, whatever its signature says.
+//! - UPDATEWINDOW is called with the smoothed power and cwnd_old, in spite of its signature.
 //! - cwnd_old is the window when the acknowledged packet was sent, as in the analysis (w(t − θ)); the
 //!   "once per RTT" memory of the text is a coarse form of it.
 //! - N in β = HostBw·τ/N is not given. β is 150 Mb/s·τ, the artifact's constant.
-//! - Theorem 3 has shares proportional to β. On packets that holds where β is many packets, and this β is a fraction of
-//!   one; so flows have no weights.
+//! - In Theorem 3 shares are proportional to β. With packets that holds if β is many packets, and this β is a fraction of
+//!   a packet; so flows have no weights.
 //! - λ has a floor of half the port rate, as in the artifact: without one the printed law oscillates.
 //! - Γ_smooth has no first value in the paper: it starts with the first sample; Δt is at most τ.
-//! - The first acknowledgment, one over another number of hops and the first after an idle time of more than τ
-//!   only store their telemetry. Losses leave the window alone (the paper's transport is RDMA on PFC).
-//! - Where a port's rate changes, as with circuits (PowerTCP section 5), the artifact's TCP form takes power as it is, without
-//!   smoothing. The paper does not: it is an option, `rate_change`.
+//! - The first acknowledgment, any with a changed number of hops and the first after an idle time of more than τ
+//!   only store their telemetry. Losses do not change the window (the paper's transport is RDMA on PFC).
+//! - If a port's rate changes, as with circuits (PowerTCP section 5), the artifact's TCP form uses power without
+//!   smoothing. The paper does not; here it is an option, `rate_change`.
 //! - The window stays between one packet and HostBw·τ.
 //!
 //! The ns-3 profile is the artifact with its missing first-acknowledgment case added (the `fs` reference
@@ -113,7 +113,7 @@ pub struct PowerTcp {
     config: PowerTcpConfig,
     tau: Time,
     tau_ns: f64,
-    /// prevInt.
+    /// prevInt: telemetry of the last acknowledgment.
     prev: Vec<IntHop>,
     power: SmoothedPower,
     law: PowerLaw,
@@ -121,8 +121,9 @@ pub struct PowerTcp {
 }
 
 impl PowerTcp {
-    /// NORMPOWER without smoothing (Alg. 1 lines 8-23): the largest normalised power of all ports, and the
-    /// time in nanoseconds that it was measured over (τ where a new rate makes a fresh start). `None` if no port's clock advanced.
+    /// Returns NORMPOWER without smoothing (Alg. 1 lines 8-23): the largest normalised power of all ports, and the
+    /// time in nanoseconds over which it was measured (τ if a new rate makes a fresh start), or `None` if no port's clock
+    /// advanced.
     fn norm_power(&self, int: &[IntHop]) -> Option<(f64, f64)> {
         let mut largest: Option<(f64, f64)> = None;
         for (hop, prev) in int.iter().zip(&self.prev) {
@@ -134,7 +135,8 @@ impl PowerTcp {
         largest
     }
 
-    /// Alg. 1 lines 11-19 for one port. The order of the operations is the artifact's, to the last bit.
+    /// Returns the result of Alg. 1 lines 11-19 for one port. The order of the operations is the artifact's, so that results
+    /// are equal to the last bit.
     fn hop_power(&self, hop: &IntHop, prev: &IntHop) -> Option<(f64, f64)> {
         let delta = hop.since(prev, self.config.int_format)?;
         let bandwidth = hop.rate.as_bps_f64();
@@ -147,7 +149,7 @@ impl PowerTcp {
             IntCounter::Enqueued => mu,
         };
         let floor = self.config.lambda_floor * bandwidth;
-        // Neither is NaN, for which `f64::max` would look.
+        // Neither is NaN, for which `f64::max` would test.
         let lambda = if lambda < floor { floor } else { lambda };
         let voltage = f64::from(hop.qlen) * 8.0 + bandwidth * (self.tau_ns * 1e-9);
         let base_power = bandwidth * (bandwidth * self.tau_ns * 1e-9);
@@ -156,7 +158,7 @@ impl PowerTcp {
         Some((lambda * voltage / base_power, weighs_for))
     }
 
-    /// Whether the acknowledged packet left more than τ after the acknowledgment before this one.
+    /// Returns `true` if the acknowledged packet was sent more than τ after the previous acknowledgment.
     fn was_idle(&self, ack: &Ack<'_>) -> bool {
         self.config.idle_restart && self.last_ack.saturating_add(self.tau).saturating_add(ack.rtt) < ack.now
     }
@@ -231,7 +233,7 @@ mod tests {
     fn the_hop_with_the_largest_power_counts_and_idle_hops_have_the_floor() {
         let mut flow = paper();
         flow.prev = vec![hop(4_000, 0, 0), hop(4_000, 0, 2_000), hop(4_000, 0, 0)];
-        // An unused port has λ = 0.5 b and Γ = 0.5; a full one Γ = 1·27,000/25,000 = 1.08 over 2 µs; the clock
+        // An unused port has λ = 0.5 b and Γ = 0.5; a full port Γ = 1·27,000/25,000 = 1.08 over 2 µs; the clock
         // of the third stood still.
         let now = [hop(5_000, 0, 0), hop(6_000, 6_250, 2_000), hop(4_000, 0, 99_000)];
         let (power, dt_ns) = flow.norm_power(&now).expect("two clocks advanced");
@@ -290,7 +292,7 @@ mod tests {
     }
 
     /// The first four acknowledgments of one flow of the artifact as published, from `acktrace_star2.powertcp`:
-    /// 1,024 bytes in 1,002,188 ns are next to nothing, so U~ starts at the floor of 0.5; then it is
+    /// 1,024 bytes in 1,002,188 ns are almost zero, so U~ starts at the floor of 0.5; then it is
     /// 0.704840480, 0.855479166 and 1.008052799.
     #[test]
     fn with_zeros_for_history_the_first_acknowledgment_sees_the_average_since_time_zero() {

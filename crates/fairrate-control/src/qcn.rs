@@ -12,8 +12,8 @@
 //! | R_AI, R_HAI           | `ai`, `hai`                | bit/s                 |
 //! | byte, timer stage     | `byte_cycles`, `timer_cycles` | cycles since the CNM |
 //!
-//! Readings: the congestion point is the whole port; data frames alone are counted and sampled, and the queue includes
-//! the sampled frame. A message is sent if the quantised feedback is not 0. A cycle looks at the counts before it, so
+//! Readings: the congestion point is the whole port; only data frames are counted and sampled, and the queue includes
+//! the sampled frame. A message is sent if the quantised feedback is not 0. A cycle uses the counts before it, so
 //! fast recovery has `threshold` cycles, and the i-th hyper step is i = min(counts) - `threshold` + 1. Counters and
 //! timers have no jitter of their own. The rate limiter is released when its rate is within 1 bit/s of the line rate,
 //! which halving alone would never quite reach.
@@ -60,7 +60,7 @@ algorithm_config! {
     }
 }
 
-/// 802.1Qau's steps are for links of 1 to 10 Gb/s.
+/// The steps of 802.1Qau, which are for links of 1 to 10 Gb/s.
 const STEPS: &[MadeFor] = &[step("ai"), step("hai")];
 
 const fn step(param: &'static str) -> MadeFor {
@@ -106,9 +106,9 @@ impl AlgorithmSpec for QcnConfig {
     }
 }
 
-/// The rate that the standard's steps were made for.
+/// The highest link rate for which the standard's steps were made.
 const MADE_FOR: Rate = Rate::from_gbps(10);
-/// Quantised feedback has 6 bits.
+/// Largest quantised feedback, which has 6 bits.
 const MOST_QUANTISED: u32 = 63;
 /// Sampling intervals by the upper 3 bits of the quantised feedback, in KB for a base of 150 KB (802.1Qau).
 const INTERVALS: [f64; 8] = [150.0, 75.0, 50.0, 37.5, 30.0, 25.0, 21.5, 18.5];
@@ -125,25 +125,26 @@ pub struct QcnPort {
 }
 
 impl QcnPort {
-    /// F_b = (Q_eq - Q) - w (Q - Q_old).
+    /// Returns F_b = (Q_eq - Q) - w (Q - Q_old).
     fn feedback(&self, q: f64) -> f64 {
         (self.config.q_eq.as_f64() - q) - self.config.w * (q - self.q_old)
     }
 
-    /// QntzFb: how much of its most, Q_eq (1 + 2 w), negative feedback is, in 63 steps; 0 if there is no congestion.
+    /// Returns QntzFb: negative feedback as a fraction of its maximum, Q_eq (1 + 2 w), in 63 steps; 0 if there is no
+    /// congestion.
     fn quantise(&self, feedback: f64) -> u32 {
         let most = self.config.q_eq.as_f64() * (1.0 + 2.0 * self.config.w);
         (f64::from(MOST_QUANTISED) * (-feedback / most).clamp(0.0, 1.0)) as u32
     }
 
-    /// Draws the bytes until the next sample, fewer the more congestion there is.
+    /// Draws the number of bytes until the next sample; it is smaller with more congestion.
     fn plan_sample(&mut self, quantised: u32) {
         let share = INTERVALS[(quantised / 8) as usize] / INTERVALS[0];
         let deviation = self.config.sample_jitter * (2.0 * self.draws.uniform() - 1.0);
         self.until_sample = self.config.sample_base.as_f64() * share * (1.0 + deviation);
     }
 
-    /// The quantised feedback of a sample.
+    /// Takes a sample at queue length `q` and returns its quantised feedback.
     fn sample(&mut self, q: f64) -> u32 {
         let quantised = self.quantise(self.feedback(q));
         self.q_old = q;
@@ -197,8 +198,8 @@ impl Qcn {
         self.timer_due != Time::MAX
     }
 
-    /// A message: R_T ← R_C if a cycle of the byte counter is over, R_C ← R_C max(1 - G_d QntzFb, 1/2), and cycles
-    /// start anew.
+    /// Handles a message: R_T ← R_C if a cycle of the byte counter is over, R_C ← R_C max(1 - G_d QntzFb, 1/2), and cycles
+    /// restart.
     fn decrease(&mut self, now: Time, quantised: f64) {
         if 0 < self.byte_cycles {
             self.target = self.rate;
@@ -209,7 +210,7 @@ impl Qcn {
         self.timer_due = now.saturating_add(self.config.time_reset);
     }
 
-    /// The end of a cycle: R_T by its phase, then R_C ← (R_C + R_T) / 2.
+    /// Ends a cycle: updates R_T by its phase, then R_C ← (R_C + R_T) / 2.
     fn increase(&mut self) {
         let threshold = self.config.threshold;
         let (least, most) = (self.byte_cycles.min(self.timer_cycles), self.byte_cycles.max(self.timer_cycles));
@@ -227,19 +228,19 @@ impl Qcn {
         }
     }
 
-    /// The rate limiter is gone: line rate until the next message.
+    /// Releases the rate limiter: the flow sends at line rate until the next message.
     fn release(&mut self) {
         (self.rate, self.target) = (self.line, self.line);
         (self.byte_cycles, self.timer_cycles, self.sent) = (0, 0, 0);
         self.timer_due = Time::MAX;
     }
 
-    /// Whether a counter with so many cycles behind it is in fast recovery; after it cycles are half as long.
+    /// Returns `true` if a counter is in fast recovery after `cycles` cycles. After fast recovery, cycles are half as long.
     fn is_fast(&self, cycles: u32) -> bool {
         cycles < self.config.threshold
     }
 
-    /// Ends the timer's cycles that are over.
+    /// Ends the timer's cycles that are over at `now`.
     fn advance(&mut self, now: Time) {
         while self.is_limited() && self.timer_due <= now {
             self.increase();
@@ -252,7 +253,7 @@ impl Qcn {
         }
     }
 
-    /// Bytes in the present cycle of the byte counter.
+    /// Returns the length of the byte counter's present cycle, in bytes.
     fn byte_cycle(&self) -> u64 {
         let full = self.config.byte_reset.as_u64();
         if self.is_fast(self.byte_cycles) { full } else { full / 2 }
@@ -318,7 +319,7 @@ mod tests {
         Notice { flow: 1, port: 7, values: [quantised, 0.0, 0.0, 0.0] }
     }
 
-    /// Notices for frames of 1,000 bytes that see this queue, with themselves.
+    /// Returns the notices for frames of 1,000 bytes at a queue of `queue` bytes, each frame included.
     fn notices(port: &mut QcnPort, queue: u64, frames: u64) -> Vec<(u64, f64)> {
         let mut actions = Actions::default();
         let mut sent = Vec::new();
@@ -337,14 +338,14 @@ mod tests {
         // 26,000 - 39,000 - 2 (39,000 - 0) = -91,000 of at most 26,000 x 5 = 130,000: 63 x 0.7 = 44.1.
         assert_eq!(p.feedback(39_000.0).to_bits(), (-91_000.0_f64).to_bits());
         assert_eq!(p.sample(39_000.0), 44);
-        // The same queue again: -13,000, 63 x 0.1 = 6.3. Then it shrinks by 10,000: 26,000 - 29,000 + 20,000 > 0.
+        // The same queue again: -13,000, 63 x 0.1 = 6.3. Then the queue shrinks by 10,000: 26,000 - 29,000 + 20,000 > 0.
         assert_eq!(p.sample(39_000.0), 6);
         assert_eq!(p.feedback(29_000.0).to_bits(), 17_000.0_f64.to_bits());
         assert_eq!(p.sample(29_000.0), 0);
-        // At most: Q = 2 Q_eq after Q_old = 0 is -26,000 - 104,000.
+        // The maximum: Q = 2 Q_eq after Q_old = 0 is -26,000 - 104,000.
         assert_eq!(p.quantise(-130_000.0), 63);
         assert_eq!(p.quantise(-1e9), 63);
-        // Less than a step, 130,000 / 63 = 2,063 bytes, is nothing.
+        // Less than a step, 130,000 / 63 = 2,063 bytes, counts as 0.
         assert_eq!((p.quantise(-2_063.0), p.quantise(-2_064.0)), (0, 1));
     }
 
@@ -362,9 +363,9 @@ mod tests {
 
     #[test]
     fn the_sampled_frame_is_notified_of() {
-        // The first sample is the 150th frame, of -91,000: 44, so the next are 25 KB later with 6, then 150 KB.
+        // The first sample is the 150th frame, with -91,000: 44, so the next are 25 KB later with 6, then 150 KB.
         assert_eq!(notices(&mut port(), 39_000, 340), [(150, 44.0), (175, 6.0), (325, 6.0)]);
-        // A queue below the aim has no message after the first sample.
+        // A queue below Q_eq causes no message.
         assert_eq!(notices(&mut port(), 5_000, 1_000), []);
     }
 
@@ -387,7 +388,7 @@ mod tests {
     fn phases_by_hand() {
         let mut qcn = QcnConfig::default().build(&flow_25g());
         assert_eq!(qcn.on_sent(Time::ZERO, Bytes::new(10_000_000)), None);
-        // 63/128 off: 25 x 65/128 = 12.6953125 Gb/s.
+        // A cut by 63/128: 25 x 65/128 = 12.6953125 Gb/s.
         let a = qcn.on_notice(Time::from_ms(1), &message(63.0)).unwrap();
         assert_eq!((a.rate.as_bps(), a.timer), (12_695_312_500, Time::from_ms(16)));
         // A second message before a cycle is over leaves the target: 12.6953125 x 124/128 = 12.298583984 Gb/s.
@@ -403,7 +404,7 @@ mod tests {
         // Now a message makes the rate the target.
         qcn.on_notice(now, &message(32.0));
         assert_eq!((qcn.target.round() as u64, qcn.rate.round() as u64), (18_649_291_992, 13_986_968_994));
-        // Five cycles of fast recovery, then 75 KB a cycle and 5 Mb/s each.
+        // Five cycles of fast recovery, then 75 KB per cycle and 5 Mb/s each.
         let target = qcn.target;
         for _ in 0..5 {
             cycle(&mut qcn, now, 150_000);
@@ -412,7 +413,7 @@ mod tests {
         assert!((target - qcn.rate - (target * 0.25) / 32.0).abs() < 1.0);
         cycle(&mut qcn, now, 75_000);
         assert_eq!(qcn.target, target + 5e6);
-        // Five timer cycles of 15 ms are additive too, since the byte counter is through; then both are: 50 and 100
+        // Five timer cycles of 15 ms are additive too, since the byte counter is past its threshold; then both are: 50 and 100
         // Mb/s, 7.5 ms apart.
         let mut due = Time::from_ms(17);
         for _ in 0..5 {
@@ -445,7 +446,7 @@ mod tests {
             (qcn.rate - rate, qcn.target)
         };
         let low = 25e9 * 65.0_f64 * 65.0 * 65.0 * 65.0 / (128.0_f64 * 128.0 * 128.0 * 128.0);
-        // Two timer cycles: half way twice, to 3.125 or to 25 Gb/s.
+        // Two timer cycles: twice half way, to 3.125 or to 25 Gb/s.
         for (reduced, target) in [(true, 3.125e9), (false, 25e9)] {
             let (gain, t) = rate_and_target(reduced);
             assert_eq!(t, target);

@@ -1,24 +1,25 @@
-//! The rates that a link remembers of its flows, for PERC and Charny's algorithm: in order, so that the level at which they
-//! fill the link is found near where it was last.
+//! The rates that a link stores for its flows in PERC and Charny's algorithm. They are sorted, so that the search for the
+//! level at which they fill the link can start at the last level.
 
 use std::collections::BTreeMap;
 
 use fairrate_units::Time;
 
-/// Rates are kept in 2^-16 bit/s, so that sums are exact and do not depend on their history.
+/// Units per bit/s of stored rates: they are multiples of 2^-16 bit/s, so that sums are exact and do not depend on
+/// their history.
 const PER_BPS: f64 = 65_536.0;
 
-/// A flow at a link.
+/// The rate of a flow at a link, and the time of its last message.
 #[derive(Clone, Copy, Debug)]
 struct Entry {
     rate: i64,
     seen: Time,
 }
 
-/// The rates that the flows of a link have told it, in order.
+/// The rates that the flows of a link have reported, in ascending order.
 ///
-/// `below` is the sum of the first `split` of them. Each question moves the split from where the last one left it,
-/// which is near, since one message changes one rate.
+/// `below` is the sum of the first `split` rates. Each query moves the split from its last position, which is near
+/// because one message changes one rate.
 #[derive(Clone, Debug)]
 pub(crate) struct RateTable {
     capacity: i64,
@@ -29,12 +30,12 @@ pub(crate) struct RateTable {
     split: usize,
     below: i128,
     total: i128,
-    /// No flow was seen before this.
+    /// A time before which no flow was last seen.
     oldest: Time,
 }
 
 impl RateTable {
-    /// A link of `capacity_bps` that forgets a flow after `timeout`.
+    /// Returns the table of a link of `capacity_bps` that removes a flow after `timeout`.
     pub(crate) fn new(capacity_bps: f64, timeout: Time) -> Self {
         Self {
             capacity: (capacity_bps * PER_BPS) as i64,
@@ -48,28 +49,28 @@ impl RateTable {
         }
     }
 
-    /// Flows.
+    /// Returns the number of flows.
     pub(crate) fn len(&self) -> usize {
         self.sorted.len()
     }
 
-    /// Capacity in bit/s.
+    /// Returns the capacity in bit/s.
     pub(crate) fn capacity(&self) -> f64 {
         self.capacity as f64 / PER_BPS
     }
 
-    /// Whether the rates fit into the link together.
+    /// Returns `true` if the sum of the rates is at most the capacity.
     pub(crate) fn fit(&self) -> bool {
         self.total <= i128::from(self.capacity)
     }
 
-    /// The sum of all rates and the largest, in bit/s.
+    /// Returns the sum of all rates and the largest rate, in bit/s.
     pub(crate) fn total_and_largest(&self) -> (f64, f64) {
         let largest = self.sorted.last().map_or(0, |&(rate, _)| rate);
         (self.total as f64 / PER_BPS, largest as f64 / PER_BPS)
     }
 
-    /// Forgets the flows that have been silent for too long.
+    /// Removes the flows that have sent no message for longer than the timeout.
     pub(crate) fn expire(&mut self, now: Time) {
         if self.oldest == Time::MAX || now <= self.oldest.saturating_add(self.timeout) {
             return;
@@ -83,7 +84,7 @@ impl RateTable {
         self.oldest = self.flows.values().map(|entry| entry.seen).min().unwrap_or(Time::MAX);
     }
 
-    /// Forgets a flow.
+    /// Removes `flow`.
     pub(crate) fn remove(&mut self, flow: u32) {
         let Some(Entry { rate, .. }) = self.flows.remove(&flow) else { return };
         let at = self.sorted.partition_point(|&entry| entry < (rate, flow));
@@ -96,10 +97,10 @@ impl RateTable {
         }
     }
 
-    /// Notes the rate of a flow in bit/s; one above the capacity is the capacity.
+    /// Stores the rate of `flow` in bit/s, limited to the capacity.
     pub(crate) fn insert(&mut self, now: Time, flow: u32, rate_bps: f64) {
         self.remove(flow);
-        // `max` also turns what is no number into 0.
+        // `max` also turns NaN into 0.
         let rate = ((rate_bps.max(0.0) * PER_BPS) as i64).min(self.capacity);
         self.flows.insert(flow, Entry { rate, seen: now });
         self.oldest = self.oldest.min(now);
@@ -122,8 +123,8 @@ impl RateTable {
         self.below -= i128::from(self.sorted[self.split].0);
     }
 
-    /// The f at which Σ min(rate, f) over all flows, and over `n_more` that would take anything, is the capacity; in
-    /// bit/s. There must be one: `n_more` is above 0, or the rates do not fit.
+    /// Returns the f in bit/s at which Σ min(rate, f) over all flows, and over `n_more` flows without a limit, is the
+    /// capacity. Such an f must exist: `n_more` is above 0, or the rates do not fit.
     pub(crate) fn level(&mut self, n_more: usize) -> f64 {
         let n = self.sorted.len() + n_more;
         loop {
@@ -139,7 +140,7 @@ impl RateTable {
         }
     }
 
-    /// Number and sum (in bit/s) of the rates up to `at`.
+    /// Returns the number and the sum (in bit/s) of the rates up to `at`.
     pub(crate) fn up_to(&mut self, at: f64) -> (usize, f64) {
         let at = (at.max(0.0) * PER_BPS) as i64;
         while self.sorted.get(self.split).is_some_and(|&(rate, _)| rate <= at) {
@@ -197,7 +198,7 @@ mod tests {
         assert_eq!(table.total_and_largest(), (70.0 * G, 40.0 * G));
     }
 
-    /// f by trying every number of flows below it.
+    /// Returns f, found by trying every number of flows below it.
     fn level_by_hand(capacity: f64, rates: &[f64], n_more: usize) -> f64 {
         let mut sorted = rates.to_vec();
         sorted.sort_by(f64::total_cmp);
@@ -216,7 +217,7 @@ mod tests {
     proptest! {
         #![proptest_config(ProptestConfig { cases: 256, failure_persistence: None, ..ProptestConfig::default() })]
 
-        /// The moving split finds what a search from scratch finds, whatever came before.
+        /// The moving split gives the result of a search from scratch, whatever the history.
         #[test]
         fn the_split_does_not_depend_on_history(
             steps in prop::collection::vec((0_u32..12, prop::option::of(0_u32..30), 0_u32..40), 1..80)

@@ -17,28 +17,29 @@
 //! | min_rate       | `min_rate`             | packets per base RTT     |
 //!
 //! Readings. The window is x·base_rtt: with the present RTT, as printed, w = x·rtt grows with the queue it makes and
-//! cycles (`window = "rtt"` shows it); the same RTT is in x·rtt > 1 and in the steps. An acknowledgment moves x by a
-//! round trip's step at most: as printed, one sample of an empty queue after 100 round trips moves x by c, and a few dozen
-//! such subflows at one bottleneck cycle (`low_rate_step = "printed"` shows it). α_total has the unit of x, so that
-//! α_total / Σx is a marking probability, and c is one capacity for all subflows. §III-B's p = α·β is §III-C's β / α_total
-//! with α = 1 / α_total. A step is made for each packet acknowledged, so that delayed acknowledgments cost nothing. Eq. 7
-//! in bytes, over Kmax at most 1, as a marking probability is. Algorithm 1 averages marks only after slow start, which
-//! then could never end by them: here always. x = w / rtt in slow start with the present RTT, so that what slow start has
-//! queued is not taken for rate. A window is whole packets, rounded down.
+//! oscillates (`window = "rtt"` shows it); the same RTT is in x·rtt > 1 and in the steps. An acknowledgment changes x by
+//! at most the step of a round trip: as printed, one sample of an empty queue after 100 round trips changes x by c, and a
+//! few dozen such subflows at one bottleneck oscillate (`low_rate_step = "printed"` shows it). α_total has the unit of x,
+//! so that α_total / Σx is a marking probability, and c is one capacity for all subflows. §III-B's p = α·β is §III-C's
+//! β / α_total with α = 1 / α_total. There is a step for each packet acknowledged, so that delayed acknowledgments cost
+//! nothing. Eq. 7 is in bytes, divided by Kmax and at most 1, like a marking probability. Algorithm 1 averages marks only
+//! after slow start, so that marks could never end slow start: here they are always averaged. In slow start x = w / rtt
+//! with the present RTT, so that the queue made by slow start does not count as rate. A window is whole packets, rounded
+//! down.
 //!
-//! β moves "once per RTT", and below a packet per round trip most round trips have no acknowledgment. As §III-D says that
-//! β needs several acknowledgments then, each moves it once. So the paper's own rules are late there, whatever it claims:
-//! delay decides only if β < 2·α_total/Σx (lines 15 to 19), and β loses a sixteenth with each packet, 100 round trips
-//! apart. `beta_rounds = "elapsed"` lets all round trips count; what a path then has, one packet decides.
+//! β changes "once per RTT", and below a packet per round trip most round trips have no acknowledgment. As §III-D says
+//! that β then needs several acknowledgments, each changes it once. So the paper's own rules react late there, in spite of
+//! its claim: delay decides only if β < 2·α_total/Σx (lines 15 to 19), and β loses a sixteenth with each packet, 100 round
+//! trips apart. With `beta_rounds = "elapsed"` all round trips count; then one packet decides about a path.
 //!
-//! Eq. 6 is also what makes the law slow to settle: Theorem 1 takes β for the queue of the moment. With the average in it
-//! the rate law is unstable; windows hold it, with little damping (see the tests). After an arrival at a full link rates
-//! fall far below it, and come back by α_total a round trip.
+//! Eq. 6 also makes the law slow to settle: Theorem 1 sets β to the present queue. With the average in it
+//! the rate law is unstable; windows stabilise it, with little damping (see the tests). After an arrival at a full link
+//! rates fall far below it, and rise again by α_total per round trip.
 //!
 //! Left open by the paper: ten packets at first (RFC 6928), no first threshold. A gap ends slow start and cuts nothing,
-//! as marks come long before losses. A timeout leaves one packet a base RTT and slow start up to half of what was; but it
-//! never raises a rate that is lower. Only a subflow whose window or rate limits it grows (RFC 7661). An idle subflow
-//! keeps x. A base RTT is forgotten after one to two `base_rtt_window`; the first is a handshake's.
+//! as marks precede losses by far. A timeout leaves one packet per base RTT and slow start up to half of the old window;
+//! but it never raises a rate that is lower. Only a subflow limited by its window or rate grows (RFC 7661). An idle subflow
+//! keeps x. A base RTT is discarded after one to two `base_rtt_window`; the first is a handshake's.
 //! The ns-3 artifact has no RateMP: both profiles are the same.
 
 use fairrate_units::{Bytes, Rate, Time};
@@ -61,37 +62,37 @@ choice! {
 choice! {
     /// The largest step of one acknowledgment in under-rate control.
     pub enum RateMpLowRateStep {
-        /// A round trip's.
+        /// The step of a round trip.
         RoundTrip = "round-trip",
-        /// That of the time since the last acknowledgment, as Algorithm 1 is printed: up to 1 / min_rate round trips'.
+        /// The step of the time since the last acknowledgment, as Algorithm 1 is printed: up to 1 / min_rate round trips.
         Printed = "printed",
     }
 }
 
 choice! {
-    /// Which round trips move β.
+    /// The round trips that update β.
     pub enum RateMpBetaRounds {
-        /// Those in which something is acknowledged.
+        /// The round trips with an acknowledgment.
         Acknowledged = "acknowledged",
-        /// All: those without an acknowledgment are as the next one says.
+        /// All round trips: those without an acknowledgment get the marks of the next acknowledgment.
         Elapsed = "elapsed",
     }
 }
 
 choice! {
-    /// Which round-trip times the base is the smallest of.
+    /// The round-trip times of which the base RTT is the smallest.
     pub enum RateMpBaseRtt {
-        /// A handshake's through an empty network, which is the path's, and the acknowledgments'.
+        /// The RTTs of acknowledgments and of a handshake through an empty network, which is the path's base RTT.
         Handshake = "handshake",
-        /// The acknowledgments' alone.
+        /// Only the RTTs of acknowledgments.
         Data = "data",
     }
 }
 
-/// The paper's c: what the bottleneck can carry.
+/// The paper's c: the capacity of the bottleneck.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RateMpCapacity {
-    /// As much as the sender's NIC.
+    /// The rate of the sender's NIC.
     LineRate,
     /// This rate.
     Rate(Rate),
@@ -145,7 +146,7 @@ impl AlgorithmSpec for RateMpConfig {
     type Controller = RateMp;
     type Port = NoPort;
     fn needs(&self) -> Needs {
-        // Section V-B, and the paper's 150 KB of section V-A if `kmax` says so: delay and marks have one scale.
+        // Section V-B, or the 150 KB of section V-A by `kmax`: delay and marks have the same scale.
         let red =
             RedDefault { kmin: Bytes::ZERO, kmax: self.kmax, pmax: 1.0, per_rate: None, queue: MarkedQueue::Left };
         Needs { ecn: true, red: Some(red), ..Needs::NOTHING }
@@ -168,7 +169,7 @@ impl CoupledSpec for RateMpConfig {
     }
 }
 
-/// After so many round trips nothing is left of β, at a gain of 1/16.
+/// Number of round trips after which nothing is left of β, at a gain of 1/16.
 const MOST_ROUNDS: u64 = 1_000;
 
 /// A flow under RateMP: a connection of one subflow.
@@ -178,7 +179,7 @@ pub type RateMp = Alone<RateMpConnection>;
 #[derive(Clone, Debug)]
 pub struct RateMpConnection {
     config: RateMpConfig,
-    /// The time in which the bottleneck serves Kmax.
+    /// Time in which the bottleneck serves Kmax, in seconds.
     kmax_s: f64,
     subflows: Vec<Subflow>,
 }
@@ -189,11 +190,11 @@ struct Subflow {
     alpha_total: f64,
     mtu: u64,
     wire_bits: f64,
-    /// Only what has started and is alive counts in Σx.
+    /// Set once the subflow has started. Only subflows that have started and are alive count in Σx.
     has_started: bool,
     is_alive: bool,
     in_slow_start: bool,
-    /// The window of slow start.
+    /// The window in slow start, in packets.
     w: f64,
     ss: f64,
     x: f64,
@@ -203,15 +204,15 @@ struct Subflow {
     base_rtt: f64,
 }
 
-/// β_j and what the present round trip adds to it.
+/// β_j, and the marks counted in the present round trip.
 #[derive(Clone, Copy, Debug)]
 struct Marks {
     beta: f64,
     n_acks: u32,
     n_marked: u32,
-    /// The round trip ends when a byte after this one is acknowledged.
+    /// The last byte of the round trip, which ends when a later byte is acknowledged.
     end: u64,
-    /// When β moved last; [`Time::MAX`]: it has not.
+    /// Time of the last update of β; [`Time::MAX`] before the first.
     at: Time,
 }
 
@@ -229,7 +230,7 @@ impl CoupledController for RateMpConnection {
         self.subflows[subflow].allowance(&self.config)
     }
 
-    /// Algorithm 1.
+    /// Handles an acknowledgment by Algorithm 1.
     fn on_ack(&mut self, subflow: usize, ack: &Ack<'_>) -> Allowance {
         let total = self.total();
         let (config, s) = (&self.config, &mut self.subflows[subflow]);
@@ -260,7 +261,8 @@ impl CoupledController for RateMpConnection {
         self.subflows[subflow].allowance(&self.config)
     }
 
-    /// A dead path's rate is nobody's; one that is alive again starts anew with one packet.
+    /// Records the state of a subflow's path. The rate of a dead path does not count; a path that is alive again restarts with
+    /// one packet.
     fn on_path(&mut self, subflow: usize, _: Time, alive: bool) {
         let s = &mut self.subflows[subflow];
         if alive && !s.is_alive && s.has_started {
@@ -271,7 +273,7 @@ impl CoupledController for RateMpConnection {
 }
 
 impl RateMpConnection {
-    /// Σ_j x_j over the subflows that are in use.
+    /// Returns Σ_j x_j over the subflows that are in use.
     fn total(&self) -> f64 {
         self.subflows.iter().filter(|s| s.has_started && s.is_alive).map(|s| s.x).sum()
     }
@@ -304,7 +306,7 @@ impl Subflow {
         }
     }
 
-    /// Lines 3 to 6.
+    /// Handles `n_acked` packets in slow start (lines 3 to 6).
     fn slow_start(&mut self, n_acked: f64, total: f64, is_limited: bool) {
         if is_limited {
             self.w += n_acked.min(2.0);
@@ -315,7 +317,7 @@ impl Subflow {
         }
     }
 
-    /// Lines 10 to 20.
+    /// Changes x by the steps of lines 10 to 20.
     fn adjust(&mut self, config: &RateMpConfig, kmax_s: f64, n_acked: f64, total: f64, is_limited: bool) {
         let packets = self.packets(config);
         let delta1 = step(self.alpha_total, total, self.marks.beta, packets);
@@ -335,7 +337,8 @@ impl Subflow {
         self.x = self.x.max(config.min_rate / self.base_rtt);
     }
 
-    /// Lines 4 and 21 to 25. A window of whole packets; below it a single packet may be in flight.
+    /// Returns the allowance of lines 4 and 21 to 25: a window of whole packets; below one packet, a paced rate with a single
+    /// packet in flight.
     fn allowance(&self, config: &RateMpConfig) -> Allowance {
         let packets = if self.in_slow_start { self.w } else { self.packets(config) };
         if self.in_slow_start || 1.0 < packets {
@@ -346,7 +349,7 @@ impl Subflow {
         Allowance { cwnd: Bytes::new(self.mtu), rate: paced, timer: Time::MAX }
     }
 
-    /// Line 9.
+    /// Updates RTT and base RTT (line 9).
     fn measure(&mut self, config: &RateMpConfig, ack: &Ack<'_>) {
         if ack.rtt == Time::ZERO {
             return;
@@ -355,7 +358,7 @@ impl Subflow {
         self.base_rtt = self.smallest.update(ack.now, self.rtt, config.base_rtt_window);
     }
 
-    /// The round-trip time in x·rtt.
+    /// Returns the round-trip time in x·rtt, in seconds.
     fn window_rtt(&self, config: &RateMpConfig) -> f64 {
         match config.window {
             RateMpWindow::BaseRtt => self.base_rtt,
@@ -363,12 +366,12 @@ impl Subflow {
         }
     }
 
-    /// x_j·rtt_j, in packets: more than 1 is window control, else under-rate control.
+    /// Returns x_j·rtt_j, in packets: above 1 there is window control, otherwise under-rate control.
     fn packets(&self, config: &RateMpConfig) -> f64 {
         self.x * self.window_rtt(config)
     }
 
-    /// Whether the window or the rate in force, and not the application or the NIC, limits the subflow.
+    /// Returns `true` if the window or rate in force limits the subflow, and not the application or the NIC.
     fn is_limited(&self, config: &RateMpConfig, ack: &Ack<'_>) -> bool {
         let allowed = self.allowance(config);
         if allowed.rate < self.line_rate {
@@ -396,8 +399,8 @@ impl Subflow {
 impl Marks {
     const NONE: Self = Self { beta: 0.0, n_acks: 0, n_marked: 0, end: 0, at: Time::MAX };
 
-    /// Eq. (6), once a round trip; below a packet per round trip that is once an acknowledgment, or as often as round trips
-    /// fit into the time since the last.
+    /// Counts an acknowledgment and updates β by eq. (6), once per round trip. Below a packet per round trip that is once per
+    /// acknowledgment, or once per round trip that fits into the time since the last update.
     fn count(&mut self, ack: &Ack<'_>, g: f64, rounds: RateMpBetaRounds) {
         self.n_acks += 1;
         self.n_marked += u32::from(ack.ecn_marked);
@@ -417,18 +420,19 @@ impl Marks {
     }
 }
 
-/// Eq. (10) and (11), the step for one acknowledged packet: Σx / (x·rtt) · (α_total / Σx - congestion), where congestion
-/// is β_j or what delay says. A round trip's packets together move x by α_total - Σx · congestion (eq. 9).
+/// Returns the step for one acknowledged packet (eqs. 10 and 11): Σx / (x·rtt) · (α_total / Σx - congestion), where
+/// congestion is β_j or the congestion by delay. All packets of a round trip change x by α_total - Σx · congestion (eq. 9).
 fn step(alpha_total: f64, total: f64, congestion: f64, packets: f64) -> f64 {
     (alpha_total - total * congestion) / packets
 }
 
-/// Lines 15 to 19: delay decides where both signals together ask for more, marks where they ask for less.
+/// Returns the step of lines 15 to 19: that of delay if the mean of both steps is positive, otherwise that of marks.
 fn cooperative_step(delta1: f64, delta2: f64) -> f64 {
     if f64::midpoint(delta1, delta2) <= 0.0 { delta1 } else { delta2 }
 }
 
-/// Eq. (7) over Kmax: the share of Kmax that the delay beyond the base RTT stands for, where Kmax takes `kmax_s`.
+/// Returns eq. (7) over Kmax: the queue that corresponds to the delay beyond the base RTT, as a fraction of Kmax, which
+/// takes `kmax_s` seconds to serve.
 fn delay_congestion(rtt: f64, base_rtt: f64, kmax_s: f64) -> f64 {
     ((rtt - base_rtt) / kmax_s).clamp(0.0, 1.0)
 }

@@ -1,6 +1,6 @@
 //! `rcp`: the Rate Control Protocol. N. Dukkipati, "Rate Control Protocol (RCP): Congestion control to make flows
 //! complete quickly", PhD thesis, Stanford, 2007, as L. Jose et al., "High Speed Networks Need Proactive Congestion
-//! Control", HotNets 2015, section 2.1, uses it (one RTT for all), and as the authors' ns-2 code has it (`rcp.cc`).
+//! Control", HotNets 2015, section 2.1, uses it (one RTT for all), and as in the authors' ns-2 code (`rcp.cc`).
 //!
 //! | paper          | here             | unit                      |
 //! |----------------|------------------|---------------------------|
@@ -11,18 +11,18 @@
 //! | T              | `slot`           | time                      |
 //! | α, β           | `alpha`, `beta`  | 1                         |
 //!
-//! Every port has one rate R for all flows. A flow asks for it with a control packet (SYN), sends nothing until that is
-//! back, and then paces at the least R of its path, which every data packet brings anew.
+//! Every port has one rate R for all flows. A flow asks for it with a control packet (SYN), sends nothing until the SYN
+//! has returned, and then paces at the smallest R of its path, which every data packet updates.
 //!
-//! Readings: a host's link is a link of the path, so host ports have an R too. As a host's data waits in no queue, its
-//! flows say in a header word how far they have fallen behind their pace, and the port counts that as input and as
-//! queue (`LinkQueue`). y counts all that the link carries, acknowledgments too; a packet whose transmission would
-//! end after the interval counts in part in the next one, as in ns-2. Ports start at different phases of the interval,
-//! by a draw. They have no timer: updates that were due are made up for, one by one, when the next packet comes, as
-//! nobody sees R in between; that the numbers are those of ticking is tested. A flow slower than a packet a round trip
-//! asks again every round trip with a control packet (ns-2: REF). A SYN or REF that does not come back is sent again,
-//! each time after twice as long. R never falls below `min_packets` a round trip (ns-2); a loss changes nothing.
-//! In the form of ns-2, d starts at the base RTT: ns-2 starts at 200 ms, from which it would take hours to come down.
+//! Readings: a host's link is a link of the path, so host ports have an R too. As a host's data waits in no queue, each
+//! flow writes into a header word how many bytes it is behind its pace, and the port counts them as input and as
+//! queue (`LinkQueue`). y counts all bytes on the link, also acknowledgments; a packet whose transmission would
+//! end after the interval counts in part in the next one, as in ns-2. Ports start at random phases of the interval.
+//! They have no timer: updates that were due are computed one by one when the next packet arrives, because R is not read
+//! in between; a test shows that the numbers are those of a timer. A flow slower than one packet per round trip
+//! asks again every round trip with a control packet (ns-2: REF). A SYN or REF that does not return is sent again,
+//! each time after twice as long. R never falls below `min_packets` per round trip (ns-2); a loss changes nothing.
+//! In the form of ns-2, d starts at the base RTT: ns-2 starts at 200 ms, from which it would need hours to fall.
 
 use fairrate_units::{Bytes, Rate, Time};
 
@@ -33,7 +33,7 @@ use crate::link_queue::LinkQueue;
 use crate::port::{Actions, HeaderWords, PortAgent, PortContext, PortPacket, PortPacketKind, PortScope, PortView};
 
 choice! {
-    /// Where d and T come from.
+    /// The source of d and T.
     pub enum RcpForm {
         /// T = d = the base RTT of the network.
         PercPaper = "perc-paper",
@@ -72,9 +72,9 @@ algorithm_config! {
 const RATE: usize = 0;
 /// Header: the sender's smoothed RTT in seconds, 0 if it has none yet.
 const RTT: usize = 1;
-/// Header: bytes by which the flow has fallen behind its pace since its packet before.
+/// Header: bytes by which the flow has fallen behind its pace since its previous packet.
 const BEHIND: usize = 2;
-/// A host's timer asks for a rate again no sooner, and no sooner without an answer.
+/// Shortest period after which a flow asks for a rate again, and shortest timeout of a request without an answer.
 const ASK_AGAIN: Time = Time::from_us(5);
 const ASK_TIMEOUT: Time = Time::from_us(20);
 
@@ -129,16 +129,16 @@ pub struct RcpPort {
     packet: f64,
     /// R in bytes per second.
     rate: f64,
-    /// d.
+    /// The average round-trip time d, in seconds.
     rtt_s: f64,
-    /// T, and the end of the interval that runs.
+    /// The interval T, and the end of the current interval.
     slot: Time,
     due: Time,
-    /// Bytes of this interval, and what has spilled into the next.
+    /// Bytes counted in this interval, and bytes already counted for the next one.
     input: f64,
     spill: f64,
     queue: LinkQueue,
-    /// Of the RTTs that this interval's packets carry: the sum weighted by bytes, those bytes, and the last mean.
+    /// Sum of the RTTs in this interval's packets weighted by bytes, the sum of those bytes, and the last mean RTT.
     rtt_sum: f64,
     rtt_bytes: f64,
     rtt_mean: f64,
@@ -171,7 +171,7 @@ impl RcpPort {
         }
     }
 
-    /// R ← R·(1 + (T/d)·(α·(γC - y) - β·q/d)/(γC)), between the least rate and γC (PERC section 2.1 has T = d, γ = 1).
+    /// Returns R ← R·(1 + (T/d)·(α·(γC - y) - β·q/d)/(γC)), between the least rate and γC (PERC section 2.1 has T = d, γ = 1).
     fn next_rate(&self, y: f64, q: f64) -> f64 {
         let (c, d) = (self.config.gamma * self.capacity, self.rtt_s);
         let spare = self.config.alpha * (c - y) - self.config.beta * q / d;
@@ -179,7 +179,8 @@ impl RcpPort {
         (self.rate * (1.0 + self.slot.as_secs_f64() / d * spare / c)).clamp(least, c)
     }
 
-    /// d ← g·mean + (1 - g)·d. A longer mean counts by g = T/d, a shorter by less the less this link gives (ns-2).
+    /// Updates d ← g·mean + (1 - g)·d. For a mean above d, g = T/d; for a smaller mean, g is also multiplied by R/C and by
+    /// mean/d (ns-2).
     fn average_rtt(&mut self) {
         if 0.0 < self.rtt_bytes {
             self.rtt_mean = self.rtt_sum / self.rtt_bytes;
@@ -190,7 +191,7 @@ impl RcpPort {
         self.rtt_s = gain * mean + (1.0 - gain) * d;
     }
 
-    /// The interval is over.
+    /// Ends the interval: computes the next R and T and resets the counters.
     fn update(&mut self) {
         let (y, q) = ((self.input / self.slot.as_secs_f64()).max(0.0), self.queue.at(self.due));
         if self.config.form == RcpForm::Ns2 {
@@ -205,7 +206,7 @@ impl RcpPort {
         self.due += self.slot;
     }
 
-    /// Makes up for the updates due until `now`. As soon as one changes nothing, the others would not either.
+    /// Performs the updates due until `now`. If an update without traffic changes nothing, the remaining ones are skipped.
     fn catch_up(&mut self, now: Time) {
         while self.due <= now {
             let still = self.input == 0.0 && self.spill == 0.0 && self.queue.is_still(self.due);
@@ -217,7 +218,7 @@ impl RcpPort {
         }
     }
 
-    /// Counts a packet of this many bytes and of `beyond` more that its flow might have sent.
+    /// Counts the bytes of `packet` and the `beyond` bytes more that its flow could have sent.
     fn count(&mut self, now: Time, packet: &PortPacket<'_>, beyond: f64) {
         let wire = f64::from(packet.wire);
         let tx_s = wire / self.capacity;
@@ -262,33 +263,33 @@ impl PortAgent for RcpPort {
 #[derive(Clone, Debug)]
 pub struct Rcp {
     line_rate: Rate,
-    /// Line rate, or what the application offers if that is less.
+    /// The line rate, or the application's demand if that is less.
     fastest: Rate,
     wire_mtu: Bytes,
     base_rtt_s: f64,
-    /// A flow with packets further apart asks for its rate in between.
+    /// Packet spacing above which the flow asks for its rate between packets; also the period of its requests.
     period: Time,
-    /// First wait for an answer.
+    /// First timeout of a request.
     timeout: Time,
-    /// Zero until the SYN is back.
+    /// The pacing rate; zero until the SYN has returned.
     rate: Rate,
     srtt_s: f64,
-    /// Whether a control packet is to leave now, and when one last did.
+    /// Set when a control packet is to be sent now, and the time of the last one.
     asks: bool,
     asked: Time,
-    /// When to ask next, and how often it was without an answer.
+    /// Time of the next request, and the number of requests since the last answer.
     ask_due: Time,
     n_asked: u32,
-    /// Bytes that the pace allowed since the packet before, until `paced_until`.
+    /// Bytes that the pace allowed since the last packet, until `paced_until`.
     paced: f64,
     paced_until: Time,
-    /// Bytes of the packet before; zero before the first.
+    /// Bytes of the last packet; zero before the first.
     last_wire: f64,
     behind: f64,
 }
 
 impl Rcp {
-    /// The least R of the path.
+    /// Applies the smallest R of the path, `bps`.
     fn take_rate(&mut self, now: Time, bps: f64) {
         self.pace(now);
         self.rate = Rate::from_bps_f64(bps).clamp(Rate::from_bps(1), self.line_rate);
@@ -297,7 +298,7 @@ impl Rcp {
         self.ask_due = if apart { now + self.period } else { Time::MAX };
     }
 
-    /// Adds up what the pace has allowed.
+    /// Adds the bytes that the pace has allowed until `now`.
     fn pace(&mut self, now: Time) {
         let rate = self.rate.min(self.fastest).as_bytes_per_sec();
         self.paced += rate * now.saturating_sub(self.paced_until).as_secs_f64();
@@ -316,7 +317,7 @@ impl Rcp {
         self.n_asked = self.n_asked.saturating_add(1);
     }
 
-    /// What holds now; whoever comes by at the moment the timer is due does its work.
+    /// Returns the present allowance. If the timer is due, the request is made first, whatever the event.
     fn allowance(&mut self, now: Time) -> Allowance {
         if self.ask_due <= now {
             self.ask(now);
@@ -362,7 +363,7 @@ impl Controller for Rcp {
     fn on_sent(&mut self, now: Time, bytes: Bytes) -> Option<Allowance> {
         self.pace(now);
         let first = self.last_wire == 0.0;
-        // A longer gap is that of a flow that had nothing to send.
+        // In a longer gap the flow had nothing to send.
         let most = self.last_wire + self.rate.as_bytes_per_sec() * self.base_rtt_s;
         self.behind = if first { 0.0 } else { self.paced.min(most) - self.last_wire };
         (self.paced, self.last_wire) = (0.0, bytes.as_f64());

@@ -7,14 +7,14 @@ use crate::coupled::{CoupledController, CoupledSpec};
 use crate::custom::CustomAlgorithm;
 use crate::port::{Actions, PortAgent, PortContext, PortPacket, PortPacketKind, PortStep, PortView};
 
-/// What a listing shows of an algorithm.
+/// The entry of an algorithm in a listing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct AlgorithmInfo {
     /// Name on the command line and in scenarios.
     pub name: &'static str,
     /// Name in prose and plots.
     pub title: &'static str,
-    /// Where it was published.
+    /// Its publication.
     pub paper: &'static str,
     /// Its idea in one line.
     pub idea: &'static str,
@@ -26,7 +26,7 @@ macro_rules! registry {
         $name:literal => $module:ident::{$type:ident, $config:ident $(, coupled $connection:ident)?},
         $title:literal, $paper:literal, $idea:literal;
     )+) => {
-        /// The controller of a flow, dispatched without indirection; one's own algorithms enter as `Custom`.
+        /// The controller of a flow, dispatched without indirection; user-defined algorithms are the variant `Custom`.
         #[allow(clippy::large_enum_variant, missing_docs)]
         pub enum Algorithm {
             $($type(crate::$module::$type),)+
@@ -45,8 +45,8 @@ macro_rules! registry {
         }
 
         impl AlgorithmConfig {
-            /// A controller for a connection with one subflow for each context; `None` if the algorithm does not couple
-            /// subflows, so that each has a controller of its own.
+            /// Builds the controller of a connection with one subflow for each context; returns `None` if the algorithm does
+            /// not couple subflows, so that each has a separate controller.
             #[allow(unused_variables)]
             pub fn build_connection(&self, subflows: &[FlowContext]) -> Option<CoupledAlgorithm> {
                 match self {
@@ -57,14 +57,14 @@ macro_rules! registry {
             }
         }
 
-        /// What an egress port computes for the algorithm, dispatched without indirection.
+        /// The algorithm's agent at an egress port, dispatched without indirection.
         #[allow(clippy::large_enum_variant, missing_docs)]
         pub enum PortAlgorithm {
             $($type(<crate::$module::$config as AlgorithmSpec>::Port),)+
             Custom(Box<dyn PortAgent + Send>),
         }
 
-        /// The configuration of one of the algorithms, or of one's own.
+        /// The configuration of an algorithm of the table, or of a user-defined one.
         #[allow(missing_docs)]
         #[derive(Clone, Debug, PartialEq)]
         pub enum AlgorithmConfig {
@@ -77,32 +77,32 @@ macro_rules! registry {
             &[$(AlgorithmInfo { name: $name, title: $title, paper: $paper, idea: $idea },)+];
 
         impl AlgorithmConfig {
-            /// The defaults of the algorithm called `name`, or `None` if there is none.
+            /// Returns the algorithm called `name` with the defaults of `profile`, or `None` if there is no such algorithm.
             pub fn by_name(name: &str, profile: Profile) -> Option<Self> {
                 match name {
                     $($name => Some(Self::$type(crate::$module::$config::new(profile))),)+
                     _ => None,
                 }
             }
-            /// The same defaults over TCP, where they differ.
+            /// Returns the configuration with the defaults for TCP, where they differ.
             #[must_use]
             pub fn over_tcp(self) -> Self {
                 match self { $(Self::$type(c) => Self::$type(c.over_tcp()),)+ Self::Custom(c) => Self::Custom(c.over_tcp()) }
             }
-            /// The algorithm's entry in [`ALGORITHMS`], or that of one's own.
+            /// Returns the algorithm's entry in [`ALGORITHMS`], or the listing of a user-defined algorithm.
             pub fn info(&self) -> &AlgorithmInfo {
                 let name = match self { $(Self::$type(_) => $name,)+ Self::Custom(c) => return c.info() };
                 ALGORITHMS.iter().find(|a| a.name == name).expect("every variant is in the table")
             }
-            /// What the algorithm needs from network and transport.
+            /// Returns the algorithm's needs from network and transport.
             pub fn needs(&self) -> Needs {
                 match self { $(Self::$type(c) => c.needs(),)+ Self::Custom(c) => c.needs() }
             }
-            /// The parameters whose published defaults are for hosts of certain rates.
+            /// Returns the parameters whose published defaults are for hosts of certain line rates.
             pub fn made_for(&self) -> &'static [MadeFor] {
                 match self { $(Self::$type(c) => c.made_for(),)+ Self::Custom(c) => c.made_for() }
             }
-            /// A controller for a flow.
+            /// Builds the controller of `flow`.
             pub fn build(&self, flow: &FlowContext) -> Algorithm {
                 match self {
                     $(Self::$type(c) => Algorithm::$type(c.build(flow)),)+
@@ -112,7 +112,7 @@ macro_rules! registry {
         }
 
         impl AlgorithmConfig {
-            /// The agent of an egress port, if the algorithm has one there.
+            /// Builds the agent of an egress port; returns `None` if the algorithm has none there.
             pub fn build_port(&self, port: &PortContext) -> Option<PortAlgorithm> {
                 match self {
                     $(Self::$type(c) => c.build_port(port).map(PortAlgorithm::$type),)+

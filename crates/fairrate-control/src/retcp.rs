@@ -1,8 +1,8 @@
 //! `retcp`: reTCP. M. K. Mukerjee, C. Canel, W. Wang, D. Kim, S. Seshan, A. C. Snoeren, "Adapting TCP for Reconfigurable
 //! Datacenter Networks", NSDI 2020; the authors' kernel module, `retcp.c` of github.com/mukerjee/etalon.
 //!
-//! NewReno that ToRs tell when a circuit is there: it multiplies its window when one comes, and divides it when it goes. The
-//! ToRs prebuffer: some time before a circuit comes, they let more wait for it.
+//! NewReno to which ToRs signal that a circuit is up: it multiplies its window when a circuit comes up, and divides it when
+//! the circuit goes down. The ToRs prebuffer: some time before a circuit is up, they allow longer queues for it.
 //!
 //! | module          | here                | unit  |
 //! |-----------------|---------------------|-------|
@@ -12,10 +12,10 @@
 //! | `jumped`        | `jumped`            | -     |
 //! | `in_advance`    | `prebuffer`         | time  |
 //!
-//! Readings: the mark of data says that it has gone by a circuit, and is no sign of congestion. As in the module, the window
-//! jumps with the first acknowledgment on which congestion avoidance is called, after NewReno has grown it; so not while a
-//! loss is being repaired. ssthresh stays. VOQs of 16 packets of 9,000 bytes and, enlarged, 50 are those of the authors'
-//! testbed, in bytes: 10 Gb/s and 80 Gb/s there. Where there are no circuits, nothing is marked, and this is NewReno.
+//! Readings: the mark of a data packet means that it has taken a circuit, and is no sign of congestion. As in the module, the
+//! window jumps at the first acknowledgment for which congestion avoidance is called, after NewReno has grown it; so not
+//! while a loss is being repaired. ssthresh does not change. VOQs of 16 packets of 9,000 bytes and, enlarged, 50 are those of
+//! the authors' testbed, in bytes: 10 Gb/s and 80 Gb/s there. Without circuits no packet is marked, and this is NewReno.
 
 use fairrate_units::{Bytes, Time};
 
@@ -63,7 +63,7 @@ pub struct Retcp {
     reno: NewReno,
     jump_up: f64,
     jump_down: f64,
-    /// Whether the window has been multiplied, and not divided since.
+    /// Set when the window has been multiplied, and not divided since.
     jumped: bool,
 }
 

@@ -12,17 +12,17 @@
 //! | Rcur, CPcur      | `Limiter`                | bit/s, port           |
 //! | Rmax             | `line`                   | bit/s                 |
 //!
-//! Readings: the assignments of AUTO_TUNE come after its loop, for inside it α and β have no value while F ≥ Fmax/2.
+//! Readings: the assignments of AUTO_TUNE are after its loop, because inside it α and β have no value while F ≥ Fmax/2.
 //! The limits "10", "4 K" and "10 K" are in units of ΔF. F starts at Fmax; the authors' code starts at 0. The paper has
 //! no duration for the recovery timer; the code's is 55 µs, so that a rate rises as soon as one notice is missing. A
-//! limiter goes when its rate has reached the line rate (code: ≥; paper: >); its flow's data waits at the host, so that
-//! no queue of its own has to empty first. A flow without limiter takes any notice.
+//! limiter is removed when its rate has reached the line rate (code: ≥; paper: >); its flow's data waits at the host, so
+//! that no queue of its own has to empty first. A flow without a limiter accepts any notice.
 //!
-//! Where hosts compute (section III-F), somebody has to keep F between periods: here the port does, and its notices
-//! carry what the period began with, so that every host comes to the port's own result.
+//! If hosts compute (section III-F), F must be stored between periods: here the port stores it, and its notices carry
+//! the values at the start of the period, so that every host gets the port's own result.
 //!
-//! A port's agent ticks at the multiples of T. While F = Fmax, queue, Qold and flow table empty, a tick changes nothing
-//! and tells nobody: it then sleeps until the first tick that has a packet to see, so that all is as if it ticked on.
+//! A port's agent ticks at the multiples of T. While F = Fmax and queue, Qold and flow table are empty, a tick changes
+//! nothing and sends no notice. The agent then sleeps until the first tick after a packet; the results are the same.
 
 mod law;
 
@@ -39,19 +39,19 @@ pub use self::law::FairRate;
 pub use crate::flow_table::Recipients;
 
 choice! {
-    /// Where a port's thresholds and gains come from.
+    /// The source of a port's thresholds and gains.
     pub enum Thresholds {
-        /// From its rate.
+        /// The port's rate.
         ByRate = "by-rate",
-        /// From the parameters, the same at every port.
+        /// The parameters, the same at every port.
         Given = "given",
     }
 }
 
 choice! {
-    /// The numbers a port computes with.
+    /// The number format of a port's calculation.
     pub enum Arithmetic {
-        /// Whole multiples of the units, with a few bits behind the point of F.
+        /// Fixed point: whole multiples of the units, with a few fraction bits for F.
         Fixed = "fixed",
         /// Floating point.
         Float = "float",
@@ -59,7 +59,7 @@ choice! {
 }
 
 choice! {
-    /// Who computes the rate.
+    /// The place where the rate is computed.
     pub enum RateAt {
         /// The port.
         Switch = "switch",
@@ -73,7 +73,7 @@ choice! {
     pub enum InitialRate {
         /// Fmax.
         Max = "max",
-        /// Zero, from which the first period makes Fmin.
+        /// Zero, which becomes Fmin in the first period.
         Zero = "zero",
     }
 }
@@ -81,9 +81,9 @@ choice! {
 choice! {
     /// The gains of a port whose queue is nearly empty.
     pub enum LowQueueGain {
-        /// As everywhere: divided by the ratio of the rate's region.
+        /// The gains of all other cases: divided by the ratio of the rate's region.
         Printed = "printed",
-        /// Whole, while Qcur and Qold are below Qref/8.
+        /// Undivided gains, while Qcur and Qold are below Qref/8.
         Full = "full",
     }
 }
@@ -187,14 +187,14 @@ pub struct CongestionPoint {
     f: f64,
     q_old: f64,
     table: FlowTable,
-    /// Ticks up to here have happened, or changed nothing.
+    /// Number of ticks that have happened or been skipped because they change nothing.
     n_ticks: u64,
-    /// The next tick; [`Time::MAX`] while asleep.
+    /// Time of the next tick; [`Time::MAX`] while asleep.
     due: Time,
 }
 
 impl CongestionPoint {
-    /// The computed rate, or what it is computed from.
+    /// Returns the values of a notice: the computed rate, or the inputs of its calculation if hosts compute.
     fn message(&self, f: f64, q_cur: f64) -> [f64; 4] {
         match self.rate_at {
             RateAt::Switch => [self.law.told(f), 0.0, 0.0, 0.0],
@@ -202,7 +202,7 @@ impl CongestionPoint {
         }
     }
 
-    /// The time of the first tick, not before `now`, that has not happened.
+    /// Returns the time of the first tick, not before `now`, that has not happened.
     fn tick_from(&self, now: Time) -> Time {
         let n = now.as_ps().div_ceil(self.period.as_ps()).max(self.n_ticks + 1);
         Time::from_ps(n.saturating_mul(self.period.as_ps()))
@@ -211,7 +211,7 @@ impl CongestionPoint {
 
 impl PortAgent for CongestionPoint {
     fn watches(&self, kind: PortPacketKind, step: PortStep) -> bool {
-        // What joins, whatever it is, starts the clock.
+        // Any packet that joins starts the clock.
         kind == PortPacketKind::Data || step == PortStep::Enqueue
     }
 
@@ -230,7 +230,7 @@ impl PortAgent for CongestionPoint {
         }
     }
 
-    /// The end of a period: compute, and tell the flows of the table.
+    /// Ends a period: computes the rate and sends notices to the flows of the table.
     fn on_timer(&mut self, view: &PortView, actions: &mut Actions) {
         if view.now < self.due {
             return;
@@ -254,9 +254,9 @@ impl PortAgent for CongestionPoint {
 /// The rate limiter of a flow.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Limiter {
-    /// Rcur, in bit/s.
+    /// The rate Rcur, in bit/s.
     rate: f64,
-    /// CPcur.
+    /// The congestion point CPcur.
     port: u32,
 }
 
@@ -267,12 +267,12 @@ pub struct Rocc {
     line: f64,
     min: f64,
     limiter: Option<Limiter>,
-    /// When the recovery timer expires; [`Time::MAX`] without limiter.
+    /// Expiry of the recovery timer; [`Time::MAX`] without a limiter.
     due: Time,
 }
 
 impl Rocc {
-    /// Line 2 of algorithm 2: the rate a notice tells, computed here if the port leaves that to hosts.
+    /// Returns the rate in a notice in bit/s (line 2 of algorithm 2), computed here if the port leaves that to hosts.
     fn rate_in(&self, notice: &Notice) -> f64 {
         let [f, q_cur, q_old, port_rate] = notice.values;
         let f = match self.config.rate_at {
@@ -285,7 +285,7 @@ impl Rocc {
         (f * self.config.rate_unit.as_bps_f64()).max(self.min)
     }
 
-    /// PROCESS_CNP, lines 4 to 7.
+    /// Applies a notice's rate as PROCESS_CNP, lines 4 to 7.
     fn accept(&mut self, now: Time, rate: f64, port: u32) {
         if self.limiter.is_none_or(|l| rate <= l.rate || l.port == port) {
             self.limiter = Some(Limiter { rate, port });
@@ -293,8 +293,8 @@ impl Rocc {
         }
     }
 
-    /// TIMER_EXPIRED, lines 9 to 13, for all that have up to `now`. No rate doubles more often than it takes from the
-    /// slowest to line rate.
+    /// Applies TIMER_EXPIRED, lines 9 to 13, for all expiries up to `now`. A rate doubles at most as often as from the slowest
+    /// rate to line rate.
     fn advance(&mut self, now: Time) {
         while self.due <= now
             && let Some(limiter) = &mut self.limiter

@@ -1,5 +1,5 @@
-//! What the coupled window algorithms share: the window of a subflow in slow start, at a loss and in recovery, which is
-//! NewReno's (RFC 5681, RFC 6582), its smoothed round-trip time (RFC 6298), and which subflows count.
+//! The common parts of the coupled window algorithms: the window of a subflow in slow start, at a loss and in recovery,
+//! which is NewReno's (RFC 5681, RFC 6582), its smoothed round-trip time (RFC 6298), and the set of subflows that count.
 
 use std::ops::{Index, IndexMut};
 
@@ -14,7 +14,7 @@ use crate::limits::{WindowUse, after_idle};
 pub(crate) struct Srtt(f64);
 
 impl Srtt {
-    /// RFC 6298 section 2, with its gain of 1/8.
+    /// Adds a sample as in RFC 6298 section 2, with its gain of 1/8.
     pub(crate) fn sample(&mut self, rtt: Time) {
         let rtt = rtt.as_secs_f64();
         if self.0 == 0.0 {
@@ -23,20 +23,20 @@ impl Srtt {
             self.0 += (rtt - self.0) / 8.0;
         }
     }
-    /// In seconds; zero before the first sample.
+    /// Returns the smoothed round-trip time in seconds; zero before the first sample.
     pub(crate) fn secs(self) -> f64 {
         self.0
     }
 }
 
-/// What an acknowledgment asks of a subflow's window.
+/// The change of a subflow's window on an acknowledgment.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Step {
-    /// Nothing: the subflow recovers, its window does not limit it, or slow start has grown it already.
+    /// No further change: the subflow recovers, its window does not limit it, or slow start has grown it already.
     Hold,
-    /// To fall: there was a mark, and none before it in this window.
+    /// A decrease: the first ECN mark in this window.
     Cut,
-    /// To grow in congestion avoidance, for so many acknowledged bytes.
+    /// Growth in congestion avoidance, for this number of acknowledged bytes.
     Grow(f64),
 }
 
@@ -50,21 +50,21 @@ pub(crate) struct Subflow {
     pub(crate) min: f64,
     /// The first window, in bytes.
     first: f64,
-    /// In bytes.
+    /// The congestion window, in bytes.
     pub(crate) cwnd: f64,
-    /// In bytes.
+    /// The slow start threshold, in bytes.
     pub(crate) ssthresh: f64,
     /// Smoothed round-trip time.
     pub(crate) srtt: Srtt,
-    /// Bytes in flight when last heard.
+    /// Bytes in flight after the last acknowledgment.
     pub(crate) flight: f64,
-    /// First byte that is not acknowledged, and the next new one.
+    /// First byte that is not acknowledged, followed by the next new byte.
     una: u64,
     pub(crate) snd_nxt: u64,
-    /// No second decrease and no growth before this byte is acknowledged.
+    /// End of the recovery: no second decrease and no growth before this byte is acknowledged.
     recover: u64,
     window_use: WindowUse,
-    /// Whether the path is taken for working.
+    /// Set when the path is considered to work.
     pub(crate) alive: bool,
 }
 
@@ -88,29 +88,29 @@ impl Subflow {
         }
     }
 
-    /// Remembers what an acknowledgment tells; whether the window limits the subflow (RFC 7661).
+    /// Stores the values of an acknowledgment; returns `true` if the window limits the subflow (RFC 7661).
     pub(crate) fn note(&mut self, ack: &Ack<'_>) -> bool {
         self.srtt.sample(ack.rtt);
         (self.flight, self.una, self.snd_nxt) = (ack.in_flight as f64, ack.ack_seq, ack.snd_nxt);
         self.window_use.limits(ack, self.cwnd, self.mss)
     }
 
-    /// Whether data that was in flight at the last decrease is still not acknowledged.
+    /// Returns `true` if data that was in flight at the last decrease is not acknowledged by `ack_seq`.
     pub(crate) fn recovers(&self, ack_seq: u64) -> bool {
         ack_seq <= self.recover && 0 < self.recover
     }
 
-    /// RFC 5681 eq. 2: a byte for a byte, at most two segments (RFC 3465).
+    /// Grows the window by RFC 5681 eq. 2: by the `acked` bytes, at most two segments (RFC 3465).
     pub(crate) fn slow_start(&mut self, acked: f64) {
         self.cwnd += acked.min(2.0 * self.mss);
     }
 
-    /// RFC 5681 eq. 3 for so many bytes, in bytes.
+    /// Returns the growth of RFC 5681 eq. 3 for `acked` bytes, in bytes.
     pub(crate) fn reno(&self, acked: f64) -> f64 {
         self.mss * acked / self.cwnd
     }
 
-    /// NewReno's reaction to an acknowledgment, up to congestion avoidance.
+    /// Applies NewReno's reaction to an acknowledgment, up to congestion avoidance; returns the remaining step.
     fn on_ack(&mut self, ack: &Ack<'_>) -> Step {
         let limited = self.note(ack);
         let acked = ack.newly_acked as f64;
@@ -128,19 +128,19 @@ impl Subflow {
             self.slow_start(acked);
             return Step::Hold;
         }
-        // More than a window cannot have been acknowledged under this window.
+        // This window cannot have had more than a window of bytes acknowledged.
         Step::Grow(acked.min(self.cwnd))
     }
 
-    /// RFC 5681 eq. 4 with a factor other than one half: so much of what is in flight is left.
+    /// Reduces the window to `factor` times the bytes in flight: RFC 5681 eq. 4, where the factor is one half.
     pub(crate) fn shrink(&mut self, factor: f64) {
         self.ssthresh = (self.flight * factor).max(self.min);
         self.cwnd = self.ssthresh;
         self.recover = self.snd_nxt;
     }
 
-    /// What a loss asks for: nothing more if a mark has cut this window already. A timeout leaves one segment (RFC 5681
-    /// section 3.1), and growth begins at once.
+    /// Reduces the window on a loss, unless it is a gap and this window was already cut. A timeout leaves one segment (RFC
+    /// 5681 section 3.1), and growth begins at once.
     pub(crate) fn lose(&mut self, loss: Loss, factor: f64) {
         if loss == Loss::Gap && self.una < self.recover {
             return;
@@ -151,24 +151,24 @@ impl Subflow {
         }
     }
 
-    /// The subflow sends again after it was idle for so many retransmission timeouts.
+    /// Reduces the window of a subflow that sends again after it was idle for `timeouts` retransmission timeouts.
     pub(crate) fn wake(&mut self, timeouts: u32) -> Allowance {
         (self.cwnd, self.ssthresh) = after_idle(self.cwnd, self.ssthresh, self.first, timeouts);
         self.allowance()
     }
 
-    /// The window in whole segments.
+    /// Returns the window in whole segments.
     pub(crate) fn segments(&self) -> u64 {
         (self.cwnd / self.mss) as u64
     }
 
-    /// Bytes per second, zero before the round-trip time is known.
+    /// Returns the subflow's rate in bytes per second, zero before the round-trip time is known.
     pub(crate) fn rate(&self) -> f64 {
         let rtt = self.srtt.secs();
         if 0.0 < rtt { self.cwnd / rtt } else { 0.0 }
     }
 
-    /// The window, unpaced.
+    /// Returns the allowance: the window, paced at line rate.
     pub(crate) fn allowance(&self) -> Allowance {
         Allowance { cwnd: Bytes::new(self.cwnd as u64), rate: self.line, timer: Time::MAX }
     }
@@ -179,24 +179,24 @@ impl Subflow {
 pub(crate) struct Subflows(Vec<Subflow>);
 
 impl Subflows {
-    /// Windows are in segments.
+    /// Creates a subflow for each of `flows`; windows are in segments.
     pub(crate) fn new(flows: &[FlowContext], initial_window: u32, min_window: u32) -> Self {
         Self(flows.iter().map(|flow| Subflow::new(flow, initial_window, min_window)).collect())
     }
 
-    /// Those that count in what subflow `r` may do, with their numbers: itself, and of the others those that are alive;
-    /// all with a round-trip time.
+    /// Returns the subflows that count in the window of subflow `r`, with their numbers: subflow `r` itself and those alive
+    /// among the others, if their round-trip time is known.
     pub(crate) fn coupled(&self, r: usize) -> impl Iterator<Item = (usize, &Subflow)> {
         let counts = move |&(i, s): &(usize, &Subflow)| (i == r || s.alive) && 0.0 < s.srtt.secs();
         self.0.iter().enumerate().filter(counts)
     }
 
-    /// The rates of those that count, together, in bytes per second.
+    /// Returns the sum of the rates of the subflows that count for `r`, in bytes per second.
     pub(crate) fn total_rate(&self, r: usize) -> f64 {
         self.coupled(r).map(|(_, s)| s.rate()).sum()
     }
 
-    /// The largest of something over those that count.
+    /// Returns the largest value of `of` over the subflows that count for `r`.
     pub(crate) fn largest(&self, r: usize, of: impl Fn(&Subflow) -> f64) -> f64 {
         self.coupled(r).map(|(_, s)| of(s)).fold(0.0, f64::max)
     }
@@ -205,7 +205,7 @@ impl Subflows {
         self.0.len()
     }
 
-    /// Those that are alive, with their numbers.
+    /// Returns the subflows that are alive, with their numbers.
     pub(crate) fn alive(&self) -> impl Iterator<Item = (usize, &Subflow)> {
         self.0.iter().enumerate().filter(|(_, s)| s.alive)
     }
@@ -224,23 +224,23 @@ impl IndexMut<usize> for Subflows {
     }
 }
 
-/// How NewReno's windows are linked: what differs between LIA, OLIA and BALIA.
+/// The coupling of NewReno's windows, in which LIA, OLIA and BALIA differ.
 pub trait Link {
-    /// Growth in congestion avoidance for `acked` bytes of subflow `r`, whose round-trip time is known; in bytes.
+    /// Returns the growth in congestion avoidance for `acked` bytes of subflow `r`, whose round-trip time is known, in bytes.
     #[allow(private_interfaces)]
     fn increase(&self, subflows: &Subflows, r: usize, acked: f64) -> f64;
-    /// Which part of what is in flight is left after a loss or a mark.
+    /// Returns the factor by which bytes in flight are multiplied to give the window after a loss or a mark.
     #[allow(private_interfaces)]
     fn left(&self, _subflows: &Subflows, _r: usize) -> f64 {
         0.5
     }
-    /// `acked` bytes of subflow `r` were acknowledged.
+    /// Records that `acked` bytes of subflow `r` were acknowledged.
     fn on_acked(&mut self, _r: usize, _acked: f64) {}
-    /// Subflow `r` has lost something, or had a mark.
+    /// Records a loss or a mark on subflow `r`.
     fn on_lost(&mut self, _r: usize) {}
 }
 
-/// A connection whose subflows are linked in congestion avoidance and else are each as NewReno.
+/// A connection whose subflows are coupled in congestion avoidance and otherwise each behave as NewReno.
 #[derive(Clone, Debug)]
 pub struct Linked<L> {
     subflows: Subflows,
@@ -293,30 +293,30 @@ impl<L: Link> CoupledController for Linked<L> {
     }
 }
 
-/// Connections put where a test wants them.
+/// Connections that a test puts into a given state.
 #[cfg(test)]
 pub(crate) mod tests {
     use super::*;
     use crate::test_flow::acked;
 
     impl<L: Link> Linked<L> {
-        /// Puts subflow `r` into congestion avoidance with a window of so many bytes and a round-trip time.
+        /// Puts subflow `r` into congestion avoidance with a window of `cwnd` bytes and a round-trip time of `rtt_us`.
         pub(crate) fn put(&mut self, r: usize, cwnd: f64, rtt_us: u64) {
             let s = &mut self.subflows[r];
             (s.cwnd, s.ssthresh, s.srtt) = (cwnd, cwnd, Srtt::default());
             s.srtt.sample(Time::from_us(rtt_us));
         }
-        /// Growth, in bytes, for one full acknowledged segment of subflow `r`.
+        /// Returns the growth, in bytes, for one full acknowledged segment of subflow `r`.
         pub(crate) fn growth(&self, r: usize) -> f64 {
             self.link.increase(&self.subflows, r, self.subflows[r].mss)
         }
-        /// The window of subflow `r`, in bytes.
+        /// Returns the window of subflow `r`, in bytes.
         pub(crate) fn cwnd(&self, r: usize) -> f64 {
             self.subflows[r].cwnd
         }
     }
 
-    /// An acknowledgment of one segment that leaves so much in flight.
+    /// Returns an acknowledgment of one segment that leaves `in_flight` bytes in flight.
     pub(crate) fn segment(ack_seq: u64, rtt_us: u64, in_flight: u64) -> Ack<'static> {
         Ack { newly_acked: 1_000, in_flight, ..acked(ack_seq, rtt_us * 1_000, ack_seq + in_flight) }
     }

@@ -1,5 +1,5 @@
 //! `swift`: Swift. G. Kumar et al., "Swift: Delay is Simple and Effective for Congestion Control in the
-//! Datacenter", SIGCOMM 2020, Algorithm 1 and §3.1 to §3.5, with the fabric window alone (the hosts here
+//! Datacenter", SIGCOMM 2020, Algorithm 1 and §3.1 to §3.5, with only the fabric window (the hosts here
 //! have no endpoint delay).
 //!
 //! | paper            | here             | unit    |
@@ -15,10 +15,10 @@
 //! | α, β of §3.5     | `fs_alpha`, `fs_beta` | ns |
 //! | t_last_decrease  | `last_decrease`  | time    |
 //!
-//! Readings: targets follow the topology, since the paper's microseconds fit none but its own: the base
-//! target is a multiple of the path's unloaded RTT, and as that RTT has propagation and hops in it, the hop
-//! term is what a hop may queue: one packet time. The first window is one bandwidth-delay product of the path;
-//! the largest is two, as more than path and target queue hold is never of use. A window below one packet
+//! Readings: targets follow the topology, since the paper's microseconds fit only its own network: the base
+//! target is a multiple of the path's unloaded RTT, and as that RTT includes propagation and hops, the hop
+//! term is only the queueing allowed at a hop: one packet time. The first window is one bandwidth-delay product of the
+//! path; the largest is two, as a window above the capacity of path and target queue is of no use. A window below one packet
 //! becomes a window of one byte (one packet in flight) and a gap of RTT / cwnd between packets.
 //! The ns-3 artifact has no Swift: both profiles are the same.
 
@@ -93,7 +93,7 @@ impl AlgorithmSpec for SwiftConfig {
     }
 }
 
-/// α and β of flow scaling: α/√cwnd + β is the range at fs_min and nothing at fs_max (§3.5).
+/// Returns α and β of flow scaling: α/√cwnd + β is the range at fs_min and zero at fs_max (§3.5).
 fn flow_scaling(range_ns: f64, fs_min: f64, fs_max: f64) -> (f64, f64) {
     let span = 1.0 / fs_min.sqrt() - 1.0 / fs_max.sqrt();
     let alpha = if span > 0.0 { range_ns / span } else { 0.0 };
@@ -108,7 +108,7 @@ pub struct Swift {
     path_rtt: Time,
     mtu: f64,
     wire_bits: f64,
-    /// Base target and hops.
+    /// Base target plus the hop terms, in nanoseconds.
     fixed_target_ns: f64,
     fs_alpha: f64,
     fs_beta: f64,
@@ -116,25 +116,25 @@ pub struct Swift {
     min: f64,
     max: f64,
     cwnd: f64,
-    /// The last RTT, at least the path's.
+    /// The last RTT, at least the path's base RTT.
     rtt: Time,
     last_decrease: Option<Time>,
     n_timeouts: u32,
 }
 
 impl Swift {
-    /// Target delay (§3.5): base, hops, and more for small windows, which stand for many flows.
+    /// Returns the target delay (§3.5): base, hops, and an addition for small windows, which indicate many flows.
     fn target_ns(&self) -> f64 {
         let flow_scaling = self.fs_alpha / self.cwnd.sqrt() + self.fs_beta;
         self.fixed_target_ns + flow_scaling.clamp(0.0, self.fs_range_ns)
     }
 
-    /// Whether an RTT has passed since the last decrease.
+    /// Returns `true` if an RTT has passed since the last decrease.
     fn can_decrease(&self, now: Time) -> bool {
         self.last_decrease.is_none_or(|last| self.rtt <= now.saturating_sub(last))
     }
 
-    /// ai packets per RTT, above and below one packet (Algorithm 1).
+    /// Increases the window by `ai` packets per RTT, above and below one packet (Algorithm 1).
     fn increase(&mut self, n_acked: f64) {
         let step = self.config.ai * n_acked;
         let step = if self.cwnd < 1.0 { step } else { step / self.cwnd };
@@ -147,7 +147,8 @@ impl Swift {
         }
     }
 
-    /// A window that is the smallest already does not fall, and a delay at the target takes nothing: no decrease.
+    /// Lowers the window to `cwnd`, at least the smallest window. If the window does not fall by that, it does not count as a
+    /// decrease.
     fn set_lower(&mut self, now: Time, cwnd: f64) {
         let lower = cwnd.max(self.min);
         if lower < self.cwnd {
@@ -155,7 +156,7 @@ impl Swift {
         }
     }
 
-    /// The factor for a delay at or above target: 1 - β (D - T) / D, at least 1 - max_mdf.
+    /// Returns the factor for a delay at or above target: 1 - β (D - T) / D, at least 1 - max_mdf.
     fn factor(&self, delay_ns: f64, target_ns: f64) -> f64 {
         (1.0 - self.config.beta * (delay_ns - target_ns) / delay_ns).max(1.0 - self.config.max_mdf)
     }
@@ -259,7 +260,7 @@ mod tests {
         swift.cwnd = 25.0;
         assert_eq!(swift.on_ack(&ack(101, 20_000)).cwnd, Bytes::new(19_635));
         assert_eq!(swift.on_ack(&ack(120, 20_000)).cwnd, Bytes::new(19_635));
-        // 20 us later again; an excess beyond 62.5 % of the delay cuts in half.
+        // 20 us later the next cut; an excess beyond 62.5 % of the delay halves the window.
         assert_eq!(swift.on_ack(&ack(121, 8_000_000)).cwnd, Bytes::new(19_635));
         assert_eq!(swift.on_ack(&ack(8_200, 8_000_000)).cwnd, Bytes::new(9_817));
     }
@@ -272,11 +273,11 @@ mod tests {
         let a = swift.on_ack(&ack(100, 50_000));
         assert_eq!(a.cwnd, Bytes::new(1));
         assert_eq!(a.rate.tx_time(Bytes::new(1_056)).as_ns() / 10, 12_272);
-        // Below target a whole packet per packet.
+        // Below target the window grows by a packet per acknowledged packet.
         assert_eq!(swift.on_ack(&ack(200, 10_000)).cwnd, Bytes::new(1_407));
     }
 
-    /// A delay at the target takes nothing, so that one above it takes its share at once.
+    /// A delay at the target cuts nothing, so that a later delay above it cuts at once.
     #[test]
     fn what_takes_nothing_is_no_decrease() {
         let mut swift = swift_at(100.0);

@@ -1,16 +1,16 @@
-//! What the algorithms' unit tests have in common.
+//! Flows, acknowledgments, ports and packets for the algorithms' unit tests.
 
 use fairrate_units::{Bytes, Rate, Time};
 
 use crate::controller::{Ack, FlowContext};
 use crate::port::{PortContext, PortPacket, PortPacketKind};
 
-/// A flow on the validation star: 25 Gb/s, base RTT 8 us, so a bandwidth-delay product of 25,000 bytes.
+/// Returns a flow on the validation star: 25 Gb/s, base RTT 8 us, so a bandwidth-delay product of 25,000 bytes.
 pub(crate) fn flow_25g() -> FlowContext {
     FlowContext { wire_mtu: Bytes::new(1_056), ..FlowContext::on(Rate::from_gbps(25), Time::from_us(8)) }
 }
 
-/// An unmarked acknowledgment of all before `ack_seq`, 16,000 of its bytes new.
+/// Returns an unmarked acknowledgment of all bytes before `ack_seq`, 16,000 of them new.
 pub(crate) fn acked(ack_seq: u64, rtt_ns: u64, snd_nxt: u64) -> Ack<'static> {
     Ack {
         now: Time::from_ms(1),
@@ -31,7 +31,7 @@ pub(crate) fn acked(ack_seq: u64, rtt_ns: u64, snd_nxt: u64) -> Ack<'static> {
     }
 }
 
-/// Switch port 7 of 40 Gb/s.
+/// Returns switch port 7 of 40 Gb/s.
 pub(crate) fn port_40g() -> PortContext {
     PortContext {
         port: 7,
@@ -44,7 +44,7 @@ pub(crate) fn port_40g() -> PortContext {
     }
 }
 
-/// A data packet of `flow` with `wire` bytes on the wire.
+/// Returns a data packet of `flow` with `wire` bytes on the wire.
 pub(crate) fn data_packet(flow: u32, wire: u32) -> PortPacket<'static> {
     PortPacket { flow, class: 3, kind: PortPacketKind::Data, wire, header: &mut [], mark: false }
 }

@@ -2,8 +2,8 @@
 //! Networks", NSDI 2022, Alg. 2 and eq. (8).
 //!
 //! PowerTCP without help from switches: with q/b + τ = θ (the round-trip time) and q̇/b = θ̇, and the sending
-//! rate of the bottleneck taken for its bandwidth, normalised power is (θ̇ + 1)·θ/τ. It can tell too much
-//! traffic but hardly too little, so it claims free bandwidth by additive increase alone.
+//! rate of the bottleneck assumed to be its bandwidth, normalised power is (θ̇ + 1)·θ/τ. It detects too much
+//! traffic but hardly too little, so it claims free bandwidth only by additive increase.
 //!
 //! | paper | here | unit |
 //! |---|---|---|
@@ -18,11 +18,11 @@
 //!
 //! Readings, where the paper leaves a choice or slips (β, cwnd_old, the window's limits and losses as in
 //! [`powertcp`](crate::powertcp)):
-//! - Eq. (8) lacks a dot: its first factor is (q̇/b + 1), as Alg. 2 line 13 has it.
+//! - Eq. (8) lacks a dot: its first factor is (q̇/b + 1), as in Alg. 2 line 13.
 //! - The Δt of line 14 is the dt of line 11, at most τ. Γ_smooth starts with the first sample.
 //! - θ̇ + 1 has a floor of 0.5, as in the artifact: a round-trip time that falls as fast as time passes has no
 //!   power at all, and the law divides by it.
-//! - Power is smoothed on every acknowledgment; the window moves once a round trip, when a packet sent after
+//! - Power is smoothed on every acknowledgment; the window changes once per round trip, when a packet sent after
 //!   the last update is acknowledged.
 //! - The first acknowledgment and the first after an idle time of more than τ only store their time.
 //!
@@ -40,17 +40,17 @@ pub use crate::power_law::{FirstAck, InitialPower, Reference, UpdateInterval};
 use crate::power_law::{PowerLaw, SmoothedPower};
 
 choice! {
-    /// Which round-trip time counts as free of queueing.
+    /// The round-trip time that counts as free of queueing.
     pub enum BaseRtt {
         /// The network's τ.
         Configured = "configured",
-        /// The smallest that the flow has seen, at most τ.
+        /// The smallest round-trip time that the flow has seen, at most τ.
         MinSeen = "min-seen",
     }
 }
 
 choice! {
-    /// What the algorithm adds to packets.
+    /// The header that the algorithm adds to packets.
     pub enum Header {
         /// A timestamp on data packets.
         Timestamp = "timestamp",
@@ -119,24 +119,24 @@ impl AlgorithmSpec for ThetaPowerTcpConfig {
 pub struct ThetaPowerTcp {
     config: ThetaPowerTcpConfig,
     tau: Time,
-    /// τ, or the running minimum.
+    /// The base RTT: τ, or the running minimum.
     base_rtt: Time,
-    /// prevRTT and t_c^prev.
+    /// prevRTT and t_c^prev of the last acknowledgment.
     prev: Option<(Time, Time)>,
     power: SmoothedPower,
     law: PowerLaw,
 }
 
 impl ThetaPowerTcp {
-    /// NORMPOWER without smoothing (Alg. 2 lines 11-13), `dt_ns` after an acknowledgment with `prev_rtt`.
+    /// Returns NORMPOWER without smoothing (Alg. 2 lines 11-13), `dt_ns` after an acknowledgment with `prev_rtt`.
     fn norm_power(&self, rtt: Time, prev_rtt: Time, dt_ns: f64) -> f64 {
         let theta_dot = (rtt.as_ns_f64() - prev_rtt.as_ns_f64()) / dt_ns;
         let current = (theta_dot + 1.0).max(self.config.current_floor);
         current * rtt.as_ns_f64() / (self.config.base_rtt_slack * self.base_rtt.as_ns_f64())
     }
 
-    /// The round-trip time and arrival of the last acknowledgment, unless the flow was idle since: unless the
-    /// acknowledged packet left more than τ after it.
+    /// Returns the round-trip time and arrival time of the last acknowledgment, or `None` if the flow was idle since: the
+    /// acknowledged packet was sent more than τ after it.
     fn history(&self, ack: &Ack<'_>) -> Option<(Time, Time)> {
         let idle_since = |at: Time| at.saturating_add(self.tau).saturating_add(ack.rtt) < ack.now;
         match self.prev {
@@ -151,7 +151,7 @@ impl Controller for ThetaPowerTcp {
         self.law.allowance(self.base_rtt)
     }
     fn on_ack(&mut self, ack: &Ack<'_>) -> Allowance {
-        // A round-trip time of zero is no measurement, and would stay the smallest for ever.
+        // A round-trip time of zero is not a measurement, and would stay the minimum for ever.
         if self.config.base_rtt == BaseRtt::MinSeen && Time::ZERO < ack.rtt {
             self.base_rtt = self.base_rtt.min(ack.rtt);
         }
@@ -208,7 +208,7 @@ mod tests {
     #[test]
     fn a_round_trip_time_in_free_fall_keeps_half_its_power() {
         let flow = ThetaPowerTcpConfig::new(Profile::Paper).build(&flow_25g());
-        // θ̇ = −1 leaves nothing; with the floor Γ = 0.5·8/8.
+        // θ̇ = −1 leaves no power; with the floor Γ = 0.5·8/8.
         assert_eq!(flow.norm_power(Time::from_us(8), Time::from_us(9), 1_000.0), 0.5);
     }
 

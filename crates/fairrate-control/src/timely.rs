@@ -14,8 +14,8 @@
 //! | rtt_diff   | `rtt_diff_ns`  | ns    |
 //! | seg.size   | `segment`      | bytes |
 //!
-//! Readings: the hyperactive step comes after five consecutive increases, so with the sixth. In the paper's
-//! form only increases with a falling RTT count, and a sample outside the thresholds starts the count anew;
+//! Readings: the hyperactive step follows five consecutive increases, so it is the sixth. In the paper's
+//! form only increases with a falling RTT count, and a sample outside the thresholds resets the count;
 //! the artifact counts (and steps up) below `t_low` too. A flow starts at line rate, not at its share of
 //! the host's flows. Rates are whole bits per second, as the artifact stores them.
 
@@ -27,11 +27,11 @@ use crate::limits::{bdp, scaled_window};
 use crate::port::NoPort;
 
 choice! {
-    /// How often a round-trip time becomes a sample.
+    /// The sampling interval of round-trip times.
     pub enum RttSampling {
-        /// Once for every `segment` acknowledged bytes, as a NIC completes segments.
+        /// One sample for every `segment` acknowledged bytes, as a NIC completes segments.
         Segment = "segment",
-        /// Once a round trip.
+        /// One sample per round trip.
         RoundTrip = "rtt",
     }
 }
@@ -89,7 +89,7 @@ impl AlgorithmSpec for TimelyConfig {
     }
 }
 
-/// One RTT sample with the gradient it makes.
+/// An RTT sample with its gradient.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct RttSample {
     /// Round-trip time, in ns.
@@ -98,7 +98,7 @@ pub(crate) struct RttSample {
     pub gradient: f64,
 }
 
-/// Picks RTT samples out of acknowledgments and averages their differences.
+/// The filter that selects RTT samples from acknowledgments and averages their differences.
 #[derive(Clone, Debug)]
 pub(crate) struct RttSampler {
     sampling: RttSampling,
@@ -152,7 +152,7 @@ impl RttSampler {
         }
     }
 
-    /// Algorithm 1, lines 1 to 4. The first sample is only remembered.
+    /// Returns the sample of an acknowledgment, if one is due (Algorithm 1, lines 1 to 4). The first sample is only stored.
     pub(crate) fn sample(&mut self, ack: &Ack<'_>) -> Option<RttSample> {
         if !self.is_due(ack) {
             return None;
@@ -190,7 +190,7 @@ impl PacedRate {
     }
 }
 
-/// The factor on the rate when the RTT is above `t_high` (Algorithm 1, line 9).
+/// Returns the factor on the rate when the RTT is above `t_high` (Algorithm 1, line 9).
 pub(crate) fn factor_above(t_high: Time, beta: f64, rtt_ns: f64) -> f64 {
     1.0 - beta * (1.0 - t_high.as_ns_f64() / rtt_ns)
 }
@@ -201,12 +201,12 @@ pub struct Timely {
     config: TimelyConfig,
     sampler: RttSampler,
     paced: PacedRate,
-    /// Increases in a row, for the hyperactive step.
+    /// Number of consecutive increases, for the hyperactive step.
     n_increases: u32,
 }
 
 impl Timely {
-    /// Algorithm 1, lines 5 to 18.
+    /// Updates the rate by Algorithm 1, lines 5 to 18.
     fn update(&mut self, sample: RttSample) {
         if sample.rtt_ns < self.config.t_low.as_ns_f64() {
             if self.config.hai_below_t_low {
@@ -224,7 +224,7 @@ impl Timely {
         }
     }
 
-    /// R ← R + N δ (Algorithm 1, line 15).
+    /// Increases the rate: R ← R + N δ (Algorithm 1, line 15).
     fn increase(&mut self) {
         let step = if self.n_increases < self.config.hai_after { self.config.ai } else { self.config.hai };
         self.paced.set(self.paced.rate + step.as_bps_f64());
@@ -279,8 +279,8 @@ mod tests {
         let mut timely = at(10e9, &ns3());
         timely.on_ack(&acked(1_000, 60_000, 30_000));
         // Difference 10 us: rtt_diff = 0.875 x 10,000 = 8,750 ns, gradient = 8,750/20,000 = 0.4375,
-        // rate = 10 Gb/s x (1 - 0.8 x 0.4375) = 6.5 Gb/s less a rounding, cut to whole bits; window =
-        // 25,000 x 6.5/25, cut as well.
+        // rate = 10 Gb/s x (1 - 0.8 x 0.4375) = 6.5 Gb/s less a rounding, truncated to whole bits; window =
+        // 25,000 x 6.5/25, also truncated.
         let a = timely.on_ack(&acked(30_001, 70_000, 60_000));
         assert_eq!((a.rate, a.cwnd), (Rate::from_bps(6_499_999_999), Bytes::new(6_499)));
         // Same round trip: 60,000 was the next byte at the update.
@@ -295,7 +295,7 @@ mod tests {
         timely.on_ack(&acked(1, 60_000, 2));
         // 1 - 0.8 x (1 - 500/1000) = 0.6.
         assert_eq!(timely.on_ack(&acked(3, 1_000_000, 4)).rate, Rate::from_gbps(6));
-        // From 50 to 500 us in one step: gradient 0.875 x 450/20 = 19.7, so the factor is 0 and the rate least.
+        // From 50 to 500 us in one step: gradient 0.875 x 450/20 = 19.7, so the factor is 0 and the rate is the smallest.
         let mut timely = at(10e9, &ns3());
         timely.on_ack(&acked(1, 50_000, 2));
         assert_eq!(timely.on_ack(&acked(3, 500_000, 4)).rate, Rate::from_mbps(100));
@@ -317,7 +317,7 @@ mod tests {
     fn one_sample_a_segment_without_its_serialisation() {
         let mut sampler = RttSampler::new(RttSampling::Segment, Bytes::new(16_000), true, &flow_25g())
             .with_filter(0.875, Time::from_us(20));
-        // 15 KB acknowledged are no segment; 16 KB are, but the first sample is only stored.
+        // 15 KB acknowledged are less than a segment; 16 KB are a segment, but the first sample is only stored.
         assert_eq!(sampler.sample(&Ack { newly_acked: 15_000, ..acked(15_000, 50_000, 0) }), None);
         assert_eq!(sampler.sample(&Ack { newly_acked: 1_000, ..acked(16_000, 50_000, 0) }), None);
         let second = sampler.sample(&Ack { newly_acked: 40_000, ..acked(56_000, 50_000, 0) });

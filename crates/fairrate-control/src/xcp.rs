@@ -1,5 +1,5 @@
 //! `xcp`: the eXplicit Control Protocol. D. Katabi, M. Handley, C. Rohrs, "Congestion Control for High Bandwidth-Delay
-//! Product Networks", SIGCOMM 2002, section 3 (windows, in bytes), and as ns-2.34 has it (rates; `xcp/xcpq.cc`).
+//! Product Networks", SIGCOMM 2002, section 3 (windows, in bytes), and as in ns-2.34 (rates; `xcp/xcpq.cc`).
 //!
 //! | paper              | here                | unit               |
 //! |--------------------|---------------------|--------------------|
@@ -12,21 +12,21 @@
 //! | rtt, cwnd, H_feedback | header words     | s, bytes, bytes (ns-2: bytes/s) |
 //! | α, β, γ            | `alpha`, `beta`, `gamma` | 1             |
 //!
-//! Every control interval a port works out how much the traffic as a whole should grow (efficiency) and hands it out
-//! packet by packet, the same increase of rate for every flow and a decrease in proportion to it (fairness). A packet
-//! brings its sender the least that the ports of its path have for it.
+//! Every control interval a port computes the change of the total traffic (efficiency) and distributes it over
+//! packets: the same increase of rate for every flow, and a decrease in proportion to its rate (fairness). A packet
+//! returns to its sender the smallest change that the ports of its path allow.
 //!
 //! Readings. cwnd in headers is in bytes on the wire. All traffic counts for y, packets that state an RTT for the rest.
 //! d is the mean RTT over flows: every packet counts by its x = rtt·s/cwnd (ns-2: rtt/cwnd, as all its packets are
-//! equal). In the paper's form a long interval (ns-2's timers) hands out what one of length d would: Y is y·d. Q is the
-//! least queue of the interval, or of ns-2's own interval Tq with its timers.
+//! equal). In the paper's form a long interval (ns-2's timers) distributes the amount of an interval of length d: Y is
+//! y·d. Q is the smallest queue of the interval, or of ns-2's own interval Tq with its timers.
 //! `timers = "ns2"` are the constants of ns-2.34: Te is 50 ms at first and after an interval without RTTs, then
 //! max(d, 1 ms), and Tq max(2 ms, (d - q/C)/2). They are made for wide areas: at 12 us the loop is some 80 times slower
-//! than meant. `ideal` has none of these floors, and d starts at the base RTT. First intervals end at different times,
-//! by a draw. Intervals without packets are made up for when the next one comes.
-//! A host's link is a link of the path: what windows would have put into its queue counts as its input and queue,
+//! than intended. `ideal` has none of these floors, and d starts at the base RTT. The first intervals end at random
+//! times. Intervals without packets are computed when the next packet arrives.
+//! A host's link is a link of the path: bytes that windows would have put into its queue count as its input and queue,
 //! by a header word (`LinkQueue`).
-//! Sender: window at line rate, without pacing (ns-2); two packets at first (ns-2), no feedback before it knows an RTT
+//! Sender: window at line rate, without pacing (ns-2); two packets at first (ns-2), no feedback before the first RTT
 //! (ns-2); smoothed RTT with gain 1/8; a gap halves once a window, a timeout leaves one packet, as in TCP.
 
 use fairrate_units::{Bytes, Rate, Time};
@@ -38,21 +38,21 @@ use crate::link_queue::LinkQueue;
 use crate::port::{Actions, HeaderWords, PortAgent, PortContext, PortPacket, PortPacketKind, PortScope, PortView};
 
 choice! {
-    /// What is handed out.
+    /// The quantity that ports distribute.
     pub enum XcpForm {
         /// Bytes of window.
         Paper = "paper",
-        /// Rates, and no more than there is.
+        /// Rates, limited to the available amount.
         Ns2 = "ns2",
     }
 }
 
 choice! {
-    /// How long control intervals are.
+    /// The length of control intervals.
     pub enum XcpTimers {
         /// A mean RTT.
         Ideal = "ideal",
-        /// As in ns-2: no less than a millisecond.
+        /// The length of ns-2, at least a millisecond.
         Ns2 = "ns2",
     }
 }
@@ -81,18 +81,18 @@ const RTT: usize = 0;
 const CWND: usize = 1;
 /// Header: the change that it may make, which ports lower.
 const FEEDBACK: usize = 2;
-/// Header: bytes by which what the window has admitted and the host not sent has grown since the flow's packet before.
+/// Header: growth, since the flow's last packet, of the bytes that the window has admitted and the host not sent.
 const GROWN: usize = 3;
 
-/// ns-2: first and idle Te, least Te, least Tq, longest RTT that counts.
+/// Constants of ns-2: Te at first and when idle, smallest Te, smallest Tq, longest RTT that counts.
 const NS2_FIRST: Time = Time::from_ms(50);
 const NS2_TE_MIN: Time = Time::from_ms(1);
 const NS2_TQ_MIN: Time = Time::from_ms(2);
 const RTT_MAX_S: f64 = 1.0;
-/// ns-2 draws first intervals from a normal distribution with 0.2 of their length as deviation; so wide is a uniform
-/// one of that deviation: 0.2·√12.
+/// Relative width of the uniform distribution of first intervals, 0.2·√12. It has the deviation of ns-2's normal
+/// distribution, 0.2 of the interval.
 const NS2_SPREAD: f64 = 0.692_820_323_027_550_9;
-/// Largest window in packets; only a bound, far above what any path holds.
+/// Largest window in packets; only a bound, far above the capacity of any path.
 const WINDOW_MAX: f64 = 1e9;
 
 impl AlgorithmSpec for XcpConfig {
@@ -102,7 +102,7 @@ impl AlgorithmSpec for XcpConfig {
         Needs {
             ports: PortScope::All,
             header: HeaderWords { fixed: 4, per_hop: 0 },
-            // The header of draft-falk-xcp-spec: RTT, throughput, change, echoed change, and what kind it is.
+            // The header of draft-falk-xcp-spec: RTT, throughput, change, echoed change, and its format.
             data_overhead: Bytes::new(20),
             ack_overhead: Bytes::new(20),
             ..Needs::NOTHING
@@ -129,12 +129,12 @@ impl AlgorithmSpec for XcpConfig {
     }
 }
 
-/// What the packets of a control interval add up to.
+/// Sums over the packets of a control interval.
 #[derive(Clone, Copy, Debug, Default)]
 struct Sums {
     /// Bytes of all packets.
     input: f64,
-    /// Of packets with an RTT: bytes, rtt·s/cwnd, and that times the RTT.
+    /// Sums over packets with an RTT: bytes, x = rtt·s/cwnd, and x times the RTT.
     bytes: f64,
     x: f64,
     rtt_x: f64,
@@ -153,18 +153,18 @@ pub struct XcpPort {
     /// The control interval and its end.
     te: Time,
     te_due: Time,
-    /// The same for the queue, with ns-2's timers; else `Time::MAX`.
+    /// The queue's interval and its end, with ns-2's timers; otherwise the end is `Time::MAX`.
     tq: Time,
     tq_due: Time,
     sums: Sums,
     queue: LinkQueue,
-    /// Least queue of the running interval, and of the one before.
+    /// Smallest queue of the current interval, and of the last interval.
     least_queue: f64,
     persistent_queue: f64,
     /// ξp and ξn, or Cp and Cn.
     positive: f64,
     negative: f64,
-    /// ns-2: what is still to be given out.
+    /// Feedback that is still to be distributed (ns-2).
     residue_positive: f64,
     residue_negative: f64,
 }
@@ -203,7 +203,7 @@ impl XcpPort {
         }
     }
 
-    /// d = Σ rtt·x / Σ x, x = rtt·s/cwnd. Without packets it stays, or goes back to 50 ms in ns-2.
+    /// Updates d = Σ rtt·x / Σ x, x = rtt·s/cwnd. Without packets d does not change, or returns to 50 ms in ns-2.
     fn average_rtt(&mut self) {
         if 0.0 < self.sums.x {
             self.rtt_s = (self.sums.rtt_x / self.sums.x).max(self.least_rtt_s);
@@ -212,17 +212,17 @@ impl XcpPort {
         }
     }
 
-    /// φ = α·(C - y) - β·Q/d, a rate (ns-2); times d in bytes it is the paper's α·d·S - β·Q (eq. 1).
+    /// Returns φ = α·(C - y) - β·Q/d, a rate (ns-2); multiplied by d it is the paper's α·d·S - β·Q in bytes (eq. 1).
     fn aggregate_feedback(&self, y: f64) -> f64 {
         self.config.alpha * (self.capacity - y) - self.config.beta * self.persistent_queue / self.rtt_s
     }
 
-    /// h = max(0, γ·y - |φ|) (section 3.5.2).
+    /// Returns h = max(0, γ·y - |φ|) (section 3.5.2).
     fn shuffled(&self, y: f64, phi: f64) -> f64 {
         (self.config.gamma * y - phi.abs()).max(0.0)
     }
 
-    /// A control interval is over: what the packets of the next one get. Without traffic nobody gets any.
+    /// Ends a control interval: computes the feedback per packet of the next one. Without traffic it is zero.
     fn end_interval(&mut self) {
         let y = (self.sums.input / self.te.as_secs_f64()).max(0.0);
         self.average_rtt();
@@ -253,7 +253,7 @@ impl XcpPort {
         self.least_queue = self.queue.at(now);
     }
 
-    /// Tq = max(2 ms, (d - q/C)/2) (ns-2).
+    /// Ends a queue interval; the next one is Tq = max(2 ms, (d - q/C)/2) (ns-2).
     fn end_tq(&mut self) {
         self.end_queue_interval(self.tq_due);
         let left_s = self.rtt_s - self.least_queue / self.capacity;
@@ -261,7 +261,7 @@ impl XcpPort {
         self.tq_due += self.tq;
     }
 
-    /// Makes up for the intervals that ended until `now`.
+    /// Performs the ends of intervals that are due until `now`.
     fn catch_up(&mut self, now: Time) {
         while self.te_due.min(self.tq_due) <= now {
             let at = self.te_due.min(self.tq_due);
@@ -277,7 +277,8 @@ impl XcpPort {
         }
     }
 
-    /// Whether further intervals without packets change nothing: there has been one, and the queue is as it was.
+    /// Returns `true` if further intervals without packets change nothing: there has been such an interval, and the queue has
+    /// not changed.
     fn is_at_rest(&self, at: Time) -> bool {
         let queue = self.queue.at(at);
         let idle = self.sums.input == 0.0 && self.positive == 0.0 && self.negative == 0.0;
@@ -289,7 +290,7 @@ impl XcpPort {
         idle && no_residue && queue_done && timers_done
     }
 
-    /// Counts a packet and `grown` bytes more that its flow would have put into the queue.
+    /// Counts `packet` and the `grown` bytes more that its flow would have put into the queue.
     fn count(&mut self, packet: &PortPacket<'_>, grown: f64) {
         let size = f64::from(packet.wire);
         self.sums.input += size + grown;
@@ -301,7 +302,7 @@ impl XcpPort {
         }
     }
 
-    /// Lowers the feedback in a header to what this port has for the packet.
+    /// Lowers the feedback in the packet's header to the feedback of this port.
     fn give(&mut self, packet: &mut PortPacket<'_>) {
         let (size, stated) = (f64::from(packet.wire), stated(packet.header));
         let Some(asked) = packet.header.get_mut(FEEDBACK) else { return };
@@ -316,7 +317,8 @@ impl XcpPort {
         *asked = asked.min(own);
     }
 
-    /// ns-2: Cp·x - Cn·s for a packet with x = rtt·s/cwnd, as far as residues last; what another port denies stays here.
+    /// Returns ns-2's feedback Cp·x - Cn·s for a packet with x = rtt·s/cwnd, limited to the residues. An amount that another
+    /// port denies stays in the residues.
     fn take_from_residues(&mut self, x: f64, size: f64, asked: f64) -> f64 {
         let mut positive = (self.positive * x).min(self.residue_positive);
         let mut negative = (self.negative * size).min(self.residue_negative);
@@ -337,13 +339,13 @@ impl XcpPort {
     }
 }
 
-/// RTT in seconds and window in bytes of a packet that states them.
+/// Returns the RTT in seconds and the window in bytes from `header`, if the packet states them.
 fn stated(header: &[f64]) -> Option<(f64, f64)> {
     let (&rtt_s, &cwnd) = (header.get(RTT)?, header.get(CWND)?);
     (0.0 < rtt_s && 0.0 < cwnd).then_some((rtt_s, cwnd))
 }
 
-/// Moves an end of an interval to the first one after `now`.
+/// Moves `due`, the end of an interval, to the first end after `now`.
 fn skip(due: &mut Time, interval: Time, now: Time) {
     if *due <= now {
         *due += interval * ((now - *due).as_ps() / interval.as_ps() + 1);
@@ -391,14 +393,14 @@ pub struct Xcp {
     snd_nxt: u64,
     /// A gap does not halve again before this byte is acknowledged.
     cut_until: u64,
-    /// Bytes on the wire that the window has admitted and the host not sent, after the last packet; and by how much
-    /// they had grown since the one before.
+    /// Bytes on the wire that the window has admitted and the host not sent, after the last packet; and their growth since
+    /// the packet before.
     held: f64,
     grown: f64,
 }
 
 impl Xcp {
-    /// cwnd ← max(cwnd + H, 1 packet); in ns-2's form H is a change of rate, which makes a window over an RTT.
+    /// Applies feedback H: cwnd ← max(cwnd + H, 1 packet). In ns-2's form H is a change of rate, multiplied by the RTT.
     fn take_feedback(&mut self, feedback: f64) {
         let bytes = match self.form {
             XcpForm::Paper => feedback,
@@ -409,7 +411,7 @@ impl Xcp {
         }
     }
 
-    /// Bytes on the wire of the packets that the window lets through now.
+    /// Returns the bytes on the wire of the packets that the window now admits.
     fn admitted(&self) -> f64 {
         let in_flight = self.snd_nxt.saturating_sub(self.snd_una) as f64;
         let fit = ((self.cwnd * self.mtu - in_flight) / self.mtu).floor();

@@ -16,9 +16,9 @@
 //!
 //! Readings: a round ends with the first acknowledgment after the data that was sent when it began. x_r is the window
 //! of the round that just ended over its smoothed round-trip time (port); a subflow that has not ended a round does not
-//! count. The window grows only while it limits the subflow (RFC 7661), and in a round by at most itself. A gap halves
-//! it and a timeout leaves one segment, as in NewReno. Switches mark whatever arrives to a queue longer than K packets;
-//! K is the scenario's, at least the bandwidth-delay product over β - 1.
+//! count. The window grows only while it limits the subflow (RFC 7661), and at most doubles in a round. A gap halves
+//! it and a timeout leaves one segment, as in NewReno. Switches mark every packet that arrives at a queue longer than K
+//! packets; the scenario sets K, at least the bandwidth-delay product over β - 1.
 
 use fairrate_units::Time;
 
@@ -75,20 +75,20 @@ pub struct XmpConnection {
     config: XmpConfig,
 }
 
-/// Where a subflow is in its round.
+/// The round of a subflow.
 #[derive(Clone, Copy, Debug, Default)]
 struct Round {
     ends_at: u64,
     cut_until: u64,
     /// The window of this round before any cut, in bytes.
     window: f64,
-    /// Of the last round; zero before its end.
+    /// Rate of the last round in bytes per second; zero before the first round has ended.
     rate: f64,
     adder: f64,
 }
 
 impl XmpConnection {
-    /// TraSh: δ_r = γ (x_r rtt_r) / (Σ x_k · min rtt_k).
+    /// Returns TraSh's δ_r = γ (x_r rtt_r) / (Σ x_k · min rtt_k).
     fn delta(&self, r: usize) -> f64 {
         let counts = || self.subflows.coupled(r).filter(|&(i, _)| 0.0 < self.rounds[i].rate);
         let total: f64 = counts().map(|(i, _)| self.rounds[i].rate).sum();
@@ -99,7 +99,7 @@ impl XmpConnection {
         self.config.gamma * self.rounds[r].rate * self.subflows[r].srtt.secs() / (total * shortest)
     }
 
-    /// BOS at the end of a round: what the subflow delivered, and δ_r more unless the round had a mark.
+    /// Ends a round (BOS): updates the rate of subflow `r`, and if it `grows`, adds δ_r to its window.
     fn end_round(&mut self, r: usize, grows: bool) {
         let (round, s) = (&mut self.rounds[r], &self.subflows[r]);
         let rtt = s.srtt.secs();
@@ -115,7 +115,8 @@ impl XmpConnection {
         (self.rounds[r].window, self.rounds[r].ends_at) = (self.subflows[r].cwnd, self.subflows[r].snd_nxt);
     }
 
-    /// BOS at the first mark of a round: one part in β, at least a segment; in slow start only its end.
+    /// Cuts the window at the first mark of a round (BOS): by one part in β, at least a segment. In slow start it only ends
+    /// slow start.
     fn cut(&mut self, r: usize) {
         let s = &mut self.subflows[r];
         if !slow_starts(s) {
@@ -126,7 +127,7 @@ impl XmpConnection {
     }
 }
 
-/// The paper's ssthresh is one segment below the window where slow start ended.
+/// Returns `true` in slow start. The paper's ssthresh is one segment below the window at which slow start ended.
 fn slow_starts(s: &Subflow) -> bool {
     s.cwnd <= s.ssthresh
 }
@@ -187,21 +188,21 @@ mod tests {
         let mut xmp = XmpConfig::default().build_connection(&[flow_25g()]);
         assert_eq!(xmp.on_start(Time::ZERO, 0).cwnd, Bytes::new(10_000));
         let mut cwnd = |ack: Ack<'_>| xmp.on_ack(0, &ack).cwnd.as_u64();
-        // Slow start: a segment for a segment. The first mark only ends it.
+        // Slow start: a segment per segment. The first mark only ends slow start.
         assert_eq!(cwnd(segment(1_000, 10, 9_000)), 11_000);
         assert_eq!(cwnd(segment(2_000, 10, 10_000)), 12_000);
         assert_eq!(cwnd(marked(3_000, 11_000)), 12_000);
         // REDUCED until byte 14,000: marks and rounds change nothing.
         assert_eq!(cwnd(marked(13_000, 11_000)), 12_000);
         assert_eq!(cwnd(segment(14_000, 10, 11_000)), 12_000);
-        // The round that began at byte 13,000 ends after byte 24,000, with one segment more.
+        // The round that began at byte 13,000 ends after byte 24,000 and adds one segment.
         assert_eq!(cwnd(segment(24_000, 10, 11_000)), 12_000);
         assert_eq!(cwnd(segment(25_000, 10, 11_000)), 13_000);
-        // A mark takes a quarter: 9,750. No second cut before byte 37,000.
+        // A mark cuts a quarter: 9,750. No second cut before byte 37,000.
         assert_eq!(cwnd(marked(26_000, 11_000)), 9_750);
         assert_eq!(cwnd(marked(37_000, 9_000)), 9_750);
         assert_eq!(cwnd(marked(38_000, 9_000)), 7_312);
-        // From four segments on it is a whole one, and never fewer than two are left.
+        // From four segments on the cut is a whole segment, and at least two segments are left.
         let cwnds = [60, 80, 100, 120, 140].map(|i| cwnd(marked(i * 1_000, 5_000)));
         assert_eq!(cwnds, [5_484, 4_113, 3_084, 2_084, 2_000]);
     }
@@ -217,7 +218,7 @@ mod tests {
         }
         // 2,000 x 10 / (2,500 x 10) and 500 x 20 / (2,500 x 10).
         assert!((xmp.delta(0) - 0.8).abs() < 1e-12 && (xmp.delta(1) - 0.4).abs() < 1e-12);
-        // A subflow adds whole segments: 0.4 a round is two segments in five rounds.
+        // A subflow adds whole segments: 0.4 per round is two segments in five rounds.
         let windows = [1, 2, 3, 4, 5].map(|_| {
             (xmp.subflows[1].cwnd, xmp.rounds[1].window) = (10_000.0, 10_000.0);
             xmp.end_round(1, true);

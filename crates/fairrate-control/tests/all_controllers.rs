@@ -1,5 +1,5 @@
-//! One model for all controllers: whatever comes in, what goes out stays within bounds, is the same each
-//! time and does not depend on how it is dispatched; and timers do not storm.
+//! One model for all controllers: for any input, the allowances stay within bounds, are the same each time and do not
+//! depend on the dispatch; and timers do not fire too often.
 
 use std::collections::VecDeque;
 
@@ -10,9 +10,9 @@ use fairrate_control::{
 use fairrate_units::{Bytes, Rate, Time};
 use proptest::prelude::*;
 
-/// Timer calls allowed once no input comes any more: QCN at 100 Gb/s needs 20,000 additive steps to recover, DCQCN 2,500.
+/// Number of timer calls allowed after the last input: QCN at 100 Gb/s needs 20,000 additive steps to recover, DCQCN 2,500.
 const WAKES_WHEN_QUIET: u64 = 20_100;
-/// Least average time between timer calls while inputs come.
+/// Smallest average time between timer calls while there are inputs.
 const WAKE_INTERVAL: Time = Time::from_us(4);
 
 #[derive(Clone, Debug)]
@@ -32,23 +32,23 @@ enum Kind {
         port: u32,
         value: f64,
     },
-    /// The oldest control packet on its way comes back or, every now and then, is lost.
+    /// The oldest control packet on its way returns or, in some cases, is lost.
     Control {
         words: Words,
         lost: bool,
     },
-    /// So many payload bytes are left to send from now on.
+    /// Number of payload bytes left to send from now on.
     Unsent(u64),
     SpuriousTimer,
-    /// It sends again after so many retransmission timeouts.
+    /// The end of an idle period of this number of retransmission timeouts.
     Idle(u32),
     Sent(u64),
 }
 
-/// What ports have written into a header: the words that are not as the sender left them.
+/// The words of a header that ports have overwritten; `None` for a word as the sender wrote it.
 type Words = Vec<Option<f64>>;
 
-/// How one port's telemetry moves on.
+/// The change of one port's telemetry.
 #[derive(Clone, Debug)]
 struct HopStep {
     dt: Time,
@@ -60,7 +60,7 @@ struct HopStep {
 #[derive(Clone, Debug)]
 struct Input {
     dt: Time,
-    /// Whether this input goes before a timer of the same time.
+    /// Set when this input comes before a timer of the same time.
     before_timer: bool,
     kind: Kind,
 }
@@ -82,12 +82,12 @@ fn hop() -> impl Strategy<Value = HopStep> {
     (gap(), bytes, qlen, rate).prop_map(|(dt, tx_bytes, qlen, rate_mbps)| HopStep { dt, tx_bytes, qlen, rate_mbps })
 }
 
-/// Feedback in 63 steps, a rate in bits per second, or nonsense.
+/// Returns values of a notice: feedback in 63 steps, a rate in bits per second, or an arbitrary number.
 fn notice_value() -> impl Strategy<Value = f64> {
     prop_oneof![2 => (0_u32..64).prop_map(f64::from), 2 => 0.0_f64..2e11, 1 => 0.0_f64..1e300]
 }
 
-/// Flags and counts, rates in bits per second, changes of them, or nonsense.
+/// Returns header words: flags and counts, rates in bits per second, changes of rates, or arbitrary numbers.
 fn words() -> impl Strategy<Value = Words> {
     let word = prop_oneof![
         2 => (0_u32..4).prop_map(f64::from),
@@ -149,7 +149,7 @@ fn flow() -> impl Strategy<Value = FlowContext> {
     })
 }
 
-/// Throws every switch and choice of `config` by the bits of `switches`.
+/// Sets every switch and choice of `config` by the bits of `switches`.
 fn throw_switches(config: &mut AlgorithmConfig, mut switches: u32) {
     for param in config.params() {
         let value = match param.kind {
@@ -162,7 +162,7 @@ fn throw_switches(config: &mut AlgorithmConfig, mut switches: u32) {
     }
 }
 
-/// Feeds inputs to a controller as a transport would, and checks every answer.
+/// A driver that feeds inputs to a controller as a transport would, and checks every answer.
 struct Driver<'a> {
     name: &'static str,
     controller: Algorithm,
@@ -210,7 +210,7 @@ impl<'a> Driver<'a> {
     fn take(&mut self, a: Allowance) {
         let name = self.name;
         assert!(Bytes::new(1) <= a.cwnd, "{name}: no window: {a:?}");
-        // Who asks the network first may have to wait for the answer.
+        // An algorithm that asks the network first may have to wait for the answer.
         let may_stop = self.needs.control.is_some();
         assert!(
             (may_stop || Rate::ZERO < a.rate) && a.rate <= self.flow.line_rate,
@@ -223,7 +223,7 @@ impl<'a> Driver<'a> {
         self.poll_control();
     }
 
-    /// Asks for a control packet.
+    /// Asks the controller for a control packet.
     fn poll_control(&mut self) {
         if self.needs.control.is_none() {
             return;
@@ -236,7 +236,7 @@ impl<'a> Driver<'a> {
         }
     }
 
-    /// The oldest control packet on its way is back.
+    /// Returns the oldest control packet on its way to the controller, with `words` overwritten.
     fn control_back(&mut self, words: &Words) -> Option<Allowance> {
         let mut header = self.on_way.pop_front()?;
         overwrite(&mut header, words);
@@ -318,7 +318,7 @@ impl<'a> Driver<'a> {
         self.take(a);
     }
 
-    /// Nothing is left to send, what is on its way arrives, and no more input comes: timers come to rest.
+    /// Checks that timers stop when there is nothing left to send, all packets on their way have arrived and input ends.
     fn rest(&mut self) {
         self.unsent = 0;
         self.poll_control();
@@ -343,7 +343,7 @@ impl<'a> Driver<'a> {
         for input in inputs {
             self.feed(input);
         }
-        // A lost control packet is noticed within a few base RTTs; what a reply changes may need a call each.
+        // A lost control packet is detected within a few base RTTs; each change by a reply may need a call.
         let least = if self.needs.control.is_some() { WAKE_INTERVAL.min(self.flow.base_rtt) } else { WAKE_INTERVAL };
         let allowed = (self.now - self.flow.start).as_ps() / least.as_ps() + 1 + self.n_control;
         assert!(self.n_wakes <= allowed, "{}: {} wakes, not {allowed}", self.name, self.n_wakes);
@@ -352,7 +352,7 @@ impl<'a> Driver<'a> {
     }
 }
 
-/// What a transport might have measured; nothing if no time has passed.
+/// Returns a delivery rate that a transport might have measured; zero if no time has passed.
 fn delivery_rate(newly_acked: u64, rtt: Time) -> Rate {
     if rtt == Time::ZERO { Rate::ZERO } else { Rate::from_bps_f64(8.0 * newly_acked as f64 / rtt.as_secs_f64()) }
 }
@@ -408,7 +408,7 @@ fn a_day_of_silence_is_survived() {
     for info in ALGORITHMS {
         for profile in [Profile::Paper, Profile::Ns3] {
             let config = AlgorithmConfig::by_name(info.name, profile).expect("listed");
-            // Timers held back: the controller has to catch up by itself.
+            // Timers are held back: the controller has to catch up by itself.
             let mut late = Driver::new(info.name, config.build(&flow), &flow, config.needs());
             for input in &days {
                 late.allowance.timer = Time::MAX;

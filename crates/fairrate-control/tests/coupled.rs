@@ -33,7 +33,7 @@ fn connection(name: &str, n: usize) -> CoupledAlgorithm {
     config(name).build_connection(&flows(n)).expect("coupled")
 }
 
-/// The names of all algorithms that couple subflows.
+/// Returns the names of all algorithms that couple subflows.
 fn coupled() -> impl Iterator<Item = &'static str> {
     ALGORITHMS.iter().map(|a| a.name).filter(|name| config(name).build_connection(&flows(1)).is_some())
 }
@@ -46,7 +46,7 @@ enum Event {
     Timer,
 }
 
-/// An event on a subflow, so long after the one before.
+/// A subflow, the time since the last event, and the event.
 type Input = (usize, Time, Event);
 
 fn inputs() -> impl Strategy<Value = Vec<Input>> {
@@ -65,7 +65,7 @@ fn inputs() -> impl Strategy<Value = Vec<Input>> {
     prop::collection::vec((0_usize..4, (0_u64..50_000).prop_map(Time::from_ns), event), 1..200)
 }
 
-/// Starts and feeds a connection of `n` subflows; what was answered.
+/// Starts a connection of `n` subflows and feeds it `inputs`; returns its answers.
 fn feed(control: &mut impl CoupledController, n: usize, inputs: &[Input]) -> Vec<Allowance> {
     let mut answers: Vec<Allowance> = (0..n).map(|r| control.on_start(Time::ZERO, r)).collect();
     let (mut now, mut una) = (Time::ZERO, vec![0; n]);
@@ -126,8 +126,8 @@ impl CoupledController for Single {
     }
 }
 
-/// The most a window may be: growth needs a full window, in slow start doubles it and at the end of a round may do so
-/// once more; and algorithms with rates take twice line rate over the longest round-trip time seen.
+/// Returns an upper bound of a window: growth needs a full window, doubles it in slow start, and may double it once more at
+/// the end of a round; and algorithms with rates use twice line rate times the longest round-trip time seen.
 fn largest_window(inputs: &[Input]) -> u64 {
     let of = |event: &Event| match event {
         Event::Ack { newly_acked, in_flight, rtt, .. } => {
@@ -149,7 +149,7 @@ proptest! {
             let line = Rate::from_gbps(100);
             for a in &answers {
                 prop_assert!(Bytes::new(1) <= a.cwnd && a.rate <= line, "{name}: {a:?}");
-                // Who may not send asks again.
+                // A subflow that may not send sets a timer.
                 prop_assert!(Rate::ZERO < a.rate || a.timer < Time::MAX, "{name}: {a:?}");
                 prop_assert!(a.cwnd.as_u64() <= largest_window(&inputs), "{name}: {a:?}");
             }
@@ -193,7 +193,7 @@ proptest! {
             let (mut una, mut cwnd) = (0, linked.on_start(Time::ZERO).cwnd.as_u64());
             for (i, (dice, newly_acked, rtt_ns)) in events.iter().enumerate() {
                 let now = Time::from_us(i as u64);
-                // What a window allows has been sent, and not more can be acknowledged.
+                // A full window has been sent, and no more than that can be acknowledged.
                 let newly_acked = (*newly_acked).min(cwnd);
                 una += newly_acked;
                 let ack = ack(now, una, newly_acked, cwnd, Time::from_ns(*rtt_ns), (20..60).contains(dice));
@@ -234,25 +234,25 @@ fn a_path_that_dies_leaves_the_growth_of_one_tcp() {
         assert!(shared + 2.0 < reno(before), "{name}: {shared} of {}", reno(before));
         control.on_path(1, Time::from_us(1), false);
         let (before, alone) = step(&mut control, 0);
-        // Windows are told in whole bytes.
+        // Windows are reported in whole bytes.
         assert!((alone - reno(before)).abs() <= 1.0, "{name}: {alone} of {}", reno(before));
         control.on_path(1, Time::from_us(1), true);
         assert!(step(&mut control, 0).1 < alone, "{name}");
     }
 }
 
-/// Which packets a path loses.
+/// The packets that a path loses.
 #[derive(Clone, Copy, PartialEq)]
 enum Losses {
-    /// Each with the same probability, whatever became of the others.
+    /// Each packet with the same probability, independent of the others.
     Random,
-    /// Every so-manieth.
+    /// Packets at regular intervals.
     Regular,
-    /// Every so-manieth is marked instead.
+    /// No losses: packets at regular intervals are marked instead.
     Marks,
 }
 
-/// A path that loses a part of the packets and takes a time.
+/// A path that loses or marks a fraction of the packets, with its round-trip time.
 #[derive(Clone, Copy)]
 struct Path {
     losses: Losses,
@@ -271,9 +271,9 @@ struct Mean {
     rate: f64,
 }
 
-/// Runs a connection over paths of fixed loss and delay, always with a full window evenly spread, for so many losses on
-/// the path that loses most seldom; the means over the second half. (A path that OLIA gives up meets few losses, and
-/// its window needs many packets to come down.)
+/// Runs a connection over paths of fixed loss and delay, always with a full window evenly spread, for `n_losses` losses on
+/// the path with the smallest loss fraction; returns the means over the second half. (A path that OLIA gives up has few
+/// losses, and its window needs many packets to fall.)
 fn run(control: &mut impl CoupledController, paths: &[Path], n_losses: f64, seed: u64) -> Vec<Mean> {
     let mut draws = Xoshiro256PlusPlus::seed_from_u64(seed);
     let mut cwnd: Vec<u64> = (0..paths.len()).map(|r| control.on_start(Time::ZERO, r).cwnd.as_u64()).collect();
@@ -296,7 +296,7 @@ fn run(control: &mut impl CoupledController, paths: &[Path], n_losses: f64, seed
             _ => (una[r] / MSS).is_multiple_of((1.0 / path.part).round() as u64),
         };
         let marked = lost && path.losses == Losses::Marks;
-        // One loss a window is told, as a transport does.
+        // One loss per window is reported, as by a transport.
         let allowance = if lost && !marked && recover[r] < una[r] {
             recover[r] = una[r] + cwnd[r];
             control.on_loss(r, now, Loss::Gap)
@@ -315,7 +315,7 @@ fn run(control: &mut impl CoupledController, paths: &[Path], n_losses: f64, seed
     sums.iter().map(|sum| Mean { window: sum.window / seconds, rate: sum.rate / seconds }).collect()
 }
 
-/// What NewReno gets on a path.
+/// Returns NewReno's means on a path.
 fn tcp(path: Path) -> Mean {
     run(&mut Single(config("newreno").build(&flow(path.rtt))), &[path], 1_000.0, 1)[0]
 }
@@ -329,8 +329,7 @@ fn assert_near(what: &str, x: f64, expected: f64, tolerance: f64) {
     assert!((x / expected - 1.0).abs() <= tolerance, "{what}: {x:.4}, not {expected:.4} within {tolerance}");
 }
 
-/// Two paths, the first of which is the better one for TCP, and how much better: the square of the ratio of TCP's
-/// rates.
+/// Returns pairs of paths, of which the first is the better one for TCP, each with the square of the ratio of TCP's rates.
 fn pairs(losses: Losses) -> [([Path; 2], f64); 4] {
     let pair = |a, b, better| ([a, b], better);
     [
@@ -341,12 +340,12 @@ fn pairs(losses: Losses) -> [([Path; 2], f64); 4] {
     ]
 }
 
-/// The fluid models know mean windows only; that windows are saw teeth and losses random may be so much, as may the
-/// time a window does not grow while it recovers.
+/// Relative tolerance for effects that the fluid models of mean windows omit: the sawtooth of windows, random losses, and
+/// the time in which a window does not grow while it recovers.
 const TOLERANCE: f64 = 0.15;
 
 /// Mathis et al., "The Macroscopic Behavior of the TCP Congestion Avoidance Algorithm", CCR 27, 1997: with an
-/// acknowledgment a segment, the mean window is 1.31/√p for random and √(3/2)/√p for regular losses.
+/// acknowledgment per segment, the mean window is 1.31/√p for random and √(3/2)/√p for regular losses.
 #[test]
 fn newreno_alone_has_its_mean_window() {
     for (losses, constant) in [(Losses::Random, 1.31), (Losses::Regular, 1.5_f64.sqrt())] {
@@ -358,7 +357,7 @@ fn newreno_alone_has_its_mean_window() {
     }
 }
 
-/// All three are meant to get what TCP gets on its best path. Measured: within 9 %, 10 % with two equal paths.
+/// All three should get the rate of TCP on its best path. Measured: within 9 %, 10 % with two equal paths.
 #[test]
 fn together_the_subflows_get_one_tcp_on_the_best_path() {
     for losses in [Losses::Random, Losses::Regular] {
@@ -373,9 +372,9 @@ fn together_the_subflows_get_one_tcp_on_the_best_path() {
     }
 }
 
-/// LIA (RFC 6356 eq. 1): a/Σw = p_r w_r/2, so windows are as 1/p, whatever the round-trip times. OLIA: only the best
-/// path is used. BALIA: growth and fall balance where (1 + α)(4 + α)/10 / min(α, 3/2) is the square of the ratio of
-/// TCP's rates on the better path and on this.
+/// LIA (RFC 6356 eq. 1): a/Σw = p_r w_r/2, so windows are proportional to 1/p, whatever the round-trip times. OLIA: only
+/// the best path is used. BALIA: growth and fall balance where (1 + α)(4 + α)/10 / min(α, 3/2) is the square of the ratio
+/// of TCP's rates on the better path and on this path.
 #[test]
 fn each_algorithm_shares_out_as_its_equilibrium_says() {
     for losses in [Losses::Random, Losses::Regular] {
@@ -392,15 +391,15 @@ fn each_algorithm_shares_out_as_its_equilibrium_says() {
                 // Between its smallest window of two segments and one more.
                 assert!((2.0..=3.0).contains(&olia[1].window), "OLIA: {olia:?}");
             } else {
-                // Now and then the worse path goes longer without a loss and is taken for the best.
+                // Now and then the worse path has a longer interval without a loss and counts as the best.
                 assert!(olia[1].rate < lia[1].rate && olia[1].rate < balia[1].rate, "OLIA: {olia:?}");
             }
         }
     }
 }
 
-/// BOS: from 3/4 of the window to all of it in steps of δ a round trip takes 1/p packets: (W/4δ)·(7/8)W = 1/p, and the
-/// mean is 7/8 W. Two paths of the same round-trip time and marks have δ = 1/2 each (TraSh).
+/// BOS: growth from 3/4 of the window to all of it in steps of δ per round trip takes 1/p packets: (W/4δ)·(7/8)W = 1/p, and
+/// the mean is 7/8 W. Two paths of the same round-trip time and marks have δ = 1/2 each (TraSh).
 #[test]
 fn xmp_has_the_mean_window_of_bos_and_trash() {
     for part in [4e-4, 1.6e-3] {

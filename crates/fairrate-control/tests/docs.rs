@@ -1,5 +1,5 @@
-//! The documentation says what the code says: every algorithm has its page with the sections that readers look for,
-//! and the tables between `<!-- NAME -->` and `<!-- end -->` are those made here. To write them anew:
+//! Tests that the documentation agrees with the code: every algorithm has its page with the sections that readers look
+//! for, and the tables between `<!-- NAME -->` and `<!-- end -->` are those made here. To write them again:
 //! `FAIRRATE_BLESS=1 cargo test -p fairrate-control --test docs`.
 
 use std::fmt::Write as _;
@@ -21,7 +21,7 @@ fn read(path: &Path) -> String {
     std::fs::read_to_string(path).unwrap_or_else(|e| panic!("{}: {e}", path.display()))
 }
 
-/// Holds what stands between `<!-- name -->` and `<!-- end -->` against `want`, or writes it there.
+/// Compares the text between `<!-- name -->` and `<!-- end -->` with `want`, or writes `want` there.
 fn hold(path: &Path, name: &str, want: &str) {
     let text = read(path);
     let begin = format!("<!-- {name} -->\n");
@@ -46,7 +46,7 @@ fn kind(kind: ParamKind) -> String {
     }
 }
 
-/// The parameters of an algorithm as a table.
+/// Returns the parameters of an algorithm as a table.
 fn parameters(name: &str) -> String {
     let of = |profile| AlgorithmConfig::by_name(name, profile).expect("listed").params();
     if of(Profile::Paper).is_empty() {

@@ -1,4 +1,4 @@
-//! Whoever hands a controller's calls on hands on all of them: none is answered by a method's default.
+//! Tests that every wrapper forwards all calls of a controller: no method's default answers in its place.
 
 use fairrate_control::forward::{Recorder, call_all};
 use fairrate_control::{
@@ -7,7 +7,7 @@ use fairrate_control::{
 };
 use fairrate_units::Time;
 
-/// Returns the methods of a trait, by its text.
+/// Returns the methods of trait `name`, read from `source`.
 fn methods<'a>(source: &'a str, name: &str) -> Vec<&'a str> {
     let text = source.split(&format!("pub trait {name} {{\n")).nth(1).expect("it is there");
     let text = text.split("\n}\n").next().unwrap_or_default();
@@ -15,7 +15,7 @@ fn methods<'a>(source: &'a str, name: &str) -> Vec<&'a str> {
     lines.map(|line| line.split('(').next().unwrap_or_default()).collect()
 }
 
-/// Expects that `controller`, which hands calls on to `recorder`, does so with each method once, and returns its answers.
+/// Asserts that `controller` forwards each method once to `recorder` and returns the answers.
 fn expect_all(controller: &mut impl Controller, recorder: &Recorder, subflow: Option<usize>) {
     let all = methods(include_str!("../src/controller.rs"), "Controller");
     recorder.take();
@@ -60,7 +60,7 @@ fn every_call_of_a_subflow_reaches_the_controller_of_its_connection() {
     assert_eq!(of_connections, of_flows, "a subflow hears of all that a flow does");
 }
 
-/// An agent of a port that asks for the queue 7 and the time 9, and counts the other calls.
+/// A port agent that asks for the queue 7 and the time 9, and counts the other calls.
 struct Counting(std::sync::Arc<std::sync::atomic::AtomicU32>);
 
 impl Counting {

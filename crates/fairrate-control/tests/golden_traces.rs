@@ -1,6 +1,6 @@
-//! Golden traces: window and rate of one flow, and the queue, once per RTT in four scripted scenarios, for
-//! every algorithm that decides at the sender alone, in both profiles. A changed trace is a changed algorithm: look at it before accepting
-//! it with `INSTA_UPDATE=always cargo test -p fairrate-control`.
+//! Golden traces: window and rate of one flow, and the queue, once per RTT in four scripted scenarios, for every
+//! algorithm that decides at the sender alone, in both profiles. A changed trace is a changed algorithm: check it before
+//! you accept it with `INSTA_UPDATE=always cargo test -p fairrate-control`.
 
 use std::collections::VecDeque;
 use std::fmt::Write as _;
@@ -11,23 +11,23 @@ use fairrate_control::{
 };
 use fairrate_units::{Bytes, Rate, Time};
 
-/// A packet takes one step at 25 Gb/s, a base RTT 25 steps.
+/// Time of a packet at 25 Gb/s. A base RTT has 25 steps.
 const STEP: Time = Time::from_ns(320);
 const STEPS_PER_RTT: u64 = 25;
 const N_RTTS: u64 = 120;
 const PACKET: u64 = 1_000;
 const LINE_MBPS: u64 = 25_000;
-/// Bytes behind a departing packet from which it is marked.
+/// Number of bytes behind a departing packet above which it is marked.
 const MARK_AT: u64 = 20_000;
 
-/// What happens to the flows and the bottleneck, in RTTs.
+/// The script of the flows and the bottleneck, with times in RTTs.
 struct Scenario {
     name: &'static str,
     n_flows: usize,
     capacity_mbps: fn(rtt: u64) -> u64,
-    /// Whether flow `i`, which has sent so many packets, wants to send more.
+    /// A function that returns `true` if flow `i`, which has sent `n_sent` packets, has more to send.
     wants: fn(i: usize, rtt: u64, n_sent: u64) -> bool,
-    /// A loss that flow 0 sees at the start of an RTT.
+    /// A function that returns flow 0's loss at the start of an RTT.
     loss: fn(rtt: u64) -> Option<Loss>,
 }
 
@@ -84,7 +84,7 @@ struct Packet {
 struct Flow {
     controller: Algorithm,
     allowance: Allowance,
-    /// Bytes the pacing rate has made room for.
+    /// Number of bytes that the pacing rate allows.
     credit: f64,
     snd_nxt: u64,
     snd_una: u64,
@@ -136,7 +136,7 @@ impl Flow {
     }
 }
 
-/// The one queue: packets leave it in order, are marked and stamped, and come back as acknowledgments.
+/// The single queue: packets leave it in order, are marked and stamped, and return as acknowledgments.
 struct Bottleneck {
     queue: VecDeque<Packet>,
     credit: f64,
@@ -172,7 +172,7 @@ impl Bottleneck {
     }
 }
 
-/// One row an RTT: window in KB, rate in Gb/s, queue in KB.
+/// Returns one row per RTT: window in KB, rate in Gb/s, queue in KB.
 fn trace(config: &AlgorithmConfig, scenario: &Scenario) -> Vec<String> {
     let context = FlowContext {
         mtu: Bytes::new(PACKET),

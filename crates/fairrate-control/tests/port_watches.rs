@@ -1,5 +1,5 @@
-//! What a port does not watch changes nothing: a port that is told of everything and one that is told only of what it
-//! watches do the same.
+//! Tests that packets which a port does not watch change nothing: a port that gets all callbacks behaves as a port that
+//! gets only the callbacks it watches.
 
 use fairrate_control::{
     ALGORITHMS, Actions, AlgorithmConfig, PortAgent, PortAlgorithm, PortContext, PortPacket, PortPacketKind, PortScope,
@@ -9,7 +9,7 @@ use fairrate_units::{Rate, Time};
 
 const KINDS: [PortPacketKind; 3] = [PortPacketKind::Data, PortPacketKind::Control, PortPacketKind::Other];
 
-/// A port of an algorithm, with what it has asked for so far.
+/// A port of an algorithm, with the actions it has requested so far.
 struct Side {
     port: PortAlgorithm,
     actions: Actions,
@@ -29,7 +29,7 @@ impl Side {
         Some(Self { port: config.build_port(&context)?, actions: Actions::default() })
     }
 
-    /// Tells the port; returns the packet's header and mark.
+    /// Passes a packet to the port; returns the packet's header and mark.
     fn tell(&mut self, view: &PortView, step: PortStep, kind: PortPacketKind, flow: u32) -> ([f64; 16], bool) {
         // No flag of any algorithm is 2.
         let mut header = [2.0; 16];
@@ -56,7 +56,7 @@ fn check(config: &AlgorithmConfig, name: &str) {
         }
         let step = if joins { PortStep::Enqueue } else { PortStep::Dequeue };
         if joins {
-            // First a port at rest sees nothing but acknowledgments.
+            // At first a port at rest sees only acknowledgments.
             let kind = if i < 2_000 { PortPacketKind::Other } else { KINDS[(i * i % 7 % 3) as usize] };
             queue.push_back((kind, (i % 5) as u32));
         }

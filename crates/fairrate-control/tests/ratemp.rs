@@ -18,12 +18,12 @@ const MTU: u64 = 1_500;
 struct Link {
     rate: Rate,
     kmax: f64,
-    /// Marks nothing below Kmax, and all above.
+    /// Set to mark no packet up to Kmax, and every packet above.
     is_step: bool,
     draws: Xoshiro256PlusPlus,
     free_at: Time,
     seen: Time,
-    /// Since the last reset: the integral of the wait in s², and the time not idle in s.
+    /// Integral of the wait in s², and busy time in s, since the last reset.
     wait_area: f64,
     busy: f64,
 }
@@ -51,7 +51,7 @@ impl Link {
         self.seen = now;
     }
 
-    /// Takes a full packet in; when it leaves, and whether it is marked.
+    /// Enqueues a full packet; returns the time it leaves, and `true` if it is marked.
     fn enqueue(&mut self, now: Time) -> (Time, bool) {
         self.advance(now);
         let queue = self.rate.bytes_in(self.free_at.saturating_sub(now)).as_f64();
@@ -69,9 +69,9 @@ struct Subflow {
     snd_nxt: u64,
     snd_una: u64,
     last_sent: Option<Time>,
-    /// The pending send event; older ones are void.
+    /// Time of the pending send event; older events are void.
     wake: Time,
-    /// Packets since the last reset.
+    /// Number of packets delivered since the last reset.
     n_delivered: u64,
 }
 
@@ -96,11 +96,11 @@ struct World {
     n_events: u64,
     now: Time,
     reset_at: Time,
-    /// Sum and sum of squares of the round-trip times in s, and their number.
+    /// Sum and sum of squares of the round-trip times in s, and the number of samples.
     rtts: (f64, f64, f64),
 }
 
-/// Base round trips without the transmission at the bottleneck are what `base` says.
+/// Returns the context of a flow. `base` is the base round-trip time without the transmission at the bottleneck.
 fn context(line_rate: Rate, link: Rate, base: Time) -> FlowContext {
     let base_rtt = base + link.tx_time(Bytes::new(MTU));
     FlowContext { mtu: Bytes::new(MTU), wire_mtu: Bytes::new(MTU), ..FlowContext::on(line_rate, base_rtt) }
@@ -124,7 +124,7 @@ impl World {
         self.events.push(Reverse((at, self.n_events, event)));
     }
 
-    /// A RateMP connection with a subflow over each of `paths`, which starts at `start`.
+    /// Adds a RateMP connection with a subflow over each of `paths` that starts at `start`; returns its number.
     fn add(&mut self, config: &RateMpConfig, line_rate: Rate, base: Time, paths: &[usize], start: Time) -> usize {
         let contexts: Vec<_> = paths.iter().map(|&l| context(line_rate, self.links[l].rate, base)).collect();
         self.add_controlled(Box::new(config.build_connection(&contexts)), base, paths, start)
@@ -159,7 +159,7 @@ impl World {
         self.at(at, Event::Stop { connection });
     }
 
-    /// Sends what the allowance lets a subflow send now, and plans the next packet.
+    /// Sends the packets that the allowance of a subflow permits now, and schedules the next one.
     fn send(&mut self, connection: usize, subflow: usize) {
         loop {
             let c = &mut self.connections[connection];
@@ -244,7 +244,7 @@ impl World {
         self.links.iter_mut().for_each(|l| l.advance(end));
     }
 
-    /// Measures from now on.
+    /// Resets all measurements.
     fn reset(&mut self) {
         self.reset_at = self.now;
         self.rtts = (0.0, 0.0, 0.0);
@@ -256,7 +256,7 @@ impl World {
         (self.now - self.reset_at).as_secs_f64()
     }
 
-    /// Mean queue in bytes behind the packet in transmission, of which half is left on average.
+    /// Returns the mean queue in bytes behind the packet in transmission, of which half is left on average.
     fn queue(&self, link: usize) -> f64 {
         let unsent = self.links[link].wait_area / self.measured() * self.links[link].rate.as_bytes_per_sec();
         unsent - self.utilisation(link) * MTU as f64 / 2.0
@@ -266,7 +266,7 @@ impl World {
         self.links[link].busy / self.measured()
     }
 
-    /// What a subflow has delivered, as a share of its link.
+    /// Returns the delivery rate of a subflow as a fraction of its link's rate.
     fn share(&self, connection: usize, subflow: usize) -> f64 {
         let s = &self.connections[connection].subflows[subflow];
         (s.n_delivered * MTU) as f64 / self.measured() / self.links[s.link].rate.as_bytes_per_sec()
@@ -276,7 +276,7 @@ impl World {
         (0..self.connections[connection].subflows.len()).map(|s| self.share(connection, s)).collect()
     }
 
-    /// Mean and standard deviation of the round-trip times in s.
+    /// Returns mean and standard deviation of the round-trip times in s.
     fn rtt(&self) -> (f64, f64) {
         let (sum, squares, n) = self.rtts;
         let mean = sum / n;
@@ -286,7 +286,7 @@ impl World {
 
 struct Plain<C>(C);
 
-/// A flow of another algorithm, as a connection.
+/// A flow of another algorithm as a connection.
 impl<C: Controller> CoupledController for Plain<C> {
     fn on_start(&mut self, now: Time, _: usize) -> Allowance {
         self.0.on_start(now)
@@ -306,12 +306,13 @@ const G100: Rate = Rate::from_gbps(100);
 const KB40: Bytes = Bytes::new(40_000);
 const US5: Time = Time::from_us(5);
 
-/// The simulated fat-tree's links (§V-B): 100 Gb/s, 5 us, Kmax 40 KB. Senders are twice as fast as the bottleneck.
+/// Returns the configuration for the simulated fat-tree (§V-B): 100 Gb/s, 5 us, Kmax 40 KB. Senders are twice as fast as the
+/// bottleneck.
 fn fabric() -> RateMpConfig {
     RateMpConfig { capacity: RateMpCapacity::Rate(G100), ..RateMpConfig::default() }
 }
 
-/// The testbed's (§V-A): 0.5 Gb/s, 200 us, Kmax 150 KB.
+/// Returns configuration, link rate and base RTT of the testbed (§V-A): 0.5 Gb/s, 200 us, Kmax 150 KB.
 fn testbed() -> (RateMpConfig, Rate, Time) {
     let rate = Rate::from_mbps(500);
     let config =
@@ -319,7 +320,7 @@ fn testbed() -> (RateMpConfig, Rate, Time) {
     (config, rate, Time::from_us(200))
 }
 
-/// Connections with so many subflows each at one bottleneck of the fabric, observed for `observed` after 10 ms.
+/// Runs connections with the given numbers of subflows at one bottleneck of the fabric, measured for `observed` after 10 ms.
 fn one_bottleneck(config: &RateMpConfig, subflows: &[usize], observed: Time) -> World {
     let mut world = World::new(vec![Link::new(G100, KB40, 1)]);
     for (i, &n) in subflows.iter().enumerate() {
@@ -331,7 +332,7 @@ fn one_bottleneck(config: &RateMpConfig, subflows: &[usize], observed: Time) -> 
     world
 }
 
-/// What each connection has of what is carried, in fair shares.
+/// Returns the throughput of each connection in fair shares of the total throughput.
 fn fairness(world: &World) -> Vec<f64> {
     let n = world.connections.len();
     let sums: Vec<f64> = (0..n).map(|c| world.shares(c).iter().sum()).collect();
@@ -339,15 +340,15 @@ fn fairness(world: &World) -> Vec<f64> {
     sums.iter().map(|share| share / total * n as f64).collect()
 }
 
-/// In equilibrium β = α_total/y (eq. 9), so N connections hold N hundredths of Kmax. What a window of x·base_rtt sends
-/// in an RTT is x·base_rtt/rtt, so x is a little more than y and the queue a little less.
+/// Returns the queue in equilibrium. There β = α_total/y (eq. 9), so N connections hold N hundredths of Kmax. A window of
+/// x·base_rtt sends at the rate x·base_rtt/rtt, so x is a little more than y and the queue a little less.
 fn expected_queue(n: usize, world: &World) -> f64 {
     let base = US5 + G100.tx_time(Bytes::new(MTU));
     KB40.as_f64() * n as f64 / 100.0 * base.as_secs_f64() / world.rtt().0
 }
 
-/// Marks are random: over 20,000 round trips that leaves a few per cent. A connection that is alone loses as many of
-/// throughput, as the queue it aims at, 400 bytes, is less than a packet.
+/// Marks are random: over 20,000 round trips that leaves an error of a few per cent. A lone connection loses a few per cent
+/// of throughput, as its queue in equilibrium, 400 bytes, is less than a packet.
 #[test]
 fn a_link_is_full_with_a_hundredth_of_kmax_queued_for_each_connection() {
     for n in [1, 2, 10] {
@@ -370,8 +371,8 @@ fn connections_share_equally_whatever_the_number_of_their_subflows() {
     assert!(shares.iter().all(|share| (share - 1.0).abs() < 0.04), "{shares:?}");
 }
 
-/// w = x·rtt: at a fair share of four packets, and alone on the slow testbed. Every step of 1/(x·rtt) round trips: with
-/// four subflows of one packet each, not with one subflow, which is never below a packet.
+/// Oscillation with w = x·rtt: at a fair share of four packets, and alone on the slow testbed. Oscillation with steps of
+/// 1/(x·rtt) round trips: with four subflows of one packet each, not with one subflow, which is never below a packet.
 #[test]
 fn the_printed_forms_cycle() {
     let twenty = Time::from_ms(20);
@@ -405,9 +406,9 @@ fn the_testbed_s_round_trip_time() {
     assert!(300.0 < mean && 120.0 < deviation && used < 0.8, "{mean} {deviation} {used}");
 }
 
-/// Beyond a hundred connections every packet is marked, and x stays where eq. (9) rests: at c/100 each. Their windows
-/// hold one packet each, 300 transmissions of 0.12 us. Who measures its base RTT in the burst at the start, without a
-/// handshake, takes its queue for the path and keeps it filled.
+/// Beyond a hundred connections every packet is marked, and x stays at the equilibrium of eq. (9), c/100 each. Their windows
+/// hold one packet each, 300 transmissions of 0.12 us. A connection that measures its base RTT in the burst at the start,
+/// without a handshake, includes the queue in its base RTT and keeps the queue filled.
 #[test]
 fn beyond_a_hundred_connections_marks_say_nothing() {
     let world = one_bottleneck(&fabric(), &[1; 300], Time::from_ms(20));
@@ -449,8 +450,8 @@ fn only_the_cheapest_path_carries_traffic() {
     }
 }
 
-/// Milliseconds until AB carries nine tenths of its rate again, ten at a time, after a flow on it has gone; and which part
-/// of AB the connection had beside the flow.
+/// Returns the milliseconds, in steps of ten, until AB again carries nine tenths of its rate after a flow on it has stopped;
+/// and the share of AB that the connection had beside the flow.
 fn return_to_a_freed_path(beta_rounds: RateMpBetaRounds, seed: u64) -> (u64, f64) {
     let (config, rate, base) = testbed();
     let config = RateMpConfig { beta_rounds, ..config };
@@ -468,9 +469,9 @@ fn return_to_a_freed_path(beta_rounds: RateMpBetaRounds, seed: u64) -> (u64, f64
     (waited.expect("it comes back"), share)
 }
 
-/// §IV-B has idle bandwidth used at once. By Algorithm 1 β must fall below 0.02 first, a sixteenth with each packet, 20 ms
-/// apart. If every round trip counts, one packet that finds no mark is enough, also beside a flow that stays: then the
-/// connection has more of AB, where eq. (4) leaves it nothing.
+/// By §IV-B idle bandwidth is used at once. By Algorithm 1 β must fall below 0.02 first, a sixteenth with each packet, 20 ms
+/// apart. If every round trip counts, one unmarked packet is enough, also beside a flow that stays: then the
+/// connection gets more of AB, where eq. (4) leaves it nothing.
 #[test]
 fn a_freed_path_is_used_late_unless_every_round_trip_counts() {
     let mean = |beta_rounds| {
@@ -483,8 +484,8 @@ fn a_freed_path_is_used_late_unless_every_round_trip_counts() {
     assert!(soon < 60.0 && 0.04 < more && more < 0.1, "{soon} {more}");
 }
 
-/// A flow of 300 us on one of two paths, and the connection leaves that path for 2,000 round trips and more, whether
-/// switches mark by RED or above a step. It is not for good: β loses a sixteenth with each packet, 100 round trips apart.
+/// After a flow of 300 us on one of two paths the connection leaves that path for 2,000 round trips and more, whether
+/// switches mark by RED or above a step. It returns later: β loses a sixteenth with each packet, 100 round trips apart.
 #[test]
 fn a_burst_closes_a_path_for_thousands_of_round_trips() {
     let rate = Rate::from_gbps(10);
@@ -509,9 +510,9 @@ fn a_burst_closes_a_path_for_thousands_of_round_trips() {
     }
 }
 
-/// A connection that comes to a link which another one fills: both leave it half empty for 200 us, 60 round trips, with
-/// one subflow each as with four. β keeps the burst's marks for 16 round trips, and rates come back by a hundredth of the
-/// link a round trip. With five times that there is hardly a gap: the law is slow by its own α_total.
+/// When a connection arrives at a link that another connection fills, both leave it half empty for 200 us, 60 round trips,
+/// with one subflow each as with four. β keeps the burst's marks for 16 round trips, and rates rise by a hundredth of the
+/// link per round trip. With five times that there is hardly a gap: the law is slow by its own α_total.
 #[test]
 fn after_an_arrival_half_of_the_link_is_unused() {
     let base = Time::from_us(3);

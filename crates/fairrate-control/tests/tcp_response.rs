@@ -1,5 +1,5 @@
-//! TCP's window laws against their closed forms, without a simulator: a flow alone, with a link's rate, a round-trip
-//! time and regular losses, whose transport repairs what is lost in the next round trip.
+//! TCP's window laws compared with their closed forms, without a simulator: a lone flow with a link's rate, a round-trip
+//! time and regular losses, whose transport repairs losses in the next round trip.
 
 use std::collections::{BTreeSet, VecDeque};
 
@@ -11,8 +11,8 @@ use fairrate_units::{Bytes, Rate, Time};
 const MSS: u64 = 1_000;
 const LINE: Rate = Rate::MAX;
 
-/// A path: packets wait for `rate`, take `rtt` there and back, and of those sent the one numbered `lose_first` is lost
-/// and every `lose_every`th after it.
+/// A path: packets are served at `rate` and take `rtt` there and back; the packet numbered `lose_first` is lost, and every
+/// `lose_every`th packet after it.
 #[derive(Clone, Copy)]
 struct Path {
     rate: Rate,
@@ -33,9 +33,9 @@ struct Packet {
     number: u64,
     lost: bool,
     sent: Time,
-    /// When its acknowledgment is back.
+    /// Arrival time of its acknowledgment.
     due: Time,
-    /// Bytes delivered when it was sent, and when the last of them was.
+    /// Bytes delivered when it was sent, and the time of the last delivery.
     delivered: u64,
     delivered_at: Time,
 }
@@ -45,17 +45,17 @@ struct Flow {
     controller: Algorithm,
     allowance: Allowance,
     now: Time,
-    /// When pacing lets the next packet leave, and when the link has served all that have left.
+    /// Time at which pacing permits the next packet, and time at which the link has served all packets sent.
     may_send: Time,
     link_free: Time,
     on_way: VecDeque<Packet>,
-    /// Lost packets that no later one has overtaken yet, so that the sender counts them as in flight.
+    /// Lost packets after which no later packet has arrived yet, so that the sender counts them as in flight.
     unnoticed: Vec<u64>,
     /// Packets to be sent again.
     again: VecDeque<u64>,
     /// Packets known to be lost that have not arrived yet.
     missing: BTreeSet<u64>,
-    /// Losses of packets before this one belong to the recovery that is under way.
+    /// The packet before which losses belong to the present recovery.
     recover: u64,
     next: u64,
     highest: u64,
@@ -92,7 +92,7 @@ impl Flow {
         }
     }
 
-    /// The next thing that happens: a packet leaves, or one has arrived or been lost.
+    /// Performs the next event: a packet is sent, arrives or is lost.
     fn step(&mut self) {
         let due = self.on_way.front().map_or(Time::MAX, |p| p.due);
         let send_at = self.now.max(self.may_send);
@@ -158,12 +158,12 @@ impl Flow {
         if is_new_loss && self.recover <= una {
             self.recover = self.next;
             self.allowance = self.controller.on_loss(self.now, Loss::Gap);
-            // The first repair waits for no window (RFC 6675).
+            // The first repair does not wait for the window (RFC 6675).
             self.send();
         }
     }
 
-    /// Goes on until `n` more packets are sent.
+    /// Runs until `n` more packets are sent.
     fn send_packets(&mut self, n: u64) {
         let end = self.n_sent + n;
         while self.n_sent < end {
@@ -180,15 +180,15 @@ fn algorithm(name: &str, params: &[(&str, RawValue<'_>)]) -> AlgorithmConfig {
     config
 }
 
-/// Averages over a stretch of a flow.
+/// Averages over an interval of a flow.
 struct Means {
-    /// Payload bits per second delivered.
+    /// Delivery rate, in payload bits per second.
     rate: f64,
-    /// Bytes in flight.
+    /// Number of bytes in flight.
     in_flight: f64,
 }
 
-/// What the next `n` packets see.
+/// Returns the averages over the next `n` packets sent.
 fn means(flow: &mut Flow, n: u64) -> Means {
     let (began, before, end) = (flow.now, flow.delivered, flow.n_sent + n);
     let mut sum = 0.0;
@@ -201,35 +201,35 @@ fn means(flow: &mut Flow, n: u64) -> Means {
     Means { rate: 8.0 * (flow.delivered - before) as f64 / span, in_flight: sum / span }
 }
 
-/// Packets delivered in a round trip, on average over `n_cycles` losses after as many others.
+/// Returns the packets delivered per round trip, on average over `n_cycles` losses, after `n_cycles` earlier losses.
 fn mean_window(config: &AlgorithmConfig, path: Path, n_cycles: u64) -> f64 {
     let mut flow = Flow::new(config, path);
     flow.send_packets(path.lose_first + n_cycles * path.lose_every);
     means(&mut flow, n_cycles * path.lose_every).rate / 8.0 / MSS as f64 * path.rtt.as_secs_f64()
 }
 
-/// RFC 5681 and every law that averages what it does: sqrt(3/2p) packets (RFC 3649).
+/// Returns the window of RFC 5681 and of every law with the same average: sqrt(3/2p) packets (RFC 3649).
 fn reno_response(p: f64) -> f64 {
     (1.5 / p).sqrt()
 }
 
-/// RFC 9438 eq. 5 with C = 0.4: packets.
+/// Returns the window of RFC 9438 eq. 5 with C = 0.4, in packets.
 fn cubic_response(beta: f64, rtt: Time, p: f64) -> f64 {
     let factor = 0.4 * (3.0 + beta) / (4.0 * (1.0 - beta));
     let x = rtt.as_secs_f64() / p;
     (factor * x * x * x).sqrt().sqrt()
 }
 
-/// A path without queue.
+/// Returns a path without a queue.
 fn pipe(rtt: Time, lose_first: u64, lose_every: u64) -> Path {
     Path { rate: LINE, rtt, lose_first, lose_every }
 }
 
-/// The closed form leaves out what takes a fixed number of packets whatever p is: the round trip of the repair, in
+/// The closed form omits effects of a fixed number of packets, independent of p: the round trip of the repair, in
 /// which the window does not grow (W/4 below the mean of about W/2 + 1 round trips: half a packet), the lost packet and
-/// the one that told of it, which are not in flight when the window is cut (a trough one packet lower), and whole
+/// the packet that revealed the loss, which are not in flight when the window is cut (a trough one packet lower), and whole
 /// packets (half). The sawtooth starts late by as much again, since the window has to be full before it grows. So the
-/// mean lies below, by no more than 3.5 packets at any p; an error in the law itself would grow with the window.
+/// mean is lower, by no more than 3.5 packets at any p; an error in the law itself would grow with the window.
 #[test]
 fn the_mean_window_of_newreno_is_that_of_the_square_root_law() {
     for lose_every in [100, 1_000, 10_000, 100_000] {
@@ -239,8 +239,8 @@ fn the_mean_window_of_newreno_is_that_of_the_square_root_law() {
     }
 }
 
-/// At datacenter round-trip times the cubic curve does not move, and W_est makes the window average what Reno's does.
-/// The tolerance is that of NewReno's test; the trough is no packet lower here, as the cut is of the window.
+/// At datacenter round-trip times the cubic curve does not move, and W_est gives the window Reno's average.
+/// The tolerance is that of NewReno's test; the trough is not a packet lower here, as the window itself is cut.
 #[test]
 fn cubic_is_reno_friendly_where_round_trips_are_short() {
     for lose_every in [100, 1_000, 10_000, 100_000] {
@@ -250,8 +250,8 @@ fn cubic_is_reno_friendly_where_round_trips_are_short() {
     }
 }
 
-/// The closed form supposes that each loss meets the window that the last one met. That window is a neutral
-/// equilibrium: the curve is flat there, so that a flow that starts elsewhere comes back with the cube of the distance.
+/// The closed form supposes that each loss occurs at the same window as the last one. That window is a neutral
+/// equilibrium: the curve is flat there, so that a flow that starts elsewhere returns with the cube of the distance.
 /// So slow start is made to end there, by its first loss. The tolerance is one round trip, that of the repair, in the
 /// 53 of the shorter period (2 %).
 #[test]
@@ -274,8 +274,8 @@ fn the_mean_window_of_cubic_is_that_of_its_response_function() {
     }
 }
 
-/// Fast convergence takes every loss at a window just below the last for a loss of ground, and aims lower: a flow alone
-/// pays for it, but by less than it would with the plateau always at (1 + β)/2 of the peak.
+/// Fast convergence lowers the plateau at every loss at a window just below the last one. A lone flow loses rate by it,
+/// but less than with the plateau always at (1 + β)/2 of the peak.
 #[test]
 fn fast_convergence_costs_a_lone_flow_less_than_a_fifth() {
     let rtt = Time::from_ms(100);
@@ -297,7 +297,7 @@ fn slow_start_doubles() {
     }
 }
 
-/// 40 Gb/s and 40 us: a bandwidth-delay product of 200 packets.
+/// Returns a path of 40 Gb/s and 40 us: a bandwidth-delay product of 200 packets.
 fn bbr_path() -> Path {
     Path { rate: Rate::from_gbps(40), rtt: Time::from_us(40), lose_first: u64::MAX, lose_every: 1 }
 }
@@ -306,9 +306,9 @@ fn bdp(path: Path) -> f64 {
     path.rate.as_bytes_per_sec() * path.rtt.as_secs_f64()
 }
 
-/// Pacing takes 1 % less than the bandwidth, and a probe in eight round trips fills the queue with a quarter of the
-/// pipe, which the next phase drains: less than 1/16 of the pipe on average; the model's window has three packets to
-/// spare and the smallest RTT one packet's serialisation in it (4 of 200).
+/// Pacing uses 1 % less than the bandwidth, and a probe in eight round trips fills the queue with a quarter of the
+/// pipe, which the next phase drains: less than 1/16 of the pipe on average; the model's window has three extra packets,
+/// and the smallest RTT includes one packet's serialisation (4 of 200).
 #[test]
 fn bbr_finds_the_bandwidth_and_holds_a_bandwidth_delay_product() {
     let mut flow = Flow::new(&algorithm("bbr", &[]), bbr_path());
@@ -319,10 +319,10 @@ fn bbr_finds_the_bandwidth_and_holds_a_bandwidth_delay_product() {
     assert!((0.99..1.085).contains(&in_flight), "{in_flight}");
 }
 
-/// Down to a quarter: the maximum holds the old bandwidth for ten rounds, and a round lasts as long as the queue that
-/// two old products make, eight new ones: 80 round trips, and six to drain. The window then keeps at most two products
-/// and five packets (of 50) in flight; between that and one product only the margin of 1 % drains. Up: each cycle of
-/// eight round trips finds a quarter more, so four times as much takes seven cycles.
+/// A drop to a quarter: the maximum holds the old bandwidth for ten rounds, and a round lasts as long as the queue of two
+/// old bandwidth-delay products, which are eight new ones: 80 round trips, and six to drain. The window then keeps at most
+/// two products and five packets (of 50) in flight; between that and one product only the margin of 1 % drains. A rise:
+/// each cycle of eight round trips finds a quarter more, so four times the bandwidth takes seven cycles.
 #[test]
 fn bbr_follows_the_bandwidth() {
     let mut flow = Flow::new(&algorithm("bbr", &[]), bbr_path());
@@ -341,8 +341,8 @@ fn bbr_follows_the_bandwidth() {
     }
 }
 
-/// Losses are no sign of congestion to it: with one packet in 100 lost the rate is nearly that without, where NewReno
-/// has sqrt(150) packets a round trip of 200.
+/// BBR does not treat losses as congestion: with one packet in 100 lost the rate is nearly that without losses, where
+/// NewReno has sqrt(150) packets per round trip of 200.
 #[test]
 fn bbr_does_not_mind_losses() {
     let path = Path { lose_first: 1_000, lose_every: 100, ..bbr_path() };

@@ -1,14 +1,14 @@
-//! What BBR remembers of the last round trips: the bandwidth, and how far acknowledgments run ahead of it.
+//! BBR's filters over the last round trips: the maximum of the bandwidth, and the excess of acknowledgments over it.
 
 use fairrate_units::Time;
 
-/// Rounds that the maximum of the bandwidth looks back on.
+/// Number of rounds in the maximum of the bandwidth.
 const BANDWIDTH_ROUNDS: usize = 10;
-/// Rounds that each of two maxima of the aggregation looks back on (Linux: `bbr_extra_acked_win_rtts`).
+/// Number of rounds in each of two maxima of the aggregation (Linux: `bbr_extra_acked_win_rtts`).
 const AGGREGATION_ROUNDS: u32 = 5;
 
-/// The largest of the samples of [`BANDWIDTH_ROUNDS`] rounds, up to that of the last sample: while none is taken, none
-/// is forgotten.
+/// The largest sample of [`BANDWIDTH_ROUNDS`] rounds, up to the round of the last sample: without a new sample none is
+/// discarded.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct MaxFilter {
     rounds: [f64; BANDWIDTH_ROUNDS],
@@ -29,14 +29,14 @@ impl MaxFilter {
     }
 }
 
-/// How far acknowledgments run ahead of the bandwidth: they may come in bunches, and the window must not stop the flow in
-/// between (Linux: extra_acked).
+/// The excess of acknowledged bytes over the bandwidth: acknowledgments may arrive aggregated, and the window must not stop
+/// the flow in between (Linux: extra_acked).
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Aggregation {
-    /// The epoch over which deliveries are held against the bandwidth.
+    /// Start of the epoch over which deliveries are compared with the bandwidth.
     began: Time,
     acked: f64,
-    /// The largest excess of the present rounds and of those before them, in bytes.
+    /// The largest excess of the present group of rounds and of the group before it, in bytes.
     excess: [f64; 2],
     rounds: u32,
 }
@@ -46,7 +46,8 @@ impl Aggregation {
         Self { began: now, acked: 0.0, excess: [0.0; 2], rounds: 0 }
     }
 
-    /// So many bytes have arrived, at a bandwidth of so many a second; no excess is above `most`.
+    /// Records `acked` delivered bytes, at a bandwidth of `bandwidth` bytes per second. An excess is at most `most`; at `reset`
+    /// bytes the epoch restarts.
     pub(super) fn take(&mut self, now: Time, acked: f64, bandwidth: f64, most: f64, reset: f64) {
         let expected = bandwidth * now.saturating_sub(self.began).as_secs_f64();
         let mut ahead = self.acked - expected;

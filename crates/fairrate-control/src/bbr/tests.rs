@@ -1,8 +1,8 @@
 use super::*;
 use crate::test_flow::{acked, flow_25g};
 
-/// 3,125 bytes per microsecond in 8 us: a bandwidth-delay product of 25,000 bytes. What is delivered was sent when nothing
-/// had been, and so tells of the round that began first.
+/// Returns an acknowledgment at 3,125 bytes per microsecond and 8 us: a bandwidth-delay product of 25,000 bytes. The data
+/// was sent when nothing had been delivered, so it belongs to the first round.
 fn ack(bbr: &Model, now_us: u64, delivered: u64, in_flight: u64, gbps: u64) -> Ack<'static> {
     let (now, ack_seq) = (Time::from_us(now_us), bbr.delivered + delivered);
     Ack {
@@ -21,13 +21,13 @@ fn feed(bbr: &mut Model, now_us: u64, delivered: u64, in_flight: u64, gbps: u64)
     bbr.on_ack(&a)
 }
 
-/// The same, of what was sent after the round began, which is over with that.
+/// Feeds an acknowledgment of data sent after the round began, which ends the round.
 fn end_round(bbr: &mut Model, now_us: u64, delivered: u64, in_flight: u64, gbps: u64) -> Allowance {
     let a = Ack { prior_delivered: Some(bbr.round.end), ..ack(bbr, now_us, delivered, in_flight, gbps) };
     bbr.on_ack(&a)
 }
 
-/// In PROBE_BW with 25 Gb/s of payload and 8 us, in phase `phase` since 1 ms.
+/// Returns a flow in PROBE_BW with 25 Gb/s of payload and 8 us, in phase `phase` since 1 ms.
 fn probing(phase: usize) -> Model {
     let mut bbr = *BbrConfig { extra_acked_gain: 0.0, ..BbrConfig::default() }.build(&flow_25g()).0;
     bbr.on_start(Time::ZERO);
@@ -43,14 +43,14 @@ fn startup_doubles_until_the_bandwidth_stops_growing_then_drains() {
     let a = bbr.on_start(Time::ZERO);
     // 2.885 x 10,000 bytes in 8 us, with 1,056/1,000 for headers: 30.5 Gb/s, above the line.
     assert_eq!((a.cwnd, a.rate), (Bytes::new(10_000), Rate::from_gbps(25)));
-    // A round each 8 us; 5 Gb/s, 10, then 12: the first two are growth, the third is less than a quarter, and so are two
-    // more.
+    // A round every 8 us; 5 Gb/s, 10, then 12: the first two are growth; the third and two more grow by less than a
+    // quarter.
     for (round, gbps) in [(1, 5), (2, 10), (3, 12), (4, 12)] {
         end_round(&mut bbr, 8 * round, 11_000, 10_000, gbps);
         assert_eq!((bbr.mode, bbr.round.number), (Mode::Startup, round), "round {round}");
     }
     assert_eq!((bbr.full_bandwidth, bbr.full_rounds), (1.25e9, 2));
-    // 12 Gb/s in 8 us: 12,000 bytes and three packets. With 20,000 in flight, that is a queue of 5,000.
+    // 12 Gb/s in 8 us: 12,000 bytes and three packets. With 20,000 in flight, there is a queue of 5,000.
     end_round(&mut bbr, 40, 11_000, 20_000, 12);
     assert_eq!((bbr.mode, bbr.inflight(1.0)), (Mode::Drain, 15_000.0));
     // Pacing at 12 x 1.056 x 0.99/2.885 Gb/s.
@@ -101,7 +101,7 @@ fn a_probe_fills_the_pipe_its_drain_undoes_that_and_six_rounds_cruise() {
     assert_eq!(bbr.phase, 1);
     feed(&mut bbr, 1_013, 1_000, 27_000, 25);
     assert_eq!((bbr.phase, bbr.pacing_gain()), (2, 1.0));
-    // Then a phase each 8 us: exactly that is not over yet.
+    // Then a phase every 8 us: after exactly 8 us it is not over yet.
     feed(&mut bbr, 1_021, 1_000, 27_000, 25);
     assert_eq!(bbr.phase, 2);
     for i in 1..=6 {
@@ -132,7 +132,7 @@ fn an_old_rtt_is_measured_anew_with_four_packets() {
     feed(&mut bbr, 10_001_000, 1_000, 40_000, 25);
     assert_eq!(bbr.mode, Mode::ProbeBw);
     let slow = Ack { rtt: Time::from_us(9), ..ack(&bbr, 10_001_001, 1_000, 40_000, 25) };
-    // That had set it again; 10 s later, 9 us are taken as they are, and the window is that of PROBE_RTT.
+    // That sample set it again; 10 s later 9 us are accepted, and the window is that of PROBE_RTT.
     let late = Ack { now: Time::from_us(20_001_001), ..slow };
     assert_eq!(bbr.on_ack(&late).cwnd, Bytes::new(4_000));
     assert_eq!((bbr.mode, bbr.min_rtt), (Mode::ProbeRtt, Some(Time::from_us(9))));
@@ -151,23 +151,23 @@ fn a_gap_conserves_packets_for_a_round_and_a_timeout_starts_from_one() {
     let mut bbr = probing(2);
     feed(&mut bbr, 1_001, 1_000, 40_000, 25);
     assert_eq!((bbr.cwnd, bbr.snd_nxt), (51_000.0, 42_000));
-    // The recovery begins with the next acknowledgment, which finds three packets lost: what is in flight and a packet for
-    // the one that arrived, in order or not.
+    // The recovery begins with the next acknowledgment, which reports three packets lost: the window is the bytes in flight
+    // plus one packet for the packet that arrived, in order or not.
     assert_eq!(bbr.on_loss(Time::from_us(1_001), Loss::Gap).cwnd, Bytes::new(51_000));
     let a = Ack { lost: 3_000, newly_acked: 0, ..ack(&bbr, 1_002, 1_000, 36_000, 25) };
     assert_eq!(bbr.on_ack(&a).cwnd, Bytes::new(37_000));
-    // A packet for a packet, less what is lost; a second gap changes nothing.
+    // A packet for each packet, less the lost bytes; a second gap changes nothing.
     let a = Ack { lost: 2_000, newly_acked: 0, ..ack(&bbr, 1_003, 1_000, 34_000, 25) };
     assert_eq!(bbr.on_ack(&a).cwnd, Bytes::new(35_000));
     assert_eq!(bbr.on_loss(Time::from_us(1_003), Loss::Gap).cwnd, Bytes::new(35_000));
-    // A round later growth goes on, and with byte 42,000 the window is back: 51,000.
+    // A round later growth continues, and at byte 42,000 the window is restored: 51,000.
     let a = Ack { prior_delivered: Some(bbr.round.end), ..ack(&bbr, 1_009, 40_000, 30_000, 25) };
     assert_eq!(bbr.on_ack(&Ack { ack_seq: 30_000, ..a }).cwnd, Bytes::new(53_000));
     bbr.cwnd = 45_000.0;
     let a = ack(&bbr, 1_010, 1_000, 30_000, 25);
     assert_eq!(bbr.on_ack(&Ack { ack_seq: 42_000, ..a }).cwnd, Bytes::new(52_000));
-    // The timeout, with bytes up to 75,000 sent: one packet, then at least four, and 52,000 at the end, plus what
-    // arrives, up to two bandwidth-delay products and three packets.
+    // The timeout, with bytes up to 75,000 sent: one packet, then at least four, and 52,000 at the end, plus the
+    // delivered bytes, up to two bandwidth-delay products and three packets.
     assert_eq!(bbr.on_loss(Time::from_us(1_100), Loss::Timeout).cwnd, Bytes::new(1_000));
     let a = ack(&bbr, 1_108, 1_000, 0, 25);
     assert_eq!(bbr.on_ack(&Ack { ack_seq: 43_000, ..a }).cwnd, Bytes::new(4_000));
@@ -178,7 +178,7 @@ fn a_gap_conserves_packets_for_a_round_and_a_timeout_starts_from_one() {
 #[test]
 fn what_comes_in_bunches_has_room_in_the_window() {
     let mut aggregation = Aggregation::new(Time::ZERO);
-    // 3,125 bytes are expected each microsecond. 10,000 in 8 us are fewer: a new epoch begins with them.
+    // 3,125 bytes are expected per microsecond. 10,000 in 8 us are fewer: a new epoch begins with them.
     aggregation.take(Time::from_us(8), 10_000.0, 3.125e9, 1e9, 1e9);
     assert_eq!(aggregation.max(), 10_000.0);
     // 20,000 more a microsecond later: 30,000 for 3,125.
@@ -190,7 +190,7 @@ fn what_comes_in_bunches_has_room_in_the_window() {
     aggregation.begin_round();
     aggregation.take(Time::from_us(10), 50_000.0, 3.125e9, 12_000.0, 1e9);
     assert_eq!(aggregation.max(), 12_000.0);
-    // In the window, once the pipe is full: two bandwidth-delay products, three packets and what was ahead.
+    // In the window, once the pipe is full: two bandwidth-delay products, three packets and the excess.
     let mut bbr = probing(2);
     bbr.config.extra_acked_gain = 1.0;
     bbr.aggregation = aggregation;

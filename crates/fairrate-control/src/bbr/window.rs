@@ -1,21 +1,22 @@
-//! BBR's window: the model's, what losses take of it while they are repaired, and room for aggregation (Linux's `tcp_bbr.c`).
+//! BBR's window: the model's window, its reduction by losses during a recovery, and room for aggregation (Linux's
+//! `tcp_bbr.c`).
 
 use super::{MIN_WINDOW, Mode, Model, Sample};
 use crate::controller::Ack;
 
-/// The most that the compensation for aggregation adds, in seconds of the bandwidth (Linux: 100 ms).
+/// Largest compensation for aggregation, in seconds of the bandwidth (Linux: 100 ms).
 const AGGREGATION_MOST_S: f64 = 0.1;
-/// Packets after which an epoch of aggregation begins anew (Linux: `bbr_ack_epoch_acked_reset_thresh`).
+/// Number of packets after which an epoch of aggregation restarts (Linux: `bbr_ack_epoch_acked_reset_thresh`).
 const AGGREGATION_EPOCH: f64 = 1_048_576.0;
 
 impl Model {
-    /// The window to come back to.
+    /// Saves the window to restore after a recovery or PROBE_RTT.
     pub(super) fn save_cwnd(&mut self) {
         let is_whole = self.repair.is_none() && self.mode != Mode::ProbeRtt;
         self.prior_cwnd = if is_whole { self.cwnd } else { self.prior_cwnd.max(self.cwnd) };
     }
 
-    /// What of the window a loss takes, and what the end of its repair gives back. Whether packets are conserved.
+    /// Reduces the window by losses, and restores it at the end of a recovery. Returns `true` during packet conservation.
     fn repair(&mut self, ack: &Ack<'_>, s: &Sample) -> bool {
         if 0.0 < s.lost {
             // An acknowledgment should release at most twice what it delivers.
@@ -23,7 +24,7 @@ impl Model {
         }
         let Some(mut repair) = self.repair else { return false };
         if repair.is_new {
-            // The first round of the repair begins now.
+            // The first round of the recovery begins now.
             self.round.end = self.round_end(ack);
             self.cwnd = self.in_flight + s.acked;
             (repair.is_new, repair.conserves) = (false, true);
@@ -57,7 +58,7 @@ impl Model {
         }
     }
 
-    /// Room in the window for what is acknowledged in bunches, once the pipe is full.
+    /// Returns the room in the window for aggregated acknowledgments, in bytes, once the pipe is full.
     pub(super) fn aggregation_room(&self) -> f64 {
         if !self.pipe_is_full {
             return 0.0;

@@ -1,32 +1,32 @@
-//! What a switch port knows of flows and queues. None of it allocates once it has been as large as it gets.
+//! The state of flows and queues at a switch port. It does not allocate memory after it has reached its largest size.
 
 use std::collections::VecDeque;
 
-/// What a switch port knows of the flows of one class and virtual id.
+/// The state of a switch port for the flows of one class and virtual id.
 #[derive(Clone, Debug, Default)]
 pub(super) struct VirtualFlow {
     pub class: u8,
-    /// Physical queue of its packets; of no meaning while it has none.
+    /// Physical queue of its packets; without meaning while it has no packets.
     pub queue: u16,
     pub packets: u32,
     pub bytes: u64,
-    /// Where it waits to be resumed, if it is paused.
+    /// The queue in which it waits to be resumed, if it is paused.
     pub held_in: Option<u16>,
     /// The flows behind the id, and whether their previous hop holds them back.
     pub members: Vec<(u32, bool)>,
 }
 
-/// Virtual flows in order of class and virtual id: those with packets here, and those held back.
+/// The virtual flows with packets at the port and those held back, in order of class and virtual id.
 #[derive(Clone, Debug, Default)]
 pub(super) struct VirtualFlows {
-    /// Key and place of each, in order of keys.
+    /// Key and place of each virtual flow, in order of keys.
     order: Vec<(u32, u32)>,
     places: Vec<VirtualFlow>,
     free: Vec<u32>,
 }
 
 impl VirtualFlows {
-    /// What a virtual id of a class goes by. There are less than 2^24 virtual ids.
+    /// Returns the key of `virtual_id` in `class`. There are fewer than 2^24 virtual ids.
     pub fn key(class: u8, virtual_id: u32) -> u32 {
         u32::from(class) << 24 | virtual_id
     }
@@ -39,7 +39,7 @@ impl VirtualFlows {
         self.position(key).ok().map(|at| &mut self.places[self.order[at].1 as usize])
     }
 
-    /// The flow of a key, which may be new.
+    /// Returns the virtual flow of `key`; creates it if there is none.
     pub fn entry(&mut self, key: u32) -> &mut VirtualFlow {
         let place = match self.position(key) {
             Ok(at) => self.order[at].1,
@@ -55,7 +55,7 @@ impl VirtualFlows {
         &mut self.places[place as usize]
     }
 
-    /// Forgets a flow without packets that is not held back.
+    /// Removes a flow without packets that is not held back.
     pub fn remove(&mut self, key: u32) {
         let Ok(at) = self.position(key) else { return };
         let (_, place) = self.order.remove(at);
@@ -65,17 +65,17 @@ impl VirtualFlows {
         self.free.push(place);
     }
 
-    /// How many there are.
+    /// Returns the number of virtual flows.
     pub fn len(&self) -> usize {
         self.order.len()
     }
 
-    /// One of them, by its position in the order of keys.
+    /// Returns the virtual flow at position `at` in the order of keys.
     pub fn at(&self, at: usize) -> &VirtualFlow {
         &self.places[self.order[at].1 as usize]
     }
 
-    /// The same with its key, to change it.
+    /// Returns the key and a mutable reference to the virtual flow at position `at`.
     pub fn at_mut(&mut self, at: usize) -> (u32, &mut VirtualFlow) {
         let (key, place) = self.order[at];
         (key, &mut self.places[place as usize])

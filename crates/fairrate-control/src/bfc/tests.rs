@@ -1,7 +1,7 @@
 use super::*;
 use crate::test_flow::{data_packet, flow_25g, port_40g};
 
-/// That of the packets here, unless another is named.
+/// The class of packets, unless a test gives another.
 const CLASS: u8 = 3;
 
 struct Port {
@@ -11,7 +11,7 @@ struct Port {
 }
 
 impl Port {
-    /// 40 Gb/s, one microsecond to the previous hop: HRTT = 2 us, τ = 1 us.
+    /// Returns a port of 40 Gb/s, one microsecond from the previous hop: HRTT = 2 us, τ = 1 us.
     fn new(config: &BfcConfig) -> Self {
         let agent = config.build_port(&port_40g()).expect("a port of a switch");
         Self { agent, actions: Actions::default(), now: Time::ZERO }
@@ -35,7 +35,7 @@ impl Port {
         }
     }
 
-    /// Comes to the next decision; returns (flow, pause).
+    /// Advances to the next decision; returns (flow, pause).
     fn tick(&mut self) -> Vec<(u32, bool)> {
         self.now = self.agent.timer();
         assert!(self.now < Time::MAX, "the port sleeps");
@@ -83,7 +83,7 @@ fn flows_get_empty_queues_and_then_shared_ones() {
     port.join(3, 1);
     let shared = port.agent.virtual_id(3) % 3;
     assert_eq!(port.agent.assign(CLASS, 3), Some(shared as u16));
-    // A queue that has run empty is free again, and the flow that had it may get another.
+    // An empty queue is free again, and the flow that used it may get another.
     port.leave(1, 1);
     assert_eq!(port.agent.assign(CLASS, 1), None);
     port.join(4, 1);
@@ -103,7 +103,7 @@ fn a_flow_over_its_threshold_is_paused_until_it_is_below() {
     port.leave(5, 1);
     assert_eq!(port.agent.timer(), Time::from_us(3));
     assert_eq!(port.tick(), [(5, false)]);
-    // All gone but one packet: 1,000 is more than 15,000/32, so another tick, and then sleep as the last one leaves.
+    // One packet is left: 1,000 bytes are more than 15,000/32, so there is another tick; the port sleeps when the packet leaves.
     port.leave(5, 7);
     port.leave(6, 7);
     assert_eq!(port.tick(), []);
@@ -111,7 +111,7 @@ fn a_flow_over_its_threshold_is_paused_until_it_is_below() {
     assert_eq!(port.agent.flows.len(), 0);
 }
 
-/// Three queues with 6,000 bytes each are over 15,000/3; but if the next hop holds one of them, 15,000/2 is enough.
+/// Three queues with 6,000 bytes each are over 15,000/3; but if the next hop holds one of them, they are below 15,000/2.
 #[test]
 fn held_queues_are_not_active() {
     for (hold, pauses) in [(false, vec![(1, true), (2, true), (3, true)]), (true, vec![])] {
@@ -126,7 +126,7 @@ fn held_queues_are_not_active() {
     }
 }
 
-/// One queue for all: three flows of 16,000 bytes are paused at once, and resumed one a period, in order.
+/// One queue for all: three flows of 16,000 bytes are paused at once, and resumed one per period, in order.
 #[test]
 fn a_queue_resumes_one_flow_a_period() {
     let mut port = Port::new(&BfcConfig { queues: 1, ..BfcConfig::default() });

@@ -3,14 +3,14 @@ use crate::test_flow::{acked, flow_25g};
 
 const RTT_NS: u64 = 100_000_000;
 
-/// A flow of 1,000-byte segments in congestion avoidance.
+/// Returns a flow of 1,000-byte segments in congestion avoidance.
 fn cubic_at(cwnd: f64, w_max: f64, config: &CubicConfig) -> Cubic {
     let mut cubic = config.build(&flow_25g());
     (cubic.cwnd, cubic.w_max, cubic.cwnd_prior, cubic.ssthresh) = (cwnd, w_max, w_max, cwnd);
     cubic
 }
 
-/// One segment acknowledged at `ms`, with the window full.
+/// Returns the acknowledgment of one segment at `ms`, with the window full.
 fn ack(cubic: &Cubic, ms: u64) -> Ack<'static> {
     let in_flight = (cubic.cwnd * 1_000.0) as u64;
     let ack_seq = cubic.una + 1_000;
@@ -40,12 +40,12 @@ fn slow_start_the_cut_and_the_timeout_by_hand() {
     assert_eq!(cubic.on_start(Time::ZERO).cwnd, Bytes::new(10_000));
     let a = ack(&cubic, 1);
     assert_eq!(cubic.on_ack(&a).cwnd, Bytes::new(11_000));
-    // Two segments at most for an acknowledgment; nothing while the window is not full.
+    // At most two segments per acknowledgment; no growth while the window is not full.
     let a = Ack { newly_acked: 4_000, ..ack(&cubic, 2) };
     assert_eq!(cubic.on_ack(&a).cwnd, Bytes::new(13_000));
     let a = Ack { ack_seq: 14_000, in_flight: 3_000, ..ack(&cubic, 3) };
     assert_eq!(cubic.on_ack(&a).cwnd, Bytes::new(13_000));
-    // 13 x 0.7 = 9.1 segments. No growth until what was in flight, up to byte 16,000, is acknowledged.
+    // 13 x 0.7 = 9.1 segments. No growth until the data in flight, up to byte 16,000, is acknowledged.
     assert_eq!(cubic.on_loss(Time::from_ms(3), Loss::Gap).cwnd, Bytes::new(9_100));
     assert_eq!((cubic.w_max, cubic.recover), (13.0, Some(16_000)));
     assert_eq!(cubic.on_loss(Time::from_ms(3), Loss::Gap).cwnd, Bytes::new(9_100));
@@ -73,10 +73,11 @@ fn the_curve_by_hand() {
     cubic.on_ack(&a);
     let epoch = cubic.epoch.expect("avoidance has begun");
     assert!(close(epoch.k, 4.217_163_3));
-    // Target at t = 0 + 0.1: 100 + 0.4 (0.1 - K)^3 = 100 - 0.4 x 4.1171633^3 = 72.083991; a seventieth of the way.
+    // Target at t = 0 + 0.1: 100 + 0.4 (0.1 - K)^3 = 100 - 0.4 x 4.1171633^3 = 72.083991; the window grows by a
+    // seventieth of the difference.
     assert!(close(cubic.w_cubic(&epoch, 0.1), 72.083_991));
     assert!(close(cubic.cwnd, 70.0 + 2.083_991 / 70.0));
-    // The plateau at t = K, and as far above it at 2K as it began below.
+    // The plateau at t = K; at 2K the curve is as far above it as it began below.
     assert_eq!(cubic.w_cubic(&epoch, epoch.k), 100.0);
     assert!(close(cubic.w_cubic(&epoch, 2.0 * epoch.k), 130.0));
     // 50 ms later t is 0.05; 10 s later only a round trip, 0.1, is added: the rest is idle time.
@@ -117,13 +118,13 @@ fn growth_as_in_linux_by_hand() {
     let a = ack(&cubic, 1_000);
     cubic.on_ack(&a);
     assert!(close(cubic.cwnd, 70.0 + 2.083_991 / 70.0));
-    // At the plateau, where the curve is flat: a hundredth of a segment a round trip.
+    // At the plateau, where the curve is flat: a hundredth of a segment per round trip.
     let mut cubic = cubic_at(100.0, 90.0, &CubicConfig { reno_friendly: false, ..config.clone() });
     cubic.epoch = Some(Epoch { t: 0.0, k: 0.1, plateau: 100.0, w_est: 100.0 });
     let a = ack(&cubic, 0);
     cubic.on_ack(&a);
     assert!(close(cubic.cwnd, 100.0 + 0.01 / 100.0));
-    // Without a plateau, after a timeout: a twentieth of a segment for each.
+    // Without a plateau, after a timeout: a twentieth of a segment per segment.
     let mut cubic = cubic_at(40.0, 0.0, &CubicConfig { reno_friendly: false, ..config.clone() });
     let a = ack(&cubic, 0);
     cubic.on_ack(&a);
@@ -155,7 +156,7 @@ fn marks_cut_once_a_window() {
     let marked = |cubic: &Cubic| Ack { ecn_marked: true, ..ack(cubic, 1) };
     let a = marked(&cubic);
     assert_eq!(cubic.on_ack(&a).cwnd, Bytes::new(14_000));
-    // Bytes up to 21,000 were in flight. The loss of one of them is told by its mark already.
+    // Bytes up to 21,000 were in flight. A loss among them does not cut again, since the mark has cut already.
     assert_eq!(cubic.recover, Some(21_000));
     cubic.on_loss(Time::ZERO, Loss::Gap);
     for ack_seq in [2_000, 21_000] {
@@ -188,7 +189,7 @@ fn hystart_leaves_slow_start_on_a_long_train() {
     for (gap_ms, left_after) in [(1, Some(6)), (2, Some(6)), (3, None)] {
         let mut cubic = config.build(&flow_25g());
         let left = (0..9).map(|n| n * gap_ms).find(|at| {
-            // All of the round: what is sent after its start is not acknowledged yet.
+            // All in the same round: data sent after its start is not acknowledged yet.
             let a = Ack { now: Time::from_ms(100 + at), rtt: Time::from_ms(10), snd_nxt: u64::MAX, ..ack(&cubic, 1) };
             cubic.on_ack(&a);
             cubic.ssthresh < f64::INFINITY
@@ -197,7 +198,8 @@ fn hystart_leaves_slow_start_on_a_long_train() {
     }
 }
 
-/// A path whose idle round trip takes 10 ms is full when one of 20 ms has grown by its eighth; nobody knows who has only seen 20 ms.
+/// A path with an unloaded RTT of 10 ms counts as full at an RTT of 20 ms, which is above 10 ms by more than an eighth. A flow
+/// that has only seen 20 ms cannot detect that.
 #[test]
 fn a_connection_that_was_in_use_knows_its_path() {
     for (knows_path, ends) in [(true, true), (false, false)] {
@@ -212,12 +214,13 @@ fn a_connection_that_was_in_use_knows_its_path() {
     }
 }
 
-/// Linux counts rounds from the first packet on, and not from where the window is worth a test.
+/// Linux counts rounds from the first packet on, and not from the window at which the test begins.
 #[test]
 fn hystart_counts_rounds_of_small_windows_too() {
     let config = CubicConfig { hystart: true, initial_window: 10, ..CubicConfig::default() };
     let mut cubic = config.build(&flow_25g());
-    // The first acknowledgment comes with packet 11 sent; so the twelfth begins a round, and its eighth sample is the nineteenth.
+    // At the first acknowledgment packet 11 has been sent; so the twelfth begins a round, and its eighth sample is the
+    // nineteenth.
     let left = (1..40).find(|n| {
         let rtt = Time::from_ms(if *n < 12 { 10 } else { 20 });
         let a = Ack { rtt, ..ack(&cubic, 1) };

@@ -40,7 +40,7 @@ fn losses_halve_once_a_window_and_a_timeout_starts_slowly() {
     assert_eq!(dctcp.on_loss(Time::ZERO, Loss::Gap).cwnd, Bytes::new(12_500));
     assert_eq!(dctcp.on_loss(Time::ZERO, Loss::Gap).cwnd, Bytes::new(12_500));
     assert_eq!(dctcp.on_loss(Time::from_us(100), Loss::Timeout).cwnd, Bytes::new(1_000));
-    // What was sent before the timeout, at 100 us, does not make it grow; then slow start up to 12,500 / 2,
+    // Data sent before the timeout at 100 us does not make the window grow; then slow start up to 12,500 / 2,
     // although byte 25,000 is far away.
     let before = Ack { now: Time::from_us(107), ..ack(2_000, 25_000, false) };
     assert_eq!(dctcp.on_ack(&before).cwnd, Bytes::new(1_000));
@@ -51,7 +51,7 @@ fn losses_halve_once_a_window_and_a_timeout_starts_slowly() {
 #[test]
 fn a_gap_right_behind_the_window_that_was_cut_is_news() {
     let mut dctcp = DctcpConfig { initial_alpha: 0.0, g: 0.0, ..DctcpConfig::default() }.build(&flow_25g());
-    // Bytes up to 26,000 belong to the window that the mark has cut, by nothing, as alpha is 0.
+    // Bytes up to 26,000 belong to the window that the mark has cut (by 0, as alpha is 0).
     assert_eq!(dctcp.on_ack(&ack(1_000, 26_000, true)).cwnd, Bytes::new(25_000));
     dctcp.on_ack(&ack(25_000, 50_000, false));
     assert_eq!(dctcp.on_loss(Time::ZERO, Loss::Gap).cwnd, Bytes::new(25_000));
@@ -67,8 +67,8 @@ fn slow_start_doubles_although_the_nic_sends_one_packet_for_one() {
     assert_eq!(cwnds, [11_000, 12_000, 13_000, 14_000]);
 }
 
-/// A flow alone on a pipe whose queue marks above W* packets in flight, acknowledged packet for packet: the mean of
-/// alpha over the second half of so many acknowledgments.
+/// Simulates a flow alone on a pipe whose queue marks above W* packets in flight, with an acknowledgment per packet;
+/// returns the mean of alpha over the second half of the acknowledgments.
 fn mean_alpha(w_star: u64, n_acks: u32) -> f64 {
     let mut dctcp = DctcpConfig::default().build(&flow_25g());
     let (mut una, mut nxt, mut marks) = (0_u64, 0_u64, std::collections::VecDeque::new());
@@ -90,9 +90,9 @@ fn mean_alpha(w_star: u64, n_acks: u32) -> f64 {
     sum / n
 }
 
-/// Paper section 3.3: alpha is about the root of 2/W*, while g < 1.386 / root of 2 W* (eq. 15). A round trip without
-/// growth after a cut lowers it by up to one part in the round trips of a period (4 for the smallest W* here), and
-/// that cuts come with the smallest alpha of a period, g's share below the largest, raises it by up to a tenth.
+/// Paper section 3.3: alpha is about the root of 2/W*, while g < 1.386 / root of 2 W* (eq. 15). The round trip without
+/// growth after a cut lowers alpha by up to one part in the round trips of a period (4 for the smallest W* here). A cut
+/// uses the smallest alpha of a period, which is below the largest by the share g; that raises alpha by up to a tenth.
 #[test]
 fn alpha_is_what_the_model_of_the_paper_says() {
     for w_star in [40, 80, 160, 240] {

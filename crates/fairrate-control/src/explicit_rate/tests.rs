@@ -1,4 +1,4 @@
-//! Control packets that go round, and rates that wait.
+//! Tests of circulating control packets, and of rates that wait.
 
 use super::*;
 use crate::charny::{Charny, CharnyConfig};
@@ -15,14 +15,14 @@ fn a_rate_falls_at_once_and_rises_after_its_wait() {
     rate.jump(20.0);
     rate.aim(us(0), 30.0);
     assert_eq!((rate.rate, rate.next()), (20.0, us(10)));
-    // Higher: waits on its own, behind the first.
+    // A higher target is a separate raise, behind the first.
     rate.aim(us(4), 50.0);
-    // Lower than both: takes the place of both, and the first's time.
+    // A target lower than both replaces both, at the time of the first.
     rate.aim(us(6), 25.0);
     assert_eq!((rate.rate, rate.next()), (20.0, us(10)));
     rate.advance(us(10));
     assert_eq!((rate.rate, rate.next()), (25.0, Time::MAX));
-    // A cut drops what waits.
+    // A cut discards the pending raises.
     rate.aim(us(12), 40.0);
     rate.aim(us(13), 5.0);
     assert_eq!((rate.rate, rate.next()), (5.0, Time::MAX));
@@ -47,29 +47,29 @@ fn one_packet_goes_round_until_the_flow_has_nothing_left() {
     c.check_timeout(us(41));
     assert_eq!(c.poll(us(41), 5), Some(Message::Request));
     assert_eq!((c.returned(2.0), c.gives_up_at(us(42))), (None, us(101)), "given up; the next has twice the time");
-    // The exit does not wait for the packet on its way, which counts no more.
+    // The exit does not wait for the packet on its way, which is now out of date.
     assert_eq!(c.poll(us(45), 0), Some(Message::Exit));
     assert_eq!(c.returned(3.0), None);
     c.check_timeout(us(75));
     assert_eq!(c.poll(us(75), 0), Some(Message::Exit), "exits are sent again too");
     assert_eq!(c.returned(5.0), Some(Message::Exit));
     assert_eq!((c.poll(us(90), 0), c.gives_up_at(us(90))), (None, Time::MAX));
-    // Lost bytes bring the flow back. It is looked after, as the request leaves without a timer.
+    // Lost bytes make the flow active again. A timer checks on it, as no timer sends the request.
     c.on_loss(us(94));
     assert_eq!(c.gives_up_at(us(94)), us(124));
     assert_eq!(c.poll(us(95), 1_000), Some(Message::Request));
     assert_eq!(c.returned(6.0), Some(Message::Request));
 }
 
-/// A flow under Charny's algorithm, whose header is the number, the exit, the rate and whether it was reduced: what its next
-/// control packet asks for, in Gb/s.
+/// Returns the rate in Gb/s that the flow's next control packet asks for. The header of Charny's algorithm has the sequence
+/// number, the exit flag, the rate and the reduced flag.
 fn asks(flow: &mut Charny, now: Time, unsent: u64) -> f64 {
     let mut header = [0.0; 4];
     assert!(flow.control_packet(now, unsent, &mut header));
     header[2] / 1e9
 }
 
-/// It is back with so many Gb/s; the rate that follows.
+/// Returns the control packet to the flow with a rate in Gb/s; gives the resulting rate.
 fn comes_back(flow: &mut Charny, now: Time, seq: f64, gbps: f64) -> Rate {
     flow.on_control(now, &[seq, 0.0, gbps * 1e9, 0.0]).expect("a decision").rate
 }
@@ -85,7 +85,7 @@ fn charged_control_packets_come_out_of_the_rate() {
     // 10,000 bytes are 10.56 Gb/s of data in 8 us, beside the control packet.
     assert!((asks(&mut flow, us(8), 10_000) - 10.6).abs() < 1e-9);
     assert_eq!(comes_back(&mut flow, us(24), 2.0, 6.0), Rate::from_mbps(5_980));
-    // Where the rate is no more than control packets take, data keep half of it.
+    // If the rate is no more than the control packets use, data keep half of it.
     assert_eq!(asks(&mut flow, us(24), u64::MAX), 25.0);
     assert_eq!(comes_back(&mut flow, us(32), 3.0, 0.03), Rate::from_mbps(15));
 

@@ -1,37 +1,38 @@
-//! A host's side of the conversation with the allocator (section 6.2), without sockets and clocks.
+//! A host's side of the protocol with the allocator (section 6.2), without sockets and clocks.
 
 use std::collections::BTreeMap;
 
 use fairrate_units::Time;
 
-/// What endpoints and allocator tell each other.
+/// A message between an endpoint and the allocator.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Message {
-    /// Endpoint: a flowlet of this flow begins.
+    /// From an endpoint: a flowlet of this flow begins.
     Start {
         /// The flow.
         flow: u32,
     },
-    /// Endpoint: it is over.
+    /// From an endpoint: the flowlet of this flow has ended.
     End {
         /// The flow.
         flow: u32,
     },
-    /// Allocator: send at this rate.
+    /// From the allocator: the rate of a flow.
     Update {
         /// The flow.
         flow: u32,
         /// Bits on the wire per second.
         rate_bps: f64,
     },
-    /// Allocator: nothing new; rates hold.
+    /// From the allocator: no change; rates stay in force.
     Alive,
-    /// Allocator: it knows nothing (it has just started), and wants to hear of all flowlets.
+    /// From the allocator: it has just started without any state, and asks for all flowlets.
     Hello,
 }
 
 impl Message {
-    /// Payload bytes: 16, 4 and 6 in the paper (section 6.2), which has no other messages; those are a byte here.
+    /// Returns the payload bytes of the message: 16, 4 and 6 in the paper (section 6.2), which has no other messages; the others
+    /// have one byte here.
     pub const fn bytes(&self) -> u64 {
         match self {
             Self::Start { .. } => 16,
@@ -42,62 +43,63 @@ impl Message {
     }
 }
 
-/// A rate that comes into force at a host, or (zero) goes out of it.
+/// A rate that takes effect at a host, or (zero) expires there.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Grant {
     /// The flow.
     pub flow: u32,
-    /// Bits on the wire per second; zero: back to TCP.
+    /// Bits on the wire per second; zero for a return to TCP.
     pub rate_bps: f64,
 }
 
 /// A host that sends flowlets.
 ///
-/// Any message of the allocator keeps all rates of the host alive for a lifetime: an allocator that has nothing new to
-/// say says so now and then. Messages come in order and all of them (they travel over TCP), so the rate told last is the
-/// one that holds when the allocator is heard again after a silence.
+/// Any message of the allocator keeps all rates of the host in force for a lifetime: an allocator without new rates sends
+/// [`Message::Alive`] now and then. All messages arrive, in order (they travel over TCP), so after a silence of the
+/// allocator the last rate sent is valid.
 #[derive(Clone, Debug)]
 pub struct Endpoint {
     lifetime: Time,
-    /// When the allocator was heard last.
+    /// Time of the allocator's last message.
     heard: Time,
-    /// Whether the lifetime has passed since.
+    /// Set when the lifetime has passed since that message.
     silent: bool,
-    /// Flowlets the allocator was told of.
+    /// Flowlets announced to the allocator.
     flowlets: BTreeMap<u32, Flowlet>,
 }
 
-/// A flowlet that the allocator was told of.
+/// A flowlet that was announced to the allocator.
 #[derive(Clone, Copy, Debug, Default)]
 struct Flowlet {
-    /// The rate it gave last; zero: none since it began to work.
+    /// The last rate from the allocator; zero if it has sent none since it started.
     told_bps: f64,
-    /// Whether a rate is in force at the host.
+    /// Set when a rate is in force at the host.
     is_granted: bool,
 }
 
 impl Endpoint {
-    /// A host without flowlets; rates hold for `lifetime`.
+    /// Returns a host without flowlets whose rates stay in force for `lifetime`.
     pub fn new(lifetime: Time) -> Self {
         Self { lifetime, heard: Time::ZERO, silent: false, flowlets: BTreeMap::new() }
     }
 
-    /// From now on rates hold for `lifetime`.
+    /// Sets the lifetime of rates from now on.
     pub fn set_lifetime(&mut self, lifetime: Time) {
         self.lifetime = lifetime;
     }
 
-    /// Whether the allocator has been silent for a lifetime, so that none of its rates is in force.
+    /// Returns `true` if the allocator has been silent for a lifetime, so that none of its rates is in force.
     pub fn is_silent(&self) -> bool {
         self.silent
     }
 
-    /// What the allocator gave a flowlet last; `None`: there is no such flowlet, or it has no rate yet.
+    /// Returns the allocator's last rate of a flowlet, or `None` if there is no such flowlet or it has no rate yet.
     pub fn rate_bps(&self, flow: u32) -> Option<f64> {
         self.flowlets.get(&flow).map(|flowlet| flowlet.told_bps).filter(|rate_bps| 0.0 < *rate_bps)
     }
 
-    /// A flow that had nothing to send has something: what to tell the allocator, unless it knows.
+    /// Begins a flowlet, when a flow that had nothing to send has data; returns the message to the allocator, or `None` if the
+    /// flowlet is already announced.
     pub fn begin(&mut self, flow: u32) -> Option<Message> {
         if self.flowlets.contains_key(&flow) {
             return None;
@@ -106,18 +108,18 @@ impl Endpoint {
         Some(Message::Start { flow })
     }
 
-    /// A flow has had nothing to send for long enough: what to tell the allocator, unless it knows.
+    /// Ends a flowlet, when its flow has had nothing to send for long enough; returns the message to the allocator, or `None` if
+    /// there is no flowlet.
     pub fn end(&mut self, flow: u32) -> Option<Message> {
         self.flowlets.remove(&flow).map(|_| Message::End { flow })
     }
 
-    /// A message of the allocator has arrived: rates that are in force from now on into `grants`, messages to answer with
-    /// into `answers`.
+    /// Handles a message of the allocator: adds the rates in force from now on to `grants`, and the reply messages to `answers`.
     pub fn on_message(&mut self, now: Time, message: Message, grants: &mut Vec<Grant>, answers: &mut Vec<Message>) {
         self.heard = now;
         let mut before = std::mem::take(&mut self.silent);
         if message == Message::Hello {
-            // An earlier allocator's rates stay in force until they expire, or this one gives others.
+            // An earlier allocator's rates stay in force until they expire, or this allocator gives others.
             self.flowlets.values_mut().for_each(|flowlet| flowlet.told_bps = 0.0);
             answers.extend(self.flowlets.keys().map(|&flow| Message::Start { flow }));
             before = false;
@@ -139,12 +141,12 @@ impl Endpoint {
         }
     }
 
-    /// When rates expire if nothing is heard; [`Time::MAX`]: there are none.
+    /// Returns the time at which rates expire without a message, or [`Time::MAX`] if there are none.
     pub fn deadline(&self) -> Time {
         if self.silent || self.flowlets.is_empty() { Time::MAX } else { self.heard.saturating_add(self.lifetime) }
     }
 
-    /// If the allocator has been silent for a lifetime, all its rates go out of force.
+    /// Expires all rates if the allocator has been silent for a lifetime; adds them to `grants` with rate zero.
     pub fn on_timer(&mut self, now: Time, grants: &mut Vec<Grant>) {
         if now < self.deadline() {
             return;
@@ -185,7 +187,7 @@ mod tests {
         assert_eq!((endpoint.deadline(), grants.len()), (US(150), 0));
         endpoint.on_timer(US(150), &mut grants);
         assert_eq!((endpoint.deadline(), grants), (Time::MAX, vec![rate(7, 0.0)]));
-        // The first words after a silence put all rates into force again, with what they say.
+        // The first message after a silence puts all rates into force again, including its own.
         let (grants, _) = hear(&mut endpoint, US(300), Message::Update { flow: 8, rate_bps: 1e9 });
         assert_eq!((endpoint.deadline(), grants), (US(400), vec![rate(7, 3e9), rate(8, 1e9)]));
         assert_eq!(endpoint.end(7), Some(Message::End { flow: 7 }));
@@ -212,13 +214,13 @@ mod tests {
         let rate = |flow, rate_bps| Grant { flow, rate_bps };
         hear(&mut endpoint, US(10), Message::Update { flow: 1, rate_bps: 3e9 });
         hear(&mut endpoint, US(10), Message::Update { flow: 2, rate_bps: 3e9 });
-        // It has begun anew before its silence was noticed, gives one of them a rate, and is gone.
+        // The allocator has restarted before its silence was detected, gives one flowlet a rate, and is silent.
         assert_eq!(hear(&mut endpoint, US(50), Message::Hello).0, []);
         assert_eq!(hear(&mut endpoint, US(60), Message::Update { flow: 2, rate_bps: 5e9 }).0, [rate(2, 5e9)]);
         let mut grants = Vec::new();
         endpoint.on_timer(US(160), &mut grants);
         assert_eq!(grants, [rate(1, 0.0), rate(2, 0.0)]);
-        // What is heard first after that brings back what this one gave, and no more.
+        // The first message after that restores only the rate of this allocator.
         assert_eq!(hear(&mut endpoint, US(300), Message::Alive).0, [rate(2, 5e9)]);
     }
 }

@@ -21,7 +21,7 @@ fn utility_by_hand() {
     assert!((s.utility(&interval(1e10, 1_000.0, (8e-6, 8e-6))) / 1e9 + 0.1).abs() < 1e-9);
     assert!(s.utility(&interval(1e10, 0.0, (8e-6, 9e-6))).abs() < 1.0);
     assert!((s.utility(&interval(1e10, 0.0, (8e-6, 8.2e-6))) / 1e9 - 1.0).abs() < 1e-12);
-    // What the others send counts.
+    // The rate of the other subflows counts.
     s.others = 9e9;
     assert!((s.utility(&interval(1e9, 0.0, (8e-6, 8e-6))) / 1e9 - 1.0).abs() < 1e-12);
 }
@@ -36,7 +36,7 @@ fn steps_by_hand() {
     assert_eq!([1, 2, 3].map(|_| s.step(1.0)), [125_000.0, 125_000.0, 375_000.0]);
     // At most 5 % of the rate, then 10 %.
     assert_eq!((s.step(100.0), s.step(100.0)), (500_000.0, 1_000_000.0));
-    // Turning round begins anew, with at least 62,500 bytes/s, and at most half the rate.
+    // A change of direction restarts the step, with at least 62,500 bytes/s and at most half the rate.
     assert_eq!(s.step(-0.1), -62_500.0);
     s.rate = 100_000.0;
     assert_eq!(s.step(-0.1), -50_000.0);
@@ -47,7 +47,7 @@ fn lost_bytes_are_those_that_arrive_late() {
     let mut s = connection(1).subflows.remove(0);
     let ack = |ack_seq, newly_acked| Ack { newly_acked, ..acked(ack_seq, 8_000, 10_000) };
     s.count(&ack(1_000, 1_000));
-    // Two packets are missing, two more arrive; then the missing ones.
+    // Two packets are missing, two later packets arrive; then the missing packets.
     s.count(&ack(1_000, 1_000));
     s.count(&ack(1_000, 1_000));
     assert_eq!(s.intervals[0].lost, 0.0);
@@ -61,7 +61,7 @@ fn lost_bytes_are_those_that_arrive_late() {
 fn the_start_doubles_and_probing_follows_the_better_side() {
     let mut c = connection(1);
     c.on_start(Time::ZERO, 0);
-    // A path of 100 Mb/s and 1 ms that drops what is too much. Every dropped packet is told by the one after it and
+    // A path of 100 Mb/s and 1 ms that drops the excess. Every dropped packet is reported by the next packet and
     // repaired at once.
     let (mut now, mut seq, mut excess) = (0_u64, 0_u64, 0.0);
     let mut rates = Vec::new();
@@ -82,7 +82,7 @@ fn the_start_doubles_and_probing_follows_the_better_side() {
         ack(seq);
         rates.push(rate);
     }
-    // From 4 Mb/s by doubling to 64, where one more would lose half.
+    // From 4 Mb/s by doubling to 64, where another doubling would lose half.
     assert_eq!((rates[0], rates.contains(&6.4e7)), (4e6, true));
     let late: f64 = rates[30_000..].iter().sum::<f64>() / 30_000.0;
     assert!((8e7..=1.2e8).contains(&late), "{late}");

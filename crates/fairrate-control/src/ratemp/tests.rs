@@ -2,8 +2,8 @@ use super::*;
 use crate::controller::Controller;
 use crate::test_flow::{acked, flow_25g};
 
-/// A million packets of 1,000 bytes per second at 8 Gb/s, base RTT 10 us: α_total is 10,000 packets per second, and
-/// Kmax is 40 us.
+/// Returns a flow at 8 Gb/s, a million packets of 1,000 bytes per second, with base RTT 10 us: α_total is 10,000 packets
+/// per second, and Kmax is 40 us.
 fn flow_8g() -> FlowContext {
     FlowContext {
         line_rate: Rate::from_gbps(8),
@@ -13,7 +13,7 @@ fn flow_8g() -> FlowContext {
     }
 }
 
-/// The `i`th packet's acknowledgment, with the window full.
+/// Returns the acknowledgment of the `i`th packet, with the window full.
 fn ack(i: u64, rtt_us: u64, ecn_marked: bool) -> Ack<'static> {
     let in_flight = 40_000;
     let ack_seq = i * 1_000;
@@ -21,7 +21,8 @@ fn ack(i: u64, rtt_us: u64, ecn_marked: bool) -> Ack<'static> {
     Ack { newly_acked: 1_000, in_flight, ecn_marked, ..ack }
 }
 
-/// `n` subflows in control with the rates `x` and averages `beta`, after a round trip that ends with byte 10^9.
+/// Returns a connection whose subflows are past slow start, with given rates x and averages β, after a round trip that
+/// ends with byte 10^9.
 fn connection(config: &RateMpConfig, x_and_beta: &[(f64, f64)]) -> RateMpConnection {
     let mut c = config.build_connection(&vec![flow_8g(); x_and_beta.len()]);
     for (i, &(x, beta)) in x_and_beta.iter().enumerate() {
@@ -93,7 +94,7 @@ fn marks_are_averaged_once_a_round_trip() {
 
 #[test]
 fn round_trips_without_an_acknowledgment_may_count() {
-    // From 0.1, with packets 100 and then 2.5 round trips of 10 us apart. What was marked decides almost alone after 100.
+    // From 0.1, with packets 100 and then 2.5 round trips of 10 us apart. After 100 the last mark decides almost alone.
     let cases = [
         (RateMpBetaRounds::Acknowledged, [0.1 * 15.0 / 16.0, 0.1 * 225.0 / 256.0]),
         (RateMpBetaRounds::Elapsed, [0.1 * 0.001_574_45, 0.1 * 0.001_574_45 * 225.0 / 256.0]),
@@ -110,7 +111,7 @@ fn round_trips_without_an_acknowledgment_may_count() {
         // β is below 0.02 at once, or not.
         assert_eq!(1_001.0 < c.subflows[0].x, beta_rounds == RateMpBetaRounds::Elapsed);
     }
-    // A window that fills its round trips, with a queue or not, never has one without.
+    // A window that fills its round trips, with or without a queue, never has a round trip without acknowledgments.
     for rounds in [RateMpBetaRounds::Acknowledged, RateMpBetaRounds::Elapsed] {
         let mut marks = Marks::NONE;
         for i in 1..=200 {
@@ -119,7 +120,7 @@ fn round_trips_without_an_acknowledgment_may_count() {
             let full = Ack { now: at, snd_nxt: 1_000 * (i + 10), ..ack(i, rtt_us, i % 11 == 1) };
             marks.count(&full, 1.0 / 16.0, rounds);
         }
-        // Eleven packets each: 1 of 1, then 18 times 1 of 11, and one packet more.
+        // Eleven packets each: 1 of 1, then 18 times 1 of 11, and another packet.
         let beta = (0..18).fold(1.0 / 16.0, |beta, _| 15.0 / 16.0 * beta + 1.0 / 11.0 / 16.0);
         assert!(close(marks.beta, beta), "{rounds:?}: {} {beta}", marks.beta);
     }
@@ -138,7 +139,7 @@ fn above_a_packet_marks_move_the_rate() {
     let mut c = connection(&RateMpConfig::default(), &[(500_000.0, 0.02), (300_000.0, 0.5)]);
     c.on_ack(0, &ack(1, 10, false));
     assert!(close(c.subflows[0].x, 498_800.0) && c.subflows[1].x == 300_000.0);
-    // A window that does not limit may shrink, not grow.
+    // A window that does not limit the subflow may shrink, but not grow.
     for (beta, x) in [(0.0, 500_000.0), (0.04, 498_000.0)] {
         let mut c = connection(&RateMpConfig::default(), &[(500_000.0, beta)]);
         c.on_ack(0, &Ack { in_flight: 2_000, ..ack(1, 10, false) });
@@ -148,7 +149,7 @@ fn above_a_packet_marks_move_the_rate() {
 
 #[test]
 fn a_round_trip_of_acknowledgments_is_one_gradient_step() {
-    // Eq. (9): 100 packets at β = 0 and 0.005 with Σx = 10^7: +10^4 and -40,000, less what the growing x takes off.
+    // Eq. (9): 100 packets at β = 0 and 0.005 with Σx = 10^7: +10^4 and -40,000, less the effect of the growing x.
     for (beta, sum) in [(0.0, 1e4), (0.005, -4e4)] {
         let config = RateMpConfig { capacity: RateMpCapacity::Rate(Rate::from_gbps(8)), ..RateMpConfig::default() };
         let fast = FlowContext { line_rate: Rate::from_gbps(800), ..flow_8g() };
@@ -162,7 +163,7 @@ fn a_round_trip_of_acknowledgments_is_one_gradient_step() {
         }
         let moved = c.subflows[0].x - 1e7;
         assert!((moved - sum).abs() < 0.01 * sum.abs(), "{moved}");
-        // One acknowledgment of all 100 is the same step.
+        // One acknowledgment of all 100 gives the same step.
         c.subflows[0].x = 1e7;
         c.on_ack(0, &Ack { newly_acked: 100_000, ..full(300) });
         assert!(close(c.subflows[0].x - 1e7, sum), "{}", c.subflows[0].x);
@@ -172,7 +173,7 @@ fn a_round_trip_of_acknowledgments_is_one_gradient_step() {
 #[test]
 fn below_a_packet_delay_speeds_up_and_marks_slow_down() {
     // Lines 13 to 19 with x = 50,000, half a packet, and another subflow that makes Σx = 150,000. δ1 at β = 0.1:
-    // (10^4 - 15,000)/0.5 = -10^4. Without delay δ2 = 10^4/0.5 = 20,000: δ = 5,000, and δ2 it is. With 4 us of delay
+    // (10^4 - 15,000)/0.5 = -10^4. Without delay δ2 = 10^4/0.5 = 20,000: δ = 5,000, so δ2. With 4 us of delay
     // eq. 7 gives 4/40 = 0.1 and δ2 = δ1 = -10^4. At β = 0.05 δ1 = 2,500/0.5 = 5,000, and 2 us are 0.05 too.
     // A delay of more than Kmax is 1: δ2 = -280,000 and, at β = 0, δ1 = 20,000: δ < 0, so δ1.
     let cases =
@@ -186,7 +187,7 @@ fn below_a_packet_delay_speeds_up_and_marks_slow_down() {
             assert!(close(x, 50_000.0 + part * delta), "{beta} {rtt_us}: {x}");
         }
     }
-    // What the application limits does not grow.
+    // A subflow limited by the application does not grow.
     let mut c = connection(&RateMpConfig::default(), &[(50_000.0, 0.0)]);
     c.on_ack(0, &Ack { app_limited: true, ..ack(1, 10, false) });
     assert!(close(c.subflows[0].x, 50_000.0));
@@ -238,7 +239,7 @@ fn a_gap_cuts_nothing_and_a_timeout_never_raises() {
     let mut c = connection(&RateMpConfig::default(), &[(800_000.0, 0.01), (50_000.0, 0.01), (1e5, 0.0)]);
     assert_eq!(c.on_loss(0, Time::ZERO, Loss::Gap).cwnd, Bytes::new(8_000));
     assert_eq!(c.on_loss(0, Time::ZERO, Loss::Timeout).cwnd, Bytes::new(1_000));
-    // Slow start up to half of eight packets; beyond it control goes on with what was reached.
+    // Slow start up to half of eight packets; beyond it control continues from the rate reached.
     let cwnds = [1, 2, 3].map(|i| c.on_ack(0, &ack(i, 10, false)).cwnd.as_u64());
     assert_eq!(cwnds, [2_000, 3_000, 4_000]);
     assert!(c.subflows[0].in_slow_start);
@@ -262,7 +263,7 @@ fn a_dead_path_is_nobodys_rate() {
     assert_eq!(c.total(), 500_000.0);
     c.on_path(1, Time::ZERO, true);
     assert!(close(c.total(), 600_000.0) && c.subflows[1].in_slow_start);
-    // Said again, it changes nothing.
+    // The same call again changes nothing.
     c.subflows[1].in_slow_start = false;
     c.on_path(1, Time::ZERO, true);
     assert!(!c.subflows[1].in_slow_start);
@@ -279,7 +280,7 @@ fn a_base_rtt_is_remembered_for_one_to_two_windows() {
     assert_eq!([base_us(1, 14), base_us(9, 12), base_us(11, 15), base_us(19, 16)], [10, 10, 10, 10]);
     assert_eq!([base_us(22, 17), base_us(32, 20)], [15, 17]);
     assert_eq!([base_us(33, 9), base_us(80, 30)], [9, 30]);
-    // Without a handshake the first acknowledgment tells.
+    // Without a handshake the first acknowledgment sets the base RTT.
     let mut c = connection(&RateMpConfig { base_rtt: RateMpBaseRtt::Data, ..RateMpConfig::default() }, &[(5e5, 0.0)]);
     c.on_ack(0, &ack(1, 25, false));
     assert!(close(c.subflows[0].base_rtt, 25e-6));
@@ -299,12 +300,12 @@ fn capacity_is_a_rate_or_the_line_rate() {
     assert!(c.subflows.iter().all(|s| close(s.alpha_total, 5_000.0)));
 }
 
-/// dx/dt and dq/dt of eq. (14) and (15), in packets per round trip.
+/// Returns dx/dt and dq/dt of eq. (14) and (15), in packets per round trip.
 fn fluid(alpha_total: f64, eta: f64, c: f64, [x, q]: [f64; 2]) -> [f64; 2] {
     [step(alpha_total, x, eta * q, 1.0), x - c]
 }
 
-/// The real parts of the roots of s² - trace·s + determinant.
+/// Returns the real parts of the roots of s² - trace·s + determinant.
 fn real_parts(trace: f64, determinant: f64) -> [f64; 2] {
     let d = trace * trace - 4.0 * determinant;
     let root = d.max(0.0).sqrt();

@@ -1,12 +1,12 @@
 use super::*;
 use crate::test_flow::{acked, flow_25g, port_40g};
 
-/// A switch's port of 8 Gb/s, a byte each nanosecond, with d = 10 us: 10,000 bytes a round trip.
+/// Returns a switch port of 8 Gb/s, a byte each nanosecond, with d = 10 us: 10,000 bytes per round trip.
 fn context() -> PortContext {
     PortContext { rate: Rate::from_gbps(8), base_rtt: Time::from_us(10), wire_mtu: 1_000, ..port_40g() }
 }
 
-/// Its first interval begins at time zero.
+/// Returns the port of `config`, whose first interval begins at time zero.
 fn port_of(config: &RcpConfig) -> RcpPort {
     let mut port = config.build_port(&context()).expect("every port has one");
     port.due = port.slot;
@@ -28,7 +28,7 @@ fn enqueue(port: &mut RcpPort, now: Time, wire: u32, queue_bytes: u64, rtt_s: f6
     port.on_enqueue(&PortView { now, queue_bytes }, &mut packet, &mut Actions::default());
 }
 
-/// The rate that a packet which asks for `asked` bit/s leaves with.
+/// Returns the rate in the header of a packet that leaves after it asked for `asked` bit/s.
 fn dequeue(port: &mut RcpPort, now: Time, queue_bytes: u64, asked: f64, behind: f64) -> f64 {
     let mut header = [asked, 0.0, behind];
     let mut packet =
@@ -48,7 +48,7 @@ fn the_rate_follows_spare_capacity_and_queue() {
     assert!(close(port.next_rate(1e9, 2_000.0), 4.5e8));
     // Twice the capacity and a queue of a round trip: 1 - 0.5 - 0.5 leaves 0.01 packets of 1,000 bytes in 10 us.
     assert!(close(port.next_rate(2e9, 10_000.0), 1e6));
-    // No more than the capacity; and what is full and empty stays as it is.
+    // No more than the capacity; R does not change on a full link with an empty queue.
     port.rate = 9e8;
     assert!(close(port.next_rate(0.0, 0.0), 1e9));
     assert!(close(port.next_rate(1e9, 0.0), 9e8));
@@ -70,13 +70,13 @@ fn intervals_count_arrivals_and_see_the_queue_at_their_end() {
     }
     // 5,000 bytes in 10 us: 1 + 0.25.
     assert!(close(dequeue(&mut port, Time::from_us(10), 0, f64::INFINITY, 0.0), 8.0 * 6.25e8));
-    // The next: 1,000 bytes of a packet whose last quarter is of the interval after, and 3,000 waiting at the end:
+    // The next interval: 1,000 bytes of a packet whose last quarter counts in the interval after, and 3,000 waiting at the end:
     // 6.25e8·(1 + 0.5·(1 - 0.075) - 0.5·0.3) = 8.203125e8.
     enqueue(&mut port, Time::from_ns(19_250), 1_000, 2_000, 0.0);
     port.catch_up(Time::from_us(20));
     assert!(close(port.rate, 8.203_125e8));
     assert!(close(port.input, 250.0) && port.spill == 0.0);
-    // A packet that asks for less, or was given less before, keeps it.
+    // A packet that asks for a lower rate, or got one at an earlier port, keeps it.
     assert!(close(dequeue(&mut port, Time::from_us(21), 2_000, 1e9, 0.0), 1e9));
 }
 
@@ -118,7 +118,7 @@ fn in_the_form_of_ns2_the_round_trip_is_measured() {
     assert!(close(port.rtt_s * 1e6, 25.0) && port.slot == Time::from_us(25) && port.due == Time::from_us(35));
     // R: T/d = 10/25 with the new d, y = 4e8: 5e8·(1 + 0.4·0.5·0.6).
     assert!(close(port.rate, 5.6e8));
-    // A shorter mean of 10 us: gain (25/25)·0.56·(10/25) = 0.224; 0.224·10 + 0.776·25 = 21.64 us.
+    // A smaller mean of 10 us: gain (25/25)·0.56·(10/25) = 0.224; 0.224·10 + 0.776·25 = 21.64 us.
     enqueue(&mut port, Time::from_us(12), 1_000, 0, 10e-6);
     port.catch_up(Time::from_us(35));
     assert!(close(port.rtt_s * 1e6, 21.64));

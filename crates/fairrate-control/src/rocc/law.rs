@@ -1,4 +1,4 @@
-//! Algorithm 1, as a calculation: from the fair rate and two queue lengths the next fair rate.
+//! Algorithm 1 as a calculation of the next fair rate from the present one and two queue lengths.
 
 use fairrate_units::Rate;
 
@@ -13,14 +13,14 @@ pub(super) struct Constants {
     pub(super) beta: f64,
 }
 
-/// Section VI's for 40 Gb/s.
+/// The constants of section VI for 40 Gb/s.
 const AT_40G: Constants = Constants { q_ref: 150e3, q_mid: 300e3, q_max: 360e3, alpha: 0.3, beta: 1.5 };
-/// Section VI's for 100 Gb/s.
+/// The constants of section VI for 100 Gb/s.
 const AT_100G: Constants = Constants { q_ref: 300e3, q_mid: 600e3, q_max: 660e3, alpha: 0.45, beta: 2.25 };
 
 impl Constants {
-    /// The constants of a port. A control loop whose rates and queues all grow by a factor stays the same with the same
-    /// gains, so only queues follow the rate.
+    /// Returns the constants of a port of `rate` bit/s. A control loop in which all rates and queues grow by the same factor
+    /// keeps its behaviour with the same gains, so only queues scale with the rate.
     pub(super) fn of(config: &RoccConfig, rate: f64) -> Self {
         if config.thresholds == Thresholds::Given {
             let (q_ref, q_mid, q_max) = (config.q_ref.as_f64(), config.q_mid.as_f64(), config.q_max.as_f64());
@@ -32,7 +32,8 @@ impl Constants {
     }
 }
 
-/// Algorithm 1 with numbers of one kind. In fixed point F is counted in its last bits, and gains in bits of their own.
+/// The parameters of algorithm 1 in one number type. In fixed point, F is in units of its last bit, and gains have their
+/// own fraction bits.
 #[derive(Clone, Debug)]
 pub struct FairRate<N> {
     /// Fmin.
@@ -45,29 +46,29 @@ pub struct FairRate<N> {
     pub q_mid: N,
     /// Qmax, in ΔQ.
     pub q_max: N,
-    /// α̃.
+    /// The gain α̃.
     pub alpha: N,
-    /// β̃.
+    /// The gain β̃.
     pub beta: N,
-    /// While both queue lengths are below this, gains are whole: Qref/8, or zero.
+    /// Queue length, Qref/8 or zero: while both queue lengths are below it, gains are not divided.
     pub whole_below: N,
 }
 
 impl RoccConfig {
-    /// The numbers of algorithm 1 at a port of this rate in fixed point, for code that computes elsewhere: rates in steps of
-    /// 2^-`fraction_bits` ΔF, gains in 2^-32 steps a ΔQ.
+    /// Returns the parameters of algorithm 1 at a port of `rate` in fixed point, for code that computes elsewhere: rates in
+    /// steps of 2^-`fraction_bits` ΔF, gains in 2^-32 steps per ΔQ.
     pub fn fixed_point(&self, rate: Rate) -> FairRate<i128> {
         Law::new(self, rate).fixed
     }
 }
 
-/// Bits behind the point of fixed-point gains.
+/// Number of fraction bits of fixed-point gains.
 const GAIN_BITS: u32 = 32;
-/// ratio = level/2 and level ends at 64: six regions.
+/// Largest shift: ratio = level/2 and level ends at 64, which gives six regions.
 const MOST_SHIFT: u32 = 5;
 
 impl FairRate<i128> {
-    /// Lines 2 to 14. Divisions round down, as shifts do.
+    /// Returns the next F by lines 2 to 14. Divisions round down, as shifts do.
     fn next(&self, f: i128, q_cur: i128, q_old: i128) -> i128 {
         let fast = self.f_max < 8 * f;
         let f = if self.q_max <= q_cur && fast {
@@ -83,14 +84,14 @@ impl FairRate<i128> {
         f.clamp(self.f_min, self.f_max)
     }
 
-    /// Lines 15 to 19: the gains are shifted by this.
+    /// Returns the shift of the gains (lines 15 to 19).
     pub(super) fn shift(&self, f: i128) -> u32 {
         (0..MOST_SHIFT).take_while(|shift| f << (shift + 1) < self.f_max).count() as u32
     }
 }
 
 impl FairRate<f64> {
-    /// Lines 2 to 14.
+    /// Returns the next F by lines 2 to 14.
     fn next(&self, f: f64, q_cur: f64, q_old: f64) -> f64 {
         let fast = self.f_max / 8.0 < f;
         let f = if self.q_max <= q_cur && fast {
@@ -105,13 +106,13 @@ impl FairRate<f64> {
         f.min(self.f_max).max(self.f_min)
     }
 
-    /// Lines 15 to 19.
+    /// Returns the exponent of the ratio (lines 15 to 19).
     pub(super) fn shift(&self, f: f64) -> u32 {
         (0..MOST_SHIFT).take_while(|shift| f * f64::from(2_u32 << shift) < self.f_max).count() as u32
     }
 }
 
-/// Algorithm 1 at one port, in the arithmetic asked for. Rates are in ΔF and queue lengths in ΔQ.
+/// Algorithm 1 at one port, in the configured arithmetic. Rates are in ΔF and queue lengths in ΔQ.
 #[derive(Clone, Debug)]
 pub(super) struct Law {
     /// ΔQ in bytes.
@@ -123,10 +124,10 @@ pub(super) struct Law {
     pub(super) float: FairRate<f64>,
 }
 
-/// More than any rate or queue length in units: 2^53, up to which floating point counts exactly.
+/// Upper bound of any rate or queue length in units: 2^53, up to which floating point represents integers exactly.
 const MOST: f64 = 9_007_199_254_740_992.0;
 
-/// A number from a notice as one that can be computed with.
+/// Returns a number from a notice, limited to 0 to [`MOST`]; NaN becomes 0.
 pub(super) fn sane(x: f64) -> f64 {
     if MOST < x { MOST } else { x.max(0.0) }
 }
@@ -166,7 +167,7 @@ impl Law {
         Self { queue_unit: config.queue_unit.as_u64(), steps, arithmetic: config.arithmetic, fixed, float }
     }
 
-    /// Fmin and Fmax.
+    /// Returns Fmin and Fmax.
     pub(super) fn bounds(&self) -> (f64, f64) {
         match self.arithmetic {
             Arithmetic::Fixed => (self.fixed.f_min as f64 / self.steps, self.fixed.f_max as f64 / self.steps),
@@ -174,7 +175,7 @@ impl Law {
         }
     }
 
-    /// A queue length in units, whole ones in fixed point.
+    /// Returns a queue length in ΔQ, whole units in fixed point.
     pub(super) fn queue(&self, bytes: u64) -> f64 {
         match self.arithmetic {
             Arithmetic::Fixed => (bytes / self.queue_unit) as f64,
@@ -182,7 +183,7 @@ impl Law {
         }
     }
 
-    /// CALCULATE_FAIR_RATE.
+    /// Returns the next F as CALCULATE_FAIR_RATE.
     pub(super) fn next(&self, f: f64, q_cur: f64, q_old: f64) -> f64 {
         let (f, q_cur, q_old) = (sane(f), sane(q_cur), sane(q_old));
         match self.arithmetic {
@@ -194,7 +195,7 @@ impl Law {
         }
     }
 
-    /// The rate that flows are told: whole units in fixed point.
+    /// Returns the rate sent to flows: whole units in fixed point.
     pub(super) fn told(&self, f: f64) -> f64 {
         match self.arithmetic {
             Arithmetic::Fixed => f.floor(),

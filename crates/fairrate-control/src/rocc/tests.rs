@@ -18,7 +18,7 @@ fn config(params: &[(&str, RawValue<'_>)]) -> RoccConfig {
     config
 }
 
-/// In fixed point with so many bits.
+/// Returns the law in fixed point with `fraction_bits` bits.
 fn fixed(rate: Rate, fraction_bits: u32) -> Law {
     Law::new(&RoccConfig { fraction_bits, ..RoccConfig::default() }, rate)
 }
@@ -40,7 +40,7 @@ fn each_line_of_algorithm_1() {
         // Lines 4 and 5.
         (4_000.0, 500.0, 0.0, 2_000.0),
         (3_001.0, 599.0, 99.0, 1_500.5),
-        // One unit less growth: 4,000 - 0.3 * 249 - 1.5 * 499.
+        // Growth less by one unit: 4,000 - 0.3 * 249 - 1.5 * 499.
         (4_000.0, 499.0, 0.0, 3_176.8),
         // Below the reference and falling, ratio 2: 1,000 + 0.15 * 149 + 0.75 * 19.
         (1_000.0, 101.0, 120.0, 1_036.6),
@@ -57,7 +57,7 @@ fn each_line_of_algorithm_1() {
     }
 }
 
-/// Qref is 250 units at 40 Gb/s, an eighth of it 31 whole ones.
+/// Qref is 250 units at 40 Gb/s, an eighth of it 31 whole units.
 #[test]
 fn gains_are_whole_while_the_queue_is_nearly_empty_if_asked_for() {
     let full = RoccConfig { low_queue_gain: LowQueueGain::Full, fraction_bits: 8, ..RoccConfig::default() };
@@ -71,7 +71,7 @@ fn gains_are_whole_while_the_queue_is_nearly_empty_if_asked_for() {
         // One of the two is not below: ratio 2, so 1,000 + 0.15 * 219 - 0.75 * 31.
         (1_000.0, 31.0, 0.0, 1_009.6, false),
         (1_000.0, 0.0, 31.0, 1_060.75, false),
-        // In the region of ratio 1 there is nothing to be whole.
+        // In the region of ratio 1 gains are not divided anyway.
         (2_000.0, 0.0, 0.0, 2_075.0, false),
     ] {
         assert!((fixed.next(f, q_cur, q_old) - want).abs() < 1.0 / 128.0, "{f} {q_cur} {q_old}");
@@ -89,7 +89,7 @@ fn gains_are_whole_while_the_queue_is_nearly_empty_if_asked_for() {
     assert_eq!((ticks(&fixed), ticks(&printed)), (Err(27), Err(158)));
 }
 
-/// The first rate of every region and the last of the one below, at 40 and at 100 Gb/s.
+/// The first rate of every region and the last rate of the region below, at 40 and at 100 Gb/s.
 #[test]
 fn auto_tune_has_six_regions() {
     let at_40g = [(4_000, 0), (2_000, 0), (1_999, 1), (1_000, 1), (999, 2), (500, 2), (499, 3), (250, 3), (249, 4)];
@@ -121,7 +121,7 @@ fn constants_follow_the_rate_unless_given() {
     assert_eq!((c.q_ref, c.q_mid, c.alpha), (75e3, 300e3, 0.3));
 }
 
-/// At 10 Gb/s an empty queue is 62 units short: 0.3/32 * 62 = 0.58 units a tick, which whole units never see.
+/// At 10 Gb/s an empty queue is 62 units short: 0.3/32 * 62 = 0.58 units per tick, which is lost in whole units.
 #[test]
 fn whole_units_cannot_leave_the_slowest_rate_of_a_slow_port() {
     let g10 = Rate::from_gbps(10);
@@ -224,7 +224,7 @@ fn each_line_of_algorithm_2() {
     let timer = |flow: &mut Rocc, us| flow.on_timer(Time::from_us(us));
     assert_eq!(timer(&mut flow, 149).rate, Rate::from_gbps(18));
     assert_eq!(timer(&mut flow, 150).rate, Rate::from_gbps(36));
-    // 72 Gb/s is line rate, and the limiter is still there until the next expiry.
+    // 72 Gb/s is line rate, and the limiter remains until the next expiry.
     assert_eq!(timer(&mut flow, 205).rate, G40);
     assert!(flow.limiter.is_some());
     assert_eq!(timer(&mut flow, 260), Allowance { cwnd: Bytes::MAX, rate: G40, timer: Time::MAX });
@@ -240,7 +240,7 @@ fn an_accepted_notice_at_the_end_of_the_timer_is_in_time() {
     assert_eq!(told(&mut flow, 111, 1, 720.0), 7_200, "expired a microsecond ago; the same port's is taken");
 }
 
-/// Queue lengths of a port, tick by tick, in ΔQ.
+/// Returns queue lengths of a port, tick by tick, in ΔQ.
 fn queues() -> impl Strategy<Value = Vec<u32>> {
     prop::collection::vec(prop_oneof![4 => 0_u32..700, 2 => 200_u32..300, 1 => 0_u32..20_000], 1..200)
 }
@@ -248,7 +248,7 @@ fn queues() -> impl Strategy<Value = Vec<u32>> {
 proptest! {
     #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
 
-    /// From the same state, and on queues that are whole multiples of ΔQ, fixed point is floating point rounded
+    /// From the same state, and on queues that are whole multiples of ΔQ, fixed point equals floating point rounded
     /// down to its last bit, up to the rounding of gains: 2^-33 of a gain times 40,000 units is 5e-6.
     #[test]
     fn a_step_in_fixed_point_is_within_its_last_bit(
@@ -256,7 +256,7 @@ proptest! {
         gbps in prop::sample::select(vec![10, 40, 100]),
         bits in prop::sample::select(vec![0, 8]),
     ) {
-        // Thresholds that are whole in both.
+        // Thresholds that are whole numbers in both.
         let given = [
             ("thresholds", RawValue::Text("given")), ("alpha", RawValue::Float(0.45)),
             ("beta", RawValue::Float(2.25)), ("fraction_bits", RawValue::Integer(bits)),
@@ -274,7 +274,7 @@ proptest! {
         }
     }
 
-    /// An agent that sleeps says what one says that ticks on and on.
+    /// An agent that sleeps sends the same notices as an agent that always ticks.
     #[test]
     fn sleeping_changes_nothing(
         steps in prop::collection::vec((0_u64..100, prop::option::weighted(0.5, 0_u32..5), 1_u64..500), 1..120),
@@ -315,8 +315,8 @@ proptest! {
         }
     }
 
-    /// Whatever is lost, repeated or out of order: the rate stays in bounds; once one port alone is heard from
-    /// again, its rate is the flow's as soon as doubling has come up to it; after silence the limiter is gone.
+    /// With any notices lost, repeated or out of order, the rate stays in bounds. Once notices arrive from one port only,
+    /// the flow has that port's rate as soon as doubling has reached it; without notices the limiter is removed.
     #[test]
     fn lost_and_disordered_notices_do_no_harm(
         heard in prop::collection::vec((0_u64..90, 0_u32..3, -1.0_f64..20_000.0), 0..80),

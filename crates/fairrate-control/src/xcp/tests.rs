@@ -5,7 +5,7 @@ fn close(a: f64, b: f64) -> bool {
     (a - b).abs() < 1e-9 * b.abs().max(1.0)
 }
 
-/// A switch's port of 8 Gb/s, a byte each nanosecond, with d = 10 us; its first interval begins at time zero.
+/// Returns a switch port of 8 Gb/s, a byte each nanosecond, with d = 10 us; its first interval begins at time zero.
 fn port(form: XcpForm, timers: XcpTimers) -> XcpPort {
     let config = XcpConfig { form, timers, ..XcpConfig::default() };
     let context = PortContext { rate: Rate::from_gbps(8), base_rtt: Time::from_us(10), wire_mtu: 1_000, ..port_40g() };
@@ -17,7 +17,7 @@ fn port(form: XcpForm, timers: XcpTimers) -> XcpPort {
     port
 }
 
-/// A packet of 1,000 bytes passes, before and behind it a queue of so many; its feedback in bytes or bytes/s.
+/// Passes a packet of 1,000 bytes, with a queue of `queue_bytes` before and after it; returns its feedback in bytes or bytes/s.
 fn pass(port: &mut XcpPort, now: Time, queue_bytes: u64, rtt_s: f64, cwnd: f64) -> f64 {
     pass_asking(port, now, queue_bytes, rtt_s, cwnd, f64::INFINITY)
 }
@@ -32,8 +32,8 @@ fn pass_asking(port: &mut XcpPort, now: Time, queue_bytes: u64, rtt_s: f64, cwnd
     header[FEEDBACK]
 }
 
-/// Two flows of 2,000 and 3,000 bytes a round trip of 10 us: y = 5e8 bytes/s, half of C. Packets of one come with
-/// x = 10 us/2 and of the other with 10 us/3: 20 us in all.
+/// Passes the packets of two flows of 2,000 and 3,000 bytes per round trip of 10 us: y = 5e8 bytes/s, half of C. Packets of
+/// the first flow have x = 10 us/2 and of the second 10 us/3: 20 us in all.
 fn interval_of_two_flows(port: &mut XcpPort) {
     for (us, cwnd) in [(1, 2e3), (3, 3e3), (5, 2e3), (7, 3e3), (9, 3e3)] {
         assert_eq!(pass(port, Time::from_us(us), 0, 10e-6, cwnd), 0.0, "nothing is known yet");
@@ -49,7 +49,7 @@ fn both_forms_hand_out_the_spare_capacity_and_shuffle() {
         assert!(close(port.rtt_s * 1e6, 10.0));
         // φ = 0.4·5e8 = 2e8 bytes/s, 2,000 bytes a round trip; h = max(0, 0.5e8 - 2e8) = 0.
         // Each packet gets its share by x: 5/20 of 2e8 bytes/s, 500 bytes; and 3.33/20, 333.3 bytes. Both flows
-        // grow by 1,000 bytes a round trip.
+        // grow by 1,000 bytes per round trip.
         let unit = if form == XcpForm::Paper { 1.0 } else { 1.0 / 10e-6 };
         let (first, second) =
             (pass(&mut port, Time::from_us(11), 0, 10e-6, 2e3), pass(&mut port, Time::from_us(13), 0, 10e-6, 3e3));
@@ -87,11 +87,11 @@ fn a_standing_queue_is_drained() {
         pass(&mut port, Time::from_us(i), 4_000, 10e-6, 10e3);
     }
     port.catch_up(Time::from_us(20));
-    // Only the second interval knows a least queue of 4,000: φ = -0.226·4,000 = -904 bytes, h = 1,000 - 904 = 96.
+    // Only the second interval has a smallest queue of 4,000: φ = -0.226·4,000 = -904 bytes, h = 1,000 - 904 = 96.
     assert!(close(port.persistent_queue, 4_000.0));
     // A tenth for each of ten packets: (96 - 96 - 904)/10.
     assert!(close(pass(&mut port, Time::from_us(20), 4_000, 10e-6, 10e3), -90.4));
-    // A moment without queue is enough for there to be none.
+    // A moment without a queue is enough for Q = 0.
     pass(&mut port, Time::from_us(25), 0, 10e-6, 10e3);
     port.catch_up(Time::from_us(30));
     assert!(port.persistent_queue == 0.0);
@@ -111,10 +111,10 @@ fn a_header_keeps_the_least_feedback_and_without_an_rtt_there_is_none() {
 fn residues_end() {
     let mut port = port(XcpForm::Ns2, XcpTimers::Ideal);
     interval_of_two_flows(&mut port);
-    // 2e8 bytes/s to give, 0.5e8 to each packet of the first flow: four get it, the fifth none.
+    // 2e8 bytes/s to give, 0.5e8 to each packet of the first flow: four get it, the fifth gets nothing.
     let given: Vec<f64> = (0..5).map(|i| pass(&mut port, Time::from_us(11 + i), 0, 10e-6, 2e3)).collect();
     assert!(given[..4].iter().all(|&g| close(g, 5e7)) && given[4].abs() < 1.0, "{given:?}");
-    // What a port before denies (3e7 of 5e7) is taken as negative feedback, of which there is none, so that
+    // The amount denied by an earlier port (3e7 of 5e7) counts as negative feedback; there is none left, so
     // the packet takes its 2e7 of the residue.
     interval_of_two_flows_again(&mut port);
     assert!(close(pass_asking(&mut port, Time::from_us(31), 0, 10e-6, 2e3, 2e7), 2e7));
@@ -135,14 +135,14 @@ fn the_timers_of_ns2_know_no_microseconds() {
     assert_eq!((port.te, port.te_due), (Time::from_ms(50), Time::from_ms(50)));
     pass(&mut port, Time::from_ms(49), 0, 12e-6, 2e3);
     port.catch_up(Time::from_ms(50));
-    // d = 12 us: Te = 1 ms. Tq was due first and knew of 50 ms only: 25 ms.
+    // d = 12 us: Te = 1 ms. Tq was due first, when d was still 50 ms: 25 ms.
     assert_eq!((port.te, port.te_due), (Time::from_ms(1), Time::from_ms(51)));
     assert_eq!((port.tq, port.tq_due), (Time::from_ms(25), Time::from_ms(75)));
     for ms in 50..80 {
         pass(&mut port, Time::from_ms(ms), 0, 12e-6, 2e3);
     }
     assert_eq!((port.tq, port.tq_due), (Time::from_ms(2), Time::from_ms(81)));
-    // The last packet came at 79 ms; the interval that ends at 81 ms is the first without, and the next has 50 ms.
+    // The last packet was at 79 ms; the interval that ends at 81 ms is the first without packets, and the next has 50 ms.
     port.catch_up(Time::from_ms(81));
     assert_eq!((port.te, port.te_due), (Time::from_ms(50), Time::from_ms(131)));
 }
@@ -185,7 +185,7 @@ fn a_host_counts_what_windows_would_have_queued() {
     let mut port = port(XcpForm::Paper, XcpTimers::Ideal);
     port.of_host = true;
     for us in 0..20 {
-        // Ten packets admitted at once, of which the first leaves; the others after it.
+        // Ten packets are admitted at once; the first leaves, and the others follow.
         let grown = if us == 0 {
             9_000.0
         } else if us < 10 {
@@ -242,10 +242,10 @@ fn a_flow_says_by_how_much_its_host_holds_more_back() {
         xcp.stamp(Time::ZERO, &mut header);
         header[GROWN]
     };
-    // Four packets admitted, three wait behind the first; each further one is one less.
+    // Four packets are admitted, three wait behind the first; with each further packet one less waits.
     assert!(close(grown(&mut xcp), 3.0 * 1_056.0));
     assert!(close(grown(&mut xcp), -1_056.0));
-    // An acknowledgment admits another: sent one, admitted one.
+    // An acknowledgment admits another packet: one sent, one admitted.
     xcp.on_ack(&acked(1_000, 8_000, 2_000));
     assert!(close(grown(&mut xcp), 0.0));
 }
