@@ -6,7 +6,9 @@ use std::path::Path;
 
 use fairrate_report::stats::{jain, mean, percentile, sorted};
 use fairrate_scenario::{Overrides, Scenario};
-use fairrate_sim::{FlowOutcome, NodeId, PfcEvent, PortId, PortSample, RateSample, SimConfig, Simulation, Sink};
+use fairrate_sim::{
+    DropCause, FlowOutcome, NodeId, PfcEvent, PortId, PortSample, RateSample, SimConfig, Simulation, Sink,
+};
 use fairrate_units::Time;
 
 use super::tables::{Case, Metric};
@@ -31,7 +33,7 @@ pub fn measure(dir: &Path, case: &Case, draw: u64, set: &[String]) -> Result<BTr
     let totals = simulation.totals();
     meter.outcomes.extend(simulation.unfinished());
     let mut numbers = meter.numbers(case, totals.end);
-    numbers.insert(Metric::Drops, (totals.drops.total() - totals.drops.faults) as f64);
+    numbers.insert(Metric::Drops, (totals.drops.total() - totals.drops.of(DropCause::Fault)) as f64);
     numbers.insert(Metric::Marks, totals.ecn_marks as f64);
     Ok(numbers)
 }
