@@ -107,18 +107,20 @@ pub fn run(args: &Args, registry: &Registry) -> Result<ExitCode, Failure> {
 fn timing(summary: &Summary) -> String {
     let (events, hops, wall_s) = (summary.events, summary.packet_hops, summary.wall_s);
     let ns_per_hop = if hops == 0 { 0.0 } else { 1e9 * wall_s / hops as f64 };
-    let mut text =
-        format!("speed       {events} events and {hops} packet-hops in {wall_s:.2} s, {ns_per_hop:.0} ns a hop\n");
-    let Some(engine) = &summary.engine else { return text };
-    for (what, fast, slow, reasons) in [
-        ("switches", "in spans of time", "event by event", &engine.switches_by_event),
-        ("hosts", "in spans of time", "event by event", &engine.hosts_by_event),
-        ("threads", "as many as --threads says and there are racks", "one", &engine.one_thread),
-    ] {
+    let mut lines =
+        vec![format!("speed       {events} events and {hops} packet-hops in {wall_s:.2} s, {ns_per_hop:.0} ns a hop")];
+    let ways = summary.engine.iter().flat_map(|engine| {
+        [
+            ("switches", "in spans of time", "event by event", &engine.switches_by_event),
+            ("hosts", "in spans of time", "event by event", &engine.hosts_by_event),
+            ("threads", "as many as --threads says and there are racks", "one", &engine.one_thread),
+        ]
+    });
+    lines.extend(ways.map(|(what, fast, slow, reasons)| {
         let way = if reasons.is_empty() { fast.to_owned() } else { format!("{slow}, as {}", reasons.join("; ")) };
-        text += &format!("{what:<12}{way}\n");
-    }
-    text
+        format!("{what:<12}{way}")
+    }));
+    lines.join("\n") + "\n"
 }
 
 /// Returns `runs/NAME-ALGORITHM-SEED`, relative to the current directory.

@@ -37,7 +37,7 @@ impl Partition {
         let is_cuttable = |racks: &mut Sets, link: &crate::topology::Link| racks.root(link.a) != racks.root(link.b);
         let delays = topology.links.iter().filter(|link| is_cuttable(&mut racks, link)).map(|link| link.delay.as_ps());
         let lookahead_ps = delays.min().unwrap_or(ONE_PIECE_PS);
-        let most = if !one_part(config).is_empty() { 1 } else { most };
+        let most = if one_part(config).is_empty() { most } else { 1 };
         let mut pods = racks.clone();
         let top = topology.nodes.iter().map(|node| rank(node.tier)).max().unwrap_or(0);
         for link in &topology.links {
