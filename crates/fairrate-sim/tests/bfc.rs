@@ -1,4 +1,4 @@
-//! Backpressure Flow Control on packets: what its pauses hold back, and whom they leave alone.
+//! Backpressure Flow Control on packets: the flows that its pauses hold back, and the flows that they leave alone.
 
 mod common;
 
@@ -38,8 +38,8 @@ fn slowdown(recorder: &Recorder, flow: usize) -> f64 {
     f.fct.expect("it is done").as_ps() as f64 / f.ideal_fct.as_ps() as f64
 }
 
-/// The pauses reach the senders and nobody else: a flow past the incast runs as if alone, which it does not under PFC.
-/// The receiver's link is busy from the first packet to the last.
+/// The pauses reach the senders and no other host: a flow past the incast runs as if alone, which it does not under
+/// PFC. The receiver's link is busy from the first packet to the last.
 #[test]
 fn an_incast_stops_its_own_flows_only() {
     for (n, alone, blocked) in [(16, 1.01, 2.0), (64, 1.2, 8.0)] {
@@ -54,11 +54,11 @@ fn an_incast_stops_its_own_flows_only() {
         let (without, _) = run(incast(algorithm("line-rate"), n, 200_000));
         assert!(blocked < slowdown(&without, 0), "{n} without: {}", slowdown(&without, 0));
     }
-    // With no more flows than queues flow control of classes has nothing to do.
+    // With no more flows than queues, flow control of classes has no effect.
     assert_eq!(run(incast(algorithm("bfc"), 16, 200_000)).1.pfc_pauses, 0);
 }
 
-/// 64 flows in 32 queues share by queue, and those that have one for themselves finish early; with 128 queues all
+/// 64 flows in 32 queues share by queue, and flows that have a queue for themselves finish early; with 128 queues all
 /// finish together.
 #[test]
 fn flows_that_share_a_queue_share_its_turn() {
@@ -72,10 +72,10 @@ fn flows_that_share_a_queue_share_its_turn() {
     assert!(0.97 < spread(128), "{}", spread(128));
 }
 
-/// Endless flows over a star: HRTT = 2 us, τ = 1 us, so Th is 9,375 bytes over the number of flows. From the moment a flow
-/// is over Th until its pause bites it sends on for up to τ (the next decision), HRTT, and three packets (one in the
-/// frame's way, one in the pause's way at the host, one that had to be whole to count) at its line rate. The queue of
-/// all flows is between nothing and n times that, and the link is never idle.
+/// Endless flows over a star: HRTT = 2 us, τ = 1 us, so Th is 9,375 bytes over the number of flows. From the moment a
+/// flow is over Th until its pause takes effect it sends on for up to τ (the next decision), HRTT, and three packets
+/// (one ahead of the frame, one ahead of the pause at the host, one that had to be complete to count) at its line rate.
+/// The queue of all flows is between zero and n times that, and the link is never idle.
 #[test]
 fn the_queue_stays_within_the_threshold_and_a_hop_of_line_rate() {
     for n in [2_u32, 4, 8, 16] {
@@ -102,8 +102,8 @@ fn the_queue_stays_within_the_threshold_and_a_hop_of_line_rate() {
     }
 }
 
-/// RoCC's Figure 12a: five hosts to five over 40 Gb/s with 10 Gb/s links, and a sixth on the right to the first on the
-/// right. The rates of the six flows on the wire, in Gb/s.
+/// Returns the rates of six flows on the wire, in Gb/s, in RoCC's Figure 12a: five hosts to five over 40 Gb/s with 10
+/// Gb/s links, and a sixth host on the right to the first on the right.
 fn fig_12a(cc: AlgorithmConfig) -> Vec<f64> {
     let delay = Time::from_ns(1_500);
     let topology = Dumbbell {
@@ -128,9 +128,9 @@ fn fig_12a(cc: AlgorithmConfig) -> Vec<f64> {
     (0..6).map(|id| (delivered(20, id) - delivered(10, id)) * 1.048 * 8.0 / 1e7).collect()
 }
 
-/// With a queue for each flow the rates are max-min fair: 5 Gb/s for the two that share a receiver, 35/4 for the rest. The
-/// RoCC paper reports about 45 % less for these, 4.8 Gb/s. That is what blocking at the head of a shared queue gives:
-/// exactly so under PFC, where all get 5 Gb/s, and in part with a single physical queue.
+/// With a queue for each flow the rates are max-min fair: 5 Gb/s for the two that share a receiver, 35/4 for the rest.
+/// The RoCC paper reports about 45 % less for the rest, 4.8 Gb/s. Head-of-line blocking in a shared queue gives that
+/// rate: exactly so under PFC, where all get 5 Gb/s, and in part with a single physical queue.
 #[test]
 fn two_bottlenecks() {
     let near = |rates: &[f64], want: [f64; 6], tolerance: f64| {
@@ -145,7 +145,7 @@ fn two_bottlenecks() {
     assert!(rates[1..5].iter().all(|rate| *rate < 0.85 * 8.75), "{rates:?}");
 }
 
-/// Anything small that may happen: topology, flows of one class or of three, too few queues and ids, little buffer, both
+/// A random small configuration: topology, flows of one class or of three, too few queues and ids, little buffer, both
 /// orders of ties.
 fn scenario() -> impl Strategy<Value = SimConfig> {
     let flows = prop::collection::vec((0_u32..8, 1_u32..8, 1_u64..150_000, 0_u64..60, 2_u8..5), 1..24);
@@ -197,8 +197,8 @@ fn small(topology: usize) -> Topology {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 200, failure_persistence: None, ..ProptestConfig::default() })]
 
-    /// Every pause is followed by its resume: nothing is ever stuck, all is delivered, and the same every time. (That
-    /// bytes are conserved, physical queues included, is asserted with the totals.)
+    /// Every pause is followed by its resume: no flow is ever stuck, all data is delivered, and each run gives the same
+    /// result. (The totals assert that bytes are conserved, physical queues included.)
     #[test]
     fn nobody_is_paused_for_ever(c in scenario()) {
         let (recorder, totals) = run(c.clone());

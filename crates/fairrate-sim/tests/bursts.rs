@@ -1,5 +1,5 @@
-//! Applications that write bursts on a connection that stays: all of them arrive, under every algorithm and on both
-//! transports, and each comes a pause after the one before has been sent.
+//! Applications that write bursts on a connection that stays open: all bursts arrive, under every algorithm and on both
+//! transports, and each is written a pause after the one before has been sent.
 
 mod common;
 

@@ -1,4 +1,4 @@
-//! Circuits that come and go: what a day carries, who serves a VOQ when, what telemetry tells of it, and prebuffering.
+//! Circuits: the load that a day carries, the transmitter of a VOQ at each time, its telemetry, and prebuffering.
 
 mod common;
 
@@ -34,7 +34,8 @@ fn rdcn() -> Rdcn {
     }
 }
 
-/// A run of so long over lossy switches that repair selectively, with samples of two VOQs and the uplink of `tor0`.
+/// Returns a run until `end` over lossy switches with selective repeat, with samples of two VOQs and the uplink of
+/// `tor0`.
 fn over_circuits(cc: AlgorithmConfig, flows: Vec<FlowSpec>, end: Time, every: Time) -> SimConfig {
     let mut c = config(rdcn().build(), cc, flows);
     (c.fabric.pfc, c.fabric.ingress_alpha, c.transport.recovery) = (Pfc::Off, None, Recovery::SelectiveRepeat);
@@ -47,12 +48,12 @@ fn over_circuits(cc: AlgorithmConfig, flows: Vec<FlowSpec>, end: Time, every: Ti
     c
 }
 
-/// Flows without end that send all the time, from each of `senders` to a host of the rack with the first host `rack`.
+/// Returns endless flows, from each of `senders` to a host of the rack with the first host `rack`.
 fn endless(senders: std::ops::Range<u32>, rack: u32) -> Vec<FlowSpec> {
     senders.map(|src| flow(src, rack + src % 5, u64::MAX, Time::ZERO)).collect()
 }
 
-/// Bytes sent by VOQ 1, VOQ 2 and the uplink, and bytes in the two VOQs, at each time of sampling.
+/// Returns the bytes sent by VOQ 1, VOQ 2 and the uplink, and the bytes in the two VOQs, at each sampling time.
 fn samples(told: &Recorder) -> Vec<([u64; 3], [u64; 2])> {
     let of = |chunk: &[fairrate_sim::PortSample]| {
         ([0, 1, 2].map(|i| chunk[i].tx_bytes), [0, 1].map(|i| chunk[i].qlen_bytes))
@@ -60,14 +61,14 @@ fn samples(told: &Recorder) -> Vec<([u64; 3], [u64; 2])> {
     told.ports.chunks(3).map(of).collect()
 }
 
-/// An algorithm that lets flows send at line rate, with other needs.
+/// Returns an algorithm that lets flows send at line rate, with other needs.
 fn line_rate_with(needs: Needs) -> AlgorithmConfig {
     steady_with(needs, |flow| Allowance { cwnd: Bytes::MAX, rate: flow.line_rate, timer: Time::MAX })
 }
 
-/// Five hosts at 25 Gb/s are more than the circuit and the uplink carry. A day of 225 us at 100 Gb/s is 2,683 whole packets of
-/// 83.84 ns; the first of them comes when hosts have begun. Otherwise the uplink is busy, with 8.85 us a packet hop of no use
-/// at the start.
+/// Five hosts at 25 Gb/s offer more than the circuit and the uplink carry. A day of 225 us at 100 Gb/s is 2,683 whole
+/// packets of 83.84 ns; the first of them arrives after the hosts have begun. At other times the uplink is busy, except
+/// for 8.85 us of a packet's hop at the start.
 #[test]
 fn a_day_carries_what_it_has_room_for() {
     let c = over_circuits(algorithm("line-rate"), endless(0..5, 10), us(980), us(245));
@@ -79,35 +80,37 @@ fn a_day_carries_what_it_has_room_for() {
         // In the night of 20 us the uplink sends a packet every 335.36 ns.
         assert!(sent(2).abs_diff(20_000_000 / 335_360) <= 1, "{}", sent(2));
     }
-    // From 490 to 735 us all goes by the uplink.
+    // From 490 to 735 us all packets use the uplink.
     assert!(((at[3].0[2] - at[2].0[2]) / FULL).abs_diff(245_000_000 / 335_360) <= 1);
     assert_eq!((at[3].0[1], at[4].0[0]), (at[2].0[1], 0));
 }
 
-/// Two VOQs share the uplink while neither has its circuit, and each has it for itself while the other's is there.
+/// Two VOQs share the uplink while neither has its circuit, and each has the uplink alone while the other has its
+/// circuit.
 #[test]
 fn voqs_take_turns_at_the_uplink() {
     let flows = [endless(0..2, 5), endless(2..4, 10)].concat();
     let mut c = over_circuits(algorithm("line-rate"), flows, us(980), us(5));
-    // A packet may wait for long.
+    // A packet may wait for a long time.
     c.transport.rto = Some(Time::from_ms(100));
     let (told, _) = run(c);
     let delivered = |from: u64, to: u64| {
         let at = samples(&told);
         (at[(to / 5) as usize].0[2] - at[(from / 5) as usize].0[2]) / FULL
     };
-    // All the time the uplink is busy: with one VOQ in days, with both in nights.
+    // The uplink is busy all the time: with one VOQ in days, with both in nights.
     for (from, to) in [(20, 225), (225, 245), (245, 470), (470, 490), (490, 980)] {
         assert!(delivered(from, to).abs_diff((to - from) * 1_000_000 / 335_360) <= 1, "{from} to {to} us");
     }
     let (first, second) = (samples(&told)[45].1, samples(&told)[49].1);
-    // Both VOQs have more come in, 50 Gb/s each, than the half of 25 Gb/s that goes out in 20 us.
+    // Both VOQs receive more, 50 Gb/s each, than the half of 25 Gb/s that leaves in 20 us.
     let grown = [0, 1].map(|i| (second[i] - first[i]) as f64);
     assert!((grown[0] - grown[1]).abs() <= 2.0 * FULL as f64, "{grown:?}");
     assert!((grown[0] - (50.0 - 12.5) / 8.0 * 20_000.0).abs() < 4.0 * FULL as f64, "{grown:?}");
 }
 
-/// A flow alone is never overtaken by itself when its circuit comes and goes; its bytes all arrive, in order.
+/// The packets of a single flow never overtake each other when its circuit starts and ends; its bytes all arrive, in
+/// order.
 #[test]
 fn a_flow_alone_stays_in_order() {
     let mut c =
@@ -123,10 +126,10 @@ fn a_flow_alone_stays_in_order() {
     assert!(0 < samples(&told)[2].0[1]);
 }
 
-/// What the telemetry of all acknowledgments has told, in order.
+/// The telemetry records of all acknowledgments, in order.
 type Records = Arc<Mutex<Vec<Vec<IntHop>>>>;
 
-/// A controller that sends at line rate and notes what it is told.
+/// A controller that sends at line rate and keeps the telemetry it receives.
 struct Notes(Rate, Records);
 
 impl Controller for Notes {
@@ -148,8 +151,8 @@ impl Controller for Notes {
     }
 }
 
-/// A VOQ's record has the rate of who serves it, and counts on when that changes. What goes by a circuit tells nothing of the
-/// packet switch.
+/// A VOQ's record has the rate of the link that serves it, and its counter continues when that link changes. Packets on
+/// a circuit have no record of the packet switch.
 #[test]
 fn telemetry_tells_of_the_transmitter_of_the_moment() {
     let records = Records::default();
@@ -157,7 +160,7 @@ fn telemetry_tells_of_the_transmitter_of_the_moment() {
     let cc = plug_in(Needs::TELEMETRY, move |flow| Notes(flow.line_rate, Arc::clone(&told)));
     run(over_circuits(cc, vec![flow(0, 10, u64::MAX, Time::ZERO)], us(980), us(245)));
     let mut records = std::mem::take(&mut *records.lock().expect("one thread"));
-    // As the circuit for acknowledgments goes, the first of them by the packet switch overtakes one.
+    // As the circuit for acknowledgments ends, the first acknowledgment by the packet switch overtakes one.
     records.sort_by_key(|hops| hops[0].ts);
     let (mut by_circuit, mut by_switch) = (0, 0);
     let mut before: Option<IntHop> = None;
@@ -170,7 +173,7 @@ fn telemetry_tells_of_the_transmitter_of_the_moment() {
         by_circuit += u32::from(is_day);
         by_switch += u32::from(!is_day);
         if let Some(before) = before {
-            // Packets come one by one at 25 Gb/s, and the flow is alone: the counter goes on by one of them at a time.
+            // Packets arrive one by one at 25 Gb/s, and the flow is alone: the counter grows by one packet at a time.
             assert_eq!(voq.tx_bytes - before.tx_bytes, FULL + 42, "{:?}", voq.ts);
         }
         before = Some(voq);
@@ -178,8 +181,8 @@ fn telemetry_tells_of_the_transmitter_of_the_moment() {
     assert!(1_000 < by_circuit && 1_000 < by_switch, "{by_circuit} {by_switch}");
 }
 
-/// A VOQ that more comes into than goes out is as full as it may be: but for a packet that does not fit, and the four at most
-/// that leave by the circuit before hosts send again. 100 us before its day it may be fuller.
+/// A VOQ that receives more than it sends is at its limit: except for a packet that does not fit, and the four at most
+/// that leave by the circuit before hosts send again. From 100 us before its day its limit is larger.
 #[test]
 fn voqs_are_enlarged_ahead_of_their_circuits() {
     let help = CircuitHelp { voq: Bytes::new(50_000), enlarged: Bytes::new(200_000), ahead: us(100) };
@@ -189,13 +192,14 @@ fn voqs_are_enlarged_ahead_of_their_circuits() {
     let at = samples(&run(c).0);
     let is_full = |at_us: usize, limit: u64| (limit - 5 * FULL..=limit).contains(&at[at_us].1[1]);
     assert!(is_full(100, 50_000) && is_full(144, 50_000));
-    // 125 Gb/s come in and 25 go out: 150,000 more in 12 us.
+    // 125 Gb/s arrive and 25 leave: 150,000 more in 12 us.
     assert!(is_full(160, 200_000) && is_full(244, 200_000) && is_full(400, 200_000));
-    // From 470 us on nothing more is let in before 50,000 are left: 48 us at 25 Gb/s. The next day's time begins at 635 us.
+    // From 470 us on no packet is admitted before 50,000 are left: 48 us at 25 Gb/s. The next day's time begins at 635
+    // us.
     assert!(at[515].1[1] > 50_000 && is_full(525, 50_000) && is_full(634, 50_000) && is_full(650, 200_000));
 }
 
-/// A circuit that is down is none: the uplink carries on.
+/// While a circuit's link is down, the uplink carries its traffic.
 #[test]
 fn a_circuit_that_is_down_is_made_up_for_by_the_uplink() {
     let mut c = over_circuits(algorithm("line-rate"), endless(0..5, 10), us(490), us(245));
@@ -208,8 +212,8 @@ fn a_circuit_that_is_down_is_made_up_for_by_the_uplink() {
     assert!(((at[2].0[2] - at[1].0[2]) / FULL).abs_diff(245_000_000 / 335_360) <= 1);
 }
 
-/// Ten flows of reTCP over TCP: their windows jump when data comes by the circuit and when it does not any more. NewReno's do
-/// not. The same bits on any number of threads.
+/// Ten flows of reTCP over TCP: their windows jump when data starts and stops using the circuit. NewReno's do not.
+/// Results are the same bits on any number of threads.
 #[test]
 fn retcp_jumps_with_the_circuit_on_any_number_of_threads() {
     let make = |cc: &str| {

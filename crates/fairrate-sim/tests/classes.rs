@@ -1,4 +1,4 @@
-//! Priority classes: strict, and paused one by one.
+//! Priority classes: strict priority, and pauses of single classes.
 
 mod common;
 
@@ -12,8 +12,8 @@ fn star(flows: Vec<FlowSpec>) -> SimConfig {
     config(topology, algorithm("line-rate"), flows)
 }
 
-/// Three senders to one receiver, one of them in a higher class: it is served as if it were alone but for the
-/// packet that is being sent when one of its own arrives, and the others share what is left.
+/// Three senders to one receiver, one of them in a higher class: it is served as if it were alone, except for the
+/// packet that is being sent when one of its own arrives, and the others share the rest.
 #[test]
 fn a_higher_class_goes_first() {
     let high = FlowSpec { class: Some(2), ..flow(1, 0, 1_000_000, Time::from_us(50)) };
@@ -26,7 +26,7 @@ fn a_higher_class_goes_first() {
     assert_eq!(totals.drops.total(), 0);
 }
 
-/// Pauses are about a class: those of the low class do not hold the high one.
+/// A pause affects one class: pauses of the low class do not hold the high class.
 #[test]
 fn a_pause_holds_its_class_only() {
     let high = FlowSpec { class: Some(2), ..flow(4, 0, 200_000, Time::from_us(300)) };
@@ -39,7 +39,7 @@ fn a_pause_holds_its_class_only() {
     assert!(fct.as_us_f64() < ideal.as_us_f64() + 1.0, "{fct} for {ideal}");
 }
 
-/// Acknowledgments in a class above the data overtake it where data queue, so that senders learn of them sooner.
+/// Acknowledgments in a class above the data overtake queued data, so that senders receive them sooner.
 #[test]
 fn acknowledgments_may_have_a_class_of_their_own() {
     let last_ack = |ack_class| {

@@ -23,7 +23,7 @@ fn network(bottleneck: Rate) -> Topology {
     .build()
 }
 
-/// The flows of a load of 50 %, and what came of those that started.
+/// Returns the flows of a load of 50 %, and the outcomes of those that started.
 fn outcomes(bottleneck: Rate) -> (Vec<FlowSpec>, Vec<FlowOutcome>) {
     let topology = network(bottleneck);
     let loops = ClosedLoop {
@@ -61,7 +61,7 @@ fn flows_start_when_the_one_before_is_acknowledged_and_the_pause_over() {
         }
     }
     assert!(300 < waited);
-    // What has not started would have started too late.
+    // A flow that has not started would have started too late.
     for (id, flow) in (0..).map(fairrate_sim::FlowId).zip(&flows).filter(|(id, _)| of(*id).is_none()) {
         let Trigger::After(before, pause) = flow.trigger else { panic!("{id:?} had its time") };
         assert!(of(before).is_none_or(|b| STOP <= b.start + b.fct_ack.expect("it finished") + pause));
@@ -72,8 +72,8 @@ fn flows_start_when_the_one_before_is_acknowledged_and_the_pause_over() {
 fn a_slow_network_is_offered_less() {
     let bytes = |gbps| outcomes(Rate::from_gbps(gbps)).1.len() as f64 * 100_000.0;
     let (fast, slow) = (bytes(100), bytes(10));
-    // 50 % of 80 Gb/s for 20 ms are 100 MB, less what round trips take; some 1000 flows have a standard error of 2 %.
+    // 50 % of 80 Gb/s for 20 ms are 100 MB, less the time of round trips; some 1000 flows have a standard error of 2 %.
     assert!((0.75..1.05).contains(&(fast / 100e6)), "{fast}");
-    // 10 Gb/s are full, headers and what still runs after the end aside.
+    // 10 Gb/s are full, except for headers and flows that are still active after the end.
     assert!((0.85..1.0).contains(&(slow / 25e6)), "{slow}");
 }

@@ -1,4 +1,4 @@
-//! How long rates take to settle after a change, and changes that wait for it.
+//! The time that rates take to settle after a change, and changes that wait for it.
 
 mod common;
 
@@ -12,7 +12,7 @@ use fairrate_sim::{
 use fairrate_units::{Bytes, Rate, Time};
 
 const G25: Rate = Rate::from_gbps(25);
-/// Told to the simulator, so that the times below are round: the true one is 4.7 us.
+/// Base RTT given to the simulator, so that the times below are round: the true one is 4.7 us.
 const RTT: Time = Time::from_us(5);
 const HOLD_RTTS: u32 = 10;
 const GIVE_UP_RTTS: u32 = 40;
@@ -21,7 +21,7 @@ fn star(hosts: u32) -> Topology {
     Star { hosts, rate: G25, delay: Time::from_us(1) }.build()
 }
 
-/// A run on a star that measures convergence, until `end_us`.
+/// Returns a run on a star that measures convergence, until `end_us`.
 fn measured(cc: AlgorithmConfig, flows: Vec<FlowSpec>, end_us: u64) -> SimConfig {
     let mut c = config(star(6), cc, flows);
     c.transport.base_rtt = BaseRttRule::Fixed(RTT);
@@ -34,7 +34,7 @@ fn endless(src: u32, dst: u32, start_us: u64) -> FlowSpec {
     flow(src, dst, u64::MAX, Time::from_us(start_us))
 }
 
-/// Time in us, flow, arrival or not, active flows, and what came of it in us.
+/// Returns time in us, flow, arrival or not, number of active flows, and settling time in us, of each sample.
 fn told(recorder: &Recorder) -> Vec<(f64, u32, bool, u32, Option<f64>)> {
     let told = |s: &ConvergenceSample| {
         assert_eq!(s.rtts, s.time.map(|time| time.as_us_f64() / RTT.as_us_f64()));
@@ -79,12 +79,12 @@ impl Controller for Scripted {
     }
 }
 
-/// Every flow sends by these steps of (us, Mb/s).
+/// Returns an algorithm with which every flow follows `steps` of (us, Mb/s).
 fn scripted(steps: &'static [(u64, u64)]) -> AlgorithmConfig {
     scripted_in(u64::MAX, steps)
 }
 
-/// The same within a window of so many bytes.
+/// Returns the same algorithm with a window of `cwnd` bytes.
 fn scripted_in(cwnd: u64, steps: &'static [(u64, u64)]) -> AlgorithmConfig {
     let cwnd = Bytes::new(cwnd);
     plug_in(Needs::NOTHING, move |flow| Scripted { start: flow.start, cwnd, steps })
@@ -99,7 +99,7 @@ fn a_stretch_that_breaks_does_not_count() {
     let recorder = run(measured(scripted(steps), flows.clone(), 1_000)).0;
     // Both start at once: one change, named by the second.
     assert_eq!(told(&recorder), [(0.0, 1, true, 2, Some(80.0))]);
-    // Long enough, and the later trouble is of no interest.
+    // Long enough, and later deviations do not matter.
     let steps = &[(0, 25_000), (20, 12_500), (71, 14_000), (80, 11_500)];
     let recorder = run(measured(scripted(steps), flows.clone(), 1_000)).0;
     assert_eq!(told(&recorder), [(0.0, 1, true, 2, Some(20.0))]);
@@ -114,7 +114,7 @@ fn a_stretch_that_breaks_does_not_count() {
     }
 }
 
-/// Without control, rates are right exactly where nobody meets.
+/// Without control, rates are right exactly if no two flows share a link.
 #[test]
 fn line_rate_converges_alone_and_not_beside_others() {
     // 1,000 packets from 300 us leave the sender in 335.36 us.
@@ -152,8 +152,8 @@ fn windows_count() {
     }
 }
 
-/// Demands limit both the optimum and what is compared with it: the first flow has what it asks for, and the second
-/// what that leaves of their link, by its script.
+/// Demands limit both the optimum and the rate that is compared with it: the first flow has its demand, and the second
+/// the rest of their link, by its script.
 #[test]
 fn demands_count() {
     let flows = vec![FlowSpec { demand: Rate::from_gbps(2), ..endless(1, 0, 0) }, endless(2, 0, 0)];
@@ -165,7 +165,7 @@ fn demands_count() {
     assert_eq!(told(&recorder), [(0.0, 1, true, 2, Some(30.0))]);
 }
 
-/// The probe watches: with it or without it, packets do the same.
+/// A probe only observes: with it or without it, packets behave the same.
 #[test]
 fn measuring_changes_nothing() {
     for cc in ["line-rate", "powertcp", "dcqcn"] {
@@ -179,7 +179,7 @@ fn measuring_changes_nothing() {
     }
 }
 
-/// Flows that come and go between four hosts, one of PERC's experiments in small.
+/// Flows that arrive and depart between four hosts, one of PERC's experiments in small.
 fn churn(cc: AlgorithmConfig, changes: u32, seed: u64) -> SimConfig {
     let topology = Star { hosts: 4, rate: Rate::from_gbps(100), delay: Time::from_ns(2_900) }.build();
     let churn = Churn { flows: 8, changes, hosts: None, start: Time::ZERO };
@@ -191,7 +191,7 @@ fn churn(cc: AlgorithmConfig, changes: u32, seed: u64) -> SimConfig {
     c
 }
 
-/// One sample for the start and one for each change, in order; each comes when the one before is done with.
+/// There is one sample for the start and one for each change, in order; each is taken when the one before is complete.
 fn assert_serial(c: &SimConfig, recorder: &Recorder, name: &str) {
     let samples = &recorder.convergence;
     assert_eq!(samples.len(), 1 + c.changes.len(), "{name}");
@@ -241,8 +241,8 @@ fn explicit_rates_converge() {
     }
 }
 
-/// A run with nothing at its start begins with the first change. Changes may start finite flows, whose departures count,
-/// and a stop of a flow that is gone is passed over.
+/// A run with no flow at its start begins with the first change. Changes may start finite flows, whose departures
+/// count, and a stop of a flow that is over is skipped.
 #[test]
 fn changes_may_be_all_there_is() {
     for name in ["line-rate", "ideal"] {

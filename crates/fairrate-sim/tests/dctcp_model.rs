@@ -10,20 +10,20 @@
 //! | A = ½ √(2N(C·RTT + K))     | `Model::amplitude`|
 //! | Q_max = K + N              | `Model::q_max`    |
 //!
-//! The model cuts at once. Linux, and we, bring what is in flight down over a round trip (PRR, RFC 9937), during which the
-//! queue is still above K for its first half. What is marked then asks for a second cut, as the first one's window is
-//! acknowledged. So c = 2 cuts, each by α/2, follow m = 1.5 marked round trips, where the model has 1 and 1. Its derivation
-//! with these numbers, a period of c·W·α/2 round trips of which m are marked: α = √(2m / (c·W*)) and
-//! A = ½·c·N·W*·α.
+//! The model cuts at once. Linux, and this simulator, reduce the bytes in flight over a round trip (PRR, RFC 9937),
+//! during which the queue is still above K for its first half. Packets marked then cause a second cut, as the first
+//! one's window is acknowledged. So c = 2 cuts, each by α/2, follow m = 1.5 marked round trips, where the model has 1
+//! and 1. Its derivation with these numbers, a period of c·W·α/2 round trips of which m are marked: α = √(2m / (c·W*))
+//! and A = ½·c·N·W*·α.
 //!
-//! What is not as in the model, and what that is worth, which is where the tolerances come from:
+//! The differences from the model, and their effects, from which the tolerances follow:
 //! - RFC 8257 and Linux do not grow for a round trip after a cut: one more unmarked round trip in a period, so that α is
 //!   lower, by one part in the number of round trips of a period at most (N = 1: 9, N = 2: 6, N = 10: 3).
 //! - The cut comes with the first mark, by the α of the windows before, where the model takes the mean: with g = 1/16
 //!   the cut is lower by up to a sixth, and the mean of α higher by up to a tenth.
-//! - Windows are whole packets: the queue may be a packet a flow off, which is half of what it varies by for N = 40.
+//! - Windows are whole packets: the queue may be off by a packet per flow, which is half of its variation for N = 40.
 //!
-//! The paper finds that the queue of many flows varies less than the model says, since they are not in step. Here nothing
+//! The paper finds that the queue of many flows varies less than in the model, since they are not in step. Here nothing
 //! disturbs them, and largest queues of K + N show that they stay in step.
 
 mod common;
@@ -36,7 +36,7 @@ use fairrate_units::{Bytes, Rate, Time};
 /// Wire bytes of a full packet.
 const PACKET: f64 = 1_048.0;
 const K: f64 = 40.0;
-/// From here on the flows are measured: hundreds of round trips after the last has started.
+/// Start of the measurement: hundreds of round trips after the last flow has started.
 const FROM: Time = Time::from_ms(100);
 const UNTIL: Time = Time::from_ms(200);
 
@@ -44,7 +44,7 @@ struct Model {
     n: f64,
     /// C·RTT + K.
     pipe: f64,
-    /// Cuts in a period, and marked round trips.
+    /// Cuts in a period (`c`), and marked round trips (`m`).
     cuts: f64,
     marked: f64,
 }
@@ -76,12 +76,12 @@ impl Model {
     }
 }
 
-/// What the bottleneck showed.
+/// Measurements at the bottleneck.
 #[derive(Debug)]
 struct Seen {
-    /// Share of marked packets, which is what α estimates.
+    /// Share of marked packets, which α estimates.
     marked: f64,
-    /// Mean of the largest queues of four periods each, and of the smallest.
+    /// Mean of the largest queues of four periods each (`q_max`), and of the smallest (`q_min`).
     q_max: f64,
     q_min: f64,
     utilisation: f64,
@@ -97,7 +97,7 @@ fn dumbbell(n: u32, prr: bool, delayed_ack: Option<DelayedAck>) -> SimConfig {
         bottleneck_delay: Time::from_us(30),
     }
     .build();
-    // Not all at once: the first queue is not what is looked at.
+    // Flows do not start all at once: the first queue is not measured.
     let start = |i: u32| Time::from_us(37 * u64::from(i));
     let flows = (0..n).map(|i| FlowSpec { stop: UNTIL, ..flow(i, n + i, u64::MAX, start(i)) }).collect();
     let mut c = config(topology, algorithm("dctcp"), flows);
@@ -139,8 +139,8 @@ fn seen(n: u32, prr: bool, delayed_ack: Option<DelayedAck>) -> (Model, Seen) {
     (model, seen)
 }
 
-/// Few flows: the model holds within what its simplifications are worth. Acknowledgments that wait for a second packet
-/// change nothing, as each tells of packets that were all marked or all not (RFC 8257 section 3.2).
+/// Few flows: the model holds within the effects of its simplifications. Delayed acknowledgments change nothing, as
+/// each covers packets that were all marked or all not (RFC 8257 section 3.2).
 #[test]
 fn few_flows_do_what_the_model_says() {
     let every_second = DelayedAck { every: 2, timeout: Time::from_us(500) };

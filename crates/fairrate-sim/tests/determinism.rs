@@ -1,4 +1,4 @@
-//! Same seed, same bits; and a hang is found.
+//! Determinism: the same seed gives the same bits; and detection of hangs.
 
 mod common;
 
@@ -43,7 +43,7 @@ fn the_same_seed_gives_the_same_bits_and_another_seed_others() {
     }
 }
 
-/// Running in slices of any size is running.
+/// A run in slices of any size gives the same result as a run at once.
 #[test]
 fn slices_do_not_change_a_run() {
     let make = || {
@@ -57,7 +57,7 @@ fn slices_do_not_change_a_run() {
     assert_eq!(whole.totals(), sliced.totals());
 }
 
-/// Losses without a retransmission timer leave a flow waiting for ever: the run says so and stops.
+/// Losses without a retransmission timer leave a flow waiting forever: the run reports it and stops.
 #[test]
 fn a_hang_is_an_error_that_names_what_is_stuck() {
     let topology = Star { hosts: 9, rate: Rate::from_gbps(25), delay: Time::from_us(1) }.build();
@@ -76,7 +76,7 @@ fn a_hang_is_an_error_that_names_what_is_stuck() {
     assert_eq!(simulation.unfinished().len() as u64, simulation.totals().flows_unfinished);
 }
 
-/// A run with an end time ends there, whatever is unfinished, and its bytes add up (`totals` asserts it).
+/// A run with an end time ends there, even with unfinished flows, and its bytes add up (`totals` asserts it).
 #[test]
 fn a_run_ends_at_its_end_time() {
     let mut c = config(leaf_spine(), algorithm("powertcp"), vec![flow(0, 9, u64::MAX, Time::ZERO)]);
@@ -86,7 +86,7 @@ fn a_run_ends_at_its_end_time() {
     assert!(totals.in_flight_bytes > 0);
 }
 
-/// A built-in algorithm, taken for one's own.
+/// A built-in algorithm, passed as an external one.
 #[derive(Clone)]
 struct BuiltIn(AlgorithmConfig);
 
@@ -120,7 +120,7 @@ impl CoupledSpec for BuiltIn {
     }
 }
 
-/// One's own algorithm, behind a pointer, does what it does from the table.
+/// An external algorithm, behind a pointer, gives the same result as the built-in one.
 #[test]
 fn an_own_algorithm_is_as_good_as_an_entry_of_the_table() {
     let totals = |cc| {
@@ -134,7 +134,7 @@ fn an_own_algorithm_is_as_good_as_an_entry_of_the_table() {
     }
 }
 
-/// So does one that couples subflows.
+/// The same holds for an algorithm that couples subflows.
 #[test]
 fn an_own_coupled_algorithm_is_as_good_as_an_entry_of_the_table() {
     let totals = |cc| {

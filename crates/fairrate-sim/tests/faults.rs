@@ -1,5 +1,5 @@
-//! Links that lose, damage, repeat and reorder packets or go down: how often they do, and that everything arrives all the
-//! same, whatever the algorithm and the transport.
+//! Links that lose, corrupt, duplicate and reorder packets or go down: the frequency of the faults, and that all data
+//! arrives nevertheless, with every algorithm and transport.
 
 mod common;
 
@@ -38,7 +38,7 @@ fn port(topology: &Topology, from: &str, to: &str) -> PortId {
     topology.port(node(from), node(to)).expect("neighbours")
 }
 
-/// Both ways of the link between the switches of a dumbbell.
+/// Returns both directions of the link between the switches of a dumbbell.
 fn between(topology: &Topology) -> Vec<PortId> {
     vec![port(topology, "sw0", "sw1"), port(topology, "sw1", "sw0")]
 }
@@ -68,7 +68,7 @@ fn set_hosts(c: &mut SimConfig, hosts: Hosts) {
     }
 }
 
-/// Three flows through a dumbbell whose middle link has faults both ways.
+/// Returns three flows through a dumbbell whose middle link has faults in both directions.
 fn three_flows(cc: AlgorithmConfig, hosts: Hosts, fault: &FaultConfig) -> SimConfig {
     let topology = dumbbell();
     let ports = between(&topology);
@@ -84,7 +84,8 @@ fn size(flow: u32) -> u64 {
     100_000 + u64::from(flow)
 }
 
-/// Runs three flows and holds that all of them are done with all their bytes. How much was lost or added.
+/// Runs three flows and asserts that all of them are done with all their bytes. Returns the number of packets lost or
+/// added.
 fn all_arrives(cc: &str, hosts: Hosts, seed: u64, what: &str, fault: &FaultConfig) -> u64 {
     let mut c = three_flows(algorithm(cc), hosts, fault);
     c.seed = seed;
@@ -100,7 +101,7 @@ fn all_arrives(cc: &str, hosts: Hosts, seed: u64, what: &str, fault: &FaultConfi
     totals.drops.of(DropCause::Fault) + totals.duplicates
 }
 
-/// Every algorithm that moves packets.
+/// Returns every algorithm that moves packets.
 fn algorithms() -> impl Iterator<Item = &'static str> {
     ALGORITHMS.iter().map(|a| a.name).filter(|&name| name != "ideal")
 }
@@ -146,7 +147,7 @@ fn everything_arrives_although_acknowledgments_are_lost_or_repeated() {
     every_algorithm("repeated acknowledgments", &FaultConfig { duplicate: 0.3, ..on(FaultPackets::Acks) });
 }
 
-/// Eight timeouts in a row: longer than any algorithm keeps trying with data.
+/// Eight timeouts in a row: longer than any algorithm keeps retrying with data.
 #[test]
 fn everything_arrives_although_nothing_did_for_long() {
     let fault = FaultConfig { loss: 1.0, stop: Time::from_us(4_200), ..FaultConfig::NONE };
@@ -178,7 +179,7 @@ fn everything_arrives_although_control_packets_are_lost_late_and_repeated() {
     every_algorithm("control packets late and repeated", &late);
 }
 
-/// Everything that can happen, all at once.
+/// All faults at the same time.
 #[test]
 fn everything_arrives_whatever_happens() {
     let fault = FaultConfig {
@@ -193,7 +194,7 @@ fn everything_arrives_whatever_happens() {
     every_algorithm("all at once", &FaultConfig { stop: Time::from_ms(20), ..fault });
 }
 
-/// Connections of two subflows on different paths, of which one has faults.
+/// Connections of two subflows on different paths, one of which has faults.
 #[test]
 fn everything_arrives_over_two_paths_of_which_one_is_faulty() {
     let topology = LeafSpine {
@@ -235,7 +236,8 @@ fn everything_arrives_over_two_paths_of_which_one_is_faulty() {
     }
 }
 
-/// One endless flow at line rate through a fault, without recovery: what was sent of data, and what came of it.
+/// Runs one endless flow at line rate through a fault, without retransmissions; returns the number of data packets
+/// sent, and the totals.
 fn open_loop(fault: &FaultConfig, seed: u64) -> (u64, fairrate_sim::RunTotals) {
     let topology = star(2);
     let ports = vec![port(&topology, "h0", "sw0")];
@@ -273,7 +275,7 @@ fn losses_damage_and_repetition_come_as_often_as_they_should() {
     }
 }
 
-/// What is lost on a wire was sent over it and no further; what is damaged goes all the way.
+/// A packet lost on a wire goes no further than that wire; a corrupt one goes all the way.
 #[test]
 fn damaged_packets_go_on_and_lost_ones_do_not() {
     let out = |fault: FaultConfig| {
@@ -294,7 +296,7 @@ fn damaged_packets_go_on_and_lost_ones_do_not() {
     assert_eq!(totals.dropped_bytes + totals.in_flight_bytes, totals.sent_bytes);
 }
 
-/// Two runs are the same, and one with faults that never happen is the same as one without.
+/// Two runs give the same result, and a run with faults that never happen gives the same as one without faults.
 #[test]
 fn faults_are_deterministic_and_cost_nothing_when_they_do_not_happen() {
     let fault = || FaultConfig { loss: 0.01, duplicate: 0.05, ..reordering(FaultPackets::All) };
@@ -313,7 +315,7 @@ fn faults_are_deterministic_and_cost_nothing_when_they_do_not_happen() {
     }
 }
 
-/// A jitter delays, and keeps the order: nothing is sent again. Late packets are overtaken.
+/// Jitter delays packets but keeps their order: nothing is retransmitted. Late packets are overtaken.
 #[test]
 fn jitter_keeps_the_order_and_reordering_does_not() {
     let again = |fault: FaultConfig| {
@@ -330,7 +332,7 @@ fn jitter_keeps_the_order_and_reordering_does_not() {
     assert!(0 < again(reordering(FaultPackets::Data)).0);
 }
 
-/// What was on the wire is lost, nothing passes while the link is down, and queues keep what they have.
+/// Packets on the wire are lost, no packet passes while the link is down, and queues keep their packets.
 #[test]
 fn a_link_that_is_down_passes_nothing_and_keeps_its_queue() {
     let topology = dumbbell();
@@ -355,7 +357,7 @@ fn a_link_that_is_down_passes_nothing_and_keeps_its_queue() {
     assert_eq!(recorder.flows[0].delivered_bytes, 400_000);
 }
 
-/// A link that stays down for longer than senders have patience is an error that says so.
+/// A link that stays down for longer than the stall limit is an error with a clear message.
 #[test]
 fn a_link_that_never_comes_up_is_an_error_that_names_it() {
     for hosts in HOSTS {
@@ -370,8 +372,8 @@ fn a_link_that_never_comes_up_is_an_error_that_names_it() {
     }
 }
 
-/// An incast into buffers far too small, over links that go down again and again: pauses and resumes are lost with them,
-/// and still nobody waits for ever. Nor does a port stay paused once all is over.
+/// An incast into buffers far too small, over links that go down again and again: pauses and resumes are lost with
+/// them, and still no flow waits forever. Nor does a port stay paused once all flows are over.
 #[test]
 fn pauses_that_die_with_a_link_stop_nobody() {
     for (cc, buffer) in [("line-rate", 60_000), ("dcqcn", 60_000), ("bfc", 4 << 20), ("bfc", 100_000)] {
@@ -408,7 +410,7 @@ fn pauses_that_die_with_a_link_stop_nobody() {
     }
 }
 
-/// Rates of endless flows in the last tenth of a run, in Gb/s of payload.
+/// Returns the rates of endless flows in the last tenth of a run, in Gb/s of payload.
 fn late_rates(c: SimConfig) -> Vec<f64> {
     let n = c.flows.len();
     let end = c.stop.at.expect("the run has an end");
@@ -423,8 +425,8 @@ fn late_rates(c: SimConfig) -> Vec<f64> {
         .collect()
 }
 
-/// Faults of the packets that carry rates and notices leave nothing behind: some time after they have stopped, flows
-/// have what they have without.
+/// Faults of the packets that carry rates and notices have no lasting effect: some time after they have stopped, flows
+/// have the same rates as without faults.
 #[test]
 fn rates_are_as_without_faults_once_these_have_stopped() {
     for cc in ["rocc", "perc", "charny", "rcp", "xcp", "bfc"] {
@@ -450,7 +452,7 @@ fn rates_are_as_without_faults_once_these_have_stopped() {
     }
 }
 
-/// A flow that stops while its last word to the switches is lost takes nothing from the others in the end.
+/// A flow that stops while its last message to the switches is lost takes no bandwidth from the others in the end.
 #[test]
 fn a_departure_that_is_not_heard_of_is_found_out() {
     for cc in ["rocc", "perc", "charny", "rcp", "xcp", "bfc"] {

@@ -1,5 +1,5 @@
-//! Flowtune in the network: rates follow flows within microseconds, over control connections that share the network; and
-//! what happens when the allocator, or what it says, is lost.
+//! Flowtune in the network: rates follow flows within microseconds, over control connections that share the network;
+//! and the effects of losses of the allocator or its messages.
 
 mod common;
 
@@ -12,7 +12,7 @@ use fairrate_sim::{
 use fairrate_units::{Bytes, Rate, Time};
 
 const G10: Rate = Rate::from_gbps(10);
-/// What flows get of a link: a hundredth less.
+/// Usable rate of a link: a hundredth less than its capacity.
 const USABLE: f64 = 9.9e9;
 
 const TCP: TcpConfig = TcpConfig { rto_min: Time::from_ms(1), rto_max: Time::from_ms(100), ..common::TCP };
@@ -35,7 +35,7 @@ fn fabric() -> Topology {
     .build()
 }
 
-/// The fabric with an allocator and some intermediaries, for `end`; all flows are sampled every 10 us.
+/// Returns the fabric with an allocator and some intermediaries, until `end`; all flows are sampled every 10 us.
 fn flowtune(n_intermediaries: u32, flows: Vec<FlowSpec>, end: Time) -> SimConfig {
     let mut c = config(fabric(), algorithm("flowtune"), flows);
     let host = c.topology.attach_allocator(Rate::from_gbps(40), Time::from_ns(1_500), us(2));
@@ -57,7 +57,7 @@ fn endless(src: u32, dst: u32, start: Time, stop: Time) -> FlowSpec {
     FlowSpec { stop, ..flow(src, dst, u64::MAX, start) }
 }
 
-/// Rates of the flows that have one from the allocator at a time, by flow.
+/// Returns the rates, by flow, of the flows that have a rate from the allocator at `t`.
 fn allocated(recorder: &Recorder, t: Time) -> Vec<(u32, f64)> {
     let at = recorder.rates.iter().filter(|s| s.t == t && s.cwnd_bytes == u64::MAX);
     let mut rates: Vec<(u32, f64)> = at.map(|s| (s.flow.0, s.rate_bps as f64)).collect();
@@ -65,7 +65,7 @@ fn allocated(recorder: &Recorder, t: Time) -> Vec<(u32, f64)> {
     rates
 }
 
-/// Payload that all flows together deliver between two times.
+/// Returns the payload that all flows together deliver between two times.
 fn delivered(recorder: &Recorder, from: Time, to: Time) -> u64 {
     let at = |t: Time| recorder.rates.iter().filter(|s| s.t == t).map(|s| s.delivered_bytes).sum::<u64>();
     at(to) - at(from)
@@ -75,7 +75,7 @@ fn is_near(rate: f64, expected: f64, tolerance: f64) -> bool {
     (rate - expected).abs() <= tolerance * expected
 }
 
-/// Ports of both directions between the allocator's switch and the spines.
+/// Returns the ports of both directions between the allocator's switch and the spines.
 fn allocator_ports(topology: &Topology) -> Vec<PortId> {
     let nic = topology.node("allocator-nic").expect("it is attached");
     (0..topology.n_ports() as u32)
@@ -95,7 +95,7 @@ fn shares_follow_arrivals_and_departures_within_100_us() {
             for t in [us(change + 100), us(change + 1_990)] {
                 let rates = allocated(&recorder, t);
                 let fair = USABLE / f64::from(n);
-                // What was told may be a threshold of a hundredth behind.
+                // The last rate sent may be off by a threshold of a hundredth.
                 let is_fair = rates.len() == n as usize && rates.iter().all(|r| is_near(r.1, fair, 0.02));
                 assert!(is_fair, "{t}: {rates:?} for {n} flows");
             }
@@ -116,20 +116,21 @@ fn every_flow_is_announced_and_ended_and_the_conversation_is_counted() {
     assert_eq!((recorder.flows.len(), totals.flows_done), (40, 40));
     let a = totals.allocator;
     assert_eq!((a.starts, a.ends), (40, 40));
-    // Every message is a packet of 84 bytes at least one way, and at least one acknowledgment for some the other.
+    // Every message is a packet of at least 84 bytes in one direction, and at least one acknowledgment for several in
+    // the other.
     assert!(84 * a.updates.min(40) <= a.from_allocator_bytes && 84 * 40 <= a.to_allocator_bytes, "{a:?}");
     assert_eq!(a.relayed_bytes, 0);
-    // Nobody delays acknowledgments here: one of 84 bytes for each packet the other way, lost ones aside.
+    // Acknowledgments are not delayed here: one of 84 bytes for each packet the other way, except lost ones.
     let (from, to) =
         (a.from_allocator_bytes - a.from_allocator_ack_bytes, a.to_allocator_bytes - a.to_allocator_ack_bytes);
     assert_eq!((a.from_allocator_ack_bytes % 84, a.to_allocator_ack_bytes % 84), (0, 0));
     assert!(a.from_allocator_ack_bytes <= to && a.to_allocator_ack_bytes <= from, "{a:?}");
-    // Packets with a sign of life alone have the least length. The other packets carry updates.
+    // Packets with only a keep-alive have the least length. The other packets carry updates.
     assert_eq!(a.sign_of_life_bytes % 84, 0);
     assert!(a.sign_of_life_bytes <= 84 * a.signs_of_life && 84 <= from - a.sign_of_life_bytes, "{a:?}");
 }
 
-/// One connection, ten bursts of it: ten flowlets, or one if the pause is shorter than what ends one.
+/// One connection with ten bursts: ten flowlets, or one if the pause is shorter than the gap that ends a flowlet.
 #[test]
 fn bursts_of_a_connection_are_flowlets() {
     let flowlets = |bytes: u64, flowlet_gap: Time| {
@@ -145,7 +146,7 @@ fn bursts_of_a_connection_are_flowlets() {
     let (starts, ends) = flowlets(100_000, us(20));
     assert!((9..=11).contains(&starts) && starts == ends, "{starts}, {ends}");
     assert_eq!(flowlets(100_000, us(150)), (1, 1));
-    // Short bursts: the idleness after one is not over when the next one has been sent.
+    // Short bursts: the gap that ends a flowlet is not over when the next burst has been sent.
     assert_eq!(flowlets(20_000, us(150)), (1, 1));
 }
 
@@ -204,7 +205,7 @@ fn faults_of_the_conversation_change_no_allocation_in_the_end() {
         let (recorder, totals) = run(c);
         assert!(50 < totals.drops.of(DropCause::Fault) && 50 < totals.duplicates, "{totals:?}");
         let faulty = allocated(&recorder, us(14_990));
-        // Either may be a threshold away from what the optimiser has.
+        // Either rate may differ by a threshold from the optimiser's.
         let agree = faulty.iter().zip(&clean).all(|(a, b)| a.0 == b.0 && is_near(a.1, b.1, 0.02));
         assert!(faulty.len() == clean.len() && agree, "seed {seed}: {faulty:?}, without faults {clean:?}");
     }
@@ -220,7 +221,7 @@ fn intermediaries_relay_everything() {
     };
     let (direct, _) = rates(0, Vec::new());
     let (relayed, totals) = rates(3, Vec::new());
-    // Either may be a threshold away from what the optimiser has.
+    // Either rate may differ by a threshold from the optimiser's.
     let agree =
         |a: &[(u32, f64)]| a.len() == 4 && a.iter().zip(&direct).all(|(a, b)| a.0 == b.0 && is_near(a.1, b.1, 0.02));
     assert!(agree(&relayed), "{relayed:?}, directly {direct:?}");
@@ -232,7 +233,7 @@ fn intermediaries_relay_everything() {
 #[test]
 fn room_is_left_for_traffic_that_the_allocator_does_not_rule() {
     let mut c = flowtune(0, four_flows(), us(5_000));
-    // Flow 3 is nobody's business; 4 Gb/s from host 8 to host 0 are reckoned with beside flows 0 and 1.
+    // Flow 3 is not controlled; 4 Gb/s from host 8 to host 0 are included beside flows 0 and 1.
     c.flows[3].group = 7;
     let allocator = c.allocator.as_mut().expect("there is one");
     allocator.external_groups = vec![7];

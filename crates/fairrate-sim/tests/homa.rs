@@ -1,4 +1,4 @@
-//! HOMA against closed forms: messages alone, at a receiver, at a sender, and where packets are lost.
+//! HOMA against closed forms: messages alone, at a receiver, at a sender, and with losses.
 
 mod common;
 
@@ -20,7 +20,7 @@ fn star(hosts: u32) -> Topology {
     Star { hosts, rate: G10, delay: Time::from_us(1) }.build()
 }
 
-/// A fabric that drops, with room for all.
+/// Returns a run on a lossy fabric with room for all packets.
 fn homa(topology: Topology, overcommitment: i64, flows: Vec<FlowSpec>) -> SimConfig {
     let params = [("overcommitment", RawValue::Integer(overcommitment))];
     let mut c = config(topology, algorithm_with("homa", &params), flows);
@@ -29,12 +29,12 @@ fn homa(topology: Topology, overcommitment: i64, flows: Vec<FlowSpec>) -> SimCon
     c
 }
 
-/// How long full packets last.
+/// Returns the transmission time of `n` full packets.
 fn packets(n: u64) -> Time {
     G10.tx_time(Bytes::new(n * WIRE))
 }
 
-/// When the last of `n` full packets that a receiver on a star gets in a row has come.
+/// Returns the arrival time of the last of `n` full packets that a receiver on a star gets in a row.
 fn after(n: u64) -> Time {
     Time::from_us(2) + packets(n + 1)
 }
@@ -43,7 +43,7 @@ fn fct(outcome: &FlowOutcome) -> Time {
     outcome.fct.expect("it is done")
 }
 
-/// A message has no queue to wait in, and its grants come in time, however long it is.
+/// A single message never waits in a queue, and its grants arrive in time, for any length.
 #[test]
 fn a_message_alone_takes_its_ideal_time() {
     let leaf_spine = || {
@@ -75,7 +75,8 @@ fn a_message_alone_takes_its_ideal_time() {
     }
 }
 
-/// Messages to one receiver, each from a host of its own, that all begin at once: of 100 packets and ten more each.
+/// Returns messages to one receiver, each from a host of its own, that all begin at once: of 100 packets and ten more
+/// each.
 fn to_one(n: u32, overcommitment: i64) -> (Recorder, RunTotals) {
     let flows = (1..=n).map(|i| flow(i, 0, 90_000 + 10_000 * u64::from(i), Time::ZERO)).collect();
     let mut c = homa(star(n + 1), overcommitment, flows);
@@ -85,9 +86,9 @@ fn to_one(n: u32, overcommitment: i64) -> (Recorder, RunTotals) {
     (recorder, totals)
 }
 
-/// All unscheduled packets come first. From then on the shortest message has the link, and the next one when that is done,
-/// without a gap between them. With more of them granted there are packets of the shortest in low classes, from when others were
-/// not known; what holds is that the link never idles.
+/// All unscheduled packets come first. From then on the shortest message has the link, and the next one when that is
+/// done, without a gap between them. If several messages have grants there are packets of the shortest in low classes,
+/// from the time when others were not known; the property that holds is that the link never idles.
 #[test]
 fn messages_to_a_receiver_come_one_by_one_the_shortest_first() {
     for n in [2, 4, 8] {
@@ -104,8 +105,8 @@ fn messages_to_a_receiver_come_one_by_one_the_shortest_first() {
     }
 }
 
-/// Each message is shorter than what is left of those before: it waits for no more than what they have on their way, and they
-/// wait for all of it.
+/// Each message is shorter than the rest of those before it: it waits only for their packets in flight, and they wait
+/// for all of it.
 #[test]
 fn a_shorter_message_is_served_before_longer_ones() {
     for k in [1, 2, 4] {
@@ -123,8 +124,8 @@ fn a_shorter_message_is_served_before_longer_ones() {
     }
 }
 
-/// In the first round-trip time all senders but one fill the queue with what they send unasked. Later a granted message
-/// has RTTbytes on its way, of which the path holds those of one.
+/// In the first round-trip time all senders but one fill the queue with unscheduled packets. Later a granted message
+/// has RTTbytes in flight, and the path holds those of one message.
 #[test]
 fn the_queue_is_rtt_bytes_of_each_sender_and_then_of_each_granted_message() {
     for (n, k) in [(2, 1), (4, 1), (8, 1), (16, 1), (8, 2), (8, 4), (8, 7)] {
@@ -133,14 +134,15 @@ fn the_queue_is_rtt_bytes_of_each_sender_and_then_of_each_granted_message() {
         let (n, k) = (u64::from(n), k as u64);
         let peak = max(Time::ZERO);
         assert!((n - 1) * RTT_WIRE <= peak && peak <= n * RTT_WIRE, "{n}, {k}: {peak}");
-        // Eight packets are one and a bit more than a round trip needs.
+        // Eight packets are a little more than one packet above the need of a round trip.
         let rest = max(after((n + 2) * RTT_BYTES / MTU));
         assert!(rest <= (k - 1) * RTT_WIRE + 2 * WIRE, "{n}, {k}: {rest}");
         assert!((k - 1) * (RTT_WIRE - 2 * WIRE) <= rest, "{n}, {k}: {rest}");
     }
 }
 
-/// A sender turns from a message to a shorter one for another receiver. Its first receiver waits, or has granted others.
+/// A sender switches from a message to a shorter one for another receiver. Its first receiver waits, or has granted
+/// other messages.
 #[test]
 fn overcommitment_fills_the_link_of_a_sender_that_has_turned_away() {
     let last = |k| {
@@ -159,10 +161,12 @@ fn overcommitment_fills_the_link_of_a_sender_that_has_turned_away() {
     assert!(after(900) + packets(190) <= alone, "{alone}");
 }
 
-/// The message with the fewest bytes left goes, whichever came first, and the other one goes on where it was.
+/// The message with the fewest bytes left is sent, in any order of arrival, and the other one continues at its
+/// position.
 #[test]
 fn a_sender_goes_by_what_is_left() {
-    // After 700 us some 830 packets of the long message are gone: 170 are left, and more or less than that come.
+    // After 700 us some 830 packets of the long message have been sent: 170 are left, and messages with more and with
+    // fewer arrive.
     for (bytes, overtakes) in [(100_000, true), (250_000, false)] {
         let flows = vec![flow(0, 1, 1_000_000, Time::ZERO), flow(0, 2, bytes, Time::from_us(700))];
         let (recorder, _) = run(homa(star(3), 1, flows));
@@ -175,7 +179,7 @@ fn a_sender_goes_by_what_is_left() {
     }
 }
 
-/// A packet of the highest level waits for one of another level on the wire, and for no other.
+/// A packet of the highest level waits for one packet of another level on the wire, and for no other.
 #[test]
 fn short_messages_overtake_scheduled_and_unscheduled_packets() {
     let mut flows: Vec<FlowSpec> = (1..=7).map(|i| flow(i, 0, 300_000, Time::ZERO)).collect();
@@ -192,8 +196,8 @@ fn short_messages_overtake_scheduled_and_unscheduled_packets() {
     }
 }
 
-/// With one level a short message waits for all that has come before it: RTTbytes of each of seven messages, and what the
-/// shortest of them has been granted meanwhile, RTTbytes at most.
+/// With one level a short message waits for all data that has arrived before it: RTTbytes of each of seven messages,
+/// and the bytes granted meanwhile to the shortest of them, at most RTTbytes.
 #[test]
 fn with_one_level_short_messages_wait() {
     let mut flows: Vec<FlowSpec> = (1..=7).map(|i| flow(i, 0, 300_000, Time::ZERO)).collect();
@@ -202,13 +206,14 @@ fn with_one_level_short_messages_wait() {
     c.cc.set("levels", RawValue::Integer(1)).expect("it is a parameter");
     let (recorder, _) = run(c);
     let short = &recorder.flows[7];
-    // It is at the switch after 21 us and its own time; the last of the 56 packets has come after 56 packets' time.
+    // The packet is at the switch after 21 us and its own time; the last of the 56 packets has arrived after 56
+    // packets' time.
     let waited = after(7 * RTT_BYTES / MTU) - Time::from_us(20);
     let most = waited + packets(RTT_BYTES / MTU);
     assert!(waited <= fct(short) && fct(short) <= most, "{} and not {waited}", fct(short));
 }
 
-/// Every message is complete, each byte of it once, whatever was lost.
+/// Every message completes, with each byte counted once, for any losses.
 fn all_complete(c: SimConfig) -> RunTotals {
     let bytes: Vec<u64> = c.flows.iter().map(|f| f.bytes.as_u64()).collect();
     let (recorder, totals) = run(c);
@@ -245,7 +250,7 @@ fn messages_complete_over_links_that_lose() {
     }
 }
 
-/// The only packet of a message is lost, and then the answer is: either comes again after the timeout.
+/// The only packet of a message is lost, and then its answer: each is sent again after the timeout.
 #[test]
 fn a_lost_start_is_repeated_after_the_timeout() {
     let alone = |from: u32, to: u32, stop| {
@@ -262,7 +267,7 @@ fn a_lost_start_is_repeated_after_the_timeout() {
     assert!(answer_lost.fct_ack.is_some_and(|fct| rto < fct && fct < rto + Time::from_us(10)));
 }
 
-/// An endless message leaves the link to others as long as they have something, and ends when it is stopped.
+/// An endless message leaves the link to others as long as they have data, and ends when it is stopped.
 #[test]
 fn an_endless_message_is_the_longest_and_can_be_stopped() {
     for loss in [0.0, 0.2] {
@@ -280,10 +285,10 @@ fn an_endless_message_is_the_longest_and_can_be_stopped() {
         let [endless, short, later] = &recorder.flows[..] else { panic!("three flows") };
         assert_eq!(totals.flows_unfinished, 0);
         if loss == 0.0 {
-            // What was granted the endless one before is still to come.
+            // The bytes granted earlier to the endless message are still to arrive.
             assert!(fct(short) <= short.ideal_fct + packets(2 * RTT_BYTES / MTU), "{}", fct(short));
             assert_eq!(fct(later), later.ideal_fct, "nothing is left of it");
-            // 900 us less 200 packets and what is on its way.
+            // 900 us less 200 packets and the packets in flight.
             let sent = (Time::from_us(900).as_ps() / packets(1).as_ps() - 200) * MTU;
             assert!(sent.abs_diff(endless.delivered_bytes) <= 3 * RTT_BYTES, "{} of {sent}", endless.delivered_bytes);
         }

@@ -12,9 +12,10 @@ use fairrate_units::{Bytes, Rate, Time};
 const FROM: Time = Time::from_ms(5);
 const UNTIL: Time = Time::from_ms(25);
 
-/// Four paced flows through one port of 40 Gb/s that marks above 40 KB of its own queue or of a phantom queue: the share of
-/// the port that is used, and its mean queue in bytes, both from 5 ms on. In a base RTT of 41 us the flows grow by 4 packets
-/// together, 2 % of what the port carries in that time: less than any phantom queue leaves free here.
+/// Runs four paced flows through one port of 40 Gb/s that marks above 40 KB of its own queue or of a phantom queue;
+/// returns the share of the port that is used, and its mean queue in bytes, both from 5 ms on. In a base RTT of 41 us
+/// the flows grow by 4 packets together, 2 % of the port's capacity in that time: less than any phantom queue leaves
+/// free here.
 fn bottleneck(phantom: Option<f64>) -> (f64, f64) {
     let topology = Star { hosts: 5, rate: Rate::from_gbps(40), delay: Time::from_us(10) }.build();
     let start = |i: u32| Time::from_us(37 * u64::from(i));
@@ -32,9 +33,9 @@ fn bottleneck(phantom: Option<f64>) -> (f64, f64) {
     (bits / (40e9 * (last.t - first.t).as_secs_f64()), queue)
 }
 
-/// A phantom queue lets its share through, less what windows are below it after a cut: a cut takes alpha / 2, a few percent of a
-/// window of 50 packets. DCTCP fills the link and holds a queue of about K; of that a phantom queue leaves less than a tenth,
-/// as paced flows collide now and then.
+/// A phantom queue lets its share through, less the reduction of windows after a cut: a cut takes alpha / 2, a few
+/// percent of a window of 50 packets. DCTCP fills the link and holds a queue of about K; a phantom queue leaves less
+/// than a tenth of that, as paced flows collide now and then.
 #[test]
 fn a_phantom_queue_trades_its_share_of_the_link_for_the_queue() {
     let (full, queue) = bottleneck(None);

@@ -1,4 +1,4 @@
-//! The fluid reference: by hand, against a brute-force integration, and alone.
+//! The fluid reference: against hand calculations, against a brute-force integration, and for single flows.
 
 mod common;
 
@@ -21,14 +21,14 @@ fn ideal(topology: Topology, flows: Vec<FlowSpec>) -> SimConfig {
     config(topology, algorithm("ideal"), flows)
 }
 
-/// Wire bits of a flow of full packets.
+/// Returns the wire bits of a flow of full packets.
 fn bits(packets: u64) -> u64 {
     packets * 1_048 * 8
 }
 
-/// A packet takes 335.36 ns at 25 Gb/s. What a flow has left after its last bit: the second link's packet and two
-/// delays. Two flows of 1,000 and 3,000 packets start at 1 us into one link: both have half of it until the first has
-/// sent its 1,000, for 2,000 packet times; then the second has 2,000 left and all of the link.
+/// A packet takes 335.36 ns at 25 Gb/s. The time after a flow's last bit is the second link's packet and two delays.
+/// Two flows of 1,000 and 3,000 packets start at 1 us into one link: both have half of it until the first has sent its
+/// 1,000, for 2,000 packet times; then the second has 2,000 left and all of the link.
 #[test]
 fn two_flows_share_a_link_and_the_rest_is_the_longer_ones() {
     let flows = vec![flow(1, 0, 1_000_000, US), flow(2, 0, 3_000_000, US)];
@@ -46,7 +46,7 @@ fn two_flows_share_a_link_and_the_rest_is_the_longer_ones() {
     assert_eq!((totals.flows_done, totals.packet_hops), (2, 0));
 }
 
-/// Weights 1 and 3, and a third flow that asks for 5 Gb/s: 5, 15 and 5.
+/// Weights 1 and 3, and a third flow with a demand of 5 Gb/s: 5, 15 and 5.
 #[test]
 fn weights_and_demands_are_respected() {
     let endless = |src| flow(src, 0, u64::MAX, Time::ZERO);
@@ -94,7 +94,7 @@ fn the_chain_of_percs_figure_7() {
     assert_eq!(late, [35, 25, 5, 5]);
 }
 
-/// A successor starts when its predecessor's last acknowledgment is back and its delay has passed, not before.
+/// A successor starts when its predecessor's last acknowledgment has arrived and its delay has passed, not before.
 #[test]
 fn successors_wait_and_stops_stop() {
     let first = flow(1, 0, 100_000, US);
@@ -109,7 +109,7 @@ fn successors_wait_and_stops_stop() {
     assert_eq!(totals.flows_done, 2);
 }
 
-/// Whoever is asked, and however often, the run is the same; it ends at its time.
+/// Probes and slices of any size do not change the run; it ends at its time.
 #[test]
 fn slices_and_probes_do_not_change_a_run() {
     let make = |probed: bool| {
@@ -131,8 +131,8 @@ fn slices_and_probes_do_not_change_a_run() {
     assert_eq!(sliced.totals(), totals);
 }
 
-/// What the fluid stands for, in small steps: rates from the solver whenever the set of flows may have changed, which
-/// is every step. Completion times in seconds, of the last bit at the sender.
+/// Integrates the fluid model in small steps: rates from the solver whenever the set of flows may have changed, which
+/// is every step. Returns completion times in seconds, of the last bit at the sender.
 fn brute_force(flows: &[FlowSpec], hosts: u32, step_s: f64) -> Vec<f64> {
     let n = flows.len();
     let mut left: Vec<f64> = flows.iter().map(|f| bits(f.bytes.as_u64() / 1_000) as f64).collect();

@@ -1,4 +1,4 @@
-//! Closed forms on an idle network: what a flow alone gets.
+//! Closed forms on an idle network: the performance of a single flow.
 
 mod common;
 
@@ -14,7 +14,7 @@ const G25: Rate = Rate::from_gbps(25);
 const G100: Rate = Rate::from_gbps(100);
 const US: Time = Time::from_us(1);
 
-/// One of each kind, with a sender and a receiver as far apart as it has.
+/// Returns one topology of each kind, with a sender and a receiver as far apart as possible.
 fn topologies() -> Vec<(&'static str, Topology, u32, u32)> {
     let star = Star { hosts: 4, rate: G25, delay: US }.build();
     let dumbbell = Dumbbell {
@@ -87,7 +87,7 @@ fn topologies() -> Vec<(&'static str, Topology, u32, u32)> {
     built.map(|(name, t)| (name, ends(&t), t)).map(|(name, (src, dst), t)| (name, t, src, dst)).into()
 }
 
-/// The base RTT of the data path from `src` to `dst`.
+/// Returns the base RTT of the data path from `src` to `dst`.
 fn path_rtt(c: &SimConfig, src: u32, dst: u32) -> Time {
     let routes = Routes::new(&c.topology);
     let key = FlowKey { src: NodeId(src), dst: NodeId(dst), sport: 10_000, dport: 100 };
@@ -106,13 +106,13 @@ fn path_rtt(c: &SimConfig, src: u32, dst: u32) -> Time {
     path_base_rtt(ClockRule::Picoseconds, &hops(key), &hops(key.reversed()), framing)
 }
 
-/// They ask the network for a rate before they send, or begin with a small window.
+/// Algorithms that ask the network for a rate before they send, or begin with a small window.
 const NOT_AT_LINE_RATE: &[&str] = &[
     "perc", "charny", "rcp", "xcp", "newreno", "retcp", "ratemp", "cubic", "bbr", "lia", "olia", "balia", "xmp", "amp",
     "mpcc", "flowtune",
 ];
 
-/// Every other algorithm starts at line rate, so what fits into the first round trip is sent before any feedback
+/// Every other algorithm starts at line rate, so data that fits into the first round trip is sent before any feedback
 /// can slow it down, and arrives as fast as the links can carry it.
 #[test]
 fn a_flow_inside_the_first_round_trip_has_slowdown_exactly_one() {
@@ -132,8 +132,8 @@ fn a_flow_inside_the_first_round_trip_has_slowdown_exactly_one() {
     }
 }
 
-/// Without control a flow of any length has slowdown exactly one, and with rates from an oracle. Packets and fluid then
-/// have the same times to the picosecond.
+/// Without control, and with rates from an oracle, a flow of any length has slowdown exactly one. Packets and fluid
+/// then have the same times to the picosecond.
 #[test]
 fn line_rate_and_ideal_have_slowdown_exactly_one_at_any_length() {
     for (name, topology, src, dst) in topologies() {
@@ -151,7 +151,7 @@ fn line_rate_and_ideal_have_slowdown_exactly_one_at_any_length() {
     }
 }
 
-/// Share of the receiver's link that a long flow alone uses from 2 to 4 ms.
+/// Returns the share of the receiver's link that a single long flow uses from 2 to 4 ms.
 fn utilisation_alone(cc: fairrate_control::AlgorithmConfig) -> f64 {
     let topology = Star { hosts: 3, rate: G25, delay: US }.build();
     let mut c = config(topology, cc, vec![flow(0, 1, u64::MAX, Time::ZERO)]);
@@ -169,7 +169,7 @@ fn a_long_flow_alone_reaches_the_utilisation_its_algorithm_aims_at() {
         // One packet more may have been handed to the wire than has left it: 1,090 of 6,250,000 bytes.
         assert!((0.999..1.0002).contains(&used), "{full}: {used}");
     }
-    // HPCC aims at eta, and adds W_AI on top of what gives eta.
+    // HPCC aims at eta, and adds W_AI on top of it.
     for eta in [0.95, 0.90, 0.80] {
         let used = utilisation_alone(algorithm_with("hpcc", &[("eta", RawValue::Float(eta))]));
         assert!((eta..eta + 0.01).contains(&used), "hpcc: {used} with eta {eta}");

@@ -1,4 +1,4 @@
-//! Priority flow control: a lossless fabric drops nothing, whatever the senders do.
+//! Priority flow control: a lossless fabric drops no packet, for any behaviour of the senders.
 
 mod common;
 
@@ -47,7 +47,8 @@ fn pfc_holds_a_burst_without_control() {
     }
 }
 
-/// 1,048 B at 400 Gb/s take 20.96 ns, cut to 20: a link that is paused may have 4.8 % more on its way than its rate says.
+/// 1,048 B at 400 Gb/s take 20.96 ns, cut to 20: a link that is paused may have 4.8 % more bytes in flight than its
+/// rate gives.
 #[test]
 fn headroom_is_enough_for_times_cut_to_whole_nanoseconds() {
     let leaf_spine = LeafSpine {
@@ -67,9 +68,10 @@ fn headroom_is_enough_for_times_cut_to_whole_nanoseconds() {
     assert_eq!((totals.drops.total(), totals.flows_done), (0, 16));
 }
 
-/// Three send to one at line rate, and a fourth past them. Over the level at which it pauses the queue climbs by what is on its way
-/// then: of each sender a round trip of 2 us at 25 Gb/s, the packet that the sender is at, and those at whose arrival the switch
-/// sees it and sends; less what leaves meanwhile, at the rate of one sender. It is let down to the other level. Whoever sends to another port is never paused.
+/// Three hosts send to one at line rate, and a fourth past them. Over the level at which it pauses, the queue grows by
+/// the bytes in flight then: for each sender a round trip of 2 us at 25 Gb/s, the packet that the sender is sending,
+/// and those at whose arrival the switch detects the level and sends the pause; less the bytes that leave meanwhile, at
+/// the rate of one sender. It drains to the other level. A host that sends to another port is never paused.
 #[test]
 fn egress_queues_pause_at_one_level_and_let_go_at_another() {
     let star = Star { hosts: 6, rate: Rate::from_gbps(25), delay: Time::from_us(1) }.build();
@@ -85,7 +87,8 @@ fn egress_queues_pause_at_one_level_and_let_go_at_another() {
     let queue: Vec<u64> = recorder.ports.iter().map(|sample| sample.qlen_bytes).collect();
     let peak = queue.iter().copied().max().expect("there are samples");
     assert!((pause + 2 * 6_250..pause + 2 * 6_250 + 3 * 3 * 1_048).contains(&peak), "{peak}");
-    // Each cycle begins with a pause of all three. In it the port sends what lies between the levels, and what comes meanwhile.
+    // Each cycle begins with a pause of all three. In it the port sends the bytes between the levels, and those that
+    // arrive meanwhile.
     let falls = queue.windows(2).filter(|pair| resume < pair[0] && pair[1] <= resume).count() as u64;
     assert!(5 < falls && totals.pfc_pauses == totals.pfc_resumes, "{falls}, {totals:?}");
     assert!((3 * (falls - 1)..=3 * falls).contains(&totals.pfc_pauses), "{} pauses, {falls} cycles", totals.pfc_pauses);
@@ -93,7 +96,7 @@ fn egress_queues_pause_at_one_level_and_let_go_at_another() {
     assert_eq!(past.fct, Some(past.ideal_fct), "nobody pauses it");
 }
 
-/// Lossy fabrics drop, and both ways of recovery deliver everything all the same.
+/// Lossy fabrics drop packets, and both recovery schemes deliver all data nevertheless.
 #[test]
 fn a_lossy_fabric_delivers_everything_in_the_end() {
     for recovery in [Recovery::GoBackN, Recovery::SelectiveRepeat] {
@@ -115,7 +118,7 @@ fn a_lossy_fabric_delivers_everything_in_the_end() {
     }
 }
 
-/// Selective repeat sends again exactly what was lost, go-back-N more.
+/// Selective repeat retransmits exactly the lost packets, go-back-N more.
 #[test]
 fn selective_repeat_sends_again_only_what_was_lost() {
     for (recovery, exact) in [(Recovery::SelectiveRepeat, true), (Recovery::GoBackN, false)] {
@@ -161,7 +164,7 @@ fn a_deadlock_of_pauses_is_an_error_that_names_its_cycle() {
     assert_eq!(stuck(3), said, "whatever the parts");
 }
 
-/// A port that is down with packets behind it is no deadlock.
+/// A port that is down with packets behind it is not a deadlock.
 #[test]
 fn a_stall_without_a_circle_names_none() {
     let mut c = config(fat_tree(), algorithm("line-rate"), incast(31, 300_000));

@@ -1,5 +1,5 @@
-//! How much memory a run takes, and that packets take none of their own once queues have been as long as they get. A
-//! program of its own and without the test harness, so that nobody else allocates.
+//! Memory use of a run, and a check that packets allocate nothing once queues have reached their greatest lengths. A
+//! separate program without the test harness, so that no other code allocates.
 #![allow(unsafe_code)] // An allocator can be written in no other way.
 
 use std::alloc::{GlobalAlloc, Layout, System};
@@ -67,7 +67,7 @@ fn fat_tree(k: u32) -> Topology {
     FatTreeK { k, hosts_per_edge: None, host_rate: gbps, fabric_rate: gbps, delay: us, core_delay: us }.build()
 }
 
-/// Every host sends for ever to one in another pod, and three more to the first.
+/// Returns endless flows: from every host to a host in another pod, and three more to the first host.
 fn long_flows() -> Vec<FlowSpec> {
     let permutation = (0..16).map(|i| flow(i, (i + 5) % 16, u64::MAX, Time::from_us(1)));
     let incast = (1..4).map(|i| FlowSpec { sport: 20_000, ..flow(4 * i, 0, u64::MAX, Time::from_us(2)) });
@@ -101,7 +101,7 @@ fn with_allocator() -> SimConfig {
     c
 }
 
-/// A fabric that drops.
+/// Returns the run on a lossy fabric.
 fn lossy(mut c: SimConfig) -> SimConfig {
     (c.fabric.pfc, c.fabric.buffer) = (Pfc::Off, Bytes::new(100_000));
     (c.fabric.ingress_alpha, c.fabric.egress_alpha) = (None, Some(1.0));
@@ -110,11 +110,12 @@ fn lossy(mut c: SimConfig) -> SimConfig {
     c
 }
 
-/// Most spans of 400,000 events that lists and pools may take to grow.
+/// Largest number of spans of 400,000 events that lists and pools may take to grow.
 const SPANS: usize = 60;
 
-/// Allocations in the calmest of the spans of a run, in each of which packets pass 200,000 links. Lists and pools grow until
-/// they have been as long as they get, which takes a while where windows vary; what allocates for packets never ends.
+/// Returns the allocations in the span with the fewest, where in each span packets pass 200,000 links. Lists and pools
+/// grow until they have their greatest lengths, which takes a while if windows vary; code that allocates per packet
+/// never stops.
 fn fewest_allocations(mut c: SimConfig) -> u64 {
     c.stop = StopRule { at: Some(Time::from_ms(10_000)), when_flows_done: false };
     let mut simulation = Simulation::new(c);
@@ -152,7 +153,7 @@ fn packets_allocate_nothing() {
     }
 }
 
-/// A run that is ready to start, with switches that work through windows, and how much memory it takes with its
+/// Returns a run that is ready to start, with switches that work through windows, and the memory that it takes with its
 /// configuration.
 fn built(config: impl FnOnce() -> SimConfig, threads: usize) -> (Simulation, i64) {
     let before = live_bytes();
@@ -160,19 +161,19 @@ fn built(config: impl FnOnce() -> SimConfig, threads: usize) -> (Simulation, i64
     (simulation, live_bytes() - before)
 }
 
-/// 32 leaves.
+/// Returns a leaf-spine topology of 32 leaves.
 fn leaves(spines: u32, hosts_per_leaf: u32) -> Topology {
     let (rate, us) = (Rate::from_gbps(25), Time::from_us(1));
     let (host_rate, host_delay, uplink_rate, uplink_delay) = (rate, us, rate, us);
     LeafSpine { leaves: 32, spines, hosts_per_leaf, host_rate, host_delay, uplink_rate, uplink_delay }.build()
 }
 
-/// `n` flows of a packet, 100 ns apart.
+/// Returns `n` flows of a packet, 100 ns apart.
 fn short_flows(n: u32) -> Vec<FlowSpec> {
     (0..n).map(|i| flow(i % 256, (i + 100) % 256, 1_000, Time::from_ns(100 * u64::from(i)))).collect()
 }
 
-/// What a thread has of a network and of flows that have not started, beyond which it takes nothing.
+/// Checks the memory of a thread's ports, hosts and flows that have not started.
 fn what_is_idle_takes_little() {
     let per = |cc: &str, threads: usize, more: (u32, u32, u32), n: i64| {
         let run = |spines, hosts, flows| {
@@ -183,8 +184,8 @@ fn what_is_idle_takes_little() {
         };
         (run(16 + more.0, 8 + more.1, more.2) - run(16, 8, 0)) / n
     };
-    // Of two threads, one has a host and each end of a flow. Every second link to a spine is between their parts, and each of
-    // them has both its ports: three for two.
+    // With two threads, a host and each end of a flow is in one of them. Every second link to a spine is between their
+    // parts, and each part has both its ports: three for two.
     for (cc, host_port_max) in [("powertcp", 425), ("dctcp", 495)] {
         for (threads, port_max, flow_max) in [(1, host_port_max, 289), (2, 3 * host_port_max / 2, 338)] {
             let (ports, hosts) = (2_i64 * 32 * 32, 32 * 32);
@@ -200,7 +201,7 @@ fn what_is_idle_takes_little() {
     }
 }
 
-/// What remains of a flow that is over is what there was of it before.
+/// Checks that finished flows take no more memory than before they started.
 fn what_is_over_takes_no_more() {
     let left = |kind: Transport, n: u32| {
         let config = || {

@@ -1,4 +1,4 @@
-//! Multipath TCP: everything arrives over whatever paths there are, paths add up, and data leaves paths that die.
+//! Multipath TCP: all data arrives over any set of paths, path rates add up, and data leaves paths that fail.
 
 mod common;
 
@@ -17,7 +17,7 @@ const SCHEDULERS: [Scheduler; 3] = [Scheduler::MinRtt, Scheduler::RoundRobin, Sc
 const ALGORITHMS: [&str; 9] = ["lia", "olia", "balia", "xmp", "amp", "mpcc", "ratemp", "dctcp", "newreno"];
 const US: Time = Time::from_us(1);
 
-/// Two racks, and spines between them: hosts of 20 Gb/s, uplinks of 10 Gb/s.
+/// Returns two racks with spines between them: hosts of 20 Gb/s, uplinks of 10 Gb/s.
 fn leaf_spine(spines: u32, hosts_per_leaf: u32) -> Topology {
     LeafSpine {
         leaves: 2,
@@ -31,14 +31,14 @@ fn leaf_spine(spines: u32, hosts_per_leaf: u32) -> Topology {
     .build()
 }
 
-/// Both ways of the links of a spine.
+/// Returns both directions of the links of a spine.
 fn of_spine(topology: &Topology, spine: &str) -> Vec<PortId> {
     let node = |name: &str| topology.node(name).expect("a node of this name");
     let ports = ["tor0", "tor1"].into_iter().flat_map(|tor| [(tor, spine), (spine, tor)]);
     ports.map(|(from, to)| topology.port(node(from), node(to)).expect("neighbours")).collect()
 }
 
-/// Makes the links of a spine others than the rest.
+/// Gives the links of a spine other properties than the rest.
 fn change_spine(topology: &mut Topology, spine: &str, rate: Rate, delay: Time) {
     for port in of_spine(topology, spine) {
         let link = &mut topology.links[port.index() / 2];
@@ -158,7 +158,7 @@ fn a_flow_has_its_own_number_of_subflows_or_the_transports() {
     }
 }
 
-/// The numbers of subflows of five flows, in a run of two by default.
+/// Returns the numbers of subflows of five flows, in a run with two by default.
 const COUNTS: [Option<u8>; 5] = [Some(1), None, Some(4), Some(1), Some(3)];
 
 #[test]
@@ -175,7 +175,7 @@ fn connections_of_few_and_of_many_subflows_go_together() {
             c.faults = vec![FaultConfig { ports, loss: 0.02, ..FaultConfig::NONE }];
             let (flows, totals) = run_all(c.clone());
             assert!(flows.iter().all(|f| f.delivered_bytes == 200_000), "{name} {scheduler:?}: {flows:?}");
-            // Only what has several paths can come out of order.
+            // Only data on several paths can arrive out of order.
             let has_waited: Vec<bool> = flows.iter().map(|f| 0 < f.reordering.bytes).collect();
             assert!(!has_waited[0] && !has_waited[3], "{name} {scheduler:?}");
             assert!(has_waited.contains(&true), "{name} {scheduler:?}");
@@ -187,7 +187,7 @@ fn connections_of_few_and_of_many_subflows_go_together() {
 #[test]
 fn the_paths_of_a_flow_do_not_depend_on_the_subflows_of_others() {
     for paths in [SubflowPaths::Hashed, SubflowPaths::Disjoint] {
-        // What each spine is sent by the rack of the senders, without congestion.
+        // The bytes that each spine receives from the rack of the senders, without congestion.
         let sent_to_spines = |chosen: &[u32]| {
             let flow = |i: u32| FlowSpec {
                 subflows: COUNTS[i as usize],
@@ -279,8 +279,8 @@ fn data_leaves_a_path_that_dies_and_comes_back_to_it() {
             let (flows, _) = run_all(c.clone());
             let dead = fct(&flows[0]);
             assert_eq!(flows[0].delivered_bytes, bytes);
-            // What was in flight there is sent again, at most what the buffer and the path hold, and then that on the
-            // subflow itself every 10 ms; besides what is lost anyway.
+            // Data in flight there is retransmitted, at most what the buffer and the path hold, and then data on the
+            // subflow itself every 10 ms; besides the retransmissions that occur anyway.
             let resent = flows[0].retransmitted_bytes;
             // MPCC has not found its rates after 2 ms, and overshoots then.
             let is_steady = name != "mpcc";
@@ -288,7 +288,7 @@ fn data_leaves_a_path_that_dies_and_comes_back_to_it() {
                 0 < resent && (!is_steady || resent < lost_alive + 1_200_000),
                 "{name} {scheduler:?}: {lost_alive} {flows:?}"
             );
-            // It comes back at 6 ms, and is found within the largest timeout.
+            // The path comes back at 6 ms, and is used again within the largest timeout.
             c.faults[0].flap = Some(Flap { up_at: Time::from_ms(6), ..flap });
             let (flows, _) = run_all(c);
             let back = fct(&flows[0]);
@@ -302,8 +302,8 @@ fn data_leaves_a_path_that_dies_and_comes_back_to_it() {
     }
 }
 
-/// Allows the same all the time: a window of 30 packets at line rate; on long paths, if those are to be slow, a packet at a
-/// time at 50 Mb/s.
+/// A controller with a constant window of 30 packets at line rate; on long paths, if those are to be slow, of a packet
+/// at a time at 50 Mb/s.
 fn windows(long_paths_are_slow: bool) -> AlgorithmConfig {
     steady(move |flow| {
         let is_slow = long_paths_are_slow && Time::from_us(50) < flow.path_base_rtt;
@@ -312,7 +312,7 @@ fn windows(long_paths_are_slow: bool) -> AlgorithmConfig {
     })
 }
 
-/// A short path over `spine0` and a long one over `spine1`.
+/// Returns a short path over `spine0` and a long one over `spine1`.
 fn short_and_long() -> Topology {
     let mut topology = leaf_spine(2, 1);
     change_spine(&mut topology, "spine1", Rate::from_gbps(10), Time::from_us(20));
@@ -329,12 +329,13 @@ fn nobody_waits_for_a_slow_subflow_that_repeats() {
     let redundant = outcome(MptcpConfig { scheduler: Scheduler::Redundant, ..TWO_PATHS });
     let unique = outcome(MptcpConfig { scheduler: Scheduler::RoundRobin, ..TWO_PATHS });
     assert_eq!((redundant.delivered_bytes, unique.delivered_bytes), (bytes, bytes));
-    // The window holds the short path's 10 Gb/s: 1.68 ms. The slow one sends a packet every 167.7 us, from the beginning
-    // to the last acknowledgment eleven, all of them copies; the other way, somebody waits for the last of them.
+    // The window holds the short path's 10 Gb/s: 1.68 ms. The slow one sends a packet every 167.7 us, from the
+    // beginning to the last acknowledgment eleven, all of them copies; the other way, the receiver waits for the last
+    // of them.
     assert_eq!(redundant.retransmitted_bytes, 11_000);
     assert_eq!(unique.retransmitted_bytes, 0);
     assert!((fct(&redundant) - 1.68e-3).abs() < 0.02e-3, "{}", fct(&redundant));
-    // Nothing waits for what comes before it longer than the fast path's packets for one another.
+    // No data waits for data before it longer than the fast path's packets for one another.
     assert_eq!(redundant.reordering.bytes, 0);
     assert!(Time::from_us(20) < unique.reordering.max, "{:?}", unique.reordering);
     assert!(unique.reordering.mean() <= unique.reordering.max);

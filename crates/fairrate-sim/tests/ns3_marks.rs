@@ -1,4 +1,4 @@
-//! Runs of the PowerTCP artifact whose course depends on random marks, number for number.
+//! Runs of the PowerTCP artifact that depend on random marks, compared number for number.
 
 mod common;
 
@@ -29,7 +29,7 @@ fn star(n: u32, cc: &str) -> SimConfig {
     c
 }
 
-/// Completion times at the senders in ns, by flow, and the totals.
+/// Returns the completion times at the senders in ns, by flow, and the totals.
 fn fcts(c: SimConfig) -> (Vec<u64>, RunTotals) {
     let (recorder, totals) = run(c);
     (recorder.flows.iter().map(|f| f.fct_ack.expect("the flow is done").as_ns()).collect(), totals)
@@ -42,7 +42,8 @@ fn two_dcqcn_flows_finish_when_they_do_in_ns3() {
     assert_eq!(totals.ecn_marks, 11);
 }
 
-/// Marks on a crowded port, acknowledgments that share no port with data, and pause frames, which take streams too.
+/// Marks on a crowded port, acknowledgments that share no port with data, and pause frames, which use random streams
+/// too.
 #[test]
 fn ten_dcqcn_flows_finish_when_they_do_in_ns3() {
     let (fcts, totals) = fcts(star(10, "dcqcn"));
@@ -52,7 +53,7 @@ fn ten_dcqcn_flows_finish_when_they_do_in_ns3() {
     assert_eq!((totals.ecn_marks, totals.pfc_pauses + totals.pfc_resumes), (3_795, 4));
 }
 
-/// Windows in step with rates, which open when a timer raises a rate: ns-3 sends at the next acknowledgment.
+/// Windows proportional to rates, which open when a timer raises a rate: ns-3 sends at the next acknowledgment.
 #[test]
 fn ten_windowed_dcqcn_flows_finish_when_they_do_in_ns3() {
     let mut c = star(10, "dcqcn");

@@ -10,7 +10,7 @@ use fairrate_units::{Bytes, Rate, Time};
 
 const US: Time = Time::from_us(1);
 
-/// `flows` until `end`, their rates sampled.
+/// Returns a run of `flows` until `end`, with their rates sampled.
 fn watched(topology: Topology, cc: AlgorithmConfig, flows: Vec<FlowSpec>, end: Time, every: Time) -> SimConfig {
     let mut c = config(topology, cc, flows);
     c.stop = StopRule { at: Some(end), when_flows_done: false };
@@ -18,14 +18,14 @@ fn watched(topology: Topology, cc: AlgorithmConfig, flows: Vec<FlowSpec>, end: T
     c
 }
 
-/// Rates in Gb/s by flow at a time.
+/// Returns the rates in Gb/s at time `t`, by flow.
 fn rates_at(recorder: &Recorder, t: Time) -> Vec<f64> {
     let mut rates: Vec<_> = recorder.rates.iter().filter(|r| r.t == t).map(|r| (r.flow, r.rate_bps)).collect();
     rates.sort_unstable();
     rates.into_iter().map(|(_, bps)| bps as f64 / 1e9).collect()
 }
 
-/// The times that were sampled.
+/// Returns the sampling times.
 fn times(recorder: &Recorder) -> Vec<Time> {
     let mut times: Vec<Time> = recorder.rates.iter().map(|r| r.t).collect();
     times.sort_unstable();
@@ -33,8 +33,8 @@ fn times(recorder: &Recorder) -> Vec<Time> {
     times
 }
 
-/// The links of each flow and the optimum in Gb/s. Control packets and acknowledgments are left out: 40 bytes a round
-/// trip, and 60 for every packet the other way.
+/// Returns the links of each flow and the optimum in Gb/s. Control packets and acknowledgments are left out: 40 bytes a
+/// round trip, and 60 for every packet the other way.
 fn optimum(c: &SimConfig) -> (Vec<Vec<u32>>, Vec<f64>) {
     let paths = paths(c);
     let rates = max_min_gbps(c, &paths, &vec![0.0; c.topology.n_ports()]);
@@ -45,14 +45,15 @@ fn close(rates: &[f64], want: &[f64], tolerance: f64) -> bool {
     rates.len() == want.len() && rates.iter().zip(want).all(|(r, w)| (r - w).abs() <= tolerance * w)
 }
 
-/// From when on all rates are as wanted, in microseconds.
+/// Returns the time from which all rates are within `tolerance` of `want`, in microseconds.
 fn settled_us(recorder: &Recorder, want: &[f64], tolerance: f64) -> f64 {
     let times = times(recorder);
     let last_off = times.iter().rposition(|&t| !close(&rates_at(recorder, t), want, tolerance));
     times.get(last_off.map_or(0, |at| at + 1)).copied().unwrap_or(Time::MAX).as_us_f64()
 }
 
-/// How long any link is offered more than its capacity, in microseconds, and the largest such load over capacity.
+/// Returns the time for which some link is offered more than its capacity, in microseconds, and the largest ratio of
+/// load to capacity.
 fn overload(c: &SimConfig, recorder: &Recorder, every: Time) -> (f64, f64) {
     let (paths, _) = optimum(c);
     let mut worst = 0.0_f64;
@@ -97,11 +98,11 @@ fn fig_7(cc: AlgorithmConfig, starts_us: [u64; 4], every: Time) -> SimConfig {
     watched(topology, cc, flows, US * 400, every)
 }
 
-/// PERC Fig. 8: C has its 5 Gb/s after about 50 us, A and B theirs after about 100 us. All start at once here.
+/// PERC Fig. 8: C has its 5 Gb/s after about 50 us, A and B theirs after about 100 us. All flows start at once here.
 ///
-/// Without a wait for first rates too, some link is offered too much for a round trip whenever a flow joins: those that
-/// are there learn of it a round trip later than it learns of its rate. Here D was told 10 Gb/s before link 3 heard of
-/// C.
+/// If first rates do not wait too, some link is overloaded for a round trip whenever a flow joins: the flows that are
+/// there receive their new rates a round trip later than the new flow its rate. Here D received 10 Gb/s before link 3
+/// had a request from C.
 #[test]
 fn the_chain_of_fig_7_settles_within_100_us() {
     let every = Time::from_ns(100);
@@ -110,14 +111,14 @@ fn the_chain_of_fig_7_settles_within_100_us() {
         // B's raise to 25 Gb/s waits until two RTTs of 24 us after its second reply.
         ("perc", "per-hop", two, false, 97.4, 24.1),
         ("perc", "two-value", two, false, 97.4, 24.1),
-        // First rates that wait leave no link overloaded; nobody sends for the first three RTTs.
+        // First rates that wait leave no link overloaded; no flow sends for the first three RTTs.
         ("perc", "per-hop", two, true, 97.4, 0.0),
         // Without waiting A has 45 beside B's 25 of link 1's 60 Gb/s for a further RTT.
         ("perc", "per-hop", none, false, 72.2, 48.1),
-        // One stamp for all links takes longer to find out which of them it comes from:
+        // One stamp for all links takes longer to find the link that limits the flow:
         // reply 1: link 1 gives A and B 30 each, link 2 gives B 15; link 3 gives D 10, and C, which comes later, 5;
         // reply 2: D has 5. A comes back with 30 and B with 15, both untouched, so that both ask for all they can use;
-        // reply 3: link 1 takes B for 30, which is what it gives B now, so A has 30 again. Link 2 gives B 25;
+        // reply 3: link 1 takes B for 30, which it gives B now, so A has 30 again. Link 2 gives B 25;
         // reply 4: B asked for 25, so link 1 has room, and A's 30 come back untouched;
         // reply 5: A asked for all it can use and has 60 - 25 = 35.
         // A's control packets go round in 24 us and the time of 80 bytes at 100, 60 and 100 Gb/s, 24.02 us, and now and
@@ -143,8 +144,8 @@ fn the_chain_of_fig_7_settles_within_100_us() {
     }
 }
 
-/// Whoever joins last: with first rates that wait, no link is ever offered more than it has; without, for about the RTT
-/// of 24 us after each arrival.
+/// For any flow that joins last: with first rates that wait, no link is ever offered more than its capacity; without,
+/// for about the RTT of 24 us after each arrival.
 #[test]
 fn joining_overloads_a_link_for_a_round_trip_unless_first_rates_wait() {
     let every = Time::from_ns(100);
@@ -206,8 +207,8 @@ fn two_flows_share_a_link_at_once_and_give_it_back_after_two_round_trips() {
         assert!(close(&rate(99), &[usable], 1e-6));
         assert!(close(&rate(99 + 30), &[usable / 2.0; 2], 1e-6));
 
-        // The first flow learns of the second about 12 us after the second may send: 50 Gb/s for 12 us make a queue of
-        // 75 KB. Nothing is left to drain it, but what headroom there is.
+        // The first flow receives its new rate about 12 us after the second may send: 50 Gb/s for 12 us make a queue of
+        // 75 KB. Nothing drains it except the headroom.
         let queue = |us: u64| recorder.ports.iter().find(|p| p.t == US * us).expect("sampled").qlen_bytes;
         let (most, later) = ((100..130).map(queue).max().expect("sampled"), queue(180));
         assert!((30_000..75_000).contains(&most), "{most}");
@@ -222,7 +223,7 @@ fn two_flows_share_a_link_at_once_and_give_it_back_after_two_round_trips() {
         let back = times.find(|&t| close(&rates_at(&recorder, t)[..1], &[usable], 1e-6)).expect("it has all again");
         // The exit leaves with the last byte, 6.2 us and a queue earlier than that arrives.
         let after_exit = back.as_us_f64() - 100.0 - (12.1 + 8.384e6 / (usable / 2.0 * 1e3));
-        // It passes the link 3 us later; the first flow's packet does within a round trip, and is back.
+        // The packet passes the link 3 us later; the first flow's packet does within a round trip, and is back.
         assert!((24.6 + 3.0 + 6.0..24.6 + 3.0 + 12.3 + 9.3).contains(&after_exit), "{after_exit}");
     }
 }
@@ -257,14 +258,14 @@ fn random_flows_settle_at_the_optimum() {
     }
 }
 
-/// Losses: sources that have left come back for what has to be sent again, whichever way it is, and lost control
-/// packets are replaced.
+/// Losses: sources that have left return for retransmissions, in both directions, and lost control packets are
+/// replaced.
 #[test]
 fn flows_finish_when_packets_are_lost() {
     for recovery in [Recovery::GoBackN, Recovery::SelectiveRepeat] {
         for cc in ["perc", "charny"] {
             let topology = Star { hosts: 9, rate: Rate::from_gbps(25), delay: US }.build();
-            // All at line rate at first, and room for some thirty packets.
+            // All flows start at line rate, with room for some thirty packets.
             let flows = (1..9).map(|src| flow(src, 0, 30_000, Time::ZERO)).collect();
             let mut c = config(topology, algorithm_with(cc, &[("initial_rate", RawValue::Float(1.0))]), flows);
             c.fabric.pfc = Pfc::Off;
@@ -278,8 +279,8 @@ fn flows_finish_when_packets_are_lost() {
     }
 }
 
-/// Two endless flows fill a link of 10 Gb/s. One's control packets pass it once a round trip on top of that, so the queue
-/// grows by 40 bytes a flow and round trip, however long. If they are charged, it does not grow.
+/// Two endless flows fill a link of 10 Gb/s. Each flow's control packets pass it once a round trip on top of that, so
+/// the queue grows by 40 bytes a flow and round trip, without end. If they are charged, it does not grow.
 #[test]
 fn control_packets_that_are_not_charged_stay_in_the_queue() {
     let queue_at = |charge: bool, ms: u64| {
@@ -292,7 +293,7 @@ fn control_packets_that_are_not_charged_stay_in_the_queue() {
         let last = recorder.ports.last().expect("it is sampled").qlen_bytes as f64;
         (last, totals.control_packets as f64)
     };
-    // What both have sent too many when they came stays in the queue too, so it is the growth that counts.
+    // The excess that both have sent at their start stays in the queue too, so only the growth counts.
     let growth = |charge| {
         let ((early, n_early), (late, n_late)) = (queue_at(charge, 2), queue_at(charge, 6));
         (late - early, 40.0 * (n_late - n_early))

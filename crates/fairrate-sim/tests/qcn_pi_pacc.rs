@@ -1,6 +1,6 @@
-//! What queues and shares QCN, DCQCN+PI and the reconstruction of PACC come to, in the scenarios in which the RoCC
-//! paper (section VI-A) compares them. Long flows start at once and at line rate; all is measured from 50 to 100 ms,
-//! when the incast of the start is over.
+//! Queues and rate shares of QCN, DCQCN+PI and the reconstruction of PACC, in the scenarios in which the RoCC paper
+//! (section VI-A) compares them. Long flows start at once and at line rate; all is measured from 50 to 100 ms, when the
+//! incast of the start is over.
 
 mod common;
 
@@ -16,19 +16,19 @@ const US: Time = Time::from_us(1);
 /// Payload in a full packet of 1,048 bytes on the wire.
 const PAYLOAD: f64 = 1_000.0 / 1_048.0;
 
-/// What the second half of a run shows.
+/// Measurements of the second half of a run.
 struct Outcome {
-    /// Of the bottleneck, in KB.
+    /// Queue of the bottleneck in KB: mean, standard deviation and maximum.
     mean: f64,
     std: f64,
     max: f64,
-    /// Of the bottleneck, as a share of its rate.
+    /// Utilisation of the bottleneck, as a share of its rate.
     utilisation: f64,
     /// Goodput of each flow, in Gb/s.
     rates: Vec<f64>,
 }
 
-/// Runs long flows between these hosts and looks at the link from node `from` to node `to`.
+/// Runs long flows between `pairs` of hosts and measures the link from node `from` to node `to`.
 fn outcome(cc: AlgorithmConfig, topology: Topology, pairs: &[(u32, u32)], (from, to): (u32, u32)) -> Outcome {
     let flows: Vec<FlowSpec> = pairs.iter().map(|&(src, dst)| flow(src, dst, u64::MAX, Time::ZERO)).collect();
     let mut c = config(topology, cc, flows);
@@ -52,7 +52,7 @@ fn outcome(cc: AlgorithmConfig, topology: Topology, pairs: &[(u32, u32)], (from,
     }
 }
 
-/// What a flow delivered in the second half, in Gb/s.
+/// Returns the goodput of a flow in the second half, in Gb/s.
 fn goodput(recorder: &Recorder, flow: usize) -> f64 {
     let late: Vec<_> = recorder.rates.iter().filter(|r| r.flow.index() == flow && FROM <= r.t).collect();
     let (first, last) = (late[0], late[late.len() - 1]);
@@ -97,8 +97,8 @@ fn dcqcn_pi_with_gain(b: f64) -> AlgorithmConfig {
     algorithm_with("dcqcn-pi", &[("a", RawValue::Float(1.000_1 * b)), ("b", RawValue::Float(b))])
 }
 
-/// The queue stands at the reference in the mean: an integrator allows nothing else as long as p is within its bounds.
-/// What pulls the mean below is the queue's own bound at 0. With DCQCN's RED it varies twice as much.
+/// The mean queue is at the reference: an integrator allows nothing else as long as p is within its bounds. The queue's
+/// own bound at 0 pulls the mean below. With DCQCN's RED the queue varies twice as much.
 #[test]
 fn pacc_holds_its_queue_better_than_red() {
     let (red, pacc) = (star(algorithm("dcqcn")), star(algorithm("pacc")));
@@ -120,8 +120,7 @@ fn dcqcn_pi_is_at_its_reference_in_the_mean_and_steady_with_larger_gains() {
     assert!(0.99 < larger.utilisation, "{}", larger.utilisation);
 }
 
-/// QCN's queue stands still and its rates do too, wherever they happen to be: the RoCC paper's figure 11 finds it
-/// unfair.
+/// QCN's queue and rates stand still at arbitrary shares: the RoCC paper's figure 11 finds it unfair.
 #[test]
 fn qcn_holds_its_queue_and_leaves_shares_unequal() {
     for (q_eq, kb) in [("26KB", 26.0), ("150KB", 150.0)] {
@@ -134,8 +133,8 @@ fn qcn_holds_its_queue_and_leaves_shares_unequal() {
     }
 }
 
-/// D0 hears of two congestion points and gets less than its 5 Gb/s, from which the others gain (RoCC figure 12a: 30 %
-/// less with DCQCN, much the same with PACC).
+/// D0 receives feedback of two congestion points and gets less than its 5 Gb/s, which the others gain (RoCC figure 12a:
+/// 30 % less with DCQCN, much the same with PACC).
 #[test]
 fn a_flow_over_two_bottlenecks_gets_less_than_its_share() {
     for cc in ["dcqcn", "pacc", "qcn"] {
@@ -146,8 +145,8 @@ fn a_flow_over_two_bottlenecks_gets_less_than_its_share() {
     }
 }
 
-/// A link's flows get about equal shares whatever their line rates, as in RoCC figure 12b. QCN's rates remember how the
-/// start went: a flow that few of the first messages hit keeps several times what the others have.
+/// A link's flows get about equal shares at all line rates, as in RoCC figure 12b. QCN's rates depend on the start: a
+/// flow that received few of the first messages keeps several times the rate of the others.
 #[test]
 fn shares_of_slow_and_fast_hosts() {
     let fair = 100.0 * PAYLOAD / 7.0;

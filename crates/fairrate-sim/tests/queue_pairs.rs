@@ -1,4 +1,5 @@
-//! Flows of a pair of hosts over one connection: rates survive from one to the next, and nobody else notices.
+//! Flows of a pair of hosts over one connection: rates carry over from one flow to the next, and other flows are not
+//! affected.
 
 mod common;
 
@@ -11,7 +12,8 @@ use fairrate_units::{Bytes, Rate, Time};
 
 const US: Time = Time::from_us(1);
 
-/// 10 Gb/s, and half of the rate before with every acknowledgment; from 1 us after that on, twice as much every 10 us.
+/// A controller with 10 Gb/s at the start, half of the rate with every acknowledgment, and, from 1 us after that on,
+/// twice the rate every 10 us.
 #[derive(Clone)]
 struct Halving {
     rate: Rate,
@@ -52,14 +54,14 @@ fn star() -> Topology {
     Star { hosts: 4, rate: Rate::from_gbps(10), delay: US }.build()
 }
 
-/// Runs flows and gives back start and completion time of each.
+/// Runs flows and returns the start and completion time of each.
 fn times(cc: AlgorithmConfig, flows: Vec<FlowSpec>) -> Vec<(Time, Time)> {
     let mut outcomes = run(config(star(), cc, flows)).0.flows;
     outcomes.sort_by_key(|o| o.flow);
     outcomes.into_iter().map(|o| (o.start, o.fct.expect("all flows finish"))).collect()
 }
 
-/// The flow some time after another one has ended.
+/// Returns a flow that starts some time after another one has ended.
 fn after(spec: &FlowSpec, before: u32, pause: Time) -> FlowSpec {
     FlowSpec { trigger: Trigger::After(fairrate_sim::FlowId(before), pause), start: spec.start + pause, ..spec.clone() }
 }
@@ -113,7 +115,7 @@ fn a_transfer_that_comes_early_waits_for_the_one_before() {
     assert!(pair[2].1 <= own[2].1 && pair[2].1.as_ps() <= 4 * 838_400 + 2_000_000);
 }
 
-/// RoCC's limits are set by notices, some of which come after the last acknowledgment.
+/// RoCC's limits are set by notices, some of which arrive after the last acknowledgment.
 #[test]
 fn limits_live_on_between_transfers() {
     let topology = Dumbbell {
@@ -130,7 +132,7 @@ fn limits_live_on_between_transfers() {
         let next = |i: u32| after(&flow(i), i, Time::from_us(5));
         (0..8).map(flow).chain((0..8).map(next)).collect::<Vec<_>>()
     };
-    // What the flows have altogether when the second ones have just begun.
+    // Returns the run's peak buffer in bytes.
     let peak = |connection| {
         let mut c = config(topology.clone(), algorithm("rocc"), flows(connection));
         c.transport.reaction_delay = Time::from_us(15);

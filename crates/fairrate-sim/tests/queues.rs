@@ -1,4 +1,4 @@
-//! Queueing disciplines of switch ports: what they drop and mark, what they hold, and whom they serve.
+//! Queueing disciplines of switch ports: their drops and marks, their queue lengths, and the flows they serve.
 
 mod common;
 
@@ -24,7 +24,7 @@ const RED: RedConfig = RedConfig {
     ecn: false,
 };
 
-/// Hosts at 10 Gb/s, 2 us from the switch; TCP, and no loss but at ports.
+/// Returns a star with hosts at 10 Gb/s, 2 us from the switch; TCP, and losses only at ports.
 fn lossy(hosts: u32, cc: AlgorithmConfig, queue: QueueConfig, flows: Vec<FlowSpec>) -> SimConfig {
     let topology = Star { hosts, rate: Rate::from_gbps(10), delay: Time::from_us(2) }.build();
     let mut c = config(topology, cc, flows);
@@ -43,7 +43,7 @@ fn in_bytes(rule: QueueRule, bytes: u64) -> QueueConfig {
     QueueConfig { rule, limit_bytes: Bytes::new(bytes), ..QueueConfig::FIFO }
 }
 
-/// Long flows from hosts 1, 2 ... to host 0 for a time.
+/// Returns long flows from hosts 1, 2 ... to host 0 for a time.
 fn long(n: u32, duration: Time) -> Vec<FlowSpec> {
     (1..=n).map(|i| FlowSpec { stop: duration, ..flow(i, 0, u64::MAX, Time::ZERO) }).collect()
 }
@@ -54,9 +54,9 @@ fn until(mut c: SimConfig, duration: Time) -> SimConfig {
     c
 }
 
-/// Two hosts send eight packets each at the same time to one port, which sends one of each two. The first goes at once
-/// and the second waits; then one more stays with each pair: 1, 2, 3 wait after the first three pairs. A limit of four
-/// takes one of the fourth pair, and of each after that: 5 drops. What is sent again comes later.
+/// Two hosts send eight packets each at the same time to one port, which sends one of each two. The first is sent at
+/// once and the second waits; then one more stays with each pair: 1, 2, 3 wait after the first three pairs. A limit of
+/// four admits one of the fourth pair, and of each after that: 5 drops. Retransmissions arrive later.
 #[test]
 fn a_port_limit_drops_what_arrives_above_it() {
     let limits = [
@@ -72,8 +72,9 @@ fn a_port_limit_drops_what_arrives_above_it() {
     }
 }
 
-/// The same with RED that drops whatever finds a packet before it. Of the first pair the second waits. Both of the second
-/// pair find it. Of each later pair the first finds nobody and waits, and the second finds it: 2 + 6 drops.
+/// The same with RED that drops each packet that arrives behind another. Of the first pair the second waits. Both of
+/// the second pair arrive behind it. Of each later pair the first finds an empty queue and waits, and the second
+/// arrives behind it: 2 + 6 drops.
 #[test]
 fn red_drops_what_finds_too_long_a_queue() {
     let red = RedConfig { kmax: Bytes::ZERO, ..RED };
@@ -83,7 +84,7 @@ fn red_drops_what_finds_too_long_a_queue() {
     assert_eq!(totals.drops, [(DropCause::Early, 8)].into_iter().collect());
 }
 
-/// The shared buffer is so small that what is dropped would fill it if it were not given back.
+/// The shared buffer is so small that dropped packets would fill it if they were not uncharged.
 #[test]
 fn everything_arrives_whatever_is_dropped() {
     let from_tail = SfqCoDelConfig { overflow: Overflow::Tail, ..SFQ_CODEL };
@@ -124,8 +125,8 @@ fn everything_arrives_whatever_is_dropped() {
     }
 }
 
-/// Mean wait at the port to host 0 after the first fifth of the samples, in microseconds, and the share of its time that
-/// it sends.
+/// Returns the mean wait at the port to host 0 after the first fifth of the samples, in microseconds, and the share of
+/// time that the port sends.
 fn waits_and_busy(c: SimConfig, duration: Time) -> (f64, f64) {
     let mut c = until(c, duration);
     let switch = c.topology.hosts().count() as u32;
@@ -165,7 +166,7 @@ fn codel_marks_in_place_of_drops() {
     }
 }
 
-/// Two hosts send at line rate whatever is lost; the application of a third offers 2 Gb/s, less than its third.
+/// Two hosts send at line rate regardless of losses; the application of a third offers 2 Gb/s, less than its third.
 #[test]
 fn sfq_codel_protects_a_flow_from_those_that_do_not_listen() {
     let duration = Time::from_ms(20);
@@ -184,7 +185,7 @@ fn sfq_codel_protects_a_flow_from_those_that_do_not_listen() {
     assert!(tail.iter().any(|&rate| rate < 0.2), "{tail:?}");
 }
 
-/// One host has eight flows and the other one: flows share.
+/// One host has eight flows and the other has one: bandwidth is shared by flow.
 #[test]
 fn sfq_codel_shares_equally_between_flows() {
     let duration = Time::from_ms(60);
@@ -209,8 +210,8 @@ fn pfabric(hosts: u32, flows: Vec<FlowSpec>) -> SimConfig {
     c
 }
 
-/// A long flow is under way when a short one comes from another host. It waits for one packet that is being sent, and then
-/// has the link alone.
+/// A long flow is active when a short one arrives from another host. The short flow waits for one packet that is being
+/// sent, and then has the link alone.
 #[test]
 fn pfabric_finishes_the_short_flow_as_if_alone_and_starves_the_long_one() {
     let start = Time::from_us(300);
@@ -222,8 +223,8 @@ fn pfabric_finishes_the_short_flow_as_if_alone_and_starves_the_long_one() {
     let packet = Time::from_ps(1_048 * 800);
     let fct = short.fct.expect("it finishes");
     assert!(short.ideal_fct <= fct && fct <= short.ideal_fct + packet, "{short:?}");
-    // From the short flow's first packet at the switch to its last, the long one gets nothing; then it goes on where it was,
-    // within two timeouts of 3 RTT, 11 us each: that of its probe, and that of the packets it has lost.
+    // From the short flow's first packet at the switch to its last, the long one gets nothing; then it continues at its
+    // position, within two timeouts of 3 RTT, 11 us each: that of its probe, and that of the packets it has lost.
     let at = |t: Time| recorder.rates.iter().find(|s| t <= s.t).expect("a sample").delivered_bytes;
     assert_eq!(at(start + Time::from_us(10)), at(start + fct - Time::from_us(10)));
     let total = long.ideal_fct + short.ideal_fct;
@@ -232,8 +233,8 @@ fn pfabric_finishes_the_short_flow_as_if_alone_and_starves_the_long_one() {
     assert!((1..20).contains(&totals.control_packets), "it probes: {}", totals.control_packets);
 }
 
-/// Flows without end have the same priority, and lose packets to each other at random. What arrives behind a loss does not
-/// put off the timeout that repairs it: bytes go on arriving in order.
+/// Endless flows have the same priority, and lose packets to each other at random. Packets that arrive behind a loss do
+/// not postpone the timeout that repairs it: bytes continue to arrive in order.
 #[test]
 fn pfabric_repairs_losses_of_flows_without_end() {
     let duration = Time::from_ms(20);
@@ -248,8 +249,9 @@ fn pfabric_repairs_losses_of_flows_without_end() {
     );
 }
 
-/// Eight flows of 200 KB, 400 KB ... come at once. The best order is one after the other, shortest first. What a hand-over
-/// takes longer is at most a timeout until the next flow probes, three round trips, and one in which its window opens.
+/// Eight flows of 200 KB, 400 KB ... start at once. The best order is one after the other, shortest first. The extra
+/// time of a hand-over is at most a timeout until the next flow probes, three round trips, and one in which its window
+/// opens.
 #[test]
 fn pfabric_serves_the_shortest_first() {
     let flows = (1..=8).map(|i| flow(i, 0, 200_000 * u64::from(i), Time::ZERO)).collect();

@@ -1,4 +1,4 @@
-//! RCP and XCP on packets: shares, queues, and how many round trips it takes; PERC's two experiments with RCP.
+//! RCP and XCP on packets: shares, queues, and the number of round trips to converge; PERC's two experiments with RCP.
 
 mod common;
 
@@ -13,11 +13,11 @@ use fairrate_units::{Bytes, Rate, Time};
 const G100: Rate = Rate::from_gbps(100);
 /// Base RTT of [`star`], to within a nanosecond.
 const RTT: Time = Time::from_us(12);
-/// The receiver, and the switch it hangs on.
+/// The receiver, and the switch it is attached to.
 const RECEIVER: u32 = 0;
 const SWITCH: u32 = 11;
 
-/// Eleven hosts around a switch; the receiver's port and all flows sampled every so often.
+/// Returns eleven hosts around a switch, with the receiver's port and all flows sampled periodically.
 fn star(rate: Rate, cc: AlgorithmConfig, flows: Vec<FlowSpec>, end: Time, every: Time) -> SimConfig {
     // A packet and its acknowledgment over two links each: 181 ns at 100 Gb/s, 722 ns at 25 Gb/s.
     let delay = if rate == G100 { Time::from_ns(2_955) } else { Time::from_ns(2_820) };
@@ -32,20 +32,20 @@ fn long_flows(n: u32) -> Vec<FlowSpec> {
     (1..=n).map(|src| flow(src, RECEIVER, u64::MAX, Time::ZERO)).collect()
 }
 
-/// Pacing rates of flow `id` in Gb/s, from a time on.
+/// Returns the pacing rates of flow `id` in Gb/s, from a time on.
 fn rates(recorder: &Recorder, id: u32, from: Time) -> Vec<f64> {
     let of_flow = recorder.rates.iter().filter(|s| s.flow.0 == id && from <= s.t);
     of_flow.map(|s| s.rate_bps as f64 / 1e9).collect()
 }
 
-/// Least, mean and largest.
+/// Returns least, mean and largest value.
 fn spread(values: &[f64]) -> [f64; 3] {
     let least = values.iter().copied().fold(f64::MAX, f64::min);
     let largest = values.iter().copied().fold(0.0, f64::max);
     [least, values.iter().sum::<f64>() / values.len() as f64, largest]
 }
 
-/// Round trips from `since` until every sample on is `good`.
+/// Returns the round trips from `since` until every later sample is `good`.
 fn settled_after<'a, T: 'a>(
     since: Time,
     samples: impl Iterator<Item = &'a T>,
@@ -90,7 +90,7 @@ fn rcp_shares_a_link_equally_with_next_to_no_queue() {
     }
 }
 
-/// A host's data waits in no queue, and yet its port finds the share: flows tell it what they hold back.
+/// A host's data waits in no queue, and yet its port finds the share: flows report the rate they hold back.
 #[test]
 fn rcp_shares_a_host_s_own_link() {
     let mut c = star(G100, rcp("perc-paper"), vec![], Time::from_ms(3), RTT);
@@ -113,7 +113,7 @@ fn rcp_dips_when_a_flow_comes_and_climbs_slowly() {
     let after = |t: &Time| (*t - start).as_us_f64() / RTT.as_us_f64();
     let second: Vec<(Time, f64)> =
         recorder.rates.iter().filter(|s| s.flow.0 == 1).map(|s| (s.t, s.rate_bps as f64 / 1e9)).collect();
-    // It is given the whole link, as the first still has it; both dip to the least rate ...
+    // The short flow gets the whole link, as the first still has it; both drop to the least rate ...
     assert!(99.0 < second[0].1, "{second:?}");
     let (dip_at, dip) = second.iter().copied().min_by(|a, b| a.1.total_cmp(&b.1)).expect("sampled");
     assert!(dip < 0.02 && after(&dip_at) < 6.0, "{dip} after {} RTTs", after(&dip_at));
@@ -146,8 +146,8 @@ fn chain(cc: AlgorithmConfig) -> Recorder {
     run(c).0
 }
 
-/// With PERC's α = β = 0.5 the rates go round the optimum A 35, B 25, C 5, D 5 for good (the paper: A and B within
-/// 20 % of it for milliseconds; here C and D swing too). With a little less gain they settle.
+/// With PERC's α = β = 0.5 the rates oscillate around the optimum A 35, B 25, C 5, D 5 forever (the paper: A and B
+/// within 20 % of it for milliseconds; here C and D oscillate too). With a little less gain they settle.
 #[test]
 fn rcp_swings_on_a_chain_of_bottlenecks() {
     let optimum = [35.0, 25.0, 5.0, 5.0];
@@ -187,7 +187,7 @@ fn losses_are_survived() {
     }
 }
 
-/// Round trips from `since` until the receiver's link is used to 95 % for good.
+/// Returns the round trips from `since` until the receiver's link stays used to 95 %.
 fn rtts_to_use(recorder: &Recorder, since: Time, rate: Rate) -> f64 {
     let pairs: Vec<[PortSample; 2]> = recorder.ports.windows(2).map(|p| [p[0], p[1]]).collect();
     let full = |p: &[PortSample; 2]| {
@@ -197,7 +197,8 @@ fn rtts_to_use(recorder: &Recorder, since: Time, rate: Rate) -> f64 {
     settled_after(since, pairs.iter(), |p| p[0].t, full)
 }
 
-/// Jain's index of the windows at each sample from `since` on; round trips are equal, so rates go with windows.
+/// Returns Jain's index of the windows at each sample from `since` on; round trips are equal, so rates are proportional
+/// to windows.
 fn fairness(recorder: &Recorder, since: Time, n: usize) -> Vec<(Time, f64)> {
     let late: Vec<_> = recorder.rates.iter().filter(|s| since <= s.t).collect();
     let of_time = late.chunk_by(|a, b| a.t == b.t).filter(|now| now.len() == n);
@@ -247,7 +248,7 @@ fn xcp_shares_a_host_s_own_link() {
     let (fair, used) = (rtts_to_fairness(&recorder, Time::from_us(600), 3), rtts_to_use(&recorder, Time::ZERO, G100));
     println!("a host's link: full after {used}, fair after {fair} RTTs");
     assert!(used <= 15.0 && fair <= 60.0, "full after {used}, fair after {fair} RTTs");
-    // Windows are those of three shares, not inflated by what the host could not send.
+    // Windows are those of three shares, not increased by the rate that the host could not send.
     let last: f64 = recorder.rates[recorder.rates.len() - 3..].iter().map(|s| s.cwnd_bytes as f64).sum();
     let pipe = G100.bytes_in(RTT).as_f64() * 1_000.0 / 1_068.0;
     assert!((0.95..1.1).contains(&(last / pipe)), "{last} of {pipe} bytes");

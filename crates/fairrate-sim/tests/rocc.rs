@@ -1,7 +1,8 @@
-//! RoCC on packets: fair rates, queues at their reference, and how soon, against closed forms and the paper's figures.
+//! RoCC on packets: fair rates, queues at their reference, and settling times, against closed forms and the paper's
+//! figures.
 //!
-//! Rates are wire rates: a switch port divides what its link carries, headers included. A flow's rate here is what its
-//! receiver got in order, times 1,048/1,000 for the headers, over the time.
+//! Rates are wire rates: a switch port divides its link's capacity, headers included. A flow's rate here is the bytes
+//! that its receiver got in order, times 1,048/1,000 for the headers, over the time.
 
 mod common;
 
@@ -12,16 +13,16 @@ use fairrate_sim::{FlowSpec, ProbeSpec, RunTotals, SimConfig, StopRule};
 use fairrate_units::{Rate, Time};
 
 const US: Time = Time::from_us(1);
-/// Every so often a sample.
+/// Sampling period.
 const EVERY: Time = Time::from_us(10);
-/// The paper's period.
+/// The paper's control period.
 const TICK: Time = Time::from_us(40);
 
 fn ms(n: u64) -> Time {
     Time::from_ms(n)
 }
 
-/// A flow without end whose application offers 90 % of its link, as everywhere in the paper's section VI-A.
+/// Returns an endless flow whose application offers 90 % of its link, as everywhere in the paper's section VI-A.
 fn offered(src: u32, dst: u32, link_gbps: u64) -> FlowSpec {
     demanding(src, dst, Rate::from_mbps(900 * link_gbps))
 }
@@ -30,7 +31,7 @@ fn demanding(src: u32, dst: u32, demand: Rate) -> FlowSpec {
     FlowSpec { demand, ..flow(src, dst, u64::MAX, Time::ZERO) }
 }
 
-/// A lossless network whose NICs act on a notice after 15 us (section VI), for so long.
+/// Returns a run until `end` of a lossless network whose NICs act on a notice after 15 us (section VI).
 fn rocc(topology: Topology, params: &[(&str, RawValue<'_>)], flows: Vec<FlowSpec>, end: Time) -> SimConfig {
     let mut c = config(topology, algorithm_with("rocc", params), flows);
     c.transport.reaction_delay = Time::from_us(15);
@@ -40,12 +41,12 @@ fn rocc(topology: Topology, params: &[(&str, RawValue<'_>)], flows: Vec<FlowSpec
     c
 }
 
-/// `n` hosts and, last, their receiver.
+/// Returns a star of `n` hosts and, last, their receiver.
 fn star(n: u32, gbps: u64) -> Topology {
     Star { hosts: n + 1, rate: Rate::from_gbps(gbps), delay: US }.build()
 }
 
-/// A run on a star with the receiver's queue sampled.
+/// Runs a star with the receiver's queue sampled.
 fn run_star(n: u32, gbps: u64, params: &[(&str, RawValue<'_>)], flows: Vec<FlowSpec>, end: Time) -> Outcome {
     let mut c = rocc(star(n, gbps), params, flows, end);
     probe(&mut c, n + 1, n, EVERY);
@@ -64,7 +65,7 @@ impl Outcome {
         Self { recorder, totals }
     }
 
-    /// Gb/s on the wire of each of `n` flows from `from` to `to`.
+    /// Returns the rate on the wire, in Gb/s, of each of `n` flows from `from` to `to`.
     fn rates(&self, n: u32, from: Time, to: Time) -> Vec<f64> {
         let bytes = |id: u32, at: Time| {
             let mut samples = self.recorder.rates.iter();
@@ -74,9 +75,9 @@ impl Outcome {
         (0..n).map(|id| gbits(id) / (to - from).as_secs_f64()).collect()
     }
 
-    /// Mean queue in bytes from `from` to `to` at the port's own ticks, 40 us apart: what the controller holds. Flows
-    /// that were slowed at the same moment send in step ever after, so that between ticks the queue is another by up to
-    /// a packet of every flow.
+    /// Returns the mean queue in bytes from `from` to `to` at the port's own ticks, 40 us apart: the queue that the
+    /// controller sees. Flows that were slowed at the same moment send in step from then on, so between ticks the queue
+    /// differs by up to a packet of every flow.
     fn mean_queue(&self, from: Time, to: Time) -> f64 {
         let at_tick = |t: Time| from <= t && t <= to && t.as_ps().is_multiple_of(TICK.as_ps());
         let samples = self.recorder.ports.iter().filter(|s| at_tick(s.t));
@@ -84,15 +85,15 @@ impl Outcome {
         sum / n
     }
 
-    /// Mean pacing rate in Gb/s of the active flows below `n` from `from` to `to`.
+    /// Returns the mean pacing rate in Gb/s of the active flows below `n` from `from` to `to`.
     fn mean_pacing(&self, n: u32, from: Time, to: Time) -> f64 {
         let samples = self.recorder.rates.iter().filter(|s| s.flow.0 < n && from <= s.t && s.t < to);
         let (sum, n) = samples.fold((0.0, 0.0), |(sum, n), s| (sum + s.rate_bps as f64 / 1e9, n + 1.0));
         sum / n
     }
 
-    /// From `from` to the first moment after which, up to `to`, the mean pacing rate of the flows below `n` over five
-    /// ticks never is off `rate` by more than 5 %.
+    /// Returns the time from `from` to the first moment after which, up to `to`, the mean pacing rate of the flows
+    /// below `n` over five ticks is never off `rate` by more than 5 %.
     fn settling(&self, n: u32, rate: f64, from: Time, to: Time) -> Time {
         let window = TICK * 5;
         let n_windows = (to - from).as_ps() / window.as_ps();
@@ -104,7 +105,7 @@ impl Outcome {
 
 type Params<'a> = Vec<(&'a str, RawValue<'a>)>;
 
-/// Section VI's thresholds for 40 Gb/s with other gains.
+/// Returns section VI's thresholds for 40 Gb/s with other gains.
 fn gains(alpha: f64, beta: f64) -> Params<'static> {
     vec![("thresholds", RawValue::Text("given")), ("alpha", RawValue::Float(alpha)), ("beta", RawValue::Float(beta))]
 }
@@ -113,8 +114,8 @@ fn near(what: &str, found: f64, want: f64, tolerance: f64) {
     assert!((found - want).abs() <= tolerance * want, "{what}: {found} instead of {want}");
 }
 
-/// How long F takes from Fmin = 10 units to `target` units of 4,000 while the queue is empty: 250 units below its
-/// reference, so that a tick adds 250 alpha/ratio.
+/// Returns the time that F takes from Fmin = 10 units to `target` units of 4,000 while the queue is empty: 250 units
+/// below its reference, so that a tick adds 250 alpha/ratio.
 fn climb(target: f64, alpha: f64) -> Time {
     let step = |f: f64| {
         let halvings = (0..5).take_while(|k| f * f64::from(2 << k) < 4_000.0).count();
@@ -144,9 +145,10 @@ fn flows_get_equal_shares_and_the_queue_its_reference() {
     }
 }
 
-/// All flows start at line rate, so that the queue passes Qmax before a notice has slowed anybody, and F falls to Fmin.
-/// How long it then takes to C/N is up to the gains and can be computed. With the paper's 0.3 it is 6.3 ms for two
-/// flows, not the 2 ms of its figure 8; with 0.8 and 2.4, which the authors' code has in a comment, it is 2.4 ms.
+/// All flows start at line rate, so that the queue passes Qmax before a notice has slowed any flow, and F falls to
+/// Fmin. The time that F then takes to C/N depends on the gains and can be computed. With the paper's 0.3 it is 6.3 ms
+/// for two flows, not the 2 ms of its figure 8; with 0.8 and 2.4, which the authors' code has in a comment, it is 2.4
+/// ms.
 #[test]
 fn settling_takes_the_climb_from_the_slowest_rate() {
     for (alpha, beta) in [(0.3, 1.5), (0.8, 2.4)] {
@@ -161,8 +163,9 @@ fn settling_takes_the_climb_from_the_slowest_rate() {
     }
 }
 
-/// In whole units F stays where it is while the queue is less than 1/alpha short of its reference. So the queue rests
-/// anywhere in there, in the middle on average: (1/alpha + 1)/2 queue units short, the one for its own rounding.
+/// In whole units F does not change while the queue is less than 1/alpha short of its reference. So the queue rests
+/// anywhere in that range, in the middle on average: (1/alpha + 1)/2 queue units short, where the 1 is for its own
+/// rounding.
 #[test]
 fn whole_units_leave_the_queue_short_of_its_reference() {
     for (n, ratio) in [(10, 8.0), (100, 32.0)] {
@@ -193,9 +196,9 @@ fn staircase(params: &[(&str, RawValue<'_>)]) -> Vec<(u32, Time)> {
     (0..).map(|k| ms(10 * k)).zip([3, 6, 12, 24, 48, 96, 48, 24, 12, 6, 3]).map(step).collect()
 }
 
-/// Steps down settle within the paper's 2 ms. Steps up bring flows at line rate, which fill the queue until F is at
-/// Fmin: they take the climb from there, which with the paper's gains is more than 2 ms for up to 24 flows, and with
-/// those in the comment of the authors' code is less.
+/// Steps down settle within the paper's 2 ms. Steps up add flows at line rate, which fill the queue until F is at Fmin:
+/// they take the climb from there, which with the paper's gains is more than 2 ms for up to 24 flows, and with the
+/// gains in the comment of the authors' code is less.
 #[test]
 fn a_staircase_of_flows_settles_at_every_step() {
     for (alpha, beta) in [(0.3, 1.5), (0.8, 2.4)] {
@@ -207,7 +210,7 @@ fn a_staircase_of_flows_settles_at_every_step() {
 }
 
 /// Figures 10 and 12a: D0 shares a port with four others and one with D5 alone. It gets half of the latter, 5 Gb/s, and
-/// the four what it leaves of 40 Gb/s: 8.75.
+/// the four share the rest of 40 Gb/s: 8.75 each.
 #[test]
 fn a_flow_through_two_bottlenecks_gets_the_lower_share() {
     let host_rate = Rate::from_gbps(10);
@@ -264,7 +267,7 @@ fn flows_that_offer_less_get_that_and_leave_the_rest() {
     }
 }
 
-/// Section III-F: where the rate is computed changes no event.
+/// Section III-F: the place where the rate is computed changes no event.
 #[test]
 fn hosts_may_compute_instead_of_switches() {
     let fingerprint = |at| {
@@ -274,7 +277,7 @@ fn hosts_may_compute_instead_of_switches() {
     assert_eq!(fingerprint("switch"), fingerprint("host"));
 }
 
-/// Section III-D: whatever table picks the recipients, ten flows that all congest get equal shares.
+/// Section III-D: with every table that picks the recipients, ten flows that all congest get equal shares.
 #[test]
 fn every_flow_table_shares_the_link() {
     for table in ["in-queue", "aged", "afd-ft", "elephant-trap", "bubble-cache"] {
@@ -286,7 +289,7 @@ fn every_flow_table_shares_the_link() {
     }
 }
 
-/// A finite flow ends, its port falls asleep again, and the next flow finds it as the first did.
+/// A finite flow ends, its port becomes idle again, and the next flow finds it in its initial state.
 #[test]
 fn a_port_at_rest_is_as_new() {
     let fct = |start| {

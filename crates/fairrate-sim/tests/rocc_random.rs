@@ -1,4 +1,4 @@
-//! RoCC on random networks: what its ports converge to, against the exact max-min rates; and what keeps them from it.
+//! RoCC on random networks: the rates of its ports, against the exact max-min rates; and the causes of differences.
 
 mod common;
 
@@ -15,8 +15,8 @@ const PAYLOAD: f64 = 1_000.0;
 const WIRE: f64 = 1_048.0;
 const ACK: f64 = 60.0;
 
-/// What a flow may be off its max-min rate, on average over `FROM..TO`. Ports tell whole multiples of 10 Mb/s, 1 % of
-/// the lowest rates here, and what they send to tell it is not in the optimum: 0.13 % of 10 Gb/s a flow.
+/// Allowed distance of a flow from its max-min rate, on average over `FROM..TO`. Ports send whole multiples of 10 Mb/s,
+/// 1 % of the lowest rates here, and their notices are not in the optimum: 0.13 % of 10 Gb/s a flow.
 const TOLERANCE: f64 = 0.03;
 const FROM: Time = Time::from_ms(20);
 const TO: Time = Time::from_ms(30);
@@ -26,12 +26,13 @@ struct Tree {
     /// The switch of every host.
     hosts: Vec<u64>,
     host_gbps: u64,
-    /// From every switch but the first: to which of those before it, at how many Gb/s.
+    /// The link of every switch but the first: the index of the switch before it that it connects to, and the rate in
+    /// Gb/s.
     uplinks: Vec<(u64, f64)>,
 }
 
 impl Tree {
-    /// Two to four switches with two or three hosts of 40 Gb/s each, and links of 10 to 40 Gb/s between them.
+    /// Returns two to four switches with two or three hosts of 40 Gb/s each, and links of 10 to 40 Gb/s between them.
     fn random(draws: &mut Draws) -> Self {
         let switches = 2 + draws.below(3);
         let hosts = (0..switches).flat_map(|switch| vec![switch; 2 + draws.below(2) as usize]).collect();
@@ -39,7 +40,7 @@ impl Tree {
         Self { hosts, host_gbps: 40, uplinks: (1..switches).map(&mut uplink).collect() }
     }
 
-    /// Hosts come first. All links are 1 us long.
+    /// Returns the topology. Hosts come first. All links are 1 us long.
     fn topology(&self) -> Topology {
         let hosts = self.hosts.len() as u64;
         let switches = 1 + self.uplinks.len() as u64;
@@ -56,7 +57,7 @@ impl Tree {
     }
 }
 
-/// Flows under RoCC on a tree until `TO`.
+/// Returns a run of flows under RoCC on a tree until `TO`.
 fn rocc(tree: &Tree, params: &[(&str, RawValue<'_>)], flows: Vec<FlowSpec>) -> SimConfig {
     let mut c = config(tree.topology(), algorithm_with("rocc", params), flows);
     c.transport.reaction_delay = Time::from_us(15);
@@ -67,7 +68,7 @@ fn rocc(tree: &Tree, params: &[(&str, RawValue<'_>)], flows: Vec<FlowSpec>) -> S
     c
 }
 
-/// Four to eight flows on a random tree. With `own_nics` every flow has a sending host of its own.
+/// Returns four to eight flows on a random tree. With `own_nics` every flow has a sending host of its own.
 fn random_network(seed: u64, own_nics: bool) -> SimConfig {
     let mut draws = Draws::new(seed);
     let mut tree = Tree::random(&mut draws);
@@ -82,12 +83,13 @@ fn random_network(seed: u64, own_nics: bool) -> SimConfig {
     rocc(&tree, &[], flows)
 }
 
-/// The max-min rates of data in Gb/s on the wire, where acknowledgments take their part of the links they cross.
+/// Returns the max-min rates of data in Gb/s on the wire, where acknowledgments take their part of the links they
+/// cross.
 fn optimum(c: &SimConfig) -> Vec<f64> {
     let paths = paths(c);
     let mut taken = vec![0.0; c.topology.n_ports()];
     let mut rates = Vec::new();
-    // Acknowledgments are 6 % of data, so that each round is off by at most 6 % of what the last was.
+    // Acknowledgments are 6 % of data, so that each round is off by at most 6 % of the error of the last.
     for _ in 0..6 {
         rates = max_min_gbps(c, &paths, &taken);
         taken.fill(0.0);
@@ -101,7 +103,7 @@ fn optimum(c: &SimConfig) -> Vec<f64> {
     rates
 }
 
-/// What receivers got in order from `FROM` to the last sample, in Gb/s on the wire.
+/// Returns the rates received in order from `FROM` to the last sample, in Gb/s on the wire.
 fn measured(c: &SimConfig) -> Vec<f64> {
     let (recorder, totals) = run(c.clone());
     assert_eq!(totals.drops.total(), 0, "lossless");
@@ -114,29 +116,30 @@ fn measured(c: &SimConfig) -> Vec<f64> {
     (0..c.flows.len()).map(gbps).collect()
 }
 
-/// The largest relative distance of a flow's rate from its max-min rate.
+/// Returns the largest relative distance of a flow's rate from its max-min rate.
 fn worst(c: &SimConfig) -> f64 {
     let off = measured(c).into_iter().zip(optimum(c)).map(|(got, want)| (got / want - 1.0).abs());
     off.fold(0.0, f64::max)
 }
 
-/// Networks that are not at the optimum, with how far off they are.
+/// Returns the networks that are not at the optimum, with their distances from it.
 fn misses(own_nics: bool) -> Vec<(u64, f64)> {
     let worst = (1..=20).map(|seed| (seed, worst(&random_network(seed, own_nics))));
     worst.filter(|&(_, worst)| TOLERANCE < worst).collect()
 }
 
-/// All are there but one, in which ports cut rates again and again as in
-/// [`a_port_that_becomes_a_bottleneck_late_cuts_too_deep`]. It was 38 % off when this was written, and settled after 48 ms.
+/// All networks reach the optimum except one, in which ports cut rates again and again as in
+/// [`a_port_that_becomes_a_bottleneck_late_cuts_too_deep`]. It was 38 % off when this was written, and settled after 48
+/// ms.
 #[test]
 fn random_networks_settle_at_the_optimum() {
     let misses = misses(true);
     assert!(misses.iter().all(|&(seed, worst)| seed == 18 && worst < 0.5), "{misses:?}");
 }
 
-/// A flow that finds its NIC busy loses the time it waits, since pacing counts from the packet that went last. Ports tell
-/// higher rates until what arrives fills their links, so flows that wait get less than others: in one network 9 % when this
-/// was written.
+/// A flow that finds its NIC busy loses the time it waits, since pacing counts from the packet sent last. Ports raise
+/// rates until the arriving traffic fills their links, so flows that wait get less than others: in one network 9 % when
+/// this was written.
 #[test]
 fn flows_that_wait_for_their_nic_are_a_tenth_off_at_most() {
     let misses = misses(false);
@@ -144,15 +147,15 @@ fn flows_that_wait_for_their_nic_are_a_tenth_off_at_most() {
     assert!(misses.iter().all(|&(seed, worst)| [6, 18].contains(&seed) && worst < most(seed)), "{misses:?}");
 }
 
-/// Three flows over 20 and then over 19.5 Gb/s. While the first link holds them back, F of the second climbs to Fmax. Once
-/// they come with 20 Gb/s its queue grows by 2.5 KB a period, far less than Qmid, and alpha alone has to bring F down to
-/// 6.5 Gb/s. At Qmax it has come to 7.8, and is cut to Fmin: the next climb takes 6 ms, in which the first link's F
-/// climbs to Fmax and is cut as well. With half as much queue again up to Qmax all is well.
+/// Three flows over 20 and then over 19.5 Gb/s. While the first link holds them back, F of the second climbs to Fmax.
+/// Once they arrive with 20 Gb/s its queue grows by 2.5 KB a period, far less than Qmid, and alpha alone has to bring F
+/// down to 6.5 Gb/s. At Qmax F has reached 7.8, and is cut to Fmin: the next climb takes 6 ms, in which the first
+/// link's F climbs to Fmax and is cut as well. If Qmax is half as large again, rates converge.
 #[test]
 fn a_port_that_becomes_a_bottleneck_late_cuts_too_deep() {
     let tree = Tree { hosts: vec![0, 0, 0, 2, 2, 2], host_gbps: 40, uplinks: vec![(0, 20.0), (1, 19.5)] };
     let use_with = |q_max| {
-        // But for Qmax what section VI scales to at 20 Gb/s.
+        // Except for Qmax, section VI's values scaled to 20 Gb/s.
         let params = [
             ("thresholds", RawValue::Text("given")),
             ("q_ref", RawValue::Text("75KB")),
@@ -166,9 +169,9 @@ fn a_port_that_becomes_a_bottleneck_late_cuts_too_deep() {
     assert!(0.6 < published && published < 0.8 && 0.999 < roomy, "{published} and {roomy}");
 }
 
-/// A flow alone on a link of less than half its host's rate. The queue empties, the flow is told nothing and doubles its
+/// A flow alone on a link of less than half its host's rate. The queue empties, the flow gets no notice and doubles its
 /// rate after 55 us, and again, from just below half the link to almost twice the link. Meanwhile F has passed Fmax/2,
-/// where gains double: the queue that comes takes more off F than the same queue, when it goes, gives back below Fmax/2.
+/// where gains double: the growing queue takes more off F than the same queue, as it shrinks, gives back below Fmax/2.
 /// So F stays there. A recovery timer of two periods lets it climb.
 #[test]
 fn a_flow_alone_on_a_link_that_is_far_slower_than_its_host_oscillates() {

@@ -1,4 +1,4 @@
-//! Round-trip times that senders measure and a sink is told of.
+//! Round-trip times that senders measure and report to a sink.
 
 mod common;
 
@@ -12,7 +12,7 @@ use fairrate_units::{Rate, Time};
 
 const US: Time = Time::from_us(1);
 
-/// Keeps round-trip times alone.
+/// A sink that keeps only round-trip times.
 #[derive(Default)]
 struct Rtts(Vec<RttSample>);
 
@@ -46,7 +46,7 @@ fn a_lone_packet_takes_the_base_round_trip_time_with_rdma_and_tcp() {
         let topology = Star { hosts: 2, rate: Rate::from_gbps(25), delay: US }.build();
         let mut c = config(topology, algorithm("newreno"), vec![flow(0, 1, 1_000, US)]);
         c.transport.kind = kind;
-        // Of a subflow, the connection is named.
+        // For a subflow, the sample names the connection.
         assert_eq!(rtts(c), [RttSample { t: US + ALONE, flow: FlowId(0), rtt: ALONE }], "{kind:?}");
     }
 }

@@ -1,5 +1,5 @@
-//! Packets that take one of several paths each, chosen when they are there: spread evenly, on shortest paths only, and not
-//! onto links that are down.
+//! Packet spraying: each packet takes one of several paths, chosen hop by hop; packets are spread evenly, on shortest
+//! paths only, and not onto links that are down.
 
 mod common;
 
@@ -11,7 +11,7 @@ use fairrate_units::{Bytes, Rate, Time};
 
 const SPINES: u32 = 4;
 
-/// Hosts 0 to 3 at one leaf, 4 to 7 at the other, as fast upward as downward.
+/// Returns hosts 0 to 3 at one leaf, 4 to 7 at the other, with equal capacity upward and downward.
 fn leaf_spine() -> Topology {
     let (rate, us) = (Rate::from_gbps(25), Time::from_us(1));
     LeafSpine {
@@ -31,7 +31,7 @@ fn sprayed(mut c: SimConfig) -> SimConfig {
     c
 }
 
-/// The ports of the first leaf that lead to spines.
+/// Returns the ports of the first leaf that lead to spines.
 fn uplinks(topology: &Topology) -> Vec<PortId> {
     let leaf = topology.node("tor0").expect("the first leaf");
     let ports = (0..topology.n_ports() as u32).map(PortId).filter(|&port| topology.from(port) == leaf);
@@ -56,7 +56,7 @@ fn packets_are_spread_evenly() {
     assert!(last.iter().all(|&k| (k as f64 - mean).abs() < 5.0 * deviation), "{last:?}");
 }
 
-/// A packet passes as many links as on any shortest path.
+/// A packet passes the number of links of a shortest path.
 #[test]
 fn paths_are_the_shortest() {
     let topology = FatTreeK {
@@ -77,7 +77,8 @@ fn paths_are_the_shortest() {
     assert_eq!((told.flows.len(), by_packet.flows_unfinished), (plain.flows.len(), 0));
 }
 
-/// Of a switch's links upward one is down for a while: nothing is put onto it, and only what was on it is lost.
+/// One of a switch's uplinks is down for a while: no packet is put onto it, and only the packets that were on it are
+/// lost.
 #[test]
 fn links_that_are_down_are_not_taken() {
     let mut c = sprayed(config(leaf_spine(), algorithm("line-rate"), vec![flow(0, 4, 5_000_000, Time::ZERO)]));
@@ -91,7 +92,7 @@ fn links_that_are_down_are_not_taken() {
     assert!(fct < told.flows[0].ideal_fct * 2, "{fct}");
 }
 
-/// Of two links side by side one is faster and the other one shorter: whichever a packet takes, it takes no less than the ideal.
+/// Two parallel links, one faster and the other shorter: on either of them, a packet takes no less than the ideal time.
 #[test]
 fn the_ideal_is_a_lower_bound_where_links_differ() {
     let text = "4 2 4\n2 3\n0 2 25Gbps 1us 0\n2 3 100Gbps 20us 0\n2 3 25Gbps 1us 0\n3 1 25Gbps 1us 0\n";

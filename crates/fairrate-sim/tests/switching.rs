@@ -1,4 +1,4 @@
-//! Switches that work through windows of time do what switches do that go event by event, to the last bit: with pauses,
+//! Switches that work through windows of time give the same bits as switches that work event by event: with pauses,
 //! drops, marks, classes, telemetry and on several threads.
 
 mod common;
@@ -49,7 +49,7 @@ fn told(c: &SimConfig, threads: usize, switching: Switching, piece: u64) -> (Rec
     (recorder, simulation.totals())
 }
 
-/// The totals of the run, which is the same whichever way switches go on.
+/// Returns the totals of the run, which are the same with both ways of switching.
 fn same(c: &SimConfig) -> RunTotals {
     let (events, totals) = told(c, 1, Switching::Events, u64::MAX);
     for (threads, piece) in [(1, u64::MAX), (1, 1_000), (2, u64::MAX), (3, 5_000)] {

@@ -1,4 +1,4 @@
-//! TCP over lossy fabrics: everything arrives, whatever is lost, and windows do what their equations say.
+//! TCP over lossy fabrics: all data arrives with any losses, and windows follow their equations.
 
 mod common;
 
@@ -16,7 +16,7 @@ fn star(hosts: u32) -> fairrate_sim::topology::Topology {
     Star { hosts, rate: Rate::from_gbps(10), delay: Time::from_us(2) }.build()
 }
 
-/// A fabric that drops what does not fit.
+/// Returns a fabric that drops packets that do not fit.
 fn lossy(hosts: u32, cc: &str, buffer: u64, tcp: TcpConfig, flows: Vec<FlowSpec>) -> SimConfig {
     let mut c = config(star(hosts), algorithm(cc), flows);
     c.transport.kind = Transport::Tcp(tcp);
@@ -113,17 +113,17 @@ fn dctcp_over_tcp_holds_its_queue_at_the_threshold() {
     assert_eq!(totals.drops.total(), 0);
 }
 
-/// What a listener was told.
+/// The feedback that a listener has received.
 #[derive(Default)]
 struct Heard {
-    /// When it had been idle, and for how many timeouts.
+    /// Time of each call after an idle period, and the number of timeouts in that period.
     idle: Vec<(Time, u32)>,
-    /// Bytes acknowledged with a mark, and all.
+    /// Bytes acknowledged with a mark (`marked`), and all (`acked`).
     marked: u64,
     acked: u64,
 }
 
-/// Sends at line rate, and notes what it is told.
+/// A controller that sends at line rate, and records its feedback.
 struct Listener {
     allowance: Allowance,
     heard: Arc<Mutex<Heard>>,
@@ -176,8 +176,8 @@ fn controllers_are_told_of_idle_times() {
     }
 }
 
-/// The first packet is lost, before there is a round-trip time: the timeout is what the algorithm says, with several
-/// subflows as well.
+/// The first packet is lost, before there is a round-trip time: the timeout is the algorithm's, also with several
+/// subflows.
 #[test]
 fn algorithms_that_set_the_timeout_set_it_for_subflows_too() {
     let completion_with = |rto_rtts, subflows, tcp| {
@@ -201,7 +201,7 @@ fn algorithms_that_set_the_timeout_set_it_for_subflows_too() {
     }
 }
 
-/// RFC 8257 section 3.2: however many segments an acknowledgment waits for, the bytes it acknowledges were all marked or
+/// RFC 8257 section 3.2: for any number of segments per acknowledgment, the bytes it acknowledges were all marked or
 /// all not.
 #[test]
 fn as_many_bytes_are_acknowledged_with_marks_as_were_marked() {
@@ -236,7 +236,7 @@ fn a_window_of_two_segments_does_not_wait_for_the_receivers_timer() {
     }
 }
 
-/// The longest time in which a sender with a full pipe of 100 packets is silent after it has lost one.
+/// Returns the longest time in which a sender with a full pipe of 100 packets is silent after it has lost one.
 fn silence(prr: bool) -> Time {
     let topology = Star { hosts: 2, rate: Rate::from_gbps(10), delay: Time::from_us(20) }.build();
     let mut c = lossy(2, "newreno", 4 << 20, TcpConfig { prr, ..TCP }, vec![flow(0, 1, 1_000_000, Time::ZERO)]);
@@ -260,8 +260,8 @@ fn silence(prr: bool) -> Time {
     longest
 }
 
-/// Without proportional rate reduction nothing leaves until half of what was in flight has arrived: half a round trip of
-/// 80 us. With it, every other acknowledgment lets a packet go.
+/// Without proportional rate reduction no packet leaves until half of the packets in flight have arrived: half a round
+/// trip of 80 us. With it, every other acknowledgment lets a packet go.
 #[test]
 fn a_recovery_sends_all_the_time() {
     assert!(silence(true) <= Time::from_us(3), "{}", silence(true));
@@ -269,8 +269,8 @@ fn a_recovery_sends_all_the_time() {
     assert!((Time::from_us(35)..=Time::from_us(45)).contains(&without), "{without}");
 }
 
-/// One flow at a link between hosts of 10 Gb/s, in a queue of so many packets: payload delivered in 300 ms as a share of what
-/// the link carries, and packets dropped.
+/// Runs one flow at a link between hosts of 10 Gb/s, with a queue of a given number of packets; returns the payload
+/// delivered in 300 ms as a share of the link's capacity, and the packets dropped.
 fn alone(cc: &str, gbps: u64, delay: Time, queue: u32) -> (f64, u64) {
     let topology = Dumbbell {
         left: 1,
@@ -295,19 +295,19 @@ fn alone(cc: &str, gbps: u64, delay: Time, queue: u32) -> (f64, u64) {
     (recorder.flows[0].delivered_bytes as f64 / carried, totals.drops.total())
 }
 
-/// Behind a hole rounds must go on, or STARTUP does: BBR then sends at twice the link's rate for ever.
+/// Behind a hole rounds must continue, or STARTUP never ends: BBR then sends at twice the link's rate forever.
 #[test]
 fn bbr_fills_the_link_whatever_its_queue() {
     for (gbps, delay_us, queue) in [(5, 130, 50), (5, 280, 100), (2, 280, 150), (2, 580, 50), (1, 580, 50)] {
         let (share, drops) = alone("bbr", gbps, Time::from_us(delay_us), queue);
         assert!(0.9 < share, "{gbps} Gb/s, {delay_us} us, {queue} packets: {share}");
-        // In STARTUP up to as much as the pipe holds is lost, and in a probe a little: 2 % of what the link carries.
+        // In STARTUP up to a full pipe is lost, and in a probe a little: 2 % of the link's capacity.
         let carried = gbps as f64 * 1e9 / 8.0 * 0.3 / 1_048.0;
         assert!((drops as f64) < 0.05 * carried, "{gbps} Gb/s, {delay_us} us, {queue} packets: {drops} drops");
     }
 }
 
-/// Twenty flows whose first windows are twice what the queue holds: those that lose all of theirs wait for the least
+/// Twenty flows whose first windows are twice the size of the queue: those that lose all of theirs wait for the least
 /// timeout, 1 ms, since the handshake has measured the round-trip time.
 #[test]
 fn flows_that_lose_their_first_window_wait_for_the_least_timeout() {
@@ -327,7 +327,8 @@ fn flows_that_lose_their_first_window_wait_for_the_least_timeout() {
     }
 }
 
-/// A link that is dead for three seconds: the timeout doubles up to four, and the flow goes on. Nothing was stuck.
+/// A link that is dead for three seconds: the timeout doubles up to four, and the flow continues. No flow is reported
+/// as stuck.
 #[test]
 fn a_flow_that_waits_for_a_long_timeout_is_not_stalled() {
     let tcp = TcpConfig { rto_min: Time::from_ms(200), rto_max: Time::from_ms(60_000), ..TCP };

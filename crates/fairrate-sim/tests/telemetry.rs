@@ -1,4 +1,4 @@
-//! What telemetry tells of a port.
+//! The telemetry of a port.
 
 mod common;
 
@@ -7,7 +7,8 @@ use fairrate_sim::StopRule;
 use fairrate_sim::topology::Dumbbell;
 use fairrate_units::{Rate, Time};
 
-/// A tenth is left free by HPCC's η and headers; more, if telemetry told of less than the link has.
+/// HPCC's η and headers leave a tenth of the link free; more would be free if telemetry reported less than the link's
+/// rate.
 #[test]
 fn rates_need_not_be_whole_megabits() {
     for bps in [500_000, 1_500_000, 1_999_999_999] {

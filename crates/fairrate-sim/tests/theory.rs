@@ -10,16 +10,17 @@ use fairrate_sim::{EcnConfig, FlowId, FlowSpec, MarkAt, MarkDraws, ProbeSpec, Si
 use fairrate_units::{Bytes, Rate, Time};
 
 const LINE: Rate = Rate::from_gbps(25);
-/// The receiver, and the switch it hangs on.
+/// The receiver, and the switch it is attached to.
 const RECEIVER: u32 = 0;
 const SWITCH: u32 = 11;
 
-/// `flows` from hosts 1.. to host 0 of an 11-host star until `end`, the receiver's port sampled every microsecond.
+/// Returns a run of `flows` from hosts 1.. to host 0 of an 11-host star until `end`, with the receiver's port sampled
+/// every microsecond.
 fn star(cc: AlgorithmConfig, flows: Vec<FlowSpec>, end: Time) -> SimConfig {
     star_of(Time::from_us(2), cc, flows, end)
 }
 
-/// The same with links of this delay: long links make windows of many packets, whose rounding matters less.
+/// Returns the same run with links of this delay: long links make windows of many packets, whose rounding matters less.
 fn star_of(delay: Time, cc: AlgorithmConfig, flows: Vec<FlowSpec>, end: Time) -> SimConfig {
     let topology = Star { hosts: 11, rate: LINE, delay }.build();
     let mut c = config(topology, cc, flows);
@@ -42,9 +43,9 @@ fn beta(gbps_text: &str) -> AlgorithmConfig {
     algorithm_with("powertcp", &[("beta", RawValue::Text(gbps_text))])
 }
 
-/// Theorem 1: in equilibrium the queue is the sum of the flows' β. β is counted in payload and the queue in
-/// bytes on the wire, so the factor is 1,090/1,000. Packets are whole: what does not fit into its
-/// window waits, so a flow has up to a packet less in flight than its window.
+/// Theorem 1: in equilibrium the queue is the sum of the flows' β. β is counted in payload and the queue in bytes on
+/// the wire, so the factor is 1,090/1,000. Packets are whole: a packet that does not fit into its window waits, so a
+/// flow has up to a packet less in flight than its window.
 #[test]
 fn the_equilibrium_queue_of_powertcp_is_the_sum_of_beta() {
     for (text, gbps, n) in [("1Gbps", 1.0, 10), ("2Gbps", 2.0, 5), ("2Gbps", 2.0, 10), ("5Gbps", 5.0, 4)] {
@@ -97,7 +98,7 @@ fn a_perturbation_of_powertcp_decays_with_time_constant_dt_over_gamma() {
     }
 }
 
-/// PowerTCP with β times the flow's weight, which the algorithm itself does not heed.
+/// PowerTCP with β times the flow's weight, which the algorithm itself ignores.
 fn weighted_beta(bps: u64) -> AlgorithmConfig {
     let weighted = move |weight: f64| {
         let beta = Rate::from_bps_f64(bps as f64 * weight);

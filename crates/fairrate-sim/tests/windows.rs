@@ -1,4 +1,4 @@
-//! How many packets a window lets through, and that a paced window fills its link.
+//! The number of packets that a window lets through, and the utilisation of a link by a paced window.
 
 mod common;
 
@@ -8,12 +8,12 @@ use fairrate_sim::topology::{Dumbbell, LeafSpine, Star};
 use fairrate_sim::{Recovery, StopRule};
 use fairrate_units::{Bytes, Rate, Time};
 
-/// A window that never changes.
+/// Returns an algorithm with a window that never changes.
 fn fixed(cwnd: u64) -> AlgorithmConfig {
     steady(move |flow| Allowance { cwnd: Bytes::new(cwnd), rate: flow.line_rate, timer: Time::MAX })
 }
 
-/// Packets of 1,000 bytes that a flow sends in a round trip of a little more than 200 us.
+/// Returns the number of packets of 1,000 bytes that a flow sends in a round trip of a little more than 200 us.
 fn packets_a_round_trip(cwnd: u64, overshoot: bool) -> u64 {
     let topology = Star { hosts: 2, rate: Rate::from_gbps(25), delay: Time::from_us(50) }.build();
     let mut c = config(topology, fixed(cwnd), vec![flow(0, 1, u64::MAX, Time::ZERO)]);
@@ -26,12 +26,12 @@ fn packets_a_round_trip(cwnd: u64, overshoot: bool) -> u64 {
 fn a_packet_goes_if_it_fits_into_the_window() {
     let packets = |overshoot| [0, 500, 1_000, 1_010, 2_000, 2_999, 3_000].map(|w| packets_a_round_trip(w, overshoot));
     assert_eq!(packets(false), [1, 1, 1, 1, 2, 2, 3]);
-    // As in ns-3: 1.01 packets fly as two.
+    // As in ns-3: a window of 1.01 packets lets two into flight.
     assert_eq!(packets(true), [1, 1, 1, 2, 2, 3, 3]);
 }
 
-/// The last packet of a flow is as long as it is: 1,010 bytes go at once, and 10,000 bytes take as many round trips as they
-/// have windows.
+/// The last packet of a flow has only the remaining bytes: 1,010 bytes are sent at once, and 10,000 bytes take one
+/// round trip for each window.
 #[test]
 fn a_short_packet_needs_little_room() {
     for (bytes, cwnd, round_trips) in [(1_010, 1_010, 1), (1_010, 1_009, 2), (10_000, 2_500, 5), (10_000, 10_000, 1)] {
@@ -39,12 +39,12 @@ fn a_short_packet_needs_little_room() {
         let mut c = config(topology, fixed(cwnd), vec![flow(0, 1, bytes, Time::ZERO)]);
         c.transport.recovery = Recovery::SelectiveRepeat;
         let fct = run(c).0.flows[0].fct.expect("it is done");
-        // A way of 100 us and some serialisation, and 200 us for every further round trip.
+        // 100 us one way and some serialisation, and 200 us for every further round trip.
         assert_eq!(fct.as_ns() / 100_000, 2 * round_trips - 1, "{bytes} bytes in {cwnd}: {fct}");
     }
 }
 
-/// What a lone flow of DCTCP with pacing uses of its link once it has grown.
+/// Returns the share of its link that a single flow of DCTCP with pacing uses once its window has grown.
 fn paced_use(delay: Time, within_rack: bool) -> f64 {
     let rate = Rate::from_gbps(25);
     let topology = if within_rack {

@@ -6,43 +6,43 @@ use fairrate_units::{Bytes, Rate, Time};
 use crate::ids::NodeId;
 use crate::transport::TcpConfig;
 
-/// A central allocator of rates and the endpoints' conversation with it, over persistent TCP connections.
+/// A central allocator of rates and its message exchange with endpoints, over persistent TCP connections.
 #[derive(Clone, Debug, PartialEq)]
 pub struct AllocatorConfig {
     /// The host it runs on, which sends and receives no flows.
     pub host: NodeId,
-    /// Hosts that pass messages between servers and the allocator, each for an equal share of the servers; empty:
-    /// servers talk to the allocator themselves.
+    /// Hosts that relay messages between servers and the allocator, each for an equal share of the servers; empty:
+    /// servers exchange messages with the allocator directly.
     pub intermediaries: Vec<NodeId>,
     /// Time between two iterations of the optimiser.
     pub interval: Time,
     /// Step size of the optimiser (NED).
     pub gamma: f64,
-    /// A rate is told when it has changed by more than this factor; capacities are lowered by as much.
+    /// Relative change of a rate above which the new rate is sent; capacities are lowered by the same factor.
     pub threshold: f64,
-    /// How long rates hold if nothing is heard of the allocator.
+    /// Time that rates stay valid without a message from the allocator.
     pub lifetime: Time,
-    /// How long the allocator is silent toward a server that has flows before it says that it is still there.
+    /// Time without a message to a server with active flows after which the allocator sends that server a keep-alive.
     pub sign_of_life: Time,
-    /// How long a flow has nothing to send before its flowlet is over.
+    /// Idle time of a flow after which its flowlet ends.
     pub flowlet_gap: Time,
-    /// The lines: connections that carry messages.
+    /// The TCP connections that carry messages ("lines").
     pub tcp: TcpConfig,
-    /// Their congestion control.
+    /// Congestion control of the lines.
     pub cc: AlgorithmConfig,
-    /// Their class in the network.
+    /// Priority class of the lines in the network.
     pub class: u8,
-    /// Least size of their packets on the wire.
+    /// Least size of the lines' packets on the wire.
     pub min_packet: Bytes,
-    /// Times from which and until which the allocator is dead; it comes back knowing nothing.
+    /// Start and end times of outages of the allocator; after each it restarts without state.
     pub outages: Vec<(Time, Time)>,
-    /// Stand-ins for traffic that the allocator does not rule.
+    /// Stand-ins for traffic that the allocator does not control.
     pub external: Vec<ExternalFlow>,
-    /// Traffic blocks whose flows it does not rule: they stay under plain TCP.
+    /// Traffic blocks whose flows the allocator does not control: they stay under plain TCP.
     pub external_groups: Vec<u32>,
 }
 
-/// A flow that the allocator reckons with although nobody asks for it.
+/// A flow that the allocator includes in its computation although no endpoint requests it.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct ExternalFlow {
     /// Sender.
@@ -51,6 +51,6 @@ pub struct ExternalFlow {
     pub dst: NodeId,
     /// Weight in the objective.
     pub weight: f64,
-    /// Most it takes; [`Rate::MAX`]: no limit.
+    /// Highest rate of the flow; [`Rate::MAX`]: no limit.
     pub rate: Rate,
 }

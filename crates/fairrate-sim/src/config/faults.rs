@@ -1,40 +1,40 @@
-//! What is wrong with links.
+//! Faults of links.
 
 use fairrate_units::Time;
 
 use crate::ids::PortId;
 
-/// What is wrong with some links. Probabilities are those of a packet each time it is put onto such a wire.
+/// Faults of some links. Probabilities are per packet, each time it is put onto such a wire.
 #[derive(Clone, Debug, PartialEq)]
 pub struct FaultConfig {
-    /// The egress ports whose wires these are: one direction of a link each.
+    /// The egress ports whose wires have the faults: one direction of a link each.
     pub ports: Vec<PortId>,
-    /// Which packets are concerned, other than by a flap, which concerns all.
+    /// The packets that the faults affect, other than flaps, which affect all.
     pub packets: FaultPackets,
-    /// Nothing happens before this time, other than by a flap, which has its own.
+    /// Time before which no fault happens, except flaps, which have times of their own.
     pub start: Time,
-    /// Nothing happens from this time on; what a flap has taken down still comes up.
+    /// Time from which no fault happens; links that a flap has taken down still come up.
     pub stop: Time,
     /// Probability that a packet is lost on the wire.
     pub loss: f64,
     /// Losses in bursts.
     pub burst: Option<BurstLoss>,
-    /// Probability that a packet is damaged so that no switch notices: it goes on to its host, which discards it.
+    /// Probability that a packet is corrupted. No switch detects it: the packet goes on to its host, which discards it.
     pub corrupt: f64,
     /// Probability that a second copy arrives right behind a packet.
     pub duplicate: f64,
     /// Probability that a packet arrives later by `reorder_delay`, and others may overtake it.
     pub reorder: f64,
-    /// That delay.
+    /// Extra delay of a reordered packet.
     pub reorder_delay: Time,
-    /// Each packet arrives later by a uniform time below this, though none overtakes the one before.
+    /// Upper bound of a uniform random delay of each packet, which keeps the order of packets.
     pub jitter: Time,
     /// Times at which the links are down.
     pub flap: Option<Flap>,
 }
 
 impl FaultConfig {
-    /// No link, and no fault.
+    /// No affected link and no fault.
     pub const NONE: Self = Self {
         ports: Vec::new(),
         packets: FaultPackets::All,
@@ -51,7 +51,7 @@ impl FaultConfig {
     };
 }
 
-/// Which packets a fault concerns. Frames between the two ends of a link are never among them.
+/// The packets that a fault affects. Frames between the two ends of a link are never among them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FaultPackets {
     /// All.
@@ -75,14 +75,14 @@ pub struct BurstLoss {
     pub loss: f64,
 }
 
-/// When links are down. What is on a wire as it goes down is lost, and its pauses end. While it is down its port sends
-/// nothing and keeps its queues; as it comes up, pauses that should hold are sent again.
+/// The times at which links are down. Packets on a wire are lost as it goes down, and its pauses end. While it is down
+/// its port sends nothing and keeps its queues; as it comes up, pauses that should hold are sent again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Flap {
-    /// They go down.
+    /// Time of the first failure.
     pub down_at: Time,
-    /// They come up; [`Time::MAX`]: never.
+    /// Time at which the links come up again; [`Time::MAX`]: never.
     pub up_at: Time,
-    /// And again every so often, which is longer than they are down; `None`: once.
+    /// Time from one failure to the next, longer than a failure lasts; `None`: there is one failure only.
     pub period: Option<Time>,
 }

@@ -1,4 +1,4 @@
-//! Who sends what, and when.
+//! The flows of a workload: sender, receiver, size and time.
 
 use fairrate_units::{Bytes, Rate, Time};
 
@@ -13,42 +13,43 @@ pub struct FlowSpec {
     pub dst: NodeId,
     /// Payload bytes; [`Bytes::MAX`]: endless.
     pub bytes: Bytes,
-    /// Start time; of a flow that waits for something else, the earliest.
+    /// Start time; for a flow with another trigger, the earliest start time.
     pub start: Time,
-    /// What starts it.
+    /// The event that starts the flow.
     pub trigger: Trigger,
-    /// When an endless flow stops sending new bytes; [`Time::MAX`]: never. From here on, a flow that waits for another
-    /// one does not start any more.
+    /// Time at which an endless flow stops sending new bytes; [`Time::MAX`]: never. From this time on, a flow that
+    /// waits for another flow does not start any more.
     pub stop: Time,
     /// Source port, for ECMP.
     pub sport: u16,
     /// Destination port, for ECMP.
     pub dport: u16,
-    /// Priority class of its data, 0 (highest) to 7; `None`: the transport's data class.
+    /// Priority class of the flow's data, 0 (highest) to 7; `None`: the transport's data class.
     pub class: Option<u8>,
-    /// Weight for algorithms that know weights.
+    /// Weight, for algorithms that support weights.
     pub weight: f64,
-    /// What the application offers at most, in bits on the wire per second; [`Rate::MAX`]: no limit.
+    /// Highest rate that the application offers, in bits on the wire per second; [`Rate::MAX`]: no limit.
     pub demand: Rate,
-    /// When the last byte of a finite flow should have arrived, from its start; `None`: it has no deadline.
+    /// Time from the flow's start by which the last byte of a finite flow should have arrived; `None`: no deadline.
     pub deadline: Option<Time>,
-    /// Over how many subflows TCP spreads it, at least 1; `None`: as many as the transport says.
+    /// Number of subflows over which TCP spreads the flow, at least 1; `None`: the transport's number.
     pub subflows: Option<u8>,
-    /// Whose connection it is sent over.
+    /// The connection that the flow is sent over.
     pub connection: Connection,
-    /// An endless flow offers its data in bursts; `None`: all at once.
+    /// Bursts in which an endless flow offers its data; `None`: all at once.
     pub burst: Option<Burst>,
-    /// The traffic block it came from: an index for grouping results.
+    /// The traffic block of the flow: an index for grouping results.
     pub group: u32,
-    /// What its user calls it; [`FlowSpec::NO_ID`]: its position, as its [`FlowId`].
+    /// Id given by the user; [`FlowSpec::NO_ID`]: the flow's position, as its [`FlowId`].
     pub id: u32,
 }
 
 impl FlowSpec {
-    /// No id of its own.
+    /// The value of `id` for a flow without an id of its own.
     pub const NO_ID: u32 = u32::MAX;
 
-    /// A flow that starts at its time and has nothing special: ports 0, weight 1, the transport's class and subflows.
+    /// Returns a flow that starts at `start` with default settings: ports 0, weight 1, the transport's class and
+    /// subflows.
     pub const fn new(src: NodeId, dst: NodeId, bytes: Bytes, start: Time) -> Self {
         Self {
             src,
@@ -71,56 +72,56 @@ impl FlowSpec {
         }
     }
 
-    /// What people call the flow at a position.
+    /// Returns the flow's id for output: `id`, or `position` if it has none.
     pub fn name(&self, position: FlowId) -> u32 {
         if self.id == Self::NO_ID { position.0 } else { self.id }
     }
 }
 
-/// An application that writes now and then on one connection.
+/// An application that writes a burst, pauses, and writes again on the same connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Burst {
-    /// Payload bytes it writes at once; with TCP, the next whole number of full packets.
+    /// Payload bytes of one write; with TCP, rounded up to a whole number of full packets.
     pub bytes: Bytes,
-    /// From the moment the last of them is handed to the wire until it writes again.
+    /// Time from the moment the last byte of a burst is handed to the wire until the next write.
     pub pause: Time,
 }
 
-/// Over whose connection a flow is sent, with RDMA.
+/// The connection over which a flow is sent, with RDMA.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Connection {
-    /// One of its own, whose controller knows nothing yet.
+    /// A new connection for each flow, with a controller in its initial state.
     #[default]
     PerFlow,
-    /// One that all such flows of its sender, receiver and group share: they go one after the other, in the order in which they
-    /// come, and each goes on with the controller of the one before. A flow begins when all of the one before has been
-    /// acknowledged; its completion time counts from when it came.
+    /// A connection shared by all such flows of the same sender, receiver and group. They are sent one after the other,
+    /// in the order of arrival, and each continues with the controller state of the one before. A flow begins when all
+    /// bytes of the one before have been acknowledged; its completion time counts from its arrival.
     PerPair,
 }
 
 impl Connection {
-    /// All of them with their names in scenarios.
+    /// All variants with their names in scenarios.
     pub const NAMES: &'static [(&'static str, Self)] = &[("per-flow", Self::PerFlow), ("per-pair", Self::PerPair)];
 }
 
-/// What starts a flow.
+/// The event that starts a flow.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Trigger {
-    /// Its start time.
+    /// The flow's start time.
     #[default]
     Time,
-    /// Another flow's last byte was acknowledged, and then this time has passed: closed-loop sources. A flow has one
-    /// such successor at most.
+    /// The acknowledgment of another flow's last byte, plus a delay: closed-loop sources. A flow has at most one such
+    /// successor.
     After(FlowId, Time),
-    /// Its turn in [`SimConfig::changes`](crate::SimConfig::changes).
+    /// The flow's turn in [`SimConfig::changes`](crate::SimConfig::changes).
     Change,
 }
 
-/// A flow arrives or departs.
+/// An arrival or departure of a flow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Change {
-    /// This flow starts. Its trigger is [`Trigger::Change`].
+    /// The flow starts. Its trigger is [`Trigger::Change`].
     Start(FlowId),
-    /// This flow, which is active and endless, stops.
+    /// The flow, which is active and endless, stops.
     Stop(FlowId),
 }

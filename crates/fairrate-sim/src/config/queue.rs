@@ -1,16 +1,16 @@
-//! How data waits at egress ports.
+//! Queueing of data at egress ports.
 
 use fairrate_units::{Bytes, Rate, Time};
 
-/// How data waits at the egress ports of switches: each class that flows send in, at each port.
+/// Queueing of data at the egress ports of switches, for each class that flows send in, at each port.
 #[derive(Clone, Debug, PartialEq)]
 pub struct QueueConfig {
-    /// Who is dropped or marked, and who goes next.
+    /// The queueing discipline: it drops, marks and selects packets.
     pub rule: QueueRule,
-    /// Most wire bytes of the class that may wait at a port, besides what the shared buffer allows; [`Bytes::MAX`]: any
-    /// number.
+    /// Highest number of wire bytes of the class that may wait at a port, besides the limits of the shared buffer;
+    /// [`Bytes::MAX`]: no limit.
     pub limit_bytes: Bytes,
-    /// The same in packets; [`u32::MAX`]: any number.
+    /// Highest number of packets of the class that may wait at a port; [`u32::MAX`]: no limit.
     pub limit_packets: u32,
 }
 
@@ -19,30 +19,31 @@ impl QueueConfig {
     pub const FIFO: Self = Self { rule: QueueRule::Fifo, limit_bytes: Bytes::MAX, limit_packets: u32::MAX };
 }
 
-/// What an egress port does with the packets of a class.
+/// The queueing discipline of a class at an egress port.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum QueueRule {
-    /// First in, first out; what arrives at the limit is dropped.
+    /// First in, first out; packets that arrive at the limit are dropped.
     Fifo,
-    /// The same with random early detection.
+    /// First in, first out with random early detection.
     Red(RedConfig),
-    /// The same with controlled delay (RFC 8289).
+    /// First in, first out with controlled delay (RFC 8289).
     CoDel(CoDelConfig),
-    /// Stochastic fair queueing with controlled delay (RFC 8290); what is over the limit goes from the longest queue.
+    /// Stochastic fair queueing with controlled delay (RFC 8290); packets over the limit are dropped from the longest
+    /// queue.
     SfqCoDel(SfqCoDelConfig),
-    /// By the priorities that packets carry in their first header word, less first; what is over the limit goes from the
-    /// other end.
+    /// Priority queueing by the first header word of packets, lower values first; packets over the limit are dropped
+    /// from the other end.
     PFabric,
 }
 
 /// A named discipline of egress ports.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct QueueInfo {
-    /// Its name in scenarios.
+    /// Name in scenarios.
     pub name: &'static str,
-    /// What it does.
+    /// One-line description.
     pub title: &'static str,
-    /// Where it was published.
+    /// Publication that defines it.
     pub source: &'static str,
 }
 
@@ -84,9 +85,9 @@ pub struct RedConfig {
     pub per_rate: Option<Rate>,
     /// Weight of an arrival's queue in the moving average that is compared; 1: the queue itself.
     pub weight: f64,
-    /// Whether the packets between two drops are counted, so that drops come at even distances.
+    /// Set to count the packets between two drops, so that drops come at even distances.
     pub even: bool,
-    /// Whether data of algorithms that read marks is marked in place of dropped.
+    /// Set to mark data of algorithms that read marks, instead of dropping it.
     pub ecn: bool,
 }
 
@@ -95,9 +96,9 @@ pub struct RedConfig {
 pub struct CoDelConfig {
     /// Waiting time that is acceptable.
     pub target: Time,
-    /// How long it may be exceeded before packets are dropped; about a large round-trip time.
+    /// Time that the target may be exceeded before packets are dropped; about a large round-trip time.
     pub interval: Time,
-    /// Whether data of algorithms that read marks is marked in place of dropped.
+    /// Set to mark data of algorithms that read marks, instead of dropping it.
     pub ecn: bool,
 }
 
@@ -108,16 +109,16 @@ pub struct SfqCoDelConfig {
     pub codel: CoDelConfig,
     /// Queues that flows are spread over.
     pub queues: u32,
-    /// Wire bytes of a turn; `None`: those of a full packet.
+    /// Wire bytes of a turn; `None`: the wire bytes of a full packet.
     pub quantum: Option<Bytes>,
-    /// Which packet of the longest queue goes when there is no room.
+    /// End of the longest queue from which a packet is dropped when there is no room.
     pub overflow: Overflow,
 }
 
 /// An end of a queue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Overflow {
-    /// The first packet, as in RFC 8290: its sender learns of it soonest.
+    /// The first packet, as in RFC 8290: its sender detects the loss soonest.
     Head,
     /// The last packet, as in ns-2.
     Tail,

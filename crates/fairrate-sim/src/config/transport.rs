@@ -1,43 +1,43 @@
-//! How hosts move bytes.
+//! Transport of bytes by hosts.
 
 use fairrate_control::Needs;
 use fairrate_units::{Bytes, Time};
 
 use crate::transport::TcpConfig;
 
-/// How lost packets are recovered.
+/// The recovery of lost packets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Recovery {
-    /// The receiver drops what is out of order; the sender returns to the gap (RoCE).
+    /// Go-back-N: the receiver drops packets that are out of order; the sender returns to the gap (RoCE).
     GoBackN,
-    /// The receiver keeps what is out of order; the sender resends the gaps only (IRN).
+    /// Selective repeat: the receiver keeps packets that are out of order; the sender resends the gaps only (IRN).
     SelectiveRepeat,
 }
 
-/// Which window bounds the bytes in flight.
+/// The window that bounds the bytes in flight.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum WindowRule {
     /// The algorithm's own (rate-based algorithms have none).
     Algorithm,
-    /// One base-RTT worth of line rate, scaled by rate over line rate. These are bytes on the wire, taken as payload, so the
-    /// window is larger than the rate needs by the share of headers, as in ns-3.
+    /// Line rate times one base RTT, scaled by rate over line rate. These bytes on the wire are taken as payload bytes,
+    /// so the window is larger than the rate needs by the share of headers, as in ns-3.
     RateScaled,
-    /// None: pacing alone.
+    /// No window: pacing alone.
     None,
 }
 
-/// How the network-wide base RTT (τ) is computed from the topology.
+/// The computation of the network-wide base RTT (τ) from the topology.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum BaseRttRule {
     /// A full packet and its acknowledgment over the longest path, all headers counted.
     Exact,
     /// Propagation both ways and the forward serialisations of payload bytes only, in whole ns (ns-3).
     PayloadOnly,
-    /// This value.
+    /// A fixed value.
     Fixed(Time),
 }
 
-/// Who recovers what is lost.
+/// The transport protocol, which recovers lost packets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Transport {
     /// RDMA over Converged Ethernet: acknowledgments and NACKs of every packet, [`Recovery`].
@@ -57,9 +57,9 @@ pub struct TransportConfig {
     pub header: Bytes,
     /// Bytes of an acknowledgment, without the algorithm's telemetry.
     pub ack: Bytes,
-    /// Telemetry bytes on data packets; `None`: what the algorithm needs.
+    /// Telemetry bytes on data packets; `None`: the number the algorithm needs.
     pub data_overhead: Option<Bytes>,
-    /// Telemetry bytes on acknowledgments; `None`: what the algorithm needs.
+    /// Telemetry bytes on acknowledgments; `None`: the number the algorithm needs.
     pub ack_overhead: Option<Bytes>,
     /// Bytes of a congestion notification packet.
     pub cnp: Bytes,
@@ -69,7 +69,7 @@ pub struct TransportConfig {
     pub ack_class: u8,
     /// Class of notices and of control packets, both ways.
     pub control_class: u8,
-    /// From the arrival of a CNP or notice at a host until its NIC acts on it.
+    /// Time from the arrival of a CNP or notice at a host until its NIC acts on it.
     pub reaction_delay: Time,
     /// Loss recovery.
     pub recovery: Recovery,
@@ -79,18 +79,19 @@ pub struct TransportConfig {
     pub nack_interval: Time,
     /// Window rule.
     pub window: WindowRule,
-    /// RDMA: whether a packet goes while less than the window is in flight, though with it more may be (ns-3's RDMA stack).
-    /// Otherwise it goes if it fits into the window. With nothing in flight a packet always goes.
+    /// RDMA: `true` if a packet may be sent while less than the window is in flight, even if the packet itself exceeds
+    /// it (ns-3's RDMA stack). Otherwise it is sent if it fits into the window. With nothing in flight a packet is
+    /// always sent.
     pub window_overshoot: bool,
-    /// τ.
+    /// Rule for the base RTT (τ).
     pub base_rtt: BaseRttRule,
 }
 
 impl TransportConfig {
-    /// The most that any packet may have on the wire: its length has 16 bits.
+    /// The largest size of any packet on the wire: its length has 16 bits.
     pub const MAX_PACKET: Bytes = Bytes::new(u16::MAX as u64);
 
-    /// What data packets have on the wire besides payload.
+    /// Returns the bytes of a data packet on the wire besides payload.
     pub fn data_header(&self, needs: &Needs) -> Bytes {
         self.header + self.data_overhead.unwrap_or(needs.data_overhead)
     }

@@ -1,8 +1,9 @@
-//! What the switches and hosts of a part have to do next, where they work through windows of time.
+//! The pending work of the switches and hosts of a part, if they work through windows of time.
 //!
-//! A packet that arrives at a switch within the least delay of the links that lead there is on its wire when the first of
-//! them arrives. So the switch takes all of it at once: its window. The packets on a link are listed at the switch's door
-//! for it, and [`Packet::arrival_ps`](crate::packet::Packet::arrival_ps) is the time of the one behind it.
+//! A packet that arrives at a switch less than the least delay of the links that lead there after another one is
+//! already on its wire when that one arrives. So the switch processes all packets of that time at once: its window. The
+//! packets on a link are listed at the link's door at the switch, and
+//! [`Packet::arrival_ps`](crate::packet::Packet::arrival_ps) is the arrival time of the packet behind it.
 
 use super::arrivals::Arrivals;
 use super::mode::Reason;
@@ -12,26 +13,26 @@ use crate::ids::{DoorIdx, HostId, Number, PacketIdx, PortIdx, SwitchIdx, WorkerI
 use crate::packet::PacketPool;
 use crate::table::Table;
 
-/// What is on its way to switches, and which of their ports are to send.
+/// The packets on their way to switches, and the ports of switches that are due to send.
 #[derive(Default)]
 pub(crate) struct Agenda {
-    /// The doors. Those of one switch stand behind those of another, each switch's in the order of the ports they come from.
+    /// The doors, switch by switch, each switch's in the order of the ports at the other ends of their links.
     pub(super) doors: Table<DoorIdx, Door>,
-    /// Of each door, the port at the other end of its link.
+    /// By door, the port at the other end of its link.
     pub(super) ports: Table<DoorIdx, PortIdx>,
-    /// A bit for each door, in words of each switch's own: whether a packet is on its way there.
+    /// A bit for each door, in separate words for each switch: set while a packet is on its way there.
     pub(super) open: Vec<u64>,
-    /// The switch that each of the words belongs to.
+    /// The switch of each word.
     switch_of: Vec<SwitchIdx>,
     pub(super) switches: Table<SwitchIdx, Doors>,
-    /// When each switch is looked at next, and each host if hosts work through windows too.
+    /// The next time at which each switch is processed, and each host if hosts work through windows too.
     pub(super) queue: DueQueue,
     has_hosts: bool,
-    /// A bit for each door: whether a `TxDone` of the port there is due when its transmitter is free.
+    /// A bit for each door: set if a `TxDone` of the switch's port there is due when its transmitter is free.
     pub(super) due: Vec<u64>,
 }
 
-/// What works through windows.
+/// A switch or host that works through windows.
 #[derive(Clone, Copy)]
 pub(super) enum Worker {
     Switch(SwitchIdx),
@@ -41,31 +42,32 @@ pub(super) enum Worker {
 /// The packets on a link to a switch.
 #[derive(Clone, Copy)]
 pub(super) struct Door {
-    /// When the first of them arrives, in picoseconds; [`NEVER`]: there is none.
+    /// Arrival time of the first packet, in picoseconds; [`NEVER`]: there is none.
     pub(super) head_ps: u64,
     pub(super) head: PacketIdx,
-    /// Which of the bits in [`Agenda::open`] is this door's.
+    /// Number of this door's bit in [`Agenda::open`].
     bit: u32,
 }
 
-/// The doors of a switch, and how long its windows are.
+/// The doors of a switch, and the length of its windows.
 #[derive(Clone, Copy)]
 pub(super) struct Doors {
-    /// The least delay of the links that lead to it, in picoseconds, or less.
+    /// Length of a window in picoseconds: at most the least delay of the links that lead to the switch.
     pub(super) window_ps: u64,
-    /// The first of its doors, and how many it has.
+    /// The first of the switch's doors (`first`), and their number (`n`).
     pub(super) first: DoorIdx,
     pub(super) n: u32,
-    /// The first of the words that have its bits.
+    /// Index of the first word with the switch's bits.
     pub(super) first_word: u32,
-    /// Bits of a key that say by which door a packet comes.
+    /// Number of bits of a key that hold the door.
     pub(super) door_bits: u32,
 }
 
 impl Agenda {
-    /// The switches of a part, `ports` of which are told their doors; `None` if they cannot work through windows, because
-    /// a link that leads to one has no delay or a switch has too many ports. `of_switch`: the switch that each port belongs to,
-    /// if it does. `n_hosts`: the hosts of the network, if they work through windows too.
+    /// Creates the agenda of a part's switches and stores the doors in `ports`; returns `None` if the switches cannot
+    /// work through windows, because a link that leads to one has no delay or a switch has too many ports. `of_switch`:
+    /// the switch that each port belongs to, if any. `n_hosts`: number of hosts of the network, if they work through
+    /// windows too.
     pub(super) fn new(
         of_switch: &Table<PortIdx, Option<SwitchIdx>>,
         ports: &mut Table<PortIdx, Port>,
@@ -110,19 +112,19 @@ impl Agenda {
         })
     }
 
-    /// Whether switches work through windows.
+    /// Returns `true` if switches work through windows.
     #[inline]
     pub(super) fn is_kept(&self) -> bool {
         !self.doors.is_empty()
     }
 
-    /// Whether hosts work through windows, too.
+    /// Returns `true` if hosts work through windows, too.
     #[inline]
     pub(super) fn has_hosts(&self) -> bool {
         self.has_hosts
     }
 
-    /// Who is next.
+    /// Returns the worker that is due first.
     #[inline]
     pub(super) fn next(&self) -> Worker {
         let next = self.queue.next();
@@ -132,13 +134,13 @@ impl Agenda {
         }
     }
 
-    /// A worker is looked at again at a time, which is later than now.
+    /// Sets the next time of a worker to `at_ps`, which is later than now.
     #[inline]
     pub(super) fn postpone(&mut self, worker: Worker, at_ps: u64) {
         self.queue.postpone(self.number_of(worker), at_ps);
     }
 
-    /// A worker has something to do at a time.
+    /// Makes sure that a worker is processed at `at_ps` or before.
     #[inline]
     pub(super) fn expect(&mut self, worker: Worker, at_ps: u64) {
         let number = self.number_of(worker);
@@ -155,7 +157,7 @@ impl Agenda {
         }
     }
 
-    /// Puts a packet that has left `port` onto its way to a door.
+    /// Puts a packet that has left `port` onto its wire to `door`.
     #[allow(clippy::inline_always)] // See `Part::run`.
     #[inline(always)]
     pub(super) fn launch(
@@ -181,19 +183,19 @@ impl Agenda {
         port.set_last_on_wire(packet);
     }
 
-    /// The port with this bit is to look for something to send when its transmitter is free.
+    /// Marks the port with this bit as due: it looks for a packet to send when its transmitter is free.
     #[inline]
     pub(super) fn set_due(&mut self, bit: u32) {
         self.due[bit as usize / 64] |= 1 << (bit % 64);
     }
 
-    /// The port with this bit has nothing to look for.
+    /// Clears the mark of [`Agenda::set_due`].
     #[inline]
     pub(super) fn clear_due(&mut self, bit: u32) {
         self.due[bit as usize / 64] &= !(1 << (bit % 64));
     }
 
-    /// Whether a port of a switch is to look for something to send.
+    /// Returns `true` if a port of the switch with `doors` is marked as due.
     #[inline]
     pub(super) fn has_due(&self, doors: Doors) -> bool {
         let first = doors.first_word as usize;
@@ -201,7 +203,7 @@ impl Agenda {
             || (64 < doors.n && self.due[first..][..doors.n.div_ceil(64) as usize].iter().any(|&word| word != 0))
     }
 
-    /// Calls `look` with the ports of a switch that are to look for something to send.
+    /// Calls `look` with each port of a switch that is marked as due.
     #[allow(clippy::inline_always)] // Calls cost as much as what they do.
     #[inline(always)]
     pub(super) fn each_due(&self, doors: &Doors, mut look: impl FnMut(PortIdx)) {
@@ -212,14 +214,14 @@ impl Agenda {
         }
     }
 
-    /// The packets on their way to switches.
+    /// Returns the packets on their way to switches.
     pub(super) fn packets<'a>(&'a self, pool: &'a PacketPool) -> impl Iterator<Item = PacketIdx> + 'a {
         let heads = self.doors.iter().filter(|door| door.head_ps != NEVER).map(|door| door.head);
         heads.flat_map(|head| pool.list(head))
     }
 }
 
-/// The places of the bits that are set in a word.
+/// An iterator over the positions of the bits that are set in a word.
 pub(super) struct Bits(pub(super) u64);
 
 impl Iterator for Bits {
@@ -228,7 +230,7 @@ impl Iterator for Bits {
     #[inline]
     fn next(&mut self) -> Option<u32> {
         let bit = self.0.trailing_zeros();
-        // Of no bits, it is past the last.
+        // For a word without bits, `bit` is 64.
         self.0 &= self.0.wrapping_sub(1);
         (bit < 64).then_some(bit)
     }

@@ -1,5 +1,5 @@
-//! The agents of egress ports: the ports' side of an algorithm. What they ask for (notices to sources, pauses of single
-//! flows) is collected here, and carried out by the switch or host that the port belongs to.
+//! The agents of egress ports: the ports' side of an algorithm. The actions they request (notices to sources, pauses of
+//! single flows) are collected here, and carried out by the switch or host that the port belongs to.
 
 pub(crate) use fairrate_control::PortStep as Step;
 use fairrate_control::{
@@ -19,22 +19,22 @@ use crate::packet::PacketKind;
 use crate::table::Table;
 use crate::topology::Topology;
 
-/// Header words a notice takes.
+/// Number of header words of a notice.
 pub(crate) const NOTICE_WORDS: usize = 1 + NOTICE_VALUES;
 
 /// The agents of all ports.
 pub(crate) struct Agents {
-    /// By port; empty if no port has one.
+    /// By port; empty if no port has an agent.
     of_port: Table<PortIdx, Option<PortAlgorithm>>,
-    /// When each wants to be called, in picoseconds; `u64::MAX`: never.
+    /// The time at which each agent asked to be called, in picoseconds; `u64::MAX`: never.
     timers: Table<PortIdx, u64>,
-    /// What matters to an agent: bit k: that a packet of that kind joins a queue; bit 16 + k: that it leaves.
+    /// The packets that agents watch. Bit k: packets of kind k as they join a queue; bit 16 + k: as they leave it.
     watched: u32,
     actions: Actions,
 }
 
 impl Agents {
-    /// The agents that the algorithm wants at `ports`, with `None` for those of other parts.
+    /// Creates the agents that the algorithm has at `ports`, which are `None` for ports of other parts.
     pub(super) fn new<'a>(
         config: &SimConfig,
         ports: impl Iterator<Item = Option<(PortId, &'a Port)>>,
@@ -67,10 +67,10 @@ impl Agents {
     }
 }
 
-/// What matters to the agent, as [`Agents::watched`] has it.
+/// Returns the packets that the agent watches, as a mask like [`Agents::watched`].
 fn watched_by(agent: &PortAlgorithm) -> u32 {
     let data = 1 << PacketKind::Data as u8;
-    // Packets of a handshake are of the simulator's kind for control packets.
+    // Handshake packets have the simulator's kind of control packets.
     let kinds: [(PortPacketKind, u16); 3] = [
         (PortPacketKind::Data, data),
         (PortPacketKind::Control, 1 << PacketKind::Control as u8),
@@ -83,13 +83,13 @@ fn watched_by(agent: &PortAlgorithm) -> u32 {
     watched(Step::Enqueue) | watched(Step::Dequeue)
 }
 
-/// Where what matters of a step begins in [`Agents::watched`].
+/// Returns the position of a step's first bit in [`Agents::watched`].
 #[inline]
 fn shift(step: Step) -> u8 {
     if step == Step::Enqueue { 0 } else { 16 }
 }
 
-/// Propagation delay of the longest link into each node.
+/// Returns the propagation delay of the longest link into each node.
 fn delays_into_nodes(topology: &Topology) -> Vec<Time> {
     let mut delays = vec![Time::ZERO; topology.nodes.len()];
     for port in (0..topology.n_ports() as u32).map(PortId) {
@@ -100,35 +100,35 @@ fn delays_into_nodes(topology: &Topology) -> Vec<Time> {
 }
 
 impl Agents {
-    /// Whether packets of a kind may matter to agents, as they join a queue or as they leave it.
+    /// Returns `true` if some agent watches packets of `kind`, as they join a queue or as they leave it.
     #[inline]
     pub(crate) fn watch(&self, kind: PacketKind) -> bool {
         self.watched != 0 && (self.watched | self.watched >> 16) >> kind as u8 & 1 != 0
     }
 
-    /// The same at one of these steps.
+    /// Returns `true` if some agent watches packets of `kind` at `step`.
     #[inline]
     pub(crate) fn watch_at(&self, kind: PacketKind, step: Step) -> bool {
         self.watched >> shift(step) >> kind as u8 & 1 != 0
     }
 
-    /// Whether no port has one.
+    /// Returns `true` if no port has an agent.
     #[inline]
     pub(crate) fn is_empty(&self) -> bool {
         self.of_port.is_empty()
     }
 
-    /// The agent of a port.
+    /// Returns the agent of a port, if it has one.
     pub(crate) fn of(&mut self, port: PortIdx) -> Option<&mut PortAlgorithm> {
         self.of_port.get_mut(port)?.as_mut()
     }
 
-    /// Plans the first call of every agent.
+    /// Schedules the first call of every agent.
     pub(super) fn plan_all(&mut self, clock: &mut Clock) {
         self.of_port.numbers().for_each(|port| self.plan(clock, port));
     }
 
-    /// Plans the call that the agent of a port asks for, unless it is planned.
+    /// Schedules the call that the agent of a port asks for, unless it is scheduled already.
     #[inline]
     pub(crate) fn plan(&mut self, clock: &mut Clock, port: PortIdx) {
         let Some(agent) = self.of_port[port].as_ref() else { return };
@@ -143,7 +143,8 @@ impl Agents {
         }
     }
 
-    /// The physical queue that data joins, just after the agent of the port was told of it; `None`: that of its class.
+    /// Returns the physical queue that the port's agent has just assigned to this data packet; `None`: the queue of its
+    /// class.
     #[inline]
     pub(crate) fn assigned_queue(&self, net: &Network, port: PortIdx, packet: PacketIdx) -> Option<u16> {
         let p = net.pool.get(packet);
@@ -151,7 +152,8 @@ impl Agents {
         agent.assign(p.class, p.flow.0)
     }
 
-    /// Calls the agent of a port if it asked to be called now. It may have, before it changed its mind.
+    /// Calls the agent of a port if its timer is due now; returns `true` if it did. An earlier request may have been
+    /// replaced.
     pub(crate) fn on_timer(&mut self, net: &Network, clock: &Clock, port: PortIdx) -> bool {
         if self.timers[port] != clock.now_ps {
             return false;
@@ -163,24 +165,24 @@ impl Agents {
         true
     }
 
-    /// Takes the notices that an agent has asked for.
+    /// Takes the notices that an agent has requested.
     pub(crate) fn take_notices(&mut self) -> Vec<Notice> {
         std::mem::take(&mut self.actions.notices)
     }
 
-    /// Takes the pauses that an agent has asked for.
+    /// Takes the pauses that an agent has requested.
     pub(crate) fn take_pauses(&mut self) -> Vec<FlowPause> {
         std::mem::take(&mut self.actions.pauses)
     }
 
-    /// Gives back what [`Agents::take_notices`] and [`Agents::take_pauses`] have given, to be used again.
+    /// Takes back the lists of [`Agents::take_notices`] and [`Agents::take_pauses`], emptied, for reuse.
     pub(crate) fn give_back(&mut self, mut notices: Vec<Notice>, mut pauses: Vec<FlowPause>) {
         notices.clear();
         pauses.clear();
         (self.actions.notices, self.actions.pauses) = (notices, pauses);
     }
 
-    /// Whether an agent has asked for something that has not been done.
+    /// Returns `true` if an agent has requested actions that have not been carried out.
     #[inline]
     pub(crate) fn ask_for_something(&self) -> bool {
         !self.actions.notices.is_empty() || !self.actions.pauses.is_empty()
@@ -188,8 +190,8 @@ impl Agents {
 }
 
 impl World {
-    /// Tells the agent of a port of a packet, if it has one that may want to know. Whether it asks for something, which has to
-    /// be done.
+    /// Shows `packet` to the port's agent, if it watches such packets at `step`; returns `true` if the agent requested
+    /// actions or another timer, which the caller must then carry out.
     #[inline]
     pub(crate) fn agent_sees(&mut self, port: PortIdx, packet: PacketIdx, step: Step) -> bool {
         self.agents.watched != 0
@@ -197,7 +199,7 @@ impl World {
             && self.tell_agent(port, packet, step)
     }
 
-    /// The same where packets of this kind matter.
+    /// Shows `packet` to the port's agent, if it has one, as [`World::agent_sees`] does for packets that are watched.
     pub(crate) fn tell_agent(&mut self, port: PortIdx, packet: PacketIdx, step: Step) -> bool {
         let Some(agent) = self.agents.of_port[port].as_mut() else { return false };
         let p = self.net.pool.get(packet);

@@ -1,4 +1,4 @@
-//! What arrives at a switch in a window.
+//! The packets that arrive at a switch in one window.
 
 use super::steering::Onward;
 use crate::ids::PacketIdx;
@@ -6,20 +6,20 @@ use crate::sorting;
 
 /// Bits of a key for the time in a window and the door.
 const TIME_AND_DOOR_BITS: u32 = 29;
-/// The longest window, 2^23 ps = 8.4 us: longer ones say less of what is certain to be admitted.
+/// The longest window, 2^23 ps = 8.4 us: longer windows make it less certain that all packets are admitted.
 const TIME_BITS: u32 = 23;
 
-/// Packets that arrive in a window, in order: by time and, at the same time, by door.
+/// Packets that arrive in a window, ordered by time and, at the same time, by door.
 #[derive(Default)]
 pub(super) struct Arrivals {
-    /// Each is one number, as the bits of a floating-point number, which SSE2 can compare: from the top a bit that makes it
-    /// normal and finite, the time since the window began, the door, the place among the packets.
+    /// One number per packet, as the bits of a floating-point number, which SSE2 can compare. From the top: a bit that
+    /// makes it normal and finite, the time since the window began, the door, the index in `packets`.
     keys: Vec<f64>,
-    /// In the order in which they were gathered.
+    /// The packets in the order in which they were gathered.
     packets: Vec<Arrival>,
 }
 
-/// A packet that arrives, with what is needed of it before it is at hand.
+/// An arriving packet, with the fields that are needed before the packet itself is read.
 #[derive(Clone, Copy)]
 pub(super) struct Arrival {
     pub(super) packet: PacketIdx,
@@ -32,7 +32,8 @@ pub(super) struct Arrival {
 impl Arrivals {
     const NORMAL: u64 = 1 << (32 + TIME_AND_DOOR_BITS);
 
-    /// The longest window of a switch whose doors take so many bits, in picoseconds, if it can have windows.
+    /// Returns the longest window, in picoseconds, of a switch whose door numbers take `door_bits` bits; `None` if
+    /// there are too many.
     pub(super) fn longest_ps(door_bits: u32) -> Option<u64> {
         Some(1 << TIME_AND_DOOR_BITS.checked_sub(door_bits)?.min(TIME_BITS))
     }
@@ -50,13 +51,13 @@ impl Arrivals {
         self.packets.push(arrival);
     }
 
-    /// How many there are.
+    /// Returns the number of packets.
     #[inline]
     pub(super) fn len(&self) -> usize {
         self.keys.len()
     }
 
-    /// Of all: time since the window began, door and packet.
+    /// Returns time since the window began, door and packet of all arrivals.
     #[inline]
     pub(super) fn iter(&self, door_bits: u32) -> impl Iterator<Item = (u64, u32, Arrival)> + '_ {
         self.keys.iter().map(move |&key| {
@@ -65,7 +66,7 @@ impl Arrivals {
         })
     }
 
-    /// How one of them goes on, and its class; if there are fewer, of the last one.
+    /// Returns the next step and the class of packet `i`; if there are fewer packets, those of the last one.
     #[inline]
     pub(super) fn onward(&self, i: usize) -> (Onward, u8) {
         let arrival = self.of(self.keys[i.min(self.keys.len() - 1)]);
@@ -100,7 +101,7 @@ mod tests {
             packets in prop::collection::btree_map((0_u64..1 << 20, 0_u32..512), any::<u32>().prop_map(PacketIdx), 0..40),
         ) {
             let mut arrivals = Arrivals::default();
-            // Latest first.
+            // Push the latest first.
             for (&(since_ps, door), &packet) in packets.iter().rev() {
                 let arrival = Arrival { packet, onward: Onward::NOWHERE, wire: door as u16, class: 3, is_data: true };
                 arrivals.push(since_ps, door, 9, arrival);

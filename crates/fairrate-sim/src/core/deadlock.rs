@@ -1,4 +1,4 @@
-//! A circle of pauses: ports of which each waits for the next, and none will ever send.
+//! Circles of pauses: each port waits for the next, so that none of them will ever send.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Mutex;
@@ -10,7 +10,8 @@ use crate::ids::PortId;
 /// A class of an egress port.
 type Queue = (PortId, u8);
 
-/// Describes a circle of paused ports of which each waits until the next has sent what came from it; `None`: there is none.
+/// Describes a circle of paused ports, each of which waits until the next has sent packets that came from it; `None`:
+/// there is none.
 pub(super) fn describe(parts: &[Mutex<Part>]) -> Option<String> {
     let mut waits: BTreeMap<Queue, BTreeSet<Queue>> = BTreeMap::new();
     for part in parts {
@@ -26,8 +27,8 @@ pub(super) fn describe(parts: &[Mutex<Part>]) -> Option<String> {
 }
 
 impl Part {
-    /// Adds for each queue upstream that waits for a paused queue of this part: that one. The packets of it there came by the
-    /// link that the other one sends to.
+    /// Adds an edge from each upstream queue to each paused queue of this part that holds packets from it: the packets
+    /// came by the link that the upstream port sends to.
     fn add_waits(&self, waits: &mut BTreeMap<Queue, BTreeSet<Queue>>) {
         let net = &self.world.net;
         let of_switches = self.own_ports().filter(|(_, port)| port.of_host.is_none());
@@ -42,12 +43,13 @@ impl Part {
     }
 }
 
-/// A circle of queues in which each waits for the next: the first one on the way from the first queue that is on any.
+/// Returns a circle of queues in which each waits for the next: the shortest one through the first queue that is in a
+/// circle.
 fn find_circle(waits: &BTreeMap<Queue, BTreeSet<Queue>>) -> Option<Vec<Queue>> {
     waits.keys().find_map(|&start| shortest_way_back(waits, start))
 }
 
-/// The shortest circle through `start`, which it begins with.
+/// Returns the shortest circle through `start`, beginning with `start`.
 fn shortest_way_back(waits: &BTreeMap<Queue, BTreeSet<Queue>>, start: Queue) -> Option<Vec<Queue>> {
     let mut before: BTreeMap<Queue, Queue> = BTreeMap::new();
     let mut reached = vec![start];

@@ -1,4 +1,4 @@
-//! What happens at both ends of a link: packets arrive, frames tell the other end to pause, links go down and come up.
+//! Events at both ends of a link: packets arrive, frames pause the other end, links go down and come up.
 
 use super::Part;
 use crate::engine::EventKind;
@@ -7,7 +7,7 @@ use crate::ids::{FlowId, HostId, PacketIdx, PortIdx};
 use crate::packet::{Packet, PacketKind};
 
 impl Part {
-    /// The packet at the head of `port`'s wire has reached the other end.
+    /// Processes the arrival of the packet at the head of `port`'s wire at the other end.
     #[allow(clippy::inline_always)] // See `Part::run`.
     #[inline(always)]
     pub(super) fn on_arrive(&mut self, port: PortIdx) {
@@ -18,7 +18,7 @@ impl Part {
         }
     }
 
-    /// A packet that was held up on `port`'s wire has reached the other end, unless it was lost meanwhile.
+    /// Processes the arrival of a packet that was delayed on `port`'s wire, unless it was lost meanwhile.
     pub(super) fn on_arrive_late(&mut self, port: PortIdx) {
         let now_ps = self.world.clock.now_ps;
         if let Some(packet) = self.world.net.faulty_link(port).and_then(|link| link.release(now_ps)) {
@@ -26,7 +26,7 @@ impl Part {
         }
     }
 
-    /// The node behind `port` takes a packet in.
+    /// Passes a packet to the node at the other end of `port`.
     #[allow(clippy::inline_always)] // See `Part::run`.
     #[inline(always)]
     pub(super) fn take_in(&mut self, port: PortIdx, packet: PacketIdx) {
@@ -46,7 +46,7 @@ impl Part {
         }
     }
 
-    /// A frame that left `port` tells the port at the other end what to do.
+    /// Applies a frame that left `port` to the port at the other end.
     fn on_frame(&mut self, port: PortIdx, frame: PacketIdx, kind: PacketKind) {
         let peer = port.reverse();
         let Packet { flow, class, .. } = *self.world.net.pool.get(frame);
@@ -67,7 +67,7 @@ impl Part {
         }
     }
 
-    /// Lets `port` hold a flow back, or let it go.
+    /// Makes `port` hold a flow back (`pause`) or resume it.
     fn hold_flow(&mut self, port: PortIdx, flow: FlowId, class: u8, pause: bool) {
         match self.world.net.ports[port].of_host {
             HostId::NONE => self.switches.hold_flow(&mut self.world, port, flow, class, pause),
@@ -75,7 +75,7 @@ impl Part {
         }
     }
 
-    /// Something that kept a port from sending is over.
+    /// Lets the owner of `port` send, after a cause that blocked the port has ended.
     fn may_send(&mut self, port: PortIdx) {
         match self.world.net.ports[port].of_host {
             HostId::NONE => self.switches.kick(&mut self.world, port),
@@ -83,7 +83,7 @@ impl Part {
         }
     }
 
-    /// A port has sent a packet, and something waits.
+    /// Ends a transmission of `port`, and sends the next packet.
     pub(super) fn on_tx_done(&mut self, port: PortIdx) {
         self.look_ahead();
         let w = &mut self.world;
@@ -95,7 +95,7 @@ impl Part {
         }
     }
 
-    /// The agent of a port asked to be called.
+    /// Handles the timer of a port's agent.
     pub(super) fn on_port_timer(&mut self, port: PortIdx) {
         match self.world.net.ports[port].of_host {
             HostId::NONE => self.switches.on_port_timer(&mut self.world, port),
@@ -103,7 +103,7 @@ impl Part {
         }
     }
 
-    /// Plans the first change of every link that goes down and up.
+    /// Schedules the first change of every link that goes down and up.
     pub(super) fn schedule_flaps(&mut self) {
         let w = &mut self.world;
         let first: Vec<(u32, u64)> = w.net.faults.iter().flat_map(|faults| faults.first_flaps()).collect();
@@ -112,14 +112,14 @@ impl Part {
         }
     }
 
-    /// Links go down or come up.
+    /// Applies flap `index`: links go down or come up.
     pub(super) fn on_flap(&mut self, index: u32) {
         let Some(faults) = &mut self.world.net.faults else { return };
         let (ports, down, next) = faults.flap(index);
         if let Some(at) = next {
             self.world.clock.schedule(at, EventKind::Flap, index);
         }
-        // First all of them change, and then they send.
+        // First all links change, and then they send.
         let changed: Vec<PortIdx> = ports.into_iter().filter(|&port| self.change_link(port, down)).collect();
         for port in changed {
             if down {
@@ -131,7 +131,8 @@ impl Part {
         }
     }
 
-    /// One direction of a link goes down or comes up. Whether it does: several flaps may hold it down.
+    /// Takes one direction of a link down or up; returns `true` if its state changed, as several flaps may hold it
+    /// down.
     fn change_link(&mut self, port: PortIdx, down: bool) -> bool {
         let (net, totals) = (&mut self.world.net, &mut self.world.told.totals);
         let Some(link) = net.faulty_link(port) else { return false };
@@ -150,14 +151,14 @@ impl Part {
         while let Some(packet) = net.ports[port].lose(&net.pool) {
             net.discard(totals, None, packet, DropCause::Fault);
         }
-        // What frames say is old by the time the link is up, and what still holds is said again.
+        // Waiting frames are outdated when the link comes up; pauses that still hold are sent again.
         while let Some(frame) = net.ports[port].take_frame(&net.pool) {
             net.discard(totals, None, frame, DropCause::Fault);
         }
         true
     }
 
-    /// The wire of `port` is dead, and so are the pauses that frames on it have asked the other end for.
+    /// Ends the pauses that frames on the wire of `port`, now dead, have requested at the other end.
     fn end_pauses(&mut self, port: PortIdx) {
         let peer = port.reverse();
         for class in 0..8 {
@@ -173,7 +174,7 @@ impl Part {
         self.may_send(peer);
     }
 
-    /// The wire of `port` is back: the other end learns again whom it should pause.
+    /// Sends again the pauses that still hold, after the wire of `port` has come up.
     fn repeat_pauses(&mut self, port: PortIdx) {
         for class in self.switches.paused_classes(port) {
             self.switches.send_pfc(&mut self.world, port, class, true);

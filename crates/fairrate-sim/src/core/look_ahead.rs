@@ -1,7 +1,7 @@
-//! Fetching what coming events will read, where a network does not fit the processor's nearer caches.
+//! Prefetching of the data that coming events will read, for networks that do not fit the processor's nearer caches.
 //!
-//! Each stage reads only what the stage before has fetched. All of it is a guess: events may come before those that are
-//! known, and a fetch too many does no harm.
+//! Each stage reads only data that the stage before has fetched. The choice is a guess: other events may be processed
+//! first, and an unneeded fetch does no harm.
 
 use super::Part;
 use crate::engine::{Event, EventKind};
@@ -10,15 +10,15 @@ use crate::ids::{HostId, PortIdx};
 use crate::packet::{Packet, PacketKind};
 use crate::prefetch::{prefetch, prefetch_all};
 
-/// A network with so many ports does not fit the nearer caches, so that looking ahead pays: as measured, a fat-tree of
-/// 432 hosts and 2,592 ports loses by it, one of 1,024 hosts and 6,144 ports gains.
+/// Number of ports from which a network does not fit the nearer caches, so that looking ahead pays: as measured, a
+/// fat-tree of 432 hosts and 2,592 ports is slower with it, and one of 1,024 hosts and 6,144 ports is faster.
 pub(super) const MANY_PORTS: usize = 4_096;
-/// A network with so many has flows and NICs that do not fit either: one of 1,024 hosts loses by fetching them, one of 8,192
-/// hosts and 49,152 ports gains.
+/// Number of ports from which flows and NICs do not fit either: a network of 1,024 hosts is slower if they are fetched,
+/// and one of 8,192 hosts and 49,152 ports is faster.
 const MORE_PORTS: usize = 16_384;
 
 impl Part {
-    /// Fetches what the events of the bucket that the clock has just reached will read.
+    /// Fetches the data that the events of the bucket that the clock has just reached will read.
     #[inline]
     pub(super) fn look_ahead(&mut self) {
         if MANY_PORTS <= self.world.net.ports.len() && self.world.clock.reaches_bucket() {
@@ -42,14 +42,14 @@ impl Part {
         });
     }
 
-    /// The port that an event is about, and the packet that arrives from it, if one does.
+    /// Returns the port of an arrival event and the packet that arrives, if there is one; `None` for other events.
     fn arriving(&self, event: Event) -> Option<(&Port, &Packet)> {
         let net = &self.world.net;
         let port = (event.kind() == EventKind::Arrive).then(|| &net.ports[PortIdx(event.entity())])?;
         Some((port, net.pool.peek(port.next_to_arrive())?))
     }
 
-    /// The packet that arrives.
+    /// Fetches the packet that arrives.
     fn fetch_first(&self, event: Event) {
         if event.kind() == EventKind::Arrive {
             let net = &self.world.net;
@@ -59,7 +59,7 @@ impl Part {
         }
     }
 
-    /// The port by which the packet leaves.
+    /// Fetches the port by which the packet leaves.
     fn fetch_second(&self, event: Event) {
         let net = &self.world.net;
         if let Some((port, p)) = self.arriving(event)
@@ -71,7 +71,7 @@ impl Part {
         }
     }
 
-    /// The ends of the flow of a packet that reaches its host, or the NIC that wakes.
+    /// Fetches the receiving or sending end of the flow of a packet that reaches its host, or the NIC that wakes up.
     fn fetch_third(&self, event: Event) {
         let hosts = &self.hosts;
         if event.kind() == EventKind::HostWake {
@@ -86,7 +86,7 @@ impl Part {
         }
     }
 
-    /// The sender that is acknowledged, or of the first flow of a NIC.
+    /// Fetches the sender that is acknowledged, or the sender of the first flow of a NIC that wakes up.
     fn fetch_fourth(&self, event: Event) {
         let hosts = &self.hosts;
         let slot = if event.kind() == EventKind::HostWake {

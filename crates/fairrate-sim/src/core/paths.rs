@@ -1,4 +1,4 @@
-//! The paths of all flows, picked before a run begins: every part of the network knows every path.
+//! The paths of all flows, picked before a run begins: every part of the network has all of them.
 
 use std::marker::PhantomData;
 use std::sync::Arc;
@@ -12,8 +12,8 @@ use crate::table::Table;
 use crate::topology::Topology;
 use crate::transport::Connections;
 
-/// The egress ports of all paths, path behind path: each by its number in the network, or by its place in the part that it
-/// belongs to.
+/// The egress ports of all paths, one path after the other: each port by its number in the network ([`PortId`]), or by
+/// its index in its own part ([`PortIdx`]).
 #[derive(Clone)]
 pub(crate) struct Paths<P> {
     ports: Arc<[u32]>,
@@ -21,7 +21,7 @@ pub(crate) struct Paths<P> {
 }
 
 impl<P: Number> Paths<P> {
-    /// The egress ports of a path of `n_hops` whose second hop this is.
+    /// Returns the egress ports of the path of `n_hops` hops whose second hop is at `second`.
     pub(super) fn path(&self, second: HopId, n_hops: u8) -> impl ExactSizeIterator<Item = P> + '_ {
         let start = second.index() - 1;
         self.ports[start..start + usize::from(n_hops)].iter().map(|&port| P::from_index(port as usize))
@@ -29,19 +29,19 @@ impl<P: Number> Paths<P> {
 }
 
 impl Paths<PortIdx> {
-    /// How a packet goes on at a hop.
+    /// Returns the next step of a packet at a hop.
     #[inline]
     pub(crate) fn exit(&self, hop: HopId) -> Exit {
         Onward(self.ports[hop.index()]).exit()
     }
 
-    /// How a packet goes on at a hop, if there is such a hop.
+    /// Returns the table's entry for a hop; [`Onward::NOWHERE`] if there is no such hop.
     #[inline]
     pub(super) fn onward(&self, hop: HopId) -> Onward {
         self.ports.get(hop.index()).map_or(Onward::NOWHERE, |&entry| Onward(entry))
     }
 
-    /// The same hops, of which those between switches lead toward their flows' hosts by any port.
+    /// Returns the same paths, with each hop between switches replaced by "any port toward the flow's host".
     pub(super) fn sprayed(mut self, config: &SimConfig, flows: &Table<FlowId, Flow>) -> Self {
         let mut entries = self.ports.to_vec();
         for flow in flows {
@@ -57,7 +57,8 @@ impl Paths<PortIdx> {
 }
 
 impl Paths<PortId> {
-    /// The same paths, which leave ToRs with circuits by their VOQs, and go on behind the packet switch.
+    /// Returns the same paths with VOQs: a path leaves a ToR that has circuits by a VOQ, and goes on behind the packet
+    /// switch.
     pub(super) fn by_voqs(mut self, topology: &Topology) -> Self {
         let Some(circuits) = &topology.circuits else { return self };
         let mut entries = self.ports.to_vec();
@@ -71,12 +72,12 @@ impl Paths<PortId> {
         self
     }
 
-    /// The same ports by their places, where one part has all of them: those are their numbers.
+    /// Converts to indices in the only part of a network, which are the ports' numbers.
     pub(super) fn of_one_part(&self) -> Paths<PortIdx> {
         Paths { ports: Arc::clone(&self.ports), by: PhantomData }
     }
 
-    /// The same ports by their places.
+    /// Converts to indices in parts, by `places`.
     pub(super) fn by_place(&self, places: &Table<PortId, PortIdx>) -> Paths<PortIdx> {
         let place = |&port: &u32| places[PortId(port)].0;
         Paths { ports: self.ports.iter().map(place).collect(), by: PhantomData }
@@ -89,23 +90,23 @@ impl From<Vec<PortId>> for Paths<PortId> {
     }
 }
 
-/// The table of paths as it grows: egress ports, path behind path.
+/// The table of paths under construction: egress ports, one path after the other.
 pub(super) struct PathTable<'a> {
     config: &'a SimConfig,
     routes: &'a Routes,
-    /// Whether ports send notices, which go back along the data path.
+    /// `true` if ports send notices, which go back along the data path.
     has_notices: bool,
     ports: Vec<PortId>,
     buffer: Vec<PortId>,
 }
 
 impl<'a> PathTable<'a> {
-    /// An empty table.
+    /// Creates an empty table.
     pub(super) fn new(config: &'a SimConfig, routes: &'a Routes, has_notices: bool) -> Self {
         Self { config, routes, has_notices, ports: Vec::new(), buffer: Vec::new() }
     }
 
-    /// The paths of all flows, which are told where theirs stand.
+    /// Lays the paths of all flows, stores their positions in `flows`, and returns the table.
     pub(super) fn of_all(mut self, flows: &mut [Flow], connections: &Connections) -> Paths<PortId> {
         for (id, spec) in (0..).map(FlowId).zip(&self.config.flows) {
             match (self.config.transport.kind, connections.first_subflow(id)) {
@@ -142,7 +143,7 @@ impl<'a> PathTable<'a> {
         }
     }
 
-    /// Writes a path. Where its second port stands (the first is the host's own), and its length.
+    /// Writes a path; returns the position of its second port (the first is the host's own) and its length.
     fn write(&mut self, key: FlowKey) -> (HopId, u8) {
         self.routes.path(self.config.fabric.ecmp, self.config.seed, key, &mut self.buffer);
         let start = HopId::from_index(self.ports.len());

@@ -1,4 +1,4 @@
-//! Periodic samples of ports and flows, taken between two epochs: before anything else of that time.
+//! Periodic samples of ports and flows, taken between two epochs: before all other events of that time.
 
 use std::sync::Mutex;
 
@@ -11,25 +11,25 @@ use crate::config::{ProbeSpec, SimConfig};
 use crate::ids::{FlowId, PortId};
 use crate::output::{PortSample, RateSample, Sink};
 
-/// When each probe samples next.
+/// The next sampling time of each probe.
 pub(super) struct Probes {
-    /// By number, in picoseconds; `u64::MAX`: never.
+    /// By number of the probe, in picoseconds; `u64::MAX`: never.
     next_ps: Vec<u64>,
 }
 
 impl Probes {
-    /// The probes of a run, which all sample at its start.
+    /// Creates the probes of a run, all of which take their first sample at time 0.
     pub(super) fn new(config: &SimConfig) -> Self {
         let first = |probe: &ProbeSpec| if period(probe).is_some() { 0 } else { u64::MAX };
         Self { next_ps: config.probes.iter().map(first).collect() }
     }
 
-    /// When the next probe samples, in picoseconds; `u64::MAX`: none will.
+    /// Returns the time of the next sample in picoseconds; `u64::MAX`: there is none.
     pub(super) fn next_ps(&self) -> u64 {
         self.next_ps.iter().copied().min().unwrap_or(u64::MAX)
     }
 
-    /// All probes that are due at `now_ps` sample. How many did.
+    /// Takes the samples of all probes that are due at `now_ps`; returns their number.
     pub(super) fn sample(&mut self, now_ps: u64, run: &Run, parts: &[Mutex<Part>], sink: &mut dyn Sink) -> u64 {
         let mut n = 0;
         for (probe, next_ps) in run.config.probes.iter().zip(&mut self.next_ps) {

@@ -1,27 +1,28 @@
-//! Which of the switches and hosts of a part is next, where they work through windows of time.
+//! The order in which the switches and hosts of a part are due, if they work through windows of time.
 
 use crate::ids::{Number, WorkerIdx};
 
-/// No time.
+/// The value for "no time".
 pub(super) const NEVER: u64 = u64::MAX;
 
-/// Switches and hosts, in short workers, by the time at which each is due, the earliest first.
+/// Workers, that is switches and hosts, ordered by the time at which each is due, the earliest first.
 ///
-/// Their keys stand in groups of eight; so do the least keys of the groups, and so on, up to a single group.
-/// A key changes along one way to the top, without branches to predict.
+/// The keys are in groups of eight; so are the least keys of the groups, and so on, up to a single group. A changed key
+/// is propagated along one path to the top, without branches to predict.
 pub(super) struct DueQueue {
-    /// The groups of all levels, the single one first. A key is a time since `base_ps`, and below it the worker.
+    /// The groups of all levels, the single one first. A key holds a time since `base_ps` and, in its low bits, the
+    /// worker.
     groups: Vec<Group>,
-    /// Where each level begins, the last one first: that of the workers.
+    /// Index of the first group of each level; the workers' level, which is last in `groups`, comes first here.
     levels: Vec<usize>,
-    /// The bits of a key that say which worker it is.
+    /// Number of low bits of a key that hold the worker.
     worker_bits: u32,
     base_ps: u64,
     first: u64,
     first_ps: u64,
 }
 
-/// The keys of eight workers, or of as many groups: a cache line.
+/// The keys of eight workers, or the least keys of eight groups: a cache line.
 #[derive(Clone, Copy)]
 #[repr(align(64))]
 struct Group([u64; 8]);
@@ -43,7 +44,7 @@ impl Default for DueQueue {
 }
 
 impl DueQueue {
-    /// `n` workers that are never due.
+    /// Creates a queue of `n` workers that are never due.
     pub(super) fn new(n: usize) -> Self {
         Self::with_bits(n, n.next_power_of_two().ilog2())
     }
@@ -63,25 +64,25 @@ impl DueQueue {
         Self { groups: vec![Group([NEVER; 8]); total], levels, worker_bits, base_ps: 0, first: NEVER, first_ps: NEVER }
     }
 
-    /// The first time at which one is due; [`NEVER`]: none is.
+    /// Returns the first time at which a worker is due; [`NEVER`]: none is.
     #[inline]
     pub(super) fn next_ps(&self) -> u64 {
         self.first_ps
     }
 
-    /// Which one is due then.
+    /// Returns the worker that is due first.
     #[inline]
     pub(super) fn next(&self) -> WorkerIdx {
         WorkerIdx::from_index((self.first & ((1 << self.worker_bits) - 1)) as usize)
     }
 
-    /// When a worker is due.
+    /// Returns the time at which a worker is due.
     #[inline]
     pub(super) fn due_ps(&self, worker: WorkerIdx) -> u64 {
         self.time_of(self.groups[self.levels[0] + worker.index() / 8].0[worker.index() % 8])
     }
 
-    /// A worker is due earlier than it was.
+    /// Moves the due time of a worker to `at_ps`, which is earlier than before.
     #[inline]
     pub(super) fn advance(&mut self, worker: WorkerIdx, at_ps: u64) {
         let (mut at, key) = (worker.index(), self.key_of(worker, at_ps));
@@ -96,7 +97,7 @@ impl DueQueue {
         (self.first, self.first_ps) = (key, self.time_of(key));
     }
 
-    /// A worker is due later than it was.
+    /// Moves the due time of a worker to `at_ps`, which is not earlier than before.
     #[inline]
     pub(super) fn postpone(&mut self, worker: WorkerIdx, at_ps: u64) {
         if self.farthest_ps() < at_ps && at_ps < NEVER {
@@ -124,14 +125,14 @@ impl DueQueue {
         if key == NEVER { NEVER } else { self.base_ps + (key >> self.worker_bits) }
     }
 
-    /// The last time that a key can say. A worker that is due later counts as due then, and will find nothing to do: with
-    /// 8,192 of them that is 37 minutes of simulated time after the base.
+    /// Returns the last time that a key can hold. A worker that is due later counts as due then, and will find nothing
+    /// to do: with 8,192 workers that is 37 minutes of simulated time after the base.
     #[inline]
     fn farthest_ps(&self) -> u64 {
         self.base_ps + ((u64::MAX >> self.worker_bits) - 1)
     }
 
-    /// Counts times from that of the first worker on: nothing happens earlier.
+    /// Sets the base to the time of the first worker; there are no earlier times.
     #[cold]
     fn rebase(&mut self) {
         let base_ps = if self.first_ps == NEVER { self.base_ps } else { self.first_ps };
@@ -184,7 +185,7 @@ mod tests {
                     model[number] = due_ps;
                 }
                 let least_ps = *model.iter().min().unwrap();
-                // One that comes early finds nothing to do.
+                // A worker that is due early finds nothing to do.
                 while queue.next_ps() < model[queue.next().index()] {
                     let early = queue.next();
                     queue.postpone(early, model[early.index()]);

@@ -1,4 +1,4 @@
-//! What is fixed for a run. All parts share it.
+//! The fixed configuration of a run, which all parts share.
 
 use fairrate_control::{AlgorithmConfig, FlowContext, IntCounter, IntFormat};
 use fairrate_units::Time;
@@ -14,34 +14,34 @@ use crate::routing::Routes;
 use crate::table::Table;
 use crate::transport::{Kind, Levels};
 
-/// The run: its configuration and what follows from that before anything happens.
+/// The run: its configuration and the values derived from it before anything happens.
 pub(crate) struct Run {
-    /// Its flows are the user's, and behind them those that carry messages.
+    /// The configuration. Its flows are the user's, followed by those that carry messages.
     pub(crate) config: SimConfig,
     pub(crate) constants: Constants,
     pub(crate) routes: Routes,
     /// The user's flows, then those that carry messages, then the subflows of each.
     pub(crate) flows: Table<FlowId, Flow>,
-    /// How many of the flows are the user's: the first ones.
+    /// Number of the user's flows, which are the first ones.
     pub(crate) n_user_flows: u32,
     /// The egress ports of all paths.
     pub(crate) paths: Paths<PortId>,
     pub(crate) parts: PartOf,
-    /// The classes of packets, where receivers grant.
+    /// The classes of packets, if receivers grant.
     pub(crate) levels: Option<Levels>,
 }
 
-/// What is needed all the time, in plain numbers.
+/// Frequently used values, as plain numbers.
 #[derive(Clone)]
 pub(crate) struct Constants {
     pub(crate) framing: Framing,
     pub(crate) mtu: u64,
-    /// The least window of TCP in bytes, whatever the algorithm says.
+    /// The least window of TCP in bytes, for every algorithm.
     pub(crate) min_window: u64,
     pub(crate) data_header: u64,
     pub(crate) ack_wire: u16,
     pub(crate) cnp_wire: u16,
-    /// Bytes on the wire of the control packets that controllers send, if they do.
+    /// Bytes on the wire of the controllers' control packets, if there are any.
     pub(crate) control_wire: Option<u16>,
     /// Class of notices and of control packets.
     pub(crate) control_class: u8,
@@ -52,7 +52,7 @@ pub(crate) struct Constants {
     pub(crate) nack_interval_ps: u64,
     pub(crate) cnp_interval_ps: Option<u64>,
     pub(crate) rto_ps: u64,
-    /// Retransmission timeout of TCP if the algorithm wants losses to be found by nothing else.
+    /// Retransmission timeout of TCP if the algorithm detects losses by nothing else.
     pub(crate) fixed_rto: Option<Time>,
     pub(crate) whole_ns: bool,
     pub(crate) repace: bool,
@@ -62,20 +62,20 @@ pub(crate) struct Constants {
     pub(crate) base_rtt: Time,
 }
 
-/// Which part every port and host is in: a port is where the node is that it belongs to.
+/// The part of every port and host: a port is in the part of the node that it belongs to.
 pub(crate) struct PartOf {
     pub(crate) ports: Table<PortId, u16>,
     pub(crate) hosts: Table<HostId, u16>,
 }
 
 impl PartOf {
-    /// The part of the node that `port` belongs to.
+    /// Returns the part of the node that `port` belongs to.
     #[inline]
     pub(crate) fn port(&self, port: PortId) -> u16 {
         self.ports[port]
     }
 
-    /// The part of a host, by its number among hosts.
+    /// Returns the part of a host, by its number among hosts.
     #[inline]
     pub(crate) fn host(&self, host: HostId) -> u16 {
         self.hosts[host]
@@ -83,34 +83,35 @@ impl PartOf {
 }
 
 impl Run {
-    /// A flow.
+    /// Returns a flow.
     #[inline]
     pub(crate) fn flow(&self, id: FlowId) -> &Flow {
         &self.flows[id]
     }
 
-    /// Whether a flow is one of the user's.
+    /// Returns `true` if a flow is one of the user's.
     pub(crate) fn is_users(&self, id: FlowId) -> bool {
         id.0 < self.n_user_flows
     }
 
-    /// The egress ports from a flow's sender to its receiver.
+    /// Returns the egress ports from a flow's sender to its receiver.
     pub(crate) fn path_of(&self, id: FlowId) -> impl ExactSizeIterator<Item = PortId> + '_ {
         self.flow(id).data_path(&self.paths)
     }
 
-    /// The parts of a flow's sender and receiver.
+    /// Returns the parts of a flow's sender and receiver.
     pub(crate) fn parts_of_flow(&self, id: FlowId) -> (usize, usize) {
         let flow = self.flow(id);
         (usize::from(self.parts.host(flow.src_host)), usize::from(self.parts.host(flow.dst_host)))
     }
 
-    /// The links of a flow's path, or of one of its paths with those beside it.
+    /// Returns the links of a flow's path; with packet spraying, the links of all its paths, hop by hop.
     pub(crate) fn hops_of(&self, id: FlowId) -> Vec<Hop> {
         self.hops(self.path_of(id), self.config.flows[self.flow(id).parent.index()].dst)
     }
 
-    /// What a flow's packets can do at best: where there are circuits, some path that is at least as fast as either way.
+    /// Returns the fastest hops that a packet of the flow can take: with circuits, at least as fast as either way, hop
+    /// by hop.
     pub(crate) fn best_hops_of(&self, id: FlowId) -> Vec<Hop> {
         let mut hops = self.hops_of(id);
         let topology = &self.config.topology;
@@ -120,7 +121,7 @@ impl Run {
             let circuit = topology.link(circuits.port(topology.from(ports[up]), topology.to(ports[up + 1])));
             let down = hops.remove(up + 1);
             let up = &mut hops[up];
-            // What goes by a circuit may pass what goes by the packet switch.
+            // A packet on a circuit may overtake a packet that goes by the packet switch.
             *up = Hop { rate: up.rate.max(circuit.rate), delay: circuit.delay.min(up.delay + down.delay), lanes: 2 };
         }
         hops
@@ -134,7 +135,7 @@ impl Run {
         }
     }
 
-    /// The algorithm that controls a flow: for each flow that of the run, but for those that carry messages.
+    /// Returns the algorithm that controls a flow: the run's, except for flows that carry messages.
     pub(crate) fn algorithm_of(&self, id: FlowId) -> &AlgorithmConfig {
         match &self.config.allocator {
             Some(allocator) if self.flow(id).transport == Kind::Line => &allocator.cc,
@@ -142,7 +143,7 @@ impl Run {
         }
     }
 
-    /// What the controller of a flow that starts at `start` is told.
+    /// Returns the context for the controller of a flow that starts at `start`.
     pub(crate) fn flow_context(&self, id: FlowId, start: Time) -> FlowContext {
         let flow = self.flow(id);
         let spec = &self.config.flows[flow.parent.index()];

@@ -1,8 +1,8 @@
-//! What a part has of a network: the links that touch its nodes, and tables of its own flows and hosts.
+//! The share of a part in a network: the links that touch its nodes, and tables of its own flows and hosts.
 //!
-//! What a part meets all the time has a place in the part, and other parts need not know it. Only what is seen from outside
-//! (results, the fingerprint, mail, random streams) goes by the number in the network. Places are in the order of those
-//! numbers, so that ties between a part's own events go the same way by either.
+//! Each part numbers its own links, flows and hosts densely; other parts need not know these local indices ("places").
+//! Data that is visible outside (results, the fingerprint, mail, random streams) uses the numbers in the network.
+//! Places are in the order of these numbers, so that ties between a part's own events have the same order with either.
 
 use std::ops::{Index, IndexMut};
 
@@ -10,16 +10,16 @@ use crate::ids::{NodeId, Number, PortId, PortIdx};
 use crate::table::Table;
 use crate::topology::Topology;
 
-/// The links that touch the nodes of a part, in the network's order: number `i` of them has the part's ports `2 i` and
-/// `2 i + 1`. One of the two may belong to a node of another part, from which packets come in.
+/// The links that touch the nodes of a part, in the network's order: link `i` has the part's ports `2 i` and `2 i + 1`.
+/// One of the two may belong to a node of another part, from which packets come in.
 #[derive(Clone, Default)]
 pub(crate) struct Links {
-    /// By place, the number in the network; empty: all links have their own numbers.
+    /// Number in the network, by place; empty: all links have their own numbers.
     numbers: Vec<u32>,
 }
 
 impl Links {
-    /// The links of part `number`, where `part_of` says which part a node is in.
+    /// Returns the links of part `number`, where `part_of` has the part of each node.
     pub(super) fn of_part(topology: &Topology, part_of: &Table<NodeId, u16>, number: u16) -> Self {
         let touches = |link: &crate::topology::Link| [link.a, link.b].iter().any(|&n| part_of[n] == number);
         let mut numbers: Vec<u32> =
@@ -28,19 +28,19 @@ impl Links {
         Self { numbers }
     }
 
-    /// Whether these are all links of the network.
+    /// Returns `true` if these are all links of the network.
     #[inline]
     pub(super) fn are_all(&self) -> bool {
         self.numbers.is_empty()
     }
 
-    /// A port's number in the network.
+    /// Returns a port's number in the network.
     #[inline]
     pub(crate) fn id_of(&self, port: PortIdx) -> PortId {
         PortId(self.numbers.get(port.index() / 2).map_or(port.0, |link| 2 * link + port.0 % 2))
     }
 
-    /// A port's place in the part, if its link touches it.
+    /// Returns a port's place in the part, if its link touches the part.
     pub(crate) fn place_of(&self, id: PortId) -> Option<PortIdx> {
         if self.numbers.is_empty() {
             return Some(PortIdx(id.0));
@@ -49,27 +49,27 @@ impl Links {
         Some(PortIdx(2 * place as u32 + id.0 % 2))
     }
 
-    /// The numbers of the part's ports, of a network with so many.
+    /// Returns the numbers of the part's ports, in a network with `n_ports` ports.
     pub(super) fn port_ids(&self, n_ports: usize) -> impl Iterator<Item = PortId> + '_ {
         let n = if self.numbers.is_empty() { n_ports } else { 2 * self.numbers.len() };
         (0..n as u32).map(|port| self.id_of(PortIdx(port)))
     }
 }
 
-/// What a part keeps of each of its own flows, or hosts, by their numbers in the network.
+/// A table of a part's own flows or hosts, indexed by their numbers in the network.
 pub(crate) struct Own<I, T> {
-    /// By number, where it stands; empty: all are the part's own.
+    /// Place by number; empty: all are the part's own.
     places: Table<I, u32>,
     values: Vec<T>,
 }
 
 impl<I: Number, T> Own<I, T> {
-    /// One `value` for each of `n`.
+    /// Creates a table of all `n` numbers, with `value` of each.
     pub(super) fn all(n: usize, value: impl FnMut(I) -> T) -> Self {
         Self { places: Table::default(), values: (0..n).map(I::from_index).map(value).collect() }
     }
 
-    /// One `value` for each of `n` that `is_own`.
+    /// Creates a table of those of `n` numbers for which `is_own` is true, with `value` of each.
     pub(super) fn some(n: usize, is_own: impl Fn(I) -> bool, value: impl FnMut(I) -> T) -> Self {
         let mut n_own = 0;
         let place = |number| {
@@ -84,7 +84,7 @@ impl<I: Number, T> Own<I, T> {
         Self { places, values }
     }
 
-    /// Another table of the same ones.
+    /// Creates a table with the same numbers and default values.
     pub(crate) fn alike<U: Default>(&self) -> Own<I, U> {
         Own { places: self.places.clone(), values: self.values.iter().map(|_| U::default()).collect() }
     }
@@ -94,13 +94,13 @@ impl<I: Number, T> Own<I, T> {
         self.places.get(number).map_or(number.index(), |&place| place as usize)
     }
 
-    /// Whether it is the part's own.
+    /// Returns `true` if `number` is the part's own.
     #[inline]
     pub(crate) fn has(&self, number: I) -> bool {
         self.place(number) < self.values.len()
     }
 
-    /// All of them, with their numbers.
+    /// Returns all values with their numbers.
     pub(crate) fn iter(&self) -> impl Iterator<Item = (I, &T)> {
         let n = if self.places.is_empty() { self.values.len() } else { self.places.len() };
         (0..n).map(I::from_index).filter_map(|number| Some((number, self.values.get(self.place(number))?)))

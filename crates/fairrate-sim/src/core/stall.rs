@@ -1,4 +1,4 @@
-//! A hang is an error: detect it, and say what is stuck.
+//! Detection of hangs, which are errors, with a description of the stuck flows and ports.
 
 use std::sync::{Arc, Mutex};
 
@@ -13,12 +13,12 @@ use crate::transport::Kind;
 
 /// Simulated time without a newly acknowledged byte after which a run with active flows counts as stalled, ...
 const PATIENCE: Time = Time::from_ms(500);
-/// ... unless that is less than so many of the longest retransmission timeouts, which a flow may be waiting for.
+/// ... unless this number of the longest retransmission timeouts, which a flow may be waiting for, takes longer.
 const TIMEOUTS: u64 = 4;
-/// Stuck entities named in the message.
+/// Number of stuck entities named in the message.
 const NAMED: usize = 3;
 
-/// An error if flows are active and nothing moves any more.
+/// Returns an error if flows are active and make no progress any more.
 pub(super) fn check_progress(parts: &[Mutex<Part>]) -> Result<(), SimError> {
     let active: u64 = parts.iter().map(|part| lock(part).hosts.counts().0).sum();
     let latest = |of: fn(&Part) -> u64| parts.iter().map(|part| of(&lock(part))).max().unwrap_or(0);
@@ -41,7 +41,7 @@ fn patience(transport: &TransportConfig) -> Time {
     PATIENCE.max(Time::from_ps(longest.as_ps().saturating_mul(TIMEOUTS)))
 }
 
-/// An error if a run without an end time has run out of events before its flows were done.
+/// Returns an error if a run without an end time has run out of events before its flows were done.
 pub(super) fn check_end(parts: &[Mutex<Part>]) -> Result<(), SimError> {
     let nothing_pending = next_ps(parts) == u64::MAX;
     let finite_left: u64 = parts.iter().map(|part| lock(part).hosts.counts().1).sum();
@@ -71,7 +71,7 @@ fn stalled(parts: &[Mutex<Part>]) -> SimError {
 }
 
 impl Part {
-    /// What is the matter with a flow that is active here, of whose data so much has arrived.
+    /// Describes the state of a flow that is active here, with `arrived` bytes at its receiver.
     fn describe_flow(&self, id: FlowId, arrived: u64) -> String {
         let run = &self.world.run;
         let name = |n: crate::ids::NodeId| &run.config.topology.nodes[n.index()].name;
@@ -90,12 +90,12 @@ impl Part {
             let subflow = flow.subflow;
             return format!("subflow {subflow} of flow {flow_name} ({src} to {dst}, {arrived} bytes arrived): {why}");
         }
-        // HOMA's senders know of what they may send.
+        // HOMA's senders count only the bytes that they may send.
         let bytes = if s.transport == Kind::Homa { flow.bytes } else { s.bytes };
         format!("flow {flow_name} ({src} to {dst}) has {} of {bytes} bytes acknowledged and {why}", s.snd_una)
     }
 
-    /// The ports of this part that may not send, some of them at least.
+    /// Describes up to [`NAMED`] ports of this part that may not send.
     fn paused_ports(&self) -> Vec<(PortId, String)> {
         let topology = &self.world.run.config.topology;
         let ports = self.own_ports().filter(|(_, p)| p.paused != 0).take(NAMED);

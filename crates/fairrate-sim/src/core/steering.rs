@@ -1,4 +1,5 @@
-//! By which port a packet leaves a switch: that of the path laid for its flow, or one that is chosen when the packet is there.
+//! The port by which a packet leaves a switch: the next port of its flow's path, or one that is chosen when the packet
+//! is there.
 
 use std::collections::BTreeSet;
 
@@ -12,32 +13,32 @@ use crate::rng::{mix64, pick};
 use crate::routing::Routes;
 use crate::topology::Topology;
 
-/// How a packet goes on.
+/// The next step of a packet: a port, or a host toward which a port is still to be chosen.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Exit {
-    /// By this port.
+    /// The packet leaves by this port.
     By(PortIdx),
-    /// By any port on a shortest path to this host.
+    /// The packet leaves by any port on a shortest path to this host.
     Toward(NodeId),
 }
 
-/// How a packet goes on, as the table of paths has it.
+/// The next step of a packet as the table of paths stores it, in one number.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Onward(pub(super) u32);
 
 impl Onward {
-    /// An entry with this bit says which host it is toward, and not by which port.
+    /// Flag of an entry that holds a host to go toward, and not a port.
     pub(super) const TOWARD: u32 = 1 << 31;
-    /// Of what ends at the next node.
+    /// The entry of a packet that ends at the next node.
     pub(super) const NOWHERE: Self = Self(u32::MAX);
 
-    /// The port, if it is known before the packet is there; otherwise a number that no port has.
+    /// Returns the port, if it is known before the packet arrives; otherwise a number that no port has.
     #[inline]
     pub(super) fn port(self) -> PortIdx {
         PortIdx(self.0)
     }
 
-    /// As it is decided on: a port, or a host to choose one for.
+    /// Decodes the entry: a port, or a host to choose a port for.
     #[inline]
     pub(super) fn exit(self) -> Exit {
         if self.0 < Self::TOWARD { Exit::By(PortIdx(self.0)) } else { Exit::Toward(NodeId(self.0 ^ Self::TOWARD)) }
@@ -45,10 +46,11 @@ impl Onward {
 }
 
 impl Run {
-    /// The port by which a packet that came by `ingress` goes on to a host: one of those on shortest paths, each as likely as
-    /// the others, without those whose links are down if any is up.
+    /// Returns the port by which a packet from `ingress` goes on toward the host `to`: one of those on shortest paths,
+    /// each with the same probability. Ports whose links are down are excluded, unless all are down.
     ///
-    /// What decides is what the packet carries, and no state, so that it depends on nothing else that happens.
+    /// The choice among the candidates is a pure function of the seed, the switch and the packet's fields, so it
+    /// depends on no other event.
     #[cold]
     #[inline(never)]
     pub(super) fn choose_exit(
@@ -72,8 +74,8 @@ impl Run {
     }
 }
 
-/// The links of a path, each with those that packets to the same host may take in its place: the highest rate and the
-/// shortest delay of them, which need not be of one link, and how many they are.
+/// Returns, for each hop of `path` to `to`, the highest rate and the shortest delay among the links that packets may
+/// take there (not necessarily of the same link), and the number of these links.
 pub(super) fn hops_beside(
     topology: &Topology,
     routes: &Routes,
@@ -82,7 +84,7 @@ pub(super) fn hops_beside(
 ) -> Vec<Hop> {
     let mut nodes = BTreeSet::new();
     let hop = |port| {
-        // The first is the sender's own port.
+        // The first hop is the sender's own port.
         let beside: Vec<PortId> = if nodes.is_empty() {
             vec![port]
         } else {

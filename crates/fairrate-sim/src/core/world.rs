@@ -1,4 +1,4 @@
-//! What switches and hosts have in common: the run, the clock, the network between them, and what is told.
+//! The state that switches and hosts share: the run, the clock, the network between them, and the observations.
 
 use std::sync::Arc;
 
@@ -10,8 +10,8 @@ use super::told::{News, Told};
 use crate::ids::{PacketIdx, PortIdx};
 use crate::output::PfcEvent;
 
-/// The surroundings of switches and hosts. A switch knows no host, and a host no switch: what they do to each other goes by
-/// the network.
+/// The surroundings of switches and hosts. Switches do not access hosts, nor hosts switches: they interact through the
+/// network.
 pub(crate) struct World {
     pub(crate) run: Arc<Run>,
     pub(crate) clock: Clock,
@@ -29,7 +29,7 @@ impl World {
         self.net.transmit(&mut self.clock, &mut self.told.totals, port, packet);
     }
 
-    /// A class of `port` is paused, or resumes.
+    /// Pauses or resumes a class of `port`, and reports it.
     pub(super) fn pause_class(&mut self, port: PortIdx, class: u8, pause: bool) {
         self.net.ports[port].set_paused(class, pause, self.clock.now_ps);
         self.told.push(News::Pfc(PfcEvent { t: self.clock.now(), port: self.net.links.id_of(port), class, pause }));

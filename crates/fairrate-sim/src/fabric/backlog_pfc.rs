@@ -1,34 +1,34 @@
-//! PFC by the backlog of egress queues, as RoCC's public simulation has it: a packet that joins a queue above one level pauses
-//! the ingress it came by, and a queue that is down at another lets all go that it has paused.
+//! PFC by the backlog of egress queues, as in RoCC's public simulation: a packet that joins a queue above one level
+//! pauses its ingress port, and a queue that shrinks to another level resumes all ingress ports that it has paused.
 //!
-//! Nothing is set aside for what is on its way, so a buffer that is too small drops.
+//! No headroom is reserved for packets in flight, so a buffer that is too small drops.
 
 use std::collections::HashMap;
 
 use crate::ids::{PortIdx, SwitchIdx};
 use crate::table::Table;
 
-/// Whom the egress queues of all switches have paused.
+/// The ingress ports that the egress queues of all switches have paused.
 pub struct BacklogPfc {
     pause: u32,
     resume: u32,
-    /// By egress port and class: the ingress ports that it has paused, in their order.
+    /// By egress port and class: the ingress ports that the queue has paused, in the order of the pauses.
     paused_by: HashMap<(PortIdx, u8), Vec<PortIdx>>,
-    /// By ingress port and class: how many egress queues have paused it.
+    /// By ingress port and class: number of egress queues that have paused it.
     n_pausing: HashMap<(PortIdx, u8), u32>,
-    /// How many egress queues of a switch have paused somebody.
+    /// Number of egress queues of each switch that have paused some ingress port.
     n_queues: Table<SwitchIdx, u32>,
 }
 
 impl BacklogPfc {
-    /// Of queues that pause above `pause` bytes and let go at `resume` bytes.
+    /// Creates the state for queues that pause above `pause` bytes and resume at `resume` bytes.
     pub fn new(pause: u32, resume: u32, n_switches: usize) -> Self {
         let n_queues = vec![0; n_switches].into();
         Self { pause, resume, paused_by: HashMap::new(), n_pausing: HashMap::new(), n_queues }
     }
 
-    /// A packet that came by `ingress` has joined the queue of a class at `egress`, which has so many bytes now. Whether the
-    /// other end of `ingress` must be told to pause.
+    /// Records that a packet from `ingress` has joined the queue of `class` at `egress`, which now has `bytes` bytes;
+    /// returns `true` if a pause must be sent to the other end of `ingress`.
     pub fn joins(&mut self, switch: SwitchIdx, egress: PortIdx, class: u8, ingress: PortIdx, bytes: u32) -> bool {
         if bytes <= self.pause {
             return false;
@@ -44,7 +44,8 @@ impl BacklogPfc {
         *n == 1
     }
 
-    /// The queue of a class at `egress` has shrunk to so many bytes. The ingress ports whose other ends may resume.
+    /// Records that the queue of `class` at `egress` has shrunk to `bytes` bytes; returns the ingress ports whose other
+    /// ends may resume.
     pub fn shrinks(&mut self, switch: SwitchIdx, egress: PortIdx, class: u8, bytes: u32) -> Vec<PortIdx> {
         if self.n_queues[switch] == 0 || self.resume < bytes {
             return Vec::new();
@@ -59,12 +60,12 @@ impl BacklogPfc {
         paused
     }
 
-    /// Whether a switch that holds up to `most` bytes pauses nobody, and has paused nobody.
+    /// Returns `true` if `switch` has paused no ingress port and pauses none while it holds up to `most` bytes.
     pub fn is_quiet(&self, switch: SwitchIdx, most: u64) -> bool {
         self.n_queues[switch] == 0 && most <= u64::from(self.pause)
     }
 
-    /// The classes whose sender at the other end of `ingress` has been told to pause.
+    /// Returns the classes for which the other end of `ingress` has been paused.
     pub fn paused_classes(&self, ingress: PortIdx) -> impl Iterator<Item = u8> + '_ {
         (0u8..8).filter(move |&class| self.n_pausing.get(&(ingress, class)).is_some_and(|&n| 0 < n))
     }

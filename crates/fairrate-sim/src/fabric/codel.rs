@@ -1,4 +1,4 @@
-//! CoDel: drops from the head of a queue whose packets have waited for too long for too long.
+//! CoDel: drops from the head of a queue if packets have waited longer than a target for at least an interval.
 //!
 //! K. Nichols, V. Jacobson, A. McGregor, J. Iyengar, "Controlled Delay Active Queue Management", RFC 8289.
 //!
@@ -11,9 +11,8 @@
 //! | count_, lastcount_   | `count`, `last_count` | |
 //! | dropping_            | `dropping`    |       |
 //!
-//! What is dropped can be marked instead, if it is data of an algorithm that reads marks (section 5.1 leaves that to
-//! others; RFC 8290 section 5.4 has it). A drop needs more than a full packet behind it, so a queue never runs empty by
-//! drops.
+//! Data of an algorithm that reads marks can be marked instead of dropped (section 5.1 leaves that to others; RFC 8290
+//! section 5.4 has it). A drop needs more than a full packet behind it, so a queue never runs empty by drops.
 
 use super::discipline::{Verdicts, Waiting};
 use super::mmu::DropCause;
@@ -21,7 +20,7 @@ use crate::config::CoDelConfig;
 use crate::ids::PacketIdx;
 use crate::packet::{PacketKind, PacketPool};
 
-/// What is the same for all queues of a port.
+/// The parameters shared by all queues of a port.
 #[derive(Clone, Copy, Debug)]
 pub struct CoDelRule {
     target_ps: u64,
@@ -31,13 +30,13 @@ pub struct CoDelRule {
 }
 
 impl CoDelRule {
-    /// `max_packet`: wire bytes of a full packet; `marks`: data is marked in place of dropped.
+    /// Creates the parameters; `max_packet`: wire bytes of a full packet; `marks`: data is marked instead of dropped.
     pub fn new(config: &CoDelConfig, max_packet: u64, marks: bool) -> Self {
         let (target_ps, interval_ps) = (config.target.as_ps(), config.interval.as_ps());
         Self { target_ps, interval_ps, max_packet, marks }
     }
 
-    /// Section 5.6: the next drop is an interval over the root of the number of drops later.
+    /// Returns the time of the next drop, section 5.6: an interval over the square root of the number of drops later.
     fn control_law(&self, t_ps: u64, count: u32) -> u64 {
         t_ps.saturating_add((self.interval_ps as f64 / f64::from(count).sqrt()) as u64)
     }
@@ -46,7 +45,7 @@ impl CoDelRule {
 /// CoDel's state of one queue.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct CoDel {
-    /// When the time above target will have lasted for an interval; `None`: it is not above.
+    /// Time at which the waiting time will have been above target for an interval; `None`: it is not above target.
     above_until: Option<u64>,
     drop_next: u64,
     count: u32,
@@ -54,7 +53,7 @@ pub struct CoDel {
     dropping: bool,
 }
 
-/// The head of a queue.
+/// The packet at the head of a queue, and whether it may be dropped.
 struct Head {
     packet: PacketIdx,
     ok_to_drop: bool,
@@ -101,7 +100,7 @@ impl CoDel {
         head.packet
     }
 
-    /// A dropping state begins, where the last one ended if that was not long ago.
+    /// Begins a dropping state, with the drop rate at the end of the last one if that ended not long ago.
     fn begin(&mut self, rule: &CoDelRule, now_ps: u64) {
         self.dropping = true;
         let delta = self.count.saturating_sub(self.last_count);
@@ -111,7 +110,7 @@ impl CoDel {
         self.last_count = self.count;
     }
 
-    /// Section 5.4: the first packet, and whether it may be dropped.
+    /// Takes the first packet and decides if it may be dropped. Section 5.4.
     fn take(&mut self, rule: &CoDelRule, queue: &mut Waiting, pool: &PacketPool, now_ps: u64) -> Head {
         let packet = queue.pop(pool);
         let sojourn = now_ps - pool.get(packet).arrival_ps;
@@ -124,7 +123,7 @@ impl CoDel {
     }
 }
 
-/// Marks a packet if that may stand for its drop.
+/// Marks a packet instead of dropping it, if that is allowed; returns `true` if it did.
 fn marked(rule: &CoDelRule, pool: &mut PacketPool, packet: PacketIdx, verdicts: &mut Verdicts) -> bool {
     let p = pool.get_mut(packet);
     let marks = rule.marks && p.kind == PacketKind::Data;
@@ -169,7 +168,7 @@ mod tests {
             self.queue.push(&mut self.pool, packet);
         }
 
-        /// Sends one packet; says how many were dropped for it.
+        /// Sends one packet; returns the number of packets dropped before it.
         fn pop(&mut self, now_ps: u64) -> usize {
             let packet = self.codel.pop(&self.rule, &mut self.queue, &mut self.pool, now_ps, &mut self.verdicts);
             self.pool.release(packet);
@@ -199,7 +198,7 @@ mod tests {
                     assert!(n <= 1 && (!marks || n == 0));
                     if n == 1 || before < bench.verdicts.marks {
                         at.push(now / US);
-                        // What was dropped is missing: let the next one wait as long.
+                        // A dropped packet is missing: let the next one wait as long.
                         if !marks {
                             bench.push(now);
                         }

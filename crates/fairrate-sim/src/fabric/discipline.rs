@@ -1,4 +1,4 @@
-//! How the data of one class waits at an egress port where it does not simply queue: under a limit of the port's own,
+//! Queueing of one class's data at an egress port where a plain queue is not enough: under a limit of the port's own,
 //! under RED or CoDel, in many queues, or by priorities that packets carry.
 
 use fairrate_units::{Bytes, Rate};
@@ -15,28 +15,28 @@ use crate::ids::{PacketIdx, PortId};
 use crate::packet::{Packet, PacketKind, PacketPool};
 use crate::rng::mix64;
 
-/// What a discipline has decided besides which packet goes.
+/// Drops and marks of a discipline's operation.
 #[derive(Debug, Default)]
 pub struct Verdicts {
-    /// Packets it has dropped, which are in no queue any more, and why.
+    /// Packets that were dropped and are in no queue any more, each with the cause.
     pub dropped: Vec<(PacketIdx, DropCause)>,
-    /// Packets it has marked.
+    /// Number of packets that were marked.
     pub marks: u64,
 }
 
 impl Verdicts {
-    /// Notes a drop.
+    /// Records a drop.
     pub fn drop(&mut self, packet: PacketIdx, cause: DropCause) {
         self.dropped.push((packet, cause));
     }
 }
 
-/// Most that may wait.
+/// Highest number of bytes and packets that may wait.
 #[derive(Clone, Copy, Debug)]
 pub struct Limit {
-    /// In wire bytes.
+    /// Highest number of wire bytes.
     pub bytes: Bytes,
-    /// In packets.
+    /// Highest number of packets.
     pub packets: u32,
 }
 
@@ -45,19 +45,19 @@ impl Limit {
     #[cfg(test)]
     pub const NONE: Self = Self { bytes: Bytes::MAX, packets: u32::MAX };
 
-    /// Whether so much is too much.
+    /// Returns `true` if `bytes` or `packets` exceeds the limit.
     pub fn is_exceeded(self, bytes: u64, packets: u32) -> bool {
         self.bytes.as_u64() < bytes || self.packets < packets
     }
 }
 
-/// A first-in first-out queue that knows what it holds.
+/// A first-in first-out queue that counts its bytes and packets.
 #[derive(Clone, Copy, Debug)]
 pub struct Waiting {
     list: PacketFifo,
-    /// Wire bytes in it.
+    /// Wire bytes in the queue.
     pub bytes: u64,
-    /// Packets in it.
+    /// Number of packets in the queue.
     pub packets: u32,
 }
 
@@ -65,7 +65,7 @@ impl Waiting {
     /// An empty queue.
     pub const EMPTY: Self = Self { list: PacketFifo::EMPTY, bytes: 0, packets: 0 };
 
-    /// Whether it holds nothing.
+    /// Returns `true` if the queue is empty.
     pub fn is_empty(&self) -> bool {
         self.list.is_empty()
     }
@@ -82,7 +82,7 @@ impl Waiting {
         self.packets -= 1;
         packet
     }
-    /// Takes the last packet, by looking at every one; the queue must not be empty.
+    /// Takes the last packet, by a walk over all packets; the queue must not be empty.
     pub fn pop_last(&mut self, pool: &mut PacketPool) -> PacketIdx {
         let mut kept = Self::EMPTY;
         loop {
@@ -94,19 +94,19 @@ impl Waiting {
             kept.push(pool, packet);
         }
     }
-    /// The packets in it.
+    /// Returns the packets in the queue.
     pub fn packets<'a>(&self, pool: &'a PacketPool) -> impl Iterator<Item = PacketIdx> + use<'a> {
         pool.list(self.list.head())
     }
 }
 
-/// The flow of a packet, each direction of it a flow of its own.
+/// Returns a key for the flow of a packet; each direction of a flow has a key of its own.
 pub fn flow_key(packet: &Packet) -> u64 {
     let forward = matches!(packet.kind, PacketKind::Data | PacketKind::Control);
     u64::from(packet.flow.0) << 1 | u64::from(!forward)
 }
 
-/// Where a discipline works.
+/// The egress port and class of a discipline, with the parameters that it needs.
 #[derive(Clone, Copy, Debug)]
 pub struct Place {
     /// The egress port.
@@ -117,16 +117,16 @@ pub struct Place {
     pub rate: Rate,
     /// Wire bytes of a full packet.
     pub wire_mtu: u32,
-    /// Whether the flows' algorithm reads marks.
+    /// `true` if the flows' algorithm reads marks.
     pub ecn_capable: bool,
     /// The run's seed.
     pub seed: u64,
 }
 
-/// The data of one class at an egress port.
+/// The queue of one class's data at an egress port.
 pub struct Discipline {
     limit: Limit,
-    /// Whether RED marks data in place of dropping it.
+    /// `true` if RED marks data instead of dropping it.
     marks: bool,
     rule: Rule,
 }
@@ -140,7 +140,7 @@ enum Rule {
 }
 
 impl Discipline {
-    /// An empty queue; `None` if the port's own queues do.
+    /// Creates an empty queue for `place`; `None` if the port's own queues suffice.
     pub fn new(config: &QueueConfig, place: &Place) -> Option<Self> {
         let limit = Limit { bytes: config.limit_bytes, packets: config.limit_packets };
         let entity = u64::from(place.port.0) << 3 | u64::from(place.class);
@@ -164,7 +164,7 @@ impl Discipline {
         Some(Self { limit, marks, rule })
     }
 
-    /// Whether no packet waits.
+    /// Returns `true` if no packet waits.
     pub fn is_empty(&self) -> bool {
         match &self.rule {
             Rule::Fifo(q) | Rule::Red(q, _) | Rule::CoDel(q, ..) => q.is_empty(),
@@ -173,8 +173,8 @@ impl Discipline {
         }
     }
 
-    /// Decides about a packet that arrives, before anything else does; it may be marked. Disciplines that drop others
-    /// to make room admit it here.
+    /// Decides about an arriving packet, before anything else does; it may mark the packet. Disciplines that drop other
+    /// packets to make room always admit it here. `Err` holds the cause of a drop.
     pub fn admit(
         &mut self,
         pool: &mut PacketPool,
@@ -200,8 +200,8 @@ impl Discipline {
         Ok(())
     }
 
-    /// Takes in a packet that was admitted, and drops what there is no room for, perhaps itself. Less `priority` goes
-    /// first, if the discipline knows priorities.
+    /// Adds an admitted packet, and drops packets for which there is no room, perhaps this packet itself. Lower
+    /// `priority` is sent first, if the discipline supports priorities.
     pub fn push(
         &mut self,
         pool: &mut PacketPool,
@@ -210,7 +210,7 @@ impl Discipline {
         now_ps: u64,
         verdicts: &mut Verdicts,
     ) {
-        // From here on until it leaves, this is when it joined.
+        // From here until the packet leaves, this is the time at which it joined.
         pool.get_mut(packet).arrival_ps = now_ps;
         match &mut self.rule {
             Rule::Fifo(queue) | Rule::Red(queue, _) | Rule::CoDel(queue, ..) => queue.push(pool, packet),
@@ -219,7 +219,7 @@ impl Discipline {
         }
     }
 
-    /// Takes the packet to send, after those that it drops first; there must be one.
+    /// Drops packets as the discipline requires and then takes the packet to send; there must be one.
     pub fn pop(&mut self, pool: &mut PacketPool, now_ps: u64, verdicts: &mut Verdicts) -> PacketIdx {
         match &mut self.rule {
             Rule::Fifo(queue) => queue.pop(pool),
@@ -236,7 +236,7 @@ impl Discipline {
         }
     }
 
-    /// The packets that wait, for the final count.
+    /// Returns the packets that wait, for the final count.
     pub fn packets(&self, pool: &PacketPool) -> Vec<PacketIdx> {
         match &self.rule {
             Rule::Fifo(queue) | Rule::Red(queue, _) | Rule::CoDel(queue, ..) => queue.packets(pool).collect(),
@@ -324,7 +324,7 @@ mod tests {
     proptest! {
         #![proptest_config(ProptestConfig { cases: 64, failure_persistence: None, ..ProptestConfig::default() })]
 
-        /// Whatever the discipline: every packet is refused, dropped, sent or waiting, exactly one of these; the limits
+        /// For every discipline: each packet has exactly one outcome (refused, dropped, sent or waiting); the limits
         /// hold; and a queue that is not empty sends.
         #[test]
         fn packets_are_conserved(steps in prop::collection::vec((0_u32..6, 60_u16..=1_048, 0_u8..4), 1..300)) {

@@ -4,16 +4,16 @@ use crate::mrg32k3a::AutomaticStreams;
 use crate::rng::{Purpose, Stream};
 use fairrate_units::Rate;
 
-/// ECN marking at one egress port: RED on the instantaneous queue of a class, or on the port's phantom queue. There is one for
-/// every port, so that what few have is in a box.
+/// ECN marking at one egress port: RED on the instantaneous queue of a class, or on the port's phantom queue. Every
+/// port has a marker, so the rare phantom queue is boxed.
 pub enum Marker {
-    /// On the queue itself.
+    /// Marking on the queue itself.
     Real(Red),
-    /// On a phantom queue.
+    /// Marking on a phantom queue.
     Phantom(Box<(PhantomQueue, Red)>),
 }
 
-/// Which packets are marked, given a queue.
+/// Marking decision for a given queue length.
 pub struct Red {
     kmin: f64,
     kmax: f64,
@@ -22,7 +22,7 @@ pub struct Red {
 }
 
 impl Marker {
-    /// The marker of `port`, whose thresholds scale with its rate if the configuration says so.
+    /// Creates the marker of `port`, whose thresholds scale with `rate` if the configuration says so.
     pub fn new(config: &EcnConfig, rate: Rate, seed: u64, port: PortId) -> Self {
         let (kmin, kmax) = config.thresholds(rate);
         let stream = Stream::new(seed, u64::from(port.0), Purpose::EcnMark);
@@ -33,8 +33,8 @@ impl Marker {
         }
     }
 
-    /// The queue that a packet of `wire` bytes is judged by, which finds a queue of `qlen` with itself. To be asked for every
-    /// packet of a flow, as all of them make the phantom queue.
+    /// Returns the queue length that decides about a packet of `wire` bytes, where `qlen` is the real queue including
+    /// the packet. Must be called for every packet of a flow, as all of them fill the phantom queue.
     #[inline]
     pub fn queue(&mut self, now_ps: u64, wire: u16, qlen: u32) -> u32 {
         match self {
@@ -43,8 +43,8 @@ impl Marker {
         }
     }
 
-    /// Whether a packet that sees `qlen` bytes is marked. The random number comes from `shared`, or else from the marker's own
-    /// stream.
+    /// Returns `true` if a packet at a queue of `qlen` bytes is to be marked. The random number comes from `shared`, or
+    /// else from the marker's own stream.
     #[inline]
     pub fn draw(&mut self, qlen: u32, shared: Option<&mut AutomaticStreams>) -> bool {
         match self {
@@ -69,26 +69,26 @@ impl Red {
     }
 }
 
-/// What would wait at a slower link with the same arrivals. M. Alizadeh et al., "Less is More: Trading a little Bandwidth for
-/// Ultra-Low Latency in the Data Center" (HULL), NSDI 2012, section 3.1.
+/// The queue that would build up at a slower link with the same arrivals. M. Alizadeh et al., "Less is More: Trading a
+/// little Bandwidth for Ultra-Low Latency in the Data Center" (HULL), NSDI 2012, section 3.1.
 pub struct PhantomQueue {
     rate_bps: u64,
-    /// In bits times 10^12: a rate of 1 bit/s drains one of these in a picosecond.
+    /// Backlog in bits times 10^12: a rate of 1 bit/s drains one unit per picosecond.
     backlog: u128,
-    /// When that was.
+    /// Time to which `backlog` refers.
     at_ps: u64,
 }
 
-/// A byte of backlog.
+/// A byte of backlog, in the units of `backlog`.
 const BYTE: u128 = 8_000_000_000_000;
 
 impl PhantomQueue {
-    /// An empty one that drains at a share of `rate`.
+    /// Creates an empty queue that drains at `share` of `rate`.
     fn new(rate: Rate, share: f64) -> Self {
         Self { rate_bps: Rate::from_bps_f64(rate.as_bps_f64() * share).as_bps(), backlog: 0, at_ps: 0 }
     }
 
-    /// A packet joins. The bytes that are there then, what is left of one counted as one.
+    /// Adds a packet of `wire` bytes; returns the bytes in the queue then, rounded up.
     fn join(&mut self, now_ps: u64, wire: u16) -> u32 {
         let drained = u128::from(self.rate_bps) * u128::from(now_ps - self.at_ps);
         self.at_ps = now_ps;
@@ -133,7 +133,8 @@ mod tests {
         assert!(!marker.draw(30_000, None) && marker.draw(30_001, None));
     }
 
-    /// The phantom queue of a port of 10 Gb/s after each packet of 1,000 bytes, which come every `gap_ps`.
+    /// Returns the lengths of the phantom queue of a port of 10 Gb/s after each packet of 1,000 bytes, which arrive
+    /// every `gap_ps`.
     fn phantom_lengths(share: f64, gap_ps: u64, n: u64) -> Vec<u32> {
         let config = EcnConfig { phantom: Some(share), ..config(0, 0) };
         let mut marker = Marker::new(&config, Rate::from_gbps(10), 1, PortId(0));

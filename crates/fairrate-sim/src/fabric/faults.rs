@@ -1,9 +1,9 @@
-//! Links that lose, damage, repeat, hold up and reorder packets, and links that go down.
+//! Links that lose, corrupt, duplicate, delay and reorder packets, and links that go down.
 //!
-//! Every faulty direction of a link judges each packet as it is put onto the wire, with a random stream of its own for
-//! each fault that applies to it, so that a further fault moves nobody else's draws. Frames between the two ends of a
-//! link (PFC, pauses of single flows) are not judged: real ones are repeated for as long as they are to last, so that
-//! the loss of one has no lasting effect. They do die with a link that goes down.
+//! Every faulty direction of a link decides about each packet as it is put onto the wire, with a separate random stream
+//! for each fault that applies to it, so that a further fault does not change the draws of others. Frames between the
+//! two ends of a link (PFC, pauses of single flows) are exempt: real frames are repeated for as long as they are to
+//! last, so that the loss of one has no lasting effect. They are lost with a link that goes down.
 
 use std::collections::BTreeSet;
 
@@ -15,7 +15,7 @@ use crate::table::Table;
 
 /// The faults of all links.
 pub struct Faults {
-    /// By port.
+    /// Faulty links, by port.
     links: Table<PortIdx, Option<Box<FaultyLink>>>,
     flaps: Vec<FlapState>,
 }
@@ -27,13 +27,13 @@ pub struct FaultyLink {
     /// Packets that later ones may overtake: arrival, number, packet.
     late: BTreeSet<(u64, u64, PacketIdx)>,
     n_late: u64,
-    /// Arrival of the last packet on the wire, in picoseconds: those that keep their order come no earlier.
+    /// Arrival of the last packet on the wire, in picoseconds: packets that keep their order arrive no earlier.
     last_arrival_ps: u64,
-    /// How many flaps hold it down at the moment.
+    /// Number of flaps that hold the link down at the moment.
     downs: u32,
-    /// Flows that the other end should pause, by the frames that were sent.
+    /// Flows that the other end should pause, according to the frames that were sent.
     pub held_flows: BTreeSet<FlowId>,
-    /// Flows that it does pause, by the frames that have arrived.
+    /// Flows that the other end has paused, according to the frames that have arrived.
     pub told_flows: BTreeSet<FlowId>,
 }
 
@@ -55,45 +55,45 @@ struct Rule {
 /// Losses that come in bursts: E. Gilbert, "Capacity of a Burst-Noise Channel", Bell System Technical Journal 39, 1960,
 /// and E. Elliott, "Estimates of Error Rates for Codes on Burst-Noise Channels", 42, 1963.
 struct Burst {
-    /// Probability that a packet in the good state is followed by the bad one.
+    /// Probability that a packet in the good state is followed by the bad state.
     to_bad: f64,
-    /// The same back.
+    /// Probability that a packet in the bad state is followed by the good state.
     to_good: f64,
     /// Loss in the bad state.
     loss: f64,
     is_bad: bool,
 }
 
-/// What becomes of a packet on a faulty link.
+/// The effect of a faulty link on a packet.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Verdict {
-    /// It does not reach the other end.
+    /// The packet does not reach the other end.
     pub lost: bool,
-    /// Its host discards it.
+    /// The host that receives the packet discards it.
     pub corrupt: bool,
-    /// Further copies that arrive with it.
+    /// Number of further copies that arrive with the packet.
     pub copies: u32,
-    /// Further delay in which it keeps its place, in picoseconds.
+    /// Further delay in picoseconds that keeps the order of packets.
     pub jitter_ps: u64,
-    /// Further delay in which others may overtake it, in picoseconds; 0: it keeps its place.
+    /// Further delay in picoseconds during which other packets may overtake; 0: the packet keeps its place.
     pub late_ps: u64,
 }
 
 /// A set of directions of links that go down and come up together.
 struct FlapState {
     ports: Vec<PortIdx>,
-    /// Nothing goes down from here on, in picoseconds.
+    /// Time from which the links do not go down any more, in picoseconds.
     stop_ps: u64,
     down_ps: u64,
     up_ps: u64,
-    /// Zero: once.
+    /// Zero: the links go down once.
     period_ps: u64,
     is_down: bool,
 }
 
 impl Faults {
-    /// The state of `configs` at `n_ports` ports, where `place_of` says which of them a port is, if it is one; `None`: there
-    /// are none.
+    /// Creates the state of `configs` at `n_ports` ports, where `place_of` returns a port's index among these ports, or
+    /// `None` for other ports; returns `None` if there are no faults.
     pub fn new(
         configs: &[FaultConfig],
         seed: u64,
@@ -119,26 +119,27 @@ impl Faults {
         Some(Box::new(faults))
     }
 
-    /// The faults of a port's wire.
+    /// Returns the faults of a port's wire.
     #[inline]
     pub fn link(&mut self, port: PortIdx) -> Option<&mut FaultyLink> {
         self.links[port].as_deref_mut()
     }
 
-    /// The flaps of these ports, by their numbers, and when each happens first, in picoseconds.
+    /// Returns the number and the time of the first failure, in picoseconds, of each flap that affects any of the
+    /// ports.
     pub fn first_flaps(&self) -> impl Iterator<Item = (u32, u64)> + '_ {
         let here = (0..).zip(&self.flaps).filter(|(_, flap)| !flap.ports.is_empty());
         here.map(|(index, flap)| (index, flap.down_ps))
     }
 
-    /// Flap number `index` happens: which ports, whether they go down, and when it happens next.
+    /// Applies flap number `index`; returns its ports, `true` if they go down, and the time of its next change.
     pub fn flap(&mut self, index: u32) -> (Vec<PortIdx>, bool, Option<u64>) {
         let flap = &mut self.flaps[index as usize];
         let next = flap.toggle();
         (flap.ports.clone(), flap.is_down, next)
     }
 
-    /// Packets that are held up.
+    /// Returns the packets that are held up.
     pub fn late_packets(&self) -> impl Iterator<Item = PacketIdx> + '_ {
         self.links.iter().flatten().flat_map(|link| link.late.iter().map(|&(_, _, packet)| packet))
     }
@@ -151,7 +152,7 @@ impl FlapState {
         Self { ports, stop_ps: config.stop.as_ps(), down_ps, up_ps, period_ps, is_down: false }
     }
 
-    /// Goes down or up; the time of the next change.
+    /// Switches between down and up; returns the time of the next change.
     fn toggle(&mut self) -> Option<u64> {
         self.is_down = !self.is_down;
         if self.is_down {
@@ -163,7 +164,7 @@ impl FlapState {
 }
 
 impl FaultyLink {
-    /// What becomes of a packet that is put onto the wire now.
+    /// Decides about a packet that is put onto the wire now.
     pub fn judge(&mut self, kind: PacketKind, now_ps: u64) -> Verdict {
         let mut verdict = Verdict::default();
         for rule in self.rules.iter_mut().filter(|rule| rule.applies(kind, now_ps)) {
@@ -172,31 +173,31 @@ impl FaultyLink {
         verdict
     }
 
-    /// When a packet arrives that would come at `arrival_ps`, but does not overtake the one before.
+    /// Returns the arrival time of a packet that would arrive at `arrival_ps` but must not overtake the one before.
     pub fn in_order(&mut self, arrival_ps: u64) -> u64 {
         self.last_arrival_ps = self.last_arrival_ps.max(arrival_ps);
         self.last_arrival_ps
     }
 
-    /// Holds a packet up until `arrival_ps`.
+    /// Delays a packet until `arrival_ps`.
     pub fn hold(&mut self, packet: PacketIdx, arrival_ps: u64) {
         self.late.insert((arrival_ps, self.n_late, packet));
         self.n_late += 1;
     }
 
-    /// Takes the packet that has been held up until now, if there still is one.
+    /// Takes the packet that was delayed until now, if it is still there.
     pub fn release(&mut self, now_ps: u64) -> Option<PacketIdx> {
         let due = self.late.first().is_some_and(|&(arrival_ps, ..)| arrival_ps == now_ps);
         due.then(|| self.late.pop_first()).flatten().map(|(.., packet)| packet)
     }
 
-    /// Goes down. If it was up, gives the packets that were held up, which are lost.
+    /// Takes the link down; if it was up, returns the delayed packets, which are lost.
     pub fn go_down(&mut self) -> Option<Vec<PacketIdx>> {
         self.downs += 1;
         (self.downs == 1).then(|| std::mem::take(&mut self.late).into_iter().map(|(.., packet)| packet).collect())
     }
 
-    /// A flap is over. Whether that was the last one to hold it down.
+    /// Ends a flap; returns `true` if no other flap holds the link down.
     pub fn come_up(&mut self) -> bool {
         self.downs -= 1;
         if self.downs == 0 {
@@ -258,7 +259,7 @@ impl Rule {
 }
 
 impl Burst {
-    /// A packet passes in the present state. Whether it is lost.
+    /// Lets a packet pass in the present state and updates the state; returns `true` if the packet is lost.
     fn pass(&mut self, happens: &mut impl FnMut(f64) -> bool) -> bool {
         let lost = self.is_bad && happens(self.loss);
         let leaves = happens(if self.is_bad { self.to_good } else { self.to_bad });
@@ -286,7 +287,7 @@ mod tests {
         (0..N).map(|i| link.judge(PacketKind::Data, u64::from(i))).collect()
     }
 
-    /// Whether `count` of `n` is within four standard errors of probability `p`.
+    /// Returns `true` if `count` of `n` is within four standard errors of probability `p`.
     fn fits(count: usize, n: usize, p: f64) -> bool {
         let (n, count) = (n as f64, count as f64);
         (count - n * p).abs() < 4.0 * (n * p * (1.0 - p)).sqrt()

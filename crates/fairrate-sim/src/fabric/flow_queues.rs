@@ -1,12 +1,12 @@
 //! Physical queues of one class at an egress port: flows are spread over them, they take turns, and single flows can be
 //! paused by the next hop (per-hop per-flow flow control).
 //!
-//! P. Goyal et al., "Backpressure Flow Control", NSDI 2022, has the mechanism; which flow joins which queue and who is
-//! paused is decided elsewhere. What differs from the paper:
+//! P. Goyal et al., "Backpressure Flow Control", NSDI 2022, defines the mechanism; the assignment of flows to queues
+//! and the decision to pause are elsewhere. The differences from the paper are:
 //!
 //! - A pause or resume is a frame of its own that names one flow. In the paper each link carries a Bloom filter of all
-//!   paused flows at a fixed period. So nobody is paused by a false positive here; and no frame is ever lost, so that
-//!   none has to be repeated.
+//!   paused flows at a fixed period. So no flow is paused by a false positive here; and no frame is ever lost, so none
+//!   has to be repeated.
 //! - The turn is deficit round robin with a quantum of one full packet. A queue that runs empty or is blocked loses its
 //!   deficit, and joins the round again at its end.
 
@@ -18,32 +18,32 @@ use crate::packet::PacketPool;
 
 /// The physical queues of one class.
 pub struct FlowQueues {
-    /// Wire bytes a queue may send a turn.
+    /// Wire bytes that a queue may send in a turn.
     quantum: u32,
     queues: Vec<Queue>,
-    /// The queues that may send, the one whose turn it is first.
+    /// The queues that may send, starting with the queue whose turn it is.
     round: VecDeque<u16>,
-    /// Whether that one has had this turn's quantum.
+    /// Set when the first queue of the round has received this turn's quantum.
     granted: bool,
-    /// Flows that the next hop has paused, in order.
+    /// Flows that the next hop has paused, sorted.
     paused: Vec<FlowId>,
 }
 
 #[derive(Clone, Copy)]
 struct Queue {
     packets: PacketFifo,
-    /// Wire bytes it may still send this turn.
+    /// Wire bytes that the queue may still send in this turn.
     deficit: u32,
     in_round: bool,
 }
 
 impl FlowQueues {
-    /// No packets; `quantum`, the bytes of a turn, is at least those of a full packet.
+    /// Creates the queues without packets; `quantum`, the bytes of a turn, is at least the size of a full packet.
     pub fn new(quantum: u32) -> Self {
         Self { quantum, queues: Vec::new(), round: VecDeque::new(), granted: false, paused: Vec::new() }
     }
 
-    /// Whether some queue has a packet that may go.
+    /// Returns `true` if some queue has a packet that may be sent.
     pub fn can_send(&self) -> bool {
         !self.round.is_empty()
     }
@@ -83,7 +83,7 @@ impl FlowQueues {
         }
     }
 
-    /// Pauses a flow, or lets it go.
+    /// Pauses or resumes a flow.
     pub fn set_paused(&mut self, pool: &PacketPool, flow: FlowId, paused: bool) {
         match (self.paused.binary_search(&flow), paused) {
             (Err(at), true) => self.paused.insert(at, flow),
@@ -97,12 +97,12 @@ impl FlowQueues {
         }
     }
 
-    /// The lists of packets.
+    /// Returns the packet lists of all queues.
     pub fn lists(&self) -> impl Iterator<Item = &PacketFifo> {
         self.queues.iter().map(|queue| &queue.packets)
     }
 
-    /// Takes a queue into the round or out of it, after its first packet or the paused flows have changed.
+    /// Adds a queue to the round or removes it, after its first packet or the set of paused flows has changed.
     fn refresh(&mut self, pool: &PacketPool, queue: u16) {
         let q = &mut self.queues[usize::from(queue)];
         let may_send = !q.packets.is_empty() && self.paused.binary_search(&pool.get(q.packets.head()).flow).is_err();
@@ -181,9 +181,9 @@ mod tests {
     proptest! {
         #![proptest_config(ProptestConfig { cases: 64, failure_persistence: None, ..ProptestConfig::default() })]
 
-        /// What queues that always have packets have sent is k or k + 1 quanta each, less a deficit below one: it never
-        /// differs by two quanta, however long they send and whatever the sizes of their packets. Queues of paused flows
-        /// send nothing. Once they are back the others may have a deficit from before, so three quanta.
+        /// Queues that always have packets have each sent k or k + 1 quanta, less a deficit below one: the difference
+        /// is never two quanta, for any duration and any packet sizes. Queues of paused flows send nothing. Once they
+        /// are back the others may have a deficit from before, so three quanta.
         #[test]
         fn backlogged_queues_share_equally(
             n in 2_u16..12, held in any::<u16>(), sizes in prop::collection::vec(60_u16..=1_048, 1..40), packets in 50_usize..600,

@@ -1,8 +1,8 @@
-//! The memory management of a shared-memory switch: who may still be buffered, and who must pause.
+//! The memory management of a shared-memory switch: admission of packets to the buffer, and PFC pauses.
 //!
-//! Every byte in a switch is charged twice: to the (ingress port, class) it came by, which decides about PFC
-//! and headroom, and to the egress queue it waits in, which the port itself counts. Both are bounded by
-//! Dynamic Thresholds: alpha times what is left of the shared buffer.
+//! Every byte in a switch is charged twice: to its (ingress port, class), which decides about PFC and headroom, and to
+//! its egress queue, which the port itself counts. Both are bounded by Dynamic Thresholds: alpha times the free shared
+//! buffer.
 
 use fairrate_units::Bytes;
 
@@ -13,7 +13,7 @@ use crate::ids::{PortIdx, SwitchIdx};
 use crate::table::Table;
 use crate::topology::Link;
 
-/// The reason for which a packet is dropped.
+/// The cause of a packet drop.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DropCause {
     /// The egress queue was over its Dynamic Threshold.
@@ -66,7 +66,7 @@ impl DropCause {
     }
 }
 
-/// What becomes of an arriving packet.
+/// The decision about an arriving packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Admission {
     /// Buffered.
@@ -82,14 +82,14 @@ pub enum Admission {
 struct Ingress {
     /// All bytes, headroom included.
     bytes: u32,
-    /// Those of them in headroom.
+    /// Bytes in headroom, included in `bytes`.
     headroom: u32,
-    /// Whether the upstream port has been told to pause.
+    /// Set while the upstream port is paused.
     paused: bool,
 }
 
 impl Ingress {
-    /// Whether it uses headroom or has been told to pause.
+    /// Returns `true` if it uses headroom or has paused its upstream port.
     #[inline]
     fn is_uneasy(self) -> bool {
         0 < self.headroom || self.paused
@@ -101,21 +101,21 @@ impl Ingress {
 struct Pool {
     /// All bytes in the switch.
     used: u64,
-    /// Those of them in headroom.
+    /// Bytes in headroom, included in `used`.
     headroom_used: u64,
-    /// Headroom of all its ports together.
+    /// Headroom of all ports of the switch together.
     headroom_total: u64,
-    /// How many of its (ingress port, class) use headroom or have been told to pause.
+    /// Number of (ingress port, class) of the switch that use headroom or have paused their upstream ports.
     n_uneasy: u32,
-    /// Whether only `used` is right, and the charges of its ingress ports are not.
+    /// Set when only `used` is valid, and the charges of the switch's ingress ports are not.
     is_stale: bool,
 }
 
 /// The buffers of all switches.
 pub struct Mmu {
     buffer: u64,
-    /// Infinite without a limit. Times a buffer with no room it is no number, and as a threshold 0: so a lossless ingress
-    /// pauses when the buffer is full, and a lossy one never drops at a threshold.
+    /// Infinite if there is no limit. Infinity times an exhausted buffer is NaN, which as an integer threshold is 0: so
+    /// a lossless ingress pauses when the buffer is full, and a lossy ingress never drops at a threshold.
     ingress_alpha: f64,
     egress_alpha: Option<f64>,
     pfc: bool,
@@ -126,15 +126,16 @@ pub struct Mmu {
     ingress: Vec<Ingress>,
     /// Headroom of a class, per ingress port.
     headroom: Table<PortIdx, u32>,
-    /// A switch that holds less admits everything and tells nobody to pause, whatever its bytes came by and wait for.
+    /// Bytes below which a switch admits everything and pauses no port, for any ingress and egress ports of the bytes
+    /// it holds.
     sure_below: u64,
     /// Largest number of bytes that any switch has held.
     peak: u64,
 }
 
 impl Mmu {
-    /// Empty buffers. `links` has the link of each port, and `switch_of` the switch it belongs to, if it belongs to one. Of each
-    /// port there is headroom for as many classes as `n_classes`.
+    /// Creates empty buffers. `links` has the link of each port, and `switch_of` the port's switch, if it belongs to a
+    /// switch. Each port has headroom for `n_classes` classes.
     pub fn new<'a>(
         config: &FabricConfig,
         links: impl Iterator<Item = &'a Link>,
@@ -166,13 +167,14 @@ impl Mmu {
             sure_below: 0,
             peak: 0,
         };
-        // More bytes than frames ever wait at a port.
+        // An upper bound of the bytes of frames that ever wait at a port.
         let most_frames = 4 * N_CLASSES as u64 * config.pfc_frame.as_u64();
         mmu.sure_below = first_not(mmu.buffer, |most| mmu.admits_all_of(most, most_frames));
         mmu
     }
 
-    /// Whether a switch that holds up to `most` bytes, and at each port up to `most_frames` of frames, admits each of them.
+    /// Returns `true` if a switch that holds up to `most` bytes, with up to `most_frames` bytes of frames at each port,
+    /// admits all of them.
     fn admits_all_of(&self, most: u64, most_frames: u64) -> bool {
         let free = self.buffer.saturating_sub(most) as f64;
         most < self.buffer
@@ -180,14 +182,14 @@ impl Mmu {
             && self.egress_alpha.is_none_or(|alpha| (most + most_frames) as f64 <= alpha * free)
     }
 
-    /// Largest number of bytes any switch has held.
+    /// Returns the largest number of bytes that any switch has held.
     #[inline]
     pub fn peak(&self) -> u64 {
         self.peak
     }
 
-    /// Decides about a packet of `wire` bytes that came by `ingress` and would join an egress queue of
-    /// `egress_bytes`, and charges it if it is accepted.
+    /// Decides about a packet of `wire` bytes from `ingress` that would join an egress queue of `egress_bytes`, and
+    /// charges the packet if it is accepted.
     #[inline]
     pub fn admit(&mut self, switch: SwitchIdx, ingress: PortIdx, class: u8, wire: u16, egress_bytes: u32) -> Admission {
         let pool = &mut self.pools[switch];
@@ -232,7 +234,7 @@ impl Mmu {
         if slot.headroom == 0 && u64::from(slot.bytes) <= threshold {
             return Admission::Accept;
         }
-        // Over the threshold, and from then on until the headroom is empty again, arrivals are headroom.
+        // Over the threshold, and from then on until the headroom is empty again, arrivals are charged to headroom.
         pool.n_uneasy += u32::from(!slot.is_uneasy());
         slot.headroom += u32::from(wire);
         pool.headroom_used += bytes;
@@ -243,8 +245,8 @@ impl Mmu {
         Admission::AcceptAndPause
     }
 
-    /// Whether a packet of `wire` bytes that leaves as soon as it comes, by a port where nothing of its class waits, is
-    /// as good as not buffered: [`Mmu::admit`] would accept it and [`Mmu::release`] give back all that it was charged.
+    /// Returns `true` if a packet of `wire` bytes that leaves at once, by a port where no packet of its class waits,
+    /// needs no charge: [`Mmu::admit`] would accept it and [`Mmu::release`] would uncharge all of it.
     #[allow(clippy::inline_always)] // See `Part::run`.
     #[inline(always)]
     pub fn lets_pass(&mut self, switch: SwitchIdx, ingress: PortIdx, class: u8, wire: u16) -> bool {
@@ -256,14 +258,14 @@ impl Mmu {
         passes
     }
 
-    /// As [`Mmu::lets_pass`], of a switch that holds too much for that to be sure.
+    /// Decides as [`Mmu::lets_pass`], for a switch that holds too many bytes for a sure admission.
     fn lets_pass_at_thresholds(&self, switch: SwitchIdx, ingress: PortIdx, class: u8, wire: u16) -> bool {
         let pool = &self.pools[switch];
         let slot = &self.ingress[charge_of(ingress, class)];
         let (bytes, used) = (i64::from(wire), (pool.used - pool.headroom_used).cast_signed());
         let free = 0.max(self.buffer.cast_signed() - used);
         let held = bytes + i64::from(slot.bytes);
-        // With PFC the packet itself counts as used when its ingress is judged.
+        // With PFC the packet itself counts as used when its ingress is checked.
         let limit = self.buffer + if self.pfc { pool.headroom_total } else { 0 };
         let free_at_ingress = if self.pfc { 0.max(self.buffer.cast_signed() - used - bytes) } else { free };
         slot.headroom == 0
@@ -273,12 +275,12 @@ impl Mmu {
             && held as f64 <= self.ingress_alpha * free_at_ingress as f64
     }
 
-    /// The classes whose sender at the other end of `ingress` has been told to pause.
+    /// Returns the classes for which the sender at the other end of `ingress` has been paused.
     pub fn paused_classes(&self, ingress: PortIdx) -> impl Iterator<Item = u8> + '_ {
         (0u8..).zip(&self.ingress[charge_of(ingress, 0)..][..N_CLASSES]).filter(|(_, i)| i.paused).map(|(c, _)| c)
     }
 
-    /// Uncharges a packet that leaves. True if the sender of its (ingress port, class) may resume.
+    /// Uncharges a packet that leaves; returns `true` if the sender of its (ingress port, class) may resume.
     #[inline]
     pub fn release(&mut self, switch: SwitchIdx, ingress: PortIdx, class: u8, wire: u16) -> bool {
         let pool = &mut self.pools[switch];
@@ -298,14 +300,14 @@ impl Mmu {
             return false;
         }
         let free = self.buffer.saturating_sub(pool.used - pool.headroom_used);
-        // Without a limit an ingress pauses when the buffer is full, and it is the free buffer that has to be so large.
+        // Without a limit an ingress pauses when the buffer is full, and resumes by the size of the free buffer.
         let has_limit = self.ingress_alpha.is_finite();
         let threshold = if has_limit {
             (self.ingress_alpha * free as f64) as u64
         } else {
             u64::from(slot.bytes).saturating_add(free)
         };
-        // Nothing more leaves an empty one, so it resumes whatever the offsets are.
+        // No further packet leaves an empty ingress, so it resumes at any offsets.
         let is_low = slot.bytes == 0 || slot.bytes < self.xon_floor;
         let resume = is_low || u64::from(slot.bytes) + self.xon_offset <= threshold;
         slot.paused = !resume;
@@ -313,39 +315,40 @@ impl Mmu {
         resume
     }
 
-    /// Bytes that a switch holds.
+    /// Returns the bytes that a switch holds.
     #[inline]
     pub fn used(&self, switch: SwitchIdx) -> u64 {
         self.pools[switch].used
     }
 
-    /// Whether a switch that held up to `most` bytes would admit each of them, whatever they came by, and tell nobody to pause
-    /// or to resume. If so, only the bytes it holds need to be known of the outcome: see [`Mmu::set_used`].
+    /// Returns `true` if `switch`, while it holds up to `most` bytes, would admit every packet from any ingress and
+    /// send no pause or resume. Then only the number of bytes it holds matters to the outcome: see [`Mmu::set_used`].
     #[inline]
     pub fn surely_admits(&self, switch: SwitchIdx, most: u64) -> bool {
         self.pools[switch].n_uneasy == 0 && most < self.sure_below
     }
 
-    /// A switch holds so many bytes now, after a time for which [`Mmu::surely_admits`] held. Whose they are is not noted.
+    /// Sets the number of bytes that `switch` holds, after a time for which [`Mmu::surely_admits`] held. The charges of
+    /// its ingress ports become stale.
     #[inline]
     pub fn set_used(&mut self, switch: SwitchIdx, used: u64) {
         let pool = &mut self.pools[switch];
         (pool.used, pool.is_stale) = (used, true);
     }
 
-    /// Notes how many bytes some switch holds at a time.
+    /// Records `used`, the bytes that some switch holds, in the peak.
     #[inline]
     pub fn note_peak(&mut self, used: u64) {
         self.peak = self.peak.max(used);
     }
 
-    /// Whether it is not known whose the bytes are that a switch holds.
+    /// Returns `true` if the charges of the switch's ingress ports are stale.
     #[inline]
     pub fn is_stale(&self, switch: SwitchIdx) -> bool {
         self.pools[switch].is_stale
     }
 
-    /// Begins to note anew whose the bytes are that a switch holds, which has these ports.
+    /// Clears the charges of `ports`, the ports of `switch`, so that they can be counted anew with [`Mmu::account`].
     pub fn begin_accounts(&mut self, switch: SwitchIdx, ports: impl Iterator<Item = PortIdx>) {
         self.pools[switch].is_stale = false;
         for port in ports {
@@ -353,13 +356,14 @@ impl Mmu {
         }
     }
 
-    /// Notes a packet that a switch holds.
+    /// Charges a packet that a switch holds to `ingress` and `class`, without changing the switch's total.
     pub fn account(&mut self, ingress: PortIdx, class: u8, wire: u16) {
         self.ingress[charge_of(ingress, class)].bytes += u32::from(wire);
     }
 }
 
-/// The first number for which something does not hold that holds below it and not above; `end`, if it holds for all below that.
+/// Returns the first number below `end` for which `holds` is false, if it is true below some number and false from
+/// there on; `end` if it is true for all.
 fn first_not(end: u64, holds: impl Fn(u64) -> bool) -> u64 {
     let (mut from, mut to) = (0, end);
     while from < to {
@@ -373,18 +377,18 @@ fn first_not(end: u64, holds: impl Fn(u64) -> bool) -> u64 {
     from
 }
 
-/// Where the charges of an (ingress port, class) stand.
+/// Returns the index of the charges of an (ingress port, class).
 #[inline]
 fn charge_of(ingress: PortIdx, class: u8) -> usize {
     ingress.index() * N_CLASSES + usize::from(class)
 }
 
-/// Headroom of one class at one end of a link.
+/// Returns the headroom of one class at one end of a link, in bytes.
 fn headroom_bytes(config: &FabricConfig, link: &Link, wire_mtu: Bytes) -> u32 {
     let one_way = most_on_the_way(link, config.clock, wire_mtu);
     let bytes = match config.headroom {
-        // The pause waits for a packet that is being sent, travels, and meets a packet that is being sent;
-        // what left before that is still on its way. One packet of slack at each end.
+        // The pause waits for a packet that is being sent, travels, and meets a packet that is being sent; bytes sent
+        // before that are still in flight. One packet of slack at each end.
         Headroom::Auto => 2 * one_way + 4 * wire_mtu.as_u64() + config.pfc_frame.as_u64(),
         Headroom::TripleDelay => {
             (u128::from(link.rate.as_bps()) * u128::from(link.delay.as_ps()) * 3 / 8_000_000_000_000) as u64
@@ -394,9 +398,9 @@ fn headroom_bytes(config: &FabricConfig, link: &Link, wire_mtu: Bytes) -> u32 {
     u32::try_from(bytes).unwrap_or(u32::MAX)
 }
 
-/// The most bytes that may be on the way over a link. Where serialisation times are cut to whole nanoseconds, packets follow each
-/// other faster than the link's rate says: most so those whose time was nearly a nanosecond more. Packets of no time at all are
-/// not counted: of those there may be any number.
+/// Returns the most bytes that may be in flight on a link. Where serialisation times are cut to whole nanoseconds,
+/// packets follow each other faster than the link's rate: most of all packets whose time lost nearly a nanosecond.
+/// Packet sizes with a time of zero are not counted, since any number of such packets may be in flight.
 fn most_on_the_way(link: &Link, clock: ClockRule, wire_mtu: Bytes) -> u64 {
     let exact = link.rate.bytes_in(link.delay).as_u64();
     if clock != ClockRule::WholeNanoseconds {

@@ -14,20 +14,20 @@ impl PacketFifo {
     /// An empty list.
     pub const EMPTY: Self = Self { head: PacketIdx::NONE, tail: PacketIdx::NONE };
 
-    /// Whether it holds nothing.
+    /// Returns `true` if the list is empty.
     pub fn is_empty(self) -> bool {
         self.head.is_none()
     }
-    /// The first packet, or [`PacketIdx::NONE`].
+    /// Returns the first packet, or [`PacketIdx::NONE`].
     pub fn head(self) -> PacketIdx {
         self.head
     }
-    /// The last packet, if there is one.
+    /// Returns the last packet, if there is one.
     #[inline]
     pub fn tail(self) -> PacketIdx {
         self.tail
     }
-    /// Notes the last packet of a list whose other packets are known elsewhere.
+    /// Sets the last packet of a list whose other packets are linked elsewhere.
     #[inline]
     pub fn set_tail(&mut self, packet: PacketIdx) {
         self.tail = packet;
@@ -51,7 +51,7 @@ impl PacketFifo {
         packet
     }
 
-    /// Takes the last packet of those that `is_wanted`, if there is one.
+    /// Takes the last packet for which `is_wanted` is true, if there is one.
     pub fn take_last(&mut self, pool: &mut PacketPool, is_wanted: impl Fn(&Packet) -> bool) -> Option<PacketIdx> {
         let (mut found, mut before, mut at) = (None, PacketIdx::NONE, self.head);
         while !at.is_none() {

@@ -1,10 +1,11 @@
-//! pFabric's queue: a tiny buffer that sends the flow with the least left to send, and drops that with the most.
+//! pFabric's queue: a tiny buffer that sends the flow with the fewest bytes left, and drops from the flow with the
+//! most.
 //!
 //! M. Alizadeh et al., "pFabric: Minimal Near-Optimal Datacenter Transport", SIGCOMM 2013, section 4.1. A packet's
-//! priority is a number it carries, the bytes its flow has left: less goes first. The packet to send is the earliest of
-//! the flow of the packet with the least, so that a flow's packets stay in order. A full buffer drops the packet with the
-//! most; of several the last, which may be the one that arrives. The buffer holds a few dozen packets, so both look at
-//! every packet.
+//! priority is a number it carries, the remaining bytes of its flow: lower values are sent first. The packet to send is
+//! the earliest of the flow that has the packet with the lowest value, so that a flow's packets stay in order. A full
+//! buffer drops the packet with the highest value; of several the last, which may be the arriving packet. The buffer
+//! holds a few dozen packets, so both operations scan all packets.
 
 use super::discipline::{Limit, Verdicts, flow_key};
 use super::mmu::DropCause;
@@ -21,7 +22,7 @@ pub struct PFabricQueue {
 
 #[derive(Clone, Copy, Debug)]
 struct Entry {
-    /// Less goes first.
+    /// Lower values are sent first.
     priority: f64,
     flow: u64,
     packet: PacketIdx,
@@ -29,22 +30,22 @@ struct Entry {
 }
 
 impl PFabricQueue {
-    /// No packets.
+    /// Creates an empty queue.
     pub fn new(limit: Limit) -> Self {
         Self { limit, entries: Vec::new(), bytes: 0 }
     }
 
-    /// Packets waiting.
+    /// Returns the number of waiting packets.
     pub fn len(&self) -> usize {
         self.entries.len()
     }
 
-    /// The packets.
+    /// Returns the waiting packets in order of arrival.
     pub fn packets(&self) -> impl Iterator<Item = PacketIdx> {
         self.entries.iter().map(|e| e.packet)
     }
 
-    /// Takes a packet in, and drops what there is no room for, perhaps itself.
+    /// Adds a packet, and drops packets for which there is no room, perhaps this packet itself.
     pub fn push(&mut self, pool: &PacketPool, packet: PacketIdx, priority: f64, verdicts: &mut Verdicts) {
         let p = pool.get(packet);
         self.entries.push(Entry { priority, flow: flow_key(p), packet, wire: p.wire });
@@ -110,7 +111,8 @@ mod tests {
             let packet = queue.pop();
             order.push((pool.get(packet).flow.0, pool.get(packet).seq));
         }
-        // Flow 1's third packet is the first by priority, and draws the two before it; of the tie at 8 KB both go first.
+        // Flow 1's third packet has the lowest value, and its flow's two earlier packets go before it; so flow 1's goes
+        // first in the tie at 8 KB.
         assert_eq!(order, [(1, 0), (1, 1), (1, 2), (2, 0), (3, 0)]);
     }
 

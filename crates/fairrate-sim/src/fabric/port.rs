@@ -13,30 +13,30 @@ use crate::prefetch::prefetch;
 
 /// Strict-priority classes, 0 first.
 pub const N_CLASSES: usize = 8;
-/// What a port leads to is a door of a switch that works through windows.
+/// Flag in `far_end`: the other end is a door (ingress port) of a switch that works through windows.
 const DOOR: u32 = 1 << 31;
-/// A wire within a part.
+/// Value of `crossing` for a wire within a part.
 const NO_CROSSING: u32 = u32::MAX;
 
-/// Packets of one class that wait, and their bytes.
+/// Waiting packets of one class, and their bytes.
 #[derive(Clone, Copy, Debug)]
 struct ClassQueue {
     list: PacketFifo,
-    /// Bytes of all packets of the class, in whatever queue.
+    /// Bytes of all packets of the class, in any queue.
     bytes: u32,
 }
 
-/// An egress port: eight class queues, a transmitter and the wire behind it. What every packet touches comes first, in
-/// one cache line; then what packets that wait touch.
+/// An egress port: eight class queues, a transmitter and the wire behind it. The fields that every packet touches come
+/// first, in one cache line; then the fields that waiting packets touch.
 #[repr(C, align(64))]
 pub struct Port {
-    /// When the transmitter is free again, in picoseconds.
+    /// Time at which the transmitter is free again, in picoseconds.
     pub busy_until_ps: u64,
     /// Propagation delay in picoseconds.
     pub delay_ps: u64,
     /// Bytes handed to the wire so far.
     pub tx_bytes: u64,
-    /// Picoseconds a byte lasts, if that is whole and the clock is exact; else 0.
+    /// Transmission time of a byte in picoseconds, if that is a whole number and the clock is exact; else 0.
     ps_per_byte: u32,
     /// Rank of the end of the transmission that ends at `busy_until_ps`.
     pub tx_rank: u32,
@@ -47,46 +47,48 @@ pub struct Port {
     pub of_host: HostId,
     /// Switch this port belongs to, or [`SwitchIdx::NONE`].
     pub of_switch: SwitchIdx,
-    /// Its capacity as telemetry carries it.
+    /// The port's capacity as telemetry carries it.
     pub int_rate: PortRate,
-    /// Which of the wires to other parts this is, or [`NO_CROSSING`].
+    /// Index of the wire among the part's wires to other parts, or [`NO_CROSSING`].
     crossing: u32,
-    /// Bit c: class c has packets, other than of flows that the other end has paused.
+    /// Bit c: class c has packets that may be sent, apart from those of flows that the other end has paused.
     backlog: u8,
-    /// Bit c: class c may not send. All, while the link is down; otherwise those that the other end has paused.
+    /// Bit c: class c may not send. While the link is down, all bits; otherwise the classes that the other end has
+    /// paused.
     pub paused: u8,
     /// Bit c: the other end has paused class c.
     pfc: u8,
-    /// Whether a `TxDone` event is pending.
+    /// Set while a `TxDone` event is pending.
     pub tx_done_pending: bool,
-    /// Whether a class has physical queues or a discipline.
+    /// Set if a class has physical queues or a discipline.
     is_special: bool,
     is_down: bool,
     whole_ns: bool,
     /// Bytes waiting, all classes.
     pub queued_bytes: u64,
-    /// Where switches work through windows: the bit that says that a `TxDone` is due.
+    /// If switches work through windows: the port's bit in the agenda, set while a `TxDone` is due.
     pub due_bit: u32,
-    /// Those of classes 0 to 3 are in the same cache line.
+    /// The queues; those of classes 0 to 3 are in the same cache line.
     queues: [ClassQueue; N_CLASSES],
-    /// Bytes that joined the queues and were not sent by this port, less those that it sent and that did not join: modulo 2^64.
+    /// Bytes that joined the queues and were not sent by this port, less bytes that it sent and that did not join:
+    /// modulo 2^64.
     joined_but_unsent: u64,
-    /// Capacity.
+    /// Capacity of the port.
     pub rate: Rate,
-    /// Physical queues of each class, if flows are spread over such.
+    /// Physical queues of each class, if flows are spread over physical queues.
     flow_queues: Option<Box<[FlowQueues; N_CLASSES]>>,
     /// Disciplines of the classes that have one.
     disciplines: Option<Box<[Option<Discipline>; N_CLASSES]>>,
     /// Packets dropped at this port.
     pub drops: u64,
-    /// Packets marked here.
+    /// Packets marked at this port.
     pub ecn_marks: u64,
     pause_since_ps: u64,
     pause_total_ps: u64,
 }
 
 impl Port {
-    /// An idle port.
+    /// Creates an idle port.
     pub fn new(rate: Rate, delay_ps: u64, clock: ClockRule) -> Self {
         let whole_ns = clock == ClockRule::WholeNanoseconds;
         let exact = !whole_ns && rate.as_bps() > 0 && 8_000_000_000_000u64.is_multiple_of(rate.as_bps());
@@ -123,58 +125,58 @@ impl Port {
         }
     }
 
-    /// Leads to a host.
+    /// Sets the host that the port leads to.
     pub fn set_to_host(&mut self, host: HostId) {
         self.far_end = host.0;
     }
 
-    /// Leads to a door of a switch.
+    /// Sets the switch door that the port leads to.
     pub fn set_door(&mut self, door: DoorIdx) {
         self.far_end = DOOR | door.0;
     }
 
-    /// Leads to another part, as a wire of this number among those that do.
+    /// Marks the wire as leading to another part, with index `crossing` among the part's wires that do.
     pub fn set_crossing(&mut self, crossing: u32) {
         self.crossing = crossing;
     }
 
-    /// The number of this wire among those that lead to other parts, if it does.
+    /// Returns the index of this wire among the part's wires to other parts, if it leads to another part.
     #[inline]
     pub fn crossing(&self) -> Option<u32> {
         (self.crossing != NO_CROSSING).then_some(self.crossing)
     }
 
-    /// The host at the other end, or [`HostId::NONE`].
+    /// Returns the host at the other end, or [`HostId::NONE`].
     #[inline]
     pub fn to_host(&self) -> HostId {
         if self.far_end < DOOR { HostId(self.far_end) } else { HostId::NONE }
     }
 
-    /// The door at the other end, if there is one.
+    /// Returns the door at the other end, if there is one.
     #[inline]
     pub fn door(&self) -> Option<DoorIdx> {
         (DOOR <= self.far_end && self.far_end != HostId::NONE.0).then_some(DoorIdx(self.far_end & !DOOR))
     }
 
-    /// The door at the other end, or, if there is none, a number that a door may have.
+    /// Returns the door at the other end or, if there is none, an arbitrary number that a door may have.
     #[inline]
     pub fn door_or_other(&self) -> DoorIdx {
         DoorIdx(self.far_end & !DOOR)
     }
 
-    /// The packet that was put onto the wire last, if that leads to a door.
+    /// Returns the packet that was put onto the wire last, if the wire leads to a door.
     #[inline]
     pub fn last_on_wire(&self) -> PacketIdx {
         self.wire.tail()
     }
 
-    /// Notes the packet that was put onto a wire that leads to a door.
+    /// Records the packet that was put last onto a wire that leads to a door.
     #[inline]
     pub fn set_last_on_wire(&mut self, packet: PacketIdx) {
         self.wire.set_tail(packet);
     }
 
-    /// How long `wire` bytes occupy this port, in picoseconds.
+    /// Returns the transmission time of `wire` bytes at this port, in picoseconds.
     #[inline]
     pub fn tx_ps(&self, wire: u16) -> u64 {
         if self.ps_per_byte > 0 {
@@ -191,35 +193,36 @@ impl Port {
         self.queues[class].list.push(pool, packet);
     }
 
-    /// Bytes of a class that wait.
+    /// Returns the bytes of `class` that wait.
     #[inline]
     pub fn class_bytes(&self, class: u8) -> u32 {
         self.queues[usize::from(class) % N_CLASSES].bytes
     }
 
-    /// Fetches the queue of a class.
+    /// Prefetches the queue of `class` into the cache.
     #[inline]
     pub fn prefetch_queue(&self, class: u8) {
         prefetch(&self.queued_bytes);
         prefetch(&self.queues[usize::from(class) % N_CLASSES]);
     }
 
-    /// The packet behind which one of a class would come now: that which joined its queue last or, if none waits, was sent last.
+    /// Returns the last packet ahead of a new one of `class`: the queue's tail or, if the queue is empty, the packet
+    /// sent last.
     #[inline]
     pub fn last_ahead(&self, class: u8) -> PacketIdx {
         let class = usize::from(class) % N_CLASSES;
-        // Chosen before it is read, as queues are in a cache line of their own, and without a branch.
+        // Selected before it is read, as queues are in a cache line of their own, and without a branch.
         let list = if self.backlog >> class & 1 == 0 { &self.wire } else { &self.queues[class].list };
         list.tail()
     }
 
-    /// Whether a packet of `class` that joined now would be the only one here, and the first that may go.
+    /// Returns `true` if a packet of `class` that joined now would be the only one here and could be sent first.
     #[inline]
     pub fn is_clear(&self, class: u8) -> bool {
         self.backlog | u8::from(self.is_special | self.tx_done_pending) | self.paused >> class & 1 == 0
     }
 
-    /// Counts a packet that joins a queue of its class, which it returns.
+    /// Counts a packet that joins a queue of its class, and returns the class.
     #[inline]
     fn count_in(&mut self, pool: &PacketPool, packet: PacketIdx) -> usize {
         let p = pool.get(packet);
@@ -229,8 +232,8 @@ impl Port {
         class
     }
 
-    /// Puts a frame into the queue of `class` without regard to the class field of the packet, which names
-    /// what a pause frame is about. Frames do not count among what has joined.
+    /// Puts a frame into the queue of class 0, regardless of the packet's class field, which names the class that a
+    /// pause frame refers to. Frames do not count among the bytes that have joined.
     pub fn enqueue_frame(&mut self, pool: &mut PacketPool, packet: PacketIdx) {
         self.note_stranger(pool.get(packet).wire);
         self.queued_bytes += u64::from(pool.get(packet).wire);
@@ -239,9 +242,10 @@ impl Port {
         self.queues[0].list.push(pool, packet);
     }
 
-    /// Takes a frame out of the queue that [`Port::enqueue_frame`] puts them into, if there is one. It will not be sent.
+    /// Takes a frame out of the queue of [`Port::enqueue_frame`], if the first packet there is a frame. It will not be
+    /// sent.
     pub fn take_frame(&mut self, pool: &PacketPool) -> Option<PacketIdx> {
-        // Without PFC the class may be data's.
+        // Without PFC the class may be that of data.
         if self.queues[0].list.is_empty() || !pool.get(self.queues[0].list.head()).kind.is_frame() {
             return None;
         }
@@ -249,7 +253,7 @@ impl Port {
         Some(self.count_frame_out(pool, frame))
     }
 
-    /// Takes the last frame that waits to pause or resume `class`.
+    /// Takes the last waiting frame that pauses or resumes `class`, if there is one. It will not be sent.
     pub fn cancel_pause(&mut self, pool: &mut PacketPool, class: u8) -> Option<PacketIdx> {
         let is_wanted = |p: &Packet| p.class == class && matches!(p.kind, PacketKind::Pause | PacketKind::Resume);
         let frame = self.queues[0].list.take_last(pool, is_wanted)?;
@@ -263,19 +267,20 @@ impl Port {
         self.count_out(pool, 0, frame)
     }
 
-    /// Whether a class that may send has packets.
+    /// Returns `true` if a class that may send has packets.
     #[inline]
     pub fn can_send(&self) -> bool {
         self.backlog & !self.paused != 0
     }
 
-    /// The packet that [`Port::dequeue`] would take, where no class is special; [`Port::can_send`] must hold.
+    /// Returns the packet that [`Port::dequeue`] would take, if no class is special; [`Port::can_send`] must hold.
     #[inline]
     pub fn first_waiting(&self) -> PacketIdx {
         self.queues[(self.backlog & !self.paused).trailing_zeros() as usize].list.head()
     }
 
-    /// Takes the next packet by strict priority, within a class before the physical queues; [`Port::can_send`] must hold.
+    /// Takes the next packet by strict priority, within a class before those in physical queues; [`Port::can_send`]
+    /// must hold.
     #[allow(clippy::inline_always)] // Left alone, the compiler calls it for every packet: 3 % of all instructions.
     #[inline(always)]
     pub fn dequeue(&mut self, pool: &PacketPool) -> PacketIdx {
@@ -292,23 +297,25 @@ impl Port {
         packet
     }
 
-    /// Notes a packet that leaves a queue and will not be sent by this port.
+    /// Counts a packet of `wire` bytes that leaves a queue and will not be sent by this port.
     pub fn note_unsent(&mut self, wire: u16) {
         self.joined_but_unsent = self.joined_but_unsent.wrapping_add(u64::from(wire));
     }
 
-    /// Notes a packet that this port will send though it did not join one of its queues, or does not count there.
+    /// Counts a packet of `wire` bytes that this port will send though it did not join its queues, or is not counted
+    /// there.
     pub fn note_stranger(&mut self, wire: u16) {
         self.joined_but_unsent = self.joined_but_unsent.wrapping_sub(u64::from(wire));
     }
 
-    /// Bytes that have joined the queues, while so many wait and a packet of `wire` bytes is between queue and transmitter.
+    /// Returns the bytes that have joined the queues so far, given that `queued_bytes` wait and a packet of `wire`
+    /// bytes is between queue and transmitter.
     #[inline]
     pub fn joined_bytes(&self, queued_bytes: u64, wire: u16) -> u64 {
         (self.tx_bytes + queued_bytes + u64::from(wire)).wrapping_add(self.joined_but_unsent)
     }
 
-    /// Whether packets wait, whether or not they may go.
+    /// Returns `true` if packets wait, including packets that may not be sent now.
     pub fn has_waiting(&self) -> bool {
         self.backlog != 0
     }
@@ -322,7 +329,8 @@ impl Port {
         packet
     }
 
-    /// Is busy for as long as `wire` bytes take. Returns when they reach the other end.
+    /// Occupies the transmitter for `wire` bytes from `now_ps` on; returns their arrival time at the other end, in
+    /// picoseconds.
     #[inline]
     pub fn serialise(&mut self, wire: u16, now_ps: u64) -> u64 {
         self.busy_until_ps = now_ps + self.tx_ps(wire);
@@ -330,8 +338,8 @@ impl Port {
         self.busy_until_ps + self.delay_ps
     }
 
-    /// Puts a packet onto the wire, behind the last one and not to arrive before it. Returns its arrival time if it is
-    /// the only one there.
+    /// Puts a packet onto the wire, behind the last one; `arrival` must not be before that one's. Returns its arrival
+    /// time if it is the only packet on the wire.
     #[allow(clippy::inline_always)] // See `Part::run`.
     #[inline(always)]
     pub fn launch(&mut self, pool: &mut PacketPool, packet: PacketIdx, arrival: u64, rank: u32) -> Option<u64> {
@@ -342,7 +350,8 @@ impl Port {
         first.then_some(arrival)
     }
 
-    /// Takes the packet that has reached the other end, and says when and in which rank the next one will.
+    /// Takes the packet that has reached the other end; returns it with the arrival time and rank of the next one, if
+    /// any.
     #[inline]
     pub fn arrive(&mut self, pool: &PacketPool) -> (PacketIdx, Option<(u64, u32)>) {
         let packet = self.wire.pop(pool);
@@ -350,34 +359,35 @@ impl Port {
         (packet, next.map(|p| (p.arrival_ps, p.rank)))
     }
 
-    /// The packet at the head of the wire, if there is one.
+    /// Returns the packet at the head of the wire, if there is one.
     #[inline]
     pub fn next_to_arrive(&self) -> PacketIdx {
         self.wire.head()
     }
 
-    /// Whether the packet at the head of the wire arrives now. It may not, if what an event was meant for has been lost.
+    /// Returns `true` if the packet at the head of the wire arrives now. It may not, if the packet that an event was
+    /// scheduled for has been lost.
     pub fn is_due(&self, pool: &PacketPool, now_ps: u64) -> bool {
         !self.wire.is_empty() && pool.get(self.wire.head()).arrival_ps == now_ps
     }
 
-    /// The link goes down, or comes up.
+    /// Takes the link down, or up again.
     pub fn set_down(&mut self, down: bool) {
         self.is_down = down;
         self.paused = if down { u8::MAX } else { self.pfc };
     }
 
-    /// Whether the link is down.
+    /// Returns `true` if the link is down.
     pub fn is_down(&self) -> bool {
         self.is_down
     }
 
-    /// Takes a packet off the wire, if there is one: it is lost.
+    /// Takes a packet off the wire as lost, if there is one.
     pub fn lose(&mut self, pool: &PacketPool) -> Option<PacketIdx> {
         (!self.wire.is_empty()).then(|| self.wire.pop(pool))
     }
 
-    /// Whether the other end has paused `class`.
+    /// Returns `true` if the other end has paused `class`.
     pub fn is_pfc_paused(&self, class: u8) -> bool {
         self.pfc & (1 << class) != 0
     }
@@ -398,18 +408,19 @@ impl Port {
         self.set_down(self.is_down);
     }
 
-    /// How long any class of this port has been paused up to `now`, in picoseconds.
+    /// Returns the time for which any class of this port has been paused up to `now_ps`, in picoseconds.
     pub fn pause_ps(&self, now_ps: u64) -> u64 {
         let open = if self.pfc == 0 { 0 } else { now_ps - self.pause_since_ps };
         self.pause_total_ps + open
     }
 
-    /// The packets in the queues of this port, which has neither physical queues nor disciplines.
+    /// Returns the packets in the queues of this port, which must have neither physical queues nor disciplines.
     pub fn waiting<'a>(&'a self, pool: &'a PacketPool) -> impl Iterator<Item = PacketIdx> + 'a {
         self.queues.iter().flat_map(|queue| pool.list(queue.list.head()))
     }
 
-    /// The packets in this port's queues and on its wire, for the final count. Not those that are on their way to a door.
+    /// Returns the packets in this port's queues and on its wire, for the final count, except packets on a wire to a
+    /// door.
     pub fn contents<'a>(&'a self, pool: &'a PacketPool) -> impl Iterator<Item = PacketIdx> + 'a {
         let of_flows = self.flow_queues.iter().flat_map(|queues| queues.iter().flat_map(FlowQueues::lists));
         let wire = self.door().is_none().then_some(&self.wire);
@@ -419,7 +430,7 @@ impl Port {
     }
 }
 
-/// How long `wire` bytes last at `rate`, in picoseconds, cut to whole nanoseconds if asked for.
+/// Returns the transmission time of `wire` bytes at `rate` in picoseconds, cut to whole nanoseconds if `whole_ns`.
 #[inline]
 pub fn tx_time_ps(rate: Rate, wire: u64, whole_ns: bool) -> u64 {
     if whole_ns {

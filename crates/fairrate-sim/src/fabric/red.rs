@@ -1,8 +1,8 @@
 //! Random early detection: arrivals are dropped, or marked, with a probability that rises with the queue.
 //!
 //! S. Floyd, V. Jacobson, "Random Early Detection Gateways for Congestion Avoidance", IEEE/ACM ToN 1993. With a weight
-//! of 1 the queue itself decides, as datacenter switches have it; with `kmin` of 0 and `pmax` of 1 the probability is the
-//! queue's share of `kmax`.
+//! of 1 the instantaneous queue decides, as in datacenter switches; with `kmin` of 0 and `pmax` of 1 the probability is
+//! the queue's share of `kmax`.
 
 use fairrate_units::Rate;
 
@@ -16,10 +16,11 @@ pub struct Red {
     pmax: f64,
     weight: f64,
     even: bool,
-    /// Picoseconds a full packet lasts: what an idle queue is taken to have sent one small queue an arrival.
+    /// Transmission time of a full packet in picoseconds: the time that counts as one arrival at an empty queue while
+    /// idle.
     packet_ps: u64,
     average: f64,
-    /// Since when the queue is empty, in picoseconds.
+    /// Time since which the queue is empty, in picoseconds.
     idle_ps: Option<u64>,
     /// Packets that have passed since the last drop or mark.
     passed: u32,
@@ -27,7 +28,8 @@ pub struct Red {
 }
 
 impl Red {
-    /// The RED of queue number `entity` at a port of `rate`; `packet_ps`: how long a full packet lasts there.
+    /// Creates the RED of queue number `entity` at a port of `rate`; `packet_ps`: transmission time of a full packet
+    /// there.
     pub fn new(config: &RedConfig, rate: Rate, packet_ps: u64, seed: u64, entity: u64) -> Self {
         let scale = config.per_rate.map_or(1.0, |per| rate.as_bps_f64() / per.as_bps_f64());
         Self {
@@ -44,7 +46,7 @@ impl Red {
         }
     }
 
-    /// Whether a packet that finds `queue` bytes before it is dropped, or marked.
+    /// Returns `true` if a packet that arrives at a queue of `queue` bytes is to be dropped, or marked.
     pub fn hits(&mut self, queue: u64, now_ps: u64) -> bool {
         self.observe(queue, now_ps);
         if self.average <= self.kmin {
@@ -61,13 +63,13 @@ impl Red {
         hit
     }
 
-    /// The queue has run empty.
+    /// Records that the queue has run empty.
     pub fn on_empty(&mut self, now_ps: u64) {
         self.idle_ps = Some(now_ps);
     }
 
-    /// Section 11: a moving average over arrivals. An idle time counts as the arrivals of empty queues that it had time
-    /// for.
+    /// Updates the moving average over arrivals, section 11. An idle time counts as the arrivals at an empty queue that
+    /// would have fitted into it.
     fn observe(&mut self, queue: u64, now_ps: u64) {
         if self.weight == 1.0 {
             self.average = queue as f64;
@@ -80,7 +82,8 @@ impl Red {
         self.average += self.weight * (queue as f64 - self.average);
     }
 
-    /// Section 7: p / (1 - passed p) makes the gaps between hits uniform up to 1/p instead of geometric.
+    /// Spreads hits evenly, section 7: p / (1 - passed p) makes the gaps between hits uniform up to 1/p instead of
+    /// geometric.
     fn spread(&self, p: f64) -> f64 {
         let left = 1.0 - f64::from(self.passed) * p;
         if !self.even {
@@ -132,12 +135,12 @@ mod tests {
     #[test]
     fn the_average_moves_slowly_and_forgets_while_idle() {
         let mut red = red(&RedConfig { weight: 0.25, ..config(100_000, 200_000, 0.1) });
-        // The queue is idle from time 0 on, and 0 is what it forgets. Then 0.25 x 8,000, and 2,000 + 0.25 x 6,000.
+        // The queue is idle from time 0 on, so an average of 0 decays. Then 0.25 x 8,000, and 2,000 + 0.25 x 6,000.
         red.hits(8_000, 0);
         assert_eq!(red.average, 2_000.0);
         red.hits(8_000, 0);
         assert_eq!(red.average, 3_500.0);
-        // Two packets' time without any: 3,500 x 0.75^2 = 1,968.75, and the arrival itself finds nothing: x 0.75.
+        // An idle time of two packets: 3,500 x 0.75^2 = 1,968.75, and the arrival itself finds an empty queue: x 0.75.
         red.on_empty(5_000_000);
         red.hits(0, 7_000_000);
         assert!((red.average - 1_476.562_5).abs() < 1e-9);

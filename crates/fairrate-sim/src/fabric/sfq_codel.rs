@@ -1,9 +1,10 @@
-//! Stochastic fair queueing with CoDel: flows are spread over queues by a hash, queues take turns by deficit round robin,
-//! those that have just become active first, and each has CoDel of its own.
+//! Stochastic fair queueing with CoDel: flows are spread over queues by a hash, queues take turns by deficit round
+//! robin, newly active queues first, and each has CoDel of its own.
 //!
-//! T. Hoeiland-Joergensen et al., "The Flow Queue CoDel Packet Scheduler and Active Queue Management Algorithm", RFC 8290;
-//! ns-2's `sfqcodel` is the same but for its default turn, a packet, and for what it drops when full: the last packet of
-//! the longest queue, where the RFC drops the first. Either can be had here; the longest queue is that with most bytes.
+//! T. Hoeiland-Joergensen et al., "The Flow Queue CoDel Packet Scheduler and Active Queue Management Algorithm", RFC
+//! 8290; ns-2's `sfqcodel` differs in its default quantum, a packet, and in its drop when full: the last packet of the
+//! longest queue, where the RFC drops the first. Both drops are available here; the longest queue is the one with most
+//! bytes.
 
 use std::collections::VecDeque;
 
@@ -15,7 +16,7 @@ use crate::ids::PacketIdx;
 use crate::packet::{Packet, PacketPool};
 use crate::rng::mix64;
 
-/// A bin without a queue yet.
+/// Value of a bin that has no queue yet.
 const NO_QUEUE: u32 = u32::MAX;
 
 /// The queues of one class.
@@ -25,13 +26,13 @@ pub struct SfqCoDel {
     quantum: i64,
     limit: Limit,
     overflow: Overflow,
-    /// Names the hash.
+    /// Salt of the hash.
     salt: u64,
-    /// Where the queue of a bin stands among `queues`.
+    /// Index in `queues` of each bin's queue.
     bins: Vec<u32>,
     /// The queues of bins that were ever used.
     queues: Vec<Queue>,
-    /// Active queues that have not had their first turn, and those that have.
+    /// Active queues that have not had their first turn (`new`), and those that have (`old`).
     new: VecDeque<u32>,
     old: VecDeque<u32>,
     bytes: u64,
@@ -42,13 +43,13 @@ pub struct SfqCoDel {
 struct Queue {
     waiting: Waiting,
     codel: CoDel,
-    /// Wire bytes it may still send in its turn; below zero it has sent too many.
+    /// Wire bytes that the queue may still send in its turn; below zero it has sent too many.
     credit: i64,
     active: bool,
 }
 
 impl SfqCoDel {
-    /// No packets. `full`: wire bytes of a full packet.
+    /// Creates empty queues. `full`: wire bytes of a full packet.
     pub fn new(config: &SfqCoDelConfig, rule: CoDelRule, full: u32, limit: Limit, salt: u64) -> Self {
         let quantum = config.quantum.map_or(full, |q| q.as_u64() as u32);
         Self {
@@ -66,12 +67,12 @@ impl SfqCoDel {
         }
     }
 
-    /// Packets waiting.
+    /// Returns the number of waiting packets.
     pub fn len(&self) -> u32 {
         self.packets
     }
 
-    /// Takes a packet in, and drops what there is no room for.
+    /// Adds a packet, and drops packets for which there is no room.
     pub fn push(&mut self, pool: &mut PacketPool, packet: PacketIdx, verdicts: &mut Verdicts) {
         let p = pool.get(packet);
         let wire = u64::from(p.wire);
@@ -105,7 +106,7 @@ impl SfqCoDel {
             }
             if queue.waiting.is_empty() {
                 list.pop_front();
-                // A queue that runs empty as a new one waits for a turn among the old: or it would always be new.
+                // A new queue that runs empty waits for a turn among the old ones: otherwise it would always be new.
                 if is_new {
                     self.old.push_back(at);
                 } else {
@@ -122,12 +123,12 @@ impl SfqCoDel {
         }
     }
 
-    /// The lists of packets.
+    /// Returns the packet lists of all queues.
     pub fn lists(&self) -> impl Iterator<Item = &Waiting> {
         self.queues.iter().map(|queue| &queue.waiting)
     }
 
-    /// Takes a packet of the queue with most bytes, of several the one whose turn is next.
+    /// Takes a packet from the queue with most bytes; of several, from the one whose turn is next.
     fn evict(&mut self, pool: &mut PacketPool) -> PacketIdx {
         let (mut longest, mut most) = (0, 0);
         for &at in self.new.iter().chain(&self.old) {
@@ -202,7 +203,7 @@ mod tests {
         assert_eq!([pop(&mut sfq, &mut pool).0, pop(&mut sfq, &mut pool).0], [1, 1]);
         push(&mut sfq, &mut pool, 2, 60);
         assert_eq!(pop(&mut sfq, &mut pool), (2, 60));
-        // Flow 2 is empty and queues up behind flow 1: what it sends now is not new.
+        // Flow 2 is empty and waits behind flow 1: a packet that it sends now does not make it new.
         assert_eq!(pop(&mut sfq, &mut pool).0, 1);
         push(&mut sfq, &mut pool, 2, 60);
         assert_eq!([pop(&mut sfq, &mut pool).0, pop(&mut sfq, &mut pool).0], [2, 1]);
@@ -259,7 +260,7 @@ mod tests {
             }
         }
 
-        /// With a real CoDel and a small buffer, every packet that came in is dropped, or sent, or waits; the counts
+        /// With a real CoDel and a small buffer, every packet that came in is dropped, sent, or waiting; the counts
         /// agree with the lists; and each flow's packets leave in order.
         #[test]
         fn packets_are_conserved(

@@ -8,12 +8,12 @@ use crate::ids::FlowId;
 /// Flows that start and stop one after the other.
 #[derive(Debug, Default)]
 pub(super) struct Changes {
-    /// Whether somebody wants to know of arrivals and departures.
+    /// `true` if a probe observes arrivals and departures.
     pub(super) observed: bool,
     pub(super) hold_ps: u64,
     /// The last arrival or departure of this moment.
     pub(super) last: Option<(FlowId, bool)>,
-    /// When rates will have held for long enough; [`NEVER`]: they have.
+    /// Time at which rates will have held for long enough; [`NEVER`]: they have.
     pub(super) settled_ps: u64,
     pub(super) n_done: usize,
     pub(super) is_starting: bool,
@@ -29,7 +29,7 @@ impl Fluid {
         self.changes.settled_ps < NEVER
     }
 
-    /// Rates have held for long enough, unless something has changed since.
+    /// Applies the next change if rates have held for long enough, unless something has changed since.
     pub(super) fn on_settled(&mut self) {
         if self.changes.settled_ps != self.now_ps || self.changes.is_starting {
             return;
@@ -49,7 +49,7 @@ impl Fluid {
                 Change::Stop(id) => {
                     if self.flows[id].place.is_some() {
                         self.on_flow_stop(id);
-                        // Until rates are computed, which sets the time.
+                        // This holds until rates are computed, which sets the time.
                         self.settle_at(self.now_ps.saturating_add(self.changes.hold_ps));
                         return;
                     }

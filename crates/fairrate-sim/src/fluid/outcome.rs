@@ -1,4 +1,4 @@
-//! How flows have fared so far, and what is on its way.
+//! The outcomes of flows so far, and the data in flight.
 
 use fairrate_units::{Bytes, Time};
 
@@ -8,14 +8,14 @@ use crate::ideal;
 use crate::ids::FlowId;
 use crate::output::{FlowOutcome, Reordering};
 
-/// A packet's bytes.
+/// Payload and wire bytes of a packet.
 pub(super) struct Packet {
     payload: u64,
     pub(super) wire: u64,
 }
 
 impl Fluid {
-    /// Payload bytes at the receiver.
+    /// Returns the payload bytes at the receiver.
     pub(super) fn delivered_bytes(&self, id: FlowId) -> u64 {
         let flow = &self.flows[id];
         match flow.place {
@@ -25,7 +25,7 @@ impl Fluid {
         }
     }
 
-    /// What has left its sender and is on its way.
+    /// Returns the bytes of a flow that have left its sender and are in flight.
     pub(super) fn in_flight(&self, flow: &FlowState) -> Packet {
         match flow.fct_ps {
             Some(fct_ps) if self.now_ps < flow.start_ps + fct_ps => {
@@ -37,12 +37,12 @@ impl Fluid {
         }
     }
 
-    /// Wire bytes at the receivers, of flows that are not served any more.
+    /// Returns the wire bytes at the receivers, of flows that are not served any more.
     pub(super) fn delivered_wire_bytes(&self) -> u64 {
         self.totals.sent_bytes - self.flows.iter().map(|flow| self.in_flight(flow).wire).sum::<u64>()
     }
 
-    /// How a flow has fared so far.
+    /// Returns the outcome of a flow so far.
     pub(super) fn outcome(&self, id: FlowId) -> FlowOutcome {
         let flow = &self.flows[id];
         let started = !flow.path.is_empty();
@@ -66,7 +66,7 @@ impl Fluid {
         }
     }
 
-    /// Outcomes of all flows that have started or would at their time, and are not over.
+    /// Returns the outcomes of all flows that have started or would at their time, and are not over.
     pub(crate) fn unfinished(&self) -> Vec<FlowOutcome> {
         self.unfinished_ids().map(|id| self.outcome(id)).collect()
     }

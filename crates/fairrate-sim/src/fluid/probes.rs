@@ -9,7 +9,7 @@ use crate::ids::{FlowId, PortId};
 use crate::output::{PortSample, RateSample, Sink};
 
 impl Fluid {
-    /// A probe samples.
+    /// Takes the samples of probe `index`, and schedules the next ones.
     pub(super) fn on_probe(&mut self, index: u32, sink: &mut dyn Sink) {
         let every = match &self.config.probes[index as usize] {
             ProbeSpec::Ports { ports, every } => {
@@ -30,7 +30,7 @@ impl Fluid {
         self.schedule(self.now_ps.saturating_add(every.as_ps()), EventKind::Probe, index);
     }
 
-    /// Takes the snapshots that are due up to `until_ps`, before which nothing happens.
+    /// Takes the snapshots that are due up to `until_ps`, before which no event happens.
     pub(super) fn take_snapshots(&mut self, until_ps: u64, sink: &mut dyn Sink) {
         while let Some(&t) = self.config.snapshots.get(self.n_snapshots).filter(|t| t.as_ps() <= until_ps) {
             self.n_snapshots += 1;

@@ -19,12 +19,12 @@ use fairrate_units::{Bytes, Rate, Time};
 
 pub use fairrate_sim::Recorder;
 
-/// The defaults of an algorithm in the paper's form.
+/// Returns an algorithm with its defaults in the paper's form.
 pub fn algorithm(name: &str) -> AlgorithmConfig {
     AlgorithmConfig::by_name(name, Profile::Paper).expect("the algorithm is registered")
 }
 
-/// The same with parameters set.
+/// Returns an algorithm in the paper's form with parameters set.
 pub fn algorithm_with(name: &str, params: &[(&str, RawValue<'_>)]) -> AlgorithmConfig {
     let mut config = algorithm(name);
     for (key, value) in params {
@@ -35,7 +35,7 @@ pub fn algorithm_with(name: &str, params: &[(&str, RawValue<'_>)]) -> AlgorithmC
 
 type Build = dyn Fn(&FlowContext) -> Box<dyn Controller + Send> + Send + Sync;
 
-/// An algorithm whose controllers a function makes.
+/// An algorithm whose controllers are made by a function.
 #[derive(Clone)]
 struct PlugIn {
     needs: Needs,
@@ -62,7 +62,7 @@ impl AlgorithmSpec for PlugIn {
     }
 }
 
-/// An algorithm with these needs whose controllers `build` makes.
+/// Returns an algorithm with `needs` whose controllers `build` makes.
 pub fn plug_in<C: Controller + Send + 'static>(
     needs: Needs,
     build: impl Fn(&FlowContext) -> C + Send + Sync + 'static,
@@ -72,12 +72,12 @@ pub fn plug_in<C: Controller + Send + 'static>(
     AlgorithmConfig::Custom(CustomAlgorithm::new(info, PlugIn { needs, build }))
 }
 
-/// An algorithm that allows a flow the same all the time.
+/// Returns an algorithm whose allowance for a flow never changes.
 pub fn steady(allowance: impl Fn(&FlowContext) -> Allowance + Send + Sync + 'static) -> AlgorithmConfig {
     steady_with(Needs::NOTHING, allowance)
 }
 
-/// The same with needs.
+/// Returns an algorithm with `needs` whose allowance for a flow never changes.
 pub fn steady_with(
     needs: Needs,
     allowance: impl Fn(&FlowContext) -> Allowance + Send + Sync + 'static,
@@ -103,7 +103,7 @@ pub fn steady_with(
     plug_in(needs, move |flow| Steady(allowance(flow)))
 }
 
-/// TCP with timeouts from 200 us to 10 ms and everything else as it is by default.
+/// TCP with timeouts from 200 us to 10 ms and defaults for all else.
 pub const TCP: TcpConfig = TcpConfig {
     rto_min: Time::from_us(200),
     rto_max: Time::from_ms(10),
@@ -120,7 +120,7 @@ pub const TCP: TcpConfig = TcpConfig {
     multipath: MptcpConfig::SINGLE,
 };
 
-/// Flowtune's allocator on a host, as the paper has it.
+/// Returns Flowtune's allocator on a host, with the paper's settings.
 pub fn allocator(host: NodeId) -> AllocatorConfig {
     let us = Time::from_us;
     AllocatorConfig {
@@ -142,7 +142,7 @@ pub fn allocator(host: NodeId) -> AllocatorConfig {
     }
 }
 
-/// A lossless fabric of 4 MiB switches with per-packet acknowledgments in the data class.
+/// Returns a run on a lossless fabric of 4 MiB switches with per-packet acknowledgments in the data class.
 pub fn config(topology: Topology, cc: AlgorithmConfig, flows: Vec<FlowSpec>) -> SimConfig {
     let ecn = cc.needs().ecn.then_some(EcnConfig {
         phantom: None,
@@ -203,18 +203,18 @@ pub fn config(topology: Topology, cc: AlgorithmConfig, flows: Vec<FlowSpec>) -> 
     }
 }
 
-/// A flow.
+/// Returns a flow.
 pub fn flow(src: u32, dst: u32, bytes: u64, start: Time) -> FlowSpec {
     FlowSpec { sport: 10_000, dport: 100, ..FlowSpec::new(NodeId(src), NodeId(dst), Bytes::new(bytes), start) }
 }
 
-/// Samples a port.
+/// Adds a probe of a port.
 pub fn probe(config: &mut SimConfig, from: u32, to: u32, every: Time) {
     let port = config.topology.port(NodeId(from), NodeId(to)).expect("the nodes are neighbours");
     config.probes.push(ProbeSpec::Ports { ports: vec![port], every });
 }
 
-/// Runs to the end.
+/// Runs to the end; returns the recorded results and the totals.
 pub fn run(config: SimConfig) -> (Recorder, RunTotals) {
     let mut recorder = Recorder::default();
     let mut simulation = Simulation::new(config);
@@ -224,7 +224,7 @@ pub fn run(config: SimConfig) -> (Recorder, RunTotals) {
     (recorder, simulation.totals())
 }
 
-/// The ports that each flow's data pass.
+/// Returns the ports that each flow's data passes.
 pub fn paths(c: &SimConfig) -> Vec<Vec<u32>> {
     let routes = Routes::new(&c.topology);
     let path = |f: &FlowSpec| {
@@ -236,12 +236,13 @@ pub fn paths(c: &SimConfig) -> Vec<Vec<u32>> {
     c.flows.iter().map(path).collect()
 }
 
-/// The rate of a port's link.
+/// Returns the rate of a port's link.
 pub fn port_rate(c: &SimConfig, port: u32) -> Rate {
     c.topology.links[port as usize / 2].rate
 }
 
-/// The max-min rates in Gb/s of all flows, without demands, if `taken` bit/s of each port are not theirs.
+/// Returns the max-min rates in Gb/s of all flows, without demands, if `taken` bit/s of each port are not available to
+/// them.
 pub fn max_min_gbps(c: &SimConfig, paths: &[Vec<u32>], taken: &[f64]) -> Vec<f64> {
     let link = |(port, taken): (u32, &f64)| {
         let capacity_bps = port_rate(c, port).as_bps_f64() - taken;
@@ -257,19 +258,19 @@ pub fn max_min_gbps(c: &SimConfig, paths: &[Vec<u32>], taken: &[f64]) -> Vec<f64
 pub struct Draws(u64);
 
 impl Draws {
-    /// The sequence of a seed.
+    /// Creates the sequence of a seed.
     pub fn new(seed: u64) -> Self {
         Self(seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1)
     }
 
-    /// A number below `n`.
+    /// Returns a number below `n`.
     pub fn below(&mut self, n: u64) -> u64 {
         self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
         (self.0 >> 33) % n
     }
 }
 
-/// `n` endless flows between hosts 0 to `hosts` that start within 50 us, in order of start.
+/// Returns `n` endless flows between hosts 0 to `hosts` that start within 50 us, in order of start.
 pub fn random_flows(hosts: u64, n: u32, draws: &mut Draws) -> Vec<FlowSpec> {
     let mut flows: Vec<_> = (0..n)
         .map(|i| {

@@ -1,4 +1,4 @@
-//! The flows of a run: what is fixed of each, its transport, its subflows, and which flows wait for others.
+//! The flows of a run: the fixed properties of each, its transport, its subflows, and its successor.
 
 use fairrate_control::Needs;
 use fairrate_units::Time;
@@ -10,7 +10,7 @@ use crate::ids::{FlowId, HopId, HostId, NodeId, PortId};
 use crate::table::Table;
 use crate::transport::{Connections, Kind, Levels};
 
-/// What is fixed of a flow, but for its paths.
+/// Returns the fixed properties of a flow, without its paths.
 pub(super) fn flow(
     id: FlowId,
     spec: &FlowSpec,
@@ -35,7 +35,7 @@ pub(super) fn flow(
     }
 }
 
-/// The transport of a flow, which has subflows or not.
+/// Returns the transport of a flow; `has_subflows`: it is a connection of several subflows.
 pub(super) fn transport_of(config: &SimConfig, id: FlowId, n_user_flows: u32, has_subflows: bool) -> Kind {
     match config.transport.kind {
         _ if n_user_flows <= id.0 => Kind::Line,
@@ -47,7 +47,7 @@ pub(super) fn transport_of(config: &SimConfig, id: FlowId, n_user_flows: u32, ha
     }
 }
 
-/// The classes of packets where receivers grant; flows are told theirs.
+/// Returns the packet classes of a transport whose receivers grant, and assigns them to `flows`.
 pub(super) fn levels(
     config: &SimConfig,
     needs: &Needs,
@@ -61,7 +61,7 @@ pub(super) fn levels(
     Some(levels)
 }
 
-/// Adds the subflows of all flows behind them.
+/// Appends the subflows of all flows.
 pub(super) fn add_subflows(
     config: &SimConfig,
     connections: &Connections,
@@ -74,7 +74,7 @@ pub(super) fn add_subflows(
     }
 }
 
-/// Tells every flow that another waits for which one that is.
+/// Stores in every flow that another flow waits for that flow, its successor, and the delay.
 pub(super) fn link_successors(config: &SimConfig, flows: &mut [Flow]) {
     for (id, spec) in (0..).map(FlowId).zip(&config.flows) {
         if let Trigger::After(before, delay) = spec.trigger {

@@ -1,7 +1,7 @@
-//! The NIC of ns-3's RDMA stack, for runs whose ties go by insertion: the same decisions at the same points of
-//! the event order, its peculiarities included. One matters beyond ties: the wake-up for pacing looks at the
-//! earliest pacing time of any flow with data, even one whose window is closed. If that time has passed, no
-//! wake-up is planned, and paced flows of that host wait for the next acknowledgment instead.
+//! The NIC of ns-3's RDMA stack, for runs whose ties go by insertion: the same decisions at the same points of the
+//! event order, including its peculiarities. One peculiarity matters beyond ties: the wake-up for pacing uses the
+//! earliest pacing time of any flow with data, even if the flow's window is closed. If that time has passed, no wake-up
+//! is scheduled, and paced flows of that host wait for the next acknowledgment instead.
 
 use fairrate_control::Controller;
 
@@ -11,12 +11,12 @@ use crate::engine::EventKind;
 use crate::ids::{FlowId, HostId, SenderIdx};
 
 impl Hosts {
-    /// Sends the host's next packet if its port is free, or plans the next look.
+    /// Sends the host's next packet if its port is free, or schedules the next look.
     pub(super) fn nic_send_like_ns3(&mut self, w: &mut World, host: HostId) {
         let egress = self.nics[host].port;
         let port = &w.net.ports[egress];
         if !w.clock.has_passed(port.busy_until_ps, port.tx_rank) {
-            // The end of the transmission comes here again.
+            // This function is called again at the end of the transmission.
             return;
         }
         if port.can_send() {
@@ -40,9 +40,9 @@ impl Hosts {
         }
     }
 
-    /// A sender has decided about its rate: if its next packet may now go before the planned wake-up of its
-    /// NIC, that comes earlier. All decisions come here, whether or not the rate has changed and the flow
-    /// has anything left to send; a first acknowledgment that is only stored is none.
+    /// Moves the planned wake-up of a sender's NIC to an earlier time, if after a decision about its rate its next
+    /// packet may be sent earlier. Called after every decision, even if the rate has not changed or the flow has
+    /// nothing left to send; a first acknowledgment that is only stored is not a decision.
     pub(super) fn pull_wake_like_ns3(&mut self, w: &mut World, slot: SenderIdx) {
         let sender = self.sender(slot);
         let (host, nic) = (sender.host, &self.nics[sender.host]);
@@ -52,8 +52,9 @@ impl Hosts {
         }
     }
 
-    /// Whether the timer of a flow, which is due, must wait for the wake-up of its NIC at this very moment because
-    /// ns-3 planned that one earlier: a packet sent first is still spaced at the old rate. If so, comes again.
+    /// Returns `true` if the timer of a flow, which is due, must wait for the wake-up of its NIC at the same time
+    /// because ns-3 scheduled that earlier: a packet sent first is still spaced at the old rate. If so, schedules the
+    /// timer again.
     pub(super) fn timer_waits_like_ns3(&mut self, w: &mut World, id: FlowId) -> bool {
         let nic = &self.nics[w.run.flow(id).src_host];
         if nic.wake_ps != w.clock.now_ps {

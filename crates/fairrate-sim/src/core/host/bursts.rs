@@ -1,4 +1,4 @@
-//! Applications that write on a connection now and then.
+//! Applications that write bursts on a connection, with pauses between them.
 
 use super::Hosts;
 use crate::core::world::World;
@@ -7,7 +7,7 @@ use crate::ids::{FlowId, SenderIdx};
 use crate::transport::Writing;
 
 impl Hosts {
-    /// All that an application has written is sent: it writes again after a pause.
+    /// Schedules the next burst after a pause, when all bytes that the application has written are sent.
     pub(super) fn plan_burst(&mut self, w: &mut World, slot: SenderIdx) {
         let sender = self.sender_mut(slot);
         if sender.writing != Writing::Burst {
@@ -20,7 +20,7 @@ impl Hosts {
         }
     }
 
-    /// The application of a flow writes its next burst, unless the flow has stopped.
+    /// Writes the next burst of a flow's application, unless the flow has stopped.
     pub(in crate::core) fn on_burst(&mut self, w: &mut World, id: FlowId) {
         let Some(burst) = w.run.config.flows[id.index()].burst else { return };
         let Some((slot, sender)) = self.sender_of(id) else { return };

@@ -8,12 +8,12 @@ use crate::core::world::World;
 use crate::engine::EventKind;
 
 impl Hosts {
-    /// Whether all changes are done and rates have settled after the last.
+    /// Returns `true` if all changes are done and rates have settled after the last.
     pub(super) fn changes_are_done(&self, run: &Run) -> bool {
         self.convergence.as_ref().is_none_or(|c| c.is_done(run.config.changes.len()))
     }
 
-    /// Plans the first change, if no flow starts by itself.
+    /// Schedules the first change, if no flow starts by itself.
     pub(in crate::core) fn start_convergence(&mut self, w: &mut World) {
         let changes = &w.run.config.changes;
         debug_assert!(changes.is_empty() || self.convergence.is_some(), "changes wait for convergence");
@@ -22,7 +22,7 @@ impl Hosts {
         }
     }
 
-    /// Rates may have settled, or may have had all the time they get.
+    /// Checks if rates have settled or the time to settle is over, and continues with the next change.
     pub(in crate::core) fn on_settled(&mut self, w: &mut World) {
         let Some(c) = &mut self.convergence else { return };
         c.overtaken.drain(..).for_each(|sample| w.told.push(News::Convergence(sample)));
@@ -36,7 +36,7 @@ impl Hosts {
         }
     }
 
-    /// Does the next of the changes that has an effect.
+    /// Applies the next of the changes that has an effect.
     fn change_next(&mut self, w: &mut World) {
         while let Some(c) = &mut self.convergence
             && let Some(&change) = w.run.config.changes.get(c.n_changes)

@@ -1,17 +1,20 @@
-//! How long rates take to reach the exact max-min optimum after every arrival and departure of a flow (PERC, L. Jose et
-//! al., HotNets 2015, section 4.2), and flows that come and go one after the other, each once rates have settled.
+//! Measurement of the time that rates take to reach the exact max-min optimum after every arrival and departure of a
+//! flow (PERC, L. Jose et al., HotNets 2015, section 4.2), and flows that start and stop one after the other, each once
+//! rates have settled.
 //!
 //! - A flow arrives when it starts, and departs when it has nothing left to send: with the last payload byte on the
-//!   wire, or when it is stopped. Then it stops competing, though its bytes are still on their way. What it may have to
-//!   send again after a loss is not counted.
+//!   wire, or when it is stopped. Then it stops competing, though its bytes are still in flight. Retransmissions after
+//!   a loss are not counted.
 //! - Arrivals and departures of the same moment are one change, named by the last of them. A departure that leaves no
-//!   flow is none.
+//!   flow is not a change.
 //! - The optimum is that of the flows that compete: weights, demands, and the full capacity of every link of a path,
-//!   the hosts' included, in bits on the wire. What acknowledgments and control packets take is within the tolerance.
-//! - The rate compared is what the sender allows itself: its pacing rate or its window over the base RTT of its path,
-//!   whichever is less, in bits on the wire. Both are known at once; what arrives follows them by a round trip.
+//!   including the hosts' links, in bits on the wire. The share of acknowledgments and control packets is within the
+//!   tolerance.
+//! - The rate compared is the rate that the sender allows itself: its pacing rate or its window over the base RTT of
+//!   its path, whichever is less, in bits on the wire. Both are known at once; the arrival rate follows them by a round
+//!   trip.
 //! - Rates have converged at the first moment of the first stretch of `hold_rtts` in which all are within tolerance. A
-//!   stretch that begins more than `give_up_rtts` after the change comes too late.
+//!   stretch that begins more than `give_up_rtts` after the change is too late.
 
 use fairrate_allocate::{LinkId, MaxMin};
 use fairrate_units::{Rate, Time};
@@ -28,15 +31,15 @@ use crate::table::Table;
 use crate::topology::Topology;
 
 const NO_PLACE: u32 = u32::MAX;
-/// No time.
+/// The value for "no time".
 const NEVER: u64 = u64::MAX;
 
-/// A solver for the links of a network: links are numbered as their egress ports.
+/// Creates a solver for the links of a network: links have the numbers of their egress ports.
 pub(crate) fn solver_of(topology: &Topology) -> MaxMin {
     MaxMin::new((0..topology.n_ports() as u32).map(|port| topology.link(PortId(port)).rate.as_bps_f64()))
 }
 
-/// A flow's demand as the solver wants it.
+/// Converts a flow's demand for the solver.
 pub(crate) fn demand_bps(demand: Rate) -> f64 {
     if demand == Rate::MAX { f64::INFINITY } else { demand.as_bps_f64().max(1.0) }
 }
@@ -48,21 +51,21 @@ pub(in crate::core) struct Convergence {
     give_up_ps: u64,
     base_rtt: Time,
     solver: MaxMin,
-    /// Flows that compete, in no order that matters.
+    /// Flows that compete, in any order.
     pub(super) active: Vec<Competitor>,
-    /// For each flow its position among them.
+    /// Position in `active`, by flow.
     places: Table<FlowId, u32>,
-    /// Flows whose rates are out of tolerance.
+    /// Number of flows whose rates are out of tolerance.
     n_off: usize,
-    /// Since when none is; [`NEVER`]: some are.
+    /// Time since which all rates are within tolerance; [`NEVER`]: some are not.
     since_ps: u64,
-    /// The change that rates have not settled after.
+    /// Sample of the change after which rates have not settled yet.
     pub(super) open: Option<ConvergenceSample>,
-    /// Samples of changes that were overtaken by the next.
+    /// Samples of changes that were followed by the next change before rates settled.
     pub(super) overtaken: Vec<ConvergenceSample>,
-    /// Changes of the configuration that are done.
+    /// Number of the configuration's changes that are done.
     pub(super) n_changes: usize,
-    /// Whether the last of them is a flow that has not started yet.
+    /// Set while the last of them is a flow that has not started yet.
     pub(super) is_starting: bool,
 }
 
@@ -81,7 +84,7 @@ impl Competitor {
 }
 
 impl Convergence {
-    /// The measurement, if one of the probes asks for it.
+    /// Creates the measurement, if a probe asks for it.
     pub(super) fn new(config: &SimConfig, base_rtt: Time) -> Option<Box<Self>> {
         let probe = |probe: &ProbeSpec| match *probe {
             ProbeSpec::Convergence { tolerance, hold_rtts, give_up_rtts } => Some((tolerance, hold_rtts, give_up_rtts)),
@@ -106,12 +109,12 @@ impl Convergence {
         }))
     }
 
-    /// Whether rates have settled after the last of `n` changes.
+    /// Returns `true` if rates have settled after the last of `n` changes.
     pub(super) fn is_done(&self, n: usize) -> bool {
         n == 0 || (n <= self.n_changes && !self.is_starting && self.open.is_none())
     }
 
-    /// Opens the sample of a change, which overtakes the one before.
+    /// Opens the sample of a change, and ends the sample of the change before.
     fn open(&mut self, now_ps: u64, flow: FlowId, arrival: bool) {
         let t = Time::from_ps(now_ps);
         self.overtaken.extend(self.open.take().filter(|open| open.t < t));
@@ -120,7 +123,8 @@ impl Convergence {
         self.open = (0 < n_flows).then_some(sample);
     }
 
-    /// Notes what a flow may send now. True if that begins a stretch in which all rates are within tolerance.
+    /// Records that flow `at` may send at `allowed_bps` now; returns `true` if that begins a stretch in which all rates
+    /// are within tolerance.
     fn allow(&mut self, at: usize, allowed_bps: f64, now_ps: u64) -> bool {
         let flow = &mut self.active[at];
         let was_off = flow.is_off(self.tolerance);
@@ -130,7 +134,7 @@ impl Convergence {
         self.restart_stretch(now_ps)
     }
 
-    /// Begins or ends a stretch. True if it begins.
+    /// Begins or ends a stretch; returns `true` if it begins.
     fn restart_stretch(&mut self, now_ps: u64) -> bool {
         if 0 < self.n_off {
             self.since_ps = NEVER;
@@ -141,7 +145,7 @@ impl Convergence {
         begins
     }
 
-    /// Closes the open sample if rates have settled, or will not any more.
+    /// Closes the open sample if rates have settled, or the time to settle is over.
     pub(super) fn close(&mut self, now_ps: u64) -> Option<ConvergenceSample> {
         let open = self.open?;
         let last_ps = open.t.as_ps().saturating_add(self.give_up_ps);
@@ -157,7 +161,7 @@ impl Convergence {
 }
 
 impl Hosts {
-    /// A flow starts to compete. Its rate is told next.
+    /// Adds a flow that starts to the competing flows. Its rate is compared with its next decision.
     pub(super) fn arrive(&mut self, w: &mut World, id: FlowId) {
         let Some(c) = &mut self.convergence else { return };
         let first = self.connections.first_subflow(id).unwrap_or(id);
@@ -169,7 +173,7 @@ impl Hosts {
         self.solve(w);
     }
 
-    /// A flow has nothing left to send. May be told more than once.
+    /// Removes a flow that has nothing left to send from the competing flows. May be called more than once.
     #[inline]
     pub(super) fn depart(&mut self, w: &mut World, id: FlowId) {
         if self.convergence.is_some() {
@@ -197,7 +201,7 @@ impl Hosts {
         c.solver.clear();
         for competitor in &c.active {
             let spec = &w.run.config.flows[competitor.flow.index()];
-            // Where a connection can go around a link, the link does not bind it.
+            // A link that a connection can avoid does not bind the connection.
             let path = w.run.path_of(competitor.flow);
             let binding = path.filter(|&port| self.all_subflows_use(&w.run, competitor.flow, port));
             c.solver.add(binding.map(|port| LinkId(port.0)), spec.weight, demand_bps(spec.demand));
@@ -219,7 +223,7 @@ impl Hosts {
         self.convergence = Some(c);
     }
 
-    /// Follows the decision of a flow's controller that is in force now.
+    /// Compares the rates after a decision of a sender's controller has come into force.
     #[inline]
     pub(super) fn follow(&mut self, w: &mut World, slot: SenderIdx) {
         if self.convergence.is_some() {
@@ -241,7 +245,7 @@ impl Hosts {
         }
     }
 
-    /// The run is over: rates will not settle any more.
+    /// Reports the open samples at the end of the run, as rates that have not settled.
     pub(in crate::core) fn close_convergence(&mut self, told: &mut Told) {
         let Some(c) = &mut self.convergence else { return };
         let open = c.open.take();

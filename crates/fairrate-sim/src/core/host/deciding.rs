@@ -1,4 +1,4 @@
-//! Controllers decide, and their decisions come into force.
+//! Decisions of controllers, and their application to senders.
 
 use fairrate_control::{Allowance, Controller};
 use fairrate_units::Rate;
@@ -32,7 +32,7 @@ impl Hosts {
         self.nic_send(w, w.run.flow(id).src_host);
     }
 
-    /// Puts a controller's decision into force.
+    /// Applies a controller's decision to its sender.
     pub(super) fn apply(&mut self, w: &mut World, slot: SenderIdx, allowance: Allowance) {
         let (c, now_ps) = (&w.run.constants, w.clock.now_ps);
         let sender = self.senders[slot].as_mut().expect("the slot is in use");
@@ -66,7 +66,7 @@ impl Hosts {
             if timer_ps < u64::MAX {
                 let (at, id) = (timer_ps.max(now_ps), sender.flow);
                 sender.timer_ps = at;
-                // Rank 0: before all else of its time; `timer_waits_like_ns3` knows the exception.
+                // Rank 0: before all other events of its time; for the exception see `timer_waits_like_ns3`.
                 w.clock.push(at, EventKind::FlowTimer, id, 0);
             }
         }
@@ -91,7 +91,7 @@ impl Hosts {
 
     fn send_control(&mut self, w: &mut World, slot: SenderIdx, wire: u16) {
         let sender = self.senders[slot].as_mut().expect("the slot is in use");
-        // What may have to be sent again counts as something.
+        // Bytes that may have to be retransmitted count too.
         let unsent = if sender.bytes == u64::MAX { u64::MAX } else { sender.bytes.saturating_sub(sender.snd_nxt) };
         let unsent = unsent.max(u64::from(sender.has_data()));
         self.header_scratch.fill(0.0);
@@ -108,7 +108,7 @@ impl Hosts {
         self.enqueue_control(w, host, packet);
     }
 
-    /// Does what transports have asked for.
+    /// Runs the actions that transports have requested, until there are none.
     #[cold]
     pub(super) fn grant_each_wish(&mut self, w: &mut World) {
         loop {
@@ -134,8 +134,8 @@ impl Hosts {
     }
 }
 
-/// When a packet may go that had to wait until `at_ps` at the rate before: what is left of the wait lasts longer or
-/// shorter. A credit stays what it is.
+/// Returns the new send time of a packet that had to wait until `at_ps` at the rate `before`: the rest of the wait is
+/// scaled to `rate`. A credit (a time in the past) stays as it is.
 fn repaced(at_ps: u64, now_ps: u64, before: Rate, rate: Rate) -> u64 {
     if at_ps <= now_ps || rate == Rate::ZERO {
         return at_ps;

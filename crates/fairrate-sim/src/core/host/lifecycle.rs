@@ -1,4 +1,4 @@
-//! The life of a flow: it starts, it stops, its last byte is acknowledged.
+//! The life of a flow: start, stop, and acknowledgment of its last byte.
 
 use fairrate_control::Controller;
 use fairrate_units::Time;
@@ -11,7 +11,7 @@ use crate::engine::EventKind;
 use crate::ids::{FlowId, SenderIdx};
 
 impl Hosts {
-    /// Schedules the next of the flows that start at their time.
+    /// Schedules the next of the flows that start at a given time.
     pub(in crate::core) fn schedule_next_start(&mut self, w: &mut World) {
         if let Some(&next) = self.starts.get(self.next_start) {
             let rank = w.clock.rank_of_flow_start();
@@ -20,7 +20,7 @@ impl Hosts {
         }
     }
 
-    /// A flow starts.
+    /// Starts a flow.
     pub(in crate::core) fn on_flow_start(&mut self, w: &mut World, id: FlowId) {
         if w.run.config.flows[id.index()].trigger == Trigger::Time {
             self.next_start += 1;
@@ -33,7 +33,7 @@ impl Hosts {
         }
     }
 
-    /// A flow that has come begins.
+    /// Begins a flow that has arrived.
     pub(super) fn open(&mut self, w: &mut World, id: FlowId) {
         w.run.flow(id).transport.open(self, w, id);
         self.note_start(w, id);
@@ -41,7 +41,7 @@ impl Hosts {
         self.may_send(w, w.run.flow(id).src_host);
     }
 
-    /// Opens the line `id` of the allocator, if it begins here.
+    /// Opens line `id` of the allocator, if its sender is here.
     pub(in crate::core) fn open_line(&mut self, w: &mut World, id: FlowId) {
         let flow = w.run.flow(id);
         if self.has(flow.src_host) {
@@ -50,7 +50,7 @@ impl Hosts {
         }
     }
 
-    /// The controllers of a flow that has just been opened decide for the first time.
+    /// Asks the controllers of a flow that has just been opened for their first decision.
     fn begin(&mut self, w: &mut World, id: FlowId) {
         for sending in self.connections.sending_ids(id) {
             let slot = self.sending[sending].sender;
@@ -62,7 +62,7 @@ impl Hosts {
         transport.begin(self, w, id);
     }
 
-    /// A user's flow is active from now on.
+    /// Marks a user's flow as active from now on.
     fn note_start(&mut self, w: &mut World, id: FlowId) {
         self.active += 1;
         self.last_progress_ps = w.clock.now_ps;
@@ -73,7 +73,7 @@ impl Hosts {
         self.arrive(w, id);
     }
 
-    /// An endless flow stops: what it has sent so far is all it will send.
+    /// Stops an endless flow: it sends no data beyond the bytes sent so far.
     pub(in crate::core) fn on_flow_stop(&mut self, w: &mut World, id: FlowId) {
         let slot = self.sending[id].sender;
         if slot.is_none() {
@@ -94,7 +94,7 @@ impl Hosts {
         self.grant_wishes(w);
     }
 
-    /// All data of a user's flow is acknowledged: its senders go, and it is over.
+    /// Ends a user's flow, all data of which is acknowledged, and removes its senders.
     pub(super) fn finish(&mut self, w: &mut World, id: FlowId) {
         for sending in self.connections.sending_ids(id) {
             let slot = self.sending[sending].sender;

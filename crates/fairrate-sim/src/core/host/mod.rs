@@ -1,7 +1,7 @@
 //! Hosts: flows that start and end, NICs that send, senders and receivers.
 //!
-//! What a flow's transport does with a packet or a timer is the transport's matter (`crate::transport`). Here is what all
-//! of them have in common.
+//! Packets and timers of a flow are handled by its transport (`crate::transport`). The code here is common to all
+//! transports.
 
 mod artifact;
 mod bursts;
@@ -34,10 +34,10 @@ use crate::transport::{Allocator, Connections, ControllerRef, Messages, Nic, Nic
 /// The hosts of a part.
 pub(crate) struct Hosts {
     pub(crate) nics: Own<HostId, Nic>,
-    /// By flow: its sending end and its receiving end.
+    /// The sending end and the receiving end of each flow.
     pub(crate) sending: Own<FlowId, SendingEnd>,
     pub(crate) receiving: Own<FlowId, ReceivingEnd>,
-    /// The senders of active flows, and the slots that are free.
+    /// The senders of active flows (`senders`), and the free slots (`free_senders`).
     pub(crate) senders: Table<SenderIdx, Option<Sender>>,
     free_senders: Vec<SenderIdx>,
     /// Connections of several subflows.
@@ -46,49 +46,49 @@ pub(crate) struct Hosts {
     queue_pairs: QueuePairs,
     /// The central allocator and the conversation with it.
     pub(crate) allocator: Option<Box<Allocator>>,
-    /// HOMA's messages, if that is the transport.
+    /// HOMA's messages, if HOMA is the transport.
     pub(crate) messages: Option<Box<Messages>>,
-    /// What transports want to be done once they have returned.
+    /// Actions that transports have requested, to be run after they return.
     pub(crate) wishes: Wishes,
-    /// When data was acknowledged last, in picoseconds.
+    /// Time of the last acknowledgment of data, in picoseconds.
     pub(crate) last_progress_ps: u64,
-    /// Flows that start here at their time, in order, and which is next.
+    /// Flows that start here at their time, in order (`starts`), and the index of the next one (`next_start`).
     starts: Vec<FlowId>,
     next_start: usize,
     active: u64,
     finite_left: u64,
     header_scratch: Vec<f64>,
-    /// How rates settle, if somebody wants to know.
+    /// Measurement of convergence, if a probe asks for it.
     convergence: Option<Box<Convergence>>,
 }
 
-/// A flow at its sender.
+/// The sending end of a flow.
 #[derive(Clone)]
 pub(crate) struct SendingEnd {
-    /// Its sender, while it is active.
+    /// The flow's sender, while the flow is active.
     pub(crate) sender: SenderIdx,
     has_started: bool,
     is_over: bool,
     pub(crate) start_ps: u64,
-    /// How long after the start its last byte was acknowledged, in picoseconds; `u64::MAX`: it has not been.
+    /// Time from the start to the acknowledgment of the flow's last byte, in picoseconds; `u64::MAX`: not acknowledged.
     fct_ack_ps: u64,
-    /// When its handshake was over, that of a connection's first subflow, in picoseconds; `u64::MAX`: it is not, or there is
-    /// none.
+    /// Time at which the handshake was over (for a connection, that of its first subflow), in picoseconds; `u64::MAX`:
+    /// it is not over, or there is none.
     pub(crate) connected_ps: u64,
-    /// What its sender had been through when it went.
+    /// Counters of the flow's sender when it was removed.
     pub(crate) tally: Tally,
 }
 
-/// A flow at its receiver.
+/// The receiving end of a flow.
 #[derive(Clone)]
 pub(crate) struct ReceivingEnd {
     pub(crate) receiver: Receiver,
-    /// When its last payload byte arrived, in picoseconds; `u64::MAX`: it has not.
+    /// Time at which the last payload byte arrived, in picoseconds; `u64::MAX`: it has not.
     arrived_ps: u64,
 }
 
 impl SendingEnd {
-    /// Of a flow that has not started.
+    /// The state of a flow that has not started.
     pub(super) const IDLE: Self = Self {
         sender: SenderIdx::NONE,
         has_started: false,
@@ -101,12 +101,13 @@ impl SendingEnd {
 }
 
 impl ReceivingEnd {
-    /// Of a flow of which nothing has arrived.
+    /// Creates the state of a flow of which no data has arrived.
     pub(super) fn new() -> Self {
         Self { receiver: Receiver::default(), arrived_ps: u64::MAX }
     }
 
-    /// Data has arrived of a flow of so many bytes (`u64::MAX`: endless): notes if it was the last.
+    /// Records an arrival of data of a flow of `bytes` bytes (`u64::MAX`: endless): sets the arrival time if the flow
+    /// is complete.
     #[inline]
     pub(crate) fn note_arrival(&mut self, bytes: u64, now_ps: u64) {
         if self.receiver.expected == bytes && self.arrived_ps == u64::MAX && bytes < u64::MAX {
@@ -115,27 +116,27 @@ impl ReceivingEnd {
     }
 }
 
-/// What transports want to be done once they have returned, in this order.
+/// Actions that transports requested, run in this order after they return.
 #[derive(Default)]
 pub(crate) struct Wishes {
-    /// Controllers are to be told of these.
+    /// Notices to pass to controllers.
     notices: Vec<Notice>,
-    /// The allocator's conversation goes on once controllers know.
+    /// Set when the allocator's conversation is to continue, after controllers have received their notices.
     pub(crate) is_to_follow_up: bool,
-    /// The NICs of these hosts are to look for something to send.
+    /// Hosts whose NICs are to look for a packet to send.
     hosts: Vec<HostId>,
-    /// Empty lists, to be used again.
+    /// Empty lists for reuse.
     spare_notices: Vec<Notice>,
     spare_hosts: Vec<HostId>,
 }
 
 impl Wishes {
-    /// A flow's controller is to be told of a notice.
+    /// Requests that a notice be passed to its flow's controller.
     pub(crate) fn notify(&mut self, notice: Notice) {
         self.notices.push(notice);
     }
 
-    /// The NIC of a host is to look for something to send.
+    /// Requests that the NIC of `host` look for a packet to send.
     pub(crate) fn look(&mut self, host: HostId) {
         self.hosts.push(host);
     }
@@ -155,7 +156,7 @@ impl Wishes {
 }
 
 impl Hosts {
-    /// Hosts where nothing has happened yet.
+    /// Creates hosts in their initial state.
     pub(super) fn new(
         run: &Run,
         (nics, sending, receiving): (Own<HostId, Nic>, Own<FlowId, SendingEnd>, Own<FlowId, ReceivingEnd>),
@@ -184,56 +185,56 @@ impl Hosts {
         }
     }
 
-    /// Whether a host belongs to this part.
+    /// Returns `true` if a host belongs to this part.
     #[inline]
     pub(crate) fn has(&self, host: HostId) -> bool {
         self.nics.has(host)
     }
 
-    /// The port of a host.
+    /// Returns the port of a host.
     #[inline]
     pub(super) fn port_of(&self, host: HostId) -> PortIdx {
         self.nics[host].port
     }
 
-    /// When a host's NIC wakes up, if it will.
+    /// Returns the time at which a host's NIC wakes up, in picoseconds; `u64::MAX`: it will not.
     #[inline]
     pub(super) fn wake_ps(&self, host: HostId) -> u64 {
         self.nics[host].wake_ps
     }
 
-    /// The sender in a slot that is in use.
+    /// Returns the sender in a slot that is in use.
     #[inline]
     pub(crate) fn sender(&self, slot: SenderIdx) -> &Sender {
         self.senders[slot].as_ref().expect("the slot is in use")
     }
 
-    /// The same, to change it.
+    /// Returns the sender in a slot that is in use, to change it.
     #[inline]
     pub(crate) fn sender_mut(&mut self, slot: SenderIdx) -> &mut Sender {
         self.senders[slot].as_mut().expect("the slot is in use")
     }
 
-    /// The sender of a flow and its slot, if the flow is active.
+    /// Returns the sender of a flow and its slot, if the flow is active.
     #[inline]
     pub(crate) fn sender_of(&mut self, flow: FlowId) -> Option<(SenderIdx, &mut Sender)> {
         let slot = self.sending[flow].sender;
         Some((slot, self.senders.get_mut(slot)?.as_mut()?))
     }
 
-    /// The controller of a sender.
+    /// Returns the controller of a sender.
     #[inline]
     pub(crate) fn controller(&mut self, slot: SenderIdx) -> ControllerRef<'_> {
         let sender = self.senders[slot].as_mut().expect("the slot is in use");
         self.connections.controller(sender)
     }
 
-    /// The rate of a host's NIC.
+    /// Returns the rate of a host's NIC.
     fn line_rate(&self, net: &Network, host: HostId) -> Rate {
         net.ports[self.nics[host].port].rate
     }
 
-    /// Tells the NIC whether a sender has something to send.
+    /// Updates the NIC's record of the sender's open window and data to send.
     #[inline]
     pub(crate) fn refresh(&mut self, slot: SenderIdx) {
         let sender = self.senders[slot].as_ref().expect("the slot is in use");
@@ -241,7 +242,7 @@ impl Hosts {
         (entry.open, entry.has_data) = sender.outlook();
     }
 
-    /// Gives a sender a slot and a place at its NIC.
+    /// Gives a sender a slot and a position at its NIC.
     pub(crate) fn add_sender(&mut self, w: &World, mut sender: Sender) {
         let (id, config) = (sender.flow, &w.run.config);
         let flow = w.run.flow(id);
@@ -259,7 +260,7 @@ impl Hosts {
         self.nics[host].flows.push(entry);
     }
 
-    /// A sender goes, and leaves its NIC.
+    /// Removes a sender from its slot and its NIC.
     fn retire(&mut self, w: &World, slot: SenderIdx) {
         let sender = self.senders[slot].take().expect("the slot is in use");
         self.free_senders.push(slot);
@@ -277,7 +278,7 @@ impl Hosts {
         self.keep_controller(w, sender, next_ps);
     }
 
-    /// Tells the senders of a NIC's flows from position `from` on where they now stand.
+    /// Updates the positions stored in the senders of a NIC's flows from position `from` on.
     fn renumber(&mut self, host: HostId, from: usize) {
         for (at, entry) in self.nics[host].flows.iter().enumerate().skip(from).filter(|(_, f)| !f.finished) {
             self.senders[entry.sender].as_mut().expect("an active flow has a sender").nic_slot = at as u32;
@@ -307,7 +308,7 @@ impl Hosts {
         }
     }
 
-    /// Does what transports have asked for.
+    /// Runs the actions that transports have requested.
     #[inline]
     pub(super) fn grant_wishes(&mut self, w: &mut World) {
         if !self.wishes.are_none() {

@@ -1,4 +1,4 @@
-//! What algorithms' ports and receivers tell senders: notices, congestion notifications, control packets that are back.
+//! Feedback of algorithms' ports and receivers to senders: notices, congestion notifications, returned control packets.
 
 use fairrate_control::{Controller, NOTICE_VALUES, Notice};
 
@@ -10,7 +10,7 @@ use crate::ids::{FlowId, HostId, PacketIdx, PortIdx};
 use crate::packet::{Packet, PacketKind};
 
 impl Hosts {
-    /// A CNP or notice has reached its host, whose NIC acts on it at once or after its delay.
+    /// Handles a CNP or notice that has reached its host: the NIC acts on it at once or after the reaction delay.
     pub(super) fn on_notification(&mut self, w: &mut World, host: HostId, packet: PacketIdx) {
         if w.run.constants.reaction_ps == 0 {
             self.react(w, packet);
@@ -25,7 +25,7 @@ impl Hosts {
         w.clock.schedule(due, EventKind::Reaction, host);
     }
 
-    /// The NIC of a host acts on the notification it has held for longest.
+    /// Handles the notification that the NIC of a host has held for longest.
     pub(in crate::core) fn on_reaction(&mut self, w: &mut World, host: HostId) {
         let held = &mut self.nics[host].held;
         debug_assert!(held.front().is_some_and(|&(due, _)| due == w.clock.now_ps), "one event for each notification");
@@ -54,7 +54,7 @@ impl Hosts {
         }
     }
 
-    /// The agent of a host's own port asked to be called now; or did, before it changed its mind.
+    /// Calls the agent of a host's own port if its timer is due now; an earlier request may have been replaced.
     pub(in crate::core) fn on_port_timer(&mut self, w: &mut World, host: HostId, port: PortIdx) {
         if w.agents.on_timer(&w.net, &w.clock, port) {
             self.do_as_agent_asks(w, host, port);
@@ -62,8 +62,8 @@ impl Hosts {
         self.grant_wishes(w);
     }
 
-    /// Does what the agent of a host's own port has asked for. Its notices are for senders of this host. There is no
-    /// previous hop that could pause a flow.
+    /// Carries out the actions that the agent of a host's own port has requested. Its notices are for senders of this
+    /// host. There is no previous hop that could pause a flow.
     pub(super) fn do_as_agent_asks(&mut self, w: &mut World, host: HostId, port: PortIdx) {
         if w.agents.ask_for_something() {
             let (notices, pauses) = (w.agents.take_notices(), w.agents.take_pauses());
@@ -92,7 +92,7 @@ impl Hosts {
         self.hold_notification(w, host, packet);
     }
 
-    /// A flow's first switch holds it back at its NIC, or lets it go.
+    /// Applies a pause (`pause`) or resume of a flow by its first switch to the flow's NIC.
     pub(in crate::core) fn hold_flow(&mut self, w: &mut World, host: HostId, flow: FlowId, pause: bool) {
         let Some((slot, sender)) = self.sender_of(flow) else { return };
         sender.paused = pause;
@@ -102,7 +102,7 @@ impl Hosts {
         }
     }
 
-    /// A control packet has reached its receiver, which sends it back.
+    /// Sends a control packet that has reached its receiver back to its source.
     pub(super) fn turn_control(&mut self, w: &mut World, host: HostId, packet: PacketIdx) {
         let p = w.net.pool.get_mut(packet);
         p.kind = PacketKind::ControlBack;
@@ -111,7 +111,7 @@ impl Hosts {
         self.nic_send(w, host);
     }
 
-    /// A control packet is back at its source.
+    /// Handles a control packet that has returned to its source.
     pub(super) fn on_control_back(&mut self, w: &mut World, packet: PacketIdx) {
         let p = w.net.pool.get(packet);
         let (id, is_handshake) = (p.flow, p.is_handshake());

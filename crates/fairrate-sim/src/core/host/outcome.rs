@@ -1,4 +1,4 @@
-//! How flows have fared so far.
+//! The outcomes of flows so far.
 
 use fairrate_units::{Bytes, Time};
 
@@ -10,17 +10,17 @@ use crate::ids::{FlowId, LineId};
 use crate::output::{FlowOutcome, Reordering, RunTotals};
 use crate::transport::LineNote;
 
-/// What has arrived of a flow.
+/// The received data of a flow.
 pub(in crate::core) struct Received {
-    /// When its last payload byte did, in picoseconds.
+    /// Arrival time of the last payload byte, in picoseconds.
     last_ps: Option<u64>,
-    /// Payload bytes in order.
+    /// Number of payload bytes in order.
     pub(in crate::core) bytes: u64,
     reordering: Reordering,
 }
 
 impl Hosts {
-    /// How a flow that is sent from here has fared so far.
+    /// Returns the outcome so far of a flow whose sender is here.
     pub(in crate::core) fn outcome(&self, run: &Run, id: FlowId, received: &Received) -> FlowOutcome {
         let end = &self.sending[id];
         let sender = self.senders.get(end.sender).and_then(Option::as_ref);
@@ -45,14 +45,14 @@ impl Hosts {
         }
     }
 
-    /// What has arrived here of a flow.
+    /// Returns the received data of a flow whose receiver is here.
     pub(in crate::core) fn received(&self, id: FlowId) -> Received {
         let end = &self.receiving[id];
         let reordering = self.connections.reordering(id);
         Received { last_ps: known(end.arrived_ps), bytes: end.receiver.expected, reordering }
     }
 
-    /// The user's flows that are sent from here, have started or will at their time, and are not over.
+    /// Returns the user's flows that are sent from here, have started or will at their time, and are not over.
     pub(in crate::core) fn unfinished(&self, run: &Run) -> Vec<FlowId> {
         let is_unfinished = |&(id, end): &(FlowId, &SendingEnd)| {
             let is_due = end.has_started || run.config.flows[id.index()].trigger == Trigger::Time;
@@ -62,25 +62,25 @@ impl Hosts {
         of_users.filter(is_unfinished).map(|(id, _)| id).collect()
     }
 
-    /// The user's flows that send here, in no order.
+    /// Returns the user's flows that send here, in any order.
     pub(in crate::core) fn active_flows(&self, run: &Run) -> Vec<FlowId> {
         let flows = self.senders.iter().flatten().map(|s| run.flow(s.flow));
         flows.filter(|f| f.subflow == 0).map(|f| f.parent).filter(|&f| run.is_users(f)).collect()
     }
 
-    /// How many flows are active, and how many finite ones that have started or will are not done.
+    /// Returns the number of active flows, and of finite flows that have started or will start and are not done.
     pub(in crate::core) fn counts(&self) -> (u64, u64) {
         (self.active, self.finite_left)
     }
 
-    /// Whether all that these hosts have to do is done.
+    /// Returns `true` if all work of these hosts is done.
     pub(in crate::core) fn are_done(&self, run: &Run) -> bool {
         self.finite_left == 0 && self.next_start == self.starts.len() && self.changes_are_done(run)
     }
 
-    /// Adds what hosts know of the totals.
+    /// Adds the hosts' share of the totals.
     pub(in crate::core) fn add_totals(&self, run: &Run, totals: &mut RunTotals) {
-        // One that waits for another to end, or for rates to converge, and has not started is none.
+        // A flow that waits for another to end, or for rates to converge, and has not started is not counted.
         let is_finite = |&id: &FlowId| !run.flow(id).is_endless();
         totals.flows_unfinished = self.unfinished(run).iter().filter(|id| is_finite(id)).count() as u64;
         totals.reordering = self.connections.all_reordering();
@@ -88,18 +88,18 @@ impl Hosts {
         assert!(self.payload_here(run) <= totals.delivered_bytes, "payload comes in packets");
     }
 
-    /// Payload that receivers of this part have, each byte counted once.
+    /// Returns the payload bytes that receivers of this part have, each byte counted once.
     fn payload_here(&self, run: &Run) -> u64 {
         let of_users = self.receiving.iter().take_while(|&(id, _)| run.is_users(id));
         of_users.map(|(_, end)| end.receiver.expected).sum()
     }
 
-    /// What there is to tell another part of lines.
+    /// Returns the messages about lines for another part.
     pub(in crate::core) fn notes_for(&mut self, part: u16) -> impl Iterator<Item = (LineId, LineNote)> + '_ {
         self.allocator.iter_mut().flat_map(move |allocator| allocator.notes_for(part))
     }
 
-    /// Another part has told something of a line.
+    /// Stores a message of another part about a line.
     pub(in crate::core) fn take_note(&mut self, line: LineId, note: LineNote) {
         if let Some(allocator) = &mut self.allocator {
             allocator.take_note(line, note);
@@ -112,7 +112,7 @@ fn ideal_fct(run: &Run, id: FlowId) -> Time {
     ideal::ideal_fct(run.config.fabric.clock, &run.best_hops_of(id), run.constants.framing, bytes)
 }
 
-/// A time, if it has come.
+/// Returns a time, unless it is `u64::MAX`.
 fn known(at_ps: u64) -> Option<u64> {
     (at_ps < u64::MAX).then_some(at_ps)
 }

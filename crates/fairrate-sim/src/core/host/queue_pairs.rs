@@ -1,8 +1,8 @@
 //! Connections that carry all flows of a pair of hosts, one after the other, as RDMA's queue pairs do.
 //!
-//! A flow that comes while another one of its connection is active waits until all of that is acknowledged. Then it begins with
-//! the controller that the other has left. What ports or receivers tell a flow that is over is told the controller that it has
-//! left, too.
+//! A flow that arrives while another flow of its connection is active waits until all bytes of that flow are
+//! acknowledged. Then it begins with the controller that the other flow has left. Feedback of ports or receivers to a
+//! flow that is over is passed to the controller that it has left, too.
 
 use std::collections::{HashMap, VecDeque};
 
@@ -15,40 +15,41 @@ use crate::core::world::World;
 use crate::ids::{FlowId, HostId, SenderIdx};
 use crate::transport::{Controlled, Lasting, Sender};
 
-/// What names a connection: its ends and the traffic block that it is of.
+/// Key of a connection: its two ends and the traffic block of its flows.
 type Name = (HostId, HostId, u32);
 
-/// The connections of the senders of a part. They are only looked up, never gone through: their order is of no importance.
+/// The connections of the senders of a part. They are only looked up, never iterated: their order does not matter.
 #[derive(Default)]
 pub(crate) struct QueuePairs(HashMap<Name, QueuePair>);
 
-/// A connection that has carried something.
+/// A connection that has carried a flow.
 struct QueuePair {
-    /// The flow that it carries now, or [`FlowId::NONE`].
+    /// The flow that the connection carries now, or [`FlowId::NONE`].
     active: FlowId,
-    /// Those that wait for their turn.
+    /// Flows that wait for their turn.
     waiting: VecDeque<FlowId>,
-    /// Its controller, while no flow has it, and the time of its next packet in picoseconds.
+    /// The connection's controller, while no flow has it, and the time of its next packet in picoseconds.
     idle: Option<(Box<Lasting>, u64)>,
 }
 
 impl QueuePairs {
-    /// The controller that flow `id` begins with, and the time of its first packet, if its connection has one.
+    /// Takes the controller that flow `id` begins with, and the time of its first packet, if its connection has a
+    /// controller.
     fn take_idle(&mut self, run: &Run, id: FlowId) -> Option<(Box<Lasting>, u64)> {
         self.0.get_mut(&name(run, id)?)?.idle.take()
     }
 
-    /// The controller that a flow which is over has left to nobody yet.
+    /// Returns the idle controller of the connection of flow `id`, if there is one.
     fn idle_mut(&mut self, run: &Run, id: FlowId) -> Option<&mut Lasting> {
         self.0.get_mut(&name(run, id)?)?.idle.as_mut().map(|(lasting, _)| &mut **lasting)
     }
 
-    /// The flow that has taken over from one that is over.
+    /// Returns the flow that the connection of flow `id` carries now.
     fn active(&self, run: &Run, id: FlowId) -> Option<FlowId> {
         self.0.get(&name(run, id)?)?.active.some()
     }
 
-    /// A flow comes: it has its connection from now on, or has to wait for it.
+    /// Adds an arriving flow to its connection; returns `true` if it may begin, and `false` if it has to wait.
     fn come(&mut self, run: &Run, id: FlowId) -> bool {
         let Some(name) = name(run, id) else { return true };
         let new = || QueuePair { active: FlowId::NONE, waiting: VecDeque::new(), idle: None };
@@ -61,7 +62,7 @@ impl QueuePairs {
         false
     }
 
-    /// A flow is over. The one that has its connection next.
+    /// Removes a finished flow from its connection; returns the flow that has the connection next.
     fn leave(&mut self, run: &Run, id: FlowId) -> Option<FlowId> {
         let pair = self.0.get_mut(&name(run, id)?)?;
         let next = pair.waiting.pop_front();
@@ -70,7 +71,7 @@ impl QueuePairs {
     }
 }
 
-/// The connection of a flow that shares it with others.
+/// Returns the key of a flow's connection, if the flow shares it with others.
 fn name(run: &Run, id: FlowId) -> Option<Name> {
     let spec = run.config.flows.get(id.index())?;
     let flow = run.flow(id);
@@ -78,7 +79,7 @@ fn name(run: &Run, id: FlowId) -> Option<Name> {
 }
 
 impl Hosts {
-    /// Who controls a flow that starts: a controller of its own, or the one that its connection has.
+    /// Returns the controller of a flow that starts, its own or its connection's, and the time of its first packet.
     pub(crate) fn controlled(&mut self, w: &World, id: FlowId) -> (Controlled, u64) {
         let build = || w.run.algorithm_of(id).build(&w.run.flow_context(id, w.clock.now()));
         if name(&w.run, id).is_none() {
@@ -89,19 +90,20 @@ impl Hosts {
         (Controlled::Lasting(lasting), next_ps.max(w.clock.now_ps))
     }
 
-    /// The first packet of a flow that has been opened goes at this time at the earliest.
+    /// Sets the earliest time of the first packet of a flow that has been opened.
     pub(crate) fn pace_first(&mut self, id: FlowId, at_ps: u64) {
         let sender = self.sender(self.sending[id].sender);
         let (host, at) = (sender.host, sender.nic_slot as usize);
         self.nics[host].flows[at].next_send_ps = at_ps;
     }
 
-    /// Whether a flow that comes may begin. Otherwise it will as soon as its connection is free.
+    /// Returns `true` if an arriving flow may begin. Otherwise it begins as soon as its connection is free.
     pub(super) fn may_begin(&mut self, w: &World, id: FlowId) -> bool {
         self.queue_pairs.come(&w.run, id)
     }
 
-    /// A sender is gone, whose next packet could have gone at a time: its connection keeps the controller.
+    /// Keeps the controller of a removed sender for its connection; `next_ps`: the time at which its next packet could
+    /// have been sent.
     pub(super) fn keep_controller(&mut self, w: &World, sender: Sender, next_ps: u64) {
         let Controlled::Lasting(mut lasting) = sender.controlled else { return };
         lasting.end_flow(sender.snd_una);
@@ -109,28 +111,29 @@ impl Hosts {
         pair.expect("the flow had a connection").idle = Some((lasting, next_ps));
     }
 
-    /// A flow is over: the next one of its connection begins.
+    /// Ends a flow's use of its connection: the next flow of the connection begins.
     pub(super) fn hand_on(&mut self, w: &mut World, id: FlowId) {
         if let Some(next) = self.queue_pairs.leave(&w.run, id) {
             self.open(w, next);
         }
     }
 
-    /// The sender that a notice to a flow is for: its own, or that of the flow that has its connection now.
+    /// Returns the sender that receives a notice to a flow: its own, or that of the flow that its connection carries
+    /// now.
     pub(super) fn slot_of_notice(&self, run: &Run, id: FlowId) -> Option<SenderIdx> {
         let own = self.sending[id].sender;
         own.some().or_else(|| self.sending[self.queue_pairs.active(run, id)?].sender.some())
     }
 
-    /// The controller that a flow which is over has left, once its timers are up to date.
+    /// Returns the controller that a finished flow has left, once its timers are up to date.
     pub(super) fn idle_controller(&mut self, run: &Run, id: FlowId, now: Time) -> Option<&mut Lasting> {
         let lasting = self.queue_pairs.idle_mut(run, id)?;
         lasting.catch_up(now);
         Some(lasting)
     }
 
-    /// The rate of the source of a flow, which is what its sender has or what the next flow of its connection would begin with;
-    /// and that of the source's link.
+    /// Returns the rate of a flow's source and of the source's link. The source's rate is that of its sender, or the
+    /// rate with which the next flow of its connection would begin.
     pub(super) fn source_rate(&mut self, w: &World, id: FlowId) -> Option<(Rate, Rate)> {
         let line_rate = self.line_rate(&w.net, w.run.flow(id).src_host);
         let rate = match self.slot_of_notice(&w.run, id) {

@@ -1,4 +1,4 @@
-//! Packets and timers reach hosts: which transport they are for, and what the host does next.
+//! Arrivals of packets and timers at hosts: selection of the transport, and the host's next step.
 
 use fairrate_control::Controller;
 
@@ -9,8 +9,8 @@ use crate::packet::PacketKind;
 use crate::transport::{Answer, Timed, on_allocator_event};
 
 impl Hosts {
-    /// A packet reaches its host.
-    // Apart from what switches do for every packet, which needs fewer registers saved.
+    /// Processes a packet that reaches its host.
+    // Kept apart from the switches' work for every packet, which needs fewer registers saved.
     #[inline(never)]
     pub(in crate::core) fn on_packet(&mut self, w: &mut World, host: HostId, packet: PacketIdx, kind: PacketKind) {
         match kind {
@@ -26,7 +26,7 @@ impl Hosts {
         self.grant_wishes(w);
     }
 
-    /// A data packet reaches its receiver, which answers.
+    /// Processes a data packet that reaches its receiver, and sends the answer.
     fn on_data(&mut self, w: &mut World, host: HostId, packet: PacketIdx) {
         let id = w.net.pool.get(packet).flow;
         let transport = w.run.flow(id).transport;
@@ -38,7 +38,7 @@ impl Hosts {
         transport.read(self, w, id);
     }
 
-    /// An acknowledgment reaches its sender.
+    /// Processes an acknowledgment that reaches its sender.
     fn on_ack(&mut self, w: &mut World, host: HostId, packet: PacketIdx) {
         let id = w.net.pool.get(packet).flow;
         let transport = w.run.flow(id).transport;
@@ -57,7 +57,7 @@ impl Hosts {
         }
     }
 
-    /// Acknowledgments of a flow may have waited for long enough.
+    /// Sends an acknowledgment of a flow, if it has been delayed for long enough.
     pub(in crate::core) fn on_ack_timer(&mut self, w: &mut World, id: FlowId) {
         let flow = w.run.flow(id);
         let (host, transport) = (flow.dst_host, flow.transport);
@@ -67,7 +67,7 @@ impl Hosts {
         self.grant_wishes(w);
     }
 
-    /// The retransmission timer of a flow may have expired.
+    /// Handles the retransmission timer of a flow, if it has expired.
     pub(in crate::core) fn on_transport_timer(&mut self, w: &mut World, id: FlowId) {
         let transport = w.run.flow(id).transport;
         let slot = match transport.on_timer(self, w, id) {
@@ -83,7 +83,7 @@ impl Hosts {
         self.grant_wishes(w);
     }
 
-    /// The controller of a flow asked to be called now; or did, before it changed its mind.
+    /// Calls the controller of a flow if its timer is due now; an earlier request may have been replaced.
     pub(in crate::core) fn on_flow_timer(&mut self, w: &mut World, id: FlowId) {
         let now_ps = w.clock.now_ps;
         let Some((slot, sender)) = self.sender_of(id) else { return };
@@ -93,14 +93,14 @@ impl Hosts {
         self.sender_mut(slot).timer_ps = u64::MAX;
         let allowance = self.controller(slot).on_timer(w.clock.now());
         self.apply(w, slot, allowance);
-        // ns-3's rate timers leave the NIC alone: a window they open is noticed at the next acknowledgment.
+        // ns-3's rate timers do not trigger the NIC: a window they open is used at the next acknowledgment.
         if !w.clock.is_by_insertion() || w.run.constants.repace {
             self.nic_send(w, w.run.flow(id).src_host);
         }
         self.grant_wishes(w);
     }
 
-    /// Something of the allocator, or of those it rules, is due.
+    /// Handles an event of the allocator or of a flow that it controls.
     pub(in crate::core) fn on_allocate(&mut self, w: &mut World, entity: u32) {
         on_allocator_event(self, w, entity);
         self.grant_wishes(w);

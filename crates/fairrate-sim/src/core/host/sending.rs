@@ -1,4 +1,4 @@
-//! What a host's NIC sends, and when.
+//! Transmission of packets by a host's NIC.
 
 use fairrate_control::Controller;
 use fairrate_units::Bytes;
@@ -12,7 +12,7 @@ use crate::ids::{HostId, PacketIdx, SenderIdx};
 use crate::packet::{Packet, PacketKind};
 
 impl Hosts {
-    /// The wake-up of a host's NIC, unless a later decision has overtaken it.
+    /// Handles the wake-up of a host's NIC, unless it was superseded by a later decision.
     pub(in crate::core) fn on_wake(&mut self, w: &mut World, host: HostId, rank: u32) {
         let nic = &mut self.nics[host];
         if nic.wake_ps == w.clock.now_ps && nic.wake_rank == rank {
@@ -22,13 +22,13 @@ impl Hosts {
         }
     }
 
-    /// Something that kept a host's port from sending is over.
+    /// Lets a host send after a cause that blocked its port has ended.
     pub(in crate::core) fn may_send(&mut self, w: &mut World, host: HostId) {
         self.nic_send(w, host);
         self.grant_wishes(w);
     }
 
-    /// Sends the host's next packet if its port is free and something may go, and plans the next look.
+    /// Sends the host's next packet if its port is free and a packet may be sent, and schedules the next look.
     pub(super) fn nic_send(&mut self, w: &mut World, host: HostId) {
         if w.clock.is_by_insertion() {
             self.nic_send_like_ns3(w, host);
@@ -46,7 +46,7 @@ impl Hosts {
         self.plan_wake(w, host);
     }
 
-    /// Sends the first packet that waits at a NIC, which may go.
+    /// Sends the first packet that waits at a NIC and may be sent.
     pub(super) fn send_waiting(&mut self, w: &mut World, host: HostId) {
         let egress = self.nics[host].port;
         let packet = w.net.ports[egress].dequeue(&w.net.pool);
@@ -54,7 +54,7 @@ impl Hosts {
         w.transmit(egress, packet);
     }
 
-    /// A host sends an acknowledgment, at once if nothing is in its way.
+    /// Sends an acknowledgment, at once if the port is free and its queues are empty.
     #[inline]
     pub(super) fn reply(&mut self, w: &mut World, host: HostId, packet: PacketIdx) {
         let p = w.net.pool.get(packet);
@@ -75,7 +75,7 @@ impl Hosts {
         let nic = &self.nics[host];
         let port = &w.net.ports[nic.port];
         if nic.wake_ps <= port.busy_until_ps {
-            // Nothing goes before the port is free.
+            // No packet is sent before the port is free.
             return;
         }
         let at = if port.can_send() {
@@ -98,7 +98,7 @@ impl Hosts {
         }
     }
 
-    /// The flow at position `turn` of a NIC sends its next packet, or lets another one of its connection do so.
+    /// Sends the next packet of the flow at position `turn` of a NIC, or of another flow of its connection.
     pub(super) fn send_data(&mut self, w: &mut World, host: HostId, turn: usize) {
         let slot = self.nics[host].flows[turn].sender;
         let transport = self.sender(slot).transport;
@@ -151,7 +151,7 @@ impl Hosts {
         let all_sent = transport.has_sent_all(self, w, slot, has_data);
         w.told.totals.sent_bytes += u64::from(wire);
         self.write_header(w, slot, packet);
-        // A host's data waits in no queue: it joins and leaves at once.
+        // A host's data packet waits in no queue: it joins and leaves at once.
         self.show_agent(w, host, packet, Step::Enqueue);
         self.show_agent(w, host, packet, Step::Dequeue);
         w.transmit(egress, packet);
@@ -169,7 +169,7 @@ impl Hosts {
         }
     }
 
-    /// What a sender tells ports and its receiver in a data packet that is about to leave.
+    /// Writes the sender's message to ports and its receiver into a data packet that is about to leave.
     fn write_header(&mut self, w: &mut World, slot: SenderIdx, packet: PacketIdx) {
         let sender = self.senders[slot].as_mut().expect("the slot is in use");
         if sender.take_reduced() {
@@ -183,7 +183,7 @@ impl Hosts {
         }
     }
 
-    /// All that the user's flow of a sender has to send has been sent once.
+    /// Ends the competition of a user's flow that has sent all its data once, and schedules its next burst.
     fn on_all_sent(&mut self, w: &mut World, slot: SenderIdx) {
         let (id, transport) = (self.sender(slot).flow, self.sender(slot).transport);
         self.depart(w, w.run.flow(id).parent);

@@ -9,22 +9,22 @@ use crate::ids::{FlowId, PortId};
 use crate::transport::{Sender, Tally};
 
 impl Hosts {
-    /// The senders of the subflows of a flow that has an active connection, with their flows.
+    /// Returns the senders of the subflows of a flow that has an active connection.
     fn senders_of_subflows(&self, id: FlowId) -> Option<impl Iterator<Item = &Sender>> {
         self.connections.get(id)?;
         let senders = self.connections.subflow_ids(id).map(|subflow| self.sending[subflow].sender);
         Some(senders.filter_map(|slot| self.senders.get(slot)?.as_ref()))
     }
 
-    /// What the senders of an active connection have been through so far.
+    /// Returns the counters of the senders of an active connection so far.
     pub(super) fn tally_of_subflows(&self, id: FlowId) -> Option<Tally> {
         let mut tally = Tally { retransmitted: self.connections.get(id)?.repeated, ..Tally::NEW };
         self.senders_of_subflows(id)?.for_each(|sender| tally.add(&sender.tally));
         Some(tally)
     }
 
-    /// Congestion window and rate of a flow that is active here: of a connection, the sums of its subflows', the rate up to
-    /// that of its NIC.
+    /// Returns congestion window and rate of a flow that is active here. For a connection they are the sums over its
+    /// subflows, the rate at most that of its NIC.
     pub(in crate::core) fn window_and_rate(&self, w: &World, id: FlowId) -> Option<(u64, u64)> {
         let Some(subflows) = self.senders_of_subflows(id) else {
             let sender = self.senders.get(self.sending[id].sender)?.as_ref()?;
@@ -35,7 +35,8 @@ impl Hosts {
         Some((cwnd, rate.min(self.line_rate(&w.net, w.run.flow(id).src_host).as_bps())))
     }
 
-    /// What the subflows of an active connection may send together, each within its base round-trip time.
+    /// Returns the rate that the subflows of an active connection may send together, each within its base round-trip
+    /// time.
     pub(super) fn allowed_by_subflows(&self, w: &World, id: FlowId) -> Option<f64> {
         let connection = self.connections.get(id)?;
         let mut sum = 0.0;
@@ -46,13 +47,14 @@ impl Hosts {
         Some(sum.min(line_rate.min(w.run.config.flows[id.index()].demand).as_bps_f64()))
     }
 
-    /// Whether all subflows of a flow use a port, so that it alone can hold the flow back. True of one without subflows.
+    /// Returns `true` if all subflows of a flow use a port, so that this port alone can hold the flow back. Also `true`
+    /// for a flow without subflows.
     pub(super) fn all_subflows_use(&self, run: &Run, id: FlowId, port: PortId) -> bool {
         self.connections.subflow_ids(id).all(|subflow| run.path_of(subflow).any(|hop| hop == port))
     }
 }
 
-/// What a sender may send by its rate, and by its window every base round-trip time.
+/// Returns the rate that a sender may send by its pacing rate, and by its window in every base round-trip time.
 pub(super) fn allowed_bps(run: &Run, sender: &Sender, path_base_rtt: Time) -> f64 {
     let (mtu, header) = (run.constants.mtu as f64, run.constants.data_header as f64);
     let allowed_bps = sender.rate.as_bps_f64();

@@ -1,13 +1,14 @@
-//! The parts of a network, each with its own clock and events, and the windows of time in which none of them can notice
-//! what another one does (conservative synchronisation: K. M. Chandy and J. Misra, IEEE TSE 1979; windows as in
-//! B. D. Lubachevsky, CACM 1989).
+//! The parts of a network, each with its own clock and events, and the windows of time in which no part can be affected
+//! by another (conservative synchronisation: K. M. Chandy and J. Misra, IEEE TSE 1979; windows as in B. D. Lubachevsky,
+//! CACM 1989).
 //!
-//! A window begins with the next event of all parts and is as long as the least delay of a link between two of them. Parts
-//! talk through mail, which is handed over between two windows.
+//! A window begins with the next event of all parts and is as long as the least delay of a link between two of them.
+//! Parts exchange packets as mail, which is handed over between two windows.
 //!
-//! Probes sample between two epochs, and a run whose work is done ends with an epoch: the least delay of a link between
-//! racks, whether or not such a link is cut, or a microsecond if that is longer. Epochs begin with the next event too. So nothing depends on the number of parts, and results are the same
-//! bits for one and for many. One part alone goes through an epoch at once.
+//! Probes sample between two epochs, and a run whose work is done ends with an epoch. The length of an epoch is the
+//! least delay of a link between racks, whether or not such a link is cut, or a microsecond if that is longer. Epochs
+//! begin with the next event too. So nothing depends on the number of parts, and results are the same bits for one part
+//! and for many. A single part processes an epoch at once.
 
 use std::panic::resume_unwind;
 use std::sync::{Arc, Mutex, MutexGuard};
@@ -28,54 +29,54 @@ use crate::ids::FlowId;
 use crate::output::{FlowOutcome, RunTotals, Sink};
 use crate::simulation::{SimError, Switching};
 
-/// Events after which stalls are looked for.
+/// Number of events between two checks for stalls.
 const CHECK_EVERY: u64 = 1 << 16;
 
 /// Least length of an epoch in picoseconds.
 const LEAST_EPOCH_PS: u64 = 1_000_000;
 
-/// A part, which nobody else uses at this time.
+/// Locks a part, which no other thread uses at this time.
 pub(in crate::core) fn lock(part: &Mutex<Part>) -> MutexGuard<'_, Part> {
     part.lock().expect("a part that panicked ends the run")
 }
 
-/// What comes after an epoch.
+/// The step that follows an epoch.
 enum Next {
-    /// Another one.
+    /// Another epoch.
     Events,
-    /// So many probes have sampled.
+    /// Probes have sampled; this is their number.
     Probes(u64),
     /// The end of the run.
     Nothing,
 }
 
-/// A run.
+/// A run: the parts of its network, and the state shared by all of them.
 pub(crate) struct Cluster {
     run: Arc<Run>,
     parts: Vec<Mutex<Part>>,
-    /// Whether it pays that threads go together.
+    /// Measurement that decides between all threads and the leader alone.
     pace: Mutex<Pace>,
     probes: Probes,
-    /// How many of the run's snapshots were taken.
+    /// Number of the run's snapshots that have been taken.
     n_snapshots: usize,
-    /// Least time in picoseconds from what one part does to what another one notices of it.
+    /// Least time, in picoseconds, until an action of one part can affect another.
     cut_ps: u64,
-    /// The same, if all links between racks were cut: the least length of an epoch.
+    /// The same time if all links between racks were cut: the least length of an epoch.
     lookahead_ps: u64,
     end_ps: u64,
     /// The epoch ends before this time.
     epoch_end_ps: u64,
-    /// Whether something is left to happen in the epoch.
+    /// `true` if events are left in the epoch.
     is_open: bool,
     /// Simulated time between two epochs.
     now_ps: u64,
     n_probed: u64,
-    /// Events up to which stalls have been looked for.
+    /// Number of events since the last check for stalls.
     checked_events: u64,
 }
 
 impl Cluster {
-    /// Builds the network in up to `threads` parts, in which switches go on in a given way.
+    /// Builds the network in up to `threads` parts, whose switches work as `switching` says.
     pub(crate) fn new(config: SimConfig, threads: usize, switching: Switching) -> Self {
         let plan = plan(config, threads, switching);
         let build = |number: usize| Mutex::new(Part::new(&plan, number as u16));
@@ -102,13 +103,13 @@ impl Cluster {
         }
     }
 
-    /// Simulated time.
+    /// Returns the simulated time.
     pub(crate) fn now(&self) -> Time {
         let reached = self.parts.iter().map(|part| lock(part).world.clock.reached_ps()).max().unwrap_or(0);
         Time::from_ps(reached.max(self.now_ps))
     }
 
-    /// The run's configuration.
+    /// Returns the run's configuration.
     pub(crate) fn config(&self) -> &SimConfig {
         &self.run.config
     }
@@ -129,18 +130,18 @@ impl Cluster {
         mode
     }
 
-    /// Parts, each of which has a thread.
+    /// Returns the number of parts, each of which has a thread.
     pub(crate) fn n_parts(&self) -> usize {
         self.parts.len()
     }
 
-    /// Packets serialised so far, and flows done.
+    /// Returns the number of packets serialised so far, and of flows done.
     pub(crate) fn progress(&self) -> (u64, u64) {
         let each = self.parts.iter().map(|part| lock(part).progress());
         each.fold((0, 0), |sum, part| (sum.0 + part.0, sum.1 + part.1))
     }
 
-    /// Totals so far; checks that bytes are conserved.
+    /// Returns the totals so far; checks that bytes are conserved.
     pub(crate) fn totals(&self) -> RunTotals {
         let mut totals = RunTotals::default();
         self.parts.iter().for_each(|part| totals.add(&lock(part).totals()));
@@ -155,18 +156,19 @@ impl Cluster {
         totals
     }
 
-    /// Outcomes of all flows that are not over.
+    /// Returns the outcomes of all flows that are not over.
     pub(crate) fn unfinished(&self) -> Vec<FlowOutcome> {
         let mut ids: Vec<FlowId> = self.parts.iter().flat_map(|part| lock(part).unfinished()).collect();
         ids.sort_unstable();
         ids.into_iter().map(|id| outcome(&self.parts, id)).collect()
     }
 
-    /// Processes about `max_events` events: at least as many, unless the run is over before. Whether it is.
+    /// Processes about `max_events` events: at least as many, unless the run ends before. Returns `true` if the run is
+    /// over.
     pub(crate) fn advance(&mut self, max_events: u64, sink: &mut dyn Sink) -> Result<bool, SimError> {
         let wants_rtts = sink.wants_rtts();
         self.parts.iter().for_each(|part| lock(part).world.told.tells_rtts = wants_rtts);
-        // The parts are lent to the threads, and all else stays with this one.
+        // The parts are lent to the threads; all other state stays with this one.
         let (parts, pace) = (std::mem::take(&mut self.parts), std::mem::take(&mut self.pace));
         let over = Crew::with(&parts, &pace, |crew| self.lead(crew, &parts, max_events, sink));
         (self.parts, self.pace) = (parts, pace);
@@ -213,8 +215,8 @@ impl Cluster {
         }
     }
 
-    /// Works through the next window of the epoch; where there is one part, through the epoch or `max_events` of it. How
-    /// many events that were.
+    /// Works through the next window of the epoch; if there is one part, through the epoch or `max_events` of it.
+    /// Returns the number of events.
     fn work(&self, crew: &Crew<'_>, parts: &[Mutex<Part>], max_events: u64) -> u64 {
         let end_ps = self.epoch_end_ps.min(self.snapshot_ps());
         if parts.len() == 1 {
@@ -232,11 +234,11 @@ impl Cluster {
         }
     }
 
-    /// Opens the next epoch, unless probes are due before, which then sample, or nothing is left to happen.
+    /// Opens the next epoch, unless probes are due before, which then sample, or no events are left.
     fn open_epoch(&mut self, parts: &[Mutex<Part>], sink: &mut dyn Sink) -> Next {
         let next_ps = next_ps(parts);
         let probe_ps = self.probes.next_ps();
-        // Where nothing else is to come, probes go on until the end, if there is one.
+        // If no events are left, probes go on until the end, if there is one.
         let may_probe = if next_ps < u64::MAX { probe_ps <= next_ps } else { self.end_ps < u64::MAX };
         if may_probe && probe_ps <= self.end_ps && probe_ps < u64::MAX {
             self.now_ps = probe_ps;
@@ -258,13 +260,13 @@ impl Cluster {
         Next::Nothing
     }
 
-    /// The time of the next snapshot in picoseconds; `u64::MAX`: there is none.
+    /// Returns the time of the next snapshot in picoseconds; `u64::MAX`: there is none.
     fn snapshot_ps(&self) -> u64 {
         self.run.config.snapshots.get(self.n_snapshots).map_or(u64::MAX, |at| at.as_ps())
     }
 
-    /// Takes the snapshots that are due where nothing happens before `next_ps`. A snapshot ends a window of the parts, but no
-    /// epoch: it changes nothing of what the run does.
+    /// Takes the snapshots that are due up to `next_ps`, before which no event happens. A snapshot ends a window of the
+    /// parts, but no epoch: it does not change the run.
     fn take_snapshots(&mut self, parts: &[Mutex<Part>], next_ps: u64, sink: &mut dyn Sink) {
         while self.snapshot_ps() <= next_ps && next_ps < u64::MAX {
             let t = Time::from_ps(self.snapshot_ps());
@@ -278,13 +280,13 @@ impl Cluster {
         }
     }
 
-    /// Whether the work of the run is done.
+    /// Returns `true` if the work of the run is done.
     fn is_over(&self, parts: &[Mutex<Part>]) -> bool {
         self.run.config.stop.when_flows_done && parts.iter().all(|part| lock(part).is_done())
     }
 }
 
-/// The run is over: tells what there is left to tell.
+/// Ends the run: reports all that is left to report.
 fn close(parts: &[Mutex<Part>], sink: &mut dyn Sink) -> Result<(), SimError> {
     for part in parts {
         lock(part).close();
@@ -293,17 +295,17 @@ fn close(parts: &[Mutex<Part>], sink: &mut dyn Sink) -> Result<(), SimError> {
     stall::check_end(parts)
 }
 
-/// What happens next in any part; [`Event::LAST`]: nothing will.
+/// Returns the next event of any part; [`Event::LAST`]: there is none.
 fn next(parts: &[Mutex<Part>]) -> Event {
     parts.iter().map(|part| lock(part).next()).min().unwrap_or(Event::LAST)
 }
 
-/// When that is, in picoseconds; `u64::MAX`: never.
+/// Returns the time of the next event of any part in picoseconds; `u64::MAX`: there is none.
 pub(in crate::core) fn next_ps(parts: &[Mutex<Part>]) -> u64 {
     next(parts).time_ps
 }
 
-/// Hands over the mail between parts.
+/// Exchanges the mail between all pairs of parts.
 fn exchange(parts: &[Mutex<Part>]) {
     for (a, from) in parts.iter().enumerate() {
         for (b, to) in parts.iter().enumerate().skip(a + 1) {
@@ -313,7 +315,7 @@ fn exchange(parts: &[Mutex<Part>]) {
     }
 }
 
-/// How a flow has fared so far.
+/// Returns the outcome of a flow so far.
 pub(in crate::core) fn outcome(parts: &[Mutex<Part>], id: FlowId) -> FlowOutcome {
     let (sends, receives) = lock(&parts[0]).world.run.parts_of_flow(id);
     let received = lock(&parts[receives]).received(id);

@@ -1,8 +1,8 @@
-//! One thread a part. They meet twice in a window: when it begins and when all have reached its end.
+//! One thread for each part. The threads meet twice in a window: when it begins and when all have reached its end.
 //!
-//! Somebody else may need a processor. So a thread that waits sleeps after a short while; a part whose thread has not come when
-//! the leader is through is done by the leader; and if rounds take longer than the leader would need for all parts, as they do
-//! where a thread has lost its processor, the leader goes on alone for some time.
+//! Other processes may use the cores. So waiting threads spin briefly and then sleep; a part that its thread has not
+//! taken when the leader reaches it is done by the leader; and if rounds take longer than the leader alone would need
+//! for all parts, as they do if a thread has lost its core, the leader works alone for some time.
 
 use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
@@ -15,46 +15,47 @@ use super::cluster::lock;
 use super::pace::Pace;
 use crate::core::Part;
 
-/// Looks at a condition before a waiting thread goes to sleep, if there is a processor for each thread. A look takes some
-/// tens of nanoseconds, so this is as long as waking up takes.
+/// Number of times a waiting thread checks its condition before it sleeps, if there is a core for each thread. A check
+/// takes some tens of nanoseconds, so this is as long as waking up takes.
 const SPINS: u32 = 1_024;
 
-/// Events of a round, all parts together, below which the leader does the next one alone: to call the others and to
-/// wait for them takes longer.
+/// Number of events of a round, all parts together, below which the leader does the next round alone: to wake the other
+/// threads and to wait for them would take longer.
 const FEW: u64 = 160;
 
-/// How long the leader sleeps at a time where it waits for the others.
+/// Time that the leader sleeps between two checks while it waits for the others.
 const NAP: Duration = Duration::from_micros(200);
 
-/// The threads of a run, the calling one included, which leads.
+/// The threads of a run, including the calling thread, which leads.
 pub(super) struct Crew<'a> {
     parts: &'a [Mutex<Part>],
-    /// Number of the window, or piece of one, that is being worked on.
+    /// Number of the current round: a window, or a piece of one.
     round: AtomicU64,
     window_end_ps: AtomicU64,
     max_events: AtomicU64,
-    /// The last round that somebody has taken each part for.
+    /// The last round for which a thread has taken each part.
     taken: Vec<AtomicU64>,
-    /// Workers that are through with the part they took.
+    /// Number of workers that have finished the part they took.
     through: AtomicUsize,
-    /// Events of the round, and whether a part has not reached the end of the window.
+    /// Number of events of the round (`n_events`), and `true` if a part has not reached the end of the window
+    /// (`is_short`).
     n_events: AtomicU64,
     is_short: AtomicBool,
-    /// Events of the round before.
+    /// Number of events of the round before.
     n_before: AtomicU64,
-    /// Whether it pays to go together.
+    /// Measurement that decides between all threads and the leader alone.
     pace: &'a Mutex<Pace>,
     is_dismissed: AtomicBool,
-    /// The threads themselves, and how often each looks before it sleeps.
+    /// The threads (`leader`, `workers`), and the number of checks of each before it sleeps (`spins`).
     leader: Thread,
     workers: OnceLock<Vec<Thread>>,
     spins: u32,
-    /// What a worker panicked with.
+    /// The panic of a worker, if any.
     panic: Mutex<Option<Box<dyn Any + Send>>>,
 }
 
 impl<'a> Crew<'a> {
-    /// Does `work` with a crew for `parts`, which goes at a pace that outlives it.
+    /// Calls `work` with a crew for `parts`; `pace` outlives the crew.
     pub(super) fn with<T>(parts: &'a [Mutex<Part>], pace: &'a Mutex<Pace>, work: impl FnOnce(&Self) -> T) -> T {
         let crew = Self {
             parts,
@@ -70,7 +71,7 @@ impl<'a> Crew<'a> {
             is_dismissed: AtomicBool::new(false),
             leader: std::thread::current(),
             workers: OnceLock::new(),
-            // How many processors there are is written in files, which one thread need not read.
+            // The number of cores is read from files, which a single thread can skip.
             spins: if 1 < parts.len() && parts.len() <= processors() { SPINS } else { 0 },
             panic: Mutex::new(None),
         };
@@ -82,9 +83,9 @@ impl<'a> Crew<'a> {
                 let crew = &crew;
                 scope.spawn(move || crew.work(number)).thread().clone()
             });
-            // Nobody else sets it.
+            // There is no other place that sets it.
             let _ = crew.workers.set(workers.collect());
-            // However this ends, the workers must not wait for ever.
+            // However this ends, the workers must not wait forever.
             let dismissal = Dismissal(&crew);
             let result = work(dismissal.0);
             drop(dismissal);
@@ -92,8 +93,8 @@ impl<'a> Crew<'a> {
         })
     }
 
-    /// All parts process their events before `window_end_ps`, each up to `max_events` of them. Whether all have reached
-    /// the end of the window, and how many events that were.
+    /// Processes the events of all parts before `window_end_ps`, at most `max_events` in each part. Returns `true` if
+    /// all parts have reached the end of the window, and the number of events.
     pub(super) fn run(&self, window_end_ps: u64, max_events: u64) -> (bool, u64) {
         let is_small = self.n_before.load(Ordering::Relaxed) < FEW;
         let (all_done, n_events) = if self.parts.len() == 1 || is_small {
@@ -114,13 +115,13 @@ impl<'a> Crew<'a> {
         self.pace.lock().expect("nothing panics with this lock held")
     }
 
-    /// The leader does all parts.
+    /// Runs all parts on the leader.
     fn run_alone(&self, window_end_ps: u64, max_events: u64) -> (bool, u64) {
         let each = self.parts.iter().map(|part| lock(part).run(window_end_ps, max_events));
         each.fold((true, 0), |all, one| (all.0 && one.0, all.1 + one.1))
     }
 
-    /// All threads do what they get hold of.
+    /// Runs the parts on all threads; each thread runs the parts that it can take.
     fn run_together(&self, window_end_ps: u64, max_events: u64) -> (bool, u64) {
         self.window_end_ps.store(window_end_ps, Ordering::Relaxed);
         self.max_events.store(max_events, Ordering::Relaxed);
@@ -148,12 +149,12 @@ impl<'a> Crew<'a> {
         (all_done, n_events)
     }
 
-    /// Takes a part for a round, unless somebody else has.
+    /// Takes a part for a round; returns `false` if another thread has taken it.
     fn take(&self, number: usize, round: u64) -> bool {
         self.taken[number].fetch_max(round, Ordering::AcqRel) < round
     }
 
-    /// Waits until so many workers are through with a round.
+    /// Waits until `n_others` workers have finished their parts of the round.
     fn wait_for(&self, n_others: usize) {
         let are_through = || self.through.load(Ordering::Acquire) == n_others;
         if self.look(are_through) {
@@ -193,13 +194,13 @@ impl<'a> Crew<'a> {
         }
     }
 
-    /// Begins the next round.
+    /// Starts the next round and wakes the workers.
     fn call(&self) {
         self.round.fetch_add(1, Ordering::Release);
         self.workers.get().into_iter().flatten().for_each(Thread::unpark);
     }
 
-    /// Looks for a short while whether something is so.
+    /// Spins for a short while until `is_so` is true; returns its last value.
     fn look(&self, is_so: impl Fn() -> bool) -> bool {
         for _ in 0..self.spins {
             if is_so() {
@@ -215,7 +216,7 @@ fn processors() -> usize {
     std::thread::available_parallelism().map_or(1, usize::from)
 }
 
-/// Sends the workers home.
+/// Guard that ends the workers when it is dropped.
 struct Dismissal<'a, 'b>(&'b Crew<'a>);
 
 impl Drop for Dismissal<'_, '_> {

@@ -1,4 +1,4 @@
-//! What crosses the border between two parts: packets, and what a line of the allocator carries.
+//! The mail between two parts: packets, and messages about lines of the allocator.
 
 use fairrate_control::IntHop;
 
@@ -7,27 +7,27 @@ use crate::ids::{LineId, PacketIdx, PortIdx};
 use crate::packet::{Packet, PacketPool};
 use crate::transport::LineNote;
 
-/// Mail from one part to another, in the order of sending. Two parts that talk have one each: what one has read it fills
-/// again, and then they exchange them.
+/// Mail from one part to another, in the order of sending. Each of two connected parts has a `Mail` for the other:
+/// after reading it the part fills it again, and then the two parts exchange them.
 #[derive(Default)]
 pub(crate) struct Mail {
-    /// Packets. [`Packet::ingress`] has the port that each has left, by its place in the receiving part, and
-    /// [`Packet::arrival_ps`] when it arrives.
+    /// The packets. [`Packet::ingress`] is the port that the packet has left, as an index in the receiving part, and
+    /// [`Packet::arrival_ps`] its arrival time.
     packets: Vec<Packet>,
-    /// Their telemetry records and header words, one packet's behind the other's: as much of each as a pool has for it. To copy
-    /// only the records that there are would be a length that cannot be predicted.
+    /// Their telemetry records and header words, packet after packet: all the records and words that a pool reserves
+    /// for a packet. To copy only the records in use would mean a length that cannot be predicted.
     int: Vec<IntHop>,
     headers: Vec<f64>,
-    /// What is told of lines, by their numbers.
+    /// Messages about lines, by line number.
     pub(crate) notes: Vec<(LineId, LineNote)>,
-    /// The first arrival of a packet, in picoseconds.
+    /// The earliest arrival of a packet, in picoseconds.
     earliest_ps: Option<u64>,
-    /// Whether it is at the receiver's, who has not read it.
+    /// Set while the mail is at its receiver and has not been read.
     has_come: bool,
 }
 
 impl Mail {
-    /// Puts a packet in, with all it carries. It stays in `pool`.
+    /// Adds a packet with all that it carries. The packet stays in `pool`.
     pub(crate) fn post(&mut self, pool: &PacketPool, port: PortIdx, packet: PacketIdx, arrival_ps: u64, rank: u32) {
         self.packets.push(Packet { ingress: port, arrival_ps, rank, ..*pool.get(packet) });
         let (records, words) = (pool.records(packet), pool.header(packet));
@@ -40,29 +40,30 @@ impl Mail {
         self.earliest_ps = Some(self.earliest_ps.map_or(arrival_ps, |earliest| earliest.min(arrival_ps)));
     }
 
-    /// Gives it to the receiver for what that one has for the sender.
+    /// Exchanges this mail with `other`, the mail in the opposite direction.
     pub(crate) fn exchange(&mut self, other: &mut Self) {
         debug_assert!(!self.has_come && !other.has_come, "mail is read before more comes");
         std::mem::swap(self, other);
         (self.has_come, other.has_come) = (true, true);
     }
 
-    /// Whether it has come and is to be read.
+    /// Returns `true` if the mail has been delivered and not been read.
     pub(crate) fn has_come(&self) -> bool {
         self.has_come
     }
 
-    /// When the first packet arrives, in picoseconds; `u64::MAX`: there is none.
+    /// Returns the earliest arrival of a packet in picoseconds; `u64::MAX`: there is no packet.
     pub(crate) fn earliest_ps(&self) -> u64 {
         self.earliest_ps.unwrap_or(u64::MAX)
     }
 
-    /// The packets.
+    /// Returns the packets.
     pub(crate) fn packets(&self) -> impl Iterator<Item = &Packet> {
         self.packets.iter()
     }
 
-    /// Takes all packets out into a network; `each` is told the port that each has left, and its place there.
+    /// Moves all packets into a network; calls `each` with the port that the packet has left and its index in the
+    /// network's pool.
     pub(crate) fn unpack(&mut self, net: &mut Network, mut each: impl FnMut(&mut Network, PortIdx, PacketIdx)) {
         let (mut int, mut headers) = (&self.int[..], &self.headers[..]);
         for p in &self.packets {

@@ -1,4 +1,4 @@
-//! A run on several threads: the parts of a network, the windows of time they work through, and what they exchange.
+//! A run on several threads: the parts of a network, the windows of time they work through, and the mail between them.
 
 mod cluster;
 mod crew;

@@ -1,32 +1,33 @@
-//! Whether threads that go together are faster than one alone.
+//! The decision whether all threads together are faster than the leader alone.
 //!
-//! Another program may need a processor. The kernel then lets the threads of a run take turns on what is left. Nobody looks slow in
-//! that case, but nothing is saved.
+//! Another program may use a core. The kernel then lets the threads of a run take turns on the remaining cores. No
+//! single thread looks slow in that case, but nothing is saved.
 
 use std::time::{Duration, Instant};
 
-/// Going together has to save this much of the time that the leader would need alone. Threads that share a processor save nothing,
+/// Share of the time of the leader alone that all threads together must save. Threads that share a core save nothing,
 /// and wake each other thousands of times a second.
 const LEAST_GAIN: f64 = 0.15;
-/// Nanoseconds that may be lost by going together before the leader goes on alone, and that may be saved for that.
+/// Nanoseconds that may be lost with all threads before the leader works alone (`MOST_LOST`), and the most earlier
+/// savings that offset losses (`MOST_SAVED`).
 const MOST_LOST: f64 = 200e3;
 const MOST_SAVED: f64 = 1e6;
-/// How long the leader goes on alone: the first time, and at most. Each time is twice as long as the one before, until going
-/// together pays.
+/// Time that the leader works alone: the first time, and at most. Each time is twice as long as the one before, until
+/// work with all threads pays.
 const ALONE: [Duration; 2] = [Duration::from_millis(10), Duration::from_millis(640)];
-/// Of so many rounds the leader does one alone, to know how long that takes. How long it takes for its own part of a round says
-/// nothing: another thread may have run on its processor meanwhile.
+/// The leader runs one round in `SAMPLE` alone, to measure its cost. The time of its own part of a round is no measure:
+/// another thread may have run on its core meanwhile.
 const SAMPLE: u32 = 128;
 
-/// What going together costs or saves.
+/// The cost or gain of work with all threads.
 pub(super) struct Pace {
-    /// Nanoseconds that the leader needs for an event where it is alone; none so far: 0.
+    /// Nanoseconds per event that the leader needs alone; not measured so far: 0.
     event_ns: f64,
-    /// Nanoseconds that going together has cost of late beyond what would have paid; what it has saved is negative.
+    /// Nanoseconds that all threads have recently taken beyond what would have paid; negative if they have saved time.
     lost_ns: f64,
-    /// Rounds since the leader was alone.
+    /// Number of rounds since the leader was alone.
     n_together: u32,
-    /// Until when the leader goes on alone, and how long it will the next time.
+    /// End of the time that the leader works alone (`alone_until`), and the length of the next such time (`alone`).
     alone_until: Option<Instant>,
     alone: Duration,
 }
@@ -38,13 +39,13 @@ impl Default for Pace {
 }
 
 impl Pace {
-    /// Whether the leader does this round alone.
+    /// Returns `true` if the leader runs this round alone.
     pub(super) fn is_alone(&mut self, now: Instant) -> bool {
         self.alone_until = self.alone_until.filter(|&until| now < until);
         self.alone_until.is_some() || SAMPLE <= self.n_together
     }
 
-    /// A round of so many events has taken so long.
+    /// Records that a round of `n_events` events, begun at `start`, has taken `took`.
     pub(super) fn note(&mut self, was_alone: bool, start: Instant, took: Duration, n_events: u64) {
         let took_ns = took.as_nanos() as f64;
         if was_alone {
@@ -71,7 +72,7 @@ impl Pace {
 mod tests {
     use super::*;
 
-    /// The leader needs 100 ns an event.
+    /// The leader needs 100 ns for an event.
     #[test]
     fn the_leader_goes_alone_while_that_is_faster() {
         let mut pace = Pace::default();
@@ -81,10 +82,10 @@ mod tests {
             pace.note(is_alone, start, Duration::from_micros(if is_alone { 200 } else { took_us }), 2_000);
             (pace.alone_until.is_some(), pace.alone)
         };
-        // The first one is alone, to know how long that takes. 170 us would pay.
+        // The first round is alone, to measure its time. 170 us would pay.
         assert_eq!(round(120), (false, ALONE[0]));
         (0..20).for_each(|_| assert_eq!(round(120), (false, ALONE[0])));
-        // All threads are on one processor. What was saved lasts for 33 rounds, and 200 us may be lost.
+        // All threads are on one processor. Earlier savings last for 33 rounds, and 200 us may be lost.
         (0..39).for_each(|_| assert_eq!(round(200), (false, ALONE[0])));
         assert_eq!(round(200), (true, 2 * ALONE[0]));
         assert!(pace.is_alone(start + ALONE[0]) && !pace.is_alone(start + 2 * ALONE[0]));

@@ -103,7 +103,7 @@ fn without_a_limit_an_ingress_resumes_when_as_much_is_free_as_the_offset() {
 }
 
 proptest! {
-    /// With the bound that makes admission sure, and without it, all packets fare the same.
+    /// All packets have the same outcome with the bound for sure admission and without it.
     #[test]
     fn the_bound_changes_nothing(
         pfc in any::<bool>(),

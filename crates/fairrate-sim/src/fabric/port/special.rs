@@ -1,4 +1,4 @@
-//! Ports that do not simply queue: flows spread over physical queues, and classes under a discipline.
+//! Ports with more than plain queues: flows spread over physical queues, and classes under a discipline.
 
 use super::{N_CLASSES, Port};
 use crate::fabric::discipline::{Discipline, Verdicts};
@@ -15,7 +15,7 @@ impl Port {
         self.refresh_backlog(class);
     }
 
-    /// The other end pauses a flow of `class`, or lets it go.
+    /// Applies a pause (if `paused`) or resume of a flow of `class` that the other end requested.
     pub fn set_flow_paused(&mut self, pool: &PacketPool, class: u8, flow: FlowId, paused: bool, quantum: u32) {
         self.flow_queues(quantum)[class as usize].set_paused(pool, flow, paused);
         self.refresh_backlog(class as usize);
@@ -33,7 +33,7 @@ impl Port {
         disciplines[class as usize] = Some(discipline);
     }
 
-    /// Whether any class is under a discipline.
+    /// Returns `true` if any class is under a discipline.
     #[inline]
     pub fn has_disciplines(&self) -> bool {
         self.disciplines.is_some()
@@ -43,7 +43,8 @@ impl Port {
         self.disciplines.as_mut()?[class].as_mut()
     }
 
-    /// Whether the discipline of its class, if it has one, admits a packet; it may mark it.
+    /// Lets the discipline of the packet's class, if any, admit the packet; it may mark it. `Err` holds the cause of a
+    /// drop.
     pub fn admit(
         &mut self,
         pool: &mut PacketPool,
@@ -55,7 +56,8 @@ impl Port {
         self.discipline(class).map_or(Ok(()), |discipline| discipline.admit(pool, packet, now_ps, verdicts))
     }
 
-    /// Puts a packet that was admitted into the queue of its class by the discipline of that. Less `priority` goes first.
+    /// Puts an admitted packet into the queue of its class, under the class's discipline if it has one. Lower
+    /// `priority` is sent first.
     pub fn enqueue_managed(
         &mut self,
         pool: &mut PacketPool,
@@ -81,7 +83,7 @@ impl Port {
         self.refresh_backlog(class);
     }
 
-    /// Takes the next packet as [`Port::dequeue`] does, by the discipline of its class.
+    /// Takes the next packet as [`Port::dequeue`] does, but by the discipline of its class.
     pub fn dequeue_managed(&mut self, pool: &mut PacketPool, now_ps: u64, verdicts: &mut Verdicts) -> PacketIdx {
         let class = (self.backlog & !self.paused).trailing_zeros() as usize;
         let discipline = self.disciplines.as_mut().and_then(|d| d[class].as_mut()).filter(|d| !d.is_empty());
@@ -98,7 +100,7 @@ impl Port {
         self.count_out(pool, class, packet)
     }
 
-    /// Notes whether a class has a packet that may go.
+    /// Updates the bit that says that `class` has a packet that may be sent.
     pub(super) fn refresh_backlog(&mut self, class: usize) {
         let may_send = self.flow_queues.as_ref().is_some_and(|queues| queues[class].can_send())
             || self.discipline(class).is_some_and(|discipline| !discipline.is_empty());
@@ -109,7 +111,7 @@ impl Port {
         }
     }
 
-    /// Takes the next packet of a class, its own queue before the physical ones.
+    /// Takes the next packet of a class, from its own queue before the physical ones.
     #[cold]
     pub(super) fn dequeue_among_flows(&mut self, pool: &PacketPool, class: usize) -> PacketIdx {
         let packet = match &mut self.flow_queues {
