@@ -12,22 +12,22 @@
 // Version of this interface. fairrate refuses a library that was built for another one.
 #define FAIRRATE_ABI 1
 
-// A number that is not there: an endless flow, no deadline, no window, no timer.
+// Value that means "none": an endless flow, no deadline, no window limit, no timer.
 #define FAIRRATE_NONE UINT64_MAX
 
-// Switches stamp telemetry into data packets, which acknowledgments bring back.
+// Flag for the field needs: switches stamp telemetry into data packets, and acknowledgments return it to the sender.
 #define FAIRRATE_NEEDS_TELEMETRY 1
 
-// Switches mark ECN on the flow's packets.
+// Flag for the field needs: switches mark ECN on the flow's packets.
 #define FAIRRATE_NEEDS_ECN 2
 
-// A flow's first acknowledgment is only stored, so that it leads to no decision.
+// Flag for the field needs: a flow's first acknowledgment is only stored, so that it leads to no decision.
 #define FAIRRATE_FIRST_ACK_ONLY_STORED 4
 
-// The receiver reported a gap.
+// Kind of loss: the receiver reported a gap.
 #define FAIRRATE_LOSS_GAP 0
 
-// The retransmission timer expired.
+// Kind of loss: the retransmission timer expired.
 #define FAIRRATE_LOSS_TIMEOUT 1
 
 // A parameter, which scenarios set by its name in [transport.NAME].
@@ -44,7 +44,7 @@ typedef struct {
   double most;
 } FairrateParameter;
 
-// What a sender knows of a flow before its first packet.
+// Properties of a flow that its sender has before the first packet.
 typedef struct {
   // The rate of the sender's NIC.
   uint64_t line_rate_bps;
@@ -54,29 +54,29 @@ typedef struct {
   uint64_t path_base_rtt_ps;
   // Payload bytes of a full packet.
   uint64_t mtu_bytes;
-  // Bytes a full packet has on the wire.
+  // Bytes of a full packet on the wire.
   uint64_t wire_mtu_bytes;
   // Links between sender and receiver.
   uint64_t n_hops;
   // The flow's weight; 1 unless the workload says otherwise.
   double weight;
-  // When the flow starts.
+  // Start time of the flow.
   uint64_t start_ps;
   // Payload bytes of the flow, or FAIRRATE_NONE.
   uint64_t size_bytes;
-  // When its last byte should have arrived, from its start, or FAIRRATE_NONE.
+  // Time from the flow's start by which its last byte should have arrived, or FAIRRATE_NONE.
   uint64_t deadline_ps;
   // Seed of the flow's own random draws.
   uint64_t seed;
 } FairrateFlow;
 
-// What the sender may do until the next decision.
+// Limits on the sender until the next decision.
 typedef struct {
-  // Most unacknowledged payload bytes, or FAIRRATE_NONE. Zero counts as one.
+  // Largest number of unacknowledged payload bytes, or FAIRRATE_NONE. Zero counts as one byte.
   uint64_t cwnd_bytes;
   // Pacing rate, in bits on the wire per second; zero: nothing may be sent.
   uint64_t rate_bps;
-  // When on_timer wants to be called, or FAIRRATE_NONE. A time that is not to come counts as a nanosecond from now.
+  // Time of the next call of on_timer, or FAIRRATE_NONE. A time that is not in the future counts as a nanosecond from now.
   uint64_t timer_ps;
 } FairrateAllowance;
 
@@ -106,7 +106,7 @@ typedef struct {
   uint64_t delivered;
   // Bytes newly taken for lost.
   uint64_t lost;
-  // From the start of the acknowledged packet's transmission to now.
+  // Time from the start of the acknowledged packet's transmission to now.
   uint64_t rtt_ps;
   // The congestion window in force when the acknowledged packet was sent, in bytes.
   uint64_t cwnd_at_send;
@@ -116,20 +116,20 @@ typedef struct {
   uint64_t delivery_rate_bps;
   // Bytes that had been delivered when that round trip began, or FAIRRATE_NONE.
   uint64_t prior_delivered;
-  // Telemetry, one record a switch in path order.
+  // Telemetry records in path order, one for each switch.
   const FairrateHop *hops;
-  // How many records.
+  // Number of records in hops.
   size_t n_hops;
-  // Whether the acknowledged packet carried an ECN mark.
+  // Set when the acknowledged packet carried an ECN mark.
   bool ecn_marked;
-  // Whether it was sent when the application had no more to send.
+  // Set when the acknowledged packet was sent while the application had no more to send.
   bool app_limited;
 } FairrateAck;
 
-// An algorithm. A library has one, and calls it fairrate_algorithm.
+// An algorithm. A library defines a single one, under the name fairrate_algorithm.
 //
-// Functions may be called by several threads at once, each with a flow of its own. They must not unwind. A function that may
-// be null says so; then what was allowed last stays in force.
+// Functions may be called by several threads at once, each with a flow of its own. They must not unwind. The comment of a
+// function that may be null says so; without that function, the last allowance stays in force.
 typedef struct {
   // FAIRRATE_ABI.
   uint32_t abi;
@@ -137,13 +137,13 @@ typedef struct {
   const char *name;
   // Name in prose and plots.
   const char *title;
-  // Where it was published.
+  // Publication that describes it.
   const char *paper;
   // Its idea in one line.
   const char *idea;
-  // What it needs: the sum of FAIRRATE_NEEDS_..., or zero.
+  // Sum of the flags that apply, FAIRRATE_NEEDS_... and FAIRRATE_FIRST_ACK_ONLY_STORED, or zero.
   uint64_t needs;
-  // Receivers answer marked packets with at most one notification (CNP) in this interval; zero: with none.
+  // Interval in which a receiver answers marked packets with at most one notification (CNP); zero: with none.
   uint64_t cnp_interval_ps;
   // Bytes added to every data packet.
   uint64_t data_overhead_bytes;
@@ -151,21 +151,21 @@ typedef struct {
   uint64_t ack_overhead_bytes;
   // The parameters; may be null if there are none.
   const FairrateParameter *parameters;
-  // How many parameters.
+  // Number of parameters.
   size_t n_parameters;
-  // Makes the state of a flow. It gets a value for each parameter, in their order, and hands the state to all other functions.
+  // Creates and returns a flow's state, which all other functions get. parameters has a value for each parameter, in order.
   void *(*make)(const FairrateFlow *flow, const double *parameters);
   // Frees the state; may be null.
   void (*free)(void *state);
-  // The flow starts: the first window and rate.
+  // Called when the flow starts; returns the first window and rate.
   FairrateAllowance (*on_start)(void *state, uint64_t now_ps);
-  // An acknowledgment arrived.
+  // Called when an acknowledgment arrives.
   FairrateAllowance (*on_ack)(void *state, const FairrateAck *ack);
-  // The transport saw a loss, FAIRRATE_LOSS_...; may be null.
+  // Called when the transport detects a loss, of kind FAIRRATE_LOSS_...; may be null.
   FairrateAllowance (*on_loss)(void *state, uint64_t now_ps, uint32_t loss);
-  // A notification (CNP) arrived; may be null.
+  // Called when a notification (CNP) arrives; may be null.
   FairrateAllowance (*on_cnp)(void *state, uint64_t now_ps);
-  // The time of timer_ps has come; may be null.
+  // Called when the time timer_ps is reached; may be null.
   FairrateAllowance (*on_timer)(void *state, uint64_t now_ps);
 } FairrateAlgorithm;
 

@@ -18,7 +18,7 @@ const MEASURED: &str = "measured.csv";
 /// The line below which the page is generated; the text above it is written by hand.
 const MARKER: &str = "<!-- From here on `cargo xtask figures` writes this page. -->\n";
 
-/// How to make the page.
+/// Options of `figures`.
 #[derive(Args)]
 pub struct Options {
     /// First take over what runs came to, from an output directory of `fairrate figure`

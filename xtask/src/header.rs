@@ -24,7 +24,7 @@ extern
 const FairrateAlgorithm fairrate_algorithm;
 ";
 
-/// What to do.
+/// Options of `header`.
 #[derive(Args)]
 pub struct Options {
     /// Writes nothing, and fails if the header is not what it would write

@@ -20,7 +20,7 @@ use serde::Deserialize;
 
 use hold::Hold;
 
-/// What to count.
+/// Options of `instructions`.
 #[derive(Args)]
 pub struct Options {
     /// Writes the table anew

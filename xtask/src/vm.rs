@@ -9,7 +9,7 @@ use std::process::{Command, Stdio};
 
 use clap::Args;
 
-/// What to run.
+/// Options of `vm`.
 #[derive(Args)]
 pub struct Options {
     /// Shell commands to run there; programs named with --with are in PATH, as are ip, tc and busybox's

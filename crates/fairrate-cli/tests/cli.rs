@@ -323,9 +323,12 @@ fn timing_says_why_a_run_is_not_simulated_in_a_faster_way() {
         let args = ["run", scenario.to_str().unwrap(), "--quiet", "--timing", "--out", out.to_str().unwrap()];
         stdout(&run(&[&args, more].concat()))
     };
-    let few = timing(&[]);
-    assert!(few.contains("switches    event by event, as few packets are expected at a time\n"), "{few}");
-    assert!(few.contains(" packet-hops in ") && few.contains("threads     as many as --threads says"), "{few}");
+    let fast = timing(&[]);
+    assert!(
+        fast.contains("switches    in spans of time\n") && fast.contains("hosts       in spans of time\n"),
+        "{fast}"
+    );
+    assert!(fast.contains(" packet-hops in ") && fast.contains("threads     as many as --threads says"), "{fast}");
     let agents = timing(&["--cc", "rocc"]);
-    assert!(agents.contains("the algorithm has agents at ports"), "{agents}");
+    assert!(agents.contains("switches    event by event, as the algorithm has agents at ports\n"), "{agents}");
 }

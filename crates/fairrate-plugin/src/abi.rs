@@ -3,22 +3,22 @@ use std::ffi::{c_char, c_void};
 /// Version of this interface. fairrate refuses a library that was built for another one.
 pub const FAIRRATE_ABI: u32 = 1;
 
-/// A number that is not there: an endless flow, no deadline, no window, no timer.
+/// Value that means "none": an endless flow, no deadline, no window limit, no timer.
 pub const FAIRRATE_NONE: u64 = u64::MAX;
 
-/// Switches stamp telemetry into data packets, which acknowledgments bring back.
+/// Flag for the field needs: switches stamp telemetry into data packets, and acknowledgments return it to the sender.
 pub const FAIRRATE_NEEDS_TELEMETRY: u64 = 1;
-/// Switches mark ECN on the flow's packets.
+/// Flag for the field needs: switches mark ECN on the flow's packets.
 pub const FAIRRATE_NEEDS_ECN: u64 = 2;
-/// A flow's first acknowledgment is only stored, so that it leads to no decision.
+/// Flag for the field needs: a flow's first acknowledgment is only stored, so that it leads to no decision.
 pub const FAIRRATE_FIRST_ACK_ONLY_STORED: u64 = 4;
 
-/// The receiver reported a gap.
+/// Kind of loss: the receiver reported a gap.
 pub const FAIRRATE_LOSS_GAP: u32 = 0;
-/// The retransmission timer expired.
+/// Kind of loss: the retransmission timer expired.
 pub const FAIRRATE_LOSS_TIMEOUT: u32 = 1;
 
-/// What a sender knows of a flow before its first packet.
+/// Properties of a flow that its sender has before the first packet.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct FairrateFlow {
@@ -30,17 +30,17 @@ pub struct FairrateFlow {
     pub path_base_rtt_ps: u64,
     /// Payload bytes of a full packet.
     pub mtu_bytes: u64,
-    /// Bytes a full packet has on the wire.
+    /// Bytes of a full packet on the wire.
     pub wire_mtu_bytes: u64,
     /// Links between sender and receiver.
     pub n_hops: u64,
     /// The flow's weight; 1 unless the workload says otherwise.
     pub weight: f64,
-    /// When the flow starts.
+    /// Start time of the flow.
     pub start_ps: u64,
     /// Payload bytes of the flow, or FAIRRATE_NONE.
     pub size_bytes: u64,
-    /// When its last byte should have arrived, from its start, or FAIRRATE_NONE.
+    /// Time from the flow's start by which its last byte should have arrived, or FAIRRATE_NONE.
     pub deadline_ps: u64,
     /// Seed of the flow's own random draws.
     pub seed: u64,
@@ -76,7 +76,7 @@ pub struct FairrateAck {
     pub delivered: u64,
     /// Bytes newly taken for lost.
     pub lost: u64,
-    /// From the start of the acknowledged packet's transmission to now.
+    /// Time from the start of the acknowledged packet's transmission to now.
     pub rtt_ps: u64,
     /// The congestion window in force when the acknowledged packet was sent, in bytes.
     pub cwnd_at_send: u64,
@@ -86,25 +86,25 @@ pub struct FairrateAck {
     pub delivery_rate_bps: u64,
     /// Bytes that had been delivered when that round trip began, or FAIRRATE_NONE.
     pub prior_delivered: u64,
-    /// Telemetry, one record a switch in path order.
+    /// Telemetry records in path order, one for each switch.
     pub hops: *const FairrateHop,
-    /// How many records.
+    /// Number of records in hops.
     pub n_hops: usize,
-    /// Whether the acknowledged packet carried an ECN mark.
+    /// Set when the acknowledged packet carried an ECN mark.
     pub ecn_marked: bool,
-    /// Whether it was sent when the application had no more to send.
+    /// Set when the acknowledged packet was sent while the application had no more to send.
     pub app_limited: bool,
 }
 
-/// What the sender may do until the next decision.
+/// Limits on the sender until the next decision.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FairrateAllowance {
-    /// Most unacknowledged payload bytes, or FAIRRATE_NONE. Zero counts as one.
+    /// Largest number of unacknowledged payload bytes, or FAIRRATE_NONE. Zero counts as one byte.
     pub cwnd_bytes: u64,
     /// Pacing rate, in bits on the wire per second; zero: nothing may be sent.
     pub rate_bps: u64,
-    /// When on_timer wants to be called, or FAIRRATE_NONE. A time that is not to come counts as a nanosecond from now.
+    /// Time of the next call of on_timer, or FAIRRATE_NONE. A time that is not in the future counts as a nanosecond from now.
     pub timer_ps: u64,
 }
 
@@ -124,10 +124,10 @@ pub struct FairrateParameter {
     pub most: f64,
 }
 
-/// An algorithm. A library has one, and calls it fairrate_algorithm.
+/// An algorithm. A library defines a single one, under the name fairrate_algorithm.
 ///
-/// Functions may be called by several threads at once, each with a flow of its own. They must not unwind. A function that may
-/// be null says so; then what was allowed last stays in force.
+/// Functions may be called by several threads at once, each with a flow of its own. They must not unwind. The comment of a
+/// function that may be null says so; without that function, the last allowance stays in force.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct FairrateAlgorithm {
@@ -137,13 +137,13 @@ pub struct FairrateAlgorithm {
     pub name: *const c_char,
     /// Name in prose and plots.
     pub title: *const c_char,
-    /// Where it was published.
+    /// Publication that describes it.
     pub paper: *const c_char,
     /// Its idea in one line.
     pub idea: *const c_char,
-    /// What it needs: the sum of FAIRRATE_NEEDS_..., or zero.
+    /// Sum of the flags that apply, FAIRRATE_NEEDS_... and FAIRRATE_FIRST_ACK_ONLY_STORED, or zero.
     pub needs: u64,
-    /// Receivers answer marked packets with at most one notification (CNP) in this interval; zero: with none.
+    /// Interval in which a receiver answers marked packets with at most one notification (CNP); zero: with none.
     pub cnp_interval_ps: u64,
     /// Bytes added to every data packet.
     pub data_overhead_bytes: u64,
@@ -151,25 +151,25 @@ pub struct FairrateAlgorithm {
     pub ack_overhead_bytes: u64,
     /// The parameters; may be null if there are none.
     pub parameters: *const FairrateParameter,
-    /// How many parameters.
+    /// Number of parameters.
     pub n_parameters: usize,
-    /// Makes the state of a flow. It gets a value for each parameter, in their order, and hands the state to all other functions.
+    /// Creates and returns a flow's state, which all other functions get. parameters has a value for each parameter, in order.
     pub make: Option<unsafe extern "C" fn(flow: *const FairrateFlow, parameters: *const f64) -> *mut c_void>,
     /// Frees the state; may be null.
     pub free: Option<unsafe extern "C" fn(state: *mut c_void)>,
-    /// The flow starts: the first window and rate.
+    /// Called when the flow starts; returns the first window and rate.
     pub on_start: Option<unsafe extern "C" fn(state: *mut c_void, now_ps: u64) -> FairrateAllowance>,
-    /// An acknowledgment arrived.
+    /// Called when an acknowledgment arrives.
     pub on_ack: Option<unsafe extern "C" fn(state: *mut c_void, ack: *const FairrateAck) -> FairrateAllowance>,
-    /// The transport saw a loss, FAIRRATE_LOSS_...; may be null.
+    /// Called when the transport detects a loss, of kind FAIRRATE_LOSS_...; may be null.
     pub on_loss: Option<unsafe extern "C" fn(state: *mut c_void, now_ps: u64, loss: u32) -> FairrateAllowance>,
-    /// A notification (CNP) arrived; may be null.
+    /// Called when a notification (CNP) arrives; may be null.
     pub on_cnp: Option<unsafe extern "C" fn(state: *mut c_void, now_ps: u64) -> FairrateAllowance>,
-    /// The time of timer_ps has come; may be null.
+    /// Called when the time timer_ps is reached; may be null.
     pub on_timer: Option<unsafe extern "C" fn(state: *mut c_void, now_ps: u64) -> FairrateAllowance>,
 }
 
-// SAFETY: it is read only, and its pointers lead to what a library never changes.
+// SAFETY: the value is only read, and its pointers lead to data that a library never changes.
 unsafe impl Sync for FairrateParameter {}
 // SAFETY: as above.
 unsafe impl Sync for FairrateAlgorithm {}

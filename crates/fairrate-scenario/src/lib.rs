@@ -7,8 +7,8 @@
 //! [`ResultsWriter`] writes a run's results while it runs, [`Results`] reads them. A results directory contains
 //!
 //! - `flows.parquet`, `ports.parquet`, `rates.parquet`, `pfc.parquet`, `convergence.parquet`: see [`FlowRow`],
-//!   [`PortRow`], [`RateRow`], [`PfcRow`] and [`ConvergenceRow`]. Nodes are ids, ports are called `from->to` by the names of nodes, and the unit of every column is in
-//!   the file's metadata as `unit:COLUMN`. Values that do not exist (the FCT of an unfinished flow, the bytes of an
+//!   [`PortRow`], [`RateRow`], [`PfcRow`] and [`ConvergenceRow`]. Nodes are ids, ports are called `from->to` by the
+//!   names of nodes, and the unit of every column is in the file's metadata as `unit:COLUMN`. Values that do not exist (the FCT of an unfinished flow, the bytes of an
 //!   endless one, the window of an algorithm without) are null. Every row
 //!   also has `cc`, `label`, `seed` and the [`Tag`]s of its run. The files are whole at every moment of the run.
 //! - `summary.json`: see [`Summary`]. Until the run has ended its `state` is `running`.

@@ -44,7 +44,7 @@ fn config(cc: &str) -> SimConfig {
     config
 }
 
-/// What so many hops take; whole runs are timed.
+/// Returns the time of `n` packet-hops of `config`, from whole runs.
 fn time(config: &SimConfig, n: u64) -> Duration {
     let (mut took, mut hops) = (Duration::ZERO, 0);
     while hops < n {

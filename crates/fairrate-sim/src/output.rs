@@ -1,4 +1,4 @@
-//! What a run tells: samples and finished flows as they happen, totals at the end.
+//! The results of a run: samples and finished flows as they happen, totals at the end.
 
 use fairrate_units::{Rate, Time};
 
@@ -8,15 +8,15 @@ use crate::ids::{FlowId, PortId};
 /// The outcome of one flow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FlowOutcome {
-    /// Which flow.
+    /// The flow.
     pub flow: FlowId,
-    /// When it started.
+    /// Time at which it started.
     pub start: Time,
-    /// From start to the last payload byte at the receiver; `None`: unfinished.
+    /// Time from the start to the last payload byte at the receiver; `None`: unfinished.
     pub fct: Option<Time>,
-    /// From start to the last acknowledgment at the sender; `None`: unfinished.
+    /// Time from the start to the last acknowledgment at the sender; `None`: unfinished.
     pub fct_ack: Option<Time>,
-    /// The flow alone on an idle network.
+    /// Completion time of the flow alone on an idle network.
     pub ideal_fct: Time,
     /// Payload bytes the receiver has in order.
     pub delivered_bytes: u64,
@@ -24,15 +24,15 @@ pub struct FlowOutcome {
     pub retransmitted_bytes: u64,
     /// Retransmission timeouts of its sender, or of its subflows' senders together.
     pub timeouts: u32,
-    /// Losses found and repaired without one: recoveries of TCP, gaps reported to RDMA senders.
+    /// Losses found and repaired without a timeout: recoveries of TCP, gaps reported to RDMA senders.
     pub recoveries: u32,
-    /// From start to the end of the handshake; `None`: there was none, or it is not over.
+    /// Time from the start to the end of the handshake; `None`: there was no handshake, or it is not over.
     pub connected: Option<Time>,
-    /// Data that waited for data before it, of a connection of several subflows.
+    /// Data of a connection of several subflows that waited at the receiver for data before it.
     pub reordering: Reordering,
 }
 
-/// Data that arrived out of order over several paths, and how long it waited for what comes before.
+/// Data that arrived out of order over several paths, and its waiting time for the data before it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Reordering {
     /// Payload bytes that waited.
@@ -44,21 +44,21 @@ pub struct Reordering {
 }
 
 impl Reordering {
-    /// Bytes have waited for a time, in picoseconds.
+    /// Adds `bytes` that waited for `waited_ps`, in picoseconds.
     pub(crate) fn add(&mut self, bytes: u64, waited_ps: u64) {
         self.bytes += bytes;
         self.byte_ps += u128::from(bytes) * u128::from(waited_ps);
         self.max = self.max.max(Time::from_ps(waited_ps));
     }
 
-    /// Adds what another connection has seen.
+    /// Adds the waits of another connection.
     pub(crate) fn merge(&mut self, other: &Self) {
         self.bytes += other.bytes;
         self.byte_ps += other.byte_ps;
         self.max = self.max.max(other.max);
     }
 
-    /// The mean wait of a byte that waited; zero if none did.
+    /// Returns the mean wait of a byte that waited; zero if none did.
     pub fn mean(&self) -> Time {
         Time::from_ps((self.byte_ps / u128::from(self.bytes.max(1))) as u64)
     }
@@ -67,9 +67,9 @@ impl Reordering {
 /// Counters of an egress port at one time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PortSample {
-    /// When.
+    /// Time of the sample.
     pub t: Time,
-    /// Which port.
+    /// The port.
     pub port: PortId,
     /// Bytes waiting, all classes, without the packet on the wire.
     pub qlen_bytes: u64,
@@ -86,9 +86,9 @@ pub struct PortSample {
 /// State of a sender at one time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RateSample {
-    /// When.
+    /// Time of the sample.
     pub t: Time,
-    /// Which flow.
+    /// The flow.
     pub flow: FlowId,
     /// Congestion window in payload bytes; `u64::MAX`: none.
     pub cwnd_bytes: u64,
@@ -96,11 +96,11 @@ pub struct RateSample {
     pub rate_bps: u64,
     /// Payload bytes the receiver has in order.
     pub delivered_bytes: u64,
-    /// What only real hosts tell; `None`: a simulation.
+    /// Values that only real hosts report; `None`: a simulation.
     pub measured: Option<MeasuredSender>,
 }
 
-/// What the TCP of a real host knows of a connection.
+/// The state of a connection as the TCP of a real host reports it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MeasuredSender {
     /// Smoothed round-trip time.
@@ -112,66 +112,66 @@ pub struct MeasuredSender {
 /// A round-trip time that a sender has measured.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RttSample {
-    /// When the acknowledgment came.
+    /// Time at which the acknowledgment arrived.
     pub t: Time,
-    /// Which flow; of a subflow, its connection.
+    /// The flow; for a subflow, its connection.
     pub flow: FlowId,
-    /// From the start of the acknowledged packet's transmission to then.
+    /// Time from the start of the acknowledged packet's transmission to `t`.
     pub rtt: Time,
 }
 
 /// A pause or resume frame that a switch or host obeys.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PfcEvent {
-    /// When the frame arrived.
+    /// Time at which the frame arrived.
     pub t: Time,
     /// The port that stops or starts sending.
     pub port: PortId,
     /// The class.
     pub class: u8,
-    /// Pause, or resume.
+    /// `true` for a pause, `false` for a resume.
     pub pause: bool,
 }
 
-/// How rates settled after a flow's arrival or departure. Those of the same moment are one, named by the last; a
-/// departure that leaves no flow is none.
+/// The convergence of rates after a flow's arrival or departure. Changes at the same time give one sample, with the
+/// flow of the last one; a departure that leaves no flow gives none.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct ConvergenceSample {
-    /// When the flow arrived or departed.
+    /// Time at which the flow arrived or departed.
     pub t: Time,
     /// The flow.
     pub flow: FlowId,
-    /// Arrival, or departure.
+    /// `true` for an arrival, `false` for a departure.
     pub arrival: bool,
-    /// Active flows, with the change.
+    /// Number of active flows after the change.
     pub n_flows: u32,
-    /// From the change until all rates were within tolerance of the optimum, to stay; `None`: they were not in the time
-    /// they had, or the next change came before, or the run ended.
+    /// Time from the change until all rates were within tolerance of the optimum and stayed there; `None`: they were
+    /// not in the time they had, or the next change or the end of the run came first.
     pub time: Option<Time>,
-    /// The same in base RTTs of the network.
+    /// `time` in base RTTs of the network.
     pub rtts: Option<f64>,
 }
 
-/// Receives results as the run goes.
+/// A receiver of results during a run.
 pub trait Sink {
-    /// A flow has finished: its last byte was acknowledged.
+    /// Receives the outcome of a flow that has finished: its last byte was acknowledged.
     fn flow(&mut self, outcome: &FlowOutcome);
-    /// A port was sampled.
+    /// Receives a sample of a port.
     fn port(&mut self, sample: &PortSample);
-    /// A flow was sampled.
+    /// Receives a sample of a flow.
     fn rate(&mut self, sample: &RateSample);
-    /// A port was paused or resumed.
+    /// Receives the pause or resumption of a port.
     fn pfc(&mut self, event: &PfcEvent);
-    /// Whether round-trip times are to be told.
+    /// Returns `true` if the run shall call [`Sink::rtt`].
     fn wants_rtts(&self) -> bool {
         false
     }
-    /// A sender has measured a round-trip time: at every acknowledgment.
+    /// Receives a round-trip time that a sender has measured, at every acknowledgment.
     fn rtt(&mut self, _sample: &RttSample) {}
-    /// Rates have settled after a change, or will not any more.
+    /// Receives the convergence of rates after a change, or the fact that they did not converge.
     fn convergence(&mut self, _sample: &ConvergenceSample) {}
-    /// Called at each time `t` of [`SimConfig::snapshots`](crate::SimConfig::snapshots) that the run reaches, with the payload bytes
-    /// in order at the receiver of each of the user's flows.
+    /// Receives, at each time `t` of [`SimConfig::snapshots`](crate::SimConfig::snapshots) that the run reaches, the
+    /// payload bytes in order at the receiver of each of the user's flows.
     fn snapshot(&mut self, _t: Time, _delivered: &mut dyn Iterator<Item = (FlowId, u64)>) {}
 }
 
@@ -183,8 +183,8 @@ impl Sink for () {
     fn pfc(&mut self, _: &PfcEvent) {}
 }
 
-/// Keeps everything a run tells, in the order it is told: samples in order of time, flows as they finish. For runs whose
-/// samples fit into memory.
+/// A sink that keeps the results of a run in the order they are received: samples in order of time, flows as they
+/// finish. It is for runs whose samples fit into memory.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Recorder {
     /// Finished flows.
@@ -195,9 +195,9 @@ pub struct Recorder {
     pub rates: Vec<RateSample>,
     /// Pauses and resumptions.
     pub pfc: Vec<PfcEvent>,
-    /// Changes after which rates have settled, or not.
+    /// Changes of the set of flows, with the convergence of rates after each.
     pub convergence: Vec<ConvergenceSample>,
-    /// The times of snapshots, with the bytes delivered of each flow.
+    /// Times of snapshots, each with the payload bytes delivered of each flow.
     pub snapshots: Vec<(Time, Vec<u64>)>,
 }
 
@@ -265,29 +265,29 @@ impl FromIterator<(DropCause, u64)> for Drops {
     }
 }
 
-/// The conversation between a central allocator and endpoints. Bytes are those of its lines (connections that carry messages) on the wire, their
-/// acknowledgments too, counted once where they are sent.
+/// The messages between a central allocator and endpoints. Bytes are those of its lines (connections that carry
+/// messages) on the wire, with their acknowledgments, counted once where they are sent.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct AllocatorTotals {
-    /// Sent by the allocator.
+    /// Bytes sent by the allocator.
     pub from_allocator_bytes: u64,
-    /// Sent to the allocator.
+    /// Bytes sent to the allocator.
     pub to_allocator_bytes: u64,
-    /// Sent between intermediaries and servers, both ways.
+    /// Bytes sent between intermediaries and servers, both ways.
     pub relayed_bytes: u64,
-    /// Of what the allocator sent: acknowledgments.
+    /// The part of `from_allocator_bytes` in acknowledgments.
     pub from_allocator_ack_bytes: u64,
-    /// Of what was sent to it: acknowledgments.
+    /// The part of `to_allocator_bytes` in acknowledgments.
     pub to_allocator_ack_bytes: u64,
-    /// Of what the allocator sent: packets that carry only signs of life.
+    /// The part of `from_allocator_bytes` in packets that carry only signs of life.
     pub sign_of_life_bytes: u64,
-    /// Flowlets that endpoints said begin.
+    /// Flowlets whose start an endpoint reported.
     pub starts: u64,
-    /// Flowlets that endpoints said end.
+    /// Flowlets whose end an endpoint reported.
     pub ends: u64,
-    /// Rates that the allocator told.
+    /// Rates that the allocator sent.
     pub updates: u64,
-    /// Messages of the allocator that only say it is there.
+    /// Messages of the allocator whose only purpose is to show that it is up.
     pub signs_of_life: u64,
     /// Rates that expired because the allocator was silent.
     pub expired: u64,
@@ -300,7 +300,7 @@ pub struct AllocatorTotals {
 pub struct RunTotals {
     /// Simulated time at the end.
     pub end: Time,
-    /// Sum of a hash of every event, which has its place in time in it: equal when two runs did the same.
+    /// Sum of a hash of every event, its time included: equal if two runs processed the same events.
     pub fingerprint: u64,
     /// Events processed.
     pub events: u64,
@@ -332,13 +332,13 @@ pub struct RunTotals {
     pub control_packets: u64,
     /// Frames that paused a single flow one hop upstream.
     pub flow_pauses: u64,
-    /// Frames that let it go again.
+    /// Frames that resumed a single flow one hop upstream.
     pub flow_resumes: u64,
-    /// Rates of sources, each once the source has acted on a congestion notification or on a notice.
+    /// Rates of sources, each taken after the source acted on a congestion notification or on a notice.
     pub told_rates: RateSums,
     /// Bytes of notices, control packets and frames about flows on the wire, counted once where they are sent.
     pub control_bytes: u64,
-    /// The conversation with the allocator, if there is one.
+    /// The messages to and from the allocator, if there is one.
     pub allocator: AllocatorTotals,
     /// Largest use of any switch's buffer, headroom included, in bytes.
     pub peak_buffer_bytes: u64,
@@ -346,12 +346,12 @@ pub struct RunTotals {
     pub reordering: Reordering,
     /// Flows that finished.
     pub flows_done: u64,
-    /// Finite flows that did not.
+    /// Finite flows that did not finish.
     pub flows_unfinished: u64,
 }
 
 impl AllocatorTotals {
-    /// Adds those of another part of the network.
+    /// Adds the totals of another part of the network.
     pub(crate) fn add(&mut self, other: &Self) {
         self.from_allocator_bytes += other.from_allocator_bytes;
         self.to_allocator_bytes += other.to_allocator_bytes;
@@ -368,21 +368,22 @@ impl AllocatorTotals {
     }
 }
 
-/// Rates of limited sources, as much as their mean and deviation need. In whole numbers, so that parts may add up in any order.
+/// The sums from which the mean and deviation of the rates of limited sources follow. They are whole numbers, so that
+/// parts may be added in any order.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct RateSums {
-    /// How many.
+    /// Number of rates in the sums.
     pub n: u64,
-    /// Their sum in bit/s.
+    /// Sum of the rates in bit/s.
     pub sum_bps: u128,
-    /// The sum of their squares in (bit/s)^2.
+    /// Sum of the squares of the rates in (bit/s)^2.
     pub sum_of_squares: u128,
-    /// How many rates were those of the source's link, so no limit: they are not in the sums.
+    /// Number of rates that are not in the sums: they are at least the rate of the source's link, and so no limit.
     pub n_unlimited: u64,
 }
 
 impl RateSums {
-    /// Adds the rate of a source.
+    /// Adds the `rate` of a source whose link has the rate `line_rate`.
     pub(crate) fn add(&mut self, rate: Rate, line_rate: Rate) {
         if line_rate <= rate {
             self.n_unlimited += 1;
@@ -394,7 +395,7 @@ impl RateSums {
         self.sum_of_squares += bps * bps;
     }
 
-    /// Adds those of others.
+    /// Adds the sums of another part.
     fn merge(&mut self, other: &Self) {
         self.n += other.n;
         self.sum_bps += other.sum_bps;
@@ -402,7 +403,7 @@ impl RateSums {
         self.n_unlimited += other.n_unlimited;
     }
 
-    /// Mean and standard deviation in bit/s; `None` of no rates.
+    /// Returns the mean and standard deviation in bit/s; `None` if there are no rates.
     pub fn mean_and_deviation_bps(&self) -> Option<(f64, f64)> {
         let n = self.n as f64;
         let mean = (0 < self.n).then(|| self.sum_bps as f64 / n)?;
@@ -412,7 +413,7 @@ impl RateSums {
 }
 
 impl RunTotals {
-    /// Adds those of another part of the network.
+    /// Adds the totals of another part of the network.
     pub(crate) fn add(&mut self, other: &Self) {
         self.end = self.end.max(other.end);
         self.fingerprint = self.fingerprint.wrapping_add(other.fingerprint);

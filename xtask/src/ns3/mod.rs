@@ -21,7 +21,7 @@ use compare::{Findings, Row};
 use exact::Exactness;
 use tables::{Case, Measured};
 
-/// What to validate, and how to show it.
+/// Options of `validate ns3`.
 #[derive(Args)]
 pub struct Options {
     /// Only this scenario, or this scenario with this algorithm (`star_2x1MB/powertcp`)

@@ -30,7 +30,7 @@ const DRAWS: u64 = 20;
 /// End of the text of a cause whose reproduction in our simulator makes a row inside.
 const COMES_BACK: &str = "it comes back";
 
-/// What to validate, and how to show it.
+/// Options of `validate ns3-tcp`.
 #[derive(Args)]
 pub struct Options {
     /// Only runs whose name starts with this, as `S5` or `S1_1G50us_bbr`

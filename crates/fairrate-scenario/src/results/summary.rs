@@ -230,7 +230,7 @@ pub struct Summary {
     pub error: Option<String>,
     /// Hash of the order of events, in hexadecimal: equal exactly if two runs had the same events.
     pub fingerprint: String,
-    /// How the simulator worked, and why not faster; `None` on Linux, and until the network is built.
+    /// The ways in which the simulator worked, and the reasons against faster ones; `None` on Linux, and until the network is built.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub engine: Option<Engine>,
     /// Packets of any kind serialised onto a link.

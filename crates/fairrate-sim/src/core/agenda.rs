@@ -1,9 +1,10 @@
-//! The pending work of the switches and hosts of a part, if they work through windows of time.
+//! The pending work of a part's switches and hosts, where they process events in spans of time.
 //!
-//! A packet that arrives at a switch less than the least delay of the links that lead there after another one is
-//! already on its wire when that one arrives. So the switch processes all packets of that time at once: its window. The
-//! packets on a link are listed at the link's door at the switch, and
-//! [`Packet::arrival_ps`](crate::packet::Packet::arrival_ps) is the arrival time of the packet behind it.
+//! All packets that arrive at a switch within the least delay of the links that lead to it, counted from the first
+//! arrival, are on their wires at that first arrival. So the switch processes them at once: this time is its span. The
+//! packets on a link are listed at the link's door, its end at the switch;
+//! [`Packet::arrival_ps`](crate::packet::Packet::arrival_ps) of a packet there is the arrival time of the packet behind
+//! it.
 
 use super::arrivals::Arrivals;
 use super::mode::Reason;
@@ -13,26 +14,27 @@ use crate::ids::{DoorIdx, HostId, Number, PacketIdx, PortIdx, SwitchIdx, WorkerI
 use crate::packet::PacketPool;
 use crate::table::Table;
 
-/// The packets on their way to switches, and the ports of switches that are due to send.
+/// The packets on their way to switches, and the ports of switches with a `TxDone` due.
 #[derive(Default)]
 pub(crate) struct Agenda {
-    /// The doors, switch by switch, each switch's in the order of the ports at the other ends of their links.
+    /// The doors of all switches, grouped by switch; those of a switch are in the order of the ports their links come
+    /// from.
     pub(super) doors: Table<DoorIdx, Door>,
-    /// By door, the port at the other end of its link.
+    /// For each door, the port at the other end of its link.
     pub(super) ports: Table<DoorIdx, PortIdx>,
-    /// A bit for each door, in separate words for each switch: set while a packet is on its way there.
+    /// A bit for each door, set if a packet is on its way there. Each switch has words of its own.
     pub(super) open: Vec<u64>,
-    /// The switch of each word.
+    /// For each word of bits, the switch it belongs to.
     switch_of: Vec<SwitchIdx>,
     pub(super) switches: Table<SwitchIdx, Doors>,
-    /// The next time at which each switch is processed, and each host if hosts work through windows too.
+    /// The time at which each switch is processed next, and each host if hosts process events in spans too.
     pub(super) queue: DueQueue,
     has_hosts: bool,
-    /// A bit for each door: set if a `TxDone` of the switch's port there is due when its transmitter is free.
+    /// A bit for each door, set if a `TxDone` of the switch's port there is due when its transmitter is free.
     pub(super) due: Vec<u64>,
 }
 
-/// A switch or host that works through windows.
+/// A node that processes its events in spans.
 #[derive(Clone, Copy)]
 pub(super) enum Worker {
     Switch(SwitchIdx),
@@ -45,29 +47,32 @@ pub(super) struct Door {
     /// Arrival time of the first packet, in picoseconds; [`NEVER`]: there is none.
     pub(super) head_ps: u64,
     pub(super) head: PacketIdx,
-    /// Number of this door's bit in [`Agenda::open`].
+    /// Index of this door's bit in [`Agenda::open`].
     bit: u32,
 }
 
-/// The doors of a switch, and the length of its windows.
+/// The doors of a switch, and the length of its spans.
 #[derive(Clone, Copy)]
 pub(super) struct Doors {
-    /// Length of a window in picoseconds: at most the least delay of the links that lead to the switch.
+    /// Length of the switch's spans in picoseconds: the least delay of the links that lead to it, or less.
     pub(super) window_ps: u64,
-    /// The first of the switch's doors (`first`), and their number (`n`).
+    /// The first door of the switch; the switch has `n` doors from there on.
     pub(super) first: DoorIdx,
     pub(super) n: u32,
-    /// Index of the first word with the switch's bits.
+    /// Index of the first word with bits of the switch.
     pub(super) first_word: u32,
-    /// Number of bits of a key that hold the door.
+    /// Number of bits in an arrival's key that hold the door.
     pub(super) door_bits: u32,
 }
 
 impl Agenda {
-    /// Creates the agenda of a part's switches and stores the doors in `ports`; returns `None` if the switches cannot
-    /// work through windows, because a link that leads to one has no delay or a switch has too many ports. `of_switch`:
-    /// the switch that each port belongs to, if any. `n_hosts`: number of hosts of the network, if they work through
-    /// windows too.
+    /// Builds the agenda of a part's switches, and stores each door and its bit in `ports`. `of_switch` is the switch
+    /// that each port belongs to, if any; `n_hosts` is the number of hosts of the network, if they process events in
+    /// spans too.
+    ///
+    /// # Errors
+    /// [`Reason::InstantLinks`] if a link that leads to a switch has no delay, [`Reason::WideSwitch`] if a switch has
+    /// too many ports: then switches cannot process events in spans.
     pub(super) fn new(
         of_switch: &Table<PortIdx, Option<SwitchIdx>>,
         ports: &mut Table<PortIdx, Port>,
@@ -112,19 +117,19 @@ impl Agenda {
         })
     }
 
-    /// Returns `true` if switches work through windows.
+    /// Returns `true` if switches process events in spans.
     #[inline]
     pub(super) fn is_kept(&self) -> bool {
         !self.doors.is_empty()
     }
 
-    /// Returns `true` if hosts work through windows, too.
+    /// Returns `true` if hosts process events in spans, too.
     #[inline]
     pub(super) fn has_hosts(&self) -> bool {
         self.has_hosts
     }
 
-    /// Returns the worker that is due first.
+    /// Returns the switch or host that is due next.
     #[inline]
     pub(super) fn next(&self) -> Worker {
         let next = self.queue.next();
@@ -134,13 +139,13 @@ impl Agenda {
         }
     }
 
-    /// Sets the next time of a worker to `at_ps`, which is later than now.
+    /// Sets the time at which `worker` is due next to `at_ps`, which is not earlier than the present one.
     #[inline]
     pub(super) fn postpone(&mut self, worker: Worker, at_ps: u64) {
         self.queue.postpone(self.number_of(worker), at_ps);
     }
 
-    /// Makes sure that a worker is processed at `at_ps` or before.
+    /// Makes `worker` due at `at_ps`, unless it is due earlier.
     #[inline]
     pub(super) fn expect(&mut self, worker: Worker, at_ps: u64) {
         let number = self.number_of(worker);
@@ -157,7 +162,7 @@ impl Agenda {
         }
     }
 
-    /// Puts a packet that has left `port` onto its wire to `door`.
+    /// Puts a packet that has left `port` onto its way to `door`, to arrive at `arrival_ps`.
     #[allow(clippy::inline_always)] // See `Part::run`.
     #[inline(always)]
     pub(super) fn launch(
@@ -183,19 +188,19 @@ impl Agenda {
         port.set_last_on_wire(packet);
     }
 
-    /// Marks the port with this bit as due: it looks for a packet to send when its transmitter is free.
+    /// Sets a `TxDone` due, when its transmitter is free, at the port with the bit `bit`.
     #[inline]
     pub(super) fn set_due(&mut self, bit: u32) {
         self.due[bit as usize / 64] |= 1 << (bit % 64);
     }
 
-    /// Clears the mark of [`Agenda::set_due`].
+    /// Clears the due `TxDone` of the port with the bit `bit`.
     #[inline]
     pub(super) fn clear_due(&mut self, bit: u32) {
         self.due[bit as usize / 64] &= !(1 << (bit % 64));
     }
 
-    /// Returns `true` if a port of the switch with `doors` is marked as due.
+    /// Returns `true` if a port of the switch with `doors` has a `TxDone` due.
     #[inline]
     pub(super) fn has_due(&self, doors: Doors) -> bool {
         let first = doors.first_word as usize;
@@ -203,7 +208,7 @@ impl Agenda {
             || (64 < doors.n && self.due[first..][..doors.n.div_ceil(64) as usize].iter().any(|&word| word != 0))
     }
 
-    /// Calls `look` with each port of a switch that is marked as due.
+    /// Calls `look` with each port of the switch with `doors` that has a `TxDone` due.
     #[allow(clippy::inline_always)] // Calls cost as much as what they do.
     #[inline(always)]
     pub(super) fn each_due(&self, doors: &Doors, mut look: impl FnMut(PortIdx)) {
@@ -221,7 +226,7 @@ impl Agenda {
     }
 }
 
-/// An iterator over the positions of the bits that are set in a word.
+/// The indices of the set bits of a word, the lowest first.
 pub(super) struct Bits(pub(super) u64);
 
 impl Iterator for Bits {
@@ -230,7 +235,7 @@ impl Iterator for Bits {
     #[inline]
     fn next(&mut self) -> Option<u32> {
         let bit = self.0.trailing_zeros();
-        // For a word without bits, `bit` is 64.
+        // If no bit is set, `bit` is 64.
         self.0 &= self.0.wrapping_sub(1);
         (bit < 64).then_some(bit)
     }

@@ -1,4 +1,4 @@
-//! From a configuration to a run that is ready to start.
+//! The construction of a run, ready to start, from its configuration.
 
 mod flows;
 
@@ -37,17 +37,17 @@ use crate::table::Table;
 use crate::topology::{Node, Tier, Topology};
 use crate::transport::{Allocator, Connections, Levels, Nic, SACK_WORDS, line_flows, start_allocator};
 
-/// What all parts of a run are built from.
+/// The plan of a run, from which all its parts are built.
 pub(super) struct Plan {
     pub(super) run: Arc<Run>,
-    /// Number among hosts of each node, and number among the switches of its part.
+    /// Number of each node among the hosts, and among the switches of its part.
     host_of: Table<NodeId, HostId>,
     switch_of: Table<NodeId, SwitchIdx>,
     /// The part of each node.
     part_of: Table<NodeId, u16>,
-    /// Of each part the links that touch it.
+    /// For each part, the links that touch it.
     links: Vec<Links>,
-    /// The ports of all paths, each by its place in its part.
+    /// The ports of all paths, each as its index in its part.
     hops: Paths<PortIdx>,
     /// Least delay of a link between parts, and of one that could be between parts, in picoseconds.
     pub(super) cut_ps: u64,
@@ -56,7 +56,7 @@ pub(super) struct Plan {
     by_event: Option<Reason>,
 }
 
-/// Plans a run in up to `threads` parts, in which switches go on in a given way.
+/// Plans a run in at most `threads` parts, with switches that go in spans or event by event as `switching` asks.
 pub(super) fn plan(mut config: SimConfig, threads: usize, switching: Switching) -> Plan {
     debug_assert!(config.flows.is_sorted_by_key(|f| f.start), "flows are in order of start");
     let n_user_flows = config.flows.len() as u32;
@@ -118,17 +118,18 @@ pub(super) fn plan(mut config: SimConfig, threads: usize, switching: Switching) 
 }
 
 impl Plan {
-    /// How many parts there are.
+    /// Returns the number of parts.
     pub(super) fn n_parts(&self) -> usize {
         self.links.len()
     }
 
-    /// Whether the node that a port belongs to is in a part.
+    /// Returns `true` if the node that `port` belongs to is in part number `part`.
     fn is_in(&self, part: u16, port: PortId) -> bool {
         self.run.parts.port(port) == part
     }
 
-    /// What a part keeps of each of its own of `n` flows or hosts, where `part_of` says which part one is in.
+    /// Builds a table of the `value` of each of `n` flows or hosts that is in part number `part`, where `part_of`
+    /// returns the part of a flow or host.
     fn own<I: Number, T>(
         &self,
         part: u16,
@@ -147,7 +148,7 @@ fn links_of_parts(topology: &Topology, partition: &Partition) -> Vec<Links> {
     }
 }
 
-/// The place of every port in the part that it belongs to.
+/// Returns the index of every port in the part that it belongs to.
 fn places(links: &[Links], parts: &PartOf) -> Table<PortId, PortIdx> {
     let mut places: Table<PortId, PortIdx> = vec![PortIdx(0); parts.ports.len()].into();
     for (number, links) in (0..).zip(links) {
@@ -160,7 +161,7 @@ fn places(links: &[Links], parts: &PartOf) -> Table<PortId, PortIdx> {
     places
 }
 
-/// With TCP, whose scoreboard counts in segments, bursts have whole ones.
+/// Rounds bursts up to whole segments with TCP, whose scoreboard counts in segments.
 fn fill_bursts(config: &mut SimConfig) {
     if config.transport.kind == Transport::Rdma {
         return;
@@ -172,7 +173,7 @@ fn fill_bursts(config: &mut SimConfig) {
 }
 
 impl Part {
-    /// Builds part number `number`, and schedules what happens there first.
+    /// Builds part number `number`, and schedules its first events.
     pub(super) fn new(plan: &Plan, number: u16) -> Self {
         let run = &plan.run;
         let (config, constants, parts) = (&run.config, &run.constants, &run.parts);
@@ -220,7 +221,7 @@ impl Part {
         part
     }
 
-    /// Schedules what happens first.
+    /// Schedules the first events of the part.
     fn begin(&mut self) {
         self.switches.plan_circuits(&mut self.world);
         self.hosts.schedule_next_start(&mut self.world);
@@ -235,7 +236,7 @@ impl Part {
     }
 }
 
-/// Of each of a part's ports the switch it belongs to, if it does and that is in the part.
+/// Returns, for each port of part number `number`, the switch it belongs to, if there is one and it is in the part.
 fn switches_of_ports(plan: &Plan, number: u16, ids: &Table<PortIdx, PortId>) -> Table<PortIdx, Option<SwitchIdx>> {
     let topology = &plan.run.config.topology;
     let switch = |&id: &PortId| plan.switch_of[topology.from(id)];
@@ -243,7 +244,8 @@ fn switches_of_ports(plan: &Plan, number: u16, ids: &Table<PortIdx, PortId>) -> 
     ids.iter().map(of_port).collect()
 }
 
-/// Builds what switches, and hosts, that go in spans need; it is empty if they go event by event, for the reasons returned.
+/// Builds the agenda of switches and hosts that go in spans; it is empty if switches go event by event, for the reasons
+/// in the returned mode.
 fn build_agenda(
     plan: &Plan,
     of_switch: &Table<PortIdx, Option<SwitchIdx>>,
@@ -265,7 +267,8 @@ fn build_agenda(
     (Agenda::default(), Mode { switches, hosts: vec![Reason::SwitchesByEvent], one_part })
 }
 
-/// The rate at which a queue usually drains: a VOQ, but for a day a week, by its ToR's uplink.
+/// Returns the rate at which the queue of `port` usually drains: the rate of its link, or for a VOQ, which has a
+/// circuit for only a day a week, that of its ToR's uplink.
 fn usual_rate(topology: &Topology, port: PortId) -> Rate {
     let Some(circuits) = topology.circuits.as_ref().filter(|circuits| circuits.has(port)) else {
         return topology.link(port).rate;
@@ -288,7 +291,7 @@ fn build_switches(
 ) -> Switches {
     let config = &run.config;
     let links = ids.iter().map(|&id| config.topology.link(id));
-    // Data is in one class as a rule, which is all that headroom is for.
+    // Data is in one class as a rule, and only data needs headroom.
     let n_classes = run.levels.as_ref().map_or(1, Levels::n_classes);
     let buffers = Mmu::new(&config.fabric, links, of_switch, wire_mtu, n_classes);
     let marker = |port: PortIdx| {
@@ -317,9 +320,9 @@ fn build_switches(
     )
 }
 
-/// The packets, with room for what they carry besides.
+/// Builds the pool of packets, with room for the telemetry and header words that they carry.
 fn build_pool(run: &Run, needs: &Needs) -> PacketPool {
-    // Switches stamp, and a path has a switch less than links.
+    // Switches add telemetry, and a path has one switch less than links.
     let longest = run.routes.longest_path() as usize;
     let stride = if run.constants.int.is_some() { longest.saturating_sub(1) } else { 0 };
     let notice_words = if needs.ports == PortScope::None { 0 } else { NOTICE_WORDS };
@@ -327,13 +330,13 @@ fn build_pool(run: &Run, needs: &Needs) -> PacketPool {
     PacketPool::new(stride, (run.constants.header_words + sack_words).max(notice_words))
 }
 
-/// Sizes of packets on the wire.
+/// Returns the sizes of packets on the wire.
 pub(crate) fn framing(config: &SimConfig) -> Framing {
     let (t, needs) = (&config.transport, config.cc.needs());
     Framing { mtu: t.mtu, header: t.data_header(&needs), ack: t.ack + t.ack_overhead.unwrap_or(needs.ack_overhead) }
 }
 
-/// Checks that the longest packets have lengths of 16 bits.
+/// Checks that the lengths of the longest packets fit into 16 bits.
 fn check_packets(config: &SimConfig, needs: &Needs) {
     let (t, framing) = (&config.transport, framing(config));
     let control = needs.control.unwrap_or_default();
@@ -378,7 +381,7 @@ fn constants(config: &SimConfig, routes: &Routes, needs: &Needs) -> Constants {
     }
 }
 
-/// Numbers hosts: for each node its number among them, or [`HostId::NONE`].
+/// Numbers hosts; returns the number of each node among them, or [`HostId::NONE`] for a switch.
 fn number_hosts(config: &SimConfig) -> Table<NodeId, HostId> {
     let mut numbers = (0..).map(HostId);
     let nodes = config.topology.nodes.iter();
@@ -387,7 +390,7 @@ fn number_hosts(config: &SimConfig) -> Table<NodeId, HostId> {
         .collect()
 }
 
-/// Numbers the switches of each part: for each node its number among them, or [`SwitchIdx::NONE`].
+/// Numbers the switches of each part; returns the number of each node in its part, or [`SwitchIdx::NONE`] for a host.
 fn number_switches(config: &SimConfig, partition: &Partition) -> Table<NodeId, SwitchIdx> {
     let mut counts = vec![0; partition.n_parts];
     let number = |(node, &part): (&Node, &u16)| {
@@ -401,8 +404,9 @@ fn number_switches(config: &SimConfig, partition: &Partition) -> Table<NodeId, S
     config.topology.nodes.iter().zip(&partition.of_node).map(number).collect()
 }
 
-/// How many of ns-3's random streams the artifact takes before anything happens: nine a node for the protocols of its
-/// internet stack, one for an error model and one for the variable that model is given. Found by comparing runs.
+/// Returns the number of ns-3's random streams that the artifact takes before the first event: nine for each node, for
+/// the protocols of its internet stack, one for an error model and one for the variable that the model is given. The
+/// number was found by comparing runs.
 fn streams_taken(config: &SimConfig) -> u64 {
     9 * config.topology.nodes.len() as u64 + 2
 }
@@ -424,7 +428,8 @@ fn build_ports(plan: &Plan, number: u16, ids: &Table<PortIdx, PortId>) -> Table<
     ports.into()
 }
 
-/// Of the ports whose wires lead to other parts: which part, and the port's place there. The ports are told.
+/// Returns, for each port whose wire leads to another part, that part and the port's index there; stores the index of
+/// that entry in the port.
 fn build_crossings(plan: &Plan, number: u16, ids: &Table<PortIdx, PortId>, ports: &mut [Port]) -> Vec<(u16, PortIdx)> {
     let topology = &plan.run.config.topology;
     let mut crossings = Vec::new();
@@ -439,7 +444,7 @@ fn build_crossings(plan: &Plan, number: u16, ids: &Table<PortIdx, PortId>, ports
     crossings
 }
 
-/// Puts the classes that flows send in under the configured discipline, at the egress ports of switches.
+/// Attaches the configured discipline to each class that flows send in, at the egress ports of switches.
 fn attach_disciplines(
     config: &SimConfig,
     ids: &Table<PortIdx, PortId>,
@@ -475,14 +480,14 @@ mod tests {
     use crate::packet::Packet;
     use crate::transport::{NicFlow, Sender, TcpSender};
 
-    /// There are many of these: docs/performance.md says how many, and what they add up to.
+    /// These types have many instances: docs/performance.md gives their numbers and total sizes.
     #[test]
     fn what_there_is_much_of_is_small() {
-        // Of every port and host of a network, in every part.
+        // One for every port and host of a network, in every part.
         assert!(size_of::<Port>() <= 256 && size_of::<Option<Marker>>() <= 64 && size_of::<Nic>() <= 88);
-        // Of every flow of a run, and of it in every part.
+        // One for every flow of a run, and one for each in every part.
         assert!(size_of::<Flow>() <= 56 && size_of::<SendingEnd>() + size_of::<ReceivingEnd>() <= 80);
-        // Of an active flow.
+        // One for every active flow.
         assert!(size_of::<Option<Sender>>() <= 448 && size_of::<NicFlow>() <= 16 && size_of::<TcpSender>() <= 424);
         assert!(size_of::<Packet>() <= 64);
     }

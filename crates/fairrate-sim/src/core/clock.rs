@@ -1,4 +1,4 @@
-//! The clock of a part: simulated time, the events to come, and the order of those of the same time.
+//! The clock of a part: simulated time, the pending events, and the order of events of the same time.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -12,16 +12,16 @@ use crate::ids::HostId;
 /// Width of the event list's buckets at first: 2^11 ps, so that its wheel spans 8.4 us, more than a link's delay.
 const BUCKET_SHIFT: u32 = 11;
 
-/// Simulated time and what will happen.
+/// Simulated time and the pending events.
 pub(crate) struct Clock {
     pub(crate) now_ps: u64,
-    /// The latest time at which something has happened in a window of a switch.
+    /// Time of the latest event in a span of a switch or host, or of a superseded wake-up, in picoseconds.
     pub(super) latest_ps: u64,
     events: EventList,
-    /// Wake-ups of NICs that have been overtaken by earlier ones, where hosts work through windows: they lead to nothing, but
-    /// they are events.
+    /// NIC wake-ups that were superseded by earlier ones, where hosts process events in spans. They have no effect, but
+    /// they count as events.
     overtaken: BinaryHeap<Reverse<Event>>,
-    /// Ranks of simultaneous events: all zero, or (for ns-3's order of ties) the order of scheduling.
+    /// `true` if simultaneous events have ranks in the order of scheduling, as in ns-3; otherwise all ranks are zero.
     by_insertion: bool,
     last_rank: u32,
     /// Rank of the event being processed.
@@ -29,7 +29,8 @@ pub(crate) struct Clock {
 }
 
 impl Clock {
-    /// At time zero. Ties go by entity, or by the order of insertion.
+    /// Creates a clock at time zero that breaks ties by the order of insertion if `by_insertion`, and otherwise by
+    /// entity.
     pub(crate) fn new(by_insertion: bool) -> Self {
         Self {
             now_ps: 0,
@@ -42,39 +43,39 @@ impl Clock {
         }
     }
 
-    /// Simulated time.
+    /// Returns the simulated time.
     #[inline]
     pub(crate) fn now(&self) -> Time {
         Time::from_ps(self.now_ps)
     }
 
-    /// Whether ties go by the order of insertion.
+    /// Returns `true` if ties are broken by the order of insertion.
     #[inline]
     pub(crate) fn is_by_insertion(&self) -> bool {
         self.by_insertion
     }
 
-    /// Two of them, one after the other.
+    /// Takes two consecutive ranks.
     #[inline]
     pub(crate) fn take_two_ranks(&mut self) -> (u32, u32) {
         if self.by_insertion { (self.take_rank(), self.take_rank()) } else { (0, 0) }
     }
 
-    /// A rank for what is scheduled now.
+    /// Takes the rank of an event that is scheduled now.
     #[inline]
     pub(crate) fn take_rank(&mut self) -> u32 {
         self.last_rank = self.last_rank.wrapping_add(u32::from(self.by_insertion));
         if self.by_insertion { self.last_rank } else { 0 }
     }
 
-    /// The rank of flow starts. The drivers of ns-3's RDMA stack start a flow by a chain of events without
-    /// delay, so that it comes after all that was scheduled for its time.
+    /// Returns the rank of flow starts. The drivers of ns-3's RDMA stack start a flow by a chain of events without
+    /// delay, so it goes after all events that were scheduled for its time.
     pub(crate) fn rank_of_flow_start(&self) -> u32 {
         if self.by_insertion { u32::MAX } else { 0 }
     }
 
-    /// Whether something that ends at `end_ps`, with this rank, has ended before the event being processed. Only where
-    /// ties go by insertion; otherwise what ends now has not.
+    /// Returns `true` if an activity that ends at `end_ps`, with this rank, has ended before the event being processed.
+    /// The rank decides only where ties are broken by insertion; otherwise an activity that ends now has not ended.
     #[inline]
     pub(crate) fn has_passed(&self, end_ps: u64, rank: u32) -> bool {
         end_ps < self.now_ps || (self.by_insertion && end_ps == self.now_ps && rank <= self.current_rank)
@@ -88,14 +89,14 @@ impl Clock {
         self.push(time_ps, kind, entity, rank);
     }
 
-    /// Schedules an event with a rank that was taken before.
+    /// Schedules an event with a `rank` that was taken before.
     #[allow(clippy::inline_always)] // A call costs as much as what it does.
     #[inline(always)]
     pub(crate) fn push(&mut self, time_ps: u64, kind: EventKind, entity: impl Into<u32>, rank: u32) {
         self.events.push(Event::new(time_ps, kind, entity.into()).ranked(rank));
     }
 
-    /// Goes on to the next event, if it is before another one.
+    /// Takes the next event if it is before `limit`, and sets the clock to its time.
     #[allow(clippy::inline_always)] // See `Part::run`.
     #[inline(always)]
     pub(crate) fn next_before(&mut self, limit: Event) -> Option<Event> {
@@ -105,19 +106,20 @@ impl Clock {
         Some(event)
     }
 
-    /// An event that is not behind any that is pending.
+    /// Returns an event that is not later than any pending event.
     #[inline]
     pub(super) fn bound(&self) -> Event {
         self.events.bound()
     }
 
-    /// How many events are pending.
+    /// Returns the number of pending events.
     #[inline]
     pub(super) fn n_pending(&self) -> usize {
         self.events.len()
     }
 
-    /// Notes that the wake-up of a host's NIC that was due then, if any was, has been overtaken by an earlier one.
+    /// Records that the NIC wake-up of `host` scheduled at `wake_ps` was superseded by an earlier one, unless `wake_ps`
+    /// is `u64::MAX`: then none was scheduled.
     #[inline]
     pub(super) fn note_overtaken(&mut self, wake_ps: u64, host: HostId) {
         if wake_ps < u64::MAX {
@@ -125,7 +127,7 @@ impl Clock {
         }
     }
 
-    /// Goes past the wake-ups before `until_ps` that have been overtaken: how many they are, and their part of the fingerprint.
+    /// Removes the superseded wake-ups before `until_ps`; returns their number and their sum in the fingerprint.
     pub(super) fn pass_overtaken(&mut self, until_ps: u64) -> (u64, u64) {
         let (mut n, mut fingerprint) = (0, 0_u64);
         while let Some(first) = self.overtaken.peek_mut().filter(|first| first.0.time_ps < until_ps) {
@@ -136,12 +138,12 @@ impl Clock {
         (n, fingerprint)
     }
 
-    /// The latest time at which something has happened.
+    /// Returns the time of the latest event, in picoseconds.
     pub(super) fn reached_ps(&self) -> u64 {
         self.now_ps.max(self.latest_ps)
     }
 
-    /// The next event; [`Event::LAST`]: there is none.
+    /// Returns the next event, superseded wake-ups included; [`Event::LAST`] if there is none.
     pub(super) fn peek(&self) -> Event {
         let overtaken = self.overtaken.peek().map_or(Event::LAST, |first| first.0);
         self.events.peek().unwrap_or(Event::LAST).min(overtaken)

@@ -1,4 +1,4 @@
-//! How much traffic there will be at once, as far as that can be told before a run: whether windows pay.
+//! An estimate, made before a run, of the number of packets that arrive in a span, which decides if spans pay.
 
 use super::flow::Flow;
 use super::paths::Paths;
@@ -9,21 +9,23 @@ use crate::ids::PortId;
 use crate::table::Table;
 use crate::topology::Tier;
 
-/// Windows for each packet of a switch above which windows do not pay. In the jobs of `fairrate bench`, permutations and web
-/// search are expected to have up to 0.4 and gain; incasts are expected to have 0.7 and lose.
+/// The ratio of spans to packets of a switch above which spans do not pay. In the jobs of `fairrate bench`,
+/// permutations and web search are expected to have up to 0.4 and gain; incasts are expected to have 0.7 and lose.
 const MOST_WINDOWS: f64 = 0.5;
 
-/// About how many packets a flow puts onto each link of its path.
+/// Estimates the number of packets that `flow` puts onto each link of its path.
 pub(super) fn expected_packets(flow: &Flow, constants: &Constants) -> u64 {
-    /// Of a flow without end.
+    /// Number of packets assumed for a flow without end.
     const ENDLESS: u64 = 10_000;
     if flow.is_endless() { ENDLESS } else { flow.bytes.div_ceil(constants.mtu) }
 }
 
-/// Whether switches will have several packets in most windows. `loads`: packets that each node puts onto links.
+/// Returns `true` if switches are expected to have several packets in most spans. `loads` is the number of packets that
+/// each node puts onto links.
 ///
-/// A window begins with a packet, and has as many more as arrive in its length at the mean rate of the run. The mean is that
-/// of the shortest time the run can take: until the last flow has started, and until the busiest link has sent all it has to.
+/// A span begins with a packet, and has as many more as arrive in its length at the mean rate of the run. The mean is
+/// taken over the shortest time the run can take: until the last flow has started, and until the busiest link has sent
+/// all its packets.
 pub(super) fn is_dense(
     config: &SimConfig,
     loads: &[u64],

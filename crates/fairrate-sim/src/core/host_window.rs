@@ -1,9 +1,10 @@
-//! A host works through a window of time: what reaches it within the delay of its link, and the wake-ups of its NIC.
+//! Spans of hosts: a host processes at once the packets that reach it within the delay of its link, and its NIC's
+//! wake-ups.
 //!
-//! As with switches (`switch/window.rs`), all that arrives is on the wire when the first of it arrives, and the host is alone for the
-//! window: nothing that happens at another node meanwhile concerns it. But it has events, too (flows that start, timers), which
-//! come in between: so its window ends with the next event of all hosts. It does what would be done event by event, with the same
-//! events in the fingerprint.
+//! As with switches (`switch/window.rs`), all packets that arrive in the span are on the wire when the first of them
+//! arrives, and no event at another node affects the host during the span. But hosts also have scheduled events (flow
+//! starts, timers), which fall in between: so a span ends at the next scheduled event of any host. The result is the
+//! same as event by event, with the same events in the fingerprint.
 
 use super::Part;
 use super::agenda::{NEVER, Worker};
@@ -11,7 +12,7 @@ use crate::engine::{Event, EventKind};
 use crate::ids::HostId;
 
 impl Part {
-    /// A host, which is next, works through its window, or what of it comes before `until_ps`. How many events that is.
+    /// Processes the span of `host`, which is next, up to `until_ps`; returns the number of events.
     #[inline(never)]
     pub(super) fn on_window_of_host(&mut self, host: HostId, until_ps: u64) -> u64 {
         let from_ps = self.world.net.agenda.queue.next_ps();
@@ -59,7 +60,7 @@ impl Part {
         n
     }
 
-    /// Goes past the wake-ups before `until_ps` that have been overtaken by earlier ones. How many they are.
+    /// Removes the wake-ups before `until_ps` that were superseded by earlier ones; returns their number.
     pub(super) fn pass_overtaken(&mut self, until_ps: u64) -> u64 {
         let (n, fingerprint) = self.world.clock.pass_overtaken(until_ps);
         let totals = &mut self.world.told.totals;

@@ -1,8 +1,8 @@
-//! A part of a network: what it is made of, and who handles which event.
+//! A part of a network: its components, and the handler of each kind of event.
 //!
-//! A part is made of few things. The [`World`] has what switches and hosts have in common: the run, the clock, the network
-//! and what is told. [`Switches`] and [`Hosts`] are handed the world and know nothing of each other; `links` stands between
-//! them, where packets arrive.
+//! A part has few components. The [`World`] holds the state that switches and hosts share: the run, the clock, the
+//! network and the results. [`Switches`] and [`Hosts`] receive the world as a parameter and do not refer to each other;
+//! `links`, which handles packets that arrive, connects them.
 
 mod agenda;
 mod agents;
@@ -49,9 +49,9 @@ use crate::ids::{FlowId, HostId, PortId, PortIdx};
 use crate::output::{FlowOutcome, RunTotals};
 use crate::packet::{Packet, PacketKind};
 
-/// A part of a network: the whole of it, or some of its nodes, whose events this has.
+/// A part of a network, which is the whole network or some of its nodes, with the events of its nodes.
 pub(crate) struct Part {
-    /// Which part this is.
+    /// Number of this part.
     number: u16,
     world: World,
     switches: Switches,
@@ -60,16 +60,19 @@ pub(crate) struct Part {
 }
 
 impl Part {
-    /// Processes up to `max_events` events before `until_ps`. Whether there is none left, and how many they were.
+    /// Processes at most `max_events` events before `until_ps`; returns `(is_done, n_processed)`, where `is_done` is
+    /// `true` if none is left before `until_ps`. A span of a switch or host is processed whole, so
+    /// `n_processed` may be larger than `max_events`.
     ///
-    /// What happens to most packets is one function: calls alone were a tenth of its instructions.
+    /// The code that handles most packets is inlined into this function: the calls alone were a tenth of its
+    /// instructions.
     fn run(&mut self, until_ps: u64, max_events: u64) -> (bool, u64) {
         self.read_mail();
         let mut n = 0;
         while n < max_events {
             let window_ps = self.world.net.agenda.queue.next_ps();
             let has_window = window_ps < until_ps;
-            // Windows begin with arrivals, or with what comes after arrivals.
+            // Spans begin with arrivals, or with events that go after arrivals of the same time.
             let limit =
                 if has_window { Event::new(window_ps, EventKind::Arrive, 0) } else { Event::earliest(until_ps) };
             let Some(event) = self.world.clock.next_before(limit) else {
@@ -93,7 +96,7 @@ impl Part {
         (false, n)
     }
 
-    /// The switch or host that is next works through its window, or what of it comes before `until_ps`. How many events that is.
+    /// Processes the span of the switch or host that is next, up to `until_ps`; returns the number of events.
     #[inline]
     fn on_window(&mut self, until_ps: u64) -> u64 {
         match self.world.net.agenda.next() {
@@ -126,7 +129,7 @@ impl Part {
         }
     }
 
-    /// What happens next, or when that is at the earliest; [`Event::LAST`]: nothing will.
+    /// Returns a lower bound on this part's next event, mail included; [`Event::LAST`] if there is none.
     fn next(&self) -> Event {
         let mail_ps = self.world.net.mail.iter().map(Mail::earliest_ps).min().unwrap_or(u64::MAX);
         let earliest_ps = mail_ps.min(self.world.net.agenda.queue.next_ps());
@@ -134,25 +137,25 @@ impl Part {
         self.world.net.named(self.world.clock.peek()).min(earliest)
     }
 
-    /// Whether all that this part has to do is done.
+    /// Returns `true` if the hosts of this part have nothing left to do.
     fn is_done(&self) -> bool {
         self.hosts.are_done(&self.world.run)
     }
 
-    /// The run is over: what there is left to tell is told.
+    /// Ends the run: adds the convergence samples that are still open to the notifications.
     fn close(&mut self) {
         self.hosts.close_convergence(&mut self.world.told);
         self.world.told.mark(Event::LAST);
     }
 
-    /// The mail for another part.
+    /// Returns the mail for another part, with the notes of this part's hosts added.
     fn mail_for(&mut self, part: usize) -> &mut Mail {
         let mail = &mut self.world.net.mail[part];
         mail.notes.extend(self.hosts.notes_for(part as u16));
         mail
     }
 
-    /// Puts packets from other parts onto the wires they come by, and takes note of the rest.
+    /// Puts packets from other parts onto the wires by which they arrive, and hands the notes to the hosts.
     fn read_mail(&mut self) {
         let World { net, clock, .. } = &mut self.world;
         for part in 0..net.mail.len() {
@@ -169,7 +172,7 @@ impl Part {
         }
     }
 
-    /// Totals so far.
+    /// Returns the totals so far.
     fn totals(&self) -> RunTotals {
         let mut totals = self.world.told.totals;
         let coming = self.world.net.mail.iter().flat_map(Mail::packets).filter(|p| p.kind == PacketKind::Data);
@@ -179,27 +182,28 @@ impl Part {
         totals
     }
 
-    /// Packets serialised so far, and flows done.
+    /// Returns the numbers of packets serialised and of flows done so far.
     fn progress(&self) -> (u64, u64) {
         (self.world.told.totals.packet_hops, self.world.told.totals.flows_done)
     }
 
-    /// The user's flows that are sent from here, have started or will at their time, and are not over.
+    /// Returns the user's flows with a sender in this part that have started, or will start at a given time, and are
+    /// not over.
     fn unfinished(&self) -> Vec<FlowId> {
         self.hosts.unfinished(&self.world.run)
     }
 
-    /// What has arrived here of a flow.
+    /// Returns the data of a flow that its receiver, in this part, has received.
     fn received(&self, id: FlowId) -> host::Received {
         self.hosts.received(id)
     }
 
-    /// How a flow that is sent from here has fared so far.
+    /// Returns the outcome so far of a flow whose sender is in this part; `received` comes from its receiver's part.
     fn outcome(&self, id: FlowId, received: &host::Received) -> FlowOutcome {
         self.hosts.outcome(&self.world.run, id, received)
     }
 
-    /// The ports of this part's nodes, and their numbers in the network.
+    /// Returns the ports of this part's nodes, each with its number in the network.
     fn own_ports(&self) -> impl Iterator<Item = (PortId, &Port)> {
         let (net, run) = (&self.world.net, &self.world.run);
         let ports = net.ports.numbered().map(|(port, p)| (net.links.id_of(port), p));

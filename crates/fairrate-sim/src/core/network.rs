@@ -20,21 +20,22 @@ pub(super) type Ports = Table<PortIdx, Port>;
 
 /// The ports, wires and packets of a part.
 pub(crate) struct Network {
-    /// Which of the network's links and ports these are.
+    /// The links and ports of the whole network that this part has.
     pub(super) links: Links,
     pub(crate) ports: Ports,
     pub(crate) pool: PacketPool,
-    /// What is on its way to switches, where those work through windows.
+    /// The packets on their way to switches, if switches process their events in spans.
     pub(super) agenda: Agenda,
-    /// The egress ports of all paths, each by its place in the part that it belongs to.
+    /// The egress ports of all paths, each as its index in the part that it belongs to.
     pub(super) paths: Paths<PortIdx>,
-    /// What switches stamp data with, if anybody reads that.
+    /// The counter and format of the telemetry that switches add to data packets; `None` if the run's algorithm reads
+    /// none.
     pub(crate) telemetry: Option<(IntCounter, IntFormat)>,
-    /// What is wrong with links, if anything is.
+    /// The faults of links, if any link has some.
     pub(crate) faults: Option<Box<Faults>>,
-    /// Ports whose wires lead to other parts: which part, and its place there.
+    /// For each port whose wire leads to another part: that part's number, and the port's index there.
     pub(super) crossings: Vec<(u16, PortIdx)>,
-    /// Mail from each of the other parts, until it is read; then mail for it.
+    /// For each other part, the mail from it until that is read, and then the mail for it.
     pub(super) mail: Vec<Mail>,
 }
 
@@ -51,14 +52,14 @@ impl Network {
         net.transmit(clock, totals, &mut ports[port], port, (packet, wire));
     }
 
-    /// The ports, and the rest.
+    /// Borrows the ports and the rest of the network separately.
     #[inline]
     pub(super) fn split(&mut self) -> (&mut Ports, Beside<'_>) {
         let Self { links, ports, pool, agenda, paths, telemetry, crossings, mail, .. } = self;
         (ports, Beside { links, pool, agenda, paths, telemetry: *telemetry, crossings, mail })
     }
 
-    /// An event as the whole network knows it: a port has its number there.
+    /// Returns `event` with a port's index in this part replaced by the port's number in the whole network.
     #[inline]
     pub(super) fn named(&self, event: Event) -> Event {
         if self.links.are_all() || !event.is_of_port() {
@@ -67,12 +68,12 @@ impl Network {
         event.of(self.links.id_of(PortIdx(event.entity())).0)
     }
 
-    /// A port of the network, if this part has it.
+    /// Returns the port with number `id` in the whole network, if this part has it.
     pub(super) fn port_of(&self, id: PortId) -> Option<&Port> {
         self.links.place_of(id).map(|port| &self.ports[port])
     }
 
-    /// Serialises a packet onto a wire with faults. False if `port` has none, and nothing is done.
+    /// Serialises a packet onto a wire with faults; returns `false`, and does nothing, if the wire of `port` has none.
     #[cold]
     fn transmit_faulty(&mut self, clock: &mut Clock, totals: &mut RunTotals, port: PortIdx, packet: PacketIdx) -> bool {
         let (now_ps, kind, wire) = (clock.now_ps, self.pool.get(packet).kind, self.pool.get(packet).wire);
@@ -102,7 +103,8 @@ impl Network {
         true
     }
 
-    /// Lets a packet arrive in its place, or out of it if it is late.
+    /// Puts `packet` on the wire of `port`, to arrive in order at `arrival_ps`, or out of order `late_ps` later if that
+    /// is not 0.
     fn put_on_wire(
         &mut self,
         clock: &mut Clock,
@@ -130,8 +132,8 @@ impl Network {
         net.send_off(clock, &mut ports[port], port, packet, arrival_ps, rank);
     }
 
-    /// Takes the packet at the head of `port`'s wire, which has reached the other end; `None` if what the event was meant
-    /// for has been lost.
+    /// Takes the packet at the head of `port`'s wire, which has reached the other end; returns `None` if that packet
+    /// was lost.
     #[allow(clippy::inline_always)] // See `Part::run`.
     #[inline(always)]
     pub(crate) fn take_arrival(&mut self, clock: &mut Clock, port: PortIdx) -> Option<PacketIdx> {
@@ -146,7 +148,7 @@ impl Network {
         Some(packet)
     }
 
-    /// The faults of a port's wire, if it has any.
+    /// Returns the faults of a port's wire, if it has any.
     pub(crate) fn faulty_link(&mut self, port: PortIdx) -> Option<&mut FaultyLink> {
         self.faults.as_mut().and_then(|faults| faults.link(port))
     }
@@ -171,7 +173,8 @@ impl Network {
         self.pool.release(packet);
     }
 
-    /// Remembers whether the node of `port` wants a flow paused at the other end.
+    /// Stores, if the wire of `port` has faults, that `port`'s node wants `flow` paused (`pause`) or sent at the other
+    /// end.
     pub(crate) fn note_held_flow(&mut self, port: PortIdx, flow: FlowId, pause: bool) {
         let Some(link) = self.faulty_link(port) else { return };
         if pause {
@@ -181,7 +184,8 @@ impl Network {
         }
     }
 
-    /// Remembers whether the other end of `port`'s wire pauses the flow that a frame is about.
+    /// Stores, if the wire of `port` has faults, that `frame` reached the other end, which pauses (`pause`) or resumes
+    /// its flow.
     pub(crate) fn note_told_flow(&mut self, port: PortIdx, frame: PacketIdx, pause: bool) {
         let flow = self.pool.get(frame).flow;
         let Some(link) = self.faulty_link(port) else { return };
@@ -192,7 +196,8 @@ impl Network {
         }
     }
 
-    /// Schedules the end of the transmission that keeps `port` busy.
+    /// Schedules the end of the transmission that keeps `port` busy, or marks it as due if `port`'s switch goes in
+    /// spans.
     #[inline]
     pub(crate) fn schedule_tx_done(&mut self, clock: &mut Clock, port: PortIdx) {
         let p = &mut self.ports[port];
@@ -204,7 +209,7 @@ impl Network {
         clock.push(p.busy_until_ps, EventKind::TxDone, port, p.tx_rank);
     }
 
-    /// Data bytes in queues and on wires.
+    /// Returns the data bytes in queues and on wires.
     pub(crate) fn data_bytes(&self) -> u64 {
         let queued = self.ports.iter().flat_map(|port| port.contents(&self.pool));
         let late = self.faults.iter().flat_map(|faults| faults.late_packets());
@@ -214,7 +219,7 @@ impl Network {
     }
 }
 
-/// The transmitter that serves a queue, as telemetry shows it.
+/// The state of the transmitter that serves a queue, as telemetry reports it.
 #[derive(Clone, Copy)]
 pub(super) struct Transmitter {
     /// Bytes sent so far.
@@ -223,14 +228,14 @@ pub(super) struct Transmitter {
 }
 
 impl Transmitter {
-    /// The transmitter of `port`.
+    /// Returns the state of `port`'s own transmitter.
     #[inline]
     pub(super) fn of(port: &Port) -> Self {
         Self { tx_bytes: port.tx_bytes, rate: port.int_rate }
     }
 }
 
-/// A network without its ports: what a packet on its way touches besides the port it leaves by.
+/// A network without its ports: the state that a packet touches in a node besides its egress port.
 pub(super) struct Beside<'a> {
     pub(super) links: &'a Links,
     pub(super) pool: &'a mut PacketPool,
@@ -242,7 +247,7 @@ pub(super) struct Beside<'a> {
 }
 
 impl Beside<'_> {
-    /// Serialises a packet of so many bytes onto the wire of a port, which has no faults and whose transmitter is free.
+    /// Serialises a packet of `wire` bytes onto the wire of `port`, which has no faults and whose transmitter is free.
     #[allow(clippy::inline_always)] // See `Part::run`.
     #[inline(always)]
     pub(super) fn transmit(
@@ -260,7 +265,7 @@ impl Beside<'_> {
         self.send_off(clock, port, egress, packet, arrival_ps, arrival_rank);
     }
 
-    /// Puts a packet that has been serialised onto the wire of a port, which may lead to another part.
+    /// Puts a packet that has been serialised onto the wire of `port`, which may lead to another part.
     #[allow(clippy::inline_always)] // See `Part::run`.
     #[inline(always)]
     pub(super) fn send_off(
@@ -305,7 +310,7 @@ impl Beside<'_> {
 }
 
 /// Puts a packet onto a wire that leads to a port of another part.
-// It takes what it needs one by one, so that `Beside` need not be in memory.
+// It takes the fields of `Beside` one by one, so that `Beside` need not be in memory.
 fn post(
     mail: &mut [Mail],
     (part, port): (u16, PortIdx),

@@ -1,4 +1,4 @@
-//! What a part tells: totals, and what there is to tell of single events.
+//! The results of a part: totals, and notifications of single events.
 
 use fairrate_units::Time;
 
@@ -6,42 +6,43 @@ use crate::engine::Event;
 use crate::ids::FlowId;
 use crate::output::{ConvergenceSample, PfcEvent, RttSample, RunTotals};
 
-/// Something to tell.
+/// A notification for the run's [`Sink`](crate::output::Sink).
 #[derive(Clone, Copy)]
 pub(crate) enum News {
     /// A flow is over.
     Flow(FlowId),
     /// A port was paused or resumed.
     Pfc(PfcEvent),
-    /// A sender has measured a round-trip time.
+    /// A sender measured a round-trip time.
     Rtt(RttSample),
-    /// Rates have settled, or will not any more.
+    /// Rates settled after a change, or did not settle in time.
     Convergence(ConvergenceSample),
 }
 
-/// What a part has to tell.
+/// The totals of a part, and its notifications that were not yet passed on.
 #[derive(Default)]
 pub(crate) struct Told {
     pub(crate) totals: RunTotals,
-    /// Whether round-trip times are told.
+    /// `true` if round-trip times are reported.
     pub(crate) tells_rtts: bool,
-    /// What has not been passed on, each with the event it is of; from `marked` on, that of the event being processed.
+    /// Pending notifications, each with the event that caused it; from index `marked` on, those of the event being
+    /// processed.
     news: Vec<(Event, News)>,
     marked: usize,
-    /// How many of them have been passed on since they were put into order.
+    /// Number of notifications at the head of `news` that were passed on since the last [`Told::forget_done`].
     n_done: usize,
-    /// Whether they are not in the order of events: switches work ahead of others.
+    /// Set when `news` is not in the order of events: switches that process spans run ahead of other nodes.
     is_mixed: bool,
 }
 
 impl Told {
-    /// Adds something.
+    /// Adds a notification of the event being processed.
     #[inline]
     pub(crate) fn push(&mut self, news: News) {
         self.news.push((Event::LAST, news));
     }
 
-    /// A sender of a user's flow has measured a round-trip time.
+    /// Adds a round-trip time that a sender of a user's flow measured at `t`, if those are reported.
     #[inline]
     pub(crate) fn push_rtt(&mut self, t: Time, flow: FlowId, rtt: Time) {
         if self.tells_rtts {
@@ -49,40 +50,40 @@ impl Told {
         }
     }
 
-    /// Whether anything was added since the last event.
+    /// Returns `true` if a notification was added since the last call of [`Told::mark`].
     #[inline]
     pub(crate) fn has_news(&self) -> bool {
         self.news.len() != self.marked
     }
 
-    /// What was added since the last event is of this one.
+    /// Records `event` as the cause of the notifications added since the last call.
     pub(crate) fn mark(&mut self, event: Event) {
         self.is_mixed |= self.marked.checked_sub(1).is_some_and(|last| event < self.news[last].0);
         self.news[self.marked..].iter_mut().for_each(|news| news.0 = event);
         self.marked = self.news.len();
     }
 
-    /// Puts what there is to tell into the order of events.
+    /// Sorts the notifications into the order of events.
     pub(super) fn sort(&mut self) {
         if std::mem::take(&mut self.is_mixed) {
-            // The news of an event stay in their order.
+            // The sort is stable: notifications of one event keep their order.
             self.news.sort_by_key(|news| news.0);
         }
     }
 
-    /// The first of the events whose news have not been passed on.
+    /// Returns the first event with a notification that was not yet passed on.
     pub(super) fn first(&self) -> Option<Event> {
         self.news.get(self.n_done).map(|news| news.0)
     }
 
-    /// Takes the first of the news that have not been passed on.
+    /// Takes the first notification that was not yet passed on.
     pub(super) fn take_first(&mut self) -> Option<News> {
         let news = self.news.get(self.n_done)?.1;
         self.n_done += 1;
         Some(news)
     }
 
-    /// Forgets what has been passed on.
+    /// Removes the notifications that were passed on.
     pub(super) fn forget_done(&mut self) {
         self.news.drain(..std::mem::take(&mut self.n_done));
         self.marked = self.news.len();

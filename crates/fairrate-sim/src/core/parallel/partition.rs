@@ -1,9 +1,10 @@
-//! Which nodes are simulated together: the parts of a network that threads work on.
+//! The partition of a network into parts, each of which a thread simulates.
 //!
-//! A rack, which is a switch with its hosts, is never cut, nor is a link without delay, a link with faults, or whatever
-//! knows of each other without a packet in between. Of what remains, whole pods (what hangs together without the
-//! uppermost tier) stay together if their loads can be spread evenly, because most links are within them. The heaviest
-//! piece goes first, to the part with the least load.
+//! A rack, which is a switch with its hosts, is never cut. Neither are links without delay, links with faults, and
+//! nodes that affect each other without a packet in between (links that go down together, flows that start after
+//! others). Among the remaining pieces, whole pods (connected components without the uppermost tier) stay together if
+//! their loads can be spread evenly, because most links are within them. The heaviest piece is assigned first, to the
+//! part with the least load.
 
 use crate::config::{SimConfig, Trigger};
 use crate::core::mode::one_part;
@@ -11,25 +12,26 @@ use crate::ids::{NodeId, PortId};
 use crate::table::Table;
 use crate::topology::{Tier, Topology};
 
-/// Windows of a network that has no link to cut, in picoseconds.
+/// Look-ahead of a network that has no link to cut, in picoseconds.
 const ONE_PIECE_PS: u64 = 1_000_000;
-/// A part may have this much more than the mean load for pods to stay together.
+/// Largest ratio of a part's load to the mean load at which pods stay together.
 const UNEVEN: f64 = 1.1;
 
 /// The parts of a network.
 pub(in crate::core) struct Partition {
-    /// How many there are.
+    /// Number of parts.
     pub(in crate::core) n_parts: usize,
-    /// By node.
+    /// The part of each node.
     pub(in crate::core) of_node: Table<NodeId, u16>,
-    /// Least delay of a link that is cut, in picoseconds: that long no part can notice what another one does.
+    /// Least delay of a link that is cut, in picoseconds: an event in one part affects no other part before that time
+    /// is over.
     pub(in crate::core) cut_ps: u64,
     /// Least delay of a link that could be cut, whether or not it is, in picoseconds.
     pub(in crate::core) lookahead_ps: u64,
 }
 
 impl Partition {
-    /// Up to `most` parts for nodes with these loads.
+    /// Divides the nodes, with the given `loads`, into at most `most` parts.
     pub(in crate::core) fn new(config: &SimConfig, loads: &Table<NodeId, u64>, most: usize) -> Self {
         let topology = &config.topology;
         let mut racks = Sets::new(topology.nodes.len());
@@ -61,7 +63,7 @@ impl Partition {
     }
 }
 
-/// Joins what cannot be cut.
+/// Joins the nodes that have to be in one part.
 fn join_inseparable(config: &SimConfig, racks: &mut Sets) {
     let topology = &config.topology;
     for link in &topology.links {
@@ -75,7 +77,7 @@ fn join_inseparable(config: &SimConfig, racks: &mut Sets) {
         for (from, to) in fault.ports.iter().map(ends) {
             racks.join(from, to);
         }
-        // They go down at once.
+        // All links of a flap go down at the same time.
         if fault.flap.is_some() {
             for pair in fault.ports.windows(2) {
                 racks.join(topology.from(pair[0]), topology.from(pair[1]));
@@ -89,7 +91,7 @@ fn join_inseparable(config: &SimConfig, racks: &mut Sets) {
     }
 }
 
-/// How far up a tier is.
+/// Returns the level of a tier; hosts are at 0.
 fn rank(tier: Tier) -> u8 {
     match tier {
         Tier::Host => 0,
@@ -99,7 +101,7 @@ fn rank(tier: Tier) -> u8 {
     }
 }
 
-/// Gives every set to one of up to `most` parts. The part of every node, and the load of the heaviest part.
+/// Assigns every set to one of at most `most` parts; returns the part of every node, and the load of the heaviest part.
 fn spread(sets: &mut Sets, loads: &Table<NodeId, u64>, most: usize) -> (Table<NodeId, u16>, u64) {
     let n = loads.len();
     let mut load_of: Table<NodeId, u64> = vec![0; n].into();
@@ -131,7 +133,7 @@ impl Sets {
         Self { parent: (0..n as u32).map(NodeId).collect() }
     }
 
-    /// The lowest node of a node's set.
+    /// Returns the lowest node of the set that `node` is in.
     fn root(&mut self, node: NodeId) -> NodeId {
         let mut at = node;
         while self.parent[at] != at {
@@ -148,7 +150,8 @@ impl Sets {
     }
 }
 
-/// What each node has to do for the flows of a run: packets that it puts onto links.
+/// Returns the load of each node: the packets it puts onto links for `flows`, each given as a number of packets and a
+/// path.
 pub(in crate::core) fn loads<P>(topology: &Topology, flows: impl Iterator<Item = (u64, P)>) -> Table<NodeId, u64>
 where
     P: Iterator<Item = PortId>,

@@ -1,4 +1,4 @@
-//! What all parts have to tell, in the order of events, which does not depend on how many parts there are.
+//! The merging of all parts' notifications in the order of events, which does not depend on the number of parts.
 
 use std::sync::Mutex;
 
@@ -8,10 +8,11 @@ use crate::core::told::News;
 use crate::engine::Event;
 use crate::output::Sink;
 
-/// Tells `sink` what all parts have told since the last time, up to the `next` event of any; all, if the run is over.
+/// Passes to `sink` the notifications that all parts have added since the last call: those before `next`, the next
+/// event of any part, or all of them if it is `None` because the run is over.
 ///
-/// What one part causes in another is later by a delay, as no packet crosses a link in no time. So the order of events is the
-/// one in which a single part would have processed them.
+/// An event of one part has an effect in another only after a link's delay, which is never zero. So the order of events
+/// is the one in which a single part would have processed them.
 pub(super) fn tell(parts: &[Mutex<Part>], next: Option<Event>, sink: &mut dyn Sink) {
     for part in parts {
         lock(part).world.told.sort();

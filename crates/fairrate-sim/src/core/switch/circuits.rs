@@ -1,12 +1,13 @@
 //! ToRs with circuits (`topology/rdcn.rs`): queues that several transmitters serve in turn.
 //!
-//! The port of a circuit is a virtual output queue (VOQ): what goes to that ToR waits there. While the circuit is there, the
-//! port sends, and nobody else does. Otherwise the ToR's uplink to the packet switch does: packet by packet, its VOQs take
-//! turns. A circuit sends nothing that its day would cut off.
+//! The port of a circuit is a virtual output queue (VOQ): packets to the ToR at the circuit's other end wait there.
+//! While the circuit is up, this port alone sends them. Otherwise the ToR's uplink to the packet switch does, and its
+//! VOQs take turns, packet by packet. A circuit does not start a packet that would end after the circuit's day.
 //!
-//! Paths lead by VOQs and on by the packet switch. What goes by a circuit leaves that hop out, and its telemetry has a record
-//! of no port there, so that the records of both ways stand for the same places. A VOQ's record has the rate of whoever
-//! serves it and a counter that goes on with the counter of whoever does.
+//! Paths lead through a VOQ and then the packet switch. A packet that a circuit carries skips the second hop, and its
+//! telemetry has an empty record there ([`IntHop::ABSENT`]), so that records have the same positions on both ways. A
+//! VOQ's record has the rate of the transmitter that serves it, and a byte counter that goes on from one transmitter to
+//! the next.
 
 use std::collections::VecDeque;
 
@@ -27,27 +28,27 @@ use crate::topology::{CircuitState, Circuits};
 
 /// The VOQs of a part's ToRs, and their uplinks.
 pub(super) struct Rotors {
-    /// By port.
+    /// The role of each port.
     roles: Table<PortIdx, Role>,
     tors: Vec<Tor>,
     voqs: Vec<Voq>,
     help: Option<CircuitHelp>,
 }
 
-/// What a port is here.
+/// The role of a port in a network with circuits.
 #[derive(Clone, Copy)]
 enum Role {
-    /// A port like others.
+    /// A port without a role in circuits.
     Plain,
-    /// The uplink of the ToR of this number.
+    /// The uplink of the ToR with this number.
     Uplink(usize),
-    /// The VOQ of this number.
+    /// The VOQ with this number.
     Voq(usize),
 }
 
 struct Tor {
     uplink: PortIdx,
-    /// VOQs with packets, the one whose turn it is first. Some may have got a circuit meanwhile.
+    /// VOQs with packets, in the order of their turns. Some may have got a circuit meanwhile.
     round: VecDeque<usize>,
 }
 
@@ -57,7 +58,8 @@ struct Voq {
     matching: u32,
     state: CircuitState,
     in_round: bool,
-    /// What is added to the byte counter of the transmitter that serves it, so that the sum goes on when that changes. It wraps.
+    /// Offset added to the byte counter of the transmitter that serves the VOQ, so that the sum goes on when the
+    /// transmitter changes. It wraps.
     counted: u64,
 }
 
@@ -68,7 +70,8 @@ impl Voq {
 }
 
 impl Rotors {
-    /// Those of the ToRs in a part, which has these links.
+    /// Creates the state of the ToRs among the nodes of a part, which has `links`, `own_ports` of its nodes, and
+    /// `n_ports` ports.
     fn new(run: &Run, circuits: &Circuits, links: &Links, own_ports: &[PortId], n_ports: usize) -> Self {
         let topology = &run.config.topology;
         let place = |port| links.place_of(port).expect("a part has the links of its nodes");
@@ -97,7 +100,8 @@ impl Rotors {
         rotors
     }
 
-    /// The VOQ whose turn it is at an uplink, if any may send there.
+    /// Takes the VOQ whose turn it is at the uplink of `tor`: the first with packets and without a working circuit, if
+    /// any.
     fn next_in_round(&mut self, w: &World, tor: usize) -> Option<usize> {
         while let Some(voq) = self.tors[tor].round.pop_front() {
             self.voqs[voq].in_round = false;
@@ -108,7 +112,7 @@ impl Rotors {
         None
     }
 
-    /// Lets a VOQ take part in the turns of its ToR's uplink.
+    /// Adds `voq` to the turns at its ToR's uplink, unless it is among them.
     fn join_round(&mut self, voq: usize) {
         let tor = self.voqs[voq].tor;
         if !std::mem::replace(&mut self.voqs[voq].in_round, true) {
@@ -116,12 +120,12 @@ impl Rotors {
         }
     }
 
-    /// Whether a VOQ has a circuit, which is not down.
+    /// Returns `true` if `voq` has a circuit that is not down.
     fn is_lit(&self, w: &World, voq: usize) -> bool {
         self.voqs[voq].has_circuit() && !w.net.ports[self.voqs[voq].port].is_down()
     }
 
-    /// Most bytes in a VOQ at a time.
+    /// Returns the largest number of bytes that `voq` may hold at `now`; `None`: no limit.
     fn limit(&self, voq: usize, now: Time) -> Option<u64> {
         let help = self.help?;
         let is_large = match self.voqs[voq].state {
@@ -133,21 +137,22 @@ impl Rotors {
 }
 
 impl Switches {
-    /// Gives the ToRs of a part their VOQs, if there are circuits. The part has these links, and its nodes these of `n_ports`.
+    /// Creates the VOQs of a part's ToRs, if there are circuits. The part has `links`, `own_ports` of its nodes, and
+    /// `n_ports` ports.
     pub(in crate::core) fn attach_circuits(&mut self, run: &Run, links: &Links, own_ports: &[PortId], n_ports: usize) {
         let Some(circuits) = &run.config.topology.circuits else { return };
         self.rotors = Some(Box::new(Rotors::new(run, circuits, links, own_ports, n_ports)));
         self.has_special_ports = true;
     }
 
-    /// Plans when the circuits of a part change first.
+    /// Schedules the first change of each of a part's circuits.
     pub(in crate::core) fn plan_circuits(&mut self, w: &mut World) {
         for voq in self.rotors.iter().flat_map(|rotors| &rotors.voqs) {
             plan(w, voq);
         }
     }
 
-    /// As [`Switches::kick`].
+    /// Does the same as [`Switches::kick`], in a part with circuits.
     #[cold]
     pub(super) fn kick_by_role(&mut self, w: &mut World, port: PortIdx) {
         let Some(rotors) = &mut self.rotors else { return };
@@ -161,7 +166,7 @@ impl Switches {
         self.kick_transmitter(w, transmitter);
     }
 
-    /// As [`Switches::send_next`].
+    /// Does the same as [`Switches::send_next`], in a part with circuits.
     #[cold]
     pub(super) fn send_by_role(&mut self, w: &mut World, port: PortIdx) {
         match self.rotors.as_ref().map_or(Role::Plain, |rotors| rotors.roles[port]) {
@@ -171,7 +176,7 @@ impl Switches {
         }
     }
 
-    /// An uplink, which is free, sends the next packet of the VOQ whose turn it is.
+    /// Sends the next packet of the VOQ whose turn it is by the uplink of `tor`, which is free.
     fn send_by_uplink(&mut self, w: &mut World, tor: usize) {
         let Some(rotors) = &mut self.rotors else { return };
         let uplink = rotors.tors[tor].uplink;
@@ -189,7 +194,7 @@ impl Switches {
         }
     }
 
-    /// A circuit, whose port is free, sends the next packet of its VOQ, if that is through before the day ends.
+    /// Sends the next packet of `voq` by its circuit, whose port is free, if the transmission ends before the day does.
     fn send_by_circuit(&mut self, w: &mut World, voq: usize) {
         let Some(Voq { port, state, .. }) = self.rotors.as_ref().map(|rotors| &rotors.voqs[voq]) else { return };
         let (port, &CircuitState::Day(end)) = (*port, state) else { return };
@@ -209,12 +214,12 @@ impl Switches {
         }
     }
 
-    /// A transmitter sends the next packet of a VOQ.
+    /// Sends the next packet of `voq` by the port `transmitter`.
     fn send_from_voq(&mut self, w: &mut World, voq: usize, transmitter: PortIdx) {
         let Some(rotors) = &self.rotors else { return };
         let (port, counted) = (rotors.voqs[voq].port, rotors.voqs[voq].counted);
         let (by_circuit, marks) = (port == transmitter, rotors.help.is_some());
-        // The circuit may be down, which is nothing to the uplink.
+        // The circuit may be down, which does not stop the uplink.
         let paused = std::mem::take(&mut w.net.ports[port].paused);
         let packet = if w.net.ports[port].has_disciplines() {
             self.dequeue_managed(w, port)
@@ -240,7 +245,7 @@ impl Switches {
         w.transmit(transmitter, packet);
     }
 
-    /// A circuit comes or goes.
+    /// Starts or ends the circuit of `port`, and schedules its next change.
     pub(super) fn on_circuit(&mut self, w: &mut World, port: PortIdx) {
         let Some(rotors) = &mut self.rotors else { return };
         let Role::Voq(number) = rotors.roles[port] else { return };
@@ -260,7 +265,7 @@ impl Switches {
         }
     }
 
-    /// Whether a VOQ has room for a packet; if not, the packet is gone. Every other port has.
+    /// Returns `true` if `port` has room for `packet`, as every port but a VOQ has; otherwise discards the packet.
     pub(super) fn has_room(&self, w: &mut World, port: PortIdx, packet: PacketIdx) -> bool {
         let Some(rotors) = &self.rotors else { return true };
         let Role::Voq(voq) = rotors.roles[port] else { return true };
@@ -273,14 +278,14 @@ impl Switches {
     }
 }
 
-/// Plans when a circuit comes or goes next.
+/// Schedules the next start or end of the circuit of `voq`.
 fn plan(w: &mut World, voq: &Voq) {
     let (CircuitState::Day(until) | CircuitState::Away(until)) = voq.state;
     w.clock.schedule(until.as_ps(), EventKind::PortTimer, voq.port);
 }
 
-/// Stamps `packet`, which `transmitter` takes from a VOQ, with telemetry, if the run's algorithm reads that. `counted` makes the
-/// byte counter go on when another transmitter serves the VOQ.
+/// Adds telemetry to `packet`, which `transmitter` takes from a VOQ, if the run's algorithm reads that. The offset
+/// `counted` makes the byte counter go on when another transmitter serves the VOQ.
 fn stamp(w: &mut World, voq: PortIdx, transmitter: PortIdx, counted: u64, packet: PacketIdx) {
     let (ports, mut net) = w.net.split();
     let (queue, mut sender) = (&ports[voq], Transmitter::of(&ports[transmitter]));

@@ -1,4 +1,4 @@
-//! A switch's port sends: packets leave the buffer, and frames go to the other end of a link.
+//! Sending by a switch's ports: packets leave the buffer, and frames go to the other end of a link.
 
 use super::Switches;
 use crate::config::MarkAt;
@@ -10,10 +10,11 @@ use crate::ids::{FlowId, HopId, PacketIdx, PortIdx};
 use crate::packet::{Packet, PacketKind};
 
 impl Switches {
-    /// Something was put into a port's queues, or may be sent again.
+    /// Sends the next packet of `port`, or schedules its `TxDone` if it is busy, after a packet joined its queues or
+    /// was resumed.
     ///
-    /// A port that becomes free at this very moment waits for its `TxDone`, which comes after all arrivals of
-    /// the moment: what it then sends and stamps does not depend on the order of those.
+    /// A port that becomes free at this very moment waits for its `TxDone`, which goes after all arrivals of the same
+    /// time. So the packet that it then sends, and its telemetry, do not depend on the order of those arrivals.
     #[inline]
     pub(in crate::core) fn kick(&mut self, w: &mut World, port: PortIdx) {
         if self.rotors.is_some() {
@@ -23,7 +24,7 @@ impl Switches {
         }
     }
 
-    /// As [`Switches::kick`], of the port that sends.
+    /// Does the same as [`Switches::kick`], where `port` is the one that transmits.
     #[inline]
     pub(super) fn kick_transmitter(&mut self, w: &mut World, port: PortIdx) {
         let p = &w.net.ports[port];
@@ -37,7 +38,7 @@ impl Switches {
         }
     }
 
-    /// A port, which is free, sends its next packet, if it has one that may go.
+    /// Sends the next packet of `port`, which is free, if it has one that may be sent.
     #[inline]
     pub(in crate::core) fn send_next(&mut self, w: &mut World, port: PortIdx) {
         if self.rotors.is_some() {
@@ -47,7 +48,7 @@ impl Switches {
         }
     }
 
-    /// As [`Switches::send_next`], of a port with a queue of its own.
+    /// Does the same as [`Switches::send_next`], for a port that serves its own queues.
     pub(super) fn send_from_queue(&mut self, w: &mut World, port: PortIdx) {
         let p = &mut w.net.ports[port];
         if !p.can_send() {
@@ -76,7 +77,8 @@ impl Switches {
         }
     }
 
-    /// A packet leaves the buffer for the wire: uncharge it, mark it.
+    /// Takes `packet` out of the buffer as it leaves for the wire: marks it, shows it to the port's agent, uncharges
+    /// it, and sends resume frames that are due.
     #[inline]
     pub(super) fn leave_buffer(&mut self, w: &mut World, port: PortIdx, packet: PacketIdx) {
         let (p, head) = (&mut w.net.ports[port], w.net.pool.get_mut(packet));
@@ -97,7 +99,7 @@ impl Switches {
         }
     }
 
-    /// A queue has shrunk, and may now be down at the level at which it lets go whom it has paused.
+    /// Sends resume frames to the senders that a queue of `egress` paused, if it has shrunk to the resume level.
     #[cold]
     fn end_backlog_pauses(&mut self, w: &mut World, egress: PortIdx, class: u8) {
         let (port, Some(pfc)) = (&w.net.ports[egress], &mut self.backlog_pfc) else { return };
@@ -106,7 +108,7 @@ impl Switches {
         }
     }
 
-    /// The next packet of a port with disciplines, which has one that may go.
+    /// Takes the next packet of `port`, which has disciplines and a packet that may be sent.
     #[cold]
     pub(super) fn dequeue_managed(&mut self, w: &mut World, port: PortIdx) -> PacketIdx {
         let p = &mut w.net.ports[port];
@@ -115,7 +117,7 @@ impl Switches {
         packet
     }
 
-    /// Counts what a discipline has marked, and gives back what it has dropped.
+    /// Counts the packets that a discipline marked, and discards and uncharges those that it dropped.
     pub(super) fn carry_out_verdicts(&mut self, w: &mut World, port: PortIdx) {
         let marks = std::mem::take(&mut self.verdicts.marks);
         w.net.ports[port].ecn_marks += marks;
@@ -138,7 +140,8 @@ impl Switches {
         self.verdicts.dropped = dropped;
     }
 
-    /// Sends a pause or resume frame out of `port`, past everything that waits there. A port that is down sends none.
+    /// Sends a pause (`pause`) or resume frame for `class` out of `port`, ahead of all queued packets. A port that is
+    /// down sends none.
     pub(in crate::core) fn send_pfc(&mut self, w: &mut World, port: PortIdx, class: u8, pause: bool) {
         let kind = if pause { PacketKind::Pause } else { PacketKind::Resume };
         if let Some(draws) = &mut self.shared_draws {
@@ -153,7 +156,7 @@ impl Switches {
         if is_full_of_frames(w, port)
             && let Some(opposite) = w.net.ports[port].cancel_pause(&mut w.net.pool, class)
         {
-            // Neither is sent: the other end stays what it is.
+            // Neither frame is sent: the other end keeps its state.
             let (pauses, resumes) = (&mut w.told.totals.pfc_pauses, &mut w.told.totals.pfc_resumes);
             (*pauses, *resumes) = (*pauses - 1, *resumes - 1);
             w.net.pool.release(opposite);
@@ -165,7 +168,7 @@ impl Switches {
         self.kick(w, port);
     }
 
-    /// Sends a frame out of `port` that pauses a flow or lets it go.
+    /// Sends a frame out of `port` that pauses (`pause`) or resumes `flow` at the other end of the wire.
     pub(in crate::core) fn send_flow_frame(&mut self, w: &mut World, port: PortIdx, flow: FlowId, pause: bool) {
         if w.net.ports[port].is_down() {
             return;
@@ -183,7 +186,7 @@ impl Switches {
         self.kick(w, port);
     }
 
-    /// The other end of a port's wire holds a flow back, or lets it go.
+    /// Pauses (`pause`) or resumes `flow` at `port`, as a frame from the other end of its wire requests.
     pub(in crate::core) fn hold_flow(&mut self, w: &mut World, port: PortIdx, flow: FlowId, class: u8, pause: bool) {
         let quantum = (w.run.constants.mtu + w.run.constants.data_header) as u32;
         w.net.ports[port].set_flow_paused(&w.net.pool, class, flow, pause, quantum);
@@ -197,7 +200,7 @@ impl Switches {
     }
 }
 
-/// Whether as many frames wait at a port as can say something of all classes: a pause and its end of each. More come
+/// Returns `true` if `port` already queues as many frames as a pause and a resume for every class. More frames arise
 /// where packets arrive faster than frames about them can be sent.
 fn is_full_of_frames(w: &World, port: PortIdx) -> bool {
     2 * N_CLASSES as u32 * u32::from(w.run.constants.pfc_wire) <= w.net.ports[port].class_bytes(0)

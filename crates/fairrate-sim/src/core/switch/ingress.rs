@@ -1,4 +1,4 @@
-//! A packet comes into a switch: it is admitted or dropped, may be marked, and joins its egress queue.
+//! Arrival of a packet at a switch: it is admitted or dropped, may be marked, and joins its egress queue.
 
 use fairrate_control::{FlowPause, Notice};
 
@@ -13,7 +13,8 @@ use crate::ids::{FlowId, PacketIdx, PortIdx};
 use crate::packet::{Packet, PacketKind};
 
 impl Switches {
-    /// Takes a packet that came by the port `ingress` and puts it into its egress queue.
+    /// Forwards `packet`, which arrived by the port `ingress`: drops it, or queues it at its egress port and starts the
+    /// port's transmitter. A packet that nothing delays is sent without being queued.
     #[allow(clippy::inline_always)] // See `Part::run`.
     #[inline(always)]
     pub(in crate::core) fn forward(&mut self, w: &mut World, ingress: PortIdx, packet: PacketIdx) {
@@ -39,8 +40,8 @@ impl Switches {
                 self.pass_agent(w, egress, packet);
                 return;
             }
-            // Nothing is in its way: it joins the queue and leaves it at once. On leaving, nothing waits behind it, for which
-            // no marker marks nor draws.
+            // Nothing delays the packet: it joins the queue and leaves it at once. As it leaves, the queue is empty,
+            // and for an empty queue no marker marks or draws.
             let marked = self.mark(port, egress, p, MarkAt::Enqueue, now_ps, u32::from(wire));
             totals.ecn_marks += u64::from(marked);
             if kind == PacketKind::Data {
@@ -77,7 +78,7 @@ impl Switches {
         self.after_joining(w, ingress, class, egress);
     }
 
-    /// A packet that came by `ingress` has joined a queue.
+    /// Sends a pause frame if due and starts the transmitter, after a packet from `ingress` joined a queue of `egress`.
     #[inline]
     fn after_joining(&mut self, w: &mut World, ingress: PortIdx, class: u8, egress: PortIdx) {
         if self.backlog_pfc.is_some() {
@@ -86,8 +87,8 @@ impl Switches {
         self.kick(w, egress);
     }
 
-    /// A packet joins the queue of a port that may have an agent, where nothing is in its way, and leaves it at once, unless its
-    /// agent sees to something else.
+    /// Forwards a packet that nothing delays, by a port that may have an agent: it joins the queue and leaves it at
+    /// once, unless the agent assigns it a physical queue or the port is no longer free after the agent's actions.
     #[inline(never)]
     fn pass_agent(&mut self, w: &mut World, egress: PortIdx, packet: PacketIdx) {
         let (port, p) = (&mut w.net.ports[egress], w.net.pool.get_mut(packet));
@@ -108,7 +109,7 @@ impl Switches {
         if w.agent_sees(egress, packet, Step::Dequeue) {
             self.do_as_agent_asks(w, egress);
         }
-        // Of a class whose sender has been told to pause the buffer lets nothing pass.
+        // The buffer passes no packet of a class whose sender is paused.
         let resumes = self.buffers.release(switch, ingress, class, wire);
         debug_assert!(!resumes, "nobody has been told to pause");
         if is_data {
@@ -118,7 +119,7 @@ impl Switches {
         w.transmit(egress, packet);
     }
 
-    /// A packet that came by `ingress` has joined a queue, which may now be above the level at which it pauses.
+    /// Sends a pause frame to the sender at `ingress` if the queue that its packet joined is now above the pause level.
     #[cold]
     fn judge_backlog(&mut self, w: &mut World, egress: PortIdx, class: u8, ingress: PortIdx) {
         let (port, Some(pfc)) = (&w.net.ports[egress], &mut self.backlog_pfc) else { return };
@@ -127,7 +128,8 @@ impl Switches {
         }
     }
 
-    /// Whether `egress` has room for a packet, and its discipline, if it has one, admits it; if not, the packet is gone.
+    /// Returns `true` if `egress` has room for `packet` and its discipline, if any, admits it; otherwise discards the
+    /// packet.
     #[cold]
     fn is_admitted(&mut self, w: &mut World, egress: PortIdx, packet: PacketIdx) -> bool {
         if !self.has_room(w, egress, packet) {
@@ -145,8 +147,8 @@ impl Switches {
         admitted.is_ok()
     }
 
-    /// Shows the agent of a port, if it has one, a packet that is about to join a queue. The physical queue that it is to join,
-    /// if the agent says so.
+    /// Shows `packet`, which is about to join a queue, to the agent of `egress`, if any, and carries out the agent's
+    /// actions; returns the physical queue that the agent assigns to the packet, or `None` for its class's queue.
     #[inline]
     fn show_newcomer(&mut self, w: &mut World, egress: PortIdx, packet: PacketIdx) -> Option<u16> {
         if !w.agents.watch_at(w.net.pool.get(packet).kind, Step::Enqueue) {
@@ -158,7 +160,8 @@ impl Switches {
         w.agents.assigned_queue(&w.net, egress, packet)
     }
 
-    /// Puts a packet, which the buffer is charged with, into a queue of a port that may have an agent or a discipline.
+    /// Puts `packet`, which the buffer is charged with, into the physical queue `queue` of `egress`, or into its
+    /// class's queue if that is `None`. The port may have an agent or disciplines.
     #[cold]
     fn join(&mut self, w: &mut World, egress: PortIdx, packet: PacketIdx, queue: Option<u16>) {
         match queue {
@@ -171,10 +174,10 @@ impl Switches {
         }
     }
 
-    /// Puts a packet under the discipline of its class.
+    /// Hands `packet` to the discipline of its class, with its priority.
     fn enqueue_managed(&mut self, w: &mut World, egress: PortIdx, packet: PacketIdx) {
         let carries = matches!(w.net.pool.get(packet).kind, PacketKind::Data | PacketKind::Control);
-        // What no sender has given a priority, acknowledgments above all, goes first.
+        // Packets without a priority from their sender, mostly acknowledgments, go first.
         let has_priority = carries && 0 < w.run.constants.header_words;
         let priority = if has_priority { w.net.pool.header(packet)[0] } else { 0.0 };
         let port = &mut w.net.ports[egress];
@@ -182,7 +185,7 @@ impl Switches {
         self.carry_out_verdicts(w, egress);
     }
 
-    /// Does what the agent of a port has asked for.
+    /// Sends the notices and frames that the agent of `port` requested, and plans its next call.
     #[inline(never)]
     pub(super) fn do_as_agent_asks(&mut self, w: &mut World, port: PortIdx) {
         if w.agents.ask_for_something() {
@@ -202,7 +205,7 @@ impl Switches {
         w.agents.give_back(notices, pauses);
     }
 
-    /// Sends a notice back along the path of the flow.
+    /// Sends `notice` from `port` back along the path of its flow.
     fn send_notice(&mut self, w: &mut World, port: PortIdx, notice: &Notice) {
         let id = FlowId(notice.flow);
         let flow = w.run.flow(id);
@@ -221,7 +224,8 @@ impl Switches {
         self.forward(w, port, packet);
     }
 
-    /// Sends a frame out of the port by which the packets of a flow come in, past everything that waits there.
+    /// Sends a frame that pauses or resumes a flow out of the port by which the flow's packets arrive, ahead of all
+    /// queued packets.
     fn send_flow_pause(&mut self, w: &mut World, port: PortIdx, FlowPause { flow, pause }: FlowPause) {
         let flow = FlowId(flow);
         let Some(at) = position_on_path(w, flow, port) else { return };
@@ -232,7 +236,8 @@ impl Switches {
         self.send_flow_frame(w, back, flow, pause);
     }
 
-    /// The agent of a port asked to be called now, or did before it changed its mind; or the port's circuit comes or goes.
+    /// Handles a port's timer: the port's circuit starts or ends, or its agent is called, unless it has changed its
+    /// timer since.
     pub(in crate::core) fn on_port_timer(&mut self, w: &mut World, port: PortIdx) {
         if self.rotors.is_some() {
             self.on_circuit(w, port);
@@ -242,7 +247,7 @@ impl Switches {
     }
 }
 
-/// Which of the ports of a flow's data path `port` is.
+/// Returns the index of `port` on the data path of `flow`, or `None` if it is not on the path.
 fn position_on_path(w: &World, flow: FlowId, port: PortIdx) -> Option<usize> {
     let id = w.net.links.id_of(port);
     let at = w.run.path_of(flow).position(|p| p == id);

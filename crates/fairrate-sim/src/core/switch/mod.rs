@@ -1,4 +1,4 @@
-//! Switches: what they do with a packet from its arrival until it is on the next wire.
+//! Switches: the processing of a packet from its arrival until it is on the next wire.
 
 mod circuits;
 mod egress;
@@ -18,26 +18,26 @@ use crate::table::Table;
 /// The switches of a part: their buffers and their markers. Their ports belong to the network.
 pub(crate) struct Switches {
     pub(super) buffers: Mmu,
-    /// If the backlogs of egress queues decide about pauses.
+    /// The PFC state if the backlogs of egress queues decide about pauses.
     backlog_pfc: Option<Box<BacklogPfc>>,
-    /// When packets are marked, if they are.
+    /// The step at which packets are marked; `None`: switches mark none.
     mark_at: Option<MarkAt>,
-    /// By port; empty without marking.
+    /// The ECN marker of each port; empty without marking.
     markers: Table<PortIdx, Option<Marker>>,
-    /// What all markers draw from, if not each from its own stream.
+    /// The random streams that all markers share; `None`: each marker has its own stream.
     shared_draws: Option<Box<AutomaticStreams>>,
-    /// Whether any port has a queueing discipline, or is that of a circuit.
+    /// Set when some port has a queueing discipline or belongs to a circuit.
     has_special_ports: bool,
-    /// What a queueing discipline has just decided.
+    /// The last decisions of a queueing discipline, to be carried out.
     verdicts: Verdicts,
-    /// What arrives in the window being worked through.
+    /// The packets that arrive in the span being processed.
     arrivals: Arrivals,
-    /// Those of ToRs with circuits.
+    /// The state of ToRs with circuits; `None`: the part has no circuits.
     rotors: Option<Box<Rotors>>,
 }
 
 impl Switches {
-    /// Switches whose buffers are empty.
+    /// Creates switches whose buffers are empty.
     pub(super) fn new(
         buffers: Mmu,
         backlog_pfc: Option<Box<BacklogPfc>>,
@@ -60,7 +60,7 @@ impl Switches {
         }
     }
 
-    /// The classes whose sender at the other end of a port has been told to pause.
+    /// Returns the classes that the sender at the other end of `port`'s wire was asked to pause.
     pub(super) fn paused_classes(&self, port: PortIdx) -> Vec<u8> {
         match &self.backlog_pfc {
             Some(pfc) => pfc.paused_classes(port).collect(),
@@ -68,7 +68,8 @@ impl Switches {
         }
     }
 
-    /// Lets the marker of a port decide at a given time about a packet of whose class so many bytes wait. Whether it is marked.
+    /// Applies the ECN marker of `egress` at `at_ps` with `qlen` bytes of the packet's class queued, if packets are
+    /// marked at step `at`; returns `true` if it marked.
     #[inline]
     fn mark(&mut self, port: &mut Port, egress: PortIdx, p: &mut Packet, at: MarkAt, at_ps: u64, qlen: u32) -> bool {
         self.mark_at == Some(at) && self.mark_by(port, egress, p, at_ps, qlen)
@@ -80,7 +81,8 @@ impl Switches {
     }
 }
 
-/// Lets the marker of a port decide at a given time about a packet of whose class `qlen` bytes wait. Whether it is marked.
+/// Applies `marker` to `p` at `at_ps` with `qlen` bytes of the packet's class queued at `port`; returns `true` if it
+/// marked.
 #[allow(clippy::inline_always)] // A call costs as much as what it does.
 #[inline(always)]
 fn judge(
@@ -93,7 +95,7 @@ fn judge(
 ) -> bool {
     let is_data = p.kind == PacketKind::Data;
     let qlen = marker.queue(at_ps, p.wire, qlen);
-    // ns-3 marks acknowledgments too, but nobody looks: the mark of the data they echo has a field of its own.
+    // ns-3 marks acknowledgments too, but no code reads that: the mark of the data they echo has a field of its own.
     if !(is_data || shared_draws.is_some()) || !marker.draw(qlen, shared_draws) {
         return false;
     }

@@ -1,4 +1,4 @@
-//! A window in which every packet is admitted and nobody has to pause, whatever the order: ports need not take turns.
+//! Fast path for a span that cannot drop a packet or trigger PFC in any order: each port is processed on its own.
 
 use super::window::{Sums, Window};
 use super::{Switches, judge};
@@ -17,7 +17,7 @@ use crate::packet::{Packet, PacketKind};
 use crate::prefetch::prefetch;
 use crate::table::Table;
 
-/// The way of packets through a switch: all that they touch but the port they leave by, which is at hand.
+/// The state that packets touch in a switch, except their egress port.
 struct Way<'a> {
     net: Beside<'a>,
     clock: &'a mut Clock,
@@ -27,8 +27,8 @@ struct Way<'a> {
 }
 
 impl Switches {
-    /// Admits all packets of a window. If they may be more at once than any switch has held so far, that has to be found
-    /// exactly, for which ports take turns.
+    /// Processes a span in which all packets are admitted. With `SEES_PEAK`, the switch may come to hold more bytes
+    /// than any switch has held so far: then ports take turns, in the order of time, so that the peak is exact.
     #[inline(never)]
     pub(super) fn take_short_cut<const SEES_PEAK: bool>(
         &mut self,
@@ -40,7 +40,7 @@ impl Switches {
     ) {
         let Window { doors, from_ps, end_ps, .. } = *window;
         let (ports, net) = w.net.split();
-        // With fewer packets, nothing that is fetched comes in time.
+        // With fewer packets, no prefetch completes in time.
         let is_large = MANY_PORTS <= ports.len() && 2 < arrivals.len();
         (sums.n_events, sums.used) = (arrivals.len() as u64, self.buffers.used(id));
         let mut way = Way { net, clock: &mut w.clock, mark_at: self.mark_at, markers: &mut self.markers, sums };
@@ -85,7 +85,7 @@ impl Switches {
             if SEES_PEAK {
                 self.buffers.note_peak(way.sums.used);
             }
-            // A port that is free and yet not clear holds what is paused.
+            // A free port that is not clear holds paused packets.
             let has_more = is_free && port.can_send() && way.pass_paused(port, egress, at_ps);
             if !is_due && (has_more || !is_free) {
                 port.tx_done_pending = true;
@@ -104,7 +104,8 @@ impl Switches {
 }
 
 impl Way<'_> {
-    /// Lets all ports of a switch send what goes before a time. When something is due after that.
+    /// Lets all ports of a switch send the packets that go before `before_ps`; returns the time of the first `TxDone`
+    /// due after that, or [`NEVER`].
     #[allow(clippy::inline_always)] // Otherwise what it works on would have to be in memory all the time.
     #[inline(always)]
     fn drain_all(&mut self, ports: &mut Ports, doors: &Doors, before_ps: u64) -> u64 {
@@ -122,13 +123,14 @@ impl Way<'_> {
         due_ps
     }
 
-    /// A port that is free sends past what is paused. Whether another packet may go after that.
+    /// Sends a packet of a free port past the packets that are paused; returns `true` if another one may be sent after
+    /// it.
     #[cold]
     fn pass_paused(&mut self, port: &mut Port, egress: PortIdx, at_ps: u64) -> bool {
         self.send_waiting(port, egress, at_ps)
     }
 
-    /// Lets a port, for which something is due before a time, send what goes before that.
+    /// Lets a port whose `TxDone` is due before `before_ps` send the packets that go before then.
     #[inline(never)]
     fn drain(&mut self, port: &mut Port, egress: PortIdx, before_ps: u64) {
         while port.busy_until_ps < before_ps {
@@ -144,7 +146,8 @@ impl Way<'_> {
         }
     }
 
-    /// A port that is free at `at_ps` sends its next packet, which may go. Whether another one may go after that.
+    /// Sends the next packet of a port that is free at `at_ps` and has one that may be sent; returns `true` if another
+    /// one may be sent after it.
     #[allow(clippy::inline_always)] // See `Part::run`.
     #[inline(always)]
     fn send_waiting(&mut self, port: &mut Port, egress: PortIdx, at_ps: u64) -> bool {
@@ -163,7 +166,7 @@ impl Way<'_> {
         has_more
     }
 
-    /// A packet leaves the switch by a free port at a given time, where so many bytes wait behind it.
+    /// Sends a packet out of the switch by a free port at `at_ps`, with `qlen` bytes left in the port's queues.
     #[allow(clippy::inline_always)] // See `Part::run`.
     #[inline(always)]
     fn leave(
@@ -183,7 +186,8 @@ impl Way<'_> {
         self.net.send_off(self.clock, port, egress, packet, arrival_ps, 0);
     }
 
-    /// Lets the marker of a port decide about a packet of whose class so many bytes wait.
+    /// Applies the ECN marker of `egress` with `qlen` bytes of the packet's class queued, if packets are marked at step
+    /// `at`; counts the mark.
     #[allow(clippy::inline_always)] // See `Part::run`.
     #[inline(always)]
     fn mark(&mut self, port: &mut Port, egress: PortIdx, packet: PacketIdx, at: MarkAt, at_ps: u64, qlen: u32) {
@@ -195,7 +199,8 @@ impl Way<'_> {
         }
     }
 
-    /// Fetches what the next packets but one will touch: the port they leave by, and what went there before them.
+    /// Prefetches the egress port of the next packet but one, with its queue and the last packet on its wire, and the
+    /// last packet ahead of the next one in its queue.
     #[allow(clippy::inline_always)] // See `Way::drain_all`.
     #[inline(always)]
     fn fetch_ahead(&self, ports: &Ports, next: (Onward, u8), next_but_one: (Onward, u8)) {
@@ -210,7 +215,7 @@ impl Way<'_> {
         }
     }
 
-    /// Fetches the ports for which something is due, and the packets they will send.
+    /// Prefetches the ports with a `TxDone` due, the packets they will send, and the last packets on their wires.
     #[allow(clippy::inline_always)] // See `Way::drain_all`.
     #[inline(always)]
     fn fetch_due(&self, ports: &Ports, doors: &Doors) {
@@ -228,7 +233,7 @@ impl Way<'_> {
     }
 }
 
-/// As [`judge`], apart from the code that every packet goes through.
+/// Does the same as [`judge`], but is not inlined into the code that every packet goes through.
 #[inline(never)]
 fn ask(marker: &mut Marker, port: &mut Port, p: &mut Packet, at_ps: u64, qlen: u32) -> bool {
     judge(marker, port, p, at_ps, qlen, None)

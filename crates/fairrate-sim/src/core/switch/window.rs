@@ -1,10 +1,11 @@
-//! A switch works through a window of time: all that arrives and all that leaves before its end, in one go.
+//! Spans of switches: a switch processes at once all packets that arrive and all that leave before the end of the span.
 //!
-//! The switch is alone for the window. What arrives is known when the window begins (`agenda.rs`), and departures past its end
-//! are left to the next one, so that a pause that arrives then finds its packets queued. What happens is what would happen
-//! event by event (`ingress.rs`, `egress.rs`), with the same events in the fingerprint. Most windows are short cuts: if all
-//! that the switch holds and all that arrives together would be admitted and pause nobody, then each packet is, whatever the
-//! order, and ports need not take turns. Otherwise the switch goes through its events one by one.
+//! No other node affects the switch during a span. The arrivals are known when the span begins (`agenda.rs`), and
+//! departures after its end are left to the next one, so that a pause that arrives then finds its packets queued. The
+//! result is the same as event by event (`ingress.rs`, `egress.rs`), with the same events in the fingerprint. Most
+//! spans take the fast path (`short_cut.rs`): if the bytes that the switch holds and those that arrive would be
+//! admitted all together without a pause, then each packet is admitted in any order, and ports need not take turns.
+//! Otherwise the switch processes its events one by one.
 
 use super::Switches;
 use crate::core::agenda::{Bits, Door, Doors, NEVER, Worker};
@@ -16,34 +17,34 @@ use crate::engine::{Event, EventKind};
 use crate::ids::{PacketIdx, PortId, PortIdx, SwitchIdx};
 use crate::packet::PacketKind;
 
-/// What a window knows before anything happens in it.
+/// The facts about a span that are known before its first event is processed.
 pub(super) struct Window {
     pub(super) from_ps: u64,
     pub(super) end_ps: u64,
     pub(super) doors: Doors,
-    /// The bytes of all that arrives.
+    /// Bytes of all packets that arrive.
     bytes: u64,
     has_frames: bool,
-    /// When the next packet after the window arrives.
+    /// Arrival time of the first packet after the span, in picoseconds.
     next_ps: u64,
 }
 
-/// What adds up in a window.
+/// The sums over the events of a span.
 pub(super) struct Sums {
     pub(super) fingerprint: u64,
-    /// When something is due at a port after the window. It stands between two sums, as neighbours are added up by one
-    /// instruction, which has to wait where only one of them has been written just before.
+    /// Time of the first `TxDone` due after the span, in picoseconds. The field stands between two sums, as neighbours
+    /// are added up by one instruction, which has to wait where only one of them has been written just before.
     pub(super) due_ps: u64,
     pub(super) n_events: u64,
     pub(super) latest_ps: u64,
     pub(super) n_hops: u64,
-    /// Bytes that the switch holds.
+    /// Number of bytes that the switch holds.
     pub(super) used: u64,
     pub(super) n_marks: u64,
 }
 
 impl Switches {
-    /// A switch, which is next, works through its window, or what of it comes before `until_ps`. How many events that is.
+    /// Processes the span of switch `id`, which is next, up to `until_ps`; returns the number of events.
     #[inline(never)]
     pub(in crate::core) fn on_window(&mut self, w: &mut World, id: SwitchIdx, until_ps: u64) -> u64 {
         let from_ps = w.net.agenda.queue.next_ps();
@@ -76,7 +77,7 @@ impl Switches {
         sums.n_events
     }
 
-    /// Goes through the events of a window in their order, as if there were no windows.
+    /// Processes the events of a span in their order, as if there were no spans.
     #[inline(never)]
     fn go_one_by_one(&mut self, w: &mut World, id: SwitchIdx, window: &Window, arrivals: &Arrivals, sums: &mut Sums) {
         let Window { doors, from_ps, end_ps, .. } = *window;
@@ -114,7 +115,7 @@ impl Switches {
         w.clock.now_ps = from_ps;
     }
 
-    /// A packet or a frame comes in by the port `ingress`.
+    /// Processes a packet or frame that arrives by the port `ingress`.
     fn on_arrival(&mut self, w: &mut World, ingress: PortIdx, packet: PacketIdx) {
         let p = w.net.pool.get(packet);
         let (kind, class) = (p.kind, p.class);
@@ -130,7 +131,7 @@ impl Switches {
         }
     }
 
-    /// Brings the accounts of a switch's buffer up to date, which short cuts leave alone.
+    /// Brings the accounts of a switch's buffer up to date, which the fast path does not keep.
     fn account(&mut self, w: &World, id: SwitchIdx, doors: &Doors) {
         if !self.buffers.is_stale(id) {
             return;
@@ -148,19 +149,19 @@ impl Switches {
 }
 
 impl Sums {
-    /// Of nothing so far.
+    /// Creates the sums of no events.
     pub(super) fn new() -> Self {
         Self { fingerprint: 0, n_events: 0, n_hops: 0, n_marks: 0, used: 0, latest_ps: 0, due_ps: NEVER }
     }
 
-    /// Counts an event in the fingerprint.
+    /// Adds an event to the fingerprint.
     #[inline]
     pub(super) fn count(&mut self, at_ps: u64, kind: EventKind, port: PortId) {
         self.fingerprint = self.fingerprint.wrapping_add(Event::new(at_ps, kind, port.0).print());
     }
 }
 
-/// Takes all that arrives in a window off the wires.
+/// Takes all packets that arrive in a span off the wires.
 #[inline]
 fn gather(w: &mut World, window: &mut Window, arrivals: &mut Arrivals) {
     let Window { doors: Doors { first, n, first_word, door_bits, .. }, from_ps, end_ps, .. } = *window;
@@ -171,7 +172,7 @@ fn gather(w: &mut World, window: &mut Window, arrivals: &mut Arrivals) {
     let (mut bytes, mut has_frames, mut next_ps) = (0, false, NEVER);
     arrivals.clear();
     for (word, open) in (0..).zip(words) {
-        // Which doors have something to take is as good as random, so nothing branches on it.
+        // The set of doors with a packet to take is as good as random, so no branch depends on it.
         let mut ready = 0;
         for bit in Bits(*open) {
             let Door { head_ps, head, .. } = doors[(word * 64 + bit) as usize];
@@ -183,7 +184,7 @@ fn gather(w: &mut World, window: &mut Window, arrivals: &mut Arrivals) {
         }
         let mut turn = ready;
         while ready != 0 {
-            // One of each door in turn, so that those behind them are fetched meanwhile.
+            // One packet of each door in turn, so that the packets behind them are fetched meanwhile.
             turn = if turn == 0 { ready } else { turn };
             let bit = turn.trailing_zeros();
             turn &= turn - 1;
@@ -201,7 +202,7 @@ fn gather(w: &mut World, window: &mut Window, arrivals: &mut Arrivals) {
             }
             ports.prefetch(onward.port());
             (door.head_ps, door.head) = (p.arrival_ps, p.next);
-            // There may be no next one, and what is fetched should be somewhere.
+            // There may be no next packet, and the prefetched address should be a valid one.
             pool.prefetch(if p.next.is_none() { packet } else { p.next });
             let has_more = p.arrival_ps < end_ps;
             ready ^= u64::from(!has_more) << bit;
@@ -212,7 +213,7 @@ fn gather(w: &mut World, window: &mut Window, arrivals: &mut Arrivals) {
     (window.bytes, window.has_frames, window.next_ps) = (bytes, has_frames, next_ps);
 }
 
-/// The first port of a switch that is to look for something to send, and when: by time, then by number.
+/// Returns the first `TxDone` due at a switch as its time in picoseconds and its port: by time, then by number.
 #[inline(never)]
 fn first_due(w: &World, doors: &Doors) -> (u64, PortIdx) {
     let mut first = (NEVER, PortIdx::NONE);
