@@ -129,7 +129,8 @@ fn a_run_says_why_it_is_not_simulated_in_a_faster_way() {
     assert_eq!(mode(&plain, Switching::Windows), Mode::default());
     let by_event = |mode: Mode| (mode.switches, mode.hosts);
     assert_eq!(by_event(mode(&plain, Switching::Events)), (vec![Reason::Asked], vec![Reason::SwitchesByEvent]));
-    let few = config(leaf_spine(), algorithm("dctcp"), vec![flow(1, 0, 1_000_000, Time::ZERO)]);
+    let now_and_then = (0..8).map(|i| flow(1, 0, 1_000, Time::from_ms(i)));
+    let few = config(leaf_spine(), algorithm("dctcp"), now_and_then.collect());
     assert_eq!(mode(&few, Switching::Fitting).switches, [Reason::FewPackets]);
     assert_eq!(mode(&scenario("rocc"), Switching::Windows).switches, [Reason::PortAgents]);
 
