@@ -169,7 +169,7 @@ typedef struct {
   FairrateAllowance (*on_timer)(void *state, uint64_t now_ps);
 } FairrateAlgorithm;
 
-/* What a library defines. */
+/* The functions that a library defines. */
 #ifdef __cplusplus
 extern "C"
 #else

@@ -15,7 +15,7 @@ const OPENING: &str = "/* The interface for algorithms from shared libraries: do
  * per second, sizes bytes. */";
 
 /// Declaration of the variable that a library defines and fairrate looks up.
-const CLOSING: &str = "/* What a library defines. */
+const CLOSING: &str = "/* The functions that a library defines. */
 #ifdef __cplusplus
 extern \"C\"
 #else
