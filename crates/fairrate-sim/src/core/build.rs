@@ -21,7 +21,7 @@ use super::parallel::{Mail, Partition, loads};
 use super::paths::{PathTable, Paths};
 use super::run::{Constants, PartOf, Run};
 use super::share::{Links, Own};
-use super::switch::Switches;
+use super::switch::{Marking, Switches};
 use super::told::Told;
 use super::world::World;
 use crate::config::{Balancing, ClockRule, MarkDraws, Pfc, SimConfig, TieRule, Transport, TransportConfig, Trigger};
@@ -301,7 +301,11 @@ fn build_switches(
     let n_markers = if config.fabric.ecn.is_some() { ports.len() } else { 0 };
     let shared_draws =
         draws_like_ns3(config).then(|| Box::new(AutomaticStreams::new(1, config.seed, streams_taken(config))));
-    let mark_at = config.fabric.ecn.as_ref().map(|ecn| ecn.at);
+    let marking = Marking {
+        at: config.fabric.ecn.as_ref().map(|ecn| ecn.at),
+        markers: ports.numbers().take(n_markers).map(marker).collect(),
+        shared_draws,
+    };
     let n_switches = of_switch.iter().flatten().max().map_or(0, |&last| last.index() + 1);
     let backlog_pfc = match config.fabric.pfc {
         Pfc::Egress { pause, resume } => {
@@ -310,14 +314,7 @@ fn build_switches(
         }
         Pfc::Off | Pfc::Ingress => None,
     };
-    Switches::new(
-        buffers,
-        backlog_pfc,
-        mark_at,
-        ports.numbers().take(n_markers).map(marker).collect(),
-        shared_draws,
-        ports,
-    )
+    Switches::new(buffers, backlog_pfc, marking, ports)
 }
 
 /// Builds the pool of packets, with room for the telemetry and header words that they carry.

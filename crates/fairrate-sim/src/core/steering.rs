@@ -3,9 +3,9 @@
 
 use std::collections::BTreeSet;
 
-use super::network::Ports;
 use super::run::Run;
 use super::share::Links;
+use crate::fabric::Port;
 use crate::ideal::Hop;
 use crate::ids::{NodeId, PortId, PortIdx};
 use crate::packet::Packet;
@@ -55,7 +55,7 @@ impl Run {
     #[inline(never)]
     pub(super) fn choose_exit(
         &self,
-        ports: &Ports,
+        ports: &[Port],
         links: &Links,
         ingress: PortIdx,
         to: NodeId,
@@ -64,8 +64,8 @@ impl Run {
         let switch = self.config.topology.from(links.id_of(ingress));
         let place = |port: PortId| links.place_of(port).expect("a switch's ports are in its part");
         let all = || self.routes.next_hops(switch, to).map(place);
-        let is_any_up = all().any(|port| !ports[port].is_down());
-        let candidates = || all().filter(|&port| !is_any_up || !ports[port].is_down());
+        let is_any_up = all().any(|port| !ports[port.index()].is_down());
+        let candidates = || all().filter(|&port| !is_any_up || !ports[port.index()].is_down());
         let words = [u64::from(switch.0) << 32 | u64::from(p.flow.0), p.seq, p.data_seq ^ p.sent_ps];
         let mixed = words.iter().fold(mix64(self.config.seed), |mixed, word| mix64(mixed ^ word));
         candidates()

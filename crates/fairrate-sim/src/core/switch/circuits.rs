@@ -15,6 +15,7 @@ use fairrate_control::{CircuitHelp, IntHop};
 use fairrate_units::Time;
 
 use super::Switches;
+use super::hop::Head;
 use crate::core::network::Transmitter;
 use crate::core::run::Run;
 use crate::core::share::Links;
@@ -22,7 +23,6 @@ use crate::core::world::World;
 use crate::engine::EventKind;
 use crate::fabric::DropCause;
 use crate::ids::{NodeId, PacketIdx, PortId, PortIdx};
-use crate::packet::PacketKind;
 use crate::table::Table;
 use crate::topology::{CircuitState, Circuits};
 
@@ -163,7 +163,7 @@ impl Switches {
             }
             _ => port,
         };
-        self.kick_transmitter(w, transmitter);
+        self.start_transmitter(w, transmitter);
     }
 
     /// Does the same as [`Switches::send_next`], in a part with circuits.
@@ -221,14 +221,8 @@ impl Switches {
         let (by_circuit, marks) = (port == transmitter, rotors.help.is_some());
         // The circuit may be down, which does not stop the uplink.
         let paused = std::mem::take(&mut w.net.ports[port].paused);
-        let packet = if w.net.ports[port].has_disciplines() {
-            self.dequeue_managed(w, port)
-        } else {
-            w.net.ports[port].dequeue(&w.net.pool)
-        };
+        let (packet, Head { is_data, .. }) = self.take(w, port);
         w.net.ports[port].paused = paused;
-        let is_data = w.net.pool.get(packet).kind == PacketKind::Data;
-        self.leave_buffer(w, port, packet);
         if is_data {
             stamp(w, port, transmitter, counted, packet);
         }

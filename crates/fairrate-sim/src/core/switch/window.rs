@@ -2,10 +2,10 @@
 //!
 //! No other node affects the switch during a span. The arrivals are known when the span begins (`agenda.rs`), and
 //! departures after its end are left to the next one, so that a pause that arrives then finds its packets queued. The
-//! result is the same as event by event (`ingress.rs`, `egress.rs`), with the same events in the fingerprint. Most
-//! spans take the fast path (`short_cut.rs`): if the bytes that the switch holds and those that arrive would be
-//! admitted all together without a pause, then each packet is admitted in any order, and ports need not take turns.
-//! Otherwise the switch processes its events one by one.
+//! result is the same as event by event (`by_event.rs`), with the same events in the fingerprint. Most spans take the
+//! fast path (`short_cut.rs`): if the bytes that the switch holds and those that arrive would be admitted all together
+//! without a pause, then each packet is admitted in any order, and ports need not take turns. Otherwise the switch
+//! processes its events one by one.
 
 use super::Switches;
 use crate::core::agenda::{Bits, Door, Doors, NEVER, Worker};

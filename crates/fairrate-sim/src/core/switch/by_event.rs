@@ -1,0 +1,212 @@
+//! A switch event by event: a packet crosses it as it arrives, and a port sends when it is free.
+
+use super::Switches;
+use super::hop::{self, Head, Pass};
+use crate::config::MarkAt;
+use crate::core::agents::Step;
+use crate::core::network::Transmitter;
+use crate::core::steering::Exit;
+use crate::core::world::World;
+use crate::fabric::{Admission, Port};
+use crate::ids::{PacketIdx, PortIdx};
+use crate::packet::Packet;
+
+impl Switches {
+    /// Forwards `packet`, which arrived by the port `ingress`: drops it, or queues it at its egress port and starts the
+    /// port's transmitter. A packet that nothing delays is sent without being queued.
+    #[allow(clippy::inline_always)] // See `Part::run`.
+    #[inline(always)]
+    pub(in crate::core) fn forward(&mut self, w: &mut World, ingress: PortIdx, packet: PacketIdx) {
+        let (ports, net) = w.net.split();
+        let p = net.pool.get_mut(packet);
+        p.ingress = ingress;
+        let exit = net.paths.exit(p.route);
+        p.route = p.route.plus(1);
+        let head = Head::of(p);
+        let egress = match exit {
+            Exit::By(port) => port,
+            Exit::Toward(host) => w.run.choose_exit(ports, net.links, ingress, host, p),
+        };
+        hop::cross(&mut ByEvent { switches: self, w }, egress, packet, head);
+    }
+
+    /// Starts the transmitter of `port` after a packet joined its queues or was resumed.
+    #[inline]
+    pub(in crate::core) fn kick(&mut self, w: &mut World, port: PortIdx) {
+        if self.rotors.is_some() {
+            self.kick_by_role(w, port);
+        } else {
+            self.start_transmitter(w, port);
+        }
+    }
+
+    /// Does the same as [`Switches::kick`], where `port` is the one that transmits.
+    #[inline]
+    pub(super) fn start_transmitter(&mut self, w: &mut World, port: PortIdx) {
+        hop::start(&mut ByEvent { switches: self, w }, port);
+    }
+
+    /// Sends the next packet of `port`, which is free, if it has one that may be sent.
+    #[inline]
+    pub(in crate::core) fn send_next(&mut self, w: &mut World, port: PortIdx) {
+        if self.rotors.is_some() {
+            self.send_by_role(w, port);
+        } else {
+            self.send_from_queue(w, port);
+        }
+    }
+
+    /// Does the same as [`Switches::send_next`], for a port that serves its own queues.
+    pub(super) fn send_from_queue(&mut self, w: &mut World, port: PortIdx) {
+        if !w.net.ports[port].can_send() {
+            return;
+        }
+        let has_more = hop::drain(&mut ByEvent { switches: self, w }, port);
+        if has_more && !w.net.ports[port].tx_done_pending {
+            w.net.schedule_tx_done(&mut w.clock, port);
+        }
+    }
+
+    /// Takes the next packet of `port` out of its queue and out of the buffer.
+    pub(super) fn take(&mut self, w: &mut World, port: PortIdx) -> (PacketIdx, Head) {
+        hop::take(&mut ByEvent { switches: self, w }, port)
+    }
+}
+
+/// The steps of a packet in a switch that goes event by event.
+struct ByEvent<'a> {
+    switches: &'a mut Switches,
+    w: &'a mut World,
+}
+
+impl Pass for ByEvent<'_> {
+    #[inline]
+    fn port(&mut self, port: PortIdx) -> &mut Port {
+        &mut self.w.net.ports[port]
+    }
+
+    #[inline]
+    fn packet(&mut self, packet: PacketIdx) -> &Packet {
+        self.w.net.pool.get(packet)
+    }
+
+    #[inline]
+    fn is_free(&mut self, egress: PortIdx) -> bool {
+        let port = &self.w.net.ports[egress];
+        self.w.clock.has_passed(port.busy_until_ps, port.tx_rank)
+    }
+
+    #[allow(clippy::inline_always)] // See `Part::run`.
+    #[inline(always)]
+    fn lets_pass(&mut self, egress: PortIdx, packet: PacketIdx, head: Head) -> bool {
+        let (s, w) = (&mut *self.switches, &*self.w);
+        let p = w.net.pool.get(packet);
+        s.rotors.is_none()
+            && !w.agents.watch(p.kind)
+            && s.buffers.lets_pass(w.net.ports[egress].of_switch, p.ingress, head.class, head.wire)
+    }
+
+    #[allow(clippy::inline_always)] // See `Part::run`.
+    #[inline(always)]
+    fn admit(&mut self, egress: PortIdx, packet: PacketIdx, head: Head, waiting: u32) -> bool {
+        let (s, w) = (&mut *self.switches, &mut *self.w);
+        if s.has_special_ports && !s.is_admitted(w, egress, packet) {
+            return false;
+        }
+        let (switch, ingress) = (w.net.ports[egress].of_switch, w.net.pool.get(packet).ingress);
+        match s.buffers.admit(switch, ingress, head.class, head.wire, waiting) {
+            Admission::Accept => true,
+            Admission::AcceptAndPause => {
+                s.send_pfc(w, ingress, head.class, true);
+                true
+            }
+            Admission::Drop(cause) => {
+                w.net.discard(&mut w.told.totals, Some(egress), packet, cause);
+                false
+            }
+        }
+    }
+
+    #[allow(clippy::inline_always)] // See `Part::run`.
+    #[inline(always)]
+    fn mark(&mut self, step: MarkAt, egress: PortIdx, packet: PacketIdx, qlen: u32) {
+        let (w, marking) = (&mut *self.w, &mut self.switches.marking);
+        if marking.is_at(step) {
+            let (port, p) = (&mut w.net.ports[egress], w.net.pool.get_mut(packet));
+            w.told.totals.ecn_marks += u64::from(marking.mark(port, egress, p, w.clock.now_ps, qlen));
+        }
+    }
+
+    #[allow(clippy::inline_always)] // See `Part::run`.
+    #[inline(always)]
+    fn join(&mut self, egress: PortIdx, packet: PacketIdx, head: Head) {
+        let (s, w) = (&mut *self.switches, &mut *self.w);
+        // A discipline may drop the packet as it joins.
+        let ingress = w.net.pool.get(packet).ingress;
+        let queue = s.show_newcomer(w, egress, packet);
+        if queue.is_some() || s.has_special_ports {
+            s.join_special(w, egress, packet, queue);
+        } else {
+            w.net.ports[egress].enqueue(&mut w.net.pool, packet);
+        }
+        if s.backlog_pfc.is_some() {
+            s.judge_backlog(w, egress, head.class, ingress);
+        }
+        s.kick(w, egress);
+    }
+
+    #[allow(clippy::inline_always)] // See `Part::run`.
+    #[inline(always)]
+    fn dequeue(&mut self, egress: PortIdx) -> PacketIdx {
+        let port = &mut self.w.net.ports[egress];
+        if port.has_disciplines() {
+            self.switches.dequeue_managed(self.w, egress)
+        } else {
+            port.dequeue(&self.w.net.pool)
+        }
+    }
+
+    /// Shows the packet to the port's agent, uncharges the buffer, and sends resume frames that are due.
+    #[allow(clippy::inline_always)] // See `Part::run`.
+    #[inline(always)]
+    fn release(&mut self, egress: PortIdx, packet: PacketIdx, head: Head) {
+        let (s, w) = (&mut *self.switches, &mut *self.w);
+        let (switch, ingress) = (w.net.ports[egress].of_switch, w.net.pool.get(packet).ingress);
+        if w.agent_sees(egress, packet, Step::Dequeue) {
+            s.do_as_agent_asks(w, egress);
+        }
+        if s.buffers.release(switch, ingress, head.class, head.wire) {
+            s.send_pfc(w, ingress, head.class, false);
+        }
+        if s.backlog_pfc.is_some() {
+            s.end_backlog_pauses(w, egress, head.class);
+        }
+    }
+
+    #[allow(clippy::inline_always)] // See `Part::run`.
+    #[inline(always)]
+    fn leave(&mut self, egress: PortIdx, packet: PacketIdx, head: Head, qlen: u64) {
+        let w = &mut *self.w;
+        let has_faults = w.net.faults.is_some();
+        let (ports, mut net) = w.net.split();
+        let port = &mut ports[egress];
+        if head.is_data {
+            net.stamp(port, Transmitter::of(port), w.clock.now_ps, packet, qlen);
+        }
+        if has_faults {
+            w.transmit(egress, packet);
+        } else {
+            net.transmit(&mut w.clock, &mut w.told.totals, port, egress, (packet, head.wire));
+        }
+    }
+
+    #[inline]
+    fn send_next(&mut self, egress: PortIdx) {
+        self.switches.send_next(self.w, egress);
+    }
+
+    #[inline]
+    fn expect_tx_done(&mut self, egress: PortIdx) {
+        self.w.net.schedule_tx_done(&mut self.w.clock, egress);
+    }
+}

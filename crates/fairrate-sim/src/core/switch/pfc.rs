@@ -1,0 +1,92 @@
+//! Frames that pause and resume: classes (PFC), and single flows.
+
+use super::Switches;
+use crate::core::world::World;
+use crate::fabric::N_CLASSES;
+use crate::ids::{FlowId, HopId, PortIdx};
+use crate::packet::{Packet, PacketKind};
+
+impl Switches {
+    /// Sends a pause frame to the sender at `ingress` if the queue that its packet joined is now above the pause level.
+    #[cold]
+    pub(super) fn judge_backlog(&mut self, w: &mut World, egress: PortIdx, class: u8, ingress: PortIdx) {
+        let (port, Some(pfc)) = (&w.net.ports[egress], &mut self.backlog_pfc) else { return };
+        if pfc.joins(port.of_switch, egress, class, ingress, port.class_bytes(class)) {
+            self.send_pfc(w, ingress, class, true);
+        }
+    }
+
+    /// Sends resume frames to the senders that a queue of `egress` paused, if it has shrunk to the resume level.
+    #[cold]
+    pub(super) fn end_backlog_pauses(&mut self, w: &mut World, egress: PortIdx, class: u8) {
+        let (port, Some(pfc)) = (&w.net.ports[egress], &mut self.backlog_pfc) else { return };
+        for ingress in pfc.shrinks(port.of_switch, egress, class, port.class_bytes(class)) {
+            self.send_pfc(w, ingress, class, false);
+        }
+    }
+
+    /// Sends a pause (`pause`) or resume frame for `class` out of `port`, ahead of all queued packets. A port that is
+    /// down sends none.
+    pub(in crate::core) fn send_pfc(&mut self, w: &mut World, port: PortIdx, class: u8, pause: bool) {
+        let kind = if pause { PacketKind::Pause } else { PacketKind::Resume };
+        if let Some(draws) = &mut self.marking.shared_draws {
+            // For the IP identification of the frame.
+            draws.skip();
+        }
+        if w.net.ports[port].is_down() {
+            return;
+        }
+        let frames = if pause { &mut w.told.totals.pfc_pauses } else { &mut w.told.totals.pfc_resumes };
+        *frames += 1;
+        if is_full_of_frames(w, port)
+            && let Some(opposite) = w.net.ports[port].cancel_pause(&mut w.net.pool, class)
+        {
+            // Neither frame is sent: the other end keeps its state.
+            let (pauses, resumes) = (&mut w.told.totals.pfc_pauses, &mut w.told.totals.pfc_resumes);
+            (*pauses, *resumes) = (*pauses - 1, *resumes - 1);
+            w.net.pool.release(opposite);
+            return;
+        }
+        let frame =
+            w.net.pool.take(Packet { route: HopId::NONE, wire: w.run.constants.pfc_wire, class, ..Packet::new(kind) });
+        w.net.ports[port].enqueue_frame(&mut w.net.pool, frame);
+        self.kick(w, port);
+    }
+
+    /// Sends a frame out of `port` that pauses (`pause`) or resumes `flow` at the other end of the wire.
+    pub(in crate::core) fn send_flow_frame(&mut self, w: &mut World, port: PortIdx, flow: FlowId, pause: bool) {
+        if w.net.ports[port].is_down() {
+            return;
+        }
+        let (class, wire) = (w.run.flow(flow).class, w.run.constants.cnp_wire);
+        let (kind, count) = if pause {
+            (PacketKind::FlowPause, &mut w.told.totals.flow_pauses)
+        } else {
+            (PacketKind::FlowResume, &mut w.told.totals.flow_resumes)
+        };
+        *count += 1;
+        w.told.totals.control_bytes += u64::from(wire);
+        let frame = w.net.pool.take(Packet { flow, route: HopId::NONE, wire, class, ..Packet::new(kind) });
+        w.net.ports[port].enqueue_frame(&mut w.net.pool, frame);
+        self.kick(w, port);
+    }
+
+    /// Pauses (`pause`) or resumes `flow` at `port`, as a frame from the other end of its wire requests.
+    pub(in crate::core) fn hold_flow(&mut self, w: &mut World, port: PortIdx, flow: FlowId, class: u8, pause: bool) {
+        let quantum = (w.run.constants.mtu + w.run.constants.data_header) as u32;
+        w.net.ports[port].set_flow_paused(&w.net.pool, class, flow, pause, quantum);
+        if let Some(agent) = w.agents.of(port) {
+            fairrate_control::PortAgent::on_flow_pause(agent, flow.0, pause);
+            w.agents.plan(&mut w.clock, port);
+        }
+        if !pause {
+            self.kick(w, port);
+        }
+    }
+}
+
+/// Returns `true` if `port` already queues as many frames as a pause and a resume for every class. More frames arise
+/// where packets arrive faster than frames about them can be sent.
+fn is_full_of_frames(w: &World, port: PortIdx) -> bool {
+    2 * N_CLASSES as u32 * u32::from(w.run.constants.pfc_wire) <= w.net.ports[port].class_bytes(0)
+}

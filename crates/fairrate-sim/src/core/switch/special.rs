@@ -1,0 +1,84 @@
+//! Ports with more than class queues: disciplines, physical queues for flows, and the limits of circuits.
+
+use super::Switches;
+use crate::core::world::World;
+use crate::ids::{PacketIdx, PortIdx};
+use crate::packet::PacketKind;
+
+impl Switches {
+    /// Returns `true` if `egress` has room for `packet` and its discipline, if any, admits it; otherwise discards the
+    /// packet.
+    #[cold]
+    pub(super) fn is_admitted(&mut self, w: &mut World, egress: PortIdx, packet: PacketIdx) -> bool {
+        if !self.has_room(w, egress, packet) {
+            return false;
+        }
+        let port = &mut w.net.ports[egress];
+        if !port.has_disciplines() {
+            return true;
+        }
+        let admitted = port.admit(&mut w.net.pool, packet, w.clock.now_ps, &mut self.verdicts);
+        self.carry_out_verdicts(w, egress);
+        if let Err(cause) = admitted {
+            w.net.discard(&mut w.told.totals, Some(egress), packet, cause);
+        }
+        admitted.is_ok()
+    }
+
+    /// Puts `packet`, which the buffer is charged with, into the physical queue `queue` of `egress`, or into its
+    /// class's queue if that is `None`. The port may have an agent or disciplines.
+    #[cold]
+    pub(super) fn join_special(&mut self, w: &mut World, egress: PortIdx, packet: PacketIdx, queue: Option<u16>) {
+        match queue {
+            Some(queue) => {
+                let quantum = (w.run.constants.mtu + w.run.constants.data_header) as u32;
+                w.net.ports[egress].enqueue_flow(&mut w.net.pool, packet, queue, quantum);
+            }
+            None if w.net.ports[egress].has_disciplines() => self.enqueue_managed(w, egress, packet),
+            None => w.net.ports[egress].enqueue(&mut w.net.pool, packet),
+        }
+    }
+
+    /// Hands `packet` to the discipline of its class, with its priority.
+    fn enqueue_managed(&mut self, w: &mut World, egress: PortIdx, packet: PacketIdx) {
+        let carries = matches!(w.net.pool.get(packet).kind, PacketKind::Data | PacketKind::Control);
+        // Packets without a priority from their sender, mostly acknowledgments, go first.
+        let has_priority = carries && 0 < w.run.constants.header_words;
+        let priority = if has_priority { w.net.pool.header(packet)[0] } else { 0.0 };
+        let port = &mut w.net.ports[egress];
+        port.enqueue_managed(&mut w.net.pool, packet, priority, w.clock.now_ps, &mut self.verdicts);
+        self.carry_out_verdicts(w, egress);
+    }
+
+    /// Takes the next packet of `port`, which has disciplines and a packet that may be sent.
+    #[cold]
+    pub(super) fn dequeue_managed(&mut self, w: &mut World, port: PortIdx) -> PacketIdx {
+        let p = &mut w.net.ports[port];
+        let packet = p.dequeue_managed(&mut w.net.pool, w.clock.now_ps, &mut self.verdicts);
+        self.carry_out_verdicts(w, port);
+        packet
+    }
+
+    /// Counts the packets that a discipline marked, and discards and uncharges those that it dropped.
+    pub(super) fn carry_out_verdicts(&mut self, w: &mut World, port: PortIdx) {
+        let marks = std::mem::take(&mut self.verdicts.marks);
+        w.net.ports[port].ecn_marks += marks;
+        w.told.totals.ecn_marks += marks;
+        if self.verdicts.dropped.is_empty() {
+            return;
+        }
+        let switch = w.net.ports[port].of_switch;
+        let mut dropped = std::mem::take(&mut self.verdicts.dropped);
+        for (packet, cause) in dropped.drain(..) {
+            let p = *w.net.pool.get(packet);
+            w.net.discard(&mut w.told.totals, Some(port), packet, cause);
+            if self.buffers.release(switch, p.ingress, p.class, p.wire) {
+                self.send_pfc(w, p.ingress, p.class, false);
+            }
+            if self.backlog_pfc.is_some() {
+                self.end_backlog_pauses(w, port, p.class);
+            }
+        }
+        self.verdicts.dropped = dropped;
+    }
+}
