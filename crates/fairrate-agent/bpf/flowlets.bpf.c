@@ -110,7 +110,7 @@ struct {
 /* Number of events that `events` had no room for. */
 __u64 lost SEC(".data.lost") = 0;
 
-/* Set until the first look is over: a limit that looks as if an agent had set it was left by an agent that died. */
+/* 1 until the first look is over: a limit that looks as if an agent had set it was left by an agent that died. */
 __u32 takes_over SEC(".data.takes_over") = 1;
 
 /* The result of the last look at tracked sockets. */

@@ -188,10 +188,7 @@ impl Config {
         let text = std::fs::read_to_string(path).map_err(|cause| ConfigError::Unreadable { path: own(), cause })?;
         let mut config: Self = toml::from_str(&text).map_err(|cause| ConfigError::Wrong { path: own(), cause })?;
         if let Security::Tls(keys) = &mut config.allocator.security {
-            let dir = path.parent().unwrap_or(Path::new(""));
-            for file in [&mut keys.ca, &mut keys.certificate, &mut keys.key] {
-                *file = dir.join(&*file);
-            }
+            keys.resolve(path.parent().unwrap_or(Path::new("")));
         }
         Ok(config)
     }

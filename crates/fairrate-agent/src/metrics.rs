@@ -3,9 +3,9 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-use fairrate_daemon::http::{Page, TEXT};
-use prometheus::process_collector::ProcessCollector;
-use prometheus::{Encoder, IntCounter, IntGauge, Registry, TextEncoder};
+use fairrate_daemon::http::Page;
+use fairrate_daemon::metrics::{self, register};
+use prometheus::{IntCounter, IntGauge, Registry};
 
 /// Time without a sign of life after which a thread counts as dead.
 const DEAD_AFTER: Duration = Duration::from_secs(2);
@@ -54,19 +54,9 @@ impl Default for Metrics {
 impl Metrics {
     /// Creates the metrics, all at zero.
     pub fn new() -> Self {
-        let registry = Registry::new();
-        let add = |metric: Box<dyn prometheus::core::Collector>| registry.register(metric).expect("names differ");
-        let counter = |name: &str, help: &str| {
-            let counter = IntCounter::new(format!("fairrate_agent_{name}_total"), help).expect("the name is valid");
-            add(Box::new(counter.clone()));
-            counter
-        };
-        let gauge = |name: &str, help: &str| {
-            let gauge = IntGauge::new(format!("fairrate_agent_{name}"), help).expect("the name is valid");
-            add(Box::new(gauge.clone()));
-            gauge
-        };
-        add(Box::new(ProcessCollector::for_self()));
+        let registry = metrics::registry();
+        let counter = |name, help| register(&registry, IntCounter::new(format!("fairrate_agent_{name}_total"), help));
+        let gauge = |name, help| register(&registry, IntGauge::new(format!("fairrate_agent_{name}"), help));
         Self {
             allocators: gauge("allocators", "Allocators that the agent talks to"),
             flows: gauge("flows", "Flowlets that the allocator knows"),
@@ -102,17 +92,8 @@ impl Metrics {
 
     /// Returns a page of the metrics port.
     pub fn page(&self, path: &str) -> Option<Page> {
-        match path {
-            "/metrics" => {
-                let mut text = Vec::new();
-                TextEncoder::new().encode(&self.registry.gather(), &mut text).expect("memory takes all");
-                let body = String::from_utf8_lossy(&text).into_owned();
-                Some(Page { is_ok: true, content_type: "text/plain; version=0.0.4", body })
-            }
-            "/healthz" if self.is_healthy() => Some(Page { is_ok: true, content_type: TEXT, body: "ok\n".into() }),
-            "/healthz" => Some(Page { is_ok: false, content_type: TEXT, body: "a thread does not answer\n".into() }),
-            _ => None,
-        }
+        let fault = (!self.is_healthy()).then_some("a thread does not answer");
+        metrics::page(path, || metrics::text(&self.registry), fault)
     }
 }
 

@@ -66,7 +66,7 @@ struct Server {
     told: HashMap<Flow, u32>,
     /// Flows whose state at the server may differ from the agent's.
     dirty: BTreeSet<Flow>,
-    /// Set when SYNCED has to be sent once nothing is dirty.
+    /// `true` if SYNCED has to be sent once nothing is dirty.
     is_syncing: bool,
     heard: Duration,
     spoke: Duration,

@@ -66,11 +66,11 @@ pub struct Client {
 #[derive(Debug)]
 struct Shared {
     agent: Mutex<Agent>,
-    /// Signalled when rates have changed.
+    /// The signal that rates have changed.
     granted: Condvar,
-    /// For each server: signalled when there is something to send to it.
+    /// The signals that there is something to send, one for each server.
     to_say: Vec<Notify>,
-    /// Signalled when the agent's deadline may have changed.
+    /// The signal that the agent's deadline may have changed.
     timer: Notify,
     servers: Vec<SocketAddr>,
     /// Throttles of log lines, for each server.

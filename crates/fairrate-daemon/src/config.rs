@@ -198,9 +198,7 @@ impl Config {
         check::check(&config).map_err(value)?;
         let dir = path.parent().unwrap_or(Path::new(""));
         if let Some(keys) = &mut config.keys {
-            for file in [&mut keys.ca, &mut keys.certificate, &mut keys.key] {
-                *file = dir.join(&*file);
-            }
+            keys.resolve(dir);
         }
         let topology = config.read_topology(text, path, dir)?;
         let hosts = config.addresses(&topology).map_err(value)?;

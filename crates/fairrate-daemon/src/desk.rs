@@ -37,11 +37,11 @@ const SWEEPS_A_LEASE: u32 = 2 * WORDS_A_LEASE;
 struct Connection {
     identity: Identity,
     agent: Option<usize>,
-    /// Set when HELLO has to be answered.
+    /// `true` if HELLO has to be answered.
     greets: bool,
     heard: Duration,
     spoke: Duration,
-    /// Set when the connection is in `to_write`, by urgency.
+    /// `true` if the connection is in `to_write`, by urgency.
     is_listed: [bool; 2],
 }
 
@@ -65,7 +65,7 @@ pub struct Desk {
     free_agents: Vec<usize>,
     holders: Holders,
     links: Links,
-    /// By the number of a flow at the service: its agent and its position in the agent's flows.
+    /// The agent of each flow and its position in the agent's flows, by the flow's number at the service.
     owners: Vec<(u32, u32)>,
     free_numbers: Vec<u32>,
     /// Connections with something to send, by urgency. A connection may be in both queues.

@@ -76,7 +76,7 @@ pub(crate) struct Outbox {
     /// The connection's peer.
     peer: Peer,
     state: Mutex<Outgoing>,
-    /// Signalled when there are bytes, or the connection is to be closed.
+    /// The signal that there are bytes, or that the connection is to be closed.
     pub changed: Notify,
 }
 
@@ -85,9 +85,9 @@ struct Outgoing {
     bytes: Vec<u8>,
     /// Time at which the bytes were put there.
     since: Duration,
-    /// Set while no thread has taken the bytes.
+    /// The place of the bytes in the number of waiting outboxes, until a thread takes them.
     waiting: Option<Waiting>,
-    /// Set when a thread has taken bytes and has not returned for more.
+    /// `true` if a thread has taken bytes and has not returned for more.
     is_writing: bool,
     closed: Option<Reason>,
 }

@@ -15,7 +15,7 @@ pub mod http;
 pub mod keys;
 pub mod load;
 pub mod logging;
-mod metrics;
+pub mod metrics;
 mod network;
 mod opening;
 mod peers;

@@ -181,7 +181,7 @@ impl Throttle {
         self.pass_at(Instant::now())
     }
 
-    /// Does the same as [`Throttle::pass`], at the given time.
+    /// Returns the result of [`Throttle::pass`] at the time `now`.
     pub fn pass_at(&self, now: Instant) -> Option<u64> {
         let mut state = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         state.refill(now);

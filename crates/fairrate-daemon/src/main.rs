@@ -42,7 +42,7 @@ enum Command {
 
 #[derive(Args)]
 struct KeysArgs {
-    /// Where to write them. An authority that is there already signs; it is never replaced.
+    /// Directory of the keys. An authority that is there already signs; it is never replaced.
     dir: PathBuf,
     /// Addresses of the allocators, with commas.
     #[arg(long, value_delimiter = ',', required = true)]
@@ -106,7 +106,7 @@ struct LoadArgs {
     /// Flowlets that end, each followed by a new one, in a second.
     #[arg(long, default_value_t = 1_000.0)]
     churn: f64,
-    /// How long to measure, after all flows are there.
+    /// Duration of the measurement, after all flows are there.
     #[arg(long, default_value = "10s", value_parser = humantime::parse_duration)]
     time: Duration,
     /// Address of the first host; agents are the hosts from there on.
@@ -115,7 +115,7 @@ struct LoadArgs {
     /// Hosts of the allocator's topology.
     #[arg(long, default_value_t = 1_000)]
     hosts: u32,
-    /// For the choice of flows.
+    /// Seed of the choice of flows.
     #[arg(long, default_value_t = 1)]
     seed: u64,
 }

@@ -1,8 +1,10 @@
-//! Metrics for operators, in Prometheus's format.
+//! Metrics for operators, in Prometheus's format: those of the allocator, and the parts that other services share.
 
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant, SystemTime};
 
+use prometheus::core::Collector;
+use prometheus::process_collector::ProcessCollector;
 use prometheus::{
     Encoder, Gauge, GaugeVec, Histogram, HistogramOpts, IntCounter, IntCounterVec, IntGauge, Opts, Registry,
     TextEncoder,
@@ -91,9 +93,7 @@ impl Default for Metrics {
 impl Metrics {
     /// Creates the metrics, all at zero.
     pub fn new() -> Self {
-        let registry = Registry::new();
-        let process = prometheus::process_collector::ProcessCollector::for_self();
-        registry.register(Box::new(process)).expect("names of metrics differ");
+        let registry = registry();
         let gauge = |name, help| register(&registry, IntGauge::new(name, help));
         let counter = |name, help| register(&registry, IntCounter::new(name, help));
         let by = |name, help, label| register(&registry, IntCounterVec::new(Opts::new(name, help), &[label]));
@@ -216,15 +216,8 @@ impl Metrics {
 
     /// Returns the page of a [`PageServer`](http::PageServer): `/metrics` or `/healthz`.
     pub fn page(&self, path: &str) -> Option<Page> {
-        match path {
-            "/metrics" => Some(Page { is_ok: true, content_type: "text/plain; version=0.0.4", body: self.text() }),
-            "/healthz" => {
-                let is_ok = self.is_healthy();
-                let body = if is_ok { "ok\n" } else { "the optimiser's thread does not answer\n" };
-                Some(Page { is_ok, content_type: http::TEXT, body: body.to_owned() })
-            }
-            _ => None,
-        }
+        let fault = (!self.is_healthy()).then_some("the optimiser's thread does not answer");
+        page(path, || self.text(), fault)
     }
 
     /// Returns all metrics as text.
@@ -233,10 +226,7 @@ impl Metrics {
             self.cpu.set((stat.utime + stat.stime) as f64 / procfs::ticks_per_second() as f64);
         }
         self.count_days();
-        let mut text = Vec::new();
-        // Writing into memory does not fail, and names were checked at registration.
-        let _ = TextEncoder::new().encode(&self.registry.gather(), &mut text);
-        String::from_utf8_lossy(&text).into_owned()
+        text(&self.registry)
     }
 }
 
@@ -244,8 +234,39 @@ fn set(gauge: &IntGauge, n: usize) {
     gauge.set(i64::try_from(n).unwrap_or(i64::MAX));
 }
 
-fn register<M: prometheus::core::Collector + Clone + 'static>(registry: &Registry, metric: prometheus::Result<M>) -> M {
+/// Creates a registry with the metrics of this process: its processor time, memory and file descriptors.
+pub fn registry() -> Registry {
+    let registry = Registry::new();
+    registry.register(Box::new(ProcessCollector::for_self())).expect("names of metrics differ");
+    registry
+}
+
+/// Registers `metric` in `registry`, and returns it.
+///
+/// # Panics
+/// If the metric's name is invalid, or another metric of `registry` has it.
+pub fn register<M: Collector + Clone + 'static>(registry: &Registry, metric: prometheus::Result<M>) -> M {
     let metric = metric.expect("names of metrics are valid");
     registry.register(Box::new(metric.clone())).expect("names of metrics differ");
     metric
+}
+
+/// Returns the metrics of `registry` in Prometheus's text format.
+pub fn text(registry: &Registry) -> String {
+    let mut text = Vec::new();
+    // Writing into memory does not fail, and names were checked at registration.
+    let _ = TextEncoder::new().encode(&registry.gather(), &mut text);
+    String::from_utf8_lossy(&text).into_owned()
+}
+
+/// Returns the page of a service at `path`: `/metrics` has `text`, and `/healthz` has `fault`, or `ok` if there is none.
+pub fn page(path: &str, text: impl FnOnce() -> String, fault: Option<&str>) -> Option<Page> {
+    match path {
+        "/metrics" => Some(Page { is_ok: true, content_type: "text/plain; version=0.0.4", body: text() }),
+        "/healthz" => {
+            let body = format!("{}\n", fault.unwrap_or("ok"));
+            Some(Page { is_ok: fault.is_none(), content_type: http::TEXT, body })
+        }
+        _ => None,
+    }
 }

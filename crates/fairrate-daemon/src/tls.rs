@@ -73,6 +73,13 @@ pub struct Certificates {
 }
 
 impl KeyFiles {
+    /// Resolves relative paths against `dir`.
+    pub fn resolve(&mut self, dir: &Path) {
+        for file in [&mut self.ca, &mut self.certificate, &mut self.key] {
+            *file = dir.join(&*file);
+        }
+    }
+
     /// Reads the contents of a server's certificates, after a check that all files match.
     ///
     /// # Errors

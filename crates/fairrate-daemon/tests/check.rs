@@ -10,26 +10,18 @@ use std::process::Output;
 use std::time::Duration;
 
 use common::program::{file, program, stderr};
-use common::{INSECURE, Running, host, until};
+use common::{Running, host, new_dir, secure, until};
 use fairrate_daemon::keys::{self, Request};
 
 const DAY: Duration = Duration::from_hours(24);
 
 /// Makes keys with the given lifetime, and a configuration with them.
 fn configured(name: &str, lifetime: Duration) -> (PathBuf, PathBuf) {
-    let dir = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
-    let _ = fs::remove_dir_all(&dir);
+    let dir = new_dir(name);
     let request = Request { lifetime, ..Request::new(&[[127, 0, 0, 1].into()], &[host(1)]) };
     keys::make(&dir, &request).expect("the directory can be written");
-    let config = file(&format!("{name}.toml"), &with_keys(&dir));
+    let config = file(&format!("{name}.toml"), &secure(&dir));
     (dir, config)
-}
-
-fn with_keys(dir: &Path) -> String {
-    let file = |name: &str| dir.join(name).display().to_string();
-    let (ca, certificate, key) = (file("ca.pem"), file("allocator.pem"), file("allocator.key"));
-    let keys = format!("[keys]\nca = \"{ca}\"\ncertificate = \"{certificate}\"\nkey = \"{key}\"\n");
-    INSECURE.replace("insecure = true\n", "") + &keys
 }
 
 fn check(config: &Path) -> Output {
@@ -85,7 +77,7 @@ fn keys_of_another_user_are_bad_input_with_advice() {
     let _ = fs::remove_dir_all(&dir);
     let request = Request { group: Some(12345), ..Request::new(&[[127, 0, 0, 1].into()], &[]) };
     keys::make(&dir, &request).expect("the directory can be written");
-    let config = file("check-group.toml", &with_keys(&dir));
+    let config = file("check-group.toml", &secure(&dir));
     let output = program().arg("check").arg(config).uid(65534).gid(12345).output().expect("it starts");
     assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
 }
@@ -118,7 +110,7 @@ fn keys_that_others_can_read_are_warned_about() {
 #[test]
 fn an_address_that_the_certificate_does_not_name_is_warned_about() {
     let (dir, _) = configured("check-address", 365 * DAY);
-    let config = file("check-address.toml", &with_keys(&dir).replace("127.0.0.1:0", "127.0.0.9:0"));
+    let config = file("check-address.toml", &secure(&dir).replace("127.0.0.1:0", "127.0.0.9:0"));
     let text = stderr(&check(&config));
     assert!(text.contains("127.0.0.9") && text.contains("allocator.pem"), "{text}");
 }
@@ -126,7 +118,7 @@ fn an_address_that_the_certificate_does_not_name_is_warned_about() {
 #[test]
 fn a_metric_counts_the_days() {
     let (dir, _) = configured("check-metric", 200 * DAY);
-    let server = Running::start(&with_keys(&dir), 1);
+    let server = Running::start(&secure(&dir), 1);
     let days = |of: &str| server.metric(&format!("fairrate_certificate_days_left{{of=\"{of}\"}}"));
     assert!((days("allocator") - 200.0).abs() < 0.5 && (days("authority") - 3650.0).abs() < 0.5);
     let request = Request { renew: true, ..Request::new(&[[127, 0, 0, 1].into()], &[]) };

@@ -3,21 +3,12 @@
 mod common;
 
 use std::io::Write;
-use std::net::Ipv4Addr;
-use std::path::{Path, PathBuf};
 
 use common::log::{collect, lines_with};
-use common::{INSECURE, Running, client, host, until};
+use common::{INSECURE, Running, client, client_with, files, host, keys_in, secure, until};
 use fairrate_daemon::logging::Throttle;
 use fairrate_daemon::wire::{self, FromAllocator};
-use fairrate_daemon::{Client, ClientOptions, KeyFiles, Security, keys};
-
-fn keys_in(name: &str) -> PathBuf {
-    let dir = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
-    let _ = std::fs::remove_dir_all(&dir);
-    keys::make(&dir, &keys::Request::new(&[Ipv4Addr::LOCALHOST], &[host(1)])).expect("the directory can be written");
-    dir
-}
+use fairrate_daemon::{Client, ClientOptions, Security};
 
 #[test]
 fn an_allocator_that_is_not_there_is_logged_now_and_then() {
@@ -41,14 +32,8 @@ fn an_allocator_that_is_not_there_is_logged_now_and_then() {
 fn a_certificate_of_somebody_else_is_logged() {
     collect();
     let (dir, other) = (keys_in("client-log"), keys_in("client-log-other"));
-    let file = |name: &str| dir.join(name).display().to_string();
-    let (ca, certificate, key) = (file("ca.pem"), file("allocator.pem"), file("allocator.key"));
-    let keys = format!("[keys]\nca = \"{ca}\"\ncertificate = \"{certificate}\"\nkey = \"{key}\"\n");
-    let server = Running::start(&(INSECURE.replace("insecure = true\n", "") + &keys), 1);
-    let own = |name: &str| other.join(name);
-    let files = KeyFiles { ca: own("ca.pem"), certificate: own("10.0.0.1.pem"), key: own("10.0.0.1.key") };
-    let client = Client::connect(&[server.address], Security::Tls(files), ClientOptions::default());
-    let _client = client.expect("the keys are keys");
+    let server = Running::start(&secure(&dir), 1);
+    let _client = client_with(files(&other, host(1)), &server);
     let address = format!("address={}", server.address);
     until("it is logged", || 0 < lines_with(&["WARN", &address, "invalid peer certificate"]));
     server.stop();

@@ -4,39 +4,17 @@ mod common;
 
 use std::io::{Read, Write};
 use std::net::{Ipv4Addr, TcpStream};
-use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
 use common::log::{collect, lines_with};
-use common::{ALONE_BPS, Running, connect_from, host, is_near, secure, until};
+use common::{ALONE_BPS, Running, all_words, client_with, connect_from, files, host, is_near, keys_in, secure, until};
 use fairrate_daemon::keys::{self, Request};
-use fairrate_daemon::wire::{self, Decoder, FromAgent, FromAllocator, Reason, Start, VERSION};
-use fairrate_daemon::{Client, ClientOptions, KeyFiles, Security, Weight};
+use fairrate_daemon::wire::{self, FromAgent, FromAllocator, Reason, Start, VERSION};
+use fairrate_daemon::{Client, KeyFiles, Weight};
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName};
 use rustls::{ClientConfig, ClientConnection, RootCertStore, StreamOwned};
-
-/// Makes a directory of its own with keys for the allocator and three agents.
-fn keys_in(name: &str, lifetime: Duration) -> PathBuf {
-    let dir = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
-    let _ = std::fs::remove_dir_all(&dir);
-    let request = Request { lifetime, ..Request::new(&[Ipv4Addr::LOCALHOST], &[host(1), host(2), host(3)]) };
-    keys::make(&dir, &request).expect("the directory can be written");
-    dir
-}
-
-const YEAR: Duration = Duration::from_hours(365 * 24);
-
-fn files(dir: &Path, agent: Ipv4Addr) -> KeyFiles {
-    let file = |suffix: &str| dir.join(format!("{agent}.{suffix}"));
-    KeyFiles { ca: dir.join("ca.pem"), certificate: file("pem"), key: file("key") }
-}
-
-fn client(server: &Running, files: KeyFiles) -> Client {
-    let client = Client::connect(&[server.address], Security::Tls(files), ClientOptions::default());
-    client.expect("the keys are right")
-}
 
 /// Returns the client's end of TLS with these keys.
 fn tls(files: &KeyFiles) -> ClientConnection {
@@ -66,20 +44,12 @@ fn hello_and_start(session: u64) -> Vec<u8> {
     bytes
 }
 
-/// Returns the allocator's messages until it closes the connection.
-fn all_words(stream: &mut impl Read) -> Vec<FromAllocator> {
-    let (mut all, mut words) = (Vec::new(), Vec::new());
-    let _ = stream.read_to_end(&mut all);
-    Decoder::default().read(&all, |word| words.push(word)).expect("the allocator speaks well");
-    words
-}
-
 #[test]
 fn a_key_that_connects_without_end_keeps_nobody_out() {
     collect();
-    let dir = keys_in("one-key", YEAR);
+    let dir = keys_in("one-key");
     let server = Running::start(&(secure(&dir) + "[limits]\nagents = 6\n"), 1);
-    let greedy: Vec<Client> = (0..12).map(|_| client(&server, files(&dir, host(1)))).collect();
+    let greedy: Vec<Client> = (0..12).map(|_| client_with(files(&dir, host(1)), &server)).collect();
     for client in &greedy {
         client.begin(1, host(1), host(4), 1.0);
     }
@@ -89,7 +59,7 @@ fn a_key_that_connects_without_end_keeps_nobody_out() {
     };
     until("many are refused", || 20.0 <= refused());
     assert_eq!(server.metric("fairrate_agents"), 4.0, "they are as many as they may be");
-    let honest = client(&server, files(&dir, host(2)));
+    let honest = client_with(files(&dir, host(2)), &server);
     honest.begin(1, host(2), host(3), 1.0);
     until("another host gets in", || is_near(honest.rate_bps(1), ALONE_BPS));
     until("it is an agent too", || server.metric("fairrate_agents") == 5.0);
@@ -103,12 +73,12 @@ fn a_key_that_connects_without_end_keeps_nobody_out() {
 
 #[test]
 fn an_address_that_begins_handshakes_without_end_keeps_no_other_out() {
-    let dir = keys_in("handshakes", YEAR);
+    let dir = keys_in("handshakes");
     let server = Running::start(&(secure(&dir) + "[limits]\nconnections = 40\n"), 1);
     let mut silent: Vec<TcpStream> = (0..100).map(|_| connect_from(7, server.address)).collect();
     let turned_away = |why: &str| server.metric(&format!("fairrate_turned_away_total{{why=\"{why}\"}}"));
     until("most are closed", || 84.0 <= turned_away("too-many-handshakes"));
-    let honest = client(&server, files(&dir, host(2)));
+    let honest = client_with(files(&dir, host(2)), &server);
     honest.begin(1, host(2), host(3), 1.0);
     until("another host gets in", || {
         // The silent connections that were accepted end with the lease; new ones take their places.
@@ -123,7 +93,7 @@ fn an_address_that_begins_handshakes_without_end_keeps_no_other_out() {
 #[test]
 fn strangers_are_logged_by_address_and_certificate() {
     collect();
-    let (dir, other) = (keys_in("logged", YEAR), keys_in("logged-other", YEAR));
+    let (dir, other) = (keys_in("logged"), keys_in("logged-other"));
     let server = Running::start(&secure(&dir), 1);
     let stranger = KeyFiles { ca: dir.join("ca.pem"), ..files(&other, host(3)) };
     let attempt = |files: &KeyFiles| {
@@ -140,7 +110,7 @@ fn strangers_are_logged_by_address_and_certificate() {
     let _silent = connect_from(9, server.address);
     until("silence is logged", || 0 < lines_with(&["WARN", "peer=127.2.0.9:", "why=\"slow-handshake\""]));
     // A flow of another host.
-    let hostile = client(&server, files(&dir, host(2)));
+    let hostile = client_with(files(&dir, host(2)), &server);
     hostile.begin(1, host(3), host(4), 1.0);
     let refused = ["WARN", "flows refused", "(certificate of 10.0.0.2)", "why=\"unauthorised\"", "last.src=10.0.0.3"];
     until("a foreign source is logged", || 0 < lines_with(&refused));
@@ -163,14 +133,14 @@ fn strangers_are_logged_by_address_and_certificate() {
 fn a_connection_ends_with_its_certificate() {
     // On a busy machine a second may pass before the connection is there: then the certificate gets a longer lifetime.
     for seconds in [2, 10, 60] {
-        let dir = keys_in("short", YEAR);
+        let dir = keys_in("short");
         let server = Running::start(&secure(&dir), 1);
         let short = Request { lifetime: Duration::from_secs(seconds), renew: true, ..Request::new(&[], &[host(1)]) };
         let short = Request { allocators: vec![Ipv4Addr::LOCALHOST], ..short };
         let own = std::fs::read(dir.join("allocator.pem")).expect("it is there");
         keys::make(&dir, &short).expect("the directory is ours");
         std::fs::write(dir.join("allocator.pem"), own).expect("it is ours");
-        let client = client(&server, files(&dir, host(1)));
+        let client = client_with(files(&dir, host(1)), &server);
         client.begin(1, host(1), host(2), 1.0);
         let expired = || server.metric("fairrate_connections_closed_total{why=\"Expired\"}");
         let mut was_there = false;
@@ -192,7 +162,7 @@ fn a_connection_ends_with_its_certificate() {
 
 #[test]
 fn a_handshake_with_old_keys_does_not_outlive_them() {
-    let dir = keys_in("old-handshake", YEAR);
+    let dir = keys_in("old-handshake");
     let server = Running::start(&secure(&dir), 1);
     let (mut old, mut stream) = (tls(&files(&dir, host(1))), connect_from(1, server.address));
     // The server has answered, so it uses the old keys; the client's certificate is still missing.
@@ -214,7 +184,7 @@ fn a_handshake_with_old_keys_does_not_outlive_them() {
 
 #[test]
 fn a_certificate_is_looked_at_for_every_connection() {
-    let dir = keys_in("resumption", YEAR);
+    let dir = keys_in("resumption");
     let server = Running::start(&secure(&dir), 1);
     let config = tls_config(&files(&dir, host(1)));
     for session in 0..3 {

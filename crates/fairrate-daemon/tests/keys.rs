@@ -8,19 +8,13 @@ use std::path::{Path, PathBuf};
 use std::process::Output;
 use std::time::{Duration, SystemTime};
 
+use common::new_dir;
 use common::program::{program, stderr};
 use fairrate_daemon::Certificate;
 use rustls::pki_types::CertificateDer;
 use rustls::pki_types::pem::PemObject;
 
 const DAY: Duration = Duration::from_hours(24);
-
-/// Returns a path that does not exist.
-fn new_dir(name: &str) -> PathBuf {
-    let dir = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
-    let _ = fs::remove_dir_all(&dir);
-    dir
-}
 
 fn keys(dir: &Path, more: &[&str]) -> Output {
     let always = ["--allocators", "127.0.0.1", "--agents", "10.0.0.1,10.0.0.2"];

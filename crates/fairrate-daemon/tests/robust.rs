@@ -2,7 +2,7 @@
 
 mod common;
 
-use std::io::{Read, Write};
+use std::io::Write;
 use std::net::TcpStream;
 use std::time::Duration;
 
@@ -51,13 +51,10 @@ fn hello(session: u64) -> FromAgent {
     FromAgent::Hello { version: VERSION, session }
 }
 
-/// Returns the allocator's messages until it closes the connection.
+/// Returns the allocator's messages until it closes the connection. The limit is far longer than it takes.
 fn all_words(stream: &mut TcpStream) -> Vec<FromAllocator> {
-    let (mut all, mut words) = (Vec::new(), Vec::new());
     stream.set_read_timeout(Some(Duration::from_secs(30))).expect("it can be set");
-    let _ = stream.read_to_end(&mut all);
-    wire::Decoder::default().read(&all, |word| words.push(word)).expect("the allocator speaks well");
-    words
+    common::all_words(stream)
 }
 
 /// The memory of this process, the allocator and its attackers together, since this value was made.

@@ -4,51 +4,30 @@ mod common;
 
 use std::io::Write;
 use std::net::{Ipv4Addr, TcpStream};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
-use common::{ALONE_BPS, Running, host, is_near, until};
+use common::{ALONE_BPS, Running, client_with, files, host, is_near, keys_in, secure, until};
 use fairrate_daemon::keys::{self, Request};
 use fairrate_daemon::{Client, ClientOptions, KeyFiles, Security};
 
 const LOOPBACK: Ipv4Addr = Ipv4Addr::LOCALHOST;
 
-/// Makes a directory of its own with keys for the allocator and three agents.
-fn keys_in(name: &str) -> PathBuf {
-    let dir = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
-    let _ = std::fs::remove_dir_all(&dir);
-    keys::make(&dir, &Request::new(&[LOOPBACK], &[host(1), host(2), host(3)])).expect("the directory can be written");
-    dir
-}
-
 fn start(dir: &Path) -> Running {
-    let file = |name: &str| dir.join(name).display().to_string();
-    let (ca, certificate, key) = (file("ca.pem"), file("allocator.pem"), file("allocator.key"));
-    let keys = format!("[keys]\nca = \"{ca}\"\ncertificate = \"{certificate}\"\nkey = \"{key}\"\n");
-    Running::start(&(common::INSECURE.replace("insecure = true\n", "") + &keys), 1)
-}
-
-fn files(dir: &Path, agent: Ipv4Addr) -> KeyFiles {
-    let file = |suffix: &str| dir.join(format!("{agent}.{suffix}"));
-    KeyFiles { ca: dir.join("ca.pem"), certificate: file("pem"), key: file("key") }
-}
-
-fn client(server: &Running, files: KeyFiles) -> Client {
-    let client = Client::connect(&[server.address], Security::Tls(files), ClientOptions::default());
-    client.expect("the keys are right")
+    Running::start(&secure(dir), 1)
 }
 
 #[test]
 fn an_agent_speaks_for_its_own_addresses_alone() {
     let dir = keys_in("own-addresses");
     let server = start(&dir);
-    let honest = client(&server, files(&dir, host(2)));
+    let honest = client_with(files(&dir, host(2)), &server);
     honest.begin(1, host(2), host(4), 1.0);
     until("the honest one has the link", || is_near(honest.rate_bps(1), ALONE_BPS));
     let before = honest.rate_bps(1);
     honest.grants(std::time::Duration::ZERO);
 
     // It claims a thousand flows of the other's host, and has one of its own.
-    let hostile = client(&server, files(&dir, host(1)));
+    let hostile = client_with(files(&dir, host(1)), &server);
     (0..1_000).for_each(|flow| hostile.begin(flow, host(2), host(4), 255.0));
     hostile.begin(1_000, host(1), host(3), 1.0);
     until("its own flow has a rate", || is_near(hostile.rate_bps(1_000), ALONE_BPS));
@@ -70,9 +49,9 @@ fn strangers_come_to_nothing() {
     until("it is turned away", || server.metric("fairrate_turned_away_total{why=\"handshake\"}") == 1.0);
     // A certificate of another authority. The client does not trust the server either.
     let other = keys_in("other-authority");
-    let stranger = client(&server, KeyFiles { ca: dir.join("ca.pem"), ..files(&other, host(1)) });
+    let stranger = client_with(KeyFiles { ca: dir.join("ca.pem"), ..files(&other, host(1)) }, &server);
     stranger.begin(1, host(1), host(2), 1.0);
-    let mistrustful = client(&server, files(&other, host(1)));
+    let mistrustful = client_with(files(&other, host(1)), &server);
     mistrustful.begin(1, host(1), host(2), 1.0);
     until("they are turned away", || 5.0 <= server.metric("fairrate_turned_away_total{why=\"handshake\"}"));
     assert_eq!((stranger.rate_bps(1), mistrustful.rate_bps(1)), (None, None));
@@ -84,7 +63,7 @@ fn strangers_come_to_nothing() {
 fn keys_change_without_a_restart() {
     let dir = keys_in("rotation");
     let server = start(&dir);
-    let client = client(&server, files(&dir, host(1)));
+    let client = client_with(files(&dir, host(1)), &server);
     client.begin(1, host(1), host(2), 1.0);
     until("the flow has a rate", || is_near(client.rate_bps(1), ALONE_BPS));
     let old = std::fs::read(dir.join("ca.pem")).expect("it is there");
@@ -103,7 +82,7 @@ fn keys_change_without_a_restart() {
     assert!(is_near(client.rate_bps(1), ALONE_BPS), "its rate has held meanwhile");
 
     let stolen = KeyFiles { ca: dir.join("ca.pem"), certificate: dir.join("stolen.pem"), key: dir.join("stolen.key") };
-    let thief = self::client(&server, stolen);
+    let thief = client_with(stolen, &server);
     thief.begin(1, host(3), host(4), 1.0);
     until("the old key opens nothing", || 1.0 <= server.metric("fairrate_turned_away_total{why=\"handshake\"}"));
     assert_eq!(thief.rate_bps(1), None);
@@ -114,13 +93,13 @@ fn keys_change_without_a_restart() {
 fn wrong_keys_leave_the_old_ones() {
     let dir = keys_in("wrong-rotation");
     let server = start(&dir);
-    let client = client(&server, files(&dir, host(1)));
+    let client = client_with(files(&dir, host(1)), &server);
     client.begin(1, host(1), host(2), 1.0);
     until("the flow has a rate", || is_near(client.rate_bps(1), ALONE_BPS));
     std::fs::write(dir.join("allocator.key"), "no key").expect("it can be written");
     server.rekey().expect_err("there is no key");
     assert_eq!(server.metric("fairrate_keys_loaded_total{result=\"error\"}"), 1.0);
-    let other = self::client(&server, files(&dir, host(2)));
+    let other = client_with(files(&dir, host(2)), &server);
     other.begin(1, host(2), host(3), 1.0);
     until("new connections are made with the old keys", || is_near(other.rate_bps(1), ALONE_BPS));
     assert_eq!(server.metric("fairrate_connections_closed_total{why=\"Rekeyed\"}"), 0.0);

@@ -22,20 +22,17 @@ fn assert_idle(agent: &Running, what: &str) {
 
 #[test]
 fn an_idle_agent_costs_less_than_a_hundredth_of_a_processor() {
-    let rack = Rack::new();
-    let _allocator = rack.allocator(4_600);
-    let agent = rack.agent(0, &[4_600], &agents_metrics(0));
-    rack.wait_for_agents(1);
-    assert_idle(&agent, "no connection");
-    let receiver = rack.receiver(5_001);
+    let rack = Rack::new().with_agents([0], &agents_metrics(0));
+    assert_idle(&rack.agents[0], "no connection");
     let connect = || {
-        let pair = || Ok::<_, std::io::Error>((TcpStream::connect(receiver.address())?, receiver.accept()?));
+        let to = &rack.receiver;
+        let pair = || Ok::<_, std::io::Error>((TcpStream::connect(to.address())?, to.accept()?));
         (0..400).map(|_| pair()).collect::<std::io::Result<Vec<_>>>()
     };
     let connections = rack.at(0, connect);
-    assert_idle(&agent, "400 idle connections");
+    assert_idle(&rack.agents[0], "400 idle connections");
     // The kernel's table of all sockets is read once a second, and not more often.
-    let looks = || rack.agents(0, "fairrate_agent_looks_total");
+    let looks = || rack.agent_metric(0, "fairrate_agent_looks_total");
     let before = looks();
     std::thread::sleep(TIME);
     assert!(looks() - before <= TIME.as_secs_f64() + 1.0);

@@ -2,6 +2,7 @@
 
 use std::io::{Read, Write};
 use std::net::{Ipv4Addr, Shutdown, SocketAddr, SocketAddrV4, TcpListener, TcpStream};
+use std::ops::Deref;
 use std::os::fd::AsRawFd as _;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
@@ -25,6 +26,11 @@ use socket2::{Domain, Socket, Type};
 const RECEIVER: u32 = 6;
 /// The allocator's host.
 pub const ALLOCATOR: u32 = 7;
+/// Ports of the first allocator and of the one on standby.
+pub const PORT: u16 = 4_600;
+pub const STANDBY: u16 = 4_601;
+/// Port to which flows connect.
+const FLOW_PORT: u16 = 5_001;
 /// Port of the metrics of an allocator and an agent, at their host's address.
 const METRICS: u16 = 9_460;
 const AGENTS_METRICS: u16 = 9_461;
@@ -110,6 +116,8 @@ impl Drop for Running {
 
 /// The rack. Its namespaces are removed with it.
 pub struct Rack {
+    /// The receiver of its flows.
+    pub receiver: Receiver,
     config: SimConfig,
     ways: Ways,
     namespaces: Namespaces,
@@ -127,17 +135,28 @@ impl Rack {
         let config = scenario.sim_config().clone();
         let ways = Ways::new(&config);
         let (namespaces, _) = Namespaces::claim().expect("root may make namespaces");
-        let rack = Self { config, ways, namespaces, dir };
-        lay_out(&rack.plan(), &rack.namespaces).expect("the network can be laid out");
-        rack
+        let plan = Plan::new(&config, &ways, namespaces.mark());
+        lay_out(&plan, &namespaces).expect("the network can be laid out");
+        let receiver = Receiver::open(&plan.namespace(NodeId(RECEIVER)), FLOW_PORT);
+        Self { receiver, config, ways, namespaces, dir }
     }
 
-    fn plan(&self) -> Plan<'_> {
-        Plan::new(&self.config, &self.ways, self.namespaces.mark())
+    /// Starts an allocator, and an agent with the further configuration `more` at each of `hosts`. Waits until the
+    /// allocator has all of them.
+    pub fn with_agents(self, hosts: impl IntoIterator<Item = u32>, more: &str) -> Served {
+        self.with_allocators(&[PORT], hosts, more)
+    }
+
+    /// Does the same as [`Rack::with_agents`] with an allocator on each of `ports`. The agents prefer the first.
+    pub fn with_allocators(self, ports: &[u16], hosts: impl IntoIterator<Item = u32>, more: &str) -> Served {
+        let allocators = ports.iter().map(|port| self.allocator(*port)).collect();
+        let agents: Vec<Running> = hosts.into_iter().map(|host| self.agent(host, ports, more)).collect();
+        self.wait_for_agents(agents.len() as u32);
+        Served { agents, allocators, rack: self }
     }
 
     fn namespace(&self, host: u32) -> String {
-        self.plan().namespace(NodeId(host))
+        Plan::new(&self.config, &self.ways, self.namespaces.mark()).namespace(NodeId(host))
     }
 
     /// Returns the address of a host.
@@ -156,8 +175,7 @@ impl Rack {
 
     /// Runs `work` at a host, in a thread of its own.
     pub fn at<T: Send>(&self, host: u32, work: impl FnOnce() -> std::io::Result<T> + Send) -> T {
-        let work = || work().map_err(|e| fairrate_testbed::failure::Failure::system("working", e));
-        inside(&self.namespace(host), work).expect("it works")
+        at(&self.namespace(host), work)
     }
 
     fn write(&self, name: &str, text: &str) -> PathBuf {
@@ -173,7 +191,7 @@ impl Rack {
         let text = format!(
             "listen = \"{listen}:{port}\"\nmetrics = \"{listen}:{}\"\ninsecure = true\ninsecure_beyond_loopback = true\nlease = \"{lease}ms\"\nhosts = \"{}+\"\n[engine]\ninterval = \"200us\"\n\
              [topology]\nkind = \"star\"\nhosts = 8\nrate = \"100Mbps\"\n",
-            METRICS + port - 4_600,
+            METRICS + port - PORT,
             Self::address(0)
         );
         self.start(ALLOCATOR, Path::new(&program), &self.write(&format!("allocator-{port}.toml"), &text), |_| {})
@@ -196,13 +214,13 @@ impl Rack {
         self.start(host, program, &self.write(&format!("agent-{host}.toml"), &text), change)
     }
 
-    /// Returns a metric of the allocator that listens on port 4,600.
-    pub fn allocators(&self, metric: &str) -> f64 {
+    /// Returns a metric of the first allocator.
+    pub fn allocator_metric(&self, metric: &str) -> f64 {
         self.metric(ALLOCATOR, METRICS, metric)
     }
 
     /// Returns a metric of an agent whose configuration has [`agents_metrics`].
-    pub fn agents(&self, host: u32, metric: &str) -> f64 {
+    pub fn agent_metric(&self, host: u32, metric: &str) -> f64 {
         self.metric(host, AGENTS_METRICS, metric)
     }
 
@@ -220,21 +238,34 @@ impl Rack {
 
     /// Waits until the allocator has `n` agents.
     pub fn wait_for_agents(&self, n: u32) {
-        until("all agents are there", || self.allocators("fairrate_agents") == f64::from(n));
+        until("all agents are there", || self.allocator_metric("fairrate_agents") == f64::from(n));
     }
 
-    /// Opens a receiver that takes and counts all data sent to `port` of the receiving host.
-    pub fn receiver(&self, port: u16) -> Receiver {
-        let listen = || TcpListener::bind(SocketAddrV4::new(Ipv4Addr::UNSPECIFIED, port));
-        Receiver { listener: self.at(RECEIVER, listen) }
+    /// Opens a receiver on a further port of the receiving host.
+    pub fn further_receiver(&self, port: u16) -> Receiver {
+        Receiver::open(&self.namespace(RECEIVER), port)
+    }
+
+    /// Makes short connections from `host` to `receiver`, one after the other without a pause, as long as `goes_on`
+    /// returns `true` for the number made so far.
+    pub fn short_connections(&self, host: u32, receiver: &Receiver, goes_on: impl Fn(u32) -> bool + Sync) {
+        let connect = || {
+            let socket = Socket::new(Domain::IPV4, Type::STREAM, None)?;
+            socket.set_linger(Some(Duration::ZERO))?;
+            socket.connect(&receiver.address().into())?;
+            let (accepted, _) = receiver.accept()?;
+            socket.send(b"hi")?;
+            drop((socket, accepted));
+            Ok(())
+        };
+        self.at(host, || (0..).take_while(|made| goes_on(*made)).try_for_each(|_| connect()));
     }
 
     /// Makes a connection from `host` that sends without end, until it is stopped.
-    pub fn flow(&self, host: u32, receiver: &Receiver) -> Flow {
+    pub fn flow(&self, host: u32) -> Flow {
         let block = vec![0; 1 << 14];
         self.connection(
             host,
-            receiver,
             move |mut stream, is_paused| {
                 while !is_paused.load(Ordering::Relaxed) && stream.write_all(&block).is_ok() {}
             },
@@ -243,11 +274,11 @@ impl Rack {
 
     /// Makes a connection from `host` that sends messages of `bytes` at random times (Poisson), `bps` of payload in the
     /// mean.
-    pub fn messages(&self, host: u32, receiver: &Receiver, bytes: usize, bps: f64) -> Flow {
+    pub fn messages(&self, host: u32, bytes: usize, bps: f64) -> Flow {
         let mut draw = Stream::new(1, host.into(), Purpose::Test);
         let mean = bytes as f64 * 8.0 / bps;
         let message = vec![0; bytes];
-        self.connection(host, receiver, move |mut stream, _| {
+        self.connection(host, move |mut stream, _| {
             let mut next = Instant::now();
             while stream.write_all(&message).is_ok() {
                 next += Duration::from_secs_f64(-mean * (1.0 - draw.uniform()).ln());
@@ -257,20 +288,15 @@ impl Rack {
     }
 
     /// Makes a connection from `host` to which `send` writes on a thread of its own.
-    fn connection(
-        &self,
-        host: u32,
-        receiver: &Receiver,
-        send: impl FnOnce(TcpStream, &AtomicBool) + Send + 'static,
-    ) -> Flow {
+    fn connection(&self, host: u32, send: impl FnOnce(TcpStream, &AtomicBool) + Send + 'static) -> Flow {
         let connect = || {
             let socket = Socket::new(Domain::IPV4, Type::STREAM, None)?;
             socket.set_tcp_congestion(b"cubic")?;
-            socket.connect(&receiver.address().into())?;
+            socket.connect(&self.receiver.address().into())?;
             Ok(socket)
         };
         let socket: TcpStream = self.at(host, connect).into();
-        let (accepted, _) = receiver.accept().expect("it was connected to");
+        let (accepted, _) = self.receiver.accept().expect("it was connected to");
         let received = Arc::new(AtomicU64::new(0));
         let counted = Arc::clone(&received);
         let taking = std::thread::spawn(move || take(accepted, &counted));
@@ -282,12 +308,38 @@ impl Rack {
     }
 }
 
+/// Runs `work` in a namespace, in a thread of its own.
+fn at<T: Send>(namespace: &str, work: impl FnOnce() -> std::io::Result<T> + Send) -> T {
+    let work = || work().map_err(|e| fairrate_testbed::failure::Failure::system("working", e));
+    inside(namespace, work).expect("it works")
+}
+
+/// A rack with allocators and agents, which end before its namespaces are removed.
+pub struct Served {
+    pub agents: Vec<Running>,
+    pub allocators: Vec<Running>,
+    rack: Rack,
+}
+
+impl Deref for Served {
+    type Target = Rack;
+
+    fn deref(&self) -> &Rack {
+        &self.rack
+    }
+}
+
 /// The receiving end of connections.
 pub struct Receiver {
     listener: TcpListener,
 }
 
 impl Receiver {
+    fn open(namespace: &str, port: u16) -> Self {
+        let listen = || TcpListener::bind(SocketAddrV4::new(Ipv4Addr::UNSPECIFIED, port));
+        Self { listener: at(namespace, listen) }
+    }
+
     /// Returns the address to which hosts connect.
     pub fn address(&self) -> SocketAddrV4 {
         let port = self.listener.local_addr().expect("it listens").port();

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use nix::sys::signal::Signal;
 
-use crate::rack::{Rack, Running, agents_metrics, page, until};
+use crate::rack::{PORT, Rack, Running, agents_metrics, page, until};
 
 fn keep_stderr(command: &mut Command) {
     command.stderr(Stdio::piped());
@@ -16,29 +16,23 @@ fn keep_stderr(command: &mut Command) {
 /// Two agents would count every flow twice.
 #[test]
 fn a_second_agent_of_a_namespace_refuses() {
-    let rack = Rack::new();
-    let _allocator = rack.allocator(4_600);
-    let mut first = rack.agent(0, &[4_600], "");
-    rack.wait_for_agents(1);
-    let mut second = rack.changed_agent(0, &[4_600], "", keep_stderr);
+    let mut rack = Rack::new().with_agents([0], "");
+    let mut second = rack.changed_agent(0, &[PORT], "", keep_stderr);
     let (code, text) = second.output();
     assert!(code == Some(1) && text.contains("another agent (process "), "{code:?}: {text}");
     assert!(text.contains("looks after this network namespace"), "{text}");
     // In another namespace another agent may run, and after a killed agent a new one may.
-    let _elsewhere = rack.agent(1, &[4_600], "");
+    let _elsewhere = rack.agent(1, &[PORT], "");
     rack.wait_for_agents(2);
-    first.kill();
+    rack.agents[0].kill();
     rack.wait_for_agents(1);
-    let _third = rack.agent(0, &[4_600], "");
+    let _third = rack.agent(0, &[PORT], "");
     rack.wait_for_agents(2);
 }
 
 #[test]
 fn health_and_metrics_are_served() {
-    let rack = Rack::new();
-    let _allocator = rack.allocator(4_600);
-    let _agent = rack.agent(0, &[4_600], "metrics = 9462\n");
-    rack.wait_for_agents(1);
+    let rack = Rack::new().with_agents([0], "metrics = 9462\n");
     let ask = |address: &str, path: &str| {
         let at = SocketAddrV4::new(address.parse().unwrap(), 9_462);
         rack.at(0, || Ok(page(at, path)))
@@ -53,15 +47,13 @@ fn health_and_metrics_are_served() {
 
 #[test]
 fn rates_go_on_when_nobody_takes_the_log() {
-    let rack = Rack::new();
-    let _allocator = rack.allocator(4_600);
-    let mut agent = rack.changed_agent(0, &[4_600], &agents_metrics(0), keep_stderr);
+    let rack = Rack::new().with_agents([], "");
+    let mut agent = rack.changed_agent(0, &[PORT], &agents_metrics(0), keep_stderr);
     agent.close_stderr();
     rack.wait_for_agents(1);
-    let receiver = rack.receiver(5_001);
-    let flow = rack.flow(0, &receiver);
+    let flow = rack.flow(0);
     until("it has a rate", || flow.limit_bps().is_finite());
-    until("lines are counted", || 0.0 < rack.agents(0, "fairrate_agent_log_lines_lost_total"));
+    until("lines are counted", || 0.0 < rack.agent_metric(0, "fairrate_agent_log_lines_lost_total"));
     assert!(agent.end().success());
     flow.stop();
 }
@@ -69,7 +61,7 @@ fn rates_go_on_when_nobody_takes_the_log() {
 #[test]
 fn an_allocator_that_is_not_there_is_logged() {
     let rack = Rack::new();
-    let mut agent = rack.changed_agent(0, &[4_600], &agents_metrics(0), keep_stderr);
+    let mut agent = rack.changed_agent(0, &[PORT], &agents_metrics(0), keep_stderr);
     until("it runs", || rack.at(0, || Ok(page(SocketAddrV4::new(Rack::address(0), 9_461), "/healthz").is_ok())));
     std::thread::sleep(Duration::from_secs(3));
     agent.signal(Signal::SIGTERM);
@@ -93,8 +85,7 @@ fn words_until(socket: &UnixDatagram, word: &str) -> String {
 
 #[test]
 fn systemd_hears_that_it_is_ready_and_alive() {
-    let rack = Rack::new();
-    let _allocator = rack.allocator(4_600);
+    let rack = Rack::new().with_agents([], "");
     // A path, as abstract names belong to a network namespace.
     let path = std::env::temp_dir().join(format!("fairrate-notify-{}", std::process::id()));
     let socket = UnixDatagram::bind(&path).unwrap();
@@ -102,7 +93,7 @@ fn systemd_hears_that_it_is_ready_and_alive() {
     let change = |command: &mut Command| {
         command.env("NOTIFY_SOCKET", &path).env("WATCHDOG_USEC", "3000000");
     };
-    let agent: Running = rack.changed_agent(0, &[4_600], "", change);
+    let agent: Running = rack.changed_agent(0, &[PORT], "", change);
     assert!(words_until(&socket, "READY=1").contains("STATUS="));
     (0..2).for_each(|_| drop(words_until(&socket, "WATCHDOG=1")));
     // A stopped process sends no notifications, and systemd restarts it.

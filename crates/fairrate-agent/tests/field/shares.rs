@@ -41,14 +41,10 @@ fn a_group_of_weight_two_has_twice_the_rate() {
         println!("not run: needs control groups of version 2");
         return;
     };
-    let rack = Rack::new();
-    let _allocator = rack.allocator(4_600);
     let more = format!("[[weight]]\ncgroup = \"{}\"\nweight = 2.0\n", group.0.display());
-    let _agents = [rack.agent(0, &[4_600], &more), rack.agent(1, &[4_600], &more)];
-    std::thread::sleep(Duration::from_secs(1));
-    let receiver = rack.receiver(5_001);
-    let gold = group.inside(|| rack.flow(0, &receiver));
-    let plain = rack.flow(1, &receiver);
+    let rack = Rack::new().with_agents([0, 1], &more);
+    let gold = group.inside(|| rack.flow(0));
+    let plain = rack.flow(1);
     std::thread::sleep(Duration::from_secs(1));
     let measured = rates(&[&gold, &plain], Duration::from_secs(2));
     let ratio = measured[0] / measured[1];

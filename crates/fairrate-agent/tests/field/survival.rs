@@ -4,26 +4,22 @@ use std::time::{Duration, Instant};
 
 use nix::sys::signal::Signal;
 
-use crate::rack::{Flow, LEASE, PAYLOAD_BPS, Rack, Receiver, Running, rates};
+use crate::rack::{Flow, LEASE, PAYLOAD_BPS, PORT, Rack, STANDBY, Served, rates};
 
 const FLOWS: u32 = 4;
 
 /// A rack with four flows that an allocator has settled.
 struct Busy {
-    rack: Rack,
-    agents: Vec<Running>,
+    rack: Served,
     flows: Vec<Flow>,
-    _receiver: Receiver,
 }
 
 impl Busy {
-    fn new(rack: Rack, ports: &[u16]) -> Self {
-        let agents = (0..FLOWS).map(|host| rack.agent(host, ports, "")).collect();
+    fn new(ports: &[u16]) -> Self {
+        let rack = Rack::new().with_allocators(ports, 0..FLOWS, "");
+        let flows = (0..FLOWS).map(|host| rack.flow(host)).collect();
         std::thread::sleep(Duration::from_secs(1));
-        let receiver = rack.receiver(5_001);
-        let flows = (0..FLOWS).map(|host| rack.flow(host, &receiver)).collect();
-        std::thread::sleep(Duration::from_secs(1));
-        Self { rack, agents, flows, _receiver: receiver }
+        Self { rack, flows }
     }
 
     fn rates(&self, time: Duration) -> Vec<f64> {
@@ -61,16 +57,14 @@ impl Busy {
 /// second.
 #[test]
 fn a_dead_allocator_costs_nothing_and_a_new_one_takes_over() {
-    let rack = Rack::new();
-    let mut allocator = rack.allocator(4_600);
-    let busy = Busy::new(rack, &[4_600]);
+    let mut busy = Busy::new(&[PORT]);
     assert!(busy.spread(Duration::from_secs(1)) < 0.05);
     let before = busy.goodput(Duration::from_secs(2));
-    allocator.kill();
+    busy.rack.allocators[0].kill();
     let without = busy.goodput(Duration::from_secs(3));
     println!("goodput before and after kill -9: {:.1} and {:.1} Mb/s", before / 1e6, without / 1e6);
     assert!(0.95 * before < without && busy.all_live());
-    let _again = busy.rack.allocator(4_600);
+    let _again = busy.rack.allocator(PORT);
     let settled = busy.settles_within(Duration::from_secs(2));
     println!("settled again {settled:?} after the new allocator's start");
     assert!(settled.is_some_and(|time| time < Duration::from_secs(1)));
@@ -82,12 +76,9 @@ fn a_dead_allocator_costs_nothing_and_a_new_one_takes_over() {
 /// is back decides again, so that the standby is needed no more.
 #[test]
 fn a_standby_takes_over_within_the_lease_and_gives_back() {
-    let rack = Rack::new();
-    let mut primary = rack.allocator(4_600);
-    let mut standby = rack.allocator(4_601);
-    let busy = Busy::new(rack, &[4_600, 4_601]);
+    let mut busy = Busy::new(&[PORT, STANDBY]);
     assert!(busy.spread(Duration::from_secs(1)) < 0.05);
-    primary.kill();
+    busy.rack.allocators[0].kill();
     let mut worst = 0.0_f64;
     for _ in 0..10 {
         worst = worst.max(busy.spread(Duration::from_millis(100)));
@@ -96,9 +87,9 @@ fn a_standby_takes_over_within_the_lease_and_gives_back() {
     let after = busy.spread(Duration::from_secs(1));
     println!("farthest from equal in the second after: {:.1} %; then {:.1} %", 100.0 * worst, 100.0 * after);
     assert!(after < 0.05 && busy.all_live());
-    let _again = busy.rack.allocator(4_600);
+    let _again = busy.rack.allocator(PORT);
     std::thread::sleep(Duration::from_secs(1));
-    standby.kill();
+    busy.rack.allocators[1].kill();
     std::thread::sleep(2 * LEASE);
     let by_primary = busy.spread(Duration::from_secs(1));
     println!("the primary back and the standby dead: {:.1} %", 100.0 * by_primary);
@@ -109,10 +100,8 @@ fn a_standby_takes_over_within_the_lease_and_gives_back() {
 /// The rate of a dead agent's flow is given to the others within the lease.
 #[test]
 fn flows_of_a_dead_agent_end_at_the_allocator() {
-    let rack = Rack::new();
-    let _allocator = rack.allocator(4_600);
-    let mut busy = Busy::new(rack, &[4_600]);
-    busy.agents[0].kill();
+    let mut busy = Busy::new(&[PORT]);
+    busy.rack.agents[0].kill();
     // Its connection keeps its last rate, as no agent removes it; then it ends.
     busy.flows.remove(0).stop();
     std::thread::sleep(LEASE + Duration::from_millis(200));
@@ -126,13 +115,11 @@ fn flows_of_a_dead_agent_end_at_the_allocator() {
 /// An allocator that is stopped for longer than the lease, and continues.
 #[test]
 fn a_stopped_allocator_is_silent_and_comes_back() {
-    let rack = Rack::new();
-    let allocator = rack.allocator(4_600);
-    let busy = Busy::new(rack, &[4_600]);
+    let busy = Busy::new(&[PORT]);
     let before = busy.goodput(Duration::from_secs(1));
-    allocator.signal(Signal::SIGSTOP);
+    busy.rack.allocators[0].signal(Signal::SIGSTOP);
     let without = busy.goodput(Duration::from_secs(10));
-    allocator.signal(Signal::SIGCONT);
+    busy.rack.allocators[0].signal(Signal::SIGCONT);
     let settled = busy.settles_within(Duration::from_secs(2));
     println!("{:.1} and {:.1} Mb/s; settled {settled:?} after SIGCONT", before / 1e6, without / 1e6);
     assert!(0.95 * before < without && settled.is_some() && busy.all_live());
@@ -143,17 +130,13 @@ fn a_stopped_allocator_is_silent_and_comes_back() {
 /// requirement: at least 95 % of the goodput.
 #[test]
 fn a_dead_allocator_costs_nothing_at_a_load_of_80_percent() {
-    let rack = Rack::new();
-    let mut allocator = rack.allocator(4_600);
-    let _agents: Vec<Running> = (0..FLOWS).map(|host| rack.agent(host, &[4_600], "")).collect();
-    std::thread::sleep(Duration::from_secs(1));
-    let receiver = rack.receiver(5_001);
+    let mut rack = Rack::new().with_agents(0..FLOWS, "");
     let share_bps = 0.8 * PAYLOAD_BPS / f64::from(FLOWS);
-    let flows: Vec<Flow> = (0..FLOWS).map(|host| rack.messages(host, &receiver, 50_000, share_bps)).collect();
+    let flows: Vec<Flow> = (0..FLOWS).map(|host| rack.messages(host, 50_000, share_bps)).collect();
     let goodput = |seconds| rates(&flows.iter().collect::<Vec<_>>(), Duration::from_secs(seconds)).iter().sum::<f64>();
     goodput(1);
     let before = goodput(5);
-    allocator.kill();
+    rack.allocators[0].kill();
     let without = goodput(5);
     println!("at a load of 80 %: {:.1} Mb/s, and {:.1} after kill -9", before / 1e6, without / 1e6);
     assert!((before / (0.8 * PAYLOAD_BPS) - 1.0).abs() < 0.1, "the load is what it should be");
@@ -164,13 +147,11 @@ fn a_dead_allocator_costs_nothing_at_a_load_of_80_percent() {
 /// An agent that is stopped for longer than the lease, and continues. Meanwhile the allocator does not have its flow.
 #[test]
 fn a_stopped_agent_is_let_go_and_comes_back() {
-    let rack = Rack::new();
-    let _allocator = rack.allocator(4_600);
-    let busy = Busy::new(rack, &[4_600]);
-    busy.agents[0].signal(Signal::SIGSTOP);
+    let busy = Busy::new(&[PORT]);
+    busy.rack.agents[0].signal(Signal::SIGSTOP);
     std::thread::sleep(Duration::from_secs(10));
     assert!(busy.all_live());
-    busy.agents[0].signal(Signal::SIGCONT);
+    busy.rack.agents[0].signal(Signal::SIGCONT);
     let settled = busy.settles_within(Duration::from_secs(2));
     println!("settled {settled:?} after the agent's SIGCONT");
     assert!(settled.is_some() && busy.all_live());

@@ -13,9 +13,9 @@ struct Slot {
     number: u32,
     rate: WireRate,
     is_live: bool,
-    /// Set when the agent has sent the flow since HELLO.
+    /// `true` if the agent has sent the flow since HELLO.
     is_told: bool,
-    /// Set when the place is in `changed`. It stays there when the flow ends, so that no place is there twice.
+    /// `true` if the place is in `changed`. It stays there when the flow ends, so that no place is there twice.
     is_listed: bool,
 }
 

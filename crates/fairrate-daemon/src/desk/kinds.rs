@@ -41,9 +41,9 @@ impl Identity {
 /// The urgency of something to send.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Urgency {
-    /// Sent at once: the first rate of a flow, or the answer to HELLO.
+    /// The first rate of a flow, or the answer to HELLO: it is sent at once.
     Now,
-    /// Can wait for others: changes of rates, of which only the newest is needed, and keep-alive messages.
+    /// Changes of rates, of which only the newest is needed, and keep-alive messages: they wait for others.
     Soon,
 }
 

@@ -1,13 +1,16 @@
 //! A server on loopback, and functions that wait for a condition.
 #![allow(dead_code, reason = "each test uses some of it")]
 
+use std::io::Read;
 use std::net::{Ipv4Addr, SocketAddr, TcpStream};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use fairrate_daemon::config::Config;
-use fairrate_daemon::{Client, ClientOptions, Desk, KeyError, Metrics, Security, Server};
+use fairrate_daemon::keys::{self, Request};
+use fairrate_daemon::wire::{Decoder, FromAllocator};
+use fairrate_daemon::{Client, ClientOptions, Desk, KeyError, KeyFiles, Metrics, Security, Server};
 use socket2::{Domain, Socket, Type};
 use tokio::runtime::Runtime;
 
@@ -25,6 +28,27 @@ pub const INSECURE: &str = "listen = \"127.0.0.1:0\"\ninsecure = true\nlease = \
 
 pub fn host(i: u8) -> Ipv4Addr {
     Ipv4Addr::new(10, 0, 0, i)
+}
+
+/// Returns a path of a directory that does not exist.
+pub fn new_dir(name: &str) -> PathBuf {
+    let dir = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
+    let _ = std::fs::remove_dir_all(&dir);
+    dir
+}
+
+/// Makes a directory of its own with keys for an allocator on loopback and three agents.
+pub fn keys_in(name: &str) -> PathBuf {
+    let dir = new_dir(name);
+    let request = Request::new(&[Ipv4Addr::LOCALHOST], &[host(1), host(2), host(3)]);
+    keys::make(&dir, &request).expect("the directory can be written");
+    dir
+}
+
+/// Returns the keys of an agent in a directory of [`keys_in`].
+pub fn files(dir: &Path, agent: Ipv4Addr) -> KeyFiles {
+    let file = |suffix: &str| dir.join(format!("{agent}.{suffix}"));
+    KeyFiles { ca: dir.join("ca.pem"), certificate: file("pem"), key: file("key") }
 }
 
 /// Returns [`INSECURE`] with the keys of a directory in place of plain TCP.
@@ -90,6 +114,20 @@ pub fn connect_from(i: u8, server: SocketAddr) -> TcpStream {
 
 pub fn client(servers: &[SocketAddr]) -> Client {
     Client::connect(servers, Security::Insecure, ClientOptions::default()).expect("there are threads")
+}
+
+/// Creates a client with keys of its own.
+pub fn client_with(files: KeyFiles, server: &Running) -> Client {
+    let client = Client::connect(&[server.address], Security::Tls(files), ClientOptions::default());
+    client.expect("the keys are right")
+}
+
+/// Returns the allocator's messages until it closes the connection.
+pub fn all_words(stream: &mut impl Read) -> Vec<FromAllocator> {
+    let (mut all, mut words) = (Vec::new(), Vec::new());
+    let _ = stream.read_to_end(&mut all);
+    Decoder::default().read(&all, |word| words.push(word)).expect("the allocator speaks well");
+    words
 }
 
 /// Waits until `holds` returns `true`. The limit is far longer than it takes: only a failure reaches it.

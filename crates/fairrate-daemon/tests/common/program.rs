@@ -49,10 +49,7 @@ pub struct Program {
 impl Program {
     /// Starts it and waits until it reports the addresses on which it listens.
     pub fn start(name: &str, listen: &str) -> Self {
-        let (child, address, metrics, lines) = Self::start_with_log(name, &listening(listen), program());
-        // Its later log lines must be read.
-        std::thread::spawn(move || lines.lines().map_while(Result::ok).for_each(drop));
-        Self { child, address, metrics }
+        Self::start_with_reader(name, &listening(listen), program())
     }
 
     /// Starts it; then its log is closed, and cannot be read any more.
@@ -67,7 +64,12 @@ impl Program {
         let mut command = Command::new("sh");
         let script = format!("ulimit -n {n_descriptors}; exec \"$0\" \"$@\"");
         command.args(["-c", &script]).arg(program().get_program()).env_remove("RUST_LOG").env("NO_COLOR", "1");
+        Self::start_with_reader(name, text, command)
+    }
+
+    fn start_with_reader(name: &str, text: &str, command: Command) -> Self {
         let (child, address, metrics, lines) = Self::start_with_log(name, text, command);
+        // Its later log lines must be read.
         std::thread::spawn(move || lines.lines().map_while(Result::ok).for_each(drop));
         Self { child, address, metrics }
     }
