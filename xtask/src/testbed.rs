@@ -191,8 +191,8 @@ fn incast(bench: &Bench) -> Result<(), String> {
     let flows = results.flows().map_err(text)?;
     let whole = |flow: &fairrate_scenario::FlowRow| {
         // 2 MB over 100 Mb/s take 160 ms, and a single flow takes at least a quarter of that.
-        let fct = flow.fct_ns.unwrap_or(0.0);
-        flow.finished && flow.delivered_bytes == 500_000 && (40e6..20e9).contains(&fct) && Some(fct) <= flow.fct_ack_ns
+        let is_whole = flow.finished && flow.delivered_bytes == 500_000 && flow.fct_ns <= flow.fct_ack_ns;
+        is_whole && flow.fct_ns.is_some_and(|fct| (40..20_000).contains(&(fct / 1_000_000)))
     };
     expect(flows.len() == 4 && flows.iter().all(whole), || format!("{flows:?}"))?;
     let ports = results.ports().map_err(text)?;
@@ -200,7 +200,7 @@ fn incast(bench: &Bench) -> Result<(), String> {
     // The last sample is some milliseconds before the last byte.
     expect(last.is_some_and(|row| 1_500_000 < row.tx_bytes), || format!("{last:?}"))?;
     let rates = results.rates().map_err(text)?;
-    expect(rates.iter().any(|row| row.rtt_ns.is_some_and(|rtt| 0.0 < rtt)), || "no round-trip times".to_owned())?;
+    expect(rates.iter().any(|row| row.rtt_ns.is_some_and(|rtt| 0 < rtt)), || "no round-trip times".to_owned())?;
     let linux = summary.linux.as_ref().ok_or("no word of the machine")?;
     expect(linux.largest_mean_packet_bytes <= 1_514, || "segments were put together".to_owned())?;
     let registry = fairrate_control::Registry::new();

@@ -170,7 +170,7 @@ fn ratemp_leaves_the_bottleneck_that_a_tcp_flow_needs() {
     let rates = Results::open(Path::new(json["dir"].as_str().unwrap())).unwrap().rates().unwrap();
     let goodput_mbps = |flow: u32, from_ms: f64, to_ms: f64| {
         let at = |t_ms: f64| {
-            let samples = rates.iter().filter(|r| r.flow == flow && r.t_ns <= t_ms * 1e6);
+            let samples = rates.iter().filter(|r| r.flow == flow && r.t_ns as f64 <= t_ms * 1e6);
             samples.map(|r| r.delivered_bytes).max().unwrap_or(0) as f64
         };
         (at(to_ms) - at(from_ms)) * 8.0 / (to_ms - from_ms) / 1e3
@@ -333,8 +333,8 @@ fn perc_link_has_a_round_trip_of_120_us() {
     let json = run_example("perc-link", &["traffic.0.stop=5ms"]);
     assert_eq!(number(&json, "/metrics/flows_unfinished"), 0.0);
     // One way takes 59.9 us, and the smallest flow hardly longer.
-    let ideal = flows(&json).iter().filter_map(|f| f.ideal_fct_ns).reduce(f64::min).unwrap();
-    assert!((59.8e3..61e3).contains(&ideal), "{ideal}");
+    let ideal = flows(&json).iter().filter_map(|f| f.ideal_fct_ns).min().unwrap();
+    assert!((59_800..61_000).contains(&ideal), "{ideal}");
 }
 
 #[test]

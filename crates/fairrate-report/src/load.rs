@@ -2,7 +2,6 @@
 
 use std::collections::HashMap;
 use std::path::Path;
-use std::sync::Arc;
 
 use fairrate_control::Registry;
 use fairrate_scenario::{FlowRow, Overrides, PfcRow, Results, ResultsError, Scenario, Summary};
@@ -76,14 +75,15 @@ fn totals(s: &Summary) -> Totals {
 }
 
 fn flow(row: &FlowRow, end_ns: f64) -> Flow {
-    let open_ns = (row.slowdown.is_none() && row.start_ns <= end_ns).then_some(end_ns - row.start_ns);
-    let at_least = open_ns.zip(row.ideal_fct_ns).map(|(open, ideal)| (open / ideal.max(1.0)).max(1.0));
-    let (id, bytes, start_ns) = (row.id, row.bytes, row.start_ns);
-    Flow { id, bytes, start_ns, fct_ns: row.fct_ns, slowdown: row.slowdown, at_least }
+    let float = |ns: u64| ns as f64;
+    let (start_ns, fct_ns, ideal_ns) = (float(row.start_ns), row.fct_ns.map(float), row.ideal_fct_ns.map(float));
+    let open_ns = (row.slowdown.is_none() && start_ns <= end_ns).then_some(end_ns - start_ns);
+    let at_least = open_ns.zip(ideal_ns).map(|(open, ideal)| (open / ideal.max(1.0)).max(1.0));
+    Flow { id: row.id, bytes: row.bytes, start_ns, fct_ns, slowdown: row.slowdown, at_least }
 }
 
 fn pause(row: &PfcRow) -> Pause {
-    Pause { t_ns: row.t_ns, port: row.port.to_string(), class: row.class, pause: row.pause }
+    Pause { t_ns: row.t_ns as f64, port: row.port.to_string(), class: row.class, pause: row.pause }
 }
 
 /// Number of samples of a series that are always kept: they show its interval.
@@ -110,30 +110,32 @@ fn prolongs(t_ns: &mut Vec<f64>, at_ns: f64, values: &[(&Vec<f64>, f64)]) -> boo
 
 /// Returns the samples of each port, in the order the ports first appear.
 fn port_series(results: &Results, capacities: &HashMap<&str, f64>) -> Result<Vec<PortSeries>, ResultsError> {
-    let mut at: HashMap<Arc<str>, usize> = HashMap::new();
+    let mut at: HashMap<String, usize> = HashMap::new();
     let mut all: Vec<PortSeries> = Vec::new();
     let measured = &results.summary.measured;
     let (from_ns, until_ns) = (measured.from_ns as f64, measured.until_ns as f64);
     // Counters of each port when the measuring window began.
     let mut before: Vec<(u64, u64, f64)> = Vec::new();
     results.each_port(|row| {
-        let i = *at.entry(Arc::clone(&row.port)).or_insert_with(|| {
+        let i = at.get(&*row.port).copied().unwrap_or_else(|| {
             let (name, capacity_bps) = (row.port.to_string(), capacities.get(&*row.port).copied());
+            at.insert(name.clone(), all.len());
             all.push(PortSeries { name, capacity_bps, ..PortSeries::default() });
             before.push((0, 0, 0.0));
             all.len() - 1
         });
         let port = &mut all[i];
-        if row.t_ns <= from_ns {
-            before[i] = (row.drops, row.ecn_marks, row.pfc_pause_ns);
+        let (t_ns, pfc_pause_ns) = (row.t_ns as f64, row.pfc_pause_ns as f64);
+        if t_ns <= from_ns {
+            before[i] = (row.drops, row.ecn_marks, pfc_pause_ns);
         }
-        if row.t_ns <= until_ns {
+        if t_ns <= until_ns {
             let (drops, ecn_marks, pause_ns) = before[i];
             (port.drops, port.ecn_marks) = (row.drops - drops, row.ecn_marks - ecn_marks);
-            port.pfc_pause_ns = row.pfc_pause_ns - pause_ns;
+            port.pfc_pause_ns = pfc_pause_ns - pause_ns;
         }
         let (qlen_bytes, tx_bytes) = (row.qlen_bytes as f64, row.tx_bytes as f64);
-        if prolongs(&mut port.t_ns, row.t_ns, &[(&port.qlen_bytes, qlen_bytes), (&port.tx_bytes, tx_bytes)]) {
+        if prolongs(&mut port.t_ns, t_ns, &[(&port.qlen_bytes, qlen_bytes), (&port.tx_bytes, tx_bytes)]) {
             return;
         }
         port.qlen_bytes.push(qlen_bytes);
@@ -167,7 +169,7 @@ fn flow_series(
             (&series.rate_bps, rate_bps),
             (&series.delivered_bytes, delivered_bytes),
         ];
-        if prolongs(&mut series.t_ns, row.t_ns, &values) {
+        if prolongs(&mut series.t_ns, row.t_ns as f64, &values) {
             return;
         }
         series.cwnd_bytes.push(cwnd_bytes);

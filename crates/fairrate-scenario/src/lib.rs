@@ -6,11 +6,10 @@
 //!
 //! [`ResultsWriter`] writes a run's results while it runs, [`Results`] reads them. A results directory contains
 //!
-//! - `flows.parquet`, `ports.parquet`, `rates.parquet`, `pfc.parquet`, `convergence.parquet`: see [`FlowRow`],
-//!   [`PortRow`], [`RateRow`], [`PfcRow`] and [`ConvergenceRow`]. Nodes are ids, ports are called `from->to` by the
-//!   names of nodes, and the unit of every column is in the file's metadata as `unit:COLUMN`. Values that do not exist (the FCT of an unfinished flow, the bytes of an
-//!   endless one, the window of an algorithm without) are null. Every row
-//!   also has `cc`, `label`, `seed` and the [`Tag`]s of its run. The files are whole at every moment of the run.
+//! - a file `NAME.parquet` for each of the [`TABLES`], such as `flows.parquet` with a [`FlowRow`] in every row. Nodes
+//!   are ids, ports are called `from->to` by the names of nodes, and the unit of every column is in the file's metadata
+//!   as `unit:COLUMN`. Values that do not exist (the FCT of an unfinished flow, the bytes of an endless one, the window
+//!   of an algorithm without) are null. Every row also has `cc`, `label`, `seed` and the [`Tag`]s of its run. The files are whole at every moment of the run.
 //! - `summary.json`: see [`Summary`]. Until the run has ended its `state` is `running`.
 //! - `scenario.toml`, the resolved scenario, and beside it the files it names, so that it runs as it is.
 
@@ -35,10 +34,11 @@ pub use json_schema::json_schema;
 pub use memory::{available_memory, shown_bytes};
 pub use overrides::Overrides;
 pub use place::ProblemParts;
+pub use results::rows::*;
 pub use results::{
-    AllocatorSummary, BusyPort, Convergence, ConvergenceRow, Deadlines, DelaySummary, DropsByCause, Engine, FctBucket,
-    FlowRow, LinuxSummary, Measured, PfcRow, PortInfo, PortRow, Quantiles, RateRow, Results, ResultsDir, ResultsError,
-    ResultsWriter, RunState, SOURCES, Summary, TableInfo, Tag, TagValue, TierLoad, write_durably, write_whole,
+    AllocatorSummary, BusyPort, ColumnSpec, Convergence, Deadlines, DelaySummary, DropsByCause, Engine, FctBucket,
+    LinuxSummary, Measured, PortInfo, Quantiles, Results, ResultsDir, ResultsError, ResultsWriter, RunState, SOURCES,
+    Summary, TableInfo, TableSpec, Tag, TagValue, Text, TierLoad, write_durably, write_whole,
 };
 #[doc(hidden)]
 pub use samples::samples;

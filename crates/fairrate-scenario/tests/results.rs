@@ -5,8 +5,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use fairrate_scenario::{
-    Convergence, ConvergenceRow, Deadlines, FlowRow, Overrides, Results, ResultsDir, ResultsError, ResultsWriter,
-    RunState, Scenario, Summary, Tag, TagValue,
+    Convergence, ConvergenceRow, Deadlines, FlowRow, Overrides, RateRow, Results, ResultsDir, ResultsError,
+    ResultsWriter, RunState, Scenario, Summary, TABLES, Tag, TagValue,
 };
 use fairrate_sim::{
     ConvergenceSample, FlowId, FlowOutcome, PfcEvent, PortId, PortSample, RateSample, Reordering, RunTotals,
@@ -78,7 +78,7 @@ fn a_run_comes_back_as_it_was() {
     for flow in flows.iter().filter(|f| f.finished) {
         let (fct, ideal) = (flow.fct_ns.expect("finished"), flow.ideal_fct_ns.expect("finite"));
         // Times are whole nanoseconds, and slowdowns of the exact times.
-        assert!((flow.slowdown.expect("finished") - fct / ideal).abs() < 1e-3);
+        assert!((flow.slowdown.expect("finished") - fct as f64 / ideal as f64).abs() < 1e-3);
         assert!(fct < flow.fct_ack_ns.expect("finished"));
         assert_eq!((flow.bytes, flow.delivered_bytes, flow.dst), (Some(100_000), 100_000, 0));
     }
@@ -104,16 +104,9 @@ fn the_same_scenario_gives_the_same_bytes() {
     let (a, b) = (fresh("same-a"), fresh("same-b"));
     let (first, second) = (run(&a, &RunState::Complete), run(&b, &RunState::Complete));
     assert_eq!(first, second);
-    for file in [
-        "flows.parquet",
-        "ports.parquet",
-        "rates.parquet",
-        "pfc.parquet",
-        "convergence.parquet",
-        "scenario.toml",
-        "summary.json",
-    ] {
-        let bytes = |dir: &Path| std::fs::read(dir.join(file)).expect(file);
+    let tables = TABLES.iter().map(|table| format!("{}.parquet", table.name));
+    for file in tables.chain(["scenario.toml".to_owned(), "summary.json".to_owned()]) {
+        let bytes = |dir: &Path| std::fs::read(dir.join(&file)).expect(&file);
         assert!(bytes(&a) == bytes(&b), "{file} differs");
     }
 }
@@ -139,8 +132,8 @@ fn long_tables_are_whole() {
     let rows = Results::open(&dir).expect("it opens").ports().expect("ports");
     assert_eq!(rows.len(), 200_000);
     for (i, row) in (0u64..).zip(&rows) {
-        assert_eq!((row.t_ns, row.qlen_bytes, row.tx_bytes, row.ecn_marks), (i as f64, i % 977, i, i / 3));
-        assert_eq!(row.pfc_pause_ns, i as f64);
+        assert_eq!((row.t_ns, row.qlen_bytes, row.tx_bytes, row.ecn_marks), (i, i % 977, i, i / 3));
+        assert_eq!(row.pfc_pause_ns, i);
     }
 }
 
@@ -239,31 +232,46 @@ fn results_of_another_schema_are_named() {
     }
 }
 
+/// Replaces a table of a run that was killed by one with a row of sevens in `columns`.
+fn replace_table(dir: &Path, table: &str, columns: &str) {
+    std::mem::forget(ResultsWriter::create(dir, &scenario()).expect("it can be written"));
+    let schema = Arc::new(parse_message_type(&format!("message {table} {{ {columns} }}")).expect("a schema"));
+    let file = std::fs::File::create(dir.join(format!("{table}.parquet"))).expect("a file");
+    let mut table = SerializedFileWriter::new(file, schema, Arc::default()).expect("a table");
+    let mut group = table.next_row_group().expect("a group");
+    while let Some(mut column) = group.next_column().expect("a column") {
+        match column.untyped() {
+            ColumnWriter::Int32ColumnWriter(c) => c.write_batch(&[7], None, None),
+            ColumnWriter::Int64ColumnWriter(c) => c.write_batch(&[7], Some(&[1]), Some(&[0])),
+            _ => unreachable!("no such column"),
+        }
+        .expect("a value");
+        column.close().expect("it ends");
+    }
+    group.close().expect("it ends");
+    table.close().expect("it ends");
+}
+
 /// A table with the columns of another program, as a user may write it after a killed run.
 #[test]
 fn columns_of_another_type_are_an_error() {
-    let dir = fresh("foreign");
-    let writer = ResultsWriter::create(&dir, &scenario()).expect("it can be written");
-    std::mem::forget(writer);
     for columns in ["required int32 id;", "optional group id (LIST) { repeated int64 x; }", "required int64 number;"] {
-        let schema = Arc::new(parse_message_type(&format!("message flows {{ {columns} }}")).expect("a schema"));
-        let file = std::fs::File::create(dir.join("flows.parquet")).expect("a file");
-        let mut table = SerializedFileWriter::new(file, schema, Arc::default()).expect("a table");
-        let mut group = table.next_row_group().expect("a group");
-        while let Some(mut column) = group.next_column().expect("a column") {
-            match column.untyped() {
-                ColumnWriter::Int32ColumnWriter(c) => c.write_batch(&[7], None, None),
-                ColumnWriter::Int64ColumnWriter(c) => c.write_batch(&[7], Some(&[1]), Some(&[0])),
-                _ => unreachable!("no such column"),
-            }
-            .expect("a value");
-            column.close().expect("it ends");
-        }
-        group.close().expect("it ends");
-        table.close().expect("it ends");
+        let dir = fresh("foreign");
+        replace_table(&dir, "flows", columns);
         let error = Results::open(&dir).expect("it opens").flows().expect_err("it is refused");
         assert!(matches!(&error, ResultsError::NoColumn { column, .. } if column == "id"), "{error}");
     }
+}
+
+#[test]
+fn columns_that_older_tables_lack_are_absent() {
+    let dir = fresh("older");
+    let columns = ["t_ns", "flow", "cwnd_bytes", "rate_bps", "delivered_bytes"];
+    replace_table(&dir, "rates", &columns.map(|name| format!("required int64 {name};")).concat());
+    let (rate_bps, delivered_bytes) = (7, 7);
+    let (rtt_ns, retransmitted_bytes) = (None, None);
+    let row = RateRow { t_ns: 7, flow: 7, cwnd_bytes: Some(7), rate_bps, delivered_bytes, rtt_ns, retransmitted_bytes };
+    assert_eq!(Results::open(&dir).expect("it opens").rates().expect("rates"), [row]);
 }
 
 #[test]
@@ -346,7 +354,7 @@ fn a_dropped_writer_leaves_every_row() {
     assert_eq!(results.flows().expect("flows")[0].delivered_bytes, 5);
     assert_eq!(results.rates().expect("rates")[0].cwnd_bytes, None);
     let pfc = &results.pfc().expect("pfc")[0];
-    assert_eq!((pfc.t_ns, &*pfc.port, pfc.class, pfc.pause), (2.0, "sw0->h0", 3, true));
+    assert_eq!((pfc.t_ns, &*pfc.port, pfc.class, pfc.pause), (2, "sw0->h0", 3, true));
 }
 
 #[test]
@@ -387,8 +395,11 @@ fn changes_of_flows_come_back_with_how_rates_settled() {
     let results = Results::open(&dir).expect("it opens");
     assert_eq!(results.summary, summary);
     let rows = results.convergence().expect("convergence");
-    let row = |t_ns, flow, arrival, time_ns, rtts| ConvergenceRow { t_ns, flow, arrival, n_flows: 7, time_ns, rtts };
-    assert_eq!(rows, [row(1_000.0, 1, true, Some(2.0), Some(4.5)), row(2_000.0, 2, false, None, None)]);
+    let row = |t_ns, flow, arrival, time_ns: Option<u64>, rtts| {
+        let converged = time_ns.is_some();
+        ConvergenceRow { t_ns, flow, arrival, n_flows: 7, time_ns, rtts, converged }
+    };
+    assert_eq!(rows, [row(1_000, 1, true, Some(2), Some(4.5)), row(2_000, 2, false, None, None)]);
     assert_eq!(run(&fresh("no-convergence"), &RunState::Complete).convergence, None);
 }
 
@@ -412,17 +423,10 @@ fn deadlines_are_met_missed_or_open() {
     assert_eq!(summary.deadlines, Some(Deadlines { flows: 4, missed: 2, open: 1 }));
     assert_eq!(Results::open(&dir).expect("it opens").summary, summary);
     assert_eq!(run(&fresh("no-deadlines"), &RunState::Complete).deadlines, None);
-    let table = SerializedFileReader::new(std::fs::File::open(dir.join("flows.parquet")).expect("a file"));
-    let rows = table.expect("a table").into_iter().map(|row| row.expect("a row"));
-    let mut deadlines_ns: Vec<String> = rows.map(|row| column(&row, "deadline_ns")).collect();
-    deadlines_ns.sort();
-    assert_eq!(deadlines_ns, ["1000000", "1000000", "20000", "3000000"]);
-}
-
-/// Returns a field of a row as text.
-fn column(row: &parquet::record::Row, name: &str) -> String {
-    let field = row.get_column_iter().find(|(column, _)| *column == name);
-    field.expect("the column").1.to_string()
+    let rows = Results::open(&dir).expect("it opens").flows().expect("flows");
+    let mut deadlines_ns: Vec<u64> = rows.iter().filter_map(|row| row.deadline_ns).collect();
+    deadlines_ns.sort_unstable();
+    assert_eq!(deadlines_ns, [20_000, 1_000_000, 1_000_000, 3_000_000]);
 }
 
 /// A connection of two paths, one of which it shares with a flow.
@@ -470,7 +474,7 @@ fn waits_for_data_of_other_paths_come_back() {
     let (seen, mean, max) =
         (totals.reordering, totals.reordering.mean().as_ns_f64(), totals.reordering.max.as_ns_f64());
     assert!(0 < seen.bytes && 0.0 < mean && mean < max, "{seen:?}");
-    assert_eq!(waits(&flows[0]), (seen.bytes, Some(mean.round()), Some(max.round())));
+    assert_eq!(waits(&flows[0]), (seen.bytes, Some(mean.round() as u64), Some(max.round() as u64)));
     let of_all = (summary.reordered_bytes, summary.reordering_mean_ns, summary.reordering_max_ns);
     assert_eq!(of_all, (seen.bytes, mean, max));
 }
@@ -530,7 +534,7 @@ fn flows_of_a_list_keep_their_ids() {
     let totals = simulation.totals();
     writer.finish(&[], &totals, Duration::ZERO, &RunState::Complete).expect("it was written");
     let results = Results::open(&dir.join("out")).expect("it opens");
-    let mut flows: Vec<_> = results.flows().expect("flows").iter().map(|f| (f.id, f.src, f.start_ns as u64)).collect();
+    let mut flows: Vec<_> = results.flows().expect("flows").iter().map(|f| (f.id, f.src, f.start_ns)).collect();
     flows.sort_unstable();
     assert_eq!(flows, [(0, 0, 0), (1, 2, 1_000), (2, 1, 0), (17, 3, 3_000), (900, 1, 2_000)]);
     let mut sampled: Vec<u32> = results.rates().expect("rates").iter().map(|r| r.flow).collect();

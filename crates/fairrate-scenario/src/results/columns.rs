@@ -6,7 +6,7 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use parquet::basic::{Compression, LogicalType, Repetition, Type as Physical};
+use parquet::basic::{Compression, LogicalType, Repetition};
 use parquet::data_type::{BoolType, ByteArray, ByteArrayType, DoubleType, Int64Type};
 use parquet::errors::ParquetError;
 use parquet::file::metadata::{FileMetaData, KeyValue, ParquetMetaData, ParquetMetaDataWriter};
@@ -15,38 +15,10 @@ use parquet::file::writer::{SerializedColumnWriter, SerializedFileWriter};
 use parquet::schema::types::Type as SchemaType;
 
 use super::growing::GrowingFile;
+use super::table::{ColumnSpec, Row, TableSpec};
 use super::tags::Tag;
+use super::value::{Cell, Type};
 use super::{ResultsError, TableInfo};
-
-/// Type of a column.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Type {
-    /// A whole number.
-    Int,
-    /// A whole number that may be absent.
-    IntOrNone,
-    /// A real number.
-    Float,
-    /// A real number that may be absent.
-    FloatOrNone,
-    /// Text.
-    Text,
-    /// True or false.
-    Flag,
-}
-
-/// Name, type and unit of a column.
-pub(super) type ColumnSpec = (&'static str, Type, &'static str);
-
-/// A value for a column.
-#[derive(Clone, Debug)]
-pub(super) enum Cell {
-    Int(u64),
-    Float(f64),
-    Text(ByteArray),
-    Flag(bool),
-    None,
-}
 
 /// The buffered values of a column.
 #[derive(Debug)]
@@ -65,15 +37,14 @@ struct Column {
 }
 
 impl Column {
-    fn new(kind: Type) -> Self {
-        let buffer = match kind {
-            Type::Int | Type::IntOrNone => Buffer::Int(Vec::new()),
-            Type::Float | Type::FloatOrNone => Buffer::Float(Vec::new()),
+    fn new(spec: &ColumnSpec) -> Self {
+        let buffer = match spec.kind {
+            Type::Int => Buffer::Int(Vec::new()),
+            Type::Float => Buffer::Float(Vec::new()),
             Type::Text => Buffer::Text(Vec::new()),
             Type::Flag => Buffer::Flag(Vec::new()),
         };
-        let levels = matches!(kind, Type::IntOrNone | Type::FloatOrNone).then(Vec::new);
-        Self { buffer, levels }
+        Self { buffer, levels: spec.is_optional.then(Vec::new) }
     }
 
     fn push(&mut self, cell: Cell) {
@@ -163,16 +134,14 @@ impl TableWriter {
     /// Creates the file, valid and without rows. `facts` are added to its metadata beside the units.
     pub fn create(
         dir: &Path,
-        table: &str,
-        specs: &[ColumnSpec],
-        most_rows_per_group: usize,
+        table: &TableSpec,
         tags: &Arc<[Tag]>,
         facts: &[(&str, &str)],
     ) -> Result<Self, ResultsError> {
-        let path = dir.join(format!("{table}.parquet"));
+        let path = dir.join(format!("{}.parquet", table.name));
         let fail = |e: ParquetError| ResultsError::parquet(&path, e);
-        let schema = Arc::new(schema(table, specs, tags).map_err(fail)?);
-        let units = specs.iter().map(|(name, _, unit)| KeyValue::new(format!("unit:{name}"), (*unit).to_owned()));
+        let schema = Arc::new(schema(table, tags).map_err(fail)?);
+        let unit = |column: &ColumnSpec| KeyValue::new(format!("unit:{}", column.name), column.unit.to_owned());
         let facts = facts.iter().map(|(key, value)| KeyValue::new((*key).to_owned(), (*value).to_owned()));
         let properties = WriterProperties::builder()
             .set_writer_version(WriterVersion::PARQUET_1_0)
@@ -180,7 +149,7 @@ impl TableWriter {
             .set_compression(Compression::SNAPPY)
             .set_statistics_enabled(EnabledStatistics::Chunk)
             .set_offset_index_disabled(true)
-            .set_key_value_metadata(Some(units.chain(facts).collect()))
+            .set_key_value_metadata(Some(table.columns.iter().map(unit).chain(facts).collect()))
             .build();
         let mut writer = SerializedFileWriter::new(Pending::default(), schema, Arc::new(properties)).map_err(fail)?;
         let (piece, footer_len) = with_footer(&mut writer).map_err(fail)?;
@@ -189,20 +158,19 @@ impl TableWriter {
             path,
             file,
             writer,
-            columns: specs.iter().map(|spec| Column::new(spec.1)).collect(),
+            columns: table.columns.iter().map(Column::new).collect(),
             tags: Arc::clone(tags),
             n_rows: 0,
             n_written: 0,
             rows_per_group: FIRST_ROWS,
-            most_rows_per_group,
+            most_rows_per_group: table.most_rows_per_group,
             footer_len,
         })
     }
 
-    /// Adds a row, with one cell for each column.
-    pub fn push<const N: usize>(&mut self, row: [Cell; N]) -> Result<(), ResultsError> {
-        debug_assert_eq!(N, self.columns.len(), "a cell for each column");
-        for (column, cell) in self.columns.iter_mut().zip(row) {
+    /// Adds a row of this table; see [`Row::writer`].
+    pub fn push(&mut self, row: impl Row) -> Result<(), ResultsError> {
+        for (column, cell) in self.columns.iter_mut().zip(row.cells()) {
             column.push(cell);
         }
         self.n_rows += 1;
@@ -294,20 +262,14 @@ fn footer(writer: &SerializedFileWriter<Pending>) -> Result<Vec<u8>, ParquetErro
     Ok(footer)
 }
 
-fn schema(table: &str, specs: &[ColumnSpec], tags: &[Tag]) -> Result<SchemaType, ParquetError> {
-    let specs = specs.iter().map(|(name, kind, _)| (*name, *kind));
-    let tags = tags.iter().map(|tag| (tag.name.as_str(), tag.kind()));
-    let fields = specs.chain(tags).map(|(name, kind)| {
-        let (physical, logical) = match kind {
-            Type::Int | Type::IntOrNone => (Physical::INT64, None),
-            Type::Float | Type::FloatOrNone => (Physical::DOUBLE, None),
-            Type::Text => (Physical::BYTE_ARRAY, Some(LogicalType::String)),
-            Type::Flag => (Physical::BOOLEAN, None),
-        };
-        let is_optional = matches!(kind, Type::IntOrNone | Type::FloatOrNone);
+fn schema(table: &TableSpec, tags: &[Tag]) -> Result<SchemaType, ParquetError> {
+    let columns = table.columns.iter().map(|column| (column.name, column.kind, column.is_optional));
+    let tags = tags.iter().map(|tag| (tag.name.as_str(), tag.kind(), false));
+    let fields = columns.chain(tags).map(|(name, kind, is_optional)| {
         let repetition = if is_optional { Repetition::OPTIONAL } else { Repetition::REQUIRED };
-        let field = SchemaType::primitive_type_builder(name, physical).with_repetition(repetition);
+        let field = SchemaType::primitive_type_builder(name, kind.physical()).with_repetition(repetition);
+        let logical = (kind == Type::Text).then_some(LogicalType::String);
         field.with_logical_type(logical).build().map(Arc::new)
     });
-    SchemaType::group_type_builder(table).with_fields(fields.collect::<Result<_, _>>()?).build()
+    SchemaType::group_type_builder(table.name).with_fields(fields.collect::<Result<_, _>>()?).build()
 }

@@ -21,7 +21,7 @@ impl Results {
         super::dir::remove_if_there(&summary).map_err(|e| ResultsError::io(&summary, e))?;
         let scenario = Scenario::load(&from.join(SCENARIO), &Overrides::default());
         let files: Vec<String> = scenario.iter().flat_map(Scenario::files).map(|(name, _)| name.to_owned()).collect();
-        let tables = TABLES.iter().map(|table| format!("{table}.parquet"));
+        let tables = TABLES.iter().map(|table| format!("{}.parquet", table.name));
         for name in tables.chain(files).chain([SCENARIO.to_owned()]) {
             copy(&from.join(&name), &to.join(&name))?;
         }

@@ -10,9 +10,11 @@ mod growing;
 mod linux;
 mod measured;
 mod read;
-mod rows;
+pub mod rows;
 mod summary;
+mod table;
 mod tags;
+mod value;
 mod writer;
 
 use std::path::{Path, PathBuf};
@@ -32,14 +34,15 @@ pub use engine::Engine;
 pub use linux::{BusyPort, DelaySummary, LinuxSummary};
 pub use measured::{Measured, TierLoad};
 pub use read::Results;
-pub use rows::{ConvergenceRow, FlowRow, PfcRow, PortRow, RateRow};
 pub use summary::{
     AllocatorSummary, Convergence, Deadlines, FctBucket, PortInfo, Quantiles, RunState, Summary, TableInfo,
 };
+pub use table::{ColumnSpec, TableSpec};
 pub use tags::{Tag, TagValue};
+pub use value::Text;
 pub use writer::ResultsWriter;
 
-use columns::{ColumnSpec, Type};
+use rows::TABLES;
 
 /// An error of writing or reading results.
 #[derive(Debug, thiserror::Error)]
@@ -176,67 +179,3 @@ const SCENARIO: &str = "scenario.toml";
 /// Version 2 had no measuring window, left unfinished flows out of `fct`, and called a flow finished once its last byte
 /// was acknowledged.
 const SCHEMA: &str = "fairrate.results/3";
-/// The tables, in the order of [`Summary::tables`].
-const TABLES: [&str; 5] = ["flows", "ports", "rates", "pfc", "convergence"];
-
-const FLOWS: &[ColumnSpec] = &[
-    ("id", Type::Int, "flow"),
-    ("src", Type::Int, "node"),
-    ("dst", Type::Int, "node"),
-    ("bytes", Type::IntOrNone, "B"),
-    ("start_ns", Type::Int, "ns"),
-    ("fct_ns", Type::IntOrNone, "ns"),
-    ("fct_ack_ns", Type::IntOrNone, "ns"),
-    ("ideal_fct_ns", Type::IntOrNone, "ns"),
-    ("slowdown", Type::FloatOrNone, "1"),
-    ("retransmitted_bytes", Type::Int, "B"),
-    ("finished", Type::Flag, "bool"),
-    ("delivered_bytes", Type::Int, "B"),
-    ("group", Type::Int, "traffic block"),
-    ("reordered_bytes", Type::Int, "B"),
-    ("reordering_mean_ns", Type::IntOrNone, "ns"),
-    ("reordering_max_ns", Type::IntOrNone, "ns"),
-    ("timeouts", Type::Int, "1"),
-    ("recoveries", Type::Int, "1"),
-    ("connected_ns", Type::IntOrNone, "ns"),
-    ("deadline_ns", Type::IntOrNone, "ns"),
-];
-
-const PORTS: &[ColumnSpec] = &[
-    ("t_ns", Type::Int, "ns"),
-    ("node", Type::Int, "node"),
-    ("port", Type::Text, "from->to"),
-    ("qlen_bytes", Type::Int, "B"),
-    ("tx_bytes", Type::Int, "B"),
-    ("drops", Type::Int, "packets"),
-    ("ecn_marks", Type::Int, "packets"),
-    ("pfc_pause_ns", Type::Int, "ns"),
-];
-
-const RATES: &[ColumnSpec] = &[
-    ("t_ns", Type::Int, "ns"),
-    ("flow", Type::Int, "flow"),
-    ("cwnd_bytes", Type::IntOrNone, "B"),
-    ("rate_bps", Type::Int, "bit/s"),
-    ("delivered_bytes", Type::Int, "B"),
-    ("rtt_ns", Type::IntOrNone, "ns"),
-    ("retransmitted_bytes", Type::IntOrNone, "B"),
-];
-
-const PFC: &[ColumnSpec] = &[
-    ("t_ns", Type::Int, "ns"),
-    ("node", Type::Int, "node"),
-    ("port", Type::Text, "from->to"),
-    ("pause", Type::Flag, "bool"),
-    ("class", Type::Int, "priority class"),
-];
-
-const CONVERGENCE: &[ColumnSpec] = &[
-    ("t_ns", Type::Int, "ns"),
-    ("flow", Type::Int, "flow"),
-    ("arrival", Type::Flag, "bool"),
-    ("n_flows", Type::Int, "flows"),
-    ("time_ns", Type::IntOrNone, "ns"),
-    ("rtts", Type::FloatOrNone, "base RTTs"),
-    ("converged", Type::Flag, "bool"),
-];

@@ -1,14 +1,11 @@
 //! Reading of results.
 
-use std::collections::HashMap;
 use std::fs::File;
 use std::hash::Hasher as _;
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 
 use parquet::column::reader::get_typed_column_reader;
-use parquet::data_type::{BoolType, ByteArray, ByteArrayType, DataType, DoubleType, Int64Type};
 use parquet::errors::ParquetError;
 use parquet::file::reader::{FileReader, RowGroupReader};
 use parquet::file::serialized_reader::SerializedFileReader;
@@ -16,8 +13,10 @@ use twox_hash::XxHash64;
 
 use crate::scenario::Scenario;
 
-use super::rows::{ConvergenceRow, FlowRow, PfcRow, PortRow, RateRow};
-use super::{ResultsError, SCENARIO, SCHEMA, SUMMARY, Summary, TABLES};
+use super::rows::{PortRow, RateRow, TABLES};
+use super::table::Row;
+use super::value::Value;
+use super::{ResultsError, SCENARIO, SCHEMA, SUMMARY, Summary};
 
 /// The results of a run in a directory.
 #[derive(Clone, Debug)]
@@ -67,10 +66,10 @@ impl Results {
     /// # Errors
     /// If one is missing or damaged.
     pub fn verify(&self) -> Result<(), ResultsError> {
-        TABLES.iter().try_for_each(|table| self.verify_table(table))
+        TABLES.iter().try_for_each(|table| self.verify_table(table.name))
     }
 
-    /// Checks length and hash of one table: `flows`, `ports`, `rates`, `pfc` or `convergence`.
+    /// Checks length and hash of the table with the name `table`.
     ///
     /// # Errors
     /// If it is missing or damaged.
@@ -112,182 +111,33 @@ impl Results {
         std::fs::read_to_string(&path).map_err(|e| ResultsError::io(&path, e))
     }
 
-    /// Returns all flows: first the finished ones, in the order of their completion.
-    ///
-    /// # Errors
-    /// If the table is damaged or cannot be read.
-    pub fn flows(&self) -> Result<Vec<FlowRow>, ResultsError> {
-        let mut rows = Vec::new();
-        self.each_flow(|row| rows.push(row))?;
-        Ok(rows)
-    }
-
-    /// Returns all samples of ports, in order of time.
-    ///
-    /// # Errors
-    /// If the table is damaged or cannot be read.
-    pub fn ports(&self) -> Result<Vec<PortRow>, ResultsError> {
-        let mut rows = Vec::new();
-        self.each_port(|row| rows.push(row))?;
-        Ok(rows)
-    }
-
-    /// Returns all samples of flows, in order of time.
-    ///
-    /// # Errors
-    /// If the table is damaged or cannot be read.
-    pub fn rates(&self) -> Result<Vec<RateRow>, ResultsError> {
-        let mut rows = Vec::new();
-        self.each_rate(|row| rows.push(row))?;
-        Ok(rows)
-    }
-
-    /// Calls `f` with each row of [`Results::flows`] in order; at most one row group is in memory.
-    ///
-    /// # Errors
-    /// If the table is damaged or cannot be read.
-    pub fn each_flow(&self, mut f: impl FnMut(FlowRow)) -> Result<(), ResultsError> {
-        self.each_group("flows", |t| {
-            let (id, src, dst) = (t.ints("id")?, t.ints("src")?, t.ints("dst")?);
-            let (bytes, start) = (t.maybe_ints("bytes")?, t.times("start_ns")?);
-            let (fct, fct_ack) = (t.maybe_times("fct_ns")?, t.maybe_times("fct_ack_ns")?);
-            let (ideal, slowdown) = (t.maybe_times("ideal_fct_ns")?, t.maybe_floats("slowdown")?);
-            let (again, finished) = (t.ints("retransmitted_bytes")?, t.flags("finished")?);
-            let (delivered, group, reordered) =
-                (t.ints("delivered_bytes")?, t.ints("group")?, t.ints("reordered_bytes")?);
-            let (mean, max) = (t.maybe_times("reordering_mean_ns")?, t.maybe_times("reordering_max_ns")?);
-            let row = |i: usize| FlowRow {
-                id: id[i] as u32,
-                src: src[i] as u32,
-                dst: dst[i] as u32,
-                bytes: bytes[i],
-                start_ns: start[i],
-                fct_ns: fct[i],
-                fct_ack_ns: fct_ack[i],
-                ideal_fct_ns: ideal[i],
-                slowdown: slowdown[i],
-                retransmitted_bytes: again[i],
-                finished: finished[i],
-                delivered_bytes: delivered[i],
-                group: group[i] as u32,
-                reordered_bytes: reordered[i],
-                reordering_mean_ns: mean[i],
-                reordering_max_ns: max[i],
-            };
-            (0..t.n_rows).map(row).for_each(&mut f);
-            Ok(())
-        })
-    }
-
     /// Calls `f` with each row of [`Results::ports`] in order; at most one row group is in memory.
     ///
     /// # Errors
     /// If the table is damaged or cannot be read.
-    pub fn each_port(&self, mut f: impl FnMut(PortRow)) -> Result<(), ResultsError> {
-        self.each_group("ports", |t| {
-            let (time, node, port) = (t.times("t_ns")?, t.ints("node")?, t.texts("port")?);
-            let (qlen, tx) = (t.ints("qlen_bytes")?, t.ints("tx_bytes")?);
-            let (drops, marks, pause) = (t.ints("drops")?, t.ints("ecn_marks")?, t.times("pfc_pause_ns")?);
-            let row = |i: usize| PortRow {
-                t_ns: time[i],
-                node: node[i] as u32,
-                port: Arc::clone(&port[i]),
-                qlen_bytes: qlen[i],
-                tx_bytes: tx[i],
-                drops: drops[i],
-                ecn_marks: marks[i],
-                pfc_pause_ns: pause[i],
-            };
-            (0..t.n_rows).map(row).for_each(&mut f);
-            Ok(())
-        })
+    pub fn each_port(&self, f: impl FnMut(PortRow)) -> Result<(), ResultsError> {
+        self.each(f)
     }
 
     /// Calls `f` with each row of [`Results::rates`] in order; at most one row group is in memory.
     ///
     /// # Errors
     /// If the table is damaged or cannot be read.
-    pub fn each_rate(&self, mut f: impl FnMut(RateRow)) -> Result<(), ResultsError> {
-        self.each_group("rates", |t| {
-            let (time, flow, cwnd) = (t.times("t_ns")?, t.ints("flow")?, t.maybe_ints("cwnd_bytes")?);
-            let (rate, delivered) = (t.ints("rate_bps")?, t.ints("delivered_bytes")?);
-            let (rtt, again) = (t.maybe_times("rtt_ns"), t.maybe_ints("retransmitted_bytes"));
-            let (rtt, again) = (t.or_none(rtt)?, t.or_none(again)?);
-            let row = |i: usize| RateRow {
-                t_ns: time[i],
-                flow: flow[i] as u32,
-                cwnd_bytes: cwnd[i],
-                rate_bps: rate[i],
-                delivered_bytes: delivered[i],
-                rtt_ns: rtt[i],
-                retransmitted_bytes: again[i],
-            };
-            (0..t.n_rows).map(row).for_each(&mut f);
-            Ok(())
-        })
+    pub fn each_rate(&self, f: impl FnMut(RateRow)) -> Result<(), ResultsError> {
+        self.each(f)
     }
 
-    /// Returns all PFC pause and resume frames, in order of time.
-    ///
-    /// # Errors
-    /// If the table is damaged or cannot be read.
-    pub fn pfc(&self) -> Result<Vec<PfcRow>, ResultsError> {
-        let mut rows = Vec::new();
-        self.each_group("pfc", |t| {
-            let (time, node, port) = (t.times("t_ns")?, t.ints("node")?, t.texts("port")?);
-            let (pause, class) = (t.flags("pause")?, t.ints("class")?);
-            let row = |i: usize| PfcRow {
-                t_ns: time[i],
-                node: node[i] as u32,
-                port: Arc::clone(&port[i]),
-                pause: pause[i],
-                class: class[i] as u8,
-            };
-            rows.extend((0..t.n_rows).map(row));
-            Ok(())
-        })?;
-        Ok(rows)
-    }
-
-    /// Returns all arrivals and departures of flows with the time until the rates settled; empty without such a probe.
-    ///
-    /// # Errors
-    /// If the table is damaged or cannot be read.
-    pub fn convergence(&self) -> Result<Vec<ConvergenceRow>, ResultsError> {
-        let mut rows = Vec::new();
-        self.each_group("convergence", |t| {
-            let (time, flow, arrival) = (t.times("t_ns")?, t.ints("flow")?, t.flags("arrival")?);
-            let (n_flows, took, rtts) = (t.ints("n_flows")?, t.maybe_times("time_ns")?, t.maybe_floats("rtts")?);
-            let row = |i: usize| ConvergenceRow {
-                t_ns: time[i],
-                flow: flow[i] as u32,
-                arrival: arrival[i],
-                n_flows: n_flows[i] as u32,
-                time_ns: took[i],
-                rtts: rtts[i],
-            };
-            rows.extend((0..t.n_rows).map(row));
-            Ok(())
-        })?;
-        Ok(rows)
-    }
-
-    /// Checks a table and calls `f` with each of its row groups.
-    fn each_group(
-        &self,
-        table: &str,
-        mut f: impl FnMut(&mut Group<'_>) -> Result<(), ResultsError>,
-    ) -> Result<(), ResultsError> {
-        self.verify_table(table)?;
-        let path = self.dir.join(format!("{table}.parquet"));
+    /// Checks a table and calls `f` with each of its rows in order.
+    pub(super) fn each<R: Row>(&self, mut f: impl FnMut(R)) -> Result<(), ResultsError> {
+        self.verify_table(R::TABLE.name)?;
+        let path = self.dir.join(format!("{}.parquet", R::TABLE.name));
         let file = File::open(&path).map_err(|e| ResultsError::io(&path, e))?;
         let fail = |e| ResultsError::parquet(&path, e);
         let reader = SerializedFileReader::new(file).map_err(fail)?;
-        let mut words = HashMap::new();
         for i in 0..reader.num_row_groups() {
             let group = reader.get_row_group(i).map_err(fail)?;
             let n_rows = usize::try_from(group.metadata().num_rows()).unwrap_or(0);
-            f(&mut Group { path: &path, reader: group.as_ref(), n_rows, words: &mut words })?;
+            R::read(&Group { path: &path, reader: group.as_ref(), n_rows }, &mut f)?;
         }
         Ok(())
     }
@@ -297,90 +147,39 @@ impl Results {
 const MOST_ROWS_AT_ONCE: usize = 1 << 16;
 
 /// A row group being read column by column.
-struct Group<'a> {
+pub(super) struct Group<'a> {
     path: &'a Path,
     reader: &'a dyn RowGroupReader,
     n_rows: usize,
-    /// Texts read so far, each stored once: a few texts occur again and again.
-    words: &'a mut HashMap<Vec<u8>, Arc<str>>,
 }
 
 impl Group<'_> {
-    fn ints(&mut self, name: &str) -> Result<Vec<u64>, ResultsError> {
-        Ok(self.maybe_ints(name)?.into_iter().map(Option::unwrap_or_default).collect())
-    }
-
-    fn maybe_ints(&mut self, name: &str) -> Result<Vec<Option<u64>>, ResultsError> {
-        self.column::<Int64Type, _>(name, "int64", i64::unsigned_abs)
-    }
-
-    /// Returns a column of times in whole nanoseconds; NaN for null.
-    fn times(&mut self, name: &str) -> Result<Vec<f64>, ResultsError> {
-        Ok(self.maybe_times(name)?.into_iter().map(|x| x.unwrap_or(f64::NAN)).collect())
-    }
-
-    fn maybe_times(&mut self, name: &str) -> Result<Vec<Option<f64>>, ResultsError> {
-        self.column::<Int64Type, _>(name, "int64", |ns| ns as f64)
-    }
-
-    /// Replaces a missing column, as in tables of older programs, by `None` for each row.
-    fn or_none<T: Clone>(&self, column: Result<Vec<Option<T>>, ResultsError>) -> Result<Vec<Option<T>>, ResultsError> {
-        match column {
-            Err(ResultsError::NoColumn { .. }) => Ok(vec![None; self.n_rows]),
-            other => other,
-        }
-    }
-
-    fn maybe_floats(&mut self, name: &str) -> Result<Vec<Option<f64>>, ResultsError> {
-        self.column::<DoubleType, _>(name, "double", |x| x)
-    }
-
-    fn flags(&mut self, name: &str) -> Result<Vec<bool>, ResultsError> {
-        let flags = self.column::<BoolType, _>(name, "boolean", |b| b)?;
-        Ok(flags.into_iter().map(Option::unwrap_or_default).collect())
-    }
-
-    fn texts(&mut self, name: &str) -> Result<Vec<Arc<str>>, ResultsError> {
-        let mut words = std::mem::take(self.words);
-        let text = |bytes: ByteArray| {
-            if let Some(text) = words.get(bytes.data()) {
-                return Arc::clone(text);
-            }
-            let text: Arc<str> = Arc::from(String::from_utf8_lossy(bytes.data()));
-            words.insert(bytes.data().to_vec(), Arc::clone(&text));
-            text
-        };
-        let texts = self.column::<ByteArrayType, _>(name, "text", text);
-        *self.words = words;
-        Ok(texts?.into_iter().map(|t| t.unwrap_or_else(|| Arc::from(""))).collect())
-    }
-
-    fn column<T: DataType, R>(
-        &mut self,
-        name: &str,
-        wanted: &'static str,
-        convert: impl FnMut(T::T) -> R,
-    ) -> Result<Vec<Option<R>>, ResultsError> {
+    /// Returns the values of the column `name`, one for each row.
+    pub fn column<V: Value>(&self, name: &str) -> Result<Vec<V>, ResultsError> {
         let is_wanted = |i: &usize| {
             let column = self.reader.metadata().column(*i).column_descr();
             let is_flat = column.max_rep_level() == 0 && column.path().parts().len() == 1;
-            is_flat && column.name() == name && column.physical_type() == T::get_physical_type()
+            is_flat && column.name() == name && column.physical_type() == V::TYPE.physical()
         };
         let Some(i) = (0..self.reader.num_columns()).find(is_wanted) else {
-            return Err(ResultsError::NoColumn { path: self.path.to_owned(), column: name.to_owned(), wanted });
+            let (path, column, wanted) = (self.path.to_owned(), name.to_owned(), V::TYPE.name());
+            return Err(ResultsError::NoColumn { path, column, wanted });
         };
-        read_chunk::<T, R>(self.reader, i, self.n_rows, convert).map_err(|e| ResultsError::parquet(self.path, e))
+        read_chunk(self.reader, i, self.n_rows).map_err(|e| ResultsError::parquet(self.path, e))
+    }
+
+    /// Replaces a missing column, as in tables of older programs, by `value` for each row.
+    pub fn or<V: Value>(&self, column: Result<Vec<V>, ResultsError>, value: V) -> Result<Vec<V>, ResultsError> {
+        match column {
+            Err(ResultsError::NoColumn { .. }) => Ok(vec![value; self.n_rows]),
+            other => other,
+        }
     }
 }
 
-fn read_chunk<T: DataType, R>(
-    group: &dyn RowGroupReader,
-    column: usize,
-    n_rows: usize,
-    convert: impl FnMut(T::T) -> R,
-) -> Result<Vec<Option<R>>, ParquetError> {
+fn read_chunk<V: Value>(group: &dyn RowGroupReader, column: usize, n_rows: usize) -> Result<Vec<V>, ParquetError> {
     let optional = 0 < group.metadata().column(column).column_descr().max_def_level();
-    let mut reader = get_typed_column_reader::<T>(group.get_column_reader(column)?);
+    let mut reader = get_typed_column_reader::<V::Stored>(group.get_column_reader(column)?);
     let (mut values, mut levels) = (Vec::with_capacity(n_rows.min(MOST_ROWS_AT_ONCE)), Vec::new());
     let mut read = 0;
     while read < n_rows {
@@ -390,11 +189,11 @@ fn read_chunk<T: DataType, R>(
         }
         read += rows;
     }
-    let mut values = values.into_iter().map(convert);
-    let column: Vec<Option<R>> = if optional {
-        levels.iter().map(|level| if *level == 0 { None } else { values.next() }).collect()
+    let mut values = values.into_iter().map(V::of);
+    let column: Vec<V> = if optional {
+        levels.iter().filter_map(|level| if *level == 0 { Some(V::default()) } else { values.next() }).collect()
     } else {
-        values.map(Some).collect()
+        values.collect()
     };
     if column.len() == n_rows {
         Ok(column)

@@ -1,112 +1,126 @@
-//! Rows of the tables of a results directory.
+//! The tables of a results directory and their rows.
 
-use std::sync::Arc;
+use super::ResultsError;
+use super::columns::TableWriter;
+use super::read::{Group, Results};
+use super::table::{ColumnSpec, Row, TableSpec, tables};
+use super::value::{Cell, Text, Value as _};
 
-/// A row of `flows.parquet`.
-#[derive(Clone, Debug, PartialEq)]
-pub struct FlowRow {
-    /// Number of the flow.
-    pub id: u32,
-    /// Id of the sender.
-    pub src: u32,
-    /// Id of the receiver.
-    pub dst: u32,
-    /// Payload bytes; `None` if endless.
-    pub bytes: Option<u64>,
-    /// Time of the start.
-    pub start_ns: f64,
-    /// Time from start to the last byte at the receiver; `None` if unfinished.
-    pub fct_ns: Option<f64>,
-    /// Time from start to the last acknowledgment at the sender; `None` if unfinished.
-    pub fct_ack_ns: Option<f64>,
-    /// Completion time of the flow alone on an idle network; `None` if endless.
-    pub ideal_fct_ns: Option<f64>,
-    /// `fct_ns` over `ideal_fct_ns`; `None` if unfinished.
-    pub slowdown: Option<f64>,
-    /// Payload bytes retransmitted.
-    pub retransmitted_bytes: u64,
-    /// `true` if the last byte of a finite flow has reached the receiver.
-    pub finished: bool,
-    /// Payload bytes received in order.
-    pub delivered_bytes: u64,
-    /// Number of its traffic block.
-    pub group: u32,
-    /// Payload bytes of a multipath connection that arrived and waited for bytes before them.
-    pub reordered_bytes: u64,
-    /// Mean time that such a byte waited; `None` if there was none.
-    pub reordering_mean_ns: Option<f64>,
-    /// The longest such time; `None` if there was none.
-    pub reordering_max_ns: Option<f64>,
-}
+// Flows are few and each matters; samples are many. Hence the different sizes of row groups.
+tables! {
+    /// A row of `flows.parquet`: a flow, when it finishes or at the end of the run.
+    flows: FlowRow, by 4_096 {
+        /// Number of the flow, or the id that its flow list gives it.
+        id: u32, "flow";
+        /// Id of the sender.
+        src: u32, "node";
+        /// Id of the receiver.
+        dst: u32, "node";
+        /// Payload; absent if endless.
+        bytes: Option<u64>, "B";
+        /// Time of the start; for a flow that waits for another one, the time at which it did start.
+        start_ns: u64, "ns";
+        /// Time from start to the last byte at the receiver; absent if unfinished.
+        fct_ns: Option<u64>, "ns";
+        /// Time from start to the last acknowledgment at the sender; absent if unfinished.
+        fct_ack_ns: Option<u64>, "ns";
+        /// Completion time of the flow alone on an idle network: store-and-forward over its path at line rate, headers
+        /// counted; absent if endless.
+        ideal_fct_ns: Option<u64>, "ns";
+        /// `fct_ns / ideal_fct_ns`; absent if unfinished.
+        slowdown: Option<f64>, "1";
+        /// Payload retransmitted.
+        retransmitted_bytes: u64, "B";
+        /// `true` if the last byte of a finite flow has reached the receiver, so that there is an `fct_ns`.
+        finished: bool, "bool";
+        /// Payload that the receiver has in order.
+        delivered_bytes: u64, "B";
+        /// Number of its `[[traffic]]` block, or the group that its flow list gives it.
+        group: u32, "traffic block";
+        /// Payload that arrived and waited for bytes before it that came over other paths; 0 unless TCP has several
+        /// subflows.
+        reordered_bytes: u64, "B";
+        /// Mean time that such a byte waited; absent if there was none.
+        reordering_mean_ns: Option<u64>, "ns";
+        /// The longest such time; absent if there was none.
+        reordering_max_ns: Option<u64>, "ns";
+        /// Retransmission timeouts of the sender, or of all subflows.
+        timeouts: u32, "1";
+        /// Losses found and repaired without a timeout: recoveries of TCP, gaps reported to RDMA senders.
+        recoveries: u32, "1";
+        /// Time from start to the end of the handshake; absent without one.
+        connected_ns: Option<u64>, "ns";
+        /// Time from start to the deadline of the last byte; absent without a deadline.
+        deadline_ns: Option<u64>, "ns";
+    }
 
-/// A row of `ports.parquet`.
-#[derive(Clone, Debug, PartialEq)]
-pub struct PortRow {
-    /// Time of the sample.
-    pub t_ns: f64,
-    /// Id of the node the port sends from.
-    pub node: u32,
-    /// The port, as `from->to`.
-    pub port: Arc<str>,
-    /// Bytes in the queue, without the packet being sent.
-    pub qlen_bytes: u64,
-    /// Bytes sent since the start.
-    pub tx_bytes: u64,
-    /// Packets dropped on their way into this port since the start.
-    pub drops: u64,
-    /// Packets marked with ECN since the start.
-    pub ecn_marks: u64,
-    /// Time during which the peer paused the port since the start.
-    pub pfc_pause_ns: f64,
-}
+    /// A row of `ports.parquet`: a sample of a probed port. Rows are in order of time.
+    ports: PortRow, by 32_768 {
+        /// Time of the sample, before anything else of that time.
+        t_ns: u64, "ns";
+        /// Id of the node the port sends from.
+        node: u32, "node";
+        /// Name of the port.
+        port: Text, "from->to";
+        /// Bytes waiting in all classes, without the packet on the wire.
+        qlen_bytes: u64, "B";
+        /// Bytes handed to the wire since the start.
+        tx_bytes: u64, "B";
+        /// Packets dropped on their way into the port since the start.
+        drops: u64, "packets";
+        /// Packets marked with ECN since the start.
+        ecn_marks: u64, "packets";
+        /// Time during which the peer paused any class of the port since the start.
+        pfc_pause_ns: u64, "ns";
+    }
 
-/// A row of `rates.parquet`.
-#[derive(Clone, Debug, PartialEq)]
-pub struct RateRow {
-    /// Time of the sample.
-    pub t_ns: f64,
-    /// Number of the flow.
-    pub flow: u32,
-    /// Congestion window; `None` if the algorithm has none.
-    pub cwnd_bytes: Option<u64>,
-    /// Pacing rate.
-    pub rate_bps: u64,
-    /// Payload bytes received in order.
-    pub delivered_bytes: u64,
-    /// Smoothed round-trip time; `None` in a simulation.
-    pub rtt_ns: Option<f64>,
-    /// Payload bytes retransmitted since the start; `None` in a simulation.
-    pub retransmitted_bytes: Option<u64>,
-}
+    /// A row of `rates.parquet`: a sample of a probed flow, while it is active. Rows are in order of time.
+    rates: RateRow, by 32_768 {
+        /// Time of the sample.
+        t_ns: u64, "ns";
+        /// Number of the flow.
+        flow: u32, "flow";
+        /// Congestion window in payload bytes; absent if the algorithm has none.
+        cwnd_bytes: Option<u64>, "B";
+        /// Pacing rate, of bytes on the wire.
+        rate_bps: u64, "bit/s";
+        /// Payload that the receiver has in order.
+        delivered_bytes: u64, "B";
+        /// Smoothed round-trip time; absent in simulations.
+        rtt_ns: Option<u64> = None, "ns";
+        /// Payload retransmitted since the start; absent in simulations.
+        retransmitted_bytes: Option<u64> = None, "B";
+    }
 
-/// A row of `pfc.parquet`.
-#[derive(Clone, Debug, PartialEq)]
-pub struct PfcRow {
-    /// Time at which the frame arrived.
-    pub t_ns: f64,
-    /// Id of the node that stops or resumes sending.
-    pub node: u32,
-    /// Its paused port, as `from->to`.
-    pub port: Arc<str>,
-    /// `true` for a pause frame, `false` for a resume frame.
-    pub pause: bool,
-    /// Priority class of the frame.
-    pub class: u8,
-}
+    /// A row of `pfc.parquet`: a pause or resume frame that took effect. Rows are in order of time.
+    pfc: PfcRow, by 32_768 {
+        /// Time at which the frame arrived.
+        t_ns: u64, "ns";
+        /// Id of the node that stops or resumes sending.
+        node: u32, "node";
+        /// Name of its paused egress port.
+        port: Text, "from->to";
+        /// `true` for a pause frame, `false` for a resume frame.
+        pause: bool, "bool";
+        /// Priority class of the frame.
+        class: u8, "priority class";
+    }
 
-/// A row of `convergence.parquet`.
-#[derive(Clone, Debug, PartialEq)]
-pub struct ConvergenceRow {
-    /// Time of the arrival or departure of a flow.
-    pub t_ns: f64,
-    /// Number of the flow.
-    pub flow: u32,
-    /// `true` for an arrival, `false` for a departure.
-    pub arrival: bool,
-    /// Number of active flows after the change.
-    pub n_flows: u32,
-    /// Time from the change until all rates were near the optimum and stayed there; `None` if they were not.
-    pub time_ns: Option<f64>,
-    /// That time in base RTTs.
-    pub rtts: Option<f64>,
+    /// A row of `convergence.parquet`: an arrival or departure of a flow, if a probe watches the convergence of rates.
+    convergence: ConvergenceRow, by 32_768 {
+        /// Time of the arrival or departure.
+        t_ns: u64, "ns";
+        /// Number of the flow.
+        flow: u32, "flow";
+        /// `true` for an arrival, `false` for a departure.
+        arrival: bool, "bool";
+        /// Number of active flows after the change.
+        n_flows: u32, "flows";
+        /// Time from the change until all rates were near the optimum and stayed there; absent if they were not.
+        time_ns: Option<u64>, "ns";
+        /// That time in base RTTs of the network.
+        rtts: Option<f64>, "base RTTs";
+        /// `true` if rates have converged, so that there is a `time_ns`.
+        converged: bool, "bool";
+    }
 }

@@ -9,28 +9,26 @@ use fairrate_sim::{
     ConvergenceSample, FlowId, FlowOutcome, FlowSpec, Mode, PfcEvent, PortId, PortSample, RateSample, RunTotals, Sink,
 };
 use fairrate_units::{Bytes, Time};
-use parquet::data_type::ByteArray;
 
-use super::columns::{Cell, ColumnSpec, TableWriter};
+use super::columns::TableWriter;
 use super::dir::{ResultsDir, remove_if_there, sync_file, write_durably, write_whole};
 use super::drops::DropsByCause;
 use super::first_summary::{first_summary, port_name};
 use super::growing::GrowingFile;
 use super::linux::LinuxSummary;
 use super::measured::Meter;
+use super::rows::{ConvergenceRow, FlowRow, PfcRow, PortRow, RateRow, TABLES, TableWriters};
 use super::summary::{Convergence, Deadlines, RunState, Summary, buckets};
+use super::table::Row;
 use super::tags::{Tag, TagValue};
-use super::{CONVERGENCE, FLOWS, PFC, PORTS, RATES, ResultsError, SCENARIO, SCHEMA, SUMMARY, TABLES};
+use super::value::Text;
+use super::{ResultsError, SCENARIO, SCHEMA, SUMMARY};
 use crate::scenario::Scenario;
-
-/// Number of rows of a row group. Flows are few and each matters; samples are many.
-const FLOW_ROWS: usize = 4_096;
-const SAMPLE_ROWS: usize = 32_768;
 
 /// Node and name of a port in the tables.
 struct PortName {
-    node: u64,
-    name: ByteArray,
+    node: u32,
+    name: Text,
 }
 
 /// A writer of the results directory of one run; see the crate's documentation for its files.
@@ -40,11 +38,7 @@ struct PortName {
 /// is `failed`.
 pub struct ResultsWriter {
     dir: Arc<ResultsDir>,
-    flows: TableWriter,
-    ports: TableWriter,
-    rates: TableWriter,
-    pfc: TableWriter,
-    convergence: TableWriter,
+    tables: TableWriters,
     /// Names of the other files, without the summary.
     files: Vec<String>,
     specs: Vec<FlowSpec>,
@@ -109,15 +103,9 @@ impl ResultsWriter {
             ("fairrate:commit", &summary.commit),
             ("fairrate:schema", SCHEMA),
         ];
-        let table =
-            |name: &str, specs: &[ColumnSpec], rows: usize| TableWriter::create(path, name, specs, rows, &tags, &facts);
         Ok(Self {
             dir: Arc::clone(dir),
-            flows: table("flows", FLOWS, FLOW_ROWS)?,
-            ports: table("ports", PORTS, SAMPLE_ROWS)?,
-            rates: table("rates", RATES, SAMPLE_ROWS)?,
-            pfc: table("pfc", PFC, SAMPLE_ROWS)?,
-            convergence: table("convergence", CONVERGENCE, SAMPLE_ROWS)?,
+            tables: TableWriters::create(|table| TableWriter::create(path, table, &tags, &facts))?,
             files: scenario.files().map(|(name, _)| name).chain([SCENARIO]).map(str::to_owned).collect(),
             specs: scenario.sim_config().flows.clone(),
             port_names: port_names(scenario),
@@ -183,8 +171,8 @@ impl ResultsWriter {
 
     fn write_all(&mut self) -> Result<(), ResultsError> {
         self.close()?;
-        let infos = self.tables().map(|table| table.info());
-        self.summary.tables = TABLES.map(str::to_owned).into_iter().zip(infos).collect();
+        let infos = self.tables.all().map(|table| table.info());
+        self.summary.tables = TABLES.iter().map(|table| table.name.to_owned()).zip(infos).collect();
         self.sync()?;
         let path = self.dir.path().join(SUMMARY);
         let text = summary_text(&path, &mut self.summary)?;
@@ -197,7 +185,7 @@ impl ResultsWriter {
         let dir = self.dir.path().to_owned();
         let files = self.files.iter().map(|name| dir.join(name)).collect::<Vec<_>>();
         let file = |path: &Path| sync_file(path).map_err(|e| ResultsError::io(path, e));
-        let tables = self.tables();
+        let tables = self.tables.all();
         std::thread::scope(|scope| {
             let mut waits: Vec<_> = tables.iter().map(|table| scope.spawn(|| table.sync())).collect();
             waits.extend(files.iter().map(|path| scope.spawn(|| file(path))));
@@ -207,19 +195,14 @@ impl ResultsWriter {
 
     fn close(&mut self) -> Result<(), ResultsError> {
         self.closed = true;
-        self.tables().into_iter().try_for_each(TableWriter::finish)
-    }
-
-    /// Returns the tables in the order of [`TABLES`].
-    fn tables(&mut self) -> [&mut TableWriter; 5] {
-        [&mut self.flows, &mut self.ports, &mut self.rates, &mut self.pfc, &mut self.convergence]
+        self.tables.all().into_iter().try_for_each(TableWriter::finish)
     }
 
     /// Writes `error` and the state `failed` to the summary.
     fn fail(&mut self, error: &ResultsError) {
         self.closed = true;
         // A full disk may have no room for the summary; removing the spare copies of tables frees some.
-        self.tables().into_iter().for_each(TableWriter::give_up);
+        self.tables.all().into_iter().for_each(TableWriter::give_up);
         leave_failed(self.dir.path(), &mut self.summary, error);
     }
 
@@ -264,17 +247,20 @@ impl ResultsWriter {
         }
     }
 
-    fn port_cells(&self, port: PortId) -> (Cell, Cell) {
-        let name = &self.port_names[port.index()];
-        (Cell::Int(name.node), Cell::Text(name.name.clone()))
+    /// Returns the id of the node that `port` sends from, and the port's name.
+    fn port_name(&self, port: PortId) -> (u32, Text) {
+        let PortName { node, name } = &self.port_names[port.index()];
+        (*node, name.clone())
     }
 
     /// Returns the number of a flow as users see it.
-    fn flow_cell(&self, flow: FlowId) -> Cell {
-        Cell::Int(u64::from(self.specs[flow.index()].name(flow)))
+    fn flow_name(&self, flow: FlowId) -> u32 {
+        self.specs[flow.index()].name(flow)
     }
 
-    fn note(&mut self, result: Result<(), ResultsError>) {
+    /// Adds a row to its table, and notes the first error.
+    fn push<R: Row>(&mut self, row: R) {
+        let result = R::writer(&mut self.tables).push(row);
         if let (Err(error), None) = (result, &self.error) {
             self.error = Some(error);
         }
@@ -289,7 +275,6 @@ impl Sink for ResultsWriter {
     fn flow(&mut self, outcome: &FlowOutcome) {
         let spec = &self.specs[outcome.flow.index()];
         let endless = spec.bytes == Bytes::MAX;
-        let ns_or_none = |t: Option<Time>| t.map_or(Cell::None, ns);
         let has_waited = 0 < outcome.reordering.bytes;
         let finite_fct = outcome.fct.filter(|_| !endless);
         let slowdown = finite_fct.map(|fct| fct.as_ps() as f64 / outcome.ideal_fct.as_ps().max(1) as f64);
@@ -304,89 +289,79 @@ impl Sink for ResultsWriter {
         self.n_endless += u64::from(endless);
         self.goodput_bytes += outcome.delivered_bytes;
         self.retransmitted_bytes += outcome.retransmitted_bytes;
-        let row = [
-            Cell::Int(u64::from(spec.name(outcome.flow))),
-            Cell::Int(u64::from(spec.src.0)),
-            Cell::Int(u64::from(spec.dst.0)),
-            if endless { Cell::None } else { Cell::Int(spec.bytes.as_u64()) },
-            ns(outcome.start),
-            ns_or_none(outcome.fct),
-            ns_or_none(outcome.fct_ack),
-            ns_or_none((!endless).then_some(outcome.ideal_fct)),
-            slowdown.map_or(Cell::None, Cell::Float),
-            Cell::Int(outcome.retransmitted_bytes),
-            Cell::Flag(finite_fct.is_some()),
-            Cell::Int(outcome.delivered_bytes),
-            Cell::Int(u64::from(spec.group)),
-            Cell::Int(outcome.reordering.bytes),
-            ns_or_none(has_waited.then(|| outcome.reordering.mean())),
-            ns_or_none(has_waited.then_some(outcome.reordering.max)),
-            Cell::Int(u64::from(outcome.timeouts)),
-            Cell::Int(u64::from(outcome.recoveries)),
-            ns_or_none(outcome.connected),
-            ns_or_none(spec.deadline),
-        ];
-        let result = self.flows.push(row);
-        self.note(result);
+        let row = FlowRow {
+            id: spec.name(outcome.flow),
+            src: spec.src.0,
+            dst: spec.dst.0,
+            bytes: (!endless).then_some(spec.bytes.as_u64()),
+            start_ns: ns(outcome.start),
+            fct_ns: outcome.fct.map(ns),
+            fct_ack_ns: outcome.fct_ack.map(ns),
+            ideal_fct_ns: (!endless).then(|| ns(outcome.ideal_fct)),
+            slowdown,
+            retransmitted_bytes: outcome.retransmitted_bytes,
+            finished: finite_fct.is_some(),
+            delivered_bytes: outcome.delivered_bytes,
+            group: spec.group,
+            reordered_bytes: outcome.reordering.bytes,
+            reordering_mean_ns: has_waited.then(|| ns(outcome.reordering.mean())),
+            reordering_max_ns: has_waited.then(|| ns(outcome.reordering.max)),
+            timeouts: outcome.timeouts,
+            recoveries: outcome.recoveries,
+            connected_ns: outcome.connected.map(ns),
+            deadline_ns: spec.deadline.map(ns),
+        };
+        self.push(row);
     }
 
     fn port(&mut self, sample: &PortSample) {
-        let (node, port) = self.port_cells(sample.port);
-        let row = [
-            ns(sample.t),
+        let (node, port) = self.port_name(sample.port);
+        self.push(PortRow {
+            t_ns: ns(sample.t),
             node,
             port,
-            Cell::Int(sample.qlen_bytes),
-            Cell::Int(sample.tx_bytes),
-            Cell::Int(sample.drops),
-            Cell::Int(sample.ecn_marks),
-            ns(sample.pfc_pause),
-        ];
-        let result = self.ports.push(row);
-        self.note(result);
+            qlen_bytes: sample.qlen_bytes,
+            tx_bytes: sample.tx_bytes,
+            drops: sample.drops,
+            ecn_marks: sample.ecn_marks,
+            pfc_pause_ns: ns(sample.pfc_pause),
+        });
     }
 
     fn rate(&mut self, sample: &RateSample) {
-        let row = [
-            ns(sample.t),
-            self.flow_cell(sample.flow),
-            if sample.cwnd_bytes == u64::MAX { Cell::None } else { Cell::Int(sample.cwnd_bytes) },
-            Cell::Int(sample.rate_bps),
-            Cell::Int(sample.delivered_bytes),
-            sample.measured.map_or(Cell::None, |m| ns(m.rtt)),
-            sample.measured.map_or(Cell::None, |m| Cell::Int(m.retransmitted_bytes)),
-        ];
-        let result = self.rates.push(row);
-        self.note(result);
+        self.push(RateRow {
+            t_ns: ns(sample.t),
+            flow: self.flow_name(sample.flow),
+            cwnd_bytes: (sample.cwnd_bytes != u64::MAX).then_some(sample.cwnd_bytes),
+            rate_bps: sample.rate_bps,
+            delivered_bytes: sample.delivered_bytes,
+            rtt_ns: sample.measured.map(|m| ns(m.rtt)),
+            retransmitted_bytes: sample.measured.map(|m| m.retransmitted_bytes),
+        });
     }
 
     fn pfc(&mut self, event: &PfcEvent) {
-        let (node, port) = self.port_cells(event.port);
-        let class = Cell::Int(u64::from(event.class));
-        let row = [ns(event.t), node, port, Cell::Flag(event.pause), class];
-        let result = self.pfc.push(row);
-        self.note(result);
+        let (node, port) = self.port_name(event.port);
+        self.push(PfcRow { t_ns: ns(event.t), node, port, pause: event.pause, class: event.class });
     }
 
     fn convergence(&mut self, sample: &ConvergenceSample) {
         self.settled.push(sample.rtts);
-        let row = [
-            ns(sample.t),
-            self.flow_cell(sample.flow),
-            Cell::Flag(sample.arrival),
-            Cell::Int(u64::from(sample.n_flows)),
-            sample.time.map_or(Cell::None, ns),
-            sample.rtts.map_or(Cell::None, Cell::Float),
-            Cell::Flag(sample.time.is_some()),
-        ];
-        let result = self.convergence.push(row);
-        self.note(result);
+        self.push(ConvergenceRow {
+            t_ns: ns(sample.t),
+            flow: self.flow_name(sample.flow),
+            arrival: sample.arrival,
+            n_flows: sample.n_flows,
+            time_ns: sample.time.map(ns),
+            rtts: sample.rtts,
+            converged: sample.time.is_some(),
+        });
     }
 }
 
 /// Converts a time to nanoseconds, rounded to the nearest.
-fn ns(t: Time) -> Cell {
-    Cell::Int((t.as_ps() + 500) / 1_000)
+fn ns(t: Time) -> u64 {
+    (t.as_ps() + 500) / 1_000
 }
 
 impl Drop for ResultsWriter {
@@ -407,7 +382,7 @@ impl Drop for ResultsWriter {
 pub(super) fn remove_earlier(dir: &Path) -> Result<(), ResultsError> {
     let remove = |path: &Path| remove_if_there(path).map_err(|e| ResultsError::io(path, e));
     for table in TABLES {
-        let path = dir.join(format!("{table}.parquet"));
+        let path = dir.join(format!("{}.parquet", table.name));
         GrowingFile::remove_spares(&path).map_err(|e| ResultsError::io(&path, e))?;
         remove(&path)?;
     }
@@ -451,9 +426,6 @@ fn write_file(dir: &Path, name: &str, content: impl AsRef<[u8]>) -> Result<(), R
 fn port_names(scenario: &Scenario) -> Vec<PortName> {
     let topology = &scenario.sim_config().topology;
     let ports = (0..topology.n_ports() as u32).map(PortId);
-    let name = |port| PortName {
-        node: u64::from(topology.from(port).0),
-        name: ByteArray::from(port_name(scenario, port).into_bytes()),
-    };
+    let name = |port| PortName { node: topology.from(port).0, name: port_name(scenario, port).into() };
     ports.map(name).collect()
 }
