@@ -37,9 +37,10 @@ pub use fabric::DropCause;
 pub use ids::{FlowId, NodeId, PortId};
 pub use input_error::{FieldError, FileError};
 pub use output::{
-    AllocatorTotals, ConvergenceSample, Drops, FlowOutcome, MeasuredSender, PfcEvent, PortSample, RateSample, RateSums,
-    Recorder, Reordering, RttSample, RunTotals, Sink,
+    AllocatorTotals, ConvergenceSample, Drops, FlowOutcome, MeasuredSender, PacketEvent, PacketStep, PfcEvent,
+    PortSample, RateSample, RateSums, Recorder, Reordering, RttSample, RunTotals, Sink,
 };
+pub use packet::PacketKind;
 #[doc(hidden)]
 pub use simulation::Switching;
 pub use simulation::{Progress, SimError, Simulation};

@@ -4,6 +4,7 @@ use fairrate_units::{Rate, Time};
 
 use crate::fabric::DropCause;
 use crate::ids::{FlowId, PortId};
+use crate::packet::PacketKind;
 
 /// The outcome of one flow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -133,6 +134,43 @@ pub struct PfcEvent {
     pub pause: bool,
 }
 
+/// A step of a packet at an egress port.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PacketStep {
+    /// The packet joins a queue of the port. A packet that can be sent at once joins and leaves at the same time.
+    Queued,
+    /// The port begins to transmit the packet.
+    Sent,
+    /// The packet is dropped: as it arrives at the port, from a queue of the port, or, for [`DropCause::Fault`], on the
+    /// port's wire.
+    Dropped(DropCause),
+}
+
+/// A step of one packet on its way through the network. A copy that a faulty link adds is not reported where it is
+/// added, and a frame that pauses or resumes is not a packet here: [`Sink::pfc`] reports those that are obeyed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PacketEvent {
+    /// Time of the step.
+    pub t: Time,
+    /// The egress port of a host or switch. A queue in front of several transmitters has a port of its own.
+    pub port: PortId,
+    /// The step.
+    pub step: PacketStep,
+    /// The flow that the packet belongs to; for a subflow, its connection. Messages of a central allocator have numbers
+    /// above those of all flows.
+    pub flow: FlowId,
+    /// The kind of the packet.
+    pub kind: PacketKind,
+    /// Data: the first payload byte. Acknowledgments: the byte expected next.
+    pub seq: u64,
+    /// Bytes on the wire.
+    pub wire_bytes: u16,
+    /// Bytes in all queues of the port after the step.
+    pub queued_bytes: u64,
+    /// `true` if a switch has marked the packet (ECN) on its way here, or an acknowledgment echoes a mark.
+    pub marked: bool,
+}
+
 /// The convergence of rates after a flow's arrival or departure. Changes at the same time give one sample, with the
 /// flow of the last one; a departure that leaves no flow gives none.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -168,6 +206,14 @@ pub trait Sink {
     }
     /// Receives a round-trip time that a sender has measured, at every acknowledgment.
     fn rtt(&mut self, _sample: &RttSample) {}
+    /// Returns `true` if the run shall call [`Sink::packet`].
+    fn wants_packets(&self) -> bool {
+        false
+    }
+    /// Receives a step of a packet, in the order of time. Steps of the same time are in the order of the kinds of events
+    /// that cause them, which does not depend on the number of threads. So a packet that arrives late, by a fault, just
+    /// when its port is free is reported as sent and then as queued.
+    fn packet(&mut self, _event: &PacketEvent) {}
     /// Receives the convergence of rates after a change, or the fact that they did not converge.
     fn convergence(&mut self, _sample: &ConvergenceSample) {}
     /// Receives, at each time `t` of [`SimConfig::snapshots`](crate::SimConfig::snapshots) that the run reaches, the

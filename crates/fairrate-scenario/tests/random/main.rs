@@ -11,6 +11,7 @@ mod fabric;
 mod found;
 mod hosts;
 mod network;
+mod observer;
 mod shrink;
 mod traffic;
 

@@ -209,6 +209,7 @@ impl Part {
             paths: plan.hops.clone(),
             telemetry: constants.int,
             faults: Faults::new(&config.faults, config.seed, ports.len(), |port| links.place_of(port)),
+            has_plain_wires: config.faults.is_empty(),
             crossings,
             mail: (0..plan.n_parts()).map(|_| Mail::default()).collect(),
             ports,

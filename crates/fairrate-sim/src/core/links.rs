@@ -40,7 +40,7 @@ impl Part {
         if host.is_none() {
             self.switches.forward(w, port.reverse(), packet);
         } else if w.net.faults.is_some() && w.net.pool.get(packet).is_corrupt() {
-            w.net.discard(&mut w.told.totals, None, packet, DropCause::Fault);
+            w.discard(port, packet, DropCause::Fault);
         } else {
             self.hosts.on_packet(w, host, packet, kind);
         }
@@ -134,26 +134,26 @@ impl Part {
     /// Takes one direction of a link down or up; returns `true` if its state changed, as several flaps may hold it
     /// down.
     fn change_link(&mut self, port: PortIdx, down: bool) -> bool {
-        let (net, totals) = (&mut self.world.net, &mut self.world.told.totals);
-        let Some(link) = net.faulty_link(port) else { return false };
+        let w = &mut self.world;
+        let Some(link) = w.net.faulty_link(port) else { return false };
         if !down {
             let is_up = link.come_up();
             if is_up {
-                net.ports[port].set_down(false);
+                w.net.ports[port].set_down(false);
             }
             return is_up;
         }
         let Some(late) = link.go_down() else { return false };
         for packet in late {
-            net.discard(totals, None, packet, DropCause::Fault);
+            w.discard(port, packet, DropCause::Fault);
         }
-        net.ports[port].set_down(true);
-        while let Some(packet) = net.ports[port].lose(&net.pool) {
-            net.discard(totals, None, packet, DropCause::Fault);
+        w.net.ports[port].set_down(true);
+        while let Some(packet) = w.net.ports[port].lose(&w.net.pool) {
+            w.discard(port, packet, DropCause::Fault);
         }
         // Waiting frames are outdated when the link comes up; pauses that still hold are sent again.
-        while let Some(frame) = net.ports[port].take_frame(&net.pool) {
-            net.discard(totals, None, frame, DropCause::Fault);
+        while let Some(frame) = w.net.ports[port].take_frame(&w.net.pool) {
+            w.discard(port, frame, DropCause::Fault);
         }
         true
     }

@@ -129,6 +129,13 @@ impl Part {
         }
     }
 
+    /// Sets whether round-trip times and the steps of packets are reported from now on.
+    fn report(&mut self, rtts: bool, packets: bool) {
+        let World { told, net, .. } = &mut self.world;
+        (told.tells_rtts, told.tells_packets) = (rtts, packets);
+        net.has_plain_wires = net.faults.is_none() && !packets;
+    }
+
     /// Returns a lower bound on this part's next event, mail included; [`Event::LAST`] if there is none.
     fn next(&self) -> Event {
         let mail_ps = self.world.net.mail.iter().map(Mail::earliest_ps).min().unwrap_or(u64::MAX);

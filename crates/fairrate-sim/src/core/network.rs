@@ -9,7 +9,7 @@ use super::parallel::Mail;
 use super::paths::Paths;
 use super::share::Links;
 use crate::engine::{Event, EventKind};
-use crate::fabric::{DropCause, Faults, FaultyLink, Port};
+use crate::fabric::{Faults, FaultyLink, Port};
 use crate::ids::{FlowId, PacketIdx, PortId, PortIdx};
 use crate::output::RunTotals;
 use crate::packet::{PacketKind, PacketPool};
@@ -33,6 +33,8 @@ pub(crate) struct Network {
     pub(crate) telemetry: Option<(IntCounter, IntFormat)>,
     /// The faults of links, if any link has some.
     pub(crate) faults: Option<Box<Faults>>,
+    /// `true` if no link has faults and the steps of packets are not reported.
+    pub(super) has_plain_wires: bool,
     /// For each port whose wire leads to another part: that part's number, and the port's index there.
     pub(super) crossings: Vec<(u16, PortIdx)>,
     /// For each other part, the mail from it until that is read, and then the mail for it.
@@ -40,18 +42,6 @@ pub(crate) struct Network {
 }
 
 impl Network {
-    /// Serialises a packet onto `port`'s wire; the transmitter must be free.
-    #[allow(clippy::inline_always)] // See `Part::run`.
-    #[inline(always)]
-    pub(crate) fn transmit(&mut self, clock: &mut Clock, totals: &mut RunTotals, port: PortIdx, packet: PacketIdx) {
-        if self.faults.is_some() && self.transmit_faulty(clock, totals, port, packet) {
-            return;
-        }
-        let (ports, mut net) = self.split();
-        let wire = net.pool.get(packet).wire;
-        net.transmit(clock, totals, &mut ports[port], port, (packet, wire));
-    }
-
     /// Borrows the ports and the rest of the network separately.
     #[inline]
     pub(super) fn split(&mut self) -> (&mut Ports, Beside<'_>) {
@@ -73,46 +63,14 @@ impl Network {
         self.links.place_of(id).map(|port| &self.ports[port])
     }
 
-    /// Serialises a packet onto a wire with faults; returns `false`, and does nothing, if the wire of `port` has none.
-    #[cold]
-    fn transmit_faulty(&mut self, clock: &mut Clock, totals: &mut RunTotals, port: PortIdx, packet: PacketIdx) -> bool {
-        let (now_ps, kind, wire) = (clock.now_ps, self.pool.get(packet).kind, self.pool.get(packet).wire);
-        let Some(link) = self.faulty_link(port) else { return false };
-        let verdict = link.judge(kind, now_ps);
-        totals.packet_hops += 1;
-        let (end_rank, rank) = clock.take_two_ranks();
-        self.ports[port].tx_rank = end_rank;
-        let arrival = self.ports[port].serialise(wire, now_ps);
-        if verdict.lost {
-            self.discard(totals, None, packet, DropCause::Fault);
-            return true;
-        }
-        if verdict.corrupt {
-            self.pool.get_mut(packet).set_corrupt();
-        }
-        let arrival = arrival + verdict.jitter_ps;
-        self.put_on_wire(clock, port, packet, arrival, verdict.late_ps, rank);
-        for _ in 0..verdict.copies {
-            let copy = self.pool.copy(packet);
-            totals.duplicates += 1;
-            if kind == PacketKind::Data {
-                totals.duplicated_bytes += u64::from(wire);
-            }
-            self.put_on_wire(clock, port, copy, arrival, verdict.late_ps, rank);
-        }
-        true
-    }
-
-    /// Puts `packet` on the wire of `port`, to arrive in order at `arrival_ps`, or out of order `late_ps` later if that
-    /// is not 0.
-    fn put_on_wire(
+    /// Puts `packet` on the wire of `port`, which has faults, to arrive in order at `arrival_ps`, or out of order
+    /// `late_ps` later if that is not 0.
+    pub(super) fn launch_faulty(
         &mut self,
         clock: &mut Clock,
         port: PortIdx,
         packet: PacketIdx,
-        arrival_ps: u64,
-        late_ps: u64,
-        rank: u32,
+        (arrival_ps, late_ps, rank): (u64, u64, u32),
     ) {
         let link = self.faulty_link(port).expect("the link has faults");
         if late_ps > 0 {
@@ -151,26 +109,6 @@ impl Network {
     /// Returns the faults of a port's wire, if it has any.
     pub(crate) fn faulty_link(&mut self, port: PortIdx) -> Option<&mut FaultyLink> {
         self.faults.as_mut().and_then(|faults| faults.link(port))
-    }
-
-    /// Drops `packet` for `cause`, counts it, and frees its place. `egress` is the port whose queue it was in or would have joined;
-    /// `None` if it was on a wire.
-    pub(crate) fn discard(
-        &mut self,
-        totals: &mut RunTotals,
-        egress: Option<PortIdx>,
-        packet: PacketIdx,
-        cause: DropCause,
-    ) {
-        let p = self.pool.get(packet);
-        if p.kind == PacketKind::Data {
-            totals.dropped_bytes += u64::from(p.wire);
-        }
-        totals.drops.add(cause, 1);
-        if let Some(egress) = egress {
-            self.ports[egress].drops += 1;
-        }
-        self.pool.release(packet);
     }
 
     /// Stores, if the wire of `port` has faults, that `port`'s node wants `flow` paused (`pause`) or sent at the other
@@ -258,11 +196,8 @@ impl Beside<'_> {
         egress: PortIdx,
         (packet, wire): (PacketIdx, u16),
     ) {
-        totals.packet_hops += 1;
-        let (end_rank, arrival_rank) = clock.take_two_ranks();
-        port.tx_rank = end_rank;
-        let arrival_ps = port.serialise(wire, clock.now_ps);
-        self.send_off(clock, port, egress, packet, arrival_ps, arrival_rank);
+        let (arrival_ps, rank) = serialise(clock, totals, port, wire);
+        self.send_off(clock, port, egress, packet, arrival_ps, rank);
     }
 
     /// Puts a packet that has been serialised onto the wire of `port`, which may lead to another part.
@@ -307,6 +242,17 @@ impl Beside<'_> {
         };
         self.pool.push_int(packet, hop.encoded(format));
     }
+}
+
+/// Serialises `wire` bytes onto the wire of `port`, whose transmitter is free; returns the time at which they reach the
+/// other end, in picoseconds, and the rank of their arrival.
+#[allow(clippy::inline_always)] // See `Part::run`.
+#[inline(always)]
+pub(super) fn serialise(clock: &mut Clock, totals: &mut RunTotals, port: &mut Port, wire: u16) -> (u64, u32) {
+    totals.packet_hops += 1;
+    let (end_rank, arrival_rank) = clock.take_two_ranks();
+    port.tx_rank = end_rank;
+    (port.serialise(wire, clock.now_ps), arrival_rank)
 }
 
 /// Puts a packet onto a wire that leads to a port of another part.

@@ -2,9 +2,11 @@
 
 use fairrate_units::Time;
 
+use super::run::Run;
 use crate::engine::Event;
-use crate::ids::FlowId;
-use crate::output::{ConvergenceSample, PfcEvent, RttSample, RunTotals};
+use crate::ids::{FlowId, PortId};
+use crate::output::{ConvergenceSample, PacketEvent, PacketStep, PfcEvent, RttSample, RunTotals};
+use crate::packet::Packet;
 
 /// A notification for the run's [`Sink`](crate::output::Sink).
 #[derive(Clone, Copy)]
@@ -15,6 +17,8 @@ pub(crate) enum News {
     Pfc(PfcEvent),
     /// A sender measured a round-trip time.
     Rtt(RttSample),
+    /// A packet took a step.
+    Packet(PacketEvent),
     /// Rates settled after a change, or did not settle in time.
     Convergence(ConvergenceSample),
 }
@@ -25,6 +29,8 @@ pub(crate) struct Told {
     pub(crate) totals: RunTotals,
     /// `true` if round-trip times are reported.
     pub(crate) tells_rtts: bool,
+    /// `true` if the steps of packets are reported.
+    pub(crate) tells_packets: bool,
     /// Pending notifications, each with the event that caused it; from index `marked` on, those of the event being
     /// processed.
     news: Vec<(Event, News)>,
@@ -47,6 +53,22 @@ impl Told {
     pub(crate) fn push_rtt(&mut self, t: Time, flow: FlowId, rtt: Time) {
         if self.tells_rtts {
             self.push(News::Rtt(RttSample { t, flow, rtt }));
+        }
+    }
+
+    /// Adds a `step` of `p` at time `t` at port `port`, in whose queues `queued_bytes` are after it.
+    #[cold]
+    pub(crate) fn push_packet(
+        &mut self,
+        run: &Run,
+        (t, port, queued_bytes): (Time, PortId, u64),
+        p: &Packet,
+        step: PacketStep,
+    ) {
+        if !p.kind.is_frame() {
+            let flow = run.flow(p.flow).parent;
+            let (kind, seq, wire_bytes, marked) = (p.kind, p.seq, p.wire, p.is_marked());
+            self.push(News::Packet(PacketEvent { t, port, step, flow, kind, seq, wire_bytes, queued_bytes, marked }));
         }
     }
 

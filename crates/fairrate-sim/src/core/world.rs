@@ -4,11 +4,13 @@ use std::sync::Arc;
 
 use super::agents::Agents;
 use super::clock::Clock;
-use super::network::Network;
+use super::network::{Network, serialise};
 use super::run::Run;
 use super::told::{News, Told};
+use crate::fabric::DropCause;
 use crate::ids::{PacketIdx, PortIdx};
-use crate::output::PfcEvent;
+use crate::output::{PacketStep, PfcEvent};
+use crate::packet::{Packet, PacketKind};
 
 /// The surroundings of switches and hosts. Switches do not access hosts, nor hosts switches: they interact through the
 /// network.
@@ -22,11 +24,96 @@ pub(crate) struct World {
 }
 
 impl World {
-    /// Serialises a packet onto the wire of `port`, whose transmitter is free.
+    /// Serialises a packet that leaves a queue onto the wire of `port`, whose transmitter is free.
+    #[inline]
+    pub(crate) fn transmit(&mut self, port: PortIdx, packet: PacketIdx) {
+        self.put_on_wire::<true>(port, packet);
+    }
+
+    /// Serialises a packet that need not be queued onto the wire of `port`, whose transmitter is free.
     #[allow(clippy::inline_always)] // See `Part::run`.
     #[inline(always)]
-    pub(crate) fn transmit(&mut self, port: PortIdx, packet: PacketIdx) {
-        self.net.transmit(&mut self.clock, &mut self.told.totals, port, packet);
+    pub(crate) fn transmit_at_once(&mut self, port: PortIdx, packet: PacketIdx) {
+        self.put_on_wire::<false>(port, packet);
+    }
+
+    #[allow(clippy::inline_always)] // See `Part::run`.
+    #[inline(always)]
+    fn put_on_wire<const FROM_QUEUE: bool>(&mut self, port: PortIdx, packet: PacketIdx) {
+        if !self.net.has_plain_wires {
+            if !FROM_QUEUE {
+                self.report_queued(port, packet);
+            }
+            self.transmit_watched(port, packet);
+            return;
+        }
+        let (ports, mut net) = self.net.split();
+        let wire = net.pool.get(packet).wire;
+        net.transmit(&mut self.clock, &mut self.told.totals, &mut ports[port], port, (packet, wire));
+    }
+
+    /// Serialises a packet onto the wire of `port`, which may have faults, and reports that.
+    #[cold]
+    fn transmit_watched(&mut self, port: PortIdx, packet: PacketIdx) {
+        self.report(port, packet, PacketStep::Sent);
+        let (net, clock, totals) = (&mut self.net, &mut self.clock, &mut self.told.totals);
+        let Packet { kind, wire, .. } = *net.pool.get(packet);
+        let (arrival_ps, rank) = serialise(clock, totals, &mut net.ports[port], wire);
+        let Some(verdict) = net.faulty_link(port).map(|link| link.judge(kind, clock.now_ps)) else {
+            net.launch(clock, port, packet, arrival_ps, rank);
+            return;
+        };
+        if verdict.lost {
+            self.discard(port, packet, DropCause::Fault);
+            return;
+        }
+        if verdict.corrupt {
+            net.pool.get_mut(packet).set_corrupt();
+        }
+        let arrival_ps = arrival_ps + verdict.jitter_ps;
+        net.launch_faulty(clock, port, packet, (arrival_ps, verdict.late_ps, rank));
+        for _ in 0..verdict.copies {
+            let copy = net.pool.copy(packet);
+            totals.duplicates += 1;
+            if kind == PacketKind::Data {
+                totals.duplicated_bytes += u64::from(wire);
+            }
+            net.launch_faulty(clock, port, copy, (arrival_ps, verdict.late_ps, rank));
+        }
+    }
+
+    /// Drops `packet` for `cause`, counts it, and frees its place. It was in a queue of `port` or would have joined one,
+    /// or it was on the port's wire if the cause is a fault.
+    pub(crate) fn discard(&mut self, port: PortIdx, packet: PacketIdx, cause: DropCause) {
+        self.report(port, packet, PacketStep::Dropped(cause));
+        let p = self.net.pool.get(packet);
+        if p.kind == PacketKind::Data {
+            self.told.totals.dropped_bytes += u64::from(p.wire);
+        }
+        self.told.totals.drops.add(cause, 1);
+        if cause != DropCause::Fault {
+            self.net.ports[port].drops += 1;
+        }
+        self.net.pool.release(packet);
+    }
+
+    /// Reports a step of `packet` at `port`, if those are reported.
+    #[inline]
+    pub(crate) fn report(&mut self, port: PortIdx, packet: PacketIdx, step: PacketStep) {
+        if self.told.tells_packets {
+            let (id, queued) = (self.net.links.id_of(port), self.net.ports[port].queued_bytes);
+            self.told.push_packet(&self.run, (self.clock.now(), id, queued), self.net.pool.get(packet), step);
+        }
+    }
+
+    /// Reports that `packet` is about to join a queue of `port`, if the steps of packets are reported.
+    #[inline]
+    pub(crate) fn report_queued(&mut self, port: PortIdx, packet: PacketIdx) {
+        if self.told.tells_packets {
+            let p = self.net.pool.get(packet);
+            let (id, queued) = (self.net.links.id_of(port), self.net.ports[port].queued_bytes + u64::from(p.wire));
+            self.told.push_packet(&self.run, (self.clock.now(), id, queued), p, PacketStep::Queued);
+        }
     }
 
     /// Pauses or resumes a class of `port`, and reports it.

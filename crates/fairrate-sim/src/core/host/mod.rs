@@ -287,16 +287,17 @@ impl Hosts {
 
     /// Puts a packet into the queue of its class at a host's NIC.
     #[inline]
-    pub(crate) fn enqueue(&self, net: &mut Network, host: HostId, packet: PacketIdx) {
-        net.ports[self.nics[host].port].enqueue(&mut net.pool, packet);
+    pub(crate) fn enqueue(&self, w: &mut World, host: HostId, packet: PacketIdx) {
+        let port = self.nics[host].port;
+        w.report_queued(port, packet);
+        w.net.ports[port].enqueue(&mut w.net.pool, packet);
     }
 
     /// Puts a control packet into the queue of its class at a host's NIC.
     pub(crate) fn enqueue_control(&mut self, w: &mut World, host: HostId, packet: PacketIdx) {
-        let port = self.nics[host].port;
         w.told.totals.control_bytes += u64::from(w.net.pool.get(packet).wire);
         self.show_agent(w, host, packet, Step::Enqueue);
-        w.net.ports[port].enqueue(&mut w.net.pool, packet);
+        self.enqueue(w, host, packet);
     }
 
     /// Shows a packet to the agent of a host's port, if it has one.

@@ -59,13 +59,13 @@ impl Hosts {
     pub(super) fn reply(&mut self, w: &mut World, host: HostId, packet: PacketIdx) {
         let p = w.net.pool.get(packet);
         let egress = self.nics[host].port;
-        let port = &mut w.net.ports[egress];
+        let port = &w.net.ports[egress];
         let is_free = port.busy_until_ps <= w.clock.now_ps && port.is_clear(p.class) && !w.clock.is_by_insertion();
         if is_free && !w.agents.watch(p.kind) {
-            w.transmit(egress, packet);
+            w.transmit_at_once(egress, packet);
             self.plan_wake(w, host);
         } else {
-            port.enqueue(&mut w.net.pool, packet);
+            self.enqueue(w, host, packet);
             self.nic_send(w, host);
         }
     }
@@ -154,7 +154,7 @@ impl Hosts {
         // A host's data packet waits in no queue: it joins and leaves at once.
         self.show_agent(w, host, packet, Step::Enqueue);
         self.show_agent(w, host, packet, Step::Dequeue);
-        w.transmit(egress, packet);
+        w.transmit_at_once(egress, packet);
         transport.sent(self, w, slot, wire);
         if arm_rto {
             w.clock.schedule(rto_ps, EventKind::Rto, id);

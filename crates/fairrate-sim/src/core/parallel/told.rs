@@ -28,6 +28,7 @@ pub(super) fn tell(parts: &[Mutex<Part>], next: Option<Event>, sink: &mut dyn Si
             News::Flow(flow) => sink.flow(&outcome(parts, flow)),
             News::Pfc(event) => sink.pfc(&event),
             News::Rtt(sample) => sink.rtt(&sample),
+            News::Packet(event) => sink.packet(&event),
             News::Convergence(sample) => sink.convergence(&sample),
         }
     }

@@ -121,7 +121,7 @@ impl Pass for ByEvent<'_> {
                 true
             }
             Admission::Drop(cause) => {
-                w.net.discard(&mut w.told.totals, Some(egress), packet, cause);
+                w.discard(egress, packet, cause);
                 false
             }
         }
@@ -141,6 +141,7 @@ impl Pass for ByEvent<'_> {
     #[inline(always)]
     fn join(&mut self, egress: PortIdx, packet: PacketIdx, head: Head) {
         let (s, w) = (&mut *self.switches, &mut *self.w);
+        w.report_queued(egress, packet);
         // A discipline may drop the packet as it joins.
         let ingress = w.net.pool.get(packet).ingress;
         let queue = s.show_newcomer(w, egress, packet);
@@ -185,18 +186,20 @@ impl Pass for ByEvent<'_> {
 
     #[allow(clippy::inline_always)] // See `Part::run`.
     #[inline(always)]
-    fn leave(&mut self, egress: PortIdx, packet: PacketIdx, head: Head, qlen: u64) {
+    fn leave(&mut self, egress: PortIdx, packet: PacketIdx, head: Head, qlen: Option<u64>) {
         let w = &mut *self.w;
-        let has_faults = w.net.faults.is_some();
+        let has_plain_wires = w.net.has_plain_wires;
         let (ports, mut net) = w.net.split();
         let port = &mut ports[egress];
         if head.is_data {
-            net.stamp(port, Transmitter::of(port), w.clock.now_ps, packet, qlen);
+            net.stamp(port, Transmitter::of(port), w.clock.now_ps, packet, qlen.unwrap_or(0));
         }
-        if has_faults {
+        if has_plain_wires {
+            net.transmit(&mut w.clock, &mut w.told.totals, port, egress, (packet, head.wire));
+        } else if qlen.is_some() {
             w.transmit(egress, packet);
         } else {
-            net.transmit(&mut w.clock, &mut w.told.totals, port, egress, (packet, head.wire));
+            w.transmit_at_once(egress, packet);
         }
     }
 

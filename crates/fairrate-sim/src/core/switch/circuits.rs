@@ -266,7 +266,7 @@ impl Switches {
         let Some(limit) = rotors.limit(voq, w.clock.now()) else { return true };
         let fits = w.net.ports[port].queued_bytes + u64::from(w.net.pool.get(packet).wire) <= limit;
         if !fits {
-            w.net.discard(&mut w.told.totals, Some(port), packet, DropCause::QueueLimit);
+            w.discard(port, packet, DropCause::QueueLimit);
         }
         fits
     }

@@ -62,8 +62,8 @@ pub(super) trait Pass {
     fn release(&mut self, egress: PortIdx, packet: PacketIdx, head: Head);
 
     /// Stamps `packet` with telemetry if it is data, with `qlen` bytes left in the queues of `egress`, and transmits
-    /// it.
-    fn leave(&mut self, egress: PortIdx, packet: PacketIdx, head: Head, qlen: u64);
+    /// it. `qlen` is `None` if the packet was not queued, because nothing delays it.
+    fn leave(&mut self, egress: PortIdx, packet: PacketIdx, head: Head, qlen: Option<u64>);
 
     /// Sends the next packet of `egress`, which is free, if it has one that may be sent, and schedules the one after it.
     fn send_next(&mut self, egress: PortIdx);
@@ -81,7 +81,7 @@ pub(super) fn cross<P: Pass>(pass: &mut P, egress: PortIdx, packet: PacketIdx, h
         // Nothing delays the packet: it joins the queue and leaves it at once. As it leaves, the queue is empty, and
         // for an empty queue no marker marks or draws.
         pass.mark(MarkAt::Enqueue, egress, packet, u32::from(head.wire));
-        pass.leave(egress, packet, head, 0);
+        pass.leave(egress, packet, head, None);
         return;
     }
     let waiting = pass.port(egress).class_bytes(head.class);
@@ -116,7 +116,7 @@ pub(super) fn drain<P: Pass>(pass: &mut P, egress: PortIdx) -> bool {
     let (packet, head) = take(pass, egress);
     let port = pass.port(egress);
     let (has_more, qlen) = (port.can_send(), port.queued_bytes);
-    pass.leave(egress, packet, head, qlen);
+    pass.leave(egress, packet, head, Some(qlen));
     has_more
 }
 

@@ -1,5 +1,7 @@
 //! Fast path for a span that cannot drop a packet or trigger PFC in any order: each port is processed on its own.
 
+use fairrate_units::Time;
+
 use super::Switches;
 use super::hop::{self, Head, Pass};
 use super::marking::Marking;
@@ -10,23 +12,28 @@ use crate::core::arrivals::{Arrival, Arrivals};
 use crate::core::clock::Clock;
 use crate::core::look_ahead::MANY_PORTS;
 use crate::core::network::{Beside, Transmitter};
+use crate::core::run::Run;
 use crate::core::steering::{Exit, Onward};
+use crate::core::told::Told;
 use crate::core::world::World;
-use crate::engine::EventKind;
+use crate::engine::{Event, EventKind};
 use crate::fabric::{Mmu, Port};
 use crate::ids::{PacketIdx, PortIdx, SwitchIdx};
+use crate::output::PacketStep;
 use crate::packet::Packet;
 use crate::prefetch::prefetch;
 
 /// The steps of a packet in a switch that processes a span in which all packets are admitted. With `SEES_PEAK`, the
 /// switch may come to hold more bytes than any switch has held so far: then ports take turns, in the order of time, so
-/// that the peak is exact.
-pub(super) struct BySpan<'a, const SEES_PEAK: bool> {
+/// that the peak is exact. With `REPORTS`, the steps of packets are reported.
+pub(super) struct BySpan<'a, const SEES_PEAK: bool, const REPORTS: bool> {
+    run: &'a Run,
     ports: &'a mut [Port],
     net: Beside<'a>,
     clock: &'a mut Clock,
     marking: &'a mut Marking,
     buffers: &'a mut Mmu,
+    told: &'a mut Told,
     sums: &'a mut Sums,
     /// Time of the step, in picoseconds.
     at_ps: u64,
@@ -35,7 +42,7 @@ pub(super) struct BySpan<'a, const SEES_PEAK: bool> {
 impl Switches {
     /// Processes a span in which all packets are admitted, as [`BySpan`] describes.
     #[inline(never)]
-    pub(super) fn take_short_cut<const SEES_PEAK: bool>(
+    pub(super) fn take_short_cut<const SEES_PEAK: bool, const REPORTS: bool>(
         &mut self,
         w: &mut World,
         id: SwitchIdx,
@@ -48,8 +55,9 @@ impl Switches {
         // With fewer packets, no prefetch completes in time.
         let is_large = MANY_PORTS <= ports.len() && 2 < arrivals.len();
         (sums.n_events, sums.used) = (arrivals.len() as u64, self.buffers.used(id));
-        let (clock, marking, buffers) = (&mut w.clock, &mut self.marking, &mut self.buffers);
-        let mut pass = BySpan::<SEES_PEAK> { ports, net, clock, marking, buffers, sums, at_ps: 0 };
+        let (run, clock, marking, buffers, told) =
+            (&w.run, &mut w.clock, &mut self.marking, &mut self.buffers, &mut w.told);
+        let mut pass = BySpan::<SEES_PEAK, REPORTS> { run, ports, net, clock, marking, buffers, told, sums, at_ps: 0 };
         let mut next = (Onward::NOWHERE, 0);
         for (i, (since_ps, door, arrival)) in arrivals.iter(doors.door_bits).enumerate() {
             if is_large {
@@ -60,13 +68,14 @@ impl Switches {
             let Arrival { packet, onward, wire, class, is_data } = arrival;
             let at_ps = from_ps + since_ps;
             let from = pass.net.agenda.ports[doors.first.plus(door)];
-            pass.sums.count(at_ps, EventKind::Arrive, pass.net.links.id_of(from));
+            let event = Event::new(at_ps, EventKind::Arrive, pass.net.links.id_of(from).0);
+            pass.sums.count(event);
             let p = pass.net.pool.get_mut(packet);
             p.ingress = from.reverse();
             p.route = p.route.plus(1);
             let egress = match onward.exit() {
                 Exit::By(port) => port,
-                Exit::Toward(host) => w.run.choose_exit(pass.ports, pass.net.links, from.reverse(), host, p),
+                Exit::Toward(host) => run.choose_exit(pass.ports, pass.net.links, from.reverse(), host, p),
             };
             if SEES_PEAK {
                 pass.drain_all(&doors, at_ps);
@@ -77,6 +86,7 @@ impl Switches {
             }
             pass.at_ps = at_ps;
             hop::cross(&mut pass, egress, packet, Head { class, wire, is_data });
+            pass.finish(event);
         }
         pass.sums.latest_ps = pass.sums.latest_ps.max(pass.at_ps);
         if pass.net.agenda.has_due(doors) {
@@ -90,7 +100,31 @@ impl Switches {
     }
 }
 
-impl<const SEES_PEAK: bool> BySpan<'_, SEES_PEAK> {
+impl<const SEES_PEAK: bool, const REPORTS: bool> BySpan<'_, SEES_PEAK, REPORTS> {
+    /// Records `event` as the cause of the steps reported since the last call.
+    #[inline]
+    fn finish(&mut self, event: Event) {
+        if REPORTS && self.told.has_news() {
+            self.told.mark(event);
+        }
+    }
+
+    /// Reports a step of `packet` at `egress`, with `queued` bytes in the port's queues after it.
+    #[inline]
+    fn report(&mut self, egress: PortIdx, packet: PacketIdx, queued: u64, step: PacketStep) {
+        if REPORTS {
+            let (t, port) = (Time::from_ps(self.at_ps), self.net.links.id_of(egress));
+            self.told.push_packet(self.run, (t, port, queued), self.net.pool.get(packet), step);
+        }
+    }
+
+    /// Reports that `packet` joins a queue of `egress`.
+    #[inline]
+    fn report_queued(&mut self, egress: PortIdx, packet: PacketIdx, head: Head) {
+        let queued = self.ports[egress.index()].queued_bytes + u64::from(head.wire);
+        self.report(egress, packet, queued, PacketStep::Queued);
+    }
+
     /// Lets all ports of a switch send the packets that go before `before_ps`; returns the time of the first `TxDone`
     /// due after that, or [`NEVER`].
     #[allow(clippy::inline_always)] // Otherwise what it works on would have to be in memory all the time.
@@ -115,10 +149,13 @@ impl<const SEES_PEAK: bool> BySpan<'_, SEES_PEAK> {
     fn drain_until(&mut self, egress: PortIdx, before_ps: u64) {
         while self.ports[egress.index()].busy_until_ps < before_ps {
             self.at_ps = self.ports[egress.index()].busy_until_ps;
-            self.sums.count(self.at_ps, EventKind::TxDone, self.net.links.id_of(egress));
+            let event = Event::new(self.at_ps, EventKind::TxDone, self.net.links.id_of(egress).0);
+            self.sums.count(event);
             self.sums.n_events += 1;
             self.sums.latest_ps = self.sums.latest_ps.max(self.at_ps);
-            if !self.ports[egress.index()].can_send() || !hop::drain(self, egress) {
+            let has_more = self.ports[egress.index()].can_send() && hop::drain(self, egress);
+            self.finish(event);
+            if !has_more {
                 let port = &mut self.ports[egress.index()];
                 port.tx_done_pending = false;
                 self.net.agenda.clear_due(port.due_bit);
@@ -161,7 +198,7 @@ impl<const SEES_PEAK: bool> BySpan<'_, SEES_PEAK> {
     }
 }
 
-impl<const SEES_PEAK: bool> Pass for BySpan<'_, SEES_PEAK> {
+impl<const SEES_PEAK: bool, const REPORTS: bool> Pass for BySpan<'_, SEES_PEAK, REPORTS> {
     #[inline]
     fn port(&mut self, port: PortIdx) -> &mut Port {
         &mut self.ports[port.index()]
@@ -205,7 +242,8 @@ impl<const SEES_PEAK: bool> Pass for BySpan<'_, SEES_PEAK> {
 
     #[allow(clippy::inline_always)] // See `Part::run`.
     #[inline(always)]
-    fn join(&mut self, egress: PortIdx, packet: PacketIdx, _: Head) {
+    fn join(&mut self, egress: PortIdx, packet: PacketIdx, head: Head) {
+        self.report_queued(egress, packet, head);
         self.ports[egress.index()].enqueue(self.net.pool, packet);
         hop::start(self, egress);
     }
@@ -223,10 +261,14 @@ impl<const SEES_PEAK: bool> Pass for BySpan<'_, SEES_PEAK> {
 
     #[allow(clippy::inline_always)] // See `Part::run`.
     #[inline(always)]
-    fn leave(&mut self, egress: PortIdx, packet: PacketIdx, head: Head, qlen: u64) {
+    fn leave(&mut self, egress: PortIdx, packet: PacketIdx, head: Head, qlen: Option<u64>) {
+        if qlen.is_none() {
+            self.report_queued(egress, packet, head);
+        }
+        self.report(egress, packet, qlen.unwrap_or(0), PacketStep::Sent);
         let port = &mut self.ports[egress.index()];
         if head.is_data {
-            self.net.stamp(port, Transmitter::of(port), self.at_ps, packet, qlen);
+            self.net.stamp(port, Transmitter::of(port), self.at_ps, packet, qlen.unwrap_or(0));
         }
         self.sums.n_hops += 1;
         let arrival_ps = port.serialise(head.wire, self.at_ps);

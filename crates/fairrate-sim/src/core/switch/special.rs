@@ -20,7 +20,7 @@ impl Switches {
         let admitted = port.admit(&mut w.net.pool, packet, w.clock.now_ps, &mut self.verdicts);
         self.carry_out_verdicts(w, egress);
         if let Err(cause) = admitted {
-            w.net.discard(&mut w.told.totals, Some(egress), packet, cause);
+            w.discard(egress, packet, cause);
         }
         admitted.is_ok()
     }
@@ -71,7 +71,7 @@ impl Switches {
         let mut dropped = std::mem::take(&mut self.verdicts.dropped);
         for (packet, cause) in dropped.drain(..) {
             let p = *w.net.pool.get(packet);
-            w.net.discard(&mut w.told.totals, Some(port), packet, cause);
+            w.discard(port, packet, cause);
             if self.buffers.release(switch, p.ingress, p.class, p.wire) {
                 self.send_pfc(w, p.ingress, p.class, false);
             }

@@ -14,7 +14,7 @@ use crate::core::look_ahead::MANY_PORTS;
 use crate::core::network::Network;
 use crate::core::world::World;
 use crate::engine::{Event, EventKind};
-use crate::ids::{PacketIdx, PortId, PortIdx, SwitchIdx};
+use crate::ids::{PacketIdx, PortIdx, SwitchIdx};
 use crate::packet::PacketKind;
 
 /// The facts about a span that are known before its first event is processed.
@@ -59,11 +59,13 @@ impl Switches {
         let is_quiet = self.backlog_pfc.as_ref().is_none_or(|pfc| pfc.is_quiet(id, most));
         let mut sums = Sums::new();
         if !window.has_frames && is_quiet && self.buffers.surely_admits(id, most) {
-            if self.buffers.peak() < most {
-                self.take_short_cut::<true>(w, id, &window, &arrivals, &mut sums);
-            } else {
-                self.take_short_cut::<false>(w, id, &window, &arrivals, &mut sums);
-            }
+            let take_short_cut = match (self.buffers.peak() < most, w.told.tells_packets) {
+                (false, false) => Self::take_short_cut::<false, false>,
+                (true, false) => Self::take_short_cut::<true, false>,
+                (false, true) => Self::take_short_cut::<false, true>,
+                (true, true) => Self::take_short_cut::<true, true>,
+            };
+            take_short_cut(self, w, id, &window, &arrivals, &mut sums);
         } else {
             self.go_one_by_one(w, id, &window, &arrivals, &mut sums);
         }
@@ -156,8 +158,8 @@ impl Sums {
 
     /// Adds an event to the fingerprint.
     #[inline]
-    pub(super) fn count(&mut self, at_ps: u64, kind: EventKind, port: PortId) {
-        self.fingerprint = self.fingerprint.wrapping_add(Event::new(at_ps, kind, port.0).print());
+    pub(super) fn count(&mut self, event: Event) {
+        self.fingerprint = self.fingerprint.wrapping_add(event.print());
     }
 }
 

@@ -196,7 +196,7 @@ impl Transport for Homa {
             let packet = new_packet(w, flow, PacketKind::Nack);
             let p = w.net.pool.get_mut(packet);
             (p.seq, p.data_seq, p.cwnd_at_send) = (from, to, u32::from(class));
-            hosts.enqueue(&mut w.net, host, packet);
+            hosts.enqueue(w, host, packet);
             hosts.wishes.look(host);
         }
         messages(hosts).gaps = gaps;
@@ -365,14 +365,14 @@ fn say_length(hosts: &Hosts, w: &mut World, flow: FlowId, length: u64) {
     let (host, route) = (w.run.flow(flow).src_host, w.run.flow(flow).data_route);
     let p = w.net.pool.get_mut(packet);
     (p.seq, p.route) = (length, route);
-    hosts.enqueue(&mut w.net, host, packet);
+    hosts.enqueue(w, host, packet);
 }
 
 /// Sends a grant for a message other than that of the packet which has just arrived.
 fn send_grant(hosts: &mut Hosts, w: &mut World, host: HostId, grant: &Grant) {
     let packet = new_packet(w, grant.flow, PacketKind::Ack);
     answer_with(hosts, w, packet, Some(*grant));
-    hosts.enqueue(&mut w.net, host, packet);
+    hosts.enqueue(w, host, packet);
 }
 
 /// Returns a new packet of a receiver that is not made from an arriving one.

@@ -50,13 +50,13 @@ impl Transport for Rdma {
             if !notify {
                 return Answer::Packet(packet);
             }
-            hosts.enqueue(&mut w.net, host, packet);
+            hosts.enqueue(w, host, packet);
         }
         if notify {
             let (class, wire) = (w.run.constants.ack_class, w.run.constants.cnp_wire);
             let cnp = Packet { flow: id, route: ack_route, class, wire, ..Packet::new(PacketKind::Cnp) };
             let cnp = w.net.pool.take(cnp);
-            hosts.enqueue(&mut w.net, host, cnp);
+            hosts.enqueue(w, host, cnp);
         }
         Answer::Waiting
     }

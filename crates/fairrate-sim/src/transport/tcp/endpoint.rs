@@ -88,7 +88,7 @@ impl<C: Cargo> Transport for Tcp<C> {
         if let Some(latest) = replies.before {
             let ack = new_ack(w, p.flow);
             write_ack::<C>(hosts, w, ack, &latest, before, !replies.echo);
-            hosts.enqueue(&mut w.net, host, ack);
+            hosts.enqueue(w, host, ack);
         }
         if replies.now {
             write_ack::<C>(hosts, w, packet, &segment, expected, replies.echo);

@@ -1,0 +1,85 @@
+//! An observer of packets, and the properties of what it sees.
+
+use std::collections::BTreeMap;
+
+use fairrate_sim::{
+    ConvergenceSample, DropCause, FlowId, FlowOutcome, PacketEvent, PacketStep, PfcEvent, PortId, PortSample,
+    RateSample, Recorder, RunTotals, SimConfig, Sink,
+};
+use fairrate_units::Time;
+
+/// A recorder that also keeps every step of every packet.
+#[derive(Default)]
+pub struct Observer {
+    pub recorder: Recorder,
+    pub steps: Vec<PacketEvent>,
+}
+
+impl Sink for Observer {
+    fn flow(&mut self, outcome: &FlowOutcome) {
+        self.recorder.flow(outcome);
+    }
+    fn port(&mut self, sample: &PortSample) {
+        self.recorder.port(sample);
+    }
+    fn rate(&mut self, sample: &RateSample) {
+        self.recorder.rate(sample);
+    }
+    fn pfc(&mut self, event: &PfcEvent) {
+        self.recorder.pfc(event);
+    }
+    fn convergence(&mut self, sample: &ConvergenceSample) {
+        self.recorder.convergence(sample);
+    }
+    fn snapshot(&mut self, t: Time, delivered: &mut dyn Iterator<Item = (FlowId, u64)>) {
+        self.recorder.snapshot(t, delivered);
+    }
+    fn wants_packets(&self) -> bool {
+        true
+    }
+    fn packet(&mut self, event: &PacketEvent) {
+        self.steps.push(*event);
+    }
+}
+
+/// Checks that two observers have seen the same steps in the same order.
+pub fn same_steps(first: &[PacketEvent], other: &[PacketEvent], how: &str) -> Result<(), String> {
+    if first == other {
+        return Ok(());
+    }
+    let at = first.iter().zip(other).position(|(a, b)| a != b).unwrap_or(first.len().min(other.len()));
+    Err(format!("step {at} of {} is {:?}, and {how} {:?}", first.len(), first.get(at), other.get(at)))
+}
+
+/// Checks that steps are in the order of time, that each packet that a port sends has joined it, that all drops are
+/// seen with their causes, and that the reported queues are those that follow from the steps.
+pub fn check_steps(config: &SimConfig, totals: &RunTotals, steps: &[PacketEvent]) -> Result<(), String> {
+    if let Some(pair) = steps.windows(2).find(|pair| pair[1].t < pair[0].t) {
+        return Err(format!("steps go back in time: {pair:?}"));
+    }
+    let mut drops = BTreeMap::<usize, u64>::new();
+    let mut queues = BTreeMap::<PortId, i64>::new();
+    for step in steps {
+        let bytes = i64::from(step.wire_bytes);
+        let queued = queues.entry(step.port).or_default();
+        match step.step {
+            PacketStep::Queued => *queued += bytes,
+            PacketStep::Sent => *queued -= bytes,
+            PacketStep::Dropped(cause) => *drops.entry(cause as usize).or_default() += 1,
+        }
+        // A queue may drop what has joined it or what has not, several transmitters may serve it, frames wait in it
+        // unseen, and the order of steps of the same time is another one with faults or with notices of ports.
+        let is_plain = config.topology.circuits.is_none() && totals.drops.total() == 0 && config.faults.is_empty();
+        let has_frames = 0 < totals.pfc_pauses + totals.flow_pauses + totals.notices;
+        if is_plain && !has_frames && *queued != step.queued_bytes as i64 {
+            return Err(format!("{queued} bytes have joined and not left: {step:?}"));
+        }
+    }
+    // Frames are not packets here, and links that go down drop some.
+    match DropCause::ALL.into_iter().find(|&cause| {
+        cause != DropCause::Fault && totals.drops.of(cause) != drops.get(&(cause as usize)).copied().unwrap_or(0)
+    }) {
+        Some(cause) => Err(format!("{} drops ({cause:?}), and {drops:?} were seen", totals.drops.of(cause))),
+        None => Ok(()),
+    }
+}
