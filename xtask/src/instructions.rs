@@ -71,7 +71,7 @@ const WORKLOADS: [Workload; 6] = [
 
 const FAT_TREE: &str =
     "stop = \"all-flows-done\"\n[topology]\nkind = \"fat-tree-k\"\nk = 8\n[transport]\nmtu = \"1452B\"\n";
-/// A permutation, for which switches work through windows.
+/// A permutation, for which switches work by spans.
 const PERMUTATION: &str = "[[traffic]]\nkind = \"permutation\"\nbytes = \"200KB\"\n";
 /// An incast, for which switches process single events.
 const INCAST: &str = "[[traffic]]\nkind = \"incast\"\nreceiver = 0\nbytes = \"400KB\"\nsenders = [1, 4, 8, 12, 16, 20, \

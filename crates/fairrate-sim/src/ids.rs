@@ -87,10 +87,10 @@ numbers! {
     PortIdx
     /// A switch: its number among those of a part, in the order of the nodes.
     SwitchIdx
-    /// A worker that proceeds through windows: the switches of a part and, after them, the hosts of the network if they
+    /// A worker that proceeds by spans: the switches of a part and, after them, the hosts of the network if they
     /// do so too.
     WorkerIdx
-    /// A link to a switch that proceeds through windows: its position among those of a part.
+    /// A link to a switch that proceeds by spans: its position among those of a part.
     DoorIdx
     /// The sender of an active flow: its slot among those of a part.
     SenderIdx

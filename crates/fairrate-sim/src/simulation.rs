@@ -28,8 +28,8 @@ pub enum SimError {
 pub enum Switching {
     /// The faster way for the expected traffic.
     Fitting,
-    /// Through windows of time, where that is possible at all.
-    Windows,
+    /// In spans of time, where that is possible at all.
+    Spans,
     /// Event by event.
     Events,
 }

@@ -153,11 +153,11 @@ fn packets_allocate_nothing() {
     }
 }
 
-/// Returns a run that is ready to start, with switches that work through windows, and the memory that it takes with its
+/// Returns a run that is ready to start, with switches that work by spans, and the memory that it takes with its
 /// configuration.
 fn built(config: impl FnOnce() -> SimConfig, threads: usize) -> (Simulation, i64) {
     let before = live_bytes();
-    let simulation = Simulation::with_switching(config(), threads, Switching::Windows);
+    let simulation = Simulation::with_switching(config(), threads, Switching::Spans);
     (simulation, live_bytes() - before)
 }
 

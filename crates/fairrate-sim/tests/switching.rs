@@ -1,4 +1,4 @@
-//! Switches that work through windows of time give the same bits as switches that work event by event: with pauses,
+//! Switches that work by spans of time give the same bits as switches that work event by event: with pauses,
 //! drops, marks, classes, telemetry and on several threads.
 
 mod common;
@@ -53,8 +53,8 @@ fn told(c: &SimConfig, threads: usize, switching: Switching, piece: u64) -> (Rec
 fn same(c: &SimConfig) -> RunTotals {
     let (events, totals) = told(c, 1, Switching::Events, u64::MAX);
     for (threads, piece) in [(1, u64::MAX), (1, 1_000), (2, u64::MAX), (3, 5_000)] {
-        let (windows, other) = told(c, threads, Switching::Windows, piece);
-        assert!(events == windows, "{threads} threads");
+        let (spans, other) = told(c, threads, Switching::Spans, piece);
+        assert!(events == spans, "{threads} threads");
         assert_eq!(totals, other, "{threads} threads");
     }
     totals
@@ -126,18 +126,18 @@ fn a_run_says_why_it_is_not_simulated_in_a_faster_way() {
         of(1)
     };
     let plain = scenario("dctcp");
-    assert_eq!(mode(&plain, Switching::Windows), Mode::default());
+    assert_eq!(mode(&plain, Switching::Spans), Mode::default());
     let by_event = |mode: Mode| (mode.switches, mode.hosts);
     assert_eq!(by_event(mode(&plain, Switching::Events)), (vec![Reason::Asked], vec![Reason::SwitchesByEvent]));
     let now_and_then = (0..8).map(|i| flow(1, 0, 1_000, Time::from_ms(i)));
     let few = config(leaf_spine(), algorithm("dctcp"), now_and_then.collect());
     assert_eq!(mode(&few, Switching::Fitting).switches, [Reason::FewPackets]);
-    assert_eq!(mode(&scenario("rocc"), Switching::Windows).switches, [Reason::PortAgents]);
+    assert_eq!(mode(&scenario("rocc"), Switching::Spans).switches, [Reason::PortAgents]);
 
     let mut like_ns3 = plain.clone();
     like_ns3.fabric.ties = TieRule::Insertion;
     like_ns3.fabric.queue = QueueConfig { rule: QueueRule::PFabric, ..QueueConfig::FIFO };
-    let reasons = mode(&like_ns3, Switching::Windows);
+    let reasons = mode(&like_ns3, Switching::Spans);
     assert_eq!(reasons.switches, [Reason::Disciplines, Reason::InsertionTies]);
     assert_eq!(reasons.one_part, [Reason::InsertionTies]);
 }

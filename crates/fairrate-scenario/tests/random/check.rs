@@ -136,8 +136,8 @@ fn check_observed(config: &SimConfig, first: &Run) -> Result<(), String> {
     same(first, &run, "when it is observed")?;
     observer::check_steps(config, &run.totals, &steps)?;
     for (threads, piece, switching, how) in [
-        (1, u64::MAX, Switching::Windows, "observed through windows"),
-        (2, 4_001, Switching::Windows, "observed through windows on 2 threads in pieces"),
+        (1, u64::MAX, Switching::Spans, "observed by spans"),
+        (2, 4_001, Switching::Spans, "observed by spans on 2 threads in pieces"),
         (3, u64::MAX, Switching::Events, "observed on 3 threads"),
     ] {
         let (run, others) = run_observed(config, threads, piece, switching);
@@ -147,13 +147,13 @@ fn check_observed(config: &SimConfig, first: &Run) -> Result<(), String> {
     Ok(())
 }
 
-/// Checks that the same scenario gives the same run: with switches that work through windows, in pieces, on several
+/// Checks that the same scenario gives the same run: with switches that work by spans, in pieces, on several
 /// threads, and read again from its resolved text.
 fn check_repetitions(scenario: &Scenario, first: &Run, dir: &Path) -> Result<(), String> {
     let config = scenario.sim_config();
-    same(first, &run(config, 1, u64::MAX, Switching::Windows), "through windows")?;
-    same(first, &run(config, 1, 997, Switching::Windows), "through windows in pieces")?;
-    same(first, &run(config, 2, u64::MAX, Switching::Windows), "through windows on 2 threads")?;
+    same(first, &run(config, 1, u64::MAX, Switching::Spans), "by spans")?;
+    same(first, &run(config, 1, 997, Switching::Spans), "by spans in pieces")?;
+    same(first, &run(config, 2, u64::MAX, Switching::Spans), "by spans on 2 threads")?;
     same(first, &run(config, 3, 4_001, Switching::Events), "on 3 threads in pieces")?;
     let dir = dir.join("resolved");
     std::fs::create_dir_all(&dir).expect("it can be made");

@@ -55,7 +55,7 @@ pub(super) struct Door {
 #[derive(Clone, Copy)]
 pub(super) struct Doors {
     /// Length of the switch's spans in picoseconds: the least delay of the links that lead to it, or less.
-    pub(super) window_ps: u64,
+    pub(super) span_ps: u64,
     /// The first door of the switch; the switch has `n` doors from there on.
     pub(super) first: DoorIdx,
     pub(super) n: u32,
@@ -82,7 +82,7 @@ impl Agenda {
         let mut order: Vec<(SwitchIdx, PortIdx)> = to_switches.collect();
         let n_switches = order.iter().max().map_or(0, |&(last, _)| last.index() + 1);
         order.sort_unstable();
-        let idle = Doors { window_ps: 0, first: DoorIdx(0), n: 0, first_word: 0, door_bits: 0 };
+        let idle = Doors { span_ps: 0, first: DoorIdx(0), n: 0, first_word: 0, door_bits: 0 };
         let mut switches: Table<SwitchIdx, Doors> = vec![idle; n_switches].into();
         let (mut doors, mut ports_of_doors) = (Vec::with_capacity(order.len()), Vec::with_capacity(order.len()));
         let mut switch_of = Vec::new();
@@ -93,8 +93,8 @@ impl Agenda {
             (of.n, of.first_word, of.door_bits) = (n, first_bit / 64, n.next_power_of_two().ilog2());
             switch_of.resize(switch_of.len() + n.div_ceil(64) as usize, switch);
             let delays_ps = of_switch.iter().map(|&(_, port)| ports[port].delay_ps);
-            of.window_ps = delays_ps.fold(Arrivals::longest_ps(of.door_bits).ok_or(Reason::WideSwitch)?, u64::min);
-            if of.window_ps == 0 {
+            of.span_ps = delays_ps.fold(Arrivals::longest_ps(of.door_bits).ok_or(Reason::WideSwitch)?, u64::min);
+            if of.span_ps == 0 {
                 return Err(Reason::InstantLinks);
             }
             ports_of_doors.extend(of_switch.iter().map(|&(_, port)| port));

@@ -1,19 +1,19 @@
-//! The packets that arrive at a switch in one window.
+//! The packets that arrive at a switch in one span.
 
-use super::steering::Onward;
+use super::steering::NextHop;
 use crate::ids::PacketIdx;
 use crate::sorting;
 
-/// Bits of a key for the time in a window and the door.
+/// Bits of a key for the time in a span and the door.
 const TIME_AND_DOOR_BITS: u32 = 29;
-/// The longest window, 2^23 ps = 8.4 us: longer windows make it less certain that all packets are admitted.
+/// The longest span, 2^23 ps = 8.4 us: longer spans make it less certain that all packets are admitted.
 const TIME_BITS: u32 = 23;
 
-/// Packets that arrive in a window, ordered by time and, at the same time, by door.
+/// Packets that arrive in a span, ordered by time and, at the same time, by door.
 #[derive(Default)]
 pub(super) struct Arrivals {
     /// One number per packet, as the bits of a floating-point number, which SSE2 can compare. From the top: a bit that
-    /// makes it normal and finite, the time since the window began, the door, the index in `packets`.
+    /// makes it normal and finite, the time since the span began, the door, the index in `packets`.
     keys: Vec<f64>,
     /// The packets in the order in which they were gathered.
     packets: Vec<Arrival>,
@@ -23,7 +23,7 @@ pub(super) struct Arrivals {
 #[derive(Clone, Copy)]
 pub(super) struct Arrival {
     pub(super) packet: PacketIdx,
-    pub(super) onward: Onward,
+    pub(super) next_hop: NextHop,
     pub(super) wire: u16,
     pub(super) class: u8,
     pub(super) is_data: bool,
@@ -32,7 +32,7 @@ pub(super) struct Arrival {
 impl Arrivals {
     const NORMAL: u64 = 1 << (32 + TIME_AND_DOOR_BITS);
 
-    /// Returns the longest window, in picoseconds, of a switch whose door numbers take `door_bits` bits; `None` if
+    /// Returns the longest span, in picoseconds, of a switch whose door numbers take `door_bits` bits; `None` if
     /// there are too many.
     pub(super) fn longest_ps(door_bits: u32) -> Option<u64> {
         Some(1 << TIME_AND_DOOR_BITS.checked_sub(door_bits)?.min(TIME_BITS))
@@ -57,7 +57,7 @@ impl Arrivals {
         self.keys.len()
     }
 
-    /// Returns time since the window began, door and packet of all arrivals.
+    /// Returns time since the span began, door and packet of all arrivals.
     #[inline]
     pub(super) fn iter(&self, door_bits: u32) -> impl Iterator<Item = (u64, u32, Arrival)> + '_ {
         self.keys.iter().map(move |&key| {
@@ -68,9 +68,9 @@ impl Arrivals {
 
     /// Returns the next step and the class of packet `i`; if there are fewer packets, those of the last one.
     #[inline]
-    pub(super) fn onward(&self, i: usize) -> (Onward, u8) {
+    pub(super) fn next_hop(&self, i: usize) -> (NextHop, u8) {
         let arrival = self.of(self.keys[i.min(self.keys.len() - 1)]);
-        (arrival.onward, arrival.class)
+        (arrival.next_hop, arrival.class)
     }
 
     #[inline]
@@ -103,7 +103,7 @@ mod tests {
             let mut arrivals = Arrivals::default();
             // Push the latest first.
             for (&(since_ps, door), &packet) in packets.iter().rev() {
-                let arrival = Arrival { packet, onward: Onward::NOWHERE, wire: door as u16, class: 3, is_data: true };
+                let arrival = Arrival { packet, next_hop: NextHop::NOWHERE, wire: door as u16, class: 3, is_data: true };
                 arrivals.push(since_ps, door, 9, arrival);
             }
             arrivals.sort();

@@ -17,12 +17,12 @@ use super::flow::Flow;
 use super::host::{Hosts, ReceivingEnd, SendingEnd};
 use super::mode::{self, Mode, Reason};
 use super::network::Network;
+use super::observations::Observations;
 use super::parallel::{Mail, Partition, loads};
 use super::paths::{PathTable, Paths};
 use super::run::{Constants, PartOf, Run};
 use super::share::{Links, Own};
 use super::switch::{Marking, Switches};
-use super::told::Told;
 use super::world::World;
 use crate::config::{Balancing, ClockRule, MarkDraws, Pfc, SimConfig, TieRule, Transport, TransportConfig, Trigger};
 use crate::fabric::{BacklogPfc, Discipline, Faults, Marker, Mmu, Place, Port};
@@ -86,7 +86,7 @@ pub(super) fn plan(mut config: SimConfig, threads: usize, switching: Switching) 
     let by_event = match switching {
         Switching::Fitting if density::is_dense(&config, &loads, &flows, &constants, &paths) => None,
         Switching::Fitting => Some(Reason::FewPackets),
-        Switching::Windows => None,
+        Switching::Spans => None,
         Switching::Events => Some(Reason::Asked),
     };
     let partition = Partition::new(&config, &loads, threads);
@@ -216,7 +216,7 @@ impl Part {
             links,
         };
         let clock = Clock::new(config.fabric.ties == TieRule::Insertion);
-        let world = World { run: Arc::clone(run), clock, net, agents, told: Told::default() };
+        let world = World { run: Arc::clone(run), clock, net, agents, observed: Observations::default() };
         let mut part = Self { number, world, switches, hosts, mode };
         part.begin();
         part

@@ -11,7 +11,7 @@ use crate::topology::Tier;
 
 /// The ratio of spans to packets of a switch above which spans do not pay. In the jobs of `fairrate bench`,
 /// permutations and web search are expected to have up to 0.4 and gain; incasts are expected to have 0.7 and lose.
-const MOST_WINDOWS: f64 = 0.5;
+const MOST_SPANS: f64 = 0.5;
 
 /// Estimates the number of packets that `flow` puts onto each link of its path.
 pub(super) fn expected_packets(flow: &Flow, constants: &Constants) -> u64 {
@@ -42,16 +42,16 @@ pub(super) fn is_dense(
         }
     }
     let time_ps = shortest_time_ps(config, flows, constants, paths) as f64;
-    let (mut windows, mut packets) = (0.0, 0.0);
+    let (mut spans, mut packets) = (0.0, 0.0);
     for ((node, &load), &delay_ps) in topology.nodes.iter().zip(loads).zip(&delays_ps) {
         if node.tier != Tier::Host {
             // Every packet has an acknowledgment.
             let more = 2.0 * load as f64 * delay_ps as f64 / time_ps;
-            windows += load as f64 / (1.0 + more);
+            spans += load as f64 / (1.0 + more);
             packets += load as f64;
         }
     }
-    windows < MOST_WINDOWS * packets
+    spans < MOST_SPANS * packets
 }
 
 fn shortest_time_ps(config: &SimConfig, flows: &[Flow], constants: &Constants, paths: &Paths<PortId>) -> u64 {

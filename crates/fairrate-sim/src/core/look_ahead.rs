@@ -64,7 +64,7 @@ impl Part {
         let net = &self.world.net;
         if let Some((port, p)) = self.arriving(event)
             && port.to_host().is_none()
-            && let Some(egress) = net.ports.get(net.paths.onward(p.route).port())
+            && let Some(egress) = net.ports.get(net.paths.next_hop(p.route).port())
         {
             prefetch(egress);
             prefetch(&egress.queued_bytes);

@@ -13,11 +13,12 @@ mod deadlock;
 mod density;
 mod flow;
 mod host;
-mod host_window;
+mod host_span;
 mod links;
 mod look_ahead;
 mod mode;
 mod network;
+mod observations;
 mod parallel;
 mod paths;
 mod probes;
@@ -27,7 +28,6 @@ mod share;
 mod stall;
 mod steering;
 mod switch;
-mod told;
 mod world;
 
 use self::agenda::Worker;
@@ -70,38 +70,37 @@ impl Part {
         self.read_mail();
         let mut n = 0;
         while n < max_events {
-            let window_ps = self.world.net.agenda.queue.next_ps();
-            let has_window = window_ps < until_ps;
+            let span_ps = self.world.net.agenda.queue.next_ps();
+            let has_span = span_ps < until_ps;
             // Spans begin with arrivals, or with events that go after arrivals of the same time.
-            let limit =
-                if has_window { Event::new(window_ps, EventKind::Arrive, 0) } else { Event::earliest(until_ps) };
+            let limit = if has_span { Event::new(span_ps, EventKind::Arrive, 0) } else { Event::earliest(until_ps) };
             let Some(event) = self.world.clock.next_before(limit) else {
-                if has_window {
-                    n += self.on_window(until_ps);
+                if has_span {
+                    n += self.on_span(until_ps);
                     continue;
                 }
                 n += self.pass_overtaken(until_ps);
-                self.world.told.totals.events += n;
+                self.world.observed.totals.events += n;
                 return (true, n);
             };
             n += 1;
-            let totals = &mut self.world.told.totals;
+            let totals = &mut self.world.observed.totals;
             totals.fingerprint = totals.fingerprint.wrapping_add(self.world.net.named(event).print());
             self.handle(event);
-            if self.world.told.has_news() {
-                self.world.told.mark(self.world.net.named(event));
+            if self.world.observed.has_unmarked() {
+                self.world.observed.mark(self.world.net.named(event));
             }
         }
-        self.world.told.totals.events += n;
+        self.world.observed.totals.events += n;
         (false, n)
     }
 
     /// Processes the span of the switch or host that is next, up to `until_ps`; returns the number of events.
     #[inline]
-    fn on_window(&mut self, until_ps: u64) -> u64 {
+    fn on_span(&mut self, until_ps: u64) -> u64 {
         match self.world.net.agenda.next() {
-            Worker::Switch(switch) => self.switches.on_window(&mut self.world, switch, until_ps),
-            Worker::Host(host) => self.on_window_of_host(host, until_ps),
+            Worker::Switch(switch) => self.switches.on_span(&mut self.world, switch, until_ps),
+            Worker::Host(host) => self.on_span_of_host(host, until_ps),
         }
     }
 
@@ -131,8 +130,8 @@ impl Part {
 
     /// Sets whether round-trip times and the steps of packets are reported from now on.
     fn report(&mut self, rtts: bool, packets: bool) {
-        let World { told, net, .. } = &mut self.world;
-        (told.tells_rtts, told.tells_packets) = (rtts, packets);
+        let World { observed, net, .. } = &mut self.world;
+        (observed.wants_rtts, observed.wants_packets) = (rtts, packets);
         net.has_plain_wires = net.faults.is_none() && !packets;
     }
 
@@ -151,8 +150,8 @@ impl Part {
 
     /// Ends the run: adds the convergence samples that are still open to the notifications.
     fn close(&mut self) {
-        self.hosts.close_convergence(&mut self.world.told);
-        self.world.told.mark(Event::LAST);
+        self.hosts.close_convergence(&mut self.world.observed);
+        self.world.observed.mark(Event::LAST);
     }
 
     /// Returns the mail for another part, with the notes of this part's hosts added.
@@ -181,7 +180,7 @@ impl Part {
 
     /// Returns the totals so far.
     fn totals(&self) -> RunTotals {
-        let mut totals = self.world.told.totals;
+        let mut totals = self.world.observed.totals;
         let coming = self.world.net.mail.iter().flat_map(Mail::packets).filter(|p| p.kind == PacketKind::Data);
         totals.in_flight_bytes = self.world.net.data_bytes() + coming.map(|p| u64::from(p.wire)).sum::<u64>();
         totals.peak_buffer_bytes = self.switches.buffers.peak();
@@ -191,7 +190,7 @@ impl Part {
 
     /// Returns the numbers of packets serialised and of flows done so far.
     fn progress(&self) -> (u64, u64) {
-        (self.world.told.totals.packet_hops, self.world.told.totals.flows_done)
+        (self.world.observed.totals.packet_hops, self.world.observed.totals.flows_done)
     }
 
     /// Returns the user's flows with a sender in this part that have started, or will start at a given time, and are

@@ -44,9 +44,9 @@ pub(crate) struct Network {
 impl Network {
     /// Borrows the ports and the rest of the network separately.
     #[inline]
-    pub(super) fn split(&mut self) -> (&mut Ports, Beside<'_>) {
+    pub(super) fn split(&mut self) -> (&mut Ports, NetworkRest<'_>) {
         let Self { links, ports, pool, agenda, paths, telemetry, crossings, mail, .. } = self;
-        (ports, Beside { links, pool, agenda, paths, telemetry: *telemetry, crossings, mail })
+        (ports, NetworkRest { links, pool, agenda, paths, telemetry: *telemetry, crossings, mail })
     }
 
     /// Returns `event` with a port's index in this part replaced by the port's number in the whole network.
@@ -174,7 +174,7 @@ impl Transmitter {
 }
 
 /// A network without its ports: the state that a packet touches in a node besides its egress port.
-pub(super) struct Beside<'a> {
+pub(super) struct NetworkRest<'a> {
     pub(super) links: &'a Links,
     pub(super) pool: &'a mut PacketPool,
     pub(super) agenda: &'a mut Agenda,
@@ -184,7 +184,7 @@ pub(super) struct Beside<'a> {
     mail: &'a mut [Mail],
 }
 
-impl Beside<'_> {
+impl NetworkRest<'_> {
     /// Serialises a packet of `wire` bytes onto the wire of `port`, which has no faults and whose transmitter is free.
     #[allow(clippy::inline_always)] // See `Part::run`.
     #[inline(always)]
@@ -256,7 +256,7 @@ pub(super) fn serialise(clock: &mut Clock, totals: &mut RunTotals, port: &mut Po
 }
 
 /// Puts a packet onto a wire that leads to a port of another part.
-// It takes the fields of `Beside` one by one, so that `Beside` need not be in memory.
+// It takes the fields of `NetworkRest` one by one, so that `NetworkRest` need not be in memory.
 fn post(
     mail: &mut [Mail],
     (part, port): (u16, PortIdx),

@@ -4,7 +4,7 @@ use std::marker::PhantomData;
 use std::sync::Arc;
 
 use super::flow::Flow;
-use super::steering::{Exit, Onward};
+use super::steering::{Exit, NextHop};
 use crate::config::{SimConfig, Transport};
 use crate::ids::{FlowId, HopId, Number, PortId, PortIdx};
 use crate::routing::{FlowKey, Routes, subflow_keys};
@@ -32,13 +32,13 @@ impl Paths<PortIdx> {
     /// Returns the next step of a packet at a hop.
     #[inline]
     pub(crate) fn exit(&self, hop: HopId) -> Exit {
-        Onward(self.ports[hop.index()]).exit()
+        NextHop(self.ports[hop.index()]).exit()
     }
 
-    /// Returns the table's entry for a hop; [`Onward::NOWHERE`] if there is no such hop.
+    /// Returns the table's entry for a hop; [`NextHop::NOWHERE`] if there is no such hop.
     #[inline]
-    pub(super) fn onward(&self, hop: HopId) -> Onward {
-        self.ports.get(hop.index()).map_or(Onward::NOWHERE, |&entry| Onward(entry))
+    pub(super) fn next_hop(&self, hop: HopId) -> NextHop {
+        self.ports.get(hop.index()).map_or(NextHop::NOWHERE, |&entry| NextHop(entry))
     }
 
     /// Returns the same paths, with each hop between switches replaced by "any port toward the flow's host".
@@ -48,8 +48,8 @@ impl Paths<PortIdx> {
             let spec = &config.flows[flow.parent.index()];
             // The first hop is the sender's own port, and the last leads to the receiver.
             let between = |second: HopId| second.index()..second.index() + usize::from(flow.n_hops).saturating_sub(2);
-            entries[between(flow.data_route)].fill(Onward::TOWARD | spec.dst.0);
-            entries[between(flow.ack_route)].fill(Onward::TOWARD | spec.src.0);
+            entries[between(flow.data_route)].fill(NextHop::TOWARD | spec.dst.0);
+            entries[between(flow.ack_route)].fill(NextHop::TOWARD | spec.src.0);
         }
         self.ports = entries.into();
         self

@@ -1,4 +1,4 @@
-//! The order in which the switches and hosts of a part are due, if they work through windows of time.
+//! The order in which the switches and hosts of a part are due, if they work through spans of time.
 
 use crate::ids::{Number, WorkerIdx};
 

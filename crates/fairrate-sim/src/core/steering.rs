@@ -24,9 +24,9 @@ pub(crate) enum Exit {
 
 /// The next step of a packet as the table of paths stores it, in one number.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Onward(pub(super) u32);
+pub(super) struct NextHop(pub(super) u32);
 
-impl Onward {
+impl NextHop {
     /// Flag of an entry that holds a host to go toward, and not a port.
     pub(super) const TOWARD: u32 = 1 << 31;
     /// The entry of a packet that ends at the next node.

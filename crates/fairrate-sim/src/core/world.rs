@@ -5,8 +5,8 @@ use std::sync::Arc;
 use super::agents::Agents;
 use super::clock::Clock;
 use super::network::{Network, serialise};
+use super::observations::{Notification, Observations};
 use super::run::Run;
-use super::told::{News, Told};
 use crate::fabric::DropCause;
 use crate::ids::{PacketIdx, PortIdx};
 use crate::output::{PacketStep, PfcEvent};
@@ -20,7 +20,7 @@ pub(crate) struct World {
     pub(crate) net: Network,
     /// The agents of ports.
     pub(crate) agents: Agents,
-    pub(crate) told: Told,
+    pub(crate) observed: Observations,
 }
 
 impl World {
@@ -49,14 +49,14 @@ impl World {
         }
         let (ports, mut net) = self.net.split();
         let wire = net.pool.get(packet).wire;
-        net.transmit(&mut self.clock, &mut self.told.totals, &mut ports[port], port, (packet, wire));
+        net.transmit(&mut self.clock, &mut self.observed.totals, &mut ports[port], port, (packet, wire));
     }
 
     /// Serialises a packet onto the wire of `port`, which may have faults, and reports that.
     #[cold]
     fn transmit_watched(&mut self, port: PortIdx, packet: PacketIdx) {
         self.report(port, packet, PacketStep::Sent);
-        let (net, clock, totals) = (&mut self.net, &mut self.clock, &mut self.told.totals);
+        let (net, clock, totals) = (&mut self.net, &mut self.clock, &mut self.observed.totals);
         let Packet { kind, wire, .. } = *net.pool.get(packet);
         let (arrival_ps, rank) = serialise(clock, totals, &mut net.ports[port], wire);
         let Some(verdict) = net.faulty_link(port).map(|link| link.judge(kind, clock.now_ps)) else {
@@ -88,9 +88,9 @@ impl World {
         self.report(port, packet, PacketStep::Dropped(cause));
         let p = self.net.pool.get(packet);
         if p.kind == PacketKind::Data {
-            self.told.totals.dropped_bytes += u64::from(p.wire);
+            self.observed.totals.dropped_bytes += u64::from(p.wire);
         }
-        self.told.totals.drops.add(cause, 1);
+        self.observed.totals.drops.add(cause, 1);
         if cause != DropCause::Fault {
             self.net.ports[port].drops += 1;
         }
@@ -100,25 +100,30 @@ impl World {
     /// Reports a step of `packet` at `port`, if those are reported.
     #[inline]
     pub(crate) fn report(&mut self, port: PortIdx, packet: PacketIdx, step: PacketStep) {
-        if self.told.tells_packets {
+        if self.observed.wants_packets {
             let (id, queued) = (self.net.links.id_of(port), self.net.ports[port].queued_bytes);
-            self.told.push_packet(&self.run, (self.clock.now(), id, queued), self.net.pool.get(packet), step);
+            self.observed.push_packet(&self.run, (self.clock.now(), id, queued), self.net.pool.get(packet), step);
         }
     }
 
     /// Reports that `packet` is about to join a queue of `port`, if the steps of packets are reported.
     #[inline]
     pub(crate) fn report_queued(&mut self, port: PortIdx, packet: PacketIdx) {
-        if self.told.tells_packets {
+        if self.observed.wants_packets {
             let p = self.net.pool.get(packet);
             let (id, queued) = (self.net.links.id_of(port), self.net.ports[port].queued_bytes + u64::from(p.wire));
-            self.told.push_packet(&self.run, (self.clock.now(), id, queued), p, PacketStep::Queued);
+            self.observed.push_packet(&self.run, (self.clock.now(), id, queued), p, PacketStep::Queued);
         }
     }
 
     /// Pauses or resumes a class of `port`, and reports it.
     pub(super) fn pause_class(&mut self, port: PortIdx, class: u8, pause: bool) {
         self.net.ports[port].set_paused(class, pause, self.clock.now_ps);
-        self.told.push(News::Pfc(PfcEvent { t: self.clock.now(), port: self.net.links.id_of(port), class, pause }));
+        self.observed.push(Notification::Pfc(PfcEvent {
+            t: self.clock.now(),
+            port: self.net.links.id_of(port),
+            class,
+            pause,
+        }));
     }
 }

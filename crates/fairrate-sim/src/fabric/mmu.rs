@@ -91,7 +91,7 @@ struct Ingress {
 impl Ingress {
     /// Returns `true` if it uses headroom or has paused its upstream port.
     #[inline]
-    fn is_uneasy(self) -> bool {
+    fn has_pressure(self) -> bool {
         0 < self.headroom || self.paused
     }
 }
@@ -235,7 +235,7 @@ impl Mmu {
             return Admission::Accept;
         }
         // Over the threshold, and from then on until the headroom is empty again, arrivals are charged to headroom.
-        pool.n_uneasy += u32::from(!slot.is_uneasy());
+        pool.n_uneasy += u32::from(!slot.has_pressure());
         slot.headroom += u32::from(wire);
         pool.headroom_used += bytes;
         if slot.paused {
@@ -249,7 +249,7 @@ impl Mmu {
     /// needs no charge: [`Mmu::admit`] would accept it and [`Mmu::release`] would uncharge all of it.
     #[allow(clippy::inline_always)] // See `Part::run`.
     #[inline(always)]
-    pub fn lets_pass(&mut self, switch: SwitchIdx, ingress: PortIdx, class: u8, wire: u16) -> bool {
+    pub fn admits_now(&mut self, switch: SwitchIdx, ingress: PortIdx, class: u8, wire: u16) -> bool {
         let most = self.pools[switch].used + u64::from(wire);
         let passes = self.surely_admits(switch, most) || self.lets_pass_at_thresholds(switch, ingress, class, wire);
         if passes {
@@ -258,7 +258,7 @@ impl Mmu {
         passes
     }
 
-    /// Decides as [`Mmu::lets_pass`], for a switch that holds too many bytes for a sure admission.
+    /// Decides as [`Mmu::admits_now`], for a switch that holds too many bytes for a sure admission.
     fn lets_pass_at_thresholds(&self, switch: SwitchIdx, ingress: PortIdx, class: u8, wire: u16) -> bool {
         let pool = &self.pools[switch];
         let slot = &self.ingress[charge_of(ingress, class)];
@@ -286,7 +286,7 @@ impl Mmu {
         let pool = &mut self.pools[switch];
         let slot = &mut self.ingress[charge_of(ingress, class)];
         debug_assert!(!pool.is_stale, "charges are right where they are looked at");
-        let was_uneasy = slot.is_uneasy();
+        let was_uneasy = slot.has_pressure();
         pool.used -= u64::from(wire);
         slot.bytes -= u32::from(wire);
         if !was_uneasy {
@@ -296,7 +296,7 @@ impl Mmu {
         slot.headroom -= from_headroom;
         pool.headroom_used -= u64::from(from_headroom);
         if !slot.paused || slot.headroom > 0 {
-            pool.n_uneasy -= u32::from(!slot.is_uneasy());
+            pool.n_uneasy -= u32::from(!slot.has_pressure());
             return false;
         }
         let free = self.buffer.saturating_sub(pool.used - pool.headroom_used);

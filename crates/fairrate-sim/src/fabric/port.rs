@@ -13,7 +13,7 @@ use crate::prefetch::prefetch;
 
 /// Strict-priority classes, 0 first.
 pub const N_CLASSES: usize = 8;
-/// Flag in `far_end`: the other end is a door (ingress port) of a switch that works through windows.
+/// Flag in `far_end`: the other end is a door (ingress port) of a switch that works in spans.
 const DOOR: u32 = 1 << 31;
 /// Value of `crossing` for a wire within a part.
 const NO_CROSSING: u32 = u32::MAX;
@@ -66,7 +66,7 @@ pub struct Port {
     whole_ns: bool,
     /// Bytes waiting, all classes.
     pub queued_bytes: u64,
-    /// If switches work through windows: the port's bit in the agenda, set while a `TxDone` is due.
+    /// If switches work in spans: the port's bit in the agenda, set while a `TxDone` is due.
     pub due_bit: u32,
     /// The queues; those of classes 0 to 3 are in the same cache line.
     queues: [ClassQueue; N_CLASSES],
@@ -235,7 +235,7 @@ impl Port {
     /// Puts a frame into the queue of class 0, regardless of the packet's class field, which names the class that a
     /// pause frame refers to. Frames do not count among the bytes that have joined.
     pub fn enqueue_frame(&mut self, pool: &mut PacketPool, packet: PacketIdx) {
-        self.note_stranger(pool.get(packet).wire);
+        self.will_send_unqueued(pool.get(packet).wire);
         self.queued_bytes += u64::from(pool.get(packet).wire);
         self.queues[0].bytes += u32::from(pool.get(packet).wire);
         self.backlog |= 1;
@@ -263,7 +263,7 @@ impl Port {
     /// Counts a frame that leaves its queue and will not be sent, and returns it.
     fn count_frame_out(&mut self, pool: &PacketPool, frame: PacketIdx) -> PacketIdx {
         self.refresh_backlog(0);
-        self.note_unsent(pool.get(frame).wire);
+        self.left_unsent(pool.get(frame).wire);
         self.count_out(pool, 0, frame)
     }
 
@@ -298,13 +298,13 @@ impl Port {
     }
 
     /// Counts a packet of `wire` bytes that leaves a queue and will not be sent by this port.
-    pub fn note_unsent(&mut self, wire: u16) {
+    pub fn left_unsent(&mut self, wire: u16) {
         self.joined_but_unsent = self.joined_but_unsent.wrapping_add(u64::from(wire));
     }
 
     /// Counts a packet of `wire` bytes that this port will send though it did not join its queues, or is not counted
     /// there.
-    pub fn note_stranger(&mut self, wire: u16) {
+    pub fn will_send_unqueued(&mut self, wire: u16) {
         self.joined_but_unsent = self.joined_but_unsent.wrapping_sub(u64::from(wire));
     }
 

@@ -22,7 +22,7 @@ use fairrate_units::{Rate, Time};
 use super::Hosts;
 use super::subflows::allowed_bps;
 use crate::config::{ProbeSpec, SimConfig};
-use crate::core::told::{News, Told};
+use crate::core::observations::{Notification, Observations};
 use crate::core::world::World;
 use crate::engine::EventKind;
 use crate::ids::{FlowId, PortId, SenderIdx};
@@ -246,9 +246,9 @@ impl Hosts {
     }
 
     /// Reports the open samples at the end of the run, as rates that have not settled.
-    pub(in crate::core) fn close_convergence(&mut self, told: &mut Told) {
+    pub(in crate::core) fn close_convergence(&mut self, observed: &mut Observations) {
         let Some(c) = &mut self.convergence else { return };
         let open = c.open.take();
-        c.overtaken.drain(..).chain(open).for_each(|sample| told.push(News::Convergence(sample)));
+        c.overtaken.drain(..).chain(open).for_each(|sample| observed.push(Notification::Convergence(sample)));
     }
 }

@@ -104,29 +104,29 @@ impl Hosts {
         let (host, route, class) = (flow.src_host, flow.data_route, w.run.constants.control_class);
         let packet = w.net.pool.take(Packet { flow: id, route, class, wire, ..Packet::new(PacketKind::Control) });
         w.net.pool.header_mut(packet)[..self.header_scratch.len()].copy_from_slice(&self.header_scratch);
-        w.told.totals.control_packets += 1;
+        w.observed.totals.control_packets += 1;
         self.enqueue_control(w, host, packet);
     }
 
     /// Runs the actions that transports have requested, until there are none.
     #[cold]
-    pub(super) fn grant_each_wish(&mut self, w: &mut World) {
+    pub(super) fn run_each_deferred(&mut self, w: &mut World) {
         loop {
-            if !self.wishes.notices.is_empty() {
-                let mut notices = self.wishes.take_notices();
+            if !self.deferred.notices.is_empty() {
+                let mut notices = self.deferred.take_notices();
                 for notice in notices.drain(..) {
                     let now = w.clock.now();
                     self.decide(w, FlowId(notice.flow), |controller| controller.on_notice(now, &notice));
                 }
-                self.wishes.spare_notices = notices;
-            } else if std::mem::take(&mut self.wishes.is_to_follow_up) {
+                self.deferred.spare_notices = notices;
+            } else if std::mem::take(&mut self.deferred.is_to_follow_up) {
                 follow_up(self, w);
-            } else if !self.wishes.hosts.is_empty() {
-                let mut hosts = self.wishes.take_hosts();
+            } else if !self.deferred.hosts.is_empty() {
+                let mut hosts = self.deferred.take_hosts();
                 for host in hosts.drain(..) {
                     self.nic_send(w, host);
                 }
-                self.wishes.spare_hosts = hosts;
+                self.deferred.spare_hosts = hosts;
             } else {
                 return;
             }

@@ -5,7 +5,7 @@ use fairrate_units::Time;
 
 use super::Hosts;
 use crate::config::Trigger;
-use crate::core::told::News;
+use crate::core::observations::Notification;
 use crate::core::world::World;
 use crate::engine::EventKind;
 use crate::ids::{FlowId, SenderIdx};
@@ -91,7 +91,7 @@ impl Hosts {
             }
             self.nic_send(w, w.run.flow(id).src_host);
         }
-        self.grant_wishes(w);
+        self.run_deferred(w);
     }
 
     /// Ends a user's flow, all data of which is acknowledged, and removes its senders.
@@ -110,7 +110,7 @@ impl Hosts {
         if !flow.is_endless() {
             end.fct_ack_ps = w.clock.now_ps - end.start_ps;
             self.finite_left -= 1;
-            w.told.totals.flows_done += 1;
+            w.observed.totals.flows_done += 1;
         }
         self.active -= 1;
         if !successor.is_none() && at < w.run.config.flows[successor.index()].stop.as_ps() {
@@ -118,7 +118,7 @@ impl Hosts {
             w.clock.schedule(at, EventKind::FlowStart, successor);
         }
         self.depart(w, id);
-        w.told.push(News::Flow(id));
+        w.observed.push(Notification::Flow(id));
         self.hand_on(w, id);
         self.nic_send(w, host);
     }

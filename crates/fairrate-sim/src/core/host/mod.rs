@@ -49,7 +49,7 @@ pub(crate) struct Hosts {
     /// HOMA's messages, if HOMA is the transport.
     pub(crate) messages: Option<Box<Messages>>,
     /// Actions that transports have requested, to be run after they return.
-    pub(crate) wishes: Wishes,
+    pub(crate) deferred: Deferred,
     /// Time of the last acknowledgment of data, in picoseconds.
     pub(crate) last_progress_ps: u64,
     /// Flows that start here at their time, in order (`starts`), and the index of the next one (`next_start`).
@@ -118,7 +118,7 @@ impl ReceivingEnd {
 
 /// Actions that transports requested, run in this order after they return.
 #[derive(Default)]
-pub(crate) struct Wishes {
+pub(crate) struct Deferred {
     /// Notices to pass to controllers.
     notices: Vec<Notice>,
     /// Set when the allocator's conversation is to continue, after controllers have received their notices.
@@ -130,7 +130,7 @@ pub(crate) struct Wishes {
     spare_hosts: Vec<HostId>,
 }
 
-impl Wishes {
+impl Deferred {
     /// Requests that a notice be passed to its flow's controller.
     pub(crate) fn notify(&mut self, notice: Notice) {
         self.notices.push(notice);
@@ -174,7 +174,7 @@ impl Hosts {
             connections: Connections::new(&run.config),
             queue_pairs: QueuePairs::default(),
             allocator,
-            wishes: Wishes::default(),
+            deferred: Deferred::default(),
             last_progress_ps: 0,
             starts,
             next_start: 0,
@@ -295,7 +295,7 @@ impl Hosts {
 
     /// Puts a control packet into the queue of its class at a host's NIC.
     pub(crate) fn enqueue_control(&mut self, w: &mut World, host: HostId, packet: PacketIdx) {
-        w.told.totals.control_bytes += u64::from(w.net.pool.get(packet).wire);
+        w.observed.totals.control_bytes += u64::from(w.net.pool.get(packet).wire);
         self.show_agent(w, host, packet, Step::Enqueue);
         self.enqueue(w, host, packet);
     }
@@ -311,9 +311,9 @@ impl Hosts {
 
     /// Runs the actions that transports have requested.
     #[inline]
-    pub(super) fn grant_wishes(&mut self, w: &mut World) {
-        if !self.wishes.are_none() {
-            self.grant_each_wish(w);
+    pub(super) fn run_deferred(&mut self, w: &mut World) {
+        if !self.deferred.are_none() {
+            self.run_each_deferred(w);
         }
     }
 }

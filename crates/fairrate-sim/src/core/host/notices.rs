@@ -32,7 +32,7 @@ impl Hosts {
         if let Some((_, packet)) = held.pop_front() {
             self.react(w, packet);
         }
-        self.grant_wishes(w);
+        self.run_deferred(w);
     }
 
     fn react(&mut self, w: &mut World, packet: PacketIdx) {
@@ -50,7 +50,7 @@ impl Hosts {
             None => Some(controller.on_cnp(now)),
         });
         if let Some((rate, line_rate)) = self.source_rate(w, flow) {
-            w.told.totals.told_rates.add(rate, line_rate);
+            w.observed.totals.told_rates.add(rate, line_rate);
         }
     }
 
@@ -59,7 +59,7 @@ impl Hosts {
         if w.agents.on_timer(&w.net, &w.clock, port) {
             self.do_as_agent_asks(w, host, port);
         }
-        self.grant_wishes(w);
+        self.run_deferred(w);
     }
 
     /// Carries out the actions that the agent of a host's own port has requested. Its notices are for senders of this
@@ -78,10 +78,10 @@ impl Hosts {
 
     fn take_own_notice(&mut self, w: &mut World, host: HostId, notice: &Notice) {
         let (class, wire) = (w.run.constants.control_class, w.run.constants.cnp_wire);
-        w.told.totals.notices += 1;
-        w.told.totals.control_bytes += u64::from(wire);
+        w.observed.totals.notices += 1;
+        w.observed.totals.control_bytes += u64::from(wire);
         if w.run.constants.reaction_ps == 0 {
-            self.wishes.notify(*notice);
+            self.deferred.notify(*notice);
             return;
         }
         let packet =

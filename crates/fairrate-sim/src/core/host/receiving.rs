@@ -23,7 +23,7 @@ impl Hosts {
                 unreachable!("handled at the link")
             }
         }
-        self.grant_wishes(w);
+        self.run_deferred(w);
     }
 
     /// Processes a data packet that reaches its receiver, and sends the answer.
@@ -64,7 +64,7 @@ impl Hosts {
         if let Some(ack) = transport.on_ack_timer(self, w, id) {
             self.reply(w, host, ack);
         }
-        self.grant_wishes(w);
+        self.run_deferred(w);
     }
 
     /// Handles the retransmission timer of a flow, if it has expired.
@@ -80,7 +80,7 @@ impl Hosts {
         };
         transport.plan_timer(self, w, slot);
         self.nic_send(w, w.run.flow(id).src_host);
-        self.grant_wishes(w);
+        self.run_deferred(w);
     }
 
     /// Calls the controller of a flow if its timer is due now; an earlier request may have been replaced.
@@ -97,12 +97,12 @@ impl Hosts {
         if !w.clock.is_by_insertion() || w.run.constants.repace {
             self.nic_send(w, w.run.flow(id).src_host);
         }
-        self.grant_wishes(w);
+        self.run_deferred(w);
     }
 
     /// Handles an event of the allocator or of a flow that it controls.
     pub(in crate::core) fn on_allocate(&mut self, w: &mut World, entity: u32) {
         on_allocator_event(self, w, entity);
-        self.grant_wishes(w);
+        self.run_deferred(w);
     }
 }

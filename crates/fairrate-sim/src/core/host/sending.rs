@@ -18,14 +18,14 @@ impl Hosts {
         if nic.wake_ps == w.clock.now_ps && nic.wake_rank == rank {
             nic.wake_ps = u64::MAX;
             self.nic_send(w, host);
-            self.grant_wishes(w);
+            self.run_deferred(w);
         }
     }
 
     /// Lets a host send after a cause that blocked its port has ended.
     pub(in crate::core) fn may_send(&mut self, w: &mut World, host: HostId) {
         self.nic_send(w, host);
-        self.grant_wishes(w);
+        self.run_deferred(w);
     }
 
     /// Sends the host's next packet if its port is free and a packet may be sent, and schedules the next look.
@@ -149,7 +149,7 @@ impl Hosts {
             nic.sent(turn);
         }
         let all_sent = transport.has_sent_all(self, w, slot, has_data);
-        w.told.totals.sent_bytes += u64::from(wire);
+        w.observed.totals.sent_bytes += u64::from(wire);
         self.write_header(w, slot, packet);
         // A host's data packet waits in no queue: it joins and leaves at once.
         self.show_agent(w, host, packet, Step::Enqueue);

@@ -16,8 +16,8 @@ use std::sync::{Arc, Mutex, MutexGuard};
 use fairrate_units::Time;
 
 use super::crew::Crew;
+use super::merge;
 use super::pace::Pace;
-use super::told;
 use crate::config::SimConfig;
 use crate::core::build::plan;
 use crate::core::probes::Probes;
@@ -201,7 +201,7 @@ impl Cluster {
             let n_events = self.work(crew, parts, left);
             left = left.saturating_sub(n_events);
             let next = next(parts);
-            told::tell(parts, Some(next), sink);
+            merge::pass_on(parts, Some(next), sink);
             self.take_snapshots(parts, next.time_ps, sink);
             self.is_open = next.time_ps < self.epoch_end_ps;
             if !self.is_open && self.is_over(parts) {
@@ -291,7 +291,7 @@ fn close(parts: &[Mutex<Part>], sink: &mut dyn Sink) -> Result<(), SimError> {
     for part in parts {
         lock(part).close();
     }
-    told::tell(parts, None, sink);
+    merge::pass_on(parts, None, sink);
     stall::check_end(parts)
 }
 

@@ -3,9 +3,9 @@
 mod cluster;
 mod crew;
 mod mail;
+mod merge;
 mod pace;
 mod partition;
-mod told;
 
 pub(crate) use cluster::Cluster;
 pub(super) use cluster::{lock, next_ps};

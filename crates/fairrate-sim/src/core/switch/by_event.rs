@@ -34,7 +34,7 @@ impl Switches {
     #[inline]
     pub(in crate::core) fn kick(&mut self, w: &mut World, port: PortIdx) {
         if self.rotors.is_some() {
-            self.kick_by_role(w, port);
+            self.start_by_role(w, port);
         } else {
             self.start_transmitter(w, port);
         }
@@ -98,12 +98,12 @@ impl Pass for ByEvent<'_> {
 
     #[allow(clippy::inline_always)] // See `Part::run`.
     #[inline(always)]
-    fn lets_pass(&mut self, egress: PortIdx, packet: PacketIdx, head: Head) -> bool {
+    fn admits_now(&mut self, egress: PortIdx, packet: PacketIdx, head: Head) -> bool {
         let (s, w) = (&mut *self.switches, &*self.w);
         let p = w.net.pool.get(packet);
         s.rotors.is_none()
             && !w.agents.watch(p.kind)
-            && s.buffers.lets_pass(w.net.ports[egress].of_switch, p.ingress, head.class, head.wire)
+            && s.buffers.admits_now(w.net.ports[egress].of_switch, p.ingress, head.class, head.wire)
     }
 
     #[allow(clippy::inline_always)] // See `Part::run`.
@@ -133,7 +133,7 @@ impl Pass for ByEvent<'_> {
         let (w, marking) = (&mut *self.w, &mut self.switches.marking);
         if marking.is_at(step) {
             let (port, p) = (&mut w.net.ports[egress], w.net.pool.get_mut(packet));
-            w.told.totals.ecn_marks += u64::from(marking.mark(port, egress, p, w.clock.now_ps, qlen));
+            w.observed.totals.ecn_marks += u64::from(marking.mark(port, egress, p, w.clock.now_ps, qlen));
         }
     }
 
@@ -195,7 +195,7 @@ impl Pass for ByEvent<'_> {
             net.stamp(port, Transmitter::of(port), w.clock.now_ps, packet, qlen.unwrap_or(0));
         }
         if has_plain_wires {
-            net.transmit(&mut w.clock, &mut w.told.totals, port, egress, (packet, head.wire));
+            net.transmit(&mut w.clock, &mut w.observed.totals, port, egress, (packet, head.wire));
         } else if qlen.is_some() {
             w.transmit(egress, packet);
         } else {

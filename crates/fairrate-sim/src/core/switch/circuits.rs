@@ -154,7 +154,7 @@ impl Switches {
 
     /// Does the same as [`Switches::kick`], in a part with circuits.
     #[cold]
-    pub(super) fn kick_by_role(&mut self, w: &mut World, port: PortIdx) {
+    pub(super) fn start_by_role(&mut self, w: &mut World, port: PortIdx) {
         let Some(rotors) = &mut self.rotors else { return };
         let transmitter = match rotors.roles[port] {
             Role::Voq(voq) if !rotors.is_lit(w, voq) => {
@@ -233,8 +233,8 @@ impl Switches {
                 p.set_marked(true);
             }
         } else {
-            w.net.ports[port].note_unsent(p.wire);
-            w.net.ports[transmitter].note_stranger(p.wire);
+            w.net.ports[port].left_unsent(p.wire);
+            w.net.ports[transmitter].will_send_unqueued(p.wire);
         }
         w.transmit(transmitter, packet);
     }
@@ -255,7 +255,7 @@ impl Switches {
         }
         plan(w, voq);
         if w.net.ports[port].has_waiting() {
-            self.kick_by_role(w, port);
+            self.start_by_role(w, port);
         }
     }
 

@@ -42,7 +42,7 @@ pub(super) trait Pass {
 
     /// Returns `true` if the buffer, and everyone who watches packets, lets `packet` pass a clear and free port
     /// `egress` without being queued or charged.
-    fn lets_pass(&mut self, egress: PortIdx, packet: PacketIdx, head: Head) -> bool;
+    fn admits_now(&mut self, egress: PortIdx, packet: PacketIdx, head: Head) -> bool;
 
     /// Charges the buffer with `packet`, which would join `waiting` bytes of its class at `egress`; returns `false` if
     /// it discarded the packet instead.
@@ -77,7 +77,7 @@ pub(super) trait Pass {
 #[allow(clippy::inline_always)] // See `Part::run`.
 #[inline(always)]
 pub(super) fn cross<P: Pass>(pass: &mut P, egress: PortIdx, packet: PacketIdx, head: Head) {
-    if pass.port(egress).is_clear(head.class) && pass.is_free(egress) && pass.lets_pass(egress, packet, head) {
+    if pass.port(egress).is_clear(head.class) && pass.is_free(egress) && pass.admits_now(egress, packet, head) {
         // Nothing delays the packet: it joins the queue and leaves it at once. As it leaves, the queue is empty, and
         // for an empty queue no marker marks or draws.
         pass.mark(MarkAt::Enqueue, egress, packet, u32::from(head.wire));

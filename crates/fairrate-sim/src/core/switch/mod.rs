@@ -7,8 +7,8 @@ mod marking;
 mod pfc;
 mod requests;
 mod short_cut;
+mod span;
 mod special;
-mod window;
 
 use self::circuits::Rotors;
 pub(super) use self::marking::Marking;

@@ -36,13 +36,13 @@ impl Switches {
         if w.net.ports[port].is_down() {
             return;
         }
-        let frames = if pause { &mut w.told.totals.pfc_pauses } else { &mut w.told.totals.pfc_resumes };
+        let frames = if pause { &mut w.observed.totals.pfc_pauses } else { &mut w.observed.totals.pfc_resumes };
         *frames += 1;
         if is_full_of_frames(w, port)
             && let Some(opposite) = w.net.ports[port].cancel_pause(&mut w.net.pool, class)
         {
             // Neither frame is sent: the other end keeps its state.
-            let (pauses, resumes) = (&mut w.told.totals.pfc_pauses, &mut w.told.totals.pfc_resumes);
+            let (pauses, resumes) = (&mut w.observed.totals.pfc_pauses, &mut w.observed.totals.pfc_resumes);
             (*pauses, *resumes) = (*pauses - 1, *resumes - 1);
             w.net.pool.release(opposite);
             return;
@@ -60,12 +60,12 @@ impl Switches {
         }
         let (class, wire) = (w.run.flow(flow).class, w.run.constants.cnp_wire);
         let (kind, count) = if pause {
-            (PacketKind::FlowPause, &mut w.told.totals.flow_pauses)
+            (PacketKind::FlowPause, &mut w.observed.totals.flow_pauses)
         } else {
-            (PacketKind::FlowResume, &mut w.told.totals.flow_resumes)
+            (PacketKind::FlowResume, &mut w.observed.totals.flow_resumes)
         };
         *count += 1;
-        w.told.totals.control_bytes += u64::from(wire);
+        w.observed.totals.control_bytes += u64::from(wire);
         let frame = w.net.pool.take(Packet { flow, route: HopId::NONE, wire, class, ..Packet::new(kind) });
         w.net.ports[port].enqueue_frame(&mut w.net.pool, frame);
         self.kick(w, port);

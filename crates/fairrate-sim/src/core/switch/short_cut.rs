@@ -5,16 +5,16 @@ use fairrate_units::Time;
 use super::Switches;
 use super::hop::{self, Head, Pass};
 use super::marking::Marking;
-use super::window::{Sums, Window};
+use super::span::{Span, Sums};
 use crate::config::MarkAt;
 use crate::core::agenda::{Bits, Doors, NEVER};
 use crate::core::arrivals::{Arrival, Arrivals};
 use crate::core::clock::Clock;
 use crate::core::look_ahead::MANY_PORTS;
-use crate::core::network::{Beside, Transmitter};
+use crate::core::network::{NetworkRest, Transmitter};
+use crate::core::observations::Observations;
 use crate::core::run::Run;
-use crate::core::steering::{Exit, Onward};
-use crate::core::told::Told;
+use crate::core::steering::{Exit, NextHop};
 use crate::core::world::World;
 use crate::engine::{Event, EventKind};
 use crate::fabric::{Mmu, Port};
@@ -29,11 +29,11 @@ use crate::prefetch::prefetch;
 pub(super) struct BySpan<'a, const SEES_PEAK: bool, const REPORTS: bool> {
     run: &'a Run,
     ports: &'a mut [Port],
-    net: Beside<'a>,
+    net: NetworkRest<'a>,
     clock: &'a mut Clock,
     marking: &'a mut Marking,
     buffers: &'a mut Mmu,
-    told: &'a mut Told,
+    observed: &'a mut Observations,
     sums: &'a mut Sums,
     /// Time of the step, in picoseconds.
     at_ps: u64,
@@ -46,26 +46,27 @@ impl Switches {
         &mut self,
         w: &mut World,
         id: SwitchIdx,
-        window: &Window,
+        span: &Span,
         arrivals: &Arrivals,
         sums: &mut Sums,
     ) {
-        let Window { doors, from_ps, end_ps, .. } = *window;
+        let Span { doors, from_ps, end_ps, .. } = *span;
         let (ports, net) = w.net.split();
         // With fewer packets, no prefetch completes in time.
         let is_large = MANY_PORTS <= ports.len() && 2 < arrivals.len();
         (sums.n_events, sums.used) = (arrivals.len() as u64, self.buffers.used(id));
-        let (run, clock, marking, buffers, told) =
-            (&w.run, &mut w.clock, &mut self.marking, &mut self.buffers, &mut w.told);
-        let mut pass = BySpan::<SEES_PEAK, REPORTS> { run, ports, net, clock, marking, buffers, told, sums, at_ps: 0 };
-        let mut next = (Onward::NOWHERE, 0);
+        let (run, clock, marking, buffers, observed) =
+            (&w.run, &mut w.clock, &mut self.marking, &mut self.buffers, &mut w.observed);
+        let mut pass =
+            BySpan::<SEES_PEAK, REPORTS> { run, ports, net, clock, marking, buffers, observed, sums, at_ps: 0 };
+        let mut next = (NextHop::NOWHERE, 0);
         for (i, (since_ps, door, arrival)) in arrivals.iter(doors.door_bits).enumerate() {
             if is_large {
-                let next_but_one = arrivals.onward(i + 2);
+                let next_but_one = arrivals.next_hop(i + 2);
                 pass.fetch_ahead(next, next_but_one);
                 next = next_but_one;
             }
-            let Arrival { packet, onward, wire, class, is_data } = arrival;
+            let Arrival { packet, next_hop, wire, class, is_data } = arrival;
             let at_ps = from_ps + since_ps;
             let from = pass.net.agenda.ports[doors.first.plus(door)];
             let event = Event::new(at_ps, EventKind::Arrive, pass.net.links.id_of(from).0);
@@ -73,7 +74,7 @@ impl Switches {
             let p = pass.net.pool.get_mut(packet);
             p.ingress = from.reverse();
             p.route = p.route.plus(1);
-            let egress = match onward.exit() {
+            let egress = match next_hop.exit() {
                 Exit::By(port) => port,
                 Exit::Toward(host) => run.choose_exit(pass.ports, pass.net.links, from.reverse(), host, p),
             };
@@ -104,8 +105,8 @@ impl<const SEES_PEAK: bool, const REPORTS: bool> BySpan<'_, SEES_PEAK, REPORTS> 
     /// Records `event` as the cause of the steps reported since the last call.
     #[inline]
     fn finish(&mut self, event: Event) {
-        if REPORTS && self.told.has_news() {
-            self.told.mark(event);
+        if REPORTS && self.observed.has_unmarked() {
+            self.observed.mark(event);
         }
     }
 
@@ -114,7 +115,7 @@ impl<const SEES_PEAK: bool, const REPORTS: bool> BySpan<'_, SEES_PEAK, REPORTS> 
     fn report(&mut self, egress: PortIdx, packet: PacketIdx, queued: u64, step: PacketStep) {
         if REPORTS {
             let (t, port) = (Time::from_ps(self.at_ps), self.net.links.id_of(egress));
-            self.told.push_packet(self.run, (t, port, queued), self.net.pool.get(packet), step);
+            self.observed.push_packet(self.run, (t, port, queued), self.net.pool.get(packet), step);
         }
     }
 
@@ -168,14 +169,14 @@ impl<const SEES_PEAK: bool, const REPORTS: bool> BySpan<'_, SEES_PEAK, REPORTS> 
     /// last packet ahead of the next one in its queue.
     #[allow(clippy::inline_always)] // See `BySpan::drain_all`.
     #[inline(always)]
-    fn fetch_ahead(&self, next: (Onward, u8), next_but_one: (Onward, u8)) {
-        let ((onward, class), (then, then_class)) = (next, next_but_one);
+    fn fetch_ahead(&self, next: (NextHop, u8), next_but_one: (NextHop, u8)) {
+        let ((next_hop, class), (then, then_class)) = (next, next_but_one);
         if let Some(port) = self.ports.get(then.port().index()) {
             port.prefetch_queue(then_class);
             self.net.pool.prefetch(port.last_on_wire());
             self.net.agenda.doors.prefetch(port.door_or_other());
         }
-        if let Some(port) = self.ports.get(onward.port().index()) {
+        if let Some(port) = self.ports.get(next_hop.port().index()) {
             self.net.pool.prefetch(port.last_ahead(class));
         }
     }
@@ -215,7 +216,7 @@ impl<const SEES_PEAK: bool, const REPORTS: bool> Pass for BySpan<'_, SEES_PEAK, 
     }
 
     #[inline]
-    fn lets_pass(&mut self, _: PortIdx, _: PacketIdx, head: Head) -> bool {
+    fn admits_now(&mut self, _: PortIdx, _: PacketIdx, head: Head) -> bool {
         if SEES_PEAK {
             self.buffers.note_peak(self.sums.used + u64::from(head.wire));
         }

@@ -91,7 +91,7 @@ fn without_a_limit_an_ingress_pauses_when_the_buffer_is_full() {
         assert_eq!(mmu.admit(SWITCH, INGRESS, 3, 1_000, 0), Admission::Accept);
     }
     assert_eq!(mmu.admit(SWITCH, INGRESS, 3, 1_000, 0), Admission::AcceptAndPause);
-    assert!(!mmu.lets_pass(SWITCH, INGRESS, 3, 1_000));
+    assert!(!mmu.admits_now(SWITCH, INGRESS, 3, 1_000));
 }
 
 #[test]
@@ -129,8 +129,8 @@ proptest! {
                 let resumes = quick.release(SWITCH, INGRESS, class, wire);
                 prop_assert_eq!(resumes, exact.release(SWITCH, INGRESS, class, wire));
             }
-            let passes = quick.lets_pass(SWITCH, INGRESS, class, wire);
-            prop_assert_eq!(passes, exact.lets_pass(SWITCH, INGRESS, class, wire));
+            let passes = quick.admits_now(SWITCH, INGRESS, class, wire);
+            prop_assert_eq!(passes, exact.admits_now(SWITCH, INGRESS, class, wire));
             prop_assert_eq!((quick.peak(), quick.used(SWITCH)), (exact.peak(), exact.used(SWITCH)));
         }
     }

@@ -76,7 +76,7 @@ impl Port {
         self.count_in(pool, packet);
         for &(victim, _) in &verdicts.dropped[before..] {
             if victim != packet {
-                self.note_unsent(pool.get(victim).wire);
+                self.left_unsent(pool.get(victim).wire);
             }
             self.count_out(pool, class, victim);
         }
@@ -93,7 +93,7 @@ impl Port {
         let before = verdicts.dropped.len();
         let packet = discipline.pop(pool, now_ps, verdicts);
         for &(victim, _) in &verdicts.dropped[before..] {
-            self.note_unsent(pool.get(victim).wire);
+            self.left_unsent(pool.get(victim).wire);
             self.count_out(pool, class, victim);
         }
         self.refresh_backlog(class);

@@ -59,7 +59,7 @@ impl Cargo for Messages {
         Load { data_seq: 0, payload, min_wire }
     }
 
-    fn is_deaf(hosts: &Hosts, host: HostId) -> bool {
+    fn is_host_down(hosts: &Hosts, host: HostId) -> bool {
         hosts.allocator.as_ref().is_some_and(|allocator| allocator.is_lost(host))
     }
 

@@ -166,7 +166,7 @@ pub(super) fn read_messages(hosts: &mut Hosts, w: &mut World, flow: FlowId) {
             }
         }
     }
-    hosts.wishes.is_to_follow_up = true;
+    hosts.deferred.is_to_follow_up = true;
 }
 
 /// Forwards a message at an intermediary.
@@ -212,7 +212,7 @@ fn grant(hosts: &mut Hosts, server: HostId, mut grants: Vec<Grant>) {
         let mut values = [0.0; NOTICE_VALUES];
         values[0] = rate_bps;
         let notice = Notice { flow, port: u32::MAX, values };
-        hosts.wishes.notify(notice);
+        hosts.deferred.notify(notice);
     }
     if let Some(allocator) = &mut hosts.allocator {
         allocator.grants = grants;
@@ -224,7 +224,7 @@ fn grant(hosts: &mut Hosts, server: HostId, mut grants: Vec<Grant>) {
 fn look_at_rates_of(hosts: &mut Hosts, server: HostId) {
     if let Some(allocator) = &mut hosts.allocator {
         allocator.to_look_at.push(server);
-        hosts.wishes.is_to_follow_up = true;
+        hosts.deferred.is_to_follow_up = true;
     }
 }
 
@@ -327,7 +327,7 @@ fn send_written(hosts: &mut Hosts) {
         sender.offer(true);
         let host = sender.host;
         hosts.refresh(slot);
-        hosts.wishes.look(host);
+        hosts.deferred.look(host);
     }
     if let Some(allocator) = &mut hosts.allocator {
         allocator.written = written;

@@ -143,7 +143,7 @@ impl Transport for Homa {
         if p.kind == PacketKind::Busy {
             return on_busy(hosts, w, host, packet);
         }
-        w.told.totals.delivered_bytes += u64::from(p.wire);
+        w.observed.totals.delivered_bytes += u64::from(p.wire);
         let (now_ps, length) = (w.clock.now_ps, w.run.flow(p.flow).bytes);
         let end = &mut hosts.receiving[p.flow];
         let to = p.seq + u64::from(p.payload);
@@ -197,7 +197,7 @@ impl Transport for Homa {
             let p = w.net.pool.get_mut(packet);
             (p.seq, p.data_seq, p.cwnd_at_send) = (from, to, u32::from(class));
             hosts.enqueue(w, host, packet);
-            hosts.wishes.look(host);
+            hosts.deferred.look(host);
         }
         messages(hosts).gaps = gaps;
         // If nothing is missing, there may be no arrival left that would lead to a grant.
@@ -215,7 +215,7 @@ impl Transport for Homa {
             if p.kind == PacketKind::Nack {
                 // All of it has arrived, or its receiver would not have acknowledged it.
                 say_length(hosts, w, p.flow, 0);
-                hosts.wishes.look(host);
+                hosts.deferred.look(host);
             }
             return None;
         }
@@ -235,7 +235,7 @@ impl Transport for Homa {
             messages(hosts).outgoing[slot].grant(p.data_seq, p.cwnd_at_send as u8);
             // An acknowledgment without payload answers no packet of this message, and gives no round-trip time.
             if p.payload > 0 {
-                w.told.push_rtt(now, p.flow, Time::from_ps(now.as_ps() - p.sent_ps));
+                w.observed.push_rtt(now, p.flow, Time::from_ps(now.as_ps() - p.sent_ps));
             }
         }
         // There is no decision to make.

@@ -27,7 +27,7 @@ impl Transport for Rdma {
     fn on_data(hosts: &mut Hosts, w: &mut World, host: HostId, packet: PacketIdx) -> Answer {
         let c = &w.run.constants;
         let p = w.net.pool.get_mut(packet);
-        w.told.totals.delivered_bytes += u64::from(p.wire);
+        w.observed.totals.delivered_bytes += u64::from(p.wire);
         let flow = w.run.flow(p.flow);
         let end = &mut hosts.receiving[p.flow];
         let (now_ps, recovery) = (w.clock.now_ps, w.run.config.transport.recovery);
@@ -84,7 +84,7 @@ impl Transport for Rdma {
             hosts.connections.controller(sender).on_loss(now, Loss::Gap);
         }
         let ack = ack_of(&w.net.pool, packet, sender, newly_acked, now, c.header_words);
-        w.told.push_rtt(now, p.flow, ack.rtt);
+        w.observed.push_rtt(now, p.flow, ack.rtt);
         let allowance = hosts.connections.controller(sender).on_ack(&ack);
         let is_only_stored = c.first_ack_only_stored && sender.snd_una == newly_acked;
         Some(Acked { slot, allowance, is_done: sender.is_done(), is_only_stored })

@@ -56,7 +56,7 @@ pub(crate) trait Cargo {
 
     /// Returns `true` if nothing receives packets at `host`.
     #[inline]
-    fn is_deaf(_hosts: &Hosts, _host: HostId) -> bool {
+    fn is_host_down(_hosts: &Hosts, _host: HostId) -> bool {
         false
     }
 

@@ -70,8 +70,8 @@ impl<C: Cargo> Transport for Tcp<C> {
 
     fn on_data(hosts: &mut Hosts, w: &mut World, host: HostId, packet: PacketIdx) -> Answer {
         let p = *w.net.pool.get(packet);
-        w.told.totals.delivered_bytes += u64::from(p.wire);
-        if C::is_deaf(hosts, host) {
+        w.observed.totals.delivered_bytes += u64::from(p.wire);
+        if C::is_host_down(hosts, host) {
             w.net.pool.release(packet);
             return Answer::Nothing;
         }
@@ -120,7 +120,7 @@ impl<C: Cargo> Transport for Tcp<C> {
     fn on_ack(hosts: &mut Hosts, w: &mut World, host: HostId, packet: PacketIdx) -> Option<Acked> {
         let p = *w.net.pool.get(packet);
         let slot = hosts.sending[p.flow].sender;
-        if slot.is_none() || C::is_deaf(hosts, host) {
+        if slot.is_none() || C::is_host_down(hosts, host) {
             return None;
         }
         let words = w.run.constants.header_words;
@@ -157,7 +157,7 @@ impl<C: Cargo> Transport for Tcp<C> {
         };
         let cwnd = sender.cwnd;
         if C::IS_DATA {
-            w.told.push_rtt(now, w.run.flow(p.flow).parent, ack.rtt);
+            w.observed.push_rtt(now, w.run.flow(p.flow).parent, ack.rtt);
         }
         let allowance = hosts.connections.controller(sender).on_ack(&ack);
         if p.is_marked()

@@ -10,7 +10,7 @@ use crate::packet::Packet;
 
 /// A notification for the run's [`Sink`](crate::output::Sink).
 #[derive(Clone, Copy)]
-pub(crate) enum News {
+pub(crate) enum Notification {
     /// A flow is over.
     Flow(FlowId),
     /// A port was paused or resumed.
@@ -25,34 +25,34 @@ pub(crate) enum News {
 
 /// The totals of a part, and its notifications that were not yet passed on.
 #[derive(Default)]
-pub(crate) struct Told {
+pub(crate) struct Observations {
     pub(crate) totals: RunTotals,
     /// `true` if round-trip times are reported.
-    pub(crate) tells_rtts: bool,
+    pub(crate) wants_rtts: bool,
     /// `true` if the steps of packets are reported.
-    pub(crate) tells_packets: bool,
+    pub(crate) wants_packets: bool,
     /// Pending notifications, each with the event that caused it; from index `marked` on, those of the event being
     /// processed.
-    news: Vec<(Event, News)>,
+    pending: Vec<(Event, Notification)>,
     marked: usize,
-    /// Number of notifications at the head of `news` that were passed on since the last [`Told::forget_done`].
+    /// Number of notifications at the head of `pending` that were passed on since the last [`Observations::forget_done`].
     n_done: usize,
-    /// Set when `news` is not in the order of events: switches that process spans run ahead of other nodes.
+    /// Set when `pending` is not in the order of events: switches that process spans run ahead of other nodes.
     is_mixed: bool,
 }
 
-impl Told {
+impl Observations {
     /// Adds a notification of the event being processed.
     #[inline]
-    pub(crate) fn push(&mut self, news: News) {
-        self.news.push((Event::LAST, news));
+    pub(crate) fn push(&mut self, notification: Notification) {
+        self.pending.push((Event::LAST, notification));
     }
 
     /// Adds a round-trip time that a sender of a user's flow measured at `t`, if those are reported.
     #[inline]
     pub(crate) fn push_rtt(&mut self, t: Time, flow: FlowId, rtt: Time) {
-        if self.tells_rtts {
-            self.push(News::Rtt(RttSample { t, flow, rtt }));
+        if self.wants_rtts {
+            self.push(Notification::Rtt(RttSample { t, flow, rtt }));
         }
     }
 
@@ -68,46 +68,56 @@ impl Told {
         if !p.kind.is_frame() {
             let flow = run.flow(p.flow).parent;
             let (kind, seq, wire_bytes, marked) = (p.kind, p.seq, p.wire, p.is_marked());
-            self.push(News::Packet(PacketEvent { t, port, step, flow, kind, seq, wire_bytes, queued_bytes, marked }));
+            self.push(Notification::Packet(PacketEvent {
+                t,
+                port,
+                step,
+                flow,
+                kind,
+                seq,
+                wire_bytes,
+                queued_bytes,
+                marked,
+            }));
         }
     }
 
-    /// Returns `true` if a notification was added since the last call of [`Told::mark`].
+    /// Returns `true` if a notification was added since the last call of [`Observations::mark`].
     #[inline]
-    pub(crate) fn has_news(&self) -> bool {
-        self.news.len() != self.marked
+    pub(crate) fn has_unmarked(&self) -> bool {
+        self.pending.len() != self.marked
     }
 
     /// Records `event` as the cause of the notifications added since the last call.
     pub(crate) fn mark(&mut self, event: Event) {
-        self.is_mixed |= self.marked.checked_sub(1).is_some_and(|last| event < self.news[last].0);
-        self.news[self.marked..].iter_mut().for_each(|news| news.0 = event);
-        self.marked = self.news.len();
+        self.is_mixed |= self.marked.checked_sub(1).is_some_and(|last| event < self.pending[last].0);
+        self.pending[self.marked..].iter_mut().for_each(|notification| notification.0 = event);
+        self.marked = self.pending.len();
     }
 
     /// Sorts the notifications into the order of events.
     pub(super) fn sort(&mut self) {
         if std::mem::take(&mut self.is_mixed) {
             // The sort is stable: notifications of one event keep their order.
-            self.news.sort_by_key(|news| news.0);
+            self.pending.sort_by_key(|notification| notification.0);
         }
     }
 
     /// Returns the first event with a notification that was not yet passed on.
     pub(super) fn first(&self) -> Option<Event> {
-        self.news.get(self.n_done).map(|news| news.0)
+        self.pending.get(self.n_done).map(|notification| notification.0)
     }
 
     /// Takes the first notification that was not yet passed on.
-    pub(super) fn take_first(&mut self) -> Option<News> {
-        let news = self.news.get(self.n_done)?.1;
+    pub(super) fn take_first(&mut self) -> Option<Notification> {
+        let notification = self.pending.get(self.n_done)?.1;
         self.n_done += 1;
-        Some(news)
+        Some(notification)
     }
 
     /// Removes the notifications that were passed on.
     pub(super) fn forget_done(&mut self) {
-        self.news.drain(..std::mem::take(&mut self.n_done));
-        self.marked = self.news.len();
+        self.pending.drain(..std::mem::take(&mut self.n_done));
+        self.marked = self.pending.len();
     }
 }

@@ -4,7 +4,7 @@ use std::sync::Mutex;
 
 use super::cluster::{lock, outcome};
 use crate::core::Part;
-use crate::core::told::News;
+use crate::core::observations::Notification;
 use crate::engine::Event;
 use crate::output::Sink;
 
@@ -13,26 +13,26 @@ use crate::output::Sink;
 ///
 /// An event of one part has an effect in another only after a link's delay, which is never zero. So the order of events
 /// is the one in which a single part would have processed them.
-pub(super) fn tell(parts: &[Mutex<Part>], next: Option<Event>, sink: &mut dyn Sink) {
+pub(super) fn pass_on(parts: &[Mutex<Part>], next: Option<Event>, sink: &mut dyn Sink) {
     for part in parts {
-        lock(part).world.told.sort();
+        lock(part).world.observed.sort();
     }
     loop {
-        let firsts = parts.iter().filter_map(|part| lock(part).world.told.first().map(|event| (event, part)));
+        let firsts = parts.iter().filter_map(|part| lock(part).world.observed.first().map(|event| (event, part)));
         let Some((event, part)) = firsts.min_by_key(|&(event, _)| event) else { break };
         if next.is_some_and(|next| next <= event) {
             break;
         }
-        let Some(news) = lock(part).world.told.take_first() else { break };
-        match news {
-            News::Flow(flow) => sink.flow(&outcome(parts, flow)),
-            News::Pfc(event) => sink.pfc(&event),
-            News::Rtt(sample) => sink.rtt(&sample),
-            News::Packet(event) => sink.packet(&event),
-            News::Convergence(sample) => sink.convergence(&sample),
+        let Some(notification) = lock(part).world.observed.take_first() else { break };
+        match notification {
+            Notification::Flow(flow) => sink.flow(&outcome(parts, flow)),
+            Notification::Pfc(event) => sink.pfc(&event),
+            Notification::Rtt(sample) => sink.rtt(&sample),
+            Notification::Packet(event) => sink.packet(&event),
+            Notification::Convergence(sample) => sink.convergence(&sample),
         }
     }
     for part in parts {
-        lock(part).world.told.forget_done();
+        lock(part).world.observed.forget_done();
     }
 }

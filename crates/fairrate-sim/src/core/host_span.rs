@@ -1,7 +1,7 @@
 //! Spans of hosts: a host processes at once the packets that reach it within the delay of its link, and its NIC's
 //! wake-ups.
 //!
-//! As with switches (`switch/window.rs`), all packets that arrive in the span are on the wire when the first of them
+//! As with switches (`switch/span.rs`), all packets that arrive in the span are on the wire when the first of them
 //! arrives, and no event at another node affects the host during the span. But hosts also have scheduled events (flow
 //! starts, timers), which fall in between: so a span ends at the next scheduled event of any host. The result is the
 //! same as event by event, with the same events in the fingerprint.
@@ -14,7 +14,7 @@ use crate::ids::HostId;
 impl Part {
     /// Processes the span of `host`, which is next, up to `until_ps`; returns the number of events.
     #[inline(never)]
-    pub(super) fn on_window_of_host(&mut self, host: HostId, until_ps: u64) -> u64 {
+    pub(super) fn on_span_of_host(&mut self, host: HostId, until_ps: u64) -> u64 {
         let from_ps = self.world.net.agenda.queue.next_ps();
         let link = self.hosts.port_of(host).reverse();
         let end_ps = (from_ps + self.world.net.ports[link].delay_ps).min(until_ps);
@@ -42,10 +42,10 @@ impl Part {
                 self.hosts.on_wake(w, host, 0);
             }
             n += 1;
-            let told = &mut self.world.told;
-            told.totals.fingerprint = told.totals.fingerprint.wrapping_add(event.print());
-            if told.has_news() {
-                told.mark(event);
+            let observed = &mut self.world.observed;
+            observed.totals.fingerprint = observed.totals.fingerprint.wrapping_add(event.print());
+            if observed.has_unmarked() {
+                observed.mark(event);
             }
             if self.world.clock.n_pending() != n_pending {
                 (n_pending, bound) = (self.world.clock.n_pending(), self.world.clock.bound());
@@ -63,7 +63,7 @@ impl Part {
     /// Removes the wake-ups before `until_ps` that were superseded by earlier ones; returns their number.
     pub(super) fn pass_overtaken(&mut self, until_ps: u64) -> u64 {
         let (n, fingerprint) = self.world.clock.pass_overtaken(until_ps);
-        let totals = &mut self.world.told.totals;
+        let totals = &mut self.world.observed.totals;
         totals.fingerprint = totals.fingerprint.wrapping_add(fingerprint);
         n
     }

@@ -18,7 +18,7 @@ use crate::ids::{PacketIdx, PortIdx, SwitchIdx};
 use crate::packet::PacketKind;
 
 /// The facts about a span that are known before its first event is processed.
-pub(super) struct Window {
+pub(super) struct Span {
     pub(super) from_ps: u64,
     pub(super) end_ps: u64,
     pub(super) doors: Doors,
@@ -46,32 +46,32 @@ pub(super) struct Sums {
 impl Switches {
     /// Processes the span of switch `id`, which is next, up to `until_ps`; returns the number of events.
     #[inline(never)]
-    pub(in crate::core) fn on_window(&mut self, w: &mut World, id: SwitchIdx, until_ps: u64) -> u64 {
+    pub(in crate::core) fn on_span(&mut self, w: &mut World, id: SwitchIdx, until_ps: u64) -> u64 {
         let from_ps = w.net.agenda.queue.next_ps();
         w.clock.now_ps = from_ps;
         let doors = w.net.agenda.switches[id];
-        let end_ps = (from_ps + doors.window_ps).min(until_ps);
-        let mut window = Window { from_ps, end_ps, doors, bytes: 0, has_frames: false, next_ps: NEVER };
+        let end_ps = (from_ps + doors.span_ps).min(until_ps);
+        let mut span = Span { from_ps, end_ps, doors, bytes: 0, has_frames: false, next_ps: NEVER };
         let mut arrivals = std::mem::take(&mut self.arrivals);
-        gather(w, &mut window, &mut arrivals);
+        gather(w, &mut span, &mut arrivals);
         arrivals.sort();
-        let most = self.buffers.used(id) + window.bytes;
+        let most = self.buffers.used(id) + span.bytes;
         let is_quiet = self.backlog_pfc.as_ref().is_none_or(|pfc| pfc.is_quiet(id, most));
         let mut sums = Sums::new();
-        if !window.has_frames && is_quiet && self.buffers.surely_admits(id, most) {
-            let take_short_cut = match (self.buffers.peak() < most, w.told.tells_packets) {
+        if !span.has_frames && is_quiet && self.buffers.surely_admits(id, most) {
+            let take_short_cut = match (self.buffers.peak() < most, w.observed.wants_packets) {
                 (false, false) => Self::take_short_cut::<false, false>,
                 (true, false) => Self::take_short_cut::<true, false>,
                 (false, true) => Self::take_short_cut::<false, true>,
                 (true, true) => Self::take_short_cut::<true, true>,
             };
-            take_short_cut(self, w, id, &window, &arrivals, &mut sums);
+            take_short_cut(self, w, id, &span, &arrivals, &mut sums);
         } else {
-            self.go_one_by_one(w, id, &window, &arrivals, &mut sums);
+            self.go_one_by_one(w, id, &span, &arrivals, &mut sums);
         }
         self.arrivals = arrivals;
-        w.net.agenda.postpone(Worker::Switch(id), window.next_ps.min(sums.due_ps));
-        let totals = &mut w.told.totals;
+        w.net.agenda.postpone(Worker::Switch(id), span.next_ps.min(sums.due_ps));
+        let totals = &mut w.observed.totals;
         totals.fingerprint = totals.fingerprint.wrapping_add(sums.fingerprint);
         totals.packet_hops += sums.n_hops;
         totals.ecn_marks += sums.n_marks;
@@ -81,8 +81,8 @@ impl Switches {
 
     /// Processes the events of a span in their order, as if there were no spans.
     #[inline(never)]
-    fn go_one_by_one(&mut self, w: &mut World, id: SwitchIdx, window: &Window, arrivals: &Arrivals, sums: &mut Sums) {
-        let Window { doors, from_ps, end_ps, .. } = *window;
+    fn go_one_by_one(&mut self, w: &mut World, id: SwitchIdx, span: &Span, arrivals: &Arrivals, sums: &mut Sums) {
+        let Span { doors, from_ps, end_ps, .. } = *span;
         self.account(w, id, &doors);
         sums.latest_ps = from_ps;
         let mut arrivals = arrivals.iter(doors.door_bits).peekable();
@@ -110,8 +110,8 @@ impl Switches {
             sums.fingerprint = sums.fingerprint.wrapping_add(event.print());
             sums.n_events += 1;
             sums.latest_ps = at_ps;
-            if w.told.has_news() {
-                w.told.mark(event);
+            if w.observed.has_unmarked() {
+                w.observed.mark(event);
             }
         }
         w.clock.now_ps = from_ps;
@@ -165,8 +165,8 @@ impl Sums {
 
 /// Takes all packets that arrive in a span off the wires.
 #[inline]
-fn gather(w: &mut World, window: &mut Window, arrivals: &mut Arrivals) {
-    let Window { doors: Doors { first, n, first_word, door_bits, .. }, from_ps, end_ps, .. } = *window;
+fn gather(w: &mut World, span: &mut Span, arrivals: &mut Arrivals) {
+    let Span { doors: Doors { first, n, first_word, door_bits, .. }, from_ps, end_ps, .. } = *span;
     let Network { pool, ports, paths, agenda, .. } = &mut w.net;
     let is_large = MANY_PORTS <= ports.len();
     let words = &mut agenda.open[first_word as usize..][..n.div_ceil(64) as usize];
@@ -194,15 +194,15 @@ fn gather(w: &mut World, window: &mut Window, arrivals: &mut Arrivals) {
             let door = &mut doors[number as usize];
             let packet = door.head;
             let p = pool.get(packet);
-            let (onward, is_data) = (paths.onward(p.route), p.kind == PacketKind::Data);
-            let arrival = Arrival { packet, onward, wire: p.wire, class: p.class, is_data };
+            let (next_hop, is_data) = (paths.next_hop(p.route), p.kind == PacketKind::Data);
+            let arrival = Arrival { packet, next_hop, wire: p.wire, class: p.class, is_data };
             arrivals.push(door.head_ps - from_ps, number, door_bits, arrival);
             bytes += u64::from(p.wire);
             has_frames |= p.kind.is_frame();
             if is_large {
                 pool.prefetch_record(packet, p.n_int);
             }
-            ports.prefetch(onward.port());
+            ports.prefetch(next_hop.port());
             (door.head_ps, door.head) = (p.arrival_ps, p.next);
             // There may be no next packet, and the prefetched address should be a valid one.
             pool.prefetch(if p.next.is_none() { packet } else { p.next });
@@ -212,7 +212,7 @@ fn gather(w: &mut World, window: &mut Window, arrivals: &mut Arrivals) {
             next_ps = next_ps.min(if has_more { NEVER } else { p.arrival_ps });
         }
     }
-    (window.bytes, window.has_frames, window.next_ps) = (bytes, has_frames, next_ps);
+    (span.bytes, span.has_frames, span.next_ps) = (bytes, has_frames, next_ps);
 }
 
 /// Returns the first `TxDone` due at a switch as its time in picoseconds and its port: by time, then by number.
