@@ -71,7 +71,7 @@ pub fn check_steps(config: &SimConfig, totals: &RunTotals, steps: &[PacketEvent]
         // unseen, and the order of steps of the same time is another one with faults or with notices of ports.
         let is_plain = config.topology.circuits.is_none() && totals.drops.total() == 0 && config.faults.is_empty();
         let has_frames = 0 < totals.pfc_pauses + totals.flow_pauses + totals.notices;
-        if is_plain && !has_frames && *queued != step.queued_bytes as i64 {
+        if is_plain && !has_frames && *queued != step.queued_bytes.cast_signed() {
             return Err(format!("{queued} bytes have joined and not left: {step:?}"));
         }
     }
