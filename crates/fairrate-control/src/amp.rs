@@ -21,7 +21,7 @@
 use fairrate_units::{Rate, Time};
 
 use crate::config::algorithm_config;
-use crate::controller::{Ack, AlgorithmSpec, Allowance, FlowContext, Loss, Needs};
+use crate::controller::{Ack, AlgorithmSpec, Allowance, FlowContext, Loss, Needs, NetworkNeeds};
 use crate::coupled::{Alone, CoupledController, CoupledSpec};
 use crate::port::NoPort;
 use crate::subflow::Subflows;
@@ -51,7 +51,7 @@ impl AlgorithmSpec for AmpConfig {
     type Controller = Amp;
     type Port = NoPort;
     fn needs(&self) -> Needs {
-        Needs { ecn: true, ..Needs::NOTHING }
+        Needs { network: NetworkNeeds { ecn: true, ..NetworkNeeds::NOTHING }, ..Needs::NOTHING }
     }
     fn build(&self, flow: &FlowContext) -> Amp {
         Alone(self.build_connection(std::slice::from_ref(flow)))

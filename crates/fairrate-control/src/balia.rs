@@ -13,7 +13,7 @@
 //! module of the Linux kernel. Slow start and first window are NewReno's.
 
 use crate::config::algorithm_config;
-use crate::controller::{AlgorithmSpec, FlowContext, Needs};
+use crate::controller::{AlgorithmSpec, FlowContext, Needs, NetworkNeeds};
 use crate::coupled::{Alone, CoupledSpec};
 use crate::port::NoPort;
 use crate::subflow::{Link, Linked, Subflow, Subflows};
@@ -39,7 +39,7 @@ impl AlgorithmSpec for BaliaConfig {
     type Controller = Balia;
     type Port = NoPort;
     fn needs(&self) -> Needs {
-        Needs { ecn: self.ecn, ..Needs::NOTHING }
+        Needs { network: NetworkNeeds { ecn: self.ecn, ..NetworkNeeds::NOTHING }, ..Needs::NOTHING }
     }
     fn build(&self, flow: &FlowContext) -> Balia {
         Alone(self.build_connection(std::slice::from_ref(flow)))

@@ -32,7 +32,7 @@ use fairrate_units::{Bytes, Rate, Time};
 
 use self::flows::{PhysicalQueue, VirtualFlow, VirtualFlows};
 use crate::config::{algorithm_config, choice};
-use crate::controller::{Ack, AlgorithmSpec, Allowance, Controller, FlowContext, Loss, Needs, Queueing};
+use crate::controller::{Ack, AlgorithmSpec, Allowance, Controller, FlowContext, Loss, Needs, NetworkNeeds, Queueing};
 use crate::limits::bdp;
 use crate::port::{
     Actions, FlowPause, PortAgent, PortContext, PortPacket, PortPacketKind, PortScope, PortStep, PortView,
@@ -70,7 +70,10 @@ impl AlgorithmSpec for BfcConfig {
     type Controller = Bfc;
     type Port = BfcPort;
     fn needs(&self) -> Needs {
-        Needs { ports: PortScope::Switches, queueing: Queueing::Own, ..Needs::NOTHING }
+        Needs {
+            network: NetworkNeeds { ports: PortScope::Switches, queueing: Queueing::Own, ..NetworkNeeds::NOTHING },
+            ..Needs::NOTHING
+        }
     }
     fn build(&self, flow: &FlowContext) -> Bfc {
         // Whole packets, so that a partial packet does not hold back a flow at line rate.

@@ -16,7 +16,7 @@
 //! need. The ns-3 artifact has none of this: both profiles are the same.
 
 use crate::config::algorithm_config;
-use crate::controller::{AlgorithmSpec, FlowContext, Needs};
+use crate::controller::{AlgorithmSpec, FlowContext, Needs, NetworkNeeds, WireNeeds};
 use crate::explicit_rate::{Answers, COMMON_WORDS, EXIT, ExplicitRate, ExplicitRateConfig, times};
 use crate::port::{
     Actions, HeaderWords, PortAgent, PortContext, PortPacket, PortPacketKind, PortScope, PortStep, PortView,
@@ -44,7 +44,11 @@ impl AlgorithmSpec for CharnyConfig {
     type Port = CharnyPort;
     fn needs(&self) -> Needs {
         let header = HeaderWords { fixed: WORDS as u8, per_hop: 0 };
-        Needs { ports: PortScope::All, header, control: Some(self.base.control_packet), ..Needs::NOTHING }
+        Needs {
+            network: NetworkNeeds { ports: PortScope::All, ..NetworkNeeds::NOTHING },
+            wire: WireNeeds { header, control: Some(self.base.control_packet), ..WireNeeds::NOTHING },
+            ..Needs::NOTHING
+        }
     }
     fn build(&self, flow: &FlowContext) -> Charny {
         Charny::new(&self.base, flow, Stamp(f64::INFINITY))

@@ -19,7 +19,7 @@ pub struct FlowContext {
     pub wire_mtu: Bytes,
     /// Links between sender and receiver.
     pub n_hops: u32,
-    /// The flow's weight; 1 unless the workload sets another, which is allowed for algorithms with [`Needs::weights`].
+    /// The flow's weight; 1 unless the workload sets another, which is allowed for algorithms with [`FeedbackNeeds::weights`].
     pub weight: f64,
     /// Start time of the flow.
     pub start: Time,
@@ -88,7 +88,7 @@ pub struct Ack<'a> {
     /// In-band telemetry of the acknowledged packet, one record per switch hop in path order; empty unless
     /// the algorithm asks for it in [`Needs`].
     pub int: &'a [IntHop],
-    /// Header of the acknowledged packet as the last port left it; empty unless [`Needs::header`] asks for a header.
+    /// Header of the acknowledged packet as the last port left it; empty unless [`WireNeeds::header`] asks for a header.
     pub header: &'a [f64],
 }
 
@@ -122,7 +122,7 @@ pub trait Controller {
     fn on_ack(&mut self, ack: &Ack<'_>) -> Allowance;
     /// Handles a loss that the transport has detected; the transport retransmits by itself.
     fn on_loss(&mut self, now: Time, loss: Loss) -> Allowance;
-    /// Handles a congestion notification packet that has arrived (only if [`Needs::cnp_interval`] asks for them).
+    /// Handles a congestion notification packet that has arrived (only if [`FeedbackNeeds::cnp_interval`] asks for them).
     fn on_cnp(&mut self, now: Time) -> Allowance;
     /// Handles the expiry of [`Allowance::timer`].
     fn on_timer(&mut self, now: Time) -> Allowance;
@@ -141,11 +141,11 @@ pub trait Controller {
         None
     }
     /// Handles the return of the flow's control packet, with `header` as the ports of the path wrote it (only if
-    /// [`Needs::control`] asks for control packets).
+    /// [`WireNeeds::control`] asks for control packets).
     fn on_control(&mut self, _now: Time, _header: &[f64]) -> Option<Allowance> {
         None
     }
-    /// Writes the header of a data packet that is about to be sent (only if [`Needs::header`] asks for a header).
+    /// Writes the header of a data packet that is about to be sent (only if [`WireNeeds::header`] asks for a header).
     fn stamp(&mut self, _now: Time, _header: &mut [f64]) {}
     /// Returns `true` if a control packet must be sent now, ahead of data, and then fills in `header`, which is all zeros
     /// before. Called after every decision, and when the last unsent payload byte is handed to the wire. `unsent` is the
@@ -210,34 +210,45 @@ pub struct CircuitHelp {
     pub ahead: Time,
 }
 
-/// The support that an algorithm needs from network, receiver and transport.
+/// The telemetry that switches stamp into data packets.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Telemetry {
+    /// The byte counter of a port.
+    pub counter: IntCounter,
+    /// The encoding of a record.
+    pub format: IntFormat,
+}
+
+impl Telemetry {
+    /// The bytes transmitted, in exact records.
+    pub const EXACT: Self = Self { counter: IntCounter::Transmitted, format: IntFormat::Exact };
+}
+
+/// The support that an algorithm needs from switches and links, which all flows of a network share.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Needs {
-    /// The byte counter in the telemetry that switches stamp into data packets; `None` for no telemetry.
-    pub int: Option<IntCounter>,
-    /// Encoding of the telemetry.
-    pub int_format: IntFormat,
+pub struct NetworkNeeds {
+    /// The telemetry that switches stamp into data packets.
+    pub telemetry: Option<Telemetry>,
     /// Set when switches mark ECN on the flow's packets.
     pub ecn: bool,
     /// The marking to use if the scenario gives none; `None` if the algorithm does not depend on it. The ns3 profile marks
     /// as the artifact does.
     pub red: Option<RedDefault>,
-    /// The interval in which receivers answer marked packets with at most one CNP per flow.
-    pub cnp_interval: Option<Time>,
+    /// The egress ports that run the algorithm's [`PortAgent`].
+    pub ports: PortScope,
+    /// The queueing of data at switches.
+    pub queueing: Queueing,
+    /// The VOQ limits of ToRs with circuits, which also mark the packets that take a circuit; `None` for no such help.
+    pub circuits: Option<CircuitHelp>,
+}
+
+/// The bytes and packets that an algorithm adds to those of its flows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct WireNeeds {
     /// Bytes the algorithm's telemetry or timestamps add to every data packet.
     pub data_overhead: Bytes,
     /// The same for every acknowledgment.
     pub ack_overhead: Bytes,
-    /// `true` if a changed rate also moves the pending send time (the spacing after the packet last sent); `false` if it
-    /// only spaces the packets after the next one.
-    pub repace_on_change: bool,
-    /// Set when a flow's first acknowledgment is only stored, as the reference for the next one, and leads to no decision.
-    pub first_ack_only_stored: bool,
-    /// Number of packets that a flow may send in a row after it had to wait for its NIC, to keep its rate on average (a
-    /// token bucket). If 0, each packet is spaced from the last one sent, so that a missed turn is lost.
-    pub pacing_credit: u32,
-    /// The egress ports that run the algorithm's [`PortAgent`].
-    pub ports: PortScope,
     /// Header words on every data and control packet.
     pub header: HeaderWords,
     /// Size on the wire of the flows' control packets, to which ports may write; `None` if there are none.
@@ -245,8 +256,26 @@ pub struct Needs {
     /// `true` if control packets wait in the queue of data, unless the scenario says otherwise; `false` if they go ahead
     /// of data.
     pub control_with_data: bool,
-    /// The queueing of data at switches.
-    pub queueing: Queueing,
+}
+
+/// The pacing of an algorithm's packets by the sender's NIC.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PacingNeeds {
+    /// `true` if a changed rate also moves the pending send time (the spacing after the packet last sent); `false` if it
+    /// only spaces the packets after the next one.
+    pub repace_on_change: bool,
+    /// Number of packets that a flow may send in a row after it had to wait for its NIC, to keep its rate on average (a
+    /// token bucket). If 0, each packet is spaced from the last one sent, so that a missed turn is lost.
+    pub pacing_credit: u32,
+}
+
+/// The feedback that a sender gets from its receiver, its transport, an allocator or an oracle.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct FeedbackNeeds {
+    /// The interval in which receivers answer marked packets with at most one CNP per flow.
+    pub cnp_interval: Option<Time>,
+    /// Set when a flow's first acknowledgment is only stored, as the reference for the next one, and leads to no decision.
+    pub first_ack_only_stored: bool,
     /// Set when rates come from an oracle that always knows the exact max-min optimum.
     pub oracle: bool,
     /// Set when a central allocator sends flows their rates in notices.
@@ -256,53 +285,149 @@ pub struct Needs {
     /// Fixed retransmission timeout of TCP in base round-trip times, without backoff. If given, TCP detects losses by this
     /// timer alone.
     pub rto_rtts: Option<f64>,
-    /// Set when flows share in proportion to [`FlowContext::weight`]. Otherwise the scenario may not give weights.
-    pub weights: bool,
-    /// The VOQ limits of ToRs with circuits, which also mark the packets that take a circuit; `None` for no such help.
-    pub circuits: Option<CircuitHelp>,
     /// Set when TCP, if it is configured to, reduces the window during a recovery in proportion to the delivered data (PRR,
     /// RFC 9937).
     pub prr: bool,
+    /// Set when flows share in proportion to [`FlowContext::weight`]. Otherwise the scenario may not give weights.
+    pub weights: bool,
+}
+
+/// The support that an algorithm needs from network, receiver and transport.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Needs {
+    /// The support of switches and links.
+    pub network: NetworkNeeds,
+    /// Bytes and packets beside the flows' own.
+    pub wire: WireNeeds,
+    /// Pacing by the sender's NIC.
+    pub pacing: PacingNeeds,
+    /// Feedback to the sender.
+    pub feedback: FeedbackNeeds,
+}
+
+impl NetworkNeeds {
+    /// The needs of an algorithm that works with any switches.
+    pub const NOTHING: Self = Self {
+        telemetry: None,
+        ecn: false,
+        red: None,
+        ports: PortScope::None,
+        queueing: Queueing::Any,
+        circuits: None,
+    };
+
+    /// Returns what one network has to do for two algorithms that run in it together: all that `self` needs and all that
+    /// `other` does. The result is the same in both orders.
+    ///
+    /// # Errors
+    /// The two need different telemetry, default marking, queueing or circuits, or both have agents at ports.
+    pub fn union(&self, other: &Self) -> Result<Self, NetworkConflict> {
+        let queueing = match (self.queueing, other.queueing) {
+            (Queueing::Any, one) | (one, Queueing::Any) => one,
+            (Queueing::Priorities, Queueing::Priorities) => Queueing::Priorities,
+            _ => return Err(NetworkConflict::Queueing),
+        };
+        let ((PortScope::None, ports) | (ports, PortScope::None)) = (self.ports, other.ports) else {
+            return Err(NetworkConflict::Ports);
+        };
+        Ok(Self {
+            telemetry: either(self.telemetry, other.telemetry, NetworkConflict::Telemetry)?,
+            ecn: self.ecn || other.ecn,
+            red: either(self.red, other.red, NetworkConflict::Marking)?,
+            ports,
+            queueing,
+            circuits: either(self.circuits, other.circuits, NetworkConflict::Circuits)?,
+        })
+    }
+}
+
+/// Returns the need that `a` or `b` has, if any; returns `conflict` if they differ.
+fn either<T: PartialEq>(a: Option<T>, b: Option<T>, conflict: NetworkConflict) -> Result<Option<T>, NetworkConflict> {
+    match (a, b) {
+        (Some(a), Some(b)) if a != b => Err(conflict),
+        (a, b) => Ok(a.or(b)),
+    }
+}
+
+/// The support that two algorithms need from one network in different ways.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum NetworkConflict {
+    /// The algorithms read different telemetry.
+    Telemetry,
+    /// The algorithms have different default markings.
+    Marking,
+    /// Both algorithms have agents at ports.
+    Ports,
+    /// The algorithms queue data in different ways, or both in ways of their own.
+    Queueing,
+    /// The algorithms need different limits of VOQs.
+    Circuits,
+}
+
+impl std::fmt::Display for NetworkConflict {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(match self {
+            Self::Telemetry => "they read different telemetry, and a switch stamps one kind",
+            Self::Marking => "they are made for different ECN marking, and the scenario gives none",
+            Self::Ports => "both have agents at switch ports, and a port runs one",
+            Self::Queueing => "they need different queueing of data",
+            Self::Circuits => "they need different limits of the queues of circuits",
+        })
+    }
+}
+
+impl std::error::Error for NetworkConflict {}
+
+impl WireNeeds {
+    /// The needs of an algorithm that adds nothing to packets.
+    pub const NOTHING: Self = Self {
+        data_overhead: Bytes::ZERO,
+        ack_overhead: Bytes::ZERO,
+        header: HeaderWords::NONE,
+        control: None,
+        control_with_data: false,
+    };
+}
+
+impl PacingNeeds {
+    /// The pacing that most algorithms describe: a changed rate acts at once, and a missed turn is lost.
+    pub const NOTHING: Self = Self { repace_on_change: true, pacing_credit: 0 };
+}
+
+impl FeedbackNeeds {
+    /// The needs of an algorithm that decides by acknowledgments and timeouts.
+    pub const NOTHING: Self = Self {
+        cnp_interval: None,
+        first_ack_only_stored: false,
+        oracle: false,
+        allocator: false,
+        grants: None,
+        rto_rtts: None,
+        prr: false,
+        weights: false,
+    };
 }
 
 impl Needs {
     /// The needs of an algorithm that asks nothing of the network.
     pub const NOTHING: Self = Self {
-        int: None,
-        int_format: IntFormat::Exact,
-        ecn: false,
-        red: None,
-        cnp_interval: None,
-        data_overhead: Bytes::ZERO,
-        ack_overhead: Bytes::ZERO,
-        repace_on_change: true,
-        first_ack_only_stored: false,
-        pacing_credit: 0,
-        ports: PortScope::None,
-        header: HeaderWords::NONE,
-        control: None,
-        control_with_data: false,
-        queueing: Queueing::Any,
-        oracle: false,
-        allocator: false,
-        grants: None,
-        rto_rtts: None,
-        weights: false,
-        circuits: None,
-        prr: false,
+        network: NetworkNeeds::NOTHING,
+        wire: WireNeeds::NOTHING,
+        pacing: PacingNeeds::NOTHING,
+        feedback: FeedbackNeeds::NOTHING,
     };
 
     /// The needs of an algorithm that reads in-band telemetry: five hops of 8 bytes and a count on data (42 bytes), and
     /// 28 bytes more than the smallest frame on acknowledgments, as in HPCC's public header format.
     pub const TELEMETRY: Self = Self {
-        int: Some(IntCounter::Transmitted),
-        data_overhead: Bytes::new(42),
-        ack_overhead: Bytes::new(28),
+        network: NetworkNeeds { telemetry: Some(Telemetry::EXACT), ..NetworkNeeds::NOTHING },
+        wire: WireNeeds { data_overhead: Bytes::new(42), ack_overhead: Bytes::new(28), ..WireNeeds::NOTHING },
         ..Self::NOTHING
     };
 
     /// The needs of an algorithm that reads round-trip times: an 8-byte timestamp on data.
-    pub const TIMESTAMPS: Self = Self { data_overhead: Bytes::new(8), ..Self::NOTHING };
+    pub const TIMESTAMPS: Self =
+        Self { wire: WireNeeds { data_overhead: Bytes::new(8), ..WireNeeds::NOTHING }, ..Self::NOTHING };
 }
 
 /// A parameter whose published default is for hosts of certain line rates.
@@ -339,7 +464,7 @@ pub trait AlgorithmSpec: crate::config::Parameters + Clone {
     }
     /// Builds the controller of `flow`.
     fn build(&self, flow: &FlowContext) -> Self::Controller;
-    /// Builds the agent of an egress port among those that [`Needs::ports`] names.
+    /// Builds the agent of an egress port among those that [`NetworkNeeds::ports`] names.
     fn build_port(&self, _port: &PortContext) -> Option<Self::Port> {
         None
     }

@@ -32,7 +32,9 @@
 use fairrate_units::{Bytes, Rate, Time};
 
 use crate::config::{algorithm_config, choice};
-use crate::controller::{Ack, AlgorithmSpec, Allowance, Controller, FlowContext, Loss, Needs};
+use crate::controller::{
+    Ack, AlgorithmSpec, Allowance, Controller, FeedbackNeeds, FlowContext, Loss, Needs, NetworkNeeds,
+};
 use crate::limits::{WindowUse, after_idle};
 use crate::port::NoPort;
 
@@ -81,7 +83,11 @@ impl AlgorithmSpec for CubicConfig {
     type Controller = Cubic;
     type Port = NoPort;
     fn needs(&self) -> Needs {
-        Needs { ecn: self.ecn, prr: true, ..Needs::NOTHING }
+        Needs {
+            network: NetworkNeeds { ecn: self.ecn, ..NetworkNeeds::NOTHING },
+            feedback: FeedbackNeeds { prr: true, ..FeedbackNeeds::NOTHING },
+            ..Needs::NOTHING
+        }
     }
     fn build(&self, flow: &FlowContext) -> Cubic {
         let known = self.knows_path.then(|| flow.path_base_rtt.as_secs_f64()).filter(|rtt| 0.0 < *rtt);

@@ -24,7 +24,10 @@
 use fairrate_units::{Bytes, Rate, Time};
 
 use crate::config::{algorithm_config, choice};
-use crate::controller::{Ack, AlgorithmSpec, Allowance, Controller, FlowContext, Loss, MadeFor, Needs};
+use crate::controller::{
+    Ack, AlgorithmSpec, Allowance, Controller, FeedbackNeeds, FlowContext, Loss, MadeFor, Needs, NetworkNeeds,
+    PacingNeeds,
+};
 use crate::limits::{bdp, scaled_window};
 use crate::port::{NoPort, Notice};
 
@@ -104,9 +107,12 @@ impl AlgorithmSpec for DcqcnConfig {
     type Port = NoPort;
     fn needs(&self) -> Needs {
         Needs {
-            ecn: true,
-            cnp_interval: (self.notification == Notification::Cnp).then_some(self.cnp_interval),
-            repace_on_change: self.repace_on_change,
+            network: NetworkNeeds { ecn: true, ..NetworkNeeds::NOTHING },
+            pacing: PacingNeeds { repace_on_change: self.repace_on_change, ..PacingNeeds::NOTHING },
+            feedback: FeedbackNeeds {
+                cnp_interval: (self.notification == Notification::Cnp).then_some(self.cnp_interval),
+                ..FeedbackNeeds::NOTHING
+            },
             ..Needs::NOTHING
         }
     }

@@ -17,7 +17,7 @@
 use fairrate_units::Bytes;
 
 use crate::config::algorithm_config;
-use crate::controller::{AlgorithmSpec, FlowContext, MadeFor, Needs};
+use crate::controller::{AlgorithmSpec, FlowContext, MadeFor, Needs, NetworkNeeds};
 use crate::dcqcn::DcqcnConfig;
 use crate::pi_marker::PiMarker;
 use crate::port::{Actions, PortAgent, PortContext, PortPacket, PortPacketKind, PortScope, PortStep, PortView};
@@ -43,7 +43,8 @@ impl AlgorithmSpec for DcqcnPiConfig {
     type Controller = DcqcnPi;
     type Port = DcqcnPiPort;
     fn needs(&self) -> Needs {
-        Needs { ecn: false, ports: PortScope::Switches, ..self.dcqcn.needs() }
+        let dcqcn = self.dcqcn.needs();
+        Needs { network: NetworkNeeds { ecn: false, ports: PortScope::Switches, ..dcqcn.network }, ..dcqcn }
     }
     fn made_for(&self) -> &'static [MadeFor] {
         self.dcqcn.made_for()
@@ -92,9 +93,12 @@ mod tests {
     fn the_port_marks_and_the_receiver_notifies() {
         let config = DcqcnPiConfig::default();
         let needs = config.needs();
-        assert_eq!((needs.ecn, needs.ports, needs.cnp_interval), (false, PortScope::Switches, Some(Time::from_us(50))));
+        assert_eq!(
+            (needs.network.ecn, needs.network.ports, needs.feedback.cnp_interval),
+            (false, PortScope::Switches, Some(Time::from_us(50)))
+        );
         // The artifact's DCQCN reads the marks that acknowledgments echo.
-        assert_eq!(DcqcnPiConfig::new(Profile::Ns3).needs().cnp_interval, None);
+        assert_eq!(DcqcnPiConfig::new(Profile::Ns3).needs().feedback.cnp_interval, None);
     }
 
     #[test]

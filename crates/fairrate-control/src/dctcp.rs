@@ -23,7 +23,10 @@
 use fairrate_units::{Bytes, Rate, Time};
 
 use crate::config::{algorithm_config, choice};
-use crate::controller::{Ack, AlgorithmSpec, Allowance, Controller, FlowContext, Loss, MarkedQueue, Needs, RedDefault};
+use crate::controller::{
+    Ack, AlgorithmSpec, Allowance, Controller, FeedbackNeeds, FlowContext, Loss, MarkedQueue, Needs, NetworkNeeds,
+    PacingNeeds, RedDefault,
+};
 use crate::limits::{WindowUse, after_idle, bdp, scaled_window};
 use crate::port::NoPort;
 
@@ -96,7 +99,12 @@ impl AlgorithmSpec for DctcpConfig {
     }
     fn needs(&self) -> Needs {
         let prr = self.form == DctcpForm::Window;
-        Needs { ecn: true, red: Some(STEP), repace_on_change: self.repace_on_change, prr, ..Needs::NOTHING }
+        Needs {
+            network: NetworkNeeds { ecn: true, red: Some(STEP), ..NetworkNeeds::NOTHING },
+            pacing: PacingNeeds { repace_on_change: self.repace_on_change, ..PacingNeeds::NOTHING },
+            feedback: FeedbackNeeds { prr, ..FeedbackNeeds::NOTHING },
+            ..Needs::NOTHING
+        }
     }
     fn build(&self, flow: &FlowContext) -> Dctcp {
         match self.form {

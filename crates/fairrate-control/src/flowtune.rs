@@ -17,7 +17,7 @@ use fairrate_units::{Bytes, Rate, Time};
 
 pub use self::endpoint::{Endpoint, Grant, Message};
 use crate::config::algorithm_config;
-use crate::controller::{Ack, AlgorithmSpec, Allowance, Controller, FlowContext, Loss, Needs};
+use crate::controller::{Ack, AlgorithmSpec, Allowance, Controller, FeedbackNeeds, FlowContext, Loss, Needs};
 use crate::newreno::{NewReno, NewRenoConfig};
 use crate::port::{NoPort, Notice};
 
@@ -33,7 +33,8 @@ impl AlgorithmSpec for FlowtuneConfig {
     type Port = NoPort;
     fn needs(&self) -> Needs {
         // An unlimited window cannot be reduced in proportion.
-        Needs { allocator: true, weights: true, prr: false, ..self.tcp.needs() }
+        let tcp = self.tcp.needs();
+        Needs { feedback: FeedbackNeeds { allocator: true, weights: true, prr: false, ..tcp.feedback }, ..tcp }
     }
     fn build(&self, flow: &FlowContext) -> Flowtune {
         Flowtune {

@@ -2,7 +2,7 @@
 //! Network Priorities", SIGCOMM 2018.
 //!
 //! HOMA is a transport: receivers decide by grants which senders send, and in which priority. A sender's controller decides
-//! nothing and sends at line rate what its receiver permits. [`Needs::grants`] asks the simulator for the transport; this
+//! nothing and sends at line rate what its receiver permits. [`FeedbackNeeds::grants`] asks the simulator for the transport; this
 //! module has its parameters.
 //!
 //! | paper                    | here             | unit     |
@@ -15,7 +15,7 @@
 use fairrate_units::Bytes;
 
 use crate::config::{ParamKind, ParamType, RawValue, SetParamError, algorithm_config};
-use crate::controller::{AlgorithmSpec, FlowContext, Needs, Queueing};
+use crate::controller::{AlgorithmSpec, FeedbackNeeds, FlowContext, Needs, NetworkNeeds, Queueing};
 use crate::line_rate::LineRateConfig;
 use crate::port::NoPort;
 
@@ -111,7 +111,11 @@ impl AlgorithmSpec for HomaConfig {
     type Port = NoPort;
     fn needs(&self) -> Needs {
         // Every class is a separate queue, and no discipline or limit can be combined with that.
-        Needs { grants: Some(self.grants()), queueing: Queueing::Own, ..Needs::NOTHING }
+        Needs {
+            network: NetworkNeeds { queueing: Queueing::Own, ..NetworkNeeds::NOTHING },
+            feedback: FeedbackNeeds { grants: Some(self.grants()), ..FeedbackNeeds::NOTHING },
+            ..Needs::NOTHING
+        }
     }
     fn build(&self, flow: &FlowContext) -> Homa {
         LineRateConfig::default().build(flow)
@@ -125,7 +129,7 @@ impl HomaConfig {
     }
 }
 
-/// The parameters of receivers' grants, as [`Needs::grants`] asks for them.
+/// The parameters of receivers' grants, as [`FeedbackNeeds::grants`] asks for them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Grants {
     /// Number of messages granted at a time, at least one.

@@ -29,7 +29,9 @@
 use fairrate_units::{Bytes, Rate, Time};
 
 use crate::config::{algorithm_config, choice};
-use crate::controller::{Ack, AlgorithmSpec, Allowance, Controller, FlowContext, Loss, Needs};
+use crate::controller::{
+    Ack, AlgorithmSpec, Allowance, Controller, FeedbackNeeds, FlowContext, Loss, Needs, NetworkNeeds, Telemetry,
+};
 use crate::int::{IntFormat, IntHop};
 use crate::limits::{bdp, scaled_window};
 use crate::port::NoPort;
@@ -95,7 +97,14 @@ impl AlgorithmSpec for HpccConfig {
     type Controller = Hpcc;
     type Port = NoPort;
     fn needs(&self) -> Needs {
-        Needs { int_format: self.int_format, first_ack_only_stored: true, weights: true, ..Needs::TELEMETRY }
+        Needs {
+            network: NetworkNeeds {
+                telemetry: Some(Telemetry { format: self.int_format, ..Telemetry::EXACT }),
+                ..Needs::TELEMETRY.network
+            },
+            feedback: FeedbackNeeds { first_ack_only_stored: true, weights: true, ..Needs::TELEMETRY.feedback },
+            ..Needs::TELEMETRY
+        }
     }
     fn build(&self, flow: &FlowContext) -> Hpcc {
         // The artifact's window is whole bytes; W/T must be the line rate exactly, or the first packets are late.

@@ -16,7 +16,7 @@
 use fairrate_units::{Bytes, Rate};
 
 use crate::config::algorithm_config;
-use crate::controller::{AlgorithmSpec, FlowContext, MarkedQueue, Needs, RedDefault};
+use crate::controller::{AlgorithmSpec, FlowContext, MarkedQueue, Needs, NetworkNeeds, RedDefault};
 use crate::dctcp::{Dctcp, DctcpConfig, DctcpInitialWindow};
 use crate::port::NoPort;
 
@@ -72,7 +72,8 @@ impl AlgorithmSpec for HullConfig {
         Self { initial_window: DctcpInitialWindow::TenMtu, slow_start: true, ..self }
     }
     fn needs(&self) -> Needs {
-        Needs { red: Some(MARKS), ..self.dctcp().needs() }
+        let dctcp = self.dctcp().needs();
+        Needs { network: NetworkNeeds { red: Some(MARKS), ..dctcp.network }, ..dctcp }
     }
     fn build(&self, flow: &FlowContext) -> Hull {
         self.dctcp().build(flow)
@@ -102,7 +103,10 @@ mod tests {
     #[test]
     fn it_asks_for_phantom_queues() {
         let needs = HullConfig::default().needs();
-        assert!(needs.ecn);
-        assert_eq!(needs.red.map(|red| (red.kmin, red.queue)), Some((Bytes::new(1_000), MarkedQueue::Phantom(95))));
+        assert!(needs.network.ecn);
+        assert_eq!(
+            needs.network.red.map(|red| (red.kmin, red.queue)),
+            Some((Bytes::new(1_000), MarkedQueue::Phantom(95)))
+        );
     }
 }

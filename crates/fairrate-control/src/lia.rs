@@ -15,7 +15,7 @@
 //! NewReno's, as in sections 3 and 5.
 
 use crate::config::algorithm_config;
-use crate::controller::{AlgorithmSpec, FlowContext, Needs};
+use crate::controller::{AlgorithmSpec, FlowContext, Needs, NetworkNeeds};
 use crate::coupled::{Alone, CoupledSpec};
 use crate::port::NoPort;
 use crate::subflow::{Link, Linked, Subflows};
@@ -41,7 +41,7 @@ impl AlgorithmSpec for LiaConfig {
     type Controller = Lia;
     type Port = NoPort;
     fn needs(&self) -> Needs {
-        Needs { ecn: self.ecn, ..Needs::NOTHING }
+        Needs { network: NetworkNeeds { ecn: self.ecn, ..NetworkNeeds::NOTHING }, ..Needs::NOTHING }
     }
     fn build(&self, flow: &FlowContext) -> Lia {
         Alone(self.build_connection(std::slice::from_ref(flow)))

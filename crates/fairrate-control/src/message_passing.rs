@@ -170,7 +170,7 @@ pub(crate) fn settle<S: AlgorithmSpec>(spec: &S, network: &Network, plan: &Plan)
         spec.build_port(&context).expect("links have agents")
     };
     let longest = network.paths.iter().map(Vec::len).max().unwrap_or(0);
-    let words = spec.needs().header;
+    let words = spec.needs().wire.header;
     let mut run: Run<'_, S> = Run {
         network,
         controllers: contexts.iter().map(|context| spec.build(context)).collect(),

@@ -17,7 +17,9 @@
 use fairrate_units::{Bytes, Rate, Time};
 
 use crate::config::algorithm_config;
-use crate::controller::{Ack, AlgorithmSpec, Allowance, Controller, FlowContext, Loss, Needs};
+use crate::controller::{
+    Ack, AlgorithmSpec, Allowance, Controller, FeedbackNeeds, FlowContext, Loss, Needs, NetworkNeeds,
+};
 use crate::limits::{WindowUse, after_idle};
 use crate::port::NoPort;
 
@@ -37,7 +39,11 @@ impl AlgorithmSpec for NewRenoConfig {
     type Controller = NewReno;
     type Port = NoPort;
     fn needs(&self) -> Needs {
-        Needs { ecn: self.ecn, prr: true, ..Needs::NOTHING }
+        Needs {
+            network: NetworkNeeds { ecn: self.ecn, ..NetworkNeeds::NOTHING },
+            feedback: FeedbackNeeds { prr: true, ..FeedbackNeeds::NOTHING },
+            ..Needs::NOTHING
+        }
     }
     fn build(&self, flow: &FlowContext) -> NewReno {
         let mss = flow.mtu.as_f64();

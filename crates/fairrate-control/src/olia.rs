@@ -18,7 +18,7 @@
 //! without an acknowledgment in between changes no ℓ. Slow start, losses and first window are NewReno's.
 
 use crate::config::algorithm_config;
-use crate::controller::{AlgorithmSpec, FlowContext, Needs};
+use crate::controller::{AlgorithmSpec, FlowContext, Needs, NetworkNeeds};
 use crate::coupled::{Alone, CoupledSpec};
 use crate::port::NoPort;
 use crate::subflow::{Link, Linked, Subflow, Subflows};
@@ -44,7 +44,7 @@ impl AlgorithmSpec for OliaConfig {
     type Controller = Olia;
     type Port = NoPort;
     fn needs(&self) -> Needs {
-        Needs { ecn: self.ecn, ..Needs::NOTHING }
+        Needs { network: NetworkNeeds { ecn: self.ecn, ..NetworkNeeds::NOTHING }, ..Needs::NOTHING }
     }
     fn build(&self, flow: &FlowContext) -> Olia {
         Alone(self.build_connection(std::slice::from_ref(flow)))

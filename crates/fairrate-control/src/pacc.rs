@@ -20,7 +20,7 @@ use std::collections::VecDeque;
 use fairrate_units::{Bytes, Rate, Time};
 
 use crate::config::algorithm_config;
-use crate::controller::{AlgorithmSpec, FlowContext, MadeFor, Needs};
+use crate::controller::{AlgorithmSpec, FeedbackNeeds, FlowContext, MadeFor, Needs, NetworkNeeds};
 use crate::dcqcn::DcqcnConfig;
 use crate::pi_marker::PiMarker;
 use crate::port::{
@@ -59,7 +59,12 @@ impl AlgorithmSpec for PaccConfig {
     type Controller = Pacc;
     type Port = PaccPort;
     fn needs(&self) -> Needs {
-        Needs { ecn: false, cnp_interval: None, ports: PortScope::Switches, ..self.dcqcn.needs() }
+        let dcqcn = self.dcqcn.needs();
+        Needs {
+            network: NetworkNeeds { ecn: false, ports: PortScope::Switches, ..dcqcn.network },
+            feedback: FeedbackNeeds { cnp_interval: None, ..dcqcn.feedback },
+            ..dcqcn
+        }
     }
     fn made_for(&self) -> &'static [MadeFor] {
         self.dcqcn.made_for()
@@ -133,7 +138,10 @@ mod tests {
     #[test]
     fn nothing_is_marked_and_receivers_are_silent() {
         let needs = PaccConfig::default().needs();
-        assert_eq!((needs.ecn, needs.ports, needs.cnp_interval), (false, PortScope::Switches, None));
+        assert_eq!(
+            (needs.network.ecn, needs.network.ports, needs.feedback.cnp_interval),
+            (false, PortScope::Switches, None)
+        );
     }
 
     /// Returns the flows that get a notice when packets of the given flows arrive at the given times and p is 1.

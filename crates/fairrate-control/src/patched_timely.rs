@@ -19,7 +19,9 @@
 use fairrate_units::{Bytes, Rate, Time};
 
 use crate::config::algorithm_config;
-use crate::controller::{Ack, AlgorithmSpec, Allowance, Controller, FlowContext, Loss, Needs};
+use crate::controller::{
+    Ack, AlgorithmSpec, Allowance, Controller, FeedbackNeeds, FlowContext, Loss, Needs, PacingNeeds,
+};
 use crate::port::NoPort;
 use crate::timely::{PacedRate, RttSample, RttSampler, RttSampling, factor_above};
 
@@ -61,7 +63,11 @@ impl AlgorithmSpec for PatchedTimelyConfig {
     type Controller = PatchedTimely;
     type Port = NoPort;
     fn needs(&self) -> Needs {
-        Needs { repace_on_change: self.repace_on_change, first_ack_only_stored: true, ..Needs::TIMESTAMPS }
+        Needs {
+            pacing: PacingNeeds { repace_on_change: self.repace_on_change, ..Needs::TIMESTAMPS.pacing },
+            feedback: FeedbackNeeds { first_ack_only_stored: true, ..Needs::TIMESTAMPS.feedback },
+            ..Needs::TIMESTAMPS
+        }
     }
     fn build(&self, flow: &FlowContext) -> PatchedTimely {
         PatchedTimely {

@@ -19,7 +19,7 @@
 use fairrate_units::Time;
 
 use crate::config::{algorithm_config, choice};
-use crate::controller::{AlgorithmSpec, FlowContext, Needs};
+use crate::controller::{AlgorithmSpec, FlowContext, Needs, NetworkNeeds, WireNeeds};
 use crate::explicit_rate::{Answers, COMMON_WORDS, EXIT, ExplicitRate, ExplicitRateConfig, times};
 use crate::port::{
     Actions, HeaderWords, PortAgent, PortContext, PortPacket, PortPacketKind, PortScope, PortStep, PortView,
@@ -65,7 +65,11 @@ impl AlgorithmSpec for PercConfig {
             PercHeader::PerHop => HeaderWords { fixed: PER_HOP as u8, per_hop: 1 },
             PercHeader::TwoValue => HeaderWords { fixed: TWO_VALUE_WORDS as u8, per_hop: 0 },
         };
-        Needs { ports: PortScope::All, header, control: Some(self.base.control_packet), ..Needs::NOTHING }
+        Needs {
+            network: NetworkNeeds { ports: PortScope::All, ..NetworkNeeds::NOTHING },
+            wire: WireNeeds { header, control: Some(self.base.control_packet), ..WireNeeds::NOTHING },
+            ..Needs::NOTHING
+        }
     }
     fn build(&self, flow: &FlowContext) -> Perc {
         let shares = match self.header {
@@ -475,6 +479,6 @@ mod tests {
     #[test]
     fn a_packet_is_as_large_as_the_paper_says() {
         let needs = PercConfig::default().needs();
-        assert_eq!((needs.control, needs.data_overhead), (Some(Bytes::new(40)), Bytes::ZERO));
+        assert_eq!((needs.wire.control, needs.wire.data_overhead), (Some(Bytes::new(40)), Bytes::ZERO));
     }
 }

@@ -8,7 +8,7 @@
 //! | ssthresh     | `ssthresh`  | packets |
 //! | remaining flow size | header word 0 | bytes |
 //!
-//! Readings: the transport detects losses by its retransmission timer alone ([`Needs::rto_rtts`]), which is fixed: a packet
+//! Readings: the transport detects losses by its retransmission timer alone ([`FeedbackNeeds::rto_rtts`]), which is fixed: a packet
 //! of a flow may wait for long behind other flows, so gaps are weak evidence. Selective acknowledgments prevent that data
 //! which has arrived is sent again. The paper grows the window as TCP does and bounds it; the public simulator's bound is 15
 //! packets where a bandwidth-delay product is 12, which is the default here. Growth is a packet for each acknowledgment of
@@ -18,7 +18,10 @@
 use fairrate_units::{Bytes, Rate, Time};
 
 use crate::config::algorithm_config;
-use crate::controller::{Ack, AlgorithmSpec, Allowance, Controller, FlowContext, Loss, Needs, Queueing};
+use crate::controller::{
+    Ack, AlgorithmSpec, Allowance, Controller, FeedbackNeeds, FlowContext, Loss, Needs, NetworkNeeds, Queueing,
+    WireNeeds,
+};
 use crate::port::{HeaderWords, NoPort};
 
 /// Wire bytes of a probe: the size of an acknowledgment.
@@ -43,12 +46,15 @@ impl AlgorithmSpec for PFabricConfig {
     type Port = NoPort;
     fn needs(&self) -> Needs {
         Needs {
-            header: HeaderWords { fixed: 1, per_hop: 0 },
-            control: Some(PROBE),
-            // Probes have the priority of their flow.
-            control_with_data: true,
-            queueing: Queueing::Priorities,
-            rto_rtts: Some(self.timeout_rtts),
+            network: NetworkNeeds { queueing: Queueing::Priorities, ..NetworkNeeds::NOTHING },
+            wire: WireNeeds {
+                header: HeaderWords { fixed: 1, per_hop: 0 },
+                control: Some(PROBE),
+                // Probes have the priority of their flow.
+                control_with_data: true,
+                ..WireNeeds::NOTHING
+            },
+            feedback: FeedbackNeeds { rto_rtts: Some(self.timeout_rtts), ..FeedbackNeeds::NOTHING },
             ..Needs::NOTHING
         }
     }

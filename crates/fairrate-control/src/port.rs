@@ -13,7 +13,7 @@ pub enum PortScope {
 }
 
 /// Number of header words in a packet. The algorithm defines the meaning of a word; its bytes on the wire are counted in
-/// [`Needs::data_overhead`](crate::Needs::data_overhead).
+/// [`WireNeeds::data_overhead`](crate::WireNeeds::data_overhead).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct HeaderWords {
     /// Words of every packet.

@@ -40,7 +40,9 @@
 use fairrate_units::{Rate, Time};
 
 use crate::config::algorithm_config;
-use crate::controller::{Ack, AlgorithmSpec, Allowance, Controller, FlowContext, Loss, Needs};
+use crate::controller::{
+    Ack, AlgorithmSpec, Allowance, Controller, FeedbackNeeds, FlowContext, Loss, Needs, NetworkNeeds, Telemetry,
+};
 use crate::int::{IntCounter, IntFormat, IntHop};
 use crate::port::NoPort;
 pub use crate::power_law::{FirstAck, InitialPower, RateChange, Reference, UpdateInterval};
@@ -88,9 +90,14 @@ impl AlgorithmSpec for PowerTcpConfig {
     type Port = NoPort;
     fn needs(&self) -> Needs {
         Needs {
-            int: Some(self.int_counter),
-            int_format: self.int_format,
-            first_ack_only_stored: self.first_ack == FirstAck::Store,
+            network: NetworkNeeds {
+                telemetry: Some(Telemetry { counter: self.int_counter, format: self.int_format }),
+                ..Needs::TELEMETRY.network
+            },
+            feedback: FeedbackNeeds {
+                first_ack_only_stored: self.first_ack == FirstAck::Store,
+                ..Needs::TELEMETRY.feedback
+            },
             ..Needs::TELEMETRY
         }
     }
@@ -305,7 +312,10 @@ mod tests {
         assert_eq!(on_ack(1, 6_528, 3_200), 25_000_000_000);
         assert_eq!(on_ack(2, 10_880, 5_440), 25_000_000_000);
         assert_eq!(on_ack(3, 15_232, 7_600), 23_839_246_469);
-        assert!(!as_published().needs().first_ack_only_stored && as_published().needs().int.is_some());
+        assert!(
+            !as_published().needs().feedback.first_ack_only_stored
+                && as_published().needs().network.telemetry.is_some()
+        );
     }
 
     #[test]

@@ -22,7 +22,7 @@
 use fairrate_units::{Bytes, Rate, Time};
 
 use crate::config::algorithm_config;
-use crate::controller::{Ack, AlgorithmSpec, Allowance, Controller, FlowContext, Loss, MadeFor, Needs};
+use crate::controller::{Ack, AlgorithmSpec, Allowance, Controller, FlowContext, Loss, MadeFor, Needs, NetworkNeeds};
 use crate::draws::Draws;
 use crate::port::{Actions, Notice, PortAgent, PortContext, PortPacket, PortPacketKind, PortScope, PortStep, PortView};
 
@@ -71,7 +71,7 @@ impl AlgorithmSpec for QcnConfig {
     type Controller = Qcn;
     type Port = QcnPort;
     fn needs(&self) -> Needs {
-        Needs { ports: PortScope::Switches, ..Needs::NOTHING }
+        Needs { network: NetworkNeeds { ports: PortScope::Switches, ..NetworkNeeds::NOTHING }, ..Needs::NOTHING }
     }
     fn made_for(&self) -> &'static [MadeFor] {
         if self.scaled { &[] } else { STEPS }

@@ -45,7 +45,9 @@
 use fairrate_units::{Bytes, Rate, Time};
 
 use crate::config::{ParamKind, ParamType, RawValue, SetParamError, algorithm_config, choice};
-use crate::controller::{Ack, AlgorithmSpec, Allowance, FlowContext, Loss, MarkedQueue, Needs, RedDefault};
+use crate::controller::{
+    Ack, AlgorithmSpec, Allowance, FlowContext, Loss, MarkedQueue, Needs, NetworkNeeds, RedDefault,
+};
 use crate::coupled::{Alone, CoupledController, CoupledSpec};
 use crate::port::NoPort;
 
@@ -149,7 +151,7 @@ impl AlgorithmSpec for RateMpConfig {
         // Section V-B, or the 150 KB of section V-A by `kmax`: delay and marks have the same scale.
         let red =
             RedDefault { kmin: Bytes::ZERO, kmax: self.kmax, pmax: 1.0, per_rate: None, queue: MarkedQueue::Left };
-        Needs { ecn: true, red: Some(red), ..Needs::NOTHING }
+        Needs { network: NetworkNeeds { ecn: true, red: Some(red), ..NetworkNeeds::NOTHING }, ..Needs::NOTHING }
     }
     fn build(&self, flow: &FlowContext) -> RateMp {
         Alone(self.build_connection(std::slice::from_ref(flow)))

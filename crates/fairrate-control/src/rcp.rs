@@ -27,7 +27,9 @@
 use fairrate_units::{Bytes, Rate, Time};
 
 use crate::config::{algorithm_config, choice};
-use crate::controller::{Ack, AlgorithmSpec, Allowance, Controller, FlowContext, Loss, Needs};
+use crate::controller::{
+    Ack, AlgorithmSpec, Allowance, Controller, FlowContext, Loss, Needs, NetworkNeeds, PacingNeeds, WireNeeds,
+};
 use crate::draws::Draws;
 use crate::link_queue::LinkQueue;
 use crate::port::{Actions, HeaderWords, PortAgent, PortContext, PortPacket, PortPacketKind, PortScope, PortView};
@@ -83,13 +85,16 @@ impl AlgorithmSpec for RcpConfig {
     type Port = RcpPort;
     fn needs(&self) -> Needs {
         Needs {
-            ports: PortScope::All,
-            header: HeaderWords { fixed: 3, per_hop: 0 },
-            control: Some(Bytes::new(64)),
-            pacing_credit: self.pacing_credit,
-            // The thesis's header: rate, echoed rate, RTT, protocol.
-            data_overhead: Bytes::new(12),
-            ack_overhead: Bytes::new(12),
+            network: NetworkNeeds { ports: PortScope::All, ..NetworkNeeds::NOTHING },
+            wire: WireNeeds {
+                header: HeaderWords { fixed: 3, per_hop: 0 },
+                control: Some(Bytes::new(64)),
+                // The thesis's header: rate, echoed rate, RTT, protocol.
+                data_overhead: Bytes::new(12),
+                ack_overhead: Bytes::new(12),
+                ..WireNeeds::NOTHING
+            },
+            pacing: PacingNeeds { pacing_credit: self.pacing_credit, ..PacingNeeds::NOTHING },
             ..Needs::NOTHING
         }
     }

@@ -20,7 +20,9 @@
 use fairrate_units::{Bytes, Time};
 
 use crate::config::algorithm_config;
-use crate::controller::{Ack, AlgorithmSpec, Allowance, CircuitHelp, Controller, FlowContext, Needs};
+use crate::controller::{
+    Ack, AlgorithmSpec, Allowance, CircuitHelp, Controller, FeedbackNeeds, FlowContext, Needs, NetworkNeeds,
+};
 use crate::forward_controller;
 use crate::newreno::{NewReno, NewRenoConfig};
 use crate::port::NoPort;
@@ -49,7 +51,11 @@ impl AlgorithmSpec for RetcpConfig {
     type Port = NoPort;
     fn needs(&self) -> Needs {
         let circuits = CircuitHelp { voq: self.voq, enlarged: self.enlarged_voq, ahead: self.prebuffer };
-        Needs { circuits: Some(circuits), prr: true, ..Needs::NOTHING }
+        Needs {
+            network: NetworkNeeds { circuits: Some(circuits), ..NetworkNeeds::NOTHING },
+            feedback: FeedbackNeeds { prr: true, ..FeedbackNeeds::NOTHING },
+            ..Needs::NOTHING
+        }
     }
     fn build(&self, flow: &FlowContext) -> Retcp {
         let reno = NewRenoConfig { initial_window: self.initial_window, ..NewRenoConfig::default() };
@@ -110,7 +116,7 @@ mod tests {
         assert_eq!(retcp.on_loss(Time::ZERO, Loss::Gap).cwnd, Bytes::new(5_000));
         assert_eq!(retcp.on_ack(&ack(6_000, 5_000, true)).cwnd, Bytes::new(5_000));
         assert_eq!(retcp.on_ack(&ack(12_000, 5_000, true)).cwnd, Bytes::new(10_400));
-        let help = RetcpConfig::default().needs().circuits.expect("it needs VOQs");
+        let help = RetcpConfig::default().needs().network.circuits.expect("it needs VOQs");
         assert_eq!(
             (help.voq, help.enlarged, help.ahead),
             (Bytes::new(144_000), Bytes::new(450_000), Time::from_us(1_800))

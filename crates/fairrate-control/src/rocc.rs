@@ -30,7 +30,7 @@ use fairrate_units::{Bytes, Rate, Time};
 
 use self::law::{Law, sane};
 use crate::config::{algorithm_config, choice};
-use crate::controller::{Ack, AlgorithmSpec, Allowance, Controller, FlowContext, Loss, Needs};
+use crate::controller::{Ack, AlgorithmSpec, Allowance, Controller, FlowContext, Loss, Needs, NetworkNeeds};
 use crate::draws::Draws;
 use crate::flow_table::{FlowTable, TableSpec};
 use crate::port::{Actions, Notice, PortAgent, PortContext, PortPacket, PortPacketKind, PortScope, PortStep, PortView};
@@ -145,7 +145,7 @@ impl AlgorithmSpec for RoccConfig {
     type Controller = Rocc;
     type Port = CongestionPoint;
     fn needs(&self) -> Needs {
-        Needs { ports: PortScope::Switches, ..Needs::NOTHING }
+        Needs { network: NetworkNeeds { ports: PortScope::Switches, ..NetworkNeeds::NOTHING }, ..Needs::NOTHING }
     }
     fn build(&self, flow: &FlowContext) -> Rocc {
         let line = flow.line_rate.as_bps_f64();

@@ -34,7 +34,9 @@
 use fairrate_units::{Rate, Time};
 
 use crate::config::{algorithm_config, choice};
-use crate::controller::{Ack, AlgorithmSpec, Allowance, Controller, FlowContext, Loss, Needs};
+use crate::controller::{
+    Ack, AlgorithmSpec, Allowance, Controller, FeedbackNeeds, FlowContext, Loss, Needs, NetworkNeeds,
+};
 use crate::port::NoPort;
 pub use crate::power_law::{FirstAck, InitialPower, Reference, UpdateInterval};
 use crate::power_law::{PowerLaw, SmoothedPower};
@@ -98,9 +100,12 @@ impl AlgorithmSpec for ThetaPowerTcpConfig {
     fn needs(&self) -> Needs {
         let needs = match self.header {
             Header::Timestamp => Needs::TIMESTAMPS,
-            Header::Telemetry => Needs { int: None, ..Needs::TELEMETRY },
+            Header::Telemetry => Needs { network: NetworkNeeds::NOTHING, ..Needs::TELEMETRY },
         };
-        Needs { first_ack_only_stored: self.first_ack == FirstAck::Store, ..needs }
+        Needs {
+            feedback: FeedbackNeeds { first_ack_only_stored: self.first_ack == FirstAck::Store, ..needs.feedback },
+            ..needs
+        }
     }
     fn build(&self, flow: &FlowContext) -> ThetaPowerTcp {
         ThetaPowerTcp {
@@ -243,7 +248,7 @@ mod tests {
     #[test]
     fn with_zeros_for_history_the_first_acknowledgment_already_decides() {
         let config = ThetaPowerTcpConfig { first_ack: FirstAck::ZeroHistory, ..ThetaPowerTcpConfig::new(Profile::Ns3) };
-        assert!(!config.needs().first_ack_only_stored);
+        assert!(!config.needs().feedback.first_ack_only_stored);
         let mut flow = config.build(&flow_25g());
         let mut on_ack = |ns, rtt, ack_seq| flow.on_ack(&ack(ns, rtt, ack_seq, 25_000, &[])).rate.as_bps();
         assert_eq!(on_ack(1_008_460, 8_460, 1_000), 24_836_332_380);
@@ -263,8 +268,17 @@ mod tests {
     #[test]
     fn only_the_artifact_carries_the_telemetry_header() {
         let paper = ThetaPowerTcpConfig::new(Profile::Paper).needs();
-        assert_eq!(paper, Needs { first_ack_only_stored: true, ..Needs::TIMESTAMPS });
+        assert_eq!(
+            paper,
+            Needs {
+                feedback: FeedbackNeeds { first_ack_only_stored: true, ..Needs::TIMESTAMPS.feedback },
+                ..Needs::TIMESTAMPS
+            }
+        );
         let ns3 = ThetaPowerTcpConfig::new(Profile::Ns3).needs();
-        assert_eq!((ns3.int, ns3.data_overhead, ns3.ack_overhead), (None, Bytes::new(42), Bytes::new(28)));
+        assert_eq!(
+            (ns3.network.telemetry, ns3.wire.data_overhead, ns3.wire.ack_overhead),
+            (None, Bytes::new(42), Bytes::new(28))
+        );
     }
 }

@@ -22,7 +22,9 @@
 use fairrate_units::{Bytes, Rate, Time};
 
 use crate::config::{algorithm_config, choice};
-use crate::controller::{Ack, AlgorithmSpec, Allowance, Controller, FlowContext, Loss, Needs};
+use crate::controller::{
+    Ack, AlgorithmSpec, Allowance, Controller, FeedbackNeeds, FlowContext, Loss, Needs, PacingNeeds,
+};
 use crate::limits::{bdp, scaled_window};
 use crate::port::NoPort;
 
@@ -76,7 +78,11 @@ impl AlgorithmSpec for TimelyConfig {
     type Controller = Timely;
     type Port = NoPort;
     fn needs(&self) -> Needs {
-        Needs { repace_on_change: self.repace_on_change, first_ack_only_stored: true, ..Needs::TIMESTAMPS }
+        Needs {
+            pacing: PacingNeeds { repace_on_change: self.repace_on_change, ..Needs::TIMESTAMPS.pacing },
+            feedback: FeedbackNeeds { first_ack_only_stored: true, ..Needs::TIMESTAMPS.feedback },
+            ..Needs::TIMESTAMPS
+        }
     }
     fn build(&self, flow: &FlowContext) -> Timely {
         Timely {

@@ -32,7 +32,7 @@
 use fairrate_units::{Bytes, Rate, Time};
 
 use crate::config::{algorithm_config, choice};
-use crate::controller::{Ack, AlgorithmSpec, Allowance, Controller, FlowContext, Loss, Needs};
+use crate::controller::{Ack, AlgorithmSpec, Allowance, Controller, FlowContext, Loss, Needs, NetworkNeeds, WireNeeds};
 use crate::draws::Draws;
 use crate::link_queue::LinkQueue;
 use crate::port::{Actions, HeaderWords, PortAgent, PortContext, PortPacket, PortPacketKind, PortScope, PortView};
@@ -100,11 +100,14 @@ impl AlgorithmSpec for XcpConfig {
     type Port = XcpPort;
     fn needs(&self) -> Needs {
         Needs {
-            ports: PortScope::All,
-            header: HeaderWords { fixed: 4, per_hop: 0 },
-            // The header of draft-falk-xcp-spec: RTT, throughput, change, echoed change, and its format.
-            data_overhead: Bytes::new(20),
-            ack_overhead: Bytes::new(20),
+            network: NetworkNeeds { ports: PortScope::All, ..NetworkNeeds::NOTHING },
+            wire: WireNeeds {
+                header: HeaderWords { fixed: 4, per_hop: 0 },
+                // The header of draft-falk-xcp-spec: RTT, throughput, change, echoed change, and its format.
+                data_overhead: Bytes::new(20),
+                ack_overhead: Bytes::new(20),
+                ..WireNeeds::NOTHING
+            },
             ..Needs::NOTHING
         }
     }

@@ -23,7 +23,7 @@
 use fairrate_units::Time;
 
 use crate::config::algorithm_config;
-use crate::controller::{Ack, AlgorithmSpec, Allowance, FlowContext, Loss, Needs};
+use crate::controller::{Ack, AlgorithmSpec, Allowance, FlowContext, Loss, Needs, NetworkNeeds};
 use crate::coupled::{Alone, CoupledController, CoupledSpec};
 use crate::port::NoPort;
 use crate::subflow::{Subflow, Subflows};
@@ -49,7 +49,7 @@ impl AlgorithmSpec for XmpConfig {
     type Controller = Xmp;
     type Port = NoPort;
     fn needs(&self) -> Needs {
-        Needs { ecn: true, ..Needs::NOTHING }
+        Needs { network: NetworkNeeds { ecn: true, ..NetworkNeeds::NOTHING }, ..Needs::NOTHING }
     }
     fn build(&self, flow: &FlowContext) -> Xmp {
         Alone(self.build_connection(std::slice::from_ref(flow)))

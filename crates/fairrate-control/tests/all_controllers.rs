@@ -183,14 +183,15 @@ struct Driver<'a> {
 }
 
 impl<'a> Driver<'a> {
-    fn new(name: &'static str, mut controller: Algorithm, flow: &'a FlowContext, needs: Needs) -> Self {
-        let n_words = usize::from(needs.header.fixed) + usize::from(needs.header.per_hop) * flow.n_hops as usize;
+    fn new(name: &'static str, mut controller: Algorithm, flow: &'a FlowContext, needs: &Needs) -> Self {
+        let n_words =
+            usize::from(needs.wire.header.fixed) + usize::from(needs.wire.header.per_hop) * flow.n_hops as usize;
         let allowance = controller.on_start(flow.start);
         let mut driver = Self {
             name,
             controller,
             flow,
-            needs,
+            needs: *needs,
             now: flow.start,
             snd_una: 0,
             unsent: u64::MAX,
@@ -211,7 +212,7 @@ impl<'a> Driver<'a> {
         let name = self.name;
         assert!(Bytes::new(1) <= a.cwnd, "{name}: no window: {a:?}");
         // An algorithm that asks the network first may have to wait for the answer.
-        let may_stop = self.needs.control.is_some();
+        let may_stop = self.needs.wire.control.is_some();
         assert!(
             (may_stop || Rate::ZERO < a.rate) && a.rate <= self.flow.line_rate,
             "{name}: rate out of bounds: {a:?}"
@@ -225,7 +226,7 @@ impl<'a> Driver<'a> {
 
     /// Asks the controller for a control packet.
     fn poll_control(&mut self) {
-        if self.needs.control.is_none() {
+        if self.needs.wire.control.is_none() {
             return;
         }
         self.header.fill(0.0);
@@ -309,7 +310,7 @@ impl<'a> Driver<'a> {
                     prior_delivered: (sent_at % 3 != 0).then(|| self.snd_una.saturating_sub(*in_flight)),
                     app_limited: sent_at % 4 == 1,
                     ecn_marked: *marked,
-                    int: if self.needs.int.is_some() { &self.hops[..hops.len()] } else { &[] },
+                    int: if self.needs.network.telemetry.is_some() { &self.hops[..hops.len()] } else { &[] },
                     header: &self.header,
                 };
                 self.controller.on_ack(&ack)
@@ -344,7 +345,8 @@ impl<'a> Driver<'a> {
             self.feed(input);
         }
         // A lost control packet is detected within a few base RTTs; each change by a reply may need a call.
-        let least = if self.needs.control.is_some() { WAKE_INTERVAL.min(self.flow.base_rtt) } else { WAKE_INTERVAL };
+        let least =
+            if self.needs.wire.control.is_some() { WAKE_INTERVAL.min(self.flow.base_rtt) } else { WAKE_INTERVAL };
         let allowed = (self.now - self.flow.start).as_ps() / least.as_ps() + 1 + self.n_control;
         assert!(self.n_wakes <= allowed, "{}: {} wakes, not {allowed}", self.name, self.n_wakes);
         self.rest();
@@ -377,7 +379,7 @@ proptest! {
                     throw_switches(&mut config, switches);
                 }
                 let needs = config.needs();
-                let run = |controller| Driver::new(info.name, controller, &flow, needs).run(&inputs);
+                let run = |controller| Driver::new(info.name, controller, &flow, &needs).run(&inputs);
                 let answers = run(config.build(&flow));
                 prop_assert_eq!(&answers, &run(config.build(&flow)), "{} is not deterministic", info.name);
                 let boxed = Algorithm::Custom(Box::new(config.build(&flow)));
@@ -409,12 +411,12 @@ fn a_day_of_silence_is_survived() {
         for profile in [Profile::Paper, Profile::Ns3] {
             let config = AlgorithmConfig::by_name(info.name, profile).expect("listed");
             // Timers are held back: the controller has to catch up by itself.
-            let mut late = Driver::new(info.name, config.build(&flow), &flow, config.needs());
+            let mut late = Driver::new(info.name, config.build(&flow), &flow, &config.needs());
             for input in &days {
                 late.allowance.timer = Time::MAX;
                 late.feed(input);
             }
-            Driver::new(info.name, config.build(&flow), &flow, config.needs()).run(&days);
+            Driver::new(info.name, config.build(&flow), &flow, &config.needs()).run(&days);
         }
     }
 }

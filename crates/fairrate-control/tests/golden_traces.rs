@@ -7,7 +7,7 @@ use std::fmt::Write as _;
 
 use fairrate_control::{
     ALGORITHMS, Ack, Algorithm, AlgorithmConfig, Allowance, Controller, FlowContext, IntCounter, IntHop, Loss, Needs,
-    PortRate, PortScope, Profile,
+    PortRate, PortScope, Profile, Telemetry,
 };
 use fairrate_units::{Bytes, Rate, Time};
 
@@ -94,7 +94,7 @@ struct Flow {
 impl Flow {
     fn acked(&mut self, now: Time, packet: &Packet, needs: &Needs) {
         let cnp_is_due = |interval| self.last_cnp.is_none_or(|last| interval <= now - last);
-        if packet.marked && needs.cnp_interval.is_some_and(cnp_is_due) {
+        if packet.marked && needs.feedback.cnp_interval.is_some_and(cnp_is_due) {
             self.last_cnp = Some(now);
             self.allowance = self.controller.on_cnp(now);
         }
@@ -112,7 +112,7 @@ impl Flow {
             prior_delivered: None,
             app_limited: false,
             ecn_marked: packet.marked,
-            int: if needs.int.is_some() { std::slice::from_ref(&packet.int) } else { &[] },
+            int: if needs.network.telemetry.is_some() { std::slice::from_ref(&packet.int) } else { &[] },
             header: &[],
         };
         self.snd_una = packet.end_seq;
@@ -159,14 +159,15 @@ impl Bottleneck {
         let mut packet = self.queue.pop_front()?;
         self.credit -= PACKET as f64;
         let left = self.queue.len() as u64 * PACKET;
-        let tx_bytes = match needs.int {
-            Some(IntCounter::Enqueued) => self.enqueued,
-            _ => self.transmitted,
+        let telemetry = needs.network.telemetry.unwrap_or(Telemetry::EXACT);
+        let tx_bytes = match telemetry.counter {
+            IntCounter::Enqueued => self.enqueued,
+            IntCounter::Transmitted => self.transmitted,
         };
         self.transmitted += PACKET;
         let hop = IntHop { ts: now, tx_bytes, qlen: left as u32, rate: PortRate::new(Rate::from_mbps(capacity_mbps)) };
-        packet.int = hop.encoded(needs.int_format);
-        packet.marked = needs.ecn && MARK_AT < left;
+        packet.int = hop.encoded(telemetry.format);
+        packet.marked = needs.network.ecn && MARK_AT < left;
         packet.ack_at = now + STEP * STEPS_PER_RTT;
         Some(packet)
     }
@@ -242,7 +243,7 @@ fn traces_are_as_recorded() {
     for info in ALGORITHMS {
         let config = |profile| AlgorithmConfig::by_name(info.name, profile).expect("listed");
         let [paper, ns3] = [Profile::Paper, Profile::Ns3].map(config);
-        if paper.needs().ports != PortScope::None || paper.needs().oracle {
+        if paper.needs().network.ports != PortScope::None || paper.needs().feedback.oracle {
             // Half of it is at ports, or in an oracle, which are not here.
             continue;
         }

@@ -83,7 +83,7 @@ fn what_a_port_does_not_watch_changes_nothing() {
     let mut n_ports = 0;
     for algorithm in ALGORITHMS {
         let config = AlgorithmConfig::by_name(algorithm.name, Profile::Paper).expect("it is in the table");
-        if config.needs().ports != PortScope::None {
+        if config.needs().network.ports != PortScope::None {
             check(&config, algorithm.name);
             n_ports += 1;
         }

@@ -130,7 +130,7 @@ impl Record {
     /// Returns the bytes on the wire per byte of payload in a full packet.
     pub fn wire_factor(&self) -> f64 {
         let transport = &self.config.transport;
-        let overhead = transport.data_overhead.unwrap_or(self.config.cc.needs().data_overhead);
+        let overhead = transport.data_overhead.unwrap_or(self.config.cc.needs().wire.data_overhead);
         let mtu = transport.mtu.as_f64();
         (mtu + transport.header.as_f64() + overhead.as_f64()) / mtu
     }

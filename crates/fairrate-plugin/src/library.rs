@@ -5,8 +5,8 @@ use std::mem::ManuallyDrop;
 use std::path::Path;
 
 use fairrate_control::{
-    AlgorithmInfo, AlgorithmSpec, CustomAlgorithm, FlowContext, IntCounter, LibraryError, Needs, NoPort, Param,
-    ParamKind, ParamType, Parameters, RawValue, SetParamError,
+    AlgorithmInfo, AlgorithmSpec, CustomAlgorithm, FeedbackNeeds, FlowContext, LibraryError, Needs, NetworkNeeds,
+    NoPort, Param, ParamKind, ParamType, Parameters, RawValue, SetParamError, Telemetry, WireNeeds,
 };
 use fairrate_units::{Bytes, Time};
 use libloading::Library;
@@ -153,12 +153,21 @@ impl AlgorithmSpec for PluginSpec {
         let table = self.table;
         let has = |need| table.needs & need != 0;
         Needs {
-            int: has(FAIRRATE_NEEDS_TELEMETRY).then_some(IntCounter::Transmitted),
-            ecn: has(FAIRRATE_NEEDS_ECN),
-            first_ack_only_stored: has(FAIRRATE_FIRST_ACK_ONLY_STORED),
-            cnp_interval: (table.cnp_interval_ps != 0).then_some(Time::from_ps(table.cnp_interval_ps)),
-            data_overhead: Bytes::new(table.data_overhead_bytes),
-            ack_overhead: Bytes::new(table.ack_overhead_bytes),
+            network: NetworkNeeds {
+                telemetry: has(FAIRRATE_NEEDS_TELEMETRY).then_some(Telemetry::EXACT),
+                ecn: has(FAIRRATE_NEEDS_ECN),
+                ..NetworkNeeds::NOTHING
+            },
+            wire: WireNeeds {
+                data_overhead: Bytes::new(table.data_overhead_bytes),
+                ack_overhead: Bytes::new(table.ack_overhead_bytes),
+                ..WireNeeds::NOTHING
+            },
+            feedback: FeedbackNeeds {
+                first_ack_only_stored: has(FAIRRATE_FIRST_ACK_ONLY_STORED),
+                cnp_interval: (table.cnp_interval_ps != 0).then_some(Time::from_ps(table.cnp_interval_ps)),
+                ..FeedbackNeeds::NOTHING
+            },
             ..Needs::NOTHING
         }
     }

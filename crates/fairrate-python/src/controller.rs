@@ -5,8 +5,9 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, OnceLock};
 
 use fairrate_control::{
-    ALGORITHMS, Ack, AlgorithmInfo, AlgorithmSpec, Allowance, Controller, CustomAlgorithm, FlowContext, HeaderWords,
-    IntCounter, Loss, Needs, Notice, Param, Parameters, PortContext, PortScope, RawValue, SetParamError,
+    ALGORITHMS, Ack, AlgorithmInfo, AlgorithmSpec, Allowance, Controller, CustomAlgorithm, FeedbackNeeds, FlowContext,
+    HeaderWords, Loss, Needs, NetworkNeeds, Notice, Param, Parameters, PortContext, PortScope, RawValue, SetParamError,
+    Telemetry, WireNeeds,
 };
 use fairrate_units::{Bytes, Rate, Time};
 use pyo3::exceptions::{PyNotImplementedError, PyValueError};
@@ -131,22 +132,31 @@ fn needs(class: &Bound<'_, PyAny>) -> PyResult<Needs> {
     }
     let ports: String = given.getattr("ports")?.extract()?;
     Ok(Needs {
-        int: flag("telemetry")?.then_some(IntCounter::Transmitted),
-        ecn: flag("ecn")?,
-        cnp_interval: interval.map(|ns| time("cnp_interval_ns", ns)).transpose()?,
-        data_overhead: bytes("data_overhead_bytes")?,
-        ack_overhead: bytes("ack_overhead_bytes")?,
-        first_ack_only_stored: flag("first_ack_only_stored")?,
-        control: control.map(Bytes::new),
-        header: HeaderWords {
-            fixed: given.getattr("header_words")?.extract()?,
-            per_hop: given.getattr("header_words_per_hop")?.extract()?,
+        network: NetworkNeeds {
+            telemetry: flag("telemetry")?.then_some(Telemetry::EXACT),
+            ecn: flag("ecn")?,
+            ports: match ports.as_str() {
+                "none" => PortScope::None,
+                "switches" => PortScope::Switches,
+                "all" => PortScope::All,
+                other => return Err(PyValueError::new_err(format!("`ports` is none, switches or all, not {other}"))),
+            },
+            ..NetworkNeeds::NOTHING
         },
-        ports: match ports.as_str() {
-            "none" => PortScope::None,
-            "switches" => PortScope::Switches,
-            "all" => PortScope::All,
-            other => return Err(PyValueError::new_err(format!("`ports` is none, switches or all, not {other}"))),
+        wire: WireNeeds {
+            data_overhead: bytes("data_overhead_bytes")?,
+            ack_overhead: bytes("ack_overhead_bytes")?,
+            control: control.map(Bytes::new),
+            header: HeaderWords {
+                fixed: given.getattr("header_words")?.extract()?,
+                per_hop: given.getattr("header_words_per_hop")?.extract()?,
+            },
+            ..WireNeeds::NOTHING
+        },
+        feedback: FeedbackNeeds {
+            cnp_interval: interval.map(|ns| time("cnp_interval_ns", ns)).transpose()?,
+            first_ack_only_stored: flag("first_ack_only_stored")?,
+            ..FeedbackNeeds::NOTHING
         },
         ..Needs::NOTHING
     })

@@ -114,7 +114,7 @@ bytes = "1MB"
             Scenario::from_toml(&text, "mtu.toml", Path::new("."), &Overrides::default())
         };
         let needs = AlgorithmConfig::by_name(info.name, Profile::Paper).expect("it is registered").needs();
-        let mtu = 65_535 - 48 - needs.data_overhead.as_u64();
+        let mtu = 65_535 - 48 - needs.wire.data_overhead.as_u64();
         let error = read(mtu + 1).expect_err("a packet is too long").to_string();
         assert!(error.contains("makes packets of 64KiB"), "{error}");
         let mut recorder = Recorder::default();

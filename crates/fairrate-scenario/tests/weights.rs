@@ -58,7 +58,8 @@ fn share(scenario: Scenario) -> f64 {
 fn weights_hold_or_are_refused() {
     let mut with_weights = Vec::new();
     for info in ALGORITHMS {
-        let has_weights = AlgorithmConfig::by_name(info.name, Profile::Paper).expect("registered").needs().weights;
+        let has_weights =
+            AlgorithmConfig::by_name(info.name, Profile::Paper).expect("registered").needs().feedback.weights;
         match Scenario::from_toml(&scenario(info.name), "weights.toml", Path::new("."), &Overrides::default()) {
             Ok(scenario) => {
                 assert!(has_weights, "{} takes weights", info.name);

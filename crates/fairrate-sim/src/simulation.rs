@@ -85,7 +85,7 @@ impl Simulation {
     /// to the last bit. It lets tests compare the ways.
     #[doc(hidden)]
     pub fn with_switching(config: SimConfig, threads: usize, switching: Switching) -> Self {
-        let run = if config.cc.needs().oracle {
+        let run = if config.cc.needs().feedback.oracle {
             Run::Fluids(Box::new(Fluid::new(config)))
         } else {
             Run::Packets(Box::new(Cluster::new(config, threads.max(1), switching)))

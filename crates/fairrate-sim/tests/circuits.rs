@@ -5,7 +5,7 @@ mod common;
 use std::sync::{Arc, Mutex};
 
 use common::{Recorder, TCP, algorithm, config, flow, plug_in, run, steady_with};
-use fairrate_control::{Ack, AlgorithmConfig, Allowance, CircuitHelp, Controller, IntHop, Loss, Needs};
+use fairrate_control::{Ack, AlgorithmConfig, Allowance, CircuitHelp, Controller, IntHop, Loss, Needs, NetworkNeeds};
 use fairrate_sim::topology::Rdcn;
 use fairrate_sim::{FaultConfig, Flap, FlowSpec, Pfc, ProbeSpec, Recovery, SimConfig, Simulation, StopRule, Transport};
 use fairrate_units::{Bytes, Rate, Time};
@@ -62,7 +62,7 @@ fn samples(told: &Recorder) -> Vec<([u64; 3], [u64; 2])> {
 }
 
 /// Returns an algorithm that lets flows send at line rate, with other needs.
-fn line_rate_with(needs: Needs) -> AlgorithmConfig {
+fn line_rate_with(needs: &Needs) -> AlgorithmConfig {
     steady_with(needs, |flow| Allowance { cwnd: Bytes::MAX, rate: flow.line_rate, timer: Time::MAX })
 }
 
@@ -157,7 +157,7 @@ impl Controller for Notes {
 fn telemetry_tells_of_the_transmitter_of_the_moment() {
     let records = Records::default();
     let told = Arc::clone(&records);
-    let cc = plug_in(Needs::TELEMETRY, move |flow| Notes(flow.line_rate, Arc::clone(&told)));
+    let cc = plug_in(&Needs::TELEMETRY, move |flow| Notes(flow.line_rate, Arc::clone(&told)));
     run(over_circuits(cc, vec![flow(0, 10, u64::MAX, Time::ZERO)], us(980), us(245)));
     let mut records = std::mem::take(&mut *records.lock().expect("one thread"));
     // As the circuit for acknowledgments ends, the first acknowledgment by the packet switch overtakes one.
@@ -186,7 +186,10 @@ fn telemetry_tells_of_the_transmitter_of_the_moment() {
 #[test]
 fn voqs_are_enlarged_ahead_of_their_circuits() {
     let help = CircuitHelp { voq: Bytes::new(50_000), enlarged: Bytes::new(200_000), ahead: us(100) };
-    let cc = line_rate_with(Needs { circuits: Some(help), ..Needs::NOTHING });
+    let cc = line_rate_with(&Needs {
+        network: NetworkNeeds { circuits: Some(help), ..NetworkNeeds::NOTHING },
+        ..Needs::NOTHING
+    });
     let mut c = over_circuits(cc, endless(0..5, 10), us(735), us(1));
     c.transport.rto = Some(Time::from_ms(100));
     let at = samples(&run(c).0);

@@ -87,7 +87,7 @@ fn scripted(steps: &'static [(u64, u64)]) -> AlgorithmConfig {
 /// Returns the same algorithm with a window of `cwnd` bytes.
 fn scripted_in(cwnd: u64, steps: &'static [(u64, u64)]) -> AlgorithmConfig {
     let cwnd = Bytes::new(cwnd);
-    plug_in(Needs::NOTHING, move |flow| Scripted { start: flow.start, cwnd, steps })
+    plug_in(&Needs::NOTHING, move |flow| Scripted { start: flow.start, cwnd, steps })
 }
 
 /// Two flows into one host should have 12.5 Gb/s each. They do from 20 us on, but leave the tolerance at 69.9 us, a

@@ -100,8 +100,8 @@ fn path_rtt(c: &SimConfig, src: u32, dst: u32) -> Time {
     let needs = c.cc.needs();
     let framing = Framing {
         mtu: c.transport.mtu,
-        header: c.transport.header + needs.data_overhead,
-        ack: c.transport.ack + needs.ack_overhead,
+        header: c.transport.header + needs.wire.data_overhead,
+        ack: c.transport.ack + needs.wire.ack_overhead,
     };
     path_base_rtt(ClockRule::Picoseconds, &hops(key), &hops(key.reversed()), framing)
 }
@@ -121,7 +121,7 @@ fn a_flow_inside_the_first_round_trip_has_slowdown_exactly_one() {
             let base = config(topology.clone(), algorithm(cc.name), vec![]);
             let line_rate = topology.link(Routes::new(&topology).host_port(NodeId(src)).expect("a host")).rate;
             let window = line_rate.bytes_in(path_rtt(&base, src, dst)).as_u64();
-            let full_packets = window / (1_000 + 48 + base.cc.needs().data_overhead.as_u64());
+            let full_packets = window / (1_000 + 48 + base.cc.needs().wire.data_overhead.as_u64());
             for bytes in [1, 999, 1_000, 1_001, full_packets * 1_000 - 1] {
                 let (recorder, totals) = run(SimConfig { flows: vec![flow(src, dst, bytes, US)], ..base.clone() });
                 let outcome = recorder.flows[0];

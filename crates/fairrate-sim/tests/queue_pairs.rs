@@ -47,7 +47,7 @@ impl Controller for Halving {
 }
 
 fn halving() -> AlgorithmConfig {
-    plug_in(Needs::NOTHING, |_| Halving { rate: Rate::from_gbps(10), timer: Time::MAX })
+    plug_in(&Needs::NOTHING, |_| Halving { rate: Rate::from_gbps(10), timer: Time::MAX })
 }
 
 fn star() -> Topology {

@@ -5,7 +5,9 @@ mod common;
 use std::sync::{Arc, Mutex};
 
 use common::{TCP, algorithm, algorithm_with, config, flow, plug_in, probe, run};
-use fairrate_control::{ALGORITHMS, Ack, AlgorithmConfig, Allowance, Controller, Loss, Needs, RawValue};
+use fairrate_control::{
+    ALGORITHMS, Ack, AlgorithmConfig, Allowance, Controller, FeedbackNeeds, Loss, Needs, NetworkNeeds, RawValue,
+};
 use fairrate_sim::topology::{Dumbbell, Star};
 use fairrate_sim::{
     DelayedAck, EcnEcho, FaultConfig, FlowSpec, MptcpConfig, NodeId, Pfc, PortSample, SimConfig, TcpConfig, Transport,
@@ -154,7 +156,7 @@ impl Controller for Listener {
     }
 }
 
-fn listener(needs: Needs, heard: &Arc<Mutex<Heard>>) -> AlgorithmConfig {
+fn listener(needs: &Needs, heard: &Arc<Mutex<Heard>>) -> AlgorithmConfig {
     let heard = Arc::clone(heard);
     plug_in(needs, move |flow| {
         let allowance = Allowance { cwnd: Bytes::new(50_000), rate: flow.line_rate, timer: Time::MAX };
@@ -169,7 +171,7 @@ fn controllers_are_told_of_idle_times() {
         let heard = Arc::<Mutex<Heard>>::default();
         let slow = FlowSpec { demand: Rate::from_mbps(16), ..flow(0, 1, 4_000, Time::ZERO) };
         let mut c = lossy(2, "line-rate", 1 << 20, TcpConfig { idle_restart, ..TCP }, vec![slow]);
-        c.cc = listener(Needs::NOTHING, &heard);
+        c.cc = listener(&Needs::NOTHING, &heard);
         run(c);
         let told: Vec<_> = (1..4).map(|i| (Time::from_us(524 * i), 2)).collect();
         assert_eq!(heard.lock().expect("nobody panics").idle, if idle_restart { told } else { Vec::new() });
@@ -183,7 +185,10 @@ fn algorithms_that_set_the_timeout_set_it_for_subflows_too() {
     let completion_with = |rto_rtts, subflows, tcp| {
         let multipath = MptcpConfig { subflows, ..MptcpConfig::SINGLE };
         let mut c = lossy(2, "line-rate", 1 << 20, TcpConfig { multipath, ..tcp }, vec![flow(0, 1, 1_000, Time::ZERO)]);
-        c.cc = listener(Needs { rto_rtts, ..Needs::NOTHING }, &Arc::default());
+        c.cc = listener(
+            &Needs { feedback: FeedbackNeeds { rto_rtts, ..FeedbackNeeds::NOTHING }, ..Needs::NOTHING },
+            &Arc::default(),
+        );
         let port = c.topology.port(NodeId(0), NodeId(2)).expect("the switch is the neighbour");
         c.faults = vec![FaultConfig { ports: vec![port], stop: Time::from_us(1), loss: 1.0, ..FaultConfig::NONE }];
         let outcome = run(c).0.flows[0];
@@ -210,7 +215,8 @@ fn as_many_bytes_are_acknowledged_with_marks_as_were_marked() {
         let flows = (1..4).map(|src| flow(src, 0, 2_000_000, Time::ZERO)).collect();
         let mut c = lossy(4, "dctcp", 4 << 20, TcpConfig { delayed_ack, ..TCP }, flows);
         let heard = Arc::<Mutex<Heard>>::default();
-        c.cc = listener(Needs { ecn: true, ..Needs::NOTHING }, &heard);
+        c.cc =
+            listener(&Needs { network: NetworkNeeds { ecn: true, ..NetworkNeeds::NOTHING }, ..Needs::NOTHING }, &heard);
         let ecn = c.fabric.ecn.as_mut().expect("DCTCP needs ECN");
         (ecn.kmin, ecn.kmax, ecn.pmax) = (Bytes::ZERO, Bytes::new(200_000), 0.9);
         (ecn.kmin_per, ecn.kmax_per) = (None, None);

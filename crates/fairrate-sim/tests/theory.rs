@@ -104,7 +104,7 @@ fn weighted_beta(bps: u64) -> AlgorithmConfig {
         let beta = Rate::from_bps_f64(bps as f64 * weight);
         PowerTcpConfig { beta, ..PowerTcpConfig::new(Profile::Paper) }
     };
-    plug_in(weighted(1.0).needs(), move |flow| weighted(flow.weight).build(flow))
+    plug_in(&weighted(1.0).needs(), move |flow| weighted(flow.weight).build(flow))
 }
 
 /// Theorem 3: rates are proportional to β, where it is many packets.

@@ -14,7 +14,7 @@
 //! `tests/bits.rs` holds it to that. The built-in one also has a form for TCP, and the ns-3 artifact's.
 
 use fairrate_control::{
-    Ack, AlgorithmInfo, AlgorithmSpec, Allowance, Controller, FlowContext, Loss, MarkedQueue, Needs, NoPort,
+    Ack, AlgorithmInfo, AlgorithmSpec, Allowance, Controller, FlowContext, Loss, MarkedQueue, NetworkNeeds, Needs, NoPort,
     RedDefault, algorithm_config, choice,
 };
 use fairrate_units::{Bytes, Rate, Time};
@@ -66,7 +66,7 @@ impl AlgorithmSpec for MyD2tcpConfig {
     type Controller = MyD2tcp;
     type Port = NoPort;
     fn needs(&self) -> Needs {
-        Needs { ecn: true, red: Some(STEP), ..Needs::NOTHING }
+        Needs { network: NetworkNeeds { ecn: true, red: Some(STEP), ..NetworkNeeds::NOTHING }, ..Needs::NOTHING }
     }
     fn build(&self, flow: &FlowContext) -> MyD2tcp {
         let mtu = flow.mtu.as_f64();

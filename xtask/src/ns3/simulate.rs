@@ -208,7 +208,7 @@ impl Sink for Meter {
 /// Returns the travel time of an acknowledgment from `from` to `to` on idle links of the shortest path.
 fn ack_delay(config: &SimConfig, from: NodeId, to: NodeId) -> Time {
     let needs = config.cc.needs();
-    let bytes = config.transport.ack + config.transport.ack_overhead.unwrap_or(needs.ack_overhead);
+    let bytes = config.transport.ack + config.transport.ack_overhead.unwrap_or(needs.wire.ack_overhead);
     let mut reached: BTreeMap<NodeId, Time> = BTreeMap::from([(from, Time::ZERO)]);
     let mut queue = VecDeque::from([from]);
     while let Some(node) = queue.pop_front() {

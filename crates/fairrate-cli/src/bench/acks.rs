@@ -41,7 +41,8 @@ const FLOW: FlowContext = FlowContext {
 
 /// Returns the names of all algorithms except oracles: those with a controller that gets acknowledgments.
 pub fn names() -> impl Iterator<Item = &'static str> {
-    let has_senders = |name: &&str| AlgorithmConfig::by_name(name, Profile::Paper).is_some_and(|cc| !cc.needs().oracle);
+    let has_senders =
+        |name: &&str| AlgorithmConfig::by_name(name, Profile::Paper).is_some_and(|cc| !cc.needs().feedback.oracle);
     ALGORITHMS.iter().map(|a| a.name).filter(has_senders)
 }
 
@@ -62,7 +63,7 @@ impl Acks {
     pub fn new(name: &str) -> Self {
         let config = AlgorithmConfig::by_name(name, Profile::Paper).expect("the algorithm is registered");
         let needs = config.needs();
-        let n_words = usize::from(needs.header.fixed) + usize::from(needs.header.per_hop) * (HOPS + 1);
+        let n_words = usize::from(needs.wire.header.fixed) + usize::from(needs.wire.header.per_hop) * (HOPS + 1);
         let mut controller = config.build(&FLOW);
         let allowance = controller.on_start(Time::ZERO);
         let hop = IntHop { ts: BASE_RTT, tx_bytes: 0, qlen: 0, rate: PortRate::new(Rate::from_gbps(100)) };
@@ -106,7 +107,7 @@ impl Acks {
                 prior_delivered: None,
                 app_limited: false,
                 ecn_marked: self.fed.is_multiple_of(MARKED),
-                int: if self.needs.int.is_some() { &self.hops[i] } else { &[] },
+                int: if self.needs.network.telemetry.is_some() { &self.hops[i] } else { &[] },
                 header: &self.header,
             };
             self.allowance = self.controller.on_ack(black_box(&ack));

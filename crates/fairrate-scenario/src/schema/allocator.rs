@@ -40,7 +40,7 @@ pub(super) fn read(
     cc: &AlgorithmConfig,
     n_blocks: usize,
 ) -> Option<Allocator> {
-    let needs = cc.needs().allocator;
+    let needs = cc.needs().feedback.allocator;
     if !needs && !root.has("allocator") {
         root.node("allocator");
         return None;

@@ -19,12 +19,12 @@ pub(super) fn check(
         let at = if root.has(section) { section } else { "topology" };
         root.problem_at("scenario::conflict", at, message, help);
     };
-    if needs.circuits.is_some() && fabric.ecn.is_some() {
+    if needs.network.circuits.is_some() && fabric.ecn.is_some() {
         let message = format!("`{algorithm}` takes marks for signs of circuits, and switches mark for congestion");
         problem("switch", message, "remove `ecn` from `[switch]`, or choose another `cc`");
     }
     let Shape::Rdcn(rdcn) = shape else { return };
-    if needs.ports != PortScope::None || needs.allocator || needs.oracle {
+    if needs.network.ports != PortScope::None || needs.feedback.allocator || needs.feedback.oracle {
         let message = format!("`{algorithm}` has to know the one path of each flow, and circuits give it a second one");
         problem("transport", message, "choose another `cc`, or another `kind` of network");
     }

@@ -80,7 +80,7 @@ pub(crate) fn read(
     let probes = probe::read(&mut root);
     let has_convergence_probe = probes.iter().any(probe::Probe::is_convergence);
     traffic::check_churn(report, &blocks, has_convergence_probe);
-    traffic::check_bursts(report, &blocks, has_convergence_probe, cc.needs().oracle);
+    traffic::check_bursts(report, &blocks, has_convergence_probe, cc.needs().feedback.oracle);
     traffic::check_subflows(report, &blocks, &cc);
     traffic::check_connections(report, &blocks, &cc);
     let (network_site, switch_site) = (root.site_of("topology"), root.site_of("switch"));
@@ -214,7 +214,7 @@ fn check_times(report: &Report, config: &SimConfig, site: Site) {
     }
     let t = &config.transport;
     let sizes = [t.header + Bytes::new(1), t.ack, t.cnp, config.fabric.pfc_frame];
-    let control = config.cc.needs().control.into_iter().chain(config.allocator.iter().map(|a| a.min_packet));
+    let control = config.cc.needs().wire.control.into_iter().chain(config.allocator.iter().map(|a| a.min_packet));
     let least = sizes.into_iter().chain(control).min().unwrap_or_default();
     let in_no_time = |rate: Rate| least.as_u64() * 8_000_000_000 < rate.as_bps();
     if let Some(link) = config.topology.links.iter().find(|l| l.delay == Time::ZERO && in_no_time(l.rate)) {

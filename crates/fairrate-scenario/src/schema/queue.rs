@@ -1,6 +1,6 @@
 //! `[switch] queue` and the sections of its disciplines: the queues of data at egress ports.
 
-use fairrate_control::{AlgorithmConfig, Needs, PortScope, Queueing};
+use fairrate_control::{AlgorithmConfig, NetworkNeeds, PortScope, Queueing};
 use fairrate_sim::{CoDelConfig, Overflow, QUEUES, QueueConfig, QueueRule, RedConfig, SfqCoDelConfig, TransportConfig};
 use fairrate_text::one_of;
 use fairrate_units::{Bytes, Rate, Time};
@@ -16,7 +16,7 @@ const PFABRIC_BYTES: Bytes = Bytes::new(36_864);
 /// Reads `queue` and its limits, and the sections of all disciplines in the file.
 pub(super) fn read(s: &mut Section<'_>, cc: &AlgorithmConfig) -> QueueConfig {
     let names: Vec<(&'static str, &'static str)> = QUEUES.iter().map(|q| (q.name, q.name)).collect();
-    let default = if cc.needs().queueing == Queueing::Priorities { "pfabric" } else { "fifo" };
+    let default = if cc.needs().network.queueing == Queueing::Priorities { "pfabric" } else { "fifo" };
     let name = s.choice("queue", &names, default).value;
     let (red, codel, sfq) = (read_red(s, name), read_codel(s, name), read_sfq_codel(s, name));
     let (rule, limit_bytes, limit_packets) = match name {
@@ -51,11 +51,11 @@ fn limit<T: crate::scalar::Scalar>(s: &mut Section<'_>, key: &str, default: Opti
 fn check_algorithm(s: &Section<'_>, name: &str, config: &QueueConfig, cc: &AlgorithmConfig) {
     let algorithm = cc.info().name;
     let problem = |message: String, help: &str| s.problem_at("scenario::conflict", "queue", message, help);
-    let Needs { queueing, ports, .. } = cc.needs();
+    let NetworkNeeds { queueing, ports, .. } = cc.needs().network;
     let counts = ports != PortScope::None;
     if config.rule == QueueRule::PFabric && queueing != Queueing::Priorities {
         let message = format!("`queue = \"{name}\"` goes by priorities, and packets of `{algorithm}` carry none");
-        let known = one_of(&algorithms_that(|needs| needs.queueing == Queueing::Priorities));
+        let known = one_of(&algorithms_that(|needs| needs.network.queueing == Queueing::Priorities));
         problem(message, &format!("set `cc` to {known} in `[transport]`, or take another `queue`"));
     } else if queueing == Queueing::Own && *config != QueueConfig::FIFO {
         let help = "remove `queue` and its limits, or choose another `cc`";

@@ -67,11 +67,11 @@ fn read_balancing(s: &mut Section<'_>, cc: &AlgorithmConfig) -> Balancing {
 
 /// Returns the reason why an algorithm needs all packets of a flow on one path; `None` if it does not.
 fn why_one_path(needs: &Needs) -> Option<&'static str> {
-    if needs.ports != PortScope::None || needs.allocator || needs.oracle {
+    if needs.network.ports != PortScope::None || needs.feedback.allocator || needs.feedback.oracle {
         return Some("has to know the one path of each flow");
     }
     // A record is compared with the previous one of the same hop: a difference between two ports means nothing.
-    needs.int.is_some().then_some("compares telemetry of the ports of one path")
+    needs.network.telemetry.is_some().then_some("compares telemetry of the ports of one path")
 }
 
 fn alpha(s: &mut Section<'_>, key: &str, default: OrWord<f64>) -> Option<f64> {
@@ -167,8 +167,8 @@ fn own_red(red: RedDefault) -> EcnConfig {
 /// the artifact, for all algorithms without circuits.
 fn default_ecn(profile: Profile, needs: &Needs) -> Option<EcnConfig> {
     match profile {
-        Profile::Ns3 if needs.circuits.is_none() => Some(EcnConfig { draws: MarkDraws::LikeNs3, ..RED }),
-        _ => needs.ecn.then(|| needs.red.map_or(RED, own_red)),
+        Profile::Ns3 if needs.network.circuits.is_none() => Some(EcnConfig { draws: MarkDraws::LikeNs3, ..RED }),
+        _ => needs.network.ecn.then(|| needs.network.red.map_or(RED, own_red)),
     }
 }
 
@@ -326,13 +326,15 @@ pub(super) fn check_recovery(root: &Section<'_>, fabric: &FabricConfig, transpor
 
 #[cfg(test)]
 mod tests {
+    use fairrate_control::PacingNeeds;
+
     use super::*;
 
     /// An algorithm built on DCTCP, with DCTCP's needs, gets DCTCP's marking.
     #[test]
     fn marks_go_by_needs_and_not_by_name() {
         let dctcp = AlgorithmConfig::by_name("dctcp", Profile::Paper).expect("it is registered").needs();
-        let derived = Needs { pacing_credit: 1, ..dctcp };
+        let derived = Needs { pacing: PacingNeeds { pacing_credit: 1, ..dctcp.pacing }, ..dctcp };
         let step = default_ecn(Profile::Paper, &derived).expect("it reads marks");
         assert_eq!((step.kmin, step.kmax, step.pmax), (Bytes::new(30_000), Bytes::new(30_000), 1.0));
         let per = Some(Rate::from_gbps(10));

@@ -232,8 +232,8 @@ pub(super) fn check_connections(report: &Report, blocks: &[Block<'_>], cc: &Algo
 /// Returns `false` if links or receivers keep state of single flows, if packets identify their flow, or if an oracle or
 /// allocator sets rates.
 fn can_share(needs: &Needs) -> bool {
-    let tells_of_flow = needs.header != HeaderWords::NONE || needs.control.is_some();
-    !tells_of_flow && needs.grants.is_none() && !needs.oracle && !needs.allocator
+    let tells_of_flow = needs.wire.header != HeaderWords::NONE || needs.wire.control.is_some();
+    !tells_of_flow && needs.feedback.grants.is_none() && !needs.feedback.oracle && !needs.feedback.allocator
 }
 
 /// Reports settings that do not go with bursts.
@@ -258,7 +258,7 @@ pub(super) fn check_bursts(report: &Report, blocks: &[Block<'_>], has_convergenc
 /// allocator.
 pub(super) fn check_subflows(report: &Report, blocks: &[Block<'_>], cc: &AlgorithmConfig) {
     let split = |block: &&Block<'_>| block.subflows.is_some_and(|subflows| 1 < subflows);
-    for block in blocks.iter().filter(split).filter(|_| cc.needs().allocator) {
+    for block in blocks.iter().filter(split).filter(|_| cc.needs().feedback.allocator) {
         let message = format!("`{}` has one path a flow", cc.info().name);
         let help = "remove `subflows`, or choose another `cc`";
         report.problem("scenario::conflict", block.anchor.site_of("subflows"), message, "`subflows`", help);

@@ -57,7 +57,7 @@ fn read_config(s: &mut Section<'_>, profile: Profile, needs: &Needs) -> Transpor
         data_class: class(s, "data_class", DATA_CLASS),
         ack_class: class(s, "ack_class", DATA_CLASS),
         // Notices of switches and control packets of flows have priority over everything but PFC frames.
-        control_class: class(s, "control_class", if needs.control_with_data { DATA_CLASS } else { 1 }),
+        control_class: class(s, "control_class", if needs.wire.control_with_data { DATA_CLASS } else { 1 }),
         // RoCC section VI has 15 us; most papers have no reaction delay.
         reaction_delay: s.get("reaction_delay", Time::ZERO).value,
         recovery: s
@@ -245,7 +245,7 @@ fn check(s: &Section<'_>, config: &TransportConfig) {
 /// Reports an algorithm that reacts to notification packets (CNPs) over a transport whose receivers send none: it would
 /// never slow down.
 fn check_notifications(s: &Section<'_>, kind: Transport, cc: &AlgorithmConfig) {
-    if kind == Transport::Rdma || cc.needs().cnp_interval.is_none() {
+    if kind == Transport::Rdma || cc.needs().feedback.cnp_interval.is_none() {
         return;
     }
     let name = cc.info().name;
@@ -261,7 +261,7 @@ fn check_notifications(s: &Section<'_>, kind: Transport, cc: &AlgorithmConfig) {
 
 /// Reports TCP under an algorithm with receiver grants, which is a transport of its own.
 fn check_grants(s: &Section<'_>, kind: Transport, cc: &AlgorithmConfig) {
-    if kind != Transport::Rdma && cc.needs().grants.is_some() {
+    if kind != Transport::Rdma && cc.needs().feedback.grants.is_some() {
         let message = format!("`{}` is a transport of its own", cc.info().name);
         s.problem_at("scenario::conflict", "kind", message, "set `kind = \"rdma\"`, or choose another `cc`");
     }
@@ -281,7 +281,7 @@ fn check_packets(s: &Section<'_>, config: &TransportConfig, cc: &AlgorithmConfig
         );
         s.problem_at("scenario::out_of_range", "mtu", message, help);
     }
-    if needs.control.is_some_and(|control| most < control) {
+    if needs.wire.control.is_some_and(|control| most < control) {
         let message = format!("control packets of `{name}` are longer than {most}");
         s.problem_at("scenario::out_of_range", name, message, "reduce `control_packet`, as `control_packet = \"40B\"`");
     }

@@ -40,13 +40,13 @@ fn needs_of(cc: &str) -> Needs {
 }
 
 fn knows_paths(needs: &Needs) -> bool {
-    needs.ports != PortScope::None || needs.allocator || needs.oracle
+    needs.network.ports != PortScope::None || needs.feedback.allocator || needs.feedback.oracle
 }
 
 /// Returns `true` if packets of a flow under `cc` may not be sprayed.
 fn has_one_path(cc: &str) -> bool {
     let needs = needs_of(cc);
-    knows_paths(&needs) || needs.int.is_some()
+    knows_paths(&needs) || needs.network.telemetry.is_some()
 }
 
 /// Draws the scenario of a seed, whose files go into `dir`.
@@ -55,7 +55,7 @@ pub fn case(seed: u64, dir: &Path) -> Case {
     let network = network::network(draw, dir);
     let cc = algorithm(draw, network.has_circuits);
     let tcp = draw.one_in(2) && cc != "homa";
-    let weights = AlgorithmConfig::by_name(cc, Profile::Paper).is_some_and(|cc| cc.needs().weights);
+    let weights = AlgorithmConfig::by_name(cc, Profile::Paper).is_some_and(|cc| cc.needs().feedback.weights);
     let mut toml = Toml::default();
     toml.key("seed", draw.below(1_000));
     toml.any(draw, ("duration", &["\"50us\"", "\"300us\"", "\"2ms\"", "\"20ms\"", "\"none\""]));

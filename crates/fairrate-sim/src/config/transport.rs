@@ -93,6 +93,6 @@ impl TransportConfig {
 
     /// Returns the bytes of a data packet on the wire besides payload.
     pub fn data_header(&self, needs: &Needs) -> Bytes {
-        self.header + self.data_overhead.unwrap_or(needs.data_overhead)
+        self.header + self.data_overhead.unwrap_or(needs.wire.data_overhead)
     }
 }

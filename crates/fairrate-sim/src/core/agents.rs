@@ -41,7 +41,7 @@ impl Agents {
         base_rtt: Time,
         wire_mtu: u64,
     ) -> Self {
-        let scope = config.cc.needs().ports;
+        let scope = config.cc.needs().network.ports;
         if scope == PortScope::None {
             return Self {
                 of_port: Table::default(),

@@ -66,7 +66,7 @@ pub(super) fn plan(mut config: SimConfig, threads: usize, switching: Switching) 
     let routes = Routes::new(&config.topology);
     let needs = config.cc.needs();
     if let Transport::Tcp(tcp) = &mut config.transport.kind {
-        tcp.prr &= needs.prr;
+        tcp.prr &= needs.feedback.prr;
     }
     check_packets(&config, &needs);
     let constants = constants(&config, &routes, &needs);
@@ -79,7 +79,8 @@ pub(super) fn plan(mut config: SimConfig, threads: usize, switching: Switching) 
     let mut flows: Vec<Flow> = (0..).map(FlowId).zip(&config.flows).map(of_spec).collect();
     flows::link_successors(&config, &mut flows);
     flows::add_subflows(&config, &connections, &host_of, &mut flows);
-    let paths = PathTable::new(&config, &routes, needs.ports != PortScope::None).of_all(&mut flows, &connections);
+    let paths =
+        PathTable::new(&config, &routes, needs.network.ports != PortScope::None).of_all(&mut flows, &connections);
     let levels = flows::levels(&config, &needs, constants.base_rtt, &mut flows, &paths);
     let loads =
         loads(&config.topology, flows.iter().map(|flow| (expected_packets(flow, &constants), flow.data_path(&paths))));
@@ -183,7 +184,7 @@ impl Part {
         let mut ports = build_ports(plan, number, &ids);
         let crossings = build_crossings(plan, number, &ids, &mut ports);
         let wire_mtu = Bytes::new(constants.mtu + constants.data_header);
-        attach_disciplines(config, &ids, &mut ports, wire_mtu.as_u64() as u32, needs.ecn);
+        attach_disciplines(config, &ids, &mut ports, wire_mtu.as_u64() as u32, needs.network.ecn);
         let own_ports = || ids.iter().zip(&ports).map(|(&id, port)| plan.is_in(number, id).then_some((id, port)));
         let agents = Agents::new(config, own_ports(), constants.base_rtt, wire_mtu.as_u64());
         let of_switch = switches_of_ports(plan, number, &ids);
@@ -207,7 +208,7 @@ impl Part {
             pool: build_pool(run, &needs),
             agenda,
             paths: plan.hops.clone(),
-            telemetry: constants.int,
+            telemetry: constants.telemetry,
             faults: Faults::new(&config.faults, config.seed, ports.len(), |port| links.place_of(port)),
             has_plain_wires: config.faults.is_empty(),
             crossings,
@@ -322,8 +323,8 @@ fn build_switches(
 fn build_pool(run: &Run, needs: &Needs) -> PacketPool {
     // Switches add telemetry, and a path has one switch less than links.
     let longest = run.routes.longest_path() as usize;
-    let stride = if run.constants.int.is_some() { longest.saturating_sub(1) } else { 0 };
-    let notice_words = if needs.ports == PortScope::None { 0 } else { NOTICE_WORDS };
+    let stride = if run.constants.telemetry.is_some() { longest.saturating_sub(1) } else { 0 };
+    let notice_words = if needs.network.ports == PortScope::None { 0 } else { NOTICE_WORDS };
     let sack_words = if run.config.transport.kind == Transport::Rdma { 0 } else { SACK_WORDS };
     PacketPool::new(stride, (run.constants.header_words + sack_words).max(notice_words))
 }
@@ -331,13 +332,17 @@ fn build_pool(run: &Run, needs: &Needs) -> PacketPool {
 /// Returns the sizes of packets on the wire.
 pub(crate) fn framing(config: &SimConfig) -> Framing {
     let (t, needs) = (&config.transport, config.cc.needs());
-    Framing { mtu: t.mtu, header: t.data_header(&needs), ack: t.ack + t.ack_overhead.unwrap_or(needs.ack_overhead) }
+    Framing {
+        mtu: t.mtu,
+        header: t.data_header(&needs),
+        ack: t.ack + t.ack_overhead.unwrap_or(needs.wire.ack_overhead),
+    }
 }
 
 /// Checks that the lengths of the longest packets fit into 16 bits.
 fn check_packets(config: &SimConfig, needs: &Needs) {
     let (t, framing) = (&config.transport, framing(config));
-    let control = needs.control.unwrap_or_default();
+    let control = needs.wire.control.unwrap_or_default();
     for bytes in [framing.mtu + framing.header, framing.ack, t.cnp, config.fabric.pfc_frame, control] {
         assert!(bytes <= TransportConfig::MAX_PACKET, "a packet of {bytes} is too long");
     }
@@ -357,24 +362,25 @@ fn constants(config: &SimConfig, routes: &Routes, needs: &Needs) -> Constants {
         data_header: framing.header.as_u64(),
         ack_wire: framing.ack.as_u64() as u16,
         cnp_wire: t.cnp.as_u64() as u16,
-        control_wire: needs.control.map(|bytes| bytes.as_u64() as u16),
+        control_wire: needs.wire.control.map(|bytes| bytes.as_u64() as u16),
         control_class: t.control_class,
         reaction_ps: t.reaction_delay.as_ps(),
-        header_words: usize::from(needs.header.fixed)
-            + usize::from(needs.header.per_hop) * routes.longest_path() as usize,
+        header_words: usize::from(needs.wire.header.fixed)
+            + usize::from(needs.wire.header.per_hop) * routes.longest_path() as usize,
         pfc_wire: config.fabric.pfc_frame.as_u64() as u16,
         ack_class: t.ack_class,
         nack_interval_ps: t.nack_interval.as_ps(),
-        cnp_interval_ps: needs.cnp_interval.map(Time::as_ps),
+        cnp_interval_ps: needs.feedback.cnp_interval.map(Time::as_ps),
         rto_ps: t.rto.filter(|_| t.kind == Transport::Rdma).map_or(u64::MAX, Time::as_ps),
         fixed_rto: needs
+            .feedback
             .rto_rtts
             .map(|rtts| Time::from_ps((rtts * base_rtt.as_ps() as f64) as u64).max(Time::from_ns(1))),
         whole_ns: config.fabric.clock == ClockRule::WholeNanoseconds,
-        repace: needs.repace_on_change,
-        pacing_credit: u64::from(needs.pacing_credit),
-        first_ack_only_stored: needs.first_ack_only_stored,
-        int: needs.int.map(|counter| (counter, needs.int_format)),
+        repace: needs.pacing.repace_on_change,
+        pacing_credit: u64::from(needs.pacing.pacing_credit),
+        first_ack_only_stored: needs.feedback.first_ack_only_stored,
+        telemetry: needs.network.telemetry,
         base_rtt,
     }
 }

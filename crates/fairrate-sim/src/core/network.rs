@@ -1,6 +1,6 @@
 //! The network between switches and hosts: ports with their queues and wires, and the packets in them.
 
-use fairrate_control::{IntCounter, IntFormat, IntHop, PortRate};
+use fairrate_control::{IntCounter, IntHop, PortRate, Telemetry};
 use fairrate_units::Time;
 
 use super::agenda::{Agenda, Worker};
@@ -30,7 +30,7 @@ pub(crate) struct Network {
     pub(super) paths: Paths<PortIdx>,
     /// The counter and format of the telemetry that switches add to data packets; `None` if the run's algorithm reads
     /// none.
-    pub(crate) telemetry: Option<(IntCounter, IntFormat)>,
+    pub(crate) telemetry: Option<Telemetry>,
     /// The faults of links, if any link has some.
     pub(crate) faults: Option<Box<Faults>>,
     /// `true` if no link has faults and the steps of packets are not reported.
@@ -179,7 +179,7 @@ pub(super) struct NetworkRest<'a> {
     pub(super) pool: &'a mut PacketPool,
     pub(super) agenda: &'a mut Agenda,
     pub(super) paths: &'a Paths<PortIdx>,
-    telemetry: Option<(IntCounter, IntFormat)>,
+    telemetry: Option<Telemetry>,
     crossings: &'a [(u16, PortIdx)],
     mail: &'a mut [Mail],
 }
@@ -230,7 +230,7 @@ impl NetworkRest<'_> {
     #[allow(clippy::inline_always)] // See `Part::run`.
     #[inline(always)]
     pub(super) fn stamp(&mut self, port: &Port, sender: Transmitter, at_ps: u64, packet: PacketIdx, qlen: u64) {
-        let Some((counter, format)) = self.telemetry else { return };
+        let Some(Telemetry { counter, format }) = self.telemetry else { return };
         let hop = IntHop {
             ts: Time::from_ps(at_ps),
             tx_bytes: match counter {

@@ -1,6 +1,6 @@
 //! The fixed configuration of a run, which all parts share.
 
-use fairrate_control::{AlgorithmConfig, FlowContext, IntCounter, IntFormat};
+use fairrate_control::{AlgorithmConfig, FlowContext, Telemetry};
 use fairrate_units::Time;
 
 use super::flow::Flow;
@@ -58,7 +58,7 @@ pub(crate) struct Constants {
     pub(crate) repace: bool,
     pub(crate) pacing_credit: u64,
     pub(crate) first_ack_only_stored: bool,
-    pub(crate) int: Option<(IntCounter, IntFormat)>,
+    pub(crate) telemetry: Option<Telemetry>,
     pub(crate) base_rtt: Time,
 }
 

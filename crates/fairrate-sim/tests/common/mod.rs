@@ -64,22 +64,22 @@ impl AlgorithmSpec for PlugIn {
 
 /// Returns an algorithm with `needs` whose controllers `build` makes.
 pub fn plug_in<C: Controller + Send + 'static>(
-    needs: Needs,
+    needs: &Needs,
     build: impl Fn(&FlowContext) -> C + Send + Sync + 'static,
 ) -> AlgorithmConfig {
     let info = AlgorithmInfo { name: "plug-in", title: "plug-in", paper: "none", idea: "none" };
     let build = Arc::new(move |flow: &FlowContext| -> Box<dyn Controller + Send> { Box::new(build(flow)) });
-    AlgorithmConfig::Custom(CustomAlgorithm::new(info, PlugIn { needs, build }))
+    AlgorithmConfig::Custom(CustomAlgorithm::new(info, PlugIn { needs: *needs, build }))
 }
 
 /// Returns an algorithm whose allowance for a flow never changes.
 pub fn steady(allowance: impl Fn(&FlowContext) -> Allowance + Send + Sync + 'static) -> AlgorithmConfig {
-    steady_with(Needs::NOTHING, allowance)
+    steady_with(&Needs::NOTHING, allowance)
 }
 
 /// Returns an algorithm with `needs` whose allowance for a flow never changes.
 pub fn steady_with(
-    needs: Needs,
+    needs: &Needs,
     allowance: impl Fn(&FlowContext) -> Allowance + Send + Sync + 'static,
 ) -> AlgorithmConfig {
     struct Steady(Allowance);
@@ -144,7 +144,7 @@ pub fn allocator(host: NodeId) -> AllocatorConfig {
 
 /// Returns a run on a lossless fabric of 4 MiB switches with per-packet acknowledgments in the data class.
 pub fn config(topology: Topology, cc: AlgorithmConfig, flows: Vec<FlowSpec>) -> SimConfig {
-    let ecn = cc.needs().ecn.then_some(EcnConfig {
+    let ecn = cc.needs().network.ecn.then_some(EcnConfig {
         phantom: None,
         kmin: Bytes::new(100_000),
         kmax: Bytes::new(400_000),

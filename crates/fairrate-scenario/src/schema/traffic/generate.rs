@@ -90,11 +90,11 @@ fn check_ids(report: &Report, blocks: &[Block<'_>], made: &[Workload]) {
 
 /// Reports weights if the algorithm ignores them.
 fn check_weights(report: &Report, block: &Block<'_>, workload: &Workload, cc: &AlgorithmConfig) {
-    if cc.needs().weights || workload.flows.iter().all(|flow| flow.weight == 1.0) {
+    if cc.needs().feedback.weights || workload.flows.iter().all(|flow| flow.weight == 1.0) {
         return;
     }
     let key = if matches!(block.kind, Kind::List { .. }) { "path" } else { "weight" };
-    let known = algorithms_that(|needs| needs.weights);
+    let known = algorithms_that(|needs| needs.feedback.weights);
     let message = format!("`{}` knows no weights", cc.info().name);
     let help = format!("leave weights out, or set `cc` to {}", one_of(&known));
     report.problem("scenario::conflict", block.anchor.site_of(key), message, format!("`{key}`"), help);

@@ -39,7 +39,7 @@ pub(super) fn flow(
 pub(super) fn transport_of(config: &SimConfig, id: FlowId, n_user_flows: u32, has_subflows: bool) -> Kind {
     match config.transport.kind {
         _ if n_user_flows <= id.0 => Kind::Line,
-        Transport::Rdma if config.cc.needs().grants.is_some() => Kind::Homa,
+        Transport::Rdma if config.cc.needs().feedback.grants.is_some() => Kind::Homa,
         Transport::Rdma => Kind::Rdma,
         Transport::Tcp(_) if has_subflows => Kind::Mptcp,
         Transport::Tcp(_) if config.allocator.is_some() => Kind::Ruled,
@@ -55,7 +55,7 @@ pub(super) fn levels(
     flows: &mut [Flow],
     paths: &Paths<PortId>,
 ) -> Option<Levels> {
-    let grants = needs.grants.as_ref().filter(|_| config.transport.kind == Transport::Rdma)?;
+    let grants = needs.feedback.grants.as_ref().filter(|_| config.transport.kind == Transport::Rdma)?;
     let levels = Levels::new(config, grants, base_rtt);
     levels.assign(config, grants, flows, paths);
     Some(levels)

@@ -79,7 +79,7 @@ impl Rotors {
             roles: vec![Role::Plain; n_ports].into(),
             tors: Vec::new(),
             voqs: Vec::new(),
-            help: run.config.cc.needs().circuits,
+            help: run.config.cc.needs().network.circuits,
         };
         let mut nodes: Vec<NodeId> = Vec::new();
         for &uplink in
