@@ -1,6 +1,6 @@
 //! Means over seeds with their intervals: as lines over loads, or beside words.
 
-use fairrate_report::figure::{Axis, Figure as Panel, Series};
+use fairrate_report::panel::{Axis, Panel, Series};
 use fairrate_report::stats;
 use fairrate_report::style::{Style, styles};
 

@@ -1,6 +1,6 @@
 //! Panels of lines, as in figures of papers.
 
-use fairrate_report::figure::{Axis, Figure as Panel, Series};
+use fairrate_report::panel::{Axis, Panel, Series};
 use fairrate_report::style::{Style, styles};
 
 use crate::curves::{self, Curve};

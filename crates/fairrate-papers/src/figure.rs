@@ -1,6 +1,6 @@
 //! A figure of a paper: its runs, its panels, and the paper's claims.
 
-use fairrate_report::figure::Figure as Panel;
+use fairrate_report::panel::Panel;
 
 use crate::claim::Claim;
 use crate::experiment::Run;

@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use fairrate_report::export;
-use fairrate_report::figure::Figure as Panel;
+use fairrate_report::panel::Panel;
 use fairrate_report::svg;
 use serde_json::{Value, json};
 

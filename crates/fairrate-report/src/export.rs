@@ -2,8 +2,8 @@
 
 use std::fmt::Write;
 
-use crate::figure::{Figure, Series};
 use crate::figures::Chapter;
+use crate::panel::{Panel, Series};
 use crate::svg;
 
 /// A file to be written.
@@ -45,7 +45,7 @@ pub fn listed(list: &str) -> Vec<String> {
 }
 
 /// Returns the points of a figure as CSV, a line each, with units in the first line.
-pub fn csv(figure: &Figure) -> String {
+pub fn csv(figure: &Panel) -> String {
     let (x, y) = (&figure.x.label, &figure.y.label);
     let has_bands = figure.series.iter().any(|s| !s.low.is_empty());
     let mut head = if figure.y.rows.is_empty() {
@@ -78,7 +78,7 @@ pub fn csv(figure: &Figure) -> String {
 }
 
 /// Returns the k-th x of a series; a word where the axis has words.
-fn abscissa(figure: &Figure, s: &Series, k: usize) -> String {
+fn abscissa(figure: &Panel, s: &Series, k: usize) -> String {
     let word = figure.x.ticks.iter().filter(|_| figure.x.words).find(|(at, _)| *at == s.x[k]);
     word.map_or_else(|| number(s.x.get(k)), |(_, word)| field(word))
 }

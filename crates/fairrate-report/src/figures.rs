@@ -3,9 +3,9 @@
 use std::collections::HashSet;
 
 use crate::comparison::Comparison;
-use crate::figure::Figure;
 use crate::metric::Metric;
 use crate::model::Variant;
+use crate::panel::Panel;
 use crate::panels::Page;
 use crate::style::{self, Style};
 use crate::sweep::Grid;
@@ -33,7 +33,7 @@ pub struct Chapter {
     #[serde(skip_serializing_if = "String::is_empty")]
     pub point: String,
     /// The chapter's figures.
-    pub figures: Vec<Figure>,
+    pub figures: Vec<Panel>,
 }
 
 /// A line of the figures: an algorithm, with or without changed parameters.
@@ -161,9 +161,9 @@ fn chapters(variants: &[&Variant], lines: &[Line], points: usize) -> Vec<Chapter
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::figure::Series;
     use crate::metrics::Metrics;
     use crate::model::{PortSeries, RunData};
+    use crate::panel::Series;
     use crate::synthetic;
 
     fn all(variants: &[Variant]) -> Vec<Chapter> {

@@ -7,7 +7,6 @@
 pub mod bootstrap;
 pub mod comparison;
 pub mod export;
-pub mod figure;
 pub mod figures;
 pub mod format;
 pub mod html;
@@ -15,6 +14,7 @@ pub mod load;
 pub mod metric;
 pub mod metrics;
 pub mod model;
+pub mod panel;
 mod panels;
 mod pauses;
 pub mod publish;

@@ -1,10 +1,10 @@
 //! The figures of columns that are drawn together: against time, against flow size, and as distributions.
 
-use crate::figure::{Axis, Figure, Series, TimeUnit};
 use crate::figures::Line;
 use crate::format;
 use crate::metrics::{Metrics, Share};
 use crate::model::{Flow, FlowSeries, PortSeries, RunData, Variant};
+use crate::panel::{Axis, Panel, Series, TimeUnit};
 use crate::pauses::{intervals, paused_ports};
 use crate::series::{bin_width, cdf, downsample, drop_repeats, growth};
 use crate::stats;
@@ -47,7 +47,7 @@ impl Page<'_> {
     }
 
     /// Returns the throughput and the queue of each probed port.
-    pub(crate) fn ports(&self) -> Vec<Figure> {
+    pub(crate) fn ports(&self) -> Vec<Panel> {
         self.port_names().iter().flat_map(|name| [self.throughput(name), self.queue(name)]).collect()
     }
 
@@ -72,7 +72,7 @@ impl Page<'_> {
         kept.into_iter().map(|i| names[i].clone()).collect()
     }
 
-    fn throughput(&self, port: &str) -> Figure {
+    fn throughput(&self, port: &str) -> Panel {
         let width = bin_width(span_ns(self.variants), BINS, self.sample_interval(port));
         let line = |p: &PortSeries, _| {
             let (t, rate) = growth(&p.t_ns, &p.tx_bytes, width);
@@ -80,29 +80,29 @@ impl Page<'_> {
         };
         let capacity = self.variants.iter().flat_map(|v| &v.first().ports).find(|p| p.name == port);
         let gbps = capacity.and_then(|p| p.capacity_bps).map_or(0.0, |c| c / 1e9);
-        Figure {
+        Panel {
             title: format!("Throughput of {port}"),
             note: format!("Bits on the wire, headers included, in bins of {}", format::time_ns(width)),
             x: self.time(),
             y: Axis::new("throughput (Gb/s)").showing(0.0, gbps),
             series: self.port_lines(port, false, line),
-            ..Figure::default()
+            ..Panel::default()
         }
     }
 
-    fn queue(&self, port: &str) -> Figure {
+    fn queue(&self, port: &str) -> Panel {
         let line = |p: &PortSeries, _| {
             let kilobytes: Vec<f64> = p.qlen_bytes.iter().map(|q| q / 1e3).collect();
             let (t, q) = drop_repeats(&self.unit.of(&p.t_ns), &kilobytes);
             downsample(&t, &q, self.points)
         };
-        Figure {
+        Panel {
             title: format!("Queue of {port}"),
             note: format!("Sampled every {}; no peak is lost to drawing", format::time_ns(self.sample_interval(port))),
             x: self.time(),
             y: Axis::new("queue (KB)").showing(0.0, 0.0),
             series: self.port_lines(port, true, line),
-            ..Figure::default()
+            ..Panel::default()
         }
     }
 
@@ -132,13 +132,13 @@ impl Page<'_> {
     }
 
     /// Returns the slowdown against flow size.
-    pub(crate) fn slowdown_by_size(&self) -> Vec<Figure> {
+    pub(crate) fn slowdown_by_size(&self) -> Vec<Panel> {
         let series: Vec<Series> = self.each().flat_map(|(v, style)| slowdown_by_size(v, style)).collect();
         // Flows of one size are a point, not a line.
         if series.iter().all(|s| s.x.len() < 2) {
             return Vec::new();
         }
-        vec![Figure {
+        vec![Panel {
             title: "FCT slowdown by flow size".into(),
             note: format!(
                 "Filled: 99th percentile. Thin and hollow: median. A point per half decade of sizes, at its median size{}",
@@ -148,7 +148,7 @@ impl Page<'_> {
             y: Axis::new("FCT / ideal FCT").logarithmic().showing(1.0, 2.0),
             series,
             wide: true,
-            ..Figure::default()
+            ..Panel::default()
         }]
     }
 
@@ -162,7 +162,7 @@ impl Page<'_> {
     }
 
     /// Returns the distributions of slowdowns, times to converge and queues.
-    pub(crate) fn distributions(&self) -> Vec<Figure> {
+    pub(crate) fn distributions(&self) -> Vec<Panel> {
         let slowdown = (2 <= self.completions()).then(|| self.slowdown_cdf());
         let probed = self.variants.iter().flat_map(|v| &v.runs).any(|r| !r.settled_rtts.is_empty());
         let convergence = probed.then(|| self.convergence_cdf());
@@ -175,7 +175,7 @@ impl Page<'_> {
 
     /// Returns the distribution of the times rates took to settle; a curve that ends below 1 has changes after which
     /// they did not.
-    fn convergence_cdf(&self) -> Figure {
+    fn convergence_cdf(&self) -> Panel {
         let line = |(variant, style): (&Variant, Style)| {
             let values: Vec<f64> = variant.runs.iter().flat_map(|r| &r.settled_rtts).copied().collect();
             let (mut x, mut y) = cdf(&values, |_| 1.0, self.points / 4);
@@ -183,7 +183,7 @@ impl Page<'_> {
             y.truncate(x.len());
             Series { step: true, x, y, ..variant_line(variant, style) }
         };
-        Figure {
+        Panel {
             title: "Convergence of rates".into(),
             note:
                 "Fraction of the arrivals and departures of flows, of all seeds, after which rates had settled by then"
@@ -191,11 +191,11 @@ impl Page<'_> {
             x: Axis::new("time (base RTTs)").showing(0.0, 0.0),
             y: Axis::new("fraction of changes").showing(0.0, 1.0),
             series: self.each().map(line).filter(|s| !s.x.is_empty()).collect(),
-            ..Figure::default()
+            ..Panel::default()
         }
     }
 
-    fn slowdown_cdf(&self) -> Figure {
+    fn slowdown_cdf(&self) -> Panel {
         let line = |(variant, style): (&Variant, Style)| {
             let flows = variant.runs.iter().flat_map(RunData::measured_flows);
             let values: Vec<f64> = flows.filter_map(|f| f.slowdown).collect();
@@ -205,7 +205,7 @@ impl Page<'_> {
             }
             Series { step: true, x, y, ..variant_line(variant, style) }
         };
-        Figure {
+        Panel {
             title: "FCT slowdown".into(),
             note: format!(
                 "Fraction of the flows, all sizes and seeds, that finished and were no slower than this{}",
@@ -214,24 +214,24 @@ impl Page<'_> {
             x: Axis::new("FCT / ideal FCT").logarithmic(),
             y: Axis::new("fraction of flows").showing(0.0, 1.0),
             series: self.each().map(line).collect(),
-            ..Figure::default()
+            ..Panel::default()
         }
     }
 
     /// Returns the distribution of a port's queue length over time.
-    fn queue_cdf(&self, port: &str) -> Figure {
-        Figure {
+    fn queue_cdf(&self, port: &str) -> Panel {
+        Panel {
             title: format!("Queue of {port}"),
             note: "Fraction of the measuring window that the queue was no longer than this".into(),
             x: Axis::new("queue (KB)").showing(0.0, 0.0),
             y: Axis::new("fraction of time").showing(0.0, 1.0),
             series: self.port_lines(port, true, |p, window| time_at_length(&[p.within(window)], self.points / 4)),
-            ..Figure::default()
+            ..Panel::default()
         }
     }
 
     /// Returns the distribution of the queue lengths of all probed ports, over all seeds.
-    fn pooled_queue_cdf(&self) -> Figure {
+    fn pooled_queue_cdf(&self) -> Panel {
         let line = |(variant, style): (&Variant, Style)| {
             let within = |r: &RunData| r.ports.iter().map(|p| p.within(r.window())).collect::<Vec<_>>();
             let ports: Vec<PortSeries> = variant.runs.iter().flat_map(within).collect();
@@ -239,25 +239,25 @@ impl Page<'_> {
             Series { step: true, x, y, ..variant_line(variant, style) }
         };
         let n = self.variants.iter().map(|v| v.first().ports.len()).max().unwrap_or(0);
-        Figure {
+        Panel {
             title: format!("Queues of all {n} probed ports"),
             note: "Fraction of the measuring window, over all ports and seeds, that a queue was no longer than this"
                 .into(),
             x: Axis::new("queue (KB)").showing(0.0, 0.0),
             y: Axis::new("fraction of time").showing(0.0, 1.0),
             series: self.each().map(line).collect(),
-            ..Figure::default()
+            ..Panel::default()
         }
     }
 
     /// Returns the goodput of each probed flow: one small chart per variant; with a single variant, pacing rate and
     /// window too.
-    pub(crate) fn flows(&self) -> Vec<Figure> {
+    pub(crate) fn flows(&self) -> Vec<Panel> {
         let probed: Vec<(&Variant, Vec<&FlowSeries>)> =
             self.variants.iter().map(|v| (*v, most_telling(v.first()))).filter(|(_, f)| !f.is_empty()).collect();
         let single = self.variants.len() == 1;
-        let mut figures: Vec<Figure> = probed.iter().map(|(v, flows)| self.goodput(v, flows, !single)).collect();
-        let top = |f: &Figure| f.series.iter().flat_map(|s| &s.y).copied().fold(0.0, f64::max);
+        let mut figures: Vec<Panel> = probed.iter().map(|(v, flows)| self.goodput(v, flows, !single)).collect();
+        let top = |f: &Panel| f.series.iter().flat_map(|s| &s.y).copied().fold(0.0, f64::max);
         let highest = figures.iter().map(top).fold(0.0, f64::max);
         for figure in &mut figures {
             figure.y.range = Some((0.0, highest));
@@ -270,7 +270,7 @@ impl Page<'_> {
         figures
     }
 
-    fn goodput(&self, variant: &Variant, flows: &[&FlowSeries], small: bool) -> Figure {
+    fn goodput(&self, variant: &Variant, flows: &[&FlowSeries], small: bool) -> Panel {
         let steps = flows.iter().flat_map(|s| s.t_ns.windows(2).take(100)).map(|t| t[1] - t[0]);
         let finest = steps.filter(|s| 0.0 < *s).reduce(f64::min).unwrap_or(1.0);
         let width = bin_width(span_ns(self.variants), BINS / 2.0, 2.0 * finest);
@@ -282,7 +282,7 @@ impl Page<'_> {
         let probed = variant.first().rates.len();
         let shown =
             if flows.len() < probed { format!("; {} of {probed} probed flows", flows.len()) } else { String::new() };
-        Figure {
+        Panel {
             title: if small { variant.line.clone() } else { "Goodput of each flow".to_owned() },
             note: format!("Goodput: payload received in order, in bins of {}{shown}", format::time_ns(width)),
             x: self.time(),
@@ -290,7 +290,7 @@ impl Page<'_> {
             series: flows.iter().enumerate().map(line).collect(),
             small,
             wide: !small,
-            ..Figure::default()
+            ..Panel::default()
         }
     }
 
@@ -301,7 +301,7 @@ impl Page<'_> {
         title: &str,
         label: &str,
         pick: fn(&FlowSeries) -> (&Vec<f64>, f64),
-    ) -> Figure {
+    ) -> Panel {
         let line = |(i, s): (usize, &&FlowSeries)| {
             let (values, unit) = pick(s);
             let scaled: Vec<f64> = values.iter().map(|v| v / unit).collect();
@@ -309,18 +309,18 @@ impl Page<'_> {
             let (x, y) = downsample(&t, &y, self.points / 2);
             Series { step: true, x, y, ..flow_line(i, s) }
         };
-        Figure {
+        Panel {
             title: title.to_owned(),
             note: format!("As the sender's {} controller allows", variant.title),
             x: self.time(),
             y: Axis::new(label).showing(0.0, 0.0),
             series: flows.iter().enumerate().map(line).collect(),
-            ..Figure::default()
+            ..Panel::default()
         }
     }
 
     /// Returns the number of ports paused at the same time; with a single variant, also the pauses of each port.
-    pub(crate) fn pauses(&self) -> Vec<Figure> {
+    pub(crate) fn pauses(&self) -> Vec<Panel> {
         if self.variants.iter().all(|v| v.first().pauses.is_empty()) {
             return Vec::new();
         }
@@ -329,14 +329,14 @@ impl Page<'_> {
             let (x, y) = downsample(&self.unit.of(&t), &n, self.points);
             Series { step: true, x, y, ..variant_line(variant, style) }
         };
-        let mut figures = vec![Figure {
+        let mut figures = vec![Panel {
             title: "Paused ports".into(),
             note: "Ports that a pause frame holds back, all classes".into(),
             x: self.time(),
             y: Axis { whole: true, ..Axis::new("ports").showing(0.0, 1.0) },
             series: self.each().map(line).collect(),
             wide: true,
-            ..Figure::default()
+            ..Panel::default()
         }];
         if let ([variant], Some((_, style))) = (self.variants, self.each().next()) {
             figures.push(self.pause_bars(&variant.line, variant.first(), style));
@@ -346,7 +346,7 @@ impl Page<'_> {
 
     /// Returns a chart with a row for each port and a bar for each pause; a series has the two ends of each bar of its
     /// row.
-    fn pause_bars(&self, key: &str, run: &RunData, style: Style) -> Figure {
+    fn pause_bars(&self, key: &str, run: &RunData, style: Style) -> Panel {
         let mut bars: Vec<(String, Vec<f64>)> = Vec::new();
         for (port, from, to) in intervals(&run.pauses, run.totals.end_ns) {
             match bars.iter_mut().find(|(name, _)| *name == port) {
@@ -368,14 +368,14 @@ impl Page<'_> {
             hint: vec![format!("{} paused", format::time_ns(paused(ends)))],
             ..Series::default()
         });
-        Figure {
+        Panel {
             title: "Pauses by port".into(),
             note: if MAX_PAUSED < n { format!("The {MAX_PAUSED} longest paused of {n} ports") } else { String::new() },
             x: self.time(),
             y: Axis { rows, ..Axis::default() },
             series: series.collect(),
             wide: true,
-            ..Figure::default()
+            ..Panel::default()
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use crate::figure::{Figure, Series};
+use crate::panel::{Panel, Series};
 use crate::style::{COLOURS, DASHES, MARKERS, Style};
 use crate::ticks::{self, Tick};
 
@@ -50,14 +50,14 @@ impl Scale {
 
 /// A figure while it is drawn.
 struct Drawing<'a> {
-    figure: &'a Figure,
+    figure: &'a Panel,
     x: Scale,
     y: Scale,
     out: String,
 }
 
 /// Returns the figure as SVG.
-pub fn render(figure: &Figure) -> String {
+pub fn render(figure: &Panel) -> String {
     let width = if figure.wide { 960.0 } else { 600.0 };
     let rows = figure.y.rows.len() as f64;
     let height = if figure.y.rows.is_empty() { 300.0 } else { rows * 18.0 + 40.0 };
@@ -105,7 +105,7 @@ fn sample(s: &Series, x: f64, y: f64) -> String {
 }
 
 /// Returns the named lines in rows that are no wider than `width`, with the position of each.
-fn legend_rows(figure: &Figure, width: f64) -> Vec<Vec<(&Series, f64)>> {
+fn legend_rows(figure: &Panel, width: f64) -> Vec<Vec<(&Series, f64)>> {
     let mut rows: Vec<Vec<(&Series, f64)>> = Vec::new();
     let mut room = 0.0;
     for series in figure.series.iter().filter(|s| figure.y.rows.is_empty() && !s.name.is_empty()) {
@@ -168,7 +168,7 @@ fn escape(text: &str) -> String {
 }
 
 impl<'a> Drawing<'a> {
-    fn of(figure: &'a Figure, width: f64, height: f64) -> Self {
+    fn of(figure: &'a Panel, width: f64, height: f64) -> Self {
         let rows = !figure.y.rows.is_empty();
         let (x_low, x_high) = range_x(figure);
         let (y_low, y_high) = if rows { (-0.5, figure.y.rows.len() as f64 - 0.5) } else { range_y(figure) };
@@ -332,7 +332,7 @@ impl<'a> Drawing<'a> {
     }
 }
 
-fn y_ticks(figure: &Figure, y: Scale) -> Vec<Tick> {
+fn y_ticks(figure: &Panel, y: Scale) -> Vec<Tick> {
     if !figure.y.rows.is_empty() {
         return figure.y.rows.iter().cloned().zip(0..).map(|(text, at)| (f64::from(at), text)).collect();
     }
@@ -342,7 +342,7 @@ fn y_ticks(figure: &Figure, y: Scale) -> Vec<Tick> {
 }
 
 /// Returns the range of all data of all lines and the axis's own least range.
-fn range_x(figure: &Figure) -> (f64, f64) {
+fn range_x(figure: &Panel) -> (f64, f64) {
     let axis = &figure.x;
     let shown = |x: &f64| x.is_finite() && !(axis.log && *x <= 0.0);
     let values = figure.series.iter().flat_map(|s| &s.x).copied().filter(shown);
@@ -358,7 +358,7 @@ fn range_x(figure: &Figure) -> (f64, f64) {
     }
 }
 
-fn range_y(figure: &Figure) -> (f64, f64) {
+fn range_y(figure: &Panel) -> (f64, f64) {
     let axis = &figure.y;
     let values = figure.series.iter().flat_map(|s| s.y.iter().chain(&s.low).chain(&s.high)).copied();
     let shown = values.filter(|y| y.is_finite() && !(axis.log && *y <= 0.0));
@@ -380,7 +380,7 @@ mod tests {
     use crate::metrics::Metrics;
     use crate::{figures, synthetic};
 
-    fn all() -> Vec<Figure> {
+    fn all() -> Vec<Panel> {
         let grid: &[(&str, &[&str])] = &[("load", &["0.2", "0.4"])];
         let words: &[(&str, &[&str])] = &[("pfc", &["true", "false"])];
         let sets = [
@@ -414,7 +414,7 @@ mod tests {
     fn names_cannot_break_out_of_a_picture() {
         let series =
             Series { name: "</text><script>".into(), x: vec![0.0, 1.0], y: vec![1.0, 2.0], ..Series::default() };
-        let figure = Figure { title: "a & b -> c \u{1b}".into(), series: vec![series], ..Figure::default() };
+        let figure = Panel { title: "a & b -> c \u{1b}".into(), series: vec![series], ..Panel::default() };
         let svg = render(&figure);
         assert!(!svg.contains("<script") && !svg.contains('\u{1b}') && svg.contains("a &amp; b \u{2192} c"), "{svg}");
     }

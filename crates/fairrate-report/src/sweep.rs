@@ -5,11 +5,11 @@ use fairrate_units::{Bytes, Rate, Time};
 
 use crate::bootstrap::{FEW, Interval};
 use crate::comparison::estimate;
-use crate::figure::{Axis, Figure, Series};
 use crate::format;
 use crate::metric::Metric;
 use crate::metrics::Metrics;
 use crate::model::Variant;
+use crate::panel::{Axis, Panel, Series};
 use crate::stats;
 use crate::style::Style;
 use crate::table::{self, Row, Section, Table};
@@ -57,7 +57,7 @@ impl<'a> Grid<'a> {
     }
 
     /// Returns the figures of a metric, all with the same axes.
-    pub fn figures(&self, metric: Metric, lines: &[(&str, Style)]) -> Vec<Figure> {
+    pub fn figures(&self, metric: Metric, lines: &[(&str, Style)]) -> Vec<Panel> {
         let mut facets: Vec<Vec<(&str, &str)>> = Vec::new();
         for (variant, _) in &self.columns {
             let facet = self.facet(variant);
@@ -65,7 +65,7 @@ impl<'a> Grid<'a> {
                 facets.push(facet);
             }
         }
-        let mut figures: Vec<Figure> = facets.iter().map(|facet| self.figure(metric, facet, lines)).collect();
+        let mut figures: Vec<Panel> = facets.iter().map(|facet| self.figure(metric, facet, lines)).collect();
         figures.retain(|f| !f.series.is_empty());
         share_range(&mut figures, metric.least());
         figures
@@ -77,18 +77,18 @@ impl<'a> Grid<'a> {
         grid.map(|(key, value)| (key.as_str(), value.as_str())).collect()
     }
 
-    fn figure(&self, metric: Metric, facet: &[(&str, &str)], lines: &[(&str, Style)]) -> Figure {
+    fn figure(&self, metric: Metric, facet: &[(&str, &str)], lines: &[(&str, Style)]) -> Panel {
         let here: Vec<(&Variant, &Metrics)> =
             self.columns.iter().filter(|(v, _)| self.facet(v) == facet).copied().collect();
         let series: Vec<Series> = lines.iter().map(|(line, style)| self.line(metric, &here, line, *style)).collect();
-        Figure {
+        Panel {
             title: metric.title(),
             note: note(metric, &here, series.iter().any(|s| !s.partial.is_empty())),
             point: facet.iter().map(|(key, value)| format!("{key}={value}")).collect::<Vec<_>>().join(" "),
             x: self.axis(),
             y: Axis::new(metric.label()),
             series: series.into_iter().filter(|s| !s.x.is_empty()).collect(),
-            ..Figure::default()
+            ..Panel::default()
         }
     }
 
@@ -133,7 +133,7 @@ impl<'a> Grid<'a> {
         Table { caption: table::caption(&self.columns.iter().map(|(_, m)| *m)), columns, sections }
     }
 
-    fn section(&self, figure: &Figure) -> Section {
+    fn section(&self, figure: &Panel) -> Section {
         let at = self.places();
         let cell = |s: &Series, x: f64| {
             let Some(k) = s.x.iter().position(|have| *have == x) else { return "-".to_owned() };
@@ -243,7 +243,7 @@ fn is_geometric(values: &[f64]) -> bool {
 }
 
 /// Gives figures the same vertical axis: logarithmic if values are far apart.
-fn share_range(figures: &mut [Figure], least: f64) {
+fn share_range(figures: &mut [Panel], least: f64) {
     let values = || figures.iter().flat_map(|f| &f.series).flat_map(|s| s.y.iter().chain(&s.low).chain(&s.high));
     let finite = || values().copied().filter(|x| x.is_finite());
     let (low, high) = (finite().fold(f64::MAX, f64::min), finite().fold(least, f64::max));
@@ -266,7 +266,7 @@ mod tests {
         (variants, metrics)
     }
 
-    fn figures(grid: &[(&str, &[&str])], seeds: &[u64], metric: &str) -> Vec<Figure> {
+    fn figures(grid: &[(&str, &[&str])], seeds: &[u64], metric: &str) -> Vec<Panel> {
         let (variants, metrics) = columns(grid, seeds);
         let grid = Grid::of(&variants, &metrics).unwrap();
         let styles = style::styles(&["powertcp", "hpcc"]);
@@ -295,7 +295,7 @@ mod tests {
         assert_eq!((got[0].series[0].y[0], got[0].series[0].low[0]), (want.mean, want.interval.unwrap().low));
     }
 
-    fn figures_of(variants: &[Variant], metrics: &[Metrics]) -> Vec<Figure> {
+    fn figures_of(variants: &[Variant], metrics: &[Metrics]) -> Vec<Panel> {
         let grid = Grid::of(variants, metrics).unwrap();
         grid.figures(Metric::by_name("slowdown-p99.9:short").unwrap(), &[("PowerTCP", Style::default())])
     }

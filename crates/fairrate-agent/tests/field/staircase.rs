@@ -4,7 +4,7 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use fairrate_papers::sheet;
-use fairrate_report::figure::{Axis, Figure as Panel, Series};
+use fairrate_report::panel::{Axis, Panel, Series};
 use fairrate_report::style::styles;
 
 use crate::rack::{Flow, PAYLOAD_BPS, Rack, rates};

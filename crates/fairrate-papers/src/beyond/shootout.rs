@@ -3,7 +3,7 @@
 //! ToR uplinks carry a quarter of the traffic that hosts can send there, so that queues form inside the network as well
 //! as at receivers. All algorithms have 4 MiB of buffer per switch, packets of 1 KB, and the same flows.
 
-use fairrate_report::figure::{Axis, Figure as Panel};
+use fairrate_report::panel::{Axis, Panel};
 use fairrate_report::stats;
 
 use super::contenders::{ALL, Contender, Fabric};

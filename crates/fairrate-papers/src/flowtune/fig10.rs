@@ -1,6 +1,6 @@
 //! Figure 10: the bytes that the network drops.
 
-use fairrate_report::figure::{Axis, Figure as Panel};
+use fairrate_report::panel::{Axis, Panel};
 
 use super::traffic::{self, LOADS, name};
 use super::{ALL, PFABRIC, SFQ_CODEL, TINY, Variant, WEB};

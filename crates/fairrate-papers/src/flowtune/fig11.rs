@@ -1,7 +1,7 @@
 //! Figure 11: proportional fairness, as the mean over flows of log2 of their rates. A flow's rate is its size over its
 //! completion time; the paper does not define it.
 
-use fairrate_report::figure::{Axis, Figure as Panel};
+use fairrate_report::panel::{Axis, Panel};
 
 use super::lines::{self, Curve};
 use super::traffic::{self, LOADS, name};

@@ -1,7 +1,7 @@
 //! Figure 12: the rates above the links' capacities without normalisation.
 
 use fairrate_allocate::{Method, Normaliser, RateEngine};
-use fairrate_report::figure::{Axis, Figure as Panel};
+use fairrate_report::panel::{Axis, Panel};
 use fairrate_report::stats;
 
 use super::Sizes;

@@ -3,7 +3,7 @@
 //! Flows send at the rates of a run's first allocator, F-NORM: with U-NORM they would accumulate, and be other flows.
 
 use fairrate_allocate::{Method, Ned, Normaliser, RateEngine};
-use fairrate_report::figure::{Axis, Figure as Panel};
+use fairrate_report::panel::{Axis, Panel};
 use fairrate_report::stats;
 
 use super::Sizes;

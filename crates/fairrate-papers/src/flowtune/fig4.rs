@@ -1,6 +1,6 @@
 //! Figure 4: every 10 ms one more flow to one receiver, up to five, then one less.
 
-use fairrate_report::figure::{Axis, Figure as Panel};
+use fairrate_report::panel::{Axis, Panel};
 use fairrate_report::stats;
 
 use super::{ALL, DCTCP, FLOWTUNE, HOST_BPS, IW10, MSS, PFABRIC, SFQ_CODEL, Variant, XCP, XCP_NS2};

@@ -1,6 +1,6 @@
 //! Figure 5: the share of the network's capacity that the allocator's traffic takes, by load.
 
-use fairrate_report::figure::{Axis, Figure as Panel};
+use fairrate_report::panel::{Axis, Panel};
 
 use super::lines::{self, Curve};
 use super::traffic::LOADS;

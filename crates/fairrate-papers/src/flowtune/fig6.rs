@@ -1,6 +1,6 @@
 //! Figure 6: the updates that larger thresholds save.
 
-use fairrate_report::figure::{Axis, Figure as Panel};
+use fairrate_report::panel::{Axis, Panel};
 
 use super::lines::{self, Curve};
 use super::updates::{self, SAID, Said};

@@ -1,6 +1,6 @@
 //! Figure 7: the share of updates as the network grows.
 
-use fairrate_report::figure::{Axis, Figure as Panel};
+use fairrate_report::panel::{Axis, Panel};
 
 use super::lines::{self, Curve};
 use super::updates;

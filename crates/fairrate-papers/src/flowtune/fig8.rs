@@ -1,6 +1,6 @@
 //! Figure 8: 99th percentiles of completion times over Flowtune's, by size and load; and Flowtune with another gamma.
 
-use fairrate_report::figure::{Axis, Figure as Panel};
+use fairrate_report::panel::{Axis, Panel};
 
 use super::lines::{self, Curve};
 use super::traffic::{self, CLASSES, LARGE, LOADS, SIZES, name};

@@ -1,6 +1,6 @@
 //! Figure 9: 99th percentiles of queueing delays on paths of two and four hops.
 
-use fairrate_report::figure::{Axis, Figure as Panel};
+use fairrate_report::panel::{Axis, Panel};
 
 use super::traffic::{self, LOADS, name};
 use super::{ALL, DCTCP, FLOWTUNE, IW10, K65, WEB, XCP_NS2};

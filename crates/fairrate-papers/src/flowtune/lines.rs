@@ -1,6 +1,6 @@
 //! Panels of means over seeds, against loads and the like, with the paper's values.
 
-use fairrate_report::figure::{Axis, Figure as Panel, Series};
+use fairrate_report::panel::{Axis, Panel, Series};
 
 pub use crate::curves::{Curve, panel as means};
 

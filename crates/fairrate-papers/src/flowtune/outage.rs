@@ -1,7 +1,7 @@
 //! The text on an allocator that fails (section 2): rates expire, TCP continues, and a new allocator is notified of all
 //! flows.
 
-use fairrate_report::figure::{Axis, Figure as Panel};
+use fairrate_report::panel::{Axis, Panel};
 use fairrate_report::stats;
 use fairrate_sim::RateSample;
 use fairrate_units::Time;

@@ -4,7 +4,7 @@
 use std::thread;
 
 use fairrate_allocate::{Aggregation, RateEngine};
-use fairrate_report::figure::{Axis, Figure as Panel};
+use fairrate_report::panel::{Axis, Panel};
 use fairrate_report::stats;
 
 use super::networks::{Network, TABLE, TableRow, blocks_for};

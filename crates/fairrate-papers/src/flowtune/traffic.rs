@@ -1,6 +1,6 @@
 //! The common part of Figures 8 to 11: small flows between all servers by load, and the numbers read from a run.
 
-use fairrate_report::figure::{Axis, Figure as Panel};
+use fairrate_report::panel::{Axis, Panel};
 use fairrate_report::stats;
 use fairrate_sim::PortId;
 

@@ -1,7 +1,7 @@
 //! Networks for calculations, and the chain of three bottlenecks of Figures 7 and 8.
 
 use fairrate_allocate::{Flow, Link, LinkId, Network, SyncIteration, SyncPerc, overload};
-use fairrate_report::figure::Figure as Panel;
+use fairrate_report::panel::Panel;
 use fairrate_units::Rate;
 
 use crate::drawing::with_level;

@@ -1,6 +1,6 @@
 //! Figure 2: a flow of 10,000 packets is alone on a link, until at 600 us a flow of 1,000 packets starts.
 
-use fairrate_report::figure::{Axis, Figure as Panel};
+use fairrate_report::panel::{Axis, Panel};
 use fairrate_units::Time;
 
 use crate::claim::{Claim, Rule};

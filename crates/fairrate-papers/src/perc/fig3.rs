@@ -4,7 +4,7 @@
 //! figure shows.
 
 use fairrate_allocate::{SyncPerc, max_min};
-use fairrate_report::figure::{Axis, Figure as Panel};
+use fairrate_report::panel::{Axis, Panel};
 
 use super::chain::{iterations, network};
 use crate::claim::{Claim, Rule};

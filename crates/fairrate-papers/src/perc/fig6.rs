@@ -1,6 +1,6 @@
 //! Figure 6: 32 flows among four hosts; a flow starts or ends each time that rates have converged.
 
-use fairrate_report::figure::{Axis, Figure as Panel};
+use fairrate_report::panel::{Axis, Panel};
 use fairrate_report::stats;
 use fairrate_units::Time;
 

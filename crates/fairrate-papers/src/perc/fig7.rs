@@ -1,7 +1,7 @@
 //! Figure 7: a chain of three bottlenecks under synchronous PERC. All flows start at once, on idle links.
 
 use fairrate_allocate::SyncPerc;
-use fairrate_report::figure::{Axis, Figure as Panel};
+use fairrate_report::panel::{Axis, Panel};
 
 use super::chain::{FLOWS, OPTIMUM, chain, iterations, with_optimum, worst_overload_bps};
 use crate::claim::{Claim, Rule};

@@ -1,6 +1,6 @@
 //! Figure 8: the chain of three bottlenecks on packets, all flows starting at once.
 
-use fairrate_report::figure::{Axis, Figure as Panel};
+use fairrate_report::panel::{Axis, Panel};
 
 use super::chain::{FLOWS, OPTIMUM, chain, with_optimum, worst_overload_bps};
 

@@ -1,6 +1,6 @@
 //! The common part of Figures 1, 4 and 5: web search at 60 % on one link, at three speeds and round-trip times.
 
-use fairrate_report::figure::{Axis, Figure as Panel};
+use fairrate_report::panel::{Axis, Panel};
 use fairrate_report::stats;
 use fairrate_units::Time;
 

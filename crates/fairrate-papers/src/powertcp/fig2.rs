@@ -1,6 +1,6 @@
 //! Figure 2: the decrease of a window by laws of one dimension, for a queue and its slope.
 
-use fairrate_report::figure::{Axis, Figure as Panel};
+use fairrate_report::panel::{Axis, Panel};
 
 use super::LAWS;
 use crate::claim::{Claim, Rule};

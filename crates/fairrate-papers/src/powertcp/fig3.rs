@@ -3,7 +3,7 @@
 //! Eq. 3 and 4, without the feedback's delay, in bandwidth-delay products and round-trip times. γ = 0.9, with one
 //! update per round trip; β is not in the paper: a hundredth of a BDP, for all flows together.
 
-use fairrate_report::figure::{Axis, Figure as Panel};
+use fairrate_report::panel::{Axis, Panel};
 
 use super::{CURRENT, Feedback, LAWS, POWER, VOLTAGE};
 use crate::claim::{Claim, Rule};

@@ -1,6 +1,6 @@
 //! Figure 4: ten flows, and the answers of 255 hosts, join a long flow at its receiver.
 
-use fairrate_report::figure::{Axis, Figure as Panel};
+use fairrate_report::panel::{Axis, Panel};
 use fairrate_units::Time;
 
 use crate::claim::{Claim, Rule};

@@ -1,6 +1,6 @@
 //! Figure 5: four flows to one receiver start, ten milliseconds apart, and end.
 
-use fairrate_report::figure::{Axis, Figure as Panel};
+use fairrate_report::panel::{Axis, Panel};
 use fairrate_report::stats;
 
 use crate::claim::{Claim, Rule};

@@ -1,6 +1,6 @@
 //! Figure 6: slowdowns of web search by flow size, at 20 and 60 % of the ToR uplinks.
 
-use fairrate_report::figure::{Axis, Figure as Panel};
+use fairrate_report::panel::{Axis, Panel};
 
 use super::websearch::{
     DCQCN, HOMA_1, HOMA_6, HOMA_FIFO, HPCC, Line, POWERTCP, Reading, THETA, TIMELY, at, runs as runs_at,

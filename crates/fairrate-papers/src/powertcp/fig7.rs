@@ -1,6 +1,6 @@
 //! Figure 7a and b: tails of short and of long flows at loads from 20 to 95 %, with the artifact's traffic.
 
-use fairrate_report::figure::{Axis, Figure as Panel};
+use fairrate_report::panel::{Axis, Panel};
 use fairrate_report::stats;
 
 use super::websearch::{HPCC, Line, POWERTCP, Reading, THETA, at, runs as runs_at};

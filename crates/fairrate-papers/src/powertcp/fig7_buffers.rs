@@ -1,6 +1,6 @@
 //! Figure 7g and h: distribution of ToRs' buffer occupancy, with web search at 80 %, alone and beside requests.
 
-use fairrate_report::figure::{Axis, Figure as Panel};
+use fairrate_report::panel::{Axis, Panel};
 use fairrate_report::stats;
 
 use super::fig7_requests::{LOAD, READINGS};

@@ -1,7 +1,7 @@
 //! Figure 7c to f: tails of short and of long flows with requests for files beside web search at 80 %: more frequent
 //! and larger requests.
 
-use fairrate_report::figure::{Axis, Figure as Panel};
+use fairrate_report::panel::{Axis, Panel};
 use fairrate_report::stats;
 
 use super::websearch::{HPCC, Line, POWERTCP, Reading, Requests, THETA, Traffic};

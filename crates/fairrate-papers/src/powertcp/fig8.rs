@@ -1,6 +1,6 @@
 //! Figure 8: circuits that are up for a day of each week.
 
-use fairrate_report::figure::{Axis, Figure as Panel};
+use fairrate_report::panel::{Axis, Panel};
 use fairrate_report::stats;
 use fairrate_sim::topology::{CircuitState, Circuits};
 use fairrate_units::Time;

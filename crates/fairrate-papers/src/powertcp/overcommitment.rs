@@ -1,7 +1,7 @@
 //! Figures 9 to 11: HOMA at degrees of overcommitment from 1 to 6 (appendix C). The paper's text says that 1 "performed
 //! best across different overcommitment levels".
 
-use fairrate_report::figure::{Axis, Figure as Panel};
+use fairrate_report::panel::{Axis, Panel};
 
 use super::{fig4, fig5};
 use crate::claim::{Claim, Rule};

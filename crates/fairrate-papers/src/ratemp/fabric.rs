@@ -1,6 +1,6 @@
 //! The large networks of Figures 6 to 8: their runs, the numbers read from them, and panels over loads.
 
-use fairrate_report::figure::{Axis, Figure as Panel};
+use fairrate_report::panel::{Axis, Panel};
 use fairrate_report::stats;
 use fairrate_sim::FlowOutcome;
 

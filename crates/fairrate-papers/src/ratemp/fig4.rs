@@ -1,7 +1,7 @@
 //! Figure 4: a connection over the bottlenecks AB and CD, and a flow on AB from 5 s to 10 s. The optimum leaves AB to
 //! the flow.
 
-use fairrate_report::figure::{Axis, Figure as Panel};
+use fairrate_report::panel::{Axis, Panel};
 
 use super::claims::{UNKNOWN, with_cause};
 use super::testbed::{ALL, bottlenecks, mbps, moments};

@@ -1,6 +1,6 @@
 //! Figure 5: downloads of three sizes beside eight endless connections of two subflows over a bottleneck of 1 Gb/s.
 
-use fairrate_report::figure::{Axis, Figure as Panel};
+use fairrate_report::panel::{Axis, Panel};
 
 use super::claims::{UNKNOWN, with_cause};
 use super::testbed::{ALL, marks, moments};

@@ -1,6 +1,6 @@
 //! Figure 6: random pairs on the large network.
 
-use fairrate_report::figure::{Axis, Figure as Panel};
+use fairrate_report::panel::{Axis, Panel};
 
 use super::claims::{Setting, of_all, over};
 use super::fabric::{CACHE, FIRST, Hosts, LAST, LOADS, Traffic, WEBSEARCH};

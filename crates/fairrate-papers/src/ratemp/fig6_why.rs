@@ -1,7 +1,7 @@
 //! The reason for XMP's higher throughput than RateMP's where hosts have 100 Gb/s: web search of Figure 6 at a load of
 //! 0.8, under RateMP's marks, with one thing changed at a time. The paper has no such figure.
 
-use fairrate_report::figure::{Axis, Figure as Panel, Series};
+use fairrate_report::panel::{Axis, Panel, Series};
 use fairrate_report::style::Style;
 
 use super::claims::of_what_was_run;

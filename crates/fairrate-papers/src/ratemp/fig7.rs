@@ -1,6 +1,6 @@
 //! Figure 7: many hosts send to those of one pod.
 
-use fairrate_report::figure::{Axis, Figure as Panel};
+use fairrate_report::panel::{Axis, Panel};
 
 use super::claims::{AS_FIG6, of_all};
 use super::fabric::{FIRST, Hosts, LAST, LOADS, MANY_TO_MANY};

@@ -1,6 +1,6 @@
 //! Figure 8: many hosts send to one, beside random traffic at half load.
 
-use fairrate_report::figure::{Axis, Figure as Panel};
+use fairrate_report::panel::{Axis, Panel};
 
 use super::claims::{AS_FIG6, Setting, of_all};
 use super::fabric::{FIRST, Hosts, LAST, LOADS, MANY_TO_ONE};

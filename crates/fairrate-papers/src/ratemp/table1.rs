@@ -1,6 +1,6 @@
 //! Table I: round-trip times of a connection over two bottlenecks. The paper's "variance" has the unit of a deviation.
 
-use fairrate_report::figure::{Axis, Figure as Panel};
+use fairrate_report::panel::{Axis, Panel};
 
 use super::testbed::{ALL, bottlenecks};
 use crate::claim::{Claim, Rule};

@@ -3,7 +3,7 @@
 //!
 //! Pairs of hosts keep one connection for all their flows, as in the authors' code (`connection = "per-pair"` of the example).
 
-use fairrate_report::figure::{Axis, Figure as Panel};
+use fairrate_report::panel::{Axis, Panel};
 use fairrate_report::stats;
 use fairrate_sim::{FlowOutcome, NodeId};
 

@@ -1,6 +1,6 @@
 //! Figure 11: ten flows on a link of 40 Gb/s, under RoCC and its baselines.
 
-use fairrate_report::figure::{Axis, Figure as Panel};
+use fairrate_report::panel::{Axis, Panel};
 use fairrate_report::stats;
 use fairrate_units::Time;
 

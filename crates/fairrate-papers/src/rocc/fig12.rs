@@ -1,6 +1,6 @@
 //! Figure 12: a flow over two bottlenecks (a, on the network of Figure 10), and sources with unequal links (b).
 
-use fairrate_report::figure::{Axis, Figure as Panel};
+use fairrate_report::panel::{Axis, Panel};
 
 use super::baselines::{BFC, DCQCN, HPCC, HPCC_BY_LINE_RATE, PACC, Says, by_seeds, claim, ratios};
 use super::star::{ROCC, SAMPLE, goodputs, mean, worst};

@@ -1,6 +1,6 @@
 //! Figure 15: mean completion times by flow size.
 
-use fairrate_report::figure::{Axis, Figure as Panel};
+use fairrate_report::panel::{Axis, Panel};
 
 use super::fabric::{self, LINES, LOADS, WORKLOADS, at, by_size, counts, extremes, filled};
 use crate::claim::{Claim, Rule};

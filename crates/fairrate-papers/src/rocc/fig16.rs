@@ -1,6 +1,6 @@
 //! Figure 16: 99th percentiles of completion times by flow size.
 
-use fairrate_report::figure::{Axis, Figure as Panel};
+use fairrate_report::panel::{Axis, Panel};
 
 use super::fabric::{self, HADOOP, LINES, LOADS, WEBSEARCH, WORKLOADS, Workload, at, by_size, extremes, filled};
 use super::star::ROCC;

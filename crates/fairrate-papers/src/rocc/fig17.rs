@@ -4,7 +4,7 @@
 //! into an egress queue above 500 KB, until it is down at 10 KB. Both are run for the algorithms that pause at all:
 //! HPCC never does, and BFC has pauses of its own.
 
-use fairrate_report::figure::{Axis, Figure as Panel};
+use fairrate_report::panel::{Axis, Panel};
 
 use super::baselines::{DCQCN, DCQCN_AUTHORS, PACC};
 use super::fabric::{self, LINES, LOADS, Line, PLACES, WEBSEARCH, WORKLOADS, Workload, at};

@@ -1,6 +1,6 @@
 //! Figure 5: the phase margin for gains α and β, with two flows.
 
-use fairrate_report::figure::{Axis, Figure as Panel};
+use fairrate_report::panel::{Axis, Panel};
 
 use super::stability::Loop;
 use crate::claim::{Claim, Rule};

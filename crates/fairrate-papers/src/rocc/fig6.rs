@@ -1,6 +1,6 @@
 //! Figure 6: Bode diagrams for two and for ten flows, with gains of 0.3 and 3.
 
-use fairrate_report::figure::{Axis, Figure as Panel};
+use fairrate_report::panel::{Axis, Panel};
 
 use super::stability::Loop;
 use crate::claim::{Claim, Rule};

@@ -1,7 +1,7 @@
 //! Figure 7: phase margin and bandwidth of the loop for six pairs of gains, and, beyond the paper, with its automatic choice
 //! among them.
 
-use fairrate_report::figure::{Axis, Figure as Panel};
+use fairrate_report::panel::{Axis, Panel};
 
 use super::stability::{Loop, auto_tuned};
 use crate::claim::{Claim, Rule};

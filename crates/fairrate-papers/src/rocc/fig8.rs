@@ -1,6 +1,6 @@
 //! Figure 8: 2, 10 and 100 flows on a link of 40 and of 100 Gb/s.
 
-use fairrate_report::figure::{Axis, Figure as Panel};
+use fairrate_report::panel::{Axis, Panel};
 
 use super::star::{
     JUDGED, ROCC, cut, fair_rate, forms, goodputs, mean, mean_and_deviation, part, queue, run, scaled, settles_ms,

@@ -1,6 +1,6 @@
 //! Figure 9: flows double every 10 ms, and halve again.
 
-use fairrate_report::figure::{Axis, Figure as Panel};
+use fairrate_report::panel::{Axis, Panel};
 
 use super::star::{
     JUDGED, SAMPLE, cut, fair_rate, forms, mean_and_deviation, part, queue, scaled, settles_ms, settling_of,

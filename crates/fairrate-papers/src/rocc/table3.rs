@@ -2,7 +2,7 @@
 //! rates of flows over their lifetimes, weighted by the lifetimes, and rates of sources after every message about
 //! rates, while they are limited.
 
-use fairrate_report::figure::{Axis, Figure as Panel};
+use fairrate_report::panel::{Axis, Panel};
 
 use super::fabric::{self, HADOOP, LINES, LOADS, at};
 use crate::claim::{Claim, Rule};

@@ -1,6 +1,6 @@
 //! The common part of Figures 13 and 14: simulations of the paper's testbeds. Three hosts send to a fourth.
 
-use fairrate_report::figure::{Axis, Figure as Panel};
+use fairrate_report::panel::{Axis, Panel};
 
 use super::star::{goodputs, mean_and_deviation, part};
 use crate::claim::{Claim, Rule};

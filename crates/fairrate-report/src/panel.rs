@@ -1,4 +1,4 @@
-//! Figures as data, drawn by the page's script.
+//! Charts as data, drawn by the page's script.
 
 use serde::Serialize;
 use serde_json::Value;
@@ -8,12 +8,12 @@ use crate::style::Style;
 
 /// A chart.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
-pub struct Figure {
+pub struct Panel {
     /// Heading.
     pub title: String,
     /// A line under the heading that describes exactly what is drawn.
     pub note: String,
-    /// The point of a grid that the figure is about, as `load=0.6`; empty if it is about all points, or there is no
+    /// The point of a grid that the chart is about, as `load=0.6`; empty if it is about all points, or there is no
     /// grid.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub point: String,
@@ -25,9 +25,9 @@ pub struct Figure {
     pub y: Axis,
     /// Lines, or rows of bars where the vertical axis has `rows`.
     pub series: Vec<Series>,
-    /// Set when the figure takes the whole width of the page.
+    /// Set when the chart takes the whole width of the page.
     pub wide: bool,
-    /// Set when the figure is one of several small charts with the same axes.
+    /// Set when the chart is one of several small charts with the same axes.
     pub small: bool,
 }
 
