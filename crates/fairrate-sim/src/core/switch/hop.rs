@@ -1,11 +1,8 @@
-//! The way of a packet through a switch, once for all switches: those that go event by event ([`ByEvent`]) and those
-//! that process a span at once ([`BySpan`]).
+//! The way of a packet through a switch, once for all switches: those that go event by event (`by_event.rs`) and those
+//! that process a span at once (`short_cut.rs`).
 //!
 //! [`cross`] takes a packet from its arrival to its egress queue, or onto the wire if nothing delays it. [`start`]
 //! begins a transmission, and [`drain`] takes a packet from its queue onto the wire.
-//!
-//! [`ByEvent`]: super::by_event::ByEvent
-//! [`BySpan`]: super::short_cut::BySpan
 
 use crate::config::MarkAt;
 use crate::fabric::Port;
