@@ -23,7 +23,7 @@ pub const REPORT: &str = "fairrate-report/src/";
 pub const DRAWING: [&str; 8] =
     ["claim.rs", "curves.rs", "drawing.rs", "keys.rs", "lib.rs", "list.rs", "measured.rs", "sheet.rs"];
 /// Modules of [`REPORT`] on which no point depends, for the same reason.
-pub const DRAWING_OF_REPORT: [&str; 4] = ["export", "figure", "style", "svg"];
+pub const DRAWING_OF_REPORT: [&str; 4] = ["export", "panel", "style", "svg"];
 
 /// Reads all sources that keys may depend on; `crates` is the directory of all crates.
 ///

@@ -97,7 +97,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn they_come_in_order_with_what_they_are(
+        fn arrivals_are_sorted_by_time_then_door(
             packets in prop::collection::btree_map((0_u64..1 << 20, 0_u32..512), any::<u32>().prop_map(PacketIdx), 0..40),
         ) {
             let mut arrivals = Arrivals::default();

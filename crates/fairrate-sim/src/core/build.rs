@@ -486,7 +486,7 @@ mod tests {
 
     /// These types have many instances: docs/performance.md gives their numbers and total sizes.
     #[test]
-    fn what_there_is_much_of_is_small() {
+    fn hot_structs_fit_cache_lines() {
         // One for every port and host of a network, in every part.
         assert!(size_of::<Port>() <= 256 && size_of::<Option<Marker>>() <= 64 && size_of::<Nic>() <= 88);
         // One for every flow of a run, and one for each in every part.

@@ -50,7 +50,7 @@ impl QueuePairs {
     }
 
     /// Adds an arriving flow to its connection; returns `true` if it may begin, and `false` if it has to wait.
-    fn come(&mut self, run: &Run, id: FlowId) -> bool {
+    fn open(&mut self, run: &Run, id: FlowId) -> bool {
         let Some(name) = name(run, id) else { return true };
         let new = || QueuePair { active: FlowId::NONE, waiting: VecDeque::new(), idle: None };
         let pair = self.0.entry(name).or_insert_with(new);
@@ -63,7 +63,7 @@ impl QueuePairs {
     }
 
     /// Removes a finished flow from its connection; returns the flow that has the connection next.
-    fn leave(&mut self, run: &Run, id: FlowId) -> Option<FlowId> {
+    fn close(&mut self, run: &Run, id: FlowId) -> Option<FlowId> {
         let pair = self.0.get_mut(&name(run, id)?)?;
         let next = pair.waiting.pop_front();
         pair.active = next.unwrap_or(FlowId::NONE);
@@ -99,7 +99,7 @@ impl Hosts {
 
     /// Returns `true` if an arriving flow may begin. Otherwise it begins as soon as its connection is free.
     pub(super) fn may_begin(&mut self, w: &World, id: FlowId) -> bool {
-        self.queue_pairs.come(&w.run, id)
+        self.queue_pairs.open(&w.run, id)
     }
 
     /// Keeps the controller of a removed sender for its connection; `next_ps`: the time at which its next packet could
@@ -113,7 +113,7 @@ impl Hosts {
 
     /// Ends a flow's use of its connection: the next flow of the connection begins.
     pub(super) fn hand_on(&mut self, w: &mut World, id: FlowId) {
-        if let Some(next) = self.queue_pairs.leave(&w.run, id) {
+        if let Some(next) = self.queue_pairs.close(&w.run, id) {
             self.open(w, next);
         }
     }
