@@ -7,7 +7,6 @@ mod hold;
 mod kernels;
 mod scenarios;
 
-use std::fmt::Write;
 use std::process::ExitCode;
 use std::time::Instant;
 
@@ -266,16 +265,7 @@ fn table(rows: &[Row]) -> String {
 /// Returns lines of fields under titles: the first column aligned to the left, the others to the right.
 fn aligned<const N: usize>(titles: &[&str; N], texts: impl Iterator<Item = [String; N]>) -> String {
     let lines: Vec<[String; N]> = std::iter::once(titles.map(str::to_owned)).chain(texts).collect();
-    let widths: [usize; N] = std::array::from_fn(|i| lines.iter().map(|line| line[i].len()).max().unwrap_or(0));
-    let mut text = String::new();
-    for line in &lines {
-        let _ = write!(text, "{:<1$}", line[0], widths[0]);
-        for (field, width) in line[1..].iter().zip(&widths[1..]) {
-            let _ = write!(text, "  {field:>width$}");
-        }
-        text.push('\n');
-    }
-    text
+    fairrate_text::aligned(&lines, 1)
 }
 
 #[cfg(test)]

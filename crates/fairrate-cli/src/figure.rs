@@ -322,9 +322,10 @@ fn list(json: bool) -> Result<(), Failure> {
         let figures: Vec<FigureJson> = FIGURES.iter().map(of).collect();
         return output::print_json(&serde_json::json!({ "figures": figures }));
     }
-    let wide = FIGURES.iter().map(|figure| figure.id.len()).max().unwrap_or(0);
     let line = |figure: &Figure| {
-        format!("{:<wide$}  {:<11}  {:>2} claims  {}\n", figure.id, figure.kind.name(), claims(figure), figure.title)
+        let claims = format!("{:>3} claims", claims(figure));
+        [figure.id.to_owned(), figure.kind.name().to_owned(), claims, figure.title.to_owned()]
     };
-    output::print_text(&FIGURES.iter().map(line).collect::<String>())
+    let lines: Vec<[String; 4]> = FIGURES.iter().map(line).collect();
+    output::print_text(&fairrate_text::aligned(&lines, 4))
 }

@@ -170,14 +170,9 @@ fn queue_rows() -> Vec<Vec<String>> {
     QUEUES.iter().map(|q| [q.name, q.title, q.source].map(str::to_owned).to_vec()).collect()
 }
 
-/// Prints a table with columns of text, all but the last as wide as their longest word.
+/// Prints a table with columns of text.
 fn print_table(head: &[&str], rows: &[Vec<String>]) -> Result<(), Failure> {
-    let width = |i: usize| rows.iter().map(|r| r[i].chars().count()).chain([head[i].len()]).max().unwrap_or(0);
-    let widths: Vec<usize> = (0..head.len()).map(width).collect();
-    let line = |cells: &[String]| {
-        let padded: Vec<String> = cells.iter().zip(&widths).map(|(c, w)| format!("{c:<w$}")).collect();
-        padded.join("  ").trim_end().to_owned() + "\n"
-    };
-    let head: Vec<String> = head.iter().map(|h| (*h).to_owned()).collect();
-    output::print(&(line(&head) + &rows.iter().map(|r| line(r)).collect::<String>()))
+    let head = head.iter().map(|h| (*h).to_owned()).collect();
+    let lines = [&[head], rows].concat();
+    output::print(&fairrate_text::aligned(&lines, usize::MAX))
 }

@@ -1,4 +1,4 @@
-//! Words of messages: the known name that an unknown one was meant to be, and lists as prose.
+//! Text for people: the known name that an unknown one was meant to be, lists as prose, and columns.
 
 /// Returns the name among `known` that `word` was probably meant to be; `None` if none is near.
 ///
@@ -33,6 +33,28 @@ pub fn one_of(words: &[&str]) -> String {
     }
 }
 
+/// Returns lines of fields as columns with two spaces between them. The first `n_left` columns are aligned to the left,
+/// the others to the right. Widths are in characters.
+pub fn aligned<R: AsRef<[String]>>(lines: &[R], n_left: usize) -> String {
+    let mut widths = Vec::new();
+    for (i, field) in lines.iter().flat_map(|line| line.as_ref().iter().enumerate()) {
+        widths.resize(widths.len().max(i + 1), 0);
+        widths[i] = field.chars().count().max(widths[i]);
+    }
+    let mut text = String::new();
+    for line in lines {
+        let fields = line.as_ref().iter().zip(&widths).enumerate();
+        let padded = fields.map(
+            |(i, (field, width))| {
+                if i < n_left { format!("{field:<width$}") } else { format!("{field:>width$}") }
+            },
+        );
+        text += padded.collect::<Vec<_>>().join("  ").trim_end();
+        text.push('\n');
+    }
+    text
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -61,5 +83,13 @@ mod tests {
         assert_eq!(one_of(&[]), "nothing");
         assert_eq!(one_of(&["a"]), "`a`");
         assert_eq!(one_of(&["a", "b", "c"]), "`a`, `b` or `c`");
+    }
+
+    #[test]
+    fn columns_are_as_wide_as_their_widest_field_and_lines_have_no_space_at_the_end() {
+        let lines = [["queue", "size"], ["θ", "7"], ["drr", "1,000"]].map(|line| line.map(str::to_owned));
+        assert_eq!(aligned(&lines, 1), "queue   size\nθ          7\ndrr    1,000\n");
+        assert_eq!(aligned(&lines, 2), "queue  size\nθ      7\ndrr    1,000\n");
+        assert_eq!(aligned::<[String; 0]>(&[], 1), "");
     }
 }

@@ -14,8 +14,8 @@
 //! `tests/bits.rs` holds it to that. The built-in one also has a form for TCP, and the ns-3 artifact's.
 
 use fairrate_control::{
-    Ack, AlgorithmInfo, AlgorithmSpec, Allowance, Controller, FlowContext, Loss, MarkedQueue, NetworkNeeds, Needs, NoPort,
-    RedDefault, algorithm_config, choice,
+    Ack, AlgorithmInfo, AlgorithmSpec, Allowance, Controller, FlowContext, Loss, MarkedQueue, Needs, NetworkNeeds,
+    NoPort, RedDefault, algorithm_config, choice,
 };
 use fairrate_units::{Bytes, Rate, Time};
 
