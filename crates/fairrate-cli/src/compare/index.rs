@@ -79,7 +79,7 @@ impl RunEntry {
     }
 
     /// Returns a description of the run for warnings.
-    fn told(&self) -> String {
+    fn description(&self) -> String {
         format!("{} seed {} {}", self.label, self.seed, self.state)
     }
 }
@@ -182,7 +182,7 @@ impl Index {
                     let (line, point, grid) = (entry.line.clone(), entry.point.clone(), entry.place.clone());
                     runs.push(RunData { line, point, grid, state: entry.state.clone(), ..data });
                 }
-                None => without.push(entry.told()),
+                None => without.push(entry.description()),
             }
         }
         Ok((runs, without))
