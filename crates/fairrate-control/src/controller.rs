@@ -430,6 +430,19 @@ impl Needs {
         Self { wire: WireNeeds { data_overhead: Bytes::new(8), ..WireNeeds::NOTHING }, ..Self::NOTHING };
 }
 
+/// Writes `Default` of each part of [`Needs`]: its `NOTHING`.
+macro_rules! default_is_nothing {
+    ($($part:ty),+) => {
+        $(impl Default for $part {
+            fn default() -> Self {
+                Self::NOTHING
+            }
+        })+
+    };
+}
+
+default_is_nothing!(Needs, NetworkNeeds, WireNeeds, PacingNeeds, FeedbackNeeds);
+
 /// A parameter whose published default is for hosts of certain line rates.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MadeFor {

@@ -1,9 +1,20 @@
 //! The union of the needs of two algorithms in one network.
 
-use fairrate_control::{ALGORITHMS, AlgorithmConfig, NetworkConflict, NetworkNeeds, PortScope, Profile};
+use fairrate_control::{
+    ALGORITHMS, AlgorithmConfig, FeedbackNeeds, Needs, NetworkConflict, NetworkNeeds, PacingNeeds, PortScope, Profile,
+    WireNeeds,
+};
 
 fn needs(name: &str) -> NetworkNeeds {
     AlgorithmConfig::by_name(name, Profile::Paper).expect("it is registered").needs().network
+}
+
+#[test]
+fn the_default_needs_nothing() {
+    assert_eq!(Needs::default(), Needs::NOTHING);
+    let parts = (NetworkNeeds::default(), WireNeeds::default(), PacingNeeds::default(), FeedbackNeeds::default());
+    let Needs { network, wire, pacing, feedback } = Needs::NOTHING;
+    assert_eq!(parts, (network, wire, pacing, feedback));
 }
 
 #[test]
