@@ -315,68 +315,7 @@ impl NetworkNeeds {
         queueing: Queueing::Any,
         circuits: None,
     };
-
-    /// Returns what one network has to do for two algorithms that run in it together: all that `self` needs and all that
-    /// `other` does. The result is the same in both orders.
-    ///
-    /// # Errors
-    /// The two need different telemetry, default marking, queueing or circuits, or both have agents at ports.
-    pub fn union(&self, other: &Self) -> Result<Self, NetworkConflict> {
-        let queueing = match (self.queueing, other.queueing) {
-            (Queueing::Any, one) | (one, Queueing::Any) => one,
-            (Queueing::Priorities, Queueing::Priorities) => Queueing::Priorities,
-            _ => return Err(NetworkConflict::Queueing),
-        };
-        let ((PortScope::None, ports) | (ports, PortScope::None)) = (self.ports, other.ports) else {
-            return Err(NetworkConflict::Ports);
-        };
-        Ok(Self {
-            telemetry: either(self.telemetry, other.telemetry, NetworkConflict::Telemetry)?,
-            ecn: self.ecn || other.ecn,
-            red: either(self.red, other.red, NetworkConflict::Marking)?,
-            ports,
-            queueing,
-            circuits: either(self.circuits, other.circuits, NetworkConflict::Circuits)?,
-        })
-    }
 }
-
-/// Returns the need that `a` or `b` has, if any; returns `conflict` if they differ.
-fn either<T: PartialEq>(a: Option<T>, b: Option<T>, conflict: NetworkConflict) -> Result<Option<T>, NetworkConflict> {
-    match (a, b) {
-        (Some(a), Some(b)) if a != b => Err(conflict),
-        (a, b) => Ok(a.or(b)),
-    }
-}
-
-/// The support that two algorithms need from one network in different ways.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum NetworkConflict {
-    /// The algorithms read different telemetry.
-    Telemetry,
-    /// The algorithms have different default markings.
-    Marking,
-    /// Both algorithms have agents at ports.
-    Ports,
-    /// The algorithms queue data in different ways, or both in ways of their own.
-    Queueing,
-    /// The algorithms need different limits of VOQs.
-    Circuits,
-}
-
-impl std::fmt::Display for NetworkConflict {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(match self {
-            Self::Telemetry => "they read different telemetry, and a switch stamps one kind",
-            Self::Marking => "they are made for different ECN marking, and the scenario gives none",
-            Self::Ports => "both have agents at switch ports, and a port runs one",
-            Self::Queueing => "they need different queueing of data",
-            Self::Circuits => "they need different limits of the queues of circuits",
-        })
-    }
-}
-
-impl std::error::Error for NetworkConflict {}
 
 impl WireNeeds {
     /// The needs of an algorithm that adds nothing to packets.
@@ -429,6 +368,19 @@ impl Needs {
     pub const TIMESTAMPS: Self =
         Self { wire: WireNeeds { data_overhead: Bytes::new(8), ..WireNeeds::NOTHING }, ..Self::NOTHING };
 }
+
+/// Writes `Default` of each part of [`Needs`]: its `NOTHING`.
+macro_rules! default_is_nothing {
+    ($($part:ty),+) => {
+        $(impl Default for $part {
+            fn default() -> Self {
+                Self::NOTHING
+            }
+        })+
+    };
+}
+
+default_is_nothing!(Needs, NetworkNeeds, WireNeeds, PacingNeeds, FeedbackNeeds);
 
 /// A parameter whose published default is for hosts of certain line rates.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

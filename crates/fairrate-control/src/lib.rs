@@ -19,6 +19,7 @@ mod limits;
 mod link_queue;
 #[cfg(test)]
 mod message_passing;
+mod network_conflict;
 mod pi_marker;
 mod port;
 mod power_law;
@@ -67,11 +68,12 @@ pub mod xmp;
 pub use config::{Param, ParamKind, ParamType, Parameters, Profile, RawValue, SetParamError, choose};
 pub use controller::{
     Ack, AlgorithmSpec, Allowance, CircuitHelp, Controller, FeedbackNeeds, FlowContext, Loss, MadeFor, MarkedQueue,
-    Needs, NetworkConflict, NetworkNeeds, PacingNeeds, Queueing, RedDefault, Telemetry, WireNeeds,
+    Needs, NetworkNeeds, PacingNeeds, Queueing, RedDefault, Telemetry, WireNeeds,
 };
 pub use coupled::{Alone, CoupledController, CoupledSpec};
 pub use custom::{CustomAlgorithm, LibraryError, OpenLibrary, Registry, RegistryError, names_library};
 pub use int::{IntCounter, IntDelta, IntFormat, IntHop, PortRate};
+pub use network_conflict::NetworkConflict;
 pub use port::{
     Actions, FlowPause, HeaderWords, NOTICE_VALUES, NoPort, Notice, PortAgent, PortContext, PortPacket, PortPacketKind,
     PortScope, PortStep, PortView,
