@@ -173,4 +173,45 @@ load = 0.1
 stop = "100us"
 "#,
     ),
+    (
+        "an observer saw control packets that take no time leave a port before they joined it",
+        r#"
+profile = "ns3"
+[topology]
+kind = "star"
+rate = "400Gbps"
+[transport]
+cc = "perc"
+kind = "tcp"
+[transport.tcp]
+subflows = 8
+[[traffic]]
+kind = "stride"
+stride = 1
+bytes = "400KB"
+"#,
+    ),
+    (
+        "the bytes that a fluid delivers fell when the last packet of a flow had left its sender",
+        r#"
+seed = 702
+duration = "50us"
+[topology]
+kind = "parking-lot"
+link_delay = "20us"
+[transport]
+cc = "ideal"
+[[traffic]]
+kind = "stride"
+stride = 3
+bytes = "400KB"
+[[traffic]]
+kind = "poisson"
+sizes = "fixed"
+size = "1999B"
+load = 0.1
+link_set = "host-links"
+max_flows = 10
+"#,
+    ),
 ];

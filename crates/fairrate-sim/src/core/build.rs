@@ -217,7 +217,8 @@ impl Part {
             links,
         };
         let clock = Clock::new(config.fabric.ties == TieRule::Insertion);
-        let world = World { run: Arc::clone(run), clock, net, agents, observed: Observations::default() };
+        let observed = Observations::new(clock.is_by_insertion());
+        let world = World { run: Arc::clone(run), clock, net, agents, observed };
         let mut part = Self { number, world, switches, hosts, mode };
         part.begin();
         part

@@ -39,9 +39,18 @@ pub(crate) struct Observations {
     n_done: usize,
     /// Set when `pending` is not in the order of events: switches that process spans run ahead of other nodes.
     is_mixed: bool,
+    /// `true` if notifications keep the order in which they were added, as in runs whose ties are broken by insertion.
+    /// There a packet may take no time, so that of two events of the same time the first to happen sorts last.
+    keeps_order: bool,
 }
 
 impl Observations {
+    /// Creates empty observations, which are reported in the order in which they are added if `keeps_order`, and otherwise
+    /// in the order of events.
+    pub(super) fn new(keeps_order: bool) -> Self {
+        Self { keeps_order, ..Self::default() }
+    }
+
     /// Adds a notification of the event being processed.
     #[inline]
     pub(crate) fn push(&mut self, notification: Notification) {
@@ -90,7 +99,8 @@ impl Observations {
 
     /// Records `event` as the cause of the notifications added since the last call.
     pub(crate) fn mark(&mut self, event: Event) {
-        self.is_mixed |= self.marked.checked_sub(1).is_some_and(|last| event < self.pending[last].0);
+        let is_early = |last: usize| event < self.pending[last].0;
+        self.is_mixed |= !self.keeps_order && self.marked.checked_sub(1).is_some_and(is_early);
         self.pending[self.marked..].iter_mut().for_each(|notification| notification.0 = event);
         self.marked = self.pending.len();
     }

@@ -15,31 +15,34 @@ pub(super) struct Packet {
 }
 
 impl Fluid {
-    /// Returns the payload bytes at the receiver.
+    /// Returns the payload bytes at the receiver. A flow's last packet is there as a whole, or not at all.
     pub(super) fn delivered_bytes(&self, id: FlowId) -> u64 {
         let flow = &self.flows[id];
         match flow.place {
-            Some(place) => self.payload_bytes(self.served[place].sent_bytes_at(self.now_ps)),
+            Some(place) => {
+                let sent = self.served[place].sent_bytes_at(self.now_ps);
+                self.payload_bytes(sent - self.in_flight(flow).wire)
+            }
             None if flow.path.is_empty() => 0,
             None => flow.bytes - self.in_flight(flow).payload,
         }
     }
 
-    /// Returns the bytes of a flow that have left its sender and are in flight.
+    /// Returns the bytes of a flow that have left its sender and are in flight: those of its last packet.
     pub(super) fn in_flight(&self, flow: &FlowState) -> Packet {
-        match flow.fct_ps {
-            Some(fct_ps) if self.now_ps < flow.start_ps + fct_ps => {
-                let mtu = self.framing.mtu.as_u64().max(1);
-                let payload = flow.bytes - flow.bytes.saturating_sub(1) / mtu * mtu;
-                Packet { payload, wire: payload + self.framing.header.as_u64() }
+        let nothing = Packet { payload: 0, wire: 0 };
+        let (mtu, header) = (self.framing.mtu.as_u64().max(1), self.framing.header.as_u64());
+        let payload = flow.bytes - flow.bytes.saturating_sub(1) / mtu * mtu;
+        match (flow.place, flow.fct_ps) {
+            (Some(_), _) if flow.endless => nothing,
+            (Some(place), _) => {
+                let before = self.wire_bytes(flow.bytes - payload);
+                let wire = self.served[place].sent_bytes_at(self.now_ps).saturating_sub(before);
+                Packet { payload: wire.saturating_sub(header), wire }
             }
-            _ => Packet { payload: 0, wire: 0 },
+            (None, Some(fct_ps)) if self.now_ps < flow.start_ps + fct_ps => Packet { payload, wire: payload + header },
+            _ => nothing,
         }
-    }
-
-    /// Returns the wire bytes at the receivers, of flows that are not served any more.
-    pub(super) fn delivered_wire_bytes(&self) -> u64 {
-        self.totals.sent_bytes - self.flows.iter().map(|flow| self.in_flight(flow).wire).sum::<u64>()
     }
 
     /// Returns the outcome of a flow so far.
