@@ -1,13 +1,8 @@
 //! The clock of a part: simulated time, the pending events, and the order of events of the same time.
 
-use std::cmp::Reverse;
-use std::collections::BinaryHeap;
-use std::collections::binary_heap::PeekMut;
-
 use fairrate_units::Time;
 
 use crate::engine::{Event, EventKind, EventList};
-use crate::ids::HostId;
 
 /// Width of the event list's buckets at first: 2^11 ps, so that its wheel spans 8.4 us, more than a link's delay.
 const BUCKET_SHIFT: u32 = 11;
@@ -15,12 +10,9 @@ const BUCKET_SHIFT: u32 = 11;
 /// Simulated time and the pending events.
 pub(crate) struct Clock {
     pub(crate) now_ps: u64,
-    /// Time of the latest event in a span of a switch or host, or of a superseded wake-up, in picoseconds.
+    /// Time of the latest event in a span of a switch or host, in picoseconds.
     pub(super) latest_ps: u64,
     events: EventList,
-    /// NIC wake-ups that were superseded by earlier ones, where hosts process events in spans. They have no effect, but
-    /// they count as events.
-    overtaken: BinaryHeap<Reverse<Event>>,
     /// `true` if simultaneous events have ranks in the order of scheduling, as in ns-3; otherwise all ranks are zero.
     by_insertion: bool,
     last_rank: u32,
@@ -36,7 +28,6 @@ impl Clock {
             now_ps: 0,
             latest_ps: 0,
             events: EventList::new(BUCKET_SHIFT),
-            overtaken: BinaryHeap::new(),
             by_insertion,
             last_rank: 0,
             current_rank: 0,
@@ -96,14 +87,18 @@ impl Clock {
         self.events.push(Event::new(time_ps, kind, entity.into()).ranked(rank));
     }
 
-    /// Takes the next event if it is before `limit`, and sets the clock to its time.
+    /// Takes the next event if it is before `limit`. It happens when [`Clock::reach`] is called, or not at all.
     #[allow(clippy::inline_always)] // See `Part::run`.
     #[inline(always)]
     pub(crate) fn next_before(&mut self, limit: Event) -> Option<Event> {
-        let event = self.events.pop_ahead_of(limit)?;
+        self.events.pop_ahead_of(limit)
+    }
+
+    /// Sets the clock to the time of `event`.
+    #[inline]
+    pub(crate) fn reach(&mut self, event: Event) {
         debug_assert!(self.now_ps <= event.time_ps, "time never runs backward");
         (self.now_ps, self.current_rank) = (event.time_ps, event.rank);
-        Some(event)
     }
 
     /// Returns an event that is not later than any pending event.
@@ -118,35 +113,18 @@ impl Clock {
         self.events.len()
     }
 
-    /// Records that the NIC wake-up of `host` scheduled at `wake_ps` was superseded by an earlier one, unless `wake_ps`
-    /// is `u64::MAX`: then none was scheduled.
-    #[inline]
-    pub(super) fn note_overtaken(&mut self, wake_ps: u64, host: HostId) {
-        if wake_ps < u64::MAX {
-            self.overtaken.push(Reverse(Event::new(wake_ps, EventKind::HostWake, host.0)));
-        }
-    }
-
-    /// Removes the superseded wake-ups before `until_ps`; returns their number and their sum in the fingerprint.
-    pub(super) fn pass_overtaken(&mut self, until_ps: u64) -> (u64, u64) {
-        let (mut n, mut fingerprint) = (0, 0_u64);
-        while let Some(first) = self.overtaken.peek_mut().filter(|first| first.0.time_ps < until_ps) {
-            let event = PeekMut::pop(first).0;
-            (n, fingerprint) = (n + 1, fingerprint.wrapping_add(event.print()));
-            self.latest_ps = self.latest_ps.max(event.time_ps);
-        }
-        (n, fingerprint)
-    }
-
     /// Returns the time of the latest event, in picoseconds.
     pub(super) fn reached_ps(&self) -> u64 {
         self.now_ps.max(self.latest_ps)
     }
 
-    /// Returns the next event, superseded wake-ups included; [`Event::LAST`] if there is none.
-    pub(super) fn peek(&self) -> Event {
-        let overtaken = self.overtaken.peek().map_or(Event::LAST, |first| first.0);
-        self.events.peek().unwrap_or(Event::LAST).min(overtaken)
+    /// Returns the next event that `counts`; [`Event::LAST`] if there is none.
+    pub(super) fn peek_at(&self, counts: impl Fn(Event) -> bool) -> Event {
+        match self.events.peek() {
+            Some(next) if !counts(next) => self.events.iter().filter(|&event| counts(event)).min(),
+            next => next,
+        }
+        .unwrap_or(Event::LAST)
     }
 
     /// As [`EventList::reaches_bucket`].

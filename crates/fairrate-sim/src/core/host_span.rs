@@ -39,7 +39,7 @@ impl Part {
                 let (packet, _) = w.net.ports[link].arrive(&w.net.pool);
                 self.take_in(link, packet);
             } else {
-                self.hosts.on_wake(w, host, 0);
+                self.hosts.on_wake(w, host);
             }
             n += 1;
             let observed = &mut self.world.observed;
@@ -57,14 +57,6 @@ impl Part {
             w.clock.now_ps = from_ps;
         }
         w.net.agenda.postpone(Worker::Host(host), next_ps);
-        n
-    }
-
-    /// Removes the wake-ups before `until_ps` that were superseded by earlier ones; returns their number.
-    pub(super) fn pass_overtaken(&mut self, until_ps: u64) -> u64 {
-        let (n, fingerprint) = self.world.clock.pass_overtaken(until_ps);
-        let totals = &mut self.world.observed.totals;
-        totals.fingerprint = totals.fingerprint.wrapping_add(fingerprint);
         n
     }
 }

@@ -79,11 +79,14 @@ impl Part {
                     n += self.on_span(until_ps);
                     continue;
                 }
-                n += self.pass_overtaken(until_ps);
                 self.world.observed.totals.events += n;
                 return (true, n);
             };
+            if self.hosts.is_superseded(event) {
+                continue;
+            }
             n += 1;
+            self.world.clock.reach(event);
             let totals = &mut self.world.observed.totals;
             totals.fingerprint = totals.fingerprint.wrapping_add(self.world.net.named(event).print());
             self.handle(event);
@@ -111,7 +114,7 @@ impl Part {
         match event.kind() {
             EventKind::Arrive => self.on_arrive(PortIdx(entity)),
             EventKind::TxDone => self.on_tx_done(PortIdx(entity)),
-            EventKind::HostWake => hosts.on_wake(world, HostId(entity), event.rank),
+            EventKind::HostWake => hosts.on_wake(world, HostId(entity)),
             EventKind::Reaction => hosts.on_reaction(world, HostId(entity)),
             EventKind::PortTimer => self.on_port_timer(PortIdx(entity)),
             EventKind::FlowTimer => hosts.on_flow_timer(world, FlowId(entity)),
@@ -140,7 +143,8 @@ impl Part {
         let mail_ps = self.world.net.mail.iter().map(Mail::earliest_ps).min().unwrap_or(u64::MAX);
         let earliest_ps = mail_ps.min(self.world.net.agenda.queue.next_ps());
         let earliest = if earliest_ps < u64::MAX { Event::earliest(earliest_ps) } else { Event::LAST };
-        self.world.net.named(self.world.clock.peek()).min(earliest)
+        let scheduled = self.world.clock.peek_at(|event| !self.hosts.is_superseded(event));
+        self.world.net.named(scheduled).min(earliest)
     }
 
     /// Returns `true` if the hosts of this part have nothing left to do.

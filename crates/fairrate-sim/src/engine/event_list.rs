@@ -99,6 +99,15 @@ impl EventList {
         }
     }
 
+    /// Returns all pending events, in no particular order.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = Event> {
+        let (plain, ranked) = match &self.0 {
+            Pending::Plain(wheel) => (Some(wheel.iter()), None),
+            Pending::Ranked(wheel) => (None, Some(wheel.iter())),
+        };
+        plain.into_iter().flatten().chain(ranked.into_iter().flatten())
+    }
+
     /// Returns `true` if the clock has reached another bucket since the last call.
     #[inline]
     pub fn reaches_bucket(&mut self) -> bool {

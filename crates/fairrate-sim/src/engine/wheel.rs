@@ -217,6 +217,16 @@ impl<E: Entry> Wheel<E> {
         near.into_iter().chain(far).min()
     }
 
+    /// Returns all pending events, in no particular order.
+    pub(super) fn iter(&self) -> impl Iterator<Item = Event> {
+        let near = self.heads.iter().flat_map(|&head| {
+            let first = self.nodes.get(head as usize);
+            std::iter::successors(first, |node| self.nodes.get(node.next as usize)).map(|node| node.entry)
+        });
+        let near = self.current.iter().copied().chain(near).map(|entry| entry.unpack(self.base_ps));
+        near.chain(self.far.iter().map(|event| event.0))
+    }
+
     #[inline]
     pub(super) fn each_soon(&self, mut look: impl FnMut(Event)) {
         self.current.iter().rev().for_each(|entry| look(Event::from_key(0, entry.key())));

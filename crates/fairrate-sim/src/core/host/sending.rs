@@ -7,19 +7,24 @@ use super::Hosts;
 use crate::core::agenda::Worker;
 use crate::core::agents::Step;
 use crate::core::world::World;
-use crate::engine::EventKind;
+use crate::engine::{Event, EventKind};
 use crate::ids::{HostId, PacketIdx, SenderIdx};
 use crate::packet::{Packet, PacketKind};
 
 impl Hosts {
-    /// Handles the wake-up of a host's NIC, unless it was superseded by a later decision.
-    pub(in crate::core) fn on_wake(&mut self, w: &mut World, host: HostId, rank: u32) {
-        let nic = &mut self.nics[host];
-        if nic.wake_ps == w.clock.now_ps && nic.wake_rank == rank {
-            nic.wake_ps = u64::MAX;
-            self.nic_send(w, host);
-            self.run_deferred(w);
+    /// Returns `true` if `event` is the wake-up of a NIC that has planned another one since. It is no event of the run.
+    #[inline]
+    pub(in crate::core) fn is_superseded(&self, event: Event) -> bool {
+        event.kind() == EventKind::HostWake && {
+            let nic = &self.nics[HostId(event.entity())];
+            nic.wake_ps != event.time_ps || nic.wake_rank != event.rank
         }
+    }
+
+    /// Handles the wake-up of a host's NIC.
+    pub(in crate::core) fn on_wake(&mut self, w: &mut World, host: HostId) {
+        self.nics[host].wake_ps = u64::MAX;
+        self.may_send(w, host);
     }
 
     /// Lets a host send after a cause that blocked its port has ended.
@@ -88,9 +93,8 @@ impl Hosts {
             at.max(port.busy_until_ps)
         };
         if at < nic.wake_ps {
-            let overtaken_ps = std::mem::replace(&mut self.nics[host].wake_ps, at);
+            self.nics[host].wake_ps = at;
             if w.net.agenda.has_hosts() {
-                w.clock.note_overtaken(overtaken_ps, host);
                 w.net.agenda.expect(Worker::Host(host), at);
             } else {
                 w.clock.schedule(at, EventKind::HostWake, host);
