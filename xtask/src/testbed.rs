@@ -7,7 +7,9 @@ use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
 use clap::Args;
-use fairrate_scenario::{Overrides, Results, Scenario, drive};
+use fairrate_experiment::drive;
+use fairrate_results::Results;
+use fairrate_scenario::{Overrides, Scenario};
 use fairrate_sim::Progress;
 use fairrate_units::Time;
 
@@ -187,9 +189,9 @@ fn incast(bench: &Bench) -> Result<(), String> {
     expect(summary.backend == "linux" && summary.state == "complete", || {
         format!("{} {}", summary.backend, summary.state)
     })?;
-    let text = |e: fairrate_scenario::ResultsError| e.to_string();
+    let text = |e: fairrate_results::ResultsError| e.to_string();
     let flows = results.flows().map_err(text)?;
-    let whole = |flow: &fairrate_scenario::FlowRow| {
+    let whole = |flow: &fairrate_results::FlowRow| {
         // 2 MB over 100 Mb/s take 160 ms, and a single flow takes at least a quarter of that.
         let is_whole = flow.finished && flow.delivered_bytes == 500_000 && flow.fct_ns <= flow.fct_ack_ns;
         is_whole && flow.fct_ns.is_some_and(|fct| (40..20_000).contains(&(fct / 1_000_000)))
@@ -220,7 +222,7 @@ fn paths(bench: &Bench) -> Result<(), String> {
     };
     let effective = Scenario::load(&bench.dir.join("paths/scenario.toml"), &Overrides::default());
     let effective = effective.map_err(|e| e.to_string())?;
-    let place = fairrate_scenario::ResultsDir::claim(&bench.dir.join("paths-sim")).map_err(|e| e.to_string())?;
+    let place = fairrate_results::ResultsDir::claim(&bench.dir.join("paths-sim")).map_err(|e| e.to_string())?;
     drive(&effective, &std::sync::Arc::new(place), &[], 1, &mut Blind).map_err(|e| e.to_string())?;
     let simulated = bench.results("paths-sim")?;
     for port in ["tor0->spine0", "tor0->spine1", "tor1->spine0", "tor1->spine1"] {
@@ -287,7 +289,7 @@ fn whole(bench: &Bench) -> Result<(), String> {
     let results = bench.run_with(&file, "whole", &room)?;
     let lost = results.summary.linux.as_ref().and_then(|linux| linux.delays.as_ref()).map(|delays| delays.drops);
     let flows = results.flows().map_err(|e| e.to_string())?;
-    let is_whole = |flow: &fairrate_scenario::FlowRow| {
+    let is_whole = |flow: &fairrate_results::FlowRow| {
         flow.finished && flow.delivered_bytes == 5_000_000 && flow.retransmitted_bytes == 0
     };
     let totals = (results.summary.drops, lost);
@@ -297,8 +299,8 @@ fn whole(bench: &Bench) -> Result<(), String> {
 /// A sink that ignores all results.
 struct Blind;
 
-impl fairrate_scenario::Watch for Blind {
-    fn look(&mut self, _: &Progress) -> std::ops::ControlFlow<fairrate_scenario::RunState> {
+impl fairrate_experiment::Watch for Blind {
+    fn look(&mut self, _: &Progress) -> std::ops::ControlFlow<fairrate_results::RunState> {
         std::ops::ControlFlow::Continue(())
     }
 }

@@ -12,18 +12,18 @@ use fairrate_report::comparison::Comparison;
 use fairrate_report::metric::Metric;
 use fairrate_report::table::Table;
 use fairrate_report::{figures, format, html, table};
-use fairrate_scenario::ResultsDir;
+use fairrate_results::ResultsDir;
 
 use crate::drive;
 use crate::failure::{Failure, INTERRUPTED};
 use crate::output::{self, Pictures};
 use crate::progress::Board;
 use crate::run::{Sets, Threads};
-pub use fairrate_scenario::columns::{Seeds, parse_seeds, parse_variant};
+pub use fairrate_experiment::columns::{Seeds, parse_seeds, parse_variant};
 pub use runs::in_parallel;
 
 use backend::{Backend, Backends};
-use fairrate_scenario::columns::{self, Axis, MOST_RUNS, parse_axis};
+use fairrate_experiment::columns::{self, Axis, MOST_RUNS, parse_axis};
 use index::Index;
 use runs::{Crew, Planner};
 

@@ -7,8 +7,10 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-pub use fairrate_scenario::RunState as End;
-use fairrate_scenario::{ResultsDir, Scenario, Tag, Watch};
+use fairrate_experiment::Watch;
+pub use fairrate_results::RunState as End;
+use fairrate_results::{ResultsDir, Tag};
+use fairrate_scenario::Scenario;
 use fairrate_sim::Progress;
 
 use crate::failure::{Failure, INTERRUPTED};
@@ -51,7 +53,7 @@ impl Run<'_> {
     pub fn drive(&self, scenario: &Scenario, dir: &Arc<ResultsDir>) -> Result<End, Failure> {
         let job = self.board.job(self.label, Goal::of(scenario.sim_config()));
         let mut watcher = Watcher { run: self, job };
-        caught(dir.path(), || Ok(fairrate_scenario::drive(scenario, dir, self.tags, self.threads, &mut watcher)?))
+        caught(dir.path(), || Ok(fairrate_experiment::drive(scenario, dir, self.tags, self.threads, &mut watcher)?))
     }
 }
 

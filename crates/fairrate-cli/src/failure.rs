@@ -6,9 +6,10 @@ use std::process::ExitCode;
 use std::sync::Arc;
 
 use fairrate_allocate::FileError;
+use fairrate_experiment::columns::ColumnsError;
 use fairrate_report::publish::PublishError;
-use fairrate_scenario::columns::ColumnsError;
-use fairrate_scenario::{ResultsError, ScenarioError, printable};
+use fairrate_results::ResultsError;
+use fairrate_scenario::{ScenarioError, printable};
 use miette::{NamedSource, SourceSpan};
 
 use crate::{error_json, terminal};

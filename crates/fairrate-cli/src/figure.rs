@@ -8,7 +8,7 @@ use std::time::Instant;
 
 use fairrate_papers::measured::{self, About};
 use fairrate_papers::{FIGURES, Figure, Kept, Kind, Point, Points, Run, Scale, Store, matching, sheet};
-use fairrate_scenario::ResultsDir;
+use fairrate_results::ResultsDir;
 use serde::Serialize;
 use serde_json::Value;
 

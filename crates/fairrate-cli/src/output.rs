@@ -7,11 +7,11 @@ use fairrate_control::Registry;
 use fairrate_report::metrics::Metrics;
 use fairrate_report::model::RunData;
 use fairrate_report::{html, load, table};
-use fairrate_scenario::write_whole;
+use fairrate_results::write_whole;
 use serde::Serialize;
 
+pub use fairrate_experiment::columns::file_name;
 pub use fairrate_report::publish::{Pictures, page as write_page, run as write_report};
-pub use fairrate_scenario::columns::file_name;
 
 use crate::failure::Failure;
 use crate::terminal;

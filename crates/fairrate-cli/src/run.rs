@@ -5,7 +5,8 @@ use std::process::ExitCode;
 use std::sync::Arc;
 
 use fairrate_control::Registry;
-use fairrate_scenario::{Overrides, Results, ResultsDir, Scenario, Summary};
+use fairrate_results::{Results, ResultsDir, Summary};
+use fairrate_scenario::{Overrides, Scenario};
 
 use crate::compare::parse_variant;
 use crate::drive::{self, End};

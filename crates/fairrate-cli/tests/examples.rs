@@ -5,7 +5,8 @@ mod common;
 use std::path::{Path, PathBuf};
 
 use common::{fresh_dir, run, stderr, stdout};
-use fairrate_scenario::{FlowRow, Overrides, Results, Scenario};
+use fairrate_results::{FlowRow, Results};
+use fairrate_scenario::{Overrides, Scenario};
 
 fn examples() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples")

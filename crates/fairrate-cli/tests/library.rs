@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
 use common::{fairrate, fresh_dir, stderr, stdout};
-use fairrate_scenario::Results;
+use fairrate_results::Results;
 
 fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")

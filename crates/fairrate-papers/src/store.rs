@@ -51,7 +51,7 @@ struct OnDisk {
 /// Returns a hash of all sources that the runs of a figure depend on, or those that a paper's figures share.
 pub fn sources(figure_or_paper: &str) -> String {
     let readers = READERS.iter().find(|(id, _)| *id == figure_or_paper).map_or("unknown", |(_, hash)| hash);
-    format!("{}-{readers}", fairrate_scenario::SOURCES)
+    format!("{}-{readers}", fairrate_results::SOURCES)
 }
 
 impl Store {

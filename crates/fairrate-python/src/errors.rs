@@ -2,9 +2,10 @@
 
 use std::path::Path;
 
+use fairrate_experiment::columns::ColumnsError;
 use fairrate_report::publish::PublishError;
-use fairrate_scenario::columns::ColumnsError;
-use fairrate_scenario::{ProblemParts, ResultsError, ScenarioError};
+use fairrate_results::ResultsError;
+use fairrate_scenario::{ProblemParts, ScenarioError};
 use pyo3::exceptions::PyOSError;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;

@@ -39,6 +39,6 @@ mod _native {
     #[pymodule_init]
     fn init(module: &super::Bound<'_, super::PyModule>) -> super::PyResult<()> {
         module.add("VERSION", env!("CARGO_PKG_VERSION"))?;
-        module.add("SOURCES", fairrate_scenario::SOURCES)
+        module.add("SOURCES", fairrate_results::SOURCES)
     }
 }

@@ -1,6 +1,6 @@
 //! The columns of a comparison, as on the command line.
 
-use fairrate_scenario::columns::{Axis, Column as Planned, columns as planned, file_name as named, with_libraries};
+use fairrate_experiment::columns::{Axis, Column as Planned, columns as planned, file_name as named, with_libraries};
 use pyo3::prelude::*;
 
 use crate::errors;

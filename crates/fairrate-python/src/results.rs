@@ -3,11 +3,12 @@
 use std::path::{Path, PathBuf};
 
 use fairrate_control::Registry;
+use fairrate_experiment::{complete_run_of, copy_run};
 use fairrate_report::metric::Metric;
 use fairrate_report::metrics::Metrics;
 use fairrate_report::model::{RunData, variants};
 use fairrate_report::publish::{Pictures, run as write_page};
-use fairrate_scenario::{Results, ResultsDir};
+use fairrate_results::{Results, ResultsDir};
 use pyo3::prelude::*;
 
 use crate::errors;
@@ -24,13 +25,13 @@ pub fn summary(py: Python<'_>, dir: PathBuf) -> PyResult<String> {
 #[pyfunction]
 pub fn is_complete_run_of(py: Python<'_>, dir: PathBuf, scenario: &Scenario) -> bool {
     let scenario = scenario.inner();
-    py.detach(|| Results::complete_of(&dir, &scenario).is_some())
+    py.detach(|| complete_run_of(&dir, &scenario).is_some())
 }
 
 /// Copies results into another directory.
 #[pyfunction]
 pub fn copy(py: Python<'_>, from: PathBuf, to: PathBuf) -> PyResult<()> {
-    let copied = py.detach(|| Results::open(&from)?.copy_to(&ResultsDir::claim(&to)?));
+    let copied = py.detach(|| copy_run(&Results::open(&from)?, &ResultsDir::claim(&to)?));
     copied.map_err(|e| errors::of_results(py, &e))
 }
 

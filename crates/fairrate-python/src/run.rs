@@ -6,7 +6,8 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use fairrate_scenario::{ResultsDir, RunState, Tag, TagValue, Watch};
+use fairrate_experiment::Watch;
+use fairrate_results::{ResultsDir, RunState, Tag, TagValue};
 use fairrate_sim::Progress;
 use pyo3::prelude::*;
 
@@ -62,7 +63,7 @@ pub fn run(
     let place = ResultsDir::claim(&dir).map_err(|e| errors::of_results(py, &e))?;
     let place = Arc::new(place);
     let mut watcher = Watcher { call: watch, called: Instant::now(), failed: failed.clone(), stopped: None };
-    let drive = || fairrate_scenario::drive(&scenario, &place, &tags, threads, &mut watcher);
+    let drive = || fairrate_experiment::drive(&scenario, &place, &tags, threads, &mut watcher);
     let ended = py.detach(|| catch_unwind(AssertUnwindSafe(drive)));
     if let Some(error) = watcher.stopped.or_else(|| failed.take()) {
         return Err(error);

@@ -4,7 +4,8 @@ use std::collections::HashMap;
 use std::path::Path;
 
 use fairrate_control::Registry;
-use fairrate_scenario::{FlowRow, Overrides, PfcRow, Results, ResultsError, Scenario, Summary};
+use fairrate_results::{FlowRow, PfcRow, Results, ResultsError, Summary};
+use fairrate_scenario::{Overrides, Scenario};
 
 use crate::model::{Flow, FlowSeries, Pause, PortSeries, Provenance, RunData, Totals};
 

@@ -1,6 +1,6 @@
 //! The numbers of a run, or of all seeds of one algorithm, that tables show and `--json` prints.
 
-use fairrate_scenario::TierLoad;
+use fairrate_results::TierLoad;
 use serde::Serialize;
 
 use crate::model::{Flow, FlowSeries, PortSeries, RunData, Variant};

@@ -1,6 +1,6 @@
 //! The data of runs for tables and figures, filled by [`crate::load`] from results directories.
 
-use fairrate_scenario::Measured;
+use fairrate_results::Measured;
 
 use crate::series::value_at;
 
@@ -99,7 +99,7 @@ pub struct Totals {
     /// Finite flows that did not finish.
     pub flows_unfinished: u64,
     /// Deadlines met and missed, if some flows have one.
-    pub deadlines: Option<fairrate_scenario::Deadlines>,
+    pub deadlines: Option<fairrate_results::Deadlines>,
 }
 
 /// The data needed to repeat a run.

@@ -3,7 +3,7 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
-use fairrate_scenario::write_whole;
+use fairrate_results::write_whole;
 
 use crate::comparison::Comparison;
 use crate::metric::Metric;

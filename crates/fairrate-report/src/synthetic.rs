@@ -1,6 +1,6 @@
 //! Synthetic runs with the shape of real ones, for tests of tables and figures. They are seeded, without a simulator.
 
-use fairrate_scenario::Measured;
+use fairrate_results::Measured;
 
 use crate::model::{Flow, FlowSeries, Pause, PortSeries, Provenance, RunData, Totals, Variant, variants};
 

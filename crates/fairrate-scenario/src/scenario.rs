@@ -128,7 +128,7 @@ impl Scenario {
 
     /// Returns `true` if the algorithm is one that the program registered besides the built-in ones, and not from a
     /// library. The behaviour of such an algorithm is in no hash.
-    pub(crate) fn is_of_own_algorithm(&self) -> bool {
+    pub fn is_of_own_algorithm(&self) -> bool {
         self.is_own
     }
 

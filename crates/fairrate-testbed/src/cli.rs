@@ -5,10 +5,11 @@ use std::process::ExitCode;
 
 use clap::Parser;
 use fairrate_control::Registry;
+use fairrate_experiment::columns::{file_name, parse_variant};
 use fairrate_report::publish::{self, Pictures};
 use fairrate_report::{format, load, table};
-use fairrate_scenario::columns::{file_name, parse_variant};
-use fairrate_scenario::{Overrides, ResultsDir, RunState, Tag, TagValue};
+use fairrate_results::{ResultsDir, RunState, Tag, TagValue};
+use fairrate_scenario::Overrides;
 
 use crate::failure::{Failure, INTERRUPTED};
 use crate::field::Field;

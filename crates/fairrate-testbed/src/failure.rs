@@ -3,9 +3,10 @@
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
+use fairrate_experiment::columns::ColumnsError;
 use fairrate_report::publish::PublishError;
-use fairrate_scenario::columns::ColumnsError;
-use fairrate_scenario::{ResultsError, ScenarioError};
+use fairrate_results::ResultsError;
+use fairrate_scenario::ScenarioError;
 
 /// The exit code of an interrupted run: 128 and the number of SIGINT, as in shells.
 pub const INTERRUPTED: u8 = 130;

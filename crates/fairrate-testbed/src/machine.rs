@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::fs;
 
-use fairrate_scenario::{BusyPort, DelaySummary, LinuxSummary};
+use fairrate_results::{BusyPort, DelaySummary, LinuxSummary};
 use fairrate_sim::{PortId, PortSample, SimConfig};
 use fairrate_units::Time;
 use nix::sys::resource::{UsageWho, getrusage};

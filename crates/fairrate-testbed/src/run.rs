@@ -7,7 +7,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::time::{Duration, Instant};
 
-use fairrate_scenario::{DelaySummary, LinuxSummary, ResultsDir, ResultsWriter, RunState, Scenario, Tag};
+use fairrate_experiment::inputs_of;
+use fairrate_results::{DelaySummary, LinuxSummary, ResultsDir, ResultsWriter, RunState, Tag};
+use fairrate_scenario::Scenario;
 use fairrate_sim::{DropCause, FlowId, FlowOutcome, PortId, RunTotals, SimConfig, Sink as _};
 use fairrate_units::{Bytes, Time};
 use nix::sys::resource::{Resource, getrlimit, setrlimit};
@@ -102,7 +104,7 @@ impl Job<'_> {
         let dir = Arc::new(ResultsDir::claim(self.dir)?);
         // Checked again, as another user may have made it in between.
         place::check(self.dir)?;
-        let mut writer = ResultsWriter::create_in(&dir, &effective, &self.tags)?;
+        let mut writer = ResultsWriter::create_in(&dir, &inputs_of(&effective), &self.tags)?;
         let before = network::counters(config, &plan)?;
         let shared = Shared::new(Instant::now() + LEAD, connections);
         lines.as_ref().map_or(Ok(()), Lines::count_anew)?;

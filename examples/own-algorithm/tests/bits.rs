@@ -4,7 +4,8 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
 use fairrate_control::{AlgorithmConfig, Profile, Registry};
-use fairrate_scenario::{Overrides, Results, Scenario};
+use fairrate_results::Results;
+use fairrate_scenario::{Overrides, Scenario};
 use fairrate_sim::{Recorder, RunTotals, Simulation};
 use own_algorithm::{MY_D2TCP, MyD2tcpConfig};
 

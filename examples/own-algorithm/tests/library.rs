@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use fairrate_scenario::Results;
+use fairrate_results::Results;
 
 const SCENARIO: &str = r#"
 duration = "2ms"

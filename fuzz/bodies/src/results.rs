@@ -4,7 +4,8 @@ use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 use std::time::Duration;
 
-use fairrate_scenario::{Overrides, Results, ResultsWriter, RunState, Scenario};
+use fairrate_results::{Results, ResultsWriter, RunState};
+use fairrate_scenario::{Overrides, Scenario};
 use fairrate_sim::Simulation;
 
 /// A run with rows in every table.
@@ -52,7 +53,8 @@ pub fn whole() -> &'static [Vec<u8>] {
         let dir = directory("whole");
         let scenario = Scenario::from_toml(RUN, "run.toml", Path::new("."), &Overrides::default());
         let scenario = scenario.expect("it reads");
-        let mut writer = ResultsWriter::create(&dir, &scenario).expect("it can be written");
+        let mut writer =
+            ResultsWriter::create(&dir, &fairrate_experiment::inputs_of(&scenario)).expect("it can be written");
         let mut simulation = Simulation::new(scenario.into_sim_config());
         simulation.run(&mut writer).expect("it ends");
         let (unfinished, totals) = (simulation.unfinished(), simulation.totals());

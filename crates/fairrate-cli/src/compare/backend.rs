@@ -5,7 +5,8 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use clap::ValueEnum;
-use fairrate_scenario::{Overrides, Results};
+use fairrate_results::Results;
+use fairrate_scenario::Overrides;
 
 use crate::drive::End;
 use crate::external;

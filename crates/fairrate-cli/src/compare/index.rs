@@ -8,7 +8,7 @@ use fairrate_report::comparison::{Comparison, Statistics};
 use fairrate_report::metric::Metric;
 use fairrate_report::metrics::Metrics;
 use fairrate_report::model::{RunData, Variant};
-use fairrate_scenario::write_durably;
+use fairrate_results::write_durably;
 use serde::{Deserialize, Serialize};
 
 use crate::failure::Failure;

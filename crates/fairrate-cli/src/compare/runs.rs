@@ -6,9 +6,11 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
 use fairrate_control::Registry;
+use fairrate_experiment::columns::Column;
+use fairrate_experiment::complete_run_of;
 use fairrate_report::metric::Metric;
-use fairrate_scenario::columns::Column;
-use fairrate_scenario::{Overrides, Results, ResultsDir, Scenario, Tag, TagValue};
+use fairrate_results::{ResultsDir, Tag, TagValue};
+use fairrate_scenario::{Overrides, Scenario};
 
 use super::backend::{self, Backend, Backends};
 use super::index::{Index, RunEntry};
@@ -128,7 +130,7 @@ impl Planner<'_> {
         ResultsDir::check(&place)?;
         // A real network is different each time.
         let again = self.fresh || self.backends.has_linux();
-        if let Some(results) = Results::complete_of(&place, &scenario).filter(|_| !again) {
+        if let Some(results) = complete_run_of(&place, &scenario).filter(|_| !again) {
             entry.end("complete", None, results.summary.fingerprint);
         }
         let label = Tag::new("label", TagValue::Text(entry.label.clone()));

@@ -1,4 +1,4 @@
-use fairrate_scenario::Measured;
+use fairrate_results::Measured;
 use proptest::prelude::*;
 
 use super::*;
@@ -116,7 +116,7 @@ fn changes_without_end_are_slowest() {
 #[test]
 fn deadlines_are_judged_once_they_are_decided() {
     let run = |flows, missed, open| {
-        let deadlines = Some(fairrate_scenario::Deadlines { flows, missed, open });
+        let deadlines = Some(fairrate_results::Deadlines { flows, missed, open });
         RunData { totals: crate::model::Totals { deadlines, ..Default::default() }, ..RunData::default() }
     };
     // 2 of 8 + 4 flows are open, and 3 of the other 10 missed.

@@ -7,11 +7,11 @@ use fairrate_units::Time;
 use serde::{Deserialize, Serialize};
 use twox_hash::XxHash64;
 
-use super::drops::DropsByCause;
-use super::engine::Engine;
-use super::linux::LinuxSummary;
-use super::measured::Measured;
-use crate::scenario::Scenario;
+use crate::drops::DropsByCause;
+use crate::engine::Engine;
+use crate::inputs::RunInputs;
+use crate::linux::LinuxSummary;
+use crate::measured::Measured;
 
 /// The state in which a run ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -221,7 +221,7 @@ pub struct Summary {
     pub version: String,
     /// Commit fairrate was built from, or `unknown`.
     pub commit: String,
-    /// Hash of the sources that determine the results of a run, [`SOURCES`](super::SOURCES).
+    /// Hash of the sources that determine the results of a run, [`SOURCES`](crate::SOURCES).
     #[serde(default)]
     pub sources: String,
     /// `complete`, `interrupted` or `failed`; `running` until the run ends, and if the process was killed.
@@ -346,17 +346,15 @@ impl Summary {
         Ok(format!("{:016x}", hash.finish()))
     }
 
-    /// Returns `true` if this is a complete simulation of `scenario` by a fairrate of the same sources, which would
-    /// give the same results again. A run of an algorithm that the program registered itself never is: its sources are
-    /// in no hash.
-    pub fn is_complete_run_of(&self, scenario: &Scenario) -> bool {
+    /// Returns `true` if this is a complete simulation of `inputs` by a fairrate of the same sources, which would give
+    /// the same results again, unless the program registered the algorithm itself: its sources are in no hash.
+    pub fn is_complete_run_of(&self, inputs: &RunInputs<'_>) -> bool {
         self.state == "complete"
             && is_simulator(&self.backend)
-            && !scenario.is_of_own_algorithm()
-            && self.schema == super::SCHEMA
-            && self.scenario_hash == format!("{:016x}", scenario.hash())
+            && self.schema == crate::SCHEMA
+            && self.scenario_hash == format!("{:016x}", inputs.hash)
             && self.version == env!("CARGO_PKG_VERSION")
-            && self.sources == super::SOURCES
+            && self.sources == crate::SOURCES
     }
 }
 

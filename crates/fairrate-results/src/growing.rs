@@ -55,7 +55,7 @@ impl GrowingFile {
 
     /// Removes the files that a killed process may have left beside `path`.
     pub fn remove_spares(path: &Path) -> io::Result<()> {
-        spare_paths(path).iter().try_for_each(|spare| super::dir::remove_if_there(spare))
+        spare_paths(path).iter().try_for_each(|spare| crate::dir::remove_if_there(spare))
     }
 
     /// Appends a piece, in one step for all readers.

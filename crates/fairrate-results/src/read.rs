@@ -11,12 +11,12 @@ use parquet::file::reader::{FileReader, RowGroupReader};
 use parquet::file::serialized_reader::SerializedFileReader;
 use twox_hash::XxHash64;
 
-use crate::scenario::Scenario;
+use crate::inputs::RunInputs;
 
-use super::rows::{PortRow, RateRow, TABLES};
-use super::table::Row;
-use super::value::Value;
-use super::{ResultsError, SCENARIO, SCHEMA, SUMMARY, Summary};
+use crate::rows::{PortRow, RateRow, TABLES};
+use crate::table::Row;
+use crate::value::Value;
+use crate::{ResultsError, SCENARIO, SCHEMA, SUMMARY, Summary};
 
 /// The results of a run in a directory.
 #[derive(Clone, Debug)]
@@ -52,10 +52,10 @@ impl Results {
         Ok(Self { dir: dir.to_owned(), summary })
     }
 
-    /// Returns the results in `dir`, if they are undamaged and those of a complete run of `scenario` by this fairrate:
-    /// the run would give the same results again.
-    pub fn complete_of(dir: &Path, scenario: &Scenario) -> Option<Self> {
-        let results = Self::open(dir).ok().filter(|results| results.summary.is_complete_run_of(scenario))?;
+    /// Returns the results in `dir`, if they are undamaged and those of a complete run of `inputs` by this fairrate: see
+    /// [`Summary::is_complete_run_of`].
+    pub fn complete_of(dir: &Path, inputs: &RunInputs<'_>) -> Option<Self> {
+        let results = Self::open(dir).ok().filter(|results| results.summary.is_complete_run_of(inputs))?;
         results.verify().ok()?;
         Some(results)
     }
@@ -102,12 +102,17 @@ impl Results {
         &self.dir
     }
 
+    /// Returns the path of the resolved scenario.
+    pub fn scenario_path(&self) -> PathBuf {
+        self.dir.join(SCENARIO)
+    }
+
     /// Returns the text of the resolved scenario.
     ///
     /// # Errors
     /// If it cannot be read.
     pub fn scenario_toml(&self) -> Result<String, ResultsError> {
-        let path = self.dir.join(SCENARIO);
+        let path = self.scenario_path();
         std::fs::read_to_string(&path).map_err(|e| ResultsError::io(&path, e))
     }
 

@@ -5,8 +5,7 @@ use fairrate_sim::{FlowId, FlowOutcome, FlowSpec, NodeId, RunTotals};
 use fairrate_units::{Bytes, Time};
 use serde::{Deserialize, Serialize};
 
-use super::summary::Timed;
-use crate::schema::Window;
+use crate::summary::Timed;
 
 /// The measuring window of a run that has ended, and the payload delivered within it.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -54,7 +53,8 @@ impl Sums {
 
 /// The measurements of a run within its window.
 pub(super) struct Meter {
-    window: Window,
+    from: Time,
+    until: Option<Time>,
     /// Capacity of each of [`TIERS`] in bit/s; 0 if the network has no such links.
     capacity_bps: [f64; TIERS.len()],
     /// The rack and pod of each node.
@@ -82,7 +82,7 @@ struct Unfinished {
 
 impl Meter {
     /// Returns a meter for a run on `topology`.
-    pub fn new(topology: &Topology, window: Window) -> Self {
+    pub fn new(topology: &Topology, from: Time, until: Option<Time>) -> Self {
         let capacity = |tier: &str| match topology.link_sets.get(tier) {
             // With circuits, traffic between racks need not cross the uplinks, so there is no load of uplinks.
             Some(_) if tier == "tor-uplinks" && topology.circuits.is_some() => 0.0,
@@ -90,7 +90,8 @@ impl Meter {
             None => 0.0,
         };
         Self {
-            window,
+            from,
+            until,
             capacity_bps: TIERS.map(capacity),
             places: places(topology),
             snapshots: Vec::new(),
@@ -115,7 +116,7 @@ impl Meter {
     pub fn flow(&mut self, spec: &FlowSpec, outcome: &FlowOutcome) {
         let crossed = self.crossed(spec);
         self.delivered.add(outcome.delivered_bytes, crossed);
-        if outcome.start < self.window.from || self.window.until.is_some_and(|until| until < outcome.start) {
+        if outcome.start < self.from || self.until.is_some_and(|until| until < outcome.start) {
             return;
         }
         if spec.bytes == Bytes::MAX {
@@ -143,8 +144,8 @@ impl Meter {
 
     /// Returns the measurements of the window.
     pub fn measured(&self, totals: &RunTotals) -> Measured {
-        let from = self.window.from.min(totals.end);
-        let until = self.window.until.unwrap_or(totals.end).min(totals.end).max(from);
+        let from = self.from.min(totals.end);
+        let until = self.until.unwrap_or(totals.end).min(totals.end).max(from);
         let before = self.snapshots.first().copied().unwrap_or(self.delivered);
         let after = self.snapshots.get(1).copied().unwrap_or(self.delivered);
         let seconds = (until - from).as_secs_f64();

@@ -3,26 +3,22 @@
 use std::fs;
 use std::path::Path;
 
-use super::dir::{ResultsDir, write_durably};
-use super::{Results, ResultsError, SCENARIO, SUMMARY, TABLES};
-use crate::overrides::Overrides;
-use crate::scenario::Scenario;
+use crate::dir::{ResultsDir, write_durably};
+use crate::{Results, ResultsError, SCENARIO, SUMMARY, TABLES};
 
 impl Results {
-    /// Copies tables, scenario and summary into `dir`, replacing results there. The summary is written last: until then
-    /// the results are incomplete.
+    /// Copies tables, scenario, its files with the names `files`, and summary into `dir`, replacing results there. The
+    /// summary is written last: until then the results are incomplete.
     ///
     /// # Errors
     /// If something cannot be read or written.
-    pub fn copy_to(&self, dir: &ResultsDir) -> Result<(), ResultsError> {
+    pub fn copy_to(&self, dir: &ResultsDir, files: &[String]) -> Result<(), ResultsError> {
         let (from, to) = (self.dir(), dir.path());
-        super::writer::remove_earlier(to)?;
+        crate::writer::remove_earlier(to)?;
         let summary = to.join(SUMMARY);
-        super::dir::remove_if_there(&summary).map_err(|e| ResultsError::io(&summary, e))?;
-        let scenario = Scenario::load(&from.join(SCENARIO), &Overrides::default());
-        let files: Vec<String> = scenario.iter().flat_map(Scenario::files).map(|(name, _)| name.to_owned()).collect();
+        crate::dir::remove_if_there(&summary).map_err(|e| ResultsError::io(&summary, e))?;
         let tables = TABLES.iter().map(|table| format!("{}.parquet", table.name));
-        for name in tables.chain(files).chain([SCENARIO.to_owned()]) {
+        for name in tables.chain(files.iter().cloned()).chain([SCENARIO.to_owned()]) {
             copy(&from.join(&name), &to.join(&name))?;
         }
         let text = fs::read_to_string(from.join(SUMMARY)).map_err(|e| ResultsError::io(&from.join(SUMMARY), e))?;

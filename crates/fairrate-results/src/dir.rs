@@ -4,7 +4,7 @@ use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 
-use super::{ResultsError, SUMMARY};
+use crate::{ResultsError, SUMMARY};
 
 /// The file that marks a directory as one for results, and whose lock a writer of results holds.
 const LOCK: &str = ".fairrate.lock";

@@ -14,11 +14,11 @@ use parquet::file::properties::{EnabledStatistics, WriterProperties, WriterVersi
 use parquet::file::writer::{SerializedColumnWriter, SerializedFileWriter};
 use parquet::schema::types::Type as SchemaType;
 
-use super::growing::GrowingFile;
-use super::table::{ColumnSpec, Row, TableSpec};
-use super::tags::Tag;
-use super::value::{Cell, Type};
-use super::{ResultsError, TableInfo};
+use crate::growing::GrowingFile;
+use crate::table::{ColumnSpec, Row, TableSpec};
+use crate::tags::Tag;
+use crate::value::{Cell, Type};
+use crate::{ResultsError, TableInfo};
 
 /// The buffered values of a column.
 #[derive(Debug)]

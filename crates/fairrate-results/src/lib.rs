@@ -1,4 +1,14 @@
 //! The results directory of a run: Parquet tables that grow with it, a summary, the resolved scenario.
+//!
+//! [`ResultsWriter`] writes a run's results while it runs, [`Results`] reads them. A results directory contains
+//!
+//! - a file `NAME.parquet` for each of the [`TABLES`], such as `flows.parquet` with a [`FlowRow`] in every row. Nodes
+//!   are ids, ports are called `from->to` by the names of nodes, and the unit of every column is in the file's metadata
+//!   as `unit:COLUMN`. Values that do not exist (the FCT of an unfinished flow, the bytes of an endless one, the window
+//!   of an algorithm without) are null. Every row also has `cc`, `label`, `seed` and the [`Tag`]s of its run. The files
+//!   are whole at every moment of the run.
+//! - `summary.json`: see [`Summary`]. Until the run has ended its `state` is `running`.
+//! - `scenario.toml`, the resolved scenario, and beside it the files it names, so that it runs as it is.
 
 mod columns;
 mod copy;
@@ -7,10 +17,11 @@ mod drops;
 mod engine;
 mod first_summary;
 mod growing;
+mod inputs;
 mod linux;
 mod measured;
 mod read;
-pub mod rows;
+mod rows;
 mod summary;
 mod table;
 mod tags;
@@ -31,9 +42,11 @@ pub const SOURCES: &str = env!("FAIRRATE_SOURCES");
 pub use dir::{ResultsDir, write_durably, write_whole};
 pub use drops::DropsByCause;
 pub use engine::Engine;
+pub use inputs::RunInputs;
 pub use linux::{BusyPort, DelaySummary, LinuxSummary};
 pub use measured::{Measured, TierLoad};
 pub use read::Results;
+pub use rows::*;
 pub use summary::{
     AllocatorSummary, Convergence, Deadlines, FctBucket, PortInfo, Quantiles, RunState, Summary, TableInfo,
 };
@@ -41,8 +54,6 @@ pub use table::{ColumnSpec, TableSpec};
 pub use tags::{Tag, TagValue};
 pub use value::Text;
 pub use writer::ResultsWriter;
-
-use rows::TABLES;
 
 /// An error of writing or reading results.
 #[derive(Debug, thiserror::Error)]

@@ -7,8 +7,16 @@ use std::process::Command;
 use twox_hash::XxHash64;
 
 /// The crates that determine the results of a run.
-const CRATES: [&str; 6] =
-    ["fairrate-units", "fairrate-allocate", "fairrate-control", "fairrate-plugin", "fairrate-sim", "fairrate-scenario"];
+const CRATES: [&str; 8] = [
+    "fairrate-units",
+    "fairrate-allocate",
+    "fairrate-control",
+    "fairrate-plugin",
+    "fairrate-sim",
+    "fairrate-scenario",
+    "fairrate-results",
+    "fairrate-experiment",
+];
 
 fn main() {
     println!("cargo:rerun-if-changed=build.rs");

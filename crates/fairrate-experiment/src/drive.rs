@@ -4,10 +4,11 @@ use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::time::Instant;
 
+use fairrate_results::{ResultsDir, ResultsError, ResultsWriter, RunState, Tag};
+use fairrate_scenario::Scenario;
 use fairrate_sim::{Progress, RunTotals, Simulation};
 
-use crate::results::{ResultsDir, ResultsError, ResultsWriter, RunState, Tag};
-use crate::scenario::Scenario;
+use crate::inputs_of;
 
 /// Number of events per thread between two calls of [`Watch::look`]: some hundredths of a second.
 const SLICE: u64 = 200_000;
@@ -33,7 +34,7 @@ pub fn drive(
     threads: usize,
     watch: &mut dyn Watch,
 ) -> Result<RunState, ResultsError> {
-    let mut writer = ResultsWriter::create_in(dir, scenario, tags)?;
+    let mut writer = ResultsWriter::create_in(dir, &inputs_of(scenario), tags)?;
     let started = Instant::now();
     let mut simulation = Simulation::with_threads(scenario.sim_config().clone(), threads);
     writer.set_mode(simulation.mode());

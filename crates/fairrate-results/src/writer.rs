@@ -5,25 +5,26 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
+use fairrate_sim::topology::Topology;
 use fairrate_sim::{
     ConvergenceSample, FlowId, FlowOutcome, FlowSpec, Mode, PfcEvent, PortId, PortSample, RateSample, RunTotals, Sink,
 };
 use fairrate_units::{Bytes, Time};
 
-use super::columns::TableWriter;
-use super::dir::{ResultsDir, remove_if_there, sync_file, write_durably, write_whole};
-use super::drops::DropsByCause;
-use super::first_summary::{first_summary, port_name};
-use super::growing::GrowingFile;
-use super::linux::LinuxSummary;
-use super::measured::Meter;
-use super::rows::{ConvergenceRow, FlowRow, PfcRow, PortRow, RateRow, TABLES, TableWriters};
-use super::summary::{Convergence, Deadlines, RunState, Summary, buckets};
-use super::table::Row;
-use super::tags::{Tag, TagValue};
-use super::value::Text;
-use super::{ResultsError, SCENARIO, SCHEMA, SUMMARY};
-use crate::scenario::Scenario;
+use crate::columns::TableWriter;
+use crate::dir::{ResultsDir, remove_if_there, sync_file, write_durably, write_whole};
+use crate::drops::DropsByCause;
+use crate::first_summary::{first_summary, port_name};
+use crate::growing::GrowingFile;
+use crate::inputs::RunInputs;
+use crate::linux::LinuxSummary;
+use crate::measured::Meter;
+use crate::rows::{ConvergenceRow, FlowRow, PfcRow, PortRow, RateRow, TABLES, TableWriters};
+use crate::summary::{Convergence, Deadlines, RunState, Summary, buckets};
+use crate::table::Row;
+use crate::tags::{Tag, TagValue};
+use crate::value::Text;
+use crate::{ResultsError, SCENARIO, SCHEMA, SUMMARY};
 
 /// Node and name of a port in the tables.
 struct PortName {
@@ -66,8 +67,8 @@ impl ResultsWriter {
     ///
     /// # Errors
     /// As [`ResultsDir::claim`]; otherwise if it cannot be written.
-    pub fn create(dir: &Path, scenario: &Scenario) -> Result<Self, ResultsError> {
-        Self::create_in(&Arc::new(ResultsDir::claim(dir)?), scenario, &[])
+    pub fn create(dir: &Path, inputs: &RunInputs<'_>) -> Result<Self, ResultsError> {
+        Self::create_in(&Arc::new(ResultsDir::claim(dir)?), inputs, &[])
     }
 
     /// Notes how the run is simulated, for the summary.
@@ -81,20 +82,25 @@ impl ResultsWriter {
     ///
     /// # Errors
     /// If something cannot be written.
-    pub fn create_in(dir: &Arc<ResultsDir>, scenario: &Scenario, tags: &[Tag]) -> Result<Self, ResultsError> {
-        let mut summary = first_summary(scenario);
+    pub fn create_in(dir: &Arc<ResultsDir>, inputs: &RunInputs<'_>, tags: &[Tag]) -> Result<Self, ResultsError> {
+        let mut summary = first_summary(inputs);
         write_summary(dir.path(), &mut summary)?;
-        let made = Self::begin(dir, scenario, tags, summary.clone());
+        let made = Self::begin(dir, inputs, tags, summary.clone());
         made.inspect_err(|error| leave_failed(dir.path(), &mut summary, error))
     }
 
-    fn begin(dir: &Arc<ResultsDir>, scenario: &Scenario, tags: &[Tag], summary: Summary) -> Result<Self, ResultsError> {
+    fn begin(
+        dir: &Arc<ResultsDir>,
+        inputs: &RunInputs<'_>,
+        tags: &[Tag],
+        summary: Summary,
+    ) -> Result<Self, ResultsError> {
         let path = dir.path();
         remove_earlier(path)?;
-        for (name, content) in scenario.files() {
+        for (name, content) in &inputs.files {
             write_file(path, name, content)?;
         }
-        write_file(path, SCENARIO, scenario.to_toml())?;
+        write_file(path, SCENARIO, &inputs.scenario)?;
         let tags = all_tags(&summary, tags);
         let facts = [
             ("fairrate:scenario", summary.scenario.as_str()),
@@ -106,10 +112,10 @@ impl ResultsWriter {
         Ok(Self {
             dir: Arc::clone(dir),
             tables: TableWriters::create(|table| TableWriter::create(path, table, &tags, &facts))?,
-            files: scenario.files().map(|(name, _)| name).chain([SCENARIO]).map(str::to_owned).collect(),
-            specs: scenario.sim_config().flows.clone(),
-            port_names: port_names(scenario),
-            meter: Meter::new(&scenario.sim_config().topology, scenario.window()),
+            files: inputs.files.iter().map(|(name, _)| *name).chain([SCENARIO]).map(str::to_owned).collect(),
+            specs: inputs.config.flows.clone(),
+            port_names: port_names(&inputs.config.topology),
+            meter: Meter::new(&inputs.config.topology, inputs.measured_from, inputs.measured_until),
             settled: Vec::new(),
             deadlines: Deadlines::default(),
             due: Vec::new(),
@@ -423,9 +429,8 @@ fn write_file(dir: &Path, name: &str, content: impl AsRef<[u8]>) -> Result<(), R
     write_whole(&path, content).map_err(|e| ResultsError::io(&path, e))
 }
 
-fn port_names(scenario: &Scenario) -> Vec<PortName> {
-    let topology = &scenario.sim_config().topology;
+fn port_names(topology: &Topology) -> Vec<PortName> {
     let ports = (0..topology.n_ports() as u32).map(PortId);
-    let name = |port| PortName { node: topology.from(port).0, name: port_name(scenario, port).into() };
+    let name = |port| PortName { node: topology.from(port).0, name: port_name(topology, port).into() };
     ports.map(name).collect()
 }

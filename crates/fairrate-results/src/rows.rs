@@ -1,10 +1,10 @@
 //! The tables of a results directory and their rows.
 
-use super::ResultsError;
-use super::columns::TableWriter;
-use super::read::{Group, Results};
-use super::table::{ColumnSpec, Row, TableSpec, tables};
-use super::value::{Cell, Text, Value as _};
+use crate::ResultsError;
+use crate::columns::TableWriter;
+use crate::read::{Group, Results};
+use crate::table::{ColumnSpec, Row, TableSpec, tables};
+use crate::value::{Cell, Text, Value as _};
 
 // Flows are few and each matters; samples are many. Hence the different sizes of row groups.
 tables! {

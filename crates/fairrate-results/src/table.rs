@@ -1,17 +1,17 @@
 //! The declaration of a table, from which follows everything that has to agree with its columns.
 
-use super::ResultsError;
-use super::columns::TableWriter;
-use super::read::Group;
-use super::rows::TableWriters;
-use super::value::{Cell, Type, Value};
+use crate::ResultsError;
+use crate::columns::TableWriter;
+use crate::read::Group;
+use crate::rows::TableWriters;
+use crate::value::{Cell, Type, Value};
 
 /// A table of results, `NAME.parquet`.
 #[derive(Clone, Copy, Debug)]
 pub struct TableSpec {
     /// The name.
     pub name: &'static str,
-    /// The columns in the order of the file, without the [tags](super::Tag) that every table has.
+    /// The columns in the order of the file, without the [tags](crate::Tag) that every table has.
     pub columns: &'static [ColumnSpec],
     /// Largest number of rows of a row group.
     pub(super) most_rows_per_group: usize,
@@ -63,7 +63,7 @@ pub(super) trait Row: Sized {
 /// ```
 ///
 /// with the largest number of rows of a row group behind `by`. From it follow the struct, [`Row`] for it, the table's
-/// [`TableSpec`] in `TABLES`, its writer in `TableWriters` and the function `name` of [`Results`](super::Results).
+/// [`TableSpec`] in `TABLES`, its writer in `TableWriters` and the function `name` of [`Results`](crate::Results).
 /// `tests/docs.rs` writes the columns into `docs/results.md`.
 macro_rules! tables {
     ($(

@@ -5,9 +5,8 @@ use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 
 use fairrate_control::{AlgorithmConfig, CustomAlgorithm, Parameters, Profile, Registry, names_library};
+use fairrate_results::{Tag, TagValue};
 use fairrate_text::nearest;
-
-use crate::{Tag, TagValue};
 
 /// The reason why algorithms, grids and seeds make no comparison.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]

@@ -4,10 +4,12 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use fairrate_scenario::{
-    Convergence, ConvergenceRow, Deadlines, FlowRow, Overrides, RateRow, Results, ResultsDir, ResultsError,
-    ResultsWriter, RunState, Scenario, Summary, TABLES, Tag, TagValue,
+use fairrate_experiment::inputs_of;
+use fairrate_results::{
+    Convergence, ConvergenceRow, Deadlines, FlowRow, RateRow, Results, ResultsDir, ResultsError, ResultsWriter,
+    RunState, Summary, TABLES, Tag, TagValue,
 };
+use fairrate_scenario::{Overrides, Scenario};
 use fairrate_sim::{
     ConvergenceSample, FlowId, FlowOutcome, PfcEvent, PortId, PortSample, RateSample, Reordering, RunTotals,
     Simulation, Sink,
@@ -44,6 +46,10 @@ fn scenario() -> Scenario {
     Scenario::from_toml(TEXT, "incast.toml", Path::new("."), &Overrides::default()).expect("it reads")
 }
 
+fn create(dir: &Path, scenario: &Scenario) -> Result<ResultsWriter, ResultsError> {
+    ResultsWriter::create(dir, &inputs_of(scenario))
+}
+
 /// Returns an empty directory for this test.
 fn fresh(name: &str) -> PathBuf {
     let dir = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
@@ -53,7 +59,7 @@ fn fresh(name: &str) -> PathBuf {
 
 fn run(dir: &Path, state: &RunState) -> Summary {
     let scenario = scenario();
-    let mut writer = ResultsWriter::create(dir, &scenario).expect("it can be written");
+    let mut writer = create(dir, &scenario).expect("it can be written");
     let mut simulation = Simulation::new(scenario.into_sim_config());
     simulation.run(&mut writer).expect("it ends");
     writer.check().expect("it was written");
@@ -120,7 +126,7 @@ fn sample(i: u64) -> PortSample {
 #[test]
 fn long_tables_are_whole() {
     let dir = fresh("long");
-    let mut writer = ResultsWriter::create(&dir, &scenario()).expect("it can be written");
+    let mut writer = create(&dir, &scenario()).expect("it can be written");
     for i in 0..200_000 {
         writer.port(&sample(i));
     }
@@ -153,7 +159,7 @@ fn plain_rows(path: &Path) -> i64 {
 #[test]
 fn a_crash_leaves_what_was_written() {
     let dir = fresh("crash");
-    let mut writer = ResultsWriter::create(&dir, &scenario()).expect("it can be written");
+    let mut writer = create(&dir, &scenario()).expect("it can be written");
     let path = dir.join("ports.parquet");
     let (mut seen, mut lengths) = (Vec::new(), vec![]);
     for i in 0..150_000 {
@@ -175,9 +181,9 @@ fn a_crash_leaves_what_was_written() {
 #[test]
 fn one_process_writes_to_a_directory() {
     let dir = fresh("locked");
-    let writer = ResultsWriter::create(&dir, &scenario()).expect("it can be written");
+    let writer = create(&dir, &scenario()).expect("it can be written");
     let before = std::fs::read(dir.join("summary.json")).expect("the summary");
-    let error = ResultsWriter::create(&dir, &scenario()).err().expect("it is refused");
+    let error = create(&dir, &scenario()).err().expect("it is refused");
     assert!(matches!(&error, ResultsError::InUse { path } if *path == dir), "{error}");
     assert_eq!(std::fs::read(dir.join("summary.json")).expect("the summary"), before);
     drop(writer);
@@ -234,7 +240,7 @@ fn results_of_another_schema_are_named() {
 
 /// Replaces a table of a run that was killed by one with a row of sevens in `columns`.
 fn replace_table(dir: &Path, table: &str, columns: &str) {
-    std::mem::forget(ResultsWriter::create(dir, &scenario()).expect("it can be written"));
+    std::mem::forget(create(dir, &scenario()).expect("it can be written"));
     let schema = Arc::new(parse_message_type(&format!("message {table} {{ {columns} }}")).expect("a schema"));
     let file = std::fs::File::create(dir.join(format!("{table}.parquet"))).expect("a file");
     let mut table = SerializedFileWriter::new(file, schema, Arc::default()).expect("a table");
@@ -280,7 +286,7 @@ fn every_row_says_which_run_it_is_from() {
     let place = Arc::new(ResultsDir::claim(&dir).expect("nobody is there"));
     let load = Tag::new("traffic.0.load", TagValue::Number(0.5));
     let tags = [Tag::new("label", TagValue::Text("powertcp load=0.5".into())), load];
-    let mut writer = ResultsWriter::create_in(&place, &scenario(), &tags).expect("it can be written");
+    let mut writer = ResultsWriter::create_in(&place, &inputs_of(&scenario()), &tags).expect("it can be written");
     for i in 0..3_000 {
         writer.port(&sample(i));
     }
@@ -329,7 +335,7 @@ fn links_in_a_results_directory_are_replaced_and_not_followed() {
 #[test]
 fn a_dropped_writer_leaves_every_row() {
     let dir = fresh("dropped");
-    let mut writer = ResultsWriter::create(&dir, &scenario()).expect("it can be written");
+    let mut writer = create(&dir, &scenario()).expect("it can be written");
     let outcome = |flow| FlowOutcome {
         flow: FlowId(flow),
         start: Time::ZERO,
@@ -360,7 +366,7 @@ fn a_dropped_writer_leaves_every_row() {
 #[test]
 fn a_panic_leaves_a_failed_run() {
     let dir = fresh("panic");
-    let mut writer = ResultsWriter::create(&dir, &scenario()).expect("it can be written");
+    let mut writer = create(&dir, &scenario()).expect("it can be written");
     let panics = std::panic::AssertUnwindSafe(|| {
         writer.port(&sample(7));
         let _writer = writer;
@@ -376,7 +382,7 @@ fn changes_of_flows_come_back_with_how_rates_settled() {
     let dir = fresh("convergence");
     let text = format!("{TEXT}[[probe]]\nconvergence = true\n");
     let scenario = Scenario::from_toml(&text, "x.toml", Path::new("."), &Overrides::default()).expect("it reads");
-    let mut writer = ResultsWriter::create(&dir, &scenario).expect("it can be written");
+    let mut writer = create(&dir, &scenario).expect("it can be written");
     let sample = |flow, rtts: Option<f64>| ConvergenceSample {
         t: Time::from_us(u64::from(flow)),
         flow: FlowId(flow),
@@ -415,7 +421,7 @@ fn deadlines_are_met_missed_or_open() {
     let text = format!("duration = \"2ms\"\n[topology]\nkind = \"star\"\n{blocks}");
     let scenario = Scenario::from_toml(&text, "x.toml", Path::new("."), &Overrides::default()).expect("it reads");
     let dir = fresh("deadlines");
-    let mut writer = ResultsWriter::create(&dir, &scenario).expect("it can be written");
+    let mut writer = create(&dir, &scenario).expect("it can be written");
     let mut simulation = Simulation::new(scenario.into_sim_config());
     simulation.run(&mut writer).expect("it ends");
     let (unfinished, totals) = (simulation.unfinished(), simulation.totals());
@@ -461,7 +467,7 @@ subflows = 1
 fn waits_for_data_of_other_paths_come_back() {
     let dir = fresh("reordering");
     let scenario = Scenario::from_toml(TWO_PATHS, "x.toml", Path::new("."), &Overrides::default()).expect("it reads");
-    let mut writer = ResultsWriter::create(&dir, &scenario).expect("it can be written");
+    let mut writer = create(&dir, &scenario).expect("it can be written");
     let mut simulation = Simulation::new(scenario.into_sim_config());
     simulation.run(&mut writer).expect("it ends");
     let totals = simulation.totals();
@@ -484,7 +490,7 @@ fn other_peoples_directories_are_left_alone() {
     let dir = fresh("occupied");
     std::fs::create_dir_all(&dir).expect("a directory");
     std::fs::write(dir.join("thesis.tex"), "years").expect("a file");
-    let error = ResultsWriter::create(&dir, &scenario()).err().expect("it is refused");
+    let error = create(&dir, &scenario()).err().expect("it is refused");
     assert!(matches!(error, ResultsError::Occupied { .. }));
     assert_eq!(std::fs::read_dir(&dir).expect("the directory").count(), 1);
     assert!(matches!(Results::open(&dir), Err(ResultsError::NoResults { .. })));
@@ -501,10 +507,10 @@ fn other_peoples_directories_are_left_alone() {
 fn files_of_the_scenario_go_with_the_results() {
     let text = "duration = \"1ms\"\n[topology]\nkind = \"file\"\npath = \"star3.txt\"\n\
                 [[traffic]]\nkind = \"list\"\npath = \"flows.csv\"\nignore_columns = [\"pg\"]\n";
-    let files = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/files");
+    let files = Path::new(env!("CARGO_MANIFEST_DIR")).join("../fairrate-scenario/tests/files");
     let scenario = Scenario::from_toml(text, "list.toml", &files, &Overrides::default()).expect("it reads");
     let dir = fresh("files");
-    let writer = ResultsWriter::create(&dir, &scenario).expect("it can be written");
+    let writer = create(&dir, &scenario).expect("it can be written");
     writer.finish(&[], &RunTotals::default(), Duration::ZERO, &RunState::Complete).expect("it was written");
     let again = Scenario::load(&dir.join("scenario.toml"), &Overrides::default()).expect("it is runnable");
     assert_eq!(again.hash(), scenario.hash());
@@ -528,7 +534,7 @@ fn flows_of_a_list_keep_their_ids() {
     };
     let read = |probe: &str| Scenario::from_toml(&text(probe), "ids.toml", &dir, &Overrides::default());
     let scenario = read("[900, 0]").expect("it is sound");
-    let mut writer = ResultsWriter::create(&dir.join("out"), &scenario).expect("it can be written");
+    let mut writer = create(&dir.join("out"), &scenario).expect("it can be written");
     let mut simulation = Simulation::new(scenario.into_sim_config());
     simulation.run(&mut writer).expect("it ends");
     let totals = simulation.totals();
@@ -573,7 +579,7 @@ fn windowed(measure: &str) -> Summary {
     let files = [("flows.csv", WINDOWED_FLOWS)];
     let scenario = Scenario::from_texts(&text, "w.toml", &files, &Overrides::default()).expect("it reads");
     let dir = fresh(&format!("windowed-{}", scenario.hash()));
-    let mut writer = ResultsWriter::create(&dir, &scenario).expect("it can be written");
+    let mut writer = create(&dir, &scenario).expect("it can be written");
     let mut simulation = Simulation::new(scenario.into_sim_config());
     simulation.run(&mut writer).expect("it ends");
     let (unfinished, totals) = (simulation.unfinished(), simulation.totals());
@@ -624,7 +630,7 @@ fn a_window_that_is_empty_is_refused() {
 fn flows_that_an_interrupted_run_did_not_reach_offer_nothing() {
     let files = [("flows.csv", WINDOWED_FLOWS)];
     let scenario = Scenario::from_texts(WINDOWED, "w.toml", &files, &Overrides::default()).expect("it reads");
-    let mut writer = ResultsWriter::create(&fresh("reached"), &scenario).expect("it can be written");
+    let mut writer = create(&fresh("reached"), &scenario).expect("it can be written");
     let mut simulation = Simulation::new(scenario.into_sim_config());
     // The second flow starts at 100 us, and the third at 200 us.
     while simulation.advance(1, &mut writer).expect("it goes on").now < Time::from_us(101) {}

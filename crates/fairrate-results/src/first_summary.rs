@@ -3,18 +3,18 @@
 use std::collections::BTreeMap;
 
 use fairrate_control::AlgorithmConfig;
-use fairrate_sim::{PortId, ProbeSpec};
+use fairrate_sim::{PortId, ProbeSpec, topology::Topology};
 use fairrate_units::Bytes;
 
-use super::SCHEMA;
-use super::drops::DropsByCause;
-use super::measured::Measured;
-use super::summary::{AllocatorSummary, Convergence, Deadlines, PortInfo, Summary, buckets, simulator};
-use crate::scenario::Scenario;
+use crate::SCHEMA;
+use crate::drops::DropsByCause;
+use crate::inputs::RunInputs;
+use crate::measured::Measured;
+use crate::summary::{AllocatorSummary, Convergence, Deadlines, PortInfo, Summary, buckets, simulator};
 
 /// Returns the summary before the first event: names, sizes and the sampled ports; all counts are zero.
-pub(super) fn first_summary(scenario: &Scenario) -> Summary {
-    let config = scenario.sim_config();
+pub(super) fn first_summary(inputs: &RunInputs<'_>) -> Summary {
+    let config = inputs.config;
     let ports = config.probes.iter().filter_map(|probe| match probe {
         ProbeSpec::Ports { ports, .. } => Some(ports.iter().copied()),
         ProbeSpec::Flows { .. } | ProbeSpec::Convergence { .. } => None,
@@ -25,7 +25,7 @@ pub(super) fn first_summary(scenario: &Scenario) -> Summary {
     let converges = config.probes.iter().any(|probe| matches!(probe, ProbeSpec::Convergence { .. }));
     let topology = &config.topology;
     let info = |port: PortId| PortInfo {
-        port: port_name(scenario, port),
+        port: port_name(topology, port),
         node: topology.from(port).0,
         rate_bps: topology.link(port).rate.as_bps(),
     };
@@ -33,14 +33,14 @@ pub(super) fn first_summary(scenario: &Scenario) -> Summary {
         schema: SCHEMA.to_owned(),
         backend: simulator(),
         linux: None,
-        scenario: scenario.name().to_owned(),
-        scenario_hash: format!("{:016x}", scenario.hash()),
+        scenario: inputs.name.to_owned(),
+        scenario_hash: format!("{:016x}", inputs.hash),
         cc: config.cc.info().name.to_owned(),
         cc_title: own_title(&config.cc).to_owned(),
         seed: config.seed,
         version: env!("CARGO_PKG_VERSION").to_owned(),
-        commit: super::COMMIT.to_owned(),
-        sources: super::SOURCES.to_owned(),
+        commit: crate::COMMIT.to_owned(),
+        sources: crate::SOURCES.to_owned(),
         state: "running".to_owned(),
         error: None,
         fingerprint: format!("{:016x}", 0),
@@ -95,8 +95,7 @@ fn own_title(cc: &AlgorithmConfig) -> &str {
 }
 
 /// Returns the name of a port: the nodes that its link goes from and to, as `from->to`.
-pub(super) fn port_name(scenario: &Scenario, port: PortId) -> String {
-    let topology = &scenario.sim_config().topology;
+pub(super) fn port_name(topology: &Topology, port: PortId) -> String {
     let name = |node: fairrate_sim::NodeId| &topology.nodes[node.index()].name;
     format!("{}->{}", name(topology.from(port)), name(topology.to(port)))
 }

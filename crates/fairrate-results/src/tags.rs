@@ -4,7 +4,7 @@ use parquet::data_type::{ByteArray, ByteArrayType, DoubleType, Int64Type};
 use parquet::errors::ParquetError;
 use parquet::file::writer::SerializedColumnWriter;
 
-use super::value::Type;
+use crate::value::Type;
 
 /// A column with the same value in all rows, so that tables of several runs can be concatenated.
 #[derive(Clone, Debug, PartialEq)]

@@ -1,0 +1,23 @@
+//! The inputs of a run, as its results state them.
+
+use fairrate_sim::SimConfig;
+use fairrate_units::Time;
+
+/// The inputs of a run, which its results contain or name.
+#[derive(Clone, Debug)]
+pub struct RunInputs<'a> {
+    /// Name of the scenario.
+    pub name: &'a str,
+    /// Hash of the resolved scenario and its files.
+    pub hash: u64,
+    /// Configuration of the simulator.
+    pub config: &'a SimConfig,
+    /// Start of the measuring window.
+    pub measured_from: Time,
+    /// End of the measuring window; `None`: the end of the run.
+    pub measured_until: Option<Time>,
+    /// Text of the resolved scenario.
+    pub scenario: String,
+    /// Names and contents of the files that the scenario names.
+    pub files: Vec<(&'a str, &'a [u8])>,
+}
