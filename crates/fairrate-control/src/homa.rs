@@ -11,10 +11,16 @@
 //! | degree of overcommitment | `overcommitment` | messages |
 //! | priority levels          | `levels`         | 1        |
 //! | cutoffs of unscheduled priorities | `cutoffs` | bytes   |
+//!
+//! The paper orders grants by the bytes that a message has left, and does not say if these are the bytes that have not arrived or
+//! those that have not been granted. The authors' simulator (HomaSimulation at ab09ecb, `CompareBytesToGrant`) takes the latter, and
+//! hands a whole RTTbytes on at once (`SchedSenders::handleGrantSentEvent`). That is the default here, as the other reading starves:
+//! packets granted in the lowest class fill a part of RTTbytes and wait. `order = "received"` is that reading. The parameters below
+//! it are further differences between the paper and the simulator; their defaults are the paper's.
 
 use fairrate_units::Bytes;
 
-use crate::config::{ParamKind, ParamType, RawValue, SetParamError, algorithm_config};
+use crate::config::{ParamKind, ParamType, RawValue, SetParamError, algorithm_config, choice};
 use crate::controller::{AlgorithmSpec, FeedbackNeeds, FlowContext, Needs, NetworkNeeds, Queueing};
 use crate::line_rate::LineRateConfig;
 use crate::port::NoPort;
@@ -92,6 +98,71 @@ impl ParamType for HomaCutoffs {
     }
 }
 
+choice! {
+    /// The bytes by which a receiver orders messages, and the extent of the first grant of a message that comes to be granted.
+    pub enum HomaOrder {
+        /// The bytes not yet granted, and all of RTTbytes at once.
+        Granted = "granted",
+        /// The bytes not yet received, and a packet at each arrival.
+        Received = "received",
+    }
+}
+
+choice! {
+    /// The unit of overcommitment.
+    pub enum HomaCount {
+        /// Messages: several of one sender may be granted at a time.
+        Messages = "messages",
+        /// Senders: of each sender, only the first message in the order is granted.
+        Senders = "senders",
+    }
+}
+
+choice! {
+    /// The quantity that decides the level of an unscheduled packet.
+    pub enum HomaUnscheduled {
+        /// The size of the message.
+        Size = "size",
+        /// The bytes of the message that are left when the packet is sent.
+        Remaining = "remaining",
+    }
+}
+
+/// A size that may be absent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum HomaSize {
+    /// No size.
+    None,
+    /// This number of bytes.
+    Of(Bytes),
+}
+
+impl HomaSize {
+    /// Returns the size, if there is one.
+    pub fn get(self) -> Option<Bytes> {
+        match self {
+            Self::None => None,
+            Self::Of(bytes) => Some(bytes),
+        }
+    }
+}
+
+impl ParamType for HomaSize {
+    const KIND: ParamKind = ParamKind::Bytes;
+    fn from_raw(raw: RawValue<'_>, range: Option<(f64, f64)>) -> Result<Self, SetParamError> {
+        if raw == RawValue::Text("none") {
+            return Ok(Self::None);
+        }
+        Bytes::from_raw(raw, range).map(Self::Of)
+    }
+    fn to_toml(&self) -> String {
+        match self {
+            Self::None => "\"none\"".to_owned(),
+            Self::Of(bytes) => bytes.to_toml(),
+        }
+    }
+}
+
 algorithm_config! {
     /// Parameters of HOMA.
     pub struct HomaConfig {
@@ -99,10 +170,20 @@ algorithm_config! {
         overcommitment: u32 = 7, ns3 = 1, in 1.0..=7.0;
         /// Priority levels; a fabric that pauses has seven at most, as class 0 is PFC's. With one, short messages wait behind all others (section 3.4: 8; HOMA's evaluation has 4, 2 and 1 too).
         levels: u32 = 8, in 1.0..=8.0;
-        /// RTTbytes, a size of payload or `"bdp"`: what a message sends unasked and what is kept on its way (PowerTCP section 4.1: base RTT times host bandwidth).
+        /// RTTbytes: what a message sends unasked and what is kept on its way. A size of payload, or `"bdp"`, rounded up to whole packets (PowerTCP section 4.1: base RTT times host bandwidth).
         rtt_bytes: HomaRttBytes = HomaRttBytes::Bdp;
         /// Largest messages of each level for unscheduled packets, `"equal-bytes"` or sizes as `"1KB 10KB"` (section 3.4: equal bytes).
         cutoffs: HomaCutoffs = HomaCutoffs::EqualBytes;
+        /// Order of messages at a receiver: by bytes not yet granted, with all of RTTbytes for the next one at once, or by bytes not yet received, with a packet at each arrival (authors' simulator: granted; section 3.3: the fewest remaining bytes).
+        order: HomaOrder = HomaOrder::Granted;
+        /// What overcommitment counts (section 3.5: messages; authors' simulator: senders, one message each).
+        counts: HomaCount = HomaCount::Messages;
+        /// Level of unscheduled packets: by the message's size, or by what is left of it at each packet (section 3.4: size; authors' simulator: remaining).
+        unscheduled: HomaUnscheduled = HomaUnscheduled::Size;
+        /// Last bytes of each message that are granted in the levels for unscheduled packets, by what is left, or `"none"` (the paper: none; authors' simulator: 10 KB).
+        tail: HomaSize = HomaSize::None;
+        /// Header of scheduled packets, whose payload grows by what it is smaller, or `"none"` if it is that of all packets (authors' simulator: 14 B less).
+        scheduled_header: HomaSize = HomaSize::None;
     }
 }
 
@@ -124,8 +205,9 @@ impl AlgorithmSpec for HomaConfig {
 
 impl HomaConfig {
     fn grants(&self) -> Grants {
-        let Self { overcommitment, levels, rtt_bytes, cutoffs } = *self;
-        Grants { overcommitment, levels, rtt_bytes, cutoffs }
+        let Self { overcommitment, levels, rtt_bytes, cutoffs, order, counts, unscheduled, .. } = *self;
+        let (tail, scheduled_header) = (self.tail.get().unwrap_or(Bytes::ZERO), self.scheduled_header.get());
+        Grants { overcommitment, levels, rtt_bytes, cutoffs, order, counts, unscheduled, tail, scheduled_header }
     }
 }
 
@@ -140,6 +222,16 @@ pub struct Grants {
     pub rtt_bytes: HomaRttBytes,
     /// The levels of unscheduled packets.
     pub cutoffs: HomaCutoffs,
+    /// The order of messages at a receiver.
+    pub order: HomaOrder,
+    /// The unit of overcommitment.
+    pub counts: HomaCount,
+    /// The quantity that decides the level of an unscheduled packet.
+    pub unscheduled: HomaUnscheduled,
+    /// Last bytes of each message that are granted in levels for unscheduled packets.
+    pub tail: Bytes,
+    /// Header of scheduled packets, if it is another than that of unscheduled ones.
+    pub scheduled_header: Option<Bytes>,
 }
 
 #[cfg(test)]

@@ -301,7 +301,10 @@ impl Fluid {
         } else {
             let slowest = hops.iter().map(|hop| hop.rate).min().unwrap_or(Rate::MAX);
             let alone_ps = duration_ps(self.wire_bytes(bytes) as f64 * 8.0, slowest.as_bps_f64());
-            ideal::ideal_fct(clock, &hops, self.framing, Bytes::new(bytes)).as_ps().wrapping_sub(alone_ps).cast_signed()
+            ideal::ideal_fct(clock, &hops, self.framing.train(Bytes::new(bytes)))
+                .as_ps()
+                .wrapping_sub(alone_ps)
+                .cast_signed()
         };
         let flow = &mut self.flows[id];
         (flow.path, flow.tail_ps, flow.back_ps) = (start..self.paths.len(), tail_ps, back_ps);

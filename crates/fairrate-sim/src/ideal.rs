@@ -44,42 +44,68 @@ pub fn tx_time(clock: ClockRule, rate: Rate, bytes: Bytes) -> Time {
     }
 }
 
-/// Returns the time from the start of a flow to its last byte at the receiver, if the flow is alone, sends at line rate
-/// and every node stores packets before it forwards them.
-///
-/// The last packet leaves a hop when it has arrived and the full packets before it have left. So the time is the
-/// longest way through the grid of (packet, hop) from the first packet at the first hop to the last packet at the last:
-/// along the hops with one full packet up to some hop k, waiting for the other full packets at the slowest hop on that
-/// way, then on with the last packet from hop k. Where packets travel in parallel, none of them waits for another, but
-/// all links together have to send all of them: there the time is a lower bound.
-pub fn ideal_fct(clock: ClockRule, path: &[Hop], framing: Framing, bytes: Bytes) -> Time {
-    let mtu = framing.mtu.as_u64().max(1);
-    let full_packets = bytes.as_u64().saturating_sub(1) / mtu;
-    let rest = Bytes::new(bytes.as_u64() - full_packets * mtu);
-    let full = |hop: &Hop| u128::from(tx_time(clock, hop.rate, framing.mtu + framing.header).as_ps());
-    let last = |hop: &Hop| u128::from(tx_time(clock, hop.rate, rest + framing.header).as_ps());
-    let delays: u128 = path.iter().map(|hop| u128::from(hop.delay.as_ps())).sum();
+/// The packets of a flow, in the order of their bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Train {
+    /// Number of full packets.
+    pub n_full: u64,
+    /// Size of a full packet on the wire.
+    pub full: Bytes,
+    /// Size on the wire of a packet that is not full and has full ones before and behind it; zero if there is none.
+    pub middle: Bytes,
+    /// Size of the last packet on the wire.
+    pub last: Bytes,
+}
 
-    let mut last_from_here: u128 = path.iter().map(last).sum();
-    let mut longest = if full_packets == 0 { last_from_here } else { 0 };
-    if 0 < full_packets {
-        let (mut one_up_to_here, mut slowest) = (0, 0);
-        for hop in path {
-            let last_after = last_from_here - last(hop);
-            if hop.lanes <= 1 {
-                one_up_to_here += full(hop);
-                slowest = slowest.max(full(hop));
-                let train = one_up_to_here + u128::from(full_packets - 1) * slowest;
-                longest = longest.max(train + last_from_here);
-            } else {
-                let all = (u128::from(full_packets) * full(hop) + last(hop)) / u128::from(hop.lanes);
-                longest = longest.max(one_up_to_here + all.max(last(hop)) + last_after);
-                one_up_to_here += last(hop);
-            }
-            last_from_here = last_after;
+impl Framing {
+    /// Returns the packets of `bytes` bytes of payload.
+    pub fn train(self, bytes: Bytes) -> Train {
+        let mtu = self.mtu.as_u64().max(1);
+        let n_full = bytes.as_u64().saturating_sub(1) / mtu;
+        let last = Bytes::new(bytes.as_u64() - n_full * mtu) + self.header;
+        Train { n_full, full: self.mtu + self.header, middle: Bytes::ZERO, last }
+    }
+}
+
+/// Returns the time from the start of a flow to its last byte at the receiver, if the flow is alone, sends the packets of
+/// `train` at line rate and every node stores packets before it forwards them.
+///
+/// Up to a hop where packets travel in parallel, the last packet leaves a hop when it has arrived and the packets before it
+/// have left. From there on the time is a lower bound, the largest of three: that of the last packet and that of the last
+/// full one, which wait for none, and that of a hop which sends all packets from the moment when the first can be there.
+pub fn ideal_fct(clock: ClockRule, path: &[Hop], train: Train) -> Time {
+    let time = |hop: &Hop, bytes| u128::from(tx_time(clock, hop.rate, bytes).as_ps());
+    let n_full = u128::from(train.n_full);
+    let mut is_parallel = false;
+    // The times at which the first packet, the last full one, the last one and all of them are through the hops so far.
+    let (mut first, mut last_full, mut last, mut all) = (0, 0, 0, 0);
+    // The most that the packets behind the first full one need at one of the hops so far.
+    let mut slowest = 0;
+    // The full packets, one behind the other at the slowest hop and alone at the others.
+    let mut one_full = 0;
+    for hop in path {
+        let (full, middle, end) = (time(hop, train.full), time(hop, train.middle), time(hop, train.last));
+        let work = (n_full * full + middle + end) / u128::from(hop.lanes.max(1));
+        is_parallel |= 1 < hop.lanes;
+        one_full += full;
+        let first_before = first;
+        if is_parallel {
+            last_full += full;
+            last += end;
+            first = if 0 < n_full { one_full.min(last) } else { last };
+        } else {
+            slowest = slowest.max(n_full.saturating_sub(1) * full + middle);
+            last_full = one_full + slowest;
+            last = if 0 < n_full { last.max(last_full) + end } else { last + end };
+            first = if 0 < n_full { one_full } else { last };
+        }
+        all = (all + end).max(first_before + work).max(last);
+        if 0 < n_full {
+            all = all.max(last_full);
         }
     }
-    Time::from_ps(u64::try_from(longest + delays).unwrap_or(u64::MAX))
+    let delays: u128 = path.iter().map(|hop| u128::from(hop.delay.as_ps())).sum();
+    Time::from_ps(u64::try_from(all + delays).unwrap_or(u64::MAX))
 }
 
 /// Returns the time of a full packet there and its acknowledgment back.
@@ -140,7 +166,8 @@ mod tests {
 
     #[test]
     fn a_flow_alone_takes_what_store_and_forward_takes() {
-        let fct = |path: &[Hop], bytes| ideal_fct(ClockRule::Picoseconds, path, FRAMING, Bytes::new(bytes)).as_ps();
+        let fct =
+            |path: &[Hop], bytes| ideal_fct(ClockRule::Picoseconds, path, FRAMING.train(Bytes::new(bytes))).as_ps();
         // One byte makes one packet of 91 B: 29.12 ns at each of two 25G hops of 1 us.
         assert_eq!(fct(&[hop(25, 1_000), hop(25, 1_000)], 1), 2 * 29_120 + 2_000_000);
         // 3000 B at equal rates: the first hop sends three packets, the second the last of them.
@@ -152,27 +179,29 @@ mod tests {
         assert_eq!(fct(&[hop(25, 0), hop(25, 0), hop(25, 0)], 1_010), 3 * 348_800 + 32_000);
     }
 
-    /// Packets of 436 and 416 ns on two parallel links do not wait for each other there, but after them. With a third
-    /// packet there are 644 ns of work for each link.
+    /// Packets of 436 and 416 ns on two parallel links do not wait for each other there, but at the link after them, where
+    /// the first full one can be after 523.2 ns. With a third packet the parallel links have 644 ns of work each.
     #[test]
     fn packets_side_by_side_do_not_wait_for_each_other() {
         let path = [hop(100, 0), Hop { lanes: 2, ..hop(20, 0) }, hop(100, 0)];
-        let fct = |bytes| ideal_fct(ClockRule::Picoseconds, &path, FRAMING, Bytes::new(bytes)).as_ps();
-        assert_eq!(fct(1_950), 87_200 + 416_000 + 87_200 + 83_200);
+        let fct = |bytes| ideal_fct(ClockRule::Picoseconds, &path, FRAMING.train(Bytes::new(bytes))).as_ps();
+        assert_eq!(fct(1_950), 523_200 + 87_200 + 83_200);
         assert_eq!(fct(2_950), 87_200 + 644_000 + 83_200);
+        // A last packet of 1 B overtakes the full one before it, which then takes its whole time at every link.
+        assert_eq!(fct(1_001), 87_200 + 436_000 + 87_200);
     }
 
-    /// Computes the time that the closed form describes: every packet at every hop.
-    fn packet_by_packet(clock: ClockRule, path: &[Hop], framing: Framing, bytes: u64) -> u64 {
-        let mtu = framing.mtu.as_u64();
+    /// Computes the time that the closed form describes: every packet at every hop. The one in the middle comes behind `n_before`
+    /// full ones.
+    fn packet_by_packet(clock: ClockRule, path: &[Hop], train: Train, n_before: u64) -> u64 {
+        let mut packets = vec![train.full; train.n_full as usize];
+        packets.insert(n_before as usize, train.middle);
+        packets.push(train.last);
         let mut free_at = vec![0; path.len()];
-        let (mut left, mut arrival) = (bytes, 0);
-        while 0 < left {
-            let payload = left.min(mtu);
-            left -= payload;
+        let mut arrival = 0;
+        for packet in packets.into_iter().filter(|packet| Bytes::ZERO < *packet) {
             arrival = 0;
             for (hop, free_at) in path.iter().zip(&mut free_at) {
-                let packet = framing.header + Bytes::new(payload);
                 *free_at = arrival.max(*free_at) + tx_time(clock, hop.rate, packet).as_ps();
                 arrival = *free_at + hop.delay.as_ps();
             }
@@ -187,11 +216,17 @@ mod tests {
             bytes in prop_oneof![1u64..3_000, 1u64..60_000],
             mtu in 100u64..2_000,
             header in 0u64..100,
+            middle in prop_oneof![Just(0.0), 0.0..1.0],
+            n_before in 1u64..10,
             clock in prop_oneof![Just(ClockRule::Picoseconds), Just(ClockRule::WholeNanoseconds)],
         ) {
             let framing = Framing { mtu: Bytes::new(mtu), header: Bytes::new(header), ack: Bytes::new(60) };
-            let ideal = ideal_fct(clock, &path, framing, Bytes::new(bytes));
-            prop_assert_eq!(ideal.as_ps(), packet_by_packet(clock, &path, framing, bytes));
+            let mut train = framing.train(Bytes::new(bytes));
+            if 1 < train.n_full {
+                train.middle = Bytes::new((train.full.as_f64() * middle) as u64);
+            }
+            let n_before = n_before.min(train.n_full.saturating_sub(1));
+            prop_assert_eq!(ideal_fct(clock, &path, train).as_ps(), packet_by_packet(clock, &path, train, n_before));
         }
     }
 

@@ -64,7 +64,7 @@ pub fn ideal_fcts(config: &SimConfig, ways: &Ways) -> Vec<Time> {
         if flow.bytes == Bytes::MAX {
             return Time::ZERO;
         }
-        ideal_fct(config.fabric.clock, &hops(config, there), FRAMING, flow.bytes)
+        ideal_fct(config.fabric.clock, &hops(config, there), FRAMING.train(flow.bytes))
     };
     config.flows.iter().zip(&ways.ports).map(of_flow).collect()
 }

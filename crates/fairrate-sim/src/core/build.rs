@@ -81,7 +81,7 @@ pub(super) fn plan(mut config: SimConfig, threads: usize, switching: Switching) 
     flows::add_subflows(&config, &connections, &host_of, &mut flows);
     let paths =
         PathTable::new(&config, &routes, needs.network.ports != PortScope::None).of_all(&mut flows, &connections);
-    let levels = flows::levels(&config, &needs, constants.base_rtt, &mut flows, &paths);
+    let levels = flows::levels(&config, &needs, (constants.base_rtt, constants.data_header), &mut flows, &paths);
     let loads =
         loads(&config.topology, flows.iter().map(|flow| (expected_packets(flow, &constants), flow.data_path(&paths))));
     let by_event = match switching {

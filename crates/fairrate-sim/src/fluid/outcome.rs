@@ -52,7 +52,7 @@ impl Fluid {
         let arrived = flow.fct_ps.filter(|fct_ps| flow.start_ps + fct_ps <= self.now_ps);
         let ideal = || {
             let hops = self.hops(&self.paths[flow.path.clone()]);
-            ideal::ideal_fct(self.config.fabric.clock, &hops, self.framing, Bytes::new(flow.bytes))
+            ideal::ideal_fct(self.config.fabric.clock, &hops, self.framing.train(Bytes::new(flow.bytes)))
         };
         FlowOutcome {
             flow: id,

@@ -4,7 +4,6 @@ use fairrate_control::Allowance;
 
 use super::interface::{Acked, Answer, Load, Timed, Transport};
 use super::list::{Kind, for_each_transport};
-use super::sender::Segment;
 use super::{allocator, homa, mptcp, rdma, tcp};
 use crate::core::{Hosts, World};
 use crate::ids::{FlowId, HostId, PacketIdx, SenderIdx};
@@ -37,8 +36,8 @@ impl Kind {
         for_each_transport!(call [self, after_idle, (hosts, w, slot)])
     }
     #[inline]
-    pub(crate) fn load(self, hosts: &mut Hosts, w: &mut World, slot: SenderIdx, segment: Segment) -> Load {
-        for_each_transport!(call [self, load, (hosts, w, slot, segment)])
+    pub(crate) fn load(self, hosts: &mut Hosts, w: &mut World, slot: SenderIdx) -> Load {
+        for_each_transport!(call [self, load, (hosts, w, slot)])
     }
     #[inline]
     pub(crate) fn sent(self, hosts: &mut Hosts, w: &mut World, slot: SenderIdx, wire: u16) {

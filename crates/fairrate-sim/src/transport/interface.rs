@@ -33,21 +33,27 @@ pub(crate) struct Acked {
     pub(crate) is_only_stored: bool,
 }
 
-/// The payload of a segment.
+/// The next segment of a sender, with the payload it carries.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Load {
+    /// The first byte of the segment.
+    pub(crate) seq: u64,
     /// The first byte of data, if data is numbered apart from segments (0 otherwise).
     pub(crate) data_seq: u64,
     /// Payload bytes.
     pub(crate) payload: u64,
+    /// Bytes of the packet besides its payload.
+    pub(crate) header: u64,
     /// The smallest size of the packet on the wire, in bytes.
     pub(crate) min_wire: u16,
 }
 
 impl Load {
-    /// Returns the load of a segment that carries a flow's own bytes.
-    pub(crate) fn own(segment: Segment) -> Self {
-        Self { data_seq: 0, payload: segment.len, min_wire: 0 }
+    /// Returns the load of a segment that carries a flow's own bytes behind the usual header.
+    #[inline]
+    pub(crate) fn own(segment: Segment, w: &World) -> Self {
+        let header = w.run.constants.data_header;
+        Self { seq: segment.seq, data_seq: 0, payload: segment.len, header, min_wire: 0 }
     }
 }
 
@@ -84,10 +90,10 @@ pub(crate) trait Transport {
         None
     }
 
-    /// Returns the load of the sender's next segment, `segment`.
+    /// Takes the next segment of the sender in `slot`, which may send, and returns it.
     #[inline]
-    fn load(_hosts: &mut Hosts, _w: &mut World, _slot: SenderIdx, segment: Segment) -> Load {
-        Load::own(segment)
+    fn load(hosts: &mut Hosts, w: &mut World, slot: SenderIdx) -> Load {
+        Load::own(hosts.sender_mut(slot).next_segment(w.run.constants.mtu, w.clock.now_ps), w)
     }
 
     /// Handles a packet of `wire` bytes on the wire that the sender in `slot` has sent.

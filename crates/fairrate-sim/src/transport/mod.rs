@@ -22,7 +22,7 @@ pub(crate) use allocator::{
     Allocator, LineNote, follow_up, line_flows, on_event as on_allocator_event, start as start_allocator,
 };
 pub(crate) use controlled::{Controlled, ControllerRef};
-pub(crate) use homa::{Levels, Messages};
+pub(crate) use homa::{Levels, Messages, train as homa_train};
 pub(crate) use interface::{Answer, Timed};
 pub(crate) use lasting::Lasting;
 pub(crate) use list::Kind;

@@ -51,12 +51,12 @@ pub(super) fn transport_of(config: &SimConfig, id: FlowId, n_user_flows: u32, ha
 pub(super) fn levels(
     config: &SimConfig,
     needs: &Needs,
-    base_rtt: Time,
+    (base_rtt, data_header): (Time, u64),
     flows: &mut [Flow],
     paths: &Paths<PortId>,
 ) -> Option<Levels> {
     let grants = needs.feedback.grants.as_ref().filter(|_| config.transport.kind == Transport::Rdma)?;
-    let levels = Levels::new(config, grants, base_rtt);
+    let mut levels = Levels::new(config, grants, base_rtt, data_header);
     levels.assign(config, grants, flows, paths);
     Some(levels)
 }

@@ -8,7 +8,7 @@ use crate::core::run::Run;
 use crate::ideal;
 use crate::ids::{FlowId, LineId};
 use crate::output::{FlowOutcome, Reordering, RunTotals};
-use crate::transport::LineNote;
+use crate::transport::{LineNote, homa_train};
 
 /// The received data of a flow.
 pub(in crate::core) struct Received {
@@ -109,7 +109,8 @@ impl Hosts {
 
 fn ideal_fct(run: &Run, id: FlowId) -> Time {
     let bytes = Bytes::new(run.flow(id).bytes);
-    ideal::ideal_fct(run.config.fabric.clock, &run.best_hops_of(id), run.constants.framing, bytes)
+    let train = homa_train(run, id, bytes).unwrap_or_else(|| run.constants.framing.train(bytes));
+    ideal::ideal_fct(run.config.fabric.clock, &run.best_hops_of(id), train)
 }
 
 /// Returns a time, unless it is `u64::MAX`.

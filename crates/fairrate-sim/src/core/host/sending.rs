@@ -114,17 +114,16 @@ impl Hosts {
                 return;
             }
         }
-        let segment = self.sender_mut(slot).next_segment(w.run.constants.mtu, w.clock.now_ps);
-        let load = transport.load(self, w, slot, segment);
+        let load = transport.load(self, w, slot);
         let (now_ps, c) = (w.clock.now_ps, &w.run.constants);
         let sender = self.senders[slot].as_mut().expect("an active flow has a sender");
         let nic = &mut self.nics[host];
         let entry = &mut nic.flows[at];
         let (id, egress) = (sender.flow, nic.port);
-        let wire = ((load.payload + c.data_header) as u16).max(load.min_wire);
+        let wire = ((load.payload + load.header) as u16).max(load.min_wire);
         let packet = w.net.pool.take(Packet {
             flow: id,
-            seq: segment.seq,
+            seq: load.seq,
             data_seq: load.data_seq,
             sent_ps: now_ps,
             cwnd_at_send: u32::try_from(sender.cwnd).unwrap_or(u32::MAX),

@@ -56,7 +56,7 @@ impl Cargo for Messages {
         let (payload, min_wire) = (allocator.carry(sender.flow, sender, segment), allocator.min_wire());
         let wire = (payload + w.run.constants.data_header) as u16;
         allocator.count(sender.flow, wire.max(min_wire), LinePacket::Segment(payload));
-        Load { data_seq: 0, payload, min_wire }
+        Load { payload, min_wire, ..Load::own(segment, w) }
     }
 
     fn is_host_down(hosts: &Hosts, host: HostId) -> bool {

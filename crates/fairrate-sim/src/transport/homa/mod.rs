@@ -17,10 +17,10 @@
 //! Readings, where paper and simulator are not explicit:
 //! - A receiver learns of a message by its first packet. The sizes of messages are those of the flows; an endless
 //!   message is the longest of all.
-//! - RTTbytes is payload in whole packets. A grant brings the bytes on their way up to RTTbytes. A packet of a message
-//!   that is not granted (or fully granted, or complete) gives a single packet to the shortest granted message that has
-//!   less than RTTbytes on its way. So every arrival leads to one grant at most, and a message follows the one before
-//!   without a gap and without a second RTTbytes in the queue.
+//! - RTTbytes is payload. A grant brings the bytes on their way up to RTTbytes, in whole packets. When a message has got
+//!   its last grant, the arrival that led to it also gives all of RTTbytes to the message that takes its place. So every
+//!   arrival leads to two grants at most. `order = "received"` orders messages by what has not arrived, and gives the
+//!   next one a packet at each arrival of the one before; `fairrate_control::homa` says which is whose.
 //! - There are eight levels in a fabric that drops, and seven where class 0 is left to PFC frames, or fewer (`levels`).
 //!   Scheduled packets have as many levels as messages are granted, and unscheduled ones the rest, at least one. Grants
 //!   share the highest level with the unscheduled packets of the shortest messages. The keys `data_class`, `ack_class`
@@ -44,18 +44,19 @@ mod levels;
 mod outgoing;
 
 use fairrate_control::Controller;
-use fairrate_units::Time;
+use fairrate_units::{Bytes, Time};
 
-use self::inbox::{Grant, Inbox};
+use self::inbox::{Grant, Inbox, Incoming};
 pub(crate) use self::levels::Levels;
 use self::outgoing::Outgoing;
 use crate::core::{Hosts, Own, Run, World};
 use crate::engine::EventKind;
+use crate::ideal::Train;
 use crate::ids::{FlowId, HostId, PacketIdx, SenderIdx};
 use crate::packet::{Packet, PacketKind};
 use crate::table::Table;
 use crate::transport::controlled::Controlled;
-use crate::transport::interface::{Acked, Answer, Timed, Transport};
+use crate::transport::interface::{Acked, Answer, Load, Timed, Transport};
 use crate::transport::nic::Nic;
 use crate::transport::sender::Sender;
 
@@ -100,17 +101,17 @@ impl Transport for Homa {
         let slot = hosts.sending[flow].sender;
         message.write(hosts.sender(slot).bytes);
         messages(hosts).open(slot, message);
-        aim(hosts, slot);
+        aim(hosts, &w.run, slot);
     }
 
     /// Adds what the application wrote later to the message. A sender's `bytes` are those that may be sent.
     #[inline(never)]
-    fn written(hosts: &mut Hosts, _: &mut World, flow: FlowId) {
+    fn written(hosts: &mut Hosts, w: &mut World, flow: FlowId) {
         let slot = hosts.sending[flow].sender;
         let bytes = hosts.sender(slot).bytes;
         let message = &mut messages(hosts).outgoing[slot];
         message.write(bytes - message.limit());
-        aim(hosts, slot);
+        aim(hosts, &w.run, slot);
     }
 
     /// Returns the position of the message with the fewest bytes left, among those that may send.
@@ -127,8 +128,16 @@ impl Transport for Homa {
     }
 
     #[inline(never)]
-    fn sent(hosts: &mut Hosts, _: &mut World, slot: SenderIdx, _: u16) {
-        aim(hosts, slot);
+    fn load(hosts: &mut Hosts, w: &mut World, slot: SenderIdx) -> Load {
+        let message = &messages_of(hosts).outgoing[slot];
+        let (mtu, header) = message.frame(hosts.sender(slot), levels(&w.run), w.run.constants.data_header);
+        let segment = hosts.sender_mut(slot).next_segment(mtu, w.clock.now_ps);
+        Load { header, ..Load::own(segment, w) }
+    }
+
+    #[inline(never)]
+    fn sent(hosts: &mut Hosts, w: &mut World, slot: SenderIdx, _: u16) {
+        aim(hosts, &w.run, slot);
     }
 
     #[inline(never)]
@@ -156,19 +165,23 @@ impl Transport for Homa {
             return Answer::Packet(packet);
         }
         let inbox = &mut messages(hosts).inboxes[host];
-        if !inbox.take(p.flow, new, now_ps) && expected < length {
-            inbox.open(p.flow, length, rtt_bytes(&w.run, p.flow), now_ps);
-            inbox.take(p.flow, new, now_ps);
-            plan_resend(w, p.flow, now_ps);
+        let levels = levels(&w.run);
+        let is_new = !inbox.take(p.flow, new, now_ps, levels) && expected < length;
+        if is_new {
+            let src = w.run.flow(p.flow).src_host;
+            inbox.open(Incoming::new(p.flow, src, length, rtt_bytes(&w.run, p.flow), now_ps), levels);
+            inbox.take(p.flow, new, now_ps, levels);
         }
         let is_complete = inbox.get_mut(p.flow).is_none();
-        let grant = inbox.answer(p.flow, levels(&w.run));
-        let is_own = grant.is_some_and(|grant| grant.flow == p.flow);
-        if let Some(grant) = grant.filter(|_| !is_own) {
+        let (own, other) = inbox.answer(p.flow, levels);
+        if is_new {
+            plan_resend(w, p.flow, now_ps);
+        }
+        if let Some(grant) = other {
             send_grant(hosts, w, host, &grant);
         }
-        if is_own || is_complete {
-            answer_with(hosts, w, packet, grant.filter(|_| is_own));
+        if own.is_some() || is_complete {
+            answer_with(hosts, w, packet, own);
             return Answer::Packet(packet);
         }
         w.net.pool.release(packet);
@@ -259,7 +272,7 @@ impl Transport for Homa {
                 sender.tally.timeouts += 1;
                 let (from, to) = (sender.snd_una, sender.snd_nxt);
                 messages(hosts).outgoing[slot].ask_again(from, to.min(from + w.run.constants.mtu));
-                aim(hosts, slot);
+                aim(hosts, &w.run, slot);
             }
         }
         let at_ps = hosts.sender(slot).rto_ps;
@@ -269,8 +282,8 @@ impl Transport for Homa {
 
     /// Updates what the sender may send: only the receiver's grants limit the bytes on their way.
     #[inline(never)]
-    fn plan_timer(hosts: &mut Hosts, _: &mut World, slot: SenderIdx) {
-        aim(hosts, slot);
+    fn plan_timer(hosts: &mut Hosts, w: &mut World, slot: SenderIdx) {
+        aim(hosts, &w.run, slot);
     }
 
     #[inline(never)]
@@ -284,9 +297,9 @@ impl Transport for Homa {
     }
 
     #[inline(never)]
-    fn stopped(hosts: &mut Hosts, _: &mut World, flow: FlowId, is_done: bool) {
+    fn stopped(hosts: &mut Hosts, w: &mut World, flow: FlowId, is_done: bool) {
         if !is_done {
-            aim(hosts, hosts.sending[flow].sender);
+            aim(hosts, &w.run, hosts.sending[flow].sender);
         }
     }
 }
@@ -309,19 +322,25 @@ fn rtt_bytes(run: &Run, flow: FlowId) -> u64 {
     levels(run).rtt_bytes(&run.config, first_port)
 }
 
+/// Returns the packets of a message of `bytes` bytes; `None` if the run has another transport.
+pub(crate) fn train(run: &Run, flow: FlowId, bytes: Bytes) -> Option<Train> {
+    let levels = run.levels.as_ref()?;
+    Some(levels.train(bytes, rtt_bytes(run, flow), run.constants.data_header))
+}
+
 /// Returns the sort key of a sender's message among others.
 fn order(hosts: &Hosts, slot: SenderIdx) -> (u64, FlowId) {
     messages_of(hosts).outgoing[slot].order(hosts.sender(slot))
 }
 
 /// Sets the bytes that a sender may send next, and their class at its NIC.
-fn aim(hosts: &mut Hosts, slot: SenderIdx) {
+fn aim(hosts: &mut Hosts, run: &Run, slot: SenderIdx) {
     let sender = hosts.senders[slot].as_mut().expect("the slot is in use");
     let message = &mut hosts.messages.as_mut().expect("the run has HOMA's transport").outgoing[slot];
     message.feed(sender);
     sender.bytes = message.limit();
     sender.cwnd = sender.bytes.saturating_sub(sender.snd_una);
-    hosts.nics[sender.host].flows[sender.nic_slot as usize].class = message.class(sender);
+    hosts.nics[sender.host].flows[sender.nic_slot as usize].class = message.class(sender, levels(run));
     hosts.refresh(slot);
 }
 
@@ -345,9 +364,9 @@ fn on_busy(hosts: &mut Hosts, w: &mut World, host: HostId, packet: PacketIdx) ->
     let Packet { flow, seq: length, .. } = *w.net.pool.get(packet);
     let expected = hosts.receiving[flow].receiver.expected;
     let inbox = &mut messages(hosts).inboxes[host];
-    let was_here = inbox.shorten(flow, length, w.clock.now_ps);
+    let was_here = inbox.shorten(flow, length, w.clock.now_ps, levels(&w.run));
     let is_here = inbox.get_mut(flow).is_some();
-    let grant = if was_here && !is_here { inbox.grant_a_packet(flow, levels(&w.run)) } else { None };
+    let grant = if was_here && !is_here { inbox.hand_over(flow, levels(&w.run)) } else { None };
     if let Some(grant) = grant {
         send_grant(hosts, w, host, &grant);
     }

@@ -1,5 +1,6 @@
 //! A message at its sender: the bytes that may be sent, their class, and the bytes to send again.
 
+use super::levels::Levels;
 use crate::ids::FlowId;
 use crate::transport::ranges::Ranges;
 use crate::transport::sender::Sender;
@@ -64,9 +65,31 @@ impl Outgoing {
     }
 
     /// Returns the class of the packet that the sender sends next.
-    pub(super) fn class(&self, sender: &Sender) -> u8 {
+    pub(super) fn class(&self, sender: &Sender, levels: &Levels) -> u8 {
         let next = sender.next_again().unwrap_or(sender.snd_nxt);
-        self.classes[usize::from(self.unscheduled <= next)]
+        let left = if self.length == u64::MAX { u64::MAX } else { self.length.saturating_sub(next) };
+        let [unscheduled, scheduled] = self.classes;
+        if self.is_unscheduled(next) {
+            levels.unscheduled(unscheduled, left)
+        } else {
+            levels.granted_in(scheduled, left)
+        }
+    }
+
+    /// Returns the largest payload of the packet that the sender sends next, and its bytes besides the payload, of which
+    /// an unscheduled packet has `header`.
+    pub(super) fn frame(&self, sender: &Sender, levels: &Levels, header: u64) -> (u64, u64) {
+        let next = sender.next_again().unwrap_or(sender.snd_nxt);
+        if self.is_unscheduled(next) {
+            (levels.mtu().min(self.unscheduled - next), header)
+        } else {
+            (levels.scheduled_payload(), levels.scheduled_header())
+        }
+    }
+
+    /// Returns `true` if the byte at `position` is sent without a grant.
+    fn is_unscheduled(&self, position: u64) -> bool {
+        position < self.unscheduled
     }
 
     /// Returns the sort key of the message: the one with the fewest bytes left to send is first.

@@ -82,7 +82,7 @@ impl Cargo for Pieces {
         let sender = hosts.senders[slot].as_mut().expect("the slot is in use");
         let flow = w.run.flow(sender.flow);
         let (data_seq, payload) = hosts.connections.carry(flow.parent, usize::from(flow.subflow), sender, segment);
-        Load { data_seq, payload, min_wire: 0 }
+        Load { data_seq, payload, ..Load::own(segment, w) }
     }
 
     /// Delays the connection's next segment by the application's rate, and updates the data that other subflows may

@@ -36,8 +36,8 @@ pub(crate) trait Cargo {
 
     /// Returns the load of a sender's segment.
     #[inline]
-    fn load(_hosts: &mut Hosts, _w: &mut World, _slot: SenderIdx, segment: Segment) -> Load {
-        Load::own(segment)
+    fn load(_hosts: &mut Hosts, w: &mut World, _slot: SenderIdx, segment: Segment) -> Load {
+        Load::own(segment, w)
     }
 
     /// Handles a segment that has been sent.

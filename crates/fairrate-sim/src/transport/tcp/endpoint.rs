@@ -12,7 +12,7 @@ use crate::engine::EventKind;
 use crate::ids::{FlowId, HostId, PacketIdx, SenderIdx};
 use crate::packet::{Packet, PacketKind};
 use crate::transport::interface::{Acked, Answer, Load, Timed, Transport};
-use crate::transport::sender::{Segment, ack_of};
+use crate::transport::sender::ack_of;
 
 /// Number of header words that selective acknowledgments take.
 pub(crate) const SACK_WORDS: usize = 2 * MAX_SACKS;
@@ -48,7 +48,8 @@ impl<C: Cargo> Transport for Tcp<C> {
     }
 
     #[inline]
-    fn load(hosts: &mut Hosts, w: &mut World, slot: SenderIdx, segment: Segment) -> Load {
+    fn load(hosts: &mut Hosts, w: &mut World, slot: SenderIdx) -> Load {
+        let segment = hosts.sender_mut(slot).next_segment(w.run.constants.mtu, w.clock.now_ps);
         C::load(hosts, w, slot, segment)
     }
 
