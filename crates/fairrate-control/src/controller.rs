@@ -267,6 +267,9 @@ pub struct PacingNeeds {
     /// Number of packets that a flow may send in a row after it had to wait for its NIC, to keep its rate on average (a
     /// token bucket). If 0, each packet is spaced from the last one sent, so that a missed turn is lost.
     pub pacing_credit: u32,
+    /// Set when the credit of `pacing_credit` packets is that of a bucket which is empty when its rate falls below the line's,
+    /// and which a change of the rate does not empty: a pending send time moves as the new rate fills what is missing.
+    pub empty_bucket: bool,
 }
 
 /// The feedback that a sender gets from its receiver, its transport, an allocator or an oracle.
@@ -330,7 +333,7 @@ impl WireNeeds {
 
 impl PacingNeeds {
     /// The pacing that most algorithms describe: a changed rate acts at once, and a missed turn is lost.
-    pub const NOTHING: Self = Self { repace_on_change: true, pacing_credit: 0 };
+    pub const NOTHING: Self = Self { repace_on_change: true, pacing_credit: 0, empty_bucket: false };
 }
 
 impl FeedbackNeeds {

@@ -30,7 +30,9 @@ use fairrate_units::{Bytes, Rate, Time};
 
 use self::law::{Law, sane};
 use crate::config::{algorithm_config, choice};
-use crate::controller::{Ack, AlgorithmSpec, Allowance, Controller, FlowContext, Loss, Needs, NetworkNeeds};
+use crate::controller::{
+    Ack, AlgorithmSpec, Allowance, Controller, FlowContext, Loss, Needs, NetworkNeeds, PacingNeeds,
+};
 use crate::draws::Draws;
 use crate::flow_table::{FlowTable, TableSpec};
 use crate::port::{Actions, Notice, PortAgent, PortContext, PortPacket, PortPacketKind, PortScope, PortStep, PortView};
@@ -75,6 +77,26 @@ choice! {
         Max = "max",
         /// Zero, which becomes Fmin in the first period.
         Zero = "zero",
+    }
+}
+
+choice! {
+    /// The rate limiter of a flow at its NIC.
+    pub enum RateLimiter {
+        /// Packets are spaced: each is a packet's time at the present rate behind the one before.
+        Spaced = "spaced",
+        /// A token bucket without an upper bound, which is empty when a limit is first set.
+        Bucket = "bucket",
+    }
+}
+
+choice! {
+    /// The notices of other ports that a flow takes.
+    pub enum Acceptance {
+        /// Those with its rate or a lower one.
+        LowerOrEqual = "lower-or-equal",
+        /// Those with a lower rate.
+        Lower = "lower",
     }
 }
 
@@ -127,6 +149,11 @@ algorithm_config! {
         rate_at: RateAt = RateAt::Switch;
         /// Time without an accepted notice after which a rate doubles (authors' code; the paper gives none).
         rise_interval: Time = Time::from_us(55);
+        /// Rate limiter of a flow: packets spaced by the rate (ours; the paper gives none), or the authors' token bucket, whose
+        /// credit is not bounded, so that a flow which was paused catches up.
+        limiter: RateLimiter = RateLimiter::Spaced;
+        /// Notices of other ports that a flow takes: of its rate or a lower one (algorithm 2), or of a lower one (authors' code).
+        accept: Acceptance = Acceptance::LowerOrEqual;
         /// Which flows a port tells its rate (§III-D; default: those in its queue).
         table: Recipients = Recipients::InQueue;
         /// Entries of a bounded table, or samples of the shadow buffer; 0: Fmax/Fmin, the most flows that a rate of
@@ -145,7 +172,13 @@ impl AlgorithmSpec for RoccConfig {
     type Controller = Rocc;
     type Port = CongestionPoint;
     fn needs(&self) -> Needs {
-        Needs { network: NetworkNeeds { ports: PortScope::Switches, ..NetworkNeeds::NOTHING }, ..Needs::NOTHING }
+        let is_bucket = self.limiter == RateLimiter::Bucket;
+        let pacing_credit = if is_bucket { u32::MAX } else { 0 };
+        Needs {
+            network: NetworkNeeds { ports: PortScope::Switches, ..NetworkNeeds::NOTHING },
+            pacing: PacingNeeds { pacing_credit, empty_bucket: is_bucket, ..PacingNeeds::NOTHING },
+            ..Needs::NOTHING
+        }
     }
     fn build(&self, flow: &FlowContext) -> Rocc {
         let line = flow.line_rate.as_bps_f64();
@@ -287,7 +320,11 @@ impl Rocc {
 
     /// Applies a notice's rate as PROCESS_CNP, lines 4 to 7.
     fn accept(&mut self, now: Time, rate: f64, port: u32) {
-        if self.limiter.is_none_or(|l| rate <= l.rate || l.port == port) {
+        let is_low = |current: f64| match self.config.accept {
+            Acceptance::LowerOrEqual => rate <= current,
+            Acceptance::Lower => rate < current,
+        };
+        if self.limiter.is_none_or(|l| l.port == port || is_low(l.rate)) {
             self.limiter = Some(Limiter { rate, port });
             self.due = now.saturating_add(self.config.rise_interval);
         }

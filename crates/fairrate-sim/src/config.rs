@@ -12,7 +12,8 @@ use fairrate_units::Time;
 
 pub use self::allocator::{AllocatorConfig, ExternalFlow};
 pub use self::fabric::{
-    Balancing, ClockRule, EcmpHash, EcnConfig, FabricConfig, Headroom, MarkAt, MarkDraws, Pfc, TieRule,
+    Balancing, ClockRule, EcmpHash, EcnConfig, EgressLevels, FabricConfig, Headroom, MarkAt, MarkDraws, PauseLevels,
+    Pfc, TieRule,
 };
 pub use self::faults::{BurstLoss, FaultConfig, FaultPackets, Flap};
 pub use self::flows::{Burst, Change, Connection, FlowSpec, Trigger};

@@ -1,8 +1,11 @@
 //! `[switch]`: buffer, flow control, marking, queues and path choice.
 
+use std::collections::{BTreeMap, BTreeSet};
+
 use fairrate_control::{AlgorithmConfig, MarkedQueue, Needs, PortScope, Profile, RedDefault};
 use fairrate_sim::{
-    Balancing, EcmpHash, EcnConfig, FabricConfig, Headroom, MarkAt, MarkDraws, Pfc, SimConfig, TransportConfig,
+    Balancing, EcmpHash, EcnConfig, EgressLevels, FabricConfig, Headroom, MarkAt, MarkDraws, PauseLevels, Pfc,
+    SimConfig, TransportConfig,
 };
 use fairrate_units::{Bytes, Rate};
 
@@ -98,7 +101,7 @@ fn read_pfc(s: &mut Section<'_>, default: Pfc) -> Pfc {
         Some(Node { value: Value::Table(table), site }) => return read_levels(s, *site, table),
         Some(node) => {
             let message = format!("expected true, false or levels for `pfc`, found {}", node.value.describe());
-            let help = "write `pfc = true`, `pfc = false` or `pfc = { pause = \"500KB\", resume = \"10KB\" }`";
+            let help = "write `pfc = true`, `pfc = false` or `pfc = { pause = \"500KB\", resume = \"490KB\" }`";
             s.problem_at("scenario::wrong_type", "pfc", message, help);
             default
         }
@@ -110,13 +113,64 @@ fn read_pfc(s: &mut Section<'_>, default: Pfc) -> Pfc {
 /// Reads the levels of PFC by egress queues.
 fn read_levels(s: &mut Section<'_>, site: Site, table: &Table) -> Pfc {
     let mut levels = Section::new(s.report, site, "`pfc`", Some(table));
-    let (pause, resume) = (levels.get("pause", BY_EGRESS.0).value, levels.get("resume", BY_EGRESS.1).value);
-    if pause <= resume {
-        let message = format!("a queue that pauses above {pause} and lets go at {resume}");
-        levels.problem_at("scenario::conflict", "resume", message, "make `resume` less than `pause`");
+    let (pauses, resumes) = (by_rate(&mut levels, "pause", BY_EGRESS.0), by_rate(&mut levels, "resume", BY_EGRESS.1));
+    let rates: BTreeSet<Rate> = pauses.keys().chain(resumes.keys()).copied().flatten().collect();
+    let rates = if rates.is_empty() { vec![None] } else { rates.into_iter().map(Some).collect() };
+    let mut all = Vec::new();
+    for rate in rates {
+        // A level that is given once holds for all rates.
+        let [pause, resume] = [&pauses, &resumes].map(|of| of.get(&rate).or_else(|| of.get(&None)).copied());
+        let at = rate.map_or(String::new(), |rate| format!(" at {rate}"));
+        let (Some(pause), Some(resume)) = (pause, resume) else {
+            let key = if pause.is_none() { "pause" } else { "resume" };
+            let help = format!("give `{key}` for the same rates as the other level, or one for all");
+            levels.problem_at("scenario::conflict", key, format!("there is no `{key}`{at}"), help);
+            continue;
+        };
+        if pause <= resume {
+            let message = format!("a queue that pauses above {pause} and lets go at {resume}{at}");
+            levels.problem_at("scenario::conflict", "resume", message, "make `resume` less than `pause`");
+        }
+        all.push((rate.unwrap_or(Rate::MAX), PauseLevels { pause, resume }));
     }
+    let found = EgressLevels::by_rate(&all).unwrap_or_else(|| {
+        if EgressLevels::MAX_RATES < all.len() {
+            let message = format!("levels for {} rates", all.len());
+            let help =
+                format!("give them for {} at most: a port takes those of the nearest rate", EgressLevels::MAX_RATES);
+            levels.problem_at("scenario::out_of_range", "pause", message, help);
+        }
+        EgressLevels::same(BY_EGRESS.0, BY_EGRESS.1)
+    });
     s.out.push("pfc", levels.finish().render_inline());
-    Pfc::Egress { pause, resume }
+    Pfc::Egress(found)
+}
+
+/// Reads a level of PFC: one for all ports, with the rate `None`, or one for each of some rates.
+fn by_rate(s: &mut Section<'_>, key: &str, default: Bytes) -> BTreeMap<Option<Rate>, Bytes> {
+    let Some(Node { value: Value::Table(table), .. }) = s.node(key) else {
+        return BTreeMap::from([(None, s.get(key, default).value)]);
+    };
+    let mut levels = BTreeMap::new();
+    for entry in &table.entries {
+        let bytes = match &entry.node.value {
+            Value::Text(text) => text.parse::<Bytes>().ok(),
+            _ => None,
+        };
+        match (entry.key.parse::<Rate>(), bytes) {
+            (Ok(rate), Some(bytes)) if Rate::ZERO < rate => _ = levels.insert(Some(rate), bytes),
+            _ => {
+                let message = format!("`{}` in `{key}` is no rate with a size", entry.key);
+                let help =
+                    format!("write `{key} = {{ 40Gbps = \"500KB\", 100Gbps = \"800KB\" }}`, or one size for all");
+                s.problem_at("scenario::wrong_type", key, message, help);
+            }
+        }
+    }
+    let pairs: Vec<String> =
+        levels.iter().filter_map(|(rate, bytes)| Some(format!("{} = \"{bytes}\"", (*rate)?))).collect();
+    s.out.push(key, format!("{{ {} }}", pairs.join(", ")));
+    levels
 }
 
 fn read_headroom(s: &mut Section<'_>, ns3: bool) -> Headroom {

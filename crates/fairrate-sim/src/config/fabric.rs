@@ -110,14 +110,57 @@ pub enum Pfc {
     Off,
     /// The upstream port of an (ingress port, class) above its threshold, for which there is headroom.
     Ingress,
-    /// The upstream ports whose packets join an egress queue above `pause`, until that queue is down at `resume`. No
-    /// threshold holds for ingress ports, there is no headroom, and a full buffer drops.
-    Egress {
-        /// Length above which a queue pauses upstream ports.
-        pause: Bytes,
-        /// Length at or below which a queue resumes all ports that it has paused.
-        resume: Bytes,
-    },
+    /// The upstream ports whose packets join an egress queue above its pause level, until that queue is down at its resume
+    /// level. No threshold holds for ingress ports, there is no headroom, and a full buffer drops.
+    Egress(EgressLevels),
+}
+
+/// Lengths of an egress queue at which PFC acts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PauseLevels {
+    /// Length above which the queue pauses upstream ports.
+    pub pause: Bytes,
+    /// Length at or below which the queue resumes all ports that it has paused.
+    pub resume: Bytes,
+}
+
+/// The levels of PFC by egress queues, for one or several rates of egress ports.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct EgressLevels {
+    /// The first rate and its levels.
+    first: (Rate, PauseLevels),
+    /// Further ones.
+    others: [Option<(Rate, PauseLevels)>; Self::MAX_RATES - 1],
+}
+
+impl EgressLevels {
+    /// Largest number of rates with levels of their own.
+    pub const MAX_RATES: usize = 4;
+
+    /// Returns levels that all ports have.
+    pub fn same(pause: Bytes, resume: Bytes) -> Self {
+        Self { first: (Rate::MAX, PauseLevels { pause, resume }), others: [None; Self::MAX_RATES - 1] }
+    }
+
+    /// Returns levels by rate; `None` if there are none, or more than [`MAX_RATES`](Self::MAX_RATES).
+    pub fn by_rate(levels: &[(Rate, PauseLevels)]) -> Option<Self> {
+        let (&first, rest) = levels.split_first()?;
+        let mut others = [None; Self::MAX_RATES - 1];
+        if others.len() < rest.len() {
+            return None;
+        }
+        for (place, &level) in others.iter_mut().zip(rest) {
+            *place = Some(level);
+        }
+        Some(Self { first, others })
+    }
+
+    /// Returns the levels of a port of `rate`: those of the nearest rate, by ratio.
+    pub fn at(&self, rate: Rate) -> PauseLevels {
+        let ratio = |of: Rate| (rate.as_bps_f64() / of.as_bps_f64()).max(of.as_bps_f64() / rate.as_bps_f64());
+        let all = std::iter::once(self.first).chain(self.others.into_iter().flatten());
+        all.min_by(|a, b| ratio(a.0).total_cmp(&ratio(b.0))).expect("there is a first one").1
+    }
 }
 
 /// Links and switches.

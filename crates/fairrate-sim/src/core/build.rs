@@ -311,9 +311,9 @@ fn build_switches(
     };
     let n_switches = of_switch.iter().flatten().max().map_or(0, |&last| last.index() + 1);
     let backlog_pfc = match config.fabric.pfc {
-        Pfc::Egress { pause, resume } => {
-            let [pause, resume] = [pause, resume].map(|level| u32::try_from(level.as_u64()).unwrap_or(u32::MAX));
-            Some(Box::new(BacklogPfc::new(pause, resume, n_switches)))
+        Pfc::Egress(levels) => {
+            let levels = ports.iter().map(|port| levels.at(port.rate)).collect();
+            Some(Box::new(BacklogPfc::new(levels, n_switches)))
         }
         Pfc::Off | Pfc::Ingress => None,
     };
@@ -380,6 +380,7 @@ fn constants(config: &SimConfig, routes: &Routes, needs: &Needs) -> Constants {
         whole_ns: config.fabric.clock == ClockRule::WholeNanoseconds,
         repace: needs.pacing.repace_on_change,
         pacing_credit: u64::from(needs.pacing.pacing_credit),
+        empty_bucket: needs.pacing.empty_bucket,
         first_ack_only_stored: needs.feedback.first_ack_only_stored,
         telemetry: needs.network.telemetry,
         base_rtt,

@@ -57,6 +57,8 @@ pub(crate) struct Constants {
     pub(crate) whole_ns: bool,
     pub(crate) repace: bool,
     pub(crate) pacing_credit: u64,
+    /// Set if the credit is that of a bucket which is empty when its rate falls below the line's.
+    pub(crate) empty_bucket: bool,
     pub(crate) first_ack_only_stored: bool,
     pub(crate) telemetry: Option<Telemetry>,
     pub(crate) base_rtt: Time,

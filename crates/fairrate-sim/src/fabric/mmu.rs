@@ -152,7 +152,7 @@ impl Mmu {
             }
         }
         let ingress = vec![Ingress::default(); switch_of.len() * N_CLASSES];
-        let by_egress = matches!(config.pfc, Pfc::Egress { .. });
+        let by_egress = matches!(config.pfc, Pfc::Egress(_));
         huge_pages::ask_for(&ingress, ingress.capacity());
         let mut mmu = Self {
             buffer: config.buffer.as_u64(),

@@ -1,7 +1,7 @@
 //! Decisions of controllers, and their application to senders.
 
 use fairrate_control::{Allowance, Controller};
-use fairrate_units::Rate;
+use fairrate_units::{Bytes, Rate};
 
 use super::Hosts;
 use crate::config::WindowRule;
@@ -51,7 +51,11 @@ impl Hosts {
         let mut respaced = false;
         if rate != sender.rate {
             let before = std::mem::replace(&mut sender.rate, rate);
-            if 0 < c.pacing_credit {
+            if c.empty_bucket {
+                let line = w.net.ports[nic.port].rate;
+                let packet = c.mtu + c.data_header;
+                entry.next_send_ps = refilled(entry.next_send_ps, now_ps, (before, rate, line), packet);
+            } else if 0 < c.pacing_credit {
                 entry.next_send_ps = repaced(entry.next_send_ps, now_ps, before, rate);
             } else if c.repace && sender.has_sent() && Rate::ZERO < rate {
                 entry.next_send_ps = sender.last_start_ps + sender.gap_ps(c.whole_ns);
@@ -142,4 +146,42 @@ fn repaced(at_ps: u64, now_ps: u64, before: Rate, rate: Rate) -> u64 {
     }
     let wait = u128::from(at_ps - now_ps) * u128::from(before.as_bps()) / u128::from(rate.as_bps());
     now_ps.saturating_add(u64::try_from(wait).unwrap_or(u64::MAX))
+}
+
+/// Time between two fillings of the bucket of RoCC's public simulation.
+const FILLING_PS: u64 = 10_000;
+
+/// Returns the new send time of a flow whose bucket had enough for the next packet at `at_ps`, as its rate changes from
+/// `before` to `rate` on a link of rate `line`. The bucket is empty when a limit is first set: it then fills for a packet of
+/// `packet` bytes. A credit (a time in the past) keeps its bytes. Each change fills the bucket once.
+fn refilled(at_ps: u64, now_ps: u64, (before, rate, line): (Rate, Rate, Rate), packet: u64) -> u64 {
+    if line <= rate {
+        return at_ps.min(now_ps);
+    }
+    if line <= before {
+        return now_ps + rate.tx_time(Bytes::new(packet)).as_ps().saturating_sub(FILLING_PS);
+    }
+    if at_ps <= now_ps {
+        let credit = u128::from(now_ps - at_ps) * u128::from(before.as_bps()) / u128::from(rate.as_bps().max(1));
+        return now_ps.saturating_sub(u64::try_from(credit).unwrap_or(u64::MAX));
+    }
+    repaced(at_ps, now_ps, before, rate).saturating_sub(FILLING_PS)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_bucket_fills_by_its_rate() {
+        let (line, half, tenth) = (Rate::from_gbps(40), Rate::from_gbps(20), Rate::from_gbps(4));
+        let refilled = |at, rates| refilled(at, 1_000_000, rates, 1_500);
+        // Empty when first limited: 1,500 bytes at 4 Gb/s are 3 us, less one filling.
+        assert_eq!(refilled(400_000, (line, tenth, line)), 1_000_000 + 3_000_000 - FILLING_PS);
+        // What is missing fills five times as fast; a credit lasts five times as long at a fifth of the rate.
+        assert_eq!(refilled(2_000_000, (tenth, half, line)), 1_200_000 - FILLING_PS);
+        assert_eq!(refilled(900_000, (half, tenth, line)), 500_000);
+        // Without a limit nothing waits, and no credit is lost that comes later.
+        assert_eq!((refilled(2_000_000, (half, line, line)), refilled(5, (half, line, line))), (1_000_000, 5));
+    }
 }
