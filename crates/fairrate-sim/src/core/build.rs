@@ -489,7 +489,7 @@ mod tests {
     #[test]
     fn hot_structs_fit_cache_lines() {
         // One for every port and host of a network, in every part.
-        assert!(size_of::<Port>() <= 256 && size_of::<Option<Marker>>() <= 64 && size_of::<Nic>() <= 88);
+        assert!(size_of::<Port>() <= 256 && size_of::<Option<Marker>>() <= 64 && size_of::<Nic>() <= 80);
         // One for every flow of a run, and one for each in every part.
         assert!(size_of::<Flow>() <= 56 && size_of::<SendingEnd>() + size_of::<ReceivingEnd>() <= 80);
         // One for every active flow.
