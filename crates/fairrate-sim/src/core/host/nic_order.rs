@@ -96,7 +96,7 @@ impl Hosts {
     fn nic_send_as_ns3(&mut self, w: &mut World, host: HostId) {
         let egress = self.nics[host].port;
         let port = &w.net.ports[egress];
-        if !w.clock.has_passed(port.busy_until_ps, port.tx_rank) {
+        if !w.clock.has_passed(port.busy_until_ps, egress) {
             // This function is called again at the end of the transmission.
             return;
         }
