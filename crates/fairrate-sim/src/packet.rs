@@ -44,7 +44,7 @@ impl PacketKind {
     }
 }
 
-/// A packet: one cache line.
+/// A packet: one cache line, of which four bytes are free.
 #[derive(Clone, Copy, Debug)]
 #[repr(align(64))]
 pub struct Packet {
@@ -63,8 +63,6 @@ pub struct Packet {
     pub arrival_ps: u64,
     /// The window in force when the data packet was sent, saturated.
     pub cwnd_at_send: u32,
-    /// On a wire: rank of its arrival among the events of that time.
-    pub rank: u32,
     /// Position of the next egress port in the table of paths; [`HopId::NONE`] for frames.
     pub route: HopId,
     /// The switch port at which it arrived, in the switch it is queued in.
@@ -293,7 +291,6 @@ impl Packet {
             sent_ps: 0,
             arrival_ps: 0,
             cwnd_at_send: 0,
-            rank: 0,
             route: HopId(0),
             ingress: PortIdx(0),
             payload: 0,

@@ -94,7 +94,7 @@ impl Simulation {
     }
 
     /// Returns the number of threads that the run uses: fewer than asked for where there are fewer racks, and one where
-    /// the run needs the state of the whole network at once (ns-3's order of ties, convergence to the optimum, an
+    /// the run needs the state of the whole network at once (ties by the order of insertion, convergence to the optimum, an
     /// allocator with outages).
     pub fn threads(&self) -> usize {
         match &self.run {

@@ -280,9 +280,9 @@ fn usual_rate(topology: &Topology, port: PortId) -> Rate {
     topology.link(uplink).rate
 }
 
-/// Returns `true` if all switches draw marks from one random stream, as in ns-3.
-pub(super) fn draws_like_ns3(config: &SimConfig) -> bool {
-    config.fabric.ecn.as_ref().is_some_and(|ecn| ecn.draws == MarkDraws::LikeNs3)
+/// Returns `true` if all switches draw marks from one random stream.
+pub(super) fn shares_draws(config: &SimConfig) -> bool {
+    config.fabric.ecn.as_ref().is_some_and(|ecn| ecn.draws != MarkDraws::PerPort)
 }
 
 fn build_switches(
@@ -303,7 +303,7 @@ fn build_switches(
     };
     let n_markers = if config.fabric.ecn.is_some() { ports.len() } else { 0 };
     let shared_draws =
-        draws_like_ns3(config).then(|| Box::new(AutomaticStreams::new(1, config.seed, streams_taken(config))));
+        shares_draws(config).then(|| Box::new(AutomaticStreams::of_artifact(config.seed, config.topology.nodes.len())));
     let marking = Marking {
         at: config.fabric.ecn.as_ref().map(|ecn| ecn.at),
         markers: ports.numbers().take(n_markers).map(marker).collect(),
@@ -410,13 +410,6 @@ fn number_switches(config: &SimConfig, partition: &Partition) -> Table<NodeId, S
     config.topology.nodes.iter().zip(&partition.of_node).map(number).collect()
 }
 
-/// Returns the number of ns-3's random streams that the artifact takes before the first event: nine for each node, for
-/// the protocols of its internet stack, one for an error model and one for the variable that the model is given. The
-/// number was found by comparing runs.
-fn streams_taken(config: &SimConfig) -> u64 {
-    9 * config.topology.nodes.len() as u64 + 2
-}
-
 fn build_ports(plan: &Plan, number: u16, ids: &Table<PortIdx, PortId>) -> Table<PortIdx, Port> {
     let config = &plan.run.config;
     let topology = &config.topology;
@@ -490,7 +483,7 @@ mod tests {
     #[test]
     fn hot_structs_fit_cache_lines() {
         // One for every port and host of a network, in every part.
-        assert!(size_of::<Port>() <= 256 && size_of::<Option<Marker>>() <= 64 && size_of::<Nic>() <= 88);
+        assert!(size_of::<Port>() <= 256 && size_of::<Option<Marker>>() <= 64 && size_of::<Nic>() <= 80);
         // One for every flow of a run, and one for each in every part.
         assert!(size_of::<Flow>() <= 56 && size_of::<SendingEnd>() + size_of::<ReceivingEnd>() <= 80);
         // One for every active flow.

@@ -3,6 +3,8 @@
 use fairrate_units::Time;
 
 use crate::engine::{Event, EventKind, EventList};
+use crate::ids::{Number, PacketIdx, PortIdx};
+use crate::table::Table;
 
 /// Width of the event list's buckets at first: 2^11 ps, so that its wheel spans 8.4 us, more than a link's delay.
 const BUCKET_SHIFT: u32 = 11;
@@ -13,11 +15,21 @@ pub(crate) struct Clock {
     /// Time of the latest event in a span of a switch or host, in picoseconds.
     pub(super) latest_ps: u64,
     events: EventList,
-    /// `true` if simultaneous events have ranks in the order of scheduling, as in ns-3; otherwise all ranks are zero.
+    /// `true` if simultaneous events have ranks in the order of scheduling; otherwise all ranks are zero.
     by_insertion: bool,
     last_rank: u32,
     /// Rank of the event being processed.
     current_rank: u32,
+    ranks: Ranks,
+}
+
+/// Ranks that are taken when a packet is serialised and used later; empty if all ranks are zero.
+#[derive(Default)]
+struct Ranks {
+    /// Rank of the end of each port's latest transmission.
+    ends: Table<PortIdx, u32>,
+    /// Rank of the arrival of each packet on a wire.
+    arrivals: Table<PacketIdx, u32>,
 }
 
 impl Clock {
@@ -31,6 +43,7 @@ impl Clock {
             by_insertion,
             last_rank: 0,
             current_rank: 0,
+            ranks: Ranks::default(),
         }
     }
 
@@ -46,10 +59,34 @@ impl Clock {
         self.by_insertion
     }
 
-    /// Takes two consecutive ranks.
-    #[inline]
-    pub(crate) fn take_two_ranks(&mut self) -> (u32, u32) {
-        if self.by_insertion { (self.take_rank(), self.take_rank()) } else { (0, 0) }
+    /// Takes the ranks of a transmission that starts now, of its end at `port` and of the arrival of `packet` at the other
+    /// end; returns the second.
+    #[allow(clippy::inline_always)] // A call costs as much as what it does where all ranks are zero.
+    #[inline(always)]
+    pub(super) fn rank_transmission(&mut self, port: PortIdx, packet: PacketIdx) -> u32 {
+        if self.by_insertion { self.take_two_ranks(port, packet) } else { 0 }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn take_two_ranks(&mut self, port: PortIdx, packet: PacketIdx) -> u32 {
+        let (end, arrival) = (self.take_rank(), self.take_rank());
+        set(&mut self.ranks.ends, port, end);
+        set(&mut self.ranks.arrivals, packet, arrival);
+        arrival
+    }
+
+    /// Sets the rank of the arrival of a copy of a packet.
+    pub(super) fn rank_copy(&mut self, copy: PacketIdx, rank: u32) {
+        if self.by_insertion {
+            set(&mut self.ranks.arrivals, copy, rank);
+        }
+    }
+
+    #[allow(clippy::inline_always)] // As for `rank_transmission`.
+    #[inline(always)]
+    fn end_rank(&self, port: PortIdx) -> u32 {
+        if self.by_insertion { get(&self.ranks.ends, port) } else { 0 }
     }
 
     /// Takes the rank of an event that is scheduled now.
@@ -59,17 +96,17 @@ impl Clock {
         if self.by_insertion { self.last_rank } else { 0 }
     }
 
-    /// Returns the rank of flow starts. The drivers of ns-3's RDMA stack start a flow by a chain of events without
-    /// delay, so it goes after all events that were scheduled for its time.
+    /// Returns the rank of flow starts. By insertion they go after all events that were scheduled for their time, as at
+    /// the end of a chain of events without delay.
     pub(crate) fn rank_of_flow_start(&self) -> u32 {
         if self.by_insertion { u32::MAX } else { 0 }
     }
 
-    /// Returns `true` if an activity that ends at `end_ps`, with this rank, has ended before the event being processed.
-    /// The rank decides only where ties are broken by insertion; otherwise an activity that ends now has not ended.
+    /// Returns `true` if the latest transmission of `port`, which ends at `end_ps`, has ended before the event being
+    /// processed. Its rank decides only where ties are broken by insertion; otherwise one that ends now has not ended.
     #[inline]
-    pub(crate) fn has_passed(&self, end_ps: u64, rank: u32) -> bool {
-        end_ps < self.now_ps || (self.by_insertion && end_ps == self.now_ps && rank <= self.current_rank)
+    pub(crate) fn has_passed(&self, end_ps: u64, port: PortIdx) -> bool {
+        end_ps < self.now_ps || (self.by_insertion && end_ps == self.now_ps && self.end_rank(port) <= self.current_rank)
     }
 
     /// Schedules an event, in the order of scheduling.
@@ -85,6 +122,29 @@ impl Clock {
     #[inline(always)]
     pub(crate) fn push(&mut self, time_ps: u64, kind: EventKind, entity: impl Into<u32>, rank: u32) {
         self.events.push(Event::new(time_ps, kind, entity.into()).ranked(rank));
+    }
+
+    /// Schedules the arrival of `packet`, which is on the wire of `port`.
+    #[allow(clippy::inline_always)] // As for `rank_transmission`.
+    #[inline(always)]
+    pub(super) fn push_arrival(&mut self, arrival_ps: u64, port: PortIdx, packet: PacketIdx) {
+        if self.by_insertion {
+            self.push_ranked_arrival(arrival_ps, port, packet);
+        } else {
+            self.push(arrival_ps, EventKind::Arrive, port, 0);
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn push_ranked_arrival(&mut self, arrival_ps: u64, port: PortIdx, packet: PacketIdx) {
+        self.push(arrival_ps, EventKind::Arrive, port, get(&self.ranks.arrivals, packet));
+    }
+
+    /// Schedules the end of the latest transmission of `port`.
+    #[inline]
+    pub(super) fn push_end(&mut self, end_ps: u64, port: PortIdx) {
+        self.push(end_ps, EventKind::TxDone, port, self.end_rank(port));
     }
 
     /// Takes the next event if it is before `limit`. It happens when [`Clock::reach`] is called, or not at all.
@@ -142,4 +202,18 @@ impl Clock {
     pub(super) fn each_later(&self, look: impl FnMut(Event)) {
         self.events.each_later(look);
     }
+}
+
+/// Returns the rank of `number`; 0 if it has none.
+#[inline]
+fn get<I: Number>(ranks: &Table<I, u32>, number: I) -> u32 {
+    ranks.get(number).copied().unwrap_or(0)
+}
+
+/// Sets the rank of `number` in a table that grows as needed.
+fn set<I: Number>(ranks: &mut Table<I, u32>, number: I, rank: u32) {
+    while ranks.len() <= number.index() {
+        ranks.push(0);
+    }
+    ranks[number] = rank;
 }

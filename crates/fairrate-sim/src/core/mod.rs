@@ -47,7 +47,7 @@ use crate::engine::{Event, EventKind};
 use crate::fabric::Port;
 use crate::ids::{FlowId, HostId, PortId, PortIdx};
 use crate::output::{FlowOutcome, RunTotals};
-use crate::packet::{Packet, PacketKind};
+use crate::packet::PacketKind;
 
 /// A part of a network, which is the whole network or some of its nodes, with the events of its nodes.
 pub(crate) struct Part {
@@ -174,8 +174,9 @@ impl Part {
             }
             let mut mail = std::mem::take(&mut net.mail[part]);
             mail.unpack(net, |net, port, packet| {
-                let Packet { arrival_ps, rank, .. } = *net.pool.get(packet);
-                net.launch(clock, port, packet, arrival_ps, rank);
+                let arrival_ps = net.pool.get(packet).arrival_ps;
+                // Runs of several parts have no ranks.
+                net.launch(clock, port, packet, arrival_ps, 0);
             });
             mail.notes.drain(..).for_each(|(line, note)| self.hosts.take_note(line, note));
             net.mail[part] = mail;

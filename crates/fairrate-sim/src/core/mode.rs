@@ -7,7 +7,7 @@
 //! - The network is cut into parts with a thread each, or is one part.
 
 use super::agents::Agents;
-use super::build::draws_like_ns3;
+use super::build::shares_draws;
 use super::look_ahead::MANY_PORTS;
 use super::run::Run;
 use crate::config::{ProbeSpec, SimConfig, TieRule};
@@ -116,7 +116,7 @@ pub(super) fn switches_by_event(run: &Run, ports: &[Port], agents: &Agents) -> V
         (Reason::Disciplines, ports.iter().any(Port::has_disciplines)),
         (Reason::Circuits, config.topology.circuits.is_some()),
         (Reason::InsertionTies, config.fabric.ties == TieRule::Insertion),
-        (Reason::SharedDraws, draws_like_ns3(config)),
+        (Reason::SharedDraws, shares_draws(config)),
         (Reason::Faults, !config.faults.is_empty()),
         (Reason::InstantPackets, ports.iter().any(|port| port.tx_ps(shortest) == 0)),
     ])
@@ -142,7 +142,7 @@ pub(super) fn one_part(config: &SimConfig) -> Vec<Reason> {
     let is_convergence = |probe: &ProbeSpec| matches!(probe, ProbeSpec::Convergence { .. });
     those_that_hold([
         (Reason::InsertionTies, config.fabric.ties == TieRule::Insertion),
-        (Reason::SharedDraws, draws_like_ns3(config)),
+        (Reason::SharedDraws, shares_draws(config)),
         (Reason::Convergence, config.probes.iter().any(is_convergence)),
         (Reason::Changes, !config.changes.is_empty()),
         (Reason::AllocatorOutages, config.allocator.as_ref().is_some_and(|allocator| !allocator.outages.is_empty())),

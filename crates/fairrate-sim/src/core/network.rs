@@ -100,8 +100,8 @@ impl Network {
             return None;
         }
         let (packet, next) = p.arrive(&self.pool);
-        if let Some((time_ps, rank)) = next {
-            clock.push(time_ps, EventKind::Arrive, port, rank);
+        if let Some((time_ps, next)) = next {
+            clock.push_arrival(time_ps, port, next);
         }
         Some(packet)
     }
@@ -144,7 +144,7 @@ impl Network {
             self.agenda.set_due(p.due_bit);
             return;
         }
-        clock.push(p.busy_until_ps, EventKind::TxDone, port, p.tx_rank);
+        clock.push_end(p.busy_until_ps, port);
     }
 
     /// Returns the data bytes in queues and on wires.
@@ -196,7 +196,7 @@ impl NetworkRest<'_> {
         egress: PortIdx,
         (packet, wire): (PacketIdx, u16),
     ) {
-        let (arrival_ps, rank) = serialise(clock, totals, port, wire);
+        let (arrival_ps, rank) = serialise(clock, totals, port, egress, (packet, wire));
         self.send_off(clock, port, egress, packet, arrival_ps, rank);
     }
 
@@ -213,10 +213,10 @@ impl NetworkRest<'_> {
         rank: u32,
     ) {
         if let Some(crossing) = port.crossing() {
-            post(self.mail, self.crossings[crossing as usize], self.pool, packet, (arrival_ps, rank));
+            post(self.mail, self.crossings[crossing as usize], self.pool, packet, arrival_ps);
         } else if let Some(door) = port.door() {
             self.agenda.launch(self.pool, port, door, packet, arrival_ps);
-        } else if port.launch(self.pool, packet, arrival_ps, rank).is_some() {
+        } else if port.launch(self.pool, packet, arrival_ps).is_some() {
             if self.agenda.has_hosts() {
                 self.agenda.expect(Worker::Host(port.to_host()), arrival_ps);
             } else {
@@ -244,26 +244,25 @@ impl NetworkRest<'_> {
     }
 }
 
-/// Serialises `wire` bytes onto the wire of `port`, whose transmitter is free; returns the time at which they reach the
-/// other end, in picoseconds, and the rank of their arrival.
+/// Serialises `packet`, of `wire` bytes, onto the wire of `port`, whose index is `egress` and whose transmitter is free;
+/// returns the time at which it reaches the other end, in picoseconds, and the rank of its arrival.
 #[allow(clippy::inline_always)] // See `Part::run`.
 #[inline(always)]
-pub(super) fn serialise(clock: &mut Clock, totals: &mut RunTotals, port: &mut Port, wire: u16) -> (u64, u32) {
+pub(super) fn serialise(
+    clock: &mut Clock,
+    totals: &mut RunTotals,
+    port: &mut Port,
+    egress: PortIdx,
+    (packet, wire): (PacketIdx, u16),
+) -> (u64, u32) {
     totals.packet_hops += 1;
-    let (end_rank, arrival_rank) = clock.take_two_ranks();
-    port.tx_rank = end_rank;
-    (port.serialise(wire, clock.now_ps), arrival_rank)
+    let rank = clock.rank_transmission(egress, packet);
+    (port.serialise(wire, clock.now_ps), rank)
 }
 
 /// Puts a packet onto a wire that leads to a port of another part.
 // It takes the fields of `NetworkRest` one by one, so that `NetworkRest` need not be in memory.
-fn post(
-    mail: &mut [Mail],
-    (part, port): (u16, PortIdx),
-    pool: &mut PacketPool,
-    packet: PacketIdx,
-    (arrival_ps, rank): (u64, u32),
-) {
-    mail[usize::from(part)].post(pool, port, packet, arrival_ps, rank);
+fn post(mail: &mut [Mail], (part, port): (u16, PortIdx), pool: &mut PacketPool, packet: PacketIdx, arrival_ps: u64) {
+    mail[usize::from(part)].post(pool, port, packet, arrival_ps);
     pool.release(packet);
 }

@@ -58,7 +58,7 @@ impl World {
         self.report(port, packet, PacketStep::Sent);
         let (net, clock, totals) = (&mut self.net, &mut self.clock, &mut self.observed.totals);
         let Packet { kind, wire, .. } = *net.pool.get(packet);
-        let (arrival_ps, rank) = serialise(clock, totals, &mut net.ports[port], wire);
+        let (arrival_ps, rank) = serialise(clock, totals, &mut net.ports[port], port, (packet, wire));
         let Some(verdict) = net.faulty_link(port).map(|link| link.judge(kind, clock.now_ps)) else {
             net.launch(clock, port, packet, arrival_ps, rank);
             return;
@@ -74,6 +74,7 @@ impl World {
         net.launch_faulty(clock, port, packet, (arrival_ps, verdict.late_ps, rank));
         for _ in 0..verdict.copies {
             let copy = net.pool.copy(packet);
+            clock.rank_copy(copy, rank);
             totals.duplicates += 1;
             if kind == PacketKind::Data {
                 totals.duplicated_bytes += u64::from(wire);

@@ -40,8 +40,8 @@ const ENTITY_BITS: u32 = 28;
 
 /// A future event: its time, kind and entity.
 ///
-/// Events of the same time are ordered by rank, then (kind, entity). Ranks are zero unless a run asks for ns-3's order
-/// of ties. Two events that are equal in all of these have the same effect, so their order does not matter, and results
+/// Events of the same time are ordered by rank, then (kind, entity). Ranks are zero unless a run breaks ties by the
+/// order of insertion. Two events that are equal in all of these have the same effect, so their order does not matter, and results
 /// do not depend on the order of insertion.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Event {

@@ -1,5 +1,7 @@
 mod special;
 
+use std::mem::offset_of;
+
 use fairrate_control::PortRate;
 use fairrate_units::{Bytes, Rate};
 
@@ -38,8 +40,6 @@ pub struct Port {
     pub tx_bytes: u64,
     /// Transmission time of a byte in picoseconds, if that is a whole number and the clock is exact; else 0.
     ps_per_byte: u32,
-    /// Rank of the end of the transmission that ends at `busy_until_ps`.
-    pub tx_rank: u32,
     wire: PacketFifo,
     /// Host at the other end; with [`DOOR`], the door of the switch there; or [`HostId::NONE`].
     far_end: u32,
@@ -87,6 +87,10 @@ pub struct Port {
     pause_total_ps: u64,
 }
 
+// The two cache lines of the fields that come first.
+const _: () = assert!(offset_of!(Port, queued_bytes) == 64);
+const _: () = assert!(offset_of!(Port, queues) + 4 * size_of::<ClassQueue>() <= 128);
+
 impl Port {
     /// Creates an idle port.
     pub fn new(rate: Rate, delay_ps: u64, clock: ClockRule) -> Self {
@@ -111,7 +115,6 @@ impl Port {
             paused: 0,
             pfc: 0,
             is_down: false,
-            tx_rank: 0,
             tx_done_pending: false,
             wire: PacketFifo::EMPTY,
             queues: [ClassQueue { list: PacketFifo::EMPTY, bytes: 0 }; N_CLASSES],
@@ -342,21 +345,20 @@ impl Port {
     /// time if it is the only packet on the wire.
     #[allow(clippy::inline_always)] // See `Part::run`.
     #[inline(always)]
-    pub fn launch(&mut self, pool: &mut PacketPool, packet: PacketIdx, arrival: u64, rank: u32) -> Option<u64> {
-        let p = pool.get_mut(packet);
-        (p.arrival_ps, p.rank) = (arrival, rank);
+    pub fn launch(&mut self, pool: &mut PacketPool, packet: PacketIdx, arrival: u64) -> Option<u64> {
+        pool.get_mut(packet).arrival_ps = arrival;
         let first = self.wire.is_empty();
         self.wire.push(pool, packet);
         first.then_some(arrival)
     }
 
-    /// Takes the packet that has reached the other end; returns it with the arrival time and rank of the next one, if
-    /// any.
+    /// Takes the packet that has reached the other end; returns it with the arrival time of the next one, if any, and
+    /// that one.
     #[inline]
-    pub fn arrive(&mut self, pool: &PacketPool) -> (PacketIdx, Option<(u64, u32)>) {
+    pub fn arrive(&mut self, pool: &PacketPool) -> (PacketIdx, Option<(u64, PacketIdx)>) {
         let packet = self.wire.pop(pool);
-        let next = (!self.wire.is_empty()).then(|| pool.get(self.wire.head()));
-        (packet, next.map(|p| (p.arrival_ps, p.rank)))
+        let next = self.wire.head();
+        (packet, (!self.wire.is_empty()).then(|| (pool.get(next).arrival_ps, next)))
     }
 
     /// Returns the packet at the head of the wire, if there is one.

@@ -7,7 +7,7 @@ use std::collections::VecDeque;
 pub struct NicFlow {
     /// Earliest start of the next packet (pacing), in picoseconds.
     pub next_send_ps: u64,
-    /// The sender.
+    /// The sender, or [`SenderIdx::NONE`] if it is gone and the NIC keeps the flow for a while.
     pub sender: SenderIdx,
     /// Priority class.
     pub class: u8,
@@ -15,8 +15,6 @@ pub struct NicFlow {
     pub open: bool,
     /// `true` if there is data to send.
     pub has_data: bool,
-    /// `true` if its sender is gone; only ns-3's NIC keeps such flows for a while.
-    pub finished: bool,
 }
 
 /// A host's network interface, which picks the next packet: control packets first, then flows in turn.
@@ -26,14 +24,10 @@ pub struct Nic {
     pub port: PortIdx,
     /// Active flows in order of start.
     pub flows: Vec<NicFlow>,
-    /// Position after the flow that sent last.
-    turn: usize,
+    /// Position after the flow that sent last, in fair turns.
+    pub turn: usize,
     /// Time of the wake-up that counts, in picoseconds; `u64::MAX`: none pending.
     pub wake_ps: u64,
-    /// Rank of that wake-up.
-    pub wake_rank: u32,
-    /// Time at which that wake-up was planned, for the mode in which ties go by insertion.
-    pub wake_planned_ps: u64,
     /// Notifications that have arrived and are processed later: time of processing in picoseconds and packet, in order
     /// of time.
     pub held: VecDeque<(u64, PacketIdx)>,
@@ -42,15 +36,7 @@ pub struct Nic {
 impl Nic {
     /// Returns an idle interface on the egress port `port`.
     pub fn new(port: PortIdx) -> Self {
-        Self {
-            port,
-            flows: Vec::new(),
-            turn: 0,
-            wake_ps: u64::MAX,
-            wake_rank: 0,
-            wake_planned_ps: 0,
-            held: VecDeque::new(),
-        }
+        Self { port, flows: Vec::new(), turn: 0, wake_ps: u64::MAX, held: VecDeque::new() }
     }
 
     /// Returns the position of the flow that may send at `now_ps`: highest class first, in turn within a class.
@@ -94,46 +80,6 @@ impl Nic {
         self.flows.iter().filter(|f| may_send(f)).map(|f| f.next_send_ps).min().unwrap_or(u64::MAX)
     }
 
-    /// Returns the position of the flow that may send at `now_ps`, as ns-3's RDMA stack picks it, and `true` if
-    /// positions changed. Flows are searched in turn from the one after the last sender, without regard to class;
-    /// finished flows are dropped only when the search passes them.
-    pub fn pick_like_ns3(&mut self, now_ps: u64, paused: u8) -> (Option<usize>, bool) {
-        let n = self.flows.len();
-        let (mut picked, mut first_finished) = (None, None);
-        for step in 1..=n {
-            let at = (step + self.turn) % n;
-            let flow = &self.flows[at];
-            if flow.open && paused & (1 << flow.class) == 0 {
-                if flow.next_send_ps <= now_ps {
-                    picked = Some(at);
-                    break;
-                }
-            } else if flow.finished {
-                first_finished = Some(first_finished.map_or(at, |f: usize| f.min(at)));
-            }
-        }
-        let Some(first) = first_finished else { return (picked, false) };
-        let gone = |flows: &[NicFlow]| flows.iter().filter(|f| f.finished).count();
-        let picked = picked.map(|p| if first < p { p - gone(&self.flows[first..p]) } else { p });
-        let mut at = 0;
-        self.flows.retain(|f| {
-            at += 1;
-            at - 1 < first || !f.finished
-        });
-        (picked, true)
-    }
-
-    /// Does the same as [`Nic::sent`], for [`Nic::pick_like_ns3`].
-    pub fn sent_like_ns3(&mut self, at: usize) {
-        self.turn = at;
-    }
-
-    /// Returns the earliest pacing time of a flow with data to send, even if its window is closed, as ns-3's RDMA stack
-    /// computes it.
-    pub fn next_send_like_ns3(&self) -> u64 {
-        self.flows.iter().filter(|f| f.has_data).map(|f| f.next_send_ps).min().unwrap_or(u64::MAX)
-    }
-
     /// Removes the flow at `at`; the flows behind it move up by one position.
     pub fn remove(&mut self, at: usize) {
         self.flows.remove(at);
@@ -157,7 +103,6 @@ mod tests {
             class,
             open,
             has_data: open,
-            finished: false,
         };
         Nic { flows: flows.iter().map(flow).collect(), ..Nic::new(PortIdx(0)) }
     }

@@ -70,7 +70,7 @@ impl Hosts {
             if timer_ps < u64::MAX {
                 let (at, id) = (timer_ps.max(now_ps), sender.flow);
                 sender.timer_ps = at;
-                // Rank 0: before all other events of its time; for the exception see `timer_waits_like_ns3`.
+                // Rank 0: before all other events of its time; for the exception see [`Hosts::timer_waits`].
                 w.clock.push(at, EventKind::FlowTimer, id, 0);
             }
         }

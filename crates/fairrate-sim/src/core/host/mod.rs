@@ -3,12 +3,12 @@
 //! Packets and timers of a flow are handled by its transport (`crate::transport`). The code here is common to all
 //! transports.
 
-mod artifact;
 mod bursts;
 mod changes;
 pub(super) mod convergence;
 mod deciding;
 mod lifecycle;
+mod nic_order;
 mod notices;
 mod outcome;
 mod queue_pairs;
@@ -20,6 +20,7 @@ use fairrate_control::Notice;
 use fairrate_units::Rate;
 
 use self::convergence::Convergence;
+use self::nic_order::NicOrder;
 pub(super) use self::outcome::Received;
 use self::queue_pairs::QueuePairs;
 use super::agents::Step;
@@ -27,6 +28,7 @@ use super::network::Network;
 use super::run::Run;
 use super::share::Own;
 use super::world::World;
+use crate::config::TieRule;
 use crate::ids::{FlowId, HostId, PacketIdx, PortIdx, SenderIdx};
 use crate::table::Table;
 use crate::transport::{Allocator, Connections, ControllerRef, Messages, Nic, NicFlow, Receiver, Sender, Tally};
@@ -34,6 +36,7 @@ use crate::transport::{Allocator, Connections, ControllerRef, Messages, Nic, Nic
 /// The hosts of a part.
 pub(crate) struct Hosts {
     pub(crate) nics: Own<HostId, Nic>,
+    order: NicOrder,
     /// The sending end and the receiving end of each flow.
     pub(crate) sending: Own<FlowId, SendingEnd>,
     pub(crate) receiving: Own<FlowId, ReceivingEnd>,
@@ -166,6 +169,7 @@ impl Hosts {
         let finite_left = starts.iter().filter(|&&id| !run.flow(id).is_endless()).count() as u64;
         Self {
             messages: Messages::new(run, &nics),
+            order: NicOrder::new(run.config.fabric.ties == TieRule::Insertion, &nics),
             nics,
             sending,
             receiving,
@@ -255,8 +259,7 @@ impl Hosts {
         let slot = self.free_senders.pop().unwrap_or_else(|| self.senders.push(None));
         self.senders[slot] = Some(sender);
         self.sending[id].sender = slot;
-        let entry =
-            NicFlow { next_send_ps: w.clock.now_ps, sender: slot, class, open: true, has_data: true, finished: false };
+        let entry = NicFlow { next_send_ps: w.clock.now_ps, sender: slot, class, open: true, has_data: true };
         self.nics[host].flows.push(entry);
     }
 
@@ -268,11 +271,7 @@ impl Hosts {
         (end.sender, end.tally) = (SenderIdx::NONE, sender.tally);
         let nic = &mut self.nics[sender.host];
         let next_ps = nic.flows[sender.nic_slot as usize].next_send_ps;
-        if w.clock.is_by_insertion() {
-            let entry = &mut nic.flows[sender.nic_slot as usize];
-            (entry.open, entry.has_data, entry.finished) = (false, false, true);
-        } else {
-            nic.remove(sender.nic_slot as usize);
+        if self.order.remove(nic, sender.nic_slot as usize) {
             self.renumber(sender.host, sender.nic_slot as usize);
         }
         self.keep_controller(w, sender, next_ps);
@@ -280,7 +279,7 @@ impl Hosts {
 
     /// Updates the positions stored in the senders of a NIC's flows from position `from` on.
     fn renumber(&mut self, host: HostId, from: usize) {
-        for (at, entry) in self.nics[host].flows.iter().enumerate().skip(from).filter(|(_, f)| !f.finished) {
+        for (at, entry) in self.nics[host].flows.iter().enumerate().skip(from).filter(|(_, f)| !f.sender.is_none()) {
             self.senders[entry.sender].as_mut().expect("an active flow has a sender").nic_slot = at as u32;
         }
     }

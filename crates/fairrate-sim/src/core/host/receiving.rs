@@ -46,9 +46,7 @@ impl Hosts {
         w.net.pool.release(packet);
         let Some(acked) = acked else { return };
         self.apply(w, acked.slot, acked.allowance);
-        if w.clock.is_by_insertion() && w.run.constants.repace && !acked.is_only_stored {
-            self.pull_wake_like_ns3(w, acked.slot);
-        }
+        self.pull_wake(w, acked.slot, acked.is_only_stored);
         if acked.is_done {
             self.finish(w, w.run.flow(id).parent);
         } else {
@@ -87,14 +85,13 @@ impl Hosts {
     pub(in crate::core) fn on_flow_timer(&mut self, w: &mut World, id: FlowId) {
         let now_ps = w.clock.now_ps;
         let Some((slot, sender)) = self.sender_of(id) else { return };
-        if sender.timer_ps != now_ps || (w.clock.is_by_insertion() && self.timer_waits_like_ns3(w, id)) {
+        if sender.timer_ps != now_ps || self.timer_waits(w, id) {
             return;
         }
         self.sender_mut(slot).timer_ps = u64::MAX;
         let allowance = self.controller(slot).on_timer(w.clock.now());
         self.apply(w, slot, allowance);
-        // ns-3's rate timers do not trigger the NIC: a window they open is used at the next acknowledgment.
-        if !w.clock.is_by_insertion() || w.run.constants.repace {
+        if self.order.sends_after_timers(w.run.constants.repace) {
             self.nic_send(w, w.run.flow(id).src_host);
         }
         self.run_deferred(w);

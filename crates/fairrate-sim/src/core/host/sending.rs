@@ -16,8 +16,8 @@ impl Hosts {
     #[inline]
     pub(in crate::core) fn is_superseded(&self, event: Event) -> bool {
         event.kind() == EventKind::HostWake && {
-            let nic = &self.nics[HostId(event.entity())];
-            nic.wake_ps != event.time_ps || nic.wake_rank != event.rank
+            let host = HostId(event.entity());
+            self.nics[host].wake_ps != event.time_ps || !self.order.is_wake(host, event)
         }
     }
 
@@ -33,12 +33,9 @@ impl Hosts {
         self.run_deferred(w);
     }
 
-    /// Sends the host's next packet if its port is free and a packet may be sent, and schedules the next look.
-    pub(super) fn nic_send(&mut self, w: &mut World, host: HostId) {
-        if w.clock.is_by_insertion() {
-            self.nic_send_like_ns3(w, host);
-            return;
-        }
+    /// Does the same as [`Hosts::nic_send`], in fair turns.
+    #[inline]
+    pub(super) fn nic_send_fairly(&mut self, w: &mut World, host: HostId) {
         let nic = &self.nics[host];
         let port = &w.net.ports[nic.port];
         if port.busy_until_ps <= w.clock.now_ps {
@@ -65,7 +62,7 @@ impl Hosts {
         let p = w.net.pool.get(packet);
         let egress = self.nics[host].port;
         let port = &w.net.ports[egress];
-        let is_free = port.busy_until_ps <= w.clock.now_ps && port.is_clear(p.class) && !w.clock.is_by_insertion();
+        let is_free = port.busy_until_ps <= w.clock.now_ps && port.is_clear(p.class) && self.order.is_fair();
         if is_free && !w.agents.watch(p.kind) {
             w.transmit_at_once(egress, packet);
             self.plan_wake(w, host);
@@ -146,11 +143,7 @@ impl Hosts {
         entry.next_send_ps = from_ps + gap_ps;
         (entry.open, entry.has_data) = sender.outlook();
         let has_data = entry.has_data;
-        if w.clock.is_by_insertion() {
-            nic.sent_like_ns3(turn);
-        } else {
-            nic.sent(turn);
-        }
+        self.order.sent(nic, turn);
         let all_sent = transport.has_sent_all(self, w, slot, has_data);
         w.observed.totals.sent_bytes += u64::from(wire);
         self.write_header(w, slot, packet);

@@ -28,8 +28,8 @@ pub(crate) struct Mail {
 
 impl Mail {
     /// Adds a packet with all that it carries. The packet stays in `pool`.
-    pub(crate) fn post(&mut self, pool: &PacketPool, port: PortIdx, packet: PacketIdx, arrival_ps: u64, rank: u32) {
-        self.packets.push(Packet { ingress: port, arrival_ps, rank, ..*pool.get(packet) });
+    pub(crate) fn post(&mut self, pool: &PacketPool, port: PortIdx, packet: PacketIdx, arrival_ps: u64) {
+        self.packets.push(Packet { ingress: port, arrival_ps, ..*pool.get(packet) });
         let (records, words) = (pool.records(packet), pool.header(packet));
         if !records.is_empty() {
             self.int.extend_from_slice(records);

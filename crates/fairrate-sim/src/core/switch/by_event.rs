@@ -92,8 +92,7 @@ impl Pass for ByEvent<'_> {
 
     #[inline]
     fn is_free(&mut self, egress: PortIdx) -> bool {
-        let port = &self.w.net.ports[egress];
-        self.w.clock.has_passed(port.busy_until_ps, port.tx_rank)
+        self.w.clock.has_passed(self.w.net.ports[egress].busy_until_ps, egress)
     }
 
     #[allow(clippy::inline_always)] // See `Part::run`.

@@ -32,8 +32,8 @@ impl Marking {
         // Every packet joins a phantom queue, marked or not.
         let qlen = marker.queue(at_ps, p.wire, qlen);
         let is_marked = match self.shared_draws.as_deref_mut() {
-            // ns-3 marks acknowledgments too, but no code reads that: the mark of the data they echo has a field of its
-            // own.
+            // The sequence has draws for acknowledgments too, but their own marks are not kept: an acknowledgment's mark
+            // is that of the data it echoes.
             Some(draws) => marker.draw(qlen, Some(draws)),
             None => is_data && marker.draw(qlen, None),
         };
