@@ -16,6 +16,8 @@ pub struct Framing {
     pub header: Bytes,
     /// Size of an acknowledgment, telemetry included.
     pub ack: Bytes,
+    /// Bytes that every frame takes on a link besides its own.
+    pub overhead: Bytes,
 }
 
 /// One link of a path, in the direction of travel.
@@ -58,12 +60,18 @@ pub struct Train {
 }
 
 impl Framing {
+    /// Returns the bytes that a full packet takes on a link.
+    pub fn full(self) -> Bytes {
+        self.mtu + self.header + self.overhead
+    }
+
     /// Returns the packets of `bytes` bytes of payload.
     pub fn train(self, bytes: Bytes) -> Train {
         let mtu = self.mtu.as_u64().max(1);
         let n_full = bytes.as_u64().saturating_sub(1) / mtu;
-        let last = Bytes::new(bytes.as_u64() - n_full * mtu) + self.header;
-        Train { n_full, full: self.mtu + self.header, middle: Bytes::ZERO, last }
+        let header = self.header + self.overhead;
+        let last = Bytes::new(bytes.as_u64() - n_full * mtu) + header;
+        Train { n_full, full: self.mtu + header, middle: Bytes::ZERO, last }
     }
 }
 
@@ -113,7 +121,7 @@ pub fn path_base_rtt(clock: ClockRule, there: &[Hop], back: &[Hop], framing: Fra
     let one_way = |path: &[Hop], bytes| {
         path.iter().fold(Time::ZERO, |sum, hop| sum + tx_time(clock, hop.rate, bytes) + hop.delay)
     };
-    one_way(there, framing.mtu + framing.header) + one_way(back, framing.ack)
+    one_way(there, framing.full()) + one_way(back, framing.ack + framing.overhead)
 }
 
 /// Returns the base RTT (τ) of the whole network: the largest of any shortest path between two hosts and back the same
@@ -129,7 +137,7 @@ pub fn network_base_rtt(
         let link = topology.link(port);
         let packets = match rule {
             BaseRttRule::Exact => {
-                tx_time(clock, link.rate, framing.mtu + framing.header) + tx_time(clock, link.rate, framing.ack)
+                tx_time(clock, link.rate, framing.full()) + tx_time(clock, link.rate, framing.ack + framing.overhead)
             }
             BaseRttRule::PayloadOnly => tx_time(ClockRule::WholeNanoseconds, link.rate, framing.mtu),
             BaseRttRule::Fixed(_) => Time::ZERO,
@@ -150,7 +158,8 @@ mod tests {
     use crate::topology::tests::powertcp;
     use crate::topology::{ParkingLot, Star};
 
-    const FRAMING: Framing = Framing { mtu: Bytes::new(1_000), header: Bytes::new(90), ack: Bytes::new(88) };
+    const FRAMING: Framing =
+        Framing { mtu: Bytes::new(1_000), header: Bytes::new(90), ack: Bytes::new(88), overhead: Bytes::ZERO };
 
     fn hop(gbps: u64, delay_ns: u64) -> Hop {
         Hop { rate: Rate::from_gbps(gbps), delay: Time::from_ns(delay_ns), lanes: 1 }
@@ -220,7 +229,8 @@ mod tests {
             n_before in 1u64..10,
             clock in prop_oneof![Just(ClockRule::Picoseconds), Just(ClockRule::WholeNanoseconds)],
         ) {
-            let framing = Framing { mtu: Bytes::new(mtu), header: Bytes::new(header), ack: Bytes::new(60) };
+            let [mtu, header, ack] = [mtu, header, 60].map(Bytes::new);
+            let framing = Framing { mtu, header, ack, overhead: Bytes::ZERO };
             let mut train = framing.train(Bytes::new(bytes));
             if 1 < train.n_full {
                 train.middle = Bytes::new((train.full.as_f64() * middle) as u64);

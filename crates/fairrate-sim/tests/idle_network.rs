@@ -8,7 +8,7 @@ use fairrate_sim::ideal::{Framing, Hop, path_base_rtt};
 use fairrate_sim::routing::{FlowKey, Routes};
 use fairrate_sim::topology::{Asymmetric, Dumbbell, FatTree, FatTreeK, LeafSpine, ParkingLot, Star, Topology};
 use fairrate_sim::{ClockRule, EcmpHash, NodeId, SimConfig, StopRule};
-use fairrate_units::{Rate, Time};
+use fairrate_units::{Bytes, Rate, Time};
 
 const G25: Rate = Rate::from_gbps(25);
 const G100: Rate = Rate::from_gbps(100);
@@ -102,6 +102,7 @@ fn path_rtt(c: &SimConfig, src: u32, dst: u32) -> Time {
         mtu: c.transport.mtu,
         header: c.transport.header + needs.wire.data_overhead,
         ack: c.transport.ack + needs.wire.ack_overhead,
+        overhead: c.fabric.frame_overhead,
     };
     path_base_rtt(ClockRule::Picoseconds, &hops(key), &hops(key.reversed()), framing)
 }
@@ -174,4 +175,22 @@ fn a_long_flow_alone_reaches_the_utilisation_its_algorithm_aims_at() {
         let used = utilisation_alone(algorithm_with("hpcc", &[("eta", RawValue::Float(eta))]));
         assert!((eta..eta + 0.01).contains(&used), "hpcc: {used} with eta {eta}");
     }
+}
+
+/// With preamble and gap a link carries frames of 1,048 bytes in the time of 1,068. A flow alone takes its ideal time, and so
+/// do its acknowledgments.
+#[test]
+fn frames_may_take_more_of_a_link_than_their_bytes() {
+    let frames = |overhead| {
+        let flows = vec![flow(0, 1, 100_000, Time::ZERO)];
+        let mut c = config(Star { hosts: 2, rate: G25, delay: Time::from_us(1) }.build(), algorithm("dctcp"), flows);
+        c.fabric.frame_overhead = Bytes::new(overhead);
+        let (recorder, totals) = run(c);
+        let outcome = recorder.flows[0];
+        assert_eq!(outcome.fct, Some(outcome.ideal_fct));
+        assert_eq!(totals.sent_bytes, 100 * 1_048, "no count has the overhead");
+        outcome.ideal_fct
+    };
+    // 101 frames' times: the last one takes both links.
+    assert_eq!(frames(20) - frames(0), G25.tx_time(Bytes::new(101 * 20)));
 }

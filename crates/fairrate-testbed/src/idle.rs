@@ -14,7 +14,8 @@ const MAY_BE_OFF_BY: f64 = 0.1;
 const MAY_BE_OFF: Time = Time::from_us(200);
 
 /// Sizes of packets on the wire.
-const FRAMING: Framing = Framing { mtu: Bytes::new(MSS), header: Bytes::new(HEADER), ack: Bytes::new(HEADER) };
+const FRAMING: Framing =
+    Framing { mtu: Bytes::new(MSS), header: Bytes::new(HEADER), ack: Bytes::new(HEADER), overhead: Bytes::ZERO };
 
 fn hops(config: &SimConfig, ports: &[PortId]) -> Vec<Hop> {
     ports.iter().map(|port| Hop::single(config.topology.link(*port))).collect()

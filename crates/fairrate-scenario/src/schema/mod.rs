@@ -25,7 +25,7 @@ use fairrate_units::{Bytes, Rate, Time};
 
 use crate::error::{Report, ScenarioError, Site};
 use crate::memory::{available_memory, shown_bytes};
-use crate::reader::{OrWord, Output, Section};
+use crate::reader::{Field, OrWord, Output, Section};
 use crate::tree::Table;
 
 pub(crate) use algorithm::Algorithms;
@@ -70,6 +70,7 @@ pub(crate) fn read(
     let shape = topology::read(&mut root, files);
     let timing = read_links(&mut root, run.profile);
     let (transport, cc) = transport::read(&mut root, run.profile, files, algorithms);
+    check_frames(report, &timing, &cc);
     let fabric = switch::read(&mut root, run.profile, &cc, &timing, &shape);
     circuits::check(&root, &shape, &transport, &cc, &fabric);
     switch::check_recovery(&root, &fabric, &transport);
@@ -165,7 +166,12 @@ fn algorithms_that(have: impl Fn(&Needs) -> bool) -> Vec<&'static str> {
 struct Timing {
     clock: ClockRule,
     ties: TieRule,
+    /// Bytes that every frame takes on a link besides its own.
+    frame_overhead: Field<Bytes>,
 }
+
+/// Largest overhead of a frame.
+const MOST_OVERHEAD: Bytes = Bytes::new(1_024);
 
 /// Reads `[links]`. By default serialisation times are exact and ties are resolved by entity; the ns-3 artifact cuts
 /// times to whole nanoseconds and resolves ties by insertion.
@@ -178,8 +184,23 @@ fn read_links(root: &mut Section<'_>, profile: Profile) -> Timing {
     let clocks = [("picoseconds", ClockRule::Picoseconds), ("whole-nanoseconds", ClockRule::WholeNanoseconds)];
     let clock = links.choice("clock", &clocks, clock).value;
     let ties = links.choice("ties", &[("entity", TieRule::Entity), ("insertion", TieRule::Insertion)], ties).value;
+    let frame_overhead = links.get("frame_overhead", Bytes::ZERO);
+    if MOST_OVERHEAD < frame_overhead.value {
+        let message = format!("a `frame_overhead` of {}", frame_overhead.value);
+        let help = format!("write {MOST_OVERHEAD} at most; Ethernet's preamble and gap are `frame_overhead = \"20B\"`");
+        links.problem_at("scenario::out_of_range", "frame_overhead", message, help);
+    }
     root.out.tables.push(("links".into(), links.finish()));
-    Timing { clock, ties }
+    Timing { clock, ties, frame_overhead }
+}
+
+/// Checks that frames may have an overhead under the algorithm `cc`.
+fn check_frames(report: &Report, timing: &Timing, cc: &AlgorithmConfig) {
+    let Field { value, site } = timing.frame_overhead;
+    if Bytes::ZERO < value && cc.needs().feedback.oracle {
+        let message = format!("`{}` serves flows as fluids, which have no frames", cc.info().name);
+        report.problem("scenario::conflict", site, message, "`frame_overhead`", "leave out `frame_overhead`");
+    }
 }
 
 /// Largest size in memory of a sample of a port, when the results are read.

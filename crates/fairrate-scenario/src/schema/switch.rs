@@ -39,6 +39,7 @@ pub(super) fn read(
         xon_floor: s.get("xon_floor", Bytes::new(1_248)).value,
         // A pause frame is a smallest Ethernet frame; in the artifact it has 43 B.
         pfc_frame: s.get("pfc_frame", Bytes::new(if ns3 { 43 } else { 64 })).value,
+        frame_overhead: timing.frame_overhead.value,
         ecn: read_ecn(&mut s, profile, cc),
         queue: queue::read(&mut s, cc),
         clock: timing.clock,

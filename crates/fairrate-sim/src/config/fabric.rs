@@ -182,6 +182,8 @@ pub struct FabricConfig {
     pub xon_floor: Bytes,
     /// Size of a pause or resume frame on the wire.
     pub pfc_frame: Bytes,
+    /// Bytes that every frame takes on a link besides its own: preamble and gap, which no queue and no rate counts.
+    pub frame_overhead: Bytes,
     /// ECN marking, if any.
     pub ecn: Option<EcnConfig>,
     /// Queueing of data at egress ports.

@@ -337,6 +337,7 @@ pub(crate) fn framing(config: &SimConfig) -> Framing {
         mtu: t.mtu,
         header: t.data_header(&needs),
         ack: t.ack + t.ack_overhead.unwrap_or(needs.wire.ack_overhead),
+        overhead: config.fabric.frame_overhead,
     }
 }
 
@@ -416,7 +417,7 @@ fn build_ports(plan: &Plan, number: u16, ids: &Table<PortIdx, PortId>) -> Table<
     let port = |&id: &PortId| {
         let link = topology.link(id);
         let (from, to) = (topology.from(id), topology.to(id));
-        let mut port = Port::new(link.rate, link.delay.as_ps(), config.fabric.clock);
+        let mut port = Port::new(link.rate, link.delay.as_ps(), config.fabric.clock, config.fabric.frame_overhead);
         port.set_to_host(plan.host_of[to]);
         port.of_host = plan.host_of[from];
         port.of_switch = if plan.is_in(number, id) { plan.switch_of[from] } else { SwitchIdx::NONE };

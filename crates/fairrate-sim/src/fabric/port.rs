@@ -38,7 +38,8 @@ pub struct Port {
     pub delay_ps: u64,
     /// Bytes handed to the wire so far.
     pub tx_bytes: u64,
-    /// Transmission time of a byte in picoseconds, if that is a whole number and the clock is exact; else 0.
+    /// Transmission time of a byte in picoseconds, if that is a whole number, the clock is exact and frames take only their own
+    /// bytes; else 0.
     ps_per_byte: u32,
     wire: PacketFifo,
     /// Host at the other end; with [`DOOR`], the door of the switch there; or [`HostId::NONE`].
@@ -75,6 +76,8 @@ pub struct Port {
     joined_but_unsent: u64,
     /// Capacity of the port.
     pub rate: Rate,
+    /// Bytes that every frame takes on the wire besides its own, such as preamble and gap.
+    frame_overhead: Bytes,
     /// Physical queues of each class, if flows are spread over physical queues.
     flow_queues: Option<Box<[FlowQueues; N_CLASSES]>>,
     /// Disciplines of the classes that have one.
@@ -92,14 +95,18 @@ const _: () = assert!(offset_of!(Port, queued_bytes) == 64);
 const _: () = assert!(offset_of!(Port, queues) + 4 * size_of::<ClassQueue>() <= 128);
 
 impl Port {
-    /// Creates an idle port.
-    pub fn new(rate: Rate, delay_ps: u64, clock: ClockRule) -> Self {
+    /// Creates an idle port whose frames take `frame_overhead` bytes on the wire besides their own.
+    pub fn new(rate: Rate, delay_ps: u64, clock: ClockRule, frame_overhead: Bytes) -> Self {
         let whole_ns = clock == ClockRule::WholeNanoseconds;
-        let exact = !whole_ns && rate.as_bps() > 0 && 8_000_000_000_000u64.is_multiple_of(rate.as_bps());
+        let exact = !whole_ns
+            && frame_overhead == Bytes::ZERO
+            && rate.as_bps() > 0
+            && 8_000_000_000_000u64.is_multiple_of(rate.as_bps());
         Self {
             busy_until_ps: 0,
             rate,
             ps_per_byte: if exact { u32::try_from(8_000_000_000_000 / rate.as_bps()).unwrap_or(0) } else { 0 },
+            frame_overhead,
             whole_ns,
             delay_ps,
             queued_bytes: 0,
@@ -179,13 +186,13 @@ impl Port {
         self.wire.set_tail(packet);
     }
 
-    /// Returns the transmission time of `wire` bytes at this port, in picoseconds.
+    /// Returns the transmission time of a frame of `wire` bytes at this port, in picoseconds.
     #[inline]
     pub fn tx_ps(&self, wire: u16) -> u64 {
         if self.ps_per_byte > 0 {
             return u64::from(wire) * u64::from(self.ps_per_byte);
         }
-        tx_time_ps(self.rate, u64::from(wire), self.whole_ns)
+        tx_time_ps(self.rate, u64::from(wire) + self.frame_overhead.as_u64(), self.whole_ns)
     }
 
     /// Puts a packet into the queue of its class.

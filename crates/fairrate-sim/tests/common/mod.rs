@@ -165,6 +165,7 @@ pub fn config(topology: Topology, cc: AlgorithmConfig, flows: Vec<FlowSpec>) -> 
             xon_offset: Bytes::new(2_496),
             xon_floor: Bytes::new(1_248),
             pfc_frame: Bytes::new(64),
+            frame_overhead: Bytes::ZERO,
             ecn,
             queue: QueueConfig::FIFO,
             clock: ClockRule::Picoseconds,

@@ -17,6 +17,8 @@ fn config(pfc: bool) -> FabricConfig {
         xon_offset: Bytes::new(2_496),
         xon_floor: Bytes::new(1_248),
         pfc_frame: Bytes::new(43),
+
+        frame_overhead: Bytes::ZERO,
         ecn: None,
         queue: QueueConfig::FIFO,
         clock: ClockRule::Picoseconds,

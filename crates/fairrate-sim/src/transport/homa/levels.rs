@@ -117,20 +117,19 @@ impl Levels {
         self.mtu
     }
 
-    /// Returns the packets of a message of `bytes` bytes, of which the first `unscheduled` need no grant; unscheduled packets
-    /// have `header` bytes besides their payload.
-    pub(super) fn train(&self, bytes: Bytes, unscheduled: u64, header: u64) -> Train {
-        let framing = |mtu, header| Framing { mtu: Bytes::new(mtu), header: Bytes::new(header), ack: Bytes::ZERO };
-        let blind = framing(self.mtu, header);
+    /// Returns the packets of a message of `bytes` bytes, of which the first `unscheduled` need no grant and have packets of
+    /// the sizes in `blind`.
+    pub(super) fn train(&self, bytes: Bytes, unscheduled: u64, blind: Framing) -> Train {
         let scheduled = bytes.as_u64().saturating_sub(unscheduled);
         if scheduled == 0 {
             return blind.train(bytes);
         }
-        let asked = framing(self.scheduled_payload, self.scheduled_header).train(Bytes::new(scheduled));
+        let [mtu, header] = [self.scheduled_payload, self.scheduled_header].map(Bytes::new);
+        let asked = Framing { mtu, header, ..blind }.train(Bytes::new(scheduled));
         // A packet that is not full and is the first, or the last but one, is left out: the time is a bound then.
         let part = unscheduled % self.mtu;
         let is_counted = part > 0 && self.mtu <= unscheduled && 0 < asked.n_full;
-        let middle = if is_counted { Bytes::new(part + header) } else { Bytes::ZERO };
+        let middle = if is_counted { Bytes::new(part) + blind.header + blind.overhead } else { Bytes::ZERO };
         Train { n_full: unscheduled / self.mtu + asked.n_full, middle, ..asked }
     }
 

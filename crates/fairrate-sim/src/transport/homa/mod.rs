@@ -325,7 +325,7 @@ fn rtt_bytes(run: &Run, flow: FlowId) -> u64 {
 /// Returns the packets of a message of `bytes` bytes; `None` if the run has another transport.
 pub(crate) fn train(run: &Run, flow: FlowId, bytes: Bytes) -> Option<Train> {
     let levels = run.levels.as_ref()?;
-    Some(levels.train(bytes, rtt_bytes(run, flow), run.constants.data_header))
+    Some(levels.train(bytes, rtt_bytes(run, flow), run.constants.framing))
 }
 
 /// Returns the sort key of a sender's message among others.
