@@ -55,6 +55,9 @@ pub struct Args {
     /// Do all runs again, those that are complete too
     #[arg(long)]
     fresh: bool,
+    /// Leave a results directory of each simulation in runs/, for `fairrate report` and Python
+    #[arg(long, conflicts_with_all = ["list", "from"])]
+    keep_runs: bool,
     /// Runs at the same time [default: one a core]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
     jobs: Option<u16>,
@@ -239,7 +242,7 @@ fn read(from: &Path, figure: &Figure) -> Result<Measured, Failure> {
 
 /// Returns the results of all runs of a figure; `None` if they were interrupted.
 fn measure(figure: &Figure, scale: &Scale, args: &Args, jobs: usize) -> Result<Option<Measured>, Failure> {
-    let store = Store::new(&args.out, figure, false);
+    let store = Store::new(&args.out, figure, args.keep_runs);
     let runs = (figure.runs)(scale);
     let plan: Vec<Planned<Option<Kept>>> = runs.iter().map(|run| store.planned(run, args.fresh)).collect();
     let board = Board::of_runs(args.quiet, runs.len(), plan.iter().filter(|run| run.known.is_some()).count());
