@@ -88,7 +88,7 @@ fn a_value_is_kept_with_its_key() {
     assert_eq!(kept::<f64>(&file, &Key::of_inputs("x = 1")), None);
 }
 
-/// What a second sink receives is what the tables have.
+/// A second sink receives the same flows as the tables.
 #[test]
 fn a_run_into_a_directory_is_reported_too() {
     let (path, scenario, mut recorder) = (fresh("cache_both"), scenario("10KB"), Recorder::default());
