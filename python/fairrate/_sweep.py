@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, overload
 
 from fairrate import _native, stats
-from fairrate._cache import Cache
 from fairrate._controller import Controller, name_of
 from fairrate._errors import ScenarioError, SweepError
 from fairrate._result import Result
@@ -224,7 +223,7 @@ def sweep(
         KeyboardInterrupt: After Ctrl-C. Complete runs are in the cache.
     """
     scenario = scenario_of(scenario)
-    places = Cache(cache, scenario) if cache is not None else None
+    places = _native.Cache(cache, scenario.name) if cache is not None else None
     plans = _plans(scenario, cc, grid or {}, seeds, places)
     done = {id(plan): plan.run(Result(plan.found, plan.label), True) for plan in plans if plan.found is not None}
     failures: list[tuple[str, int, BaseException]] = []
@@ -248,25 +247,24 @@ def _plans(
     cc: Sequence[str | type[Controller]],
     grid: Mapping[str, Sequence[Any]],
     seeds: Iterable[int] | None,
-    places: Cache | None,
+    places: _native.Cache | None,
 ) -> list[_Plan]:
     if isinstance(cc, str):
         raise ScenarioError(f"`cc` is a list of algorithms, not {cc!r}", suggestion=f"write cc=[{cc!r}]")
     axes = [(key, [toml(value) for value in values]) for key, values in grid.items()]
-    wanted: list[int | None] = list(seeds) if seeds is not None else [None]
+    wanted: list[int | None] = [int(seed) for seed in seeds] if seeds is not None else [None]
     plans = []
     for column, controller in _columns(cc, axes, seeds is not None):
         for seed in wanted:
-            sets = [*column.sets, *([("seed", toml(int(seed)))] if seed is not None else [])]
+            sets = [*column.sets, *([("seed", toml(seed))] if seed is not None else [])]
             one = Scenario(scenario._native.with_sets(sets))
             if controller is not None:
                 line = name_of(controller)
                 label = f"{line} {column.label}".strip()
                 plans.append(_Plan(one, controller, column, label, line, one.seed, None, None))
                 continue
-            label, line = column.label or one.cc, column.line or one.cc
-            name = (column.name or one.cc) + (f"-seed{seed}" if seed is not None else "")
-            dir, found = places.place(name, one) if places is not None else (None, None)
+            label, line, name = column.names(one.cc, seed)
+            dir, found = places.place(name, one._native) if places is not None else (None, None)
             plans.append(_Plan(one, None, column, label, line, one.seed, dir, found))
     for message in dict.fromkeys(m for plan in plans if plan.controller is None for m in plan.scenario.warnings):
         warnings.warn(message, stacklevel=3)

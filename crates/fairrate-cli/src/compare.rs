@@ -20,12 +20,11 @@ use crate::output::{self, Pictures};
 use crate::progress::Board;
 use crate::run::{Sets, Threads};
 pub use fairrate_experiment::columns::{Seeds, parse_seeds, parse_variant};
-pub use runs::in_parallel;
 
 use backend::{Backend, Backends};
 use fairrate_experiment::columns::{self, Axis, MOST_RUNS, parse_axis};
 use index::Index;
-use runs::{Crew, Planner};
+use runs::{Planner, Work};
 
 /// Largest width of a table in the terminal, in characters; a wider table becomes several tables.
 const WIDEST: usize = 160;
@@ -163,7 +162,8 @@ pub fn run(args: &Args, registry: &Registry) -> Result<ExitCode, Failure> {
     drive::listen_for_interrupts();
     // The lock is held until the report is written.
     let place = ResultsDir::claim(&dir)?;
-    let index = Crew::new(&planner, place.path(), &plans, &board, threads, &metrics)?.work(jobs)?;
+    let work = Work { planner: &planner, dir: place.path(), board: &board, threads };
+    let index = work.run_all(&plans, jobs, &metrics)?;
     board.clear();
     conclude(index, place.path(), args.json, registry)
 }

@@ -1,17 +1,15 @@
 //! The run of one simulation into a results directory.
 
-use std::any::Any;
 use std::ops::ControlFlow;
-use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use fairrate_experiment::Watch;
+use fairrate_experiment::crew::caught;
 pub use fairrate_results::RunState as End;
 use fairrate_results::{ResultsDir, Tag};
 use fairrate_scenario::Scenario;
-use fairrate_sim::Progress;
+use fairrate_sim::{Progress, Simulation};
 
 use crate::failure::{Failure, INTERRUPTED};
 use crate::progress::{Board, Goal, Job};
@@ -35,58 +33,45 @@ pub fn interrupted() -> bool {
     STOP.load(Ordering::SeqCst)
 }
 
-/// The settings of a run.
-#[derive(Clone, Copy)]
-pub struct Run<'a> {
-    /// Name of the run in progress messages.
-    pub label: &'a str,
-    /// Tags of all rows of its tables.
-    pub tags: &'a [Tag],
+/// An observer that shows the progress of a run, and stops it after Ctrl-C.
+pub struct Watcher<'a> {
+    /// The name of the run in progress messages.
+    label: &'a str,
     /// The board that shows its progress.
-    pub board: &'a Board,
-    /// Largest number of threads.
-    pub threads: usize,
+    board: &'a Board,
+    /// The largest number of threads.
+    threads: usize,
+    job: Option<Job<'a>>,
 }
 
-impl Run<'_> {
+impl<'a> Watcher<'a> {
+    /// Returns an observer of the run `label` on up to `threads` threads.
+    pub fn new(label: &'a str, board: &'a Board, threads: usize) -> Self {
+        Self { label, board, threads, job: None }
+    }
+
     /// Runs `scenario` and writes its results to `dir` meanwhile. The results are valid however the run ended.
-    pub fn drive(&self, scenario: &Scenario, dir: &Arc<ResultsDir>) -> Result<End, Failure> {
-        let job = self.board.job(self.label, Goal::of(scenario.sim_config()));
-        let mut watcher = Watcher { run: self, job };
-        caught(dir.path(), || Ok(fairrate_experiment::drive(scenario, dir, self.tags, self.threads, &mut watcher)?))
+    pub fn drive(mut self, scenario: &Scenario, tags: &[Tag], dir: &Arc<ResultsDir>) -> Result<End, Failure> {
+        let threads = self.threads;
+        let ended = caught(|| fairrate_experiment::drive(scenario, dir, tags, threads, &mut self));
+        Ok(ended.map_err(|cause| Failure::Run { cause, dir: dir.path().to_owned() })??)
     }
 }
 
-/// An observer that shows the progress of a run, and stops it after Ctrl-C.
-struct Watcher<'a> {
-    run: &'a Run<'a>,
-    job: Job<'a>,
-}
-
 impl Watch for Watcher<'_> {
-    fn begins(&mut self, threads: usize) {
-        if threads < self.run.threads {
-            self.run.board.note(&format!("{}: {}", self.run.label, fewer_threads(threads)));
+    fn begins(&mut self, simulation: &Simulation) {
+        self.job = Some(self.board.job(self.label, Goal::of(simulation.config())));
+        if simulation.threads() < self.threads {
+            self.board.note(&format!("{}: {}", self.label, fewer_threads(simulation.threads())));
         }
     }
     fn look(&mut self, progress: &Progress) -> ControlFlow<End> {
         if progress.finished {
             return ControlFlow::Continue(());
         }
-        self.job.update(progress);
+        self.job.iter_mut().for_each(|job| job.update(progress));
         if interrupted() { ControlFlow::Break(End::Interrupted) } else { ControlFlow::Continue(()) }
     }
-}
-
-/// Calls `f`; a panic becomes a failure. A broken invariant then fails this run, not the others of a comparison.
-pub fn caught<T>(dir: &Path, f: impl FnOnce() -> Result<T, Failure>) -> Result<T, Failure> {
-    let panicked = |payload: Box<dyn Any + Send>| {
-        let text = payload.downcast_ref::<&str>().map(|s| (*s).to_owned());
-        let text = text.or_else(|| payload.downcast_ref::<String>().cloned()).unwrap_or_default();
-        let what = "fairrate broke one of its own invariants; please report it with the scenario";
-        Failure::Run { cause: format!("{what} ({text})"), dir: dir.to_owned() }
-    };
-    catch_unwind(AssertUnwindSafe(f)).unwrap_or_else(|payload| Err(panicked(payload)))
 }
 
 /// Returns the reason why a run uses only `n` threads, fewer than asked for.

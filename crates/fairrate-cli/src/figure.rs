@@ -3,21 +3,20 @@
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
-use std::sync::Mutex;
-use std::time::Instant;
 
+use fairrate_experiment::crew::{self, Planned};
 use fairrate_papers::measured::{self, About};
-use fairrate_papers::{FIGURES, Figure, Kept, Kind, Point, Points, Run, Scale, Store, matching, sheet};
+use fairrate_papers::{FIGURES, Figure, Kept, Kind, Points, Scale, Store, matching, sheet};
 use fairrate_results::ResultsDir;
 use serde::Serialize;
 use serde_json::Value;
 
-use crate::compare::{Seeds, in_parallel, parse_seeds};
-use crate::drive;
+use crate::compare::{Seeds, parse_seeds};
+use crate::drive::{self, Watcher};
 use crate::external;
 use crate::failure::{Failure, INTERRUPTED};
 use crate::output;
-use crate::progress::{Board, Goal};
+use crate::progress::Board;
 
 /// Name of the file with the results of a figure's runs.
 const MEASURED: &str = "measured.csv";
@@ -56,6 +55,9 @@ pub struct Args {
     /// Do all runs again, those that are complete too
     #[arg(long)]
     fresh: bool,
+    /// Leave a results directory of each simulation in runs/, for `fairrate report` and Python
+    #[arg(long, conflicts_with_all = ["list", "from"])]
+    keep_runs: bool,
     /// Runs at the same time [default: one a core]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
     jobs: Option<u16>,
@@ -189,8 +191,7 @@ fn draw(
 ) -> Result<Option<Value>, Failure> {
     let place = ResultsDir::claim(&place(&args.out, figure))?;
     let dir = place.path();
-    let Some((about, points)) =
-        known.map_or_else(|| measure(figure, scale, args, jobs, dir), |known| Ok(Some(known)))?
+    let Some((about, points)) = known.map_or_else(|| measure(figure, scale, args, jobs), |known| Ok(Some(known)))?
     else {
         return Ok(None);
     };
@@ -240,61 +241,29 @@ fn read(from: &Path, figure: &Figure) -> Result<Measured, Failure> {
 }
 
 /// Returns the results of all runs of a figure; `None` if they were interrupted.
-fn measure(figure: &Figure, scale: &Scale, args: &Args, jobs: usize, dir: &Path) -> Result<Option<Measured>, Failure> {
-    let store = Store::new(&args.out, figure);
+fn measure(figure: &Figure, scale: &Scale, args: &Args, jobs: usize) -> Result<Option<Measured>, Failure> {
+    let store = Store::new(&args.out, figure, args.keep_runs);
     let runs = (figure.runs)(scale);
-    let known: Vec<Option<Kept>> = runs.iter().map(|run| store.get(run).filter(|_| !args.fresh)).collect();
-    let n_known = known.iter().flatten().count();
-    let board = Board::of_runs(args.quiet, runs.len(), n_known);
-    let failed = Mutex::new(Vec::new());
-    let one = |i: usize| {
-        if let Some(kept) = &known[i] {
-            return Some(kept.clone());
-        }
-        let start = Instant::now();
-        let kept = simulate(&runs[i], &board, dir).and_then(|point| {
-            let kept = point.map(|point| Kept { point, seconds: start.elapsed().as_secs_f64() });
-            kept.as_ref().map_or(Ok(()), |kept| store.put(&runs[i], kept))?;
-            Ok(kept)
-        });
-        board.ended();
-        kept.unwrap_or_else(|cause| {
-            failed.lock().expect("no thread panics with this lock held").push(format!("{}: {cause}", runs[i].label()));
-            None
-        })
-    };
-    let done = in_parallel(runs.len(), jobs, &drive::interrupted, &one);
+    let plan: Vec<Planned<Option<Kept>>> = runs.iter().map(|run| store.planned(run, args.fresh)).collect();
+    let board = Board::of_runs(args.quiet, runs.len(), plan.iter().filter(|run| run.known.is_some()).count());
+    let one = |i: usize| store.run(&runs[i], &mut Watcher::new(&runs[i].label(), &board, 1));
+    let done = crew::work(plan, jobs, &drive::interrupted, &one, &mut |_, _| board.ended());
     board.clear();
-    let failed = failed.into_inner().expect("no thread panics with this lock held");
+    let (mut points, mut seconds, mut failed, mut is_whole) = (Points::default(), 0.0, Vec::new(), true);
+    for (run, result) in runs.iter().zip(done) {
+        match result.transpose() {
+            Ok(Some(Some(kept))) => {
+                points.add(&run.name, &run.line, run.seed, kept.point);
+                seconds += kept.seconds;
+            }
+            Ok(_) => is_whole = false,
+            Err(cause) => failed.push(format!("{}: {cause}", run.label())),
+        }
+    }
     if !failed.is_empty() {
         return Err(Failure::Runs { n_failed: failed.len(), n_runs: runs.len(), each: failed.join("\n") });
     }
-    let (mut points, mut seconds) = (Points::default(), 0.0);
-    for (run, kept) in runs.iter().zip(done) {
-        let Some(kept) = kept.flatten() else { return Ok(None) };
-        points.add(&run.name, &run.line, run.seed, kept.point);
-        seconds += kept.seconds;
-    }
-    Ok(Some((About::new(figure.id, scale.quick, runs.len(), seconds), points)))
-}
-
-/// Returns the point of a run; `None` if it was interrupted.
-fn simulate(run: &Run, board: &Board, dir: &Path) -> Result<Option<Point>, String> {
-    let scenario = run.scenario()?;
-    let mut job = scenario.as_ref().map(|scenario| board.job(&run.label(), Goal::of(scenario.sim_config())));
-    let point = drive::caught(dir, || {
-        let point = run.point(|progress| {
-            if let Some(job) = &mut job {
-                job.update(progress);
-            }
-            !drive::interrupted()
-        });
-        point.map_err(|cause| Failure::Run { cause, dir: dir.to_owned() })
-    });
-    point.map_err(|failure| match failure {
-        Failure::Run { cause, .. } => cause,
-        other => other.to_string(),
-    })
+    Ok(is_whole.then(|| (About::new(figure.id, scale.quick, runs.len(), seconds), points)))
 }
 
 #[derive(Serialize)]

@@ -9,7 +9,7 @@ use fairrate_results::{Results, ResultsDir, Summary};
 use fairrate_scenario::{Overrides, Scenario};
 
 use crate::compare::parse_variant;
-use crate::drive::{self, End};
+use crate::drive::{self, End, Watcher};
 use crate::failure::{Failure, INTERRUPTED};
 use crate::output::{self, Pictures};
 use crate::progress::Board;
@@ -94,8 +94,8 @@ pub fn run(args: &Args, registry: &Registry) -> Result<ExitCode, Failure> {
     let place = Arc::new(ResultsDir::claim(&dir)?);
     drive::listen_for_interrupts();
     let label = scenario.sim_config().cc.info().name;
-    let run = drive::Run { label, tags: &[], board: &Board::new(args.quiet), threads: args.threads.get() };
-    let end = run.drive(&scenario, &place)?;
+    let board = Board::new(args.quiet);
+    let end = Watcher::new(label, &board, args.threads.get()).drive(&scenario, &[], &place)?;
     let (data, metrics) = output::write_report(&dir, output::load(&dir, label, registry)?, Pictures::Yes)?;
     output::print_run(&dir, &data, metrics, scenario.warnings(), args.json)?;
     if args.timing {

@@ -46,6 +46,39 @@ fn what_was_run_is_taken_over() {
     assert_eq!(stdout(&first), stdout(&second));
 }
 
+/// With `--keep-runs` each simulation is a run as others are: a report opens it, and without it the run is done again.
+#[test]
+fn the_runs_of_a_figure_are_kept_as_results_directories() {
+    let out = fresh_dir("figure_runs");
+    let draw = |more: &[&str]| {
+        let output =
+            run(&[&["figure", "powertcp/fig9", "--quick", "--json", "--out", out.to_str().unwrap()], more].concat());
+        assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+        output
+    };
+    let runs = out.join("powertcp/fig9/runs");
+    let dirs = || {
+        let entries = std::fs::read_dir(&runs).unwrap().map(|entry| entry.unwrap().path());
+        entries.filter(|path| path.is_dir()).collect::<Vec<_>>()
+    };
+    let without = draw(&[]);
+    assert!(dirs().is_empty(), "{:?}", dirs());
+    let first = draw(&["--keep-runs"]);
+    assert!(!stderr(&first).contains("complete already"), "{}", stderr(&first));
+    assert_eq!(stdout(&without), stdout(&first));
+    let (second, n) = (draw(&["--keep-runs"]), dirs().len());
+    assert!(stderr(&second).contains(&format!("{n} of {n} runs are complete already")), "{}", stderr(&second));
+    for dir in dirs() {
+        let report = run(&["report", dir.to_str().unwrap()]);
+        assert_eq!(report.status.code(), Some(0), "{}", stderr(&report));
+        let page = std::fs::read_to_string(dir.join("report.html")).unwrap();
+        assert!(page.contains("HOMA") && !page.contains("Partial results"), "{}", dir.display());
+    }
+    std::fs::remove_file(dirs()[0].join("flows.parquet")).unwrap();
+    let third = draw(&["--keep-runs"]);
+    assert!(stderr(&third).contains(&format!("{} of {n} runs are complete already", n - 1)), "{}", stderr(&third));
+}
+
 /// A figure of packets, one of flows without packets, and one of the machine itself; equations are tested above.
 #[test]
 fn a_small_figure_of_each_kind() {

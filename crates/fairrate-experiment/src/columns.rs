@@ -291,6 +291,17 @@ pub fn with_libraries(ccs: &[String], registry: &Registry) -> Result<Registry, C
     })
 }
 
+/// The names of one run of a column.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RunNames {
+    /// Label of the column.
+    pub label: String,
+    /// Its line in figures over the grid.
+    pub line: String,
+    /// Directory of the run.
+    pub dir: String,
+}
+
 /// One column of a comparison.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Column {
@@ -317,6 +328,16 @@ pub struct Column {
 }
 
 impl Column {
+    /// Returns the names of the run under `seed`, if seeds are given, of a scenario with the algorithm `cc`. `suffix`
+    /// tells apart runs that differ in something else.
+    pub fn names(&self, cc: &str, seed: Option<u64>, suffix: Option<&str>) -> RunNames {
+        let or_cc = |name: &str| if name.is_empty() { cc.to_owned() } else { name.to_owned() };
+        let called = |name: &str| or_cc(name) + &suffix.map_or(String::new(), |suffix| format!(" ({suffix})"));
+        let [suffix, seed] = [suffix.map(str::to_owned), seed.map(|seed| format!("seed{seed}"))]
+            .map(|part| part.map_or(String::new(), |part| format!("-{part}")));
+        RunNames { label: called(&self.label), line: called(&self.line), dir: or_cc(&self.name) + &suffix + &seed }
+    }
+
     /// Returns the tags of its point of the grid for the rows of its tables: a number if all values of the key are
     /// numbers, otherwise text.
     pub fn tags(&self) -> impl Iterator<Item = Tag> {

@@ -1,7 +1,5 @@
 //! Scenarios and the results of their runs.
 
-use std::path::Path;
-
 use fairrate_results::{Results, ResultsDir, ResultsError, RunInputs};
 use fairrate_scenario::{Overrides, Scenario};
 
@@ -17,13 +15,6 @@ pub fn inputs_of(scenario: &Scenario) -> RunInputs<'_> {
         scenario: scenario.to_toml(),
         files: scenario.files().collect(),
     }
-}
-
-/// Returns the results in `dir`, if they are undamaged and those of a complete run of `scenario` by this fairrate: the
-/// run would give the same results again. A run of an algorithm that the program registered itself never is one: its
-/// sources are in no hash.
-pub fn complete_run_of(dir: &Path, scenario: &Scenario) -> Option<Results> {
-    if scenario.is_of_own_algorithm() { None } else { Results::complete_of(dir, &inputs_of(scenario)) }
 }
 
 /// Copies a run's `results` into `dir`, replacing results there, with the files that its scenario names.

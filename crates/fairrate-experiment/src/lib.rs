@@ -1,11 +1,16 @@
-//! Runs of scenarios into results directories, and plans of several.
+//! Runs of scenarios, and experiments of many runs.
 //!
-//! [`drive()`] runs a [`Scenario`](fairrate_scenario::Scenario) and writes its results meanwhile; [`columns`] plans a
-//! comparison of algorithms.
+//! [`run_into`] runs a simulation into any sink, and [`drive()`] a [`Scenario`](fairrate_scenario::Scenario) into a
+//! results directory. [`columns`] plans the runs of a comparison, [`cache`] knows those that were done before, and
+//! [`crew`] does the others.
 
+pub mod cache;
 pub mod columns;
+pub mod crew;
 mod drive;
 mod inputs;
+mod simulate;
 
-pub use drive::{Watch, drive};
-pub use inputs::{complete_run_of, copy_run, inputs_of};
+pub use drive::{drive, drive_and_report};
+pub use inputs::{copy_run, inputs_of};
+pub use simulate::{Ended, Watch, run_into};

@@ -1,7 +1,11 @@
 //! The runs of a figure: scenarios, and calculations without packets.
 
+use std::path::Path;
+
+use fairrate_experiment::Watch;
+use fairrate_experiment::cache::Key;
 use fairrate_scenario::{Overrides, Scenario};
-use fairrate_sim::{Progress, SimConfig};
+use fairrate_sim::Progress;
 
 use crate::points::Point;
 use crate::record::Record;
@@ -134,24 +138,41 @@ impl Run {
     /// Returns the scenario, or `None` if the run is not a simulation.
     ///
     /// # Errors
-    /// The scenario reader's error, after the run's label.
+    /// The scenario reader's error.
     pub fn scenario(&self) -> Result<Option<Scenario>, String> {
         let Work::Scenario { toml, files, overrides, .. } = &self.work else { return Ok(None) };
         let scenario = Scenario::from_texts(toml, &self.name, files, overrides);
-        scenario.map(Some).map_err(|e| format!("{}: {e}", self.label()))
+        scenario.map(Some).map_err(|e| e.to_string())
+    }
+
+    /// Returns the key of the run's result. A short calculation, which is repeated each time, has none.
+    pub fn key(&self) -> Option<Key> {
+        match &self.work {
+            Work::Scenario { .. } => Key::of(&self.scenario().ok()??),
+            Work::Model { inputs, .. } => Some(Key::of_inputs(inputs)),
+            Work::Calculation(_) => None,
+        }
     }
 
     /// Does the work and returns the point, or `None` if `go_on`, which is called now and then, returns `false`.
     ///
     /// # Errors
-    /// If the scenario is wrong, or the run stalls.
-    pub fn point(&self, go_on: impl FnMut(&Progress) -> bool) -> Result<Option<Point>, String> {
+    /// If the scenario is wrong, or the run fails.
+    pub fn point(&self, mut go_on: impl FnMut(&Progress) -> bool) -> Result<Option<Point>, String> {
+        self.watched(None, &mut go_on)
+    }
+
+    /// Does the work and returns the point, or `None` if `watch` interrupts it. A simulation writes its results to `dir`,
+    /// if given.
+    ///
+    /// # Errors
+    /// If the scenario is wrong, the run fails, or results cannot be written.
+    pub fn watched(&self, dir: Option<&Path>, watch: &mut dyn Watch) -> Result<Option<Point>, String> {
         match &self.work {
             Work::Calculation(point) | Work::Model { point, .. } => Ok(Some(point())),
             Work::Scenario { read, rtts, .. } => {
                 let scenario = self.scenario()?.expect("it is a simulation");
-                let config: SimConfig = scenario.into_sim_config();
-                let record = Record::of(config, rtts.clone(), go_on).map_err(|e| format!("{}: {e}", self.label()))?;
+                let record = Record::of(scenario, rtts.clone(), dir, &self.line, watch)?;
                 Ok(record.map(|record| read(&record)))
             }
         }

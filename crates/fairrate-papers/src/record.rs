@@ -1,18 +1,20 @@
 //! The output of a simulation, and quantities computed from its samples.
 
 use std::collections::HashMap;
+use std::path::Path;
+use std::sync::Arc;
 
+use fairrate_experiment::{Watch, drive_and_report, run_into};
 use fairrate_report::stats;
+use fairrate_results::{ResultsDir, RunState, Tag, TagValue};
+use fairrate_scenario::Scenario;
 use fairrate_sim::{
-    ConvergenceSample, FlowOutcome, PfcEvent, PortId, PortSample, Progress, RateSample, Recorder, RttSample, RunTotals,
-    SimConfig, Simulation, Sink,
+    ConvergenceSample, FlowOutcome, PfcEvent, PortId, PortSample, RateSample, Recorder, RttSample, RunTotals,
+    SimConfig, Sink,
 };
 use fairrate_units::Time;
 
 use crate::rtts::Rtts;
-
-/// Number of events between two calls of `go_on`.
-const SLICE: u64 = 200_000;
 
 /// All samples and totals of a run.
 pub struct Record {
@@ -37,12 +39,12 @@ pub struct Record {
 }
 
 /// A sink that keeps all samples but round-trip times, which are too many to keep; it only counts them, if asked to.
-struct Watch {
+struct Counter {
     recorder: Recorder,
     rtts: Option<Rtts>,
 }
 
-impl Sink for Watch {
+impl Sink for Counter {
     fn flow(&mut self, outcome: &FlowOutcome) {
         self.recorder.flow(outcome);
     }
@@ -69,29 +71,35 @@ impl Sink for Watch {
 }
 
 impl Record {
-    /// Runs a simulation to its end, and counts the round-trip times that `rtts` selects, if given. Returns `None` if
-    /// `go_on`, which is called now and then, returns `false`.
+    /// Runs `scenario` to its end, and counts the round-trip times that `rtts` selects, if given. Writes its results to
+    /// `dir`, if given, with `label` in every row of their tables. Returns `None` if `watch` interrupts it.
     ///
     /// # Errors
-    /// If the simulation stalls.
+    /// If the simulation fails, or results cannot be written.
     pub fn of(
-        config: SimConfig,
+        scenario: Scenario,
         rtts: Option<Rtts>,
-        mut go_on: impl FnMut(&Progress) -> bool,
+        dir: Option<&Path>,
+        label: &str,
+        watch: &mut dyn Watch,
     ) -> Result<Option<Self>, String> {
-        let mut simulation = Simulation::new(config);
-        let mut watch = Watch { recorder: Recorder::default(), rtts };
-        loop {
-            let progress = simulation.advance(SLICE, &mut watch).map_err(|e| e.to_string())?;
-            if progress.finished {
-                break;
+        let mut sink = Counter { recorder: Recorder::default(), rtts };
+        let ended = match dir {
+            None => run_into(scenario.sim_config().clone(), 1, &mut sink, watch),
+            Some(dir) => {
+                let tags = [Tag::new("label", TagValue::Text(label.to_owned()))];
+                let dir = ResultsDir::claim(dir).map(Arc::new);
+                dir.and_then(|dir| drive_and_report(&scenario, &dir, &tags, &mut sink, watch))
+                    .map_err(|e| e.to_string())?
             }
-            if !go_on(&progress) {
-                return Ok(None);
-            }
+        };
+        match ended.state {
+            RunState::Interrupted => return Ok(None),
+            RunState::Failed(cause) => return Err(cause),
+            RunState::Complete => {}
         }
-        let Watch { recorder: Recorder { flows, ports, rates, pfc: pauses, convergence, snapshots: _ }, rtts } = watch;
-        let (config, totals, cut) = (simulation.config().clone(), simulation.totals(), simulation.unfinished());
+        let Counter { recorder: Recorder { flows, ports, rates, pfc: pauses, convergence, snapshots: _ }, rtts } = sink;
+        let (config, totals, cut) = (scenario.into_sim_config(), ended.totals, ended.unfinished);
         let rtts = rtts.unwrap_or_default();
         Ok(Some(Self { config, flows, cut, ports, rates, rtts, convergence, pauses, totals }))
     }
@@ -244,7 +252,7 @@ pub fn settle(series: &[(f64, f64)], (from_s, to_s): (f64, f64), value: f64, tol
 
 #[cfg(test)]
 mod tests {
-    use fairrate_scenario::{Overrides, Scenario};
+    use fairrate_scenario::Overrides;
 
     use super::*;
 
@@ -253,11 +261,10 @@ mod tests {
         let toml = include_str!("../../../examples/perc-fig6.toml");
         let sets = [("traffic.0.changes".to_owned(), "4".to_owned())].into();
         let overrides = Overrides { sets, ..Overrides::default() };
-        let config =
-            Scenario::from_texts(toml, "perc-fig6", &[], &overrides).expect("it is a scenario").into_sim_config();
+        let scenario = Scenario::from_texts(toml, "perc-fig6", &[], &overrides).expect("it is a scenario");
         let mut all = Recorder::default();
-        Simulation::new(config.clone()).run(&mut all).expect("it runs");
-        let record = Record::of(config, None, |_| true).expect("it runs").expect("nobody stops it");
+        run_into(scenario.sim_config().clone(), 1, &mut all, &mut ());
+        let record = Record::of(scenario, None, None, "", &mut ()).expect("it runs").expect("nobody stops it");
         assert!(4 <= record.convergence.len(), "{} changes", record.convergence.len());
         assert_eq!((record.convergence, record.pauses), (all.convergence, all.pfc));
         assert_eq!((record.flows, record.ports, record.rates), (all.flows, all.ports, all.rates));

@@ -1,12 +1,17 @@
-//! The results of runs in files, so that no run is repeated.
+//! The results of runs in files, so that no run is repeated, and their results directories.
 
 use std::hash::Hasher;
 use std::path::{Path, PathBuf};
+use std::time::Instant;
 
+use fairrate_experiment::Watch;
+use fairrate_experiment::cache::{self, Key, complete_run_of};
+use fairrate_experiment::crew::Planned;
+use fairrate_scenario::Scenario;
 use serde::{Deserialize, Serialize};
 use twox_hash::XxHash64;
 
-use crate::experiment::{Run, Work};
+use crate::experiment::Run;
 use crate::figure::Figure;
 use crate::points::Point;
 
@@ -19,12 +24,14 @@ pub struct Store {
     own: Place,
     /// The place of runs that several figures of the paper have.
     shared: Place,
+    /// Set if simulations leave results directories.
+    keeps_runs: bool,
 }
 
-/// A directory of runs, with the hash of the sources that make them.
+/// A directory of runs, with the hash of the sources that read them.
 struct Place {
     dir: PathBuf,
-    sources: String,
+    readers: &'static str,
 }
 
 /// The result of a run, and the time it took.
@@ -36,78 +43,74 @@ pub struct Kept {
     pub seconds: f64,
 }
 
-/// A file's content.
-#[derive(Serialize, Deserialize)]
-struct OnDisk {
-    /// Hash of the resolved scenario, or of a model's inputs; empty for short calculations, which are repeated each
-    /// time.
-    scenario_hash: String,
-    /// Hash of the sources that made the result.
-    sources: String,
-    #[serde(flatten)]
-    kept: Kept,
+/// Returns a hash of all sources that the runs of `figure` depend on.
+pub fn sources(figure: &str) -> String {
+    format!("{}-{}", fairrate_results::SOURCES, readers(figure))
 }
 
-/// Returns a hash of all sources that the runs of a figure depend on, or those that a paper's figures share.
-pub fn sources(figure_or_paper: &str) -> String {
-    let readers = READERS.iter().find(|(id, _)| *id == figure_or_paper).map_or("unknown", |(_, hash)| hash);
-    format!("{}-{readers}", fairrate_results::SOURCES)
+/// Returns a hash of the sources that read the runs of a figure, or those that a paper's figures share.
+fn readers(figure_or_paper: &str) -> &'static str {
+    READERS.iter().find(|(id, _)| *id == figure_or_paper).map_or("unknown", |(_, hash)| hash)
 }
 
 impl Store {
-    /// Returns the store of `figure` below `out`, the directory of all figures.
-    pub fn new(out: &Path, figure: &Figure) -> Self {
-        let place = |name: &str| Place { dir: out.join(name).join("runs"), sources: sources(name) };
-        Self { own: place(figure.id), shared: place(figure.paper()) }
+    /// Returns the store of `figure` below `out`, the directory of all figures. If `keeps_runs`, it has results directories
+    /// of all simulations too.
+    pub fn new(out: &Path, figure: &Figure, keeps_runs: bool) -> Self {
+        let place = |name: &str| Place { dir: out.join(name).join("runs"), readers: readers(name) };
+        Self { own: place(figure.id), shared: place(figure.paper()), keeps_runs }
     }
 
     fn place(&self, run: &Run) -> &Place {
         if run.is_shared { &self.shared } else { &self.own }
     }
 
-    /// Returns the file of a run: its label, and a hash of it, as labels may have any characters.
-    fn file(&self, run: &Run) -> PathBuf {
+    /// Returns the results directory of `run`, beside which its result is: its label, and a hash of it, as labels may have
+    /// any characters.
+    pub fn dir(&self, run: &Run) -> PathBuf {
         let label = run.label();
         let mut hash = XxHash64::with_seed(0);
         hash.write(label.as_bytes());
         let plain = label.chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '-' }).collect::<String>();
-        self.place(run).dir.join(format!("{plain}-{:08x}.json", hash.finish() as u32))
+        self.place(run).dir.join(format!("{plain}-{:08x}", hash.finish() as u32))
     }
 
-    /// Returns the kept result of `run`, if it is of the same scenario and made by the same sources.
-    pub fn get(&self, run: &Run) -> Option<Kept> {
-        let found: OnDisk = serde_json::from_slice(&std::fs::read(self.file(run)).ok()?).ok()?;
-        let hash = scenario_hash(run).ok()?;
-        (!hash.is_empty() && found.scenario_hash == hash && found.sources == self.place(run).sources)
-            .then_some(found.kept)
+    /// Returns the plan of `run`: its result is known if it was kept with the same key, unless `fresh`.
+    pub fn planned(&self, run: &Run, fresh: bool) -> Planned<Option<Kept>> {
+        let kept = self.key(run).and_then(|key| cache::kept::<Kept>(&self.file(run), &key));
+        let priority = kept.as_ref().map_or(f64::INFINITY, |(kept, _)| kept.seconds);
+        let known = kept.filter(|(_, is_valid)| *is_valid && !fresh && self.has_dir(run));
+        Planned { known: known.map(|(kept, _)| Some(kept)), priority }
     }
 
-    /// Keeps the result of a run, unless it is a short calculation.
+    /// Does `run` and keeps its result, unless it is a short calculation; returns `None` if `watch` interrupts it.
     ///
     /// # Errors
-    /// If the file cannot be written.
-    pub fn put(&self, run: &Run, kept: &Kept) -> Result<(), String> {
-        let kept =
-            OnDisk { scenario_hash: scenario_hash(run)?, sources: self.place(run).sources.clone(), kept: kept.clone() };
-        if kept.scenario_hash.is_empty() {
-            return Ok(());
+    /// If the run fails, or something cannot be written.
+    pub fn run(&self, run: &Run, watch: &mut dyn Watch) -> Result<Option<Kept>, String> {
+        let (start, dir) = (Instant::now(), self.keeps_runs.then(|| self.dir(run)));
+        let Some(point) = run.watched(dir.as_deref(), watch)? else { return Ok(None) };
+        let kept = Kept { point, seconds: start.elapsed().as_secs_f64() };
+        if let Some(key) = self.key(run) {
+            let file = self.file(run);
+            cache::keep(&file, &key, &kept).map_err(|e| format!("{}: {e}", file.display()))?;
         }
-        let (file, text) = (self.file(run), serde_json::to_vec(&kept).map_err(|e| e.to_string())?);
-        let failed = |e: std::io::Error| format!("{}: {e}", file.display());
-        std::fs::create_dir_all(&self.place(run).dir).map_err(failed)?;
-        // A concurrent reader sees the whole file or none.
-        let draft = file.with_extension("draft");
-        std::fs::write(&draft, text).and_then(|()| std::fs::rename(&draft, &file)).map_err(failed)
+        Ok(Some(kept))
     }
-}
 
-fn scenario_hash(run: &Run) -> Result<String, String> {
-    if let Work::Model { inputs, .. } = &run.work {
-        let mut hash = XxHash64::with_seed(0);
-        hash.write(inputs.as_bytes());
-        return Ok(format!("{:016x}", hash.finish()));
+    fn key(&self, run: &Run) -> Option<Key> {
+        Some(run.key()?.read_by(self.place(run).readers))
     }
-    Ok(run.scenario()?.map_or(String::new(), |scenario| format!("{:016x}", scenario.hash())))
+
+    fn file(&self, run: &Run) -> PathBuf {
+        self.dir(run).with_added_extension("json")
+    }
+
+    /// Returns `true` if the results directory of `run` is there, or not wanted.
+    fn has_dir(&self, run: &Run) -> bool {
+        let is_complete = |scenario: Scenario| complete_run_of(&self.dir(run), &scenario).is_some();
+        !self.keeps_runs || run.scenario().is_ok_and(|scenario| scenario.is_none_or(is_complete))
+    }
 }
 
 #[cfg(test)]
@@ -118,6 +121,6 @@ mod tests {
 
     #[test]
     fn every_figure_has_sources() {
-        assert!(FIGURES.iter().all(|figure| !sources(figure.id).ends_with("unknown")));
+        assert!(FIGURES.iter().all(|figure| readers(figure.id) != "unknown" && readers(figure.paper()) != "unknown"));
     }
 }

@@ -22,9 +22,9 @@ mod _native {
     #[pymodule_export]
     use super::controller::{PlugIn, PyAllowance};
     #[pymodule_export]
-    use super::plan::{Column, columns, file_name};
+    use super::plan::{Cache, Column, columns};
     #[pymodule_export]
-    use super::results::{check_directory, copy, is_complete_run_of, make_directory, metrics, publish, summary};
+    use super::results::{copy, metrics, publish, summary};
     #[pymodule_export]
     use super::run::run;
     #[pymodule_export]

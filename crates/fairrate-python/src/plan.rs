@@ -1,11 +1,14 @@
-//! The columns of a comparison, as on the command line.
+//! The columns of a comparison, and the places of its runs, as on the command line.
 
-use fairrate_experiment::columns::{Axis, Column as Planned, columns as planned, file_name as named, with_libraries};
+use std::path::PathBuf;
+
+use fairrate_experiment::cache::Cache as Kept;
+use fairrate_experiment::columns::{Axis, Column as Planned, columns as planned, with_libraries};
 use pyo3::prelude::*;
 
 use crate::errors;
 use crate::run::Value;
-use crate::scenario::algorithms;
+use crate::scenario::{Scenario, algorithms};
 
 /// An algorithm at a point of a grid.
 #[pyclass(frozen, module = "fairrate._native")]
@@ -13,20 +16,15 @@ pub struct Column(Planned);
 
 #[pymethods]
 impl Column {
-    /// Label of the column.
+    /// Label of the column; empty without algorithms and a grid.
     #[getter]
     fn label(&self) -> &str {
         &self.0.label
     }
-    /// First part of its directories' names, before the seed.
-    #[getter]
-    fn name(&self) -> &str {
-        &self.0.name
-    }
-    /// Its algorithm with its changes, without the point of the grid.
-    #[getter]
-    fn line(&self) -> &str {
-        &self.0.line
+    /// Returns the label of a run, its algorithm with its changes alone, and the name of its directory.
+    fn names(&self, cc: &str, seed: Option<u64>) -> (String, String, String) {
+        let names = self.0.names(cc, seed, None);
+        (names.label, names.line, names.dir)
     }
     /// Its changes to the scenario, in TOML.
     #[getter]
@@ -55,8 +53,21 @@ pub fn columns(
     Ok(columns.into_iter().map(Column).collect())
 }
 
-/// Converts a label to the name of a directory.
-#[pyfunction]
-pub fn file_name(label: &str) -> String {
-    named(label)
+/// A directory of results, in which runs are found by what they are runs of, and put where `fairrate compare` puts them.
+#[pyclass(module = "fairrate._native")]
+pub struct Cache(Kept);
+
+#[pymethods]
+impl Cache {
+    #[new]
+    fn new(py: Python<'_>, root: PathBuf, name: &str) -> PyResult<Self> {
+        Kept::open(&root, name).map(Self).map_err(|e| errors::of_results(py, &e))
+    }
+
+    /// Returns the directory where a run belongs, and the one where it is already: complete, undamaged, and by this same
+    /// version of fairrate.
+    fn place(&mut self, py: Python<'_>, name: &str, scenario: &Scenario) -> PyResult<(PathBuf, Option<PathBuf>)> {
+        let scenario = scenario.inner();
+        py.detach(|| self.0.place(name, &scenario)).map_err(|e| errors::of_results(py, &e))
+    }
 }

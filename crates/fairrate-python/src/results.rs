@@ -1,9 +1,9 @@
 //! Results directories: their summaries, copies and pages.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use fairrate_control::Registry;
-use fairrate_experiment::{complete_run_of, copy_run};
+use fairrate_experiment::copy_run;
 use fairrate_report::metric::Metric;
 use fairrate_report::metrics::Metrics;
 use fairrate_report::model::{RunData, variants};
@@ -12,20 +12,12 @@ use fairrate_results::{Results, ResultsDir};
 use pyo3::prelude::*;
 
 use crate::errors;
-use crate::scenario::Scenario;
 
 /// Returns the text of `summary.json`, if the directory has results.
 #[pyfunction]
 pub fn summary(py: Python<'_>, dir: PathBuf) -> PyResult<String> {
     let results = Results::open(&dir).map_err(|e| errors::of_results(py, &e))?;
     Ok(std::fs::read_to_string(results.dir().join("summary.json"))?)
-}
-
-/// Returns `True` if the directory has a whole, complete run of the scenario by this same version of fairrate.
-#[pyfunction]
-pub fn is_complete_run_of(py: Python<'_>, dir: PathBuf, scenario: &Scenario) -> bool {
-    let scenario = scenario.inner();
-    py.detach(|| complete_run_of(&dir, &scenario).is_some())
 }
 
 /// Copies results into another directory.
@@ -43,22 +35,6 @@ pub fn publish(py: Python<'_>, dir: PathBuf, label: String, figures: bool) -> Py
     let pictures = if figures { Pictures::Yes } else { Pictures::No };
     let written = py.detach(|| write_page(&dir, RunData { label, ..loaded }, pictures).map(|_| ()));
     written.map_err(|e| errors::of_publish(&e))
-}
-
-/// Checks that results may be written to a directory.
-#[pyfunction]
-pub fn check_directory(py: Python<'_>, dir: PathBuf) -> PyResult<()> {
-    ResultsDir::check(&dir).map_err(|e| errors::of_results(py, &e))
-}
-
-/// Makes a directory for results, unless it is one already.
-#[pyfunction]
-pub fn make_directory(py: Python<'_>, dir: PathBuf) -> PyResult<()> {
-    let is_one = |dir: &Path| dir.join(".fairrate.lock").exists();
-    if is_one(&dir) {
-        return Ok(());
-    }
-    ResultsDir::claim(&dir).map(|_| ()).map_err(|e| errors::of_results(py, &e))
 }
 
 /// Returns name and value of every metric of a run, as in reports (`None`: the run has no such number), and true if the

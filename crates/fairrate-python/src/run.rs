@@ -1,12 +1,12 @@
 //! Running a scenario into a directory, with regular calls of a Python function.
 
 use std::ops::ControlFlow;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use fairrate_experiment::Watch;
+use fairrate_experiment::crew::caught;
 use fairrate_results::{ResultsDir, RunState, Tag, TagValue};
 use fairrate_sim::Progress;
 use pyo3::prelude::*;
@@ -64,23 +64,16 @@ pub fn run(
     let place = Arc::new(place);
     let mut watcher = Watcher { call: watch, called: Instant::now(), failed: failed.clone(), stopped: None };
     let drive = || fairrate_experiment::drive(&scenario, &place, &tags, threads, &mut watcher);
-    let ended = py.detach(|| catch_unwind(AssertUnwindSafe(drive)));
+    let ended = py.detach(|| caught(drive));
     if let Some(error) = watcher.stopped.or_else(|| failed.take()) {
         return Err(error);
     }
     match ended {
         Ok(Ok(RunState::Complete)) => Ok("complete"),
         Ok(Ok(RunState::Interrupted)) => Ok("interrupted"),
-        Ok(Ok(RunState::Failed(cause))) => Err(errors::of_run(py, &cause, &dir)),
+        Ok(Ok(RunState::Failed(cause))) | Err(cause) => Err(errors::of_run(py, &cause, &dir)),
         Ok(Err(error)) => Err(errors::of_results(py, &error)),
-        Err(panic) => Err(errors::of_run(py, &broken(&*panic), &dir)),
     }
-}
-
-fn broken(panic: &(dyn std::any::Any + Send)) -> String {
-    let text = panic.downcast_ref::<&str>().map(|s| (*s).to_owned());
-    let text = text.or_else(|| panic.downcast_ref::<String>().cloned()).unwrap_or_default();
-    format!("fairrate broke one of its own invariants; please report it with the scenario ({text})")
 }
 
 /// Shortest time between two calls of Python's function.

@@ -48,6 +48,14 @@ impl ResultsDir {
         Ok(Self { path: path.to_owned(), _lock: lock })
     }
 
+    /// Makes a directory for results, unless it is one already.
+    ///
+    /// # Errors
+    /// As [`ResultsDir::claim`].
+    pub fn make(path: &Path) -> Result<(), ResultsError> {
+        if path.join(LOCK).exists() { Ok(()) } else { Self::claim(path).map(|_| ()) }
+    }
+
     /// Checks that results may be written to a directory: it does not exist, is empty, or was made by fairrate. Writes
     /// nothing.
     ///

@@ -11,8 +11,6 @@ use parquet::file::reader::{FileReader, RowGroupReader};
 use parquet::file::serialized_reader::SerializedFileReader;
 use twox_hash::XxHash64;
 
-use crate::inputs::RunInputs;
-
 use crate::rows::{PortRow, RateRow, TABLES};
 use crate::table::Row;
 use crate::value::Value;
@@ -50,14 +48,6 @@ impl Results {
             return Err(ResultsError::Damaged { path, problem });
         }
         Ok(Self { dir: dir.to_owned(), summary })
-    }
-
-    /// Returns the results in `dir`, if they are undamaged and those of a complete run of `inputs` by this fairrate: see
-    /// [`Summary::is_complete_run_of`].
-    pub fn complete_of(dir: &Path, inputs: &RunInputs<'_>) -> Option<Self> {
-        let results = Self::open(dir).ok().filter(|results| results.summary.is_complete_run_of(inputs))?;
-        results.verify().ok()?;
-        Some(results)
     }
 
     /// Checks length and hash of every table against the summary. Tables of a run that goes on or was killed are not

@@ -274,6 +274,10 @@ impl ResultsWriter {
 }
 
 impl Sink for ResultsWriter {
+    fn is_closed(&self) -> bool {
+        self.error.is_some()
+    }
+
     fn snapshot(&mut self, _: Time, delivered: &mut dyn Iterator<Item = (FlowId, u64)>) {
         self.meter.snapshot(&self.specs, delivered);
     }

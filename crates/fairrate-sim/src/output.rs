@@ -219,6 +219,10 @@ pub trait Sink {
     /// Receives, at each time `t` of [`SimConfig::snapshots`](crate::SimConfig::snapshots) that the run reaches, the
     /// payload bytes in order at the receiver of each of the user's flows.
     fn snapshot(&mut self, _t: Time, _delivered: &mut dyn Iterator<Item = (FlowId, u64)>) {}
+    /// Returns `true` if the sink keeps nothing any more, as after an error of writing: the run need not go on.
+    fn is_closed(&self) -> bool {
+        false
+    }
 }
 
 /// Takes nothing in: for runs whose totals are enough.

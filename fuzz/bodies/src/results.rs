@@ -4,9 +4,9 @@ use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 use std::time::Duration;
 
-use fairrate_results::{Results, ResultsWriter, RunState};
+use fairrate_experiment::run_into;
+use fairrate_results::{Results, ResultsWriter};
 use fairrate_scenario::{Overrides, Scenario};
-use fairrate_sim::Simulation;
 
 /// A run with rows in every table.
 const RUN: &str = r#"
@@ -55,11 +55,10 @@ pub fn whole() -> &'static [Vec<u8>] {
         let scenario = scenario.expect("it reads");
         let mut writer =
             ResultsWriter::create(&dir, &fairrate_experiment::inputs_of(&scenario)).expect("it can be written");
-        let mut simulation = Simulation::new(scenario.into_sim_config());
-        simulation.run(&mut writer).expect("it ends");
-        let (unfinished, totals) = (simulation.unfinished(), simulation.totals());
+        let ended = run_into(scenario.into_sim_config(), 1, &mut writer, &mut ());
+        // The same bytes each time.
         let wall = Duration::from_millis(1);
-        writer.finish(&unfinished, &totals, wall, &RunState::Complete).expect("it was written");
+        writer.finish(&ended.unfinished, &ended.totals, wall, &ended.state).expect("it was written");
         let files = FILES.iter().map(|name| std::fs::read(dir.join(name)).expect("it was written")).collect();
         std::fs::remove_dir_all(&dir).expect("it goes");
         files

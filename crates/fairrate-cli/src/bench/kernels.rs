@@ -5,7 +5,7 @@ use std::hint::black_box;
 use std::time::Instant;
 
 use fairrate_papers::timing::RUN_US;
-use fairrate_sim::{SimConfig, SimError, Simulation};
+use fairrate_sim::SimConfig;
 use serde::Serialize;
 
 use super::acks::{self, Acks};
@@ -74,12 +74,9 @@ fn switch(cc: &str, runs: usize) -> Result<Row, Failure> {
 }
 
 fn ns_per_hop(config: &SimConfig, cc: &str) -> Result<f64, Failure> {
-    let mut simulation = Simulation::new(config.clone());
-    let start = Instant::now();
-    let failed =
-        |error: SimError| Failure::Bench { job: "kernels".to_owned(), cc: cc.to_owned(), cause: error.to_string() };
-    let progress = simulation.run(&mut ()).map_err(failed)?;
-    Ok(start.elapsed().as_secs_f64() * 1e9 / progress.packet_hops as f64)
+    let run = scenarios::time(config, 1);
+    let run = run.map_err(|cause| Failure::Bench { job: "kernels".to_owned(), cc: cc.to_owned(), cause })?;
+    Ok(run.wall_s * 1e9 / run.totals.packet_hops as f64)
 }
 
 fn ack(name: &str, runs: usize) -> Row {

@@ -4,10 +4,11 @@
 //! its traffic on fat-trees like those of the others.
 
 use std::path::Path;
-use std::time::Instant;
 
+use fairrate_experiment::run_into;
+use fairrate_results::RunState;
 use fairrate_scenario::{Overrides, Scenario, ScenarioError};
-use fairrate_sim::{RunTotals, SimConfig, SimError, Simulation};
+use fairrate_sim::{RunTotals, SimConfig};
 use serde::Serialize;
 
 use super::{aligned, median_min_max};
@@ -133,7 +134,7 @@ impl Case {
         let mut timed: Vec<Vec<Timed>> = threads.iter().map(|_| Vec::with_capacity(runs)).collect();
         for _ in 0..runs {
             for (&n, timed) in threads.iter().zip(&mut timed) {
-                timed.push(time(&config, n).map_err(|error| failed(error.to_string()))?);
+                timed.push(time(&config, n).map_err(failed)?);
             }
         }
         let fingerprint = timed[0][0].totals.fingerprint;
@@ -168,24 +169,28 @@ impl Case {
 }
 
 /// A run that was timed.
-struct Timed {
+pub(super) struct Timed {
     threads: usize,
     build_s: f64,
-    wall_s: f64,
+    /// Time from the first event to the last.
+    pub wall_s: f64,
     rss_mb: Option<f64>,
-    totals: RunTotals,
+    /// The totals of the run.
+    pub totals: RunTotals,
 }
 
-fn time(config: &SimConfig, threads: usize) -> Result<Timed, SimError> {
+/// Runs `config` and measures how long that takes.
+///
+/// # Errors
+/// If the run fails.
+pub(super) fn time(config: &SimConfig, threads: usize) -> Result<Timed, String> {
     forget_peak();
-    let start = Instant::now();
-    let mut simulation = Simulation::with_threads(config.clone(), threads);
-    let build_s = start.elapsed().as_secs_f64();
-    let start = Instant::now();
-    simulation.run(&mut ())?;
-    let wall_s = start.elapsed().as_secs_f64();
-    let (threads, rss_mb) = (simulation.threads(), peak_mb());
-    Ok(Timed { threads, build_s, wall_s, rss_mb, totals: simulation.totals() })
+    let ended = run_into(config.clone(), threads, &mut (), &mut ());
+    if let RunState::Failed(cause) = ended.state {
+        return Err(cause);
+    }
+    let [build_s, wall_s] = [ended.build, ended.wall].map(|time| time.as_secs_f64());
+    Ok(Timed { threads: ended.threads, build_s, wall_s, rss_mb: peak_mb(), totals: ended.totals })
 }
 
 /// Reads a scenario's text under an algorithm, over TCP if `cc` ends with `/tcp`.

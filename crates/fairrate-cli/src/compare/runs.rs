@@ -2,19 +2,20 @@
 //! does not stop the others.
 
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use fairrate_control::Registry;
-use fairrate_experiment::columns::Column;
-use fairrate_experiment::complete_run_of;
+use fairrate_experiment::cache::{complete_run_of, seconds_before};
+use fairrate_experiment::columns::{Column, RunNames};
+use fairrate_experiment::crew::{self, Planned, in_parallel};
 use fairrate_report::metric::Metric;
 use fairrate_results::{ResultsDir, Tag, TagValue};
 use fairrate_scenario::{Overrides, Scenario};
 
 use super::backend::{self, Backend, Backends};
 use super::index::{Index, RunEntry};
-use crate::drive::{self, End};
+use crate::drive::{self, End, Watcher};
 use crate::failure::Failure;
 use crate::output::{self, Pictures};
 use crate::progress::Board;
@@ -36,6 +37,8 @@ pub struct Plan {
     backend: Backend,
     /// The directory of the run on Linux whose network is simulated; empty to simulate the scenario.
     twin: String,
+    /// Its priority in the crew.
+    priority: f64,
 }
 
 impl Plan {
@@ -101,27 +104,17 @@ impl Planner<'_> {
         let scenario = self.load(&overrides)?;
         let config = scenario.sim_config();
         let cc = config.cc.info().name;
-        let name = if column.name.is_empty() { cc } else { &column.name };
-        let of = |backend: Backend| match self.backends.suffix(backend) {
-            Some(suffix) => format!("{name}-{suffix}"),
-            None => name.to_owned(),
-        };
-        let dir_of = |backend| seed.map_or_else(|| of(backend), |seed| format!("{}-seed{seed}", of(backend)));
-        let label = if column.label.is_empty() { cc } else { &column.label };
-        let line = if column.line.is_empty() { cc } else { &column.line };
-        let called = |name: &str| match self.backends.suffix(backend) {
-            Some(suffix) => format!("{name} ({suffix})"),
-            None => name.to_owned(),
-        };
+        let names = |backend: Backend| column.names(cc, seed, self.backends.suffix(backend));
+        let RunNames { label, line, dir: name } = names(backend);
         let mut entry = RunEntry {
-            label: called(label),
+            label,
             point: column.point.clone(),
             grid: column.grid.iter().cloned().collect(),
-            line: called(line),
+            line,
             place: column.place.clone(),
             cc: cc.to_owned(),
             seed: config.seed,
-            dir: dir_of(backend),
+            dir: name,
             state: "pending".to_owned(),
             scenario_hash: format!("{:016x}", scenario.hash()),
             ..RunEntry::default()
@@ -136,9 +129,11 @@ impl Planner<'_> {
         let label = Tag::new("label", TagValue::Text(entry.label.clone()));
         let tags = std::iter::once(label).chain(column.tags()).collect();
         let is_twin = backend == Backend::Sim && self.backends.has_linux();
-        let twin = if is_twin { dir_of(Backend::Linux) } else { String::new() };
+        let twin = if is_twin { names(Backend::Linux).dir } else { String::new() };
+        // Runs on Linux come first: the simulator needs their networks.
+        let priority = if is_twin { f64::NEG_INFINITY } else { seconds_before(&place) };
         let (scenario, warnings) = (scenario.name().to_owned(), scenario.warnings().to_vec());
-        Ok(Plan { overrides, scenario, warnings, entry, tags, backend, twin })
+        Ok(Plan { overrides, scenario, warnings, entry, tags, backend, twin, priority })
     }
 }
 
@@ -150,62 +145,49 @@ pub struct Failed {
     pub cause: String,
 }
 
-/// The execution of the planned runs.
-pub struct Crew<'a> {
-    planner: &'a Planner<'a>,
-    dir: &'a Path,
-    plans: &'a [Plan],
-    board: &'a Board,
+/// The place and the settings of the planned runs.
+pub struct Work<'a> {
+    /// Their plan.
+    pub planner: &'a Planner<'a>,
+    /// Directory of the comparison.
+    pub dir: &'a Path,
+    /// The board that shows their progress.
+    pub board: &'a Board,
     /// Number of threads of a run.
-    threads: usize,
-    /// The index, written whenever a run has ended, so that it survives if the process is killed; and the first error
-    /// of writing it.
-    index: Mutex<(Index, Option<Failure>)>,
+    pub threads: usize,
 }
 
-impl<'a> Crew<'a> {
-    /// Returns a crew for `plans`, after writing the index.
-    pub fn new(
-        planner: &'a Planner<'a>,
-        dir: &'a Path,
-        plans: &'a [Plan],
-        board: &'a Board,
-        threads: usize,
-        drawn: &[Metric],
-    ) -> Result<Self, Failure> {
-        let index = Index::new(&plans[0].scenario, plans.iter().map(|p| p.entry.clone()).collect(), drawn);
-        index.write(dir)?;
-        Ok(Self { planner, dir, plans, board, threads, index: Mutex::new((index, None)) })
-    }
-
-    /// Does the runs that are not complete, `jobs` at a time, until all have ended or Ctrl-C.
-    pub fn work(self, jobs: usize) -> Result<Index, Failure> {
-        let mut open: Vec<usize> = (0..self.plans.len()).filter(|i| !self.plans[*i].is_taken_over()).collect();
-        // Runs on Linux come first: the simulator needs their networks.
-        open.sort_by_key(|i| !self.plans[*i].twin.is_empty());
-        in_parallel(open.len(), jobs, &drive::interrupted, &|k| self.one(open[k]));
-        let (index, error) = self.index.into_inner().expect("no thread panics with this lock held");
-        error.map_or(Ok(index), Err)
-    }
-
-    fn one(&self, i: usize) {
-        let plan = &self.plans[i];
-        let place = self.dir.join(&plan.entry.dir);
-        let done = drive::caught(&place, || self.run(plan, &place));
-        let (state, error, fingerprint) = match done {
-            Ok((End::Complete, fingerprint)) => ("complete", None, fingerprint),
-            Ok((End::Interrupted, fingerprint)) => ("interrupted", None, fingerprint),
-            Ok((End::Failed(cause), fingerprint)) => ("failed", Some(cause), fingerprint),
-            Err(Failure::Run { cause, .. }) => ("failed", Some(cause), String::new()),
-            Err(failure) => ("failed", Some(failure.to_string()), String::new()),
+impl Work<'_> {
+    /// Does the runs that are not complete, `jobs` at a time, until all have ended or Ctrl-C. Writes the index before the
+    /// first run and whenever one has ended, so that it survives if the process is killed.
+    pub fn run_all(&self, plans: &[Plan], jobs: usize, drawn: &[Metric]) -> Result<Index, Failure> {
+        let mut index = Index::new(&plans[0].scenario, plans.iter().map(|p| p.entry.clone()).collect(), drawn);
+        index.write(self.dir)?;
+        let known = |p: &Plan| p.is_taken_over().then(|| (End::Complete, p.entry.fingerprint.clone()));
+        let planned = plans.iter().map(|p| Planned { known: known(p), priority: p.priority }).collect();
+        let one = |i: usize| {
+            let place = self.dir.join(&plans[i].entry.dir);
+            self.run(&plans[i], &place).map_err(|failure| match failure {
+                Failure::Run { cause, .. } => cause,
+                failure => failure.to_string(),
+            })
         };
-        self.board.ended();
-        let mut guard = self.index.lock().expect("no thread panics with this lock held");
-        let (index, unwritten) = &mut *guard;
-        index.runs[i].end(state, error, fingerprint);
-        if let Err(failure) = index.write(self.dir) {
-            unwritten.get_or_insert(failure);
-        }
+        let mut unwritten = None;
+        let mut ended = |i: usize, result: &Result<(End, String), String>| {
+            let (state, error, fingerprint) = match result {
+                Ok((End::Complete, fingerprint)) => ("complete", None, fingerprint.clone()),
+                Ok((End::Interrupted, fingerprint)) => ("interrupted", None, fingerprint.clone()),
+                Ok((End::Failed(cause), fingerprint)) => ("failed", Some(cause.clone()), fingerprint.clone()),
+                Err(cause) => ("failed", Some(cause.clone()), String::new()),
+            };
+            self.board.ended();
+            index.runs[i].end(state, error, fingerprint);
+            if let Err(failure) = index.write(self.dir) {
+                unwritten.get_or_insert(failure);
+            }
+        };
+        crew::work(planned, jobs, &drive::interrupted, &one, &mut ended);
+        unwritten.map_or(Ok(index), Err)
     }
 
     /// Does one run and writes its report. Returns its end and its fingerprint.
@@ -217,17 +199,15 @@ impl<'a> Crew<'a> {
         }
         let scenario = self.scenario(plan, place)?;
         let place = Arc::new(ResultsDir::claim(place)?);
-        let run = drive::Run { label: &plan.entry.dir, tags: &plan.tags, board: self.board, threads: self.threads };
-        let end = run.drive(&scenario, &place)?;
+        let watcher = Watcher::new(&plan.entry.dir, self.board, self.threads);
+        let end = watcher.drive(&scenario, &plan.tags, &place)?;
         let place = place.path();
         let data = output::load(place, &plan.entry.label, self.planner.registry)?;
         let fingerprint = data.provenance.fingerprint.clone();
         output::write_report(place, data, Pictures::No)?;
         Ok((end, fingerprint))
     }
-}
 
-impl Crew<'_> {
     /// Returns the scenario to simulate.
     fn scenario(&self, plan: &Plan, place: &Path) -> Result<Scenario, Failure> {
         if !plan.twin.is_empty() {
@@ -247,63 +227,4 @@ impl Crew<'_> {
 pub fn failed(index: &Index) -> Vec<Failed> {
     let runs = index.runs.iter().filter(|r| r.state == "failed");
     runs.map(|r| Failed { dir: r.dir.clone(), cause: r.error.clone().unwrap_or_default() }).collect()
-}
-
-/// Calls `one` for `0..n` in order, `jobs` at a time, until `stop` returns `true`. The results of calls that were not
-/// begun are `None`.
-pub fn in_parallel<T: Send>(
-    n: usize,
-    jobs: usize,
-    stop: &(dyn Fn() -> bool + Sync),
-    one: &(dyn Fn(usize) -> T + Sync),
-) -> Vec<Option<T>> {
-    let next = AtomicUsize::new(0);
-    let done: Vec<Mutex<Option<T>>> = (0..n).map(|_| Mutex::new(None)).collect();
-    let work = || {
-        while !stop() {
-            let Some(i) = Some(next.fetch_add(1, Ordering::Relaxed)).filter(|i| *i < n) else { return };
-            *done[i].lock().expect("no thread panics with this lock held") = Some(one(i));
-        }
-    };
-    std::thread::scope(|scope| {
-        for _ in 0..jobs.min(n) {
-            scope.spawn(work);
-        }
-    });
-    done.into_iter().map(|d| d.into_inner().expect("no thread panics with this lock held")).collect()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn everything_is_done_once_whatever_the_number_of_threads() {
-        for jobs in [1, 3, 100] {
-            let got = in_parallel(10, jobs, &|| false, &|i| i * i);
-            assert_eq!(got, (0..10).map(|i| Some(i * i)).collect::<Vec<_>>());
-        }
-    }
-
-    #[test]
-    fn nothing_new_begins_after_a_stop() {
-        let count = AtomicUsize::new(0);
-        let stop = || 3 <= count.load(Ordering::Relaxed);
-        let got = in_parallel(10, 1, &stop, &|i| {
-            count.fetch_add(1, Ordering::Relaxed);
-            i
-        });
-        assert_eq!(got.iter().flatten().count(), 3);
-    }
-
-    #[test]
-    fn a_panic_in_one_run_is_its_own_failure() {
-        let place = Path::new("somewhere");
-        let run = |i: usize| drive::caught(place, || if i == 1 { panic!("queue of {i} is negative") } else { Ok(i) });
-        let got = in_parallel(3, 2, &|| false, &run);
-        let ok: Vec<bool> = got.iter().map(|r| r.as_ref().unwrap().is_ok()).collect();
-        assert_eq!(ok, [true, false, true]);
-        let Some(Err(Failure::Run { cause, .. })) = &got[1] else { panic!("it failed") };
-        assert!(cause.contains("invariants") && cause.ends_with("(queue of 1 is negative)"), "{cause}");
-    }
 }

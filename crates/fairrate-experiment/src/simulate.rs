@@ -1,0 +1,163 @@
+//! The run of a simulation into any sink, with an observer that may stop it.
+
+use std::ops::ControlFlow;
+use std::time::{Duration, Instant};
+
+use fairrate_results::RunState;
+use fairrate_sim::{
+    ConvergenceSample, FlowId, FlowOutcome, Mode, PacketEvent, PfcEvent, PortSample, Progress, RateSample, RttSample,
+    RunTotals, SimConfig, Simulation, Sink,
+};
+use fairrate_units::Time;
+
+/// Number of events per thread between two calls of [`Watch::look`]: some hundredths of a second.
+const SLICE: u64 = 200_000;
+
+/// An observer of a run, which may stop it. A function that returns `true` as long as the run shall go on is one.
+pub trait Watch {
+    /// Observes that `_simulation` begins.
+    fn begins(&mut self, _simulation: &Simulation) {}
+    /// Decides how the run goes on, after every slice and at its end: returns `Continue`, or `Break` with the state in
+    /// which the run ends.
+    fn look(&mut self, progress: &Progress) -> ControlFlow<RunState>;
+}
+
+impl<F: FnMut(&Progress) -> bool> Watch for F {
+    fn look(&mut self, progress: &Progress) -> ControlFlow<RunState> {
+        if progress.finished || self(progress) {
+            ControlFlow::Continue(())
+        } else {
+            ControlFlow::Break(RunState::Interrupted)
+        }
+    }
+}
+
+/// Lets every run go on.
+impl Watch for () {
+    fn look(&mut self, _: &Progress) -> ControlFlow<RunState> {
+        ControlFlow::Continue(())
+    }
+}
+
+/// A run that has ended.
+#[derive(Clone, Debug)]
+pub struct Ended {
+    /// The state in which it ended.
+    pub state: RunState,
+    /// The way in which it was simulated.
+    pub mode: Mode,
+    /// The number of threads it used.
+    pub threads: usize,
+    /// Its totals.
+    pub totals: RunTotals,
+    /// The flows that had not finished.
+    pub unfinished: Vec<FlowOutcome>,
+    /// Time before the first event, in which the network was built.
+    pub build: Duration,
+    /// Time from the first event to the last.
+    pub wall: Duration,
+}
+
+/// Simulates `config` on up to `threads` threads, reports to `sink`, and calls `watch` now and then. Stops early if the
+/// sink is closed.
+pub fn run_into(config: SimConfig, threads: usize, sink: &mut dyn Sink, watch: &mut dyn Watch) -> Ended {
+    let start = Instant::now();
+    let mut simulation = Simulation::with_threads(config, threads);
+    let (mode, threads, build) = (simulation.mode(), simulation.threads(), start.elapsed());
+    watch.begins(&simulation);
+    let start = Instant::now();
+    let mut state = loop {
+        let progress = match simulation.advance(SLICE * threads as u64, sink) {
+            Ok(progress) => progress,
+            Err(error) => break RunState::Failed(error.to_string()),
+        };
+        if sink.is_closed() {
+            break RunState::Interrupted;
+        }
+        match watch.look(&progress) {
+            ControlFlow::Break(state) => break state,
+            ControlFlow::Continue(()) if progress.finished => break RunState::Complete,
+            ControlFlow::Continue(()) => {}
+        }
+    };
+    let (wall, totals, unfinished) = (start.elapsed(), simulation.totals(), simulation.unfinished());
+    if let (RunState::Complete, Some(lost)) = (&state, unaccounted(&totals)) {
+        state = RunState::Failed(lost);
+    }
+    Ended { state, mode, threads, totals, unfinished, build, wall }
+}
+
+/// Returns a message if bytes are not conserved.
+fn unaccounted(t: &RunTotals) -> Option<String> {
+    let found = t.delivered_bytes + t.dropped_bytes + t.in_flight_bytes;
+    (found != t.sent_bytes + t.duplicated_bytes).then(|| {
+        let parts =
+            format!("{} delivered, {} dropped, {} in flight", t.delivered_bytes, t.dropped_bytes, t.in_flight_bytes);
+        format!("bytes are not conserved: {} sent, but {parts}", t.sent_bytes)
+    })
+}
+
+/// Two sinks of one run. Snapshots go to the first alone.
+pub(crate) struct Both<'a>(pub &'a mut dyn Sink, pub &'a mut dyn Sink);
+
+impl Sink for Both<'_> {
+    fn flow(&mut self, outcome: &FlowOutcome) {
+        self.0.flow(outcome);
+        self.1.flow(outcome);
+    }
+    fn port(&mut self, sample: &PortSample) {
+        self.0.port(sample);
+        self.1.port(sample);
+    }
+    fn rate(&mut self, sample: &RateSample) {
+        self.0.rate(sample);
+        self.1.rate(sample);
+    }
+    fn pfc(&mut self, event: &PfcEvent) {
+        self.0.pfc(event);
+        self.1.pfc(event);
+    }
+    fn wants_rtts(&self) -> bool {
+        self.0.wants_rtts() || self.1.wants_rtts()
+    }
+    fn rtt(&mut self, sample: &RttSample) {
+        self.0.rtt(sample);
+        self.1.rtt(sample);
+    }
+    fn wants_packets(&self) -> bool {
+        self.0.wants_packets() || self.1.wants_packets()
+    }
+    fn packet(&mut self, event: &PacketEvent) {
+        self.0.packet(event);
+        self.1.packet(event);
+    }
+    fn convergence(&mut self, sample: &ConvergenceSample) {
+        self.0.convergence(sample);
+        self.1.convergence(sample);
+    }
+    fn snapshot(&mut self, t: Time, delivered: &mut dyn Iterator<Item = (FlowId, u64)>) {
+        self.0.snapshot(t, delivered);
+    }
+    fn is_closed(&self) -> bool {
+        self.0.is_closed() || self.1.is_closed()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lost_bytes_are_named() {
+        let totals = RunTotals {
+            sent_bytes: 10,
+            delivered_bytes: 4,
+            dropped_bytes: 3,
+            in_flight_bytes: 3,
+            ..RunTotals::default()
+        };
+        assert_eq!(unaccounted(&totals), None);
+        let message = unaccounted(&RunTotals { in_flight_bytes: 2, ..totals }).unwrap();
+        assert_eq!(message, "bytes are not conserved: 10 sent, but 4 delivered, 3 dropped, 2 in flight");
+    }
+}
