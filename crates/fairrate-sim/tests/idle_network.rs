@@ -183,7 +183,8 @@ fn a_long_flow_alone_reaches_the_utilisation_its_algorithm_aims_at() {
 fn frames_may_take_more_of_a_link_than_their_bytes() {
     let frames = |overhead| {
         let flows = vec![flow(0, 1, 100_000, Time::ZERO)];
-        let mut c = config(Star { hosts: 2, rate: G25, delay: Time::from_us(1) }.build(), algorithm("dctcp"), flows);
+        let mut c =
+            config(Star { hosts: 2, rate: G25, delay: Time::from_us(1) }.build(), algorithm("line-rate"), flows);
         c.fabric.frame_overhead = Bytes::new(overhead);
         let (recorder, totals) = run(c);
         let outcome = recorder.flows[0];
