@@ -65,6 +65,9 @@ pub fn case(seed: u64, dir: &Path) -> Case {
     if draw.one_in(6) {
         toml.section("[links]");
         toml.maybe(draw, 2, &[("clock", &["\"whole-nanoseconds\""]), ("ties", &["\"insertion\""])]);
+        if cc != "ideal" {
+            toml.maybe(draw, 2, &[("frame_overhead", &["\"20B\"", "\"1KiB\""])]);
+        }
     }
     hosts::transport(draw, &mut toml, cc, tcp);
     if !draw.one_in(4) {

@@ -7,7 +7,7 @@ const SWITCH: &[Key] = &[
     ("buffer", &["\"40KB\"", "\"100KB\"", "\"400KB\"", "\"4MiB\""]),
     ("dt_alpha", &["0.0625", "1.0", "8.0", "\"unlimited\""]),
     ("egress_alpha", &["0.125", "1.0", "\"unlimited\""]),
-    ("pfc", &["true", "false", "{ pause = \"20KB\", resume = \"5KB\" }", "{ pause = \"5KB\", resume = \"0B\" }"]),
+    ("pfc", PFC),
     ("headroom", &["\"auto\"", "\"triple-delay\"", "\"0B\"", "\"20KB\""]),
     ("xon_offset", &["\"0B\"", "\"2496B\"", "\"20KB\""]),
     ("xon_floor", &["\"0B\"", "\"1248B\"", "\"10KB\""]),
@@ -16,6 +16,14 @@ const SWITCH: &[Key] = &[
     ("ecmp", &["\"mix\"", "\"murmur3\""]),
     ("queue_limit", &["\"20KB\"", "\"100KB\""]),
     ("queue_packets", &["1", "10", "100"]),
+];
+
+const PFC: &[&str] = &[
+    "true",
+    "false",
+    "{ pause = \"20KB\", resume = \"5KB\" }",
+    "{ pause = \"5KB\", resume = \"0B\" }",
+    "{ pause = { 10Gbps = \"10KB\", 40Gbps = \"40KB\" }, resume = \"5KB\" }",
 ];
 
 const ECN: &[&str] = &[
