@@ -27,10 +27,10 @@ pub fn run(root: &Path, if_possible: bool) -> Result<bool, String> {
     if !cargo::build(root, &["--bin", "fairrate", "--test", "cli"])? {
         return Ok(false);
     }
-    // `pip install .` as users do it, but with the installed build tools.
+    // `pip install .` as users do it, but with the installed build tools, and the profile that the other tests are built with.
     let build = ["-m", "pip", "install", "-q", "--no-build-isolation", "--force-reinstall", "--no-deps", "."];
     let mut install = Command::new(&python);
-    install.args(build).current_dir(root).env("PATH", path_with(&venv));
+    install.args(build).current_dir(root).env("PATH", path_with(&venv)).env("MATURIN_PEP517_ARGS", "--profile=dev");
     if !succeeds(&mut install)? {
         return Err("the Python package cannot be built".to_owned());
     }
