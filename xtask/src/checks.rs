@@ -1,34 +1,212 @@
-//! `cargo xtask test`: the checks in their order, each named and timed on stderr.
+//! `cargo xtask test`: all checks, each named and timed on stderr.
+//!
+//! Two lanes of checks run side by side. One builds with cargo's profile for tests and the other with that for releases, so that
+//! neither waits for the other. The output of a check in a lane is shown when it has ended. Checks that measure on this machine's
+//! network run last, alone.
 
-use std::io::{BufRead, BufReader};
+use std::io::{BufRead, BufReader, IsTerminal};
 use std::path::Path;
-use std::process::{Command, Stdio};
+use std::process::Command;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
-/// A check: its name and cargo's arguments.
-const CHECKS: &[(&str, &[&str])] = &[
-    ("format", &["fmt", "--all", "--check"]),
-    ("prose", &["xtask", "prose"]),
-    ("clippy", &["clippy", "--workspace", "--all-targets", "--locked", "--", "-D", "warnings"]),
-    (
-        "links of rustdoc",
-        &["doc", "--workspace", "--no-deps", "--document-private-items", "--locked", "--config", STRICT],
-    ),
-    ("dependencies", &["xtask", "dependencies"]),
-    ("C header", &["xtask", "header", "--check"]),
-    ("tests", &["test", "--workspace", "--locked"]),
-    ("own algorithms", &["xtask", "own-algorithms"]),
-    ("Python", &["xtask", "python", "--if-possible"]),
-    ("testbed", &["xtask", "testbed", "--if-possible"]),
-    ("agents", &["xtask", "agent", "--if-possible"]),
-    ("in the kernel", &["xtask", "kernel", "--if-possible"]),
-    ("ns-3", &["xtask", "validate", "ns3"]),
-    ("ns-3's TCP", &["xtask", "validate", "ns3-tcp"]),
-    ("instructions", &["xtask", "instructions", "--if-possible"]),
-];
+use crate::{cargo, kernel};
+
+/// A check: its name and the arguments of its commands, of which each must succeed. `xtask` runs this program, all else is cargo's.
+struct Check {
+    name: &'static str,
+    commands: Vec<Vec<&'static str>>,
+}
+
+/// Returns the check of one command, whose arguments have no spaces.
+fn check(name: &'static str, command: &'static str) -> Check {
+    Check { name, commands: vec![command.split(' ').collect()] }
+}
 
 /// The setting that makes warnings of rustdoc errors, such as a broken link.
 const STRICT: &str = r#"build.rustdocflags=["-D","warnings"]"#;
+
+/// Returns the checks that run side by side, by lane. With `bpf`, the programs in the kernel are built too.
+fn lanes(bpf: bool) -> [Vec<Check>; 2] {
+    let mut clippy = check("clippy", "clippy --workspace --all-targets --locked -- -D warnings");
+    let mut tests = check("tests", "test --workspace --locked");
+    if bpf {
+        let tests_as_root = ["--test", "field", "--test", "kernel"];
+        let all = ["clippy", "--workspace", "--all-targets", "--locked", "--features", kernel::FEATURES];
+        clippy.commands.push([&all[..], &tests_as_root, &["--", "-D", "warnings"]].concat());
+        tests.commands[0].extend(["--features", kernel::FEATURES]);
+        // The checks that run alone then have less to build.
+        let build = ["build", "--workspace", "--locked", "--features", kernel::FEATURES];
+        tests.commands.push([&build[..], &tests_as_root].concat());
+    }
+    let mut links = check("links of rustdoc", "doc --workspace --no-deps --document-private-items --locked");
+    links.commands[0].extend(["--config", STRICT]);
+    let of_tests = vec![
+        check("format", "fmt --all --check"),
+        check("prose", "xtask prose"),
+        clippy,
+        links,
+        tests,
+        check("own algorithms", "xtask own-algorithms"),
+    ];
+    let of_releases = vec![
+        check("dependencies", "xtask dependencies"),
+        check("C header", "xtask header --check"),
+        check("ns-3", "xtask validate ns3"),
+        check("ns-3's TCP", "xtask validate ns3-tcp"),
+        check("instructions", "xtask instructions --if-possible"),
+        // It compares with programs of the other lane, whose build it waits for.
+        check("Python", "xtask python --if-possible"),
+    ];
+    [of_tests, of_releases]
+}
+
+/// Returns the checks that run alone, since they measure.
+fn alone() -> Vec<Check> {
+    vec![
+        check("testbed", "xtask testbed --if-possible"),
+        check("agents", "xtask agent --if-possible"),
+        check("in the kernel", "xtask kernel --if-possible"),
+    ]
+}
+
+/// Runs all checks; once one has failed, no other begins. Returns `true` if all pass.
+pub fn run(root: &Path) -> bool {
+    let (lanes, alone) = (lanes(kernel::missing().is_none()), alone());
+    let n_checks = lanes.iter().map(Vec::len).sum::<usize>() + alone.len();
+    let run = Run { root, n_checks, n_begun: AtomicUsize::new(0), results: Mutex::default() };
+    let begin = Instant::now();
+    std::thread::scope(|scope| {
+        for lane in &lanes {
+            scope.spawn(|| run.one_by_one(lane, false));
+        }
+    });
+    run.one_by_one(&alone, true);
+    let results = run.results.into_inner().unwrap_or_else(PoisonError::into_inner);
+    if results.stopped_at.is_empty() {
+        eprintln!("all checks passed in {:.1} s", begin.elapsed().as_secs_f64());
+    }
+    for name in &results.stopped_at {
+        println!("stopped at the check `{name}`");
+    }
+    println!("{} passed, {} failed", results.count.passed, results.count.failed);
+    results.stopped_at.is_empty()
+}
+
+/// A run of all checks, which the lanes share.
+struct Run<'a> {
+    root: &'a Path,
+    n_checks: usize,
+    n_begun: AtomicUsize,
+    results: Mutex<Results>,
+}
+
+/// The results of the checks that have ended. Whoever has the lock may print.
+#[derive(Default)]
+struct Results {
+    count: Count,
+    stopped_at: Vec<&'static str>,
+}
+
+impl Run<'_> {
+    /// Runs checks one after the other, until one has failed, here or in another lane. What a check prints is shown at once if
+    /// it runs `alone`.
+    fn one_by_one(&self, checks: &[Check], alone: bool) {
+        for check in checks {
+            if !self.results().stopped_at.is_empty() {
+                return;
+            }
+            let step =
+                format!("[{}/{}] {}", 1 + self.n_begun.fetch_add(1, Ordering::Relaxed), self.n_checks, check.name);
+            eprintln!("{step}: begins");
+            let start = Instant::now();
+            let mut output = Output { alone, lines: Vec::new() };
+            let passed = check.commands.iter().all(|command| self.succeeds(command, &mut output));
+            let mut results = self.results();
+            output.show();
+            results.count += output.count(passed);
+            if !passed {
+                results.stopped_at.push(check.name);
+            }
+            eprintln!("{step}: {} in {:.1} s", if passed { "passed" } else { "FAILED" }, start.elapsed().as_secs_f64());
+        }
+    }
+
+    fn results(&self) -> MutexGuard<'_, Results> {
+        self.results.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Runs a command. Returns `true` if it succeeds.
+    fn succeeds(&self, args: &[&str], output: &mut Output) -> bool {
+        output.add(format!("$ cargo {}", args.join(" ")));
+        self.run_one(args, output).unwrap_or_else(|e| {
+            output.add(format!("cannot be run: {e}"));
+            false
+        })
+    }
+
+    fn run_one(&self, args: &[&str], output: &mut Output) -> std::io::Result<bool> {
+        // Through cargo this program would wait for what another lane builds.
+        let (mut command, args) = match args.split_first() {
+            Some((&"xtask", rest)) => (Command::new(std::env::current_exe()?), rest),
+            _ => (cargo::command(self.root), args),
+        };
+        command.args(args);
+        if std::io::stderr().is_terminal() {
+            command.env("CARGO_TERM_COLOR", "always");
+        }
+        // Property tests draw the same cases every time; without the variable they draw new ones.
+        command.env("PROPTEST_RNG_SEED", "1");
+        let (reader, writer) = std::io::pipe()?;
+        command.current_dir(self.root).stdout(writer.try_clone()?).stderr(writer);
+        let mut child = command.spawn()?;
+        // It holds the pipe open.
+        drop(command);
+        for line in BufReader::new(reader).split(b'\n') {
+            output.add(String::from_utf8_lossy(&line?).into_owned());
+        }
+        Ok(child.wait()?.success())
+    }
+}
+
+/// The output of a check.
+struct Output {
+    /// `true` if the check runs alone, so that each line is shown when it comes.
+    alone: bool,
+    lines: Vec<String>,
+}
+
+impl Output {
+    fn add(&mut self, line: String) {
+        if self.alone {
+            println!("{line}");
+        }
+        self.lines.push(line);
+    }
+
+    /// Prints what has not been shown yet.
+    fn show(&self) {
+        if !self.alone {
+            self.lines.iter().for_each(|line| println!("{line}"));
+        }
+    }
+
+    /// Returns the tests in the output of a check. A check without tests, such as the format, counts as one, but not if it
+    /// has not been run.
+    fn count(&self, passed: bool) -> Count {
+        let mut count = Count::default();
+        self.lines.iter().filter_map(|line| test_result(line)).for_each(|result| count += result);
+        let was_run = !self.lines.iter().any(|line| line.starts_with("not run: "));
+        if passed && count == Count::default() {
+            count.passed = u64::from(was_run);
+        }
+        if !passed {
+            count.failed = count.failed.max(1);
+        }
+        count
+    }
+}
 
 /// Numbers of passed and failed tests.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -37,53 +215,11 @@ struct Count {
     failed: u64,
 }
 
-/// Runs all checks, and stops at the first that fails. Returns `true` if all pass.
-pub fn run(root: &Path) -> Result<bool, String> {
-    let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
-    let mut count = Count::default();
-    let begin = Instant::now();
-    for (i, (name, args)) in CHECKS.iter().enumerate() {
-        let step = format!("[{}/{}] {name}", i + 1, CHECKS.len());
-        eprintln!("{step}: cargo {}", args.join(" "));
-        let start = Instant::now();
-        let mut command = Command::new(&cargo);
-        // Property tests draw the same cases every time; without the variable they draw new ones.
-        command.args(*args).current_dir(root).env("PROPTEST_RNG_SEED", "1");
-        let passed = run_one(&mut command, &mut count).map_err(|e| format!("cannot run the check `{name}`: {e}"))?;
-        eprintln!("{step}: {} in {:.1} s", if passed { "passed" } else { "FAILED" }, start.elapsed().as_secs_f64());
-        if !passed {
-            // A failed check without tests, such as the format, counts as one test.
-            count.failed = count.failed.max(1);
-            println!("stopped at the check `{name}`");
-            println!("{} passed, {} failed", count.passed, count.failed);
-            return Ok(false);
-        }
+impl std::ops::AddAssign for Count {
+    fn add_assign(&mut self, other: Self) {
+        self.passed += other.passed;
+        self.failed += other.failed;
     }
-    eprintln!("all checks passed in {:.1} s", begin.elapsed().as_secs_f64());
-    println!("{} passed, {} failed", count.passed, count.failed);
-    Ok(true)
-}
-
-/// Runs a command, prints its output and adds up the test results in it. Returns `true` if it succeeds.
-fn run_one(command: &mut Command, count: &mut Count) -> std::io::Result<bool> {
-    let mut child = command.stdout(Stdio::piped()).spawn()?;
-    let before = *count;
-    if let Some(out) = child.stdout.take() {
-        for line in BufReader::new(out).lines() {
-            let line = line?;
-            println!("{line}");
-            if let Some(result) = test_result(&line) {
-                count.passed += result.passed;
-                count.failed += result.failed;
-            }
-        }
-    }
-    let success = child.wait()?.success();
-    if success && before == *count {
-        // A check without tests counts as one test.
-        count.passed += 1;
-    }
-    Ok(success)
 }
 
 /// Reads `test result: ok. 12 passed; 0 failed; ...`, or `rows: 12 inside, 0 outside, ...` of a validation.
@@ -107,5 +243,27 @@ mod tests {
         let rows = "rows: 410 inside, 7 outside, 66 without tolerance";
         assert_eq!(test_result(rows), Some(Count { passed: 410, failed: 7 }));
         assert_eq!(test_result("running 12 tests"), None);
+    }
+
+    #[test]
+    fn a_check_counts_by_its_exit_code_where_no_test_says_more() {
+        let output = |text: &str| Output { alone: false, lines: text.lines().map(str::to_owned).collect() };
+        let count = |passed, failed| Count { passed, failed };
+        assert_eq!(output("formatted").count(true), count(1, 0));
+        assert_eq!(output("formatted").count(false), count(0, 1));
+        assert_eq!(output("not run: needs root").count(true), count(0, 0));
+        let two = "rows: 2 inside, 0 outside\nrows: 3 inside, 1 outside";
+        assert_eq!((output(two).count(true), output(two).count(false)), (count(5, 1), count(5, 1)));
+        assert_eq!(output("not run: MPTCP\nrows: 2 inside, 0 outside").count(false), count(2, 1));
+    }
+
+    #[test]
+    fn every_check_has_its_own_name() {
+        for bpf in [false, true] {
+            let checks: Vec<Check> = lanes(bpf).into_iter().flatten().chain(alone()).collect();
+            let names: std::collections::BTreeSet<&str> = checks.iter().map(|check| check.name).collect();
+            assert_eq!(names.len(), checks.len());
+            assert!(checks.iter().flat_map(|check| &check.commands).flatten().all(|arg| !arg.is_empty()));
+        }
     }
 }

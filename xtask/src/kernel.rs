@@ -4,15 +4,10 @@
 use std::path::Path;
 use std::process::Command;
 
-use clap::Args;
+use crate::cargo;
 
-/// How.
-#[derive(Args)]
-pub struct Options {
-    /// Without root, clang, libelf, iproute2 or a kernel that describes its types, says so and tests nothing
-    #[arg(long)]
-    if_possible: bool,
-}
+/// The features of cargo with which the programs in the kernel are built.
+pub const FEATURES: &str = "fairrate-agent/bpf,fairrate-kernel/bpf";
 
 const CLANGS: [&str; 6] = ["clang", "clang-19", "clang-17", "clang-16", "clang-15", "clang-14"];
 
@@ -20,18 +15,16 @@ const CLANGS: [&str; 6] = ["clang", "clang-19", "clang-17", "clang-16", "clang-1
 ///
 /// # Errors
 /// If something that the tests need is missing and `if_possible` is not set.
-pub fn run(root: &Path, options: &Options) -> Result<bool, String> {
+pub fn run(root: &Path, if_possible: bool) -> Result<bool, String> {
     if let Some(what) = missing() {
-        if !options.if_possible {
+        if !if_possible {
             return Err(format!("the programs in the kernel cannot be tested: {what}"));
         }
-        eprintln!("not run: {what}: the tests of fairrate-kernel in the kernel are left out");
+        println!("not run: {what}: the tests of fairrate-kernel in the kernel are left out");
         return Ok(true);
     }
-    let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
-    let args = ["test", "--locked", "-p", "fairrate-kernel", "--features", "bpf", "--test", "kernel"];
-    let status = Command::new(cargo).args(args).current_dir(root).status();
-    Ok(status.map_err(|e| format!("cannot run cargo: {e}"))?.success())
+    // All of the workspace, so that dependencies are those that `cargo test --workspace` has built.
+    cargo::run(root, &["test", "--locked", "--workspace", "--features", FEATURES, "--test", "kernel"])
 }
 
 /// Returns a requirement that this machine lacks; `None` if it has all.

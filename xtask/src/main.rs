@@ -1,99 +1,97 @@
 //! Development tasks: `cargo xtask test` is every check a change must pass, `cargo xtask validate ns3` compares the
 //! simulator with ns-3, `cargo xtask instructions` counts the instructions of a packet-hop.
+//!
+//! This program has no dependencies. Tasks that need the simulator are those of `fairrate-validate`, which it builds and runs.
 
 mod agent;
+mod args;
+mod cargo;
 mod checks;
 mod dependencies;
-mod figures;
-mod header;
-mod instructions;
 mod kernel;
-mod ns3;
-mod ns3_tcp;
 mod own_algorithms;
 mod prose;
 mod python;
 mod testbed;
 mod vm;
 
-use std::path::PathBuf;
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use clap::{Parser, Subcommand};
+use args::Args;
 
-#[derive(Parser)]
-#[command(name = "cargo xtask", about = "Development tasks of fairrate")]
-struct Cli {
-    #[command(subcommand)]
-    task: Task,
-}
+const HELP: &str = "\
+Development tasks of fairrate
 
-#[derive(Subcommand)]
-enum Task {
-    /// Every check a change must pass, in order; stops at the first that fails.
-    Test,
-    /// The part of `docs/figures.md` that is made from committed measurements, with its pictures and tables.
-    Figures(figures::Options),
-    /// Sentences of comments, held against the style of CONTRIBUTING.
-    Prose,
-    /// Licences and sources of all dependencies, held against `deny.toml`.
-    Dependencies,
-    /// Writes the C header of algorithms from shared libraries.
-    Header(header::Options),
-    /// Tests the examples that bring an algorithm of their own, outside the workspace.
-    OwnAlgorithms,
-    /// Instructions of a packet-hop, as callgrind counts them, beside the committed ones.
-    Instructions(instructions::Options),
-    /// The Python package: built, its tests, types and notebook, in an environment below `target`.
-    Python(python::Options),
-    /// Runs programs in a virtual machine with Debian's kernel: another Linux than this machine's.
-    Vm(vm::Options),
-    /// The testbed on this machine, as root: small runs, their results, and that nothing is left behind.
-    Testbed(testbed::Options),
-    /// Flowtune's agents and allocator on hosts in network namespaces, as root.
-    Agent(agent::Options),
-    /// The congestion controls of `fairrate-kernel` in the running kernel, as root.
-    Kernel(kernel::Options),
-    /// Holds the simulator against another one.
-    Validate {
-        #[command(subcommand)]
-        against: Against,
-    },
-}
+Usage: cargo xtask TASK
 
-#[derive(Subcommand)]
-enum Against {
-    /// PowerTCP's public ns-3 artifact: its figures, carried in `validation/ns3`, beside ours.
-    Ns3(ns3::Options),
-    /// TCP of mainline ns-3: flows over a dumbbell, carried in `validation/ns3-tcp`, beside ours.
-    Ns3Tcp(ns3_tcp::Options),
-}
+  test              Every check a change must pass
+  prose             Sentences of comments, held against the style of CONTRIBUTING
+  dependencies      Licences, sources and versions of all dependencies, held against `deny.toml` by cargo-deny
+  own-algorithms    Tests the examples that bring an algorithm of their own, as programs of users do
+  python [--if-possible]
+                    The Python package: built, its tests, types and notebook, in an environment below `target`
+  testbed [--if-possible]
+                    The testbed on this machine, as root: small runs, their results, and that nothing is left behind
+  agent [--if-possible]
+                    Flowtune's agents and allocator on hosts in network namespaces, as root
+  kernel [--if-possible]
+                    The congestion controls of `fairrate-kernel` in the running kernel, as root
+  vm SCRIPT [--with PROGRAM].. [--memory MIB] [--limit SECONDS]
+                    Runs shell commands in a virtual machine with Debian's kernel: another Linux than this machine's.
+                    Programs named by --with are in PATH, as are ip, tc and busybox's [memory: 768, limit: 300]
+
+Tasks of fairrate-validate, which links the simulator; each has --help:
+
+  validate ns3      PowerTCP's public ns-3 artifact: its figures, carried in `validation/ns3`, beside ours
+  validate ns3-tcp  TCP of mainline ns-3: flows over a dumbbell, carried in `validation/ns3-tcp`, beside ours
+  figures           The part of `docs/figures.md` that is made from committed measurements, with its pictures and tables
+  header            Writes the C header of algorithms from shared libraries
+  instructions      Instructions of a packet-hop, as callgrind counts them, beside the committed ones
+";
 
 fn main() -> ExitCode {
-    let root = root();
-    let outcome = match Cli::parse().task {
-        Task::Test => checks::run(&root),
-        Task::Figures(options) => figures::run(&root, &options),
-        Task::Prose => prose::run(&root),
-        Task::Dependencies => dependencies::run(&root),
-        Task::Header(options) => header::run(&root, &options),
-        Task::OwnAlgorithms => own_algorithms::run(&root),
-        Task::Instructions(options) => instructions::run(&root, &options),
-        Task::Python(options) => python::run(&root, &options),
-        Task::Vm(options) => vm::run(&root, &options),
-        Task::Testbed(options) => testbed::run(&root, &options),
-        Task::Agent(options) => agent::run(&root, &options),
-        Task::Kernel(options) => kernel::run(&root, &options),
-        Task::Validate { against: Against::Ns3(options) } => ns3::run(&root, &options),
-        Task::Validate { against: Against::Ns3Tcp(options) } => ns3_tcp::run(&root, &options),
-    };
-    match outcome {
+    let all: Vec<OsString> = std::env::args_os().skip(1).collect();
+    match run(&root(), &all) {
         Ok(true) => ExitCode::SUCCESS,
         Ok(false) => ExitCode::from(1),
         Err(message) => {
             eprintln!("error: {message}");
             ExitCode::from(2)
         }
+    }
+}
+
+/// Runs the task that is the first of the arguments `all`. Returns `true` if it succeeds.
+fn run(root: &Path, all: &[OsString]) -> Result<bool, String> {
+    let task = all.first().map(|task| task.to_string_lossy().into_owned()).unwrap_or_default();
+    if matches!(task.as_str(), "validate" | "figures" | "header" | "instructions") {
+        return cargo::validate(root, all);
+    }
+    let mut args = Args::new(&task, all.iter().skip(1).cloned().collect());
+    let asks_for_help = args.flag("--help") || args.flag("-h");
+    if asks_for_help || matches!(task.as_str(), "" | "help" | "--help" | "-h") {
+        print!("{HELP}");
+        return Ok(true);
+    }
+    let if_possible = matches!(task.as_str(), "python" | "testbed" | "agent" | "kernel") && args.flag("--if-possible");
+    if task == "vm" {
+        let options = vm::Options::read(&mut args)?;
+        args.end()?;
+        return vm::run(root, &options);
+    }
+    args.end()?;
+    match task.as_str() {
+        "test" => Ok(checks::run(root)),
+        "prose" => prose::run(root),
+        "dependencies" => dependencies::run(root),
+        "own-algorithms" => own_algorithms::run(root),
+        "python" => python::run(root, if_possible),
+        "testbed" => testbed::run(root, if_possible),
+        "agent" => agent::run(root, if_possible),
+        "kernel" => kernel::run(root, if_possible),
+        unknown => Err(format!("there is no task `{unknown}`; `cargo xtask help` lists them")),
     }
 }
 

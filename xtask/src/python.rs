@@ -4,15 +4,7 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use clap::Args;
-
-/// How.
-#[derive(Args)]
-pub struct Options {
-    /// Without Python, or without a registry to get packages from, says so and tests nothing
-    #[arg(long)]
-    if_possible: bool,
-}
+use crate::cargo::{self, succeeds, target};
 
 /// The oldest Python version that the package supports.
 const OLDEST: (u32, u32) = (3, 10);
@@ -21,22 +13,27 @@ const OLDEST: (u32, u32) = (3, 10);
 ///
 /// # Errors
 /// If Python or the registry is missing and `if_possible` is not set, or the package cannot be built.
-pub fn run(root: &Path, options: &Options) -> Result<bool, String> {
+pub fn run(root: &Path, if_possible: bool) -> Result<bool, String> {
     let venv = match environment(root) {
         Ok(venv) => venv,
-        Err(why) if options.if_possible => {
-            eprintln!("{why}: the Python package is left out");
+        Err(why) if if_possible => {
+            println!("not run: {why}: the Python package is left out");
             return Ok(true);
         }
         Err(why) => return Err(why),
     };
     let python = venv.join("bin/python");
-    // `pip install .` as users do it, but with the installed build tools.
+    // The tests compare the package with the command line.
+    if !cargo::build(root, &["--bin", "fairrate", "--test", "cli"])? {
+        return Ok(false);
+    }
+    // `pip install .` as users do it, but with the installed build tools, and the profile that the other tests are built with.
     let build = ["-m", "pip", "install", "-q", "--no-build-isolation", "--force-reinstall", "--no-deps", "."];
-    if !succeeds(Command::new(&python).args(build).current_dir(root).env("PATH", path_with(&venv)))? {
+    let mut install = Command::new(&python);
+    install.args(build).current_dir(root).env("PATH", path_with(&venv)).env("MATURIN_PEP517_ARGS", "--profile=dev");
+    if !succeeds(&mut install)? {
         return Err("the Python package cannot be built".to_owned());
     }
-    // The tests compare the package with the command line, which `cargo test` has built.
     let cli = target(root).join("debug/fairrate");
     let steps: [&[&str]; 3] = [
         &["-m", "mypy", "python/fairrate", "python/examples"],
@@ -78,15 +75,6 @@ fn version(python: &str) -> Option<(u32, u32)> {
     let text = String::from_utf8(asked.stdout).ok()?;
     let (major, minor) = text.trim().split_once(' ')?;
     Some((major.parse().ok()?, minor.parse().ok()?))
-}
-
-fn succeeds(command: &mut Command) -> Result<bool, String> {
-    let shown = format!("{command:?}");
-    Ok(command.status().map_err(|e| format!("cannot run {shown}: {e}"))?.success())
-}
-
-fn target(root: &Path) -> PathBuf {
-    std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root.join("target"), PathBuf::from)
 }
 
 /// Returns `PATH` with the environment's programs first: pip looks for maturin there.

@@ -7,22 +7,31 @@ use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use clap::Args;
+use crate::args::Args;
 
 /// Options of `vm`.
-#[derive(Args)]
 pub struct Options {
-    /// Shell commands to run there; programs named with --with are in PATH, as are ip, tc and busybox's
+    /// Shell commands to run there; programs named with --with are in PATH, as are ip, tc and busybox's.
     script: String,
-    /// Programs to take along, with the libraries that they need
-    #[arg(long = "with", value_name = "PROGRAM")]
+    /// Programs to take along, with the libraries that they need.
     programs: Vec<PathBuf>,
-    /// Memory in MiB
-    #[arg(long, default_value_t = 768)]
+    /// Memory in MiB.
     memory: u32,
-    /// Seconds after which the machine is stopped
-    #[arg(long, default_value_t = 300)]
+    /// Seconds after which the machine is stopped.
     limit: u32,
+}
+
+impl Options {
+    /// Reads the options.
+    ///
+    /// # Errors
+    /// If the script is missing, or a value is none.
+    pub fn read(args: &mut Args) -> Result<Self, String> {
+        let programs = args.values("--with")?.into_iter().map(PathBuf::from).collect();
+        let (memory, limit) = (args.number("--memory", 768)?, args.number("--limit", 300)?);
+        let script = args.word("a script")?.into_string().map_err(|_| "the script is no text".to_owned())?;
+        Ok(Self { script, programs, memory, limit })
+    }
 }
 
 /// The package that depends on the newest kernel.

@@ -3,7 +3,6 @@
 mod acks;
 mod allocate;
 mod fastpass;
-mod hold;
 mod kernels;
 mod scenarios;
 

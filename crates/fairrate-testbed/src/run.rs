@@ -27,7 +27,7 @@ use crate::receiving::receive;
 use crate::sampling::Sampler;
 use crate::sending::Sending;
 use crate::shared::{Phase, Shared, Told, telling};
-use crate::{algorithm, idle, network, place, tools};
+use crate::{algorithm, idle, network, place, priority, tools};
 
 /// Time from the last preparation to the start.
 const LEAD: Duration = Duration::from_millis(50);
@@ -86,7 +86,7 @@ impl Job<'_> {
         allow_sockets();
         // The priority lets flows start and packets leave on time, whatever else runs. If it is not allowed, the
         // lateness is counted.
-        let _ = rustix::process::nice(-20);
+        priority::before_other_programs();
         let lines = Lines::begin(&plan)?;
         let connections = connect_all(&plan, config, &ways, &name, self.warm_up)?;
         let rtts: Vec<Time> = connections.iter().map(|c| Time::from_us(u64::from(c.before.min_rtt_us))).collect();

@@ -1,7 +1,5 @@
 //! Acknowledgments for a controller of any algorithm, as a sender on a path of five switch hops at 100 Gb/s receives
 //! them.
-//!
-//! Shared with `fairrate-control`'s bench `controllers`.
 
 use std::hint::black_box;
 

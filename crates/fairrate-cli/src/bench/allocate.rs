@@ -1,8 +1,11 @@
 //! `bench --job allocate`: an iteration of Flowtune's allocator, NED and F-NORM together, in the networks of the
 //! Flowtune paper's section 6.1, and for comparison, as in the paper, Fastpass's arbiter.
 
-use fairrate_allocate::{Aggregation, Clos, FlowKey, Instructions, LinkId, RateEngine, RealTime};
+use std::hint::black_box;
+
+use fairrate_allocate::{Aggregation, Clos, Flow, FlowKey, Instructions, Link, LinkId, RateEngine, RealTime, max_min};
 use fairrate_papers::flowtune_networks::{GAMMA, LINK_BPS, Network, TABLE, blocks_for};
+use fairrate_units::Rate;
 
 use super::{Row, Settings, fastpass, time_us};
 
@@ -55,7 +58,7 @@ impl Rows for Network {
 }
 
 /// Returns all rows: the table with every number of threads and in double precision, three tiers, the same work with
-/// fewer instructions, any links, arriving and departing flows, aggregation alone, and Fastpass.
+/// fewer instructions, any links, arriving and departing flows, exact max-min rates, aggregation alone, and Fastpass.
 pub(super) fn rows(settings: &Settings) -> Vec<Row> {
     let mut rows = Vec::new();
     for row in TABLE {
@@ -66,6 +69,7 @@ pub(super) fn rows(settings: &Settings) -> Vec<Row> {
     rows.extend(instructions(&first, settings));
     rows.extend(general(&first, settings));
     rows.push(churn(&first, settings));
+    rows.push(exact(&first, settings));
     rows.extend(aggregation(&Network::two_tiers(TABLE[6].nodes, 0), settings));
     rows.extend(fastpass::rows(settings));
     rows
@@ -140,6 +144,17 @@ fn churn(case: &Network, settings: &Settings) -> Row {
         engine.iterate();
     });
     case.row("1 in 100 replaced".to_owned(), case.paths.len() as u32, [1, 1], times_us)
+}
+
+/// Measures the exact max-min rates of all flows, from nothing.
+fn exact(case: &Network, settings: &Settings) -> Row {
+    let link = |bps: f64| Link::new("", Rate::from_bps(bps as u64));
+    let network = fairrate_allocate::Network {
+        links: case.clos.capacities_bps().into_iter().map(link).collect(),
+        flows: case.paths.iter().map(|path| Flow::new("", path.clone())).collect(),
+    };
+    let times_us = time_us(settings.runs, || _ = black_box(max_min(black_box(&network))));
+    case.row("exact max-min".to_owned(), case.paths.len() as u32, [1, 1], times_us)
 }
 
 /// Measures iterations without flows: the remaining work is aggregation, the price update, and the distribution of
@@ -236,6 +251,7 @@ mod tests {
         assert!(instructions(&small, &settings).iter().any(|row| row.name == "Portable"));
         assert_eq!(general(&small, &settings).iter().map(|row| row.flows).collect::<Vec<_>>(), [300, 30, 3].map(Some));
         assert_eq!(churn(&small, &settings).flows, Some(300));
+        assert_eq!(exact(&small, &settings).flows, Some(300));
         assert_eq!(aggregation(&small, &settings).len(), 2 * 4);
     }
 }

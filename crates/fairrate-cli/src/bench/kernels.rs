@@ -1,15 +1,14 @@
-//! `bench --job kernels`: the parts that take most of a run's time, each alone. `cargo bench` of `fairrate-sim` and
-//! `fairrate-control` measures the same parts with criterion.
+//! `bench --job kernels`: the parts that take most of a run's time, each alone.
 
 use std::hint::black_box;
 use std::time::Instant;
 
 use fairrate_papers::timing::RUN_US;
 use fairrate_sim::SimConfig;
+use fairrate_sim::engine::hold::{self, Hold};
 use serde::Serialize;
 
 use super::acks::{self, Acks};
-use super::hold::{self, Hold};
 use super::scenarios;
 use super::{aligned, median_min_max, time_us};
 use crate::failure::Failure;
@@ -52,7 +51,7 @@ pub(super) fn rows(runs: usize) -> Result<Vec<Row>, Failure> {
 }
 
 fn event_list(n_pending: u32, runs: usize) -> Row {
-    let mut hold = Hold::new(hold::event_list(), n_pending);
+    let mut hold = Hold::new(n_pending);
     // Most of the initial events have been replaced.
     (0..4 * n_pending).for_each(|_| _ = hold.step());
     let us = time_us(runs, || _ = black_box(hold.step()));

@@ -2,6 +2,7 @@
 
 mod event;
 mod event_list;
+pub mod hold;
 mod wheel;
 
 pub use event::{Event, EventKind};

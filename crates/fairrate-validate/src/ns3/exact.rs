@@ -51,7 +51,7 @@ mod tests {
 
     #[test]
     fn a_nanosecond_is_seen() {
-        let dir = Path::new(env!("CARGO_MANIFEST_DIR")).join("../validation/ns3");
+        let dir = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../validation/ns3");
         let cases = tables::load(&dir).expect("the tables read");
         let cases: Vec<Case> = cases.into_iter().filter(|case| case.scenario.name == "ws60").collect();
         assert_eq!(cases.len(), 6, "one for each algorithm");

@@ -409,7 +409,7 @@ mod tests {
     use crate::ns3::tables;
 
     fn cases() -> Vec<Case> {
-        tables::load(&Path::new(env!("CARGO_MANIFEST_DIR")).join("../validation/ns3")).expect("the tables are sound")
+        tables::load(&Path::new(env!("CARGO_MANIFEST_DIR")).join("../../validation/ns3")).expect("the tables are sound")
     }
 
     fn case(name: &str) -> Case {

@@ -1,9 +1,8 @@
 //! The hold model of an event list: with N events pending, pop the earliest one and push it again with a later time.
-//!
-//! Shared with `fairrate-sim`'s bench `event_list` and with `cargo xtask instructions`.
+//! `fairrate bench` times it, and `cargo xtask instructions` counts its instructions.
 
-use fairrate_sim::engine::{Event, EventKind, EventList};
-use fairrate_sim::rng::{Purpose, Stream};
+use super::{Event, EventKind, EventList};
+use crate::rng::{Purpose, Stream};
 
 /// Numbers of pending events: a few hosts at a switch, a fabric, a large fabric.
 pub const SIZES: [u32; 3] = [128, 4_096, 65_536];
@@ -13,26 +12,6 @@ const BUCKET_SHIFT: u32 = 11;
 
 /// Number of increments drawn ahead of the measurement; a power of two.
 const N_INCREMENTS: usize = 1 << 16;
-
-/// A list of pending events.
-pub trait Pending {
-    fn push(&mut self, event: Event);
-    fn pop(&mut self) -> Option<Event>;
-}
-
-impl Pending for EventList {
-    fn push(&mut self, event: Event) {
-        Self::push(self, event);
-    }
-    fn pop(&mut self) -> Option<Event> {
-        Self::pop(self)
-    }
-}
-
-/// Returns the engine's list, empty.
-pub fn event_list() -> EventList {
-    EventList::new(BUCKET_SHIFT)
-}
 
 /// Returns the times from an event to its next one, in picoseconds, as in a fabric of 25 and 100 Gb/s: the end of a
 /// packet's serialisation; its arrival, a link delay later; and one retransmission timer in a thousand.
@@ -49,17 +28,18 @@ fn increments() -> Vec<u64> {
     (0..N_INCREMENTS).map(|_| one()).collect()
 }
 
-/// A list of pending events in the hold model.
-pub struct Hold<P> {
-    pending: P,
+/// An event list in the hold model.
+pub struct Hold {
+    pending: EventList,
     increments: Vec<u64>,
     n_steps: usize,
 }
 
-impl<P: Pending> Hold<P> {
-    /// Returns a list of `n` pending events in their steady state: with the increments laid end to end, an event waits
+impl Hold {
+    /// Returns an event list of `n` pending events in their steady state: with the increments laid end to end, an event waits
     /// for the end of the increment that a random point falls into. So six in ten are timers.
-    pub fn new(mut pending: P, n: u32) -> Self {
+    pub fn new(n: u32) -> Self {
+        let mut pending = EventList::new(BUCKET_SHIFT);
         let increments = increments();
         let ends: Vec<u64> = increments
             .iter()
