@@ -55,6 +55,8 @@ fn lanes(bpf: bool) -> [Vec<Check>; 2] {
         check("C header", "xtask header --check"),
         check("ns-3", "xtask validate ns3"),
         check("ns-3's TCP", "xtask validate ns3-tcp"),
+        check("HOMA's authors' code", "xtask validate homa-omnet"),
+        check("RoCC's authors' code", "xtask validate rocc-omnet"),
         check("instructions", "xtask instructions --if-possible"),
         // It compares with programs of the other lane, whose build it waits for.
         check("Python", "xtask python --if-possible"),

@@ -3,9 +3,13 @@
 
 mod figures;
 mod header;
+mod homa_omnet;
 mod instructions;
 mod ns3;
 mod ns3_tcp;
+mod rocc_omnet;
+mod rows;
+mod show;
 mod testbed;
 
 use std::path::PathBuf;
@@ -43,6 +47,10 @@ enum Against {
     Ns3(ns3::Options),
     /// TCP of mainline ns-3: flows over a dumbbell, carried in `validation/ns3-tcp`, beside ours.
     Ns3Tcp(ns3_tcp::Options),
+    /// HOMA's authors' OMNeT++ code: times of messages, carried in `validation/homa-omnet`, beside ours.
+    HomaOmnet(homa_omnet::Options),
+    /// RoCC's authors' OMNeT++ code: times of flows and queues, carried in `validation/rocc-omnet`, beside ours.
+    RoccOmnet(rocc_omnet::Options),
 }
 
 fn main() -> ExitCode {
@@ -54,6 +62,8 @@ fn main() -> ExitCode {
         Task::Testbed(options) => testbed::run(&options),
         Task::Validate { against: Against::Ns3(options) } => ns3::run(&root, &options),
         Task::Validate { against: Against::Ns3Tcp(options) } => ns3_tcp::run(&root, &options),
+        Task::Validate { against: Against::HomaOmnet(options) } => homa_omnet::run(&root, &options),
+        Task::Validate { against: Against::RoccOmnet(options) } => rocc_omnet::run(&root, &options),
     };
     match outcome {
         Ok(true) => ExitCode::SUCCESS,

@@ -1,35 +1,11 @@
 //! Metrics of a run, their tolerances, and the comparison of ours with ns-3's.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::Path;
 
 use fairrate_report::stats::{jain, mean, percentile, sorted};
-use serde::{Deserialize, Serialize};
 
 use super::tables::{Case, Group, Measured};
-
-/// Tolerance for the difference between ours and ns-3's: the larger of a part of ns-3's value and an absolute amount.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
-pub struct Tolerance {
-    pub relative: f64,
-    pub absolute: f64,
-}
-
-impl Tolerance {
-    const fn relative(relative: f64) -> Self {
-        Self { relative, absolute: 0.0 }
-    }
-
-    /// Returns `true` if `ours` is within the tolerance of `reference`.
-    pub fn allows(self, reference: f64, ours: f64) -> bool {
-        (ours - reference).abs() <= self.allowed(reference)
-    }
-
-    fn allowed(self, reference: f64) -> f64 {
-        // A little slack, so that a difference of exactly the tolerance is inside despite rounding.
-        (self.relative * reference.abs()).max(self.absolute) * (1.0 + 1e-9)
-    }
-}
+use crate::rows::{Findings, Row, Tolerance, Verdict};
 
 /// Tolerance for means over several seeds of runs with randomly drawn marks.
 const RANDOM: Tolerance = Tolerance::relative(0.05);
@@ -44,75 +20,6 @@ const SIZE_BUCKETS: &[(&str, u64, u64)] = &[
     (">10MB", 10_000_000, u64::MAX),
     ("all sizes", 0, u64::MAX),
 ];
-
-/// The verdict on a row.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Verdict {
-    Inside,
-    Outside,
-    /// A metric without a tolerance; the row does not count.
-    NoTolerance,
-}
-
-/// One line of the result.
-#[derive(Clone, Debug, Serialize)]
-pub struct Row {
-    pub scenario: String,
-    pub algorithm: String,
-    pub metric: String,
-    pub unit: &'static str,
-    pub ns3: f64,
-    /// Mean over our runs; `None` (or null) without a value, because a run failed or a flow did not finish.
-    pub ours: Option<f64>,
-    /// Smallest and largest value of our runs, if there are several.
-    pub range: Option<(f64, f64)>,
-    pub tolerance: Option<Tolerance>,
-    pub verdict: Verdict,
-    /// The cause if the row is outside.
-    pub cause: Option<String>,
-}
-
-/// Known causes of rows that are outside. They explain; they do not make a row count as inside.
-#[derive(Clone, Debug, Default, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Findings {
-    #[serde(default)]
-    finding: Vec<Finding>,
-}
-
-/// The cause of some rows; names may end in `*`.
-#[derive(Clone, Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Finding {
-    scenario: String,
-    algorithm: String,
-    metric: String,
-    /// The reason why rows are outside.
-    pub cause: String,
-    /// Keys of the scenario, as for `--set`, that reproduce the cause in our simulator, so that it can be measured.
-    #[serde(default)]
-    pub set: Vec<String>,
-}
-
-impl Findings {
-    /// Reads the file of findings.
-    pub fn read(path: &Path) -> Result<Self, String> {
-        let text = std::fs::read_to_string(path).map_err(|e| format!("cannot read {}: {e}", path.display()))?;
-        toml::from_str(&text).map_err(|e| format!("{}: {e}", path.display()))
-    }
-
-    /// Returns the finding that explains a row outside, if there is one.
-    pub fn explain(&self, scenario: &str, algorithm: &str, metric: &str) -> Option<&Finding> {
-        let fits = |pattern: &str, name: &str| match pattern.strip_suffix('*') {
-            Some(start) => name.starts_with(start),
-            None => name == pattern,
-        };
-        let mine =
-            |f: &&Finding| fits(&f.scenario, scenario) && fits(&f.algorithm, algorithm) && fits(&f.metric, metric);
-        self.finding.iter().find(mine)
-    }
-}
 
 /// A metric of one run.
 struct Point {
@@ -152,7 +59,7 @@ fn failed(case: &Case, message: &str) -> Row {
         algorithm: case.run.label.clone(),
         metric: format!("run failed: {message}"),
         unit: "",
-        ns3: 1.0,
+        theirs: 1.0,
         ours: None,
         range: None,
         tolerance: Some(Tolerance::relative(0.0)),
@@ -175,7 +82,7 @@ fn row(case: &Case, point: Point, values: &[f64]) -> Row {
         algorithm: case.run.label.clone(),
         metric: point.metric,
         unit: point.unit,
-        ns3: point.value,
+        theirs: point.value,
         ours,
         range: range.first().copied().zip(range.last().copied()).filter(|_| 1 < values.len()),
         tolerance: point.tolerance,
@@ -187,8 +94,8 @@ fn row(case: &Case, point: Point, values: &[f64]) -> Row {
 /// Replaces the rows of each family by the row that uses most of its tolerance.
 fn worst_of_families(rows: Vec<(Option<String>, Row)>) -> Vec<Row> {
     let used = |row: &Row| {
-        let allowed = row.tolerance.map_or(row.ns3.abs(), |t| t.allowed(row.ns3)).max(f64::MIN_POSITIVE);
-        row.ours.map_or(f64::INFINITY, |ours| (ours - row.ns3).abs() / allowed)
+        let allowed = row.tolerance.map_or(row.theirs.abs(), |t| t.allowed(row.theirs)).max(f64::MIN_POSITIVE);
+        row.ours.map_or(f64::INFINITY, |ours| (ours - row.theirs).abs() / allowed)
     };
     let mut out: Vec<Row> = Vec::new();
     let mut members: BTreeMap<String, (usize, usize)> = BTreeMap::new();
@@ -472,7 +379,7 @@ mod tests {
         let out = rows(&case, &[scaled(0.9), scaled(1.18)], &Findings::default());
         let fct = out.iter().find(|r| r.metric == "mean FCT").expect("there is one");
         assert_eq!(fct.verdict, Verdict::Inside, "the mean is 1.04 times ns-3's");
-        assert!(fct.range.is_some_and(|(lo, hi)| lo < fct.ns3 && fct.ns3 < hi));
+        assert!(fct.range.is_some_and(|(lo, hi)| lo < fct.theirs && fct.theirs < hi));
         // With ns-3's own draws, a single run is compared with ns-3's flow by flow.
         let out = rows(&case, &[scaled(1.02)], &Findings::default());
         let fct = out.iter().find(|r| r.metric.starts_with("FCT of flow")).expect("there is one");

@@ -1,9 +1,9 @@
 //! `cargo xtask validate ns3`: compares our simulator with ns-3 in every scenario and with every algorithm that ns-3
 //! was run with.
 
-pub mod compare;
+mod compare;
 mod exact;
-pub mod show;
+mod json;
 mod simulate;
 pub mod tables;
 mod trace;
@@ -17,9 +17,10 @@ use std::time::Instant;
 
 use clap::Args;
 
-use compare::{Findings, Row};
-use exact::Exactness;
-use tables::{Case, Measured};
+use self::exact::Exactness;
+use self::tables::{Case, Measured};
+use crate::rows::{Findings, Row, Verdict};
+use crate::show;
 
 /// Options of `validate ns3`.
 #[derive(Args)]
@@ -67,14 +68,14 @@ pub fn run(root: &Path, options: &Options) -> Result<bool, String> {
     for (case, runs) in cases.iter().zip(measured) {
         rows.extend(compare::rows(case, &runs, &findings));
     }
-    rows.retain(|row| options.all || row.verdict != compare::Verdict::NoTolerance);
+    rows.retain(|row| options.all || row.verdict != Verdict::NoTolerance);
     if options.json {
-        show::json(&rows, &exactness);
+        json::print(&rows, &exactness);
     } else {
         exactness.show();
         show::table(&rows);
     }
-    Ok(exactness.differ.is_empty() && rows.iter().all(|row| row.verdict != compare::Verdict::Outside))
+    Ok(exactness.differ.is_empty() && rows.iter().all(|row| row.verdict != Verdict::Outside))
 }
 
 fn is_selected(case: &Case, only: Option<&str>) -> bool {

@@ -18,12 +18,12 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use clap::Args;
 use fairrate_report::stats::{mean, sorted};
 
-use crate::ns3::compare::{Findings, Row, Tolerance, Verdict};
-use crate::ns3::show;
-use tables::{Case, Metric};
+use self::tables::{Case, Metric};
+use crate::rows::{Findings, Row, Tolerance, Verdict};
+use crate::show;
 
 /// Tolerance for the difference between ours and ns-3's.
-const ALLOWED: Tolerance = Tolerance { relative: 0.05, absolute: 0.0 };
+const ALLOWED: Tolerance = Tolerance::relative(0.05);
 /// Number of runs of a chaotic case.
 const DRAWS: u64 = 20;
 
@@ -149,7 +149,7 @@ fn compare(case: &Case, ours: &[Numbers]) -> Vec<Row> {
             algorithm: case.cc.clone(),
             metric: metric.name().to_owned(),
             unit: metric.unit(),
-            ns3,
+            theirs: ns3,
             ours: Some(mean),
             range: Some((low, high)).filter(|_| 1 < values.len()),
             tolerance: Some(ALLOWED).filter(|_| !metric.is_context()),

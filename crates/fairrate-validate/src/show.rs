@@ -1,23 +1,6 @@
 //! Output of the rows as a table or as JSON.
 
-use serde_json::json;
-
-use super::compare::{Row, Tolerance, Verdict};
-use super::exact::Exactness;
-
-/// Prints the rows as JSON.
-pub fn json(rows: &[Row], exactness: &Exactness) {
-    let count = |v: Verdict| rows.iter().filter(|r| r.verdict == v).count();
-    let out = json!({
-        "rows": rows,
-        "inside": count(Verdict::Inside),
-        "outside": count(Verdict::Outside),
-        "without_tolerance": count(Verdict::NoTolerance),
-        "flows": exactness.n_flows,
-        "flows_that_differ": exactness.differ,
-    });
-    println!("{out:#}");
-}
+use crate::rows::{Row, Tolerance, Verdict};
 
 /// Prints the rows as a table, and their number.
 pub fn table(rows: &[Row]) {
@@ -32,9 +15,24 @@ pub fn table(rows: &[Row]) {
     );
 }
 
+/// Prints the rows as a table, or as JSON, and their number. Returns `true` if every row is inside or has a cause.
+pub fn finish(rows: &[Row], as_json: bool) -> bool {
+    if as_json {
+        println!("{:#}", serde_json::json!({ "rows": rows }));
+    } else {
+        self::rows(rows);
+        let outside = || rows.iter().filter(|row| row.verdict == Verdict::Outside);
+        let inside = rows.iter().filter(|row| row.verdict == Verdict::Inside).count();
+        let explained = outside().filter(|row| row.cause.is_some()).count();
+        let open = outside().count() - explained;
+        println!("\nrows: {inside} inside, {open} outside without a cause, {explained} outside with one");
+    }
+    rows.iter().all(|row| row.verdict != Verdict::Outside || row.cause.is_some())
+}
+
 /// Prints the rows as a table.
 pub fn rows(rows: &[Row]) {
-    let head = ["scenario", "algorithm", "metric", "ns-3", "ours", "difference", "tolerance", ""].map(str::to_owned);
+    let head = ["scenario", "algorithm", "metric", "theirs", "ours", "difference", "tolerance", ""].map(str::to_owned);
     let lines: Vec<[String; 8]> = std::iter::once(head).chain(rows.iter().map(cells)).collect();
     let width = |i: usize| lines.iter().map(|cells| cells[i].chars().count()).max().unwrap_or(0);
     let widths: Vec<usize> = (0..8).map(width).collect();
@@ -62,20 +60,20 @@ fn cells(row: &Row) -> [String; 8] {
         row.cause.as_ref().map_or_else(|| verdict.to_owned(), |cause| format!("{verdict}, explained by: {cause}"));
     let (scenario, algorithm, metric) = (row.scenario.clone(), row.algorithm.clone(), row.metric.clone());
     let tolerance = row.tolerance.map_or_else(String::new, |t| tolerance(t, row.unit));
-    [scenario, algorithm, metric, quantity(row.ns3, row.unit), ours, difference(row), tolerance, verdict]
+    [scenario, algorithm, metric, quantity(row.theirs, row.unit), ours, difference(row), tolerance, verdict]
 }
 
 fn difference(row: &Row) -> String {
     let Some(ours) = row.ours else { return String::new() };
-    let difference = ours - row.ns3;
+    let difference = ours - row.theirs;
     if difference == 0.0 {
         return "0".to_owned();
     }
-    let in_bytes = row.tolerance.is_some_and(|t| t.relative * row.ns3.abs() < t.absolute);
-    if in_bytes || row.ns3 == 0.0 {
+    let in_bytes = row.tolerance.is_some_and(|t| t.relative * row.theirs.abs() < t.absolute);
+    if in_bytes || row.theirs == 0.0 {
         return format!("{}{}", if difference < 0.0 { "-" } else { "+" }, quantity(difference.abs(), row.unit));
     }
-    format!("{:+.2} %", 100.0 * difference / row.ns3)
+    format!("{:+.2} %", 100.0 * difference / row.theirs)
 }
 
 fn tolerance(t: Tolerance, unit: &str) -> String {

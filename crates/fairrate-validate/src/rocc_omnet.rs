@@ -1,0 +1,220 @@
+//! `cargo xtask validate rocc-omnet`: compares RoCC with its authors' OMNeT++ code; `validation/rocc-omnet/README.md` describes
+//! the runs.
+//!
+//! The rule, committed before this command first ran. The completion time of each flow of a list is within 0.5 % of theirs. Of
+//! greedy flows on a star, the queue is compared at every tick of the switch's controller: its peak within five frames, its mean over
+//! the last 40 % of the run within 5 % of Qref, its standard deviation there within a quarter or two frames, and the time from which it
+//! stays within 10 % of Qref within a quarter or 0.5 ms. (Such a run is chaotic: one frame on the other side of a tick, and later
+//! frames differ. So the number of ticks up to the first difference is shown, without a tolerance.) Pauses are equal in number.
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+use std::path::Path;
+
+use clap::Args;
+use fairrate_experiment::run_into;
+use fairrate_report::stats::mean;
+use fairrate_results::RunState;
+use fairrate_scenario::{Overrides, Scenario};
+use fairrate_sim::{FlowOutcome, PortSample, Recorder};
+use serde::Deserialize;
+
+use crate::rows::{Findings, Row, Tolerance, Verdict};
+use crate::show;
+
+/// Size of a full frame, in bytes.
+const FRAME: f64 = 1_518.0;
+/// Time between two ticks, in microseconds.
+const TICK_US: u64 = 40;
+
+/// Options of `validate rocc-omnet`.
+#[derive(Args)]
+pub struct Options {
+    /// Only cases whose name starts with this, as `star40`
+    #[arg(long, value_name = "CASE")]
+    only: Option<String>,
+    /// Keys of a scenario file in place of the authors', as `transport.rocc.limiter=spaced`
+    #[arg(long, value_name = "KEY=VALUE")]
+    set: Vec<String>,
+    /// Rows as JSON on stdout
+    #[arg(long)]
+    json: bool,
+}
+
+/// The list of cases.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Suite {
+    /// The scenario of all cases, but for its traffic.
+    scenario: String,
+    case: Vec<Case>,
+}
+
+/// A run of the authors' code.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Case {
+    name: String,
+    /// Number of senders, on links to a switch; the receiver is one more host.
+    senders: u32,
+    /// Rate of all links in Gb/s.
+    gbps: u64,
+    /// Duration in milliseconds of a run of greedy flows; flows of a list all finish.
+    ms: Option<u64>,
+    /// Keys that differ from the scenario's, as for `--set`.
+    #[serde(default)]
+    set: Vec<String>,
+    /// Pauses that the switch sent, if any.
+    pauses: Option<u32>,
+}
+
+/// A run of ours.
+struct Ours {
+    flows: Vec<FlowOutcome>,
+    ports: Vec<PortSample>,
+    pauses: u64,
+}
+
+/// Runs the validation. Returns `true` if every row is inside or has a cause.
+pub fn run(root: &Path, options: &Options) -> Result<bool, String> {
+    let dir = root.join("validation/rocc-omnet");
+    let read = |name: &str| {
+        let path = dir.join(name);
+        std::fs::read_to_string(&path).map_err(|e| format!("cannot read {}: {e}", path.display()))
+    };
+    let suite: Suite = toml::from_str(&read("suite.toml")?).map_err(|e| format!("suite.toml: {e}"))?;
+    let scenario = read(&suite.scenario)?;
+    let ticks = ticks_by_case(&read("ticks.csv")?)?;
+    let findings = Findings::read(&dir.join("findings.toml"))?;
+    let only = options.only.as_deref().unwrap_or("");
+    let mut rows = Vec::new();
+    for case in suite.case.iter().filter(|case| case.name.starts_with(only)) {
+        let ours = simulate(&dir, &scenario, case, &options.set).map_err(|e| format!("{}: {e}", case.name))?;
+        match ticks.get(&case.name) {
+            Some(theirs) => rows.extend(star(case, theirs, &ours)),
+            None => rows.extend(list(case, &read(&format!("{}.csv", case.name))?, &ours.flows)?),
+        }
+    }
+    if rows.is_empty() {
+        return Err(format!("no case in validation/rocc-omnet/suite.toml begins with `{only}`"));
+    }
+    findings.explain_all(&mut rows);
+    Ok(show::finish(&rows, options.json))
+}
+
+/// Reads the queue in bytes at every tick of each case.
+fn ticks_by_case(text: &str) -> Result<BTreeMap<String, Vec<f64>>, String> {
+    let mut cases: BTreeMap<String, Vec<f64>> = BTreeMap::new();
+    for (i, line) in text.lines().enumerate().skip(1) {
+        let fields: Vec<&str> = line.split(',').collect();
+        let queue =
+            if let [case, _, bytes] = fields[..] { bytes.parse().ok().map(|bytes| (case, bytes)) } else { None };
+        let (case, bytes) =
+            queue.ok_or_else(|| format!("ticks.csv, line {}: not a case, a time and a queue", i + 1))?;
+        cases.entry(case.to_owned()).or_default().push(bytes);
+    }
+    Ok(cases)
+}
+
+/// Runs a case with the keys in `set` changed.
+fn simulate(dir: &Path, scenario: &str, case: &Case, set: &[String]) -> Result<Ours, String> {
+    let sink = case.senders;
+    let mut text = case.ms.map_or(String::new(), |ms| format!("duration = \"{ms}ms\"\n"));
+    text += scenario;
+    let _ = match case.ms {
+        Some(_) => write!(
+            text,
+            "\n[[traffic]]\nkind = \"incast\"\nsenders = {sink}\nreceiver = \"h{sink}\"\nbytes = \"endless\"\n\
+             \n[[probe]]\nqueue = \"sw0->h{sink}\"\nevery = \"{TICK_US}us\"\n"
+        ),
+        None => write!(
+            text,
+            "\n[[traffic]]\nkind = \"list\"\npath = \"{}.csv\"\nignore_columns = [\"fct_ns\"]\n",
+            case.name
+        ),
+    };
+    let mut sets = vec![
+        ("topology.hosts".to_owned(), (sink + 1).to_string()),
+        ("topology.rate".to_owned(), format!("\"{}Gbps\"", case.gbps)),
+    ];
+    let split = |set: &String| set.split_once('=').map(|(key, value)| (key.to_owned(), value.to_owned()));
+    sets.extend(case.set.iter().chain(set).filter_map(split));
+    let overrides = Overrides { sets, ..Overrides::default() };
+    let scenario = Scenario::from_toml(&text, "star.toml", dir, &overrides).map_err(|e| e.to_string())?;
+    let mut recorder = Recorder::default();
+    let ended = run_into(scenario.into_sim_config(), 1, &mut recorder, &mut ());
+    if ended.state != RunState::Complete {
+        return Err(format!("the run ended as {:?}", ended.state));
+    }
+    let mut flows = recorder.flows;
+    flows.sort_by_key(|outcome| outcome.flow);
+    Ok(Ours { flows, ports: recorder.ports, pauses: ended.totals.pfc_pauses })
+}
+
+/// Returns the rows of a list: the time of each flow.
+fn list(case: &Case, text: &str, ours: &[FlowOutcome]) -> Result<Vec<Row>, String> {
+    let theirs = text.lines().skip(1).map(|line| line.rsplit(',').next().and_then(|field| field.parse::<f64>().ok()));
+    let row = |(i, (theirs, ours)): (usize, (Option<f64>, &FlowOutcome))| {
+        let theirs = theirs.ok_or_else(|| format!("{}.csv, line {}: no time", case.name, i + 2))?;
+        let ours = ours.fct.map_or(f64::NAN, |fct| fct.as_ps() as f64 / 1e6);
+        Ok(row(case, &format!("time of flow {i}"), "us", (theirs / 1e3, ours), Some(Tolerance::relative(0.005))))
+    };
+    theirs.zip(ours).enumerate().map(row).collect()
+}
+
+/// Returns the rows of greedy flows on a star.
+fn star(case: &Case, theirs: &[f64], ours: &Ours) -> Vec<Row> {
+    let q_ref = if case.gbps == 40 { 150_000.0 } else { 300_000.0 };
+    let at_tick: BTreeMap<u64, f64> =
+        ours.ports.iter().map(|s| (s.t.as_ps() / 1_000_000, s.qlen_bytes as f64)).collect();
+    let queue: Vec<f64> =
+        (1..=theirs.len() as u64).map(|tick| at_tick.get(&(tick * TICK_US)).copied().unwrap_or(f64::NAN)).collect();
+    let peak = |queue: &[f64]| queue.iter().copied().fold(0.0, f64::max) / 1e3;
+    let rest = |queue: &[f64]| queue[queue.len() * 3 / 5..].to_vec();
+    let mean_kb = |queue: &[f64]| mean(&rest(queue)).unwrap_or(f64::NAN) / 1e3;
+    let deviation = |queue: &[f64]| {
+        let (rest, mean_b) = (rest(queue), mean_kb(queue) * 1e3);
+        let squares: Vec<f64> = rest.iter().map(|bytes| (bytes - mean_b).powi(2)).collect();
+        mean(&squares).unwrap_or(f64::NAN).sqrt() / 1e3
+    };
+    // A queue that does not settle counts as one that settles after the end.
+    let settles = |queue: &[f64]| {
+        let is_off = |bytes: &f64| 0.1 * q_ref < (bytes - q_ref).abs();
+        (queue.iter().rposition(is_off).map_or(0, |last| last + 1) as u64 * TICK_US) as f64 / 1e3
+    };
+    let same = theirs.iter().zip(&queue).take_while(|(theirs, ours)| theirs == ours).count() as f64;
+    let of = |measure: &dyn Fn(&[f64]) -> f64| (measure(theirs), measure(&queue));
+    let frames = |n: f64| Tolerance::absolute(n * FRAME / 1e3);
+    let mean_tolerance = Tolerance::absolute(0.05 * q_ref / 1e3);
+    let deviation_tolerance = Tolerance { relative: 0.25, ..frames(2.0) };
+    let mut rows = vec![
+        row(case, "ticks with the same queue from the start", "", (theirs.len() as f64, same), None),
+        row(case, "peak queue", "KB", of(&peak), Some(frames(5.0))),
+        row(case, "mean queue", "KB", of(&mean_kb), Some(mean_tolerance)),
+        row(case, "deviation of the queue", "KB", of(&deviation), Some(deviation_tolerance)),
+        row(case, "queue settles", "ms", of(&settles), Some(Tolerance { relative: 0.25, absolute: 0.5 })),
+    ];
+    let exactly = Tolerance::absolute(0.0);
+    rows.extend(case.pauses.map(|n| row(case, "pauses", "", (f64::from(n), ours.pauses as f64), Some(exactly))));
+    rows
+}
+
+fn row(case: &Case, metric: &str, unit: &'static str, (theirs, ours): (f64, f64), tolerance: Option<Tolerance>) -> Row {
+    let verdict = match tolerance {
+        None => Verdict::NoTolerance,
+        Some(tolerance) if tolerance.allows(theirs, ours) => Verdict::Inside,
+        Some(_) => Verdict::Outside,
+    };
+    Row {
+        scenario: case.name.clone(),
+        algorithm: "rocc".to_owned(),
+        metric: metric.to_owned(),
+        unit,
+        theirs,
+        ours: Some(ours),
+        range: None,
+        tolerance,
+        verdict,
+        cause: None,
+    }
+}
