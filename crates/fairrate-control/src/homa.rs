@@ -174,9 +174,10 @@ algorithm_config! {
         rtt_bytes: HomaRttBytes = HomaRttBytes::Bdp;
         /// Largest messages of each level for unscheduled packets, `"equal-bytes"` or sizes as `"1KB 10KB"` (section 3.4: equal bytes).
         cutoffs: HomaCutoffs = HomaCutoffs::EqualBytes;
-        /// Order of messages at a receiver: by bytes not yet granted, with all of RTTbytes for the next one at once, or by bytes not yet received, with a packet at each arrival (authors' simulator: granted; section 3.3: the fewest remaining bytes).
+        /// Order of messages at a receiver: by bytes not granted, and the next one gets all of RTTbytes at once, or by bytes
+        /// not received, and it gets a packet at each arrival (authors' simulator: granted; section 3.3: fewest remaining).
         order: HomaOrder = HomaOrder::Granted;
-        /// What overcommitment counts (section 3.5: messages; authors' simulator: senders, one message each).
+        /// Unit of overcommitment: messages (section 3.5), or senders, one message each (authors' simulator).
         counts: HomaCount = HomaCount::Messages;
         /// Level of unscheduled packets: by the message's size, or by what is left of it at each packet (section 3.4: size; authors' simulator: remaining).
         unscheduled: HomaUnscheduled = HomaUnscheduled::Size;

@@ -84,7 +84,7 @@ struct Case {
     duration: Option<String>,
 }
 
-/// Runs the validation. Returns `true` if every row is inside or has a cause.
+/// Runs the validation. Returns `true` if every row is inside or in the file of findings.
 pub fn run(root: &Path, options: &Options) -> Result<bool, String> {
     let dir = root.join("validation/homa-omnet");
     let suite = read_suite(&dir)?;

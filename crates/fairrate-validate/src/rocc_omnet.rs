@@ -75,7 +75,7 @@ struct Ours {
     pauses: u64,
 }
 
-/// Runs the validation. Returns `true` if every row is inside or has a cause.
+/// Runs the validation. Returns `true` if every row is inside or in the file of findings.
 pub fn run(root: &Path, options: &Options) -> Result<bool, String> {
     let dir = root.join("validation/rocc-omnet");
     let read = |name: &str| {

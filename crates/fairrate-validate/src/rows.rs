@@ -59,7 +59,7 @@ pub struct Row {
     pub range: Option<(f64, f64)>,
     pub tolerance: Option<Tolerance>,
     pub verdict: Verdict,
-    /// The cause if the row is outside.
+    /// The cause if the row is outside, or what was tried to find it.
     pub cause: Option<String>,
 }
 

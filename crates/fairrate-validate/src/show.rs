@@ -15,7 +15,7 @@ pub fn table(rows: &[Row]) {
     );
 }
 
-/// Prints the rows as a table, or as JSON, and their number. Returns `true` if every row is inside or has a cause.
+/// Prints the rows as a table, or as JSON, and their number. Returns `true` if every row is inside or in the file of findings.
 pub fn finish(rows: &[Row], as_json: bool) -> bool {
     if as_json {
         println!("{:#}", serde_json::json!({ "rows": rows }));
@@ -23,9 +23,9 @@ pub fn finish(rows: &[Row], as_json: bool) -> bool {
         self::rows(rows);
         let outside = || rows.iter().filter(|row| row.verdict == Verdict::Outside);
         let inside = rows.iter().filter(|row| row.verdict == Verdict::Inside).count();
-        let explained = outside().filter(|row| row.cause.is_some()).count();
-        let open = outside().count() - explained;
-        println!("\nrows: {inside} inside, {open} outside without a cause, {explained} outside with one");
+        let known = outside().filter(|row| row.cause.is_some()).count();
+        let open = outside().count() - known;
+        println!("\nrows: {inside} inside, {open} outside and new, {known} outside and in findings.toml");
     }
     rows.iter().all(|row| row.verdict != Verdict::Outside || row.cause.is_some())
 }
@@ -56,8 +56,7 @@ fn cells(row: &Row) -> [String; 8] {
         Verdict::Outside => "OUTSIDE",
         Verdict::NoTolerance => "no tolerance set",
     };
-    let verdict =
-        row.cause.as_ref().map_or_else(|| verdict.to_owned(), |cause| format!("{verdict}, explained by: {cause}"));
+    let verdict = row.cause.as_ref().map_or_else(|| verdict.to_owned(), |cause| format!("{verdict}: {cause}"));
     let (scenario, algorithm, metric) = (row.scenario.clone(), row.algorithm.clone(), row.metric.clone());
     let tolerance = row.tolerance.map_or_else(String::new, |t| tolerance(t, row.unit));
     [scenario, algorithm, metric, quantity(row.theirs, row.unit), ours, difference(row), tolerance, verdict]

@@ -312,6 +312,8 @@ impl Points<'_> {
 
 #[cfg(test)]
 mod tests {
+    use std::path::Path;
+
     use super::*;
     use crate::ns3::tables;
 
