@@ -3,8 +3,8 @@
 use fairrate_report::panel::{Axis, Panel};
 
 use super::star::{
-    JUDGED, ROCC, cut, fair_rate, forms, goodputs, mean, mean_and_deviation, part, queue, run, scaled, settles_ms,
-    settling_of, worst,
+    JUDGED, LOOKS, ROCC, cut, fair_rate, forms, goodputs, mean, mean_and_deviation, part, queue, run, scaled,
+    settles_ms, settling_of, worst,
 };
 use crate::claim::{Claim, Rule};
 use crate::drawing::{Compared, Line, panel, with_level, words_panel};
@@ -101,7 +101,7 @@ fn settling(points: &Points) -> Panel {
         cc: look,
         values: words.iter().map(|name| points.values(name, variant.line, "settles")).collect(),
     };
-    let lines = forms(40).iter().zip(["powertcp", "hpcc", "dcqcn"]).map(line).collect();
+    let lines = forms(40).iter().zip(LOOKS).map(line).collect();
     let y = Axis::new("rates settle after (ms)").showing(0.0, 8.0);
     let words: Vec<&str> = words.iter().map(String::as_str).collect();
     let panel = words_panel("until rates stay within 5 %, with one thing changed", &words, y, lines);
@@ -110,7 +110,22 @@ fn settling(points: &Points) -> Panel {
 
 fn claims(points: &Points) -> Vec<Claim> {
     let all = || JUDGED.iter().flat_map(|variant| settings().map(move |(gbps, n)| (variant, gbps, n)));
-    all().flat_map(|(variant, gbps, n)| of_run(points, variant, gbps, n)).collect()
+    let sooner = || JUDGED.iter().flat_map(|variant| GBPS.map(|gbps| sooner_with_more(points, variant, gbps)));
+    all().flat_map(|(variant, gbps, n)| of_run(points, variant, gbps, n)).chain(sooner()).collect()
+}
+
+/// Returns the claim on "faster with larger N": the settling time with 100 flows is below that with two.
+fn sooner_with_more(points: &Points, variant: &Variant, gbps: u64) -> Claim {
+    let settles = |n: u32| points.mean(&name(gbps, n), variant.line, "settles");
+    let (id, sentence) = (
+        format!("sooner-{gbps}-{}", variant.id),
+        format!(
+            "{gbps} Gb/s, {}: time to settle with 100 flows over that with 2 (\"faster with larger N\")",
+            variant.line
+        ),
+    );
+    let ratio = settles(100).zip(settles(2)).map(|(many, few)| many / few);
+    Claim::exact(&id, &sentence, Rule::AtMost(1.0), "", ratio)
 }
 
 /// Returns the claims on a run. Queues must be within 5 % of Qref and rates within 3 % of the fair rate: RoCC computes

@@ -3,7 +3,7 @@
 use fairrate_report::panel::{Axis, Panel};
 
 use super::star::{
-    JUDGED, SAMPLE, cut, fair_rate, forms, mean_and_deviation, part, queue, scaled, settles_ms, settling_of,
+    JUDGED, LOOKS, SAMPLE, cut, fair_rate, forms, mean_and_deviation, part, queue, scaled, settles_ms, settling_of,
 };
 use crate::claim::{Claim, Rule};
 use crate::drawing::{Compared, Line, panel, with_level, words_panel};
@@ -30,7 +30,6 @@ const STEP_S: f64 = 0.01;
 const NAME: &str = "staircase";
 /// Interval, in samples, between the samples that are drawn.
 const DRAWN: usize = 5;
-const LOOKS: [&str; 3] = ["powertcp", "hpcc", "dcqcn"];
 /// Upper bound of the text's "always stabilize in less than 2 ms".
 const MOST_MS: f64 = 2.0;
 

@@ -41,13 +41,45 @@ const NO_DECREASE_100: Variant = ROCC.with(
         ("transport.rocc.beta", "2.25"),
     ],
 );
-/// RoCC as printed and as in the authors' switch: claims are about both.
-pub const JUDGED: [Variant; 2] = [ROCC, FULL];
+/// RoCC whose switch pauses a port by the bytes that arrived through it, above 500 KB of the buffer of 15 MB.
+const INGRESS_40: Variant =
+    ROCC.with("rocc-ingress", INGRESS, &[("switch.pfc", "true"), ("switch.dt_alpha", "0.0333")]);
+/// The same at 100 Gb/s, above 800 KB.
+const INGRESS_100: Variant =
+    ROCC.with("rocc-ingress", INGRESS, &[("switch.pfc", "true"), ("switch.dt_alpha", "0.0533")]);
+const INGRESS: &str = "rocc, PFC by ingress";
+/// RoCC whose paused ports resume at 10 KB, as in the authors' code.
+const LATE_RESUME_40: Variant =
+    ROCC.with("rocc-resume", LATE_RESUME, &[("switch.pfc", "{ pause = \"500KB\", resume = \"10KB\" }")]);
+/// The same at 100 Gb/s.
+const LATE_RESUME_100: Variant =
+    ROCC.with("rocc-resume", LATE_RESUME, &[("switch.pfc", "{ pause = \"800KB\", resume = \"10KB\" }")]);
+const LATE_RESUME: &str = "rocc, resume at 10 KB";
+/// RoCC as the authors' OMNeT++ code has it, in what `validation/rocc-omnet` found to matter.
+const AUTHORS: Variant = ROCC.with(
+    "rocc-authors",
+    "rocc, authors' code",
+    &[
+        ("links.frame_overhead", "20B"),
+        ("transport.rocc.initial", "zero"),
+        ("transport.rocc.fraction_bits", "0"),
+        ("transport.rocc.limiter", "bucket"),
+        ("transport.rocc.accept", "lower"),
+    ],
+);
+/// RoCC as printed, as in the authors' switch, and as in their simulator: claims are about each.
+pub const JUDGED: [Variant; 3] = [ROCC, FULL, AUTHORS];
+/// The looks of the lines of [`forms`].
+pub const LOOKS: [&str; 6] = ["powertcp", "hpcc", "swift", "dcqcn", "timely", "dctcp"];
 
-/// Returns the variants that are run on links of `gbps` Gb/s. The last one shows the effect of the multiplicative
-/// decrease.
-pub fn forms(gbps: u64) -> [Variant; 3] {
-    [ROCC, FULL, if gbps == 40 { NO_DECREASE_40 } else { NO_DECREASE_100 }]
+/// Returns the variants that are run on links of `gbps` Gb/s: those that are judged, and those that show the effect of the
+/// multiplicative decrease and of PFC.
+pub fn forms(gbps: u64) -> [Variant; 6] {
+    let [no_decrease, ingress, late_resume] = match gbps {
+        40 => [NO_DECREASE_40, INGRESS_40, LATE_RESUME_40],
+        _ => [NO_DECREASE_100, INGRESS_100, LATE_RESUME_100],
+    };
+    [ROCC, FULL, AUTHORS, no_decrease, ingress, late_resume]
 }
 
 /// Returns a run on a star: hosts around a switch send to one of them, each at 90 % of its link's rate.
@@ -69,10 +101,6 @@ pub fn run(
         ("probe.0.every", SAMPLE),
         ("probe.1.every", SAMPLE),
     ];
-    // The threshold is 800 KB, RoCC's PFC threshold at 100 Gb/s, of 15 MB.
-    if gbps == 100 {
-        sets.push(("switch.dt_alpha", "0.0533"));
-    }
     sets.extend(variant.sets);
     Run::of(name, SCENARIO, variant.cc, &sets, read).called(variant.line)
 }
@@ -159,8 +187,12 @@ pub fn settling_of(claim: Claim, variant: &Variant, of: impl Fn(&str) -> Vec<f64
     if variant.id != ROCC.id {
         return claim;
     }
-    let [_, full, steady] = forms(40).map(|form| of(form.line));
-    claim.changing("gains are whole on low queues", full).changing("there is no multiplicative decrease", steady)
+    let [_, full, _, steady, ingress, late_resume] = forms(40).map(|form| of(form.line));
+    claim
+        .changing("gains are whole on low queues", full)
+        .changing("there is no multiplicative decrease", steady)
+        .changing("ports are paused by what arrived through them", ingress)
+        .changing("paused ports resume at 10 KB", late_resume)
 }
 
 #[cfg(test)]
