@@ -10,7 +10,6 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use clap::Args;
 use fairrate_experiment::run_into;
 use fairrate_report::stats::{mean, percentile, sorted};
 use fairrate_results::RunState;
@@ -21,6 +20,7 @@ use serde::Deserialize;
 
 use crate::rows::{Findings, Row, Tolerance, Verdict};
 use crate::show;
+use crate::suite::{Options, Suite, key_and_value};
 
 /// Largest difference of a message that is inside.
 const SAME: Tolerance = Tolerance::relative(0.001);
@@ -46,29 +46,6 @@ const SIZES: [(&str, u64, u64); 9] = [
     ("above", 5_000_000, u64::MAX),
 ];
 
-/// Options of `validate homa-omnet`.
-#[derive(Args)]
-pub struct Options {
-    /// Only cases whose name starts with this, as `incast`
-    #[arg(long, value_name = "CASE")]
-    only: Option<String>,
-    /// HOMA's keys of a scenario file in place of the authors', as `transport.homa.counts=messages`
-    #[arg(long, value_name = "KEY=VALUE")]
-    set: Vec<String>,
-    /// Rows as JSON on stdout
-    #[arg(long)]
-    json: bool,
-}
-
-/// The list of cases.
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Suite {
-    /// The scenario of all cases.
-    scenario: String,
-    case: Vec<Case>,
-}
-
 /// A list of messages, with the times that they took in the authors' code.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -87,7 +64,7 @@ struct Case {
 /// Runs the validation. Returns `true` if every row is inside or in the file of findings.
 pub fn run(root: &Path, options: &Options) -> Result<bool, String> {
     let dir = root.join("validation/homa-omnet");
-    let suite = read_suite(&dir)?;
+    let suite: Suite<Case> = Suite::read(&dir)?;
     let findings = Findings::read(&dir.join("findings.toml"))?;
     let only = options.only.as_deref().unwrap_or("");
     let mut rows = Vec::new();
@@ -103,12 +80,6 @@ pub fn run(root: &Path, options: &Options) -> Result<bool, String> {
     }
     findings.explain_all(&mut rows);
     Ok(show::finish(&rows, options.json))
-}
-
-fn read_suite(dir: &Path) -> Result<Suite, String> {
-    let path = dir.join("suite.toml");
-    let text = std::fs::read_to_string(&path).map_err(|e| format!("cannot read {}: {e}", path.display()))?;
-    toml::from_str(&text).map_err(|e| format!("{}: {e}", path.display()))
 }
 
 /// Reads the times in the authors' code in nanoseconds; `None` for a message that did not finish.
@@ -134,8 +105,7 @@ struct Message {
 fn simulate(dir: &Path, scenario: &str, case: &Case, seed: u64, set: &[String]) -> Result<Vec<Message>, String> {
     let path = dir.join(scenario);
     let text = std::fs::read_to_string(&path).map_err(|e| format!("cannot read {}: {e}", path.display()))?;
-    let split = |set: &String| set.split_once('=').map(|(key, value)| (key.to_owned(), value.to_owned()));
-    let mut sets: Vec<(String, String)> = case.set.iter().chain(set).filter_map(split).collect();
+    let mut sets: Vec<(String, String)> = case.set.iter().chain(set).filter_map(key_and_value).collect();
     sets.push(("traffic.0.path".to_owned(), format!("\"lists/{}.csv\"", case.name)));
     sets.push(("seed".to_owned(), seed.to_string()));
     sets.extend(case.duration.iter().map(|duration| ("duration".to_owned(), format!("\"{duration}\""))));

@@ -10,6 +10,7 @@ mod ns3_tcp;
 mod rocc_omnet;
 mod rows;
 mod show;
+mod suite;
 mod testbed;
 
 use std::path::PathBuf;
@@ -48,9 +49,9 @@ enum Against {
     /// TCP of mainline ns-3: flows over a dumbbell, carried in `validation/ns3-tcp`, beside ours.
     Ns3Tcp(ns3_tcp::Options),
     /// HOMA's authors' OMNeT++ code: times of messages, carried in `validation/homa-omnet`, beside ours.
-    HomaOmnet(homa_omnet::Options),
+    HomaOmnet(suite::Options),
     /// RoCC's authors' OMNeT++ code: times of flows and queues, carried in `validation/rocc-omnet`, beside ours.
-    RoccOmnet(rocc_omnet::Options),
+    RoccOmnet(suite::Options),
 }
 
 fn main() -> ExitCode {

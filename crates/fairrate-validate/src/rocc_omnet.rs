@@ -11,7 +11,6 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::path::Path;
 
-use clap::Args;
 use fairrate_experiment::run_into;
 use fairrate_report::stats::mean;
 use fairrate_results::RunState;
@@ -21,34 +20,12 @@ use serde::Deserialize;
 
 use crate::rows::{Findings, Row, Tolerance, Verdict};
 use crate::show;
+use crate::suite::{Options, Suite, key_and_value};
 
 /// Size of a full frame, in bytes.
 const FRAME: f64 = 1_518.0;
 /// Time between two ticks, in microseconds.
 const TICK_US: u64 = 40;
-
-/// Options of `validate rocc-omnet`.
-#[derive(Args)]
-pub struct Options {
-    /// Only cases whose name starts with this, as `star40`
-    #[arg(long, value_name = "CASE")]
-    only: Option<String>,
-    /// Keys of a scenario file in place of the authors', as `transport.rocc.limiter=spaced`
-    #[arg(long, value_name = "KEY=VALUE")]
-    set: Vec<String>,
-    /// Rows as JSON on stdout
-    #[arg(long)]
-    json: bool,
-}
-
-/// The list of cases.
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Suite {
-    /// The scenario of all cases, but for its traffic.
-    scenario: String,
-    case: Vec<Case>,
-}
 
 /// A run of the authors' code.
 #[derive(Deserialize)]
@@ -82,7 +59,7 @@ pub fn run(root: &Path, options: &Options) -> Result<bool, String> {
         let path = dir.join(name);
         std::fs::read_to_string(&path).map_err(|e| format!("cannot read {}: {e}", path.display()))
     };
-    let suite: Suite = toml::from_str(&read("suite.toml")?).map_err(|e| format!("suite.toml: {e}"))?;
+    let suite: Suite<Case> = Suite::read(&dir)?;
     let scenario = read(&suite.scenario)?;
     let ticks = ticks_by_case(&read("ticks.csv")?)?;
     let findings = Findings::read(&dir.join("findings.toml"))?;
@@ -137,8 +114,7 @@ fn simulate(dir: &Path, scenario: &str, case: &Case, set: &[String]) -> Result<O
         ("topology.hosts".to_owned(), (sink + 1).to_string()),
         ("topology.rate".to_owned(), format!("\"{}Gbps\"", case.gbps)),
     ];
-    let split = |set: &String| set.split_once('=').map(|(key, value)| (key.to_owned(), value.to_owned()));
-    sets.extend(case.set.iter().chain(set).filter_map(split));
+    sets.extend(case.set.iter().chain(set).filter_map(key_and_value));
     let overrides = Overrides { sets, ..Overrides::default() };
     let scenario = Scenario::from_toml(&text, "star.toml", dir, &overrides).map_err(|e| e.to_string())?;
     let mut recorder = Recorder::default();

@@ -1,0 +1,45 @@
+//! Suites of runs of an author's code: their list of cases, and the options of their comparisons.
+
+use std::path::Path;
+
+use clap::Args;
+use serde::Deserialize;
+use serde::de::DeserializeOwned;
+
+/// Options of a comparison with an author's code.
+#[derive(Args)]
+pub struct Options {
+    /// Only cases whose name starts with this, as `incast`
+    #[arg(long, value_name = "CASE")]
+    pub only: Option<String>,
+    /// Keys of a scenario file in place of the authors', as `transport.homa.counts=messages`
+    #[arg(long, value_name = "KEY=VALUE")]
+    pub set: Vec<String>,
+    /// Rows as JSON on stdout
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// The list of cases.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Suite<C> {
+    /// Name of the scenario file of all cases.
+    pub scenario: String,
+    /// The cases.
+    pub case: Vec<C>,
+}
+
+impl<C: DeserializeOwned> Suite<C> {
+    /// Reads `suite.toml` in `dir`.
+    pub fn read(dir: &Path) -> Result<Self, String> {
+        let path = dir.join("suite.toml");
+        let text = std::fs::read_to_string(&path).map_err(|e| format!("cannot read {}: {e}", path.display()))?;
+        toml::from_str(&text).map_err(|e| format!("{}: {e}", path.display()))
+    }
+}
+
+/// Splits `KEY=VALUE` of `--set`.
+pub fn key_and_value(set: impl AsRef<str>) -> Option<(String, String)> {
+    set.as_ref().split_once('=').map(|(key, value)| (key.to_owned(), value.to_owned()))
+}
