@@ -13,6 +13,8 @@ use std::thread;
 use libbpf_rs::{MapCore as _, MapHandle};
 use nix::mount::{MntFlags, MsFlags, mount, umount2};
 use nix::sched::{CloneFlags, unshare};
+use nix::sys::signal::{self, Signal};
+use nix::unistd::Pid;
 
 use crate::{clean, command, done, machine, refused, run};
 
@@ -205,12 +207,13 @@ fn where_everybody_may_write_the_pins_are_still_roots_alone() {
     assert!(clean::is_clean());
 }
 
-/// A guard that ends a process of this test.
+/// A guard that ends a shell which exits on SIGTERM. It exits once its last command is complete: a command that outlived
+/// it could still make what the test has cleared away.
 struct Ends(Child);
 
 impl Drop for Ends {
     fn drop(&mut self) {
-        let _ = self.0.kill();
+        let _ = signal::kill(Pid::from_raw(self.0.id().cast_signed()), Signal::SIGTERM);
         let _ = self.0.wait();
     }
 }
@@ -222,7 +225,7 @@ fn a_user_who_swaps_directories_and_links_meanwhile_gains_nothing() {
     with_mounts(Mounted::ForEverybody, || {
         let target = victim.0.display();
         let script = format!(
-            "while :; do mkdir {PINS}; ln -s {target} {PINS}/stage; ln -s {target} {PINS}/theta-powertcp; \
+            "trap exit TERM; while :; do mkdir {PINS}; ln -s {target} {PINS}/stage; ln -s {target} {PINS}/theta-powertcp; \
              rm -f {PINS}/stage {PINS}/theta-powertcp; rmdir {PINS}; ln -s {target} {PINS}; rm -f {PINS}; done 2>/dev/null"
         );
         let user = Ends(as_nobody(&script).spawn().expect("there is a shell"));
