@@ -188,7 +188,7 @@ impl Part {
         let own_ports = || ids.iter().zip(&ports).map(|(&id, port)| plan.is_in(number, id).then_some((id, port)));
         let agents = Agents::new(config, own_ports(), constants.base_rtt, wire_mtu.as_u64());
         let of_switch = switches_of_ports(plan, number, &ids);
-        let mut switches = build_switches(run, &of_switch, &ids, &ports, wire_mtu);
+        let mut switches = build_switches(run, &of_switch, &ids, &mut ports, wire_mtu);
         let own: Vec<PortId> = ids.iter().copied().filter(|&id| plan.is_in(number, id)).collect();
         switches.attach_circuits(run, &links, &own, ports.len());
         let (agenda, mode) = build_agenda(plan, &of_switch, &mut ports, &agents);
@@ -289,7 +289,7 @@ fn build_switches(
     run: &Run,
     of_switch: &Table<PortIdx, Option<SwitchIdx>>,
     ids: &Table<PortIdx, PortId>,
-    ports: &Table<PortIdx, Port>,
+    ports: &mut Table<PortIdx, Port>,
     wire_mtu: Bytes,
 ) -> Switches {
     let config = &run.config;
@@ -302,11 +302,15 @@ fn build_switches(
         Some(Marker::new(ecn, usual_rate(&config.topology, ids[port]), config.seed, ids[port]))
     };
     let n_markers = if config.fabric.ecn.is_some() { ports.len() } else { 0 };
+    let markers: Table<PortIdx, Option<Marker>> = ports.numbers().take(n_markers).map(marker).collect();
+    for (port, marker) in ports.iter_mut().zip(&markers) {
+        port.mark_from = marker.as_ref().map_or(u32::MAX, Marker::sees_from);
+    }
     let shared_draws =
         shares_draws(config).then(|| Box::new(AutomaticStreams::of_artifact(config.seed, config.topology.nodes.len())));
     let marking = Marking {
         at: config.fabric.ecn.as_ref().map(|ecn| ecn.at),
-        markers: ports.numbers().take(n_markers).map(marker).collect(),
+        markers,
         shared_draws,
     };
     let n_switches = of_switch.iter().flatten().max().map_or(0, |&last| last.index() + 1);

@@ -33,6 +33,15 @@ impl Marker {
         }
     }
 
+    /// Returns the shortest queue at which the marker must see a packet. At shorter ones it marks none and draws nothing.
+    pub fn sees_from(&self) -> u32 {
+        match self {
+            // The cast saturates: no queue is that long.
+            Self::Real(red) => (red.kmin.floor() + 1.0) as u32,
+            Self::Phantom(_) => 0,
+        }
+    }
+
     /// Returns the queue length that decides about a packet of `wire` bytes, where `qlen` is the real queue including
     /// the packet. Must be called for every packet of a flow, as all of them fill the phantom queue.
     #[inline]

@@ -69,6 +69,8 @@ pub struct Port {
     pub queued_bytes: u64,
     /// If switches work in spans: the port's bit in the agenda, set while a `TxDone` is due.
     pub due_bit: u32,
+    /// Shortest queue of a class at which the port's ECN marker has a say; `u32::MAX` without a marker.
+    pub mark_from: u32,
     /// The queues; those of classes 0 to 3 are in the same cache line.
     queues: [ClassQueue; N_CLASSES],
     /// Bytes that joined the queues and were not sent by this port, less bytes that it sent and that did not join:
@@ -113,6 +115,7 @@ impl Port {
             tx_bytes: 0,
             joined_but_unsent: 0,
             due_bit: 0,
+            mark_from: u32::MAX,
             far_end: HostId::NONE.0,
             of_host: HostId::NONE,
             of_switch: SwitchIdx::NONE,
