@@ -5,24 +5,18 @@ mod common;
 use std::path::Path;
 
 use common::{run, small_scenario, stderr};
+use fairrate_sim::rng::{Purpose, Stream};
 
 /// Number of mutations of each file.
 const MUTATIONS: usize = 12;
 
-/// Returns the next number of a generator of random numbers (SplitMix64, G. Steele et al., OOPSLA 2014).
-fn next(state: &mut u64) -> usize {
-    *state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
-    let z = (*state ^ (*state >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    let z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-    (z ^ (z >> 31)) as usize
-}
-
 /// Returns `data` with a byte changed, a piece removed, a piece repeated, or its end cut off.
-fn mutated(state: &mut u64, data: &[u8]) -> Vec<u8> {
-    let (mut data, at, length) = (data.to_vec(), next(state) % data.len(), 1 + next(state) % 30);
+fn mutated(draws: &mut Stream, data: &[u8]) -> Vec<u8> {
+    let mut below = |n: usize| draws.below(n as u64) as usize;
+    let (mut data, at, length) = (data.to_vec(), below(data.len()), 1 + below(30));
     let piece = at..(at + length).min(data.len());
-    match next(state) % 4 {
-        0 => data[at] = next(state) as u8,
+    match below(4) {
+        0 => data[at] = below(256) as u8,
         1 => drop(data.drain(piece)),
         2 => {
             let again = data[piece].to_vec();
@@ -36,9 +30,9 @@ fn mutated(state: &mut u64, data: &[u8]) -> Vec<u8> {
 /// Runs `report` on `dir` with every mutation of one of its files.
 fn check(dir: &Path, file: &Path) {
     let whole = std::fs::read(file).unwrap();
-    let mut state = 1;
+    let mut draws = Stream::new(1, 0, Purpose::Test);
     for n in 0..MUTATIONS {
-        let data = mutated(&mut state, &whole);
+        let data = mutated(&mut draws, &whole);
         std::fs::write(file, &data).unwrap();
         let output = run(&["report", dir.to_str().unwrap()]);
         let (code, text) = (output.status.code(), stderr(&output));

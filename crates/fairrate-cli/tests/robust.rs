@@ -9,6 +9,7 @@ use std::process::{Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
 use common::{fairrate, fresh_dir, run, small_scenario, stderr, stdout};
+use fairrate_sim::rng::{Purpose, Stream};
 use parquet::file::reader::{FileReader, SerializedFileReader};
 use serde_json::Value;
 
@@ -66,16 +67,6 @@ fn one_process_writes_to_a_directory_and_a_killed_one_leaves_it_free() {
     assert_eq!(third.status.code(), Some(0), "{}", stderr(&third));
 }
 
-/// Random numbers that are the same in every test: a linear congruential generator.
-struct Draws(u64);
-
-impl Draws {
-    fn below(&mut self, n: u64) -> u64 {
-        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        (self.0 >> 33) % n
-    }
-}
-
 /// Reads every table of a directory with a plain Parquet reader, and returns their number.
 fn read_tables(dir: &Path) -> usize {
     let Ok(entries) = fs::read_dir(dir) else { return 0 };
@@ -102,7 +93,7 @@ fn killed_runs_leave_tables_that_every_reader_reads() {
     let started = Instant::now();
     assert_eq!(run(&command).status.code(), Some(0));
     let whole = u64::try_from(started.elapsed().as_micros()).unwrap();
-    let (mut draws, mut n_tables, mut n_killed) = (Draws(7), 0, 0);
+    let (mut draws, mut n_tables, mut n_killed) = (Stream::new(7, 0, Purpose::Test), 0, 0);
     for i in 0..KILLS {
         // Half of the runs write into a new directory, half over the remains of an earlier run.
         if i % 2 == 0 {

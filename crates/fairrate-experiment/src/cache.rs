@@ -4,7 +4,6 @@
 //! directory ([`complete_run_of`]), or a value that was kept in a file ([`kept`]).
 
 use std::collections::{HashMap, HashSet};
-use std::hash::Hasher;
 use std::path::{Path, PathBuf};
 
 use fairrate_results::{Results, ResultsDir, ResultsError, SOURCES, write_whole};
@@ -31,9 +30,7 @@ impl Key {
 
     /// Returns the key of a calculation with these `inputs`.
     pub fn of_inputs(inputs: &str) -> Self {
-        let mut hash = XxHash64::with_seed(0);
-        hash.write(inputs.as_bytes());
-        Self::of_hash(hash.finish())
+        Self::of_hash(XxHash64::oneshot(0, inputs.as_bytes()))
     }
 
     fn of_hash(hash: u64) -> Self {

@@ -5,6 +5,7 @@ use std::fmt::Write;
 use fairrate_report::export;
 use fairrate_report::panel::Panel;
 use fairrate_report::svg;
+use fairrate_text::escape;
 use serde_json::{Value, json};
 
 use crate::claim::{Change, Claim};
@@ -145,7 +146,3 @@ table { border-collapse: collapse; }
 td, th { text-align: left; padding: .3rem 1rem .3rem 0; border-top: 1px solid #e4e6ea; vertical-align: top; }
 .cause { color: #5d6570; border: 0; padding-top: 0; }
 ";
-
-fn escape(text: &str) -> String {
-    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;")
-}

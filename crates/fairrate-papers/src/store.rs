@@ -1,6 +1,5 @@
 //! The results of runs in files, so that no run is repeated, and their results directories.
 
-use std::hash::Hasher;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
@@ -69,10 +68,9 @@ impl Store {
     /// any characters.
     pub fn dir(&self, run: &Run) -> PathBuf {
         let label = run.label();
-        let mut hash = XxHash64::with_seed(0);
-        hash.write(label.as_bytes());
+        let hash = XxHash64::oneshot(0, label.as_bytes());
         let plain = label.chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '-' }).collect::<String>();
-        self.place(run).dir.join(format!("{plain}-{:08x}", hash.finish() as u32))
+        self.place(run).dir.join(format!("{plain}-{:08x}", hash as u32))
     }
 
     /// Returns the plan of `run`: its result is known if it was kept with the same key, unless `fresh`.

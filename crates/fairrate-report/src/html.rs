@@ -4,6 +4,8 @@
 
 use std::fmt::Write;
 
+use fairrate_text::escape;
+
 use crate::bootstrap;
 use crate::comparison::{Better, Comparison, MAX_PORTS, Value, estimate, leaders};
 use crate::figures::{self, Chapter, Line, MAX_DRAWN};
@@ -398,10 +400,6 @@ fn data(first: &RunData, lines: &[Line], chapters: &[Chapter]) -> String {
     });
     // Within a script element only `</` and `<!--` could end the data early.
     data.to_string().replace('<', "\\u003c").replace("->", "\u{2192}")
-}
-
-fn escape(text: &str) -> String {
-    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
 }
 
 #[cfg(test)]

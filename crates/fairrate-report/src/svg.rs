@@ -158,13 +158,10 @@ fn marker(style: Style, x: f64, y: f64, size: f64, hollow: bool) -> String {
     )
 }
 
+/// Returns `text` as the content of an element, with arrows in place of `->`.
 fn escape(text: &str) -> String {
     let text: String = text.chars().filter(|c| !c.is_control()).collect();
-    text.replace('&', "&amp;")
-        .replace('<', "&lt;")
-        .replace("-&gt;", "\u{2192}")
-        .replace("->", "\u{2192}")
-        .replace('>', "&gt;")
+    fairrate_text::escape(&text).replace("-&gt;", "\u{2192}")
 }
 
 impl<'a> Drawing<'a> {

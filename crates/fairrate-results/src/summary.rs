@@ -1,7 +1,6 @@
 //! `summary.json`: the results of a run, in one page.
 
 use std::collections::BTreeMap;
-use std::hash::Hasher as _;
 
 use fairrate_units::Time;
 use serde::{Deserialize, Serialize};
@@ -340,9 +339,7 @@ impl Summary {
     /// Returns the checksum of the other fields, with `wall_s` as 0.
     pub(super) fn expected_checksum(&self) -> Result<String, serde_json::Error> {
         let counted = Self { wall_s: 0.0, checksum: String::new(), ..self.clone() };
-        let mut hash = XxHash64::with_seed(0);
-        hash.write(&serde_json::to_vec(&counted)?);
-        Ok(format!("{:016x}", hash.finish()))
+        Ok(format!("{:016x}", XxHash64::oneshot(0, &serde_json::to_vec(&counted)?)))
     }
 
     /// Returns `true` if this is a complete simulation by this version of fairrate.

@@ -1,7 +1,9 @@
+use std::hash::Hasher as _;
 use std::path::Path;
 
 use fairrate_control::Registry;
 use fairrate_sim::SimConfig;
+use twox_hash::XxHash64;
 
 use crate::error::{Report, ScenarioError, Site};
 use crate::overrides::{self, Overrides};
@@ -135,11 +137,13 @@ impl Scenario {
     /// Returns a hash of the resolved scenario and its files.
     pub fn hash(&self) -> u64 {
         let parts = self.attachments.iter().flat_map(|a| [a.name.as_bytes(), a.content.as_slice()]);
-        std::iter::once(self.resolved.as_bytes()).chain(parts).fold(FNV_OFFSET, |hash, part| {
-            let hash = part.iter().fold(hash, |hash, byte| (hash ^ u64::from(*byte)).wrapping_mul(FNV_PRIME));
-            // An end mark, so that moving text from one part to the next changes the hash.
-            (hash ^ 0xff).wrapping_mul(FNV_PRIME)
-        })
+        let mut hash = XxHash64::with_seed(0);
+        for part in std::iter::once(self.resolved.as_bytes()).chain(parts) {
+            // With its length, so that moving text from one part to the next changes the hash.
+            hash.write(&(part.len() as u64).to_le_bytes());
+            hash.write(part);
+        }
+        hash.finish()
     }
 }
 
@@ -227,8 +231,3 @@ impl Reader<'_> {
         })
     }
 }
-
-/// Offset basis and prime of the 64-bit FNV-1a hash, which is stable across builds and platforms, unlike the standard
-/// library's.
-const FNV_OFFSET: u64 = 0xcbf2_9ce4_8422_2325;
-const FNV_PRIME: u64 = 0x0000_0100_0000_01b3;

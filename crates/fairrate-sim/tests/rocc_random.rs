@@ -4,8 +4,9 @@ mod common;
 
 use std::fmt::Write as _;
 
-use common::{Draws, algorithm_with, config, flow, max_min_gbps, paths, random_flows, run};
+use common::{algorithm_with, config, flow, max_min_gbps, paths, random_flows, run};
 use fairrate_control::RawValue;
+use fairrate_sim::rng::Stream;
 use fairrate_sim::topology::{Topology, parse_topology_file};
 use fairrate_sim::{FlowSpec, NodeId, ProbeSpec, SimConfig, StopRule};
 use fairrate_units::{Bytes, Time};
@@ -33,7 +34,7 @@ struct Tree {
 
 impl Tree {
     /// Returns two to four switches with two or three hosts of 40 Gb/s each, and links of 10 to 40 Gb/s between them.
-    fn random(draws: &mut Draws) -> Self {
+    fn random(draws: &mut Stream) -> Self {
         let switches = 2 + draws.below(3);
         let hosts = (0..switches).flat_map(|switch| vec![switch; 2 + draws.below(2) as usize]).collect();
         let mut uplink = |switch| (draws.below(switch), [10.0, 20.0, 25.0, 40.0][draws.below(4) as usize]);
@@ -70,7 +71,7 @@ fn rocc(tree: &Tree, params: &[(&str, RawValue<'_>)], flows: Vec<FlowSpec>) -> S
 
 /// Returns four to eight flows on a random tree. With `own_nics` every flow has a sending host of its own.
 fn random_network(seed: u64, own_nics: bool) -> SimConfig {
-    let mut draws = Draws::new(seed);
+    let mut draws = common::draws(seed);
     let mut tree = Tree::random(&mut draws);
     let n = 4 + draws.below(5) as u32;
     let mut flows = random_flows(tree.hosts.len() as u64, n, &mut draws);
@@ -122,29 +123,29 @@ fn worst(c: &SimConfig) -> f64 {
     off.fold(0.0, f64::max)
 }
 
-/// Returns the networks that are not at the optimum, with their distances from it.
+/// Returns the networks of 20 that are not at the optimum, with their distances from it.
 fn misses(own_nics: bool) -> Vec<(u64, f64)> {
     let worst = (1..=20).map(|seed| (seed, worst(&random_network(seed, own_nics))));
     worst.filter(|&(_, worst)| TOLERANCE < worst).collect()
 }
 
-/// All networks reach the optimum except one, in which ports cut rates again and again as in
-/// [`a_port_that_becomes_a_bottleneck_late_cuts_too_deep`]. It was 38 % off when this was written, and settled after 48
-/// ms.
+/// Six of 200 networks are off, the first that of seed 80. In five a flow alone gets 90 % of a link, as in
+/// [`a_flow_alone_on_a_link_that_is_far_slower_than_its_host_oscillates`]: with a `rise_interval` of 80 us they are within
+/// 0.5 %. That of seed 147 stays 31 % off.
 #[test]
 fn random_networks_settle_at_the_optimum() {
-    let misses = misses(true);
-    assert!(misses.iter().all(|&(seed, worst)| seed == 18 && worst < 0.5), "{misses:?}");
+    assert_eq!(misses(true), []);
 }
 
 /// A flow that finds its NIC busy loses the time it waits, since pacing counts from the packet sent last. Ports raise
-/// rates until the arriving traffic fills their links, so flows that wait get less than others: in one network 9 % when
-/// this was written.
+/// rates until the arriving traffic fills their links, so flows that wait get less than others. The same networks as in
+/// [`random_networks_settle_at_the_optimum`], but for hosts that send several flows.
 #[test]
-fn flows_that_wait_for_their_nic_are_a_tenth_off_at_most() {
+fn flows_that_wait_for_their_nic_lose() {
     let misses = misses(false);
-    let most = |seed| if seed == 18 { 0.5 } else { 0.1 };
-    assert!(misses.iter().all(|&(seed, worst)| [6, 18].contains(&seed) && worst < most(seed)), "{misses:?}");
+    let seeds: Vec<u64> = misses.iter().map(|&(seed, _)| seed).collect();
+    assert_eq!(seeds, [3, 5, 12, 13, 15, 20], "{misses:?}");
+    assert!(misses.iter().all(|&(_, worst)| worst < 0.18), "{misses:?}");
 }
 
 /// Three flows over 20 and then over 19.5 Gb/s. While the first link holds them back, F of the second climbs to Fmax.

@@ -1,4 +1,4 @@
-//! Text for people: the known name that an unknown one was meant to be, lists as prose, and columns.
+//! Text for people: the known name that an unknown one was meant to be, lists as prose, columns, and text in markup.
 
 /// Returns the name among `known` that `word` was probably meant to be; `None` if none is near.
 ///
@@ -55,9 +55,19 @@ pub fn aligned<R: AsRef<[String]>>(lines: &[R], n_left: usize) -> String {
     text
 }
 
+/// Returns `text` as the content of an element, or an attribute in double quotes, of HTML or SVG.
+pub fn escape(text: &str) -> String {
+    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn markup_is_no_markup_once_escaped() {
+        assert_eq!(escape("<a href=\"x\">&lt;"), "&lt;a href=&quot;x&quot;&gt;&amp;lt;");
+    }
 
     #[test]
     fn the_nearest_name_is_found_if_it_is_near() {

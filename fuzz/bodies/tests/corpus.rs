@@ -5,21 +5,19 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 
 use fairrate_fuzz_bodies as bodies;
+use fairrate_sim::rng::{Purpose, Stream};
 
 /// Number of mutations of each input.
 const MUTATIONS: usize = 400;
 /// Number of mutations of each file of results, which is written and read.
 const OF_RESULTS: usize = 250;
 
-/// A generator of random numbers (SplitMix64, G. Steele et al., OOPSLA 2014).
-struct Draw(u64);
+/// A stream of random numbers.
+struct Draw(Stream);
 
 impl Draw {
     fn below(&mut self, n: usize) -> usize {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let z = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        let z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        ((z ^ (z >> 31)) % n.max(1) as u64) as usize
+        self.0.below(n as u64) as usize
     }
 
     /// Returns a range of up to `most` bytes of `data`.
@@ -104,7 +102,7 @@ fn corpus(target: &str) -> Vec<(String, Vec<u8>)> {
 
 /// Runs a target on every input, and on `mutations` of each.
 fn run(inputs: &[(String, Vec<u8>)], mutations: usize, target: impl Fn(&str, &[u8])) {
-    let draw = &mut Draw(1);
+    let draw = &mut Draw(Stream::new(1, 0, Purpose::Test));
     for (i, (name, data)) in inputs.iter().enumerate() {
         target(name, data);
         for n in 0..mutations {

@@ -2,26 +2,20 @@
 
 use std::fmt::{Display, Write};
 
-/// A stream of random numbers (SplitMix64, G. Steele et al., OOPSLA 2014).
-pub struct Draw(u64);
+use fairrate_sim::rng::{Purpose, Stream};
+
+/// A stream of random numbers.
+pub struct Draw(Stream);
 
 impl Draw {
     /// Returns the stream of a seed.
     pub fn new(seed: u64) -> Self {
-        Self(seed)
-    }
-
-    /// Returns the next number.
-    pub fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let z = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        let z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        z ^ (z >> 31)
+        Self(Stream::new(seed, 0, Purpose::Test))
     }
 
     /// Returns a number below `n`.
     pub fn below(&mut self, n: usize) -> usize {
-        (self.next() % n as u64) as usize
+        self.0.below(n as u64) as usize
     }
 
     /// Returns a number in `lo..=hi`.

@@ -308,11 +308,7 @@ fn build_switches(
     }
     let shared_draws =
         shares_draws(config).then(|| Box::new(AutomaticStreams::of_artifact(config.seed, config.topology.nodes.len())));
-    let marking = Marking {
-        at: config.fabric.ecn.as_ref().map(|ecn| ecn.at),
-        markers,
-        shared_draws,
-    };
+    let marking = Marking { at: config.fabric.ecn.as_ref().map(|ecn| ecn.at), markers, shared_draws };
     let n_switches = of_switch.iter().flatten().max().map_or(0, |&last| last.index() + 1);
     let backlog_pfc = match config.fabric.pfc {
         Pfc::Egress(levels) => {

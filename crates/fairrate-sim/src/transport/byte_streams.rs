@@ -9,9 +9,11 @@
 mod cases;
 
 use std::collections::BTreeMap;
+use std::hash::Hasher as _;
 
 use fairrate_control::{AlgorithmConfig, FlowContext, Profile};
 use fairrate_units::{Bytes, Rate, Time};
+use twox_hash::XxHash64;
 
 use super::controlled::Controlled;
 use super::mptcp::{Connection, MptcpConfig, Reassembly, Scheduler};
@@ -36,27 +38,7 @@ enum Failure {
     /// A byte that the transport reports as readable but that has not arrived.
     Missing { byte: u64 },
     /// A difference between the bytes read and the bytes sent, by their hashes.
-    Differs { sent: u128, read: u128 },
-}
-
-/// The 128-bit hash FNV-1a.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Fnv(u128);
-
-impl Fnv {
-    const NEW: Self = Self(0x6c62_272e_07bb_0142_62b8_2175_6295_c58d);
-    const PRIME: u128 = 0x0000_0000_0100_0000_0000_0000_0000_013b;
-
-    fn add(&mut self, bytes: &[u8]) {
-        for &byte in bytes {
-            self.0 = (self.0 ^ u128::from(byte)).wrapping_mul(Self::PRIME);
-        }
-    }
-    fn of(bytes: &[u8]) -> u128 {
-        let mut hash = Self::NEW;
-        hash.add(bytes);
-        hash.0
-    }
+    Differs { sent: u64, read: u64 },
 }
 
 /// Returns `len` bytes of a stream, from byte `from` on: each is a function of the stream and its position
@@ -116,15 +98,15 @@ impl Wire {
 /// A packet on a wire.
 #[derive(Clone, Debug)]
 enum Packet {
-    Data { seq: u64, data_seq: u64, sent_ps: u64, marked: bool, reduced: bool, bytes: Vec<u8>, checksum: u128 },
-    Ack { ack: u64, data_ack: u64, sacks: [(u64, u64); MAX_SACKS], checksum: u128 },
+    Data { seq: u64, data_seq: u64, sent_ps: u64, marked: bool, reduced: bool, bytes: Vec<u8>, checksum: u64 },
+    Ack { ack: u64, data_ack: u64, sacks: [(u64, u64); MAX_SACKS], checksum: u64 },
 }
 
-fn ack_checksum(ack: u64, data_ack: u64, sacks: &[(u64, u64)]) -> u128 {
-    let mut hash = Fnv::NEW;
+fn ack_checksum(ack: u64, data_ack: u64, sacks: &[(u64, u64)]) -> u64 {
+    let mut hash = XxHash64::with_seed(0);
     let words = [ack, data_ack].into_iter().chain(sacks.iter().flat_map(|s| [s.0, s.1]));
-    words.for_each(|word| hash.add(&word.to_be_bytes()));
-    hash.0
+    words.for_each(|word| hash.write_u64(word));
+    hash.finish()
 }
 
 /// One path with its ends.
@@ -140,7 +122,7 @@ struct Path {
 struct Application {
     held: BTreeMap<u64, Vec<u8>>,
     read: u64,
-    hash: Fnv,
+    hash: XxHash64,
 }
 
 impl Application {
@@ -150,7 +132,7 @@ impl Application {
             let Some(piece) = self.held.remove(&self.read).filter(|p| self.read + p.len() as u64 <= to) else {
                 return Err(Failure::Missing { byte: self.read });
             };
-            self.hash.add(&piece);
+            self.hash.write(&piece);
             self.read += piece.len() as u64;
         }
         // Removes copies of data already read.
@@ -227,7 +209,7 @@ impl Transfer {
             Path { sender, receiver: Receiver::default(), there, back, next_send_ps: 0 }
         };
         let paths = plan.paths.iter().enumerate().map(path).collect();
-        let application = Application { held: BTreeMap::new(), read: 0, hash: Fnv::NEW };
+        let application = Application { held: BTreeMap::new(), read: 0, hash: XxHash64::with_seed(0) };
         let marks = Stream::new(plan.seed, 1_000, Purpose::Test);
         let mut transfer =
             Self { plan, now_ps: 0, paths, connection, application, wire: BTreeMap::new(), n_sent: 0, marks };
@@ -251,8 +233,8 @@ impl Transfer {
     }
 
     fn compare(&self) -> Result<(), Failure> {
-        let sent = Fnv::of(&content(self.plan.seed, 0, self.plan.bytes));
-        let read = self.application.hash.0;
+        let sent = XxHash64::oneshot(0, &content(self.plan.seed, 0, self.plan.bytes));
+        let read = self.application.hash.finish();
         if self.application.read == self.plan.bytes && sent == read {
             Ok(())
         } else {
@@ -317,7 +299,7 @@ impl Transfer {
                 let (data_seq, len) = self.carry(i, segment);
                 let bytes = content(self.plan.seed, data_seq, len);
                 let (marked, reduced) = (self.marks.uniform() < 0.1, self.marks.uniform() < 0.1);
-                let (seq, sent_ps, checksum) = (segment.seq, self.now_ps, Fnv::of(&bytes));
+                let (seq, sent_ps, checksum) = (segment.seq, self.now_ps, XxHash64::oneshot(0, &bytes));
                 let packet = Packet::Data { seq, data_seq, sent_ps, marked, reduced, bytes, checksum };
                 let fates = self.paths[i].there.fates(self.now_ps);
                 self.put(i, fates, &packet);
@@ -371,7 +353,7 @@ impl Transfer {
 
     fn on_data(&mut self, i: usize, packet: Packet) -> Result<(), Failure> {
         let Packet::Data { seq, data_seq, sent_ps, marked, reduced, bytes, checksum } = packet else { return Ok(()) };
-        if self.plan.checks && Fnv::of(&bytes) != checksum {
+        if self.plan.checks && XxHash64::oneshot(0, &bytes) != checksum {
             return Ok(());
         }
         let len = bytes.len() as u64;

@@ -8,6 +8,7 @@ use fairrate_control::{
     Ack, Algorithm, AlgorithmConfig, AlgorithmInfo, AlgorithmSpec, Allowance, Controller, CustomAlgorithm, FlowContext,
     Loss, Needs, NoPort, Param, Parameters, Profile, RawValue, SetParamError,
 };
+use fairrate_sim::rng::{Purpose, Stream};
 use fairrate_sim::routing::{FlowKey, Routes};
 use fairrate_sim::topology::Topology;
 use fairrate_sim::{
@@ -255,24 +256,13 @@ pub fn max_min_gbps(c: &SimConfig, paths: &[Vec<u32>], taken: &[f64]) -> Vec<f64
     rates.into_iter().map(|bps| bps / 1e9).collect()
 }
 
-/// A linear congruential generator: any sequence will do.
-pub struct Draws(u64);
-
-impl Draws {
-    /// Creates the sequence of a seed.
-    pub fn new(seed: u64) -> Self {
-        Self(seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1)
-    }
-
-    /// Returns a number below `n`.
-    pub fn below(&mut self, n: u64) -> u64 {
-        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        (self.0 >> 33) % n
-    }
+/// Returns the random numbers of a test.
+pub fn draws(seed: u64) -> Stream {
+    Stream::new(seed, 0, Purpose::Test)
 }
 
 /// Returns `n` endless flows between hosts 0 to `hosts` that start within 50 us, in order of start.
-pub fn random_flows(hosts: u64, n: u32, draws: &mut Draws) -> Vec<FlowSpec> {
+pub fn random_flows(hosts: u64, n: u32, draws: &mut Stream) -> Vec<FlowSpec> {
     let mut flows: Vec<_> = (0..n)
         .map(|i| {
             let src = draws.below(hosts);
