@@ -1,12 +1,13 @@
 //! `fairrate figure`: the figures of the papers: their runs, their drawings, and the comparison with the papers'
 //! claims.
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
 
 use fairrate_experiment::crew::{self, Planned};
 use fairrate_papers::measured::{self, About};
-use fairrate_papers::{FIGURES, Figure, Kept, Kind, Points, Scale, Store, matching, sheet};
+use fairrate_papers::{FIGURES, Figure, Kept, Kind, Points, Run, Scale, Store, matching, sheet};
 use fairrate_results::ResultsDir;
 use serde::Serialize;
 use serde_json::Value;
@@ -42,6 +43,9 @@ pub struct Args {
     /// Seeds of what is random, as 3 or 1..5 or 1,4,7 [default: 1..5, with --quick 1]
     #[arg(long, value_name = "SEEDS", value_parser = parse_seeds)]
     seeds: Option<Seeds>,
+    /// Only the lines whose names begin so, as homa; again for more of them. Claims without a number are left out
+    #[arg(long = "line", value_name = "NAME", conflicts_with_all = ["list", "from"])]
+    lines: Vec<String>,
     /// Directory of the figures
     #[arg(long, value_name = "DIR", default_value = "figures")]
     out: PathBuf,
@@ -195,9 +199,10 @@ fn draw(
     else {
         return Ok(None);
     };
-    let (panels, mut claims) = ((figure.panels)(&points), (figure.claims)(&points));
+    let (panels, mut claims) = ((figure.panels)(&points), figure.judged(&points));
     let all = claims.len();
-    claims.retain(|claim| !about.quick || claim.measured().is_some());
+    let has_all_runs = !about.quick && args.lines.is_empty();
+    claims.retain(|claim| has_all_runs || claim.measured().is_some());
     let json = sheet::claims(figure, &claims);
     output::write(&dir.join("figure.svg"), &sheet::picture(&panels))?;
     output::write(&dir.join("figure.html"), &sheet::page(figure, &panels, &claims))?;
@@ -210,7 +215,8 @@ fn draw(
         let head = format!("{}: {}", figure.id, figure.title);
         let left_out = match all - claims.len() {
             0 => String::new(),
-            n => format!("{n} of {all} claims have no number with --quick\n"),
+            n if about.quick => format!("{n} of {all} claims have no number with --quick\n"),
+            n => format!("{n} of {all} claims have no number with these lines alone\n"),
         };
         output::print_text(&format!("{head}\n\n{}{left_out}\n{}\n\n", sheet::table(&claims), page.display()))?;
     }
@@ -243,7 +249,7 @@ fn read(from: &Path, figure: &Figure) -> Result<Measured, Failure> {
 /// Returns the results of all runs of a figure; `None` if they were interrupted.
 fn measure(figure: &Figure, scale: &Scale, args: &Args, jobs: usize) -> Result<Option<Measured>, Failure> {
     let store = Store::new(&args.out, figure, args.keep_runs);
-    let runs = (figure.runs)(scale);
+    let runs = only(&args.lines, (figure.runs)(scale))?;
     let plan: Vec<Planned<Option<Kept>>> = runs.iter().map(|run| store.planned(run, args.fresh)).collect();
     let board = Board::of_runs(args.quiet, runs.len(), plan.iter().filter(|run| run.known.is_some()).count());
     let one = |i: usize| store.run(&runs[i], &mut Watcher::new(&runs[i].label(), &board, 1));
@@ -264,6 +270,16 @@ fn measure(figure: &Figure, scale: &Scale, args: &Args, jobs: usize) -> Result<O
         return Err(Failure::Runs { n_failed: failed.len(), n_runs: runs.len(), each: failed.join("\n") });
     }
     Ok(is_whole.then(|| (About::new(figure.id, scale.quick, runs.len(), seconds), points)))
+}
+
+/// Returns the runs of the lines whose names begin with one of `names`, or all if there are no names.
+fn only(names: &[String], runs: Vec<Run>) -> Result<Vec<Run>, Failure> {
+    if let Some(name) = names.iter().find(|&name| !runs.iter().any(|run| run.line.starts_with(name))) {
+        let known: BTreeSet<&str> = runs.iter().map(|run| run.line.as_str()).collect();
+        return Err(Failure::unknown_name("line", name, &known.into_iter().collect::<Vec<_>>()));
+    }
+    let is_chosen = |run: &Run| names.is_empty() || names.iter().any(|name| run.line.starts_with(name));
+    Ok(runs.into_iter().filter(is_chosen).collect())
 }
 
 #[derive(Serialize)]

@@ -96,6 +96,8 @@ impl Rule {
 pub enum Verdict {
     /// The measurement agrees with the paper.
     Reproduced,
+    /// The measurement agrees with the paper, and would under other algorithms too.
+    Vacuous,
     /// The direction is the paper's, but the effect is smaller.
     Weaker,
     /// The measurement contradicts the paper.
@@ -110,6 +112,7 @@ impl fmt::Display for Verdict {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.pad(match self {
             Self::Reproduced => "reproduced",
+            Self::Vacuous => "vacuous",
             Self::Weaker => "weaker",
             Self::NotReproduced => "not reproduced",
             Self::Undecided => "undecided",
@@ -135,6 +138,10 @@ pub struct Claim {
     pub is_random: bool,
     /// The reason for a result that the paper does not have, measured by changing that one thing.
     pub cause: Option<String>,
+    /// `true` if the sentence is also supported where other algorithms stand for those it names ([`Figure::judged`]).
+    ///
+    /// [`Figure::judged`]: crate::Figure::judged
+    pub is_vacuous: bool,
     /// The same number with one thing changed, which is a cause if the sentence is supported then.
     pub changes: Vec<Change>,
 }
@@ -158,7 +165,7 @@ impl Claim {
     /// Returns a claim about the mean over seeds of `values`.
     pub fn mean(id: &str, sentence: &str, rule: Rule, unit: &'static str, values: Vec<f64>) -> Self {
         let (id, sentence) = (id.to_owned(), sentence.to_owned());
-        Self { id, sentence, rule, unit, values, is_random: true, cause: None, changes: Vec::new() }
+        Self { id, sentence, rule, unit, values, is_random: true, is_vacuous: false, cause: None, changes: Vec::new() }
     }
 
     /// Returns the claim with `cause`.
@@ -186,7 +193,7 @@ impl Claim {
     /// Returns the claim about `change`: the same rule, tested against the changed values.
     #[must_use]
     pub fn changed(&self, change: &Change) -> Self {
-        Self { values: change.values.clone(), cause: None, changes: Vec::new(), ..self.clone() }
+        Self { values: change.values.clone(), is_vacuous: false, cause: None, changes: Vec::new(), ..self.clone() }
     }
 
     /// Returns the reasons, in words, why a sentence is not supported: its number with each change, its cause, and a
@@ -221,7 +228,7 @@ impl Claim {
         };
         let all = |holds: &dyn Fn(f64) -> bool| [low, mean, high].iter().all(|&value| holds(value));
         if all(&|value| self.rule.holds(value)) {
-            Verdict::Reproduced
+            if self.is_vacuous { Verdict::Vacuous } else { Verdict::Reproduced }
         } else if self.rule.holds_within(low, high) {
             Verdict::Undecided
         } else if all(&|value| self.rule.points_there(value)) {

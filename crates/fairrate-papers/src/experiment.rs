@@ -1,6 +1,7 @@
 //! The runs of a figure: scenarios, and calculations without packets.
 
 use std::path::Path;
+use std::sync::Arc;
 
 use fairrate_experiment::Watch;
 use fairrate_experiment::cache::Key;
@@ -12,7 +13,7 @@ use crate::record::Record;
 use crate::rtts::Rtts;
 
 /// The function that makes a point from a run's record.
-type Read = Box<dyn Fn(&Record) -> Point + Send + Sync>;
+type Read = Arc<dyn Fn(&Record) -> Point + Send + Sync>;
 
 /// One run of a figure.
 pub struct Run {
@@ -67,7 +68,7 @@ impl Run {
     ) -> Self {
         let sets = sets.iter().map(|&(key, value)| (key.to_owned(), value.to_owned())).collect();
         let overrides = Overrides { sets, cc: Some(cc.to_owned()), ..Overrides::default() };
-        let work = Work::Scenario { toml, overrides, files: Vec::new(), rtts: None, read: Box::new(read) };
+        let work = Work::Scenario { toml, overrides, files: Vec::new(), rtts: None, read: Arc::new(read) };
         Self { name: name.to_owned(), line: cc.to_owned(), seed: None, is_shared: false, work }
     }
 
@@ -103,6 +104,19 @@ impl Run {
             files.push((name, text));
         }
         self
+    }
+
+    /// Returns the same simulation under the algorithm `cc`, without the parameters of the other one; `None` if the run is
+    /// a calculation.
+    pub fn under(&self, cc: &str) -> Option<Self> {
+        let Work::Scenario { toml, files, overrides, rtts, read } = &self.work else { return None };
+        let parameters = overrides.cc.as_ref().map(|cc| format!("transport.{cc}."));
+        let is_other = |key: &str| parameters.as_ref().is_none_or(|parameters| !key.starts_with(parameters));
+        let sets = overrides.sets.iter().filter(|(key, _)| is_other(key)).cloned().collect();
+        let overrides = Overrides { sets, cc: Some(cc.to_owned()), ..overrides.clone() };
+        let (files, rtts, read) = (files.clone(), rtts.clone(), Arc::clone(read));
+        let work = Work::Scenario { toml, files, overrides, rtts, read };
+        Some(Self { name: self.name.clone(), line: cc.to_owned(), work, ..*self })
     }
 
     /// Returns the run with the given seed.

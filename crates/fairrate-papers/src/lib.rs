@@ -16,6 +16,7 @@ mod flowtune;
 mod keys;
 mod list;
 pub mod measured;
+mod null;
 mod occupancy;
 mod perc;
 mod points;

@@ -91,6 +91,12 @@ impl Points {
         })
     }
 
+    /// Returns the point of `seed` of a line in a run.
+    pub fn of_seed(&self, name: &str, line: &str, seed: Option<u64>) -> Option<&Point> {
+        let of_line = self.points.get(&(name.to_owned(), line.to_owned()))?;
+        of_line.iter().find(|(other, _)| *other == seed).map(|(_, point)| point)
+    }
+
     fn of(&self, name: &str, line: &str) -> impl Iterator<Item = &Point> {
         self.points.get(&(name.to_owned(), line.to_owned())).into_iter().flatten().map(|(_, point)| point)
     }

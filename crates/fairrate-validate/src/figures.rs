@@ -117,7 +117,7 @@ fn files(root: &Path) -> Result<BTreeMap<PathBuf, String>, String> {
             let _ = writeln!(sections, "\n## {}\n", title(paper));
         }
         let known = points(root, figure)?;
-        let claims = known.as_ref().map(|(_, points)| (figure.claims)(points)).unwrap_or_default();
+        let claims = known.as_ref().map(|(_, points)| figure.judged(points)).unwrap_or_default();
         let tally = Tally::of(&claims);
         papers.last_mut().expect("one was pushed").1.add(&tally);
         sections += &section(figure, known.as_ref().map(|(about, _)| about), &tally);
@@ -197,10 +197,16 @@ impl Tally {
 
 /// Returns a table of the claims of each paper by verdict.
 fn overview(papers: &[(&str, Tally)]) -> String {
-    const ALL: [Verdict; 5] =
-        [Verdict::Reproduced, Verdict::Weaker, Verdict::NotReproduced, Verdict::Undecided, Verdict::Shown];
+    const ALL: [Verdict; 6] = [
+        Verdict::Reproduced,
+        Verdict::Vacuous,
+        Verdict::Weaker,
+        Verdict::NotReproduced,
+        Verdict::Undecided,
+        Verdict::Shown,
+    ];
     let heads = ALL.map(|verdict| verdict.to_string()).join(" | ");
-    let mut out = format!("## Verdicts by paper\n\n| paper | {heads} |\n|---|--:|--:|--:|--:|--:|\n");
+    let mut out = format!("## Verdicts by paper\n\n| paper | {heads} |\n|---|--:|--:|--:|--:|--:|--:|\n");
     for (paper, tally) in papers {
         let counts = ALL.map(|verdict| tally.get(verdict).to_string()).join(" | ");
         let _ = writeln!(out, "| {} | {counts} |", title(paper));

@@ -10,6 +10,7 @@ use crate::claim::{Claim, Rule};
 use crate::drawing::{Compared, Line, panel, with_level, words_panel};
 use crate::experiment::Run;
 use crate::figure::{Figure, Kind, Scale};
+use crate::null::with_line_rate;
 use crate::points::{Point, Points};
 use crate::record::{Record, ms_from};
 use crate::variant::Variant;
@@ -57,7 +58,7 @@ fn runs(_: &Scale) -> Vec<Run> {
         let read = move |record: &Record| read(record, fair_gbps(gbps, n));
         forms(gbps).map(|variant| run(&name(gbps, n), &variant, (n, gbps), "20ms", read))
     };
-    settings().flat_map(of).collect()
+    with_line_rate(settings().flat_map(of).collect())
 }
 
 fn read(record: &Record, fair_gbps: f64) -> Point {

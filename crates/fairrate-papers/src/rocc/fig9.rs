@@ -9,6 +9,7 @@ use crate::claim::{Claim, Rule};
 use crate::drawing::{Compared, Line, panel, with_level, words_panel};
 use crate::experiment::Run;
 use crate::figure::{Figure, Kind, Scale};
+use crate::null::with_line_rate;
 use crate::points::{Point, Points};
 use crate::record::{Record, ms_from};
 use crate::variant::Variant;
@@ -42,7 +43,7 @@ fn runs(_: &Scale) -> Vec<Run> {
         let sets = [&[("probe.0.every", SAMPLE), ("probe.1.every", SAMPLE)], variant.sets].concat();
         Run::of(NAME, SCENARIO, variant.cc, &sets, read).called(variant.line)
     };
-    forms(40).map(run).into()
+    with_line_rate(forms(40).map(run).into())
 }
 
 fn read(record: &Record) -> Point {

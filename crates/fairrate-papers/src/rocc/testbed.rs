@@ -6,6 +6,7 @@ use super::star::{goodputs, mean_and_deviation, part};
 use crate::claim::{Claim, Rule};
 use crate::drawing::{Line, panel, with_level};
 use crate::experiment::Run;
+use crate::null::with_line_rate;
 use crate::points::{Point, Points};
 use crate::record::{Record, ms_from};
 
@@ -99,7 +100,7 @@ pub fn runs(testbed: &'static Testbed) -> Vec<Run> {
         sets.extend(testbed.sets);
         Run::of(case.name, SCENARIO, LINE, &sets, read)
     };
-    testbed.cases.iter().map(run).collect()
+    with_line_rate(testbed.cases.iter().map(run).collect())
 }
 
 fn read(record: &Record) -> Point {
