@@ -37,7 +37,7 @@ class Flow:
     """The sender and the receiver of `n` packets from `start` on."""
 
     def __init__(self, start, n):
-        self.start, self.n, self.fresh, self.again = start, n, 0, []
+        self.start, self.n, self.fresh, self.in_order, self.again = start, n, 0, 0, []
         self.flying, self.acked, self.got = set(), set(), set()
         self.cwnd, self.most, self.ssthresh = math.ceil(BDP), math.ceil(1.25 * BDP), math.inf
         self.timer, self.in_a_row, self.free, self.done = math.inf, 0, start, None
@@ -112,10 +112,13 @@ def simulate(flows, limit):
             if packet is None and flow.in_a_row >= 5:  # the answer of a probe: go on with a window of one packet
                 flow.in_a_row, flow.timer = 0, math.inf
             elif packet is not None and packet not in flow.acked:
-                flow.cwnd = min(flow.cwnd + (1 if flow.cwnd < flow.ssthresh else 1 / flow.cwnd), flow.most)
                 flow.in_a_row = 0
                 flow.acked.add(packet)
                 flow.flying.discard(packet)
+                if packet == flow.in_order:
+                    flow.cwnd = min(flow.cwnd + (1 if flow.cwnd < flow.ssthresh else 1 / flow.cwnd), flow.most)
+                    while flow.in_order in flow.acked:
+                        flow.in_order += 1
                 flow.timer = t + RTO if flow.flying else math.inf
                 if flow.flying:
                     post(flow.timer, "timer", a)

@@ -34,6 +34,7 @@ pub const FIGURES: &[Figure] = &[
     ratemp::FIG4,
     ratemp::FIG5,
     ratemp::FIG6,
+    ratemp::FIG6_STEADY,
     ratemp::FIG6_WHY,
     ratemp::FIG7,
     ratemp::FIG8,

@@ -23,6 +23,11 @@ impl Rtts {
         Self { flow: Some(flow), from, ..Self::default() }
     }
 
+    /// Returns an empty distribution for all round-trip times from the time `from` on.
+    pub fn since(from: Time) -> Self {
+        Self { from, ..Self::default() }
+    }
+
     /// Adds a sample, unless it is of another flow or too early.
     pub fn add(&mut self, sample: &RttSample) {
         if sample.t < self.from || self.flow.is_some_and(|flow| flow != sample.flow) {

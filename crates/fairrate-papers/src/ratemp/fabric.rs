@@ -3,6 +3,7 @@
 use fairrate_report::panel::{Axis, Panel};
 use fairrate_report::stats;
 use fairrate_sim::FlowOutcome;
+use fairrate_units::Time;
 
 use super::claims::over;
 use super::settings::{RUNS, algorithm, sets};
@@ -40,18 +41,21 @@ pub const DRAWN: [(&str, &str); 10] = [
 pub enum Hosts {
     /// 25 Gb/s, which reproduces the paper's RTT of 4.5 us. Loads are of hosts' links.
     Gbps25,
+    /// 50 Gb/s, with which all hosts of a ToR just fill the links above it. Loads are of hosts' links.
+    Gbps50,
     /// 100 Gb/s. Two hosts share a link above the ToR, so loads are of the links above ToRs.
     Gbps100,
 }
 
 impl Hosts {
-    /// Both rates, the main rate first.
+    /// Both rates of Figures 6 to 8, the main rate first.
     pub const ALL: [Self; 2] = [Self::Gbps25, Self::Gbps100];
 
     /// Returns the rate in words.
     pub fn text(self) -> &'static str {
         match self {
             Self::Gbps25 => "hosts of 25 Gb/s",
+            Self::Gbps50 => "hosts of 50 Gb/s",
             Self::Gbps100 => "hosts of 100 Gb/s",
         }
     }
@@ -60,6 +64,7 @@ impl Hosts {
     pub fn prefix(self) -> &'static str {
         match self {
             Self::Gbps25 => "",
+            Self::Gbps50 => "50G-",
             Self::Gbps100 => "100G-",
         }
     }
@@ -68,6 +73,7 @@ impl Hosts {
     fn sets(self) -> &'static [(&'static str, &'static str)] {
         match self {
             Self::Gbps25 => &[],
+            Self::Gbps50 => &[("topology.host_rate", "50Gbps")],
             Self::Gbps100 => &[("topology.host_rate", "100Gbps"), ("traffic.0.link_set", "tor-uplinks")],
         }
     }
@@ -91,6 +97,8 @@ pub struct Traffic {
     pattern: Pattern,
     scenario: &'static str,
     sizes: &'static str,
+    /// Flows and round-trip times before this time are not counted.
+    from_us: u64,
     /// Time until which flows arrive.
     window_us: u64,
 }
@@ -105,10 +113,13 @@ pub const WEBSEARCH: Traffic = Traffic {
     pattern: Pattern::Random,
     scenario: RANDOM,
     sizes: "websearch",
+    from_us: 0,
     window_us: 500,
 };
 /// Web search whose flows arrive for eight times as long.
 pub const LONG: Traffic = Traffic { id: "websearch-4ms", window_us: 4_000, ..WEBSEARCH };
+/// Web search whose flows arrive for several times as long as one takes. Those that find the network empty do not count.
+pub const STEADY: Traffic = Traffic { id: "websearch-3ms", from_us: 500, window_us: 3_000, ..WEBSEARCH };
 pub const CACHE: Traffic = Traffic { id: "fb-cache", name: "cache follower", sizes: "fb-cache", ..WEBSEARCH };
 pub const MANY_TO_MANY: Traffic = Traffic {
     id: "pod",
@@ -157,8 +168,9 @@ impl Traffic {
         all.extend(hosts.sets());
         all.extend(sets(run));
         let name = self.run_name(hosts, load);
-        let made = Run::of(&name, self.scenario, algorithm(run), &all, read);
-        made.called(run).counting(Rtts::default()).seeded(seed)
+        let from = Time::from_us(self.from_us);
+        let made = Run::of(&name, self.scenario, algorithm(run), &all, move |record| read(record, from));
+        made.called(run).counting(Rtts::since(from)).seeded(seed)
     }
 
     /// Returns the keys that make `load` a load of the receivers' links, for a network of `k` ports per switch and `k`
@@ -215,8 +227,8 @@ fn shown(run: &'static str) -> &'static str {
     if run == "mpcc:fast" { "mpcc from 25 Gb/s" } else { run }
 }
 
-/// Reads rates and times of all flows, of small and large flows, and of the flows that are many to one.
-fn read(record: &Record) -> Point {
+/// Reads rates and times of all flows from a time on, of small and large flows, and of the flows that are many to one.
+fn read(record: &Record, from: Time) -> Point {
     let flows = &record.config.flows;
     let is_small = |flow: usize| flows[flow].bytes.as_u64() <= SMALL;
     let mut point = Point::of([
@@ -229,22 +241,23 @@ fn read(record: &Record) -> Point {
         let finite = numbers.into_iter().filter(|(_, value)| value.is_finite());
         point.numbers.extend(finite.map(|(name, value)| (format!("{prefix}{name}"), value)));
     };
-    add("", of_flows(record, |_| true));
-    add("small-", of_flows(record, is_small));
-    add("large-", of_flows(record, |flow| !is_small(flow)));
-    add("in-", of_flows(record, |flow| flows[flow].group == 1));
+    add("", of_flows(record, from, |_| true));
+    add("small-", of_flows(record, from, is_small));
+    add("large-", of_flows(record, from, |flow| !is_small(flow)));
+    add("in-", of_flows(record, from, |flow| flows[flow].group == 1));
     point
 }
 
-/// Returns the number, the rates in Gb/s and the times in microseconds of the flows that `which` selects; all flows
-/// count equally. Unfinished flows count with the bytes delivered and the time until the end.
-fn of_flows(record: &Record, which: impl Fn(usize) -> bool) -> [(&'static str, f64); 5] {
+/// Returns the number, the rates in Gb/s and the times in microseconds of the flows from `from` on that `which` selects; all
+/// flows count equally. Unfinished flows count with the bytes delivered and the time until the end.
+fn of_flows(record: &Record, from: Time, which: impl Fn(usize) -> bool) -> [(&'static str, f64); 5] {
     let end = seconds(record.totals.end);
     let of_any = |flow: &FlowOutcome| match flow.fct {
         Some(fct) => (record.config.flows[flow.flow.index()].bytes.as_u64(), seconds(fct)),
         None => (flow.delivered_bytes.max(1), end - seconds(flow.start)),
     };
-    let flows = record.flows.iter().chain(&record.cut).filter(|flow| which(flow.flow.index()));
+    let flows = record.flows.iter().chain(&record.cut);
+    let flows = flows.filter(|flow| from <= flow.start && which(flow.flow.index()));
     let flows: Vec<(u64, f64)> = flows.map(of_any).filter(|flow| 0.0 < flow.1).collect();
     let rates: Vec<f64> = flows.iter().map(|(bytes, time)| *bytes as f64 * 8e-9 / time).collect();
     let times = stats::sorted(flows.iter().map(|flow| flow.1));
