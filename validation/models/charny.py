@@ -5,6 +5,7 @@ compared with. A message is (u-bit, stamp).
 """
 
 import numpy as np
+
 from perc import check
 
 
@@ -36,4 +37,8 @@ class Link:
         return message[1], (False, message[1] if message[0] else np.inf)
 
 
-CASES = {"charny-chain": check(Link, True), "charny-star": check(Link, False)}
+CASES = {
+    "charny-chain": ("chain", {"transport.cc": "charny"}, check(Link, True)),
+    "charny-chain5": ("chain5", {"transport.cc": "charny"}, check(Link, True)),
+    "charny-star": ("star", {"transport.cc": "charny"}, check(Link, False)),
+}

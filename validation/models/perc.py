@@ -15,10 +15,8 @@ DISTANCE  Distance of rates over time in the first 20 round trips, as a share of
           times, each change up to the above late. 2 % in the mean.
 """
 
-import csv
 import heapq
 import itertools
-from pathlib import Path
 
 import numpy as np
 
@@ -44,22 +42,13 @@ def network(topology):
     return lambda src, dst: [(f"up{src}", *host), *between[src // n : dst // n], (f"down{dst}", *host)]
 
 
-def flows_of(scenario):
-    """Returns the flows of the list of `scenario` as (route, start)."""
-    route = network(scenario["topology"])
-    with (Path(__file__).parent / "cases" / scenario["traffic"][0]["path"]).open() as file:
-        lines = list(csv.DictReader(file))
-    return [(route(int(x["src"][1:]), int(x["dst"][1:])), int(x["start_ns"]) / 1e9) for x in lines]
-
-
 def max_min(routes):
     """Returns the max-min rates: again and again the link with the least share fixes the flows it has left."""
     rates, left = {}, {link[0]: link[1] for route in routes for link in route}
     while len(rates) < len(routes):
         names = [{link[0] for link in route} for route in routes]
-        active = {l: [a for a in range(len(routes)) if a not in rates and l in names[a]] for l in left}
-        tightest = min((l for l in left if active[l]), key=lambda l: left[l] / len(active[l]))
-        share = left[tightest] / len(active[tightest])
+        active = {x: [a for a in range(len(routes)) if a not in rates and x in names[a]] for x in left}
+        share, tightest = min((left[x] / len(active[x]), x) for x in left if active[x])
         for a in active[tightest]:
             rates[a] = share
             left |= {name: left[name] - share for name in names[a]}
@@ -127,24 +116,32 @@ def check(kind, few):
     """Returns the check of a case with links of class `kind`; `few`: the phases of control packets are known."""
 
     def rows(results):
-        flows, until = flows_of(results.scenario), quantity(results.scenario["duration"])
+        route, until = network(results.scenario["topology"]), quantity(results.scenario["duration"])
+        flows = [(route(src, dst), start / 1e9) for start, src, dst, _ in results.flows()]
         targets, optimum = targets_of(flows, kind, until), max_min([route for route, _ in flows])
         waits, last = [2 * rtt(route, DATA, ACK) for route, _ in flows], max(start for _, start in flows)
         steps = sorted({t for a, w in zip(targets, waits) for u, _ in a for t in (u, u + w) if last <= t < until})
         near = [all(abs(rate(a, w, t) - o) <= 0.1 * o for a, w, o in zip(targets, waits, optimum)) for t in steps]
         settled = steps[len(near) - near[::-1].index(False)] - last
         late = settled / (max(waits) / 2) * max(rtt(route, DATA, ACK) - rtt(route, 0, 0) for route, _ in flows)
-        table, changes = results.table("rates"), results.table("convergence")
-        of = [(table["t_ns"][table["flow"] == a] / 1e9, table["rate_bps"][table["flow"] == a]) for a in range(len(flows))]
-        yield "worst error of settled rates", 0, max(abs(r[-1] / o - 1) for (_, r), o in zip(of, optimum)), RATE
+        changes, got = results.table("convergence"), results.series("rates", "rate_bps")
+        yield "worst error of settled rates", 0, max(abs(got[a][1][-1] / o - 1) for a, o in enumerate(optimum)), RATE
         time = changes["time_ns"][changes["converged"]][-1] / 1e3
         yield "time of settling, us", settled * 1e6, time, 1e6 * (late if few else PHASE_RTTS * max(waits) / 2)
         if few:
-            end = 20 * max(waits) / 2
-            gaps = [[abs(g - rate(m, w, u)) for u, g in zip(*x) if u < end] for m, w, x in zip(targets, waits, of)]
-            yield "worst distance of rates over time", 0, max(np.mean(g) / o for g, o in zip(gaps, optimum)), DISTANCE
+            gap = 0.0
+            for a, o in enumerate(optimum):
+                first = got[a][0] < 20 * max(waits) / 2
+                want = [rate(targets[a], waits[a], u) for u in got[a][0][first]]
+                gap = max(gap, np.mean(np.abs(got[a][1][first] - want)) / o)
+            yield "worst distance of rates over time", 0, gap, DISTANCE
 
     return rows
 
 
-CASES = {"perc-chain": check(Link, True), "perc-chain5": check(Link, True), "perc-star": check(Link, False)}
+CASES = {
+    "perc-chain": ("chain", {}, check(Link, True)),
+    "perc-late": ("chain", {"traffic.0.path": "chain-late.csv"}, check(Link, False)),
+    "perc-chain5": ("chain5", {}, check(Link, True)),
+    "perc-star": ("star", {}, check(Link, False)),
+}

@@ -20,9 +20,6 @@ QUEUE     Largest queue: N packets that arrive together, and half of one phase s
 LOWEST    Lowest rate: the time of the deepest dip is within an interval of the update, and R falls by a power: 10 %.
 """
 
-import csv
-from pathlib import Path
-
 import numpy as np
 
 STEADY = 0.01
@@ -32,7 +29,7 @@ QUEUE = 0.10
 LOWEST = 0.10
 
 C = 40e9  # bit/s, of the bottleneck
-D = 24e-6  # s, the base RTT of `cases/rcp-*.toml`
+D = 24e-6  # s, the base RTT of `cases/link.toml`
 TO_LINK = 1e-6 + 1048 * 8 / 100e9  # s, from a host to the end of its first link
 STEPS, PHASES = 240, 48  # of a round trip
 
@@ -69,25 +66,20 @@ def check(**parameters):
     """Returns the check of a case of one link with these parameters of RCP."""
 
     def rows(results):
-        path = Path(__file__).parent / "cases" / results.scenario["traffic"][0]["path"]
-        with path.open() as file:
-            starts = [int(flow["start_ns"]) / 1e9 for flow in csv.DictReader(file)]
-        table, port = results.table("rates"), results.table("ports")
-        here = table["flow"] == 0
-        t, got = table["t_ns"][here] / 1e9, table["rate_bps"][here]
-        kept = t > 1.5 * D
-        t, got = t[kept], got[kept]
-        queue_t, queue = port["t_ns"] / 1e9, port["qlen_bytes"]
+        starts = [start / 1e9 for start, *_ in results.flows()]
+        t, got = results.series("rates", "rate_bps")[0]
+        t, got = t[t > 1.5 * D], got[t > 1.5 * D]
+        queue_t, queue = results.series("ports", "qlen_bytes")["sw0->sw1"]
         settled = parameters.get("gamma", 1.0) * C / len(starts)
         runs = [fluid(starts, phase / PHASES, t[-1] + D, **parameters) for phase in range(PHASES)]
         distance, rates, queues = min(
             ((np.mean(np.abs(at_source(r, t) - got)) / settled, r, q) for r, q in runs), key=lambda run: run[0]
         )
         want, join = at_source(rates, t), starts[-1]
+        far = [t[np.flatnonzero(np.abs(x - settled) > 0.1 * settled)[-1]] for x in (want, got)]
         yield "steady rate, Gb/s", settled / 1e9, np.mean(got[t > t[-1] - 40 * D]) / 1e9, STEADY * settled / 1e9
         yield "distance of rates over time", 0, distance, DISTANCE
-        last = lambda x: (t[np.flatnonzero(np.abs(x - settled) > 0.1 * settled)[-1]] - join) / D
-        yield "within 10 % for good, RTTs", last(want), last(got), TIME_RTTS
+        yield "within 10 % for good, RTTs", (far[0] - join) / D, (far[1] - join) / D, TIME_RTTS
         first = int((join + D) / D * STEPS)
         peak = max(queues[first:]) / 8e3
         yield "largest queue, kB", peak, max(queue[queue_t > join + D]) / 1e3, QUEUE * peak + len(starts) * 1.048
@@ -98,8 +90,13 @@ def check(**parameters):
     return rows
 
 
+def case(name, **parameters):
+    settings = {"transport.cc": "rcp", "traffic.0.path": f"link-{name}.csv"}
+    return "link", settings | {f"transport.rcp.{key}": value for key, value in parameters.items()}, check(**parameters)
+
+
 CASES = {
-    "rcp-start": check(),
-    "rcp-join": check(),
-    "rcp-gentle": check(alpha=0.25, beta=0.25, gamma=0.9),
+    "rcp-start": case("start"),
+    "rcp-join": case("join"),
+    "rcp-gentle": case("three", alpha=0.25, beta=0.25, gamma=0.9),
 }

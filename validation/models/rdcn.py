@@ -6,8 +6,8 @@ sends nothing that the day would cut off; otherwise the uplink does, whose VOQs 
 
 A backlogged VOQ sends floor(day / packet) packets in its day, and by the uplink its share of the rest of the week. reTCP's
 window doubles with the first acknowledgment of a packet that came by circuit, and halves with the first one after it that
-did not. The time of both is a sum of delays: no queue stands anywhere but in the VOQ, as the one host's links have the rate of the
-circuit. Left out: all that NewReno does between the jumps, so the model does not say how full the circuit is.
+did not. The time of both is a sum of delays: hosts' links have the rate of the circuit, so no queue stands but in the VOQ. Left
+out: all that NewReno does between the jumps, so the model does not say how full the circuit is.
 
 Tolerances, written before the first comparison:
 
@@ -36,24 +36,22 @@ HOST_DELAY, UPLINK_DELAY, CIRCUIT_DELAY = 1.0, 4.62, 9.9  # us
 VOQ, ENLARGED, PREBUFFER_US = 144_000, 450_000, 200.0
 
 
+def between(series, begin, end):
+    """Returns by how much a counter grows between two times in us."""
+    t, count = series
+    before, after = np.searchsorted(t * 1e6, [begin, end])
+    return count[after] - count[before]
+
+
 def sent(results, port, begin, end):
-    """Returns the packets that `port` has handed to the wire between two times in us; a VOQ's own are those of its circuit."""
-    ports = results.table("ports")
-    here = ports["port"] == port
-    t, bytes_ = ports["t_ns"][here] / 1e3, ports["tx_bytes"][here]
-    before, after = np.searchsorted(t, [begin, end])
-    return (bytes_[after] - bytes_[before]) / 1048
+    """Returns the packets that `port` has handed to the wire; a VOQ's own are those of its circuit."""
+    return between(results.series("ports", "tx_bytes")[port], begin, end) / 1048
 
 
 def delivered(results, flows, begin, end):
-    """Returns the packets that the receivers of `flows` have got between two times in us."""
-    rates = results.table("rates")
-    count = 0
-    for flow in flows:
-        here = rates["flow"] == flow
-        before, after = np.searchsorted(rates["t_ns"][here] / 1e3, [begin, end])
-        count += (rates["delivered_bytes"][here][after] - rates["delivered_bytes"][here][before]) / 1000
-    return count
+    """Returns the packets that the receivers of `flows` have got."""
+    series = results.series("rates", "delivered_bytes")
+    return sum(between(series[flow], begin, end) for flow in flows) / 1000
 
 
 def one_voq(results):
@@ -76,17 +74,16 @@ def two_voqs(results):
 
 def retcp_voq(results):
     """Flows that start at once far from a day, and again within the prebuffering: the queue is full, and drops."""
-    ports = results.table("ports")
-    t, queue = ports["t_ns"] / 1e3, ports["qlen_bytes"]
-    yield "VOQ at most, B", VOQ // 1048 * 1048, max(queue[t < WEEK_US - PREBUFFER_US]), CAP
-    yield "VOQ at most, prebuffering, B", ENLARGED // 1048 * 1048, max(queue[t > WEEK_US - PREBUFFER_US]), CAP
+    t, queue = results.series("ports", "qlen_bytes")["tor0->tor1"]
+    early = t * 1e6 < WEEK_US - PREBUFFER_US
+    yield "VOQ at most, B", VOQ // 1048 * 1048, max(queue[early]), CAP
+    yield "VOQ at most, prebuffering, B", ENLARGED // 1048 * 1048, max(queue[~early]), CAP
 
 
 def retcp(results):
     """One flow of reTCP: the two jumps of its window, in all weeks but the first two."""
-    rates = results.table("rates")
-    u, window = rates["t_ns"][1:] / 1e3, rates["cwnd_bytes"]
-    ratio = window[1:] / window[:-1]
+    t, window = results.series("rates", "cwnd_bytes")[0]
+    u, ratio = t[1:] * 1e6, window[1:] / window[:-1]
     late = u > 2 * WEEK_US
     up, down = late & (ratio > 1.8), late & (ratio < 0.6) & (u % WEEK_US > DAY_US) & (u % WEEK_US < DAY_US + 100)
     # The acknowledgment goes by the uplink: the way back has its circuit in another matching.
@@ -99,4 +96,11 @@ def retcp(results):
     yield "jump down after a day ends, us", by_uplink, np.median(u[down] % WEEK_US) - DAY_US, JUMP
 
 
-CASES = {"rdcn-one": one_voq, "rdcn-two": two_voqs, "retcp": retcp, "retcp-voq": retcp_voq}
+RETCP = {"transport.kind": "tcp", "transport.cc": "retcp", "transport.window": "algorithm"}
+LONG = {"duration": "8.1ms", "topology.host_rate": "100Gbps", "traffic.0.path": "rdcn-retcp.csv"}
+CASES = {
+    "rdcn-one": ("rdcn", {}, one_voq),
+    "rdcn-two": ("rdcn", {"traffic.0.path": "rdcn-two.csv"}, two_voqs),
+    "retcp": ("rdcn", RETCP | LONG, retcp),
+    "retcp-voq": ("rdcn", RETCP | {"duration": "800us", "traffic.0.path": "rdcn-burst.csv"}, retcp_voq),
+}

@@ -6,8 +6,13 @@ use fairrate_report::bootstrap::FEW;
 use fairrate_report::stats;
 use serde::Serialize;
 
-/// Tolerance of a change, in percentage points.
+/// Tolerance of a change, in percentage points; but no more than half of the change.
 const POINTS: f64 = 5.0;
+
+/// Returns the tolerance of `change`, in percentage points.
+fn slack(change: f64) -> f64 {
+    POINTS.min(change.abs() / 2.0)
+}
 
 /// The test a measured number must pass to support a sentence. Where the paper gives no tolerance it is ours, and the
 /// sentence says so.
@@ -24,12 +29,16 @@ pub enum Rule {
     Times(f64),
     /// A lower bound of a factor. A smaller factor is weaker as long as it is above 1.
     AtLeastTimes(f64),
-    /// A change in per cent, or a larger change down; met up to five points above it. A smaller change is weaker as
-    /// long as it is below 0.
+    /// A change in per cent, or a larger change down; met up to five points above it, or half of the change if that is
+    /// less. A smaller change is weaker as long as it is below 0.
     Less(f64),
-    /// A change in per cent, or a larger change up; met down to five points below it. A smaller change is weaker as
-    /// long as it is above 0.
+    /// A change in per cent up; met from as many points below it to four thirds of the factor that it is. A smaller
+    /// change is weaker as long as it is above 0.
     More(f64),
+    /// A change in per cent that is called none: met up to five points below and above 0.
+    Similar,
+    /// Both ends of a range of values.
+    Between(f64, f64),
     /// A range of factors, as a text gives it for several sizes or loads: met from three quarters of the least to four
     /// thirds of the largest. A smaller factor is weaker as long as it is above 1.
     TimesFromTo(f64, f64),
@@ -45,8 +54,12 @@ impl Rule {
             Self::AtLeast(least) => least <= value,
             Self::Times(factor) => 0.75 * factor <= value && value <= factor / 0.75 && 1.0 < value,
             Self::AtLeastTimes(factor) => factor <= value,
-            Self::Less(change) => value <= change + POINTS,
-            Self::More(change) => change - POINTS <= value,
+            Self::Less(change) => value <= change + slack(change),
+            Self::More(change) => {
+                change - slack(change) <= value && 1.0 + value / 100.0 <= (1.0 + change / 100.0) / 0.75
+            }
+            Self::Similar => value.abs() <= POINTS,
+            Self::Between(least, most) => least <= value && value <= most,
             Self::TimesFromTo(least, most) => 0.75 * least <= value && value <= most / 0.75 && 1.0 < value,
             Self::Words => true,
         }
@@ -56,7 +69,10 @@ impl Rule {
     /// too: it includes `low` or `high`, or lies between them.
     fn holds_within(self, low: f64, high: f64) -> bool {
         let within = match self {
-            Self::About(paper, _) | Self::Times(paper) => low <= paper && paper <= high,
+            Self::About(paper, _) | Self::Times(paper) | Self::More(paper) | Self::Between(paper, _) => {
+                low <= paper && paper <= high
+            }
+            Self::Similar => low <= 0.0 && 0.0 <= high,
             _ => false,
         };
         within || self.holds(low) || self.holds(high)
@@ -69,7 +85,7 @@ impl Rule {
                 1.0 < value && value < factor
             }
             Self::Less(_) => value < 0.0,
-            Self::More(_) => 0.0 < value,
+            Self::More(change) => 0.0 < value && value < change,
             _ => false,
         }
     }
@@ -84,6 +100,8 @@ impl Rule {
             Self::Times(factor) => format!("{} times", short(factor)),
             Self::AtLeastTimes(factor) => format!("at least {} times", short(factor)),
             Self::Less(change) | Self::More(change) => format!("{change:+.0} %"),
+            Self::Similar => format!("0 % \u{b1} {POINTS:.0} points"),
+            Self::Between(least, most) => format!("{} to {}", short(least), show(most, unit)),
             Self::TimesFromTo(least, most) => format!("{} to {} times", short(least), short(most)),
             Self::Words => "no number".to_owned(),
         }
@@ -321,6 +339,16 @@ mod tests {
         let expected = [Verdict::Reproduced, Verdict::Reproduced, Verdict::Weaker, Verdict::NotReproduced];
         assert_eq!([-50.0, -28.0, -20.0, 3.0].map(change), expected);
         assert_eq!(verdict(Rule::More(60.0), &[30.0; 5]), Verdict::Weaker);
+        // 1.6 times, at most 2.13; and half of 5 % are 2.5 points.
+        let up = [55.0, 113.0, 114.0].map(|value| verdict(Rule::More(60.0), &[value; 5]));
+        assert_eq!(up, [Verdict::Reproduced, Verdict::Reproduced, Verdict::NotReproduced]);
+        let down = [-2.5, -2.4, 0.0].map(|value| verdict(Rule::Less(-5.0), &[value; 5]));
+        assert_eq!(down, [Verdict::Reproduced, Verdict::Weaker, Verdict::NotReproduced]);
+        let similar = [-5.1, -5.0, 5.0, 5.1].map(|value| verdict(Rule::Similar, &[value; 5]) == Verdict::Reproduced);
+        assert_eq!(similar, [false, true, true, false]);
+        let between = [0.79, 0.80, 0.85, 0.86].map(|value| verdict(Rule::Between(0.8, 0.85), &[value; 5]));
+        let expected = [Verdict::NotReproduced, Verdict::Reproduced, Verdict::Reproduced, Verdict::NotReproduced];
+        assert_eq!(between, expected);
         let range = |value| verdict(Rule::TimesFromTo(2.0, 3.0), &[value; 5]);
         let expected = [Verdict::NotReproduced, Verdict::Weaker, Verdict::Reproduced, Verdict::NotReproduced];
         assert_eq!([0.9, 1.4, 3.9, 4.1].map(range), expected);

@@ -56,22 +56,13 @@ fn claims(points: &Points) -> Vec<Claim> {
         let series = points.series("factor", law.name, what);
         Some(series.last()?.1 / series.first()?.1)
     };
-    let exact = |id, sentence, value, factor| Claim::exact(id, sentence, Rule::About(factor, 0.0), "", value);
+    // They follow from the laws' formulas, so nothing is judged.
+    let exact = |id, sentence, value| Claim::exact(id, sentence, Rule::Words, "", value);
     let [voltage, current, _] = &LAWS;
     vec![
-        exact(
-            "a-current",
-            "current-based laws react in proportion to the slope",
-            grows(current, "of slope"),
-            1.0 + MOST,
-        ),
-        exact("a-voltage", "voltage-based laws react alike to any slope", grows(voltage, "of slope"), 1.0),
-        exact(
-            "b-voltage",
-            "voltage-based laws react in proportion to the queue",
-            grows(voltage, "of queue"),
-            1.0 + MOST,
-        ),
-        exact("b-current", "current-based laws react alike to any queue", grows(current, "of queue"), 1.0),
+        exact("a-current", "current-based laws react in proportion to the slope", grows(current, "of slope")),
+        exact("a-voltage", "voltage-based laws react alike to any slope", grows(voltage, "of slope")),
+        exact("b-voltage", "voltage-based laws react in proportion to the queue", grows(voltage, "of queue")),
+        exact("b-current", "current-based laws react alike to any queue", grows(current, "of queue")),
     ]
 }

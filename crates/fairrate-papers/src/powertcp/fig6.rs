@@ -112,7 +112,8 @@ fn against(points: &Points, reading: Reading, load: u32, class: &str, line: &Lin
         let ratios = points.ratios(&at(reading, load), line.name, other.name, class);
         ratios.iter().map(|ratio| 100.0 * (ratio - 1.0)).collect::<Vec<f64>>()
     };
-    let claim = Claim::mean(&id, &sentence, Rule::Less(says), "%", changes(reading, other));
+    let rule = if says == 0.0 { Rule::Similar } else { Rule::Less(says) };
+    let claim = Claim::mean(&id, &sentence, rule, "%", changes(reading, other));
     if HOMA[..2].iter().any(|homa| homa.name == other.name) {
         return claim.changing("HOMA has one class and 1.2 MB of buffer", changes(reading, &HOMA_FIFO));
     }
@@ -149,5 +150,5 @@ fn of_homa(points: &Points) -> [Claim; 2] {
     let changes = points.ratios(&at(Reading::Own, 60), HOMA_1.name, HOMA_6.name, "short");
     let text = "60 %: HOMA \"performed best\" with K = 1, short flows against K = 6";
     let changes = changes.iter().map(|ratio| 100.0 * (ratio - 1.0)).collect();
-    [worst, Claim::mean("homa-best", text, Rule::Less(0.0), "%", changes)]
+    [worst, Claim::mean("homa-best", text, Rule::AtMost(0.0), "%", changes)]
 }

@@ -73,7 +73,7 @@ fn claims(points: &Points) -> Vec<Claim> {
         claim(
             "long-20",
             "long flows \"at low load similar\": PowerTCP against HPCC at 20 %",
-            Rule::Less(0.0),
+            Rule::Similar,
             against_hpcc(points, 20, &POWERTCP, "long"),
         ),
         claim(

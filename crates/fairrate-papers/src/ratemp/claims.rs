@@ -122,6 +122,10 @@ impl Setting<'_> {
             let text = "mean RTT of ratemp over the lowest other: \"the lowest\"";
             self.ratio("rtt", load, text, Rule::AtMost(1.0), &own, &best);
         }
+        // Marks for the others change nothing about RateMP.
+        if !self.marks.is_own() {
+            return;
+        }
         let text = format!("ratemp's mean RTT over that at {FIRST}: \"grows slightly\" (25 % is ours)");
         let (last, first) = (self.values(LAST, "ratemp", "rtt"), self.values(FIRST, "ratemp", "rtt"));
         self.ratio("rtt.grows", LAST, &text, Rule::AtMost(1.25), &last, &first);
