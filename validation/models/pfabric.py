@@ -12,8 +12,8 @@ Tolerances, written before the first comparison:
 ALONE     A flow that never waits: the packet on the wire before its first, and one more after a gap: two packets.
 DROPS     Drops of the first windows, before any acknowledgment. Starts are 0.1 us apart, so that no packets tie; whether
           the packet on the wire counts to the limit is not said: two.
-HANDOVER  A flow that waits for a better one goes on with its next timeout or probe. What restarts its timer is TCP's detail,
-          so the phase is not known: one timeout for each flow with less to send that it can have waited for.
+HANDOVER  A flow that waits goes on with its next timeout or probe. What restarts its timer is TCP's detail, so the phase is
+          not known: one timeout for each flow with less to send that it can have waited for.
 SAME      Added after the comparison, and stricter: with few flows all completions are the same to two packets.
 """
 
@@ -24,8 +24,7 @@ import math
 BYTE, DELAY = 800, 2_950_000  # ps of a byte, and of every link of `cases/pfabric.toml`; times are whole ps
 PACKET, HEADER, ACK = 1048, 48, 60
 RTT = 4 * DELAY + 2 * (PACKET + ACK) * BYTE
-RTO = 3 * RTT
-BDP = RTT / BYTE / PACKET  # packets
+RTO, BDP = 3 * RTT, RTT / BYTE / PACKET  # ps; packets
 ALONE, DROPS, HANDOVER, SAME = 2 * PACKET * BYTE / 1e6, 2, RTO / 1e6, 2 * PACKET * BYTE / 1e6
 
 
@@ -34,7 +33,7 @@ class Flow:
 
     def __init__(self, start, n):
         self.start, self.n, self.fresh, self.in_order = start, n, 0, 0
-        self.flying, self.acked, self.got, self.again = set(), set(), set(), []
+        self.flying, self.acked, self.got, self.again = set(), set(), set(), set()
         self.cwnd, self.most, self.ssthresh = math.ceil(BDP), math.ceil(1.25 * BDP), math.inf
         self.timer, self.in_a_row, self.free, self.done = math.inf, 0, start, None
 
@@ -42,9 +41,9 @@ class Flow:
         """Returns the next packet that the window lets go, or `None`."""
         if self.in_a_row >= 5 or len(self.flying) + 1 > self.cwnd:
             return None
-        self.again = [p for p in self.again if p not in self.acked]
-        if self.again:
-            return self.again.pop(0)
+        if again := sorted(self.again - self.acked):
+            self.again.remove(again[0])
+            return again[0]
         self.fresh += 1
         return self.fresh - 1 if self.fresh <= self.n else None
 
@@ -62,8 +61,8 @@ def simulate(flows, limit):
         post(t + RTO, "timer", a)
 
     def send(t, a):
-        flow, packet = flows[a], flows[a].next_packet() if t >= flows[a].free else None
-        if packet is not None:
+        flow = flows[a]
+        if t >= flow.free and (packet := flow.next_packet()) is not None:
             flow.flying.add(packet)
             put(t, a, packet, PACKET)
             post(flow.free, "send", a)
@@ -83,8 +82,8 @@ def simulate(flows, limit):
             item = queue.pop(next(i for i, x in enumerate(queue) if x[0] == best))
             post(t + item[2] * BYTE, "sent", *item)
 
-    for a, flow in enumerate(flows):
-        post(flow.start, "send", a)
+    for a in range(len(flows)):
+        post(flows[a].start, "send", a)
     while any(flow.done is None for flow in flows):
         t, *_, what, item = heapq.heappop(events)
         a, flow = item[0], flows[item[0]]
@@ -112,13 +111,10 @@ def simulate(flows, limit):
                     flow.cwnd = min(flow.cwnd + (1 if flow.cwnd < flow.ssthresh else 1 / flow.cwnd), flow.most)
                     while flow.in_order in flow.acked:
                         flow.in_order += 1
-                flow.timer = math.inf
-                if flow.flying:
-                    start_timer(t, a)
+                start_timer(t if flow.flying else math.inf, a)
         elif what == "timer" and t == flow.timer and len(flow.acked) < flow.n:
             flow.ssthresh, flow.cwnd, flow.in_a_row = max(flow.cwnd / 2, 2), 1.0, flow.in_a_row + 1
-            flow.again = sorted({*flow.again, *flow.flying})
-            flow.flying.clear()
+            flow.again, flow.flying = flow.again | flow.flying, set()
             start_timer(t, a)
             if flow.in_a_row >= 5:
                 put(t, a, None, HEADER)
@@ -129,7 +125,7 @@ def simulate(flows, limit):
 
 def check(results):
     """Returns the rows of a case: drops of the first windows, and the completion time of every flow."""
-    flows = [Flow(start * 1000, size // 1000) for start, _, _, size in results.flows()]
+    flows = [Flow(start * 1000, size // 1000) for start, *_, size in results.flows()]
     done, drops = simulate(flows, int(results.scenario["switch"]["queue_limit"][:-1]))
     table, port = results.table("flows"), results.table("ports")
     got = dict(zip(table["id"], table["fct_ns"] * 1e3, strict=True))

@@ -30,10 +30,10 @@ import numpy as np
 
 RTTS, USE, QUEUE, DECAY, WINDOWS = 2.0, 0.01, 2 * 1.048, 0.01, 0.05
 ALPHA, BETA, GAMMA = 0.4, 0.226, 0.1
-BITS, ACK, PAYLOAD = 1048 * 8, 60 * 8, 1000
+SIZE, PAYLOAD, BITS, ACK = 1048, 1000, 1048 * 8, 60 * 8  # bytes of a packet, and of its payload; bits
 PATH = [(100e9, 1e-6), (40e9, 9.80056e-6), (100e9, 1e-6)]  # bit/s and s of the links of `cases/link.toml`
 D = sum(2 * delay + (BITS + ACK) / c for c, delay in PATH)
-PIPE = PATH[1][0] * D * PAYLOAD / BITS  # bytes of payload
+PIPE = PATH[1][0] * D / BITS * PAYLOAD  # bytes of payload
 
 
 class Link:
@@ -45,7 +45,7 @@ class Link:
         self.queue = np.inf
 
     def waiting(self, t):
-        return max(0.0, (self.busy - t) * self.capacity - BITS / 8)
+        return max(0.0, (self.busy - t) * self.capacity - SIZE)
 
     def tick(self):
         """Ends an interval and returns the time of the next end."""
@@ -60,23 +60,22 @@ class Link:
 
     def forward(self, t, packet):
         """Returns when `packet` has left, and lowers its feedback."""
-        size = BITS / 8
-        self.queue, self.input = min(self.queue, self.waiting(t)), self.input + size
+        self.queue, self.input = min(self.queue, self.waiting(t)), self.input + SIZE
         if rtt := packet["rtt"]:
-            x = rtt * size / packet["cwnd"]
+            x = rtt * SIZE / packet["cwnd"]
             self.x, self.rtt_x = self.x + x, self.rtt_x + rtt * x
-            packet["feedback"] = min(packet["feedback"], self.gain * rtt * x - self.loss * rtt * size)
-        self.busy = max(self.busy, t) + size / self.capacity
+            packet["feedback"] = min(packet["feedback"], self.gain * rtt * x - self.loss * rtt * SIZE)
+        self.busy = max(self.busy, t) + SIZE / self.capacity
         return self.busy
 
 
 def simulate(starts, until, seed):
-    """Returns lists of (t, cwnd) by flow, and of the bottleneck's (t, bytes waiting) at arrivals."""
+    """Returns lists of (t, payload of the window) by flow, and of (t, how long a packet waits there) of the bottleneck's arrivals."""
     draw, order = random.Random(seed), itertools.count()
     # Every flow has a first and a last link of its own.
     links = [Link(capacity, draw.random()) for capacity, _ in [PATH[1]] + [PATH[0], PATH[2]] * len(starts)]
     paths = [[links[2 * a + 1], links[0], links[2 * a + 2]] for a in range(len(starts))]
-    cwnd, flying, rtt = [2.0 * PAYLOAD for _ in starts], [0] * len(starts), [None] * len(starts)
+    cwnd, flying, rtt = [2.0 * SIZE for _ in starts], [0] * len(starts), [None] * len(starts)
     windows, queue, back = [[] for _ in starts], [], sum(delay + ACK / c for c, delay in PATH)
     events = [(link.end, next(order), "tick", link) for link in links]
     events += [(start, next(order), "start", {"flow": a}) for a, start in enumerate(starts)]
@@ -89,18 +88,18 @@ def simulate(starts, until, seed):
         a = item["flow"]
         if what in (0, 1, 2):  # the link that a packet comes to
             if what == 1:
-                queue.append((t, links[0].waiting(t)))
+                queue.append((t, max(0.0, links[0].busy - t)))
             after = paths[a][what].forward(t, item) + PATH[what][1] + (back if what == 2 else 0.0)
             heapq.heappush(events, (after, next(order), "ack" if what == 2 else what + 1, item))
             continue
         if what == "ack":
-            flying[a] -= PAYLOAD
+            flying[a] -= SIZE
             if item["rtt"]:
-                cwnd[a] = max(cwnd[a] + item["feedback"], PAYLOAD)
+                cwnd[a] = max(cwnd[a] + item["feedback"], SIZE)
             rtt[a] = t - item["sent"]
-        windows[a].append((t, cwnd[a]))
-        while flying[a] + PAYLOAD <= cwnd[a]:
-            flying[a] += PAYLOAD
+        windows[a].append((t, cwnd[a] / SIZE * PAYLOAD))
+        while flying[a] + SIZE <= cwnd[a]:
+            flying[a] += SIZE
             packet = {"flow": a, "rtt": rtt[a], "cwnd": cwnd[a], "feedback": np.inf, "sent": t}
             heapq.heappush(events, (t, next(order), 0, packet))
     return windows, queue
@@ -126,16 +125,17 @@ def times(t, windows, join):
 def check(results):
     """Returns the rows of a case of four flows, of hosts of their own; the last two start together."""
     starts = [start / 1e9 for start, *_ in results.flows()]
-    sent_t, sent = results.series("ports", "tx_bytes")["sw0->sw1"]
-    waiting = results.series("ports", "qlen_bytes")["sw0->sw1"][1]
+    (sent_t, sent), (_, waiting) = (results.series("ports", x)["sw0->sw1"] for x in ("tx_bytes", "qlen_bytes"))
     until, join, half, t = sent_t[-1], starts[-1], sent_t > sent_t[-1] / 2, np.arange(1e-6, sent_t[-1], 1e-6)
     got = np.array([sample(series, t) for _, series in sorted(results.series("rates", "cwnd_bytes").items())])
     runs = [simulate(starts, until, seed) for seed in range(8)]
     models = [np.array([sample(np.transpose(w), t) for w in run]) for run, _ in runs]
-    late = [[size for u, size in queue if u > until / 2] for _, queue in runs]
+    late = [[wait for u, wait in queue if u > until / 2] for _, queue in runs]
     use = np.array([np.mean([*map(len, late)]) * BITS, (sent[-1] - sent[half][0]) * 8])
     yield "steady utilisation", *use / (PATH[1][0] * until / 2), USE
-    yield "steady queue, kB", np.mean(np.concatenate(late)) / 1e3, np.mean(waiting[half]) / 1e3, QUEUE
+    # Little's law: bytes that wait are the rate of arrivals times how long they do.
+    queue = np.mean([sum(waits) for waits in late]) * SIZE / (until / 2)
+    yield "steady queue, kB", queue / 1e3, np.mean(waiting[half]) / 1e3, QUEUE
     for name, (value, tolerance) in times(t, got, join).items():
         yield name, np.mean([times(t, model, join)[name][0] for model in models]), value, tolerance
     gap = (np.mean(models, 0) - got)[:, t < join + 40 * D]
