@@ -4,6 +4,8 @@ import os
 
 import pytest
 
+pytest.importorskip("tomllib")  # Python 3.11
+
 import compare
 
 BINARY = os.environ.get("FAIRRATE_BIN")

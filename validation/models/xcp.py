@@ -70,7 +70,7 @@ class Link:
 
 
 def simulate(starts, until, seed):
-    """Returns lists of (t, payload of the window) by flow, and of (t, how long a packet waits there) of the bottleneck's arrivals."""
+    """Returns lists of (t, payload of the window) by flow, and of (t, waiting time) of the bottleneck's arrivals."""
     draw, order = random.Random(seed), itertools.count()
     # Every flow has a first and a last link of its own.
     links = [Link(capacity, draw.random()) for capacity, _ in [PATH[1]] + [PATH[0], PATH[2]] * len(starts)]

@@ -1,5 +1,5 @@
-//! `cargo xtask python`: builds the Python package in a separate environment, and there runs its tests, checks its
-//! types and runs its notebook.
+//! `cargo xtask python`: builds the Python package in a separate environment, and there runs its tests, those of the models
+//! in `validation/models` and its notebook, and checks its types.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -35,10 +35,11 @@ pub fn run(root: &Path, if_possible: bool) -> Result<bool, String> {
         return Err("the Python package cannot be built".to_owned());
     }
     let cli = target(root).join("debug/fairrate");
-    let steps: [&[&str]; 3] = [
+    let steps: [&[&str]; 4] = [
         &["-m", "mypy", "python/fairrate", "python/examples"],
         &["-m", "pytest", "-q"],
         &["-m", "pytest", "-q", "--nbmake", "python/examples"],
+        &["-m", "pytest", "-q", "validation/models"],
     ];
     for step in steps {
         eprintln!("python {}", step.join(" "));

@@ -43,7 +43,7 @@ pub struct Args {
     /// Seeds of what is random, as 3 or 1..5 or 1,4,7 [default: 1..5, with --quick 1]
     #[arg(long, value_name = "SEEDS", value_parser = parse_seeds)]
     seeds: Option<Seeds>,
-    /// Only the lines whose names begin so, as homa; again for more of them. Claims without a number are left out
+    /// Only this line, as powertcp, or those whose names begin so; again for more of them. Claims without a number are left out
     #[arg(long = "line", value_name = "NAME", conflicts_with_all = ["list", "from"])]
     lines: Vec<String>,
     /// Directory of the figures
@@ -272,14 +272,23 @@ fn measure(figure: &Figure, scale: &Scale, args: &Args, jobs: usize) -> Result<O
     Ok(is_whole.then(|| (About::new(figure.id, scale.quick, runs.len(), seconds), points)))
 }
 
-/// Returns the runs of the lines whose names begin with one of `names`, or all if there are no names.
+/// Returns the runs of the lines that `names` name, or all if there are no names. A name is that of a line, or the beginning
+/// of others.
 fn only(names: &[String], runs: Vec<Run>) -> Result<Vec<Run>, Failure> {
-    if let Some(name) = names.iter().find(|&name| !runs.iter().any(|run| run.line.starts_with(name))) {
-        let known: BTreeSet<&str> = runs.iter().map(|run| run.line.as_str()).collect();
-        return Err(Failure::unknown_name("line", name, &known.into_iter().collect::<Vec<_>>()));
+    if names.is_empty() {
+        return Ok(runs);
     }
-    let is_chosen = |run: &Run| names.is_empty() || names.iter().any(|name| run.line.starts_with(name));
-    Ok(runs.into_iter().filter(is_chosen).collect())
+    let lines: BTreeSet<String> = runs.iter().map(|run| run.line.clone()).collect();
+    let mut chosen: BTreeSet<&str> = BTreeSet::new();
+    for name in names {
+        let begin = lines.iter().map(String::as_str).filter(|line| line.starts_with(name.as_str()));
+        let found: Vec<&str> = if lines.contains(name) { vec![name] } else { begin.collect() };
+        if found.is_empty() {
+            return Err(Failure::unknown_name("line", name, &lines.iter().map(String::as_str).collect::<Vec<_>>()));
+        }
+        chosen.extend(found);
+    }
+    Ok(runs.into_iter().filter(|run| chosen.contains(run.line.as_str())).collect())
 }
 
 #[derive(Serialize)]

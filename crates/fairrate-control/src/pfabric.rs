@@ -30,7 +30,7 @@ const PROBE: Bytes = Bytes::new(60);
 algorithm_config! {
     /// Parameters of pFabric.
     pub struct PFabricConfig {
-        /// First window in bandwidth-delay products of the network (section 4.2), in whole packets.
+        /// First window in bandwidth-delay products of the network (section 4.2), rounded up to whole packets.
         initial_window: f64 = 1.0, in 0.001..=1_000.0;
         /// Largest window, likewise (public simulator: 15 packets where the first window is 12).
         max_window: f64 = 1.25, in 0.001..=1_000.0;

@@ -58,7 +58,7 @@ algorithm_config! {
         gamma: f64 = 1.0, in 0.01..=1.0;
         /// First R of a port, as a part of its capacity (PERC section 4: 0.5; ns-2: 0.05).
         initial_rate: f64 = 0.5, in 0.000_001..=1.0;
-        /// Least R, in packets an RTT (ns-2: 0.01 of 1,000 bytes).
+        /// Least R, in packets an RTT (ns-2: 0.01 of 1,000 bytes; here of a packet on the wire).
         min_packets: f64 = 0.01, in 0.000_001..=1000.0;
         /// Packets that a flow which had to wait for its NIC may send in a row (ours: flows have to send at their rate on
         /// average even on a full NIC, or the rest of it goes to one of them).

@@ -64,7 +64,7 @@ tables! {
         port: Text, "from->to";
         /// Bytes waiting in all classes, without the packet on the wire.
         qlen_bytes: u64, "B";
-        /// Bytes handed to the wire since the start.
+        /// Bytes handed to the wire since the start; of a VOQ, those that its circuits took.
         tx_bytes: u64, "B";
         /// Packets dropped on their way into the port since the start.
         drops: u64, "packets";

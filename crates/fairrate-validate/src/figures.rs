@@ -1,5 +1,5 @@
 //! `cargo xtask figures`: writes the part of `docs/figures.md` that is generated from measurements, with its pictures
-//! and tables.
+//! and tables, and the pages `docs/papers` of sentences.
 //!
 //! The results of runs are in `docs/figures/PAPER/NAME/measured.csv`. Calculations, which take no time, are repeated.
 
@@ -10,6 +10,8 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 use fairrate_papers::measured::{self, About};
 use fairrate_papers::{Claim, FIGURES, Figure, Kind, Points, Scale, Verdict, sheet};
+
+use crate::sentences;
 
 /// Path of the page, relative to the root.
 const PAGE: &str = "docs/figures.md";
@@ -110,6 +112,7 @@ fn files(root: &Path) -> Result<BTreeMap<PathBuf, String>, String> {
     let by_hand = by_hand.split(MARKER).next().unwrap_or_default();
     let mut files = BTreeMap::new();
     let (mut papers, mut sections) = (Vec::<(&str, Tally)>::new(), String::new());
+    let mut all = BTreeMap::new();
     for figure in FIGURES {
         let paper = figure.paper();
         if papers.last().is_none_or(|(last, _)| *last != paper) {
@@ -117,8 +120,10 @@ fn files(root: &Path) -> Result<BTreeMap<PathBuf, String>, String> {
             let _ = writeln!(sections, "\n## {}\n", title(paper));
         }
         let known = points(root, figure)?;
-        let claims = known.as_ref().map(|(_, points)| figure.judged(points)).unwrap_or_default();
-        let tally = Tally::of(&claims);
+        let claims = known.as_ref().map(|(_, points)| figure.judged(points));
+        // Without measurements the claims have no numbers.
+        let claims = claims.unwrap_or_else(|| (figure.claims)(&Points::default()));
+        let tally = if known.is_some() { Tally::of(&claims) } else { Tally::default() };
         papers.last_mut().expect("one was pushed").1.add(&tally);
         sections += &section(figure, known.as_ref().map(|(about, _)| about), &tally);
         if let Some((_, points)) = &known {
@@ -126,7 +131,10 @@ fn files(root: &Path) -> Result<BTreeMap<PathBuf, String>, String> {
             files.insert(dir.join("figure.svg"), sheet::small_picture(&(figure.panels)(points)));
             files.insert(dir.join("claims.md"), sheet::markdown(figure, &claims));
         }
+        all.insert(figure.id, claims);
     }
+    let names: Vec<(&str, &str)> = papers.iter().map(|(paper, _)| (*paper, title(paper))).collect();
+    files.extend(sentences::pages(root, &names, &all)?);
     files.insert(PathBuf::from(PAGE), format!("{by_hand}{MARKER}\n{}{sections}", overview(&papers)));
     Ok(files)
 }

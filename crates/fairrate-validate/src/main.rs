@@ -9,6 +9,7 @@ mod ns3;
 mod ns3_tcp;
 mod rocc_omnet;
 mod rows;
+mod sentences;
 mod show;
 mod suite;
 mod testbed;
