@@ -7,7 +7,7 @@ use std::process::{Command, ExitCode};
 
 use fairrate_experiment::crew::{self, Planned};
 use fairrate_papers::measured::{self, About};
-use fairrate_papers::{FIGURES, Figure, Kept, Kind, Points, Run, Scale, Store, matching, sheet};
+use fairrate_papers::{FIGURES, Figure, Kept, Kind, Points, Run, Scale, Store, Tally, matching, sheet};
 use fairrate_results::ResultsDir;
 use serde::Serialize;
 use serde_json::Value;
@@ -100,7 +100,7 @@ pub fn run(args: &Args) -> Result<ExitCode, Failure> {
         figures.iter().map(|figure| args.from.as_ref().map_or(Ok(None), |from| known(from, figure))).collect();
     let jobs = args.jobs.map_or_else(|| std::thread::available_parallelism().map_or(1, usize::from), usize::from);
     drive::listen_for_interrupts();
-    let (mut told, mut undrawn, n_figures) = (Vec::new(), Vec::new(), figures.len());
+    let (mut told, mut tally, mut undrawn, n_figures) = (Vec::new(), Tally::default(), Vec::new(), figures.len());
     for (figure, known) in figures.into_iter().zip(known) {
         let known = match known {
             // With several figures, the others are still drawn.
@@ -110,14 +110,19 @@ pub fn run(args: &Args) -> Result<ExitCode, Failure> {
             }
             known => known?,
         };
-        let Some(claims) = draw(figure, known, &scale, args, jobs)? else { return Ok(ExitCode::from(INTERRUPTED)) };
+        let Some((claims, of_figure)) = draw(figure, known, &scale, args, jobs)? else {
+            return Ok(ExitCode::from(INTERRUPTED));
+        };
         if let Some(converter) = &converter {
             converter.convert(&place(&args.out, figure))?;
         }
         told.push(claims);
+        tally.add(&of_figure);
     }
     if args.json {
         output::print_json(&told)?;
+    } else if 1 < told.len() {
+        output::print_text(&format!("{} figures: {}\n", told.len(), tally.words()))?;
     }
     if undrawn.is_empty() {
         return Ok(ExitCode::SUCCESS);
@@ -184,15 +189,15 @@ fn place(out: &Path, figure: &Figure) -> PathBuf {
     out.join(figure.id)
 }
 
-/// Runs a figure whose measurements are not `known`, draws it, and prints and returns its claims; `None` if it was
-/// interrupted.
+/// Runs a figure whose measurements are not `known`, draws it, and prints and returns its claims with their verdicts'
+/// numbers; `None` if it was interrupted.
 fn draw(
     figure: &Figure,
     known: Option<Measured>,
     scale: &Scale,
     args: &Args,
     jobs: usize,
-) -> Result<Option<Value>, Failure> {
+) -> Result<Option<(Value, Tally)>, Failure> {
     let place = ResultsDir::claim(&place(&args.out, figure))?;
     let dir = place.path();
     let Some((about, points)) = known.map_or_else(|| measure(figure, scale, args, jobs), |known| Ok(Some(known)))?
@@ -203,7 +208,7 @@ fn draw(
     let all = claims.len();
     let has_all_runs = !about.quick && args.lines.is_empty();
     claims.retain(|claim| has_all_runs || claim.measured().is_some());
-    let json = sheet::claims(figure, &claims);
+    let (json, tally) = (sheet::claims(figure, &claims), Tally::of(&claims));
     output::write(&dir.join("figure.svg"), &sheet::picture(&panels))?;
     output::write(&dir.join("figure.html"), &sheet::page(figure, &panels, &claims))?;
     output::write(&dir.join("points.csv"), &sheet::points(&panels))?;
@@ -218,9 +223,11 @@ fn draw(
             n if about.quick => format!("{n} of {all} claims have no number with --quick\n"),
             n => format!("{n} of {all} claims have no number with these lines alone\n"),
         };
-        output::print_text(&format!("{head}\n\n{}{left_out}\n{}\n\n", sheet::table(&claims), page.display()))?;
+        let (table, verdicts) = (sheet::table(&claims), tally.words());
+        let summary = if verdicts.is_empty() { String::new() } else { format!("{verdicts}\n") };
+        output::print_text(&format!("{head}\n\n{table}\n{summary}{left_out}\n{}\n\n", page.display()))?;
     }
-    Ok(Some(json))
+    Ok(Some((json, tally)))
 }
 
 /// Returns the results of a figure's runs from a file below `from`; `None` for a calculation without such a file, which

@@ -21,10 +21,12 @@ fn the_list_has_what_programs_need() {
 #[test]
 fn a_figure_is_a_picture_a_page_its_points_and_its_claims() {
     let out = fresh_dir("figure_calculated");
-    let output = run(&["figure", "rocc/fig6", "powertcp/fig2", "--quiet", "--out", out.to_str().unwrap()]);
+    let output = run(&["figure", "rocc/fig6", "powertcp/fig3", "--quiet", "--out", out.to_str().unwrap()]);
     assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
-    assert!(stdout(&output).contains("not reproduced"), "a verdict is no failure");
-    for figure in ["rocc/fig6", "powertcp/fig2"] {
+    let text = stdout(&output);
+    assert!(text.contains("not reproduced"), "a verdict is no failure");
+    assert!(text.contains("\n2 figures: ") && text.contains(" reproduced, "), "{text}");
+    for figure in ["rocc/fig6", "powertcp/fig3"] {
         let read = |name: &str| std::fs::read_to_string(out.join(figure).join(name)).unwrap();
         assert!(read("figure.svg").starts_with("<svg ") && read("figure.html").contains("<svg "));
         assert!(read("points.csv").starts_with("# "));
@@ -33,6 +35,29 @@ fn a_figure_is_a_picture_a_page_its_points_and_its_claims() {
         assert_eq!((&claims["figure"], &claim["verdict"]), (&figure.into(), &"reproduced".into()));
         assert!(claim["low"].as_f64().unwrap() <= claim["measured"].as_f64().unwrap());
     }
+}
+
+#[test]
+fn a_figure_of_some_lines_has_their_claims() {
+    let out = fresh_dir("figure_lines");
+    let draw =
+        |lines: &[&str]| run(&[&["figure", "powertcp/fig4", "--json", "--out", out.to_str().unwrap()], lines].concat());
+    let output = draw(&["--line", "homa"]);
+    let json: serde_json::Value = serde_json::from_str(&stdout(&output)).unwrap();
+    let ids: Vec<&str> =
+        json[0]["claims"].as_array().unwrap().iter().map(|claim| claim["id"].as_str().unwrap()).collect();
+    assert!(!ids.is_empty() && ids.iter().all(|id| id.contains("homa")), "{ids:?}");
+    // A name is that of a line before it is the beginning of others; the other line is then missing.
+    let n_lines = |line: &str| {
+        draw(&["--line", line]);
+        let table = std::fs::read_to_string(out.join("powertcp/fig4/measured.csv")).unwrap();
+        let rows = table.lines().filter(|row| row.starts_with("10:1,"));
+        rows.filter_map(|row| row.split(',').nth(1)).collect::<std::collections::BTreeSet<_>>().len()
+    };
+    assert_eq!((n_lines("theta-powertcp"), n_lines("theta")), (1, 2));
+    let output = draw(&["--line", "hoam"]);
+    assert_eq!(output.status.code(), Some(2));
+    assert!(stderr(&output).contains("did you mean `homa`?"), "{}", stderr(&output));
 }
 
 /// Results of simulated runs are kept: the second time no simulation runs, and the figure is the same.

@@ -1,5 +1,6 @@
 //! A paper's statements, and the verdict of a measurement on each.
 
+use std::collections::BTreeMap;
 use std::fmt;
 
 use fairrate_report::bootstrap::FEW;
@@ -120,8 +121,10 @@ pub enum Verdict {
     Weaker,
     /// The measurement contradicts the paper.
     NotReproduced,
-    /// The interval includes values that pass and values that do not, or there are too few seeds to decide.
+    /// The interval includes values that pass and values that do not, or there is no value.
     Undecided,
+    /// There are too few seeds to decide.
+    FewSeeds,
     /// The number is only shown beside the paper's words.
     Shown,
 }
@@ -134,8 +137,46 @@ impl fmt::Display for Verdict {
             Self::Weaker => "weaker",
             Self::NotReproduced => "not reproduced",
             Self::Undecided => "undecided",
+            Self::FewSeeds => "too few seeds",
             Self::Shown => "shown",
         })
+    }
+}
+
+/// Numbers of claims by verdict.
+#[derive(Clone, Debug, Default)]
+pub struct Tally(BTreeMap<Verdict, usize>);
+
+impl Tally {
+    /// Returns the numbers of `claims`.
+    pub fn of<'a>(claims: impl IntoIterator<Item = &'a Claim>) -> Self {
+        let mut tally = Self::default();
+        for claim in claims {
+            *tally.0.entry(claim.verdict()).or_default() += 1;
+        }
+        tally
+    }
+
+    /// Adds the numbers of `other`.
+    pub fn add(&mut self, other: &Self) {
+        for (verdict, n) in &other.0 {
+            *self.0.entry(*verdict).or_default() += n;
+        }
+    }
+
+    /// Returns the number with `verdict`.
+    pub fn get(&self, verdict: Verdict) -> usize {
+        self.0.get(&verdict).copied().unwrap_or(0)
+    }
+
+    /// Returns `true` if no claim was counted.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// Returns the numbers as text, such as `12 reproduced, 3 weaker`.
+    pub fn words(&self) -> String {
+        self.0.iter().map(|(verdict, n)| format!("{n} {verdict}")).collect::<Vec<_>>().join(", ")
     }
 }
 
@@ -241,9 +282,10 @@ impl Claim {
         if self.rule == Rule::Words {
             return Verdict::Shown;
         }
-        let Some((mean, low, high)) = self.measured().filter(|_| !self.is_random || FEW <= self.values.len()) else {
-            return Verdict::Undecided;
-        };
+        let Some((mean, low, high)) = self.measured() else { return Verdict::Undecided };
+        if self.is_random && self.values.len() < FEW {
+            return Verdict::FewSeeds;
+        }
         let all = |holds: &dyn Fn(f64) -> bool| [low, mean, high].iter().all(|&value| holds(value));
         if all(&|value| self.rule.holds(value)) {
             if self.is_vacuous { Verdict::Vacuous } else { Verdict::Reproduced }
@@ -306,7 +348,7 @@ mod tests {
         let wide = [0.9, 0.9, 1.3, 1.9, 2.5];
         assert_eq!(verdict(Rule::About(1.0, 0.1), &wide), Verdict::Undecided);
         assert_eq!(verdict(Rule::About(4.0, 0.1), &wide), Verdict::NotReproduced);
-        assert_eq!(verdict(Rule::AtLeast(0.8), &[0.9; 4]), Verdict::Undecided);
+        assert_eq!(verdict(Rule::AtLeast(0.8), &[0.9; 4]), Verdict::FewSeeds);
         // Deviation sqrt(2), over sqrt(2), times 12.706.
         let two = Claim::mean("id", "", Rule::Words, "", vec![1.0, 3.0]).measured().expect("there are values");
         assert!((two.0 - 2.0).abs() < 1e-12 && (two.2 - 14.706).abs() < 1e-9, "{two:?}");

@@ -30,7 +30,7 @@ mod store;
 pub mod timing;
 mod variant;
 
-pub use claim::{Claim, Rule, Verdict};
+pub use claim::{Claim, Rule, Tally, Verdict};
 pub use experiment::{Run, Work};
 pub use figure::{Figure, Kind, Scale};
 pub use flowtune::networks as flowtune_networks;

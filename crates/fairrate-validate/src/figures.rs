@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 use fairrate_papers::measured::{self, About};
-use fairrate_papers::{Claim, FIGURES, Figure, Kind, Points, Scale, Verdict, sheet};
+use fairrate_papers::{Claim, FIGURES, Figure, Kind, Points, Scale, Tally, Verdict, sheet};
 
 use crate::sentences;
 
@@ -200,35 +200,6 @@ fn write(file: &Path, text: &str) -> Result<(), String> {
     std::fs::write(file, text).map_err(failed)
 }
 
-/// Numbers of claims by verdict.
-#[derive(Default)]
-struct Tally(BTreeMap<Verdict, usize>);
-
-impl Tally {
-    fn of<'a>(claims: impl IntoIterator<Item = &'a Claim>) -> Self {
-        let mut tally = Self::default();
-        for claim in claims {
-            *tally.0.entry(claim.verdict()).or_default() += 1;
-        }
-        tally
-    }
-
-    fn add(&mut self, other: &Self) {
-        for (verdict, n) in &other.0 {
-            *self.0.entry(*verdict).or_default() += n;
-        }
-    }
-
-    fn get(&self, verdict: Verdict) -> usize {
-        self.0.get(&verdict).copied().unwrap_or(0)
-    }
-
-    /// Returns the numbers as text, such as `12 reproduced, 3 weaker`.
-    fn words(&self) -> String {
-        self.0.iter().map(|(verdict, n)| format!("{n} {verdict}")).collect::<Vec<_>>().join(", ")
-    }
-}
-
 /// Returns `true` if a claim is about another reading than that of the paper's text.
 fn is_other(paper: &str, claim: &Claim) -> bool {
     let words = OTHER_READINGS.iter().find(|(of, _)| *of == paper).map_or(&[][..], |(_, words)| words);
@@ -248,7 +219,7 @@ fn overview(papers: &[(&str, [Tally; 2])]) -> String {
     let heads = ALL.map(|verdict| verdict.to_string()).join(" | ");
     let mut out = format!("## Verdicts by paper\n\n| paper | {heads} |\n|---|--:|--:|--:|--:|--:|--:|\n");
     for (paper, tallies) in papers {
-        for (tally, reading) in tallies.iter().zip(["", ", other readings"]).filter(|(tally, _)| !tally.0.is_empty()) {
+        for (tally, reading) in tallies.iter().zip(["", ", other readings"]).filter(|(tally, _)| !tally.is_empty()) {
             let counts = ALL.map(|verdict| tally.get(verdict).to_string()).join(" | ");
             let _ = writeln!(out, "| {}{reading} | {counts} |", title(paper));
         }
@@ -267,7 +238,7 @@ fn section(figure: &Figure, about: Option<&About>, tally: &Tally) -> String {
         Kind::Calculation => ", calculated in no time".to_owned(),
         _ => format!(", {} runs, {} on one core", about.runs, duration(about.seconds)),
     };
-    let claims = if tally.0.is_empty() {
+    let claims = if tally.is_empty() {
         "no claims".to_owned()
     } else {
         format!("[claims](figures/{id}/claims.md): {}", tally.words())

@@ -1,6 +1,6 @@
-//! The pages `docs/papers/PAPER.md`: ten sentences of each paper, with the claims that measure them.
+//! A page for each paper in `docs/papers`: ten sentences of it, with the claims that measure them.
 //!
-//! `crates/fairrate-papers/sentences/PAPER.toml` has the sentences, and names claims. Numbers and verdicts come from the
+//! The files of `crates/fairrate-papers/sentences` have the sentences, and name claims. Numbers and verdicts come from the
 //! committed measurements, so no page has a number of its own.
 
 use std::collections::{BTreeMap, BTreeSet};
