@@ -3,8 +3,8 @@
 use fairrate_report::panel::{Axis, Panel};
 
 use super::star::{
-    JUDGED, LOOKS, ROCC, cut, fair_rate, forms, goodputs, mean, mean_and_deviation, part, queue, run, scaled,
-    settles_ms, settling_of, worst,
+    JUDGED, LOOKS, NO_PFC, ROCC, cut, fair_rate, forms, goodputs, mean, mean_and_deviation, needs_no_pfc, part, queue,
+    run, scaled, settles_ms, settling_of, worst,
 };
 use crate::claim::{Claim, Rule};
 use crate::drawing::{Compared, Line, panel, with_level, words_panel};
@@ -40,6 +40,10 @@ fn name(gbps: u64, n: u32) -> String {
     format!("{gbps} Gb/s, N = {n}")
 }
 
+fn without_pfc(gbps: u64, n: u32) -> String {
+    format!("{}, no PFC", name(gbps, n))
+}
+
 fn fair_gbps(gbps: u64, n: u32) -> f64 {
     gbps as f64 / f64::from(n)
 }
@@ -58,13 +62,18 @@ fn runs(_: &Scale) -> Vec<Run> {
         let read = move |record: &Record| read(record, fair_gbps(gbps, n));
         forms(gbps).map(|variant| run(&name(gbps, n), &variant, (n, gbps), "20ms", read))
     };
-    with_line_rate(settings().flat_map(of).collect())
+    let without = |(gbps, n): (u64, u32)| {
+        let read = move |record: &Record| read(record, fair_gbps(gbps, n));
+        run(&without_pfc(gbps, n), &NO_PFC, (n, gbps), "20ms", read)
+    };
+    with_line_rate(settings().flat_map(of).chain(settings().map(without)).collect())
 }
 
 fn read(record: &Record, fair_gbps: f64) -> Point {
     let (rate, queue) = (fair_rate(record), queue(record));
     let rates = goodputs(record, STEADY_S);
     Point::of([
+        ("drops", record.totals.drops.total() as f64),
         ("settles", settles_ms(&rate, RUN_S, fair_gbps * 1e9, 0.05)),
         ("rate", mean(&rates)),
         ("worst", worst(&rates, fair_gbps)),
@@ -112,7 +121,9 @@ fn settling(points: &Points) -> Panel {
 fn claims(points: &Points) -> Vec<Claim> {
     let all = || JUDGED.iter().flat_map(|variant| settings().map(move |(gbps, n)| (variant, gbps, n)));
     let sooner = || JUDGED.iter().flat_map(|variant| GBPS.map(|gbps| sooner_with_more(points, variant, gbps)));
-    all().flat_map(|(variant, gbps, n)| of_run(points, variant, gbps, n)).chain(sooner()).collect()
+    let unpaused =
+        || settings().map(|(gbps, n)| needs_no_pfc(points, &format!("no-pfc-{gbps}-{n}"), &without_pfc(gbps, n)));
+    all().flat_map(|(variant, gbps, n)| of_run(points, variant, gbps, n)).chain(sooner()).chain(unpaused()).collect()
 }
 
 /// Returns the claim on "faster with larger N": the settling time with 100 flows is below that with two.

@@ -3,7 +3,8 @@
 use fairrate_report::panel::{Axis, Panel};
 
 use super::star::{
-    JUDGED, LOOKS, SAMPLE, cut, fair_rate, forms, mean_and_deviation, part, queue, scaled, settles_ms, settling_of,
+    JUDGED, LOOKS, NO_PFC, SAMPLE, cut, fair_rate, forms, mean_and_deviation, needs_no_pfc, part, queue, scaled,
+    settles_ms, settling_of,
 };
 use crate::claim::{Claim, Rule};
 use crate::drawing::{Compared, Line, panel, with_level, words_panel};
@@ -29,6 +30,7 @@ const SCENARIO: &str = include_str!("../../../../examples/rocc-staircase.toml");
 const FLOWS: [u32; 11] = [3, 6, 12, 24, 48, 96, 48, 24, 12, 6, 3];
 const STEP_S: f64 = 0.01;
 const NAME: &str = "staircase";
+const WITHOUT_PFC: &str = "staircase, no PFC";
 /// Interval, in samples, between the samples that are drawn.
 const DRAWN: usize = 5;
 /// Upper bound of the text's "always stabilize in less than 2 ms".
@@ -43,12 +45,13 @@ fn runs(_: &Scale) -> Vec<Run> {
         let sets = [&[("probe.0.every", SAMPLE), ("probe.1.every", SAMPLE)], variant.sets].concat();
         Run::of(NAME, SCENARIO, variant.cc, &sets, read).called(variant.line)
     };
-    with_line_rate(forms(40).map(run).into())
+    let without = Run { name: WITHOUT_PFC.to_owned(), ..run(NO_PFC) };
+    with_line_rate(forms(40).map(run).into_iter().chain([without]).collect())
 }
 
 fn read(record: &Record) -> Point {
     let (rate, queue) = (fair_rate(record), queue(record));
-    let mut point = Point::default();
+    let mut point = Point::of([("drops", record.totals.drops.total() as f64)]);
     for (i, n) in FLOWS.into_iter().enumerate() {
         // Samples at the boundary are the next step's.
         let span = (i as f64 * STEP_S, (i + 1) as f64 * STEP_S - 1e-6);
@@ -103,7 +106,8 @@ fn settling(points: &Points, title: &str, what: &str) -> Panel {
 }
 
 fn claims(points: &Points) -> Vec<Claim> {
-    JUDGED.iter().flat_map(|variant| (0..FLOWS.len()).flat_map(|i| of_step(points, variant, i))).collect()
+    let steps = JUDGED.iter().flat_map(|variant| (0..FLOWS.len()).flat_map(|i| of_step(points, variant, i)));
+    steps.chain([needs_no_pfc(points, "no-pfc", WITHOUT_PFC)]).collect()
 }
 
 /// Returns the claims on a step. The limits of 3 and 5 % for rates, and of 10 % for the queue, are ours.

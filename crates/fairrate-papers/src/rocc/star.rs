@@ -5,9 +5,9 @@
 
 use fairrate_report::stats;
 
-use crate::claim::Claim;
+use crate::claim::{Claim, Rule};
 use crate::experiment::Run;
-use crate::points::Point;
+use crate::points::{Point, Points};
 use crate::record::{Record, seconds, settle};
 use crate::variant::Variant;
 
@@ -67,6 +67,15 @@ const AUTHORS: Variant = ROCC.with(
         ("transport.rocc.accept", "lower"),
     ],
 );
+/// RoCC on a fabric that drops what does not fit into its buffer. It is run as an experiment of its own.
+pub const NO_PFC: Variant = ROCC.with("rocc-no-pfc", "rocc", &[("switch.pfc", "false")]);
+
+/// Returns the claim that no packet was dropped in the experiment `name`, which has no PFC.
+pub fn needs_no_pfc(points: &Points, id: &str, name: &str) -> Claim {
+    let sentence = format!("{name}: packets dropped of a buffer of 15 MB (\"RoCC does not require PFC\")");
+    Claim::exact(id, &sentence, Rule::AtMost(0.0), "", points.mean(name, NO_PFC.line, "drops"))
+}
+
 /// RoCC as printed, as in the authors' switch, and as in their simulator: claims are about each.
 pub const JUDGED: [Variant; 3] = [ROCC, FULL, AUTHORS];
 /// The looks of the lines of [`forms`].
