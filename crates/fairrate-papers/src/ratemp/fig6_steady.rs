@@ -29,7 +29,9 @@ fn runs(scale: &Scale) -> Vec<Run> {
     let loads = if scale.quick { &[FIRST, LAST][..] } else { &LOADS[..] };
     let settings = || HOSTS.into_iter().flat_map(|hosts| loads.iter().map(move |load| (hosts, load)));
     let of_seed = |&seed: &u64| {
-        settings().flat_map(move |(hosts, load)| DRAWN.map(|(run, _)| STEADY.run(scale, hosts, load, run, seed)))
+        // MPCC from 25 Gb/s takes as long as all others together, and no claim is about it.
+        let lines = || DRAWN.iter().map(|(run, _)| *run).filter(|run| *run != "mpcc:fast");
+        settings().flat_map(move |(hosts, load)| lines().map(move |run| STEADY.run(scale, hosts, load, run, seed)))
     };
     scale.seeds.iter().flat_map(of_seed).collect()
 }
