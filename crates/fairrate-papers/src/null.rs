@@ -117,11 +117,10 @@ fn assigned(
     };
     let mut all = Points::default();
     for (name, line, seed, point) in points.iter() {
-        match stand_in(name, line) {
-            None => all.add(name, line, seed, point.clone()),
-            Some(other) => {
-                points.of_seed(name, other, seed).into_iter().for_each(|p| all.add(name, line, seed, p.clone()))
-            }
+        let stand_in = stand_in(name, line);
+        let theirs = stand_in.map_or(Some(point), |other| points.of_seed(name, other, seed));
+        if let Some(point) = theirs {
+            all.add(name, line, seed, point.clone());
         }
     }
     all
