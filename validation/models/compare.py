@@ -2,7 +2,7 @@
 
     python compare.py [path of fairrate] [model ...]
 
-Without a path it is that of FAIRRATE_BIN. Every case is run once, in a temporary directory. The exit code is 1 if a number
+Without a path it is that of FAIRRATE_BIN, or `fairrate` on PATH. Every case is run once, in a temporary directory. The exit code is 1 if a number
 is outside its tolerance and not in `findings.toml`, or in `findings.toml` and inside.
 """
 
@@ -11,13 +11,18 @@ import os
 import subprocess
 import sys
 import tempfile
-import tomllib
 from importlib import import_module as module
 from pathlib import Path
 
 import pyarrow.parquet as parquet
 
+try:
+    import tomllib
+except ModuleNotFoundError:  # Before Python 3.11.
+    import tomli as tomllib
+
 HERE = Path(__file__).resolve().parent
+BINARY = os.environ.get("FAIRRATE_BIN", "fairrate")
 MODELS = ["perc", "charny", "rcp", "xcp", "rdcn", "pfabric"]
 
 
@@ -88,7 +93,7 @@ def findings():
 
 def main():
     arguments = sys.argv[1:]
-    binary = arguments.pop(0) if arguments and os.sep in arguments[0] else os.environ["FAIRRATE_BIN"]
+    binary = arguments.pop(0) if arguments and os.sep in arguments[0] else BINARY
     known, total, inside, unexpected = findings(), 0, 0, 0
     print(f"{'case':<16} {'number':<34} {'model':>12} {'fairrate':>12} {'difference':>11} {'tolerance':>10}")
     for case, number, model, measured, tolerance, good in rows_of(binary, arguments or MODELS):

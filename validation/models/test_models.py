@@ -1,21 +1,14 @@
 """Every number of every model is inside its tolerance or a known finding, and wrong rules are noticed."""
 
-import os
-
 import pytest
 
-pytest.importorskip("tomllib")  # Python 3.11
-
 import compare
-
-BINARY = os.environ.get("FAIRRATE_BIN")
-pytestmark = pytest.mark.skipif(BINARY is None, reason="FAIRRATE_BIN names no fairrate")
 
 
 @pytest.mark.parametrize("model", compare.MODELS)
 def test_numbers_are_inside_or_known(model):
     known = compare.findings()
-    rows = list(compare.rows_of(BINARY, [model]))
+    rows = list(compare.rows_of(compare.BINARY, [model]))
     assert rows
     unexpected = [row for row in rows if row[-1] == ((row[0], row[1]) in known)]
     assert not unexpected
@@ -44,7 +37,7 @@ WRONG = {
 def test_a_wrong_rule_is_outside(case):
     cases = {name: entry for model in compare.MODELS for name, entry in compare.module(model).CASES.items()}
     scenario, settings, check = cases[case]
-    results, directory = compare.run(BINARY, scenario, settings | WRONG[case])
+    results, directory = compare.run(compare.BINARY, scenario, settings | WRONG[case])
     results.scenario = compare.values_of(scenario, settings)
     with directory:
         assert not all(abs(got - want) <= tolerance for _, want, got, tolerance in check(results))

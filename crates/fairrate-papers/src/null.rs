@@ -142,16 +142,15 @@ mod tests {
         vec![of("powertcp"), of("hpcc"), of("powertcp").called("powertcp, changed"), of("timely")]
     }
 
-    /// A queue of half of HPCC's, a queue below a bound that all keep, and a queue not above HPCC's.
+    /// A queue of half of HPCC's, a queue below a bound that all keep, and a queue with one thing changed.
     fn claims(points: &Points) -> Vec<Claim> {
         let queue = |line: &str| points.mean("here", line, "queue");
-        let ratio = || queue("powertcp").zip(queue("hpcc")).map(|(a, b)| a / b);
-        let changed = || queue("powertcp, changed").zip(queue("powertcp")).map(|(a, b)| a / b);
+        let ratio = queue("powertcp").zip(queue("hpcc")).map(|(a, b)| a / b);
+        let changed = queue("powertcp, changed").zip(queue("powertcp")).map(|(a, b)| a / b);
         vec![
-            Claim::exact("half", "", Rule::AtMost(0.6), "", ratio()),
+            Claim::exact("half", "", Rule::AtMost(0.6), "", ratio),
             Claim::exact("bound", "", Rule::AtMost(100.0), "KB", queue("powertcp")),
-            Claim::exact("no-more", "", Rule::AtMost(1.0), "", ratio()),
-            Claim::exact("changed", "", Rule::AtMost(0.9), "", changed()),
+            Claim::exact("changed", "", Rule::AtMost(0.9), "", changed),
         ]
     }
 
@@ -170,9 +169,7 @@ mod tests {
         let verdicts: Vec<Verdict> = FIGURE.judged(&points).iter().map(Claim::verdict).collect();
         // Of the five exchanges of three queues, two leave the first below the second; a claim on two readings of one
         // algorithm is about neither.
-        assert_eq!(verdicts[0], Verdict::Reproduced);
-        assert_eq!(verdicts[1], Verdict::Vacuous);
-        assert_eq!(verdicts[3], Verdict::Reproduced);
+        assert_eq!(verdicts, [Verdict::Reproduced, Verdict::Vacuous, Verdict::Reproduced]);
     }
 
     #[test]

@@ -130,7 +130,7 @@ impl Pass for ByEvent<'_> {
     #[inline(always)]
     fn mark(&mut self, step: MarkAt, egress: PortIdx, packet: PacketIdx, qlen: u32) {
         let (w, marking) = (&mut *self.w, &mut self.switches.marking);
-        if marking.is_at(step) && w.net.ports[egress].mark_from <= qlen {
+        if marking.sees(step, &w.net.ports[egress], qlen) {
             let (port, p) = (&mut w.net.ports[egress], w.net.pool.get_mut(packet));
             w.observed.totals.ecn_marks += u64::from(marking.mark(port, egress, p, w.clock.now_ps, qlen));
         }

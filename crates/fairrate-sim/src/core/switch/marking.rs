@@ -18,10 +18,10 @@ pub(in crate::core) struct Marking {
 }
 
 impl Marking {
-    /// Returns `true` if packets are marked at `step`.
+    /// Returns `true` if packets are marked at `step`, and the marker of `port` has a say with `qlen` bytes queued.
     #[inline]
-    pub(super) fn is_at(&self, step: MarkAt) -> bool {
-        self.at == Some(step)
+    pub(super) fn sees(&self, step: MarkAt, port: &Port, qlen: u32) -> bool {
+        self.at == Some(step) && port.mark_from <= qlen
     }
 
     /// Applies the marker of `egress` to `p` at `at_ps` with `qlen` bytes of the packet's class queued; returns `true`
