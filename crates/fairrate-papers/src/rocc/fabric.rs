@@ -2,6 +2,8 @@
 //! Hadoop's traffic. All four share the same runs, which are done only once.
 //!
 //! Pairs of hosts keep one connection for all their flows, as in the authors' code (`connection = "per-pair"` of the example).
+//!
+//! At 70 % the switches pause by their egress queues at the levels of section VI. At 50 % they still pause by ingress.
 
 use fairrate_report::panel::{Axis, Panel};
 use fairrate_report::stats;
@@ -78,6 +80,9 @@ pub const LINES: [Line; 9] = [
     (BFC, "bfc"),
 ];
 
+/// Switches that pause a port by what arrived through it, above 5 % of what is free of the buffer: about 500 KB.
+pub const BY_INGRESS: [(&str, &str); 2] = [("switch.pfc", "true"), ("switch.dt_alpha", "0.05")];
+
 /// Number of flows, in each run, below which a size is not judged, and of finished flows, below which it is not drawn.
 const ENOUGH: f64 = 100.0;
 
@@ -112,6 +117,9 @@ fn run(workload: &'static Workload, load: u32, variant: &'static Variant, quick:
             ("duration", workload.durations[usize::from(quick)]),
             ("probe.0.queues", &sampled),
         ];
+        if load != LOADS[0] {
+            sets.extend(BY_INGRESS);
+        }
         sets.extend(variant.sets);
         let read = move |record: &Record| read(record, workload, workload.counted_ms[usize::from(quick)]);
         Run::of(&at(workload, load), SCENARIO, variant.cc, &sets, read).called(variant.line)
@@ -176,6 +184,7 @@ fn of_network(record: &Record, from_ms: f64, counts: impl Fn(&&FlowOutcome) -> b
         ("told", told.0 / 1e6),
         ("told deviation", told.1 / 1e6),
         ("pauses", record.totals.pfc_pauses as f64),
+        ("drops", record.totals.drops.total() as f64),
         ("goodput", record.totals.delivered_bytes as f64 * 8e-9 / end),
     ]);
     for name in PLACES {
