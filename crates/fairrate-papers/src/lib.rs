@@ -33,7 +33,7 @@ mod variant;
 pub use claim::{Claim, Rule, Tally, Verdict};
 pub use experiment::{Run, Work};
 pub use figure::{Figure, Kind, Scale};
-pub use flowtune::networks as flowtune_networks;
+pub use flowtune::{arbiter as flowtune_arbiter, networks as flowtune_networks};
 pub use list::{FIGURES, matching};
 pub use points::{Point, Points};
 pub use record::{Record, Samples};

@@ -81,15 +81,30 @@ fn read(record: &Record) -> Point {
         settled.push(worst * 1e6);
     }
     let settled = stats::sorted(settled);
+    let told = stats::sorted((0..CHANGES).map(|change| told_after(record, change) * 1e6));
     let point = Point::of([
         ("median", settled[CHANGES / 2]),
         ("worst", settled[CHANGES - 1]),
+        ("told median", told[CHANGES / 2]),
+        ("told worst", told[CHANGES - 1]),
         ("used", used),
         ("starved", starved),
         ("unsteady", stats::mean(&unsteady).unwrap_or(f64::NAN)),
     ]);
     let gbps = |bins: &[(f64, f64)]| bins.iter().step_by(BIN).map(|&(t, bps)| (t, bps / 1e9)).collect();
     (0..).zip(&rates).fold(point, |point, (flow, bins)| point.with(&format!("flow {flow}"), gbps(bins)))
+}
+
+/// Returns the seconds from a change until all active senders have rates near the share, and keep them until the next.
+fn told_after(record: &Record, change: usize) -> f64 {
+    let from = PERIOD_S * (change + 1) as f64;
+    let share = HOST_BPS / active(change).len() as f64;
+    let of_flow = |flow: usize| {
+        let samples = record.rates.iter().filter(|sample| sample.flow.index() == flow);
+        let rates: Vec<(f64, f64)> = samples.map(|sample| (seconds(sample.t), sample.rate_bps as f64)).collect();
+        settles(&rates, from, from + PERIOD_S - 1e-5, share)
+    };
+    active(change).map(of_flow).fold(0.0, f64::max)
 }
 
 fn within(bins: &[(f64, f64)], from: f64, to: f64) -> impl Iterator<Item = (f64, f64)> {
@@ -135,12 +150,19 @@ fn claims_of(points: &Points, variant: &Variant) -> Vec<Claim> {
     let median = exact("median", &format!("{settled}, median of nine"), median_rule(variant), "us");
     let worst = if is_flowtune(variant) { Rule::AtMost(100.0) } else { Rule::Words };
     let worst = exact("worst", &format!("{settled}, the slowest; 10,000 us: not before the next"), worst, "us");
+    let told = |what: &str, of: &str| {
+        let text =
+            format!("\"within 20 us\": from a change until all senders have rates of 1/N within a fifth (ours), {of}");
+        exact(what, &text, if is_flowtune(variant) { Rule::AtMost(20.0) } else { Rule::Words }, "us")
+    };
+    let told = [told("told median", "median of nine"), told("told worst", "the slowest")];
     let (text, rule) = starved_rule(variant);
     let starved = exact("starved", text, rule, "");
     let (text, rule) = used_rule(variant);
     let used = exact("used", text, rule, "");
     let unsteady = exact("unsteady", "deviation of bins of 100 us over their mean", Rule::Words, "");
-    vec![median, worst, starved, used, unsteady]
+    let told = is_flowtune(variant).then_some(told).into_iter().flatten();
+    [median, worst, starved, used, unsteady].into_iter().chain(told).collect()
 }
 
 fn is_flowtune(variant: &Variant) -> bool {

@@ -55,7 +55,20 @@ fn panels(points: &Points) -> Vec<Panel> {
 }
 
 fn claims(points: &Points) -> Vec<Claim> {
-    SAID.iter().flat_map(|said| claims_of(points, said)).collect()
+    SAID.iter().flat_map(|said| claims_of(points, said)).chain(order(points)).collect()
+}
+
+/// Returns the claims on the order of the workloads: Web has "the most update traffic", "Hadoop and Cache workloads need even
+/// less", and the figure has Hadoop below Cache.
+fn order(points: &Points) -> impl Iterator<Item = Claim> {
+    let share = |said: &Said| points.values(&name(said, "0.8"), "flowtune", "from data");
+    SAID.windows(2).map(move |pair| {
+        let [more, less] = pair else { unreachable!("windows of two") };
+        let (id, titles) = (format!("order-{}", less.sizes.name), [less.sizes.title, more.sizes.title]);
+        let sentence = format!("load 0.8: updates of {} over those of {}", titles[0], titles[1]);
+        let ratios = share(less).iter().zip(share(more)).map(|(less, more)| less / more).collect();
+        Claim::mean(&id, &sentence, Rule::AtMost(1.0), "", ratios)
+    })
 }
 
 fn claims_of(points: &Points, said: &Said) -> Vec<Claim> {

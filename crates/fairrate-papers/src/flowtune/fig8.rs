@@ -4,7 +4,10 @@ use fairrate_report::panel::{Axis, Panel};
 
 use super::lines::{self, Curve};
 use super::traffic::{self, CLASSES, LARGE, LOADS, SIZES, name};
-use super::{ALL, DCTCP, FLOWTUNE, GAMMA, IW10, K65, K65_IW10, PFABRIC, SFQ_CODEL, Sizes, TINY, Variant, WEB, XCP_NS2};
+use super::{
+    ALL, DCTCP, FLOWTUNE, GAMMA, IW10, K65, K65_IW10, PFABRIC, SFQ_CODEL, SFQ_NS2, Sizes, TINY, TINY_NS2, Variant, WEB,
+    XCP_NS2,
+};
 use crate::claim::{Claim, Rule};
 use crate::drawing::with_level;
 use crate::experiment::Run;
@@ -22,15 +25,17 @@ pub const FIGURE: Figure = Figure {
 };
 
 /// The schemes whose times are divided by Flowtune's, and by Flowtune's with ten segments.
-const COMPARED: [&Variant; 6] = [&DCTCP, &K65, &K65_IW10, &PFABRIC, &SFQ_CODEL, &XCP_NS2];
+const COMPARED: [&Variant; 7] = [&DCTCP, &K65, &K65_IW10, &PFABRIC, &SFQ_CODEL, &SFQ_NS2, &XCP_NS2];
 const BASES: [&Variant; 2] = [&FLOWTUNE, &IW10];
 /// Algorithms whose looks the lines of classes have.
 const LOOKS: [&str; 5] = ["powertcp", "dcqcn", "hpcc", "dctcp", "timely"];
+/// sfqCoDel with all its settings.
+const SFQ: [&Variant; 4] = [&SFQ_CODEL, &TINY, &SFQ_NS2, &TINY_NS2];
 const ONE: &str = CLASSES[0].2;
 const UP_TO_10: &str = CLASSES[1].2;
 
 fn runs(scale: &Scale) -> Vec<Run> {
-    let variants: Vec<&Variant> = ALL.into_iter().chain([&K65_IW10, &GAMMA]).collect();
+    let variants: Vec<&Variant> = ALL.into_iter().chain([&K65_IW10, &GAMMA, &SFQ_NS2, &TINY_NS2]).collect();
     traffic::runs(scale, &SIZES, &variants)
 }
 
@@ -84,9 +89,12 @@ fn factors(variant: &Variant, class: &str, load: &str) -> Option<Rule> {
         (ONE, _) if variant.is_of(&[&DCTCP, &K65, &K65_IW10]) => (8.6, 10.9),
         (UP_TO_10, _) if variant.is_of(&[&DCTCP, &K65, &K65_IW10]) => (2.1, 2.9),
         (ONE, _) if variant.is_of(&[&PFABRIC]) => (1.7, 2.4),
-        ("100-1000 packets", "0.2") if variant.is_of(&[&SFQ_CODEL, &TINY]) => (2.1, 2.4),
-        ("10-100 packets", "0.8") if variant.is_of(&[&SFQ_CODEL, &TINY]) => (3.5, 3.8),
-        (ONE | UP_TO_10, "0.8") if variant.is_of(&[&SFQ_CODEL, &TINY]) => (1.6, 1.85),
+        // "up to 2.4x on large flows" and "pFabric performs well on flows 1-100 packets long".
+        (LARGE, _) if variant.is_of(&[&PFABRIC]) => return Some(Rule::Times(2.4)),
+        (UP_TO_10 | "10-100 packets", _) if variant.is_of(&[&PFABRIC]) => return Some(Rule::AtMost(1.0)),
+        ("100-1000 packets", "0.2") if variant.is_of(&SFQ) => (2.1, 2.4),
+        ("10-100 packets", "0.8") if variant.is_of(&SFQ) => (3.5, 3.8),
+        (ONE | UP_TO_10, "0.8") if variant.is_of(&SFQ) => (1.6, 1.85),
         (ONE, _) if variant.is_of(&[&XCP_NS2]) => return Some(Rule::Times(2.35)),
         (LARGE, _) if variant.is_of(&[&XCP_NS2]) => (1.8, 4.1),
         _ if variant.is_of(&[&XCP_NS2]) => (1.2, 3.2),
@@ -114,7 +122,8 @@ fn claims_of(points: &Points, sizes: &Sizes, load: &str, class: &str) -> Vec<Cla
         let sentence = format!("{}, load {load}, {class}: {} over {}{text}", sizes.title, of.line, over.line);
         Claim::mean(&id, &sentence, rule, "", ratios(points, sizes, load, of, over, class))
     };
-    let judged = ALL.into_iter().chain([&K65_IW10]).filter_map(|of| Some((of, factors(of, class, load)?)));
+    let judged =
+        ALL.into_iter().chain([&K65_IW10, &SFQ_NS2, &TINY_NS2]).filter_map(|of| Some((of, factors(of, class, load)?)));
     let mut claims: Vec<Claim> = judged
         .flat_map(|(of, rule)| {
             BASES.map(|over| {

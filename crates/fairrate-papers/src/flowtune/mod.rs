@@ -3,6 +3,7 @@
 //! The paper ran ns-2 and gives few parameters of its baselines: TCP's first window, DCTCP's marking threshold,
 //! buffers, CoDel's times and XCP's timers are ours. Each parameter that matters has a line of its own.
 
+pub mod arbiter;
 mod churn;
 mod fig10;
 mod fig11;
@@ -103,6 +104,28 @@ const TINY: Variant = Variant {
     line: "sfqCoDel, tiny buffer",
     cc: "cubic",
     sets: &[("transport.cubic.initial_window", "2"), ("switch.queue", "sfq-codel"), ("switch.queue_limit", "36864B")],
+};
+/// The same two with losses found by duplicate acknowledgments alone, as in ns-2: no RACK, and no probe of the tail.
+const SFQ_NS2: Variant = Variant {
+    line: "sfqCoDel, no RACK",
+    cc: "cubic",
+    sets: &[
+        ("transport.cubic.initial_window", "2"),
+        ("switch.queue", "sfq-codel"),
+        ("switch.sfq-codel.target", "22us"),
+        ("switch.sfq-codel.interval", "220us"),
+        ("transport.tcp.loss_detection", "sack"),
+    ],
+};
+const TINY_NS2: Variant = Variant {
+    line: "sfqCoDel, tiny buffer, no RACK",
+    cc: "cubic",
+    sets: &[
+        ("transport.cubic.initial_window", "2"),
+        ("switch.queue", "sfq-codel"),
+        ("switch.queue_limit", "36864B"),
+        ("transport.tcp.loss_detection", "sack"),
+    ],
 };
 const XCP: Variant = Variant { line: "xcp", cc: "xcp", sets: &[] };
 /// XCP with the slow timers of ns-2's code.

@@ -1,5 +1,7 @@
 //! The common part of Figures 8 to 11: small flows between all servers by load, and the numbers read from a run.
 
+use std::collections::HashMap;
+
 use fairrate_report::panel::{Axis, Panel};
 use fairrate_report::stats;
 use fairrate_sim::PortId;
@@ -27,6 +29,12 @@ pub const LARGE: &str = "large";
 /// Hadoop has all classes.
 pub const SIZES: [Sizes; 2] = [WEB, HADOOP];
 
+/// The paper samples queues every millisecond of a longer run.
+const PROBES: &str = "[{ queues = [\"tor*->h*\", \"tor*->spine*\", \"spine*->tor*\"], every = \"50us\" }, \
+                      { flows = \"all\", every = \"100us\" }]";
+/// The rate as which less counts at a moment, so that a flow that gets nothing has a score (ours).
+const LEAST_BPS: f64 = 10e6;
+
 /// Algorithms whose looks the lines have.
 const LOOKS: [&str; 9] =
     ["powertcp", "theta-powertcp", "dcqcn", "timely", "hpcc", "dctcp", "swift", "rocc", "line-rate"];
@@ -40,14 +48,8 @@ pub fn name(sizes: &Sizes, load: &str) -> String {
 pub fn runs(scale: &Scale, sizes: &[Sizes], variants: &[&Variant]) -> Vec<Run> {
     let (until, until_s) = if scale.quick { ("2ms", 2e-3) } else { ("10ms", 10e-3) };
     let at = |sizes: &Sizes, load: &str, variant: &Variant, seed: u64| {
-        let sets = [
-            ("traffic.0.sizes", sizes.name),
-            ("traffic.0.load", load),
-            ("traffic.0.stop", until),
-            // The paper samples every millisecond of a longer run.
-            ("probe.0.queues", "[\"tor*->h*\", \"tor*->spine*\", \"spine*->tor*\"]"),
-            ("probe.0.every", "50us"),
-        ];
+        let sets =
+            [("traffic.0.sizes", sizes.name), ("traffic.0.load", load), ("traffic.0.stop", until), ("probe", PROBES)];
         variant.run(&name(sizes, load), SCENARIO, &sets, move |record| read(record, until_s)).seeded(seed).shared()
     };
     let mut runs = Vec::new();
@@ -70,6 +72,7 @@ fn read(record: &Record, until_s: f64) -> Point {
     let (two, four) = queueing(record, until_s);
     let mut point = Point::of([
         ("score", stats::mean(&scores).unwrap_or(f64::NAN)),
+        ("score of moments", stats::mean(&rates_at_moments(record, until_s)).unwrap_or(f64::NAN)),
         ("dropped", gbps(record.totals.dropped_bytes)),
         ("dropped share", record.totals.dropped_bytes as f64 / record.totals.sent_bytes as f64),
         ("2 hops", two),
@@ -85,6 +88,23 @@ fn read(record: &Record, until_s: f64) -> Point {
         point.numbers.extend(stats::percentile(&sorted, 0.99).map(|p99| (class.to_owned(), p99)));
     }
     point
+}
+
+/// Returns log2 of the rates in bit/s of all flows at all moments: every 100 us, of each flow that lives then, from what its
+/// receiver got since the moment before, or since its start.
+fn rates_at_moments(record: &Record, until_s: f64) -> Vec<f64> {
+    let mut before: HashMap<u32, (f64, u64)> = HashMap::new();
+    let mut rates = Vec::new();
+    for sample in record.rates.iter().filter(|sample| seconds(sample.t) <= until_s) {
+        let (flow, now) = (sample.flow, (seconds(sample.t), sample.delivered_bytes));
+        let start = || (seconds(record.config.flows[flow.index()].start), 0);
+        let (from, delivered) = before.insert(flow.0, now).unwrap_or_else(start);
+        if from < now.0 {
+            let bps = (now.1 - delivered) as f64 * 8.0 / (now.0 - from);
+            rates.push(libm::log2(bps.max(LEAST_BPS)));
+        }
+    }
+    rates
 }
 
 /// Returns the 99th percentiles of the queueing delay in us, from queue lengths, of paths within a rack and between
