@@ -10,6 +10,7 @@ pub const FIGURES: &[Figure] = &[
     powertcp::FIG4,
     powertcp::FIG5,
     powertcp::FIG6,
+    powertcp::FIG6_BUFFERS,
     powertcp::FIG7,
     powertcp::FIG7_REQUESTS,
     powertcp::FIG7_BUFFERS,

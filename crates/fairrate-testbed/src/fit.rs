@@ -50,6 +50,9 @@ fn unfit_network(config: &SimConfig) -> Option<Problem> {
             "leave out `[[fault]]`; this network loses only what finds no room",
         ));
     }
+    if config.fabric.buffer_per.is_some() {
+        return Some(problem("its buffers go by the rates of ports", "leave out `buffer_per`"));
+    }
     if config.fabric.balancing == Balancing::PerPacket {
         return Some(problem("packets choose their paths one by one", "set `balancing = \"per-flow\"`"));
     }

@@ -23,7 +23,7 @@ const MARKER: &str = "<!-- From here on `cargo xtask figures` writes this page. 
 /// Words in the sentences of claims about another reading of a paper than that of its text: other code's forms and
 /// constants, another traffic, other rates of hosts.
 const OTHER_READINGS: &[(&str, &[&str])] = &[
-    ("powertcp", &["artifact", "8.8 us", "one class", "per ACK", "no floor", "printed", "K = 6"]),
+    ("powertcp", &["artifact", "8.8 us", "one class", "per ACK", "no floor", "printed", "K = 6", "four senders"]),
     (
         "rocc",
         &[
@@ -32,12 +32,16 @@ const OTHER_READINGS: &[(&str, &[&str])] = &[
             "by line rate",
             "no floor",
             "PFC by",
+            "PFC at",
             "no multiplicative decrease",
             "resume at",
         ],
     ),
     ("ratemp", &["hosts of 50 Gb/s", "hosts of 100 Gb/s", "RateMP's marks"]),
-    ("flowtune", &["10 segments", "K = ", "timers of ns-2", "tiny buffer", "bounded"]),
+    (
+        "flowtune",
+        &["10 segments", "K = ", "timers of ns-2", "tiny buffer", "no RACK", "size over completion time", "bounded"],
+    ),
     ("perc", &["charged", "of 1 B", "headroom"]),
 ];
 

@@ -90,12 +90,18 @@ pub fn runs(setting: &Setting, scale: &Scale) -> Vec<Run> {
 fn read(record: &Record) -> Point {
     let [small, medium, large] = CLASSES.map(|(_, _, above, up_to)| record.fcts(above, up_to));
     let p99 = |fcts: &[f64]| stats::percentile(fcts, 0.99).unwrap_or(f64::NAN) * 1e6;
-    let queue = record.port("sw0", "sw1").within(Time::ZERO, Time::MAX).mean_queue_kb();
+    let port = record.port("sw0", "sw1");
+    let queue = port.within(Time::ZERO, Time::MAX).mean_queue_kb();
+    // Arrivals are over with the last flow's start.
+    let end = record.config.flows.iter().map(|flow| flow.start).max().unwrap_or(Time::ZERO);
+    let fifth = |n: u64| Time::from_ps(end.as_ps() / 5 * n);
+    let of_fifth = |n: u64| port.within(fifth(n), fifth(n + 1)).mean_queue_kb().unwrap_or(f64::NAN);
     Point::of([
         ("small", p99(&small)),
         ("medium", p99(&medium)),
         ("large", stats::mean(&large).unwrap_or(f64::NAN) * 1e6),
         ("queue", queue.unwrap_or(f64::NAN)),
+        ("growth", of_fifth(4) - of_fifth(1)),
     ])
 }
 
@@ -152,6 +158,10 @@ pub fn claims(setting: &Setting, points: &Points) -> Vec<Claim> {
         let (sentence, values) =
             (format!("{}: mean queue", variant.line), points.values("link", variant.line, "queue"));
         claims.push(Claim::mean(&format!("queue-{}", variant.id), &sentence, Rule::Words, "KB", values));
+        let sentence =
+            format!("{}: its mean queue in the last fifth of arrivals, less that in the second", variant.line);
+        let values = points.values("link", variant.line, "growth");
+        claims.push(Claim::mean(&format!("growth-{}", variant.id), &sentence, Rule::Words, "KB", values));
     }
     claims
 }

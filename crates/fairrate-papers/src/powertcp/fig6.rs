@@ -22,7 +22,7 @@ pub const FIGURE: Figure = Figure {
 };
 
 const LOADS: [u32; 2] = [20, 60];
-const LINES: [Line; 5] = [POWERTCP, THETA, HPCC, TIMELY, DCQCN];
+pub(super) const LINES: [Line; 5] = [POWERTCP, THETA, HPCC, TIMELY, DCQCN];
 const READINGS: [Reading; 3] = [Reading::Own, Reading::Forms, Reading::Traffic];
 /// Lines of the reading with another τ: those for PowerTCP's lead over HPCC.
 const OF_TAU: [Line; 3] = [POWERTCP, THETA, HPCC];
@@ -59,7 +59,7 @@ fn panels(points: &Points) -> Vec<Panel> {
 
 /// The text's statements on 99.9th percentiles of a line against another's, in per cent: load, class, line, other line,
 /// change.
-const SAYS: [(u32, &str, Line, Line, f64); 17] = [
+pub(super) const SAYS: [(u32, &str, Line, Line, f64); 17] = [
     (20, "short", POWERTCP, HPCC, -9.0),
     (20, "short", POWERTCP, TIMELY, -80.0),
     (20, "short", POWERTCP, DCQCN, -80.0),
@@ -105,7 +105,15 @@ fn claims(points: &Points) -> Vec<Claim> {
     claims
 }
 
-fn against(points: &Points, reading: Reading, load: u32, class: &str, line: &Line, other: &Line, says: f64) -> Claim {
+pub(super) fn against(
+    points: &Points,
+    reading: Reading,
+    load: u32,
+    class: &str,
+    line: &Line,
+    other: &Line,
+    says: f64,
+) -> Claim {
     let id = format!("{load}-{class}-{}-{}-{}", line.name, other.name, reading.name());
     let sentence = format!("{}: {class} flows, {} against {}", at(reading, load), line.name, other.name);
     let changes = |reading, other: &Line| {
@@ -122,7 +130,7 @@ fn against(points: &Points, reading: Reading, load: u32, class: &str, line: &Lin
             claim.changing("traffic and τ are the artifact's", changes(Reading::Traffic, other))
         }
         Reading::Traffic => claim.changing("τ is that of the paths", changes(Reading::PathTau, other)),
-        Reading::PathTau => claim,
+        Reading::PathTau | Reading::Buffers => claim,
     }
 }
 

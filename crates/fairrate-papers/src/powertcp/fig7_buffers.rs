@@ -4,7 +4,7 @@ use fairrate_report::panel::{Axis, Panel};
 use fairrate_report::stats;
 
 use super::fig7_requests::{LOAD, READINGS};
-use super::websearch::{HPCC, Line, POWERTCP, Reading, Requests, THETA, Traffic};
+use super::websearch::{DCQCN, HPCC, Line, POWERTCP, Reading, Requests, THETA, TIMELY, Traffic};
 use crate::claim::{Claim, Rule};
 use crate::drawing::{self, panel};
 use crate::experiment::Run;
@@ -23,7 +23,7 @@ pub const FIGURE: Figure = Figure {
     claims,
 };
 
-const LINES: [Line; 3] = [POWERTCP, THETA, HPCC];
+const LINES: [Line; 5] = [POWERTCP, THETA, HPCC, TIMELY, DCQCN];
 /// Number of samples in a window. The artifact records the largest of a hundred samples of the first ToR, one and a
 /// half of the least base RTT (4.64 us) apart.
 const WINDOW: usize = 100;
@@ -89,9 +89,9 @@ fn panels(points: &Points) -> Vec<Panel> {
     READINGS.into_iter().flat_map(|reading| CASES.map(|case| draw(reading, case))).collect()
 }
 
-/// Returns the change of a quantile of a line from HPCC's, in per cent, seed by seed.
-fn against_hpcc(points: &Points, name: &str, line: &Line, quantile: f64) -> Vec<f64> {
-    let ratios = points.ratios(name, line.name, HPCC.name, &key(quantile));
+/// Returns the change of a quantile of a line from another's, in per cent, seed by seed.
+fn against(points: &Points, name: &str, line: &Line, other: &Line, quantile: f64) -> Vec<f64> {
+    let ratios = points.ratios(name, line.name, other.name, &key(quantile));
     ratios.iter().map(|ratio| 100.0 * (ratio - 1.0)).collect()
 }
 
@@ -107,8 +107,12 @@ fn claims_of(points: &Points, reading: Reading) -> Vec<Claim> {
     let p90 = "alone, the same of the 90th percentile (the quantile is ours)";
     let requests = "2 MB, 16 /s: \"reduce the 99 percentile buffer by 31 %\": PowerTCP against HPCC";
     let of_theta = "2 MB, 16 /s: \"reduce the 99 percentile buffer by 31 %\": theta-PowerTCP against HPCC";
-    let claim = |(id, sentence, rule, requests, line, quantile): (&str, &str, Rule, _, &Line, f64)| {
-        let measured = |reading| against_hpcc(points, &traffic(reading, requests).name(), line, quantile);
+    // "(Q1)": "reducing tail buffer occupancy ... under congestion by 30 % when compared to HPCC and at least by 60 % compared
+    // to TIMELY and DCQCN". Congestion is taken to be that of requests.
+    let q1 = "2 MB, 16 /s: \"reducing tail buffer occupancy\" (99th percentile is ours): PowerTCP against";
+    let [q1_hpcc, q1_timely, q1_dcqcn] = [HPCC, TIMELY, DCQCN].map(|other| format!("{q1} {}", other.name));
+    let claim = |(id, sentence, rule, requests, [line, other], quantile): (&str, &str, Rule, _, [&Line; 2], f64)| {
+        let measured = |reading| against(points, &traffic(reading, requests).name(), line, other, quantile);
         let (id, sentence) = (format!("{id}-{}", reading.name()), format!("{}: {sentence}", reading.name()));
         let claim = Claim::mean(&id, &sentence, rule, "%", measured(reading));
         match reading {
@@ -117,11 +121,14 @@ fn claims_of(points: &Points, reading: Reading) -> Vec<Claim> {
         }
     };
     [
-        ("tail", tail, Rule::Less(-50.0), alone, &POWERTCP, TAIL),
-        ("median", median, Rule::AtMost(0.0), alone, &POWERTCP, MEDIAN),
-        ("p90", p90, Rule::AtMost(0.0), alone, &POWERTCP, 0.9),
-        ("requests-powertcp", requests, Rule::Less(-31.0), beside, &POWERTCP, TAIL),
-        ("requests-theta", of_theta, Rule::Less(-31.0), beside, &THETA, TAIL),
+        ("tail", tail, Rule::Less(-50.0), alone, [&POWERTCP, &HPCC], TAIL),
+        ("median", median, Rule::AtMost(0.0), alone, [&POWERTCP, &HPCC], MEDIAN),
+        ("p90", p90, Rule::AtMost(0.0), alone, [&POWERTCP, &HPCC], 0.9),
+        ("requests-powertcp", requests, Rule::Less(-31.0), beside, [&POWERTCP, &HPCC], TAIL),
+        ("requests-theta", of_theta, Rule::Less(-31.0), beside, [&THETA, &HPCC], TAIL),
+        ("q1-hpcc", &q1_hpcc, Rule::Less(-30.0), beside, [&POWERTCP, &HPCC], TAIL),
+        ("q1-timely", &q1_timely, Rule::Less(-60.0), beside, [&POWERTCP, &TIMELY], TAIL),
+        ("q1-dcqcn", &q1_dcqcn, Rule::Less(-60.0), beside, [&POWERTCP, &DCQCN], TAIL),
     ]
     .map(claim)
     .into()

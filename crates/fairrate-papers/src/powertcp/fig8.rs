@@ -55,6 +55,11 @@ const RACKS: [u64; 5] = [12, 3, 8, 17, 22];
 const FILLED: f64 = 0.8;
 /// The upper end of the same.
 const MOST_USED: f64 = 0.85;
+/// Numbers of senders in a rack: all ten of the text's servers, and the four whose links add up to a circuit. The text does
+/// not say how many send.
+const SENDERS: [(&str, &str, u64); 2] = [("week", "10", 10), ("four senders", "4", 4)];
+/// The most that a queue near zero holds, in KB: a tenth of what is in flight over a circuit in its round trip.
+const NEAR_ZERO_KB: f64 = 30.0;
 /// Number of samples, which are microseconds, over which throughput is measured.
 const BIN: usize = 10;
 /// Time after a day until packets queued for the circuit have left the VOQ.
@@ -64,14 +69,22 @@ const SHOWN_MS: (f64, f64) = (-0.7, 0.6);
 
 fn runs(scale: &Scale) -> Vec<Run> {
     let racks = if scale.quick { &RACKS[..1] } else { &RACKS[..] };
-    let run = |&racks: &u64, variant: &Variant| {
-        let (stride, queue) = ((10 * racks).to_string(), format!("[\"tor0->tor{racks}\", \"tor0->core0\"]"));
-        let mut sets = vec![("traffic.0.stride", stride.as_str()), ("probe.0.queues", &queue)];
+    let run = |(name, per_tor, n): (&str, &str, u64), racks: u64, variant: &Variant| {
+        let (stride, queue) = ((n * racks).to_string(), format!("[\"tor0->tor{racks}\", \"tor0->core0\"]"));
+        let flows: Vec<String> = (0..n).map(|flow| flow.to_string()).collect();
+        let flows = format!("[{}]", flows.join(", "));
+        let mut sets = vec![
+            ("topology.hosts_per_tor", per_tor),
+            ("traffic.0.stride", stride.as_str()),
+            ("probe.0.queues", &queue),
+            ("probe.1.flows", &flows),
+        ];
         sets.extend(variant.sets);
         let read = move |record: &Record| Pair::of(record, &format!("tor{racks}")).point();
-        Run::of("week", SCENARIO, variant.cc, &sets, read).called(variant.line).seeded(racks)
+        Run::of(name, SCENARIO, variant.cc, &sets, read).called(variant.line).seeded(racks)
     };
-    racks.iter().flat_map(|racks| VARIANTS.map(|variant| run(racks, variant))).collect()
+    let of = |senders| racks.iter().flat_map(move |&racks| VARIANTS.map(|variant| run(senders, racks, variant)));
+    SENDERS.into_iter().flat_map(of).collect()
 }
 
 /// A pair of ToRs in a run.
@@ -154,12 +167,15 @@ impl<'a> Pair<'a> {
             .map(|(begin, gone)| self.voq.within(begin, gone))
             .collect();
         let (all, settled) = (self.latencies(&weeks, |_| true), self.latencies(&weeks, |at| !self.drains(at)));
+        let in_days: Vec<f64> =
+            days.iter().flat_map(|day| day.queue_kb().into_iter().map(|(_, kb)| kb).collect::<Vec<_>>()).collect();
         let mean = |values: &[f64]| stats::mean(values).unwrap_or(f64::NAN);
         let percentile = |values: &[f64], p| stats::percentile(values, p).unwrap_or(f64::NAN);
         let around = |series: &[(f64, f64)]| ms_from(series, seconds(first), SHOWN_MS);
         Point::of([
             ("utilisation", mean(&days.iter().filter_map(Samples::used).collect::<Vec<_>>())),
             ("filled", mean(&days.iter().map(|day| self.filled_us(day)).collect::<Vec<_>>())),
+            ("voq of days", mean(&in_days)),
             ("latency mean", mean(&all)),
             ("latency p95", percentile(&all, 0.95)),
             ("latency p99", percentile(&all, 0.99)),
@@ -172,31 +188,49 @@ impl<'a> Pair<'a> {
 }
 
 fn panels(points: &Points) -> Vec<Panel> {
+    SENDERS.into_iter().flat_map(|(name, ..)| panels_of(points, name)).collect()
+}
+
+fn panels_of(points: &Points, run: &str) -> [Panel; 3] {
     let lines = |what: &str| {
         let line = |variant: &Variant| Line {
             name: variant.line.to_owned(),
-            ..Line::of(variant.cc, points.series("week", variant.line, what))
+            ..Line::of(variant.cc, points.series(run, variant.line, what))
         };
         VARIANTS.map(line).into()
     };
+    let of = |title: &str| if run == SENDERS[0].0 { title.to_owned() } else { format!("{title}, {run}") };
     let time = || Axis { link: "time", ..Axis::new("time since the circuit came, in ms (it goes at 0.225)") };
     let throughput = Axis::new("throughput (Gb/s)").showing(0.0, 100.0);
     let share = Axis::new("share of the time (%)");
-    vec![
-        panel("(a) throughput of a pair of ToRs", time(), throughput, lines("throughput")),
-        panel("(a) its VOQ", time(), Axis::new("VOQ (KB)"), lines("voq")),
-        panel("(b) queueing latency", share, Axis::new("at most (us)"), lines("latency")),
+    [
+        panel(of("(a) throughput of a pair of ToRs"), time(), throughput, lines("throughput")),
+        panel(of("(a) its VOQ"), time(), Axis::new("VOQ (KB)"), lines("voq")),
+        panel(of("(b) queueing latency"), share, Axis::new("at most (us)"), lines("latency")),
     ]
 }
 
 fn claims(points: &Points) -> Vec<Claim> {
-    let values = |variant: &Variant, what: &str| points.values("week", variant.line, what);
+    SENDERS.into_iter().flat_map(|(name, ..)| claims_of_run(points, name)).collect()
+}
+
+/// Returns an id or a sentence of a claim: that of four senders says so.
+fn named(run: &str, id: &str, sentence: &str) -> (String, String) {
+    if run == SENDERS[0].0 {
+        (id.to_owned(), sentence.to_owned())
+    } else {
+        (format!("four-{id}"), format!("{run}, {sentence}"))
+    }
+}
+
+fn claims_of_run(points: &Points, run: &str) -> Vec<Claim> {
+    let values = |variant: &Variant, what: &str| points.values(run, variant.line, what);
     let mut claims = Vec::new();
     for (tag, variant) in [("", &POWERTCP), ("-per-ack", &PER_ACK), ("-printed", &PRINTED)] {
-        claims.extend(claims_of(points, tag, variant));
+        claims.extend(claims_of(points, run, tag, variant));
     }
     let mut shown = |id: String, variant: &Variant, text: &str, rule, unit, what: &str| {
-        let sentence = format!("{}: {text}", variant.line);
+        let (id, sentence) = named(run, &id, &format!("{}: {text}", variant.line));
         claims.push(Claim::mean(&id, &sentence, rule, unit, values(variant, what)));
     };
     let empty = "\"does not fill the available bandwidth\" (less than 80 % of the circuit)";
@@ -211,27 +245,35 @@ fn claims(points: &Points) -> Vec<Claim> {
     claims
 }
 
-fn claims_of(points: &Points, tag: &str, variant: &Variant) -> Vec<Claim> {
+fn claims_of(points: &Points, run: &str, tag: &str, variant: &Variant) -> Vec<Claim> {
     let line = variant.line;
     let claim = |id: &str, text: &str, rule, unit, values| {
-        Claim::mean(&format!("{id}{tag}"), &format!("{line}: {text}"), rule, unit, values)
+        let (id, sentence) = named(run, &format!("{id}{tag}"), &format!("{line}: {text}"));
+        Claim::mean(&id, &sentence, rule, unit, values)
     };
-    let values = |what| points.values("week", line, what);
+    let values = |what| points.values(run, line, what);
     let used = "\"80-85 % circuit utilization\"";
     // A round trip of 24 us until the sender learns of the circuit, and the round trip that the paper allows.
     let filled = "\"fills the available bandwidth within one RTT\" of hearing of it (80 % after)";
     let filled = claim("filled", filled, Rule::AtMost(48.0), "us", values("filled"));
-    let printed = points.mean("week", PRINTED.line, "filled");
+    let printed = points.mean(run, PRINTED.line, "filled");
     let doubles = printed.map(|us| {
         format!("With its floor at half the rate, power lets a window no more than double at a time. Without it: {us:.0} us.")
     });
     let mut claims = vec![
         claim("utilisation", used, Rule::Between(FILLED, MOST_USED), "", values("utilisation")),
         because(filled, doubles),
+        claim(
+            "voq",
+            "\"near-zero queue lengths\": its VOQ in days, mean (30 KB is ours)",
+            Rule::AtMost(NEAR_ZERO_KB),
+            "KB",
+            values("voq of days"),
+        ),
     ];
     for retcp in &RETCP {
         let other = retcp.line;
-        let ratios = |what| points.ratios("week", other, line, what);
+        let ratios = |what| points.ratios(run, other, line, what);
         let ratio = |id: &str, text: &str, rule, what| {
             claim(&format!("{id}-{other}"), &format!("{other} {text}"), rule, "", ratios(what))
         };

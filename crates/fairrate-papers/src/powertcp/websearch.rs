@@ -14,6 +14,9 @@ use crate::record::Record;
 pub enum Reading {
     /// Every algorithm in the form of its own paper; flows between racks, as the paper's text says.
     Own,
+    /// The same with buffers by the bandwidth of switches, in the ratio of a Tofino, as the text says: 3.4 MB at a ToR and
+    /// 1.4 MB above; and with a second of arrivals, so that a percentile of 99.9 % has ten short flows beyond it.
+    Buffers,
     /// Algorithms in the forms of the paper's public artifact.
     Forms,
     /// The artifact's forms, its traffic and its slowdowns: 64 hosts of one pod, half of whose flows stay in their
@@ -28,6 +31,7 @@ impl Reading {
     pub fn name(self) -> &'static str {
         match self {
             Self::Own => "own forms",
+            Self::Buffers => "buffers by bandwidth",
             Self::Forms => "artifact's forms",
             Self::Traffic => "artifact's traffic",
             Self::PathTau => "artifact's traffic, 8.8 us",
@@ -143,6 +147,10 @@ impl Traffic {
                 sets.push(("traffic.1.stop", &stop));
             }
             sets.extend((self.reading == Reading::Forms).then_some(("profile", "ns3")));
+            if self.reading == Reading::Buffers {
+                // 22 MB for 6.5 Tb/s.
+                sets.extend([("switch.buffer", "3385B"), ("switch.buffer_per", "1Gbps")]);
+            }
             // The τ is twice the delays of the longest path, and a packet's time on each of its links.
             sets.extend((self.reading == Reading::PathTau).then_some(("transport.base_rtt", "8800ns")));
             sets.extend(line.sets);
@@ -169,6 +177,7 @@ pub fn runs(reading: Reading, load: u32, lines: &[Line], scale: &Scale) -> Vec<R
 /// artifact's traffic there are 26,000 at 60 %, of which 2,200 are short, and 13,000 at other loads.
 fn arrivals_until(reading: Reading, load: u32, quick: bool) -> String {
     let flows_ms = match (reading.has_artifact_traffic(), load) {
+        _ if reading == Reading::Buffers => 1_000 * load,
         (false, _) => 9_000,
         (true, 60) => 90_000,
         (true, _) => 45_000,

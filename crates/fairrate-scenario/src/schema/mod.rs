@@ -108,6 +108,7 @@ pub(crate) fn read(
         SimConfig { topology, fabric, transport, cc, flows, changes, faults, allocator, probes, snapshots, stop, seed };
     check_times(report, &config, network_site);
     switch::check_thresholds(report, &config, switch_site);
+    switch::check_buffers(report, &config, switch_site);
     report.check()?;
     let warnings = warnings::warnings(&config, profile);
     Ok(Resolved { name, description, config, window, warnings, output })

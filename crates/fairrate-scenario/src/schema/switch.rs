@@ -29,6 +29,7 @@ pub(super) fn read(
         // PowerTCP section 4.1 names the bandwidth-to-buffer ratio of Intel Tofino; its public code has 4 MiB for each
         // switch, with Dynamic Thresholds at 1/8 per (ingress port, class) and no limit at the egress.
         buffer: s.get("buffer", Bytes::new(4 << 20)).value,
+        buffer_per: read_buffer_per(&mut s),
         ingress_alpha: alpha(&mut s, "dt_alpha", OrWord::Value(0.125)),
         egress_alpha: alpha(&mut s, "egress_alpha", OrWord::Word(0)),
         // No PFC over circuits.
@@ -343,8 +344,43 @@ fn read_phantom(e: &mut Section<'_>, default: Option<f64>) -> Option<f64> {
     Some(share)
 }
 
+/// Reads the rate of ports to which `buffer` belongs. It is not written to the resolved scenario if there is none.
+fn read_buffer_per(s: &mut Section<'_>) -> Option<Rate> {
+    let OrWord::Value(rate) = s.value_or::<Rate>("buffer_per", &["switch"], OrWord::Word(0)).value else {
+        s.out.values.pop();
+        return None;
+    };
+    if rate == Rate::ZERO {
+        let help = "write for instance `buffer = \"3.4KB\"` and `buffer_per = \"1Gbps\"`";
+        s.problem_at("scenario::out_of_range", "buffer_per", "a buffer for a rate of zero", help);
+        return None;
+    }
+    Some(rate)
+}
+
+/// Checks that the smallest switch's buffer holds packets, if buffers go by the rates of ports.
+pub(super) fn check_buffers(report: &Report, config: &SimConfig, site: Site) {
+    if config.fabric.buffer_per.is_none() {
+        return;
+    }
+    let topology = &config.topology;
+    let mut total_bps: BTreeMap<usize, u64> = BTreeMap::new();
+    for link in &topology.links {
+        for end in [link.a, link.b].into_iter().filter(|&end| !topology.is_host(end)) {
+            *total_bps.entry(end.index()).or_default() += link.rate.as_bps();
+        }
+    }
+    let smallest = total_bps.iter().map(|(&node, &bps)| (config.fabric.buffer_of(bps), node)).min();
+    if let Some((bytes, node)) = smallest.filter(|(bytes, _)| *bytes < 4 * config.transport.mtu.as_u64().max(2_500)) {
+        let name = &topology.nodes[node].name;
+        let message = format!("switch `{name}` gets a buffer of {bytes} B, which holds only a few packets");
+        let help = "enlarge `buffer` or reduce `buffer_per` in `[switch]`";
+        report.problem("scenario::out_of_range", site, message, "a small switch", help);
+    }
+}
+
 fn check(s: &Section<'_>, fabric: &FabricConfig) {
-    if fabric.buffer.as_u64() < 10_000 {
+    if fabric.buffer_per.is_none() && fabric.buffer.as_u64() < 10_000 {
         let message = format!("a buffer of {} holds only a few packets", fabric.buffer);
         s.problem_at("scenario::out_of_range", "buffer", message, "write for instance `buffer = \"4MiB\"`");
     }
@@ -368,7 +404,7 @@ pub(super) fn check_recovery(root: &Section<'_>, fabric: &FabricConfig, transpor
         root.problem_at("scenario::conflict", "switch", message, help);
     }
     queue::check_transport(root, &fabric.queue, transport);
-    if fabric.buffer.as_u64() < 4 * transport.mtu.as_u64() {
+    if fabric.buffer_per.is_none() && fabric.buffer.as_u64() < 4 * transport.mtu.as_u64() {
         let message = format!("a buffer of {} does not hold four packets of {}", fabric.buffer, transport.mtu);
         root.problem_at(
             "scenario::conflict",

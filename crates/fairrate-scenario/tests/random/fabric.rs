@@ -5,6 +5,7 @@ use super::network::Network;
 
 const SWITCH: &[Key] = &[
     ("buffer", &["\"40KB\"", "\"100KB\"", "\"400KB\"", "\"4MiB\""]),
+    ("buffer_per", &["\"100Gbps\"", "\"400Gbps\""]),
     ("dt_alpha", &["0.0625", "1.0", "8.0", "\"unlimited\""]),
     ("egress_alpha", &["0.125", "1.0", "\"unlimited\""]),
     ("pfc", PFC),

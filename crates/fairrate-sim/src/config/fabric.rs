@@ -168,6 +168,9 @@ impl EgressLevels {
 pub struct FabricConfig {
     /// Shared buffer of a switch, headroom excluded.
     pub buffer: Bytes,
+    /// The sum of port rates to which `buffer` belongs: a switch of twice the rate has twice the buffer. `None`: all
+    /// switches have the same.
+    pub buffer_per: Option<Rate>,
     /// Dynamic Threshold of an (ingress port, class), as a multiple of the free shared buffer. `None`: unlimited.
     pub ingress_alpha: Option<f64>,
     /// Dynamic Threshold of an egress queue, as `ingress_alpha`. `None`: unlimited.
@@ -196,4 +199,15 @@ pub struct FabricConfig {
     pub ecmp: EcmpHash,
     /// Order of simultaneous events.
     pub ties: TieRule,
+}
+
+impl FabricConfig {
+    /// Returns the shared buffer in bytes of a switch whose ports have `rate_bps` bit/s together, one way.
+    #[must_use]
+    pub fn buffer_of(&self, rate_bps: u64) -> u64 {
+        let buffer = self.buffer.as_u64();
+        self.buffer_per.map_or(buffer, |per| {
+            (u128::from(buffer) * u128::from(rate_bps) / u128::from(per.as_bps())).try_into().unwrap_or(u64::MAX)
+        })
+    }
 }

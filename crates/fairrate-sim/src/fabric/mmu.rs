@@ -99,6 +99,11 @@ impl Ingress {
 /// Shared buffer of one switch.
 #[derive(Clone, Copy, Debug, Default)]
 struct Pool {
+    /// Size of the buffer, headroom not included.
+    buffer: u64,
+    /// Bytes below which the switch admits everything and pauses no port, for any ingress and egress ports of the bytes
+    /// it holds.
+    sure_below: u64,
     /// All bytes in the switch.
     used: u64,
     /// Bytes in headroom, included in `used`.
@@ -113,7 +118,6 @@ struct Pool {
 
 /// The buffers of all switches.
 pub struct Mmu {
-    buffer: u64,
     /// Infinite if there is no limit. Infinity times an exhausted buffer is NaN, which as an integer threshold is 0: so
     /// a lossless ingress pauses when the buffer is full, and a lossy ingress never drops at a threshold.
     ingress_alpha: f64,
@@ -126,9 +130,6 @@ pub struct Mmu {
     ingress: Vec<Ingress>,
     /// Headroom of a class, per ingress port.
     headroom: Table<PortIdx, u32>,
-    /// Bytes below which a switch admits everything and pauses no port, for any ingress and egress ports of the bytes
-    /// it holds.
-    sure_below: u64,
     /// Largest number of bytes that any switch has held.
     peak: u64,
 }
@@ -143,19 +144,22 @@ impl Mmu {
         wire_mtu: Bytes,
         n_classes: u64,
     ) -> Self {
-        let headroom: Table<PortIdx, u32> = links.map(|link| headroom_bytes(config, link, wire_mtu)).collect();
+        let of_link = |link: &Link| (headroom_bytes(config, link, wire_mtu), link.rate.as_bps());
+        let (headroom, rates): (Vec<u32>, Vec<u64>) = links.map(of_link).unzip();
+        let (headroom, rates): (Table<PortIdx, u32>, Table<PortIdx, u64>) = (headroom.into(), rates.into());
         let n_switches = switch_of.iter().flatten().max().map_or(0, |&last| last.index() + 1);
         let mut pools: Table<SwitchIdx, Pool> = vec![Pool::default(); n_switches].into();
+        let mut total_bps: Table<SwitchIdx, u64> = vec![0; n_switches].into();
         for (port, switch) in switch_of.numbered() {
             if let Some(switch) = switch {
                 pools[*switch].headroom_total += n_classes * u64::from(headroom[port]);
+                total_bps[*switch] += rates[port];
             }
         }
         let ingress = vec![Ingress::default(); switch_of.len() * N_CLASSES];
         let by_egress = matches!(config.pfc, Pfc::Egress(_));
         huge_pages::ask_for(&ingress, ingress.capacity());
         let mut mmu = Self {
-            buffer: config.buffer.as_u64(),
             ingress_alpha: config.ingress_alpha.filter(|_| !by_egress).unwrap_or(f64::INFINITY),
             egress_alpha: config.egress_alpha,
             pfc: config.pfc == Pfc::Ingress,
@@ -164,20 +168,23 @@ impl Mmu {
             pools,
             ingress,
             headroom,
-            sure_below: 0,
             peak: 0,
         };
         // An upper bound of the bytes of frames that ever wait at a port.
         let most_frames = 4 * N_CLASSES as u64 * config.pfc_frame.as_u64();
-        mmu.sure_below = first_not(mmu.buffer, |most| mmu.admits_all_of(most, most_frames));
+        for (switch, &bps) in total_bps.numbered() {
+            let buffer = config.buffer_of(bps);
+            let sure_below = first_not(buffer, |most| mmu.admits_all_of(buffer, most, most_frames));
+            (mmu.pools[switch].buffer, mmu.pools[switch].sure_below) = (buffer, sure_below);
+        }
         mmu
     }
 
-    /// Returns `true` if a switch that holds up to `most` bytes, with up to `most_frames` bytes of frames at each port,
-    /// admits all of them.
-    fn admits_all_of(&self, most: u64, most_frames: u64) -> bool {
-        let free = self.buffer.saturating_sub(most) as f64;
-        most < self.buffer
+    /// Returns `true` if a switch with this buffer that holds up to `most` bytes, with up to `most_frames` bytes of frames
+    /// at each port, admits all of them.
+    fn admits_all_of(&self, buffer: u64, most: u64, most_frames: u64) -> bool {
+        let free = buffer.saturating_sub(most) as f64;
+        most < buffer
             && most as f64 <= self.ingress_alpha * free
             && self.egress_alpha.is_none_or(|alpha| (most + most_frames) as f64 <= alpha * free)
     }
@@ -195,13 +202,13 @@ impl Mmu {
         let pool = &mut self.pools[switch];
         let slot = &mut self.ingress[charge_of(ingress, class)];
         let bytes = u64::from(wire);
-        if pool.n_uneasy == 0 && pool.used + bytes < self.sure_below {
+        if pool.n_uneasy == 0 && pool.used + bytes < pool.sure_below {
             pool.used += bytes;
             self.peak = self.peak.max(pool.used);
             slot.bytes += u32::from(wire);
             return Admission::Accept;
         }
-        let shared_free = |pool: &Pool| self.buffer.saturating_sub(pool.used - pool.headroom_used);
+        let shared_free = |pool: &Pool| pool.buffer.saturating_sub(pool.used - pool.headroom_used);
 
         if let Some(alpha) = self.egress_alpha
             && alpha * (shared_free(pool) as f64) < (u64::from(egress_bytes) + bytes) as f64
@@ -209,7 +216,7 @@ impl Mmu {
             return Admission::Drop(DropCause::EgressThreshold);
         }
         if !self.pfc {
-            if self.buffer < pool.used + bytes {
+            if pool.buffer < pool.used + bytes {
                 return Admission::Drop(DropCause::BufferFull);
             }
             if self.ingress_alpha * (shared_free(pool) as f64) < (u64::from(slot.bytes) + bytes) as f64 {
@@ -224,7 +231,7 @@ impl Mmu {
         if slot.headroom > 0 && self.headroom[ingress] < slot.headroom + u32::from(wire) {
             return Admission::Drop(DropCause::Headroom);
         }
-        if self.buffer + pool.headroom_total < pool.used + bytes {
+        if pool.buffer + pool.headroom_total < pool.used + bytes {
             return Admission::Drop(DropCause::BufferFull);
         }
         pool.used += bytes;
@@ -263,11 +270,11 @@ impl Mmu {
         let pool = &self.pools[switch];
         let slot = &self.ingress[charge_of(ingress, class)];
         let (bytes, used) = (i64::from(wire), (pool.used - pool.headroom_used).cast_signed());
-        let free = 0.max(self.buffer.cast_signed() - used);
+        let free = 0.max(pool.buffer.cast_signed() - used);
         let held = bytes + i64::from(slot.bytes);
         // With PFC the packet itself counts as used when its ingress is checked.
-        let limit = self.buffer + if self.pfc { pool.headroom_total } else { 0 };
-        let free_at_ingress = if self.pfc { 0.max(self.buffer.cast_signed() - used - bytes) } else { free };
+        let limit = pool.buffer + if self.pfc { pool.headroom_total } else { 0 };
+        let free_at_ingress = if self.pfc { 0.max(pool.buffer.cast_signed() - used - bytes) } else { free };
         slot.headroom == 0
             && !slot.paused
             && pool.used + u64::from(wire) <= limit
@@ -299,7 +306,7 @@ impl Mmu {
             pool.n_uneasy -= u32::from(!slot.has_pressure());
             return false;
         }
-        let free = self.buffer.saturating_sub(pool.used - pool.headroom_used);
+        let free = pool.buffer.saturating_sub(pool.used - pool.headroom_used);
         // Without a limit an ingress pauses when the buffer is full, and resumes by the size of the free buffer.
         let has_limit = self.ingress_alpha.is_finite();
         let threshold = if has_limit {
@@ -325,7 +332,8 @@ impl Mmu {
     /// send no pause or resume. Then only the number of bytes it holds matters to the outcome: see [`Mmu::set_used`].
     #[inline]
     pub fn surely_admits(&self, switch: SwitchIdx, most: u64) -> bool {
-        self.pools[switch].n_uneasy == 0 && most < self.sure_below
+        let pool = &self.pools[switch];
+        pool.n_uneasy == 0 && most < pool.sure_below
     }
 
     /// Sets the number of bytes that `switch` holds, after a time for which [`Mmu::surely_admits`] held. The charges of

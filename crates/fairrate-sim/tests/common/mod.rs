@@ -159,6 +159,7 @@ pub fn config(topology: Topology, cc: AlgorithmConfig, flows: Vec<FlowSpec>) -> 
         topology,
         fabric: FabricConfig {
             buffer: Bytes::new(4 << 20),
+            buffer_per: None,
             ingress_alpha: Some(0.125),
             egress_alpha: None,
             pfc: Pfc::Ingress,

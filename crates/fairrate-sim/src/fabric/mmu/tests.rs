@@ -10,6 +10,7 @@ const INGRESS: PortIdx = PortIdx(1);
 fn config(pfc: bool) -> FabricConfig {
     FabricConfig {
         buffer: Bytes::new(80_000),
+        buffer_per: None,
         ingress_alpha: Some(0.125),
         egress_alpha: None,
         pfc: if pfc { Pfc::Ingress } else { Pfc::Off },
@@ -35,6 +36,24 @@ fn mmu(pfc: bool) -> Mmu {
 fn mmu_of(config: &FabricConfig) -> Mmu {
     let link = Link { a: NodeId(0), b: NodeId(1), rate: Rate::from_gbps(25), delay: Time::from_us(1) };
     Mmu::new(config, [&link, &link].into_iter(), &vec![None, Some(SWITCH)].into(), Bytes::new(1_090), 1)
+}
+
+/// A buffer of 80 KB for 25 Gb/s: the switch with a port of 100 Gb/s besides has 400 KB.
+#[test]
+fn buffers_go_by_the_rates_of_ports() {
+    let by_rate = FabricConfig { buffer_per: Some(Rate::from_gbps(25)), ..config(false) };
+    let link = |gbps| Link { a: NodeId(0), b: NodeId(1), rate: Rate::from_gbps(gbps), delay: Time::from_us(1) };
+    let links = [link(25), link(25), link(100)];
+    let switch_of = vec![Some(SwitchIdx(0)), Some(SwitchIdx(1)), Some(SwitchIdx(1))].into();
+    let most = |switch: u32, config: &FabricConfig| {
+        let mut mmu = Mmu::new(config, links.iter(), &switch_of, Bytes::new(1_090), 1);
+        (0..).take_while(|_| mmu.admit(SwitchIdx(switch), PortIdx(switch), 3, 1_000, 0) == Admission::Accept).count()
+    };
+    let full = FabricConfig { ingress_alpha: None, ..by_rate.clone() };
+    assert_eq!([most(0, &full), most(1, &full)], [80, 400]);
+    // At an alpha of 1/8 an ingress gets a ninth.
+    assert_eq!([most(0, &by_rate), most(1, &by_rate)], [8, 44]);
+    assert_eq!([most(0, &config(false)), most(1, &config(false))], [8, 8]);
 }
 
 #[test]
