@@ -67,6 +67,8 @@ struct ParameterJson {
     default: String,
     /// Default value with `profile = "ns3"`, in TOML.
     default_ns3: String,
+    /// Default value with `profile = "rocc-omnet"`, in TOML.
+    default_rocc_omnet: String,
     #[serde(skip_serializing_if = "<[_]>::is_empty")]
     choices: &'static [&'static str],
     doc: &'static str,
@@ -75,14 +77,15 @@ struct ParameterJson {
 fn algorithms(registry: &Registry) -> Vec<AlgorithmJson> {
     let parameters = |name: &str| {
         let of = |profile| registry.config(name, profile).map_or_else(Vec::new, |c| c.params());
-        let pairs = of(Profile::Paper).into_iter().zip(of(Profile::Ns3));
-        let json = pairs.map(|(paper, ns3)| {
+        let others = of(Profile::Ns3).into_iter().zip(of(Profile::RoccOmnet));
+        let json = of(Profile::Paper).into_iter().zip(others).map(|(paper, (ns3, omnet))| {
             let (kind, choices) = kind_name(paper.kind);
             ParameterJson {
                 name: paper.name,
                 kind,
                 default: paper.toml,
                 default_ns3: ns3.toml,
+                default_rocc_omnet: omnet.toml,
                 choices,
                 doc: paper.doc,
             }

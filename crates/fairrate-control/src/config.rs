@@ -8,6 +8,8 @@ pub enum Profile {
     Paper,
     /// The algorithm as in PowerTCP's public ns-3 artifact.
     Ns3,
+    /// The algorithm as in the public OMNeT++ code of RoCC's authors.
+    RoccOmnet,
 }
 
 /// A configuration value as a file spells it.
@@ -230,7 +232,7 @@ macro_rules! choice {
 #[macro_export]
 macro_rules! algorithm_config {
     ($(#[$meta:meta])* pub struct $name:ident {
-        $($(#[doc = $doc:literal])+ $field:ident: $type:ty = $paper:expr $(, ns3 = $ns3:expr)?
+        $($(#[doc = $doc:literal])+ $field:ident: $type:ty = $paper:expr $(, ns3 = $ns3:expr)? $(, omnet = $omnet:expr)?
             $(, in $lo:literal..=$hi:literal)?;)*
         $(include $(#[doc = $inner_doc:literal])+ $inner:ident: $inner_type:ty;)?
     }) => {
@@ -251,6 +253,9 @@ macro_rules! algorithm_config {
                 };
                 if profile == $crate::Profile::Ns3 {
                     $($(config.$field = $ns3;)?)*
+                }
+                if profile == $crate::Profile::RoccOmnet {
+                    $($(config.$field = $omnet;)?)*
                 }
                 config
             }

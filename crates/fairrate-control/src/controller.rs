@@ -267,9 +267,19 @@ pub struct PacingNeeds {
     /// Number of packets that a flow may send in a row after it had to wait for its NIC, to keep its rate on average (a
     /// token bucket). If 0, each packet is spaced from the last one sent, so that a missed turn is lost.
     pub pacing_credit: u32,
-    /// Set when the credit of `pacing_credit` packets is that of a bucket which is empty when its rate falls below the line's,
-    /// and which a change of the rate does not empty: a pending send time moves as the new rate fills what is missing.
-    pub empty_bucket: bool,
+    /// The bucket whose credit `pacing_credit` is, if it is that of a token bucket which keeps its bytes as its rate changes.
+    pub bucket: Bucket,
+}
+
+/// A token bucket that keeps its bytes as its rate changes: a pending send time moves as the new rate fills what is missing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Bucket {
+    /// There is none: a changed rate does what [`PacingNeeds::repace_on_change`] says.
+    None,
+    /// A bucket that is empty when its rate falls below the line's, and when it comes up to it again.
+    Emptied,
+    /// A bucket that nothing empties.
+    Kept,
 }
 
 /// The feedback that a sender gets from its receiver, its transport, an allocator or an oracle.
@@ -277,6 +287,8 @@ pub struct PacingNeeds {
 pub struct FeedbackNeeds {
     /// The interval in which receivers answer marked packets with at most one CNP per flow.
     pub cnp_interval: Option<Time>,
+    /// Set when these intervals are those of a clock that begins at time zero, and not each from the CNP before.
+    pub cnp_by_clock: bool,
     /// Set when a flow's first acknowledgment is only stored, as the reference for the next one, and leads to no decision.
     pub first_ack_only_stored: bool,
     /// Set when rates come from an oracle that always knows the exact max-min optimum.
@@ -333,13 +345,14 @@ impl WireNeeds {
 
 impl PacingNeeds {
     /// The pacing that most algorithms describe: a changed rate acts at once, and a missed turn is lost.
-    pub const NOTHING: Self = Self { repace_on_change: true, pacing_credit: 0, empty_bucket: false };
+    pub const NOTHING: Self = Self { repace_on_change: true, pacing_credit: 0, bucket: Bucket::None };
 }
 
 impl FeedbackNeeds {
     /// The needs of an algorithm that decides by acknowledgments and timeouts.
     pub const NOTHING: Self = Self {
         cnp_interval: None,
+        cnp_by_clock: false,
         first_ack_only_stored: false,
         oracle: false,
         allocator: false,

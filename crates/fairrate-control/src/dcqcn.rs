@@ -25,10 +25,10 @@ use fairrate_units::{Bytes, Rate, Time};
 
 use crate::config::{algorithm_config, choice};
 use crate::controller::{
-    Ack, AlgorithmSpec, Allowance, Controller, FeedbackNeeds, FlowContext, Loss, MadeFor, Needs, NetworkNeeds,
+    Ack, AlgorithmSpec, Allowance, Bucket, Controller, FeedbackNeeds, FlowContext, Loss, MadeFor, Needs, NetworkNeeds,
     PacingNeeds,
 };
-use crate::limits::{bdp, scaled_window};
+use crate::limits::{RateLimiter, bdp, scaled_window};
 use crate::port::{NoPort, Notice};
 
 choice! {
@@ -38,6 +38,16 @@ choice! {
         Cnp = "cnp",
         /// The ECN echo on every acknowledgment.
         Ack = "ack",
+    }
+}
+
+choice! {
+    /// The time from which timers and counters run.
+    pub enum Clocks {
+        /// The first notification.
+        FirstCnp = "first-cnp",
+        /// The first packet.
+        FirstPacket = "first-packet",
     }
 }
 
@@ -58,12 +68,14 @@ algorithm_config! {
         notification: Notification = Notification::Cnp, ns3 = Notification::Ack;
         /// Least time between two CNPs of a flow (DCQCN §3.1).
         cnp_interval: Time = Time::from_us(50);
+        /// Whether the intervals of CNPs are those of a clock (RoCC's authors' code), and not each from the CNP before.
+        cnp_by_clock: bool = false, omnet = true;
         /// Whether to react at each notification or on a clock (artifact: clock).
         reaction: Reaction = Reaction::Immediate, ns3 = Reaction::Sampled;
         /// Clock of the rate decrease, for `reaction = "sampled"` (artifact 4 us; its DCQCN-paper set 50 us).
         decrease_interval: Time = Time::from_us(50), ns3 = Time::from_us(4);
         /// Time without notification after which alpha decays (DCQCN §5; artifact 1 us).
-        alpha_interval: Time = Time::from_us(55), ns3 = Time::from_us(1);
+        alpha_interval: Time = Time::from_us(55), ns3 = Time::from_us(1), omnet = Time::from_us(53);
         /// Gain of alpha's average (DCQCN §5).
         g: f64 = 1.0 / 256.0, in 0.0001..=1.0;
         /// Alpha at the first notification (DCQCN §3.1, artifact).
@@ -80,17 +92,27 @@ algorithm_config! {
         /// Fast recovery steps F (DCQCN §3.1; artifact 1).
         fast_recovery: u32 = 5, ns3 = 1;
         /// Additive step R_AI (DCQCN §5: 40 Mb/s; artifact 50 Mb/s).
-        ai: Rate = Rate::from_mbps(40), ns3 = Rate::from_mbps(50);
+        ai: Rate = Rate::from_mbps(40), ns3 = Rate::from_mbps(50), omnet = Rate::from_mbps(4);
         /// Hyper step R_HAI (DCQCN: ten times R_AI; artifact 100 Mb/s).
         hai: Rate = Rate::from_mbps(400), ns3 = Rate::from_mbps(100);
         /// Whether the i-th hyper step is i times R_HAI (DCQCN figure 7; artifact: no).
-        hyper_growth: bool = true, ns3 = false;
+        hyper_growth: bool = true, ns3 = false, omnet = false;
         /// Slowest rate (artifact; the paper gives none).
-        min_rate: Rate = Rate::from_mbps(100);
+        min_rate: Rate = Rate::from_mbps(100), omnet = Rate::from_mbps(1);
         /// Whether bytes in flight stay below a window in step with the rate (artifact's burst script only).
         windowed: bool = false;
         /// Whether a new rate moves a pending send time (artifact: no).
         repace_on_change: bool = true, ns3 = false;
+        /// From when timers and counters run: the first CNP (DCQCN §3.1), or the first packet, so that alpha decays and rates rise
+        /// before any CNP (RoCC's authors' code).
+        clocks: Clocks = Clocks::FirstCnp, omnet = Clocks::FirstPacket;
+        /// Whether the target stays at most at line rate (ours; RoCC's authors' code: no).
+        bounded_target: bool = true, omnet = false;
+        /// Whether a step counts itself, so that fast recovery has one step less (RoCC's authors' code).
+        counts_itself: bool = false, omnet = true;
+        /// Rate limiter of a flow: packets spaced by the rate (ours), or a token bucket that nothing empties and nothing bounds, so
+        /// that a flow which was idle or paused catches up (RoCC's authors' code).
+        limiter: RateLimiter = RateLimiter::Spaced, omnet = RateLimiter::Bucket;
     }
 }
 
@@ -108,9 +130,10 @@ impl AlgorithmSpec for DcqcnConfig {
     fn needs(&self) -> Needs {
         Needs {
             network: NetworkNeeds { ecn: true, ..NetworkNeeds::NOTHING },
-            pacing: PacingNeeds { repace_on_change: self.repace_on_change, ..PacingNeeds::NOTHING },
+            pacing: PacingNeeds { repace_on_change: self.repace_on_change, ..self.limiter.needs(Bucket::Kept) },
             feedback: FeedbackNeeds {
                 cnp_interval: (self.notification == Notification::Cnp).then_some(self.cnp_interval),
+                cnp_by_clock: self.cnp_by_clock,
                 ..FeedbackNeeds::NOTHING
             },
             ..Needs::NOTHING
@@ -139,6 +162,13 @@ impl AlgorithmSpec for DcqcnConfig {
             config: self.clone(),
         }
     }
+}
+
+/// The cause of an increase.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Step {
+    Timer,
+    Bytes,
 }
 
 /// Value below which alpha counts as 0: 1 - alpha/2 is 1 and (1 - g) alpha + g is g, to the last bit.
@@ -245,9 +275,10 @@ impl Dcqcn {
     }
 
     /// Performs one increase step: fast recovery, additive or hyper (DCQCN Figure 7, eqs 3 and 4).
-    fn increase(&mut self) {
-        let t = self.timer_steps;
-        let b = if self.config.count_bytes { self.byte_steps } else { t };
+    fn increase(&mut self, by: Step) {
+        let itself = |of: Step| u32::from(self.config.counts_itself && by == of);
+        let t = self.timer_steps.saturating_add(itself(Step::Timer));
+        let b = if self.config.count_bytes { self.byte_steps.saturating_add(itself(Step::Bytes)) } else { t };
         let fast = self.config.fast_recovery;
         if fast < t.min(b) {
             let i = if self.config.hyper_growth { t.min(b) - fast } else { 1 };
@@ -255,8 +286,10 @@ impl Dcqcn {
         } else if fast <= t.max(b) {
             self.target += self.config.ai.as_bps_f64();
         }
-        self.target = self.target.min(self.line);
-        self.rate = self.halfway();
+        if self.config.bounded_target {
+            self.target = self.target.min(self.line);
+        }
+        self.rate = self.halfway().min(self.line);
     }
 
     /// Returns (R_C + R_T) / 2.
@@ -266,7 +299,7 @@ impl Dcqcn {
 
     /// Returns `true` if no increase step can change the rate any more.
     fn is_recovered(&self) -> bool {
-        self.line <= self.target && self.halfway() <= self.rate
+        self.line <= self.target && (self.halfway() <= self.rate || self.line <= self.rate)
     }
 
     /// Brings rate and timers up to `now`. If an increase and a check coincide, the increase is first.
@@ -276,7 +309,7 @@ impl Dcqcn {
             if due <= until && due < Time::MAX {
                 let n = if self.is_recovered() { n_ticks(due, self.config.increase_interval, until) } else { 1 };
                 if !self.is_recovered() {
-                    self.increase();
+                    self.increase(Step::Timer);
                 }
                 self.timer_steps = self.timer_steps.saturating_add(n.try_into().unwrap_or(u32::MAX));
                 self.increase_due = after(due, self.config.increase_interval, n);
@@ -298,7 +331,11 @@ impl Dcqcn {
 }
 
 impl Controller for Dcqcn {
-    fn on_start(&mut self, _: Time) -> Allowance {
+    fn on_start(&mut self, now: Time) -> Allowance {
+        if self.config.clocks == Clocks::FirstPacket {
+            self.alpha_due = after(now, self.config.alpha_interval, 1);
+            self.increase_due = after(now, self.config.increase_interval, 1);
+        }
         self.allowance()
     }
     fn on_ack(&mut self, ack: &Ack<'_>) -> Allowance {
@@ -335,7 +372,7 @@ impl Controller for Dcqcn {
         self.advance(now);
         self.sent = 0;
         if !self.is_recovered() {
-            self.increase();
+            self.increase(Step::Bytes);
         }
         self.byte_steps = self.byte_steps.saturating_add(1);
         Some(self.allowance())

@@ -23,6 +23,10 @@
 //!   case for idle times (τ is then limited to T, and the new sample replaces U) and losses (RDMA on PFC).
 //! - W stays between one packet (`floor`) and W_init, the line rate times T.
 //!
+//! RoCC's authors' OMNeT++ code (profile `rocc-omnet`) starts from nothing: U and W^c are zero, and the first acknowledgment's
+//! telemetry is held against zeros, so that a flow goes from line rate to W_AI/T with its first acknowledgment. It has no
+//! window (`window = "none"` of `[transport]`), and its rate limiter is a bucket without bound.
+//!
 //! The ns-3 profile is the code in PowerTCP's artifact: one rate for all hops as the state, in whole bit/s,
 //! W = W_init·rate/line rate in whole bytes, packed telemetry.
 
@@ -30,10 +34,10 @@ use fairrate_units::{Bytes, Rate, Time};
 
 use crate::config::{algorithm_config, choice};
 use crate::controller::{
-    Ack, AlgorithmSpec, Allowance, Controller, FeedbackNeeds, FlowContext, Loss, Needs, NetworkNeeds, Telemetry,
+    Ack, AlgorithmSpec, Allowance, Bucket, Controller, FeedbackNeeds, FlowContext, Loss, Needs, NetworkNeeds, Telemetry,
 };
 use crate::int::{IntFormat, IntHop};
-use crate::limits::{bdp, scaled_window};
+use crate::limits::{RateLimiter, bdp, scaled_window};
 use crate::port::NoPort;
 
 choice! {
@@ -53,6 +57,16 @@ choice! {
         Given = "given",
         /// The fraction (1 - η)/N of the rate of the flow's NIC, from the headroom and an expected number of flows.
         ByLineRate = "by-line-rate",
+    }
+}
+
+choice! {
+    /// The state of a flow before its first acknowledgment.
+    pub enum HpccStart {
+        /// W^c is W_init and U is 1; the first acknowledgment is only stored.
+        Full = "full",
+        /// W^c, U and the telemetry before the first acknowledgment are zero.
+        Zero = "zero",
     }
 }
 
@@ -77,9 +91,9 @@ algorithm_config! {
         additive_increase: Rate = Rate::from_mbps(50);
         /// Whether W_AI/T is `additive_increase` (HPCC's public code; ns-3 artifact) or (1 - eta)/N of the rate of the flow's
         /// NIC (HPCC §3.3 with that NIC's W_init; RoCC §VI).
-        increase: HpccIncrease = HpccIncrease::Given;
+        increase: HpccIncrease = HpccIncrease::Given, omnet = HpccIncrease::ByLineRate;
         /// N, for `increase = "by-line-rate"`: expected flows of a link (HPCC §3.3 gives none; ours).
-        expected_flows: f64 = 10.0, in 1.0..=1_000_000.0;
+        expected_flows: f64 = 10.0, omnet = 4.0, in 1.0..=1_000_000.0;
         /// Whether acknowledgments between the once-a-round-trip updates act too (HPCC Alg. 1; ns-3 artifact).
         fast_react: bool = true;
         /// What the law computes: a window (HPCC Alg. 1) or a rate (ns-3 artifact).
@@ -87,9 +101,17 @@ algorithm_config! {
         /// Precision of the telemetry (ns-3 artifact: packed into 64 bits a hop).
         int_format: IntFormat = IntFormat::Exact, ns3 = IntFormat::Packed;
         /// The least window with state `window`: one packet (ours), or what goes at `min_rate` in T.
-        floor: HpccFloor = HpccFloor::Packet;
+        floor: HpccFloor = HpccFloor::Packet, omnet = HpccFloor::Rate;
         /// Least rate with state `rate` (ns-3 artifact), or with `floor = "rate"`.
-        min_rate: Rate = Rate::from_mbps(100);
+        min_rate: Rate = Rate::from_mbps(100), omnet = Rate::from_mbps(1);
+        /// State before the first acknowledgment: full (HPCC Alg. 1), or zero (RoCC's authors' code).
+        start: HpccStart = HpccStart::Full, omnet = HpccStart::Zero;
+        /// Rate limiter of a flow: packets spaced by the rate (ours), or a token bucket that nothing empties and nothing bounds, so
+        /// that a flow which was idle or paused catches up (RoCC's authors' code).
+        limiter: RateLimiter = RateLimiter::Spaced, omnet = RateLimiter::Bucket;
+        /// Whether W^c is updated a packet later: by the packet after the first one sent since the last update (RoCC's authors' code,
+        /// which compares sequence numbers of packets) and not by that one (HPCC Alg. 1 line 23, ns-3 artifact).
+        late_update: bool = false, omnet = true;
     }
 }
 
@@ -102,7 +124,12 @@ impl AlgorithmSpec for HpccConfig {
                 telemetry: Some(Telemetry { format: self.int_format, ..Telemetry::EXACT }),
                 ..Needs::TELEMETRY.network
             },
-            feedback: FeedbackNeeds { first_ack_only_stored: true, weights: true, ..Needs::TELEMETRY.feedback },
+            pacing: self.limiter.needs(Bucket::Kept),
+            feedback: FeedbackNeeds {
+                first_ack_only_stored: self.start == HpccStart::Full,
+                weights: true,
+                ..Needs::TELEMETRY.feedback
+            },
             ..Needs::TELEMETRY
         }
     }
@@ -123,6 +150,10 @@ impl AlgorithmSpec for HpccConfig {
             HpccState::Window => (in_rtt(increase_bps), least_window, w_init),
             HpccState::Rate => (increase_bps.trunc(), self.min_rate.as_bps_f64(), flow.line_rate.as_bps_f64()),
         };
+        let (utilization, reference) = match self.start {
+            HpccStart::Full => (1.0, most),
+            HpccStart::Zero => (0.0, 0.0),
+        };
         Hpcc {
             line_rate: flow.line_rate,
             base_rtt_ns: flow.base_rtt.as_ns_f64(),
@@ -131,11 +162,12 @@ impl AlgorithmSpec for HpccConfig {
             least: least.min(most),
             most,
             prev: Vec::with_capacity(flow.n_hops as usize),
-            utilization: 1.0,
-            reference: most,
+            utilization,
+            reference,
             applied: most,
             inc_stage: 0,
             last_update_seq: 0,
+            one_later: if self.late_update { flow.mtu.as_u64() } else { 0 },
             config: self.clone(),
         }
     }
@@ -172,6 +204,8 @@ pub struct Hpcc {
     applied: f64,
     inc_stage: u32,
     last_update_seq: u64,
+    /// Bytes by which the next update is later than the first one sent since this one.
+    one_later: u64,
 }
 
 impl Hpcc {
@@ -240,6 +274,9 @@ impl Controller for Hpcc {
     /// Handles an acknowledgment as NEWACK (lines 21-27).
     fn on_ack(&mut self, ack: &Ack<'_>) -> Allowance {
         let is_full = self.last_update_seq < ack.ack_seq;
+        if self.prev.is_empty() && self.config.start == HpccStart::Zero {
+            self.prev.extend(ack.int.iter().map(|hop| IntHop { rate: hop.rate, ..IntHop::ABSENT }));
+        }
         if self.prev.len() != ack.int.len() {
             self.last_update_seq = self.last_update_seq.max(ack.snd_nxt);
         } else if !is_full && !self.config.fast_react {
@@ -247,7 +284,7 @@ impl Controller for Hpcc {
         } else if self.measure_inflight(ack.int) {
             self.compute_wind(is_full);
             if is_full {
-                self.last_update_seq = self.last_update_seq.max(ack.snd_nxt);
+                self.last_update_seq = self.last_update_seq.max(ack.snd_nxt + self.one_later);
             }
         }
         self.prev.clear();

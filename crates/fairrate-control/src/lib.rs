@@ -67,8 +67,8 @@ pub mod xmp;
 
 pub use config::{Param, ParamKind, ParamType, Parameters, Profile, RawValue, SetParamError, choose};
 pub use controller::{
-    Ack, AlgorithmSpec, Allowance, CircuitHelp, Controller, FeedbackNeeds, FlowContext, Loss, MadeFor, MarkedQueue,
-    Needs, NetworkNeeds, PacingNeeds, Queueing, RedDefault, Telemetry, WireNeeds,
+    Ack, AlgorithmSpec, Allowance, Bucket, CircuitHelp, Controller, FeedbackNeeds, FlowContext, Loss, MadeFor,
+    MarkedQueue, Needs, NetworkNeeds, PacingNeeds, Queueing, RedDefault, Telemetry, WireNeeds,
 };
 pub use coupled::{Alone, CoupledController, CoupledSpec};
 pub use custom::{CustomAlgorithm, LibraryError, OpenLibrary, Registry, RegistryError, names_library};

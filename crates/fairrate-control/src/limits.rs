@@ -1,9 +1,30 @@
 //! Calculations that several algorithms share: the bandwidth-delay product, the window that follows a rate, the window
-//! after an idle period, and the test whether the window limits a flow.
+//! after an idle period, the test whether the window limits a flow, and the rate limiter of a NIC.
 
 use fairrate_units::{Bytes, Rate, Time};
 
-use crate::controller::Ack;
+use crate::config::choice;
+use crate::controller::{Ack, Bucket, PacingNeeds};
+
+choice! {
+    /// The rate limiter of a flow at its NIC.
+    pub enum RateLimiter {
+        /// Packets are spaced: each is a packet's time at the present rate behind the one before.
+        Spaced = "spaced",
+        /// The token bucket of the OMNeT++ code of RoCC's authors, without an upper bound.
+        Bucket = "bucket",
+    }
+}
+
+impl RateLimiter {
+    /// Returns the pacing of the limiter, where `bucket` says what empties it.
+    pub(crate) const fn needs(self, bucket: Bucket) -> PacingNeeds {
+        match self {
+            Self::Spaced => PacingNeeds::NOTHING,
+            Self::Bucket => PacingNeeds { pacing_credit: u32::MAX, bucket, ..PacingNeeds::NOTHING },
+        }
+    }
+}
 
 /// Returns the bytes in flight at `rate` over `rtt`.
 pub(crate) fn bdp(rate: Rate, rtt: Time) -> f64 {

@@ -30,11 +30,10 @@ use fairrate_units::{Bytes, Rate, Time};
 
 use self::law::{Law, sane};
 use crate::config::{algorithm_config, choice};
-use crate::controller::{
-    Ack, AlgorithmSpec, Allowance, Controller, FlowContext, Loss, Needs, NetworkNeeds, PacingNeeds,
-};
+use crate::controller::{Ack, AlgorithmSpec, Allowance, Bucket, Controller, FlowContext, Loss, Needs, NetworkNeeds};
 use crate::draws::Draws;
 use crate::flow_table::{FlowTable, TableSpec};
+use crate::limits::RateLimiter;
 use crate::port::{Actions, Notice, PortAgent, PortContext, PortPacket, PortPacketKind, PortScope, PortStep, PortView};
 
 pub use self::law::FairRate;
@@ -77,16 +76,6 @@ choice! {
         Max = "max",
         /// Zero, which becomes Fmin in the first period.
         Zero = "zero",
-    }
-}
-
-choice! {
-    /// The rate limiter of a flow at its NIC.
-    pub enum RateLimiter {
-        /// Packets are spaced: each is a packet's time at the present rate behind the one before.
-        Spaced = "spaced",
-        /// A token bucket without an upper bound, which is empty when a limit is first set.
-        Bucket = "bucket",
     }
 }
 
@@ -139,21 +128,21 @@ algorithm_config! {
         /// that F climbs sooner from Fmin (authors' code of their DPDK switch).
         low_queue_gain: LowQueueGain = LowQueueGain::Printed;
         /// A port's first fair rate (the paper gives none; authors' code: zero).
-        initial: InitialRate = InitialRate::Max;
+        initial: InitialRate = InitialRate::Max, omnet = InitialRate::Zero;
         /// Whether ports compute in fixed or in floating point (§VI: fixed).
         arithmetic: Arithmetic = Arithmetic::Fixed;
         /// Bits behind the point of F in fixed point (ours; authors' code: 0, with which an error of the queue below
         /// 1/alpha units goes unseen; notices tell whole units).
-        fraction_bits: u32 = 8, in 0.0..=16.0;
+        fraction_bits: u32 = 8, omnet = 0, in 0.0..=16.0;
         /// Who computes the rate: the switch (§III-B) or, from what it sends, the host (§III-F).
         rate_at: RateAt = RateAt::Switch;
         /// Time without an accepted notice after which a rate doubles (authors' code; the paper gives none).
         rise_interval: Time = Time::from_us(55);
         /// Rate limiter of a flow: packets spaced by the rate (ours; the paper gives none), or the authors' token bucket, whose
         /// credit is not bounded, so that a flow which was paused catches up.
-        limiter: RateLimiter = RateLimiter::Spaced;
+        limiter: RateLimiter = RateLimiter::Spaced, omnet = RateLimiter::Bucket;
         /// Notices of other ports that a flow takes: of its rate or a lower one (algorithm 2), or of a lower one (authors' code).
-        accept: Acceptance = Acceptance::LowerOrEqual;
+        accept: Acceptance = Acceptance::LowerOrEqual, omnet = Acceptance::Lower;
         /// Which flows a port tells its rate (§III-D; default: those in its queue).
         table: Recipients = Recipients::InQueue;
         /// Entries of a bounded table, or samples of the shadow buffer; 0: Fmax/Fmin, the most flows that a rate of
@@ -172,11 +161,9 @@ impl AlgorithmSpec for RoccConfig {
     type Controller = Rocc;
     type Port = CongestionPoint;
     fn needs(&self) -> Needs {
-        let is_bucket = self.limiter == RateLimiter::Bucket;
-        let pacing_credit = if is_bucket { u32::MAX } else { 0 };
         Needs {
             network: NetworkNeeds { ports: PortScope::Switches, ..NetworkNeeds::NOTHING },
-            pacing: PacingNeeds { pacing_credit, empty_bucket: is_bucket, ..PacingNeeds::NOTHING },
+            pacing: self.limiter.needs(Bucket::Emptied),
             ..Needs::NOTHING
         }
     }

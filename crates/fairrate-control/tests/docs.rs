@@ -53,9 +53,13 @@ fn parameters(name: &str) -> String {
         return "None.\n".to_owned();
     }
     let mut table = format!("Keys of `[transport.{name}]`.\n\n");
-    table += "| key | default | with `profile = \"ns3\"` | type | meaning and source |\n|---|---|---|---|---|\n";
-    for (paper, ns3) in of(Profile::Paper).iter().zip(of(Profile::Ns3)) {
-        let other = if ns3.toml == paper.toml { "same".to_owned() } else { format!("`{}`", ns3.toml) };
+    table += "| key | default | in other profiles | type | meaning and source |\n|---|---|---|---|---|\n";
+    let others = of(Profile::Ns3).into_iter().zip(of(Profile::RoccOmnet));
+    for (paper, (ns3, omnet)) in of(Profile::Paper).iter().zip(others) {
+        let differs = |(profile, of): (&str, &str)| (of != paper.toml).then(|| format!("{profile} `{of}`"));
+        let other: Vec<String> =
+            [("ns3", &*ns3.toml), ("rocc-omnet", &omnet.toml)].into_iter().filter_map(differs).collect();
+        let other = if other.is_empty() { "same".to_owned() } else { other.join(", ") };
         assert!(!paper.doc.contains('|'), "{name} {}: a table cannot hold `|`", paper.name);
         writeln!(table, "| `{}` | `{}` | {other} | {} | {} |", paper.name, paper.toml, kind(paper.kind), paper.doc)
             .expect("strings take text");

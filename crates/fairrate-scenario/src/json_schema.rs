@@ -219,7 +219,7 @@ mod tests {
         let schema = json_schema();
         let of = |path: &str| schema.pointer(path).unwrap_or_else(|| panic!("there is no {path}")).clone();
         assert_eq!(of("/properties/seed/type"), "integer");
-        assert_eq!(of("/properties/profile/enum"), json!(["paper", "ns3"]));
+        assert_eq!(of("/properties/profile/enum"), json!(["paper", "ns3", "rocc-omnet"]));
         assert_eq!(of("/properties/duration/anyOf/0/enum"), json!(["none"]));
         let load = of("/properties/traffic/items/properties/load");
         assert_eq!(load["type"], "number");

@@ -146,7 +146,7 @@ fn hold(scenario: &Scenario, text: &str, page: &BTreeMap<String, BTreeMap<String
 fn the_reference_has_every_key_with_its_default() {
     let page = documented();
     let mut seen = Vec::new();
-    for profile in ["paper", "ns3"] {
+    for profile in ["paper", "ns3", "rocc-omnet"] {
         for sample in samples() {
             let text = format!("profile = \"{profile}\"\n{sample}");
             hold(&read(&text), &text, &page, &mut seen);

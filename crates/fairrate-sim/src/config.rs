@@ -12,7 +12,7 @@ use fairrate_units::Time;
 
 pub use self::allocator::{AllocatorConfig, ExternalFlow};
 pub use self::fabric::{
-    Balancing, ClockRule, EcmpHash, EcnConfig, EgressLevels, FabricConfig, Headroom, MarkAt, MarkDraws, PauseLevels,
+    Balancing, ClockRule, EcmpHash, EcnConfig, FabricConfig, Headroom, LevelsByRate, MarkAt, MarkDraws, PauseLevels,
     Pfc, TieRule,
 };
 pub use self::faults::{BurstLoss, FaultConfig, FaultPackets, Flap};

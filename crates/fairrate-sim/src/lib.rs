@@ -27,8 +27,8 @@ pub mod workload;
 
 pub use config::{
     AllocatorConfig, Balancing, BaseRttRule, Burst, BurstLoss, Change, ClockRule, CoDelConfig, Connection, DelayedAck,
-    EcmpHash, EcnConfig, EcnEcho, EgressLevels, ExternalFlow, FabricConfig, FaultConfig, FaultPackets, Flap, FlowSpec,
-    Headroom, LossDetection, MarkAt, MarkDraws, MptcpConfig, Overflow, PauseLevels, Pfc, ProbeSpec, QUEUES,
+    EcmpHash, EcnConfig, EcnEcho, ExternalFlow, FabricConfig, FaultConfig, FaultPackets, Flap, FlowSpec, Headroom,
+    LevelsByRate, LossDetection, MarkAt, MarkDraws, MptcpConfig, Overflow, PauseLevels, Pfc, ProbeSpec, QUEUES,
     QueueConfig, QueueInfo, QueueRule, Recovery, RedConfig, Scheduler, SfqCoDelConfig, SimConfig, StopRule,
     SubflowPaths, TcpConfig, TieRule, Transport, TransportConfig, Trigger, WindowRule,
 };

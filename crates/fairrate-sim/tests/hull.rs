@@ -23,7 +23,17 @@ fn bottleneck(phantom: Option<f64>) -> (f64, f64) {
     let mut c = config(topology, algorithm_with("dctcp", &[("pacing", RawValue::Bool(true))]), flows);
     let k = Bytes::new(40_000);
     let (at, draws) = (MarkAt::Enqueue, MarkDraws::PerPort);
-    c.fabric.ecn = Some(EcnConfig { phantom, kmin: k, kmax: k, pmax: 1.0, kmin_per: None, kmax_per: None, at, draws });
+    c.fabric.ecn = Some(EcnConfig {
+        phantom,
+        kmin: k,
+        kmax: k,
+        pmax: 1.0,
+        kmin_per: None,
+        kmax_per: None,
+        average: None,
+        at,
+        draws,
+    });
     c.stop = StopRule { at: Some(UNTIL), when_flows_done: false };
     probe(&mut c, 5, 0, Time::from_us(1));
     let samples: Vec<_> = run(c).0.ports.into_iter().filter(|s| FROM <= s.t).collect();

@@ -5,7 +5,7 @@ mod common;
 use common::{algorithm, config, flow, run};
 use fairrate_sim::topology::{FatTree, LeafSpine, Star, Topology, parse_topology_file};
 use fairrate_sim::{
-    ClockRule, DropCause, EgressLevels, FlowSpec, Headroom, NodeId, Pfc, ProbeSpec, Recorder, Recovery, SimConfig,
+    ClockRule, DropCause, FlowSpec, Headroom, LevelsByRate, NodeId, Pfc, ProbeSpec, Recorder, Recovery, SimConfig,
     SimError, Simulation,
 };
 use fairrate_units::{Bytes, Rate, Time};
@@ -79,7 +79,7 @@ fn egress_queues_pause_at_one_level_and_let_go_at_another() {
     flows.push(flow(4, 5, 1_000_000, Time::from_us(1)));
     let mut c = config(star, algorithm("line-rate"), flows);
     let (pause, resume) = (100_000, 10_000);
-    c.fabric.pfc = Pfc::Egress(EgressLevels::same(Bytes::new(pause), Bytes::new(resume)));
+    c.fabric.pfc = Pfc::Egress(LevelsByRate::same(Bytes::new(pause), Bytes::new(resume)));
     let port = c.topology.port(NodeId(6), NodeId(0)).expect("the switch has a port to each host");
     c.probes.push(ProbeSpec::Ports { ports: vec![port], every: Time::from_ns(100) });
     let (recorder, totals) = run(c);

@@ -63,6 +63,7 @@ fn over_tcp(topology: Topology, cc: AlgorithmConfig, tcp: TcpConfig, flows: Vec<
             pmax: 1.0,
             kmin_per: None,
             kmax_per: None,
+            average: None,
             at,
             draws: MarkDraws::PerPort,
         };

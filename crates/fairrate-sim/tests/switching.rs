@@ -7,7 +7,7 @@ use common::{Recorder, TCP, algorithm, config, flow};
 use fairrate_sim::topology::{LeafSpine, Topology};
 use fairrate_sim::workload::Permutation;
 use fairrate_sim::{
-    Balancing, EgressLevels, MarkAt, Mode, Pfc, ProbeSpec, QueueConfig, QueueRule, Reason, Recovery, RunTotals,
+    Balancing, LevelsByRate, MarkAt, Mode, Pfc, ProbeSpec, QueueConfig, QueueRule, Reason, Recovery, RunTotals,
     SimConfig, Simulation, Switching, TieRule, Transport,
 };
 use fairrate_units::{Bytes, Rate, Time};
@@ -91,7 +91,7 @@ fn with_pauses() {
 fn with_pauses_of_egress_queues() {
     for cc in ["line-rate", "powertcp", "dcqcn"] {
         let mut c = scenario(cc);
-        c.fabric.pfc = Pfc::Egress(EgressLevels::same(Bytes::new(20_000), Bytes::new(5_000)));
+        c.fabric.pfc = Pfc::Egress(LevelsByRate::same(Bytes::new(20_000), Bytes::new(5_000)));
         let totals = same(&c);
         assert!(10 < totals.pfc_pauses, "{cc}: {} pauses", totals.pfc_pauses);
     }

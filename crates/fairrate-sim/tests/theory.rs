@@ -140,6 +140,7 @@ fn dctcp_keeps_its_queue_near_k() {
             pmax: 1.0,
             kmin_per: None,
             kmax_per: None,
+            average: None,
             at: MarkAt::Enqueue,
             draws: MarkDraws::PerPort,
         });

@@ -29,6 +29,7 @@ const OTHER_READINGS: &[(&str, &[&str])] = &[
         &[
             "whole gains",
             "authors' code",
+            "rocc-omnet",
             "by line rate",
             "no floor",
             "PFC by",

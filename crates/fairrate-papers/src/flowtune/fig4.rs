@@ -85,8 +85,8 @@ fn read(record: &Record) -> Point {
     let point = Point::of([
         ("median", settled[CHANGES / 2]),
         ("worst", settled[CHANGES - 1]),
-        ("told median", told[CHANGES / 2]),
-        ("told worst", told[CHANGES - 1]),
+        ("told median", told[CHANGES / 2].round()),
+        ("told worst", told[CHANGES - 1].round()),
         ("used", used),
         ("starved", starved),
         ("unsteady", stats::mean(&unsteady).unwrap_or(f64::NAN)),
@@ -119,7 +119,8 @@ fn settles(bins: &[(f64, f64)], from: f64, to: f64, share: f64) -> f64 {
     match inside.iter().rposition(off) {
         None if inside.is_empty() => f64::NAN,
         None => 0.0,
-        Some(last) => inside.get(last + 1).map_or(PERIOD_S, |bin| bin.0 - from),
+        // Whole microseconds, as samples are: 20 us after 30 ms are not more than 20 us.
+        Some(last) => inside.get(last + 1).map_or(PERIOD_S, |bin| ((bin.0 - from) * 1e6).round() * 1e-6),
     }
 }
 

@@ -18,8 +18,9 @@ const LINK: Setting = Setting {
     rate: "10Gbps",
     delay: "2670ns",
     rtt: "12us",
-    // This gives about 6,600 flows, of which 900 are small. Where a queue grows, the claims on growth say so.
-    until: ["15s", "1s"],
+    // This gives about 1,100 flows, of which 150 are small. With six times as many, PERC's queue grows without end for
+    // some seeds, and a run takes longer than can be waited for; the claims on growth say what is seen of it here.
+    until: ["2500ms", "1s"],
     says: &[
         Says { classes: &["small"], cause: Some(CONTROL_PACKETS), ..COMPARABLE },
         Says { classes: &["medium", "large"], ..COMPARABLE },

@@ -80,6 +80,28 @@ pub const LINES: [Line; 9] = [
     (BFC, "bfc"),
 ];
 
+/// PFC in the authors' fabric, by ingress ports.
+const OMNET_PFC: (&str, &str) =
+    ("switch.pfc", "{ by = \"ingress\", pause = { 40Gbps = \"500KB\", 100Gbps = \"800KB\" }, resume = \"10KB\" }");
+const OMNET: (&str, &str) = ("profile", "rocc-omnet");
+pub const ROCC_OMNET: Variant = ROCC.with("rocc-omnet", "rocc, rocc-omnet", &[OMNET, OMNET_PFC]);
+pub const DCQCN_OMNET: Variant =
+    DCQCN.with("dcqcn-omnet", "dcqcn, rocc-omnet", &[OMNET, OMNET_PFC, ("transport.reaction_delay", "0s")]);
+/// T is that of the fabric, and N the number of pairs on a core's link.
+pub const HPCC_OMNET: Variant = HPCC.with(
+    "hpcc-omnet",
+    "hpcc, rocc-omnet",
+    &[
+        OMNET,
+        OMNET_PFC,
+        ("transport.reaction_delay", "0s"),
+        ("transport.base_rtt", "12us"),
+        ("transport.hpcc.expected_flows", "300.0"),
+    ],
+);
+/// The algorithms that the authors' OMNeT++ code has, as it has them: `validation/rocc-omnet` is held against that code.
+pub const OMNET_LINES: [Line; 3] = [(ROCC_OMNET, "powertcp"), (DCQCN_OMNET, "dcqcn"), (HPCC_OMNET, "hpcc")];
+
 /// Switches that pause a port by what arrived through it, above 5 % of what is free of the buffer: about 500 KB.
 pub const BY_INGRESS: [(&str, &str); 2] = [("switch.pfc", "true"), ("switch.dt_alpha", "0.05")];
 
@@ -220,12 +242,22 @@ fn least(points: &Points, run: &str, variant: &Variant, what: &str) -> f64 {
 
 /// Returns the lowest and the highest of a variant's numbers over RoCC's, of all sizes that count: seed by seed.
 pub fn extremes(points: &Points, workload: &Workload, load: u32, variant: &Variant, what: &str) -> [Vec<f64>; 2] {
-    let run = at(workload, load);
+    extremes_over(points, &at(workload, load), workload, [variant, &ROCC], what)
+}
+
+/// Returns the lowest and the highest of the first variant's numbers over the second's, of all sizes that count: seed by seed.
+pub fn extremes_over(
+    points: &Points,
+    run: &str,
+    workload: &Workload,
+    [variant, over]: [&Variant; 2],
+    what: &str,
+) -> [Vec<f64>; 2] {
     let counts = |size: &&u64| {
-        let n = |variant: &Variant| least(points, &run, variant, &format!("n-{size}"));
-        ENOUGH <= n(variant).min(n(&ROCC))
+        let n = |variant: &Variant| least(points, run, variant, &format!("n-{size}"));
+        ENOUGH <= n(variant).min(n(over))
     };
-    let of = |size: &u64| points.ratios(&run, variant.line, ROCC.line, &format!("{what}-{size}"));
+    let of = |size: &u64| points.ratios(run, variant.line, over.line, &format!("{what}-{size}"));
     let ratios: Vec<Vec<f64>> = workload.sizes.iter().filter(counts).map(of).collect();
     let seeds = ratios.iter().map(Vec::len).min().unwrap_or(0);
     let pick = |best: fn(f64, f64) -> f64| {

@@ -2,7 +2,10 @@
 
 use fairrate_report::panel::{Axis, Panel};
 
-use super::fabric::{self, HADOOP, LINES, LOADS, WEBSEARCH, WORKLOADS, Workload, at, by_size, extremes, filled};
+use super::fabric::{
+    self, DCQCN_OMNET, HADOOP, HPCC_OMNET, LINES, LOADS, OMNET_LINES, ROCC_OMNET, WEBSEARCH, WORKLOADS, Workload, at,
+    by_size, extremes, extremes_over, filled,
+};
 use super::star::ROCC;
 use crate::claim::{Claim, Rule};
 use crate::drawing::{Compared, words_panel};
@@ -31,7 +34,8 @@ const SAYS: [(&Workload, Ratios); 2] = [
 const ENDS: [&str; 2] = ["lowest", "highest"];
 
 fn runs(scale: &Scale) -> Vec<Run> {
-    fabric::runs(scale, &WORKLOADS, &LOADS)
+    let omnet = fabric::runs_of(&OMNET_LINES, scale, &WORKLOADS, &LOADS[..1]);
+    fabric::runs(scale, &WORKLOADS, &LOADS).into_iter().chain(omnet).collect()
 }
 
 fn panels(points: &Points) -> Vec<Panel> {
@@ -97,8 +101,23 @@ fn claims(points: &Points) -> Vec<Claim> {
             let lowest = says.map_or(Rule::Words, |_| Rule::AtLeastTimes(1.0));
             claims.extend(of_variant(points, workload, LOADS[1], variant, [lowest, Rule::Words]));
         }
+        for variant in [DCQCN_OMNET, HPCC_OMNET] {
+            claims.extend(of_omnet(points, workload, &variant, said(&ratios, &variant)));
+        }
     }
     claims
+}
+
+/// Returns the claims on an algorithm of the authors' code over its RoCC.
+fn of_omnet(points: &Points, workload: &Workload, variant: &Variant, says: Option<[f64; 2]>) -> Vec<Claim> {
+    let run = at(workload, LOADS[0]);
+    let both = extremes_over(points, &run, workload, [variant, &ROCC_OMNET], "p99");
+    let of_end = |((end, values), says): ((&str, Vec<f64>), f64)| {
+        let id = format!("{}-{}-{end}-{}", workload.name, LOADS[0], variant.id);
+        let sentence = format!("{run}: p99 FCT of {} over {}'s, {end} bin", variant.line, ROCC_OMNET.line);
+        Claim::mean(&id, &sentence, Rule::Times(says), "", values)
+    };
+    ENDS.into_iter().zip(both).zip(says.unwrap_or([f64::NAN; 2])).map(of_end).collect()
 }
 
 fn of_variant(points: &Points, workload: &Workload, load: u32, variant: &Variant, rules: [Rule; 2]) -> Vec<Claim> {

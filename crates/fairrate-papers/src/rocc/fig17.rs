@@ -7,7 +7,10 @@
 use fairrate_report::panel::{Axis, Panel};
 
 use super::baselines::{DCQCN, DCQCN_AUTHORS, PACC};
-use super::fabric::{self, BY_INGRESS, LINES, LOADS, Line, PLACES, WEBSEARCH, WORKLOADS, Workload, at};
+use super::fabric::{
+    self, BY_INGRESS, DCQCN_OMNET, LINES, LOADS, Line, OMNET_LINES, PLACES, ROCC_OMNET, WEBSEARCH, WORKLOADS, Workload,
+    at,
+};
 use super::star::ROCC;
 use crate::claim::{Claim, Rule};
 use crate::drawing::{Compared, with_level, words_panel};
@@ -75,11 +78,12 @@ const OTHERS: [Line; 9] = [
 
 fn runs(scale: &Scale) -> Vec<Run> {
     let others = fabric::runs_of(&OTHERS, scale, &WORKLOADS, &LOADS[..1]);
-    fabric::runs(scale, &WORKLOADS, &LOADS[..1]).into_iter().chain(others).collect()
+    let omnet = fabric::runs_of(&OMNET_LINES, scale, &WORKLOADS, &LOADS[..1]);
+    fabric::runs(scale, &WORKLOADS, &LOADS[..1]).into_iter().chain(others).chain(omnet).collect()
 }
 
 fn lines() -> impl Iterator<Item = &'static Line> {
-    LINES.iter().chain(&OTHERS)
+    LINES.iter().chain(&OTHERS).chain(&OMNET_LINES)
 }
 
 fn panels(points: &Points) -> Vec<Panel> {
@@ -124,7 +128,7 @@ fn claims(points: &Points) -> Vec<Claim> {
         ];
         said.into_iter().flat_map(claim).collect::<Vec<_>>()
     };
-    WORKLOADS.iter().flat_map(of).chain(spared(points)).chain(needs_no_pfc(points)).collect()
+    WORKLOADS.iter().flat_map(of).chain(spared(points)).chain([of_omnet(points)]).chain(needs_no_pfc(points)).collect()
 }
 
 /// Returns the claims on "up to 7x and 2x reduction in PFC activation, compared to DCQCN and PACC", which we take as
@@ -140,6 +144,14 @@ fn spared(points: &Points) -> impl Iterator<Item = Claim> {
             .changing("switches pause a port by what arrived through it", over(1))
             .changing("switches pause at 500 KB at any rate and resume at 10 KB, as the authors' settings", over(2))
     })
+}
+
+/// Returns the claim on DCQCN's pauses over RoCC's where both are as in the authors' code.
+fn of_omnet(points: &Points) -> Claim {
+    let run = at(&WEBSEARCH, LOADS[0]);
+    let sentence = format!("{run}: pauses of {} over {}'s", DCQCN_OMNET.line, ROCC_OMNET.line);
+    let ratios = points.ratios(&run, DCQCN_OMNET.line, ROCC_OMNET.line, "pauses");
+    Claim::mean("spared-dcqcn-omnet", &sentence, Rule::Times(7.0), "", ratios)
 }
 
 /// Returns the claims on "RoCC does not require PFC" (abstract): nothing is dropped without it.

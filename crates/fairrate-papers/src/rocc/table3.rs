@@ -4,7 +4,7 @@
 
 use fairrate_report::panel::{Axis, Panel};
 
-use super::fabric::{self, HADOOP, LINES, LOADS, at};
+use super::fabric::{self, HADOOP, LINES, LOADS, OMNET_LINES, at};
 use crate::claim::{Claim, Rule};
 use crate::drawing::{Compared, with_level, words_panel};
 use crate::experiment::Run;
@@ -37,7 +37,8 @@ const LIFE: [&str; 2] = ["rate", "rate deviation"];
 const TOLD: [&str; 2] = ["told", "told deviation"];
 
 fn runs(scale: &Scale) -> Vec<Run> {
-    fabric::runs(scale, &[&HADOOP], &LOADS[..1])
+    let omnet = fabric::runs_of(&OMNET_LINES, scale, &[&HADOOP], &LOADS[..1]);
+    fabric::runs(scale, &[&HADOOP], &LOADS[..1]).into_iter().chain(omnet).collect()
 }
 
 /// Returns the table's numbers for an algorithm.
@@ -93,5 +94,5 @@ fn claims(points: &Points) -> Vec<Claim> {
         });
         claims.flatten().collect::<Vec<_>>()
     };
-    LINES.iter().flat_map(of).collect()
+    LINES.iter().chain(&OMNET_LINES).flat_map(of).collect()
 }

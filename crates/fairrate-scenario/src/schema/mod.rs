@@ -117,7 +117,7 @@ pub(crate) fn read(
 fn read_run(root: &mut Section<'_>, default_name: &str) -> Run {
     let name = read_name(root, default_name);
     let description = root.get("description", String::new()).value;
-    let profile = root.choice("profile", &[("paper", Profile::Paper), ("ns3", Profile::Ns3)], Profile::Paper).value;
+    let profile = root.choice("profile", &PROFILES, Profile::Paper).value;
     let seed = root.get("seed", 1u64).value;
     let duration = root.value_or::<Time>("duration", &["none"], OrWord::Word(0));
     let at = match duration.value {
@@ -174,18 +174,24 @@ struct Timing {
 /// Largest overhead of a frame.
 const MOST_OVERHEAD: Bytes = Bytes::new(1_024);
 
+/// The profiles of a scenario.
+const PROFILES: [(&str, Profile); 3] =
+    [("paper", Profile::Paper), ("ns3", Profile::Ns3), ("rocc-omnet", Profile::RoccOmnet)];
+
 /// Reads `[links]`. By default serialisation times are exact and ties are resolved by entity; the ns-3 artifact cuts
 /// times to whole nanoseconds and resolves ties by insertion.
 fn read_links(root: &mut Section<'_>, profile: Profile) -> Timing {
     let mut links = root.child("links", "`[links]`");
     let (clock, ties) = match profile {
-        Profile::Paper => (ClockRule::Picoseconds, TieRule::Entity),
+        Profile::Paper | Profile::RoccOmnet => (ClockRule::Picoseconds, TieRule::Entity),
         Profile::Ns3 => (ClockRule::WholeNanoseconds, TieRule::Insertion),
     };
     let clocks = [("picoseconds", ClockRule::Picoseconds), ("whole-nanoseconds", ClockRule::WholeNanoseconds)];
     let clock = links.choice("clock", &clocks, clock).value;
     let ties = links.choice("ties", &[("entity", TieRule::Entity), ("insertion", TieRule::Insertion)], ties).value;
-    let frame_overhead = links.get("frame_overhead", Bytes::ZERO);
+    // Preamble and gap.
+    let overhead = if profile == Profile::RoccOmnet { Bytes::new(20) } else { Bytes::ZERO };
+    let frame_overhead = links.get("frame_overhead", overhead);
     if MOST_OVERHEAD < frame_overhead.value {
         let message = format!("a `frame_overhead` of {}", frame_overhead.value);
         let help = format!("write {MOST_OVERHEAD} at most; Ethernet's preamble and gap are `frame_overhead = \"20B\"`");

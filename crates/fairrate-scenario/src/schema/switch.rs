@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use fairrate_control::{AlgorithmConfig, MarkedQueue, Needs, PortScope, Profile, RedDefault};
 use fairrate_sim::{
-    Balancing, EcmpHash, EcnConfig, EgressLevels, FabricConfig, Headroom, MarkAt, MarkDraws, PauseLevels, Pfc,
+    Balancing, EcmpHash, EcnConfig, FabricConfig, Headroom, LevelsByRate, MarkAt, MarkDraws, PauseLevels, Pfc,
     SimConfig, TransportConfig,
 };
 use fairrate_units::{Bytes, Rate};
@@ -24,16 +24,16 @@ pub(super) fn read(
     shape: &Shape,
 ) -> FabricConfig {
     let mut s = root.child("switch", "`[switch]`");
-    let ns3 = profile == Profile::Ns3;
+    let (ns3, omnet) = (profile == Profile::Ns3, profile == Profile::RoccOmnet);
     let fabric = FabricConfig {
         // PowerTCP section 4.1 names the bandwidth-to-buffer ratio of Intel Tofino; its public code has 4 MiB for each
         // switch, with Dynamic Thresholds at 1/8 per (ingress port, class) and no limit at the egress.
-        buffer: s.get("buffer", Bytes::new(4 << 20)).value,
+        buffer: s.get("buffer", if omnet { Bytes::new(15_000_000) } else { Bytes::new(4 << 20) }).value,
         buffer_per: read_buffer_per(&mut s),
-        ingress_alpha: alpha(&mut s, "dt_alpha", OrWord::Value(0.125)),
+        ingress_alpha: alpha(&mut s, "dt_alpha", if omnet { OrWord::Word(0) } else { OrWord::Value(0.125) }),
         egress_alpha: alpha(&mut s, "egress_alpha", OrWord::Word(0)),
         // No PFC over circuits.
-        pfc: read_pfc(&mut s, if matches!(shape, Shape::Rdcn(_)) { Pfc::Off } else { Pfc::Ingress }),
+        pfc: read_pfc(&mut s, if omnet || matches!(shape, Shape::Rdcn(_)) { Pfc::Off } else { Pfc::Ingress }),
         headroom: read_headroom(&mut s, ns3),
         // The artifact's resume offsets.
         xon_offset: s.get("xon_offset", Bytes::new(2_496)).value,
@@ -108,13 +108,14 @@ fn read_pfc(s: &mut Section<'_>, default: Pfc) -> Pfc {
             default
         }
     };
-    s.out.push("pfc", (given == Pfc::Ingress).to_string());
+    s.out.push("pfc", (given != Pfc::Off).to_string());
     given
 }
 
-/// Reads the levels of PFC by egress queues.
+/// Reads fixed levels of PFC, by egress queues or by ingress ports.
 fn read_levels(s: &mut Section<'_>, site: Site, table: &Table) -> Pfc {
     let mut levels = Section::new(s.report, site, "`pfc`", Some(table));
+    let by = levels.choice("by", &[("egress", false), ("ingress", true)], false).value;
     let (pauses, resumes) = (by_rate(&mut levels, "pause", BY_EGRESS.0), by_rate(&mut levels, "resume", BY_EGRESS.1));
     let rates: BTreeSet<Rate> = pauses.keys().chain(resumes.keys()).copied().flatten().collect();
     let rates = if rates.is_empty() { vec![None] } else { rates.into_iter().map(Some).collect() };
@@ -135,17 +136,17 @@ fn read_levels(s: &mut Section<'_>, site: Site, table: &Table) -> Pfc {
         }
         all.push((rate.unwrap_or(Rate::MAX), PauseLevels { pause, resume }));
     }
-    let found = EgressLevels::by_rate(&all).unwrap_or_else(|| {
-        if EgressLevels::MAX_RATES < all.len() {
+    let found = LevelsByRate::by_rate(&all).unwrap_or_else(|| {
+        if LevelsByRate::MAX_RATES < all.len() {
             let message = format!("levels for {} rates", all.len());
             let help =
-                format!("give them for {} at most: a port takes those of the nearest rate", EgressLevels::MAX_RATES);
+                format!("give them for {} at most: a port takes those of the nearest rate", LevelsByRate::MAX_RATES);
             levels.problem_at("scenario::out_of_range", "pause", message, help);
         }
-        EgressLevels::same(BY_EGRESS.0, BY_EGRESS.1)
+        LevelsByRate::same(BY_EGRESS.0, BY_EGRESS.1)
     });
     s.out.push("pfc", levels.finish().render_inline());
-    Pfc::Egress(found)
+    if by { Pfc::IngressLevels(found) } else { Pfc::Egress(found) }
 }
 
 /// Reads a level of PFC: one for all ports, with the rate `None`, or one for each of some rates.
@@ -192,8 +193,21 @@ const RED: EcnConfig = EcnConfig {
     pmax: 0.2,
     kmin_per: Some(Rate::from_gbps(25)),
     kmax_per: Some(Rate::from_gbps(25)),
+    average: None,
     at: MarkAt::Dequeue,
     draws: MarkDraws::PerPort,
+};
+
+/// RED as the OMNeT++ code of RoCC's authors has it for DCQCN.
+const OMNET_RED: EcnConfig = EcnConfig {
+    kmin: Bytes::new(5_000),
+    kmax: Bytes::new(200_000),
+    pmax: 0.01,
+    kmin_per: None,
+    kmax_per: None,
+    average: Some(0.2),
+    at: MarkAt::Enqueue,
+    ..RED
 };
 
 /// HULL's phantom queue, NSDI 2012: its testbed of 1 Gb/s marks above 1 KB; in proportion at other rates.
@@ -204,6 +218,7 @@ const PHANTOM: EcnConfig = EcnConfig {
     pmax: 1.0,
     kmin_per: Some(Rate::from_gbps(1)),
     kmax_per: Some(Rate::from_gbps(1)),
+    average: None,
     at: MarkAt::Enqueue,
     draws: MarkDraws::PerPort,
 };
@@ -223,6 +238,7 @@ fn own_red(red: RedDefault) -> EcnConfig {
 /// the artifact, for all algorithms without circuits.
 fn default_ecn(profile: Profile, needs: &Needs) -> Option<EcnConfig> {
     match profile {
+        Profile::RoccOmnet if needs.network.ecn => Some(OMNET_RED),
         Profile::Ns3 if needs.network.circuits.is_none() => Some(EcnConfig { draws: MarkDraws::LikeNs3, ..RED }),
         _ => needs.network.ecn.then(|| needs.network.red.map_or(RED, own_red)),
     }
@@ -277,7 +293,12 @@ fn read_thresholds(e: &mut Section<'_>, base: EcnConfig) -> EcnConfig {
         let help = "remove `at`, or set `phantom = \"none\"`";
         e.problem_at("scenario::conflict", "at", "packets join a phantom queue, and nothing leaves it", help);
     }
-    EcnConfig { phantom, kmin, kmax, pmax, kmin_per, kmax_per, at, draws }
+    let average = read_average(e, base.average);
+    if average.is_some() && (phantom.is_some() || draws == MarkDraws::LikeNs3) {
+        let help = "remove `average`, or `phantom` and `draws`";
+        e.problem_at("scenario::conflict", "average", "an average is of the queue, with a stream of each port", help);
+    }
+    EcnConfig { phantom, kmin, kmax, pmax, kmin_per, kmax_per, average, at, draws }
 }
 
 /// Reads the port rates to which `kmin` and `kmax` refer. A threshold given in the file is absolute unless the file
@@ -328,6 +349,21 @@ pub(super) fn check_thresholds(report: &Report, config: &SimConfig, site: Site) 
         let help = "one of them scales with a port's rate and the other does not: give both in `ecn` of `[switch]`";
         report.problem("scenario::conflict", site, message, "thresholds that cross", help);
     }
+}
+
+/// Reads the weight of a packet in the average of a queue. It is not written to the resolved scenario if there is none.
+fn read_average(e: &mut Section<'_>, default: Option<f64>) -> Option<f64> {
+    let OrWord::Value(weight) =
+        e.value_or::<f64>("average", &["none"], default.map_or(OrWord::Word(0), OrWord::Value)).value
+    else {
+        e.out.values.pop();
+        return None;
+    };
+    if !(0.0 < weight && weight <= 1.0) {
+        let help = "write the weight of a packet, as `average = 0.2`";
+        e.problem_at("scenario::out_of_range", "average", format!("`average = {weight}` is out of range"), help);
+    }
+    Some(weight)
 }
 
 /// Reads the share of a port's rate at which its phantom queue drains; `None` if marking uses the real queue.
@@ -392,7 +428,7 @@ fn check(s: &Section<'_>, fabric: &FabricConfig) {
 
 /// Checks that packets dropped by the fabric are retransmitted, and that its buffer holds packets.
 pub(super) fn check_recovery(root: &Section<'_>, fabric: &FabricConfig, transport: &TransportConfig) {
-    if fabric.pfc != Pfc::Ingress && transport.rto.is_none() {
+    if !fabric.pauses_by_ingress() && transport.rto.is_none() {
         let drops = if fabric.pfc == Pfc::Off { "a fabric without `pfc`" } else { "a fabric without headroom" };
         let message = format!("{drops} drops packets, and without `rto` a lost last packet is never sent again");
         let help = "set `rto = \"4ms\"` in `[transport]`, or `pfc = true` in `[switch]`";

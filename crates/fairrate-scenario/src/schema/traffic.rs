@@ -93,7 +93,9 @@ pub(super) fn read<'a>(
         let deadlines = if is_list { None } else { read_deadline(&mut s) };
         let burst = read_burst(&mut s, subflows, transport);
         let connection = match kind {
-            Kind::Poisson { .. } | Kind::ClosedLoop { .. } => read_connection(&mut s, transport, deadlines.is_some()),
+            Kind::Poisson { .. } | Kind::ClosedLoop { .. } | Kind::List { .. } => {
+                read_connection(&mut s, transport, deadlines.is_some())
+            }
             _ => Connection::PerFlow,
         };
         blocks.push(Block { anchor: s.anchor, kind, class, weight, demand, deadlines, subflows, burst, connection });

@@ -1,6 +1,6 @@
 //! `[transport]`: the transport protocol of hosts and the algorithm that controls it.
 
-use fairrate_control::{AlgorithmConfig, Needs, Parameters, Profile};
+use fairrate_control::{AlgorithmConfig, Needs, Parameters, PortScope, Profile};
 use fairrate_sim::{
     BaseRttRule, DelayedAck, EcnEcho, LossDetection, MptcpConfig, Recovery, Scheduler, SubflowPaths, TcpConfig,
     Transport, TransportConfig, WindowRule,
@@ -43,23 +43,32 @@ fn read_config(s: &mut Section<'_>, profile: Profile, needs: &Needs) -> Transpor
         OrWord::Word(_) => None,
         OrWord::Value(bytes) => Some(bytes),
     };
-    TransportConfig {
-        kind: read_kind(s),
+    let omnet = profile == Profile::RoccOmnet;
+    let notices = needs.network.ports != PortScope::None;
+    let reaction_delay = if omnet && notices { Time::from_us(15) } else { Time::ZERO };
+    let none_of = if omnet { OrWord::Value(Bytes::ZERO) } else { OrWord::Word(0) };
+    let (mtu, header, ack) = match profile {
+        // Frames of 1518 B. RoCC's and DCQCN's receivers send no acknowledgments there, so they are as small as can be.
+        Profile::RoccOmnet => (1_472, 46, if needs.network.telemetry.is_some() { 64 } else { 1 }),
         // As in PowerTCP's public code for its evaluation: 1000 B of payload; Ethernet 14, IP 20, UDP 8 and sequence
         // number and class 6; acknowledgments of the smallest frame without its checksum.
-        mtu: s.get("mtu", Bytes::new(1_000)).value,
-        header: s.get("header", Bytes::new(48)).value,
-        ack: s.get("ack", Bytes::new(60)).value,
-        data_overhead: overhead(s.value_or("data_overhead", &["algorithm"], OrWord::Word(0)).value),
-        ack_overhead: overhead(s.value_or("ack_overhead", &["algorithm"], OrWord::Word(0)).value),
+        Profile::Paper | Profile::Ns3 => (1_000, 48, 60),
+    };
+    TransportConfig {
+        kind: read_kind(s),
+        mtu: s.get("mtu", Bytes::new(mtu)).value,
+        header: s.get("header", Bytes::new(header)).value,
+        ack: s.get("ack", Bytes::new(ack)).value,
+        data_overhead: overhead(s.value_or("data_overhead", &["algorithm"], none_of).value),
+        ack_overhead: overhead(s.value_or("ack_overhead", &["algorithm"], none_of).value),
         // A RoCE congestion notification is a smallest frame.
         cnp: s.get("cnp", Bytes::new(64)).value,
         data_class: class(s, "data_class", DATA_CLASS),
         ack_class: class(s, "ack_class", DATA_CLASS),
         // Notices of switches and control packets of flows have priority over everything but PFC frames.
-        control_class: class(s, "control_class", if needs.wire.control_with_data { DATA_CLASS } else { 1 }),
+        control_class: class(s, "control_class", if omnet || needs.wire.control_with_data { DATA_CLASS } else { 1 }),
         // RoCC section VI has 15 us; most papers have no reaction delay.
-        reaction_delay: s.get("reaction_delay", Time::ZERO).value,
+        reaction_delay: s.get("reaction_delay", reaction_delay).value,
         recovery: s
             .choice(
                 "recovery",
@@ -70,17 +79,7 @@ fn read_config(s: &mut Section<'_>, profile: Profile, needs: &Needs) -> Transpor
         rto: read_rto(s, profile),
         // L2 NACK interval of the artifact.
         nack_interval: s.get("nack_interval", Time::from_us(500)).value,
-        window: s
-            .choice(
-                "window",
-                &[
-                    ("algorithm", WindowRule::Algorithm),
-                    ("rate-scaled", WindowRule::RateScaled),
-                    ("none", WindowRule::None),
-                ],
-                WindowRule::Algorithm,
-            )
-            .value,
+        window: read_window(s, omnet.then(|| omnet_window(needs))),
         // ns-3's RDMA stack sends while less than a window is in flight, and so may exceed the window.
         window_overshoot: s.get("window_overshoot", profile == Profile::Ns3).value,
         base_rtt: read_base_rtt(s, profile),
@@ -170,11 +169,33 @@ fn read_delayed_ack(t: &mut Section<'_>) -> Option<DelayedAck> {
     (1 < every.value).then_some(DelayedAck { every: every.value, timeout })
 }
 
+/// Reads the rule of windows.
+fn read_window(s: &mut Section<'_>, default: Option<WindowRule>) -> WindowRule {
+    const WORDS: [&str; 3] = ["algorithm", "rate-scaled", "none"];
+    const RULES: [WindowRule; 3] = [WindowRule::Algorithm, WindowRule::RateScaled, WindowRule::None];
+    let default = match default.unwrap_or(WindowRule::Algorithm) {
+        WindowRule::Fixed(bytes) => OrWord::Value(bytes),
+        rule => OrWord::Word(RULES.iter().position(|&of| of == rule).expect("all others have a word")),
+    };
+    match s.value_or::<Bytes>("window", &WORDS, default).value {
+        OrWord::Word(word) => RULES[word],
+        OrWord::Value(bytes) => WindowRule::Fixed(bytes),
+    }
+}
+
+/// Returns the window of the OMNeT++ code of RoCC's authors. With loss recovery, which their HPCC has, a flow's queue at its NIC
+/// holds 100 KB of frames until they are acknowledged, and that is 66 of them.
+fn omnet_window(needs: &Needs) -> WindowRule {
+    if needs.network.telemetry.is_some() { WindowRule::Fixed(Bytes::new(66 * 1_472)) } else { WindowRule::None }
+}
+
 /// Reads the retransmission timeout. The artifact has none. The default of the paper profile is 4 ms, InfiniBand's
 /// smallest common setting, far above any RTT here.
 fn read_rto(s: &mut Section<'_>, profile: Profile) -> Option<Time> {
     let default = match profile {
         Profile::Paper => OrWord::Value(Time::from_ms(4)),
+        // It has no loss recovery.
+        Profile::RoccOmnet => OrWord::Value(Time::from_ms(900)),
         Profile::Ns3 => OrWord::Word(0),
     };
     match s.value_or::<Time>("rto", &["none"], default).value {
@@ -185,7 +206,7 @@ fn read_rto(s: &mut Section<'_>, profile: Profile) -> Option<Time> {
 
 fn read_base_rtt(s: &mut Section<'_>, profile: Profile) -> BaseRttRule {
     let default = match profile {
-        Profile::Paper => OrWord::Word(0),
+        Profile::Paper | Profile::RoccOmnet => OrWord::Word(0),
         Profile::Ns3 => OrWord::Word(1),
     };
     match s.value_or::<Time>("base_rtt", &["exact", "payload-only"], default).value {

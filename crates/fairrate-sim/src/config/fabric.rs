@@ -66,6 +66,9 @@ pub struct EcnConfig {
     pub kmin_per: Option<Rate>,
     /// Port rate for which `kmax` is given, as `kmin_per`.
     pub kmax_per: Option<Rate>,
+    /// Weight of a packet in the moving average that is compared with the thresholds, as in RED as it was published. `None`: the
+    /// queue at the moment is.
+    pub average: Option<f64>,
     /// Moment at which the queue is compared with the thresholds.
     pub at: MarkAt,
     /// Source of the random numbers.
@@ -110,30 +113,32 @@ pub enum Pfc {
     Off,
     /// The upstream port of an (ingress port, class) above its threshold, for which there is headroom.
     Ingress,
+    /// The same with fixed levels in place of Dynamic Thresholds.
+    IngressLevels(LevelsByRate),
     /// The upstream ports whose packets join an egress queue above its pause level, until that queue is down at its resume
     /// level. No threshold holds for ingress ports, there is no headroom, and a full buffer drops.
-    Egress(EgressLevels),
+    Egress(LevelsByRate),
 }
 
-/// Lengths of an egress queue at which PFC acts.
+/// The bytes of a queue, or of an ingress port and class, at which PFC acts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PauseLevels {
-    /// Length above which the queue pauses upstream ports.
+    /// Bytes above which upstream ports are paused.
     pub pause: Bytes,
-    /// Length at or below which the queue resumes all ports that it has paused.
+    /// Bytes at or below which what was paused resumes.
     pub resume: Bytes,
 }
 
-/// The levels of PFC by egress queues, for one or several rates of egress ports.
+/// Fixed levels of PFC, for one or several rates of ports.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct EgressLevels {
+pub struct LevelsByRate {
     /// The first rate and its levels.
     first: (Rate, PauseLevels),
     /// Further ones.
     others: [Option<(Rate, PauseLevels)>; Self::MAX_RATES - 1],
 }
 
-impl EgressLevels {
+impl LevelsByRate {
     /// Largest number of rates with levels of their own.
     pub const MAX_RATES: usize = 4;
 
@@ -153,6 +158,11 @@ impl EgressLevels {
             *place = Some(level);
         }
         Some(Self { first, others })
+    }
+
+    /// Returns all levels that some rate has.
+    pub fn all(&self) -> impl Iterator<Item = PauseLevels> {
+        std::iter::once(self.first).chain(self.others.into_iter().flatten()).map(|(_, levels)| levels)
     }
 
     /// Returns the levels of a port of `rate`: those of the nearest rate, by ratio.
@@ -202,6 +212,12 @@ pub struct FabricConfig {
 }
 
 impl FabricConfig {
+    /// Returns `true` if PFC goes by ingress ports, for which there is headroom.
+    #[must_use]
+    pub fn pauses_by_ingress(&self) -> bool {
+        matches!(self.pfc, Pfc::Ingress | Pfc::IngressLevels(_))
+    }
+
     /// Returns the shared buffer in bytes of a switch whose ports have `rate_bps` bit/s together, one way.
     #[must_use]
     pub fn buffer_of(&self, rate_bps: u64) -> u64 {

@@ -24,6 +24,8 @@ pub enum WindowRule {
     RateScaled,
     /// No window: pacing alone.
     None,
+    /// As many payload bytes for every flow, whatever its algorithm decides.
+    Fixed(Bytes),
 }
 
 /// The computation of the network-wide base RTT (τ) from the topology.

@@ -315,7 +315,7 @@ fn build_switches(
             let levels = ports.iter().map(|port| levels.at(port.rate)).collect();
             Some(Box::new(BacklogPfc::new(levels, n_switches)))
         }
-        Pfc::Off | Pfc::Ingress => None,
+        Pfc::Off | Pfc::Ingress | Pfc::IngressLevels(_) => None,
     };
     Switches::new(buffers, backlog_pfc, marking, ports)
 }
@@ -372,6 +372,7 @@ fn constants(config: &SimConfig, routes: &Routes, needs: &Needs) -> Constants {
         pfc_wire: config.fabric.pfc_frame.as_u64() as u16,
         ack_class: t.ack_class,
         nack_interval_ps: t.nack_interval.as_ps(),
+        cnp_by_clock: needs.feedback.cnp_by_clock,
         cnp_interval_ps: needs.feedback.cnp_interval.map(Time::as_ps),
         rto_ps: t.rto.filter(|_| t.kind == Transport::Rdma).map_or(u64::MAX, Time::as_ps),
         fixed_rto: needs
@@ -381,7 +382,7 @@ fn constants(config: &SimConfig, routes: &Routes, needs: &Needs) -> Constants {
         whole_ns: config.fabric.clock == ClockRule::WholeNanoseconds,
         repace: needs.pacing.repace_on_change,
         pacing_credit: u64::from(needs.pacing.pacing_credit),
-        empty_bucket: needs.pacing.empty_bucket,
+        bucket: needs.pacing.bucket,
         first_ack_only_stored: needs.feedback.first_ack_only_stored,
         telemetry: needs.network.telemetry,
         base_rtt,

@@ -1,6 +1,6 @@
 //! The fixed configuration of a run, which all parts share.
 
-use fairrate_control::{AlgorithmConfig, FlowContext, Telemetry};
+use fairrate_control::{AlgorithmConfig, Bucket, FlowContext, Telemetry};
 use fairrate_units::Time;
 
 use super::flow::Flow;
@@ -51,14 +51,15 @@ pub(crate) struct Constants {
     pub(crate) ack_class: u8,
     pub(crate) nack_interval_ps: u64,
     pub(crate) cnp_interval_ps: Option<u64>,
+    pub(crate) cnp_by_clock: bool,
     pub(crate) rto_ps: u64,
     /// Retransmission timeout of TCP if the algorithm detects losses by nothing else.
     pub(crate) fixed_rto: Option<Time>,
     pub(crate) whole_ns: bool,
     pub(crate) repace: bool,
     pub(crate) pacing_credit: u64,
-    /// Set if the credit is that of a bucket which is empty when its rate falls below the line's.
-    pub(crate) empty_bucket: bool,
+    /// The bucket whose credit that is, if it keeps its bytes as its rate changes.
+    pub(crate) bucket: Bucket,
     pub(crate) first_ack_only_stored: bool,
     pub(crate) telemetry: Option<Telemetry>,
     pub(crate) base_rtt: Time,

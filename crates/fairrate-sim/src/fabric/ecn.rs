@@ -11,6 +11,8 @@ pub enum Marker {
     Real(Red),
     /// Marking on a phantom queue.
     Phantom(Box<(PhantomQueue, Red)>),
+    /// Marking on an average of the queue.
+    Average(Box<(Average, Red)>),
 }
 
 /// Marking decision for a given queue length.
@@ -28,6 +30,9 @@ impl Marker {
         let stream = Stream::new(seed, u64::from(port.0), Purpose::EcnMark);
         let red = Red { kmin, kmax, pmax: config.pmax, stream };
         match config.phantom {
+            None if let Some(weight) = config.average => {
+                Self::Average(Box::new((Average { weight, bytes: 0.0, count: -1.0 }, red)))
+            }
             None => Self::Real(red),
             Some(share) => Self::Phantom(Box::new((PhantomQueue::new(rate, share), red))),
         }
@@ -38,7 +43,7 @@ impl Marker {
         match self {
             // The cast saturates: no queue is that long.
             Self::Real(red) => (red.kmin.floor() + 1.0) as u32,
-            Self::Phantom(_) => 0,
+            Self::Phantom(_) | Self::Average(_) => 0,
         }
     }
 
@@ -47,7 +52,7 @@ impl Marker {
     #[inline]
     pub fn queue(&mut self, now_ps: u64, wire: u16, qlen: u32) -> u32 {
         match self {
-            Self::Real(_) => qlen,
+            Self::Real(_) | Self::Average(_) => qlen,
             Self::Phantom(both) => both.0.join(now_ps, wire),
         }
     }
@@ -59,6 +64,7 @@ impl Marker {
         match self {
             Self::Real(red) => red.draw(qlen, shared),
             Self::Phantom(both) => both.1.draw(qlen, shared),
+            Self::Average(both) => both.0.draw(&mut both.1, qlen, shared),
         }
     }
 }
@@ -75,6 +81,42 @@ impl Red {
         }
         let p = self.pmax * (qlen - self.kmin) / (self.kmax - self.kmin);
         shared.map_or_else(|| self.stream.uniform(), AutomaticStreams::uniform) < p
+    }
+}
+
+/// RED on a moving average of the queue, with marks spread out by their count: S. Floyd, V. Jacobson, "Random Early Detection
+/// Gateways for Congestion Avoidance", IEEE/ACM ToN 1993, section 4; as in the OMNeT++ code of RoCC's authors.
+pub struct Average {
+    weight: f64,
+    bytes: f64,
+    /// Packets since the last mark within the thresholds; -1 below them.
+    count: f64,
+}
+
+impl Average {
+    fn draw(&mut self, red: &mut Red, qlen: u32, shared: Option<&mut AutomaticStreams>) -> bool {
+        let qlen = f64::from(qlen);
+        // The time that a queue was empty hardly counts in their code, where it is in seconds.
+        if 0.0 < qlen {
+            self.bytes += self.weight * (qlen - self.bytes);
+        }
+        if red.kmax <= self.bytes.max(if self.bytes < red.kmin { qlen } else { 0.0 }) {
+            self.count = 0.0;
+            return true;
+        }
+        if self.bytes < red.kmin {
+            self.count = -1.0;
+            return false;
+        }
+        self.count += 1.0;
+        let p = red.pmax * (self.bytes - red.kmin) / (red.kmax - red.kmin);
+        // Negative once count times p is above 1: then nothing is marked until the average leaves the thresholds.
+        let p = p / (1.0 - self.count * p);
+        let marks = shared.map_or_else(|| red.stream.uniform(), AutomaticStreams::uniform) < p;
+        if marks {
+            self.count = 0.0;
+        }
+        marks
     }
 }
 
@@ -121,6 +163,7 @@ mod tests {
             pmax: 0.2,
             kmin_per: per_rate,
             kmax_per: per_rate,
+            average: None,
             at: MarkAt::Dequeue,
             draws: MarkDraws::PerPort,
         }

@@ -4,10 +4,10 @@
 //! its egress queue, which the port itself counts. Both are bounded by Dynamic Thresholds: alpha times the free shared
 //! buffer.
 
-use fairrate_units::Bytes;
+use fairrate_units::{Bytes, Rate};
 
 use super::port::{N_CLASSES, tx_time_ps};
-use crate::config::{ClockRule, FabricConfig, Headroom, Pfc};
+use crate::config::{ClockRule, FabricConfig, Headroom, PauseLevels, Pfc};
 use crate::huge_pages;
 use crate::ids::{PortIdx, SwitchIdx};
 use crate::table::Table;
@@ -123,6 +123,8 @@ pub struct Mmu {
     ingress_alpha: f64,
     egress_alpha: Option<f64>,
     pfc: bool,
+    /// Fixed levels by ingress port, in place of `ingress_alpha` and the offsets.
+    levels: Option<Table<PortIdx, PauseLevels>>,
     xon_offset: u64,
     xon_floor: u32,
     pools: Table<SwitchIdx, Pool>,
@@ -157,12 +159,17 @@ impl Mmu {
             }
         }
         let ingress = vec![Ingress::default(); switch_of.len() * N_CLASSES];
-        let by_egress = matches!(config.pfc, Pfc::Egress(_));
+        let levels = match config.pfc {
+            Pfc::IngressLevels(levels) => Some(rates.iter().map(|&bps| levels.at(Rate::from_bps(bps))).collect()),
+            Pfc::Off | Pfc::Ingress | Pfc::Egress(_) => None,
+        };
+        let has_no_alpha = matches!(config.pfc, Pfc::Egress(_) | Pfc::IngressLevels(_));
         huge_pages::ask_for(&ingress, ingress.capacity());
         let mut mmu = Self {
-            ingress_alpha: config.ingress_alpha.filter(|_| !by_egress).unwrap_or(f64::INFINITY),
+            ingress_alpha: config.ingress_alpha.filter(|_| !has_no_alpha).unwrap_or(f64::INFINITY),
             egress_alpha: config.egress_alpha,
-            pfc: config.pfc == Pfc::Ingress,
+            pfc: config.pauses_by_ingress(),
+            levels,
             xon_offset: config.xon_offset.as_u64(),
             xon_floor: config.xon_floor.as_u64() as u32,
             pools,
@@ -186,6 +193,7 @@ impl Mmu {
         let free = buffer.saturating_sub(most) as f64;
         most < buffer
             && most as f64 <= self.ingress_alpha * free
+            && self.levels.as_ref().is_none_or(|levels| levels.iter().all(|of| most <= of.pause.as_u64()))
             && self.egress_alpha.is_none_or(|alpha| (most + most_frames) as f64 <= alpha * free)
     }
 
@@ -237,7 +245,10 @@ impl Mmu {
         pool.used += bytes;
         self.peak = self.peak.max(pool.used);
         slot.bytes += u32::from(wire);
-        let threshold = (self.ingress_alpha * shared_free(pool) as f64) as u64;
+        let threshold = match &self.levels {
+            Some(levels) => levels[ingress].pause.as_u64(),
+            None => (self.ingress_alpha * shared_free(pool) as f64) as u64,
+        };
         if slot.headroom == 0 && u64::from(slot.bytes) <= threshold {
             return Admission::Accept;
         }
@@ -280,6 +291,7 @@ impl Mmu {
             && pool.used + u64::from(wire) <= limit
             && self.egress_alpha.is_none_or(|alpha| bytes as f64 <= alpha * free as f64)
             && held as f64 <= self.ingress_alpha * free_at_ingress as f64
+            && self.levels.as_ref().is_none_or(|levels| held <= levels[ingress].pause.as_u64().cast_signed())
     }
 
     /// Returns the classes for which the sender at the other end of `ingress` has been paused.
@@ -305,6 +317,12 @@ impl Mmu {
         if !slot.paused || slot.headroom > 0 {
             pool.n_uneasy -= u32::from(!slot.has_pressure());
             return false;
+        }
+        if let Some(levels) = &self.levels {
+            let resume = u64::from(slot.bytes) <= levels[ingress].resume.as_u64();
+            slot.paused = !resume;
+            pool.n_uneasy -= u32::from(resume);
+            return resume;
         }
         let free = pool.buffer.saturating_sub(pool.used - pool.headroom_used);
         // Without a limit an ingress pauses when the buffer is full, and resumes by the size of the free buffer.

@@ -1,7 +1,7 @@
 //! A controller that outlives its flow: the next flow of the same connection continues to use it.
 
 use fairrate_control::{Ack, Algorithm, Allowance, Controller, forward_controller};
-use fairrate_units::Time;
+use fairrate_units::{Rate, Time};
 
 /// The controller of a connection that carries one flow after the other.
 ///
@@ -31,12 +31,15 @@ impl Lasting {
         self.last
     }
 
-    /// Runs each timer that has expired up to `now`, at its own time: between flows nothing else calls them.
-    pub fn catch_up(&mut self, now: Time) {
+    /// Runs each timer that has expired up to `now`, at its own time: between flows nothing else calls them. `changed` takes
+    /// these times, with the rates from then on.
+    pub fn catch_up(&mut self, now: Time, mut changed: impl FnMut(Time, Rate)) {
         let mut at = Time::ZERO;
         while let Some(last) = self.last.filter(|last| last.timer <= now) {
             at = at.max(last.timer);
-            self.last = Some(self.algorithm.on_timer(at));
+            let next = self.algorithm.on_timer(at);
+            changed(at, next.rate);
+            self.last = Some(next);
         }
     }
 
@@ -50,7 +53,7 @@ impl Lasting {
 impl Controller for Lasting {
     /// Starts a flow, the first one or a later one.
     fn on_start(&mut self, now: Time) -> Allowance {
-        self.catch_up(now);
+        self.catch_up(now, |_, _| {});
         let allowance = self.last.unwrap_or_else(|| self.algorithm.on_start(now));
         self.note(allowance)
     }

@@ -126,11 +126,12 @@ impl Receiver {
 
     /// Returns `true` if a marked packet that arrives at `now_ps` is answered with a CNP: at most one per
     /// `interval_ps`.
-    pub fn should_notify(&mut self, now_ps: u64, interval_ps: u64) -> bool {
+    pub fn should_notify(&mut self, now_ps: u64, interval_ps: u64, by_clock: bool) -> bool {
         let more = self.more();
         let notify = more.cnp_at_ps <= now_ps;
         if notify {
-            more.cnp_at_ps = now_ps + interval_ps;
+            let from_ps = if by_clock { now_ps / interval_ps.max(1) * interval_ps } else { now_ps };
+            more.cnp_at_ps = from_ps + interval_ps;
         }
         notify
     }

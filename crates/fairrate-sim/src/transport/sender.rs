@@ -95,6 +95,8 @@ pub struct Sender {
     recovery: Option<Recovering>,
     /// Selective repeat: bytes acknowledged beyond `snd_una`.
     sacked: Ranges,
+    /// Bits of credit of its bucket besides those that its NIC's entry has as a time in the past.
+    pub more_bits: u64,
     /// Its counts of losses and repairs.
     pub tally: Tally,
     /// The congestion controller.
@@ -138,6 +140,7 @@ impl Sender {
             last_start_ps: 0,
             timer_ps: u64::MAX,
             rto_ps: u64::MAX,
+            more_bits: 0,
             tally: Tally::NEW,
             paused: false,
             writing: Writing::Done,
@@ -210,6 +213,19 @@ impl Sender {
     #[inline]
     pub fn has_sent(&self) -> bool {
         0 < self.last_wire
+    }
+
+    /// Returns the time that a packet of `wire` bytes takes of the flow's turns: none if the bucket's further credit pays for
+    /// it, else `gap_ps`.
+    #[inline]
+    pub fn gap_beyond_credit(&mut self, gap_ps: u64, wire: u16) -> u64 {
+        match self.more_bits.checked_sub(u64::from(wire) * 8) {
+            Some(left) if 0 < self.more_bits => {
+                self.more_bits = left;
+                0
+            }
+            _ => gap_ps,
+        }
     }
 
     /// Returns the duration of the packet sent last at the pacing rate, which is not zero, in picoseconds.

@@ -152,6 +152,7 @@ pub fn config(topology: Topology, cc: AlgorithmConfig, flows: Vec<FlowSpec>) -> 
         pmax: 0.2,
         kmin_per: Some(Rate::from_gbps(25)),
         kmax_per: Some(Rate::from_gbps(25)),
+        average: None,
         at: MarkAt::Enqueue,
         draws: MarkDraws::PerPort,
     });

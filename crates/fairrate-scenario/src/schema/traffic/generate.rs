@@ -48,6 +48,7 @@ pub(in crate::schema) fn build(
         workload.flows.iter_mut().for_each(|flow| treat(flow, block));
         if block.connection == Connection::PerPair {
             share_connections(&mut workload.flows);
+            check_shared(report, block, &workload.flows);
         }
         if let Some(deadlines) = &block.deadlines {
             deadlines.assign(&mut workload.flows, seed, group);
@@ -85,6 +86,22 @@ fn check_ids(report: &Report, blocks: &[Block<'_>], made: &[Workload]) {
             let help = "give each flow an id of its own, or write `ignore_columns = [\"id\"]`";
             report.problem("scenario::conflict", block.anchor.site_of("path"), message, "`path`", help);
         }
+    }
+}
+
+/// Checks that flows of one connection differ in nothing that its controller knows from the start.
+fn check_shared(report: &Report, block: &Block<'_>, flows: &[FlowSpec]) {
+    let problem = |column: &str| {
+        let message = format!("the controller of a shared connection knows one `{column}`");
+        let help = format!("remove the column `{column}`, or `connection`");
+        report.problem("scenario::conflict", block.anchor.site_of("connection"), message, "`connection`", help);
+    };
+    // Blocks that are no lists are checked as they are read.
+    if flows.iter().any(|flow| flow.deadline.is_some()) {
+        problem("deadline_ns");
+    }
+    if flows.windows(2).any(|pair| pair[0].weight != pair[1].weight) {
+        problem("weight");
     }
 }
 

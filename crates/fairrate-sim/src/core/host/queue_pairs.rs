@@ -6,11 +6,13 @@
 
 use std::collections::{HashMap, VecDeque};
 
+use fairrate_control::Bucket;
 use fairrate_units::{Rate, Time};
 
 use super::Hosts;
+use super::deciding::Filled;
 use crate::config::Connection;
-use crate::core::run::Run;
+use crate::core::run::{Constants, Run};
 use crate::core::world::World;
 use crate::ids::{FlowId, HostId, SenderIdx};
 use crate::transport::{Controlled, Lasting, Sender};
@@ -28,20 +30,48 @@ struct QueuePair {
     active: FlowId,
     /// Flows that wait for their turn.
     waiting: VecDeque<FlowId>,
-    /// The connection's controller, while no flow has it, and the time of its next packet in picoseconds.
-    idle: Option<(Box<Lasting>, u64)>,
+    /// The connection's controller, while no flow has it.
+    idle: Option<Idle>,
+}
+
+/// A controller between two flows.
+struct Idle {
+    lasting: Box<Lasting>,
+    /// The time of its next packet, and a bucket's credit, at `rate`.
+    filled: Filled,
+    rate: Rate,
+    /// The last time at which the controller was asked.
+    asked: Time,
+}
+
+impl Idle {
+    /// Runs the controller's timers up to `now`. A bucket keeps its bytes as the rate changes.
+    fn catch_up(&mut self, c: &Constants, line: Rate, now: Time) {
+        let Self { lasting, filled, rate, asked } = self;
+        let mut change = |at: Time, to: Rate| {
+            if c.bucket != Bucket::None && to != *rate {
+                *filled = filled.in_bucket_of(c, at.as_ps(), (*rate, to, line));
+                *rate = to;
+            }
+        };
+        // What has changed since was decided when the controller was asked.
+        if let Some(last) = lasting.last() {
+            change(*asked, last.rate.min(line));
+        }
+        lasting.catch_up(now, |at, to| change(at, to.min(line)));
+        *asked = now;
+    }
 }
 
 impl QueuePairs {
-    /// Takes the controller that flow `id` begins with, and the time of its first packet, if its connection has a
-    /// controller.
-    fn take_idle(&mut self, run: &Run, id: FlowId) -> Option<(Box<Lasting>, u64)> {
+    /// Takes the controller that flow `id` begins with, if its connection has one.
+    fn take_idle(&mut self, run: &Run, id: FlowId) -> Option<Idle> {
         self.0.get_mut(&name(run, id)?)?.idle.take()
     }
 
     /// Returns the idle controller of the connection of flow `id`, if there is one.
-    fn idle_mut(&mut self, run: &Run, id: FlowId) -> Option<&mut Lasting> {
-        self.0.get_mut(&name(run, id)?)?.idle.as_mut().map(|(lasting, _)| &mut **lasting)
+    fn idle_mut(&mut self, run: &Run, id: FlowId) -> Option<&mut Idle> {
+        self.0.get_mut(&name(run, id)?)?.idle.as_mut()
     }
 
     /// Returns the flow that the connection of flow `id` carries now.
@@ -79,15 +109,23 @@ fn name(run: &Run, id: FlowId) -> Option<Name> {
 }
 
 impl Hosts {
-    /// Returns the controller of a flow that starts, its own or its connection's, and the time of its first packet.
-    pub(crate) fn controlled(&mut self, w: &World, id: FlowId) -> (Controlled, u64) {
-        let build = || w.run.algorithm_of(id).build(&w.run.flow_context(id, w.clock.now()));
+    /// Returns the controller of a flow that starts, its own or its connection's, the time of its first packet, and the rate and
+    /// credit of its bucket, if its connection has one.
+    pub(crate) fn controlled(&mut self, w: &World, id: FlowId) -> (Controlled, u64, Option<(Rate, u64)>) {
+        let (now, now_ps) = (w.clock.now(), w.clock.now_ps);
+        let build = || w.run.algorithm_of(id).build(&w.run.flow_context(id, now));
         if name(&w.run, id).is_none() {
-            return (Controlled::Own(build()), w.clock.now_ps);
+            return (Controlled::Own(build()), now_ps, None);
         }
-        let idle = self.queue_pairs.take_idle(&w.run, id);
-        let (lasting, next_ps) = idle.unwrap_or_else(|| (Box::new(Lasting::new(build())), 0));
-        (Controlled::Lasting(lasting), next_ps.max(w.clock.now_ps))
+        let Some(mut idle) = self.queue_pairs.take_idle(&w.run, id) else {
+            return (Controlled::Lasting(Box::new(Lasting::new(build()))), now_ps, None);
+        };
+        let c = &w.run.constants;
+        if c.bucket == Bucket::None {
+            return (Controlled::Lasting(idle.lasting), idle.filled.next_ps.max(now_ps), None);
+        }
+        idle.catch_up(c, self.line_rate(&w.net, w.run.flow(id).src_host), now);
+        (Controlled::Lasting(idle.lasting), idle.filled.next_ps, Some((idle.rate, idle.filled.more_bits)))
     }
 
     /// Sets the earliest time of the first packet of a flow that has been opened.
@@ -108,7 +146,13 @@ impl Hosts {
         let Controlled::Lasting(mut lasting) = sender.controlled else { return };
         lasting.end_flow(sender.snd_una);
         let pair = name(&w.run, sender.flow).and_then(|name| self.queue_pairs.0.get_mut(&name));
-        pair.expect("the flow had a connection").idle = Some((lasting, next_ps));
+        let idle = Idle {
+            lasting,
+            filled: Filled { next_ps, more_bits: sender.more_bits },
+            rate: sender.rate,
+            asked: w.clock.now(),
+        };
+        pair.expect("the flow had a connection").idle = Some(idle);
     }
 
     /// Ends a flow's use of its connection: the next flow of the connection begins.
@@ -126,10 +170,11 @@ impl Hosts {
     }
 
     /// Returns the controller that a finished flow has left, once its timers are up to date.
-    pub(super) fn idle_controller(&mut self, run: &Run, id: FlowId, now: Time) -> Option<&mut Lasting> {
-        let lasting = self.queue_pairs.idle_mut(run, id)?;
-        lasting.catch_up(now);
-        Some(lasting)
+    pub(super) fn idle_controller(&mut self, w: &World, id: FlowId) -> Option<&mut Lasting> {
+        let line = self.line_rate(&w.net, w.run.flow(id).src_host);
+        let idle = self.queue_pairs.idle_mut(&w.run, id)?;
+        idle.catch_up(&w.run.constants, line, w.clock.now());
+        Some(&mut idle.lasting)
     }
 
     /// Returns the rate of a flow's source and of the source's link. The source's rate is that of its sender, or the
@@ -138,7 +183,7 @@ impl Hosts {
         let line_rate = self.line_rate(&w.net, w.run.flow(id).src_host);
         let rate = match self.slot_of_notice(&w.run, id) {
             Some(slot) => self.sender(slot).rate,
-            None => self.queue_pairs.idle_mut(&w.run, id)?.last()?.rate,
+            None => self.queue_pairs.idle_mut(&w.run, id)?.lasting.last()?.rate,
         };
         Some((rate.min(line_rate), line_rate))
     }

@@ -140,7 +140,7 @@ impl Hosts {
         }
         let rto_ps = sender.rto_ps;
         let decision = self.connections.controller(sender).on_sent(w.clock.now(), Bytes::new(u64::from(wire)));
-        entry.next_send_ps = from_ps + gap_ps;
+        entry.next_send_ps = from_ps + sender.gap_beyond_credit(gap_ps, wire);
         (entry.open, entry.has_data) = sender.outlook();
         let has_data = entry.has_data;
         self.order.sent(nic, turn);

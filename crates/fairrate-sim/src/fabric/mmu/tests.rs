@@ -52,8 +52,8 @@ fn buffers_go_by_the_rates_of_ports() {
     let full = FabricConfig { ingress_alpha: None, ..by_rate.clone() };
     assert_eq!([most(0, &full), most(1, &full)], [80, 400]);
     // At an alpha of 1/8 an ingress gets a ninth.
-    assert_eq!([most(0, &by_rate), most(1, &by_rate)], [8, 44]);
-    assert_eq!([most(0, &config(false)), most(1, &config(false))], [8, 8]);
+    assert_eq!([most(0, &by_rate), most(1, &by_rate)], [9, 44]);
+    assert_eq!([most(0, &config(false)), most(1, &config(false))], [9, 9]);
 }
 
 #[test]
@@ -134,7 +134,7 @@ proptest! {
     ) {
         let mut quick = mmu_of(&FabricConfig { ingress_alpha, egress_alpha, ..config(pfc) });
         let mut exact = mmu_of(&FabricConfig { ingress_alpha, egress_alpha, ..config(pfc) });
-        exact.sure_below = 0;
+        exact.pools[SWITCH].sure_below = 0;
         let (mut held, mut waiting) = (Vec::new(), [0; 3]);
         for (comes, wire, class) in steps {
             let queue = &mut waiting[usize::from(class)];

@@ -17,9 +17,13 @@ pub(crate) struct Rdma;
 
 impl Transport for Rdma {
     fn open(hosts: &mut Hosts, w: &mut World, flow: FlowId) {
-        let (controlled, first_ps) = hosts.controlled(w, flow);
+        let (controlled, first_ps, bucket) = hosts.controlled(w, flow);
         let spec = &w.run.config.flows[flow.index()];
-        hosts.add_sender(w, Sender::of_application(spec, flow, controlled));
+        let mut sender = Sender::of_application(spec, flow, controlled);
+        if let Some(bucket) = bucket {
+            (sender.rate, sender.more_bits) = bucket;
+        }
+        hosts.add_sender(w, sender);
         hosts.pace_first(flow, first_ps);
     }
 
@@ -34,7 +38,7 @@ impl Transport for Rdma {
         let reply = end.receiver.on_data(p.seq, u64::from(p.payload), recovery, now_ps, c.nack_interval_ps);
         end.note_arrival(flow.bytes, now_ps);
         let notify = match c.cnp_interval_ps {
-            Some(interval) if p.is_marked() => end.receiver.should_notify(now_ps, interval),
+            Some(interval) if p.is_marked() => end.receiver.should_notify(now_ps, interval, c.cnp_by_clock),
             _ => false,
         };
         let (id, ack_route) = (p.flow, flow.ack_route);
