@@ -68,7 +68,7 @@ algorithm_config! {
         notification: Notification = Notification::Cnp, ns3 = Notification::Ack;
         /// Least time between two CNPs of a flow (DCQCN §3.1).
         cnp_interval: Time = Time::from_us(50);
-        /// Whether the intervals of CNPs are those of a clock (RoCC's authors' code), and not each from the CNP before.
+        /// Intervals of CNPs by a clock (RoCC's authors' code), and not each from the CNP before.
         cnp_by_clock: bool = false, omnet = true;
         /// Whether to react at each notification or on a clock (artifact: clock).
         reaction: Reaction = Reaction::Immediate, ns3 = Reaction::Sampled;
@@ -103,12 +103,12 @@ algorithm_config! {
         windowed: bool = false;
         /// Whether a new rate moves a pending send time (artifact: no).
         repace_on_change: bool = true, ns3 = false;
-        /// From when timers and counters run: the first CNP (DCQCN §3.1), or the first packet, so that alpha decays and rates rise
+        /// Begin of timers and counters: the first CNP (DCQCN §3.1), or the first packet, so that alpha decays and rates rise
         /// before any CNP (RoCC's authors' code).
         clocks: Clocks = Clocks::FirstCnp, omnet = Clocks::FirstPacket;
-        /// Whether the target stays at most at line rate (ours; RoCC's authors' code: no).
+        /// Target of at most line rate (ours; RoCC's authors' code: no).
         bounded_target: bool = true, omnet = false;
-        /// Whether a step counts itself, so that fast recovery has one step less (RoCC's authors' code).
+        /// Steps that count themselves, so that fast recovery has one step less (RoCC's authors' code).
         counts_itself: bool = false, omnet = true;
         /// Rate limiter of a flow: packets spaced by the rate (ours), or a token bucket that nothing empties and nothing bounds, so
         /// that a flow which was idle or paused catches up (RoCC's authors' code).

@@ -109,7 +109,7 @@ algorithm_config! {
         /// Rate limiter of a flow: packets spaced by the rate (ours), or a token bucket that nothing empties and nothing bounds, so
         /// that a flow which was idle or paused catches up (RoCC's authors' code).
         limiter: RateLimiter = RateLimiter::Spaced, omnet = RateLimiter::Bucket;
-        /// Whether W^c is updated a packet later: by the packet after the first one sent since the last update (RoCC's authors' code,
+        /// Update of W^c a packet later: by the packet after the first one sent since the last update (RoCC's authors' code,
         /// which compares sequence numbers of packets) and not by that one (HPCC Alg. 1 line 23, ns-3 artifact).
         late_update: bool = false, omnet = true;
     }

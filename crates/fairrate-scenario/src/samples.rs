@@ -62,6 +62,8 @@ pub fn samples() -> Vec<String> {
     }
     documents.push(star("[transport]\nkind = \"tcp\""));
     documents.push(star("[switch]\necn = { phantom = 0.9 }"));
+    documents.push(star("[switch]\necn = { average = 0.2, draws = \"per-port\" }"));
+    documents.push(star("[switch]\nbuffer_per = \"10Gbps\""));
     documents.push(star("[switch]\necn = { kmin = \"1KB\" }"));
     documents.push(star("[switch]\necn = { kmax = \"1MB\" }"));
     documents.push(star("[switch]\npfc = { pause = \"500KB\" }\n[transport]\nrto = \"4ms\""));

@@ -42,7 +42,7 @@ struct Case {
     /// Number of runs with seeds from 1 on, where something is random.
     #[serde(default = "one")]
     seeds: u64,
-    /// Whether all flows of a list between a sender and the receiver are of one connection.
+    /// `true` if all flows of a list between a sender and the receiver are of one connection.
     #[serde(default)]
     per_pair: bool,
     /// Number of senders, on links to a switch; the receiver is one more host.

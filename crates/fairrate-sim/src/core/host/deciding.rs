@@ -154,7 +154,7 @@ fn repaced(at_ps: u64, now_ps: u64, before: Rate, rate: Rate) -> u64 {
 /// Time between two fillings of the bucket of RoCC's public simulation.
 const FILLING_PS: u64 = 10_000;
 
-/// What a flow's bucket holds.
+/// The contents of a flow's bucket.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Filled {
     /// The time at which the bucket had enough for the next packet. In the past it stands for a credit: what goes at the flow's
