@@ -12,8 +12,10 @@ use crate::experiment::{Run, Work};
 use crate::figure::{Figure, Scale};
 use crate::points::Points;
 
-/// Number of ways in which the algorithms of an experiment exchange their points.
-const EXCHANGES: u64 = 24;
+/// Largest number of algorithms of which all orders are tried. Of more, as many orders are drawn as these have.
+const ALL_OF: usize = 5;
+/// Number of ways in which the algorithms of an experiment exchange their points: all orders of [`ALL_OF`] but their own.
+const EXCHANGES: u64 = 119;
 /// The algorithm that controls nothing. It stands beside the one algorithm of an experiment, for this test alone.
 const NOTHING: &str = "line-rate";
 
@@ -66,9 +68,14 @@ fn vacuous(figure: &Figure, points: &Points, claims: &[Claim]) -> Vec<usize> {
     (0..claims.len()).filter(is_vacuous).collect()
 }
 
-/// Returns a random order of `n` numbers, not the one they have.
+/// Returns an order of `n` numbers, not the one they have: for up to [`ALL_OF`] the one with number `seed`, else a random one.
 fn exchange(n: usize, seed: u64) -> Vec<usize> {
     let mut order: Vec<usize> = (0..n).collect();
+    if n <= ALL_OF {
+        let n_orders: usize = (1..=n).product();
+        let mut number = 1 + seed as usize % n_orders.saturating_sub(1).max(1);
+        return (1..=n).rev().map(|left| (order.remove(number % left), number /= left).0).collect();
+    }
     let mut draws = Stream::new(seed, n as u64, Purpose::Test);
     while 1 < n && order.is_sorted() {
         draws.shuffle(&mut order);
@@ -136,6 +143,15 @@ mod tests {
     use crate::points::Point;
 
     const TOML: &str = "duration = \"1ms\"";
+
+    #[test]
+    fn few_algorithms_exchange_in_all_ways() {
+        for n in 2..=ALL_OF {
+            let n_orders: usize = (1..=n).product();
+            let orders: BTreeSet<Vec<usize>> = (0..EXCHANGES).map(|seed| exchange(n, seed)).collect();
+            assert!(orders.len() == n_orders - 1 && !orders.contains(&(0..n).collect::<Vec<_>>()), "{n}: {orders:?}");
+        }
+    }
 
     fn runs(_: &Scale) -> Vec<Run> {
         let of = |cc: &str| Run::of("here", TOML, cc, &[], |_| Point::default());

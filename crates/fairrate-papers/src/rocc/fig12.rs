@@ -30,25 +30,37 @@ const UNEQUAL_SCENARIO: &str = include_str!("../../../../examples/rocc-asymmetri
 const JUDGED: [Variant; 6] = [ROCC, DCQCN, HPCC, HPCC_BY_LINE_RATE, PACC, BFC];
 /// BFC with all flows of a port in one queue, so that paused flows block others.
 const BFC_ONE: Variant = BFC.with("bfc-one-queue", "bfc, one queue a port", &[("transport.bfc.queues", "1")]);
-const LOOKS: [&str; 7] = ["powertcp", "dcqcn", "hpcc", "dctcp", "timely", "theta-powertcp", "swift"];
+/// The same over links of 100 ns, which fill less while a pause is on its way.
+const BFC_SHORT: Variant = BFC.with(
+    "bfc-short",
+    "bfc, one queue a port, 100 ns",
+    &[("transport.bfc.queues", "1"), ("topology.host_delay", "100ns"), ("topology.bottleneck_delay", "100ns")],
+);
+/// DCQCN as in the code of RoCC's authors.
+const DCQCN_OMNET: Variant =
+    DCQCN.with("dcqcn-omnet", "dcqcn, rocc-omnet", &[("profile", "rocc-omnet"), ("transport.reaction_delay", "0s")]);
+const LOOKS: [&str; 9] =
+    ["powertcp", "dcqcn", "hpcc", "dctcp", "timely", "theta-powertcp", "swift", "line-rate", "rocc"];
 /// The paper has no durations; the second half is measured.
 const DURATION: &str = "200ms";
 const STEADY_S: (f64, f64) = (0.1, 0.2);
 const FAIR_GBPS: f64 = 100.0 / 7.0;
 
 fn shown() -> impl Iterator<Item = Variant> {
-    JUDGED.into_iter().chain([BFC_ONE])
+    JUDGED.into_iter().chain([BFC_ONE, BFC_SHORT, DCQCN_OMNET])
 }
 
 fn runs(scale: &Scale) -> Vec<Run> {
     let variants: Vec<Variant> = shown().collect();
+    // The other network's links have their delays from the figure.
+    let of_unequal_links: Vec<Variant> = shown().filter(|variant| variant.id != BFC_SHORT.id).collect();
     let run = |name, toml, variant: &Variant, read: fn(&Record) -> Point| {
         let sets = [&[("duration", DURATION), ("probe.1.every", SAMPLE)], variant.sets].concat();
         Run::of(name, toml, variant.cc, &sets, read).called(variant.line)
     };
     let two = |variant: &Variant| run(TWO, TWO_SCENARIO, variant, of_two).with_file("rocc-multi-bottleneck.csv", FLOWS);
     let unequal = |variant: &Variant| run(UNEQUAL, UNEQUAL_SCENARIO, variant, of_unequal);
-    by_seeds(scale, &variants, two).into_iter().chain(by_seeds(scale, &variants, unequal)).collect()
+    by_seeds(scale, &variants, two).into_iter().chain(by_seeds(scale, &of_unequal_links, unequal)).collect()
 }
 
 /// Reads the runs with two bottlenecks. D0 is flow 0 of the example, and so on.
@@ -137,12 +149,17 @@ fn of_a(points: &Points) -> Vec<Claim> {
             ),
         };
         let others = of("d1-4", others.0, others.1);
-        let one_queue = || points.values(TWO, BFC_ONE.line, "d1-4");
-        let others =
-            if variant.cc == "bfc" { others.changing("there is one queue a port", one_queue()) } else { others };
+        let of_bfc = |line: &Variant| points.values(TWO, line.line, "d1-4");
+        let others = if variant.cc == "bfc" {
+            others
+                .changing("there is one queue a port", of_bfc(&BFC_ONE))
+                .changing("there is one queue a port, and links of 100 ns", of_bfc(&BFC_SHORT))
+        } else {
+            others
+        };
         [of("d0", d0.0, d0.1), of("d5", d5.0, d5.1), others]
     };
-    JUDGED.iter().flat_map(judged).collect()
+    JUDGED.iter().chain([&DCQCN_OMNET]).flat_map(judged).collect()
 }
 
 /// The change of HPCC that may be a cause.
