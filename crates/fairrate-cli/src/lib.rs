@@ -7,6 +7,7 @@
 
 mod allocate;
 mod bench;
+mod check;
 mod compare;
 mod drive;
 mod error_json;
@@ -54,6 +55,11 @@ enum Command {
     /// DIR/compare.json. Several seeds give means with intervals, and differences paired by seed. The same command goes on
     /// where an interrupted one stopped.
     Compare(compare::Args),
+    /// Describe a scenario without running it
+    ///
+    /// Prints its hosts, links and oversubscription, base round-trip time, marking and pauses by port, flows and the load
+    /// that they offer to each tier, and how long a run will take. Problems of the file are errors, as for `run`.
+    Check(check::Args),
     /// Compute the ideal rates of flows that share links
     ///
     /// Prints a line a flow, in the order of its file: flow,rate_gbps. No packets are simulated.
@@ -90,6 +96,7 @@ impl Command {
     fn json(&self) -> bool {
         match self {
             Self::Run(args) => args.json,
+            Self::Check(args) => args.json,
             Self::Compare(args) => args.json,
             Self::Allocate(args) => args.json,
             Self::Bench(args) => args.json,
@@ -122,6 +129,7 @@ pub fn main_with(registry: &Registry) -> ExitCode {
     let json = command.json();
     let done = match command {
         Command::Run(args) => run::run(&args, registry),
+        Command::Check(args) => check::run(&args, registry),
         Command::Compare(args) => compare::run(&args, registry),
         Command::Allocate(args) => allocate::run(&args, registry),
         Command::Bench(args) => bench::run(&args),

@@ -7,10 +7,12 @@
 pub mod cache;
 pub mod columns;
 pub mod crew;
+mod describe;
 mod drive;
 mod inputs;
 mod simulate;
 
+pub use describe::{Block, Description, Expected, Links, Load, Oversubscription, PortKind, describe};
 pub use drive::{drive, drive_and_report};
 pub use inputs::{copy_run, inputs_of};
 pub use simulate::{Ended, Watch, run_into};

@@ -341,6 +341,14 @@ pub(crate) fn framing(config: &SimConfig) -> Framing {
     }
 }
 
+impl SimConfig {
+    /// Returns the base round-trip time of the network, τ, as the run will have it.
+    #[must_use]
+    pub fn base_rtt(&self, routes: &Routes) -> Time {
+        ideal::network_base_rtt(&self.topology, routes, self.fabric.clock, framing(self), self.transport.base_rtt)
+    }
+}
+
 /// Checks that the lengths of the longest packets fit into 16 bits.
 fn check_packets(config: &SimConfig, needs: &Needs) {
     let (t, framing) = (&config.transport, framing(config));
@@ -352,8 +360,7 @@ fn check_packets(config: &SimConfig, needs: &Needs) {
 
 fn constants(config: &SimConfig, routes: &Routes, needs: &Needs) -> Constants {
     let (t, framing) = (&config.transport, framing(config));
-    let base_rtt =
-        ideal::network_base_rtt(&config.topology, routes, config.fabric.clock, framing, config.transport.base_rtt);
+    let base_rtt = config.base_rtt(routes);
     Constants {
         framing,
         mtu: framing.mtu.as_u64(),

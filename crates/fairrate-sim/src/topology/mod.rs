@@ -32,7 +32,7 @@ pub use rdcn::{CircuitState, Circuits, Rdcn};
 pub use star::Star;
 
 /// The tier of a node in the fabric.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Tier {
     /// An end host.
     Host,

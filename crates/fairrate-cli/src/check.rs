@@ -1,0 +1,187 @@
+//! `fairrate check`: what a scenario is, before it runs.
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use fairrate_control::Registry;
+use fairrate_experiment::{Block, Description, Load, Oversubscription, describe};
+use fairrate_scenario::{Overrides, Scenario, shown_bytes};
+use fairrate_text::aligned;
+use fairrate_units::Rate;
+
+use crate::compare::parse_variant;
+use crate::failure::Failure;
+use crate::output;
+use crate::run::Sets;
+
+/// Arguments of `check`.
+#[derive(Debug, clap::Args)]
+pub struct Args {
+    /// Scenario file
+    #[arg(value_name = "SCENARIO.toml")]
+    scenario: PathBuf,
+    /// Algorithm in place of the scenario's, as `run` has it
+    #[arg(long, value_name = "NAME")]
+    cc: Option<String>,
+    #[command(flatten)]
+    sets: Sets,
+    /// Seed of every random stream, in place of the scenario's
+    #[arg(long, value_name = "N")]
+    seed: Option<u64>,
+    /// Print one JSON object in place of text
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// Prints the description of the scenario.
+pub fn run(args: &Args, registry: &Registry) -> Result<ExitCode, Failure> {
+    let variant = args.cc.as_deref().map(|text| parse_variant(text, registry)).transpose()?.unwrap_or_default();
+    let sets = args.sets.pairs().iter().cloned().chain(variant.sets).collect();
+    let overrides = Overrides { sets, seed: args.seed, cc: args.cc.is_some().then_some(variant.cc) };
+    let scenario = Scenario::with_algorithms(registry).load(&args.scenario, &overrides)?;
+    let description = describe(&scenario);
+    if args.json {
+        output::print_json(&description)?;
+    } else {
+        output::warn(&description.warnings.iter().map(String::as_str).collect::<Vec<_>>());
+        output::print_text(&text(&description))?;
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn text(d: &Description) -> String {
+    let mut rows: Vec<[String; 2]> = Vec::new();
+    let mut row = |name: &str, text: String| rows.push([name.to_owned(), text]);
+    row("scenario", format!("{}, {} over {}", d.name, d.cc, d.transport.to_uppercase()));
+    row("network", format!("{}, {}", counted(d.hosts, "host", "s"), counted(d.switches, "switch", "es")));
+    for links in &d.links {
+        let (rate, delay) = (Rate::from_bps(links.rate_bps), us(links.delay_ns as f64 / 1e3));
+        row("links", format!("{} x {} of {rate} and {delay}", links.n, links.between));
+    }
+    for switches in &d.oversubscription {
+        row("switches", of_switches(switches));
+    }
+    row(
+        "base RTT",
+        format!("{} at most; at the fastest host it holds {} of payload", us(d.base_rtt_us), size(d.bdp_bytes as f64)),
+    );
+    row(
+        "packets",
+        format!("{} of payload, {} on the wire", size(d.packet_bytes[0] as f64), size(d.packet_bytes[1] as f64)),
+    );
+    row("PFC", d.pfc.clone());
+    for port in &d.ports {
+        let rate = Rate::from_bps(port.rate_bps);
+        if let Some([from, all]) = port.ecn_bytes {
+            let marks = if from < all {
+                format!("from {} on, all from {} on", size(from), size(all))
+            } else {
+                format!("from {} on", size(from))
+            };
+            row("marks", format!("at {rate}: {marks}"));
+        }
+        if let Some([pause, resume]) = port.pfc_bytes {
+            row("pauses", format!("at {rate}: above {}, until {}", size(pause as f64), size(resume as f64)));
+        }
+    }
+    for block in &d.traffic {
+        row(&format!("traffic {}", block.group), of_block(block));
+    }
+    for load in &d.load {
+        row("load", of_load(load));
+    }
+    row("the run", of_run(d));
+    aligned(&rows, 2)
+}
+
+fn of_switches(switches: &Oversubscription) -> String {
+    let Oversubscription { tier, n, down_bps, up_bps, buffer_bytes } = *switches;
+    let rates = if up_bps == 0 {
+        format!("{} in all", Rate::from_bps(down_bps))
+    } else {
+        let ratio = down_bps as f64 / up_bps as f64;
+        format!("{} down, {} up ({ratio:.3}:1)", Rate::from_bps(down_bps), Rate::from_bps(up_bps))
+            .replace(".000:1", ":1")
+    };
+    format!("{n} x {tier}: {rates}; buffer {}", size(buffer_bytes as f64))
+}
+
+fn of_block(block: &Block) -> String {
+    let Block { flows, endless, bytes, size_bytes, starts_us: [first, last], .. } = block;
+    let mut parts = vec![counted(*flows, "flow", "s")];
+    if 0 < *endless {
+        parts.push(format!("{endless} of them endless"));
+    }
+    if let Some([least, mean, most]) = size_bytes {
+        let sizes = if least < most {
+            format!("{} to {}, {} on average", size(*least), size(*most), size(*mean))
+        } else {
+            format!("{} each", size(*mean))
+        };
+        parts.push(format!("{sizes}, {} in all", size(*bytes as f64)));
+    }
+    let starts = if first < last { format!("{} to {}", us(*first), us(*last)) } else { us(*first) };
+    format!("{}; starts: {starts}", parts.join(", "))
+}
+
+fn of_load(load: &Load) -> String {
+    let most = match (&load.most, &load.most_at) {
+        (Some(most), Some(at)) if load.mean * 1.005 < *most => format!(", at most {:.1} % at {at}", 100.0 * most),
+        _ => String::new(),
+    };
+    format!("{}: {:.1} %{most}", load.links, 100.0 * load.mean)
+}
+
+fn of_run(d: &Description) -> String {
+    let seconds = match d.run.seconds {
+        s if s < 1.0 => "less than a second".to_owned(),
+        s if s < 120.0 => format!("about {s:.0} s"),
+        s if s < 7_200.0 => format!("about {:.0} min", s / 60.0),
+        s => format!("about {:.1} h", s / 3_600.0),
+    };
+    let memory = shown_bytes(d.run.memory_bytes);
+    format!(
+        "{:.3} million packet-hops without losses, {seconds} on one core, {memory} of flows and samples",
+        d.run.packet_hops / 1e6
+    )
+}
+
+/// Returns a number with a noun, and the ending of its plural.
+fn counted(n: usize, noun: &str, plural: &str) -> String {
+    format!("{n} {noun}{}", if n == 1 { "" } else { plural })
+}
+
+fn us(us: f64) -> String {
+    match us {
+        us if us < 1_000.0 => format!("{} us", short(us)),
+        us if us < 1e6 => format!("{} ms", short(us / 1e3)),
+        us => format!("{} s", short(us / 1e6)),
+    }
+}
+
+fn size(bytes: f64) -> String {
+    match bytes {
+        bytes if bytes < 1e3 => format!("{} B", short(bytes)),
+        bytes if bytes < 1e6 => format!("{} KB", short(bytes / 1e3)),
+        bytes if bytes < 1e9 => format!("{} MB", short(bytes / 1e6)),
+        bytes => format!("{} GB", short(bytes / 1e9)),
+    }
+}
+
+/// Returns a number with three digits or more, and no zeros behind its point.
+fn short(x: f64) -> String {
+    let digits = if x < 10.0 { 2 } else { usize::from(x < 100.0) };
+    let text = format!("{x:.digits$}");
+    if text.contains('.') { text.trim_end_matches('0').trim_end_matches('.').to_owned() } else { text }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_are_short_and_have_units() {
+        assert_eq!([us(1.0), us(28.96), us(150_000.0), us(2.5e6)], ["1 us", "29 us", "150 ms", "2.5 s"]);
+        assert_eq!([size(64.0), size(1_048.0), size(90_500.0), size(3e9)], ["64 B", "1.05 KB", "90.5 KB", "3 GB"]);
+    }
+}

@@ -1,0 +1,347 @@
+//! The description of a scenario before it runs: its network, its switches' thresholds, the load that its flows offer, and
+//! the work that the run is.
+
+use std::collections::BTreeMap;
+
+use fairrate_scenario::Scenario;
+use fairrate_sim::routing::{FlowKey, Routes};
+use fairrate_sim::topology::{Tier, Topology};
+use fairrate_sim::{FlowSpec, NodeId, Pfc, PortId, SimConfig, Transport};
+use fairrate_units::{Bytes, Rate, Time};
+use serde::Serialize;
+
+/// Time of a packet-hop on one core, in nanoseconds: a typical one, from which machines and scenarios differ by half.
+const NS_PER_HOP: f64 = 100.0;
+/// Memory of a flow, as scenarios are refused by it.
+const FLOW_BYTES: u64 = 800;
+/// Memory of a sample of a port until the end of a run.
+const SAMPLE_BYTES: u64 = 24;
+
+/// What a scenario has, before it runs.
+#[derive(Debug, Serialize)]
+pub struct Description {
+    /// Name of the scenario.
+    pub name: String,
+    /// Algorithm of congestion control.
+    pub cc: &'static str,
+    /// `rdma` or `tcp`.
+    pub transport: &'static str,
+    /// Number of hosts.
+    pub hosts: usize,
+    /// Number of switches.
+    pub switches: usize,
+    /// Links of each kind: from the hosts up.
+    pub links: Vec<Links>,
+    /// Switches by their capacities.
+    pub oversubscription: Vec<Oversubscription>,
+    /// Largest base round-trip time of the network, τ, in microseconds.
+    pub base_rtt_us: f64,
+    /// Payload that a host's link carries in τ, in bytes: of the fastest host.
+    pub bdp_bytes: u64,
+    /// Payload of a full packet, and its bytes on the wire.
+    pub packet_bytes: [u64; 2],
+    /// What happens to packets that find no room: who is paused, and when, or that they are dropped.
+    pub pfc: String,
+    /// Thresholds of switches' ports by their rates.
+    pub ports: Vec<PortKind>,
+    /// Traffic blocks.
+    pub traffic: Vec<Block>,
+    /// Load of sets of links.
+    pub load: Vec<Load>,
+    /// The expected run.
+    pub run: Expected,
+    /// Settings that are allowed and likely not meant.
+    pub warnings: Vec<String>,
+}
+
+/// Links of one kind.
+#[derive(Debug, PartialEq, Eq, Serialize)]
+pub struct Links {
+    /// The tiers that they join: `host - tor`.
+    pub between: String,
+    /// Number of links.
+    pub n: usize,
+    /// Rate of each direction in bit/s.
+    pub rate_bps: u64,
+    /// Propagation delay in nanoseconds.
+    pub delay_ns: u64,
+}
+
+/// Switches of a tier whose links have the same capacities.
+#[derive(Debug, PartialEq, Serialize)]
+pub struct Oversubscription {
+    /// Their tier.
+    pub tier: &'static str,
+    /// Their number.
+    pub n: usize,
+    /// Rate of all links down, towards hosts, in bit/s.
+    pub down_bps: u64,
+    /// Rate of all links up; 0 if there are none.
+    pub up_bps: u64,
+    /// Shared buffer in bytes.
+    pub buffer_bytes: u64,
+}
+
+/// Ports of switches of one rate.
+#[derive(Debug, PartialEq, Serialize)]
+pub struct PortKind {
+    /// Their rate in bit/s.
+    pub rate_bps: u64,
+    /// Queue from which packets are marked, and from which all are, in bytes; `None` without marking.
+    pub ecn_bytes: Option<[f64; 2]>,
+    /// Bytes above which a pause is sent, and at which it ends, where these are fixed levels.
+    pub pfc_bytes: Option<[u64; 2]>,
+}
+
+/// A block of traffic.
+#[derive(Debug, PartialEq, Serialize)]
+pub struct Block {
+    /// Number of the block in the file, from 0.
+    pub group: u32,
+    /// Number of its flows.
+    pub flows: usize,
+    /// Number of them without an end.
+    pub endless: usize,
+    /// Payload of the others, in bytes.
+    pub bytes: u64,
+    /// Sizes of the others in bytes: the smallest, the mean and the largest.
+    pub size_bytes: Option<[f64; 3]>,
+    /// Times of the first and of the last start, in microseconds.
+    pub starts_us: [f64; 2],
+}
+
+/// The load that finite flows offer to a set of ports between the first start and the last, in shares of their rates.
+#[derive(Debug, PartialEq, Serialize)]
+pub struct Load {
+    /// Name of the set.
+    pub links: String,
+    /// Load of the whole set.
+    pub mean: f64,
+    /// Load of the port with the most, on the paths that flows' hashes choose; `None` where packets choose their paths.
+    pub most: Option<f64>,
+    /// Its name.
+    pub most_at: Option<String>,
+}
+
+/// What the run is expected to be.
+#[derive(Debug, PartialEq, Serialize)]
+pub struct Expected {
+    /// Transmissions of packets by hosts and switches, acknowledgments among them, if nothing is lost.
+    pub packet_hops: f64,
+    /// Seconds on one core at 100 ns a packet-hop, which is typical.
+    pub seconds: f64,
+    /// Memory of flows and samples in bytes.
+    pub memory_bytes: u64,
+}
+
+/// Describes a scenario.
+#[must_use]
+pub fn describe(scenario: &Scenario) -> Description {
+    let config = scenario.sim_config();
+    let (topology, routes) = (&config.topology, Routes::new(&config.topology));
+    let needs = config.cc.needs();
+    let wire = config.transport.mtu + config.transport.data_header(&needs);
+    let base_rtt = config.base_rtt(&routes);
+    let fastest = topology.hosts().filter_map(|host| Some(topology.link(routes.host_port(host)?).rate)).max();
+    let bdp = fastest.map_or(0.0, |rate| rate.bytes_in(base_rtt).as_f64());
+    Description {
+        name: scenario.name().to_owned(),
+        cc: config.cc.info().name,
+        transport: if matches!(config.transport.kind, Transport::Tcp(_)) { "tcp" } else { "rdma" },
+        hosts: topology.hosts().count(),
+        switches: topology.nodes.len() - topology.hosts().count(),
+        links: links(topology),
+        oversubscription: oversubscription(config),
+        base_rtt_us: base_rtt.as_secs_f64() * 1e6,
+        bdp_bytes: (bdp * config.transport.mtu.as_f64() / wire.as_f64()) as u64,
+        packet_bytes: [config.transport.mtu.as_u64(), wire.as_u64()],
+        pfc: pfc(config),
+        ports: ports(config),
+        traffic: traffic(&config.flows),
+        load: loads(config, &routes, wire),
+        run: expected(config, &routes),
+        warnings: scenario.warnings().to_vec(),
+    }
+}
+
+fn tier_name(tier: Tier) -> &'static str {
+    match tier {
+        Tier::Host => "host",
+        Tier::Tor => "tor",
+        Tier::Aggregation => "aggregation",
+        Tier::Core => "core",
+    }
+}
+
+fn tier(topology: &Topology, node: NodeId) -> Tier {
+    topology.nodes[node.index()].tier
+}
+
+fn links(topology: &Topology) -> Vec<Links> {
+    let mut kinds: BTreeMap<(Tier, Tier, Rate, Time), usize> = BTreeMap::new();
+    for link in &topology.links {
+        let mut ends = [tier(topology, link.a), tier(topology, link.b)];
+        ends.sort_unstable();
+        *kinds.entry((ends[0], ends[1], link.rate, link.delay)).or_default() += 1;
+    }
+    let kind = |((low, high, rate, delay), n): ((Tier, Tier, Rate, Time), usize)| Links {
+        between: format!("{} - {}", tier_name(low), tier_name(high)),
+        n,
+        rate_bps: rate.as_bps(),
+        delay_ns: delay.as_ns(),
+    };
+    kinds.into_iter().map(kind).collect()
+}
+
+fn oversubscription(config: &SimConfig) -> Vec<Oversubscription> {
+    let topology = &config.topology;
+    let mut by_switch: BTreeMap<NodeId, [u64; 3]> = BTreeMap::new();
+    for link in &topology.links {
+        for (end, other) in [(link.a, link.b), (link.b, link.a)] {
+            if topology.is_host(end) {
+                continue;
+            }
+            let [down, up, all] = by_switch.entry(end).or_default();
+            *all += link.rate.as_bps();
+            match tier(topology, end).cmp(&tier(topology, other)) {
+                std::cmp::Ordering::Greater => *down += link.rate.as_bps(),
+                std::cmp::Ordering::Less => *up += link.rate.as_bps(),
+                std::cmp::Ordering::Equal => {}
+            }
+        }
+    }
+    let mut kinds: BTreeMap<(Tier, [u64; 3]), usize> = BTreeMap::new();
+    for (switch, rates) in by_switch {
+        *kinds.entry((tier(topology, switch), rates)).or_default() += 1;
+    }
+    let kind = |((tier, [down_bps, up_bps, all]), n): ((Tier, [u64; 3]), usize)| Oversubscription {
+        tier: tier_name(tier),
+        n,
+        down_bps,
+        up_bps,
+        buffer_bytes: config.fabric.buffer_of(all),
+    };
+    kinds.into_iter().map(kind).collect()
+}
+
+fn pfc(config: &SimConfig) -> String {
+    let alpha = config.fabric.ingress_alpha;
+    let alpha = alpha.map_or_else(|| "the free buffer".to_owned(), |alpha| format!("{alpha} of the free buffer"));
+    match config.fabric.pfc {
+        Pfc::Off => "off: packets that find no room are dropped".to_owned(),
+        Pfc::Ingress => format!("an ingress port and class above {alpha} pauses its sender"),
+        Pfc::IngressLevels(_) => "an ingress port and class above a fixed level pauses its sender".to_owned(),
+        Pfc::Egress(_) => "an egress queue above a fixed level pauses those that send into it".to_owned(),
+    }
+}
+
+fn ports(config: &SimConfig) -> Vec<PortKind> {
+    let topology = &config.topology;
+    let mut rates: Vec<Rate> = topology.links.iter().map(|link| link.rate).collect();
+    rates.sort_unstable();
+    rates.dedup();
+    let port = |rate: Rate| PortKind {
+        rate_bps: rate.as_bps(),
+        ecn_bytes: config.fabric.ecn.as_ref().map(|ecn| <[f64; 2]>::from(ecn.thresholds(rate))),
+        pfc_bytes: match config.fabric.pfc {
+            Pfc::Egress(levels) | Pfc::IngressLevels(levels) => {
+                Some([levels.at(rate).pause.as_u64(), levels.at(rate).resume.as_u64()])
+            }
+            Pfc::Off | Pfc::Ingress => None,
+        },
+    };
+    rates.into_iter().map(port).collect()
+}
+
+fn traffic(flows: &[FlowSpec]) -> Vec<Block> {
+    let mut groups: BTreeMap<u32, Vec<&FlowSpec>> = BTreeMap::new();
+    for flow in flows {
+        groups.entry(flow.group).or_default().push(flow);
+    }
+    let block = |(group, flows): (u32, Vec<&FlowSpec>)| {
+        let sizes: Vec<u64> =
+            flows.iter().filter(|flow| flow.bytes != Bytes::MAX).map(|flow| flow.bytes.as_u64()).collect();
+        let bytes = sizes.iter().sum();
+        let us = |time: Option<Time>| time.unwrap_or(Time::ZERO).as_secs_f64() * 1e6;
+        let ends = sizes.iter().min().zip(sizes.iter().max());
+        Block {
+            group,
+            flows: flows.len(),
+            endless: flows.len() - sizes.len(),
+            bytes,
+            size_bytes: ends.map(|(least, most)| [*least as f64, bytes as f64 / sizes.len() as f64, *most as f64]),
+            starts_us: [us(flows.iter().map(|flow| flow.start).min()), us(flows.iter().map(|flow| flow.start).max())],
+        }
+    };
+    groups.into_iter().map(block).collect()
+}
+
+/// Returns the time between the first start and the last of the finite flows, in seconds; `None` if all start at once.
+fn arrivals_s(flows: &[FlowSpec]) -> Option<f64> {
+    let starts = || flows.iter().filter(|flow| flow.bytes != Bytes::MAX).map(|flow| flow.start);
+    let span = starts().max()?.saturating_sub(starts().min()?);
+    (Time::ZERO < span).then(|| span.as_secs_f64())
+}
+
+fn loads(config: &SimConfig, routes: &Routes, wire: Bytes) -> Vec<Load> {
+    let topology = &config.topology;
+    let Some(span_s) = arrivals_s(&config.flows) else { return Vec::new() };
+    let by_flow = config.fabric.balancing == fairrate_sim::Balancing::PerFlow;
+    let factor = wire.as_f64() / config.transport.mtu.as_f64();
+    let (mut bits, mut path) = (vec![0.0; topology.n_ports()], Vec::new());
+    for flow in config.flows.iter().filter(|flow| flow.bytes != Bytes::MAX) {
+        path.clear();
+        routes.path(config.fabric.ecmp, config.seed, FlowKey::of(flow), &mut path);
+        path.iter().for_each(|port| bits[port.index()] += flow.bytes.as_f64() * 8.0 * factor);
+    }
+    let load = |(name, ports): (&String, &Vec<PortId>)| {
+        let all: f64 = ports.iter().map(|port| bits[port.index()]).sum();
+        let of_port = |port: &PortId| bits[port.index()] / topology.link(*port).rate.as_bps_f64() / span_s;
+        let most = ports.iter().max_by(|a, b| of_port(a).total_cmp(&of_port(b))).filter(|_| by_flow);
+        let node = |node: NodeId| &topology.nodes[node.index()].name;
+        Load {
+            links: name.clone(),
+            mean: all / topology.capacity_bps(ports) / span_s,
+            most: most.map(of_port),
+            most_at: most.map(|port| format!("{}->{}", node(topology.from(*port)), node(topology.to(*port)))),
+        }
+    };
+    topology.link_sets.iter().filter(|(name, _)| *name != "all-switch-links" && *name != "circuits").map(load).collect()
+}
+
+/// Returns the expected run. Endless flows share the links of their receivers.
+fn expected(config: &SimConfig, routes: &Routes) -> Expected {
+    let end = config.stop.at.unwrap_or(Time::MAX);
+    let mtu = config.transport.mtu.as_f64();
+    let mut endless: BTreeMap<NodeId, u32> = BTreeMap::new();
+    for flow in config.flows.iter().filter(|flow| flow.bytes == Bytes::MAX) {
+        *endless.entry(flow.dst).or_default() += 1;
+    }
+    let hops_of = |flow: &FlowSpec| {
+        let links = f64::from(routes.distance(flow.src, flow.dst).unwrap_or(0));
+        let packets = if flow.bytes == Bytes::MAX {
+            let until = flow.stop.min(end);
+            let rate = routes.host_port(flow.dst).map_or(Rate::ZERO, |port| config.topology.link(port).rate);
+            let share = rate.as_bps_f64() / f64::from(endless[&flow.dst]);
+            let bps = share.min(flow.demand.as_bps_f64());
+            if until == Time::MAX { 0.0 } else { until.saturating_sub(flow.start).as_secs_f64() * bps / 8.0 / mtu }
+        } else {
+            (flow.bytes.as_f64() / mtu).ceil()
+        };
+        // Each packet is acknowledged.
+        2.0 * links * packets
+    };
+    let packet_hops = config.flows.iter().map(hops_of).sum::<f64>();
+    let samples = |probe: &fairrate_sim::ProbeSpec| match probe {
+        fairrate_sim::ProbeSpec::Ports { ports, every } if end < Time::MAX && Time::ZERO < *every => {
+            ports.len() as u64 * (end.as_ps() / every.as_ps())
+        }
+        _ => 0,
+    };
+    let n_samples: u64 = config.probes.iter().map(samples).sum();
+    Expected {
+        packet_hops,
+        seconds: packet_hops * NS_PER_HOP * 1e-9,
+        memory_bytes: config.flows.len() as u64 * FLOW_BYTES + n_samples * SAMPLE_BYTES,
+    }
+}
