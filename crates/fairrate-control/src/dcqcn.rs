@@ -480,7 +480,7 @@ mod tests {
                     d.notified_since_tick = false;
                     d.alpha_due += d.config.alpha_interval;
                 } else if next == d.increase_due {
-                    d.increase();
+                    d.increase(Step::Timer);
                     d.timer_steps += 1;
                     d.increase_due += d.config.increase_interval;
                 } else {

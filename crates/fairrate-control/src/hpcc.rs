@@ -325,6 +325,22 @@ mod tests {
         assert_eq!((flow.reference, flow.inc_stage), (25_000.0, 0));
     }
 
+    /// (1 - 0.95)/4 of 25 Gb/s are 312.5 Mb/s. W^c grows by as much with each round trip of five below η, and the round trip
+    /// is over with the second packet sent since the last update.
+    #[test]
+    fn rocc_authors_flow_falls_to_its_increase_with_the_first_acknowledgment() {
+        let mut flow = HpccConfig::new(Profile::RoccOmnet).build(&flow_25g());
+        assert_eq!(flow.on_start(Time::ZERO).rate, Rate::from_gbps(25));
+        let first = flow.on_ack(&ack(8_000, 8_000, 1_000, 5_000, &hop(8_000, 1_000, 0)));
+        assert_eq!((first.rate, flow.inc_stage), (Rate::from_bps(312_500_000), 1));
+        let mut rate_after = |seq: u64| {
+            let at = 8_000 + seq;
+            flow.on_ack(&ack(at, 8_000, seq, seq + 2_000, &hop(at, 1_000 + seq / 10, 0))).rate.as_bps()
+        };
+        assert_eq!([rate_after(5_000), rate_after(6_000), rate_after(7_000)], [625_000_000; 3]);
+        assert_eq!(rate_after(8_000), 937_500_000, "the update came with the packet behind 6,000");
+    }
+
     #[test]
     fn five_additive_round_trips_and_then_a_multiplicative_one() {
         let mut flow = HpccConfig::new(Profile::Paper).build(&flow_25g());

@@ -292,7 +292,9 @@ fn loads(config: &SimConfig, routes: &Routes, wire: Bytes) -> Vec<Load> {
     for flow in config.flows.iter().filter(|flow| flow.bytes != Bytes::MAX) {
         path.clear();
         routes.path(config.fabric.ecmp, config.seed, FlowKey::of(flow), &mut path);
-        path.iter().for_each(|port| bits[port.index()] += flow.bytes.as_f64() * 8.0 * factor);
+        for port in &path {
+            bits[port.index()] += flow.bytes.as_f64() * 8.0 * factor;
+        }
     }
     let load = |(name, ports): (&String, &Vec<PortId>)| {
         let all: f64 = ports.iter().map(|port| bits[port.index()]).sum();

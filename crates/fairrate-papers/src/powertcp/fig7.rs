@@ -1,4 +1,4 @@
-//! Figure 7a and b: tails of short and of long flows at loads from 20 to 95 %, with the text's traffic and the artifact's.
+//! Figure 7a and b: tails of short and of long flows at loads from 20 to 95 %, with the artifact's traffic.
 
 use fairrate_report::panel::{Axis, Panel};
 use fairrate_report::stats;
@@ -23,85 +23,70 @@ pub const FIGURE: Figure = Figure {
 /// The paper gives only the range. A mean over loads weighs them equally.
 const LOADS: [u32; 6] = [20, 40, 60, 80, 90, 95];
 const LINES: [Line; 3] = [POWERTCP, THETA, HPCC];
-const READINGS: [Reading; 2] = [Reading::Own, Reading::Traffic];
+const READING: Reading = Reading::Traffic;
 
 fn runs(scale: &Scale) -> Vec<Run> {
-    let of = |reading| LOADS.into_iter().flat_map(move |load| runs_at(reading, load, &LINES, scale));
-    READINGS.into_iter().flat_map(of).collect()
+    LOADS.into_iter().flat_map(|load| runs_at(READING, load, &LINES, scale)).collect()
 }
 
 fn panels(points: &Points) -> Vec<Panel> {
-    let draw = |reading: Reading, title: &str, class: &str| {
+    let draw = |title: &str, class: &str| {
         let curve = |line: &Line| {
-            let at = |load: u32| (f64::from(load), points.values(&at(reading, load), line.name, class));
+            let at = |load: u32| (f64::from(load), points.values(&at(READING, load), line.name, class));
             Curve { name: line.name.to_owned(), cc: line.cc, values: LOADS.map(at).into() }
         };
         let y = Axis::new("99.9th percentile of slowdown").showing(0.0, 2.0);
-        let title = format!("{title}, {}", reading.name());
         curves::panel(title, Axis::new("load of the ToR uplinks (%)"), y, LINES.iter().map(curve).collect())
     };
-    let sizes = |reading| match reading {
-        Reading::Own => ["(a) short flows (< 10 KB)", "(b) long flows (> 1 MB)"],
-        _ => ["(a) short flows (< 5 KB)", "(b) long flows (9 to 10 MB)"],
-    };
-    let of =
-        |reading| ["short", "long"].into_iter().zip(sizes(reading)).map(move |(class, title)| (reading, title, class));
-    READINGS.into_iter().flat_map(of).map(|(reading, title, class)| draw(reading, title, class)).collect()
+    vec![draw("(a) short flows (< 5 KB)", "short"), draw("(b) long flows (9 to 10 MB)", "long")]
 }
 
 /// Returns the change of a line's tail from HPCC's, in per cent, seed by seed.
-fn against_hpcc(points: &Points, reading: Reading, load: u32, line: &Line, class: &str) -> Vec<f64> {
-    let ratios = points.ratios(&at(reading, load), line.name, HPCC.name, class);
+fn against_hpcc(points: &Points, load: u32, line: &Line, class: &str) -> Vec<f64> {
+    let ratios = points.ratios(&at(READING, load), line.name, HPCC.name, class);
     ratios.iter().map(|ratio| 100.0 * (ratio - 1.0)).collect()
 }
 
 /// Returns the mean over all loads, seed by seed.
-fn over_loads(points: &Points, reading: Reading, line: &Line, class: &str) -> Vec<f64> {
-    let of_loads = LOADS.map(|load| against_hpcc(points, reading, load, line, class));
+fn over_loads(points: &Points, line: &Line, class: &str) -> Vec<f64> {
+    let of_loads = LOADS.map(|load| against_hpcc(points, load, line, class));
     let seeds = of_loads.iter().map(Vec::len).min().unwrap_or(0);
     let mean = |seed: usize| stats::mean(&of_loads.each_ref().map(|of_load| of_load[seed]));
     (0..seeds).filter_map(mean).collect()
 }
 
 fn claims(points: &Points) -> Vec<Claim> {
-    READINGS.into_iter().flat_map(|reading| claims_of(points, reading)).collect()
-}
-
-fn claims_of(points: &Points, reading: Reading) -> Vec<Claim> {
-    let claim = |id: &str, sentence: &str, rule, values| {
-        let id = if reading == Reading::Own { format!("{id}-text") } else { id.to_owned() };
-        Claim::mean(&id, &format!("{}: {sentence}", reading.name()), rule, "%", values)
-    };
+    let claim = |id, sentence, rule, values| Claim::mean(id, sentence, rule, "%", values);
     vec![
         claim(
             "short-powertcp",
             "short flows \"by 36 %\": PowerTCP against HPCC, mean of all loads",
             Rule::Less(-36.0),
-            over_loads(points, reading, &POWERTCP, "short"),
+            over_loads(points, &POWERTCP, "short"),
         ),
         claim(
             "short-theta",
             "short flows \"and 55 %\": theta-PowerTCP against HPCC, mean of all loads",
             Rule::Less(-55.0),
-            over_loads(points, reading, &THETA, "short"),
+            over_loads(points, &THETA, "short"),
         ),
         claim(
             "long-20",
             "long flows \"at low load similar\": PowerTCP against HPCC at 20 %",
             Rule::Similar,
-            against_hpcc(points, reading, 20, &POWERTCP, "long"),
+            against_hpcc(points, 20, &POWERTCP, "long"),
         ),
         claim(
             "long-90",
             "long flows \"9 % better\": PowerTCP against HPCC at 90 %",
             Rule::Less(-9.0),
-            against_hpcc(points, reading, 90, &POWERTCP, "long"),
+            against_hpcc(points, 90, &POWERTCP, "long"),
         ),
         claim(
             "long-theta",
             "long flows \"35 % worse\": theta-PowerTCP against HPCC, mean of all loads",
             Rule::More(35.0),
-            over_loads(points, reading, &THETA, "long"),
+            over_loads(points, &THETA, "long"),
         ),
     ]
 }

@@ -10,7 +10,7 @@ use fairrate_report::stats;
 use fairrate_sim::{FlowOutcome, NodeId};
 
 use super::baselines::{BFC, DCQCN, DCQCN_AUTHORS, HPCC, PACC};
-use super::star::{FULL, ROCC};
+use super::star::ROCC;
 use crate::curves::{self, Curve};
 use crate::drawing::with_level;
 use crate::experiment::Run;
@@ -61,7 +61,7 @@ pub type Line = (Variant, &'static str);
 /// The paper's five algorithms with their forms, and the algorithms whose looks their lines have.
 pub const LINES: [Line; 9] = [
     (ROCC, "powertcp"),
-    (FULL, "theta-powertcp"),
+    (FULL_BY_INGRESS, "theta-powertcp"),
     (DCQCN, "dcqcn"),
     (DCQCN_AUTHORS, "swift"),
     (HPCC, "hpcc"),
@@ -104,6 +104,13 @@ pub const OMNET_LINES: [Line; 3] = [(ROCC_OMNET, "powertcp"), (DCQCN_OMNET, "dcq
 
 /// Switches that pause a port by what arrived through it, above 5 % of what is free of the buffer: about 500 KB.
 pub const BY_INGRESS: [(&str, &str); 2] = [("switch.pfc", "true"), ("switch.dt_alpha", "0.05")];
+
+/// RoCC with whole gains on low queues, in switches that pause by ingress at both loads.
+const FULL_BY_INGRESS: Variant = ROCC.with(
+    "rocc-full",
+    "rocc, whole gains, PFC by ingress",
+    &[("transport.rocc.low_queue_gain", "full"), BY_INGRESS[0], BY_INGRESS[1]],
+);
 
 /// Number of flows, in each run, below which a size is not judged, and of finished flows, below which it is not drawn.
 const ENOUGH: f64 = 100.0;

@@ -185,6 +185,37 @@ mod tests {
         assert!(!marker.draw(30_000, None) && marker.draw(30_001, None));
     }
 
+    #[test]
+    fn an_average_follows_the_queue() {
+        let averaged = EcnConfig { average: Some(0.2), kmin_per: None, kmax_per: None, ..config(30_000, 40_000) };
+        let mut marker = Marker::new(&averaged, Rate::from_gbps(25), 1, PortId(0));
+        assert_eq!(marker.sees_from(), 0);
+        // Below kmin a queue above kmax is marked at once, and the average is as it was.
+        assert!([30_000, 30_000].into_iter().all(|qlen| !marker.draw(qlen, None)), "6 and 10.8 KB");
+        assert!(marker.draw(60_000, None), "the average is 20.64 KB, and the queue is above kmax");
+        assert!(marker.draw(200_000, None), "the average is 56.5 KB");
+        // It falls below kmin in three packets of an empty port's 1 KB.
+        let marks = (0..4).filter(|_| marker.draw(1_000, None)).count();
+        assert!(marks <= 3 && !marker.draw(1_000, None));
+    }
+
+    /// Between its thresholds a mark comes the sooner the longer there was none: after 1/p packets at the latest, or never until
+    /// the average leaves them.
+    #[test]
+    fn marks_on_an_average_are_spread_out() {
+        let averaged =
+            EcnConfig { average: Some(1.0), pmax: 0.1, kmin_per: None, kmax_per: None, ..config(0, 200_000) };
+        let gaps = |seed| {
+            let mut marker = Marker::new(&averaged, Rate::from_gbps(25), seed, PortId(0));
+            (0..1_000).map(|_| marker.draw(100_000, None)).collect::<Vec<_>>()
+        };
+        // p = 0.05: up to the 19th packet after a mark pb/(1 - count pb) is below 1.
+        for marks in (1..20).map(gaps) {
+            let at: Vec<usize> = marks.iter().enumerate().filter(|(_, mark)| **mark).map(|(i, _)| i).collect();
+            assert!(at.windows(2).all(|pair| pair[1] - pair[0] <= 20), "{at:?}");
+        }
+    }
+
     /// Returns the lengths of the phantom queue of a port of 10 Gb/s after each packet of 1,000 bytes, which arrive
     /// every `gap_ps`.
     fn phantom_lengths(share: f64, gap_ps: u64, n: u64) -> Vec<u32> {

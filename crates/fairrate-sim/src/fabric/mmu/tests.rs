@@ -47,7 +47,9 @@ fn buffers_go_by_the_rates_of_ports() {
     let switch_of = vec![Some(SwitchIdx(0)), Some(SwitchIdx(1)), Some(SwitchIdx(1))].into();
     let most = |switch: u32, config: &FabricConfig| {
         let mut mmu = Mmu::new(config, links.iter(), &switch_of, Bytes::new(1_090), 1);
-        (0..).take_while(|_| mmu.admit(SwitchIdx(switch), PortIdx(switch), 3, 1_000, 0) == Admission::Accept).count()
+        (0..1_000)
+            .take_while(|_| mmu.admit(SwitchIdx(switch), PortIdx(switch), 3, 1_000, 0) == Admission::Accept)
+            .count()
     };
     let full = FabricConfig { ingress_alpha: None, ..by_rate.clone() };
     assert_eq!([most(0, &full), most(1, &full)], [80, 400]);
