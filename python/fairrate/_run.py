@@ -44,7 +44,7 @@ def run(
     """
     scenario, label = scenario_of(scenario), None
     if isinstance(cc, str):
-        (column,) = _native.columns([cc], [], False)
+        (column,) = _native.columns([cc], [], [], False)
         scenario, cc = Scenario(scenario._native.with_sets(column.sets)), None
         # With parameters of its own it is called as it is written.
         label = column.label if column.label != scenario.cc else None

@@ -190,6 +190,7 @@ def sweep(
     scenario: ScenarioLike,
     cc: Sequence[str | type[Controller]] = (),
     *,
+    variants: Sequence[str] = (),
     grid: Mapping[str, Sequence[Any]] | None = None,
     seeds: Iterable[int] | None = None,
     executor: Executor | None = None,
@@ -207,6 +208,7 @@ def sweep(
         scenario: What to run, or the path of its file.
         cc: Algorithms, as ``"powertcp"`` or ``"powertcp:gamma=0.5"``, and classes of :class:`fairrate.Controller`, whose runs are
             not kept in a cache; the scenario's if there is none.
+        variants: Algorithms with other keys of the scenario, as ``'swift: switch.pfc=false, transport.rto="1ms"'``, besides ``cc``.
         grid: Values by dotted key, as ``{"traffic.0.load": [0.4, 0.6]}``; several keys multiply.
         seeds: Seeds; the scenario's if there are none.
         executor: Where to run instead: any ``concurrent.futures.Executor``, or ``client.get_executor()`` of dask. Results travel back
@@ -224,7 +226,7 @@ def sweep(
     """
     scenario = scenario_of(scenario)
     places = _native.Cache(cache, scenario.name) if cache is not None else None
-    plans = _plans(scenario, cc, grid or {}, seeds, places)
+    plans = _plans(scenario, cc, variants, grid or {}, seeds, places)
     done = {id(plan): plan.run(Result(plan.found, plan.label), True) for plan in plans if plan.found is not None}
     failures: list[tuple[str, int, BaseException]] = []
     with _Bar(len(plans), len(done), progress) as advance:
@@ -245,16 +247,19 @@ def sweep(
 def _plans(
     scenario: Scenario,
     cc: Sequence[str | type[Controller]],
+    variants: Sequence[str],
     grid: Mapping[str, Sequence[Any]],
     seeds: Iterable[int] | None,
     places: _native.Cache | None,
 ) -> list[_Plan]:
     if isinstance(cc, str):
         raise ScenarioError(f"`cc` is a list of algorithms, not {cc!r}", suggestion=f"write cc=[{cc!r}]")
+    if isinstance(variants, str):
+        raise ScenarioError(f"`variants` is a list, not {variants!r}", suggestion=f"write variants=[{variants!r}]")
     axes = [(key, [toml(value) for value in values]) for key, values in grid.items()]
     wanted: list[int | None] = [int(seed) for seed in seeds] if seeds is not None else [None]
     plans = []
-    for column, controller in _columns(cc, axes, seeds is not None):
+    for column, controller in _columns(cc, variants, axes, seeds is not None):
         for seed in wanted:
             sets = [*column.sets, *([("seed", toml(seed))] if seed is not None else [])]
             one = Scenario(scenario._native.with_sets(sets))
@@ -272,13 +277,13 @@ def _plans(
 
 
 def _columns(
-    cc: Sequence[str | type[Controller]], axes: list[tuple[str, list[str]]], seeded: bool
+    cc: Sequence[str | type[Controller]], variants: Sequence[str], axes: list[tuple[str, list[str]]], seeded: bool
 ) -> list[tuple[_native.Column, type[Controller] | None]]:
     """Every algorithm at every point of the grid, algorithms fastest."""
     names = [name for name in cc if isinstance(name, str)]
     controllers = [controller for controller in cc if not isinstance(controller, str)]
-    points = _native.columns([], axes, seeded)
-    named = _native.columns(names, axes, seeded) if names or not controllers else []
+    points = _native.columns([], [], axes, seeded)
+    named = _native.columns(names, list(variants), axes, seeded) if names or variants or not controllers else []
     n = len(named) // len(points)
     found: list[tuple[_native.Column, type[Controller] | None]] = []
     for i, point in enumerate(points):

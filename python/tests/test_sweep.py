@@ -53,6 +53,15 @@ def test_a_sweep_is_every_run(small: Scenario) -> None:
     assert difference is not None and difference.n == 2 and not difference.is_clear
 
 
+def test_variants_change_more_than_the_algorithm(small: Scenario) -> None:
+    sweep = fairrate.sweep(small, ["hpcc"], variants=["hpcc: topology.host_rate=10Gbps", "dctcp: switch.buffer=1MB"])
+    assert sweep.labels == ["hpcc", "hpcc host_rate=10Gbps", "dctcp buffer=1MB"]
+    alone = fairrate.run(small.with_({"topology.host_rate": "10Gbps"}), "hpcc")
+    assert sweep[1].result.fingerprint == alone.fingerprint
+    with pytest.raises(fairrate.ScenarioError, match="changes no key"):
+        fairrate.sweep(small, variants=["hpcc: switch"])
+
+
 def test_wherever_runs_are_done_they_come_out_the_same(small: Scenario) -> None:
     here = prints(fairrate.sweep(small, CC, seeds=[1, 2], jobs=2))
     with ThreadPoolExecutor(2) as executor:

@@ -38,8 +38,15 @@ pub struct Args {
     /// Algorithms, or paths of libraries with one; NAME:KEY=VALUE:KEY=VALUE is a variant with other parameters, as in
     /// dcqcn,dcqcn:ai=200Mbps:hai=2Gbps
     /// [default: the scenario's]
-    #[arg(long, value_name = "NAME,...", value_delimiter = ',', required_unless_present_any = ["grid", "seeds", "backend"])]
+    #[arg(long, value_name = "NAME,...", value_delimiter = ',', required_unless_present_any = ["grid", "seeds", "backend", "variants"])]
     cc: Vec<String>,
+    /// An algorithm with other keys of the scenario, as in `--variant 'swift: switch.pfc=false, transport.rto="1ms"'`; may be given
+    /// several times
+    ///
+    /// The algorithm may have parameters, as for --cc, and is followed by a colon and a space. `@FILE` stands for the lines of a
+    /// file, each a variant; empty lines and lines that begin with # are passed over.
+    #[arg(long = "variant", value_name = "NAME: KEY=VALUE, ...")]
+    variants: Vec<String>,
     /// Values of a key, keys as for --set, as in `--grid traffic.0.load=0.4,0.6`; several multiply
     ///
     /// Commas inside of quotes, brackets and braces are part of a value: `--grid 'probe.0.queues=["a->b","b->c"],["c->d"]'`
@@ -126,8 +133,9 @@ fn no_sweep() -> Failure {
 pub fn run(args: &Args, registry: &Registry) -> Result<ExitCode, Failure> {
     let metrics = metrics(&args.metrics)?;
     let ccs = columns::joined(&args.cc);
-    let registry = &columns::with_libraries(&ccs, registry)?;
-    let columns = columns::columns(&ccs, &args.grid, args.seeds.is_some(), registry)?;
+    let changes = changes(&args.variants)?;
+    let registry = &columns::with_libraries(&ccs, &changes, registry)?;
+    let columns = columns::columns(&ccs, &changes, &args.grid, args.seeds.is_some(), registry)?;
     let backends = Backends::new(&args.backend, args.scale)?;
     let n_runs = columns.len() * backends.each().count() * args.seeds.as_ref().map_or(1, |s| s.0.len());
     if MOST_RUNS < n_runs {
@@ -166,6 +174,25 @@ pub fn run(args: &Args, registry: &Registry) -> Result<ExitCode, Failure> {
     let index = work.run_all(&plans, jobs, &metrics)?;
     board.clear();
     conclude(index, place.path(), args.json, registry)
+}
+
+/// Returns the variants that are given, with the lines of files in place of their names.
+fn changes(given: &[String]) -> Result<Vec<String>, Failure> {
+    let mut all = Vec::new();
+    for text in given {
+        let Some(path) = text.strip_prefix('@') else {
+            all.push(text.clone());
+            continue;
+        };
+        let lines = std::fs::read_to_string(path).map_err(|error| Failure::Usage {
+            message: format!("cannot read `{path}`: {error}"),
+            help: "give a file with a variant a line, as `swift: switch.pfc=false`".to_owned(),
+        })?;
+        all.extend(
+            lines.lines().map(str::trim).filter(|line| !line.is_empty() && !line.starts_with('#')).map(str::to_owned),
+        );
+    }
+    Ok(all)
 }
 
 /// Returns the number of runs at the same time: `asked`, or as many as give each thread a core.

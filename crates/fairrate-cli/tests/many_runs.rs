@@ -55,6 +55,47 @@ fn a_grid_has_a_column_for_every_point_and_algorithm() {
     assert!(page.contains("Comparison over a grid") && page.contains("DCTCP bytes=60KB senders=3"));
 }
 
+/// A variant changes keys of the scenario besides the algorithm: on the command line, or as a line of a file.
+#[test]
+fn variants_are_columns_with_keys_of_their_own() {
+    let scenario = small_scenario("variants");
+    let out = scenario.with_file_name("out");
+    let file = scenario.with_file_name("variants.txt");
+    std::fs::write(
+        &file,
+        "# two more\n\nhpcc:eta=0.9: switch.buffer=1MB\n  dctcp: switch.pfc=false, transport.rto='1ms'\n",
+    )
+    .unwrap();
+    let variants = ["--variant", "hpcc: traffic.0.bytes=60KB", "--variant", &format!("@{}", file.display())];
+    let output = compare(&scenario, &out, &[&variants[..], &["--cc", "hpcc", "--quiet"]].concat());
+    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+    let labels = ["hpcc", "hpcc bytes=60KB", "hpcc:eta=0.9 buffer=1MB", "dctcp pfc=false rto=1ms"];
+    assert_eq!(of_runs(&out, "label"), labels);
+    let resolved = |dir: &str| std::fs::read_to_string(out.join(dir).join("scenario.toml")).unwrap();
+    assert!(resolved("dctcp-pfc=false-rto=1ms").contains("pfc = false"));
+    assert!(resolved("hpcc-bytes=60KB").contains("bytes = \"60KB\"") && resolved("hpcc").contains("bytes = \"50KB\""));
+}
+
+#[test]
+fn wrong_variants_are_bad_input_and_nothing_is_written() {
+    let scenario = small_scenario("wrong_variants");
+    let out = scenario.with_file_name("out");
+    for (variant, says) in [
+        ("hpcc switch.pfc=false", "NAME: KEY=VALUE"),
+        (": switch.pfc=false", "NAME: KEY=VALUE"),
+        ("hpc: switch.pfc=false", "hpcc"),
+        ("hpcc: switch.pfc", "changes no key"),
+        ("hpcc: switch.pfc=true, switch.pfc=false", "set twice"),
+        ("hpcc: switch.bufer=1MB", "did you mean `buffer`"),
+        ("hpcc: switch.ecn={ kmin=1KB", "without its end"),
+        ("@/no/such/file", "cannot read"),
+    ] {
+        let output = compare(&scenario, &out, &["--variant", variant]);
+        assert!(output.status.code() == Some(2) && words(&output).contains(says), "{variant}: {}", stderr(&output));
+        assert!(!out.exists(), "{variant}");
+    }
+}
+
 #[test]
 fn a_grid_alone_is_of_the_scenarios_algorithm() {
     let scenario = small_scenario("grid_alone");

@@ -254,6 +254,45 @@ pub fn parse_variant(text: &str, registry: &Registry) -> Result<Variant, Columns
     Ok(Variant { label, cc, sets })
 }
 
+/// Splits `NAME: KEY=VALUE, KEY=VALUE` into the algorithm as written and the rest.
+fn split_changes(text: &str) -> Result<(&str, &str), ColumnsError> {
+    let changes = text.match_indices(':').find(|(at, _)| text[at + 1..].starts_with(char::is_whitespace));
+    changes.map(|(at, _)| (text[..at].trim(), text[at + 1..].trim())).filter(|(cc, _)| !cc.is_empty()).ok_or_else(
+        || {
+            let help = "write it as NAME: KEY=VALUE, as in `swift: switch.pfc=false, transport.rto=\"1ms\"`".to_owned();
+            ColumnsError::Usage { message: format!("`{text}` is no algorithm with changed keys"), help }
+        },
+    )
+}
+
+/// Reads `NAME: KEY=VALUE, KEY=VALUE`: an algorithm as for [`parse_variant`], and keys of the scenario with their values. Commas
+/// inside of quotes or brackets are part of a value.
+///
+/// # Errors
+/// If the algorithm or a parameter is not known, or a change has no key or no value.
+pub fn parse_changes(text: &str, registry: &Registry) -> Result<Variant, ColumnsError> {
+    let (cc, rest) = split_changes(text)?;
+    let mut variant = parse_variant(cc, registry)?;
+    let wrong = |message: String| ColumnsError::Usage {
+        message,
+        help: "keys are those of the scenario with dots, as in `switch.pfc=false`; several have commas between them"
+            .to_owned(),
+    };
+    for change in split_values(rest).map_err(wrong)? {
+        let (key, value) = change.split_once('=').map_or(("", ""), |(key, value)| (key.trim(), value.trim()));
+        if key.is_empty() || value.is_empty() {
+            return Err(wrong(format!("`{change}` changes no key")));
+        }
+        if variant.sets.iter().any(|(other, _)| other == key) {
+            return Err(wrong(format!("`{key}` is set twice by `{text}`")));
+        }
+        let short = key.rsplit('.').next().unwrap_or(key);
+        variant.label += &format!(" {short}={}", value.trim_matches(['"', '\'']));
+        variant.sets.push((key.to_owned(), value.to_owned()));
+    }
+    Ok(variant)
+}
+
 /// Loads the library of this path, which is relative to the current directory; returns its full path and the algorithm.
 fn open(written: &str, registry: &Registry) -> Result<(PathBuf, CustomAlgorithm), ColumnsError> {
     let path = std::path::absolute(written).map_err(|e| ColumnsError::Usage {
@@ -275,13 +314,13 @@ fn similar(path: &Path) -> Option<String> {
     nearest(path.file_name()?.to_str()?, names.iter().map(String::as_str)).map(str::to_owned)
 }
 
-/// Returns `registry` with the algorithms of the libraries among `ccs` added, so that a scenario may have parameters of
+/// Returns `registry` with the algorithms of the libraries among `ccs` and `changes` added, so that a scenario may have parameters of
 /// any of them.
 ///
 /// # Errors
 /// If a library cannot be loaded, or its algorithm has a name that is taken.
-pub fn with_libraries(ccs: &[String], registry: &Registry) -> Result<Registry, ColumnsError> {
-    let paths = ccs.iter().map(|text| text.split(':').next().unwrap_or_default().trim());
+pub fn with_libraries(ccs: &[String], changes: &[String], registry: &Registry) -> Result<Registry, ColumnsError> {
+    let paths = ccs.iter().chain(changes).map(|text| text.split(':').next().unwrap_or_default().trim());
     paths.filter(|name| names_library(name)).try_fold(registry.clone(), |registry, path| {
         let (path, library) = open(path, &registry)?;
         registry.with_library(library).map_err(|error| ColumnsError::Usage {
@@ -349,15 +388,22 @@ impl Column {
     }
 }
 
-/// Returns a column for every algorithm at every point of the grid: the first axis varies slowest, the algorithm
-/// fastest. `seeded` is `true` if `--seeds` is given.
+/// Returns a column for every algorithm of `ccs`, and for each of `changes` as [`parse_changes`] reads them, at every point of the
+/// grid: the first axis varies slowest, the algorithm fastest. `seeded` is `true` if `--seeds` is given.
 ///
 /// # Errors
 /// If an algorithm is not known, a key is set twice, or there are too many columns.
-pub fn columns(ccs: &[String], axes: &[Axis], seeded: bool, registry: &Registry) -> Result<Vec<Column>, ColumnsError> {
+pub fn columns(
+    ccs: &[String],
+    changes: &[String],
+    axes: &[Axis],
+    seeded: bool,
+    registry: &Registry,
+) -> Result<Vec<Column>, ColumnsError> {
     let mut variants: Vec<Variant> = Vec::new();
-    for text in ccs {
-        let variant = parse_variant(text, registry)?;
+    let of_names = ccs.iter().map(|text| parse_variant(text, registry));
+    for variant in of_names.chain(changes.iter().map(|text| parse_changes(text, registry))) {
+        let variant = variant?;
         if !variants.contains(&variant) {
             variants.push(variant);
         }

@@ -39,17 +39,19 @@ impl Column {
     }
 }
 
-/// Returns the columns of every algorithm at every point of a grid. `seeded`: seeds are given separately.
+/// Returns the columns of every algorithm, and of every variant `NAME: KEY=VALUE, ...`, at every point of a grid. `seeded`: seeds are
+/// given separately.
 #[pyfunction]
 pub fn columns(
     py: Python<'_>,
     cc: Vec<String>,
+    variants: Vec<String>,
     grid: Vec<(String, Vec<String>)>,
     seeded: bool,
 ) -> PyResult<Vec<Column>> {
     let axes: Vec<Axis> = grid.into_iter().map(|(key, values)| Axis::new(&key, values)).collect();
-    let registry = with_libraries(&cc, &algorithms()).map_err(|e| errors::of_columns(py, &e))?;
-    let columns = planned(&cc, &axes, seeded, &registry).map_err(|e| errors::of_columns(py, &e))?;
+    let registry = with_libraries(&cc, &variants, &algorithms()).map_err(|e| errors::of_columns(py, &e))?;
+    let columns = planned(&cc, &variants, &axes, seeded, &registry).map_err(|e| errors::of_columns(py, &e))?;
     Ok(columns.into_iter().map(Column).collect())
 }
 

@@ -6,7 +6,7 @@ fn axes(texts: &[&str]) -> Vec<Axis> {
 
 fn labels(ccs: &[&str], grid: &[&str]) -> Vec<String> {
     let ccs: Vec<String> = ccs.iter().map(|c| (*c).to_owned()).collect();
-    columns(&ccs, &axes(grid), false, &Registry::new()).unwrap().into_iter().map(|c| c.label).collect()
+    columns(&ccs, &[], &axes(grid), false, &Registry::new()).unwrap().into_iter().map(|c| c.label).collect()
 }
 
 #[test]
@@ -88,7 +88,7 @@ fn grids_multiply_and_algorithms_go_fastest() {
 fn a_column_is_a_place_on_a_line() {
     let ccs = ["hpcc", "powertcp:gamma=0.5"].map(str::to_owned);
     let of = |ccs: &[String], grid: &[&str]| {
-        let columns = columns(ccs, &axes(grid), false, &Registry::new()).unwrap();
+        let columns = columns(ccs, &[], &axes(grid), false, &Registry::new()).unwrap();
         columns.into_iter().map(|c| (c.line, c.place)).collect::<Vec<_>>()
     };
     let at = |key: &str, value: &str| vec![(key.to_owned(), value.to_owned())];
@@ -107,20 +107,21 @@ fn keys_are_as_short_as_they_can_be() {
 
 #[test]
 fn names_are_fit_for_directories_and_differ() {
-    let got = columns(&[], &axes(&[r#"f=a/b,a:b,"a:b",A/B,../x"#]), false, &Registry::new()).unwrap();
+    let got = columns(&[], &[], &axes(&[r#"f=a/b,a:b,"a:b",A/B,../x"#]), false, &Registry::new()).unwrap();
     let names: Vec<&str> = got.iter().map(|c| c.name.as_str()).collect();
     assert_eq!(names, ["f=a-b", "f=a-b-2", "f=a-b-3", "f=A-B-4", "f=..-x"]);
     let labels: Vec<&str> = got.iter().map(|c| c.label.as_str()).collect();
     assert_eq!(labels, ["f=a/b", "f=a:b", "f=a:b (2)", "f=A/B", "f=../x"]);
     let long = format!("f={0}1,{0}2", "x".repeat(400));
-    let got = columns(&[], &axes(&[&long]), false, &Registry::new()).unwrap();
+    let got = columns(&[], &[], &axes(&[&long]), false, &Registry::new()).unwrap();
     assert!(got[0].name != got[1].name && got.iter().all(|c| c.name.len() < 200));
 }
 
 #[test]
 fn rows_have_numbers_where_an_axis_has_nothing_else() {
-    let got = columns(&[], &axes(&["traffic.0.load=0.4,0.6", "links.x=1,\"2us\"", "y='a'"]), false, &Registry::new())
-        .unwrap();
+    let got =
+        columns(&[], &[], &axes(&["traffic.0.load=0.4,0.6", "links.x=1,\"2us\"", "y='a'"]), false, &Registry::new())
+            .unwrap();
     let tags: Vec<Tag> = got[1].tags().collect();
     let text = |name: &str, text: &str| Tag::new(name, TagValue::Text(text.into()));
     assert_eq!(tags, [Tag::new("traffic.0.load", TagValue::Number(0.4)), text("links.x", "2us"), text("y", "a")]);
@@ -131,7 +132,7 @@ fn rows_have_numbers_where_an_axis_has_nothing_else() {
 fn a_key_is_set_in_one_place() {
     let fails = |ccs: &[&str], grid: &[&str], seeded| {
         let ccs: Vec<String> = ccs.iter().map(|c| (*c).to_owned()).collect();
-        columns(&ccs, &axes(grid), seeded, &Registry::new()).is_err()
+        columns(&ccs, &[], &axes(grid), seeded, &Registry::new()).is_err()
     };
     assert!(fails(&[], &["a=1", "a=2"], false) && fails(&[], &["seed=1,2"], true));
     assert!(fails(&["hpcc"], &["transport.cc=hpcc"], false) && !fails(&[], &["transport.cc=hpcc", "seed=1"], false));
