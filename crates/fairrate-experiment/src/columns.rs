@@ -286,8 +286,8 @@ pub fn parse_changes(text: &str, registry: &Registry) -> Result<Variant, Columns
         if variant.sets.iter().any(|(other, _)| other == key) {
             return Err(wrong(format!("`{key}` is set twice by `{text}`")));
         }
-        let short = key.rsplit('.').next().unwrap_or(key);
-        variant.label += &format!(" {short}={}", value.trim_matches(['"', '\'']));
+        let (short, plain) = (key.rsplit('.').next().unwrap_or(key), value.trim_matches(['"', '\'']));
+        variant.label = format!("{} {short}={plain}", variant.label);
         variant.sets.push((key.to_owned(), value.to_owned()));
     }
     Ok(variant)
