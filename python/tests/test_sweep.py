@@ -56,7 +56,7 @@ def test_a_sweep_is_every_run(small: Scenario) -> None:
 def test_variants_change_more_than_the_algorithm(small: Scenario) -> None:
     sweep = fairrate.sweep(small, ["hpcc"], variants=["hpcc: topology.host_rate=10Gbps", "dctcp: switch.buffer=1MB"])
     assert sweep.labels == ["hpcc", "hpcc host_rate=10Gbps", "dctcp buffer=1MB"]
-    alone = fairrate.run(small.with_({"topology.host_rate": "10Gbps"}), "hpcc")
+    alone = fairrate.run(small.with_({"topology.host_rate": "10Gbps"}), cc="hpcc")
     assert sweep[1].result.fingerprint == alone.fingerprint
     with pytest.raises(fairrate.ScenarioError, match="changes no key"):
         fairrate.sweep(small, variants=["hpcc: switch"])

@@ -22,7 +22,7 @@ pub const FIGURE: Figure = Figure {
 };
 
 const LOADS: [u32; 2] = [20, 60];
-pub(super) const LINES: [Line; 5] = [POWERTCP, THETA, HPCC, TIMELY, DCQCN];
+const LINES: [Line; 5] = [POWERTCP, THETA, HPCC, TIMELY, DCQCN];
 const READINGS: [Reading; 3] = [Reading::Own, Reading::Forms, Reading::Traffic];
 /// Lines of the reading with another τ: those for PowerTCP's lead over HPCC.
 const OF_TAU: [Line; 3] = [POWERTCP, THETA, HPCC];

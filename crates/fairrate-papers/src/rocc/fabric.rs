@@ -77,7 +77,7 @@ pub const LINES: [Line; 9] = [
         "dctcp",
     ),
     (PACC, "line-rate"),
-    (BFC, "bfc"),
+    (BFC_BY_INGRESS, "bfc"),
 ];
 
 /// PFC in the authors' fabric, by ingress ports.
@@ -111,6 +111,9 @@ const FULL_BY_INGRESS: Variant = ROCC.with(
     "rocc, whole gains, PFC by ingress",
     &[("transport.rocc.low_queue_gain", "full"), BY_INGRESS[0], BY_INGRESS[1]],
 );
+
+/// BFC, which has pauses of its own, in switches whose PFC is by ingress at both loads.
+const BFC_BY_INGRESS: Variant = BFC.with("bfc", "bfc, PFC by ingress", &BY_INGRESS);
 
 /// Number of flows, in each run, below which a size is not judged, and of finished flows, below which it is not drawn.
 const ENOUGH: f64 = 100.0;
