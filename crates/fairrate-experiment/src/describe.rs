@@ -17,7 +17,7 @@ const FLOW_BYTES: u64 = 800;
 /// Memory of a sample of a port until the end of a run.
 const SAMPLE_BYTES: u64 = 24;
 
-/// What a scenario has, before it runs.
+/// The facts of a scenario before it runs.
 #[derive(Debug, Serialize)]
 pub struct Description {
     /// Name of the scenario.
@@ -40,7 +40,7 @@ pub struct Description {
     pub bdp_bytes: u64,
     /// Payload of a full packet, and its bytes on the wire.
     pub packet_bytes: [u64; 2],
-    /// What happens to packets that find no room: who is paused, and when, or that they are dropped.
+    /// The fate of packets that find no room: who is paused, and when, or that they are dropped.
     pub pfc: String,
     /// Thresholds of switches' ports by their rates.
     pub ports: Vec<PortKind>,
@@ -123,7 +123,7 @@ pub struct Load {
     pub most_at: Option<String>,
 }
 
-/// What the run is expected to be.
+/// The size of a run, as far as it is known before.
 #[derive(Debug, PartialEq, Serialize)]
 pub struct Expected {
     /// Transmissions of packets by hosts and switches, acknowledgments among them, if nothing is lost.
