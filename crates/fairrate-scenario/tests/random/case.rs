@@ -60,7 +60,7 @@ pub fn case(seed: u64, dir: &Path) -> Case {
     toml.key("seed", draw.below(1_000));
     toml.any(draw, ("duration", &["\"50us\"", "\"300us\"", "\"2ms\"", "\"20ms\"", "\"none\""]));
     toml.maybe(draw, 2, &[("stop", &["\"all-flows-done\""])]);
-    toml.maybe(draw, 10, &[("profile", &["\"ns3\""])]);
+    toml.maybe(draw, 10, &[("profile", &["\"ns3\"", "\"rocc-omnet\""])]);
     toml.0.push_str(&network.toml);
     if draw.one_in(6) {
         toml.section("[links]");

@@ -25,6 +25,8 @@ const PFC: &[&str] = &[
     "{ pause = \"20KB\", resume = \"5KB\" }",
     "{ pause = \"5KB\", resume = \"0B\" }",
     "{ pause = { 10Gbps = \"10KB\", 40Gbps = \"40KB\" }, resume = \"5KB\" }",
+    "{ by = \"ingress\", pause = \"20KB\", resume = \"5KB\" }",
+    "{ by = \"ingress\", pause = { 10Gbps = \"5KB\", 40Gbps = \"40KB\" }, resume = \"0B\" }",
 ];
 
 const ECN: &[&str] = &[
@@ -36,6 +38,7 @@ const ECN: &[&str] = &[
     "{ kmin = \"5KB\", kmax = \"20KB\", pmax = 0.5, draws = \"ns3\" }",
     "{ kmin = \"1B\" }",
     "{ phantom = 0.95 }",
+    "{ kmin = \"2KB\", kmax = \"20KB\", pmax = 0.2, average = 0.3, draws = \"per-port\" }",
     "{ phantom = 0.5, kmin = \"1KB\", kmax = \"30KB\", pmax = 0.5, draws = \"ns3\" }",
 ];
 

@@ -22,7 +22,7 @@ const TRANSPORT: &[Key] = &[
     ("recovery", &["\"go-back-n\"", "\"selective-repeat\""]),
     ("rto", &["\"none\"", "\"30us\"", "\"100us\"", "\"1ms\""]),
     ("nack_interval", &["\"0s\"", "\"10us\"", "\"500us\""]),
-    ("window", &["\"algorithm\"", "\"rate-scaled\"", "\"none\""]),
+    ("window", &["\"algorithm\"", "\"rate-scaled\"", "\"none\"", "\"1B\"", "\"20KB\""]),
     ("base_rtt", &["\"exact\"", "\"payload-only\"", "\"10us\""]),
 ];
 
