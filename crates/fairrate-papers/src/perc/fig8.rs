@@ -108,7 +108,8 @@ fn panels(points: &Points) -> Vec<Panel> {
             Line { name: name.to_owned(), ..Line::of(look, &shown) }
         };
         let x = Axis::new("time (us)").showing(0.0, shown_us);
-        let panel = panel(variant.line, x, Axis::new("rate (Gb/s)").showing(0.0, 60.0), FLOWS.map(line).into());
+        let title = if variant.cc == "rcp" { format!("{}, one seed", variant.line) } else { variant.line.to_owned() };
+        let panel = panel(title, x, Axis::new("rate (Gb/s)").showing(0.0, 60.0), FLOWS.map(line).into());
         with_marks(with_optimum(panel, (0.0, shown_us)), "paper: there by then", 2, stated)
     };
     DRAWN.map(draw).into()

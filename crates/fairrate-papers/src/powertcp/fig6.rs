@@ -48,7 +48,7 @@ fn panels(points: &Points) -> Vec<Panel> {
         let lines = lines.filter(|line| !line.points.is_empty()).collect();
         let (x, y) =
             (Axis::new("flow size up to (KB)").logarithmic(), Axis::new("99.9th percentile of slowdown").logarithmic());
-        panel(at(reading, load), x, y, lines)
+        panel(format!("{}, one seed", at(reading, load)), x, y, lines)
     };
     [Reading::Own, Reading::Traffic]
         .into_iter()

@@ -37,7 +37,7 @@ fn panels(points: &Points) -> Vec<Panel> {
     };
     let (x, y) =
         (Axis::new("flow size up to (KB)").logarithmic(), Axis::new("99.9th percentile of slowdown").logarithmic());
-    vec![panel(at(READING, LOAD), x, y, LINES.iter().map(line).collect())]
+    vec![panel(format!("{}, one seed", at(READING, LOAD)), x, y, LINES.iter().map(line).collect())]
 }
 
 fn claims(points: &Points) -> Vec<Claim> {

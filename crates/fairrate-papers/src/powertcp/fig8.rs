@@ -199,12 +199,17 @@ fn panels_of(points: &Points, run: &str) -> [Panel; 3] {
         };
         VARIANTS.map(line).into()
     };
-    let of = |title: &str| if run == SENDERS[0].0 { title.to_owned() } else { format!("{title}, {run}") };
+    // Series are those of the first seed, and that is the least distance that was run.
+    let drawn = RACKS.into_iter().filter(|&racks| points.has(run, POWERTCP.line, Some(racks))).min();
+    let pair = drawn.map_or(String::new(), |racks| format!("tor0 to tor{racks}"));
+    let of = |title: &str| {
+        if run == SENDERS[0].0 { format!("{title}, {pair}") } else { format!("{title}, {pair}, {run}") }
+    };
     let time = || Axis { link: "time", ..Axis::new("time since the circuit came, in ms (it goes at 0.225)") };
     let throughput = Axis::new("throughput (Gb/s)").showing(0.0, 100.0);
     let share = Axis::new("share of the time (%)");
     [
-        panel(of("(a) throughput of a pair of ToRs"), time(), throughput, lines("throughput")),
+        panel(of("(a) throughput"), time(), throughput, lines("throughput")),
         panel(of("(a) its VOQ"), time(), Axis::new("VOQ (KB)"), lines("voq")),
         panel(of("(b) queueing latency"), share, Axis::new("at most (us)"), lines("latency")),
     ]
