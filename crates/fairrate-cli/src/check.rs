@@ -1,33 +1,22 @@
 //! `fairrate check`: what a scenario is, before it runs.
 
-use std::path::PathBuf;
 use std::process::ExitCode;
 
 use fairrate_control::Registry;
 use fairrate_experiment::{Block, Description, Load, Oversubscription, describe};
-use fairrate_scenario::{Overrides, Scenario, shown_bytes};
+use fairrate_scenario::shown_bytes;
 use fairrate_text::aligned;
 use fairrate_units::Rate;
 
-use crate::compare::parse_variant;
 use crate::failure::Failure;
 use crate::output;
-use crate::run::Sets;
+use crate::run::What;
 
 /// Arguments of `check`.
 #[derive(Debug, clap::Args)]
 pub struct Args {
-    /// Scenario file
-    #[arg(value_name = "SCENARIO.toml")]
-    scenario: PathBuf,
-    /// Algorithm in place of the scenario's, as `run` has it
-    #[arg(long, value_name = "NAME")]
-    cc: Option<String>,
     #[command(flatten)]
-    sets: Sets,
-    /// Seed of every random stream, in place of the scenario's
-    #[arg(long, value_name = "N")]
-    seed: Option<u64>,
+    what: What,
     /// Print one JSON object in place of text
     #[arg(long)]
     pub json: bool,
@@ -35,10 +24,7 @@ pub struct Args {
 
 /// Prints the description of the scenario.
 pub fn run(args: &Args, registry: &Registry) -> Result<ExitCode, Failure> {
-    let variant = args.cc.as_deref().map(|text| parse_variant(text, registry)).transpose()?.unwrap_or_default();
-    let sets = args.sets.pairs().iter().cloned().chain(variant.sets).collect();
-    let overrides = Overrides { sets, seed: args.seed, cc: args.cc.is_some().then_some(variant.cc) };
-    let scenario = Scenario::with_algorithms(registry).load(&args.scenario, &overrides)?;
+    let scenario = args.what.load(registry)?;
     let description = describe(&scenario);
     if args.json {
         output::print_json(&description)?;

@@ -17,18 +17,8 @@ use crate::progress::Board;
 /// Arguments of `run`.
 #[derive(Debug, clap::Args)]
 pub struct Args {
-    /// Scenario file
-    #[arg(value_name = "SCENARIO.toml")]
-    scenario: PathBuf,
-    /// Algorithm in place of the scenario's, or the path of a library with one; NAME:KEY=VALUE:KEY=VALUE with other parameters,
-    /// as in dcqcn:ai=200Mbps:hai=2Gbps
-    #[arg(long, value_name = "NAME")]
-    cc: Option<String>,
     #[command(flatten)]
-    sets: Sets,
-    /// Seed of every random stream, in place of the scenario's
-    #[arg(long, value_name = "N")]
-    seed: Option<u64>,
+    what: What,
     #[command(flatten)]
     threads: Threads,
     /// Results directory [default: runs/NAME-ALGORITHM-SEED]
@@ -43,6 +33,33 @@ pub struct Args {
     /// No progress on stderr
     #[arg(long, short)]
     quiet: bool,
+}
+
+/// A scenario file and its changes, as `run` and `check` have them.
+#[derive(Debug, clap::Args)]
+pub struct What {
+    /// Scenario file
+    #[arg(value_name = "SCENARIO.toml")]
+    scenario: PathBuf,
+    /// Algorithm in place of the scenario's, or the path of a library with one; NAME:KEY=VALUE:KEY=VALUE with other parameters,
+    /// as in dcqcn:ai=200Mbps:hai=2Gbps
+    #[arg(long, value_name = "NAME")]
+    cc: Option<String>,
+    #[command(flatten)]
+    sets: Sets,
+    /// Seed of every random stream, in place of the scenario's
+    #[arg(long, value_name = "N")]
+    seed: Option<u64>,
+}
+
+impl What {
+    /// Reads the scenario with its changes.
+    pub fn load(&self, registry: &Registry) -> Result<Scenario, Failure> {
+        let variant = self.cc.as_deref().map(|text| parse_variant(text, registry)).transpose()?.unwrap_or_default();
+        let sets = self.sets.pairs().iter().cloned().chain(variant.sets).collect();
+        let overrides = Overrides { sets, seed: self.seed, cc: self.cc.is_some().then_some(variant.cc) };
+        Ok(Scenario::with_algorithms(registry).load(&self.scenario, &overrides)?)
+    }
 }
 
 /// `--threads`, as `run` and `compare` have it.
@@ -84,10 +101,7 @@ fn key_value(text: &str) -> Result<(String, String), String> {
 
 /// Runs the scenario.
 pub fn run(args: &Args, registry: &Registry) -> Result<ExitCode, Failure> {
-    let variant = args.cc.as_deref().map(|text| parse_variant(text, registry)).transpose()?.unwrap_or_default();
-    let sets = args.sets.pairs().iter().cloned().chain(variant.sets).collect();
-    let overrides = Overrides { sets, seed: args.seed, cc: args.cc.is_some().then_some(variant.cc) };
-    let scenario = Scenario::with_algorithms(registry).load(&args.scenario, &overrides)?;
+    let scenario = args.what.load(registry)?;
     output::warn(&scenario.warnings().iter().map(String::as_str).collect::<Vec<_>>());
     let dir = args.out.clone().unwrap_or_else(|| default_dir(&scenario));
     // The lock is held until the report is written.
