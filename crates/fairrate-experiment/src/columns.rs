@@ -1,12 +1,15 @@
 //! The columns of a comparison: algorithms and their variants, at every point of a grid. The command line and the
 //! Python package give them the same names, so that each finds the runs of the other.
 
-use std::collections::HashSet;
-use std::path::{Path, PathBuf};
+mod variant;
 
-use fairrate_control::{AlgorithmConfig, CustomAlgorithm, Parameters, Profile, Registry, names_library};
+use std::collections::HashSet;
+
+use fairrate_control::Registry;
 use fairrate_results::{Tag, TagValue};
 use fairrate_text::nearest;
+
+pub use self::variant::{Variant, joined, parse_changes, parse_variant, with_libraries};
 
 /// The reason why algorithms, grids and seeds make no comparison.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -160,174 +163,6 @@ fn split_values(text: &str) -> Result<Vec<String>, String> {
     }
     values.push(value);
     Ok(values.into_iter().map(|v| v.trim().to_owned()).collect())
-}
-
-/// An algorithm, perhaps with other parameters than the scenario's.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Variant {
-    /// The algorithm as written, with colons between parameters.
-    label: String,
-    /// Name of the algorithm, or the path of its library.
-    pub cc: String,
-    /// Keys of the scenario and their values: the algorithm's parameters.
-    pub sets: Vec<(String, String)>,
-}
-
-/// Joins the pieces of a list of algorithms that was split at its commas: a piece `KEY=VALUE` is another parameter of
-/// the algorithm before it, as in `dcqcn:ai=200Mbps,hai=2Gbps`.
-pub fn joined(pieces: &[String]) -> Vec<String> {
-    let mut ccs: Vec<String> = Vec::new();
-    for piece in pieces {
-        match ccs.last_mut() {
-            Some(cc) if cc.contains(':') && is_parameter(piece) => *cc = format!("{cc},{piece}"),
-            _ => ccs.push(piece.clone()),
-        }
-    }
-    ccs
-}
-
-/// Returns `true` if `piece` sets a parameter and names no algorithm, whose name has no equals sign.
-fn is_parameter(piece: &str) -> bool {
-    let first = piece.split(':').next().unwrap_or_default();
-    first.contains('=') && !names_library(first.trim())
-}
-
-/// Splits an algorithm as written into its name and its parameters, which follow colons or commas.
-fn parts_of(text: &str) -> Result<(&str, Vec<&str>), ColumnsError> {
-    let (name, parameters) = text.split_once(':').map_or((text, None), |(name, rest)| (name, Some(rest)));
-    let (name, mut parts) = (name.trim(), Vec::new());
-    for part in parameters.into_iter().flat_map(|rest| rest.split(':')) {
-        // A comma before anything but `KEY=` is part of a value.
-        let mut start = 0;
-        for (at, _) in part.match_indices(',').filter(|(at, _)| is_parameter(&part[at + 1..])) {
-            parts.push(part[start..at].trim());
-            start = at + 1;
-        }
-        parts.push(part[start..].trim());
-    }
-    if is_parameter(name) && !name.contains(',') {
-        let message = format!("`{name}` is no algorithm");
-        let help = format!("parameters follow their algorithm after a colon, as `NAME:{name}`");
-        return Err(ColumnsError::Usage { message, help });
-    }
-    match name.split_once(',') {
-        Some((first, rest)) if !names_library(name) => {
-            let first = first.trim();
-            let (message, help) = if is_parameter(rest) {
-                let help = format!("write `{first}:{}`; further parameters follow colons or commas", rest.trim());
-                (format!("parameters of `{first}` follow a colon"), help)
-            } else {
-                let help = format!("give one, as `{first}`; `fairrate compare` runs several");
-                (format!("`{name}` are several algorithms"), help)
-            };
-            Err(ColumnsError::Usage { message, help })
-        }
-        _ => Ok((name, parts)),
-    }
-}
-
-/// Reads `NAME` or `NAME:KEY=VALUE:KEY=VALUE`. NAME may be the path of a library, and every colon but the first may be
-/// a comma.
-///
-/// # Errors
-/// If the algorithm or a parameter is not known, or the library cannot be loaded.
-pub fn parse_variant(text: &str, registry: &Registry) -> Result<Variant, ColumnsError> {
-    let (written, parts) = parts_of(text)?;
-    let (cc, defaults) = if names_library(written) {
-        let (path, library) = open(written, registry)?;
-        (path.display().to_string(), AlgorithmConfig::Custom(library))
-    } else {
-        let known = || ColumnsError::unknown_name("algorithm", written, &registry.names());
-        (written.to_owned(), registry.config(written, Profile::Paper).ok_or_else(known)?)
-    };
-    let name = defaults.info().name;
-    let names: Vec<&str> = defaults.params().iter().map(|p| p.name).collect();
-    let mut sets = Vec::new();
-    for part in &parts {
-        let (key, value) = part.split_once('=').unwrap_or((part, ""));
-        if !names.contains(&key) {
-            return Err(ColumnsError::unknown_name("parameter", key, &names));
-        }
-        sets.push((format!("transport.{name}.{key}"), value.to_owned()));
-    }
-    let label = std::iter::once(name).chain(parts).collect::<Vec<_>>().join(":");
-    Ok(Variant { label, cc, sets })
-}
-
-/// Splits `NAME: KEY=VALUE, KEY=VALUE` into the algorithm as written and the rest.
-fn split_changes(text: &str) -> Result<(&str, &str), ColumnsError> {
-    let changes = text.match_indices(':').find(|(at, _)| text[at + 1..].starts_with(char::is_whitespace));
-    changes.map(|(at, _)| (text[..at].trim(), text[at + 1..].trim())).filter(|(cc, _)| !cc.is_empty()).ok_or_else(
-        || {
-            let help = "write it as NAME: KEY=VALUE, as in `swift: switch.pfc=false, transport.rto=\"1ms\"`".to_owned();
-            ColumnsError::Usage { message: format!("`{text}` is no algorithm with changed keys"), help }
-        },
-    )
-}
-
-/// Reads `NAME: KEY=VALUE, KEY=VALUE`: an algorithm as for [`parse_variant`], and keys of the scenario with their values. Commas
-/// inside of quotes or brackets are part of a value.
-///
-/// # Errors
-/// If the algorithm or a parameter is not known, or a change has no key or no value.
-pub fn parse_changes(text: &str, registry: &Registry) -> Result<Variant, ColumnsError> {
-    let (cc, rest) = split_changes(text)?;
-    let mut variant = parse_variant(cc, registry)?;
-    let wrong = |message: String| ColumnsError::Usage {
-        message,
-        help: "keys are those of the scenario with dots, as in `switch.pfc=false`; several have commas between them"
-            .to_owned(),
-    };
-    for change in split_values(rest).map_err(wrong)? {
-        let (key, value) = change.split_once('=').map_or(("", ""), |(key, value)| (key.trim(), value.trim()));
-        if key.is_empty() || value.is_empty() {
-            return Err(wrong(format!("`{change}` changes no key")));
-        }
-        if variant.sets.iter().any(|(other, _)| other == key) {
-            return Err(wrong(format!("`{key}` is set twice by `{text}`")));
-        }
-        let (short, plain) = (key.rsplit('.').next().unwrap_or(key), value.trim_matches(['"', '\'']));
-        variant.label = format!("{} {short}={plain}", variant.label);
-        variant.sets.push((key.to_owned(), value.to_owned()));
-    }
-    Ok(variant)
-}
-
-/// Loads the library of this path, which is relative to the current directory; returns its full path and the algorithm.
-fn open(written: &str, registry: &Registry) -> Result<(PathBuf, CustomAlgorithm), ColumnsError> {
-    let path = std::path::absolute(written).map_err(|e| ColumnsError::Usage {
-        message: format!("finding `{written}` failed: {e}"),
-        help: "give the path of a library, as `./libmine.so`".to_owned(),
-    })?;
-    let near = || similar(&path).filter(|_| !path.exists()).map(|name| format!("did you mean `{name}`?"));
-    match registry.open(&path) {
-        Ok(library) => Ok((path, library)),
-        Err(error) => Err(ColumnsError::Usage { message: error.message, help: near().unwrap_or(error.help) }),
-    }
-}
-
-/// Returns the name of a file beside `path` that is nearly its name.
-fn similar(path: &Path) -> Option<String> {
-    let beside = std::fs::read_dir(path.parent()?).ok()?;
-    let mut names: Vec<String> = beside.filter_map(|e| e.ok()?.file_name().into_string().ok()).collect();
-    names.sort();
-    nearest(path.file_name()?.to_str()?, names.iter().map(String::as_str)).map(str::to_owned)
-}
-
-/// Returns `registry` with the algorithms of the libraries among `ccs` and `changes` added, so that a scenario may have parameters of
-/// any of them.
-///
-/// # Errors
-/// If a library cannot be loaded, or its algorithm has a name that is taken.
-pub fn with_libraries(ccs: &[String], changes: &[String], registry: &Registry) -> Result<Registry, ColumnsError> {
-    let paths = ccs.iter().chain(changes).map(|text| text.split(':').next().unwrap_or_default().trim());
-    paths.filter(|name| names_library(name)).try_fold(registry.clone(), |registry, path| {
-        let (path, library) = open(path, &registry)?;
-        registry.with_library(library).map_err(|error| ColumnsError::Usage {
-            message: format!("the algorithm of `{}` cannot have its name: {error}", path.display()),
-            help: "change the name in the library".to_owned(),
-        })
-    })
 }
 
 /// The names of one run of a column.

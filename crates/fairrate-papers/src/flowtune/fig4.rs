@@ -69,7 +69,7 @@ fn read(record: &Record) -> Point {
         let share = payload / active(change).len() as f64;
         let mut worst = 0.0_f64;
         for flow in active(change) {
-            worst = worst.max(settles(&rates[flow], from, to, share));
+            worst = worst.max(settles_us(&rates[flow], from, to, share));
             let late: Vec<f64> = within(&rates[flow], from + PERIOD_S / 2.0, to).map(|bin| bin.1).collect();
             let mean = stats::mean(&late).unwrap_or(0.0);
             let variance = stats::mean(&late.iter().map(|x| (x - mean) * (x - mean)).collect::<Vec<_>>());
@@ -78,15 +78,15 @@ fn read(record: &Record) -> Point {
             starved = starved.max(low as f64 / late.len().max(1) as f64);
             used += mean / payload / CHANGES as f64;
         }
-        settled.push(worst * 1e6);
+        settled.push(worst);
     }
     let settled = stats::sorted(settled);
-    let told = stats::sorted((0..CHANGES).map(|change| told_after(record, change) * 1e6));
+    let told = stats::sorted((0..CHANGES).map(|change| told_after_us(record, change)));
     let point = Point::of([
         ("median", settled[CHANGES / 2]),
         ("worst", settled[CHANGES - 1]),
-        ("told median", told[CHANGES / 2].round()),
-        ("told worst", told[CHANGES - 1].round()),
+        ("told median", told[CHANGES / 2]),
+        ("told worst", told[CHANGES - 1]),
         ("used", used),
         ("starved", starved),
         ("unsteady", stats::mean(&unsteady).unwrap_or(f64::NAN)),
@@ -95,14 +95,14 @@ fn read(record: &Record) -> Point {
     (0..).zip(&rates).fold(point, |point, (flow, bins)| point.with(&format!("flow {flow}"), gbps(bins)))
 }
 
-/// Returns the seconds from a change until all active senders have rates near the share, and keep them until the next.
-fn told_after(record: &Record, change: usize) -> f64 {
+/// Returns the microseconds from a change until all active senders have rates near the share, and keep them until the next.
+fn told_after_us(record: &Record, change: usize) -> f64 {
     let from = PERIOD_S * (change + 1) as f64;
     let share = HOST_BPS / active(change).len() as f64;
     let of_flow = |flow: usize| {
         let samples = record.rates.iter().filter(|sample| sample.flow.index() == flow);
         let rates: Vec<(f64, f64)> = samples.map(|sample| (seconds(sample.t), sample.rate_bps as f64)).collect();
-        settles(&rates, from, from + PERIOD_S - 1e-5, share)
+        settles_us(&rates, from, from + PERIOD_S - 1e-5, share)
     };
     active(change).map(of_flow).fold(0.0, f64::max)
 }
@@ -111,16 +111,15 @@ fn within(bins: &[(f64, f64)], from: f64, to: f64) -> impl Iterator<Item = (f64,
     bins.iter().copied().filter(move |bin| from <= bin.0 && bin.0 <= to)
 }
 
-/// Returns the seconds from a change until all bins are near the share and stay there until the next change; the whole
-/// period if they never do.
-fn settles(bins: &[(f64, f64)], from: f64, to: f64, share: f64) -> f64 {
+/// Returns the whole microseconds from a change until all bins are near the share and stay there until the next change; the
+/// whole period if they never do. Bins begin at whole microseconds: 20 us after 30 ms are not more than 20 us.
+fn settles_us(bins: &[(f64, f64)], from: f64, to: f64, share: f64) -> f64 {
     let inside: Vec<(f64, f64)> = within(bins, from, to).collect();
     let off = |bin: &(f64, f64)| FAIR * share < (bin.1 - share).abs();
     match inside.iter().rposition(off) {
         None if inside.is_empty() => f64::NAN,
         None => 0.0,
-        // Whole microseconds, as samples are: 20 us after 30 ms are not more than 20 us.
-        Some(last) => inside.get(last + 1).map_or(PERIOD_S, |bin| ((bin.0 - from) * 1e6).round() * 1e-6),
+        Some(last) => (inside.get(last + 1).map_or(PERIOD_S, |bin| bin.0 - from) * 1e6).round(),
     }
 }
 

@@ -106,26 +106,16 @@ const TINY: Variant = Variant {
     sets: &[("transport.cubic.initial_window", "2"), ("switch.queue", "sfq-codel"), ("switch.queue_limit", "36864B")],
 };
 /// The same two with losses found by duplicate acknowledgments alone, as in ns-2: no RACK, and no probe of the tail.
-const SFQ_NS2: Variant = Variant {
-    line: "sfqCoDel, no RACK",
-    cc: "cubic",
-    sets: &[
-        ("transport.cubic.initial_window", "2"),
-        ("switch.queue", "sfq-codel"),
-        ("switch.sfq-codel.target", "22us"),
-        ("switch.sfq-codel.interval", "220us"),
-        ("transport.tcp.loss_detection", "sack"),
-    ],
+const SFQ_NS2: Variant = Variant { line: "sfqCoDel, no RACK", cc: "cubic", sets: &SFQ_NS2_SETS };
+const TINY_NS2: Variant = Variant { line: "sfqCoDel, tiny buffer, no RACK", cc: "cubic", sets: &TINY_NS2_SETS };
+const NO_RACK: (&str, &str) = ("transport.tcp.loss_detection", "sack");
+const SFQ_NS2_SETS: [(&str, &str); 5] = {
+    let [window, queue, target, interval] = *SFQ_CODEL.sets else { panic!("it has four") };
+    [window, queue, target, interval, NO_RACK]
 };
-const TINY_NS2: Variant = Variant {
-    line: "sfqCoDel, tiny buffer, no RACK",
-    cc: "cubic",
-    sets: &[
-        ("transport.cubic.initial_window", "2"),
-        ("switch.queue", "sfq-codel"),
-        ("switch.queue_limit", "36864B"),
-        ("transport.tcp.loss_detection", "sack"),
-    ],
+const TINY_NS2_SETS: [(&str, &str); 4] = {
+    let [window, queue, limit] = *TINY.sets else { panic!("it has three") };
+    [window, queue, limit, NO_RACK]
 };
 const XCP: Variant = Variant { line: "xcp", cc: "xcp", sets: &[] };
 /// XCP with the slow timers of ns-2's code.

@@ -6,6 +6,11 @@ use crate::figure::Scale;
 use crate::points::Points;
 use crate::variant::Variant;
 
+/// The forms of the OMNeT++ code of RoCC's authors.
+pub const OMNET: (&str, &str) = ("profile", "rocc-omnet");
+/// Their DCQCN and HPCC act on feedback at once.
+pub const AT_ONCE: (&str, &str) = ("transport.reaction_delay", "0s");
+
 pub const DCQCN: Variant = Variant::of("dcqcn");
 /// DCQCN as in the public code of RoCC's authors.
 pub const DCQCN_AUTHORS: Variant = DCQCN.with(

@@ -9,7 +9,7 @@ use fairrate_report::panel::{Axis, Panel};
 use fairrate_report::stats;
 use fairrate_sim::{FlowOutcome, NodeId};
 
-use super::baselines::{BFC, DCQCN, DCQCN_AUTHORS, HPCC, PACC};
+use super::baselines::{AT_ONCE, BFC, DCQCN, DCQCN_AUTHORS, HPCC, OMNET, PACC};
 use super::star::ROCC;
 use crate::curves::{self, Curve};
 use crate::drawing::with_level;
@@ -83,21 +83,13 @@ pub const LINES: [Line; 9] = [
 /// PFC in the authors' fabric, by ingress ports.
 const OMNET_PFC: (&str, &str) =
     ("switch.pfc", "{ by = \"ingress\", pause = { 40Gbps = \"500KB\", 100Gbps = \"800KB\" }, resume = \"10KB\" }");
-const OMNET: (&str, &str) = ("profile", "rocc-omnet");
 pub const ROCC_OMNET: Variant = ROCC.with("rocc-omnet", "rocc, rocc-omnet", &[OMNET, OMNET_PFC]);
-pub const DCQCN_OMNET: Variant =
-    DCQCN.with("dcqcn-omnet", "dcqcn, rocc-omnet", &[OMNET, OMNET_PFC, ("transport.reaction_delay", "0s")]);
+pub const DCQCN_OMNET: Variant = DCQCN.with("dcqcn-omnet", "dcqcn, rocc-omnet", &[OMNET, OMNET_PFC, AT_ONCE]);
 /// T is that of the fabric, and N the number of pairs on a core's link.
 pub const HPCC_OMNET: Variant = HPCC.with(
     "hpcc-omnet",
     "hpcc, rocc-omnet",
-    &[
-        OMNET,
-        OMNET_PFC,
-        ("transport.reaction_delay", "0s"),
-        ("transport.base_rtt", "12us"),
-        ("transport.hpcc.expected_flows", "300.0"),
-    ],
+    &[OMNET, OMNET_PFC, AT_ONCE, ("transport.base_rtt", "12us"), ("transport.hpcc.expected_flows", "300.0")],
 );
 /// The algorithms that the authors' OMNeT++ code has, as it has them: `validation/rocc-omnet` is held against that code.
 pub const OMNET_LINES: [Line; 3] = [(ROCC_OMNET, "powertcp"), (DCQCN_OMNET, "dcqcn"), (HPCC_OMNET, "hpcc")];

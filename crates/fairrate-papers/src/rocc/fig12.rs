@@ -2,7 +2,7 @@
 
 use fairrate_report::panel::{Axis, Panel};
 
-use super::baselines::{BFC, DCQCN, HPCC, HPCC_BY_LINE_RATE, PACC, Says, by_seeds, claim, ratios};
+use super::baselines::{AT_ONCE, BFC, DCQCN, HPCC, HPCC_BY_LINE_RATE, OMNET, PACC, Says, by_seeds, claim, ratios};
 use super::star::{ROCC, SAMPLE, goodputs, mean, worst};
 use crate::claim::{Claim, Rule};
 use crate::drawing::{Compared, with_level, words_panel};
@@ -37,8 +37,7 @@ const BFC_SHORT: Variant = BFC.with(
     &[("transport.bfc.queues", "1"), ("topology.host_delay", "100ns"), ("topology.bottleneck_delay", "100ns")],
 );
 /// DCQCN as in the code of RoCC's authors.
-const DCQCN_OMNET: Variant =
-    DCQCN.with("dcqcn-omnet", "dcqcn, rocc-omnet", &[("profile", "rocc-omnet"), ("transport.reaction_delay", "0s")]);
+const DCQCN_OMNET: Variant = DCQCN.with("dcqcn-omnet", "dcqcn, rocc-omnet", &[OMNET, AT_ONCE]);
 const LOOKS: [&str; 9] =
     ["powertcp", "dcqcn", "hpcc", "dctcp", "timely", "theta-powertcp", "swift", "line-rate", "rocc"];
 /// The paper has no durations; the second half is measured.

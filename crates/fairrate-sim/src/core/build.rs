@@ -1,13 +1,16 @@
 //! The construction of a run, ready to start, from its configuration.
 
+mod constants;
 mod flows;
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use fairrate_control::{Needs, PortScope};
-use fairrate_units::{Bytes, Rate, Time};
+use fairrate_units::{Bytes, Rate};
 
+pub(crate) use self::constants::framing;
+use self::constants::{check_packets, constants};
 use super::Part;
 use super::agenda::Agenda;
 use super::agents::{Agents, NOTICE_WORDS};
@@ -20,14 +23,13 @@ use super::network::Network;
 use super::observations::Observations;
 use super::parallel::{Mail, Partition, loads};
 use super::paths::{PathTable, Paths};
-use super::run::{Constants, PartOf, Run};
+use super::run::{PartOf, Run};
 use super::share::{Links, Own};
 use super::switch::{Marking, Switches};
 use super::world::World;
-use crate::config::{Balancing, ClockRule, MarkDraws, Pfc, SimConfig, TieRule, Transport, TransportConfig, Trigger};
+use crate::config::{Balancing, MarkDraws, Pfc, SimConfig, TieRule, Transport, Trigger};
 use crate::fabric::{BacklogPfc, Discipline, Faults, Marker, Mmu, Place, Port};
 use crate::huge_pages;
-use crate::ideal::{self, Framing};
 use crate::ids::{FlowId, HostId, NodeId, Number, PortId, PortIdx, SwitchIdx};
 use crate::mrg32k3a::AutomaticStreams;
 use crate::packet::PacketPool;
@@ -328,72 +330,6 @@ fn build_pool(run: &Run, needs: &Needs) -> PacketPool {
     let notice_words = if needs.network.ports == PortScope::None { 0 } else { NOTICE_WORDS };
     let sack_words = if run.config.transport.kind == Transport::Rdma { 0 } else { SACK_WORDS };
     PacketPool::new(stride, (run.constants.header_words + sack_words).max(notice_words))
-}
-
-/// Returns the sizes of packets on the wire.
-pub(crate) fn framing(config: &SimConfig) -> Framing {
-    let (t, needs) = (&config.transport, config.cc.needs());
-    Framing {
-        mtu: t.mtu,
-        header: t.data_header(&needs),
-        ack: t.ack + t.ack_overhead.unwrap_or(needs.wire.ack_overhead),
-        overhead: config.fabric.frame_overhead,
-    }
-}
-
-impl SimConfig {
-    /// Returns the base round-trip time of the network, τ, as the run will have it.
-    #[must_use]
-    pub fn base_rtt(&self, routes: &Routes) -> Time {
-        ideal::network_base_rtt(&self.topology, routes, self.fabric.clock, framing(self), self.transport.base_rtt)
-    }
-}
-
-/// Checks that the lengths of the longest packets fit into 16 bits.
-fn check_packets(config: &SimConfig, needs: &Needs) {
-    let (t, framing) = (&config.transport, framing(config));
-    let control = needs.wire.control.unwrap_or_default();
-    for bytes in [framing.mtu + framing.header, framing.ack, t.cnp, config.fabric.pfc_frame, control] {
-        assert!(bytes <= TransportConfig::MAX_PACKET, "a packet of {bytes} is too long");
-    }
-}
-
-fn constants(config: &SimConfig, routes: &Routes, needs: &Needs) -> Constants {
-    let (t, framing) = (&config.transport, framing(config));
-    let base_rtt = config.base_rtt(routes);
-    Constants {
-        framing,
-        mtu: framing.mtu.as_u64(),
-        min_window: match t.kind {
-            Transport::Tcp(tcp) => u64::from(tcp.min_window) * framing.mtu.as_u64(),
-            Transport::Rdma => 0,
-        },
-        data_header: framing.header.as_u64(),
-        ack_wire: framing.ack.as_u64() as u16,
-        cnp_wire: t.cnp.as_u64() as u16,
-        control_wire: needs.wire.control.map(|bytes| bytes.as_u64() as u16),
-        control_class: t.control_class,
-        reaction_ps: t.reaction_delay.as_ps(),
-        header_words: usize::from(needs.wire.header.fixed)
-            + usize::from(needs.wire.header.per_hop) * routes.longest_path() as usize,
-        pfc_wire: config.fabric.pfc_frame.as_u64() as u16,
-        ack_class: t.ack_class,
-        nack_interval_ps: t.nack_interval.as_ps(),
-        cnp_by_clock: needs.feedback.cnp_by_clock,
-        cnp_interval_ps: needs.feedback.cnp_interval.map(Time::as_ps),
-        rto_ps: t.rto.filter(|_| t.kind == Transport::Rdma).map_or(u64::MAX, Time::as_ps),
-        fixed_rto: needs
-            .feedback
-            .rto_rtts
-            .map(|rtts| Time::from_ps((rtts * base_rtt.as_ps() as f64) as u64).max(Time::from_ns(1))),
-        whole_ns: config.fabric.clock == ClockRule::WholeNanoseconds,
-        repace: needs.pacing.repace_on_change,
-        pacing_credit: u64::from(needs.pacing.pacing_credit),
-        bucket: needs.pacing.bucket,
-        first_ack_only_stored: needs.feedback.first_ack_only_stored,
-        telemetry: needs.network.telemetry,
-        base_rtt,
-    }
 }
 
 /// Numbers hosts; returns the number of each node among them, or [`HostId::NONE`] for a switch.

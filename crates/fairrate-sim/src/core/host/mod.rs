@@ -3,6 +3,7 @@
 //! Packets and timers of a flow are handled by its transport (`crate::transport`). The code here is common to all
 //! transports.
 
+mod bucket;
 mod bursts;
 mod changes;
 pub(super) mod convergence;

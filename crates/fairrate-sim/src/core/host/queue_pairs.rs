@@ -10,7 +10,7 @@ use fairrate_control::Bucket;
 use fairrate_units::{Rate, Time};
 
 use super::Hosts;
-use super::deciding::Filled;
+use super::bucket::Filled;
 use crate::config::Connection;
 use crate::core::run::{Constants, Run};
 use crate::core::world::World;

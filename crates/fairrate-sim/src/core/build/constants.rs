@@ -1,0 +1,76 @@
+//! The values of a run that do not change, from its configuration.
+
+use fairrate_control::Needs;
+use fairrate_units::Time;
+
+use crate::config::{ClockRule, SimConfig, Transport, TransportConfig};
+use crate::core::run::Constants;
+use crate::ideal::{self, Framing};
+use crate::routing::Routes;
+
+/// Returns the sizes of packets on the wire.
+pub(crate) fn framing(config: &SimConfig) -> Framing {
+    let (t, needs) = (&config.transport, config.cc.needs());
+    Framing {
+        mtu: t.mtu,
+        header: t.data_header(&needs),
+        ack: t.ack + t.ack_overhead.unwrap_or(needs.wire.ack_overhead),
+        overhead: config.fabric.frame_overhead,
+    }
+}
+
+impl SimConfig {
+    /// Returns the base round-trip time of the network, τ, as the run will have it.
+    #[must_use]
+    pub fn base_rtt(&self, routes: &Routes) -> Time {
+        ideal::network_base_rtt(&self.topology, routes, self.fabric.clock, framing(self), self.transport.base_rtt)
+    }
+}
+
+/// Checks that the lengths of the longest packets fit into 16 bits.
+pub(super) fn check_packets(config: &SimConfig, needs: &Needs) {
+    let (t, framing) = (&config.transport, framing(config));
+    let control = needs.wire.control.unwrap_or_default();
+    for bytes in [framing.mtu + framing.header, framing.ack, t.cnp, config.fabric.pfc_frame, control] {
+        assert!(bytes <= TransportConfig::MAX_PACKET, "a packet of {bytes} is too long");
+    }
+}
+
+/// Returns the values of a run that do not change.
+pub(super) fn constants(config: &SimConfig, routes: &Routes, needs: &Needs) -> Constants {
+    let (t, framing) = (&config.transport, framing(config));
+    let base_rtt = config.base_rtt(routes);
+    Constants {
+        framing,
+        mtu: framing.mtu.as_u64(),
+        min_window: match t.kind {
+            Transport::Tcp(tcp) => u64::from(tcp.min_window) * framing.mtu.as_u64(),
+            Transport::Rdma => 0,
+        },
+        data_header: framing.header.as_u64(),
+        ack_wire: framing.ack.as_u64() as u16,
+        cnp_wire: t.cnp.as_u64() as u16,
+        control_wire: needs.wire.control.map(|bytes| bytes.as_u64() as u16),
+        control_class: t.control_class,
+        reaction_ps: t.reaction_delay.as_ps(),
+        header_words: usize::from(needs.wire.header.fixed)
+            + usize::from(needs.wire.header.per_hop) * routes.longest_path() as usize,
+        pfc_wire: config.fabric.pfc_frame.as_u64() as u16,
+        ack_class: t.ack_class,
+        nack_interval_ps: t.nack_interval.as_ps(),
+        cnp_by_clock: needs.feedback.cnp_by_clock,
+        cnp_interval_ps: needs.feedback.cnp_interval.map(Time::as_ps),
+        rto_ps: t.rto.filter(|_| t.kind == Transport::Rdma).map_or(u64::MAX, Time::as_ps),
+        fixed_rto: needs
+            .feedback
+            .rto_rtts
+            .map(|rtts| Time::from_ps((rtts * base_rtt.as_ps() as f64) as u64).max(Time::from_ns(1))),
+        whole_ns: config.fabric.clock == ClockRule::WholeNanoseconds,
+        repace: needs.pacing.repace_on_change,
+        pacing_credit: u64::from(needs.pacing.pacing_credit),
+        bucket: needs.pacing.bucket,
+        first_ack_only_stored: needs.feedback.first_ack_only_stored,
+        telemetry: needs.network.telemetry,
+        base_rtt,
+    }
+}
