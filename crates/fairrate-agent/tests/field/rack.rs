@@ -106,6 +106,17 @@ impl Running {
         // Linux reports times to programs in hundredths of a second.
         Duration::from_millis(10 * ticks)
     }
+
+    /// How often its threads have gone to sleep.
+    pub fn wake_ups(&self) -> u64 {
+        let tasks = std::fs::read_dir(format!("/proc/{}/task", self.0.id())).expect("it lives");
+        let sleeps = |task: std::io::Result<std::fs::DirEntry>| {
+            let status = std::fs::read_to_string(task.expect("it lives").path().join("status")).expect("it lives");
+            let line = status.lines().find_map(|line| line.strip_prefix("voluntary_ctxt_switches:"));
+            line.expect("Linux counts them").trim().parse::<u64>().expect("it is a number")
+        };
+        tasks.map(sleeps).sum()
+    }
 }
 
 impl Drop for Running {
