@@ -2,7 +2,7 @@
 
 use std::process::ExitCode;
 
-use fairrate_control::{AlgorithmInfo, ParamKind, Parameters, Profile, Registry};
+use fairrate_control::{AlgorithmInfo, Constant, ConstantSet, ParamKind, Parameters, Profile, Registry, constant_sets};
 use fairrate_report::format;
 use fairrate_sim::QUEUES;
 use fairrate_sim::topology::TOPOLOGIES;
@@ -27,6 +27,8 @@ pub struct Args {
 enum What {
     /// Congestion control algorithms, with their parameters in JSON
     Cc,
+    /// Named sets of published constants, as dcqcn@paper
+    Constants,
     /// Shapes of networks
     Topologies,
     /// Distributions of flow sizes
@@ -40,6 +42,8 @@ pub fn run(args: &Args, registry: &Registry) -> Result<ExitCode, Failure> {
     match (args.what, args.json) {
         (What::Cc, false) => print_table(&["name", "title", "paper", "idea"], &algorithm_rows(registry)),
         (What::Cc, true) => output::print_json(&algorithms(registry)),
+        (What::Constants, false) => print_constants(registry),
+        (What::Constants, true) => output::print_json(&constants(registry)),
         (What::Topologies, false) => print_table(&["name", "shape", "link sets"], &topology_rows()),
         (What::Topologies, true) => output::print_json(&topologies()),
         (What::Workloads, false) => print_table(&["name", "mean", "what", "source"], &workload_rows()),
@@ -112,6 +116,50 @@ fn kind_name(kind: ParamKind) -> (&'static str, &'static [&'static str]) {
         ParamKind::Bytes => ("size", &[]),
         ParamKind::Choice(words) => ("choice", words),
     }
+}
+
+#[derive(Serialize)]
+struct ConstantsJson {
+    name: String,
+    source: &'static str,
+    /// Line rate of hosts for which the scaled values are.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    made_for: Option<String>,
+    constants: Vec<ConstantJson>,
+}
+
+#[derive(Serialize)]
+struct ConstantJson {
+    key: String,
+    /// Value, in TOML.
+    value: String,
+    /// In proportion to the hosts' line rate.
+    scaled: bool,
+}
+
+fn constants(registry: &Registry) -> Vec<ConstantsJson> {
+    let constant = |c: &Constant| ConstantJson { key: c.key.clone(), value: c.toml.clone(), scaled: c.scaled };
+    let json = |set: ConstantSet| ConstantsJson {
+        name: format!("{}@{}", set.algorithm, set.name),
+        source: set.source,
+        made_for: set.made_for.map(|rate| rate.to_string()),
+        constants: set.constants.iter().map(constant).collect(),
+    };
+    constant_sets(registry).into_iter().map(json).collect()
+}
+
+/// Prints each set: its name and source, and below them its values with their shortest keys.
+fn print_constants(registry: &Registry) -> Result<(), Failure> {
+    let value = |set: &ConstantSet, constant: &Constant| {
+        let key = constant.key.rsplit('.').next().unwrap_or(&constant.key);
+        let per = set.made_for.filter(|_| constant.scaled).map(|rate| format!(" per {rate}")).unwrap_or_default();
+        format!("{key}={}{per}", constant.toml.trim_matches('"'))
+    };
+    let block = |set: ConstantSet| {
+        let values: Vec<String> = set.constants.iter().map(|constant| value(&set, constant)).collect();
+        format!("{}@{}: {}\n    {}\n", set.algorithm, set.name, set.source, values.join(", "))
+    };
+    output::print(&constant_sets(registry).into_iter().map(block).collect::<String>())
 }
 
 #[derive(Serialize)]

@@ -7,6 +7,7 @@
 //! and on hosts. Each algorithm has a file of its own; [`ALGORITHMS`] is the table of all of them.
 
 mod config;
+mod constants;
 mod controller;
 mod coupled;
 mod custom;
@@ -66,6 +67,7 @@ pub mod xcp;
 pub mod xmp;
 
 pub use config::{Param, ParamKind, ParamType, Parameters, Profile, RawValue, SetParamError, choose};
+pub use constants::{Constant, ConstantSet, constant_sets, constant_sets_of};
 pub use controller::{
     Ack, AlgorithmSpec, Allowance, Bucket, CircuitHelp, Controller, FeedbackNeeds, FlowContext, Loss, MadeFor,
     MarkedQueue, Needs, NetworkNeeds, PacingNeeds, Queueing, RedDefault, Telemetry, WireNeeds,

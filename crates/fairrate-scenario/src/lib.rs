@@ -4,6 +4,7 @@
 //! problem is reported in a [`ScenarioError`] with its place in the file and a remedy. Every default of fairrate is
 //! defined in this crate, with its source.
 
+mod constants;
 mod error;
 mod json_schema;
 mod memory;

@@ -55,7 +55,8 @@ fn value_of(text: &str, source: u32, offset: usize, report: &Report) -> Node {
     }
 }
 
-fn set(table: &mut Table, path: &str, node: Node, site: Site, report: &Report) {
+/// Sets the value at a dotted path; sections that are missing are added.
+pub(crate) fn set(table: &mut Table, path: &str, node: Node, site: Site, report: &Report) {
     let (first, rest) = match path.split_once('.') {
         Some((first, rest)) => (first.trim(), Some(rest)),
         None => (path.trim(), None),

@@ -5,6 +5,7 @@ use fairrate_control::Registry;
 use fairrate_sim::SimConfig;
 use twox_hash::XxHash64;
 
+use crate::constants;
 use crate::error::{Report, ScenarioError, Site};
 use crate::overrides::{self, Overrides};
 use crate::schema::{self, Algorithms, Attachment, Files, Place, Window};
@@ -214,7 +215,10 @@ impl Reader<'_> {
         report.check()?;
         let name = Path::new(file_name).file_stem().and_then(|s| s.to_str()).unwrap_or("scenario");
         let files = Files::new(place);
-        let read = schema::read(&table, Site::new(source, 0..0), name, &files, algorithms, &report)?;
+        let start = Site::new(source, 0..0);
+        constants::expand(&mut table, start, place, self.registry, &report);
+        report.check()?;
+        let read = schema::read(&table, start, name, &files, algorithms, &report)?;
         let mut resolved = String::from("# The resolved scenario: every default filled in, runnable as it is.\n");
         read.output.render("", &mut resolved);
         let cc = read.config.cc.info().name;

@@ -2,7 +2,9 @@
 
 use std::path::{Path, PathBuf};
 
-use fairrate_control::{AlgorithmConfig, CustomAlgorithm, Parameters, Profile, Registry, names_library};
+use fairrate_control::{
+    AlgorithmConfig, CustomAlgorithm, Parameters, Profile, Registry, constant_sets_of, names_library,
+};
 use fairrate_text::nearest;
 
 use super::{ColumnsError, split_values};
@@ -71,19 +73,38 @@ fn parts_of(text: &str) -> Result<(&str, Vec<&str>), ColumnsError> {
     }
 }
 
-/// Reads `NAME` or `NAME:KEY=VALUE:KEY=VALUE`. NAME may be the path of a library, and every colon but the first may be
-/// a comma.
+/// Checks that an algorithm has constants of this name.
+fn check_set(name: &str, set: &str, registry: &Registry) -> Result<(), ColumnsError> {
+    let sets = constant_sets_of(name, registry);
+    let names: Vec<&str> = sets.iter().map(|set| set.name).collect();
+    match names.contains(&set) {
+        true => Ok(()),
+        false if names.is_empty() => Err(ColumnsError::Usage {
+            message: format!("`{name}` has no named constants"),
+            help: "`fairrate list constants` has all".to_owned(),
+        }),
+        false => Err(ColumnsError::unknown_name("set of constants", set, &names)),
+    }
+}
+
+/// Reads `NAME` or `NAME:KEY=VALUE:KEY=VALUE`. NAME may be the path of a library, or be followed by `@SET` for a named set of
+/// constants, and every colon but the first may be a comma.
 ///
 /// # Errors
-/// If the algorithm or a parameter is not known, or the library cannot be loaded.
+/// If the algorithm, a set or a parameter is not known, or the library cannot be loaded.
 pub fn parse_variant(text: &str, registry: &Registry) -> Result<Variant, ColumnsError> {
     let (written, parts) = parts_of(text)?;
     let (cc, defaults) = if names_library(written) {
         let (path, library) = open(written, registry)?;
         (path.display().to_string(), AlgorithmConfig::Custom(library))
     } else {
-        let known = || ColumnsError::unknown_name("algorithm", written, &registry.names());
-        (written.to_owned(), registry.config(written, Profile::Paper).ok_or_else(known)?)
+        let (name, set) = written.split_once('@').map_or((written, None), |(name, set)| (name, Some(set)));
+        let known = || ColumnsError::unknown_name("algorithm", name, &registry.names());
+        let config = registry.config(name, Profile::Paper).ok_or_else(known)?;
+        if let Some(set) = set {
+            check_set(name, set, registry)?;
+        }
+        (written.to_owned(), config)
     };
     let name = defaults.info().name;
     let names: Vec<&str> = defaults.params().iter().map(|p| p.name).collect();
@@ -95,7 +116,8 @@ pub fn parse_variant(text: &str, registry: &Registry) -> Result<Variant, Columns
         }
         sets.push((format!("transport.{name}.{key}"), value.to_owned()));
     }
-    let label = std::iter::once(name).chain(parts).collect::<Vec<_>>().join(":");
+    let shown = if names_library(written) { name } else { written };
+    let label = std::iter::once(shown).chain(parts).collect::<Vec<_>>().join(":");
     Ok(Variant { label, cc, sets })
 }
 

@@ -19,6 +19,7 @@ mod transport;
 mod warnings;
 
 use fairrate_control::{ALGORITHMS, AlgorithmConfig, Needs, Profile};
+use fairrate_sim::topology::Link;
 use fairrate_sim::workload::Workload;
 use fairrate_sim::{ClockRule, FlowSpec, ProbeSpec, SimConfig, StopRule, TieRule};
 use fairrate_units::{Bytes, Rate, Time};
@@ -112,6 +113,20 @@ pub(crate) fn read(
     report.check()?;
     let warnings = warnings::warnings(&config, profile);
     Ok(Resolved { name, description, config, window, warnings, output })
+}
+
+/// Returns the line rates of all hosts; `None` if the document has no network that can be built. Its problems are reported by what
+/// reads the whole document.
+pub(crate) fn host_rates(table: &Table, site: Site, place: Place<'_>, report: &Report) -> Option<Vec<Rate>> {
+    let files = &Files::new(place);
+    let build = || {
+        let mut root = Section::new(report, site, "the scenario", Some(table));
+        let shape = topology::read(&mut root, files);
+        topology::build(report, shape, site).ok()
+    };
+    let topology = report.quietly(build)??;
+    let is_of_host = |link: &&Link| topology.is_host(link.a) || topology.is_host(link.b);
+    Some(topology.links.iter().filter(is_of_host).map(|link| link.rate).collect())
 }
 
 fn read_run(root: &mut Section<'_>, default_name: &str) -> Run {
