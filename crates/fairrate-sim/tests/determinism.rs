@@ -32,7 +32,7 @@ fn the_same_seed_gives_the_same_bits_and_another_seed_others() {
     for cc in ALGORITHMS {
         let fingerprint = |seed| {
             let topology = leaf_spine();
-            let permutation = Permutation { bytes: Bytes::new(300_000), start: Time::from_us(1) };
+            let permutation = Permutation { bytes: Bytes::new(300_000), start: Time::from_us(1), hosts: None };
             let flows = permutation.generate(&topology, seed, 0).expect("enough hosts");
             let mut c = config(topology, algorithm(cc.name), flows);
             c.seed = seed;

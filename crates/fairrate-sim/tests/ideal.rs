@@ -113,7 +113,7 @@ fn successors_wait_and_stops_stop() {
 #[test]
 fn slices_and_probes_do_not_change_a_run() {
     let make = |probed: bool| {
-        let permutation = Permutation { bytes: Bytes::new(300_000), start: US };
+        let permutation = Permutation { bytes: Bytes::new(300_000), start: US, hosts: None };
         let mut flows = permutation.generate(&star(20), 1, 0).expect("hosts");
         flows.extend((1..20).map(|src| flow(src, 0, 70_000, Time::from_us(10 + u64::from(src)))));
         let mut c = ideal(star(20), flows);

@@ -68,7 +68,7 @@ fn paths_are_the_shortest() {
         core_delay: Time::from_us(1),
     }
     .build();
-    let permutation = Permutation { bytes: Bytes::new(50_000), start: Time::ZERO };
+    let permutation = Permutation { bytes: Bytes::new(50_000), start: Time::ZERO, hosts: None };
     let flows = permutation.generate(&topology, 3, 0).expect("enough hosts");
     let c = config(topology, algorithm("swift"), flows);
     let (plain, by_flow) = run(c.clone());

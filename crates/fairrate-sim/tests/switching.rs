@@ -28,7 +28,7 @@ fn leaf_spine() -> Topology {
 /// A permutation, and an incast of 24 hosts in another class, half way through it.
 fn scenario(cc: &str) -> SimConfig {
     let topology = leaf_spine();
-    let permutation = Permutation { bytes: Bytes::new(100_000), start: Time::from_us(1) };
+    let permutation = Permutation { bytes: Bytes::new(100_000), start: Time::from_us(1), hosts: None };
     let mut flows = permutation.generate(&topology, 1, 0).expect("enough hosts");
     let incast = (8..32).map(|src| {
         let mut flow = flow(src, 0, 60_000, Time::from_us(20));

@@ -50,9 +50,9 @@ enum Kind {
     Incast { incast: Incast, receiver: NodeName, senders: SenderNames },
     IncastQueries(IncastQueries),
     Staggered { staggered: Staggered, receiver: NodeName, senders: SenderNames },
-    Permutation(Permutation),
-    Stride(Stride),
-    AllToAll(AllToAll),
+    Permutation { permutation: Permutation, hosts: Option<Vec<NodeName>> },
+    Stride { stride: Stride, hosts: Option<Vec<NodeName>> },
+    AllToAll { all: AllToAll, hosts: Option<Vec<NodeName>> },
     Churn { churn: Churn, hosts: Option<Vec<NodeName>> },
     List { file: Text, ignore_columns: Vec<String> },
 }

@@ -281,10 +281,10 @@ fn check_ports(config: &SimConfig, run: &Run) -> Result<(), String> {
     Ok(())
 }
 
-/// Checks that queues are within their buffers, and that a lossless fabric drops nothing.
+/// Checks that queues are within their buffers, headroom not counted, and that a lossless fabric drops nothing.
 fn check_buffers(config: &SimConfig, run: &Run) -> Result<(), String> {
     let (fabric, totals) = (&config.fabric, &run.totals);
-    if fabric.pfc != Pfc::Ingress && fabric.buffer.as_u64() < totals.peak_buffer_bytes {
+    if !fabric.pauses_by_ingress() && fabric.buffer.as_u64() < totals.peak_buffer_bytes {
         return Err(format!("a buffer of {} has held {} bytes", fabric.buffer, totals.peak_buffer_bytes));
     }
     let is_switch = |port| config.topology.nodes[config.topology.from(port).index()].tier != Tier::Host;

@@ -78,9 +78,15 @@ fn block(draw: &mut Draw, toml: &mut Toml, network: &Network, kind: &str) -> boo
             toml.maybe(draw, 3, &[("start", STARTS), ("stop", STOPS), ("jitter", &["\"1ns\"", "\"10us\""])]);
         }
         "incast-queries" => {
-            toml.any(draw, ("request_size", &["\"1B\"", "\"50KB\""]));
             toml.any(draw, ("responders", &["1", "2"]));
-            toml.any(draw, ("rate_per_host_per_s", &["3000.0", "30000.0"]));
+            if draw.one_in(3) {
+                // With a request of a byte, such a load would be millions of flows.
+                toml.key("request_size", "\"50KB\"");
+                toml.any(draw, ("load", &["0.05", "0.5"]));
+            } else {
+                toml.any(draw, ("request_size", &["\"1B\"", "\"50KB\""]));
+                toml.any(draw, ("rate_per_host_per_s", &["3000.0", "30000.0"]));
+            }
             toml.any(draw, ("stop", STOPS));
         }
         "staggered" => {
@@ -92,6 +98,11 @@ fn block(draw: &mut Draw, toml: &mut Toml, network: &Network, kind: &str) -> boo
         "permutation" | "stride" | "all-to-all" => {
             if kind == "stride" {
                 toml.any(draw, ("stride", &["1", "3"]));
+            }
+            if draw.one_in(3) {
+                // With a stride of 1 or 3, each of two hosts sends to the other.
+                let n = if kind == "stride" { 2 } else { draw.between(2, network.hosts.len()) };
+                toml.key("hosts", list(&draw.some(&network.hosts, n)));
             }
             toml.key("bytes", bytes);
             toml.maybe(draw, 3, &[("start", STARTS)]);

@@ -57,6 +57,15 @@ impl Responders {
         &[("other-racks", Self::OtherRacks), ("one-other-rack", Self::OneOtherRack)];
 }
 
+/// The rate of a host's requests.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum RequestRate {
+    /// Requests per second.
+    PerSecond(f64),
+    /// Payload of the answers over the capacity of the host's link: 0.1 for 10 %.
+    Load(f64),
+}
+
 /// A distributed file system (PowerTCP section 4.1): every host requests files as a Poisson process, and the
 /// responders of a request send their equal parts at the same time.
 #[derive(Clone, Debug, PartialEq)]
@@ -67,8 +76,8 @@ pub struct IncastQueries {
     pub responders: u32,
     /// The hosts they are drawn from.
     pub from: Responders,
-    /// Requests per second of each host. (The public PowerTCP code also has one process per server.)
-    pub rate_per_host_per_s: f64,
+    /// Requests of each host. (The public PowerTCP code also has one process per server.)
+    pub rate: RequestRate,
     /// Start of the requests.
     pub start: Time,
     /// End of the requests: none at this time or later.
@@ -139,11 +148,11 @@ impl IncastQueries {
         let racks = Racks::new(topology);
         self.check(topology, &racks)?;
         let part = Bytes::new(self.request_size.as_u64().div_ceil(u64::from(self.responders)));
-        let mean_gap_ps = 1e12 / self.rate_per_host_per_s;
         let mut block = Block::new(seed, group);
         for requester in topology.hosts() {
             let mut arrivals = block.stream(requester, Purpose::Arrivals);
             let mut participants = block.stream(requester, Purpose::Participants);
+            let mean_gap_ps = 1e12 / self.requests_per_s(topology, requester);
             let mut at = after(self.start, mean_gap_ps, &mut arrivals);
             while at < self.stop {
                 for responder in self.responders(requester, &racks, &mut participants) {
@@ -157,8 +166,21 @@ impl IncastQueries {
 
     /// Returns the approximate number of flows.
     pub fn expected_flows(&self, topology: &Topology) -> f64 {
-        let (hosts, span) = (topology.hosts().count() as f64, self.stop.saturating_sub(self.start));
-        hosts * self.rate_per_host_per_s * span.as_secs_f64() * f64::from(self.responders)
+        let requests_per_s: f64 = topology.hosts().map(|host| self.requests_per_s(topology, host)).sum();
+        let span = self.stop.saturating_sub(self.start);
+        requests_per_s * span.as_secs_f64() * f64::from(self.responders)
+    }
+
+    /// Returns the requests per second of a host.
+    fn requests_per_s(&self, topology: &Topology, host: NodeId) -> f64 {
+        match self.rate {
+            RequestRate::PerSecond(rate) => rate,
+            RequestRate::Load(load) => {
+                let links = topology.links.iter().filter(|link| link.a == host || link.b == host);
+                let capacity_bps: f64 = links.map(|link| link.rate.as_bps_f64()).sum();
+                load * capacity_bps / (8.0 * self.request_size.as_u64() as f64)
+            }
+        }
     }
 
     /// Returns the hosts that answer one request.
@@ -180,12 +202,12 @@ impl IncastQueries {
         if self.responders == 0 {
             return Err(FieldError::new("responders", "`responders` must be at least 1"));
         }
-        let rate = self.rate_per_host_per_s;
+        let (field, rate) = match self.rate {
+            RequestRate::PerSecond(rate) => ("rate_per_host_per_s", rate),
+            RequestRate::Load(load) => ("load", load),
+        };
         if !(rate.is_finite() && 0.0 < rate) {
-            return Err(FieldError::new(
-                "rate_per_host_per_s",
-                format!("the request rate must be above 0, not {rate}"),
-            ));
+            return Err(FieldError::new(field, format!("`{field}` must be above 0, not {rate}")));
         }
         if self.stop <= self.start {
             return Err(FieldError::new("stop", "`stop` must be after `start`"));
@@ -204,6 +226,6 @@ impl IncastQueries {
             let message = format!("{n} responders are wanted from one rack, but a rack has {least} hosts");
             return Err(FieldError::new("responders", message).help("let them be from `other-racks`"));
         }
-        few_enough("rate_per_host_per_s", self.expected_flows(topology))
+        few_enough(field, self.expected_flows(topology))
     }
 }

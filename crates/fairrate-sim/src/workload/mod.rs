@@ -30,7 +30,7 @@ pub use churn::Churn;
 pub use closed_loop::{ClosedLoop, Sleep};
 pub use deadlines::{Deadlines, Spread};
 pub use flow_list::parse_flow_list;
-pub use incast::{Incast, IncastQueries, Responders, Senders};
+pub use incast::{Incast, IncastQueries, RequestRate, Responders, Senders};
 pub use patterns::{AllToAll, Permutation, Staggered, Stride};
 pub use peers::Peers;
 pub use poisson::Poisson;

@@ -2,7 +2,7 @@
 
 use fairrate_units::{Bytes, Time};
 
-use super::{Block, Senders, at_least_a_byte, few_enough};
+use super::{Block, Senders, at_least_a_byte, few_enough, hosts};
 use crate::config::FlowSpec;
 use crate::ids::NodeId;
 use crate::input_error::FieldError;
@@ -26,13 +26,15 @@ pub struct Staggered {
     pub bytes: Bytes,
 }
 
-/// One flow from every host to another host, so that every host also receives one flow.
+/// One flow from every host to another host, so that every host also receives one flow; all hosts, or some.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Permutation {
     /// Bytes of each flow; [`Bytes::MAX`]: endless.
     pub bytes: Bytes,
     /// Start of all flows.
     pub start: Time,
+    /// Hosts that take part; `None`: all.
+    pub hosts: Option<Vec<NodeId>>,
 }
 
 /// One flow from every host to the host `stride` places further on, counted in a circle: if the stride is the number of
@@ -45,6 +47,8 @@ pub struct Stride {
     pub bytes: Bytes,
     /// Start of all flows.
     pub start: Time,
+    /// Hosts that take part; `None`: all.
+    pub hosts: Option<Vec<NodeId>>,
 }
 
 /// One flow from every host to every other host.
@@ -54,6 +58,8 @@ pub struct AllToAll {
     pub bytes: Bytes,
     /// Start of all flows.
     pub start: Time,
+    /// Hosts that take part; `None`: all.
+    pub hosts: Option<Vec<NodeId>>,
 }
 
 impl Staggered {
@@ -84,9 +90,9 @@ impl Permutation {
     pub fn generate(&self, topology: &Topology, seed: u64, group: u32) -> Result<Vec<FlowSpec>, FieldError> {
         at_least_a_byte("bytes", self.bytes)?;
         let mut block = Block::new(seed, group);
-        let hosts: Vec<NodeId> = topology.hosts().collect();
+        let hosts = participants(self.hosts.as_deref(), topology)?;
         if hosts.len() < 2 {
-            return Err(FieldError::new("kind", "a permutation needs two hosts"));
+            return Err(FieldError::new("hosts", "a permutation needs two hosts"));
         }
         let mut stream = block.stream(NodeId(0), Purpose::Participants);
         let mut receivers = hosts.clone();
@@ -108,7 +114,7 @@ impl Stride {
     /// Names the parameter that cannot be used on this topology.
     pub fn generate(&self, topology: &Topology, seed: u64, group: u32) -> Result<Vec<FlowSpec>, FieldError> {
         at_least_a_byte("bytes", self.bytes)?;
-        let hosts: Vec<NodeId> = topology.hosts().collect();
+        let hosts = participants(self.hosts.as_deref(), topology)?;
         let stride = self.stride as usize;
         if stride.is_multiple_of(hosts.len().max(1)) {
             let message = format!("with a stride of {stride} each of {} hosts sends to itself", hosts.len());
@@ -131,7 +137,7 @@ impl AllToAll {
     /// Names the parameter that cannot be used on this topology.
     pub fn generate(&self, topology: &Topology, seed: u64, group: u32) -> Result<Vec<FlowSpec>, FieldError> {
         at_least_a_byte("bytes", self.bytes)?;
-        let hosts: Vec<NodeId> = topology.hosts().collect();
+        let hosts = participants(self.hosts.as_deref(), topology)?;
         few_enough("kind", hosts.len() as f64 * (hosts.len() as f64 - 1.0))?;
         let mut block = Block::new(seed, group);
         for &sender in &hosts {
@@ -141,4 +147,9 @@ impl AllToAll {
         }
         Ok(block.finish())
     }
+}
+
+/// Returns the hosts of a pattern in ascending order: those of `named`, or all.
+fn participants(named: Option<&[NodeId]>, topology: &Topology) -> Result<Vec<NodeId>, FieldError> {
+    named.map_or_else(|| Ok(topology.hosts().collect()), |named| hosts("hosts", named, topology))
 }

@@ -220,7 +220,7 @@ fn file_requests_are_incasts_from_other_racks() {
         request_size: Bytes::new(2_000_000),
         responders: 8,
         from: Responders::OtherRacks,
-        rate_per_host_per_s: 100.0,
+        rate: RequestRate::PerSecond(100.0),
         start: Time::ZERO,
         stop: Time::from_ms(1_000),
     };
@@ -242,6 +242,49 @@ fn file_requests_are_incasts_from_other_racks() {
     }
 }
 
+/// The payload is that of 10 % of all hosts' links within four standard deviations.
+#[test]
+fn a_load_of_requests_is_of_the_hosts_links() {
+    let queries = |rate| IncastQueries {
+        request_size: Bytes::new(2_000_000),
+        responders: 8,
+        from: Responders::OtherRacks,
+        rate,
+        start: Time::ZERO,
+        stop: Time::from_ms(125),
+    };
+    let topology = fabric();
+    let made = |rate| queries(rate).generate(&topology, 1, 0).unwrap();
+    let bits: u64 = made(RequestRate::Load(0.1)).iter().map(|f| 8 * f.bytes.as_u64()).sum();
+    let link = topology.links.iter().find(|link| topology.is_host(link.a) || topology.is_host(link.b)).unwrap();
+    let expected = 0.1 * 32.0 * link.rate.as_bps_f64() * 0.125;
+    let requests = expected / 16e6;
+    assert!((bits as f64 / expected - 1.0).abs() < 4.0 / requests.sqrt(), "{bits} {expected}");
+    // It equals the rate of requests that it comes to.
+    assert_eq!(made(RequestRate::Load(0.1)), made(RequestRate::PerSecond(0.1 * link.rate.as_bps_f64() / 16e6)));
+    let field = queries(RequestRate::Load(0.0)).generate(&topology, 1, 0).unwrap_err().field;
+    assert_eq!(field, "load");
+}
+
+#[test]
+fn patterns_may_be_of_some_hosts() {
+    let some = || Some([9, 3, 7, 3].map(NodeId).to_vec());
+    let ends = |flows: Vec<FlowSpec>| flows.iter().map(|f| (f.src.0, f.dst.0)).collect::<Vec<_>>();
+    let (bytes, start) = (Bytes::new(1_000), Time::ZERO);
+    let permutation = Permutation { bytes, start, hosts: some() }.generate(&fabric(), 1, 0).unwrap();
+    let [cycle, back] = [[(3, 7), (7, 9), (9, 3)], [(3, 9), (7, 3), (9, 7)]];
+    assert!([cycle.to_vec(), back.to_vec()].contains(&ends(permutation)));
+    let stride = Stride { stride: 1, bytes, start, hosts: some() };
+    assert_eq!(ends(stride.generate(&fabric(), 1, 0).unwrap()), cycle);
+    assert!(Stride { stride: 3, ..stride }.generate(&fabric(), 1, 0).is_err());
+    let all = AllToAll { bytes, start, hosts: some() };
+    assert_eq!(all.generate(&fabric(), 1, 0).unwrap().len(), 6);
+    for wrong in [vec![], vec![NodeId(32)]] {
+        let field = AllToAll { bytes, start, hosts: Some(wrong) }.generate(&fabric(), 1, 0).unwrap_err().field;
+        assert_eq!(field, "hosts");
+    }
+}
+
 #[test]
 fn staggered_flows_start_and_stop_one_after_the_other() {
     let staggered = Staggered {
@@ -260,7 +303,7 @@ fn staggered_flows_start_and_stop_one_after_the_other() {
 
 #[test]
 fn a_permutation_has_every_host_once_on_each_side() {
-    let permutation = Permutation { bytes: Bytes::new(1_000), start: Time::ZERO };
+    let permutation = Permutation { bytes: Bytes::new(1_000), start: Time::ZERO, hosts: None };
     for seed in 0..20 {
         let flows = permutation.generate(&fabric(), seed, 0).unwrap();
         let mut receivers: Vec<u32> = flows.iter().map(|f| f.dst.0).collect();
@@ -272,7 +315,8 @@ fn a_permutation_has_every_host_once_on_each_side() {
 
 #[test]
 fn a_stride_goes_on_from_the_last_host_to_the_first() {
-    let stride = |stride| Stride { stride, bytes: Bytes::new(1_000), start: Time::ZERO }.generate(&fabric(), 1, 0);
+    let stride =
+        |stride| Stride { stride, bytes: Bytes::new(1_000), start: Time::ZERO, hosts: None }.generate(&fabric(), 1, 0);
     let flows = stride(30).unwrap();
     assert_eq!(flows.iter().map(|f| (f.src.0, f.dst.0)).collect::<Vec<_>>()[..4], [(0, 30), (1, 31), (2, 0), (3, 1)]);
     assert_eq!((flows.len(), stride(32).unwrap_err().field), (32, "stride"));
@@ -280,7 +324,8 @@ fn a_stride_goes_on_from_the_last_host_to_the_first() {
 
 #[test]
 fn all_to_all_has_every_pair() {
-    let flows = AllToAll { bytes: Bytes::new(1_000), start: Time::from_us(1) }.generate(&fabric(), 1, 3).unwrap();
+    let flows =
+        AllToAll { bytes: Bytes::new(1_000), start: Time::from_us(1), hosts: None }.generate(&fabric(), 1, 3).unwrap();
     assert_eq!(flows.len(), 32 * 31);
     assert!(flows.is_sorted_by_key(|f| (f.src, f.dst)) && flows.iter().all(|f| f.src != f.dst && f.group == 3));
 }

@@ -5,7 +5,8 @@ use std::collections::HashSet;
 use fairrate_control::AlgorithmConfig;
 use fairrate_sim::topology::Topology;
 use fairrate_sim::workload::{
-    Churn, ClosedLoop, Incast, Poisson, Senders, Staggered, Workload, merge, parse_flow_list, share_connections,
+    AllToAll, Churn, ClosedLoop, Incast, Permutation, Poisson, Senders, Staggered, Stride, Workload, merge,
+    parse_flow_list, share_connections,
 };
 use fairrate_sim::{Connection, FieldError, FlowSpec};
 use fairrate_text::one_of;
@@ -161,7 +162,10 @@ fn expected_flows(report: &Report, block: &Block<'_>, topology: &Topology, names
             ClosedLoop { senders, receivers, ..loops.clone() }.expected_flows(topology).ok()
         }
         Kind::IncastQueries(queries) => Some(queries.expected_flows(topology)),
-        Kind::AllToAll(_) => Some((topology.hosts().count() as f64).powi(2)),
+        Kind::AllToAll { hosts, .. } => {
+            let hosts = hosts.as_deref().map_or_else(|| topology.hosts().count(), |list| in_racks(list).len());
+            Some((hosts as f64).powi(2))
+        }
         _ => None,
     }
 }
@@ -212,9 +216,18 @@ fn generate(
             guarded(report, || staggered.generate(topology, seed, group))
         }
         Kind::IncastQueries(q) => q.generate(topology, seed, group),
-        Kind::Permutation(p) => p.generate(topology, seed, group),
-        Kind::Stride(stride) => stride.generate(topology, seed, group),
-        Kind::AllToAll(a) => a.generate(topology, seed, group),
+        Kind::Permutation { permutation, hosts } => {
+            let permutation = Permutation { hosts: hosts.as_deref().map(in_racks), ..permutation.clone() };
+            guarded(report, || permutation.generate(topology, seed, group))
+        }
+        Kind::Stride { stride, hosts } => {
+            let stride = Stride { hosts: hosts.as_deref().map(in_racks), ..stride.clone() };
+            guarded(report, || stride.generate(topology, seed, group))
+        }
+        Kind::AllToAll { all, hosts } => {
+            let all = AllToAll { hosts: hosts.as_deref().map(in_racks), ..all.clone() };
+            guarded(report, || all.generate(topology, seed, group))
+        }
         Kind::Churn { churn, hosts } => {
             let churn = Churn { hosts: hosts.as_deref().map(in_racks), ..churn.clone() };
             let made = guarded(report, || churn.generate(topology, seed, group));

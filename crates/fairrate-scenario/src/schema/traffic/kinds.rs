@@ -2,8 +2,8 @@
 
 use fairrate_sim::topology::TOPOLOGIES;
 use fairrate_sim::workload::{
-    AllToAll, Churn, ClosedLoop, Incast, IncastQueries, Peers, Permutation, Poisson, Responders, Sampling, Senders,
-    SizeDistribution, Sleep, Staggered, Stride, WORKLOADS,
+    AllToAll, Churn, ClosedLoop, Incast, IncastQueries, Peers, Permutation, Poisson, RequestRate, Responders, Sampling,
+    Senders, SizeDistribution, Sleep, Staggered, Stride, WORKLOADS,
 };
 use fairrate_units::{Bytes, Time};
 
@@ -54,12 +54,19 @@ pub(super) fn read_kind(s: &mut Section<'_>, files: &Files<'_>, end: Option<Time
         "incast" => read_incast(s),
         "incast-queries" => read_queries(s, end),
         "staggered" => read_staggered(s),
-        "permutation" => Kind::Permutation(Permutation { bytes: flow_bytes(s, None), start: start(s) }),
+        "permutation" => {
+            let permutation = Permutation { bytes: flow_bytes(s, None), start: start(s), hosts: None };
+            Kind::Permutation { permutation, hosts: read_hosts(s, "hosts") }
+        }
         "stride" => {
             let stride = s.require::<u32>("stride", "16").value;
-            Kind::Stride(Stride { stride, bytes: flow_bytes(s, None), start: start(s) })
+            let stride = Stride { stride, bytes: flow_bytes(s, None), start: start(s), hosts: None };
+            Kind::Stride { stride, hosts: read_hosts(s, "hosts") }
         }
-        "all-to-all" => Kind::AllToAll(AllToAll { bytes: flow_bytes(s, None), start: start(s) }),
+        "all-to-all" => {
+            let all = AllToAll { bytes: flow_bytes(s, None), start: start(s), hosts: None };
+            Kind::AllToAll { all, hosts: read_hosts(s, "hosts") }
+        }
         "churn" => read_churn(s),
         _ => read_list(s, files)?,
     })
@@ -230,20 +237,10 @@ fn read_queries(s: &mut Section<'_>, end: Option<Time>) -> Kind {
         request_size: s.require("request_size", "\"2MB\"").value,
         responders: s.require("responders", "16").value,
         from: s.choice("from", &responders, Responders::OtherRacks).value,
-        rate_per_host_per_s: s.require("rate_per_host_per_s", "4.0").value,
+        rate: read_request_rate(s),
         start: start(s),
         stop: time_or_never(s, "stop", end.map_or(OrWord::Word(0), OrWord::Value)),
     };
-    let rate = queries.rate_per_host_per_s;
-    if !(0.0 < rate && rate <= 1e9) {
-        let help = "write requests per second of each host, as `rate_per_host_per_s = 4.0`";
-        s.problem_at(
-            "scenario::out_of_range",
-            "rate_per_host_per_s",
-            format!("a rate of {rate} is out of range"),
-            help,
-        );
-    }
     if queries.responders == 0 {
         s.problem_at(
             "scenario::out_of_range",
@@ -258,6 +255,24 @@ fn read_queries(s: &mut Section<'_>, end: Option<Time>) -> Kind {
     check_order(s, queries.start, queries.stop);
     let stop = within_run(queries.start, queries.stop, end);
     Kind::IncastQueries(IncastQueries { stop, ..queries })
+}
+
+/// Reads `rate_per_host_per_s`, or `load` in its place.
+fn read_request_rate(s: &mut Section<'_>) -> RequestRate {
+    if s.has("load") {
+        if s.has("rate_per_host_per_s") {
+            let help = "remove `load`, or `rate_per_host_per_s`";
+            s.problem_at("scenario::conflict", "load", "the load follows from the rate of requests", help);
+        }
+        return RequestRate::Load(read_load(s, "the host's link's"));
+    }
+    let rate = s.require("rate_per_host_per_s", "4.0").value;
+    if !(0.0 < rate && rate <= 1e9) {
+        let help = "write requests per second of each host, as `rate_per_host_per_s = 4.0`, or `load = 0.1`";
+        let message = format!("a rate of {rate} is out of range");
+        s.problem_at("scenario::out_of_range", "rate_per_host_per_s", message, help);
+    }
+    RequestRate::PerSecond(rate)
 }
 
 fn read_churn(s: &mut Section<'_>) -> Kind {
