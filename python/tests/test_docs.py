@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
 from mypy import api
+
+import fairrate
 
 ROOT = Path(__file__).parents[2]
 
@@ -15,7 +18,7 @@ def blocks(page: str) -> list[str]:
     return [part.split("```")[0] for part in text.split("```python\n")[1:]]
 
 
-@pytest.mark.parametrize("page", ["README.md", "docs/python.md"])
+@pytest.mark.parametrize("page", ["README.md", "docs/python.md", "docs/tutorial.md"])
 def test_the_blocks_of_a_page_have_sound_types(page: str, tmp_path: Path) -> None:
     script = tmp_path / "page.py"
     script.write_text("\n".join(blocks(page)))
@@ -41,3 +44,18 @@ def test_every_block_runs(
     else:
         assert "transport.cc did you mean `powertcp`" in printed
         assert (tmp_path / "queue.png").exists()
+
+
+def test_the_tutorial_prints_what_it_shows(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    text = (ROOT / "docs/tutorial.md").read_text()
+    monkeypatch.chdir(tmp_path)
+    for block, name in re.findall(r"```\w+\n((?:(?!```).)*)```\n\nSave it as `([^`]+)`", text, re.DOTALL):
+        Path(name).write_text(block)
+    fairrate.run("fabric.toml", out="runs/fabric")
+    shown = re.findall(r"```python\n((?:(?!```).)*)```\n\n```text\n(.*?)```", text, re.DOTALL)
+    assert len(shown) == len(blocks("docs/tutorial.md")) == 2
+    for block, printed in shown:
+        exec(compile(block, "docs/tutorial.md", "exec"), {})
+        assert capsys.readouterr().out == printed
