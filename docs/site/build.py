@@ -7,6 +7,7 @@ hold there. It then runs the generator, adds what `cargo doc` has written, and h
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import shutil
@@ -20,7 +21,7 @@ import yaml
 ROOT = Path(__file__).resolve().parents[2]
 SITE = ROOT / "target/site"
 PAGES, HTML = SITE / "pages", SITE / "html"
-LANGUAGES = {".rs": "rust", ".toml": "toml", ".py": "python", ".c": "c", ".h": "c", ".ipynb": "json"}
+LANGUAGES = {".rs": "rust", ".toml": "toml", ".py": "python", ".c": "c", ".h": "c"}
 
 
 def place(path: Path) -> Path:
@@ -83,6 +84,16 @@ def listing(path: Path, linked: set[Path]) -> str:
     return f"# {path.name.capitalize()}\n\nWhat is in `{path}` of the repository:\n\n" + "".join(links)
 
 
+def notebook(path: Path) -> str:
+    """Returns a page with the text and the code of a notebook."""
+    cells = json.loads((ROOT / path).read_text())["cells"]
+    parts = [
+        "".join(c["source"]) if c["cell_type"] == "markdown" else f"```python\n{''.join(c['source'])}\n```"
+        for c in cells
+    ]
+    return "\n\n".join([*parts, f"This is `{path}` in the repository.\n"])
+
+
 def lay_out() -> None:
     """Writes all pages, and the files that they link to, below `PAGES`."""
     found = [*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md"), *(ROOT / "validation").rglob("*.md")]
@@ -99,6 +110,8 @@ def lay_out() -> None:
             target.write_text(adapted(path, (ROOT / path).read_text(), linked))
         elif path.suffix == ".svg":
             shutil.copyfile(ROOT / path, target)
+        elif path.suffix == ".ipynb":
+            target.write_text(notebook(path))
         else:
             language = LANGUAGES.get(path.suffix, "text")
             head = f"---\nsearch:\n  exclude: true\n---\n# {path.name}\n\n`{path}` in the repository.\n\n"
@@ -165,7 +178,9 @@ def main() -> None:
     config["nav"] = expanded(config["nav"], rust)
     check.nothing_forgotten(config["nav"], PAGES)
     (SITE / "mkdocs.yml").write_text(yaml.safe_dump(config, sort_keys=False))
-    if subprocess.run([sys.executable, "-m", "zensical", "build", "--strict", "-f", SITE / "mkdocs.yml"]).returncode:
+    if subprocess.run(
+        [sys.executable, "-m", "zensical", "build", "--strict", "-f", SITE / "mkdocs.yml"], check=False
+    ).returncode:
         sys.exit("the generator has found problems, above")
     use_own_shim()
     if rust:
