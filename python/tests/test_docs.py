@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import re
+import shlex
+import subprocess
 from pathlib import Path
 
 import pytest
 from mypy import api
+
+import fairrate
 
 ROOT = Path(__file__).parents[2]
 
@@ -15,7 +20,7 @@ def blocks(page: str) -> list[str]:
     return [part.split("```")[0] for part in text.split("```python\n")[1:]]
 
 
-@pytest.mark.parametrize("page", ["README.md", "docs/python.md"])
+@pytest.mark.parametrize("page", ["README.md", "docs/python.md", "docs/tutorial.md", "docs/cookbook.md"])
 def test_the_blocks_of_a_page_have_sound_types(page: str, tmp_path: Path) -> None:
     script = tmp_path / "page.py"
     script.write_text("\n".join(blocks(page)))
@@ -41,3 +46,47 @@ def test_every_block_runs(
     else:
         assert "transport.cc did you mean `powertcp`" in printed
         assert (tmp_path / "queue.png").exists()
+
+
+def save_files(text: str) -> None:
+    """Saves every block of a page that is followed by "Save it as `NAME`"."""
+    for block, name in re.findall(r"```\w+\n((?:(?!```).)*)```\n\nSave it as `([^`]+)`", text, re.DOTALL):
+        Path(name).write_text(block)
+
+
+def test_the_tutorial_prints_what_it_shows(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    text = (ROOT / "docs/tutorial.md").read_text()
+    monkeypatch.chdir(tmp_path)
+    save_files(text)
+    fairrate.run("fabric.toml", out="runs/fabric")
+    shown = re.findall(r"```python\n((?:(?!```).)*)```\n\n```text\n(.*?)```", text, re.DOTALL)
+    assert len(shown) == len(blocks("docs/tutorial.md")) == 2
+    for block, printed in shown:
+        exec(compile(block, "docs/tutorial.md", "exec"), {})
+        assert capsys.readouterr().out == printed
+
+
+def test_the_recipes_of_the_cookbook_run(
+    cli: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    text = (ROOT / "docs/cookbook.md").read_text()
+    monkeypatch.chdir(tmp_path)
+    save_files(text)
+    printed, before, n = "", "", 0
+    for language, block in re.findall(r"```(\w+)\n(.*?)```", text, re.DOTALL):
+        if language == "sh":
+            for command in map(shlex.split, block.splitlines()):
+                assert command[0] == "fairrate"
+                subprocess.run([cli, *command[1:]], check=True, capture_output=True)
+                n += 1
+        elif language == "python":
+            exec(compile(block, "docs/cookbook.md", "exec"), {})
+            printed = capsys.readouterr().out
+            n += 1
+        elif (before, language) == ("python", "text"):
+            assert block == printed
+            n += 1
+        before = language
+    assert n == 15

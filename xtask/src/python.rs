@@ -1,5 +1,5 @@
 //! `cargo xtask python`: builds the Python package in a separate environment, and there runs its tests, those of the models
-//! in `validation/models` and its notebook, and checks its types.
+//! in `validation/models` and its notebook, checks its types, and builds the site of the documentation.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -35,11 +35,12 @@ pub fn run(root: &Path, if_possible: bool) -> Result<bool, String> {
         return Err("the Python package cannot be built".to_owned());
     }
     let cli = target(root).join("debug/fairrate");
-    let steps: [&[&str]; 4] = [
+    let steps: [&[&str]; 5] = [
         &["-m", "mypy", "python/fairrate", "python/examples"],
         &["-m", "pytest", "-q"],
         &["-m", "pytest", "-q", "--nbmake", "python/examples"],
         &["-m", "pytest", "-q", "validation/models"],
+        &["docs/site/build.py"],
     ];
     for step in steps {
         eprintln!("python {}", step.join(" "));
@@ -59,7 +60,7 @@ fn environment(root: &Path) -> Result<PathBuf, String> {
         return Err("Python cannot make an environment".to_owned());
     }
     // Dependency groups need a newer version of pip.
-    let wanted: [&[&str]; 2] = [&["--upgrade", "pip", "maturin>=1.9,<2"], &["--group", "test"]];
+    let wanted: [&[&str]; 2] = [&["--upgrade", "pip", "maturin>=1.9,<2"], &["--group", "test", "--group", "site"]];
     for packages in wanted {
         let mut install = Command::new(venv.join("bin/python"));
         install.args(["-m", "pip", "install", "-q", "--disable-pip-version-check"]).args(packages).current_dir(root);

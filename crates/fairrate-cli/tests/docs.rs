@@ -12,7 +12,7 @@ fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
 }
 
-/// Creates a reader's directory: the examples, and the scenario that the page asks to save.
+/// Creates a reader's directory: the examples, and the files that the page asks to save.
 fn workplace(name: &str, page: &str) -> PathBuf {
     let dir = fresh_dir(name);
     std::fs::create_dir_all(dir.join("examples")).expect("the target directory can be written");
@@ -23,18 +23,34 @@ fn workplace(name: &str, page: &str) -> PathBuf {
         }
         std::fs::copy(&path, dir.join("examples").join(path.file_name().expect("a file"))).expect("a copy");
     }
-    if let Some((_, rest)) = page.split_once("```toml\n") {
-        let (scenario, _) = rest.split_once("```").expect("the block ends");
-        std::fs::write(dir.join("rack.toml"), scenario).expect("the target directory can be written");
+    for (name, text) in files_to_save(page) {
+        std::fs::write(dir.join(name), text).expect("the target directory can be written");
     }
     dir
 }
 
+/// Returns name and text of every block that is followed by "Save it as `NAME`".
+fn files_to_save(page: &str) -> Vec<(&str, &str)> {
+    const WORDS: &str = "```\n\nSave it as `";
+    let files = page.match_indices(WORDS).map(|(at, _)| {
+        let name = page[at + WORDS.len()..].split('`').next().expect("a name");
+        let (_, block) = page[..at].rsplit_once("```").expect("a block begins");
+        (name, block.split_once('\n').expect("a language").1)
+    });
+    files.collect()
+}
+
+/// Returns the words of a command line; single quotes hold one together.
+fn arguments(line: &str) -> Vec<&str> {
+    let parts = line.split('\'').enumerate();
+    parts.flat_map(|(i, part)| if i % 2 == 1 { vec![part] } else { part.split_whitespace().collect() }).collect()
+}
+
 /// Runs a command line in `dir`. Returns the lines of its output, or of its message if it fails.
 fn output_of(line: &str, dir: &Path) -> Vec<String> {
-    let arguments = ["cargo run --release -- ", "fairrate "].iter().find_map(|p| line.strip_prefix(p));
-    let arguments = arguments.unwrap_or_else(|| panic!("`{line}` is no command of ours"));
-    let output = fairrate().args(arguments.split_whitespace()).current_dir(dir).output().expect("the binary starts");
+    let command = ["cargo run --release -- ", "fairrate "].iter().find_map(|p| line.strip_prefix(p));
+    let command = command.unwrap_or_else(|| panic!("`{line}` is no command of ours"));
+    let output = fairrate().args(arguments(command)).current_dir(dir).output().expect("the binary starts");
     let text = if output.status.success() { stdout(&output) } else { stderr(&output) };
     text.trim_end().lines().map(untimed).collect()
 }
