@@ -56,8 +56,8 @@ pub struct Args {
     /// Seeds, as 3 or 1..5 (both ends included) or 1,4,7 [default: the scenario's]
     #[arg(long, value_name = "SEEDS", value_parser = parse_seeds)]
     seeds: Option<Seeds>,
-    /// Number to draw against a key of the grid; may be given several times [default: the usual ones]
-    #[arg(long = "metric", value_name = "NAME", requires = "grid", long_help = metric_help())]
+    /// Number to print, and to draw against a key of the grid; may be given several times [default: the usual ones]
+    #[arg(long = "metric", value_name = "NAME", long_help = metric_help())]
     metrics: Vec<String>,
     /// What moves the packets; with `sim,linux` the simulator runs each network as it really was on Linux
     #[arg(long, value_name = "NAME,...", value_delimiter = ',', default_value = "sim")]
@@ -89,8 +89,8 @@ pub struct Args {
 /// Returns the help text of `--metric`.
 fn metric_help() -> String {
     format!(
-        "Number to draw against a key of the grid; may be given several times [default: the usual ones]\n\n\
-         The key is the first one with numbers for values. Each algorithm is a line, with 95 % intervals over the seeds; further \
+        "Number to print, and to draw against a key of the grid; may be given several times [default: the usual ones]\n\n\
+         Without a grid, the table has these numbers alone. With one, the key is the first one with numbers for values. Each algorithm is a line, with 95 % intervals over the seeds; further \
          keys make further panels. `fairrate report DIR --metric NAME` draws other ones without running anything.\n\n\
          Names: {}. Without a size, a slowdown is that of all flows",
         Metric::summary()
@@ -141,9 +141,6 @@ pub fn run(args: &Args, registry: &Registry) -> Result<ExitCode, Failure> {
     if MOST_RUNS < n_runs {
         let help = format!("at most {MOST_RUNS} are planned at once; take fewer seeds, or fewer values of a key");
         return Err(Failure::Usage { message: format!("these are {n_runs} runs"), help });
-    }
-    if !metrics.is_empty() && columns.iter().all(|c| c.place == columns[0].place) {
-        return Err(no_sweep());
     }
     let planner = Planner {
         registry,
@@ -209,9 +206,12 @@ fn conclude(mut index: Index, dir: &Path, json: bool, registry: &Registry) -> Re
         index.statistics = Some(comparison.statistics());
         index.write_durably(dir)?;
         if !json {
-            let over_grid = figures::table_over_grid(&variants, &comparison, &index.drawn());
-            let over_grid = over_grid.filter(|_| !index.drawn().is_empty());
-            print_tables(dir, &index, &comparison, over_grid.as_ref())?;
+            let asked = index.drawn();
+            let table = |metrics: &[Metric]| {
+                figures::table_over_grid(&variants, &comparison, metrics)
+                    .unwrap_or_else(|| table::of_metrics(&comparison, metrics))
+            };
+            print_tables(dir, &index, &comparison, (!asked.is_empty()).then(|| table(&asked)).as_ref())?;
         }
     }
     if json {
@@ -226,13 +226,13 @@ fn conclude(mut index: Index, dir: &Path, json: bool, registry: &Registry) -> Re
     Ok(if drive::interrupted() { ExitCode::from(INTERRUPTED) } else { ExitCode::SUCCESS })
 }
 
-/// Prints the table over the grid if there is one, otherwise the tables of the comparison.
-fn print_tables(dir: &Path, index: &Index, comparison: &Comparison, over_grid: Option<&Table>) -> Result<(), Failure> {
+/// Prints the chosen table if there is one, otherwise the tables of the comparison.
+fn print_tables(dir: &Path, index: &Index, comparison: &Comparison, chosen: Option<&Table>) -> Result<(), Failure> {
     let styled = output::styled();
     let notes = html::notes(comparison);
     let mut parts = vec![format!("{}: seed {}\n", index.scenario(), format::seeds(&comparison.metrics[0].seeds))];
-    parts.push(over_grid.unwrap_or(&table::comparison(comparison)).to_blocks(styled, WIDEST));
-    if let Some(differences) = table::differences(comparison).filter(|_| over_grid.is_none()) {
+    parts.push(chosen.unwrap_or(&table::comparison(comparison)).to_blocks(styled, WIDEST));
+    if let Some(differences) = table::differences(comparison).filter(|_| chosen.is_none()) {
         parts.extend([format!("{}\n", notes[1]), differences.to_blocks(styled, WIDEST)]);
     }
     let behind = html::behind(&comparison.metrics);

@@ -21,6 +21,7 @@ mod progress;
 mod report;
 mod run;
 mod shell;
+mod show;
 mod terminal;
 
 use std::ffi::OsString;
@@ -79,6 +80,10 @@ enum Command {
     List(list::Args),
     /// Write report.html of a results directory anew
     Report(report::Args),
+    /// Show the worst flows and ports of a run
+    ///
+    /// Prints the flows with the largest slowdowns, with the names of their hosts, and the probed ports with the longest queues.
+    Show(show::Args),
     /// Print the JSON schema of scenario files
     ///
     /// Editors complete and check scenarios by it.
@@ -102,6 +107,7 @@ impl Command {
             Self::Bench(args) => args.json,
             Self::Figure(args) => args.json,
             Self::List(args) => args.json,
+            Self::Show(args) => args.json,
             Self::Report(_) | Self::Schema | Self::Completions(_) | Self::Man(_) | Self::External(_) => false,
         }
     }
@@ -136,6 +142,7 @@ pub fn main_with(registry: &Registry) -> ExitCode {
         Command::Figure(args) => figure::run(&args),
         Command::List(args) => list::run(&args, registry),
         Command::Report(args) => report::run(&args, registry),
+        Command::Show(args) => show::run(&args, registry),
         Command::Schema => output::print_json(&fairrate_scenario::json_schema()).map(|()| ExitCode::SUCCESS),
         Command::Completions(args) => shell::completions(args, Cli::command()),
         Command::Man(args) => shell::man(&args, Cli::command()),

@@ -92,15 +92,25 @@ fn a_wrong_metric_is_bad_input_and_nothing_is_written() {
     let (out, output) = compare(&scenario, &[&grid, &["--metric", "slowdown-p98:short"]]);
     assert_eq!((output.status.code(), out.exists()), (Some(2), false));
     insta::assert_snapshot!("unknown_metric", stderr(&output));
-    for wrong in [
-        &["--cc", "hpcc", "--metric", "goodput"][..],
-        &["--grid", "traffic.0.bytes=50KB", "--metric", "goodput"],
-        &["--grid", "traffic.0.bytes=50KB,60KB", "--metric", ""],
-    ] {
+    for wrong in
+        [&["--cc", "hpcc", "--metric", "good-put"][..], &["--grid", "traffic.0.bytes=50KB,60KB", "--metric", ""]]
+    {
         let (out, output) = compare(&scenario, &[wrong]);
         assert_eq!((output.status.code(), out.exists()), (Some(2), false), "{wrong:?}: {}", stderr(&output));
         assert_eq!(stdout(&output), "");
     }
+}
+
+#[test]
+fn without_a_grid_the_table_has_the_metrics_alone() {
+    let scenario = small_scenario("metric_alone");
+    let (out, output) = compare(&scenario, &[&["--cc", "hpcc,dctcp", "--metric", "goodput", "--metric", "pfc-pauses"]]);
+    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+    let text = stdout(&output);
+    let rows: Vec<&str> = text.lines().filter(|line| line.starts_with("  ")).map(str::trim).collect();
+    assert_eq!(rows[0].split_whitespace().collect::<Vec<_>>(), ["hpcc", "dctcp"], "{text}");
+    assert!(rows.len() == 3 && rows[1].starts_with("Goodput of all flows (Gb/s)") && rows[2].starts_with("PFC pauses"));
+    assert!(out.join("report.html").exists());
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! The numbers that can be drawn against a parameter, by their names in `--metric`.
 
-use crate::metrics::{Metrics, PortMetrics, Share};
+use crate::metrics::{Metrics, PortMetrics, SIZE_BUCKETS, Share};
 use crate::stats::Distribution;
 
 /// A number of a column that can be drawn.
@@ -37,6 +37,16 @@ const SIZES: [(&str, &str, &str); 5] = [
     ("medium", "100 KB-1 MB", "medium flows (100 KB to 1 MB)"),
     ("long", "> 1 MB", "long flows (above 1 MB)"),
 ];
+
+/// Returns the range of flow sizes called `name` in metrics, as `short`: the payload that a flow is above, and at most.
+pub fn size_class(name: &str) -> Option<(u64, u64)> {
+    if name == SIZES[0].0 {
+        return Some((0, u64::MAX));
+    }
+    let (_, bucket, _) = SIZES.iter().find(|size| size.0 == name)?;
+    let bucket = SIZE_BUCKETS.iter().find(|known| known.name == *bucket)?;
+    Some((bucket.above, bucket.up_to))
+}
 
 /// The name of [`Kind::Unfinished`], without the size.
 const UNFINISHED: &str = "unfinished-share";

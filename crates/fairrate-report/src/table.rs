@@ -3,8 +3,9 @@
 use std::fmt::Write;
 
 use crate::bootstrap::Interval;
-use crate::comparison::{Better, Cell, Comparison, Group, Measure};
+use crate::comparison::{Better, Cell, Comparison, Group, Measure, estimate};
 use crate::format;
+use crate::metric::Metric;
 use crate::metrics::{BucketSlowdown, Metrics, PortMetrics};
 
 /// A table: a column of row names, then columns of numbers.
@@ -43,6 +44,28 @@ pub struct Row {
 pub fn comparison(all: &Comparison) -> Table {
     let columns = all.metrics.iter().map(|m| m.label.clone()).collect();
     Table { caption: caption(&all.metrics.iter()), columns, sections: all.groups.iter().map(section).collect() }
+}
+
+/// Returns the values of `metrics` as a table: one column per algorithm, one row per metric; with several seeds means and their
+/// intervals.
+pub fn of_metrics(all: &Comparison, metrics: &[Metric]) -> Table {
+    let cell = |metric: &Metric, of: &Metrics| {
+        let Some(estimate) = estimate(of, &|m| metric.value(m)) else { return "-".to_owned() };
+        let number = with_interval(format::number(estimate.mean), estimate.interval, format::number);
+        bounded(number, metric.bound(of).is_some())
+    };
+    let row = |metric: &Metric| Row {
+        name: format!(
+            "{} ({})",
+            metric.title(),
+            metric.label().rsplit_once(" (").map_or(metric.label(), |(_, unit)| unit.trim_end_matches(')'))
+        ),
+        cells: all.metrics.iter().map(|of| cell(metric, of)).collect(),
+        best: Vec::new(),
+    };
+    let rows = metrics.iter().map(row).collect();
+    let columns = all.metrics.iter().map(|m| m.label.clone()).collect();
+    Table { caption: caption(&all.metrics.iter()), columns, sections: vec![Section { title: String::new(), rows }] }
 }
 
 /// Returns the measuring window in words. Where windows end with the last flow's start, each run has its own, and the

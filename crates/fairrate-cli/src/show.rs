@@ -1,0 +1,212 @@
+//! `fairrate show`: the flows of a run that fared worst, and the ports with the longest queues.
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use fairrate_control::Registry;
+use fairrate_report::metric::size_class;
+use fairrate_report::metrics::{Metrics, PortMetrics};
+use fairrate_report::{format, model};
+use fairrate_results::{FlowRow, Results};
+use fairrate_scenario::{Overrides, Scenario};
+use serde::Serialize;
+
+use crate::failure::Failure;
+use crate::output;
+
+/// Arguments of `show`.
+#[derive(Debug, clap::Args)]
+pub struct Args {
+    /// Results directory of a run
+    #[arg(value_name = "DIR")]
+    dir: PathBuf,
+    /// Number of flows, and of ports
+    #[arg(long, value_name = "N", default_value_t = 10)]
+    worst: usize,
+    /// Only flows of this size: short (up to 10 KB), 10-100KB, medium (100 KB to 1 MB) or long
+    #[arg(long, value_name = "SIZE")]
+    class: Option<String>,
+    /// Only flows of this `[[traffic]]` block, counted from 0, or of this group of a flow list
+    #[arg(long, value_name = "NUMBER")]
+    block: Option<u32>,
+    /// Print one JSON object in place of tables
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// A flow with the names of its hosts.
+#[derive(Serialize)]
+struct ShownFlow {
+    flow: u32,
+    from: String,
+    to: String,
+    block: u32,
+    bytes: Option<u64>,
+    start_ns: u64,
+    fct_ns: Option<u64>,
+    /// Completion time over that of the flow alone; if it is unfinished, its time so far over it.
+    slowdown: f64,
+    finished: bool,
+    retransmitted_bytes: u64,
+    timeouts: u32,
+}
+
+/// A port with its queue in the measuring window.
+#[derive(Serialize)]
+struct ShownPort {
+    port: String,
+    queue_mean_bytes: f64,
+    queue_p99_bytes: f64,
+    queue_peak_bytes: f64,
+    pause_ns: f64,
+    drops: f64,
+}
+
+#[derive(Serialize)]
+struct Shown {
+    scenario: String,
+    cc: String,
+    seed: u64,
+    state: String,
+    flows: Vec<ShownFlow>,
+    ports: Vec<ShownPort>,
+}
+
+/// Prints the worst flows and ports. Results may be from another person, so their library is not loaded.
+pub fn run(args: &Args, registry: &Registry) -> Result<ExitCode, Failure> {
+    let registry = &registry.without_libraries();
+    let wanted = args.class.as_deref().map(class_of).transpose()?;
+    let results = Results::open(&args.dir)?;
+    let scenario = Scenario::with_algorithms(registry).load(&results.scenario_path(), &Overrides::default()).ok();
+    let name = |id: u32| {
+        let node = scenario.as_ref().and_then(|s| s.sim_config().topology.nodes.get(id as usize));
+        node.map_or_else(|| id.to_string(), |node| node.name.clone())
+    };
+    let end_ns = results.summary.sim_s * 1e9;
+    let is_wanted = |row: &FlowRow| {
+        let of_size = |(above, up_to)| row.bytes.is_some_and(|bytes| above < bytes && bytes <= up_to);
+        wanted.is_none_or(of_size) && args.block.is_none_or(|block| row.group == block)
+    };
+    let mut flows: Vec<(f64, FlowRow)> =
+        results.flows()?.into_iter().filter(is_wanted).filter_map(|row| Some((slowdown(&row, end_ns)?, row))).collect();
+    flows.sort_by(|a, b| b.0.total_cmp(&a.0).then(a.1.id.cmp(&b.1.id)));
+    flows.truncate(args.worst);
+    let shown = |(slowdown, row): (f64, FlowRow)| ShownFlow {
+        flow: row.id,
+        from: name(row.src),
+        to: name(row.dst),
+        block: row.group,
+        bytes: row.bytes,
+        start_ns: row.start_ns,
+        fct_ns: row.fct_ns,
+        slowdown,
+        finished: row.finished,
+        retransmitted_bytes: row.retransmitted_bytes,
+        timeouts: row.timeouts,
+    };
+    let summary = &results.summary;
+    let shown = Shown {
+        scenario: summary.scenario.clone(),
+        cc: summary.cc.clone(),
+        seed: summary.seed,
+        state: summary.state.clone(),
+        flows: flows.into_iter().map(shown).collect(),
+        ports: ports(args, registry)?,
+    };
+    if args.json {
+        output::print_json(&shown)?
+    } else {
+        output::print_text(&shown.to_text())?
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Returns the range of sizes of a class: above, and up to.
+fn class_of(name: &str) -> Result<(u64, u64), Failure> {
+    size_class(name)
+        .ok_or_else(|| Failure::unknown_name("size of flows", name, &["all", "short", "10-100KB", "medium", "long"]))
+}
+
+/// Returns the slowdown of a flow; of one that is under way, the time so far over its ideal time. `None` if it is endless or has
+/// not started.
+fn slowdown(row: &FlowRow, end_ns: f64) -> Option<f64> {
+    let so_far = || {
+        let open_ns = end_ns - row.start_ns as f64;
+        (0.0 <= open_ns).then_some((open_ns / (row.ideal_fct_ns? as f64).max(1.0)).max(1.0))
+    };
+    row.slowdown.or_else(so_far)
+}
+
+/// Returns the ports with the largest 99th percentiles of their queues.
+fn ports(args: &Args, registry: &Registry) -> Result<Vec<ShownPort>, Failure> {
+    let data = output::load(&args.dir, "", registry)?;
+    let mut ports: Vec<PortMetrics> = model::variants(vec![data]).iter().flat_map(|v| Metrics::of(v).ports).collect();
+    ports.sort_by(|a, b| {
+        let queue = |port: &PortMetrics| (port.qlen_p99_bytes, port.qlen_peak_bytes);
+        queue(b).partial_cmp(&queue(a)).unwrap_or(std::cmp::Ordering::Equal)
+    });
+    let shown = |port: PortMetrics| ShownPort {
+        port: port.port,
+        queue_mean_bytes: port.qlen_mean_bytes,
+        queue_p99_bytes: port.qlen_p99_bytes,
+        queue_peak_bytes: port.qlen_peak_bytes,
+        pause_ns: port.pfc_pause_ns,
+        drops: port.drops,
+    };
+    Ok(ports.into_iter().take(args.worst).map(shown).collect())
+}
+
+impl Shown {
+    fn to_text(&self) -> String {
+        let mut text = format!("{}: {}, seed {} ({})\n", self.scenario, self.cc, self.seed, self.state);
+        if self.flows.is_empty() {
+            text += "\nno such flow has an end that can be judged\n";
+        } else {
+            let head = ["flow", "from", "to", "block", "bytes", "start", "FCT", "slowdown", "sent again", "timeouts"];
+            let rows = self.flows.iter().map(ShownFlow::row);
+            let lines: Vec<Vec<String>> = std::iter::once(head.map(str::to_owned).to_vec()).chain(rows).collect();
+            text += &format!("\nFlows with the largest slowdowns\n{}", fairrate_text::aligned(&lines, 3));
+        }
+        if self.flows.iter().any(|flow| !flow.finished) {
+            text += "≥: unfinished; its time so far over its time alone\n";
+        }
+        if !self.ports.is_empty() {
+            let head = ["port", "queue mean", "queue p99", "queue peak", "paused", "drops"];
+            let rows = self.ports.iter().map(ShownPort::row);
+            let lines: Vec<Vec<String>> = std::iter::once(head.map(str::to_owned).to_vec()).chain(rows).collect();
+            text += &format!("\nProbed ports with the longest queues\n{}", fairrate_text::aligned(&lines, 1));
+        }
+        text
+    }
+}
+
+impl ShownFlow {
+    fn row(&self) -> Vec<String> {
+        let time = |ns: u64| format::time_ns(ns as f64);
+        vec![
+            self.flow.to_string(),
+            self.from.clone(),
+            self.to.clone(),
+            self.block.to_string(),
+            self.bytes.map_or_else(|| "endless".to_owned(), |bytes| format::bytes(bytes as f64)),
+            time(self.start_ns),
+            self.fct_ns.map_or_else(|| "-".to_owned(), time),
+            format!("{}{}", if self.finished { "" } else { "≥ " }, format::number(self.slowdown)),
+            format::bytes(self.retransmitted_bytes as f64),
+            self.timeouts.to_string(),
+        ]
+    }
+}
+
+impl ShownPort {
+    fn row(&self) -> Vec<String> {
+        vec![
+            self.port.clone(),
+            format::bytes(self.queue_mean_bytes),
+            format::bytes(self.queue_p99_bytes),
+            format::bytes(self.queue_peak_bytes),
+            format::time_ns(self.pause_ns),
+            format::count(self.drops),
+        ]
+    }
+}

@@ -1,0 +1,84 @@
+//! `fairrate show` names the worst flows and ports of a run.
+
+mod common;
+
+use serde_json::Value;
+
+use self::common::{fresh_dir, run, stderr, stdout};
+
+/// Two blocks over a star: four flows of 50 KB into one host, and one of 1 KB beside them; the endless flow and the one
+/// that is cut off are unfinished.
+const SCENARIO: &str = r#"
+duration = "60us"
+[topology]
+kind = "star"
+hosts = 8
+rate = "25Gbps"
+[[traffic]]
+kind = "incast"
+receiver = "h0"
+senders = ["h1", "h2", "h3", "h4"]
+bytes = "50KB"
+[[traffic]]
+kind = "incast"
+receiver = "h6"
+senders = ["h5"]
+bytes = "1KB"
+[[probe]]
+queues = ["sw0->h0", "sw0->h6"]
+queue_interval = "1us"
+"#;
+
+fn results(name: &str) -> String {
+    let dir = fresh_dir(name);
+    std::fs::create_dir_all(&dir).unwrap();
+    std::fs::write(dir.join("s.toml"), SCENARIO).unwrap();
+    let (scenario, out) = (dir.join("s.toml"), dir.join("out"));
+    let output = run(&["run", scenario.to_str().unwrap(), "--out", out.to_str().unwrap(), "-q"]);
+    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+    out.to_str().unwrap().to_owned()
+}
+
+fn shown(args: &[&str]) -> Value {
+    let output = run(&[&["show"], args, &["--json"]].concat());
+    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+    serde_json::from_str(&stdout(&output)).unwrap()
+}
+
+#[test]
+fn the_worst_flows_come_first_and_unfinished_ones_count() {
+    let out = results("show_worst");
+    let all = shown(&[&out]);
+    let flows = all["flows"].as_array().unwrap();
+    let slowdowns: Vec<f64> = flows.iter().map(|flow| flow["slowdown"].as_f64().unwrap()).collect();
+    assert!(flows.len() == 5 && slowdowns.is_sorted_by(|a, b| a >= b), "{all}");
+    // 200 KB need 64 us of the link, and the run ends before.
+    assert_eq!((&flows[0]["finished"], &flows[0]["fct_ns"]), (&false.into(), &Value::Null), "{all}");
+    assert_eq!((&flows[0]["to"], &flows[4]["from"], &flows[4]["block"]), (&"h0".into(), &"h5".into(), &1.into()));
+    assert_eq!(all["ports"][0]["port"], "sw0->h0");
+    let text = stdout(&run(&["show", &out, "--worst", "1"]));
+    assert!(text.contains("\u{2265} ") && text.contains("its time so far over its time alone"), "{text}");
+}
+
+#[test]
+fn flows_are_chosen_by_size_and_block() {
+    let out = results("show_chosen");
+    let flow_of = |args: &[&str]| shown(&[&[out.as_str()], args].concat())["flows"].as_array().unwrap().len();
+    assert_eq!((flow_of(&["--class", "short"]), flow_of(&["--class", "10-100KB"])), (1, 4));
+    assert_eq!((flow_of(&["--block", "1"]), flow_of(&["--block", "7"]), flow_of(&["--worst", "2"])), (1, 0, 2));
+    let text = stdout(&run(&["show", &out, "--block", "7"]));
+    assert!(text.contains("no such flow"), "{text}");
+}
+
+#[test]
+fn what_is_no_run_is_refused() {
+    let out = results("show_refused");
+    for (args, help) in [
+        (&["/nowhere"][..], "give the directory that a run wrote"),
+        (&[out.as_str(), "--class", "shrt"], "did you mean `short`?"),
+    ] {
+        let output = run(&[&["show"], args].concat());
+        assert_eq!(output.status.code(), Some(2));
+        assert!(stderr(&output).contains(help), "{}", stderr(&output));
+    }
+}
