@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import sys
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -12,7 +13,7 @@ import pytest
 
 import fairrate
 from fairrate import Scenario
-from fairrate.tune import Choice, Constraint, Objective, Range, Study, _cli, _goals, _space, _trials
+from fairrate.tune import Choice, Constraint, Objective, Range, Study, _cli, _goals, _place, _space, _trials
 
 PARAMS: dict[str, Any] = {
     "switch.ecn.kmin": Range("5KB", "0.2MB", log=True),
@@ -287,3 +288,16 @@ def test_the_command(incasts: Scenario, tmp_path: Path, capsys: pytest.CaptureFi
     assert json.loads(capsys.readouterr().out)["schema"] == "fairrate.tune/1"
     assert _cli.main([*words, "--objective", "goodputt"]) == 2
     assert "did you mean `goodput`?" in capsys.readouterr().err
+
+
+def test_a_directory_has_one_process_at_a_time(incasts: Scenario, executor: Any, tmp_path: Path) -> None:
+    one = study(incasts, tmp_path)
+    with _place.lock(tmp_path), pytest.raises(fairrate.TuneError, match="another process works on the study"):
+        one.run(1, executor=executor)
+
+
+def test_without_optuna_the_error_says_how_to_get_it(incasts: Scenario, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "optuna", None)
+    with pytest.raises(fairrate.Error, match="needs Optuna") as caught:
+        study(incasts)
+    assert "pip install" in caught.value.suggestion
