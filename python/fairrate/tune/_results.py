@@ -20,6 +20,9 @@ if TYPE_CHECKING:
 
     from fairrate.tune._study import Study
 
+LEAST_FOR_LOG = 10
+"""The ratio of the values of an axis from which on its scale is logarithmic."""
+
 LEAST_FOR_IMPORTANCE = 4
 """Complete trials from which on an importance is worked out."""
 
@@ -105,8 +108,10 @@ STYLES: dict[str, dict[str, Any]] = {
 
 def _pareto(study: Study, ax: Axes) -> None:
     shown = study.goals.objectives[:2]
+    every: list[list[float]] = []
     for state, style in STYLES.items():
         points = [[one.loss(x) for one, x in zip(shown, losses, strict=True)] for losses, _ in _points(study, shown, state)]
+        every += points
         if points:
             ax.scatter([x for x, _ in points], [y for _, y in points], s=12, label=state, **style)
     complete = [losses for losses, _ in _points(study, shown, "complete")]
@@ -117,7 +122,11 @@ def _pareto(study: Study, ax: Axes) -> None:
     given = study.given
     if given is not None:
         x, y = (given.mean(one.name) or 0.0 for one in shown)
+        every.append([x, y])
         ax.scatter([x], [y], marker="*", s=50, color="black", label="as given")
+    for values, scale in zip(zip(*every, strict=True), (ax.set_xscale, ax.set_yscale), strict=False):
+        if 0 < min(values) and LEAST_FOR_LOG * min(values) < max(values):
+            scale("log")
     ax.set(xlabel=_label(shown[0]), ylabel=_label(shown[1]))
 
 
