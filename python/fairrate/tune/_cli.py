@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import signal
 import sys
 import warnings
 from collections.abc import Sequence
@@ -197,6 +198,8 @@ def parse_seeds(text: str) -> list[int]:
 def entry() -> None:
     """Runs the program as a script."""
     warnings.filterwarnings("ignore", category=UserWarning, module=r"fairrate\..*")
+    # As Ctrl-C, so that the best so far is printed.
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
     sys.exit(main())
 
 
