@@ -212,8 +212,14 @@ def test_another_study_keeps_its_directory(incasts: Scenario, tmp_path: Path) ->
     study(incasts, tmp_path)
     with pytest.raises(fairrate.TuneError, match="the objectives and the seeds differ"):
         study(incasts, tmp_path, objectives=["slowdown-max"], seeds=[1])
-    with pytest.raises(fairrate.TuneError, match="the scenario differ"):
+    with pytest.raises(fairrate.TuneError, match="the scenario differs"):
         study(incasts.with_(duration="21ms"), tmp_path)
+
+
+def test_a_file_that_is_no_study_is_an_error(incasts: Scenario, tmp_path: Path) -> None:
+    (tmp_path / "study.db").write_text("a text of some length, so that it is no empty database" * 100)
+    with pytest.raises(fairrate.TuneError, match=r"study.db` cannot be read"):
+        study(incasts, tmp_path)
 
 
 def test_held_out_seeds_are_not_those_of_the_trials(incasts: Scenario, executor: Any) -> None:
@@ -286,6 +292,8 @@ def test_the_command(incasts: Scenario, tmp_path: Path, capsys: pytest.CaptureFi
         assert (tmp_path / "out" / name).exists()
     assert _cli.main([*words, "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["schema"] == "fairrate.tune/1"
+    assert _cli.main([*words, "--out", str(tmp_path / "new"), "--held-out", "2..3"]) == 2
+    assert "have seen 2 of the held-out seeds" in capsys.readouterr().err
     assert _cli.main([*words, "--objective", "goodputt"]) == 2
     assert "did you mean `goodput`?" in capsys.readouterr().err
 

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from fairrate._errors import Error, ScenarioError, TuneError
 from fairrate._scenario import Scenario
-from fairrate.tune._held_out import HeldOut
+from fairrate.tune._held_out import HeldOut, seeds_of
 from fairrate.tune._results import document
 from fairrate.tune._space import Parameter, parse_param
 from fairrate.tune._study import BATCH, Study
@@ -108,11 +108,12 @@ def _run(given: argparse.Namespace) -> int:
         seed=given.seed,
         batch=given.batch,
     )
-    held_out = None if given.held_out is None else parse_seeds(given.held_out)
+    # Before the search, not after it.
+    held_out = seeds_of(study, None if given.held_out is None else parse_seeds(given.held_out))
     return _search(study, given, held_out)
 
 
-def _search(study: Study, given: argparse.Namespace, held_out: list[int] | None) -> int:
+def _search(study: Study, given: argparse.Namespace, held_out: tuple[int, ...]) -> int:
     assert study.dir is not None
     how = {"jobs": given.jobs, "cache": given.cache, "threads": given.threads}
     table: HeldOut | None = None

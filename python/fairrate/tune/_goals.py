@@ -51,7 +51,7 @@ def _suggestion(name: str) -> str:
     near = difflib.get_close_matches(name, NATURES, n=1)
     if near:
         return f"did you mean `{near[0]}`?"
-    return f"there are {', '.join(n for n in NATURES if ':' not in n)}, slowdown-{'|'.join(STATISTICS)}[:{'|'.join(SIZES)}]"
+    return f"there are {', '.join(n for n in NATURES if ':' not in n)}, slowdown-{'|'.join(STATISTICS)}[:{'|'.join(SIZES)}]."
 
 
 @dataclass(frozen=True)
@@ -86,8 +86,8 @@ class Objective:
             return cls(full_name(name.strip()), direction)
         name = full_name(given.strip())
         if name not in NATURES:
-            more = "; for a number of summary.json write min:NAME or max:NAME"
-            raise _bad(f"no metric is called `{given}`", _suggestion(given) + more)
+            more = "For a number of summary.json write min:NAME or max:NAME"
+            raise _bad(f"no metric is called `{given}`", f"{_suggestion(given)} {more}")
         return cls(name, NATURES[name][0])
 
     @property

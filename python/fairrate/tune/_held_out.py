@@ -131,8 +131,12 @@ def chosen(study: Study, most: int) -> list[Trial]:
     return list(found.values())[: max(most, 1)]
 
 
-def held_out(study: Study, seeds: Iterable[int] | None, most: int, runs: Runs) -> HeldOut:
-    """Does the runs of a comparison that the study has not kept."""
+def seeds_of(study: Study, seeds: Iterable[int] | None) -> tuple[int, ...]:
+    """Returns the seeds of a comparison.
+
+    Raises:
+        TuneError: If a trial has seen one of them, or there are none.
+    """
     first = max(study.seeds) + 1
     wanted = tuple(dict.fromkeys(seeds)) if seeds is not None else tuple(range(first, first + 10))
     seen = sorted(set(wanted) & set(study.seeds))
@@ -140,6 +144,12 @@ def held_out(study: Study, seeds: Iterable[int] | None, most: int, runs: Runs) -
         few = "there are no held-out seeds"
         message = f"the trials have seen {', '.join(map(str, seen))} of the held-out seeds" if seen else few
         raise TuneError(message, code="tune::seen_seeds", suggestion=f"give others, as {first} to {first + 9}")
+    return wanted
+
+
+def held_out(study: Study, seeds: Iterable[int] | None, most: int, runs: Runs) -> HeldOut:
+    """Does the runs of a comparison that the study has not kept."""
+    wanted = seeds_of(study, seeds)
     trials = chosen(study, most)
     todo: list[tuple[int | None, dict[str, Any], int]] = [(None, {}, s) for s in wanted]
     todo += [(t.number, t.settings, s) for t in trials for s in wanted]

@@ -20,7 +20,7 @@ WORDS = {
     "objectives": "the objectives",
     "constraints": "the constraints",
     "seeds": "the seeds",
-    "search": "the search",
+    "search": "the way to search",
 }
 
 
@@ -51,11 +51,17 @@ def checked(storage: str, problem: dict[str, Any], dir: Path | None) -> None:
         there = optuna.load_study(study_name="fairrate", storage=storage).user_attrs.get("problem")
     except KeyError:
         return
+    except Exception as error:
+        # SQLAlchemy and Alembic have exceptions of their own for a file that is none of theirs.
+        message = f"`{dir}/study.db` cannot be read: {str(error).splitlines()[0]}"
+        raise TuneError(message, code="tune::no_study", path=str(dir), suggestion="give another directory") from error
     if there is None:
         return
     differing = [words for name, words in WORDS.items() if there.get(name) != problem[name]]
     if differing:
-        message = f"another study is in `{dir}`: {' and '.join(differing)} differ"
+        *first, last = differing
+        which = f"{', '.join(first)} and {last}" if first else last
+        message = f"another study is in `{dir}`: {which} {'differ' if first or last.endswith('s') else 'differs'}"
         raise TuneError(message, code="tune::other_study", path=str(dir), suggestion="give another directory")
 
 
