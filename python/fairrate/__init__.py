@@ -8,9 +8,9 @@
 Times are integer nanoseconds (``_ns``), rates bits per second (``_bps``) and sizes bytes (``_bytes``) wherever a name ends so.
 """
 
-from fairrate import plot, stats
+from fairrate import plot, stats, tune
 from fairrate._controller import Controller, Needs, PortAgent
-from fairrate._errors import Error, ResultsError, RunError, ScenarioError, SweepError
+from fairrate._errors import Error, ResultsError, RunError, ScenarioError, SweepError, TuneError
 from fairrate._native import SOURCES as __sources__
 from fairrate._native import VERSION as __version__
 from fairrate._native import Ack, Allowance, Flow, IntHop, Packet, Port
@@ -40,6 +40,7 @@ __all__ = [
     "SweepError",
     "SweepRun",
     "Table",
+    "TuneError",
     "__sources__",
     "__version__",
     "json_schema",
@@ -48,4 +49,5 @@ __all__ = [
     "run",
     "stats",
     "sweep",
+    "tune",
 ]

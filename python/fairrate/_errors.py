@@ -75,6 +75,10 @@ class RunError(Error):
     """A run came to a bad end. What there was until then is in ``path``."""
 
 
+class TuneError(Error, ValueError):
+    """A study cannot be made so, or its directory is another one's."""
+
+
 class SweepError(RunError):
     """Some runs of a sweep came to a bad end.
 

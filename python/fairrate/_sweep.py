@@ -319,7 +319,7 @@ def _run_all(
     workers = None
     if executor is None:
         executor = workers = Workers(min(jobs or max(1, (os.cpu_count() or 1) // threads), len(plans)))
-    is_local = workers is not None
+    is_local = isinstance(executor, Workers)
 
     def submit(plan: _Plan) -> Future[Result]:
         plan.tries += 1

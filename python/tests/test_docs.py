@@ -20,7 +20,10 @@ def blocks(page: str) -> list[str]:
     return [part.split("```")[0] for part in text.split("```python\n")[1:]]
 
 
-@pytest.mark.parametrize("page", ["README.md", "docs/python.md", "docs/tutorial.md", "docs/cookbook.md"])
+PAGES = ["README.md", "docs/python.md", "docs/tutorial.md", "docs/cookbook.md", "docs/tune.md"]
+
+
+@pytest.mark.parametrize("page", PAGES)
 def test_the_blocks_of_a_page_have_sound_types(page: str, tmp_path: Path) -> None:
     script = tmp_path / "page.py"
     script.write_text("\n".join(blocks(page)))
@@ -28,7 +31,7 @@ def test_the_blocks_of_a_page_have_sound_types(page: str, tmp_path: Path) -> Non
     assert not failed, printed + errors
 
 
-@pytest.mark.parametrize(("page", "n"), [("README.md", 1), ("docs/python.md", 4)])
+@pytest.mark.parametrize(("page", "n"), [("README.md", 1), ("docs/python.md", 5), ("docs/tune.md", 1)])
 def test_every_block_runs(
     page: str, n: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -43,6 +46,8 @@ def test_every_block_runs(
     assert "shape: (" in printed
     if page == "README.md":
         assert (tmp_path / "queue.svg").read_text().startswith("<?xml")
+    elif page == "docs/tune.md":
+        assert (tmp_path / "tuned/study.db").exists()
     else:
         assert "transport.cc did you mean `powertcp`" in printed
         assert (tmp_path / "queue.png").exists()

@@ -63,6 +63,7 @@ fn every_example_has_a_test_here() {
         "rocc-multi-bottleneck",
         "rocc-staircase",
         "rocc-star",
+        "tune-dcqcn",
         "websearch",
         "websearch-artifact",
         "websearch20",
@@ -327,6 +328,19 @@ fn rocc_fabric_offers_both_its_workloads() {
     assert!(0.0 < number(&json, "/metrics/all_ports/utilisation") && 20.0 < number(&json, "/metrics/flows_done"));
     let json = run_example("rocc-fabric-poisson", &["traffic.0.stop=1ms"]);
     assert!(0.0 < number(&json, "/metrics/all_ports/utilisation") && 10.0 < number(&json, "/metrics/flows_done"));
+}
+
+#[test]
+fn dcqcn_on_100_gbps_has_shorter_tails_with_lower_marks() {
+    let p95_of_short_flows = |more: &[&str]| {
+        let sets = [&["traffic.0.stop=1ms", "traffic.1.stop=1ms"][..], more].concat();
+        let json = run_example("tune-dcqcn", &sets);
+        assert_eq!(number(&json, "/metrics/flows_unfinished"), 0.0, "{json}");
+        number(&json, "/metrics/slowdown/1/p95")
+    };
+    let (given, lower) =
+        (p95_of_short_flows(&[]), p95_of_short_flows(&["switch.ecn.kmin=20KB", "switch.ecn.kmax=100KB"]));
+    assert!(lower < 0.5 * given, "{lower} and {given}");
 }
 
 #[test]

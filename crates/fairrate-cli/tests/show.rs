@@ -26,7 +26,7 @@ senders = ["h5"]
 bytes = "1KB"
 [[probe]]
 queues = ["sw0->h0", "sw0->h6"]
-queue_interval = "1us"
+every = "1us"
 "#;
 
 fn results(name: &str) -> String {

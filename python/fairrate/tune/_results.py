@@ -1,0 +1,194 @@
+"""Tables, figures and files of a study."""
+
+from __future__ import annotations
+
+import json
+import warnings
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from fairrate._errors import TuneError
+from fairrate.tune._goals import NATURES, Objective
+from fairrate.tune._held_out import HeldOut
+from fairrate.tune._space import SUFFIXES, Axis, number
+from fairrate.tune._trials import Trial, dominates
+
+if TYPE_CHECKING:
+    import polars
+    from matplotlib.axes import Axes
+
+    from fairrate.tune._study import Study
+
+LEAST_FOR_LOG = 10
+"""The ratio of the values of an axis from which on its scale is logarithmic."""
+
+LEAST_FOR_IMPORTANCE = 4
+"""Complete trials from which on an importance is worked out."""
+
+
+def frame(study: Study) -> polars.DataFrame:
+    """Returns a row a trial."""
+    import polars
+
+    kinds = {axis.key: _kind(axis, study.params) for axis in study.params}
+
+    def row(trial: Trial) -> dict[str, Any]:
+        known: dict[str, Any] = {"trial": trial.number, "state": trial.state, "seeds": len(trial.runs)}
+        for key, kind in kinds.items():
+            value = trial.settings.get(key)
+            base = value if kind == "choice" else number(value)
+            known[key + SUFFIXES.get(kind, "")] = round(base) if kind in ("size", "rate", "whole") and base is not None else base
+        known |= {name: trial.mean(name) if trial.runs else None for name in study.goals.metrics}
+        return known | {"broken": "; ".join(trial.broken)}
+
+    return polars.DataFrame([row(trial) for trial in study.trials], infer_schema_length=None)
+
+
+def _kind(axis: Axis, params: list[Axis]) -> str:
+    return axis.kind if axis.of is None else next(other.kind for other in params if other.key == axis.of)
+
+
+def importance(study: Study) -> dict[str, dict[str, float]]:
+    """Returns the importance of parameters by objective."""
+    import optuna
+
+    if sum(trial.state == "complete" for trial in study.trials) < LEAST_FOR_IMPORTANCE:
+        return {}
+
+    def of(i: int, one: Objective) -> Callable[[optuna.trial.FrozenTrial], float]:
+        return lambda trial: one.loss(trial.values[i])
+
+    found: dict[str, dict[str, float]] = {}
+    with warnings.catch_warnings():
+        # It is experimental, and says that small values are good, as they are here.
+        warnings.simplefilter("ignore")
+        for i, one in enumerate(study.goals.objectives):
+            evaluator = optuna.importance.PedAnovaImportanceEvaluator()
+            try:
+                parts = optuna.importance.get_param_importances(study.optuna_study, evaluator=evaluator, target=of(i, one))
+            except (RuntimeError, ValueError):
+                # All trials have the same value: nothing is important.
+                continue
+            found[one.name] = {key: round(float(part), 6) for key, part in parts.items()}
+    return found
+
+
+def plot(study: Study, ax: Axes | None) -> Axes:
+    """Draws the first two objectives, or the best value over the trials."""
+    from fairrate.plot import _axes
+
+    ax = _axes(ax)
+    if len(study.goals.objectives) == 1:
+        _history(study, ax)
+    else:
+        _pareto(study, ax)
+    if ax.get_legend_handles_labels()[0]:
+        ax.legend()
+    return ax
+
+
+def _label(one: Objective) -> str:
+    unit = NATURES.get(one.name, ("", ""))[1]
+    return f"{one.name} ({unit})" if unit else one.name
+
+
+def _points(study: Study, objectives: tuple[Objective, ...], state: str) -> list[tuple[list[float], Trial]]:
+    found = ((trial.losses(objectives), trial) for trial in study.trials if trial.state == state and trial.runs)
+    return [(losses, trial) for losses, trial in found if losses is not None]
+
+
+STYLES: dict[str, dict[str, Any]] = {
+    "infeasible": {"marker": "x", "color": "#D55E00", "linewidths": 0.8},
+    "pruned": {"marker": "o", "facecolors": "none", "edgecolors": "#999999", "linewidths": 0.8},
+    "complete": {"marker": "o", "color": "#0072B2"},
+}
+"""Marks of trials by their state."""
+
+
+def _pareto(study: Study, ax: Axes) -> None:
+    shown = study.goals.objectives[:2]
+    every: list[list[float]] = []
+    for state, style in STYLES.items():
+        points = [[one.loss(x) for one, x in zip(shown, losses, strict=True)] for losses, _ in _points(study, shown, state)]
+        every += points
+        if points:
+            ax.scatter([x for x, _ in points], [y for _, y in points], s=12, label=state, **style)
+    complete = [losses for losses, _ in _points(study, shown, "complete")]
+    front = sorted(point for point in complete if not any(dominates(other, point) for other in complete))
+    if front:
+        corners = [[one.loss(x) for one, x in zip(shown, point, strict=True)] for point in front]
+        ax.step([x for x, _ in corners], [y for _, y in corners], where="post", color="#0072B2", linewidth=1, label="Pareto set")
+    given = study.given
+    if given is not None:
+        x, y = (given.mean(one.name) or 0.0 for one in shown)
+        every.append([x, y])
+        ax.scatter([x], [y], marker="*", s=50, color="black", label="as given")
+    for values, scale in zip(zip(*every, strict=True), (ax.set_xscale, ax.set_yscale), strict=False):
+        if 0 < min(values) and LEAST_FOR_LOG * min(values) < max(values):
+            scale("log")
+    ax.set(xlabel=_label(shown[0]), ylabel=_label(shown[1]))
+
+
+def _history(study: Study, ax: Axes) -> None:
+    (one,) = study.goals.objectives
+    for state, style in STYLES.items():
+        points = [(trial.number, one.loss(losses[0])) for losses, trial in _points(study, (one,), state)]
+        if points:
+            ax.scatter([x for x, _ in points], [y for _, y in points], s=12, label=state, **style)
+    best: list[tuple[int, float]] = []
+    for losses, trial in _points(study, (one,), "complete"):
+        best.append((trial.number, min(losses[0], best[-1][1]) if best else losses[0]))
+    if best:
+        values = [one.loss(y) for _, y in best]
+        ax.step([x for x, _ in best], values, where="post", color="#0072B2", linewidth=1, label="best so far")
+    ax.set(xlabel="trial", ylabel=_label(one))
+
+
+def save(study: Study, dir: Path, table: HeldOut | None) -> None:
+    """Writes the files of a study."""
+    import matplotlib as mpl
+    import matplotlib.pyplot as plt
+
+    from fairrate import plot as figures
+
+    dir.mkdir(parents=True, exist_ok=True)
+    (dir / "tune.json").write_text(json.dumps(document(study, table), indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+    study.frame().write_csv(dir / "trials.csv")
+    with figures.paper(), mpl.rc_context({"svg.hashsalt": "fairrate"}):
+        fig, ax = plt.subplots()
+        study.plot(ax=ax)
+        fig.savefig(dir / "pareto.svg", metadata={"Date": None})
+        plt.close(fig)
+    best = study.best
+    if best is not None:
+        scenario = study.with_(best)
+        head = f"# Trial {best.number} of a search with fairrate tune: {best}\n"
+        for name, content in scenario._native.files:
+            if (dir / name).resolve().parent != dir.resolve() or name in ("tune.json", "trials.csv", "best.toml"):
+                raise TuneError(f"the scenario's file `{name}` cannot lie beside `best.toml`", path=str(dir))
+            (dir / name).write_bytes(content)
+        (dir / "best.toml").write_text(head + scenario.resolved, encoding="utf-8")
+
+
+def document(study: Study, table: HeldOut | None) -> dict[str, Any]:
+    """Returns the content of ``tune.json``."""
+    best = study.best
+    return {
+        "schema": "fairrate.tune/1",
+        "problem": study.kept("problem"),
+        "trials": [_trial(trial) for trial in study.trials],
+        "front": [trial.number for trial in study.front],
+        "best": None if best is None else best.number,
+        "importance": study.importance(),
+        "held_out": None if table is None else {
+            "seeds": list(table.seeds),
+            "rows": table.frame().to_dicts(),
+            "broken": {str(of if of is not None else "given"): table.broken(of) for of in table.runs},
+        },
+    }
+
+
+def _trial(trial: Trial) -> dict[str, Any]:
+    known = {"number": trial.number, "state": trial.state, "settings": trial.settings, "runs": trial.runs}
+    return known | {"broken": trial.broken, **({"reason": trial.reason} if trial.reason else {})}

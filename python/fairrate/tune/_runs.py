@@ -1,0 +1,62 @@
+"""The runs of trials: on processes, an executor or from a cache, as those of sweeps."""
+
+from __future__ import annotations
+
+import os
+import warnings
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import Executor
+from typing import Any
+
+from fairrate import _native, _sweep
+from fairrate._result import Result
+from fairrate._scenario import Scenario
+from fairrate._workers import Workers
+
+Wanted = tuple[Scenario, Mapping[str, Any], int]
+"""A scenario, its settings and a seed."""
+
+
+class Runs:
+    """Does runs, and keeps its processes between them."""
+
+    def __init__(self, executor: Executor | None, jobs: int | None, cache: str | os.PathLike[str] | None, threads: int) -> None:
+        self._workers = None if executor is not None else Workers(jobs or max(1, (os.cpu_count() or 1) // threads))
+        self._executor = executor if executor is not None else self._workers
+        self._cache, self._threads = cache, threads
+        self._places: _native.Cache | None = None
+
+    def __enter__(self) -> Runs:
+        return self
+
+    def __exit__(self, kind: object, *rest: object) -> None:
+        if self._workers is not None:
+            self._workers.shutdown(cancel_futures=kind is not None)
+
+    def all(
+        self, wanted: Sequence[Wanted], note: Callable[[int, Result | BaseException], None] = lambda i, outcome: None
+    ) -> list[Result | BaseException]:
+        """Does runs, and calls ``note`` with the place and the outcome of each as soon as it is there."""
+        plans = [self._plan(*one) for one in wanted]
+        at = {id(plan): i for i, plan in enumerate(plans)}
+        outcomes: dict[int, Result | BaseException] = {}
+        for i, plan in enumerate(plans):
+            if plan.found is not None:
+                outcomes[i] = Result(plan.found, plan.label)
+                note(i, outcomes[i])
+        missing = [plan for plan in plans if plan.found is None]
+        for plan, outcome in _sweep._run_all(missing, self._executor, None, self._threads):
+            kept = outcome if isinstance(outcome, BaseException) else _sweep._kept(plan, outcome)
+            outcomes[at[id(plan)]] = kept
+            note(at[id(plan)], kept)
+        return [outcomes[i] for i in range(len(plans))]
+
+    def _plan(self, scenario: Scenario, settings: Mapping[str, Any], seed: int) -> _sweep._Plan:
+        if self._cache is not None and self._places is None:
+            self._places = _native.Cache(self._cache, scenario.name)
+        with warnings.catch_warnings():
+            # The ranges of a parameter contain what a default would be warned of.
+            warnings.simplefilter("ignore", UserWarning)
+            grid = {key: [value] for key, value in settings.items()}
+            (plan,) = _sweep._plans(scenario, (), (), grid, [seed], self._places)
+        return plan

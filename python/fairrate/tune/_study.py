@@ -1,0 +1,471 @@
+"""Studies: the search for settings, on Optuna."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import warnings
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import Executor
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from fairrate import _native
+from fairrate._errors import Error, ScenarioError, TuneError
+from fairrate._scenario import Scenario, ScenarioLike, scenario_of
+from fairrate._sweep import Metric
+from fairrate.tune import _results
+from fairrate.tune._goals import Constraint, Goals, Objective, constraints_of
+from fairrate.tune._held_out import GIVEN, HeldOut, held_out
+from fairrate.tune._place import checked, lock, problem_of
+from fairrate.tune._runs import Runs
+from fairrate.tune._space import Axis, Parameter, axes, settings
+from fairrate.tune._trials import Trial, compromise, front, is_behind, trial_of
+
+if TYPE_CHECKING:
+    import optuna
+    import polars
+    from matplotlib.axes import Axes
+
+BATCH = 4
+"""Trials that are drawn before the first of them is judged. Not the number of jobs: results must not depend on that."""
+
+REFUSED = 10.0
+"""The distance from all constraints of settings that no scenario can have."""
+
+Sampler = str | Callable[[int], Any]
+"""``tpe``, ``random``, or a function of a seed that makes a sampler of Optuna."""
+
+
+class Study:
+    """A search for settings of a scenario that make metrics small or large, and keep constraints.
+
+    All trials see the same flows. A trial goes up a ladder of rungs: it runs under one seed, two seeds, four, and so on up to all.
+    At each rung it ends if it broke a constraint (``infeasible``) or if others were better (``pruned``).
+    """
+
+    def __init__(
+        self,
+        scenario: ScenarioLike,
+        params: Mapping[str, Parameter],
+        objectives: Sequence[Objective | Metric],
+        constraints: Iterable[Constraint | str] = (),
+        *,
+        allow_unfinished: bool = False,
+        cc: str | None = None,
+        seeds: Iterable[int] | None = None,
+        dir: str | os.PathLike[str] | None = None,
+        sampler: Sampler = "tpe",
+        pruner: Any = None,
+        prune: bool = True,
+        seed: int = 1,
+        batch: int = BATCH,
+    ) -> None:
+        """Makes a study, or opens the one in ``dir``. Runs nothing.
+
+        Args:
+            scenario: What to tune, or the path of its file.
+            params: Ranges and choices by key, as ``{"switch.ecn.kmin": Range("20KB", "2MB", log=True)}``; ``None`` for a
+                tenth to ten times the scenario's value.
+            objectives: Metrics, each as ``"slowdown-p99:short"`` or ``"max:goodput"``, or functions of a result to make small.
+            constraints: Bounds that a setting has to keep under every seed, as ``"pfc-pauses=0"`` or ``"goodput>=50Gbps"``.
+            allow_unfinished: Leaves out the constraint ``unfinished=0``, which a study otherwise has. An objective that is only a
+                lower bound, since flows did not finish, breaks a constraint all the same.
+            cc: Algorithm in place of the scenario's, as ``"dcqcn"`` or ``"dcqcn:hai=1Gbps"``.
+            seeds: Seeds of a complete trial; four from the scenario's on by default.
+            dir: Directory in which the study is kept. A study of the same problem in it goes on.
+            sampler: ``"tpe"``, ``"random"``, or a function that makes a sampler of Optuna from a seed.
+            pruner: A pruner of Optuna, for one objective; its median pruner by default. With several objectives a trial is pruned
+                if more than half of the trials at its rung are on better fronts.
+            prune: Whether to prune at all.
+            seed: Seed of the sampler.
+            batch: Trials that are drawn before the first of them is judged.
+
+        Raises:
+            TuneError: If a parameter, an objective or a constraint is wrong, or another study is in ``dir``.
+            ScenarioError: If the scenario refuses a parameter.
+            Error: If Optuna is not installed.
+        """
+        _optuna()
+        self._lock: Any = None
+        self.scenario = _with_cc(scenario_of(scenario), cc)
+        self.seeds = tuple(dict.fromkeys(seeds)) if seeds is not None else tuple(self.scenario.seed + i for i in range(4))
+        if not self.seeds or not objectives or isinstance(objectives, str):
+            raise TuneError("a study needs a list of objectives and of seeds", suggestion="write objectives=['slowdown-p99']")
+        if batch < 1:
+            raise TuneError(f"a batch of {batch} trials is none", suggestion="give 1 or more")
+        self._axes = axes(self.scenario, params)
+        given = tuple(Objective.of(one) for one in objectives)
+        self.goals = Goals(given, tuple(constraints_of(constraints, allow_unfinished)))
+        self.dir = None if dir is None else Path(dir)
+        self._sampler, self._pruner, self._prunes, self._seed, self._batch = sampler, pruner, prune, seed, batch
+        self._sampler_of(0)
+        with _quiet():
+            self._study = self._opened()
+
+    def run(
+        self,
+        trials: int,
+        *,
+        executor: Executor | None = None,
+        jobs: int | None = None,
+        cache: str | os.PathLike[str] | None = None,
+        threads: int = 1,
+        progress: bool = False,
+    ) -> Study:
+        """Goes on until there are ``trials`` trials, those before included.
+
+        Trials that an interruption left open are done first. The same trials come out for any number of jobs.
+
+        Args:
+            trials: Trials in all.
+            executor: Where to run, as for :func:`fairrate.sweep`; processes of this machine by default.
+            jobs: Runs at the same time; by default as many as there are cores.
+            cache: Directory of results, as for :func:`fairrate.sweep`. Without it only the numbers of runs are kept.
+            threads: Threads of a run.
+            progress: Whether to show a bar on stderr, or in the notebook.
+
+        Returns:
+            The study itself.
+
+        Raises:
+            TuneError: If the scenario as given has no such metric, or another process works in the directory.
+            KeyboardInterrupt: After Ctrl-C. The study is valid, and goes on with another call.
+        """
+        with self._alone(), Runs(executor, jobs, cache, threads) as runs, _bar(self, trials, progress) as show:
+            self._measure_base(runs)
+            while (batch := self._next_batch(trials)) and self._climb(batch, runs):
+                show()
+        return self
+
+    @property
+    def trials(self) -> list[Trial]:
+        """All trials, in the order of their numbers."""
+        return [trial_of(frozen, self.goals) for frozen in self._study.get_trials(deepcopy=False)]
+
+    @property
+    def front(self) -> list[Trial]:
+        """The Pareto set: complete trials that are not worse than another one in everything. The best trial, for one objective."""
+        return front(self.trials, self.goals.objectives)
+
+    @property
+    def best(self) -> Trial | None:
+        """The best trial, or of several objectives the one of :attr:`front` that is nearest to the best of each.
+
+        ``None`` as long as no trial is complete.
+        """
+        return compromise(self.front, self.goals.objectives)
+
+    @property
+    def given(self) -> Trial | None:
+        """The scenario as given, as a trial without settings; ``None`` before the first run."""
+        kept = self.kept(GIVEN)
+        return None if kept is None else Trial(-1, "complete", {}, {int(seed): values for seed, values in kept.items()})
+
+    @property
+    def optuna_study(self) -> optuna.Study:
+        """The study of Optuna below."""
+        return self._study
+
+    @property
+    def params(self) -> list[Axis]:
+        """The parameters, checked."""
+        return list(self._axes)
+
+    def with_(self, trial: Trial) -> Scenario:
+        """Returns the scenario with a trial's settings."""
+        return self.scenario.with_(trial.settings)
+
+    def frame(self) -> polars.DataFrame:
+        """A row a trial: its state, its number of seeds, its settings, the mean of every metric, and the constraints it broke.
+
+        Settings are in bytes (``_bytes``), bits per second (``_bps``) and nanoseconds (``_ns``); metrics in the units of figures.
+        """
+        return _results.frame(self)
+
+    def importance(self) -> dict[str, dict[str, float]]:
+        """Returns the importance of every parameter for each objective, between 0 and 1, by PED-ANOVA of the complete trials.
+
+        Empty with fewer than four complete trials.
+        """
+        return _results.importance(self)
+
+    def plot(self, *, ax: Axes | None = None) -> Axes:
+        """Draws the trials by their first two objectives with the Pareto set; for one objective, the best value over the trials."""
+        return _results.plot(self, ax)
+
+    def held_out(
+        self,
+        seeds: Iterable[int] | None = None,
+        *,
+        most: int = 3,
+        executor: Executor | None = None,
+        jobs: int | None = None,
+        cache: str | os.PathLike[str] | None = None,
+        threads: int = 1,
+    ) -> HeldOut:
+        """Runs the found settings and the scenario as given under seeds that no trial has seen.
+
+        Args:
+            seeds: The seeds; ten from 1 above the largest one of the trials by default.
+            most: Trials of the Pareto set at most; :attr:`best` and the ends of the front are among them.
+            executor: As for :meth:`run`, and the others likewise.
+
+        Raises:
+            TuneError: If a seed is one of the trials'.
+        """
+        with self._alone(), Runs(executor, jobs, cache, threads) as runs:
+            return held_out(self, seeds, most, runs)
+
+    def save(self, dir: str | os.PathLike[str], table: HeldOut | None = None) -> None:
+        """Writes ``tune.json``, ``trials.csv``, ``pareto.svg``, and ``best.toml`` if there is a best trial."""
+        _results.save(self, Path(dir), table)
+
+    def __repr__(self) -> str:
+        kept = self.trials
+        states = ", ".join(f"{sum(t.state == s for t in kept)} {s}" for s in dict.fromkeys(t.state for t in kept))
+        return f"<fairrate.tune.Study of {self.scenario.name}: {len(kept)} trials{f' ({states})' if states else ''}>"
+
+    def kept(self, name: str) -> Any:
+        """Returns a value that the study has kept; ``None`` if there is none."""
+        return self._study.user_attrs.get(name)
+
+    def keep(self, name: str, value: Any) -> None:
+        """Keeps a value in the study."""
+        self._study.set_user_attr(name, value)
+
+    def _opened(self) -> optuna.Study:
+        import optuna
+
+        storage: Any = None
+        if self.dir is not None:
+            self.dir.mkdir(parents=True, exist_ok=True)
+            storage = f"sqlite:///{self.dir.resolve() / 'study.db'}"
+        one = len(self.goals.objectives) == 1
+        ways: list[Any] = ["minimize" if o.direction == "min" else "maximize" for o in self.goals.objectives]
+        # The problem is held to the one that is kept before anything else, the directions included.
+        problem = problem_of(self._axes, self.goals, self.scenario, self.seeds, self._about_search())
+        if storage is not None:
+            checked(storage, problem, self.dir)
+        pruner = self._pruner or optuna.pruners.MedianPruner(n_startup_trials=5)
+        study = optuna.create_study(
+            storage=storage,
+            study_name="fairrate",
+            load_if_exists=True,
+            directions=ways,
+            pruner=pruner if one and self._prunes else optuna.pruners.NopPruner(),
+        )
+        if "problem" not in study.user_attrs:
+            study.set_user_attr("problem", problem)
+        return study
+
+    def _about_search(self) -> dict[str, Any]:
+        sampler = self._sampler if isinstance(self._sampler, str) else getattr(self._sampler, "__name__", "sampler")
+        pruner = type(self._pruner).__name__ if self._pruner is not None else "default"
+        return {"sampler": sampler, "pruning": pruner if self._prunes else "none", "seed": self._seed, "batch": self._batch}
+
+    @contextlib.contextmanager
+    def _alone(self) -> Iterator[None]:
+        """Keeps other processes out of the directory, and Optuna from reporting every step."""
+        with lock(self.dir), _quiet():
+            yield
+
+    def _sampler_of(self, number: int) -> Any:
+        """Makes the sampler of a trial. Each has a seed of its own, so that a study that goes on draws what it would have drawn."""
+        import optuna
+
+        seed = (self._seed * 1_000_003 + number) % 2**32
+        if callable(self._sampler):
+            return self._sampler(seed)
+        if self._sampler == "random":
+            return optuna.samplers.RandomSampler(seed=seed)
+        if self._sampler != "tpe":
+            raise TuneError(f"there is no sampler `{self._sampler}`", suggestion="there are `tpe` and `random`")
+        options: dict[str, Any] = {"seed": seed, "multivariate": True, "constant_liar": True}
+        if not _has_set_constraint():
+            options["constraints_func"] = lambda trial: trial.user_attrs["excess"]
+        with warnings.catch_warnings():
+            warnings.filterwarnings("ignore", category=optuna.exceptions.ExperimentalWarning)
+            return optuna.samplers.TPESampler(**options)
+
+    def _measure_base(self, runs: Runs) -> None:
+        """Runs the scenario as given under all seeds: an objective that one of them lacks is found before any trial."""
+        if self.kept(GIVEN) is not None:
+            return
+        outcomes = runs.all([(self.scenario, {}, seed) for seed in self.seeds])
+        given: dict[str, dict[str, float | None]] = {}
+        for seed, outcome in zip(self.seeds, outcomes, strict=True):
+            if isinstance(outcome, BaseException):
+                raise outcome
+            given[str(seed)], _ = self.goals.measure(outcome)
+            for one in self.goals.objectives:
+                if given[str(seed)][one.name] is None:
+                    message = f"`{self.scenario.name}` has no `{one.name}` under seed {seed}"
+                    help = "it may lack flows of that size, a probe or deadlines; let flows arrive for longer"
+                    raise TuneError(message, suggestion=help)
+        self.keep(GIVEN, given)
+
+    def _next_batch(self, most: int) -> list[optuna.trial.Trial]:
+        """Returns the trials that an interruption left open, and new ones up to a whole batch."""
+        import optuna
+
+        known = self._study.get_trials(deepcopy=False)
+        batch: list[optuna.trial.Trial] = []
+        for frozen in known:
+            if frozen.state != optuna.trial.TrialState.RUNNING:
+                continue
+            if "settings" in frozen.user_attrs:
+                batch.append(optuna.trial.Trial(self._study, frozen._trial_id))
+            else:
+                # It was cut off while it was drawn.
+                self._study.tell(frozen.number, state=optuna.trial.TrialState.FAIL)
+        first = batch[0].number if batch else len(known)
+        for number in range(len(known), min(first - first % self._batch + self._batch, most)):
+            self._study.sampler = self._sampler_of(number)
+            trial = self._study.ask({axis.key: axis.distribution() for axis in self._axes})
+            trial.set_user_attr("settings", settings(self._axes, trial.params))
+            batch.append(trial)
+        return batch
+
+    def _climb(self, batch: list[optuna.trial.Trial], runs: Runs) -> bool:
+        """Takes trials up the rungs until each has ended."""
+        alive = {trial.number: trial for trial in batch if self._is_possible(trial)}
+        for rung in rungs(len(self.seeds)):
+            self._measure(list(alive.values()), self.seeds[:rung], runs)
+            # Judged in the order of their numbers, whichever was done first.
+            judged = {number: self._verdict(trial, rung) for number, trial in alive.items()}
+            for number, verdict in judged.items():
+                if verdict is not None:
+                    self._end(alive.pop(number), verdict)
+        return True
+
+    def _is_possible(self, trial: optuna.trial.Trial) -> bool:
+        """Ends a trial whose settings no scenario can have together."""
+        try:
+            self.scenario.with_(trial.user_attrs["settings"])
+        except ScenarioError as error:
+            trial.set_user_attr("refused", error.message)
+            self._end(trial, "PRUNED")
+            return False
+        return True
+
+    def _measure(self, trials: list[optuna.trial.Trial], seeds: Sequence[int], runs: Runs) -> None:
+        """Runs trials under those of the seeds that they lack."""
+        lacking = [(t, s) for t in trials for s in seeds if f"seed {s}" not in t.user_attrs]
+        wanted = [(self.scenario, t.user_attrs["settings"], s) for t, s in lacking]
+
+        def note(i: int, outcome: Any) -> None:
+            trial, seed = lacking[i]
+            if isinstance(outcome, Error):
+                trial.set_user_attr("failed", f"seed {seed}: {outcome.message}")
+            elif isinstance(outcome, BaseException):
+                raise outcome
+            else:
+                values, bounds = self.goals.measure(outcome)
+                trial.set_user_attr(f"seed {seed}", {"values": values, "bounds": bounds})
+
+        runs.all(wanted, note)
+
+    def _verdict(self, trial: optuna.trial.Trial, rung: int) -> str | None:
+        """Returns the state in which a trial ends at a rung; ``None``: it goes on."""
+        frozen = self._study.get_trials(deepcopy=False)[trial.number]
+        own = trial_of(frozen, self.goals)
+        if own.reason is not None:
+            return "FAIL"
+        # Not complete: pruners look at complete trials, and are not to be misled by its values.
+        if own.broken:
+            return "PRUNED"
+        if rung == len(self.seeds):
+            return "COMPLETE"
+        seeds, objectives = self.seeds[:rung], self.goals.objectives
+        losses = own.losses(objectives, seeds)
+        if losses is None or not self._prunes:
+            return None
+        if len(objectives) == 1:
+            if rung not in frozen.intermediate_values:
+                value = own.mean(objectives[0].name, seeds)
+                trial.report(float(value or 0.0), rung)
+            return "PRUNED" if trial.should_prune() else None
+        # Only these seeds count, so that a trial is judged alike if it had gone further before an interruption.
+        others = [t for t in self.trials if t.number != own.number and all(t.breaks.get(s) == [] for s in seeds)]
+        theirs = [found for t in others if (found := t.losses(objectives, seeds)) is not None]
+        return "PRUNED" if is_behind(losses, theirs) else None
+
+    def _end(self, trial: optuna.trial.Trial, state: str) -> None:
+        import optuna
+
+        own = trial_of(self._study.get_trials(deepcopy=False)[trial.number], self.goals)
+        # The sampler keeps away from what is refused as from what breaks constraints.
+        excess = REFUSED if "refused" in trial.user_attrs else own.excess
+        if _has_set_constraint():
+            trial.set_constraint("constraints", excess)
+        else:
+            trial.set_user_attr("excess", [excess])
+        self._study.sampler = self._sampler_of(trial.number)
+        values = None
+        if state == "COMPLETE":
+            values = [mean for one in self.goals.objectives if (mean := own.mean(one.name)) is not None]
+        self._study.tell(trial.number, values, state=optuna.trial.TrialState[state])
+
+
+def rungs(n: int) -> list[int]:
+    """Returns the numbers of seeds after which trials are judged: 1, 2, 4 and so on, and ``n``."""
+    found = [1]
+    while found[-1] * 2 < n:
+        found.append(found[-1] * 2)
+    return found if n == 1 else [*found, n]
+
+
+def _with_cc(scenario: Scenario, cc: str | None) -> Scenario:
+    if cc is None:
+        return scenario
+    (column,) = _native.columns([cc], [], [], False)
+    return Scenario(scenario._native.with_sets(column.sets))
+
+
+def _optuna() -> None:
+    try:
+        import optuna  # noqa: F401
+    except ImportError:
+        message = "`fairrate.tune` needs Optuna, which is not installed"
+        raise Error(message, code="tune::no_optuna", suggestion="pip install 'fairrate[tune]', or pip install optuna") from None
+
+
+@contextlib.contextmanager
+def _quiet() -> Iterator[None]:
+    """Keeps Optuna from reporting every step, and from warning of what is experimental in it."""
+    import optuna
+
+    level = optuna.logging.get_verbosity()
+    optuna.logging.set_verbosity(optuna.logging.ERROR)
+    try:
+        with warnings.catch_warnings():
+            warnings.filterwarnings("ignore", category=optuna.exceptions.ExperimentalWarning)
+            yield
+    finally:
+        optuna.logging.set_verbosity(level)
+
+
+def _has_set_constraint() -> bool:
+    """Returns ``True`` for Optuna 5, in which trials have constraints; in Optuna 4 samplers have a function for them."""
+    import optuna
+
+    return hasattr(optuna.trial.Trial, "set_constraint")
+
+
+@contextlib.contextmanager
+def _bar(study: Study, trials: int, wanted: bool) -> Iterator[Callable[[], None]]:
+    if not wanted:
+        yield lambda: None
+        return
+    from tqdm.auto import tqdm
+
+    with tqdm(total=trials, initial=min(len(study.trials), trials), desc="trials", unit="trial") as bar:
+
+        def show() -> None:
+            best = study.best
+            if best is not None:
+                bar.set_postfix({o.name: f"{best.mean(o.name):.4g}" for o in study.goals.objectives})
+            bar.update(len(study.trials) - bar.n)
+
+        yield show

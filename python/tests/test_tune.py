@@ -1,0 +1,311 @@
+"""Studies: what they search, what they refuse, and what an interruption leaves."""
+
+from __future__ import annotations
+
+import json
+import re
+import sys
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import fairrate
+from fairrate import Scenario
+from fairrate.tune import Choice, Constraint, Objective, Range, Study, _cli, _goals, _place, _space, _trials
+
+PARAMS: dict[str, Any] = {
+    "switch.ecn.kmin": Range("5KB", "0.2MB", log=True),
+    "switch.ecn.kmax": Range(1.5, 10, of="switch.ecn.kmin"),
+    "transport.dcqcn.ai": Range("20Mbps", "2Gbps", log=True),
+}
+
+
+@pytest.fixture
+def incasts() -> Scenario:
+    """Incasts on a long flow and short ones, of some milliseconds: 0.01 s a run."""
+    def flows(senders: list[int], size: str, start: str) -> dict[str, Any]:
+        hosts = [f"h{i}" for i in senders]
+        return {"kind": "incast", "receiver": "h0", "senders": hosts, "bytes": size, "start": start, "jitter": "100us"}
+
+    return Scenario.from_dict(
+        {
+            "duration": "20ms",
+            "stop": "all-flows-done",
+            "topology": {"kind": "star", "hosts": 8, "rate": "25Gbps"},
+            "transport": {"cc": "dcqcn"},
+            "traffic": [flows([1, 2], "2MB", "0s"), flows([3, 4, 5, 6, 7], "9KB", "500us"), flows([3, 4, 5], "9KB", "900us")],
+        },
+        name="incasts",
+    )
+
+
+def study(scenario: Scenario, dir: Path | None = None, **more: Any) -> Study:
+    given: dict[str, Any] = {"params": PARAMS, "objectives": ["slowdown-mean:short", "slowdown-mean:long"], "seeds": [1, 2, 3]}
+    return Study(scenario, dir=dir, **(given | more))
+
+
+@pytest.fixture
+def executor() -> Any:
+    with ThreadPoolExecutor(1) as threads:
+        yield threads
+
+
+def told(one: Study) -> list[Any]:
+    return [(t.number, t.state, t.settings, t.runs) for t in one.trials]
+
+
+def test_a_study_finds_better_settings_and_writes_them(incasts: Scenario, executor: Any, tmp_path: Path) -> None:
+    one = study(incasts, tmp_path / "study").run(12, executor=executor)
+    assert len(one.trials) == 12 and {t.state for t in one.trials} <= {"complete", "pruned", "infeasible"}
+    best = one.best
+    assert best is not None and best in one.front and list(best.runs) == [1, 2, 3]
+    assert all(re.fullmatch(r"[0-9.]+(KB|MB)", best.settings[key]) for key in ("switch.ecn.kmin", "switch.ecn.kmax"))
+    frame = one.frame()
+    assert {"switch.ecn.kmin_bytes", "switch.ecn.kmax_bytes", "transport.dcqcn.ai_bps", "slowdown-mean:long"} <= set(frame.columns)
+    assert frame.filter(frame["switch.ecn.kmax_bytes"] < 1.4 * frame["switch.ecn.kmin_bytes"]).is_empty()
+    table = one.held_out(executor=executor)
+    assert table.seeds == tuple(range(4, 14)) and table.trials[0].number == best.number
+    assert "slowdown-mean:short" in str(table) and "as given" in str(table)
+    assert table.frame().height == len(table.trials) * 3
+    one.save(tmp_path / "out", table)
+    saved = json.loads((tmp_path / "out/tune.json").read_text())
+    assert saved["best"] == best.number and len(saved["trials"]) == 12
+    assert (tmp_path / "out/trials.csv").read_text().startswith("trial,state,seeds,")
+    assert (tmp_path / "out/pareto.svg").read_text().startswith("<?xml")
+    again = fairrate.run(tmp_path / "out/best.toml")
+    assert again.metrics["slowdown-mean:short"] == best.runs[1]["slowdown-mean:short"]
+    assert set(one.importance()) <= {"slowdown-mean:short", "slowdown-mean:long"}
+
+
+def test_one_objective_is_pruned_by_the_median_and_the_best_is_found(incasts: Scenario, executor: Any) -> None:
+    one = study(incasts, objectives=["slowdown-mean:short"], seeds=[1, 2, 3, 4]).run(20, executor=executor)
+    pruned = [t for t in one.trials if t.state == "pruned"]
+    assert pruned and all(len(t.runs) in (1, 2) for t in pruned)
+    complete = [t.mean("slowdown-mean:short") for t in one.trials if t.state == "complete"]
+    assert one.best is not None and one.best.mean("slowdown-mean:short") == min(m for m in complete if m is not None)
+    assert one.front == [one.best]
+    whole = study(incasts, objectives=["slowdown-mean:short"], prune=False).run(6, executor=executor)
+    assert {t.state for t in whole.trials} == {"complete"}
+
+
+def test_a_study_goes_on_as_if_nothing_had_stopped_it(incasts: Scenario, executor: Any, tmp_path: Path) -> None:
+    straight = told(study(incasts).run(12, executor=executor))
+    done = 0
+
+    class Interrupted(ThreadPoolExecutor):
+        def submit(self, fn: Any, /, *args: Any, **kwargs: Any) -> Any:
+            nonlocal done
+            done += 1
+            if done == 17:
+                raise KeyboardInterrupt
+            return super().submit(fn, *args, **kwargs)
+
+    with Interrupted(1) as executor_of_17, pytest.raises(KeyboardInterrupt):
+        study(incasts, tmp_path).run(12, executor=executor_of_17)
+    between = study(incasts, tmp_path)
+    assert any(t.state == "running" for t in between.trials) and len(between.trials) < 12
+    assert told(study(incasts, tmp_path).run(12, executor=executor)) == straight
+    # Nothing is left to do, and more trials can be asked for.
+    with Interrupted(1) as unused:
+        done = 16
+        assert told(study(incasts, tmp_path).run(12, executor=unused)) == straight
+    assert told(study(incasts, tmp_path).run(13, executor=executor))[:12] == straight
+
+
+def test_jobs_change_no_trial(incasts: Scenario, executor: Any, tmp_path: Path) -> None:
+    alone = told(study(incasts).run(6, executor=executor))
+    assert told(study(incasts).run(6, jobs=2, cache=tmp_path)) == alone
+    # The cache is that of sweeps.
+    assert len(list(tmp_path.rglob("summary.json"))) >= 6
+    number, _, settings, runs = alone[0]
+    grid = {key: [value] for key, value in settings.items()}
+    assert fairrate.sweep(incasts, grid=grid, seeds=[1], cache=tmp_path)[0].taken_over, number
+
+
+def mean_of_the_finished(result: fairrate.Result) -> float | None:
+    """A metric that a tuner can fool: it leaves out flows that did not finish."""
+    return result.flows.to_polars()["slowdown"].mean()  # type: ignore[return-value]
+
+
+def test_starving_flows_wins_nothing(incasts: Scenario, executor: Any) -> None:
+    # At the second value the long flows never recover from their marks within 20 ms.
+    params = {"transport.dcqcn.increase_interval": Choice(["55us", "1s"])}
+    starving = incasts.with_({"switch.ecn.kmin": "1KB", "switch.ecn.kmax": "2KB", "switch.ecn.pmax": 1.0, "duration": "4ms"})
+    starving = starving.with_({"transport.dcqcn.count_bytes": False})
+
+    def winner(**more: Any) -> tuple[Study, Any]:
+        found = study(starving, params=params, sampler="random", **more).run(6, executor=executor)
+        assert {t.settings["transport.dcqcn.increase_interval"] for t in found.trials} == {"55us", "1s"}
+        return found, found.best
+
+    fooled, best = winner(objectives=[mean_of_the_finished], allow_unfinished=True)
+    assert not fooled.goals.constraints
+    assert best.settings == {"transport.dcqcn.increase_interval": "1s"}
+    held, best = winner(objectives=[mean_of_the_finished])
+    assert best.settings == {"transport.dcqcn.increase_interval": "55us"}
+    assert all(t.broken == ["unfinished=0"] for t in held.trials if t.settings != best.settings)
+    # A metric of fairrate counts them, and says that its value is only a lower bound.
+    bounded, best = winner(objectives=["slowdown-p50:long"], allow_unfinished=True)
+    assert best.settings == {"transport.dcqcn.increase_interval": "55us"}
+    assert any(t.broken == ["slowdown-p50:long is no mere lower bound"] for t in bounded.trials)
+
+
+def test_constraints_are_kept_under_every_seed(incasts: Scenario, executor: Any) -> None:
+    free = study(incasts, objectives=["slowdown-mean:short"], prune=False).run(8, executor=executor)
+    marks = sorted(max(v for run in t.runs.values() if (v := run["slowdown-mean:short"]) is not None) for t in free.trials)
+    bound = (marks[2] + marks[3]) / 2
+    held = study(incasts, objectives=["slowdown-mean:long"], constraints=[f"slowdown-mean:short<={bound}"])
+    kept = held.run(8, executor=executor)
+    complete = [t for t in kept.trials if t.state == "complete"]
+    assert complete and all((run["slowdown-mean:short"] or 0) <= bound for t in complete for run in t.runs.values())
+    broken = [t for t in kept.trials if t.state == "infeasible"]
+    assert broken and all(t.broken == [f"slowdown-mean:short<={bound:g}"] and t.excess > 0 for t in broken)
+    none = study(incasts, constraints=["goodput>=26Gbps"]).run(4, executor=executor)
+    assert none.best is None and none.front == [] and "No trial keeps every constraint" in _cli.summary(none, None)
+
+
+def test_settings_that_no_scenario_has_together_cost_no_run(incasts: Scenario, executor: Any) -> None:
+    params = {"switch.ecn.kmin": Range("5KB", "200KB"), "switch.ecn.kmax": Range("10KB", "300KB")}
+    one = study(incasts, params=params, sampler="random").run(8, executor=executor)
+    refused = [t for t in one.trials if t.state == "refused"]
+    assert refused and all(not t.runs and "above `kmax`" in (t.reason or "") for t in refused)
+
+
+@pytest.mark.parametrize(
+    ("more", "message", "help"),
+    [
+        ({"params": {"switch.ecn.kmn": Range("5KB", "9KB")}}, "no key `kmn`", "`kmin`"),
+        ({"params": {"switch.ecn.kmn": None}}, "no key `kmn`", "`kmin`"),
+        ({"params": {"transport.dcqcn.aii": Range("5Mbps", "9Mbps")}}, "no key `aii`", "`ai`"),
+        ({"params": {"transport.dcqcn.g": Range(0.001, 3.0)}}, "out of range", "0.0001 to 1"),
+        ({"params": {"transport.recovery": Choice(["go-back-n", "selective"])}}, "`selective`", "`selective-repeat`"),
+        ({"params": {"switch.ecn.kmin": Range("9KB", "5KB")}}, "from 9KB to 5KB", "lower end first"),
+        ({"params": {"switch.ecn.kmin": Range("9KB", "5us")}}, "no ends of a range", "KB"),
+        ({"params": {"switch.ecn.pmax": Range(0.0, 1.0, log=True)}}, "logarithmic", "above zero"),
+        ({"params": {"switch.ecn.kmax": Range(1.5, 3, of="switch.ecn.kmin")}}, "multiple of `switch.ecn.kmin`", ""),
+        ({"params": {"transport.hpcc.eta": Range(0.8, 0.9)}}, "changes nothing", "algorithm"),
+        ({"params": {}}, "no parameters", "kmin"),
+        ({"objectives": ["slowdown-p98:short"]}, "`slowdown-p98:short`", "`slowdown-p9"),
+        ({"objectives": []}, "list of objectives", ""),
+        ({"constraints": ["pfc-pause=0"]}, "`pfc-pause`", "`pfc-pauses`"),
+        ({"constraints": ["pfc-pauses"]}, "is no constraint", "pfc-pauses=0"),
+        ({"constraints": ["goodput>=5KB"]}, "no bound", "Gb/s"),
+        ({"sampler": "grid"}, "no sampler `grid`", "`tpe`"),
+    ],
+)
+def test_what_is_wrong_is_said_before_anything_runs(incasts: Scenario, more: dict[str, Any], message: str, help: str) -> None:
+    with pytest.raises((fairrate.TuneError, fairrate.ScenarioError), match=re.escape(message)) as caught:
+        study(incasts, **more)
+    assert help in caught.value.suggestion
+
+
+def test_a_metric_that_the_scenario_lacks_is_an_error(incasts: Scenario, executor: Any) -> None:
+    with pytest.raises(fairrate.TuneError, match="has no `queue-p99` under seed 1"):
+        study(incasts, objectives=["queue-p99"]).run(2, executor=executor)
+    with pytest.raises(fairrate.TuneError, match="no metric is called 'goodput_bsp'"):
+        study(incasts, objectives=["max:goodput_bsp"]).run(2, executor=executor)
+
+
+def test_another_study_keeps_its_directory(incasts: Scenario, tmp_path: Path) -> None:
+    study(incasts, tmp_path)
+    with pytest.raises(fairrate.TuneError, match="the objectives and the seeds differ"):
+        study(incasts, tmp_path, objectives=["slowdown-max"], seeds=[1])
+    with pytest.raises(fairrate.TuneError, match="the scenario differs"):
+        study(incasts.with_(duration="21ms"), tmp_path)
+
+
+def test_a_file_that_is_no_study_is_an_error(incasts: Scenario, tmp_path: Path) -> None:
+    (tmp_path / "study.db").write_text("a text of some length, so that it is no empty database" * 100)
+    with pytest.raises(fairrate.TuneError, match=r"study.db` cannot be read"):
+        study(incasts, tmp_path)
+
+
+def test_held_out_seeds_are_not_those_of_the_trials(incasts: Scenario, executor: Any) -> None:
+    with pytest.raises(fairrate.TuneError, match="have seen 3 of the held-out seeds"):
+        study(incasts).held_out(range(3, 6), executor=executor)
+
+
+def test_every_metric_has_a_nature(incasts: Scenario) -> None:
+    assert set(_goals.NATURES) == set(fairrate.run(incasts).metrics)
+
+
+def test_parameters_of_the_command_line() -> None:
+    parse = _space.parse_param
+    assert parse("switch.ecn.kmin=20KB..2MB:log") == ("switch.ecn.kmin", Range("20KB", "2MB", log=True))
+    assert parse("a.b=1..10:of=c.d:log") == ("a.b", Range(1, 10, log=True, of="c.d"))
+    assert parse("a=0.1..1") == ("a", Range(0.1, 1))
+    assert parse("a=go-back-n|selective-repeat") == ("a", Choice(["go-back-n", "selective-repeat"]))
+    assert parse("a=true|false") == ("a", Choice([True, False]))
+    assert parse("a") == ("a", None)
+    for wrong in ("=1..2", "a=1", "a=1..", "a=1..2:lin"):
+        with pytest.raises(fairrate.TuneError):
+            parse(wrong)
+    assert _cli.parse_seeds("1..3,7") == [1, 2, 3, 7]
+
+
+def test_values_keep_their_units(incasts: Scenario) -> None:
+    axis = _space.axis_of("k", Range("20KB", "2MB", log=True))
+    assert [axis.written(x) for x in (20_000, 123_456, 999_999, 1_234_567, 2e6)] == ["20KB", "123KB", "1MB", "1.23MB", "2MB"]
+    assert _space.axis_of("t", Range("1.5us", "90us")).written(12_345.6) == "12.3us"
+    assert _space.axis_of("n", Range(1, 8)).written(3) == 3
+    assert _space.axis_of("x", Range(0.01, 1.0)).written(0.123456) == 0.123
+    assert _space.usual(incasts, "transport.dcqcn.ai") == Range("4Mbps", "400Mbps", log=True)
+    assert _space.usual(incasts, "switch.pfc") == Choice([False, True])
+    with pytest.raises(fairrate.TuneError, match="has no range"):
+        _space.usual(incasts, "switch.queue")
+
+
+def test_objectives_and_constraints() -> None:
+    assert Objective.of("slowdown-p99") == Objective("slowdown-p99:all", "min")
+    assert Objective.of("goodput").direction == "max" and Objective.of("min:goodput").direction == "min"
+    assert Constraint.of("goodput>=50Gbps") == Constraint("goodput", ">=", 50.0)
+    assert Constraint.of("queue-p99 <= 0.2MB") == Constraint("queue-p99", "<=", 200.0)
+    assert Constraint.of("utilisation>=90%").bound == 90
+    bound = Constraint.of("pfc-pauses=0")
+    assert bound.excess(0) == 0 and 0 < bound.excess(2) < bound.excess(9) and bound.excess(None) > 0
+    names = [str(c) for c in _goals.constraints_of(["unfinished<=3"], False)]
+    assert names == ["unfinished<=3"] and _goals.constraints_of([], True) == []
+
+
+def test_fronts_and_the_rule_that_prunes() -> None:
+    points = [[1.0, 4.0], [2.0, 2.0], [4.0, 1.0], [3.0, 3.0], [5.0, 5.0]]
+    assert _trials.layers(points) == [0, 0, 0, 1, 2]
+    assert not _trials.is_behind([9.0, 9.0], points[:4])
+    assert _trials.is_behind([9.0, 9.0], points) and not _trials.is_behind([0.5, 9.0], points)
+    # For one objective it is the median.
+    line = [[float(i)] for i in range(1, 6)]
+    assert _trials.is_behind([3.5], line) and not _trials.is_behind([2.5], line)
+
+
+def test_the_command(incasts: Scenario, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = tmp_path / "incasts.toml"
+    file.write_text(incasts.resolved)
+    words = [str(file), "--param", "switch.ecn.kmin=5KB..200KB:log", "--param", "transport.dcqcn.ai", "--jobs", "1"]
+    words += ["--objective", "slowdown-mean:short", "--constraint", "pfc-pauses=0", "--trials", "4", "--seeds", "1..2"]
+    words += ["--held-out", "11..15", "--out", str(tmp_path / "out")]
+    assert _cli.main(words) == 0
+    printed = capsys.readouterr().out
+    assert "Best trial" in printed and "Held-out seeds 11..15" in printed and "constraints pfc-pauses=0, unfinished=0" in printed
+    for name in ("tune.json", "trials.csv", "pareto.svg", "best.toml"):
+        assert (tmp_path / "out" / name).exists()
+    assert _cli.main([*words, "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["schema"] == "fairrate.tune/1"
+    assert _cli.main([*words, "--out", str(tmp_path / "new"), "--held-out", "2..3"]) == 2
+    assert "have seen 2 of the held-out seeds" in capsys.readouterr().err
+    assert _cli.main([*words, "--objective", "goodputt"]) == 2
+    assert "did you mean `goodput`?" in capsys.readouterr().err
+
+
+def test_a_directory_has_one_process_at_a_time(incasts: Scenario, executor: Any, tmp_path: Path) -> None:
+    one = study(incasts, tmp_path)
+    with _place.lock(tmp_path), pytest.raises(fairrate.TuneError, match="another process works on the study"):
+        one.run(1, executor=executor)
+
+
+def test_without_optuna_the_error_says_how_to_get_it(incasts: Scenario, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "optuna", None)
+    with pytest.raises(fairrate.Error, match="needs Optuna") as caught:
+        study(incasts)
+    assert "pip install" in caught.value.suggestion
