@@ -114,9 +114,9 @@ pub fn run(args: &Args, registry: &Registry) -> Result<ExitCode, Failure> {
         ports: ports(args, registry)?,
     };
     if args.json {
-        output::print_json(&shown)?
+        output::print_json(&shown)?;
     } else {
-        output::print_text(&shown.to_text())?
+        output::print_text(&shown.to_text())?;
     }
     Ok(ExitCode::SUCCESS)
 }
@@ -158,26 +158,29 @@ fn ports(args: &Args, registry: &Registry) -> Result<Vec<ShownPort>, Failure> {
 
 impl Shown {
     fn to_text(&self) -> String {
-        let mut text = format!("{}: {}, seed {} ({})\n", self.scenario, self.cc, self.seed, self.state);
-        if self.flows.is_empty() {
-            text += "\nno such flow has an end that can be judged\n";
+        let heading = format!("{}: {}, seed {} ({})\n", self.scenario, self.cc, self.seed, self.state);
+        let flows = if self.flows.is_empty() {
+            "no such flow has started and has an end\n".to_owned()
         } else {
             let head = ["flow", "from", "to", "block", "bytes", "start", "FCT", "slowdown", "sent again", "timeouts"];
-            let rows = self.flows.iter().map(ShownFlow::row);
-            let lines: Vec<Vec<String>> = std::iter::once(head.map(str::to_owned).to_vec()).chain(rows).collect();
-            text += &format!("\nFlows with the largest slowdowns\n{}", fairrate_text::aligned(&lines, 3));
-        }
-        if self.flows.iter().any(|flow| !flow.finished) {
-            text += "≥: unfinished; its time so far over its time alone\n";
-        }
+            table("Flows with the largest slowdowns", &head, self.flows.iter().map(ShownFlow::row), 3)
+        };
+        let is_bound = self.flows.iter().any(|flow| !flow.finished);
+        let note = if is_bound { "≥: unfinished; its time so far over its time alone\n" } else { "" };
+        let mut parts = vec![heading, flows + note];
         if !self.ports.is_empty() {
             let head = ["port", "queue mean", "queue p99", "queue peak", "paused", "drops"];
-            let rows = self.ports.iter().map(ShownPort::row);
-            let lines: Vec<Vec<String>> = std::iter::once(head.map(str::to_owned).to_vec()).chain(rows).collect();
-            text += &format!("\nProbed ports with the longest queues\n{}", fairrate_text::aligned(&lines, 1));
+            parts.push(table("Probed ports with the longest queues", &head, self.ports.iter().map(ShownPort::row), 1));
         }
-        text
+        parts.join("\n")
     }
+}
+
+/// Returns a table under its title, with the first `n_left` columns aligned to the left.
+fn table(title: &str, head: &[&str], rows: impl Iterator<Item = Vec<String>>, n_left: usize) -> String {
+    let head = head.iter().map(|&word| word.to_owned()).collect();
+    let lines: Vec<Vec<String>> = std::iter::once(head).chain(rows).collect();
+    format!("{title}\n{}", fairrate_text::aligned(&lines, n_left))
 }
 
 impl ShownFlow {

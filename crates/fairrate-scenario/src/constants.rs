@@ -65,7 +65,8 @@ fn is_missing(table: &Table, key: &str) -> bool {
     let has = |key: &str| get(table, &key.split('.').collect::<Vec<_>>()).is_some();
     let is_off = matches!(get(table, &["switch", "ecn"]), Some(Node { value: Value::Bool(false), .. }));
     let of_threshold = key.strip_suffix("_per").is_some_and(|threshold| has(threshold) || has("switch.ecn.per"));
-    !has(key) && !of_threshold && !(is_off && key.starts_with("switch.ecn."))
+    let is_given = has(key) || of_threshold || is_off && key.starts_with("switch.ecn.");
+    !is_given
 }
 
 /// Returns the line rate of the hosts, which must be one for constants in proportion to it.

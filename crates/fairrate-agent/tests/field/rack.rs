@@ -107,7 +107,7 @@ impl Running {
         Duration::from_millis(10 * ticks)
     }
 
-    /// How often its threads have gone to sleep.
+    /// Returns the number of times that its threads have gone to sleep.
     pub fn wake_ups(&self) -> u64 {
         let tasks = std::fs::read_dir(format!("/proc/{}/task", self.0.id())).expect("it lives");
         let sleeps = |task: std::io::Result<std::fs::DirEntry>| {
