@@ -121,9 +121,10 @@ fn the_readme_shows_what_is_printed_and_drawn() {
 
 /// Pictures of pages, each with the command that draws it. Those below `docs/figures` are checked by `cargo xtask
 /// figures --check`.
-const PICTURES: [(&str, &str); 2] = [
+const PICTURES: [(&str, &str); 3] = [
     ("incast10.svg", "the README's `fairrate compare`, held above"),
     ("staircase.svg", "a measurement on Linux: `cargo xtask agent`, as root, which no two times gives the same"),
+    ("tune-dcqcn.svg", "docs/tune.md's `fairrate tune`, which takes eight minutes"),
 ];
 
 #[test]
