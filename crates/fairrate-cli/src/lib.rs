@@ -16,6 +16,7 @@ mod failure;
 mod figure;
 mod large_blocks;
 mod list;
+mod new;
 mod output;
 mod progress;
 mod report;
@@ -56,6 +57,11 @@ enum Command {
     /// DIR/compare.json. Several seeds give means with intervals, and differences paired by seed. The same command goes on
     /// where an interrupted one stopped.
     Compare(compare::Args),
+    /// Write a commented scenario of a fabric
+    ///
+    /// Asks five questions at a terminal: hosts, hosts on a leaf, their rate, oversubscription, and sizes of flows. Answers can be
+    /// options instead. Writes a scenario that runs as it is.
+    New(new::Args),
     /// Describe a scenario without running it
     ///
     /// Prints its hosts, links and oversubscription, base round-trip time, marking and pauses by port, flows and the load
@@ -108,7 +114,9 @@ impl Command {
             Self::Figure(args) => args.json,
             Self::List(args) => args.json,
             Self::Show(args) => args.json,
-            Self::Report(_) | Self::Schema | Self::Completions(_) | Self::Man(_) | Self::External(_) => false,
+            Self::New(_) | Self::Report(_) | Self::Schema | Self::Completions(_) | Self::Man(_) | Self::External(_) => {
+                false
+            }
         }
     }
 }
@@ -135,6 +143,7 @@ pub fn main_with(registry: &Registry) -> ExitCode {
     let json = command.json();
     let done = match command {
         Command::Run(args) => run::run(&args, registry),
+        Command::New(args) => new::run(&args, registry),
         Command::Check(args) => check::run(&args, registry),
         Command::Compare(args) => compare::run(&args, registry),
         Command::Allocate(args) => allocate::run(&args, registry),
