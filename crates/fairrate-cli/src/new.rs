@@ -104,15 +104,16 @@ fn ask<T: FromStr + ToString>(
     loop {
         write!(out, "{question} [{}]: ", default.to_string()).and_then(|()| out.flush()).map_err(asking)?;
         let mut line = String::new();
-        let n = input.read_line(&mut line).map_err(asking)?;
-        match line.trim() {
-            "" if n == 0 || line.ends_with('\n') => return Ok(default),
-            answer => match answer.parse() {
-                Ok(answer) => return Ok(answer),
-                Err(_) => {
-                    writeln!(out, "`{answer}` is no answer; write it as {}", default.to_string()).map_err(asking)?
-                }
-            },
+        input.read_line(&mut line).map_err(asking)?;
+        let answer = line.trim();
+        if answer.is_empty() {
+            return Ok(default);
+        }
+        match answer.parse() {
+            Ok(answer) => return Ok(answer),
+            Err(_) => {
+                writeln!(out, "`{answer}` is no answer; write it as {}", default.to_string()).map_err(asking)?;
+            }
         }
     }
 }
