@@ -153,3 +153,34 @@ impl AllToAll {
 fn participants(named: Option<&[NodeId]>, topology: &Topology) -> Result<Vec<NodeId>, FieldError> {
     named.map_or_else(|| Ok(topology.hosts().collect()), |named| hosts("hosts", named, topology))
 }
+
+#[cfg(test)]
+mod tests {
+    use fairrate_units::Rate;
+
+    use super::*;
+    use crate::topology::Star;
+
+    fn star() -> Topology {
+        Star { hosts: 32, rate: Rate::from_gbps(25), delay: Time::from_us(1) }.build()
+    }
+
+    #[test]
+    fn patterns_may_be_of_some_hosts() {
+        let some = || Some([9, 3, 7, 3].map(NodeId).to_vec());
+        let ends = |flows: Vec<FlowSpec>| flows.iter().map(|f| (f.src.0, f.dst.0)).collect::<Vec<_>>();
+        let (bytes, start) = (Bytes::new(1_000), Time::ZERO);
+        let permutation = Permutation { bytes, start, hosts: some() }.generate(&star(), 1, 0).unwrap();
+        let [cycle, back] = [[(3, 7), (7, 9), (9, 3)], [(3, 9), (7, 3), (9, 7)]];
+        assert!([cycle.to_vec(), back.to_vec()].contains(&ends(permutation)));
+        let stride = Stride { stride: 1, bytes, start, hosts: some() };
+        assert_eq!(ends(stride.generate(&star(), 1, 0).unwrap()), cycle);
+        assert!(Stride { stride: 3, ..stride }.generate(&star(), 1, 0).is_err());
+        let all = AllToAll { bytes, start, hosts: some() };
+        assert_eq!(all.generate(&star(), 1, 0).unwrap().len(), 6);
+        for wrong in [vec![], vec![NodeId(32)]] {
+            let field = AllToAll { bytes, start, hosts: Some(wrong) }.generate(&star(), 1, 0).unwrap_err().field;
+            assert_eq!(field, "hosts");
+        }
+    }
+}

@@ -267,25 +267,6 @@ fn a_load_of_requests_is_of_the_hosts_links() {
 }
 
 #[test]
-fn patterns_may_be_of_some_hosts() {
-    let some = || Some([9, 3, 7, 3].map(NodeId).to_vec());
-    let ends = |flows: Vec<FlowSpec>| flows.iter().map(|f| (f.src.0, f.dst.0)).collect::<Vec<_>>();
-    let (bytes, start) = (Bytes::new(1_000), Time::ZERO);
-    let permutation = Permutation { bytes, start, hosts: some() }.generate(&fabric(), 1, 0).unwrap();
-    let [cycle, back] = [[(3, 7), (7, 9), (9, 3)], [(3, 9), (7, 3), (9, 7)]];
-    assert!([cycle.to_vec(), back.to_vec()].contains(&ends(permutation)));
-    let stride = Stride { stride: 1, bytes, start, hosts: some() };
-    assert_eq!(ends(stride.generate(&fabric(), 1, 0).unwrap()), cycle);
-    assert!(Stride { stride: 3, ..stride }.generate(&fabric(), 1, 0).is_err());
-    let all = AllToAll { bytes, start, hosts: some() };
-    assert_eq!(all.generate(&fabric(), 1, 0).unwrap().len(), 6);
-    for wrong in [vec![], vec![NodeId(32)]] {
-        let field = AllToAll { bytes, start, hosts: Some(wrong) }.generate(&fabric(), 1, 0).unwrap_err().field;
-        assert_eq!(field, "hosts");
-    }
-}
-
-#[test]
 fn staggered_flows_start_and_stop_one_after_the_other() {
     let staggered = Staggered {
         receiver: NodeId(0),
