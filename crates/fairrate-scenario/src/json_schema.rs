@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use fairrate_control::{ALGORITHMS, AlgorithmConfig, Param, ParamKind, Parameters, Profile};
+use fairrate_control::{ALGORITHMS, AlgorithmConfig, Param, ParamKind, Parameters, Profile, Registry, constant_sets};
 use serde_json::{Map, Value, json};
 
 use crate::reader::{Output, Takes};
@@ -70,7 +70,8 @@ impl Shape {
         let mut schema = if key == "kind" && !self.kinds.is_empty() {
             json!({ "enum": self.kinds.keys().collect::<Vec<_>>() })
         } else if key == "cc" && path == "transport" {
-            json!({ "enum": ALGORITHMS.iter().map(|a| a.name).collect::<Vec<_>>() })
+            let sets = constant_sets(&Registry::new()).into_iter().map(|set| format!("{}@{}", set.algorithm, set.name));
+            json!({ "enum": ALGORITHMS.iter().map(|a| a.name.to_owned()).chain(sets).collect::<Vec<_>>() })
         } else {
             taken(takes)
         };
