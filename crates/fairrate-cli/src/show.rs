@@ -4,7 +4,8 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use fairrate_control::Registry;
-use fairrate_report::metric::size_class;
+use fairrate_report::load::at_least;
+use fairrate_report::metric::{size_class, size_classes};
 use fairrate_report::metrics::{Metrics, PortMetrics};
 use fairrate_report::{format, model};
 use fairrate_results::{FlowRow, Results};
@@ -87,8 +88,12 @@ pub fn run(args: &Args, registry: &Registry) -> Result<ExitCode, Failure> {
         let of_size = |(above, up_to)| row.bytes.is_some_and(|bytes| above < bytes && bytes <= up_to);
         wanted.is_none_or(of_size) && args.block.is_none_or(|block| row.group == block)
     };
-    let mut flows: Vec<(f64, FlowRow)> =
-        results.flows()?.into_iter().filter(is_wanted).filter_map(|row| Some((slowdown(&row, end_ns)?, row))).collect();
+    let mut flows: Vec<(f64, FlowRow)> = results
+        .flows()?
+        .into_iter()
+        .filter(is_wanted)
+        .filter_map(|row| Some((row.slowdown.or_else(|| at_least(&row, end_ns))?, row)))
+        .collect();
     flows.sort_by(|a, b| b.0.total_cmp(&a.0).then(a.1.id.cmp(&b.1.id)));
     flows.truncate(args.worst);
     let shown = |(slowdown, row): (f64, FlowRow)| ShownFlow {
@@ -123,18 +128,7 @@ pub fn run(args: &Args, registry: &Registry) -> Result<ExitCode, Failure> {
 
 /// Returns the range of sizes of a class: above, and up to.
 fn class_of(name: &str) -> Result<(u64, u64), Failure> {
-    size_class(name)
-        .ok_or_else(|| Failure::unknown_name("size of flows", name, &["all", "short", "10-100KB", "medium", "long"]))
-}
-
-/// Returns the slowdown of a flow; of one that is under way, the time so far over its ideal time. `None` if it is endless or has
-/// not started.
-fn slowdown(row: &FlowRow, end_ns: f64) -> Option<f64> {
-    let so_far = || {
-        let open_ns = end_ns - row.start_ns as f64;
-        (0.0 <= open_ns).then_some((open_ns / (row.ideal_fct_ns? as f64).max(1.0)).max(1.0))
-    };
-    row.slowdown.or_else(so_far)
+    size_class(name).ok_or_else(|| Failure::unknown_name("size of flows", name, &size_classes()))
 }
 
 /// Returns the ports with the largest 99th percentiles of their queues.

@@ -70,8 +70,8 @@ const TABLE: &[Row] = &[
             MARKS[2],
             fixed("switch.ecn.kmin_per", "\"40Gbps\""),
             fixed("switch.ecn.kmax_per", "\"40Gbps\""),
-            scaled("transport.dcqcn.ai", "40Mbps"),
-            scaled("transport.dcqcn.hai", "400Mbps"),
+            scaled("transport.dcqcn.ai", "\"40Mbps\""),
+            scaled("transport.dcqcn.hai", "\"400Mbps\""),
         ],
     ),
     (
@@ -89,8 +89,8 @@ const TABLE: &[Row] = &[
             fixed("transport.dcqcn.fast_recovery", "1"),
             fixed("transport.dcqcn.always_clamp_target", "false"),
             fixed("transport.dcqcn.hyper_growth", "false"),
-            scaled("transport.dcqcn.ai", "5Mbps"),
-            scaled("transport.dcqcn.hai", "50Mbps"),
+            scaled("transport.dcqcn.ai", "\"5Mbps\""),
+            scaled("transport.dcqcn.hai", "\"50Mbps\""),
             NS3_MARKS[0],
             NS3_MARKS[1],
             NS3_MARKS[2],
@@ -110,7 +110,7 @@ const TABLE: &[Row] = &[
         "hpcc",
         "HPCC's public ns-3 code (run.py): increase in proportion to line rates from 25 Gb/s on",
         Some(25),
-        &[scaled("transport.hpcc.additive_increase", "10Mbps")],
+        &[scaled("transport.hpcc.additive_increase", "\"10Mbps\"")],
     ),
 ];
 
@@ -139,10 +139,8 @@ pub fn constant_sets_of(name: &str, registry: &Registry) -> Vec<ConstantSet> {
 }
 
 fn of_row(&(algorithm, name, source, made_for, values): &Row) -> ConstantSet {
-    let constant = |&(key, toml, scaled): &(&str, &str, bool)| {
-        let toml = if scaled { format!("\"{toml}\"") } else { toml.to_owned() };
-        Constant { key: key.to_owned(), toml, scaled }
-    };
+    let constant =
+        |&(key, toml, scaled): &(&str, &str, bool)| Constant { key: key.to_owned(), toml: toml.to_owned(), scaled };
     let made_for = made_for.map(Rate::from_gbps);
     ConstantSet { algorithm, name, source, made_for, constants: values.iter().map(constant).collect() }
 }

@@ -75,12 +75,23 @@ fn totals(s: &Summary) -> Totals {
     }
 }
 
+/// Returns the least slowdown that a flow can come to which is under way at `end_ns`: its time so far over its ideal time, at least 1.
+/// `None` if it is done, endless, or has not started.
+pub fn at_least(row: &FlowRow, end_ns: f64) -> Option<f64> {
+    let open_ns = end_ns - row.start_ns as f64;
+    let ideal_ns = row.ideal_fct_ns? as f64;
+    (row.slowdown.is_none() && 0.0 <= open_ns).then(|| (open_ns / ideal_ns.max(1.0)).max(1.0))
+}
+
 fn flow(row: &FlowRow, end_ns: f64) -> Flow {
-    let float = |ns: u64| ns as f64;
-    let (start_ns, fct_ns, ideal_ns) = (float(row.start_ns), row.fct_ns.map(float), row.ideal_fct_ns.map(float));
-    let open_ns = (row.slowdown.is_none() && start_ns <= end_ns).then_some(end_ns - start_ns);
-    let at_least = open_ns.zip(ideal_ns).map(|(open, ideal)| (open / ideal.max(1.0)).max(1.0));
-    Flow { id: row.id, bytes: row.bytes, start_ns, fct_ns, slowdown: row.slowdown, at_least }
+    Flow {
+        id: row.id,
+        bytes: row.bytes,
+        start_ns: row.start_ns as f64,
+        fct_ns: row.fct_ns.map(|ns| ns as f64),
+        slowdown: row.slowdown,
+        at_least: at_least(row, end_ns),
+    }
 }
 
 fn pause(row: &PfcRow) -> Pause {

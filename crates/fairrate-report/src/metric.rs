@@ -38,6 +38,11 @@ const SIZES: [(&str, &str, &str); 5] = [
     ("long", "> 1 MB", "long flows (above 1 MB)"),
 ];
 
+/// Returns the names of flow sizes in metrics.
+pub fn size_classes() -> [&'static str; 5] {
+    SIZES.map(|size| size.0)
+}
+
 /// Returns the range of flow sizes called `name` in metrics, as `short`: the payload that a flow is above, and at most.
 pub fn size_class(name: &str) -> Option<(u64, u64)> {
     if name == SIZES[0].0 {
