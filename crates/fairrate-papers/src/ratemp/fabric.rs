@@ -129,8 +129,12 @@ pub const MANY_TO_MANY: Traffic = Traffic {
     window_us: 1_000,
     ..WEBSEARCH
 };
+/// Traffic to one pod that arrives for several times as long as a flow takes.
+pub const STEADY_TO_POD: Traffic = Traffic { id: "pod-3ms", from_us: 500, window_us: 3_000, ..MANY_TO_MANY };
 pub const MANY_TO_ONE: Traffic =
     Traffic { id: "host", name: "to one host", pattern: Pattern::ManyToOne, scenario: TO_HOST, ..WEBSEARCH };
+/// Traffic to one host that arrives for several times as long as a flow takes.
+pub const STEADY_TO_HOST: Traffic = Traffic { id: "host-3ms", from_us: 500, window_us: 3_000, ..MANY_TO_ONE };
 
 impl Traffic {
     /// Returns the name of the traffic's runs at a load.

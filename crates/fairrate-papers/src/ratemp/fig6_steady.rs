@@ -3,9 +3,10 @@
 
 use fairrate_report::panel::{Axis, Panel};
 
-use super::claims::{Setting, UNKNOWN, of_what_was_run, over};
-use super::fabric::{DRAWN, FIRST, Hosts, LAST, LOADS, STEADY};
-use super::settings::{MULTIPATH, Marks, SINGLE_PATH};
+use super::claims::{Setting, over};
+use super::fabric::{FIRST, Hosts, LAST, LOADS, STEADY};
+use super::settings::{MULTIPATH, SINGLE_PATH};
+use super::steady::{self, HOSTS};
 use crate::claim::{Claim, Rule};
 use crate::experiment::Run;
 use crate::figure::{Figure, Kind, Scale};
@@ -21,19 +22,8 @@ pub const FIGURE: Figure = Figure {
     claims,
 };
 
-/// The paper gives no rate of hosts' links. 25 Gb/s is Figure 6's; 50 Gb/s is the largest at which load is that of hosts.
-const HOSTS: [Hosts; 2] = [Hosts::Gbps25, Hosts::Gbps50];
-const NOT_TRIED: &[(&str, &str)] = &[("", UNKNOWN)];
-
 fn runs(scale: &Scale) -> Vec<Run> {
-    let loads = if scale.quick { &[FIRST, LAST][..] } else { &LOADS[..] };
-    let settings = || HOSTS.into_iter().flat_map(|hosts| loads.iter().map(move |load| (hosts, load)));
-    let of_seed = |&seed: &u64| {
-        // MPCC from 25 Gb/s takes as long as all others together, and no claim is about it.
-        let lines = || DRAWN.iter().map(|(run, _)| *run).filter(|run| *run != "mpcc:fast");
-        settings().flat_map(move |(hosts, load)| lines().map(move |run| STEADY.run(scale, hosts, load, run, seed)))
-    };
-    scale.seeds.iter().flat_map(of_seed).collect()
+    steady::runs(scale, STEADY)
 }
 
 fn panels(points: &Points) -> Vec<Panel> {
@@ -51,19 +41,15 @@ fn panels(points: &Points) -> Vec<Panel> {
 /// Returns the text's claims, under the marks of each algorithm's own paper. RateMP's RTT is only shown: the rate of
 /// hosts was chosen by it.
 fn claims(points: &Points) -> Vec<Claim> {
-    let of_hosts = |hosts: Hosts| {
-        let (traffic, marks) = (&STEADY, Marks::Own);
-        let mut at = Setting { points, traffic, hosts, marks, causes: NOT_TRIED, claims: Vec::new() };
+    steady::claims(points, &STEADY, |at| {
         for load in LOADS {
-            of_load(&mut at, load);
+            of_load(at, load);
         }
         let lead = |load: &str| over(&at.values(load, "ratemp", "rate"), &at.values(load, "xmp", "rate"));
         let (last, first) = (lead(LAST), lead(FIRST));
         let text = format!("ratemp's lead over xmp, over that at {FIRST}: \"more obvious\" at high load");
         at.ratio("lead", LAST, &text, Rule::AtLeast(1.0), &last, &first);
-        at.claims
-    };
-    of_what_was_run(HOSTS.into_iter().flat_map(of_hosts).collect())
+    })
 }
 
 fn of_load(at: &mut Setting<'_>, load: &str) {

@@ -2,8 +2,8 @@
 
 use fairrate_report::panel::{Axis, Panel};
 
-use super::claims::{AS_FIG6, of_all};
-use super::fabric::{FIRST, Hosts, LAST, LOADS, MANY_TO_MANY};
+use super::claims::{AS_FIG6, Setting, of_all};
+use super::fabric::{FIRST, Hosts, LAST, LOADS, MANY_TO_MANY, Traffic};
 use crate::claim::{Claim, Rule};
 use crate::experiment::Run;
 use crate::figure::{Figure, Kind, Scale};
@@ -36,8 +36,13 @@ fn runs(scale: &Scale) -> Vec<Run> {
 }
 
 fn panels(points: &Points) -> Vec<Panel> {
+    panels_of(points, &MANY_TO_MANY, Hosts::ALL)
+}
+
+/// Draws the quantities of the figure over loads, under a traffic to one pod.
+pub fn panels_of(points: &Points, traffic: &Traffic, hosts: [Hosts; 2]) -> Vec<Panel> {
     let pair = |title: &str, y: Axis, what: &str, is_ratio: bool| {
-        Hosts::ALL.map(|hosts| MANY_TO_MANY.panel(points, hosts, title, y.clone(), what, is_ratio))
+        hosts.map(|hosts| traffic.panel(points, hosts, title, y.clone(), what, is_ratio))
     };
     [
         pair("throughput", Axis::new("mean throughput (Gb/s)").showing(0.0, 25.0), "rate", false),
@@ -49,19 +54,22 @@ fn panels(points: &Points) -> Vec<Panel> {
 }
 
 fn claims(points: &Points) -> Vec<Claim> {
-    of_all(points, &[MANY_TO_MANY], &CAUSES, |at| {
-        at.best_rate_and_rtt();
-        let (losses, marked) = (["lia", "balia"], ["dctcp", "dcqcn"]);
-        let text = "lower mean rate of lia and balia over the higher of dctcp and dcqcn: \"higher\" with few flows";
-        let (above, below) = (at.lowest(FIRST, &losses, "rate"), at.highest(FIRST, &marked, "rate"));
-        at.ratio("few", FIRST, text, Rule::AtLeast(1.0), &above, &below);
-        let text = "higher mean rate of lia and balia over the lower of dctcp and dcqcn: \"less\" with many";
-        let (above, below) = (at.highest(LAST, &losses, "rate"), at.lowest(LAST, &marked, "rate"));
-        at.ratio("many", LAST, text, Rule::AtMost(1.0), &above, &below);
-        for load in LOADS {
-            let others = at.highest(load, &["ratemp", "xmp", "dctcp", "dcqcn"], "rtt");
-            let text = "lower mean RTT of lia and balia over the highest other: \"the highest\"";
-            at.ratio("losses", load, text, Rule::AtLeast(1.0), &at.lowest(load, &losses, "rtt"), &others);
-        }
-    })
+    of_all(points, &[MANY_TO_MANY], &CAUSES, claims_of)
+}
+
+/// Adds the text's claims about traffic to one pod.
+pub fn claims_of(at: &mut Setting<'_>) {
+    at.best_rate_and_rtt();
+    let (losses, marked) = (["lia", "balia"], ["dctcp", "dcqcn"]);
+    let text = "lower mean rate of lia and balia over the higher of dctcp and dcqcn: \"higher\" with few flows";
+    let (above, below) = (at.lowest(FIRST, &losses, "rate"), at.highest(FIRST, &marked, "rate"));
+    at.ratio("few", FIRST, text, Rule::AtLeast(1.0), &above, &below);
+    let text = "higher mean rate of lia and balia over the lower of dctcp and dcqcn: \"less\" with many";
+    let (above, below) = (at.highest(LAST, &losses, "rate"), at.lowest(LAST, &marked, "rate"));
+    at.ratio("many", LAST, text, Rule::AtMost(1.0), &above, &below);
+    for load in LOADS {
+        let others = at.highest(load, &["ratemp", "xmp", "dctcp", "dcqcn"], "rtt");
+        let text = "lower mean RTT of lia and balia over the highest other: \"the highest\"";
+        at.ratio("losses", load, text, Rule::AtLeast(1.0), &at.lowest(load, &losses, "rtt"), &others);
+    }
 }

@@ -3,7 +3,7 @@
 use fairrate_report::panel::{Axis, Panel};
 
 use super::claims::{AS_FIG6, Setting, of_all};
-use super::fabric::{FIRST, Hosts, LAST, LOADS, MANY_TO_ONE};
+use super::fabric::{FIRST, Hosts, LAST, LOADS, MANY_TO_ONE, Traffic};
 use crate::claim::{Claim, Rule};
 use crate::experiment::Run;
 use crate::figure::{Figure, Kind, Scale};
@@ -28,8 +28,13 @@ fn runs(scale: &Scale) -> Vec<Run> {
 }
 
 fn panels(points: &Points) -> Vec<Panel> {
+    panels_of(points, &MANY_TO_ONE, Hosts::ALL)
+}
+
+/// Draws the quantities of the figure over loads, under a traffic to one host.
+pub fn panels_of(points: &Points, traffic: &Traffic, hosts: [Hosts; 2]) -> Vec<Panel> {
     let pair = |title: &str, y: Axis, what: &str, is_ratio: bool| {
-        Hosts::ALL.map(|hosts| MANY_TO_ONE.panel(points, hosts, title, y.clone(), what, is_ratio))
+        hosts.map(|hosts| traffic.panel(points, hosts, title, y.clone(), what, is_ratio))
     };
     let rate = || Axis::new("mean throughput (Gb/s)").showing(0.0, 25.0);
     let time = || Axis::new("mean completion time (us)").logarithmic();
@@ -45,16 +50,19 @@ fn panels(points: &Points) -> Vec<Panel> {
 }
 
 fn claims(points: &Points) -> Vec<Claim> {
-    of_all(points, &[MANY_TO_ONE], &CAUSES, |at| {
-        for load in LOADS {
-            of_load(at, load);
-        }
-        for cc in ["xmp", "dctcp", "dcqcn"] {
-            let text = format!("mean rate of {cc}, all flows, over that at {FIRST}: \"a degradation\"");
-            let (last, first) = (at.values(LAST, cc, "rate"), at.values(FIRST, cc, "rate"));
-            at.ratio(&format!("degrades.{cc}"), LAST, &text, Rule::AtMost(1.0), &last, &first);
-        }
-    })
+    of_all(points, &[MANY_TO_ONE], &CAUSES, claims_of)
+}
+
+/// Adds the text's claims about traffic to one host.
+pub fn claims_of(at: &mut Setting<'_>) {
+    for load in LOADS {
+        of_load(at, load);
+    }
+    for cc in ["xmp", "dctcp", "dcqcn"] {
+        let text = format!("mean rate of {cc}, all flows, over that at {FIRST}: \"a degradation\"");
+        let (last, first) = (at.values(LAST, cc, "rate"), at.values(FIRST, cc, "rate"));
+        at.ratio(&format!("degrades.{cc}"), LAST, &text, Rule::AtMost(1.0), &last, &first);
+    }
 }
 
 fn of_load(at: &mut Setting<'_>, load: &str) {
