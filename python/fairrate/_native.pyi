@@ -196,6 +196,9 @@ class Packet:
     header: list[float]
     mark: bool
 
+def main(args: list[str]) -> int:
+    """Runs the command line. The first argument is the program's name. Returns its exit code."""
+
 def columns(
     cc: Sequence[str], variants: Sequence[str], grid: Sequence[tuple[str, Sequence[str]]], seeded: bool
 ) -> list[Column]: ...

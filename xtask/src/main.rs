@@ -8,6 +8,7 @@ mod args;
 mod cargo;
 mod checks;
 mod dependencies;
+mod dist;
 mod kernel;
 mod own_algorithms;
 mod prose;
@@ -32,6 +33,9 @@ Usage: cargo xtask TASK
   own-algorithms    Tests the examples that bring an algorithm of their own, as programs of users do
   python [--if-possible]
                     The Python package: built, its tests, types and notebook, in an environment below `target`
+  dist [--dev] [--if-possible]
+                    A release in `target/dist`: archive, Debian packages, wheel, checksums, each tried. With --dev the programs
+                    are those of cargo's profile for development
   testbed [--if-possible]
                     The testbed on this machine, as root: small runs, their results, and that nothing is left behind
   agent [--if-possible]
@@ -76,6 +80,11 @@ fn run(root: &Path, all: &[OsString]) -> Result<bool, String> {
     if asks_for_help || matches!(task.as_str(), "" | "help" | "--help" | "-h") {
         print!("{HELP}");
         return Ok(true);
+    }
+    if task == "dist" {
+        let options = dist::Options::read(&mut args);
+        args.end()?;
+        return dist::run(root, &options);
     }
     let if_possible = matches!(task.as_str(), "python" | "testbed" | "agent" | "kernel") && args.flag("--if-possible");
     if task == "vm" {

@@ -52,7 +52,10 @@ pub fn run(root: &Path, if_possible: bool) -> Result<bool, String> {
 }
 
 /// Returns the environment below `target`, with the packages that the package and its tests need.
-fn environment(root: &Path) -> Result<PathBuf, String> {
+///
+/// # Errors
+/// If there is no Python, or its packages cannot be installed.
+pub fn environment(root: &Path) -> Result<PathBuf, String> {
     let python = ["python3", "python"].into_iter().find(|name| version(name) >= Some(OLDEST));
     let python = python.ok_or(format!("there is no Python {}.{} or later", OLDEST.0, OLDEST.1))?;
     let venv = target(root).join("python-venv");

@@ -6,7 +6,7 @@ use std::process::ExitCode;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use clap::{Parser, Subcommand};
+use clap::{CommandFactory, Parser, Subcommand};
 use fairrate_agent::config::Config;
 use fairrate_agent::metrics::Metrics;
 use fairrate_agent::run;
@@ -34,6 +34,12 @@ enum Command {
         /// A TOML file
         config: PathBuf,
     },
+    /// Write manual pages
+    Man {
+        /// Directory for fairrate-agent.1 and a page a subcommand
+        #[arg(long, value_name = "DIR", default_value = ".")]
+        out: PathBuf,
+    },
 }
 
 /// The exit code of all failures except bad input.
@@ -46,6 +52,10 @@ fn main() -> ExitCode {
     let (path, runs) = match Cli::parse().command {
         Command::Run { config } => (config, true),
         Command::Check { config } => (config, false),
+        Command::Man { out } => {
+            let written = std::fs::create_dir_all(&out).and_then(|()| clap_mangen::generate_to(Cli::command(), &out));
+            return written.map_or_else(|error| failed(&error, EXIT_FAILED), |()| ExitCode::SUCCESS);
+        }
     };
     let config = match Config::load(&path) {
         Ok(config) => config,

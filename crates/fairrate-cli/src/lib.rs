@@ -134,10 +134,16 @@ impl Command {
 /// }
 /// ```
 pub fn main_with(registry: &Registry) -> ExitCode {
+    main_of(registry, std::env::args_os())
+}
+
+/// Runs the whole command line as [`main_with`], with the arguments `args`, the first of which is the program's name.
+pub fn main_of(registry: &Registry, args: impl IntoIterator<Item = OsString>) -> ExitCode {
     large_blocks::are_mapped();
-    let command = match parse(registry) {
+    let args: Vec<OsString> = args.into_iter().collect();
+    let command = match parse(registry, &args) {
         Ok(cli) => cli.command,
-        Err(error) => return not_understood(&error),
+        Err(error) => return not_understood(&error, &args),
     };
     let registry = &registry.clone().with_libraries(fairrate_plugin::open);
     let json = command.json();
@@ -163,8 +169,8 @@ pub fn main_with(registry: &Registry) -> ExitCode {
     }
 }
 
-/// Reads the arguments. The help texts name the program's own algorithms.
-fn parse(registry: &Registry) -> Result<Cli, clap::Error> {
+/// Reads the arguments `args`. The help texts name the program's own algorithms.
+fn parse(registry: &Registry, args: &[OsString]) -> Result<Cli, clap::Error> {
     let own: Vec<&str> = registry.own_infos().map(|info| info.name).collect();
     let mut command = Cli::command();
     if !own.is_empty() {
@@ -173,13 +179,13 @@ fn parse(registry: &Registry) -> Result<Cli, clap::Error> {
             command = command.mut_subcommand(subcommand, |c| c.after_help(&names));
         }
     }
-    let matches = command.try_get_matches()?;
+    let matches = command.try_get_matches_from(args)?;
     Cli::from_arg_matches(&matches).map_err(|error| error.format(&mut Cli::command()))
 }
 
-/// Prints an error of the arguments, as JSON with `--json`, or the requested help; returns the exit code.
-fn not_understood(error: &clap::Error) -> ExitCode {
-    let asks_for_json = || std::env::args_os().any(|arg| arg == "--json");
+/// Prints an error of the arguments `args`, as JSON with `--json`, or the requested help; returns the exit code.
+fn not_understood(error: &clap::Error, args: &[OsString]) -> ExitCode {
+    let asks_for_json = || args.iter().any(|arg| arg == "--json");
     if !error.use_stderr() || !asks_for_json() {
         error.exit();
     }

@@ -10,7 +10,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Duration;
 
-use clap::{Args, Parser, Subcommand};
+use clap::{Args, CommandFactory, Parser, Subcommand};
 use fairrate_daemon::config::{Config, ConfigError};
 use fairrate_daemon::{keys, load};
 
@@ -38,6 +38,12 @@ enum Command {
     Keys(KeysArgs),
     /// Load an allocator on this machine with agents and flows, and measure how fast it answers.
     Load(LoadArgs),
+    /// Write manual pages.
+    Man {
+        /// Directory for fairrate-allocator.1 and a page a subcommand.
+        #[arg(long, value_name = "DIR", default_value = ".")]
+        out: PathBuf,
+    },
 }
 
 #[derive(Args)]
@@ -132,6 +138,12 @@ fn main() -> ExitCode {
         Command::Check { config } => load_config(&config).map_or_else(|code| code, |loaded| show_check(&loaded)),
         Command::Keys(args) => told(make_keys(&args)),
         Command::Load(args) => told(load::run(&plan(&args)).map(|report| report.to_string())),
+        Command::Man { out } => {
+            match std::fs::create_dir_all(&out).and_then(|()| clap_mangen::generate_to(Cli::command(), &out)) {
+                Ok(()) => ExitCode::SUCCESS,
+                Err(error) => failed(&format!("cannot write {}: {error}", out.display()), EXIT_FAILED),
+            }
+        }
     }
 }
 

@@ -3,6 +3,7 @@
 
 #![allow(clippy::needless_pass_by_value)] // Python hands arguments over by value.
 
+mod cli;
 mod controller;
 mod errors;
 mod plan;
@@ -19,6 +20,8 @@ use pyo3::prelude::*;
 #[pymodule]
 mod _native {
     use super::PyModuleMethods;
+    #[pymodule_export]
+    use super::cli::main;
     #[pymodule_export]
     use super::controller::{PlugIn, PyAllowance};
     #[pymodule_export]

@@ -1,0 +1,219 @@
+//! `cargo xtask dist`: what a release has, in `target/dist`: an archive of the programs, Debian packages, the wheel of the Python
+//! package and their checksums. Each is then tried as a user without this repository would.
+
+mod deb;
+mod files;
+mod licences;
+mod trial;
+mod wheel;
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use crate::args::Args;
+use crate::{cargo, kernel};
+
+/// The version of the release, that of all packages.
+pub const VERSION: &str = env!("CARGO_PKG_VERSION");
+
+/// The programs that need neither clang nor libelf, with the crates they are built from.
+const PROGRAMS: [(&str, &str); 4] = [
+    ("fairrate", "fairrate-cli"),
+    ("fairrate-picture", "fairrate-picture"),
+    ("fairrate-testbed", "fairrate-testbed"),
+    ("fairrate-allocator", "fairrate-daemon"),
+];
+/// The programs that load eBPF programs into the kernel.
+const BPF_PROGRAMS: [(&str, &str); 2] = [("fairrate-agent", "fairrate-agent"), ("fairrate-kernel", "fairrate-kernel")];
+/// The programs that write manual pages of themselves.
+const WITH_MANUAL: [&str; 3] = ["fairrate", "fairrate-allocator", "fairrate-agent"];
+
+/// Options of the task.
+pub struct Options {
+    /// `true` for cargo's profile for development: for the checks, which have built the programs with it.
+    dev: bool,
+    /// `true` if what this machine lacks is left out and named.
+    if_possible: bool,
+}
+
+impl Options {
+    /// Reads the options from `args`.
+    pub fn read(args: &mut Args) -> Self {
+        Self { dev: args.flag("--dev"), if_possible: args.flag("--if-possible") }
+    }
+}
+
+/// A release that is being made.
+struct Release<'a> {
+    root: &'a Path,
+    options: &'a Options,
+    /// Programs that are part of it, by name.
+    programs: Vec<&'static str>,
+    /// The directory of what is handed on.
+    out: PathBuf,
+    /// The directory of programs, manual pages and so on, laid out as below `/usr`.
+    stage: PathBuf,
+}
+
+/// Makes the release and tries it. Returns `true` if all of it works.
+///
+/// # Errors
+/// If a program that this needs is missing, or a file cannot be written.
+pub fn run(root: &Path, options: &Options) -> Result<bool, String> {
+    let mut built = PROGRAMS.to_vec();
+    match kernel::missing() {
+        None => built.extend(BPF_PROGRAMS),
+        Some(what) if options.if_possible => println!("left out: fairrate-agent and fairrate-kernel: {what}"),
+        Some(what) => return Err(format!("fairrate-agent and fairrate-kernel cannot be built: {what}")),
+    }
+    let out = cargo::target(root).join("dist");
+    files::empty(&out)?;
+    let stage = cargo::target(root).join("dist-stage");
+    files::empty(&stage)?;
+    let release = Release { root, options, programs: built.iter().map(|(name, _)| *name).collect(), out, stage };
+    release.build(&built)?;
+    release.fill_stage()?;
+    release.archive()?;
+    deb::make(&release)?;
+    let wheel = wheel::make(&release)?;
+    release.checksums()?;
+    trial::run(&release, wheel.as_deref())?;
+    println!("the release is in {}:", release.out.display());
+    let mut sizes = files::list(&release.out)?;
+    sizes.sort();
+    for path in sizes {
+        let bytes = path.metadata().map_or(0, |metadata| metadata.len());
+        println!("  {:>6.1} MB  {}", bytes as f64 / 1e6, files::name(&path));
+    }
+    Ok(true)
+}
+
+impl Release<'_> {
+    /// Builds the programs `built` and copies them to the stage.
+    fn build(&self, built: &[(&'static str, &'static str)]) -> Result<(), String> {
+        let mut args = vec!["build", "--locked", "--quiet"];
+        if !self.options.dev {
+            args.push("--release");
+        }
+        if self.options.dev {
+            // As the other checks build it, so that dependencies have the same features.
+            args.extend(["--workspace", "--test", "cli", "--bins"]);
+        } else {
+            args.extend(built.iter().flat_map(|(_, package)| ["--package", package]));
+        }
+        if self.programs.contains(&"fairrate-agent") {
+            args.extend(["--features", kernel::FEATURES]);
+        }
+        if !cargo::run(self.root, &args)? {
+            return Err("the programs cannot be built".to_owned());
+        }
+        let from = cargo::target(self.root).join(if self.options.dev { "debug" } else { "release" });
+        for name in &self.programs {
+            let to = self.stage.join("bin").join(name);
+            files::copy(&from.join(name), &to)?;
+            succeeds(Command::new("strip").arg(&to))?;
+        }
+        Ok(())
+    }
+
+    /// Fills the stage with all that is not a program.
+    fn fill_stage(&self) -> Result<(), String> {
+        let share = self.stage.join("share");
+        let program = |name: &str| Command::new(self.stage.join("bin").join(name));
+        for name in self.programs.iter().filter(|name| WITH_MANUAL.contains(name)) {
+            succeeds(program(name).args(["man", "--out"]).arg(share.join("man/man1")))?;
+        }
+        for (shell, file) in [
+            ("bash", "bash-completion/completions/fairrate"),
+            ("zsh", "zsh/site-functions/_fairrate"),
+            ("fish", "fish/vendor_completions.d/fairrate.fish"),
+        ] {
+            files::write(&share.join(file), &output(program("fairrate").args(["completions", shell]))?)?;
+        }
+        let doc = share.join("doc/fairrate");
+        for name in ["README.md", "CHANGELOG.md", "LICENSE", "LICENSE-APACHE", "LICENSE-MIT", "SECURITY.md"] {
+            files::copy(&self.root.join(name), &doc.join(name))?;
+        }
+        files::write(&doc.join("THIRD-PARTY-LICENCES.txt"), licences::text(self.root)?.as_bytes())?;
+        self.bill_of_materials(&doc.join("sbom.cdx.json"))?;
+        for example in files::list(&self.root.join("examples"))? {
+            if example.is_file() {
+                files::copy(&example, &share.join("fairrate/examples").join(files::name(&example)))?;
+            }
+        }
+        let include = "include/fairrate.h";
+        files::copy(&self.root.join(include), &self.stage.join(include))?;
+        let units = self.stage.join("lib/systemd/system");
+        for unit in ["fairrate-allocator.service", "fairrate-agent.service"] {
+            files::copy(&self.root.join("packaging").join(unit), &units.join(unit))?;
+        }
+        let sysusers = self.stage.join("lib/sysusers.d/fairrate-allocator.conf");
+        files::copy(&self.root.join("packaging/fairrate-allocator.sysusers"), &sysusers)
+    }
+
+    /// Writes a list of all dependencies in the format CycloneDX, by cargo-cyclonedx, to `to`.
+    fn bill_of_materials(&self, to: &Path) -> Result<(), String> {
+        let is_there = output(cargo::command(self.root).args(["cyclonedx", "--version"])).is_ok();
+        if !is_there {
+            let what = "cargo-cyclonedx, which `cargo install --locked cargo-cyclonedx` installs";
+            if self.options.if_possible {
+                println!("left out: sbom.cdx.json: it needs {what}");
+                return Ok(());
+            }
+            return Err(format!("the list of dependencies needs {what}"));
+        }
+        // It writes a file beside the manifest of each package, and has no option for another place.
+        let name = "sbom-of-dist";
+        let mut command = cargo::command(self.root);
+        command.args(["cyclonedx", "--quiet", "--format", "json", "--override-filename", name, "--no-build-deps"]);
+        command.args(["--spec-version", "1.5"]);
+        let done = succeeds(&mut command);
+        let file = format!("{name}.json");
+        let of_program = self.root.join("crates/fairrate-cli").join(&file);
+        let copied = done.and_then(|()| files::copy(&of_program, to));
+        let homes = ["crates", "examples", "fuzz"].map(|dir| self.root.join(dir));
+        for home in homes.iter().filter_map(|home| files::list(home).ok()).flatten() {
+            let _ = std::fs::remove_file(home.join(&file));
+        }
+        let _ = std::fs::remove_file(self.root.join("xtask").join(&file));
+        copied
+    }
+
+    /// Writes the archive: the same bytes from the same files.
+    fn archive(&self) -> Result<(), String> {
+        let name = format!("fairrate-{VERSION}-{}-linux", std::env::consts::ARCH);
+        let mut tar = Command::new("tar");
+        tar.arg("--create").arg("--gzip").arg("--file").arg(self.out.join(format!("{name}.tar.gz")));
+        tar.args(["--sort=name", "--owner=0", "--group=0", "--numeric-owner", "--mtime=@0"]);
+        tar.arg(format!("--transform=s,^\\.,{name},")).arg("--directory").arg(&self.stage).arg(".");
+        succeeds(&mut tar)
+    }
+
+    /// Writes the checksums of all files.
+    fn checksums(&self) -> Result<(), String> {
+        let mut names: Vec<String> = files::list(&self.out)?.iter().map(|path| files::name(path)).collect();
+        names.sort();
+        let sums = output(Command::new("sha256sum").args(names).current_dir(&self.out))?;
+        files::write(&self.out.join("SHA256SUMS"), &sums)
+    }
+}
+
+/// Runs a program.
+///
+/// # Errors
+/// If it cannot be run or fails.
+fn succeeds(command: &mut Command) -> Result<(), String> {
+    if cargo::succeeds(command)? { Ok(()) } else { Err(format!("failed: {command:?}")) }
+}
+
+/// Returns what a program prints.
+///
+/// # Errors
+/// If it cannot be run or fails.
+fn output(command: &mut Command) -> Result<Vec<u8>, String> {
+    let done = command.output().map_err(|e| format!("cannot run {command:?}: {e}"))?;
+    if done.status.success() {
+        return Ok(done.stdout);
+    }
+    Err(format!("failed: {command:?}: {}", String::from_utf8_lossy(&done.stderr).trim()))
+}

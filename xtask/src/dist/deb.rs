@@ -1,0 +1,206 @@
+//! Debian packages: the laboratory, the allocator and the agent.
+
+use std::path::Path;
+use std::process::Command;
+
+use super::{Release, VERSION, files, output, succeeds};
+
+/// A package: what it has of the stage, by path or by the beginning of one that ends with `*`.
+struct Package {
+    name: &'static str,
+    summary: &'static str,
+    about: &'static str,
+    files: &'static [&'static str],
+    /// The unit of systemd that it brings, without `.service`.
+    unit: Option<&'static str>,
+}
+
+const PACKAGES: [Package; 3] = [
+    Package {
+        name: "fairrate",
+        summary: "laboratory for datacenter congestion control",
+        about: "Simulates congestion control algorithms on datacenter networks, compares them, and\n draws the figures of \
+                their papers.",
+        files: &[
+            "bin/fairrate",
+            "bin/fairrate-picture",
+            "bin/fairrate-testbed",
+            "include/*",
+            "share/bash-completion/*",
+            "share/fish/*",
+            "share/zsh/*",
+            "share/fairrate/*",
+            "share/man/man1/fairrate.1",
+            "share/man/man1/fairrate-*",
+        ],
+        unit: None,
+    },
+    Package {
+        name: "fairrate-allocator",
+        summary: "allocator of rates for datacenter flows",
+        about: "Flowtune's central allocator as a service: agents on hosts tell it of flows, and it\n tells them rates.",
+        files: &["bin/fairrate-allocator", "share/man/man1/fairrate-allocator*"],
+        unit: Some("fairrate-allocator"),
+    },
+    Package {
+        name: "fairrate-agent",
+        summary: "endpoint of fairrate's allocator for the TCP connections of a host",
+        about: "Tells Flowtune's allocator of the flowlets of a host and paces them as it says, by\n eBPF. Brings congestion \
+                control algorithms for the kernel too.",
+        files: &["bin/fairrate-agent", "bin/fairrate-kernel", "share/man/man1/fairrate-agent*"],
+        unit: Some("fairrate-agent"),
+    },
+];
+
+/// Makes the packages of the programs that are part of a release.
+///
+/// # Errors
+/// If dpkg's tools are missing, or a file cannot be written.
+pub fn make(release: &Release<'_>) -> Result<(), String> {
+    let architecture = match output(Command::new("dpkg").arg("--print-architecture")) {
+        Ok(name) => String::from_utf8_lossy(&name).trim().to_owned(),
+        Err(why) if release.options.if_possible => {
+            println!("left out: Debian packages: {why}");
+            return Ok(());
+        }
+        Err(why) => return Err(format!("Debian packages need dpkg: {why}")),
+    };
+    PACKAGES.iter().filter(|package| release.programs.contains(&package.name)).try_for_each(|package| {
+        let tree = release.stage.with_file_name("dist-deb").join(package.name);
+        files::empty(&tree)?;
+        package.fill(release, &tree)?;
+        let control = package.control(release, &architecture)?;
+        files::write(&tree.join("DEBIAN/control"), control.as_bytes())?;
+        let file = format!("{}_{VERSION}_{architecture}.deb", package.name);
+        let mut build = Command::new("dpkg-deb");
+        build
+            .args(["--root-owner-group", "--build"])
+            .arg(&tree)
+            .arg(release.out.join(file))
+            .env("SOURCE_DATE_EPOCH", "0");
+        output(&mut build).map(|_| ())
+    })
+}
+
+impl Package {
+    /// Returns `true` if a file of the stage belongs to the package.
+    fn has(&self, path: &str) -> bool {
+        let others = || PACKAGES.iter().filter(|other| other.name != self.name && self.name.len() < other.name.len());
+        let is_in = |package: &Self| {
+            package.files.iter().any(|file| match file.strip_suffix('*') {
+                Some(begin) => path.starts_with(begin),
+                None => path == *file,
+            })
+        };
+        is_in(self) && !others().any(is_in)
+    }
+
+    /// Copies the package's files to `tree`, and its unit with what runs when it is installed and removed.
+    fn fill(&self, release: &Release<'_>, tree: &Path) -> Result<(), String> {
+        let usr = tree.join("usr");
+        for path in all_below(&release.stage)? {
+            let name = path.strip_prefix(&release.stage).unwrap_or(&path).to_string_lossy().into_owned();
+            if !self.has(&name) {
+                continue;
+            }
+            files::copy(&path, &usr.join(&name))?;
+            if name.starts_with("share/man/") {
+                succeeds(Command::new("gzip").args(["--best", "--no-name"]).arg(usr.join(&name)))?;
+            }
+        }
+        let doc = usr.join("share/doc").join(self.name);
+        let (of_stage, licences) = (release.stage.join("share/doc/fairrate"), "THIRD-PARTY-LICENCES.txt");
+        files::copy(&of_stage.join("LICENSE"), &doc.join("copyright"))?;
+        for name in ["LICENSE-APACHE", "LICENSE-MIT", licences] {
+            files::copy(&of_stage.join(name), &doc.join(name))?;
+        }
+        let Some(unit) = self.unit else { return Ok(()) };
+        let service = format!("lib/systemd/system/{unit}.service");
+        files::copy(&release.stage.join(&service), &tree.join("usr").join(&service))?;
+        let users = format!("lib/sysusers.d/{unit}.conf");
+        let has_users = release.stage.join(&users).is_file();
+        if has_users {
+            files::copy(&release.stage.join(&users), &tree.join("usr").join(&users))?;
+        }
+        for (name, text) in [("postinst", after_install(unit, has_users)), ("prerm", before_removal(unit))] {
+            let path = tree.join("DEBIAN").join(name);
+            files::write(&path, text.as_bytes())?;
+            succeeds(Command::new("chmod").arg("755").arg(path))?;
+        }
+        Ok(())
+    }
+
+    /// Returns the description of the package, with the libraries that its programs need.
+    fn control(&self, release: &Release<'_>, architecture: &str) -> Result<String, String> {
+        // Of the file of a source package it reads these lines.
+        let work = release.stage.with_file_name("dist-deb").join("depends");
+        files::write(
+            &work.join("debian/control"),
+            format!("Source: fairrate\n\nPackage: {}\nArchitecture: any\n", self.name).as_bytes(),
+        )?;
+        let programs = self.files.iter().filter(|file| file.starts_with("bin/")).map(|file| release.stage.join(file));
+        let mut depends = Command::new("dpkg-shlibdeps");
+        depends.arg("-O").args(programs).current_dir(&work);
+        let depends = String::from_utf8_lossy(&output(&mut depends)?).trim().to_owned();
+        let depends = depends.strip_prefix("shlibs:Depends=").unwrap_or_default();
+        Ok(format!(
+            "Package: {}\nVersion: {VERSION}\nArchitecture: {architecture}\nSection: net\nPriority: optional\n\
+             Maintainer: the fairrate authors <fairrate@localhost>\nDepends: {depends}\nDescription: {}\n {}\n",
+            self.name, self.summary, self.about
+        ))
+    }
+}
+
+/// Returns the script that runs once the files are there. The service is not started: it has no configuration yet.
+fn after_install(unit: &str, has_users: bool) -> String {
+    let users = if has_users { format!("systemd-sysusers {unit}.conf 2>/dev/null || true\n") } else { String::new() };
+    format!(
+        "#!/bin/sh\nset -e\n{users}if [ -d /run/systemd/system ]; then\n    systemctl daemon-reload\n    \
+         systemctl try-restart {unit}.service\nfi\n"
+    )
+}
+
+/// Returns the script that runs before the files are removed: the service is stopped, unless a new version comes.
+fn before_removal(unit: &str) -> String {
+    format!(
+        "#!/bin/sh\nset -e\nif [ \"$1\" = remove ] && [ -d /run/systemd/system ]; then\n    \
+         systemctl disable --now {unit}.service\nfi\n"
+    )
+}
+
+/// Returns all files below a directory.
+fn all_below(dir: &Path) -> Result<Vec<std::path::PathBuf>, String> {
+    let mut all = Vec::new();
+    for path in files::list(dir)? {
+        if path.is_dir() { all.extend(all_below(&path)?) } else { all.push(path) }
+    }
+    all.sort();
+    Ok(all)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_file_belongs_to_one_package() {
+        for (path, of) in [
+            ("bin/fairrate", "fairrate"),
+            ("share/man/man1/fairrate-run.1", "fairrate"),
+            ("share/man/man1/fairrate-allocator.1", "fairrate-allocator"),
+            ("share/man/man1/fairrate-allocator-keys.1", "fairrate-allocator"),
+            ("share/man/man1/fairrate-agent-run.1", "fairrate-agent"),
+            ("bin/fairrate-kernel", "fairrate-agent"),
+        ] {
+            let owners: Vec<&str> = PACKAGES.iter().filter(|p| p.has(path)).map(|p| p.name).collect();
+            assert_eq!(owners, [of], "{path}");
+        }
+    }
+
+    #[test]
+    fn an_update_does_not_stop_the_service() {
+        assert!(before_removal("x").contains("\"$1\" = remove"));
+        assert!(after_install("x", true).contains("try-restart x.service"));
+        assert!(!after_install("x", false).contains("sysusers"));
+    }
+}

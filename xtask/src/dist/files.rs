@@ -1,0 +1,59 @@
+//! Files of a release, with errors that name them.
+
+use std::path::{Path, PathBuf};
+
+/// Makes the directory `dir`, without the files of an earlier release.
+///
+/// # Errors
+/// If it cannot be emptied or made.
+pub fn empty(dir: &Path) -> Result<(), String> {
+    if dir.exists() {
+        std::fs::remove_dir_all(dir).map_err(|e| format!("cannot empty {}: {e}", dir.display()))?;
+    }
+    std::fs::create_dir_all(dir).map_err(|e| format!("cannot make {}: {e}", dir.display()))
+}
+
+/// Copies a file, and makes the directories it lies in.
+///
+/// # Errors
+/// If it cannot be read or written.
+pub fn copy(from: &Path, to: &Path) -> Result<(), String> {
+    make_parent(to)?;
+    std::fs::copy(from, to).map(|_| ()).map_err(|e| format!("cannot copy {} to {}: {e}", from.display(), to.display()))
+}
+
+/// Writes a file, and makes the directories it lies in.
+///
+/// # Errors
+/// If it cannot be written.
+pub fn write(to: &Path, bytes: &[u8]) -> Result<(), String> {
+    make_parent(to)?;
+    std::fs::write(to, bytes).map_err(|e| format!("cannot write {}: {e}", to.display()))
+}
+
+/// Returns the paths of what lies in a directory.
+///
+/// # Errors
+/// If it cannot be read.
+pub fn list(dir: &Path) -> Result<Vec<PathBuf>, String> {
+    let failed = |e: std::io::Error| format!("cannot read {}: {e}", dir.display());
+    std::fs::read_dir(dir).map_err(failed)?.map(|entry| entry.map(|entry| entry.path()).map_err(failed)).collect()
+}
+
+/// Returns the last part of a path.
+pub fn name(path: &Path) -> String {
+    path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default()
+}
+
+/// Returns the paths of the files in a directory whose names end with `.` and `extension`.
+///
+/// # Errors
+/// If it cannot be read.
+pub fn with_extension(dir: &Path, extension: &str) -> Result<Vec<PathBuf>, String> {
+    Ok(list(dir)?.into_iter().filter(|path| path.extension().is_some_and(|of| of == extension)).collect())
+}
+
+fn make_parent(path: &Path) -> Result<(), String> {
+    let Some(parent) = path.parent() else { return Ok(()) };
+    std::fs::create_dir_all(parent).map_err(|e| format!("cannot make {}: {e}", parent.display()))
+}

@@ -1,0 +1,111 @@
+//! The release, tried as by a user who has nothing but one of its files: no variable of this process is set, no program of
+//! the repository is in `PATH`.
+
+use std::path::Path;
+use std::process::Command;
+
+use super::{Release, VERSION, files, output, succeeds};
+
+/// Tries the archive, the Debian packages and the wheel.
+///
+/// # Errors
+/// If one of them does not do its work.
+pub fn run(release: &Release<'_>, wheel: Option<&Path>) -> Result<(), String> {
+    let home = std::env::temp_dir().join(format!("fairrate-dist-{}", std::process::id()));
+    files::empty(&home)?;
+    let tried = archive(release, &home)
+        .and_then(|()| debian(release, &home))
+        .and_then(|()| wheel.map_or(Ok(()), |wheel| python(wheel, &home)));
+    std::fs::remove_dir_all(&home).map_err(|e| format!("cannot remove {}: {e}", home.display()))?;
+    tried
+}
+
+/// Unpacks the archive, runs a scenario and looks at what lies beside the programs.
+fn archive(release: &Release<'_>, home: &Path) -> Result<(), String> {
+    let sums = release.out.join("SHA256SUMS");
+    succeeds(Command::new("sha256sum").args(["--check", "--quiet"]).arg(sums).current_dir(&release.out))?;
+    let file = files::with_extension(&release.out, "gz")?.pop().ok_or("there is no archive")?;
+    succeeds(Command::new("tar").arg("--extract").arg("--file").arg(&file).arg("--directory").arg(home))?;
+    let top = home.join(files::name(&file).trim_end_matches(".tar.gz"));
+    for name in &release.programs {
+        says_version(&mut alone(&top.join("bin").join(name), home), name)?;
+    }
+    let run = top.join("bin/fairrate");
+    let example = top.join("share/fairrate/examples/incast10.toml");
+    let results = home.join("runs");
+    output(alone(&run, home).arg("run").arg(example).arg("--out").arg(&results))?;
+    output(alone(&run, home).arg("show").arg(&results))?;
+    for file in ["share/man/man1/fairrate.1", "share/doc/fairrate/THIRD-PARTY-LICENCES.txt", "include/fairrate.h"] {
+        has(&top.join(file))?;
+    }
+    println!("tried: {}: a run, its results, the versions of {} programs", files::name(&file), release.programs.len());
+    Ok(())
+}
+
+/// Unpacks the Debian packages, runs their programs and checks their units.
+fn debian(release: &Release<'_>, home: &Path) -> Result<(), String> {
+    for package in &files::with_extension(&release.out, "deb")? {
+        let name = files::name(package).split('_').next().unwrap_or_default().to_owned();
+        let to = home.join("deb").join(&name);
+        std::fs::create_dir_all(&to).map_err(|e| format!("cannot make {}: {e}", to.display()))?;
+        succeeds(Command::new("dpkg-deb").arg("--extract").arg(package).arg(&to))?;
+        says_version(&mut alone(&to.join("usr/bin").join(&name), home), &name)?;
+        let depends = output(Command::new("dpkg-deb").arg("--field").arg(package).arg("Depends"))?;
+        let depends = String::from_utf8_lossy(&depends).trim().to_owned();
+        if !depends.contains("libc6") {
+            return Err(format!("{name} does not say that it needs libc6: `{depends}`"));
+        }
+        if name != "fairrate" {
+            has(&to.join(format!("usr/lib/systemd/system/{name}.service")))?;
+        }
+        println!("tried: {}: its program runs; it needs {depends}", files::name(package));
+    }
+    Ok(())
+}
+
+/// Installs the wheel in an environment of its own, runs the command line and the library.
+fn python(wheel: &Path, home: &Path) -> Result<(), String> {
+    let venv = home.join("venv");
+    succeeds(Command::new("python3").args(["-m", "venv"]).arg(&venv))?;
+    let mut install = Command::new(venv.join("bin/python"));
+    install.args(["-m", "pip", "install", "--quiet", "--disable-pip-version-check"]).arg(wheel);
+    succeeds(&mut install)?;
+    says_version(&mut alone(&venv.join("bin/fairrate"), home), "fairrate")?;
+    let scenario = "[topology]\nkind = \"star\"\nhosts = 3\n\n[transport]\ncc = \"dctcp\"\n\n[[traffic]]\n\
+                    kind = \"incast\"\nsenders = 2\nreceiver = \"h2\"\nbytes = \"100KB\"\n";
+    let file = home.join("scenario.toml");
+    files::write(&file, scenario.as_bytes())?;
+    let by_command = home.join("by-command");
+    output(alone(&venv.join("bin/fairrate"), home).arg("run").arg(&file).arg("--out").arg(&by_command))?;
+    let script = format!("import fairrate; print(fairrate.run({:?}).fingerprint)", file.display().to_string());
+    let print = output(alone(&venv.join("bin/python"), home).args(["-c", &script]))?;
+    let fingerprint = String::from_utf8_lossy(&print).trim().to_owned();
+    let summary = std::fs::read_to_string(by_command.join("summary.json")).unwrap_or_default();
+    if fingerprint.is_empty() || !summary.contains(&fingerprint) {
+        return Err(format!("the library and the command line of the wheel differ: {fingerprint}"));
+    }
+    println!("tried: {}: `fairrate` and `import fairrate` run the same scenario alike", files::name(wheel));
+    Ok(())
+}
+
+/// Returns a command that has no variables but a plain `PATH`, in the directory `home`.
+fn alone(program: &Path, home: &Path) -> Command {
+    let mut command = Command::new(program);
+    command.env_clear().env("PATH", "/usr/bin:/bin").env("HOME", home).current_dir(home);
+    command
+}
+
+/// Checks that a program prints the version of the release.
+fn says_version(command: &mut Command, name: &str) -> Result<(), String> {
+    let print = output(command.arg("--version"))?;
+    let print = String::from_utf8_lossy(&print);
+    if print.trim() == format!("{name} {VERSION}") { Ok(()) } else { Err(format!("{name} says `{}`", print.trim())) }
+}
+
+/// Checks that a file is there and not empty.
+fn has(path: &Path) -> Result<(), String> {
+    match path.metadata() {
+        Ok(metadata) if 0 < metadata.len() => Ok(()),
+        _ => Err(format!("{} is missing", path.display())),
+    }
+}
