@@ -59,7 +59,7 @@ pub struct Args {
     /// Number to print, and to draw against a key of the grid; may be given several times [default: the usual ones]
     #[arg(long = "metric", value_name = "NAME", long_help = metric_help())]
     metrics: Vec<String>,
-    /// What moves the packets; with `sim,linux` the simulator runs each network as it really was on Linux
+    /// Backends that move the packets; with `sim,linux` the simulator runs each network as it really was on Linux
     #[arg(long, value_name = "NAME,...", value_delimiter = ',', default_value = "sim")]
     backend: Vec<Backend>,
     /// On Linux, multiply the rates of all links

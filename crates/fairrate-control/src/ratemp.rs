@@ -137,7 +137,7 @@ algorithm_config! {
         beta_rounds: RateMpBetaRounds = RateMpBetaRounds::Acknowledged;
         /// Which RTTs the base is the smallest of (RateMP §III-B: those measured; our choice: a handshake's too).
         base_rtt: RateMpBaseRtt = RateMpBaseRtt::Handshake;
-        /// How long a measured base RTT is kept at least, twice that at most (our choice; BBR has 10 s).
+        /// Least time for which a measured base RTT is kept; the most is twice that (our choice; BBR has 10 s).
         base_rtt_window: Time = Time::from_ms(10_000);
         /// First window in packets (RFC 6928; the paper has none).
         initial_window: u32 = 10, in 1..=1_000_000;

@@ -60,7 +60,7 @@ struct Attach {
     /// Prints the name for TCP_CONGESTION and nothing else
     #[arg(long)]
     print_name: bool,
-    /// How long to wait for another attach or detach
+    /// Longest wait for another attach or detach
     #[arg(long, value_name = "TIME", default_value = WAIT)]
     wait: String,
 }
@@ -81,7 +81,7 @@ struct Detach {
     /// Although connections use it: they take the default of their network namespace
     #[arg(long)]
     force: bool,
-    /// How long to wait for another attach or detach
+    /// Longest wait for another attach or detach
     #[arg(long, value_name = "TIME", default_value = WAIT)]
     wait: String,
 }
