@@ -176,7 +176,8 @@ impl RcpPort {
         }
     }
 
-    /// Returns R ← R·(1 + (T/d)·(α·(γC - y) - β·q/d)/(γC)), between the least rate and γC (PERC section 2.1 has T = d, γ = 1).
+    /// Returns R ← R·(1 + (T/d)·(α·(γC - y) - β·q/d)/(γC)) in bytes/s, between the least rate and γC (PERC section 2.1 has
+    /// T = d, γ = 1).
     fn next_rate(&self, y: f64, q: f64) -> f64 {
         let (c, d) = (self.config.gamma * self.capacity, self.rtt_s);
         let spare = self.config.alpha * (c - y) - self.config.beta * q / d;

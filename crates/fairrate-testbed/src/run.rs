@@ -282,7 +282,7 @@ impl Run<'_> {
         }
     }
 
-    /// Returns the payload that has arrived, for each flow.
+    /// Returns the payload that has arrived, in bytes, for each flow.
     fn delivered(&self) -> impl Iterator<Item = (FlowId, u64)> {
         (0..).map(FlowId).zip(&self.shared.progress).map(|(flow, p)| (flow, p.delivered.load(Ordering::Relaxed)))
     }
