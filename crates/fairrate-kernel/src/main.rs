@@ -53,8 +53,8 @@ struct Attach {
     #[arg(long, value_name = "TIME")]
     tau: Option<String>,
     /// Puts what the algorithm does at switches at an egress port: powertcp stamps telemetry and rocc computes a fair
-    /// rate, for which they need the port's RATE; dctcp marks packets above a queue of BYTES, ratemp in proportion to
-    /// the queue up to BYTES; can be given several times
+    /// rate, for which they need the port's RATE; dctcp marks from a queue of BYTES on, ratemp in proportion up to
+    /// BYTES; can be given several times
     #[arg(long, value_name = "NETNS/DEV:RATE|BYTES")]
     switch_port: Vec<String>,
     /// Prints the name for TCP_CONGESTION and nothing else
