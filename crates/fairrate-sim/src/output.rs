@@ -33,6 +33,25 @@ pub struct FlowOutcome {
     pub reordering: Reordering,
 }
 
+impl FlowOutcome {
+    /// Returns the outcome of `flow` just after its start at `start`: nothing has arrived, and its ideal time is zero.
+    pub fn at_start(flow: FlowId, start: Time) -> Self {
+        Self {
+            flow,
+            start,
+            fct: None,
+            fct_ack: None,
+            ideal_fct: Time::ZERO,
+            delivered_bytes: 0,
+            retransmitted_bytes: 0,
+            timeouts: 0,
+            recoveries: 0,
+            connected: None,
+            reordering: Reordering::default(),
+        }
+    }
+}
+
 /// Data that arrived out of order over several paths, and its waiting time for the data before it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Reordering {
