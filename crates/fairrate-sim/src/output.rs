@@ -482,6 +482,13 @@ impl RateSums {
 }
 
 impl RunTotals {
+    /// Returns the data bytes, sent or duplicated, that were neither delivered nor dropped and are not in flight: 0 as
+    /// bytes are conserved, below 0 if more arrived than were sent.
+    pub fn unaccounted_bytes(&self) -> i64 {
+        let found = self.delivered_bytes + self.dropped_bytes + self.in_flight_bytes;
+        (self.sent_bytes + self.duplicated_bytes).cast_signed() - found.cast_signed()
+    }
+
     /// Adds the totals of another part of the network.
     pub(crate) fn add(&mut self, other: &Self) {
         self.end = self.end.max(other.end);
