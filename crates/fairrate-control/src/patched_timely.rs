@@ -44,7 +44,7 @@ algorithm_config! {
         t_high: Time = Time::from_us(500);
         /// Time that turns an RTT difference into a gradient (TIMELY §5).
         min_rtt: Time = Time::from_us(20);
-        /// When an RTT is sampled.
+        /// Interval at which an RTT is sampled.
         sampling: RttSampling = RttSampling::Segment;
         /// Segment size, for `sampling = "segment"` (ECN or Delay §4.3: 16 KB).
         segment: Bytes = Bytes::new(16_000);

@@ -65,7 +65,7 @@ algorithm_config! {
         pacing_credit: u32 = 1, in 0.0..=1000.0;
         /// Longest interval between updates, in the form of ns-2 (ns-2: 10 ms).
         timeslot: Time = Time::from_ms(10);
-        /// When a SYN that is not back is sent again, in base RTTs, at least 20 us (our choice).
+        /// Time after which a SYN that is not back is sent again, in base RTTs, at least 20 us (our choice).
         syn_timeout: f64 = 5.0, in 1.0..=1_000_000.0;
     }
 }

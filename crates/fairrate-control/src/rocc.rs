@@ -143,7 +143,7 @@ algorithm_config! {
         limiter: RateLimiter = RateLimiter::Spaced, omnet = RateLimiter::Bucket;
         /// Notices of other ports that a flow takes: of its rate or a lower one (algorithm 2), or of a lower one (authors' code).
         accept: Acceptance = Acceptance::LowerOrEqual, omnet = Acceptance::Lower;
-        /// Which flows a port tells its rate (§III-D; default: those in its queue).
+        /// Flows to which a port sends its rate (§III-D; default: those in its queue).
         table: Recipients = Recipients::InQueue;
         /// Entries of a bounded table, or samples of the shadow buffer; 0: Fmax/Fmin, the most flows that a rate of
         /// Fmin leaves room for (§III-D).

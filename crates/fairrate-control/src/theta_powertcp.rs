@@ -71,7 +71,7 @@ algorithm_config! {
         beta: Rate = Rate::from_mbps(150);
         /// Least current θ̇ + 1 (ns-3 artifact; the paper has no floor, and would divide by zero).
         current_floor: f64 = 0.5, in 0.01..=1.0;
-        /// Which round-trip time counts as free of queueing (PowerTCP: τ; ns-3 artifact: the smallest seen).
+        /// Round-trip time that counts as free of queueing (PowerTCP: τ; ns-3 artifact: the smallest seen).
         base_rtt: BaseRtt = BaseRtt::Configured, ns3 = BaseRtt::MinSeen;
         /// The base round-trip time is multiplied by this in power (ns-3 artifact: 1.05; the paper: 1).
         base_rtt_slack: f64 = 1.0, ns3 = 1.05, in 1.0..=2.0;

@@ -59,7 +59,7 @@ algorithm_config! {
         t_high: Time = Time::from_us(500);
         /// Time that turns an RTT difference into a gradient (TIMELY §5: minimum RTT).
         min_rtt: Time = Time::from_us(20);
-        /// When an RTT is sampled (TIMELY: per segment; artifact: per round trip).
+        /// Interval at which an RTT is sampled (TIMELY: per segment; artifact: per round trip).
         sampling: RttSampling = RttSampling::Segment, ns3 = RttSampling::RoundTrip;
         /// Segment size, for `sampling = "segment"` (TIMELY §5: 16 to 64 KB).
         segment: Bytes = Bytes::new(16_000);
