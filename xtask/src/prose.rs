@@ -3,11 +3,11 @@
 use std::path::{Path, PathBuf};
 
 /// First words of a doc comment's line that hide its noun. See "Style" in CONTRIBUTING.
-const HIDING: [&str; 11] =
-    ["What", "Whether", "How many", "How much", "How", "Who", "Whose", "Of", "By what", "By which", "In what"];
+const HIDING: [&str; 12] =
+    ["What", "Whether", "Which", "How many", "How much", "How", "Who", "Whose", "Of", "By what", "By which", "In what"];
 
-/// The lines that may begin so. This number may only fall.
-const MOST: usize = 81;
+/// The largest number of lines that may begin so.
+const MOST: usize = 0;
 
 /// The longest line of a comment, in characters.
 const LONGEST: usize = 200;
@@ -48,7 +48,8 @@ fn hides_noun(line: &str) -> bool {
 
 /// Returns the Rust files of the workspace, without what is built.
 fn sources(root: &Path) -> Result<Vec<PathBuf>, String> {
-    let (mut found, mut dirs) = (Vec::new(), vec![root.join("crates"), root.join("xtask"), root.join("fuzz")]);
+    let (mut found, mut dirs) =
+        (Vec::new(), vec![root.join("crates"), root.join("examples"), root.join("xtask"), root.join("fuzz")]);
     while let Some(dir) = dirs.pop() {
         let entries = std::fs::read_dir(&dir).map_err(|e| format!("{}: {e}", dir.display()))?;
         for entry in entries {

@@ -218,7 +218,7 @@ impl Pacer {
 /// the same number.
 const MARK: u32 = 0xb5a5_a5a5;
 
-/// Returns a rate in the socket's format, in bytes a second: at most 34 Gb/s, and off by a thousandth because of
+/// Converts a rate to the socket's format, in bytes a second: at most 34 Gb/s, and off by a thousandth because of
 /// [`MARK`].
 fn limit(rate_bps: f64) -> u32 {
     let bytes_per_s = (rate_bps / 8.0).clamp(1.0, f64::from(u32::MAX - 1)) as u32;

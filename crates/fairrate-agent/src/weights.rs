@@ -42,7 +42,7 @@ impl Weights {
         Changes { gone: missing(&before, &self.of), come: missing(&self.of, &before) }
     }
 
-    /// Returns the paths at which there is no group.
+    /// Returns the paths of control groups that do not exist.
     pub fn missing(&self, number: impl Fn(&Path) -> Option<u64>) -> impl Iterator<Item = &Path> {
         self.given.iter().map(|(path, _)| path.as_path()).filter(move |path| number(path).is_none())
     }

@@ -33,7 +33,7 @@ pub struct KktResidual {
 }
 
 impl KktResidual {
-    /// Returns the largest of the four.
+    /// Returns the largest of the four residuals.
     pub fn max(&self) -> f64 {
         self.stationarity.max(self.feasibility).max(self.slackness).max(self.gap)
     }

@@ -178,7 +178,7 @@ impl<'a> Point<'a> {
         }
     }
 
-    /// Returns the stake of each link.
+    /// Returns the stake of each link: the number of its flows times the least `x q` of them.
     fn stakes(&self) -> Vec<f64> {
         let mut least = vec![(0.0, f64::INFINITY); self.links.len()];
         for flow in &self.flows {
@@ -202,7 +202,7 @@ impl<'a> Point<'a> {
         self.flows.iter().map(|flow| flow.mismatch().abs()).fold(0.0, f64::max)
     }
 
-    /// Returns the distance from the optimum.
+    /// Returns the distance from the optimum: the largest relaxation or mismatch, 0 at the optimum.
     fn miss(&self) -> f64 {
         self.relaxations().fold(self.mismatch(), f64::max)
     }

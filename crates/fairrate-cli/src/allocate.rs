@@ -36,7 +36,7 @@ pub struct Args {
     /// With --topology: src,dst and, if wanted, flow,weight,sport,dport.
     #[arg(long, value_name = "FILE")]
     flows: PathBuf,
-    /// What the rates are to be: max-min, proportional or alpha=A
+    /// Objective of the rates: max-min, proportional or alpha=A
     ///
     /// max-min: weighted max-min fair, exactly. proportional: the largest sum of weight x log(rate). alpha=A: the largest
     /// sum of weight x rate^(1-A)/(1-A), for A from 0.1 to 16.

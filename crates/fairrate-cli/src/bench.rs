@@ -20,7 +20,7 @@ const SCHEMA: &str = "fairrate.bench/1";
 /// Arguments of `bench`.
 #[derive(Debug, clap::Args)]
 pub struct Args {
-    /// What is measured [default: all but `allocate` and those that take minutes a run, `ft65536`]
+    /// Jobs to measure [default: all but `allocate` and those that take minutes a run, `ft65536`]
     #[arg(long, value_name = "JOB,..", value_delimiter = ',',
           value_parser = clap::builder::PossibleValuesParser::new(jobs()))]
     job: Vec<String>,
@@ -31,7 +31,7 @@ pub struct Args {
     /// Numbers of threads of `allocate` [default: 1,2] and of jobs that simulate [default: 1]
     #[arg(long, value_name = "N,..", value_delimiter = ',', value_parser = clap::value_parser!(u16).range(1..=4096))]
     threads: Vec<u16>,
-    /// How often each row is timed [default: 51, or 5 for jobs that simulate]
+    /// Number of times each row is timed [default: 51, or 5 for jobs that simulate]
     #[arg(long, value_name = "R", value_parser = clap::value_parser!(u16).range(1..))]
     runs: Option<u16>,
     /// Print JSON in place of tables

@@ -59,7 +59,7 @@ pub struct Args {
     /// Number to print, and to draw against a key of the grid; may be given several times [default: the usual ones]
     #[arg(long = "metric", value_name = "NAME", long_help = metric_help())]
     metrics: Vec<String>,
-    /// What moves the packets; with `sim,linux` the simulator runs each network as it really was on Linux
+    /// Backends that move the packets; with `sim,linux` the simulator runs each network as it really was on Linux
     #[arg(long, value_name = "NAME,...", value_delimiter = ',', default_value = "sim")]
     backend: Vec<Backend>,
     /// On Linux, multiply the rates of all links
@@ -75,7 +75,7 @@ pub struct Args {
     fresh: bool,
     #[command(flatten)]
     threads: Threads,
-    /// Runs at the same time [default: so many that every thread of a run has a core]
+    /// Runs at the same time [default: as many as leave each thread of a run a core]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
     jobs: Option<u16>,
     /// Print compare.json in place of the table
@@ -120,7 +120,7 @@ pub fn metrics(names: &[String]) -> Result<Vec<Metric>, Failure> {
     Ok(found)
 }
 
-/// Returns the error of metrics without a key that takes several values.
+/// Returns the error of `--metric` without a key of the grid that takes several values.
 fn no_sweep() -> Failure {
     let help = "give a key several values, as in `--grid traffic.0.load=0.4,0.6`".to_owned();
     Failure::Usage {
@@ -129,7 +129,7 @@ fn no_sweep() -> Failure {
     }
 }
 
-/// Runs the comparison.
+/// Runs the comparison, writes its report, and returns the exit code.
 pub fn run(args: &Args, registry: &Registry) -> Result<ExitCode, Failure> {
     let metrics = metrics(&args.metrics)?;
     let ccs = columns::joined(&args.cc);

@@ -9,7 +9,7 @@ use fairrate_experiment::crew::caught;
 pub use fairrate_results::RunState as End;
 use fairrate_results::{ResultsDir, Tag};
 use fairrate_scenario::Scenario;
-use fairrate_sim::{Progress, Simulation};
+use fairrate_sim::{Mode, Progress, Simulation};
 
 use crate::failure::{Failure, INTERRUPTED};
 use crate::progress::{Board, Goal, Job};
@@ -62,7 +62,7 @@ impl Watch for Watcher<'_> {
     fn begins(&mut self, simulation: &Simulation) {
         self.job = Some(self.board.job(self.label, Goal::of(simulation.config())));
         if simulation.threads() < self.threads {
-            self.board.note(&format!("{}: {}", self.label, fewer_threads(simulation.threads())));
+            self.board.note(&format!("{}: {}", self.label, fewer_threads(simulation.threads(), &simulation.mode())));
         }
     }
     fn look(&mut self, progress: &Progress) -> ControlFlow<End> {
@@ -74,12 +74,12 @@ impl Watch for Watcher<'_> {
     }
 }
 
-/// Returns the reason why a run uses only `n` threads, fewer than asked for.
-fn fewer_threads(n: usize) -> String {
-    if n > 1 {
-        return format!("{n} threads, for so many racks or pods");
+/// Returns the reason why a run in `mode` uses only `n` threads, fewer than asked for.
+fn fewer_threads(n: usize, mode: &Mode) -> String {
+    let reasons: Vec<String> = mode.one_part.iter().map(ToString::to_string).collect();
+    match n {
+        1 if !reasons.is_empty() => format!("1 thread, as {}", reasons.join("; ")),
+        1 => "1 thread, as the network has one rack, or racks joined by links without delay or with faults".to_owned(),
+        n => format!("{n} threads, one for each rack or pod"),
     }
-    "1 thread: there is one rack, or something in it knows of the whole network at once (profile ns3, a convergence \
-     probe, an allocator's outage)"
-        .to_owned()
 }

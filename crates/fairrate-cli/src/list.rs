@@ -15,7 +15,7 @@ use crate::output;
 /// Arguments of `list`.
 #[derive(Debug, clap::Args)]
 pub struct Args {
-    /// What to list
+    /// Kind of names to list
     #[arg(value_enum)]
     what: What,
     /// Print a JSON array in place of a table

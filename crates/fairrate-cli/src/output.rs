@@ -34,7 +34,7 @@ struct RunJson<'a> {
     summary: serde_json::Value,
 }
 
-/// Reads a results directory.
+/// Reads the results in `dir`; returns them under the label `label`.
 pub fn load(dir: &Path, label: &str, registry: &Registry) -> Result<RunData, Failure> {
     Ok(RunData { label: label.to_owned(), ..load::run(dir, registry)? })
 }

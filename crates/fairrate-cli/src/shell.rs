@@ -12,7 +12,7 @@ use crate::output;
 /// Arguments of `completions`.
 #[derive(Clone, Copy, Debug, clap::Args)]
 pub struct Completions {
-    /// Which shell
+    /// Shell to complete for
     #[arg(value_enum)]
     shell: Shell,
 }

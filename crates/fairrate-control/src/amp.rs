@@ -33,9 +33,9 @@ algorithm_config! {
         initial_window: u32 = 10, in 1.0..=1_000_000.0;
         /// Smallest window in segments after a mark or a repaired loss (code).
         min_window: u32 = 1, in 1.0..=1_000_000.0;
-        /// A mark takes gamma parts in so many of the window (code: 4, as XMP).
+        /// Number of parts of a window, of which a mark takes `gamma` (code: 4, as XMP).
         beta: f64 = 4.0, in 1.0..=1000.0;
-        /// How many of those parts a mark takes (code: 1).
+        /// Number of those parts that a mark takes (code: 1).
         gamma: f64 = 1.0, in 0.0..=1.0;
         /// Rounds with all windows at their smallest after which one subflow is kept (code: 10).
         enter_rounds: u32 = 10, in 1.0..=1_000_000.0;

@@ -25,7 +25,7 @@ algorithm_config! {
         initial_window: u32 = 10, in 1.0..=1_000_000.0;
         /// Smallest window in segments after a loss that recovery repairs (kernel module).
         min_window: u32 = 1, in 1.0..=1_000_000.0;
-        /// Whether switches mark and the window falls on a mark as on a loss (RFC 3168).
+        /// If true, switches mark, and the window falls on a mark as on a loss (RFC 3168).
         ecn: bool = false;
     }
 }

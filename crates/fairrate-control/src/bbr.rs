@@ -54,13 +54,13 @@ algorithm_config! {
         full_growth: f64 = 1.25, in 1.0..=100.0;
         /// Rounds without that growth that show that it is (Linux: 3).
         full_rounds: u32 = 3, in 1.0..=1000.0;
-        /// How long the smallest RTT is believed (Linux: 10 s).
+        /// Time for which the smallest RTT is believed (Linux: 10 s).
         min_rtt_window: Time = Time::from_ms(10_000);
-        /// How long PROBE_RTT lasts at least (Linux: 200 ms).
+        /// Least duration of PROBE_RTT (Linux: 200 ms).
         probe_rtt_time: Time = Time::from_ms(200);
         /// Packets sent at once, three times which the window has to spare (Linux: bursts of up to 64 KB).
         burst: u32 = 1, in 0.0..=1000.0;
-        /// How much of what arrives ahead of the bandwidth the window has room for (Linux: 1).
+        /// Share of what arrives ahead of the bandwidth that the window has room for (Linux: 1).
         extra_acked_gain: f64 = 1.0, in 0.0..=100.0;
         /// First window in packets (RFC 6928).
         initial_window: u32 = 10, in 1.0..=1_000_000.0;

@@ -59,7 +59,7 @@ algorithm_config! {
         period: f64 = 0.5, in 0.01..=100.0;
         /// Full packets that the round trip of a hop counts beside propagation (BFC: none).
         hop_packets: f64 = 0.0, in 0.0..=100.0;
-        /// What the threshold is compared with: what waits of the flow, or in its queue (our choice).
+        /// Bytes that the threshold is compared with: those of the flow, or all in its queue (our choice).
         occupancy: Occupancy = Occupancy::Flow;
         /// Most bytes in flight of a flow, in bandwidth-delay products of the network and whole packets (BFC: 1).
         inflight: f64 = 1.0, in 0.01..=1000.0;

@@ -51,30 +51,32 @@ choice! {
 algorithm_config! {
     /// Parameters of CUBIC.
     pub struct CubicConfig {
-        /// How the window grows in congestion avoidance.
+        /// Form of the window's growth in congestion avoidance.
         form: CubicForm = CubicForm::Rfc9438, ns3 = CubicForm::Linux;
         /// Scale of the cubic curve, C, in segments per cubed second (RFC 9438 §5.1: 0.4).
         c: f64 = 0.4, in 0.000_001..=1_000_000.0;
-        /// What a loss leaves of the window, beta_cubic (RFC 9438 §4.6: 0.7; ns-2's and the first Linux code: 0.8).
+        /// Part of the window that is left after a loss, beta_cubic (RFC 9438 §4.6: 0.7; ns-2's and the first Linux
+        /// code: 0.8).
         beta: f64 = 0.7, in 0.1..=0.99;
-        /// Whether a flow that loses ground aims lower still, to make room (RFC 9438 §4.7).
+        /// If true, a flow that loses ground aims lower still, to make room (RFC 9438 §4.7).
         fast_convergence: bool = true;
-        /// Whether the window is at least what Reno's would be (RFC 9438 §4.3).
+        /// If true, the window is at least Reno's (RFC 9438 §4.3).
         reno_friendly: bool = true;
         /// First window in segments (RFC 6928).
         initial_window: u32 = 10, in 1.0..=1_000_000.0;
         /// Smallest window in segments after a loss that recovery repairs (RFC 9438 §4.6).
         min_window: u32 = 2, in 1.0..=1_000_000.0;
-        /// Whether switches mark and the window is cut on a mark (RFC 3168; RFC 9438 §4.6).
+        /// If true, switches mark, and a mark cuts the window (RFC 3168; RFC 9438 §4.6).
         ecn: bool = false;
-        /// Whether rising delay ends slow start (Linux: on; off here, since its thresholds are milliseconds).
+        /// If true, rising delay ends slow start (Linux: on; off here, since its thresholds are milliseconds).
         hystart: bool = false;
         /// Smallest rise of the delay that ends slow start, for `hystart = true` (Linux: 4 ms).
         hystart_rise: Time = Time::from_ms(4);
-        /// Whether a train of acknowledgments ends slow start too when it lasts for half the smallest round trip and what Linux
-        /// allows for aggregation, for `hystart = true` (Linux: on).
+        /// If true, a train of acknowledgments ends slow start too when it lasts for half the smallest round trip and
+        /// what Linux allows for aggregation, for `hystart = true` (Linux: on).
         hystart_trains: bool = false;
-        /// Whether the connection was in use before the flow, so that the path's idle round-trip time is known from the start.
+        /// If true, the connection was in use before the flow, so that the path's idle round-trip time is known from
+        /// the start.
         knows_path: bool = false;
     }
 }

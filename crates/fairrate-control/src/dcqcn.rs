@@ -64,13 +64,13 @@ choice! {
 algorithm_config! {
     /// Parameters of DCQCN.
     pub struct DcqcnConfig {
-        /// What a congestion notification is (DCQCN §3.1: CNPs; artifact: marked acknowledgments).
+        /// Event that counts as a congestion notification (DCQCN §3.1: CNPs; artifact: marked acknowledgments).
         notification: Notification = Notification::Cnp, ns3 = Notification::Ack;
         /// Least time between two CNPs of a flow (DCQCN §3.1).
         cnp_interval: Time = Time::from_us(50);
         /// Intervals of CNPs by a clock (RoCC's authors' code), and not each from the CNP before.
         cnp_by_clock: bool = false, omnet = true;
-        /// Whether to react at each notification or on a clock (artifact: clock).
+        /// Time of the reaction: at each notification, or on a clock (artifact: clock).
         reaction: Reaction = Reaction::Immediate, ns3 = Reaction::Sampled;
         /// Clock of the rate decrease, for `reaction = "sampled"` (artifact 4 us; its DCQCN-paper set 50 us).
         decrease_interval: Time = Time::from_us(50), ns3 = Time::from_us(4);
@@ -80,12 +80,12 @@ algorithm_config! {
         g: f64 = 1.0 / 256.0, in 0.0001..=1.0;
         /// Alpha at the first notification (DCQCN §3.1, artifact).
         initial_alpha: f64 = 1.0, in 0.0..=1.0;
-        /// Whether a decrease always makes the present rate the target; otherwise only if the rate was raised
-        /// since the decrease before (artifact).
+        /// If true, a decrease always makes the present rate the target; otherwise only if the rate was raised since
+        /// the decrease before (artifact).
         always_clamp_target: bool = true, ns3 = false;
         /// Period of the increase timer (DCQCN §5; artifact 900 us).
         increase_interval: Time = Time::from_us(55), ns3 = Time::from_us(900);
-        /// Whether sent bytes trigger increases too (artifact: no).
+        /// If true, sent bytes trigger increases too (artifact: no).
         count_bytes: bool = true, ns3 = false;
         /// Bytes sent from one increase to the next (DCQCN §5: 10 MB).
         byte_counter: Bytes = Bytes::new(10_000_000);
@@ -95,13 +95,13 @@ algorithm_config! {
         ai: Rate = Rate::from_mbps(40), ns3 = Rate::from_mbps(50), omnet = Rate::from_mbps(4);
         /// Hyper step R_HAI (DCQCN: ten times R_AI; artifact 100 Mb/s).
         hai: Rate = Rate::from_mbps(400), ns3 = Rate::from_mbps(100);
-        /// Whether the i-th hyper step is i times R_HAI (DCQCN figure 7; artifact: no).
+        /// If true, the i-th hyper step is i times R_HAI (DCQCN figure 7; artifact: no).
         hyper_growth: bool = true, ns3 = false, omnet = false;
         /// Slowest rate (artifact; the paper gives none).
         min_rate: Rate = Rate::from_mbps(100), omnet = Rate::from_mbps(1);
-        /// Whether bytes in flight stay below a window in step with the rate (artifact's burst script only).
+        /// If true, bytes in flight stay below a window in step with the rate (artifact's burst script only).
         windowed: bool = false;
-        /// Whether a new rate moves a pending send time (artifact: no).
+        /// If true, a new rate moves a pending send time (artifact: no).
         repace_on_change: bool = true, ns3 = false;
         /// Begin of timers and counters: the first CNP (DCQCN §3.1), or the first packet, so that alpha decays and rates rise
         /// before any CNP (RoCC's authors' code).

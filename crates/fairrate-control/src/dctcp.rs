@@ -55,7 +55,7 @@ choice! {
 algorithm_config! {
     /// Parameters of DCTCP.
     pub struct DctcpConfig {
-        /// Whether a window or a rate is steered (artifact: rate).
+        /// Quantity that is steered: a window or a rate (artifact: rate).
         form: DctcpForm = DctcpForm::Window, ns3 = DctcpForm::Rate;
         /// Gain of alpha's average (RFC 8257 §4.2: 1/16; artifact 1/256).
         g: f64 = 1.0 / 16.0, ns3 = 1.0 / 256.0, in 0.0..=1.0;
@@ -63,20 +63,20 @@ algorithm_config! {
         initial_alpha: f64 = 1.0, in 0.0..=1.0;
         /// First window, for `form = "window"`; over TCP the default is `"10mtu"` (RFC 6928).
         initial_window: DctcpInitialWindow = DctcpInitialWindow::Bdp;
-        /// Whether the flow starts in slow start, for `form = "window"`; over TCP the default is true.
+        /// If true, the flow starts in slow start, for `form = "window"`; over TCP the default is true.
         slow_start: bool = false;
         /// Smallest window in packets, for `form = "window"` (Linux: 2).
         min_window: u32 = 2, in 1..=1_000_000;
         /// Growth per RTT in packets, for `form = "window"` (RFC 5681: 1).
         ai_packets: f64 = 1.0, in 0.0..=1000.0;
-        /// Whether packets are spaced at window / base RTT of the path, headers counted; otherwise at line rate. For
+        /// If true, packets are spaced at window / base RTT of the path, headers counted; otherwise at line rate. For
         /// `form = "window"`.
         pacing: bool = false;
         /// Growth per RTT, for `form = "rate"` (artifact).
         ai: Rate = Rate::from_mbps(1_000);
         /// Slowest rate, for `form = "rate"` (artifact).
         min_rate: Rate = Rate::from_mbps(100);
-        /// Whether a new rate moves a pending send time (artifact: no).
+        /// If true, a new rate moves a pending send time (artifact: no).
         repace_on_change: bool = true, ns3 = false;
     }
 }

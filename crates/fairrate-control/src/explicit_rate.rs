@@ -26,19 +26,19 @@ choice! {
 algorithm_config! {
     /// Parameters that PERC and Charny's algorithm share.
     pub struct ExplicitRateConfig {
-        /// How long a raise of the rate waits, in base RTTs of the flow's path; 0: not at all (PERC footnote 3: 2).
+        /// Time that a raise of the rate waits, in base RTTs of the flow's path; 0: not at all (PERC footnote 3: 2).
         increase_wait: f64 = 2.0, in 0.0..=1000.0;
-        /// Whether a flow's first rate waits as raises do (PERC is silent; in its Fig. 8 a flow has its final rate after
-        /// two RTTs).
+        /// If true, a flow's first rate waits as raises do (PERC is silent; in its Fig. 8 a flow has its final rate
+        /// after two RTTs).
         first_rate_waits: bool = false;
-        /// What a flow tells links and does when what it has left needs less than its share for one
-        /// RTT (PERC section 3.2: demand is size / RTT).
+        /// Demand and behaviour of a flow when the rest of it needs less than its share for one RTT (PERC section 3.2:
+        /// demand is size / RTT).
         short_flows: ShortFlows = ShortFlows::Pace;
         /// Rate before the first reply, as a share of the line rate (PERC is silent: 0).
         initial_rate: f64 = 0.0, in 0.0..=1.0;
         /// Share of every link's capacity that is left free (PERC has none: 0).
         headroom: f64 = 0.0, in 0.0..=0.99;
-        /// Whether a flow's rate includes its control packets: its data then leave room for one of them in every round
+        /// If true, a flow's rate includes its control packets: its data then leave room for one of them in every round
         /// trip of the last one (eq. (2) gives all of a link to rates, and PERC has no word on control packets in it:
         /// false).
         charge_control: bool = false;

@@ -89,14 +89,14 @@ algorithm_config! {
         max_stage: u32 = 5, in 0..=1_000;
         /// W_AI/T: additive increase a round trip, as a rate (HPCC's public code; ns-3 artifact).
         additive_increase: Rate = Rate::from_mbps(50);
-        /// Whether W_AI/T is `additive_increase` (HPCC's public code; ns-3 artifact) or (1 - eta)/N of the rate of the flow's
-        /// NIC (HPCC §3.3 with that NIC's W_init; RoCC §VI).
+        /// Source of W_AI/T: `additive_increase` (HPCC's public code; ns-3 artifact), or (1 - eta)/N of the rate of the
+        /// flow's NIC (HPCC §3.3 with that NIC's W_init; RoCC §VI).
         increase: HpccIncrease = HpccIncrease::Given, omnet = HpccIncrease::ByLineRate;
         /// N, for `increase = "by-line-rate"`: expected flows of a link (HPCC §3.3 gives none; ours).
         expected_flows: f64 = 10.0, omnet = 4.0, in 1.0..=1_000_000.0;
-        /// Whether acknowledgments between the once-a-round-trip updates act too (HPCC Alg. 1; ns-3 artifact).
+        /// If true, acknowledgments between the once-a-round-trip updates act too (HPCC Alg. 1; ns-3 artifact).
         fast_react: bool = true;
-        /// What the law computes: a window (HPCC Alg. 1) or a rate (ns-3 artifact).
+        /// Quantity that the law computes: a window (HPCC Alg. 1) or a rate (ns-3 artifact).
         state: HpccState = HpccState::Window, ns3 = HpccState::Rate;
         /// Precision of the telemetry (ns-3 artifact: packed into 64 bits a hop).
         int_format: IntFormat = IntFormat::Exact, ns3 = IntFormat::Packed;

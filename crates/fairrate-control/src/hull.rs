@@ -23,13 +23,13 @@ use crate::port::NoPort;
 algorithm_config! {
     /// Parameters of HULL.
     pub struct HullConfig {
-        /// Whether packets are spaced at window / base RTT of the path, headers counted; otherwise at line rate.
+        /// If true, packets are spaced at window / base RTT of the path, headers counted; otherwise at line rate.
         pacing: bool = true;
         /// Gain of alpha's average (RFC 8257 §4.2: 1/16).
         g: f64 = 1.0 / 16.0, in 0.0..=1.0;
         /// First window; over TCP the default is `"10mtu"` (RFC 6928).
         initial_window: DctcpInitialWindow = DctcpInitialWindow::Bdp;
-        /// Whether the flow starts in slow start; over TCP the default is true.
+        /// If true, the flow starts in slow start; over TCP the default is true.
         slow_start: bool = false;
         /// Smallest window in packets (Linux: 2).
         min_window: u32 = 2, in 1..=1_000_000;

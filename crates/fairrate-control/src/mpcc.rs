@@ -45,14 +45,14 @@ algorithm_config! {
         gain: f64 = 125_000.0, in 0.0..=1e15;
         /// Power of the connection's rate in the utility (module, Vivace: 0.9).
         exponent: f64 = 0.9, in 0.01..=1.0;
-        /// What loss costs (module: 11; Vivace: 11.35).
+        /// Cost of loss in the utility (module: 11; Vivace: 11.35).
         loss_cost: f64 = 11.0, in 0.0..=100_000.0;
-        /// What growing round-trip times cost (module: 1; Vivace: 900).
+        /// Cost of growing round-trip times in the utility (module: 1; Vivace: 900).
         latency_cost: f64 = 1.0, in 0.0..=100_000.0;
         /// Slope of round-trip times that is taken for noise (module: 0.03).
         latency_noise: f64 = 0.03, in 0.0..=1.0;
-        /// How far probes are from the rate, and by how much a change may grow, as a part of the connection's rate
-        /// (module: 0.05).
+        /// Distance of probes from the rate, and the most by which a change may grow, as a part of the connection's
+        /// rate (module: 0.05).
         probe: f64 = 0.05, in 0.001..=0.5;
         /// Length of a monitor interval in smoothed round-trip times (module: 1.5).
         interval: f64 = 1.5, in 0.1..=100.0;
@@ -212,7 +212,8 @@ impl Subflow {
         libm::pow(x, config.exponent) - config.loss_cost * x * loss - config.latency_cost * x * inflation
     }
 
-    /// Returns the change of utility per change of rate; zero if the rates are too near each other.
+    /// Returns the change of utility per change of rate from `a` to `b`, each a rate and its utility; zero if the rates are
+    /// within a thousandth of each other.
     fn gradient(a: (f64, f64), b: (f64, f64)) -> f64 {
         let difference = b.0 - a.0;
         if difference.abs() < 0.001 * a.0 { 0.0 } else { (b.1 - a.1) / difference }

@@ -30,7 +30,7 @@ algorithm_config! {
         initial_window: u32 = 10, in 1.0..=1_000_000.0;
         /// Smallest window in segments after a loss that recovery repairs (RFC 5681 eq. 4).
         min_window: u32 = 2, in 1.0..=1_000_000.0;
-        /// Whether switches mark and the window halves on a mark (RFC 3168).
+        /// If true, switches mark, and the window halves on a mark (RFC 3168).
         ecn: bool = false;
     }
 }

@@ -36,7 +36,7 @@ algorithm_config! {
         /// Queue that a port holds, without the part that grows with its rate (RoCC holds 75 KB at 10 Gb/s, 150 KB at
         /// 40 and 300 KB at 100: a line).
         q_ref_base: Bytes = Bytes::new(50_000);
-        /// What each Gb/s of a port's rate adds to that queue, in bytes (the same line).
+        /// Growth of that queue with each Gb/s of a port's rate, in bytes (the same line).
         q_ref_bytes_per_gbps: f64 = 2_500.0, in 0.0..=1_000_000.0;
         /// Gain on the queue, per packet and 1,000 bytes of queue; above `b` (chosen here: 1.0001 b, as in `dcqcn-pi`).
         a: f64 = 1.000_1 * 1e-4, in 0.0..=1.0;

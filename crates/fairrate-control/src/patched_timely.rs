@@ -44,17 +44,17 @@ algorithm_config! {
         t_high: Time = Time::from_us(500);
         /// Time that turns an RTT difference into a gradient (TIMELY §5).
         min_rtt: Time = Time::from_us(20);
-        /// When an RTT is sampled.
+        /// Interval at which an RTT is sampled.
         sampling: RttSampling = RttSampling::Segment;
         /// Segment size, for `sampling = "segment"` (ECN or Delay §4.3: 16 KB).
         segment: Bytes = Bytes::new(16_000);
-        /// Whether a packet's serialisation is taken off its RTT (TIMELY §3).
+        /// If true, a packet's serialisation is taken off its RTT (TIMELY §3).
         subtract_serialisation: bool = true;
         /// Slowest rate (no source; as for TIMELY).
         min_rate: Rate = Rate::from_mbps(100);
-        /// Whether bytes in flight stay below a window in step with the rate.
+        /// If true, bytes in flight stay below a window in step with the rate.
         windowed: bool = false;
-        /// Whether a new rate moves a pending send time (artifact: no).
+        /// If true, a new rate moves a pending send time (artifact: no).
         repace_on_change: bool = true, ns3 = false;
     }
 }

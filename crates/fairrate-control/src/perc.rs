@@ -49,9 +49,9 @@ choice! {
 algorithm_config! {
     /// Parameters of PERC.
     pub struct PercConfig {
-        /// What control packets carry (section 3: a demand for every link; section 5: two values).
+        /// Content of control packets (section 3: a demand for every link; section 5: two values).
         header: PercHeader = PercHeader::PerHop;
-        /// What a link answers: what the asking flow would get, or eq. (2) as printed, with C where demands fit.
+        /// Answer of a link: the share that the asking flow would get, or eq. (2) as printed, with C where demands fit.
         share: PercShare = PercShare::Asking;
         include /** What it shares with Charny's algorithm. */ base: ExplicitRateConfig;
     }

@@ -60,10 +60,10 @@ algorithm_config! {
         lambda_floor: f64 = 0.5, in 0.0..=1.0;
         /// The utilization to aim for: power is divided by it (ns-3 artifact: 0.95; the paper: 1).
         target_utilization: f64 = 1.0, ns3 = 0.95, in 0.01..=1.0;
-        /// What the law divides by power: the window at send time (PowerTCP Alg. 1) or a rate set once a round
+        /// Quantity that the law divides by power: the window at send time (PowerTCP Alg. 1) or a rate set once a round
         /// trip (ns-3 artifact).
         reference: Reference = Reference::WindowAtSend, ns3 = Reference::RatePerRtt;
-        /// How often the law acts (PowerTCP Alg. 1: every acknowledgment).
+        /// Interval at which the law acts (PowerTCP Alg. 1: every acknowledgment).
         update: UpdateInterval = UpdateInterval::PerAck;
         /// Byte counter in the telemetry: bytes sent, so that λ = q̇ + μ (PowerTCP Alg. 1), or bytes put into
         /// the queue, so that λ is its slope (ns-3 artifact).
@@ -74,13 +74,13 @@ algorithm_config! {
         initial_power: InitialPower = InitialPower::FirstSample, ns3 = InitialPower::One;
         /// Least rate with reference `rate-per-rtt` (ns-3 artifact); the window form has one packet instead.
         min_rate: Rate = Rate::from_mbps(100);
-        /// Whether an idle time of more than τ discards the stored telemetry (not in the paper).
+        /// If true, an idle time of more than τ discards the stored telemetry (not in the paper).
         idle_restart: bool = true, ns3 = false;
-        /// What happens to the smoothed power when a port's rate has changed (Alg. 1: nothing; the artifact's TCP form:
-        /// a fresh start).
+        /// Treatment of the smoothed power when a port's rate has changed (Alg. 1: none; the artifact's TCP form: a
+        /// fresh start).
         rate_change: RateChange = RateChange::Smooth;
-        /// What the first acknowledgment is measured against (not in the paper; ns-3 artifact as published:
-        /// zeros, a slip that both profiles leave out).
+        /// Reference of the first acknowledgment (not in the paper; ns-3 artifact as published: zeros, a slip that both
+        /// profiles leave out).
         first_ack: FirstAck = FirstAck::Store;
     }
 }

@@ -51,9 +51,9 @@ algorithm_config! {
         ai: Rate = Rate::from_mbps(5);
         /// Hyper step R_HAI (IEEE8021-CN-MIB).
         hai: Rate = Rate::from_mbps(50);
-        /// Whether the steps are these times the line rate over 10 Gb/s, for which they were made (not in 802.1Qau).
+        /// If true, the steps are these times the line rate over 10 Gb/s, for which they were made (not in 802.1Qau).
         scaled: bool = false;
-        /// Whether the first cycle after a message divides a target above ten times the rate by 8 (an option of QCN).
+        /// If true, the first cycle after a message divides a target above ten times the rate by 8 (an option of QCN).
         target_reduction: bool = true;
         /// Slowest rate (IEEE8021-CN-MIB).
         min_rate: Rate = Rate::from_mbps(5);

@@ -133,11 +133,11 @@ algorithm_config! {
         window: RateMpWindow = RateMpWindow::BaseRtt;
         /// The largest step of an acknowledgment below a packet per RTT (Algorithm 1 lines 13 and 14 have `"printed"`, which cycles).
         low_rate_step: RateMpLowRateStep = RateMpLowRateStep::RoundTrip;
-        /// Which round trips move β (RateMP §III-D: those with acknowledgments; §III-B, "once per RTT", may mean `"elapsed"`).
+        /// Round trips that move β (RateMP §III-D: those with acknowledgments; §III-B, "once per RTT", may mean `"elapsed"`).
         beta_rounds: RateMpBetaRounds = RateMpBetaRounds::Acknowledged;
-        /// Which RTTs the base is the smallest of (RateMP §III-B: those measured; our choice: a handshake's too).
+        /// RTTs of which the base is the smallest (RateMP §III-B: those measured; our choice: a handshake's too).
         base_rtt: RateMpBaseRtt = RateMpBaseRtt::Handshake;
-        /// How long a measured base RTT is kept at least, twice that at most (our choice; BBR has 10 s).
+        /// Least time for which a measured base RTT is kept; the most is twice that (our choice; BBR has 10 s).
         base_rtt_window: Time = Time::from_ms(10_000);
         /// First window in packets (RFC 6928; the paper has none).
         initial_window: u32 = 10, in 1..=1_000_000;

@@ -65,7 +65,7 @@ algorithm_config! {
         pacing_credit: u32 = 1, in 0.0..=1000.0;
         /// Longest interval between updates, in the form of ns-2 (ns-2: 10 ms).
         timeslot: Time = Time::from_ms(10);
-        /// When a SYN that is not back is sent again, in base RTTs, at least 20 us (our choice).
+        /// Time after which a SYN that is not back is sent again, in base RTTs, at least 20 us (our choice).
         syn_timeout: f64 = 5.0, in 1.0..=1_000_000.0;
     }
 }
@@ -176,7 +176,8 @@ impl RcpPort {
         }
     }
 
-    /// Returns R ← R·(1 + (T/d)·(α·(γC - y) - β·q/d)/(γC)), between the least rate and γC (PERC section 2.1 has T = d, γ = 1).
+    /// Returns R ← R·(1 + (T/d)·(α·(γC - y) - β·q/d)/(γC)) in bytes/s, between the least rate and γC (PERC section 2.1 has
+    /// T = d, γ = 1).
     fn next_rate(&self, y: f64, q: f64) -> f64 {
         let (c, d) = (self.config.gamma * self.capacity, self.rtt_s);
         let spare = self.config.alpha * (c - y) - self.config.beta * q / d;

@@ -30,16 +30,16 @@ use crate::port::NoPort;
 algorithm_config! {
     /// Parameters of reTCP.
     pub struct RetcpConfig {
-        /// What multiplies the window when a circuit comes (reTCP's module: 2).
+        /// Factor by which the window grows when a circuit comes (reTCP's module: 2).
         jump_up: f64 = 2.0, in 1.0..=100.0;
-        /// What divides it when the circuit goes (reTCP's module: 2).
+        /// Divisor of the window when the circuit goes (reTCP's module: 2).
         jump_down: f64 = 2.0, in 1.0..=100.0;
         /// Most bytes in a VOQ whose circuit is away (reTCP's testbed: 16 packets of 9,000 bytes).
         voq: Bytes = Bytes::new(144_000);
         /// Most bytes in it during the prebuffering and while the circuit is there (reTCP's testbed: 50 packets).
         enlarged_voq: Bytes = Bytes::new(450_000);
-        /// How long before its circuit comes a VOQ is enlarged (PowerTCP section 5: 1800 us, which reTCP suggests, and
-        /// 600 us, which a sweep has shown to be enough).
+        /// Time before its circuit comes at which a VOQ is enlarged (PowerTCP section 5: 1800 us, which reTCP suggests,
+        /// and 600 us, which a sweep has shown to be enough).
         prebuffer: Time = Time::from_us(1_800);
         /// First window in segments (RFC 6928).
         initial_window: u32 = 10, in 1.0..=1_000_000.0;

@@ -110,8 +110,8 @@ algorithm_config! {
         queue_unit: Bytes = Bytes::new(600);
         /// Slowest fair rate, Fmin (§VI: 10 units).
         min_rate: Rate = Rate::from_mbps(100);
-        /// Whether a port's five constants follow its rate or are those given. By rate: §VI has them for 40 and 100
-        /// Gb/s; any port takes the nearer set by ratio, and its queue lengths in proportion to its rate.
+        /// Source of a port's five constants: its rate, or the values given. By rate: §VI has them for 40 and 100 Gb/s;
+        /// any port takes the nearer set by ratio, and its queue lengths in proportion to its rate.
         thresholds: Thresholds = Thresholds::ByRate;
         /// Reference queue Qref, for `thresholds = "given"` (§VI: 150 KB at 40, 300 KB at 100 Gb/s).
         q_ref: Bytes = Bytes::new(150_000);
@@ -129,12 +129,12 @@ algorithm_config! {
         low_queue_gain: LowQueueGain = LowQueueGain::Printed;
         /// A port's first fair rate (the paper gives none; authors' code: zero).
         initial: InitialRate = InitialRate::Max, omnet = InitialRate::Zero;
-        /// Whether ports compute in fixed or in floating point (§VI: fixed).
+        /// Arithmetic of ports: fixed or floating point (§VI: fixed).
         arithmetic: Arithmetic = Arithmetic::Fixed;
         /// Bits behind the point of F in fixed point (ours; authors' code: 0, with which an error of the queue below
         /// 1/alpha units goes unseen; notices tell whole units).
         fraction_bits: u32 = 8, omnet = 0, in 0.0..=16.0;
-        /// Who computes the rate: the switch (§III-B) or, from what it sends, the host (§III-F).
+        /// Place where the rate is computed: the switch (§III-B) or, from what it sends, the host (§III-F).
         rate_at: RateAt = RateAt::Switch;
         /// Time without an accepted notice after which a rate doubles (authors' code; the paper gives none).
         rise_interval: Time = Time::from_us(55);
@@ -143,7 +143,7 @@ algorithm_config! {
         limiter: RateLimiter = RateLimiter::Spaced, omnet = RateLimiter::Bucket;
         /// Notices of other ports that a flow takes: of its rate or a lower one (algorithm 2), or of a lower one (authors' code).
         accept: Acceptance = Acceptance::LowerOrEqual, omnet = Acceptance::Lower;
-        /// Which flows a port tells its rate (§III-D; default: those in its queue).
+        /// Flows to which a port sends its rate (§III-D; default: those in its queue).
         table: Recipients = Recipients::InQueue;
         /// Entries of a bounded table, or samples of the shadow buffer; 0: Fmax/Fmin, the most flows that a rate of
         /// Fmin leaves room for (§III-D).

@@ -71,25 +71,25 @@ algorithm_config! {
         beta: Rate = Rate::from_mbps(150);
         /// Least current θ̇ + 1 (ns-3 artifact; the paper has no floor, and would divide by zero).
         current_floor: f64 = 0.5, in 0.01..=1.0;
-        /// Which round-trip time counts as free of queueing (PowerTCP: τ; ns-3 artifact: the smallest seen).
+        /// Round-trip time that counts as free of queueing (PowerTCP: τ; ns-3 artifact: the smallest seen).
         base_rtt: BaseRtt = BaseRtt::Configured, ns3 = BaseRtt::MinSeen;
         /// The base round-trip time is multiplied by this in power (ns-3 artifact: 1.05; the paper: 1).
         base_rtt_slack: f64 = 1.0, ns3 = 1.05, in 1.0..=2.0;
-        /// What the law divides by power: the window at send time (PowerTCP Alg. 2) or a rate set once a round
+        /// Quantity that the law divides by power: the window at send time (PowerTCP Alg. 2) or a rate set once a round
         /// trip (ns-3 artifact).
         reference: Reference = Reference::WindowAtSend, ns3 = Reference::RatePerRtt;
-        /// How often the law acts (PowerTCP Alg. 2: once a round trip; ns-3 artifact: every acknowledgment).
+        /// Interval at which the law acts (PowerTCP Alg. 2: once a round trip; ns-3 artifact: every acknowledgment).
         update: UpdateInterval = UpdateInterval::PerRtt, ns3 = UpdateInterval::PerAck;
         /// Where the smoothed power starts (not in the paper; ns-3 artifact: at 1).
         initial_power: InitialPower = InitialPower::FirstSample, ns3 = InitialPower::One;
         /// Least rate with reference `rate-per-rtt` (ns-3 artifact); the window form has one packet instead.
         min_rate: Rate = Rate::from_mbps(100);
-        /// Whether an idle time of more than τ discards the stored round-trip time (not in the paper).
+        /// If true, an idle time of more than τ discards the stored round-trip time (not in the paper).
         idle_restart: bool = true, ns3 = false;
-        /// What the first acknowledgment is measured against (not in the paper; ns-3 artifact as published:
-        /// zeros, a slip that both profiles leave out).
+        /// Reference of the first acknowledgment (not in the paper; ns-3 artifact as published: zeros, a slip that both
+        /// profiles leave out).
         first_ack: FirstAck = FirstAck::Store;
-        /// What is added to packets (PowerTCP §3.6: timestamps; ns-3 artifact: the telemetry header).
+        /// Header that is added to packets (PowerTCP §3.6: timestamps; ns-3 artifact: the telemetry header).
         header: Header = Header::Timestamp, ns3 = Header::Telemetry;
     }
 }

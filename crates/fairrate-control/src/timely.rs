@@ -47,7 +47,7 @@ algorithm_config! {
         hai: Rate = Rate::from_mbps(50), ns3 = Rate::from_mbps(100);
         /// Consecutive increases before the hyperactive step (TIMELY §4.4).
         hai_after: u32 = 5;
-        /// Whether samples below `t_low` count as increases for the hyperactive step (artifact only).
+        /// If true, samples below `t_low` count as increases for the hyperactive step (artifact only).
         hai_below_t_low: bool = false, ns3 = true;
         /// Weight of the new RTT difference in its average (authors' code and artifact).
         alpha: f64 = 0.875, in 0.0..=1.0;
@@ -59,17 +59,17 @@ algorithm_config! {
         t_high: Time = Time::from_us(500);
         /// Time that turns an RTT difference into a gradient (TIMELY §5: minimum RTT).
         min_rtt: Time = Time::from_us(20);
-        /// When an RTT is sampled (TIMELY: per segment; artifact: per round trip).
+        /// Interval at which an RTT is sampled (TIMELY: per segment; artifact: per round trip).
         sampling: RttSampling = RttSampling::Segment, ns3 = RttSampling::RoundTrip;
         /// Segment size, for `sampling = "segment"` (TIMELY §5: 16 to 64 KB).
         segment: Bytes = Bytes::new(16_000);
-        /// Whether a packet's serialisation is taken off its RTT (TIMELY §3; artifact: no).
+        /// If true, a packet's serialisation is taken off its RTT (TIMELY §3; artifact: no).
         subtract_serialisation: bool = true, ns3 = false;
         /// Slowest rate (artifact; the paper gives none).
         min_rate: Rate = Rate::from_mbps(100);
-        /// Whether bytes in flight stay below a window in step with the rate (artifact's burst script only).
+        /// If true, bytes in flight stay below a window in step with the rate (artifact's burst script only).
         windowed: bool = false;
-        /// Whether a new rate moves a pending send time (artifact: no).
+        /// If true, a new rate moves a pending send time (artifact: no).
         repace_on_change: bool = true, ns3 = false;
     }
 }

@@ -35,7 +35,7 @@ algorithm_config! {
         initial_window: u32 = 10, in 1.0..=1_000_000.0;
         /// Smallest window in segments after a mark or a repaired loss (paper).
         min_window: u32 = 2, in 1.0..=1_000_000.0;
-        /// A mark takes one part in so many of the window (paper: 4).
+        /// Inverse of the share of the window that a mark takes: 4 is a quarter (paper: 4).
         beta: f64 = 4.0, in 1.0..=1000.0;
         /// Growth of the whole connection in segments a round trip (paper: 1).
         gamma: f64 = 1.0, in 0.0..=1000.0;

@@ -21,13 +21,10 @@ pub fn drive(
     threads: usize,
     watch: &mut dyn Watch,
 ) -> Result<RunState, ResultsError> {
-    let mut writer = ResultsWriter::create_in(dir, &inputs_of(scenario), tags)?;
-    let ended = run_into(scenario.sim_config().clone(), threads, &mut writer, watch);
-    conclude(writer, &ended)?;
-    Ok(ended.state)
+    drive_and_report(scenario, dir, tags, threads, &mut (), watch).map(|ended| ended.state)
 }
 
-/// Does the same as [`drive`] on one thread, reports to `sink` too, and returns the whole end of the run.
+/// Does the same as [`drive`], reports to `sink` too, and returns the whole end of the run.
 ///
 /// # Errors
 /// As [`drive`].
@@ -35,18 +32,14 @@ pub fn drive_and_report(
     scenario: &Scenario,
     dir: &Arc<ResultsDir>,
     tags: &[Tag],
+    threads: usize,
     sink: &mut dyn Sink,
     watch: &mut dyn Watch,
 ) -> Result<Ended, ResultsError> {
     let mut writer = ResultsWriter::create_in(dir, &inputs_of(scenario), tags)?;
-    let ended = run_into(scenario.sim_config().clone(), 1, &mut Both(&mut writer, sink), watch);
-    conclude(writer, &ended)?;
-    Ok(ended)
-}
-
-/// Completes the results of a run.
-fn conclude(mut writer: ResultsWriter, ended: &Ended) -> Result<(), ResultsError> {
+    let ended = run_into(scenario.sim_config().clone(), threads, &mut Both(&mut writer, sink), watch);
     writer.set_mode(ended.mode.clone());
     writer.check()?;
-    writer.finish(&ended.unfinished, &ended.totals, ended.build + ended.wall, &ended.state).map(|_| ())
+    writer.finish(&ended.unfinished, &ended.totals, ended.build + ended.wall, &ended.state)?;
+    Ok(ended)
 }

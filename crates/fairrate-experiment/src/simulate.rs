@@ -89,8 +89,7 @@ pub fn run_into(config: SimConfig, threads: usize, sink: &mut dyn Sink, watch: &
 
 /// Returns a message if bytes are not conserved.
 fn unaccounted(t: &RunTotals) -> Option<String> {
-    let found = t.delivered_bytes + t.dropped_bytes + t.in_flight_bytes;
-    (found != t.sent_bytes + t.duplicated_bytes).then(|| {
+    (t.unaccounted_bytes() != 0).then(|| {
         let parts =
             format!("{} delivered, {} dropped, {} in flight", t.delivered_bytes, t.dropped_bytes, t.in_flight_bytes);
         format!("bytes are not conserved: {} sent, but {parts}", t.sent_bytes)

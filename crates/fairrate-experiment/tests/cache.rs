@@ -93,7 +93,7 @@ fn a_value_is_kept_with_its_key() {
 fn a_run_into_a_directory_is_reported_too() {
     let (path, scenario, mut recorder) = (fresh("cache_both"), scenario("10KB"), Recorder::default());
     let dir = Arc::new(ResultsDir::claim(&path).expect("it is free"));
-    let ended = drive_and_report(&scenario, &dir, &[], &mut recorder, &mut ()).expect("it can be written");
+    let ended = drive_and_report(&scenario, &dir, &[], 1, &mut recorder, &mut ()).expect("it can be written");
     let (results, flows) = (Results::open(&path).expect("it opens"), recorder.flows);
     assert_eq!((ended.state, ended.unfinished.len(), flows.len()), (RunState::Complete, 0, 2));
     assert_eq!(results.summary.fingerprint, format!("{:016x}", ended.totals.fingerprint));

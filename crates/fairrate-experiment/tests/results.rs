@@ -11,8 +11,7 @@ use fairrate_results::{
 };
 use fairrate_scenario::{Overrides, Scenario};
 use fairrate_sim::{
-    ConvergenceSample, FlowId, FlowOutcome, PfcEvent, PortId, PortSample, RateSample, Reordering, RunTotals,
-    Simulation, Sink,
+    ConvergenceSample, FlowId, FlowOutcome, PfcEvent, PortId, PortSample, RateSample, RunTotals, Simulation, Sink,
 };
 use fairrate_units::Time;
 use parquet::column::writer::ColumnWriter;
@@ -336,19 +335,7 @@ fn links_in_a_results_directory_are_replaced_and_not_followed() {
 fn a_dropped_writer_leaves_every_row() {
     let dir = fresh("dropped");
     let mut writer = create(&dir, &scenario()).expect("it can be written");
-    let outcome = |flow| FlowOutcome {
-        flow: FlowId(flow),
-        start: Time::ZERO,
-        fct: None,
-        fct_ack: None,
-        ideal_fct: Time::from_us(1),
-        delivered_bytes: 5,
-        retransmitted_bytes: 0,
-        timeouts: 0,
-        recoveries: 0,
-        connected: None,
-        reordering: Reordering::default(),
-    };
+    let outcome = |flow| FlowOutcome { delivered_bytes: 5, ..FlowOutcome::at_start(FlowId(flow), Time::ZERO) };
     writer.flow(&outcome(1));
     let (rate_bps, delivered_bytes) = (7, 5);
     let sample =

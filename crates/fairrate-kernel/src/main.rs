@@ -52,15 +52,15 @@ struct Attach {
     /// The network's base round-trip time τ; without it a flow takes the smallest it has seen
     #[arg(long, value_name = "TIME")]
     tau: Option<String>,
-    /// Puts what the algorithm does at switches at an egress port: powertcp stamps telemetry and rocc computes a fair rate,
-    /// for which they need the port's RATE; dctcp marks from a queue of so many BYTES, ratemp in
-    /// proportion up to so many; can be given several times
+    /// Puts what the algorithm does at switches at an egress port: powertcp stamps telemetry and rocc computes a fair
+    /// rate, for which they need the port's RATE; dctcp marks from a queue of BYTES on, ratemp in proportion up to
+    /// BYTES; can be given several times
     #[arg(long, value_name = "NETNS/DEV:RATE|BYTES")]
     switch_port: Vec<String>,
     /// Prints the name for TCP_CONGESTION and nothing else
     #[arg(long)]
     print_name: bool,
-    /// How long to wait for another attach or detach
+    /// Longest wait for another attach or detach
     #[arg(long, value_name = "TIME", default_value = WAIT)]
     wait: String,
 }
@@ -81,7 +81,7 @@ struct Detach {
     /// Although connections use it: they take the default of their network namespace
     #[arg(long)]
     force: bool,
-    /// How long to wait for another attach or detach
+    /// Longest wait for another attach or detach
     #[arg(long, value_name = "TIME", default_value = WAIT)]
     wait: String,
 }

@@ -174,7 +174,7 @@ fn unknown(name: &str) -> Error {
     Error::UnknownAlgorithm { name: name.to_owned(), help }
 }
 
-/// Sets `name=value`.
+/// Sets a parameter of `config`, written `name=value`.
 fn set(config: &mut AlgorithmConfig, algorithm: &str, parameter: &str) -> Result<(), Error> {
     let invalid = |message: String, help: String| Error::Parameter { parameter: parameter.to_owned(), message, help };
     let Some((name, value)) = parameter.split_once('=') else {

@@ -164,7 +164,7 @@ impl Tally {
         }
     }
 
-    /// Returns the number with `verdict`.
+    /// Returns the number of claims with `verdict`.
     pub fn get(&self, verdict: Verdict) -> usize {
         self.0.get(&verdict).copied().unwrap_or(0)
     }

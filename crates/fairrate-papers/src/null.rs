@@ -159,7 +159,7 @@ mod tests {
         vec![of("powertcp"), of("hpcc"), of("powertcp").called("powertcp, changed"), of("timely")]
     }
 
-    /// A queue of half of HPCC's, a queue below a bound that all keep, and a queue with one thing changed.
+    /// Returns three claims: a queue of half of HPCC's, a queue below a bound that all keep, and a queue with one thing changed.
     fn claims(points: &Points) -> Vec<Claim> {
         let queue = |line: &str| points.mean("here", line, "queue");
         let ratio = queue("powertcp").zip(queue("hpcc")).map(|(a, b)| a / b);

@@ -31,7 +31,7 @@ impl Occupancy {
         Self { tors }
     }
 
-    /// Returns the samples of all ToRs together.
+    /// Returns the samples of all ToRs, in KB, one ToR after the other.
     pub fn all(&self) -> impl Iterator<Item = f64> + '_ {
         self.tors.iter().flatten().copied()
     }

@@ -89,7 +89,7 @@ impl Record {
             Some(dir) => {
                 let tags = [Tag::new("label", TagValue::Text(label.to_owned()))];
                 let dir = ResultsDir::claim(dir).map(Arc::new);
-                dir.and_then(|dir| drive_and_report(&scenario, &dir, &tags, &mut sink, watch))
+                dir.and_then(|dir| drive_and_report(&scenario, &dir, &tags, 1, &mut sink, watch))
                     .map_err(|e| e.to_string())?
             }
         };

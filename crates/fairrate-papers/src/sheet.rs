@@ -5,7 +5,7 @@ use std::fmt::Write;
 use fairrate_report::export;
 use fairrate_report::panel::Panel;
 use fairrate_report::svg;
-use fairrate_text::escape;
+use fairrate_text::{aligned, escape};
 use serde_json::{Value, json};
 
 use crate::claim::{Change, Claim};
@@ -84,16 +84,12 @@ pub fn claims(figure: &Figure, claims: &[Claim]) -> Value {
 /// Returns the claims as a table for the terminal.
 pub fn table(claims: &[Claim]) -> String {
     let head = ["the paper says", "as a number", "measured", "verdict"].map(str::to_owned);
-    let rows: Vec<[String; 4]> = claims.iter().map(cells).collect();
-    let wide = |column: usize| rows.iter().chain([&head]).map(|row| row[column].chars().count()).max().unwrap_or(0);
-    let widths = [0, 1, 2, 3].map(wide);
-    let line = |row: &[String; 4]| {
-        let cells = row.iter().zip(widths).map(|(cell, width)| format!("{cell:<width$}"));
-        cells.collect::<Vec<_>>().join("  ").trim_end().to_owned()
-    };
-    let mut out = line(&head) + "\n";
-    for (row, claim) in rows.iter().zip(claims) {
-        let _ = writeln!(out, "{}", line(row));
+    let rows: Vec<[String; 4]> = std::iter::once(head).chain(claims.iter().map(cells)).collect();
+    let text = aligned(&rows, usize::MAX);
+    let mut lines = text.lines();
+    let mut out = lines.next().unwrap_or_default().to_owned() + "\n";
+    for (line, claim) in lines.zip(claims) {
+        let _ = writeln!(out, "{line}");
         for why in claim.why() {
             let _ = writeln!(out, "    {why}");
         }

@@ -105,7 +105,7 @@ impl Scenario {
 
 #[pymethods]
 impl Scenario {
-    /// Reads a scenario file.
+    /// Reads the scenario file at `path`.
     #[staticmethod]
     fn load(py: Python<'_>, path: PathBuf) -> PyResult<Self> {
         let (shown, dir) = (path.display().to_string(), path.parent().unwrap_or(Path::new("")).to_owned());

@@ -247,7 +247,7 @@ impl Metric {
         }
     }
 
-    /// Returns the least possible value.
+    /// Returns the least value that the metric can have, in the unit of its label.
     pub fn least(self) -> f64 {
         if matches!(self.0, Kind::Slowdown(..)) { 1.0 } else { 0.0 }
     }

@@ -1,6 +1,6 @@
 //! The numbers of a run, or of all seeds of one algorithm, that tables show and `--json` prints.
 
-use fairrate_results::TierLoad;
+use fairrate_results::{SIZE_BOUNDS, TierLoad};
 use serde::Serialize;
 
 use crate::model::{Flow, FlowSeries, PortSeries, RunData, Variant};
@@ -11,12 +11,15 @@ use crate::stats::{self, Distribution, Held};
 pub const STEADY: f64 = 0.9;
 
 /// Ranges of flow sizes: those of the PowerTCP paper's short, medium and long flows, and of `summary.json`.
-pub const SIZE_BUCKETS: [SizeBucket; 4] = [
-    SizeBucket { name: "<= 10 KB", above: 0, up_to: 10_000 },
-    SizeBucket { name: "10-100 KB", above: 10_000, up_to: 100_000 },
-    SizeBucket { name: "100 KB-1 MB", above: 100_000, up_to: 1_000_000 },
-    SizeBucket { name: "> 1 MB", above: 1_000_000, up_to: u64::MAX },
-];
+pub const SIZE_BUCKETS: [SizeBucket; 4] = {
+    let [short, gap, medium] = SIZE_BOUNDS;
+    [
+        SizeBucket { name: "<= 10 KB", above: 0, up_to: short },
+        SizeBucket { name: "10-100 KB", above: short, up_to: gap },
+        SizeBucket { name: "100 KB-1 MB", above: gap, up_to: medium },
+        SizeBucket { name: "> 1 MB", above: medium, up_to: u64::MAX },
+    ]
+};
 
 /// A range of flow sizes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

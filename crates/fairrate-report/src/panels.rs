@@ -218,7 +218,7 @@ impl Page<'_> {
         }
     }
 
-    /// Returns the distribution of a port's queue length over time.
+    /// Returns a panel with the distribution of a port's queue length over time.
     fn queue_cdf(&self, port: &str) -> Panel {
         Panel {
             title: format!("Queue of {port}"),
@@ -230,7 +230,7 @@ impl Page<'_> {
         }
     }
 
-    /// Returns the distribution of the queue lengths of all probed ports, over all seeds.
+    /// Returns a panel with the distribution of the queue lengths of all probed ports, over all seeds.
     fn pooled_queue_cdf(&self) -> Panel {
         let line = |(variant, style): (&Variant, Style)| {
             let within = |r: &RunData| r.ports.iter().map(|p| p.within(r.window())).collect::<Vec<_>>();

@@ -293,7 +293,7 @@ impl<'a> Drawing<'a> {
         d
     }
 
-    /// Returns the area between the low and high ends of the points of a line.
+    /// Returns the area between the low and high ends of a line's points, as SVG paths.
     fn band(&self, s: &Series) -> String {
         let known: Vec<usize> = (0..s.x.len()).filter(|k| s.low[*k].is_finite() && s.high[*k].is_finite()).collect();
         let mut out = String::new();

@@ -48,7 +48,7 @@ pub use measured::{Measured, TierLoad};
 pub use read::Results;
 pub use rows::*;
 pub use summary::{
-    AllocatorSummary, Convergence, Deadlines, FctBucket, PortInfo, Quantiles, RunState, Summary, TableInfo,
+    AllocatorSummary, Convergence, Deadlines, FctBucket, PortInfo, Quantiles, RunState, SIZE_BOUNDS, Summary, TableInfo,
 };
 pub use table::{ColumnSpec, TableSpec};
 pub use tags::{Tag, TagValue};

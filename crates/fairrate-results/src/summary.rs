@@ -75,14 +75,21 @@ pub struct FctBucket {
     pub fct_ns: Option<Quantiles>,
 }
 
-/// The ranges of sizes: those of PowerTCP's text, with an additional range for the gap between 10 and 100 KB.
-const BUCKETS: [(&str, u64, Option<u64>); 5] = [
-    ("<=10KB", 0, Some(10_000)),
-    ("10KB-100KB", 10_000, Some(100_000)),
-    ("100KB-1MB", 100_000, Some(1_000_000)),
-    (">1MB", 1_000_000, None),
-    ("all", 0, None),
-];
+/// Upper ends of the ranges of flow sizes, in payload bytes; a last range has no end. They are those of PowerTCP's text,
+/// with an additional range for the gap between 10 and 100 KB.
+pub const SIZE_BOUNDS: [u64; 3] = [10_000, 100_000, 1_000_000];
+
+/// The ranges of sizes.
+const BUCKETS: [(&str, u64, Option<u64>); 5] = {
+    let [short, gap, medium] = SIZE_BOUNDS;
+    [
+        ("<=10KB", 0, Some(short)),
+        ("10KB-100KB", short, Some(gap)),
+        ("100KB-1MB", gap, Some(medium)),
+        (">1MB", medium, None),
+        ("all", 0, None),
+    ]
+};
 
 /// Size, completion time and slowdown of a flow, for the buckets.
 #[derive(Clone, Copy, Debug)]

@@ -33,6 +33,25 @@ pub struct FlowOutcome {
     pub reordering: Reordering,
 }
 
+impl FlowOutcome {
+    /// Returns the outcome of `flow` just after its start at `start`: nothing has arrived, and its ideal time is zero.
+    pub fn at_start(flow: FlowId, start: Time) -> Self {
+        Self {
+            flow,
+            start,
+            fct: None,
+            fct_ack: None,
+            ideal_fct: Time::ZERO,
+            delivered_bytes: 0,
+            retransmitted_bytes: 0,
+            timeouts: 0,
+            recoveries: 0,
+            connected: None,
+            reordering: Reordering::default(),
+        }
+    }
+}
+
 /// Data that arrived out of order over several paths, and its waiting time for the data before it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Reordering {
@@ -463,6 +482,13 @@ impl RateSums {
 }
 
 impl RunTotals {
+    /// Returns the data bytes, sent or duplicated, that were neither delivered nor dropped and are not in flight: 0 as
+    /// bytes are conserved, below 0 if more arrived than were sent.
+    pub fn unaccounted_bytes(&self) -> i64 {
+        let found = self.delivered_bytes + self.dropped_bytes + self.in_flight_bytes;
+        (self.sent_bytes + self.duplicated_bytes).cast_signed() - found.cast_signed()
+    }
+
     /// Adds the totals of another part of the network.
     pub(crate) fn add(&mut self, other: &Self) {
         self.end = self.end.max(other.end);

@@ -49,7 +49,7 @@ pub struct Args {
     /// Results directory [default: runs/NAME-ALGORITHM-SEED-linux]
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
-    /// What tables call the run [default: the algorithm's name]
+    /// Name of the run in tables [default: the algorithm's name]
     #[arg(long, value_name = "TEXT")]
     label: Option<String>,
     /// Nothing on stderr but errors, and no tables

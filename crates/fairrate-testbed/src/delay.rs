@@ -19,7 +19,7 @@ const LEAST_PACKET: usize = 64;
 /// Length of the kernel's header before a packet: whether its checksum is computed, and where.
 pub const HEADER: usize = 10;
 
-/// Returns `true` if a link with this delay gets it.
+/// Returns `true` if links of delay `delay` have it on Linux too; shorter delays are left out.
 pub fn is_laid_out(delay: Time) -> bool {
     LEAST <= delay
 }

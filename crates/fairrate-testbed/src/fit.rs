@@ -1,7 +1,7 @@
 //! Features of a scenario that the testbed cannot do, or leaves out.
 
 use fairrate_scenario::Scenario;
-use fairrate_sim::{Balancing, Pfc, QueueRule, SimConfig, Transport, Trigger};
+use fairrate_sim::{Pfc, QueueRule, SimConfig, Transport, Trigger};
 use fairrate_units::{Bytes, Rate, Time};
 
 use crate::algorithm::marks;
@@ -53,7 +53,7 @@ fn unfit_network(config: &SimConfig) -> Option<Problem> {
     if config.fabric.buffer_per.is_some() {
         return Some(problem("its buffers go by the rates of ports", "leave out `buffer_per`"));
     }
-    if config.fabric.balancing == Balancing::PerPacket {
+    if config.fabric.balancing.is_by_packet() {
         return Some(problem("packets choose their paths one by one", "set `balancing = \"per-flow\"`"));
     }
     if config.allocator.is_some() {

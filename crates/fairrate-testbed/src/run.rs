@@ -282,7 +282,7 @@ impl Run<'_> {
         }
     }
 
-    /// Returns the payload that has arrived, for each flow.
+    /// Returns the payload that has arrived, in bytes, for each flow.
     fn delivered(&self) -> impl Iterator<Item = (FlowId, u64)> {
         (0..).map(FlowId).zip(&self.shared.progress).map(|(flow, p)| (flow, p.delivered.load(Ordering::Relaxed)))
     }
@@ -331,7 +331,7 @@ impl Run<'_> {
         })
     }
 
-    /// Returns the largest mean packet size of all ports.
+    /// Returns the largest mean packet size of all ports, in bytes; 0 without ports.
     fn largest_mean_packet(&self, after: &BTreeMap<PortId, PortCounters>) -> u64 {
         let mean = |(port, after): (&PortId, &PortCounters)| {
             let before = self.before.get(port).copied().unwrap_or_default();

@@ -128,17 +128,12 @@ impl Shared {
         let start = Time::from_ns(progress.started_ns.load(Ordering::Acquire));
         let arrived = Time::from_ns(progress.arrived_ns.load(Ordering::Acquire));
         Ok(FlowOutcome {
-            flow,
-            start,
             fct: (arrived != Time::ZERO).then(|| arrived.saturating_sub(start)),
-            fct_ack: None,
             ideal_fct,
             delivered_bytes: progress.delivered.load(Ordering::Acquire),
             retransmitted_bytes: sent.bytes_retransmitted,
             timeouts: sent.timeouts,
-            recoveries: 0,
-            connected: None,
-            reordering: fairrate_sim::Reordering::default(),
+            ..FlowOutcome::at_start(flow, start)
         })
     }
 }

@@ -14,7 +14,7 @@ use fairrate_plugin::abi::{
 struct Flow {
     line_rate_bps: u64,
     mtu: f64,
-    /// What a mark leaves of the window.
+    /// Share of the window that is left after a mark.
     decrease: f64,
     cwnd: f64,
     /// Until this byte is acknowledged, the window neither falls nor grows.

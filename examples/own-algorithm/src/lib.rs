@@ -19,7 +19,7 @@ use fairrate_control::{
 };
 use fairrate_units::{Bytes, Rate, Time};
 
-/// What listings and results call it.
+/// The name in listings and results.
 pub const MY_D2TCP: AlgorithmInfo = AlgorithmInfo {
     name: "my-d2tcp",
     title: "my D2TCP",
@@ -99,7 +99,7 @@ pub struct MyD2tcp {
     line_rate: Rate,
     mtu: f64,
     size: u64,
-    /// When the last byte should have arrived.
+    /// Time at which the last byte should have arrived.
     due: Option<Time>,
     cwnd: f64,
     alpha: f64,

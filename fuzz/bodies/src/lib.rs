@@ -15,7 +15,7 @@ use fairrate_sim::workload::parse_flow_list;
 use fairrate_units::{Rate, Time};
 
 pub use frames::frames;
-pub use results::{FILES, results, whole};
+pub use results::{files, results, whole};
 
 /// Checks that any text is a scenario or an error, and that a scenario's resolved text gives the same scenario.
 ///

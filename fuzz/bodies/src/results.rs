@@ -5,7 +5,7 @@ use std::sync::OnceLock;
 use std::time::Duration;
 
 use fairrate_experiment::run_into;
-use fairrate_results::{Results, ResultsWriter};
+use fairrate_results::{Results, ResultsWriter, TABLES};
 use fairrate_scenario::{Overrides, Scenario};
 
 /// A run with rows in every table.
@@ -32,18 +32,13 @@ flows = "all"
 convergence = true
 "#;
 
-/// Files of a results directory; a number below their count chooses one.
-pub const FILES: [&str; 7] = [
-    "summary.json",
-    "scenario.toml",
-    "flows.parquet",
-    "ports.parquet",
-    "rates.parquet",
-    "pfc.parquet",
-    "convergence.parquet",
-];
+/// Returns the names of the files of a results directory; a number below their count chooses one.
+pub fn files() -> impl Iterator<Item = String> {
+    let tables = TABLES.iter().map(|table| format!("{}.parquet", table.name));
+    ["summary.json", "scenario.toml"].map(str::to_owned).into_iter().chain(tables)
+}
 
-/// Returns the files of a whole run, in the order of [`FILES`].
+/// Returns the files of a whole run, in the order of [`files`].
 ///
 /// # Panics
 /// If the run cannot be written.
@@ -59,7 +54,7 @@ pub fn whole() -> &'static [Vec<u8>] {
         // The same bytes each time.
         let wall = Duration::from_millis(1);
         writer.finish(&ended.unfinished, &ended.totals, wall, &ended.state).expect("it was written");
-        let files = FILES.iter().map(|name| std::fs::read(dir.join(name)).expect("it was written")).collect();
+        let files = files().map(|name| std::fs::read(dir.join(name)).expect("it was written")).collect();
         std::fs::remove_dir_all(&dir).expect("it goes");
         files
     })
@@ -71,10 +66,10 @@ pub fn whole() -> &'static [Vec<u8>] {
 /// # Panics
 /// If that does not hold.
 pub fn results(which: u8, data: &[u8]) {
-    let which = usize::from(which) % FILES.len();
+    let which = usize::from(which) % whole().len();
     let dir = directory("one");
     std::fs::create_dir_all(&dir).expect("it can be made");
-    for (i, (name, file)) in FILES.iter().zip(whole()).enumerate() {
+    for (i, (name, file)) in files().zip(whole()).enumerate() {
         let file = if i == which { data } else { file };
         std::fs::write(dir.join(name), file).expect("it can be written");
     }

@@ -151,9 +151,9 @@ fn frames() {
 
 #[test]
 fn results() {
-    let number = |name: &str| bodies::FILES.iter().position(|file| *file == name).expect("a file of results") as u8;
-    let whole = bodies::FILES.iter().zip(bodies::whole());
-    let mut inputs: Vec<_> = whole.map(|(name, data)| ((*name).to_owned(), data.clone())).collect();
+    let number = |name: &str| bodies::files().position(|file| file == name).expect("a file of results") as u8;
+    let whole = bodies::files().zip(bodies::whole());
+    let mut inputs: Vec<_> = whole.map(|(name, data)| (name, data.clone())).collect();
     // The names of inputs in the corpus begin with the name of the file they replace, and a dash.
     inputs.extend(corpus("results"));
     run(&inputs, OF_RESULTS, |name, data| bodies::results(number(name.split('-').next().unwrap_or(name)), data));

@@ -149,7 +149,7 @@ impl FlowTable {
         })
     }
 
-    /// Computes the limit of a flow, and its rate at the present prices.
+    /// Sets the limit, the ceiling and, at the present prices, the rate of the flow at place `at`.
     fn place(&mut self, at: usize, links: &LinkTable) {
         let capacities = self.path(at).map(|link| links.capacities[link as usize]);
         let capacity = capacities.fold(f32::MAX, f32::min);
@@ -158,7 +158,7 @@ impl FlowTable {
         self.rates[at] = self.weights[at] * self.inverse(at, links);
     }
 
-    /// Returns 1 / Σ p, within the flow's limit.
+    /// Returns 1 / Σ p over the links of the flow at place `at`, at most its limit: its rate for a weight of 1.
     fn inverse(&self, at: usize, links: &LinkTable) -> f32 {
         let mut prices = self.path(at).map(|link| links.seen[link as usize][0]);
         let first = prices.next().unwrap_or_default();

@@ -15,7 +15,7 @@ const GBPS: f64 = 1e9;
 const ITERATIONS: u32 = 100_000;
 const TOLERANCE: f64 = 1e-9;
 
-/// How the optimum is found.
+/// Methods that find the optimum.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 pub enum Choice {
     /// Newton-Exact-Diagonal, Flowtune's
@@ -50,7 +50,7 @@ impl Choice {
 /// Arguments that only objectives of utility have.
 #[derive(Debug, clap::Args)]
 pub struct Solver {
-    /// How rates of the largest utility are found [default: ned]
+    /// Method that finds the rates of the largest utility [default: ned]
     #[arg(long, value_enum)]
     method: Option<Choice>,
     /// Step of ned [default: 0.4], newton-like [default: 0.2] and gradient [default: what surely converges]
@@ -59,7 +59,7 @@ pub struct Solver {
     /// Iterations after which a method gives up [default: 100000]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     iterations: Option<u32>,
-    /// How far from the optimum a method may stop [default: 1e-9]
+    /// Largest distance from the optimum at which a method may stop [default: 1e-9]
     #[arg(long, value_name = "X", value_parser = above_zero)]
     tolerance: Option<f64>,
 }

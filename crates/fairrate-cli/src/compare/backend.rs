@@ -15,7 +15,7 @@ use crate::failure::{Failure, INTERRUPTED};
 /// The program that runs scenarios on Linux.
 const PROGRAM: &str = "fairrate-testbed";
 
-/// What moves packets.
+/// Means by which packets move.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Backend {
     /// The simulator

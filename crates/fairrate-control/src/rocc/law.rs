@@ -167,7 +167,7 @@ impl Law {
         Self { queue_unit: config.queue_unit.as_u64(), steps, arithmetic: config.arithmetic, fixed, float }
     }
 
-    /// Returns Fmin and Fmax.
+    /// Returns Fmin and Fmax, in steps ΔF.
     pub(super) fn bounds(&self) -> (f64, f64) {
         match self.arithmetic {
             Arithmetic::Fixed => (self.fixed.f_min as f64 / self.steps, self.fixed.f_max as f64 / self.steps),
@@ -175,7 +175,7 @@ impl Law {
         }
     }
 
-    /// Returns a queue length in ΔQ, whole units in fixed point.
+    /// Converts a queue length in bytes to units ΔQ, which are whole in fixed point.
     pub(super) fn queue(&self, bytes: u64) -> f64 {
         match self.arithmetic {
             Arithmetic::Fixed => (bytes / self.queue_unit) as f64,

@@ -139,7 +139,7 @@ impl Directory {
         &self.path
     }
 
-    /// Returns its state and its permissions.
+    /// Returns the directory's state, and its permission bits.
     fn stat(&self) -> Result<(FileStat, u32), Error> {
         let stat = fstat(&self.fd).map_err(|e| unusable(&self.path, e))?;
         Ok((stat, stat.st_mode & 0o7777))

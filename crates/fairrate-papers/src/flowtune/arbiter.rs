@@ -42,7 +42,7 @@ impl Times {
     }
 }
 
-/// Measures an arbiter `runs` times: timeslots alone, and with paths.
+/// Measures an arbiter `runs` times; returns the times of timeslots alone, and of timeslots with paths.
 ///
 /// # Panics
 ///

@@ -205,7 +205,7 @@ fn normalised_claims(points: &Points, sizes: &Sizes, tenths: u32) -> Vec<Claim> 
     ]
 }
 
-/// Claims about the "similar performance" for gamma from 0.2 to 1.5 (section 6.2).
+/// Returns claims about the "similar performance" for gamma from 0.2 to 1.5 (section 6.2).
 fn gamma_claims(points: &Points, sizes: &Sizes, tenths: u32) -> Vec<Claim> {
     let claim = maker(sizes, tenths);
     let of = |(gamma, line, _): (f64, &str, &str)| {
@@ -219,7 +219,7 @@ fn gamma_claims(points: &Points, sizes: &Sizes, tenths: u32) -> Vec<Claim> {
     GAMMAS.into_iter().flat_map(of).collect()
 }
 
-/// Claims about the lines that were run at one load only.
+/// Returns claims about the lines that were run at one load only.
 fn variant_claims(points: &Points, sizes: &Sizes) -> Vec<Claim> {
     let claim = maker(sizes, VARIANTS_AT);
     let values = |line: &str, what: &str| points.values(&name(sizes, VARIANTS_AT), line, what);

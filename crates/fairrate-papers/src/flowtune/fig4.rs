@@ -53,7 +53,7 @@ fn bins(record: &Record, flow: usize) -> Vec<(f64, f64)> {
     samples.windows(BIN + 1).map(bin).collect()
 }
 
-/// Returns the flows that are active after a change.
+/// Returns the numbers of the flows that are active after change number `change`.
 fn active(change: usize) -> std::ops::Range<usize> {
     change.saturating_sub(FLOWS - 1)..(change + 1).min(FLOWS)
 }

@@ -20,7 +20,7 @@ pub fn sizes(scale: &Scale) -> &'static [Sizes] {
     if scale.quick { &SIZES[..1] } else { &SIZES }
 }
 
-/// Returns the loads in tenths.
+/// Returns the loads that are run with `sizes`, in tenths.
 pub fn loads(scale: &Scale, sizes: &Sizes) -> Vec<u32> {
     if sizes.name != WEB.name {
         vec![4, VARIANTS_AT]

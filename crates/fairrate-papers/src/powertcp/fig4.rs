@@ -124,8 +124,8 @@ fn of_powertcp(points: &Points, row: &str, run: &str) -> Vec<Claim> {
     claims
 }
 
-/// Claims about HOMA: "While HOMA sustains throughput", it "does not accurately control" queues: at 255:1 it "reaches
-/// approximately 500KB higher queue-length compared to PowerTCP and cannot converge to near-zero queue-lengths
+/// Returns claims about HOMA: "While HOMA sustains throughput", it "does not accurately control" queues: at 255:1 it
+/// "reaches approximately 500KB higher queue-length compared to PowerTCP and cannot converge to near-zero queue-lengths
 /// quickly".
 fn of_homa(points: &Points, row: &str) -> Vec<Claim> {
     let of = |what: &str| points.mean(row, "homa", what);

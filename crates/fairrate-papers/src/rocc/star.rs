@@ -128,7 +128,7 @@ pub fn queue(record: &Record) -> Vec<(f64, f64)> {
     record.port("sw0", "h0").iter().map(|s| (seconds(s.t), s.qlen_bytes as f64)).collect()
 }
 
-/// Returns a series in a larger unit.
+/// Returns `series` with its values in multiples of `unit`.
 pub fn scaled(series: &[(f64, f64)], unit: f64) -> Vec<(f64, f64)> {
     series.iter().map(|&(t, value)| (t, value / unit)).collect()
 }

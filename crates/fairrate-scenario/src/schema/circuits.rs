@@ -1,7 +1,7 @@
 //! Settings that circuits (`kind = "rdcn"`) do not support.
 
 use fairrate_control::{AlgorithmConfig, PortScope};
-use fairrate_sim::{Balancing, FabricConfig, Pfc, TransportConfig};
+use fairrate_sim::{FabricConfig, Pfc, TransportConfig};
 
 use super::topology::Shape;
 use crate::reader::Section;
@@ -32,7 +32,7 @@ pub(super) fn check(
         let message = "a pause cannot go back over a circuit, which goes one way";
         problem("switch", message.to_owned(), "write `pfc = false` in `[switch]`");
     }
-    if fabric.balancing == Balancing::PerPacket {
+    if fabric.balancing.is_by_packet() {
         let message = "there is one packet switch, and circuits are not chosen";
         problem("switch", message.to_owned(), "write `balancing = \"per-flow\"` in `[switch]`");
     }

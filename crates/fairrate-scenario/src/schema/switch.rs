@@ -62,7 +62,7 @@ pub(super) fn read(
 fn read_balancing(s: &mut Section<'_>, cc: &AlgorithmConfig) -> Balancing {
     let words = [("per-flow", Balancing::PerFlow), ("per-packet", Balancing::PerPacket)];
     let balancing = s.choice("balancing", &words, Balancing::PerFlow).value;
-    if let Some(why) = why_one_path(&cc.needs()).filter(|_| balancing == Balancing::PerPacket) {
+    if let Some(why) = why_one_path(&cc.needs()).filter(|_| balancing.is_by_packet()) {
         let message = format!("`{}` {why}, and these packets have several", cc.info().name);
         let help = "write `balancing = \"per-flow\"`, or choose another `cc`";
         s.problem_at("scenario::conflict", "balancing", message, help);

@@ -31,6 +31,16 @@ pub enum Balancing {
     PerPacket,
 }
 
+impl Balancing {
+    /// Returns `true` if the packets of a flow may take several paths, each chosen hop by hop where the packet is.
+    pub fn is_by_packet(self) -> bool {
+        match self {
+            Self::PerFlow => false,
+            Self::PerPacket => true,
+        }
+    }
+}
+
 /// The hash that picks among equal-cost next hops.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum EcmpHash {

@@ -27,7 +27,7 @@ use super::run::{PartOf, Run};
 use super::share::{Links, Own};
 use super::switch::{Marking, Switches};
 use super::world::World;
-use crate::config::{Balancing, MarkDraws, Pfc, SimConfig, TieRule, Transport, Trigger};
+use crate::config::{MarkDraws, Pfc, SimConfig, TieRule, Transport, Trigger};
 use crate::fabric::{BacklogPfc, Discipline, Faults, Marker, Mmu, Place, Port};
 use crate::huge_pages;
 use crate::ids::{FlowId, HostId, NodeId, Number, PortId, PortIdx, SwitchIdx};
@@ -101,10 +101,7 @@ pub(super) fn plan(mut config: SimConfig, threads: usize, switching: Switching) 
     let flows: Table<FlowId, Flow> = flows.into();
     let steered = if topology.circuits.is_some() { paths.clone().by_voqs(topology) } else { paths.clone() };
     let laid = if partition.n_parts == 1 { steered.of_one_part() } else { steered.by_place(&places(&links, &parts)) };
-    let hops = match config.fabric.balancing {
-        Balancing::PerFlow => laid,
-        Balancing::PerPacket => laid.sprayed(&config, &flows),
-    };
+    let hops = if config.fabric.balancing.is_by_packet() { laid.sprayed(&config, &flows) } else { laid };
     let switch_of = number_switches(&config, &partition);
     let run = Arc::new(Run { config, constants, routes, flows, n_user_flows, paths, parts, levels });
     Plan {

@@ -187,18 +187,18 @@ impl Clock {
         .unwrap_or(Event::LAST)
     }
 
-    /// As [`EventList::reaches_bucket`].
+    /// Does the same as [`EventList::reaches_bucket`].
     #[inline]
     pub(super) fn reaches_bucket(&mut self) -> bool {
         self.events.reaches_bucket()
     }
 
-    /// As [`EventList::each_soon`].
+    /// Does the same as [`EventList::each_soon`].
     pub(super) fn each_soon(&self, look: impl FnMut(Event)) {
         self.events.each_soon(look);
     }
 
-    /// As [`EventList::each_later`].
+    /// Does the same as [`EventList::each_later`].
     pub(super) fn each_later(&self, look: impl FnMut(Event)) {
         self.events.each_later(look);
     }

@@ -94,14 +94,14 @@ pub struct Mode {
 }
 
 impl Mode {
-    /// The only way of fluids.
+    /// Returns the only mode of fluids, which is none of the faster ways.
     pub(crate) fn fluids() -> Self {
         let reasons = || vec![Reason::Fluids];
         Self { switches: reasons(), hosts: reasons(), one_part: reasons() }
     }
 }
 
-/// The reasons of those conditions that hold.
+/// Returns the reasons whose conditions hold.
 fn those_that_hold<const N: usize>(conditions: [(Reason, bool); N]) -> Vec<Reason> {
     conditions.into_iter().filter_map(|(reason, holds)| holds.then_some(reason)).collect()
 }

@@ -6,7 +6,7 @@ use fairrate_units::Time;
 use super::flow::Flow;
 use super::paths::Paths;
 use super::steering;
-use crate::config::{Balancing, SimConfig};
+use crate::config::SimConfig;
 use crate::ideal::{self, Framing, Hop};
 use crate::ids::{FlowId, HostId, NodeId, PortId};
 use crate::rng::{Purpose, Stream};
@@ -132,9 +132,10 @@ impl Run {
 
     fn hops(&self, path: impl Iterator<Item = PortId>, dst: NodeId) -> Vec<Hop> {
         let topology = &self.config.topology;
-        match self.config.fabric.balancing {
-            Balancing::PerFlow => path.map(|port| Hop::single(topology.link(port))).collect(),
-            Balancing::PerPacket => steering::hops_beside(topology, &self.routes, path, dst),
+        if self.config.fabric.balancing.is_by_packet() {
+            steering::hops_beside(topology, &self.routes, path, dst)
+        } else {
+            path.map(|port| Hop::single(topology.link(port))).collect()
         }
     }
 

@@ -174,7 +174,7 @@ mod tests {
         SfqCoDelConfig { codel, queues, quantum: None, overflow }
     }
 
-    /// Queues whose CoDel never drops.
+    /// Returns queues whose CoDel never drops.
     fn patient(queues: u32, limit: Limit, overflow: Overflow) -> SfqCoDel {
         let codel = CoDelConfig { target: Time::MAX, interval: Time::MAX, ecn: false };
         let rule = CoDelRule::new(&codel, 1_048, false);

@@ -6,7 +6,7 @@ use super::{FlowState, Fluid};
 use crate::config::Trigger;
 use crate::ideal;
 use crate::ids::FlowId;
-use crate::output::{FlowOutcome, Reordering};
+use crate::output::FlowOutcome;
 
 /// Payload and wire bytes of a packet.
 pub(super) struct Packet {
@@ -55,17 +55,11 @@ impl Fluid {
             ideal::ideal_fct(self.config.fabric.clock, &hops, self.framing.train(Bytes::new(flow.bytes)))
         };
         FlowOutcome {
-            flow: id,
-            start: Time::from_ps(flow.start_ps),
             fct: arrived.map(Time::from_ps),
             fct_ack: flow.fct_ps.filter(|_| flow.over).map(|fct_ps| Time::from_ps(fct_ps + flow.back_ps)),
             ideal_fct: if flow.endless || !started { Time::ZERO } else { ideal() },
             delivered_bytes: self.delivered_bytes(id),
-            retransmitted_bytes: 0,
-            timeouts: 0,
-            recoveries: 0,
-            connected: None,
-            reordering: Reordering::default(),
+            ..FlowOutcome::at_start(id, Time::from_ps(flow.start_ps))
         }
     }
 

@@ -11,7 +11,7 @@ fn key(src: u32, dst: u32, sport: u16, dport: u16) -> FlowKey {
     FlowKey { src: NodeId(src), dst: NodeId(dst), sport, dport }
 }
 
-/// The nodes a packet passes, as `0-128-32`.
+/// Returns the nodes a packet passes, as `0-128-32`.
 fn nodes(topology: &Topology, routes: &Routes, hash: EcmpHash, key: FlowKey) -> String {
     let mut ports = Vec::new();
     routes.path(hash, 1, key, &mut ports);
@@ -20,7 +20,7 @@ fn nodes(topology: &Topology, routes: &Routes, hash: EcmpHash, key: FlowKey) -> 
     nodes.map(|node| node.0.to_string()).collect::<Vec<_>>().join("-")
 }
 
-/// The fat-tree of PowerTCP's artifact, or the smaller one in which every aggregation switch has both cores.
+/// Returns the fat-tree of PowerTCP's artifact, or the smaller one in which every aggregation switch has both cores.
 fn artifact(hosts: u32) -> Topology {
     if hosts == 256 {
         return powertcp().build();
@@ -131,7 +131,7 @@ fn thousands_of_hosts_take_little_room() {
     assert_eq!(routes.distance(NodeId(0), NodeId(1_023)), Some(6));
 }
 
-/// A connected network: switch `i` is linked to an earlier one, further links at random, hosts anywhere.
+/// Draws a connected network: switch `i` is linked to an earlier one, further links at random, hosts anywhere.
 fn any_network() -> impl Strategy<Value = Topology> {
     let link = (any::<prop::sample::Index>(), any::<prop::sample::Index>());
     let parents = prop::collection::vec(any::<prop::sample::Index>(), 0..9);
@@ -177,7 +177,7 @@ fn twin_network() -> impl Strategy<Value = Topology> {
     )
 }
 
-/// The longest and the dearest of all shortest paths between hosts, pair by pair.
+/// Returns the hops of the longest and the cost of the dearest shortest path between hosts, found pair by pair.
 fn extremes(topology: &Topology, cost: impl Fn(PortId) -> u64) -> (usize, u64) {
     let mut extremes = (0, 0);
     for dst in topology.hosts() {
@@ -197,7 +197,7 @@ fn extremes(topology: &Topology, cost: impl Fn(PortId) -> u64) -> (usize, u64) {
     extremes
 }
 
-/// Distances by relaxation, without a thought.
+/// Returns the distance in hops of every node from a host, by relaxation: a simple model to compare with.
 fn distances(topology: &Topology, from: NodeId) -> Vec<usize> {
     let mut distance = vec![usize::MAX / 2; topology.nodes.len()];
     distance[from.index()] = 0;

@@ -136,7 +136,7 @@ impl Circuits {
         PortId(self.first.0 + 2 * pair + u32::from(to < from))
     }
 
-    /// Returns the matching in which one ToR sends to another.
+    /// Returns the number of the matching in which the ToR `from` sends to the ToR `to`.
     pub fn matching(&self, from: NodeId, to: NodeId) -> u32 {
         (to.0 + self.n_tors - from.0 - 1) % self.n_tors
     }

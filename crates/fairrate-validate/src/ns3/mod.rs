@@ -46,7 +46,7 @@ pub struct Options {
     jobs: u64,
 }
 
-/// Runs the validation. Returns `true` if every counted row is inside its tolerance and every flow ends at the same
+/// Runs the validation; returns `true` if every counted row is inside its tolerance and every flow ends at the same
 /// time as in ns-3.
 pub fn run(root: &Path, options: &Options) -> Result<bool, String> {
     let dir = root.join("validation/ns3");

@@ -121,7 +121,7 @@ impl Hosts {
         }
     }
 
-    /// In ns-3's order, moves the planned wake-up of a sender's NIC to an earlier time, if after the decision about its
+    /// Moves the planned wake-up of a sender's NIC to an earlier time, in ns-3's order, if after the decision about its
     /// rate its next packet may be sent earlier. Called after every acknowledgment, even if the rate has not changed or
     /// the flow has nothing left to send; a first one that `is_only_stored` is not a decision.
     #[inline]

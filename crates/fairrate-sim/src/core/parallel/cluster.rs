@@ -147,10 +147,9 @@ impl Cluster {
         self.parts.iter().for_each(|part| totals.add(&lock(part).totals()));
         totals.end = self.now();
         totals.events += self.n_probed;
-        let accounted = totals.delivered_bytes + totals.dropped_bytes + totals.in_flight_bytes;
         assert_eq!(
-            totals.sent_bytes + totals.duplicated_bytes,
-            accounted,
+            totals.unaccounted_bytes(),
+            0,
             "bytes are conserved: sent + duplicated = delivered + dropped + in flight"
         );
         totals

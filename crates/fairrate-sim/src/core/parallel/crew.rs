@@ -115,13 +115,13 @@ impl<'a> Crew<'a> {
         self.pace.lock().expect("nothing panics with this lock held")
     }
 
-    /// Runs all parts on the leader.
+    /// Runs all parts on the leader; returns `true` if no part has an event left in the window, and the number of events.
     fn run_alone(&self, window_end_ps: u64, max_events: u64) -> (bool, u64) {
         let each = self.parts.iter().map(|part| lock(part).run(window_end_ps, max_events));
         each.fold((true, 0), |all, one| (all.0 && one.0, all.1 + one.1))
     }
 
-    /// Runs the parts on all threads; each thread runs the parts that it can take.
+    /// Does the same as [`Crew::run_alone`] on all threads; each thread runs the parts that it can take.
     fn run_together(&self, window_end_ps: u64, max_events: u64) -> (bool, u64) {
         self.window_end_ps.store(window_end_ps, Ordering::Relaxed);
         self.max_events.store(max_events, Ordering::Relaxed);

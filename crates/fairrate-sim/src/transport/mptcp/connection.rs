@@ -165,7 +165,7 @@ impl Connection {
         self.total
     }
 
-    /// Returns the first piece that the receiver does not have in order.
+    /// Returns the number of the first piece that the receiver does not have in order.
     fn first_piece(&self) -> u64 {
         self.una.div_ceil(self.mss)
     }

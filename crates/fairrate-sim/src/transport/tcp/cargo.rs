@@ -28,7 +28,7 @@ pub(crate) trait Cargo {
     /// Handles new data to send on `flow`, when it starts or when an application writes again.
     fn written(_hosts: &mut Hosts, _w: &mut World, _flow: FlowId) {}
 
-    /// See [`Transport::whose_turn`](crate::transport::interface::Transport::whose_turn).
+    /// Does the same as [`Transport::whose_turn`](crate::transport::interface::Transport::whose_turn).
     #[inline]
     fn whose_turn(_hosts: &Hosts, _w: &World, _host: HostId, at: usize) -> usize {
         at
@@ -97,7 +97,7 @@ pub(crate) trait Cargo {
     /// Handles the expiry of a flow's retransmission timer.
     fn timed_out(_hosts: &mut Hosts, _w: &World, _flow: FlowId) {}
 
-    /// See [`Transport::earliest_ps`](crate::transport::interface::Transport::earliest_ps).
+    /// Does the same as [`Transport::earliest_ps`](crate::transport::interface::Transport::earliest_ps).
     #[inline]
     fn earliest_ps(_hosts: &Hosts, _w: &World, _slot: SenderIdx) -> u64 {
         0
