@@ -9,7 +9,7 @@ Times are integer nanoseconds (``_ns``), rates bits per second (``_bps``) and si
 """
 
 from fairrate import plot, stats, tune
-from fairrate._controller import Controller, Needs, PortAgent
+from fairrate._controller import Configured, Controller, Needs, PortAgent
 from fairrate._errors import Error, ResultsError, RunError, ScenarioError, SweepError, TuneError
 from fairrate._native import SOURCES as __sources__
 from fairrate._native import VERSION as __version__
@@ -23,6 +23,7 @@ from fairrate._table import Table
 __all__ = [
     "Ack",
     "Allowance",
+    "Configured",
     "Controller",
     "Error",
     "Flow",

@@ -2,11 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import difflib
+import inspect
+import re
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import ClassVar, Literal
+from typing import Any, ClassVar, Literal
 
+from fairrate import _native
+from fairrate._errors import ScenarioError
 from fairrate._native import Ack, Allowance, Flow, Packet, Port
+from fairrate._scenario import toml
+
+Parameter = bool | int | float | str
+"""The value of a parameter of an algorithm."""
 
 Notices = Sequence[tuple[int, Sequence[float]]] | None
 """What a port tells sources: pairs of a flow and up to four numbers."""
@@ -42,7 +51,10 @@ class Needs:
 
 
 class PortAgent:
-    """What one egress port computes. An object is made for every port that :attr:`Needs.ports` names, without arguments.
+    """What one egress port computes. An object is made for every port that :attr:`Needs.ports` names.
+
+    Arguments of ``__init__`` with a default are parameters of the algorithm, as those of its :class:`Controller` are; one name is
+    one parameter of both.
 
     Methods that a class does not have cost nothing. Times are nanoseconds; ``queue_bytes`` are those that wait, without the packet.
     """
@@ -64,7 +76,9 @@ class PortAgent:
 
 
 class Controller:
-    """The control of one flow at its sender. An object is made for every flow, without arguments.
+    """The control of one flow at its sender. An object is made for every flow.
+
+    Arguments of ``__init__`` whose defaults are numbers, bools or texts are the parameters of the algorithm: see :meth:`with_`.
 
     Methods answer what the flow may do from then on, or ``None`` for no change. Only :meth:`on_start` and :meth:`on_ack` have to be
     there; those that a class does not have cost nothing. An exception ends the run and comes out of :func:`fairrate.run`.
@@ -77,6 +91,18 @@ class Controller:
 
     port: ClassVar[type[PortAgent] | None] = None
     """What egress ports compute, if :attr:`Needs.ports` asks for any."""
+
+    @classmethod
+    def with_(cls, **parameters: Parameter) -> Configured:
+        """The algorithm with other parameters, for :func:`fairrate.run` and :func:`fairrate.sweep`.
+
+        Results call it by class and parameters, as ``Aimd:gain=0.5``, and resolved scenarios list all parameters. A value has the
+        type of the default; a whole number will do for a real one. ``grid={"transport.Aimd.gain": [...]}`` varies one over a grid.
+
+        Raises:
+            ScenarioError: If there is no such parameter, or a text has characters that no label has.
+        """
+        return _configured(cls, parameters)
 
     def on_start(self, flow: Flow) -> Allowance | None:
         """The flow starts. Without an answer it sends at line rate, with no window."""
@@ -119,6 +145,95 @@ class Controller:
         return False
 
 
+@dataclass(frozen=True)
+class Configured:
+    """An algorithm in Python with other parameters than its defaults: what :meth:`Controller.with_` makes. Lists of algorithms take it.
+
+    Attributes:
+        controller: The class.
+        parameters: Names and values of the parameters that differ, in the order given.
+    """
+
+    controller: type[Controller]
+    parameters: tuple[tuple[str, Parameter], ...]
+
+    def __str__(self) -> str:
+        """The algorithm as results call it, as ``Aimd:gain=0.5``."""
+        values = (f"{name}={value if isinstance(value, str) else toml(value)}" for name, value in self.parameters)
+        return ":".join([name_of(self.controller), *values])
+
+
+Algorithm = str | type[Controller] | Configured
+"""An algorithm: a name, as ``"hpcc"`` or ``"hpcc:eta=0.9"``, the path of a library, a class, or a class with parameters."""
+
+
 def name_of(controller: type[Controller]) -> str:
     """What results call an algorithm: the name of its class."""
     return controller.__name__
+
+
+def written(algorithm: Algorithm) -> str:
+    """An algorithm as the command line would write it."""
+    if isinstance(algorithm, str | Configured):
+        return str(algorithm)
+    return name_of(_checked(algorithm))
+
+
+def class_of(algorithm: Algorithm) -> type[Controller] | None:
+    """The class of an algorithm in Python; ``None`` of others."""
+    if isinstance(algorithm, str):
+        return None
+    return algorithm.controller if isinstance(algorithm, Configured) else _checked(algorithm)
+
+
+def _checked(algorithm: Any) -> type[Controller]:
+    if isinstance(algorithm, type) and issubclass(algorithm, Controller):
+        return algorithm
+    if isinstance(algorithm, Controller):
+        name = type(algorithm).__name__
+        raise ScenarioError(f"an object of {name} is no algorithm", suggestion=f"give the class, as {name} or {name}.with_(...)")
+    raise ScenarioError(
+        f"{algorithm!r} is no algorithm", suggestion='give a name, as "hpcc", or a class of fairrate.Controller'
+    )
+
+
+def plug_in(controller: type[Controller]) -> _native.PlugIn:
+    """A class as an algorithm of the simulator."""
+    of_sender = parameters_of(controller)
+    of_port = parameters_of(controller.port) if controller.port is not None else {}
+    both = {**of_port, **of_sender}
+    return _native.PlugIn(name_of(controller), controller, list(both.items()), set(of_sender), set(of_port))
+
+
+def parameters_of(cls: type) -> dict[str, Parameter]:
+    """The parameters of a class with their defaults: its arguments whose defaults are numbers, bools or texts.
+
+    Raises:
+        ScenarioError: If an argument has no default.
+    """
+    found: dict[str, Parameter] = {}
+    for name, argument in inspect.signature(cls).parameters.items():
+        if argument.kind in (argument.VAR_POSITIONAL, argument.VAR_KEYWORD, argument.POSITIONAL_ONLY):
+            continue
+        if argument.default is argument.empty:
+            message = f"argument `{name}` of {cls.__name__} has no default, and flows and ports have no other value for it"
+            raise ScenarioError(message, suggestion=f"give it one, as `{name}=1.0`")
+        if isinstance(argument.default, bool | int | float | str):
+            found[name] = argument.default
+    return found
+
+
+def _configured(controller: type[Controller], given: Mapping[str, Any]) -> Configured:
+    known = parameters_of(controller)
+    if controller.port is not None:
+        known = {**parameters_of(controller.port), **known}
+    for name, value in given.items():
+        if name not in known:
+            near = difflib.get_close_matches(name, known, n=1)
+            names = ", ".join(f"`{each}`" for each in known) or "none; arguments of `__init__` with a default are parameters"
+            suggestion = f"did you mean `{near[0]}`?" if near else f"its parameters are {names}"
+            raise ScenarioError(f"{name_of(controller)} has no parameter `{name}`", key=name, suggestion=suggestion)
+        if isinstance(value, str) and not re.fullmatch(r"[\w.@/%+-]+", value):
+            message = f"parameter `{name}` of {name_of(controller)} cannot be {value!r}, as labels and files name it"
+            raise ScenarioError(message, key=name, suggestion="give a word of letters, digits and any of `_.@/%+-`")
+    return Configured(controller, tuple(given.items()))

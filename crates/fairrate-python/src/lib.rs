@@ -5,6 +5,7 @@
 
 mod controller;
 mod errors;
+mod parameters;
 mod plan;
 mod port;
 mod results;
