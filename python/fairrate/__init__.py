@@ -14,6 +14,7 @@ from fairrate._errors import Error, ResultsError, RunError, ScenarioError, Sweep
 from fairrate._native import SOURCES as __sources__
 from fairrate._native import VERSION as __version__
 from fairrate._native import Ack, Allowance, Flow, IntHop, Packet, Port
+from fairrate._report import report
 from fairrate._result import Result, load
 from fairrate._run import run
 from fairrate._scenario import Scenario, json_schema
@@ -47,6 +48,7 @@ __all__ = [
     "json_schema",
     "load",
     "plot",
+    "report",
     "run",
     "stats",
     "sweep",

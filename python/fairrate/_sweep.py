@@ -28,6 +28,21 @@ Tags = list[tuple[str, int | float | str]]
 
 
 @dataclass(frozen=True)
+class Place:
+    """Where a run is on the grid, in the words of reports.
+
+    Attributes:
+        point: Its point in words, as ``load=0.6``; empty without a grid.
+        grid: Its point, as pairs of dotted key and value as written.
+        place: Its position on a line of a figure, as pairs of short key and plain value.
+    """
+
+    point: str = ""
+    grid: tuple[tuple[str, str], ...] = ()
+    place: tuple[tuple[str, str], ...] = ()
+
+
+@dataclass(frozen=True)
 class SweepRun:
     """A run of a sweep.
 
@@ -39,6 +54,7 @@ class SweepRun:
         grid: Its point of the grid, by dotted key.
         result: What came out.
         taken_over: Whether it was there already.
+        place: Its point of the grid in the words of reports, for :func:`fairrate.report`.
     """
 
     label: str
@@ -48,6 +64,7 @@ class SweepRun:
     grid: dict[str, Any]
     result: Result = field(repr=False)
     taken_over: bool = False
+    place: Place = field(default=Place(), repr=False)
 
 
 class Sweep(Sequence[SweepRun]):
@@ -190,7 +207,8 @@ class _Plan:
 
     def run(self, result: Result, taken_over: bool) -> SweepRun:
         column, cc = self.column, self.scenario.cc
-        return SweepRun(self.label, self.line, cc, self.seed, dict(column.tags), result, taken_over)
+        place = Place(column.point, tuple(column.grid), tuple(column.place))
+        return SweepRun(self.label, self.line, cc, self.seed, dict(column.tags), result, taken_over, place)
 
 
 def sweep(

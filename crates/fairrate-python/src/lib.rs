@@ -8,6 +8,7 @@ mod errors;
 mod parameters;
 mod plan;
 mod port;
+mod report;
 mod results;
 mod run;
 mod scenario;
@@ -24,6 +25,8 @@ mod _native {
     use super::controller::{PlugIn, PyAllowance};
     #[pymodule_export]
     use super::plan::{Cache, Column, columns};
+    #[pymodule_export]
+    use super::report::{rewrite_report, runs_of_comparison, write_report};
     #[pymodule_export]
     use super::results::{copy, metrics, publish, summary};
     #[pymodule_export]

@@ -23,6 +23,21 @@ impl Column {
     fn label(&self) -> &str {
         &self.0.label
     }
+    /// Its point of the grid in words; empty without a grid.
+    #[getter]
+    fn point(&self) -> &str {
+        &self.0.point
+    }
+    /// Its point of the grid, as pairs of key and value as written.
+    #[getter]
+    fn grid(&self) -> Vec<(String, String)> {
+        self.0.grid.clone()
+    }
+    /// Its position on its line in figures over the grid, as pairs of short key and plain value.
+    #[getter]
+    fn place(&self) -> Vec<(String, String)> {
+        self.0.place.clone()
+    }
     /// Returns the label of a run, its algorithm with its changes alone, and the name of its directory.
     fn names(&self, cc: &str, seed: Option<u64>) -> (String, String, String) {
         let names = self.0.names(cc, seed, None);
