@@ -1,11 +1,13 @@
 """A laboratory for datacenter congestion control.
 
     >>> import fairrate
-    >>> scenario = fairrate.Scenario.load("examples/incast10.toml")
-    >>> result = fairrate.run(scenario.with_(**{"transport.cc": "hpcc"}))
+    >>> scenario = fairrate.Scenario.load("incast.toml")  # `fairrate new incast.toml` writes one
+    >>> result = fairrate.run(scenario, cc="hpcc")
     >>> result.flows.to_polars()
 
-Times are integer nanoseconds (``_ns``), rates bits per second (``_bps``) and sizes bytes (``_bytes``) wherever a name ends so.
+Times are nanoseconds (``_ns``), rates bits per second (``_bps``) and sizes bytes (``_bytes``) wherever a name ends so. Metrics have
+the units of reports (Gb/s, KB, %): :attr:`Result.units` and :attr:`Sweep.units` name them. In tables of results, times are whole
+numbers.
 """
 
 from fairrate import plot, stats, tune

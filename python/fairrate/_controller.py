@@ -60,19 +60,29 @@ class PortAgent:
     """
 
     timer_ns: float | None = None
-    """When to call :meth:`on_timer`; set it in any method. It rings once."""
+    """When to call :meth:`on_timer`, in nanoseconds since the run began; ``None``: never. Set it in any method. It rings once."""
 
     def on_start(self, port: Port) -> None:
-        """The port is made."""
+        """The port is made, before its first packet."""
 
     def on_enqueue(self, now_ns: float, queue_bytes: int, packet: Packet) -> Notices:
-        """A packet joins the queue; ``packet.mark`` and ``packet.header`` may be set. Answers notices to sources."""
+        """A packet joins the queue; ``packet.mark`` and ``packet.header`` may be set.
+
+        Args:
+            now_ns: Time, in nanoseconds since the run began.
+            queue_bytes: Bytes that wait in the port's queues, without the packet.
+            packet: The packet, valid during the call.
+
+        Returns:
+            Notices to sources: pairs of :attr:`Packet.flow` and up to four numbers, which arrive at :meth:`Controller.on_notice`;
+            ``None``: none.
+        """
 
     def on_dequeue(self, now_ns: float, queue_bytes: int, packet: Packet) -> Notices:
-        """A packet leaves for the wire; as :meth:`on_enqueue`."""
+        """A packet leaves for the wire; arguments and answer as of :meth:`on_enqueue`."""
 
     def on_timer(self, now_ns: float, queue_bytes: int) -> Notices:
-        """The time of :attr:`timer_ns` has come."""
+        """The time of :attr:`timer_ns` has come; arguments and answer as of :meth:`on_enqueue`."""
 
 
 class Controller:
@@ -105,36 +115,58 @@ class Controller:
         return _configured(cls, parameters)
 
     def on_start(self, flow: Flow) -> Allowance | None:
-        """The flow starts. Without an answer it sends at line rate, with no window."""
+        """The flow starts. Without an answer it sends at line rate, with no window.
+
+        Raises:
+            NotImplementedError: If a class does not have the method.
+        """
         raise NotImplementedError(f"{type(self).__qualname__} has no `on_start`")
 
     def on_ack(self, ack: Ack) -> Allowance | None:
-        """An acknowledgment arrived."""
+        """An acknowledgment arrived.
+
+        Raises:
+            NotImplementedError: If a class does not have the method.
+        """
         raise NotImplementedError(f"{type(self).__qualname__} has no `on_ack`")
 
     def on_loss(self, now_ns: float, kind: Literal["gap", "timeout"]) -> Allowance | None:
-        """The transport saw a loss; it retransmits by itself."""
+        """The transport saw a loss; it retransmits by itself.
+
+        Args:
+            now_ns: Time, in nanoseconds since the run began.
+            kind: ``"gap"``: the receiver reported one; ``"timeout"``: the retransmission timer expired.
+        """
 
     def on_cnp(self, now_ns: float) -> Allowance | None:
-        """A congestion notification arrived."""
+        """A congestion notification packet (CNP) arrived at ``now_ns``. Needs ``Needs(cnp_interval_ns=...)``."""
 
     def on_timer(self, now_ns: float) -> Allowance | None:
-        """The time of :attr:`Allowance.timer_ns` has come."""
+        """The time of :attr:`Allowance.timer_ns`, which is ``now_ns``, has come. Without a new one it does not come again."""
 
     def on_sent(self, now_ns: float, n_bytes: int) -> Allowance | None:
-        """Bytes were handed to the wire."""
+        """``n_bytes`` of payload were handed to the wire at ``now_ns``."""
 
     def on_idle(self, now_ns: float, timeouts: int) -> Allowance | None:
-        """Over TCP, the flow is about to send again after a pause of so many retransmission timeouts."""
+        """Over TCP, the flow is about to send again after ``timeouts`` retransmission timeouts without a packet."""
 
     def on_notice(self, now_ns: float, port: int, values: Sequence[float]) -> Allowance | None:
-        """A port has sent this flow a notice of four numbers."""
+        """A port has sent this flow a notice.
+
+        Args:
+            now_ns: Time of arrival, in nanoseconds since the run began.
+            port: Number of the port: :attr:`Port.port`.
+            values: Four numbers; those that the port left out are 0.
+        """
 
     def on_control(self, now_ns: float, header: Sequence[float]) -> Allowance | None:
-        """The flow's control packet is back with what the ports of the path wrote."""
+        """The flow's control packet is back at ``now_ns``; ``header`` has what the ports of the path wrote."""
 
     def stamp(self, now_ns: float, header: list[float]) -> None:
-        """Writes the header of a data packet that is about to leave, in place."""
+        """Writes the header of a data packet that is about to leave at ``now_ns``, in place.
+
+        ``header`` has the words that :attr:`Needs.header_words` asks for; its length must stay.
+        """
 
     def control_packet(self, now_ns: float, unsent_bytes: int | None, header: list[float]) -> bool:
         """Answers whether a control packet leaves now; if so, writes its header, which is all zeros before, in place.

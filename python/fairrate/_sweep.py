@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, overload
 from fairrate import _native, stats
 from fairrate._controller import Algorithm, Controller, class_of, name_of, plug_in, written
 from fairrate._errors import ScenarioError, SweepError
-from fairrate._result import Result
+from fairrate._result import Result, metric_units, summary_unit
 from fairrate._run import run_labelled
 from fairrate._scenario import Scenario, ScenarioLike, scenario_of, toml
 from fairrate._workers import MOST_TRIES, Workers
@@ -92,7 +92,11 @@ class Sweep(Sequence[SweepRun]):
         return list(dict.fromkeys(run.label for run in self._runs))
 
     def where(self, **conditions: Any) -> Sweep:
-        """The runs with these values of ``label``, ``line``, ``cc``, ``seed`` or, by dotted key, of the grid."""
+        """The runs with these values of ``label``, ``line``, ``cc``, ``seed`` or, by dotted key, of the grid.
+
+        Raises:
+            AttributeError: If there is no such key.
+        """
 
         def has(run: SweepRun, key: str, value: Any) -> bool:
             return bool((run.grid[key] if key in run.grid else getattr(run, key)) == value)
@@ -100,7 +104,11 @@ class Sweep(Sequence[SweepRun]):
         return Sweep(run for run in self._runs if all(has(run, *c) for c in conditions.items()))
 
     def values(self, metric: Metric) -> dict[str, dict[int, float]]:
-        """A metric by label and seed; runs that have no such number are left out."""
+        """A metric by label and seed, in the unit that :attr:`units` says; runs that have no such number are left out.
+
+        Raises:
+            KeyError: If the metric is not known.
+        """
         found: dict[str, dict[int, float]] = {label: {} for label in self.labels}
         for run in self._runs:
             value = value_of(run.result, metric)
@@ -109,11 +117,19 @@ class Sweep(Sequence[SweepRun]):
         return found
 
     def estimates(self, metric: Metric) -> dict[str, stats.Estimate | None]:
-        """The mean over seeds of a metric, with its bootstrap interval, by label."""
+        """The mean over seeds of a metric, with its bootstrap interval, by label; ``None`` of a label without such a number.
+
+        Raises:
+            KeyError: If the metric is not known.
+        """
         return {label: stats.estimate(by_seed.values()) for label, by_seed in self.values(metric).items()}
 
     def difference(self, label: str, base: str, metric: Metric) -> stats.Difference | None:
-        """How the mean of a metric of ``label`` differs from that of ``base``, paired by seed; ``None`` without pairs."""
+        """How the mean of a metric of ``label`` differs from that of ``base``, paired by seed; ``None`` without pairs.
+
+        Raises:
+            KeyError: If there is no such label or metric.
+        """
         values = self.values(metric)
         for name in (label, base):
             if name not in values:
@@ -122,7 +138,18 @@ class Sweep(Sequence[SweepRun]):
         return stats.difference([values[label][s] for s in seeds], [values[base][s] for s in seeds])
 
     def frame(self, *metrics: Metric) -> polars.DataFrame:
-        """A row a run: its label, algorithm, seed and point of the grid, its fingerprint, and the metrics asked for."""
+        """A row a run: its label, algorithm, seed and point of the grid, its fingerprint, and the metrics asked for.
+
+        Args:
+            metrics: Names of :attr:`Result.metrics` or of numbers of ``summary.json``, or functions of a result, whose column has the
+                name of the function.
+
+        Returns:
+            A data frame with a column a metric; :attr:`units` has the units. A run without such a number has a null.
+
+        Raises:
+            KeyError: If a metric is not known.
+        """
         import polars
 
         def row(run: SweepRun) -> dict[str, Any]:
@@ -130,6 +157,20 @@ class Sweep(Sequence[SweepRun]):
             return known | {metric_name(m): value_of(run.result, m) for m in metrics}
 
         return polars.DataFrame([row(run) for run in self._runs])
+
+    @property
+    def units(self) -> dict[str, str]:
+        """The unit of every column that has one, by its name: of :meth:`frame`, :meth:`flows`, :meth:`ports` and :meth:`rates`.
+
+        Metrics are in Gb/s, KB (1,000 bytes), %, base RTTs, packets, flows, or 1 of plain ratios; tables in ns, B and bit/s.
+        """
+        found: dict[str, str] = {}
+        for run in self._runs[:1]:
+            numbers = (name for name, value in run.result.summary.items() if isinstance(value, int | float))
+            found |= {name: summary_unit(name) for name in numbers if name != "seed"}
+            for table in ("flows", "ports", "rates"):
+                found |= dict(_native.Table.units_of(run.result.dir / f"{table}.parquet"))
+        return found | metric_units()
 
     def flows(self) -> polars.DataFrame:
         """The flows of all runs. Columns ``label``, ``cc``, ``seed`` and those of the grid say which run a row is of."""

@@ -201,14 +201,25 @@ pub fn time(what: &str, ns: f64) -> PyResult<Time> {
     Ok(Time::from_ps((ns * 1e3) as u64))
 }
 
-/// The limits of a flow's sending, as Python returns them.
+/// What a flow may do from now until the next decision.
+///
+/// Fractions of bytes and of bit/s are cut.
+///
+/// Args:
+///     cwnd_bytes: Most unacknowledged payload, in bytes; ``None``: no window.
+///     rate_bps: Pacing rate, in bits on the wire per second; ``None``: that of the link; 0: nothing may be sent.
+///     timer_ns: When to call ``on_timer``, in nanoseconds since the run began; ``None``: never.
+///
+/// Raises:
+///     ValueError: If a number is negative or NaN.
 #[pyclass(frozen, get_all, module = "fairrate._native", name = "Allowance")]
 pub struct PyAllowance {
-    /// Largest number of unacknowledged bytes; `None`: no window.
+    /// Most unacknowledged payload, in bytes, at least 1; ``None``: no window.
     cwnd_bytes: Option<f64>,
-    /// Pacing rate; `None`: the link's rate.
+    /// Pacing rate, in bits on the wire per second, at most that of the link; ``None``: that of the link; 0:
+    /// nothing may be sent.
     rate_bps: Option<f64>,
-    /// Time of the next call of the timer; `None`: never.
+    /// Time at which to call ``on_timer``, in nanoseconds since the run began, not from now; ``None``: never.
     timer_ns: Option<f64>,
 }
 

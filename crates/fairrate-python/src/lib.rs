@@ -28,7 +28,7 @@ mod _native {
     #[pymodule_export]
     use super::report::{rewrite_report, runs_of_comparison, write_report};
     #[pymodule_export]
-    use super::results::{copy, metrics, publish, summary};
+    use super::results::{copy, metric_units, metrics, publish, summary};
     #[pymodule_export]
     use super::run::run;
     #[pymodule_export]
