@@ -16,6 +16,7 @@ from fairrate._errors import Error, ResultsError, RunError, ScenarioError, Sweep
 from fairrate._native import SOURCES as __sources__
 from fairrate._native import VERSION as __version__
 from fairrate._native import Ack, Allowance, Flow, IntHop, Packet, Port
+from fairrate._picture import picture, points
 from fairrate._report import report
 from fairrate._result import Result, load
 from fairrate._run import run
@@ -49,7 +50,9 @@ __all__ = [
     "__version__",
     "json_schema",
     "load",
+    "picture",
     "plot",
+    "points",
     "report",
     "run",
     "stats",

@@ -84,6 +84,11 @@ pub fn of_run(py: Python<'_>, cause: &str, dir: &Path) -> PyErr {
     plain(py, "RunError", &format!("the run failed: {cause}"), "run::failed", Some(dir), "")
 }
 
+/// Creates a `fairrate.ResultsError`, for a picture that cannot be made.
+pub fn of_picture(py: Python<'_>, error: &fairrate_picture::Error) -> PyErr {
+    plain(py, "ResultsError", &error.to_string(), "picture::failed", None, "")
+}
+
 /// Creates an `OSError`, for a page that cannot be written.
 pub fn of_publish(error: &PublishError) -> PyErr {
     PyOSError::new_err(error.to_string())

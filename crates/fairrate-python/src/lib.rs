@@ -6,6 +6,7 @@
 mod controller;
 mod errors;
 mod parameters;
+mod picture;
 mod plan;
 mod port;
 mod report;
@@ -23,6 +24,8 @@ mod _native {
     use super::PyModuleMethods;
     #[pymodule_export]
     use super::controller::{PlugIn, PyAllowance};
+    #[pymodule_export]
+    use super::picture::picture;
     #[pymodule_export]
     use super::plan::{Cache, Column, columns};
     #[pymodule_export]
