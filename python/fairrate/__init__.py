@@ -1,19 +1,23 @@
 """A laboratory for datacenter congestion control.
 
     >>> import fairrate
-    >>> scenario = fairrate.Scenario.load("examples/incast10.toml")
-    >>> result = fairrate.run(scenario.with_(**{"transport.cc": "hpcc"}))
+    >>> scenario = fairrate.Scenario.load("incast.toml")  # `fairrate new incast.toml` writes one
+    >>> result = fairrate.run(scenario, cc="hpcc")
     >>> result.flows.to_polars()
 
-Times are integer nanoseconds (``_ns``), rates bits per second (``_bps``) and sizes bytes (``_bytes``) wherever a name ends so.
+Times are nanoseconds (``_ns``), rates bits per second (``_bps``) and sizes bytes (``_bytes``) wherever a name ends so. Metrics have
+the units of reports (Gb/s, KB, %): :attr:`Result.units` and :attr:`Sweep.units` name them. In tables of results, times are whole
+numbers.
 """
 
 from fairrate import plot, stats, tune
-from fairrate._controller import Controller, Needs, PortAgent
+from fairrate._controller import Configured, Controller, Needs, PortAgent
 from fairrate._errors import Error, ResultsError, RunError, ScenarioError, SweepError, TuneError
 from fairrate._native import SOURCES as __sources__
 from fairrate._native import VERSION as __version__
 from fairrate._native import Ack, Allowance, Flow, IntHop, Packet, Port
+from fairrate._picture import picture, points
+from fairrate._report import report
 from fairrate._result import Result, load
 from fairrate._run import run
 from fairrate._scenario import Scenario, json_schema
@@ -23,6 +27,7 @@ from fairrate._table import Table
 __all__ = [
     "Ack",
     "Allowance",
+    "Configured",
     "Controller",
     "Error",
     "Flow",
@@ -45,7 +50,10 @@ __all__ = [
     "__version__",
     "json_schema",
     "load",
+    "picture",
     "plot",
+    "points",
+    "report",
     "run",
     "stats",
     "sweep",

@@ -91,6 +91,14 @@ class Result:
         taken so far. Reports mark these numbers with ≥."""
         return frozenset(name for name, _, is_bound in self._measured if is_bound)
 
+    @property
+    def units(self) -> dict[str, str]:
+        """The units of :attr:`metrics` by their names: Gb/s, KB (1,000 bytes), %, base RTTs, packets, flows, or 1 of plain ratios.
+
+        Tables have units of their own: ``result.flows.units``.
+        """
+        return metric_units()
+
     @cached_property
     def _measured(self) -> list[tuple[str, float | None, bool]]:
         return _native.metrics(self._dir)
@@ -152,6 +160,20 @@ def _unpacked(files: dict[str, bytes], label: str) -> Result:
 def temporary_directory() -> Path:
     """A directory that goes with its result."""
     return Path(tempfile.mkdtemp(prefix="fairrate-"))
+
+
+def metric_units() -> dict[str, str]:
+    """The unit of every metric by its name, and by its name without ``:all``."""
+    units = dict(_native.metric_units())
+    return units | {name.removesuffix(":all"): unit for name, unit in units.items()}
+
+
+def summary_unit(name: str) -> str:
+    """The unit of a number of ``summary.json``, by its name."""
+    for end, unit in (("_ns", "ns"), ("_s", "s"), ("_bps", "bit/s"), ("_bytes", "B")):
+        if name.endswith(end):
+            return unit
+    return "B" if name.startswith("bytes_") else "1"
 
 
 def load(dir: str | os.PathLike[str]) -> Result:

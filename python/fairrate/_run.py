@@ -10,15 +10,15 @@ from pathlib import Path
 from typing import Any
 
 from fairrate import _native
-from fairrate._controller import Controller, name_of
+from fairrate._controller import Algorithm, class_of, plug_in, written
 from fairrate._result import Result, temporary_directory
-from fairrate._scenario import Scenario, ScenarioLike, scenario_of
+from fairrate._scenario import ScenarioLike, scenario_of
 
 
 def run(
     scenario: ScenarioLike,
     *,
-    cc: str | type[Controller] | None = None,
+    cc: Algorithm | None = None,
     threads: int = 1,
     progress: bool = False,
     out: str | os.PathLike[str] | None = None,
@@ -30,7 +30,7 @@ def run(
     Args:
         scenario: What to run, or the path of its file.
         cc: Algorithm in place of the scenario's: a name, as ``"hpcc"``, with other parameters, as ``"hpcc:eta=0.9"``, the path of a
-            library, or a class of :class:`fairrate.Controller`.
+            library, or a class of :class:`fairrate.Controller`, with other parameters as ``Aimd.with_(gain=0.5)``.
         threads: Threads at most; results are the same bits for any number.
         progress: Whether to show a bar on stderr, or in the notebook.
         out: Results directory, which then stays. Without it the results are in a temporary one until they are saved.
@@ -42,21 +42,21 @@ def run(
         Exception: What the code of ``cc`` raised.
         KeyboardInterrupt: After Ctrl-C. What there was is in ``out`` and valid.
     """
-    scenario, label = scenario_of(scenario), None
-    if isinstance(cc, str):
-        (column,) = _native.columns([cc], [], [], False)
-        scenario, cc = Scenario(scenario._native.with_sets(column.sets)), None
+    native, label = scenario_of(scenario)._native, None
+    if cc is not None:
+        controller = class_of(cc)
+        own = [plug_in(controller)] if controller is not None else []
+        (column,) = _native.columns([written(cc)], [], [], False, own)
+        native = native.with_plug_in(own[0], column.sets) if own else native.with_sets(column.sets)
         # With parameters of its own it is called as it is written.
-        label = column.label if column.label != scenario.cc else None
-    if cc is None:
-        for message in scenario.warnings:
-            warnings.warn(message, stacklevel=2)
-    return run_labelled(scenario, cc, label, [], threads, progress, out)
+        label = column.label if column.label != native.cc else None
+    for message in native.warnings:
+        warnings.warn(message, stacklevel=2)
+    return run_labelled(native, label, [], threads, progress, out)
 
 
 def run_labelled(
-    scenario: Scenario,
-    controller: type[Controller] | None,
+    scenario: _native.Scenario,
     label: str | None,
     tags: list[tuple[str, int | float | str]],
     threads: int,
@@ -66,14 +66,11 @@ def run_labelled(
     """Runs a scenario whose tables say ``label`` and ``tags`` in every row."""
     if not 1 <= threads <= 1024:
         raise ValueError("threads is a number from 1 to 1024")
-    native = scenario._native
-    if controller is not None:
-        native = native.with_plug_in(_native.PlugIn(name_of(controller), controller))
     dir = Path(out) if out is not None else temporary_directory()
     labelled: list[tuple[str, int | float | str]] = [] if label is None else [("label", label)]
     try:
-        with _Bar(native, progress) as watch:
-            _native.run(native, dir, labelled + tags, threads, watch)
+        with _Bar(scenario, progress) as watch:
+            _native.run(scenario, dir, labelled + tags, threads, watch)
     except BaseException:
         if out is None:
             shutil.rmtree(dir, ignore_errors=True)

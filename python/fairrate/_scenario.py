@@ -140,7 +140,7 @@ def json_schema() -> dict[str, Any]:
 
 
 def _with_files(text: str, name: str, files: list[tuple[str, bytes]]) -> Scenario:
-    return Scenario(_native.Scenario.with_files(text, name, files, []))
+    return Scenario(_native.Scenario.with_files(text, name, files, None))
 
 
 def toml(value: Any) -> str:

@@ -11,9 +11,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, overload
 
 from fairrate import _native, stats
-from fairrate._controller import Controller, name_of
+from fairrate._controller import Algorithm, Controller, class_of, name_of, plug_in, written
 from fairrate._errors import ScenarioError, SweepError
-from fairrate._result import Result
+from fairrate._result import Result, metric_units, summary_unit
 from fairrate._run import run_labelled
 from fairrate._scenario import Scenario, ScenarioLike, scenario_of, toml
 from fairrate._workers import MOST_TRIES, Workers
@@ -28,6 +28,21 @@ Tags = list[tuple[str, int | float | str]]
 
 
 @dataclass(frozen=True)
+class Place:
+    """Where a run is on the grid, in the words of reports.
+
+    Attributes:
+        point: Its point in words, as ``load=0.6``; empty without a grid.
+        grid: Its point, as pairs of dotted key and value as written.
+        place: Its position on a line of a figure, as pairs of short key and plain value.
+    """
+
+    point: str = ""
+    grid: tuple[tuple[str, str], ...] = ()
+    place: tuple[tuple[str, str], ...] = ()
+
+
+@dataclass(frozen=True)
 class SweepRun:
     """A run of a sweep.
 
@@ -39,6 +54,7 @@ class SweepRun:
         grid: Its point of the grid, by dotted key.
         result: What came out.
         taken_over: Whether it was there already.
+        place: Its point of the grid in the words of reports, for :func:`fairrate.report`.
     """
 
     label: str
@@ -48,6 +64,7 @@ class SweepRun:
     grid: dict[str, Any]
     result: Result = field(repr=False)
     taken_over: bool = False
+    place: Place = field(default=Place(), repr=False)
 
 
 class Sweep(Sequence[SweepRun]):
@@ -75,7 +92,11 @@ class Sweep(Sequence[SweepRun]):
         return list(dict.fromkeys(run.label for run in self._runs))
 
     def where(self, **conditions: Any) -> Sweep:
-        """The runs with these values of ``label``, ``line``, ``cc``, ``seed`` or, by dotted key, of the grid."""
+        """The runs with these values of ``label``, ``line``, ``cc``, ``seed`` or, by dotted key, of the grid.
+
+        Raises:
+            AttributeError: If there is no such key.
+        """
 
         def has(run: SweepRun, key: str, value: Any) -> bool:
             return bool((run.grid[key] if key in run.grid else getattr(run, key)) == value)
@@ -83,7 +104,11 @@ class Sweep(Sequence[SweepRun]):
         return Sweep(run for run in self._runs if all(has(run, *c) for c in conditions.items()))
 
     def values(self, metric: Metric) -> dict[str, dict[int, float]]:
-        """A metric by label and seed; runs that have no such number are left out."""
+        """A metric by label and seed, in the unit that :attr:`units` says; runs that have no such number are left out.
+
+        Raises:
+            KeyError: If the metric is not known.
+        """
         found: dict[str, dict[int, float]] = {label: {} for label in self.labels}
         for run in self._runs:
             value = value_of(run.result, metric)
@@ -92,11 +117,19 @@ class Sweep(Sequence[SweepRun]):
         return found
 
     def estimates(self, metric: Metric) -> dict[str, stats.Estimate | None]:
-        """The mean over seeds of a metric, with its bootstrap interval, by label."""
+        """The mean over seeds of a metric, with its bootstrap interval, by label; ``None`` of a label without such a number.
+
+        Raises:
+            KeyError: If the metric is not known.
+        """
         return {label: stats.estimate(by_seed.values()) for label, by_seed in self.values(metric).items()}
 
     def difference(self, label: str, base: str, metric: Metric) -> stats.Difference | None:
-        """How the mean of a metric of ``label`` differs from that of ``base``, paired by seed; ``None`` without pairs."""
+        """How the mean of a metric of ``label`` differs from that of ``base``, paired by seed; ``None`` without pairs.
+
+        Raises:
+            KeyError: If there is no such label or metric.
+        """
         values = self.values(metric)
         for name in (label, base):
             if name not in values:
@@ -105,7 +138,18 @@ class Sweep(Sequence[SweepRun]):
         return stats.difference([values[label][s] for s in seeds], [values[base][s] for s in seeds])
 
     def frame(self, *metrics: Metric) -> polars.DataFrame:
-        """A row a run: its label, algorithm, seed and point of the grid, its fingerprint, and the metrics asked for."""
+        """A row a run: its label, algorithm, seed and point of the grid, its fingerprint, and the metrics asked for.
+
+        Args:
+            metrics: Names of :attr:`Result.metrics` or of numbers of ``summary.json``, or functions of a result, whose column has the
+                name of the function.
+
+        Returns:
+            A data frame with a column a metric; :attr:`units` has the units. A run without such a number has a null.
+
+        Raises:
+            KeyError: If a metric is not known.
+        """
         import polars
 
         def row(run: SweepRun) -> dict[str, Any]:
@@ -113,6 +157,20 @@ class Sweep(Sequence[SweepRun]):
             return known | {metric_name(m): value_of(run.result, m) for m in metrics}
 
         return polars.DataFrame([row(run) for run in self._runs])
+
+    @property
+    def units(self) -> dict[str, str]:
+        """The unit of every column that has one, by its name: of :meth:`frame`, :meth:`flows`, :meth:`ports` and :meth:`rates`.
+
+        Metrics are in Gb/s, KB (1,000 bytes), %, base RTTs, packets, flows, or 1 of plain ratios; tables in ns, B and bit/s.
+        """
+        found: dict[str, str] = {}
+        for run in self._runs[:1]:
+            numbers = (name for name, value in run.result.summary.items() if isinstance(value, int | float))
+            found |= {name: summary_unit(name) for name in numbers if name != "seed"}
+            for table in ("flows", "ports", "rates"):
+                found |= dict(_native.Table.units_of(run.result.dir / f"{table}.parquet"))
+        return found | metric_units()
 
     def flows(self) -> polars.DataFrame:
         """The flows of all runs. Columns ``label``, ``cc``, ``seed`` and those of the grid say which run a row is of."""
@@ -180,15 +238,23 @@ class _Plan:
     def tags(self) -> Tags:
         return list(self.column.tags)
 
+    @property
+    def by_value(self) -> Scenario | _OfClass:
+        """The scenario as workers get it."""
+        if self.controller is None:
+            return self.scenario
+        native = self.scenario._native
+        return _OfClass(self.controller, native.resolved, native.name, native.files)
+
     def run(self, result: Result, taken_over: bool) -> SweepRun:
-        cc = name_of(self.controller) if self.controller is not None else self.scenario.cc
-        grid = dict(self.column.tags)
-        return SweepRun(self.label, self.line, cc, self.seed, grid, result, taken_over)
+        column, cc = self.column, self.scenario.cc
+        place = Place(column.point, tuple(column.grid), tuple(column.place))
+        return SweepRun(self.label, self.line, cc, self.seed, dict(column.tags), result, taken_over, place)
 
 
 def sweep(
     scenario: ScenarioLike,
-    cc: Sequence[str | type[Controller]] = (),
+    cc: Sequence[Algorithm] = (),
     *,
     variants: Sequence[str] = (),
     grid: Mapping[str, Sequence[Any]] | None = None,
@@ -206,10 +272,11 @@ def sweep(
 
     Args:
         scenario: What to run, or the path of its file.
-        cc: Algorithms, as ``"powertcp"`` or ``"powertcp:gamma=0.5"``, and classes of :class:`fairrate.Controller`, whose runs are
-            not kept in a cache; the scenario's if there is none.
+        cc: Algorithms, as ``"powertcp"`` or ``"powertcp:gamma=0.5"``, and classes of :class:`fairrate.Controller`, as ``Aimd`` or
+            ``Aimd.with_(gain=0.5)``, whose runs are not kept in a cache; the scenario's if there is none.
         variants: Algorithms with other keys of the scenario, as ``'swift: switch.pfc=false, transport.rto="1ms"'``, besides ``cc``.
-        grid: Values by dotted key, as ``{"traffic.0.load": [0.4, 0.6]}``; several keys multiply.
+        grid: Values by dotted key, as ``{"traffic.0.load": [0.4, 0.6]}``; several keys multiply. Parameters of a class in ``cc`` are
+            keys too, as ``transport.Aimd.gain``.
         seeds: Seeds; the scenario's if there are none.
         executor: Where to run instead: any ``concurrent.futures.Executor``, or ``client.get_executor()`` of dask. Results travel back
             by value, so that workers need none of this machine's files.
@@ -246,7 +313,7 @@ def sweep(
 
 def _plans(
     scenario: Scenario,
-    cc: Sequence[str | type[Controller]],
+    cc: Sequence[Algorithm],
     variants: Sequence[str],
     grid: Mapping[str, Sequence[Any]],
     seeds: Iterable[int] | None,
@@ -258,45 +325,57 @@ def _plans(
         raise ScenarioError(f"`variants` is a list, not {variants!r}", suggestion=f"write variants=[{variants!r}]")
     axes = [(key, [toml(value) for value in values]) for key, values in grid.items()]
     wanted: list[int | None] = [int(seed) for seed in seeds] if seeds is not None else [None]
+    classes = _classes(cc)
+    own = {name: plug_in(controller) for name, controller in classes.items()}
     plans = []
-    for column, controller in _columns(cc, variants, axes, seeds is not None):
+    for column in _native.columns([written(c) for c in cc], list(variants), axes, seeds is not None, list(own.values())):
+        controller = classes.get(column.cc or "")
+        # The other algorithms do not know parameters of a class.
+        others = tuple(f"transport.{name}." for name in classes if name != column.cc)
+        sets = [(key, value) for key, value in column.sets if not key.startswith(others)]
         for seed in wanted:
-            sets = [*column.sets, *([("seed", toml(seed))] if seed is not None else [])]
-            one = Scenario(scenario._native.with_sets(sets))
-            if controller is not None:
-                line = name_of(controller)
-                label = f"{line} {column.label}".strip()
-                plans.append(_Plan(one, controller, column, label, line, one.seed, None, None))
-                continue
+            all_sets = [*sets, *([("seed", toml(seed))] if seed is not None else [])]
+            base = scenario._native
+            native = base.with_sets(all_sets) if controller is None else base.with_plug_in(own[column.cc or ""], all_sets)
+            one = Scenario(native)
             label, line, name = column.names(one.cc, seed)
-            dir, found = places.place(name, one._native) if places is not None else (None, None)
-            plans.append(_Plan(one, None, column, label, line, one.seed, dir, found))
-    for message in dict.fromkeys(m for plan in plans if plan.controller is None for m in plan.scenario.warnings):
+            dir, found = places.place(name, native) if places is not None and controller is None else (None, None)
+            plans.append(_Plan(one, controller, column, label, line, one.seed, dir, found))
+    for message in dict.fromkeys(m for plan in plans for m in plan.scenario.warnings):
         warnings.warn(message, stacklevel=3)
     return plans
 
 
-def _columns(
-    cc: Sequence[str | type[Controller]], variants: Sequence[str], axes: list[tuple[str, list[str]]], seeded: bool
-) -> list[tuple[_native.Column, type[Controller] | None]]:
-    """Every algorithm at every point of the grid, algorithms fastest."""
-    names = [name for name in cc if isinstance(name, str)]
-    controllers = [controller for controller in cc if not isinstance(controller, str)]
-    points = _native.columns([], [], axes, seeded)
-    named = _native.columns(names, list(variants), axes, seeded) if names or variants or not controllers else []
-    n = len(named) // len(points)
-    found: list[tuple[_native.Column, type[Controller] | None]] = []
-    for i, point in enumerate(points):
-        found += [(column, None) for column in named[i * n : (i + 1) * n]]
-        found += [(point, controller) for controller in controllers]
+def _classes(cc: Sequence[Algorithm]) -> dict[str, type[Controller]]:
+    """The classes among algorithms, by the name that results call them by."""
+    found: dict[str, type[Controller]] = {}
+    for controller in filter(None, map(class_of, cc)):
+        name = name_of(controller)
+        if found.setdefault(name, controller) is not controller:
+            raise ScenarioError(f"two classes are called `{name}`", suggestion="give one of them another name")
     return found
 
 
+@dataclass(frozen=True)
+class _OfClass:
+    """A scenario under an algorithm in Python, as a worker gets it: by value, with the class."""
+
+    controller: type[Controller]
+    text: str
+    name: str
+    files: list[tuple[str, bytes]]
+
+
 def _work(
-    scenario: Scenario, controller: type[Controller] | None, label: str, tags: Tags, threads: int, out: Path | None
+    scenario: Scenario | _OfClass, label: str, tags: Tags, threads: int, out: Path | None
 ) -> Result:
     """What a worker does."""
-    result = run_labelled(scenario, controller, label, tags, threads, False, out)
+    if isinstance(scenario, _OfClass):
+        algorithm = plug_in(scenario.controller)
+        native = _native.Scenario.with_files(scenario.text, scenario.name, scenario.files, algorithm)
+    else:
+        native = scenario._native
+    result = run_labelled(native, label, tags, threads, False, out)
     if out is not None:
         _native.publish(out, label, False)
     return result
@@ -324,7 +403,7 @@ def _run_all(
     def submit(plan: _Plan) -> Future[Result]:
         plan.tries += 1
         out = plan.dir if is_local else None
-        return executor.submit(_work, plan.scenario, plan.controller, plan.label, plan.tags, threads, out)
+        return executor.submit(_work, plan.by_value, plan.label, plan.tags, threads, out)
 
     pending = {submit(plan): plan for plan in plans}
     try:

@@ -63,17 +63,31 @@ def _axes(ax: Axes | None) -> Axes:
 
 
 def queue(result: Result, port: str | None = None, *, ax: Axes | None = None, **line: Any) -> Axes:
-    """The queue of a port over time, in KB over ms; all probed ports without ``port``."""
+    """The queue of a port over time, in KB (1,000 bytes) over ms; all probed ports without ``port``.
+
+    ``line`` are arguments of matplotlib's ``plot``, as ``label="HPCC"``.
+
+    Raises:
+        KeyError: If no probe has sampled the port.
+    """
     return _series(result.ports, "port", port, "qlen_bytes", 1e3, "queue (KB)", ax, line)
 
 
 def rates(result: Result, flow: int | None = None, *, ax: Axes | None = None, **line: Any) -> Axes:
-    """The pacing rates of flows over time, in Gb/s over ms."""
+    """The pacing rates of flows over time, in Gb/s over ms; arguments as of :func:`queue`, for the number of a flow.
+
+    Raises:
+        KeyError: If no probe has sampled the flow.
+    """
     return _series(result.rates, "flow", flow, "rate_bps", 1e9, "rate (Gb/s)", ax, line)
 
 
 def windows(result: Result, flow: int | None = None, *, ax: Axes | None = None, **line: Any) -> Axes:
-    """The congestion windows of flows over time, in KB over ms."""
+    """The congestion windows of flows over time, in KB (1,000 bytes) over ms; arguments as of :func:`rates`.
+
+    Raises:
+        KeyError: If no probe has sampled the flow.
+    """
     return _series(result.rates, "flow", flow, "cwnd_bytes", 1e3, "window (KB)", ax, line)
 
 
@@ -99,7 +113,11 @@ def _series(
 
 
 def cdf(values: Any, *, ax: Axes | None = None, xlabel: str = "", **line: Any) -> Axes:
-    """The share of values at or below each one; nulls are left out. Give ``label=`` and the same ``ax`` for several."""
+    """The share of values, 0 to 1, at or below each one; nulls are left out. Give ``label=`` and the same ``ax`` for several.
+
+    Raises:
+        ValueError: If there are no values.
+    """
     ax = _axes(ax)
     known = sorted(float(x) for x in values if x is not None)
     if not known:
@@ -144,22 +162,28 @@ def _flows_by_label(results: Any) -> dict[str, Any]:
 
 
 def bars(sweep: Sweep, metric: Metric, *, ylabel: str | None = None, ax: Axes | None = None) -> Axes:
-    """The mean over seeds of a metric, a bar a label, with 95 % bootstrap intervals."""
-    from fairrate._sweep import metric_name
+    """The mean over seeds of a metric, a bar a label, with 95 % bootstrap intervals.
+
+    Raises:
+        KeyError: If the metric is not known.
+    """
 
     ax = _axes(ax)
     found = {label: e for label, e in sweep.estimates(metric).items() if e is not None}
     ax.bar(list(found), [e.mean for e in found.values()], color=[COLOURS[i % len(COLOURS)] for i in range(len(found))])
     _intervals(ax, list(range(len(found))), list(found.values()))
-    ax.set_ylabel(ylabel or metric_name(metric))
+    ax.set_ylabel(ylabel or _label(metric))
     if max(map(len, found), default=0) > 10:
         ax.tick_params(axis="x", rotation=30)
     return ax
 
 
 def over(sweep: Sweep, key: str, metric: Metric, *, ylabel: str | None = None, ax: Axes | None = None) -> Axes:
-    """The mean over seeds of a metric over a key of the grid, a line an algorithm, with 95 % bootstrap intervals."""
-    from fairrate._sweep import metric_name
+    """The mean over seeds of a metric over a key of the grid, a line an algorithm, with 95 % bootstrap intervals.
+
+    Raises:
+        KeyError: If the metric or the key is not known.
+    """
 
     ax = _axes(ax)
     for i, name in enumerate(dict.fromkeys(run.line for run in sweep)):
@@ -174,9 +198,19 @@ def over(sweep: Sweep, key: str, metric: Metric, *, ylabel: str | None = None, a
         colour = COLOURS[i % len(COLOURS)]
         ax.plot([at for at, _ in points], [e.mean for _, e in points], marker="o", markersize=3, color=colour, label=name)
         _intervals(ax, [at for at, _ in points], [e for _, e in points], colour)
-    ax.set(xlabel=key, ylabel=ylabel or metric_name(metric))
+    ax.set(xlabel=key, ylabel=ylabel or _label(metric))
     ax.legend()
     return ax
+
+
+def _label(metric: Metric) -> str:
+    """The name of a metric, with its unit if it has one."""
+    from fairrate._result import metric_units, summary_unit
+    from fairrate._sweep import metric_name
+
+    name = metric_name(metric)
+    unit = metric_units().get(name, summary_unit(name))
+    return name if unit == "1" or callable(metric) else f"{name} ({unit})"
 
 
 def _intervals(ax: Axes, places: Sequence[Any], estimates: Sequence[stats.Estimate], colour: str = "black") -> None:

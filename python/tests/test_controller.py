@@ -253,3 +253,96 @@ def test_an_exception_of_a_port_ends_the_run(incast: Scenario) -> None:
 
     with pytest.raises(ValueError, match="a header of 2 words was made one of 1"):
         fairrate.run(incast, cc=Under)
+
+
+class Threshold(PortAgent):
+    """Marks packets that find more than ``kmin`` bytes waiting."""
+
+    def __init__(self, kmin: int = 20_000) -> None:
+        self.kmin = kmin
+
+    def on_enqueue(self, now_ns: float, queue_bytes: int, packet: Packet) -> None:
+        packet.mark = queue_bytes > self.kmin
+
+
+class Gentle(Fixed):
+    """A window of ``packets`` packets, less at every mark."""
+
+    needs = Needs(ecn=True, ports="switches")
+    port = Threshold
+
+    def __init__(self, packets: int = 10, left: float = 1.0, holds: bool = False, mode: str = "plain") -> None:
+        assert mode in ("plain", "odd")
+        self.packets, self.left, self.holds = packets, left, holds
+
+    def on_start(self, flow: Flow) -> Allowance:
+        self.mtu, self.window = flow.mtu_bytes, float(self.packets * flow.mtu_bytes)
+        return Allowance(cwnd_bytes=self.window)
+
+    def on_ack(self, ack: Ack) -> Allowance:  # type: ignore[override]
+        if ack.ecn_marked and not self.holds:
+            self.window = max(self.window * self.left, self.mtu)
+        return Allowance(cwnd_bytes=self.window)
+
+
+def test_classes_have_parameters(incast: Scenario) -> None:
+    assert fairrate.run(incast, cc=Gentle).fingerprint == fairrate.run(incast, cc=Gentle.with_(packets=10)).fingerprint
+    result = fairrate.run(incast, cc=Gentle.with_(packets=7, mode="odd", left=1))
+    assert (result.label, result.summary["cc"]) == ("Gentle:packets=7:mode=odd:left=1", "Gentle")
+    assert set(result.rates.to_polars()["cwnd_bytes"]) == {7_000}
+    scenario = (result.dir / "scenario.toml").read_text()
+    section = scenario.split("[transport.Gentle]\n")[1].split("\n\n")[0]
+    # All of them, those of the port's class too.
+    assert section.splitlines() == ["kmin = 20000", "packets = 7", "left = 1.0", "holds = false", 'mode = "odd"']
+    marks = [fairrate.run(incast, cc=Gentle.with_(kmin=kmin)).summary["ecn_marks"] for kmin in (5_000, 50_000)]
+    assert marks[0] > marks[1]
+
+
+def test_a_sweep_over_parameters(incast: Scenario, tmp_path: Path) -> None:
+    cc = [Gentle.with_(left=0.5), "dctcp", Gentle, "Gentle:left=0.9"]
+    sweep = fairrate.sweep(incast, cc, variants=["Gentle:holds=true: switch.buffer=1MB"], cache=tmp_path)
+    assert sweep.labels == ["Gentle:left=0.5", "dctcp", "Gentle", "Gentle:left=0.9", "Gentle:holds=true buffer=1MB"]
+    assert [run.cc for run in sweep] == ["Gentle", "dctcp", "Gentle", "Gentle", "Gentle"]
+    for run, alone in [(sweep[0], Gentle.with_(left=0.5)), (sweep[1], "dctcp"), (sweep[2], Gentle)]:
+        assert run.result.fingerprint == fairrate.run(incast, cc=alone).fingerprint
+    grid = fairrate.sweep(incast, [Gentle, "dctcp"], grid={"transport.Gentle.left": [0.5, 0.9]})
+    assert [run.label for run in grid] == ["Gentle left=0.5", "dctcp left=0.5", "Gentle left=0.9", "dctcp left=0.9"]
+    prints = [run.result.fingerprint for run in grid]
+    assert prints[1] == prints[3] and prints[0] == sweep[0].result.fingerprint != prints[2]
+
+
+def test_a_sweep_is_of_the_scenario_that_a_run_is_of(examples: Path) -> None:
+    """The thresholds for marking are those of the class, not those of the algorithm that the scenario names."""
+    scenario = Scenario.load(examples / "incast10.toml").with_(duration="1.2ms", **{"transport.cc": "dctcp"})
+
+    class Marked(Gentle):
+        needs = Needs(ecn=True)
+        port = None  # type: ignore[assignment]
+
+    (run,) = fairrate.sweep(scenario, [Marked.with_(left=0.5)])
+    assert run.result.fingerprint == fairrate.run(scenario, cc=Marked.with_(left=0.5)).fingerprint
+
+
+def test_what_is_no_parameter(incast: Scenario) -> None:
+    with pytest.raises(fairrate.ScenarioError, match="Gentle has no parameter `lefd`") as caught:
+        Gentle.with_(lefd=0.5)
+    assert caught.value.suggestion == "did you mean `left`?"
+    with pytest.raises(fairrate.ScenarioError, match="cannot be 'a:b'"):
+        Gentle.with_(mode="a:b")
+    for wrong in ({"packets": 2.5}, {"left": True}, {"holds": 1}, {"mode": 3}):
+        with pytest.raises(fairrate.ScenarioError, match="another type than the default"):
+            fairrate.sweep(incast, [Gentle.with_(**wrong)])
+    with pytest.raises(fairrate.ScenarioError, match="lefd"):
+        fairrate.sweep(incast, [Gentle, "Gentle:lefd=0.5"])
+
+    class Needy(Fixed):
+        def __init__(self, gain: float) -> None:
+            self.gain = gain
+
+    with pytest.raises(fairrate.ScenarioError, match="argument `gain` of Needy has no default"):
+        fairrate.run(incast, cc=Needy)
+    other = type("Gentle", (Fixed,), {})
+    with pytest.raises(fairrate.ScenarioError, match="two classes are called `Gentle`"):
+        fairrate.sweep(incast, [Gentle, other])
+    with pytest.raises(fairrate.ScenarioError, match="an object of Fixed is no algorithm"):
+        fairrate.sweep(incast, [Fixed()])  # type: ignore[list-item]

@@ -76,6 +76,7 @@ def test_slowdowns_and_bars(sweep: fairrate.Sweep) -> None:
     bars = plot.bars(sweep, "slowdown-mean")
     want = [e.mean for e in sweep.estimates("slowdown-mean").values() if e]
     assert [bar.get_height() for bar in bars.patches] == want
+    assert bars.get_ylabel() == "slowdown-mean" and plot.bars(sweep, "goodput").get_ylabel() == "goodput (Gb/s)"
     over = plot.over(sweep, "switch.dt_alpha", "goodput", ylabel="goodput (Gb/s)")
     lines = [line for line in over.lines if not str(line.get_label()).startswith("_")]
     assert [line.get_label() for line in lines] == ["powertcp", "hpcc"] and list(lines[0].get_xdata()) == [1.0, 2.0]

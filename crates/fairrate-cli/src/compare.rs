@@ -1,7 +1,6 @@
 //! `fairrate compare`: one scenario under several algorithms, seeds and points of a grid.
 
 mod backend;
-mod index;
 mod runs;
 
 use std::path::{Path, PathBuf};
@@ -9,6 +8,7 @@ use std::process::ExitCode;
 
 use fairrate_control::Registry;
 use fairrate_report::comparison::Comparison;
+use fairrate_report::index::Index;
 use fairrate_report::metric::Metric;
 use fairrate_report::table::Table;
 use fairrate_report::{figures, format, html, table};
@@ -23,7 +23,6 @@ pub use fairrate_experiment::columns::{Seeds, parse_seeds, parse_variant};
 
 use backend::{Backend, Backends};
 use fairrate_experiment::columns::{self, Axis, MOST_RUNS, parse_axis};
-use index::Index;
 use runs::{Planner, Work};
 
 /// Largest width of a table in the terminal, in characters; a wider table becomes several tables.
@@ -200,19 +199,15 @@ fn jobs(asked: Option<u16>, threads: usize) -> usize {
 
 /// Writes and prints the results of the runs.
 fn conclude(mut index: Index, dir: &Path, json: bool, registry: &Registry) -> Result<ExitCode, Failure> {
-    if let Some((variants, comparison)) = index.assemble(dir, registry)? {
-        output::write_page(dir, &variants, &comparison, &index.drawn(), Pictures::Yes)?;
-        index.metrics.clone_from(&comparison.metrics);
-        index.statistics = Some(comparison.statistics());
-        index.write_durably(dir)?;
-        if !json {
-            let asked = index.drawn();
-            let table = |metrics: &[Metric]| {
-                figures::table_over_grid(&variants, &comparison, metrics)
-                    .unwrap_or_else(|| table::of_metrics(&comparison, metrics))
-            };
-            print_tables(dir, &index, &comparison, (!asked.is_empty()).then(|| table(&asked)).as_ref())?;
-        }
+    if let Some((variants, comparison)) = index.publish(dir, registry)?
+        && !json
+    {
+        let asked = index.drawn();
+        let table = |metrics: &[Metric]| {
+            figures::table_over_grid(&variants, &comparison, metrics)
+                .unwrap_or_else(|| table::of_metrics(&comparison, metrics))
+        };
+        print_tables(dir, &index, &comparison, (!asked.is_empty()).then(|| table(&asked)).as_ref())?;
     }
     if json {
         output::print_json(&index)?;

@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use fairrate_allocate::FileError;
 use fairrate_experiment::columns::ColumnsError;
+use fairrate_report::index::IndexError;
 use fairrate_report::publish::PublishError;
 use fairrate_results::ResultsError;
 use fairrate_scenario::{ScenarioError, printable};
@@ -192,6 +193,15 @@ impl From<ColumnsError> for Failure {
 impl From<PublishError> for Failure {
     fn from(error: PublishError) -> Self {
         Self::io(error.doing, &error.path, error.source)
+    }
+}
+
+impl From<IndexError> for Failure {
+    fn from(error: IndexError) -> Self {
+        match error {
+            IndexError::File(error) => error.into(),
+            IndexError::Results(error) => error.into(),
+        }
     }
 }
 

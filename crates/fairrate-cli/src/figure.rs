@@ -149,7 +149,10 @@ fn converter(format: Format) -> Result<Option<Converter>, Failure> {
         Ok(_) => Ok(Some(Converter { program, ending })),
         Err(_) => Err(Failure::Usage {
             message: format!("`--format {ending}` needs the program `{NAME}`, which is not there"),
-            help: format!("build it with `cargo build --release -p {NAME}`, or leave `--format` out for figure.svg"),
+            help: format!(
+                "fairrate's Python package has it (`pip install .` in its sources), as has `cargo install --path crates/{NAME}`; without \
+                 `--format` there is figure.svg, and `fairrate.picture(\"figure.svg\")` in Python makes a PNG of it"
+            ),
         }),
     }
 }

@@ -1,5 +1,6 @@
 //! Conversion of SVG to PDF and PNG. In PNG, text is drawn with the fonts of the machine; in PDF it stays text.
 
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use resvg::tiny_skia::{Color, Pixmap, Transform};
@@ -31,12 +32,12 @@ pub enum Format {
     Png(f32),
 }
 
-/// Turns the text of an SVG into the bytes of another format.
+/// Turns the text of an SVG into the bytes of another format. `fonts` are directories of fonts besides those of the machine.
 ///
 /// # Errors
 /// If the SVG is wrong or too large, or the machine has no fonts.
-pub fn convert(svg: &str, format: Format) -> Result<Vec<u8>, Error> {
-    let tree = usvg::Tree::from_str(svg, &options()?)?;
+pub fn convert(svg: &str, format: Format, fonts: &[PathBuf]) -> Result<Vec<u8>, Error> {
+    let tree = usvg::Tree::from_str(svg, &options(fonts)?)?;
     match format {
         Format::Pdf => {
             let options = svg2pdf::ConversionOptions::default();
@@ -46,10 +47,13 @@ pub fn convert(svg: &str, format: Format) -> Result<Vec<u8>, Error> {
     }
 }
 
-/// Returns the options with the machine's fonts; one of them replaces missing fonts.
-fn options() -> Result<usvg::Options<'static>, Error> {
+/// Returns the options with the machine's fonts and those in `dirs`; one of them replaces missing fonts.
+fn options(dirs: &[PathBuf]) -> Result<usvg::Options<'static>, Error> {
     let mut fonts = fontdb::Database::new();
     fonts.load_system_fonts();
+    for dir in dirs {
+        fonts.load_fonts_dir(dir);
+    }
     let is_plain = |face: &&fontdb::FaceInfo| face.style == fontdb::Style::Normal && !face.monospaced;
     let family = |face: &fontdb::FaceInfo| face.families.first().map(|(name, _)| name.clone());
     let plain = fonts.faces().filter(is_plain).find_map(family).or_else(|| fonts.faces().find_map(family));
@@ -79,7 +83,7 @@ mod tests {
 
     #[test]
     fn pictures_have_the_size_and_the_colours_of_the_svg() {
-        let bytes = match convert(SVG, Format::Png(2.0)) {
+        let bytes = match convert(SVG, Format::Png(2.0), &[]) {
             Err(Error::NoFonts) => return println!("not run: this machine has no fonts"),
             bytes => bytes.expect("it is sound"),
         };
@@ -87,8 +91,8 @@ mod tests {
         assert_eq!((pixels.width(), pixels.height()), (80, 40));
         let colour = |x, y| pixels.pixel(x, y).map(|p| (p.red(), p.green(), p.blue()));
         assert_eq!((colour(10, 10), colour(70, 10)), (Some((0x10, 0x20, 0x30)), Some((255, 255, 255))));
-        let pdf = convert(SVG, Format::Pdf).expect("it is sound");
+        let pdf = convert(SVG, Format::Pdf, &[]).expect("it is sound");
         assert!(pdf.starts_with(b"%PDF-"));
-        assert!(matches!(convert("<svg", Format::Pdf), Err(Error::Svg(_))));
+        assert!(matches!(convert("<svg", Format::Pdf, &[]), Err(Error::Svg(_))));
     }
 }

@@ -37,6 +37,6 @@ fn run(cli: &Cli) -> Result<(), String> {
     };
     let failed = |doing: &str, path: &Path, e: std::io::Error| format!("{doing} `{}` failed: {e}", path.display());
     let svg = std::fs::read_to_string(&cli.svg).map_err(|e| failed("reading", &cli.svg, e))?;
-    let bytes = convert(&svg, format).map_err(|e| format!("`{}`: {e}", cli.svg.display()))?;
+    let bytes = convert(&svg, format, &[]).map_err(|e| format!("`{}`: {e}", cli.svg.display()))?;
     std::fs::write(&cli.out, bytes).map_err(|e| failed("writing", &cli.out, e))
 }

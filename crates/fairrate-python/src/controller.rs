@@ -1,20 +1,22 @@
 //! Algorithms in Python: a class each of whose objects controls a flow. It enters the simulator by the same interface
 //! as any algorithm from outside the registry.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Mutex, OnceLock};
 
 use fairrate_control::{
     ALGORITHMS, Ack, AlgorithmInfo, AlgorithmSpec, Allowance, Controller, CustomAlgorithm, FeedbackNeeds, FlowContext,
-    HeaderWords, Loss, Needs, NetworkNeeds, Notice, Param, Parameters, PortContext, PortScope, RawValue, SetParamError,
-    Telemetry, WireNeeds,
+    HeaderWords, Loss, Needs, NetworkNeeds, Notice, Param, Parameters, PortContext, PortScope, RawValue, Registry,
+    SetParamError, Telemetry, WireNeeds,
 };
 use fairrate_units::{Bytes, Rate, Time};
 use pyo3::exceptions::{PyNotImplementedError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyList;
 
+use crate::parameters::{Value, Values};
 use crate::port;
+use crate::scenario::algorithms;
 use crate::views;
 
 /// The first exception of an algorithm's code. After it, none of that code is called any more.
@@ -51,6 +53,11 @@ impl PlugIn {
     pub fn algorithm(&self) -> CustomAlgorithm {
         self.algorithm.clone()
     }
+    /// Returns all algorithms that a scenario may name, with this one.
+    pub fn beside_others(&self) -> PyResult<Registry> {
+        let all = algorithms().with_algorithm(self.algorithm());
+        all.map_err(|e| PyValueError::new_err(e.to_string()))
+    }
     /// Returns the store of its exceptions.
     pub fn failed(&self) -> Failed {
         self.failed.clone()
@@ -61,18 +68,32 @@ impl PlugIn {
 #[derive(Clone)]
 struct Class {
     needs: Needs,
-    sender: Arc<Py<PyAny>>,
+    sender: Arc<Made>,
     /// The class of its ports' agents, if it has one.
-    port: Option<Arc<Py<PyAny>>>,
+    port: Option<Arc<Made>>,
+    values: Values,
     failed: Failed,
+}
+
+/// A class, and the names of its arguments that are parameters.
+pub struct Made {
+    class: Py<PyAny>,
+    arguments: HashSet<String>,
+}
+
+impl Made {
+    /// Returns a new object of the class.
+    pub fn object<'py>(&self, py: Python<'py>, values: &Values) -> PyResult<Bound<'py, PyAny>> {
+        values.call(self.class.bind(py), &self.arguments)
+    }
 }
 
 impl Parameters for Class {
     fn params(&self) -> Vec<Param> {
-        Vec::new()
+        self.values.params()
     }
-    fn set(&mut self, _: &str, _: RawValue<'_>) -> Result<(), SetParamError> {
-        Err(SetParamError::UnknownName)
+    fn set(&mut self, name: &str, value: RawValue<'_>) -> Result<(), SetParamError> {
+        self.values.set(name, value)
     }
 }
 
@@ -83,28 +104,38 @@ impl AlgorithmSpec for Class {
         self.needs
     }
     fn build(&self, flow: &FlowContext) -> Sender {
-        Sender::new(&self.sender, flow, &self.failed)
+        Sender::new(&self.sender, &self.values, flow, &self.failed)
     }
     fn build_port(&self, context: &PortContext) -> Option<port::Agent> {
         let class = self.port.as_ref()?;
-        let made = Python::attach(|py| port::Agent::new(class.bind(py), context, &self.failed));
+        let made = Python::attach(|py| port::Agent::new(&class.object(py, &self.values)?, context, &self.failed));
         made.map_err(|error| self.failed.note(error)).ok()
     }
 }
 
 #[pymethods]
 impl PlugIn {
-    /// Creates an algorithm from a class and its name in results.
+    /// Creates an algorithm from a class, its name in results, its parameters with their defaults, and the names of those that are
+    /// arguments of the class and of its ports' class.
     #[new]
-    fn new(py: Python<'_>, name: &str, class: Py<PyAny>) -> PyResult<Self> {
+    fn new(
+        py: Python<'_>,
+        name: &str,
+        class: Py<PyAny>,
+        parameters: Vec<(String, Value)>,
+        of_sender: HashSet<String>,
+        of_port: HashSet<String>,
+    ) -> PyResult<Self> {
         if ALGORITHMS.iter().any(|a| a.name == name) {
             return Err(PyValueError::new_err(format!("fairrate has an algorithm `{name}`; give yours another name")));
         }
         let bound = class.bind(py);
         let (needs, port) = (needs(bound)?, bound.getattr("port")?);
         let failed = Failed::default();
-        let port = (!port.is_none()).then(|| Arc::new(port.unbind()));
-        let spec = Class { needs, sender: Arc::new(class), port, failed: failed.clone() };
+        let made = |class, arguments| Arc::new(Made { class, arguments });
+        let port = (!port.is_none()).then(|| made(port.unbind(), of_port));
+        let (sender, values) = (made(class, of_sender), Values::new(parameters));
+        let spec = Class { needs, sender, port, values, failed: failed.clone() };
         Ok(Self { algorithm: CustomAlgorithm::new(*info(name), spec), failed })
     }
 }
@@ -170,14 +201,25 @@ pub fn time(what: &str, ns: f64) -> PyResult<Time> {
     Ok(Time::from_ps((ns * 1e3) as u64))
 }
 
-/// The limits of a flow's sending, as Python returns them.
+/// What a flow may do from now until the next decision.
+///
+/// Fractions of bytes and of bit/s are cut.
+///
+/// Args:
+///     cwnd_bytes: Most unacknowledged payload, in bytes; ``None``: no window.
+///     rate_bps: Pacing rate, in bits on the wire per second; ``None``: that of the link; 0: nothing may be sent.
+///     timer_ns: When to call ``on_timer``, in nanoseconds since the run began; ``None``: never.
+///
+/// Raises:
+///     ValueError: If a number is negative or NaN.
 #[pyclass(frozen, get_all, module = "fairrate._native", name = "Allowance")]
 pub struct PyAllowance {
-    /// Largest number of unacknowledged bytes; `None`: no window.
+    /// Most unacknowledged payload, in bytes, at least 1; ``None``: no window.
     cwnd_bytes: Option<f64>,
-    /// Pacing rate; `None`: the link's rate.
+    /// Pacing rate, in bits on the wire per second, at most that of the link; ``None``: that of the link; 0:
+    /// nothing may be sent.
     rate_bps: Option<f64>,
-    /// Time of the next call of the timer; `None`: never.
+    /// Time at which to call ``on_timer``, in nanoseconds since the run began, not from now; ``None``: never.
     timer_ns: Option<f64>,
 }
 
@@ -267,9 +309,9 @@ struct Sender {
 }
 
 impl Sender {
-    fn new(class: &Py<PyAny>, flow: &FlowContext, failed: &Failed) -> Self {
+    fn new(class: &Made, values: &Values, flow: &FlowContext, failed: &Failed) -> Self {
         let made = Python::attach(|py| {
-            let object = class.bind(py).call0()?;
+            let object = class.object(py, values)?;
             let methods = Methods::of(&object)?;
             Ok((object.unbind(), methods))
         });

@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use fairrate_experiment::columns::ColumnsError;
+use fairrate_report::index::IndexError;
 use fairrate_report::publish::PublishError;
 use fairrate_results::ResultsError;
 use fairrate_scenario::{ProblemParts, ScenarioError};
@@ -83,7 +84,26 @@ pub fn of_run(py: Python<'_>, cause: &str, dir: &Path) -> PyErr {
     plain(py, "RunError", &format!("the run failed: {cause}"), "run::failed", Some(dir), "")
 }
 
+/// Creates a `fairrate.ResultsError`, for a picture that cannot be made.
+pub fn of_picture(py: Python<'_>, error: &fairrate_picture::Error) -> PyErr {
+    plain(py, "ResultsError", &error.to_string(), "picture::failed", None, "")
+}
+
 /// Creates an `OSError`, for a page that cannot be written.
 pub fn of_publish(error: &PublishError) -> PyErr {
     PyOSError::new_err(error.to_string())
+}
+
+/// Creates the exception of a comparison that cannot be read or written.
+pub fn of_index(py: Python<'_>, error: &IndexError) -> PyErr {
+    match error {
+        IndexError::File(error) => of_publish(error),
+        IndexError::Results(error) => of_results(py, error),
+    }
+}
+
+/// Creates a `fairrate.ResultsError`, for a comparison in `dir` without a run that has ended.
+pub fn of_empty(py: Python<'_>, dir: &Path) -> PyErr {
+    let message = format!("`{}` has no run that has ended", dir.display());
+    plain(py, "ResultsError", &message, "results::empty", Some(dir), "run the same comparison again")
 }

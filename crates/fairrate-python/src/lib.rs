@@ -6,8 +6,11 @@
 mod cli;
 mod controller;
 mod errors;
+mod parameters;
+mod picture;
 mod plan;
 mod port;
+mod report;
 mod results;
 mod run;
 mod scenario;
@@ -25,9 +28,13 @@ mod _native {
     #[pymodule_export]
     use super::controller::{PlugIn, PyAllowance};
     #[pymodule_export]
+    use super::picture::picture;
+    #[pymodule_export]
     use super::plan::{Cache, Column, columns};
     #[pymodule_export]
-    use super::results::{copy, metrics, publish, summary};
+    use super::report::{rewrite_report, runs_of_comparison, write_report};
+    #[pymodule_export]
+    use super::results::{copy, metric_units, metrics, publish, summary};
     #[pymodule_export]
     use super::run::run;
     #[pymodule_export]

@@ -4,8 +4,10 @@ use std::path::PathBuf;
 
 use fairrate_experiment::cache::Cache as Kept;
 use fairrate_experiment::columns::{Axis, Column as Planned, columns as planned, with_libraries};
+use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
+use crate::controller::PlugIn;
 use crate::errors;
 use crate::run::Value;
 use crate::scenario::{Scenario, algorithms};
@@ -21,10 +23,30 @@ impl Column {
     fn label(&self) -> &str {
         &self.0.label
     }
+    /// Its point of the grid in words; empty without a grid.
+    #[getter]
+    fn point(&self) -> &str {
+        &self.0.point
+    }
+    /// Its point of the grid, as pairs of key and value as written.
+    #[getter]
+    fn grid(&self) -> Vec<(String, String)> {
+        self.0.grid.clone()
+    }
+    /// Its position on its line in figures over the grid, as pairs of short key and plain value.
+    #[getter]
+    fn place(&self) -> Vec<(String, String)> {
+        self.0.place.clone()
+    }
     /// Returns the label of a run, its algorithm with its changes alone, and the name of its directory.
     fn names(&self, cc: &str, seed: Option<u64>) -> (String, String, String) {
         let names = self.0.names(cc, seed, None);
         (names.label, names.line, names.dir)
+    }
+    /// Its algorithm as written, with the name of a set of constants; `None`: the scenario's.
+    #[getter]
+    fn cc(&self) -> Option<&str> {
+        self.0.cc.as_deref()
     }
     /// Its changes to the scenario, in TOML.
     #[getter]
@@ -40,7 +62,7 @@ impl Column {
 }
 
 /// Returns the columns of every algorithm, and of every variant `NAME: KEY=VALUE, ...`, at every point of a grid. `seeded`: seeds are
-/// given separately.
+/// given separately. `plug_ins`: the algorithms in Python that may be named.
 #[pyfunction]
 pub fn columns(
     py: Python<'_>,
@@ -48,9 +70,12 @@ pub fn columns(
     variants: Vec<String>,
     grid: Vec<(String, Vec<String>)>,
     seeded: bool,
+    plug_ins: Vec<PyRef<'_, PlugIn>>,
 ) -> PyResult<Vec<Column>> {
     let axes: Vec<Axis> = grid.into_iter().map(|(key, values)| Axis::new(&key, values)).collect();
-    let registry = with_libraries(&cc, &variants, &algorithms()).map_err(|e| errors::of_columns(py, &e))?;
+    let own = plug_ins.iter().try_fold(algorithms(), |all, plug_in| all.with_algorithm(plug_in.algorithm()));
+    let own = own.map_err(|e| PyValueError::new_err(e.to_string()))?;
+    let registry = with_libraries(&cc, &variants, &own).map_err(|e| errors::of_columns(py, &e))?;
     let columns = planned(&cc, &variants, &axes, seeded, &registry).map_err(|e| errors::of_columns(py, &e))?;
     Ok(columns.into_iter().map(Column).collect())
 }

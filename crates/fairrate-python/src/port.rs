@@ -21,11 +21,10 @@ pub struct Agent {
 }
 
 impl Agent {
-    /// Creates an agent of this class at a port.
-    pub fn new(class: &Bound<'_, PyAny>, context: &PortContext, failed: &Failed) -> PyResult<Self> {
-        let object = class.call0()?;
+    /// Creates the agent that `object` is at a port.
+    pub fn new(object: &Bound<'_, PyAny>, context: &PortContext, failed: &Failed) -> PyResult<Self> {
         object.call_method1("on_start", (views::Port::of(context),))?;
-        let own = |name: &str| own_method(&object, "PortAgent", name);
+        let own = |name: &str| own_method(object, "PortAgent", name);
         let mut agent = Self {
             port: context.port,
             on_enqueue: own("on_enqueue")?,
@@ -35,7 +34,7 @@ impl Agent {
             failed: failed.clone(),
             object: object.clone().unbind(),
         };
-        agent.timer = timer_of(&object)?;
+        agent.timer = timer_of(object)?;
         Ok(agent)
     }
 

@@ -37,6 +37,13 @@ pub fn publish(py: Python<'_>, dir: PathBuf, label: String, figures: bool) -> Py
     written.map_err(|e| errors::of_publish(&e))
 }
 
+/// Returns name and unit of every metric.
+#[pyfunction]
+pub fn metric_units() -> Vec<(String, &'static str)> {
+    let known = Metric::names().into_iter().filter_map(|name| Some((Metric::by_name(&name)?, name)));
+    known.map(|(metric, name)| (name, metric.unit())).collect()
+}
+
 /// Returns name and value of every metric of a run, as in reports (`None`: the run has no such number), and true if the
 /// value is only a lower bound.
 #[pyfunction]

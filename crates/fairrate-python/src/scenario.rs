@@ -137,9 +137,11 @@ impl Scenario {
         text: String,
         file_name: String,
         files: Vec<(String, Vec<u8>)>,
-        sets: Vec<(String, String)>,
+        plug_in: Option<&PlugIn>,
     ) -> PyResult<Self> {
-        Self::read(py, text.into(), file_name, Place::of(files)?, sets)
+        let own = plug_in.map(|plug_in| Ok::<_, PyErr>((plug_in.beside_others()?, plug_in.failed()))).transpose()?;
+        let own = own.unwrap_or_else(|| (algorithms(), Failed::default()));
+        Self::read_with(py, text.into(), file_name, Place::of(files)?, Vec::new(), own)
     }
 
     /// Returns the same scenario with changed keys; values are TOML or bare words.
@@ -149,14 +151,11 @@ impl Scenario {
         Self::read_with(py, text, name, place, sets, (self.registry.clone(), self.failed.clone()))
     }
 
-    /// Returns the same scenario with an algorithm in Python.
-    fn with_plug_in(&self, py: Python<'_>, plug_in: &PlugIn) -> PyResult<Self> {
-        let algorithm = plug_in.algorithm();
-        let cc = ("transport.cc".to_owned(), format!("\"{}\"", algorithm.info().name));
-        let sets = self.sets.iter().cloned().chain([cc]).collect();
-        let registry = algorithms().with_algorithm(algorithm).map_err(|e| PyValueError::new_err(e.to_string()))?;
+    /// Returns the same scenario with an algorithm in Python that it may name, and changed keys.
+    fn with_plug_in(&self, py: Python<'_>, plug_in: &PlugIn, sets: Vec<(String, String)>) -> PyResult<Self> {
+        let sets = self.sets.iter().cloned().chain(sets).collect();
         let (text, name, place) = (Arc::clone(&self.text), self.file_name.clone(), self.place.clone());
-        Self::read_with(py, text, name, place, sets, (registry, plug_in.failed()))
+        Self::read_with(py, text, name, place, sets, (plug_in.beside_others()?, plug_in.failed()))
     }
 
     #[getter]

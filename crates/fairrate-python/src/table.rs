@@ -75,8 +75,16 @@ impl Table {
     /// Name and unit of the columns that have one.
     #[getter]
     fn units(&self) -> Vec<(String, String)> {
-        let facts = self.schema.metadata().iter();
-        facts.filter_map(|(key, unit)| Some((key.strip_prefix("unit:")?.to_owned(), unit.clone()))).collect()
+        units(&self.schema)
+    }
+
+    /// Returns name and unit of the columns of a Parquet file that have one, without its rows.
+    #[staticmethod]
+    fn units_of(path: PathBuf) -> PyResult<Vec<(String, String)>> {
+        let fail = |e: ParquetError| PyOSError::new_err(format!("{}: {e}", path.display()));
+        let found = File::open(&path).map_err(ParquetError::from);
+        let found = found.and_then(|file| ArrowReaderMetadata::load(&file, ArrowReaderOptions::new()));
+        Ok(units(found.map_err(fail)?.schema()))
     }
 
     /// Returns the addresses of a column's buffers, so that a test can check that they were not copied.
@@ -85,6 +93,12 @@ impl Table {
         let column = rows.ok_or_else(|| PyKeyError::new_err(column.to_owned()))?;
         Ok(column.to_data().buffers().iter().map(|b| b.as_ptr() as usize).collect())
     }
+}
+
+/// Returns name and unit of the columns that have one.
+fn units(schema: &Schema) -> Vec<(String, String)> {
+    let facts = schema.metadata().iter();
+    facts.filter_map(|(key, unit)| Some((key.strip_prefix("unit:")?.to_owned(), unit.clone()))).collect()
 }
 
 /// Reads a file in one piece. Texts are views, which polars uses without conversion.

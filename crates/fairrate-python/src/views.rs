@@ -6,21 +6,35 @@ use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyList;
 
-/// The properties of a flow that a sender has before its first packet.
+/// The properties of a flow that a sender has before its first packet. Times are nanoseconds of simulated time.
 #[pyclass(frozen, get_all, module = "fairrate._native")]
 pub struct Flow {
+    /// Rate of the sender's NIC, in bits per second.
     line_rate_bps: u64,
+    /// Largest base round-trip time in the network, in nanoseconds: one value for all flows (the papers' τ).
     base_rtt_ns: f64,
+    /// The same in seconds: ``line_rate_bps * base_rtt_s / 8`` is the bandwidth-delay product in bytes.
     base_rtt_s: f64,
+    /// Base round-trip time of this flow's own path, in nanoseconds.
     path_base_rtt_ns: f64,
+    /// Payload of a full packet, in bytes.
     mtu_bytes: u64,
+    /// Size of a full packet on the wire, in bytes, headers included.
     wire_mtu_bytes: u64,
+    /// Number of links from sender to receiver.
     n_hops: u32,
+    /// Weight of the flow in shares, without a unit; 1.0 unless the workload sets another.
     weight: f64,
+    /// Time of the flow's start, in nanoseconds since the run began.
     start_ns: f64,
+    /// Payload of the flow, in bytes; ``None``: endless.
     size_bytes: Option<u64>,
+    /// Highest rate at which the application offers data, in bits per second; ``None``: no limit. The transport
+    /// enforces it.
     demand_bps: Option<u64>,
+    /// Time after the start by which the last byte should arrive, in nanoseconds; ``None``: no deadline.
     deadline_ns: Option<f64>,
+    /// Seed of the flow's own random draws: a function of the run's seed and the flow alone.
     seed: u64,
 }
 
@@ -45,34 +59,56 @@ impl Flow {
     }
 }
 
-/// A record of in-band telemetry.
+/// A record of in-band telemetry: what one switch port wrote into a packet that left it.
 #[pyclass(frozen, get_all, module = "fairrate._native")]
 #[derive(Clone)]
 pub struct IntHop {
+    /// Time at which the packet left the port's queue, in nanoseconds.
     ts_ns: f64,
+    /// Bytes that the port had sent before this packet, since the run began. Its difference between two packets, over that of
+    /// ``ts_ns``, is the rate of sending.
     tx_bytes: u64,
+    /// Bytes left in the port's queue after the packet was removed.
     qlen_bytes: u32,
+    /// Rate of the port's link, in bits per second.
     rate_bps: f64,
 }
 
-/// An acknowledgment.
+/// An acknowledgment as the sender sees it. Sequence numbers and windows are bytes of payload.
 #[pyclass(frozen, get_all, module = "fairrate._native")]
 #[expect(clippy::struct_field_names, reason = "the names are those of the Rust side")]
 pub struct Ack {
+    /// Time of arrival, in nanoseconds since the run began.
     now_ns: f64,
+    /// Next byte that the receiver expects: all bytes before it have arrived.
     ack_seq: u64,
+    /// Next new byte that the sender will send. A decision taken now shows in acknowledgments from this byte on.
     snd_nxt: u64,
+    /// Bytes that this acknowledgment acknowledges and no earlier one did; 0 for a duplicate.
     newly_acked: u64,
+    /// Bytes delivered that no earlier acknowledgment reported, in order or not.
     delivered: u64,
+    /// Bytes that the sender declares lost on this acknowledgment.
     lost: u64,
+    /// Time from the start of the acknowledged packet's transmission to now, in nanoseconds.
     rtt_ns: f64,
+    /// Window in force when the acknowledged packet was sent, in bytes.
     cwnd_at_send: u64,
+    /// Bytes in flight after this acknowledgment: sent, and neither delivered nor declared lost.
     in_flight: u64,
+    /// Delivery rate over the round trip that ends now, in bits per second; 0: unknown.
     delivery_rate_bps: u64,
+    /// Bytes of the flow that had been delivered when that round trip began; ``None``: the transport does not know.
     prior_delivered: Option<u64>,
+    /// ``True`` if the application had no more data to send as the acknowledged packet was sent.
     app_limited: bool,
+    /// ``True`` if the acknowledged packet carried an ECN mark (CE). Needs ``Needs(ecn=True)``.
     ecn_marked: bool,
+    /// Telemetry of the acknowledged packet, a record a switch in order of the path; empty without
+    /// ``Needs(telemetry=True)``.
     int: Vec<IntHop>,
+    /// Words of the acknowledged packet's header as the last port left it, as many as :attr:`Needs.header_words`
+    /// says; else empty.
     header: Vec<f64>,
 }
 
@@ -109,11 +145,17 @@ impl Ack {
 #[pyclass(frozen, get_all, module = "fairrate._native")]
 #[expect(clippy::struct_field_names, reason = "the names are those of the Rust side")]
 pub struct Port {
+    /// Number of the port, unique in the network.
     port: u32,
+    /// Rate of its link, in bits per second.
     rate_bps: u64,
+    /// Largest base round-trip time in the network, in nanoseconds.
     base_rtt_ns: f64,
+    /// Size of a full data packet on the wire, in bytes, headers included.
     wire_mtu_bytes: u32,
+    /// ``True`` if it is the port of a host, ``False`` if of a switch.
     of_host: bool,
+    /// Seed of the agent's random draws.
     seed: u64,
 }
 
@@ -131,25 +173,26 @@ impl Port {
     }
 }
 
-/// A packet at a port.
+/// A packet at a port. ``header`` and ``mark`` may be set; what is set travels on with the packet.
 #[pyclass(module = "fairrate._native")]
 pub struct Packet {
-    /// The flow.
+    /// Number of its flow, for notices.
     #[pyo3(get)]
     pub flow: u32,
-    /// Its priority class.
+    /// Number of its priority class.
     #[pyo3(get)]
     pub priority: u8,
-    /// `data`, `control` or `other`.
+    /// ``"data"``: payload; ``"control"``: a flow's control packet on its way to the receiver; ``"other"``: all
+    /// else, without a header.
     #[pyo3(get)]
     pub kind: &'static str,
-    /// Bytes on the wire.
+    /// Size on the wire, in bytes.
     #[pyo3(get)]
     pub wire_bytes: u32,
-    /// Its header, to read and to write.
+    /// Words of its header, to read and to set; a list of another length raises a ``ValueError`` that ends the run.
     #[pyo3(get, set)]
     pub header: Vec<f64>,
-    /// True if the packet gets an ECN mark.
+    /// ``True`` if the packet has, or gets, an ECN mark (CE).
     #[pyo3(get, set)]
     pub mark: bool,
 }

@@ -2,7 +2,7 @@
 //!
 //! [`load`] reads a results directory into [`model::RunData`]; [`metrics::Metrics`] are the numbers of one algorithm
 //! over its seeds; [`comparison`] compares several, with intervals over seeds from [`bootstrap`]; [`table`] prints them
-//! and [`html`] draws them.
+//! and [`html`] draws them. [`index`] is the list of the runs of a comparison.
 
 pub mod bootstrap;
 pub mod comparison;
@@ -10,6 +10,7 @@ pub mod export;
 pub mod figures;
 pub mod format;
 pub mod html;
+pub mod index;
 pub mod load;
 pub mod metric;
 pub mod metrics;

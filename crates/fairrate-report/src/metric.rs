@@ -247,6 +247,19 @@ impl Metric {
         }
     }
 
+    /// Returns the unit of the metric's value; `1` of a plain ratio. KB are 1,000 bytes.
+    pub fn unit(self) -> &'static str {
+        match self.0 {
+            Kind::Slowdown(..) => "1",
+            Kind::Unfinished(_) => "%",
+            Kind::Other(i) if OTHERS[i].name == "jain" => "1",
+            Kind::Other(i) => {
+                let label = OTHERS[i].label;
+                label.split_once('(').map_or(label, |(_, unit)| unit.trim_end_matches(')'))
+            }
+        }
+    }
+
     /// Returns the least value that the metric can have, in the unit of its label.
     pub fn least(self) -> f64 {
         if matches!(self.0, Kind::Slowdown(..)) { 1.0 } else { 0.0 }

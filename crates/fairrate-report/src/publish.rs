@@ -11,7 +11,7 @@ use crate::metrics::Metrics;
 use crate::model::{RunData, Variant, variants};
 use crate::{export, figures, html};
 
-/// The failure to write a page.
+/// The failure to read or write a file of a report.
 #[derive(Debug, thiserror::Error)]
 #[error("{doing} `{}` failed: {source}", path.display())]
 pub struct PublishError {

@@ -3,6 +3,7 @@ use std::path::Path;
 
 use fairrate_control::Registry;
 use fairrate_sim::SimConfig;
+use fairrate_text::nearest;
 use twox_hash::XxHash64;
 
 use crate::constants;
@@ -162,8 +163,8 @@ impl Reader<'_> {
     pub fn load(self, path: &Path, overrides: &Overrides) -> Result<Scenario, ScenarioError> {
         let shown = path.display().to_string();
         let text = schema::read_text(path).map_err(|why| {
-            let help = "give the path of a scenario file, such as `examples/incast10.toml`".to_owned();
-            ScenarioError::without_place("scenario::unreadable_file", format!("cannot read `{shown}`: {why}"), help)
+            let message = format!("cannot read `{shown}`: {why}");
+            ScenarioError::without_place("scenario::unreadable_file", message, help_for_unreadable(path))
         })?;
         self.from_toml(&text, &shown, path.parent().unwrap_or(Path::new("")), overrides)
     }
@@ -233,5 +234,19 @@ impl Reader<'_> {
             resolved,
             attachments: files.into_attachments(),
         })
+    }
+}
+
+/// Returns the remedy for a scenario file that cannot be read: the TOML file beside it with the nearest name, if there is one.
+fn help_for_unreadable(path: &Path) -> String {
+    let dir = path.parent().filter(|dir| !dir.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let names = std::fs::read_dir(dir).into_iter().flatten().flatten();
+    let mut names: Vec<String> = names.filter_map(|entry| entry.file_name().into_string().ok()).collect();
+    names.retain(|name| Path::new(name).extension().is_some_and(|end| end == "toml"));
+    names.sort();
+    let wanted = path.file_name().unwrap_or_default().to_string_lossy();
+    match nearest(&wanted, names.iter().map(String::as_str)) {
+        Some(name) if !path.exists() => format!("did you mean `{}`?", path.with_file_name(name).display()),
+        _ => "give the path of a scenario file; `fairrate new FILE` writes one".to_owned(),
     }
 }

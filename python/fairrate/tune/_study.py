@@ -419,7 +419,7 @@ def rungs(n: int) -> list[int]:
 def _with_cc(scenario: Scenario, cc: str | None) -> Scenario:
     if cc is None:
         return scenario
-    (column,) = _native.columns([cc], [], [], False)
+    (column,) = _native.columns([cc], [], [], False, [])
     return Scenario(scenario._native.with_sets(column.sets))
 
 

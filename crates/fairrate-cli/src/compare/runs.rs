@@ -9,12 +9,12 @@ use fairrate_control::Registry;
 use fairrate_experiment::cache::{complete_run_of, seconds_before};
 use fairrate_experiment::columns::{Column, RunNames};
 use fairrate_experiment::crew::{self, Planned, in_parallel};
+use fairrate_report::index::{Index, IndexError, RunEntry};
 use fairrate_report::metric::Metric;
 use fairrate_results::{ResultsDir, Tag, TagValue};
 use fairrate_scenario::{Overrides, Scenario};
 
 use super::backend::{self, Backend, Backends};
-use super::index::{Index, RunEntry};
 use crate::drive::{self, End, Watcher};
 use crate::failure::Failure;
 use crate::output::{self, Pictures};
@@ -182,12 +182,12 @@ impl Work<'_> {
             };
             self.board.ended();
             index.runs[i].end(state, error, fingerprint);
-            if let Err(failure) = index.write(self.dir) {
-                unwritten.get_or_insert(failure);
+            if let Err(error) = index.write(self.dir) {
+                unwritten.get_or_insert(error);
             }
         };
         crew::work(planned, jobs, &drive::interrupted, &one, &mut ended);
-        unwritten.map_or(Ok(index), Err)
+        unwritten.map_or(Ok(index), |error: IndexError| Err(error.into()))
     }
 
     /// Does one run and writes its report. Returns its end and its fingerprint.

@@ -1,23 +1,44 @@
 //! `compare.json`: the runs of a comparison, their states and their results.
 
 use std::collections::BTreeMap;
+use std::io;
 use std::path::{Component, Path};
 
 use fairrate_control::Registry;
-use fairrate_report::comparison::{Comparison, Statistics};
-use fairrate_report::metric::Metric;
-use fairrate_report::metrics::Metrics;
-use fairrate_report::model::{RunData, Variant};
-use fairrate_results::write_durably;
+use fairrate_results::{ResultsError, write_durably, write_whole};
 use serde::{Deserialize, Serialize};
 
-use crate::failure::Failure;
-use crate::output;
+use crate::comparison::{Comparison, Statistics};
+use crate::load;
+use crate::metric::Metric;
+use crate::metrics::Metrics;
+use crate::model::{RunData, Variant, variants};
+use crate::publish::{Pictures, PublishError, page};
 
 /// Name of the file.
 pub const FILE: &str = "compare.json";
 /// Name of its schema; its number changes only when a field is removed or changes its meaning.
 const SCHEMA: &str = "fairrate.compare/2";
+
+/// The reason why a comparison cannot be read or written.
+#[derive(Debug, thiserror::Error)]
+pub enum IndexError {
+    /// A file of the comparison that cannot be read or written.
+    #[error(transparent)]
+    File(#[from] PublishError),
+    /// A run that is not readable.
+    #[error(transparent)]
+    Results(#[from] ResultsError),
+}
+
+impl IndexError {
+    fn reading(path: &Path, cause: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> Self {
+        PublishError { doing: "reading", path: path.to_owned(), source: io::Error::other(cause) }.into()
+    }
+    fn writing(path: &Path, source: io::Error) -> Self {
+        PublishError { doing: "writing", path: path.to_owned(), source }.into()
+    }
+}
 
 /// The content of the file.
 #[derive(Debug, Serialize, Deserialize)]
@@ -103,31 +124,39 @@ impl Index {
     }
 
     /// Reads the index of the comparison in `dir`.
-    pub fn read(dir: &Path) -> Result<Self, Failure> {
+    ///
+    /// # Errors
+    /// If it cannot be read, is damaged, or names a run that is not below `dir`.
+    pub fn read(dir: &Path) -> Result<Self, IndexError> {
         let path = dir.join(FILE);
-        let reading = |e: String| Failure::io("reading", &path, e);
-        let text = std::fs::read_to_string(&path).map_err(|e| reading(e.to_string()))?;
-        let index: Self = serde_json::from_str(&text).map_err(|e| reading(e.to_string()))?;
-        let elsewhere = |run: &&RunEntry| !is_plain_name(&run.dir);
-        match index.runs.iter().find(elsewhere) {
-            Some(run) => Err(reading(format!("`{}` is no directory of a run", run.dir))),
+        let text = std::fs::read_to_string(&path).map_err(|e| IndexError::reading(&path, e))?;
+        let index: Self = serde_json::from_str(&text).map_err(|e| IndexError::reading(&path, e))?;
+        match index.runs.iter().find(|run| !is_plain_name(&run.dir)) {
+            Some(run) => Err(IndexError::reading(&path, format!("`{}` is no directory of a run", run.dir))),
             None => Ok(index),
         }
     }
 
     /// Writes the index in one step.
-    pub fn write(&self, dir: &Path) -> Result<(), Failure> {
-        output::write(&dir.join(FILE), &self.text(dir)?)
+    ///
+    /// # Errors
+    /// Those of the operating system.
+    pub fn write(&self, dir: &Path) -> Result<(), IndexError> {
+        self.write_by(dir, |path, text| write_whole(path, text))
     }
 
     /// Writes the index in one step and syncs it to disk, once all runs have ended.
-    pub fn write_durably(&self, dir: &Path) -> Result<(), Failure> {
-        let path = dir.join(FILE);
-        write_durably(&path, &self.text(dir)?).map_err(|e| Failure::io("writing", &path, e))
+    ///
+    /// # Errors
+    /// Those of the operating system.
+    pub fn write_durably(&self, dir: &Path) -> Result<(), IndexError> {
+        self.write_by(dir, write_durably)
     }
 
-    fn text(&self, dir: &Path) -> Result<String, Failure> {
-        serde_json::to_string_pretty(self).map(|text| text + "\n").map_err(|e| Failure::io("writing", dir, e))
+    fn write_by(&self, dir: &Path, write: impl Fn(&Path, &str) -> io::Result<()>) -> Result<(), IndexError> {
+        let path = dir.join(FILE);
+        let text = serde_json::to_string_pretty(self).map(|text| text + "\n").map_err(io::Error::other);
+        text.and_then(|text| write(&path, &text)).map_err(|e| IndexError::writing(&path, e))
     }
 
     /// Returns the name of the scenario.
@@ -137,7 +166,10 @@ impl Index {
 
     /// Reads the runs, column by column. In a column with complete runs only those count, otherwise those with readable
     /// results. Returns `None` if there is no such run.
-    pub fn assemble(&self, dir: &Path, registry: &Registry) -> Result<Option<(Vec<Variant>, Comparison)>, Failure> {
+    ///
+    /// # Errors
+    /// If the results of a complete run cannot be read.
+    pub fn assemble(&self, dir: &Path, registry: &Registry) -> Result<Option<(Vec<Variant>, Comparison)>, IndexError> {
         let mut labels: Vec<&str> = Vec::new();
         for run in &self.runs {
             if !labels.contains(&run.label.as_str()) {
@@ -148,7 +180,7 @@ impl Index {
         for label in labels {
             let (runs, without) = self.load_column(dir, label, registry)?;
             left_out.extend(without);
-            for mut variant in fairrate_report::model::variants(runs) {
+            for mut variant in variants(runs) {
                 metrics.push(Metrics::of(&variant));
                 variant.forget_undrawn();
                 columns.push(variant);
@@ -158,18 +190,38 @@ impl Index {
         Ok(comparison.map(|comparison| (columns, comparison)))
     }
 
+    /// Writes the report of the runs that have ended, and the index with their numbers. Returns what is in the report; `None` if no
+    /// run has ended.
+    ///
+    /// # Errors
+    /// As [`Index::assemble`], and those of the operating system.
+    pub fn publish(
+        &mut self,
+        dir: &Path,
+        registry: &Registry,
+    ) -> Result<Option<(Vec<Variant>, Comparison)>, IndexError> {
+        let Some((variants, comparison)) = self.assemble(dir, registry)? else { return Ok(None) };
+        page(dir, &variants, &comparison, &self.drawn(), Pictures::Yes)?;
+        self.metrics.clone_from(&comparison.metrics);
+        self.statistics = Some(comparison.statistics());
+        self.write_durably(dir)?;
+        Ok(Some((variants, comparison)))
+    }
+
     /// Returns the runs of a column that count, and descriptions of the others.
     fn load_column(
         &self,
         dir: &Path,
         label: &str,
         registry: &Registry,
-    ) -> Result<(Vec<RunData>, Vec<String>), Failure> {
+    ) -> Result<(Vec<RunData>, Vec<String>), ResultsError> {
         let of_column = || self.runs.iter().filter(|r| r.label == label);
         let (mut runs, mut without) = (Vec::new(), Vec::new());
         let some_complete = of_column().any(|r| r.state == "complete");
         for entry in of_column() {
-            let load = || output::load(&dir.join(&entry.dir), label, registry);
+            let load = || -> Result<RunData, ResultsError> {
+                Ok(RunData { label: label.to_owned(), ..load::run(&dir.join(&entry.dir), registry)? })
+            };
             let data = match entry.state.as_str() {
                 "complete" => Some(load()?),
                 "pending" => None,
