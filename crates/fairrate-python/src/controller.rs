@@ -201,7 +201,7 @@ pub fn time(what: &str, ns: f64) -> PyResult<Time> {
     Ok(Time::from_ps((ns * 1e3) as u64))
 }
 
-/// What a flow may do from now until the next decision.
+/// Permission of a flow: what it may do from now until the next decision.
 ///
 /// Fractions of bytes and of bit/s are cut.
 ///
