@@ -7,12 +7,11 @@ use std::path::PathBuf;
 mod keys;
 
 fn main() {
-    let crates = PathBuf::from(std::env::var_os("CARGO_MANIFEST_DIR").unwrap_or_default()).join("..");
+    let package = PathBuf::from(std::env::var_os("CARGO_MANIFEST_DIR").unwrap_or_default());
     println!("cargo:rerun-if-changed=build.rs");
-    for dir in [keys::PAPERS, keys::REPORT] {
-        println!("cargo:rerun-if-changed={}", crates.join(dir).display());
-    }
-    let sources = keys::read(&crates).unwrap_or_else(|e| panic!("cannot read the sources: {e}"));
+    println!("cargo:rerun-if-changed=src");
+    println!("cargo:rerun-if-changed=../{}", keys::REPORT);
+    let sources = keys::read(&package).unwrap_or_else(|e| panic!("cannot read the sources: {e}"));
     let mut out = String::from("&[\n");
     for (id, key) in keys::of(&sources) {
         let _ = writeln!(out, "    (\"{id}\", \"{key}\"),");

@@ -6,7 +6,6 @@ use std::path::{Path, PathBuf};
 const HIDING: [&str; 12] =
     ["What", "Whether", "Which", "How many", "How much", "How", "Who", "Whose", "Of", "By what", "By which", "In what"];
 
-
 /// The longest line of a comment, in characters.
 const LONGEST: usize = 200;
 

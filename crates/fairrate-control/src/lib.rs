@@ -84,5 +84,5 @@ pub use registry::{ALGORITHMS, Algorithm, AlgorithmConfig, AlgorithmInfo, Couple
 
 /// The worked example of CONTRIBUTING.md, which the documentation tests compile and run.
 #[cfg(doctest)]
-#[doc = include_str!("../../../CONTRIBUTING.md")]
+#[doc = include_str!("../CONTRIBUTING.md")]
 pub struct Contributing;

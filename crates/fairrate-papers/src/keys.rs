@@ -25,24 +25,28 @@ pub const DRAWING: [&str; 9] =
 /// Modules of [`REPORT`] on which no point depends, for the same reason.
 pub const DRAWING_OF_REPORT: [&str; 4] = ["export", "panel", "style", "svg"];
 
-/// Reads all sources that keys may depend on; `crates` is the directory of all crates.
+/// Reads all sources that keys may depend on. `package` is the directory of this crate. In a registry `fairrate-report` does not
+/// lie beside it, and no key depends on its sources.
 ///
 /// # Errors
 /// If a directory or a file cannot be read.
-pub fn read(crates: &Path) -> std::io::Result<Sources> {
+pub fn read(package: &Path) -> std::io::Result<Sources> {
     let mut sources = Sources::new();
-    for dir in [PAPERS, REPORT] {
-        read_below(crates, dir.trim_end_matches('/'), &mut sources)?;
+    read_below(&package.join("src"), PAPERS, &mut sources)?;
+    let report = package.join("..").join(REPORT);
+    if report.is_dir() {
+        read_below(&report, REPORT, &mut sources)?;
     }
     Ok(sources)
 }
 
-fn read_below(crates: &Path, dir: &str, sources: &mut Sources) -> std::io::Result<()> {
-    for entry in std::fs::read_dir(crates.join(dir))? {
+/// Reads the files below a directory, whose paths in `sources` begin with `name`.
+fn read_below(dir: &Path, name: &str, sources: &mut Sources) -> std::io::Result<()> {
+    for entry in std::fs::read_dir(dir)? {
         let entry = entry?;
-        let path = format!("{dir}/{}", entry.file_name().to_string_lossy());
+        let path = format!("{name}{}", entry.file_name().to_string_lossy());
         if entry.file_type()?.is_dir() {
-            read_below(crates, &path, sources)?;
+            read_below(&entry.path(), &format!("{path}/"), sources)?;
         } else {
             sources.insert(path, String::from_utf8_lossy(&std::fs::read(entry.path())?).into_owned());
         }
@@ -185,7 +189,7 @@ mod tests {
     use super::*;
 
     fn sources() -> Sources {
-        read(&Path::new(env!("CARGO_MANIFEST_DIR")).join("..")).expect("the sources are there")
+        read(Path::new(env!("CARGO_MANIFEST_DIR"))).expect("the sources are there")
     }
 
     /// Returns the papers and figures whose key includes `path`.

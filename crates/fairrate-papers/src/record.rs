@@ -258,7 +258,7 @@ mod tests {
 
     #[test]
     fn a_record_has_all_that_a_run_told() {
-        let toml = include_str!("../../../examples/perc-fig6.toml");
+        let toml = include_str!("../scenarios/perc-fig6.toml");
         let sets = [("traffic.0.changes".to_owned(), "4".to_owned())].into();
         let overrides = Overrides { sets, ..Overrides::default() };
         let scenario = Scenario::from_texts(toml, "perc-fig6", &[], &overrides).expect("it is a scenario");

@@ -11,7 +11,7 @@ use crate::samples::{samples, understood};
 use crate::scalar::Form;
 
 /// Text of the reference of scenarios.
-const PAGE: &str = include_str!("../../../docs/scenario.md");
+const PAGE: &str = include_str!("../scenario.md");
 
 /// The keys, tables and lists of a section, of all its kinds.
 #[derive(Default)]

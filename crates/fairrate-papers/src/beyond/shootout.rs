@@ -29,7 +29,7 @@ pub const FIGURE: Figure = Figure {
 /// The scenario: web search as in PowerTCP's figures 6 and 7, and requests of 2 MB to ten hosts of another rack, four a
 /// second and host, which add 1 % to the load of the uplinks.
 const SCENARIO: &str = concat!(
-    include_str!("../../../../examples/websearch.toml"),
+    include_str!("../../scenarios/websearch.toml"),
     "\n[[traffic]]\nkind = \"incast-queries\"\nrequest_size = \"2MB\"\nresponders = 10\nfrom = \"one-other-rack\"\n\
      rate_per_host_per_s = 4.0\nstop = \"1ms\"\n"
 );

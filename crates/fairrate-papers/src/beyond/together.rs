@@ -11,7 +11,7 @@ use crate::record::{Record, ms_from, settle};
 /// The scenario: PowerTCP's Figure 5, with probes at the senders, since with drops an endless flow may wait for its end
 /// until gaps are repaired.
 const SCENARIO: &str = concat!(
-    include_str!("../../../../examples/fairness.toml"),
+    include_str!("../../scenarios/fairness.toml"),
     "\n[[probe]]\nqueues = [\"h0->tor0\", \"h1->tor0\", \"h2->tor0\", \"h3->tor0\"]\nevery = \"100us\"\n"
 );
 /// Name of the runs.

@@ -21,7 +21,7 @@ pub const FIGURE: Figure = Figure {
     claims,
 };
 
-const SCENARIO: &str = include_str!("../../../../examples/flowtune-fairness.toml");
+const SCENARIO: &str = include_str!("../../scenarios/flowtune-fairness.toml");
 const SHOWN: [&Variant; 6] = [&FLOWTUNE, &DCTCP, &PFABRIC, &SFQ_CODEL, &XCP, &XCP_NS2];
 /// Algorithms whose looks the lines of flows have.
 const LOOKS: [&str; 5] = ["powertcp", "dcqcn", "hpcc", "dctcp", "timely"];

@@ -24,7 +24,7 @@ pub const FIGURE: Figure = Figure {
     claims,
 };
 
-const SCENARIO: &str = include_str!("../../../../examples/flowtune-outage.toml");
+const SCENARIO: &str = include_str!("../../scenarios/flowtune-outage.toml");
 const LINE: &str = FLOWTUNE.line;
 /// Begin and end of the allocator's failure, in milliseconds.
 const DEAD_MS: (u64, u64) = (7, 12);

@@ -13,7 +13,7 @@ use crate::figure::Scale;
 use crate::points::{Point, Points};
 use crate::record::{Record, seconds};
 
-const SCENARIO: &str = include_str!("../../../../examples/flowtune-web.toml");
+const SCENARIO: &str = include_str!("../../scenarios/flowtune-web.toml");
 /// Loads of servers' links, as numbers and as text of the scenario's keys.
 pub const LOADS: [(f64, &str); 4] = [(0.2, "0.2"), (0.4, "0.4"), (0.6, "0.6"), (0.8, "0.8")];
 /// Classes of Figure 8: lower end, exclusive, and upper end in packets of 1,460 bytes, and the name.

@@ -9,7 +9,7 @@ use crate::figure::Scale;
 use crate::points::Point;
 use crate::record::{Record, seconds};
 
-const SCENARIO: &str = include_str!("../../../../examples/flowtune-web.toml");
+const SCENARIO: &str = include_str!("../../scenarios/flowtune-web.toml");
 
 /// Flow sizes with the paper's numbers for them.
 pub struct Said {

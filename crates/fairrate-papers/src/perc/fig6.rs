@@ -21,7 +21,7 @@ pub const FIGURE: Figure = Figure {
     claims,
 };
 
-const SCENARIO: &str = include_str!("../../../../examples/perc-fig6.toml");
+const SCENARIO: &str = include_str!("../../scenarios/perc-fig6.toml");
 /// Algorithms, with the number of changes at full size and with `quick`. RCP takes long to converge after many changes,
 /// and would run for a quarter of an hour for the paper's 3,000.
 const ALGORITHMS: [(&str, [&str; 2]); 3] =

@@ -22,8 +22,8 @@ pub const FIGURE: Figure = Figure {
     claims,
 };
 
-const SCENARIO: &str = include_str!("../../../../examples/perc-chain.toml");
-const FLOW_LIST: &str = include_str!("../../../../examples/perc-chain.csv");
+const SCENARIO: &str = include_str!("../../scenarios/perc-chain.toml");
+const FLOW_LIST: &str = include_str!("../../scenarios/perc-chain.csv");
 /// End of the runs; rates that are not settled by then count as settled at this time.
 const END_US: f64 = 5_000.0;
 /// Relative distances from the optimum within which a rate counts as settled. Times in the text are read off a plot.

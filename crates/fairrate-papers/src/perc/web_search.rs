@@ -12,7 +12,7 @@ use crate::points::{Point, Points};
 use crate::record::Record;
 use crate::variant::Variant;
 
-const SCENARIO: &str = include_str!("../../../../examples/perc-link.toml");
+const SCENARIO: &str = include_str!("../../scenarios/perc-link.toml");
 
 /// Classes of flows: the name, the paper's statistic, and the size range in bytes, lower end exclusive.
 const CLASSES: [(&str, &str, f64, f64); 3] = [

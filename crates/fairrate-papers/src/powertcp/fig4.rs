@@ -22,8 +22,8 @@ pub const FIGURE: Figure = Figure {
 
 /// The rows of the figure: a name and the scenario.
 pub const ROWS: [(&str, &str); 2] = [
-    ("10:1", include_str!("../../../../examples/incast10.toml")),
-    ("255:1", include_str!("../../../../examples/incast255.toml")),
+    ("10:1", include_str!("../../scenarios/incast10.toml")),
+    ("255:1", include_str!("../../scenarios/incast255.toml")),
 ];
 const ALGORITHMS: [&str; 5] = ["powertcp", "theta-powertcp", "hpcc", "timely", "homa"];
 /// Settings of HOMA in the paper: one message granted at a time. Its classes are not for pauses.

@@ -20,7 +20,7 @@ pub const FIGURE: Figure = Figure {
     claims,
 };
 
-const SCENARIO: &str = include_str!("../../../../examples/fairness.toml");
+const SCENARIO: &str = include_str!("../../scenarios/fairness.toml");
 const ALGORITHMS: [&str; 4] = ["powertcp", "theta-powertcp", "timely", "hpcc"];
 const FLOWS: u32 = 4;
 /// Each algorithm in the form of its own paper, which is drawn, and in that of the paper's public artifact.

@@ -22,7 +22,7 @@ pub const FIGURE: Figure = Figure {
     claims,
 };
 
-const SCENARIO: &str = include_str!("../../../../examples/powertcp-rdcn.toml");
+const SCENARIO: &str = include_str!("../../scenarios/powertcp-rdcn.toml");
 
 /// A line: an algorithm with its settings.
 struct Variant {

@@ -44,7 +44,7 @@ pub const FIG11: Figure = Figure {
 /// The scenario of Figure 5, with probes at the senders. With drops an endless message waits for its end until gaps are
 /// repaired, so that bytes delivered in order do not show its share.
 const FAIRNESS: &str = concat!(
-    include_str!("../../../../examples/fairness.toml"),
+    include_str!("../../scenarios/fairness.toml"),
     "\n[[probe]]\nqueues = [\"h0->tor0\", \"h1->tor0\", \"h2->tor0\", \"h3->tor0\"]\nevery = \"100us\"\n"
 );
 const LEVELS: [u32; 6] = [1, 2, 3, 4, 5, 6];

@@ -128,10 +128,10 @@ impl Traffic {
 
     fn toml(&self) -> &'static str {
         match (self.reading.has_artifact_traffic(), self.requests) {
-            (false, None) => include_str!("../../../../examples/websearch.toml"),
-            (true, None) => include_str!("../../../../examples/websearch-artifact.toml"),
-            (false, Some(_)) => requesting!("../../../../examples/websearch.toml"),
-            (true, Some(_)) => requesting!("../../../../examples/websearch-artifact.toml"),
+            (false, None) => include_str!("../../scenarios/websearch.toml"),
+            (true, None) => include_str!("../../scenarios/websearch-artifact.toml"),
+            (false, Some(_)) => requesting!("../../scenarios/websearch.toml"),
+            (true, Some(_)) => requesting!("../../scenarios/websearch-artifact.toml"),
         }
     }
 

@@ -103,9 +103,9 @@ pub struct Traffic {
     window_us: u64,
 }
 
-const RANDOM: &str = include_str!("../../../../examples/ratemp-random.toml");
-const TO_POD: &str = include_str!("../../../../examples/ratemp-many-to-many.toml");
-const TO_HOST: &str = include_str!("../../../../examples/ratemp-incast.toml");
+const RANDOM: &str = include_str!("../../scenarios/ratemp-random.toml");
+const TO_POD: &str = include_str!("../../scenarios/ratemp-many-to-many.toml");
+const TO_HOST: &str = include_str!("../../scenarios/ratemp-incast.toml");
 
 pub const WEBSEARCH: Traffic = Traffic {
     id: "websearch",

@@ -21,8 +21,8 @@ pub const FIGURE: Figure = Figure {
     claims,
 };
 
-const SCENARIO: &str = include_str!("../../../../examples/ratemp-download.toml");
-const FLOWS: &str = include_str!("../../../../examples/ratemp-download.csv");
+const SCENARIO: &str = include_str!("../../scenarios/ratemp-download.toml");
+const FLOWS: &str = include_str!("../../scenarios/ratemp-download.csv");
 /// Sizes, with the share of the hosts' link that gives the pauses between downloads: 20, 20 and 100 ms.
 const DOWNLOADS: [(&str, &str); 3] = [("10KB", "0.0004"), ("100KB", "0.004"), ("1MB", "0.008")];
 

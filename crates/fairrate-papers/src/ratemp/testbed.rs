@@ -10,8 +10,8 @@ use crate::rtts::Rtts;
 /// Algorithms of the paper's testbed, and XMP and OLIA.
 pub const ALL: [&str; 6] = ["ratemp", "xmp", "dctcp", "balia", "lia", "olia"];
 
-const BOTTLENECKS: &str = include_str!("../../../../examples/ratemp-bottlenecks.toml");
-const LINKS: &str = include_str!("../../../../examples/ratemp-bottlenecks.txt");
+const BOTTLENECKS: &str = include_str!("../../scenarios/ratemp-bottlenecks.toml");
+const LINKS: &str = include_str!("../../scenarios/ratemp-bottlenecks.txt");
 
 /// Returns the marks of the testbed: a step for DCTCP and XMP, none for algorithms that react to losses.
 pub fn marks(cc: &str) -> &'static [(&'static str, &'static str)] {

@@ -24,9 +24,9 @@ pub const FIGURE: Figure = Figure {
 
 const TWO: &str = "two bottlenecks";
 const UNEQUAL: &str = "unequal links";
-const TWO_SCENARIO: &str = include_str!("../../../../examples/rocc-multi-bottleneck.toml");
-const FLOWS: &str = include_str!("../../../../examples/rocc-multi-bottleneck.csv");
-const UNEQUAL_SCENARIO: &str = include_str!("../../../../examples/rocc-asymmetric.toml");
+const TWO_SCENARIO: &str = include_str!("../../scenarios/rocc-multi-bottleneck.toml");
+const FLOWS: &str = include_str!("../../scenarios/rocc-multi-bottleneck.csv");
+const UNEQUAL_SCENARIO: &str = include_str!("../../scenarios/rocc-asymmetric.toml");
 const JUDGED: [Variant; 6] = [ROCC, DCQCN, HPCC, HPCC_BY_LINE_RATE, PACC, BFC];
 /// BFC with all flows of a port in one queue, so that paused flows block others.
 const BFC_ONE: Variant = BFC.with("bfc-one-queue", "bfc, one queue a port", &[("transport.bfc.queues", "1")]);

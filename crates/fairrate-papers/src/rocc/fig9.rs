@@ -25,7 +25,7 @@ pub const FIGURE: Figure = Figure {
     claims,
 };
 
-const SCENARIO: &str = include_str!("../../../../examples/rocc-staircase.toml");
+const SCENARIO: &str = include_str!("../../scenarios/rocc-staircase.toml");
 /// Numbers of active flows. The paper says up to 100; its public code has 96, and so has the example.
 const FLOWS: [u32; 11] = [3, 6, 12, 24, 48, 96, 48, 24, 12, 6, 3];
 const STEP_S: f64 = 0.01;

@@ -11,7 +11,7 @@ use crate::points::{Point, Points};
 use crate::record::{Record, seconds, settle};
 use crate::variant::Variant;
 
-const SCENARIO: &str = include_str!("../../../../examples/rocc-star.toml");
+const SCENARIO: &str = include_str!("../../scenarios/rocc-star.toml");
 /// Time between samples of rates and queues.
 pub const SAMPLE: &str = "20us";
 pub const SAMPLE_US: usize = 20;
