@@ -10,6 +10,7 @@ use crate::bootstrap;
 use crate::comparison::{Better, Comparison, MAX_PORTS, Value, estimate, leaders};
 use crate::figures::{self, Chapter, Line, MAX_DRAWN};
 use crate::format;
+use crate::html_table::table_html;
 use crate::metrics::{Metrics, PortMetrics};
 use crate::model::{RunData, Variant};
 use crate::style::{DASHES, MARKERS};
@@ -322,36 +323,6 @@ fn tables(comparison: &Comparison) -> Vec<Table> {
         table.columns = metrics.iter().map(|m| m.title.clone()).collect();
     }
     tables.into_iter().map(|t| t.without(WALL_CLOCK_ROW)).collect()
-}
-
-fn table_html(table: &Table) -> String {
-    let corner = if let [only] = table.sections.as_slice() { escape(&only.title) } else { String::new() };
-    let caption =
-        if table.caption.is_empty() { String::new() } else { format!("<caption>{}</caption>", escape(&table.caption)) };
-    let mut out = format!("<div class=\"scroll\"><table>{caption}<thead><tr><th>{corner}</th>");
-    for head in &table.columns {
-        let _ = write!(out, "<th>{}</th>", escape(head));
-    }
-    out.push_str("</tr></thead>\n<tbody>\n");
-    for section in &table.sections {
-        if table.sections.len() != 1 {
-            let _ = writeln!(
-                out,
-                "<tr class=\"section\"><th colspan=\"{}\">{}</th></tr>",
-                table.columns.len() + 1,
-                escape(&section.title)
-            );
-        }
-        for row in &section.rows {
-            let _ = write!(out, "<tr><th>{}</th>", escape(&row.name));
-            for (i, cell) in row.cells.iter().enumerate() {
-                let class = if row.best.contains(&i) { " class=\"best\"" } else { "" };
-                let _ = write!(out, "<td{class}>{}</td>", escape(cell));
-            }
-            out.push_str("</tr>\n");
-        }
-    }
-    out + "</tbody></table></div>\n"
 }
 
 /// Returns the scenario of each variant, folded unless there is only one variant.

@@ -4,12 +4,14 @@
 //! over its seeds; [`comparison`] compares several, with intervals over seeds from [`bootstrap`]; [`table`] prints them
 //! and [`html`] draws them.
 
+mod blocks;
 pub mod bootstrap;
 pub mod comparison;
 pub mod export;
 pub mod figures;
 pub mod format;
 pub mod html;
+mod html_table;
 pub mod load;
 pub mod metric;
 pub mod metrics;

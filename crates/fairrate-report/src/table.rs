@@ -215,31 +215,6 @@ impl Table {
         self
     }
 
-    /// Returns the table as text, split into several tables with the same rows if a line would be longer than `widest`.
-    pub fn to_blocks(&self, styled: bool, widest: usize) -> String {
-        let line = |table: &Self| table.to_text(false).lines().map(width).max().unwrap_or(0);
-        let mut blocks: Vec<Self> = Vec::new();
-        let mut from = 0;
-        while from < self.columns.len() {
-            let fits = |to: &usize| line(&self.of_columns(from, *to)) <= widest;
-            let to = (from + 2..=self.columns.len()).take_while(fits).last().unwrap_or(from + 1);
-            blocks.push(self.of_columns(from, to));
-            from = to;
-        }
-        blocks.iter().map(|b| b.to_text(styled)).collect::<Vec<_>>().join("\n")
-    }
-
-    fn of_columns(&self, from: usize, to: usize) -> Self {
-        let row = |row: &Row| Row {
-            name: row.name.clone(),
-            cells: row.cells[from..to].to_vec(),
-            best: row.best.iter().filter(|i| (from..to).contains(i)).map(|i| i - from).collect(),
-        };
-        let section = |s: &Section| Section { title: s.title.clone(), rows: s.rows.iter().map(row).collect() };
-        let sections = self.sections.iter().map(section).collect();
-        Self { caption: self.caption.clone(), columns: self.columns[from..to].to_vec(), sections }
-    }
-
     /// Returns the table as text, columns aligned; with `styled`, section titles and the best values are bold.
     pub fn to_text(&self, styled: bool) -> String {
         let rows = || self.sections.iter().flat_map(|s| &s.rows);
@@ -273,7 +248,7 @@ impl Table {
     }
 }
 
-fn width(text: &str) -> usize {
+pub(crate) fn width(text: &str) -> usize {
     text.chars().count()
 }
 

@@ -3,6 +3,7 @@
 const hidden = new Set(); // keys of lines that are switched off, on the whole page
 const zooms = {}; // link of an x axis -> [low, high]
 const charts = [];
+let onPaper = false; // charts have the sizes of a sheet of A4, not of the window
 
 function redrawAll() {
   for (const chart of charts) chart.draw();
@@ -99,13 +100,21 @@ class Chart {
     return [low, fraction ? 1 : high + (high - low) * 0.05];
   }
 
+  // Width and height in pixels. On paper they are of a sheet's 695 px, less the gaps and paddings of the style sheet.
+  size() {
+    const { small, wide, y } = this.figure;
+    const paper = wide ? [673, 220] : small ? [204, 150] : [321, 190];
+    const width = this.plot.clientWidth && onPaper ? paper[0] : this.plot.clientWidth;
+    const height = onPaper ? paper[1] : Math.round(Math.min(small ? 210 : 300, Math.max(200, width * 0.55)));
+    return [width, y.rows ? y.rows.length * 18 + 40 : height];
+  }
+
   draw() {
-    const width = this.plot.clientWidth;
+    const [width, height] = this.size();
     if (!width) return;
     const rows = this.figure.y.rows;
-    const height = rows ? rows.length * 18 + 40 : Math.round(Math.min(this.figure.small ? 210 : 300, Math.max(200, width * 0.55)));
     const [rx, ry] = [this.rangeX(), rows ? [-0.5, rows.length - 0.5] : this.rangeY(this.rangeX())];
-    const room = Math.max(2, Math.floor((height - 56) / 45));
+    const room = Math.max(2, Math.floor((height - 56) / (onPaper ? 32 : 45)));
     const count = this.figure.y.whole ? Math.max(1, Math.min(room, Math.floor(ry[1] - ry[0]))) : room;
     const yTicks = rows ? rows.map((text, at) => ({ at, text })) : this.logY ? logTicks(...ry, count) : linearTicks(...ry, count);
     const left = 10 + Math.max(...yTicks.map((t) => t.text.length), 1) * 6.8;

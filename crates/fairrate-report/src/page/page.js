@@ -202,3 +202,9 @@ document.getElementById("reset").addEventListener("click", () => {
   refresh();
 });
 refresh();
+for (const [event, paper] of [["beforeprint", true], ["afterprint", false]]) {
+  addEventListener(event, () => {
+    onPaper = paper;
+    redrawAll();
+  });
+}
