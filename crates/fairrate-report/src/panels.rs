@@ -6,7 +6,7 @@ use crate::metrics::{Metrics, Share};
 use crate::model::{Flow, FlowSeries, PortSeries, RunData, Variant};
 use crate::panel::{Axis, Panel, Series, TimeUnit};
 use crate::pauses::{intervals, paused_ports};
-use crate::series::{bin_width, cdf, downsample, drop_repeats, growth};
+use crate::series::{bin_width, ccdf, cdf, downsample, drop_repeats, growth};
 use crate::stats;
 use crate::style::Style;
 
@@ -167,10 +167,11 @@ impl Page<'_> {
         let probed = self.variants.iter().flat_map(|v| &v.runs).any(|r| !r.settled_rtts.is_empty());
         let convergence = probed.then(|| self.convergence_cdf());
         let several = self.variants.iter().any(|v| 1 < v.first().ports.len());
-        let pooled = several.then(|| self.pooled_queue_cdf());
+        let pooled = several.then(|| self.pooled_queue_ccdf());
         let names = self.port_names();
-        let each = names.iter().filter(|_| names.len() < MAX_PORTS).map(|name| self.queue_cdf(name));
-        slowdown.into_iter().chain(convergence).chain(pooled).chain(each).collect()
+        let each = names.iter().filter(|_| names.len() < MAX_PORTS).map(|name| self.queue_ccdf(name));
+        let queues = pooled.into_iter().chain(each).filter(|figure| !figure.series.is_empty());
+        slowdown.into_iter().chain(convergence).chain(queues).collect()
     }
 
     /// Returns the distribution of the times rates took to settle; a curve that ends below 1 has changes after which
@@ -219,34 +220,29 @@ impl Page<'_> {
     }
 
     /// Returns the distribution of a port's queue length over time.
-    fn queue_cdf(&self, port: &str) -> Panel {
+    fn queue_ccdf(&self, port: &str) -> Panel {
+        let series = self.port_lines(port, true, |p, window| time_above(&[p.within(window)], self.points / 4));
         Panel {
             title: format!("Queue of {port}"),
-            note: "Fraction of the measuring window that the queue was no longer than this".into(),
-            x: Axis::new("queue (KB)").showing(0.0, 0.0),
-            y: Axis::new("fraction of time").showing(0.0, 1.0),
-            series: self.port_lines(port, true, |p, window| time_at_length(&[p.within(window)], self.points / 4)),
-            ..Panel::default()
+            note: "Fraction of the measuring window that the queue was longer than this".into(),
+            ..queue_tails(series)
         }
     }
 
     /// Returns the distribution of the queue lengths of all probed ports, over all seeds.
-    fn pooled_queue_cdf(&self) -> Panel {
+    fn pooled_queue_ccdf(&self) -> Panel {
         let line = |(variant, style): (&Variant, Style)| {
             let within = |r: &RunData| r.ports.iter().map(|p| p.within(r.window())).collect::<Vec<_>>();
             let ports: Vec<PortSeries> = variant.runs.iter().flat_map(within).collect();
-            let (x, y) = time_at_length(&ports, self.points / 4);
+            let (x, y) = time_above(&ports, self.points / 4);
             Series { step: true, x, y, ..variant_line(variant, style) }
         };
         let n = self.variants.iter().map(|v| v.first().ports.len()).max().unwrap_or(0);
         Panel {
             title: format!("Queues of all {n} probed ports"),
-            note: "Fraction of the measuring window, over all ports and seeds, that a queue was no longer than this"
+            note: "Fraction of the measuring window, over all ports and seeds, that a queue was longer than this"
                 .into(),
-            x: Axis::new("queue (KB)").showing(0.0, 0.0),
-            y: Axis::new("fraction of time").showing(0.0, 1.0),
-            series: self.each().map(line).collect(),
-            ..Panel::default()
+            ..queue_tails(self.each().map(line).collect())
         }
     }
 
@@ -383,15 +379,26 @@ impl Page<'_> {
 /// The x and y values of a line's points.
 type Points = (Vec<f64>, Vec<f64>);
 
-/// Returns the distribution of queue lengths, in KB, over the time they were held.
-fn time_at_length(ports: &[PortSeries], points: usize) -> (Vec<f64>, Vec<f64>) {
+/// Returns a figure of the fractions of time for which queues were longer than a length. Both axes are logarithmic: nearly all
+/// of the time queues are short, and the rest matters. Queues that were always empty have no line.
+fn queue_tails(series: Vec<Series>) -> Panel {
+    Panel {
+        x: Axis::new("queue (KB)").logarithmic(),
+        y: Axis::new("fraction of time").logarithmic().showing(1.0, 1.0),
+        series: series.into_iter().filter(|s| !s.x.is_empty()).collect(),
+        ..Panel::default()
+    }
+}
+
+/// Returns queue lengths, in KB, and the fractions of the time for which they were exceeded.
+fn time_above(ports: &[PortSeries], points: usize) -> Points {
     let held = |p: &PortSeries| -> Vec<f64> {
         let until_next = p.t_ns.windows(2).map(|t| t[1] - t[0]);
         until_next.chain([0.0]).take(p.t_ns.len()).collect()
     };
     let weights: Vec<f64> = ports.iter().flat_map(held).collect();
     let kilobytes: Vec<f64> = ports.iter().flat_map(|p| p.qlen_bytes.iter().map(|q| q / 1e3)).collect();
-    cdf(&kilobytes, |i| weights[i], points)
+    ccdf(&kilobytes, |i| weights[i], points)
 }
 
 fn variant_line(variant: &Variant, style: Style) -> Series {

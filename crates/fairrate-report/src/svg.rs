@@ -38,7 +38,8 @@ struct Scale {
 
 impl Scale {
     fn px(self, x: f64) -> f64 {
-        let f = |x: f64| if self.log { x.max(f64::MIN_POSITIVE).ln() } else { x };
+        // On a logarithmic axis zero is at its beginning.
+        let f = |x: f64| if self.log { (if 0.0 < x { x } else { self.low }).ln() } else { x };
         let span = f(self.high) - f(self.low);
         self.from + (f(x) - f(self.low)) / if span == 0.0 { 1.0 } else { span } * (self.to - self.from)
     }

@@ -59,7 +59,8 @@ class Chart {
     if (zoom) return zoom;
     let [low, high] = this.figure.x.range || [Infinity, -Infinity];
     for (const s of this.figure.series) {
-      for (const x of [s.x[0], s.x[s.x.length - 1]]) {
+      const first = this.figure.x.log ? s.x.find((x) => x > 0) : s.x[0];
+      for (const x of [first, s.x[s.x.length - 1]]) {
         if (x === undefined || (this.figure.x.log && x <= 0)) continue;
         low = Math.min(low, x);
         high = Math.max(high, x);
