@@ -2,6 +2,7 @@
 
 use std::collections::HashSet;
 
+use crate::by_size::BySize;
 use crate::comparison::Comparison;
 use crate::metric::Metric;
 use crate::model::Variant;
@@ -57,21 +58,30 @@ pub fn lines(variants: &[Variant]) -> Vec<Line> {
     first.iter().zip(style::styles(&ccs)).map(of).collect()
 }
 
-/// Returns all figures of a report, in order, without empty chapters. With a grid, `metrics` over the grid are first,
-/// or the usual metrics if `metrics` is empty, and then the chapters of each of its points.
-pub fn all(variants: &[Variant], comparison: &Comparison, metrics: &[Metric]) -> Vec<Chapter> {
+/// The choices of a reader among the figures.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Selection {
+    /// Metrics over the grid; empty: the usual ones.
+    pub metrics: Vec<Metric>,
+    /// Percentiles and sizes of the slowdown against flow size.
+    pub by_size: BySize,
+}
+
+/// Returns all figures of a report, in order, without empty chapters. With a grid, the metrics over the grid are first, and then
+/// the chapters of each of its points.
+pub fn all(variants: &[Variant], comparison: &Comparison, selection: &Selection) -> Vec<Chapter> {
     let lines = lines(variants);
     let drawn = &variants[..variants.len().min(MAX_DRAWN)];
     let chapters = match Grid::of(variants, &comparison.metrics) {
         Some(grid) => {
             let usual = Metric::usual(&comparison.metrics);
-            let metrics = if metrics.is_empty() { &usual } else { metrics };
+            let metrics = if selection.metrics.is_empty() { &usual } else { &selection.metrics };
             let looks = looks(&lines);
             let figures = metrics.iter().flat_map(|m| grid.figures(*m, &looks)).collect();
             let over = Chapter { title: format!("Over {}", grid.parameter()), figures, ..Chapter::default() };
-            std::iter::once(over).chain(at_each_point(drawn, &lines)).collect()
+            std::iter::once(over).chain(at_each_point(drawn, &lines, selection)).collect()
         }
-        None => chapters(&drawn.iter().collect::<Vec<_>>(), &lines, points(drawn.len())),
+        None => chapters(&drawn.iter().collect::<Vec<_>>(), &lines, points(drawn.len()), selection),
     };
     let mut chapters: Vec<Chapter> = chapters.into_iter().filter(|c| !c.figures.is_empty()).collect();
     name_files(&mut chapters);
@@ -93,13 +103,13 @@ fn points(n: usize) -> usize {
 }
 
 /// Returns the chapters of each point of a grid.
-fn at_each_point(variants: &[Variant], lines: &[Line]) -> Vec<Chapter> {
+fn at_each_point(variants: &[Variant], lines: &[Line], selection: &Selection) -> Vec<Chapter> {
     let mut seen = HashSet::new();
     let places = variants.iter().map(|v| v.first().point.as_str()).filter(|point| seen.insert(*point));
     let mut all = Vec::new();
     for point in places {
         let here: Vec<&Variant> = variants.iter().filter(|v| v.first().point == point).collect();
-        for mut chapter in chapters(&here, lines, points(variants.len())) {
+        for mut chapter in chapters(&here, lines, points(variants.len()), selection) {
             point.clone_into(&mut chapter.point);
             for figure in &mut chapter.figures {
                 point.clone_into(&mut figure.point);
@@ -142,12 +152,12 @@ fn file_name(words: &str) -> String {
 }
 
 /// Returns the chapters of columns that are drawn together.
-fn chapters(variants: &[&Variant], lines: &[Line], points: usize) -> Vec<Chapter> {
+fn chapters(variants: &[&Variant], lines: &[Line], points: usize, selection: &Selection) -> Vec<Chapter> {
     let page = Page::new(variants, lines, points);
     let chapter = |title: &str, figures| Chapter { title: title.to_owned(), figures, ..Chapter::default() };
     let mut chapters = [
         chapter("At the switches", page.ports()),
-        chapter("Flow completion", page.slowdown_by_size()),
+        chapter("Flow completion", page.slowdown_by_size(&selection.by_size)),
         chapter("Flow by flow", page.flows()),
         chapter("Distributions", page.distributions()),
         chapter("Priority flow control", page.pauses()),
@@ -167,7 +177,7 @@ mod tests {
     use crate::synthetic;
 
     fn all(variants: &[Variant]) -> Vec<Chapter> {
-        super::all(variants, &Comparison::of(variants.iter().map(Metrics::of).collect()), &[])
+        super::all(variants, &Comparison::of(variants.iter().map(Metrics::of).collect()), &Selection::default())
     }
 
     #[test]

@@ -381,7 +381,7 @@ mod tests {
 
     fn page(variants: &[Variant]) -> String {
         let comparison = Comparison::of(variants.iter().map(Metrics::of).collect());
-        super::page(variants, &comparison, &figures::all(variants, &comparison, &[]))
+        super::page(variants, &comparison, &figures::all(variants, &comparison, &figures::Selection::default()))
     }
 
     #[test]

@@ -6,6 +6,7 @@
 
 mod blocks;
 pub mod bootstrap;
+pub mod by_size;
 pub mod comparison;
 pub mod export;
 pub mod figures;

@@ -19,6 +19,9 @@ pub struct Panel {
     pub point: String,
     /// Name of its files without the ending, unique within the page.
     pub file: String,
+    /// Name of the button that shows or hides the chart, as `p99`; empty if it is always shown.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub choice: String,
     /// Horizontal axis.
     pub x: Axis,
     /// Vertical axis.

@@ -1,13 +1,13 @@
 //! The figures of columns that are drawn together: against time, against flow size, and as distributions.
 
+use crate::by_size::{self, BySize};
 use crate::figures::Line;
 use crate::format;
 use crate::metrics::{Metrics, Share};
-use crate::model::{Flow, FlowSeries, PortSeries, RunData, Variant};
+use crate::model::{FlowSeries, PortSeries, RunData, Variant};
 use crate::panel::{Axis, Panel, Series, TimeUnit};
 use crate::pauses::{intervals, paused_ports};
 use crate::series::{bin_width, ccdf, cdf, downsample, drop_repeats, growth};
-use crate::stats;
 use crate::style::Style;
 
 /// Largest number of ports that have their own figures.
@@ -132,24 +132,9 @@ impl Page<'_> {
     }
 
     /// Returns the slowdown against flow size.
-    pub(crate) fn slowdown_by_size(&self) -> Vec<Panel> {
-        let series: Vec<Series> = self.each().flat_map(|(v, style)| slowdown_by_size(v, style)).collect();
-        // Flows of one size are a point, not a line.
-        if series.iter().all(|s| s.x.len() < 2) {
-            return Vec::new();
-        }
-        vec![Panel {
-            title: "FCT slowdown by flow size".into(),
-            note: format!(
-                "Filled: 99th percentile. Thin and hollow: median. A point per half decade of sizes, at its median size{}",
-                self.unfinished(". Lower bounds where flows did not finish: "),
-            ),
-            x: Axis::new("flow size (bytes)").logarithmic(),
-            y: Axis::new("FCT / ideal FCT").logarithmic().showing(1.0, 2.0),
-            series,
-            wide: true,
-            ..Panel::default()
-        }]
+    pub(crate) fn slowdown_by_size(&self, wanted: &BySize) -> Vec<Panel> {
+        let unfinished = self.unfinished(". Hollow: lower bounds where flows did not finish: ");
+        by_size::figures(&self.each().collect::<Vec<_>>(), wanted, &unfinished)
     }
 
     /// Returns the variants in which not all flows finished, with the share that did and `before` in front; empty if
@@ -426,28 +411,6 @@ fn most_telling(run: &RunData) -> Vec<&FlowSeries> {
     let mut flows: Vec<&FlowSeries> = flows.into_iter().map(|(_, s)| s).collect();
     flows.sort_by_key(|s| s.flow);
     flows
-}
-
-/// Returns two lines, 99th percentile and median, with a point for each half decade of flow sizes.
-fn slowdown_by_size(variant: &Variant, style: Style) -> [Series; 2] {
-    let half_decade = |bytes: u64| ((bytes.max(1) as f64).log10() * 2.0 + 1e-9).floor() as usize;
-    let mut groups: Vec<Vec<(u64, f64)>> = vec![Vec::new(); 40];
-    let sized = |f: &Flow| f.bytes.zip(f.slowdown_or_bound());
-    for (bytes, slowdown) in variant.runs.iter().flat_map(RunData::measured_flows).filter_map(sized) {
-        groups[half_decade(bytes)].push((bytes, slowdown));
-    }
-    groups.retain(|g| !g.is_empty());
-    let size = |g: &Vec<(u64, f64)>| stats::percentile(&stats::sorted(g.iter().map(|f| f.0 as f64)), 0.5);
-    let at = |p: f64| move |g: &Vec<(u64, f64)>| stats::percentile(&stats::sorted(g.iter().map(|f| f.1)), p);
-    let x: Vec<f64> = groups.iter().filter_map(size).collect();
-    let hint: Vec<String> = groups.iter().map(|g| format!("{} flows", format::count(g.len() as f64))).collect();
-    let base = variant_line(variant, style);
-    let p99 = groups.iter().filter_map(at(0.99)).collect();
-    let p50 = groups.iter().filter_map(at(0.5)).collect();
-    [
-        Series { marks: true, x: x.clone(), y: p99, hint: hint.clone(), ..base.clone() },
-        Series { marks: true, thin: true, name: String::new(), x, y: p50, hint, ..base },
-    ]
 }
 
 fn span_ns(variants: &[&Variant]) -> f64 {

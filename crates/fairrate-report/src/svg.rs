@@ -389,7 +389,10 @@ mod tests {
         ];
         let of = |variants: &Vec<_>| {
             let comparison = Comparison::of(variants.iter().map(Metrics::of).collect());
-            figures::all(variants, &comparison, &[]).into_iter().flat_map(|c| c.figures).collect::<Vec<_>>()
+            figures::all(variants, &comparison, &figures::Selection::default())
+                .into_iter()
+                .flat_map(|c| c.figures)
+                .collect::<Vec<_>>()
         };
         sets.iter().flat_map(of).collect()
     }

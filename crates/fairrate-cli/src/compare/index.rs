@@ -4,7 +4,9 @@ use std::collections::BTreeMap;
 use std::path::{Component, Path};
 
 use fairrate_control::Registry;
+use fairrate_report::by_size::BySize;
 use fairrate_report::comparison::{Comparison, Statistics};
+use fairrate_report::figures::Selection;
 use fairrate_report::metric::Metric;
 use fairrate_report::metrics::Metrics;
 use fairrate_report::model::{RunData, Variant};
@@ -29,6 +31,9 @@ pub struct Index {
     /// Names of the metrics that are drawn over the grid; empty: the usual ones.
     #[serde(default)]
     drawn: Vec<String>,
+    /// Percentiles and sizes of the slowdown against flow size.
+    #[serde(default)]
+    by_size: BySize,
     /// Metrics of each column; empty until all runs have ended.
     #[serde(default, skip_deserializing)]
     pub metrics: Vec<Metrics>,
@@ -85,11 +90,16 @@ impl RunEntry {
 }
 
 impl Index {
-    /// Returns the index of the runs of a scenario, with the metrics that are drawn.
-    pub fn new(scenario: &str, runs: Vec<RunEntry>, drawn: &[Metric]) -> Self {
-        let (schema, scenario) = (SCHEMA.to_owned(), scenario.to_owned());
-        let drawn = drawn.iter().map(|m| m.name()).collect();
-        Self { schema, scenario, runs, drawn, metrics: Vec::new(), statistics: None }
+    /// Returns the index of the runs of a scenario, with the figures that are drawn.
+    pub fn new(scenario: &str, runs: Vec<RunEntry>, selection: &Selection) -> Self {
+        let (schema, scenario, by_size) = (SCHEMA.to_owned(), scenario.to_owned(), selection.by_size.clone());
+        let drawn = selection.metrics.iter().map(|m| m.name()).collect();
+        Self { schema, scenario, runs, drawn, by_size, metrics: Vec::new(), statistics: None }
+    }
+
+    /// Returns the figures that are drawn.
+    pub fn selection(&self) -> Selection {
+        Selection { metrics: self.drawn(), by_size: self.by_size.clone() }
     }
 
     /// Returns the metrics that are drawn over the grid.
