@@ -154,7 +154,10 @@ fn file_name(words: &str) -> String {
 /// Returns the chapters of columns that are drawn together.
 fn chapters(variants: &[&Variant], lines: &[Line], points: usize, selection: &Selection) -> Vec<Chapter> {
     let page = Page::new(variants, lines, points);
-    let chapter = |title: &str, figures| Chapter { title: title.to_owned(), figures, ..Chapter::default() };
+    let chapter = |title: &str, figures: Vec<Panel>| {
+        let figures = figures.into_iter().map(|figure| page.with_marks(figure)).collect();
+        Chapter { title: title.to_owned(), figures, ..Chapter::default() }
+    };
     let mut chapters = [
         chapter("At the switches", page.ports()),
         chapter("Flow completion", page.slowdown_by_size(&selection.by_size)),
@@ -233,6 +236,27 @@ mod tests {
         let ends: Vec<Option<&f64>> = figure.series.iter().map(|s| s.y.last()).collect();
         assert_eq!(ends, [Some(&1.0), Some(&0.75)]);
         assert!(figure.note.ends_with("Finished: 2,250 of 3,000 under HPCC"), "{}", figure.note);
+    }
+
+    #[test]
+    fn failures_are_marked_over_time_and_failed_ports_are_shown() {
+        use crate::outages::Outage;
+        let mut variants = synthetic::comparison(&["powertcp", "hpcc"], &[1]);
+        for run in variants.iter_mut().flat_map(|v| &mut v.runs) {
+            let first = run.ports[0].clone();
+            let shrunk = |i: usize| first.qlen_bytes.iter().map(|q| q / (1 + i) as f64).collect();
+            let port = |i: usize| PortSeries { name: format!("s0->s{i}"), qlen_bytes: shrunk(i), ..first.clone() };
+            run.ports = (1..9).map(port).collect();
+            // The queues of ports 7 and 8 are the shortest.
+            run.outages = vec![Outage { ports: vec!["s0->s8".into(), "s8->s0".into()], times_ns: vec![(1e6, 2e6)] }];
+        }
+        let chapters = all(&variants);
+        let figures = || chapters.iter().flat_map(|c| &c.figures);
+        let queues: Vec<&str> = figures().filter_map(|f| f.title.strip_prefix("Queue of ")).collect();
+        assert_eq!(queues, ["s0->s1", "s0->s2", "s0->s3", "s0->s4", "s0->s8"]);
+        assert!(figures().all(|f| (f.x.link == "time") == (f.marks.len() == 1)));
+        let svg = crate::svg::render(figures().find(|f| !f.marks.is_empty()).unwrap());
+        assert!(svg.contains("s0\u{2192}s8 down"), "{svg}");
     }
 
     #[test]

@@ -17,6 +17,7 @@ pub mod load;
 pub mod metric;
 pub mod metrics;
 pub mod model;
+pub mod outages;
 pub mod panel;
 mod panels;
 mod pauses;

@@ -5,6 +5,7 @@ use crate::figures::Line;
 use crate::format;
 use crate::metrics::{Metrics, Share};
 use crate::model::{FlowSeries, PortSeries, RunData, Variant};
+use crate::outages::{self, MAX_FAILED};
 use crate::panel::{Axis, Panel, Series, TimeUnit};
 use crate::pauses::{intervals, paused_ports};
 use crate::series::{bin_width, ccdf, cdf, downsample, drop_repeats, growth};
@@ -51,7 +52,15 @@ impl Page<'_> {
         self.port_names().iter().flat_map(|name| [self.throughput(name), self.queue(name)]).collect()
     }
 
-    /// Returns the names of the probed ports with the longest queues, in the order they were probed.
+    /// Marks the failures of links in a figure over time.
+    pub(crate) fn with_marks(&self, mut figure: Panel) -> Panel {
+        if figure.x.link == self.unit.axis().link {
+            figure.marks = outages::marks(self.variants, self.unit);
+        }
+        figure
+    }
+
+    /// Returns the names of the probed ports with the longest queues and of some that fail, in the order they were probed.
     fn port_names(&self) -> Vec<String> {
         let ports = || self.variants.iter().flat_map(|v| &v.first().ports);
         let mut names: Vec<String> = Vec::new();
@@ -66,7 +75,9 @@ impl Page<'_> {
         };
         let mut by_peak: Vec<(f64, usize)> = names.iter().map(peak).zip(0..).collect();
         by_peak.sort_by(|a, b| b.0.total_cmp(&a.0));
-        by_peak.truncate(MAX_PORTS);
+        let fails = |i: usize| ports().any(|p| p.name == names[i] && outages::fails(self.variants, p));
+        let others = by_peak.split_off(by_peak.len().min(MAX_PORTS));
+        by_peak.extend(others.into_iter().filter(|(_, i)| fails(*i)).take(MAX_FAILED));
         let mut kept: Vec<usize> = by_peak.into_iter().map(|(_, i)| i).collect();
         kept.sort_unstable();
         kept.into_iter().map(|i| names[i].clone()).collect()
