@@ -9,6 +9,7 @@ use fairrate_text::escape;
 use crate::bootstrap;
 use crate::comparison::{Better, Comparison, MAX_PORTS, Value, estimate, leaders};
 use crate::figures::{self, Chapter, Line, MAX_DRAWN};
+use crate::findings::{self, Findings};
 use crate::format;
 use crate::html_table::table_html;
 use crate::metrics::{Metrics, PortMetrics};
@@ -38,6 +39,7 @@ pub fn page(variants: &[Variant], comparison: &Comparison, chapters: &[Chapter])
         header(variants, comparison, &lines),
         navigation(),
         "<main>\n".to_owned(),
+        says(variants, comparison),
         // In a grid no column is the best: its figures are first.
         if grid.is_none() { cards(variants, metrics, &lines) } else { String::new() },
         undrawn(variants),
@@ -130,6 +132,21 @@ fn navigation() -> String {
     "<nav><div><div id=\"all\"></div><button type=\"button\" class=\"reset\" id=\"reset\" \
      title=\"show all lines and the whole time; drag in a chart to zoom\">Show all</button></div></nav>\n"
         .to_owned()
+}
+
+/// Returns what the runs say, in words.
+fn says(variants: &[Variant], comparison: &Comparison) -> String {
+    let names: Vec<&str> = variants.iter().map(|v| v.line.as_str()).collect();
+    let Findings { sentences, note } = findings::of(comparison, &names);
+    if sentences.is_empty() {
+        return String::new();
+    }
+    let items: String = sentences.iter().map(|text| format!("<li>{}</li>\n", escape(text))).collect();
+    let items = items.replace("-&gt;", "&rarr;");
+    format!(
+        "<section class=\"says\">\n<h2>What these runs say</h2>\n<ul>\n{items}</ul>\n<p class=\"note\">{}</p>\n</section>\n",
+        escape(&note)
+    )
 }
 
 /// A number at the head of the page.

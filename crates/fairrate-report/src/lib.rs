@@ -10,6 +10,7 @@ pub mod by_size;
 pub mod comparison;
 pub mod export;
 pub mod figures;
+pub mod findings;
 pub mod format;
 pub mod html;
 mod html_table;
