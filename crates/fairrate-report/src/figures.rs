@@ -33,6 +33,9 @@ pub struct Chapter {
     /// none.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub point: String,
+    /// The rule by which its figures are chosen; empty if all are shown.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub note: String,
     /// The chapter's figures.
     pub figures: Vec<Panel>,
 }
@@ -165,6 +168,7 @@ fn chapters(variants: &[&Variant], lines: &[Line], points: usize, selection: &Se
         chapter("Distributions", page.distributions()),
         chapter("Priority flow control", page.pauses()),
     ];
+    chapters[0].note = page.choice_of_ports();
     if MANY_FLOWS <= page.completions() {
         chapters.swap(0, 1);
     }
@@ -251,6 +255,9 @@ mod tests {
             run.outages = vec![Outage { ports: vec!["s0->s8".into(), "s8->s0".into()], times_ns: vec![(1e6, 2e6)] }];
         }
         let chapters = all(&variants);
+        let rule = "Of 8 probed ports: the 4 with the longest sampled queue in seed 1, under any algorithm, and 1 more whose links \
+                    fail. Tables and distributions are of all ports and seeds.";
+        assert!(chapters.iter().any(|c| c.title == "At the switches" && c.note == rule), "{chapters:?}");
         let figures = || chapters.iter().flat_map(|c| &c.figures);
         let queues: Vec<&str> = figures().filter_map(|f| f.title.strip_prefix("Queue of ")).collect();
         assert_eq!(queues, ["s0->s1", "s0->s2", "s0->s3", "s0->s4", "s0->s8"]);

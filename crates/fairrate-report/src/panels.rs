@@ -83,6 +83,30 @@ impl Page<'_> {
         kept.into_iter().map(|i| names[i].clone()).collect()
     }
 
+    /// Returns the rule by which the ports with figures are chosen, and the seed that is drawn.
+    pub(crate) fn choice_of_ports(&self) -> String {
+        let probed = self.variants.iter().map(|v| v.first().ports.len()).max().unwrap_or(0);
+        let shown = self.port_names().len();
+        let seed = self.variants[0].first().seed;
+        let with_seeds = self.variants.iter().any(|v| 1 < v.runs.len());
+        if shown == 0 || (probed <= shown && !with_seeds) {
+            return String::new();
+        }
+        let tables = "Tables and distributions are of all ports and seeds.";
+        if probed <= shown {
+            return format!("Seed {seed} is drawn. {tables}");
+        }
+        let failed = match shown.saturating_sub(MAX_PORTS) {
+            0 => String::new(),
+            n => format!(", and {n} more whose links fail"),
+        };
+        let algorithm = if self.variants.len() == 1 { "" } else { ", under any algorithm" };
+        let longest = shown.min(MAX_PORTS);
+        format!(
+            "Of {probed} probed ports: the {longest} with the longest sampled queue in seed {seed}{algorithm}{failed}. {tables}"
+        )
+    }
+
     fn throughput(&self, port: &str) -> Panel {
         let width = bin_width(span_ns(self.variants), BINS, self.sample_interval(port));
         let line = |p: &PortSeries, _| {

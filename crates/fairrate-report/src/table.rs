@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use crate::bootstrap::Interval;
-use crate::comparison::{Better, Cell, Comparison, Group, Measure, estimate};
+use crate::comparison::{Better, Cell, Comparison, Group, MAX_PORTS, Measure, estimate};
 use crate::format;
 use crate::metric::Metric;
 use crate::metrics::{BucketSlowdown, Metrics, PortMetrics};
@@ -152,8 +152,11 @@ fn probed_ports(metrics: &Metrics) -> Table {
         ],
         best: Vec::new(),
     };
-    let section =
-        Section { title: "Ports".into(), rows: metrics.all_ports.iter().chain(&metrics.ports).map(row).collect() };
+    let is_worst = |_: &&PortMetrics| MAX_PORTS < metrics.ports.len();
+    let worst =
+        metrics.worst_port.iter().filter(is_worst).map(|p| Row { name: format!("worst: {}", p.port), ..row(p) });
+    let rows = metrics.all_ports.iter().map(row).chain(worst).chain(metrics.ports.iter().map(row)).collect();
+    let section = Section { title: "Ports".into(), rows };
     let columns = columns.map(str::to_owned).to_vec();
     Table { caption: String::new(), columns, sections: vec![section] }
 }

@@ -192,6 +192,7 @@ function choices(figures, grid) {
 
 function chapterInto(place, chapter) {
   place.append(html(chapter.point ? "h3" : "h2", "chapter", chapter.title));
+  if (chapter.note) place.append(html("p", "about", chapter.note));
   const small = chapter.figures.filter((f) => f.small);
   if (small.length) {
     place.append(html("p", "lead", small[0].note), legend(distinct(small.flatMap((f) => f.series))));
