@@ -7,7 +7,9 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use fairrate_control::Registry;
+use fairrate_report::by_size::{BySize, Percentiles, Sizes};
 use fairrate_report::comparison::Comparison;
+use fairrate_report::figures::Selection;
 use fairrate_report::index::Index;
 use fairrate_report::metric::Metric;
 use fairrate_report::table::Table;
@@ -58,6 +60,8 @@ pub struct Args {
     /// Number to print, and to draw against a key of the grid; may be given several times [default: the usual ones]
     #[arg(long = "metric", value_name = "NAME", long_help = metric_help())]
     metrics: Vec<String>,
+    #[command(flatten)]
+    by_size: BySizeArgs,
     /// Backends that move the packets; with `sim,linux` the simulator runs each network as it really was on Linux
     #[arg(long, value_name = "NAME,...", value_delimiter = ',', default_value = "sim")]
     backend: Vec<Backend>,
@@ -83,6 +87,27 @@ pub struct Args {
     /// No progress on stderr
     #[arg(long, short)]
     quiet: bool,
+}
+
+/// Choices among the figures of slowdowns against flow size.
+#[derive(Debug, clap::Args)]
+pub struct BySizeArgs {
+    /// Percentiles of the slowdown that are drawn against flow size [default: 50,99,99.9]
+    #[arg(long, value_name = "P,...")]
+    percentiles: Option<Percentiles>,
+    /// Ends of the ranges of flow sizes there, as in 10KB,100KB,1MB [default: half decades]
+    #[arg(long, value_name = "SIZE,...")]
+    sizes: Option<Sizes>,
+}
+
+impl BySizeArgs {
+    /// Returns the choices that were made, and those of `otherwise` where none was.
+    pub fn or(&self, otherwise: BySize) -> BySize {
+        BySize {
+            percentiles: self.percentiles.clone().unwrap_or(otherwise.percentiles),
+            sizes: self.sizes.clone().unwrap_or(otherwise.sizes),
+        }
+    }
 }
 
 /// Returns the help text of `--metric`.
@@ -130,7 +155,7 @@ fn no_sweep() -> Failure {
 
 /// Runs the comparison, writes its report, and returns the exit code.
 pub fn run(args: &Args, registry: &Registry) -> Result<ExitCode, Failure> {
-    let metrics = metrics(&args.metrics)?;
+    let selection = Selection { metrics: metrics(&args.metrics)?, by_size: args.by_size.or(BySize::default()) };
     let ccs = columns::joined(&args.cc);
     let changes = changes(&args.variants)?;
     let registry = &columns::with_libraries(&ccs, &changes, registry)?;
@@ -167,7 +192,7 @@ pub fn run(args: &Args, registry: &Registry) -> Result<ExitCode, Failure> {
     // The lock is held until the report is written.
     let place = ResultsDir::claim(&dir)?;
     let work = Work { planner: &planner, dir: place.path(), board: &board, threads };
-    let index = work.run_all(&plans, jobs, &metrics)?;
+    let index = work.run_all(&plans, jobs, &selection)?;
     board.clear();
     conclude(index, place.path(), args.json, registry)
 }
@@ -241,16 +266,18 @@ fn print_tables(dir: &Path, index: &Index, comparison: &Comparison, chosen: Opti
     output::print_text(&parts.join("\n"))
 }
 
-/// Writes the page of an existing comparison, for `fairrate report`; with `metrics` if there are any, otherwise with
-/// those of the comparison.
-pub fn report(dir: &Path, metrics: &[Metric], registry: &Registry) -> Result<(), Failure> {
+/// Writes the page of an existing comparison, for `fairrate report`; with `metrics` and `by_size` where they are given, otherwise
+/// with the figures of the comparison.
+pub fn report(dir: &Path, metrics: Vec<Metric>, by_size: &BySizeArgs, registry: &Registry) -> Result<(), Failure> {
     let index = Index::read(dir)?;
     if !metrics.is_empty() && !index.is_swept() {
         return Err(no_sweep());
     }
-    let metrics = if metrics.is_empty() { index.drawn() } else { metrics.to_vec() };
+    let Selection { metrics: drawn, by_size: sizes } = index.selection();
+    let metrics = if metrics.is_empty() { drawn } else { metrics };
+    let selection = Selection { metrics, by_size: by_size.or(sizes) };
     match index.assemble(dir, registry)? {
-        Some((variants, comparison)) => Ok(output::write_page(dir, &variants, &comparison, &metrics, Pictures::Yes)?),
+        Some((variants, comparison)) => Ok(output::write_page(dir, &variants, &comparison, &selection, Pictures::Yes)?),
         None => Err(Failure::Directory {
             dir: dir.to_owned(),
             problem: "has no run that has ended".to_owned(),

@@ -4,8 +4,11 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use fairrate_control::Registry;
+use fairrate_report::by_size::BySize;
+use fairrate_report::figures::Selection;
+use fairrate_report::load;
 
-use crate::compare;
+use crate::compare::{self, BySizeArgs};
 use crate::failure::Failure;
 use crate::output::{self, Pictures};
 
@@ -19,6 +22,8 @@ pub struct Args {
     /// [default: those the comparison has]
     #[arg(long = "metric", value_name = "NAME")]
     metrics: Vec<String>,
+    #[command(flatten)]
+    by_size: BySizeArgs,
 }
 
 /// Writes the page. Results may be from another person, so their library is not loaded.
@@ -27,9 +32,10 @@ pub fn run(args: &Args, registry: &Registry) -> Result<ExitCode, Failure> {
     let dir = &args.dir;
     let metrics = compare::metrics(&args.metrics)?;
     if dir.join("compare.json").exists() {
-        compare::report(dir, &metrics, registry)?;
+        compare::report(dir, metrics, &args.by_size, registry)?;
     } else if metrics.is_empty() {
-        output::write_report(dir, fairrate_report::load::run(dir, registry)?, Pictures::Yes)?;
+        let selection = Selection { by_size: args.by_size.or(BySize::default()), ..Selection::default() };
+        fairrate_report::publish::selected(dir, load::run(dir, registry)?, &selection, Pictures::Yes)?;
     } else {
         return Err(Failure::Directory {
             dir: dir.clone(),

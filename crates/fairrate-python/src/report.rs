@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use fairrate_control::Registry;
 use fairrate_experiment::columns::{ColumnsError, file_name};
 use fairrate_experiment::copy_run;
+use fairrate_report::figures::Selection;
 use fairrate_report::index::{FILE, Index, IndexError, RunEntry};
 use fairrate_report::load;
 use fairrate_report::metric::Metric;
@@ -45,7 +46,7 @@ pub fn write_report(
     runs: Vec<Run>,
     metrics: Vec<String>,
 ) -> PyResult<()> {
-    let drawn = by_name(py, &metrics)?;
+    let selection = Selection { metrics: by_name(py, &metrics)?, ..Selection::default() };
     // The lock is held until the report is written.
     let place = ResultsDir::claim(&dir).map_err(|e| errors::of_results(py, &e))?;
     let names = names(&dir, &runs);
@@ -57,7 +58,7 @@ pub fn write_report(
         let entry = copied.and_then(|()| entry(run, name)).map_err(|e| errors::of_index(py, &e))?;
         entries.push(entry);
     }
-    let mut index = Index::new(scenario, entries, &drawn);
+    let mut index = Index::new(scenario, entries, &selection);
     match py.detach(|| index.publish(place.path(), &Registry::new())) {
         Ok(Some(_)) => Ok(()),
         Ok(None) => Err(errors::of_empty(py, &dir)),
@@ -86,21 +87,22 @@ pub fn runs_of_comparison(py: Python<'_>, dir: PathBuf) -> PyResult<Vec<Run>> {
 /// those of the comparison.
 #[pyfunction]
 pub fn rewrite_report(py: Python<'_>, dir: PathBuf, metrics: Vec<String>) -> PyResult<()> {
-    let (mut drawn, registry) = (by_name(py, &metrics)?, Registry::new());
+    let (drawn, registry) = (by_name(py, &metrics)?, Registry::new());
     if !dir.join(FILE).exists() {
         let loaded = py.detach(|| load::run(&dir, &registry)).map_err(|e| errors::of_results(py, &e))?;
         let written = py.detach(|| publish::run(&dir, loaded, Pictures::Yes));
         return written.map(|_| ()).map_err(|e| errors::of_publish(&e));
     }
     let index = Index::read(&dir).map_err(|e| errors::of_index(py, &e))?;
-    if drawn.is_empty() {
-        drawn = index.drawn();
+    let mut selection = index.selection();
+    if !drawn.is_empty() {
+        selection.metrics = drawn;
     }
     let assembled = py.detach(|| index.assemble(&dir, &registry)).map_err(|e| errors::of_index(py, &e))?;
     let Some((variants, comparison)) = assembled else {
         return Err(errors::of_empty(py, &dir));
     };
-    let written = py.detach(|| publish::page(&dir, &variants, &comparison, &drawn, Pictures::Yes));
+    let written = py.detach(|| publish::page(&dir, &variants, &comparison, &selection, Pictures::Yes));
     written.map_err(|e| errors::of_publish(&e))
 }
 

@@ -180,7 +180,7 @@ pub struct Versus {
 
 /// Returns the groups of columns within which one column can be best: those of the same grid point, or all where each
 /// has a point of its own.
-fn rivals(metrics: &[Metrics]) -> Vec<Vec<usize>> {
+pub(crate) fn rivals(metrics: &[Metrics]) -> Vec<Vec<usize>> {
     let mut points: Vec<(&str, Vec<usize>)> = Vec::new();
     for (i, column) in metrics.iter().enumerate() {
         match points.iter_mut().find(|(point, _)| *point == column.point) {
@@ -217,7 +217,7 @@ pub fn leaders(metrics: &[Metrics], value: Value<'_>, better: Better, show: fn(f
 }
 
 /// Returns `true` if the interval of the differences between values of the same seeds contains zero.
-fn is_indistinct(a: &[(u64, f64)], b: &[(u64, f64)]) -> bool {
+pub(crate) fn is_indistinct(a: &[(u64, f64)], b: &[(u64, f64)]) -> bool {
     let of_seed = |seed: u64| b.iter().find(|(s, _)| *s == seed).map(|(_, x)| *x);
     let differences: Vec<f64> = a.iter().filter_map(|(seed, x)| Some(x - of_seed(*seed)?)).collect();
     let half_width = stats::student_half_width(&differences);
@@ -230,7 +230,7 @@ pub fn estimate(m: &Metrics, value: Value<'_>) -> Option<Estimate> {
 }
 
 /// Returns the measure of each seed of a column that has it.
-fn by_seed(m: &Metrics, value: Value<'_>) -> Vec<(u64, f64)> {
+pub(crate) fn by_seed(m: &Metrics, value: Value<'_>) -> Vec<(u64, f64)> {
     let runs = if m.per_seed.is_empty() { std::slice::from_ref(m) } else { m.per_seed.as_slice() };
     runs.iter().filter_map(|run| Some((*run.seeds.first()?, value(run)?))).collect()
 }

@@ -104,7 +104,7 @@ mod tests {
     fn points_have_units_and_bands() {
         let variants = synthetic::grid(&["powertcp"], &[("load", &["0.2", "0.4"])], &[1, 2]);
         let comparison = Comparison::of(variants.iter().map(Metrics::of).collect());
-        let chapters = figures::all(&variants, &comparison, &[]);
+        let chapters = figures::all(&variants, &comparison, &figures::Selection::default());
         let files = files(&chapters);
         let text = |name: &str| files.iter().find(|f| f.name == name).map(|f| f.text.clone()).unwrap();
         let over = text("over-load-goodput-of-all-flows.csv");

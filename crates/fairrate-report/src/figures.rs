@@ -2,6 +2,7 @@
 
 use std::collections::HashSet;
 
+use crate::by_size::BySize;
 use crate::comparison::Comparison;
 use crate::metric::Metric;
 use crate::model::Variant;
@@ -32,6 +33,9 @@ pub struct Chapter {
     /// none.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub point: String,
+    /// The rule by which its figures are chosen; empty if all are shown.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub note: String,
     /// The chapter's figures.
     pub figures: Vec<Panel>,
 }
@@ -57,21 +61,30 @@ pub fn lines(variants: &[Variant]) -> Vec<Line> {
     first.iter().zip(style::styles(&ccs)).map(of).collect()
 }
 
-/// Returns all figures of a report, in order, without empty chapters. With a grid, `metrics` over the grid are first,
-/// or the usual metrics if `metrics` is empty, and then the chapters of each of its points.
-pub fn all(variants: &[Variant], comparison: &Comparison, metrics: &[Metric]) -> Vec<Chapter> {
+/// The choices of a reader among the figures.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Selection {
+    /// Metrics over the grid; empty: the usual ones.
+    pub metrics: Vec<Metric>,
+    /// Percentiles and sizes of the slowdown against flow size.
+    pub by_size: BySize,
+}
+
+/// Returns all figures of a report, in order, without empty chapters. With a grid, the metrics over the grid are first, and then
+/// the chapters of each of its points.
+pub fn all(variants: &[Variant], comparison: &Comparison, selection: &Selection) -> Vec<Chapter> {
     let lines = lines(variants);
     let drawn = &variants[..variants.len().min(MAX_DRAWN)];
     let chapters = match Grid::of(variants, &comparison.metrics) {
         Some(grid) => {
             let usual = Metric::usual(&comparison.metrics);
-            let metrics = if metrics.is_empty() { &usual } else { metrics };
+            let metrics = if selection.metrics.is_empty() { &usual } else { &selection.metrics };
             let looks = looks(&lines);
             let figures = metrics.iter().flat_map(|m| grid.figures(*m, &looks)).collect();
             let over = Chapter { title: format!("Over {}", grid.parameter()), figures, ..Chapter::default() };
-            std::iter::once(over).chain(at_each_point(drawn, &lines)).collect()
+            std::iter::once(over).chain(at_each_point(drawn, &lines, selection)).collect()
         }
-        None => chapters(&drawn.iter().collect::<Vec<_>>(), &lines, points(drawn.len())),
+        None => chapters(&drawn.iter().collect::<Vec<_>>(), &lines, points(drawn.len()), selection),
     };
     let mut chapters: Vec<Chapter> = chapters.into_iter().filter(|c| !c.figures.is_empty()).collect();
     name_files(&mut chapters);
@@ -93,13 +106,13 @@ fn points(n: usize) -> usize {
 }
 
 /// Returns the chapters of each point of a grid.
-fn at_each_point(variants: &[Variant], lines: &[Line]) -> Vec<Chapter> {
+fn at_each_point(variants: &[Variant], lines: &[Line], selection: &Selection) -> Vec<Chapter> {
     let mut seen = HashSet::new();
     let places = variants.iter().map(|v| v.first().point.as_str()).filter(|point| seen.insert(*point));
     let mut all = Vec::new();
     for point in places {
         let here: Vec<&Variant> = variants.iter().filter(|v| v.first().point == point).collect();
-        for mut chapter in chapters(&here, lines, points(variants.len())) {
+        for mut chapter in chapters(&here, lines, points(variants.len()), selection) {
             point.clone_into(&mut chapter.point);
             for figure in &mut chapter.figures {
                 point.clone_into(&mut figure.point);
@@ -142,16 +155,20 @@ fn file_name(words: &str) -> String {
 }
 
 /// Returns the chapters of columns that are drawn together.
-fn chapters(variants: &[&Variant], lines: &[Line], points: usize) -> Vec<Chapter> {
+fn chapters(variants: &[&Variant], lines: &[Line], points: usize, selection: &Selection) -> Vec<Chapter> {
     let page = Page::new(variants, lines, points);
-    let chapter = |title: &str, figures| Chapter { title: title.to_owned(), figures, ..Chapter::default() };
+    let chapter = |title: &str, figures: Vec<Panel>| {
+        let figures = figures.into_iter().map(|figure| page.with_marks(figure)).collect();
+        Chapter { title: title.to_owned(), figures, ..Chapter::default() }
+    };
     let mut chapters = [
         chapter("At the switches", page.ports()),
-        chapter("Flow completion", page.slowdown_by_size()),
+        chapter("Flow completion", page.slowdown_by_size(&selection.by_size)),
         chapter("Flow by flow", page.flows()),
         chapter("Distributions", page.distributions()),
         chapter("Priority flow control", page.pauses()),
     ];
+    chapters[0].note = page.choice_of_ports();
     if MANY_FLOWS <= page.completions() {
         chapters.swap(0, 1);
     }
@@ -167,7 +184,7 @@ mod tests {
     use crate::synthetic;
 
     fn all(variants: &[Variant]) -> Vec<Chapter> {
-        super::all(variants, &Comparison::of(variants.iter().map(Metrics::of).collect()), &[])
+        super::all(variants, &Comparison::of(variants.iter().map(Metrics::of).collect()), &Selection::default())
     }
 
     #[test]
@@ -223,6 +240,30 @@ mod tests {
         let ends: Vec<Option<&f64>> = figure.series.iter().map(|s| s.y.last()).collect();
         assert_eq!(ends, [Some(&1.0), Some(&0.75)]);
         assert!(figure.note.ends_with("Finished: 2,250 of 3,000 under HPCC"), "{}", figure.note);
+    }
+
+    #[test]
+    fn failures_are_marked_over_time_and_failed_ports_are_shown() {
+        use crate::outages::Outage;
+        let mut variants = synthetic::comparison(&["powertcp", "hpcc"], &[1]);
+        for run in variants.iter_mut().flat_map(|v| &mut v.runs) {
+            let first = run.ports[0].clone();
+            let shrunk = |i: usize| first.qlen_bytes.iter().map(|q| q / (1 + i) as f64).collect();
+            let port = |i: usize| PortSeries { name: format!("s0->s{i}"), qlen_bytes: shrunk(i), ..first.clone() };
+            run.ports = (1..9).map(port).collect();
+            // The queues of ports 7 and 8 are the shortest.
+            run.outages = vec![Outage { ports: vec!["s0->s8".into(), "s8->s0".into()], times_ns: vec![(1e6, 2e6)] }];
+        }
+        let chapters = all(&variants);
+        let rule = "Of 8 probed ports: the 4 with the longest sampled queue in seed 1, under any algorithm, and 1 more whose links \
+                    fail. Tables and distributions are of all ports and seeds.";
+        assert!(chapters.iter().any(|c| c.title == "At the switches" && c.note == rule), "{chapters:?}");
+        let figures = || chapters.iter().flat_map(|c| &c.figures);
+        let queues: Vec<&str> = figures().filter_map(|f| f.title.strip_prefix("Queue of ")).collect();
+        assert_eq!(queues, ["s0->s1", "s0->s2", "s0->s3", "s0->s4", "s0->s8"]);
+        assert!(figures().all(|f| (f.x.link == "time") == (f.marks.len() == 1)));
+        let svg = crate::svg::render(figures().find(|f| !f.marks.is_empty()).unwrap());
+        assert!(svg.contains("s0\u{2192}s8 down"), "{svg}");
     }
 
     #[test]

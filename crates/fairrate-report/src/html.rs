@@ -9,7 +9,9 @@ use fairrate_text::escape;
 use crate::bootstrap;
 use crate::comparison::{Better, Comparison, MAX_PORTS, Value, estimate, leaders};
 use crate::figures::{self, Chapter, Line, MAX_DRAWN};
+use crate::findings::{self, Findings};
 use crate::format;
+use crate::html_table::table_html;
 use crate::metrics::{Metrics, PortMetrics};
 use crate::model::{RunData, Variant};
 use crate::style::{DASHES, MARKERS};
@@ -37,6 +39,7 @@ pub fn page(variants: &[Variant], comparison: &Comparison, chapters: &[Chapter])
         header(variants, comparison, &lines),
         navigation(),
         "<main>\n".to_owned(),
+        says(variants, comparison),
         // In a grid no column is the best: its figures are first.
         if grid.is_none() { cards(variants, metrics, &lines) } else { String::new() },
         undrawn(variants),
@@ -129,6 +132,21 @@ fn navigation() -> String {
     "<nav><div><div id=\"all\"></div><button type=\"button\" class=\"reset\" id=\"reset\" \
      title=\"show all lines and the whole time; drag in a chart to zoom\">Show all</button></div></nav>\n"
         .to_owned()
+}
+
+/// Returns what the runs say, in words.
+fn says(variants: &[Variant], comparison: &Comparison) -> String {
+    let names: Vec<&str> = variants.iter().map(|v| v.line.as_str()).collect();
+    let Findings { sentences, note } = findings::of(comparison, &names);
+    if sentences.is_empty() {
+        return String::new();
+    }
+    let items: String = sentences.iter().map(|text| format!("<li>{}</li>\n", escape(text))).collect();
+    let items = items.replace("-&gt;", "&rarr;");
+    format!(
+        "<section class=\"says\">\n<h2>What these runs say</h2>\n<ul>\n{items}</ul>\n<p class=\"note\">{}</p>\n</section>\n",
+        escape(&note)
+    )
 }
 
 /// A number at the head of the page.
@@ -324,36 +342,6 @@ fn tables(comparison: &Comparison) -> Vec<Table> {
     tables.into_iter().map(|t| t.without(WALL_CLOCK_ROW)).collect()
 }
 
-fn table_html(table: &Table) -> String {
-    let corner = if let [only] = table.sections.as_slice() { escape(&only.title) } else { String::new() };
-    let caption =
-        if table.caption.is_empty() { String::new() } else { format!("<caption>{}</caption>", escape(&table.caption)) };
-    let mut out = format!("<div class=\"scroll\"><table>{caption}<thead><tr><th>{corner}</th>");
-    for head in &table.columns {
-        let _ = write!(out, "<th>{}</th>", escape(head));
-    }
-    out.push_str("</tr></thead>\n<tbody>\n");
-    for section in &table.sections {
-        if table.sections.len() != 1 {
-            let _ = writeln!(
-                out,
-                "<tr class=\"section\"><th colspan=\"{}\">{}</th></tr>",
-                table.columns.len() + 1,
-                escape(&section.title)
-            );
-        }
-        for row in &section.rows {
-            let _ = write!(out, "<tr><th>{}</th>", escape(&row.name));
-            for (i, cell) in row.cells.iter().enumerate() {
-                let class = if row.best.contains(&i) { " class=\"best\"" } else { "" };
-                let _ = write!(out, "<td{class}>{}</td>", escape(cell));
-            }
-            out.push_str("</tr>\n");
-        }
-    }
-    out + "</tbody></table></div>\n"
-}
-
 /// Returns the scenario of each variant, folded unless there is only one variant.
 fn scenarios(variants: &[Variant]) -> String {
     let mut out = String::from("<h2>Scenario</h2>\n");
@@ -410,7 +398,7 @@ mod tests {
 
     fn page(variants: &[Variant]) -> String {
         let comparison = Comparison::of(variants.iter().map(Metrics::of).collect());
-        super::page(variants, &comparison, &figures::all(variants, &comparison, &[]))
+        super::page(variants, &comparison, &figures::all(variants, &comparison, &figures::Selection::default()))
     }
 
     #[test]

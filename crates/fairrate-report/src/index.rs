@@ -8,7 +8,9 @@ use fairrate_control::Registry;
 use fairrate_results::{ResultsError, write_durably, write_whole};
 use serde::{Deserialize, Serialize};
 
+use crate::by_size::BySize;
 use crate::comparison::{Comparison, Statistics};
+use crate::figures::Selection;
 use crate::load;
 use crate::metric::Metric;
 use crate::metrics::Metrics;
@@ -50,6 +52,9 @@ pub struct Index {
     /// Names of the metrics that are drawn over the grid; empty: the usual ones.
     #[serde(default)]
     drawn: Vec<String>,
+    /// Percentiles and sizes of the slowdown against flow size.
+    #[serde(default)]
+    by_size: BySize,
     /// Metrics of each column; empty until all runs have ended.
     #[serde(default, skip_deserializing)]
     pub metrics: Vec<Metrics>,
@@ -106,11 +111,16 @@ impl RunEntry {
 }
 
 impl Index {
-    /// Returns the index of the runs of a scenario, with the metrics that are drawn.
-    pub fn new(scenario: &str, runs: Vec<RunEntry>, drawn: &[Metric]) -> Self {
-        let (schema, scenario) = (SCHEMA.to_owned(), scenario.to_owned());
-        let drawn = drawn.iter().map(|m| m.name()).collect();
-        Self { schema, scenario, runs, drawn, metrics: Vec::new(), statistics: None }
+    /// Returns the index of the runs of a scenario, with the figures that are drawn.
+    pub fn new(scenario: &str, runs: Vec<RunEntry>, selection: &Selection) -> Self {
+        let (schema, scenario, by_size) = (SCHEMA.to_owned(), scenario.to_owned(), selection.by_size.clone());
+        let drawn = selection.metrics.iter().map(|m| m.name()).collect();
+        Self { schema, scenario, runs, drawn, by_size, metrics: Vec::new(), statistics: None }
+    }
+
+    /// Returns the figures that are drawn.
+    pub fn selection(&self) -> Selection {
+        Selection { metrics: self.drawn(), by_size: self.by_size.clone() }
     }
 
     /// Returns the metrics that are drawn over the grid.
@@ -201,7 +211,7 @@ impl Index {
         registry: &Registry,
     ) -> Result<Option<(Vec<Variant>, Comparison)>, IndexError> {
         let Some((variants, comparison)) = self.assemble(dir, registry)? else { return Ok(None) };
-        page(dir, &variants, &comparison, &self.drawn(), Pictures::Yes)?;
+        page(dir, &variants, &comparison, &self.selection(), Pictures::Yes)?;
         self.metrics.clone_from(&comparison.metrics);
         self.statistics = Some(comparison.statistics());
         self.write_durably(dir)?;

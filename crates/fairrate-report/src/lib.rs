@@ -4,17 +4,22 @@
 //! over its seeds; [`comparison`] compares several, with intervals over seeds from [`bootstrap`]; [`table`] prints them
 //! and [`html`] draws them. [`index`] is the list of the runs of a comparison.
 
+mod blocks;
 pub mod bootstrap;
+pub mod by_size;
 pub mod comparison;
 pub mod export;
 pub mod figures;
+pub mod findings;
 pub mod format;
 pub mod html;
+mod html_table;
 pub mod index;
 pub mod load;
 pub mod metric;
 pub mod metrics;
 pub mod model;
+pub mod outages;
 pub mod panel;
 mod panels;
 mod pauses;

@@ -8,6 +8,7 @@ use fairrate_results::{FlowRow, PfcRow, Results, ResultsError, Summary};
 use fairrate_scenario::{Overrides, Scenario};
 
 use crate::model::{Flow, FlowSeries, Pause, PortSeries, Provenance, RunData, Totals};
+use crate::outages;
 
 /// Reads the results of a run, complete or not, into [`RunData`]. Its label is the name of its algorithm. If `registry`
 /// does not have that algorithm, flows are named by the ids of their nodes and the run has no description.
@@ -26,6 +27,7 @@ pub fn run(dir: &Path, registry: &Registry) -> Result<RunData, ResultsError> {
     let rates = flow_series(&results, &flow_rows, scenario.as_ref())?;
     Ok(RunData {
         scenario: summary.scenario.clone(),
+        outages: scenario.as_ref().map_or_else(Vec::new, |s| outages::of(s, summary.sim_s * 1e9)),
         description: scenario.map(|s| s.description().to_owned()).unwrap_or_default(),
         cc: summary.cc.clone(),
         cc_title: summary.cc_title.clone(),

@@ -55,6 +55,9 @@ pub struct Metrics {
     /// All probed ports together, where there are several: queues of all times and ports pooled, counters summed,
     /// utilisation their mean.
     pub all_ports: Option<PortMetrics>,
+    /// The port with the largest 99th percentile of its queue, where there are several; over several seeds the mean of the
+    /// worst port of each.
+    pub worst_port: Option<PortMetrics>,
     /// Offered and carried load by tier of links.
     pub load: Vec<TierLoad>,
     /// Payload bits delivered per second of the measuring window, over all flows.
@@ -198,7 +201,14 @@ impl Metrics {
     pub fn of(variant: &Variant) -> Self {
         let alone = |run| Self::of_runs(variant, std::slice::from_ref(run));
         let per_seed = if variant.runs.len() < 2 { Vec::new() } else { variant.runs.iter().map(alone).collect() };
-        Self { per_seed, ..Self::of_runs(variant, &variant.runs) }
+        let all = Self::of_runs(variant, &variant.runs);
+        let worst: Vec<PortMetrics> = per_seed.iter().filter_map(|m| m.worst_port.clone()).collect();
+        let worst_port = mean_of_ports(&worst).map(|mean| {
+            let port =
+                if worst.iter().all(|w| w.port == mean.port) { mean.port.clone() } else { "of each seed".into() };
+            PortMetrics { port, ..mean }
+        });
+        Self { per_seed, worst_port: worst_port.or(all.worst_port.clone()), ..all }
     }
 
     fn of_runs(variant: &Variant, runs: &[RunData]) -> Self {
@@ -208,6 +218,7 @@ impl Metrics {
         let control_bytes = mean(&|r| r.totals.control_bytes as f64);
         let data_bytes = mean(&|r| r.totals.data_bytes as f64);
         let wall_s = mean(&|r| r.totals.wall_s);
+        let ports = ports(runs);
         Self {
             cc: variant.first().cc.clone(),
             label: variant.label.clone(),
@@ -216,7 +227,8 @@ impl Metrics {
             seeds: runs.iter().map(|r| r.seed).collect(),
             windows_ns: runs.iter().map(RunData::window).collect(),
             slowdown: slowdown_by_size(runs),
-            ports: ports(runs),
+            worst_port: worst_port(&ports),
+            ports,
             all_ports: all_ports(runs),
             load: load(runs),
             goodput_bps: mean(&|r| r.totals.goodput_bps),
@@ -352,6 +364,13 @@ fn all_ports(runs: &[RunData]) -> Option<PortMetrics> {
     let n = runs.iter().map(|r| r.ports.len()).max().unwrap_or(0);
     all.port = format!("all {n} ports");
     Some(all)
+}
+
+/// Returns the port with the largest 99th percentile of its queue; `None` unless there are several.
+fn worst_port(ports: &[PortMetrics]) -> Option<PortMetrics> {
+    // Of equal ones the first that was probed.
+    let worst = ports.iter().rev().max_by(|a, b| a.qlen_p99_bytes.total_cmp(&b.qlen_p99_bytes));
+    worst.filter(|_| 1 < ports.len()).cloned()
 }
 
 /// Joins the samples of several ports within a window one after another, as if of one port of their mean rate.

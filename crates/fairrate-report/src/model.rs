@@ -2,6 +2,7 @@
 
 use fairrate_results::Measured;
 
+use crate::outages::Outage;
 use crate::series::value_at;
 
 /// One run.
@@ -39,6 +40,8 @@ pub struct RunData {
     pub rates: Vec<FlowSeries>,
     /// Pause and resume frames, in order of time.
     pub pauses: Vec<Pause>,
+    /// Failures of links.
+    pub outages: Vec<Outage>,
     /// Time in base RTTs that rates took to settle after each arrival and departure of a flow; infinite if they did
     /// not. Empty without a probe.
     pub settled_rtts: Vec<f64>,

@@ -19,16 +19,33 @@ pub struct Panel {
     pub point: String,
     /// Name of its files without the ending, unique within the page.
     pub file: String,
+    /// Name of the button that shows or hides the chart, as `p99`; empty if it is always shown.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub choice: String,
     /// Horizontal axis.
     pub x: Axis,
     /// Vertical axis.
     pub y: Axis,
     /// Lines, or rows of bars where the vertical axis has `rows`.
     pub series: Vec<Series>,
+    /// Stretches of the horizontal axis that are marked.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub marks: Vec<Mark>,
     /// Set when the chart takes the whole width of the page.
     pub wide: bool,
     /// Set when the chart is one of several small charts with the same axes.
     pub small: bool,
+}
+
+/// A marked stretch of the horizontal axis.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct Mark {
+    /// Beginning.
+    pub from: f64,
+    /// End; `None` if it lasts to the end of the axis.
+    pub to: Option<f64>,
+    /// Label; may be empty.
+    pub label: String,
 }
 
 /// An axis.

@@ -1,13 +1,14 @@
 //! The figures of columns that are drawn together: against time, against flow size, and as distributions.
 
+use crate::by_size::{self, BySize};
 use crate::figures::Line;
 use crate::format;
 use crate::metrics::{Metrics, Share};
-use crate::model::{Flow, FlowSeries, PortSeries, RunData, Variant};
+use crate::model::{FlowSeries, PortSeries, RunData, Variant};
+use crate::outages::{self, MAX_FAILED};
 use crate::panel::{Axis, Panel, Series, TimeUnit};
 use crate::pauses::{intervals, paused_ports};
-use crate::series::{bin_width, cdf, downsample, drop_repeats, growth};
-use crate::stats;
+use crate::series::{bin_width, ccdf, cdf, downsample, drop_repeats, growth};
 use crate::style::Style;
 
 /// Largest number of ports that have their own figures.
@@ -51,7 +52,15 @@ impl Page<'_> {
         self.port_names().iter().flat_map(|name| [self.throughput(name), self.queue(name)]).collect()
     }
 
-    /// Returns the names of the probed ports with the longest queues, in the order they were probed.
+    /// Marks the failures of links in a figure over time.
+    pub(crate) fn with_marks(&self, mut figure: Panel) -> Panel {
+        if figure.x.link == self.unit.axis().link {
+            figure.marks = outages::marks(self.variants, self.unit);
+        }
+        figure
+    }
+
+    /// Returns the names of the probed ports with the longest queues and of some that fail, in the order they were probed.
     fn port_names(&self) -> Vec<String> {
         let ports = || self.variants.iter().flat_map(|v| &v.first().ports);
         let mut names: Vec<String> = Vec::new();
@@ -66,10 +75,36 @@ impl Page<'_> {
         };
         let mut by_peak: Vec<(f64, usize)> = names.iter().map(peak).zip(0..).collect();
         by_peak.sort_by(|a, b| b.0.total_cmp(&a.0));
-        by_peak.truncate(MAX_PORTS);
+        let fails = |i: usize| ports().any(|p| p.name == names[i] && outages::fails(self.variants, p));
+        let others = by_peak.split_off(by_peak.len().min(MAX_PORTS));
+        by_peak.extend(others.into_iter().filter(|(_, i)| fails(*i)).take(MAX_FAILED));
         let mut kept: Vec<usize> = by_peak.into_iter().map(|(_, i)| i).collect();
         kept.sort_unstable();
         kept.into_iter().map(|i| names[i].clone()).collect()
+    }
+
+    /// Returns the rule by which the ports with figures are chosen, and the seed that is drawn.
+    pub(crate) fn choice_of_ports(&self) -> String {
+        let probed = self.variants.iter().map(|v| v.first().ports.len()).max().unwrap_or(0);
+        let shown = self.port_names().len();
+        let seed = self.variants[0].first().seed;
+        let with_seeds = self.variants.iter().any(|v| 1 < v.runs.len());
+        if shown == 0 || (probed <= shown && !with_seeds) {
+            return String::new();
+        }
+        let tables = "Tables and distributions are of all ports and seeds.";
+        if probed <= shown {
+            return format!("Seed {seed} is drawn. {tables}");
+        }
+        let failed = match shown.saturating_sub(MAX_PORTS) {
+            0 => String::new(),
+            n => format!(", and {n} more whose links fail"),
+        };
+        let algorithm = if self.variants.len() == 1 { "" } else { ", under any algorithm" };
+        let longest = shown.min(MAX_PORTS);
+        format!(
+            "Of {probed} probed ports: the {longest} with the longest sampled queue in seed {seed}{algorithm}{failed}. {tables}"
+        )
     }
 
     fn throughput(&self, port: &str) -> Panel {
@@ -132,24 +167,9 @@ impl Page<'_> {
     }
 
     /// Returns the slowdown against flow size.
-    pub(crate) fn slowdown_by_size(&self) -> Vec<Panel> {
-        let series: Vec<Series> = self.each().flat_map(|(v, style)| slowdown_by_size(v, style)).collect();
-        // Flows of one size are a point, not a line.
-        if series.iter().all(|s| s.x.len() < 2) {
-            return Vec::new();
-        }
-        vec![Panel {
-            title: "FCT slowdown by flow size".into(),
-            note: format!(
-                "Filled: 99th percentile. Thin and hollow: median. A point per half decade of sizes, at its median size{}",
-                self.unfinished(". Lower bounds where flows did not finish: "),
-            ),
-            x: Axis::new("flow size (bytes)").logarithmic(),
-            y: Axis::new("FCT / ideal FCT").logarithmic().showing(1.0, 2.0),
-            series,
-            wide: true,
-            ..Panel::default()
-        }]
+    pub(crate) fn slowdown_by_size(&self, wanted: &BySize) -> Vec<Panel> {
+        let unfinished = self.unfinished(". Hollow: lower bounds where flows did not finish: ");
+        by_size::figures(&self.each().collect::<Vec<_>>(), wanted, &unfinished)
     }
 
     /// Returns the variants in which not all flows finished, with the share that did and `before` in front; empty if
@@ -167,10 +187,11 @@ impl Page<'_> {
         let probed = self.variants.iter().flat_map(|v| &v.runs).any(|r| !r.settled_rtts.is_empty());
         let convergence = probed.then(|| self.convergence_cdf());
         let several = self.variants.iter().any(|v| 1 < v.first().ports.len());
-        let pooled = several.then(|| self.pooled_queue_cdf());
+        let pooled = several.then(|| self.pooled_queue_ccdf());
         let names = self.port_names();
-        let each = names.iter().filter(|_| names.len() < MAX_PORTS).map(|name| self.queue_cdf(name));
-        slowdown.into_iter().chain(convergence).chain(pooled).chain(each).collect()
+        let each = names.iter().filter(|_| names.len() < MAX_PORTS).map(|name| self.queue_ccdf(name));
+        let queues = pooled.into_iter().chain(each).filter(|figure| !figure.series.is_empty());
+        slowdown.into_iter().chain(convergence).chain(queues).collect()
     }
 
     /// Returns the distribution of the times rates took to settle; a curve that ends below 1 has changes after which
@@ -219,34 +240,29 @@ impl Page<'_> {
     }
 
     /// Returns a panel with the distribution of a port's queue length over time.
-    fn queue_cdf(&self, port: &str) -> Panel {
+    fn queue_ccdf(&self, port: &str) -> Panel {
+        let series = self.port_lines(port, true, |p, window| time_above(&[p.within(window)], self.points / 4));
         Panel {
             title: format!("Queue of {port}"),
-            note: "Fraction of the measuring window that the queue was no longer than this".into(),
-            x: Axis::new("queue (KB)").showing(0.0, 0.0),
-            y: Axis::new("fraction of time").showing(0.0, 1.0),
-            series: self.port_lines(port, true, |p, window| time_at_length(&[p.within(window)], self.points / 4)),
-            ..Panel::default()
+            note: "Fraction of the measuring window that the queue was longer than this".into(),
+            ..queue_tails(series)
         }
     }
 
     /// Returns a panel with the distribution of the queue lengths of all probed ports, over all seeds.
-    fn pooled_queue_cdf(&self) -> Panel {
+    fn pooled_queue_ccdf(&self) -> Panel {
         let line = |(variant, style): (&Variant, Style)| {
             let within = |r: &RunData| r.ports.iter().map(|p| p.within(r.window())).collect::<Vec<_>>();
             let ports: Vec<PortSeries> = variant.runs.iter().flat_map(within).collect();
-            let (x, y) = time_at_length(&ports, self.points / 4);
+            let (x, y) = time_above(&ports, self.points / 4);
             Series { step: true, x, y, ..variant_line(variant, style) }
         };
         let n = self.variants.iter().map(|v| v.first().ports.len()).max().unwrap_or(0);
         Panel {
             title: format!("Queues of all {n} probed ports"),
-            note: "Fraction of the measuring window, over all ports and seeds, that a queue was no longer than this"
+            note: "Fraction of the measuring window, over all ports and seeds, that a queue was longer than this"
                 .into(),
-            x: Axis::new("queue (KB)").showing(0.0, 0.0),
-            y: Axis::new("fraction of time").showing(0.0, 1.0),
-            series: self.each().map(line).collect(),
-            ..Panel::default()
+            ..queue_tails(self.each().map(line).collect())
         }
     }
 
@@ -383,15 +399,26 @@ impl Page<'_> {
 /// The x and y values of a line's points.
 type Points = (Vec<f64>, Vec<f64>);
 
-/// Returns the distribution of queue lengths, in KB, over the time they were held.
-fn time_at_length(ports: &[PortSeries], points: usize) -> (Vec<f64>, Vec<f64>) {
+/// Returns a figure of the fractions of time for which queues were longer than a length. Both axes are logarithmic: nearly all
+/// of the time queues are short, and the rest matters. Queues that were always empty have no line.
+fn queue_tails(series: Vec<Series>) -> Panel {
+    Panel {
+        x: Axis::new("queue (KB)").logarithmic(),
+        y: Axis::new("fraction of time").logarithmic().showing(1.0, 1.0),
+        series: series.into_iter().filter(|s| !s.x.is_empty()).collect(),
+        ..Panel::default()
+    }
+}
+
+/// Returns queue lengths, in KB, and the fractions of the time for which they were exceeded.
+fn time_above(ports: &[PortSeries], points: usize) -> Points {
     let held = |p: &PortSeries| -> Vec<f64> {
         let until_next = p.t_ns.windows(2).map(|t| t[1] - t[0]);
         until_next.chain([0.0]).take(p.t_ns.len()).collect()
     };
     let weights: Vec<f64> = ports.iter().flat_map(held).collect();
     let kilobytes: Vec<f64> = ports.iter().flat_map(|p| p.qlen_bytes.iter().map(|q| q / 1e3)).collect();
-    cdf(&kilobytes, |i| weights[i], points)
+    ccdf(&kilobytes, |i| weights[i], points)
 }
 
 fn variant_line(variant: &Variant, style: Style) -> Series {
@@ -419,28 +446,6 @@ fn most_telling(run: &RunData) -> Vec<&FlowSeries> {
     let mut flows: Vec<&FlowSeries> = flows.into_iter().map(|(_, s)| s).collect();
     flows.sort_by_key(|s| s.flow);
     flows
-}
-
-/// Returns two lines, 99th percentile and median, with a point for each half decade of flow sizes.
-fn slowdown_by_size(variant: &Variant, style: Style) -> [Series; 2] {
-    let half_decade = |bytes: u64| ((bytes.max(1) as f64).log10() * 2.0 + 1e-9).floor() as usize;
-    let mut groups: Vec<Vec<(u64, f64)>> = vec![Vec::new(); 40];
-    let sized = |f: &Flow| f.bytes.zip(f.slowdown_or_bound());
-    for (bytes, slowdown) in variant.runs.iter().flat_map(RunData::measured_flows).filter_map(sized) {
-        groups[half_decade(bytes)].push((bytes, slowdown));
-    }
-    groups.retain(|g| !g.is_empty());
-    let size = |g: &Vec<(u64, f64)>| stats::percentile(&stats::sorted(g.iter().map(|f| f.0 as f64)), 0.5);
-    let at = |p: f64| move |g: &Vec<(u64, f64)>| stats::percentile(&stats::sorted(g.iter().map(|f| f.1)), p);
-    let x: Vec<f64> = groups.iter().filter_map(size).collect();
-    let hint: Vec<String> = groups.iter().map(|g| format!("{} flows", format::count(g.len() as f64))).collect();
-    let base = variant_line(variant, style);
-    let p99 = groups.iter().filter_map(at(0.99)).collect();
-    let p50 = groups.iter().filter_map(at(0.5)).collect();
-    [
-        Series { marks: true, x: x.clone(), y: p99, hint: hint.clone(), ..base.clone() },
-        Series { marks: true, thin: true, name: String::new(), x, y: p50, hint, ..base },
-    ]
 }
 
 fn span_ns(variants: &[&Variant]) -> f64 {

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use fairrate_results::write_whole;
 
 use crate::comparison::Comparison;
-use crate::metric::Metric;
+use crate::figures::Selection;
 use crate::metrics::Metrics;
 use crate::model::{RunData, Variant, variants};
 use crate::{export, figures, html};
@@ -43,9 +43,22 @@ pub enum Pictures {
 /// # Errors
 /// If a file cannot be written.
 pub fn run(dir: &Path, run: RunData, pictures: Pictures) -> Result<(RunData, Metrics), PublishError> {
+    selected(dir, run, &Selection::default(), pictures)
+}
+
+/// Writes `dir/report.html` about one run with the figures of `selection`, and returns the run and its numbers.
+///
+/// # Errors
+/// If a file cannot be written.
+pub fn selected(
+    dir: &Path,
+    run: RunData,
+    selection: &Selection,
+    pictures: Pictures,
+) -> Result<(RunData, Metrics), PublishError> {
     let mut variants = variants(vec![run]);
     let mut comparison = Comparison::of(variants.iter().map(Metrics::of).collect());
-    page(dir, &variants, &comparison, &[], pictures)?;
+    page(dir, &variants, &comparison, selection, pictures)?;
     Ok((variants.remove(0).runs.remove(0), comparison.metrics.remove(0)))
 }
 
@@ -57,10 +70,10 @@ pub fn page(
     dir: &Path,
     variants: &[Variant],
     comparison: &Comparison,
-    metrics: &[Metric],
+    selection: &Selection,
     pictures: Pictures,
 ) -> Result<(), PublishError> {
-    let chapters = figures::all(variants, comparison, metrics);
+    let chapters = figures::all(variants, comparison, selection);
     write(&dir.join("report.html"), &html::page(variants, comparison, &chapters))?;
     match pictures {
         Pictures::Yes => write_figures(&dir.join("figures"), &export::files(&chapters)),

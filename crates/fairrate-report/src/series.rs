@@ -96,6 +96,50 @@ pub fn cdf(values: &[f64], weight: impl Fn(usize) -> f64, limit: usize) -> (Vec<
     thin(x, y, limit)
 }
 
+/// Returns the complementary distribution function as (value, fraction of all above it) for logarithmic axes, at about `limit`
+/// points at most. The first point is at 0, with the fraction of positive values; the last is the largest value, with none
+/// above it. Value `i` has the weight `weight(i)`. Without positive values there are no points.
+pub fn ccdf(values: &[f64], weight: impl Fn(usize) -> f64, limit: usize) -> (Vec<f64>, Vec<f64>) {
+    let mut order: Vec<usize> = (0..values.len()).filter(|i| 0.0 < values[*i] && 0.0 < weight(*i)).collect();
+    order.sort_by(|a, b| values[*b].total_cmp(&values[*a]));
+    let total: f64 = (0..values.len()).map(&weight).sum();
+    let (mut x, mut y, mut above) = (Vec::new(), Vec::new(), 0.0);
+    // From the largest value down: small sums of the tail are added before large ones.
+    for i in order {
+        if x.last() != Some(&values[i]) {
+            x.push(values[i]);
+            y.push(above / total);
+        }
+        above += weight(i);
+    }
+    if x.is_empty() {
+        return (x, y);
+    }
+    x.push(0.0);
+    y.push(above / total);
+    x.reverse();
+    y.reverse();
+    thin_logarithmic(x, y, limit)
+}
+
+/// Thins a descending curve to even steps on logarithmic axes. Its first two points and its last two are kept.
+fn thin_logarithmic(x: Vec<f64>, y: Vec<f64>, limit: usize) -> (Vec<f64>, Vec<f64>) {
+    let n = x.len();
+    if n <= limit.max(4) {
+        return (x, y);
+    }
+    let steps = (limit as f64 / 2.0).max(1.0);
+    let (dx, dy) = ((x[n - 1] / x[1]).ln() / steps, (y[0] / y[n - 2]).ln() / steps);
+    let mut keep = vec![0, 1];
+    for i in 2..n {
+        let last = keep[keep.len() - 1];
+        if n - 2 <= i || dx <= (x[i] / x[last]).ln() || dy <= (y[last] / y[i]).ln() {
+            keep.push(i);
+        }
+    }
+    (keep.iter().map(|i| x[*i]).collect(), keep.iter().map(|i| y[*i]).collect())
+}
+
 /// Thins an ascending curve to even steps in y, with smaller steps in the last percent: tails matter.
 fn thin(x: Vec<f64>, y: Vec<f64>, limit: usize) -> (Vec<f64>, Vec<f64>) {
     if x.len() <= limit {
@@ -155,6 +199,17 @@ mod tests {
     }
 
     #[test]
+    fn a_ccdf_by_hand() {
+        // Half of the weight is at 0, a quarter at 1, an eighth each at 2 and 4.
+        let (x, y) = ccdf(&[2.0, 0.0, 4.0, 1.0, 0.0], |i| [1.0, 3.0, 1.0, 2.0, 1.0][i], 100);
+        assert_eq!((x, y), (vec![0.0, 1.0, 2.0, 4.0], vec![0.5, 0.25, 0.125, 0.0]));
+        assert_eq!(ccdf(&[0.0, 0.0], |_| 1.0, 100), (vec![], vec![]));
+        assert_eq!(ccdf(&[], |_| 1.0, 100), (vec![], vec![]));
+        // A value that holds for no time is no value.
+        assert_eq!(ccdf(&[3.0, 9.0], |i| [1.0, 0.0][i], 100), (vec![0.0, 3.0], vec![1.0, 0.0]));
+    }
+
+    #[test]
     fn repeats_inside_go() {
         let (x, y) = drop_repeats(&[0., 1., 2., 3., 4.], &[7., 7., 7., 7., 8.]);
         assert_eq!((x, y), (vec![0., 3., 4.], vec![7., 7., 8.]));
@@ -184,6 +239,18 @@ mod tests {
             let end = x.len() as f64 * 0.5;
             let sum: f64 = rate.iter().map(|r| r * 0.5).sum();
             prop_assert!((sum - value_at(&t, &c, end).unwrap()).abs() < 1e-6);
+        }
+
+        #[test]
+        fn ccdfs_are_the_rest_of_cdfs(v in prop::collection::vec(0.0..1e3_f64, 1..5000), floor in 0_u32..900) {
+            let v: Vec<f64> = v.iter().map(|x| (x - f64::from(floor)).max(0.0).floor()).collect();
+            let (x, y) = ccdf(&v, |_| 1.0, 300);
+            prop_assert!(x.windows(2).all(|w| w[0] < w[1]) && y.windows(2).all(|w| w[1] < w[0]));
+            prop_assert!(x.len() <= 320, "{}", x.len());
+            for (x, y) in x.iter().zip(&y) {
+                let above = v.iter().filter(|v| *x < **v).count() as f64;
+                prop_assert!((y - above / v.len() as f64).abs() < 1e-9);
+            }
         }
 
         #[test]

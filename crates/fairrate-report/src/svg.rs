@@ -38,7 +38,8 @@ struct Scale {
 
 impl Scale {
     fn px(self, x: f64) -> f64 {
-        let f = |x: f64| if self.log { x.max(f64::MIN_POSITIVE).ln() } else { x };
+        // On a logarithmic axis zero is at its beginning.
+        let f = |x: f64| if self.log { (if 0.0 < x { x } else { self.low }).ln() } else { x };
         let span = f(self.high) - f(self.low);
         self.from + (f(x) - f(self.low)) / if span == 0.0 { 1.0 } else { span } * (self.to - self.from)
     }
@@ -56,11 +57,20 @@ struct Drawing<'a> {
     out: String,
 }
 
+/// Height of a label of a mark, in pixels.
+const LABEL: f64 = 13.0;
+
+/// Returns the number of labels of marks above the plot.
+fn labels(figure: &Panel) -> f64 {
+    let labelled = figure.marks.iter().filter(|mark| !mark.label.is_empty() && figure.y.rows.is_empty());
+    labelled.count() as f64
+}
+
 /// Returns the figure as SVG.
 pub fn render(figure: &Panel) -> String {
     let width = if figure.wide { 960.0 } else { 600.0 };
     let rows = figure.y.rows.len() as f64;
-    let height = if figure.y.rows.is_empty() { 300.0 } else { rows * 18.0 + 40.0 };
+    let height = if figure.y.rows.is_empty() { 300.0 } else { rows * 18.0 + 40.0 } + LABEL * labels(figure);
     let legend = legend_rows(figure, width);
     let heading =
         if figure.point.is_empty() { figure.title.clone() } else { format!("{}, {}", figure.title, figure.point) };
@@ -169,7 +179,7 @@ impl<'a> Drawing<'a> {
         let rows = !figure.y.rows.is_empty();
         let (x_low, x_high) = range_x(figure);
         let (y_low, y_high) = if rows { (-0.5, figure.y.rows.len() as f64 - 0.5) } else { range_y(figure) };
-        let (top, bottom) = (if rows { 4.0 } else { 22.0 }, height - 36.0);
+        let (top, bottom) = (if rows { 4.0 } else { 22.0 } + LABEL * labels(figure), height - 36.0);
         let (from, to) = if rows { (top, bottom) } else { (bottom, top) };
         let y = Scale { low: y_low, high: y_high, from, to, log: figure.y.log };
         let widest = y_ticks(figure, y).iter().map(|(_, text)| text.chars().count()).max().unwrap_or(1);
@@ -186,9 +196,33 @@ impl<'a> Drawing<'a> {
         );
     }
 
+    /// Draws the marked stretches of the horizontal axis; labels are above the plot, so that no line crosses them.
+    fn marks(&mut self, top: f64, bottom: f64) {
+        let mut line = labels(self.figure);
+        for mark in &self.figure.marks {
+            let px = |x: f64| self.x.px(x).clamp(self.x.from, self.x.to);
+            let (from, to) = (px(mark.from), mark.to.map_or(self.x.to, px));
+            let is_labelled = !mark.label.is_empty() && 0.0 < line;
+            let above = if is_labelled { top - LABEL * line } else { top };
+            let (width, height) = ((to - from).max(1.0), bottom - top);
+            let _ = writeln!(
+                self.out,
+                "<rect x=\"{from:.1}\" y=\"{top:.1}\" width=\"{width:.1}\" height=\"{height:.1}\" fill=\"{SOFT}\" opacity=\"0.14\"/>\n\
+                 <path d=\"M{from:.1} {above:.1}V{bottom:.1}M{to:.1} {top:.1}V{bottom:.1}\" stroke=\"{SOFT}\" stroke-dasharray=\"2 3\"/>"
+            );
+            if is_labelled {
+                let fits = from + mark.label.chars().count() as f64 * CHARACTER < self.x.to;
+                let (x, anchor) = if fits { (from + 4.0, "start") } else { (from - 4.0, "end") };
+                self.text(x, above + 10.0, anchor, &mark.label);
+                line -= 1.0;
+            }
+        }
+    }
+
     fn axes(&mut self) {
         let (left, right) = (self.x.from, self.x.to);
         let (top, bottom) = (self.y.from.min(self.y.to), self.y.from.max(self.y.to));
+        self.marks(top, bottom);
         for (at, text) in y_ticks(self.figure, self.y) {
             let y = self.y.px(at);
             let _ = writeln!(self.out, "<path d=\"M{left:.1} {y:.1}H{right:.1}\" stroke=\"{FAINT}\"/>");
@@ -202,7 +236,7 @@ impl<'a> Drawing<'a> {
         let _ = writeln!(self.out, "<path d=\"M{left:.1} {bottom:.1}H{right:.1}\" stroke=\"{SOFT}\"/>");
         let (x, y) = (self.figure.x.label.clone(), self.figure.y.label.clone());
         self.text(right, bottom + 33.0, "end", &x);
-        self.text(0.0, top - 10.0, "start", &y);
+        self.text(0.0, 12.0, "start", &y);
     }
 
     /// Returns the figure's own ticks, without labels that would overlap others; round numbers if it has no ticks.
@@ -388,7 +422,10 @@ mod tests {
         ];
         let of = |variants: &Vec<_>| {
             let comparison = Comparison::of(variants.iter().map(Metrics::of).collect());
-            figures::all(variants, &comparison, &[]).into_iter().flat_map(|c| c.figures).collect::<Vec<_>>()
+            figures::all(variants, &comparison, &figures::Selection::default())
+                .into_iter()
+                .flat_map(|c| c.figures)
+                .collect::<Vec<_>>()
         };
         sets.iter().flat_map(of).collect()
     }

@@ -84,6 +84,7 @@ fn run(cc: &str, rank: u32, seed: u64) -> RunData {
         flows: flows.into_iter().chain(endless).collect(),
         ports: vec![port],
         pauses: pauses.collect(),
+        outages: Vec::new(),
         settled_rtts: Vec::new(),
         scenario_toml: format!("seed = {seed}\n[transport]\ncc = \"{cc}\"\n"),
         provenance: Provenance {

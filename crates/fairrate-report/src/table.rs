@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use crate::bootstrap::Interval;
-use crate::comparison::{Better, Cell, Comparison, Group, Measure, estimate};
+use crate::comparison::{Better, Cell, Comparison, Group, MAX_PORTS, Measure, estimate};
 use crate::format;
 use crate::metric::Metric;
 use crate::metrics::{BucketSlowdown, Metrics, PortMetrics};
@@ -152,8 +152,11 @@ fn probed_ports(metrics: &Metrics) -> Table {
         ],
         best: Vec::new(),
     };
-    let section =
-        Section { title: "Ports".into(), rows: metrics.all_ports.iter().chain(&metrics.ports).map(row).collect() };
+    let is_worst = |_: &&PortMetrics| MAX_PORTS < metrics.ports.len();
+    let worst =
+        metrics.worst_port.iter().filter(is_worst).map(|p| Row { name: format!("worst: {}", p.port), ..row(p) });
+    let rows = metrics.all_ports.iter().map(row).chain(worst).chain(metrics.ports.iter().map(row)).collect();
+    let section = Section { title: "Ports".into(), rows };
     let columns = columns.map(str::to_owned).to_vec();
     Table { caption: String::new(), columns, sections: vec![section] }
 }
@@ -215,31 +218,6 @@ impl Table {
         self
     }
 
-    /// Returns the table as text, split into several tables with the same rows if a line would be longer than `widest`.
-    pub fn to_blocks(&self, styled: bool, widest: usize) -> String {
-        let line = |table: &Self| table.to_text(false).lines().map(width).max().unwrap_or(0);
-        let mut blocks: Vec<Self> = Vec::new();
-        let mut from = 0;
-        while from < self.columns.len() {
-            let fits = |to: &usize| line(&self.of_columns(from, *to)) <= widest;
-            let to = (from + 2..=self.columns.len()).take_while(fits).last().unwrap_or(from + 1);
-            blocks.push(self.of_columns(from, to));
-            from = to;
-        }
-        blocks.iter().map(|b| b.to_text(styled)).collect::<Vec<_>>().join("\n")
-    }
-
-    fn of_columns(&self, from: usize, to: usize) -> Self {
-        let row = |row: &Row| Row {
-            name: row.name.clone(),
-            cells: row.cells[from..to].to_vec(),
-            best: row.best.iter().filter(|i| (from..to).contains(i)).map(|i| i - from).collect(),
-        };
-        let section = |s: &Section| Section { title: s.title.clone(), rows: s.rows.iter().map(row).collect() };
-        let sections = self.sections.iter().map(section).collect();
-        Self { caption: self.caption.clone(), columns: self.columns[from..to].to_vec(), sections }
-    }
-
     /// Returns the table as text, columns aligned; with `styled`, section titles and the best values are bold.
     pub fn to_text(&self, styled: bool) -> String {
         let rows = || self.sections.iter().flat_map(|s| &s.rows);
@@ -273,7 +251,7 @@ impl Table {
     }
 }
 
-fn width(text: &str) -> usize {
+pub(crate) fn width(text: &str) -> usize {
     text.chars().count()
 }
 

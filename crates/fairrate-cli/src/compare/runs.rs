@@ -9,8 +9,8 @@ use fairrate_control::Registry;
 use fairrate_experiment::cache::{complete_run_of, seconds_before};
 use fairrate_experiment::columns::{Column, RunNames};
 use fairrate_experiment::crew::{self, Planned, in_parallel};
+use fairrate_report::figures::Selection;
 use fairrate_report::index::{Index, IndexError, RunEntry};
-use fairrate_report::metric::Metric;
 use fairrate_results::{ResultsDir, Tag, TagValue};
 use fairrate_scenario::{Overrides, Scenario};
 
@@ -160,8 +160,8 @@ pub struct Work<'a> {
 impl Work<'_> {
     /// Does the runs that are not complete, `jobs` at a time, until all have ended or Ctrl-C. Writes the index before the
     /// first run and whenever one has ended, so that it survives if the process is killed.
-    pub fn run_all(&self, plans: &[Plan], jobs: usize, drawn: &[Metric]) -> Result<Index, Failure> {
-        let mut index = Index::new(&plans[0].scenario, plans.iter().map(|p| p.entry.clone()).collect(), drawn);
+    pub fn run_all(&self, plans: &[Plan], jobs: usize, selection: &Selection) -> Result<Index, Failure> {
+        let mut index = Index::new(&plans[0].scenario, plans.iter().map(|p| p.entry.clone()).collect(), selection);
         index.write(self.dir)?;
         let known = |p: &Plan| p.is_taken_over().then(|| (End::Complete, p.entry.fingerprint.clone()));
         let planned = plans.iter().map(|p| Planned { known: known(p), priority: p.priority }).collect();

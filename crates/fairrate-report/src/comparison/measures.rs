@@ -90,7 +90,11 @@ impl<'a> Columns<'a> {
     /// Returns the measures of all ports together.
     pub(super) fn all_ports(&self) -> Group {
         let title = self.metrics.iter().find_map(|m| m.all_ports.as_ref()).map_or_else(String::new, |p| p.port.clone());
-        let measures = self.port_measures("all_ports", &|m| m.all_ports.clone());
+        let mut measures = self.port_measures("all_ports", &|m| m.all_ports.clone());
+        let worst = |m: &Metrics| Some(m.worst_port.as_ref()?.qlen_p99_bytes);
+        let (key, name) = ("worst_port.qlen_p99_bytes".to_owned(), "queue p99, worst port");
+        let at = measures.iter().position(|m| m.name == "queue p99").map_or(measures.len(), |i| i + 1);
+        measures.insert(at, self.measure(key, name, Better::Lower, &worst, format::bytes));
         Group { title: title.replacen("all", "All", 1), measures }
     }
 

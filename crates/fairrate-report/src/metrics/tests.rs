@@ -203,3 +203,26 @@ fn seeds_are_pooled_and_averaged() {
     assert_eq!(both.overall().unwrap().n, 2 * one.overall().unwrap().n);
     assert!((both.flows_done - one.flows_done).abs() < 1e-9);
 }
+
+#[test]
+fn the_worst_port_is_that_of_each_seed() {
+    let mut variants = synthetic::comparison(&["powertcp"], &[1, 2]);
+    for (seed, run) in variants[0].runs.iter_mut().enumerate() {
+        // Queues of 1, 2 ... KB at all times; those of seed 2 are ten times as long, and in the other order.
+        let port = |i: usize| {
+            let bytes = if seed == 0 { (i + 1) as f64 * 1e3 } else { (6 - i) as f64 * 1e4 };
+            let qlen_bytes = vec![bytes; run.ports[0].t_ns.len()];
+            PortSeries { name: format!("p{i}"), qlen_bytes, ..run.ports[0].clone() }
+        };
+        run.ports = (0..6).map(port).collect();
+    }
+    let all = Metrics::of(&variants[0]);
+    let worst = |m: &Metrics| m.worst_port.as_ref().map(|p| (p.port.clone(), p.qlen_p99_bytes)).unwrap();
+    let each: Vec<_> = all.per_seed.iter().map(worst).collect();
+    assert_eq!(each, [("p5".to_owned(), 6e3), ("p0".to_owned(), 6e4)]);
+    assert_eq!(worst(&all), ("of each seed".to_owned(), 3.3e4));
+    variants[0].runs.truncate(1);
+    assert_eq!(worst(&Metrics::of(&variants[0])), ("p5".to_owned(), 6e3));
+    variants[0].runs[0].ports.truncate(1);
+    assert_eq!(Metrics::of(&variants[0]).worst_port, None);
+}

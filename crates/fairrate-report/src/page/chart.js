@@ -3,6 +3,7 @@
 const hidden = new Set(); // keys of lines that are switched off, on the whole page
 const zooms = {}; // link of an x axis -> [low, high]
 const charts = [];
+let onPaper = false; // charts have the sizes of a sheet of A4, not of the window
 
 function redrawAll() {
   for (const chart of charts) chart.draw();
@@ -58,7 +59,8 @@ class Chart {
     if (zoom) return zoom;
     let [low, high] = this.figure.x.range || [Infinity, -Infinity];
     for (const s of this.figure.series) {
-      for (const x of [s.x[0], s.x[s.x.length - 1]]) {
+      const first = this.figure.x.log ? s.x.find((x) => x > 0) : s.x[0];
+      for (const x of [first, s.x[s.x.length - 1]]) {
         if (x === undefined || (this.figure.x.log && x <= 0)) continue;
         low = Math.min(low, x);
         high = Math.max(high, x);
@@ -99,17 +101,30 @@ class Chart {
     return [low, fraction ? 1 : high + (high - low) * 0.05];
   }
 
+  // Width and height in pixels. On paper they are of a sheet's 695 px, less the gaps and paddings of the style sheet.
+  size() {
+    const { small, wide, y } = this.figure;
+    const paper = wide ? [673, 220] : small ? [204, 150] : [321, 190];
+    const width = this.plot.clientWidth && onPaper ? paper[0] : this.plot.clientWidth;
+    const height = onPaper ? paper[1] : Math.round(Math.min(small ? 210 : 300, Math.max(200, width * 0.55)));
+    return [width, (y.rows ? y.rows.length * 18 + 40 : height) + 13 * this.labels().length];
+  }
+
+  // The marks whose labels are above the plot, a line each.
+  labels() {
+    return this.figure.y.rows ? [] : (this.figure.marks || []).filter((mark) => mark.label);
+  }
+
   draw() {
-    const width = this.plot.clientWidth;
+    const [width, height] = this.size();
     if (!width) return;
     const rows = this.figure.y.rows;
-    const height = rows ? rows.length * 18 + 40 : Math.round(Math.min(this.figure.small ? 210 : 300, Math.max(200, width * 0.55)));
     const [rx, ry] = [this.rangeX(), rows ? [-0.5, rows.length - 0.5] : this.rangeY(this.rangeX())];
-    const room = Math.max(2, Math.floor((height - 56) / 45));
+    const room = Math.max(2, Math.floor((height - 56) / (onPaper ? 32 : 45)));
     const count = this.figure.y.whole ? Math.max(1, Math.min(room, Math.floor(ry[1] - ry[0]))) : room;
     const yTicks = rows ? rows.map((text, at) => ({ at, text })) : this.logY ? logTicks(...ry, count) : linearTicks(...ry, count);
     const left = 10 + Math.max(...yTicks.map((t) => t.text.length), 1) * 6.8;
-    this.box = { left, right: width - 10, top: rows ? 4 : 22, bottom: height - 36, width, height };
+    this.box = { left, right: width - 10, top: (rows ? 4 : 22) + 13 * this.labels().length, bottom: height - 36, width, height };
     const { right, top, bottom } = this.box;
     this.x = scale(...rx, left, right, this.figure.x.log);
     this.y = rows ? scale(...ry, top, bottom, false) : scale(...ry, bottom, top, this.logY);
@@ -121,6 +136,7 @@ class Chart {
   axes(yTicks) {
     const { left, right, top, bottom } = this.box;
     const g = svg("g", {});
+    this.marks(g);
     for (const tick of yTicks) {
       const y = this.y.px(tick.at);
       g.append(svg("line", { x1: left, x2: right, y1: y, y2: y, stroke: "var(--faint)" }));
@@ -133,8 +149,26 @@ class Chart {
     }
     g.append(svg("line", { x1: left, x2: right, y1: bottom, y2: bottom, stroke: "var(--line)" }));
     g.append(svg("text", { x: right, y: bottom + 33, "text-anchor": "end" }, this.figure.x.label));
-    if (this.figure.y.label) g.append(svg("text", { x: 0, y: top - 10 }, this.figure.y.label));
+    if (this.figure.y.label) g.append(svg("text", { x: 0, y: 12 }, this.figure.y.label));
     return g;
+  }
+
+  // The marked stretches of the x axis; labels are above the plot, so that no line crosses them.
+  marks(g) {
+    const { left, right, top, bottom } = this.box;
+    const labels = this.labels();
+    for (const mark of this.figure.marks || []) {
+      if (mark.from > this.x.high || (mark.to !== null && mark.to < this.x.low)) continue;
+      const px = (x) => Math.min(right, Math.max(left, this.x.px(x)));
+      const [from, to] = [px(mark.from), mark.to === null ? right : px(mark.to)];
+      const above = labels.includes(mark) ? top - 13 * (labels.length - labels.indexOf(mark)) : top;
+      g.append(svg("rect", { x: from, y: top, width: Math.max(1, to - from), height: bottom - top, fill: "var(--soft)", opacity: 0.14 }));
+      g.append(svg("path", { d: `M${from} ${above}V${bottom}M${to} ${top}V${bottom}`, stroke: "var(--soft)", "stroke-dasharray": "2 3" }));
+      if (above === top) continue;
+      const fits = from + mark.label.length * 6.8 < right;
+      const place = fits ? { x: from + 4, "text-anchor": "start" } : { x: from - 4, "text-anchor": "end" };
+      g.append(svg("text", { ...place, y: above + 10 }, mark.label));
+    }
   }
 
   // The figure's own ticks, without labels that would lie on others; else round numbers.

@@ -164,17 +164,46 @@ function card(figure, folded) {
   return box;
 }
 
+// Buttons that show or hide figures of a chapter; the last one shown fills its row.
+function choices(figures, grid) {
+  const box = html("div", "choices", "Show");
+  const show = () => {
+    const shown = figures.filter((f) => !f.off);
+    figures.forEach((f, i) => {
+      if (f.choice) f.wide = f === shown[shown.length - 1] && shown.length % 2 === 1;
+      grid.children[i].hidden = Boolean(f.off);
+      grid.children[i].classList.toggle("wide", f.wide);
+    });
+    redrawAll();
+  };
+  for (const figure of figures.filter((f) => f.choice)) {
+    const button = html("button", "", figure.choice);
+    button.type = "button";
+    button.setAttribute("aria-pressed", "true");
+    button.addEventListener("click", () => {
+      figure.off = !figure.off;
+      button.setAttribute("aria-pressed", String(!figure.off));
+      show();
+    });
+    box.append(button);
+  }
+  return box;
+}
+
 function chapterInto(place, chapter) {
   place.append(html(chapter.point ? "h3" : "h2", "chapter", chapter.title));
+  if (chapter.note) place.append(html("p", "about", chapter.note));
   const small = chapter.figures.filter((f) => f.small);
   if (small.length) {
     place.append(html("p", "lead", small[0].note), legend(distinct(small.flatMap((f) => f.series))));
   }
+  const chosen = chapter.figures.filter((f) => f.choice);
   const grid = html("div", small.length === 4 || small.length > 6 ? "figs four" : "figs");
   for (const figure of chapter.figures) {
     if (chapter.figures.length === 1) figure.wide = true;
     grid.append(card(figure, chapter.point));
   }
+  if (chosen.length) place.append(choices(chapter.figures, grid));
   place.append(grid);
 }
 
@@ -202,3 +231,9 @@ document.getElementById("reset").addEventListener("click", () => {
   refresh();
 });
 refresh();
+for (const [event, paper] of [["beforeprint", true], ["afterprint", false]]) {
+  addEventListener(event, () => {
+    onPaper = paper;
+    redrawAll();
+  });
+}

@@ -68,9 +68,9 @@ function logTicks(low, high, about) {
   return ticks;
 }
 
-// Maps [low, high] to pixels [from, to].
+// Maps [low, high] to pixels [from, to]; on a logarithmic axis zero is at its beginning.
 function scale(low, high, from, to, log) {
-  const f = log ? Math.log : (x) => x;
+  const f = log ? (x) => Math.log(x > 0 ? x : low) : (x) => x;
   const [a, b] = [f(low), f(high)];
   const k = (to - from) / (b - a || 1);
   const g = log ? Math.exp : (x) => x;

@@ -1,0 +1,297 @@
+//! What the runs of a comparison say, in words. A difference is claimed only if the interval of the differences paired by seed
+//! carries the claim; everything else is a number or a count.
+
+use crate::bootstrap::{Difference, FEW, Interval};
+use crate::comparison::{Better, Comparison, Value, by_seed, estimate, is_indistinct, rivals};
+use crate::format;
+use crate::metrics::{Metrics, PortMetrics, SIZE_BUCKETS};
+use crate::stats::Distribution;
+use crate::table;
+
+/// Largest number of columns that a sentence names.
+const MAX_NAMED: usize = 8;
+
+/// What the runs of a comparison say.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Findings {
+    /// The sentences; empty if nothing is compared.
+    pub sentences: Vec<String>,
+    /// What the claims rest on, or why there are none.
+    pub note: String,
+}
+
+/// A number by which columns are compared.
+struct Subject<'a> {
+    name: String,
+    better: Better,
+    show: fn(f64) -> String,
+    value: Box<dyn Fn(&Metrics) -> Option<f64> + 'a>,
+    /// Returns `true` if a run's number is a lower bound.
+    is_bound: Box<dyn Fn(&Metrics) -> bool + 'a>,
+}
+
+/// Returns what a comparison says; `names` are the names of its columns' lines.
+pub fn of(comparison: &Comparison, names: &[&str]) -> Findings {
+    let metrics = &comparison.metrics;
+    let groups: Vec<Vec<usize>> = rivals(metrics).into_iter().filter(|g| 1 < g.len()).collect();
+    // One algorithm over a grid has no rival.
+    if groups.is_empty() || names.iter().all(|name| *name == names[0]) {
+        return Findings::default();
+    }
+    let is_grid = metrics.iter().any(|m| m.point != metrics[0].point);
+    let has_seeds = FEW <= comparison.fewest_seeds();
+    let subjects = subjects(metrics);
+    let sentences = match (is_grid, has_seeds) {
+        // Each point of a grid has a best column of its own.
+        (true, true) => subjects.iter().filter_map(|s| over_grid(metrics, names, &groups, s)).collect(),
+        (true, false) => Vec::new(),
+        (false, true) => subjects.iter().filter_map(|s| claim(metrics, names, s)).collect(),
+        (false, false) => subjects.iter().map(|s| numbers(metrics, names, s)).collect(),
+    };
+    let mut all: Vec<String> = sentences;
+    if !is_grid {
+        all.extend(facts(metrics, names));
+    }
+    let note = match comparison.fewest_seeds() {
+        FEW.. => {
+            "A difference is claimed where its 95 % interval, paired by seed, excludes zero, by the bootstrap and by Student's t. The \
+             intervals are not corrected for their number."
+        }
+        0 | 1 => "One seed: these are numbers of single runs. Their order may be chance, so no difference is claimed.",
+        _ => "Fewer than five seeds: no difference is claimed.",
+    };
+    Findings { note: if all.is_empty() { String::new() } else { note.to_owned() }, sentences: all }
+}
+
+/// Returns the numbers by which columns are compared: slowdowns of short and of long flows, or rates if no flow finishes, and queues.
+fn subjects(metrics: &[Metrics]) -> Vec<Subject<'_>> {
+    let mut all: Vec<Subject<'_>> = Vec::new();
+    let everywhere = |bucket: &str| metrics.iter().all(|m| m.bucket(bucket).is_some());
+    let ends = [SIZE_BUCKETS[0].name, SIZE_BUCKETS[3].name];
+    let known: Vec<&'static str> = ends.into_iter().filter(|bucket| everywhere(bucket)).collect();
+    let buckets = if known.len() == 2 { known } else { vec!["all sizes"] };
+    all.extend(buckets.into_iter().filter(|bucket| everywhere(bucket)).map(|bucket| slowdown(metrics, bucket)));
+    if all.is_empty() {
+        let goodput: Value<'_> = &|m: &Metrics| Some(m.goodput_bps);
+        all.push(plain("goodput of all flows", Better::Higher, format::rate, goodput));
+        if metrics.iter().all(|m| m.jain.is_some()) {
+            all.push(plain("Jain index of long flows", Better::Higher, |x| format!("{x:.3}"), &|m| m.jain));
+        }
+    }
+    if let Some(port) = metrics.iter().find_map(main_port).map(|p| p.port.clone()) {
+        let value =
+            move |m: &Metrics| m.ports.iter().chain(&m.all_ports).find(|p| p.port == port).map(|p| p.qlen_p99_bytes);
+        let ports = metrics.iter().find_map(main_port).map_or("", |p| p.port.as_str());
+        let name = format!("99th percentile of the queue of {ports}");
+        let (better, show) = (Better::Lower, format::bytes as fn(f64) -> String);
+        all.push(Subject { name, better, show, value: Box::new(value), is_bound: Box::new(|_| false) });
+    }
+    all
+}
+
+/// Returns all probed ports together, or the only one.
+fn main_port(m: &Metrics) -> Option<&PortMetrics> {
+    m.all_ports.as_ref().or_else(|| m.ports.first())
+}
+
+fn plain<'a>(name: &str, better: Better, show: fn(f64) -> String, value: Value<'a>) -> Subject<'a> {
+    Subject { name: name.to_owned(), better, show, value: Box::new(value), is_bound: Box::new(|_| false) }
+}
+
+/// Returns the slowdown of flows of a size: the highest percentile that is not merely the slowest flow of some seed.
+fn slowdown<'a>(metrics: &[Metrics], bucket: &'static str) -> Subject<'a> {
+    let of = move |m: &Metrics| m.bucket(bucket).map(|b| b.slowdown);
+    let flows = metrics.iter().flat_map(seeds).filter_map(of).map(|d| d.n).min().unwrap_or(0);
+    type Pick = fn(&Distribution) -> Option<f64>;
+    let (percentile, pick): (&str, Pick) = match flows {
+        100.. => ("99th percentile", |d| d.p99),
+        20.. => ("95th percentile", |d| d.p95),
+        _ => ("median", |d| d.p50),
+    };
+    let whose = match bucket {
+        "<= 10 KB" => "flows up to 10 KB",
+        "> 1 MB" => "flows above 1 MB",
+        _ => "all flows",
+    };
+    Subject {
+        name: format!("{percentile} of the slowdown of {whose}"),
+        better: Better::Lower,
+        show: format::number,
+        value: Box::new(move |m| of(m).as_ref().and_then(pick)),
+        is_bound: Box::new(move |m| of(m).is_some_and(|d| pick(&d).is_some_and(|x| d.is_bound(x)))),
+    }
+}
+
+/// Returns the numbers of each seed of a column.
+fn seeds(m: &Metrics) -> &[Metrics] {
+    if m.per_seed.is_empty() { std::slice::from_ref(m) } else { &m.per_seed }
+}
+
+/// The columns that have a number, seen from the best of them.
+struct Standing {
+    best: usize,
+    /// Columns that cannot be told from the best one.
+    tied: Vec<usize>,
+    /// Columns that can, with their differences from it.
+    behind: Vec<(usize, Difference)>,
+}
+
+/// Returns the standing of `columns`; `None` if fewer than two have the number, or the best one is a lower bound: others may be
+/// better then.
+fn standing(metrics: &[Metrics], columns: &[usize], subject: &Subject<'_>) -> Option<Standing> {
+    let value = &*subject.value;
+    let mut known: Vec<(usize, f64)> =
+        columns.iter().filter_map(|&i| Some((i, estimate(&metrics[i], value)?.mean))).collect();
+    known.sort_by(|a, b| a.1.total_cmp(&b.1));
+    if subject.better == Better::Higher {
+        known.reverse();
+    }
+    let ((best, _), others) = known.split_first()?;
+    if others.is_empty() || seeds(&metrics[*best]).iter().any(|m| (subject.is_bound)(m)) {
+        return None;
+    }
+    let base = by_seed(&metrics[*best], value);
+    let (mut tied, mut behind) = (Vec::new(), Vec::new());
+    for &(i, _) in others {
+        let own = by_seed(&metrics[i], value);
+        let of_seed = |seed: u64| base.iter().find(|(s, _)| *s == seed).map(|(_, x)| *x);
+        let pairs: Vec<(f64, f64)> = own.iter().filter_map(|(seed, x)| Some((*x, of_seed(*seed)?))).collect();
+        match Difference::of(&pairs).filter(|d| d.is_clear() && !is_indistinct(&own, &base)) {
+            Some(difference) => behind.push((i, difference)),
+            None => tied.push(i),
+        }
+    }
+    Some(Standing { best: *best, tied, behind })
+}
+
+/// Returns a sentence on the best column, those that cannot be told from it, and the worst one.
+fn claim(metrics: &[Metrics], names: &[&str], subject: &Subject<'_>) -> Option<String> {
+    let all: Vec<usize> = (0..metrics.len()).collect();
+    let Standing { best, tied, behind } = standing(metrics, &all, subject)?;
+    let Some((worst, difference)) = behind.last() else {
+        return Some(format!("By the {} no algorithm can be told from the best.", subject.name));
+    };
+    let adjective = if subject.better == Better::Higher { "highest" } else { "lowest" };
+    let mut out = format!("{} has the {adjective} {}: {}", names[best], subject.name, shown(metrics, best, subject));
+    if !tied.is_empty() {
+        let verb = "cannot be told from it";
+        out += &format!("; {} {verb}", listed(tied.iter().map(|i| names[*i])));
+    }
+    let bound = seeds(&metrics[*worst]).iter().any(|m| (subject.is_bound)(m));
+    let at_least = if bound { "at least " } else { "" };
+    match (difference.ratio, difference.ratio_interval) {
+        (Some(ratio), Some(Interval { low, high })) => {
+            let [ratio, low, high] = [ratio, low, high].map(format::number);
+            out += &format!(". That of {} is {at_least}{ratio} times as high [{low}, {high}].", names[*worst]);
+        }
+        _ => out += &format!(". That of {} is {at_least}{}.", names[*worst], shown(metrics, *worst, subject)),
+    }
+    Some(out)
+}
+
+/// Returns a sentence on the number of grid points at which each line is the best or cannot be told from it.
+fn over_grid(metrics: &[Metrics], names: &[&str], groups: &[Vec<usize>], subject: &Subject<'_>) -> Option<String> {
+    let standings: Vec<Standing> = groups.iter().filter_map(|group| standing(metrics, group, subject)).collect();
+    if standings.is_empty() || standings.iter().all(|s| s.behind.is_empty()) {
+        return None;
+    }
+    let mut lines: Vec<(&str, usize)> = Vec::new();
+    for name in names {
+        if !lines.iter().any(|(known, _)| known == name) {
+            let leads = |s: &&Standing| std::iter::once(&s.best).chain(&s.tied).any(|i| names[*i] == *name);
+            lines.push((name, standings.iter().filter(leads).count()));
+        }
+    }
+    lines.sort_by_key(|(_, n)| std::cmp::Reverse(*n));
+    let each = lines.iter().map(|(name, n)| format!("{name} at {n}")).collect::<Vec<_>>();
+    let adjective = if subject.better == Better::Higher { "Highest" } else { "Lowest" };
+    Some(format!(
+        "{adjective} {}, or not told from it, of {} grid points: {}.",
+        subject.name,
+        standings.len(),
+        listed(each.iter().map(String::as_str)),
+    ))
+}
+
+/// Returns the numbers of all columns in their order, without a claim.
+fn numbers(metrics: &[Metrics], names: &[&str], subject: &Subject<'_>) -> String {
+    let one = |i: usize| format!("{} {}", names[i], shown(metrics, i, subject));
+    let each: Vec<String> = (0..metrics.len()).map(one).collect();
+    let mut name = subject.name.clone();
+    name.replace_range(..1, &name[..1].to_uppercase());
+    format!("{name}: {}.", listed(each.iter().map(String::as_str)))
+}
+
+/// Returns the number of a column with its interval.
+fn shown(metrics: &[Metrics], i: usize, subject: &Subject<'_>) -> String {
+    let bound = seeds(&metrics[i]).iter().any(|m| (subject.is_bound)(m));
+    let number = |e: crate::bootstrap::Estimate| table::with_interval((subject.show)(e.mean), e.interval, subject.show);
+    table::bounded(estimate(&metrics[i], &*subject.value).map_or_else(|| "-".to_owned(), number), bound)
+}
+
+/// Returns sentences on what happened in the runs: flows that did not finish, ports that were paused, packets that were dropped.
+fn facts(metrics: &[Metrics], names: &[&str]) -> Vec<String> {
+    let mut out = Vec::new();
+    let all = |m: &Metrics| {
+        let each = seeds(m).iter().filter_map(Metrics::overall);
+        each.fold((0, 0), |(unfinished, flows), d| (unfinished + d.n_bounds, flows + d.n))
+    };
+    let left = |i: usize| Some((names[i], all(&metrics[i]))).filter(|(_, (unfinished, _))| 0 < *unfinished);
+    let count = |n: usize| format::count(n as f64);
+    let left: Vec<String> = (0..metrics.len())
+        .filter_map(left)
+        .map(|(name, (unfinished, flows))| format!("{name} {} of {}", count(unfinished), count(flows)))
+        .collect();
+    if !left.is_empty() {
+        out.push(format!(
+            "Measured flows left unfinished, all seeds together: {}.",
+            listed(left.iter().map(String::as_str))
+        ));
+    }
+    out.extend(runs_with("PFC paused ports", metrics, names, |m| m.pfc_pauses));
+    out.extend(runs_with("Packets were dropped", metrics, names, |m| m.drops));
+    out
+}
+
+/// Returns a sentence on the runs in which `count` is not zero; `None` if there are none.
+fn runs_with(event: &str, metrics: &[Metrics], names: &[&str], count: fn(&Metrics) -> f64) -> Option<String> {
+    let runs = |m: &Metrics| (seeds(m).iter().filter(|run| 0.0 < count(run)).count(), seeds(m).len());
+    let (mut always, mut sometimes, mut never) = (Vec::new(), Vec::new(), Vec::new());
+    for (m, name) in metrics.iter().zip(names) {
+        match runs(m) {
+            (0, _) => never.push((*name).to_owned()),
+            (n, of) if n == of => always.push((*name).to_owned()),
+            (n, of) => sometimes.push(format!("{n} of {of} of {name}")),
+        }
+    }
+    let list = |names: &[String]| listed(names.iter().map(String::as_str));
+    let mut parts = Vec::new();
+    if !always.is_empty() {
+        parts.push(format!("in all runs of {}", list(&always)));
+    }
+    if !sometimes.is_empty() {
+        parts.push(format!("in {}", list(&sometimes)));
+    }
+    let happened = !parts.is_empty();
+    if !never.is_empty() {
+        parts.push(format!("in none of {}", list(&never)));
+    }
+    happened.then(|| format!("{event} {}.", parts.join(", ")))
+}
+
+/// Returns names as a list in prose.
+fn listed<'a>(names: impl Iterator<Item = &'a str>) -> String {
+    let mut names: Vec<String> = names.map(str::to_owned).collect();
+    if MAX_NAMED < names.len() {
+        let more = names.len() - MAX_NAMED + 1;
+        names.truncate(MAX_NAMED - 1);
+        names.push(format!("{more} more"));
+    }
+    match names.split_last() {
+        Some((last, rest)) if !rest.is_empty() => format!("{} and {last}", rest.join(", ")),
+        _ => names.concat(),
+    }
+}
+
+#[cfg(test)]
+mod tests;
