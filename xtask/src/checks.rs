@@ -60,6 +60,7 @@ fn lanes(bpf: bool) -> [Vec<Check>; 2] {
         check("instructions", "xtask instructions --if-possible"),
         // It compares with programs of the other lane, whose build it waits for.
         check("Python", "xtask python --if-possible"),
+        check("release", "xtask dist --dev --if-possible"),
     ];
     [of_tests, of_releases]
 }
