@@ -41,7 +41,7 @@ impl Table {
         let column = |i: usize| {
             let mut whole: Vec<usize> = rows().map(|r| width(&r.cells[i])).collect();
             whole.sort_unstable();
-            let parts = rows().map(|r| part(&r.cells[i])).chain(self.columns.get(i).map(longest_word));
+            let parts = rows().map(|r| part(&r.cells[i])).chain(self.columns.get(i).map(|head| longest_word(head)));
             parts.chain(whole.get(whole.len() / 2).copied()).max()
         };
         let names = rows().map(|r| width(&r.name)).max().unwrap_or(0);
@@ -60,7 +60,7 @@ impl Table {
     }
 }
 
-fn longest_word(text: &String) -> usize {
+fn longest_word(text: &str) -> usize {
     text.split(' ').map(width).max().unwrap_or(0)
 }
 

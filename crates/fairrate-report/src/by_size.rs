@@ -192,19 +192,20 @@ fn line(variant: &Variant, style: Style, ranges: &[Range], percent: f64) -> Seri
 
 /// Returns a note on the points of a figure.
 fn note(flows: &[(&Variant, Style, Vec<Range>)], percent: f64, wanted: &BySize) -> String {
-    let mut note = format!("{}, at its median size", wanted.sizes.words());
+    let mut note = vec![format!("{}, at its median size", wanted.sizes.words())];
     let seeds = flows.iter().map(|(v, ..)| v.runs.len()).max().unwrap_or(0);
     if 1 < seeds {
-        note += &format!(". Mean over {seeds} seeds and its 95 % bootstrap interval");
+        note.push(format!("Mean over {seeds} seeds and its 95 % bootstrap interval"));
     }
     let fewest = flows.iter().flat_map(|(.., ranges)| ranges).map(Range::fewest).min().unwrap_or(0);
     let least = (100.0 / (100.0 - percent) - 1e-6).ceil();
     if 50.0 < percent && (fewest as f64) < least {
         let (least, fewest) = (format::count(least), format::count(fewest as f64));
-        note +=
-            &format!(". With fewer than {least} flows it is their largest value; some points have {fewest} in a seed");
+        note.push(format!(
+            "With fewer than {least} flows it is their largest value; some points have {fewest} in a seed"
+        ));
     }
-    note
+    note.join(". ")
 }
 
 /// Returns a percentile in words.

@@ -20,12 +20,15 @@ pub struct Findings {
     pub note: String,
 }
 
+/// The number of a run.
+type Number<'a> = Box<dyn Fn(&Metrics) -> Option<f64> + 'a>;
+
 /// A number by which columns are compared.
 struct Subject<'a> {
     name: String,
     better: Better,
     show: fn(f64) -> String,
-    value: Box<dyn Fn(&Metrics) -> Option<f64> + 'a>,
+    value: Number<'a>,
     /// Returns `true` if a run's number is a lower bound.
     is_bound: Box<dyn Fn(&Metrics) -> bool + 'a>,
 }
@@ -98,11 +101,13 @@ fn plain<'a>(name: &str, better: Better, show: fn(f64) -> String, value: Value<'
     Subject { name: name.to_owned(), better, show, value: Box::new(value), is_bound: Box::new(|_| false) }
 }
 
+/// A statistic of a distribution.
+type Pick = fn(&Distribution) -> Option<f64>;
+
 /// Returns the slowdown of flows of a size: the highest percentile that is not merely the slowest flow of some seed.
 fn slowdown<'a>(metrics: &[Metrics], bucket: &'static str) -> Subject<'a> {
     let of = move |m: &Metrics| m.bucket(bucket).map(|b| b.slowdown);
     let flows = metrics.iter().flat_map(seeds).filter_map(of).map(|d| d.n).min().unwrap_or(0);
-    type Pick = fn(&Distribution) -> Option<f64>;
     let (percentile, pick): (&str, Pick) = match flows {
         100.. => ("99th percentile", |d| d.p99),
         20.. => ("95th percentile", |d| d.p95),
@@ -172,21 +177,19 @@ fn claim(metrics: &[Metrics], names: &[&str], subject: &Subject<'_>) -> Option<S
         return Some(format!("By the {} no algorithm can be told from the best.", subject.name));
     };
     let adjective = if subject.better == Better::Higher { "highest" } else { "lowest" };
-    let mut out = format!("{} has the {adjective} {}: {}", names[best], subject.name, shown(metrics, best, subject));
-    if !tied.is_empty() {
-        let verb = "cannot be told from it";
-        out += &format!("; {} {verb}", listed(tied.iter().map(|i| names[*i])));
-    }
-    let bound = seeds(&metrics[*worst]).iter().any(|m| (subject.is_bound)(m));
-    let at_least = if bound { "at least " } else { "" };
-    match (difference.ratio, difference.ratio_interval) {
+    let head = format!("{} has the {adjective} {}: {}", names[best], subject.name, shown(metrics, best, subject));
+    let also = listed(tied.iter().map(|i| names[*i]));
+    let tied = if tied.is_empty() { String::new() } else { format!("; {also} cannot be told from it") };
+    let is_bound = seeds(&metrics[*worst]).iter().any(|m| (subject.is_bound)(m));
+    let at_least = if is_bound { "at least " } else { "" };
+    let far = match (difference.ratio, difference.ratio_interval) {
         (Some(ratio), Some(Interval { low, high })) => {
             let [ratio, low, high] = [ratio, low, high].map(format::number);
-            out += &format!(". That of {} is {at_least}{ratio} times as high [{low}, {high}].", names[*worst]);
+            format!("{at_least}{ratio} times as high [{low}, {high}]")
         }
-        _ => out += &format!(". That of {} is {at_least}{}.", names[*worst], shown(metrics, *worst, subject)),
-    }
-    Some(out)
+        _ => shown(metrics, *worst, subject),
+    };
+    Some(format!("{head}{tied}. That of {} is {far}.", names[*worst]))
 }
 
 /// Returns a sentence on the number of grid points at which each line is the best or cannot be told from it.

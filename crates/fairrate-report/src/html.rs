@@ -141,10 +141,10 @@ fn says(variants: &[Variant], comparison: &Comparison) -> String {
     if sentences.is_empty() {
         return String::new();
     }
-    let items: String = sentences.iter().map(|text| format!("<li>{}</li>\n", escape(text))).collect();
+    let items = sentences.iter().map(|text| escape(text)).collect::<Vec<_>>().join("</li>\n<li>");
     let items = items.replace("-&gt;", "&rarr;");
     format!(
-        "<section class=\"says\">\n<h2>What these runs say</h2>\n<ul>\n{items}</ul>\n<p class=\"note\">{}</p>\n</section>\n",
+        "<section class=\"says\">\n<h2>What these runs say</h2>\n<ul>\n<li>{items}</li>\n</ul>\n<p class=\"note\">{}</p>\n</section>\n",
         escape(&note)
     )
 }
