@@ -1,4 +1,4 @@
-//! What the runs of a comparison say, in words. A difference is claimed only if the interval of the differences paired by seed
+//! Findings of a comparison, in words. A difference is claimed only if the interval of the differences paired by seed
 //! carries the claim; everything else is a number or a count.
 
 use crate::bootstrap::{Difference, FEW, Interval};
@@ -11,12 +11,12 @@ use crate::table;
 /// Largest number of columns that a sentence names.
 const MAX_NAMED: usize = 8;
 
-/// What the runs of a comparison say.
+/// The findings of a comparison.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Findings {
     /// The sentences; empty if nothing is compared.
     pub sentences: Vec<String>,
-    /// What the claims rest on, or why there are none.
+    /// The basis of the claims, or the reason why there are none.
     pub note: String,
 }
 
