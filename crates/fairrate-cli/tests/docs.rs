@@ -185,7 +185,8 @@ fn files_that_messages_name_exist() {
             n += 1;
         }
     }
-    assert!(20 < n, "{n}");
+    // Texts that are included at build time are not among them: without their file nothing is built.
+    assert!(5 < n, "{n}");
     assert_eq!(named_files("such as `examples/incast.toml`."), ["examples/incast.toml"]);
     assert!(named_files("docs/figures/PAPER/NAME/measured.csv, examples/library-* and docs/figures").is_empty());
 }
