@@ -82,14 +82,16 @@ class Result:
     @cached_property
     def metrics(self) -> dict[str, float | None]:
         """The numbers of the report by the names of ``fairrate compare --metric``, in the units of its figures:
-        Gb/s, KB, %, and slowdowns as plain ratios. Slowdowns count unfinished flows, too: see :attr:`lower_bounds`."""
-        return {name: value for name, value, _ in self._measured}
+        Gb/s, KB, %, and slowdowns as plain ratios. Slowdowns count unfinished flows, too: see :attr:`lower_bounds`.
+
+        With several ``[[traffic]]`` blocks there are numbers of each, as ``slowdown-p99:block1`` of the second one."""
+        return {name: value for name, value, _, _ in self._measured}
 
     @cached_property
     def lower_bounds(self) -> frozenset[str]:
         """The names of those :attr:`metrics` that are only lower bounds: unfinished flows count in them with what they have
         taken so far. Reports mark these numbers with ≥."""
-        return frozenset(name for name, _, is_bound in self._measured if is_bound)
+        return frozenset(name for name, _, is_bound, _ in self._measured if is_bound)
 
     @property
     def units(self) -> dict[str, str]:
@@ -97,10 +99,10 @@ class Result:
 
         Tables have units of their own: ``result.flows.units``.
         """
-        return metric_units()
+        return metric_units() | {name: unit for name, _, _, unit in self._measured}
 
     @cached_property
-    def _measured(self) -> list[tuple[str, float | None, bool]]:
+    def _measured(self) -> list[tuple[str, float | None, bool, str]]:
         return _native.metrics(self._dir)
 
     @property

@@ -164,13 +164,14 @@ class Sweep(Sequence[SweepRun]):
 
         Metrics are in Gb/s, KB (1,000 bytes), %, base RTTs, packets, flows, or 1 of plain ratios; tables in ns, B and bit/s.
         """
-        found: dict[str, str] = {}
+        found = metric_units()
         for run in self._runs[:1]:
             numbers = (name for name, value in run.result.summary.items() if isinstance(value, int | float))
             found |= {name: summary_unit(name) for name in numbers if name != "seed"}
             for table in ("flows", "ports", "rates"):
                 found |= dict(_native.Table.units_of(run.result.dir / f"{table}.parquet"))
-        return found | metric_units()
+            found |= run.result.units
+        return found
 
     def flows(self) -> polars.DataFrame:
         """The flows of all runs. Columns ``label``, ``cc``, ``seed`` and those of the grid say which run a row is of."""

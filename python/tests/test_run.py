@@ -199,3 +199,31 @@ def test_an_algorithm_may_have_other_parameters(incast: fairrate.Scenario, cc: s
     with pytest.raises(fairrate.ScenarioError) as error:
         fairrate.run(incast, cc="hpcc:etta=0.9")
     assert error.value.suggestion == "did you mean `eta`?"
+
+
+def test_blocks_have_metrics_of_their_own(tmp_path: Path) -> None:
+    text = """
+[topology]
+kind = "star"
+hosts = 6
+[transport]
+cc = "dctcp"
+[[traffic]]
+kind = "incast"
+receiver = "h0"
+senders = ["h1", "h2"]
+bytes = "50KB"
+[[traffic]]
+name = "small"
+kind = "incast"
+receiver = "h3"
+senders = ["h4"]
+bytes = "1KB"
+"""
+    file = tmp_path / "blocks.toml"
+    file.write_text(text)
+    result = fairrate.run(file)
+    assert result.metrics["slowdown-mean:block0"] == pytest.approx(result.metrics["slowdown-mean:10-100KB"])
+    assert result.metrics["slowdown-mean:block1"] == pytest.approx(result.metrics["slowdown-mean:short"])
+    assert result.units["slowdown-mean:block1"] == "1"
+    assert result.units["unfinished-share:block1"] == "%"

@@ -27,9 +27,9 @@ pub struct Args {
     /// Only flows of this size: short (up to 10 KB), 10-100KB, medium (100 KB to 1 MB) or long
     #[arg(long, value_name = "SIZE")]
     class: Option<String>,
-    /// Only flows of this `[[traffic]]` block, counted from 0, or of this group of a flow list
-    #[arg(long, value_name = "NUMBER")]
-    block: Option<u32>,
+    /// Only flows of this `[[traffic]]` block, by name or counted from 0, or of this group of a flow list
+    #[arg(long, value_name = "BLOCK")]
+    block: Option<String>,
     /// Print one JSON object in place of tables
     #[arg(long)]
     pub json: bool,
@@ -42,6 +42,8 @@ struct ShownFlow {
     from: String,
     to: String,
     block: u32,
+    /// The name of the block; empty without one.
+    block_name: String,
     bytes: Option<u64>,
     start_ns: u64,
     fct_ns: Option<u64>,
@@ -83,10 +85,12 @@ pub fn run(args: &Args, registry: &Registry) -> Result<ExitCode, Failure> {
         let node = scenario.as_ref().and_then(|s| s.sim_config().topology.nodes.get(id as usize));
         node.map_or_else(|| id.to_string(), |node| node.name.clone())
     };
+    let blocks = scenario.as_ref().map_or(&[][..], |s| s.traffic_blocks());
+    let block = args.block.as_deref().map(|block| block_of(block, blocks)).transpose()?;
     let end_ns = results.summary.sim_s * 1e9;
     let is_wanted = |row: &FlowRow| {
         let of_size = |(above, up_to)| row.bytes.is_some_and(|bytes| above < bytes && bytes <= up_to);
-        wanted.is_none_or(of_size) && args.block.is_none_or(|block| row.group == block)
+        wanted.is_none_or(of_size) && block.is_none_or(|block| row.group == block)
     };
     let mut flows: Vec<(f64, FlowRow)> = results
         .flows()?
@@ -101,6 +105,7 @@ pub fn run(args: &Args, registry: &Registry) -> Result<ExitCode, Failure> {
         from: name(row.src),
         to: name(row.dst),
         block: row.group,
+        block_name: blocks.get(row.group as usize).cloned().unwrap_or_default(),
         bytes: row.bytes,
         start_ns: row.start_ns,
         fct_ns: row.fct_ns,
@@ -129,6 +134,15 @@ pub fn run(args: &Args, registry: &Registry) -> Result<ExitCode, Failure> {
 /// Returns the range of sizes of a class: above, and up to.
 fn class_of(name: &str) -> Result<(u64, u64), Failure> {
     size_class(name).ok_or_else(|| Failure::unknown_name("size of flows", name, &size_classes()))
+}
+
+/// Returns the number of the block `name`, one of the names `blocks` or a number.
+fn block_of(name: &str, blocks: &[String]) -> Result<u32, Failure> {
+    if let Some(block) = (0..).zip(blocks).find_map(|(i, block)| (!name.is_empty() && block == name).then_some(i)) {
+        return Ok(block);
+    }
+    let known: Vec<&str> = blocks.iter().map(String::as_str).filter(|block| !block.is_empty()).collect();
+    name.parse().map_err(|_| Failure::unknown_name("traffic block", name, &known))
 }
 
 /// Returns the ports with the largest 99th percentiles of their queues.
@@ -184,7 +198,7 @@ impl ShownFlow {
             self.flow.to_string(),
             self.from.clone(),
             self.to.clone(),
-            self.block.to_string(),
+            if self.block_name.is_empty() { self.block.to_string() } else { self.block_name.clone() },
             self.bytes.map_or_else(|| "endless".to_owned(), |bytes| format::bytes(bytes as f64)),
             time(self.start_ns),
             self.fct_ns.map_or_else(|| "-".to_owned(), time),

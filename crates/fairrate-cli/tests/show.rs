@@ -21,6 +21,7 @@ senders = ["h1", "h2", "h3", "h4"]
 bytes = "50KB"
 [[traffic]]
 kind = "incast"
+name = "small"
 receiver = "h6"
 senders = ["h5"]
 bytes = "1KB"
@@ -66,6 +67,10 @@ fn flows_are_chosen_by_size_and_block() {
     let flow_of = |args: &[&str]| shown(&[&[out.as_str()], args].concat())["flows"].as_array().unwrap().len();
     assert_eq!((flow_of(&["--class", "short"]), flow_of(&["--class", "10-100KB"])), (1, 4));
     assert_eq!((flow_of(&["--block", "1"]), flow_of(&["--block", "7"]), flow_of(&["--worst", "2"])), (1, 0, 2));
+    assert_eq!(flow_of(&["--block", "small"]), 1);
+    let unknown = run(&["show", &out, "--block", "smal"]);
+    assert_eq!(unknown.status.code(), Some(2));
+    assert!(stderr(&unknown).contains("small"), "{}", stderr(&unknown));
     let text = stdout(&run(&["show", &out, "--block", "7"]));
     assert!(text.contains("no such flow"), "{text}");
 }

@@ -37,6 +37,9 @@ pub fn publish(py: Python<'_>, dir: PathBuf, label: String, figures: bool) -> Py
     written.map_err(|e| errors::of_publish(&e))
 }
 
+/// A metric of a run: its name, its value, true for a lower bound, its unit.
+type Measured = (String, Option<f64>, bool, &'static str);
+
 /// Returns name and unit of every metric.
 #[pyfunction]
 pub fn metric_units() -> Vec<(String, &'static str)> {
@@ -44,16 +47,17 @@ pub fn metric_units() -> Vec<(String, &'static str)> {
     known.map(|(metric, name)| (name, metric.unit())).collect()
 }
 
-/// Returns name and value of every metric of a run, as in reports (`None`: the run has no such number), and true if the
-/// value is only a lower bound.
+/// Returns name and value of every metric of a run, as in reports (`None`: the run has no such number), true if the value is only
+/// a lower bound, and the unit.
 #[pyfunction]
-pub fn metrics(py: Python<'_>, dir: PathBuf) -> PyResult<Vec<(String, Option<f64>, bool)>> {
+pub fn metrics(py: Python<'_>, dir: PathBuf) -> PyResult<Vec<Measured>> {
     let loaded =
         py.detach(|| fairrate_report::load::run(&dir, &Registry::new())).map_err(|e| errors::of_results(py, &e))?;
     let values = || {
         let of_run = Metrics::of(&variants(vec![loaded]).remove(0));
-        let known = Metric::names().into_iter().filter_map(|name| Some((Metric::by_name(&name)?, name)));
-        known.map(|(metric, name)| (name, metric.value(&of_run), metric.bound(&of_run).is_some())).collect()
+        let all = Metric::all_of(&of_run).into_iter();
+        all.map(|metric| (metric.name(), metric.value(&of_run), metric.bound(&of_run).is_some(), metric.unit()))
+            .collect()
     };
     Ok(py.detach(values))
 }

@@ -28,6 +28,7 @@ pub fn run(dir: &Path, registry: &Registry) -> Result<RunData, ResultsError> {
     Ok(RunData {
         scenario: summary.scenario.clone(),
         outages: scenario.as_ref().map_or_else(Vec::new, |s| outages::of(s, summary.sim_s * 1e9)),
+        blocks: scenario.as_ref().map_or_else(Vec::new, |s| s.traffic_blocks().to_vec()),
         description: scenario.map(|s| s.description().to_owned()).unwrap_or_default(),
         cc: summary.cc.clone(),
         cc_title: summary.cc_title.clone(),
@@ -88,6 +89,7 @@ pub fn at_least(row: &FlowRow, end_ns: f64) -> Option<f64> {
 fn flow(row: &FlowRow, end_ns: f64) -> Flow {
     Flow {
         id: row.id,
+        block: row.group,
         bytes: row.bytes,
         start_ns: row.start_ns as f64,
         fct_ns: row.fct_ns.map(|ns| ns as f64),

@@ -1,6 +1,6 @@
 //! The numbers that can be drawn against a parameter, by their names in `--metric`.
 
-use crate::metrics::{Metrics, PortMetrics, SIZE_BUCKETS, Share};
+use crate::metrics::{BucketSlowdown, Metrics, PortMetrics, SIZE_BUCKETS, Share};
 use crate::stats::Distribution;
 
 /// A number of a column that can be drawn.
@@ -9,10 +9,10 @@ pub struct Metric(Kind);
 
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Kind {
-    /// A statistic of the FCT slowdown of flows of a size, by indices into [`STATISTICS`] and [`SIZES`].
-    Slowdown(usize, usize),
-    /// The share of flows of a size that did not finish, by an index into [`SIZES`].
-    Unfinished(usize),
+    /// A statistic of the FCT slowdown of flows, by an index into [`STATISTICS`].
+    Slowdown(usize, Flows),
+    /// The share of flows that did not finish.
+    Unfinished(Flows),
     /// Any other number, by an index into [`OTHERS`].
     Other(usize),
 }
@@ -51,6 +51,53 @@ pub fn size_class(name: &str) -> Option<(u64, u64)> {
     let (_, bucket, _) = SIZES.iter().find(|size| size.0 == name)?;
     let bucket = SIZE_BUCKETS.iter().find(|known| known.name == *bucket)?;
     Some((bucket.above, bucket.up_to))
+}
+
+/// The beginning of the names of traffic blocks in metrics: `block1` is the second block.
+const BLOCK: &str = "block";
+
+/// The flows that a metric is of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Flows {
+    /// A range of sizes of [`SIZES`].
+    Size(usize),
+    /// The traffic block with this number, where there are several.
+    Block(u32),
+}
+
+impl Flows {
+    /// Returns the flows called `name` in metrics.
+    fn by_name(name: &str) -> Option<Self> {
+        if let Some(size) = SIZES.iter().position(|size| size.0 == name) {
+            return Some(Self::Size(size));
+        }
+        let number: u32 = name.strip_prefix(BLOCK)?.parse().ok()?;
+        (name == format!("{BLOCK}{number}")).then_some(Self::Block(number))
+    }
+
+    /// Returns the name in metrics.
+    fn name(self) -> String {
+        match self {
+            Self::Size(size) => SIZES[size].0.to_owned(),
+            Self::Block(number) => format!("{BLOCK}{number}"),
+        }
+    }
+
+    /// Returns the flows in words.
+    fn words(self) -> String {
+        match self {
+            Self::Size(size) => SIZES[size].2.to_owned(),
+            Self::Block(number) => format!("flows of traffic block {number}"),
+        }
+    }
+
+    /// Returns the slowdown of the flows in a column.
+    fn of(self, m: &Metrics) -> Option<&BucketSlowdown> {
+        match self {
+            Self::Size(size) => m.bucket(SIZES[size].1),
+            Self::Block(number) => m.of_block(number),
+        }
+    }
 }
 
 /// The name of [`Kind::Unfinished`], without the size.
@@ -185,17 +232,26 @@ impl Metric {
         if let Some(other) = OTHERS.iter().position(|o| o.name == name) {
             return Some(Self(Kind::Other(other)));
         }
-        let size_of = |name: &str| SIZES.iter().position(|s| s.0 == name);
         if let Some(rest) = name.strip_prefix(UNFINISHED) {
             let size = if rest.is_empty() { "all" } else { rest.strip_prefix(':')? };
-            return size_of(size).map(|size| Self(Kind::Unfinished(size)));
+            return Flows::by_name(size).map(|flows| Self(Kind::Unfinished(flows)));
         }
         let (statistic, size) = name.strip_prefix("slowdown-")?.split_once(':').unwrap_or((&name[9..], "all"));
         let statistic = STATISTICS.iter().position(|s| s.0 == statistic)?;
-        Some(Self(Kind::Slowdown(statistic, size_of(size)?)))
+        Some(Self(Kind::Slowdown(statistic, Flows::by_name(size)?)))
     }
 
-    /// Returns all names.
+    /// Returns the metrics that a column may have values of: those with [`Metric::names`], and those of its traffic blocks.
+    pub fn all_of(m: &Metrics) -> Vec<Self> {
+        let sizes = Self::names().into_iter().filter_map(|name| Self::by_name(&name));
+        let of_block = |block: u32| {
+            let statistics = (0..STATISTICS.len()).map(move |i| Self(Kind::Slowdown(i, Flows::Block(block))));
+            statistics.chain([Self(Kind::Unfinished(Flows::Block(block)))])
+        };
+        sizes.chain(m.slowdown.iter().filter_map(|bucket| bucket.block).flat_map(of_block)).collect()
+    }
+
+    /// Returns the names of the metrics of all flows, of flows by size and of ports.
     pub fn names() -> Vec<String> {
         let sizes = |statistic: &str| SIZES.map(|size| format!("slowdown-{statistic}:{}", size.0));
         let slowdowns = STATISTICS.iter().flat_map(|s| sizes(s.0));
@@ -207,7 +263,7 @@ impl Metric {
     pub fn summary() -> String {
         let join = |names: Vec<&str>| names.join("|");
         format!(
-            "slowdown-{}[:SIZE], {UNFINISHED}[:SIZE], where SIZE is {}; {}",
+            "slowdown-{}[:SIZE], {UNFINISHED}[:SIZE], where SIZE is {} or {BLOCK}N, the traffic block with the number N; {}",
             join(STATISTICS.iter().map(|s| s.0).collect()),
             join(SIZES.iter().map(|s| s.0).collect()),
             OTHERS.iter().map(|o| o.name).collect::<Vec<_>>().join(", "),
@@ -223,8 +279,8 @@ impl Metric {
     /// Returns the metric's name.
     pub fn name(self) -> String {
         match self.0 {
-            Kind::Slowdown(statistic, size) => format!("slowdown-{}:{}", STATISTICS[statistic].0, SIZES[size].0),
-            Kind::Unfinished(size) => format!("{UNFINISHED}:{}", SIZES[size].0),
+            Kind::Slowdown(statistic, flows) => format!("slowdown-{}:{}", STATISTICS[statistic].0, flows.name()),
+            Kind::Unfinished(flows) => format!("{UNFINISHED}:{}", flows.name()),
             Kind::Other(i) => OTHERS[i].name.to_owned(),
         }
     }
@@ -232,8 +288,8 @@ impl Metric {
     /// Returns the heading of the metric's figures.
     pub fn title(self) -> String {
         match self.0 {
-            Kind::Slowdown(statistic, size) => format!("FCT slowdown, {}, {}", STATISTICS[statistic].1, SIZES[size].2),
-            Kind::Unfinished(size) => format!("Flows that did not finish, {}", SIZES[size].2),
+            Kind::Slowdown(statistic, flows) => format!("FCT slowdown, {}, {}", STATISTICS[statistic].1, flows.words()),
+            Kind::Unfinished(flows) => format!("Flows that did not finish, {}", flows.words()),
             Kind::Other(i) => OTHERS[i].title.to_owned(),
         }
     }
@@ -268,8 +324,8 @@ impl Metric {
     /// Returns the metric's value of a column, in the unit of its label.
     pub fn value(self, m: &Metrics) -> Option<f64> {
         match self.0 {
-            Kind::Slowdown(statistic, size) => STATISTICS[statistic].2(&m.bucket(SIZES[size].1)?.slowdown),
-            Kind::Unfinished(size) => m.bucket(SIZES[size].1).map(|bucket| 100.0 * bucket.unfinished_share()),
+            Kind::Slowdown(statistic, flows) => STATISTICS[statistic].2(&flows.of(m)?.slowdown),
+            Kind::Unfinished(flows) => flows.of(m).map(|bucket| 100.0 * bucket.unfinished_share()),
             Kind::Other(i) => (OTHERS[i].value)(m).map(|x| x / OTHERS[i].unit),
         }
     }
@@ -287,14 +343,14 @@ impl Metric {
 
     /// Returns the number of flows that the value is made from.
     pub fn flows(self, m: &Metrics) -> Option<usize> {
-        let Kind::Slowdown(_, size) = self.0 else { return None };
-        m.bucket(SIZES[size].1).map(|b| b.slowdown.n)
+        let Kind::Slowdown(_, flows) = self.0 else { return None };
+        flows.of(m).map(|b| b.slowdown.n)
     }
 
     /// Returns the share of flows that finished, if the value is a lower bound since others did not.
     pub fn bound(self, m: &Metrics) -> Option<Share> {
-        let Kind::Slowdown(statistic, size) = self.0 else { return None };
-        let bucket = m.bucket(SIZES[size].1)?;
+        let Kind::Slowdown(statistic, flows) = self.0 else { return None };
+        let bucket = flows.of(m)?;
         let is_mean = STATISTICS[statistic].0 == "mean";
         let is_bound = is_mean || bucket.slowdown.is_bound(self.value(m)?);
         bucket.share().filter(|_| is_bound)
@@ -314,7 +370,21 @@ mod tests {
         assert_eq!(names.iter().collect::<std::collections::HashSet<_>>().len(), names.len());
         assert!(USUAL.iter().all(|name| names.iter().any(|n| n == name)));
         assert_eq!(Metric::by_name("slowdown-p99").map(Metric::name).as_deref(), Some("slowdown-p99:all"));
-        for wrong in ["", "slowdown", "slowdown-", "slowdown-p98", "slowdown-p99:", "slowdown-p99:tiny", "queue"] {
+        for block in ["slowdown-p99:block1", "unfinished-share:block0"] {
+            assert_eq!(Metric::by_name(block).map(Metric::name).as_deref(), Some(block));
+        }
+        for wrong in [
+            "slowdown-p99:block",
+            "slowdown-p99:block01",
+            "slowdown-p99:block+1",
+            "",
+            "slowdown",
+            "slowdown-",
+            "slowdown-p98",
+            "slowdown-p99:",
+            "slowdown-p99:tiny",
+            "queue",
+        ] {
             assert_eq!(Metric::by_name(wrong), None, "{wrong}");
         }
     }

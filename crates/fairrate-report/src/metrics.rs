@@ -1,5 +1,8 @@
 //! The numbers of a run, or of all seeds of one algorithm, that tables show and `--json` prints.
 
+use std::borrow::Cow;
+use std::collections::BTreeSet;
+
 use fairrate_results::{SIZE_BOUNDS, TierLoad};
 use serde::Serialize;
 
@@ -107,17 +110,25 @@ pub struct Metrics {
     pub per_seed: Vec<Metrics>,
 }
 
-/// FCT slowdown of the flows of a range of sizes.
+/// FCT slowdown of the flows of a range of sizes, or of a traffic block.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct BucketSlowdown {
-    /// The range in words, `all sizes` for all.
-    pub bucket: &'static str,
+    /// The range in words, `all sizes` for all; for a block its name, or `traffic 1` for the second one if it has none.
+    pub bucket: Cow<'static, str>,
+    /// The number of the block, from 0; `None` for a range of sizes.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub block: Option<u32>,
     /// The distribution. Unfinished flows are its bounds.
     #[serde(flatten)]
     pub slowdown: Distribution,
 }
 
 impl BucketSlowdown {
+    /// Returns `true` if tables show it: a range of sizes, or a block with a name.
+    pub fn is_shown(&self) -> bool {
+        self.block.is_none_or(|block| self.bucket != format!("traffic {block}"))
+    }
+
     /// Returns the flows that finished, if not all did.
     pub fn share(&self) -> Option<Share> {
         let (flows, unfinished) = (self.slowdown.n, self.slowdown.n_bounds);
@@ -226,7 +237,7 @@ impl Metrics {
             point: variant.first().point.clone(),
             seeds: runs.iter().map(|r| r.seed).collect(),
             windows_ns: runs.iter().map(RunData::window).collect(),
-            slowdown: slowdown_by_size(runs),
+            slowdown: slowdowns(runs),
             worst_port: worst_port(&ports),
             ports,
             all_ports: all_ports(runs),
@@ -274,24 +285,41 @@ impl Metrics {
         (finished < flows).then_some(Share { finished, flows })
     }
 
+    /// Returns the slowdown of the flows of the traffic block with the number `block`, if there are several blocks.
+    pub fn of_block(&self, block: u32) -> Option<&BucketSlowdown> {
+        self.slowdown.iter().find(|b| b.block == Some(block))
+    }
+
     /// Returns the slowdown of the flows of the bucket `name`.
     pub fn bucket(&self, name: &str) -> Option<&BucketSlowdown> {
         self.slowdown.iter().find(|b| b.bucket == name)
     }
 }
 
-/// Returns the slowdown of all flows and by size bucket.
-fn slowdown_by_size(runs: &[RunData]) -> Vec<BucketSlowdown> {
-    let all = SizeBucket { name: "all sizes", above: 0, up_to: u64::MAX };
-    let of = |bucket: SizeBucket| {
-        let inside = |f: &&Flow| f.bytes.is_some_and(|b| bucket.above < b && b <= bucket.up_to);
-        let flows: Vec<&Flow> = runs.iter().flat_map(RunData::measured_flows).filter(inside).collect();
+/// Returns the slowdown of all flows, by size bucket, and, if there are several traffic blocks, by block.
+fn slowdowns(runs: &[RunData]) -> Vec<BucketSlowdown> {
+    let finite = || runs.iter().flat_map(RunData::measured_flows).filter(|f| f.bytes.is_some());
+    let of = |bucket: Cow<'static, str>, block: Option<u32>, inside: &dyn Fn(&Flow) -> bool| {
+        let flows: Vec<&Flow> = finite().filter(|flow| inside(flow)).collect();
         let bounds: Vec<f64> = flows.iter().filter_map(|f| f.at_least).collect();
         let finished = flows.iter().filter_map(|f| f.slowdown).collect();
-        BucketSlowdown { bucket: bucket.name, slowdown: Distribution::with_bounds(finished, &bounds) }
+        BucketSlowdown { bucket, block, slowdown: Distribution::with_bounds(finished, &bounds) }
     };
-    let buckets = std::iter::once(all).chain(SIZE_BUCKETS).map(of);
-    buckets.filter(|b| b.slowdown.n != 0).collect()
+    let all = SizeBucket { name: "all sizes", above: 0, up_to: u64::MAX };
+    let sizes = std::iter::once(all).chain(SIZE_BUCKETS).map(|size| {
+        let inside = |f: &Flow| f.bytes.is_some_and(|b| size.above < b && b <= size.up_to);
+        of(size.name.into(), None, &inside)
+    });
+    let blocks: BTreeSet<u32> = finite().map(|flow| flow.block).collect();
+    let names = runs.first().map_or(&[][..], |run| &run.blocks);
+    let name = |block: u32| match names.get(block as usize).filter(|name| !name.is_empty()) {
+        Some(name) => name.clone(),
+        None => format!("traffic {block}"),
+    };
+    // A single block is all flows.
+    let several = blocks.iter().filter(|_| 1 < blocks.len());
+    let by_block = several.map(|&block| of(name(block).into(), Some(block), &|flow| flow.block == block));
+    sizes.chain(by_block).filter(|b| b.slowdown.n != 0).collect()
 }
 
 /// Returns the load on each tier of the first run, averaged over the runs.

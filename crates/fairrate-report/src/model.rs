@@ -12,6 +12,8 @@ pub struct RunData {
     pub scenario: String,
     /// Description of the scenario; may be empty.
     pub description: String,
+    /// Names of the traffic blocks; empty for those without one.
+    pub blocks: Vec<String>,
     /// The algorithm's name on the command line.
     pub cc: String,
     /// The algorithm's name in prose, if it is not a built-in one.
@@ -123,6 +125,8 @@ pub struct Provenance {
 pub struct Flow {
     /// Number of the flow.
     pub id: u32,
+    /// Number of its traffic block, from 0, or the group that its flow list gives it.
+    pub block: u32,
     /// Payload bytes; `None` for an endless flow.
     pub bytes: Option<u64>,
     /// Start, in ns.

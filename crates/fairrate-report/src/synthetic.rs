@@ -63,6 +63,7 @@ fn run(cc: &str, rank: u32, seed: u64) -> RunData {
     RunData {
         scenario: "synthetic".into(),
         description: "made up".into(),
+        blocks: Vec::new(),
         cc: cc.into(),
         cc_title: String::new(),
         label: cc.into(),
@@ -102,6 +103,7 @@ fn flow(id: u32, slow: f64, random: &mut Lcg) -> Flow {
     let fct_ns = (5_000.0 + bytes * 0.32) * slowdown;
     Flow {
         id,
+        block: 0,
         bytes: Some(bytes as u64),
         start_ns: 3e6 * random.next(),
         fct_ns: Some(fct_ns),

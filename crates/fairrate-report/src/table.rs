@@ -129,9 +129,9 @@ fn slowdown_by_size(buckets: &[BucketSlowdown]) -> Table {
         let rank = |x: Option<f64>| bounded(format::optional(x), x.is_some_and(|x| d.is_bound(x)));
         let flows = [format::count(d.n as f64), format::count(d.n_bounds as f64), mean];
         let cells = flows.into_iter().chain([d.p50, d.p95, d.p99, d.p999, d.max].map(rank)).collect();
-        Row { name: b.bucket.to_owned(), cells, best: Vec::new() }
+        Row { name: b.bucket.to_string(), cells, best: Vec::new() }
     };
-    let rows = buckets.iter().map(row).collect();
+    let rows = buckets.iter().filter(|bucket| bucket.is_shown()).map(row).collect();
     let sections = vec![Section { title: "FCT slowdown".into(), rows }];
     Table { caption: String::new(), columns, sections }
 }

@@ -37,7 +37,7 @@ const TRAFFIC: &[&str] = &[
     "kind = \"list\"\npath = \"flows.csv\"",
 ];
 
-const INCAST: &str = "[[traffic]]\nkind = \"incast\"\nreceiver = 0\nsenders = 1\nbytes = \"1KB\"";
+const INCAST: &str = "[[traffic]]\nname = \"incast\"\nkind = \"incast\"\nreceiver = 0\nsenders = 1\nbytes = \"1KB\"";
 
 /// Returns the documents, for tests of the reference and for [`json_schema`](crate::json_schema()). They name
 /// `sizes.txt`, `flows.csv` and `topology.txt`.

@@ -17,6 +17,7 @@ use crate::tree;
 pub struct Scenario {
     name: String,
     description: String,
+    blocks: Vec<String>,
     config: SimConfig,
     window: Window,
     warnings: Vec<String>,
@@ -91,6 +92,11 @@ impl Scenario {
     /// Returns the name of the run.
     pub fn name(&self) -> &str {
         &self.name
+    }
+
+    /// Returns the names of the `[[traffic]]` blocks, in their order; empty for those without one.
+    pub fn traffic_blocks(&self) -> &[String] {
+        &self.blocks
     }
 
     /// Returns the description of the scenario; may be empty.
@@ -228,6 +234,7 @@ impl Reader<'_> {
             is_own,
             name: read.name,
             description: read.description,
+            blocks: read.blocks,
             config: read.config,
             window: read.window,
             warnings: read.warnings,

@@ -43,7 +43,7 @@ impl<'a> Columns<'a> {
     }
 
     /// Returns the measures of the FCT slowdown of `bucket`.
-    pub(super) fn slowdown(&self, bucket: &'static str) -> Group {
+    pub(super) fn slowdown(&self, bucket: &str) -> Group {
         let of = |m: &Metrics| m.bucket(bucket).map(|b| b.slowdown);
         let key = |field: &str| format!("slowdown[{bucket}].{field}");
         let measure = |name, field, f: fn(&Distribution) -> Option<f64>| {
@@ -220,20 +220,22 @@ fn baseline(all: &[Metrics], i: usize) -> usize {
     all.iter().position(|m| m.point == all[i].point).filter(|first| *first != i).unwrap_or(0)
 }
 
-/// Returns every size bucket that some column has flows in; only `all sizes` if there is a single bucket besides.
-pub(super) fn buckets(all: &[Metrics]) -> Vec<&'static str> {
-    let mut names: Vec<&'static str> = Vec::new();
-    for bucket in all.iter().flat_map(|m| &m.slowdown) {
-        if !names.contains(&bucket.bucket) {
-            names.push(bucket.bucket);
+/// Returns every bucket that tables show and some column has flows in: sizes, then blocks. A single size besides `all sizes` is
+/// left out.
+pub(super) fn buckets(all: &[Metrics]) -> Vec<&str> {
+    let mut buckets: Vec<(Option<u32>, &str)> = Vec::new();
+    for bucket in all.iter().flat_map(|m| &m.slowdown).filter(|bucket| bucket.is_shown()) {
+        if !buckets.iter().any(|(_, name)| *name == bucket.bucket) {
+            buckets.push((bucket.block, bucket.bucket.as_ref()));
         }
     }
-    let order = |name: &&str| crate::metrics::SIZE_BUCKETS.iter().position(|b| b.name == *name);
-    names.sort_by_key(order);
-    if names.len() == 2 {
-        names.truncate(1);
+    let order = |name: &str| crate::metrics::SIZE_BUCKETS.iter().position(|b| b.name == name);
+    buckets.sort_by_key(|(block, name)| (*block, order(name)));
+    let n_sizes = buckets.iter().filter(|(block, _)| block.is_none()).count();
+    if n_sizes == 2 {
+        buckets.remove(1);
     }
-    names
+    buckets.into_iter().map(|(_, name)| name).collect()
 }
 
 /// Returns the names of the ports of the column that has most.

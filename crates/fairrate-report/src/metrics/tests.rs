@@ -17,8 +17,26 @@ fn slowdowns_fall_into_their_buckets() {
         flow(3, None, None),
     ];
     let run = RunData { flows, measured: Measured { until_ns: 1, ..Measured::default() }, ..RunData::default() };
-    let got: Vec<_> = slowdown_by_size(&[run]).iter().map(|b| (b.bucket, b.slowdown.n, b.slowdown.mean)).collect();
+    let all = slowdowns(&[run]);
+    let got: Vec<_> = all.iter().map(|b| (b.bucket.as_ref(), b.slowdown.n, b.slowdown.mean)).collect();
     assert_eq!(got, [("all sizes", 2, Some(3.0)), ("<= 10 KB", 1, Some(2.0)), ("10-100 KB", 1, Some(4.0))]);
+}
+
+#[test]
+fn flows_of_several_blocks_are_told_apart_and_those_with_names_are_shown() {
+    let of_block = |block: u32, fct_ns: f64| Flow { block, ..flow(block, Some(5_000), Some(fct_ns)) };
+    let flows = vec![of_block(0, 2e3), of_block(1, 4e3), of_block(1, 6e3)];
+    let run = |flows: Vec<Flow>| RunData {
+        flows,
+        blocks: vec![String::new(), "incast".to_owned()],
+        measured: Measured { until_ns: 1, ..Measured::default() },
+        ..RunData::default()
+    };
+    let all = slowdowns(&[run(flows.clone())]);
+    let got: Vec<_> = all.iter().map(|b| (b.bucket.as_ref(), b.block, b.slowdown.mean, b.is_shown())).collect();
+    assert_eq!(got[2..], [("traffic 0", Some(0), Some(2.0), false), ("incast", Some(1), Some(5.0), true)]);
+    let alone = slowdowns(&[run(flows[1..].to_vec())]);
+    assert!(alone.iter().all(|b| b.block.is_none()), "a single block is all flows: {alone:?}");
 }
 
 fn measured(until_ns: u64) -> Measured {
@@ -35,7 +53,7 @@ fn unfinished_flows_count_with_what_they_take_at_least() {
         flow(3, Some(5_000), Some(1e3)),
         Flow { start_ns: 2e3, ..flow(4, None, None) },
     ];
-    let got = slowdown_by_size(&[RunData { measured: measured(8_000), flows, ..RunData::default() }]);
+    let got = slowdowns(&[RunData { measured: measured(8_000), flows, ..RunData::default() }]);
     // One flow starts after the window and another before it, and the endless flow has no slowdown: 2 and a lower bound
     // of 7 are left.
     let all = &got[0].slowdown;
@@ -59,7 +77,7 @@ proptest! {
                 Flow { id: id as u32, bytes: Some(1), start_ns: 1e3 + start, slowdown, at_least, ..Flow::default() }
             };
             let flows = each.iter().enumerate().map(flow).collect();
-            slowdown_by_size(&[RunData { measured: measured(8_000), flows, ..RunData::default() }]).remove(0).slowdown
+            slowdowns(&[RunData { measured: measured(8_000), flows, ..RunData::default() }]).remove(0).slowdown
         };
         let (fed, starved) = (of(false), of(true));
         prop_assert_eq!(fed.n, starved.n);

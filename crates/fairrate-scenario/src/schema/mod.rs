@@ -38,6 +38,8 @@ pub(crate) use files::{Attachment, Files, Place, read_text};
 pub(crate) struct Resolved {
     pub name: String,
     pub description: String,
+    /// Names of the traffic blocks; empty for those without one.
+    pub blocks: Vec<String>,
     pub config: SimConfig,
     pub window: Window,
     pub warnings: Vec<String>,
@@ -112,7 +114,8 @@ pub(crate) fn read(
     switch::check_buffers(report, &config, switch_site);
     report.check()?;
     let warnings = warnings::warnings(&config, profile);
-    Ok(Resolved { name, description, config, window, warnings, output })
+    let blocks = blocks.into_iter().map(|block| block.name).collect();
+    Ok(Resolved { name, description, blocks, config, window, warnings, output })
 }
 
 /// Returns the line rates of all hosts; `None` if the document has no network that can be built. Its problems are reported by what

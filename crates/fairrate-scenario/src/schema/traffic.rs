@@ -27,6 +27,8 @@ use kinds::read_kind;
 /// A block that was read.
 pub(super) struct Block<'a> {
     anchor: Anchor<'a>,
+    /// The name in tables; empty without one.
+    pub name: String,
     kind: Kind,
     class: Option<u8>,
     weight: f64,
@@ -36,6 +38,9 @@ pub(super) struct Block<'a> {
     burst: Option<Burst>,
     connection: Connection,
 }
+
+/// Largest number of characters of a block's name.
+const LONGEST_NAME: usize = 32;
 
 /// The senders in the file.
 enum SenderNames {
@@ -87,6 +92,7 @@ pub(super) fn read<'a>(
     let (mut blocks, mut out) = (Vec::new(), Vec::new());
     for mut s in sections {
         let Some(kind) = read_kind(&mut s, files, end, shape) else { continue };
+        let name = read_name(&mut s, &blocks);
         let is_list = matches!(kind, Kind::List { .. });
         let (class, weight) = if is_list { (None, 1.0) } else { read_treatment(&mut s) };
         let (demand, subflows) = (read_demand(&mut s), read_subflows(&mut s, transport));
@@ -98,11 +104,37 @@ pub(super) fn read<'a>(
             }
             _ => Connection::PerFlow,
         };
-        blocks.push(Block { anchor: s.anchor, kind, class, weight, demand, deadlines, subflows, burst, connection });
+        blocks.push(Block {
+            anchor: s.anchor,
+            name,
+            kind,
+            class,
+            weight,
+            demand,
+            deadlines,
+            subflows,
+            burst,
+            connection,
+        });
         out.push(s.finish());
     }
     root.out.arrays.push(("traffic".into(), out));
     blocks
+}
+
+/// Reads the name of a block, which must not be that of an earlier one.
+fn read_name(s: &mut Section<'_>, earlier: &[Block<'_>]) -> String {
+    let Some(name) = s.optional::<String>("name") else { return String::new() };
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_');
+    if name.value.is_empty() || !name.value.chars().all(is_plain) || LONGEST_NAME < name.value.len() {
+        let message = format!("`{}` is no name of a block", name.value.escape_debug());
+        let help = format!("use up to {LONGEST_NAME} letters, digits, `-` and `_`, for instance `incast`");
+        s.report.problem("scenario::bad_name", name.site, message, "this name", help);
+    } else if earlier.iter().any(|block| block.name == name.value) {
+        let message = format!("two blocks are called `{}`", name.value);
+        s.report.problem("scenario::bad_name", name.site, message, "taken already", "give each a name of its own");
+    }
+    name.value
 }
 
 /// Reads class and weight of the block's flows; those of a list are columns.
