@@ -89,7 +89,7 @@ class PlugIn:
     ) -> None: ...
 
 class Allowance:
-    """What a flow may do from now until the next decision.
+    """Permission of a flow: what it may do from now until the next decision.
 
     Fractions of bytes and of bit/s are cut.
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import subprocess
-import sys
 import sysconfig
 from pathlib import Path
 
@@ -27,8 +26,8 @@ def test_the_package_brings_the_command_line(tmp_path: Path) -> None:
     assert called("--version").stdout == f"fairrate {_native.VERSION}\n"
     done = called("run", EXAMPLES / "incast10.toml", "--out", tmp_path / "run")
     assert (done.returncode, done.stderr) == (0, ""), done.stderr
-    ours = fairrate.Scenario.load(EXAMPLES / "incast10.toml").run()
-    assert fairrate.load(tmp_path / "run").summary["fingerprint"] == ours.summary["fingerprint"]
+    ours = fairrate.run(EXAMPLES / "incast10.toml")
+    assert fairrate.load(tmp_path / "run").fingerprint == ours.fingerprint
 
 
 def test_exit_codes_and_errors_are_those_of_the_program(tmp_path: Path) -> None:
@@ -49,5 +48,5 @@ def test_programs_beside_it_are_found_without_path() -> None:
 def test_it_is_the_same_program_as_the_binary() -> None:
     if binary := os.environ.get("FAIRRATE_BIN"):
         theirs = subprocess.run([binary, "--help"], capture_output=True, text=True, check=True)
-        assert called("--help").stdout == theirs.stdout
-    assert sys.version_info >= (3, 10)
+        # Lines are as long as the terminal is wide, which only one of them may see.
+        assert called("--help").stdout.split() == theirs.stdout.split()

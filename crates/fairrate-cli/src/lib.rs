@@ -14,6 +14,7 @@ mod error_json;
 mod external;
 mod failure;
 mod figure;
+mod import;
 mod large_blocks;
 mod list;
 mod new;
@@ -62,6 +63,8 @@ enum Command {
     /// Asks five questions at a terminal: hosts, hosts on a leaf, their rate, oversubscription, and sizes of flows. Answers can be
     /// options instead. Writes a scenario that runs as it is.
     New(new::Args),
+    /// Write a scenario from the files of another simulator
+    Import(import::Args),
     /// Describe a scenario without running it
     ///
     /// Prints its hosts, links and oversubscription, base round-trip time, marking and pauses by port, flows and the load
@@ -114,9 +117,13 @@ impl Command {
             Self::Figure(args) => args.json,
             Self::List(args) => args.json,
             Self::Show(args) => args.json,
-            Self::New(_) | Self::Report(_) | Self::Schema | Self::Completions(_) | Self::Man(_) | Self::External(_) => {
-                false
-            }
+            Self::New(_)
+            | Self::Import(_)
+            | Self::Report(_)
+            | Self::Schema
+            | Self::Completions(_)
+            | Self::Man(_)
+            | Self::External(_) => false,
         }
     }
 }
@@ -150,6 +157,7 @@ pub fn main_of(registry: &Registry, args: impl IntoIterator<Item = OsString>) ->
     let done = match command {
         Command::Run(args) => run::run(&args, registry),
         Command::New(args) => new::run(&args, registry),
+        Command::Import(args) => import::run(&args),
         Command::Check(args) => check::run(&args, registry),
         Command::Compare(args) => compare::run(&args, registry),
         Command::Allocate(args) => allocate::run(&args, registry),

@@ -67,7 +67,7 @@ pub fn run(args: &Args, registry: &Registry) -> Result<ExitCode, Failure> {
 }
 
 /// Writes a file that does not exist yet.
-fn write(path: &Path, text: &str) -> Result<(), Failure> {
+pub fn write(path: &Path, text: &str) -> Result<(), Failure> {
     let made = std::fs::OpenOptions::new().write(true).create_new(true).open(path);
     match made.and_then(|mut file| file.write_all(text.as_bytes())) {
         Err(error) if error.kind() == ErrorKind::AlreadyExists => Err(Failure::Usage {

@@ -6,6 +6,7 @@
 
 mod constants;
 mod error;
+pub mod htsim;
 mod json_schema;
 mod memory;
 mod overrides;

@@ -70,10 +70,8 @@ pub fn parse_flow_list(text: &str, topology: &Topology, ignore_columns: &[String
         return hpcc_list::parse(lines, header_line, n_flows, topology);
     }
     if let Some(message) = connection_matrix(header) {
-        return Err(FileError::new(header_line, message).help(
-            "write a CSV file: below the header `start_ns,src,dst,bytes`, htsim's `0->13 id 1 start 5000 size 200000` is the line \
-             `5,0,13,200000`, as its starts are in picoseconds; flows that wait for a trigger have no start to write",
-        ));
+        return Err(FileError::new(header_line, message)
+            .help("`fairrate import htsim FILE --out DIR` makes a scenario of it, with a list of its flows"));
     }
     let columns = parse_header(header_line, header, ignore_columns)?;
     let mut reader = Reader { hosts: Hosts::new(topology), columns, ids: HashSet::new(), pairs: HashMap::new() };
@@ -330,9 +328,7 @@ mod tests {
         let error = read(text).unwrap_err();
         let said = "line 1: this is a connection matrix of htsim (`Nodes 16`), which is not read here";
         assert_eq!(error.to_string(), said);
-        assert!(error.help.as_deref().unwrap_or_default().contains("start_ns,src,dst,bytes"));
-        // The file that the help suggests is read.
-        assert!(parse_flow_list("start_ns,src,dst,bytes\n5,0,3,200000\n", &star(), &[]).is_ok());
+        assert!(error.help.as_deref().unwrap_or_default().contains("fairrate import htsim"));
         assert_eq!(read("Nodes,src,dst,bytes\n").unwrap_err().to_string(), "line 1: unknown column `Nodes`");
     }
 
