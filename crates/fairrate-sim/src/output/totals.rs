@@ -1,0 +1,234 @@
+//! Totals of a run.
+
+use fairrate_units::{Rate, Time};
+
+use super::Reordering;
+use crate::fabric::DropCause;
+
+/// Numbers of packets dropped, by cause.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Drops([u64; DropCause::ALL.len()]);
+
+impl Drops {
+    /// Returns the number of packets dropped for all causes together.
+    pub fn total(&self) -> u64 {
+        self.0.iter().sum()
+    }
+
+    /// Returns the number of packets dropped for `cause`.
+    pub fn of(&self, cause: DropCause) -> u64 {
+        self.0[cause as usize]
+    }
+
+    /// Returns each cause with its number of packets, in the order of [`DropCause::ALL`].
+    pub fn by_cause(&self) -> impl Iterator<Item = (DropCause, u64)> {
+        DropCause::ALL.into_iter().zip(self.0)
+    }
+
+    /// Adds `n` packets dropped for `cause`.
+    pub fn add(&mut self, cause: DropCause, n: u64) {
+        self.0[cause as usize] += n;
+    }
+
+    /// Adds the packets of `other`.
+    fn merge(&mut self, other: &Self) {
+        for (cause, n) in other.by_cause() {
+            self.add(cause, n);
+        }
+    }
+}
+
+impl FromIterator<(DropCause, u64)> for Drops {
+    fn from_iter<I: IntoIterator<Item = (DropCause, u64)>>(counts: I) -> Self {
+        let mut drops = Self::default();
+        for (cause, n) in counts {
+            drops.add(cause, n);
+        }
+        drops
+    }
+}
+
+/// The messages between a central allocator and endpoints. Bytes are those of its lines (connections that carry
+/// messages) on the wire, with their acknowledgments, counted once where they are sent.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct AllocatorTotals {
+    /// Bytes sent by the allocator.
+    pub from_allocator_bytes: u64,
+    /// Bytes sent to the allocator.
+    pub to_allocator_bytes: u64,
+    /// Bytes sent between intermediaries and servers, both ways.
+    pub relayed_bytes: u64,
+    /// The part of `from_allocator_bytes` in acknowledgments.
+    pub from_allocator_ack_bytes: u64,
+    /// The part of `to_allocator_bytes` in acknowledgments.
+    pub to_allocator_ack_bytes: u64,
+    /// The part of `from_allocator_bytes` in packets that carry only signs of life.
+    pub sign_of_life_bytes: u64,
+    /// Flowlets whose start an endpoint reported.
+    pub starts: u64,
+    /// Flowlets whose end an endpoint reported.
+    pub ends: u64,
+    /// Rates that the allocator sent.
+    pub updates: u64,
+    /// Messages of the allocator whose only purpose is to show that it is up.
+    pub signs_of_life: u64,
+    /// Rates that expired because the allocator was silent.
+    pub expired: u64,
+    /// Iterations of the optimiser.
+    pub iterations: u64,
+}
+
+/// Totals of a run. Data bytes are counted on the wire and add up: sent + duplicated = delivered + dropped + in flight.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct RunTotals {
+    /// Simulated time at the end.
+    pub end: Time,
+    /// Sum of a hash of every event, its time included: equal if two runs processed the same events.
+    pub fingerprint: u64,
+    /// Events processed.
+    pub events: u64,
+    /// Packets of any kind serialised onto a link.
+    pub packet_hops: u64,
+    /// Data bytes that left hosts.
+    pub sent_bytes: u64,
+    /// Data bytes that faulty links have added.
+    pub duplicated_bytes: u64,
+    /// Data bytes that reached their receivers.
+    pub delivered_bytes: u64,
+    /// Data bytes dropped.
+    pub dropped_bytes: u64,
+    /// Data bytes in queues or on links at the end.
+    pub in_flight_bytes: u64,
+    /// Packets dropped.
+    pub drops: Drops,
+    /// Packets of any kind that faulty links have added.
+    pub duplicates: u64,
+    /// Packets marked.
+    pub ecn_marks: u64,
+    /// Pause frames sent.
+    pub pfc_pauses: u64,
+    /// Resume frames sent.
+    pub pfc_resumes: u64,
+    /// Notices that switch ports sent to sources.
+    pub notices: u64,
+    /// Control packets that flows sent, on their way there and back again.
+    pub control_packets: u64,
+    /// Frames that paused a single flow one hop upstream.
+    pub flow_pauses: u64,
+    /// Frames that resumed a single flow one hop upstream.
+    pub flow_resumes: u64,
+    /// Rates of sources, each taken after the source acted on a congestion notification or on a notice.
+    pub told_rates: RateSums,
+    /// Bytes of notices, control packets and frames about flows on the wire, counted once where they are sent.
+    pub control_bytes: u64,
+    /// The messages to and from the allocator, if there is one.
+    pub allocator: AllocatorTotals,
+    /// Largest use of any switch's buffer, headroom included, in bytes.
+    pub peak_buffer_bytes: u64,
+    /// Data of all connections of several subflows that waited for data before it.
+    pub reordering: Reordering,
+    /// Flows that finished.
+    pub flows_done: u64,
+    /// Finite flows that did not finish.
+    pub flows_unfinished: u64,
+}
+
+impl AllocatorTotals {
+    /// Adds the totals of another part of the network.
+    pub(crate) fn add(&mut self, other: &Self) {
+        self.from_allocator_bytes += other.from_allocator_bytes;
+        self.to_allocator_bytes += other.to_allocator_bytes;
+        self.relayed_bytes += other.relayed_bytes;
+        self.from_allocator_ack_bytes += other.from_allocator_ack_bytes;
+        self.to_allocator_ack_bytes += other.to_allocator_ack_bytes;
+        self.sign_of_life_bytes += other.sign_of_life_bytes;
+        self.starts += other.starts;
+        self.ends += other.ends;
+        self.updates += other.updates;
+        self.signs_of_life += other.signs_of_life;
+        self.expired += other.expired;
+        self.iterations += other.iterations;
+    }
+}
+
+/// The sums from which the mean and deviation of the rates of limited sources follow. They are whole numbers, so that
+/// parts may be added in any order.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct RateSums {
+    /// Number of rates in the sums.
+    pub n: u64,
+    /// Sum of the rates in bit/s.
+    pub sum_bps: u128,
+    /// Sum of the squares of the rates in (bit/s)^2.
+    pub sum_of_squares: u128,
+    /// Number of rates that are not in the sums: they are at least the rate of the source's link, and so no limit.
+    pub n_unlimited: u64,
+}
+
+impl RateSums {
+    /// Adds the `rate` of a source whose link has the rate `line_rate`.
+    pub(crate) fn add(&mut self, rate: Rate, line_rate: Rate) {
+        if line_rate <= rate {
+            self.n_unlimited += 1;
+            return;
+        }
+        let bps = u128::from(rate.as_bps());
+        self.n += 1;
+        self.sum_bps += bps;
+        self.sum_of_squares += bps * bps;
+    }
+
+    /// Adds the sums of another part.
+    fn merge(&mut self, other: &Self) {
+        self.n += other.n;
+        self.sum_bps += other.sum_bps;
+        self.sum_of_squares += other.sum_of_squares;
+        self.n_unlimited += other.n_unlimited;
+    }
+
+    /// Returns the mean and standard deviation in bit/s; `None` if there are no rates.
+    pub fn mean_and_deviation_bps(&self) -> Option<(f64, f64)> {
+        let n = self.n as f64;
+        let mean = (0 < self.n).then(|| self.sum_bps as f64 / n)?;
+        let variance = self.sum_of_squares as f64 / n - mean * mean;
+        Some((mean, variance.max(0.0).sqrt()))
+    }
+}
+
+impl RunTotals {
+    /// Returns the data bytes, sent or duplicated, that were neither delivered nor dropped and are not in flight: 0 as
+    /// bytes are conserved, below 0 if more arrived than were sent.
+    pub fn unaccounted_bytes(&self) -> i64 {
+        let found = self.delivered_bytes + self.dropped_bytes + self.in_flight_bytes;
+        (self.sent_bytes + self.duplicated_bytes).cast_signed() - found.cast_signed()
+    }
+
+    /// Adds the totals of another part of the network.
+    pub(crate) fn add(&mut self, other: &Self) {
+        self.end = self.end.max(other.end);
+        self.fingerprint = self.fingerprint.wrapping_add(other.fingerprint);
+        self.events += other.events;
+        self.packet_hops += other.packet_hops;
+        self.sent_bytes += other.sent_bytes;
+        self.duplicated_bytes += other.duplicated_bytes;
+        self.delivered_bytes += other.delivered_bytes;
+        self.dropped_bytes += other.dropped_bytes;
+        self.in_flight_bytes += other.in_flight_bytes;
+        self.drops.merge(&other.drops);
+        self.duplicates += other.duplicates;
+        self.ecn_marks += other.ecn_marks;
+        self.pfc_pauses += other.pfc_pauses;
+        self.pfc_resumes += other.pfc_resumes;
+        self.notices += other.notices;
+        self.control_packets += other.control_packets;
+        self.flow_pauses += other.flow_pauses;
+        self.flow_resumes += other.flow_resumes;
+        self.told_rates.merge(&other.told_rates);
+        self.control_bytes += other.control_bytes;
+        self.allocator.add(&other.allocator);
+        self.peak_buffer_bytes = self.peak_buffer_bytes.max(other.peak_buffer_bytes);
+        self.reordering.merge(&other.reordering);
+        self.flows_done += other.flows_done;
+        self.flows_unfinished += other.flows_unfinished;
+    }
+}
