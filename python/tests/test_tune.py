@@ -228,7 +228,12 @@ def test_held_out_seeds_are_not_those_of_the_trials(incasts: Scenario, executor:
 
 
 def test_every_metric_has_a_nature(incasts: Scenario) -> None:
-    assert set(_goals.NATURES) == set(fairrate.run(incasts).metrics)
+    metrics = set(fairrate.run(incasts).metrics)
+    assert set(_goals.NATURES) == {name for name in metrics if ":block" not in name}
+    assert all(_goals.nature(name) for name in metrics)
+    assert _goals.nature("slowdown-p99:block1") == ("min", "")
+    assert _goals.Objective.of("unfinished-share:block0").direction == "min"
+    assert _goals.nature("slowdown-p98:block1") is None
 
 
 def test_parameters_of_the_command_line() -> None:

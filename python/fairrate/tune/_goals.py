@@ -42,6 +42,14 @@ SCALES = {"Gb/s": ("rate", 1e9), "KB": ("size", 1e3)}
 """Kind and size of the units of metrics in which a bound may have another unit."""
 
 
+def nature(metric: str) -> tuple[str, str] | None:
+    """Returns the better direction and the unit of a metric, or ``None`` if none is called so.
+
+    Metrics of traffic blocks, as ``slowdown-p99:block1``, are like those of all flows.
+    """
+    return NATURES.get(re.sub(r":block\d+$", ":all", metric))
+
+
 def full_name(metric: str) -> str:
     """Returns a metric's name with its size, as ``slowdown-p99:all`` for ``slowdown-p99``."""
     return f"{metric}:all" if f"{metric}:all" in NATURES else metric
@@ -85,10 +93,11 @@ class Objective:
         if colon and direction in ("min", "max"):
             return cls(full_name(name.strip()), direction)
         name = full_name(given.strip())
-        if name not in NATURES:
+        known = nature(name)
+        if known is None:
             more = "For a number of summary.json write min:NAME or max:NAME"
             raise _bad(f"no metric is called `{given}`", f"{_suggestion(given)} {more}")
-        return cls(name, NATURES[name][0])
+        return cls(name, known[0])
 
     @property
     def name(self) -> str:
@@ -133,7 +142,7 @@ class Constraint:
             raise _bad(f"`{given}` is no constraint", "write METRIC=NUMBER, METRIC<=NUMBER or METRIC>=NUMBER, as pfc-pauses=0")
         name, relation, bound = full_name(found[1]), found[2].replace("==", "="), found[3]
         # The numbers of summary.json have underscores where metrics have hyphens.
-        if name not in NATURES and "_" not in name:
+        if nature(name) is None and "_" not in name:
             raise _bad(f"no metric is called `{name}`", _suggestion(name))
         return cls(name, relation, _bound(bound, name))
 
@@ -158,7 +167,7 @@ class Constraint:
 
 
 def _bound(text: str, name: str) -> float:
-    unit = NATURES.get(name, ("", ""))[1]
+    unit = (nature(name) or ("", ""))[1]
     try:
         return float(text.removesuffix("%").strip() if unit == "%" else text)
     except ValueError:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from fairrate import stats
 from fairrate._errors import TuneError
-from fairrate.tune._goals import NATURES, Goals
+from fairrate.tune._goals import Goals, nature
 from fairrate.tune._runs import Runs
 from fairrate.tune._trials import Trial
 
@@ -64,7 +64,7 @@ class HeldOut:
         rows: list[dict[str, Any]] = []
         for trial in self.trials:
             for metric in self.goals.metrics:
-                row: dict[str, Any] = {"trial": trial.number, "metric": metric, "unit": NATURES.get(metric, ("", ""))[1]}
+                row: dict[str, Any] = {"trial": trial.number, "metric": metric, "unit": (nature(metric) or ("", ""))[1]}
                 for name, of in (("given", None), ("found", trial.number)):
                     e = self.estimate(of, metric)
                     row |= {name: e and e.mean, f"{name}_low": e and e.low, f"{name}_high": e and e.high}
@@ -90,7 +90,7 @@ class HeldOut:
         return "\n".join(line.rstrip() for line in lines)
 
     def _row(self, trial: int, metric: str) -> list[str]:
-        unit = NATURES.get(metric, ("", ""))[1]
+        unit = (nature(metric) or ("", ""))[1]
         name = f"{metric} ({unit})" if unit else metric
         return [name, self._cell(None, metric), self._cell(trial, metric), _change(self.difference(trial, metric))]
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from fairrate._errors import TuneError
-from fairrate.tune._goals import NATURES, Objective
+from fairrate.tune._goals import Objective, nature
 from fairrate.tune._held_out import HeldOut
 from fairrate.tune._space import SUFFIXES, Axis, number
 from fairrate.tune._trials import Trial, dominates
@@ -89,7 +89,7 @@ def plot(study: Study, ax: Axes | None) -> Axes:
 
 
 def _label(one: Objective) -> str:
-    unit = NATURES.get(one.name, ("", ""))[1]
+    unit = (nature(one.name) or ("", ""))[1]
     return f"{one.name} ({unit})" if unit else one.name
 
 
