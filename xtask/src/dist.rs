@@ -92,13 +92,11 @@ impl Release<'_> {
     /// Builds the programs `built` and copies them to the stage.
     fn build(&self, built: &[(&'static str, &'static str)]) -> Result<(), String> {
         let mut args = vec!["build", "--locked", "--quiet"];
-        if !self.options.dev {
-            args.push("--release");
-        }
         if self.options.dev {
             // As the other checks build it, so that dependencies have the same features.
             args.extend(["--workspace", "--test", "cli", "--bins"]);
         } else {
+            args.push("--release");
             args.extend(built.iter().flat_map(|(_, package)| ["--package", package]));
         }
         if self.programs.contains(&"fairrate-agent") {

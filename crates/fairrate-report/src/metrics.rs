@@ -118,17 +118,15 @@ pub struct BucketSlowdown {
     /// The number of the block, from 0; `None` for a range of sizes.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub block: Option<u32>,
+    /// `true` if tables show it: a range of sizes, or a block with a name.
+    #[serde(skip)]
+    pub is_shown: bool,
     /// The distribution. Unfinished flows are its bounds.
     #[serde(flatten)]
     pub slowdown: Distribution,
 }
 
 impl BucketSlowdown {
-    /// Returns `true` if tables show it: a range of sizes, or a block with a name.
-    pub fn is_shown(&self) -> bool {
-        self.block.is_none_or(|block| self.bucket != format!("traffic {block}"))
-    }
-
     /// Returns the flows that finished, if not all did.
     pub fn share(&self) -> Option<Share> {
         let (flows, unfinished) = (self.slowdown.n, self.slowdown.n_bounds);
@@ -299,26 +297,26 @@ impl Metrics {
 /// Returns the slowdown of all flows, by size bucket, and, if there are several traffic blocks, by block.
 fn slowdowns(runs: &[RunData]) -> Vec<BucketSlowdown> {
     let finite = || runs.iter().flat_map(RunData::measured_flows).filter(|f| f.bytes.is_some());
-    let of = |bucket: Cow<'static, str>, block: Option<u32>, inside: &dyn Fn(&Flow) -> bool| {
+    let of = |inside: &dyn Fn(&Flow) -> bool| {
         let flows: Vec<&Flow> = finite().filter(|flow| inside(flow)).collect();
         let bounds: Vec<f64> = flows.iter().filter_map(|f| f.at_least).collect();
-        let finished = flows.iter().filter_map(|f| f.slowdown).collect();
-        BucketSlowdown { bucket, block, slowdown: Distribution::with_bounds(finished, &bounds) }
+        Distribution::with_bounds(flows.iter().filter_map(|f| f.slowdown).collect(), &bounds)
     };
     let all = SizeBucket { name: "all sizes", above: 0, up_to: u64::MAX };
     let sizes = std::iter::once(all).chain(SIZE_BUCKETS).map(|size| {
-        let inside = |f: &Flow| f.bytes.is_some_and(|b| size.above < b && b <= size.up_to);
-        of(size.name.into(), None, &inside)
+        let slowdown = of(&|f| f.bytes.is_some_and(|b| size.above < b && b <= size.up_to));
+        BucketSlowdown { bucket: size.name.into(), block: None, is_shown: true, slowdown }
     });
     let blocks: BTreeSet<u32> = finite().map(|flow| flow.block).collect();
     let names = runs.first().map_or(&[][..], |run| &run.blocks);
-    let name = |block: u32| match names.get(block as usize).filter(|name| !name.is_empty()) {
-        Some(name) => name.clone(),
-        None => format!("traffic {block}"),
-    };
     // A single block is all flows.
     let several = blocks.iter().filter(|_| 1 < blocks.len());
-    let by_block = several.map(|&block| of(name(block).into(), Some(block), &|flow| flow.block == block));
+    let by_block = several.map(|&block| {
+        let name = names.get(block as usize).filter(|name| !name.is_empty());
+        let bucket = name.cloned().unwrap_or_else(|| format!("traffic {block}")).into();
+        let slowdown = of(&|flow| flow.block == block);
+        BucketSlowdown { bucket, block: Some(block), is_shown: name.is_some(), slowdown }
+    });
     sizes.chain(by_block).filter(|b| b.slowdown.n != 0).collect()
 }
 

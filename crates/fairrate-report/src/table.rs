@@ -131,7 +131,7 @@ fn slowdown_by_size(buckets: &[BucketSlowdown]) -> Table {
         let cells = flows.into_iter().chain([d.p50, d.p95, d.p99, d.p999, d.max].map(rank)).collect();
         Row { name: b.bucket.to_string(), cells, best: Vec::new() }
     };
-    let rows = buckets.iter().filter(|bucket| bucket.is_shown()).map(row).collect();
+    let rows = buckets.iter().filter(|bucket| bucket.is_shown).map(row).collect();
     let sections = vec![Section { title: "FCT slowdown".into(), rows }];
     Table { caption: String::new(), columns, sections }
 }

@@ -15,7 +15,23 @@ struct Package {
     unit: Option<&'static str>,
 }
 
+/// The packages; the laboratory, which has the pages of all its commands, is last.
 const PACKAGES: [Package; 3] = [
+    Package {
+        name: "fairrate-allocator",
+        summary: "allocator of rates for datacenter flows",
+        about: "Flowtune's central allocator as a service: agents on hosts tell it of flows, and it\n tells them rates.",
+        files: &["bin/fairrate-allocator", "share/man/man1/fairrate-allocator*"],
+        unit: Some("fairrate-allocator"),
+    },
+    Package {
+        name: "fairrate-agent",
+        summary: "endpoint of fairrate's allocator for the TCP connections of a host",
+        about: "Tells Flowtune's allocator of the flowlets of a host and paces them as it says, by\n eBPF. Brings congestion \
+                control algorithms for the kernel too.",
+        files: &["bin/fairrate-agent", "bin/fairrate-kernel", "share/man/man1/fairrate-agent*"],
+        unit: Some("fairrate-agent"),
+    },
     Package {
         name: "fairrate",
         summary: "laboratory for datacenter congestion control",
@@ -34,21 +50,6 @@ const PACKAGES: [Package; 3] = [
             "share/man/man1/fairrate-*",
         ],
         unit: None,
-    },
-    Package {
-        name: "fairrate-allocator",
-        summary: "allocator of rates for datacenter flows",
-        about: "Flowtune's central allocator as a service: agents on hosts tell it of flows, and it\n tells them rates.",
-        files: &["bin/fairrate-allocator", "share/man/man1/fairrate-allocator*"],
-        unit: Some("fairrate-allocator"),
-    },
-    Package {
-        name: "fairrate-agent",
-        summary: "endpoint of fairrate's allocator for the TCP connections of a host",
-        about: "Tells Flowtune's allocator of the flowlets of a host and paces them as it says, by\n eBPF. Brings congestion \
-                control algorithms for the kernel too.",
-        files: &["bin/fairrate-agent", "bin/fairrate-kernel", "share/man/man1/fairrate-agent*"],
-        unit: Some("fairrate-agent"),
     },
 ];
 
@@ -83,22 +84,21 @@ pub fn make(release: &Release<'_>) -> Result<(), String> {
 }
 
 impl Package {
-    /// Returns `true` if a file of the stage belongs to the package.
+    /// Returns `true` if a file of the stage belongs to the package: to the first one that names it.
     fn has(&self, path: &str) -> bool {
-        let others = || PACKAGES.iter().filter(|other| other.name != self.name && self.name.len() < other.name.len());
-        let is_in = |package: &Self| {
+        let names = |package: &&Self| {
             package.files.iter().any(|file| match file.strip_suffix('*') {
                 Some(begin) => path.starts_with(begin),
                 None => path == *file,
             })
         };
-        is_in(self) && !others().any(is_in)
+        PACKAGES.iter().find(names).is_some_and(|owner| owner.name == self.name)
     }
 
     /// Copies the package's files to `tree`, and its unit with what runs when it is installed and removed.
     fn fill(&self, release: &Release<'_>, tree: &Path) -> Result<(), String> {
         let usr = tree.join("usr");
-        for path in all_below(&release.stage)? {
+        for path in files::all_below(&release.stage)? {
             let name = path.strip_prefix(&release.stage).unwrap_or(&path).to_string_lossy().into_owned();
             if !self.has(&name) {
                 continue;
@@ -166,16 +166,6 @@ fn before_removal(unit: &str) -> String {
         "#!/bin/sh\nset -e\nif [ \"$1\" = remove ] && [ -d /run/systemd/system ]; then\n    \
          systemctl disable --now {unit}.service\nfi\n"
     )
-}
-
-/// Returns all files below a directory.
-fn all_below(dir: &Path) -> Result<Vec<std::path::PathBuf>, String> {
-    let mut all = Vec::new();
-    for path in files::list(dir)? {
-        if path.is_dir() { all.extend(all_below(&path)?) } else { all.push(path) }
-    }
-    all.sort();
-    Ok(all)
 }
 
 #[cfg(test)]

@@ -40,6 +40,19 @@ pub fn list(dir: &Path) -> Result<Vec<PathBuf>, String> {
     std::fs::read_dir(dir).map_err(failed)?.map(|entry| entry.map(|entry| entry.path()).map_err(failed)).collect()
 }
 
+/// Returns the paths of all files below a directory, sorted.
+///
+/// # Errors
+/// If a directory cannot be read.
+pub fn all_below(dir: &Path) -> Result<Vec<PathBuf>, String> {
+    let mut all = Vec::new();
+    for path in list(dir)? {
+        if path.is_dir() { all.extend(all_below(&path)?) } else { all.push(path) }
+    }
+    all.sort();
+    Ok(all)
+}
+
 /// Returns the last part of a path.
 pub fn name(path: &Path) -> String {
     path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default()

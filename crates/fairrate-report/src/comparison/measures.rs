@@ -224,7 +224,7 @@ fn baseline(all: &[Metrics], i: usize) -> usize {
 /// left out.
 pub(super) fn buckets(all: &[Metrics]) -> Vec<&str> {
     let mut buckets: Vec<(Option<u32>, &str)> = Vec::new();
-    for bucket in all.iter().flat_map(|m| &m.slowdown).filter(|bucket| bucket.is_shown()) {
+    for bucket in all.iter().flat_map(|m| &m.slowdown).filter(|bucket| bucket.is_shown) {
         if !buckets.iter().any(|(_, name)| *name == bucket.bucket) {
             buckets.push((bucket.block, bucket.bucket.as_ref()));
         }
