@@ -5,6 +5,7 @@ use std::process::ExitCode;
 
 use clap::{Subcommand, ValueEnum};
 use fairrate_scenario::htsim::{self, Matrix, StartUnit, Tree};
+use fairrate_scenario::{Overrides, Scenario};
 use fairrate_sim::FileError;
 
 use crate::failure::Failure;
@@ -68,6 +69,11 @@ pub fn run(args: &Args) -> Result<ExitCode, Failure> {
     let name = args.matrix.file_stem().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
     let imported = htsim::import(&name.escape_debug().to_string(), &matrix, unit, tree.as_ref())
         .map_err(|error| Failure::input_file(&args.matrix, &text, error))?;
+    // What a matrix may say and a scenario may not, such as a start after centuries, has the messages of scenarios.
+    let files = [("flows.csv", imported.flows.as_str())];
+    Scenario::from_texts(&imported.scenario, "scenario.toml", &files, &Overrides::default())?;
+    let beside = args.out.parent().filter(|dir| !dir.as_os_str().is_empty());
+    beside.map_or(Ok(()), std::fs::create_dir_all).map_err(|error| Failure::io("making", &args.out, error))?;
     std::fs::create_dir(&args.out).map_err(|error| match error.kind() {
         std::io::ErrorKind::AlreadyExists => Failure::Usage {
             message: format!("`{}` exists", args.out.display()),

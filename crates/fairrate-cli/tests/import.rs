@@ -10,7 +10,7 @@ const MATRIX: &str = "Nodes 16\nConnections 2\n0->13 start 0 size 200000\n3->13 
 fn a_job_of_htsim_runs() {
     let dir = fresh_dir("import_htsim");
     std::fs::create_dir_all(&dir).unwrap();
-    let (job, out, results) = (dir.join("job.cm"), dir.join("made"), dir.join("results"));
+    let (job, out, results) = (dir.join("job.cm"), dir.join("deeper/made"), dir.join("results"));
     std::fs::write(&job, MATRIX).unwrap();
     let import = |more: &[&str]| {
         run(&[&["import", "htsim", job.to_str().unwrap(), "--out", out.to_str().unwrap()], more].concat())
@@ -41,5 +41,10 @@ fn an_error_shows_the_line() {
     let refused = run(&["import", "htsim", job.to_str().unwrap(), "--out", out.to_str().unwrap()]);
     assert_eq!(refused.status.code(), Some(2));
     let text = stderr(&refused);
+    let huge = MATRIX.replace("start 4", "start 18446744073709551615");
+    std::fs::write(dir.join("huge.cm"), huge).unwrap();
+    let path = dir.join("huge.cm");
+    let late = run(&["import", "htsim", path.to_str().unwrap(), "--start-unit", "us", "--out", out.to_str().unwrap()]);
+    assert!(late.status.code() == Some(2) && !out.exists(), "{}", stderr(&late));
     assert!(text.contains("wait for each other") && text.contains("job.cm:4") && !out.exists(), "{text}");
 }

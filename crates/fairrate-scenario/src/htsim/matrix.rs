@@ -1,5 +1,7 @@
 //! Connection matrices of htsim.
 
+use std::collections::HashSet;
+
 use fairrate_sim::FileError;
 
 use super::{ENDLESS, held, number};
@@ -59,6 +61,7 @@ impl Matrix {
     pub fn parse(text: &str) -> Result<Self, FileError> {
         let mut matrix = Self { nodes_line: 1, ..Self::default() };
         let (mut nodes, mut announced, mut announced_line) = (None, None, 1);
+        let mut ids = HashSet::new();
         for (at, line) in held(text) {
             let mut words = line.split_whitespace();
             match words.next().unwrap_or_default() {
@@ -86,6 +89,9 @@ impl Matrix {
                             .help("begin with `Nodes 16`, the number of hosts")
                     })?;
                     let flow = matrix.flow(at, pair, words, nodes)?;
+                    if flow.id != 0 && !ids.insert(flow.id) {
+                        return Err(FileError::new(at, format!("id {} is of an earlier flow, too", flow.id)));
+                    }
                     matrix.flows.push(flow);
                 }
                 other => {
@@ -185,7 +191,7 @@ impl Matrix {
         let mut lines = vec![if with_ids { "start_ns,src,dst,bytes,id" } else { "start_ns,src,dst,bytes" }.to_owned()];
         lines.extend(self.flows.iter().map(|flow| {
             let start = match unit {
-                StartUnit::Microseconds => format!("{}000", flow.start),
+                StartUnit::Microseconds => (u128::from(flow.start) * 1_000).to_string(),
                 StartUnit::Picoseconds if flow.start.is_multiple_of(1_000) => (flow.start / 1_000).to_string(),
                 StartUnit::Picoseconds => format!("{}.{:03}", flow.start / 1_000, flow.start % 1_000),
             };

@@ -42,16 +42,16 @@ pub fn import(name: &str, matrix: &Matrix, unit: StartUnit, tree: Option<&Tree>)
     let mut left_out = vec!["The transport and packet size of htsim's program: set `cc` and `mtu`.".to_owned()];
     left_out.extend(tree.into_iter().flat_map(Tree::left_out));
     left_out.extend(matrix.left_out());
-    let mut text = format!("# The job {name} of htsim. Not carried over:\n");
-    for sentence in &left_out {
-        let _ = writeln!(text, "# - {sentence}");
-    }
     let end = if matrix.flows.iter().any(|flow| flow.bytes == 0) {
         left_out.push("The end of the run: flows without a size never end, so set `duration`.".to_owned());
         "duration = \"10ms\""
     } else {
         "stop = \"all-flows-done\""
     };
+    let mut text = format!("# The job {name} of htsim. Not carried over:\n");
+    for sentence in &left_out {
+        let _ = writeln!(text, "# - {sentence}");
+    }
     let _ = write!(
         text,
         "{end}\n\n{topology}\n[transport]\ncc = \"dctcp\"\n\n[[traffic]]\nkind = \"list\"\npath = \"flows.csv\"\n"

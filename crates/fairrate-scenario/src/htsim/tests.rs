@@ -20,6 +20,7 @@ fn scenario(imported: &Imported) -> Scenario {
 fn a_matrix_becomes_a_list_of_flows_on_a_fat_tree() {
     let made = imported(MATRIX, None);
     assert_eq!(made.flows, "start_ns,src,dst,bytes,id\n5.001,h0,h13,200000,1\n0,h3,h1,1000000000000,2\n");
+    assert!(made.left_out.iter().all(|sentence| made.scenario.contains(sentence)), "{made:?}");
     assert!(made.left_out.iter().any(|sentence| sentence.contains("duration")), "{made:?}");
     let config = scenario(&made);
     let config = config.sim_config();
@@ -32,6 +33,8 @@ fn microseconds_are_whole_and_flows_without_ids_get_ours() {
     let matrix = Matrix::parse("Nodes 16\nConnections 1\n0->13 start 40 size 7\n").unwrap();
     let made = import("job", &matrix, StartUnit::Microseconds, None).unwrap();
     assert_eq!(made.flows, "start_ns,src,dst,bytes\n40000,h0,h13,7\n");
+    let at_once = Matrix::parse("Nodes 16\nConnections 1\n0->13 start 0 size 7\n").unwrap();
+    assert!(import("job", &at_once, StartUnit::Microseconds, None).unwrap().flows.ends_with("\n0,h0,h13,7\n"));
 }
 
 #[test]
@@ -56,6 +59,11 @@ fn errors_have_the_line() {
         ("Nodes 16\nConnections 1\n0->16 start 0 size 1\n", 3, "host 16 is not among the 16 nodes"),
         ("Nodes 16\nConnections 1\n4->4 start 0 size 1\n", 3, "sends to itself"),
         ("Nodes 16\nConnections 1\n0->1 start 0\n", 3, "no `size`"),
+        (
+            "Nodes 16\nConnections 2\n0->1 id 7 start 0 size 1\n1->2 id 7 start 0 size 1\n",
+            4,
+            "id 7 is of an earlier flow",
+        ),
         ("Nodes 16\nConnections 1\n0->1 start 0 size 1 size 2\n", 3, "`size` is there twice"),
         ("Nodes 16\nConnections 1\n0->1 id 1 trigger 1 size 1\n", 3, "wait for each other"),
         ("Nodes 16\nConnections 1\n0->1 strat 0 size 1\n", 3, "no key `strat`"),

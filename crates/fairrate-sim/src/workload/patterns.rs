@@ -1,5 +1,7 @@
 //! Regular patterns: staggered starts, a permutation, a stride, all to all.
 
+use std::collections::HashSet;
+
 use fairrate_units::{Bytes, Time};
 
 use super::{Block, Senders, at_least_a_byte, few_enough, hosts};
@@ -38,7 +40,7 @@ pub struct Permutation {
 }
 
 /// One flow from every host to the host `stride` places further on, counted in a circle: if the stride is the number of
-/// hosts in a rack, to the host at the same place in the next rack.
+/// hosts in a rack, to the host at the same place in the next rack. Places are those in the list of hosts.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Stride {
     /// Number of places.
@@ -47,7 +49,7 @@ pub struct Stride {
     pub bytes: Bytes,
     /// Start of all flows.
     pub start: Time,
-    /// Hosts that take part; `None`: all.
+    /// Hosts that take part, in the order of the circle; `None`: all, in ascending order.
     pub hosts: Option<Vec<NodeId>>,
 }
 
@@ -114,7 +116,11 @@ impl Stride {
     /// Names the parameter that cannot be used on this topology.
     pub fn generate(&self, topology: &Topology, seed: u64, group: u32) -> Result<Vec<FlowSpec>, FieldError> {
         at_least_a_byte("bytes", self.bytes)?;
-        let hosts = participants(self.hosts.as_deref(), topology)?;
+        let mut hosts = participants(self.hosts.as_deref(), topology)?;
+        if let Some(named) = &self.hosts {
+            let mut seen = HashSet::new();
+            hosts = named.iter().copied().filter(|host| seen.insert(*host)).collect();
+        }
         let stride = self.stride as usize;
         if stride.is_multiple_of(hosts.len().max(1)) {
             let message = format!("with a stride of {stride} each of {} hosts sends to itself", hosts.len());
@@ -175,6 +181,9 @@ mod tests {
         assert!([cycle.to_vec(), back.to_vec()].contains(&ends(permutation)));
         let stride = Stride { stride: 1, bytes, start, hosts: some() };
         assert_eq!(ends(stride.generate(&star(), 1, 0).unwrap()), cycle);
+        // In the order of the list, in which a host counts once.
+        let ring = Stride { hosts: Some([9, 7, 3, 7].map(NodeId).to_vec()), ..stride.clone() };
+        assert_eq!(ends(ring.generate(&star(), 1, 0).unwrap()), back);
         assert!(Stride { stride: 3, ..stride }.generate(&star(), 1, 0).is_err());
         let all = AllToAll { bytes, start, hosts: some() };
         assert_eq!(all.generate(&star(), 1, 0).unwrap().len(), 6);
