@@ -10,6 +10,8 @@ use crate::table;
 
 /// Largest number of columns that a sentence names.
 const MAX_NAMED: usize = 8;
+/// Relative difference of means below which no column is called better, even if the intervals tell them apart (our choice).
+const NEAR: f64 = 0.01;
 
 /// The findings of a comparison.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -66,13 +68,20 @@ pub fn of(comparison: &Comparison, names: &[&str]) -> Findings {
     Findings { note: if all.is_empty() { String::new() } else { note.to_owned() }, sentences: all }
 }
 
-/// Returns the numbers by which columns are compared: slowdowns of short and of long flows, or rates if no flow finishes, and queues.
+/// Returns the numbers by which columns are compared: slowdowns of the traffic blocks that have names, or else of short and of long
+/// flows, or rates if no flow finishes, and queues.
 fn subjects(metrics: &[Metrics]) -> Vec<Subject<'_>> {
     let mut all: Vec<Subject<'_>> = Vec::new();
     let everywhere = |bucket: &str| metrics.iter().all(|m| m.bucket(bucket).is_some());
     let ends = [SIZE_BUCKETS[0].name, SIZE_BUCKETS[3].name];
-    let known: Vec<&'static str> = ends.into_iter().filter(|bucket| everywhere(bucket)).collect();
-    let buckets = if known.len() == 2 { known } else { vec!["all sizes"] };
+    let sizes: Vec<&str> = ends.into_iter().filter(|bucket| everywhere(bucket)).collect();
+    let shown = metrics.first().into_iter().flat_map(|m| &m.slowdown).filter(|b| b.is_shown && b.block.is_some());
+    let blocks: Vec<&str> = shown.map(|block| block.bucket.as_ref()).filter(|name| everywhere(name)).collect();
+    let buckets = match (blocks.is_empty(), sizes.len()) {
+        (false, _) => blocks,
+        (true, 2) => sizes,
+        _ => vec!["all sizes"],
+    };
     all.extend(buckets.into_iter().filter(|bucket| everywhere(bucket)).map(|bucket| slowdown(metrics, bucket)));
     if all.is_empty() {
         let goodput: Value<'_> = &|m: &Metrics| Some(m.goodput_bps);
@@ -104,8 +113,8 @@ fn plain<'a>(name: &str, better: Better, show: fn(f64) -> String, value: Value<'
 /// A statistic of a distribution.
 type Pick = fn(&Distribution) -> Option<f64>;
 
-/// Returns the slowdown of flows of a size: the highest percentile that is not merely the slowest flow of some seed.
-fn slowdown<'a>(metrics: &[Metrics], bucket: &'static str) -> Subject<'a> {
+/// Returns the slowdown of flows of a size or a block: the highest percentile that is not merely the slowest flow of some seed.
+fn slowdown<'a>(metrics: &[Metrics], bucket: &'a str) -> Subject<'a> {
     let of = move |m: &Metrics| m.bucket(bucket).map(|b| b.slowdown);
     let flows = metrics.iter().flat_map(seeds).filter_map(of).map(|d| d.n).min().unwrap_or(0);
     let (percentile, pick): (&str, Pick) = match flows {
@@ -114,9 +123,10 @@ fn slowdown<'a>(metrics: &[Metrics], bucket: &'static str) -> Subject<'a> {
         _ => ("median", |d| d.p50),
     };
     let whose = match bucket {
-        "<= 10 KB" => "flows up to 10 KB",
-        "> 1 MB" => "flows above 1 MB",
-        _ => "all flows",
+        "<= 10 KB" => "flows up to 10 KB".to_owned(),
+        "> 1 MB" => "flows above 1 MB".to_owned(),
+        "all sizes" => "all flows".to_owned(),
+        block => format!("flows of {block}"),
     };
     Subject {
         name: format!("{percentile} of the slowdown of {whose}"),
@@ -176,6 +186,19 @@ fn claim(metrics: &[Metrics], names: &[&str], subject: &Subject<'_>) -> Option<S
     let Some((worst, difference)) = behind.last() else {
         return Some(format!("By the {} no algorithm can be told from the best.", subject.name));
     };
+    let is_near = |&i: &usize| {
+        let ratio = estimate(&metrics[i], &*subject.value)?.mean / estimate(&metrics[best], &*subject.value)?.mean;
+        Some((ratio - 1.0).abs() < NEAR && !seeds(&metrics[i]).iter().any(|m| (subject.is_bound)(m)))
+    };
+    if all.iter().filter_map(is_near).all(|near| near) {
+        let number = shown(metrics, best, subject);
+        return Some(format!(
+            "By the {} all are within {:.0} % of {}: {number}.",
+            subject.name,
+            100.0 * NEAR,
+            names[best]
+        ));
+    }
     let adjective = if subject.better == Better::Higher { "highest" } else { "lowest" };
     let head = format!("{} has the {adjective} {}: {}", names[best], subject.name, shown(metrics, best, subject));
     let also = listed(tied.iter().map(|i| names[*i]));

@@ -44,6 +44,30 @@ fn a_claim_by_hand() {
 }
 
 #[test]
+fn a_difference_below_one_percent_makes_no_column_better() {
+    let a = [1e3, 1.1e3, 1.2e3, 0.9e3, 1e3];
+    let got = said(vec![column("A", &a), column("B", &a.map(|x| 1.004 * x))]);
+    let want = "By the 99th percentile of the queue of a->b all are within 1 % of A: 1.04 KB [960 B, 1.14 KB].";
+    assert_eq!(queue(&got), want);
+}
+
+#[test]
+fn blocks_with_names_stand_in_place_of_sizes() {
+    let mut variants = synthetic::comparison(&["powertcp", "dcqcn"], &[1, 2, 3, 4, 5]);
+    for run in variants.iter_mut().flat_map(|v| &mut v.runs) {
+        run.blocks = vec!["background".into(), "incast".into()];
+        for flow in &mut run.flows {
+            flow.block = flow.id % 2;
+        }
+    }
+    let got = said(variants.iter().map(Metrics::of).collect());
+    for name in ["background", "incast"] {
+        assert!(got.sentences.iter().any(|s| s.contains(&format!("flows of {name}"))), "{got:?}");
+    }
+    assert!(got.sentences.iter().all(|s| !s.contains("up to 10 KB")), "{got:?}");
+}
+
+#[test]
 fn one_seed_and_few_seeds_give_numbers_only() {
     for n in 1..FEW {
         let column = |name, x| column(name, &vec![x; n]);
