@@ -1,15 +1,10 @@
 //! `fairrate bench`: the speed of parts of fairrate on this machine.
 
-mod acks;
-mod allocate;
-mod fastpass;
-mod kernels;
-mod scenarios;
-
 use std::process::ExitCode;
 use std::time::Instant;
 
-use fairrate_papers::timing::times_us;
+use fairrate_bench::allocate::{self, Settings};
+use fairrate_bench::{kernels, scenarios};
 use serde::Serialize;
 
 use crate::failure::Failure;
@@ -47,44 +42,11 @@ fn jobs() -> impl Iterator<Item = &'static str> {
 /// Reads the name of a registered algorithm that moves packets, perhaps with `/tcp` behind it.
 fn algorithm(text: &str) -> Result<String, String> {
     let name = text.strip_suffix("/tcp").unwrap_or(text);
-    if acks::names().any(|known| known == name) {
+    if fairrate_bench::algorithms().any(|known| known == name) {
         Ok(text.to_owned())
     } else {
         Err("`fairrate list cc` has the names".to_owned())
     }
-}
-
-/// The settings of a measurement.
-struct Settings {
-    threads: Vec<usize>,
-    runs: usize,
-}
-
-/// The result of a measurement of the allocator.
-#[derive(Clone, Debug, Serialize)]
-struct Row {
-    job: &'static str,
-    name: String,
-    /// Number of servers of the network.
-    nodes: u32,
-    links: u32,
-    flows: Option<u32>,
-    /// Number of blocks of the network; the number of FlowBlocks is its square.
-    blocks: Option<u32>,
-    /// Number of timeslots allocated at a time.
-    batch: Option<u32>,
-    threads: u32,
-    /// Time of an iteration, or of a batch.
-    us_median: f64,
-    us_min: f64,
-    us_max: f64,
-    /// Time of all threads together, per flow.
-    ns_per_flow_median: Option<f64>,
-    ns_per_packet_median: Option<f64>,
-    /// Traffic that a thread allocates, in terabits per second.
-    tbps_per_core: Option<f64>,
-    /// The largest relative difference from rates in double precision.
-    largest_error: Option<f64>,
 }
 
 /// A task of the benchmark.
@@ -97,7 +59,7 @@ enum Task {
 /// The results of all tasks.
 #[derive(Default)]
 struct Measured {
-    allocate: Vec<Row>,
+    allocate: Vec<allocate::Row>,
     scenarios: Vec<scenarios::Row>,
     kernels: Vec<kernels::Row>,
 }
@@ -106,7 +68,7 @@ struct Measured {
 #[derive(Serialize)]
 #[serde(untagged)]
 enum AnyRow {
-    Allocate(Row),
+    Allocate(allocate::Row),
     Scenario(scenarios::Row),
 }
 
@@ -202,7 +164,7 @@ impl Measured {
             return output::print_json(&BenchJson { schema: SCHEMA, rows, kernels: self.kernels });
         }
         let sections = [
-            (self.allocate.is_empty(), table(&self.allocate), allocate::LEGEND),
+            (self.allocate.is_empty(), allocate::table(&self.allocate), allocate::LEGEND),
             (self.scenarios.is_empty(), scenarios::table(&self.scenarios), scenarios::LEGEND),
             (self.kernels.is_empty(), kernels::table(&self.kernels), kernels::LEGEND),
         ];
@@ -212,88 +174,9 @@ impl Measured {
     }
 }
 
-/// Returns the time of one call of `act` in microseconds: median, smallest and largest of `runs` averages over half a
-/// millisecond.
-fn time_us(runs: usize, act: impl FnMut()) -> [f64; 3] {
-    median_min_max(&mut times_us(runs, act))
-}
-
-/// Returns median, smallest and largest of `values`, which has at least one value.
-fn median_min_max(values: &mut [f64]) -> [f64; 3] {
-    values.sort_by(f64::total_cmp);
-    [values[values.len() / 2], values[0], values[values.len() - 1]]
-}
-
-fn table(rows: &[Row]) -> String {
-    let titles = [
-        "name",
-        "nodes",
-        "flows",
-        "blocks",
-        "batch",
-        "threads",
-        "median us",
-        "min",
-        "max",
-        "ns each",
-        "Tb/s/core",
-        "error",
-    ];
-    let texts = rows.iter().map(|row| {
-        let count = |value: Option<u32>| value.map_or_else(|| "-".to_owned(), |count| count.to_string());
-        let optional = |value: Option<f64>, text: fn(f64) -> String| value.map_or_else(|| "-".to_owned(), text);
-        let hundredths = |value: f64| format!("{value:.2}");
-        [
-            row.name.clone(),
-            row.nodes.to_string(),
-            count(row.flows),
-            count(row.blocks),
-            count(row.batch),
-            row.threads.to_string(),
-            hundredths(row.us_median),
-            hundredths(row.us_min),
-            hundredths(row.us_max),
-            optional(row.ns_per_flow_median.or(row.ns_per_packet_median), hundredths),
-            optional(row.tbps_per_core, hundredths),
-            optional(row.largest_error, |error| format!("{error:.0e}")),
-        ]
-    });
-    aligned(&titles, texts)
-}
-
-/// Returns lines of fields under titles: the first column aligned to the left, the others to the right.
-fn aligned<const N: usize>(titles: &[&str; N], texts: impl Iterator<Item = [String; N]>) -> String {
-    let lines: Vec<[String; N]> = std::iter::once(titles.map(str::to_owned)).chain(texts).collect();
-    fairrate_text::aligned(&lines, 1)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn columns_are_aligned() {
-        let row = Row {
-            job: "allocate",
-            name: "table".to_owned(),
-            nodes: 384,
-            links: 1_536,
-            flows: Some(3_072),
-            blocks: Some(1),
-            batch: None,
-            threads: 1,
-            us_median: 6.0,
-            us_min: 5.5,
-            us_max: 123.456,
-            ns_per_flow_median: Some(1.9531),
-            ns_per_packet_median: None,
-            tbps_per_core: Some(15.36),
-            largest_error: None,
-        };
-        let expected = "name   nodes  flows  blocks  batch  threads  median us   min     max  ns each  Tb/s/core  error\n\
-                        table    384   3072       1      -        1       6.00  5.50  123.46     1.95      15.36      -\n";
-        assert_eq!(table(&[row]), expected);
-    }
 
     fn args(job: &[&str], cc: &[&str], threads: &[u16]) -> Args {
         let owned = |list: &[&str]| list.iter().map(|&name| name.to_owned()).collect();
@@ -315,12 +198,5 @@ mod tests {
         assert_eq!(labels(&args(&["perm128"], &[], &[])).len(), 4);
         assert!(tasks(&args(&["allocate", "perm128"], &[], &[2])).is_ok());
         assert!(tasks(&args(&["perm128"], &["flowtune"], &[])).is_err());
-    }
-
-    #[test]
-    fn times_are_in_order() {
-        let mut calls = 0_u64;
-        let [median, min, max] = time_us(5, || calls += 1);
-        assert!(min <= median && median <= max && 45 <= calls);
     }
 }

@@ -6,6 +6,7 @@ use std::process::ExitCode;
 use std::sync::Arc;
 
 use fairrate_allocate::FileError;
+use fairrate_bench::BenchError;
 use fairrate_experiment::columns::ColumnsError;
 use fairrate_report::index::IndexError;
 use fairrate_report::publish::PublishError;
@@ -138,16 +139,9 @@ pub enum Failure {
         cause: String,
     },
     /// A run of a benchmark that failed.
-    #[error("{job} under {cc} failed: {cause}")]
+    #[error(transparent)]
     #[diagnostic(code(bench::failed))]
-    Bench {
-        /// The job.
-        job: String,
-        /// The algorithm.
-        cc: String,
-        /// The cause.
-        cause: String,
-    },
+    Bench(BenchError),
     /// A run that failed.
     #[error("the run failed: {cause}")]
     #[diagnostic(code(run::failed), help("what there was until then is in `{}`", dir.display()))]
@@ -179,6 +173,15 @@ pub enum Failure {
         /// Directory and cause for each failed run, a line each.
         each: String,
     },
+}
+
+impl From<BenchError> for Failure {
+    fn from(error: BenchError) -> Self {
+        match error {
+            BenchError::Scenario(error) => error.into(),
+            error @ BenchError::Run { .. } => Self::Bench(error),
+        }
+    }
 }
 
 impl From<ColumnsError> for Failure {
@@ -245,7 +248,7 @@ impl Failure {
             | Self::Io { .. }
             | Self::Run { .. }
             | Self::Runs { .. }
-            | Self::Bench { .. }
+            | Self::Bench(_)
             | Self::NotConverged { .. }
             | Self::NoOptimum { .. } => 1,
         }

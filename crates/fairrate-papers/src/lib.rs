@@ -27,13 +27,11 @@ mod rocc;
 mod rtts;
 pub mod sheet;
 mod store;
-pub mod timing;
 mod variant;
 
 pub use claim::{Claim, Rule, Tally, Verdict};
 pub use experiment::{Run, Work};
 pub use figure::{Figure, Kind, Scale};
-pub use flowtune::{arbiter as flowtune_arbiter, networks as flowtune_networks};
 pub use list::{FIGURES, matching};
 pub use points::{Point, Points};
 pub use record::{Record, Samples};

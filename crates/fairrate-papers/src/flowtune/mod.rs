@@ -3,7 +3,6 @@
 //! The paper ran ns-2 and gives few parameters of its baselines: TCP's first window, DCTCP's marking threshold,
 //! buffers, CoDel's times and XCP's timers are ours. Each parameter that matters has a line of its own.
 
-pub mod arbiter;
 mod churn;
 mod fig10;
 mod fig11;
@@ -17,7 +16,6 @@ mod fig8;
 mod fig9;
 mod lines;
 mod methods;
-pub mod networks;
 mod outage;
 mod table6_1;
 mod traffic;

@@ -4,17 +4,17 @@
 use std::thread;
 
 use fairrate_allocate::{Aggregation, RateEngine};
+use fairrate_bench::fastpass_arbiter as arbiter;
+use fairrate_bench::flowtune_networks::{LINK_BPS, Network, TABLE, TableRow, blocks_for};
+use fairrate_bench::timing::times_us;
 use fairrate_report::panel::{Axis, Panel};
 use fairrate_report::stats;
 
-use super::arbiter;
-use super::networks::{LINK_BPS, Network, TABLE, TableRow, blocks_for};
 use crate::claim::{Claim, Rule};
 use crate::curves::{self, Curve, words};
 use crate::experiment::Run;
 use crate::figure::{Figure, Kind, Scale};
 use crate::points::{Point, Points};
-use crate::timing::times_us;
 
 pub const FIGURE: Figure = Figure {
     id: "flowtune/table6.1",

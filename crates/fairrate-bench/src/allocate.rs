@@ -4,21 +4,67 @@
 use std::hint::black_box;
 
 use fairrate_allocate::{Aggregation, Clos, Flow, FlowKey, Instructions, Link, LinkId, RateEngine, RealTime, max_min};
-use fairrate_papers::flowtune_networks::{GAMMA, LINK_BPS, Network, TABLE, blocks_for};
 use fairrate_units::Rate;
+use serde::Serialize;
 
-use super::{Row, Settings, fastpass, time_us};
+use crate::flowtune_networks::{GAMMA, LINK_BPS, Network, TABLE, blocks_for};
+use crate::{aligned, fastpass, time_us};
 
 /// Number of iterations before rates are compared. Both engines have settled by then.
 const ITERATIONS: u32 = 300;
 
-pub(super) const LEGEND: &str = "\
+/// The explanation of a table's columns.
+pub const LEGEND: &str = "\
 us: an iteration, F-NORM included; Fastpass: a batch of timeslots with the requests before it.
 ns each: time of all threads for a flow; Fastpass: for a packet of 1,500 B.
 Tb/s/core: nodes x 40 Gb/s / threads, as the Flowtune paper counts, whatever the iteration's time; Fastpass: packets
 allocated in a second of one core. Papers: Flowtune 3.84 (4 cores, 8.29 us) and 2.88 (64 cores, 30.71 us), Fastpass 0.28
 (2.2 Tb/s on 8 cores).
 ";
+
+/// The settings of a measurement.
+#[derive(Clone, Debug)]
+pub struct Settings {
+    /// Numbers of threads, each of which has its rows.
+    pub threads: Vec<usize>,
+    /// Number of times that each row is timed.
+    pub runs: usize,
+}
+
+/// The result of a measurement of the allocator.
+#[derive(Clone, Debug, Serialize)]
+pub struct Row {
+    /// Name of the job.
+    pub job: &'static str,
+    /// The network, or the work.
+    pub name: String,
+    /// Number of servers of the network.
+    pub nodes: u32,
+    /// Number of its links.
+    pub links: u32,
+    /// Number of flows, where there are any.
+    pub flows: Option<u32>,
+    /// Number of blocks of the network; the number of FlowBlocks is its square.
+    pub blocks: Option<u32>,
+    /// Number of timeslots allocated at a time.
+    pub batch: Option<u32>,
+    /// Number of threads.
+    pub threads: u32,
+    /// Time of an iteration, or of a batch.
+    pub us_median: f64,
+    /// The shortest time.
+    pub us_min: f64,
+    /// The longest time.
+    pub us_max: f64,
+    /// Time of all threads together, per flow.
+    pub ns_per_flow_median: Option<f64>,
+    /// Time per packet, where packets are allocated.
+    pub ns_per_packet_median: Option<f64>,
+    /// Traffic that a thread allocates, in terabits per second.
+    pub tbps_per_core: Option<f64>,
+    /// The largest relative difference from rates in double precision.
+    pub largest_error: Option<f64>,
+}
 
 /// The construction of a network's rows.
 trait Rows {
@@ -59,7 +105,8 @@ impl Rows for Network {
 
 /// Returns all rows: the table with every number of threads and in double precision, three tiers, the same work with
 /// fewer instructions, any links, arriving and departing flows, exact max-min rates, aggregation alone, and Fastpass.
-pub(super) fn rows(settings: &Settings) -> Vec<Row> {
+#[must_use]
+pub fn rows(settings: &Settings) -> Vec<Row> {
     let mut rows = Vec::new();
     for row in TABLE {
         rows.extend(case(&Network::two_tiers(row.nodes, row.flows), settings));
@@ -173,6 +220,45 @@ fn aggregation(case: &Network, settings: &Settings) -> Vec<Row> {
     rows
 }
 
+/// Returns the rows in columns.
+#[must_use]
+pub fn table(rows: &[Row]) -> String {
+    let titles = [
+        "name",
+        "nodes",
+        "flows",
+        "blocks",
+        "batch",
+        "threads",
+        "median us",
+        "min",
+        "max",
+        "ns each",
+        "Tb/s/core",
+        "error",
+    ];
+    let texts = rows.iter().map(|row| {
+        let count = |value: Option<u32>| value.map_or_else(|| "-".to_owned(), |count| count.to_string());
+        let optional = |value: Option<f64>, text: fn(f64) -> String| value.map_or_else(|| "-".to_owned(), text);
+        let hundredths = |value: f64| format!("{value:.2}");
+        [
+            row.name.clone(),
+            row.nodes.to_string(),
+            count(row.flows),
+            count(row.blocks),
+            count(row.batch),
+            row.threads.to_string(),
+            hundredths(row.us_median),
+            hundredths(row.us_min),
+            hundredths(row.us_max),
+            optional(row.ns_per_flow_median.or(row.ns_per_packet_median), hundredths),
+            optional(row.tbps_per_core, hundredths),
+            optional(row.largest_error, |error| format!("{error:.0e}")),
+        ]
+    });
+    aligned(&titles, texts)
+}
+
 /// NED and F-NORM in double precision, in the plainest form: rates, prices, normalised rates.
 struct Plain {
     paths: Vec<Vec<usize>>,
@@ -253,5 +339,29 @@ mod tests {
         assert_eq!(churn(&small, &settings).flows, Some(300));
         assert_eq!(exact(&small, &settings).flows, Some(300));
         assert_eq!(aggregation(&small, &settings).len(), 2 * 4);
+    }
+
+    #[test]
+    fn columns_are_aligned() {
+        let row = Row {
+            job: "allocate",
+            name: "table".to_owned(),
+            nodes: 384,
+            links: 1_536,
+            flows: Some(3_072),
+            blocks: Some(1),
+            batch: None,
+            threads: 1,
+            us_median: 6.0,
+            us_min: 5.5,
+            us_max: 123.456,
+            ns_per_flow_median: Some(1.9531),
+            ns_per_packet_median: None,
+            tbps_per_core: Some(15.36),
+            largest_error: None,
+        };
+        let expected = "name   nodes  flows  blocks  batch  threads  median us   min     max  ns each  Tb/s/core  error\n\
+                        table    384   3072       1      -        1       6.00  5.50  123.46     1.95      15.36      -\n";
+        assert_eq!(table(&[row]), expected);
     }
 }

@@ -1,15 +1,15 @@
 //! Fastpass's arbiter on one core, for `bench --job allocate`.
 
 use fairrate_allocate::fastpass::FastpassConfig;
-use fairrate_papers::flowtune_arbiter::{Times, measure, network};
 
-use super::{Row, Settings};
+use crate::allocate::{Row, Settings};
+use crate::fastpass_arbiter::{Times, measure, network};
 
 const HOSTS: [u16; 3] = [128, 512, 2_048];
 const BATCHES: [u32; 2] = [64, 8];
 
 /// Returns rows for each number of hosts and timeslots of a batch: timeslots alone, and with paths.
-pub(super) fn rows(settings: &Settings) -> Vec<Row> {
+pub fn rows(settings: &Settings) -> Vec<Row> {
     let cases = HOSTS.into_iter().flat_map(|hosts| BATCHES.map(|batch| network(hosts, batch)));
     cases.flat_map(|config| case(&config, settings.runs)).collect()
 }

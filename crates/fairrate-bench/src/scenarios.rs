@@ -11,34 +11,36 @@ use fairrate_scenario::{Overrides, Scenario, ScenarioError};
 use fairrate_sim::{RunTotals, SimConfig};
 use serde::Serialize;
 
-use super::{aligned, median_min_max};
-use crate::failure::Failure;
+use crate::{BenchError, aligned, median_min_max};
 
 /// Algorithms that are timed by default.
-pub(super) const DEFAULT_CC: [&str; 4] = ["powertcp", "hpcc", "dctcp", "swift"];
+pub const DEFAULT_CC: [&str; 4] = ["powertcp", "hpcc", "dctcp", "swift"];
 
 /// Algorithms that are also timed on [`EXTRA_JOBS`] if no job is named: those with controllers in switches, and those
 /// that need TCP.
-pub(super) const EXTRA_CC: [&str; 5] = ["rocc", "perc", "dctcp/tcp", "ratemp/tcp", "flowtune/tcp"];
-pub(super) const EXTRA_JOBS: [&str; 2] = ["perm128", "ws60"];
+pub const EXTRA_CC: [&str; 5] = ["rocc", "perc", "dctcp/tcp", "ratemp/tcp", "flowtune/tcp"];
+/// Jobs on which they are timed.
+pub const EXTRA_JOBS: [&str; 2] = ["perm128", "ws60"];
 
 /// Jobs that are run if none is named, and those that take minutes per run. Small networks go first, because memory
 /// left behind by a large network would count as theirs.
-pub(super) const DEFAULT_JOBS: [&str; 8] =
+pub const DEFAULT_JOBS: [&str; 8] =
     ["incast32", "perm128", "ws60", "incast128", "perm432", "perm1024", "ws1024", "perm8192"];
-pub(super) const LONG_JOBS: [&str; 1] = ["ft65536"];
+/// Jobs that take minutes a run.
+pub const LONG_JOBS: [&str; 1] = ["ft65536"];
 
 /// Default number of timings of each case.
-pub(super) const DEFAULT_RUNS: usize = 5;
+pub const DEFAULT_RUNS: usize = 5;
 
-pub(super) const LEGEND: &str = "\
+/// The explanation of the table's columns.
+pub const LEGEND: &str = "\
 A hop is a packet of any kind put onto a link. Wall is of the run alone; build is before it: making the network, routes and
 flows of a scenario that has been read. RSS is the largest of all runs of the row, with what larger ones
 before it left behind.
 ";
 
 /// Returns the text of a job's scenario; `None` for a job without one.
-pub(super) fn text(job: &str) -> Option<String> {
+fn text(job: &str) -> Option<String> {
     Some(match job {
         "perm128" => permutation(8, "10MB"),
         "perm432" => permutation(12, "10MB"),
@@ -80,28 +82,36 @@ fn incast(k: u32, senders: u32, bytes: &str) -> String {
 
 /// The results of a scenario under an algorithm.
 #[derive(Clone, Debug, Serialize)]
-pub(super) struct Row {
-    job: String,
+pub struct Row {
+    /// Name of the job.
+    pub job: String,
     /// The algorithm; with `/tcp` behind it, over TCP.
-    cc: String,
-    threads: usize,
-    packet_hops: u64,
-    events: u64,
-    /// Time before the run.
-    build_s_median: f64,
-    wall_s_median: f64,
-    ns_per_hop_median: f64,
-    ns_per_hop_min: f64,
-    ns_per_hop_max: f64,
+    pub cc: String,
+    /// Number of threads.
+    pub threads: usize,
+    /// Number of packets put onto links.
+    pub packet_hops: u64,
+    /// Number of events.
+    pub events: u64,
+    /// Seconds before the run.
+    pub build_s_median: f64,
+    /// Seconds of the run.
+    pub wall_s_median: f64,
+    /// Median of the nanoseconds of a hop.
+    pub ns_per_hop_median: f64,
+    /// The smallest.
+    pub ns_per_hop_min: f64,
+    /// The largest.
+    pub ns_per_hop_max: f64,
     /// Median over the runs of the ratio of the wall time with the first number of threads to that with this number;
     /// runs take turns.
-    speedup_median: f64,
+    pub speedup_median: f64,
     /// Largest resident memory in megabytes, if the system reports it.
-    rss_mb: Option<f64>,
+    pub rss_mb: Option<f64>,
 }
 
 /// A job under an algorithm.
-pub(super) struct Case {
+pub struct Case {
     job: String,
     cc: String,
 }
@@ -113,13 +123,14 @@ impl Case {
     ///
     /// # Errors
     /// Those of the scenario's reader.
-    pub(super) fn new(job: &str, cc: &str) -> Result<Self, Failure> {
+    pub fn new(job: &str, cc: &str) -> Result<Self, BenchError> {
         config(job, &incast(2, 1, "1KB"), cc)?;
         Ok(Self { job: job.to_owned(), cc: cc.to_owned() })
     }
 
     /// Returns the name of the case.
-    pub(super) fn label(&self) -> String {
+    #[must_use]
+    pub fn label(&self) -> String {
         format!("{} {}", self.job, self.cc)
     }
 
@@ -127,10 +138,10 @@ impl Case {
     ///
     /// # Errors
     /// Those of the simulation, and if the results depend on the number of threads.
-    pub(super) fn rows(&self, threads: &[usize], runs: usize) -> Result<Vec<Row>, Failure> {
+    pub fn rows(&self, threads: &[usize], runs: usize) -> Result<Vec<Row>, BenchError> {
         let text = text(&self.job).expect("only jobs with a scenario are asked for");
         let config = config(&self.job, &text, &self.cc)?;
-        let failed = |cause: String| Failure::Bench { job: self.job.clone(), cc: self.cc.clone(), cause };
+        let failed = |cause: String| BenchError::Run { job: self.job.clone(), cc: self.cc.clone(), cause };
         let mut timed: Vec<Vec<Timed>> = threads.iter().map(|_| Vec::with_capacity(runs)).collect();
         for _ in 0..runs {
             for (&n, timed) in threads.iter().zip(&mut timed) {
@@ -169,7 +180,7 @@ impl Case {
 }
 
 /// A run that was timed.
-pub(super) struct Timed {
+pub(crate) struct Timed {
     threads: usize,
     build_s: f64,
     /// Time from the first event to the last.
@@ -183,7 +194,7 @@ pub(super) struct Timed {
 ///
 /// # Errors
 /// If the run fails.
-pub(super) fn time(config: &SimConfig, threads: usize) -> Result<Timed, String> {
+pub(crate) fn time(config: &SimConfig, threads: usize) -> Result<Timed, String> {
     forget_peak();
     let ended = run_into(config.clone(), threads, &mut (), &mut ());
     if let RunState::Failed(cause) = ended.state {
@@ -197,7 +208,7 @@ pub(super) fn time(config: &SimConfig, threads: usize) -> Result<Timed, String> 
 ///
 /// # Errors
 /// Those of the scenario's reader.
-pub(super) fn config(job: &str, text: &str, cc: &str) -> Result<SimConfig, ScenarioError> {
+pub(crate) fn config(job: &str, text: &str, cc: &str) -> Result<SimConfig, ScenarioError> {
     let (cc, kind) = cc.strip_suffix("/tcp").map_or((cc, "rdma"), |cc| (cc, "tcp"));
     let sets = vec![("transport.kind".to_owned(), kind.to_owned())];
     let overrides = Overrides { sets, cc: Some(cc.to_owned()), ..Overrides::default() };
@@ -218,7 +229,8 @@ fn peak_mb() -> Option<f64> {
 }
 
 /// Returns the rows in columns.
-pub(super) fn table(rows: &[Row]) -> String {
+#[must_use]
+pub fn table(rows: &[Row]) -> String {
     let titles = [
         "job",
         "cc",

@@ -7,8 +7,8 @@ use std::hint::black_box;
 use std::time::Instant;
 
 use fairrate_allocate::fastpass::{FastpassConfig, Order, Paths, Timeslots};
-use fairrate_report::stats;
 
+use crate::median_min_max;
 use crate::timing::{Draws, RUN_US};
 
 /// Number of packets of a request.
@@ -114,12 +114,8 @@ fn time(runs: usize, slots: u32, traffic: &mut Traffic, mut act: impl FnMut(&[(u
     // The first batch fills caches.
     run(1);
     let n_batches = (RUN_US / run(1).0.max(0.01)).clamp(1.0, 1e6) as u32;
-    let (us, ns_per_packet): (Vec<f64>, Vec<f64>) = (0..runs).map(|_| run(n_batches)).unzip();
-    let quantiles = |values: Vec<f64>| {
-        let sorted = stats::sorted(values);
-        [0.5, 0.0, 1.0].map(|p| stats::percentile(&sorted, p).unwrap_or(f64::NAN))
-    };
-    Times { us: quantiles(us), ns_per_packet: quantiles(ns_per_packet)[0] }
+    let (mut us, mut ns_per_packet): (Vec<f64>, Vec<f64>) = (0..runs).map(|_| run(n_batches)).unzip();
+    Times { us: median_min_max(&mut us), ns_per_packet: median_min_max(&mut ns_per_packet)[0] }
 }
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! The networks of section 6.1's table, with flows on them.
+//! The networks of the table in the Flowtune paper's section 6.1, with flows on them.
 
 use fairrate_allocate::{Aggregation, Clos, FlowKey, LinkId, RateEngine, RealTime};
 
@@ -50,6 +50,7 @@ pub struct Network {
 impl Network {
     /// Returns a network with flows between servers drawn with equal probability, over spines and cores drawn in the
     /// same way.
+    #[must_use]
     pub fn new(name: &'static str, clos: Clos, n_flows: u32) -> Self {
         let mut draws = Draws(1);
         let mut path = |_| {
@@ -63,6 +64,7 @@ impl Network {
 
     /// Returns two tiers: racks of 16 servers, 16 spines, all links of one rate. The paper does not give the number of
     /// spines.
+    #[must_use]
     pub fn two_tiers(nodes: u32, n_flows: u32) -> Self {
         let (servers, spines) = (16, 16);
         let racks = nodes / servers;
@@ -71,6 +73,7 @@ impl Network {
     }
 
     /// Returns three tiers: 8 pods of 16 racks of 16 servers, 16 spines per pod and 16 cores above each.
+    #[must_use]
     pub fn three_tiers(n_flows: u32) -> Self {
         let (pods, racks, servers, spines, cores) = (8, 16, 16, 16, 16);
         let clos = Clos { pods, racks, servers, spines, cores, server_bps: LINK_BPS, fabric_bps: LINK_BPS };
@@ -78,6 +81,7 @@ impl Network {
     }
 
     /// Returns an allocator of the network, without flows.
+    #[must_use]
     pub fn engine(&self, n_blocks: u32, n_threads: usize, aggregation: Aggregation) -> RealTime {
         let partition = self.clos.partition(n_blocks);
         RealTime::partitioned(&self.clos.capacities_bps(), LINK_BPS, GAMMA, &partition, n_threads, aggregation)
@@ -90,6 +94,7 @@ impl Network {
 }
 
 /// Returns the least number of blocks, a power of two, that gives every thread a FlowBlock.
+#[must_use]
 pub fn blocks_for(n_threads: usize) -> u32 {
     let mut blocks = 1;
     while ((blocks * blocks) as usize) < n_threads {

@@ -3,32 +3,34 @@
 use std::hint::black_box;
 use std::time::Instant;
 
-use fairrate_papers::timing::RUN_US;
 use fairrate_sim::SimConfig;
 use fairrate_sim::engine::hold::{self, Hold};
 use serde::Serialize;
 
-use super::acks::{self, Acks};
-use super::scenarios;
-use super::{aligned, median_min_max, time_us};
-use crate::failure::Failure;
+use crate::acks::{self, Acks};
+use crate::timing::RUN_US;
+use crate::{BenchError, aligned, median_min_max, scenarios, time_us};
 
 /// Default number of timings of each kernel.
-pub(super) const DEFAULT_RUNS: usize = 51;
+pub const DEFAULT_RUNS: usize = 51;
 
-pub(super) const LEGEND: &str = "\
+/// The explanation of the table's columns.
+pub const LEGEND: &str = "\
 event list: one event out and one in, with so many pending. switch: one hop of a flow through 16 switches in a line, under
 line-rate and with PowerTCP's telemetry. ack: one acknowledgment with its telemetry, and the timers that are due.
 ";
 
 /// The result of a kernel.
 #[derive(Clone, Debug, Serialize)]
-pub(super) struct Row {
-    kernel: String,
-    /// Time in nanoseconds: median (`ns`), smallest (`min`) and largest (`max`).
-    ns: f64,
-    min: f64,
-    max: f64,
+pub struct Row {
+    /// Name of the kernel.
+    pub kernel: String,
+    /// Median of the times in nanoseconds.
+    pub ns: f64,
+    /// The smallest.
+    pub min: f64,
+    /// The largest.
+    pub max: f64,
 }
 
 impl Row {
@@ -41,7 +43,7 @@ impl Row {
 ///
 /// # Errors
 /// If the scenario of the switches cannot be run.
-pub(super) fn rows(runs: usize) -> Result<Vec<Row>, Failure> {
+pub fn rows(runs: usize) -> Result<Vec<Row>, BenchError> {
     let mut rows: Vec<Row> = hold::SIZES.into_iter().map(|n| event_list(n, runs)).collect();
     for cc in ["line-rate", "powertcp"] {
         rows.push(switch(cc, runs)?);
@@ -64,7 +66,7 @@ const SWITCHES: &str = "stop = \"all-flows-done\"\n[topology]\nkind = \"parking-
                         mtu = \"1452B\"\n[[traffic]]\nkind = \"incast\"\nreceiver = \"h15\"\nsenders = [\"h0\"]\n\
                         bytes = \"1MB\"\n";
 
-fn switch(cc: &str, runs: usize) -> Result<Row, Failure> {
+fn switch(cc: &str, runs: usize) -> Result<Row, BenchError> {
     let config = scenarios::config("switch", SWITCHES, cc)?;
     // The first run fills caches.
     ns_per_hop(&config, cc)?;
@@ -72,9 +74,9 @@ fn switch(cc: &str, runs: usize) -> Result<Row, Failure> {
     Ok(Row::new(format!("switch, {cc}"), median_min_max(&mut times)))
 }
 
-fn ns_per_hop(config: &SimConfig, cc: &str) -> Result<f64, Failure> {
+fn ns_per_hop(config: &SimConfig, cc: &str) -> Result<f64, BenchError> {
     let run = scenarios::time(config, 1);
-    let run = run.map_err(|cause| Failure::Bench { job: "kernels".to_owned(), cc: cc.to_owned(), cause })?;
+    let run = run.map_err(|cause| BenchError::Run { job: "kernels".to_owned(), cc: cc.to_owned(), cause })?;
     Ok(run.wall_s * 1e9 / run.totals.packet_hops as f64)
 }
 
@@ -95,7 +97,8 @@ fn ack(name: &str, runs: usize) -> Row {
 }
 
 /// Returns the rows in columns.
-pub(super) fn table(rows: &[Row]) -> String {
+#[must_use]
+pub fn table(rows: &[Row]) -> String {
     let line = |row: &Row| {
         [row.kernel.clone(), format!("{:.1}", row.ns), format!("{:.1}", row.min), format!("{:.1}", row.max)]
     };
