@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 import os
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -218,7 +219,9 @@ def value_of(result: Result, metric: Metric) -> float | None:
     value = result.summary.get(metric)
     if isinstance(value, int | float):
         return float(value)
-    raise KeyError(f"no metric is called {metric!r}; there are {', '.join(known)}, and the numbers of summary.json")
+    near = difflib.get_close_matches(metric, known, n=1)
+    hint = f"did you mean {near[0]!r}? There" if near else "there"
+    raise KeyError(f"no metric is called {metric!r}; {hint} are {', '.join(known)}, and the numbers of summary.json")
 
 
 @dataclass

@@ -193,6 +193,8 @@ def test_settings_that_no_scenario_has_together_cost_no_run(incasts: Scenario, e
         ({"constraints": ["pfc-pauses"]}, "is no constraint", "pfc-pauses=0"),
         ({"constraints": ["goodput>=5KB"]}, "no bound", "Gb/s"),
         ({"sampler": "grid"}, "no sampler `grid`", "`tpe`"),
+        ({"objectives": ["slowdown-p99:shrt"]}, "no metric is called `slowdown-p99:shrt`", "`slowdown-p99:short`"),
+        ({"constraints": ["slowdown-p99:incast<=9"]}, "no metric is called `slowdown-p99:incast`", "blocks of the scenario: block0"),
     ],
 )
 def test_what_is_wrong_is_said_before_anything_runs(incasts: Scenario, more: dict[str, Any], message: str, help: str) -> None:
@@ -234,6 +236,7 @@ def test_every_metric_has_a_nature(incasts: Scenario) -> None:
     assert _goals.nature("slowdown-p99:block1") == ("min", "")
     assert _goals.Objective.of("unfinished-share:block0").direction == "min"
     assert _goals.nature("slowdown-p98:block1") is None
+    assert _goals.nature("slowdown-p99:incast") == ("min", "") and _goals.nature("goodput:incast") is None
 
 
 def test_parameters_of_the_command_line() -> None:

@@ -11,7 +11,7 @@ use fairrate_report::by_size::{BySize, Percentiles, Sizes};
 use fairrate_report::comparison::Comparison;
 use fairrate_report::figures::Selection;
 use fairrate_report::index::Index;
-use fairrate_report::metric::Metric;
+use fairrate_report::metric::{Metric, UnknownMetric};
 use fairrate_report::table::Table;
 use fairrate_report::{figures, format, html, table};
 use fairrate_results::ResultsDir;
@@ -116,32 +116,18 @@ fn metric_help() -> String {
         "Number to print, and to draw against a key of the grid; may be given several times [default: the usual ones]\n\n\
          Without a grid, the table has these numbers alone. With one, the key is the first one with numbers for values. Each algorithm is a line, with 95 % intervals over the seeds; further \
          keys make further panels. `fairrate report DIR --metric NAME` draws other ones without running anything.\n\n\
-         Names: {}. Without a size, a slowdown is that of all flows",
+         Names: {}. Without FLOWS, a slowdown is that of all flows",
         Metric::summary()
     )
 }
 
-/// Returns the metrics with these names.
-pub fn metrics(names: &[String]) -> Result<Vec<Metric>, Failure> {
-    let known = Metric::names();
-    let known: Vec<&str> = known.iter().map(String::as_str).collect();
-    let find = |name: &String| {
-        Metric::by_name(name).ok_or_else(|| match Failure::unknown_name("metric", name, &known) {
-            Failure::UnknownName { what, name, help } => {
-                let near = if help.starts_with("did you mean") { format!("{help}\n") } else { String::new() };
-                Failure::UnknownName { what, name, help: format!("{near}metrics are {}", Metric::summary()) }
-            }
-            other => other,
-        })
-    };
-    let mut found: Vec<Metric> = Vec::new();
-    for metric in names.iter().map(find) {
-        let metric = metric?;
-        if !found.contains(&metric) {
-            found.push(metric);
-        }
-    }
-    Ok(found)
+/// Returns the metrics with these names, in a scenario whose traffic blocks have the names `blocks`.
+pub fn metrics(names: &[String], blocks: &[String]) -> Result<Vec<Metric>, Failure> {
+    Metric::by_names(names, blocks).map_err(|UnknownMetric { name, help }| Failure::UnknownName {
+        what: "metric",
+        name,
+        help,
+    })
 }
 
 /// Returns the error of `--metric` without a key of the grid that takes several values.
@@ -155,7 +141,6 @@ fn no_sweep() -> Failure {
 
 /// Runs the comparison, writes its report, and returns the exit code.
 pub fn run(args: &Args, registry: &Registry) -> Result<ExitCode, Failure> {
-    let selection = Selection { metrics: metrics(&args.metrics)?, by_size: args.by_size.or(BySize::default()) };
     let ccs = columns::joined(&args.cc);
     let changes = changes(&args.variants)?;
     let registry = &columns::with_libraries(&ccs, &changes, registry)?;
@@ -178,7 +163,10 @@ pub fn run(args: &Args, registry: &Registry) -> Result<ExitCode, Failure> {
     let threads = args.threads.get();
     // No run goes on beside a run on Linux, whose network is real.
     let jobs = if backends.has_linux() { 1 } else { jobs(args.jobs, threads) };
-    let (dir, plans) = planner.plan(&columns, jobs)?;
+    let (dir, blocks) = planner.place(&columns[0])?;
+    let selection =
+        Selection { metrics: metrics(&args.metrics, &blocks)?, by_size: args.by_size.or(BySize::default()) };
+    let plans = planner.plan(&dir, &columns, jobs)?;
     let mut warnings: Vec<&str> = Vec::new();
     for warning in plans.iter().flat_map(|plan| &plan.warnings) {
         if !warnings.contains(&warning.as_str()) {
@@ -266,24 +254,25 @@ fn print_tables(dir: &Path, index: &Index, comparison: &Comparison, chosen: Opti
     output::print_text(&parts.join("\n"))
 }
 
-/// Writes the page of an existing comparison, for `fairrate report`; with `metrics` and `by_size` where they are given, otherwise
-/// with the figures of the comparison.
-pub fn report(dir: &Path, metrics: Vec<Metric>, by_size: &BySizeArgs, registry: &Registry) -> Result<(), Failure> {
+/// Writes the page of an existing comparison, for `fairrate report`; with the metrics `names` and `by_size` where they are given,
+/// otherwise with the figures of the comparison.
+pub fn report(dir: &Path, names: &[String], by_size: &BySizeArgs, registry: &Registry) -> Result<(), Failure> {
     let index = Index::read(dir)?;
-    if !metrics.is_empty() && !index.is_swept() {
+    if !names.is_empty() && !index.is_swept() {
         return Err(no_sweep());
     }
-    let Selection { metrics: drawn, by_size: sizes } = index.selection();
-    let metrics = if metrics.is_empty() { drawn } else { metrics };
-    let selection = Selection { metrics, by_size: by_size.or(sizes) };
-    match index.assemble(dir, registry)? {
-        Some((variants, comparison)) => Ok(output::write_page(dir, &variants, &comparison, &selection, Pictures::Yes)?),
-        None => Err(Failure::Directory {
+    let Some((variants, comparison)) = index.assemble(dir, registry)? else {
+        return Err(Failure::Directory {
             dir: dir.to_owned(),
             problem: "has no run that has ended".to_owned(),
             help: "run the same `fairrate compare` again".to_owned(),
-        }),
-    }
+        });
+    };
+    let asked = metrics(names, &variants[0].first().blocks)?;
+    let Selection { metrics: drawn, by_size: sizes } = index.selection();
+    let metrics = if asked.is_empty() { drawn } else { asked };
+    let selection = Selection { metrics, by_size: by_size.or(sizes) };
+    Ok(output::write_page(dir, &variants, &comparison, &selection, Pictures::Yes)?)
 }
 
 #[cfg(test)]

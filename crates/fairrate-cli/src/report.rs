@@ -30,10 +30,9 @@ pub struct Args {
 pub fn run(args: &Args, registry: &Registry) -> Result<ExitCode, Failure> {
     let registry = &registry.without_libraries();
     let dir = &args.dir;
-    let metrics = compare::metrics(&args.metrics)?;
     if dir.join("compare.json").exists() {
-        compare::report(dir, metrics, &args.by_size, registry)?;
-    } else if metrics.is_empty() {
+        compare::report(dir, &args.metrics, &args.by_size, registry)?;
+    } else if args.metrics.is_empty() {
         let selection = Selection { by_size: args.by_size.or(BySize::default()), ..Selection::default() };
         fairrate_report::publish::selected(dir, load::run(dir, registry)?, &selection, Pictures::Yes)?;
     } else {

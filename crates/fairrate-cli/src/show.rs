@@ -9,7 +9,7 @@ use fairrate_report::metric::{size_class, size_classes};
 use fairrate_report::metrics::{Metrics, PortMetrics};
 use fairrate_report::{format, model};
 use fairrate_results::{FlowRow, Results};
-use fairrate_scenario::{Overrides, Scenario};
+use fairrate_scenario::{Overrides, Scenario, traffic_block_names};
 use serde::Serialize;
 
 use crate::failure::Failure;
@@ -85,8 +85,8 @@ pub fn run(args: &Args, registry: &Registry) -> Result<ExitCode, Failure> {
         let node = scenario.as_ref().and_then(|s| s.sim_config().topology.nodes.get(id as usize));
         node.map_or_else(|| id.to_string(), |node| node.name.clone())
     };
-    let blocks = scenario.as_ref().map_or(&[][..], |s| s.traffic_blocks());
-    let block = args.block.as_deref().map(|block| block_of(block, blocks)).transpose()?;
+    let blocks = traffic_block_names(&results.scenario_toml()?);
+    let block = args.block.as_deref().map(|block| block_of(block, &blocks)).transpose()?;
     let end_ns = results.summary.sim_s * 1e9;
     let is_wanted = |row: &FlowRow| {
         let of_size = |(above, up_to)| row.bytes.is_some_and(|bytes| above < bytes && bytes <= up_to);

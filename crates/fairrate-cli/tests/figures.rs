@@ -86,6 +86,29 @@ fn every_figure_has_a_picture_and_points_with_a_name_of_their_own() {
 }
 
 #[test]
+fn metrics_of_traffic_blocks_go_by_name() {
+    let scenario = small_scenario("metric_of_block");
+    let background = "{name=\"background\",kind=\"poisson\",load=0.5,sizes=\"websearch\",stop=\"5ms\"}";
+    let incast = "{name=\"incast\",kind=\"incast\",receiver=\"h0\",senders=[\"h1\",\"h2\"],bytes=\"20KB\"}";
+    let traffic = format!("traffic=[{background},{incast}]");
+    let more = ["--set", &traffic];
+    let metric = ["--metric", "slowdown-p99:incast"];
+    let (out, output) = compare(&scenario, &[&more, &LOADS, &metric]);
+    assert!(output.status.success(), "{}", stderr(&output));
+    let table = stdout(&output);
+    assert!(table.contains("FCT slowdown, 99th percentile, flows of incast  load=0.2"), "{table}");
+    let (_, by_number) = compare(&scenario, &[&more, &LOADS, &["--metric", "slowdown-p99:block1"]]);
+    assert_eq!(table, stdout(&by_number));
+    assert!(files(&out).iter().any(|name| name.contains("flows-of-incast")), "{:?}", files(&out));
+    let report = |name: &str| run(&["report", out.to_str().unwrap(), "--metric", name]);
+    assert!(report("unfinished-share:incast").status.success());
+    assert!(files(&out).iter().any(|name| name.contains("did-not-finish-flows-of-incast")), "{:?}", files(&out));
+    let wrong = report("slowdown-p99:incst");
+    assert_eq!((wrong.status.code(), stdout(&wrong)), (Some(2), String::new()));
+    insta::assert_snapshot!("unknown_block_in_metric", stderr(&wrong));
+}
+
+#[test]
 fn a_wrong_metric_is_bad_input_and_nothing_is_written() {
     let scenario = small_scenario("metric_wrong");
     let grid = [&RANDOM[..], &LOADS].concat();
