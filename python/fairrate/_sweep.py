@@ -278,7 +278,8 @@ def sweep(
         scenario: What to run, or the path of its file.
         cc: Algorithms, as ``"powertcp"`` or ``"powertcp:gamma=0.5"``, and classes of :class:`fairrate.Controller`, as ``Aimd`` or
             ``Aimd.with_(gain=0.5)``, whose runs are not kept in a cache; the scenario's if there is none.
-        variants: Algorithms with other keys of the scenario, as ``'swift: switch.pfc=false, transport.rto="1ms"'``, besides ``cc``.
+        variants: Algorithms with other keys of the scenario, as ``'swift: switch.pfc=false, transport.rto="1ms"'``, besides ``cc``; with
+            a label of its own, as ``"lossy = swift: switch.pfc=false"``.
         grid: Values by dotted key, as ``{"traffic.0.load": [0.4, 0.6]}``; several keys multiply. Parameters of a class in ``cc`` are
             keys too, as ``transport.Aimd.gain``.
         seeds: Seeds; the scenario's if there are none.

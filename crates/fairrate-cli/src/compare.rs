@@ -44,9 +44,11 @@ pub struct Args {
     /// An algorithm with other keys of the scenario, as in `--variant 'swift: switch.pfc=false, transport.rto="1ms"'`; may be given
     /// several times
     ///
-    /// The algorithm may have parameters, as for --cc, and is followed by a colon and a space. `@FILE` stands for the lines of a
+    /// The algorithm may have parameters, as for --cc, and is followed by a colon and a space. A label for tables, figures and
+    /// directories may be before it, as in `--variant 'lossy = swift: switch.pfc=false'`; without one they have the algorithm and its
+    /// changes. `@FILE` stands for the lines of a
     /// file, each a variant; empty lines and lines that begin with # are passed over.
-    #[arg(long = "variant", value_name = "NAME: KEY=VALUE, ...")]
+    #[arg(long = "variant", value_name = "[LABEL =] NAME: KEY=VALUE, ...")]
     variants: Vec<String>,
     /// Values of a key, keys as for --set, as in `--grid traffic.0.load=0.4,0.6`; several multiply
     ///
