@@ -1,4 +1,6 @@
-//! `fairrate show`: the flows of a run that fared worst, and the ports with the longest queues.
+//! `fairrate show`: the flows of a run that fared worst, and the ports with the longest queues; or the runs of a comparison.
+
+mod comparison;
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -7,7 +9,7 @@ use fairrate_control::Registry;
 use fairrate_report::load::at_least;
 use fairrate_report::metric::{size_class, size_classes};
 use fairrate_report::metrics::{Metrics, PortMetrics};
-use fairrate_report::{format, model};
+use fairrate_report::{format, index, model};
 use fairrate_results::{FlowRow, Results};
 use fairrate_scenario::{Overrides, Scenario, traffic_block_names};
 use serde::Serialize;
@@ -18,7 +20,7 @@ use crate::output;
 /// Arguments of `show`.
 #[derive(Debug, clap::Args)]
 pub struct Args {
-    /// Results directory of a run
+    /// Results directory of a run; of one of a comparison, its runs are listed
     #[arg(value_name = "DIR")]
     dir: PathBuf,
     /// Number of flows, and of ports
@@ -79,6 +81,10 @@ struct Shown {
 pub fn run(args: &Args, registry: &Registry) -> Result<ExitCode, Failure> {
     let registry = &registry.without_libraries();
     let wanted = args.class.as_deref().map(class_of).transpose()?;
+    if args.dir.join(index::FILE).exists() {
+        comparison::list(&args.dir, args.json)?;
+        return Ok(ExitCode::SUCCESS);
+    }
     let results = Results::open(&args.dir)?;
     let scenario = Scenario::with_algorithms(registry).load(&results.scenario_path(), &Overrides::default()).ok();
     let name = |id: u32| {
