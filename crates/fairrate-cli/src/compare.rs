@@ -12,6 +12,7 @@ use fairrate_report::comparison::Comparison;
 use fairrate_report::figures::Selection;
 use fairrate_report::index::Index;
 use fairrate_report::metric::{Metric, UnknownMetric};
+use fairrate_report::model::Variant;
 use fairrate_report::table::Table;
 use fairrate_report::{figures, format, html, table};
 use fairrate_results::ResultsDir;
@@ -117,7 +118,7 @@ fn metric_help() -> String {
     format!(
         "Number to print, and to draw against a key of the grid; may be given several times [default: the usual ones]\n\n\
          Without a grid, the table has these numbers alone. With one, the key is the first one with numbers for values. Each algorithm is a line, with 95 % intervals over the seeds; further \
-         keys make further panels. `fairrate report DIR --metric NAME` draws other ones without running anything.\n\n\
+         keys make further panels. `fairrate report DIR --metric NAME` prints and draws other ones without running anything.\n\n\
          Names: {}. Without FLOWS, a slowdown is that of all flows",
         Metric::summary()
     )
@@ -130,15 +131,6 @@ pub fn metrics(names: &[String], blocks: &[String]) -> Result<Vec<Metric>, Failu
         name,
         help,
     })
-}
-
-/// Returns the error of `--metric` without a key of the grid that takes several values.
-fn no_sweep() -> Failure {
-    let help = "give a key several values, as in `--grid traffic.0.load=0.4,0.6`".to_owned();
-    Failure::Usage {
-        message: "no key of the grid takes several values, so `--metric` has nothing to draw".to_owned(),
-        help,
-    }
 }
 
 /// Runs the comparison, writes its report, and returns the exit code.
@@ -217,12 +209,7 @@ fn conclude(mut index: Index, dir: &Path, json: bool, registry: &Registry) -> Re
     if let Some((variants, comparison)) = index.publish(dir, registry)?
         && !json
     {
-        let asked = index.drawn();
-        let table = |metrics: &[Metric]| {
-            figures::table_over_grid(&variants, &comparison, metrics)
-                .unwrap_or_else(|| table::of_metrics(&comparison, metrics))
-        };
-        print_tables(dir, &index, &comparison, (!asked.is_empty()).then(|| table(&asked)).as_ref())?;
+        print_tables(dir, &index, &comparison, chosen(&variants, &comparison, &index.drawn()).as_ref())?;
     }
     if json {
         output::print_json(&index)?;
@@ -234,6 +221,12 @@ fn conclude(mut index: Index, dir: &Path, json: bool, registry: &Registry) -> Re
         return Err(Failure::Runs { n_failed, n_runs, each: each.collect::<Vec<_>>().join("\n") });
     }
     Ok(if drive::interrupted() { ExitCode::from(INTERRUPTED) } else { ExitCode::SUCCESS })
+}
+
+/// Returns the table of the metrics `asked`: over the grid if there is one; `None` if nothing is asked for.
+fn chosen(variants: &[Variant], comparison: &Comparison, asked: &[Metric]) -> Option<Table> {
+    let plain = || table::of_metrics(comparison, asked);
+    (!asked.is_empty()).then(|| figures::table_over_grid(variants, comparison, asked).unwrap_or_else(plain))
 }
 
 /// Prints the chosen table if there is one, otherwise the tables of the comparison.
@@ -257,12 +250,9 @@ fn print_tables(dir: &Path, index: &Index, comparison: &Comparison, chosen: Opti
 }
 
 /// Writes the page of an existing comparison, for `fairrate report`; with the metrics `names` and `by_size` where they are given,
-/// otherwise with the figures of the comparison.
-pub fn report(dir: &Path, names: &[String], by_size: &BySizeArgs, registry: &Registry) -> Result<(), Failure> {
+/// otherwise with the figures of the comparison. Returns a table of these metrics.
+pub fn report(dir: &Path, names: &[String], by_size: &BySizeArgs, registry: &Registry) -> Result<String, Failure> {
     let index = Index::read(dir)?;
-    if !names.is_empty() && !index.is_swept() {
-        return Err(no_sweep());
-    }
     let Some((variants, comparison)) = index.assemble(dir, registry)? else {
         return Err(Failure::Directory {
             dir: dir.to_owned(),
@@ -271,10 +261,18 @@ pub fn report(dir: &Path, names: &[String], by_size: &BySizeArgs, registry: &Reg
         });
     };
     let asked = metrics(names, &variants[0].first().blocks)?;
+    let table = printed(&variants, &comparison, &asked);
     let Selection { metrics: drawn, by_size: sizes } = index.selection();
     let metrics = if asked.is_empty() { drawn } else { asked };
     let selection = Selection { metrics, by_size: by_size.or(sizes) };
-    Ok(output::write_page(dir, &variants, &comparison, &selection, Pictures::Yes)?)
+    output::write_page(dir, &variants, &comparison, &selection, Pictures::Yes)?;
+    Ok(table)
+}
+
+/// Returns the table of the metrics `asked` as `fairrate report` prints it; empty if nothing is asked for.
+pub fn printed(variants: &[Variant], comparison: &Comparison, asked: &[Metric]) -> String {
+    let table = chosen(variants, comparison, asked);
+    table.map_or_else(String::new, |table| table.to_blocks(output::styled(), WIDEST) + "\n")
 }
 
 #[cfg(test)]

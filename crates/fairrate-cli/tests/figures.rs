@@ -69,6 +69,26 @@ fn a_load_sweep_is_one_command() {
 }
 
 #[test]
+fn report_prints_metrics_of_runs_without_a_grid() {
+    let scenario = small_scenario("metric_report");
+    let more = [&RANDOM[..], &["--cc", "hpcc,dctcp"]].concat();
+    let (out, output) = compare(&scenario, &[&more, &["--metric", "slowdown-p95:short"]]);
+    let page = || std::fs::read_to_string(out.join("report.html")).unwrap();
+    let before = page();
+    let report = |dir: &Path| run(&["report", dir.to_str().unwrap(), "--metric", "slowdown-p95:short"]);
+    let all = report(&out);
+    let rows = |text: &str| text.lines().take_while(|line| !line.is_empty()).map(str::to_owned).collect::<Vec<_>>();
+    let printed = stdout(&output);
+    let table = printed.split_once("\n\n").unwrap().1;
+    assert_eq!((rows(&stdout(&all)), page()), (rows(table), before));
+    let alone = stdout(&report(&out.join("hpcc")));
+    assert!(
+        alone.contains("FCT slowdown, 95th percentile, short flows") && alone.ends_with("report.html\n"),
+        "{alone}"
+    );
+}
+
+#[test]
 fn every_figure_has_a_picture_and_points_with_a_name_of_their_own() {
     let scenario = small_scenario("figure_files");
     let (out, output) = compare(&scenario, &[&["--cc", "powertcp,theta-powertcp"]]);

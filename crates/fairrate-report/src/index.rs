@@ -128,11 +128,6 @@ impl Index {
         self.drawn.iter().filter_map(|name| Metric::by_name(name, &[])).collect()
     }
 
-    /// Returns `true` if a key of the grid takes several values, so that metrics can be drawn over it.
-    pub fn is_swept(&self) -> bool {
-        self.runs.iter().any(|run| run.place != self.runs[0].place)
-    }
-
     /// Reads the index of the comparison in `dir`.
     ///
     /// # Errors
