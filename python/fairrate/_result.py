@@ -84,7 +84,8 @@ class Result:
         """The numbers of the report by the names of ``fairrate compare --metric``, in the units of its figures:
         Gb/s, KB, %, and slowdowns as plain ratios. Slowdowns count unfinished flows, too: see :attr:`lower_bounds`.
 
-        With several ``[[traffic]]`` blocks there are numbers of each, as ``slowdown-p99:block1`` of the second one."""
+        With several ``[[traffic]]`` blocks there are numbers of each, by its number and by its name if it has one:
+        ``slowdown-p99:block1`` and ``slowdown-p99:incast``."""
         return {name: value for name, value, _, _ in self._measured}
 
     @cached_property

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 import os
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -218,7 +219,9 @@ def value_of(result: Result, metric: Metric) -> float | None:
     value = result.summary.get(metric)
     if isinstance(value, int | float):
         return float(value)
-    raise KeyError(f"no metric is called {metric!r}; there are {', '.join(known)}, and the numbers of summary.json")
+    near = difflib.get_close_matches(metric, known, n=1)
+    hint = f"did you mean {near[0]!r}? There" if near else "there"
+    raise KeyError(f"no metric is called {metric!r}; {hint} are {', '.join(known)}, and the numbers of summary.json")
 
 
 @dataclass
@@ -275,7 +278,8 @@ def sweep(
         scenario: What to run, or the path of its file.
         cc: Algorithms, as ``"powertcp"`` or ``"powertcp:gamma=0.5"``, and classes of :class:`fairrate.Controller`, as ``Aimd`` or
             ``Aimd.with_(gain=0.5)``, whose runs are not kept in a cache; the scenario's if there is none.
-        variants: Algorithms with other keys of the scenario, as ``'swift: switch.pfc=false, transport.rto="1ms"'``, besides ``cc``.
+        variants: Algorithms with other keys of the scenario, as ``'swift: switch.pfc=false, transport.rto="1ms"'``, besides ``cc``; with
+            a label of its own, as ``"lossy = swift: switch.pfc=false"``.
         grid: Values by dotted key, as ``{"traffic.0.load": [0.4, 0.6]}``; several keys multiply. Parameters of a class in ``cc`` are
             keys too, as ``transport.Aimd.gain``.
         seeds: Seeds; the scenario's if there are none.

@@ -227,3 +227,15 @@ bytes = "1KB"
     assert result.metrics["slowdown-mean:block1"] == pytest.approx(result.metrics["slowdown-mean:short"])
     assert result.units["slowdown-mean:block1"] == "1"
     assert result.units["unfinished-share:block1"] == "%"
+    assert result.metrics["slowdown-mean:small"] == result.metrics["slowdown-mean:block1"]
+    assert result.units["unfinished-share:small"] == "%"
+    sweep = fairrate.sweep(file, jobs=1)
+    assert sweep.frame("slowdown-p99:small")["slowdown-p99:small"].to_list() == [result.metrics["slowdown-p99:block1"]]
+    with pytest.raises(KeyError, match="did you mean 'slowdown-p99:small'.*slowdown-mean:small"):
+        sweep.frame("slowdown-p99:smal")
+    report = fairrate.report(sweep, tmp_path / "report", metrics=["slowdown-p99:small"])
+    assert report.exists()
+    with pytest.raises(fairrate.ScenarioError) as caught:
+        fairrate.report(sweep, tmp_path / "report2", metrics=["slowdown-p99:smal"])
+    assert "`slowdown-p99:small`" in caught.value.suggestion and "blocks of the scenario: block0, small" in caught.value.suggestion
+    assert not (tmp_path / "report2").exists()

@@ -13,7 +13,7 @@ import pytest
 
 import fairrate
 from fairrate import Scenario
-from fairrate.tune import Choice, Constraint, Objective, Range, Study, _cli, _goals, _place, _space, _trials
+from fairrate.tune import Choice, Constraint, Objective, Range, Study, _cli, _goals, _place, _results, _space, _trials
 
 PARAMS: dict[str, Any] = {
     "switch.ecn.kmin": Range("5KB", "0.2MB", log=True),
@@ -74,6 +74,13 @@ def test_a_study_finds_better_settings_and_writes_them(incasts: Scenario, execut
     assert saved["best"] == best.number and len(saved["trials"]) == 12
     assert (tmp_path / "out/trials.csv").read_text().startswith("trial,state,seeds,")
     assert (tmp_path / "out/pareto.svg").read_text().startswith("<?xml")
+    given = one.given
+    assert given is not None
+    worse = [o.name for o in one.goals.objectives if (given.mean(o.name) or 0) < (best.mean(o.name) or 0)]
+    said = _results.losses_against_given(one, best)
+    assert len(said) == len(worse) and all(f" % worse in {name} than " in text for name, text in zip(worse, said, strict=True))
+    comments = [line for line in (tmp_path / "out/best.toml").read_text().splitlines() if line.startswith("# ")]
+    assert comments[1:1 + len(said)] == [f"# {text}." for text in said]
     again = fairrate.run(tmp_path / "out/best.toml")
     assert again.metrics["slowdown-mean:short"] == best.runs[1]["slowdown-mean:short"]
     assert set(one.importance()) <= {"slowdown-mean:short", "slowdown-mean:long"}
@@ -164,6 +171,13 @@ def test_constraints_are_kept_under_every_seed(incasts: Scenario, executor: Any)
     assert broken and all(t.broken == [f"slowdown-mean:short<={bound:g}"] and t.excess > 0 for t in broken)
     none = study(incasts, constraints=["goodput>=26Gbps"]).run(4, executor=executor)
     assert none.best is None and none.front == [] and "No trial keeps every constraint" in _cli.summary(none, None)
+    assert re.search(r"it breaks `goodput>=26`: goodput is [0-9.]+ Gb/s under seed 1 \(broken under 1 of 1 seeds\)", _cli.summary(none, None))
+    said = _cli.summary(kept, None)
+    assert re.search(rf"\d of 8 trials break `slowdown-mean:short<={bound:g}`: slowdown-mean:short is [0-9.]+ under seed", said), said
+    given, best = kept.given, kept.best
+    assert given is not None and best is not None
+    is_worse = (given.mean("slowdown-mean:long") or 0) < (best.mean("slowdown-mean:long") or 0)
+    assert ("% worse in slowdown-mean:long than the scenario as given" in said) == is_worse
 
 
 def test_settings_that_no_scenario_has_together_cost_no_run(incasts: Scenario, executor: Any) -> None:
@@ -193,6 +207,8 @@ def test_settings_that_no_scenario_has_together_cost_no_run(incasts: Scenario, e
         ({"constraints": ["pfc-pauses"]}, "is no constraint", "pfc-pauses=0"),
         ({"constraints": ["goodput>=5KB"]}, "no bound", "Gb/s"),
         ({"sampler": "grid"}, "no sampler `grid`", "`tpe`"),
+        ({"objectives": ["slowdown-p99:shrt"]}, "no metric is called `slowdown-p99:shrt`", "`slowdown-p99:short`"),
+        ({"constraints": ["slowdown-p99:incast<=9"]}, "no metric is called `slowdown-p99:incast`", "blocks of the scenario: block0"),
     ],
 )
 def test_what_is_wrong_is_said_before_anything_runs(incasts: Scenario, more: dict[str, Any], message: str, help: str) -> None:
@@ -234,6 +250,7 @@ def test_every_metric_has_a_nature(incasts: Scenario) -> None:
     assert _goals.nature("slowdown-p99:block1") == ("min", "")
     assert _goals.Objective.of("unfinished-share:block0").direction == "min"
     assert _goals.nature("slowdown-p98:block1") is None
+    assert _goals.nature("slowdown-p99:incast") == ("min", "") and _goals.nature("goodput:incast") is None
 
 
 def test_parameters_of_the_command_line() -> None:

@@ -1,6 +1,7 @@
 //! `cargo xtask dist`: what a release has, in `target/dist`: an archive of the programs, Debian packages, the wheel of the Python
 //! package and their checksums. Each is then tried as a user without this repository would.
 
+mod contents;
 mod deb;
 mod files;
 mod licences;
@@ -134,11 +135,7 @@ impl Release<'_> {
         }
         files::write(&doc.join("THIRD-PARTY-LICENCES.txt"), licences::text(self.root)?.as_bytes())?;
         self.bill_of_materials(&doc.join("sbom.cdx.json"))?;
-        for example in files::list(&self.root.join("examples"))? {
-            if example.is_file() {
-                files::copy(&example, &share.join("fairrate/examples").join(files::name(&example)))?;
-            }
-        }
+        contents::copy(self.root, &self.stage)?;
         let include = "include/fairrate.h";
         files::copy(&self.root.join(include), &self.stage.join(include))?;
         let units = self.stage.join("lib/systemd/system");

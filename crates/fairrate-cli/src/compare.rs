@@ -11,7 +11,8 @@ use fairrate_report::by_size::{BySize, Percentiles, Sizes};
 use fairrate_report::comparison::Comparison;
 use fairrate_report::figures::Selection;
 use fairrate_report::index::Index;
-use fairrate_report::metric::Metric;
+use fairrate_report::metric::{Metric, UnknownMetric};
+use fairrate_report::model::Variant;
 use fairrate_report::table::Table;
 use fairrate_report::{figures, format, html, table};
 use fairrate_results::ResultsDir;
@@ -44,9 +45,11 @@ pub struct Args {
     /// An algorithm with other keys of the scenario, as in `--variant 'swift: switch.pfc=false, transport.rto="1ms"'`; may be given
     /// several times
     ///
-    /// The algorithm may have parameters, as for --cc, and is followed by a colon and a space. `@FILE` stands for the lines of a
+    /// The algorithm may have parameters, as for --cc, and is followed by a colon and a space. A label for tables, figures and
+    /// directories may be before it, as in `--variant 'lossy = swift: switch.pfc=false'`; without one they have the algorithm and its
+    /// changes. `@FILE` stands for the lines of a
     /// file, each a variant; empty lines and lines that begin with # are passed over.
-    #[arg(long = "variant", value_name = "NAME: KEY=VALUE, ...")]
+    #[arg(long = "variant", value_name = "[LABEL =] NAME: KEY=VALUE, ...")]
     variants: Vec<String>,
     /// Values of a key, keys as for --set, as in `--grid traffic.0.load=0.4,0.6`; several multiply
     ///
@@ -115,47 +118,23 @@ fn metric_help() -> String {
     format!(
         "Number to print, and to draw against a key of the grid; may be given several times [default: the usual ones]\n\n\
          Without a grid, the table has these numbers alone. With one, the key is the first one with numbers for values. Each algorithm is a line, with 95 % intervals over the seeds; further \
-         keys make further panels. `fairrate report DIR --metric NAME` draws other ones without running anything.\n\n\
-         Names: {}. Without a size, a slowdown is that of all flows",
+         keys make further panels. `fairrate report DIR --metric NAME` prints and draws other ones without running anything.\n\n\
+         Names: {}. Without FLOWS, a slowdown is that of all flows",
         Metric::summary()
     )
 }
 
-/// Returns the metrics with these names.
-pub fn metrics(names: &[String]) -> Result<Vec<Metric>, Failure> {
-    let known = Metric::names();
-    let known: Vec<&str> = known.iter().map(String::as_str).collect();
-    let find = |name: &String| {
-        Metric::by_name(name).ok_or_else(|| match Failure::unknown_name("metric", name, &known) {
-            Failure::UnknownName { what, name, help } => {
-                let near = if help.starts_with("did you mean") { format!("{help}\n") } else { String::new() };
-                Failure::UnknownName { what, name, help: format!("{near}metrics are {}", Metric::summary()) }
-            }
-            other => other,
-        })
-    };
-    let mut found: Vec<Metric> = Vec::new();
-    for metric in names.iter().map(find) {
-        let metric = metric?;
-        if !found.contains(&metric) {
-            found.push(metric);
-        }
-    }
-    Ok(found)
-}
-
-/// Returns the error of `--metric` without a key of the grid that takes several values.
-fn no_sweep() -> Failure {
-    let help = "give a key several values, as in `--grid traffic.0.load=0.4,0.6`".to_owned();
-    Failure::Usage {
-        message: "no key of the grid takes several values, so `--metric` has nothing to draw".to_owned(),
+/// Returns the metrics with these names, in a scenario whose traffic blocks have the names `blocks`.
+pub fn metrics(names: &[String], blocks: &[String]) -> Result<Vec<Metric>, Failure> {
+    Metric::by_names(names, blocks).map_err(|UnknownMetric { name, help }| Failure::UnknownName {
+        what: "metric",
+        name,
         help,
-    }
+    })
 }
 
 /// Runs the comparison, writes its report, and returns the exit code.
 pub fn run(args: &Args, registry: &Registry) -> Result<ExitCode, Failure> {
-    let selection = Selection { metrics: metrics(&args.metrics)?, by_size: args.by_size.or(BySize::default()) };
     let ccs = columns::joined(&args.cc);
     let changes = changes(&args.variants)?;
     let registry = &columns::with_libraries(&ccs, &changes, registry)?;
@@ -178,7 +157,10 @@ pub fn run(args: &Args, registry: &Registry) -> Result<ExitCode, Failure> {
     let threads = args.threads.get();
     // No run goes on beside a run on Linux, whose network is real.
     let jobs = if backends.has_linux() { 1 } else { jobs(args.jobs, threads) };
-    let (dir, plans) = planner.plan(&columns, jobs)?;
+    let (dir, blocks) = planner.place(&columns[0])?;
+    let selection =
+        Selection { metrics: metrics(&args.metrics, &blocks)?, by_size: args.by_size.or(BySize::default()) };
+    let plans = planner.plan(&dir, &columns, jobs)?;
     let mut warnings: Vec<&str> = Vec::new();
     for warning in plans.iter().flat_map(|plan| &plan.warnings) {
         if !warnings.contains(&warning.as_str()) {
@@ -227,12 +209,7 @@ fn conclude(mut index: Index, dir: &Path, json: bool, registry: &Registry) -> Re
     if let Some((variants, comparison)) = index.publish(dir, registry)?
         && !json
     {
-        let asked = index.drawn();
-        let table = |metrics: &[Metric]| {
-            figures::table_over_grid(&variants, &comparison, metrics)
-                .unwrap_or_else(|| table::of_metrics(&comparison, metrics))
-        };
-        print_tables(dir, &index, &comparison, (!asked.is_empty()).then(|| table(&asked)).as_ref())?;
+        print_tables(dir, &index, &comparison, chosen(&variants, &comparison, &index.drawn()).as_ref())?;
     }
     if json {
         output::print_json(&index)?;
@@ -244,6 +221,12 @@ fn conclude(mut index: Index, dir: &Path, json: bool, registry: &Registry) -> Re
         return Err(Failure::Runs { n_failed, n_runs, each: each.collect::<Vec<_>>().join("\n") });
     }
     Ok(if drive::interrupted() { ExitCode::from(INTERRUPTED) } else { ExitCode::SUCCESS })
+}
+
+/// Returns the table of the metrics `asked`: over the grid if there is one; `None` if nothing is asked for.
+fn chosen(variants: &[Variant], comparison: &Comparison, asked: &[Metric]) -> Option<Table> {
+    let plain = || table::of_metrics(comparison, asked);
+    (!asked.is_empty()).then(|| figures::table_over_grid(variants, comparison, asked).unwrap_or_else(plain))
 }
 
 /// Prints the chosen table if there is one, otherwise the tables of the comparison.
@@ -266,24 +249,30 @@ fn print_tables(dir: &Path, index: &Index, comparison: &Comparison, chosen: Opti
     output::print_text(&parts.join("\n"))
 }
 
-/// Writes the page of an existing comparison, for `fairrate report`; with `metrics` and `by_size` where they are given, otherwise
-/// with the figures of the comparison.
-pub fn report(dir: &Path, metrics: Vec<Metric>, by_size: &BySizeArgs, registry: &Registry) -> Result<(), Failure> {
+/// Writes the page of an existing comparison, for `fairrate report`; with the metrics `names` and `by_size` where they are given,
+/// otherwise with the figures of the comparison. Returns a table of these metrics.
+pub fn report(dir: &Path, names: &[String], by_size: &BySizeArgs, registry: &Registry) -> Result<String, Failure> {
     let index = Index::read(dir)?;
-    if !metrics.is_empty() && !index.is_swept() {
-        return Err(no_sweep());
-    }
-    let Selection { metrics: drawn, by_size: sizes } = index.selection();
-    let metrics = if metrics.is_empty() { drawn } else { metrics };
-    let selection = Selection { metrics, by_size: by_size.or(sizes) };
-    match index.assemble(dir, registry)? {
-        Some((variants, comparison)) => Ok(output::write_page(dir, &variants, &comparison, &selection, Pictures::Yes)?),
-        None => Err(Failure::Directory {
+    let Some((variants, comparison)) = index.assemble(dir, registry)? else {
+        return Err(Failure::Directory {
             dir: dir.to_owned(),
             problem: "has no run that has ended".to_owned(),
             help: "run the same `fairrate compare` again".to_owned(),
-        }),
-    }
+        });
+    };
+    let asked = metrics(names, &variants[0].first().blocks)?;
+    let table = printed(&variants, &comparison, &asked);
+    let Selection { metrics: drawn, by_size: sizes } = index.selection();
+    let metrics = if asked.is_empty() { drawn } else { asked };
+    let selection = Selection { metrics, by_size: by_size.or(sizes) };
+    output::write_page(dir, &variants, &comparison, &selection, Pictures::Yes)?;
+    Ok(table)
+}
+
+/// Returns the table of the metrics `asked` as `fairrate report` prints it; empty if nothing is asked for.
+pub fn printed(variants: &[Variant], comparison: &Comparison, asked: &[Metric]) -> String {
+    let table = chosen(variants, comparison, asked);
+    table.map_or_else(String::new, |table| table.to_blocks(output::styled(), WIDEST) + "\n")
 }
 
 #[cfg(test)]

@@ -60,7 +60,12 @@ fn unknown(name: &str, program: &str) -> Failure {
     let failure = Failure::unknown_name("command", name, &known);
     match failure {
         Failure::UnknownName { what, name, help } => {
-            let help = format!("{help}; a program `{program}` beside this one or in PATH would be run");
+            let help = if program == "fairrate-tune" {
+                "it comes with the Python package: `pip install 'fairrate[tune]'`, or the wheel of the release"
+                    .to_owned()
+            } else {
+                format!("{help}; a program `{program}` beside this one or in PATH would be run")
+            };
             Failure::UnknownName { what, name, help }
         }
         other => other,

@@ -167,6 +167,7 @@ cc = "powertcp"            # `fairrate list cc` has all algorithms
 
 # Flows arrive at random: payload over the capacity of the leaves' uplinks. They stop before the end, so that most finish.
 [[traffic]]
+name = "background"        # tables and metrics have it, as `--metric slowdown-p99:background`
 kind = "poisson"
 {sizes}
 load = 0.6
@@ -174,6 +175,7 @@ stop = "3ms"
 
 # Requests that 16 hosts answer at once: 5 % of each host's link.
 [[traffic]]
+name = "queries"
 kind = "incast-queries"
 request_size = "1MB"
 responders = {responders}

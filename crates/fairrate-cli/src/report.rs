@@ -5,8 +5,10 @@ use std::process::ExitCode;
 
 use fairrate_control::Registry;
 use fairrate_report::by_size::BySize;
+use fairrate_report::comparison::Comparison;
 use fairrate_report::figures::Selection;
-use fairrate_report::load;
+use fairrate_report::metrics::Metrics;
+use fairrate_report::{load, model};
 
 use crate::compare::{self, BySizeArgs};
 use crate::failure::Failure;
@@ -18,8 +20,8 @@ pub struct Args {
     /// Results directory of `run` or `compare`
     #[arg(value_name = "DIR")]
     dir: PathBuf,
-    /// Number to draw against a key of the grid of a comparison, as `compare --help` says; may be given several times
-    /// [default: those the comparison has]
+    /// Number to print, and to draw against a key of the grid of a comparison, as `compare --help` says; may be given several times
+    /// [default: those the comparison has are drawn]
     #[arg(long = "metric", value_name = "NAME")]
     metrics: Vec<String>,
     #[command(flatten)]
@@ -30,19 +32,21 @@ pub struct Args {
 pub fn run(args: &Args, registry: &Registry) -> Result<ExitCode, Failure> {
     let registry = &registry.without_libraries();
     let dir = &args.dir;
-    let metrics = compare::metrics(&args.metrics)?;
-    if dir.join("compare.json").exists() {
-        compare::report(dir, metrics, &args.by_size, registry)?;
-    } else if metrics.is_empty() {
-        let selection = Selection { by_size: args.by_size.or(BySize::default()), ..Selection::default() };
-        fairrate_report::publish::selected(dir, load::run(dir, registry)?, &selection, Pictures::Yes)?;
+    let table = if dir.join("compare.json").exists() {
+        compare::report(dir, &args.metrics, &args.by_size, registry)?
     } else {
-        return Err(Failure::Directory {
-            dir: dir.clone(),
-            problem: "has one run, and `--metric` needs a grid of them".to_owned(),
-            help: "give the directory of `fairrate compare --grid`".to_owned(),
-        });
-    }
-    output::print_text(&format!("{}\n", dir.join("report.html").display()))?;
+        of_run(args, registry)?
+    };
+    output::print_text(&format!("{table}{}\n", dir.join("report.html").display()))?;
     Ok(ExitCode::SUCCESS)
+}
+
+/// Writes the page of a single run, and returns the table of the metrics that are asked for.
+fn of_run(args: &Args, registry: &Registry) -> Result<String, Failure> {
+    let variants = model::variants(vec![load::run(&args.dir, registry)?]);
+    let asked = compare::metrics(&args.metrics, &variants[0].first().blocks)?;
+    let comparison = Comparison::of(variants.iter().map(Metrics::of).collect());
+    let selection = Selection { by_size: args.by_size.or(BySize::default()), ..Selection::default() };
+    output::write_page(&args.dir, &variants, &comparison, &selection, Pictures::Yes)?;
+    Ok(compare::printed(&variants, &comparison, &asked))
 }

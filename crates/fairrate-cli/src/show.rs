@@ -1,4 +1,6 @@
-//! `fairrate show`: the flows of a run that fared worst, and the ports with the longest queues.
+//! `fairrate show`: the flows of a run that fared worst, and the ports with the longest queues; or the runs of a comparison.
+
+mod comparison;
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -7,9 +9,9 @@ use fairrate_control::Registry;
 use fairrate_report::load::at_least;
 use fairrate_report::metric::{size_class, size_classes};
 use fairrate_report::metrics::{Metrics, PortMetrics};
-use fairrate_report::{format, model};
+use fairrate_report::{format, index, model};
 use fairrate_results::{FlowRow, Results};
-use fairrate_scenario::{Overrides, Scenario};
+use fairrate_scenario::{Overrides, Scenario, traffic_block_names};
 use serde::Serialize;
 
 use crate::failure::Failure;
@@ -18,7 +20,7 @@ use crate::output;
 /// Arguments of `show`.
 #[derive(Debug, clap::Args)]
 pub struct Args {
-    /// Results directory of a run
+    /// Results directory of a run; of one of a comparison, its runs are listed
     #[arg(value_name = "DIR")]
     dir: PathBuf,
     /// Number of flows, and of ports
@@ -79,14 +81,18 @@ struct Shown {
 pub fn run(args: &Args, registry: &Registry) -> Result<ExitCode, Failure> {
     let registry = &registry.without_libraries();
     let wanted = args.class.as_deref().map(class_of).transpose()?;
+    if args.dir.join(index::FILE).exists() {
+        comparison::list(&args.dir, args.json)?;
+        return Ok(ExitCode::SUCCESS);
+    }
     let results = Results::open(&args.dir)?;
     let scenario = Scenario::with_algorithms(registry).load(&results.scenario_path(), &Overrides::default()).ok();
     let name = |id: u32| {
         let node = scenario.as_ref().and_then(|s| s.sim_config().topology.nodes.get(id as usize));
         node.map_or_else(|| id.to_string(), |node| node.name.clone())
     };
-    let blocks = scenario.as_ref().map_or(&[][..], |s| s.traffic_blocks());
-    let block = args.block.as_deref().map(|block| block_of(block, blocks)).transpose()?;
+    let blocks = traffic_block_names(&results.scenario_toml()?);
+    let block = args.block.as_deref().map(|block| block_of(block, &blocks)).transpose()?;
     let end_ns = results.summary.sim_s * 1e9;
     let is_wanted = |row: &FlowRow| {
         let of_size = |(above, up_to)| row.bytes.is_some_and(|bytes| above < bytes && bytes <= up_to);

@@ -2,7 +2,7 @@
 
 mod common;
 
-use common::{fresh_dir, run, small_scenario, stderr, stdout};
+use common::{fairrate, fresh_dir, run, small_scenario, stderr, stdout};
 
 #[test]
 fn help_says_what_there_is() {
@@ -331,4 +331,15 @@ fn timing_says_why_a_run_is_not_simulated_in_a_faster_way() {
     assert!(fast.contains(" packet-hops in ") && fast.contains("threads     as many as --threads says"), "{fast}");
     let agents = timing(&["--cc", "rocc"]);
     assert!(agents.contains("switches    event by event, as the algorithm has agents at ports\n"), "{agents}");
+}
+
+#[test]
+fn tune_without_the_python_package_says_where_it_comes_from() {
+    let output = fairrate().args(["tune", "s.toml"]).env("PATH", "").output().unwrap();
+    assert_eq!(output.status.code(), Some(2));
+    assert!(
+        stderr(&output).contains("it comes with the Python package: `pip install 'fairrate[tune]'`"),
+        "{}",
+        stderr(&output)
+    );
 }

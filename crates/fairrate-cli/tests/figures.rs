@@ -69,6 +69,26 @@ fn a_load_sweep_is_one_command() {
 }
 
 #[test]
+fn report_prints_metrics_of_runs_without_a_grid() {
+    let scenario = small_scenario("metric_report");
+    let more = [&RANDOM[..], &["--cc", "hpcc,dctcp"]].concat();
+    let (out, output) = compare(&scenario, &[&more, &["--metric", "slowdown-p95:short"]]);
+    let page = || std::fs::read_to_string(out.join("report.html")).unwrap();
+    let before = page();
+    let report = |dir: &Path| run(&["report", dir.to_str().unwrap(), "--metric", "slowdown-p95:short"]);
+    let all = report(&out);
+    let rows = |text: &str| text.lines().take_while(|line| !line.is_empty()).map(str::to_owned).collect::<Vec<_>>();
+    let printed = stdout(&output);
+    let table = printed.split_once("\n\n").unwrap().1;
+    assert_eq!((rows(&stdout(&all)), page()), (rows(table), before));
+    let alone = stdout(&report(&out.join("hpcc")));
+    assert!(
+        alone.contains("FCT slowdown, 95th percentile, short flows") && alone.ends_with("report.html\n"),
+        "{alone}"
+    );
+}
+
+#[test]
 fn every_figure_has_a_picture_and_points_with_a_name_of_their_own() {
     let scenario = small_scenario("figure_files");
     let (out, output) = compare(&scenario, &[&["--cc", "powertcp,theta-powertcp"]]);
@@ -83,6 +103,29 @@ fn every_figure_has_a_picture_and_points_with_a_name_of_their_own() {
     assert_eq!(named.iter().filter(|name| name.contains("queue-of-sw0-h0")).count(), 2, "{list}");
     let page = std::fs::read_to_string(out.join("report.html")).unwrap();
     assert!(named.iter().all(|svg| page.contains(svg.trim_end_matches(".svg"))));
+}
+
+#[test]
+fn metrics_of_traffic_blocks_go_by_name() {
+    let scenario = small_scenario("metric_of_block");
+    let background = "{name=\"background\",kind=\"poisson\",load=0.5,sizes=\"websearch\",stop=\"5ms\"}";
+    let incast = "{name=\"incast\",kind=\"incast\",receiver=\"h0\",senders=[\"h1\",\"h2\"],bytes=\"20KB\"}";
+    let traffic = format!("traffic=[{background},{incast}]");
+    let more = ["--set", &traffic];
+    let metric = ["--metric", "slowdown-p99:incast"];
+    let (out, output) = compare(&scenario, &[&more, &LOADS, &metric]);
+    assert!(output.status.success(), "{}", stderr(&output));
+    let table = stdout(&output);
+    assert!(table.contains("FCT slowdown, 99th percentile, flows of incast  load=0.2"), "{table}");
+    let (_, by_number) = compare(&scenario, &[&more, &LOADS, &["--metric", "slowdown-p99:block1"]]);
+    assert_eq!(table, stdout(&by_number));
+    assert!(files(&out).iter().any(|name| name.contains("flows-of-incast")), "{:?}", files(&out));
+    let report = |name: &str| run(&["report", out.to_str().unwrap(), "--metric", name]);
+    assert!(report("unfinished-share:incast").status.success());
+    assert!(files(&out).iter().any(|name| name.contains("did-not-finish-flows-of-incast")), "{:?}", files(&out));
+    let wrong = report("slowdown-p99:incst");
+    assert_eq!((wrong.status.code(), stdout(&wrong)), (Some(2), String::new()));
+    insta::assert_snapshot!("unknown_block_in_metric", stderr(&wrong));
 }
 
 #[test]

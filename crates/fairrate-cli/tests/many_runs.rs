@@ -63,15 +63,16 @@ fn variants_are_columns_with_keys_of_their_own() {
     let file = scenario.with_file_name("variants.txt");
     std::fs::write(
         &file,
-        "# two more\n\nhpcc:eta=0.9: switch.buffer=1MB\n  dctcp: switch.pfc=false, transport.rto='1ms'\n",
+        "# two more\n\nhpcc:eta=0.9: switch.buffer=1MB\n  dctcp: switch.pfc=false, transport.rto='1ms'\nhpcc, lossy = hpcc: switch.pfc=false\n",
     )
     .unwrap();
     let variants = ["--variant", "hpcc: traffic.0.bytes=60KB", "--variant", &format!("@{}", file.display())];
     let output = compare(&scenario, &out, &[&variants[..], &["--cc", "hpcc", "--quiet"]].concat());
     assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
-    let labels = ["hpcc", "hpcc bytes=60KB", "hpcc:eta=0.9 buffer=1MB", "dctcp pfc=false rto=1ms"];
+    let labels = ["hpcc", "hpcc bytes=60KB", "hpcc:eta=0.9 buffer=1MB", "dctcp pfc=false rto=1ms", "hpcc, lossy"];
     assert_eq!(of_runs(&out, "label"), labels);
     let resolved = |dir: &str| std::fs::read_to_string(out.join(dir).join("scenario.toml")).unwrap();
+    assert!(resolved("hpcc--lossy").contains("pfc = false") && stdout(&output).contains("hpcc, lossy"));
     assert!(resolved("dctcp-pfc=false-rto=1ms").contains("pfc = false"));
     assert!(resolved("hpcc-bytes=60KB").contains("bytes = \"60KB\"") && resolved("hpcc").contains("bytes = \"50KB\""));
 }

@@ -87,3 +87,20 @@ fn what_is_no_run_is_refused() {
         assert!(stderr(&output).contains(help), "{}", stderr(&output));
     }
 }
+
+#[test]
+fn a_comparison_lists_its_runs_with_the_command_for_one() {
+    let dir = fresh_dir("show_comparison");
+    std::fs::create_dir_all(&dir).unwrap();
+    let (scenario, out) = (dir.join("s.toml"), dir.join("out"));
+    std::fs::write(&scenario, SCENARIO).unwrap();
+    let out = out.to_str().unwrap();
+    let compare = ["compare", scenario.to_str().unwrap(), "--cc", "hpcc,dctcp", "--seeds", "1..2", "--out", out, "-q"];
+    assert_eq!(run(&compare).status.code(), Some(0));
+    let runs = shown(&[out]);
+    let dirs: Vec<&str> = runs["runs"].as_array().unwrap().iter().map(|run| run["dir"].as_str().unwrap()).collect();
+    assert_eq!(dirs.len(), 4);
+    assert!(dirs.iter().all(|dir| run(&["show", dir]).status.success()), "{dirs:?}");
+    let text = stdout(&run(&["show", out])).replace(out, "OUT");
+    insta::assert_snapshot!("comparison", text);
+}

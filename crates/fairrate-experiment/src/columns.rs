@@ -165,6 +165,22 @@ fn split_values(text: &str) -> Result<Vec<String>, String> {
     Ok(values.into_iter().map(|v| v.trim().to_owned()).collect())
 }
 
+/// Largest number of characters of a list in labels.
+const LONGEST_LIST: usize = 40;
+
+/// Returns a value as labels show it: text without its quotes, and the members of a short list with `+` between them. Returns `None`
+/// for a table, a nested or a long list, whose TOML would hide the rest of a label.
+fn in_words(value: &str) -> Option<String> {
+    let without_quotes = |text: &str| text.trim().trim_matches(['"', '\'']).to_owned();
+    let Some(list) = value.trim().strip_prefix('[') else {
+        return (!value.trim().starts_with('{')).then(|| without_quotes(value));
+    };
+    let members = split_values(list.strip_suffix(']')?).ok()?;
+    let words: Vec<String> = members.iter().map(|member| without_quotes(member)).collect();
+    let words = words.join("+");
+    (!words.contains(['[', '{']) && words.chars().count() <= LONGEST_LIST).then_some(words)
+}
+
 /// The names of one run of a column.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RunNames {
@@ -253,7 +269,9 @@ pub fn columns(
     let mut columns: Vec<Column> = Vec::new();
     for grid in points(axes) {
         let plain = |(key, value): &(String, String)| {
-            (short_key(key, axes).to_owned(), value.trim_matches(['"', '\'']).to_owned())
+            let number = || axes.iter().find(|a| a.key == *key)?.values.iter().position(|v| v == value);
+            let words = in_words(value).or_else(|| Some(format!("#{}", number()? + 1)));
+            (short_key(key, axes).to_owned(), words.unwrap_or_default())
         };
         let named = grid.iter().map(plain).map(|(key, value)| format!("{key}={value}"));
         let point = named.collect::<Vec<_>>().join(" ");

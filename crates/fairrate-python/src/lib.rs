@@ -34,7 +34,7 @@ mod _native {
     #[pymodule_export]
     use super::report::{rewrite_report, runs_of_comparison, write_report};
     #[pymodule_export]
-    use super::results::{copy, metric_units, metrics, publish, summary};
+    use super::results::{copy, metric_units, metrics, publish, summary, unknown_metric};
     #[pymodule_export]
     use super::run::run;
     #[pymodule_export]

@@ -9,10 +9,11 @@ use fairrate_experiment::copy_run;
 use fairrate_report::figures::Selection;
 use fairrate_report::index::{FILE, Index, IndexError, RunEntry};
 use fairrate_report::load;
-use fairrate_report::metric::Metric;
+use fairrate_report::metric::{Metric, UnknownMetric};
 use fairrate_report::model::RunData;
 use fairrate_report::publish::{self, Pictures};
 use fairrate_results::{Results, ResultsDir};
+use fairrate_scenario::traffic_block_names;
 use pyo3::prelude::*;
 
 use crate::errors;
@@ -46,7 +47,9 @@ pub fn write_report(
     runs: Vec<Run>,
     metrics: Vec<String>,
 ) -> PyResult<()> {
-    let selection = Selection { metrics: by_name(py, &metrics)?, ..Selection::default() };
+    let first = runs.first().and_then(|run| Results::open(&run.source).ok()?.scenario_toml().ok());
+    let blocks = first.map(|text| traffic_block_names(&text)).unwrap_or_default();
+    let selection = Selection { metrics: by_name(py, &metrics, &blocks)?, ..Selection::default() };
     // The lock is held until the report is written.
     let place = ResultsDir::claim(&dir).map_err(|e| errors::of_results(py, &e))?;
     let names = names(&dir, &runs);
@@ -87,31 +90,32 @@ pub fn runs_of_comparison(py: Python<'_>, dir: PathBuf) -> PyResult<Vec<Run>> {
 /// those of the comparison.
 #[pyfunction]
 pub fn rewrite_report(py: Python<'_>, dir: PathBuf, metrics: Vec<String>) -> PyResult<()> {
-    let (drawn, registry) = (by_name(py, &metrics)?, Registry::new());
+    let registry = Registry::new();
     if !dir.join(FILE).exists() {
         let loaded = py.detach(|| load::run(&dir, &registry)).map_err(|e| errors::of_results(py, &e))?;
+        by_name(py, &metrics, &loaded.blocks)?;
         let written = py.detach(|| publish::run(&dir, loaded, Pictures::Yes));
         return written.map(|_| ()).map_err(|e| errors::of_publish(&e));
     }
     let index = Index::read(&dir).map_err(|e| errors::of_index(py, &e))?;
-    let mut selection = index.selection();
-    if !drawn.is_empty() {
-        selection.metrics = drawn;
-    }
     let assembled = py.detach(|| index.assemble(&dir, &registry)).map_err(|e| errors::of_index(py, &e))?;
     let Some((variants, comparison)) = assembled else {
         return Err(errors::of_empty(py, &dir));
     };
+    let mut selection = index.selection();
+    let drawn = by_name(py, &metrics, &variants[0].first().blocks)?;
+    if !drawn.is_empty() {
+        selection.metrics = drawn;
+    }
     let written = py.detach(|| publish::page(&dir, &variants, &comparison, &selection, Pictures::Yes));
     written.map_err(|e| errors::of_publish(&e))
 }
 
-/// Returns the metrics with these names.
-fn by_name(py: Python<'_>, names: &[String]) -> PyResult<Vec<Metric>> {
-    let known = Metric::names();
-    let known: Vec<&str> = known.iter().map(String::as_str).collect();
-    let unknown = |name: &str| errors::of_columns(py, &ColumnsError::unknown_name("metric", name, &known));
-    names.iter().map(|name| Metric::by_name(name).ok_or_else(|| unknown(name))).collect()
+/// Returns the metrics with these names, in a scenario whose traffic blocks have the names `blocks`.
+fn by_name(py: Python<'_>, names: &[String], blocks: &[String]) -> PyResult<Vec<Metric>> {
+    Metric::by_names(names, blocks).map_err(|UnknownMetric { name, help }| {
+        errors::of_columns(py, &ColumnsError::UnknownName { what: "metric", name, help })
+    })
 }
 
 /// Returns the names of the runs' directories below `dir`, all different. Those that are there keep their names.

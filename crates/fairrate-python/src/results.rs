@@ -43,20 +43,33 @@ type Measured = (String, Option<f64>, bool, &'static str);
 /// Returns name and unit of every metric.
 #[pyfunction]
 pub fn metric_units() -> Vec<(String, &'static str)> {
-    let known = Metric::names().into_iter().filter_map(|name| Some((Metric::by_name(&name)?, name)));
+    let known = Metric::names().into_iter().filter_map(|name| Some((Metric::by_name(&name, &[])?, name)));
     known.map(|(metric, name)| (name, metric.unit())).collect()
 }
 
+/// Returns the remedy if no metric is called `name` where traffic blocks have the names `blocks`; otherwise `None`.
+#[pyfunction]
+pub fn unknown_metric(name: String, blocks: Vec<String>) -> Option<String> {
+    Metric::by_names(&[name], &blocks).err().map(|unknown| unknown.help)
+}
+
 /// Returns name and value of every metric of a run, as in reports (`None`: the run has no such number), true if the value is only
-/// a lower bound, and the unit.
+/// a lower bound, and the unit. Metrics of a traffic block with a name are there by its name and by its number.
 #[pyfunction]
 pub fn metrics(py: Python<'_>, dir: PathBuf) -> PyResult<Vec<Measured>> {
     let loaded =
         py.detach(|| fairrate_report::load::run(&dir, &Registry::new())).map_err(|e| errors::of_results(py, &e))?;
     let values = || {
+        let blocks = loaded.blocks.clone();
         let of_run = Metrics::of(&variants(vec![loaded]).remove(0));
         let all = Metric::all_of(&of_run).into_iter();
-        all.map(|metric| (metric.name(), metric.value(&of_run), metric.bound(&of_run).is_some(), metric.unit()))
+        let names = all.flat_map(|metric| {
+            let (name, number) = (metric.name(&blocks), metric.name(&[]));
+            let by_number = (number != name).then_some((metric, number));
+            std::iter::once((metric, name)).chain(by_number)
+        });
+        names
+            .map(|(metric, name)| (name, metric.value(&of_run), metric.bound(&of_run).is_some(), metric.unit()))
             .collect()
     };
     Ok(py.detach(values))

@@ -183,6 +183,11 @@ impl Scenario {
     fn hash(&self) -> String {
         format!("{:016x}", self.inner.hash())
     }
+    /// The names of the traffic blocks; empty for those without one.
+    #[getter]
+    fn traffic_blocks(&self) -> Vec<String> {
+        self.inner.traffic_blocks().to_vec()
+    }
     #[getter]
     fn n_flows(&self) -> usize {
         self.inner.sim_config().flows.len()

@@ -49,7 +49,7 @@ pub struct Index {
     scenario: String,
     /// Every run, in the order of columns and seeds.
     pub runs: Vec<RunEntry>,
-    /// Names of the metrics that are drawn over the grid; empty: the usual ones.
+    /// Names of the metrics that are drawn over the grid, with the numbers of traffic blocks; empty: the usual ones.
     #[serde(default)]
     drawn: Vec<String>,
     /// Percentiles and sizes of the slowdown against flow size.
@@ -114,7 +114,7 @@ impl Index {
     /// Returns the index of the runs of a scenario, with the figures that are drawn.
     pub fn new(scenario: &str, runs: Vec<RunEntry>, selection: &Selection) -> Self {
         let (schema, scenario, by_size) = (SCHEMA.to_owned(), scenario.to_owned(), selection.by_size.clone());
-        let drawn = selection.metrics.iter().map(|m| m.name()).collect();
+        let drawn = selection.metrics.iter().map(|m| m.name(&[])).collect();
         Self { schema, scenario, runs, drawn, by_size, metrics: Vec::new(), statistics: None }
     }
 
@@ -125,12 +125,7 @@ impl Index {
 
     /// Returns the metrics that are drawn over the grid.
     pub fn drawn(&self) -> Vec<Metric> {
-        self.drawn.iter().filter_map(|name| Metric::by_name(name)).collect()
-    }
-
-    /// Returns `true` if a key of the grid takes several values, so that metrics can be drawn over it.
-    pub fn is_swept(&self) -> bool {
-        self.runs.iter().any(|run| run.place != self.runs[0].place)
+        self.drawn.iter().filter_map(|name| Metric::by_name(name, &[])).collect()
     }
 
     /// Reads the index of the comparison in `dir`.

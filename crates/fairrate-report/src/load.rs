@@ -5,7 +5,7 @@ use std::path::Path;
 
 use fairrate_control::Registry;
 use fairrate_results::{FlowRow, PfcRow, Results, ResultsError, Summary};
-use fairrate_scenario::{Overrides, Scenario};
+use fairrate_scenario::{Overrides, Scenario, traffic_block_names};
 
 use crate::model::{Flow, FlowSeries, Pause, PortSeries, Provenance, RunData, Totals};
 use crate::outages;
@@ -24,11 +24,12 @@ pub fn run(dir: &Path, registry: &Registry) -> Result<RunData, ResultsError> {
     let mut flow_rows = results.flows()?;
     flow_rows.sort_by_key(|f| f.id);
     let capacities = summary.ports.iter().map(|p| (p.port.as_str(), p.rate_bps as f64)).collect();
+    let scenario_toml = results.scenario_toml()?;
     let rates = flow_series(&results, &flow_rows, scenario.as_ref())?;
     Ok(RunData {
         scenario: summary.scenario.clone(),
         outages: scenario.as_ref().map_or_else(Vec::new, |s| outages::of(s, summary.sim_s * 1e9)),
-        blocks: scenario.as_ref().map_or_else(Vec::new, |s| s.traffic_blocks().to_vec()),
+        blocks: traffic_block_names(&scenario_toml),
         description: scenario.map(|s| s.description().to_owned()).unwrap_or_default(),
         cc: summary.cc.clone(),
         cc_title: summary.cc_title.clone(),
@@ -45,7 +46,7 @@ pub fn run(dir: &Path, registry: &Registry) -> Result<RunData, ResultsError> {
         rates,
         pauses: results.pfc()?.iter().map(pause).collect(),
         settled_rtts: results.convergence()?.iter().map(|row| row.rtts.unwrap_or(f64::INFINITY)).collect(),
-        scenario_toml: results.scenario_toml()?,
+        scenario_toml,
         provenance: Provenance {
             version: summary.version.clone(),
             commit: summary.commit.clone(),

@@ -1,5 +1,9 @@
 //! The numbers that can be drawn against a parameter, by their names in `--metric`.
 
+mod unknown;
+
+pub use unknown::UnknownMetric;
+
 use crate::metrics::{BucketSlowdown, Metrics, PortMetrics, SIZE_BUCKETS, Share};
 use crate::stats::Distribution;
 
@@ -53,7 +57,7 @@ pub fn size_class(name: &str) -> Option<(u64, u64)> {
     Some((bucket.above, bucket.up_to))
 }
 
-/// The beginning of the names of traffic blocks in metrics: `block1` is the second block.
+/// The beginning of the numbers of traffic blocks in metrics: `block1` is the second block.
 const BLOCK: &str = "block";
 
 /// The flows that a metric is of.
@@ -66,28 +70,38 @@ enum Flows {
 }
 
 impl Flows {
-    /// Returns the flows called `name` in metrics.
-    fn by_name(name: &str) -> Option<Self> {
+    /// Returns the flows called `name` in metrics, where traffic blocks have the names `blocks`. Sizes and numbers of blocks come
+    /// before names: a block that is called `short` or `block0` goes by its number.
+    fn by_name(name: &str, blocks: &[String]) -> Option<Self> {
         if let Some(size) = SIZES.iter().position(|size| size.0 == name) {
             return Some(Self::Size(size));
         }
-        let number: u32 = name.strip_prefix(BLOCK)?.parse().ok()?;
-        (name == format!("{BLOCK}{number}")).then_some(Self::Block(number))
+        let number = name.strip_prefix(BLOCK).and_then(|number| number.parse().ok());
+        if let Some(number) = number.filter(|number| name == format!("{BLOCK}{number}")) {
+            return Some(Self::Block(number));
+        }
+        (0..).zip(blocks).find_map(|(number, block)| (!name.is_empty() && block == name).then_some(Self::Block(number)))
     }
 
-    /// Returns the name in metrics.
-    fn name(self) -> String {
+    /// Returns the name in metrics: that of the block among `blocks` if it stands for the block, otherwise its number.
+    fn name(self, blocks: &[String]) -> String {
         match self {
             Self::Size(size) => SIZES[size].0.to_owned(),
-            Self::Block(number) => format!("{BLOCK}{number}"),
+            Self::Block(number) => {
+                let named = blocks.get(number as usize).filter(|name| Self::by_name(name, blocks) == Some(self));
+                named.cloned().unwrap_or_else(|| format!("{BLOCK}{number}"))
+            }
         }
     }
 
-    /// Returns the flows in words.
-    fn words(self) -> String {
+    /// Returns the flows in words, with the name that a block has in the columns `columns`.
+    fn words<'a>(self, mut columns: impl Iterator<Item = &'a Metrics>) -> String {
         match self {
             Self::Size(size) => SIZES[size].2.to_owned(),
-            Self::Block(number) => format!("flows of traffic block {number}"),
+            Self::Block(number) => match columns.find_map(|m| m.of_block(number)) {
+                Some(block) => format!("flows of {}", block.bucket),
+                None => format!("flows of traffic {number}"),
+            },
         }
     }
 
@@ -227,28 +241,32 @@ const USUAL: [&str; 13] = [
 ];
 
 impl Metric {
-    /// Returns the metric of a name. A slowdown without a size is that of all flows.
-    pub fn by_name(name: &str) -> Option<Self> {
+    /// Returns the metric of a name, where traffic blocks have the names `blocks`, empty for those without one. A slowdown without a
+    /// size or a block is that of all flows.
+    pub fn by_name(name: &str, blocks: &[String]) -> Option<Self> {
         if let Some(other) = OTHERS.iter().position(|o| o.name == name) {
             return Some(Self(Kind::Other(other)));
         }
         if let Some(rest) = name.strip_prefix(UNFINISHED) {
             let size = if rest.is_empty() { "all" } else { rest.strip_prefix(':')? };
-            return Flows::by_name(size).map(|flows| Self(Kind::Unfinished(flows)));
+            return Flows::by_name(size, blocks).map(|flows| Self(Kind::Unfinished(flows)));
         }
         let (statistic, size) = name.strip_prefix("slowdown-")?.split_once(':').unwrap_or((&name[9..], "all"));
         let statistic = STATISTICS.iter().position(|s| s.0 == statistic)?;
-        Some(Self(Kind::Slowdown(statistic, Flows::by_name(size)?)))
+        Some(Self(Kind::Slowdown(statistic, Flows::by_name(size, blocks)?)))
     }
 
     /// Returns the metrics that a column may have values of: those with [`Metric::names`], and those of its traffic blocks.
     pub fn all_of(m: &Metrics) -> Vec<Self> {
-        let sizes = Self::names().into_iter().filter_map(|name| Self::by_name(&name));
-        let of_block = |block: u32| {
-            let statistics = (0..STATISTICS.len()).map(move |i| Self(Kind::Slowdown(i, Flows::Block(block))));
-            statistics.chain([Self(Kind::Unfinished(Flows::Block(block)))])
-        };
-        sizes.chain(m.slowdown.iter().filter_map(|bucket| bucket.block).flat_map(of_block)).collect()
+        let sizes = Self::names().into_iter().filter_map(|name| Self::by_name(&name, &[]));
+        sizes.chain(m.slowdown.iter().filter_map(|bucket| bucket.block).flat_map(Self::of_block)).collect()
+    }
+
+    /// Returns the metrics of the flows of a traffic block.
+    fn of_block(block: u32) -> impl Iterator<Item = Self> {
+        let flows = Flows::Block(block);
+        let statistics = (0..STATISTICS.len()).map(move |i| Self(Kind::Slowdown(i, flows)));
+        statistics.chain([Self(Kind::Unfinished(flows))])
     }
 
     /// Returns the names of the metrics of all flows, of flows by size and of ports.
@@ -263,7 +281,8 @@ impl Metric {
     pub fn summary() -> String {
         let join = |names: Vec<&str>| names.join("|");
         format!(
-            "slowdown-{}[:SIZE], {UNFINISHED}[:SIZE], where SIZE is {} or {BLOCK}N, the traffic block with the number N; {}",
+            "slowdown-{}[:FLOWS], {UNFINISHED}[:FLOWS], where FLOWS is {}, or a traffic block by its name or number, as incast or \
+             {BLOCK}1 for the second one; {}",
             join(STATISTICS.iter().map(|s| s.0).collect()),
             join(SIZES.iter().map(|s| s.0).collect()),
             OTHERS.iter().map(|o| o.name).collect::<Vec<_>>().join(", "),
@@ -273,23 +292,25 @@ impl Metric {
     /// Returns the metrics that are drawn by default: those of which some column has a value other than zero.
     pub fn usual(columns: &[Metrics]) -> Vec<Self> {
         let told = |metric: &Self| columns.iter().any(|m| metric.value(m).is_some_and(|x| x != 0.0));
-        USUAL.iter().filter_map(|name| Self::by_name(name)).filter(told).collect()
+        USUAL.iter().filter_map(|name| Self::by_name(name, &[])).filter(told).collect()
     }
 
-    /// Returns the metric's name.
-    pub fn name(self) -> String {
+    /// Returns the metric's name, with the names `blocks` of traffic blocks; those without one go by number.
+    pub fn name(self, blocks: &[String]) -> String {
         match self.0 {
-            Kind::Slowdown(statistic, flows) => format!("slowdown-{}:{}", STATISTICS[statistic].0, flows.name()),
-            Kind::Unfinished(flows) => format!("{UNFINISHED}:{}", flows.name()),
+            Kind::Slowdown(statistic, flows) => format!("slowdown-{}:{}", STATISTICS[statistic].0, flows.name(blocks)),
+            Kind::Unfinished(flows) => format!("{UNFINISHED}:{}", flows.name(blocks)),
             Kind::Other(i) => OTHERS[i].name.to_owned(),
         }
     }
 
-    /// Returns the heading of the metric's figures.
-    pub fn title(self) -> String {
+    /// Returns the heading of the metric's figures, of the columns `columns`.
+    pub fn title<'a>(self, columns: impl Iterator<Item = &'a Metrics>) -> String {
         match self.0 {
-            Kind::Slowdown(statistic, flows) => format!("FCT slowdown, {}, {}", STATISTICS[statistic].1, flows.words()),
-            Kind::Unfinished(flows) => format!("Flows that did not finish, {}", flows.words()),
+            Kind::Slowdown(statistic, flows) => {
+                format!("FCT slowdown, {}, {}", STATISTICS[statistic].1, flows.words(columns))
+            }
+            Kind::Unfinished(flows) => format!("Flows that did not finish, {}", flows.words(columns)),
             Kind::Other(i) => OTHERS[i].title.to_owned(),
         }
     }
@@ -361,17 +382,25 @@ impl Metric {
 mod tests {
     use super::*;
 
+    fn by_name(name: &str) -> Option<Metric> {
+        Metric::by_name(name, &[])
+    }
+
+    fn name_of(metric: Metric) -> String {
+        metric.name(&[])
+    }
+
     #[test]
     fn every_name_is_a_metric_and_names_are_unique() {
         let names = Metric::names();
         for name in &names {
-            assert_eq!(Metric::by_name(name).map(Metric::name).as_ref(), Some(name));
+            assert_eq!(by_name(name).map(name_of).as_ref(), Some(name));
         }
         assert_eq!(names.iter().collect::<std::collections::HashSet<_>>().len(), names.len());
         assert!(USUAL.iter().all(|name| names.iter().any(|n| n == name)));
-        assert_eq!(Metric::by_name("slowdown-p99").map(Metric::name).as_deref(), Some("slowdown-p99:all"));
+        assert_eq!(by_name("slowdown-p99").map(name_of).as_deref(), Some("slowdown-p99:all"));
         for block in ["slowdown-p99:block1", "unfinished-share:block0"] {
-            assert_eq!(Metric::by_name(block).map(Metric::name).as_deref(), Some(block));
+            assert_eq!(by_name(block).map(name_of).as_deref(), Some(block));
         }
         for wrong in [
             "slowdown-p99:block",
@@ -385,8 +414,26 @@ mod tests {
             "slowdown-p99:tiny",
             "queue",
         ] {
-            assert_eq!(Metric::by_name(wrong), None, "{wrong}");
+            assert_eq!(by_name(wrong), None, "{wrong}");
         }
+    }
+
+    #[test]
+    fn traffic_blocks_go_by_name_and_by_number() {
+        let blocks = ["", "incast", "short", "block0"].map(str::to_owned);
+        let read = |name: &str| Metric::by_name(name, &blocks).map(|metric| metric.name(&blocks));
+        for (given, want) in [
+            ("slowdown-p99:incast", "slowdown-p99:incast"),
+            ("slowdown-p99:block1", "slowdown-p99:incast"),
+            ("unfinished-share:incast", "unfinished-share:incast"),
+            ("slowdown-p99:block0", "slowdown-p99:block0"),
+            ("slowdown-p99:short", "slowdown-p99:short"),
+            ("slowdown-p99:block2", "slowdown-p99:block2"),
+            ("slowdown-p99:block3", "slowdown-p99:block3"),
+        ] {
+            assert_eq!(read(given).as_deref(), Some(want), "{given}");
+        }
+        assert_eq!((read("slowdown-p99:Incast"), read("slowdown-p99:")), (None, None));
     }
 
     #[test]

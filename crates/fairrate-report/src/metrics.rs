@@ -283,7 +283,7 @@ impl Metrics {
         (finished < flows).then_some(Share { finished, flows })
     }
 
-    /// Returns the slowdown of the flows of the traffic block with the number `block`, if there are several blocks.
+    /// Returns the slowdown of the flows of the traffic block with the number `block`, if it has a name or there are several blocks.
     pub fn of_block(&self, block: u32) -> Option<&BucketSlowdown> {
         self.slowdown.iter().find(|b| b.block == Some(block))
     }
@@ -294,7 +294,7 @@ impl Metrics {
     }
 }
 
-/// Returns the slowdown of all flows, by size bucket, and, if there are several traffic blocks, by block.
+/// Returns the slowdown of all flows, by size bucket, and by traffic block, unless a single one without a name is all there is.
 fn slowdowns(runs: &[RunData]) -> Vec<BucketSlowdown> {
     let finite = || runs.iter().flat_map(RunData::measured_flows).filter(|f| f.bytes.is_some());
     let of = |inside: &dyn Fn(&Flow) -> bool| {
@@ -309,13 +309,16 @@ fn slowdowns(runs: &[RunData]) -> Vec<BucketSlowdown> {
     });
     let blocks: BTreeSet<u32> = finite().map(|flow| flow.block).collect();
     let names = runs.first().map_or(&[][..], |run| &run.blocks);
-    // A single block is all flows.
-    let several = blocks.iter().filter(|_| 1 < blocks.len());
-    let by_block = several.map(|&block| {
+    // A single block is all flows: tables have no second row for it.
+    let several = 1 < blocks.len();
+    let by_block = blocks.iter().filter_map(|&block| {
         let name = names.get(block as usize).filter(|name| !name.is_empty());
+        if name.is_none() && !several {
+            return None;
+        }
         let bucket = name.cloned().unwrap_or_else(|| format!("traffic {block}")).into();
         let slowdown = of(&|flow| flow.block == block);
-        BucketSlowdown { bucket, block: Some(block), is_shown: name.is_some(), slowdown }
+        Some(BucketSlowdown { bucket, block: Some(block), is_shown: several && name.is_some(), slowdown })
     });
     sizes.chain(by_block).filter(|b| b.slowdown.n != 0).collect()
 }

@@ -43,22 +43,9 @@ pub enum Pictures {
 /// # Errors
 /// If a file cannot be written.
 pub fn run(dir: &Path, run: RunData, pictures: Pictures) -> Result<(RunData, Metrics), PublishError> {
-    selected(dir, run, &Selection::default(), pictures)
-}
-
-/// Writes `dir/report.html` about one run with the figures of `selection`, and returns the run and its numbers.
-///
-/// # Errors
-/// If a file cannot be written.
-pub fn selected(
-    dir: &Path,
-    run: RunData,
-    selection: &Selection,
-    pictures: Pictures,
-) -> Result<(RunData, Metrics), PublishError> {
     let mut variants = variants(vec![run]);
     let mut comparison = Comparison::of(variants.iter().map(Metrics::of).collect());
-    page(dir, &variants, &comparison, selection, pictures)?;
+    page(dir, &variants, &comparison, &Selection::default(), pictures)?;
     Ok((variants.remove(0).runs.remove(0), comparison.metrics.remove(0)))
 }
 

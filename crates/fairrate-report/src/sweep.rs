@@ -82,7 +82,7 @@ impl<'a> Grid<'a> {
             self.columns.iter().filter(|(v, _)| self.facet(v) == facet).copied().collect();
         let series: Vec<Series> = lines.iter().map(|(line, style)| self.line(metric, &here, line, *style)).collect();
         Panel {
-            title: metric.title(),
+            title: metric.title(here.iter().map(|(_, m)| *m)),
             note: note(metric, &here, series.iter().any(|s| !s.partial.is_empty())),
             point: facet.iter().map(|(key, value)| format!("{key}={value}")).collect::<Vec<_>>().join(" "),
             x: self.axis(),
@@ -270,7 +270,7 @@ mod tests {
         let (variants, metrics) = columns(grid, seeds);
         let grid = Grid::of(&variants, &metrics).unwrap();
         let styles = style::styles(&["powertcp", "hpcc"]);
-        grid.figures(Metric::by_name(metric).unwrap(), &[("PowerTCP", styles[0]), ("HPCC", styles[1])])
+        grid.figures(Metric::by_name(metric, &[]).unwrap(), &[("PowerTCP", styles[0]), ("HPCC", styles[1])])
     }
 
     #[test]
@@ -297,7 +297,7 @@ mod tests {
 
     fn figures_of(variants: &[Variant], metrics: &[Metrics]) -> Vec<Panel> {
         let grid = Grid::of(variants, metrics).unwrap();
-        grid.figures(Metric::by_name("slowdown-p99.9:short").unwrap(), &[("PowerTCP", Style::default())])
+        grid.figures(Metric::by_name("slowdown-p99.9:short", &[]).unwrap(), &[("PowerTCP", Style::default())])
     }
 
     #[test]
@@ -312,7 +312,7 @@ mod tests {
     fn a_table_has_the_numbers_of_the_figures() {
         let (variants, metrics) = columns(&[("load", &["0.2", "0.4"])], &[1]);
         let grid = Grid::of(&variants, &metrics).unwrap();
-        let metric = |name| Metric::by_name(name).unwrap();
+        let metric = |name| Metric::by_name(name, &[]).unwrap();
         let lines = [("PowerTCP", Style::default()), ("HPCC", Style::default())];
         let text = grid.table(&[metric("goodput"), metric("slowdown-p99:long")], &lines).to_text(false);
         let words: Vec<Vec<&str>> = text.lines().map(|l| l.split_whitespace().collect()).collect();

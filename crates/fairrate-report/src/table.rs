@@ -57,7 +57,7 @@ pub fn of_metrics(all: &Comparison, metrics: &[Metric]) -> Table {
     let row = |metric: &Metric| Row {
         name: format!(
             "{} ({})",
-            metric.title(),
+            metric.title(all.metrics.iter()),
             metric.label().rsplit_once(" (").map_or(metric.label(), |(_, unit)| unit.trim_end_matches(')'))
         ),
         cells: all.metrics.iter().map(|of| cell(metric, of)).collect(),

@@ -4,6 +4,7 @@
 //! problem is reported in a [`ScenarioError`] with its place in the file and a remedy. Every default of fairrate is
 //! defined in this crate, with its source.
 
+mod block_names;
 mod constants;
 mod error;
 pub mod htsim;
@@ -18,6 +19,7 @@ mod scenario;
 mod schema;
 mod tree;
 
+pub use block_names::traffic_block_names;
 pub use error::{ScenarioError, printable};
 pub use json_schema::json_schema;
 pub use memory::{available_memory, shown_bytes};

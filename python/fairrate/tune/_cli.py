@@ -13,7 +13,7 @@ from pathlib import Path
 from fairrate._errors import Error, ScenarioError, TuneError
 from fairrate._scenario import Scenario
 from fairrate.tune._held_out import HeldOut, seeds_of
-from fairrate.tune._results import document
+from fairrate.tune._results import document, losses_against_given, violations
 from fairrate.tune._space import Parameter, parse_param
 from fairrate.tune._study import BATCH, Study
 
@@ -151,6 +151,8 @@ def summary(study: Study, table: HeldOut | None) -> str:
         for trial in front:
             values = ", ".join(f"{o.name} {trial.mean(o.name):.4g}" for o in study.goals.objectives)
             lines.append(f"  {trial.number}: {values}; {trial}")
+        lines += [f"{sentence}." for sentence in losses_against_given(study, best)]
+        lines += _infeasible(study)
     for name, parts in study.importance().items():
         shares = ", ".join(f"{key} {100 * part:.0f} %" for key, part in sorted(parts.items(), key=lambda each: -each[1]))
         lines += ["", f"Importance for {name}: {shares}"]
@@ -165,11 +167,24 @@ def _no_best(study: Study) -> list[str]:
     if not tried:
         return ["No trial is complete yet"]
     least = min(tried, key=lambda t: (t.excess, t.number))
-    lines = [f"No trial keeps every constraint. Trial {least.number} is nearest: {least}", f"  it breaks {', '.join(least.broken)}"]
+    lines = [f"No trial keeps every constraint. Trial {least.number} is nearest: {least}"]
+    lines += [f"  it breaks {one}" for one in violations(study, least)]
     unfinished = None if study.given is None else study.given.mean("unfinished")
     if unfinished:
         lines.append(f"The scenario as given leaves {unfinished:,.0f} flows unfinished.")
         lines.append('Let flows drain: stop = "all-flows-done" with a longer duration, and `stop` in the traffic.')
+    return lines
+
+
+def _infeasible(study: Study) -> list[str]:
+    """Returns how far trials were off the constraints, a line a constraint: how many broke it, and the nearest of them."""
+    tried = [trial for trial in study.trials if trial.state == "infeasible"]
+    lines = [""] if tried else []
+    for name in dict.fromkeys(name for trial in tried for name in trial.broken):
+        broke = [trial for trial in tried if name in trial.broken]
+        least = min(broke, key=lambda trial: (trial.excess, trial.number))
+        how = next(one for one in violations(study, least) if one.startswith(f"`{name}`"))
+        lines.append(f"{len(broke)} of {len(study.trials)} trials break {how} (trial {least.number}, the nearest)")
     return lines
 
 

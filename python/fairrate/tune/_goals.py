@@ -8,6 +8,7 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from fairrate import _native
 from fairrate._errors import TuneError
 from fairrate._result import Result
 from fairrate._sweep import Metric, metric_name, value_of
@@ -45,9 +46,9 @@ SCALES = {"Gb/s": ("rate", 1e9), "KB": ("size", 1e3)}
 def nature(metric: str) -> tuple[str, str] | None:
     """Returns the better direction and the unit of a metric, or ``None`` if none is called so.
 
-    Metrics of traffic blocks, as ``slowdown-p99:block1``, are like those of all flows.
+    Metrics of a traffic block, as ``slowdown-p99:incast``, are like those of all flows, whatever name the block may have.
     """
-    return NATURES.get(re.sub(r":block\d+$", ":all", metric))
+    return NATURES.get(metric) or NATURES.get(re.sub(r":[\w-]+$", ":all", metric))
 
 
 def full_name(metric: str) -> str:
@@ -195,6 +196,17 @@ class Goals:
 
     objectives: tuple[Objective, ...]
     constraints: tuple[Constraint, ...]
+
+    def check(self, blocks: list[str]) -> None:
+        """Checks the flows that metrics are of, in a scenario whose traffic blocks have the names ``blocks``.
+
+        Raises:
+            TuneError: If a metric is of flows that are neither a size nor a block.
+        """
+        for name in self.metrics:
+            remedy = _native.unknown_metric(name, blocks) if nature(name) else None
+            if remedy is not None:
+                raise _bad(f"no metric is called `{name}`", remedy)
 
     @property
     def metrics(self) -> dict[str, Metric]:

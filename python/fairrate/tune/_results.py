@@ -164,11 +164,42 @@ def save(study: Study, dir: Path, table: HeldOut | None) -> None:
     if best is not None:
         scenario = study.with_(best)
         head = f"# Trial {best.number} of a search with fairrate tune: {best}\n"
+        head += "".join(f"# {sentence}.\n" for sentence in losses_against_given(study, best))
         for name, content in scenario._native.files:
             if (dir / name).resolve().parent != dir.resolve() or name in ("tune.json", "trials.csv", "best.toml"):
                 raise TuneError(f"the scenario's file `{name}` cannot lie beside `best.toml`", path=str(dir))
             (dir / name).write_bytes(content)
         (dir / "best.toml").write_text(head + scenario.resolved, encoding="utf-8")
+
+
+def losses_against_given(study: Study, trial: Trial) -> list[str]:
+    """Returns, a sentence each, the objectives in which a trial is worse than the scenario as given."""
+    given, found = study.given, []
+    for one in study.goals.objectives:
+        before, after = given.mean(one.name) if given else None, trial.mean(one.name)
+        if before is None or after is None or one.loss(after) <= one.loss(before):
+            continue
+        by = f"{100 * abs(after - before) / abs(before):.2g} % " if before else ""
+        found.append(f"Trial {trial.number} is {by}worse in {_label(one)} than the scenario as given: {after:.4g} against {before:.4g}")
+    return found
+
+
+def violations(study: Study, trial: Trial) -> list[str]:
+    """Returns the constraints that a trial broke, each with its worst value over the seeds."""
+    bounds = {str(c): c for c in study.goals.constraints}
+    found = []
+    for text in trial.broken:
+        if text not in bounds:
+            found.append(f"`{text}` does not hold")
+            continue
+        one = bounds[text]
+        broke = [seed for seed, names in trial.breaks.items() if text in names]
+        seed = max(broke, key=lambda seed: one.excess(trial.runs[seed][one.name]))
+        value = trial.runs[seed][one.name]
+        unit = (nature(one.name) or ("", ""))[1]
+        measured = "missing" if value is None else f"{value:.4g} {unit}".rstrip()
+        found.append(f"`{text}`: {one.name} is {measured} under seed {seed} (broken under {len(broke)} of {len(trial.runs)} seeds)")
+    return found
 
 
 def document(study: Study, table: HeldOut | None) -> dict[str, Any]:

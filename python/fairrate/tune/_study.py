@@ -97,6 +97,7 @@ class Study:
         self._axes = axes(self.scenario, params)
         given = tuple(Objective.of(one) for one in objectives)
         self.goals = Goals(given, tuple(constraints_of(constraints, allow_unfinished)))
+        self.goals.check(self.scenario._native.traffic_blocks)
         self.dir = None if dir is None else Path(dir)
         self._sampler, self._pruner, self._prunes, self._seed, self._batch = sampler, pruner, prune, seed, batch
         self._sampler_of(0)

@@ -45,6 +45,7 @@ const PACKAGES: [Package; 3] = [
             "share/bash-completion/*",
             "share/fish/*",
             "share/zsh/*",
+            "share/doc/fairrate/docs/*",
             "share/fairrate/*",
             "share/man/man1/fairrate.1",
             "share/man/man1/fairrate-*",

@@ -35,7 +35,17 @@ fn archive(release: &Release<'_>, home: &Path) -> Result<(), String> {
     let results = home.join("runs");
     output(alone(&run, home).arg("run").arg(example).arg("--out").arg(&results))?;
     output(alone(&run, home).arg("show").arg(&results))?;
-    for file in ["share/man/man1/fairrate.1", "share/doc/fairrate/THIRD-PARTY-LICENCES.txt", "include/fairrate.h"] {
+    for file in [
+        "README.txt",
+        "share/man/man1/fairrate.1",
+        "share/doc/fairrate/THIRD-PARTY-LICENCES.txt",
+        "share/doc/fairrate/docs/tutorial.md",
+        "share/doc/fairrate/docs/algorithms/powertcp.md",
+        "share/fairrate/examples/own-algorithm/src/lib.rs",
+        "share/fairrate/examples/library-rust/Cargo.toml",
+        "share/fairrate/examples/library-c/theta_powertcp.c",
+        "include/fairrate.h",
+    ] {
         has(&top.join(file))?;
     }
     println!("tried: {}: a run, its results, the versions of {} programs", files::name(&file), release.programs.len());

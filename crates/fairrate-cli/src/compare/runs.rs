@@ -67,27 +67,31 @@ pub struct Planner<'a> {
 }
 
 impl Planner<'_> {
-    /// Checks all runs, and returns them with the directory of the comparison. Writes nothing.
-    pub fn plan(&self, columns: &[Column], jobs: usize) -> Result<(PathBuf, Vec<Plan>), Failure> {
-        // The default directory has the name of the first scenario.
-        let default_dir = |name: &str| Path::new("runs").join(output::file_name(&format!("{name}-compare")));
-        let first = self.load(&self.overrides(&columns[0], self.seeds.map(|s| s[0])))?;
-        let dir = self.out.map_or_else(|| default_dir(first.name()), Path::to_owned);
-        drop(first);
+    /// Returns the directory of the comparison, and the names of the traffic blocks of the first column's scenario. The default
+    /// directory has the name of that scenario.
+    pub fn place(&self, column: &Column) -> Result<(PathBuf, Vec<String>), Failure> {
+        let first = self.load(&self.overrides(column, self.seeds.map(|s| s[0])))?;
+        let default_dir = || Path::new("runs").join(output::file_name(&format!("{}-compare", first.name())));
+        let dir = self.out.map_or_else(default_dir, Path::to_owned);
         ResultsDir::check(&dir)?;
+        Ok((dir, first.traffic_blocks().to_vec()))
+    }
+
+    /// Checks all runs of the comparison in `dir`, and returns them. Writes nothing.
+    pub fn plan(&self, dir: &Path, columns: &[Column], jobs: usize) -> Result<Vec<Plan>, Failure> {
         let seeds: Vec<Option<u64>> = self.seeds.map_or_else(|| vec![None], |s| s.iter().copied().map(Some).collect());
         let each = columns.iter().flat_map(|column| self.backends.each().map(move |backend| (column, backend)));
         let runs: Vec<(&Column, Backend, Option<u64>)> =
             each.flat_map(|(column, backend)| seeds.iter().map(move |seed| (column, backend, *seed))).collect();
         let wrong = AtomicBool::new(false);
         let check = |i: usize| {
-            let plan = self.check(&dir, runs[i].0, runs[i].1, runs[i].2);
+            let plan = self.check(dir, runs[i].0, runs[i].1, runs[i].2);
             wrong.fetch_or(plan.is_err(), Ordering::Relaxed);
             plan
         };
         // Runs are checked in order, so that of several errors the first one is reported, with any number of threads.
         let plans = in_parallel(runs.len(), jobs, &|| wrong.load(Ordering::Relaxed), &check);
-        Ok((dir, plans.into_iter().flatten().collect::<Result<_, _>>()?))
+        plans.into_iter().flatten().collect()
     }
 
     fn load(&self, overrides: &Overrides) -> Result<Scenario, Failure> {

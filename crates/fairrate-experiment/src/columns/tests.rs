@@ -140,3 +140,29 @@ fn a_key_is_set_in_one_place() {
     let many = (0..200).map(|i| i.to_string()).collect::<Vec<_>>().join(",");
     assert!(fails(&[], &[&format!("a={many}"), &format!("b={many}")], false));
 }
+
+#[test]
+fn a_variant_has_its_own_label_or_short_words_in_place_of_toml() {
+    let label = |text: &str| parse_changes(text, &Registry::new()).map(|variant| variant.label);
+    for (text, want) in [
+        ("lossy = swift: switch.pfc=false", "lossy"),
+        ("Swift, no PFC=swift:hop_target=30us: switch.pfc=false", "Swift, no PFC"),
+        ("swift: switch.pfc=false, transport.rto=\"1ms\"", "swift pfc=false rto=1ms"),
+        ("swift: probe.0.queues=[\"a->b\", \"c->d\"]", "swift queues=a->b+c->d"),
+        ("swift: traffic=[{kind=\"incast\"}], switch.pfc=false", "swift traffic pfc=false"),
+    ] {
+        assert_eq!(label(text).as_deref(), Ok(want), "{text}");
+    }
+    assert!(label(" = swift: switch.pfc=false").unwrap_err().help().contains("lossy = swift"));
+    assert!(label(&format!("{} = swift: switch.pfc=false", "x".repeat(61))).is_err());
+}
+
+#[test]
+fn a_point_of_the_grid_has_short_words_in_place_of_toml() {
+    let axes = ["traffic.0.sizes={file=\"a.csv\"},{file=\"b.csv\"}", "probe.0.queues=[\"a->b\"],[\"c->d\"]"];
+    let axes: Vec<Axis> = axes.iter().map(|text| parse_axis(text).unwrap()).collect();
+    let columns = columns(&["hpcc".to_owned()], &[], &axes, false, &Registry::new()).unwrap();
+    let labels: Vec<&str> = columns.iter().map(|column| column.label.as_str()).collect();
+    assert_eq!(labels[..2], ["hpcc sizes=#1 queues=a->b", "hpcc sizes=#1 queues=c->d"]);
+    assert_eq!(columns[3].grid[0].1, "{file=\"b.csv\"}", "compare.json has the value as written");
+}

@@ -7,12 +7,15 @@ use fairrate_control::{
 };
 use fairrate_text::nearest;
 
-use super::{ColumnsError, split_values};
+use super::{ColumnsError, in_words, split_values};
+
+/// Largest number of characters of a variant's own label.
+const LONGEST_LABEL: usize = 60;
 
 /// An algorithm, perhaps with other parameters than the scenario's.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Variant {
-    /// The algorithm as written, with colons between parameters.
+    /// Its own label, or the algorithm as written, with colons between parameters, and the changed keys.
     pub(super) label: String,
     /// Name of the algorithm, or the path of its library.
     pub cc: String,
@@ -126,18 +129,35 @@ fn split_changes(text: &str) -> Result<(&str, &str), ColumnsError> {
     let changes = text.match_indices(':').find(|(at, _)| text[at + 1..].starts_with(char::is_whitespace));
     changes.map(|(at, _)| (text[..at].trim(), text[at + 1..].trim())).filter(|(cc, _)| !cc.is_empty()).ok_or_else(
         || {
-            let help = "write it as NAME: KEY=VALUE, as in `swift: switch.pfc=false, transport.rto=\"1ms\"`".to_owned();
+            let help = "write it as NAME: KEY=VALUE, as in `swift: switch.pfc=false, transport.rto=\"1ms\"`; a label may be before it, as in `lossy = swift: ...`".to_owned();
             ColumnsError::Usage { message: format!("`{text}` is no algorithm with changed keys"), help }
         },
     )
 }
 
+/// Splits a label off `LABEL = NAME: KEY=VALUE`; `None` without one. A label has no colon and no slash, as paths have.
+fn split_label(text: &str) -> Result<(Option<&str>, &str), ColumnsError> {
+    let Some((label, rest)) = text.split_once('=').filter(|(label, _)| !label.contains([':', '/'])) else {
+        return Ok((None, text));
+    };
+    let label = label.trim();
+    if label.is_empty() || label.chars().any(char::is_control) || LONGEST_LABEL < label.chars().count() {
+        let help = format!("use up to {LONGEST_LABEL} characters, as in `lossy = swift: switch.pfc=false`");
+        return Err(ColumnsError::Usage {
+            message: format!("`{}` is no label of a variant", label.escape_debug()),
+            help,
+        });
+    }
+    Ok((Some(label), rest))
+}
+
 /// Reads `NAME: KEY=VALUE, KEY=VALUE`: an algorithm as for [`parse_variant`], and keys of the scenario with their values. Commas
-/// inside of quotes or brackets are part of a value.
+/// inside of quotes or brackets are part of a value. With `LABEL =` before it, the variant is called so.
 ///
 /// # Errors
 /// If the algorithm or a parameter is not known, or a change has no key or no value.
 pub fn parse_changes(text: &str, registry: &Registry) -> Result<Variant, ColumnsError> {
+    let (label, text) = split_label(text)?;
     let (cc, rest) = split_changes(text)?;
     let mut variant = parse_variant(cc, registry)?;
     let wrong = |message: String| ColumnsError::Usage {
@@ -153,9 +173,13 @@ pub fn parse_changes(text: &str, registry: &Registry) -> Result<Variant, Columns
         if variant.sets.iter().any(|(other, _)| other == key) {
             return Err(wrong(format!("`{key}` is set twice by `{text}`")));
         }
-        let (short, plain) = (key.rsplit('.').next().unwrap_or(key), value.trim_matches(['"', '\'']));
-        variant.label = format!("{} {short}={plain}", variant.label);
+        let short = key.rsplit('.').next().unwrap_or(key);
+        let value_in_words = in_words(value).map_or_else(String::new, |words| format!("={words}"));
+        variant.label = format!("{} {short}{value_in_words}", variant.label);
         variant.sets.push((key.to_owned(), value.to_owned()));
+    }
+    if let Some(label) = label {
+        label.clone_into(&mut variant.label);
     }
     Ok(variant)
 }
@@ -187,12 +211,16 @@ fn similar(path: &Path) -> Option<String> {
 /// # Errors
 /// If a library cannot be loaded, or its algorithm has a name that is taken.
 pub fn with_libraries(ccs: &[String], changes: &[String], registry: &Registry) -> Result<Registry, ColumnsError> {
-    let paths = ccs.iter().chain(changes).map(|text| text.split(':').next().unwrap_or_default().trim());
-    paths.filter(|name| names_library(name)).try_fold(registry.clone(), |registry, path| {
-        let (path, library) = open(path, &registry)?;
-        registry.with_library(library).map_err(|error| ColumnsError::Usage {
-            message: format!("the algorithm of `{}` cannot have its name: {error}", path.display()),
-            help: "change the name in the library".to_owned(),
-        })
-    })
+    let written = changes.iter().map(|text| split_label(text).map_or(text.as_str(), |(_, rest)| rest));
+    let all = ccs.iter().map(String::as_str).chain(written);
+    all.map(|text| text.split(':').next().unwrap_or_default().trim()).filter(|name| names_library(name)).try_fold(
+        registry.clone(),
+        |registry, path| {
+            let (path, library) = open(path, &registry)?;
+            registry.with_library(library).map_err(|error| ColumnsError::Usage {
+                message: format!("the algorithm of `{}` cannot have its name: {error}", path.display()),
+                help: "change the name in the library".to_owned(),
+            })
+        },
+    )
 }

@@ -35,8 +35,11 @@ fn flows_of_several_blocks_are_told_apart_and_those_with_names_are_shown() {
     let all = slowdowns(&[run(flows.clone())]);
     let got: Vec<_> = all.iter().map(|b| (b.bucket.as_ref(), b.block, b.slowdown.mean, b.is_shown)).collect();
     assert_eq!(got[2..], [("traffic 0", Some(0), Some(2.0), false), ("incast", Some(1), Some(5.0), true)]);
-    let alone = slowdowns(&[run(flows[1..].to_vec())]);
+    let alone = slowdowns(&[run(flows[..1].to_vec())]);
     assert!(alone.iter().all(|b| b.block.is_none()), "a single block is all flows: {alone:?}");
+    let named = slowdowns(&[run(flows[1..].to_vec())]);
+    let got: Vec<_> = named.iter().map(|b| (b.bucket.as_ref(), b.block, b.is_shown)).collect();
+    assert_eq!(got[2..], [("incast", Some(1), false)], "its metrics have its name all the same");
 }
 
 fn measured(until_ns: u64) -> Measured {

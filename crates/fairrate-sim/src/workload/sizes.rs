@@ -75,13 +75,20 @@ impl SizeDistribution {
             };
             rows.push((i + 1, number(line, i + 1, first)?, number(line, i + 1, last)?));
         }
-        let whole = if rows.last().is_some_and(|row| row.2 == 100.0) { 100.0 } else { 1.0 };
+        // Above 1 they are in percent.
+        let last = rows.last().map_or((1, 1.0), |row| (row.0, row.2));
+        let whole = if 1.0 < last.1 && last.1 <= 100.0 { 100.0 } else { 1.0 };
         let points: Vec<(f64, f64)> = rows.iter().map(|&(_, bytes, cdf)| (bytes, cdf / whole)).collect();
         for (i, row) in rows.iter().enumerate() {
             check_point(&points, i).map_err(|message| FileError::new(row.0, message))?;
         }
-        let end = rows.last().map_or(1, |row| row.0);
-        check_end(&points).map_err(|message| FileError::new(end, message))?;
+        if whole == 100.0 && last.1 != whole {
+            let message = format!("the last probability is {} %, it must be 100 %", last.1);
+            let help =
+                "add a line with the largest size and 100, as `30000000 100`; probabilities above 1 are in percent";
+            return Err(FileError::new(last.0, message).help(help));
+        }
+        check_end(&points).map_err(|message| FileError::new(last.0, message))?;
         Ok(Self { points })
     }
 
@@ -242,6 +249,8 @@ mod tests {
         assert_eq!(line("0 0\n10 x\n"), "line 2: `x` is no number");
         assert_eq!(line("0 0\n10 0.5\n5 1\n"), "line 3: sizes must ascend, 5 comes after 10");
         assert_eq!(line("0 0\n10 0.5\n"), "line 2: the last probability is 0.5, it must be 1");
+        assert_eq!(line("0 0\n10 50\n20 95\n"), "line 3: the last probability is 95 %, it must be 100 %");
+        assert_eq!(line("0 0\n10 50\n20 101\n"), "line 2: 50 is no probability");
         assert_eq!(line("nan 0\n10 1\n"), "line 1: a flow cannot have NaN bytes");
         assert_eq!(line(""), "line 1: there are no points");
         assert_eq!(line("0 0\n10 0 0 1\n"), "line 2: expected `bytes cdf`, found 4 words");

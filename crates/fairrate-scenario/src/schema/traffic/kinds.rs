@@ -190,7 +190,7 @@ fn read_sizes(s: &mut Section<'_>, files: &Files<'_>) -> Option<SizeDistribution
         "fixed" => Some(SizeDistribution::fixed(s.require::<Bytes>("size", "\"100KB\"").value)),
         "file" => {
             let file = files.read(s, "sizes", "txt")?;
-            let fallback = "a line is `bytes cdf`, both ascending, and the last cdf is 1 (or 100)";
+            let fallback = "a line is `bytes cdf`, both ascending, and the last cdf is 1, or 100 in percent";
             SizeDistribution::parse_file(&file.text)
                 .map_err(|e| file_problem(s.report, "scenario::sizes_file", &file, &e, fallback))
                 .ok()
