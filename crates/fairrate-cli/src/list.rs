@@ -4,9 +4,9 @@ use std::process::ExitCode;
 
 use fairrate_control::{AlgorithmInfo, Constant, ConstantSet, ParamKind, Parameters, Profile, Registry, constant_sets};
 use fairrate_report::format;
-use fairrate_sim::QUEUES;
 use fairrate_sim::topology::TOPOLOGIES;
 use fairrate_sim::workload::WORKLOADS;
+use fairrate_sim::{BALANCES, QUEUES};
 use serde::Serialize;
 
 use crate::failure::Failure;
@@ -35,6 +35,8 @@ enum What {
     Workloads,
     /// Queueing disciplines of switches
     Queues,
+    /// Schemes that spread traffic over equal paths
+    Balancing,
 }
 
 /// Prints the list.
@@ -50,6 +52,8 @@ pub fn run(args: &Args, registry: &Registry) -> Result<ExitCode, Failure> {
         (What::Workloads, true) => output::print_json(&workloads()),
         (What::Queues, false) => print_table(&["name", "what", "source"], &queue_rows()),
         (What::Queues, true) => output::print_json(&queues()),
+        (What::Balancing, false) => print_table(&["name", "what", "source"], &balance_rows()),
+        (What::Balancing, true) => output::print_json(&balances()),
     }
     .map(|()| ExitCode::SUCCESS)
 }
@@ -192,14 +196,18 @@ fn workloads() -> Vec<WorkloadJson> {
 }
 
 #[derive(Serialize)]
-struct QueueJson {
+struct SourcedJson {
     name: &'static str,
     title: &'static str,
     source: &'static str,
 }
 
-fn queues() -> Vec<QueueJson> {
-    QUEUES.iter().map(|q| QueueJson { name: q.name, title: q.title, source: q.source }).collect()
+fn queues() -> Vec<SourcedJson> {
+    QUEUES.iter().map(|q| SourcedJson { name: q.name, title: q.title, source: q.source }).collect()
+}
+
+fn balances() -> Vec<SourcedJson> {
+    BALANCES.iter().map(|b| SourcedJson { name: b.name, title: b.title, source: b.source }).collect()
 }
 
 fn algorithm_rows(registry: &Registry) -> Vec<Vec<String>> {
@@ -219,6 +227,10 @@ fn workload_rows() -> Vec<Vec<String>> {
 
 fn queue_rows() -> Vec<Vec<String>> {
     QUEUES.iter().map(|q| [q.name, q.title, q.source].map(str::to_owned).to_vec()).collect()
+}
+
+fn balance_rows() -> Vec<Vec<String>> {
+    BALANCES.iter().map(|b| [b.name, b.title, b.source].map(str::to_owned).to_vec()).collect()
 }
 
 /// Prints a table with columns of text.

@@ -286,7 +286,7 @@ fn arrivals_s(flows: &[FlowSpec]) -> Option<f64> {
 fn loads(config: &SimConfig, routes: &Routes, wire: Bytes) -> Vec<Load> {
     let topology = &config.topology;
     let Some(span_s) = arrivals_s(&config.flows) else { return Vec::new() };
-    let by_flow = !config.fabric.balancing.is_by_packet();
+    let by_flow = !config.fabric.balance.is_by_packet();
     let factor = wire.as_f64() / config.transport.mtu.as_f64();
     let (mut bits, mut path) = (vec![0.0; topology.n_ports()], Vec::new());
     for flow in config.flows.iter().filter(|flow| flow.bytes != Bytes::MAX) {

@@ -341,6 +341,9 @@ impl<'a> Section<'a> {
             let key = &entry.key;
             let message = format!("{} has no key `{key}`", self.name);
             let help = match (nearest(key, known.iter().copied()), home_of(key)) {
+                _ if key == "balancing" => {
+                    "write `balance` in `[routing]`: `ecmp` was `per-flow`, `spray` was `per-packet`".into()
+                }
                 (Some(near), _) => format!("did you mean `{near}`?"),
                 (None, Some(home)) if !self.name.contains(home) => format!("`{key}` belongs in `{home}`"),
                 _ => did_you_mean(key, &known),
@@ -365,8 +368,9 @@ fn describe_key(key: &str) -> String {
 /// Returns the section to which `key` belongs, for keys that are often put elsewhere.
 fn home_of(key: &str) -> Option<&'static str> {
     match key {
-        "buffer" | "dt_alpha" | "egress_alpha" | "pfc" | "ecn" | "headroom" | "balancing" | "ecmp" | "queue_limit"
+        "buffer" | "dt_alpha" | "egress_alpha" | "pfc" | "ecn" | "headroom" | "ecmp" | "queue_limit"
         | "queue_packets" => Some("[switch]"),
+        "balance" | "gap" | "samples" | "memory" => Some("[routing]"),
         "cc" | "mtu" | "header" | "rto" | "window" | "recovery" | "base_rtt" | "control_class" | "reaction_delay" => {
             Some("[transport]")
         }

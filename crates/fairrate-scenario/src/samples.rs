@@ -58,6 +58,7 @@ pub fn samples() -> Vec<String> {
         let shape = if block.contains("queries") { "leaf-spine" } else { "star" };
         documents.push(format!("duration = \"99us\"\n[topology]\nkind = \"{shape}\"\n[[traffic]]\n{block}"));
     }
+    documents.push(star("[routing]\nbalance = \"drill\"\n[transport]\ncc = \"dctcp\""));
     for queue in QUEUES.iter().filter(|q| q.name != "pfabric") {
         documents.push(star(&format!("[switch]\nqueue = \"{}\"\n[transport]\nrto = \"4ms\"", queue.name)));
     }

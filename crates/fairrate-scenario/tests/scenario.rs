@@ -287,7 +287,7 @@ fn one_threshold_that_is_set_leaves_the_other_as_it_is() {
 #[test]
 fn packets_are_not_sprayed_where_an_algorithm_knows_or_compares_paths() {
     let text = format!(
-        "[topology]\nkind = \"leaf-spine\"\n[switch]\npfc = false\nbalancing = \"per-packet\"\n[transport]\nrto = \"4ms\"\n{INCAST}"
+        "[topology]\nkind = \"leaf-spine\"\n[switch]\npfc = false\n[routing]\nbalance = \"spray\"\n[transport]\nrto = \"4ms\"\n{INCAST}"
     );
     let refused = fairrate_control::ALGORITHMS.iter().map(|info| info.name).filter(|cc| {
         let overrides = Overrides { cc: Some((*cc).to_owned()), ..Overrides::default() };

@@ -1,6 +1,7 @@
 //! The complete input of a run, without defaults: those are in the scenario schema.
 
 mod allocator;
+mod balance;
 mod fabric;
 mod faults;
 mod flows;
@@ -11,9 +12,9 @@ use fairrate_control::AlgorithmConfig;
 use fairrate_units::Time;
 
 pub use self::allocator::{AllocatorConfig, ExternalFlow};
+pub use self::balance::{BALANCES, Balance, BalanceInfo, Signal};
 pub use self::fabric::{
-    Balancing, ClockRule, EcmpHash, EcnConfig, FabricConfig, Headroom, LevelsByRate, MarkAt, MarkDraws, PauseLevels,
-    Pfc, TieRule,
+    ClockRule, EcmpHash, EcnConfig, FabricConfig, Headroom, LevelsByRate, MarkAt, MarkDraws, PauseLevels, Pfc, TieRule,
 };
 pub use self::faults::{BurstLoss, FaultConfig, FaultPackets, Flap};
 pub use self::flows::{Burst, Change, Connection, FlowSpec, Trigger};

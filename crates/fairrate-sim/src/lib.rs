@@ -26,11 +26,11 @@ mod transport;
 pub mod workload;
 
 pub use config::{
-    AllocatorConfig, Balancing, BaseRttRule, Burst, BurstLoss, Change, ClockRule, CoDelConfig, Connection, DelayedAck,
-    EcmpHash, EcnConfig, EcnEcho, ExternalFlow, FabricConfig, FaultConfig, FaultPackets, Flap, FlowSpec, Headroom,
-    LevelsByRate, LossDetection, MarkAt, MarkDraws, MptcpConfig, Overflow, PauseLevels, Pfc, ProbeSpec, QUEUES,
-    QueueConfig, QueueInfo, QueueRule, Recovery, RedConfig, Scheduler, SfqCoDelConfig, SimConfig, StopRule,
-    SubflowPaths, TcpConfig, TieRule, Transport, TransportConfig, Trigger, WindowRule,
+    AllocatorConfig, BALANCES, Balance, BalanceInfo, BaseRttRule, Burst, BurstLoss, Change, ClockRule, CoDelConfig,
+    Connection, DelayedAck, EcmpHash, EcnConfig, EcnEcho, ExternalFlow, FabricConfig, FaultConfig, FaultPackets, Flap,
+    FlowSpec, Headroom, LevelsByRate, LossDetection, MarkAt, MarkDraws, MptcpConfig, Overflow, PauseLevels, Pfc,
+    ProbeSpec, QUEUES, QueueConfig, QueueInfo, QueueRule, Recovery, RedConfig, Scheduler, SfqCoDelConfig, Signal,
+    SimConfig, StopRule, SubflowPaths, TcpConfig, TieRule, Transport, TransportConfig, Trigger, WindowRule,
 };
 pub use core::{Mode, Reason};
 pub use fabric::DropCause;

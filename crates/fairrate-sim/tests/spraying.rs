@@ -6,7 +6,7 @@ mod common;
 use common::{algorithm, config, flow, run};
 use fairrate_sim::topology::{FatTreeK, LeafSpine, Topology};
 use fairrate_sim::workload::Permutation;
-use fairrate_sim::{Balancing, DropCause, FaultConfig, Flap, PortId, ProbeSpec, Recovery, SimConfig};
+use fairrate_sim::{Balance, DropCause, FaultConfig, Flap, PortId, ProbeSpec, Recovery, SimConfig};
 use fairrate_units::{Bytes, Rate, Time};
 
 const SPINES: u32 = 4;
@@ -27,7 +27,7 @@ fn leaf_spine() -> Topology {
 }
 
 fn sprayed(mut c: SimConfig) -> SimConfig {
-    (c.fabric.balancing, c.transport.recovery) = (Balancing::PerPacket, Recovery::SelectiveRepeat);
+    (c.fabric.balance, c.transport.recovery) = (Balance::Spray, Recovery::SelectiveRepeat);
     c
 }
 

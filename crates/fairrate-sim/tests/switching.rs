@@ -7,7 +7,7 @@ use common::{Recorder, TCP, algorithm, config, flow};
 use fairrate_sim::topology::{LeafSpine, Topology};
 use fairrate_sim::workload::Permutation;
 use fairrate_sim::{
-    Balancing, LevelsByRate, MarkAt, Mode, Pfc, ProbeSpec, QueueConfig, QueueRule, Reason, Recovery, RunTotals,
+    Balance, LevelsByRate, MarkAt, Mode, Pfc, ProbeSpec, QueueConfig, QueueRule, Reason, Recovery, RunTotals,
     SimConfig, Simulation, Switching, TieRule, Transport,
 };
 use fairrate_units::{Bytes, Rate, Time};
@@ -72,7 +72,7 @@ fn with_room_for_everything() {
 fn with_packets_of_a_flow_on_several_paths() {
     for cc in ["powertcp", "dcqcn", "line-rate"] {
         let mut c = scenario(cc);
-        (c.fabric.balancing, c.transport.recovery) = (Balancing::PerPacket, Recovery::SelectiveRepeat);
+        (c.fabric.balance, c.transport.recovery) = (Balance::Spray, Recovery::SelectiveRepeat);
         same(&c);
     }
 }

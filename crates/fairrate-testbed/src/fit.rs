@@ -53,8 +53,8 @@ fn unfit_network(config: &SimConfig) -> Option<Problem> {
     if config.fabric.buffer_per.is_some() {
         return Some(problem("its buffers go by the rates of ports", "leave out `buffer_per`"));
     }
-    if config.fabric.balancing.is_by_packet() {
-        return Some(problem("packets choose their paths one by one", "set `balancing = \"per-flow\"`"));
+    if config.fabric.balance.is_by_packet() {
+        return Some(problem("packets choose their paths one by one", "set `balance = \"ecmp\"` in `[routing]`"));
     }
     if config.allocator.is_some() {
         return Some(problem("its algorithm has a central allocator", "choose another `cc`"));

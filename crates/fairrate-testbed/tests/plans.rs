@@ -137,12 +137,7 @@ fn what_the_testbed_cannot_do_is_refused_with_a_way_out() {
         ("demand", star, &slow, &[]),
         ("subflows", star, &several, &[tcp]),
         ("handshake", star, permutation, &[tcp, ("transport.tcp.handshake", "true")]),
-        (
-            "spraying",
-            star,
-            permutation,
-            &[("switch.balancing", "per-packet"), ("transport.recovery", "selective-repeat")],
-        ),
+        ("spraying", star, permutation, &[("routing.balance", "spray"), ("transport.recovery", "selective-repeat")]),
     ];
     let all = cases.map(|(name, topology, traffic, sets)| {
         let refused = field(name, topology, traffic, 1.0, sets).map(|_| ()).unwrap_err();

@@ -32,9 +32,9 @@ pub(super) fn check(
         let message = "a pause cannot go back over a circuit, which goes one way";
         problem("switch", message.to_owned(), "write `pfc = false` in `[switch]`");
     }
-    if fabric.balancing.is_by_packet() {
+    if fabric.balance.is_by_packet() {
         let message = "there is one packet switch, and circuits are not chosen";
-        problem("switch", message.to_owned(), "write `balancing = \"per-flow\"` in `[switch]`");
+        problem("routing", message.to_owned(), "write `balance = \"ecmp\"` in `[routing]`");
     }
     let longest = transport.mtu + transport.data_header(&needs);
     if rdcn.day < rdcn.circuit_rate.tx_time(longest) {

@@ -12,6 +12,7 @@ mod measure;
 mod names;
 mod probe;
 mod queue;
+mod routing;
 mod switch;
 mod topology;
 mod traffic;

@@ -1,16 +1,16 @@
-//! `[switch]`: buffer, flow control, marking, queues and path choice.
+//! `[switch]`: buffer, flow control, marking and queues.
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use fairrate_control::{AlgorithmConfig, MarkedQueue, Needs, PortScope, Profile, RedDefault};
+use fairrate_control::{AlgorithmConfig, MarkedQueue, Needs, Profile, RedDefault};
 use fairrate_sim::{
-    Balancing, EcmpHash, EcnConfig, FabricConfig, Headroom, LevelsByRate, MarkAt, MarkDraws, PauseLevels, Pfc,
-    SimConfig, TransportConfig,
+    EcmpHash, EcnConfig, FabricConfig, Headroom, LevelsByRate, MarkAt, MarkDraws, PauseLevels, Pfc, SimConfig,
+    TransportConfig,
 };
 use fairrate_units::{Bytes, Rate};
 
 use super::topology::Shape;
-use super::{Timing, queue};
+use super::{Timing, queue, routing};
 use crate::error::{Report, Site};
 use crate::reader::{OrWord, Section};
 use crate::tree::{Node, Table, Value};
@@ -45,7 +45,7 @@ pub(super) fn read(
         queue: queue::read(&mut s, cc),
         clock: timing.clock,
         ties: timing.ties,
-        balancing: read_balancing(&mut s, cc),
+        balance: routing::read(root, cc),
         ecmp: s
             .choice(
                 "ecmp",
@@ -57,26 +57,6 @@ pub(super) fn read(
     check(&s, &fabric);
     root.out.tables.push(("switch".into(), s.finish()));
     fabric
-}
-
-fn read_balancing(s: &mut Section<'_>, cc: &AlgorithmConfig) -> Balancing {
-    let words = [("per-flow", Balancing::PerFlow), ("per-packet", Balancing::PerPacket)];
-    let balancing = s.choice("balancing", &words, Balancing::PerFlow).value;
-    if let Some(why) = why_one_path(&cc.needs()).filter(|_| balancing.is_by_packet()) {
-        let message = format!("`{}` {why}, and these packets have several", cc.info().name);
-        let help = "write `balancing = \"per-flow\"`, or choose another `cc`";
-        s.problem_at("scenario::conflict", "balancing", message, help);
-    }
-    balancing
-}
-
-/// Returns the reason why an algorithm needs all packets of a flow on one path; `None` if it does not.
-fn why_one_path(needs: &Needs) -> Option<&'static str> {
-    if needs.network.ports != PortScope::None || needs.feedback.allocator || needs.feedback.oracle {
-        return Some("has to know the one path of each flow");
-    }
-    // A record is compared with the previous one of the same hop: a difference between two ports means nothing.
-    needs.network.telemetry.is_some().then_some("compares telemetry of the ports of one path")
 }
 
 fn alpha(s: &mut Section<'_>, key: &str, default: OrWord<f64>) -> Option<f64> {

@@ -28,6 +28,7 @@ pub(super) fn read(
     let (cc, registry) = algorithm::read_cc(&mut s, profile, files, algorithms);
     let config = read_config(&mut s, profile, &cc.needs());
     check(&s, &config);
+    check_reorder_window(&s, &config);
     let (cc, sections) = algorithm::read_algorithms(&mut s, profile, config.kind, cc, &registry);
     check_notifications(&s, config.kind, &cc);
     check_grants(&s, config.kind, &cc);
@@ -79,10 +80,21 @@ fn read_config(s: &mut Section<'_>, profile: Profile, needs: &Needs) -> Transpor
         rto: read_rto(s, profile),
         // L2 NACK interval of the artifact.
         nack_interval: s.get("nack_interval", Time::from_us(500)).value,
+        // RoCE and IRN take every gap for a loss at once.
+        reorder_window: s.get("reorder_window", Time::ZERO).value,
         window: read_window(s, omnet.then(|| omnet_window(needs))),
         // ns-3's RDMA stack sends while less than a window is in flight, and so may exceed the window.
         window_overshoot: s.get("window_overshoot", profile == Profile::Ns3).value,
         base_rtt: read_base_rtt(s, profile),
+    }
+}
+
+/// Checks that only receivers that keep what comes out of order wait for what is missing.
+fn check_reorder_window(s: &Section<'_>, config: &TransportConfig) {
+    if Time::ZERO < config.reorder_window && (config.recovery, config.kind) == (Recovery::GoBackN, Transport::Rdma) {
+        let message = "go-back-N keeps nothing that comes out of order, so it has nothing to wait for";
+        let help = "set `recovery = \"selective-repeat\"`, or remove `reorder_window`";
+        s.problem_at("scenario::conflict", "reorder_window", message, help);
     }
 }
 

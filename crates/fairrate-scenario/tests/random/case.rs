@@ -75,9 +75,9 @@ pub fn case(seed: u64, dir: &Path) -> Case {
         if network.has_circuits {
             toml.0 = toml.0.replace("pfc = true", "pfc = false");
         }
-        if network.has_circuits || has_one_path(cc) {
-            toml.0 = toml.0.replace("per-packet", "per-flow");
-        }
+    }
+    if !network.has_circuits && !has_one_path(cc) && draw.one_in(2) {
+        fabric::routing(draw, &mut toml);
     }
     fabric::faults(draw, &mut toml, &network);
     if cc == "flowtune" && draw.one_in(2) {

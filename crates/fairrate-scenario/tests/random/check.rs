@@ -7,7 +7,7 @@ use std::path::Path;
 use fairrate_scenario::{Overrides, Scenario};
 use fairrate_sim::topology::Tier;
 use fairrate_sim::{
-    ClockRule, FlowOutcome, FlowSpec, Headroom, PacketEvent, Pfc, QueueConfig, Recorder, RunTotals, SimConfig,
+    ClockRule, FlowOutcome, FlowSpec, Headroom, PacketEvent, Pfc, PortId, QueueConfig, Recorder, RunTotals, SimConfig,
     SimError, Simulation, Sink, Switching, Transport, Trigger,
 };
 use fairrate_units::{Bytes, Time};
@@ -281,13 +281,23 @@ fn check_ports(config: &SimConfig, run: &Run) -> Result<(), String> {
     Ok(())
 }
 
+/// Returns the bytes of the largest buffer of a switch.
+fn largest_buffer(config: &SimConfig) -> u64 {
+    let mut rates_bps = vec![0; config.topology.nodes.len()];
+    for port in (0..config.topology.n_ports() as u32).map(PortId) {
+        rates_bps[config.topology.from(port).index()] += config.topology.link(port).rate.as_bps();
+    }
+    rates_bps.into_iter().map(|bps| config.fabric.buffer_of(bps)).max().unwrap_or(0)
+}
+
 /// Checks that queues are within their buffers, headroom not counted, and that a lossless fabric drops nothing.
 fn check_buffers(config: &SimConfig, run: &Run) -> Result<(), String> {
     let (fabric, totals) = (&config.fabric, &run.totals);
-    if !fabric.pauses_by_ingress() && fabric.buffer.as_u64() < totals.peak_buffer_bytes {
-        return Err(format!("a buffer of {} has held {} bytes", fabric.buffer, totals.peak_buffer_bytes));
-    }
     let is_switch = |port| config.topology.nodes[config.topology.from(port).index()].tier != Tier::Host;
+    let largest = largest_buffer(config);
+    if !fabric.pauses_by_ingress() && largest < totals.peak_buffer_bytes {
+        return Err(format!("a buffer of {largest} bytes has held {}", totals.peak_buffer_bytes));
+    }
     // PFC frames wait outside the buffer, a pause and a resume frame for each class.
     let peak = totals.peak_buffer_bytes + 16 * fabric.pfc_frame.as_u64();
     if let Some(s) = run.recorder.ports.iter().find(|s| is_switch(s.port) && peak < s.qlen_bytes) {

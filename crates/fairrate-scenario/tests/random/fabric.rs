@@ -13,7 +13,6 @@ const SWITCH: &[Key] = &[
     ("xon_offset", &["\"0B\"", "\"2496B\"", "\"20KB\""]),
     ("xon_floor", &["\"0B\"", "\"1248B\"", "\"10KB\""]),
     ("pfc_frame", &["\"43B\"", "\"64B\"", "\"1KB\""]),
-    ("balancing", &["\"per-flow\"", "\"per-packet\""]),
     ("ecmp", &["\"mix\"", "\"murmur3\""]),
     ("queue_limit", &["\"20KB\"", "\"100KB\""]),
     ("queue_packets", &["1", "10", "100"]),
@@ -83,6 +82,21 @@ pub fn switch(draw: &mut Draw, toml: &mut Toml, cc: &str) {
         }
         _ => {}
     }
+}
+
+const ROUTING: &[Key] = &[
+    ("gap", &["\"1us\"", "\"20us\""]),
+    ("samples", &["1", "2", "9"]),
+    ("memory", &["0", "1", "3"]),
+    ("signal", &["\"levels\"", "\"exact\""]),
+    ("full", &["\"0B\"", "\"20KB\""]),
+];
+
+/// Writes `[routing]`.
+pub fn routing(draw: &mut Draw, toml: &mut Toml) {
+    toml.section("[routing]");
+    toml.text("balance", draw.pick(&["ecmp", "spray", "round-robin", "flowlet", "adaptive", "drill"]));
+    toml.maybe(draw, 2, ROUTING);
 }
 
 const PROBABILITIES: &[&str] = &["0.001", "0.02", "0.3"];

@@ -163,8 +163,8 @@ kind = "leaf-spine"
 host_rate = "100Gbps"
 [transport]
 cc = "line-rate"
-[switch]
-balancing = "per-packet"
+[routing]
+balance = "spray"
 [[traffic]]
 kind = "closed-loop"
 sizes = "fixed"

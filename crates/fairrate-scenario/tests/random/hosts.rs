@@ -51,6 +51,9 @@ pub fn transport(draw: &mut Draw, toml: &mut Toml, cc: &str, tcp: bool) {
     toml.text("cc", cc);
     toml.text("kind", if tcp { "tcp" } else { "rdma" });
     toml.maybe(draw, 5, TRANSPORT);
+    if toml.0.contains("selective-repeat") && draw.one_in(2) {
+        toml.text("reorder_window", draw.pick(&["0s", "3us", "100us"]));
+    }
     if tcp {
         toml.section("[transport.tcp]");
         toml.maybe(draw, 4, TCP);

@@ -3,6 +3,7 @@
 use fairrate_units::{Bytes, Rate};
 
 use super::QueueConfig;
+use super::balance::Balance;
 
 /// The clock of serialisation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -20,25 +21,6 @@ pub enum TieRule {
     Entity,
     /// First scheduled, first processed, as in ns-3; the order of scheduling is ns-3's too.
     Insertion,
-}
-
-/// The unit of traffic that is assigned to one of several equal paths.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Balancing {
-    /// A flow, as a whole.
-    PerFlow,
-    /// A packet, at each switch, regardless of its flow: packet spraying. It avoids links that are down.
-    PerPacket,
-}
-
-impl Balancing {
-    /// Returns `true` if the packets of a flow may take several paths, each chosen hop by hop where the packet is.
-    pub fn is_by_packet(self) -> bool {
-        match self {
-            Self::PerFlow => false,
-            Self::PerPacket => true,
-        }
-    }
 }
 
 /// The hash that picks among equal-cost next hops.
@@ -213,8 +195,8 @@ pub struct FabricConfig {
     pub queue: QueueConfig,
     /// Rounding of serialisation times.
     pub clock: ClockRule,
-    /// Unit of traffic that is assigned to one of several equal paths.
-    pub balancing: Balancing,
+    /// Scheme by which traffic is spread over equal paths.
+    pub balance: Balance,
     /// Hash that picks the path of a flow.
     pub ecmp: EcmpHash,
     /// Order of simultaneous events.

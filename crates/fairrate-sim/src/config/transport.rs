@@ -79,6 +79,8 @@ pub struct TransportConfig {
     pub rto: Option<Time>,
     /// Least time between two NACKs of a flow.
     pub nack_interval: Time,
+    /// Selective repeat: time for which a gap may be disorder; only then is it reported as a loss.
+    pub reorder_window: Time,
     /// Window rule.
     pub window: WindowRule,
     /// RDMA: `true` if a packet may be sent while less than the window is in flight, even if the packet itself exceeds

@@ -7,6 +7,7 @@
 mod agenda;
 mod agents;
 mod arrivals;
+mod balance;
 mod build;
 mod clock;
 mod deadlock;

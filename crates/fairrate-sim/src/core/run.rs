@@ -49,7 +49,8 @@ pub(crate) struct Constants {
     pub(crate) header_words: usize,
     pub(crate) pfc_wire: u16,
     pub(crate) ack_class: u8,
-    pub(crate) nack_interval_ps: u64,
+    /// Go-back-N: time between two reports of one gap; selective repeat: time until its first.
+    pub(crate) gap_patience_ps: u64,
     pub(crate) cnp_interval_ps: Option<u64>,
     pub(crate) cnp_by_clock: bool,
     pub(crate) rto_ps: u64,
@@ -132,7 +133,7 @@ impl Run {
 
     fn hops(&self, path: impl Iterator<Item = PortId>, dst: NodeId) -> Vec<Hop> {
         let topology = &self.config.topology;
-        if self.config.fabric.balancing.is_by_packet() {
+        if self.config.fabric.balance.is_by_packet() {
             steering::hops_beside(topology, &self.routes, path, dst)
         } else {
             path.map(|port| Hop::single(topology.link(port))).collect()

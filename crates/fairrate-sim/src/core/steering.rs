@@ -3,13 +3,8 @@
 
 use std::collections::BTreeSet;
 
-use super::run::Run;
-use super::share::Links;
-use crate::fabric::Port;
 use crate::ideal::Hop;
 use crate::ids::{NodeId, PortId, PortIdx};
-use crate::packet::Packet;
-use crate::rng::{mix64, pick};
 use crate::routing::Routes;
 use crate::topology::Topology;
 
@@ -42,35 +37,6 @@ impl NextHop {
     #[inline]
     pub(super) fn exit(self) -> Exit {
         if self.0 < Self::TOWARD { Exit::By(PortIdx(self.0)) } else { Exit::Toward(NodeId(self.0 ^ Self::TOWARD)) }
-    }
-}
-
-impl Run {
-    /// Returns the port by which a packet from `ingress` goes on toward the host `to`: one of those on shortest paths,
-    /// each with the same probability. Ports whose links are down are excluded, unless all are down.
-    ///
-    /// The choice among the candidates is a pure function of the seed, the switch and the packet's fields, so it
-    /// depends on no other event.
-    #[cold]
-    #[inline(never)]
-    pub(super) fn choose_exit(
-        &self,
-        ports: &[Port],
-        links: &Links,
-        ingress: PortIdx,
-        to: NodeId,
-        p: &Packet,
-    ) -> PortIdx {
-        let switch = self.config.topology.from(links.id_of(ingress));
-        let place = |port: PortId| links.place_of(port).expect("a switch's ports are in its part");
-        let all = || self.routes.next_hops(switch, to).map(place);
-        let is_any_up = all().any(|port| !ports[port.index()].is_down());
-        let candidates = || all().filter(|&port| !is_any_up || !ports[port.index()].is_down());
-        let words = [u64::from(switch.0) << 32 | u64::from(p.flow.0), p.seq, p.data_seq ^ p.sent_ps];
-        let mixed = words.iter().fold(mix64(self.config.seed), |mixed, word| mix64(mixed ^ word));
-        candidates()
-            .nth(pick(mixed, candidates().count()))
-            .expect("a host that a path leads to is reached from every switch on the way")
     }
 }
 

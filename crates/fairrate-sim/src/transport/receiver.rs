@@ -16,8 +16,8 @@ pub struct Receiver {
 struct More {
     /// Earliest time of the next NACK for the same gap, in picoseconds.
     nack_at_ps: u64,
-    /// The byte expected when the last NACK was sent.
-    nacked: Option<u64>,
+    /// The byte expected when the gap was found: go-back-N has reported it, selective repeat waits until `nack_at_ps`.
+    gap: Option<u64>,
     /// Earliest time of the next CNP, in picoseconds.
     cnp_at_ps: u64,
     /// Selective repeat: ranges that have arrived beyond `expected`.
@@ -58,9 +58,10 @@ impl Receiver {
     }
 
     /// Takes payload `[seq, seq + len)`; returns the answer. With go-back-N, the same gap is reported at most once per
-    /// `nack_interval_ps`.
+    /// `patience_ps`. With selective repeat, a gap is reported once it has been open for `patience_ps`, by each packet
+    /// that arrives beyond it.
     #[inline]
-    pub fn on_data(&mut self, seq: u64, len: u64, recovery: Recovery, now_ps: u64, nack_interval_ps: u64) -> Reply {
+    pub fn on_data(&mut self, seq: u64, len: u64, recovery: Recovery, now_ps: u64, patience_ps: u64) -> Reply {
         if seq == self.expected {
             self.expected = seq + len;
             if let Some(more) = self.more.as_mut().filter(|more| !more.beyond.is_empty()) {
@@ -75,13 +76,17 @@ impl Receiver {
         let more = self.more();
         if recovery == Recovery::SelectiveRepeat {
             more.beyond.insert(seq, seq + len);
-            return Reply::Nack;
+            if more.gap != Some(expected) {
+                more.gap = Some(expected);
+                more.nack_at_ps = now_ps + patience_ps;
+            }
+            return if now_ps < more.nack_at_ps { Reply::Ack } else { Reply::Nack };
         }
-        if now_ps < more.nack_at_ps && more.nacked == Some(expected) {
+        if now_ps < more.nack_at_ps && more.gap == Some(expected) {
             return Reply::Nothing;
         }
-        more.nack_at_ps = now_ps + nack_interval_ps;
-        more.nacked = Some(expected);
+        more.nack_at_ps = now_ps + patience_ps;
+        more.gap = Some(expected);
         Reply::Nack
     }
 

@@ -12,7 +12,7 @@ use fairrate_sim::rng::{Purpose, Stream};
 use fairrate_sim::routing::{FlowKey, Routes};
 use fairrate_sim::topology::Topology;
 use fairrate_sim::{
-    AllocatorConfig, Balancing, BaseRttRule, ClockRule, EcmpHash, EcnConfig, EcnEcho, FabricConfig, FlowSpec, Headroom,
+    AllocatorConfig, Balance, BaseRttRule, ClockRule, EcmpHash, EcnConfig, EcnEcho, FabricConfig, FlowSpec, Headroom,
     LossDetection, MarkAt, MarkDraws, MptcpConfig, NodeId, Pfc, ProbeSpec, QueueConfig, Recovery, RunTotals, SimConfig,
     Simulation, StopRule, TcpConfig, TieRule, Transport, TransportConfig, WindowRule,
 };
@@ -172,7 +172,7 @@ pub fn config(topology: Topology, cc: AlgorithmConfig, flows: Vec<FlowSpec>) -> 
             ecn,
             queue: QueueConfig::FIFO,
             clock: ClockRule::Picoseconds,
-            balancing: Balancing::PerFlow,
+            balance: Balance::Ecmp,
             ecmp: EcmpHash::Mix,
             ties: TieRule::Entity,
         },
@@ -191,6 +191,7 @@ pub fn config(topology: Topology, cc: AlgorithmConfig, flows: Vec<FlowSpec>) -> 
             recovery: Recovery::GoBackN,
             rto: Some(Time::from_ms(4)),
             nack_interval: Time::from_us(500),
+            reorder_window: Time::ZERO,
             window: WindowRule::Algorithm,
             window_overshoot: false,
             base_rtt: BaseRttRule::Exact,

@@ -3,7 +3,7 @@
 use fairrate_control::Needs;
 use fairrate_units::Time;
 
-use crate::config::{ClockRule, SimConfig, Transport, TransportConfig};
+use crate::config::{ClockRule, Recovery, SimConfig, Transport, TransportConfig};
 use crate::core::run::Constants;
 use crate::ideal::{self, Framing};
 use crate::routing::Routes;
@@ -57,7 +57,11 @@ pub(super) fn constants(config: &SimConfig, routes: &Routes, needs: &Needs) -> C
             + usize::from(needs.wire.header.per_hop) * routes.longest_path() as usize,
         pfc_wire: config.fabric.pfc_frame.as_u64() as u16,
         ack_class: t.ack_class,
-        nack_interval_ps: t.nack_interval.as_ps(),
+        gap_patience_ps: match t.recovery {
+            Recovery::GoBackN => t.nack_interval,
+            Recovery::SelectiveRepeat => t.reorder_window,
+        }
+        .as_ps(),
         cnp_by_clock: needs.feedback.cnp_by_clock,
         cnp_interval_ps: needs.feedback.cnp_interval.map(Time::as_ps),
         rto_ps: t.rto.filter(|_| t.kind == Transport::Rdma).map_or(u64::MAX, Time::as_ps),

@@ -25,7 +25,7 @@ impl Switches {
         let head = Head::of(p);
         let egress = match exit {
             Exit::By(port) => port,
-            Exit::Toward(host) => w.run.choose_exit(ports, net.links, ingress, host, p),
+            Exit::Toward(host) => self.balancer.choose(&w.run, (ports, net.links), (ingress, host), w.clock.now_ps, p),
         };
         hop::cross(&mut ByEvent { switches: self, w }, egress, packet, head);
     }

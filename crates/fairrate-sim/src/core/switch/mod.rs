@@ -13,6 +13,7 @@ mod special;
 use self::circuits::Rotors;
 pub(super) use self::marking::Marking;
 use super::arrivals::Arrivals;
+use super::balance::Balancer;
 use crate::fabric::{BacklogPfc, Mmu, Port, Verdicts};
 use crate::ids::PortIdx;
 
@@ -22,6 +23,8 @@ pub(crate) struct Switches {
     /// The PFC state if the backlogs of egress queues decide about pauses.
     backlog_pfc: Option<Box<BacklogPfc>>,
     marking: Marking,
+    /// The choice among equal paths.
+    balancer: Balancer,
     /// Set when some port has a queueing discipline or belongs to a circuit.
     has_special_ports: bool,
     /// The last decisions of a queueing discipline, to be carried out.
@@ -34,12 +37,19 @@ pub(crate) struct Switches {
 
 impl Switches {
     /// Creates switches whose buffers are empty.
-    pub(super) fn new(buffers: Mmu, backlog_pfc: Option<Box<BacklogPfc>>, marking: Marking, ports: &[Port]) -> Self {
+    pub(super) fn new(
+        buffers: Mmu,
+        backlog_pfc: Option<Box<BacklogPfc>>,
+        marking: Marking,
+        balancer: Balancer,
+        ports: &[Port],
+    ) -> Self {
         let has_special_ports = ports.iter().any(Port::has_disciplines);
         Self {
             buffers,
             backlog_pfc,
             marking,
+            balancer,
             has_special_ports,
             verdicts: Verdicts::default(),
             arrivals: Arrivals::default(),

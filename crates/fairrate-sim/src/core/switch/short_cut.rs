@@ -76,7 +76,9 @@ impl Switches {
             p.route = p.route.plus(1);
             let egress = match next_hop.exit() {
                 Exit::By(port) => port,
-                Exit::Toward(host) => run.choose_exit(pass.ports, pass.net.links, from.reverse(), host, p),
+                Exit::Toward(host) => {
+                    self.balancer.choose(run, (pass.ports, pass.net.links), (from.reverse(), host), at_ps, p)
+                }
             };
             if SEES_PEAK {
                 pass.drain_all(&doors, at_ps);

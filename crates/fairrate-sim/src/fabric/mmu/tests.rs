@@ -1,5 +1,5 @@
 use super::*;
-use crate::config::{Balancing, EcmpHash, QueueConfig, TieRule};
+use crate::config::{Balance, EcmpHash, QueueConfig, TieRule};
 use crate::ids::NodeId;
 use fairrate_units::{Rate, Time};
 use proptest::prelude::*;
@@ -23,7 +23,7 @@ fn config(pfc: bool) -> FabricConfig {
         ecn: None,
         queue: QueueConfig::FIFO,
         clock: ClockRule::Picoseconds,
-        balancing: Balancing::PerFlow,
+        balance: Balance::Ecmp,
         ecmp: EcmpHash::Mix,
         ties: TieRule::Entity,
     }

@@ -36,7 +36,7 @@
 //!   rest, and if only the acknowledgment was lost, it is sent again.
 //! - A message that stops before its end (an endless flow with a stop time) reports its length by BUSY, and so does a
 //!   sender that is asked for a message it has finished.
-//! - Packets of a flow take one path, by ECMP, unless `[switch] balancing = "per-packet"` sprays them, as in the paper.
+//! - Packets of a flow take one path, by ECMP, unless `[routing] balance = "spray"` sprays them, as in the paper.
 //! - Hosts take no processing time, and a sender whose application offers less than its line rate is paced.
 
 mod inbox;

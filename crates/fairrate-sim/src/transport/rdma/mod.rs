@@ -35,7 +35,7 @@ impl Transport for Rdma {
         let flow = w.run.flow(p.flow);
         let end = &mut hosts.receiving[p.flow];
         let (now_ps, recovery) = (w.clock.now_ps, w.run.config.transport.recovery);
-        let reply = end.receiver.on_data(p.seq, u64::from(p.payload), recovery, now_ps, c.nack_interval_ps);
+        let reply = end.receiver.on_data(p.seq, u64::from(p.payload), recovery, now_ps, c.gap_patience_ps);
         end.note_arrival(flow.bytes, now_ps);
         let notify = match c.cnp_interval_ps {
             Some(interval) if p.is_marked() => end.receiver.should_notify(now_ps, interval, c.cnp_by_clock),

@@ -1,0 +1,56 @@
+//! `[routing]`: the choice among equal paths.
+
+use fairrate_control::{AlgorithmConfig, Needs, PortScope};
+use fairrate_sim::{BALANCES, Balance, Signal};
+use fairrate_units::{Bytes, Time};
+
+use crate::reader::Section;
+
+/// Reads `[routing]`: the scheme, and the parameters of all schemes.
+pub(super) fn read(root: &mut Section<'_>, cc: &AlgorithmConfig) -> Balance {
+    let mut s = root.child("routing", "`[routing]`");
+    let names: Vec<(&'static str, &'static str)> = BALANCES.iter().map(|b| (b.name, b.name)).collect();
+    let name = s.choice("balance", &names, "ecmp").value;
+    // ConWeave's ns-3 code has this gap for LetFlow and CONGA; the papers, with TCP at 1 and 10 Gb/s, 500 us.
+    let gap = s.get("gap", Time::from_us(100)).value;
+    // DRILL(2, 1), the paper's choice.
+    let samples = count(&mut s, "samples", 2, 1);
+    let memory = count(&mut s, "memory", 1, 0);
+    let by_levels = s.choice("signal", &[("levels", true), ("exact", false)], true).value;
+    // Five times rate times round-trip time of uet-htsim's network, its queues without trimming: 100 Gb/s and 12 us.
+    let full = s.get("full", Bytes::new(750_000)).value;
+    let balance = match name {
+        "spray" => Balance::Spray,
+        "round-robin" => Balance::RoundRobin,
+        "flowlet" => Balance::Flowlet { gap },
+        "adaptive" => Balance::Adaptive(if by_levels { Signal::Levels { full } } else { Signal::Exact }),
+        "drill" => Balance::Drill { samples, memory },
+        _ => Balance::Ecmp,
+    };
+    if let Some(why) = why_one_path(&cc.needs()).filter(|_| balance.is_by_packet()) {
+        let message = format!("`{}` {why}, and these packets have several", cc.info().name);
+        let help = "write `balance = \"ecmp\"`, or choose another `cc`";
+        s.problem_at("scenario::conflict", "balance", message, help);
+    }
+    root.out.tables.push(("routing".into(), s.finish()));
+    balance
+}
+
+/// Reads a number of ports, of which there are at least `least`.
+fn count(s: &mut Section<'_>, key: &str, default: u32, least: u8) -> u8 {
+    let given = s.get(key, default).value;
+    u8::try_from(given).ok().filter(|&n| least <= n).unwrap_or_else(|| {
+        let message = format!("`{key} = {given}` is out of range");
+        s.problem_at("scenario::out_of_range", key, message, format!("write a number from {least} to 255"));
+        default as u8
+    })
+}
+
+/// Returns the reason why an algorithm needs all packets of a flow on one path; `None` if it does not.
+fn why_one_path(needs: &Needs) -> Option<&'static str> {
+    if needs.network.ports != PortScope::None || needs.feedback.allocator || needs.feedback.oracle {
+        return Some("has to know the one path of each flow");
+    }
+    // A record is compared with the previous one of the same hop: a difference between two ports means nothing.
+    needs.network.telemetry.is_some().then_some("compares telemetry of the ports of one path")
+}

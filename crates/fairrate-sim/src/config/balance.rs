@@ -1,0 +1,87 @@
+//! The choice among equal paths.
+
+use fairrate_units::{Bytes, Time};
+
+/// The scheme by which traffic is spread over equal paths.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Balance {
+    /// Each flow takes one path, picked by a hash before it starts.
+    Ecmp,
+    /// Each packet takes a port at random at each switch.
+    Spray,
+    /// Data packets take the ports in turn; the turns are shuffled after each round.
+    RoundRobin,
+    /// A flow keeps its port until it has been silent for `gap`; then it takes one at random.
+    Flowlet {
+        /// Least time between two packets of a flow at a switch for the second to begin a flowlet.
+        gap: Time,
+    },
+    /// Each data packet takes the port with the least queue; ties are broken at random.
+    Adaptive(Signal),
+    /// Each data packet takes the port whose queue ends first among a few at random and the best of the last choice.
+    Drill {
+        /// Number of ports drawn for each packet.
+        samples: u8,
+        /// Number of ports that are remembered.
+        memory: u8,
+    },
+}
+
+/// The measure by which adaptive routing compares queues.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Signal {
+    /// The time until all that waits has been sent.
+    Exact,
+    /// One of four levels: below 5, 10 and 20 % of `full`, and above.
+    Levels {
+        /// Bytes of a full queue.
+        full: Bytes,
+    },
+}
+
+impl Balance {
+    /// Returns `true` if the packets of a flow may take several paths, each chosen hop by hop where the packet is.
+    #[must_use]
+    pub fn is_by_packet(self) -> bool {
+        self != Self::Ecmp
+    }
+
+    /// Returns `true` if a choice depends on queues or on earlier choices, and not on the packet alone.
+    #[must_use]
+    pub fn has_state(self) -> bool {
+        !matches!(self, Self::Ecmp | Self::Spray)
+    }
+}
+
+/// A named scheme.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct BalanceInfo {
+    /// Name in scenarios.
+    pub name: &'static str,
+    /// One-line description.
+    pub title: &'static str,
+    /// Publication that defines it.
+    pub source: &'static str,
+}
+
+/// All schemes.
+pub const BALANCES: &[BalanceInfo] = &[
+    BalanceInfo { name: "ecmp", title: "each flow keeps one path, picked by a hash", source: "RFC 2992" },
+    BalanceInfo { name: "spray", title: "each packet takes a port at random", source: "Dixit et al., INFOCOM 2013" },
+    BalanceInfo {
+        name: "round-robin",
+        title: "packets take the ports in turn, in an order that is shuffled after each round",
+        source: "uet-htsim",
+    },
+    BalanceInfo {
+        name: "flowlet",
+        title: "a flow takes a port at random whenever it has paused for a while",
+        source: "Vanini et al. (LetFlow), NSDI 2017",
+    },
+    BalanceInfo { name: "adaptive", title: "each packet takes the port with the least queue", source: "uet-htsim" },
+    BalanceInfo {
+        name: "drill",
+        title: "each packet takes the best of a few random ports and of those that were best before",
+        source: "Ghorbani et al. (DRILL), SIGCOMM 2017",
+    },
+];

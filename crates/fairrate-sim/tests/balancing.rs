@@ -1,0 +1,148 @@
+//! Schemes that choose a port for each packet: what each of them must do on a leaf-spine, with links that differ and links that fail, and
+//! with any number of threads.
+
+mod common;
+
+use common::{algorithm, config, flow, run};
+use fairrate_sim::topology::{LeafSpine, Topology};
+use fairrate_sim::workload::Permutation;
+use fairrate_sim::{
+    Balance, DropCause, FaultConfig, Flap, PortId, ProbeSpec, Recovery, Signal, SimConfig, Simulation, Switching,
+};
+use fairrate_units::{Bytes, Rate, Time};
+
+const SPINES: u32 = 4;
+const GAP: Time = Time::from_us(100);
+const LEVELS: Balance = Balance::Adaptive(Signal::Levels { full: Bytes::new(750_000) });
+const SCHEMES: [Balance; 6] = [
+    Balance::Spray,
+    Balance::RoundRobin,
+    Balance::Flowlet { gap: GAP },
+    LEVELS,
+    Balance::Adaptive(Signal::Exact),
+    Balance::Drill { samples: 2, memory: 1 },
+];
+
+fn leaf_spine(leaves: u32) -> Topology {
+    let (rate, us) = (Rate::from_gbps(25), Time::from_us(1));
+    LeafSpine {
+        leaves,
+        spines: SPINES,
+        hosts_per_leaf: 4,
+        host_rate: rate,
+        host_delay: us,
+        uplink_rate: rate,
+        uplink_delay: us,
+    }
+    .build()
+}
+
+fn balanced(mut c: SimConfig, balance: Balance) -> SimConfig {
+    (c.fabric.balance, c.transport.recovery) = (balance, Recovery::SelectiveRepeat);
+    c.transport.reorder_window = Time::from_us(200);
+    c
+}
+
+/// Returns the ports of the first leaf that lead to spines.
+fn uplinks(topology: &Topology) -> Vec<PortId> {
+    let leaf = topology.node("tor0").expect("the first leaf");
+    let ports = (0..topology.n_ports() as u32).map(PortId).filter(|&port| topology.from(port) == leaf);
+    ports.filter(|&port| !topology.is_host(topology.to(port))).collect()
+}
+
+/// Returns the packets that each uplink of the first leaf has sent after 10 ms.
+fn sent_by_uplinks(mut c: SimConfig) -> Vec<u64> {
+    c.probes = vec![ProbeSpec::Ports { ports: uplinks(&c.topology), every: Time::from_ms(10) }];
+    c.stop.at = Some(Time::from_ms(10));
+    c.stop.when_flows_done = false;
+    let (told, totals) = run(c);
+    assert_eq!(totals.drops.total(), 0);
+    told.ports.iter().rev().take(SPINES as usize).map(|sample| sample.tx_bytes / 1_048).collect()
+}
+
+#[test]
+fn round_robin_is_even_to_a_packet() {
+    let c = config(leaf_spine(2), algorithm("line-rate"), vec![flow(0, 4, 10_001 * 1_000, Time::ZERO)]);
+    let mut sent = sent_by_uplinks(balanced(c, Balance::RoundRobin));
+    sent.sort_unstable();
+    assert_eq!(sent, [2_500, 2_500, 2_500, 2_501]);
+}
+
+/// A paced flow leaves no gap, so it is one flowlet and takes one path; without a gap to wait for, it takes all.
+#[test]
+fn a_paced_flow_is_one_flowlet() {
+    let c = || config(leaf_spine(2), algorithm("line-rate"), vec![flow(0, 4, 4_000_000, Time::ZERO)]);
+    let used = |gap| sent_by_uplinks(balanced(c(), Balance::Flowlet { gap })).iter().filter(|&&n| 0 < n).count();
+    assert_eq!(used(GAP), 1);
+    assert_eq!(used(Time::ZERO), SPINES as usize);
+}
+
+/// Four senders fill four uplinks exactly. Where each packet sees the queues, none of them waits for long; at random, they grow like a
+/// random walk.
+#[test]
+fn schemes_that_see_queues_keep_them_short() {
+    let flows = (0..4).map(|host| flow(host, 4 + host, 5_000_000, Time::ZERO)).collect::<Vec<_>>();
+    let longest = |balance| {
+        let mut c = balanced(config(leaf_spine(2), algorithm("line-rate"), flows.clone()), balance);
+        c.probes = vec![ProbeSpec::Ports { ports: uplinks(&c.topology), every: Time::from_us(10) }];
+        let (told, totals) = run(c);
+        assert_eq!(totals.flows_unfinished, 0);
+        told.ports.iter().map(|sample| sample.qlen_bytes).max().expect("samples") / 1_048
+    };
+    let [spray, adaptive, drill] =
+        [Balance::Spray, Balance::Adaptive(Signal::Exact), Balance::Drill { samples: 2, memory: 1 }].map(longest);
+    assert!(adaptive <= 4 && drill <= 8 && 8 < spray, "adaptive {adaptive}, drill {drill}, spray {spray} packets");
+}
+
+/// One of four uplinks has a quarter of the rate. Even shares end at four times the slow link's rate, shares by queues at the sum of all:
+/// k phi against k - 1 + phi of a link's rate, 25 against 81.25 Gb/s. Levels of queues do as well for as long as queues are short enough
+/// to have different levels, so with three senders of 25 Gb/s.
+#[test]
+fn a_slow_uplink_holds_up_even_shares_only() {
+    let gbps = |senders, balance| {
+        let mut topology = leaf_spine(2);
+        let slow = uplinks(&topology)[0];
+        topology.links[slow.index() / 2].rate = Rate::from_bps(6_250_000_000);
+        let flows: Vec<_> = (0..senders).map(|host| flow(host, 4 + host, 20_000_000, Time::ZERO)).collect();
+        let (told, totals) = run(balanced(config(topology, algorithm("line-rate"), flows), balance));
+        assert_eq!(totals.flows_unfinished, 0);
+        let end_ps = told.flows.iter().filter_map(|flow| flow.fct).map(Time::as_ps).max().expect("flows") as f64;
+        f64::from(senders) * 20e6 * 8.0 * 1.048 / end_ps * 1e3
+    };
+    let [even, exact, levels] =
+        [(4, Balance::RoundRobin), (4, Balance::Adaptive(Signal::Exact)), (3, LEVELS)].map(|(n, b)| gbps(n, b));
+    assert!(even < 1.02 * 25.0, "even shares: {even} Gb/s");
+    assert!(0.9 * 81.25 < exact && exact < 81.25, "exact: {exact} Gb/s");
+    assert!(0.97 * 75.0 < levels && levels < 75.0, "levels: {levels} Gb/s");
+}
+
+/// One of a switch's uplinks is down for a while: no packet is put onto it, whatever the scheme, and all flows end.
+#[test]
+fn links_that_are_down_are_not_taken() {
+    for balance in SCHEMES {
+        let c = config(leaf_spine(2), algorithm("line-rate"), vec![flow(0, 4, 5_000_000, Time::ZERO)]);
+        let mut c = balanced(c, balance);
+        let flap = Some(Flap { down_at: Time::from_us(100), up_at: Time::from_ms(1), period: None });
+        c.faults = vec![FaultConfig { ports: vec![uplinks(&c.topology)[0]], flap, ..FaultConfig::NONE }];
+        let (_, totals) = run(c);
+        assert!(totals.drops.of(DropCause::Fault) <= 4 && totals.flows_unfinished == 0, "{balance:?}");
+    }
+}
+
+/// A permutation over eight leaves has the same fingerprint on any number of threads.
+#[test]
+fn threads_do_not_change_choices() {
+    for balance in SCHEMES {
+        let topology = leaf_spine(8);
+        let permutation = Permutation { bytes: Bytes::new(300_000), start: Time::ZERO, hosts: None };
+        let flows = permutation.generate(&topology, 5, 0).expect("enough hosts");
+        let c = balanced(config(topology, algorithm("dctcp"), flows), balance);
+        let print = |threads| {
+            let mut simulation = Simulation::with_switching(c.clone(), threads, Switching::Spans);
+            simulation.run(&mut ()).expect("the run does not stall");
+            simulation.totals().fingerprint
+        };
+        let prints = [1, 2, 3].map(print);
+        assert!(prints.iter().all(|&print| print == prints[0]), "{balance:?}: {prints:x?}");
+    }
+}
