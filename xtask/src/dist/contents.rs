@@ -1,4 +1,4 @@
-//! What a reader of a release needs beside the programs: examples, documentation, and a page that says where they are.
+//! The files of a release beside its programs: examples, documentation, and a page that says where they are.
 
 use std::path::Path;
 
@@ -59,7 +59,7 @@ pip install 'fairrate[tune] @ file:///PATH/fairrate-{VERSION}-cp310-abi3-PLATFOR
 mod tests {
     use super::*;
 
-    /// What is copied is what links of the documentation and the page name.
+    /// The copied files are those that the page and links of the documentation name.
     #[test]
     fn a_release_has_examples_and_documentation() {
         let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
