@@ -4,7 +4,7 @@
 mod common;
 
 use common::{algorithm, config, flow, run};
-use fairrate_sim::topology::{LeafSpine, Topology};
+use fairrate_sim::topology::{FatTreeK, LeafSpine, Topology};
 use fairrate_sim::workload::Permutation;
 use fairrate_sim::{
     Balance, DropCause, FaultConfig, Flap, PortId, ProbeSpec, Recovery, Signal, SimConfig, Simulation, Switching,
@@ -58,6 +58,17 @@ fn sent_by_uplinks(mut c: SimConfig) -> Vec<u64> {
     let (told, totals) = run(c);
     assert_eq!(totals.drops.total(), 0);
     told.ports.iter().rev().take(SPINES as usize).map(|sample| sample.tx_bytes / 1_048).collect()
+}
+
+/// Each of the four links upward carries a quarter of a flow's packets: a binomial number, within five standard deviations.
+#[test]
+fn spraying_is_even() {
+    let n = 10_000_u64;
+    let c = config(leaf_spine(2), algorithm("line-rate"), vec![flow(0, 4, n * 1_000, Time::ZERO)]);
+    let sent = sent_by_uplinks(balanced(c, Balance::Spray));
+    assert_eq!(sent.iter().sum::<u64>(), n);
+    let (mean, deviation) = (n as f64 / 4.0, (n as f64 * 0.25 * 0.75).sqrt());
+    assert!(sent.iter().all(|&k| (k as f64 - mean).abs() < 5.0 * deviation), "{sent:?}");
 }
 
 #[test]
@@ -116,7 +127,8 @@ fn a_slow_uplink_holds_up_even_shares_only() {
     assert!(0.97 * 75.0 < levels && levels < 75.0, "levels: {levels} Gb/s");
 }
 
-/// One of a switch's uplinks is down for a while: no packet is put onto it, whatever the scheme, and all flows end.
+/// One of a switch's uplinks is down for a while: whatever the scheme, no packet is put onto it, and only the packets that were on it are
+/// lost.
 #[test]
 fn links_that_are_down_are_not_taken() {
     for balance in SCHEMES {
@@ -124,9 +136,52 @@ fn links_that_are_down_are_not_taken() {
         let mut c = balanced(c, balance);
         let flap = Some(Flap { down_at: Time::from_us(100), up_at: Time::from_ms(1), period: None });
         c.faults = vec![FaultConfig { ports: vec![uplinks(&c.topology)[0]], flap, ..FaultConfig::NONE }];
-        let (_, totals) = run(c);
-        assert!(totals.drops.of(DropCause::Fault) <= 4 && totals.flows_unfinished == 0, "{balance:?}");
+        let (told, totals) = run(c);
+        // A link of 1 us at 25 Gb/s has up to 3 packets of 1,048 B on it, and one more is being sent.
+        assert!(totals.drops.of(DropCause::Fault) <= 4, "{balance:?}: {}", totals.drops.of(DropCause::Fault));
+        let fct = told.flows[0].fct.expect("it is done");
+        assert!(fct < told.flows[0].ideal_fct * 2, "{balance:?}: {fct}");
     }
+}
+
+/// A packet passes the number of links of a shortest path.
+#[test]
+fn paths_are_the_shortest() {
+    let topology = FatTreeK {
+        k: 4,
+        hosts_per_edge: None,
+        host_rate: Rate::from_gbps(25),
+        fabric_rate: Rate::from_gbps(100),
+        delay: Time::from_us(1),
+        core_delay: Time::from_us(1),
+    }
+    .build();
+    let permutation = Permutation { bytes: Bytes::new(50_000), start: Time::ZERO, hosts: None };
+    let flows = permutation.generate(&topology, 3, 0).expect("enough hosts");
+    let c = config(topology, algorithm("swift"), flows);
+    let (plain, by_flow) = run(c.clone());
+    for balance in SCHEMES {
+        let (told, by_packet) = run(balanced(c.clone(), balance));
+        assert_eq!(by_packet.packet_hops, by_flow.packet_hops, "{balance:?}");
+        assert_eq!((told.flows.len(), by_packet.flows_unfinished), (plain.flows.len(), 0), "{balance:?}");
+    }
+}
+
+/// Two parallel links, one faster and the other shorter: on either of them, a packet takes no less than the ideal time.
+#[test]
+fn the_ideal_is_a_lower_bound_where_links_differ() {
+    let text = "4 2 4\n2 3\n0 2 25Gbps 1us 0\n2 3 100Gbps 20us 0\n2 3 25Gbps 1us 0\n3 1 25Gbps 1us 0\n";
+    let topology = fairrate_sim::topology::parse_topology_file(text).expect("it reads");
+    let mut fcts = std::collections::BTreeSet::new();
+    for seed in 0..20 {
+        let mut c = config(topology.clone(), algorithm("line-rate"), vec![flow(0, 1, 1_000, Time::ZERO)]);
+        (c.fabric.balance, c.seed) = (Balance::Spray, seed);
+        let told = run(c).0;
+        let (fct, ideal) = (told.flows[0].fct.expect("it is done"), told.flows[0].ideal_fct);
+        assert!(ideal <= fct, "{fct} {ideal}");
+        fcts.insert(fct);
+    }
+    assert_eq!(fcts.len(), 2, "some take the one link and some the other");
 }
 
 /// A permutation over eight leaves has the same fingerprint on any number of threads.
