@@ -167,6 +167,21 @@ fn paths_are_the_shortest() {
     }
 }
 
+/// Receivers that wait take no disorder for a loss, so nothing is sent twice; those that do not wait do.
+#[test]
+fn waiting_receivers_tell_disorder_from_loss() {
+    let flows = (0..4).map(|host| flow(host, 4 + host, 1_000_000, Time::ZERO)).collect::<Vec<_>>();
+    let sent_again = |window| {
+        let mut c = balanced(config(leaf_spine(2), algorithm("dctcp"), flows.clone()), Balance::Spray);
+        c.transport.reorder_window = window;
+        let (told, totals) = run(c);
+        assert_eq!((totals.drops.total(), totals.flows_unfinished), (0, 0));
+        told.flows.iter().map(|flow| flow.retransmitted_bytes).sum::<u64>()
+    };
+    assert_eq!(sent_again(Time::from_us(100)), 0);
+    assert!(100_000 < sent_again(Time::ZERO));
+}
+
 /// Two parallel links, one faster and the other shorter: on either of them, a packet takes no less than the ideal time.
 #[test]
 fn the_ideal_is_a_lower_bound_where_links_differ() {

@@ -163,8 +163,18 @@ mod tests {
     #[test]
     fn selective_repeat_keeps_what_is_out_of_order() {
         let mut rx = Receiver::default();
-        assert_eq!(rx.on_data(10, 10, Recovery::SelectiveRepeat, 0, 100), Reply::Nack);
-        assert_eq!(rx.on_data(0, 10, Recovery::SelectiveRepeat, 1, 100), Reply::Ack);
+        assert_eq!(rx.on_data(10, 10, Recovery::SelectiveRepeat, 0, 0), Reply::Nack);
+        assert_eq!(rx.on_data(0, 10, Recovery::SelectiveRepeat, 1, 0), Reply::Ack);
         assert_eq!(rx.expected, 20);
+    }
+
+    #[test]
+    fn a_patient_receiver_reports_a_gap_once_it_is_old() {
+        let mut rx = Receiver::default();
+        let mut data = |seq, now| rx.on_data(seq, 10, Recovery::SelectiveRepeat, now, 100);
+        assert_eq!([data(10, 5), data(20, 104), data(30, 105)], [Reply::Ack, Reply::Ack, Reply::Nack]);
+        // The next gap has its own time.
+        assert_eq!([data(0, 106), data(50, 107), data(60, 206)], [Reply::Ack, Reply::Ack, Reply::Ack]);
+        assert_eq!(data(70, 207), Reply::Nack);
     }
 }
