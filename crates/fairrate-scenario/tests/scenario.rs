@@ -468,3 +468,18 @@ fn defaults_for_other_hosts_are_warned_about() {
     assert_eq!((warnings("qcn", "40Gbps", "").len(), warnings("qcn", "40Gbps", "qcn.scaled = true").len()), (2, 0));
     assert_eq!(warnings("powertcp", "400Gbps", ""), [""; 0]);
 }
+
+#[test]
+fn receivers_that_take_disorder_for_loss_are_warned_of() {
+    let warnings = |cc: &str, routing: &str, transport: &str| {
+        let text = format!(
+            "[topology]\nkind = \"leaf-spine\"\n[routing]\nbalance = \"{routing}\"\n[transport]\ncc = \"{cc}\"\n{transport}\n\
+             [[traffic]]\nkind = \"permutation\"\nbytes = \"1KB\""
+        );
+        read(&text).warnings().len()
+    };
+    let waits = "recovery = \"selective-repeat\"\nreorder_window = \"50us\"";
+    assert_eq!(["spray", "drill"].map(|scheme| warnings("swift", scheme, "")), [1, 1]);
+    assert_eq!(["ecmp", "flowlet"].map(|scheme| warnings("swift", scheme, "")), [0, 0]);
+    assert_eq!((warnings("swift", "spray", waits), warnings("swift", "spray", "kind = \"tcp\"")), (0, 0));
+}

@@ -1,8 +1,8 @@
 //! Warnings: settings that are allowed and likely not meant.
 
 use fairrate_control::{AlgorithmConfig, MadeFor, Parameters, Profile};
-use fairrate_sim::SimConfig;
-use fairrate_units::Rate;
+use fairrate_sim::{Balance, SimConfig, Transport};
+use fairrate_units::{Rate, Time};
 
 /// Returns the warnings of a scenario, each a sentence or two.
 pub(super) fn warnings(config: &SimConfig, profile: Profile) -> Vec<String> {
@@ -18,7 +18,19 @@ pub(super) fn warnings(config: &SimConfig, profile: Profile) -> Vec<String> {
         let (rate, edge) = if made_for.most < fastest { (fastest, made_for.most) } else { (slowest, made_for.least) };
         Some(warning(config.cc.info().name, made_for, &default, rate, edge))
     };
-    config.cc.made_for().iter().filter(outside).filter_map(warn).collect()
+    config.cc.made_for().iter().filter(outside).filter_map(warn).chain(disorder(config)).collect()
+}
+
+/// Returns a warning if packets overtake each other, and receivers take that for losses. TCP tells the two apart by time, and a transport
+/// with grants has no such reports.
+fn disorder(config: &SimConfig) -> Option<String> {
+    let keeps_order = matches!(config.fabric.balance, Balance::Ecmp | Balance::Flowlet { .. });
+    let can_wait = config.transport.kind == Transport::Rdma && config.cc.needs().feedback.grants.is_none();
+    (!keeps_order && can_wait && config.transport.reorder_window == Time::ZERO).then(|| {
+        "packets of a flow take several paths and overtake each other, and receivers take every gap for a loss; with \
+         `transport.recovery=\"selective-repeat\"` and, for instance, `transport.reorder_window=\"100us\"` they wait for what is late"
+            .to_owned()
+    })
 }
 
 /// Returns a warning of a default that was published for hosts of other rates than `rate`, with the value in proportion
