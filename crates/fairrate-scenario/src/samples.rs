@@ -1,7 +1,7 @@
 //! Small documents that between them have every section of a scenario with every key.
 
-use fairrate_sim::QUEUES;
 use fairrate_sim::topology::TOPOLOGIES;
+use fairrate_sim::{BALANCES, QUEUES};
 
 use fairrate_control::Registry;
 
@@ -58,7 +58,9 @@ pub fn samples() -> Vec<String> {
         let shape = if block.contains("queries") { "leaf-spine" } else { "star" };
         documents.push(format!("duration = \"99us\"\n[topology]\nkind = \"{shape}\"\n[[traffic]]\n{block}"));
     }
-    documents.push(star("[routing]\nbalance = \"drill\"\n[transport]\ncc = \"dctcp\""));
+    for scheme in BALANCES {
+        documents.push(star(&format!("[routing]\nbalance = \"{}\"\n[transport]\ncc = \"dctcp\"", scheme.name)));
+    }
     for queue in QUEUES.iter().filter(|q| q.name != "pfabric") {
         documents.push(star(&format!("[switch]\nqueue = \"{}\"\n[transport]\nrto = \"4ms\"", queue.name)));
     }

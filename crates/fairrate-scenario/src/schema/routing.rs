@@ -25,7 +25,8 @@ pub(super) fn read(root: &mut Section<'_>, cc: &AlgorithmConfig) -> Balance {
         "flowlet" => Balance::Flowlet { gap },
         "adaptive" => Balance::Adaptive(if by_levels { Signal::Levels { full } } else { Signal::Exact }),
         "drill" => Balance::Drill { samples, memory },
-        _ => Balance::Ecmp,
+        "ecmp" => Balance::Ecmp,
+        other => unreachable!("`{other}` is listed in BALANCES and not read here"),
     };
     if let Some(why) = why_one_path(&cc.needs()).filter(|_| balance.is_by_packet()) {
         let message = format!("`{}` {why}, and these packets have several", cc.info().name);

@@ -11,6 +11,8 @@ mod flowlet;
 mod round_robin;
 mod spray;
 
+use fairrate_units::Bytes;
+
 use super::run::Run;
 use super::share::Links;
 use crate::config::Balance;
@@ -36,8 +38,8 @@ impl Crossing<'_> {
         self.candidates[pick(self.draw, self.candidates.len())]
     }
 
-    /// Returns random bits that differ for each `n`.
-    fn draw(&self, n: u64) -> u64 {
+    /// Returns further random bits, others for each `n`.
+    fn another_draw(&self, n: u64) -> u64 {
         mix64(self.draw ^ n)
     }
 
@@ -45,8 +47,7 @@ impl Crossing<'_> {
     fn wait_ps(&self, port: PortIdx) -> u64 {
         let port = &self.ports[port.index()];
         let sending_ps = port.busy_until_ps.saturating_sub(self.now_ps);
-        let queued_ps = u128::from(port.queued_bytes) * 8_000_000_000_000 / u128::from(port.rate.as_bps().max(1));
-        sending_ps.saturating_add(u64::try_from(queued_ps).unwrap_or(u64::MAX))
+        sending_ps.saturating_add(port.rate.tx_time(Bytes::new(port.queued_bytes)).as_ps())
     }
 
     /// Returns the bytes that wait in the queues of `port`.

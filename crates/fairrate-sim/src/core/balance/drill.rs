@@ -31,7 +31,7 @@ impl Scheme for Drill {
             return at.any();
         }
         let best = self.best.entry((at.switch, at.group())).or_default();
-        let drawn = |n| at.candidates[pick(at.draw(u64::from(n)), at.candidates.len())];
+        let drawn = |n| at.candidates[pick(at.another_draw(u64::from(n)), at.candidates.len())];
         self.drawn.clear();
         self.drawn.extend((1..=self.samples).map(drawn));
         // In the order of candidates, which is the same in every part.

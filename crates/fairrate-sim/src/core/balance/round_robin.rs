@@ -26,7 +26,7 @@ impl Scheme for RoundRobin {
         if left.is_empty() {
             left.extend(at.candidates);
             for n in (1..left.len()).rev() {
-                left.swap(n, pick(at.draw(n as u64), n + 1));
+                left.swap(n, pick(at.another_draw(n as u64), n + 1));
             }
         }
         left.pop().expect("a round has ports")
