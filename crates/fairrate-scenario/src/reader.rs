@@ -370,7 +370,8 @@ fn home_of(key: &str) -> Option<&'static str> {
     match key {
         "buffer" | "dt_alpha" | "egress_alpha" | "pfc" | "ecn" | "headroom" | "ecmp" | "queue_limit"
         | "queue_packets" => Some("[switch]"),
-        "balance" | "gap" | "signal" | "full" | "samples" | "memory" => Some("[routing]"),
+        "balance" | "gap" | "signal" | "full" | "samples" | "memory" | "reroute_delay" | "convergence_delay"
+        | "rehash" => Some("[routing]"),
         "cc" | "mtu" | "header" | "rto" | "window" | "recovery" | "base_rtt" | "control_class" | "reaction_delay" => {
             Some("[transport]")
         }

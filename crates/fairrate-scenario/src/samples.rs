@@ -61,6 +61,7 @@ pub fn samples() -> Vec<String> {
     for scheme in BALANCES {
         documents.push(star(&format!("[routing]\nbalance = \"{}\"\n[transport]\ncc = \"dctcp\"", scheme.name)));
     }
+    documents.push(star("[routing]\nreroute_delay = \"1ms\"\n[transport]\ncc = \"dctcp\""));
     for queue in QUEUES.iter().filter(|q| q.name != "pfabric") {
         documents.push(star(&format!("[switch]\nqueue = \"{}\"\n[transport]\nrto = \"4ms\"", queue.name)));
     }
@@ -73,6 +74,7 @@ pub fn samples() -> Vec<String> {
     documents.push(star("[switch]\npfc = { pause = \"500KB\" }\n[transport]\nrto = \"4ms\""));
     let outage = "[[allocator.outage]]\ndown_at = \"1us\"\n[[allocator.external]]\nsrc = 0\ndst = 1";
     documents.push(star(&format!("[transport]\nkind = \"tcp\"\ncc = \"flowtune\"\n{outage}")));
+    documents.push(star("[[fault]]\nswitches = [\"sw0\"]\ndown_at = \"1us\"\n[transport]\nrto = \"1ms\""));
     for fault in ["loss = 0.1\nburst = { good = 9, bad = 2 }", "down_at = \"1us\""] {
         documents.push(star(&format!("[[fault]]\nlinks = \"host-links\"\n{fault}\n[transport]\nrto = \"1ms\"")));
     }

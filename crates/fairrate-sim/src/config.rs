@@ -12,7 +12,7 @@ use fairrate_control::AlgorithmConfig;
 use fairrate_units::Time;
 
 pub use self::allocator::{AllocatorConfig, ExternalFlow};
-pub use self::balance::{BALANCES, Balance, BalanceInfo, Signal};
+pub use self::balance::{BALANCES, Balance, BalanceInfo, Rehash, Reroute, Signal};
 pub use self::fabric::{
     ClockRule, EcmpHash, EcnConfig, FabricConfig, Headroom, LevelsByRate, MarkAt, MarkDraws, PauseLevels, Pfc, TieRule,
 };
@@ -53,6 +53,20 @@ pub struct SimConfig {
     pub stop: StopRule,
     /// Seed of every random stream.
     pub seed: u64,
+}
+
+impl SimConfig {
+    /// Returns the reaction of switches to links that are down, if links go down.
+    #[must_use]
+    pub fn reroute(&self) -> Option<Reroute> {
+        self.fabric.reroute.filter(|_| self.faults.iter().any(|fault| fault.flap.is_some()))
+    }
+
+    /// Returns `true` if a packet's port is chosen when the packet is at the switch, and not before its flow starts.
+    #[must_use]
+    pub fn goes_hop_by_hop(&self) -> bool {
+        self.fabric.balance.is_by_packet() || self.reroute().is_some()
+    }
 }
 
 /// The end of a run: at a time, or when every finite flow is done, whichever is first.

@@ -290,7 +290,7 @@ impl Routes {
         let mut at = from.switch;
         while at != to.switch {
             let n = self.candidates(at, hops).count();
-            let pick = if n == 1 { 0 } else { choose(hash, seed, self.switches[at as usize], key, n) };
+            let pick = if n == 1 { 0 } else { pick_way(hash, seed, self.switches[at as usize], key, n) };
             let exit = self.candidates(at, hops).nth(pick).expect("a connected switch has an exit that is nearer");
             out.push(exit.port);
             at = exit.to;
@@ -307,6 +307,15 @@ impl Routes {
         let hops = host.and_then(|host| self.hops_to(host.switch)).filter(|_| own.is_none());
         let others = at.zip(hops).into_iter().flat_map(|(at, hops)| self.candidates(at, hops)).map(|exit| exit.port);
         own.into_iter().chain(others)
+    }
+
+    /// Returns the switches that reach a host, the nearest first.
+    pub(crate) fn switches_by_distance(&self, dst: NodeId) -> Vec<NodeId> {
+        let hops = self.hosts.get(dst.index()).copied().flatten().and_then(|host| self.hops_to(host.switch));
+        let Some(hops) = hops else { return Vec::new() };
+        let mut order: Vec<u32> = (0..self.switches.len() as u32).filter(|&s| hops.from(s) != FAR).collect();
+        order.sort_by_key(|&s| hops.from(s));
+        order.into_iter().map(|s| self.switches[s as usize]).collect()
     }
 
     /// Returns the number of links on the longest of the shortest paths between hosts; zero if there are fewer than two
@@ -399,7 +408,7 @@ impl Routes {
 }
 
 /// Returns the position, among `n` candidates, of the one that a packet takes at a switch.
-fn choose(hash: EcmpHash, seed: u64, switch: NodeId, key: FlowKey, n: usize) -> usize {
+pub fn pick_way(hash: EcmpHash, seed: u64, switch: NodeId, key: FlowKey, n: usize) -> usize {
     let ports = u32::from(key.sport) | u32::from(key.dport) << 16;
     match hash {
         EcmpHash::Mix => {

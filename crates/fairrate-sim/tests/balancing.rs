@@ -7,7 +7,8 @@ use common::{algorithm, config, flow, run};
 use fairrate_sim::topology::{FatTreeK, LeafSpine, Topology};
 use fairrate_sim::workload::Permutation;
 use fairrate_sim::{
-    Balance, DropCause, FaultConfig, Flap, PortId, ProbeSpec, Recovery, Signal, SimConfig, Simulation, Switching,
+    Balance, DropCause, FaultConfig, Flap, PortId, ProbeSpec, Recovery, Rehash, Reroute, Signal, SimConfig, Simulation,
+    Switching,
 };
 use fairrate_units::{Bytes, Rate, Time};
 
@@ -134,6 +135,7 @@ fn links_that_are_down_are_not_taken() {
     for balance in SCHEMES {
         let c = config(leaf_spine(2), algorithm("line-rate"), vec![flow(0, 4, 5_000_000, Time::ZERO)]);
         let mut c = balanced(c, balance);
+        c.fabric.reroute = Some(Reroute { delay: Time::ZERO, convergence: Time::MAX, rehash: Rehash::Modulo });
         let flap = Some(Flap { down_at: Time::from_us(100), up_at: Time::from_ms(1), period: None });
         c.faults = vec![FaultConfig { ports: vec![uplinks(&c.topology)[0]], flap, ..FaultConfig::NONE }];
         let (told, totals) = run(c);

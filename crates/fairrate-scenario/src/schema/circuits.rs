@@ -35,6 +35,9 @@ pub(super) fn check(
     if fabric.balance.is_by_packet() {
         let message = "there is one packet switch, and circuits are not chosen";
         problem("routing", message.to_owned(), "write `balance = \"ecmp\"` in `[routing]`");
+    } else if fabric.reroute.is_some() {
+        let message = "there is one packet switch, and no way around it";
+        problem("routing", message.to_owned(), "write `reroute_delay = \"never\"` in `[routing]`");
     }
     let longest = transport.mtu + transport.data_header(&needs);
     if rdcn.day < rdcn.circuit_rate.tx_time(longest) {

@@ -1,4 +1,4 @@
-//! `[[fault]]`: faults of links.
+//! `[[fault]]`: faults of links, and of all links of a switch.
 
 use std::collections::BTreeSet;
 
@@ -8,12 +8,15 @@ use fairrate_units::Time;
 
 use super::names::{Names, PortNames};
 use crate::error::{Report, Site};
-use crate::reader::{OrWord, Section};
+use crate::reader::{OrWord, Section, list};
+use crate::scalar::quote;
 use crate::tree::{Node, Value};
 
 /// A fault that was read; its ports are found later.
 pub(super) struct Fault {
-    links: PortNames,
+    links: Option<PortNames>,
+    /// Names of switches, or patterns, all of whose links are affected in both directions.
+    switches: Vec<(String, Site)>,
     both_ways: bool,
     config: FaultConfig,
 }
@@ -22,18 +25,37 @@ pub(super) struct Fault {
 pub(super) fn read(root: &mut Section<'_>, transport: &TransportConfig) -> Vec<Fault> {
     let (mut faults, mut out) = (Vec::new(), Vec::new());
     for mut s in root.children("fault") {
-        let links = PortNames::read(&mut s, "links", "links");
+        let switches = read_switches(&mut s);
+        let links = (switches.is_empty() || s.has("links")).then(|| PortNames::read(&mut s, "links", "links"));
         let config = read_config(&mut s);
         // A link that goes down does so in both directions.
         let both_ways = s.get("both_ways", config.flap.is_some()).value;
         check(&s, &config, transport);
-        faults.push(Fault { links, both_ways, config });
+        faults.push(Fault { links, switches, both_ways, config });
         out.push(s.finish());
     }
     if !out.is_empty() {
         root.out.arrays.push(("fault".into(), out));
     }
     faults
+}
+
+/// Reads `switches = ["spine0", "agg*"]`.
+fn read_switches(s: &mut Section<'_>) -> Vec<(String, Site)> {
+    let mut switches = Vec::new();
+    for node in s.items("switches").unwrap_or_default() {
+        if let Value::Text(name) = &node.value {
+            switches.push((name.clone(), node.site));
+            continue;
+        }
+        let message = format!("expected the name of a switch, found {}", node.value.describe());
+        let help = "write names or patterns, as `switches = [\"spine0\", \"agg*\"]`";
+        s.report.problem("scenario::wrong_type", node.site, message, "`switches`", help);
+    }
+    if s.has("switches") {
+        s.out.push("switches", list(switches.iter().map(|switch| quote(&switch.0))));
+    }
+    switches
 }
 
 fn read_config(s: &mut Section<'_>) -> FaultConfig {
@@ -171,9 +193,11 @@ fn check_recovery(report: &Report, site: Site, transport: &TransportConfig) {
 /// Finds the ports of all faults.
 pub(super) fn build(report: &Report, faults: Vec<Fault>, names: &Names<'_>) -> Vec<FaultConfig> {
     let build = |fault: Fault| {
-        let ports = fault.links.find(names, report);
+        let ports = fault.links.map_or_else(Vec::new, |links| links.find(names, report));
         let back: Vec<PortId> = ports.iter().filter(|_| fault.both_ways).map(|port| port.reverse()).collect();
-        let ports: BTreeSet<PortId> = ports.into_iter().chain(back).collect();
+        let of_switches = fault.switches.iter().flat_map(|(name, site)| names.links_of_switches(name, *site, report));
+        let of_switches: Vec<PortId> = of_switches.flat_map(|port| [port, port.reverse()]).collect();
+        let ports: BTreeSet<PortId> = ports.into_iter().chain(back).chain(of_switches).collect();
         FaultConfig { ports: ports.into_iter().collect(), ..fault.config }
     };
     faults.into_iter().map(build).collect()

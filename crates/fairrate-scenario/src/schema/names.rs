@@ -209,6 +209,30 @@ impl<'a> Names<'a> {
         hosts
     }
 
+    /// Returns the egress ports of the switches with this name, in which `*` stands for any characters. Problems are
+    /// added to `report`.
+    pub fn links_of_switches(&self, name: &str, site: Site, report: &Report) -> Vec<PortId> {
+        let is_switch = |node: &NodeId| !self.topology.is_host(*node);
+        let nodes = || (0..self.topology.nodes.len() as u32).map(NodeId);
+        let named = |node: &NodeId| matches(name, &self.topology.nodes[node.index()].name);
+        let mut found: HashSet<NodeId> = nodes().filter(is_switch).filter(named).collect();
+        if found.is_empty() {
+            found.extend(self.find(name).filter(is_switch));
+        }
+        if found.is_empty() {
+            let is_host = nodes().any(|node| named(&node));
+            let (message, label) = if is_host {
+                (format!("`{name}` is a host, not a switch"), "a host")
+            } else {
+                (format!("there is no switch `{name}`"), "unknown switch")
+            };
+            let help = self.near(&name.replace('*', "0")) + &self.summary();
+            report.problem("scenario::unknown_node", site, message, label, help);
+        }
+        let ports = (0..self.topology.n_ports() as u32).map(PortId);
+        ports.filter(|&port| found.contains(&self.topology.from(port))).collect()
+    }
+
     /// Returns the egress ports that match `from->to`, in the order of the network: in names of nodes, `*` stands for
     /// any characters.
     fn ports(&self, text: &str, site: Site, report: &Report) -> Vec<PortId> {

@@ -1,13 +1,13 @@
-//! `[routing]`: the choice among equal paths.
+//! `[routing]`: the choice among equal paths, and what becomes of it when links fail.
 
 use fairrate_control::{AlgorithmConfig, Needs, PortScope};
-use fairrate_sim::{BALANCES, Balance, Signal};
+use fairrate_sim::{BALANCES, Balance, Rehash, Reroute, Signal};
 use fairrate_units::{Bytes, Time};
 
-use crate::reader::Section;
+use crate::reader::{OrWord, Section};
 
-/// Reads `[routing]`: the scheme, and the parameters of all schemes.
-pub(super) fn read(root: &mut Section<'_>, cc: &AlgorithmConfig) -> Balance {
+/// Reads `[routing]`: the scheme, the parameters of all schemes, and the reaction to links that are down.
+pub(super) fn read(root: &mut Section<'_>, cc: &AlgorithmConfig) -> (Balance, Option<Reroute>) {
     let mut s = root.child("routing", "`[routing]`");
     let names: Vec<(&'static str, &'static str)> = BALANCES.iter().map(|b| (b.name, b.name)).collect();
     let name = s.choice("balance", &names, "ecmp").value;
@@ -33,8 +33,37 @@ pub(super) fn read(root: &mut Section<'_>, cc: &AlgorithmConfig) -> Balance {
         let help = "write `balance = \"ecmp\"`, or choose another `cc`";
         s.problem_at("scenario::conflict", "balance", message, help);
     }
+    let reroute = read_reroute(&mut s, balance, cc);
     root.out.tables.push(("routing".into(), s.finish()));
-    balance
+    (balance, reroute)
+}
+
+/// Reads `reroute_delay`, `convergence_delay` and `rehash`. Flows with fixed paths wait for their links by default, and
+/// packets that choose a port choose one that is up.
+fn read_reroute(s: &mut Section<'_>, balance: Balance, cc: &AlgorithmConfig) -> Option<Reroute> {
+    let default = if balance.is_by_packet() { OrWord::Value(Time::ZERO) } else { OrWord::Word(0) };
+    let time = |s: &mut Section<'_>, key: &str, default| match s.value_or::<Time>(key, &["never"], default).value {
+        OrWord::Value(time) => time,
+        OrWord::Word(_) => Time::MAX,
+    };
+    let delay = time(s, "reroute_delay", default);
+    let like_own = if delay == Time::MAX { OrWord::Word(0) } else { OrWord::Value(delay) };
+    let convergence = time(s, "convergence_delay", like_own);
+    let rehash =
+        s.choice("rehash", &[("modulo", Rehash::Modulo), ("resilient", Rehash::Resilient)], Rehash::Modulo).value;
+    if convergence < delay {
+        let message = format!("switches hear after {convergence} of failures that are noticed after {delay}");
+        s.problem_at("scenario::conflict", "convergence_delay", message, "let it be `reroute_delay` at least");
+    }
+    if delay == Time::MAX {
+        return None;
+    }
+    if let Some(why) = why_known_path(&cc.needs()).filter(|_| s.has("reroute_delay")) {
+        let message = format!("`{}` {why}, and a flow that is rerouted takes another", cc.info().name);
+        let help = "write `reroute_delay = \"never\"`, or choose another `cc`";
+        s.problem_at("scenario::conflict", "reroute_delay", message, help);
+    }
+    Some(Reroute { delay, convergence, rehash })
 }
 
 /// Reads a number of ports, of which there are at least `least`.
@@ -49,9 +78,17 @@ fn count(s: &mut Section<'_>, key: &str, default: u32, least: u8) -> u8 {
 
 /// Returns the reason why an algorithm needs all packets of a flow on one path; `None` if it does not.
 fn why_one_path(needs: &Needs) -> Option<&'static str> {
-    if needs.network.ports != PortScope::None || needs.feedback.allocator || needs.feedback.oracle {
-        return Some("has to know the one path of each flow");
-    }
     // A record is compared with the previous one of the same hop: a difference between two ports means nothing.
-    needs.network.telemetry.is_some().then_some("compares telemetry of the ports of one path")
+    let compares = needs.network.telemetry.is_some().then_some("compares telemetry of the ports of one path");
+    why_known_path(needs).or(compares)
+}
+
+/// Returns the reason why an algorithm needs to know the path of a flow before it starts; `None` if it does not.
+fn why_known_path(needs: &Needs) -> Option<&'static str> {
+    knows_paths(needs).then_some("has to know the one path of each flow")
+}
+
+/// Returns `true` if an algorithm needs to know the path of a flow before it starts.
+pub(super) fn knows_paths(needs: &Needs) -> bool {
+    needs.network.ports != PortScope::None || needs.feedback.allocator || needs.feedback.oracle
 }

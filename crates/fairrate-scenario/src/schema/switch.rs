@@ -25,6 +25,7 @@ pub(super) fn read(
 ) -> FabricConfig {
     let mut s = root.child("switch", "`[switch]`");
     let (ns3, omnet) = (profile == Profile::Ns3, profile == Profile::RoccOmnet);
+    let (balance, reroute) = routing::read(root, cc);
     let fabric = FabricConfig {
         // PowerTCP section 4.1 names the bandwidth-to-buffer ratio of Intel Tofino; its public code has 4 MiB for each
         // switch, with Dynamic Thresholds at 1/8 per (ingress port, class) and no limit at the egress.
@@ -45,7 +46,8 @@ pub(super) fn read(
         queue: queue::read(&mut s, cc),
         clock: timing.clock,
         ties: timing.ties,
-        balance: routing::read(root, cc),
+        balance,
+        reroute,
         ecmp: s
             .choice(
                 "ecmp",

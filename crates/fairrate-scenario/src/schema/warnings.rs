@@ -1,8 +1,11 @@
 //! Warnings: settings that are allowed and likely not meant.
 
 use fairrate_control::{AlgorithmConfig, MadeFor, Parameters, Profile};
-use fairrate_sim::{Balance, SimConfig, Transport};
+use fairrate_sim::{Balance, Flap, SimConfig, Transport};
+
 use fairrate_units::{Rate, Time};
+
+use super::routing::knows_paths;
 
 /// Returns the warnings of a scenario, each a sentence or two.
 pub(super) fn warnings(config: &SimConfig, profile: Profile) -> Vec<String> {
@@ -18,7 +21,36 @@ pub(super) fn warnings(config: &SimConfig, profile: Profile) -> Vec<String> {
         let (rate, edge) = if made_for.most < fastest { (fastest, made_for.most) } else { (slowest, made_for.least) };
         Some(warning(config.cc.info().name, made_for, &default, rate, edge))
     };
-    config.cc.made_for().iter().filter(outside).filter_map(warn).chain(disorder(config)).collect()
+    config
+        .cc
+        .made_for()
+        .iter()
+        .filter(outside)
+        .filter_map(warn)
+        .chain(disorder(config))
+        .chain(no_reaction(config))
+        .collect()
+}
+
+/// The shortest failure of a link to which networks usually react.
+const NOTICEABLE: Time = Time::from_ms(1);
+
+/// Returns a warning if links are down for long and no switch reacts, though there are other paths.
+fn no_reaction(config: &SimConfig) -> Option<String> {
+    let lasts = |flap: &Flap| NOTICEABLE <= flap.up_at - flap.down_at;
+    let is_long = config.faults.iter().any(|fault| fault.flap.as_ref().is_some_and(lasts));
+    let topology = &config.topology;
+    let n_switches = topology.nodes.len() - topology.hosts().count();
+    (is_long
+        && config.fabric.reroute.is_none()
+        && topology.circuits.is_none()
+        && 2 < n_switches
+        && !knows_paths(&config.cc.needs()))
+    .then(|| {
+        "links go down, and no switch reacts: flows on them wait until they are up again; with \
+             `routing.reroute_delay=\"1ms\"` switches send them another way after that time"
+            .to_owned()
+    })
 }
 
 /// Returns a warning if packets overtake each other, and receivers take that for losses. TCP tells the two apart by time, and a transport

@@ -76,8 +76,8 @@ pub fn case(seed: u64, dir: &Path) -> Case {
             toml.0 = toml.0.replace("pfc = true", "pfc = false");
         }
     }
-    if !network.has_circuits && !has_one_path(cc) && draw.one_in(2) {
-        fabric::routing(draw, &mut toml);
+    if !network.has_circuits && !knows_paths(&needs_of(cc)) && draw.one_in(2) {
+        fabric::routing(draw, &mut toml, !has_one_path(cc));
     }
     fabric::faults(draw, &mut toml, &network);
     if cc == "flowtune" && draw.one_in(2) {

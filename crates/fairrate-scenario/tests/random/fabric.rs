@@ -90,13 +90,20 @@ const ROUTING: &[Key] = &[
     ("memory", &["0", "1", "3"]),
     ("signal", &["\"levels\"", "\"exact\""]),
     ("full", &["\"0B\"", "\"20KB\""]),
+    ("rehash", &["\"modulo\"", "\"resilient\""]),
 ];
 
-/// Writes `[routing]`.
-pub fn routing(draw: &mut Draw, toml: &mut Toml) {
+/// Writes `[routing]`; `sprays`: packets may take several paths.
+pub fn routing(draw: &mut Draw, toml: &mut Toml, sprays: bool) {
     toml.section("[routing]");
-    toml.text("balance", draw.pick(&["ecmp", "spray", "round-robin", "flowlet", "adaptive", "drill"]));
+    if sprays {
+        toml.text("balance", draw.pick(&["ecmp", "spray", "round-robin", "flowlet", "adaptive", "drill"]));
+    }
     toml.maybe(draw, 2, ROUTING);
+    if draw.one_in(2) {
+        toml.any(draw, ("reroute_delay", &["\"never\"", "\"0s\"", "\"3us\"", "\"20us\""]));
+        toml.maybe(draw, 2, &[("convergence_delay", &["\"never\"", "\"20us\"", "\"50us\""])]);
+    }
 }
 
 const PROBABILITIES: &[&str] = &["0.001", "0.02", "0.3"];

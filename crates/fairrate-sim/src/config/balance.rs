@@ -53,6 +53,28 @@ impl Balance {
     }
 }
 
+/// The way in which switches take links that are down out of their groups of equal paths.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Reroute {
+    /// Time from a failure or recovery of a link until its own switch acts on it: the port leaves or joins its groups,
+    /// and what waits in its queues is lost. Changes that do not last for so long go unnoticed.
+    pub delay: Time,
+    /// The same for all other switches, which then avoid ways that end at the link; [`Time::MAX`]: they never hear of
+    /// it.
+    pub convergence: Time,
+    /// The flows that a change of a group moves, if flows keep their paths.
+    pub rehash: Rehash,
+}
+
+/// The flows that take another port when one of a group has failed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Rehash {
+    /// The hash modulo the number of ports that are left: nearly all flows.
+    Modulo,
+    /// Those of the port that has failed.
+    Resilient,
+}
+
 /// A named scheme.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BalanceInfo {

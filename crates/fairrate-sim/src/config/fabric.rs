@@ -3,7 +3,7 @@
 use fairrate_units::{Bytes, Rate};
 
 use super::QueueConfig;
-use super::balance::Balance;
+use super::balance::{Balance, Reroute};
 
 /// The clock of serialisation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -197,6 +197,8 @@ pub struct FabricConfig {
     pub clock: ClockRule,
     /// Scheme by which traffic is spread over equal paths.
     pub balance: Balance,
+    /// Reaction of switches to links that are down. `None`: they have none, and packets wait until links come up.
+    pub reroute: Option<Reroute>,
     /// Hash that picks the path of a flow.
     pub ecmp: EcmpHash,
     /// Order of simultaneous events.

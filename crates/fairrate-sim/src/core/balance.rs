@@ -8,39 +8,62 @@
 mod adaptive;
 mod drill;
 mod flowlet;
+mod hashed;
 mod round_robin;
 mod spray;
 
+use self::hashed::Hashed;
 use fairrate_units::Bytes;
 
+use super::outages::Outages;
 use super::run::Run;
 use super::share::Links;
-use crate::config::Balance;
+use crate::config::{Balance, SimConfig};
 use crate::fabric::Port;
 use crate::ids::{NodeId, PortId, PortIdx};
 use crate::packet::{Packet, PacketKind};
 use crate::rng::{mix64, pick};
+use crate::routing::FlowKey;
 
-/// A packet at a switch, with two ports or more that it may leave by.
+/// A packet at a switch, with two ports or more on shortest paths.
 pub(super) struct Crossing<'a> {
+    run: &'a Run,
     switch: NodeId,
+    /// The host that the packet goes to.
+    to: NodeId,
     now_ps: u64,
     packet: &'a Packet,
-    /// Random bits that are a function of the seed, the switch and the packet.
-    draw: u64,
     ports: &'a [Port],
+    /// The ports that the packet may leave by.
     candidates: &'a [PortIdx],
+    /// The same with those that are known to be down.
+    all: &'a [PortIdx],
 }
 
 impl Crossing<'_> {
     /// Returns a candidate at random.
     fn any(&self) -> PortIdx {
-        self.candidates[pick(self.draw, self.candidates.len())]
+        self.candidates[pick(self.draw(), self.candidates.len())]
+    }
+
+    /// Returns random bits that are a function of the seed, the switch and the packet.
+    fn draw(&self) -> u64 {
+        let p = self.packet;
+        let words = [u64::from(self.switch.0) << 32 | u64::from(p.flow.0), p.seq, p.data_seq ^ p.sent_ps];
+        words.iter().fold(mix64(self.run.config.seed), |mixed, word| mix64(mixed ^ word))
     }
 
     /// Returns further random bits, others for each `n`.
     fn another_draw(&self, n: u64) -> u64 {
-        mix64(self.draw ^ n)
+        mix64(self.draw() ^ n)
+    }
+
+    /// Returns the addresses and ports of the packet.
+    fn key(&self) -> FlowKey {
+        let flow = self.run.flow(self.packet.flow);
+        let spec = &self.run.config.flows[flow.parent.index()];
+        let key = FlowKey { sport: flow.sport, ..FlowKey::of(spec) };
+        if self.to == spec.dst { key } else { key.reversed() }
     }
 
     /// Returns the picoseconds until `port` has sent what it is sending and all that waits in its queues.
@@ -60,7 +83,7 @@ impl Crossing<'_> {
         let best = these.iter().map(|&port| load(port)).min();
         let is_best = |port: &&PortIdx| Some(load(**port)) == best;
         let n = these.iter().filter(is_best).count();
-        *these.iter().filter(is_best).nth(pick(self.draw, n)).expect("a port is the best")
+        *these.iter().filter(is_best).nth(pick(self.draw(), n)).expect("a port is the best")
     }
 
     /// Returns the identity of the set of candidates at this switch: packets to one rack have the same, as a rule.
@@ -80,29 +103,34 @@ pub(super) trait Scheme: Send {
     fn choose(&mut self, at: &Crossing<'_>) -> PortIdx;
 }
 
-/// The scheme of a run.
+/// The scheme of a run, with what switches know of links that are down.
 pub(super) struct Balancer {
     /// `None` if flows have fixed paths.
     scheme: Option<Box<dyn Scheme>>,
+    /// `None` if switches do not react to failures.
+    outages: Option<Box<Outages>>,
     candidates: Vec<PortIdx>,
+    all: Vec<PortIdx>,
 }
 
 impl Balancer {
     /// Creates a scheme that remembers nothing yet.
-    pub(super) fn new(balance: Balance) -> Self {
-        let scheme: Option<Box<dyn Scheme>> = match balance {
-            Balance::Ecmp => None,
+    pub(super) fn new(config: &SimConfig) -> Self {
+        let scheme: Option<Box<dyn Scheme>> = match config.fabric.balance {
+            Balance::Ecmp => {
+                config.reroute().map(|reroute| Box::new(Hashed(config.fabric.ecmp, reroute.rehash)) as Box<dyn Scheme>)
+            }
             Balance::Spray => Some(Box::new(spray::Spray)),
             Balance::RoundRobin => Some(Box::<round_robin::RoundRobin>::default()),
             Balance::Flowlet { gap } => Some(Box::new(flowlet::Flowlets::new(gap))),
             Balance::Adaptive(signal) => Some(Box::new(adaptive::Adaptive(signal))),
             Balance::Drill { samples, memory } => Some(Box::new(drill::Drill::new(samples, memory))),
         };
-        Self { scheme, candidates: Vec::new() }
+        Self { scheme, outages: Outages::new(config), candidates: Vec::new(), all: Vec::new() }
     }
 
     /// Returns the port by which `p`, which has come by `ingress`, goes on toward the host `to`: one of those on shortest
-    /// paths. Ports whose links are down are excluded, unless all are down.
+    /// paths that are not known to be dead; `None` if there is none.
     #[cold]
     #[inline(never)]
     pub(super) fn choose(
@@ -112,21 +140,46 @@ impl Balancer {
         (ingress, to): (PortIdx, NodeId),
         now_ps: u64,
         p: &Packet,
-    ) -> PortIdx {
-        let switch = run.config.topology.from(links.id_of(ingress));
+    ) -> Option<PortIdx> {
+        let topology = &run.config.topology;
+        let switch = topology.from(links.id_of(ingress));
         let place = |port: PortId| links.place_of(port).expect("a switch's ports are in its part");
+        self.all.clear();
+        self.all.extend(run.routes.next_hops(switch, to).map(place));
+        if let Some(outages) = &mut self.outages {
+            outages.advance(now_ps);
+            if !outages.are_none() {
+                return self.choose_live(run, (ports, links), (switch, to), now_ps, p);
+            }
+        }
+        if let [only] = self.all[..] {
+            return Some(only);
+        }
+        let at = Crossing { run, switch, to, now_ps, packet: p, ports, candidates: &self.all, all: &self.all };
+        Some(self.scheme.as_mut().expect("flows with fixed paths choose no ports").choose(&at))
+    }
+
+    /// Does the same as [`Balancer::choose`] where links are known to be down.
+    fn choose_live(
+        &mut self,
+        run: &Run,
+        (ports, links): (&[Port], &Links),
+        (switch, to): (NodeId, NodeId),
+        now_ps: u64,
+        p: &Packet,
+    ) -> Option<PortIdx> {
+        let outages = self.outages.as_mut().expect("switches react to failures");
+        let mut is_live = |&port: &PortIdx| {
+            let port = links.id_of(port);
+            !outages.is_noticed(port) && outages.leads_to(&run.config.topology, &run.routes, port, to)
+        };
         self.candidates.clear();
-        self.candidates.extend(run.routes.next_hops(switch, to).map(place));
-        let is_up = |port: &PortIdx| !ports[port.index()].is_down();
-        if self.candidates.iter().any(is_up) {
-            self.candidates.retain(is_up);
+        self.candidates.extend(self.all.iter().copied().filter(&mut is_live));
+        if let [] | [_] = self.candidates[..] {
+            return self.candidates.first().copied();
         }
-        if let [only] = self.candidates[..] {
-            return only;
-        }
-        let words = [u64::from(switch.0) << 32 | u64::from(p.flow.0), p.seq, p.data_seq ^ p.sent_ps];
-        let draw = words.iter().fold(mix64(run.config.seed), |mixed, word| mix64(mixed ^ word));
-        let at = Crossing { switch, now_ps, packet: p, draw, ports, candidates: &self.candidates };
-        self.scheme.as_mut().expect("flows with fixed paths choose no ports").choose(&at)
+        let (candidates, all) = (&self.candidates, &self.all);
+        let at = Crossing { run, switch, to, now_ps, packet: p, ports, candidates, all };
+        Some(self.scheme.as_mut().expect("flows with fixed paths choose no ports").choose(&at))
     }
 }

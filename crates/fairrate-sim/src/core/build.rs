@@ -102,7 +102,7 @@ pub(super) fn plan(mut config: SimConfig, threads: usize, switching: Switching) 
     let flows: Table<FlowId, Flow> = flows.into();
     let steered = if topology.circuits.is_some() { paths.clone().by_voqs(topology) } else { paths.clone() };
     let laid = if partition.n_parts == 1 { steered.of_one_part() } else { steered.by_place(&places(&links, &parts)) };
-    let hops = if config.fabric.balance.is_by_packet() { laid.sprayed(&config, &flows) } else { laid };
+    let hops = if config.goes_hop_by_hop() { laid.sprayed(&config, &flows) } else { laid };
     let switch_of = number_switches(&config, &partition);
     let run = Arc::new(Run { config, constants, routes, flows, n_user_flows, paths, parts, levels });
     Plan {
@@ -317,7 +317,7 @@ fn build_switches(
         }
         Pfc::Off | Pfc::Ingress | Pfc::IngressLevels(_) => None,
     };
-    Switches::new(buffers, backlog_pfc, marking, Balancer::new(config.fabric.balance), ports)
+    Switches::new(buffers, backlog_pfc, marking, Balancer::new(config), ports)
 }
 
 /// Builds the pool of packets, with room for the telemetry and header words that they carry.

@@ -1,6 +1,7 @@
 //! Events at both ends of a link: packets arrive, frames pause the other end, links go down and come up.
 
 use super::Part;
+use crate::config::Reroute;
 use crate::engine::EventKind;
 use crate::fabric::DropCause;
 use crate::ids::{FlowId, HostId, PacketIdx, PortIdx};
@@ -112,12 +113,26 @@ impl Part {
         }
     }
 
-    /// Applies flap `index`: links go down or come up.
+    /// Applies flap `index`: links go down or come up. Numbers above those of flaps are for the switches that notice it.
     pub(super) fn on_flap(&mut self, index: u32) {
         let Some(faults) = &mut self.world.net.faults else { return };
+        let n = faults.n_flaps();
+        if n <= index {
+            let dead = faults.ports_of(index - n);
+            for port in dead {
+                self.switches.give_up(&mut self.world, port);
+            }
+            return;
+        }
         let (ports, down, next) = faults.flap(index);
         if let Some(at) = next {
             self.world.clock.schedule(at, EventKind::Flap, index);
+        }
+        if let Some(Reroute { delay, .. }) = self.world.run.config.reroute().filter(|_| down) {
+            let notice_ps = self.world.clock.now_ps.saturating_add(delay.as_ps());
+            if notice_ps < next.unwrap_or(u64::MAX) {
+                self.world.clock.schedule(notice_ps, EventKind::Flap, n + index);
+            }
         }
         // First all links change, and then they send.
         let changed: Vec<PortIdx> = ports.into_iter().filter(|&port| self.change_link(port, down)).collect();

@@ -20,6 +20,7 @@ mod look_ahead;
 mod mode;
 mod network;
 mod observations;
+mod outages;
 mod parallel;
 mod paths;
 mod probes;

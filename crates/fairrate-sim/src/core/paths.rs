@@ -41,13 +41,16 @@ impl Paths<PortIdx> {
         self.ports.get(hop.index()).map_or(NextHop::NOWHERE, |&entry| NextHop(entry))
     }
 
-    /// Returns the same paths, with each hop between switches replaced by "any port toward the flow's host".
+    /// Returns the same paths, with each hop between switches replaced by "any port toward the flow's host"; the last hop
+    /// too if switches react to failures.
     pub(super) fn sprayed(mut self, config: &SimConfig, flows: &Table<FlowId, Flow>) -> Self {
         let mut entries = self.ports.to_vec();
+        // The first hop is the sender's own port, and the last leads to the receiver.
+        let n_fixed = if config.reroute().is_some() { 1 } else { 2 };
         for flow in flows {
             let spec = &config.flows[flow.parent.index()];
-            // The first hop is the sender's own port, and the last leads to the receiver.
-            let between = |second: HopId| second.index()..second.index() + usize::from(flow.n_hops).saturating_sub(2);
+            let between =
+                |second: HopId| second.index()..second.index() + usize::from(flow.n_hops).saturating_sub(n_fixed);
             entries[between(flow.data_route)].fill(NextHop::TOWARD | spec.dst.0);
             entries[between(flow.ack_route)].fill(NextHop::TOWARD | spec.src.0);
         }
@@ -129,6 +132,7 @@ impl<'a> PathTable<'a> {
 
     /// Picks a flow's paths and writes them into the table.
     fn lay(&mut self, flow: &mut Flow, key: FlowKey) {
+        flow.sport = key.sport;
         (flow.data_route, flow.n_hops) = self.write(key);
         (flow.ack_route, _) = self.write(key.reversed());
         flow.notice_route = HopId::from_index(self.ports.len());

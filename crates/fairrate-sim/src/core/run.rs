@@ -117,8 +117,12 @@ impl Run {
     /// Returns the fastest hops that a packet of the flow can take: with circuits, at least as fast as either way, hop
     /// by hop.
     pub(crate) fn best_hops_of(&self, id: FlowId) -> Vec<Hop> {
-        let mut hops = self.hops_of(id);
         let topology = &self.config.topology;
+        if self.config.reroute().is_some() {
+            let to = self.config.flows[self.flow(id).parent.index()].dst;
+            return steering::hops_beside(topology, &self.routes, self.path_of(id), to);
+        }
+        let mut hops = self.hops_of(id);
         let Some(circuits) = &topology.circuits else { return hops };
         let ports: Vec<PortId> = self.path_of(id).collect();
         if let Some(up) = ports.iter().position(|&port| topology.to(port) == circuits.core) {

@@ -82,6 +82,12 @@ pub struct Verdict {
 /// A set of directions of links that go down and come up together.
 struct FlapState {
     ports: Vec<PortIdx>,
+    times: FlapTimes,
+}
+
+/// The times at which links go down and come up.
+#[derive(Clone, Copy)]
+pub struct FlapTimes {
     /// Time from which the links do not go down any more, in picoseconds.
     stop_ps: u64,
     down_ps: u64,
@@ -113,7 +119,7 @@ impl Faults {
             }
             if let Some(flap) = &config.flap {
                 let ports = config.ports.iter().filter_map(|&port| place_of(port)).collect();
-                faults.flaps.push(FlapState::new(ports, config, flap));
+                faults.flaps.push(FlapState { ports, times: FlapTimes::new(config, flap) });
             }
         }
         Some(Box::new(faults))
@@ -129,14 +135,24 @@ impl Faults {
     /// ports.
     pub fn first_flaps(&self) -> impl Iterator<Item = (u32, u64)> + '_ {
         let here = (0..).zip(&self.flaps).filter(|(_, flap)| !flap.ports.is_empty());
-        here.map(|(index, flap)| (index, flap.down_ps))
+        here.map(|(index, flap)| (index, flap.times.down_ps))
+    }
+
+    /// Returns the number of flaps.
+    pub fn n_flaps(&self) -> u32 {
+        self.flaps.len() as u32
+    }
+
+    /// Returns the ports of flap number `index`.
+    pub fn ports_of(&self, index: u32) -> Vec<PortIdx> {
+        self.flaps[index as usize].ports.clone()
     }
 
     /// Applies flap number `index`; returns its ports, `true` if they go down, and the time of its next change.
     pub fn flap(&mut self, index: u32) -> (Vec<PortIdx>, bool, Option<u64>) {
         let flap = &mut self.flaps[index as usize];
-        let next = flap.toggle();
-        (flap.ports.clone(), flap.is_down, next)
+        let next = flap.times.toggle();
+        (flap.ports.clone(), flap.times.is_down, next)
     }
 
     /// Returns the packets that are held up.
@@ -145,15 +161,26 @@ impl Faults {
     }
 }
 
-impl FlapState {
-    fn new(ports: Vec<PortIdx>, config: &FaultConfig, flap: &Flap) -> Self {
+impl FlapTimes {
+    /// Returns the times of `flap`, a part of `config`, before the first failure.
+    pub fn new(config: &FaultConfig, flap: &Flap) -> Self {
         let (down_ps, up_ps) = (flap.down_at.as_ps(), flap.up_at.as_ps());
         let period_ps = flap.period.map_or(0, fairrate_units::Time::as_ps);
-        Self { ports, stop_ps: config.stop.as_ps(), down_ps, up_ps, period_ps, is_down: false }
+        Self { stop_ps: config.stop.as_ps(), down_ps, up_ps, period_ps, is_down: false }
+    }
+
+    /// Returns the time of the first failure in picoseconds.
+    pub fn first_ps(&self) -> u64 {
+        self.down_ps
+    }
+
+    /// Returns `true` if the links are down at the moment.
+    pub fn is_down(&self) -> bool {
+        self.is_down
     }
 
     /// Switches between down and up; returns the time of the next change.
-    fn toggle(&mut self) -> Option<u64> {
+    pub fn toggle(&mut self) -> Option<u64> {
         self.is_down = !self.is_down;
         if self.is_down {
             return (self.up_ps < u64::MAX).then_some(self.up_ps);

@@ -34,11 +34,13 @@ pub enum DropCause {
     Priority,
     /// A faulty link lost or damaged the packet.
     Fault,
+    /// Every port toward the receiver is known to be down.
+    Unreachable,
 }
 
 impl DropCause {
     /// All causes, each at the place of its discriminant.
-    pub const ALL: [Self; 9] = [
+    pub const ALL: [Self; 10] = [
         Self::EgressThreshold,
         Self::IngressThreshold,
         Self::BufferFull,
@@ -48,6 +50,7 @@ impl DropCause {
         Self::Sojourn,
         Self::Priority,
         Self::Fault,
+        Self::Unreachable,
     ];
 
     /// Returns the name of the cause's counter, as in `drops_early`, without the prefix.
@@ -62,6 +65,7 @@ impl DropCause {
             Self::Sojourn => "sojourn",
             Self::Priority => "priority",
             Self::Fault => "faults",
+            Self::Unreachable => "unreachable",
         }
     }
 }

@@ -17,6 +17,6 @@ mod sfq_codel;
 pub use backlog_pfc::BacklogPfc;
 pub use discipline::{Discipline, Place, Verdicts};
 pub use ecn::Marker;
-pub use faults::{Faults, FaultyLink};
+pub use faults::{Faults, FaultyLink, FlapTimes};
 pub use mmu::{Admission, DropCause, Mmu};
 pub use port::{N_CLASSES, Port, tx_time_ps};

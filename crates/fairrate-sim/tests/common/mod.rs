@@ -173,6 +173,7 @@ pub fn config(topology: Topology, cc: AlgorithmConfig, flows: Vec<FlowSpec>) -> 
             queue: QueueConfig::FIFO,
             clock: ClockRule::Picoseconds,
             balance: Balance::Ecmp,
+            reroute: None,
             ecmp: EcmpHash::Mix,
             ties: TieRule::Entity,
         },

@@ -7,7 +7,7 @@ use crate::core::agents::Step;
 use crate::core::network::Transmitter;
 use crate::core::steering::Exit;
 use crate::core::world::World;
-use crate::fabric::{Admission, Port};
+use crate::fabric::{Admission, DropCause, Port};
 use crate::ids::{PacketIdx, PortIdx};
 use crate::packet::Packet;
 
@@ -25,9 +25,28 @@ impl Switches {
         let head = Head::of(p);
         let egress = match exit {
             Exit::By(port) => port,
-            Exit::Toward(host) => self.balancer.choose(&w.run, (ports, net.links), (ingress, host), w.clock.now_ps, p),
+            Exit::Toward(host) => {
+                match self.balancer.choose(&w.run, (ports, net.links), (ingress, host), w.clock.now_ps, p) {
+                    Some(port) => port,
+                    None => return w.discard(ingress, packet, DropCause::Unreachable),
+                }
+            }
         };
         hop::cross(&mut ByEvent { switches: self, w }, egress, packet, head);
+    }
+
+    /// Discards what waits at `port`, a port of a switch whose link is down, now that the switch has noticed.
+    pub(in crate::core) fn give_up(&mut self, w: &mut World, port: PortIdx) {
+        if !w.net.ports[port].of_host.is_none() {
+            return;
+        }
+        // Only a port that is up gives its packets away.
+        w.net.ports[port].set_down(false);
+        while w.net.ports[port].can_send() {
+            let (packet, _) = self.take(w, port);
+            w.discard(port, packet, DropCause::Unreachable);
+        }
+        w.net.ports[port].set_down(true);
     }
 
     /// Starts the transmitter of `port` after a packet joined its queues or was resumed.

@@ -76,9 +76,10 @@ impl Switches {
             p.route = p.route.plus(1);
             let egress = match next_hop.exit() {
                 Exit::By(port) => port,
-                Exit::Toward(host) => {
-                    self.balancer.choose(run, (pass.ports, pass.net.links), (from.reverse(), host), at_ps, p)
-                }
+                Exit::Toward(host) => self
+                    .balancer
+                    .choose(run, (pass.ports, pass.net.links), (from.reverse(), host), at_ps, p)
+                    .expect("no link is down"),
             };
             if SEES_PEAK {
                 pass.drain_all(&doors, at_ps);

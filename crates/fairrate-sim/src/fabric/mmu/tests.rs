@@ -24,6 +24,7 @@ fn config(pfc: bool) -> FabricConfig {
         queue: QueueConfig::FIFO,
         clock: ClockRule::Picoseconds,
         balance: Balance::Ecmp,
+        reroute: None,
         ecmp: EcmpHash::Mix,
         ties: TieRule::Entity,
     }
