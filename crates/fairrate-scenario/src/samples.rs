@@ -59,7 +59,9 @@ pub fn samples() -> Vec<String> {
         documents.push(format!("duration = \"99us\"\n[topology]\nkind = \"{shape}\"\n[[traffic]]\n{block}"));
     }
     for scheme in BALANCES {
-        documents.push(star(&format!("[routing]\nbalance = \"{}\"\n[transport]\ncc = \"dctcp\"", scheme.name)));
+        let entropy = if scheme.name == "host" { "entropy = \"reps\"" } else { "" };
+        documents
+            .push(star(&format!("[routing]\nbalance = \"{}\"\n[transport]\ncc = \"dctcp\"\n{entropy}", scheme.name)));
     }
     documents.push(star("[routing]\nreroute_delay = \"1ms\"\n[transport]\ncc = \"dctcp\""));
     for queue in QUEUES.iter().filter(|q| q.name != "pfabric") {

@@ -19,7 +19,7 @@ pub use self::fabric::{
 pub use self::faults::{BurstLoss, FaultConfig, FaultPackets, Flap};
 pub use self::flows::{Burst, Change, Connection, FlowSpec, Trigger};
 pub use self::queue::{CoDelConfig, Overflow, QUEUES, QueueConfig, QueueInfo, QueueRule, RedConfig, SfqCoDelConfig};
-pub use self::transport::{BaseRttRule, Recovery, Transport, TransportConfig, WindowRule};
+pub use self::transport::{BaseRttRule, Entropy, EntropyScheme, Recovery, Transport, TransportConfig, WindowRule};
 use crate::ids::{FlowId, PortId};
 use crate::topology::Topology;
 pub use crate::transport::{DelayedAck, EcnEcho, LossDetection, MptcpConfig, Scheduler, SubflowPaths, TcpConfig};

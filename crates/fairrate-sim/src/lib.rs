@@ -27,11 +27,11 @@ pub mod workload;
 
 pub use config::{
     AllocatorConfig, BALANCES, Balance, BalanceInfo, BaseRttRule, Burst, BurstLoss, Change, ClockRule, CoDelConfig,
-    Connection, DelayedAck, EcmpHash, EcnConfig, EcnEcho, ExternalFlow, FabricConfig, FaultConfig, FaultPackets, Flap,
-    FlowSpec, Headroom, LevelsByRate, LossDetection, MarkAt, MarkDraws, MptcpConfig, Overflow, PauseLevels, Pfc,
-    ProbeSpec, QUEUES, QueueConfig, QueueInfo, QueueRule, Recovery, RedConfig, Rehash, Reroute, Scheduler,
-    SfqCoDelConfig, Signal, SimConfig, StopRule, SubflowPaths, TcpConfig, TieRule, Transport, TransportConfig, Trigger,
-    WindowRule,
+    Connection, DelayedAck, EcmpHash, EcnConfig, EcnEcho, Entropy, EntropyScheme, ExternalFlow, FabricConfig,
+    FaultConfig, FaultPackets, Flap, FlowSpec, Headroom, LevelsByRate, LossDetection, MarkAt, MarkDraws, MptcpConfig,
+    Overflow, PauseLevels, Pfc, ProbeSpec, QUEUES, QueueConfig, QueueInfo, QueueRule, Recovery, RedConfig, Rehash,
+    Reroute, Scheduler, SfqCoDelConfig, Signal, SimConfig, StopRule, SubflowPaths, TcpConfig, TieRule, Transport,
+    TransportConfig, Trigger, WindowRule,
 };
 pub use core::{Mode, Reason};
 pub use fabric::DropCause;

@@ -44,7 +44,7 @@ impl PacketKind {
     }
 }
 
-/// A packet: one cache line, of which four bytes are free.
+/// A packet: one cache line, of which two bytes are free.
 #[derive(Clone, Copy, Debug)]
 #[repr(align(64))]
 pub struct Packet {
@@ -71,6 +71,8 @@ pub struct Packet {
     pub payload: u16,
     /// Bytes on the wire.
     pub wire: u16,
+    /// Data: the value by which its sender chose its path, which acknowledgments return.
+    pub entropy: u16,
     /// Its kind.
     pub kind: PacketKind,
     /// Priority class, 0 first. Pause and resume: the class that is paused or resumed.
@@ -295,6 +297,7 @@ impl Packet {
             ingress: PortIdx(0),
             payload: 0,
             wire: 0,
+            entropy: 0,
             kind,
             class: 0,
             flags: 0,

@@ -35,6 +35,8 @@ pub enum Purpose {
     Controller = 11,
     /// Deadlines of a sender's flows.
     Deadline = 12,
+    /// Paths that a sender chooses.
+    Entropy = 13,
 }
 
 /// A stream of random numbers (xoshiro256++).

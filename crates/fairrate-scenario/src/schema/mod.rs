@@ -76,6 +76,7 @@ pub(crate) fn read(
     let (transport, cc) = transport::read(&mut root, run.profile, files, algorithms);
     check_frames(report, &timing, &cc);
     let fabric = switch::read(&mut root, run.profile, &cc, &timing, &shape);
+    transport::check_entropy(&root, &transport, &cc, fabric.balance);
     circuits::check(&root, &shape, &transport, &cc, &fabric);
     switch::check_recovery(&root, &fabric, &transport);
     let blocks = traffic::read(&mut root, files, run.end.at, shape.kind(), transport.kind);

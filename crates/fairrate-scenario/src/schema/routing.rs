@@ -20,6 +20,7 @@ pub(super) fn read(root: &mut Section<'_>, cc: &AlgorithmConfig) -> (Balance, Op
     // Five times rate times round-trip time of uet-htsim's network, its queues without trimming: 100 Gb/s and 12 us.
     let full = s.get("full", Bytes::new(750_000)).value;
     let balance = match name {
+        "host" => Balance::Host,
         "spray" => Balance::Spray,
         "round-robin" => Balance::RoundRobin,
         "flowlet" => Balance::Flowlet { gap },

@@ -2,8 +2,8 @@
 
 use fairrate_control::{AlgorithmConfig, Needs, Parameters, PortScope, Profile};
 use fairrate_sim::{
-    BaseRttRule, DelayedAck, EcnEcho, LossDetection, MptcpConfig, Recovery, Scheduler, SubflowPaths, TcpConfig,
-    Transport, TransportConfig, WindowRule,
+    Balance, BaseRttRule, DelayedAck, EcnEcho, Entropy, EntropyScheme, LossDetection, MptcpConfig, Recovery, Scheduler,
+    SubflowPaths, TcpConfig, Transport, TransportConfig, WindowRule,
 };
 use fairrate_units::{Bytes, Time};
 
@@ -82,10 +82,57 @@ fn read_config(s: &mut Section<'_>, profile: Profile, needs: &Needs) -> Transpor
         nack_interval: s.get("nack_interval", Time::from_us(500)).value,
         // RoCE and IRN take every gap for a loss at once.
         reorder_window: s.get("reorder_window", Time::ZERO).value,
+        entropy: read_entropy(s),
         window: read_window(s, omnet.then(|| omnet_window(needs))),
         // ns-3's RDMA stack sends while less than a window is in flight, and so may exceed the window.
         window_overshoot: s.get("window_overshoot", profile == Profile::Ns3).value,
         base_rtt: read_base_rtt(s, profile),
+    }
+}
+
+/// Reads `entropy` and `entropy_values`. uet-htsim has 64 values by default.
+fn read_entropy(s: &mut Section<'_>) -> Option<Entropy> {
+    let schemes = [
+        ("none", None),
+        ("oblivious", Some(EntropyScheme::Oblivious)),
+        ("bitmap", Some(EntropyScheme::Bitmap)),
+        ("reps", Some(EntropyScheme::Reps)),
+        ("reps-legacy", Some(EntropyScheme::RepsLegacy)),
+        ("mixed", Some(EntropyScheme::Mixed)),
+        ("plb", Some(EntropyScheme::Plb)),
+    ];
+    let scheme = s.choice("entropy", &schemes, None).value;
+    let values = s.get::<u16>("entropy_values", 64).value;
+    if !values.is_power_of_two() || 1 << 15 < values {
+        let message = format!("{values} entropy values");
+        let help = "write a power of two up to 32768, as `entropy_values = 64`";
+        s.problem_at("scenario::out_of_range", "entropy_values", message, help);
+        return None;
+    }
+    scheme.map(|scheme| Entropy { scheme, values })
+}
+
+/// Checks that hosts choose paths if, and only if, switches go by their choices, and that what a scheme needs comes back.
+pub(super) fn check_entropy(root: &Section<'_>, config: &TransportConfig, cc: &AlgorithmConfig, balance: Balance) {
+    let at = |section: &'static str| if root.has(section) { section } else { "topology" };
+    let problem = |section, message: &str, help: &str| {
+        root.problem_at("scenario::conflict", at(section), message, help);
+    };
+    match (config.entropy, balance) {
+        (None, Balance::Host) => {
+            let message = "hosts are to choose paths, and `entropy` does not say how";
+            problem("routing", message, "write for instance `entropy = \"reps\"` in `[transport]`");
+        }
+        (Some(_), balance) if balance != Balance::Host => {
+            let message = "packets carry values for switches to hash, and switches do not look at them";
+            problem("transport", message, "write `balance = \"host\"` in `[routing]`");
+        }
+        (Some(entropy), _) if cc.needs().feedback.grants.is_some() && entropy.scheme != EntropyScheme::Oblivious => {
+            let message =
+                format!("receivers of `{}` do not acknowledge packets, so no value comes back", cc.info().name);
+            problem("transport", &message, "write `entropy = \"oblivious\"`");
+        }
+        _ => {}
     }
 }
 

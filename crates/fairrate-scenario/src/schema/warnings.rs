@@ -1,7 +1,7 @@
 //! Warnings: settings that are allowed and likely not meant.
 
 use fairrate_control::{AlgorithmConfig, MadeFor, Parameters, Profile};
-use fairrate_sim::{Balance, Flap, SimConfig, Transport};
+use fairrate_sim::{Balance, EntropyScheme, Flap, SimConfig, Transport};
 
 use fairrate_units::{Rate, Time};
 
@@ -56,7 +56,8 @@ fn no_reaction(config: &SimConfig) -> Option<String> {
 /// Returns a warning if packets overtake each other, and receivers take that for losses. TCP tells the two apart by time, and a transport
 /// with grants has no such reports.
 fn disorder(config: &SimConfig) -> Option<String> {
-    let keeps_order = matches!(config.fabric.balance, Balance::Ecmp | Balance::Flowlet { .. });
+    let is_plb = config.transport.entropy.is_some_and(|entropy| entropy.scheme == EntropyScheme::Plb);
+    let keeps_order = is_plb || matches!(config.fabric.balance, Balance::Ecmp | Balance::Flowlet { .. });
     let can_wait = config.transport.kind == Transport::Rdma && config.cc.needs().feedback.grants.is_none();
     (!keeps_order && can_wait && config.transport.reorder_window == Time::ZERO).then(|| {
         "packets of a flow take several paths and overtake each other, and receivers take every gap for a loss; with \

@@ -77,7 +77,11 @@ pub fn case(seed: u64, dir: &Path) -> Case {
         }
     }
     if !network.has_circuits && !knows_paths(&needs_of(cc)) && draw.one_in(2) {
-        fabric::routing(draw, &mut toml, !has_one_path(cc));
+        let by_hosts = fabric::routing(draw, &mut toml, !has_one_path(cc));
+        if by_hosts {
+            let entropy = hosts::entropy(draw, cc);
+            toml.0 = toml.0.replacen("[transport]\n", &format!("[transport]\n{entropy}"), 1);
+        }
     }
     fabric::faults(draw, &mut toml, &network);
     if cc == "flowtune" && draw.one_in(2) {

@@ -93,17 +93,18 @@ const ROUTING: &[Key] = &[
     ("rehash", &["\"modulo\"", "\"resilient\""]),
 ];
 
-/// Writes `[routing]`; `sprays`: packets may take several paths.
-pub fn routing(draw: &mut Draw, toml: &mut Toml, sprays: bool) {
+/// Writes `[routing]`; `sprays`: packets may take several paths. Returns `true` if hosts choose them.
+pub fn routing(draw: &mut Draw, toml: &mut Toml, sprays: bool) -> bool {
     toml.section("[routing]");
-    if sprays {
-        toml.text("balance", draw.pick(&["ecmp", "spray", "round-robin", "flowlet", "adaptive", "drill"]));
-    }
+    let schemes = ["ecmp", "host", "host", "spray", "round-robin", "flowlet", "adaptive", "drill"];
+    let scheme = if sprays { *draw.pick(&schemes) } else { "ecmp" };
+    toml.text("balance", scheme);
     toml.maybe(draw, 2, ROUTING);
     if draw.one_in(2) {
         toml.any(draw, ("reroute_delay", &["\"never\"", "\"0s\"", "\"3us\"", "\"20us\""]));
         toml.maybe(draw, 2, &[("convergence_delay", &["\"never\"", "\"20us\"", "\"50us\""])]);
     }
+    scheme == "host"
 }
 
 const PROBABILITIES: &[&str] = &["0.001", "0.02", "0.3"];

@@ -120,3 +120,10 @@ pub fn allocator(draw: &mut Draw, toml: &mut Toml, network: &Network) {
         toml.maybe(draw, 2, &[("weight", &["0.5", "3.0"]), ("rate", &["\"2Gbps\""])]);
     }
 }
+
+/// Returns the keys by which hosts choose paths. What comes back of a transport with grants says nothing of single packets.
+pub fn entropy(draw: &mut Draw, cc: &str) -> String {
+    let schemes = ["oblivious", "bitmap", "reps", "reps-legacy", "mixed", "plb"];
+    let scheme = if cc == "homa" { "oblivious" } else { draw.pick(&schemes) };
+    format!("entropy = \"{scheme}\"\nentropy_values = {}\n", draw.pick(&["1", "4", "64", "32768"]))
+}

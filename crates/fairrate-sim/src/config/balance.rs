@@ -7,6 +7,8 @@ use fairrate_units::{Bytes, Time};
 pub enum Balance {
     /// Each flow takes one path, picked by a hash before it starts.
     Ecmp,
+    /// Hosts choose: switches hash the value that a packet carries along with its flow.
+    Host,
     /// Each packet takes a port at random at each switch.
     Spray,
     /// Data packets take the ports in turn; the turns are shuffled after each round.
@@ -49,7 +51,7 @@ impl Balance {
     /// Returns `true` if a choice depends on queues or on earlier choices, and not on the packet alone.
     #[must_use]
     pub fn has_state(self) -> bool {
-        !matches!(self, Self::Ecmp | Self::Spray)
+        !matches!(self, Self::Ecmp | Self::Host | Self::Spray)
     }
 }
 
@@ -89,6 +91,11 @@ pub struct BalanceInfo {
 /// All schemes.
 pub const BALANCES: &[BalanceInfo] = &[
     BalanceInfo { name: "ecmp", title: "each flow keeps one path, picked by a hash", source: "RFC 2992" },
+    BalanceInfo {
+        name: "host",
+        title: "hosts choose, by values that packets carry and switches hash (`entropy` of `[transport]`)",
+        source: "Bonato et al. (REPS), arXiv 2407.21625",
+    },
     BalanceInfo { name: "spray", title: "each packet takes a port at random", source: "Dixit et al., INFOCOM 2013" },
     BalanceInfo {
         name: "round-robin",

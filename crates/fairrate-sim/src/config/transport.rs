@@ -48,6 +48,32 @@ pub enum Transport {
     Tcp(TcpConfig),
 }
 
+/// The choice of paths by hosts: packets carry values that switches hash.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Entropy {
+    /// The scheme.
+    pub scheme: EntropyScheme,
+    /// Number of values, a power of two up to 2^15. PLB has all 2^16.
+    pub values: u16,
+}
+
+/// A scheme by which a sender chooses the value of its next packet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum EntropyScheme {
+    /// All values in turn, in an order that changes after each round.
+    Oblivious,
+    /// The same; values whose packets were marked, trimmed or late are passed over for some rounds.
+    Bitmap,
+    /// Values whose packets came back without a mark are sent once more; random ones if there is none (REPS).
+    Reps,
+    /// REPS as it was at first: all good values are remembered, and the first packets take all values in turn.
+    RepsLegacy,
+    /// The good values of [`RepsLegacy`](Self::RepsLegacy), or if there is none, those of [`Bitmap`](Self::Bitmap).
+    Mixed,
+    /// One value until its path has been congested for some round trips, or after a timeout (PLB).
+    Plb,
+}
+
 /// The transport of the hosts.
 #[derive(Clone, Debug, PartialEq)]
 pub struct TransportConfig {
@@ -81,6 +107,8 @@ pub struct TransportConfig {
     pub nack_interval: Time,
     /// Selective repeat: time for which a gap may be disorder; only then is it reported as a loss.
     pub reorder_window: Time,
+    /// The choice of paths by hosts, under [`Balance::Host`](super::Balance::Host).
+    pub entropy: Option<Entropy>,
     /// Window rule.
     pub window: WindowRule,
     /// RDMA: `true` if a packet may be sent while less than the window is in flight, even if the packet itself exceeds

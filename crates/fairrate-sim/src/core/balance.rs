@@ -18,7 +18,7 @@ use fairrate_units::Bytes;
 use super::outages::Outages;
 use super::run::Run;
 use super::share::Links;
-use crate::config::{Balance, SimConfig};
+use crate::config::{Balance, Rehash, SimConfig};
 use crate::fabric::Port;
 use crate::ids::{NodeId, PortId, PortIdx};
 use crate::packet::{Packet, PacketKind};
@@ -58,11 +58,11 @@ impl Crossing<'_> {
         mix64(self.draw() ^ n)
     }
 
-    /// Returns the addresses and ports of the packet.
+    /// Returns the addresses and ports of the packet. Its entropy value counts as a part of the source port.
     fn key(&self) -> FlowKey {
         let flow = self.run.flow(self.packet.flow);
         let spec = &self.run.config.flows[flow.parent.index()];
-        let key = FlowKey { sport: flow.sport, ..FlowKey::of(spec) };
+        let key = FlowKey { sport: flow.sport.wrapping_add(self.packet.entropy), ..FlowKey::of(spec) };
         if self.to == spec.dst { key } else { key.reversed() }
     }
 
@@ -116,10 +116,10 @@ pub(super) struct Balancer {
 impl Balancer {
     /// Creates a scheme that remembers nothing yet.
     pub(super) fn new(config: &SimConfig) -> Self {
+        let rehash = config.reroute().map_or(Rehash::Modulo, |reroute| reroute.rehash);
         let scheme: Option<Box<dyn Scheme>> = match config.fabric.balance {
-            Balance::Ecmp => {
-                config.reroute().map(|reroute| Box::new(Hashed(config.fabric.ecmp, reroute.rehash)) as Box<dyn Scheme>)
-            }
+            Balance::Ecmp if config.reroute().is_none() => None,
+            Balance::Ecmp | Balance::Host => Some(Box::new(Hashed(config.fabric.ecmp, rehash))),
             Balance::Spray => Some(Box::new(spray::Spray)),
             Balance::RoundRobin => Some(Box::<round_robin::RoundRobin>::default()),
             Balance::Flowlet { gap } => Some(Box::new(flowlet::Flowlets::new(gap))),

@@ -6,6 +6,7 @@ mod allocator;
 mod byte_streams;
 mod controlled;
 mod dispatch;
+mod entropy;
 mod homa;
 mod interface;
 mod lasting;
@@ -22,6 +23,7 @@ pub(crate) use allocator::{
     Allocator, LineNote, follow_up, line_flows, on_event as on_allocator_event, start as start_allocator,
 };
 pub(crate) use controlled::{Controlled, ControllerRef};
+pub(crate) use entropy::{Echo, Outcome, PathPickers};
 pub(crate) use homa::{Levels, Messages, train as homa_train};
 pub(crate) use interface::{Answer, Timed};
 pub(crate) use lasting::Lasting;

@@ -193,6 +193,7 @@ pub fn config(topology: Topology, cc: AlgorithmConfig, flows: Vec<FlowSpec>) -> 
             rto: Some(Time::from_ms(4)),
             nack_interval: Time::from_us(500),
             reorder_window: Time::ZERO,
+            entropy: None,
             window: WindowRule::Algorithm,
             window_overshoot: false,
             base_rtt: BaseRttRule::Exact,

@@ -32,7 +32,9 @@ use super::world::World;
 use crate::config::TieRule;
 use crate::ids::{FlowId, HostId, PacketIdx, PortIdx, SenderIdx};
 use crate::table::Table;
-use crate::transport::{Allocator, Connections, ControllerRef, Messages, Nic, NicFlow, Receiver, Sender, Tally};
+use crate::transport::{
+    Allocator, Connections, ControllerRef, Messages, Nic, NicFlow, PathPickers, Receiver, Sender, Tally,
+};
 
 /// The hosts of a part.
 pub(crate) struct Hosts {
@@ -44,6 +46,8 @@ pub(crate) struct Hosts {
     /// The senders of active flows (`senders`), and the free slots (`free_senders`).
     pub(crate) senders: Table<SenderIdx, Option<Sender>>,
     free_senders: Vec<SenderIdx>,
+    /// The senders' choices of paths, if hosts choose them.
+    pub(crate) pickers: Option<Box<PathPickers>>,
     /// Connections of several subflows.
     pub(crate) connections: Connections,
     /// Connections of several flows.
@@ -176,6 +180,7 @@ impl Hosts {
             receiving,
             senders: Table::default(),
             free_senders: Vec::new(),
+            pickers: PathPickers::new(run.config.transport.entropy, run.config.seed),
             connections: Connections::new(&run.config),
             queue_pairs: QueuePairs::default(),
             allocator,
@@ -259,6 +264,9 @@ impl Hosts {
         sender.nic_slot = self.nics[host].flows.len() as u32;
         let slot = self.free_senders.pop().unwrap_or_else(|| self.senders.push(None));
         self.senders[slot] = Some(sender);
+        if let Some(pickers) = &mut self.pickers {
+            pickers.add(slot, id);
+        }
         self.sending[id].sender = slot;
         let entry = NicFlow { next_send_ps: w.clock.now_ps, sender: slot, class, open: true, has_data: true };
         self.nics[host].flows.push(entry);

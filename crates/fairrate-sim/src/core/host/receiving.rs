@@ -6,7 +6,7 @@ use super::Hosts;
 use crate::core::world::World;
 use crate::ids::{FlowId, HostId, PacketIdx};
 use crate::packet::PacketKind;
-use crate::transport::{Answer, Timed, on_allocator_event};
+use crate::transport::{Answer, Echo, Outcome, Timed, on_allocator_event};
 
 impl Hosts {
     /// Processes a packet that reaches its host.
@@ -40,7 +40,12 @@ impl Hosts {
 
     /// Processes an acknowledgment that reaches its sender.
     fn on_ack(&mut self, w: &mut World, host: HostId, packet: PacketIdx) {
-        let id = w.net.pool.get(packet).flow;
+        let p = w.net.pool.get(packet);
+        let (id, entropy, sent_ps) = (p.flow, p.entropy, p.sent_ps);
+        if self.pickers.is_some() {
+            let outcome = if p.is_marked() { Outcome::Marked } else { Outcome::Good };
+            self.learn(w, id, entropy, outcome, sent_ps);
+        }
         let transport = w.run.flow(id).transport;
         let acked = transport.on_ack(self, w, host, packet);
         w.net.pool.release(packet);
@@ -53,6 +58,22 @@ impl Hosts {
             transport.plan_timer(self, w, acked.slot);
             self.nic_send(w, host);
         }
+    }
+
+    /// Tells the sender of a flow the outcome of a packet with the value `entropy`, sent at `sent_ps`.
+    #[cold]
+    pub(crate) fn learn(&mut self, w: &World, id: FlowId, entropy: u16, outcome: Outcome, sent_ps: u64) {
+        let slot = self.sending[id].sender;
+        let (Some(pickers), Some(sender)) = (&mut self.pickers, self.senders.get(slot).and_then(Option::as_ref)) else {
+            return;
+        };
+        let (now_ps, is_idle) = (w.clock.now_ps, sender.inflight() == 0);
+        pickers.of(slot).learn(&Echo { entropy, outcome, sent_ps, now_ps, is_idle });
+    }
+
+    /// Returns the number of timeouts of a flow's sender so far.
+    fn timeouts(&mut self, id: FlowId) -> u32 {
+        self.sender_of(id).map_or(0, |(_, sender)| sender.tally.timeouts)
     }
 
     /// Sends an acknowledgment of a flow, if it has been delayed for long enough.
@@ -68,7 +89,12 @@ impl Hosts {
     /// Handles the retransmission timer of a flow, if it has expired.
     pub(in crate::core) fn on_transport_timer(&mut self, w: &mut World, id: FlowId) {
         let transport = w.run.flow(id).transport;
-        let slot = match transport.on_timer(self, w, id) {
+        let before = self.timeouts(id);
+        let timed = transport.on_timer(self, w, id);
+        if self.pickers.is_some() && before < self.timeouts(id) {
+            self.learn(w, id, 0, Outcome::TimedOut, 0);
+        }
+        let slot = match timed {
             Timed::Nothing => return,
             Timed::MaySend(slot) => slot,
             Timed::Decided(slot, allowance) => {

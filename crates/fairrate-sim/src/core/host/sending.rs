@@ -118,6 +118,10 @@ impl Hosts {
         let entry = &mut nic.flows[at];
         let (id, egress) = (sender.flow, nic.port);
         let wire = ((load.payload + load.header) as u16).max(load.min_wire);
+        let entropy = match &mut self.pickers {
+            Some(pickers) => pickers.of(slot).next(sender.cwnd / c.mtu, now_ps),
+            None => 0,
+        };
         let packet = w.net.pool.take(Packet {
             flow: id,
             seq: load.seq,
@@ -127,6 +131,7 @@ impl Hosts {
             route: w.run.flow(id).data_route,
             payload: load.payload as u16,
             wire,
+            entropy,
             class: entry.class,
             ..Packet::new(PacketKind::Data)
         });
