@@ -71,7 +71,8 @@ pub struct Ack<'a> {
     pub delivered: u64,
     /// Bytes that the sender declares lost on this acknowledgment.
     pub lost: u64,
-    /// Time from the start of the acknowledged packet's transmission to `now`.
+    /// Time from the start of the acknowledged packet's transmission to `now`. Algorithms with [`FeedbackNeeds::uet`]: zero if it
+    /// is unknown, because the packet was sent more than once.
     pub rtt: Time,
     /// The congestion window in force when the acknowledged packet was sent, in bytes.
     pub cwnd_at_send: u64,
@@ -101,6 +102,21 @@ pub enum Loss {
     Timeout,
 }
 
+/// A packet that a switch cut to its header, as the sender learns of it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Trimmed {
+    /// Arrival time of the notice.
+    pub now: Time,
+    /// Bytes of the packet on the wire before it was cut.
+    pub bytes: Bytes,
+    /// Time from the start of the packet's transmission to `now`; `None` if it was sent more than once.
+    pub rtt: Option<Time>,
+    /// `true` if it was cut at the last switch, before its receiver's own link.
+    pub last_hop: bool,
+    /// Bytes in flight after this notice.
+    pub in_flight: u64,
+}
+
 /// The limits on a sender until the next decision.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Allowance {
@@ -122,6 +138,11 @@ pub trait Controller {
     fn on_ack(&mut self, ack: &Ack<'_>) -> Allowance;
     /// Handles a loss that the transport has detected; the transport retransmits by itself.
     fn on_loss(&mut self, now: Time, loss: Loss) -> Allowance;
+    /// Handles a notice of a packet that was cut to its header; the transport sends it again by itself. By default a loss as any
+    /// other.
+    fn on_trimmed(&mut self, trimmed: &Trimmed) -> Allowance {
+        self.on_loss(trimmed.now, Loss::Gap)
+    }
     /// Handles a congestion notification packet that has arrived (only if [`FeedbackNeeds::cnp_interval`] asks for them).
     fn on_cnp(&mut self, now: Time) -> Allowance;
     /// Handles the expiry of [`Allowance::timer`].
@@ -297,6 +318,9 @@ pub struct FeedbackNeeds {
     pub allocator: bool,
     /// Parameters of HOMA's transport, in which receivers grant the bytes that senders may send; `None` for other transports.
     pub grants: Option<Grants>,
+    /// Set when the transport is that of Ultra Ethernet: receivers keep packets in any order, acknowledge bytes on the wire, and
+    /// report packets that were cut to their headers.
+    pub uet: bool,
     /// Fixed retransmission timeout of TCP in base round-trip times, without backoff. If given, TCP detects losses by this
     /// timer alone.
     pub rto_rtts: Option<f64>,
@@ -357,6 +381,7 @@ impl FeedbackNeeds {
         oracle: false,
         allocator: false,
         grants: None,
+        uet: false,
         rto_rtts: None,
         prr: false,
         weights: false,

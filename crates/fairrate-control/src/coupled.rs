@@ -1,6 +1,6 @@
 use fairrate_units::{Bytes, Time};
 
-use crate::controller::{Ack, AlgorithmSpec, Allowance, Controller, FlowContext, Loss};
+use crate::controller::{Ack, AlgorithmSpec, Allowance, Controller, FlowContext, Loss, Trimmed};
 use crate::forward_controller;
 use crate::port::Notice;
 
@@ -25,6 +25,10 @@ pub trait CoupledController {
     /// Does the same as [`Controller::on_sent`], for a subflow.
     fn on_sent(&mut self, _subflow: usize, _now: Time, _bytes: Bytes) -> Option<Allowance> {
         None
+    }
+    /// Does the same as [`Controller::on_trimmed`], for a subflow.
+    fn on_trimmed(&mut self, subflow: usize, trimmed: &Trimmed) -> Allowance {
+        self.on_loss(subflow, trimmed.now, Loss::Gap)
     }
     /// Does the same as [`Controller::on_idle`], for a subflow.
     fn on_idle(&mut self, _subflow: usize, _now: Time, _timeouts: u32) -> Option<Allowance> {

@@ -14,7 +14,7 @@ pub use fairrate_units::{Bytes, Time};
 
 use fairrate_units::Rate;
 
-use crate::controller::{Ack, Allowance, Controller, Loss};
+use crate::controller::{Ack, Allowance, Controller, Loss, Trimmed};
 use crate::coupled::CoupledController;
 use crate::port::{NOTICE_VALUES, Notice};
 
@@ -69,6 +69,9 @@ macro_rules! forward_controller {
     (@later $self:ident => { $($pattern:pat => $to:ident $(at $subflow:expr)?),+ $(,)? } $(, $note:ident)?) => {
         fn on_loss(&mut $self, now: $crate::forward::Time, loss: $crate::Loss) -> $crate::Allowance {
             $crate::forward_controller!(@noted $self, match $self { $($pattern => $to.on_loss($($subflow,)? now, loss)),+ } $(, $note)?)
+        }
+        fn on_trimmed(&mut $self, trimmed: &$crate::Trimmed) -> $crate::Allowance {
+            $crate::forward_controller!(@noted $self, match $self { $($pattern => $to.on_trimmed($($subflow,)? trimmed)),+ } $(, $note)?)
         }
         fn on_cnp(&mut $self, now: $crate::forward::Time) -> $crate::Allowance {
             $crate::forward_controller!(@noted $self, match $self { $($pattern => $to.on_cnp($($subflow,)? now)),+ } $(, $note)?)
@@ -127,6 +130,9 @@ macro_rules! forward_coupled {
         }
         fn on_loss(&mut $self, subflow: usize, now: $crate::forward::Time, loss: $crate::Loss) -> $crate::Allowance {
             match $self { $($pattern => $to.on_loss(subflow, now, loss)),+ }
+        }
+        fn on_trimmed(&mut $self, subflow: usize, trimmed: &$crate::Trimmed) -> $crate::Allowance {
+            match $self { $($pattern => $to.on_trimmed(subflow, trimmed)),+ }
         }
         fn on_cnp(&mut $self, subflow: usize, now: $crate::forward::Time) -> $crate::Allowance {
             match $self { $($pattern => $to.on_cnp(subflow, now)),+ }
@@ -220,6 +226,9 @@ macro_rules! record {
         fn on_loss(&mut self, $($subflow: usize,)? _: Time, _: Loss) -> Allowance {
             self.note("on_loss", record!(@of $($subflow)?))
         }
+        fn on_trimmed(&mut self, $($subflow: usize,)? _: &Trimmed) -> Allowance {
+            self.note("on_trimmed", record!(@of $($subflow)?))
+        }
         fn on_cnp(&mut self, $($subflow: usize,)? _: Time) -> Allowance {
             self.note("on_cnp", record!(@of $($subflow)?))
         }
@@ -276,12 +285,14 @@ pub fn call_all(controller: &mut impl Controller) -> Vec<(&'static str, u64)> {
     let now = Time::from_us(1);
     let ack = some_ack(now);
     let notice = Notice { flow: 0, port: 0, values: [0.0; NOTICE_VALUES] };
+    let trimmed = Trimmed { now, bytes: Bytes::new(1), rtt: None, last_hop: false, in_flight: 0 };
     let decided = |allowance: Allowance| allowance.cwnd.as_u64();
     let maybe = |allowance: Option<Allowance>| allowance.map_or(0, decided);
     let mut answers = vec![
         ("on_start", decided(controller.on_start(now))),
         ("on_ack", decided(controller.on_ack(&ack))),
         ("on_loss", decided(controller.on_loss(now, Loss::Gap))),
+        ("on_trimmed", decided(controller.on_trimmed(&trimmed))),
         ("on_cnp", decided(controller.on_cnp(now))),
         ("on_timer", decided(controller.on_timer(now))),
         ("on_sent", maybe(controller.on_sent(now, Bytes::new(1)))),

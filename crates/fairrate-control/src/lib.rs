@@ -49,6 +49,7 @@ pub mod lia;
 pub mod line_rate;
 pub mod mpcc;
 pub mod newreno;
+pub mod nscc;
 pub mod olia;
 pub mod pacc;
 pub mod patched_timely;
@@ -70,7 +71,7 @@ pub use config::{Param, ParamKind, ParamType, Parameters, Profile, RawValue, Set
 pub use constants::{Constant, ConstantSet, constant_sets, constant_sets_of};
 pub use controller::{
     Ack, AlgorithmSpec, Allowance, Bucket, CircuitHelp, Controller, FeedbackNeeds, FlowContext, Loss, MadeFor,
-    MarkedQueue, Needs, NetworkNeeds, PacingNeeds, Queueing, RedDefault, Telemetry, WireNeeds,
+    MarkedQueue, Needs, NetworkNeeds, PacingNeeds, Queueing, RedDefault, Telemetry, Trimmed, WireNeeds,
 };
 pub use coupled::{Alone, CoupledController, CoupledSpec};
 pub use custom::{CustomAlgorithm, LibraryError, OpenLibrary, Registry, RegistryError, names_library};

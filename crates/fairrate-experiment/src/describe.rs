@@ -147,7 +147,11 @@ pub fn describe(scenario: &Scenario) -> Description {
     Description {
         name: scenario.name().to_owned(),
         cc: config.cc.info().name,
-        transport: if matches!(config.transport.kind, Transport::Tcp(_)) { "tcp" } else { "rdma" },
+        transport: match config.transport.kind {
+            Transport::Rdma => "rdma",
+            Transport::Tcp(_) => "tcp",
+            Transport::Uet { .. } => "uet",
+        },
         hosts: topology.hosts().count(),
         switches: topology.nodes.len() - topology.hosts().count(),
         links: links(topology),

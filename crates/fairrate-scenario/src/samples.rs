@@ -68,6 +68,7 @@ pub fn samples() -> Vec<String> {
         documents.push(star(&format!("[switch]\nqueue = \"{}\"\n[transport]\nrto = \"4ms\"", queue.name)));
     }
     documents.push(star("[transport]\nkind = \"tcp\""));
+    documents.push(star("[transport]\ncc = \"nscc\""));
     documents.push(star("[switch]\necn = { phantom = 0.9 }"));
     documents.push(star("[switch]\necn = { average = 0.2, draws = \"per-port\" }"));
     documents.push(star("[switch]\nbuffer_per = \"10Gbps\""));

@@ -15,6 +15,7 @@ pub use self::allocator::{AllocatorConfig, ExternalFlow};
 pub use self::balance::{BALANCES, Balance, BalanceInfo, Rehash, Reroute, Signal};
 pub use self::fabric::{
     ClockRule, EcmpHash, EcnConfig, FabricConfig, Headroom, LevelsByRate, MarkAt, MarkDraws, PauseLevels, Pfc, TieRule,
+    Trim,
 };
 pub use self::faults::{BurstLoss, FaultConfig, FaultPackets, Flap};
 pub use self::flows::{Burst, Change, Connection, FlowSpec, Trigger};

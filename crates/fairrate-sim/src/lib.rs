@@ -31,7 +31,7 @@ pub use config::{
     FaultConfig, FaultPackets, Flap, FlowSpec, Headroom, LevelsByRate, LossDetection, MarkAt, MarkDraws, MptcpConfig,
     Overflow, PauseLevels, Pfc, ProbeSpec, QUEUES, QueueConfig, QueueInfo, QueueRule, Recovery, RedConfig, Rehash,
     Reroute, Scheduler, SfqCoDelConfig, Signal, SimConfig, StopRule, SubflowPaths, TcpConfig, TieRule, Transport,
-    TransportConfig, Trigger, WindowRule,
+    TransportConfig, Trigger, Trim, WindowRule,
 };
 pub use core::{Mode, Reason};
 pub use fabric::DropCause;

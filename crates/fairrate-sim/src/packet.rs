@@ -12,6 +12,8 @@ use crate::table::Table;
 pub enum PacketKind {
     /// Payload of a flow.
     Data,
+    /// The header of a data packet whose payload a switch has cut off.
+    Trimmed,
     /// Acknowledgment of a data packet.
     Ack,
     /// Acknowledgment that reports a gap.
@@ -145,6 +147,21 @@ impl PacketPool {
         copy
     }
 
+    /// Exchanges two packets, with their telemetry and header words, but not their places in lists.
+    pub fn swap(&mut self, a: PacketIdx, b: PacketIdx) {
+        let (first, second) = (*self.get(a), *self.get(b));
+        self.packets[a] = Packet { next: first.next, ..second };
+        self.packets[b] = Packet { next: second.next, ..first };
+        let records = |i: usize| (a.index() * self.int_stride + i, b.index() * self.int_stride + i);
+        for (x, y) in (0..self.int_stride).map(records) {
+            self.int.swap(x, y);
+        }
+        let words = |i: usize| (a.index() * self.header_stride + i, b.index() * self.header_stride + i);
+        for (x, y) in (0..self.header_stride).map(words) {
+            self.headers.swap(x, y);
+        }
+    }
+
     /// Frees the place of a packet.
     pub fn release(&mut self, packet: PacketIdx) {
         self.packets[packet].next = self.free;
@@ -245,6 +262,7 @@ const MARKED: u8 = 1;
 const REDUCED: u8 = 2;
 const CORRUPT: u8 = 4;
 const HANDSHAKE: u8 = 8;
+const LAST_HOP: u8 = 16;
 
 impl Packet {
     /// Returns `true` if it has experienced congestion; for an acknowledgment: if the packet it answers has.
@@ -273,6 +291,14 @@ impl Packet {
     /// Marks it as part of a handshake.
     pub fn set_handshake(&mut self) {
         self.flags |= HANDSHAKE;
+    }
+    /// Returns `true` if its payload was cut off by the last switch on its way.
+    pub fn is_last_hop(&self) -> bool {
+        self.flags & LAST_HOP != 0
+    }
+    /// Notes that its payload was cut off by the last switch on its way.
+    pub fn set_last_hop(&mut self) {
+        self.flags |= LAST_HOP;
     }
     /// Returns `true` if it is damaged, so that its host will discard it.
     #[inline]

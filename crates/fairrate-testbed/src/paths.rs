@@ -119,7 +119,7 @@ impl Ways {
 pub fn n_subflows(config: &SimConfig, flow: &FlowSpec) -> u8 {
     match config.transport.kind {
         Transport::Tcp(tcp) => flow.subflows.unwrap_or(tcp.multipath.subflows),
-        Transport::Rdma => 1,
+        Transport::Rdma | Transport::Uet { .. } => 1,
     }
 }
 

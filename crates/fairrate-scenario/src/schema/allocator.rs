@@ -227,7 +227,9 @@ fn check_transport(root: &Section<'_>, transport: &TransportConfig, cc: &Algorit
         root.report.problem("scenario::conflict", root.site_of("transport"), message, "in here", help);
     };
     match transport.kind {
-        Transport::Rdma => problem(format!("`{name}` is built on TCP"), "set `kind = \"tcp\"` in `[transport]`"),
+        Transport::Rdma | Transport::Uet { .. } => {
+            problem(format!("`{name}` is built on TCP"), "set `kind = \"tcp\"` in `[transport]`")
+        }
         Transport::Tcp(tcp) if 1 < tcp.multipath.subflows => {
             problem(format!("`{name}` has one path a flow"), "set `subflows = 1` in `[transport.tcp]`");
         }

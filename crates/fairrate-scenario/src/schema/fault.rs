@@ -183,7 +183,7 @@ fn check(s: &Section<'_>, c: &FaultConfig, transport: &TransportConfig) {
 
 /// Checks that lost packets are retransmitted.
 fn check_recovery(report: &Report, site: Site, transport: &TransportConfig) {
-    if transport.kind == Transport::Rdma && transport.rto.is_none() {
+    if !matches!(transport.kind, Transport::Tcp(_)) && transport.rto.is_none() {
         let help = "set `rto = \"4ms\"` in `[transport]`";
         let message = "a link that loses packets, and without `rto` a lost last packet is never sent again";
         report.problem("scenario::conflict", site, message, "loses packets", help);

@@ -17,6 +17,7 @@ mod switch;
 mod topology;
 mod traffic;
 mod transport;
+mod trim;
 mod warnings;
 
 use fairrate_control::{ALGORITHMS, AlgorithmConfig, Needs, Profile};
@@ -75,7 +76,8 @@ pub(crate) fn read(
     let timing = read_links(&mut root, run.profile);
     let (transport, cc) = transport::read(&mut root, run.profile, files, algorithms);
     check_frames(report, &timing, &cc);
-    let fabric = switch::read(&mut root, run.profile, &cc, &timing, &shape);
+    let fabric = switch::read(&mut root, run.profile, (&transport, &cc), &timing, &shape);
+    trim::check(&root, &fabric, &transport, &cc);
     transport::check_entropy(&root, &transport, &cc, fabric.balance);
     circuits::check(&root, &shape, &transport, &cc, &fabric);
     switch::check_recovery(&root, &fabric, &transport);

@@ -5,12 +5,12 @@ use std::collections::{BTreeMap, BTreeSet};
 use fairrate_control::{AlgorithmConfig, MarkedQueue, Needs, Profile, RedDefault};
 use fairrate_sim::{
     EcmpHash, EcnConfig, FabricConfig, Headroom, LevelsByRate, MarkAt, MarkDraws, PauseLevels, Pfc, SimConfig,
-    TransportConfig,
+    Transport, TransportConfig,
 };
 use fairrate_units::{Bytes, Rate};
 
 use super::topology::Shape;
-use super::{Timing, queue, routing};
+use super::{Timing, queue, routing, trim};
 use crate::error::{Report, Site};
 use crate::reader::{OrWord, Section};
 use crate::tree::{Node, Table, Value};
@@ -19,13 +19,14 @@ use crate::tree::{Node, Table, Value};
 pub(super) fn read(
     root: &mut Section<'_>,
     profile: Profile,
-    cc: &AlgorithmConfig,
+    (transport, cc): (&TransportConfig, &AlgorithmConfig),
     timing: &Timing,
     shape: &Shape,
 ) -> FabricConfig {
     let mut s = root.child("switch", "`[switch]`");
     let (ns3, omnet) = (profile == Profile::Ns3, profile == Profile::RoccOmnet);
     let (balance, reroute) = routing::read(root, cc);
+    let is_uet = matches!(transport.kind, Transport::Uet { .. });
     let fabric = FabricConfig {
         // PowerTCP section 4.1 names the bandwidth-to-buffer ratio of Intel Tofino; its public code has 4 MiB for each
         // switch, with Dynamic Thresholds at 1/8 per (ingress port, class) and no limit at the egress.
@@ -33,8 +34,8 @@ pub(super) fn read(
         buffer_per: read_buffer_per(&mut s),
         ingress_alpha: alpha(&mut s, "dt_alpha", if omnet { OrWord::Word(0) } else { OrWord::Value(0.125) }),
         egress_alpha: alpha(&mut s, "egress_alpha", OrWord::Word(0)),
-        // No PFC over circuits.
-        pfc: read_pfc(&mut s, if omnet || matches!(shape, Shape::Rdcn(_)) { Pfc::Off } else { Pfc::Ingress }),
+        // No PFC over circuits, nor where switches trim by default.
+        pfc: read_pfc(&mut s, if omnet || is_uet || matches!(shape, Shape::Rdcn(_)) { Pfc::Off } else { Pfc::Ingress }),
         headroom: read_headroom(&mut s, ns3),
         // The artifact's resume offsets.
         xon_offset: s.get("xon_offset", Bytes::new(2_496)).value,
@@ -43,6 +44,7 @@ pub(super) fn read(
         pfc_frame: s.get("pfc_frame", Bytes::new(if ns3 { 43 } else { 64 })).value,
         frame_overhead: timing.frame_overhead.value,
         ecn: read_ecn(&mut s, profile, cc),
+        trim: trim::read(&mut s, is_uet, transport.control_class),
         queue: queue::read(&mut s, cc),
         clock: timing.clock,
         ties: timing.ties,

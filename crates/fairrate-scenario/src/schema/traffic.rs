@@ -193,10 +193,10 @@ fn read_deadline(s: &mut Section<'_>) -> Option<Deadlines> {
 
 /// Reads the number of subflows of each flow; `None` for that of the transport.
 fn read_subflows(s: &mut Section<'_>, transport: Transport) -> Option<u8> {
-    if transport == Transport::Rdma {
+    if !matches!(transport, Transport::Tcp(_)) {
         if s.node("subflows").is_some() {
             let help = "write `kind = \"tcp\"` in `[transport]`, or remove `subflows`";
-            s.problem_at("scenario::conflict", "subflows", "subflows need TCP, and the transport is RDMA", help);
+            s.problem_at("scenario::conflict", "subflows", "subflows need TCP, and the transport is another", help);
         }
         return None;
     }
@@ -221,8 +221,11 @@ fn read_burst(s: &mut Section<'_>, subflows: Option<u8>, transport: Transport) -
     let is_endless = matches!(s.node("bytes"), Some(Node { value: Value::Text(text), .. }) if text == "endless");
     let paths = match transport {
         Transport::Tcp(tcp) => subflows.unwrap_or(tcp.multipath.subflows),
-        Transport::Rdma => 1,
+        Transport::Rdma | Transport::Uet { .. } => 1,
     };
+    if matches!(transport, Transport::Uet { .. }) {
+        conflict(s, "burst", "messages of Ultra Ethernet are written at once", "write `kind = \"rdma\"` or `\"tcp\"`");
+    }
     if bytes.value == Bytes::ZERO {
         s.problem_at("scenario::out_of_range", "burst", "bursts of no bytes", "write for instance `burst = \"100KB\"`");
     } else if !is_endless {

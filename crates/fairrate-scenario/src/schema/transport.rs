@@ -13,6 +13,8 @@ use crate::reader::{OrWord, Section};
 
 /// The artifact puts data and acknowledgments into class 3; class 0 is PFC's own.
 const DATA_CLASS: u8 = 3;
+/// What goes ahead of data.
+const CONTROL_CLASS: u8 = 1;
 
 /// Largest number of subflows of a connection: twice the number in MPTCP papers on datacenters.
 const MAX_SUBFLOWS: u8 = 16;
@@ -32,6 +34,7 @@ pub(super) fn read(
     let (cc, sections) = algorithm::read_algorithms(&mut s, profile, config.kind, cc, &registry);
     check_notifications(&s, config.kind, &cc);
     check_grants(&s, config.kind, &cc);
+    check_uet(&s, config.kind, &cc);
     check_packets(&s, &config, &cc);
     let mut out = s.finish();
     out.tables.extend(sections);
@@ -55,8 +58,12 @@ fn read_config(s: &mut Section<'_>, profile: Profile, needs: &Needs) -> Transpor
         // number and class 6; acknowledgments of the smallest frame without its checksum.
         Profile::Paper | Profile::Ns3 => (1_000, 48, 60),
     };
+    let kind = read_kind(s, needs);
+    let is_uet = matches!(kind, Transport::Uet { .. });
+    // uet-htsim's packets of 4,150 B.
+    let (mtu, header, ack) = if is_uet { (4_086, 64, 64) } else { (mtu, header, ack) };
     TransportConfig {
-        kind: read_kind(s),
+        kind,
         mtu: s.get("mtu", Bytes::new(mtu)).value,
         header: s.get("header", Bytes::new(header)).value,
         ack: s.get("ack", Bytes::new(ack)).value,
@@ -65,9 +72,13 @@ fn read_config(s: &mut Section<'_>, profile: Profile, needs: &Needs) -> Transpor
         // A RoCE congestion notification is a smallest frame.
         cnp: s.get("cnp", Bytes::new(64)).value,
         data_class: class(s, "data_class", DATA_CLASS),
-        ack_class: class(s, "ack_class", DATA_CLASS),
+        ack_class: class(s, "ack_class", if is_uet { CONTROL_CLASS } else { DATA_CLASS }),
         // Notices of switches and control packets of flows have priority over everything but PFC frames.
-        control_class: class(s, "control_class", if omnet || needs.wire.control_with_data { DATA_CLASS } else { 1 }),
+        control_class: class(
+            s,
+            "control_class",
+            if omnet || needs.wire.control_with_data { DATA_CLASS } else { CONTROL_CLASS },
+        ),
         // RoCC section VI has 15 us; most papers have no reaction delay.
         reaction_delay: s.get("reaction_delay", reaction_delay).value,
         recovery: s
@@ -145,9 +156,35 @@ fn check_reorder_window(s: &Section<'_>, config: &TransportConfig) {
     }
 }
 
-/// Reads `kind` and `[transport.tcp]`: RDMA, as in the papers' RoCE fabrics, or TCP.
-fn read_kind(s: &mut Section<'_>) -> Transport {
-    let kind = s.choice("kind", &[("rdma", false), ("tcp", true)], false).value;
+/// The protocols.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Protocol {
+    Rdma,
+    Tcp,
+    Uet,
+}
+
+/// Reads `kind` and `[transport.uet]`: RDMA, as in the papers' RoCE fabrics, TCP, or Ultra Ethernet, which some algorithms need.
+fn read_kind(s: &mut Section<'_>, needs: &Needs) -> Transport {
+    let kinds = [("rdma", Protocol::Rdma), ("tcp", Protocol::Tcp), ("uet", Protocol::Uet)];
+    let protocol = s.choice("kind", &kinds, if needs.feedback.uet { Protocol::Uet } else { Protocol::Rdma }).value;
+    let mut u = s.child("uet", "`[transport.uet]`");
+    // uet-htsim acknowledges after so many bytes.
+    let ack_every = u.get("ack_every", Bytes::new(16_384)).value;
+    let out = u.finish();
+    if protocol == Protocol::Uet || s.has("uet") {
+        s.out.tables.push(("uet".into(), out));
+    }
+    let tcp = read_tcp(s, protocol == Protocol::Tcp);
+    match protocol {
+        Protocol::Rdma => Transport::Rdma,
+        Protocol::Tcp => Transport::Tcp(tcp),
+        Protocol::Uet => Transport::Uet { ack_every },
+    }
+}
+
+/// Reads `[transport.tcp]`; `is_used`: TCP is the transport.
+fn read_tcp(s: &mut Section<'_>, is_used: bool) -> TcpConfig {
     let mut t = s.child("tcp", "`[transport.tcp]`");
     let config = TcpConfig {
         // Values from 20 us to 30 ms are far above any RTT here. Flowtune section 6.1 runs its control connections with
@@ -187,10 +224,10 @@ fn read_kind(s: &mut Section<'_>) -> Transport {
         t.problem_at("scenario::conflict", if t.has("rto_max") { "rto_max" } else { "rto_min" }, message, help);
     }
     let out = t.finish();
-    if kind || s.has("tcp") {
+    if is_used || s.has("tcp") {
         s.out.tables.push(("tcp".into(), out));
     }
-    if kind { Transport::Tcp(config) } else { Transport::Rdma }
+    config
 }
 
 /// Reads the keys of MPTCP. The default is plain TCP; with subflows, MPTCP's own defaults: the smallest round-trip time
@@ -329,7 +366,7 @@ fn check_notifications(s: &Section<'_>, kind: Transport, cc: &AlgorithmConfig) {
         return;
     }
     let name = cc.info().name;
-    let message = format!("`{name}` goes by congestion notification packets, which TCP receivers do not send");
+    let message = format!("`{name}` goes by congestion notification packets, which these receivers do not send");
     let echo = cc.params().iter().any(|p| p.name == "notification");
     let help = if echo {
         format!("set `kind = \"rdma\"`, or `notification = \"ack\"` in `[transport.{name}]`, or take `cc = \"dctcp\"`")
@@ -337,6 +374,21 @@ fn check_notifications(s: &Section<'_>, kind: Transport, cc: &AlgorithmConfig) {
         "set `kind = \"rdma\"`, or take `cc = \"dctcp\"`".to_owned()
     };
     s.problem_at("scenario::conflict", "kind", message, help);
+}
+
+/// Reports an algorithm that needs Ultra Ethernet over another transport, and one that does not over Ultra Ethernet, where windows
+/// count headers and feedback is coalesced.
+fn check_uet(s: &Section<'_>, kind: Transport, cc: &AlgorithmConfig) {
+    let (name, needs) = (cc.info().name, cc.needs());
+    let is_uet = matches!(kind, Transport::Uet { .. });
+    if needs.feedback.uet && !is_uet {
+        let message = format!("`{name}` goes by what receivers of Ultra Ethernet report");
+        s.problem_at("scenario::conflict", "kind", message, "set `kind = \"uet\"`, or choose another `cc`");
+    } else if is_uet && !needs.feedback.uet && name != "line-rate" {
+        let message = format!("`{name}` is not made for Ultra Ethernet's acknowledgments");
+        let help = "set `kind = \"rdma\"`, or `cc = \"nscc\"`; `cc = \"line-rate\"` sends without control";
+        s.problem_at("scenario::conflict", "kind", message, help);
+    }
 }
 
 /// Reports TCP under an algorithm with receiver grants, which is a transport of its own.

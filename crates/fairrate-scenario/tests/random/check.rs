@@ -243,7 +243,7 @@ fn check_finished(config: &SimConfig, o: &FlowOutcome) -> Result<(), String> {
         return Err(format!("flow {id} is acknowledged after {fct_ack} and delivered after {fct}"));
     }
     let subflows = match config.transport.kind {
-        Transport::Rdma => 1,
+        Transport::Rdma | Transport::Uet { .. } => 1,
         Transport::Tcp(tcp) => spec.subflows.unwrap_or(tcp.multipath.subflows),
     };
     // The ideal FCT is that of a single path.
@@ -320,7 +320,7 @@ fn check_buffers(config: &SimConfig, run: &Run) -> Result<(), String> {
 /// Checks that a run does not stall, unless links are faulty or packets are lost that no timeout retransmits.
 fn check_stall(config: &SimConfig, run: &Run) -> Result<(), String> {
     let transport = &config.transport;
-    let no_timeout = transport.kind == Transport::Rdma && transport.rto.is_none();
+    let no_timeout = !matches!(transport.kind, Transport::Tcp(_)) && transport.rto.is_none();
     let may_stall = !config.faults.is_empty() || no_timeout && 0 < run.totals.drops.total();
     match &run.error {
         Some(error) if !may_stall => Err(format!("it stalls: {error}")),

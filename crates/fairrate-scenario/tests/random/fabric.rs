@@ -51,11 +51,18 @@ pub fn switch(draw: &mut Draw, toml: &mut Toml, cc: &str) {
     toml.section("[switch]");
     // pFabric has its own queue; a limit goes with any queue.
     let queue = *draw.pick(&["fifo", "fifo", "fifo", "red", "codel", "sfq-codel"]);
-    if !["pfabric", "bfc", "homa"].contains(&cc) && queue != "fifo" {
+    if !["pfabric", "bfc", "homa", "nscc"].contains(&cc) && queue != "fifo" {
         toml.text("queue", queue);
     }
     // Half of the fabrics have no limits, so that they can be lossless.
-    let limited = !["bfc", "homa"].contains(&cc) && draw.one_in(2);
+    let limited = !["bfc", "homa", "nscc"].contains(&cc) && draw.one_in(2);
+    if cc == "nscc" {
+        toml.maybe(
+            draw,
+            2,
+            &[("trim", YES_NO), ("trim_limit", &["\"12KB\"", "\"50KB\""]), ("trim_size", &["\"1B\"", "\"100B\""])],
+        );
+    }
     let keys = if limited { SWITCH } else { &SWITCH[..SWITCH.len() - 2] };
     toml.maybe(draw, 3, keys);
     if draw.one_in(3) {

@@ -49,6 +49,19 @@ const TCP: &[Key] = &[
 pub fn transport(draw: &mut Draw, toml: &mut Toml, cc: &str, tcp: bool) {
     toml.section("[transport]");
     toml.text("cc", cc);
+    if cc == "nscc" {
+        toml.text("kind", "uet");
+        // Headers that were trimmed go ahead of data, and what does not fit is lost.
+        let is_fit = |key: &&Key| !key.0.ends_with("_class") && key.0 != "rto";
+        let keys: Vec<Key> = TRANSPORT.iter().filter(is_fit).copied().collect();
+        toml.maybe(draw, 5, &keys);
+        toml.any(draw, ("rto", &["\"30us\"", "\"100us\"", "\"1ms\""]));
+        if draw.one_in(2) {
+            toml.section("[transport.uet]");
+            toml.any(draw, ("ack_every", &["\"0B\"", "\"4KB\"", "\"100KB\""]));
+        }
+        return;
+    }
     toml.text("kind", if tcp { "tcp" } else { "rdma" });
     toml.maybe(draw, 5, TRANSPORT);
     if toml.0.contains("selective-repeat") && draw.one_in(2) {

@@ -22,6 +22,7 @@ const TREATMENT: &[Key] =
 /// the algorithm does not support them, since such scenarios are refused.
 pub fn traffic(draw: &mut Draw, toml: &mut Toml, network: &Network, tcp: bool, weights: bool) -> Option<String> {
     let mut file = None;
+    let rdma = !tcp && !toml.0.contains("kind = \"uet\"");
     let weights = weights || draw.one_in(20);
     for _ in 0..draw.between(1, 3) {
         let kind = *draw.pick(KINDS);
@@ -42,10 +43,10 @@ pub fn traffic(draw: &mut Draw, toml: &mut Toml, network: &Network, tcp: bool, w
         if !is_endless && kind != "list" {
             toml.maybe(draw, 5, &[("deadline", DEADLINES)]);
         }
-        if ["poisson", "closed-loop"].contains(&kind) && !tcp && draw.one_in(3) {
+        if ["poisson", "closed-loop"].contains(&kind) && rdma && draw.one_in(3) {
             toml.any(draw, ("connection", &["\"per-pair\"", "\"per-flow\""]));
         }
-        if is_endless && !tcp && draw.one_in(3) {
+        if is_endless && rdma && draw.one_in(3) {
             toml.all(draw, &[("burst", &["\"1B\"", "\"20KB\""]), ("pause", &["\"0s\"", "\"7us\""])]);
         }
     }

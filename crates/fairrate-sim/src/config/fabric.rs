@@ -165,6 +165,18 @@ impl LevelsByRate {
     }
 }
 
+/// Cutting of data packets to their headers, which go ahead of data.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Trim {
+    /// Bytes of a header on the wire.
+    pub size: Bytes,
+    /// Bytes of data that a port holds, the packet that it is sending included; headers and other packets may hold twice as
+    /// much. `None`: as much as the shared buffer allows.
+    pub limit: Option<Bytes>,
+    /// Class of headers.
+    pub class: u8,
+}
+
 /// Links and switches.
 #[derive(Clone, Debug, PartialEq)]
 pub struct FabricConfig {
@@ -191,6 +203,8 @@ pub struct FabricConfig {
     pub frame_overhead: Bytes,
     /// ECN marking, if any.
     pub ecn: Option<EcnConfig>,
+    /// Data that does not fit is cut to its header in place of a drop.
+    pub trim: Option<Trim>,
     /// Queueing of data at egress ports.
     pub queue: QueueConfig,
     /// Rounding of serialisation times.

@@ -46,6 +46,11 @@ pub enum Transport {
     Rdma,
     /// TCP with selective acknowledgments and loss detection by time (RFC 2018, RFC 8985).
     Tcp(TcpConfig),
+    /// Ultra Ethernet: packets in any order, selective acknowledgments, notices of packets that were cut.
+    Uet {
+        /// Bytes on the wire after which a receiver acknowledges in any case.
+        ack_every: Bytes,
+    },
 }
 
 /// The choice of paths by hosts: packets carry values that switches hash.

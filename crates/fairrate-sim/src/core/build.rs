@@ -26,7 +26,7 @@ use super::parallel::{Mail, Partition, loads};
 use super::paths::{PathTable, Paths};
 use super::run::{PartOf, Run};
 use super::share::{Links, Own};
-use super::switch::{Marking, Switches};
+use super::switch::{Marking, Switches, Trimming};
 use super::world::World;
 use crate::config::{MarkDraws, Pfc, SimConfig, TieRule, Transport, Trigger};
 use crate::fabric::{BacklogPfc, Discipline, Faults, Marker, Mmu, Place, Port};
@@ -164,7 +164,7 @@ fn places(links: &[Links], parts: &PartOf) -> Table<PortId, PortIdx> {
 
 /// Rounds bursts up to whole segments with TCP, whose scoreboard counts in segments.
 fn fill_bursts(config: &mut SimConfig) {
-    if config.transport.kind == Transport::Rdma {
+    if !matches!(config.transport.kind, Transport::Tcp(_)) {
         return;
     }
     let mtu = config.transport.mtu.as_u64();
@@ -317,7 +317,8 @@ fn build_switches(
         }
         Pfc::Off | Pfc::Ingress | Pfc::IngressLevels(_) => None,
     };
-    Switches::new(buffers, backlog_pfc, marking, Balancer::new(config), ports)
+    let trimming = Trimming::new(config, ids);
+    Switches::new(buffers, backlog_pfc, marking, Balancer::new(config), trimming, ports)
 }
 
 /// Builds the pool of packets, with room for the telemetry and header words that they carry.
@@ -326,7 +327,7 @@ fn build_pool(run: &Run, needs: &Needs) -> PacketPool {
     let longest = run.routes.longest_path() as usize;
     let stride = if run.constants.telemetry.is_some() { longest.saturating_sub(1) } else { 0 };
     let notice_words = if needs.network.ports == PortScope::None { 0 } else { NOTICE_WORDS };
-    let sack_words = if run.config.transport.kind == Transport::Rdma { 0 } else { SACK_WORDS };
+    let sack_words = if matches!(run.config.transport.kind, Transport::Tcp(_)) { SACK_WORDS } else { 0 };
     PacketPool::new(stride, (run.constants.header_words + sack_words).max(notice_words))
 }
 

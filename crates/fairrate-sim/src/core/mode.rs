@@ -26,6 +26,8 @@ pub enum Reason {
     Disciplines,
     /// Packets choose ports by queues, or by earlier choices.
     Balance,
+    /// Switches cut packets to their headers.
+    Trimming,
     /// The topology has circuits, whose queues several transmitters serve.
     Circuits,
     /// Events of the same time are processed in the order in which they were scheduled, as in ns-3.
@@ -66,6 +68,7 @@ impl std::fmt::Display for Reason {
             Self::PortAgents => "the algorithm has agents at ports",
             Self::Disciplines => "ports have queueing disciplines",
             Self::Balance => "packets choose ports by queues or by earlier choices",
+            Self::Trimming => "switches trim packets",
             Self::Circuits => "there are circuits",
             Self::InsertionTies => "ties are broken as in ns-3",
             Self::SharedDraws => "marks are drawn as in ns-3",
@@ -118,6 +121,7 @@ pub(super) fn switches_by_event(run: &Run, ports: &[Port], agents: &Agents) -> V
         (Reason::PortAgents, !agents.is_empty()),
         (Reason::Disciplines, ports.iter().any(Port::has_disciplines)),
         (Reason::Balance, config.fabric.balance.has_state()),
+        (Reason::Trimming, config.fabric.trim.is_some()),
         (Reason::Circuits, config.topology.circuits.is_some()),
         (Reason::InsertionTies, config.fabric.ties == TieRule::Insertion),
         (Reason::SharedDraws, shares_draws(config)),

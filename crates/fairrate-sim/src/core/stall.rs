@@ -36,7 +36,7 @@ pub(super) fn check_progress(parts: &[Mutex<Part>]) -> Result<(), SimError> {
 fn patience(transport: &TransportConfig) -> Time {
     let longest = match transport.kind {
         Transport::Tcp(tcp) => tcp.rto_max,
-        Transport::Rdma => transport.rto.unwrap_or(Time::ZERO),
+        Transport::Rdma | Transport::Uet { .. } => transport.rto.unwrap_or(Time::ZERO),
     };
     PATIENCE.max(Time::from_ps(longest.as_ps().saturating_mul(TIMEOUTS)))
 }

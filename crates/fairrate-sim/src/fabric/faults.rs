@@ -259,7 +259,7 @@ impl Rule {
 
     fn applies(&self, kind: PacketKind, now_ps: u64) -> bool {
         let picked = match kind {
-            PacketKind::Data => matches!(self.packets, FaultPackets::All | FaultPackets::Data),
+            PacketKind::Data | PacketKind::Trimmed => matches!(self.packets, FaultPackets::All | FaultPackets::Data),
             PacketKind::Ack | PacketKind::Nack => matches!(self.packets, FaultPackets::All | FaultPackets::Acks),
             PacketKind::Cnp | PacketKind::Busy | PacketKind::Notice | PacketKind::Control | PacketKind::ControlBack => {
                 matches!(self.packets, FaultPackets::All | FaultPackets::Control)

@@ -212,6 +212,17 @@ impl Port {
         self.queues[usize::from(class) % N_CLASSES].bytes
     }
 
+    /// Puts `packet` into the place of the last packet of its class, which must have one; `packet` then is that one.
+    pub fn swap_last(&mut self, pool: &mut PacketPool, packet: PacketIdx) {
+        let queue = &mut self.queues[usize::from(pool.get(packet).class)];
+        let last = queue.list.tail();
+        let (new, old) = (u32::from(pool.get(packet).wire), u32::from(pool.get(last).wire));
+        queue.bytes = queue.bytes - old + new;
+        self.queued_bytes = self.queued_bytes - u64::from(old) + u64::from(new);
+        self.left_unsent(old as u16);
+        pool.swap(packet, last);
+    }
+
     /// Prefetches the queue of `class` into the cache.
     #[inline]
     pub fn prefetch_queue(&self, class: u8) {

@@ -97,12 +97,16 @@ pub struct RunTotals {
     pub delivered_bytes: u64,
     /// Data bytes dropped.
     pub dropped_bytes: u64,
+    /// Bytes of data packets that switches cut to their headers, before they did.
+    pub trimmed_bytes: u64,
     /// Data bytes in queues or on links at the end.
     pub in_flight_bytes: u64,
     /// Packets dropped.
     pub drops: Drops,
     /// Packets of any kind that faulty links have added.
     pub duplicates: u64,
+    /// Packets cut to their headers.
+    pub trims: u64,
     /// Packets marked.
     pub ecn_marks: u64,
     /// Pause frames sent.
@@ -196,10 +200,10 @@ impl RateSums {
 }
 
 impl RunTotals {
-    /// Returns the data bytes, sent or duplicated, that were neither delivered nor dropped and are not in flight: 0 as
+    /// Returns the data bytes, sent or duplicated, that were neither delivered nor dropped nor trimmed and are not in flight: 0 as
     /// bytes are conserved, below 0 if more arrived than were sent.
     pub fn unaccounted_bytes(&self) -> i64 {
-        let found = self.delivered_bytes + self.dropped_bytes + self.in_flight_bytes;
+        let found = self.delivered_bytes + self.dropped_bytes + self.trimmed_bytes + self.in_flight_bytes;
         (self.sent_bytes + self.duplicated_bytes).cast_signed() - found.cast_signed()
     }
 
@@ -213,9 +217,11 @@ impl RunTotals {
         self.duplicated_bytes += other.duplicated_bytes;
         self.delivered_bytes += other.delivered_bytes;
         self.dropped_bytes += other.dropped_bytes;
+        self.trimmed_bytes += other.trimmed_bytes;
         self.in_flight_bytes += other.in_flight_bytes;
         self.drops.merge(&other.drops);
         self.duplicates += other.duplicates;
+        self.trims += other.trims;
         self.ecn_marks += other.ecn_marks;
         self.pfc_pauses += other.pfc_pauses;
         self.pfc_resumes += other.pfc_resumes;

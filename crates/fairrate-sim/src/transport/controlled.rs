@@ -50,7 +50,7 @@ mod tests {
         let answers = call_all(&mut controller);
         let reached = recorder.take();
         assert_eq!(reached, answers.iter().map(|(method, _)| (*method, subflow)).collect::<Vec<_>>());
-        assert_eq!(answers.iter().map(|(_, number)| *number).collect::<Vec<_>>(), (1..=12).collect::<Vec<_>>());
+        assert_eq!(answers.iter().map(|(_, number)| *number).collect::<Vec<_>>(), (1..=13).collect::<Vec<_>>());
     }
 
     #[test]

@@ -4,7 +4,7 @@ use fairrate_control::Allowance;
 
 use super::interface::{Acked, Answer, Load, Timed, Transport};
 use super::list::{Kind, for_each_transport};
-use super::{allocator, homa, mptcp, rdma, tcp};
+use super::{allocator, homa, mptcp, rdma, tcp, uet};
 use crate::core::{Hosts, World};
 use crate::ids::{FlowId, HostId, PacketIdx, SenderIdx};
 

@@ -18,6 +18,8 @@ macro_rules! for_each_transport {
             Line => tcp::Tcp<allocator::Messages>,
             /// HOMA, in which receivers grant what senders may send.
             Homa => homa::Homa,
+            /// Ultra Ethernet's, which takes packets in any order.
+            Uet => uet::Uet,
         }
     };
 }

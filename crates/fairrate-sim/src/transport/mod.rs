@@ -18,6 +18,7 @@ mod rdma;
 mod receiver;
 mod sender;
 mod tcp;
+mod uet;
 
 pub(crate) use allocator::{
     Allocator, LineNote, follow_up, line_flows, on_event as on_allocator_event, start as start_allocator,
@@ -37,3 +38,4 @@ pub(crate) use tcp::SACK_WORDS;
 #[cfg(test)]
 pub(crate) use tcp::TcpSender;
 pub use tcp::{DelayedAck, EcnEcho, LossDetection, TcpConfig};
+pub(crate) use uet::Datagrams;

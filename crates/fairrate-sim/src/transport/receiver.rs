@@ -105,6 +105,11 @@ impl Receiver {
         in_order
     }
 
+    /// Returns `true` if anything has arrived beyond a gap.
+    pub fn has_gaps(&self) -> bool {
+        self.more.as_ref().is_some_and(|more| !more.beyond.is_empty())
+    }
+
     /// Returns the parts of `[from, to)` that have not arrived, in order.
     pub fn gaps(&self, from: u64, to: u64) -> impl Iterator<Item = (u64, u64)> + '_ {
         let mut from = from.max(self.expected);

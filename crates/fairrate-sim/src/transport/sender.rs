@@ -246,6 +246,10 @@ impl Sender {
             return (self.is_open(), self.has_data());
         }
         let has_new = self.snd_nxt < self.bytes;
+        if self.transport == Kind::Uet {
+            // It has looked at its window.
+            return (self.may_send() && has_new, has_new);
+        }
         (self.may_send() && has_new && self.has_room(), has_new)
     }
 

@@ -174,6 +174,7 @@ pub fn config(topology: Topology, cc: AlgorithmConfig, flows: Vec<FlowSpec>) -> 
             clock: ClockRule::Picoseconds,
             balance: Balance::Ecmp,
             reroute: None,
+            trim: None,
             ecmp: EcmpHash::Mix,
             ties: TieRule::Entity,
         },

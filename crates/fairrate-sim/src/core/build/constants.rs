@@ -45,7 +45,7 @@ pub(super) fn constants(config: &SimConfig, routes: &Routes, needs: &Needs) -> C
         mtu: framing.mtu.as_u64(),
         min_window: match t.kind {
             Transport::Tcp(tcp) => u64::from(tcp.min_window) * framing.mtu.as_u64(),
-            Transport::Rdma => 0,
+            Transport::Rdma | Transport::Uet { .. } => 0,
         },
         data_header: framing.header.as_u64(),
         ack_wire: framing.ack.as_u64() as u16,
@@ -64,7 +64,7 @@ pub(super) fn constants(config: &SimConfig, routes: &Routes, needs: &Needs) -> C
         .as_ps(),
         cnp_by_clock: needs.feedback.cnp_by_clock,
         cnp_interval_ps: needs.feedback.cnp_interval.map(Time::as_ps),
-        rto_ps: t.rto.filter(|_| t.kind == Transport::Rdma).map_or(u64::MAX, Time::as_ps),
+        rto_ps: t.rto.filter(|_| !matches!(t.kind, Transport::Tcp(_))).map_or(u64::MAX, Time::as_ps),
         fixed_rto: needs
             .feedback
             .rto_rtts

@@ -42,6 +42,7 @@ pub(super) fn transport_of(config: &SimConfig, id: FlowId, n_user_flows: u32, ha
         _ if n_user_flows <= id.0 => Kind::Line,
         Transport::Rdma if config.cc.needs().feedback.grants.is_some() => Kind::Homa,
         Transport::Rdma => Kind::Rdma,
+        Transport::Uet { .. } => Kind::Uet,
         Transport::Tcp(_) if has_subflows => Kind::Mptcp,
         Transport::Tcp(_) if config.allocator.is_some() => Kind::Ruled,
         Transport::Tcp(_) => Kind::Tcp,

@@ -33,7 +33,7 @@ use crate::config::TieRule;
 use crate::ids::{FlowId, HostId, PacketIdx, PortIdx, SenderIdx};
 use crate::table::Table;
 use crate::transport::{
-    Allocator, Connections, ControllerRef, Messages, Nic, NicFlow, PathPickers, Receiver, Sender, Tally,
+    Allocator, Connections, ControllerRef, Datagrams, Messages, Nic, NicFlow, PathPickers, Receiver, Sender, Tally,
 };
 
 /// The hosts of a part.
@@ -56,6 +56,8 @@ pub(crate) struct Hosts {
     pub(crate) allocator: Option<Box<Allocator>>,
     /// HOMA's messages, if HOMA is the transport.
     pub(crate) messages: Option<Box<Messages>>,
+    /// Ultra Ethernet's messages, if that is the transport.
+    pub(crate) datagrams: Option<Box<Datagrams>>,
     /// Actions that transports have requested, to be run after they return.
     pub(crate) deferred: Deferred,
     /// Time of the last acknowledgment of data, in picoseconds.
@@ -174,6 +176,7 @@ impl Hosts {
         let finite_left = starts.iter().filter(|&&id| !run.flow(id).is_endless()).count() as u64;
         Self {
             messages: Messages::new(run, &nics),
+            datagrams: Datagrams::new(run.config.transport.kind, &receiving),
             order: NicOrder::new(run.config.fabric.ties == TieRule::Insertion, &nics),
             nics,
             sending,

@@ -6,7 +6,7 @@ use super::Hosts;
 use crate::core::world::World;
 use crate::ids::{FlowId, HostId, PacketIdx};
 use crate::packet::PacketKind;
-use crate::transport::{Answer, Echo, Outcome, Timed, on_allocator_event};
+use crate::transport::{Answer, Echo, Kind, Outcome, Timed, on_allocator_event};
 
 impl Hosts {
     /// Processes a packet that reaches its host.
@@ -14,7 +14,7 @@ impl Hosts {
     #[inline(never)]
     pub(in crate::core) fn on_packet(&mut self, w: &mut World, host: HostId, packet: PacketIdx, kind: PacketKind) {
         match kind {
-            PacketKind::Data | PacketKind::Busy => self.on_data(w, host, packet),
+            PacketKind::Data | PacketKind::Trimmed | PacketKind::Busy => self.on_data(w, host, packet),
             PacketKind::Ack | PacketKind::Nack => self.on_ack(w, host, packet),
             PacketKind::Cnp | PacketKind::Notice => self.on_notification(w, host, packet),
             PacketKind::Control => self.turn_control(w, host, packet),
@@ -42,7 +42,7 @@ impl Hosts {
     fn on_ack(&mut self, w: &mut World, host: HostId, packet: PacketIdx) {
         let p = w.net.pool.get(packet);
         let (id, entropy, sent_ps) = (p.flow, p.entropy, p.sent_ps);
-        if self.pickers.is_some() {
+        if self.pickers.is_some() && w.run.flow(id).transport != Kind::Uet {
             let outcome = if p.is_marked() { Outcome::Marked } else { Outcome::Good };
             self.learn(w, id, entropy, outcome, sent_ps);
         }
@@ -61,7 +61,6 @@ impl Hosts {
     }
 
     /// Tells the sender of a flow the outcome of a packet with the value `entropy`, sent at `sent_ps`.
-    #[cold]
     pub(crate) fn learn(&mut self, w: &World, id: FlowId, entropy: u16, outcome: Outcome, sent_ps: u64) {
         let slot = self.sending[id].sender;
         let (Some(pickers), Some(sender)) = (&mut self.pickers, self.senders.get(slot).and_then(Option::as_ref)) else {

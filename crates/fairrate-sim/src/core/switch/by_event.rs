@@ -126,21 +126,24 @@ impl Pass for ByEvent<'_> {
 
     #[allow(clippy::inline_always)] // See `Part::run`.
     #[inline(always)]
-    fn admit(&mut self, egress: PortIdx, packet: PacketIdx, head: Head, waiting: u32) -> bool {
+    fn admit(&mut self, egress: PortIdx, packet: PacketIdx, head: Head, waiting: u32) -> Option<Head> {
         let (s, w) = (&mut *self.switches, &mut *self.w);
         if s.has_special_ports && !s.is_admitted(w, egress, packet) {
-            return false;
+            return None;
+        }
+        if s.trimming.is_some() {
+            return s.admit_or_trim(w, egress, packet, head, waiting);
         }
         let (switch, ingress) = (w.net.ports[egress].of_switch, w.net.pool.get(packet).ingress);
         match s.buffers.admit(switch, ingress, head.class, head.wire, waiting) {
-            Admission::Accept => true,
+            Admission::Accept => Some(head),
             Admission::AcceptAndPause => {
                 s.send_pfc(w, ingress, head.class, true);
-                true
+                Some(head)
             }
             Admission::Drop(cause) => {
                 w.discard(egress, packet, cause);
-                false
+                None
             }
         }
     }
@@ -205,6 +208,9 @@ impl Pass for ByEvent<'_> {
     #[allow(clippy::inline_always)] // See `Part::run`.
     #[inline(always)]
     fn leave(&mut self, egress: PortIdx, packet: PacketIdx, head: Head, qlen: Option<u64>) {
+        if let Some(trimming) = &mut self.switches.trimming {
+            trimming.note_sent(egress, head);
+        }
         let w = &mut *self.w;
         let has_plain_wires = w.net.has_plain_wires;
         let (ports, mut net) = w.net.split();

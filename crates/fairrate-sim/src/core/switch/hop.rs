@@ -41,9 +41,9 @@ pub(super) trait Pass {
     /// `egress` without being queued or charged.
     fn admits_now(&mut self, egress: PortIdx, packet: PacketIdx, head: Head) -> bool;
 
-    /// Charges the buffer with `packet`, which would join `waiting` bytes of its class at `egress`; returns `false` if
-    /// it discarded the packet instead.
-    fn admit(&mut self, egress: PortIdx, packet: PacketIdx, head: Head, waiting: u32) -> bool;
+    /// Charges the buffer with `packet`, which would join `waiting` bytes of its class at `egress`; returns what joins the
+    /// queue, which is the packet or its header, or `None` if it discarded the packet instead.
+    fn admit(&mut self, egress: PortIdx, packet: PacketIdx, head: Head, waiting: u32) -> Option<Head>;
 
     /// Applies the ECN marker of `egress` to `packet`, with `qlen` bytes of its class queued, if packets are marked at
     /// `step`.
@@ -82,7 +82,7 @@ pub(super) fn cross<P: Pass>(pass: &mut P, egress: PortIdx, packet: PacketIdx, h
         return;
     }
     let waiting = pass.port(egress).class_bytes(head.class);
-    if pass.admit(egress, packet, head, waiting) {
+    if let Some(head) = pass.admit(egress, packet, head, waiting) {
         pass.mark(MarkAt::Enqueue, egress, packet, waiting + u32::from(head.wire));
         pass.join(egress, packet, head);
     }

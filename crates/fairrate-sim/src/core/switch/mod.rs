@@ -9,9 +9,11 @@ mod requests;
 mod short_cut;
 mod span;
 mod special;
+mod trimming;
 
 use self::circuits::Rotors;
 pub(super) use self::marking::Marking;
+pub(super) use self::trimming::Trimming;
 use super::arrivals::Arrivals;
 use super::balance::Balancer;
 use crate::fabric::{BacklogPfc, Mmu, Port, Verdicts};
@@ -25,6 +27,8 @@ pub(crate) struct Switches {
     marking: Marking,
     /// The choice among equal paths.
     balancer: Balancer,
+    /// The state of switches that cut packets to their headers; `None`: they do not.
+    trimming: Option<Box<Trimming>>,
     /// Set when some port has a queueing discipline or belongs to a circuit.
     has_special_ports: bool,
     /// The last decisions of a queueing discipline, to be carried out.
@@ -42,6 +46,7 @@ impl Switches {
         backlog_pfc: Option<Box<BacklogPfc>>,
         marking: Marking,
         balancer: Balancer,
+        trimming: Option<Box<Trimming>>,
         ports: &[Port],
     ) -> Self {
         let has_special_ports = ports.iter().any(Port::has_disciplines);
@@ -50,6 +55,7 @@ impl Switches {
             backlog_pfc,
             marking,
             balancer,
+            trimming,
             has_special_ports,
             verdicts: Verdicts::default(),
             arrivals: Arrivals::default(),

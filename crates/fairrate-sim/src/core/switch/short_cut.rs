@@ -227,12 +227,12 @@ impl<const SEES_PEAK: bool, const REPORTS: bool> Pass for BySpan<'_, SEES_PEAK, 
     }
 
     #[inline]
-    fn admit(&mut self, _: PortIdx, _: PacketIdx, head: Head, _: u32) -> bool {
+    fn admit(&mut self, _: PortIdx, _: PacketIdx, head: Head, _: u32) -> Option<Head> {
         self.sums.used += u64::from(head.wire);
         if SEES_PEAK {
             self.buffers.note_peak(self.sums.used);
         }
-        true
+        Some(head)
     }
 
     #[allow(clippy::inline_always)] // See `Part::run`.

@@ -25,6 +25,7 @@ fn config(pfc: bool) -> FabricConfig {
         clock: ClockRule::Picoseconds,
         balance: Balance::Ecmp,
         reroute: None,
+        trim: None,
         ecmp: EcmpHash::Mix,
         ties: TieRule::Entity,
     }

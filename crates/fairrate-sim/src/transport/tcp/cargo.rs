@@ -132,7 +132,7 @@ impl Cargo for OwnData {}
 pub(crate) fn config_of_hosts(run: &Run) -> &TcpConfig {
     match &run.config.transport.kind {
         Transport::Tcp(config) => config,
-        Transport::Rdma => unreachable!("segments are for hosts that speak TCP"),
+        Transport::Rdma | Transport::Uet { .. } => unreachable!("segments are for hosts that speak TCP"),
     }
 }
 

@@ -1,0 +1,45 @@
+//! Trimming by switches: keys of `[switch]`.
+
+use fairrate_control::AlgorithmConfig;
+use fairrate_sim::{FabricConfig, QueueConfig, Transport, TransportConfig, Trim};
+use fairrate_units::Bytes;
+
+use crate::reader::{OrWord, Section};
+
+/// Reads `trim`, `trim_size` and `trim_limit`. Headers have the size of uet-htsim's.
+pub(super) fn read(s: &mut Section<'_>, is_uet: bool, class: u8) -> Option<Trim> {
+    let trims = s.get("trim", is_uet).value;
+    let size = s.get("trim_size", Bytes::new(64)).value;
+    let limit = match s.value_or::<Bytes>("trim_limit", &["buffer"], OrWord::Word(0)).value {
+        OrWord::Word(_) => None,
+        OrWord::Value(limit) => Some(limit),
+    };
+    if size == Bytes::ZERO || TransportConfig::MAX_PACKET < size {
+        let message = format!("headers of {size}");
+        s.problem_at("scenario::out_of_range", "trim_size", message, "write for instance `trim_size = \"64B\"`");
+    }
+    trims.then_some(Trim { size, limit, class })
+}
+
+/// Checks that hosts understand packets that were cut to their headers, and that nothing else decides about queues.
+pub(super) fn check(root: &Section<'_>, fabric: &FabricConfig, transport: &TransportConfig, cc: &AlgorithmConfig) {
+    let Some(trim) = fabric.trim else { return };
+    let problem = |message: String, help: &str| {
+        let at = if root.has("switch") { "switch" } else { "topology" };
+        root.problem_at("scenario::conflict", at, message, help);
+    };
+    let packet = transport.mtu + transport.data_header(&cc.needs());
+    if !matches!(transport.kind, Transport::Uet { .. }) {
+        let message = "switches cut packets to their headers, and the hosts' transport does not know what these say";
+        problem(message.to_owned(), "write `kind = \"uet\"` in `[transport]`, or `trim = false` in `[switch]`");
+    } else if fabric.queue != QueueConfig::FIFO {
+        let message = "a queueing discipline or limit and `trim` both say what becomes of a packet that does not fit";
+        problem(message.to_owned(), "remove `queue` and its limits, or `trim`; a limit for trimming is `trim_limit`");
+    } else if trim.limit.is_some_and(|limit| limit < packet) {
+        let message = format!("a `trim_limit` below a packet of {packet} lets none through");
+        problem(message, "enlarge `trim_limit`");
+    } else if trim.class == transport.data_class {
+        let message = "headers go ahead of data, and `control_class` is the class of data".to_owned();
+        problem(message, "let `control_class` be below `data_class` in `[transport]`");
+    }
+}

@@ -1,0 +1,139 @@
+//! Switches that cut data packets to their headers in place of dropping them, as in NDP: M. Handley et al., "Re-architecting
+//! datacenter networks and stacks for low latency and high performance", SIGCOMM 2017, and in the composite queue of the
+//! Ultra Ethernet consortium's simulator, without its turn of data after 100,000 headers.
+
+use super::Switches;
+use super::hop::Head;
+use crate::config::{SimConfig, Trim};
+use crate::core::world::World;
+use crate::fabric::{Admission, DropCause};
+use crate::ids::{PacketIdx, PortId, PortIdx};
+use crate::packet::{Packet, PacketKind};
+use crate::rng::mix64;
+use crate::table::Table;
+
+/// The state of trimming.
+pub(in crate::core) struct Trimming {
+    config: Trim,
+    seed: u64,
+    ids: Table<PortIdx, PortId>,
+    /// For each port, the bytes of the packet that it sent last if that was data; otherwise zero.
+    sent: Table<PortIdx, u16>,
+}
+
+impl Trimming {
+    /// Returns the state of ports with numbers `ids` that have sent nothing; `None` if switches do not trim.
+    pub(in crate::core) fn new(config: &SimConfig, ids: &Table<PortIdx, PortId>) -> Option<Box<Self>> {
+        let state = |trim| {
+            let sent = ids.iter().map(|_| 0).collect();
+            Box::new(Self { config: trim, seed: config.seed, ids: ids.clone(), sent })
+        };
+        config.fabric.trim.map(state)
+    }
+
+    /// Records that a packet leaves `port`.
+    pub(super) fn note_sent(&mut self, port: PortIdx, head: Head) {
+        self.sent[port] = if head.is_data { head.wire } else { 0 };
+    }
+
+    /// Tosses a fair coin, which is a function of the seed, the port and the packet.
+    fn tosses_heads(&self, port: PortIdx, p: &Packet) -> bool {
+        let words = [u64::from(self.ids[port].0) << 32 | u64::from(p.flow.0), p.seq, p.sent_ps];
+        words.iter().fold(mix64(self.seed ^ 0x7472_696d), |mixed, word| mix64(mixed ^ word)) & 1 == 1
+    }
+}
+
+impl Switches {
+    /// Charges the buffer with `packet`, which would join `waiting` bytes of its class at `egress`, or with its header. Returns
+    /// what joins the queue; `None`: nothing does.
+    ///
+    /// At a limit of the port, a coin decides whether the packet is cut or the last one of the queue, into whose place it comes.
+    #[cold]
+    pub(super) fn admit_or_trim(
+        &mut self,
+        w: &mut World,
+        egress: PortIdx,
+        packet: PacketIdx,
+        head: Head,
+        waiting: u32,
+    ) -> Option<Head> {
+        let trimming = self.trimming.as_ref().expect("switches trim");
+        let (limit, wire) = (trimming.config.limit.map(|limit| limit.as_u64()), u64::from(head.wire));
+        if !head.is_data {
+            if limit.is_some_and(|limit| 2 * limit < u64::from(waiting) + wire) {
+                w.discard(egress, packet, DropCause::QueueLimit);
+                return None;
+            }
+            return self
+                .charge(w, egress, packet, head, waiting)
+                .or_else(|cause| drop_for(w, egress, packet, cause))
+                .ok();
+        }
+        let is_busy = !w.clock.has_passed(w.net.ports[egress].busy_until_ps, egress);
+        let held = u64::from(waiting) + if is_busy { u64::from(trimming.sent[egress]) } else { 0 };
+        if limit.is_none_or(|limit| held + wire <= limit) {
+            return match self.charge(w, egress, packet, head, waiting) {
+                Ok(head) => Some(head),
+                Err(_) => self.trim(w, egress, packet),
+            };
+        }
+        let takes_last =
+            0 < waiting && head.class != trimming.config.class && trimming.tosses_heads(egress, w.net.pool.get(packet));
+        if takes_last && self.charge(w, egress, packet, head, waiting).is_ok() {
+            let (ports, net) = w.net.split();
+            ports[egress].swap_last(net.pool, packet);
+            let last = *w.net.pool.get(packet);
+            if self.buffers.release(w.net.ports[egress].of_switch, last.ingress, last.class, last.wire) {
+                self.send_pfc(w, last.ingress, last.class, false);
+            }
+        }
+        self.trim(w, egress, packet)
+    }
+
+    /// Charges the buffer with `packet`, and pauses its sender if that is due; returns its head, or the cause of a drop.
+    fn charge(
+        &mut self,
+        w: &mut World,
+        egress: PortIdx,
+        packet: PacketIdx,
+        head: Head,
+        waiting: u32,
+    ) -> Result<Head, DropCause> {
+        let (switch, ingress) = (w.net.ports[egress].of_switch, w.net.pool.get(packet).ingress);
+        match self.buffers.admit(switch, ingress, head.class, head.wire, waiting) {
+            Admission::Accept => Ok(head),
+            Admission::AcceptAndPause => {
+                self.send_pfc(w, ingress, head.class, true);
+                Ok(head)
+            }
+            Admission::Drop(cause) => Err(cause),
+        }
+    }
+
+    /// Cuts `packet`, which is not charged to the buffer, to its header; returns the header's head, or `None` if there is no room
+    /// for that either.
+    fn trim(&mut self, w: &mut World, egress: PortIdx, packet: PacketIdx) -> Option<Head> {
+        let Trim { size, limit, class } = self.trimming.as_ref().expect("switches trim").config;
+        let is_last = !w.net.ports[egress].to_host().is_none();
+        let p = w.net.pool.get_mut(packet);
+        w.observed.totals.trims += 1;
+        w.observed.totals.trimmed_bytes += u64::from(p.wire);
+        (p.kind, p.wire, p.class) = (PacketKind::Trimmed, size.as_u64() as u16, class);
+        if is_last {
+            p.set_last_hop();
+        }
+        let head = Head::of(p);
+        let waiting = w.net.ports[egress].class_bytes(class);
+        if limit.is_some_and(|limit| 2 * limit.as_u64() < u64::from(waiting) + size.as_u64()) {
+            w.discard(egress, packet, DropCause::QueueLimit);
+            return None;
+        }
+        self.charge(w, egress, packet, head, waiting).or_else(|cause| drop_for(w, egress, packet, cause)).ok()
+    }
+}
+
+/// Discards a packet that the buffer does not admit.
+fn drop_for(w: &mut World, egress: PortIdx, packet: PacketIdx, cause: DropCause) -> Result<Head, DropCause> {
+    w.discard(egress, packet, cause);
+    Err(cause)
+}

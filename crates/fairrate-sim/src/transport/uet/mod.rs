@@ -1,0 +1,296 @@
+//! The transport of Ultra Ethernet (Ultra Ethernet Specification 1.0, 2025), as the consortium's simulator has it
+//! (github.com/ultraethernet/uet-htsim at 40ccb05, `uec.cpp`): packets in any order, a bitmap at the receiver, coalesced
+//! acknowledgments, and notices of packets that switches cut to their headers. NSCC controls the window; bytes in flight and
+//! windows are those on the wire.
+//!
+//! | packet | fields |
+//! |---|---|
+//! | `Data` | `data_seq`: flags [`ASKS`] and [`AGAIN`] |
+//! | `Ack` | `seq`: the byte expected next; `data_seq`: first byte of the packet that it answers; `payload`: that packet's flags; `sent_ps`: bits of 64 packets that have come; `cwnd_at_send`: bytes counted by the receiver |
+//! | `Nack` | the same; it answers a packet that was cut, and `payload` says whether at the last hop ([`LAST_HOP`]) |
+//!
+//! A receiver acknowledges a packet at once if it is marked, asks for it, is the first, is a duplicate, or if `ack_every`
+//! bytes have come since the last acknowledgment; and when the last gap closes after a packet that asked. The 64 bits begin
+//! with the packet itself if it was marked or asked, else 63 before it, but never before the first gap.
+//!
+//! Left out: the request to send (RTS) that stands for a packet which may not be sent after a timeout, loss detection without
+//! trimming (SLEEK), and credit of receivers (RCCC).
+
+mod outgoing;
+
+use fairrate_control::{Ack, Controller, Loss, Trimmed};
+use fairrate_units::{Bytes, Rate, Time};
+
+use self::outgoing::Outgoing;
+use crate::config::Transport as TransportKind;
+use crate::core::{Hosts, Own, World};
+use crate::engine::EventKind;
+use crate::ids::{FlowId, HostId, PacketIdx, SenderIdx};
+use crate::packet::{Packet, PacketKind};
+use crate::table::Table;
+use crate::transport::controlled::Controlled;
+use crate::transport::entropy::Outcome;
+use crate::transport::interface::{Acked, Answer, Load, Timed, Transport};
+use crate::transport::sender::Sender;
+
+/// Flag of a data packet that its receiver is to acknowledge at once.
+const ASKS: u64 = 1;
+/// Flag of a data packet that was sent before.
+const AGAIN: u64 = 2;
+/// Flag of a notice of a packet that was cut at the last switch.
+const LAST_HOP: u64 = 4;
+
+/// The messages of the hosts of a part.
+pub(crate) struct Datagrams {
+    outgoing: Table<SenderIdx, Outgoing>,
+    incoming: Own<FlowId, Option<Box<Incoming>>>,
+}
+
+/// A message at its receiver, besides the bytes that have come.
+#[derive(Default)]
+struct Incoming {
+    /// Bytes on the wire that have come.
+    counted: u64,
+    /// The same since the last acknowledgment.
+    since_ack: u64,
+    /// A packet asked, and gaps have been open since.
+    is_asked: bool,
+}
+
+impl Datagrams {
+    /// Returns the state without messages; `None` if the run has another transport.
+    pub(crate) fn new<T>(kind: TransportKind, receiving: &Own<FlowId, T>) -> Option<Box<Self>> {
+        let TransportKind::Uet { .. } = kind else { return None };
+        Some(Box::new(Self { outgoing: Table::default(), incoming: receiving.alike() }))
+    }
+}
+
+fn outgoing(hosts: &mut Hosts, slot: SenderIdx) -> &mut Outgoing {
+    &mut hosts.datagrams.as_mut().expect("the run has this transport").outgoing[slot]
+}
+
+fn outgoing_of(hosts: &Hosts, slot: SenderIdx) -> &Outgoing {
+    &hosts.datagrams.as_ref().expect("the run has this transport").outgoing[slot]
+}
+
+/// Lets the NIC know whether the sender in `slot` may send: its `bytes` are above `snd_nxt` if so.
+fn aim(hosts: &mut Hosts, slot: SenderIdx) {
+    let cwnd = hosts.sender(slot).cwnd;
+    let message = outgoing(hosts, slot);
+    let (may_send, acknowledged) = (message.may_send(cwnd), message.acknowledged());
+    let sender = hosts.sender_mut(slot);
+    sender.snd_una = acknowledged;
+    sender.bytes = sender.snd_nxt + u64::from(may_send);
+    hosts.refresh(slot);
+}
+
+/// The transport of Ultra Ethernet.
+pub(crate) struct Uet;
+
+impl Transport for Uet {
+    fn open(hosts: &mut Hosts, w: &mut World, flow: FlowId) {
+        let control = w.run.algorithm_of(flow).build(&w.run.flow_context(flow, w.clock.now()));
+        let spec = &w.run.config.flows[flow.index()];
+        hosts.add_sender(w, Sender::of_application(spec, flow, Controlled::Own(control)));
+        let slot = hosts.sending[flow].sender;
+        let c = &w.run.constants;
+        let message = Outgoing::new(spec.bytes.as_u64(), c.mtu, c.data_header);
+        let messages = &mut hosts.datagrams.as_mut().expect("the run has this transport").outgoing;
+        while messages.len() <= slot.index() {
+            messages.push(Outgoing::default());
+        }
+        messages[slot] = message;
+        aim(hosts, slot);
+    }
+
+    fn load(hosts: &mut Hosts, w: &mut World, slot: SenderIdx) -> Load {
+        let cwnd = hosts.sender(slot).cwnd;
+        let turn = outgoing(hosts, slot).send(w.clock.now_ps, cwnd);
+        let sender = hosts.sender_mut(slot);
+        if turn.is_again {
+            sender.tally.retransmitted += turn.payload;
+        } else {
+            sender.snd_nxt += turn.payload;
+        }
+        let flags = if turn.asks { ASKS } else { 0 } | if turn.is_again { AGAIN } else { 0 };
+        let (seq, header) = (turn.number * w.run.constants.mtu, w.run.constants.data_header);
+        Load { seq, data_seq: flags, payload: turn.payload, header, min_wire: 0 }
+    }
+
+    fn sent(hosts: &mut Hosts, _: &mut World, slot: SenderIdx, _: u16) {
+        aim(hosts, slot);
+    }
+
+    fn has_sent_all(hosts: &Hosts, _: &World, slot: SenderIdx, _: bool) -> bool {
+        outgoing_of(hosts, slot).has_sent_all()
+    }
+
+    fn decided(hosts: &mut Hosts, _: &mut World, slot: SenderIdx) {
+        aim(hosts, slot);
+    }
+
+    fn on_data(hosts: &mut Hosts, w: &mut World, _: HostId, packet: PacketIdx) -> Answer {
+        let p = *w.net.pool.get(packet);
+        let (now_ps, len) = (w.clock.now_ps, u64::from(p.payload));
+        let end = &mut hosts.receiving[p.flow];
+        let is_known = end.receiver.gaps(p.seq, p.seq + len).next().is_none();
+        if p.kind == PacketKind::Trimmed && !is_known {
+            // It is for the sender to send it again.
+            let flags = if p.is_last_hop() { LAST_HOP } else { 0 };
+            answer(hosts, w, packet, PacketKind::Nack, flags);
+            return Answer::Packet(packet);
+        }
+        let TransportKind::Uet { ack_every } = w.run.config.transport.kind else {
+            unreachable!("the run has this transport")
+        };
+        let messages = hosts.datagrams.as_mut().expect("the run has this transport");
+        let place = &mut messages.incoming[p.flow];
+        let is_first = place.is_none();
+        let incoming = place.get_or_insert_default();
+        if p.kind == PacketKind::Data {
+            w.observed.totals.delivered_bytes += u64::from(p.wire);
+            incoming.counted += u64::from(p.wire);
+            incoming.since_ack += u64::from(p.wire);
+        }
+        end.receiver.take(p.seq, len);
+        end.note_arrival(w.run.flow(p.flow).bytes, now_ps);
+        let asks = p.data_seq & ASKS != 0;
+        incoming.is_asked |= asks;
+        let is_closed = !end.receiver.has_gaps() && std::mem::take(&mut incoming.is_asked);
+        let is_enough = ack_every.as_u64() <= incoming.since_ack;
+        if !(is_known || p.is_marked() || asks || is_first || is_enough || is_closed) {
+            w.net.pool.release(packet);
+            return Answer::Nothing;
+        }
+        incoming.since_ack = 0;
+        answer(hosts, w, packet, PacketKind::Ack, p.data_seq);
+        Answer::Packet(packet)
+    }
+
+    fn on_ack(hosts: &mut Hosts, w: &mut World, _: HostId, packet: PacketIdx) -> Option<Acked> {
+        let p = *w.net.pool.get(packet);
+        let slot = hosts.sending[p.flow].sender;
+        if slot.is_none() {
+            return None;
+        }
+        let (now, mtu) = (w.clock.now(), w.run.constants.mtu);
+        let (number, expected, flags) = (p.data_seq / mtu, p.seq.div_ceil(mtu), u64::from(p.payload));
+        let message = outgoing(hosts, slot);
+        let round_trip = message.round_trip(number, flags & AGAIN != 0, w.clock.now_ps);
+        let decision = if p.kind == PacketKind::Nack {
+            let lost = message.lose(number);
+            let last_hop = flags & LAST_HOP != 0;
+            let in_flight = message.in_flight();
+            let outcome = match (last_hop, p.is_marked()) {
+                (false, _) => Outcome::Lost,
+                (true, true) => Outcome::Marked,
+                (true, false) => Outcome::Good,
+            };
+            let Some(bytes) = lost else { return None };
+            hosts.sender_mut(slot).tally.recoveries += 1;
+            hosts.learn(w, p.flow, p.entropy, outcome, 0);
+            let (bytes, rtt) = (Bytes::new(bytes), round_trip.map(Time::from_ps));
+            hosts.controller(slot).on_trimmed(&Trimmed { now, bytes, rtt, last_hop, in_flight })
+        } else {
+            let newly = message.count(p.cwnd_at_send);
+            message.acknowledge(expected, first_bit(&p, mtu), p.sent_ps);
+            let in_flight = message.in_flight();
+            let sent_ps = w.clock.now_ps - round_trip.unwrap_or(0);
+            let outcome = if p.is_marked() { Outcome::Marked } else { Outcome::Good };
+            hosts.learn(w, p.flow, p.entropy, outcome, sent_ps);
+            let before = hosts.sender(slot).snd_una;
+            let ack_seq = outgoing(hosts, slot).acknowledged();
+            if before < ack_seq || 0 < newly {
+                hosts.last_progress_ps = w.clock.now_ps;
+            }
+            let rtt = round_trip.map_or(Time::ZERO, Time::from_ps);
+            if Time::ZERO < rtt {
+                w.observed.push_rtt(now, p.flow, rtt);
+            }
+            let sender = hosts.sender(slot);
+            let ack = Ack {
+                now,
+                ack_seq,
+                snd_nxt: sender.snd_nxt,
+                newly_acked: newly,
+                delivered: newly,
+                lost: 0,
+                rtt,
+                cwnd_at_send: sender.cwnd,
+                in_flight,
+                delivery_rate: Rate::ZERO,
+                prior_delivered: None,
+                app_limited: false,
+                ecn_marked: p.is_marked(),
+                int: &[],
+                header: &[],
+            };
+            hosts.controller(slot).on_ack(&ack)
+        };
+        aim(hosts, slot);
+        let is_done = outgoing_of(hosts, slot).is_done();
+        Some(Acked { slot, allowance: decision, is_done, is_only_stored: false })
+    }
+
+    /// Handles the timer's event: the earliest packet that is out is lost after the timeout.
+    fn on_timer(hosts: &mut Hosts, w: &mut World, flow: FlowId) -> Timed {
+        let Some((slot, _)) = hosts.sender_of(flow) else { return Timed::Nothing };
+        let rto_ps = w.run.constants.rto_ps;
+        let Some((sent_ps, number)) = outgoing(hosts, slot).earliest() else {
+            hosts.sender_mut(slot).rto_ps = u64::MAX;
+            return Timed::Nothing;
+        };
+        let due_ps = sent_ps.saturating_add(rto_ps);
+        if w.clock.now_ps < due_ps {
+            hosts.sender_mut(slot).rto_ps = due_ps;
+            w.clock.schedule(due_ps, EventKind::Rto, flow);
+            return Timed::Nothing;
+        }
+        outgoing(hosts, slot).lose(number);
+        let next_ps = outgoing(hosts, slot).earliest().map_or(u64::MAX, |(sent_ps, _)| sent_ps.saturating_add(rto_ps));
+        let next_ps = next_ps.min(w.clock.now_ps.saturating_add(rto_ps)).max(w.clock.now_ps + 1);
+        let sender = hosts.sender_mut(slot);
+        sender.tally.timeouts += 1;
+        sender.rto_ps = next_ps;
+        w.clock.schedule(next_ps, EventKind::Rto, flow);
+        aim(hosts, slot);
+        Timed::Decided(slot, hosts.controller(slot).on_loss(w.clock.now(), Loss::Timeout))
+    }
+
+    fn stop(hosts: &mut Hosts, _: &mut World, flow: FlowId) -> bool {
+        let slot = hosts.sending[flow].sender;
+        if slot.is_none() {
+            return true;
+        }
+        outgoing(hosts, slot).stop();
+        aim(hosts, slot);
+        outgoing_of(hosts, slot).is_done()
+    }
+}
+
+/// Returns the number of the packet of the first of the 64 bits in an acknowledgment.
+fn first_bit(p: &Packet, mtu: u64) -> u64 {
+    let (number, expected) = (p.data_seq / mtu, p.seq.div_ceil(mtu));
+    if p.is_marked() || u64::from(p.payload) & ASKS != 0 {
+        return number;
+    }
+    number.saturating_sub(63).max(expected + 1)
+}
+
+/// Turns a data packet into the answer to it.
+fn answer(hosts: &mut Hosts, w: &mut World, packet: PacketIdx, kind: PacketKind, flags: u64) {
+    let (c, p) = (&w.run.constants, w.net.pool.get_mut(packet));
+    let receiver = &hosts.receiving[p.flow].receiver;
+    let messages = hosts.datagrams.as_ref().expect("the run has this transport");
+    p.kind = kind;
+    (p.data_seq, p.seq) = (p.seq, receiver.expected);
+    (p.class, p.wire, p.route) = (c.ack_class, c.ack_wire, w.run.flow(p.flow).ack_route);
+    p.payload = flags as u16;
+    p.cwnd_at_send = messages.incoming[p.flow].as_ref().map_or(0, |incoming| incoming.counted as u32);
+    let from = first_bit(p, c.mtu);
+    let has_come = |bit: &u64| {
+        let seq = (from + bit) * c.mtu;
+        receiver.gaps(seq, seq + 1).next().is_none()
+    };
+    p.sent_ps = (0..64).filter(has_come).fold(0, |bits, bit| bits | 1 << bit);
+}

@@ -1,0 +1,244 @@
+//! The packets of a message at its sender.
+
+use std::collections::{BTreeSet, VecDeque};
+
+/// A message that is being sent. Its packets are numbered from zero; all but the last are full.
+#[derive(Debug, Default)]
+pub(super) struct Outgoing {
+    /// Number of packets; [`u64::MAX`] for an endless message.
+    n_packets: u64,
+    /// Payload of a full packet, and of the last one, in bytes.
+    full: u64,
+    last: u64,
+    /// Bytes of a packet on the wire besides its payload.
+    header: u64,
+    /// The first packet that is not acknowledged.
+    first: u64,
+    /// The packets that have been sent, from `first` on; `None`: it is acknowledged.
+    records: VecDeque<Option<Record>>,
+    /// Packets to be sent again.
+    again: BTreeSet<u64>,
+    /// Transmissions in order of time: time in picoseconds, and packet.
+    sent: VecDeque<(u64, u64)>,
+    /// Bytes on the wire that are in flight.
+    in_flight: u64,
+    /// Bytes on the wire that the receiver has counted, modulo 2^32.
+    counted: u32,
+}
+
+/// A packet that has been sent and not been acknowledged.
+#[derive(Clone, Copy, Debug)]
+struct Record {
+    sent_ps: u64,
+    n_sent: u32,
+    /// `false` if it is known to be lost.
+    is_out: bool,
+}
+
+/// A packet that is sent now.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Turn {
+    /// Number of the packet.
+    pub(super) number: u64,
+    /// Its payload in bytes.
+    pub(super) payload: u64,
+    /// `true` if it was sent before.
+    pub(super) is_again: bool,
+    /// `true` if the receiver is to acknowledge it at once: it is sent again, is the last one, or fills the window.
+    pub(super) asks: bool,
+}
+
+impl Outgoing {
+    /// Returns a message of `bytes` payload bytes ([`u64::MAX`]: endless) in packets of up to `full` and a header.
+    pub(super) fn new(bytes: u64, full: u64, header: u64) -> Self {
+        let n_packets = if bytes == u64::MAX { u64::MAX } else { bytes.div_ceil(full) };
+        let last = if bytes == u64::MAX { full } else { bytes - (n_packets.max(1) - 1) * full };
+        Self { n_packets, full, last, header, ..Self::default() }
+    }
+
+    /// Returns the payload of a packet.
+    pub(super) fn payload(&self, number: u64) -> u64 {
+        if number + 1 == self.n_packets { self.last } else { self.full }
+    }
+
+    fn wire(&self, number: u64) -> u64 {
+        self.payload(number) + self.header
+    }
+
+    /// Returns the number of the next new packet.
+    fn next_new(&self) -> u64 {
+        self.first + self.records.len() as u64
+    }
+
+    /// Returns the bytes in flight.
+    pub(super) fn in_flight(&self) -> u64 {
+        self.in_flight
+    }
+
+    /// Returns the payload bytes before the first packet that is not acknowledged.
+    pub(super) fn acknowledged(&self) -> u64 {
+        if self.first == self.n_packets { (self.first - 1) * self.full + self.last } else { self.first * self.full }
+    }
+
+    /// Returns `true` if all packets are acknowledged.
+    pub(super) fn is_done(&self) -> bool {
+        self.first == self.n_packets
+    }
+
+    /// Returns `true` if every packet has been sent at least once.
+    pub(super) fn has_sent_all(&self) -> bool {
+        self.next_new() == self.n_packets
+    }
+
+    /// Returns the packet whose turn is next, if there is one.
+    fn next(&self) -> Option<u64> {
+        self.again.first().copied().or_else(|| (!self.has_sent_all()).then(|| self.next_new()))
+    }
+
+    /// Returns `true` if a packet may be sent with a window of `cwnd` bytes; one may always be in flight.
+    pub(super) fn may_send(&self, cwnd: u64) -> bool {
+        let fits = |number| self.in_flight == 0 || self.in_flight + self.wire(number) <= cwnd;
+        self.next().is_some_and(fits)
+    }
+
+    /// Sends the next packet at `now_ps`; there must be one.
+    pub(super) fn send(&mut self, now_ps: u64, cwnd: u64) -> Turn {
+        let number = self.next().expect("a packet may be sent");
+        let is_again = self.again.remove(&number);
+        if is_again {
+            let record = self.record(number).expect("a packet to be sent again is not acknowledged");
+            (record.sent_ps, record.is_out) = (now_ps, true);
+            record.n_sent += 1;
+        } else {
+            self.records.push_back(Some(Record { sent_ps: now_ps, n_sent: 1, is_out: true }));
+        }
+        self.sent.push_back((now_ps, number));
+        self.in_flight += self.wire(number);
+        let fills = cwnd <= self.in_flight.saturating_add(self.full + self.header);
+        let asks = is_again || self.has_sent_all() || fills;
+        Turn { number, payload: self.payload(number), is_again, asks }
+    }
+
+    fn record(&mut self, number: u64) -> Option<&mut Record> {
+        let at = usize::try_from(number.checked_sub(self.first)?).ok()?;
+        self.records.get_mut(at)?.as_mut()
+    }
+
+    /// Returns the round trip of a packet that comes back at `now_ps`, if it is clear which transmission has: it was sent once,
+    /// or twice and the second came (`is_again`).
+    pub(super) fn round_trip(&mut self, number: u64, is_again: bool, now_ps: u64) -> Option<u64> {
+        let record = self.record(number).filter(|record| record.is_out)?;
+        let is_clear = record.n_sent == if is_again { 2 } else { 1 };
+        is_clear.then(|| now_ps - record.sent_ps)
+    }
+
+    /// Takes the receiver's count of bytes, modulo 2^32; returns the bytes that are new in it.
+    pub(super) fn count(&mut self, counted: u32) -> u64 {
+        let newly = counted.wrapping_sub(self.counted);
+        // An older acknowledgment has overtaken none: its count is lower.
+        if i32::try_from(newly).is_err() {
+            return 0;
+        }
+        self.counted = counted;
+        self.in_flight = self.in_flight.saturating_sub(u64::from(newly));
+        u64::from(newly)
+    }
+
+    /// Marks all packets before `expected` as acknowledged, and of the 64 from `from` on those whose bits are set.
+    pub(super) fn acknowledge(&mut self, expected: u64, from: u64, bits: u64) {
+        while self.first < expected && self.records.pop_front().is_some() {
+            self.again.remove(&self.first);
+            self.first += 1;
+        }
+        for number in (0..64).filter(|bit| bits >> bit & 1 == 1).map(|bit| from + bit) {
+            let at = number.checked_sub(self.first).and_then(|at| usize::try_from(at).ok());
+            if let Some(place) = at.and_then(|at| self.records.get_mut(at)) {
+                *place = None;
+                self.again.remove(&number);
+            }
+        }
+        while let Some(None) = self.records.front() {
+            self.records.pop_front();
+            self.first += 1;
+        }
+    }
+
+    /// Marks a packet as lost; returns its bytes on the wire, or `None` if it is acknowledged or known to be lost.
+    pub(super) fn lose(&mut self, number: u64) -> Option<u64> {
+        let record = self.record(number).filter(|record| record.is_out)?;
+        record.is_out = false;
+        self.again.insert(number);
+        let wire = self.wire(number);
+        self.in_flight = self.in_flight.saturating_sub(wire);
+        Some(wire)
+    }
+
+    /// Returns the earliest transmission of a packet that is still out: its time, and the packet.
+    pub(super) fn earliest(&mut self) -> Option<(u64, u64)> {
+        while let Some(&(sent_ps, number)) = self.sent.front() {
+            if self.record(number).is_some_and(|record| record.is_out && record.sent_ps == sent_ps) {
+                return Some((sent_ps, number));
+            }
+            self.sent.pop_front();
+        }
+        None
+    }
+
+    /// Stops an endless message: what has been sent so far is all of it.
+    pub(super) fn stop(&mut self) {
+        if self.n_packets == u64::MAX {
+            (self.n_packets, self.last) = (self.next_new(), self.full);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn sent(message: &mut Outgoing, n: u64, cwnd: u64) -> Vec<(u64, bool)> {
+        (0..n).map(|i| message.send(i, cwnd)).map(|turn| (turn.number, turn.asks)).collect()
+    }
+
+    #[test]
+    fn the_last_packet_has_the_rest_and_asks() {
+        let mut message = Outgoing::new(2_500, 1_000, 64);
+        assert_eq!(sent(&mut message, 3, u64::MAX), [(0, false), (1, false), (2, true)]);
+        assert_eq!((message.in_flight(), message.has_sent_all(), message.may_send(u64::MAX)), (2_692, true, false));
+        message.acknowledge(3, 3, 0);
+        assert_eq!((message.is_done(), message.acknowledged()), (true, 2_500));
+    }
+
+    #[test]
+    fn a_packet_that_fills_the_window_asks() {
+        let mut message = Outgoing::new(10_000, 1_000, 64);
+        assert!(message.may_send(3_192));
+        assert_eq!(sent(&mut message, 2, 3_192), [(0, false), (1, true)]);
+        assert!(message.may_send(3_192) && !message.may_send(3_191));
+    }
+
+    #[test]
+    fn lost_packets_go_first_and_bits_acknowledge() {
+        let mut message = Outgoing::new(8_000, 1_000, 64);
+        sent(&mut message, 6, u64::MAX);
+        assert_eq!((message.lose(3), message.lose(3), message.lose(1)), (Some(1_064), None, Some(1_064)));
+        assert_eq!(message.in_flight(), 4 * 1_064);
+        // Packets 0, 2 and 4 have come.
+        message.acknowledge(1, 2, 0b101);
+        assert_eq!(message.acknowledged(), 1_000);
+        let again = message.send(10, u64::MAX);
+        assert_eq!((again.number, again.is_again, again.asks), (1, true, true));
+        assert_eq!([message.round_trip(1, false, 30), message.round_trip(1, true, 30)], [None, Some(20)]);
+        assert_eq!(message.earliest(), Some((5, 5)));
+        message.acknowledge(3, 3, 0);
+        assert_eq!(message.send(20, u64::MAX).number, 3);
+    }
+
+    #[test]
+    fn counts_of_overtaken_acknowledgments_are_ignored() {
+        let mut message = Outgoing::new(u64::MAX, 1_000, 64);
+        sent(&mut message, 4, u64::MAX);
+        assert_eq!([message.count(2_128), message.count(1_064), message.count(3_192)], [2_128, 0, 1_064]);
+        assert_eq!(message.in_flight(), 1_064);
+    }
+}
