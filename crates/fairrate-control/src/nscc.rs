@@ -120,7 +120,7 @@ impl AlgorithmSpec for NsccConfig {
             is_triggered: false,
             to_ignore: 0.0,
             ignored: 0.0,
-            config: self.clone(),
+            config: Box::new(self.clone()),
         };
         nscc.cwnd = (self.initial_window / self.max_window * nscc.max_window()).trunc();
         nscc
@@ -130,7 +130,7 @@ impl AlgorithmSpec for NsccConfig {
 /// A flow under NSCC.
 #[derive(Clone, Debug)]
 pub struct Nscc {
-    config: NsccConfig,
+    config: Box<NsccConfig>,
     line_rate: Rate,
     /// Bytes of a full packet on the wire.
     packet: f64,

@@ -116,7 +116,7 @@ fn hold(scenario: &Scenario, text: &str, page: &BTreeMap<String, BTreeMap<String
             line.clone_into(&mut section);
             continue;
         }
-        if section.starts_with("[transport.") && section != "[transport.tcp]" {
+        if section.starts_with("[transport.") && !["[transport.tcp]", "[transport.uet]"].contains(&section.as_str()) {
             continue; // the pages of the algorithms have these
         }
         let (key, value) = line.split_once(" = ").expect("a key and a value");

@@ -49,8 +49,8 @@ fn down(ports: Vec<PortId>, down_at: Time, up_at: Time) -> FaultConfig {
     FaultConfig { ports, flap: Some(Flap { down_at, up_at, period: None }), ..FaultConfig::NONE }
 }
 
-fn reroute(delay: Time, convergence: Time) -> Option<Reroute> {
-    Some(Reroute { delay, convergence, rehash: Rehash::Modulo })
+fn reroute(delay: Time, convergence: Time) -> Reroute {
+    Reroute { delay, convergence, rehash: Rehash::Modulo }
 }
 
 /// Returns flows from each host of the first leaf to all hosts of the second one, each with its own source port.
@@ -108,7 +108,7 @@ fn without_a_failure_nothing_changes() {
     };
     let (fixed, plain) = run(c());
     let mut by_hop = c();
-    by_hop.fabric.reroute = reroute(Time::ZERO, Time::ZERO);
+    by_hop.fabric.reroute = Some(reroute(Time::ZERO, Time::ZERO));
     let (told, totals) = run(by_hop);
     assert_eq!(told, fixed);
     assert_eq!((totals.packet_hops, totals.drops), (plain.packet_hops, plain.drops));
@@ -164,7 +164,7 @@ fn until_others_hear_of_it_their_share_is_lost() {
         c.fabric.balance = Balance::Spray;
         c.transport.reorder_window = US(20);
         c.faults = vec![down(link(&c.topology, "tor1", "spine2").to_vec(), Time::ZERO, Time::MAX)];
-        c.fabric.reroute = reroute(Time::ZERO, convergence);
+        c.fabric.reroute = Some(reroute(Time::ZERO, convergence));
         let (told, totals) = run(c);
         let data = told.flows.iter().map(|flow| (400_000 + flow.retransmitted_bytes) / 1_000).sum::<u64>();
         (totals.drops.of(DropCause::Unreachable), data, totals.flows_unfinished)
@@ -198,7 +198,7 @@ fn a_spine_dies_and_comes_back() {
             run(c).0.flows.iter().filter_map(|flow| flow.fct).max().expect("flows")
         };
         let undisturbed = ideal(c.clone());
-        c.fabric.reroute = reroute(US(50), US(50));
+        c.fabric.reroute = Some(reroute(US(50), US(50)));
         let threads = [1, 2, 3].map(|threads| {
             let mut simulation = Simulation::with_threads(c.clone(), threads);
             simulation.run(&mut ()).expect("the run does not stall");
@@ -219,7 +219,7 @@ fn a_dead_host_blocks_nobody() {
     let mut c = lossy(leaf_spine(2), vec![flow(0, 8, 500_000, Time::ZERO), flow(0, 9, 500_000, Time::ZERO)]);
     c.fabric.pfc = Pfc::Ingress;
     c.faults = vec![down(link(&c.topology, "tor1", "h8").to_vec(), Time::ZERO, US(2_000))];
-    c.fabric.reroute = reroute(Time::ZERO, US(100));
+    c.fabric.reroute = Some(reroute(Time::ZERO, US(100)));
     let (told, totals) = run(c);
     assert_eq!(totals.flows_unfinished, 0);
     assert!(0 < totals.drops.of(DropCause::Unreachable));

@@ -228,7 +228,7 @@ fn check_transport(root: &Section<'_>, transport: &TransportConfig, cc: &Algorit
     };
     match transport.kind {
         Transport::Rdma | Transport::Uet { .. } => {
-            problem(format!("`{name}` is built on TCP"), "set `kind = \"tcp\"` in `[transport]`")
+            problem(format!("`{name}` is built on TCP"), "set `kind = \"tcp\"` in `[transport]`");
         }
         Transport::Tcp(tcp) if 1 < tcp.multipath.subflows => {
             problem(format!("`{name}` has one path a flow"), "set `subflows = 1` in `[transport.tcp]`");

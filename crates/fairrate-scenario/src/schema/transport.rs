@@ -77,7 +77,7 @@ fn read_config(s: &mut Section<'_>, profile: Profile, needs: &Needs) -> Transpor
         control_class: class(
             s,
             "control_class",
-            if omnet || needs.wire.control_with_data { DATA_CLASS } else { CONTROL_CLASS },
+            if omnet && !is_uet || needs.wire.control_with_data { DATA_CLASS } else { CONTROL_CLASS },
         ),
         // RoCC section VI has 15 us; most papers have no reaction delay.
         reaction_delay: s.get("reaction_delay", reaction_delay).value,
@@ -88,7 +88,7 @@ fn read_config(s: &mut Section<'_>, profile: Profile, needs: &Needs) -> Transpor
                 Recovery::GoBackN,
             )
             .value,
-        rto: read_rto(s, profile),
+        rto: read_rto(s, if is_uet { Profile::Paper } else { profile }),
         // L2 NACK interval of the artifact.
         nack_interval: s.get("nack_interval", Time::from_us(500)).value,
         // RoCE and IRN take every gap for a loss at once.

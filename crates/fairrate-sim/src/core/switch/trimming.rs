@@ -2,6 +2,8 @@
 //! datacenter networks and stacks for low latency and high performance", SIGCOMM 2017, and in the composite queue of the
 //! Ultra Ethernet consortium's simulator, without its turn of data after 100,000 headers.
 
+use fairrate_units::Bytes;
+
 use super::Switches;
 use super::hop::Head;
 use crate::config::{SimConfig, Trim};
@@ -58,7 +60,7 @@ impl Switches {
         waiting: u32,
     ) -> Option<Head> {
         let trimming = self.trimming.as_ref().expect("switches trim");
-        let (limit, wire) = (trimming.config.limit.map(|limit| limit.as_u64()), u64::from(head.wire));
+        let (limit, wire) = (trimming.config.limit.map(Bytes::as_u64), u64::from(head.wire));
         if !head.is_data {
             if limit.is_some_and(|limit| 2 * limit < u64::from(waiting) + wire) {
                 w.discard(egress, packet, DropCause::QueueLimit);

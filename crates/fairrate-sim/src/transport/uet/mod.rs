@@ -186,7 +186,7 @@ impl Transport for Uet {
                 (true, true) => Outcome::Marked,
                 (true, false) => Outcome::Good,
             };
-            let Some(bytes) = lost else { return None };
+            let bytes = lost?;
             hosts.sender_mut(slot).tally.recoveries += 1;
             hosts.learn(w, p.flow, p.entropy, outcome, 0);
             let (bytes, rtt) = (Bytes::new(bytes), round_trip.map(Time::from_ps));
