@@ -60,10 +60,9 @@ impl Crossing<'_> {
 
     /// Returns the addresses and ports of the packet. Its entropy value counts as a part of the source port.
     fn key(&self) -> FlowKey {
-        let flow = self.run.flow(self.packet.flow);
-        let spec = &self.run.config.flows[flow.parent.index()];
-        let key = FlowKey { sport: flow.sport.wrapping_add(self.packet.entropy), ..FlowKey::of(spec) };
-        if self.to == spec.dst { key } else { key.reversed() }
+        let key = self.run.key_of(self.packet.flow);
+        let key = FlowKey { sport: key.sport.wrapping_add(self.packet.entropy), ..key };
+        if self.to == key.dst { key } else { key.reversed() }
     }
 
     /// Returns the picoseconds until `port` has sent what it is sending and all that waits in its queues.

@@ -82,7 +82,7 @@ pub(super) fn plan(mut config: SimConfig, threads: usize, switching: Switching) 
     let mut flows: Vec<Flow> = (0..).map(FlowId).zip(&config.flows).map(of_spec).collect();
     flows::link_successors(&config, &mut flows);
     flows::add_subflows(&config, &connections, &host_of, &mut flows);
-    let paths =
+    let (paths, sports) =
         PathTable::new(&config, &routes, needs.network.ports != PortScope::None).of_all(&mut flows, &connections);
     let levels = flows::levels(&config, &needs, (constants.base_rtt, constants.data_header), &mut flows, &paths);
     let loads =
@@ -104,7 +104,7 @@ pub(super) fn plan(mut config: SimConfig, threads: usize, switching: Switching) 
     let laid = if partition.n_parts == 1 { steered.of_one_part() } else { steered.by_place(&places(&links, &parts)) };
     let hops = if config.goes_hop_by_hop() { laid.sprayed(&config, &flows) } else { laid };
     let switch_of = number_switches(&config, &partition);
-    let run = Arc::new(Run { config, constants, routes, flows, n_user_flows, paths, parts, levels });
+    let run = Arc::new(Run { config, constants, routes, flows, n_user_flows, paths, sports, parts, levels });
     Plan {
         run,
         host_of,

@@ -20,8 +20,6 @@ pub(crate) struct Flow {
     pub(crate) notice_route: HopId,
     /// Payload bytes; `u64::MAX` if the flow is endless.
     pub(crate) bytes: u64,
-    /// Source port of its data, by which switches hash it.
-    pub(crate) sport: u16,
     /// Index of the subflow in its connection.
     pub(crate) subflow: u8,
     pub(crate) class: u8,

@@ -99,6 +99,8 @@ pub(super) struct PathTable<'a> {
     routes: &'a Routes,
     /// `true` if ports send notices, which go back along the data path.
     has_notices: bool,
+    /// The source port of each subflow, in order.
+    sports: Vec<u16>,
     ports: Vec<PortId>,
     buffer: Vec<PortId>,
 }
@@ -106,11 +108,12 @@ pub(super) struct PathTable<'a> {
 impl<'a> PathTable<'a> {
     /// Creates an empty table.
     pub(super) fn new(config: &'a SimConfig, routes: &'a Routes, has_notices: bool) -> Self {
-        Self { config, routes, has_notices, ports: Vec::new(), buffer: Vec::new() }
+        Self { config, routes, has_notices, sports: Vec::new(), ports: Vec::new(), buffer: Vec::new() }
     }
 
-    /// Lays the paths of all flows, stores their positions in `flows`, and returns the table.
-    pub(super) fn of_all(mut self, flows: &mut [Flow], connections: &Connections) -> Paths<PortId> {
+    /// Lays the paths of all flows, stores their positions in `flows`, and returns the table, and the source ports of all
+    /// subflows.
+    pub(super) fn of_all(mut self, flows: &mut [Flow], connections: &Connections) -> (Paths<PortId>, Vec<u16>) {
         for (id, spec) in (0..).map(FlowId).zip(&self.config.flows) {
             match (self.config.transport.kind, connections.first_subflow(id)) {
                 (Transport::Tcp(tcp), Some(first)) => {
@@ -118,6 +121,7 @@ impl<'a> PathTable<'a> {
                     let of_subflows = &mut of_subflows[..connections.subflow_ids(id).len()];
                     let keys =
                         subflow_keys(self.config, self.routes, spec, tcp.multipath.paths, of_subflows.len() as u16);
+                    self.sports.extend(keys.iter().map(|key| key.sport));
                     keys.into_iter().zip(&mut *of_subflows).for_each(|(key, flow)| self.lay(flow, key));
                     // A connection's own path is that of its first subflow.
                     let (first, flow) = (&of_subflows[0], &mut own[id.index()]);
@@ -127,12 +131,11 @@ impl<'a> PathTable<'a> {
                 _ => self.lay(&mut flows[id.index()], FlowKey::of(spec)),
             }
         }
-        self.ports.into()
+        (self.ports.into(), self.sports)
     }
 
     /// Picks a flow's paths and writes them into the table.
     fn lay(&mut self, flow: &mut Flow, key: FlowKey) {
-        flow.sport = key.sport;
         (flow.data_route, flow.n_hops) = self.write(key);
         (flow.ack_route, _) = self.write(key.reversed());
         flow.notice_route = HopId::from_index(self.ports.len());

@@ -10,7 +10,7 @@ use crate::config::SimConfig;
 use crate::ideal::{self, Framing, Hop};
 use crate::ids::{FlowId, HostId, NodeId, PortId};
 use crate::rng::{Purpose, Stream};
-use crate::routing::Routes;
+use crate::routing::{FlowKey, Routes};
 use crate::table::Table;
 use crate::transport::{Kind, Levels};
 
@@ -26,6 +26,8 @@ pub(crate) struct Run {
     pub(crate) n_user_flows: u32,
     /// The egress ports of all paths.
     pub(crate) paths: Paths<PortId>,
+    /// The source port of each subflow, in the order of `flows`.
+    pub(crate) sports: Vec<u16>,
     pub(crate) parts: PartOf,
     /// The classes of packets, if receivers grant.
     pub(crate) levels: Option<Levels>,
@@ -101,6 +103,15 @@ impl Run {
     /// Returns the egress ports from a flow's sender to its receiver.
     pub(crate) fn path_of(&self, id: FlowId) -> impl ExactSizeIterator<Item = PortId> + '_ {
         self.flow(id).data_path(&self.paths)
+    }
+
+    /// Returns the addresses and ports of a flow's data.
+    pub(crate) fn key_of(&self, id: FlowId) -> FlowKey {
+        let key = FlowKey::of(&self.config.flows[self.flow(id).parent.index()]);
+        match id.index().checked_sub(self.config.flows.len()) {
+            Some(subflow) => FlowKey { sport: self.sports[subflow], ..key },
+            None => key,
+        }
     }
 
     /// Returns the parts of a flow's sender and receiver.

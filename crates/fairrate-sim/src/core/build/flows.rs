@@ -26,7 +26,6 @@ pub(super) fn flow(
         ack_route: HopId(0),
         notice_route: HopId(0),
         bytes: spec.bytes.as_u64(),
-        sport: spec.sport,
         subflow: 0,
         class: spec.class.unwrap_or(config.transport.data_class),
         n_hops: 0,

@@ -77,7 +77,8 @@ impl Outgoing {
 
     /// Returns the payload bytes before the first packet that is not acknowledged.
     pub(super) fn acknowledged(&self) -> u64 {
-        if self.first == self.n_packets { (self.first - 1) * self.full + self.last } else { self.first * self.full }
+        let missing_in_last = if self.first == self.n_packets { self.full - self.last } else { 0 };
+        self.first * self.full - missing_in_last
     }
 
     /// Returns `true` if all packets are acknowledged.
@@ -207,6 +208,18 @@ mod tests {
         assert_eq!((message.in_flight(), message.has_sent_all(), message.may_send(u64::MAX)), (2_692, true, false));
         message.acknowledge(3, 3, 0);
         assert_eq!((message.is_done(), message.acknowledged()), (true, 2_500));
+    }
+
+    #[test]
+    fn an_endless_message_ends_where_it_stops() {
+        let mut message = Outgoing::new(u64::MAX, 1_000, 64);
+        sent(&mut message, 2, u64::MAX);
+        message.stop();
+        message.acknowledge(2, 3, 0);
+        assert_eq!((message.is_done(), message.acknowledged()), (true, 2_000));
+        let mut unsent = Outgoing::new(u64::MAX, 1_000, 64);
+        unsent.stop();
+        assert_eq!((unsent.is_done(), unsent.acknowledged()), (true, 0));
     }
 
     #[test]
