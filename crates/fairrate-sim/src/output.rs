@@ -167,6 +167,9 @@ pub enum PacketStep {
     /// The packet is dropped: as it arrives at the port, from a queue of the port, or, for [`DropCause::Fault`], on the
     /// port's wire.
     Dropped(DropCause),
+    /// The packet is cut to its header, which then joins a queue as a packet of its own. A packet that is cut as it arrives is
+    /// reported as queued before.
+    Trimmed,
 }
 
 /// A step of one packet on its way through the network. A copy that a faulty link adds is not reported where it is

@@ -64,7 +64,7 @@ pub fn check_steps(config: &SimConfig, totals: &RunTotals, steps: &[PacketEvent]
         let queued = queues.entry(step.port).or_default();
         match step.step {
             PacketStep::Queued => *queued += bytes,
-            PacketStep::Sent => *queued -= bytes,
+            PacketStep::Sent | PacketStep::Trimmed => *queued -= bytes,
             PacketStep::Dropped(cause) => *drops.entry(cause as usize).or_default() += 1,
         }
         // A queue may drop what has joined it or what has not, several transmitters may serve it, frames wait in it

@@ -10,6 +10,7 @@ use crate::config::{SimConfig, Trim};
 use crate::core::world::World;
 use crate::fabric::{Admission, DropCause};
 use crate::ids::{PacketIdx, PortId, PortIdx};
+use crate::output::PacketStep;
 use crate::packet::{Packet, PacketKind};
 use crate::rng::mix64;
 use crate::table::Table;
@@ -76,9 +77,13 @@ impl Switches {
         if limit.is_none_or(|limit| held + wire <= limit) {
             return match self.charge(w, egress, packet, head, waiting) {
                 Ok(head) => Some(head),
-                Err(_) => self.trim(w, egress, packet),
+                Err(_) => {
+                    w.report_queued(egress, packet);
+                    self.trim(w, egress, packet)
+                }
             };
         }
+        w.report_queued(egress, packet);
         let takes_last =
             0 < waiting && head.class != trimming.config.class && trimming.tosses_heads(egress, w.net.pool.get(packet));
         if takes_last && self.charge(w, egress, packet, head, waiting).is_ok() {
@@ -112,11 +117,12 @@ impl Switches {
         }
     }
 
-    /// Cuts `packet`, which is not charged to the buffer, to its header; returns the header's head, or `None` if there is no room
+    /// Cuts `packet`, which has been reported as queued and is not charged to the buffer, to its header; returns the header's head, or `None` if there is no room
     /// for that either.
     fn trim(&mut self, w: &mut World, egress: PortIdx, packet: PacketIdx) -> Option<Head> {
         let Trim { size, limit, class } = self.trimming.as_ref().expect("switches trim").config;
         let is_last = !w.net.ports[egress].to_host().is_none();
+        w.report(egress, packet, PacketStep::Trimmed);
         let p = w.net.pool.get_mut(packet);
         w.observed.totals.trims += 1;
         w.observed.totals.trimmed_bytes += u64::from(p.wire);
