@@ -3,6 +3,7 @@ use fairrate_units::{Bytes, Rate, Time};
 use crate::homa::Grants;
 use crate::int::{IntCounter, IntFormat, IntHop};
 use crate::port::{HeaderWords, Notice, PortAgent, PortContext, PortScope};
+use crate::rccc::Credits;
 
 /// The properties of a flow that its sender knows before the first packet.
 #[derive(Clone, Copy, Debug)]
@@ -321,6 +322,8 @@ pub struct FeedbackNeeds {
     /// Set when the transport is that of Ultra Ethernet: receivers keep packets in any order, acknowledge bytes on the wire, and
     /// report packets that were cut to their headers.
     pub uet: bool,
+    /// Set when receivers of that transport give credit for what may be sent to them.
+    pub credit: Option<Credits>,
     /// Fixed retransmission timeout of TCP in base round-trip times, without backoff. If given, TCP detects losses by this
     /// timer alone.
     pub rto_rtts: Option<f64>,
@@ -382,6 +385,7 @@ impl FeedbackNeeds {
         allocator: false,
         grants: None,
         uet: false,
+        credit: None,
         rto_rtts: None,
         prr: false,
         weights: false,

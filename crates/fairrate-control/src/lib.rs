@@ -58,6 +58,7 @@ pub mod pfabric;
 pub mod powertcp;
 pub mod qcn;
 pub mod ratemp;
+pub mod rccc;
 pub mod rcp;
 pub mod retcp;
 pub mod rocc;

@@ -29,6 +29,7 @@ use crate::controller::{
 };
 use crate::limits::bdp;
 use crate::port::NoPort;
+use crate::rccc::CREDITS;
 
 algorithm_config! {
     /// Parameters of NSCC. The defaults are those of uet-htsim.
@@ -61,6 +62,8 @@ algorithm_config! {
         loss_delay: f64 = 4.0, in 0.0..=1000.0;
         /// Packets received after which the collected increase is applied, if a round trip has not passed before.
         adjust_packets: u32 = 8;
+        /// Receivers give credit as well (RCCC): a packet may go if both allow it.
+        credit: bool = false;
     }
 }
 
@@ -68,24 +71,22 @@ algorithm_config! {
 const REFERENCE_RTT: Time = Time::from_us(12);
 const REFERENCE_RATE: Rate = Rate::from_gbps(100);
 
+/// The marking of uet-htsim: between 0.2 and 0.8 bandwidth-delay products of the reference network, as a packet leaves.
+pub(crate) const RED: RedDefault = RedDefault {
+    kmin: Bytes::new(30_000),
+    kmax: Bytes::new(120_000),
+    pmax: 1.0,
+    per_rate: Some(REFERENCE_RATE),
+    queue: MarkedQueue::Left,
+};
+
 impl AlgorithmSpec for NsccConfig {
     type Controller = Nscc;
     type Port = NoPort;
     fn needs(&self) -> Needs {
         Needs {
-            network: NetworkNeeds {
-                ecn: true,
-                // 0.2 and 0.8 bandwidth-delay products of the reference network, as a packet leaves.
-                red: Some(RedDefault {
-                    kmin: Bytes::new(30_000),
-                    kmax: Bytes::new(120_000),
-                    pmax: 1.0,
-                    per_rate: Some(REFERENCE_RATE),
-                    queue: MarkedQueue::Left,
-                }),
-                ..NetworkNeeds::NOTHING
-            },
-            feedback: FeedbackNeeds { uet: true, ..FeedbackNeeds::NOTHING },
+            network: NetworkNeeds { ecn: true, red: Some(RED), ..NetworkNeeds::NOTHING },
+            feedback: FeedbackNeeds { uet: true, credit: self.credit.then_some(CREDITS), ..FeedbackNeeds::NOTHING },
             ..Needs::NOTHING
         }
     }
@@ -290,7 +291,8 @@ impl Controller for Nscc {
         self.ignored += trimmed.bytes.as_f64();
         self.average_in(self.tau, true);
         self.is_triggered = true;
-        if !self.quick_adapt(now, true, true, 0.0, trimmed.in_flight as f64) {
+        let is_receivers = self.config.credit && trimmed.last_hop;
+        if !self.quick_adapt(now, true, true, 0.0, trimmed.in_flight as f64) && !is_receivers {
             self.cwnd -= trimmed.bytes.as_f64();
         }
         self.bound();

@@ -211,6 +211,8 @@ registry! {
         "Kumar et al., SIGCOMM 2020", "hold the delay at a target that grows with hops and with the number of flows";
     "nscc" => nscc::{Nscc, NsccConfig}, "NSCC",
         "Ultra Ethernet Specification 1.0, 2025", "grow while the queue is short, cut by delay on marks, restart from what came through";
+    "rccc" => rccc::{Rccc, RcccConfig}, "RCCC",
+        "Ultra Ethernet Specification 1.0, 2025", "receivers grant what may be sent to them, at just less than their link's rate";
     "qcn" => qcn::{Qcn, QcnConfig}, "QCN",
         "IEEE 802.1Qau, 2010", "switches sample frames and tell their sources how far the queue is off";
     "dcqcn-pi" => dcqcn_pi::{DcqcnPi, DcqcnPiConfig}, "DCQCN+PI",

@@ -20,6 +20,8 @@ pub enum PacketKind {
     Nack,
     /// Congestion notification.
     Cnp,
+    /// Credit that a receiver gives a sender.
+    Credit,
     /// A report from a sender to its receiver that it is active, with the length of its message.
     Busy,
     /// A switch port's notice to a source.

@@ -49,7 +49,7 @@ const TCP: &[Key] = &[
 pub fn transport(draw: &mut Draw, toml: &mut Toml, cc: &str, tcp: bool) {
     toml.section("[transport]");
     toml.text("cc", cc);
-    if cc == "nscc" {
+    if ["nscc", "rccc"].contains(&cc) {
         toml.text("kind", "uet");
         // Headers that were trimmed go ahead of data, and what does not fit is lost.
         let is_fit = |key: &&Key| !key.0.ends_with("_class") && key.0 != "rto";
@@ -59,6 +59,10 @@ pub fn transport(draw: &mut Draw, toml: &mut Toml, cc: &str, tcp: bool) {
         if draw.one_in(2) {
             toml.section("[transport.uet]");
             toml.any(draw, ("ack_every", &["\"0B\"", "\"4KB\"", "\"100KB\""]));
+        }
+        if cc == "nscc" && draw.one_in(2) {
+            toml.section("[transport.nscc]");
+            toml.key("credit", "true");
         }
         return;
     }

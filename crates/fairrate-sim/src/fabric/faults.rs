@@ -260,7 +260,9 @@ impl Rule {
     fn applies(&self, kind: PacketKind, now_ps: u64) -> bool {
         let picked = match kind {
             PacketKind::Data | PacketKind::Trimmed => matches!(self.packets, FaultPackets::All | FaultPackets::Data),
-            PacketKind::Ack | PacketKind::Nack => matches!(self.packets, FaultPackets::All | FaultPackets::Acks),
+            PacketKind::Ack | PacketKind::Nack | PacketKind::Credit => {
+                matches!(self.packets, FaultPackets::All | FaultPackets::Acks)
+            }
             PacketKind::Cnp | PacketKind::Busy | PacketKind::Notice | PacketKind::Control | PacketKind::ControlBack => {
                 matches!(self.packets, FaultPackets::All | FaultPackets::Control)
             }

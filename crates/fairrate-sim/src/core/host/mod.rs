@@ -176,7 +176,7 @@ impl Hosts {
         let finite_left = starts.iter().filter(|&&id| !run.flow(id).is_endless()).count() as u64;
         Self {
             messages: Messages::new(run, &nics),
-            datagrams: Datagrams::new(run.config.transport.kind, &receiving),
+            datagrams: Datagrams::new(&run.config, &nics, &receiving),
             order: NicOrder::new(run.config.fabric.ties == TieRule::Insertion, &nics),
             nics,
             sending,

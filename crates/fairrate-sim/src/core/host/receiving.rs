@@ -15,7 +15,7 @@ impl Hosts {
     pub(in crate::core) fn on_packet(&mut self, w: &mut World, host: HostId, packet: PacketIdx, kind: PacketKind) {
         match kind {
             PacketKind::Data | PacketKind::Trimmed | PacketKind::Busy => self.on_data(w, host, packet),
-            PacketKind::Ack | PacketKind::Nack => self.on_ack(w, host, packet),
+            PacketKind::Ack | PacketKind::Nack | PacketKind::Credit => self.on_ack(w, host, packet),
             PacketKind::Cnp | PacketKind::Notice => self.on_notification(w, host, packet),
             PacketKind::Control => self.turn_control(w, host, packet),
             PacketKind::ControlBack => self.on_control_back(w, packet),

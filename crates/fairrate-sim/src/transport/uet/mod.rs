@@ -5,7 +5,7 @@
 //!
 //! | packet | fields |
 //! |---|---|
-//! | `Data` | `data_seq`: flags [`ASKS`] and [`AGAIN`] |
+//! | `Data` | `data_seq`: flags [`ASKS`] and [`AGAIN`], and above them the credit that is asked for |
 //! | `Ack` | `seq`: the byte expected next; `data_seq`: first byte of the packet that it answers; `payload`: that packet's flags; `sent_ps`: bits of 64 packets that have come; `cwnd_at_send`: bytes counted by the receiver |
 //! | `Nack` | the same; it answers a packet that was cut, and `payload` says whether at the last hop ([`LAST_HOP`]) |
 //!
@@ -13,16 +13,22 @@
 //! bytes have come since the last acknowledgment; and when the last gap closes after a packet that asked. The 64 bits begin
 //! with the packet itself if it was marked or asked, else 63 before it, but never before the first gap.
 //!
-//! Left out: the request to send (RTS) that stands for a packet which may not be sent after a timeout, loss detection without
-//! trimming (SLEEK), and credit of receivers (RCCC).
+//! With credit of receivers (RCCC), data carries the number of credit that its sender asks for, and `Credit` packets the number
+//! that is given (`seq`). A receiver whose packet was cut gives credit for it once more.
+//!
+//! Left out: the request to send (RTS) that stands for a packet which may not be sent after a timeout, and loss detection without
+//! trimming (SLEEK).
 
+mod credit;
 mod outgoing;
 
+use fairrate_control::rccc::Credits;
 use fairrate_control::{Ack, Controller, Loss, Trimmed};
 use fairrate_units::{Bytes, Rate, Time};
 
+use self::credit::{Account, Pacer, Purse, QUANTUM};
 use self::outgoing::Outgoing;
-use crate::config::Transport as TransportKind;
+use crate::config::{SimConfig, Transport as TransportKind};
 use crate::core::{Hosts, Own, World};
 use crate::engine::EventKind;
 use crate::ids::{FlowId, HostId, PacketIdx, SenderIdx};
@@ -31,6 +37,7 @@ use crate::table::Table;
 use crate::transport::controlled::Controlled;
 use crate::transport::entropy::Outcome;
 use crate::transport::interface::{Acked, Answer, Load, Timed, Transport};
+use crate::transport::nic::Nic;
 use crate::transport::sender::Sender;
 
 /// Flag of a data packet that its receiver is to acknowledge at once.
@@ -39,11 +46,18 @@ const ASKS: u64 = 1;
 const AGAIN: u64 = 2;
 /// Flag of a notice of a packet that was cut at the last switch.
 const LAST_HOP: u64 = 4;
+/// Bits of all flags; those above are a number of credit.
+const FLAG_BITS: u32 = 8;
+/// Number of entropy values of credit packets.
+const CREDIT_VALUES: u16 = 128;
 
 /// The messages of the hosts of a part.
 pub(crate) struct Datagrams {
     outgoing: Table<SenderIdx, Outgoing>,
     incoming: Own<FlowId, Option<Box<Incoming>>>,
+    /// The pacers of receivers, if they give credit.
+    pacers: Own<HostId, Pacer>,
+    credits: Option<Credits>,
 }
 
 /// A message at its receiver, besides the bytes that have come.
@@ -55,13 +69,20 @@ struct Incoming {
     since_ack: u64,
     /// A packet asked, and gaps have been open since.
     is_asked: bool,
+    account: Account,
 }
 
 impl Datagrams {
     /// Returns the state without messages; `None` if the run has another transport.
-    pub(crate) fn new<T>(kind: TransportKind, receiving: &Own<FlowId, T>) -> Option<Box<Self>> {
-        let TransportKind::Uet { .. } = kind else { return None };
-        Some(Box::new(Self { outgoing: Table::default(), incoming: receiving.alike() }))
+    pub(crate) fn new<T>(config: &SimConfig, nics: &Own<HostId, Nic>, receiving: &Own<FlowId, T>) -> Option<Box<Self>> {
+        let TransportKind::Uet { .. } = config.transport.kind else { return None };
+        let (incoming, pacers) = (receiving.alike(), nics.alike());
+        Some(Box::new(Self {
+            outgoing: Table::default(),
+            incoming,
+            pacers,
+            credits: config.cc.needs().feedback.credit,
+        }))
     }
 }
 
@@ -94,8 +115,12 @@ impl Transport for Uet {
         hosts.add_sender(w, Sender::of_application(spec, flow, Controlled::Own(control)));
         let slot = hosts.sending[flow].sender;
         let c = &w.run.constants;
-        let message = Outgoing::new(spec.bytes.as_u64(), c.mtu, c.data_header);
-        let messages = &mut hosts.datagrams.as_mut().expect("the run has this transport").outgoing;
+        let mut message = Outgoing::new(spec.bytes.as_u64(), c.mtu, c.data_header);
+        let line_rate = w.net.ports[hosts.nics[w.run.flow(flow).src_host].port].rate;
+        let datagrams = hosts.datagrams.as_mut().expect("the run has this transport");
+        let window = |credits: Credits| (credits.window * line_rate.bytes_in(c.base_rtt).as_f64()) as u64;
+        message.purse = datagrams.credits.map(|credits| Purse::new(window(credits)));
+        let messages = &mut datagrams.outgoing;
         while messages.len() <= slot.index() {
             messages.push(Outgoing::default());
         }
@@ -113,6 +138,14 @@ impl Transport for Uet {
             sender.snd_nxt += turn.payload;
         }
         let flags = if turn.asks { ASKS } else { 0 } | if turn.is_again { AGAIN } else { 0 };
+        let target = if outgoing_of(hosts, slot).purse.is_some() {
+            let flows = &hosts.nics[hosts.sender(slot).host].flows;
+            let n_waiting = flows.iter().filter(|flow| flow.open).count() as u64;
+            outgoing_of(hosts, slot).target(cwnd, n_waiting)
+        } else {
+            0
+        };
+        let flags = flags | target << FLAG_BITS;
         let (seq, header) = (turn.number * w.run.constants.mtu, w.run.constants.data_header);
         Load { seq, data_seq: flags, payload: turn.payload, header, min_wire: 0 }
     }
@@ -135,8 +168,10 @@ impl Transport for Uet {
         let end = &mut hosts.receiving[p.flow];
         let is_known = end.receiver.gaps(p.seq, p.seq + len).next().is_none();
         if p.kind == PacketKind::Trimmed && !is_known {
-            // It is for the sender to send it again.
+            // It is for the sender to send it again, with credit for once more.
             let flags = if p.is_last_hop() { LAST_HOP } else { 0 };
+            let again = (w.run.constants.mtu + w.run.constants.data_header).div_ceil(QUANTUM);
+            ask_pacer(hosts, w, &p, again);
             answer(hosts, w, packet, PacketKind::Nack, flags);
             return Answer::Packet(packet);
         }
@@ -144,9 +179,8 @@ impl Transport for Uet {
             unreachable!("the run has this transport")
         };
         let messages = hosts.datagrams.as_mut().expect("the run has this transport");
-        let place = &mut messages.incoming[p.flow];
-        let is_first = place.is_none();
-        let incoming = place.get_or_insert_default();
+        let incoming = messages.incoming[p.flow].get_or_insert_default();
+        let is_first = incoming.counted == 0;
         if p.kind == PacketKind::Data {
             w.observed.totals.delivered_bytes += u64::from(p.wire);
             incoming.counted += u64::from(p.wire);
@@ -155,16 +189,47 @@ impl Transport for Uet {
         end.receiver.take(p.seq, len);
         end.note_arrival(w.run.flow(p.flow).bytes, now_ps);
         let asks = p.data_seq & ASKS != 0;
+        let has_all = end.receiver.expected == w.run.flow(p.flow).bytes;
         incoming.is_asked |= asks;
         let is_closed = !end.receiver.has_gaps() && std::mem::take(&mut incoming.is_asked);
         let is_enough = ack_every.as_u64() <= incoming.since_ack;
-        if !(is_known || p.is_marked() || asks || is_first || is_enough || is_closed) {
+        let answers = is_known || p.is_marked() || asks || is_first || is_enough || is_closed;
+        if answers {
+            incoming.since_ack = 0;
+        }
+        if has_all {
+            messages.pacers[w.run.flow(p.flow).dst_host].forget(p.flow);
+        } else {
+            ask_pacer(hosts, w, &p, 0);
+        }
+        if !answers {
             w.net.pool.release(packet);
             return Answer::Nothing;
         }
-        incoming.since_ack = 0;
         answer(hosts, w, packet, PacketKind::Ack, p.data_seq);
         Answer::Packet(packet)
+    }
+
+    /// Takes a turn of a pacer: the receiver of `flow` gives credit to one of its messages.
+    fn on_ack_timer(hosts: &mut Hosts, w: &mut World, flow: FlowId) -> Option<PacketIdx> {
+        let host = w.run.flow(flow).dst_host;
+        let line_rate = w.net.ports[hosts.nics[host].port].rate;
+        let Datagrams { incoming, pacers, credits, .. } = &mut **hosts.datagrams.as_mut()?;
+        let Credits { pacing, window } = (*credits)?;
+        let rate = Rate::from_bps_f64(pacing * line_rate.as_bps_f64());
+        let ahead = (window * line_rate.bytes_in(w.run.constants.base_rtt).as_f64()) as u64 / QUANTUM;
+        let account = |flow: FlowId| incoming[flow].as_ref().map_or_else(Account::default, |incoming| incoming.account);
+        let (flow, units) = pacers[host].turn(w.clock.now_ps, rate, ahead, account)?;
+        if let Some(at_ps) = pacers[host].wake(w.clock.now_ps) {
+            w.clock.schedule(at_ps, EventKind::AckTimer, flow);
+        }
+        let account = &mut incoming[flow].get_or_insert_default().account;
+        account.given += units;
+        account.n_sent = account.n_sent.wrapping_add(1);
+        let (seq, entropy, c) = (account.given, account.n_sent % CREDIT_VALUES, &w.run.constants);
+        let (route, class, wire) = (w.run.flow(flow).ack_route, c.ack_class, c.ack_wire);
+        let credit = Packet { flow, seq, entropy, route, class, wire, ..Packet::new(PacketKind::Credit) };
+        Some(w.net.pool.take(credit))
     }
 
     fn on_ack(hosts: &mut Hosts, w: &mut World, _: HostId, packet: PacketIdx) -> Option<Acked> {
@@ -172,6 +237,16 @@ impl Transport for Uet {
         let slot = hosts.sending[p.flow].sender;
         if slot.is_none() {
             return None;
+        }
+        if let Some(purse) = &mut outgoing(hosts, slot).purse {
+            purse.on_answer();
+            if p.kind == PacketKind::Credit {
+                purse.take(p.seq);
+                aim(hosts, slot);
+                let host = hosts.sender(slot).host;
+                hosts.deferred.look(host);
+                return None;
+            }
         }
         let (now, mtu) = (w.clock.now(), w.run.constants.mtu);
         let (number, expected, flags) = (p.data_seq / mtu, p.seq.div_ceil(mtu), u64::from(p.payload));
@@ -268,6 +343,25 @@ impl Transport for Uet {
     }
 }
 
+/// Lets the message of a data packet, or of its header, ask the pacer of its receiver for the credit that the packet names, and for
+/// `again` units more.
+fn ask_pacer(hosts: &mut Hosts, w: &mut World, p: &Packet, again: u64) {
+    let Datagrams { incoming, pacers, credits, .. } =
+        &mut **hosts.datagrams.as_mut().expect("the run has this transport");
+    if credits.is_none() {
+        return;
+    }
+    let account = &mut incoming[p.flow].get_or_insert_default().account;
+    account.target = account.target.max(p.data_seq >> FLAG_BITS);
+    if 0 < again {
+        account.target = account.target.max(account.given) + again;
+    }
+    let pacer = &mut pacers[w.run.flow(p.flow).dst_host];
+    if let Some(at_ps) = pacer.ask(p.flow, *account, w.clock.now_ps) {
+        w.clock.schedule(at_ps, EventKind::AckTimer, p.flow);
+    }
+}
+
 /// Returns the number of the packet of the first of the 64 bits in an acknowledgment.
 fn first_bit(p: &Packet, mtu: u64) -> u64 {
     let (number, expected) = (p.data_seq / mtu, p.seq.div_ceil(mtu));
@@ -285,7 +379,7 @@ fn answer(hosts: &mut Hosts, w: &mut World, packet: PacketIdx, kind: PacketKind,
     p.kind = kind;
     (p.data_seq, p.seq) = (p.seq, receiver.expected);
     (p.class, p.wire, p.route) = (c.ack_class, c.ack_wire, w.run.flow(p.flow).ack_route);
-    p.payload = flags as u16;
+    p.payload = (flags & ((1 << FLAG_BITS) - 1)) as u16;
     p.cwnd_at_send = messages.incoming[p.flow].as_ref().map_or(0, |incoming| incoming.counted as u32);
     let from = first_bit(p, c.mtu);
     let has_come = |bit: &u64| {

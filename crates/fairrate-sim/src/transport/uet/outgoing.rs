@@ -2,6 +2,8 @@
 
 use std::collections::{BTreeSet, VecDeque};
 
+use super::credit::Purse;
+
 /// A message that is being sent. Its packets are numbered from zero; all but the last are full.
 #[derive(Debug, Default)]
 pub(super) struct Outgoing {
@@ -24,6 +26,8 @@ pub(super) struct Outgoing {
     in_flight: u64,
     /// Bytes on the wire that the receiver has counted, modulo 2^32.
     counted: u32,
+    /// Its credit, if receivers give some.
+    pub(super) purse: Option<Purse>,
 }
 
 /// A packet that has been sent and not been acknowledged.
@@ -99,7 +103,25 @@ impl Outgoing {
     /// Returns `true` if a packet may be sent with a window of `cwnd` bytes; one may always be in flight.
     pub(super) fn may_send(&self, cwnd: u64) -> bool {
         let fits = |number| self.in_flight == 0 || self.in_flight + self.wire(number) <= cwnd;
-        self.next().is_some_and(fits)
+        self.purse.as_ref().is_none_or(Purse::is_open) && self.next().is_some_and(fits)
+    }
+
+    /// Returns the bytes on the wire that wait, to be sent for the first time or again.
+    fn backlog(&self) -> u64 {
+        let again: u64 = self.again.iter().map(|&number| self.wire(number)).sum();
+        let n_new = self.n_packets - self.next_new();
+        if n_new == 0 {
+            return again;
+        }
+        // What an endless message has left is more than any window.
+        again + (n_new - 1).min(1 << 32) * (self.full + self.header) + self.last + self.header
+    }
+
+    /// Returns the number of credit to ask for, with a window of `cwnd` bytes and beside `n_flows` of the NIC; zero without credit.
+    pub(super) fn target(&self, cwnd: u64, n_flows: u64) -> u64 {
+        let packet = self.full + self.header;
+        let target = |purse: &Purse| purse.target(self.backlog(), cwnd.saturating_add(packet), packet, n_flows);
+        self.purse.as_ref().map_or(0, target)
     }
 
     /// Sends the next packet at `now_ps`; there must be one.
@@ -115,8 +137,13 @@ impl Outgoing {
         }
         self.sent.push_back((now_ps, number));
         self.in_flight += self.wire(number);
+        let wire = self.wire(number);
+        let is_spent = self.purse.as_mut().is_some_and(|purse| {
+            purse.pay(wire);
+            !purse.is_open()
+        });
         let fills = cwnd <= self.in_flight.saturating_add(self.full + self.header);
-        let asks = is_again || self.has_sent_all() || fills;
+        let asks = is_again || self.has_sent_all() || fills || is_spent;
         Turn { number, payload: self.payload(number), is_again, asks }
     }
 
