@@ -86,7 +86,11 @@ fn all_kinds() -> Vec<String> {
     all.push(format!("{STAR}{INCAST}subflows = 3\n{INCAST}start = \"1us\"\n[transport]\nkind = \"tcp\"\n"));
     all.push(format!("{STAR}{INCAST}{INCAST}[transport]\nkind = \"tcp\"\ncc = \"flowtune\"\n[allocator]\nthreshold = 0.02\nintermediaries = 2\nexternal_traffic = [1]\n[[allocator.outage]]\ndown_at = \"1us\"\nup_at = \"2us\"\n[[allocator.outage]]\ndown_at = \"3us\"\n[[allocator.external]]\nsrc = \"h0\"\ndst = 1\nrate = \"1Gbps\"\n"));
     for cc in fairrate_control::ALGORITHMS {
-        let kind = if cc.name == "flowtune" { "tcp" } else { "rdma" };
+        let kind = match cc.name {
+            "flowtune" => "tcp",
+            "nscc" | "rccc" => "uet",
+            _ => "rdma",
+        };
         all.push(format!("{STAR}{INCAST}[transport]\nkind = \"{kind}\"\ncc = \"{}\"\n", cc.name));
     }
     all

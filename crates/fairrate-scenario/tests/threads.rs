@@ -111,7 +111,7 @@ fn check(name: &str, config: &SimConfig) -> usize {
 fn every_algorithm_gives_the_same_bits_on_any_number_of_threads() {
     let mut n_checked = 0;
     for algorithm in ALGORITHMS {
-        for kind in ["rdma", "tcp"] {
+        for kind in ["rdma", "tcp", "uet"] {
             let Some(config) = read(MIXED, &[("transport.kind", kind)], Some(algorithm.name)) else { continue };
             let threads = check(&format!("{} over {kind}", algorithm.name), &config);
             let expected = if config.cc.needs().feedback.oracle { 1 } else { 8 };

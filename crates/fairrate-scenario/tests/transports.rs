@@ -50,7 +50,16 @@ fn controls(scenario: Scenario) -> bool {
     acts || 0 < simulation.totals().flow_pauses
 }
 
-/// Algorithms that are refused over a transport, with a part of the message.
+/// Returns a part of the message by which an algorithm is refused over a transport, if it is.
+fn refusal(cc: &str, kind: &str) -> Option<&'static str> {
+    match (["nscc", "rccc"].contains(&cc), kind == "uet") {
+        (true, false) => Some("what receivers of Ultra Ethernet report"),
+        (false, true) => Some("is not made for Ultra Ethernet"),
+        _ => REFUSED.iter().find(|(name, transport, _)| (*name, *transport) == (cc, kind)).map(|(.., why)| *why),
+    }
+}
+
+/// Algorithms that are refused over RDMA or TCP, with a part of the message.
 const REFUSED: [(&str, &str, &str); 4] = [
     ("dcqcn", "tcp", "congestion notification packets"),
     ("dcqcn-pi", "tcp", "congestion notification packets"),
@@ -60,12 +69,12 @@ const REFUSED: [(&str, &str, &str); 4] = [
 
 #[test]
 fn an_algorithm_controls_or_is_refused() {
-    for info in ALGORITHMS.iter().filter(|info| !["line-rate", "ideal"].contains(&info.name)) {
-        for kind in ["rdma", "tcp"] {
-            let refused = REFUSED.iter().find(|(cc, transport, _)| (*cc, *transport) == (info.name, kind));
-            match (scenario(info.name, kind), refused) {
+    // Under RCCC receivers control, and senders have no window.
+    for info in ALGORITHMS.iter().filter(|info| !["line-rate", "ideal", "rccc"].contains(&info.name)) {
+        for kind in ["rdma", "tcp", "uet"] {
+            match (scenario(info.name, kind), refusal(info.name, kind)) {
                 (Ok(scenario), None) => assert!(controls(scenario), "{} over {kind}", info.name),
-                (Err(error), Some((.., why))) => assert!(error.to_string().contains(why), "{error}"),
+                (Err(error), Some(why)) => assert!(error.to_string().contains(why), "{error}"),
                 (Ok(_), Some(_)) => panic!("{} over {kind} is not refused", info.name),
                 (Err(error), None) => panic!("{} over {kind}: {error}", info.name),
             }
@@ -86,7 +95,11 @@ fn dcqcn_without_notification_packets_works_over_tcp() {
 #[test]
 fn the_longest_packets_take_their_time() {
     for info in ALGORITHMS.iter().filter(|info| info.name != "ideal") {
-        let kind = if info.name == "flowtune" { "tcp" } else { "rdma" };
+        let (kind, header) = match info.name {
+            "flowtune" => ("tcp", 48),
+            "nscc" | "rccc" => ("uet", 64),
+            _ => ("rdma", 48),
+        };
         let limit = if info.name == "pfabric" { "queue_limit = \"1MB\"" } else { "" };
         let read = |mtu: u64| {
             let text = format!(
@@ -114,7 +127,7 @@ bytes = "1MB"
             Scenario::from_toml(&text, "mtu.toml", Path::new("."), &Overrides::default())
         };
         let needs = AlgorithmConfig::by_name(info.name, Profile::Paper).expect("it is registered").needs();
-        let mtu = 65_535 - 48 - needs.wire.data_overhead.as_u64();
+        let mtu = 65_535 - header - needs.wire.data_overhead.as_u64();
         let error = read(mtu + 1).expect_err("a packet is too long").to_string();
         assert!(error.contains("makes packets of 64KiB"), "{error}");
         let mut recorder = Recorder::default();

@@ -9,7 +9,11 @@ use fairrate_units::Time;
 
 /// Returns the text of a scenario with two flows of weights 1 and 3 through one link.
 fn scenario(cc: &str) -> String {
-    let kind = if cc == "flowtune" { "tcp" } else { "rdma" };
+    let kind = match cc {
+        "flowtune" => "tcp",
+        "nscc" | "rccc" => "uet",
+        _ => "rdma",
+    };
     format!(
         r#"
 duration = "60001us"

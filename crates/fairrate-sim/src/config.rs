@@ -9,7 +9,7 @@ mod queue;
 mod transport;
 
 use fairrate_control::AlgorithmConfig;
-use fairrate_units::Time;
+use fairrate_units::{Rate, Time};
 
 pub use self::allocator::{AllocatorConfig, ExternalFlow};
 pub use self::balance::{BALANCES, Balance, BalanceInfo, Rehash, Reroute, Signal};
@@ -61,6 +61,15 @@ impl SimConfig {
     #[must_use]
     pub fn reroute(&self) -> Option<Reroute> {
         self.fabric.reroute.filter(|_| self.faults.iter().any(|fault| fault.flap.is_some()))
+    }
+
+    /// Returns the rate of a port's link at `t`, with faults.
+    #[must_use]
+    pub fn rate_at(&self, port: PortId, t: Time) -> Rate {
+        let rate = self.topology.link(port).rate;
+        let slow = self.faults.iter().filter(|fault| fault.is_slow_at(t) && fault.ports.contains(&port));
+        let share: f64 = slow.map(|fault| fault.rate).product();
+        if share == 1.0 { rate } else { Rate::from_bps_f64(rate.as_bps_f64() * share).max(Rate::from_bps(1)) }
     }
 
     /// Returns `true` if a packet's port is chosen when the packet is at the switch, and not before its flow starts.

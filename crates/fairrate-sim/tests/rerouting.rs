@@ -226,3 +226,20 @@ fn a_dead_host_blocks_nobody() {
     let [dead, other] = [0, 1].map(|n: usize| told.flows[n].fct.expect("it is done"));
     assert!(US(2_000) < dead && other < US(600), "{dead} {other}");
 }
+
+/// The link to the receiver has a quarter of its 25 Gb/s from 100 to 300 us: a flow of 5 MB in packets of 1,048 B takes 150 us longer, but
+/// for a packet that is under way at the ends of that time. From the beginning to the end it takes four times as long.
+#[test]
+fn a_slow_link_takes_its_time() {
+    let fct = |start: Time, stop: Time, rate: f64| {
+        let mut c = config(leaf_spine(2), algorithm("line-rate"), vec![flow(0, 1, 5_000_000, Time::ZERO)]);
+        let ports = vec![link(&c.topology, "tor0", "h1")[0]];
+        c.faults = vec![FaultConfig { ports, rate, start, stop, ..FaultConfig::NONE }];
+        run(c).0.flows[0].fct.expect("it is done").as_us_f64()
+    };
+    let whole = fct(Time::ZERO, Time::MAX, 1.0);
+    let [a_while, always] = [fct(US(100), US(300), 0.25), fct(Time::ZERO, Time::MAX, 0.25)];
+    assert!((a_while - whole - 150.0).abs() < 2.0, "{a_while} for {whole}");
+    let packets = 5_000.0 * 1_048.0 * 8.0 / 25e3;
+    assert!((always - whole - 3.0 * packets).abs() < 2.0, "{always} for {whole}");
+}

@@ -77,6 +77,7 @@ fn read_config(s: &mut Section<'_>) -> FaultConfig {
         reorder: probability(s, "reorder", 0.0),
         reorder_delay: s.get("reorder_delay", Time::ZERO).value,
         jitter: s.get("jitter", Time::ZERO).value,
+        rate: read_rate(s),
         flap: read_flap(s),
     }
 }
@@ -96,6 +97,17 @@ fn probability(s: &mut Section<'_>, key: &str, default: f64) -> f64 {
         s.problem_at("scenario::out_of_range", key, format!("`{key} = {p}` is no probability"), help);
     }
     p
+}
+
+/// Reads the share of its rate that a link has, above zero and up to 1.
+fn read_rate(s: &mut Section<'_>) -> f64 {
+    let share = s.get("rate", 1.0).value;
+    if !(0.0 < share && share <= 1.0) {
+        let help = "write a share above zero, as `rate = 0.25`; links without any are down: `down_at = \"0s\"`";
+        s.problem_at("scenario::out_of_range", "rate", format!("`rate = {share}` is no share of a link's rate"), help);
+        return 1.0;
+    }
+    share
 }
 
 /// Reads `burst = { good = 1000, bad = 10 }`, or `false`.
@@ -170,7 +182,7 @@ fn check(s: &Section<'_>, c: &FaultConfig, transport: &TransportConfig) {
         conflict(key, &format!("a fault from {} until {}", c.start, c.stop), "let `stop` be after `start`");
     }
     let loses = 0.0 < c.loss + c.corrupt || c.burst.is_some();
-    if !(loses || reorders || 0.0 < c.duplicate || Time::ZERO < c.jitter || c.flap.is_some()) {
+    if !(loses || reorders || 0.0 < c.duplicate || Time::ZERO < c.jitter || c.rate != 1.0 || c.flap.is_some()) {
         let help = "add for instance `loss = 0.001` or `down_at = \"1ms\"`";
         let message = "`[[fault]]` does nothing";
         s.report.problem("scenario::missing_key", s.anchor.site, message, "no fault here", help);

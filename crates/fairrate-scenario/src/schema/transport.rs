@@ -362,11 +362,11 @@ fn check(s: &Section<'_>, config: &TransportConfig) {
 /// Reports an algorithm that reacts to notification packets (CNPs) over a transport whose receivers send none: it would
 /// never slow down.
 fn check_notifications(s: &Section<'_>, kind: Transport, cc: &AlgorithmConfig) {
-    if kind == Transport::Rdma || cc.needs().feedback.cnp_interval.is_none() {
+    if !matches!(kind, Transport::Tcp(_)) || cc.needs().feedback.cnp_interval.is_none() {
         return;
     }
     let name = cc.info().name;
-    let message = format!("`{name}` goes by congestion notification packets, which these receivers do not send");
+    let message = format!("`{name}` goes by congestion notification packets, which TCP receivers do not send");
     let echo = cc.params().iter().any(|p| p.name == "notification");
     let help = if echo {
         format!("set `kind = \"rdma\"`, or `notification = \"ack\"` in `[transport.{name}]`, or take `cc = \"dctcp\"`")
@@ -393,7 +393,7 @@ fn check_uet(s: &Section<'_>, kind: Transport, cc: &AlgorithmConfig) {
 
 /// Reports TCP under an algorithm with receiver grants, which is a transport of its own.
 fn check_grants(s: &Section<'_>, kind: Transport, cc: &AlgorithmConfig) {
-    if kind != Transport::Rdma && cc.needs().feedback.grants.is_some() {
+    if matches!(kind, Transport::Tcp(_)) && cc.needs().feedback.grants.is_some() {
         let message = format!("`{}` is a transport of its own", cc.info().name);
         s.problem_at("scenario::conflict", "kind", message, "set `kind = \"rdma\"`, or choose another `cc`");
     }

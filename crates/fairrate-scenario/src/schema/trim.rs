@@ -2,7 +2,7 @@
 
 use fairrate_control::AlgorithmConfig;
 use fairrate_sim::{FabricConfig, QueueConfig, Transport, TransportConfig, Trim};
-use fairrate_units::Bytes;
+use fairrate_units::{Bytes, Rate};
 
 use crate::reader::{OrWord, Section};
 
@@ -14,11 +14,19 @@ pub(super) fn read(s: &mut Section<'_>, is_uet: bool, class: u8) -> Option<Trim>
         OrWord::Word(_) => None,
         OrWord::Value(limit) => Some(limit),
     };
+    let limit_per = match s.value_or::<Rate>("trim_limit_per", &["any-rate"], OrWord::Word(0)).value {
+        OrWord::Word(_) => None,
+        OrWord::Value(rate) => Some(rate),
+    };
+    if limit_per == Some(Rate::ZERO) {
+        let help = "write for instance `trim_limit_per = \"100Gbps\"`";
+        s.problem_at("scenario::out_of_range", "trim_limit_per", "a limit for ports without a rate", help);
+    }
     if size == Bytes::ZERO || TransportConfig::MAX_PACKET < size {
         let message = format!("headers of {size}");
         s.problem_at("scenario::out_of_range", "trim_size", message, "write for instance `trim_size = \"64B\"`");
     }
-    trims.then_some(Trim { size, limit, class })
+    trims.then_some(Trim { size, limit, limit_per, class })
 }
 
 /// Checks that hosts understand packets that were cut to their headers, and that nothing else decides about queues.

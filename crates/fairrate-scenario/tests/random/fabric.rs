@@ -60,7 +60,12 @@ pub fn switch(draw: &mut Draw, toml: &mut Toml, cc: &str) {
         toml.maybe(
             draw,
             2,
-            &[("trim", YES_NO), ("trim_limit", &["\"12KB\"", "\"50KB\""]), ("trim_size", &["\"1B\"", "\"100B\""])],
+            &[
+                ("trim", YES_NO),
+                ("trim_limit", &["\"12KB\"", "\"50KB\""]),
+                ("trim_size", &["\"1B\"", "\"100B\""]),
+                ("trim_limit_per", &["\"10Gbps\"", "\"25Gbps\""]),
+            ],
         );
     }
     let keys = if limited { SWITCH } else { &SWITCH[..SWITCH.len() - 2] };
@@ -126,6 +131,7 @@ const FAULT: &[Key] = &[
     ("corrupt", PROBABILITIES),
     ("duplicate", PROBABILITIES),
     ("jitter", &["\"1ns\"", "\"3us\""]),
+    ("rate", &["0.25", "0.9"]),
 ];
 
 /// Writes some `[[fault]]` blocks.

@@ -173,6 +173,8 @@ pub struct Trim {
     /// Bytes of data that a port holds, the packet that it is sending included; headers and other packets may hold twice as
     /// much. `None`: as much as the shared buffer allows.
     pub limit: Option<Bytes>,
+    /// Rate of ports for which `limit` is given, and with which it scales. `None`: the same at all rates.
+    pub limit_per: Option<Rate>,
     /// Class of headers.
     pub class: u8,
 }

@@ -9,7 +9,7 @@ use crate::ids::PortId;
 pub struct FaultConfig {
     /// The egress ports whose wires have the faults: one direction of a link each.
     pub ports: Vec<PortId>,
-    /// The packets that the faults affect, other than flaps, which affect all.
+    /// The packets that the faults affect, other than flaps and rates, which affect all.
     pub packets: FaultPackets,
     /// Time before which no fault happens, except flaps, which have times of their own.
     pub start: Time,
@@ -29,6 +29,9 @@ pub struct FaultConfig {
     pub reorder_delay: Time,
     /// Upper bound of a uniform random delay of each packet, which keeps the order of packets.
     pub jitter: Time,
+    /// Share of its rate that a link has from `start` to `stop`; several faults of a link multiply. Rates that hold from the
+    /// beginning scale thresholds of marking and trimming too, where those scale with rates.
+    pub rate: f64,
     /// Times at which the links are down.
     pub flap: Option<Flap>,
 }
@@ -47,8 +50,21 @@ impl FaultConfig {
         reorder: 0.0,
         reorder_delay: Time::ZERO,
         jitter: Time::ZERO,
+        rate: 1.0,
         flap: None,
     };
+
+    /// Returns `true` if the rate of links changes during a run.
+    #[must_use]
+    pub fn changes_rate(&self) -> bool {
+        self.rate != 1.0 && (Time::ZERO < self.start || self.stop < Time::MAX)
+    }
+
+    /// Returns `true` if its links have their share of the rate at `t`.
+    #[must_use]
+    pub fn is_slow_at(&self, t: Time) -> bool {
+        self.rate != 1.0 && self.start <= t && t < self.stop
+    }
 }
 
 /// The packets that a fault affects. Frames between the two ends of a link are never among them.

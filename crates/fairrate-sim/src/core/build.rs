@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use fairrate_control::{Needs, PortScope};
-use fairrate_units::{Bytes, Rate};
+use fairrate_units::{Bytes, Rate, Time};
 
 pub(crate) use self::constants::framing;
 use self::constants::{check_packets, constants};
@@ -272,9 +272,10 @@ fn build_agenda(
 
 /// Returns the rate at which the queue of `port` usually drains: the rate of its link, or for a VOQ, which has a
 /// circuit for only a day a week, that of its ToR's uplink.
-fn usual_rate(topology: &Topology, port: PortId) -> Rate {
+fn usual_rate(config: &SimConfig, port: PortId) -> Rate {
+    let topology = &config.topology;
     let Some(circuits) = topology.circuits.as_ref().filter(|circuits| circuits.has(port)) else {
-        return topology.link(port).rate;
+        return config.rate_at(port, Time::ZERO);
     };
     let uplink = topology.port(topology.from(port), circuits.core).expect("every ToR has an uplink");
     topology.link(uplink).rate
@@ -299,7 +300,7 @@ fn build_switches(
     let buffers = Mmu::new(&config.fabric, links, of_switch, wire_mtu, n_classes);
     let marker = |port: PortIdx| {
         let ecn = config.fabric.ecn.as_ref().filter(|_| of_switch[port].is_some())?;
-        Some(Marker::new(ecn, usual_rate(&config.topology, ids[port]), config.seed, ids[port]))
+        Some(Marker::new(ecn, usual_rate(config, ids[port]), config.seed, ids[port]))
     };
     let n_markers = if config.fabric.ecn.is_some() { ports.len() } else { 0 };
     let markers: Table<PortIdx, Option<Marker>> = ports.numbers().take(n_markers).map(marker).collect();
@@ -360,7 +361,8 @@ fn build_ports(plan: &Plan, number: u16, ids: &Table<PortIdx, PortId>) -> Table<
     let port = |&id: &PortId| {
         let link = topology.link(id);
         let (from, to) = (topology.from(id), topology.to(id));
-        let mut port = Port::new(link.rate, link.delay.as_ps(), config.fabric.clock, config.fabric.frame_overhead);
+        let rate = config.rate_at(id, Time::ZERO);
+        let mut port = Port::new(rate, link.delay.as_ps(), config.fabric.clock, config.fabric.frame_overhead);
         port.set_to_host(plan.host_of[to]);
         port.of_host = plan.host_of[from];
         port.of_switch = if plan.is_in(number, id) { plan.switch_of[from] } else { SwitchIdx::NONE };

@@ -111,12 +111,34 @@ impl Part {
         for (index, at) in first {
             w.clock.schedule(at, EventKind::Flap, index);
         }
+        let changes = w.net.faults.iter().flat_map(|faults| {
+            let n = 2 * faults.n_flaps();
+            faults.changes_of_rates().map(move |(index, at)| (n + index, at))
+        });
+        for (index, at) in changes.collect::<Vec<_>>() {
+            w.clock.schedule(at, EventKind::Flap, index);
+        }
     }
 
-    /// Applies flap `index`: links go down or come up. Numbers above those of flaps are for the switches that notice it.
+    /// Gives ports the rates that their links have now.
+    fn change_rates(&mut self, ports: Vec<PortIdx>) {
+        let now = self.world.clock.now();
+        for port in ports {
+            let rate = self.world.run.config.rate_at(self.world.net.links.id_of(port), now);
+            self.world.net.ports[port].set_rate(rate);
+        }
+    }
+
+    /// Applies flap `index`: links go down or come up. Numbers above those of flaps are for the switches that notice it, and those
+    /// above these for links that change their rates.
     pub(super) fn on_flap(&mut self, index: u32) {
         let Some(faults) = &mut self.world.net.faults else { return };
         let n = faults.n_flaps();
+        if 2 * n <= index {
+            let ports = faults.slow_ports(index - 2 * n);
+            self.change_rates(ports);
+            return;
+        }
         if n <= index {
             let dead = faults.ports_of(index - n);
             for port in dead {

@@ -18,6 +18,8 @@ pub struct Faults {
     /// Faulty links, by port.
     links: Table<PortIdx, Option<Box<FaultyLink>>>,
     flaps: Vec<FlapState>,
+    /// For each fault that changes rates during the run, the ports that are here, and the times of the changes in picoseconds.
+    slow: Vec<(Vec<PortIdx>, [u64; 2])>,
 }
 
 /// One direction of a link that has faults.
@@ -109,13 +111,18 @@ impl Faults {
         if configs.is_empty() {
             return None;
         }
-        let mut faults = Self { links: (0..n_ports).map(|_| None).collect(), flaps: Vec::new() };
+        let links = (0..n_ports).map(|_| None).collect();
+        let mut faults = Self { links, flaps: Vec::new(), slow: Vec::new() };
         for (index, config) in (0u64..).zip(configs) {
             let here = |port: &PortId| place_of(*port).map(|place| (*port, place));
             for (port, place) in config.ports.iter().filter_map(here) {
                 let link = faults.links[place].get_or_insert_with(Box::default);
                 // Ports are far fewer than 2^32.
                 link.rules.push(Rule::new(config, Stream::new(seed, index << 32 | u64::from(port.0), Purpose::Fault)));
+            }
+            if config.changes_rate() {
+                let ports = config.ports.iter().filter_map(|&port| place_of(port)).collect();
+                faults.slow.push((ports, [config.start.as_ps(), config.stop.as_ps()]));
             }
             if let Some(flap) = &config.flap {
                 let ports = config.ports.iter().filter_map(|&port| place_of(port)).collect();
@@ -136,6 +143,18 @@ impl Faults {
     pub fn first_flaps(&self) -> impl Iterator<Item = (u32, u64)> + '_ {
         let here = (0..).zip(&self.flaps).filter(|(_, flap)| !flap.ports.is_empty());
         here.map(|(index, flap)| (index, flap.times.down_ps))
+    }
+
+    /// Returns the number and time of each change of rates, in picoseconds, that affects any of the ports.
+    pub fn changes_of_rates(&self) -> impl Iterator<Item = (u32, u64)> + '_ {
+        let here = (0..).zip(&self.slow).filter(|(_, (ports, _))| !ports.is_empty());
+        let changes = here.flat_map(|(index, (_, times))| times.map(|at| (index, at)));
+        changes.filter(|&(_, at)| 0 < at && at < u64::MAX)
+    }
+
+    /// Returns the ports of a change of rates.
+    pub fn slow_ports(&self, index: u32) -> Vec<PortIdx> {
+        self.slow[index as usize].0.clone()
     }
 
     /// Returns the number of flaps.

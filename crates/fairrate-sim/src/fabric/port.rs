@@ -100,14 +100,10 @@ impl Port {
     /// Creates an idle port whose frames take `frame_overhead` bytes on the wire besides their own.
     pub fn new(rate: Rate, delay_ps: u64, clock: ClockRule, frame_overhead: Bytes) -> Self {
         let whole_ns = clock == ClockRule::WholeNanoseconds;
-        let exact = !whole_ns
-            && frame_overhead == Bytes::ZERO
-            && rate.as_bps() > 0
-            && 8_000_000_000_000u64.is_multiple_of(rate.as_bps());
-        Self {
+        let mut port = Self {
             busy_until_ps: 0,
             rate,
-            ps_per_byte: if exact { u32::try_from(8_000_000_000_000 / rate.as_bps()).unwrap_or(0) } else { 0 },
+            ps_per_byte: 0,
             frame_overhead,
             whole_ns,
             delay_ps,
@@ -135,7 +131,19 @@ impl Port {
             ecn_marks: 0,
             pause_since_ps: 0,
             pause_total_ps: 0,
-        }
+        };
+        port.set_rate(rate);
+        port
+    }
+
+    /// Sets the rate of the transmissions that begin from now on.
+    pub fn set_rate(&mut self, rate: Rate) {
+        let exact = !self.whole_ns
+            && self.frame_overhead == Bytes::ZERO
+            && rate.as_bps() > 0
+            && 8_000_000_000_000u64.is_multiple_of(rate.as_bps());
+        self.ps_per_byte = if exact { u32::try_from(8_000_000_000_000 / rate.as_bps()).unwrap_or(0) } else { 0 };
+        (self.rate, self.int_rate) = (rate, PortRate::new(rate));
     }
 
     /// Sets the host that the port leads to.

@@ -77,8 +77,8 @@ fn join_inseparable(config: &SimConfig, racks: &mut Sets) {
         for (from, to) in fault.ports.iter().map(ends) {
             racks.join(from, to);
         }
-        // All links of a flap go down at the same time.
-        if fault.flap.is_some() {
+        // All links of a flap go down at the same time, and all of a fault change their rates.
+        if fault.flap.is_some() || fault.changes_rate() {
             for pair in fault.ports.windows(2) {
                 racks.join(topology.from(pair[0]), topology.from(pair[1]));
             }

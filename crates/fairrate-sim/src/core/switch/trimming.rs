@@ -2,7 +2,7 @@
 //! datacenter networks and stacks for low latency and high performance", SIGCOMM 2017, and in the composite queue of the
 //! Ultra Ethernet consortium's simulator, without its turn of data after 100,000 headers.
 
-use fairrate_units::Bytes;
+use fairrate_units::{Rate, Time};
 
 use super::Switches;
 use super::hop::Head;
@@ -20,6 +20,8 @@ pub(in crate::core) struct Trimming {
     config: Trim,
     seed: u64,
     ids: Table<PortIdx, PortId>,
+    /// The limit of each port in bytes; empty: there is none.
+    limits: Table<PortIdx, u64>,
     /// For each port, the bytes of the packet that it sent last if that was data; otherwise zero.
     sent: Table<PortIdx, u16>,
 }
@@ -27,9 +29,19 @@ pub(in crate::core) struct Trimming {
 impl Trimming {
     /// Returns the state of ports with numbers `ids` that have sent nothing; `None` if switches do not trim.
     pub(in crate::core) fn new(config: &SimConfig, ids: &Table<PortIdx, PortId>) -> Option<Box<Self>> {
-        let state = |trim| {
+        let packet = config.transport.mtu + config.transport.data_header(&config.cc.needs());
+        let state = |trim: Trim| {
             let sent = ids.iter().map(|_| 0).collect();
-            Box::new(Self { config: trim, seed: config.seed, ids: ids.clone(), sent })
+            let limit = |&port: &PortId| {
+                let limit = trim.limit?.as_u64();
+                let rate = || config.rate_at(port, Time::ZERO).as_bps();
+                let scaled = |per: Rate| u128::from(limit) * u128::from(rate()) / u128::from(per.as_bps().max(1));
+                let scaled = trim.limit_per.map_or(limit, |per| scaled(per) as u64);
+                // The port of a slow link holds a packet too.
+                Some(scaled.max(packet.as_u64()))
+            };
+            let limits = ids.iter().filter_map(limit).collect();
+            Box::new(Self { config: trim, seed: config.seed, ids: ids.clone(), limits, sent })
         };
         config.fabric.trim.map(state)
     }
@@ -37,6 +49,11 @@ impl Trimming {
     /// Records that a packet leaves `port`.
     pub(super) fn note_sent(&mut self, port: PortIdx, head: Head) {
         self.sent[port] = if head.is_data { head.wire } else { 0 };
+    }
+
+    /// Returns the limit of a port in bytes, if it has one.
+    fn limit(&self, port: PortIdx) -> Option<u64> {
+        self.limits.get(port).copied()
     }
 
     /// Tosses a fair coin, which is a function of the seed, the port and the packet.
@@ -61,7 +78,7 @@ impl Switches {
         waiting: u32,
     ) -> Option<Head> {
         let trimming = self.trimming.as_ref().expect("switches trim");
-        let (limit, wire) = (trimming.config.limit.map(Bytes::as_u64), u64::from(head.wire));
+        let (limit, wire) = (trimming.limit(egress), u64::from(head.wire));
         if !head.is_data {
             if limit.is_some_and(|limit| 2 * limit < u64::from(waiting) + wire) {
                 w.discard(egress, packet, DropCause::QueueLimit);
@@ -120,7 +137,8 @@ impl Switches {
     /// Cuts `packet`, which has been reported as queued and is not charged to the buffer, to its header; returns the header's head, or `None` if there is no room
     /// for that either.
     fn trim(&mut self, w: &mut World, egress: PortIdx, packet: PacketIdx) -> Option<Head> {
-        let Trim { size, limit, class } = self.trimming.as_ref().expect("switches trim").config;
+        let trimming = self.trimming.as_ref().expect("switches trim");
+        let (Trim { size, class, .. }, limit) = (trimming.config, trimming.limit(egress));
         let is_last = !w.net.ports[egress].to_host().is_none();
         w.report(egress, packet, PacketStep::Trimmed);
         let p = w.net.pool.get_mut(packet);
@@ -132,7 +150,7 @@ impl Switches {
         }
         let head = Head::of(p);
         let waiting = w.net.ports[egress].class_bytes(class);
-        if limit.is_some_and(|limit| 2 * limit.as_u64() < u64::from(waiting) + size.as_u64()) {
+        if limit.is_some_and(|limit| 2 * limit < u64::from(waiting) + size.as_u64()) {
             w.discard(egress, packet, DropCause::QueueLimit);
             return None;
         }
