@@ -52,6 +52,7 @@ Tasks of fairrate-validate, which links the simulator; each has --help:
   validate ns3-tcp  TCP of mainline ns-3: flows over a dumbbell, carried in `validation/ns3-tcp`, beside ours
   validate homa-omnet  HOMA's authors' OMNeT++ code: times of messages, carried in `validation/homa-omnet`, beside ours
   validate rocc-omnet  RoCC's authors' OMNeT++ code: times and queues, carried in `validation/rocc-omnet`, beside ours
+  validate uet-htsim  the Ultra Ethernet consortium's simulator: times, carried in `validation/uet-htsim`, beside ours
   figures           The part of `docs/figures.md` that is made from committed measurements, with its pictures and tables
   header            Writes the C header of algorithms from shared libraries
   instructions      Instructions of a packet-hop, as callgrind counts them, beside the committed ones

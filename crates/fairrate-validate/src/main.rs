@@ -13,6 +13,7 @@ mod sentences;
 mod show;
 mod suite;
 mod testbed;
+mod uet_htsim;
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -53,6 +54,8 @@ enum Against {
     HomaOmnet(suite::Options),
     /// RoCC's authors' OMNeT++ code: times of flows and queues, carried in `validation/rocc-omnet`, beside ours.
     RoccOmnet(suite::Options),
+    /// The Ultra Ethernet consortium's simulator: completion times, carried in `validation/uet-htsim`, beside ours.
+    UetHtsim(uet_htsim::Options),
 }
 
 fn main() -> ExitCode {
@@ -66,6 +69,7 @@ fn main() -> ExitCode {
         Task::Validate { against: Against::Ns3Tcp(options) } => ns3_tcp::run(&root, &options),
         Task::Validate { against: Against::HomaOmnet(options) } => homa_omnet::run(&root, &options),
         Task::Validate { against: Against::RoccOmnet(options) } => rocc_omnet::run(&root, &options),
+        Task::Validate { against: Against::UetHtsim(options) } => uet_htsim::run(&root, &options),
     };
     match outcome {
         Ok(true) => ExitCode::SUCCESS,

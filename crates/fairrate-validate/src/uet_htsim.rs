@@ -1,0 +1,343 @@
+//! `cargo xtask validate uet-htsim`: compares the transport of Ultra Ethernet with the consortium's simulator;
+//! `validation/uet-htsim/README.md` describes the runs.
+//!
+//! The rule, committed before this command first ran. In a case marked `exact`, nothing is random: the time of every flow,
+//! rounded to the six digits that uet-htsim prints, is equal to theirs, and as many packets are sent again. In any other, ours
+//! are means over ten seeds, or over as many as the case says, and theirs over the seeds in the table: the mean completion
+//! time is within 1 %; the largest is within 5 %, or within the range of theirs over their seeds; packets sent again are
+//! within 10 % or 30 packets. A completion time ends with the last acknowledgment at the sender, as theirs does.
+
+mod reference;
+
+use std::path::Path;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Mutex, PoisonError};
+
+use clap::Args;
+use fairrate_experiment::run_into;
+use fairrate_report::stats::{mean, sorted};
+use fairrate_results::RunState;
+use fairrate_scenario::{Overrides, Scenario};
+use fairrate_sim::{FlowOutcome, Recorder, SimConfig};
+use serde::Deserialize;
+
+use self::reference::Reference;
+use crate::rows::{Findings, Row, Tolerance, Verdict};
+use crate::show;
+use crate::suite::{self, Suite, key_and_value};
+
+/// Largest difference of the mean completion time.
+const MEAN: Tolerance = Tolerance::relative(0.01);
+/// Largest difference of the largest completion time.
+const LARGEST: Tolerance = Tolerance::relative(0.05);
+/// Largest difference of the number of packets sent again.
+const SENT_AGAIN: Tolerance = Tolerance { relative: 0.1, absolute: 30.0 };
+/// Tolerance of numbers that are equal.
+const EQUAL: Tolerance = Tolerance::absolute(0.0);
+
+/// Options of `validate uet-htsim`.
+#[derive(Args)]
+pub struct Options {
+    #[command(flatten)]
+    suite: suite::Options,
+    /// Also the cases that take minutes, which the checks leave out
+    #[arg(long)]
+    long: bool,
+    /// Simulations at the same time
+    #[arg(long, default_value_t = 2, value_parser = clap::value_parser!(u64).range(1..))]
+    jobs: u64,
+}
+
+/// A job of uet-htsim.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Case {
+    name: String,
+    /// Algorithm of congestion control.
+    #[serde(default = "nscc")]
+    cc: String,
+    /// Number of runs with seeds from 1 on; `None`: one if the case is exact, else ten.
+    seeds: Option<u64>,
+    /// `true` if nothing is random.
+    #[serde(default)]
+    exact: bool,
+    /// `true` if the case takes minutes.
+    #[serde(default)]
+    long: bool,
+    /// Keys that differ from the scenario's, as for `--set`.
+    #[serde(default)]
+    set: Vec<String>,
+    /// Blocks that follow the scenario: its traffic, and faults if there are any.
+    blocks: String,
+}
+
+fn nscc() -> String {
+    "nscc".to_owned()
+}
+
+impl Case {
+    fn n_seeds(&self) -> u64 {
+        self.seeds.unwrap_or(if self.exact { 1 } else { 10 })
+    }
+}
+
+/// A run of ours.
+#[derive(Clone, Debug)]
+struct Ours {
+    /// Completion times in microseconds; not a number for a flow that did not finish.
+    times: Vec<f64>,
+    /// Packets sent again, after a trimmed one or a timeout.
+    sent_again: f64,
+}
+
+/// Runs the validation. Returns `true` if every row is inside or in the file of findings.
+pub fn run(root: &Path, options: &Options) -> Result<bool, String> {
+    let dir = root.join("validation/uet-htsim");
+    let Suite { scenario, case: cases } = Suite::<Case>::read(&dir)?;
+    let references = reference::read(&dir.join("reference.csv"))?;
+    let findings = Findings::read(&dir.join("findings.toml"))?;
+    let only = options.suite.only.as_deref().unwrap_or("");
+    let is_selected = |case: &&Case| case.name.starts_with(only) && (options.long || !case.long);
+    let selected: Vec<&Case> = cases.iter().filter(is_selected).collect();
+    if selected.is_empty() {
+        let is_long = cases.iter().any(|case| case.name.starts_with(only));
+        let hint = if is_long { "; with `--long` there is one" } else { "" };
+        return Err(format!("no case in validation/uet-htsim/suite.toml begins with `{only}`{hint}"));
+    }
+    let path = dir.join(&scenario);
+    let text = std::fs::read_to_string(&path).map_err(|e| format!("cannot read {}: {e}", path.display()))?;
+    let simulate = |case: &Case, seed| {
+        let config = configure(&dir, &text, case, seed, &options.suite.set)?;
+        simulate(config).map_err(|e| format!("{}, seed {seed}: {e}", case.name))
+    };
+    let runs = simulate_all(&selected, options.jobs, &simulate)?;
+    let mut rows = Vec::new();
+    for (case, ours) in selected.iter().zip(&runs) {
+        let theirs = references.get(&case.name);
+        let theirs = theirs.ok_or_else(|| format!("validation/uet-htsim/reference.csv has no case `{}`", case.name))?;
+        rows.extend(compare(case, theirs, ours));
+    }
+    findings.explain_all(&mut rows);
+    Ok(show::finish(&rows, options.suite.json))
+}
+
+/// Runs all seeds of `cases` by `simulate`, several at the same time. Returns the runs of each case in the order of seeds, or the
+/// first error.
+fn simulate_all(
+    cases: &[&Case],
+    jobs: u64,
+    simulate: &(dyn Fn(&Case, u64) -> Result<Ours, String> + Sync),
+) -> Result<Vec<Vec<Ours>>, String> {
+    let todo: Vec<(usize, u64)> =
+        (0..cases.len()).flat_map(|i| (1..=cases[i].n_seeds()).map(move |s| (i, s))).collect();
+    let next = AtomicUsize::new(0);
+    let done: Mutex<Vec<Option<Result<Ours, String>>>> = Mutex::new(vec![None; todo.len()]);
+    std::thread::scope(|scope| {
+        for _ in 0..jobs {
+            scope.spawn(|| {
+                loop {
+                    let at = next.fetch_add(1, Ordering::Relaxed);
+                    let Some(&(i, seed)) = todo.get(at) else { break };
+                    let ours = simulate(cases[i], seed);
+                    done.lock().unwrap_or_else(PoisonError::into_inner)[at] = Some(ours);
+                }
+            });
+        }
+    });
+    let mut runs: Vec<Vec<Ours>> = cases.iter().map(|_| Vec::new()).collect();
+    for (&(i, _), ours) in todo.iter().zip(done.into_inner().unwrap_or_else(PoisonError::into_inner)) {
+        runs[i].push(ours.expect("every run was taken by a thread")?);
+    }
+    Ok(runs)
+}
+
+/// Returns the simulation of a case with a seed, with the keys in `set` changed.
+fn configure(dir: &Path, scenario: &str, case: &Case, seed: u64, set: &[String]) -> Result<SimConfig, String> {
+    let mut sets = vec![("seed".to_owned(), seed.to_string()), ("transport.cc".to_owned(), case.cc.clone())];
+    sets.extend(case.set.iter().chain(set).filter_map(key_and_value));
+    let overrides = Overrides { sets, ..Overrides::default() };
+    let text = format!("{scenario}\n{}", case.blocks);
+    let scenario = Scenario::from_toml(&text, "fabric.toml", dir, &overrides);
+    Ok(scenario.map_err(|e| format!("{}: {e}", case.name))?.into_sim_config())
+}
+
+/// Runs a simulation.
+fn simulate(config: SimConfig) -> Result<Ours, String> {
+    let mut recorder = Recorder::default();
+    let ended = run_into(config, 1, &mut recorder, &mut ());
+    if ended.state != RunState::Complete {
+        return Err(format!("the run ended as {:?}", ended.state));
+    }
+    let flows: Vec<FlowOutcome> = recorder.flows.into_iter().chain(ended.unfinished).collect();
+    let time = |flow: &FlowOutcome| flow.fct_ack.map_or(f64::NAN, |fct| fct.as_ps() as f64 / 1e6);
+    Ok(Ours {
+        times: flows.iter().map(time).collect(),
+        sent_again: flows.iter().map(|flow| f64::from(flow.recoveries) + f64::from(flow.timeouts)).sum(),
+    })
+}
+
+/// Returns the rows of a case.
+fn compare(case: &Case, theirs: &Reference, ours: &[Ours]) -> Vec<Row> {
+    let sent_again: Vec<f64> = ours.iter().map(|run| run.sent_again).collect();
+    if case.exact {
+        // Of all flows, the one that is farthest from theirs.
+        let times = ours.iter().flat_map(|run| &run.times).map(|&time| as_printed(time));
+        let off = |time: f64| if time.is_nan() { f64::MAX } else { (time - theirs.mean_us.mean).abs() };
+        let worst = times.max_by(|a, b| off(*a).total_cmp(&off(*b))).unwrap_or(f64::NAN);
+        return vec![
+            row(case, "time of every flow", "us", (theirs.mean_us.mean, &[worst]), EQUAL),
+            row(case, "packets sent again", "", (theirs.sent_again, &sent_again), EQUAL),
+        ];
+    }
+    let of_runs = |of: fn(&Ours) -> f64| ours.iter().map(of).collect::<Vec<f64>>();
+    let means = of_runs(|run| mean(&run.times).unwrap_or(f64::NAN));
+    // Not a number if a flow did not finish.
+    let most = of_runs(|run| run.times.iter().copied().fold(0.0, |a, b| if a < b || b.is_nan() { b } else { a }));
+    let mut largest = row(case, "largest time", "us", (theirs.largest_us.mean, &most), LARGEST);
+    if largest.ours.is_some_and(|ours| theirs.largest_us.has(ours)) {
+        largest.verdict = Verdict::Inside;
+    }
+    vec![
+        row(case, "mean time", "us", (theirs.mean_us.mean, &means), MEAN),
+        largest,
+        row(case, "packets sent again", "", (theirs.sent_again, &sent_again), SENT_AGAIN),
+    ]
+}
+
+/// Rounds `value` to six significant digits, as uet-htsim prints it.
+fn as_printed(value: f64) -> f64 {
+    format!("{value:.5e}").parse().unwrap_or(f64::NAN)
+}
+
+/// Returns the row of a number: inside if the mean of ours is within the tolerance.
+fn row(case: &Case, metric: &str, unit: &'static str, (theirs, ours): (f64, &[f64]), tolerance: Tolerance) -> Row {
+    let values = sorted(ours.iter().copied());
+    let average = mean(ours).filter(|average| !average.is_nan());
+    let is_inside = average.is_some_and(|average| tolerance.allows(theirs, average));
+    Row {
+        scenario: case.name.clone(),
+        algorithm: case.cc.clone(),
+        metric: metric.to_owned(),
+        unit,
+        theirs,
+        ours: average,
+        range: (1 < values.len() && average.is_some()).then(|| (values[0], values[values.len() - 1])),
+        tolerance: Some(tolerance),
+        verdict: if is_inside { Verdict::Inside } else { Verdict::Outside },
+        cause: None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+    use std::path::PathBuf;
+
+    use super::*;
+
+    fn dir() -> PathBuf {
+        Path::new(env!("CARGO_MANIFEST_DIR")).join("../../validation/uet-htsim")
+    }
+
+    fn cases() -> Vec<Case> {
+        Suite::read(&dir()).expect("the suite is sound").case
+    }
+
+    fn references() -> BTreeMap<String, Reference> {
+        reference::read(&dir().join("reference.csv")).expect("the table is sound")
+    }
+
+    fn case(name: &str) -> (Case, Reference) {
+        let case = cases().into_iter().find(|case| case.name == name).expect("the case exists");
+        (case, references().remove(name).expect("the table has the case"))
+    }
+
+    fn verdicts(name: &str, runs: &[Ours]) -> Vec<Verdict> {
+        let (case, theirs) = case(name);
+        compare(&case, &theirs, runs).iter().map(|row| row.verdict).collect()
+    }
+
+    fn ours(times: &[f64], sent_again: f64) -> Ours {
+        Ours { times: times.to_vec(), sent_again }
+    }
+
+    #[test]
+    fn every_case_has_a_scenario_that_is_sound_and_numbers_of_uet_htsim() {
+        let fabric = std::fs::read_to_string(dir().join("fabric.toml")).expect("it is there");
+        let mut references = references();
+        for case in cases() {
+            assert!(references.remove(&case.name).is_some(), "{}", case.name);
+            if let Err(error) = configure(&dir(), &fabric, &case, 1, &[]) {
+                panic!("{error}");
+            }
+        }
+        assert_eq!(references.into_keys().collect::<Vec<_>>(), Vec::<String>::new());
+    }
+
+    #[test]
+    fn the_reference_is_inside_when_held_against_itself() {
+        for case in cases() {
+            let theirs = references().remove(&case.name).expect("the table has the case");
+            // Two flows with their mean and their largest time.
+            let (mean, largest) = (theirs.mean_us.mean, theirs.largest_us.mean);
+            let runs = [ours(&[2.0 * mean - largest, largest], theirs.sent_again)];
+            for row in compare(&case, &theirs, &runs) {
+                assert_eq!(row.verdict, Verdict::Inside, "{} {}", row.scenario, row.metric);
+            }
+        }
+    }
+
+    #[test]
+    fn exact_times_are_compared_as_printed() {
+        use Verdict::{Inside, Outside};
+        // The closed form of 490 packets over six links; uet-htsim prints 176.2.
+        assert_eq!(verdicts("one", &[ours(&[176.199_52], 0.0)]), [Inside, Inside]);
+        assert_eq!(verdicts("one", &[ours(&[176.200_52], 0.0)]), [Outside, Inside]);
+        // 99 + 5 packets, one of 4,150 B takes 332 ns; six links there and back, and six acknowledgments of 64 B.
+        assert_eq!(verdicts("packets100", &[ours(&[46.890_72], 1.0)]), [Inside, Outside]);
+        // The worst of two counts, and one that did not finish is the worst.
+        assert_eq!(verdicts("bidir", &[ours(&[176.804, 176.805], 0.0)]), [Outside, Inside]);
+        assert_eq!(verdicts("bidir", &[ours(&[f64::NAN, 176.804], 0.0)]), [Outside, Inside]);
+    }
+
+    #[test]
+    fn largest_times_may_also_be_within_their_range() {
+        use Verdict::{Inside, Outside};
+        // Theirs: a mean of 197.2 us, and a largest of 216.7 in the mean, 205.3 to 250.0; 66.5 packets sent again.
+        let of = |mean: f64, largest: f64| ours(&[2.0 * mean - largest, largest], 96.0);
+        assert_eq!(verdicts("perm128_oblivious", &[of(199.1, 249.0)]), [Inside, Inside, Inside]);
+        assert_eq!(verdicts("perm128_oblivious", &[of(199.2, 250.1)]), [Outside, Outside, Inside]);
+        // 250.1 and 240 are 245.05 in the mean.
+        assert_eq!(verdicts("perm128_oblivious", &[of(197.0, 250.1), of(197.0, 240.0)])[1], Inside);
+        assert_eq!(verdicts("perm128_oblivious", &[ours(&[197.2, 217.0], 97.0)])[2], Outside);
+        assert_eq!(verdicts("perm128_oblivious", &[ours(&[197.2, f64::NAN], 66.0)]), [Outside, Outside, Inside]);
+    }
+
+    #[test]
+    fn runs_come_back_in_the_order_of_cases_and_seeds() {
+        let cases = cases();
+        let cases: Vec<&Case> = cases.iter().filter(|case| case.name.starts_with("perm16")).collect();
+        let by_seed = |case: &Case, seed: u64| Ok(ours(&[seed as f64], case.set.len() as f64));
+        let runs = simulate_all(&cases, 3, &by_seed).expect("no run fails");
+        assert_eq!(runs.len(), 2);
+        for (case, runs) in cases.iter().zip(runs) {
+            assert_eq!(
+                runs.iter().map(|run| run.times[0]).collect::<Vec<_>>(),
+                (1..=10).map(f64::from).collect::<Vec<_>>()
+            );
+            assert!(runs.iter().all(|run| run.sent_again == case.set.len() as f64));
+        }
+        let failing = |case: &Case, seed: u64| if seed == 7 { Err(case.name.clone()) } else { Ok(ours(&[], 0.0)) };
+        assert_eq!(simulate_all(&cases, 2, &failing).err().as_deref(), Some("perm16"));
+    }
+
+    #[test]
+    fn a_message_alone_takes_what_it_takes_in_uet_htsim() {
+        let fabric = std::fs::read_to_string(dir().join("fabric.toml")).expect("it is there");
+        let (case, theirs) = case("packets10");
+        let run = configure(&dir(), &fabric, &case, 1, &[]).and_then(simulate).expect("the run ends");
+        for row in compare(&case, &theirs, &[run]) {
+            assert_eq!(row.verdict, Verdict::Inside, "{}: {:?}", row.metric, row.ours);
+        }
+    }
+}
