@@ -44,7 +44,7 @@ class Difference:
         ratio: The mean over the other one; ``None`` if that is zero.
         ratio_low: Lower end of the ratio's interval.
         ratio_high: Upper end.
-        is_clear: Whether there are five pairs or more and the interval lies on one side of zero.
+        is_clear: Whether there are five pairs or more, and both the bootstrap's interval and Student's lie on one side of zero.
     """
 
     n: int

@@ -14,7 +14,7 @@ use fairrate_report::index::Index;
 use fairrate_report::metric::{Metric, UnknownMetric};
 use fairrate_report::model::Variant;
 use fairrate_report::table::Table;
-use fairrate_report::{figures, format, html, table};
+use fairrate_report::{figures, format, notes, table};
 use fairrate_results::ResultsDir;
 
 use crate::drive;
@@ -232,14 +232,16 @@ fn chosen(variants: &[Variant], comparison: &Comparison, asked: &[Metric]) -> Op
 /// Prints the chosen table if there is one, otherwise the tables of the comparison.
 fn print_tables(dir: &Path, index: &Index, comparison: &Comparison, chosen: Option<&Table>) -> Result<(), Failure> {
     let styled = output::styled();
-    let notes = html::notes(comparison);
+    let about_seeds = notes::notes(comparison);
     let mut parts = vec![format!("{}: seed {}\n", index.scenario(), format::seeds(&comparison.metrics[0].seeds))];
     parts.push(chosen.unwrap_or(&table::comparison(comparison)).to_blocks(styled, WIDEST));
     if let Some(differences) = table::differences(comparison).filter(|_| chosen.is_none()) {
-        parts.extend([format!("{}\n", notes[1]), differences.to_blocks(styled, WIDEST)]);
+        parts.extend([format!("{}\n", about_seeds[1]), differences.to_blocks(styled, WIDEST)]);
     }
-    let behind = html::behind(&comparison.metrics);
-    let about = notes.iter().take(1).chain(notes.iter().skip(2)).chain(&behind);
+    let behind = notes::behind(&comparison.metrics);
+    // Text without styles has no bold values that a reader could miss.
+    let bold = notes::bold(comparison).filter(|_| styled && chosen.is_none());
+    let about = about_seeds.iter().take(1).chain(about_seeds.iter().skip(2)).chain(&bold).chain(&behind);
     let about: Vec<&str> = about.map(String::as_str).collect();
     if !about.is_empty() {
         parts.push(about.join("\n") + "\n");

@@ -6,7 +6,7 @@ use std::path::Path;
 use fairrate_control::Registry;
 use fairrate_report::metrics::Metrics;
 use fairrate_report::model::RunData;
-use fairrate_report::{html, load, table};
+use fairrate_report::{load, notes, table};
 use fairrate_results::write_whole;
 use serde::Serialize;
 
@@ -99,7 +99,7 @@ pub fn print_run(dir: &Path, data: &RunData, metrics: Metrics, warnings: &[Strin
     }
     let tables: Vec<String> = table::single(&metrics).iter().map(|t| t.to_text(styled())).collect();
     let end = fairrate_report::format::time_ns(data.totals.end_ns);
-    let behind = html::behind(std::slice::from_ref(&metrics)).map_or_else(String::new, |note| format!("\n{note}\n"));
+    let behind = notes::behind(std::slice::from_ref(&metrics)).map_or_else(String::new, |note| format!("\n{note}\n"));
     print_text(&format!(
         "{}: {}, seed {}, {end} simulated in {:.1} s ({})\n\n{}{behind}\nfingerprint {}\nreport      {}\n",
         data.scenario,

@@ -71,6 +71,9 @@ pub struct Difference {
     pub ratio: Option<f64>,
     /// The interval in which the ratio likely is.
     pub ratio_interval: Option<Interval>,
+    /// Half the width of the mean's interval by Student's t, which is valid for few seeds too; `None` with fewer than two.
+    #[serde(skip)]
+    pub half_width: Option<f64>,
 }
 
 impl Difference {
@@ -84,7 +87,8 @@ impl Difference {
         let ratio = Some(quotient(sums(&mut pairs.iter().copied()))).filter(|r| r.is_finite());
         // A resample of zeros alone has no ratio, so there is no interval then.
         let ratio_interval = ratio.and_then(|_| resampled(n, |draw| quotient(sums(&mut draw.map(|i| pairs[i])))));
-        Some(Self { n, mean, interval, ratio, ratio_interval })
+        let half_width = stats::student_half_width(&differences);
+        Some(Self { n, mean, interval, ratio, ratio_interval, half_width })
     }
 
     /// Returns `true` if the interval lies on one side of zero; `None` without an interval.
@@ -92,9 +96,11 @@ impl Difference {
         self.interval.map(|i| !i.contains(0.0))
     }
 
-    /// Returns `true` if there are at least [`FEW`] seeds and the interval lies on one side of zero.
+    /// Returns `true` if there are at least [`FEW`] seeds, and both the bootstrap's interval and Student's lie on one side of zero.
+    /// Stars, bold values and claims go by it.
     pub fn is_clear(&self) -> bool {
-        FEW <= self.n && self.excludes_zero() == Some(true)
+        let by_student = self.half_width.is_some_and(|half| half < self.mean.abs());
+        FEW <= self.n && self.excludes_zero() == Some(true) && by_student
     }
 
     /// Returns the ratio as a change: -0.2 where the mean is a fifth below the other column's.
@@ -182,6 +188,8 @@ mod tests {
         // All three alike has 1/27 = 3.7 %, so the ends of the interval are the smallest and largest difference.
         assert_eq!(got.interval, Some(Interval { low: 1.0, high: 3.0 }));
         assert_eq!((got.excludes_zero(), got.is_clear()), (Some(true), false));
+        // The deviation of 1, 3 and 2 is 1; 4.303 is the quantile for two degrees of freedom.
+        assert!((got.half_width.unwrap() - 4.303 / 3.0_f64.sqrt()).abs() < 1e-12);
         // The ratio of each pair alone: 1.1, 1.15 and 1.0667.
         let ratio = got.ratio_interval.unwrap();
         assert!((ratio.low - 32.0 / 30.0).abs() < 1e-12 && (ratio.high - 1.15).abs() < 1e-12, "{ratio:?}");

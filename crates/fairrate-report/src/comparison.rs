@@ -7,7 +7,6 @@ use serde::Serialize;
 use self::measures::{Columns, buckets, ports};
 use crate::bootstrap::{Difference, Estimate, LEVEL, RESAMPLES};
 use crate::metrics::{Metrics, Share};
-use crate::stats;
 
 /// All columns of a comparison and their measures.
 #[derive(Clone, Debug)]
@@ -42,8 +41,8 @@ pub struct Measure {
     pub show: fn(f64) -> String,
     /// The cells, one per column.
     pub cells: Vec<Cell>,
-    /// The columns with the best value, and those that cannot be distinguished from it; empty if that is all columns.
-    pub leaders: Vec<usize>,
+    /// The columns whose value is better than each other one, as [`best`] says: at most one a grid point.
+    pub best: Vec<usize>,
 }
 
 /// A measure of a column.
@@ -87,7 +86,12 @@ impl Comparison {
         }
         groups.extend(all.convergence());
         groups.extend([all.all_flows(), all.whole_run()]);
-        Self { metrics, groups, left_out: Vec::new() }
+        let mut comparison = Self { metrics, groups, left_out: Vec::new() };
+        if comparison.seeds_agree() {
+            // Without chance in any number, seeds do not tell whether another workload would give the same order.
+            comparison.groups.iter_mut().flat_map(|g| &mut g.measures).for_each(|m| m.best.clear());
+        }
+        comparison
     }
 
     /// Returns `true` if some column has several seeds, so that there are intervals.
@@ -194,34 +198,39 @@ pub(crate) fn rivals(metrics: &[Metrics]) -> Vec<Vec<usize>> {
     points.into_iter().map(|(_, columns)| columns).collect()
 }
 
-/// Returns the columns with the best `value`, and those that cannot be distinguished from it: they look the same, or
-/// the 95 % interval of the difference paired by seed (by Student's t, which is valid for few seeds too) contains zero.
-/// A group of rivals that all lead has no leaders.
-pub fn leaders(metrics: &[Metrics], value: Value<'_>, better: Better, show: fn(f64) -> String) -> Vec<usize> {
+/// Returns the column of each group of rivals whose `value` is better than that of each other column: the differences, paired by seed,
+/// are clear ([`Difference::is_clear`]), and the values do not look the same. There is none if `is_bound` says that the value is a
+/// lower bound, or if no other column has a value.
+pub fn best(
+    metrics: &[Metrics],
+    value: Value<'_>,
+    better: Better,
+    show: fn(f64) -> String,
+    is_bound: &dyn Fn(usize) -> bool,
+) -> Vec<usize> {
     let series: Vec<Vec<(u64, f64)>> = metrics.iter().map(|m| by_seed(m, value)).collect();
     let mean = |i: usize| Estimate::of(&series[i].iter().map(|(_, x)| *x).collect::<Vec<_>>()).map(|e| e.mean);
-    let leading = |rivals: Vec<usize>| {
-        let known = rivals.iter().filter_map(|&i| Some((i, mean(i)?)));
-        let best = match better {
-            Better::Lower => known.min_by(|a, b| a.1.total_cmp(&b.1)),
-            Better::Higher => known.max_by(|a, b| a.1.total_cmp(&b.1)),
+    let best = |rivals: Vec<usize>| {
+        let known: Vec<(usize, f64)> = rivals.iter().filter_map(|&i| Some((i, mean(i)?))).collect();
+        let (best, target) = *match better {
+            Better::Lower => known.iter().min_by(|a, b| a.1.total_cmp(&b.1)),
+            Better::Higher => known.iter().max_by(|a, b| a.1.total_cmp(&b.1)),
             Better::Neither => None,
+        }?;
+        let is_behind = |&(i, x): &(usize, f64)| {
+            let difference = Difference::of(&pairs(&series[i], &series[best]));
+            show(x) != show(target) && difference.is_some_and(|d| d.is_clear())
         };
-        let Some((best, target)) = best else { return Vec::new() };
-        let leads =
-            |&i: &usize| mean(i).is_some_and(|x| show(x) == show(target)) || is_indistinct(&series[i], &series[best]);
-        let leading: Vec<usize> = rivals.iter().copied().filter(leads).collect();
-        if leading.len() == rivals.len() { Vec::new() } else { leading }
+        let mut others = known.iter().filter(|(i, _)| *i != best);
+        (1 < known.len() && !is_bound(best) && others.all(is_behind)).then_some(best)
     };
-    rivals(metrics).into_iter().flat_map(leading).collect()
+    rivals(metrics).into_iter().filter_map(best).collect()
 }
 
-/// Returns `true` if the interval of the differences between values of the same seeds contains zero.
-pub(crate) fn is_indistinct(a: &[(u64, f64)], b: &[(u64, f64)]) -> bool {
-    let of_seed = |seed: u64| b.iter().find(|(s, _)| *s == seed).map(|(_, x)| *x);
-    let differences: Vec<f64> = a.iter().filter_map(|(seed, x)| Some(x - of_seed(*seed)?)).collect();
-    let half_width = stats::student_half_width(&differences);
-    half_width.zip(stats::mean(&differences)).is_some_and(|(half, mean)| mean.abs() <= half)
+/// Returns the values of `own` and `base` of the same seeds.
+pub(crate) fn pairs(own: &[(u64, f64)], base: &[(u64, f64)]) -> Vec<(f64, f64)> {
+    let of_seed = |seed: u64| base.iter().find(|(s, _)| *s == seed).map(|(_, x)| *x);
+    own.iter().filter_map(|(seed, x)| Some((*x, of_seed(*seed)?))).collect()
 }
 
 /// Returns the mean over the seeds of a column.

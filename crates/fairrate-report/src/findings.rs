@@ -2,7 +2,7 @@
 //! carries the claim; everything else is a number or a count.
 
 use crate::bootstrap::{Difference, FEW, Interval};
-use crate::comparison::{Better, Comparison, Value, by_seed, estimate, is_indistinct, rivals};
+use crate::comparison::{Better, Comparison, Value, by_seed, estimate, pairs, rivals};
 use crate::format;
 use crate::metrics::{Metrics, PortMetrics, SIZE_BUCKETS};
 use crate::stats::Distribution;
@@ -169,9 +169,7 @@ fn standing(metrics: &[Metrics], columns: &[usize], subject: &Subject<'_>) -> Op
     let (mut tied, mut behind) = (Vec::new(), Vec::new());
     for &(i, _) in others {
         let own = by_seed(&metrics[i], value);
-        let of_seed = |seed: u64| base.iter().find(|(s, _)| *s == seed).map(|(_, x)| *x);
-        let pairs: Vec<(f64, f64)> = own.iter().filter_map(|(seed, x)| Some((*x, of_seed(*seed)?))).collect();
-        match Difference::of(&pairs).filter(|d| d.is_clear() && !is_indistinct(&own, &base)) {
+        match Difference::of(&pairs(&own, &base)).filter(Difference::is_clear) {
             Some(difference) => behind.push((i, difference)),
             None => tied.push(i),
         }

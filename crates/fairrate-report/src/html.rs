@@ -6,14 +6,14 @@ use std::fmt::Write;
 
 use fairrate_text::escape;
 
-use crate::bootstrap;
-use crate::comparison::{Better, Comparison, MAX_PORTS, Value, estimate, leaders};
+use crate::comparison::{Better, Comparison, MAX_PORTS, Value, best, estimate};
 use crate::figures::{self, Chapter, Line, MAX_DRAWN};
 use crate::findings::{self, Findings};
 use crate::format;
 use crate::html_table::table_html;
 use crate::metrics::{Metrics, PortMetrics};
 use crate::model::{RunData, Variant};
+use crate::notes::{behind, bold, notes};
 use crate::style::{DASHES, MARKERS};
 use crate::sweep::Grid;
 use crate::table::{self, Table};
@@ -41,7 +41,7 @@ pub fn page(variants: &[Variant], comparison: &Comparison, chapters: &[Chapter])
         "<main>\n".to_owned(),
         says(variants, comparison),
         // In a grid no column is the best: its figures are first.
-        if grid.is_none() { cards(variants, metrics, &lines) } else { String::new() },
+        if grid.is_none() { cards(variants, comparison, &lines) } else { String::new() },
         undrawn(variants),
         "<div id=\"figures\"></div>\n".to_owned(),
         numbers(comparison),
@@ -155,30 +155,31 @@ struct Headline {
     values: Vec<Option<f64>>,
     /// The columns whose values are lower bounds, as not all of their flows finished.
     bounds: Vec<bool>,
-    /// The best columns, and those that cannot be distinguished from them.
-    leaders: Vec<usize>,
+    /// The column that is better than each other one, as in the tables.
+    best: Vec<usize>,
     show: fn(f64) -> String,
 }
 
 /// Returns the cards with the most important numbers: as a value for one run, as bars for a comparison.
-fn cards(variants: &[Variant], metrics: &[Metrics], lines: &[Line]) -> String {
+fn cards(variants: &[Variant], comparison: &Comparison, lines: &[Line]) -> String {
     let colour = |v: &Variant| lines.iter().find(|l| l.key == v.line).map_or(0, |l| l.style.colour);
     let colours: Vec<usize> = variants.iter().map(colour).collect();
-    let headlines = headlines(metrics);
+    let headlines = headlines(comparison);
     let mut out = String::from("<div class=\"cards\">\n");
     for headline in headlines.iter().filter(|h| h.values.iter().any(Option::is_some)).take(6) {
         let _ = write!(out, "<section class=\"card\"><h3>{}</h3>", escape(&headline.title).replace("-&gt;", "&rarr;"));
         match headline.values.as_slice() {
             [Some(value)] => out.push_str(&big_number(&(headline.show)(*value), headline.bounds[0])),
-            _ => out.push_str(&bars(headline, metrics, &colours)),
+            _ => out.push_str(&bars(headline, &comparison.metrics, &colours)),
         }
         out.push_str("</section>\n");
     }
     out + "</div>\n"
 }
 
-fn headlines(metrics: &[Metrics]) -> Vec<Headline> {
+fn headlines(comparison: &Comparison) -> Vec<Headline> {
     use Better::{Higher, Lower};
+    let (metrics, agree) = (&comparison.metrics, comparison.seeds_agree());
     let mut all = Vec::new();
     let mut add = |title: &str, better: Better, show: fn(f64) -> String, value: Value<'_>| {
         // As in the tables, this is the mean of the values of all seeds.
@@ -187,9 +188,10 @@ fn headlines(metrics: &[Metrics]) -> Vec<Headline> {
             let seeds = if m.per_seed.is_empty() { std::slice::from_ref(m) } else { m.per_seed.as_slice() };
             seeds.iter().any(|run| value(run).zip(run.overall()).is_some_and(|(x, d)| d.is_bound(x)))
         };
-        let bounds = metrics.iter().map(|m| title.starts_with("FCT") && is_bound(m)).collect();
-        let leaders = leaders(metrics, value, better, show);
-        all.push(Headline { title: title.to_owned(), values, bounds, leaders, show });
+        let bounds: Vec<bool> = metrics.iter().map(|m| title.starts_with("FCT") && is_bound(m)).collect();
+        let mut best = best(metrics, value, better, show, &|i| bounds[i]);
+        best.retain(|_| !agree);
+        all.push(Headline { title: title.to_owned(), values, bounds, best, show });
     };
     add("Deadlines missed", Lower, format::percent, &|m| m.deadlines?.missed_share);
     add("FCT slowdown, 99th percentile", Lower, format::number, &|m| m.overall().and_then(|d| d.p99));
@@ -235,7 +237,7 @@ fn bars(headline: &Headline, metrics: &[Metrics], colours: &[usize]) -> String {
     let mut out = String::from("<div class=\"bars\">");
     for (i, ((m, value), colour)) in metrics.iter().zip(&headline.values).zip(colours).enumerate() {
         let text = value.map_or_else(|| "-".to_owned(), headline.show);
-        let class = if headline.leaders.contains(&i) { " class=\"best\"" } else { "" };
+        let class = if headline.best.contains(&i) { " class=\"best\"" } else { "" };
         let text = table::bounded(text, headline.bounds[i]);
         let percent = value.map_or(0.0, |v| if 0.0 < largest { 100.0 * v / largest } else { 0.0 });
         let width = if percent == 0.0 { "0".to_owned() } else { format!("max(2px,{percent:.1}%)") };
@@ -265,7 +267,7 @@ fn undrawn(variants: &[Variant]) -> String {
 fn numbers(comparison: &Comparison) -> String {
     let mut out = String::from("<h2>In numbers</h2>\n");
     let about = notes(comparison);
-    for note in about.first().into_iter().chain(&bold_note(comparison)).chain(&behind(&comparison.metrics)) {
+    for note in about.first().into_iter().chain(&bold(comparison)).chain(&behind(&comparison.metrics)) {
         let _ = writeln!(out, "<p class=\"note\">{}</p>", escape(note));
     }
     out.extend(tables(comparison).iter().map(table_html));
@@ -278,56 +280,6 @@ fn numbers(comparison: &Comparison) -> String {
         out.push_str(&table_html(&table.without(WALL_CLOCK_ROW)));
     }
     out
-}
-
-/// Returns a note on the meaning of bold numbers, for a comparison.
-fn bold_note(comparison: &Comparison) -> Option<String> {
-    let rule = if comparison.has_seeds() {
-        "the best value, and all that cannot be told from it: the 95 % interval of the difference, paired by seed, contains zero"
-    } else {
-        "the best value of this one seed; more seeds would tell whether that is chance"
-    };
-    (1 < comparison.metrics.len()).then(|| format!("Bold: {rule}."))
-}
-
-/// Returns a note that names the algorithms under which the network carried much less than it was offered.
-pub fn behind(metrics: &[Metrics]) -> Option<String> {
-    let of = |m: &Metrics| {
-        let tier = m.behind()?;
-        let (links, carried) = (tier.links.replace('-', " "), format::percent(tier.carried));
-        Some(format!("{carried} of the {} offered to {links} under {}", format::percent(tier.offered?), m.title))
-    };
-    let each: Vec<String> = metrics.iter().filter_map(of).collect();
-    let (shown, more) = each.split_at(each.len().min(MAX_NAMED));
-    let rest =
-        if more.is_empty() { String::new() } else { format!(", and less than offered under {} more", more.len()) };
-    (!each.is_empty()).then(|| {
-        format!(
-            "Far from steady state: within the measuring window the network carried {}{rest}. Let flows arrive for longer, \
-             measure later (`[measure] from`), or lower the load.",
-            shown.join(", ")
-        )
-    })
-}
-
-/// Returns notes on the means, intervals and differences over several seeds, a sentence or two each; none for one seed.
-pub fn notes(comparison: &Comparison) -> Vec<String> {
-    if !comparison.has_seeds() {
-        return Vec::new();
-    }
-    let mut notes = vec![
-        "Means over seeds and their 95 % bootstrap intervals; slowdowns are the mean of each seed's.".to_owned(),
-        "Differences to the first column, or to the first one of the same grid point, paired by seed. *: the 95 % interval excludes zero."
-            .to_owned(),
-    ];
-    let few = comparison.fewest_seeds();
-    if comparison.seeds_agree() {
-        notes.push("All seeds gave the same numbers: nothing that counts here is drawn at random.".to_owned());
-    } else if few < bootstrap::FEW {
-        let least = bootstrap::FEW;
-        notes.push(format!("Fewer than {least} seeds: intervals are too narrow, and no difference gets a *."));
-    }
-    notes
 }
 
 fn tables(comparison: &Comparison) -> Vec<Table> {

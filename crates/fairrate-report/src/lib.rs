@@ -19,6 +19,7 @@ pub mod load;
 pub mod metric;
 pub mod metrics;
 pub mod model;
+pub mod notes;
 pub mod outages;
 pub mod panel;
 mod panels;

@@ -1,6 +1,6 @@
 //! The measures of a comparison: which numbers of the columns are shown, under which keys, and how they are written.
 
-use super::{Better, Cell, Group, Measure, Value, by_seed, leaders};
+use super::{Better, Cell, Group, Measure, Value, best, by_seed, pairs};
 use crate::bootstrap::{Difference, Estimate};
 use crate::format;
 use crate::metrics::{BucketSlowdown, Convergence, Metrics, PortMetrics};
@@ -33,13 +33,11 @@ impl<'a> Columns<'a> {
         let cell = |i: usize| {
             let values: Vec<f64> = series[i].iter().map(|(_, x)| *x).collect();
             let base = self.baselines[i];
-            let of_seed = |seed: u64| series[base].iter().find(|(s, _)| *s == seed).map(|(_, x)| *x);
-            let pairs: Vec<(f64, f64)> = series[i].iter().filter_map(|(s, x)| Some((*x, of_seed(*s)?))).collect();
-            let difference = Difference::of(&pairs).filter(|_| i != base).map(|d| (base, d));
+            let difference = Difference::of(&pairs(&series[i], &series[base])).filter(|_| i != base).map(|d| (base, d));
             Cell { estimate: Estimate::of(&values), difference, bound: None }
         };
         let cells = (0..self.metrics.len()).map(cell).collect();
-        Measure { key, name, better, show, cells, leaders: leaders(self.metrics, value, better, show) }
+        Measure { key, name, better, show, cells, best: best(self.metrics, value, better, show, &|_| false) }
     }
 
     /// Returns the measures of the FCT slowdown of `bucket`.
@@ -55,6 +53,8 @@ impl<'a> Columns<'a> {
                 let bounded = seeds.iter().filter_map(of).any(|d| 0 < d.n_bounds && is_bound(d));
                 cell.bound = m.bucket(bucket).and_then(BucketSlowdown::share).filter(|_| bounded);
             }
+            // A best value that is a lower bound may not be the best.
+            measure.best.retain(|i| measure.cells[*i].bound.is_none());
             measure
         };
         let mut measures = vec![

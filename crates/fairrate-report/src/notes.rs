@@ -1,0 +1,64 @@
+//! Notes beside the tables of a comparison: the meaning of means, intervals, stars and bold values, and networks that fell behind.
+
+use crate::bootstrap::FEW;
+use crate::comparison::Comparison;
+use crate::format;
+use crate::metrics::Metrics;
+
+/// Largest number of columns that a note names.
+const MAX_NAMED: usize = 8;
+
+/// Returns a note on the meaning of bold values, or the reason why there are none; `None` for a single column.
+pub fn bold(comparison: &Comparison) -> Option<String> {
+    let note = match comparison.fewest_seeds() {
+        _ if comparison.metrics.len() < 2 => return None,
+        0..FEW => format!(
+            "No value is bold: with fewer than {FEW} seeds no difference is told from chance. `--seeds 1..{FEW}` runs {FEW}."
+        ),
+        _ if comparison.seeds_agree() => "No value is bold: all seeds gave the same numbers, which say nothing about chance.".to_owned(),
+        _ => "Bold: the value that is better than each other one of its row, or of its row and grid point. The 95 % interval of each \
+              difference, paired by seed, excludes zero, by the bootstrap and by Student's t. Other rows have no bold value."
+            .to_owned(),
+    };
+    Some(note)
+}
+
+/// Returns a note that names the algorithms under which the network carried much less than it was offered.
+pub fn behind(metrics: &[Metrics]) -> Option<String> {
+    let of = |m: &Metrics| {
+        let tier = m.behind()?;
+        let (links, carried) = (tier.links.replace('-', " "), format::percent(tier.carried));
+        Some(format!("{carried} of the {} offered to {links} under {}", format::percent(tier.offered?), m.title))
+    };
+    let each: Vec<String> = metrics.iter().filter_map(of).collect();
+    let (shown, more) = each.split_at(each.len().min(MAX_NAMED));
+    let rest =
+        if more.is_empty() { String::new() } else { format!(", and less than offered under {} more", more.len()) };
+    (!each.is_empty()).then(|| {
+        format!(
+            "Far from steady state: within the measuring window the network carried {}{rest}. Let flows arrive for longer, \
+             measure later (`[measure] from`), or lower the load.",
+            shown.join(", ")
+        )
+    })
+}
+
+/// Returns notes on the means, intervals and differences over several seeds, a sentence or two each; none for one seed.
+pub fn notes(comparison: &Comparison) -> Vec<String> {
+    if !comparison.has_seeds() {
+        return Vec::new();
+    }
+    let mut notes = vec![
+        "Means over seeds and their 95 % bootstrap intervals; slowdowns are the mean of each seed's.".to_owned(),
+        "Differences to the first column, or to the first one of the same grid point, paired by seed. *: the 95 % interval excludes zero, by the bootstrap and by Student's t."
+            .to_owned(),
+    ];
+    let few = comparison.fewest_seeds();
+    if comparison.seeds_agree() {
+        notes.push("All seeds gave the same numbers: nothing that counts here is drawn at random.".to_owned());
+    } else if few < FEW {
+        let least = FEW;
+        notes.push(format!("Fewer than {least} seeds: intervals are too narrow, and no difference gets a *."));
+    }
+    notes
+}
