@@ -171,9 +171,11 @@ def test_constraints_are_kept_under_every_seed(incasts: Scenario, executor: Any)
     assert broken and all(t.broken == [f"slowdown-mean:short<={bound:g}"] and t.excess > 0 for t in broken)
     none = study(incasts, constraints=["goodput>=26Gbps"]).run(4, executor=executor)
     assert none.best is None and none.front == [] and "No trial keeps every constraint" in _cli.summary(none, None)
-    assert re.search(r"it breaks `goodput>=26`: goodput is [0-9.]+ Gb/s under seed 1 \(broken under 1 of 1 seeds\)", _cli.summary(none, None))
+    breaks = r"it breaks `goodput>=26`: goodput is [0-9.]+ Gb/s, [0-9.]+ % off, under seed 1 \(broken under 1 of 1 seeds\)"
+    assert re.search(breaks, _cli.summary(none, None))
     said = _cli.summary(kept, None)
-    assert re.search(rf"\d of 8 trials break `slowdown-mean:short<={bound:g}`: slowdown-mean:short is [0-9.]+ under seed", said), said
+    breaks = rf"\d of 8 trials break `slowdown-mean:short<={bound:g}`: slowdown-mean:short is [0-9.]+, [0-9.]+ % off, under seed"
+    assert re.search(breaks, said), said
     given, best = kept.given, kept.best
     assert given is not None and best is not None
     is_worse = (given.mean("slowdown-mean:long") or 0) < (best.mean("slowdown-mean:long") or 0)
@@ -318,6 +320,41 @@ def test_the_command(incasts: Scenario, tmp_path: Path, capsys: pytest.CaptureFi
     assert "have seen 2 of the held-out seeds" in capsys.readouterr().err
     assert _cli.main([*words, "--objective", "goodputt"]) == 2
     assert "did you mean `goodput`?" in capsys.readouterr().err
+
+
+def test_a_search_without_a_solution_says_so_and_fails(
+    incasts: Scenario, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file, out = tmp_path / "incasts.toml", tmp_path / "out"
+    file.write_text(incasts.resolved)
+    words = [str(file), "--param", "transport.dcqcn.ai", "--jobs", "1", "--objective", "slowdown-mean:short", "--trials", "3"]
+    words += ["--constraint", "goodput>=26Gbps", "--seeds", "1..2", "--held-out", "11..12", "--out", str(out)]
+    assert _cli.main(words) == 1
+    printed = capsys.readouterr().out
+    assert "No trial keeps every constraint: no setting that was tried is a solution" in printed and "Best trial" not in printed
+    assert re.search(r"As given: slowdown-mean:short [0-9.]+\n  it breaks `goodput>=26`: .* % off, under seed \d", printed), printed
+    nearest = re.search(r"Nearest, trial (\d): slowdown-mean:short [0-9.]+; transport.dcqcn.ai=\S+\n  it breaks `goodput>=26`", printed)
+    assert nearest is not None, printed
+    assert "Held-out seeds 11, 12" in printed and "the scenario as given breaks `goodput>=26` under 2 of 2 seeds" in printed
+    saved = json.loads((out / "tune.json").read_text())
+    assert saved["best"] is None and saved["nearest"] == int(nearest[1]) and saved["given"]["broken"] == ["goodput>=26"]
+    assert not (out / "best.toml").exists()
+    head = (out / "nearest.toml").read_text().splitlines()[:2]
+    assert head[0].startswith("# No trial of this search with fairrate tune keeps every constraint.") and "goodput>=26" in head[1]
+
+
+def test_where_the_scenario_as_given_breaks_a_constraint_it_is_said(incasts: Scenario, executor: Any) -> None:
+    params = {"transport.dcqcn.ai": Range("20Mbps", "2Gbps", log=True)}
+    free = study(incasts, params=params, objectives=["slowdown-mean:long"], prune=False).run(6, executor=executor)
+    given, best = free.given, free.best
+    assert given is not None and best is not None and given.state == "complete" and "it breaks" not in _cli.summary(free, None)
+    worst = [max(run["slowdown-mean:long"] or 0 for run in t.runs.values()) for t in (given, best)]
+    assert worst[1] < worst[0]
+    bound = sum(worst) / 2
+    held = study(incasts, params=params, objectives=["slowdown-mean:long"], constraints=[f"slowdown-mean:long<={bound}"], prune=False)
+    held.run(6, executor=executor)
+    assert held.best is not None and held.given is not None and held.given.broken == [f"slowdown-mean:long<={bound:g}"]
+    assert re.search(r"As given: .*\n  it breaks `slowdown-mean:long<=", _cli.summary(held, None))
 
 
 def test_a_directory_has_one_process_at_a_time(incasts: Scenario, executor: Any, tmp_path: Path) -> None:

@@ -13,9 +13,10 @@ from pathlib import Path
 from fairrate._errors import Error, ScenarioError, TuneError
 from fairrate._scenario import Scenario
 from fairrate.tune._held_out import HeldOut, seeds_of
-from fairrate.tune._results import document, losses_against_given, violations
+from fairrate.tune._results import BEST, NEAREST, document, losses_against_given, violations
 from fairrate.tune._space import Parameter, parse_param
 from fairrate.tune._study import BATCH, Study
+from fairrate.tune._trials import Trial
 
 FAILED, BAD_INPUT, INTERRUPTED = 1, 2, 130
 """Exit codes, as those of ``fairrate``."""
@@ -120,8 +121,10 @@ def _search(study: Study, given: argparse.Namespace, held_out: tuple[int, ...]) 
     code = 0
     try:
         study.run(given.trials, progress=not given.quiet and sys.stderr.isatty(), **how)
-        if study.best is not None:
+        if study.best is not None or study.nearest is not None:
             table = study.held_out(held_out, **how)
+        if study.best is None:
+            code = FAILED
     except KeyboardInterrupt:
         code = INTERRUPTED
         print("interrupted: the same command goes on from here", file=sys.stderr)
@@ -148,26 +151,46 @@ def summary(study: Study, table: HeldOut | None) -> str:
         front = study.front
         several = f"Pareto set: {len(front)} trials; {best.number} is nearest to the best of each"
         lines += ["", "Best trial" if len(front) == 1 else several]
-        for trial in front:
-            values = ", ".join(f"{o.name} {trial.mean(o.name):.4g}" for o in study.goals.objectives)
-            lines.append(f"  {trial.number}: {values}; {trial}")
+        lines += [f"  {trial.number}: {_values(study, trial)}; {trial}" for trial in front]
         lines += [f"{sentence}." for sentence in losses_against_given(study, best)]
+        lines += _given(study)
         lines += _infeasible(study)
     for name, parts in study.importance().items():
         shares = ", ".join(f"{key} {100 * part:.0f} %" for key, part in sorted(parts.items(), key=lambda each: -each[1]))
         lines += ["", f"Importance for {name}: {shares}"]
     if table is not None:
         lines += ["", str(table)]
-    where = "best.toml, tune.json, trials.csv, pareto.svg" if best is not None else "tune.json, trials.csv, pareto.svg"
+    scenario = [BEST] if best is not None else [NEAREST] if study.nearest is not None else []
+    where = ", ".join([*scenario, "tune.json", "trials.csv", "pareto.svg"])
     return "\n".join([*lines, "", f"{study.dir}: {where}"])
 
 
+def _values(study: Study, trial: Trial) -> str:
+    """Returns a trial's means of the objectives, in words."""
+    lower = {name for names in trial.bounds.values() for name in names}
+
+    def one(name: str) -> str:
+        mean = trial.mean(name)
+        return f"{name} missing" if mean is None else f"{name} {'≥ ' if name in lower else ''}{mean:.4g}"
+
+    return ", ".join(one(objective.name) for objective in study.goals.objectives)
+
+
+def _given(study: Study) -> list[str]:
+    """Returns the values of the scenario as given, and the constraints that it breaks."""
+    given = study.given
+    if given is None:
+        return []
+    lines = ["", f"As given: {_values(study, given)}"]
+    return lines + [f"  it breaks {one}" for one in violations(study, given)]
+
+
 def _no_best(study: Study) -> list[str]:
-    tried = [t for t in study.trials if t.state == "infeasible"]
-    if not tried:
-        return ["No trial is complete yet"]
-    least = min(tried, key=lambda t: (t.excess, t.number))
-    lines = [f"No trial keeps every constraint. Trial {least.number} is nearest: {least}"]
+    least = study.nearest
+    if least is None:
+        return ["No trial is complete", *_given(study)]
+    lines = ["No trial keeps every constraint: no setting that was tried is a solution, and there is no best.toml", *_given(study), ""]
+    lines.append(f"Nearest, trial {least.number}: {_values(study, least)}; {least}")
     lines += [f"  it breaks {one}" for one in violations(study, least)]
     unfinished = None if study.given is None else study.given.mean("unfinished")
     if unfinished:

@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from fairrate.tune._study import Study
 
 GIVEN = "as given"
+GIVEN_BOUNDS = "as given, bounds"
+"""Names under which a study keeps what the scenario as given measures: values, and metrics that are only lower bounds."""
 
 
 @dataclass(frozen=True)
@@ -77,7 +79,8 @@ class HeldOut:
         head = f"Held-out seeds {_span(self.seeds)}: means with 95 % intervals; * the paired difference is clear"
         lines = [head]
         for trial in self.trials:
-            lines += ["", f"trial {trial.number}: {trial}"]
+            kept = " (keeps not every constraint)" if trial.state == "infeasible" else ""
+            lines += ["", f"trial {trial.number}{kept}: {trial}"]
             cells = [["", GIVEN, f"trial {trial.number}", "change"]]
             cells += [self._row(trial.number, metric) for metric in self.goals.metrics]
             widths = [max(len(row[i]) for row in cells) for i in range(4)]
@@ -124,10 +127,13 @@ def _span(seeds: tuple[int, ...]) -> str:
 
 
 def chosen(study: Study, most: int) -> list[Trial]:
-    """Returns the best trial, and further ones from the ends of the front inwards."""
+    """Returns the best trial, and further ones from the ends of the front inwards; the nearest one if none keeps the constraints."""
     on, best = study.front, study.best
+    if best is None:
+        least = study.nearest
+        return [] if least is None else [least]
     inward = [t for pair in zip(on, reversed(on), strict=True) for t in pair]
-    found = {t.number: t for t in ([best] if best is not None else []) + inward}
+    found = {t.number: t for t in [best, *inward]}
     return list(found.values())[: max(most, 1)]
 
 

@@ -23,6 +23,9 @@ if TYPE_CHECKING:
 LEAST_FOR_LOG = 10
 """The ratio of the values of an axis from which on its scale is logarithmic."""
 
+BEST, NEAREST = "best.toml", "nearest.toml"
+"""Files of the best trial, and of the nearest one if none keeps the constraints."""
+
 LEAST_FOR_IMPORTANCE = 4
 """Complete trials from which on an importance is worked out."""
 
@@ -160,16 +163,27 @@ def save(study: Study, dir: Path, table: HeldOut | None) -> None:
         study.plot(ax=ax)
         fig.savefig(dir / "pareto.svg", metadata={"Date": None})
         plt.close(fig)
-    best = study.best
+    best, least = study.best, study.nearest
     if best is not None:
-        scenario = study.with_(best)
         head = f"# Trial {best.number} of a search with fairrate tune: {best}\n"
         head += "".join(f"# {sentence}.\n" for sentence in losses_against_given(study, best))
-        for name, content in scenario._native.files:
-            if (dir / name).resolve().parent != dir.resolve() or name in ("tune.json", "trials.csv", "best.toml"):
-                raise TuneError(f"the scenario's file `{name}` cannot lie beside `best.toml`", path=str(dir))
-            (dir / name).write_bytes(content)
-        (dir / "best.toml").write_text(head + scenario.resolved, encoding="utf-8")
+        _save_scenario(study, best, dir, BEST, head)
+        # A search that went on has found what it lacked.
+        (dir / NEAREST).unlink(missing_ok=True)
+    elif least is not None:
+        head = f"# No trial of this search with fairrate tune keeps every constraint. Trial {least.number} is nearest: {least}\n"
+        head += "".join(f"# It breaks {one}.\n" for one in violations(study, least))
+        _save_scenario(study, least, dir, NEAREST, head)
+
+
+def _save_scenario(study: Study, trial: Trial, dir: Path, file: str, head: str) -> None:
+    """Writes the scenario with a trial's settings, and the files that it names."""
+    scenario = study.with_(trial)
+    for name, content in scenario._native.files:
+        if (dir / name).resolve().parent != dir.resolve() or name in ("tune.json", "trials.csv", BEST, NEAREST):
+            raise TuneError(f"the scenario's file `{name}` cannot lie beside `{file}`", path=str(dir))
+        (dir / name).write_bytes(content)
+    (dir / file).write_text(head + scenario.resolved, encoding="utf-8")
 
 
 def losses_against_given(study: Study, trial: Trial) -> list[str]:
@@ -190,7 +204,7 @@ def violations(study: Study, trial: Trial) -> list[str]:
     found = []
     for text in trial.broken:
         if text not in bounds:
-            found.append(f"`{text}` does not hold")
+            found.append(f"`{text}`")
             continue
         one = bounds[text]
         broke = [seed for seed, names in trial.breaks.items() if text in names]
@@ -198,19 +212,23 @@ def violations(study: Study, trial: Trial) -> list[str]:
         value = trial.runs[seed][one.name]
         unit = (nature(one.name) or ("", ""))[1]
         measured = "missing" if value is None else f"{value:.4g} {unit}".rstrip()
+        if value is not None and one.bound:
+            measured += f", {100 * abs(value - one.bound) / abs(one.bound):.3g} % off,"
         found.append(f"`{text}`: {one.name} is {measured} under seed {seed} (broken under {len(broke)} of {len(trial.runs)} seeds)")
     return found
 
 
 def document(study: Study, table: HeldOut | None) -> dict[str, Any]:
     """Returns the content of ``tune.json``."""
-    best = study.best
+    best, least, given = study.best, study.nearest, study.given
     return {
         "schema": "fairrate.tune/1",
         "problem": study.kept("problem"),
         "trials": [_trial(trial) for trial in study.trials],
         "front": [trial.number for trial in study.front],
         "best": None if best is None else best.number,
+        "nearest": None if least is None else least.number,
+        "given": None if given is None else {"runs": given.runs, "broken": given.broken},
         "importance": study.importance(),
         "held_out": None if table is None else {
             "seeds": list(table.seeds),

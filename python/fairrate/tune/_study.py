@@ -16,11 +16,11 @@ from fairrate._scenario import Scenario, ScenarioLike, scenario_of
 from fairrate._sweep import Metric
 from fairrate.tune import _results
 from fairrate.tune._goals import Constraint, Goals, Objective, constraints_of
-from fairrate.tune._held_out import GIVEN, HeldOut, held_out
+from fairrate.tune._held_out import GIVEN, GIVEN_BOUNDS, HeldOut, held_out
 from fairrate.tune._place import checked, lock, problem_of
 from fairrate.tune._runs import Runs
 from fairrate.tune._space import Axis, Parameter, axes, settings
-from fairrate.tune._trials import Trial, compromise, front, is_behind, trial_of
+from fairrate.tune._trials import Trial, compromise, front, given_trial, is_behind, nearest, trial_of
 
 if TYPE_CHECKING:
     import optuna
@@ -159,9 +159,14 @@ class Study:
 
     @property
     def given(self) -> Trial | None:
-        """The scenario as given, as a trial without settings; ``None`` before the first run."""
+        """The scenario as given, as a trial without settings, with the constraints it breaks; ``None`` before the first run."""
         kept = self.kept(GIVEN)
-        return None if kept is None else Trial(-1, "complete", {}, {int(seed): values for seed, values in kept.items()})
+        return None if kept is None else given_trial(kept, self.kept(GIVEN_BOUNDS) or {}, self.goals)
+
+    @property
+    def nearest(self) -> Trial | None:
+        """The infeasible trial that is least off all constraints together; ``None`` if every trial kept them."""
+        return nearest(self.trials)
 
     @property
     def optuna_study(self) -> optuna.Study:
@@ -207,6 +212,8 @@ class Study:
     ) -> HeldOut:
         """Runs the found settings and the scenario as given under seeds that no trial has seen.
 
+        Without a best trial it is :attr:`nearest` that is run.
+
         Args:
             seeds: The seeds; ten from 1 above the largest one of the trials by default.
             most: Trials of the Pareto set at most; :attr:`best` and the ends of the front are among them.
@@ -219,7 +226,10 @@ class Study:
             return held_out(self, seeds, most, runs)
 
     def save(self, dir: str | os.PathLike[str], table: HeldOut | None = None) -> None:
-        """Writes ``tune.json``, ``trials.csv``, ``pareto.svg``, and ``best.toml`` if there is a best trial."""
+        """Writes ``tune.json``, ``trials.csv``, ``pareto.svg``, and ``best.toml`` if there is a best trial.
+
+        Without one it writes ``nearest.toml``, whose first lines name the constraints that it breaks.
+        """
         _results.save(self, Path(dir), table)
 
     def __repr__(self) -> str:
@@ -295,15 +305,17 @@ class Study:
             return
         outcomes = runs.all([(self.scenario, {}, seed) for seed in self.seeds])
         given: dict[str, dict[str, float | None]] = {}
+        bounds: dict[str, list[str]] = {}
         for seed, outcome in zip(self.seeds, outcomes, strict=True):
             if isinstance(outcome, BaseException):
                 raise outcome
-            given[str(seed)], _ = self.goals.measure(outcome)
+            given[str(seed)], bounds[str(seed)] = self.goals.measure(outcome)
             for one in self.goals.objectives:
                 if given[str(seed)][one.name] is None:
                     message = f"`{self.scenario.name}` has no `{one.name}` under seed {seed}"
                     help = "it may lack flows of that size, a probe or deadlines; let flows arrive for longer"
                     raise TuneError(message, suggestion=help)
+        self.keep(GIVEN_BOUNDS, bounds)
         self.keep(GIVEN, given)
 
     def _next_batch(self, most: int) -> list[optuna.trial.Trial]:

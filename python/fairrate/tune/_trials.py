@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import statistics
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -90,6 +90,22 @@ def trial_of(frozen: optuna.trial.FrozenTrial, goals: Goals) -> Trial:
         sum(worst),
         attrs.get("refused") or attrs.get("failed"),
     )
+
+
+def given_trial(kept: Mapping[str, dict[str, float | None]], bounds: Mapping[str, list[str]], goals: Goals) -> Trial:
+    """Returns the scenario as given as a trial without settings, from its values and bounds by seed."""
+    runs = {int(seed): values for seed, values in kept.items()}
+    lower = {int(seed): list(names) for seed, names in bounds.items()}
+    excesses = {seed: goals.excesses(values, lower.get(seed, [])) for seed, values in runs.items()}
+    breaks = {seed: [name for name, excess in each.items() if excess > 0] for seed, each in excesses.items()}
+    broken = sorted({name for names in breaks.values() for name in names})
+    excess = sum(max(each.get(name, 0.0) for each in excesses.values()) for name in broken)
+    return Trial(-1, "infeasible" if broken else "complete", {}, runs, lower, breaks, excess)
+
+
+def nearest(trials: Iterable[Trial]) -> Trial | None:
+    """Returns the infeasible trial that is least off all constraints together."""
+    return min((t for t in trials if t.state == "infeasible"), key=lambda t: (t.excess, t.number), default=None)
 
 
 def dominates(a: Sequence[float], b: Sequence[float]) -> bool:
