@@ -162,7 +162,7 @@ fn standing(metrics: &[Metrics], columns: &[usize], subject: &Subject<'_>) -> Op
         known.reverse();
     }
     let ((best, _), others) = known.split_first()?;
-    if others.is_empty() || seeds(&metrics[*best]).iter().any(|m| (subject.is_bound)(m)) {
+    if others.is_empty() || has_bounds(metrics, *best, subject) {
         return None;
     }
     let base = by_seed(&metrics[*best], value);
@@ -177,16 +177,17 @@ fn standing(metrics: &[Metrics], columns: &[usize], subject: &Subject<'_>) -> Op
     Some(Standing { best: *best, tied, behind })
 }
 
-/// Returns a sentence on the best column, those that cannot be told from it, and the worst one.
+/// Returns sentences on the best column, those that cannot be told from it, how far the others are from it, and which of them cannot
+/// be told from each other.
 fn claim(metrics: &[Metrics], names: &[&str], subject: &Subject<'_>) -> Option<String> {
     let all: Vec<usize> = (0..metrics.len()).collect();
     let Standing { best, tied, behind } = standing(metrics, &all, subject)?;
-    let Some((worst, difference)) = behind.last() else {
+    if behind.is_empty() {
         return Some(format!("By the {} no algorithm can be told from the best.", subject.name));
-    };
+    }
     let is_near = |&i: &usize| {
         let ratio = estimate(&metrics[i], &*subject.value)?.mean / estimate(&metrics[best], &*subject.value)?.mean;
-        Some((ratio - 1.0).abs() < NEAR && !seeds(&metrics[i]).iter().any(|m| (subject.is_bound)(m)))
+        Some((ratio - 1.0).abs() < NEAR && !has_bounds(metrics, i, subject))
     };
     if all.iter().filter_map(is_near).all(|near| near) {
         let number = shown(metrics, best, subject);
@@ -200,17 +201,61 @@ fn claim(metrics: &[Metrics], names: &[&str], subject: &Subject<'_>) -> Option<S
     let adjective = if subject.better == Better::Higher { "highest" } else { "lowest" };
     let head = format!("{} has the {adjective} {}: {}", names[best], subject.name, shown(metrics, best, subject));
     let also = listed(tied.iter().map(|i| names[*i]));
-    let tied = if tied.is_empty() { String::new() } else { format!("; {also} cannot be told from it") };
-    let is_bound = seeds(&metrics[*worst]).iter().any(|m| (subject.is_bound)(m));
-    let at_least = if is_bound { "at least " } else { "" };
-    let far = match (difference.ratio, difference.ratio_interval) {
-        (Some(ratio), Some(Interval { low, high })) => {
-            let [ratio, low, high] = [ratio, low, high].map(format::number);
-            format!("{at_least}{ratio} times as high [{low}, {high}]")
+    let tie = if tied.is_empty() { String::new() } else { format!("; {also} cannot be told from it") };
+    let others: Vec<usize> = tied.iter().copied().chain(behind.iter().map(|(i, _)| *i)).collect();
+    let apart = apart(metrics, names, &others, subject);
+    let without = all.iter().filter(|i| **i != best && !others.contains(i)).map(|i| names[*i]);
+    let without = Some(listed(without)).filter(|names| !names.is_empty());
+    let without = without.map_or_else(String::new, |names| format!(" There is no such number of {names}."));
+    Some(format!("{head}{tie}. {}.{apart}{without}", distances(metrics, names, &behind, subject)))
+}
+
+/// Returns `true` if the number of column `i` is a lower bound under some seed.
+fn has_bounds(metrics: &[Metrics], i: usize, subject: &Subject<'_>) -> bool {
+    seeds(&metrics[i]).iter().any(|m| (subject.is_bound)(m))
+}
+
+/// Returns how far the columns `behind` are from the best one, the nearest first; of many only the last one.
+fn distances(metrics: &[Metrics], names: &[&str], behind: &[(usize, Difference)], subject: &Subject<'_>) -> String {
+    let far = |(i, difference): &(usize, Difference)| {
+        let at_least = if has_bounds(metrics, *i, subject) { "at least " } else { "" };
+        match (difference.ratio, difference.ratio_interval) {
+            (Some(ratio), Some(Interval { low, high })) => {
+                let [ratio, low, high] = [ratio, low, high].map(format::number);
+                format!("{at_least}{ratio} times as high [{low}, {high}]")
+            }
+            _ => shown(metrics, *i, subject),
         }
-        _ => shown(metrics, *worst, subject),
     };
-    Some(format!("{head}{tied}. That of {} is {far}.", names[*worst]))
+    let last = behind.len() - 1;
+    if MAX_NAMED < behind.len() {
+        return format!("That of {} is {}; {last} others are in between", names[behind[last].0], far(&behind[last]));
+    }
+    let each = (0..).zip(behind).map(|(at, one)| {
+        let head = if at == 0 { "That" } else { "that" };
+        format!("{head} of {} is {}", names[one.0], far(one))
+    });
+    listed(each.collect::<Vec<_>>().iter().map(String::as_str))
+}
+
+/// Returns a sentence on the pairs among `columns` that cannot be told from each other; empty for a single column, or for many.
+fn apart(metrics: &[Metrics], names: &[&str], columns: &[usize], subject: &Subject<'_>) -> String {
+    let series: Vec<Vec<(u64, f64)>> = columns.iter().map(|&i| by_seed(&metrics[i], &*subject.value)).collect();
+    let all = (0..columns.len()).flat_map(|a| (a + 1..columns.len()).map(move |b| (a, b)));
+    let is_open = |(a, b): &(usize, usize)| {
+        // Of two lower bounds neither is known.
+        let unknown = [*a, *b].into_iter().any(|at| has_bounds(metrics, columns[at], subject));
+        unknown || !Difference::of(&pairs(&series[*b], &series[*a])).is_some_and(|d| d.is_clear())
+    };
+    let open: Vec<String> =
+        all.filter(is_open).map(|(a, b)| format!("{} and {}", names[columns[a]], names[columns[b]])).collect();
+    match (columns.len(), open.as_slice()) {
+        (0 | 1, _) => String::new(),
+        (n, _) if MAX_NAMED < n => String::new(),
+        (_, []) => format!(" {} are told from each other.", listed(columns.iter().map(|i| names[*i]))),
+        (_, [one]) => format!(" {one} cannot be told from each other."),
+        _ => format!(" Not told from each other: {}.", open.join("; ")),
+    }
 }
 
 /// Returns a sentence on the number of grid points at which each line is the best or cannot be told from it.
@@ -248,7 +293,7 @@ fn numbers(metrics: &[Metrics], names: &[&str], subject: &Subject<'_>) -> String
 
 /// Returns the number of a column with its interval.
 fn shown(metrics: &[Metrics], i: usize, subject: &Subject<'_>) -> String {
-    let bound = seeds(&metrics[i]).iter().any(|m| (subject.is_bound)(m));
+    let bound = has_bounds(metrics, i, subject);
     let number = |e: crate::bootstrap::Estimate| table::with_interval((subject.show)(e.mean), e.interval, subject.show);
     table::bounded(estimate(&metrics[i], &*subject.value).map_or_else(|| "-".to_owned(), number), bound)
 }

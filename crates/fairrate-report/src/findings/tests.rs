@@ -36,11 +36,38 @@ fn a_claim_by_hand() {
     let c = [1.05e3, 1.0e3, 1.25e3, 0.95e3, 0.96e3];
     let got = said(vec![column("A", &a), column("B", &a.map(|x| 2.0 * x)), column("C", &c)]);
     let want = "A has the lowest 99th percentile of the queue of a->b: 1.04 KB [960 B, 1.14 KB]; C cannot be told from it. \
-                That of B is 2.00 times as high [2.00, 2.00].";
+                That of B is 2.00 times as high [2.00, 2.00]. C and B are told from each other.";
     assert_eq!(queue(&got), want);
     assert!(got.note.contains("excludes zero"), "{}", got.note);
     // Goodput is the same for all.
     assert!(got.sentences[0].contains("no algorithm can be told from the best"), "{got:?}");
+}
+
+#[test]
+fn every_column_is_named_and_those_that_are_not_told_apart() {
+    // Seed by seed, B is 1.5 times A and D twice A; C differs from B by -10, 20, -30, 40 and 0, which is chance.
+    let a = [1e3, 1.1e3, 1.2e3, 0.9e3, 1e3];
+    let (b, d) = (a.map(|x| 1.5 * x), a.map(|x| 2.0 * x));
+    let c = [1.49e3, 1.67e3, 1.77e3, 1.39e3, 1.5e3];
+    let got = said(vec![column("D", &d), column("C", &c), column("A", &a), column("B", &b)]);
+    let want = "A has the lowest 99th percentile of the queue of a->b: 1.04 KB [960 B, 1.14 KB]. That of B is 1.50 times as high \
+                [1.50, 1.50], that of C is 1.50 times as high [1.49, 1.53] and that of D is 2.00 times as high [2.00, 2.00]. \
+                B and C cannot be told from each other.";
+    assert_eq!(queue(&got), want);
+    let mut e = column("E", &a);
+    e.per_seed.iter_mut().for_each(|run| run.ports.clear());
+    let got = said(vec![column("A", &a), column("B", &b), column("D", &d), e]);
+    let sentence = queue(&got);
+    assert!(sentence.ends_with("B and D are told from each other. There is no such number of E."), "{sentence}");
+    // Of very many only the best and the worst.
+    let names: Vec<String> = (0..12).map(|i| format!("column {i}")).collect();
+    let columns = (0..).map(f64::from).zip(&names).map(|(i, name)| column(name, &a.map(|x| (1.0 + i) * x)));
+    let many = said(columns.collect());
+    assert!(
+        queue(&many).ends_with("That of column 11 is 12.0 times as high [12.0, 12.0]; 10 others are in between."),
+        "{}",
+        queue(&many)
+    );
 }
 
 #[test]
@@ -166,9 +193,14 @@ proptest! {
                 prop_assert!(excludes(other, best), "{}", sentence);
             }
         }
-        let worst = rest.split_once("That of ").unwrap().1;
-        let [low, _] = worst.split_once('[').unwrap().1.split(", ").collect::<Vec<_>>()[..] else { panic!("{worst}") };
-        prop_assert!(1.0 <= low.parse::<f64>().unwrap(), "{}", sentence);
+        let behind = rest.split_once("That of ").unwrap().1;
+        for interval in behind.split('[').skip(1) {
+            let low = interval.split_once(", ").unwrap().0;
+            prop_assert!(1.0 <= low.parse::<f64>().unwrap(), "{}", sentence);
+        }
+        for other in columns.iter().map(|m| &m.title) {
+            prop_assert!(sentence.contains(other.as_str()), "{}", sentence);
+        }
     }
 }
 
