@@ -3,7 +3,7 @@
 use std::process::ExitCode;
 
 use fairrate_control::Registry;
-use fairrate_experiment::{Block, Description, Load, Oversubscription, describe};
+use fairrate_experiment::{Block, Description, Fault, Load, Oversubscription, describe};
 use fairrate_scenario::shown_bytes;
 use fairrate_text::aligned;
 use fairrate_units::Rate;
@@ -56,6 +56,7 @@ fn text(d: &Description) -> String {
         format!("{} of payload, {} on the wire", size(d.packet_bytes[0] as f64), size(d.packet_bytes[1] as f64)),
     );
     row("PFC", d.pfc.clone());
+    row("paths", format!("{}: {}", d.routing.balance, d.routing.meaning));
     for port in &d.ports {
         let rate = Rate::from_bps(port.rate_bps);
         if let Some([from, all]) = port.ecn_bytes {
@@ -73,8 +74,17 @@ fn text(d: &Description) -> String {
     for block in &d.traffic {
         row(&format!("traffic {}", block.group), of_block(block));
     }
+    for (i, fault) in d.faults.iter().enumerate() {
+        row(&format!("fault {i}"), of_fault(fault));
+    }
     for load in &d.load {
         row("load", of_load(load));
+    }
+    if !d.load.is_empty() {
+        let [payload, wire] = d.packet_bytes;
+        let headers = 100.0 * (wire as f64 / payload.max(1) as f64 - 1.0);
+        let span = "of finite flows from the first start to the last";
+        row("", format!("{span}, with headers ({headers:.1} % of payload); tables of runs count payload alone"));
     }
     row("the run", of_run(d));
     aligned(&rows, 2)
@@ -93,8 +103,9 @@ fn of_switches(switches: &Oversubscription) -> String {
 }
 
 fn of_block(block: &Block) -> String {
-    let Block { flows, endless, bytes, size_bytes, starts_us: [first, last], .. } = block;
-    let mut parts = vec![counted(*flows, "flow", "s")];
+    let Block { name, flows, endless, bytes, size_bytes, starts_us: [first, last], .. } = block;
+    let name = if name.is_empty() { String::new() } else { format!("{name}: ") };
+    let mut parts = vec![format!("{name}{}", counted(*flows, "flow", "s"))];
     if 0 < *endless {
         parts.push(format!("{endless} of them endless"));
     }
@@ -108,6 +119,25 @@ fn of_block(block: &Block) -> String {
     }
     let starts = if first < last { format!("{} to {}", us(*first), us(*last)) } else { us(*first) };
     format!("{}; starts: {starts}", parts.join(", "))
+}
+
+fn of_fault(fault: &Fault) -> String {
+    let Fault { links, directions, first, packets, effects, down_us, up_us, period_us, last_us } = fault;
+    let more = if first.len() < *links { ", ..." } else { "" };
+    let ways = if *directions == 2 * links { "both ways" } else { "one way" };
+    let ways = if *links < *directions && *directions < 2 * links { "some of them both ways" } else { ways };
+    let mut text = format!("{} {ways} ({}{more})", counted(*links, "link", "s"), first.join(", "));
+    if !effects.is_empty() {
+        let packets = if *packets == "all" { "packets" } else { packets };
+        text += &format!(": {packets} {}", effects.join(", "));
+    }
+    if let Some(down) = down_us {
+        let up = up_us.map_or_else(|| "for good".to_owned(), |up| format!("until {}", us(up)));
+        let again = period_us.map_or_else(String::new, |period| format!(", again every {}", us(period)));
+        let last = last_us.map_or_else(String::new, |last| format!(", for the last time before {}", us(last)));
+        text += &format!("{} down from {} {up}{again}{last}", if effects.is_empty() { ":" } else { ";" }, us(*down));
+    }
+    text
 }
 
 fn of_load(load: &Load) -> String {

@@ -65,6 +65,72 @@ fn changes_and_algorithms_are_those_of_run() {
     assert!(d["warnings"][0].as_str().unwrap().contains("`ai"), "its steps are for 40 Gb/s");
 }
 
+/// Returns what `check` prints of a scenario.
+fn told(dir: &str, scenario: &str) -> String {
+    let dir = fresh_dir(dir);
+    std::fs::create_dir_all(&dir).unwrap();
+    let file = dir.join("scenario.toml");
+    std::fs::write(&file, scenario).unwrap();
+    let output = run(&["check", file.to_str().unwrap()]);
+    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+    stdout(&output)
+}
+
+#[test]
+fn paths_and_their_meaning_for_receivers_are_said() {
+    let paths = |more: &str| {
+        let text = told(
+            "check_paths",
+            &format!(
+                "{more}\n[topology]\nkind = \"leaf-spine\"\n[[traffic]]\nkind = \"permutation\"\nbytes = \"1MB\"\n"
+            ),
+        );
+        text.lines().find(|line| line.starts_with("paths ")).unwrap().to_owned()
+    };
+    let spray =
+        |transport: &str| paths(&format!("[routing]\nbalance = \"spray\"\n[transport]\ncc = \"dctcp\"\n{transport}"));
+    assert!(
+        paths("").contains("ecmp: each flow takes one path by a hash, and its packets stay in order"),
+        "{}",
+        paths("")
+    );
+    assert!(spray("").contains("overtake each other, and go-back-N discards what is out of order"), "{}", spray(""));
+    let selective = spray("recovery = \"selective-repeat\"");
+    assert!(selective.contains("report every gap as a loss at once (`reorder_window` is 0)"), "{selective}");
+    let patient = spray("recovery = \"selective-repeat\"\nreorder_window = \"100us\"");
+    assert!(patient.contains("wait for 100us (`reorder_window`) before they report a gap"), "{patient}");
+    assert!(spray("kind = \"tcp\"").contains("TCP tells disorder from loss by time"));
+    assert_eq!(described("rocc-star", &[])["routing"]["meaning"], "there is one shortest path between any two hosts");
+}
+
+#[test]
+fn faults_are_listed_with_the_links_they_found() {
+    let text = told(
+        "check_faults",
+        "duration = \"9ms\"\n[topology]\nkind = \"leaf-spine\"\nleaves = 2\nspines = 2\nhosts_per_leaf = 2\n\
+         [[traffic]]\nname = \"ring\"\nkind = \"permutation\"\nbytes = \"1MB\"\n\
+         [[fault]]\nlinks = \"tor-uplinks\"\nloss = 0.0001\nstop = \"5ms\"\n\
+         [[fault]]\nlinks = [\"tor0->*\"]\ndown_at = \"1ms\"\nup_at = \"1.2ms\"\nperiod = \"3ms\"\n\
+         [[fault]]\nlinks = [\"spine1->tor1\"]\npackets = \"acks\"\nreorder = 0.01\nreorder_delay = \"5us\"\n",
+    );
+    let line = |head: &str| text.lines().find_map(|line| line.strip_prefix(head)).unwrap_or(&text).trim().to_owned();
+    let want =
+        "4 links one way (tor0->spine0, tor0->spine1, tor1->spine0, ...): packets 0.01 % lost, from 0s until 5ms";
+    assert_eq!(line("fault 0"), want);
+    // Two links up and two to hosts.
+    assert!(line("fault 1").starts_with("4 links both ways (h0->tor0, h1->tor0, tor0->spine0, ...): "), "{text}");
+    assert!(line("fault 1").ends_with("down from 1 ms until 1.2 ms, again every 3 ms"), "{text}");
+    assert_eq!(line("fault 2"), "1 link one way (spine1->tor1): acks 1 % late by 5us");
+    assert!(line("traffic 0").starts_with("ring: 4 flows"), "{text}");
+}
+
+#[test]
+fn loads_say_what_they_count() {
+    let output = run(&["check", concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples/websearch.toml")]);
+    let text = stdout(&output);
+    assert!(text.contains("with headers (9.0 % of payload); tables of runs count payload alone"), "{text}");
+}
+
 #[test]
 fn wrong_files_are_errors_and_nothing_is_written() {
     let dir = fresh_dir("check_wrong");

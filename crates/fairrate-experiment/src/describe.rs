@@ -1,6 +1,8 @@
 //! The description of a scenario before it runs: its network, its switches' thresholds, the load that its flows offer, and
 //! the work that the run is.
 
+mod paths;
+
 use std::collections::BTreeMap;
 
 use fairrate_scenario::Scenario;
@@ -9,6 +11,8 @@ use fairrate_sim::topology::{Tier, Topology};
 use fairrate_sim::{FlowSpec, NodeId, Pfc, PortId, SimConfig, Transport};
 use fairrate_units::{Bytes, Rate, Time};
 use serde::Serialize;
+
+pub use self::paths::{Fault, Routing};
 
 /// Time of a packet-hop on one core, in nanoseconds: a typical one, from which machines and scenarios differ by half.
 const NS_PER_HOP: f64 = 100.0;
@@ -42,6 +46,10 @@ pub struct Description {
     pub packet_bytes: [u64; 2],
     /// The fate of packets that find no room: who is paused, and when, or that they are dropped.
     pub pfc: String,
+    /// The choice among equal paths.
+    pub routing: Routing,
+    /// Faults of links.
+    pub faults: Vec<Fault>,
     /// Thresholds of switches' ports by their rates.
     pub ports: Vec<PortKind>,
     /// Traffic blocks.
@@ -98,6 +106,8 @@ pub struct PortKind {
 pub struct Block {
     /// Number of the block in the file, from 0.
     pub group: u32,
+    /// Its name; empty if it has none.
+    pub name: String,
     /// Number of its flows.
     pub flows: usize,
     /// Number of them without an end.
@@ -110,7 +120,8 @@ pub struct Block {
     pub starts_us: [f64; 2],
 }
 
-/// The load that finite flows offer to a set of ports between the first start and the last, in shares of their rates.
+/// The load that finite flows offer to a set of ports between the first start and the last, in shares of their rates. Headers of full
+/// packets count; tables of runs have the load of the payload alone.
 #[derive(Debug, PartialEq, Serialize)]
 pub struct Load {
     /// Name of the set.
@@ -160,8 +171,10 @@ pub fn describe(scenario: &Scenario) -> Description {
         bdp_bytes: (bdp * config.transport.mtu.as_f64() / wire.as_f64()) as u64,
         packet_bytes: [config.transport.mtu.as_u64(), wire.as_u64()],
         pfc: pfc(config),
+        routing: paths::routing(config, &routes),
+        faults: paths::faults(config),
         ports: ports(config),
-        traffic: traffic(&config.flows),
+        traffic: traffic(&config.flows, scenario.traffic_blocks()),
         load: loads(config, &routes, wire),
         run: expected(config, &routes),
         warnings: scenario.warnings().to_vec(),
@@ -257,7 +270,7 @@ fn ports(config: &SimConfig) -> Vec<PortKind> {
     rates.into_iter().map(port).collect()
 }
 
-fn traffic(flows: &[FlowSpec]) -> Vec<Block> {
+fn traffic(flows: &[FlowSpec], names: &[String]) -> Vec<Block> {
     let mut groups: BTreeMap<u32, Vec<&FlowSpec>> = BTreeMap::new();
     for flow in flows {
         groups.entry(flow.group).or_default().push(flow);
@@ -270,6 +283,7 @@ fn traffic(flows: &[FlowSpec]) -> Vec<Block> {
         let ends = sizes.iter().min().zip(sizes.iter().max());
         Block {
             group,
+            name: names.get(group as usize).cloned().unwrap_or_default(),
             flows: flows.len(),
             endless: flows.len() - sizes.len(),
             bytes,
