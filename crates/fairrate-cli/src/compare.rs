@@ -209,7 +209,8 @@ fn conclude(mut index: Index, dir: &Path, json: bool, registry: &Registry) -> Re
     if let Some((variants, comparison)) = index.publish(dir, registry)?
         && !json
     {
-        print_tables(dir, &index, &comparison, chosen(&variants, &comparison, &index.drawn()).as_ref())?;
+        let asked = index.drawn();
+        print_tables(dir, &index, &comparison, chosen(&variants, &comparison, &asked).as_ref(), &asked)?;
     }
     if json {
         output::print_json(&index)?;
@@ -230,7 +231,13 @@ fn chosen(variants: &[Variant], comparison: &Comparison, asked: &[Metric]) -> Op
 }
 
 /// Prints the chosen table if there is one, otherwise the tables of the comparison.
-fn print_tables(dir: &Path, index: &Index, comparison: &Comparison, chosen: Option<&Table>) -> Result<(), Failure> {
+fn print_tables(
+    dir: &Path,
+    index: &Index,
+    comparison: &Comparison,
+    chosen: Option<&Table>,
+    asked: &[Metric],
+) -> Result<(), Failure> {
     let styled = output::styled();
     let about_seeds = notes::notes(comparison);
     let mut parts = vec![format!("{}: seed {}\n", index.scenario(), format::seeds(&comparison.metrics[0].seeds))];
@@ -239,9 +246,11 @@ fn print_tables(dir: &Path, index: &Index, comparison: &Comparison, chosen: Opti
         parts.extend([format!("{}\n", about_seeds[1]), differences.to_blocks(styled, WIDEST)]);
     }
     let behind = notes::behind(&comparison.metrics);
+    let unfinished = notes::unfinished(comparison, asked);
     // Text without styles has no bold values that a reader could miss.
     let bold = notes::bold(comparison).filter(|_| styled && chosen.is_none());
-    let about = about_seeds.iter().take(1).chain(about_seeds.iter().skip(2)).chain(&bold).chain(&behind);
+    let about =
+        about_seeds.iter().take(1).chain(about_seeds.iter().skip(2)).chain(&bold).chain(&unfinished).chain(&behind);
     let about: Vec<&str> = about.map(String::as_str).collect();
     if !about.is_empty() {
         parts.push(about.join("\n") + "\n");
@@ -274,7 +283,9 @@ pub fn report(dir: &Path, names: &[String], by_size: &BySizeArgs, registry: &Reg
 /// Returns the table of the metrics `asked` as `fairrate report` prints it; empty if nothing is asked for.
 pub fn printed(variants: &[Variant], comparison: &Comparison, asked: &[Metric]) -> String {
     let table = chosen(variants, comparison, asked);
-    table.map_or_else(String::new, |table| table.to_blocks(output::styled(), WIDEST) + "\n")
+    let note = notes::unfinished(comparison, asked).filter(|_| !asked.is_empty());
+    let note = note.map_or_else(String::new, |note| format!("{note}\n"));
+    table.map_or_else(String::new, |table| table.to_blocks(output::styled(), WIDEST) + &note + "\n")
 }
 
 #[cfg(test)]

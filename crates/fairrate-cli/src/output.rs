@@ -4,6 +4,7 @@ use std::io::{ErrorKind, IsTerminal, Write};
 use std::path::Path;
 
 use fairrate_control::Registry;
+use fairrate_report::comparison::Comparison;
 use fairrate_report::metrics::Metrics;
 use fairrate_report::model::RunData;
 use fairrate_report::{load, notes, table};
@@ -99,9 +100,11 @@ pub fn print_run(dir: &Path, data: &RunData, metrics: Metrics, warnings: &[Strin
     }
     let tables: Vec<String> = table::single(&metrics).iter().map(|t| t.to_text(styled())).collect();
     let end = fairrate_report::format::time_ns(data.totals.end_ns);
-    let behind = notes::behind(std::slice::from_ref(&metrics)).map_or_else(String::new, |note| format!("\n{note}\n"));
+    let alone = Comparison::of(vec![metrics.clone()]);
+    let about = notes::unfinished(&alone, &[]).into_iter().chain(notes::behind(&alone.metrics));
+    let about: String = about.map(|note| format!("\n{note}\n")).collect();
     print_text(&format!(
-        "{}: {}, seed {}, {end} simulated in {:.1} s ({})\n\n{}{behind}\nfingerprint {}\nreport      {}\n",
+        "{}: {}, seed {}, {end} simulated in {:.1} s ({})\n\n{}{about}\nfingerprint {}\nreport      {}\n",
         data.scenario,
         data.label,
         data.seed,

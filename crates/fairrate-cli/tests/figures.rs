@@ -123,6 +123,12 @@ fn metrics_of_traffic_blocks_go_by_name() {
     let report = |name: &str| run(&["report", out.to_str().unwrap(), "--metric", name]);
     assert!(report("unfinished-share:incast").status.success());
     assert!(files(&out).iter().any(|name| name.contains("did-not-finish-flows-of-incast")), "{:?}", files(&out));
+    let completion = stdout(&report("completion:incast"));
+    assert!(
+        completion.contains("Completion, flows of incast (µs)") && !completion.contains("did not finish"),
+        "{completion}"
+    );
+    assert!(stdout(&report("query-max:incast")).contains("Completion of queries, largest, flows of incast (µs)"));
     let wrong = report("slowdown-p99:incst");
     assert_eq!((wrong.status.code(), stdout(&wrong)), (Some(2), String::new()));
     insta::assert_snapshot!("unknown_block_in_metric", stderr(&wrong));

@@ -84,6 +84,7 @@ impl Comparison {
         } else {
             groups.extend(ports.into_iter().map(|port| all.port(port)));
         }
+        groups.extend(all.completions());
         groups.extend(all.convergence());
         groups.extend([all.all_flows(), all.whole_run()]);
         let mut comparison = Self { metrics, groups, left_out: Vec::new() };

@@ -13,7 +13,7 @@ use crate::format;
 use crate::html_table::table_html;
 use crate::metrics::{Metrics, PortMetrics};
 use crate::model::{RunData, Variant};
-use crate::notes::{behind, bold, notes};
+use crate::notes::{behind, bold, notes, unfinished};
 use crate::style::{DASHES, MARKERS};
 use crate::sweep::Grid;
 use crate::table::{self, Table};
@@ -267,7 +267,13 @@ fn undrawn(variants: &[Variant]) -> String {
 fn numbers(comparison: &Comparison) -> String {
     let mut out = String::from("<h2>In numbers</h2>\n");
     let about = notes(comparison);
-    for note in about.first().into_iter().chain(&bold(comparison)).chain(&behind(&comparison.metrics)) {
+    for note in about
+        .first()
+        .into_iter()
+        .chain(&bold(comparison))
+        .chain(&unfinished(comparison, &[]))
+        .chain(&behind(&comparison.metrics))
+    {
         let _ = writeln!(out, "<p class=\"note\">{}</p>", escape(note));
     }
     out.extend(tables(comparison).iter().map(table_html));

@@ -8,6 +8,7 @@ mod blocks;
 pub mod bootstrap;
 pub mod by_size;
 pub mod comparison;
+pub mod completion;
 pub mod export;
 pub mod figures;
 pub mod findings;

@@ -1,12 +1,15 @@
 //! Reader of results directories.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::path::Path;
 
 use fairrate_control::Registry;
 use fairrate_results::{FlowRow, PfcRow, Results, ResultsError, Summary};
 use fairrate_scenario::{Overrides, Scenario, traffic_block_names};
+use fairrate_sim::{FlowSpec, Trigger};
+use fairrate_units::Bytes;
 
+use crate::completion;
 use crate::model::{Flow, FlowSeries, Pause, PortSeries, Provenance, RunData, Totals};
 use crate::outages;
 
@@ -30,6 +33,7 @@ pub fn run(dir: &Path, registry: &Registry) -> Result<RunData, ResultsError> {
         scenario: summary.scenario.clone(),
         outages: scenario.as_ref().map_or_else(Vec::new, |s| outages::of(s, summary.sim_s * 1e9)),
         blocks: traffic_block_names(&scenario_toml),
+        not_started: scenario.as_ref().map_or_else(BTreeMap::new, |s| not_started(s, summary.sim_s * 1e9)),
         description: scenario.map(|s| s.description().to_owned()).unwrap_or_default(),
         cc: summary.cc.clone(),
         cc_title: summary.cc_title.clone(),
@@ -91,12 +95,20 @@ fn flow(row: &FlowRow, end_ns: f64) -> Flow {
     Flow {
         id: row.id,
         block: row.group,
+        dst: row.dst,
         bytes: row.bytes,
         start_ns: row.start_ns as f64,
         fct_ns: row.fct_ns.map(|ns| ns as f64),
         slowdown: row.slowdown,
         at_least: at_least(row, end_ns),
     }
+}
+
+/// Returns the number of finite flows of each block that have a time to start, which had not come at `end_ns`.
+fn not_started(scenario: &Scenario, end_ns: f64) -> BTreeMap<u32, usize> {
+    let timed = |flow: &&FlowSpec| flow.bytes != Bytes::MAX && matches!(flow.trigger, Trigger::Time);
+    let flows = scenario.sim_config().flows.iter().filter(timed);
+    completion::not_started(flows.map(|flow| (flow.group, flow.start.as_ns_f64())), end_ns)
 }
 
 fn pause(row: &PfcRow) -> Pause {

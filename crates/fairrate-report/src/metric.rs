@@ -4,6 +4,9 @@ mod unknown;
 
 pub use unknown::UnknownMetric;
 
+use std::collections::BTreeSet;
+
+use crate::completion::Completion;
 use crate::metrics::{BucketSlowdown, Metrics, PortMetrics, SIZE_BUCKETS, Share};
 use crate::stats::Distribution;
 
@@ -17,6 +20,10 @@ enum Kind {
     Slowdown(usize, Flows),
     /// The share of flows that did not finish.
     Unfinished(Flows),
+    /// The time from the first start to the last completion.
+    Completion(Flows),
+    /// A statistic of the times of queries, by an index into [`STATISTICS`].
+    Query(usize, Flows),
     /// Any other number, by an index into [`OTHERS`].
     Other(usize),
 }
@@ -105,6 +112,19 @@ impl Flows {
         }
     }
 
+    /// Returns the flows called `name` as [`Flows::by_name`] does, but for ranges of sizes: a query has flows of several.
+    fn whole(name: &str, blocks: &[String]) -> Option<Self> {
+        Self::by_name(name, blocks).filter(|flows| matches!(flows, Self::Size(0) | Self::Block(_)))
+    }
+
+    /// Returns the completion of the flows in a column.
+    fn completion(self, m: &Metrics) -> Option<&Completion> {
+        match self {
+            Self::Size(_) => m.completion_of(None),
+            Self::Block(number) => m.completion_of(Some(number)),
+        }
+    }
+
     /// Returns the slowdown of the flows in a column.
     fn of(self, m: &Metrics) -> Option<&BucketSlowdown> {
         match self {
@@ -116,6 +136,12 @@ impl Flows {
 
 /// The name of [`Kind::Unfinished`], without the size.
 const UNFINISHED: &str = "unfinished-share";
+/// The name of [`Kind::Completion`], without the flows.
+const COMPLETION: &str = "completion";
+/// The beginning of the names of [`Kind::Query`].
+const QUERY: &str = "query-";
+/// Nanoseconds of the unit of times, which is a microsecond.
+const TIME_NS: f64 = 1e3;
 
 struct Other {
     name: &'static str,
@@ -251,6 +277,15 @@ impl Metric {
             let size = if rest.is_empty() { "all" } else { rest.strip_prefix(':')? };
             return Flows::by_name(size, blocks).map(|flows| Self(Kind::Unfinished(flows)));
         }
+        if let Some(rest) = name.strip_prefix(COMPLETION) {
+            let flows = if rest.is_empty() { "all" } else { rest.strip_prefix(':')? };
+            return Flows::whole(flows, blocks).map(|flows| Self(Kind::Completion(flows)));
+        }
+        if let Some(rest) = name.strip_prefix(QUERY) {
+            let (statistic, flows) = rest.split_once(':').unwrap_or((rest, "all"));
+            let statistic = STATISTICS.iter().position(|s| s.0 == statistic)?;
+            return Some(Self(Kind::Query(statistic, Flows::whole(flows, blocks)?)));
+        }
         let (statistic, size) = name.strip_prefix("slowdown-")?.split_once(':').unwrap_or((&name[9..], "all"));
         let statistic = STATISTICS.iter().position(|s| s.0 == statistic)?;
         Some(Self(Kind::Slowdown(statistic, Flows::by_name(size, blocks)?)))
@@ -259,14 +294,21 @@ impl Metric {
     /// Returns the metrics that a column may have values of: those with [`Metric::names`], and those of its traffic blocks.
     pub fn all_of(m: &Metrics) -> Vec<Self> {
         let sizes = Self::names().into_iter().filter_map(|name| Self::by_name(&name, &[]));
-        sizes.chain(m.slowdown.iter().filter_map(|bucket| bucket.block).flat_map(Self::of_block)).collect()
+        let blocks: BTreeSet<u32> = m
+            .slowdown
+            .iter()
+            .filter_map(|bucket| bucket.block)
+            .chain(m.completion.iter().filter_map(|c| c.block))
+            .collect();
+        sizes.chain(blocks.into_iter().flat_map(Self::of_block)).collect()
     }
 
     /// Returns the metrics of the flows of a traffic block.
     fn of_block(block: u32) -> impl Iterator<Item = Self> {
         let flows = Flows::Block(block);
         let statistics = (0..STATISTICS.len()).map(move |i| Self(Kind::Slowdown(i, flows)));
-        statistics.chain([Self(Kind::Unfinished(flows))])
+        let queries = (0..STATISTICS.len()).map(move |i| Self(Kind::Query(i, flows)));
+        statistics.chain([Self(Kind::Unfinished(flows)), Self(Kind::Completion(flows))]).chain(queries)
     }
 
     /// Returns the names of the metrics of all flows, of flows by size and of ports.
@@ -274,7 +316,10 @@ impl Metric {
         let sizes = |statistic: &str| SIZES.map(|size| format!("slowdown-{statistic}:{}", size.0));
         let slowdowns = STATISTICS.iter().flat_map(|s| sizes(s.0));
         let unfinished = SIZES.map(|size| format!("{UNFINISHED}:{}", size.0));
-        slowdowns.chain(unfinished).chain(OTHERS.iter().map(|o| o.name.to_owned())).collect()
+        let completion = std::iter::once(format!("{COMPLETION}:all"));
+        let queries = STATISTICS.iter().map(|s| format!("{QUERY}{}:all", s.0));
+        let others = OTHERS.iter().map(|o| o.name.to_owned());
+        slowdowns.chain(unfinished).chain(completion).chain(queries).chain(others).collect()
     }
 
     /// Returns the names in a few words, for help and errors.
@@ -282,9 +327,11 @@ impl Metric {
         let join = |names: Vec<&str>| names.join("|");
         format!(
             "slowdown-{}[:FLOWS], {UNFINISHED}[:FLOWS], where FLOWS is {}, or a traffic block by its name or number, as incast or \
-             {BLOCK}1 for the second one; {}",
+             {BLOCK}1 for the second one; {COMPLETION}[:BLOCK], the time from the first start to the last completion, and {QUERY}{}[:BLOCK], \
+             the time of flows that start together towards one receiver, where BLOCK is all or a traffic block; {}",
             join(STATISTICS.iter().map(|s| s.0).collect()),
             join(SIZES.iter().map(|s| s.0).collect()),
+            join(STATISTICS.iter().map(|s| s.0).collect()),
             OTHERS.iter().map(|o| o.name).collect::<Vec<_>>().join(", "),
         )
     }
@@ -300,6 +347,8 @@ impl Metric {
         match self.0 {
             Kind::Slowdown(statistic, flows) => format!("slowdown-{}:{}", STATISTICS[statistic].0, flows.name(blocks)),
             Kind::Unfinished(flows) => format!("{UNFINISHED}:{}", flows.name(blocks)),
+            Kind::Completion(flows) => format!("{COMPLETION}:{}", flows.name(blocks)),
+            Kind::Query(statistic, flows) => format!("{QUERY}{}:{}", STATISTICS[statistic].0, flows.name(blocks)),
             Kind::Other(i) => OTHERS[i].name.to_owned(),
         }
     }
@@ -311,6 +360,10 @@ impl Metric {
                 format!("FCT slowdown, {}, {}", STATISTICS[statistic].1, flows.words(columns))
             }
             Kind::Unfinished(flows) => format!("Flows that did not finish, {}", flows.words(columns)),
+            Kind::Completion(flows) => format!("Completion, {}", flows.words(columns)),
+            Kind::Query(statistic, flows) => {
+                format!("Completion of queries, {}, {}", STATISTICS[statistic].1, flows.words(columns))
+            }
             Kind::Other(i) => OTHERS[i].title.to_owned(),
         }
     }
@@ -320,6 +373,7 @@ impl Metric {
         match self.0 {
             Kind::Slowdown(..) => "FCT / ideal FCT",
             Kind::Unfinished(_) => "share of flows (%)",
+            Kind::Completion(_) | Kind::Query(..) => "time (µs)",
             Kind::Other(i) => OTHERS[i].label,
         }
     }
@@ -329,6 +383,7 @@ impl Metric {
         match self.0 {
             Kind::Slowdown(..) => "1",
             Kind::Unfinished(_) => "%",
+            Kind::Completion(_) | Kind::Query(..) => "µs",
             Kind::Other(i) if OTHERS[i].name == "jain" => "1",
             Kind::Other(i) => {
                 let label = OTHERS[i].label;
@@ -347,13 +402,17 @@ impl Metric {
         match self.0 {
             Kind::Slowdown(statistic, flows) => STATISTICS[statistic].2(&flows.of(m)?.slowdown),
             Kind::Unfinished(flows) => flows.of(m).map(|bucket| 100.0 * bucket.unfinished_share()),
+            Kind::Completion(flows) => flows.completion(m)?.time_ns.map(|ns| ns / TIME_NS),
+            Kind::Query(statistic, flows) => {
+                STATISTICS[statistic].2(&flows.completion(m)?.queries).map(|ns| ns / TIME_NS)
+            }
             Kind::Other(i) => (OTHERS[i].value)(m).map(|x| x / OTHERS[i].unit),
         }
     }
 
-    /// Returns the number of flows from which on a percentile differs from the largest value; `None` for other metrics.
+    /// Returns the number of flows, or queries, from which on a percentile differs from the largest value; `None` for other metrics.
     pub fn least_flows(self) -> Option<usize> {
-        let Kind::Slowdown(statistic, _) = self.0 else { return None };
+        let (Kind::Slowdown(statistic, _) | Kind::Query(statistic, _)) = self.0 else { return None };
         match STATISTICS[statistic].0 {
             "p95" => Some(20),
             "p99" => Some(100),
@@ -362,83 +421,38 @@ impl Metric {
         }
     }
 
-    /// Returns the number of flows that the value is made from.
+    /// Returns the number of flows, or queries, that the value is made from.
     pub fn flows(self, m: &Metrics) -> Option<usize> {
-        let Kind::Slowdown(_, flows) = self.0 else { return None };
-        flows.of(m).map(|b| b.slowdown.n)
+        match self.0 {
+            Kind::Slowdown(_, flows) => flows.of(m).map(|b| b.slowdown.n),
+            Kind::Query(_, flows) => flows.completion(m).map(|c| c.queries.n),
+            _ => None,
+        }
+    }
+
+    /// Returns the things that [`Metric::flows`] counts: `flows`, or `queries`.
+    pub fn counted(self) -> &'static str {
+        if matches!(self.0, Kind::Query(..)) { "queries" } else { "flows" }
+    }
+
+    /// Returns the completion whose time the value is, if that is what the metric says.
+    pub fn completion(self, m: &Metrics) -> Option<&Completion> {
+        let Kind::Completion(flows) = self.0 else { return None };
+        flows.completion(m)
     }
 
     /// Returns the share of flows that finished, if the value is a lower bound since others did not.
     pub fn bound(self, m: &Metrics) -> Option<Share> {
-        let Kind::Slowdown(statistic, flows) = self.0 else { return None };
-        let bucket = flows.of(m)?;
-        let is_mean = STATISTICS[statistic].0 == "mean";
-        let is_bound = is_mean || bucket.slowdown.is_bound(self.value(m)?);
-        bucket.share().filter(|_| is_bound)
+        let (statistic, all) = match self.0 {
+            Kind::Slowdown(statistic, flows) => (statistic, flows.of(m)?.slowdown),
+            Kind::Query(statistic, flows) => (statistic, flows.completion(m)?.queries),
+            _ => return None,
+        };
+        let value = STATISTICS[statistic].2(&all)?;
+        let is_bound = 0 < all.n_bounds && (STATISTICS[statistic].0 == "mean" || all.is_bound(value));
+        is_bound.then_some(Share { finished: all.n - all.n_bounds, flows: all.n })
     }
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn by_name(name: &str) -> Option<Metric> {
-        Metric::by_name(name, &[])
-    }
-
-    fn name_of(metric: Metric) -> String {
-        metric.name(&[])
-    }
-
-    #[test]
-    fn every_name_is_a_metric_and_names_are_unique() {
-        let names = Metric::names();
-        for name in &names {
-            assert_eq!(by_name(name).map(name_of).as_ref(), Some(name));
-        }
-        assert_eq!(names.iter().collect::<std::collections::HashSet<_>>().len(), names.len());
-        assert!(USUAL.iter().all(|name| names.iter().any(|n| n == name)));
-        assert_eq!(by_name("slowdown-p99").map(name_of).as_deref(), Some("slowdown-p99:all"));
-        for block in ["slowdown-p99:block1", "unfinished-share:block0"] {
-            assert_eq!(by_name(block).map(name_of).as_deref(), Some(block));
-        }
-        for wrong in [
-            "slowdown-p99:block",
-            "slowdown-p99:block01",
-            "slowdown-p99:block+1",
-            "",
-            "slowdown",
-            "slowdown-",
-            "slowdown-p98",
-            "slowdown-p99:",
-            "slowdown-p99:tiny",
-            "queue",
-        ] {
-            assert_eq!(by_name(wrong), None, "{wrong}");
-        }
-    }
-
-    #[test]
-    fn traffic_blocks_go_by_name_and_by_number() {
-        let blocks = ["", "incast", "short", "block0"].map(str::to_owned);
-        let read = |name: &str| Metric::by_name(name, &blocks).map(|metric| metric.name(&blocks));
-        for (given, want) in [
-            ("slowdown-p99:incast", "slowdown-p99:incast"),
-            ("slowdown-p99:block1", "slowdown-p99:incast"),
-            ("unfinished-share:incast", "unfinished-share:incast"),
-            ("slowdown-p99:block0", "slowdown-p99:block0"),
-            ("slowdown-p99:short", "slowdown-p99:short"),
-            ("slowdown-p99:block2", "slowdown-p99:block2"),
-            ("slowdown-p99:block3", "slowdown-p99:block3"),
-        ] {
-            assert_eq!(read(given).as_deref(), Some(want), "{given}");
-        }
-        assert_eq!((read("slowdown-p99:Incast"), read("slowdown-p99:")), (None, None));
-    }
-
-    #[test]
-    fn sizes_are_buckets_of_the_tables() {
-        let known = |bucket: &str| crate::metrics::SIZE_BUCKETS.iter().any(|b| b.name == bucket);
-        assert!(SIZES[1..].iter().all(|(_, bucket, _)| known(bucket)));
-    }
-}
+mod tests;

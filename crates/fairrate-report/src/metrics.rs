@@ -6,6 +6,7 @@ use std::collections::BTreeSet;
 use fairrate_results::{SIZE_BOUNDS, TierLoad};
 use serde::Serialize;
 
+use crate::completion::{Completion, completions};
 use crate::model::{Flow, FlowSeries, PortSeries, RunData, Variant};
 use crate::series::value_at;
 use crate::stats::{self, Distribution, Held};
@@ -53,6 +54,8 @@ pub struct Metrics {
     /// FCT slowdown of the flows that started within the window: first of all sizes, then by size bucket; buckets
     /// without flows are left out. An unfinished flow counts with the least slowdown that it will have.
     pub slowdown: Vec<BucketSlowdown>,
+    /// Completion of all flows, and of traffic blocks.
+    pub completion: Vec<Completion>,
     /// Every probed port.
     pub ports: Vec<PortMetrics>,
     /// All probed ports together, where there are several: queues of all times and ports pooled, counters summed,
@@ -236,6 +239,7 @@ impl Metrics {
             seeds: runs.iter().map(|r| r.seed).collect(),
             windows_ns: runs.iter().map(RunData::window).collect(),
             slowdown: slowdowns(runs),
+            completion: completions(runs),
             worst_port: worst_port(&ports),
             ports,
             all_ports: all_ports(runs),
@@ -286,6 +290,11 @@ impl Metrics {
     /// Returns the slowdown of the flows of the traffic block with the number `block`, if it has a name or there are several blocks.
     pub fn of_block(&self, block: u32) -> Option<&BucketSlowdown> {
         self.slowdown.iter().find(|b| b.block == Some(block))
+    }
+
+    /// Returns the completion of the traffic block with the number `block`, or of all flows.
+    pub fn completion_of(&self, block: Option<u32>) -> Option<&Completion> {
+        self.completion.iter().find(|c| c.block == block)
     }
 
     /// Returns the slowdown of the flows of the bucket `name`.

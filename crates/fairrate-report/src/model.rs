@@ -1,5 +1,7 @@
 //! The data of runs for tables and figures, filled by [`crate::load`] from results directories.
 
+use std::collections::BTreeMap;
+
 use fairrate_results::Measured;
 
 use crate::outages::Outage;
@@ -36,6 +38,8 @@ pub struct RunData {
     pub measured: Measured,
     /// Every flow of the workload.
     pub flows: Vec<Flow>,
+    /// Number of finite flows of each block whose time had not come when the run ended.
+    pub not_started: BTreeMap<u32, usize>,
     /// Sampled ports.
     pub ports: Vec<PortSeries>,
     /// Sampled flows.
@@ -127,6 +131,8 @@ pub struct Flow {
     pub id: u32,
     /// Number of its traffic block, from 0, or the group that its flow list gives it.
     pub block: u32,
+    /// Id of the receiver.
+    pub dst: u32,
     /// Payload bytes; `None` for an endless flow.
     pub bytes: Option<u64>,
     /// Start, in ns.

@@ -2,7 +2,9 @@
 
 use crate::bootstrap::FEW;
 use crate::comparison::Comparison;
+use crate::completion::Completion;
 use crate::format;
+use crate::metric::Metric;
 use crate::metrics::Metrics;
 
 /// Largest number of columns that a note names.
@@ -21,6 +23,27 @@ pub fn bold(comparison: &Comparison) -> Option<String> {
             .to_owned(),
     };
     Some(note)
+}
+
+/// Returns a note on the columns without a completion: of the traffic blocks that have names, or of those of the metrics `asked`.
+pub fn unfinished(comparison: &Comparison, asked: &[Metric]) -> Option<String> {
+    let shown = |m: &'_ Metrics| -> Vec<Completion> {
+        if asked.is_empty() {
+            return m.completion.iter().filter(|c| c.is_shown).cloned().collect();
+        }
+        asked.iter().filter_map(|metric| metric.completion(m).cloned()).collect()
+    };
+    let of = |m: &Metrics| {
+        let missing = |c: Completion| Some(format!("of {} under {}: {}", c.name, m.title, c.why_missing()?));
+        shown(m).into_iter().filter_map(missing).collect::<Vec<_>>()
+    };
+    let mut each: Vec<String> = comparison.metrics.iter().flat_map(of).collect();
+    if MAX_NAMED < each.len() {
+        let more = each.len() - MAX_NAMED;
+        each.truncate(MAX_NAMED);
+        each.push(format!("{more} more"));
+    }
+    (!each.is_empty()).then(|| format!("No completion {}.", each.join("; ")))
 }
 
 /// Returns a note that names the algorithms under which the network carried much less than it was offered.

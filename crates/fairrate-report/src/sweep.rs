@@ -110,7 +110,9 @@ impl<'a> Grid<'a> {
             if bound.is_some() {
                 out.partial.push(out.x.len());
             }
-            out.hint.push(bound.map_or_else(String::new, |share| format!("lower bound: {share} flows finished")));
+            out.hint.push(
+                bound.map_or_else(String::new, |share| format!("lower bound: {share} {} finished", metric.counted())),
+            );
             out.x.push(x);
             out.y.push(estimate.mean);
             out.low.push(estimate.interval.map_or(f64::NAN, |i| i.low));
@@ -192,8 +194,16 @@ fn note(metric: Metric, columns: &[(&Variant, &Metrics)], partial: bool) -> Stri
     {
         let (flows, least) = (format::count(flows as f64), format::count(least as f64));
         note.push(format!(
-            "With fewer than {least} flows this percentile is their largest value; a seed has as few as {flows}"
+            "With fewer than {least} {counted} this percentile is their largest value; a seed has as few as {flows}",
+            counted = metric.counted(),
         ));
+    }
+    let missing = |m: &Metrics| {
+        let completion = metric.completion(m)?;
+        Some(format!("{}: {}", m.label, completion.why_missing()?))
+    };
+    if let Some(why) = columns.iter().find_map(|(_, m)| missing(m)) {
+        note.push(format!("Points are missing where flows did not finish, as under {why}"));
     }
     if partial {
         note.push("Hollow: a lower bound, as not all flows finished".to_owned());

@@ -83,6 +83,7 @@ fn run(cc: &str, rank: u32, seed: u64) -> RunData {
         measured: Measured { from_ns: 0, until_ns: 4_000_000, goodput_bytes: 0, load: Vec::new() },
         rates: (0..4).map(|i| endless_flow(i, &t_ns, slow)).collect(),
         flows: flows.into_iter().chain(endless).collect(),
+        not_started: std::collections::BTreeMap::new(),
         ports: vec![port],
         pauses: pauses.collect(),
         outages: Vec::new(),
@@ -104,6 +105,7 @@ fn flow(id: u32, slow: f64, random: &mut Lcg) -> Flow {
     Flow {
         id,
         block: 0,
+        dst: 16,
         bytes: Some(bytes as u64),
         start_ns: 3e6 * random.next(),
         fct_ns: Some(fct_ns),

@@ -20,6 +20,8 @@ SIZES = ("all", "short", "10-100KB", "medium", "long")
 NATURES: dict[str, tuple[str, str]] = {
     **{f"slowdown-{statistic}:{size}": ("min", "") for statistic in STATISTICS for size in SIZES},
     **{f"unfinished-share:{size}": ("min", "%") for size in SIZES},
+    "completion:all": ("min", "µs"),
+    **{f"query-{statistic}:all": ("min", "µs") for statistic in STATISTICS},
     "goodput": ("max", "Gb/s"),
     "utilisation": ("max", "%"),
     "queue-mean": ("min", "KB"),
@@ -39,7 +41,7 @@ NATURES: dict[str, tuple[str, str]] = {
 }
 """The better direction and the unit of every metric, by its name."""
 
-SCALES = {"Gb/s": ("rate", 1e9), "KB": ("size", 1e3)}
+SCALES = {"Gb/s": ("rate", 1e9), "KB": ("size", 1e3), "µs": ("time", 1e3)}
 """Kind and size of the units of metrics in which a bound may have another unit."""
 
 

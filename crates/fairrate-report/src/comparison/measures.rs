@@ -1,9 +1,11 @@
 //! The measures of a comparison: which numbers of the columns are shown, under which keys, and how they are written.
 
+use std::collections::BTreeSet;
+
 use super::{Better, Cell, Group, Measure, Value, best, by_seed, pairs};
 use crate::bootstrap::{Difference, Estimate};
 use crate::format;
-use crate::metrics::{BucketSlowdown, Convergence, Metrics, PortMetrics};
+use crate::metrics::{BucketSlowdown, Convergence, Metrics, PortMetrics, Share};
 use crate::stats::Distribution;
 
 /// The columns of a comparison, from which its measures are made.
@@ -47,14 +49,7 @@ impl<'a> Columns<'a> {
         let measure = |name, field, f: fn(&Distribution) -> Option<f64>| {
             let value = |m: &Metrics| of(m).as_ref().and_then(f);
             let mut measure = self.measure(key(field), name, Better::Lower, &value, format::number);
-            for (cell, m) in measure.cells.iter_mut().zip(self.metrics) {
-                let seeds = if m.per_seed.is_empty() { std::slice::from_ref(m) } else { m.per_seed.as_slice() };
-                let is_bound = |d: Distribution| field == "mean" || f(&d).is_some_and(|x| d.is_bound(x));
-                let bounded = seeds.iter().filter_map(of).any(|d| 0 < d.n_bounds && is_bound(d));
-                cell.bound = m.bucket(bucket).and_then(BucketSlowdown::share).filter(|_| bounded);
-            }
-            // A best value that is a lower bound may not be the best.
-            measure.best.retain(|i| measure.cells[*i].bound.is_none());
+            self.mark_bounds(&mut measure, &of, f);
             measure
         };
         let mut measures = vec![
@@ -72,13 +67,71 @@ impl<'a> Columns<'a> {
         counts.dedup();
         let title = format!("FCT slowdown, {bucket}");
         if let [n] = counts[..] {
-            let seeds = self.metrics.iter().map(|m| m.seeds.len()).max().unwrap_or(1);
-            let of_seeds = if seeds < 2 { String::new() } else { format!(" of {seeds} seeds") };
-            return Group { title: format!("{title} ({} flows{of_seeds})", format::count(n as f64)), measures };
+            return Group {
+                title: format!("{title} ({} flows{})", format::count(n as f64), self.of_seeds()),
+                measures,
+            };
         }
         let n = |m: &Metrics| of(m).map(|d| d.n as f64);
         measures.insert(0, self.measure(key("n"), "flows", Better::Neither, &n, format::count));
         Group { title, measures }
+    }
+
+    /// Returns the measures of the completion of each traffic block that has a name: of the whole block, and of its queries.
+    pub(super) fn completions(&self) -> Vec<Group> {
+        let shown = |m: &Metrics| m.completion.iter().filter(|c| c.is_shown).map(|c| c.block).collect::<Vec<_>>();
+        let blocks: BTreeSet<Option<u32>> = self.metrics.iter().flat_map(shown).collect();
+        blocks.into_iter().map(|block| self.completion(block)).collect()
+    }
+
+    fn completion(&self, block: Option<u32>) -> Group {
+        let of = |m: &Metrics| m.completion_of(block).cloned();
+        let name = self.metrics.iter().find_map(of).map_or_else(String::new, |c| c.name);
+        let key = |field: &str| format!("completion[{name}].{field}");
+        let time = |m: &Metrics| of(m)?.time_ns;
+        let mut measures = vec![self.measure(key("time_ns"), "whole block", Better::Lower, &time, format::time_ns)];
+        if self.metrics.iter().filter_map(of).any(|c| c.has_queries()) {
+            let mut query = |name, field, f: fn(&Distribution) -> Option<f64>| {
+                let value = |m: &Metrics| f(&of(m)?.queries);
+                let mut measure = self.measure(key(field), name, Better::Lower, &value, format::time_ns);
+                let all = |m: &Metrics| of(m).map(|c| c.queries);
+                self.mark_bounds(&mut measure, &all, f);
+                measures.push(measure);
+            };
+            query("query p50", "queries.p50", |d| d.p50);
+            query("query p99", "queries.p99", |d| d.p99);
+        }
+        let mut counts: Vec<usize> = self.metrics.iter().filter_map(of).map(|c| c.flows + c.endless).collect();
+        counts.dedup();
+        let title = format!("Completion of {name}");
+        match counts[..] {
+            [n] => Group { title: format!("{title} ({} flows{})", format::count(n as f64), self.of_seeds()), measures },
+            _ => Group { title, measures },
+        }
+    }
+
+    /// Returns ` of 5 seeds`, the words behind a number of flows; empty for a single seed.
+    fn of_seeds(&self) -> String {
+        let seeds = self.metrics.iter().map(|m| m.seeds.len()).max().unwrap_or(1);
+        if seeds < 2 { String::new() } else { format!(" of {seeds} seeds") }
+    }
+
+    /// Marks the cells whose number is a lower bound under some seed, as `f` takes it from the distribution `of` the column. A best
+    /// value that is one may not be the best.
+    fn mark_bounds(
+        &self,
+        measure: &mut Measure,
+        of: &dyn Fn(&Metrics) -> Option<Distribution>,
+        f: fn(&Distribution) -> Option<f64>,
+    ) {
+        for (cell, m) in measure.cells.iter_mut().zip(self.metrics) {
+            let seeds = if m.per_seed.is_empty() { std::slice::from_ref(m) } else { m.per_seed.as_slice() };
+            let is_bound = |d: Distribution| measure.name == "mean" || f(&d).is_some_and(|x| d.is_bound(x));
+            let bounded = seeds.iter().filter_map(of).any(|d| 0 < d.n_bounds && is_bound(d));
+            let share = of(m).map(|d| Share { finished: d.n - d.n_bounds, flows: d.n });
+            cell.bound = share.filter(|_| bounded);
+        }
+        measure.best.retain(|i| measure.cells[*i].bound.is_none());
     }
 
     /// Returns the measures of the port named `port`.
