@@ -241,16 +241,24 @@ fn print_tables(
     let styled = output::styled();
     let about_seeds = notes::notes(comparison);
     let mut parts = vec![format!("{}: seed {}\n", index.scenario(), format::seeds(&comparison.metrics[0].seeds))];
-    parts.push(chosen.unwrap_or(&table::comparison(comparison)).to_blocks(styled, WIDEST));
+    let all = table::comparison(comparison);
+    let shown = chosen.unwrap_or(&all);
+    parts.push(shown.to_blocks(styled, WIDEST));
     if let Some(differences) = table::differences(comparison).filter(|_| chosen.is_none()) {
         parts.extend([format!("{}\n", about_seeds[1]), differences.to_blocks(styled, WIDEST)]);
     }
     let behind = notes::behind(&comparison.metrics);
-    let unfinished = notes::unfinished(comparison, asked);
+    let (unfinished, largest) = (notes::unfinished(comparison, asked), notes::largest(&[shown]));
     // Text without styles has no bold values that a reader could miss.
     let bold = notes::bold(comparison).filter(|_| styled && chosen.is_none());
-    let about =
-        about_seeds.iter().take(1).chain(about_seeds.iter().skip(2)).chain(&bold).chain(&unfinished).chain(&behind);
+    let about = about_seeds
+        .iter()
+        .take(1)
+        .chain(about_seeds.iter().skip(2))
+        .chain(&bold)
+        .chain(&largest)
+        .chain(&unfinished)
+        .chain(&behind);
     let about: Vec<&str> = about.map(String::as_str).collect();
     if !about.is_empty() {
         parts.push(about.join("\n") + "\n");
@@ -282,10 +290,10 @@ pub fn report(dir: &Path, names: &[String], by_size: &BySizeArgs, registry: &Reg
 
 /// Returns the table of the metrics `asked` as `fairrate report` prints it; empty if nothing is asked for.
 pub fn printed(variants: &[Variant], comparison: &Comparison, asked: &[Metric]) -> String {
-    let table = chosen(variants, comparison, asked);
-    let note = notes::unfinished(comparison, asked).filter(|_| !asked.is_empty());
-    let note = note.map_or_else(String::new, |note| format!("{note}\n"));
-    table.map_or_else(String::new, |table| table.to_blocks(output::styled(), WIDEST) + &note + "\n")
+    let Some(table) = chosen(variants, comparison, asked) else { return String::new() };
+    let notes = notes::largest(&[&table]).into_iter().chain(notes::unfinished(comparison, asked));
+    let notes: String = notes.map(|note| format!("\n{note}\n")).collect();
+    table.to_blocks(output::styled(), WIDEST) + &notes + "\n"
 }
 
 #[cfg(test)]

@@ -98,10 +98,12 @@ pub fn print_run(dir: &Path, data: &RunData, metrics: Metrics, warnings: &[Strin
             summary,
         });
     }
-    let tables: Vec<String> = table::single(&metrics).iter().map(|t| t.to_text(styled())).collect();
+    let all = table::single(&metrics);
+    let tables: Vec<String> = all.iter().map(|t| t.to_text(styled())).collect();
     let end = fairrate_report::format::time_ns(data.totals.end_ns);
     let alone = Comparison::of(vec![metrics.clone()]);
-    let about = notes::unfinished(&alone, &[]).into_iter().chain(notes::behind(&alone.metrics));
+    let about = notes::largest(&all.iter().collect::<Vec<_>>()).into_iter();
+    let about = about.chain(notes::unfinished(&alone, &[])).chain(notes::behind(&alone.metrics));
     let about: String = about.map(|note| format!("\n{note}\n")).collect();
     print_text(&format!(
         "{}: {}, seed {}, {end} simulated in {:.1} s ({})\n\n{}{about}\nfingerprint {}\nreport      {}\n",

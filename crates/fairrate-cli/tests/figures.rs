@@ -116,7 +116,7 @@ fn metrics_of_traffic_blocks_go_by_name() {
     let (out, output) = compare(&scenario, &[&more, &LOADS, &metric]);
     assert!(output.status.success(), "{}", stderr(&output));
     let table = stdout(&output);
-    assert!(table.contains("FCT slowdown, 99th percentile, flows of incast  load=0.2"), "{table}");
+    assert!(table.contains("FCT slowdown, 99th percentile, flows of incast †  load=0.2"), "{table}");
     let (_, by_number) = compare(&scenario, &[&more, &LOADS, &["--metric", "slowdown-p99:block1"]]);
     assert_eq!(table, stdout(&by_number));
     assert!(files(&out).iter().any(|name| name.contains("flows-of-incast")), "{:?}", files(&out));

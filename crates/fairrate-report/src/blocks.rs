@@ -44,7 +44,7 @@ impl Table {
             let parts = rows().map(|r| part(&r.cells[i])).chain(self.columns.get(i).map(|head| longest_word(head)));
             parts.chain(whole.get(whole.len() / 2).copied()).max()
         };
-        let names = rows().map(|r| width(&r.name)).max().unwrap_or(0);
+        let names = rows().map(|r| width(&r.head())).max().unwrap_or(0);
         names + (0..self.columns.len()).map(|i| column(i).unwrap_or(0) + 2).sum::<usize>()
     }
 
@@ -53,6 +53,7 @@ impl Table {
             name: row.name.clone(),
             cells: row.cells[from..to].to_vec(),
             best: row.best.iter().filter(|i| (from..to).contains(i)).map(|i| i - from).collect(),
+            is_largest: row.is_largest,
         };
         let section = |s: &Section| Section { title: s.title.clone(), rows: s.rows.iter().map(row).collect() };
         let sections = self.sections.iter().map(section).collect();
@@ -70,7 +71,8 @@ mod tests {
 
     fn table(n: usize, cell: &str) -> Table {
         let columns: Vec<String> = (0..n).map(|i| format!("column {i}")).collect();
-        let rows = vec![Row { name: "p99".into(), cells: vec![cell.to_owned(); n], best: vec![n - 1] }];
+        let rows =
+            vec![Row { name: "p99".into(), cells: vec![cell.to_owned(); n], best: vec![n - 1], ..Row::default() }];
         Table { caption: "about".into(), columns, sections: vec![Section { title: "queue".into(), rows }] }
     }
 

@@ -43,6 +43,8 @@ pub struct Measure {
     pub cells: Vec<Cell>,
     /// The columns whose value is better than each other one, as [`best`] says: at most one a grid point.
     pub best: Vec<usize>,
+    /// `true` for a percentile that is the largest value under some seed, as that has too few flows.
+    pub is_largest: bool,
 }
 
 /// A measure of a column.
@@ -241,8 +243,7 @@ pub fn estimate(m: &Metrics, value: Value<'_>) -> Option<Estimate> {
 
 /// Returns the measure of each seed of a column that has it.
 pub(crate) fn by_seed(m: &Metrics, value: Value<'_>) -> Vec<(u64, f64)> {
-    let runs = if m.per_seed.is_empty() { std::slice::from_ref(m) } else { m.per_seed.as_slice() };
-    runs.iter().filter_map(|run| Some((*run.seeds.first()?, value(run)?))).collect()
+    m.seeds_alone().iter().filter_map(|run| Some((*run.seeds.first()?, value(run)?))).collect()
 }
 
 #[cfg(test)]

@@ -116,7 +116,7 @@ type Pick = fn(&Distribution) -> Option<f64>;
 /// Returns the slowdown of flows of a size or a block: the highest percentile that is not merely the slowest flow of some seed.
 fn slowdown<'a>(metrics: &[Metrics], bucket: &'a str) -> Subject<'a> {
     let of = move |m: &Metrics| m.bucket(bucket).map(|b| b.slowdown);
-    let flows = metrics.iter().flat_map(seeds).filter_map(of).map(|d| d.n).min().unwrap_or(0);
+    let flows = metrics.iter().flat_map(Metrics::seeds_alone).filter_map(of).map(|d| d.n).min().unwrap_or(0);
     let (percentile, pick): (&str, Pick) = match flows {
         100.. => ("99th percentile", |d| d.p99),
         20.. => ("95th percentile", |d| d.p95),
@@ -135,11 +135,6 @@ fn slowdown<'a>(metrics: &[Metrics], bucket: &'a str) -> Subject<'a> {
         value: Box::new(move |m| of(m).as_ref().and_then(pick)),
         is_bound: Box::new(move |m| of(m).is_some_and(|d| pick(&d).is_some_and(|x| d.is_bound(x)))),
     }
-}
-
-/// Returns the numbers of each seed of a column.
-fn seeds(m: &Metrics) -> &[Metrics] {
-    if m.per_seed.is_empty() { std::slice::from_ref(m) } else { &m.per_seed }
 }
 
 /// The columns that have a number, seen from the best of them.
@@ -212,7 +207,7 @@ fn claim(metrics: &[Metrics], names: &[&str], subject: &Subject<'_>) -> Option<S
 
 /// Returns `true` if the number of column `i` is a lower bound under some seed.
 fn has_bounds(metrics: &[Metrics], i: usize, subject: &Subject<'_>) -> bool {
-    seeds(&metrics[i]).iter().any(|m| (subject.is_bound)(m))
+    metrics[i].seeds_alone().iter().any(|m| (subject.is_bound)(m))
 }
 
 /// Returns how far the columns `behind` are from the best one, the nearest first; of many only the last one.
@@ -302,7 +297,7 @@ fn shown(metrics: &[Metrics], i: usize, subject: &Subject<'_>) -> String {
 fn facts(metrics: &[Metrics], names: &[&str]) -> Vec<String> {
     let mut out = Vec::new();
     let all = |m: &Metrics| {
-        let each = seeds(m).iter().filter_map(Metrics::overall);
+        let each = m.seeds_alone().iter().filter_map(Metrics::overall);
         each.fold((0, 0), |(unfinished, flows), d| (unfinished + d.n_bounds, flows + d.n))
     };
     let left = |i: usize| Some((names[i], all(&metrics[i]))).filter(|(_, (unfinished, _))| 0 < *unfinished);
@@ -324,7 +319,7 @@ fn facts(metrics: &[Metrics], names: &[&str]) -> Vec<String> {
 
 /// Returns a sentence on the runs in which `count` is not zero; `None` if there are none.
 fn runs_with(event: &str, metrics: &[Metrics], names: &[&str], count: fn(&Metrics) -> f64) -> Option<String> {
-    let runs = |m: &Metrics| (seeds(m).iter().filter(|run| 0.0 < count(run)).count(), seeds(m).len());
+    let runs = |m: &Metrics| (m.seeds_alone().iter().filter(|run| 0.0 < count(run)).count(), m.seeds_alone().len());
     let (mut always, mut sometimes, mut never) = (Vec::new(), Vec::new(), Vec::new());
     for (m, name) in metrics.iter().zip(names) {
         match runs(m) {

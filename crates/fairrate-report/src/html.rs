@@ -13,7 +13,7 @@ use crate::format;
 use crate::html_table::table_html;
 use crate::metrics::{Metrics, PortMetrics};
 use crate::model::{RunData, Variant};
-use crate::notes::{behind, bold, notes, unfinished};
+use crate::notes::{behind, bold, largest, notes, unfinished};
 use crate::style::{DASHES, MARKERS};
 use crate::sweep::Grid;
 use crate::table::{self, Table};
@@ -185,8 +185,7 @@ fn headlines(comparison: &Comparison) -> Vec<Headline> {
         // As in the tables, this is the mean of the values of all seeds.
         let values = metrics.iter().map(|m| estimate(m, value).map(|e| e.mean)).collect();
         let is_bound = |m: &Metrics| {
-            let seeds = if m.per_seed.is_empty() { std::slice::from_ref(m) } else { m.per_seed.as_slice() };
-            seeds.iter().any(|run| value(run).zip(run.overall()).is_some_and(|(x, d)| d.is_bound(x)))
+            m.seeds_alone().iter().any(|run| value(run).zip(run.overall()).is_some_and(|(x, d)| d.is_bound(x)))
         };
         let bounds: Vec<bool> = metrics.iter().map(|m| title.starts_with("FCT") && is_bound(m)).collect();
         let mut best = best(metrics, value, better, show, &|i| bounds[i]);
@@ -267,16 +266,18 @@ fn undrawn(variants: &[Variant]) -> String {
 fn numbers(comparison: &Comparison) -> String {
     let mut out = String::from("<h2>In numbers</h2>\n");
     let about = notes(comparison);
+    let tables = tables(comparison);
     for note in about
         .first()
         .into_iter()
         .chain(&bold(comparison))
         .chain(&unfinished(comparison, &[]))
+        .chain(&largest(&tables.iter().collect::<Vec<_>>()))
         .chain(&behind(&comparison.metrics))
     {
         let _ = writeln!(out, "<p class=\"note\">{}</p>", escape(note));
     }
-    out.extend(tables(comparison).iter().map(table_html));
+    out.extend(tables.iter().map(table_html));
     let titled = |mut table: Table| {
         table.columns = comparison.metrics[1..].iter().map(|m| m.title.clone()).collect();
         table

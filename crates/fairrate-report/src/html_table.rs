@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use fairrate_text::escape;
 
-use crate::table::{Section, Table};
+use crate::table::{LARGEST, Section, Table};
 
 /// Largest number of rows of a section that is kept on one sheet of paper.
 const MOST_TOGETHER: usize = 16;
@@ -43,9 +43,14 @@ fn body(section: &Section, table: &Table) -> String {
         let _ = writeln!(out, "<tr class=\"section\"><th colspan=\"{columns}\">{title}</th></tr>");
     }
     for row in &section.rows {
-        let _ = write!(out, "<tr><th>{}</th>", escape(&row.name));
+        let class = if row.is_largest { " class=\"largest\"" } else { "" };
+        let _ = write!(out, "<tr{class}><th>{}</th>", escape(&row.head()));
         for (i, text) in row.cells.iter().enumerate() {
-            let class = if row.best.contains(&i) { " class=\"best\"" } else { "" };
+            let class = match text.ends_with(LARGEST) {
+                true => " class=\"largest\"",
+                false if row.best.contains(&i) => " class=\"best\"",
+                false => "",
+            };
             let _ = write!(out, "<td{class}>{}</td>", cell(text));
         }
         out.push_str("</tr>\n");

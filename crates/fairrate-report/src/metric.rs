@@ -8,7 +8,7 @@ use std::collections::BTreeSet;
 
 use crate::completion::Completion;
 use crate::metrics::{BucketSlowdown, Metrics, PortMetrics, SIZE_BUCKETS, Share};
-use crate::stats::Distribution;
+use crate::stats::{Distribution, Percentile};
 
 /// A number of a column that can be drawn.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -413,12 +413,14 @@ impl Metric {
     /// Returns the number of flows, or queries, from which on a percentile differs from the largest value; `None` for other metrics.
     pub fn least_flows(self) -> Option<usize> {
         let (Kind::Slowdown(statistic, _) | Kind::Query(statistic, _)) = self.0 else { return None };
-        match STATISTICS[statistic].0 {
-            "p95" => Some(20),
-            "p99" => Some(100),
-            "p99.9" => Some(1_000),
-            _ => None,
-        }
+        Percentile::by_name(STATISTICS[statistic].0).map(Percentile::least_flows)
+    }
+
+    /// Returns `true` if the metric is a percentile that some seed of `columns` has too few flows for: it is their largest value.
+    pub fn is_largest<'a>(self, columns: impl Iterator<Item = &'a Metrics>) -> bool {
+        let Some(least) = self.least_flows() else { return false };
+        let mut flows = columns.flat_map(Metrics::seeds_alone).filter_map(|m| self.flows(m));
+        flows.any(|n| 0 < n && n < least)
     }
 
     /// Returns the number of flows, or queries, that the value is made from.

@@ -269,6 +269,11 @@ impl Metrics {
         }
     }
 
+    /// Returns the numbers of each seed; of a single one, its own.
+    pub fn seeds_alone(&self) -> &[Self] {
+        if self.per_seed.is_empty() { std::slice::from_ref(self) } else { &self.per_seed }
+    }
+
     /// Returns the first tier that carried much less than it was offered: the network is far from steady state, or
     /// overloaded.
     pub fn behind(&self) -> Option<&TierLoad> {

@@ -6,6 +6,8 @@ use crate::completion::Completion;
 use crate::format;
 use crate::metric::Metric;
 use crate::metrics::Metrics;
+use crate::stats::Percentile;
+use crate::table::{LARGEST, Table};
 
 /// Largest number of columns that a note names.
 const MAX_NAMED: usize = 8;
@@ -23,6 +25,15 @@ pub fn bold(comparison: &Comparison) -> Option<String> {
             .to_owned(),
     };
     Some(note)
+}
+
+/// Returns a note on percentiles that are the largest value, if one of the `tables` has any.
+pub fn largest(tables: &[&Table]) -> Option<String> {
+    let needs = |p: Percentile| format!("{} needs {}", p.name(), format::count(p.least_flows() as f64));
+    let [p95, p99, p999] = Percentile::ALL.map(needs);
+    tables.iter().any(|table| table.has_largest()).then(|| {
+        format!("{LARGEST}: the largest value, as a seed has too few flows (or queries): {p95}, {p99}, {p999}.")
+    })
 }
 
 /// Returns a note on the columns without a completion: of the traffic blocks that have names, or of those of the metrics `asked`.

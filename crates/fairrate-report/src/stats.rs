@@ -44,6 +44,54 @@ pub fn sorted(values: impl IntoIterator<Item = f64>) -> Vec<f64> {
     values
 }
 
+/// A percentile of a [`Distribution`] that few values do not tell from their largest one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Percentile {
+    /// The 95th.
+    P95,
+    /// The 99th.
+    P99,
+    /// The 99.9th.
+    P999,
+}
+
+impl Percentile {
+    /// All of them, ascending.
+    pub const ALL: [Self; 3] = [Self::P95, Self::P99, Self::P999];
+
+    /// Returns the percentile called `name`, as `p99.9`.
+    pub fn by_name(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|p| p.name() == name)
+    }
+
+    /// Returns its name.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::P95 => "p95",
+            Self::P99 => "p99",
+            Self::P999 => "p99.9",
+        }
+    }
+
+    /// Returns its value of a distribution.
+    pub fn of(self, d: &Distribution) -> Option<f64> {
+        match self {
+            Self::P95 => d.p95,
+            Self::P99 => d.p99,
+            Self::P999 => d.p999,
+        }
+    }
+
+    /// Returns the number of values from which on it can differ from the largest one: the rank `ceil(p n)` is below `n`.
+    pub fn least_flows(self) -> usize {
+        match self {
+            Self::P95 => 20,
+            Self::P99 => 100,
+            Self::P999 => 1_000,
+        }
+    }
+}
+
 /// The statistics of a set of values, some of which may be known by a lower bound only.
 #[derive(Clone, Copy, Debug, Default, PartialEq, serde::Serialize)]
 pub struct Distribution {

@@ -131,11 +131,21 @@ impl<'a> Grid<'a> {
     /// one row per line.
     pub fn table(&self, metrics: &[Metric], lines: &[(&str, Style)]) -> Table {
         let columns = self.x.values.iter().map(|value| format!("{}={value}", self.x.key)).collect();
-        let sections = metrics.iter().flat_map(|m| self.figures(*m, lines)).map(|f| self.section(&f)).collect();
+        let of = |metric: &Metric| {
+            let mark = if metric.is_largest(self.columns.iter().map(|(_, m)| *m)) {
+                format!(" {}", table::LARGEST)
+            } else {
+                String::new()
+            };
+            let figures = self.figures(*metric, lines);
+            figures.iter().map(|f| self.section(f, &mark)).collect::<Vec<_>>()
+        };
+        let sections = metrics.iter().flat_map(of).collect();
         Table { caption: table::caption(&self.columns.iter().map(|(_, m)| *m)), columns, sections }
     }
 
-    fn section(&self, figure: &Panel) -> Section {
+    /// Returns the numbers of a figure, with `mark` behind the title.
+    fn section(&self, figure: &Panel, mark: &str) -> Section {
         let at = self.places();
         let cell = |s: &Series, x: f64| {
             let Some(k) = s.x.iter().position(|have| *have == x) else { return "-".to_owned() };
@@ -147,11 +157,11 @@ impl<'a> Grid<'a> {
         let row = |s: &Series| Row {
             name: s.name.clone(),
             cells: at.iter().map(|x| cell(s, *x)).collect(),
-            best: Vec::new(),
+            ..Row::default()
         };
         let unit = figure.y.label.split_once(" (").map_or_else(String::new, |(_, unit)| format!(" ({unit}"));
         let point = if figure.point.is_empty() { String::new() } else { format!(", {}", figure.point) };
-        Section { title: format!("{}{unit}{point}", figure.title), rows: figure.series.iter().map(row).collect() }
+        Section { title: format!("{}{unit}{point}{mark}", figure.title), rows: figure.series.iter().map(row).collect() }
     }
 
     /// Returns the positions of the parameter's values on its axis.
@@ -186,10 +196,7 @@ fn note(metric: Metric, columns: &[(&Variant, &Metrics)], partial: bool) -> Stri
         let few = if fewest < FEW { "; of so few seeds it is too narrow" } else { "" };
         note.push(format!("Mean over {most} seeds and its 95 % bootstrap interval{few}"));
     }
-    let alone = |m: &Metrics| {
-        if m.per_seed.is_empty() { vec![metric.flows(m)] } else { m.per_seed.iter().map(|m| metric.flows(m)).collect() }
-    };
-    let flows = columns.iter().flat_map(|(_, m)| alone(m)).flatten().min();
+    let flows = columns.iter().flat_map(|(_, m)| m.seeds_alone()).filter_map(|m| metric.flows(m)).min();
     if let (Some(flows), Some(least)) = (flows, metric.least_flows().filter(|least| flows.is_some_and(|n| n < *least)))
     {
         let (flows, least) = (format::count(flows as f64), format::count(least as f64));

@@ -7,6 +7,7 @@ use crate::comparison::{Better, Cell, Comparison, Group, MAX_PORTS, Measure, est
 use crate::format;
 use crate::metric::Metric;
 use crate::metrics::{BucketSlowdown, Metrics, PortMetrics};
+use crate::stats::Percentile;
 
 /// A table: a column of row names, then columns of numbers.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -37,7 +38,12 @@ pub struct Row {
     pub cells: Vec<String>,
     /// The columns whose values are better than each other one of their grid point by the intervals of the differences.
     pub best: Vec<usize>,
+    /// `true` for a percentile that is the largest value, as fewer flows than it needs have one.
+    pub is_largest: bool,
 }
+
+/// The mark of a percentile that is the largest value; a note says so.
+pub const LARGEST: &str = "\u{2020}";
 
 /// Returns the table of a comparison: one column per algorithm, one row per number; with several seeds means and their
 /// intervals.
@@ -61,7 +67,8 @@ pub fn of_metrics(all: &Comparison, metrics: &[Metric]) -> Table {
             metric.label().rsplit_once(" (").map_or(metric.label(), |(_, unit)| unit.trim_end_matches(')'))
         ),
         cells: all.metrics.iter().map(|of| cell(metric, of)).collect(),
-        best: Vec::new(),
+        is_largest: metric.is_largest(all.metrics.iter()),
+        ..Row::default()
     };
     let rows = metrics.iter().map(row).collect();
     let columns = all.metrics.iter().map(|m| m.label.clone()).collect();
@@ -128,10 +135,14 @@ fn slowdown_by_size(buckets: &[BucketSlowdown]) -> Table {
     let row = |b: &BucketSlowdown| {
         let d = &b.slowdown;
         let mean = bounded(format::optional(d.mean), 0 < d.n_bounds);
-        let rank = |x: Option<f64>| bounded(format::optional(x), x.is_some_and(|x| d.is_bound(x)));
+        let rank = |(x, least): (Option<f64>, usize)| {
+            let mark = if d.n < least { LARGEST } else { "" };
+            bounded(format::optional(x) + mark, x.is_some_and(|x| d.is_bound(x)))
+        };
         let flows = [format::count(d.n as f64), format::count(d.n_bounds as f64), mean];
-        let cells = flows.into_iter().chain([d.p50, d.p95, d.p99, d.p999, d.max].map(rank)).collect();
-        Row { name: b.bucket.to_string(), cells, best: Vec::new() }
+        let [p95, p99, p999] = Percentile::ALL.map(|p| (p.of(d), p.least_flows()));
+        let cells = flows.into_iter().chain([(d.p50, 0), p95, p99, p999, (d.max, 0)].map(rank)).collect();
+        Row { name: b.bucket.to_string(), cells, ..Row::default() }
     };
     let rows = buckets.iter().filter(|bucket| bucket.is_shown).map(row).collect();
     let sections = vec![Section { title: "FCT slowdown".into(), rows }];
@@ -152,7 +163,7 @@ fn probed_ports(metrics: &Metrics) -> Table {
             format::count(p.ecn_marks),
             format::time_ns(p.pfc_pause_ns),
         ],
-        best: Vec::new(),
+        ..Row::default()
     };
     let is_worst = |_: &&PortMetrics| MAX_PORTS < metrics.ports.len();
     let worst =
@@ -173,7 +184,7 @@ fn row(measure: &Measure) -> Row {
     let number = |c: &Cell| c.estimate.map_or_else(|| "-".into(), |e| with_interval(show(e.mean), e.interval, show));
     let text = |c: &Cell| bounded(number(c), c.bound.is_some());
     let cells = measure.cells.iter().map(text).collect();
-    Row { name: measure.name.to_owned(), cells, best: measure.best.clone() }
+    Row { name: measure.name.to_owned(), cells, best: measure.best.clone(), is_largest: measure.is_largest }
 }
 
 /// Marks a number that is a lower bound, as `≥ 1.10`.
@@ -193,7 +204,12 @@ fn difference_row(measure: &Measure, has_chance: bool) -> Row {
         };
         if has_chance && d.is_clear() { format!("{text} *") } else { text }
     };
-    Row { name: measure.name.to_owned(), cells: measure.cells[1..].iter().map(cell).collect(), best: Vec::new() }
+    Row {
+        name: measure.name.to_owned(),
+        cells: measure.cells[1..].iter().map(cell).collect(),
+        is_largest: measure.is_largest,
+        ..Row::default()
+    }
 }
 
 /// Formats a mean with its interval, as `12.3 KB [11.9, 12.8]`; the ends have their own unit if it differs, and an
@@ -210,7 +226,21 @@ pub fn with_interval(mean: String, interval: Option<Interval>, show: impl Fn(f64
     }
 }
 
+impl Row {
+    /// Returns the name, with a mark if the percentile is the largest value.
+    pub fn head(&self) -> String {
+        if self.is_largest { format!("{} {LARGEST}", self.name) } else { self.name.clone() }
+    }
+}
+
 impl Table {
+    /// Returns `true` if a percentile of the table is marked as the largest value.
+    pub fn has_largest(&self) -> bool {
+        let rows = || self.sections.iter().flat_map(|s| &s.rows);
+        rows().any(|r| r.is_largest || r.cells.iter().any(|c| c.ends_with(LARGEST)))
+            || self.sections.iter().any(|s| s.title.ends_with(LARGEST))
+    }
+
     /// Returns the table without the rows called `name`.
     #[must_use]
     pub fn without(mut self, name: &str) -> Self {
@@ -225,7 +255,7 @@ impl Table {
         let rows = || self.sections.iter().flat_map(|s| &s.rows);
         let one_section = self.sections.len() == 1;
         let titles = self.sections.iter().filter(|_| one_section).map(|s| width(&s.title));
-        let first = rows().map(|r| width(&r.name) + 2).chain(titles).max().unwrap_or(0);
+        let first = rows().map(|r| width(&r.head()) + 2).chain(titles).max().unwrap_or(0);
         let widths: Vec<usize> = (self.columns.iter().enumerate())
             .map(|(i, head)| rows().map(|r| width(&r.cells[i])).chain([width(head)]).max().unwrap_or(0))
             .collect();
@@ -242,7 +272,7 @@ impl Table {
                 let _ = writeln!(out, "{}", bold(&section.title, true));
             }
             for row in &section.rows {
-                let _ = write!(out, "{}", pad_right(&format!("  {}", row.name), first));
+                let _ = write!(out, "{}", pad_right(&format!("  {}", row.head()), first));
                 for (i, (cell, w)) in row.cells.iter().zip(&widths).enumerate() {
                     let _ = write!(out, "  {}", bold(&pad_left(cell, *w), row.best.contains(&i)));
                 }

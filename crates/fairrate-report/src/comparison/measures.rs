@@ -6,7 +6,7 @@ use super::{Better, Cell, Group, Measure, Value, best, by_seed, pairs};
 use crate::bootstrap::{Difference, Estimate};
 use crate::format;
 use crate::metrics::{BucketSlowdown, Convergence, Metrics, PortMetrics, Share};
-use crate::stats::Distribution;
+use crate::stats::{Distribution, Percentile};
 
 /// The columns of a comparison, from which its measures are made.
 pub(super) struct Columns<'a> {
@@ -39,7 +39,15 @@ impl<'a> Columns<'a> {
             Cell { estimate: Estimate::of(&values), difference, bound: None }
         };
         let cells = (0..self.metrics.len()).map(cell).collect();
-        Measure { key, name, better, show, cells, best: best(self.metrics, value, better, show, &|_| false) }
+        Measure {
+            key,
+            name,
+            better,
+            show,
+            cells,
+            best: best(self.metrics, value, better, show, &|_| false),
+            is_largest: false,
+        }
     }
 
     /// Returns the measures of the FCT slowdown of `bucket`.
@@ -49,7 +57,7 @@ impl<'a> Columns<'a> {
         let measure = |name, field, f: fn(&Distribution) -> Option<f64>| {
             let value = |m: &Metrics| of(m).as_ref().and_then(f);
             let mut measure = self.measure(key(field), name, Better::Lower, &value, format::number);
-            self.mark_bounds(&mut measure, &of, f);
+            self.mark(&mut measure, &of, f);
             measure
         };
         let mut measures = vec![
@@ -95,7 +103,7 @@ impl<'a> Columns<'a> {
                 let value = |m: &Metrics| f(&of(m)?.queries);
                 let mut measure = self.measure(key(field), name, Better::Lower, &value, format::time_ns);
                 let all = |m: &Metrics| of(m).map(|c| c.queries);
-                self.mark_bounds(&mut measure, &all, f);
+                self.mark(&mut measure, &all, f);
                 measures.push(measure);
             };
             query("query p50", "queries.p50", |d| d.p50);
@@ -116,22 +124,25 @@ impl<'a> Columns<'a> {
         if seeds < 2 { String::new() } else { format!(" of {seeds} seeds") }
     }
 
-    /// Marks the cells whose number is a lower bound under some seed, as `f` takes it from the distribution `of` the column. A best
-    /// value that is one may not be the best.
-    fn mark_bounds(
+    /// Marks the cells whose number is a lower bound under some seed, as `f` takes it from the distribution `of` the column, and the
+    /// measure if it is a percentile of too few flows. A best value that is a bound may not be the best.
+    fn mark(
         &self,
         measure: &mut Measure,
         of: &dyn Fn(&Metrics) -> Option<Distribution>,
         f: fn(&Distribution) -> Option<f64>,
     ) {
         for (cell, m) in measure.cells.iter_mut().zip(self.metrics) {
-            let seeds = if m.per_seed.is_empty() { std::slice::from_ref(m) } else { m.per_seed.as_slice() };
             let is_bound = |d: Distribution| measure.name == "mean" || f(&d).is_some_and(|x| d.is_bound(x));
-            let bounded = seeds.iter().filter_map(of).any(|d| 0 < d.n_bounds && is_bound(d));
+            let bounded = m.seeds_alone().iter().filter_map(of).any(|d| 0 < d.n_bounds && is_bound(d));
             let share = of(m).map(|d| Share { finished: d.n - d.n_bounds, flows: d.n });
             cell.bound = share.filter(|_| bounded);
         }
         measure.best.retain(|i| measure.cells[*i].bound.is_none());
+        let percentile = measure.name.rsplit(' ').next().and_then(Percentile::by_name);
+        let least = percentile.map_or(0, Percentile::least_flows);
+        let seeds = self.metrics.iter().flat_map(Metrics::seeds_alone);
+        measure.is_largest = seeds.filter_map(of).any(|d| 0 < d.n && d.n < least);
     }
 
     /// Returns the measures of the port named `port`.

@@ -228,6 +228,29 @@ fn several_seeds_as_text() {
 }
 
 #[test]
+fn percentiles_of_few_flows_are_marked_as_the_largest_value() {
+    let of = |n: usize| {
+        let mut variants = synthetic::comparison(&["powertcp", "hpcc"], &[1]);
+        variants[1].runs[0].flows.truncate(n);
+        let all: Vec<Metrics> = variants.iter().map(Metrics::of).collect();
+        let mut table = comparison(&Comparison::of(all.clone()));
+        table.sections.truncate(1);
+        let marked: Vec<String> = table.sections[0].rows.iter().filter(|r| r.is_largest).map(Row::head).collect();
+        let metric = Metric::by_name("slowdown-p99", &[]).unwrap();
+        assert_eq!(metric.is_largest(all.iter()), marked.iter().any(|row| row == "p99 \u{2020}"), "{n} flows");
+        let single = single(&all[1]).remove(0).sections[0].rows[0].cells.clone();
+        let daggers = single.iter().filter(|cell| cell.ends_with(LARGEST)).count();
+        assert_eq!((daggers, notes::largest(&[&table]).is_some()), (marked.len(), !marked.is_empty()));
+        marked
+    };
+    // The rank of p99 is ceil(0.99 n): 99 of 99, and 99 of 100.
+    let names = ["p95 \u{2020}", "p99 \u{2020}", "p99.9 \u{2020}"];
+    for (n, marked) in [(19, 0), (20, 1), (99, 1), (100, 2), (999, 2), (1_000, 3)] {
+        assert_eq!(of(n), names[marked..], "{n} flows");
+    }
+}
+
+#[test]
 fn an_interval_has_the_unit_of_its_mean() {
     let range = |low, high| Some(Interval { low, high });
     let text = |mean, interval| with_interval(format::bytes(mean), interval, format::bytes);
