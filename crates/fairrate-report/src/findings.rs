@@ -5,7 +5,7 @@ use crate::bootstrap::{Difference, FEW, Interval};
 use crate::comparison::{Better, Comparison, Value, by_seed, estimate, pairs, rivals};
 use crate::format;
 use crate::metrics::{Metrics, PortMetrics, SIZE_BUCKETS};
-use crate::stats::Distribution;
+use crate::stats::{Distribution, Percentile};
 use crate::table;
 
 /// Largest number of columns that a sentence names.
@@ -75,8 +75,7 @@ fn subjects(metrics: &[Metrics]) -> Vec<Subject<'_>> {
     let everywhere = |bucket: &str| metrics.iter().all(|m| m.bucket(bucket).is_some());
     let ends = [SIZE_BUCKETS[0].name, SIZE_BUCKETS[3].name];
     let sizes: Vec<&str> = ends.into_iter().filter(|bucket| everywhere(bucket)).collect();
-    let shown = metrics.first().into_iter().flat_map(|m| &m.slowdown).filter(|b| b.is_shown && b.block.is_some());
-    let blocks: Vec<&str> = shown.map(|block| block.bucket.as_ref()).filter(|name| everywhere(name)).collect();
+    let blocks = named_blocks(metrics);
     let buckets = match (blocks.is_empty(), sizes.len()) {
         (false, _) => blocks,
         (true, 2) => sizes,
@@ -111,17 +110,33 @@ fn plain<'a>(name: &str, better: Better, show: fn(f64) -> String, value: Value<'
 }
 
 /// A statistic of a distribution.
-type Pick = fn(&Distribution) -> Option<f64>;
+pub(crate) type Pick = fn(&Distribution) -> Option<f64>;
+
+/// Returns the highest percentile of the slowdown of `bucket` that is not the largest value under some seed, with its words: the 99th,
+/// the 95th or the median.
+pub(crate) fn percentile_of(metrics: &[Metrics], bucket: &str) -> (&'static str, Pick) {
+    let of = |m: &Metrics| m.bucket(bucket).map(|b| b.slowdown.n);
+    let flows = metrics.iter().flat_map(Metrics::seeds_alone).filter_map(of).min().unwrap_or(0);
+    if Percentile::P99.least_flows() <= flows {
+        ("99th percentile", |d| d.p99)
+    } else if Percentile::P95.least_flows() <= flows {
+        ("95th percentile", |d| d.p95)
+    } else {
+        ("median", |d| d.p50)
+    }
+}
+
+/// Returns the traffic blocks that have names and flows in every column.
+pub(crate) fn named_blocks(metrics: &[Metrics]) -> Vec<&str> {
+    let shown = metrics.first().into_iter().flat_map(|m| &m.slowdown).filter(|b| b.is_shown && b.block.is_some());
+    let everywhere = |bucket: &&str| metrics.iter().all(|m| m.bucket(bucket).is_some());
+    shown.map(|block| block.bucket.as_ref()).filter(everywhere).collect()
+}
 
 /// Returns the slowdown of flows of a size or a block: the highest percentile that is not merely the slowest flow of some seed.
 fn slowdown<'a>(metrics: &[Metrics], bucket: &'a str) -> Subject<'a> {
     let of = move |m: &Metrics| m.bucket(bucket).map(|b| b.slowdown);
-    let flows = metrics.iter().flat_map(Metrics::seeds_alone).filter_map(of).map(|d| d.n).min().unwrap_or(0);
-    let (percentile, pick): (&str, Pick) = match flows {
-        100.. => ("99th percentile", |d| d.p99),
-        20.. => ("95th percentile", |d| d.p95),
-        _ => ("median", |d| d.p50),
-    };
+    let (percentile, pick) = percentile_of(metrics, bucket);
     let whose = match bucket {
         "<= 10 KB" => "flows up to 10 KB".to_owned(),
         "> 1 MB" => "flows above 1 MB".to_owned(),

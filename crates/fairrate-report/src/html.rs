@@ -2,18 +2,20 @@
 //!
 //! The bytes depend on nothing but the runs: no date, no wall-clock time, no machine.
 
+use std::collections::BTreeSet;
 use std::fmt::Write;
 
 use fairrate_text::escape;
 
 use crate::comparison::{Better, Comparison, MAX_PORTS, Value, best, estimate};
 use crate::figures::{self, Chapter, Line, MAX_DRAWN};
-use crate::findings::{self, Findings};
+use crate::findings::{self, Findings, Pick};
 use crate::format;
 use crate::html_table::table_html;
 use crate::metrics::{Metrics, PortMetrics};
 use crate::model::{RunData, Variant};
 use crate::notes::{behind, bold, largest, notes, unfinished};
+use crate::stats::Distribution;
 use crate::style::{DASHES, MARKERS};
 use crate::sweep::Grid;
 use crate::table::{self, Table};
@@ -91,7 +93,7 @@ fn header(variants: &[Variant], comparison: &Comparison, lines: &[Line]) -> Stri
     );
     let about = if first.description.is_empty() { &first.scenario } else { &first.description };
     let mut out = format!(
-        "<header>\n<p class=\"kind\">{kind}, {}</p>\n<h1>{}</h1>\n<p class=\"lead\">{} &middot; {scale} &middot; {}{}</p>\n",
+        "<header>\n<p class=\"kind\">{kind}, {}</p>\n<h1>{}</h1>\n<p class=\"lead\">{} &middot; {scale} &middot; {}</p>\n{}",
         escape(&first.scenario),
         escape(&capitalised(about)),
         escape(&names(lines)),
@@ -111,12 +113,16 @@ fn header(variants: &[Variant], comparison: &Comparison, lines: &[Line]) -> Stri
     out + "</header>\n"
 }
 
-/// Returns the measuring window in words, after a dot.
+/// Returns the meaning of the measuring window in words, as a line of its own.
 fn measured(metrics: &[Metrics]) -> String {
-    match table::caption(&metrics.iter()).strip_prefix('M') {
-        Some(rest) => format!(" &middot; m{rest}"),
-        None => String::new(),
-    }
+    let caption = table::caption(&metrics.iter());
+    let Some((from, until)) = caption.strip_prefix("Measured from ").and_then(|rest| rest.split_once(" to ")) else {
+        return String::new();
+    };
+    let by_seed = if caption.contains("..") { " (each run has its own window)" } else { "" };
+    format!(
+        "<p class=\"lead\">Measured are the flows that started between {from} and {until}, and queues and rates in between{by_seed}.</p>\n"
+    )
 }
 
 fn capitalised(text: &str) -> String {
@@ -177,24 +183,58 @@ fn cards(variants: &[Variant], comparison: &Comparison, lines: &[Line]) -> Strin
     out + "</div>\n"
 }
 
+/// The name of the bucket of all flows.
+const ALL: &str = "all sizes";
+/// Largest number of traffic blocks that have cards.
+const MOST_BLOCKS: usize = 3;
+/// The slowdowns, or times, that a number is a percentile of.
+type Slowdown<'a> = &'a dyn Fn(&Metrics) -> Option<Distribution>;
+
 fn headlines(comparison: &Comparison) -> Vec<Headline> {
     use Better::{Higher, Lower};
     let (metrics, agree) = (&comparison.metrics, comparison.seeds_agree());
     let mut all = Vec::new();
-    let mut add = |title: &str, better: Better, show: fn(f64) -> String, value: Value<'_>| {
-        // As in the tables, this is the mean of the values of all seeds.
-        let values = metrics.iter().map(|m| estimate(m, value).map(|e| e.mean)).collect();
-        let is_bound = |m: &Metrics| {
-            m.seeds_alone().iter().any(|run| value(run).zip(run.overall()).is_some_and(|(x, d)| d.is_bound(x)))
+    let mut add_of =
+        |title: &str, better: Better, show: fn(f64) -> String, value: Value<'_>, slowdown: Slowdown<'_>| {
+            // As in the tables, this is the mean of the values of all seeds.
+            let values = metrics.iter().map(|m| estimate(m, value).map(|e| e.mean)).collect();
+            let is_bound = |m: &Metrics| {
+                m.seeds_alone().iter().any(|run| value(run).zip(slowdown(run)).is_some_and(|(x, d)| d.is_bound(x)))
+            };
+            let bounds: Vec<bool> = metrics.iter().map(is_bound).collect();
+            let mut best = best(metrics, value, better, show, &|i| bounds[i]);
+            best.retain(|_| !agree);
+            all.push(Headline { title: title.to_owned(), values, bounds, best, show });
         };
-        let bounds: Vec<bool> = metrics.iter().map(|m| title.starts_with("FCT") && is_bound(m)).collect();
-        let mut best = best(metrics, value, better, show, &|i| bounds[i]);
-        best.retain(|_| !agree);
-        all.push(Headline { title: title.to_owned(), values, bounds, best, show });
+    add_of("Deadlines missed", Lower, format::percent, &|m| m.deadlines?.missed_share, &|_| None);
+    let blocks = findings::named_blocks(metrics);
+    let whole = if blocks.is_empty() { vec![ALL] } else { blocks };
+    for bucket in whole.iter().copied().take(MOST_BLOCKS) {
+        let of = |m: &Metrics| m.bucket(bucket).map(|b| b.slowdown);
+        let (percentile, pick) = findings::percentile_of(metrics, bucket);
+        let whose = if bucket == ALL { String::new() } else { format!(" of {bucket}") };
+        let mut slowdown = |words: &str, pick: Pick| {
+            let value = |m: &Metrics| of(m).as_ref().and_then(pick);
+            add_of(&format!("FCT slowdown{whose}, {words}"), Lower, format::number, &value, &of);
+        };
+        slowdown(percentile, pick);
+        if bucket == ALL && percentile != "median" {
+            slowdown("median", |d| d.p50);
+        }
+    }
+    let with_queries = |m: &Metrics| {
+        let shown = m.completion.iter().filter(|c| c.is_shown && c.has_queries());
+        shown.map(|c| c.block).collect::<BTreeSet<_>>()
     };
-    add("Deadlines missed", Lower, format::percent, &|m| m.deadlines?.missed_share);
-    add("FCT slowdown, 99th percentile", Lower, format::number, &|m| m.overall().and_then(|d| d.p99));
-    add("FCT slowdown, median", Lower, format::number, &|m| m.overall().and_then(|d| d.p50));
+    for block in metrics.iter().flat_map(with_queries).collect::<BTreeSet<_>>() {
+        let name = metrics.iter().find_map(|m| m.completion_of(block)).map_or("", |c| c.name.as_str());
+        let of = |m: &Metrics| m.completion_of(block).map(|c| c.queries);
+        let value = |m: &Metrics| of(m)?.p50;
+        add_of(&format!("Completion of queries of {name}, median"), Lower, format::time_ns, &value, &of);
+    }
+    let mut add = |title: &str, better: Better, show: fn(f64) -> String, value: Value<'_>| {
+        add_of(title, better, show, value, &|_| None);
+    };
     let rtts = |x| format!("{} RTTs", format::number(x));
     add("Convergence, 99th percentile", Lower, rtts, &|m| m.convergence.and_then(|c| c.p99_rtts));
     add("Convergence, median", Lower, rtts, &|m| m.convergence.and_then(|c| c.p50_rtts));
@@ -391,6 +431,42 @@ mod tests {
         let html = page(&variants);
         assert_eq!(html.matches("</script>").count(), 2);
         assert!(!html.contains("<b>") && !html.contains("<!--<"));
+    }
+
+    #[test]
+    fn cards_are_of_named_blocks_and_of_percentiles_that_flows_carry() {
+        let cards = |variants: &[Variant]| {
+            let html = page(variants);
+            let titles =
+                html.split("<section class=\"card\"><h3>").skip(1).map(|s| s.split('<').next().unwrap().to_owned());
+            titles.filter(|title| title.contains("slowdown") || title.contains("queries")).collect::<Vec<_>>()
+        };
+        let mut variants = synthetic::comparison(&["powertcp", "hpcc"], &[1]);
+        assert_eq!(cards(&variants), ["FCT slowdown, 99th percentile", "FCT slowdown, median"]);
+        for run in variants.iter_mut().flat_map(|v| &mut v.runs) {
+            run.blocks = vec!["background".into(), "shuffle".into()];
+            // Thirty flows of the second block: ten queries of three.
+            for flow in run.flows.iter_mut().take(30) {
+                (flow.block, flow.start_ns) = (1, f64::from(flow.id / 3) * 1e3);
+            }
+        }
+        let want = [
+            "FCT slowdown of background, 99th percentile",
+            "FCT slowdown of shuffle, 95th percentile",
+            "Completion of queries of shuffle, median",
+        ];
+        assert_eq!(cards(&variants), want);
+    }
+
+    #[test]
+    fn the_head_says_which_flows_are_measured() {
+        let mut variants = synthetic::comparison(&["powertcp"], &[1, 2]);
+        variants[0].runs.iter_mut().for_each(|run| run.measured.until_ns = 3_000_000);
+        let want = "Measured are the flows that started between 0 ns and 3.00 ms, and queues and rates in between.";
+        assert!(page(&variants).contains(want));
+        variants[0].runs[0].measured.until_ns = 2_000_000;
+        let each = "between 0 ns and 2.00 ms..3.00 ms, and queues and rates in between (each run has its own window).";
+        assert!(page(&variants).contains(each));
     }
 
     #[test]
