@@ -56,7 +56,8 @@ def report(
     if not runs:
         raise ResultsError("there are no results to report on", suggestion="give a sweep or results with a run at least")
     _check_labels(runs)
-    _native.write_report(out, _scenario_name(runs[0]), runs, list(metrics))
+    refused = list(results.refused.items()) if isinstance(results, Sweep) else []
+    _native.write_report(out, _scenario_name(runs[0]), runs, list(metrics), refused)
     return Path(out) / "report.html"
 
 

@@ -71,8 +71,14 @@ class SweepRun:
 class Sweep(Sequence[SweepRun]):
     """The runs of a sweep, in the order of grid, algorithms and seeds."""
 
-    def __init__(self, runs: Iterable[SweepRun]) -> None:
+    def __init__(self, runs: Iterable[SweepRun], refused: Mapping[str, str] | None = None) -> None:
         self._runs = list(runs)
+        self._refused = dict(refused or {})
+
+    @property
+    def refused(self) -> dict[str, str]:
+        """The columns that were left out by ``skip_refused``, each with the reason."""
+        return dict(self._refused)
 
     @overload
     def __getitem__(self, index: int) -> SweepRun: ...
@@ -268,6 +274,7 @@ def sweep(
     cache: str | os.PathLike[str] | None = None,
     threads: int = 1,
     progress: bool = False,
+    skip_refused: bool = False,
 ) -> Sweep:
     """Runs a scenario under every algorithm, at every point of a grid, with every seed. All see the same flows.
 
@@ -290,15 +297,17 @@ def sweep(
             made them, and new ones go where ``fairrate compare`` looks for them.
         threads: Threads of a run.
         progress: Whether to show a bar on stderr, or in the notebook.
+        skip_refused: Whether to go on without algorithms, variants and points of the grid that the scenario refuses; :attr:`Sweep.refused`
+            has them.
 
     Raises:
-        ScenarioError: If a run cannot be done so. Nothing was run.
+        ScenarioError: If runs cannot be done so; it names all of them. Nothing was run.
         SweepError: If runs failed, once all others are done.
         KeyboardInterrupt: After Ctrl-C. Complete runs are in the cache.
     """
     scenario = scenario_of(scenario)
     places = _native.Cache(cache, scenario.name) if cache is not None else None
-    plans = _plans(scenario, cc, variants, grid or {}, seeds, places)
+    plans, refused = _plans(scenario, cc, variants, grid or {}, seeds, places, skip_refused)
     done = {id(plan): plan.run(Result(plan.found, plan.label), True) for plan in plans if plan.found is not None}
     failures: list[tuple[str, int, BaseException]] = []
     with _Bar(len(plans), len(done), progress) as advance:
@@ -308,7 +317,7 @@ def sweep(
             else:
                 done[id(plan)] = plan.run(_kept(plan, outcome), False)
             advance()
-    got = Sweep(done[id(plan)] for plan in plans if id(plan) in done)
+    got = Sweep((done[id(plan)] for plan in plans if id(plan) in done), refused)
     if failures:
         first = f"{failures[0][0]} seed {failures[0][1]}: {failures[0][2]}"
         message = f"{len(failures)} of {len(plans)} runs failed; the first: {first}"
@@ -323,7 +332,8 @@ def _plans(
     grid: Mapping[str, Sequence[Any]],
     seeds: Iterable[int] | None,
     places: _native.Cache | None,
-) -> list[_Plan]:
+    skip_refused: bool = False,
+) -> tuple[list[_Plan], dict[str, str]]:
     if isinstance(cc, str):
         raise ScenarioError(f"`cc` is a list of algorithms, not {cc!r}", suggestion=f"write cc=[{cc!r}]")
     if isinstance(variants, str):
@@ -332,23 +342,47 @@ def _plans(
     wanted: list[int | None] = [int(seed) for seed in seeds] if seeds is not None else [None]
     classes = _classes(cc)
     own = {name: plug_in(controller) for name, controller in classes.items()}
-    plans = []
-    for column in _native.columns([written(c) for c in cc], list(variants), axes, seeds is not None, list(own.values())):
+    plans: list[_Plan] = []
+    refused: dict[str, ScenarioError] = {}
+    columns = _native.columns([written(c) for c in cc], list(variants), axes, seeds is not None, list(own.values()))
+    for column in columns:
         controller = classes.get(column.cc or "")
         # The other algorithms do not know parameters of a class.
         others = tuple(f"transport.{name}." for name in classes if name != column.cc)
         sets = [(key, value) for key, value in column.sets if not key.startswith(others)]
-        for seed in wanted:
-            all_sets = [*sets, *([("seed", toml(seed))] if seed is not None else [])]
-            base = scenario._native
-            native = base.with_sets(all_sets) if controller is None else base.with_plug_in(own[column.cc or ""], all_sets)
-            one = Scenario(native)
-            label, line, name = column.names(one.cc, seed)
-            dir, found = places.place(name, native) if places is not None and controller is None else (None, None)
-            plans.append(_Plan(one, controller, column, label, line, one.seed, dir, found))
-    for message in dict.fromkeys(m for plan in plans for m in plan.scenario.warnings):
+        base, of_column = scenario._native, []
+        try:
+            for seed in wanted:
+                all_sets = [*sets, *([("seed", toml(seed))] if seed is not None else [])]
+                native = base.with_sets(all_sets) if controller is None else base.with_plug_in(own[column.cc or ""], all_sets)
+                one = Scenario(native)
+                label, line, name = column.names(one.cc, seed)
+                dir, found = places.place(name, native) if places is not None and controller is None else (None, None)
+                of_column.append(_Plan(one, controller, column, label, line, one.seed, dir, found))
+        except ScenarioError as error:
+            refused[column.label or column.cc or scenario.cc] = error
+            continue
+        plans += of_column
+    if refused and not (skip_refused and plans):
+        raise _refusal(refused, len(columns))
+    left_out = {label: error.message for label, error in refused.items()}
+    told = [f"left out: {label}: {reason}" for label, reason in left_out.items()]
+    for message in dict.fromkeys([*told, *(m for plan in plans for m in plan.scenario.warnings)]):
         warnings.warn(message, stacklevel=3)
-    return plans
+    return plans, left_out
+
+
+def _refusal(refused: Mapping[str, ScenarioError], n_columns: int) -> ScenarioError:
+    """The error of a sweep some of whose columns are refused; the scenario's own if all are, for the same reason."""
+    first = next(iter(refused.values()))
+    if len(refused) == 1 == n_columns or (len(refused) == n_columns and len({e.message for e in refused.values()}) == 1):
+        return first
+    each = "; ".join(f"{label}: {error.message}" for label, error in refused.items())
+    leave = ["leave them out, or go on without them by skip_refused=True"] if len(refused) < n_columns else []
+    help = "; ".join([*([first.suggestion] if first.suggestion else []), *leave])
+    place = {"key": first.key, "path": first.path, "line": first.line, "column": first.column}
+    message = f"{len(refused)} of {n_columns} columns are refused: {each}"
+    return ScenarioError(message, code="sweep::refused", suggestion=help, others=list(refused.values()), **place)
 
 
 def _classes(cc: Sequence[Algorithm]) -> dict[str, type[Controller]]:

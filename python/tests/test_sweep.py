@@ -218,3 +218,21 @@ def test_tables_of_runs_say_which_run_they_are_of(small: Scenario, tmp_path: Pat
     (run,) = fairrate.sweep(small, ["hpcc"], grid={"traffic.1.bytes": ["20KB"]}, cache=tmp_path)
     flows = polars.DataFrame(run.result.flows)
     assert set(flows["label"]) == {"hpcc bytes=20KB"} and set(flows["traffic.1.bytes"]) == {"20KB"}
+
+
+def test_refused_columns_are_named_all_at_once_and_can_be_left_out(tmp_path: Path) -> None:
+    topology = {"kind": "leaf-spine", "leaves": 2, "spines": 2, "hosts_per_leaf": 2}
+    traffic = [{"kind": "permutation", "bytes": "20KB"}]
+    document = {"topology": topology, "traffic": traffic, "routing": {"balance": "spray"}, "transport": {"cc": "dctcp"}}
+    sprayed = fairrate.Scenario.from_dict({"duration": "5ms", **document}, name="sprayed")
+    with pytest.raises(fairrate.ScenarioError, match="2 of 3 columns are refused: hpcc: .*; flowtune: ") as caught:
+        fairrate.sweep(sprayed, cc=["hpcc", "dctcp", "flowtune"])
+    assert "skip_refused=True" in (caught.value.suggestion or "") and len(caught.value.others) == 2
+    with pytest.raises(fairrate.ScenarioError, match="2 of 2 columns are refused"):
+        fairrate.sweep(sprayed, cc=["hpcc", "flowtune"], skip_refused=True)
+    with pytest.warns(UserWarning, match="left out: hpcc: `hpcc` compares telemetry"):
+        sweep = fairrate.sweep(sprayed, cc=["hpcc", "dctcp", "flowtune"], skip_refused=True)
+    assert sweep.labels == ["dctcp"] and list(sweep.refused) == ["hpcc", "flowtune"]
+    assert "hpcc refused (`hpcc` compares telemetry" in fairrate.report(sweep, tmp_path / "report").read_text()
+    with pytest.raises(fairrate.ScenarioError, match="compares telemetry"):
+        fairrate.sweep(sprayed, cc=["hpcc"])

@@ -1,6 +1,7 @@
 //! `fairrate compare`: one scenario under several algorithms, seeds and points of a grid.
 
 mod backend;
+mod refused;
 mod runs;
 
 use std::path::{Path, PathBuf};
@@ -79,6 +80,9 @@ pub struct Args {
     /// Do all runs again, those that are complete too
     #[arg(long)]
     fresh: bool,
+    /// Go on without algorithms, variants and points of the grid that the scenario refuses
+    #[arg(long)]
+    skip_refused: bool,
     #[command(flatten)]
     threads: Threads,
     /// Runs at the same time [default: as many as leave each thread of a run a core]
@@ -152,16 +156,18 @@ pub fn run(args: &Args, registry: &Registry) -> Result<ExitCode, Failure> {
         sets: args.sets.pairs(),
         seeds: args.seeds.as_ref().map(|s| s.0.as_slice()),
         fresh: args.fresh,
+        skip_refused: args.skip_refused,
         backends: &backends,
     };
     let threads = args.threads.get();
     // No run goes on beside a run on Linux, whose network is real.
     let jobs = if backends.has_linux() { 1 } else { jobs(args.jobs, threads) };
-    let (dir, blocks) = planner.place(&columns[0])?;
+    let (dir, blocks) = planner.place(&columns)?;
     let selection =
         Selection { metrics: metrics(&args.metrics, &blocks)?, by_size: args.by_size.or(BySize::default()) };
-    let plans = planner.plan(&dir, &columns, jobs)?;
-    let mut warnings: Vec<&str> = Vec::new();
+    let (plans, refused) = planner.plan(&dir, &columns, jobs)?;
+    let left_out = refused.sentences();
+    let mut warnings: Vec<&str> = left_out.iter().map(String::as_str).collect();
     for warning in plans.iter().flat_map(|plan| &plan.warnings) {
         if !warnings.contains(&warning.as_str()) {
             warnings.push(warning);
@@ -173,7 +179,7 @@ pub fn run(args: &Args, registry: &Registry) -> Result<ExitCode, Failure> {
     drive::listen_for_interrupts();
     // The lock is held until the report is written.
     let place = ResultsDir::claim(&dir)?;
-    let work = Work { planner: &planner, dir: place.path(), board: &board, threads };
+    let work = Work { planner: &planner, dir: place.path(), board: &board, threads, refused: &refused };
     let index = work.run_all(&plans, jobs, &selection)?;
     board.clear();
     conclude(index, place.path(), args.json, registry)
@@ -264,6 +270,8 @@ fn print_tables(
         parts.push(about.join("\n") + "\n");
     }
     let without = index.runs.iter().filter(|r| r.state != "complete").map(|r| format!("{} {}\n", r.dir, r.state));
+    let refused = index.refused.iter().map(|r| format!("{} refused: {}\n", r.label, r.reason));
+    let without = without.chain(refused);
     parts.push(format!("{}report {}\n", without.collect::<String>(), dir.join("report.html").display()));
     output::print_text(&parts.join("\n"))
 }

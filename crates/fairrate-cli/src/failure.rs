@@ -162,6 +162,17 @@ pub enum Failure {
         /// Name and cause for each of them, a line each.
         each: String,
     },
+    /// Columns of a comparison that the scenario refuses.
+    #[error("{n_refused} of {n_columns} columns are refused")]
+    #[diagnostic(code(cli::refused), help("{each}"))]
+    Refused {
+        /// Number of these columns.
+        n_refused: usize,
+        /// Number of all columns.
+        n_columns: usize,
+        /// Names, place and reason of each of them, and the remedy.
+        each: String,
+    },
     /// Runs of a comparison that failed.
     #[error("{n_failed} of {n_runs} runs failed")]
     #[diagnostic(code(run::failed), help("{each}"))]
@@ -236,6 +247,7 @@ impl Failure {
         };
         match self {
             Self::Scenario(_)
+            | Self::Refused { .. }
             | Self::UnknownName { .. }
             | Self::Directory { .. }
             | Self::InputFile { .. }

@@ -363,3 +363,37 @@ fn going_on_gives_the_same_page_as_never_stopping() {
     assert!(page(&whole) == page(&resumed));
     assert_eq!(of_runs(&whole, "fingerprint"), of_runs(&resumed, "fingerprint"));
 }
+
+#[test]
+fn refused_columns_are_named_all_at_once_and_can_be_left_out() {
+    let scenario = small_scenario("refused");
+    let out = scenario.with_file_name("refused-out");
+    let spray = ["--set", "routing.balance=spray", "--seeds", "1..2"];
+    let with = |more: &[&str]| compare(&scenario, &out, &[&spray[..], more].concat());
+    let all = with(&["--cc", "hpcc,dctcp,flowtune"]);
+    assert_eq!((all.status.code(), out.exists()), (Some(2), false), "{}", stderr(&all));
+    let said = words(&all);
+    for part in [
+        "2 of 3 columns are refused",
+        "hpcc: --set:1:17: `hpcc` compares telemetry of the ports of one path",
+        "flowtune: --set:1:17: `flowtune` has to know the one path of each flow",
+        "go on without them: --skip-refused",
+    ] {
+        assert!(said.contains(part), "{part}: {said}");
+    }
+    let none = with(&["--cc", "hpcc,flowtune", "--skip-refused"]);
+    assert_eq!((none.status.code(), out.exists()), (Some(2), false), "{}", stdout(&none));
+    let rest = with(&["--cc", "hpcc,dctcp,flowtune", "--skip-refused"]);
+    assert_eq!(rest.status.code(), Some(0), "{}", stderr(&rest));
+    assert!(words(&rest).contains("left out: hpcc: `hpcc` compares telemetry"), "{}", stderr(&rest));
+    assert!(stdout(&rest).contains("flowtune refused: `flowtune` has to know"), "{}", stdout(&rest));
+    assert_eq!(of_runs(&out, "cc"), ["dctcp", "dctcp"]);
+    let labels: Vec<Value> = index(&out)["refused"].as_array().unwrap().iter().map(|r| r["label"].clone()).collect();
+    assert_eq!(labels, ["hpcc", "flowtune"]);
+    let page = || std::fs::read_to_string(out.join("report.html")).unwrap();
+    assert!(page().contains("Partial results: hpcc refused ("), "the report says so");
+    assert!(run(&["report", out.to_str().unwrap()]).status.success() && page().contains("flowtune refused ("));
+    // An error that all columns have alike is the scenario's.
+    let wrong = with(&["--cc", "dctcp,swift", "--set", "traffic.0.bytez=3", "--skip-refused"]);
+    assert!(words(&wrong).contains("has no key `bytez`") && !words(&wrong).contains("refused"), "{}", words(&wrong));
+}

@@ -7,7 +7,7 @@ use fairrate_control::Registry;
 use fairrate_experiment::columns::{ColumnsError, file_name};
 use fairrate_experiment::copy_run;
 use fairrate_report::figures::Selection;
-use fairrate_report::index::{FILE, Index, IndexError, RunEntry};
+use fairrate_report::index::{FILE, Index, IndexError, RefusedColumn, RunEntry};
 use fairrate_report::load;
 use fairrate_report::metric::{Metric, UnknownMetric};
 use fairrate_report::model::RunData;
@@ -38,7 +38,8 @@ pub struct Run {
     place: Vec<(String, String)>,
 }
 
-/// Writes the report of `runs` into `dir`, with copies of those results that are elsewhere. `metrics` are drawn over the grid.
+/// Writes the report of `runs` into `dir`, with copies of those results that are elsewhere. `metrics` are drawn over the grid;
+/// `refused` are labels and reasons of columns that were left out.
 #[pyfunction]
 pub fn write_report(
     py: Python<'_>,
@@ -46,6 +47,7 @@ pub fn write_report(
     scenario: &str,
     runs: Vec<Run>,
     metrics: Vec<String>,
+    refused: Vec<(String, String)>,
 ) -> PyResult<()> {
     let first = runs.first().and_then(|run| Results::open(&run.source).ok()?.scenario_toml().ok());
     let blocks = first.map(|text| traffic_block_names(&text)).unwrap_or_default();
@@ -62,6 +64,7 @@ pub fn write_report(
         entries.push(entry);
     }
     let mut index = Index::new(scenario, entries, &selection);
+    index.refused = refused.into_iter().map(|(label, reason)| RefusedColumn { label, reason }).collect();
     match py.detach(|| index.publish(place.path(), &Registry::new())) {
         Ok(Some(_)) => Ok(()),
         Ok(None) => Err(errors::of_empty(py, &dir)),

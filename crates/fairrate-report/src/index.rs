@@ -49,6 +49,9 @@ pub struct Index {
     scenario: String,
     /// Every run, in the order of columns and seeds.
     pub runs: Vec<RunEntry>,
+    /// Columns that were left out since the scenario refuses them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub refused: Vec<RefusedColumn>,
     /// Names of the metrics that are drawn over the grid, with the numbers of traffic blocks; empty: the usual ones.
     #[serde(default)]
     drawn: Vec<String>,
@@ -61,6 +64,15 @@ pub struct Index {
     /// Means over seeds and differences; absent until all runs have ended.
     #[serde(default, skip_deserializing)]
     pub statistics: Option<Statistics>,
+}
+
+/// A column that the scenario refuses.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RefusedColumn {
+    /// Label of the column.
+    pub label: String,
+    /// The reason.
+    pub reason: String,
 }
 
 /// A run of a comparison.
@@ -115,7 +127,8 @@ impl Index {
     pub fn new(scenario: &str, runs: Vec<RunEntry>, selection: &Selection) -> Self {
         let (schema, scenario, by_size) = (SCHEMA.to_owned(), scenario.to_owned(), selection.by_size.clone());
         let drawn = selection.metrics.iter().map(|m| m.name(&[])).collect();
-        Self { schema, scenario, runs, drawn, by_size, metrics: Vec::new(), statistics: None }
+        let refused = Vec::new();
+        Self { schema, scenario, runs, refused, drawn, by_size, metrics: Vec::new(), statistics: None }
     }
 
     /// Returns the figures that are drawn.
@@ -191,6 +204,7 @@ impl Index {
                 columns.push(variant);
             }
         }
+        left_out.extend(self.refused.iter().map(|r| format!("{} refused ({})", r.label, r.reason)));
         let comparison = (!metrics.is_empty()).then(|| Comparison { left_out, ..Comparison::of(metrics) });
         Ok(comparison.map(|comparison| (columns, comparison)))
     }

@@ -58,5 +58,5 @@ class Runs:
             # The ranges of a parameter contain what a default would be warned of.
             warnings.simplefilter("ignore", UserWarning)
             grid = {key: [value] for key, value in settings.items()}
-            (plan,) = _sweep._plans(scenario, (), (), grid, [seed], self._places)
+            (plan,), _ = _sweep._plans(scenario, (), (), grid, [seed], self._places)
         return plan

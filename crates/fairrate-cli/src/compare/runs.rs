@@ -1,6 +1,7 @@
 //! The runs of a comparison: all are checked before the first one starts, several run at a time, and the failure of one
 //! does not stop the others.
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -12,9 +13,10 @@ use fairrate_experiment::crew::{self, Planned, in_parallel};
 use fairrate_report::figures::Selection;
 use fairrate_report::index::{Index, IndexError, RunEntry};
 use fairrate_results::{ResultsDir, Tag, TagValue};
-use fairrate_scenario::{Overrides, Scenario};
+use fairrate_scenario::{Overrides, Scenario, ScenarioError};
 
 use super::backend::{self, Backend, Backends};
+use super::refused::Refused;
 use crate::drive::{self, End, Watcher};
 use crate::failure::Failure;
 use crate::output::{self, Pictures};
@@ -62,40 +64,73 @@ pub struct Planner<'a> {
     pub seeds: Option<&'a [u64]>,
     /// `true` to repeat all runs.
     pub fresh: bool,
+    /// `true` to go on without columns that are refused.
+    pub skip_refused: bool,
     /// The backends of the runs.
     pub backends: &'a Backends,
 }
 
 impl Planner<'_> {
-    /// Returns the directory of the comparison, and the names of the traffic blocks of the first column's scenario. The default
-    /// directory has the name of that scenario.
-    pub fn place(&self, column: &Column) -> Result<(PathBuf, Vec<String>), Failure> {
-        let first = self.load(&self.overrides(column, self.seeds.map(|s| s[0])))?;
+    /// Returns the directory of the comparison, and the names of the traffic blocks of the first column that is not refused. The
+    /// default directory has the name of that scenario.
+    pub fn place(&self, columns: &[Column]) -> Result<(PathBuf, Vec<String>), Failure> {
+        let mut refused = Refused::default();
+        let first = columns.iter().find_map(|column| {
+            let loaded = self.load(&self.overrides(column, self.seeds.map(|s| s[0])));
+            loaded.map_err(|error| refused.add(column, error)).ok()
+        });
+        let first = first.ok_or_else(|| refused.failure(columns.len()))?;
         let default_dir = || Path::new("runs").join(output::file_name(&format!("{}-compare", first.name())));
         let dir = self.out.map_or_else(default_dir, Path::to_owned);
         ResultsDir::check(&dir)?;
         Ok((dir, first.traffic_blocks().to_vec()))
     }
 
-    /// Checks all runs of the comparison in `dir`, and returns them. Writes nothing.
-    pub fn plan(&self, dir: &Path, columns: &[Column], jobs: usize) -> Result<Vec<Plan>, Failure> {
+    /// Checks all runs of the comparison in `dir`, and returns them with the columns that are refused. Writes nothing.
+    pub fn plan(&self, dir: &Path, columns: &[Column], jobs: usize) -> Result<(Vec<Plan>, Refused), Failure> {
         let seeds: Vec<Option<u64>> = self.seeds.map_or_else(|| vec![None], |s| s.iter().copied().map(Some).collect());
-        let each = columns.iter().flat_map(|column| self.backends.each().map(move |backend| (column, backend)));
-        let runs: Vec<(&Column, Backend, Option<u64>)> =
+        let each = (0..columns.len()).flat_map(|column| self.backends.each().map(move |backend| (column, backend)));
+        let runs: Vec<(usize, Backend, Option<u64>)> =
             each.flat_map(|(column, backend)| seeds.iter().map(move |seed| (column, backend, *seed))).collect();
+        // Once the first run of a column is refused, its others need no check. Other errors end all.
+        let skipped: Vec<AtomicBool> = columns.iter().map(|_| AtomicBool::new(false)).collect();
         let wrong = AtomicBool::new(false);
         let check = |i: usize| {
-            let plan = self.check(dir, runs[i].0, runs[i].1, runs[i].2);
-            wrong.fetch_or(plan.is_err(), Ordering::Relaxed);
-            plan
+            let (column, backend, seed) = runs[i];
+            if skipped[column].load(Ordering::Relaxed) {
+                return None;
+            }
+            let plan = self.check(dir, &columns[column], backend, seed);
+            let is_first = i == 0 || runs[i - 1].0 != column;
+            match &plan {
+                Err(Failure::Scenario(_)) => skipped[column].fetch_or(is_first, Ordering::Relaxed),
+                Err(_) => wrong.fetch_or(true, Ordering::Relaxed),
+                Ok(_) => false,
+            };
+            Some((column, plan))
         };
         // Runs are checked in order, so that of several errors the first one is reported, with any number of threads.
-        let plans = in_parallel(runs.len(), jobs, &|| wrong.load(Ordering::Relaxed), &check);
-        plans.into_iter().flatten().collect()
+        let checked = in_parallel(runs.len(), jobs, &|| wrong.load(Ordering::Relaxed), &check);
+        let (mut plans, mut refused, mut without) = (Vec::new(), Refused::default(), BTreeSet::new());
+        for (column, plan) in checked.into_iter().flatten().flatten() {
+            match plan {
+                Ok(plan) => plans.push((column, plan)),
+                Err(Failure::Scenario(error)) => {
+                    refused.add(&columns[column], error);
+                    without.insert(column);
+                }
+                Err(failure) => return Err(failure),
+            }
+        }
+        plans.retain(|(column, _)| !without.contains(column));
+        if plans.is_empty() || (!self.skip_refused && !refused.is_empty()) {
+            return Err(refused.failure(columns.len()));
+        }
+        Ok((plans.into_iter().map(|(_, plan)| plan).collect(), refused))
     }
 
-    fn load(&self, overrides: &Overrides) -> Result<Scenario, Failure> {
-        Ok(Scenario::with_algorithms(self.registry).load(self.file, overrides)?)
+    fn load(&self, overrides: &Overrides) -> Result<Scenario, ScenarioError> {
+        Scenario::with_algorithms(self.registry).load(self.file, overrides)
     }
 
     fn overrides(&self, column: &Column, seed: Option<u64>) -> Overrides {
@@ -159,6 +194,8 @@ pub struct Work<'a> {
     pub board: &'a Board,
     /// Number of threads of a run.
     pub threads: usize,
+    /// The columns that are left out.
+    pub refused: &'a Refused,
 }
 
 impl Work<'_> {
@@ -166,6 +203,7 @@ impl Work<'_> {
     /// first run and whenever one has ended, so that it survives if the process is killed.
     pub fn run_all(&self, plans: &[Plan], jobs: usize, selection: &Selection) -> Result<Index, Failure> {
         let mut index = Index::new(&plans[0].scenario, plans.iter().map(|p| p.entry.clone()).collect(), selection);
+        index.refused = self.refused.entries();
         index.write(self.dir)?;
         let known = |p: &Plan| p.is_taken_over().then(|| (End::Complete, p.entry.fingerprint.clone()));
         let planned = plans.iter().map(|p| Planned { known: known(p), priority: p.priority }).collect();
