@@ -169,7 +169,8 @@ class Sweep(Sequence[SweepRun]):
     def units(self) -> dict[str, str]:
         """The unit of every column that has one, by its name: of :meth:`frame`, :meth:`flows`, :meth:`ports` and :meth:`rates`.
 
-        Metrics are in Gb/s, KB (1,000 bytes), %, base RTTs, packets, flows, or 1 of plain ratios; tables in ns, B and bit/s.
+        Metrics are in Gb/s, KB (1,000 bytes), µs, %, base RTTs, packets, flows, or 1 of plain ratios; tables in ns, B and bit/s.
+        Columns that name a run, as ``label`` and the keys of the grid, have none.
         """
         found = metric_units()
         for run in self._runs[:1]:
@@ -177,6 +178,8 @@ class Sweep(Sequence[SweepRun]):
             found |= {name: summary_unit(name) for name in numbers if name != "seed"}
             for table in ("flows", "ports", "rates"):
                 found |= dict(_native.Table.units_of(run.result.dir / f"{table}.parquet"))
+        # Points of the grid may have traffic blocks of their own.
+        for run in {run.label: run for run in self._runs}.values():
             found |= run.result.units
         return found
 

@@ -236,3 +236,14 @@ def test_refused_columns_are_named_all_at_once_and_can_be_left_out(tmp_path: Pat
     assert "hpcc refused (`hpcc` compares telemetry" in fairrate.report(sweep, tmp_path / "report").read_text()
     with pytest.raises(fairrate.ScenarioError, match="compares telemetry"):
         fairrate.sweep(sprayed, cc=["hpcc"])
+
+
+def test_every_number_of_a_frame_has_a_unit(small: Scenario) -> None:
+    incast = {"kind": "incast", "receiver": "h0", "senders": ["h1", "h2"], "bytes": "9KB"}
+    grid = {"traffic": [[incast | {"name": "one"}], [incast | {"name": "two"}]]}
+    sweep = fairrate.sweep(small, ["dctcp"], grid=grid)
+    frame = sweep[:1].frame("goodput", "completion:one", "slowdown-p99", "wall_s", "drops")
+    assert [sweep.units[name] for name in frame.columns[-5:]] == ["Gb/s", "µs", "1", "s", "packets"]
+    assert sweep.units["query-p50:two"] == "µs" and "label" not in sweep.units
+    for table in (sweep.flows(), sweep.ports()):
+        assert {name for name in table.columns if name not in sweep.units} <= {"label", "cc", "seed", "traffic"}
