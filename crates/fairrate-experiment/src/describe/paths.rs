@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use fairrate_sim::routing::Routes;
 use fairrate_sim::topology::Topology;
-use fairrate_sim::{Balance, FaultConfig, FaultPackets, NodeId, PortId, Recovery, SimConfig, Transport};
+use fairrate_sim::{Balance, EntropyScheme, FaultConfig, FaultPackets, NodeId, PortId, Recovery, SimConfig, Transport};
 use fairrate_units::Time;
 use serde::Serialize;
 
@@ -51,9 +51,16 @@ pub struct Fault {
 pub(super) fn routing(config: &SimConfig, routes: &Routes) -> Routing {
     let balance = config.fabric.balance;
     let has_choice = has_choice(&config.topology, routes);
-    let has_disorder = has_choice && !matches!(balance, Balance::Ecmp | Balance::Flowlet { .. });
+    let has_disorder = has_choice
+        && match balance {
+            Balance::Ecmp | Balance::Flowlet { .. } => false,
+            // PLB keeps a value for as long as its path is good.
+            Balance::Host => config.transport.entropy.is_some_and(|e| e.scheme != EntropyScheme::Plb),
+            Balance::Spray | Balance::RoundRobin | Balance::Adaptive(_) | Balance::Drill { .. } => true,
+        };
     let (balance, rule) = match balance {
         Balance::Ecmp => ("ecmp", "each flow takes one path by a hash, and its packets stay in order".to_owned()),
+        Balance::Host => ("host", "hosts choose paths by the values that their packets carry (`entropy`)".to_owned()),
         Balance::Spray => ("spray", "each packet takes a port at random".to_owned()),
         Balance::RoundRobin => ("round-robin", "packets take the ports in turn".to_owned()),
         Balance::Flowlet { gap } => {
@@ -75,6 +82,7 @@ fn receivers(config: &SimConfig) -> String {
     let transport = &config.transport;
     match (transport.kind, transport.recovery) {
         _ if config.cc.needs().feedback.grants.is_some() => "receivers put them in order".to_owned(),
+        (Transport::Uet { .. }, _) => "UET's receivers take them in any order".to_owned(),
         (Transport::Tcp(_), _) => "TCP tells disorder from loss by time".to_owned(),
         (_, Recovery::GoBackN) => {
             "go-back-N discards what is out of order and sends it again; `transport.recovery` and `reorder_window` change that".to_owned()
@@ -134,6 +142,9 @@ fn effects(fault: &FaultConfig) -> Vec<String> {
         if 0.0 < p {
             all.push(format!("{} {what}", share(p)));
         }
+    }
+    if fault.rate != 1.0 {
+        all.push(format!("at {} of the rate", share(fault.rate)));
     }
     if let Some(burst) = fault.burst {
         let (bad, good) = (burst.bad_packets, burst.good_packets);
