@@ -209,10 +209,6 @@ registry! {
         "Cardwell et al., ACM Queue 2016", "measure bandwidth and smallest RTT, and send at their product, whatever is lost";
     "swift" => swift::{Swift, SwiftConfig}, "Swift",
         "Kumar et al., SIGCOMM 2020", "hold the delay at a target that grows with hops and with the number of flows";
-    "nscc" => nscc::{Nscc, NsccConfig}, "NSCC",
-        "Ultra Ethernet Specification 1.0, 2025", "grow while the queue is short, cut by delay on marks, restart from what came through";
-    "rccc" => rccc::{Rccc, RcccConfig}, "RCCC",
-        "Ultra Ethernet Specification 1.0, 2025", "receivers grant what may be sent to them, at just less than their link's rate";
     "qcn" => qcn::{Qcn, QcnConfig}, "QCN",
         "IEEE 802.1Qau, 2010", "switches sample frames and tell their sources how far the queue is off";
     "dcqcn-pi" => dcqcn_pi::{DcqcnPi, DcqcnPiConfig}, "DCQCN+PI",
@@ -251,4 +247,8 @@ registry! {
         "Han et al., INFOCOM 2024", "rates that balance marks and the connection's total, below a packet a round trip too";
     "hull" => hull::{Hull, HullConfig}, "HULL",
         "Alizadeh et al., NSDI 2012", "DCTCP, paced, on marks of phantom queues slower than their links: queues stay empty";
+    "nscc" => nscc::{Nscc, NsccConfig}, "NSCC",
+        "Ultra Ethernet Specification 1.0, 2025", "grow while the queue is short, cut by delay on marks, restart from what came through";
+    "rccc" => rccc::{Rccc, RcccConfig}, "RCCC",
+        "Ultra Ethernet Specification 1.0, 2025", "receivers grant what may be sent to them, at just less than their link's rate";
 }

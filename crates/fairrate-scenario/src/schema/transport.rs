@@ -13,7 +13,7 @@ use crate::reader::{OrWord, Section};
 
 /// The artifact puts data and acknowledgments into class 3; class 0 is PFC's own.
 const DATA_CLASS: u8 = 3;
-/// What goes ahead of data.
+/// Class of packets that go ahead of data.
 const CONTROL_CLASS: u8 = 1;
 
 /// Largest number of subflows of a connection: twice the number in MPTCP papers on datacenters.

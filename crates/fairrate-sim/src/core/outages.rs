@@ -36,7 +36,7 @@ struct Lagging {
     next_ps: u64,
 }
 
-/// What is known of one flap.
+/// The knowledge of one flap.
 struct Lag {
     ports: Vec<PortId>,
     times: FlapTimes,

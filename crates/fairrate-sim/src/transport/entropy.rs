@@ -29,7 +29,7 @@ const ROUNDS: (u32, u32) = (3, 12);
 /// PLB: least time after a timeout without a further change of paths; the most is twice as long.
 const SUSPENDED: Time = Time::from_ms(60_000);
 
-/// The outcome of a packet, as its path is judged by it.
+/// The end of a packet, by which its path is judged.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Outcome {
     /// It arrived without a mark.
@@ -42,7 +42,7 @@ pub enum Outcome {
     TimedOut,
 }
 
-/// What a sender learns of a packet.
+/// The outcome of a packet, as its sender learns it.
 #[derive(Clone, Copy, Debug)]
 pub struct Echo {
     /// The packet's entropy value.

@@ -3,11 +3,10 @@
 //! acknowledgments, and notices of packets that switches cut to their headers. NSCC controls the window; bytes in flight and
 //! windows are those on the wire.
 //!
-//! | packet | fields |
-//! |---|---|
-//! | `Data` | `data_seq`: flags [`ASKS`] and [`AGAIN`], and above them the credit that is asked for |
-//! | `Ack` | `seq`: the byte expected next; `data_seq`: first byte of the packet that it answers; `payload`: that packet's flags; `sent_ps`: bits of 64 packets that have come; `cwnd_at_send`: bytes counted by the receiver |
-//! | `Nack` | the same; it answers a packet that was cut, and `payload` says whether at the last hop ([`LAST_HOP`]) |
+//! - `Data`: `data_seq` has the flags [`ASKS`] and [`AGAIN`], and above them the credit that is asked for.
+//! - `Ack`: `seq` is the byte expected next, `data_seq` the first byte of the packet that it answers, `payload` that packet's
+//!   flags, `sent_ps` 64 bits for packets that have come, `cwnd_at_send` the bytes that the receiver has counted.
+//! - `Nack`: the same; it answers a packet that was cut, and `payload` says whether at the last hop ([`LAST_HOP`]).
 //!
 //! A receiver acknowledges a packet at once if it is marked, asks for it, is the first, is a duplicate, or if `ack_every`
 //! bytes have come since the last acknowledgment; and when the last gap closes after a packet that asked. The 64 bits begin
