@@ -66,6 +66,7 @@ fn over_tcp(topology: Topology, cc: AlgorithmConfig, tcp: TcpConfig, flows: Vec<
             average: None,
             at,
             draws: MarkDraws::PerPort,
+            to_hosts: true,
         };
     }
     c

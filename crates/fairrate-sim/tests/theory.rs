@@ -143,6 +143,7 @@ fn dctcp_keeps_its_queue_near_k() {
             average: None,
             at: MarkAt::Enqueue,
             draws: MarkDraws::PerPort,
+            to_hosts: true,
         });
         let recorder = run(c).0;
         let queue = mean_queue(&recorder, Time::from_ms(10));

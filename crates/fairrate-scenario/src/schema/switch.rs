@@ -180,6 +180,7 @@ const RED: EcnConfig = EcnConfig {
     average: None,
     at: MarkAt::Dequeue,
     draws: MarkDraws::PerPort,
+    to_hosts: true,
 };
 
 /// RED as the OMNeT++ code of RoCC's authors has it for DCQCN.
@@ -205,6 +206,7 @@ const PHANTOM: EcnConfig = EcnConfig {
     average: None,
     at: MarkAt::Enqueue,
     draws: MarkDraws::PerPort,
+    to_hosts: true,
 };
 
 /// Returns the marking that an algorithm requires.
@@ -229,7 +231,9 @@ fn default_ecn(profile: Profile, needs: &Needs) -> Option<EcnConfig> {
 }
 
 fn read_ecn(s: &mut Section<'_>, profile: Profile, cc: &AlgorithmConfig) -> Option<EcnConfig> {
-    let default = default_ecn(profile, &cc.needs());
+    // Where receivers share out their own links, marks tell of the network alone, as in uet-htsim.
+    let to_hosts = cc.needs().feedback.credit.is_none();
+    let default = default_ecn(profile, &cc.needs()).map(|ecn| EcnConfig { to_hosts, ..ecn });
     let base = default.unwrap_or(RED);
     let (given, table) = match s.node("ecn") {
         None => (default, None),
@@ -282,7 +286,8 @@ fn read_thresholds(e: &mut Section<'_>, base: EcnConfig) -> EcnConfig {
         let help = "remove `average`, or `phantom` and `draws`";
         e.problem_at("scenario::conflict", "average", "an average is of the queue, with a stream of each port", help);
     }
-    EcnConfig { phantom, kmin, kmax, pmax, kmin_per, kmax_per, average, at, draws }
+    let to_hosts = read_to_hosts(e, base.to_hosts);
+    EcnConfig { phantom, kmin, kmax, pmax, kmin_per, kmax_per, average, at, draws, to_hosts }
 }
 
 /// Reads the port rates to which `kmin` and `kmax` refer. A threshold given in the file is absolute unless the file
@@ -333,6 +338,15 @@ pub(super) fn check_thresholds(report: &Report, config: &SimConfig, site: Site) 
         let help = "one of them scales with a port's rate and the other does not: give both in `ecn` of `[switch]`";
         report.problem("scenario::conflict", site, message, "thresholds that cross", help);
     }
+}
+
+/// Reads whether ports to hosts mark. It is not written to the resolved scenario if they do.
+fn read_to_hosts(e: &mut Section<'_>, default: bool) -> bool {
+    let to_hosts = e.get("to_hosts", default).value;
+    if default && to_hosts {
+        e.out.values.pop();
+    }
+    to_hosts
 }
 
 /// Reads the weight of a packet in the average of a queue. It is not written to the resolved scenario if there is none.

@@ -65,6 +65,8 @@ pub struct EcnConfig {
     pub at: MarkAt,
     /// Source of the random numbers.
     pub draws: MarkDraws,
+    /// `false` if ports that lead to hosts mark nothing, so that marks tell of the network alone.
+    pub to_hosts: bool,
 }
 
 impl EcnConfig {

@@ -28,7 +28,7 @@ use super::run::{PartOf, Run};
 use super::share::{Links, Own};
 use super::switch::{Marking, Switches, Trimming};
 use super::world::World;
-use crate::config::{MarkDraws, Pfc, SimConfig, TieRule, Transport, Trigger};
+use crate::config::{EcnConfig, MarkDraws, Pfc, SimConfig, TieRule, Transport, Trigger};
 use crate::fabric::{BacklogPfc, Discipline, Faults, Marker, Mmu, Place, Port};
 use crate::huge_pages;
 use crate::ids::{FlowId, HostId, NodeId, Number, PortId, PortIdx, SwitchIdx};
@@ -299,7 +299,8 @@ fn build_switches(
     let n_classes = run.levels.as_ref().map_or(1, Levels::n_classes);
     let buffers = Mmu::new(&config.fabric, links, of_switch, wire_mtu, n_classes);
     let marker = |port: PortIdx| {
-        let ecn = config.fabric.ecn.as_ref().filter(|_| of_switch[port].is_some())?;
+        let marks = |ecn: &&EcnConfig| of_switch[port].is_some() && (ecn.to_hosts || ports[port].to_host().is_none());
+        let ecn = config.fabric.ecn.as_ref().filter(marks)?;
         Some(Marker::new(ecn, usual_rate(config, ids[port]), config.seed, ids[port]))
     };
     let n_markers = if config.fabric.ecn.is_some() { ports.len() } else { 0 };

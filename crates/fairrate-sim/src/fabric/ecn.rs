@@ -166,6 +166,7 @@ mod tests {
             average: None,
             at: MarkAt::Dequeue,
             draws: MarkDraws::PerPort,
+            to_hosts: true,
         }
     }
 

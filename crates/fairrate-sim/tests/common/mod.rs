@@ -155,6 +155,7 @@ pub fn config(topology: Topology, cc: AlgorithmConfig, flows: Vec<FlowSpec>) -> 
         average: None,
         at: MarkAt::Enqueue,
         draws: MarkDraws::PerPort,
+        to_hosts: true,
     });
     SimConfig {
         topology,
