@@ -126,18 +126,19 @@ fn of_fault(fault: &Fault) -> String {
     let more = if first.len() < *links { ", ..." } else { "" };
     let ways = if *directions == 2 * links { "both ways" } else { "one way" };
     let ways = if *links < *directions && *directions < 2 * links { "some of them both ways" } else { ways };
-    let mut text = format!("{} {ways} ({}{more})", counted(*links, "link", "s"), first.join(", "));
+    let mut parts = vec![format!("{} {ways} ({}{more})", counted(*links, "link", "s"), first.join(", "))];
     if !effects.is_empty() {
         let packets = if *packets == "all" { "packets" } else { packets };
-        text += &format!(": {packets} {}", effects.join(", "));
+        parts.push(format!(": {packets} {}", effects.join(", ")));
     }
     if let Some(down) = down_us {
         let up = up_us.map_or_else(|| "for good".to_owned(), |up| format!("until {}", us(up)));
         let again = period_us.map_or_else(String::new, |period| format!(", again every {}", us(period)));
         let last = last_us.map_or_else(String::new, |last| format!(", for the last time before {}", us(last)));
-        text += &format!("{} down from {} {up}{again}{last}", if effects.is_empty() { ":" } else { ";" }, us(*down));
+        let mark = if effects.is_empty() { ":" } else { ";" };
+        parts.push(format!("{mark} down from {} {up}{again}{last}", us(*down)));
     }
-    text
+    parts.concat()
 }
 
 fn of_load(load: &Load) -> String {

@@ -300,8 +300,8 @@ pub fn report(dir: &Path, names: &[String], by_size: &BySizeArgs, registry: &Reg
 pub fn printed(variants: &[Variant], comparison: &Comparison, asked: &[Metric]) -> String {
     let Some(table) = chosen(variants, comparison, asked) else { return String::new() };
     let notes = notes::largest(&[&table]).into_iter().chain(notes::unfinished(comparison, asked));
-    let notes: String = notes.map(|note| format!("\n{note}\n")).collect();
-    table.to_blocks(output::styled(), WIDEST) + &notes + "\n"
+    let notes: Vec<String> = notes.map(|note| format!("\n{note}\n")).collect();
+    table.to_blocks(output::styled(), WIDEST) + &notes.concat() + "\n"
 }
 
 #[cfg(test)]

@@ -2,7 +2,7 @@
 
 use std::ffi::c_void;
 
-use fairrate_control::{Ack, Allowance, Controller, FlowContext, IntHop, Loss, Notice};
+use fairrate_control::{Ack, Allowance, Controller, FlowContext, IntHop, Loss, Notice, Trimmed};
 use fairrate_units::{Bytes, Rate, Time};
 
 use crate::abi::{
@@ -78,6 +78,9 @@ impl Controller for PluginController {
             Loss::Timeout => FAIRRATE_LOSS_TIMEOUT,
         };
         self.call(now, |table, state| table.on_loss.map(|f| unsafe { f(state, now.as_ps(), loss) }))
+    }
+    fn on_trimmed(&mut self, trimmed: &Trimmed) -> Allowance {
+        self.on_loss(trimmed.now, Loss::Gap)
     }
     fn on_cnp(&mut self, now: Time) -> Allowance {
         self.call(now, |table, state| table.on_cnp.map(|f| unsafe { f(state, now.as_ps()) }))

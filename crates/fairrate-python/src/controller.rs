@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, OnceLock};
 use fairrate_control::{
     ALGORITHMS, Ack, AlgorithmInfo, AlgorithmSpec, Allowance, Controller, CustomAlgorithm, FeedbackNeeds, FlowContext,
     HeaderWords, Loss, Needs, NetworkNeeds, Notice, Param, Parameters, PortContext, PortScope, RawValue, Registry,
-    SetParamError, Telemetry, WireNeeds,
+    SetParamError, Telemetry, Trimmed, WireNeeds,
 };
 use fairrate_units::{Bytes, Rate, Time};
 use pyo3::exceptions::{PyNotImplementedError, PyValueError};
@@ -398,6 +398,9 @@ impl Controller for Sender {
         self.ask(|py, _, methods| {
             methods.on_loss.as_ref().map(|method| method.call1(py, (now.as_ns_f64(), kind))).transpose()
         })
+    }
+    fn on_trimmed(&mut self, trimmed: &Trimmed) -> Allowance {
+        self.on_loss(trimmed.now, Loss::Gap)
     }
     fn on_cnp(&mut self, now: Time) -> Allowance {
         self.ask(|py, _, methods| call_at(py, methods.on_cnp.as_ref(), now))

@@ -3,8 +3,8 @@
 
 mod common;
 
-use common::{algorithm, config, flow, run};
-use fairrate_sim::topology::{FatTreeK, LeafSpine, Topology};
+use common::{SPINES, algorithm, config, flow, four_spines, run, sent_by_uplinks, uplinks};
+use fairrate_sim::topology::FatTreeK;
 use fairrate_sim::workload::Permutation;
 use fairrate_sim::{
     Balance, DropCause, FaultConfig, Flap, PortId, ProbeSpec, Recovery, Rehash, Reroute, Signal, SimConfig, Simulation,
@@ -12,7 +12,6 @@ use fairrate_sim::{
 };
 use fairrate_units::{Bytes, Rate, Time};
 
-const SPINES: u32 = 4;
 const GAP: Time = Time::from_us(100);
 const LEVELS: Balance = Balance::Adaptive(Signal::Levels { full: Bytes::new(750_000) });
 const SCHEMES: [Balance; 6] = [
@@ -24,48 +23,17 @@ const SCHEMES: [Balance; 6] = [
     Balance::Drill { samples: 2, memory: 1 },
 ];
 
-fn leaf_spine(leaves: u32) -> Topology {
-    let (rate, us) = (Rate::from_gbps(25), Time::from_us(1));
-    LeafSpine {
-        leaves,
-        spines: SPINES,
-        hosts_per_leaf: 4,
-        host_rate: rate,
-        host_delay: us,
-        uplink_rate: rate,
-        uplink_delay: us,
-    }
-    .build()
-}
-
 fn balanced(mut c: SimConfig, balance: Balance) -> SimConfig {
     (c.fabric.balance, c.transport.recovery) = (balance, Recovery::SelectiveRepeat);
     c.transport.reorder_window = Time::from_us(200);
     c
 }
 
-/// Returns the ports of the first leaf that lead to spines.
-fn uplinks(topology: &Topology) -> Vec<PortId> {
-    let leaf = topology.node("tor0").expect("the first leaf");
-    let ports = (0..topology.n_ports() as u32).map(PortId).filter(|&port| topology.from(port) == leaf);
-    ports.filter(|&port| !topology.is_host(topology.to(port))).collect()
-}
-
-/// Returns the packets that each uplink of the first leaf has sent after 10 ms.
-fn sent_by_uplinks(mut c: SimConfig) -> Vec<u64> {
-    c.probes = vec![ProbeSpec::Ports { ports: uplinks(&c.topology), every: Time::from_ms(10) }];
-    c.stop.at = Some(Time::from_ms(10));
-    c.stop.when_flows_done = false;
-    let (told, totals) = run(c);
-    assert_eq!(totals.drops.total(), 0);
-    told.ports.iter().rev().take(SPINES as usize).map(|sample| sample.tx_bytes / 1_048).collect()
-}
-
 /// Each of the four links upward carries a quarter of a flow's packets: a binomial number, within five standard deviations.
 #[test]
 fn spraying_is_even() {
     let n = 10_000_u64;
-    let c = config(leaf_spine(2), algorithm("line-rate"), vec![flow(0, 4, n * 1_000, Time::ZERO)]);
+    let c = config(four_spines(2), algorithm("line-rate"), vec![flow(0, 4, n * 1_000, Time::ZERO)]);
     let sent = sent_by_uplinks(balanced(c, Balance::Spray));
     assert_eq!(sent.iter().sum::<u64>(), n);
     let (mean, deviation) = (n as f64 / 4.0, (n as f64 * 0.25 * 0.75).sqrt());
@@ -74,7 +42,7 @@ fn spraying_is_even() {
 
 #[test]
 fn round_robin_is_even_to_a_packet() {
-    let c = config(leaf_spine(2), algorithm("line-rate"), vec![flow(0, 4, 10_001 * 1_000, Time::ZERO)]);
+    let c = config(four_spines(2), algorithm("line-rate"), vec![flow(0, 4, 10_001 * 1_000, Time::ZERO)]);
     let mut sent = sent_by_uplinks(balanced(c, Balance::RoundRobin));
     sent.sort_unstable();
     assert_eq!(sent, [2_500, 2_500, 2_500, 2_501]);
@@ -83,7 +51,7 @@ fn round_robin_is_even_to_a_packet() {
 /// A paced flow leaves no gap, so it is one flowlet and takes one path; without a gap to wait for, it takes all.
 #[test]
 fn a_paced_flow_is_one_flowlet() {
-    let c = || config(leaf_spine(2), algorithm("line-rate"), vec![flow(0, 4, 4_000_000, Time::ZERO)]);
+    let c = || config(four_spines(2), algorithm("line-rate"), vec![flow(0, 4, 4_000_000, Time::ZERO)]);
     let used = |gap| sent_by_uplinks(balanced(c(), Balance::Flowlet { gap })).iter().filter(|&&n| 0 < n).count();
     assert_eq!(used(GAP), 1);
     assert_eq!(used(Time::ZERO), SPINES as usize);
@@ -95,7 +63,7 @@ fn a_paced_flow_is_one_flowlet() {
 fn schemes_that_see_queues_keep_them_short() {
     let flows = (0..4).map(|host| flow(host, 4 + host, 5_000_000, Time::ZERO)).collect::<Vec<_>>();
     let longest = |balance| {
-        let mut c = balanced(config(leaf_spine(2), algorithm("line-rate"), flows.clone()), balance);
+        let mut c = balanced(config(four_spines(2), algorithm("line-rate"), flows.clone()), balance);
         c.probes = vec![ProbeSpec::Ports { ports: uplinks(&c.topology), every: Time::from_us(10) }];
         let (told, totals) = run(c);
         assert_eq!(totals.flows_unfinished, 0);
@@ -112,7 +80,7 @@ fn schemes_that_see_queues_keep_them_short() {
 #[test]
 fn a_slow_uplink_holds_up_even_shares_only() {
     let gbps = |senders, balance| {
-        let mut topology = leaf_spine(2);
+        let mut topology = four_spines(2);
         let slow = uplinks(&topology)[0];
         topology.links[slow.index() / 2].rate = Rate::from_bps(6_250_000_000);
         let flows: Vec<_> = (0..senders).map(|host| flow(host, 4 + host, 20_000_000, Time::ZERO)).collect();
@@ -133,7 +101,7 @@ fn a_slow_uplink_holds_up_even_shares_only() {
 #[test]
 fn links_that_are_down_are_not_taken() {
     for balance in SCHEMES {
-        let c = config(leaf_spine(2), algorithm("line-rate"), vec![flow(0, 4, 5_000_000, Time::ZERO)]);
+        let c = config(four_spines(2), algorithm("line-rate"), vec![flow(0, 4, 5_000_000, Time::ZERO)]);
         let mut c = balanced(c, balance);
         c.fabric.reroute = Some(Reroute { delay: Time::ZERO, convergence: Time::MAX, rehash: Rehash::Modulo });
         let flap = Some(Flap { down_at: Time::from_us(100), up_at: Time::from_ms(1), period: None });
@@ -174,7 +142,7 @@ fn paths_are_the_shortest() {
 fn waiting_receivers_tell_disorder_from_loss() {
     let flows = (0..4).map(|host| flow(host, 4 + host, 1_000_000, Time::ZERO)).collect::<Vec<_>>();
     let sent_again = |window| {
-        let mut c = balanced(config(leaf_spine(2), algorithm("dctcp"), flows.clone()), Balance::Spray);
+        let mut c = balanced(config(four_spines(2), algorithm("dctcp"), flows.clone()), Balance::Spray);
         c.transport.reorder_window = window;
         let (told, totals) = run(c);
         assert_eq!((totals.drops.total(), totals.flows_unfinished), (0, 0));
@@ -205,7 +173,7 @@ fn the_ideal_is_a_lower_bound_where_links_differ() {
 #[test]
 fn threads_do_not_change_choices() {
     for balance in SCHEMES {
-        let topology = leaf_spine(8);
+        let topology = four_spines(8);
         let permutation = Permutation { bytes: Bytes::new(300_000), start: Time::ZERO, hosts: None };
         let flows = permutation.generate(&topology, 5, 0).expect("enough hosts");
         let c = balanced(config(topology, algorithm("dctcp"), flows), balance);

@@ -2,15 +2,14 @@
 
 mod common;
 
-use common::{algorithm, config, flow, run};
-use fairrate_sim::topology::{FatTreeK, LeafSpine, Topology};
+use common::{SPINES, algorithm, config, flow, four_spines, run, sent_by_uplinks, uplinks};
+use fairrate_sim::topology::FatTreeK;
 use fairrate_sim::workload::Permutation;
 use fairrate_sim::{
     Balance, Entropy, EntropyScheme, FaultConfig, Flap, PortId, ProbeSpec, Recovery, SimConfig, Simulation, Switching,
 };
 use fairrate_units::{Bytes, Rate, Time};
 
-const SPINES: u32 = 4;
 const SCHEMES: [EntropyScheme; 6] = [
     EntropyScheme::Oblivious,
     EntropyScheme::Bitmap,
@@ -22,20 +21,6 @@ const SCHEMES: [EntropyScheme; 6] = [
 /// Those that spread the packets of a flow from the beginning.
 const SPRAYING: &[EntropyScheme] = SCHEMES.split_at(5).0;
 
-fn leaf_spine() -> Topology {
-    let (rate, us) = (Rate::from_gbps(25), Time::from_us(1));
-    LeafSpine {
-        leaves: 2,
-        spines: SPINES,
-        hosts_per_leaf: 4,
-        host_rate: rate,
-        host_delay: us,
-        uplink_rate: rate,
-        uplink_delay: us,
-    }
-    .build()
-}
-
 fn chosen(mut c: SimConfig, scheme: EntropyScheme) -> SimConfig {
     (c.fabric.balance, c.transport.recovery) = (Balance::Host, Recovery::SelectiveRepeat);
     c.transport.entropy = Some(Entropy { scheme, values: 64 });
@@ -43,27 +28,11 @@ fn chosen(mut c: SimConfig, scheme: EntropyScheme) -> SimConfig {
     c
 }
 
-/// Returns the ports of the first leaf that lead to spines.
-fn uplinks(topology: &Topology) -> Vec<PortId> {
-    let leaf = topology.node("tor0").expect("the first leaf");
-    let ports = (0..topology.n_ports() as u32).map(PortId).filter(|&port| topology.from(port) == leaf);
-    ports.filter(|&port| !topology.is_host(topology.to(port))).collect()
-}
-
-fn sent_by_uplinks(mut c: SimConfig) -> Vec<u64> {
-    c.probes = vec![ProbeSpec::Ports { ports: uplinks(&c.topology), every: Time::from_ms(10) }];
-    c.stop.at = Some(Time::from_ms(10));
-    c.stop.when_flows_done = false;
-    let (told, totals) = run(c);
-    assert_eq!(totals.drops.total(), 0);
-    told.ports.iter().rev().take(SPINES as usize).map(|sample| sample.tx_bytes / 1_048).collect()
-}
-
 /// 64 values, each used equally often, are hashed onto four links: each link has the same share as of 64 balls. With one value all packets
 /// take one path, and so they do under PLB without congestion.
 #[test]
 fn values_are_hashed_onto_links() {
-    let c = || config(leaf_spine(), algorithm("line-rate"), vec![flow(0, 4, 6_400_000, Time::ZERO)]);
+    let c = || config(four_spines(2), algorithm("line-rate"), vec![flow(0, 4, 6_400_000, Time::ZERO)]);
     let sent = sent_by_uplinks(chosen(c(), EntropyScheme::Oblivious));
     assert_eq!(sent.iter().sum::<u64>(), 6_400);
     // Balls on one of four links: a mean of 16 and a standard deviation of 3.5, each ball 100 packets.
@@ -80,7 +49,7 @@ fn values_are_hashed_onto_links() {
 #[test]
 fn learning_avoids_a_slow_link() {
     let gbps = |scheme| {
-        let mut topology = leaf_spine();
+        let mut topology = four_spines(2);
         let slow = uplinks(&topology)[0];
         topology.links[slow.index() / 2].rate = Rate::from_bps(6_250_000_000);
         let flows: Vec<_> = (0..3).map(|host| flow(host, 4 + host, 20_000_000, Time::ZERO)).collect();
@@ -106,7 +75,7 @@ fn hosts_find_a_way_around_a_dead_link() {
     for scheme in [EntropyScheme::Reps, EntropyScheme::Plb] {
         for seed in 1..=4 {
             let flows: Vec<_> = (0..4).map(|host| flow(host, 4 + host, 5_000_000, Time::ZERO)).collect();
-            let mut c = chosen(config(leaf_spine(), algorithm("dctcp"), flows), scheme);
+            let mut c = chosen(config(four_spines(2), algorithm("dctcp"), flows), scheme);
             (c.seed, c.transport.rto) = (seed, Some(Time::from_us(300)));
             let down_at = Time::from_us(200);
             let port = uplinks(&c.topology)[1];

@@ -10,11 +10,11 @@ use fairrate_control::{
 };
 use fairrate_sim::rng::{Purpose, Stream};
 use fairrate_sim::routing::{FlowKey, Routes};
-use fairrate_sim::topology::Topology;
+use fairrate_sim::topology::{LeafSpine, Topology};
 use fairrate_sim::{
     AllocatorConfig, Balance, BaseRttRule, ClockRule, EcmpHash, EcnConfig, EcnEcho, FabricConfig, FlowSpec, Headroom,
-    LossDetection, MarkAt, MarkDraws, MptcpConfig, NodeId, Pfc, ProbeSpec, QueueConfig, Recovery, RunTotals, SimConfig,
-    Simulation, StopRule, TcpConfig, TieRule, Transport, TransportConfig, WindowRule,
+    LossDetection, MarkAt, MarkDraws, MptcpConfig, NodeId, Pfc, PortId, ProbeSpec, QueueConfig, Recovery, RunTotals,
+    SimConfig, Simulation, StopRule, TcpConfig, TieRule, Transport, TransportConfig, WindowRule,
 };
 use fairrate_units::{Bytes, Rate, Time};
 
@@ -221,6 +221,41 @@ pub fn flow(src: u32, dst: u32, bytes: u64, start: Time) -> FlowSpec {
 pub fn probe(config: &mut SimConfig, from: u32, to: u32, every: Time) {
     let port = config.topology.port(NodeId(from), NodeId(to)).expect("the nodes are neighbours");
     config.probes.push(ProbeSpec::Ports { ports: vec![port], every });
+}
+
+/// Number of spines of [`four_spines`].
+pub const SPINES: u32 = 4;
+
+/// Returns leaves of four hosts with as many spines; all links have 25 Gb/s and 1 us.
+pub fn four_spines(leaves: u32) -> Topology {
+    let (rate, us) = (Rate::from_gbps(25), Time::from_us(1));
+    LeafSpine {
+        leaves,
+        spines: SPINES,
+        hosts_per_leaf: 4,
+        host_rate: rate,
+        host_delay: us,
+        uplink_rate: rate,
+        uplink_delay: us,
+    }
+    .build()
+}
+
+/// Returns the ports of the first leaf that lead to spines.
+pub fn uplinks(topology: &Topology) -> Vec<PortId> {
+    let leaf = topology.node("tor0").expect("the first leaf");
+    let ports = (0..topology.n_ports() as u32).map(PortId).filter(|&port| topology.from(port) == leaf);
+    ports.filter(|&port| !topology.is_host(topology.to(port))).collect()
+}
+
+/// Returns the packets that each uplink of the first of [`four_spines`]' leaves has sent after 10 ms.
+pub fn sent_by_uplinks(mut c: SimConfig) -> Vec<u64> {
+    c.probes = vec![ProbeSpec::Ports { ports: uplinks(&c.topology), every: Time::from_ms(10) }];
+    c.stop.at = Some(Time::from_ms(10));
+    c.stop.when_flows_done = false;
+    let (told, totals) = run(c);
+    assert_eq!(totals.drops.total(), 0);
+    told.ports.iter().rev().take(SPINES as usize).map(|sample| sample.tx_bytes / 1_048).collect()
 }
 
 /// Runs to the end; returns the recorded results and the totals.

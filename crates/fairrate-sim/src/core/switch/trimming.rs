@@ -92,13 +92,11 @@ impl Switches {
         let is_busy = !w.clock.has_passed(w.net.ports[egress].busy_until_ps, egress);
         let held = u64::from(waiting) + if is_busy { u64::from(trimming.sent[egress]) } else { 0 };
         if limit.is_none_or(|limit| held + wire <= limit) {
-            return match self.charge(w, egress, packet, head, waiting) {
-                Ok(head) => Some(head),
-                Err(_) => {
-                    w.report_queued(egress, packet);
-                    self.trim(w, egress, packet)
-                }
-            };
+            if let Ok(head) = self.charge(w, egress, packet, head, waiting) {
+                return Some(head);
+            }
+            w.report_queued(egress, packet);
+            return self.trim(w, egress, packet);
         }
         w.report_queued(egress, packet);
         let takes_last =

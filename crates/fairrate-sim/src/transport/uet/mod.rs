@@ -227,7 +227,7 @@ impl Transport for Uet {
         account.n_sent = account.n_sent.wrapping_add(1);
         let (seq, entropy, c) = (account.given, account.n_sent % CREDIT_VALUES, &w.run.constants);
         let (route, class, wire) = (w.run.flow(flow).ack_route, c.ack_class, c.ack_wire);
-        let credit = Packet { flow, seq, entropy, route, class, wire, ..Packet::new(PacketKind::Credit) };
+        let credit = Packet { flow, seq, route, wire, entropy, class, ..Packet::new(PacketKind::Credit) };
         Some(w.net.pool.take(credit))
     }
 
