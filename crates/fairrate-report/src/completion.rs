@@ -190,7 +190,7 @@ mod tests {
     fn an_unfinished_flow_leaves_no_time_and_a_reason() {
         let metrics: Vec<Metrics> =
             variants(vec![run("a", Some(80.0)), run("b", None)]).iter().map(Metrics::of).collect();
-        let blocks = ["".to_owned(), "shuffle".to_owned()];
+        let blocks = [String::new(), "shuffle".to_owned()];
         let value = |name: &str, i: usize| Metric::by_name(name, &blocks).unwrap().value(&metrics[i]);
         assert_eq!((value("completion:shuffle", 0), value("completion:shuffle", 1)), (Some(120.0), None));
         assert_eq!((value("completion", 0), value("completion:block0", 1)), (Some(400.0), Some(400.0)));

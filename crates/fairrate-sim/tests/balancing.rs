@@ -7,7 +7,7 @@ use common::{SPINES, algorithm, config, flow, four_spines, run, sent_by_uplinks,
 use fairrate_sim::topology::FatTreeK;
 use fairrate_sim::workload::Permutation;
 use fairrate_sim::{
-    Balance, DropCause, FaultConfig, Flap, PortId, ProbeSpec, Recovery, Rehash, Reroute, Signal, SimConfig, Simulation,
+    Balance, DropCause, FaultConfig, Flap, ProbeSpec, Recovery, Rehash, Reroute, Signal, SimConfig, Simulation,
     Switching,
 };
 use fairrate_units::{Bytes, Rate, Time};

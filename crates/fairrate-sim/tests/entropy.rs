@@ -2,12 +2,10 @@
 
 mod common;
 
-use common::{SPINES, algorithm, config, flow, four_spines, run, sent_by_uplinks, uplinks};
+use common::{algorithm, config, flow, four_spines, run, sent_by_uplinks, uplinks};
 use fairrate_sim::topology::FatTreeK;
 use fairrate_sim::workload::Permutation;
-use fairrate_sim::{
-    Balance, Entropy, EntropyScheme, FaultConfig, Flap, PortId, ProbeSpec, Recovery, SimConfig, Simulation, Switching,
-};
+use fairrate_sim::{Balance, Entropy, EntropyScheme, FaultConfig, Flap, Recovery, SimConfig, Simulation, Switching};
 use fairrate_units::{Bytes, Rate, Time};
 
 const SCHEMES: [EntropyScheme; 6] = [

@@ -47,16 +47,16 @@ fn a_claim_by_hand() {
 fn every_column_is_named_and_those_that_are_not_told_apart() {
     // Seed by seed, B is 1.5 times A and D twice A; C differs from B by -10, 20, -30, 40 and 0, which is chance.
     let a = [1e3, 1.1e3, 1.2e3, 0.9e3, 1e3];
-    let (b, d) = (a.map(|x| 1.5 * x), a.map(|x| 2.0 * x));
-    let c = [1.49e3, 1.67e3, 1.77e3, 1.39e3, 1.5e3];
-    let got = said(vec![column("D", &d), column("C", &c), column("A", &a), column("B", &b)]);
+    let [by_half, twice] = [1.5, 2.0].map(|factor| a.map(|x| factor * x));
+    let near = [1.49e3, 1.67e3, 1.77e3, 1.39e3, 1.5e3];
+    let got = said(vec![column("D", &twice), column("C", &near), column("A", &a), column("B", &by_half)]);
     let want = "A has the lowest 99th percentile of the queue of a->b: 1.04 KB [960 B, 1.14 KB]. That of B is 1.50 times as high \
                 [1.50, 1.50], that of C is 1.50 times as high [1.49, 1.53] and that of D is 2.00 times as high [2.00, 2.00]. \
                 B and C cannot be told from each other.";
     assert_eq!(queue(&got), want);
-    let mut e = column("E", &a);
-    e.per_seed.iter_mut().for_each(|run| run.ports.clear());
-    let got = said(vec![column("A", &a), column("B", &b), column("D", &d), e]);
+    let mut without = column("E", &a);
+    without.per_seed.iter_mut().for_each(|run| run.ports.clear());
+    let got = said(vec![column("A", &a), column("B", &by_half), column("D", &twice), without]);
     let sentence = queue(&got);
     assert!(sentence.ends_with("B and D are told from each other. There is no such number of E."), "{sentence}");
     // Of very many only the best and the worst.
