@@ -33,6 +33,7 @@ fn bottleneck(phantom: Option<f64>) -> (f64, f64) {
         average: None,
         at,
         draws,
+        to_hosts: true,
     });
     c.stop = StopRule { at: Some(UNTIL), when_flows_done: false };
     probe(&mut c, 5, 0, Time::from_us(1));
