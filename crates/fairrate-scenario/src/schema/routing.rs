@@ -53,8 +53,10 @@ fn read_reroute(s: &mut Section<'_>, balance: Balance, cc: &AlgorithmConfig) -> 
     let rehash =
         s.choice("rehash", &[("modulo", Rehash::Modulo), ("resilient", Rehash::Resilient)], Rehash::Modulo).value;
     if convergence < delay {
-        let message = format!("switches hear after {convergence} of failures that are noticed after {delay}");
-        s.problem_at("scenario::conflict", "convergence_delay", message, "let it be `reroute_delay` at least");
+        let noticed = if delay == Time::MAX { "never noticed".to_owned() } else { format!("noticed after {delay}") };
+        let message = format!("switches hear after {convergence} of failures that are {noticed} where they are");
+        let help = format!("write `reroute_delay = \"{convergence}\"`, or more than that for `convergence_delay`");
+        s.problem_at("scenario::conflict", "convergence_delay", message, help);
     }
     if delay == Time::MAX {
         return None;
