@@ -2,8 +2,6 @@
 
 mod contenders;
 mod shootout;
-mod spine;
 mod together;
 
 pub use shootout::FIGURE as SHOOTOUT;
-pub use spine::FIGURE as SPINE;

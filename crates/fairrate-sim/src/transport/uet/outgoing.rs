@@ -189,6 +189,10 @@ impl Outgoing {
             self.records.pop_front();
             self.first += 1;
         }
+        // A packet that was sent again in vain and lost is never counted: without this its bytes would be in flight for ever.
+        if self.earliest().is_none() {
+            self.in_flight = 0;
+        }
     }
 
     /// Marks a packet as lost; returns its bytes on the wire, or `None` if it is acknowledged or known to be lost.
@@ -272,6 +276,21 @@ mod tests {
         assert_eq!(message.earliest(), Some((5, 5)));
         message.acknowledge(3, 3, 0);
         assert_eq!(message.send(20, u64::MAX).number, 3);
+    }
+
+    #[test]
+    fn nothing_is_in_flight_when_nothing_is_out() {
+        let mut message = Outgoing::new(u64::MAX, 1_000, 64);
+        sent(&mut message, 1, u64::MAX);
+        // It counts as lost and is sent again; then the first copy is acknowledged, and the second never arrives.
+        message.lose(0);
+        message.send(5, u64::MAX);
+        message.lose(0);
+        message.send(9, u64::MAX);
+        message.count(1_064);
+        message.acknowledge(1, 2, 0);
+        assert_eq!(message.in_flight(), 0);
+        assert!(message.may_send(1_064));
     }
 
     #[test]
