@@ -86,6 +86,28 @@ impl Switches {
         }
     }
 
+    /// Charges the buffer with `packet`, and pauses its sender if that is due; returns its head, or the cause of a drop.
+    #[allow(clippy::inline_always)] // See `Part::run`.
+    #[inline(always)]
+    pub(super) fn charge(
+        &mut self,
+        w: &mut World,
+        egress: PortIdx,
+        packet: PacketIdx,
+        head: Head,
+        waiting: u32,
+    ) -> Result<Head, DropCause> {
+        let (switch, ingress) = (w.net.ports[egress].of_switch, w.net.pool.get(packet).ingress);
+        match self.buffers.admit(switch, ingress, head.class, head.wire, waiting) {
+            Admission::Accept => Ok(head),
+            Admission::AcceptAndPause => {
+                self.send_pfc(w, ingress, head.class, true);
+                Ok(head)
+            }
+            Admission::Drop(cause) => Err(cause),
+        }
+    }
+
     /// Takes the next packet of `port` out of its queue and out of the buffer.
     pub(super) fn take(&mut self, w: &mut World, port: PortIdx) -> (PacketIdx, Head) {
         hop::take(&mut ByEvent { switches: self, w }, port)
@@ -134,18 +156,7 @@ impl Pass for ByEvent<'_> {
         if s.trimming.is_some() {
             return s.admit_or_trim(w, egress, packet, head, waiting);
         }
-        let (switch, ingress) = (w.net.ports[egress].of_switch, w.net.pool.get(packet).ingress);
-        match s.buffers.admit(switch, ingress, head.class, head.wire, waiting) {
-            Admission::Accept => Some(head),
-            Admission::AcceptAndPause => {
-                s.send_pfc(w, ingress, head.class, true);
-                Some(head)
-            }
-            Admission::Drop(cause) => {
-                w.discard(egress, packet, cause);
-                None
-            }
-        }
+        s.charge(w, egress, packet, head, waiting).map_err(|cause| w.discard(egress, packet, cause)).ok()
     }
 
     #[allow(clippy::inline_always)] // See `Part::run`.

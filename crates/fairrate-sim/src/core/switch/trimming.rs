@@ -8,7 +8,7 @@ use super::Switches;
 use super::hop::Head;
 use crate::config::{SimConfig, Trim};
 use crate::core::world::World;
-use crate::fabric::{Admission, DropCause};
+use crate::fabric::DropCause;
 use crate::ids::{PacketIdx, PortId, PortIdx};
 use crate::output::PacketStep;
 use crate::packet::{Packet, PacketKind};
@@ -80,14 +80,7 @@ impl Switches {
         let trimming = self.trimming.as_ref().expect("switches trim");
         let (limit, wire) = (trimming.limit(egress), u64::from(head.wire));
         if !head.is_data {
-            if limit.is_some_and(|limit| 2 * limit < u64::from(waiting) + wire) {
-                w.discard(egress, packet, DropCause::QueueLimit);
-                return None;
-            }
-            return self
-                .charge(w, egress, packet, head, waiting)
-                .or_else(|cause| drop_for(w, egress, packet, cause))
-                .ok();
+            return self.admit_ahead(w, egress, packet, head);
         }
         let is_busy = !w.clock.has_passed(w.net.ports[egress].busy_until_ps, egress);
         let held = u64::from(waiting) + if is_busy { u64::from(trimming.sent[egress]) } else { 0 };
@@ -112,31 +105,11 @@ impl Switches {
         self.trim(w, egress, packet)
     }
 
-    /// Charges the buffer with `packet`, and pauses its sender if that is due; returns its head, or the cause of a drop.
-    fn charge(
-        &mut self,
-        w: &mut World,
-        egress: PortIdx,
-        packet: PacketIdx,
-        head: Head,
-        waiting: u32,
-    ) -> Result<Head, DropCause> {
-        let (switch, ingress) = (w.net.ports[egress].of_switch, w.net.pool.get(packet).ingress);
-        match self.buffers.admit(switch, ingress, head.class, head.wire, waiting) {
-            Admission::Accept => Ok(head),
-            Admission::AcceptAndPause => {
-                self.send_pfc(w, ingress, head.class, true);
-                Ok(head)
-            }
-            Admission::Drop(cause) => Err(cause),
-        }
-    }
-
-    /// Cuts `packet`, which has been reported as queued and is not charged to the buffer, to its header; returns the header's head, or `None` if there is no room
-    /// for that either.
+    /// Cuts `packet`, which has been reported as queued and is not charged to the buffer, to its header. Returns the header's
+    /// head; `None`: there is no room for that either.
     fn trim(&mut self, w: &mut World, egress: PortIdx, packet: PacketIdx) -> Option<Head> {
         let trimming = self.trimming.as_ref().expect("switches trim");
-        let (Trim { size, class, .. }, limit) = (trimming.config, trimming.limit(egress));
+        let Trim { size, class, .. } = trimming.config;
         let is_last = !w.net.ports[egress].to_host().is_none();
         w.report(egress, packet, PacketStep::Trimmed);
         let p = w.net.pool.get_mut(packet);
@@ -147,17 +120,18 @@ impl Switches {
             p.set_last_hop();
         }
         let head = Head::of(p);
-        let waiting = w.net.ports[egress].class_bytes(class);
-        if limit.is_some_and(|limit| 2 * limit < u64::from(waiting) + size.as_u64()) {
-            w.discard(egress, packet, DropCause::QueueLimit);
-            return None;
-        }
-        self.charge(w, egress, packet, head, waiting).or_else(|cause| drop_for(w, egress, packet, cause)).ok()
+        self.admit_ahead(w, egress, packet, head)
     }
-}
 
-/// Discards a packet that the buffer does not admit.
-fn drop_for(w: &mut World, egress: PortIdx, packet: PacketIdx, cause: DropCause) -> Result<Head, DropCause> {
-    w.discard(egress, packet, cause);
-    Err(cause)
+    /// Charges the buffer with a header or a control packet, or discards it: twice the limit of data may wait of these.
+    fn admit_ahead(&mut self, w: &mut World, egress: PortIdx, packet: PacketIdx, head: Head) -> Option<Head> {
+        let limit = self.trimming.as_ref().expect("switches trim").limit(egress);
+        let waiting = w.net.ports[egress].class_bytes(head.class);
+        let charged = if limit.is_some_and(|limit| 2 * limit < u64::from(waiting) + u64::from(head.wire)) {
+            Err(DropCause::QueueLimit)
+        } else {
+            self.charge(w, egress, packet, head, waiting)
+        };
+        charged.map_err(|cause| w.discard(egress, packet, cause)).ok()
+    }
 }
