@@ -62,6 +62,7 @@ pub const FIGURES: &[Figure] = &[
     perc::FIG7,
     perc::FIG8,
     beyond::SHOOTOUT,
+    beyond::SPINE,
 ];
 
 /// Returns the figures of a name: a single one, as `powertcp/fig8`; those of a paper, as `powertcp`; or `all`.

@@ -2,6 +2,8 @@
 
 mod contenders;
 mod shootout;
+mod spine;
 mod together;
 
 pub use shootout::FIGURE as SHOOTOUT;
+pub use spine::FIGURE as SPINE;
