@@ -149,7 +149,7 @@ pub struct Expected {
 #[must_use]
 pub fn describe(scenario: &Scenario) -> Description {
     let config = scenario.sim_config();
-    let (topology, routes) = (&config.topology, Routes::new(&config.topology));
+    let (topology, routes) = (&config.topology, Routes::of(config));
     let needs = config.cc.needs();
     let wire = config.transport.mtu + config.transport.data_header(&needs);
     let base_rtt = config.base_rtt(&routes);

@@ -12,7 +12,7 @@ use fairrate_control::AlgorithmConfig;
 use fairrate_units::{Rate, Time};
 
 pub use self::allocator::{AllocatorConfig, ExternalFlow};
-pub use self::balance::{BALANCES, Balance, BalanceInfo, Rehash, Reroute, Signal};
+pub use self::balance::{Adaptive, BALANCES, Balance, BalanceInfo, Conga, Rehash, Reroute, Signal};
 pub use self::fabric::{
     ClockRule, EcmpHash, EcnConfig, FabricConfig, Headroom, LevelsByRate, MarkAt, MarkDraws, PauseLevels, Pfc, TieRule,
     Trim,

@@ -121,7 +121,7 @@ fn duration_ps(bits: f64, rate_bps: f64) -> u64 {
 
 impl Fluid {
     pub(crate) fn new(config: SimConfig) -> Self {
-        let routes = Routes::new(&config.topology);
+        let routes = Routes::of(&config);
         let framing = framing(&config);
         let (clock, rule) = (config.fabric.clock, config.transport.base_rtt);
         let base_rtt = ideal::network_base_rtt(&config.topology, &routes, clock, framing, rule);

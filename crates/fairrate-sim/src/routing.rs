@@ -6,9 +6,12 @@
 //! Edge switches with the same neighbours are twins, such as those of a pod: every other node is as far from one as
 //! from the other, so that one search finds the distances of all twins.
 
+pub(crate) mod weights;
+
 use std::collections::{BTreeMap, VecDeque};
 
-use crate::config::{EcmpHash, FlowSpec, SimConfig, SubflowPaths};
+use self::weights::Weights;
+use crate::config::{Balance, EcmpHash, FlowSpec, SimConfig, SubflowPaths};
 use crate::ids::{NodeId, PortId};
 use crate::rng::{mix64, pick};
 use crate::topology::Topology;
@@ -111,6 +114,8 @@ pub struct Routes {
     hops: Vec<u16>,
     /// Number of links on the longest of the shortest paths between hosts.
     longest: u32,
+    /// The weights of next hops; `None`: all are equal.
+    weights: Option<Weights>,
 }
 
 /// Hops from every switch to an edge switch.
@@ -153,6 +158,15 @@ impl TopTwo {
 }
 
 impl Routes {
+    /// Finds the shortest paths of a run, and their weights if it balances by those.
+    pub fn of(config: &SimConfig) -> Self {
+        let mut routes = Self::new(&config.topology);
+        if config.fabric.balance == Balance::Wcmp {
+            routes.weights = Some(Weights::new(&config.topology, &routes));
+        }
+        routes
+    }
+
     /// Finds the shortest paths of a topology.
     pub fn new(topology: &Topology) -> Self {
         let mut switches = Vec::new();
@@ -180,8 +194,17 @@ impl Routes {
         edges.sort_unstable_by_key(|&(at, exit)| (at, exit.to, exit.port));
         let first_exit = (0..=switches.len()).map(|s| edges.partition_point(|e| (e.0 as usize) < s) as u32).collect();
         let exits = edges.into_iter().map(|(_, exit)| exit).collect();
-        let mut routes =
-            Self { hosts, switches, first_exit, exits, row, first_twin: Vec::new(), hops: Vec::new(), longest: 0 };
+        let mut routes = Self {
+            hosts,
+            switches,
+            first_exit,
+            exits,
+            row,
+            first_twin: vec![],
+            hops: vec![],
+            longest: 0,
+            weights: None,
+        };
         routes.find_twins();
         routes.hops = routes.all_hops();
         routes.longest = routes.most_hops();
@@ -273,8 +296,8 @@ impl Routes {
     /// Writes the egress ports from `key.src` to `key.dst` into `out`, the sender's own first. `out` is empty if both
     /// are the same, not hosts, or not connected.
     ///
-    /// Where several next hops are equally near, the hash of the key picks one of them: candidates are ordered by
-    /// neighbour id, parallel links by port id.
+    /// Where several next hops are equally near, the hash of the key picks one of them, by their weights if they have
+    /// some: candidates are ordered by neighbour id, parallel links by port id.
     pub fn path(&self, hash: EcmpHash, seed: u64, key: FlowKey, out: &mut Vec<PortId>) {
         out.clear();
         if self.distance(key.src, key.dst).is_none() {
@@ -290,7 +313,9 @@ impl Routes {
         let mut at = from.switch;
         while at != to.switch {
             let n = self.candidates(at, hops).count();
-            let pick = if n == 1 { 0 } else { pick_way(hash, seed, self.switches[at as usize], key, n) };
+            let (here, edge) = (self.switches[at as usize], self.switches[to.switch as usize]);
+            let weights = self.weights.as_ref().map_or(&[][..], |weights| weights.of(here, edge));
+            let pick = if n == 1 { 0 } else { pick_way(hash, seed, here, key, (n, weights)) };
             let exit = self.candidates(at, hops).nth(pick).expect("a connected switch has an exit that is nearer");
             out.push(exit.port);
             at = exit.to;
@@ -307,6 +332,12 @@ impl Routes {
         let hops = host.and_then(|host| self.hops_to(host.switch)).filter(|_| own.is_none());
         let others = at.zip(hops).into_iter().flat_map(|(at, hops)| self.candidates(at, hops)).map(|exit| exit.port);
         own.into_iter().chain(others)
+    }
+
+    /// Returns the weights of the next hops of a switch to a host; none if all are equal.
+    pub(crate) fn weights_of(&self, switch: NodeId, dst: NodeId) -> &[u32] {
+        let edge = self.hosts.get(dst.index()).copied().flatten().map(|host| self.switches[host.switch as usize]);
+        self.weights.as_ref().zip(edge).map_or(&[], |(weights, edge)| weights.of(switch, edge))
     }
 
     /// Returns the switches that reach a host, the nearest first.
@@ -407,13 +438,24 @@ impl Routes {
     }
 }
 
-/// Returns the position, among `n` candidates, of the one that a packet takes at a switch.
-pub fn pick_way(hash: EcmpHash, seed: u64, switch: NodeId, key: FlowKey, n: usize) -> usize {
+/// Returns the position, among `n` candidates with `weights` (none: equal ones), of the one that a packet takes at a
+/// switch.
+pub fn pick_way(hash: EcmpHash, seed: u64, switch: NodeId, key: FlowKey, (n, weights): (usize, &[u32])) -> usize {
+    if weights.is_empty() {
+        pick_entry(hash, seed, switch, key, n)
+    } else {
+        weights::port_of_entry(weights, pick_entry(hash, seed, switch, key, weights::n_entries(weights)))
+    }
+}
+
+/// Returns the entry, of `n`, of the table of a switch that the hash of a packet's addresses and ports picks.
+fn pick_entry(hash: EcmpHash, seed: u64, switch: NodeId, key: FlowKey, n: usize) -> usize {
     let ports = u32::from(key.sport) | u32::from(key.dport) << 16;
     match hash {
-        EcmpHash::Mix => {
+        EcmpHash::Mix | EcmpHash::OneSalt => {
             let ends = u64::from(key.src.0) << 32 | u64::from(key.dst.0);
-            let place = u64::from(ports) << 32 | u64::from(switch.0);
+            let salt = if hash == EcmpHash::OneSalt { 0 } else { switch.0 };
+            let place = u64::from(ports) << 32 | u64::from(salt);
             let mixed = mix64(mix64(mix64(seed) ^ ends) ^ place);
             pick(mixed, n)
         }

@@ -7,19 +7,27 @@ use common::{SPINES, algorithm, config, flow, four_spines, run, sent_by_uplinks,
 use fairrate_sim::topology::FatTreeK;
 use fairrate_sim::workload::Permutation;
 use fairrate_sim::{
-    Balance, DropCause, FaultConfig, Flap, ProbeSpec, Recovery, Rehash, Reroute, Signal, SimConfig, Simulation,
-    Switching,
+    Adaptive, Balance, Conga, DropCause, FaultConfig, Flap, ProbeSpec, Recovery, Rehash, Reroute, Signal, SimConfig,
+    Simulation, Switching,
 };
 use fairrate_units::{Bytes, Rate, Time};
 
 const GAP: Time = Time::from_us(100);
-const LEVELS: Balance = Balance::Adaptive(Signal::Levels { full: Bytes::new(750_000) });
-const SCHEMES: [Balance; 6] = [
+/// Returns adaptive routing by one measure that is read at once.
+const fn by(signal: Signal) -> Balance {
+    Balance::Adaptive(Adaptive { signals: [Some(signal), None, None], refresh: Time::ZERO, sticky: None })
+}
+
+const LEVELS: Balance = by(Signal::Levels { full: Bytes::new(750_000) });
+const EXACT: Balance = by(Signal::Exact);
+const CONGA: Balance = Balance::Conga(Conga { gap: GAP, memory: Time::from_us(160), age: Time::from_ms(10) });
+const SCHEMES: [Balance; 7] = [
     Balance::Spray,
     Balance::RoundRobin,
     Balance::Flowlet { gap: GAP },
+    CONGA,
     LEVELS,
-    Balance::Adaptive(Signal::Exact),
+    EXACT,
     Balance::Drill { samples: 2, memory: 1 },
 ];
 
@@ -69,8 +77,7 @@ fn schemes_that_see_queues_keep_them_short() {
         assert_eq!(totals.flows_unfinished, 0);
         told.ports.iter().map(|sample| sample.qlen_bytes).max().expect("samples") / 1_048
     };
-    let [spray, adaptive, drill] =
-        [Balance::Spray, Balance::Adaptive(Signal::Exact), Balance::Drill { samples: 2, memory: 1 }].map(longest);
+    let [spray, adaptive, drill] = [Balance::Spray, EXACT, Balance::Drill { samples: 2, memory: 1 }].map(longest);
     assert!(adaptive <= 4 && drill <= 8 && 8 < spray, "adaptive {adaptive}, drill {drill}, spray {spray} packets");
 }
 
@@ -89,8 +96,7 @@ fn a_slow_uplink_holds_up_even_shares_only() {
         let end_ps = told.flows.iter().filter_map(|flow| flow.fct).map(Time::as_ps).max().expect("flows") as f64;
         f64::from(senders) * 20e6 * 8.0 * 1.048 / end_ps * 1e3
     };
-    let [even, exact, levels] =
-        [(4, Balance::RoundRobin), (4, Balance::Adaptive(Signal::Exact)), (3, LEVELS)].map(|(n, b)| gbps(n, b));
+    let [even, exact, levels] = [(4, Balance::RoundRobin), (4, EXACT), (3, LEVELS)].map(|(n, b)| gbps(n, b));
     assert!(even < 1.02 * 25.0, "even shares: {even} Gb/s");
     assert!(0.9 * 81.25 < exact && exact < 81.25, "exact: {exact} Gb/s");
     assert!(0.97 * 75.0 < levels && levels < 75.0, "levels: {levels} Gb/s");

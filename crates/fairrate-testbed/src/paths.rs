@@ -60,7 +60,7 @@ pub struct Ways {
 impl Ways {
     /// Selects the paths as the simulator does, and the addresses that lead along them.
     pub fn new(config: &SimConfig) -> Self {
-        let routes = Routes::new(&config.topology);
+        let routes = Routes::of(config);
         let mut ways = Self::default();
         for flow in &config.flows {
             let mut all = Vec::new();

@@ -116,7 +116,7 @@ fn host(topology: &Topology, name: &str) -> Result<NodeId, (String, Option<Strin
 /// Returns the flows with their paths as the simulator selects them. Ports that the file does not give are numbered by
 /// pair, as in flow lists.
 fn route(config: &SimConfig, flows: Vec<HostFlow<NodeId>>) -> Vec<Flow> {
-    let routes = Routes::new(&config.topology);
+    let routes = Routes::of(config);
     let mut pairs: HashMap<(NodeId, NodeId), u32> = HashMap::new();
     let mut path = Vec::new();
     let mut route = |flow: HostFlow<NodeId>| {

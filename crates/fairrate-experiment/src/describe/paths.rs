@@ -4,7 +4,9 @@ use std::collections::BTreeSet;
 
 use fairrate_sim::routing::Routes;
 use fairrate_sim::topology::Topology;
-use fairrate_sim::{Balance, EntropyScheme, FaultConfig, FaultPackets, NodeId, PortId, Recovery, SimConfig, Transport};
+use fairrate_sim::{
+    Adaptive, Balance, EntropyScheme, FaultConfig, FaultPackets, NodeId, PortId, Recovery, SimConfig, Transport,
+};
 use fairrate_units::Time;
 use serde::Serialize;
 
@@ -53,20 +55,32 @@ pub(super) fn routing(config: &SimConfig, routes: &Routes) -> Routing {
     let has_choice = has_choice(&config.topology, routes);
     let has_disorder = has_choice
         && match balance {
-            Balance::Ecmp | Balance::Flowlet { .. } => false,
+            Balance::Ecmp | Balance::Wcmp | Balance::Flowlet { .. } | Balance::Conga(_) => false,
             // PLB keeps a value for as long as its path is good.
             Balance::Host => config.transport.entropy.is_some_and(|e| e.scheme != EntropyScheme::Plb),
-            Balance::Spray | Balance::RoundRobin | Balance::Adaptive(_) | Balance::Drill { .. } => true,
+            Balance::Adaptive(adaptive) => adaptive.sticky.is_none(),
+            Balance::Spray | Balance::RoundRobin | Balance::Drill { .. } => true,
         };
     let (balance, rule) = match balance {
         Balance::Ecmp => ("ecmp", "each flow takes one path by a hash, and its packets stay in order".to_owned()),
+        Balance::Wcmp => (
+            "wcmp",
+            "each flow takes one path by a hash in proportion to capacities, and its packets stay in order".to_owned(),
+        ),
         Balance::Host => ("host", "hosts choose paths by the values that their packets carry (`entropy`)".to_owned()),
         Balance::Spray => ("spray", "each packet takes a port at random".to_owned()),
         Balance::RoundRobin => ("round-robin", "packets take the ports in turn".to_owned()),
         Balance::Flowlet { gap } => {
             ("flowlet", format!("a flow changes its path after a pause of {gap}, which seldom costs its order"))
         }
-        Balance::Adaptive(_) => ("adaptive", "each packet takes the port with the least queue".to_owned()),
+        Balance::Conga(conga) => (
+            "conga",
+            format!("after a pause of {} a flow takes the least loaded path, which seldom costs its order", conga.gap),
+        ),
+        Balance::Adaptive(Adaptive { sticky: Some(sticky), .. }) => {
+            ("adaptive", format!("a flow takes the port with the least load, and may move after a pause of {sticky}"))
+        }
+        Balance::Adaptive(_) => ("adaptive", "each packet takes the port with the least load".to_owned()),
         Balance::Drill { .. } => ("drill", "each packet takes the best of a few ports".to_owned()),
     };
     let meaning = match (has_choice, has_disorder) {

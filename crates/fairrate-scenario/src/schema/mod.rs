@@ -114,6 +114,7 @@ pub(crate) fn read(
     let config =
         SimConfig { topology, fabric, transport, cc, flows, changes, faults, allocator, probes, snapshots, stop, seed };
     check_times(report, &config, network_site);
+    routing::check_conga(report, &config, network_site);
     switch::check_thresholds(report, &config, switch_site);
     switch::check_buffers(report, &config, switch_site);
     report.check()?;

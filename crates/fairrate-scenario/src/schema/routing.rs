@@ -1,13 +1,38 @@
 //! `[routing]`: the choice among equal paths, and what becomes of it when links fail.
 
+use std::collections::BTreeSet;
+
 use fairrate_control::{AlgorithmConfig, Needs, PortScope};
-use fairrate_sim::{BALANCES, Balance, Rehash, Reroute, Signal};
+use fairrate_sim::routing::Routes;
+use fairrate_sim::{Adaptive, BALANCES, Balance, Conga, NodeId, Rehash, Reroute, Signal, SimConfig};
 use fairrate_units::{Bytes, Time};
 
+use crate::error::{Report, Site};
 use crate::reader::{OrWord, Section};
 
+/// Names of the measures of adaptive routing, and of their orders.
+const SIGNALS: [(&str, &str); 8] = [
+    ("levels", "levels"),
+    ("exact", "exact"),
+    ("utilization", "utilization"),
+    ("pauses", "pauses"),
+    ("pauses-levels", "pauses-levels"),
+    ("pauses-utilization", "pauses-utilization"),
+    ("levels-utilization", "levels-utilization"),
+    ("pauses-levels-utilization", "pauses-levels-utilization"),
+];
+
+/// What `[routing]` says.
+#[derive(Clone, Copy)]
+pub(super) struct Routing {
+    pub(super) balance: Balance,
+    pub(super) reroute: Option<Reroute>,
+    /// `true` if all switches hash alike.
+    pub(super) has_one_salt: bool,
+}
+
 /// Reads `[routing]`: the scheme, the parameters of all schemes, and the reaction to links that are down.
-pub(super) fn read(root: &mut Section<'_>, cc: &AlgorithmConfig) -> (Balance, Option<Reroute>) {
+pub(super) fn read(root: &mut Section<'_>, cc: &AlgorithmConfig) -> Routing {
     let mut s = root.child("routing", "`[routing]`");
     let names: Vec<(&'static str, &'static str)> = BALANCES.iter().map(|b| (b.name, b.name)).collect();
     let name = s.choice("balance", &names, "ecmp").value;
@@ -16,15 +41,26 @@ pub(super) fn read(root: &mut Section<'_>, cc: &AlgorithmConfig) -> (Balance, Op
     // DRILL(2, 1), the paper's choice.
     let samples = count(&mut s, "samples", 2, 1);
     let memory = count(&mut s, "memory", 1, 0);
-    let by_levels = s.choice("signal", &[("levels", true), ("exact", false)], true).value;
+    // The paper's time constant, and the time after which its leaves let a load fade.
+    let (constant, age) = (s.get("time_constant", Time::from_us(160)).value, s.get("age", Time::from_ms(10)).value);
+    let signal = s.choice("signal", &SIGNALS, "levels").value;
     // Five times rate times round-trip time of uet-htsim's network, its queues without trimming: 100 Gb/s and 12 us.
     let full = s.get("full", Bytes::new(750_000)).value;
+    // uet-htsim reads its ports every 100 ns; the default is the ideal switch.
+    let refresh = s.get("refresh", Time::ZERO).value;
+    let sticky = match s.value_or::<Time>("sticky", &["off"], OrWord::Word(0)).value {
+        OrWord::Value(time) => Some(time),
+        OrWord::Word(_) => None,
+    };
+    let has_one_salt = s.choice("salt", &[("each", false), ("one", true)], false).value;
     let balance = match name {
+        "wcmp" => Balance::Wcmp,
         "host" => Balance::Host,
         "spray" => Balance::Spray,
         "round-robin" => Balance::RoundRobin,
         "flowlet" => Balance::Flowlet { gap },
-        "adaptive" => Balance::Adaptive(if by_levels { Signal::Levels { full } } else { Signal::Exact }),
+        "conga" => Balance::Conga(Conga { gap, memory: constant, age }),
+        "adaptive" => Balance::Adaptive(Adaptive { signals: signals(signal, full), refresh, sticky }),
         "drill" => Balance::Drill { samples, memory },
         "ecmp" => Balance::Ecmp,
         other => unreachable!("`{other}` is listed in BALANCES and not read here"),
@@ -36,7 +72,44 @@ pub(super) fn read(root: &mut Section<'_>, cc: &AlgorithmConfig) -> (Balance, Op
     }
     let reroute = read_reroute(&mut s, balance, cc);
     root.out.tables.push(("routing".into(), s.finish()));
-    (balance, reroute)
+    Routing { balance, reroute, has_one_salt }
+}
+
+/// Returns the measures that a name of [`SIGNALS`] stands for, in their order.
+fn signals(name: &str, full: Bytes) -> [Option<Signal>; 3] {
+    let mut words = name.split('-').map(|word| match word {
+        "levels" => Signal::Levels { full },
+        "utilization" => Signal::Utilization,
+        "pauses" => Signal::Pauses,
+        _ => Signal::Exact,
+    });
+    std::array::from_fn(|_| words.next())
+}
+
+/// Largest number of uplinks of a leaf that CONGA's header has room for; 16 in the paper.
+const CONGA_UPLINKS: usize = 32;
+
+/// Checks that the network is one for CONGA: leaves and spines.
+pub(super) fn check_conga(report: &Report, config: &SimConfig, site: Site) {
+    let (topology, routes) = (&config.topology, Routes::of(config));
+    if !matches!(config.fabric.balance, Balance::Conga(_)) {
+        return;
+    }
+    let problem = |message: String, help: &str| report.problem("scenario::conflict", site, message, "in here", help);
+    if 4 < routes.longest_path() {
+        let message =
+            format!("`conga` is for leaves and spines, and the longest path here has {} links", routes.longest_path());
+        problem(message, "write another `balance`, as `balance = \"adaptive\"`, or take `kind = \"leaf-spine\"`");
+        return;
+    }
+    let uplinks = |leaf: NodeId| topology.hosts().map(|host| routes.next_hops(leaf, host).count()).max().unwrap_or(0);
+    let leaves: BTreeSet<NodeId> =
+        topology.hosts().filter_map(|host| Some(topology.to(routes.host_port(host)?))).collect();
+    let most = leaves.into_iter().map(uplinks).max().unwrap_or(0);
+    if CONGA_UPLINKS < most {
+        let message = format!("a leaf has {most} uplinks, and `conga` numbers {CONGA_UPLINKS} in its header");
+        problem(message, "take fewer spines, or another `balance`");
+    }
 }
 
 /// Reads `reroute_delay`, `convergence_delay` and `rehash`. Flows with fixed paths wait for their links by default, and

@@ -25,7 +25,7 @@ pub(super) fn read(
 ) -> FabricConfig {
     let mut s = root.child("switch", "`[switch]`");
     let (ns3, omnet) = (profile == Profile::Ns3, profile == Profile::RoccOmnet);
-    let (balance, reroute) = routing::read(root, cc);
+    let routing = routing::read(root, cc);
     let is_uet = matches!(transport.kind, Transport::Uet { .. });
     let fabric = FabricConfig {
         // PowerTCP section 4.1 names the bandwidth-to-buffer ratio of Intel Tofino; its public code has 4 MiB for each
@@ -48,19 +48,28 @@ pub(super) fn read(
         queue: queue::read(&mut s, cc),
         clock: timing.clock,
         ties: timing.ties,
-        balance,
-        reroute,
-        ecmp: s
-            .choice(
-                "ecmp",
-                &[("mix", EcmpHash::Mix), ("murmur3", EcmpHash::Murmur3)],
-                if ns3 { EcmpHash::Murmur3 } else { EcmpHash::Mix },
-            )
-            .value,
+        balance: routing.balance,
+        reroute: routing.reroute,
+        ecmp: read_hash(&mut s, ns3, routing.has_one_salt),
     };
     check(&s, &fabric);
     root.out.tables.push(("switch".into(), s.finish()));
     fabric
+}
+
+/// Reads `ecmp`, which one salt for all switches narrows down.
+fn read_hash(s: &mut Section<'_>, ns3: bool, has_one_salt: bool) -> EcmpHash {
+    let hashes = [("mix", EcmpHash::Mix), ("murmur3", EcmpHash::Murmur3)];
+    let hash = s.choice("ecmp", &hashes, if ns3 { EcmpHash::Murmur3 } else { EcmpHash::Mix }).value;
+    match hash {
+        EcmpHash::Mix if has_one_salt => EcmpHash::OneSalt,
+        EcmpHash::Murmur3 if has_one_salt => {
+            let message = "`murmur3` has the switch as its seed, and `salt = \"one\"` asks for a hash without it";
+            s.problem_at("scenario::conflict", "ecmp", message, "write `ecmp = \"mix\"`, or leave `salt` out");
+            hash
+        }
+        _ => hash,
+    }
 }
 
 fn alpha(s: &mut Section<'_>, key: &str, default: OrWord<f64>) -> Option<f64> {

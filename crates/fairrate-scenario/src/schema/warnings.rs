@@ -57,7 +57,12 @@ fn no_reaction(config: &SimConfig) -> Option<String> {
 /// with grants has no such reports.
 fn disorder(config: &SimConfig) -> Option<String> {
     let is_plb = config.transport.entropy.is_some_and(|entropy| entropy.scheme == EntropyScheme::Plb);
-    let keeps_order = is_plb || matches!(config.fabric.balance, Balance::Ecmp | Balance::Flowlet { .. });
+    let keeps_order = is_plb
+        || match config.fabric.balance {
+            Balance::Ecmp | Balance::Wcmp | Balance::Flowlet { .. } | Balance::Conga(_) => true,
+            Balance::Adaptive(adaptive) => adaptive.sticky.is_some(),
+            Balance::Host | Balance::Spray | Balance::RoundRobin | Balance::Drill { .. } => false,
+        };
     let can_wait = config.transport.kind == Transport::Rdma && config.cc.needs().feedback.grants.is_none();
     (!keeps_order && can_wait && config.transport.reorder_window == Time::ZERO).then(|| {
         "packets of a flow take several paths and overtake each other, and receivers take every gap for a loss; with \

@@ -100,7 +100,12 @@ const ROUTING: &[Key] = &[
     ("gap", &["\"1us\"", "\"20us\""]),
     ("samples", &["1", "2", "9"]),
     ("memory", &["0", "1", "3"]),
-    ("signal", &["\"levels\"", "\"exact\""]),
+    ("signal", &["\"levels\"", "\"exact\"", "\"utilization\"", "\"pauses\"", "\"pauses-levels-utilization\""]),
+    ("refresh", &["\"0s\"", "\"100ns\"", "\"5us\""]),
+    ("sticky", &["\"off\"", "\"0s\"", "\"10us\""]),
+    ("salt", &["\"each\"", "\"one\""]),
+    ("time_constant", &["\"5us\"", "\"160us\""]),
+    ("age", &["\"0s\"", "\"10us\"", "\"10ms\""]),
     ("full", &["\"0B\"", "\"20KB\""]),
     ("rehash", &["\"modulo\"", "\"resilient\""]),
 ];
@@ -108,8 +113,8 @@ const ROUTING: &[Key] = &[
 /// Writes `[routing]`; `sprays`: packets may take several paths. Returns `true` if hosts choose them.
 pub fn routing(draw: &mut Draw, toml: &mut Toml, sprays: bool) -> bool {
     toml.section("[routing]");
-    let schemes = ["ecmp", "host", "host", "spray", "round-robin", "flowlet", "adaptive", "drill"];
-    let scheme = if sprays { *draw.pick(&schemes) } else { "ecmp" };
+    let schemes = ["ecmp", "host", "host", "spray", "round-robin", "flowlet", "conga", "adaptive", "adaptive", "drill"];
+    let scheme = if sprays { *draw.pick(&schemes) } else { draw.pick(&["ecmp", "wcmp"]) };
     toml.text("balance", scheme);
     toml.maybe(draw, 2, ROUTING);
     if draw.one_in(2) {

@@ -7,6 +7,8 @@ use fairrate_units::{Bytes, Time};
 pub enum Balance {
     /// Each flow takes one path, picked by a hash before it starts.
     Ecmp,
+    /// The same, with ports picked in proportion to the capacity that leads on from them.
+    Wcmp,
     /// Hosts choose: switches hash the value that a packet carries along with its flow.
     Host,
     /// Each packet takes a port at random at each switch.
@@ -18,8 +20,10 @@ pub enum Balance {
         /// Least time between two packets of a flow at a switch for the second to begin a flowlet.
         gap: Time,
     },
-    /// Each data packet takes the port with the least queue; ties are broken at random.
-    Adaptive(Signal),
+    /// A flow that has been silent for a while takes the path whose most loaded link is used least.
+    Conga(Conga),
+    /// Each data packet takes the port with the least load; ties are broken at random.
+    Adaptive(Adaptive),
     /// Each data packet takes the port whose queue ends first among a few at random and the best of the last choice.
     Drill {
         /// Number of ports drawn for each packet.
@@ -29,7 +33,29 @@ pub enum Balance {
     },
 }
 
-/// The measure by which adaptive routing compares queues.
+/// The parameters of CONGA.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Conga {
+    /// Least time between two packets of a flow at its first switch for the second to begin a flowlet.
+    pub gap: Time,
+    /// Time constant of the estimators of the use of links.
+    pub memory: Time,
+    /// Time after which the load of a path that was not heard of again counts as none.
+    pub age: Time,
+}
+
+/// The parameters of adaptive routing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Adaptive {
+    /// The measures by which ports are compared; each decides among those that tie by the ones before it.
+    pub signals: [Option<Signal>; 3],
+    /// Time for which a switch goes by the level of a port that it has read.
+    pub refresh: Time,
+    /// If set, a flow keeps its port unless it has been silent for longer than this.
+    pub sticky: Option<Time>,
+}
+
+/// A measure by which adaptive routing compares ports.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Signal {
     /// The time until all that waits has been sent.
@@ -39,19 +65,29 @@ pub enum Signal {
         /// Bytes of a full queue.
         full: Bytes,
     },
+    /// The share of the last 30 us in which the port has sent, in one of four levels: none, below 15 and 50 %, and above.
+    Utilization,
+    /// `true` if the other end has paused the packet's class.
+    Pauses,
 }
 
 impl Balance {
     /// Returns `true` if the packets of a flow may take several paths, each chosen hop by hop where the packet is.
     #[must_use]
     pub fn is_by_packet(self) -> bool {
-        self != Self::Ecmp
+        !matches!(self, Self::Ecmp | Self::Wcmp)
+    }
+
+    /// Returns `true` if packets are to be seen where only one port leads on, as the last switch before a host.
+    #[must_use]
+    pub fn sees_last_hops(self) -> bool {
+        matches!(self, Self::Conga(_))
     }
 
     /// Returns `true` if a choice depends on queues or on earlier choices, and not on the packet alone.
     #[must_use]
     pub fn has_state(self) -> bool {
-        !matches!(self, Self::Ecmp | Self::Host | Self::Spray)
+        !matches!(self, Self::Ecmp | Self::Wcmp | Self::Host | Self::Spray)
     }
 }
 
@@ -92,6 +128,11 @@ pub struct BalanceInfo {
 pub const BALANCES: &[BalanceInfo] = &[
     BalanceInfo { name: "ecmp", title: "each flow keeps one path, picked by a hash", source: "RFC 2992" },
     BalanceInfo {
+        name: "wcmp",
+        title: "each flow keeps one path, picked by a hash in proportion to capacities",
+        source: "Zhou et al. (WCMP), EuroSys 2014",
+    },
+    BalanceInfo {
         name: "host",
         title: "hosts choose, by values that packets carry and switches hash (`entropy` of `[transport]`)",
         source: "Bonato et al. (REPS), arXiv 2407.21625",
@@ -107,7 +148,16 @@ pub const BALANCES: &[BalanceInfo] = &[
         title: "a flow takes a port at random whenever it has paused for a while",
         source: "Vanini et al. (LetFlow), NSDI 2017",
     },
-    BalanceInfo { name: "adaptive", title: "each packet takes the port with the least queue", source: "uet-htsim" },
+    BalanceInfo {
+        name: "conga",
+        title: "a flow that has paused takes the path whose most loaded link is used least",
+        source: "Alizadeh et al. (CONGA), SIGCOMM 2014",
+    },
+    BalanceInfo {
+        name: "adaptive",
+        title: "each packet takes the port with the least load (`signal`)",
+        source: "uet-htsim",
+    },
     BalanceInfo {
         name: "drill",
         title: "each packet takes the best of a few random ports and of those that were best before",

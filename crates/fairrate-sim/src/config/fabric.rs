@@ -28,6 +28,8 @@ pub enum TieRule {
 pub enum EcmpHash {
     /// fairrate's own mix of seed, switch and five-tuple.
     Mix,
+    /// The same without the switch: a flow that takes the n-th of k ports at one switch does so at each with k ports.
+    OneSalt,
     /// The murmur3 rule of the public HPCC/PowerTCP ns-3 code.
     Murmur3,
 }

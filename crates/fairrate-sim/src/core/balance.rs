@@ -6,14 +6,18 @@
 //! network, and its packets come in the same order on any number of threads, so runs have the same bits on all.
 
 mod adaptive;
+mod conga;
 mod drill;
 mod flowlet;
 mod hashed;
 mod round_robin;
 mod spray;
 
+use std::cell::Cell;
+
+use fairrate_units::{Bytes, Rate};
+
 use self::hashed::Hashed;
-use fairrate_units::Bytes;
 
 use super::outages::Outages;
 use super::run::Run;
@@ -23,7 +27,7 @@ use crate::fabric::Port;
 use crate::ids::{NodeId, PortId, PortIdx};
 use crate::packet::{Packet, PacketKind};
 use crate::rng::{mix64, pick};
-use crate::routing::FlowKey;
+use crate::routing::{FlowKey, weights};
 
 /// A packet at a switch, with two ports or more on shortest paths.
 pub(super) struct Crossing<'a> {
@@ -38,6 +42,10 @@ pub(super) struct Crossing<'a> {
     candidates: &'a [PortIdx],
     /// The same with those that are known to be down.
     all: &'a [PortIdx],
+    /// The weights of the candidates under WCMP; none: all are equal.
+    weights: &'a [u32],
+    /// The number in the packet that schemes may write.
+    header: Cell<u16>,
 }
 
 impl Crossing<'_> {
@@ -65,6 +73,17 @@ impl Crossing<'_> {
         if self.to == key.dst { key } else { key.reversed() }
     }
 
+    /// Returns the switch of the packet's sender, and that of its receiver.
+    fn leaves(&self) -> (NodeId, NodeId) {
+        let key = self.run.key_of(self.packet.flow);
+        let sender = if self.to == key.dst { key.src } else { key.dst };
+        let leaf = |host| {
+            let up = self.run.routes.host_port(host).expect("packets go between hosts");
+            self.run.config.topology.to(up)
+        };
+        (leaf(sender), leaf(self.to))
+    }
+
     /// Returns the picoseconds until `port` has sent what it is sending and all that waits in its queues.
     fn wait_ps(&self, port: PortIdx) -> u64 {
         let port = &self.ports[port.index()];
@@ -77,8 +96,19 @@ impl Crossing<'_> {
         self.ports[port.index()].queued_bytes
     }
 
+    /// Returns the bytes that `port` has sent so far, and its rate.
+    fn sent(&self, port: PortIdx) -> (u64, Rate) {
+        let port = &self.ports[port.index()];
+        (port.tx_bytes, port.rate)
+    }
+
+    /// Returns `true` if the other end of `port` has paused the packet's class.
+    fn is_paused(&self, port: PortIdx) -> bool {
+        self.ports[port.index()].paused >> self.packet.class & 1 == 1
+    }
+
     /// Returns the port of `these` with the least `load`, one at random if there are several.
-    fn least(&self, these: &[PortIdx], load: impl Fn(PortIdx) -> u64) -> PortIdx {
+    fn least<L: Ord>(&self, these: &[PortIdx], load: impl Fn(PortIdx) -> L) -> PortIdx {
         let best = these.iter().map(|&port| load(port)).min();
         let is_best = |port: &&PortIdx| Some(load(**port)) == best;
         let n = these.iter().filter(is_best).count();
@@ -108,8 +138,13 @@ pub(super) struct Balancer {
     scheme: Option<Box<dyn Scheme>>,
     /// `None` if switches do not react to failures.
     outages: Option<Box<Outages>>,
+    /// `true` if the scheme sees packets that have one way only, too.
+    sees_all: bool,
+    /// `true` if ports are picked by weights.
+    is_weighted: bool,
     candidates: Vec<PortIdx>,
     all: Vec<PortIdx>,
+    weights: Vec<u32>,
 }
 
 impl Balancer {
@@ -117,19 +152,28 @@ impl Balancer {
     pub(super) fn new(config: &SimConfig) -> Self {
         let rehash = config.reroute().map_or(Rehash::Modulo, |reroute| reroute.rehash);
         let scheme: Option<Box<dyn Scheme>> = match config.fabric.balance {
-            Balance::Ecmp if config.reroute().is_none() => None,
-            Balance::Ecmp | Balance::Host => Some(Box::new(Hashed(config.fabric.ecmp, rehash))),
+            Balance::Ecmp | Balance::Wcmp if config.reroute().is_none() => None,
+            Balance::Ecmp | Balance::Wcmp | Balance::Host => Some(Box::new(Hashed(config.fabric.ecmp, rehash))),
             Balance::Spray => Some(Box::new(spray::Spray)),
             Balance::RoundRobin => Some(Box::<round_robin::RoundRobin>::default()),
             Balance::Flowlet { gap } => Some(Box::new(flowlet::Flowlets::new(gap))),
-            Balance::Adaptive(signal) => Some(Box::new(adaptive::Adaptive(signal))),
+            Balance::Conga(conga) => Some(Box::new(conga::Conga::new(conga))),
+            Balance::Adaptive(adaptive) => Some(Box::new(adaptive::Adaptive::new(adaptive))),
             Balance::Drill { samples, memory } => Some(Box::new(drill::Drill::new(samples, memory))),
         };
-        Self { scheme, outages: Outages::new(config), candidates: Vec::new(), all: Vec::new() }
+        Self {
+            scheme,
+            outages: Outages::new(config),
+            sees_all: config.fabric.balance.sees_last_hops(),
+            is_weighted: config.fabric.balance == Balance::Wcmp,
+            candidates: Vec::new(),
+            all: Vec::new(),
+            weights: Vec::new(),
+        }
     }
 
     /// Returns the port by which `p`, which has come by `ingress`, goes on toward the host `to`: one of those on shortest
-    /// paths that are not known to be dead; `None` if there is none.
+    /// paths that are not known to be dead; `None` if there is none. The scheme may write into the packet.
     #[cold]
     #[inline(never)]
     pub(super) fn choose(
@@ -138,47 +182,51 @@ impl Balancer {
         (ports, links): (&[Port], &Links),
         (ingress, to): (PortIdx, NodeId),
         now_ps: u64,
-        p: &Packet,
+        p: &mut Packet,
     ) -> Option<PortIdx> {
         let topology = &run.config.topology;
         let switch = topology.from(links.id_of(ingress));
         let place = |port: PortId| links.place_of(port).expect("a switch's ports are in its part");
         self.all.clear();
         self.all.extend(run.routes.next_hops(switch, to).map(place));
+        self.weights.clear();
+        let mut candidates = &self.all;
         if let Some(outages) = &mut self.outages {
             outages.advance(now_ps);
+            let (routes, id_of) = (&run.routes, |&port: &PortIdx| links.id_of(port));
             if !outages.are_none() {
-                return self.choose_live(run, (ports, links), (switch, to), now_ps, p);
+                let mut is_live = |port: &&PortIdx| {
+                    let port = id_of(port);
+                    !outages.is_noticed(port) && outages.leads_to(topology, routes, port, to)
+                };
+                self.candidates.clear();
+                self.candidates.extend(self.all.iter().filter(&mut is_live));
+                candidates = &self.candidates;
+            }
+            if self.is_weighted && 1 < candidates.len() {
+                let ports: Vec<PortId> = candidates.iter().map(id_of).collect();
+                self.weights = weights::weights(&outages.live_bps(topology, routes, &ports, to));
             }
         }
-        if let [only] = self.all[..] {
-            return Some(only);
+        match candidates[..] {
+            [] => return None,
+            [only] if !self.sees_all => return Some(only),
+            _ => {}
         }
-        let at = Crossing { run, switch, to, now_ps, packet: p, ports, candidates: &self.all, all: &self.all };
-        Some(self.scheme.as_mut().expect("flows with fixed paths choose no ports").choose(&at))
-    }
-
-    /// Does the same as [`Balancer::choose`] where links are known to be down.
-    fn choose_live(
-        &mut self,
-        run: &Run,
-        (ports, links): (&[Port], &Links),
-        (switch, to): (NodeId, NodeId),
-        now_ps: u64,
-        p: &Packet,
-    ) -> Option<PortIdx> {
-        let outages = self.outages.as_mut().expect("switches react to failures");
-        let mut is_live = |&port: &PortIdx| {
-            let port = links.id_of(port);
-            !outages.is_noticed(port) && outages.leads_to(&run.config.topology, &run.routes, port, to)
+        let at = Crossing {
+            run,
+            switch,
+            to,
+            now_ps,
+            header: Cell::new(p.entropy),
+            packet: p,
+            ports,
+            candidates,
+            all: &self.all,
+            weights: &self.weights,
         };
-        self.candidates.clear();
-        self.candidates.extend(self.all.iter().copied().filter(&mut is_live));
-        if let [] | [_] = self.candidates[..] {
-            return self.candidates.first().copied();
-        }
-        let (candidates, all) = (&self.candidates, &self.all);
-        let at = Crossing { run, switch, to, now_ps, packet: p, ports, candidates, all };
-        Some(self.scheme.as_mut().expect("flows with fixed paths choose no ports").choose(&at))
+        let chosen = self.scheme.as_mut().expect("flows with fixed paths choose no ports").choose(&at);
+        p.entropy = at.header.get();
+        Some(chosen)
     }
 }

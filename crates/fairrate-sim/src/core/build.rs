@@ -66,7 +66,7 @@ pub(super) fn plan(mut config: SimConfig, threads: usize, switching: Switching) 
     let lines = line_flows(&config);
     config.flows.extend(lines);
     fill_bursts(&mut config);
-    let routes = Routes::new(&config.topology);
+    let routes = Routes::of(&config);
     let needs = config.cc.needs();
     if let Transport::Tcp(tcp) = &mut config.transport.kind {
         tcp.prr &= needs.feedback.prr;

@@ -14,6 +14,7 @@ use crate::config::{Reroute, SimConfig};
 use crate::fabric::FlapTimes;
 use crate::ids::{NodeId, PortId};
 use crate::routing::Routes;
+use crate::routing::weights::{capacities, ways_bps};
 use crate::topology::Topology;
 
 /// The links that switches know to be down at the moment.
@@ -22,9 +23,9 @@ pub(super) struct Outages {
     noticed: Lagging,
     /// The links of which all switches have heard.
     heard: Lagging,
-    /// For each switch with hosts, the switches that reach it over live links, as far as all have heard. Filled when
-    /// first needed after a change.
-    reach: BTreeMap<NodeId, Vec<bool>>,
+    /// For each switch with hosts, the capacity of the live ways to it from each switch, as far as all have heard. Filled
+    /// when first needed after a change.
+    reach: BTreeMap<NodeId, Vec<u64>>,
 }
 
 /// The links that are known to be down some time after it has happened.
@@ -86,22 +87,21 @@ impl Outages {
         if downs.contains_key(&port) || downs.contains_key(&last.reverse()) {
             return false;
         }
-        let is_dead = |port: PortId| downs.contains_key(&port);
-        let reach = self.reach.entry(edge).or_insert_with(|| live_ways(topology, routes, to, &is_dead));
-        next == to || reach[next.index()]
+        next == to || 0 < self.live_capacities(topology, routes, edge, to)[next.index()]
     }
-}
 
-/// Returns, for each node, whether it has a shortest way to the edge switch of the host `to` without dead ports.
-fn live_ways(topology: &Topology, routes: &Routes, to: NodeId, is_dead: &impl Fn(PortId) -> bool) -> Vec<bool> {
-    let edge = routes.host_port(to).map(|port| topology.to(port));
-    let mut reach = vec![false; topology.nodes.len()];
-    for switch in routes.switches_by_distance(to) {
-        let mut ways = routes.next_hops(switch, to);
-        reach[switch.index()] =
-            Some(switch) == edge || ways.any(|port| !is_dead(port) && reach[topology.to(port).index()]);
+    /// Returns the capacities in bit/s of the live ways that begin with each of the `ports` of a switch and end at the switch
+    /// of the host `to`, as far as all switches have heard; none if there is no such host.
+    pub(super) fn live_bps(&mut self, topology: &Topology, routes: &Routes, ports: &[PortId], to: NodeId) -> Vec<u64> {
+        let Some(last) = routes.host_port(to) else { return Vec::new() };
+        ways_bps(topology, ports, self.live_capacities(topology, routes, topology.to(last), to))
     }
-    reach
+
+    fn live_capacities(&mut self, topology: &Topology, routes: &Routes, edge: NodeId, to: NodeId) -> &[u64] {
+        let downs = &self.heard.downs;
+        let is_dead = |port: PortId| downs.contains_key(&port);
+        self.reach.entry(edge).or_insert_with(|| capacities(topology, routes, to, &is_dead))
+    }
 }
 
 impl Lagging {

@@ -42,11 +42,11 @@ impl Paths<PortIdx> {
     }
 
     /// Returns the same paths, with each hop between switches replaced by "any port toward the flow's host"; the last hop
-    /// too if switches react to failures.
+    /// too if switches react to failures, or if the scheme sees packets there.
     pub(super) fn sprayed(mut self, config: &SimConfig, flows: &Table<FlowId, Flow>) -> Self {
         let mut entries = self.ports.to_vec();
         // The first hop is the sender's own port, and the last leads to the receiver.
-        let n_fixed = if config.reroute().is_some() { 1 } else { 2 };
+        let n_fixed = if config.reroute().is_some() || config.fabric.balance.sees_last_hops() { 1 } else { 2 };
         for flow in flows {
             let spec = &config.flows[flow.parent.index()];
             let between =

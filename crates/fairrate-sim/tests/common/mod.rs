@@ -270,7 +270,7 @@ pub fn run(config: SimConfig) -> (Recorder, RunTotals) {
 
 /// Returns the ports that each flow's data passes.
 pub fn paths(c: &SimConfig) -> Vec<Vec<u32>> {
-    let routes = Routes::new(&c.topology);
+    let routes = Routes::of(c);
     let path = |f: &FlowSpec| {
         let key = FlowKey { src: f.src, dst: f.dst, sport: f.sport, dport: f.dport };
         let mut ports = Vec::new();

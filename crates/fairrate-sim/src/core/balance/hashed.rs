@@ -15,7 +15,8 @@ impl Scheme for Hashed {
         let Self(hash, rehash) = *self;
         let (seed, key) = (at.run.config.seed, at.key());
         if rehash == Rehash::Resilient {
-            let own = at.all[pick_way(hash, seed, at.switch, key, at.all.len())];
+            let weights = at.run.routes.weights_of(at.switch, at.to);
+            let own = at.all[pick_way(hash, seed, at.switch, key, (at.all.len(), weights))];
             if at.candidates.contains(&own) {
                 return own;
             }
@@ -24,6 +25,6 @@ impl Scheme for Hashed {
         // a remainder does when that number changes.
         let n = at.candidates.len();
         let seed = if n == at.all.len() { seed } else { mix64(seed ^ n as u64) };
-        at.candidates[pick_way(hash, seed, at.switch, key, n)]
+        at.candidates[pick_way(hash, seed, at.switch, key, (n, at.weights))]
     }
 }
