@@ -86,12 +86,12 @@ fn wcmp_is_ecmp_where_paths_are_equal() {
 /// flows goes by it, and none of their packets is lost.
 #[test]
 fn wcmp_weighs_what_is_left_after_a_failure() {
-    let mut text = String::from("12 4 16\n0 1 2 3\n");
+    let mut lines = vec!["12 4 16".to_owned(), "0 1 2 3".to_owned()];
     for (leaf, spine) in [(0, 2), (0, 2), (0, 3), (0, 3), (1, 2), (1, 2), (1, 3), (1, 3)] {
-        text += &format!("{leaf} {spine} 25Gbps 1us 0\n");
+        lines.push(format!("{leaf} {spine} 25Gbps 1us 0"));
     }
-    (0..8).for_each(|host| text += &format!("{} {} 25Gbps 1us 0\n", host + 4, host / 4));
-    let topology = parse_topology_file(&text).expect("it reads");
+    lines.extend((0..8).map(|host| format!("{} {} 25Gbps 1us 0", host + 4, host / 4)));
+    let topology = parse_topology_file(&lines.join("\n")).expect("it reads");
     let of = |i: u32| FlowSpec {
         sport: i as u16,
         ..flow(4 + i % 4, 8 + i / 4 % 4, 1_000, Time::from_us(500) + US * u64::from(i))

@@ -22,7 +22,7 @@ const SIGNALS: [(&str, &str); 8] = [
     ("pauses-levels-utilization", "pauses-levels-utilization"),
 ];
 
-/// What `[routing]` says.
+/// The choices of `[routing]`.
 #[derive(Clone, Copy)]
 pub(super) struct Routing {
     pub(super) balance: Balance,

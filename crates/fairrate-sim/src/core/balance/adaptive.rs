@@ -29,7 +29,7 @@ pub(super) struct Adaptive {
     levels: RefCell<Levels>,
 }
 
-/// What was read of ports before.
+/// The last readings of ports.
 #[derive(Default)]
 struct Levels {
     /// For a port and a signal, the time and the value of the last reading.

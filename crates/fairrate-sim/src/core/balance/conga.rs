@@ -21,7 +21,7 @@ const ALPHA: f64 = 0.2;
 /// Largest load: loads have three bits (section 3.6, Q).
 const MAX_LOAD: u16 = 7;
 
-/// What a packet carries (section 3.1), in the 16 bits that its header has for it.
+/// The fields of a packet (section 3.1), in the 16 bits that its header has for them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Header {
     /// Number of the uplink that it has taken (LBTag).
@@ -57,11 +57,11 @@ impl Estimator {
     }
 }
 
-/// What a leaf knows of its paths to another leaf: for each uplink, the load and when it was heard of (section 3.3).
+/// The paths of a leaf to another leaf: for each uplink, the load and when it was heard of (section 3.3).
 #[derive(Default)]
 struct ToLeaf([Option<(u16, u64)>; 32]);
 
-/// What a leaf remembers of the paths from another leaf, to be sent back (section 3.3).
+/// The paths from another leaf to this one, as they are to be sent back (section 3.3).
 #[derive(Default)]
 struct FromLeaf {
     /// For each uplink of the other leaf, the load and whether it has changed since it was sent back.
