@@ -230,6 +230,19 @@ mod tests {
     }
 
     #[test]
+    fn reorder_extents_are_drawn_where_packets_overtook_each_other() {
+        let mut variants = synthetic::comparison(&["powertcp", "hpcc"], &[1]);
+        let drawn = |variants: &[Variant]| {
+            let chapters = all(variants);
+            let figure = chapters.iter().flat_map(|c| &c.figures).find(|f| f.title == "Reorder extent");
+            figure.map(|figure| (figure.series.len(), figure.series[0].x.last().copied()))
+        };
+        assert_eq!(drawn(&variants), None);
+        variants[1].runs[0].flows[3].reorder_extent = 5_000.0;
+        assert_eq!(drawn(&variants), Some((1, Some(5.0))));
+    }
+
+    #[test]
     fn distributions_of_slowdowns_end_where_flows_do_not() {
         let mut variants = synthetic::comparison(&["powertcp", "hpcc"], &[1]);
         for flow in variants[1].runs[0].flows.iter_mut().take(750) {

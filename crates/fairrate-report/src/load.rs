@@ -101,6 +101,7 @@ fn flow(row: &FlowRow, end_ns: f64) -> Flow {
         fct_ns: row.fct_ns.map(|ns| ns as f64),
         slowdown: row.slowdown,
         at_least: at_least(row, end_ns),
+        reorder_extent: row.reorder_extent_bytes as f64,
     }
 }
 

@@ -143,6 +143,8 @@ pub struct Flow {
     pub slowdown: Option<f64>,
     /// The least slowdown that an unfinished flow will have: as if it had finished when the run ended.
     pub at_least: Option<f64>,
+    /// Bytes by which the furthest packet was ahead of the latest of those that it had overtaken; 0 without disorder.
+    pub reorder_extent: f64,
 }
 
 impl Flow {

@@ -191,7 +191,26 @@ impl Page<'_> {
         let names = self.port_names();
         let each = names.iter().filter(|_| names.len() < MAX_PORTS).map(|name| self.queue_ccdf(name));
         let queues = pooled.into_iter().chain(each).filter(|figure| !figure.series.is_empty());
-        slowdown.into_iter().chain(convergence).chain(queues).collect()
+        slowdown.into_iter().chain(self.disorder_ccdf()).chain(convergence).chain(queues).collect()
+    }
+
+    /// Returns the distribution of flows' reorder extents; `None` where no packet has overtaken another.
+    fn disorder_ccdf(&self) -> Option<Panel> {
+        let line = |(variant, style): (&Variant, Style)| {
+            let flows = variant.runs.iter().flat_map(RunData::measured_flows);
+            let values: Vec<f64> = flows.map(|f| f.reorder_extent / 1e3).collect();
+            let (x, y) = ccdf(&values, |_| 1.0, self.points / 4);
+            Series { step: true, x, y, ..variant_line(variant, style) }
+        };
+        let series: Vec<Series> = self.each().map(line).filter(|s| !s.x.is_empty()).collect();
+        (!series.is_empty()).then(|| Panel {
+            title: "Reorder extent".into(),
+            note: "Fraction of the flows, all seeds, in which a packet arrived with a later one further ahead of it than this".into(),
+            x: Axis::new("ahead (KB)").logarithmic(),
+            y: Axis::new("fraction of flows").logarithmic().showing(1.0, 1.0),
+            series,
+            ..Panel::default()
+        })
     }
 
     /// Returns the distribution of the times rates took to settle; a curve that ends below 1 has changes after which

@@ -111,6 +111,7 @@ fn flow(id: u32, slow: f64, random: &mut Lcg) -> Flow {
         fct_ns: Some(fct_ns),
         slowdown: Some(slowdown),
         at_least: None,
+        reorder_extent: 0.0,
     }
 }
 

@@ -44,6 +44,13 @@ tables! {
         reordering_mean_ns: Option<u64>, "ns";
         /// The longest such time; absent if there was none.
         reordering_max_ns: Option<u64>, "ns";
+        /// Data packets that arrived after one that was sent later; 0 where packets of a flow take one path, and for HOMA.
+        late_packets: u64, "packets";
+        /// Largest reorder extent: from the first byte of a late packet to that of the furthest one that had arrived; 0 likewise.
+        reorder_extent_bytes: u64, "B";
+        /// Largest distance from the byte expected next to the end of the furthest one that had arrived, which a buffer for reordering
+        /// has to hold; 0 likewise.
+        reorder_span_bytes: u64, "B";
         /// Retransmission timeouts of the sender, or of all subflows.
         timeouts: u32, "1";
         /// Losses found and repaired without a timeout: recoveries of TCP, gaps reported to RDMA senders.

@@ -7,8 +7,8 @@ use common::{SPINES, algorithm, config, flow, four_spines, run, sent_by_uplinks,
 use fairrate_sim::topology::FatTreeK;
 use fairrate_sim::workload::Permutation;
 use fairrate_sim::{
-    Adaptive, Balance, Conga, DropCause, FaultConfig, Flap, ProbeSpec, Recovery, Rehash, Reroute, Signal, SimConfig,
-    Simulation, Switching,
+    Adaptive, Balance, Conga, Disorder, DropCause, FaultConfig, Flap, ProbeSpec, Recovery, Rehash, Reroute, Signal,
+    SimConfig, Simulation, Switching,
 };
 use fairrate_units::{Bytes, Rate, Time};
 
@@ -141,6 +141,23 @@ fn paths_are_the_shortest() {
         assert_eq!(by_packet.packet_hops, by_flow.packet_hops, "{balance:?}");
         assert_eq!((told.flows.len(), by_packet.flows_unfinished), (plain.flows.len(), 0), "{balance:?}");
     }
+}
+
+/// A flow alone never overtakes itself under round robin, as each later packet leaves later and waits nowhere. Of four flows that share
+/// uplinks at random, packets come late; no further ahead than the longest queue and what the other links carry meanwhile. On one path
+/// there is no disorder.
+#[test]
+fn disorder_is_recorded_as_it_is() {
+    let disorder = |n: u32, balance| {
+        let flows = (0..n).map(|host| flow(host, 4 + host, 1_000_000, Time::ZERO)).collect();
+        run(balanced(config(four_spines(2), algorithm("line-rate"), flows), balance)).0.flows[0].disorder
+    };
+    assert_eq!(disorder(1, Balance::RoundRobin).late_packets, 0);
+    assert_eq!(disorder(4, Balance::Ecmp), Disorder::default());
+    let spray = disorder(4, Balance::Spray);
+    assert!(100 < spray.late_packets && spray.late_packets < 1_000, "{spray:?}");
+    assert!(1_000 <= spray.extent_bytes && spray.extent_bytes < spray.span_bytes, "{spray:?}");
+    assert!(spray.span_bytes < 100_000, "{spray:?}");
 }
 
 /// Receivers that wait take no disorder for a loss, so nothing is sent twice; those that do not wait do.

@@ -8,6 +8,7 @@ mod bursts;
 mod changes;
 pub(super) mod convergence;
 mod deciding;
+mod disorder;
 mod lifecycle;
 mod nic_order;
 mod notices;
@@ -21,6 +22,7 @@ use fairrate_control::Notice;
 use fairrate_units::Rate;
 
 use self::convergence::Convergence;
+use self::disorder::DisorderBook;
 use self::nic_order::NicOrder;
 pub(super) use self::outcome::Received;
 use self::queue_pairs::QueuePairs;
@@ -70,6 +72,8 @@ pub(crate) struct Hosts {
     header_scratch: Vec<f64>,
     /// Measurement of convergence, if a probe asks for it.
     convergence: Option<Box<Convergence>>,
+    /// Record of disorder, if packets may take several paths.
+    disorder: Option<Box<DisorderBook>>,
 }
 
 /// The sending end of a flow.
@@ -195,6 +199,7 @@ impl Hosts {
             finite_left,
             header_scratch: vec![0.0; run.constants.header_words],
             convergence: Convergence::new(&run.config, run.constants.base_rtt),
+            disorder: DisorderBook::new(&run.config, run.flows.len()),
         }
     }
 

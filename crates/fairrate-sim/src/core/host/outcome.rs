@@ -7,7 +7,7 @@ use crate::config::Trigger;
 use crate::core::run::Run;
 use crate::ideal;
 use crate::ids::{FlowId, LineId};
-use crate::output::{FlowOutcome, Reordering, RunTotals};
+use crate::output::{Disorder, FlowOutcome, Reordering, RunTotals};
 use crate::transport::{LineNote, homa_train};
 
 /// The received data of a flow.
@@ -17,6 +17,7 @@ pub(in crate::core) struct Received {
     /// Number of payload bytes in order.
     pub(in crate::core) bytes: u64,
     reordering: Reordering,
+    disorder: Disorder,
 }
 
 impl Hosts {
@@ -42,6 +43,7 @@ impl Hosts {
             recoveries: tally.recoveries,
             connected: known(end.connected_ps).map(|at| Time::from_ps(at - end.start_ps)),
             reordering: received.reordering,
+            disorder: received.disorder,
         }
     }
 
@@ -49,7 +51,8 @@ impl Hosts {
     pub(in crate::core) fn received(&self, id: FlowId) -> Received {
         let end = &self.receiving[id];
         let reordering = self.connections.reordering(id);
-        Received { last_ps: known(end.arrived_ps), bytes: end.receiver.expected, reordering }
+        let disorder = self.disorder.as_ref().map_or(Disorder::default(), |book| book.of(id));
+        Received { last_ps: known(end.arrived_ps), bytes: end.receiver.expected, reordering, disorder }
     }
 
     /// Returns the user's flows that are sent from here, have started or will at their time, and are not over.

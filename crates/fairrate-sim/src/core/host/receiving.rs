@@ -3,6 +3,7 @@
 use fairrate_control::Controller;
 
 use super::Hosts;
+use super::disorder::Arrival;
 use crate::core::world::World;
 use crate::ids::{FlowId, HostId, PacketIdx};
 use crate::packet::PacketKind;
@@ -28,9 +29,14 @@ impl Hosts {
 
     /// Processes a data packet that reaches its receiver, and sends the answer.
     fn on_data(&mut self, w: &mut World, host: HostId, packet: PacketIdx) {
-        let id = w.net.pool.get(packet).flow;
+        let p = w.net.pool.get(packet);
+        let (id, arrival) = (p.flow, self.disorder.as_ref().and_then(|_| Arrival::of(p)));
         let transport = w.run.flow(id).transport;
-        match transport.on_data(self, w, host, packet) {
+        let answer = transport.on_data(self, w, host, packet);
+        if let (Some(book), Some(arrival)) = (&mut self.disorder, arrival) {
+            book.note(id, arrival, self.receiving[id].receiver.expected);
+        }
+        match answer {
             Answer::Packet(packet) => self.reply(w, host, packet),
             Answer::Waiting => self.nic_send(w, host),
             Answer::Nothing => return,
