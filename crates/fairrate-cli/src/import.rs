@@ -5,7 +5,7 @@ use std::process::ExitCode;
 
 use clap::{Subcommand, ValueEnum};
 use fairrate_scenario::htsim::{self, Matrix, StartUnit, Tree};
-use fairrate_scenario::{Overrides, Scenario};
+use fairrate_scenario::{Overrides, Scenario, ns3};
 use fairrate_sim::FileError;
 
 use crate::failure::Failure;
@@ -25,6 +25,10 @@ enum From {
     ///
     /// Writes `scenario.toml` and `flows.csv`, and prints what they lack.
     Htsim(Htsim),
+    /// A run of HPCC's ns-3 code: its config.txt, with the topology and the flows that it names
+    ///
+    /// Writes `scenario.toml`, `topology.txt` and `flow.txt`, and prints what they lack.
+    Ns3(Ns3),
 }
 
 #[derive(Debug, clap::Args)]
@@ -43,6 +47,22 @@ struct Htsim {
     out: PathBuf,
 }
 
+#[derive(Debug, clap::Args)]
+struct Ns3 {
+    /// Settings of the run, a config.txt
+    #[arg(value_name = "CONFIG.txt")]
+    config: PathBuf,
+    /// Topology [default: TOPOLOGY_FILE of the settings, from their directory or one above it]
+    #[arg(long, value_name = "FILE")]
+    topology: Option<PathBuf>,
+    /// List of flows [default: FLOW_FILE of the settings, likewise]
+    #[arg(long, value_name = "FILE")]
+    flows: Option<PathBuf>,
+    /// Directory to write to, which must not exist
+    #[arg(long, value_name = "DIR")]
+    out: PathBuf,
+}
+
 /// A unit of starts.
 #[derive(Clone, Copy, Debug, ValueEnum)]
 enum Unit {
@@ -50,9 +70,15 @@ enum Unit {
     Us,
 }
 
-/// Reads the files, and writes the scenario beside its list of flows.
+/// Reads the files, and writes the scenario beside the files that it names.
 pub fn run(args: &Args) -> Result<ExitCode, Failure> {
-    let From::Htsim(args) = &args.from;
+    match &args.from {
+        From::Htsim(args) => from_htsim(args),
+        From::Ns3(args) => from_ns3(args),
+    }
+}
+
+fn from_htsim(args: &Htsim) -> Result<ExitCode, Failure> {
     let (text, matrix) = parsed(&args.matrix, Matrix::parse)?;
     let tree = args.topology.as_deref().map(|path| parsed(path, Tree::parse)).transpose()?.map(|(_, tree)| tree);
     let unit = match args.start_unit {
@@ -69,35 +95,71 @@ pub fn run(args: &Args) -> Result<ExitCode, Failure> {
     let name = args.matrix.file_stem().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
     let imported = htsim::import(&name.escape_debug().to_string(), &matrix, unit, tree.as_ref())
         .map_err(|error| Failure::input_file(&args.matrix, &text, error))?;
-    // What a matrix may say and a scenario may not, such as a start after centuries, has the messages of scenarios.
-    let files = [("flows.csv", imported.flows.as_str())];
-    Scenario::from_texts(&imported.scenario, "scenario.toml", &files, &Overrides::default())?;
-    let beside = args.out.parent().filter(|dir| !dir.as_os_str().is_empty());
-    beside.map_or(Ok(()), std::fs::create_dir_all).map_err(|error| Failure::io("making", &args.out, error))?;
-    std::fs::create_dir(&args.out).map_err(|error| match error.kind() {
-        std::io::ErrorKind::AlreadyExists => Failure::Usage {
-            message: format!("`{}` exists", args.out.display()),
-            help: "give another directory, or remove it first".to_owned(),
+    let what = format!("{} flows between {} hosts", matrix.flows.len(), matrix.nodes);
+    finish(&args.out, &imported.scenario, &[("flows.csv", &imported.flows)], &what, &imported.left_out)
+}
+
+fn from_ns3(args: &Ns3) -> Result<ExitCode, Failure> {
+    let (text, config) = parsed(&args.config, ns3::Config::parse)?;
+    let in_config = |error| Failure::input_file(&args.config, &text, error);
+    let named = |given: &Option<PathBuf>, setting: &str, option: &str| match given {
+        Some(path) => Ok(path.clone()),
+        None => match config.value::<String>(setting).map_err(in_config)? {
+            Some(name) => find(&args.config, &name, option),
+            None => Err(Failure::Usage {
+                message: format!("`{}` has no `{setting}`", args.config.display()),
+                help: format!("name the file by `{option} FILE`"),
+            }),
         },
-        _ => Failure::io("making", &args.out, error),
-    })?;
-    let scenario = args.out.join("scenario.toml");
-    new::write(&args.out.join("flows.csv"), &imported.flows)?;
-    new::write(&scenario, &imported.scenario)?;
-    let left_out = imported.left_out.join("\n- ");
-    output::print_text(&format!(
-        "{}: {} flows between {} hosts\n\nNot carried over:\n- {left_out}\n",
-        scenario.display(),
-        matrix.flows.len(),
-        matrix.nodes
-    ))?;
+    };
+    let topology = read(&named(&args.topology, "TOPOLOGY_FILE", "--topology")?)?;
+    let flows = read(&named(&args.flows, "FLOW_FILE", "--flows")?)?;
+    let name = args.config.display().to_string().escape_debug().to_string();
+    let imported = ns3::import(&name, &config).map_err(in_config)?;
+    let n_flows = flows.lines().next().unwrap_or_default().trim().to_owned();
+    let files = [("topology.txt", topology.as_str()), ("flow.txt", flows.as_str())];
+    finish(&args.out, &imported.scenario, &files, &format!("{n_flows} flows"), &imported.left_out)
+}
+
+/// Returns the file that the settings at `config` call `name`: from their directory, or from the nearest one above it that has such a
+/// file, as the ns-3 code is started there.
+fn find(config: &Path, name: &str, option: &str) -> Result<PathBuf, Failure> {
+    let config = std::path::absolute(config).map_err(|error| Failure::io("finding", config, error))?;
+    let found = config.ancestors().skip(1).map(|dir| dir.join(name)).find(|path| path.is_file());
+    found.ok_or_else(|| Failure::Usage {
+        message: format!("`{}` names `{name}`, which is neither beside it nor in a directory above", config.display()),
+        help: format!("give the file by `{option} FILE`"),
+    })
+}
+
+/// Checks a scenario with the files that it names, writes all of them into the new directory `out`, and prints what they are and lack.
+fn finish(
+    out: &Path,
+    scenario: &str,
+    files: &[(&str, &str)],
+    what: &str,
+    left_out: &[String],
+) -> Result<ExitCode, Failure> {
+    // What those files may say and a scenario may not, such as a start after centuries, has the messages of scenarios.
+    Scenario::from_texts(scenario, "scenario.toml", files, &Overrides::default())?;
+    let mut all = files.to_vec();
+    all.push(("scenario.toml", scenario));
+    new::write_dir(out, &all)?;
+    let lacks =
+        if left_out.is_empty() { String::new() } else { format!("\n\nNot carried over:\n- {}", left_out.join("\n- ")) };
+    output::print_text(&format!("{}: {what}{lacks}\n", out.join("scenario.toml").display()))?;
     Ok(ExitCode::SUCCESS)
+}
+
+/// Returns the text of a file.
+fn read(path: &Path) -> Result<String, Failure> {
+    let unreadable = |cause: std::io::Error| Failure::Unreadable { path: path.to_owned(), cause: cause.to_string() };
+    std::fs::read_to_string(path).map_err(unreadable)
 }
 
 /// Returns the text of a file and what `parse` reads from it.
 fn parsed<T>(path: &Path, parse: fn(&str) -> Result<T, FileError>) -> Result<(String, T), Failure> {
-    let unreadable = |cause: std::io::Error| Failure::Unreadable { path: path.to_owned(), cause: cause.to_string() };
-    let text = std::fs::read_to_string(path).map_err(unreadable)?;
+    let text = read(path)?;
     match parse(&text) {
         Ok(parsed) => Ok((text, parsed)),
         Err(error) => Err(Failure::input_file(path, &text, error)),

@@ -11,6 +11,7 @@ mod check;
 mod compare;
 mod drive;
 mod error_json;
+mod export;
 mod external;
 mod failure;
 mod figure;
@@ -65,6 +66,8 @@ enum Command {
     New(new::Args),
     /// Write a scenario from the files of another simulator
     Import(import::Args),
+    /// Write the files of another simulator from a scenario
+    Export(export::Args),
     /// Describe a scenario without running it
     ///
     /// Prints its hosts, links and oversubscription, base round-trip time, marking and pauses by port, flows and the load
@@ -158,6 +161,7 @@ pub fn main_of(registry: &Registry, args: impl IntoIterator<Item = OsString>) ->
         Command::Run(args) => run::run(&args, registry),
         Command::New(args) => new::run(&args, registry),
         Command::Import(args) => import::run(&args),
+        Command::Export(args) => export::run(&args, registry),
         Command::Check(args) => check::run(&args, registry),
         Command::Compare(args) => compare::run(&args, registry),
         Command::Allocate(args) => allocate::run(&args, registry),

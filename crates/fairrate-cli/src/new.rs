@@ -78,6 +78,20 @@ pub fn write(path: &Path, text: &str) -> Result<(), Failure> {
     }
 }
 
+/// Writes files into a directory that does not exist yet, and makes it and those above it.
+pub fn write_dir(dir: &Path, files: &[(&str, &str)]) -> Result<(), Failure> {
+    let above = dir.parent().filter(|above| !above.as_os_str().is_empty());
+    above.map_or(Ok(()), std::fs::create_dir_all).map_err(|error| Failure::io("making", dir, error))?;
+    std::fs::create_dir(dir).map_err(|error| match error.kind() {
+        ErrorKind::AlreadyExists => Failure::Usage {
+            message: format!("`{}` exists", dir.display()),
+            help: "give another directory, or remove it first".to_owned(),
+        },
+        _ => Failure::io("making", dir, error),
+    })?;
+    files.iter().try_for_each(|(name, text)| write(&dir.join(name), text))
+}
+
 /// Returns what is given, or else answered, or else the defaults.
 fn answers(args: &Args, input: &mut impl BufRead, out: &mut impl Write) -> Result<Answers, Failure> {
     Ok(Answers {

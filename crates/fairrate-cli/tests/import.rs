@@ -48,3 +48,39 @@ fn an_error_shows_the_line() {
     assert!(late.status.code() == Some(2) && !out.exists(), "{}", stderr(&late));
     assert!(text.contains("wait for each other") && text.contains("job.cm:4") && !out.exists(), "{text}");
 }
+
+/// A run goes to the ns-3 code's files and back, and does the same: the flows take the same paths and times.
+#[test]
+fn a_run_of_ns_3_goes_there_and_back() {
+    let dir = fresh_dir("import_ns3");
+    std::fs::create_dir_all(dir.join("run")).unwrap();
+    let scenario = "profile = \"ns3\"\nduration = \"1s\"\nstop = \"all-flows-done\"\n[topology]\nkind = \"leaf-spine\"\nleaves = 2\nspines = 2\nhosts_per_leaf = 4\n\
+        [transport]\ncc = \"hpcc\"\nwindow = \"rate-scaled\"\n[[traffic]]\nkind = \"all-to-all\"\nbytes = \"20KB\"\n";
+    let (path, files, made) = (dir.join("scenario.toml"), dir.join("run/ns3"), dir.join("made"));
+    std::fs::write(&path, scenario).unwrap();
+    let text = |path: &std::path::Path| path.to_str().unwrap().to_owned();
+    let exported = run(&["export", "ns3", &text(&path), "--out", &text(&files)]);
+    assert_eq!(exported.status.code(), Some(0), "{}", stderr(&exported));
+    assert!(stdout(&exported).contains("56 flows"), "{}", stdout(&exported));
+    // As the ns-3 code is started from a directory above its files.
+    let config = files.join("config.txt");
+    let settings = std::fs::read_to_string(&config).unwrap().replace("FILE topology.txt", "FILE ns3/topology.txt");
+    std::fs::write(&config, settings).unwrap();
+    let imported = run(&["import", "ns3", &text(&config), "--out", &text(&made)]);
+    assert_eq!(imported.status.code(), Some(0), "{}", stderr(&imported));
+    let fingerprint = |scenario: &std::path::Path, name: &str| {
+        let out = dir.join(name);
+        let ran = run(&["run", &text(scenario), "--out", &text(&out), "--json", "-q"]);
+        assert_eq!(ran.status.code(), Some(0), "{}", stderr(&ran));
+        let summary: serde_json::Value =
+            serde_json::from_str(&std::fs::read_to_string(out.join("summary.json")).unwrap()).unwrap();
+        (summary["fingerprint"].clone(), summary["finished_flows"].clone())
+    };
+    let there = fingerprint(&path, "a");
+    assert_eq!((&there.1, &there), (&56.into(), &fingerprint(&made.join("scenario.toml"), "b")));
+    // What is named and missing is asked for.
+    std::fs::remove_file(files.join("flow.txt")).unwrap();
+    let refused = run(&["import", "ns3", &text(&config), "--out", &text(&dir.join("other"))]);
+    assert_eq!(refused.status.code(), Some(2));
+    assert!(stderr(&refused).contains("--flows FILE") && !dir.join("other").exists(), "{}", stderr(&refused));
+}

@@ -10,6 +10,7 @@ mod error;
 pub mod htsim;
 mod json_schema;
 mod memory;
+pub mod ns3;
 mod overrides;
 mod place;
 mod reader;
