@@ -122,6 +122,7 @@ impl Command {
             Self::Show(args) => args.json,
             Self::New(_)
             | Self::Import(_)
+            | Self::Export(_)
             | Self::Report(_)
             | Self::Schema
             | Self::Completions(_)

@@ -64,6 +64,8 @@ struct Case {
     /// `true` if the case takes minutes.
     #[serde(default)]
     long: bool,
+    /// Scenario file; `None`: that of the suite.
+    scenario: Option<String>,
     /// Keys that differ from the scenario's, as for `--set`.
     #[serde(default)]
     set: Vec<String>,
@@ -104,10 +106,8 @@ pub fn run(root: &Path, options: &Options) -> Result<bool, String> {
         let hint = if is_long { "; with `--long` there is one" } else { "" };
         return Err(format!("no case in validation/uet-htsim/suite.toml begins with `{only}`{hint}"));
     }
-    let path = dir.join(&scenario);
-    let text = std::fs::read_to_string(&path).map_err(|e| format!("cannot read {}: {e}", path.display()))?;
     let simulate = |case: &Case, seed| {
-        let config = configure(&dir, &text, case, seed, &options.suite.set)?;
+        let config = configure(&dir, &scenario, case, seed, &options.suite.set)?;
         simulate(config).map_err(|e| format!("{}, seed {seed}: {e}", case.name))
     };
     let runs = simulate_all(&selected, options.jobs, &simulate)?;
@@ -151,8 +151,10 @@ fn simulate_all(
     Ok(runs)
 }
 
-/// Returns the simulation of a case with a seed, with the keys in `set` changed.
+/// Returns the simulation of a case with a seed, with the keys in `set` changed. `scenario` is the file of cases that name none.
 fn configure(dir: &Path, scenario: &str, case: &Case, seed: u64, set: &[String]) -> Result<SimConfig, String> {
+    let path = dir.join(case.scenario.as_deref().unwrap_or(scenario));
+    let scenario = std::fs::read_to_string(&path).map_err(|e| format!("cannot read {}: {e}", path.display()))?;
     let mut sets = vec![("seed".to_owned(), seed.to_string()), ("transport.cc".to_owned(), case.cc.clone())];
     sets.extend(case.set.iter().chain(set).filter_map(key_and_value));
     let overrides = Overrides { sets, ..Overrides::default() };
@@ -263,11 +265,10 @@ mod tests {
 
     #[test]
     fn every_case_has_a_scenario_that_is_sound_and_numbers_of_uet_htsim() {
-        let fabric = std::fs::read_to_string(dir().join("fabric.toml")).expect("it is there");
         let mut references = references();
         for case in cases() {
             assert!(references.remove(&case.name).is_some(), "{}", case.name);
-            if let Err(error) = configure(&dir(), &fabric, &case, 1, &[]) {
+            if let Err(error) = configure(&dir(), "fabric.toml", &case, 1, &[]) {
                 panic!("{error}");
             }
         }
