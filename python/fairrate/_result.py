@@ -138,6 +138,7 @@ class Result:
             "goodput": f"{s['goodput_bps'] / 1e9:.3g} Gb/s",
             "flows done": f"{s['finished_flows']:,} of {s['flows']:,}",
             "drops": f"{s['drops']:,}",
+            **({"trims": f"{s['trims']:,}"} if s.get("trims") else {}),
             "ECN marks": f"{s['ecn_marks']:,}",
             "PFC pauses": f"{s['pfc_pauses']:,}",
             "fingerprint": s["fingerprint"],

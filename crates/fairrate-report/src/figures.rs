@@ -168,7 +168,8 @@ fn chapters(variants: &[&Variant], lines: &[Line], points: usize, selection: &Se
         chapter("Distributions", page.distributions()),
         chapter("Priority flow control", page.pauses()),
     ];
-    chapters[0].note = page.choice_of_ports();
+    let notes = [page.choice_of_ports(), page.trims()];
+    chapters[0].note = notes.into_iter().filter(|note| !note.is_empty()).collect::<Vec<_>>().join(" ");
     if MANY_FLOWS <= page.completions() {
         chapters.swap(0, 1);
     }

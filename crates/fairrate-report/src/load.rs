@@ -67,6 +67,8 @@ fn totals(s: &Summary) -> Totals {
         packet_hops: s.packet_hops,
         goodput_bps: s.goodput_bps,
         drops: s.drops,
+        trims: s.trims,
+        trimmed_bytes: s.bytes_trimmed,
         ecn_marks: s.ecn_marks,
         pfc_pauses: s.pfc_pauses,
         notices: s.notices,

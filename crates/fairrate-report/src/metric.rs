@@ -158,7 +158,7 @@ fn port(m: &Metrics) -> Option<&PortMetrics> {
     m.all_ports.as_ref().or_else(|| m.ports.first())
 }
 
-const OTHERS: [Other; 16] = [
+const OTHERS: [Other; 17] = [
     Other {
         name: "goodput",
         title: "Goodput of all flows",
@@ -211,6 +211,13 @@ const OTHERS: [Other; 16] = [
     },
     Other { name: "pfc-pauses", title: "PFC pauses", label: "pause frames", unit: 1.0, value: |m| Some(m.pfc_pauses) },
     Other { name: "drops", title: "Drops", label: "packets", unit: 1.0, value: |m| Some(m.drops) },
+    Other {
+        name: "trims",
+        title: "Packets cut to their headers",
+        label: "packets",
+        unit: 1.0,
+        value: |m| Some(m.trims),
+    },
     Other { name: "ecn-marks", title: "ECN marks", label: "packets", unit: 1.0, value: |m| Some(m.ecn_marks) },
     Other {
         name: "sent-again",
@@ -250,7 +257,7 @@ const OTHERS: [Other; 16] = [
 ];
 
 /// Names of the metrics that are drawn by default, unless all their values are zero.
-const USUAL: [&str; 13] = [
+const USUAL: [&str; 14] = [
     "slowdown-p50:all",
     "slowdown-p99:all",
     "slowdown-p99.9:short",
@@ -262,6 +269,7 @@ const USUAL: [&str; 13] = [
     "convergence-p99",
     "pfc-pauses",
     "drops",
+    "trims",
     "unfinished",
     "deadlines-missed",
 ];

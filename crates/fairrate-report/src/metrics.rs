@@ -76,6 +76,10 @@ pub struct Metrics {
     pub pfc_pauses: f64,
     /// Data packets dropped.
     pub drops: f64,
+    /// Data packets that switches cut to their headers.
+    pub trims: f64,
+    /// Bytes of these packets before.
+    pub trimmed_bytes: f64,
     /// Packets marked.
     pub ecn_marks: f64,
     /// Notices that switch ports sent to sources.
@@ -249,6 +253,8 @@ impl Metrics {
             convergence: convergence(runs),
             pfc_pauses: mean(&|r| r.totals.pfc_pauses as f64),
             drops: mean(&|r| r.totals.drops as f64),
+            trims: mean(&|r| r.totals.trims as f64),
+            trimmed_bytes: mean(&|r| r.totals.trimmed_bytes as f64),
             ecn_marks: mean(&|r| r.totals.ecn_marks as f64),
             notices: mean(&|r| r.totals.notices as f64),
             control_packets: mean(&|r| r.totals.control_packets as f64),

@@ -83,6 +83,10 @@ pub struct Totals {
     pub goodput_bps: f64,
     /// Data packets dropped.
     pub drops: u64,
+    /// Data packets that switches cut to their headers.
+    pub trims: u64,
+    /// Bytes of these packets before.
+    pub trimmed_bytes: u64,
     /// Packets marked.
     pub ecn_marks: u64,
     /// Pause frames sent.

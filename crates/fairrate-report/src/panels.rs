@@ -107,6 +107,17 @@ impl Page<'_> {
         )
     }
 
+    /// Returns the number of packets that switches cut in the drawn run of each column, in a sentence; empty without any.
+    pub(crate) fn trims(&self) -> String {
+        let cut = |v: &&Variant| {
+            let totals = &v.first().totals;
+            let (packets, bytes) = (format::count(totals.trims as f64), format::bytes(totals.trimmed_bytes as f64));
+            (0 < totals.trims).then(|| format!("{packets} packets of {bytes} under {}", v.line))
+        };
+        let cut: Vec<String> = self.variants.iter().filter_map(cut).collect();
+        if cut.is_empty() { String::new() } else { format!("Cut to their headers: {}.", cut.join(", ")) }
+    }
+
     fn throughput(&self, port: &str) -> Panel {
         let width = bin_width(span_ns(self.variants), BINS, self.sample_interval(port));
         let line = |p: &PortSeries, _| {

@@ -246,7 +246,7 @@ pub struct Summary {
     pub wall_s: f64,
     /// Simulated time at the end of the run, in seconds.
     pub sim_s: f64,
-    /// Bytes of data packets that left hosts; with `bytes_duplicated`, the sum of delivered, dropped and in flight.
+    /// Bytes of data packets that left hosts; with `bytes_duplicated`, the sum of delivered, dropped, trimmed and in flight.
     pub bytes_sent: u64,
     /// Bytes of data packets that faulty links have added.
     #[serde(default)]
@@ -255,6 +255,9 @@ pub struct Summary {
     pub bytes_delivered: u64,
     /// Bytes of data packets dropped.
     pub bytes_dropped: u64,
+    /// Bytes of data packets that switches cut to their headers, before they did.
+    #[serde(default)]
+    pub bytes_trimmed: u64,
     /// Bytes of data packets in queues and on links at the end.
     pub bytes_in_flight: u64,
     /// Payload bytes that receivers got in order.
@@ -292,6 +295,9 @@ pub struct Summary {
     /// Packets that faulty links have added.
     #[serde(default)]
     pub duplicates: u64,
+    /// Data packets that switches cut to their headers.
+    #[serde(default)]
+    pub trims: u64,
     /// Packets marked with ECN.
     pub ecn_marks: u64,
     /// PFC pause frames sent.

@@ -32,6 +32,7 @@ NATURES: dict[str, tuple[str, str]] = {
     "convergence-p99": ("min", "base RTTs"),
     "pfc-pauses": ("min", "frames"),
     "drops": ("min", "packets"),
+    "trims": ("min", "packets"),
     "ecn-marks": ("min", "packets"),
     "sent-again": ("min", "KB"),
     "control-traffic": ("min", "%"),

@@ -238,8 +238,14 @@ impl<'a> Columns<'a> {
         let mut measures = vec![
             measure("PFC pauses", "pfc_pauses", Lower, &|m| Some(m.pfc_pauses), format::count),
             measure("drops", "drops", Lower, &|m| Some(m.drops), format::count),
-            measure("ECN marks", "ecn_marks", Neither, &|m| Some(m.ecn_marks), format::count),
         ];
+        // Packets that switches cut in place of dropping them, where any did.
+        if self.metrics.iter().any(|m| m.trims != 0.0) {
+            measures.push(measure("trims", "trims", Lower, &|m| Some(m.trims), format::count));
+            let bytes = |m: &Metrics| Some(m.trimmed_bytes);
+            measures.push(measure("trimmed", "trimmed_bytes", Lower, &bytes, format::bytes));
+        }
+        measures.push(measure("ECN marks", "ecn_marks", Neither, &|m| Some(m.ecn_marks), format::count));
         // Packets that ports and flows sent to control rates, where any did.
         if self.metrics.iter().any(|m| m.control_bytes != 0.0) {
             let share = |m: &Metrics| Some(m.control_share.unwrap_or(0.0));

@@ -1,0 +1,63 @@
+//! Packets that switches cut to their headers: in the summary, in tables, in the report, and as a metric.
+
+mod common;
+
+use serde_json::Value;
+
+use self::common::{fresh_dir, run, stderr, stdout};
+
+/// Eight hosts send at once into a queue of 40 KB.
+const INCAST: &str = r#"
+duration = "2ms"
+stop = "all-flows-done"
+[topology]
+kind = "star"
+hosts = 9
+[switch]
+trim_limit = "40KB"
+[transport]
+cc = "nscc"
+kind = "uet"
+[[traffic]]
+kind = "incast"
+receiver = "h0"
+senders = 8
+bytes = "100KB"
+[[probe]]
+queue = "sw0->h0"
+"#;
+
+fn read(path: &std::path::Path) -> String {
+    std::fs::read_to_string(path).unwrap()
+}
+
+#[test]
+fn trims_are_shown_where_there_are_any() {
+    let dir = fresh_dir("trims");
+    std::fs::create_dir_all(&dir).unwrap();
+    let (scenario, out) = (dir.join("s.toml"), dir.join("out"));
+    std::fs::write(&scenario, INCAST).unwrap();
+    let (scenario, out) = (scenario.to_str().unwrap(), out.to_str().unwrap());
+    let told = run(&["run", scenario, "--out", out]);
+    assert_eq!(told.status.code(), Some(0), "{}", stderr(&told));
+    let summary: Value = serde_json::from_str(&read(&dir.join("out/summary.json"))).unwrap();
+    let of = |name: &str| summary[name].as_u64().unwrap();
+    let trims = of("trims");
+    assert!(0 < trims && trims < 1_000);
+    let parts: u64 =
+        ["delivered", "dropped", "trimmed", "in_flight"].iter().map(|part| of(&format!("bytes_{part}"))).sum();
+    assert_eq!(of("bytes_sent"), parts);
+    let row = |text: &str, name: &str| {
+        let line = text.lines().find(|line| line.trim_start().starts_with(&format!("{name} ")))?;
+        line.split_whitespace().last().map(str::to_owned)
+    };
+    assert_eq!(row(&stdout(&told), "trims"), Some(trims.to_string()), "{}", stdout(&told));
+    assert!(row(&stdout(&told), "trimmed").is_some());
+    let page = read(&dir.join("out/report.html"));
+    assert!(page.contains(&format!("Cut to their headers: {trims} packets")), "the chapter on switches says so");
+    let metric = stdout(&run(&["report", out, "--metric", "trims"]));
+    assert_eq!(row(&metric, "Packets"), Some(trims.to_string()), "{metric}");
+    // Nothing is cut with plenty of room, and then there is no row.
+    let without = run(&["run", scenario, "--out", &format!("{out}-0"), "--set", "switch.trim_limit=\"buffer\""]);
+    assert_eq!((without.status.code(), row(&stdout(&without), "trims")), (Some(0), None), "{}", stdout(&without));
+}
