@@ -255,6 +255,7 @@ fn print_tables(
     }
     let behind = notes::behind(&comparison.metrics);
     let (unfinished, largest) = (notes::unfinished(comparison, asked), notes::largest(&[shown]));
+    let unrecovered = notes::unrecovered(comparison, asked);
     // Text without styles has no bold values that a reader could miss.
     let bold = notes::bold(comparison).filter(|_| styled && chosen.is_none());
     let about = about_seeds
@@ -264,6 +265,7 @@ fn print_tables(
         .chain(&bold)
         .chain(&largest)
         .chain(&unfinished)
+        .chain(&unrecovered)
         .chain(&behind);
     let about: Vec<&str> = about.map(String::as_str).collect();
     if !about.is_empty() {
@@ -300,6 +302,7 @@ pub fn report(dir: &Path, names: &[String], by_size: &BySizeArgs, registry: &Reg
 pub fn printed(variants: &[Variant], comparison: &Comparison, asked: &[Metric]) -> String {
     let Some(table) = chosen(variants, comparison, asked) else { return String::new() };
     let notes = notes::largest(&[&table]).into_iter().chain(notes::unfinished(comparison, asked));
+    let notes = notes.chain(notes::unrecovered(comparison, asked));
     let notes: Vec<String> = notes.map(|note| format!("\n{note}\n")).collect();
     table.to_blocks(output::styled(), WIDEST) + &notes.concat() + "\n"
 }

@@ -103,7 +103,10 @@ pub fn print_run(dir: &Path, data: &RunData, metrics: Metrics, warnings: &[Strin
     let end = fairrate_report::format::time_ns(data.totals.end_ns);
     let alone = Comparison::of(vec![metrics.clone()]);
     let about = notes::largest(&all.iter().collect::<Vec<_>>()).into_iter();
-    let about = about.chain(notes::unfinished(&alone, &[])).chain(notes::behind(&alone.metrics));
+    let about = about
+        .chain(notes::unfinished(&alone, &[]))
+        .chain(notes::unrecovered(&alone, &[]))
+        .chain(notes::behind(&alone.metrics));
     let about = about.map(|note| format!("\n{note}\n")).collect::<Vec<_>>().concat();
     print_text(&format!(
         "{}: {}, seed {}, {end} simulated in {:.1} s ({})\n\n{}{about}\nfingerprint {}\nreport      {}\n",

@@ -12,6 +12,7 @@ pub fn inputs_of(scenario: &Scenario) -> RunInputs<'_> {
         config: scenario.sim_config(),
         measured_from: window.from,
         measured_until: window.until,
+        failure: window.failure,
         scenario: scenario.to_toml(),
         files: scenario.files().collect(),
     }

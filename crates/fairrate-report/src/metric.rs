@@ -158,7 +158,7 @@ fn port(m: &Metrics) -> Option<&PortMetrics> {
     m.all_ports.as_ref().or_else(|| m.ports.first())
 }
 
-const OTHERS: [Other; 17] = [
+const OTHERS: [Other; 18] = [
     Other {
         name: "goodput",
         title: "Goodput of all flows",
@@ -209,6 +209,13 @@ const OTHERS: [Other; 17] = [
         unit: 1.0,
         value: |m| m.convergence?.p99_rtts,
     },
+    Other {
+        name: "recovery",
+        title: "Recovery after a failure",
+        label: "time (µs)",
+        unit: TIME_NS,
+        value: |m| m.recovery_ns.filter(|ns| ns.is_finite()),
+    },
     Other { name: "pfc-pauses", title: "PFC pauses", label: "pause frames", unit: 1.0, value: |m| Some(m.pfc_pauses) },
     Other { name: "drops", title: "Drops", label: "packets", unit: 1.0, value: |m| Some(m.drops) },
     Other {
@@ -257,7 +264,7 @@ const OTHERS: [Other; 17] = [
 ];
 
 /// Names of the metrics that are drawn by default, unless all their values are zero.
-const USUAL: [&str; 14] = [
+const USUAL: [&str; 15] = [
     "slowdown-p50:all",
     "slowdown-p99:all",
     "slowdown-p99.9:short",
@@ -267,6 +274,7 @@ const USUAL: [&str; 14] = [
     "goodput",
     "jain",
     "convergence-p99",
+    "recovery",
     "pfc-pauses",
     "drops",
     "trims",

@@ -72,6 +72,9 @@ pub struct Metrics {
     pub jain: Option<f64>,
     /// Convergence of rates after arrivals and departures of flows, if there was a probe.
     pub convergence: Option<Convergence>,
+    /// Time from the first failure of a link until goodput was back, in ns; infinite if it was not under some seed, `None` without
+    /// a failure.
+    pub recovery_ns: Option<f64>,
     /// Pause frames sent.
     pub pfc_pauses: f64,
     /// Data packets dropped.
@@ -251,6 +254,7 @@ impl Metrics {
             goodput_bps: mean(&|r| r.totals.goodput_bps),
             jain: stats::mean(&jains),
             convergence: convergence(runs),
+            recovery_ns: stats::mean(&runs.iter().filter_map(|r| r.totals.recovery_ns).collect::<Vec<_>>()),
             pfc_pauses: mean(&|r| r.totals.pfc_pauses as f64),
             drops: mean(&|r| r.totals.drops as f64),
             trims: mean(&|r| r.totals.trims as f64),

@@ -107,6 +107,8 @@ pub struct Totals {
     pub reordering_mean_ns: f64,
     /// The longest wait, in ns.
     pub reordering_max_ns: f64,
+    /// Time from the first failure of a link until goodput was back, in ns; infinite if it was not, `None` without a failure.
+    pub recovery_ns: Option<f64>,
     /// Flows that finished.
     pub flows_done: u64,
     /// Finite flows that did not finish.

@@ -57,6 +57,26 @@ pub fn unfinished(comparison: &Comparison, asked: &[Metric]) -> Option<String> {
     (!each.is_empty()).then(|| format!("No completion {}.", each.join("; ")))
 }
 
+/// Returns a note that names the columns in which goodput was not back after a failure; `None` if the metrics `asked` are others.
+pub fn unrecovered(comparison: &Comparison, asked: &[Metric]) -> Option<String> {
+    let is_asked = asked.is_empty() || asked.iter().any(|metric| Metric::by_name("recovery", &[]) == Some(*metric));
+    let of = |m: &Metrics| {
+        let failed = || m.seeds_alone().iter().filter_map(|seed| seed.recovery_ns);
+        let (never, all) = (failed().filter(|ns| ns.is_infinite()).count(), failed().count());
+        let seeds = if all < 2 { String::new() } else { format!(" ({never} of {all} seeds)") };
+        (0 < never).then(|| format!("{}{seeds}", m.title))
+    };
+    let each: Vec<String> = comparison.metrics.iter().filter_map(of).collect();
+    let (shown, more) = each.split_at(each.len().min(MAX_NAMED));
+    let rest = if more.is_empty() { String::new() } else { format!(" and {} more", more.len()) };
+    (is_asked && !each.is_empty()).then(|| {
+        format!(
+            "No recovery: after the failure goodput did not come back to its level before under {}{rest}.",
+            shown.join(", ")
+        )
+    })
+}
+
 /// Returns a note that names the algorithms under which the network carried much less than it was offered.
 pub fn behind(metrics: &[Metrics]) -> Option<String> {
     let of = |m: &Metrics| {

@@ -82,6 +82,7 @@ pub(super) fn first_summary(inputs: &RunInputs<'_>) -> Summary {
         fct: buckets(&[], &[]),
         deadlines: config.flows.iter().any(|f| f.deadline.is_some()).then(Deadlines::default),
         convergence: converges.then(Convergence::default),
+        recovery: None,
         ports: ports.into_iter().map(info).collect(),
         tables: BTreeMap::new(),
         checksum: String::new(),

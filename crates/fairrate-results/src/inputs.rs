@@ -1,6 +1,6 @@
 //! The inputs of a run, as its results state them.
 
-use fairrate_sim::SimConfig;
+use fairrate_sim::{FailureWindows, SimConfig};
 use fairrate_units::Time;
 
 /// The inputs of a run, which its results contain or name.
@@ -16,6 +16,8 @@ pub struct RunInputs<'a> {
     pub measured_from: Time,
     /// End of the measuring window; `None`: the end of the run.
     pub measured_until: Option<Time>,
+    /// The windows around the first failure of a link; `None`: there is none.
+    pub failure: Option<FailureWindows>,
     /// Text of the resolved scenario.
     pub scenario: String,
     /// Names and contents of the files that the scenario names.

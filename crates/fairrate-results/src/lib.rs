@@ -21,6 +21,7 @@ mod inputs;
 mod linux;
 mod measured;
 mod read;
+mod recovery;
 mod rows;
 mod summary;
 mod table;
@@ -46,6 +47,7 @@ pub use inputs::RunInputs;
 pub use linux::{BusyPort, DelaySummary, LinuxSummary};
 pub use measured::{Measured, TierLoad};
 pub use read::Results;
+pub use recovery::RecoverySummary;
 pub use rows::*;
 pub use summary::{
     AllocatorSummary, Convergence, Deadlines, FctBucket, PortInfo, Quantiles, RunState, SIZE_BOUNDS, Summary, TableInfo,

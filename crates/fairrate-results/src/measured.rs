@@ -59,7 +59,7 @@ pub(super) struct Meter {
     capacity_bps: [f64; TIERS.len()],
     /// The rack and pod of each node.
     places: Vec<(u32, u32)>,
-    /// Delivered bytes at each snapshot so far.
+    /// Delivered bytes at the edges of the window so far.
     snapshots: Vec<Sums>,
     /// Delivered bytes of all flows at the end (`delivered`), and size of the finished flows of the window (`offered`).
     delivered: Sums,
@@ -103,13 +103,19 @@ impl Meter {
         }
     }
 
-    /// Adds the state of all flows at an edge of the window.
-    pub fn snapshot(&mut self, specs: &[FlowSpec], delivered: &mut dyn Iterator<Item = (FlowId, u64)>) {
+    /// Returns `true` if the window begins or ends at `t`.
+    pub fn has_edge(&self, t: Time) -> bool {
+        t == self.from || self.until == Some(t)
+    }
+
+    /// Adds the state of all flows at an edge of the window, and returns the bytes of all flows together.
+    pub fn snapshot(&mut self, specs: &[FlowSpec], delivered: &mut dyn Iterator<Item = (FlowId, u64)>) -> u64 {
         let mut sums = Sums::default();
         for (flow, bytes) in delivered.filter(|(_, bytes)| 0 < *bytes) {
             sums.add(bytes, self.crossed(&specs[flow.index()]));
         }
         self.snapshots.push(sums);
+        sums.all
     }
 
     /// Adds the outcome of a flow.

@@ -10,6 +10,7 @@ use crate::drops::DropsByCause;
 use crate::engine::Engine;
 use crate::linux::LinuxSummary;
 use crate::measured::Measured;
+use crate::recovery::RecoverySummary;
 
 /// The state in which a run ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -325,6 +326,9 @@ pub struct Summary {
     pub deadlines: Option<Deadlines>,
     /// Times until rates settled, if a probe measures them.
     pub convergence: Option<Convergence>,
+    /// The time until goodput was back after the first failure of a link, if there was one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub recovery: Option<RecoverySummary>,
     /// The ports that probes sample.
     pub ports: Vec<PortInfo>,
     /// The tables by name; empty until the run has ended.

@@ -19,6 +19,7 @@ use crate::growing::GrowingFile;
 use crate::inputs::RunInputs;
 use crate::linux::LinuxSummary;
 use crate::measured::Meter;
+use crate::recovery::RecoveryMeter;
 use crate::rows::{ConvergenceRow, FlowRow, PfcRow, PortRow, RateRow, TABLES, TableWriters};
 use crate::summary::{Convergence, Deadlines, RunState, Summary, buckets};
 use crate::table::Row;
@@ -45,6 +46,7 @@ pub struct ResultsWriter {
     specs: Vec<FlowSpec>,
     port_names: Vec<PortName>,
     meter: Meter,
+    recovery: Option<RecoveryMeter>,
     /// For every arrival and departure of a flow, the number of base RTTs until the rates settled, if they did.
     settled: Vec<Option<f64>>,
     /// Deadlines of the finished flows (`deadlines`), and the times at which those of the unfinished flows pass
@@ -116,6 +118,7 @@ impl ResultsWriter {
             specs: inputs.config.flows.clone(),
             port_names: port_names(&inputs.config.topology),
             meter: Meter::new(&inputs.config.topology, inputs.measured_from, inputs.measured_until),
+            recovery: inputs.failure.map(RecoveryMeter::new),
             settled: Vec::new(),
             deadlines: Deadlines::default(),
             due: Vec::new(),
@@ -246,6 +249,7 @@ impl ResultsWriter {
         s.reordering_mean_ns = totals.reordering.mean().as_ns_f64();
         s.reordering_max_ns = totals.reordering.max.as_ns_f64();
         s.fct = buckets(&self.meter.finished, &self.meter.unfinished_at(totals.end));
+        s.recovery = self.recovery.as_ref().and_then(RecoveryMeter::summary);
         if let Some(deadlines) = &mut s.deadlines {
             *deadlines = self.deadlines.with_unfinished(&self.due, totals.end);
         }
@@ -279,8 +283,18 @@ impl Sink for ResultsWriter {
         self.error.is_some()
     }
 
-    fn snapshot(&mut self, _: Time, delivered: &mut dyn Iterator<Item = (FlowId, u64)>) {
-        self.meter.snapshot(&self.specs, delivered);
+    fn snapshot(&mut self, t: Time, delivered: &mut dyn Iterator<Item = (FlowId, u64)>) {
+        let mut recovery = self.recovery.as_mut().filter(|recovery| recovery.wants(t));
+        let all = if self.meter.has_edge(t) {
+            self.meter.snapshot(&self.specs, delivered)
+        } else if recovery.is_some() {
+            delivered.map(|(_, bytes)| bytes).sum()
+        } else {
+            return;
+        };
+        if let Some(recovery) = &mut recovery {
+            recovery.add(t, all);
+        }
     }
 
     fn flow(&mut self, outcome: &FlowOutcome) {

@@ -17,7 +17,7 @@ pub use self::fabric::{
     ClockRule, EcmpHash, EcnConfig, FabricConfig, Headroom, LevelsByRate, MarkAt, MarkDraws, PauseLevels, Pfc, TieRule,
     Trim,
 };
-pub use self::faults::{BurstLoss, FaultConfig, FaultPackets, Flap};
+pub use self::faults::{BurstLoss, FailureWindows, FaultConfig, FaultPackets, Flap};
 pub use self::flows::{Burst, Change, Connection, FlowSpec, Trigger};
 pub use self::queue::{CoDelConfig, Overflow, QUEUES, QueueConfig, QueueInfo, QueueRule, RedConfig, SfqCoDelConfig};
 pub use self::transport::{BaseRttRule, Entropy, EntropyScheme, Recovery, Transport, TransportConfig, WindowRule};

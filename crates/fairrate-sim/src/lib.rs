@@ -28,10 +28,10 @@ pub mod workload;
 pub use config::{
     Adaptive, AllocatorConfig, BALANCES, Balance, BalanceInfo, BaseRttRule, Burst, BurstLoss, Change, ClockRule,
     CoDelConfig, Conga, Connection, DelayedAck, EcmpHash, EcnConfig, EcnEcho, Entropy, EntropyScheme, ExternalFlow,
-    FabricConfig, FaultConfig, FaultPackets, Flap, FlowSpec, Headroom, LevelsByRate, LossDetection, MarkAt, MarkDraws,
-    MptcpConfig, Overflow, PauseLevels, Pfc, ProbeSpec, QUEUES, QueueConfig, QueueInfo, QueueRule, Recovery, RedConfig,
-    Rehash, Reroute, Scheduler, SfqCoDelConfig, Signal, SimConfig, StopRule, SubflowPaths, TcpConfig, TieRule,
-    Transport, TransportConfig, Trigger, Trim, WindowRule,
+    FabricConfig, FailureWindows, FaultConfig, FaultPackets, Flap, FlowSpec, Headroom, LevelsByRate, LossDetection,
+    MarkAt, MarkDraws, MptcpConfig, Overflow, PauseLevels, Pfc, ProbeSpec, QUEUES, QueueConfig, QueueInfo, QueueRule,
+    Recovery, RedConfig, Rehash, Reroute, Scheduler, SfqCoDelConfig, Signal, SimConfig, StopRule, SubflowPaths,
+    TcpConfig, TieRule, Transport, TransportConfig, Trigger, Trim, WindowRule,
 };
 pub use core::{Mode, Reason};
 pub use fabric::DropCause;

@@ -30,6 +30,7 @@ NATURES: dict[str, tuple[str, str]] = {
     "jain": ("max", ""),
     "convergence-p50": ("min", "base RTTs"),
     "convergence-p99": ("min", "base RTTs"),
+    "recovery": ("min", "µs"),
     "pfc-pauses": ("min", "frames"),
     "drops": ("min", "packets"),
     "trims": ("min", "packets"),

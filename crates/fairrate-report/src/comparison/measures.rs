@@ -205,6 +205,17 @@ impl<'a> Columns<'a> {
             self.measure("goodput_bps".to_owned(), "goodput", Better::Higher, &goodput, format::rate),
             self.measure("jain".to_owned(), "Jain index", Better::Higher, &|m| m.jain, jain),
         ];
+        // A recovery that did not come is infinite: it has no mean.
+        let recovery = |m: &Metrics| m.recovery_ns;
+        if self.metrics.iter().any(|m| m.recovery_ns.is_some()) {
+            measures.push(self.measure(
+                "recovery_ns".to_owned(),
+                "recovery",
+                Better::Lower,
+                &recovery,
+                format::time_ns,
+            ));
+        }
         for (links, offered_name, carried_name) in TIERS {
             let of = |m: &Metrics| m.load.iter().find(|tier| tier.links == links).cloned();
             let (offered, carried) = (|m: &Metrics| of(m)?.offered, |m: &Metrics| Some(of(m)?.carried));

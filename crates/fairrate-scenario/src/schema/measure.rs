@@ -1,6 +1,6 @@
 //! `[measure]`: the time window in which queues, utilisation, goodput and slowdowns are measured.
 
-use fairrate_sim::{FlowSpec, Trigger};
+use fairrate_sim::{FailureWindows, FlowSpec, Trigger};
 use fairrate_units::{Bytes, Time};
 
 use super::Run;
@@ -14,6 +14,8 @@ pub struct Window {
     pub from: Time,
     /// End of the window; `None`: the end of the run.
     pub until: Option<Time>,
+    /// The windows around the first failure of a link; `None`: there is none.
+    pub failure: Option<FailureWindows>,
 }
 
 /// The values of the section.
@@ -41,7 +43,7 @@ pub(super) fn read(root: &mut Section<'_>, has_arrivals: bool) -> Measure {
     Measure { from: from.value, until: until.value, from_site, until_site }
 }
 
-/// Returns the window, once the flows are known.
+/// Returns the window, once the flows are known, without that of failures.
 pub(super) fn build(report: &Report, measure: &Measure, run: &Run, flows: &[FlowSpec]) -> Window {
     let timed = || flows.iter().filter(|flow| flow.trigger == Trigger::Time).map(|flow| flow.start);
     let from = match measure.from {
@@ -58,7 +60,7 @@ pub(super) fn build(report: &Report, measure: &Measure, run: &Run, flows: &[Flow
         OrWord::Word(_) => None,
     };
     check(report, measure, run, from, until);
-    Window { from, until }
+    Window { from, until, failure: None }
 }
 
 fn check(report: &Report, measure: &Measure, run: &Run, from: Time, until: Option<Time>) {

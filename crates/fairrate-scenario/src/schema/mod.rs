@@ -12,6 +12,7 @@ mod measure;
 mod names;
 mod probe;
 mod queue;
+mod recovery;
 mod routing;
 mod switch;
 mod topology;
@@ -19,6 +20,8 @@ mod traffic;
 mod transport;
 mod trim;
 mod warnings;
+
+use std::collections::BTreeSet;
 
 use fairrate_control::{ALGORITHMS, AlgorithmConfig, Needs, Profile};
 use fairrate_sim::topology::Link;
@@ -108,8 +111,11 @@ pub(crate) fn read(
     faults.extend(fault::of_topology(report, site, &topology, &transport));
     let probes = probe::build(report, &probes, &names, &flows);
     check_samples(report, &run, &probes);
-    let window = measure::build(report, &measure, &run, &flows);
-    let snapshots = std::iter::once(window.from).chain(window.until).collect();
+    let mut window = measure::build(report, &measure, &run, &flows);
+    window.failure = recovery::windows(&topology, &faults, transport.mtu, window.from, &run.end);
+    let edges = window.failure.iter().flat_map(fairrate_sim::FailureWindows::edges);
+    let snapshots: BTreeSet<Time> = std::iter::once(window.from).chain(window.until).chain(edges).collect();
+    let snapshots = snapshots.into_iter().collect();
     let Run { name, description, profile, seed, end: stop, .. } = run;
     let config =
         SimConfig { topology, fabric, transport, cc, flows, changes, faults, allocator, probes, snapshots, stop, seed };

@@ -102,3 +102,24 @@ pub struct Flap {
     /// Time from one failure to the next, longer than a failure lasts; `None`: there is one failure only.
     pub period: Option<Time>,
 }
+
+/// The windows in which goodput is measured around the first failure of a link, to tell how long it takes until goodput is back.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FailureWindows {
+    /// Time of the failure.
+    pub down_at: Time,
+    /// Length of a window, above zero.
+    pub window: Time,
+    /// Number of windows that end with the failure or before it, at least 1.
+    pub n_before: u64,
+    /// Number of windows that begin with the failure or after it, at least 1.
+    pub n_after: u64,
+}
+
+impl FailureWindows {
+    /// Returns the edges of the windows, ascending: one more than there are windows.
+    pub fn edges(&self) -> impl Iterator<Item = Time> + use<> {
+        let (first, window) = (self.down_at.as_ps() - self.n_before * self.window.as_ps(), self.window.as_ps());
+        (0..=self.n_before + self.n_after).map(move |n| Time::from_ps(first + n * window))
+    }
+}
