@@ -103,6 +103,26 @@ fn paths_and_their_meaning_for_receivers_are_said() {
     assert_eq!(described("rocc-star", &[])["routing"]["meaning"], "there is one shortest path between any two hosts");
 }
 
+/// Switches that trim drop no data, and hosts that choose paths have a rule.
+#[test]
+fn the_fate_of_data_and_the_rule_of_hosts_are_said() {
+    let of = |transport: &str| {
+        let rest = "[topology]\nkind = \"leaf-spine\"\n[[traffic]]\nkind = \"permutation\"\nbytes = \"1MB\"\n";
+        told("check_trims", &format!("[routing]\nbalance = \"host\"\n[transport]\n{transport}\n{rest}"))
+    };
+    let uet = of("cc = \"nscc\"");
+    assert!(
+        uet.contains("off: data that finds no room is cut to its header, and headers that find none are dropped"),
+        "{uet}"
+    );
+    assert!(uet.contains("by the values that their packets carry (`entropy = \"mixed\"`)"), "{uet}");
+    let lossy = of("cc = \"dctcp\"\nkind = \"tcp\"\n[switch]\npfc = false");
+    assert!(
+        lossy.contains("off: packets that find no room are dropped") && lossy.contains("`entropy = \"plb\"`"),
+        "{lossy}"
+    );
+}
+
 #[test]
 fn faults_are_listed_with_the_links_they_found() {
     let text = told(

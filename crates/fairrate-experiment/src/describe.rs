@@ -44,7 +44,7 @@ pub struct Description {
     pub bdp_bytes: u64,
     /// Payload of a full packet, and its bytes on the wire.
     pub packet_bytes: [u64; 2],
-    /// The fate of packets that find no room: who is paused, and when, or that they are dropped.
+    /// The fate of packets that find no room: who is paused, and when, or that they are cut or dropped.
     pub pfc: String,
     /// The choice among equal paths.
     pub routing: Routing,
@@ -245,6 +245,9 @@ fn pfc(config: &SimConfig) -> String {
     let alpha = config.fabric.ingress_alpha;
     let alpha = alpha.map_or_else(|| "the free buffer".to_owned(), |alpha| format!("{alpha} of the free buffer"));
     match config.fabric.pfc {
+        Pfc::Off if config.fabric.trim.is_some() => {
+            "off: data that finds no room is cut to its header, and headers that find none are dropped".to_owned()
+        }
         Pfc::Off => "off: packets that find no room are dropped".to_owned(),
         Pfc::Ingress => format!("an ingress port and class above {alpha} pauses its sender"),
         Pfc::IngressLevels(_) => "an ingress port and class above a fixed level pauses its sender".to_owned(),
