@@ -48,7 +48,7 @@ pub struct Args {
     ///
     /// The algorithm may have parameters, as for --cc, and is followed by a colon and a space. A label for tables, figures and
     /// directories may be before it, as in `--variant 'lossy = swift: switch.pfc=false'`; without one they have the algorithm and its
-    /// changes. `@FILE` stands for the lines of a
+    /// changes. A label with a colon has quotes, as in `--variant '"lossy: 1/4" = swift: switch.pfc=false'`. `@FILE` stands for the lines of a
     /// file, each a variant; empty lines and lines that begin with # are passed over.
     #[arg(long = "variant", value_name = "[LABEL =] NAME: KEY=VALUE, ...")]
     variants: Vec<String>,

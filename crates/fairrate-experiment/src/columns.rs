@@ -1,6 +1,7 @@
 //! The columns of a comparison: algorithms and their variants, at every point of a grid. The command line and the
 //! Python package give them the same names, so that each finds the runs of the other.
 
+mod label;
 mod variant;
 
 use std::collections::HashSet;
@@ -9,6 +10,7 @@ use fairrate_control::Registry;
 use fairrate_results::{Tag, TagValue};
 use fairrate_text::nearest;
 
+pub use self::label::file_name;
 pub use self::variant::{Variant, joined, parse_changes, parse_variant, with_libraries};
 
 /// The reason why algorithms, grids and seeds make no comparison.
@@ -44,21 +46,19 @@ impl ColumnsError {
         Self::UnknownName { what, name: name.to_owned(), help }
     }
 
+    /// Returns the error with a further suggestion.
+    fn with_hint(mut self, hint: &str) -> Self {
+        let (Self::UnknownName { help, .. } | Self::Usage { help, .. }) = &mut self;
+        *help = format!("{help}; {hint}");
+        self
+    }
+
     /// Returns the remedy.
     pub fn help(&self) -> &str {
         match self {
             Self::UnknownName { help, .. } | Self::Usage { help, .. } => help,
         }
     }
-}
-
-/// Largest number of characters of a file's name; file systems allow some 255 bytes.
-const LONGEST_NAME: usize = 120;
-
-/// Converts a label to the name of a file or directory.
-pub fn file_name(label: &str) -> String {
-    let name = label.replace(|c: char| !(c.is_ascii_alphanumeric() || "-_.=".contains(c)), "-");
-    name.chars().take(LONGEST_NAME).collect()
 }
 
 /// Largest number of columns: a slip in a grid is noticed before its runs are planned.
@@ -336,10 +336,10 @@ fn short_key<'a>(key: &'a str, axes: &[Axis]) -> &'a str {
     starts.iter().rev().map(|start| &key[*start..]).find(is_fit).unwrap_or(key)
 }
 
-/// Appends a number to labels and names that occurred before, as in `x (2)` and `x-2`. Names that differ only in case
-/// count as equal, as they are one directory on some systems.
+/// Appends a number to labels and names that occurred before, as in `x (2)` and `x-2`, and to names that the comparison has for its own
+/// files. Names that differ only in case count as equal, as they are one directory on some systems.
 fn tell_apart(columns: &mut [Column]) {
-    let (mut labels, mut names) = (HashSet::new(), HashSet::new());
+    let (mut labels, mut names) = (HashSet::new(), HashSet::from(label::TAKEN.map(str::to_owned)));
     for column in columns {
         let later = (2..).map(|n| format!("{} ({n})", column.label));
         column.label = first_new(&column.label, later, |label| labels.insert(label.to_owned()));

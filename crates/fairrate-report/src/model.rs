@@ -265,12 +265,16 @@ impl Variant {
     }
 }
 
-/// Returns a label with the algorithm's name in prose; `powertcp:gamma=0.5` becomes `PowerTCP gamma=0.5`.
+/// Returns a label with the algorithm's name in prose; `powertcp:gamma=0.5` becomes `PowerTCP gamma=0.5`. A label that only begins with
+/// the same letters stays as it is.
 fn title(run: &RunData, label: &str) -> String {
     let built_in = || fairrate_control::ALGORITHMS.iter().find(|a| a.name == run.cc).map(|a| a.title);
     let own = Some(run.cc_title.as_str()).filter(|title| !title.is_empty());
-    match (own.or_else(built_in), label.strip_prefix(&run.cc)) {
-        (Some(title), Some(rest)) => format!("{title}{}", rest.replace(':', " ")),
+    let (first, rest) = label.split_at(label.find(' ').unwrap_or(label.len()));
+    match (own.or_else(built_in), first.strip_prefix(&run.cc)) {
+        (Some(title), Some(parameters)) if parameters.is_empty() || parameters.starts_with([':', '@']) => {
+            format!("{title}{}{rest}", parameters.replace(':', " "))
+        }
         _ => label.to_owned(),
     }
 }
@@ -291,4 +295,24 @@ pub fn variants(runs: Vec<RunData>) -> Vec<Variant> {
         variant.runs.sort_by_key(|r| r.seed);
     }
     all
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_the_names_of_algorithms_become_prose() {
+        let run = RunData { cc: "swift".into(), ..RunData::default() };
+        for (label, want) in [
+            ("swift", "Swift"),
+            ("swift:hop_target=30us:x=1", "Swift hop_target=30us x=1"),
+            ("swift@ns3 load=0.4", "Swift@ns3 load=0.4"),
+            ("swifter: 1/4", "swifter: 1/4"),
+            ("swift 10:1", "Swift 10:1"),
+            ("lossy swift", "lossy swift"),
+        ] {
+            assert_eq!(title(&run, label), want);
+        }
+    }
 }

@@ -153,8 +153,58 @@ fn a_variant_has_its_own_label_or_short_words_in_place_of_toml() {
     ] {
         assert_eq!(label(text).as_deref(), Ok(want), "{text}");
     }
-    assert!(label(" = swift: switch.pfc=false").unwrap_err().help().contains("lossy = swift"));
-    assert!(label(&format!("{} = swift: switch.pfc=false", "x".repeat(61))).is_err());
+}
+
+#[test]
+fn labels_have_any_characters_that_print() {
+    let read = |text: &str| parse_changes(text, &Registry::new());
+    for (text, want) in [
+        ("1/4 rate = swift: switch.pfc=false", "1/4 rate"),
+        ("pfc=off, rto=1ms = swift: switch.pfc=false", "pfc=off, rto=1ms"),
+        ("a = b = swift:hop_target=30us: switch.pfc=false", "a = b"),
+        ("-> 100 % \u{3b8} \"x\" = swift: switch.pfc=false", "-> 100 % \u{3b8} \"x\""),
+        ("\"lossy: a/b = c\" = swift: switch.pfc=false", "lossy: a/b = c"),
+        ("'say \"x\": y'=swift: switch.pfc=false", "say \"x\": y"),
+        ("10:1 = swift: switch.pfc=false", "10:1"),
+        (".. = swift: switch.pfc=false", ".."),
+    ] {
+        let variant = read(text).unwrap_or_else(|error| panic!("{text}: {error}"));
+        let sets = variant.sets.iter().filter(|(key, _)| key == "switch.pfc").count();
+        assert_eq!((variant.label.as_str(), variant.cc.as_str(), sets), (want, "swift", 1), "{text}");
+    }
+    // Values with equals signs make no label.
+    assert_eq!(
+        read("swift: traffic=[{kind = \"incast\"}]").map(|variant| variant.label).as_deref(),
+        Ok("swift traffic")
+    );
+    for (text, message, help) in [
+        (" = swift: switch.pfc=false", "has an empty label", "lossy = swift"),
+        ("\"\" = swift: switch.pfc=false", "has an empty label", "lossy = swift"),
+        ("\"lossy = swift: switch.pfc=false", "has no second quote", "a label with a colon has quotes"),
+        ("\"lossy\" swift: switch.pfc=false", "no `=` is between label and algorithm", "lossy = swift"),
+        ("lossy\u{7} = swift: switch.pfc=false", "has the character U+0007, which does not print", "lossy = swift"),
+        ("a\u{202e}b = swift: switch.pfc=false", "U+202E", "lossy = swift"),
+        (&format!("{} = swift: switch.pfc=false", "x".repeat(61)), "has 61 characters", "up to 60"),
+        ("fast: lossy = swift: switch.pfc=false", "algorithm `fast` is not known", "write the whole label in quotes"),
+        ("load=0.6 lossy=swift: switch.pfc=false", "", "a label with an equals sign in it has spaces around"),
+    ] {
+        let error = read(text).unwrap_err();
+        assert!(
+            error.to_string().contains(message) && error.help().contains(help),
+            "{text}: {error}; {}",
+            error.help()
+        );
+    }
+}
+
+/// A label never leads out of the comparison's directory, nor to one of its own files.
+#[test]
+fn directories_of_labels_are_safe() {
+    let changes = ["..", ".", "report.html", "compare.json", "Figures", "a/b", "a:b"]
+        .map(|label| format!("\"{label}\" = swift: switch.pfc=false"));
+    let columns = columns(&[], &changes, &[], false, &Registry::new()).unwrap();
+    let names: Vec<&str> = columns.iter().map(|column| column.name.as_str()).collect();
+    assert_eq!(names, ["-.", "-", "report.html-2", "compare.json-2", "Figures-2", "a-b", "a-b-2"]);
 }
 
 #[test]

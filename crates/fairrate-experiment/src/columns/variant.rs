@@ -7,10 +7,7 @@ use fairrate_control::{
 };
 use fairrate_text::nearest;
 
-use super::{ColumnsError, in_words, split_values};
-
-/// Largest number of characters of a variant's own label.
-const LONGEST_LABEL: usize = 60;
+use super::{ColumnsError, in_words, label, split_values};
 
 /// An algorithm, perhaps with other parameters than the scenario's.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -135,31 +132,20 @@ fn split_changes(text: &str) -> Result<(&str, &str), ColumnsError> {
     )
 }
 
-/// Splits a label off `LABEL = NAME: KEY=VALUE`; `None` without one. A label has no colon and no slash, as paths have.
-fn split_label(text: &str) -> Result<(Option<&str>, &str), ColumnsError> {
-    let Some((label, rest)) = text.split_once('=').filter(|(label, _)| !label.contains([':', '/'])) else {
-        return Ok((None, text));
-    };
-    let label = label.trim();
-    if label.is_empty() || label.chars().any(char::is_control) || LONGEST_LABEL < label.chars().count() {
-        let help = format!("use up to {LONGEST_LABEL} characters, as in `lossy = swift: switch.pfc=false`");
-        return Err(ColumnsError::Usage {
-            message: format!("`{}` is no label of a variant", label.escape_debug()),
-            help,
-        });
-    }
-    Ok((Some(label), rest))
-}
-
 /// Reads `NAME: KEY=VALUE, KEY=VALUE`: an algorithm as for [`parse_variant`], and keys of the scenario with their values. Commas
-/// inside of quotes or brackets are part of a value. With `LABEL =` before it, the variant is called so.
+/// inside of quotes or brackets are part of a value. With `LABEL =` before it, the variant is called so; a label that has a colon is in
+/// quotes.
 ///
 /// # Errors
 /// If the algorithm or a parameter is not known, or a change has no key or no value.
 pub fn parse_changes(text: &str, registry: &Registry) -> Result<Variant, ColumnsError> {
-    let (label, text) = split_label(text)?;
+    let written = text;
+    let (label, text) = label::split(text)?;
     let (cc, rest) = split_changes(text)?;
-    let mut variant = parse_variant(cc, registry)?;
+    let mut variant = parse_variant(cc, registry).map_err(|error| match label::hint(written, label) {
+        Some(hint) => error.with_hint(&hint),
+        None => error,
+    })?;
     let wrong = |message: String| ColumnsError::Usage {
         message,
         help: "keys are those of the scenario with dots, as in `switch.pfc=false`; several have commas between them"
@@ -211,7 +197,7 @@ fn similar(path: &Path) -> Option<String> {
 /// # Errors
 /// If a library cannot be loaded, or its algorithm has a name that is taken.
 pub fn with_libraries(ccs: &[String], changes: &[String], registry: &Registry) -> Result<Registry, ColumnsError> {
-    let written = changes.iter().map(|text| split_label(text).map_or(text.as_str(), |(_, rest)| rest));
+    let written = changes.iter().map(|text| label::split(text).map_or(text.as_str(), |(_, rest)| rest));
     let all = ccs.iter().map(String::as_str).chain(written);
     all.map(|text| text.split(':').next().unwrap_or_default().trim()).filter(|name| names_library(name)).try_fold(
         registry.clone(),
