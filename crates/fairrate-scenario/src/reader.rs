@@ -127,6 +127,11 @@ impl<'a> Section<'a> {
         self.anchor.table.is_some_and(|t| t.get(key).is_some())
     }
 
+    /// Returns the value of `key` if the file has it; does not make it known.
+    pub fn peek(&self, key: &str) -> Option<&'a Node> {
+        self.anchor.table.and_then(|t| t.get(key)).map(|entry| &entry.node)
+    }
+
     /// Returns `true` if `key` has been asked for.
     pub fn is_known(&self, key: &str) -> bool {
         self.out.known.iter().any(|(known, _)| known == key)

@@ -340,6 +340,12 @@ impl Routes {
         self.weights.as_ref().zip(edge).map_or(&[], |(weights, edge)| weights.of(switch, edge))
     }
 
+    /// Returns `true` if a switch has several ports on shortest paths to some host.
+    pub fn has_choice(&self) -> bool {
+        let hosts = || (0..self.hosts.len() as u32).map(NodeId).filter(|host| self.hosts[host.index()].is_some());
+        hosts().any(|host| self.switches.iter().any(|&switch| 1 < self.next_hops(switch, host).take(2).count()))
+    }
+
     /// Returns the switches that reach a host, the nearest first.
     pub(crate) fn switches_by_distance(&self, dst: NodeId) -> Vec<NodeId> {
         let hops = self.hosts.get(dst.index()).copied().flatten().and_then(|host| self.hops_to(host.switch));

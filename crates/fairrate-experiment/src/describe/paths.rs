@@ -52,7 +52,7 @@ pub struct Fault {
 /// Returns the choice among paths.
 pub(super) fn routing(config: &SimConfig, routes: &Routes) -> Routing {
     let balance = config.fabric.balance;
-    let has_choice = has_choice(&config.topology, routes);
+    let has_choice = routes.has_choice();
     let has_disorder = has_choice
         && match balance {
             Balance::Ecmp | Balance::Wcmp | Balance::Flowlet { .. } | Balance::Conga(_) => false,
@@ -67,7 +67,9 @@ pub(super) fn routing(config: &SimConfig, routes: &Routes) -> Routing {
             "wcmp",
             "each flow takes one path by a hash in proportion to capacities, and its packets stay in order".to_owned(),
         ),
-        Balance::Host => ("host", "hosts choose paths by the values that their packets carry (`entropy`)".to_owned()),
+        Balance::Host => {
+            ("host", format!("hosts choose paths by the values that their packets carry{}", entropy(config)))
+        }
         Balance::Spray => ("spray", "each packet takes a port at random".to_owned()),
         Balance::RoundRobin => ("round-robin", "packets take the ports in turn".to_owned()),
         Balance::Flowlet { gap } => {
@@ -91,6 +93,11 @@ pub(super) fn routing(config: &SimConfig, routes: &Routes) -> Routing {
     Routing { balance, has_choice, has_disorder, meaning }
 }
 
+/// Returns the rule by which hosts choose paths, in brackets.
+fn entropy(config: &SimConfig) -> String {
+    config.transport.entropy.map_or_else(String::new, |entropy| format!(" (`entropy = \"{}\"`)", entropy.scheme.name()))
+}
+
 /// Returns what receivers make of packets out of order.
 fn receivers(config: &SimConfig) -> String {
     let transport = &config.transport;
@@ -106,12 +113,6 @@ fn receivers(config: &SimConfig) -> String {
         }
         _ => format!("receivers wait for {} (`reorder_window`) before they report a gap", transport.reorder_window),
     }
-}
-
-/// Returns `true` if a switch has several ports on shortest paths to some host.
-fn has_choice(topology: &Topology, routes: &Routes) -> bool {
-    let switches = || (0..topology.nodes.len() as u32).map(NodeId).filter(|node| !topology.is_host(*node));
-    topology.hosts().any(|host| switches().any(|switch| 1 < routes.next_hops(switch, host).take(2).count()))
 }
 
 /// Returns the `[[fault]]` blocks, in their order.

@@ -9,6 +9,7 @@ use fairrate_units::{Bytes, Time};
 
 use crate::error::{Report, Site};
 use crate::reader::{OrWord, Section};
+use crate::tree::Value;
 
 /// Names of the measures of adaptive routing, and of their orders.
 const SIGNALS: [(&str, &str); 8] = [
@@ -110,6 +111,15 @@ pub(super) fn check_conga(report: &Report, config: &SimConfig, site: Site) {
         let message = format!("a leaf has {most} uplinks, and `conga` numbers {CONGA_UPLINKS} in its header");
         problem(message, "take fewer spines, or another `balance`");
     }
+}
+
+/// Returns `true` if hosts choose paths, before `[routing]` is read.
+pub(super) fn is_by_hosts(root: &Section<'_>) -> bool {
+    let balance = match root.peek("routing").map(|node| &node.value) {
+        Some(Value::Table(table)) => table.get("balance").map(|entry| &entry.node.value),
+        _ => None,
+    };
+    matches!(balance, Some(Value::Text(text)) if text == "host")
 }
 
 /// Reads `reroute_delay`, `convergence_delay` and `rehash`. Flows with fixed paths wait for their links by default, and

@@ -9,6 +9,7 @@ use fairrate_units::{Bytes, Time};
 
 use super::algorithm::{self, Algorithms};
 use super::files::Files;
+use super::routing;
 use crate::reader::{OrWord, Section};
 
 /// The artifact puts data and acknowledgments into class 3; class 0 is PFC's own.
@@ -26,9 +27,10 @@ pub(super) fn read(
     files: &Files<'_>,
     algorithms: Algorithms,
 ) -> (TransportConfig, AlgorithmConfig) {
+    let by_hosts = routing::is_by_hosts(root);
     let mut s = root.child("transport", "`[transport]`");
     let (cc, registry) = algorithm::read_cc(&mut s, profile, files, algorithms);
-    let config = read_config(&mut s, profile, &cc.needs());
+    let config = read_config(&mut s, profile, &cc.needs(), by_hosts);
     check(&s, &config);
     check_reorder_window(&s, &config);
     let (cc, sections) = algorithm::read_algorithms(&mut s, profile, config.kind, cc, &registry);
@@ -42,7 +44,7 @@ pub(super) fn read(
     (config, cc)
 }
 
-fn read_config(s: &mut Section<'_>, profile: Profile, needs: &Needs) -> TransportConfig {
+fn read_config(s: &mut Section<'_>, profile: Profile, needs: &Needs, by_hosts: bool) -> TransportConfig {
     let overhead = |word: OrWord<Bytes>| match word {
         OrWord::Word(_) => None,
         OrWord::Value(bytes) => Some(bytes),
@@ -93,7 +95,7 @@ fn read_config(s: &mut Section<'_>, profile: Profile, needs: &Needs) -> Transpor
         nack_interval: s.get("nack_interval", Time::from_us(500)).value,
         // RoCE and IRN take every gap for a loss at once.
         reorder_window: s.get("reorder_window", Time::ZERO).value,
-        entropy: read_entropy(s),
+        entropy: read_entropy(s, by_hosts.then(|| usual_entropy(kind, needs))),
         window: read_window(s, omnet.then(|| omnet_window(needs))),
         // ns-3's RDMA stack sends while less than a window is in flight, and so may exceed the window.
         window_overshoot: s.get("window_overshoot", profile == Profile::Ns3).value,
@@ -101,18 +103,21 @@ fn read_config(s: &mut Section<'_>, profile: Profile, needs: &Needs) -> Transpor
     }
 }
 
-/// Reads `entropy` and `entropy_values`. uet-htsim has 64 values by default.
-fn read_entropy(s: &mut Section<'_>) -> Option<Entropy> {
-    let schemes = [
-        ("none", None),
-        ("oblivious", Some(EntropyScheme::Oblivious)),
-        ("bitmap", Some(EntropyScheme::Bitmap)),
-        ("reps", Some(EntropyScheme::Reps)),
-        ("reps-legacy", Some(EntropyScheme::RepsLegacy)),
-        ("mixed", Some(EntropyScheme::Mixed)),
-        ("plb", Some(EntropyScheme::Plb)),
-    ];
-    let scheme = s.choice("entropy", &schemes, None).value;
+/// Returns the rule by which hosts choose paths if none is given: uet-htsim's default; for TCP the one that keeps order; otherwise the one
+/// that needs nothing from the network.
+fn usual_entropy(kind: Transport, needs: &Needs) -> EntropyScheme {
+    match kind {
+        Transport::Uet { .. } => EntropyScheme::Mixed,
+        Transport::Tcp(_) if needs.network.ecn => EntropyScheme::Plb,
+        Transport::Rdma | Transport::Tcp(_) => EntropyScheme::Oblivious,
+    }
+}
+
+/// Reads `entropy`, which is `usual` if it is not given, and `entropy_values`. uet-htsim has 64 values by default.
+fn read_entropy(s: &mut Section<'_>, usual: Option<EntropyScheme>) -> Option<Entropy> {
+    let schemes: Vec<(&'static str, Option<EntropyScheme>)> =
+        std::iter::once(("none", None)).chain(EntropyScheme::ALL.map(|scheme| (scheme.name(), Some(scheme)))).collect();
+    let scheme = s.choice("entropy", &schemes, usual).value;
     let values = s.get::<u16>("entropy_values", 64).value;
     if !values.is_power_of_two() || 1 << 15 < values {
         let message = format!("{values} entropy values");
@@ -131,8 +136,12 @@ pub(super) fn check_entropy(root: &Section<'_>, config: &TransportConfig, cc: &A
     };
     match (config.entropy, balance) {
         (None, Balance::Host) => {
-            let message = "hosts are to choose paths, and `entropy` does not say how";
-            problem("routing", message, "write for instance `entropy = \"reps\"` in `[transport]`");
+            let message = "hosts are to choose paths, and `entropy = \"none\"` gives them no way to";
+            problem(
+                "transport",
+                message,
+                "remove `entropy`, or write for instance `entropy = \"reps\"` in `[transport]`",
+            );
         }
         (Some(_), balance) if balance != Balance::Host => {
             let message = "packets carry values for switches to hash, and switches do not look at them";

@@ -1,11 +1,10 @@
 //! Warnings: settings that are allowed and likely not meant.
 
+mod paths;
+
 use fairrate_control::{AlgorithmConfig, MadeFor, Parameters, Profile};
-use fairrate_sim::{Balance, EntropyScheme, Flap, SimConfig, Transport};
-
-use fairrate_units::{Rate, Time};
-
-use super::routing::knows_paths;
+use fairrate_sim::SimConfig;
+use fairrate_units::Rate;
 
 /// Returns the warnings of a scenario, each a sentence or two.
 pub(super) fn warnings(config: &SimConfig, profile: Profile) -> Vec<String> {
@@ -21,54 +20,7 @@ pub(super) fn warnings(config: &SimConfig, profile: Profile) -> Vec<String> {
         let (rate, edge) = if made_for.most < fastest { (fastest, made_for.most) } else { (slowest, made_for.least) };
         Some(warning(config.cc.info().name, made_for, &default, rate, edge))
     };
-    config
-        .cc
-        .made_for()
-        .iter()
-        .filter(outside)
-        .filter_map(warn)
-        .chain(disorder(config))
-        .chain(no_reaction(config))
-        .collect()
-}
-
-/// The shortest failure of a link to which networks usually react.
-const NOTICEABLE: Time = Time::from_ms(1);
-
-/// Returns a warning if links are down for long and no switch reacts, though there are other paths.
-fn no_reaction(config: &SimConfig) -> Option<String> {
-    let lasts = |flap: &Flap| NOTICEABLE <= flap.up_at - flap.down_at;
-    let is_long = config.faults.iter().any(|fault| fault.flap.as_ref().is_some_and(lasts));
-    let topology = &config.topology;
-    let n_switches = topology.nodes.len() - topology.hosts().count();
-    (is_long
-        && config.fabric.reroute.is_none()
-        && topology.circuits.is_none()
-        && 2 < n_switches
-        && !knows_paths(&config.cc.needs()))
-    .then(|| {
-        "links go down, and no switch reacts: flows on them wait until they are up again; with \
-             `routing.reroute_delay=\"1ms\"` switches send them another way after that time"
-            .to_owned()
-    })
-}
-
-/// Returns a warning if packets overtake each other, and receivers take that for losses. TCP tells the two apart by time, and a transport
-/// with grants has no such reports.
-fn disorder(config: &SimConfig) -> Option<String> {
-    let is_plb = config.transport.entropy.is_some_and(|entropy| entropy.scheme == EntropyScheme::Plb);
-    let keeps_order = is_plb
-        || match config.fabric.balance {
-            Balance::Ecmp | Balance::Wcmp | Balance::Flowlet { .. } | Balance::Conga(_) => true,
-            Balance::Adaptive(adaptive) => adaptive.sticky.is_some(),
-            Balance::Host | Balance::Spray | Balance::RoundRobin | Balance::Drill { .. } => false,
-        };
-    let can_wait = config.transport.kind == Transport::Rdma && config.cc.needs().feedback.grants.is_none();
-    (!keeps_order && can_wait && config.transport.reorder_window == Time::ZERO).then(|| {
-        "packets of a flow take several paths and overtake each other, and receivers take every gap for a loss; with \
-         `transport.recovery=\"selective-repeat\"` and, for instance, `transport.reorder_window=\"100us\"` they wait for what is late"
-            .to_owned()
-    })
+    config.cc.made_for().iter().filter(outside).filter_map(warn).chain(paths::warnings(config)).collect()
 }
 
 /// Returns a warning of a default that was published for hosts of other rates than `rate`, with the value in proportion

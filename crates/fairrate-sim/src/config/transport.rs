@@ -79,6 +79,23 @@ pub enum EntropyScheme {
     Plb,
 }
 
+impl EntropyScheme {
+    /// All schemes.
+    pub const ALL: [Self; 6] = [Self::Oblivious, Self::Bitmap, Self::Reps, Self::RepsLegacy, Self::Mixed, Self::Plb];
+
+    /// Returns the name in scenarios.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Oblivious => "oblivious",
+            Self::Bitmap => "bitmap",
+            Self::Reps => "reps",
+            Self::RepsLegacy => "reps-legacy",
+            Self::Mixed => "mixed",
+            Self::Plb => "plb",
+        }
+    }
+}
+
 /// The transport of the hosts.
 #[derive(Clone, Debug, PartialEq)]
 pub struct TransportConfig {

@@ -1,0 +1,104 @@
+//! Warnings about the choice of paths.
+
+use std::path::Path;
+
+use fairrate_scenario::{Overrides, Scenario};
+use fairrate_sim::EntropyScheme;
+
+/// Returns a scenario on a leaf-spine with these sections, each on lines of its own.
+fn read(routing: &str, transport: &str, rest: &str) -> Scenario {
+    let text = format!(
+        "duration = \"9ms\"\n[topology]\nkind = \"leaf-spine\"\n[routing]\n{routing}\n[transport]\n{transport}\n\
+         [[traffic]]\nkind = \"permutation\"\nbytes = \"1KB\"\n{rest}"
+    );
+    Scenario::from_toml(&text, "x.toml", Path::new("."), &Overrides::default()).expect("it reads")
+}
+
+fn warnings(routing: &str, transport: &str, rest: &str) -> Vec<String> {
+    read(routing, transport, rest).warnings().to_vec()
+}
+
+/// The largest base RTT of the default leaf-spine is below 12 us, so 100 us are too much there and ten base RTTs are not. Where nothing is lost a
+/// long window costs nothing, and without `rto` nothing is waited for.
+#[test]
+fn a_window_much_longer_than_disorder_is_warned_of() {
+    let of = |window: &str, switch: &str| {
+        let transport =
+            format!("cc = \"dctcp\"\nrecovery = \"selective-repeat\"\nreorder_window = \"{window}\"\nrto = \"2ms\"");
+        warnings("balance = \"spray\"", &transport, switch)
+    };
+    let got = of("500us", "[switch]\npfc = false");
+    assert_eq!(got.len(), 1, "{got:?}");
+    assert!(got[0].starts_with("a `reorder_window` of 500us is more than 10 of the largest base RTT, "), "{got:?}");
+    assert!(got[0].contains("waits for the `rto` of 2ms"), "{got:?}");
+    let suggested = got[0].rsplit_once("reorder_window=\"").unwrap().1.trim_end_matches(['"', '`']).to_owned();
+    assert_eq!(of(&suggested, "[switch]\npfc = false"), [""; 0]);
+    assert_eq!(of("500us", ""), [""; 0]);
+    let fault = "[[fault]]\nlinks = \"tor-uplinks\"\nloss = 0.001";
+    assert_eq!(of("500us", fault).len(), 1);
+}
+
+#[test]
+fn ultra_ethernet_on_one_path_is_warned_of() {
+    for cc in ["nscc", "rccc"] {
+        let got = warnings("", &format!("cc = \"{cc}\""), "");
+        assert_eq!(got.len(), 1, "{got:?}");
+        assert!(got[0].starts_with(&format!("`{cc}` is made for packets that take many paths")), "{got:?}");
+        assert_eq!(warnings("balance = \"host\"", &format!("cc = \"{cc}\""), ""), [""; 0]);
+    }
+    // Where there is one path only there is nothing to choose.
+    let star =
+        "[topology]\nkind = \"star\"\n[transport]\ncc = \"nscc\"\n[[traffic]]\nkind = \"permutation\"\nbytes = \"1KB\"";
+    let star = Scenario::from_toml(star, "x.toml", Path::new("."), &Overrides::default()).expect("it reads");
+    assert_eq!(star.warnings(), [""; 0]);
+}
+
+#[test]
+fn hosts_that_choose_have_a_rule() {
+    let of =
+        |transport: &str| read("balance = \"host\"", transport, "").sim_config().transport.entropy.map(|e| e.scheme);
+    assert_eq!(of("cc = \"nscc\""), Some(EntropyScheme::Mixed));
+    assert_eq!(of("cc = \"dctcp\"\nkind = \"tcp\""), Some(EntropyScheme::Plb));
+    assert_eq!(of("cc = \"cubic\"\nkind = \"tcp\""), Some(EntropyScheme::Oblivious));
+    assert_eq!(of("cc = \"dctcp\""), Some(EntropyScheme::Oblivious));
+    assert_eq!(of("cc = \"dctcp\"\nentropy = \"reps\""), Some(EntropyScheme::Reps));
+    // The resolved scenario names it, and reads as it is.
+    let resolved = read("balance = \"host\"", "cc = \"nscc\"", "").to_toml();
+    assert!(resolved.contains("entropy = \"mixed\""), "{resolved}");
+}
+
+#[test]
+fn rules_that_hear_of_no_marks_are_warned_of() {
+    let of = |entropy: &str, cc: &str, rest: &str| {
+        let waits = "recovery = \"selective-repeat\"\nreorder_window = \"50us\"";
+        warnings("balance = \"host\"", &format!("cc = \"{cc}\"\nentropy = \"{entropy}\"\n{waits}"), rest)
+    };
+    for entropy in ["bitmap", "reps", "reps-legacy", "mixed", "plb"] {
+        let got = of(entropy, "swift", "");
+        assert_eq!(got.len(), 1, "{got:?}");
+        assert!(
+            got[0].starts_with(&format!("`entropy = \"{entropy}\"` learns from ECN marks, and no switch sets any")),
+            "{got:?}"
+        );
+        assert_eq!(of(entropy, "dctcp", ""), [""; 0]);
+        let marks = "[switch]\necn = { kmin = \"100KB\", kmax = \"400KB\", pmax = 0.2 }";
+        assert_eq!(of(entropy, "swift", marks), [""; 0]);
+    }
+    assert_eq!(of("oblivious", "swift", ""), [""; 0]);
+}
+
+#[test]
+fn a_rule_for_hashes_where_nothing_hashes_is_warned_of() {
+    let of = |balance: &str, rehash: &str| {
+        let transport = "cc = \"dctcp\"\nrecovery = \"selective-repeat\"\nreorder_window = \"50us\"";
+        let routing = format!("balance = \"{balance}\"\nreroute_delay = \"1ms\"\nrehash = \"{rehash}\"");
+        warnings(&routing, transport, "")
+    };
+    for balance in ["spray", "round-robin", "adaptive", "drill", "flowlet"] {
+        let got = of(balance, "resilient");
+        assert_eq!(got.len(), 1, "{got:?}");
+        assert!(got[0].starts_with("`rehash = \"resilient\"` has no effect"), "{got:?}");
+        assert_eq!(of(balance, "modulo"), [""; 0]);
+    }
+    assert_eq!((of("ecmp", "resilient"), of("host", "resilient")), (Vec::new(), Vec::new()));
+}
