@@ -1,11 +1,14 @@
 //! Nodes and ports by their names in a scenario.
 
-use std::collections::{HashMap, HashSet};
+mod pattern;
+
+use std::collections::{BTreeSet, HashMap, HashSet};
 
 use fairrate_sim::topology::Topology;
 use fairrate_sim::{NodeId, PortId};
 use fairrate_text::{nearest, one_of};
 
+use self::pattern::{is_pattern, matches, range};
 use crate::error::{Report, Site};
 use crate::reader::{Section, list};
 use crate::scalar::quote;
@@ -37,6 +40,11 @@ impl NodeName {
             }
         };
         Self { name, site: node.site }
+    }
+
+    /// Returns `true` if the name stands for several nodes.
+    pub fn is_pattern(&self) -> bool {
+        is_pattern(&self.name)
     }
 
     /// Returns the name as TOML.
@@ -193,25 +201,60 @@ impl<'a> Names<'a> {
         }
     }
 
-    /// Returns the hosts that a name stands for: the host itself, or the hosts of a ToR. Problems are added to
-    /// `report`.
+    /// Returns the hosts that a name stands for: the host itself, the hosts of a ToR, or those of all hosts and ToRs that match a
+    /// pattern, each once and in the order of the network. Problems are added to `report`.
     pub fn hosts(&self, name: &NodeName, report: &Report) -> Vec<NodeId> {
-        let Some(switch) = self.find(&name.name).filter(|&id| !self.topology.is_host(id)) else {
-            return vec![self.host(name, report)];
+        let found: Vec<NodeId> = match self.find(&name.name) {
+            Some(node) => vec![node],
+            None if name.is_pattern() => self.matching(&name.name),
+            None => return vec![self.host(name, report)],
         };
-        let mut hosts: Vec<NodeId> = self.ports.keys().filter(|k| k.1 == switch).map(|k| k.0).collect();
-        hosts.retain(|&node| self.topology.is_host(node));
-        hosts.sort_unstable();
-        if hosts.is_empty() {
-            let message = format!("switch `{}` has no hosts", name.name);
-            report.problem("scenario::unknown_node", name.site, message, "no ToR", self.summary());
+        if !self.has_ends(&name.name, name.site, report) {
+            return Vec::new();
         }
-        hosts
+        let hosts: BTreeSet<NodeId> = found.iter().flat_map(|&node| self.hosts_at(node)).collect();
+        if hosts.is_empty() {
+            let (message, label) = match found[..] {
+                [] => (format!("no node is called `{}`", name.name), "no such host"),
+                [_] => (format!("switch `{}` has no hosts", name.name), "no ToR"),
+                _ => (format!("no switch of `{}` has hosts", name.name), "no ToR"),
+            };
+            let near = if found.is_empty() { self.near(&name.name.replace('*', "0")) } else { String::new() };
+            report.problem("scenario::unknown_node", name.site, message, label, near + &self.summary());
+        }
+        hosts.into_iter().collect()
     }
 
-    /// Returns the egress ports of the switches with this name, in which `*` stands for any characters. Problems are
-    /// added to `report`.
+    /// Returns the host `node` itself, or the hosts with a link to the switch `node`.
+    fn hosts_at(&self, node: NodeId) -> Vec<NodeId> {
+        if self.topology.is_host(node) {
+            return vec![node];
+        }
+        self.ports.keys().filter(|ends| ends.1 == node && self.topology.is_host(ends.0)).map(|ends| ends.0).collect()
+    }
+
+    /// Returns the nodes whose names match a pattern, in the order of the network.
+    fn matching(&self, pattern: &str) -> Vec<NodeId> {
+        let nodes = (0..self.topology.nodes.len() as u32).map(NodeId);
+        nodes.filter(|node| matches(pattern, &self.topology.nodes[node.index()].name)).collect()
+    }
+
+    /// Returns `true` if `pattern` is no range, or a range from one node to another; reports an end that is none.
+    fn has_ends(&self, pattern: &str, site: Site, report: &Report) -> bool {
+        let Some(range) = range(pattern).filter(|_| !self.by_name.contains_key(pattern)) else { return true };
+        let lost = [range.first, range.last].into_iter().find(|end| !self.by_name.contains_key(end));
+        if let Some(end) = lost {
+            let message = format!("there is no node `{end}`, an end of `{pattern}`");
+            report.problem("scenario::unknown_node", site, message, "no such end", self.near(end) + &self.summary());
+        }
+        lost.is_none()
+    }
+
+    /// Returns the egress ports of the switches with this name, or of those that match a pattern. Problems are added to `report`.
     pub fn links_of_switches(&self, name: &str, site: Site, report: &Report) -> Vec<PortId> {
+        if !self.has_ends(name, site, report) {
+            return Vec::new();
+        }
         let is_switch = |node: &NodeId| !self.topology.is_host(*node);
         let nodes = || (0..self.topology.nodes.len() as u32).map(NodeId);
         let named = |node: &NodeId| matches(name, &self.topology.nodes[node.index()].name);
@@ -233,13 +276,15 @@ impl<'a> Names<'a> {
         ports.filter(|&port| found.contains(&self.topology.from(port))).collect()
     }
 
-    /// Returns the egress ports that match `from->to`, in the order of the network: in names of nodes, `*` stands for
-    /// any characters.
+    /// Returns the egress ports that match `from->to`, in the order of the network: both are names of nodes or patterns.
     fn ports(&self, text: &str, site: Site, report: &Report) -> Vec<PortId> {
-        let Some((from, to)) = text.split_once("->").filter(|_| text.contains('*')) else {
+        let ends = text.split_once("->").map(|(from, to)| (from.trim(), to.trim()));
+        let Some((from, to)) = ends.filter(|(from, to)| is_pattern(from) || is_pattern(to)) else {
             return self.port(text, site, report).into_iter().collect();
         };
-        let (from, to) = (from.trim(), to.trim());
+        if ![from, to].into_iter().all(|end| self.has_ends(end, site, report)) {
+            return Vec::new();
+        }
         let name = |node: NodeId| self.topology.nodes[node.index()].name.as_str();
         let ports = || (0..self.topology.n_ports() as u32).map(PortId);
         let leaves = |port: &PortId| matches(from, name(self.topology.from(*port)));
@@ -290,32 +335,5 @@ impl<'a> Names<'a> {
             problem(format!("there is no link from `{}` to `{}`", label(from), label(to)), "no such port", help);
         }
         found
-    }
-}
-
-/// Returns `true` if `name` matches `pattern`, in which `*` stands for any characters, or none.
-fn matches(pattern: &str, name: &str) -> bool {
-    let Some((head, rest)) = pattern.split_once('*') else { return pattern == name };
-    let Some(mut name) = name.strip_prefix(head) else { return false };
-    let (middle, tail) = rest.rsplit_once('*').unwrap_or(("", rest));
-    // A part between two stars is matched where it first occurs.
-    for part in middle.split('*') {
-        let Some(at) = name.find(part) else { return false };
-        name = &name[at + part.len()..];
-    }
-    name.ends_with(tail)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::matches;
-
-    #[test]
-    fn stars_stand_for_any_characters() {
-        let yes =
-            [("h0", "h0"), ("h*", "h0"), ("h*", "h"), ("*", "tor1"), ("*1*", "tor10"), ("t*r*0", "tor10"), ("**", "x")];
-        assert!(yes.iter().all(|(pattern, name)| matches(pattern, name)));
-        let no = [("h", "h0"), ("h*", "tor0"), ("*0", "tor1"), ("t*r*2", "tor10"), ("", "h0")];
-        assert!(!no.iter().any(|(pattern, name)| matches(pattern, name)));
     }
 }

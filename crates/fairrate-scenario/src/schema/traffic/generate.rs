@@ -8,7 +8,7 @@ use fairrate_sim::workload::{
     AllToAll, Churn, ClosedLoop, Incast, Permutation, Poisson, Senders, Staggered, Stride, Workload, merge,
     parse_flow_list, share_connections,
 };
-use fairrate_sim::{Connection, FieldError, FlowSpec};
+use fairrate_sim::{Connection, FieldError, FlowSpec, NodeId};
 use fairrate_text::one_of;
 use fairrate_units::Bytes;
 
@@ -170,6 +170,15 @@ fn expected_flows(report: &Report, block: &Block<'_>, topology: &Topology, names
     }
 }
 
+/// Returns the senders that a name stands for: hosts, of which one that is named alone may be the receiver, which is an error later.
+fn others(names: &Names<'_>, name: &NodeName, receiver: NodeId, report: &Report) -> Vec<NodeId> {
+    let mut hosts = names.hosts(name, report);
+    if 1 < hosts.len() {
+        hosts.retain(|&host| host != receiver);
+    }
+    hosts
+}
+
 /// Sets the properties that a block gives to its flows. Class and weight of flows of a list are in the list.
 fn treat(flow: &mut FlowSpec, block: &Block<'_>) {
     (flow.demand, flow.subflows, flow.burst) = (block.demand, block.subflows, block.burst);
@@ -186,9 +195,10 @@ fn generate(
     seed: u64,
     group: u32,
 ) -> Workload {
-    let hosts = |list: &[NodeName]| list.iter().map(|h| names.host(h, report)).collect::<Vec<_>>();
-    let senders = |s: &SenderNames| match s {
-        SenderNames::Hosts(list) => Senders::Hosts(hosts(list)),
+    let senders = |s: &SenderNames, receiver: NodeId| match s {
+        SenderNames::Hosts(list) => {
+            Senders::Hosts(list.iter().flat_map(|h| others(names, h, receiver, report)).collect())
+        }
         SenderNames::Count { n, from } => Senders::Count { n: *n, from: *from },
     };
     let in_racks = |list: &[NodeName]| list.iter().flat_map(|h| names.hosts(h, report)).collect::<Vec<_>>();
@@ -207,12 +217,13 @@ fn generate(
             guarded(report, || loops.generate(topology, seed, group))
         }
         Kind::Incast { incast, receiver, senders: list } => {
-            let incast = Incast { receiver: names.host(receiver, report), senders: senders(list), ..incast.clone() };
+            let receiver = names.host(receiver, report);
+            let incast = Incast { receiver, senders: senders(list, receiver), ..incast.clone() };
             guarded(report, || incast.generate(topology, seed, group))
         }
         Kind::Staggered { staggered, receiver, senders: list } => {
             let receiver = names.host(receiver, report);
-            let staggered = Staggered { receiver, senders: senders(list), ..staggered.clone() };
+            let staggered = Staggered { receiver, senders: senders(list, receiver), ..staggered.clone() };
             guarded(report, || staggered.generate(topology, seed, group))
         }
         Kind::IncastQueries(q) => q.generate(topology, seed, group),

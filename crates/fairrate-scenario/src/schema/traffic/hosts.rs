@@ -15,9 +15,10 @@ pub(super) const PEERS: &[(&str, Peers)] = &[
     ("from-own-rack-on", Peers::FromOwnRackOn),
 ];
 
-/// Reads `key = "all"` or a list of hosts.
+/// Reads `key = "all"`, a list of hosts, or a single name or pattern.
 pub(super) fn read_hosts(s: &mut Section<'_>, key: &str) -> Option<Vec<NodeName>> {
     match s.node(key) {
+        Some(node) if is_name(node, "all") => Some(single(s, key, node)),
         None | Some(Node { value: Value::Text(_), .. }) => {
             s.choice(key, &[("all", ())], ());
             None
@@ -28,15 +29,31 @@ pub(super) fn read_hosts(s: &mut Section<'_>, key: &str) -> Option<Vec<NodeName>
 
 /// Reads `receivers`, which replaces `destinations`.
 pub(super) fn read_receivers(s: &mut Section<'_>) -> Option<Vec<NodeName>> {
-    let Some(Node { value: Value::Array(_), .. }) = s.node("receivers") else {
-        s.choice("receivers", &[("destinations", ())], ());
-        return None;
+    let names = match s.node("receivers") {
+        Some(node) if is_name(node, "destinations") => single(s, "receivers", node),
+        Some(Node { value: Value::Array(_), .. }) => host_list(s, "receivers"),
+        _ => {
+            s.choice("receivers", &[("destinations", ())], ());
+            return None;
+        }
     };
     if s.node("destinations").is_some() {
         let help = "remove `destinations`, or `receivers`";
         s.problem_at("scenario::conflict", "destinations", "flows go to the `receivers` already", help);
     }
-    Some(host_list(s, "receivers"))
+    Some(names)
+}
+
+/// Returns `true` if a value is a text other than `word`: a name or a pattern in place of a list.
+fn is_name(node: &Node, word: &str) -> bool {
+    matches!(&node.value, Value::Text(text) if text != word)
+}
+
+/// Reads a name or a pattern in place of a list.
+fn single(s: &mut Section<'_>, key: &str, node: &Node) -> Vec<NodeName> {
+    let name = NodeName::read(key, node, s.report);
+    s.out.push(key, list([name.write()]));
+    vec![name]
 }
 
 fn host_list(s: &mut Section<'_>, key: &str) -> Vec<NodeName> {
@@ -70,6 +87,7 @@ pub(super) fn read_senders(s: &mut Section<'_>) -> SenderNames {
             s.missing("senders", "10");
             SenderNames::Hosts(Vec::new())
         }
+        Some(node) if is_name(node, "") => SenderNames::Hosts(single(s, "senders", node)),
         Some(Node { value: Value::Array(_), .. }) => SenderNames::Hosts(host_list(s, "senders")),
         Some(_) => {
             let n = s.get::<u32>("senders", 1);
