@@ -27,13 +27,21 @@ pub(super) fn read(
     let (ns3, omnet) = (profile == Profile::Ns3, profile == Profile::RoccOmnet);
     let routing = routing::read(root, cc);
     let is_uet = matches!(transport.kind, Transport::Uet { .. });
+    // Data that no PFC holds back is limited where it waits. With limits of ingress ports, packets that wait for a slow or dead port would
+    // have all others of their host cut too, whatever their ports, and hosts would send those again at once.
+    let by_egress = is_uet && s.peek("pfc").is_none_or(|node| matches!(node.value, Value::Bool(false)));
+    let (ingress_alpha, egress_alpha) = if by_egress {
+        (OrWord::Word(0), OrWord::Value(1.0))
+    } else {
+        (if omnet { OrWord::Word(0) } else { OrWord::Value(0.125) }, OrWord::Word(0))
+    };
     let fabric = FabricConfig {
         // PowerTCP section 4.1 names the bandwidth-to-buffer ratio of Intel Tofino; its public code has 4 MiB for each
         // switch, with Dynamic Thresholds at 1/8 per (ingress port, class) and no limit at the egress.
         buffer: s.get("buffer", if omnet { Bytes::new(15_000_000) } else { Bytes::new(4 << 20) }).value,
         buffer_per: read_buffer_per(&mut s),
-        ingress_alpha: alpha(&mut s, "dt_alpha", if omnet { OrWord::Word(0) } else { OrWord::Value(0.125) }),
-        egress_alpha: alpha(&mut s, "egress_alpha", OrWord::Word(0)),
+        ingress_alpha: alpha(&mut s, "dt_alpha", ingress_alpha),
+        egress_alpha: alpha(&mut s, "egress_alpha", egress_alpha),
         // No PFC over circuits, nor where switches trim by default.
         pfc: read_pfc(&mut s, if omnet || is_uet || matches!(shape, Shape::Rdcn(_)) { Pfc::Off } else { Pfc::Ingress }),
         headroom: read_headroom(&mut s, ns3),
