@@ -13,6 +13,7 @@ use fairrate_sim::{
 use fairrate_units::{Bytes, Time};
 
 use super::case::Case;
+use super::explained;
 use super::observer::{self, Observer};
 
 /// Number of events after which a run is cut: the part until then is checked.
@@ -111,7 +112,7 @@ fn run_observed(config: &SimConfig, threads: usize, piece: u64, switching: Switc
     (Run { recorder: observer.recorder, totals, unfinished, error }, observer.steps)
 }
 
-fn run_into(
+pub fn run_into(
     sink: &mut dyn Sink,
     config: &SimConfig,
     threads: usize,
@@ -135,6 +136,7 @@ fn check_observed(config: &SimConfig, first: &Run) -> Result<(), String> {
     let (run, steps) = run_observed(config, 1, u64::MAX, Switching::Events);
     same(first, &run, "when it is observed")?;
     observer::check_steps(config, &run.totals, &steps)?;
+    explained::check(config, first)?;
     for (threads, piece, switching, how) in [
         (1, u64::MAX, Switching::Spans, "observed by spans"),
         (2, 4_001, Switching::Spans, "observed by spans on 2 threads in pieces"),
