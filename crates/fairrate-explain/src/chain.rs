@@ -138,7 +138,9 @@ impl<'a> Walk<'a> {
     /// Walks from the time at which a packet left a queue to that at which it joined.
     fn wait(&mut self, hop: &Hop) {
         let flow = self.track.flow;
-        self.use_of(hop, hop.queued, |port, by| Reason::Queue(port, if by == flow { Behind::Itself } else { Behind::Flow(by) }));
+        self.use_of(hop, hop.queued, |port, by| {
+            Reason::Queue(port, if by == flow { Behind::Itself } else { Behind::Flow(by) })
+        });
     }
 
     /// Walks back to `from` by the uses of a hop's port.
@@ -296,7 +298,7 @@ impl<'a> Walk<'a> {
         let this = self.track.sends[send];
         let since = self.track.sends[this.before?].t;
         let hops = self.track.hops.get(&Id::Data(this.seq))?;
-        let lost = hops.iter().filter(|hop| hop.fate != Fate::Sent && since <= hop.left && hop.left <= this.t);
+        let lost = hops.iter().filter(|hop| hop.fate != Fate::Sent && since <= hop.left && hop.left < this.t);
         lost.max_by_key(|hop| hop.left)
     }
 

@@ -256,7 +256,7 @@ impl Sink for Observer {
                 return;
             }
             PacketStep::Sent => Fate::Sent,
-            PacketStep::Dropped(cause) => Fate::Lost(How::dropped(cause)),
+            PacketStep::Dropped(cause) => Fate::Lost(How::Dropped(cause)),
             PacketStep::Trimmed => Fate::Lost(How::Trimmed),
         };
         let joined = track.take(ports, port, id);

@@ -17,17 +17,10 @@ pub enum Behind {
 /// The way in which a packet was lost.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum How {
-    /// The packet was dropped; the number is the place of the cause in [`DropCause::ALL`].
-    Dropped(usize),
+    /// The packet was dropped for this cause.
+    Dropped(DropCause),
     /// The packet was cut to its header.
     Trimmed,
-}
-
-impl How {
-    /// Returns the way of a drop for `cause`.
-    pub(crate) fn dropped(cause: DropCause) -> Self {
-        Self::Dropped(DropCause::ALL.iter().position(|&c| c == cause).unwrap_or_default())
-    }
 }
 
 /// The loss of a packet.
@@ -81,6 +74,63 @@ pub enum Reason {
     LastPacket,
     /// The cause was not found: an observed event is missing, as with copies that faulty links make.
     Unknown,
+}
+
+impl Reason {
+    /// Returns the name of the reason, without its port.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Propagation(_) => "propagation",
+            Self::Serialisation(_) => "serialisation",
+            Self::Queue(..) => "queue",
+            Self::Turn(..) => "turn",
+            Self::Pause(_) => "pause",
+            Self::Blocked(_) => "blocked",
+            Self::LateLink(_) => "late-link",
+            Self::Pacing => "pacing",
+            Self::Window => "window",
+            Self::Credit => "credit",
+            Self::Notice => "notice",
+            Self::Held => "held",
+            Self::Connection => "connection",
+            Self::Handshake => "handshake",
+            Self::Timeout(_) => "timeout",
+            Self::Recovery(_) => "recovery",
+            Self::Receiver => "receiver",
+            Self::LastPacket => "last-packet",
+            Self::Unknown => "unknown",
+        }
+    }
+
+    /// Returns the port that it is about, if it is about one.
+    pub const fn port(self) -> Option<PortId> {
+        match self {
+            Self::Propagation(port)
+            | Self::Serialisation(port)
+            | Self::Queue(port, _)
+            | Self::Turn(port, _)
+            | Self::Pause(port)
+            | Self::Blocked(port)
+            | Self::LateLink(port) => Some(port),
+            _ => None,
+        }
+    }
+
+    /// Returns the packets that were served before, if it is a wait for others.
+    pub const fn behind(self) -> Option<Behind> {
+        match self {
+            Self::Queue(_, behind) | Self::Turn(_, behind) => Some(behind),
+            _ => None,
+        }
+    }
+
+    /// Returns the loss that it follows, if it follows one.
+    pub const fn loss(self) -> Option<Loss> {
+        match self {
+            Self::Timeout(loss) | Self::Recovery(loss) => loss,
+            _ => None,
+        }
+    }
 }
 
 /// The packet that a piece of the chain is about.

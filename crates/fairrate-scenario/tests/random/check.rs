@@ -7,8 +7,8 @@ use std::path::Path;
 use fairrate_scenario::{Overrides, Scenario};
 use fairrate_sim::topology::Tier;
 use fairrate_sim::{
-    ClockRule, FlowOutcome, FlowSpec, Headroom, PacketEvent, Pfc, PortId, QueueConfig, Recorder, RunTotals, SimConfig,
-    SimError, Simulation, Sink, Switching, Transport, Trigger,
+    ClockRule, FlowOutcome, FlowSpec, Headroom, PacketEvent, Pfc, PortId, QueueConfig, Recorder, RunTotals,
+    SenderEvent, SimConfig, SimError, Simulation, Sink, Switching, Transport, Trigger,
 };
 use fairrate_units::{Bytes, Time};
 
@@ -105,11 +105,14 @@ fn run(config: &SimConfig, threads: usize, piece: u64, switching: Switching) -> 
     Run { recorder, totals, unfinished, error }
 }
 
-/// Does the same as [`run`], with every step of every packet.
-fn run_observed(config: &SimConfig, threads: usize, piece: u64, switching: Switching) -> (Run, Vec<PacketEvent>) {
+/// The steps of packets and of senders.
+type Steps = (Vec<PacketEvent>, Vec<SenderEvent>);
+
+/// Does the same as [`run`], with every step of every packet and sender.
+fn run_observed(config: &SimConfig, threads: usize, piece: u64, switching: Switching) -> (Run, Steps) {
     let mut observer = Observer::default();
     let (totals, unfinished, error) = run_into(&mut observer, config, threads, piece, switching);
-    (Run { recorder: observer.recorder, totals, unfinished, error }, observer.steps)
+    (Run { recorder: observer.recorder, totals, unfinished, error }, (observer.steps, observer.senders))
 }
 
 pub fn run_into(
@@ -133,7 +136,7 @@ pub fn run_into(
 /// Checks that a run whose packets are observed is the same run, and that an observer sees the same steps in the same
 /// order by events, by spans and on several threads.
 fn check_observed(config: &SimConfig, first: &Run) -> Result<(), String> {
-    let (run, steps) = run_observed(config, 1, u64::MAX, Switching::Events);
+    let (run, (steps, senders)) = run_observed(config, 1, u64::MAX, Switching::Events);
     same(first, &run, "when it is observed")?;
     observer::check_steps(config, &run.totals, &steps)?;
     explained::check(config, first)?;
@@ -142,9 +145,10 @@ fn check_observed(config: &SimConfig, first: &Run) -> Result<(), String> {
         (2, 4_001, Switching::Spans, "observed by spans on 2 threads in pieces"),
         (3, u64::MAX, Switching::Events, "observed on 3 threads"),
     ] {
-        let (run, others) = run_observed(config, threads, piece, switching);
+        let (run, (other_steps, other_senders)) = run_observed(config, threads, piece, switching);
         same(first, &run, how)?;
-        observer::same_steps(&steps, &others, how)?;
+        observer::same_steps(&steps, &other_steps, how)?;
+        observer::same_steps(&senders, &other_senders, how)?;
     }
     Ok(())
 }
