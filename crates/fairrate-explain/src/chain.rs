@@ -229,7 +229,7 @@ impl<'a> Walk<'a> {
     pub(crate) fn before_opening(&mut self, send: usize, opening: Option<Opening>) {
         let base = self.base(send);
         if let Some(opening) = opening {
-            let reason = self.reason_of(send, opening.cause);
+            let reason = self.reason_of(send, opening);
             self.close(self.end_of_previous(send).max(base), reason);
         }
         if let Some(previous) = send.checked_sub(1)
@@ -271,25 +271,30 @@ impl<'a> Walk<'a> {
     }
 
     /// Returns the reason for which the sender waited for what an opening's cause brought.
-    fn reason_of(&self, send: usize, cause: Cause) -> Reason {
+    fn reason_of(&self, send: usize, opening: Opening) -> Reason {
         let is_again = self.track.sends[send].before.is_some();
-        match cause {
-            _ if send == 0 => match cause {
+        let has_timed_out = self.track.timeouts.binary_search(&opening.t).is_ok();
+        match opening.cause {
+            cause if send == 0 => match cause {
                 Cause::Packet { flow, .. } if flow != self.track.flow => Reason::Connection,
                 Cause::Packet { kind: PacketKind::ControlBack, .. } => Reason::Handshake,
                 Cause::Packet { kind: PacketKind::Credit, .. } => Reason::Credit,
                 Cause::Packet { .. } | Cause::Notice => Reason::Notice,
                 Cause::Resumed => Reason::Held,
-                Cause::Timeout => Reason::Handshake,
-                Cause::Start | Cause::Timer | Cause::Written | Cause::Other => Reason::Connection,
+                Cause::TransportTimer => Reason::Handshake,
+                Cause::Start | Cause::ControllerTimer | Cause::Written | Cause::Other => Reason::Connection,
             },
-            Cause::Timeout => Reason::Timeout(None),
-            Cause::Packet { kind: PacketKind::Ack | PacketKind::Nack, .. } if is_again => Reason::Recovery(None),
+            Cause::TransportTimer if has_timed_out => Reason::Timeout(None),
+            Cause::TransportTimer | Cause::Packet { kind: PacketKind::Ack | PacketKind::Nack, .. } if is_again => {
+                Reason::Recovery(None)
+            }
             Cause::Packet { kind: PacketKind::Credit, .. } => Reason::Credit,
             Cause::Packet { kind: PacketKind::Cnp | PacketKind::Notice | PacketKind::ControlBack, .. }
             | Cause::Notice => Reason::Notice,
             Cause::Resumed => Reason::Held,
-            Cause::Start | Cause::Packet { .. } | Cause::Timer | Cause::Written | Cause::Other => Reason::Window,
+            Cause::Start | Cause::Packet { .. } | Cause::ControllerTimer | Cause::Written | Cause::Other => {
+                Reason::Window
+            }
         }
     }
 

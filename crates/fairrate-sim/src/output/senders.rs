@@ -21,10 +21,10 @@ pub enum Cause {
     },
     /// The NIC acts on a notification that arrived some time before.
     Notice,
-    /// The timer of the sender's reliability expired.
-    Timeout,
+    /// The timer of the sender's transport expired: after a retransmission timeout, which is a step of its own, or before.
+    TransportTimer,
     /// The timer of the sender's controller expired.
-    Timer,
+    ControllerTimer,
     /// The application wrote more data.
     Written,
     /// The switch behind the NIC no longer holds the flow back.

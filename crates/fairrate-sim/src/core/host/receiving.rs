@@ -98,7 +98,7 @@ impl Hosts {
 
     /// Handles the retransmission timer of a flow, if it has expired.
     pub(in crate::core) fn on_transport_timer(&mut self, w: &mut World, id: FlowId) {
-        w.observed.begin(Cause::Timeout);
+        w.observed.begin(Cause::TransportTimer);
         let transport = w.run.flow(id).transport;
         let before = self.timeouts(id);
         let timed = transport.on_timer(self, w, id);
@@ -130,7 +130,7 @@ impl Hosts {
         if sender.timer_ps != now_ps || self.timer_waits(w, id) {
             return;
         }
-        w.observed.begin(Cause::Timer);
+        w.observed.begin(Cause::ControllerTimer);
         self.sender_mut(slot).timer_ps = u64::MAX;
         let allowance = self.controller(slot).on_timer(w.clock.now());
         self.apply(w, slot, allowance);
