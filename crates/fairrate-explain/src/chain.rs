@@ -292,9 +292,12 @@ impl<'a> Walk<'a> {
             Cause::Packet { kind: PacketKind::Cnp | PacketKind::Notice | PacketKind::ControlBack, .. }
             | Cause::Notice => Reason::Notice,
             Cause::Resumed => Reason::Held,
-            Cause::Start | Cause::Packet { .. } | Cause::ControllerTimer | Cause::Written | Cause::Other => {
-                Reason::Window
-            }
+            Cause::Start
+            | Cause::Packet { .. }
+            | Cause::TransportTimer
+            | Cause::ControllerTimer
+            | Cause::Written
+            | Cause::Other => Reason::Window,
         }
     }
 
