@@ -33,6 +33,7 @@ name = "alone"
 receiver = "h12"
 senders = ["h13"]
 bytes = "2KB"
+start = "5ms"
 "#;
 
 /// Runs `scenario` into a directory of this test, and returns that.
@@ -91,7 +92,7 @@ fn both_accounts_of_each_flow_add_up_to_its_completion_time() {
 fn a_lone_flow_is_shown_as_a_waterfall() {
     let out = results("explain_text", SCENARIO);
     let output = run(&["explain", &out, "--flow", "10", "-q"]);
-    insta::assert_snapshot!(stdout(&output), @"");
+    insta::assert_snapshot!("waterfall", stdout(&output));
     let two = stdout(&run(&["explain", &out, "--worst", "2", "-q"]));
     assert!(two.contains("together\n") && two.matches("flow ").count() > 2, "{two}");
 }
@@ -141,7 +142,7 @@ fn runs_that_are_not_repeated_are_refused() {
 fn a_list_of_flows_that_is_gone_is_named() {
     let dir = fresh_dir("explain_list");
     std::fs::create_dir_all(&dir).unwrap();
-    std::fs::write(dir.join("flows.csv"), "id,src,dst,bytes,start\n7,h1,h0,5000,0us\n9,h2,h0,5000,0us\n").unwrap();
+    std::fs::write(dir.join("flows.csv"), "id,src,dst,bytes,start_ns\n7,h1,h0,5000,0\n9,h2,h0,5000,0\n").unwrap();
     let list = "stop = \"all-flows-done\"\n[topology]\nkind = \"star\"\nhosts = 4\n[[traffic]]\nkind = \"list\"\npath = \"flows.csv\"\n";
     std::fs::write(dir.join("s.toml"), list).unwrap();
     let (scenario, out) = (dir.join("s.toml"), dir.join("out"));

@@ -47,10 +47,14 @@ impl<'a> Names<'a> {
         self.spec(flow).map(|spec| spec.group)
     }
 
+    /// Returns the name of a traffic block, if it has one.
+    pub fn block_name(&self, block: u32) -> Option<&'a str> {
+        self.blocks.get(block as usize).map(String::as_str).filter(|name| !name.is_empty())
+    }
+
     /// Returns the name of a traffic block, or its number.
     pub fn block(&self, block: u32) -> String {
-        let name = self.blocks.get(block as usize).filter(|name| !name.is_empty());
-        name.cloned().unwrap_or_else(|| block.to_string())
+        self.block_name(block).map_or_else(|| block.to_string(), str::to_owned)
     }
 
     /// Returns the name of a flow that others waited for.

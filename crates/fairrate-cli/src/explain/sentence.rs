@@ -7,7 +7,7 @@ use fairrate_units::Time;
 use super::names::Names;
 use super::rows::Row;
 
-/// Smallest share of the completion time of a reason that the sentence names beside the longest one.
+/// Smallest share of a reason that the sentence names beside the longest one, and of the flow itself among those ahead.
 const SHARE: f64 = 0.1;
 /// Largest number of reasons in the sentence.
 const REASONS: usize = 3;
@@ -90,13 +90,15 @@ fn whom(row: &Row, names: &Names<'_>) -> String {
         Behind::Itself => None,
         Behind::Flow(flow) => names.block_of(flow),
     };
+    let is_own = |&&(behind, ..): &&(Behind, Time, u64)| behind == Behind::Itself;
+    let own = row.behind.iter().find(is_own).map_or(Time::ZERO, |own| own.1);
     let others: Vec<Behind> = row.behind.iter().map(|b| b.0).filter(|&b| b != Behind::Itself).collect();
     let shared = others.first().and_then(|&b| block(b)).filter(|&of| others.iter().all(|&b| block(b) == Some(of)));
-    let with_own = if others.len() < row.behind.len() { " and its own packets" } else { "" };
-    match (others.len(), shared) {
-        (1, _) => format!("{}{with_own}", names.behind(others[0])),
-        (n, Some(of)) => format!("{n} flows of block {}{with_own}", names.block(of)),
-        (n, None) => format!("{n} flows{with_own}"),
+    let of = shared.and_then(|of| names.block_name(of)).map_or_else(String::new, |name| format!(" of block {name}"));
+    let with_own = if SHARE * row.time.as_ps() as f64 <= own.as_ps() as f64 { " and its own packets" } else { "" };
+    match &others[..] {
+        [one] => format!("{}{with_own}", names.behind(*one)),
+        others => format!("{} flows{of}{with_own}", others.len()),
     }
 }
 
