@@ -4,23 +4,23 @@ mod json;
 mod names;
 mod rows;
 mod sentence;
+mod source;
+mod tail;
 mod text;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use fairrate_control::Registry;
-use fairrate_experiment::crew::caught;
-use fairrate_experiment::run_into;
-use fairrate_explain::{Explanation, Observer, Unsupported};
-use fairrate_report::index;
-use fairrate_results::{FlowRow, Results, RunState};
-use fairrate_scenario::{Overrides, Scenario, traffic_block_names};
-use fairrate_sim::{FlowId, SimConfig};
+use fairrate_explain::Explanation;
+use fairrate_report::index::{self, Index};
+use fairrate_results::FlowRow;
+use serde::Serialize;
 
 use self::names::Names;
 use self::rows::{Row, rows};
-use crate::drive::{self, Watcher};
+use self::source::{ONLY_FINISHED, Source, refused};
+use self::tail::Part;
 use crate::failure::{Failure, INTERRUPTED};
 use crate::output;
 use crate::progress::Board;
@@ -29,15 +29,18 @@ use crate::show::Chosen;
 /// Arguments of `explain`.
 #[derive(Debug, clap::Args)]
 pub struct Args {
-    /// Results directory of a run
+    /// Results directory of a run; with `--tail`, or of a comparison
     #[arg(value_name = "DIR")]
     dir: PathBuf,
     /// The flow, by its number in `flows.parquet` and `fairrate show`
-    #[arg(long, value_name = "N", conflicts_with_all = ["worst", "class", "block"])]
+    #[arg(long, value_name = "N", conflicts_with_all = ["worst", "tail", "class", "block"])]
     flow: Option<u32>,
     /// Number of flows, those with the largest slowdowns that have finished
     #[arg(long, value_name = "K", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..))]
     worst: u32,
+    /// Shares of each reason in fast and in slow flows, by percentile of slowdown; of a comparison, for each run
+    #[arg(long, conflicts_with = "worst")]
+    tail: bool,
     #[command(flatten)]
     chosen: Chosen,
     /// Print one JSON object in place of text
@@ -64,43 +67,36 @@ pub struct Explained {
 
 /// Runs the scenario of a results directory again, and explains its flows.
 pub fn run(args: &Args, registry: &Registry) -> Result<ExitCode, Failure> {
-    if args.dir.join(index::FILE).exists() {
-        return Err(args.refused("has the runs of a comparison", "name the directory of one of its runs"));
+    let is_comparison = args.dir.join(index::FILE).exists();
+    if args.tail {
+        return args.explain_tails(is_comparison, registry);
     }
-    let results = Results::open(&args.dir)?;
-    if results.summary.backend != "sim" {
-        let help = "the packets of real hosts cannot be followed: explain a run of the simulator";
-        return Err(args.refused("is a run on real Linux", help));
+    if is_comparison {
+        let help = "name the directory of one of its runs, or add `--tail`";
+        return Err(refused(&args.dir, "has the runs of a comparison", help));
     }
-    let scenario = Scenario::with_algorithms(registry).load(&results.scenario_path(), &Overrides::default())?;
-    let config = scenario.sim_config();
-    let blocks = traffic_block_names(&results.scenario_toml()?);
-    let names = Names::new(config, &blocks);
-    let chosen = args.choose(&results, &blocks)?;
-    let flows = chosen.iter().map(|row| names.flow(row.id).ok_or_else(|| args.is_another_run(&results)));
-    let flows: Vec<FlowId> = flows.collect::<Result<_, _>>()?;
-    let Some(observer) = args.observe(config, &flows, &names, &results)? else {
+    let source = Source::open(&args.dir, registry)?;
+    let chosen = args.choose(&source)?;
+    let Some(accounts) = source.explain(&chosen, &Board::new(args.quiet))? else {
         return Ok(ExitCode::from(INTERRUPTED));
     };
-    let mut all = Vec::new();
-    for (row, &flow) in chosen.into_iter().zip(&flows) {
-        let is_same = |account: &Explanation| row.fct_ns.is_some_and(|ns| ns.abs_diff(account.fct.as_ns()) <= 1);
-        let account = observer.explain(flow).filter(is_same);
-        let account = account.ok_or_else(|| args.is_another_run(&results))?;
+    let names = source.names();
+    let explained = |(row, account): (FlowRow, Explanation)| {
         let (chain, sender) = (rows(&account.chain), rows(&account.sender));
         let sentence = sentence::sentence(&account, &chain, &names);
-        all.push(Explained { row, account, chain, sender, sentence });
-    }
+        Explained { row, account, chain, sender, sentence }
+    };
+    let all: Vec<Explained> = chosen.into_iter().zip(accounts).map(explained).collect();
     if args.json {
-        output::print_json(&json::Output::of(&results.summary, &all, &names))?;
+        output::print_json(&json::Output::of(&source.results.summary, &all, &names))?;
     } else {
-        output::print_text(&to_text(&results, &all, &names))?;
+        output::print_text(&to_text(&source, &all, &names))?;
     }
     Ok(ExitCode::SUCCESS)
 }
 
-fn to_text(results: &Results, all: &[Explained], names: &Names<'_>) -> String {
-    let summary = &results.summary;
+fn to_text(source: &Source, all: &[Explained], names: &Names<'_>) -> String {
+    let summary = &source.results.summary;
     let head = format!("{}: {}, seed {}\n", summary.scenario, summary.cc, summary.seed);
     if let [explained] = all {
         return format!("{head}{}", text::whole(explained, names));
@@ -109,90 +105,96 @@ fn to_text(results: &Results, all: &[Explained], names: &Names<'_>) -> String {
     format!("{head}\n{}\n{}", flows.concat(), text::total(all, names))
 }
 
-impl Args {
-    /// Returns the rows of the flows to explain, which have finished.
-    fn choose(&self, results: &Results, blocks: &[String]) -> Result<Vec<FlowRow>, Failure> {
-        let is_wanted = self.chosen.filter(blocks)?;
-        let mut rows = results.flows()?;
-        if let Some(flow) = self.flow {
-            let row = rows.into_iter().find(|row| row.id == flow);
-            let row = row.ok_or_else(|| self.refused(&format!("has no flow {flow}"), "see `fairrate show DIR`"))?;
-            if row.bytes.is_none() {
-                return Err(self.refused(&format!("has flow {flow} as an endless one"), HELP_FINISHED));
-            }
-            if !row.finished {
-                return Err(
-                    self.refused(&format!("has no completion time of flow {flow}: it is unfinished"), HELP_FINISHED)
-                );
-            }
-            return Ok(vec![row]);
-        }
-        rows.retain(|row| row.finished && row.slowdown.is_some() && is_wanted(row));
-        let slowdown = |row: &FlowRow| row.slowdown.unwrap_or_default();
-        rows.sort_by(|a, b| slowdown(b).total_cmp(&slowdown(a)).then(a.id.cmp(&b.id)));
-        rows.truncate(self.worst as usize);
-        if rows.is_empty() { Err(self.refused("has no such flow that has finished", HELP_FINISHED)) } else { Ok(rows) }
-    }
-
-    /// Runs the scenario with an observer of `flows`; returns `None` if the user stopped it. Checks that it is the run of the
-    /// results.
-    fn observe(
-        &self,
-        config: &SimConfig,
-        flows: &[FlowId],
-        names: &Names<'_>,
-        results: &Results,
-    ) -> Result<Option<Observer>, Failure> {
-        let mut observer =
-            Observer::new(config, flows).map_err(|(flow, why)| self.unsupported(names.number(flow), why))?;
-        drive::listen_for_interrupts();
-        let board = Board::new(self.quiet);
-        let mut watcher = Watcher::new(config.cc.info().name, &board, 1);
-        let ended = caught(|| run_into(config.clone(), 1, &mut observer, &mut watcher));
-        let ended = ended.map_err(|cause| Failure::Run { cause, dir: self.dir.clone() })?;
-        drop(watcher);
-        if ended.state == RunState::Interrupted {
-            return Ok(None);
-        }
-        ended.unfinished.iter().for_each(|outcome| observer.add_outcome(outcome));
-        // A run that was interrupted has the fingerprint of a part; its completion times are compared all the same.
-        let is_whole = results.summary.state == "complete";
-        if is_whole && results.summary.fingerprint != format!("{:016x}", ended.totals.fingerprint) {
-            return Err(self.is_another_run(results));
-        }
-        Ok(Some(observer))
-    }
-
-    /// Returns the failure for results that another version has made.
-    fn is_another_run(&self, results: &Results) -> Failure {
-        let (made, this) = (&results.summary.version, env!("CARGO_PKG_VERSION"));
-        let problem = format!("was made by fairrate {made}, and its run is another one with this fairrate {this}");
-        self.refused(
-            &problem,
-            "run its scenario again, and explain the new results; a changed scenario or library shows so too",
-        )
-    }
-
-    fn unsupported(&self, flow: u32, why: Unsupported) -> Failure {
-        let (problem, help) = match why {
-            Unsupported::Fluids => {
-                ("is a run of `ideal`, which has no packets".to_owned(), "explain a run of another algorithm")
-            }
-            Unsupported::Homa => {
-                ("is a run of HOMA, whose flows are not explained".to_owned(), "explain a run of another algorithm")
-            }
-            Unsupported::Subflows => (
-                format!("has several subflows of flow {flow}, which are not explained"),
-                "explain a flow with one path",
-            ),
-            Unsupported::Endless => (format!("has flow {flow} as an endless one"), HELP_FINISHED),
-        };
-        self.refused(&problem, help)
-    }
-
-    fn refused(&self, problem: &str, help: &str) -> Failure {
-        Failure::Directory { dir: self.dir.clone(), problem: problem.to_owned(), help: help.to_owned() }
-    }
+/// The output of `explain --tail --json`.
+#[derive(Serialize)]
+struct Tails<'a> {
+    schema: &'static str,
+    scenario: &'a str,
+    parts: &'a [Part],
 }
 
-const HELP_FINISHED: &str = "only flows that have finished can be explained";
+impl Args {
+    /// Returns the rows of the flows to explain, which have finished.
+    fn choose(&self, source: &Source) -> Result<Vec<FlowRow>, Failure> {
+        let Some(flow) = self.flow else {
+            let mut rows = self.finished(source)?;
+            let slowdown = |row: &FlowRow| row.slowdown.unwrap_or_default();
+            rows.sort_by(|a, b| slowdown(b).total_cmp(&slowdown(a)).then(a.id.cmp(&b.id)));
+            rows.truncate(self.worst as usize);
+            return Ok(rows);
+        };
+        let row = source.results.flows()?.into_iter().find(|row| row.id == flow);
+        let row = row.ok_or_else(|| source.refused(&format!("has no flow {flow}"), "see `fairrate show DIR`"))?;
+        if row.finished {
+            return Ok(vec![row]);
+        }
+        let problem = match row.bytes {
+            None => format!("has flow {flow} as an endless one"),
+            Some(_) => format!("has no completion time of flow {flow}: it is unfinished"),
+        };
+        Err(source.refused(&problem, ONLY_FINISHED))
+    }
+
+    /// Returns the rows of the chosen flows that have finished, at least one.
+    fn finished(&self, source: &Source) -> Result<Vec<FlowRow>, Failure> {
+        let is_wanted = self.chosen.filter(&source.blocks)?;
+        let mut rows = source.results.flows()?;
+        rows.retain(|row| row.finished && row.slowdown.is_some() && is_wanted(row));
+        if rows.is_empty() {
+            return Err(source.refused("has no such flow that has finished", ONLY_FINISHED));
+        }
+        Ok(rows)
+    }
+
+    /// Explains fast and slow flows of a run, or of each run of a comparison.
+    fn explain_tails(&self, is_comparison: bool, registry: &Registry) -> Result<ExitCode, Failure> {
+        let dirs = if is_comparison {
+            let complete = Index::read(&self.dir)?.runs.into_iter().filter(|run| run.state == "complete");
+            complete.map(|run| (run.label, self.dir.join(run.dir))).collect()
+        } else {
+            vec![(String::new(), self.dir.clone())]
+        };
+        let board = Board::new(self.quiet);
+        let (mut parts, mut scenario) = (Vec::new(), String::new());
+        for (label, dir) in &dirs {
+            let Some((of_run, name)) = self.tail_of(label, dir, &board, registry)? else {
+                return Ok(ExitCode::from(INTERRUPTED));
+            };
+            parts.extend(of_run);
+            scenario = name;
+        }
+        if parts.is_empty() {
+            return Err(refused(&self.dir, "has no run that is complete", "finish it by the same `fairrate compare`"));
+        }
+        if self.json {
+            output::print_json(&Tails { schema: "fairrate.explain-tail/1", scenario: &scenario, parts: &parts })?;
+        } else {
+            output::print_text(&format!("{scenario}: what completion times are made of\n\n{}", tail::to_text(&parts)))?;
+        }
+        Ok(ExitCode::SUCCESS)
+    }
+
+    /// Returns the parts of the run in `dir`, and the name of its scenario; `None` if the user stopped it.
+    fn tail_of(
+        &self,
+        label: &str,
+        dir: &Path,
+        board: &Board,
+        registry: &Registry,
+    ) -> Result<Option<(Vec<Part>, String)>, Failure> {
+        let source = Source::open(dir, registry)?;
+        let sampled = tail::sample(self.finished(&source)?);
+        let all: Vec<FlowRow> = sampled.iter().flat_map(|(.., rows)| rows.iter().cloned()).collect();
+        let Some(accounts) = source.explain(&all, board)? else { return Ok(None) };
+        let summary = &source.results.summary;
+        let label = if label.is_empty() { &summary.cc } else { label };
+        let mut accounts = &accounts[..];
+        let mut parts = Vec::new();
+        for (name, n, rows) in &sampled {
+            let (of_part, rest) = accounts.split_at(rows.len());
+            accounts = rest;
+            parts.push(Part::of(label, summary.seed, name, *n, rows, of_part));
+        }
+        Ok(Some((parts, summary.scenario.clone())))
+    }
+}

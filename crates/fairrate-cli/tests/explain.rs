@@ -97,6 +97,34 @@ fn a_lone_flow_is_shown_as_a_waterfall() {
     assert!(two.contains("together\n") && two.matches("flow ").count() > 2, "{two}");
 }
 
+/// Flows are taken by the percentile of their slowdown, for a run or for each run of a comparison.
+#[test]
+fn a_tail_has_its_parts_by_percentile_and_run() {
+    let dir = fresh_dir("explain_tail");
+    std::fs::create_dir_all(&dir).unwrap();
+    std::fs::write(dir.join("s.toml"), SCENARIO).unwrap();
+    let (scenario, out) = (dir.join("s.toml"), dir.join("out"));
+    let (scenario, out) = (scenario.to_str().unwrap(), out.to_str().unwrap());
+    let output = run(&["compare", scenario, "--cc", "dctcp,swift", "--out", out, "-q"]);
+    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+    let tails = explained(&[out, "--tail"]);
+    let parts = tails["parts"].as_array().unwrap();
+    // 11 flows: 6 up to the median, then 4, and the last one is p99.
+    let of = |part: &Value| (part["run"].clone(), part["part"].clone(), part["flows"].clone());
+    let expected = ["dctcp", "swift"].into_iter().flat_map(|cc| {
+        [("up to p50", 6), ("p50 to p90", 4), ("p90 to p99", 1)].map(|(part, n)| (cc.into(), part.into(), n.into()))
+    });
+    assert!(parts.iter().map(of).eq(expected), "{tails:#}");
+    for part in parts {
+        let sum: u64 = part["ps"].as_array().unwrap().iter().map(|share| share["ps"].as_u64().unwrap()).sum();
+        let fct = part["fct_ps_mean"].as_f64().unwrap() * part["explained"].as_f64().unwrap();
+        assert!((sum as f64 - fct).abs() < 1.0, "{part:#}");
+    }
+    let text = stdout(&run(&["explain", "-q", &format!("{out}/swift"), "--tail"]));
+    assert!(text.contains("p90 to p99") && text.contains("q queue"), "{text}");
+    expect_refused(&[out, "--tail", "--flow", "1"], "cannot be used with");
+}
+
 #[test]
 fn what_cannot_be_explained_is_said() {
     let out = results("explain_refused", SCENARIO);

@@ -277,11 +277,10 @@ impl<'a> Walk<'a> {
         match opening.cause {
             cause if send == 0 => match cause {
                 Cause::Packet { flow, .. } if flow != self.track.flow => Reason::Connection,
-                Cause::Packet { kind: PacketKind::ControlBack, .. } => Reason::Handshake,
+                Cause::Packet { kind: PacketKind::ControlBack, .. } | Cause::TransportTimer => Reason::Handshake,
                 Cause::Packet { kind: PacketKind::Credit, .. } => Reason::Credit,
                 Cause::Packet { .. } | Cause::Notice => Reason::Notice,
                 Cause::Resumed => Reason::Held,
-                Cause::TransportTimer => Reason::Handshake,
                 Cause::Start | Cause::ControllerTimer | Cause::Written | Cause::Other => Reason::Connection,
             },
             Cause::TransportTimer if has_timed_out => Reason::Timeout(None),

@@ -25,7 +25,7 @@ pub enum Unsupported {
     Endless,
 }
 
-/// What a packet of a flow is, as far as one is told from another.
+/// The kind and number of a packet of a flow. Copies, and packets that are sent again, have the same.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Id {
     /// Data with this first byte, or its header.

@@ -18,11 +18,11 @@ pub struct Output<'a> {
     cc: &'a str,
     seed: u64,
     fingerprint: &'a str,
-    flows: Vec<Flow<'a>>,
+    flows: Vec<Shown<'a>>,
 }
 
 #[derive(Serialize)]
-struct Flow<'a> {
+struct Shown<'a> {
     flow: u32,
     from: String,
     to: String,
@@ -69,12 +69,12 @@ impl<'a> Output<'a> {
             cc: &summary.cc,
             seed: summary.seed,
             fingerprint: &summary.fingerprint,
-            flows: all.iter().map(|explained| Flow::of(explained, names)).collect(),
+            flows: all.iter().map(|explained| Shown::of(explained, names)).collect(),
         }
     }
 }
 
-impl<'a> Flow<'a> {
+impl<'a> Shown<'a> {
     fn of(explained: &'a Explained, names: &Names<'_>) -> Self {
         let Explained { row, account, sentence, .. } = explained;
         let node = |id: u32| names.node(fairrate_sim::NodeId(id));

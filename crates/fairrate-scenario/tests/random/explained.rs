@@ -16,10 +16,12 @@ pub fn check(config: &SimConfig, first: &Run) -> Result<(), String> {
     if totals != first.totals {
         return Err("the run is another one when it is explained".to_owned());
     }
-    unfinished.iter().for_each(|outcome| observer.add_outcome(outcome));
+    for outcome in &unfinished {
+        observer.add_outcome(outcome);
+    }
     let outcomes = first.recorder.flows.iter().chain(&unfinished);
-    let finished = outcomes.filter(|o| flows.contains(&o.flow) && o.fct.is_some());
-    finished.map(|outcome| check_flow(&observer, outcome)).collect()
+    let mut finished = outcomes.filter(|o| flows.contains(&o.flow) && o.fct.is_some());
+    finished.try_for_each(|outcome| check_flow(&observer, outcome))
 }
 
 fn check_flow(observer: &Observer, outcome: &FlowOutcome) -> Result<(), String> {
