@@ -50,7 +50,8 @@ pub struct Part {
     run: String,
     seed: u64,
     /// The percentiles of slowdown between which its flows are.
-    part: &'static str,
+    #[serde(rename = "part")]
+    range: &'static str,
     /// Number of its flows.
     flows: usize,
     /// Number of those that were explained.
@@ -109,7 +110,7 @@ impl Part {
         Self {
             run: run.to_owned(),
             seed,
-            part: name,
+            range: name,
             flows,
             explained: accounts.len(),
             fct_ps_mean: accounts.iter().map(|account| account.fct.as_ps() as f64).sum::<f64>() / n,
@@ -155,7 +156,7 @@ pub fn to_text(parts: &[Part]) -> String {
             } else {
                 part.run.clone()
             },
-            part.part.to_owned(),
+            part.range.to_owned(),
             part.bar(),
             number,
             format::time_ns(part.fct_ps_mean / 1_000.0),
@@ -172,8 +173,7 @@ mod tests {
 
     #[test]
     fn a_bar_is_as_long_as_all_others() {
-        let ps =
-            KINDS.iter().enumerate().map(|(i, &(kind, _))| Share { kind, ps: if i < 3 { 1 } else { 0 } }).collect();
+        let ps = KINDS.iter().enumerate().map(|(i, &(kind, _))| Share { kind, ps: u64::from(i < 3) }).collect();
         let part = Part { ps, ..Part::of("", 1, "", 0, &[], &[]) };
         assert_eq!(part.bar(), format!("{}{}{}", "t".repeat(13), "p".repeat(14), "q".repeat(13)));
     }
