@@ -11,6 +11,7 @@ mod check;
 mod compare;
 mod drive;
 mod error_json;
+mod explain;
 mod export;
 mod external;
 mod failure;
@@ -96,6 +97,12 @@ enum Command {
     ///
     /// Prints the flows with the largest slowdowns, with the names of their hosts, and the probed ports with the longest queues.
     Show(show::Args),
+    /// Say why flows took as long as they did
+    ///
+    /// Runs the scenario of DIR again with observers, checks that it is the same run, and prints the completion time of the worst
+    /// flow, or of another, as a sum that is exact to the picosecond: propagation, transmission, queues and who was ahead, pauses,
+    /// window, pacing, losses and timeouts.
+    Explain(explain::Args),
     /// Print the JSON schema of scenario files
     ///
     /// Editors complete and check scenarios by it.
@@ -120,6 +127,7 @@ impl Command {
             Self::Figure(args) => args.json,
             Self::List(args) => args.json,
             Self::Show(args) => args.json,
+            Self::Explain(args) => args.json,
             Self::New(_)
             | Self::Import(_)
             | Self::Export(_)
@@ -171,6 +179,7 @@ pub fn main_of(registry: &Registry, args: impl IntoIterator<Item = OsString>) ->
         Command::List(args) => list::run(&args, registry),
         Command::Report(args) => report::run(&args, registry),
         Command::Show(args) => show::run(&args, registry),
+        Command::Explain(args) => explain::run(&args, registry),
         Command::Schema => output::print_json(&fairrate_scenario::json_schema()).map(|()| ExitCode::SUCCESS),
         Command::Completions(args) => shell::completions(args, Cli::command()),
         Command::Man(args) => shell::man(&args, Cli::command()),

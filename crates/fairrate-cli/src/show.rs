@@ -26,15 +26,34 @@ pub struct Args {
     /// Number of flows, and of ports
     #[arg(long, value_name = "N", default_value_t = 10)]
     worst: usize,
+    #[command(flatten)]
+    chosen: Chosen,
+    /// Print one JSON object in place of tables
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// The choice of flows, as `show` and `explain` have it.
+#[derive(Debug, clap::Args)]
+pub struct Chosen {
     /// Only flows of this size: short (up to 10 KB), 10-100KB, medium (100 KB to 1 MB) or long
     #[arg(long, value_name = "SIZE")]
     class: Option<String>,
     /// Only flows of this `[[traffic]]` block, by name or counted from 0, or of this group of a flow list
     #[arg(long, value_name = "BLOCK")]
     block: Option<String>,
-    /// Print one JSON object in place of tables
-    #[arg(long)]
-    pub json: bool,
+}
+
+impl Chosen {
+    /// Returns a test for the chosen flows of a run whose traffic blocks are called `blocks`.
+    pub fn filter(&self, blocks: &[String]) -> Result<impl Fn(&FlowRow) -> bool + use<>, Failure> {
+        let wanted = self.class.as_deref().map(class_of).transpose()?;
+        let block = self.block.as_deref().map(|block| block_of(block, blocks)).transpose()?;
+        Ok(move |row: &FlowRow| {
+            let of_size = |(above, up_to)| row.bytes.is_some_and(|bytes| above < bytes && bytes <= up_to);
+            wanted.is_none_or(of_size) && block.is_none_or(|block| row.group == block)
+        })
+    }
 }
 
 /// A flow with the names of its hosts.
@@ -80,7 +99,7 @@ struct Shown {
 /// Prints the worst flows and ports. Results may be from another person, so their library is not loaded.
 pub fn run(args: &Args, registry: &Registry) -> Result<ExitCode, Failure> {
     let registry = &registry.without_libraries();
-    let wanted = args.class.as_deref().map(class_of).transpose()?;
+    args.chosen.class.as_deref().map(class_of).transpose()?;
     if args.dir.join(index::FILE).exists() {
         comparison::list(&args.dir, args.json)?;
         return Ok(ExitCode::SUCCESS);
@@ -92,12 +111,8 @@ pub fn run(args: &Args, registry: &Registry) -> Result<ExitCode, Failure> {
         node.map_or_else(|| id.to_string(), |node| node.name.clone())
     };
     let blocks = traffic_block_names(&results.scenario_toml()?);
-    let block = args.block.as_deref().map(|block| block_of(block, &blocks)).transpose()?;
+    let is_wanted = args.chosen.filter(&blocks)?;
     let end_ns = results.summary.sim_s * 1e9;
-    let is_wanted = |row: &FlowRow| {
-        let of_size = |(above, up_to)| row.bytes.is_some_and(|bytes| above < bytes && bytes <= up_to);
-        wanted.is_none_or(of_size) && block.is_none_or(|block| row.group == block)
-    };
     let mut flows: Vec<(f64, FlowRow)> = results
         .flows()?
         .into_iter()

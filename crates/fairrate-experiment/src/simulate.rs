@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use fairrate_results::RunState;
 use fairrate_sim::{
     ConvergenceSample, FlowId, FlowOutcome, Mode, PacketEvent, PfcEvent, PortSample, Progress, RateSample, RttSample,
-    RunTotals, SimConfig, Simulation, Sink,
+    RunTotals, SenderEvent, SimConfig, Simulation, Sink,
 };
 use fairrate_units::Time;
 
@@ -129,6 +129,13 @@ impl Sink for Both<'_> {
     fn packet(&mut self, event: &PacketEvent) {
         self.0.packet(event);
         self.1.packet(event);
+    }
+    fn wants_senders(&self) -> bool {
+        self.0.wants_senders() || self.1.wants_senders()
+    }
+    fn sender(&mut self, event: &SenderEvent) {
+        self.0.sender(event);
+        self.1.sender(event);
     }
     fn convergence(&mut self, sample: &ConvergenceSample) {
         self.0.convergence(sample);

@@ -6,8 +6,10 @@ use crate::fabric::DropCause;
 use crate::ids::{FlowId, PortId};
 use crate::packet::PacketKind;
 
+mod senders;
 mod totals;
 
+pub use self::senders::{Cause, SenderEvent, SenderStep};
 pub use self::totals::{AllocatorTotals, Drops, RateSums, RunTotals};
 
 /// The outcome of one flow.
@@ -205,8 +207,12 @@ pub struct PacketEvent {
     pub kind: PacketKind,
     /// Data: the first payload byte. Acknowledgments: the byte expected next.
     pub seq: u64,
+    /// Acknowledgments: the first payload byte of the data packet they answer.
+    pub answers: u64,
     /// Bytes on the wire.
     pub wire_bytes: u16,
+    /// Priority class.
+    pub class: u8,
     /// Bytes in all queues of the port after the step.
     pub queued_bytes: u64,
     /// `true` if a switch has marked the packet (ECN) on its way here, or an acknowledgment echoes a mark.
@@ -256,6 +262,13 @@ pub trait Sink {
     /// that cause them, which does not depend on the number of threads. So a packet that arrives late, by a fault, just
     /// when its port is free is reported as sent and then as queued.
     fn packet(&mut self, _event: &PacketEvent) {}
+    /// Returns `true` if the run shall call [`Sink::sender`].
+    fn wants_senders(&self) -> bool {
+        false
+    }
+    /// Receives a step of a sender, in the order of time, and among steps of packets where it happens. Senders of fluids
+    /// take no steps.
+    fn sender(&mut self, _event: &SenderEvent) {}
     /// Receives the convergence of rates after a change, or the fact that they did not converge.
     fn convergence(&mut self, _sample: &ConvergenceSample) {}
     /// Receives, at each time `t` of [`SimConfig::snapshots`](crate::SimConfig::snapshots) that the run reaches, the

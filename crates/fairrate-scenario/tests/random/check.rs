@@ -7,12 +7,13 @@ use std::path::Path;
 use fairrate_scenario::{Overrides, Scenario};
 use fairrate_sim::topology::Tier;
 use fairrate_sim::{
-    ClockRule, FlowOutcome, FlowSpec, Headroom, PacketEvent, Pfc, PortId, QueueConfig, Recorder, RunTotals, SimConfig,
-    SimError, Simulation, Sink, Switching, Transport, Trigger,
+    ClockRule, FlowOutcome, FlowSpec, Headroom, PacketEvent, Pfc, PortId, QueueConfig, Recorder, RunTotals,
+    SenderEvent, SimConfig, SimError, Simulation, Sink, Switching, Transport, Trigger,
 };
 use fairrate_units::{Bytes, Time};
 
 use super::case::Case;
+use super::explained;
 use super::observer::{self, Observer};
 
 /// Number of events after which a run is cut: the part until then is checked.
@@ -104,14 +105,17 @@ fn run(config: &SimConfig, threads: usize, piece: u64, switching: Switching) -> 
     Run { recorder, totals, unfinished, error }
 }
 
-/// Does the same as [`run`], with every step of every packet.
-fn run_observed(config: &SimConfig, threads: usize, piece: u64, switching: Switching) -> (Run, Vec<PacketEvent>) {
+/// The steps of packets and of senders.
+type Steps = (Vec<PacketEvent>, Vec<SenderEvent>);
+
+/// Does the same as [`run`], with every step of every packet and sender.
+fn run_observed(config: &SimConfig, threads: usize, piece: u64, switching: Switching) -> (Run, Steps) {
     let mut observer = Observer::default();
     let (totals, unfinished, error) = run_into(&mut observer, config, threads, piece, switching);
-    (Run { recorder: observer.recorder, totals, unfinished, error }, observer.steps)
+    (Run { recorder: observer.recorder, totals, unfinished, error }, (observer.steps, observer.senders))
 }
 
-fn run_into(
+pub fn run_into(
     sink: &mut dyn Sink,
     config: &SimConfig,
     threads: usize,
@@ -132,17 +136,19 @@ fn run_into(
 /// Checks that a run whose packets are observed is the same run, and that an observer sees the same steps in the same
 /// order by events, by spans and on several threads.
 fn check_observed(config: &SimConfig, first: &Run) -> Result<(), String> {
-    let (run, steps) = run_observed(config, 1, u64::MAX, Switching::Events);
+    let (run, (steps, senders)) = run_observed(config, 1, u64::MAX, Switching::Events);
     same(first, &run, "when it is observed")?;
     observer::check_steps(config, &run.totals, &steps)?;
+    explained::check(config, first)?;
     for (threads, piece, switching, how) in [
         (1, u64::MAX, Switching::Spans, "observed by spans"),
         (2, 4_001, Switching::Spans, "observed by spans on 2 threads in pieces"),
         (3, u64::MAX, Switching::Events, "observed on 3 threads"),
     ] {
-        let (run, others) = run_observed(config, threads, piece, switching);
+        let (run, (other_steps, other_senders)) = run_observed(config, threads, piece, switching);
         same(first, &run, how)?;
-        observer::same_steps(&steps, &others, how)?;
+        observer::same_steps(&steps, &other_steps, how)?;
+        observer::same_steps(&senders, &other_senders, how)?;
     }
     Ok(())
 }

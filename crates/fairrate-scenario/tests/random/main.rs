@@ -7,6 +7,7 @@
 mod case;
 mod check;
 mod draw;
+mod explained;
 mod fabric;
 mod found;
 mod hosts;

@@ -1,18 +1,20 @@
 //! An observer of packets, and the properties of what it sees.
 
 use std::collections::BTreeMap;
+use std::fmt::Debug;
 
 use fairrate_sim::{
     ConvergenceSample, DropCause, FlowId, FlowOutcome, PacketEvent, PacketStep, PfcEvent, PortId, PortSample,
-    RateSample, Recorder, RunTotals, SimConfig, Sink,
+    RateSample, Recorder, RunTotals, SenderEvent, SimConfig, Sink,
 };
 use fairrate_units::Time;
 
-/// A recorder that also keeps every step of every packet.
+/// A recorder that also keeps every step of every packet and of every sender.
 #[derive(Default)]
 pub struct Observer {
     pub recorder: Recorder,
     pub steps: Vec<PacketEvent>,
+    pub senders: Vec<SenderEvent>,
 }
 
 impl Sink for Observer {
@@ -40,10 +42,16 @@ impl Sink for Observer {
     fn packet(&mut self, event: &PacketEvent) {
         self.steps.push(*event);
     }
+    fn wants_senders(&self) -> bool {
+        true
+    }
+    fn sender(&mut self, event: &SenderEvent) {
+        self.senders.push(*event);
+    }
 }
 
 /// Checks that two observers have seen the same steps in the same order.
-pub fn same_steps(first: &[PacketEvent], other: &[PacketEvent], how: &str) -> Result<(), String> {
+pub fn same_steps<T: PartialEq + Debug>(first: &[T], other: &[T], how: &str) -> Result<(), String> {
     if first == other {
         return Ok(());
     }

@@ -133,10 +133,10 @@ impl Part {
         }
     }
 
-    /// Sets whether round-trip times and the steps of packets are reported from now on.
-    fn report(&mut self, rtts: bool, packets: bool) {
+    /// Sets whether round-trip times, the steps of packets and those of senders are reported from now on.
+    fn report(&mut self, rtts: bool, packets: bool, senders: bool) {
         let World { observed, net, .. } = &mut self.world;
-        (observed.wants_rtts, observed.wants_packets) = (rtts, packets);
+        (observed.wants_rtts, observed.wants_packets, observed.wants_senders) = (rtts, packets, senders);
         net.has_plain_wires = net.faults.is_none() && !packets;
     }
 

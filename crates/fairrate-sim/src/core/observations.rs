@@ -1,12 +1,16 @@
 //! The results of a part: totals, and notifications of single events.
 
+use std::collections::BTreeSet;
+
 use fairrate_units::Time;
 
 use super::run::Run;
 use crate::engine::Event;
 use crate::ids::{FlowId, PortId};
-use crate::output::{ConvergenceSample, PacketEvent, PacketStep, PfcEvent, RttSample, RunTotals};
-use crate::packet::Packet;
+use crate::output::{
+    Cause, ConvergenceSample, PacketEvent, PacketStep, PfcEvent, RttSample, RunTotals, SenderEvent, SenderStep,
+};
+use crate::packet::{Packet, PacketKind};
 
 /// A notification for the run's [`Sink`](crate::output::Sink).
 #[derive(Clone, Copy)]
@@ -19,6 +23,8 @@ pub(crate) enum Notification {
     Rtt(RttSample),
     /// A packet took a step.
     Packet(PacketEvent),
+    /// A sender took a step.
+    Sender(SenderEvent),
     /// Rates settled after a change, or did not settle in time.
     Convergence(ConvergenceSample),
 }
@@ -31,6 +37,12 @@ pub(crate) struct Observations {
     pub(crate) wants_rtts: bool,
     /// `true` if the steps of packets are reported.
     pub(crate) wants_packets: bool,
+    /// `true` if the steps of senders are reported.
+    pub(crate) wants_senders: bool,
+    /// The cause of what the hosts do now, kept while the steps of senders are reported.
+    pub(crate) cause: Option<Cause>,
+    /// The flows of which the last reported step leaves them open, in order.
+    open: BTreeSet<FlowId>,
     /// Pending notifications, each with the event that caused it; from index `marked` on, those of the event being
     /// processed.
     pending: Vec<(Event, Notification)>,
@@ -76,7 +88,8 @@ impl Observations {
     ) {
         if !p.kind.is_frame() {
             let flow = run.flow(p.flow).parent;
-            let (kind, seq, wire_bytes, marked) = (p.kind, p.seq, p.wire, p.is_marked());
+            let (kind, seq, wire_bytes, class, marked) = (p.kind, p.seq, p.wire, p.class, p.is_marked());
+            let answers = answers(p);
             self.push(Notification::Packet(PacketEvent {
                 t,
                 port,
@@ -84,11 +97,44 @@ impl Observations {
                 flow,
                 kind,
                 seq,
+                answers,
                 wire_bytes,
+                class,
                 queued_bytes,
                 marked,
             }));
         }
+    }
+
+    /// Sets the cause of what hosts do from now on, if the steps of senders are reported.
+    #[inline]
+    pub(crate) fn begin(&mut self, cause: Cause) {
+        if self.wants_senders {
+            self.cause = Some(cause);
+        }
+    }
+
+    /// Sets the arrival of `p` at a host as the cause of what hosts do from now on.
+    #[cold]
+    pub(crate) fn begin_with_packet(&mut self, run: &Run, p: &Packet) {
+        self.cause = Some(Cause::Packet { flow: run.flow(p.flow).parent, kind: p.kind, answers: answers(p) });
+    }
+
+    /// Adds that the sender of `flow` may send at `t`, or notes that it may not, if that has changed since the last call.
+    #[cold]
+    pub(crate) fn note_outlook(&mut self, run: &Run, t: Time, flow: FlowId, is_open: bool) {
+        if !is_open {
+            self.open.remove(&flow);
+        } else if self.open.insert(flow) {
+            let step = SenderStep::Open(self.cause.unwrap_or(Cause::Other));
+            self.push_sender(run, t, flow, step);
+        }
+    }
+
+    /// Adds a step of the sender of `flow` at `t`.
+    #[cold]
+    pub(crate) fn push_sender(&mut self, run: &Run, t: Time, flow: FlowId, step: SenderStep) {
+        self.push(Notification::Sender(SenderEvent { t, flow: run.flow(flow).parent, step }));
     }
 
     /// Returns `true` if a notification was added since the last call of [`Observations::mark`].
@@ -130,4 +176,9 @@ impl Observations {
         self.pending.drain(..std::mem::take(&mut self.n_done));
         self.marked = self.pending.len();
     }
+}
+
+/// Returns the first payload byte of the data packet that `p` acknowledges; 0 if it is no acknowledgment.
+fn answers(p: &Packet) -> u64 {
+    if matches!(p.kind, PacketKind::Ack | PacketKind::Nack) { p.data_seq } else { 0 }
 }

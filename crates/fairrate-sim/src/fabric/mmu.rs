@@ -14,7 +14,7 @@ use crate::table::Table;
 use crate::topology::Link;
 
 /// The cause of a packet drop.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum DropCause {
     /// The egress queue was over its Dynamic Threshold.
     EgressThreshold,

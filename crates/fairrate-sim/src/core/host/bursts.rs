@@ -4,6 +4,7 @@ use super::Hosts;
 use crate::core::world::World;
 use crate::engine::EventKind;
 use crate::ids::{FlowId, SenderIdx};
+use crate::output::Cause;
 use crate::transport::Writing;
 
 impl Hosts {
@@ -22,6 +23,7 @@ impl Hosts {
 
     /// Writes the next burst of a flow's application, unless the flow has stopped.
     pub(in crate::core) fn on_burst(&mut self, w: &mut World, id: FlowId) {
+        w.observed.begin(Cause::Written);
         let Some(burst) = w.run.config.flows[id.index()].burst else { return };
         let Some((slot, sender)) = self.sender_of(id) else { return };
         if sender.writing == Writing::Done {

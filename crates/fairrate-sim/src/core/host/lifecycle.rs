@@ -9,6 +9,7 @@ use crate::core::observations::Notification;
 use crate::core::world::World;
 use crate::engine::EventKind;
 use crate::ids::{FlowId, SenderIdx};
+use crate::output::Cause;
 
 impl Hosts {
     /// Schedules the next of the flows that start at a given time.
@@ -22,6 +23,7 @@ impl Hosts {
 
     /// Starts a flow.
     pub(in crate::core) fn on_flow_start(&mut self, w: &mut World, id: FlowId) {
+        w.observed.begin(Cause::Start);
         if w.run.config.flows[id.index()].trigger == Trigger::Time {
             self.next_start += 1;
             self.schedule_next_start(w);
@@ -75,6 +77,7 @@ impl Hosts {
 
     /// Stops an endless flow: it sends no data beyond the bytes sent so far.
     pub(in crate::core) fn on_flow_stop(&mut self, w: &mut World, id: FlowId) {
+        w.observed.begin(Cause::Other);
         let slot = self.sending[id].sender;
         if slot.is_none() {
             return;

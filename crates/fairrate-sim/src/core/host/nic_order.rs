@@ -87,9 +87,21 @@ impl NicOrder {
 impl Hosts {
     /// Sends the host's next packet if its port is free and a packet may be sent, and schedules the next look.
     pub(super) fn nic_send(&mut self, w: &mut World, host: HostId) {
+        if w.observed.wants_senders {
+            self.tell_outlooks(w, host);
+        }
         match self.order {
             NicOrder::Fair => self.nic_send_fairly(w, host),
             NicOrder::AsNs3(_) => self.nic_send_as_ns3(w, host),
+        }
+    }
+
+    /// Reports which flows of a host may send now, and could not before.
+    #[cold]
+    fn tell_outlooks(&self, w: &mut World, host: HostId) {
+        let now = w.clock.now();
+        for entry in self.nics[host].flows.iter().filter(|entry| !entry.sender.is_none()) {
+            w.observed.note_outlook(&w.run, now, self.sender(entry.sender).flow, entry.open);
         }
     }
 

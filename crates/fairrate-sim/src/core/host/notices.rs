@@ -7,6 +7,7 @@ use crate::core::agents::NOTICE_WORDS;
 use crate::core::world::World;
 use crate::engine::EventKind;
 use crate::ids::{FlowId, HostId, PacketIdx, PortIdx};
+use crate::output::Cause;
 use crate::packet::{Packet, PacketKind};
 
 impl Hosts {
@@ -27,6 +28,7 @@ impl Hosts {
 
     /// Handles the notification that the NIC of a host has held for longest.
     pub(in crate::core) fn on_reaction(&mut self, w: &mut World, host: HostId) {
+        w.observed.begin(Cause::Notice);
         let held = &mut self.nics[host].held;
         debug_assert!(held.front().is_some_and(|&(due, _)| due == w.clock.now_ps), "one event for each notification");
         if let Some((_, packet)) = held.pop_front() {
@@ -56,6 +58,7 @@ impl Hosts {
 
     /// Calls the agent of a host's own port if its timer is due now; an earlier request may have been replaced.
     pub(in crate::core) fn on_port_timer(&mut self, w: &mut World, host: HostId, port: PortIdx) {
+        w.observed.begin(Cause::Notice);
         if w.agents.on_timer(&w.net, &w.clock, port) {
             self.do_as_agent_asks(w, host, port);
         }
@@ -94,6 +97,7 @@ impl Hosts {
 
     /// Applies a pause (`pause`) or resume of a flow by its first switch to the flow's NIC.
     pub(in crate::core) fn hold_flow(&mut self, w: &mut World, host: HostId, flow: FlowId, pause: bool) {
+        w.observed.begin(Cause::Resumed);
         let Some((slot, sender)) = self.sender_of(flow) else { return };
         sender.paused = pause;
         self.refresh(slot);

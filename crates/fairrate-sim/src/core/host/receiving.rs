@@ -6,6 +6,7 @@ use super::Hosts;
 use super::disorder::Arrival;
 use crate::core::world::World;
 use crate::ids::{FlowId, HostId, PacketIdx};
+use crate::output::{Cause, SenderStep};
 use crate::packet::PacketKind;
 use crate::transport::{Answer, Echo, Kind, Outcome, Timed, on_allocator_event};
 
@@ -14,6 +15,9 @@ impl Hosts {
     // Kept apart from the switches' work for every packet, which needs fewer registers saved.
     #[inline(never)]
     pub(in crate::core) fn on_packet(&mut self, w: &mut World, host: HostId, packet: PacketIdx, kind: PacketKind) {
+        if w.observed.wants_senders {
+            w.observed.begin_with_packet(&w.run, w.net.pool.get(packet));
+        }
         match kind {
             PacketKind::Data | PacketKind::Trimmed | PacketKind::Busy => self.on_data(w, host, packet),
             PacketKind::Ack | PacketKind::Nack | PacketKind::Credit => self.on_ack(w, host, packet),
@@ -83,6 +87,7 @@ impl Hosts {
 
     /// Sends an acknowledgment of a flow, if it has been delayed for long enough.
     pub(in crate::core) fn on_ack_timer(&mut self, w: &mut World, id: FlowId) {
+        w.observed.begin(Cause::Other);
         let flow = w.run.flow(id);
         let (host, transport) = (flow.dst_host, flow.transport);
         if let Some(ack) = transport.on_ack_timer(self, w, id) {
@@ -93,11 +98,17 @@ impl Hosts {
 
     /// Handles the retransmission timer of a flow, if it has expired.
     pub(in crate::core) fn on_transport_timer(&mut self, w: &mut World, id: FlowId) {
+        w.observed.begin(Cause::TransportTimer);
         let transport = w.run.flow(id).transport;
         let before = self.timeouts(id);
         let timed = transport.on_timer(self, w, id);
-        if self.pickers.is_some() && before < self.timeouts(id) {
-            self.learn(w, id, 0, Outcome::TimedOut, 0);
+        if before < self.timeouts(id) {
+            if self.pickers.is_some() {
+                self.learn(w, id, 0, Outcome::TimedOut, 0);
+            }
+            if w.observed.wants_senders {
+                w.observed.push_sender(&w.run, w.clock.now(), id, SenderStep::TimedOut);
+            }
         }
         let slot = match timed {
             Timed::Nothing => return,
@@ -119,6 +130,7 @@ impl Hosts {
         if sender.timer_ps != now_ps || self.timer_waits(w, id) {
             return;
         }
+        w.observed.begin(Cause::ControllerTimer);
         self.sender_mut(slot).timer_ps = u64::MAX;
         let allowance = self.controller(slot).on_timer(w.clock.now());
         self.apply(w, slot, allowance);
@@ -130,6 +142,7 @@ impl Hosts {
 
     /// Handles an event of the allocator or of a flow that it controls.
     pub(in crate::core) fn on_allocate(&mut self, w: &mut World, entity: u32) {
+        w.observed.begin(Cause::Notice);
         on_allocator_event(self, w, entity);
         self.run_deferred(w);
     }

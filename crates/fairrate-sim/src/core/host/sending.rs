@@ -1,7 +1,7 @@
 //! Transmission of packets by a host's NIC.
 
 use fairrate_control::Controller;
-use fairrate_units::Bytes;
+use fairrate_units::{Bytes, Time};
 
 use super::Hosts;
 use crate::core::agenda::Worker;
@@ -9,6 +9,7 @@ use crate::core::agents::Step;
 use crate::core::world::World;
 use crate::engine::{Event, EventKind};
 use crate::ids::{HostId, PacketIdx, SenderIdx};
+use crate::output::{Cause, SenderStep};
 use crate::packet::{Packet, PacketKind};
 
 impl Hosts {
@@ -23,6 +24,7 @@ impl Hosts {
 
     /// Handles the wake-up of a host's NIC.
     pub(in crate::core) fn on_wake(&mut self, w: &mut World, host: HostId) {
+        w.observed.begin(Cause::Other);
         self.nics[host].wake_ps = u64::MAX;
         self.may_send(w, host);
     }
@@ -144,6 +146,7 @@ impl Hosts {
             sender.rto_ps = now_ps + c.rto_ps;
         }
         let rto_ps = sender.rto_ps;
+        let paced_until = entry.next_send_ps;
         let decision = self.connections.controller(sender).on_sent(w.clock.now(), Bytes::new(u64::from(wire)));
         entry.next_send_ps = from_ps + sender.gap_beyond_credit(gap_ps, wire);
         (entry.open, entry.has_data) = sender.outlook();
@@ -155,6 +158,11 @@ impl Hosts {
         // A host's data packet waits in no queue: it joins and leaves at once.
         self.show_agent(w, host, packet, Step::Enqueue);
         self.show_agent(w, host, packet, Step::Dequeue);
+        if w.observed.wants_senders {
+            let (now, paced_until) = (w.clock.now(), Time::from_ps(paced_until));
+            let step = SenderStep::Send { seq: load.seq, payload: load.payload as u16, paced_until };
+            w.observed.push_sender(&w.run, now, id, step);
+        }
         w.transmit_at_once(egress, packet);
         transport.sent(self, w, slot, wire);
         if arm_rto {
@@ -167,6 +175,18 @@ impl Hosts {
             self.apply(w, slot, allowance);
         } else if all_sent {
             self.ask_for_control(w, slot);
+        }
+        if w.observed.wants_senders {
+            self.note_closed(w, slot);
+        }
+    }
+
+    /// Notes that a sender may send no more, if so, for the observer of senders.
+    #[cold]
+    fn note_closed(&self, w: &mut World, slot: SenderIdx) {
+        let sender = self.sender(slot);
+        if !self.nics[sender.host].flows[sender.nic_slot as usize].open {
+            w.observed.note_outlook(&w.run, w.clock.now(), sender.flow, false);
         }
     }
 

@@ -1,0 +1,200 @@
+//! `fairrate explain`: why flows took as long as they did.
+
+mod json;
+mod names;
+mod rows;
+mod sentence;
+mod source;
+mod tail;
+mod text;
+
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use fairrate_control::Registry;
+use fairrate_explain::Explanation;
+use fairrate_report::index::{self, Index};
+use fairrate_results::FlowRow;
+use serde::Serialize;
+
+use self::names::Names;
+use self::rows::{Row, rows};
+use self::source::{ONLY_FINISHED, Source, refused};
+use self::tail::Part;
+use crate::failure::{Failure, INTERRUPTED};
+use crate::output;
+use crate::progress::Board;
+use crate::show::Chosen;
+
+/// Arguments of `explain`.
+#[derive(Debug, clap::Args)]
+pub struct Args {
+    /// Results directory of a run; with `--tail`, or of a comparison
+    #[arg(value_name = "DIR")]
+    dir: PathBuf,
+    /// The flow, by its number in `flows.parquet` and `fairrate show`
+    #[arg(long, value_name = "N", conflicts_with_all = ["worst", "tail", "class", "block"])]
+    flow: Option<u32>,
+    /// Number of flows, those with the largest slowdowns that have finished
+    #[arg(long, value_name = "K", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..))]
+    worst: u32,
+    /// Shares of each reason in fast and in slow flows, by percentile of slowdown; of a comparison, for each run
+    #[arg(long, conflicts_with = "worst")]
+    tail: bool,
+    #[command(flatten)]
+    chosen: Chosen,
+    /// Print one JSON object in place of text
+    #[arg(long)]
+    pub json: bool,
+    /// No progress on stderr
+    #[arg(short, long)]
+    quiet: bool,
+}
+
+/// A flow with its accounts.
+pub struct Explained {
+    /// Its row in `flows.parquet`.
+    row: FlowRow,
+    /// Its accounts.
+    account: Explanation,
+    /// The rows of the chain.
+    chain: Vec<Row>,
+    /// The rows of the sender's account.
+    sender: Vec<Row>,
+    /// The account in one sentence.
+    sentence: String,
+}
+
+/// Runs the scenario of a results directory again, and explains its flows.
+pub fn run(args: &Args, registry: &Registry) -> Result<ExitCode, Failure> {
+    let is_comparison = args.dir.join(index::FILE).exists();
+    if args.tail {
+        return args.explain_tails(is_comparison, registry);
+    }
+    if is_comparison {
+        let help = "name the directory of one of its runs, or add `--tail`";
+        return Err(refused(&args.dir, "has the runs of a comparison", help));
+    }
+    let source = Source::open(&args.dir, registry)?;
+    let chosen = args.choose(&source)?;
+    let Some(accounts) = source.explain(&chosen, &Board::new(args.quiet))? else {
+        return Ok(ExitCode::from(INTERRUPTED));
+    };
+    let names = source.names();
+    let explained = |(row, account): (FlowRow, Explanation)| {
+        let (chain, sender) = (rows(&account.chain), rows(&account.sender));
+        let sentence = sentence::sentence(&account, &chain, &names);
+        Explained { row, account, chain, sender, sentence }
+    };
+    let all: Vec<Explained> = chosen.into_iter().zip(accounts).map(explained).collect();
+    if args.json {
+        output::print_json(&json::Output::of(&source.results.summary, &all, &names))?;
+    } else {
+        output::print_text(&to_text(&source, &all, &names))?;
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn to_text(source: &Source, all: &[Explained], names: &Names<'_>) -> String {
+    let summary = &source.results.summary;
+    let head = format!("{}: {}, seed {}\n", summary.scenario, summary.cc, summary.seed);
+    if let [explained] = all {
+        return format!("{head}{}", text::whole(explained, names));
+    }
+    let flows: Vec<String> = all.iter().map(|explained| text::brief(explained, names)).collect();
+    format!("{head}\n{}\n{}", flows.concat(), text::total(all, names))
+}
+
+/// The output of `explain --tail --json`.
+#[derive(Serialize)]
+struct Tails<'a> {
+    schema: &'static str,
+    scenario: &'a str,
+    parts: &'a [Part],
+}
+
+impl Args {
+    /// Returns the rows of the flows to explain, which have finished.
+    fn choose(&self, source: &Source) -> Result<Vec<FlowRow>, Failure> {
+        let Some(flow) = self.flow else {
+            let mut rows = self.finished(source)?;
+            let slowdown = |row: &FlowRow| row.slowdown.unwrap_or_default();
+            rows.sort_by(|a, b| slowdown(b).total_cmp(&slowdown(a)).then(a.id.cmp(&b.id)));
+            rows.truncate(self.worst as usize);
+            return Ok(rows);
+        };
+        let row = source.results.flows()?.into_iter().find(|row| row.id == flow);
+        let row = row.ok_or_else(|| source.refused(&format!("has no flow {flow}"), "see `fairrate show DIR`"))?;
+        if row.finished {
+            return Ok(vec![row]);
+        }
+        let problem = match row.bytes {
+            None => format!("has flow {flow} as an endless one"),
+            Some(_) => format!("has no completion time of flow {flow}: it is unfinished"),
+        };
+        Err(source.refused(&problem, ONLY_FINISHED))
+    }
+
+    /// Returns the rows of the chosen flows that have finished, at least one.
+    fn finished(&self, source: &Source) -> Result<Vec<FlowRow>, Failure> {
+        let is_wanted = self.chosen.filter(&source.blocks)?;
+        let mut rows = source.results.flows()?;
+        rows.retain(|row| row.finished && row.slowdown.is_some() && is_wanted(row));
+        if rows.is_empty() {
+            return Err(source.refused("has no such flow that has finished", ONLY_FINISHED));
+        }
+        Ok(rows)
+    }
+
+    /// Explains fast and slow flows of a run, or of each run of a comparison.
+    fn explain_tails(&self, is_comparison: bool, registry: &Registry) -> Result<ExitCode, Failure> {
+        let dirs = if is_comparison {
+            let complete = Index::read(&self.dir)?.runs.into_iter().filter(|run| run.state == "complete");
+            complete.map(|run| (run.label, self.dir.join(run.dir))).collect()
+        } else {
+            vec![(String::new(), self.dir.clone())]
+        };
+        let board = Board::new(self.quiet);
+        let (mut parts, mut scenario) = (Vec::new(), String::new());
+        for (label, dir) in &dirs {
+            let Some((of_run, name)) = self.tail_of(label, dir, &board, registry)? else {
+                return Ok(ExitCode::from(INTERRUPTED));
+            };
+            parts.extend(of_run);
+            scenario = name;
+        }
+        if parts.is_empty() {
+            return Err(refused(&self.dir, "has no run that is complete", "finish it by the same `fairrate compare`"));
+        }
+        if self.json {
+            output::print_json(&Tails { schema: "fairrate.explain-tail/1", scenario: &scenario, parts: &parts })?;
+        } else {
+            output::print_text(&format!("{scenario}: what completion times are made of\n\n{}", tail::to_text(&parts)))?;
+        }
+        Ok(ExitCode::SUCCESS)
+    }
+
+    /// Returns the parts of the run in `dir`, and the name of its scenario; `None` if the user stopped it.
+    fn tail_of(
+        &self,
+        label: &str,
+        dir: &Path,
+        board: &Board,
+        registry: &Registry,
+    ) -> Result<Option<(Vec<Part>, String)>, Failure> {
+        let source = Source::open(dir, registry)?;
+        let sampled = tail::sample(self.finished(&source)?);
+        let all: Vec<FlowRow> = sampled.iter().flat_map(|(.., rows)| rows.iter().cloned()).collect();
+        let Some(accounts) = source.explain(&all, board)? else { return Ok(None) };
+        let summary = &source.results.summary;
+        let label = if label.is_empty() { &summary.cc } else { label };
+        let mut accounts = &accounts[..];
+        let mut parts = Vec::new();
+        for (name, n, rows) in &sampled {
+            let (of_part, rest) = accounts.split_at(rows.len());
+            accounts = rest;
+            parts.push(Part::of(label, summary.seed, name, *n, rows, of_part));
+        }
+        Ok(Some((parts, summary.scenario.clone())))
+    }
+}

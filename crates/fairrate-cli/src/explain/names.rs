@@ -1,0 +1,93 @@
+//! The names of a run's flows, ports and causes, as people read them.
+
+use fairrate_explain::{Behind, How, Loss};
+use fairrate_sim::{DropCause, FlowId, FlowSpec, PortId, SimConfig};
+
+/// The names of a run.
+pub struct Names<'a> {
+    config: &'a SimConfig,
+    /// The names of traffic blocks; empty for those without one.
+    blocks: &'a [String],
+}
+
+impl<'a> Names<'a> {
+    /// Returns the names of runs of `config`, whose traffic blocks are called `blocks`.
+    pub fn new(config: &'a SimConfig, blocks: &'a [String]) -> Self {
+        Self { config, blocks }
+    }
+
+    /// Returns the name of a node.
+    pub fn node(&self, node: fairrate_sim::NodeId) -> String {
+        self.config.topology.nodes.get(node.index()).map_or_else(|| node.0.to_string(), |node| node.name.clone())
+    }
+
+    /// Returns the name of an egress port, as `tor0->h16`.
+    pub fn port(&self, port: PortId) -> String {
+        let topology = &self.config.topology;
+        format!("{}->{}", self.node(topology.from(port)), self.node(topology.to(port)))
+    }
+
+    /// Returns the flow of the workload with the number `flow`; `None` for connections of an allocator.
+    pub fn spec(&self, flow: FlowId) -> Option<&'a FlowSpec> {
+        self.config.flows.get(flow.index())
+    }
+
+    /// Returns the number of a flow in tables: its id in the flow list, or its position.
+    pub fn number(&self, flow: FlowId) -> u32 {
+        self.spec(flow).map(|spec| spec.id).filter(|&id| id != FlowSpec::NO_ID).unwrap_or(flow.0)
+    }
+
+    /// Returns the flow with this number in tables.
+    pub fn flow(&self, number: u32) -> Option<FlowId> {
+        (0..self.config.flows.len() as u32).map(FlowId).find(|&flow| self.number(flow) == number)
+    }
+
+    /// Returns the traffic block of a flow; `None` for connections of an allocator.
+    pub fn block_of(&self, flow: FlowId) -> Option<u32> {
+        self.spec(flow).map(|spec| spec.group)
+    }
+
+    /// Returns the name of a traffic block, if it has one.
+    pub fn block_name(&self, block: u32) -> Option<&'a str> {
+        self.blocks.get(block as usize).map(String::as_str).filter(|name| !name.is_empty())
+    }
+
+    /// Returns the name of a traffic block, or its number.
+    pub fn block(&self, block: u32) -> String {
+        self.block_name(block).map_or_else(|| block.to_string(), str::to_owned)
+    }
+
+    /// Returns the name of a flow that others waited for.
+    pub fn behind(&self, behind: Behind) -> String {
+        match behind {
+            Behind::Itself => "itself".to_owned(),
+            Behind::Flow(flow) if self.spec(flow).is_none() => "the allocator".to_owned(),
+            Behind::Flow(flow) => format!("flow {}", self.number(flow)),
+        }
+    }
+
+    /// Returns the place and cause of a loss, as `a drop at tor0->h16 (buffer full)`.
+    pub fn loss(&self, loss: Loss) -> String {
+        let port = self.port(loss.port);
+        match loss.how {
+            How::Trimmed => format!("a cut to the header at {port}"),
+            How::Dropped(cause) => format!("a drop at {port} ({})", cause_of(cause)),
+        }
+    }
+}
+
+/// Returns the cause of a drop in words.
+pub fn cause_of(cause: DropCause) -> &'static str {
+    match cause {
+        DropCause::EgressThreshold => "Dynamic Threshold of the egress queue",
+        DropCause::IngressThreshold => "Dynamic Threshold of the ingress",
+        DropCause::BufferFull => "buffer full",
+        DropCause::Headroom => "headroom used up",
+        DropCause::QueueLimit => "limit of the queue",
+        DropCause::Early => "random early detection",
+        DropCause::Sojourn => "waited too long for CoDel",
+        DropCause::Priority => "lowest priority in a full buffer",
+        DropCause::Fault => "faulty link",
+        DropCause::Unreachable => "no way to the receiver",
+    }
+}

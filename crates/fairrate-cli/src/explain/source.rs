@@ -1,0 +1,114 @@
+//! The results that are explained: their run is done again, and checked to be the same.
+
+use std::path::{Path, PathBuf};
+
+use fairrate_control::Registry;
+use fairrate_experiment::crew::caught;
+use fairrate_experiment::run_into;
+use fairrate_explain::{Explanation, Observer, Unsupported};
+use fairrate_results::{FlowRow, Results, RunState};
+use fairrate_scenario::{Overrides, Scenario, traffic_block_names};
+use fairrate_sim::FlowId;
+
+use super::names::Names;
+use crate::drive::{self, Watcher};
+use crate::failure::Failure;
+use crate::progress::Board;
+
+/// Help for flows without a completion time.
+pub const ONLY_FINISHED: &str = "only flows that have finished can be explained";
+
+/// A results directory with its scenario.
+pub struct Source {
+    dir: PathBuf,
+    pub results: Results,
+    scenario: Scenario,
+    pub blocks: Vec<String>,
+}
+
+impl Source {
+    /// Opens the results in `dir`, which must be those of a run of the simulator.
+    pub fn open(dir: &Path, registry: &Registry) -> Result<Self, Failure> {
+        let results = Results::open(dir)?;
+        if results.summary.backend != "sim" {
+            let help = "the packets of real hosts cannot be followed: explain a run of the simulator";
+            return Err(refused(dir, "is a run on real Linux", help));
+        }
+        let scenario = Scenario::with_algorithms(registry).load(&results.scenario_path(), &Overrides::default())?;
+        let blocks = traffic_block_names(&results.scenario_toml()?);
+        Ok(Self { dir: dir.to_owned(), results, scenario, blocks })
+    }
+
+    /// Returns the names of the run.
+    pub fn names(&self) -> Names<'_> {
+        Names::new(self.scenario.sim_config(), &self.blocks)
+    }
+
+    /// Returns the failure for a `problem` of the directory.
+    pub fn refused(&self, problem: &str, help: &str) -> Failure {
+        refused(&self.dir, problem, help)
+    }
+
+    /// Runs the scenario again and returns the accounts of the flows of `rows`; `None` if the user stopped the run.
+    pub fn explain(&self, rows: &[FlowRow], board: &Board) -> Result<Option<Vec<Explanation>>, Failure> {
+        let names = self.names();
+        let flows = rows.iter().map(|row| names.flow(row.id).ok_or_else(|| self.is_another_run()));
+        let flows: Vec<FlowId> = flows.collect::<Result<_, _>>()?;
+        let Some(observer) = self.observe(&flows, board)? else { return Ok(None) };
+        let account = |(row, &flow): (&FlowRow, &FlowId)| {
+            let is_same = |account: &Explanation| row.fct_ns.is_some_and(|ns| ns.abs_diff(account.fct.as_ns()) <= 1);
+            observer.explain(flow).filter(is_same).ok_or_else(|| self.is_another_run())
+        };
+        rows.iter().zip(&flows).map(account).collect::<Result<_, _>>().map(Some)
+    }
+
+    /// Runs the scenario with an observer of `flows`. Checks that it is the run of the results.
+    fn observe(&self, flows: &[FlowId], board: &Board) -> Result<Option<Observer>, Failure> {
+        let config = self.scenario.sim_config();
+        let refused = |(flow, why)| self.unsupported(self.names().number(flow), why);
+        let mut observer = Observer::new(config, flows).map_err(refused)?;
+        drive::listen_for_interrupts();
+        let mut watcher = Watcher::new(config.cc.info().name, board, 1);
+        let ended = caught(|| run_into(config.clone(), 1, &mut observer, &mut watcher));
+        let ended = ended.map_err(|cause| Failure::Run { cause, dir: self.dir.clone() })?;
+        if ended.state == RunState::Interrupted {
+            return Ok(None);
+        }
+        for outcome in &ended.unfinished {
+            observer.add_outcome(outcome);
+        }
+        // A run that was interrupted has the fingerprint of a part; its completion times are compared all the same.
+        let is_whole = self.results.summary.state == "complete";
+        if is_whole && self.results.summary.fingerprint != format!("{:016x}", ended.totals.fingerprint) {
+            return Err(self.is_another_run());
+        }
+        Ok(Some(observer))
+    }
+
+    /// Returns the failure for results that this version does not repeat.
+    fn is_another_run(&self) -> Failure {
+        let (made, this) = (&self.results.summary.version, env!("CARGO_PKG_VERSION"));
+        let problem = format!("was made by fairrate {made}, and its run is another one with this fairrate {this}");
+        let help = "run its scenario again, and explain the new results; a changed scenario or library shows so too";
+        self.refused(&problem, help)
+    }
+
+    fn unsupported(&self, flow: u32, why: Unsupported) -> Failure {
+        const OTHER: &str = "explain a run of another algorithm";
+        let (problem, help) = match why {
+            Unsupported::Fluids => ("is a run of `ideal`, which has no packets".to_owned(), OTHER),
+            Unsupported::Homa => ("is a run of HOMA, whose flows are not explained".to_owned(), OTHER),
+            Unsupported::Subflows => (
+                format!("has several subflows of flow {flow}, which are not explained"),
+                "explain a flow with one path",
+            ),
+            Unsupported::Endless => (format!("has flow {flow} as an endless one"), ONLY_FINISHED),
+        };
+        self.refused(&problem, help)
+    }
+}
+
+/// Returns the failure for a `problem` of the directory `dir`.
+pub fn refused(dir: &Path, problem: &str, help: &str) -> Failure {
+    Failure::Directory { dir: dir.to_owned(), problem: problem.to_owned(), help: help.to_owned() }
+}

@@ -1,0 +1,188 @@
+//! `fairrate explain` accounts for completion times, or says why it cannot.
+
+mod common;
+
+use std::path::Path;
+
+use serde_json::Value;
+
+use self::common::{fresh_dir, run, stderr, stdout};
+
+/// Ten flows into one host, whose switch drops what does not fit, and one flow beside them.
+const SCENARIO: &str = r#"
+stop = "all-flows-done"
+[topology]
+kind = "star"
+hosts = 14
+rate = "25Gbps"
+[switch]
+pfc = false
+buffer = "60KB"
+[transport]
+cc = "dctcp"
+rto = "500us"
+[[traffic]]
+kind = "incast"
+name = "burst"
+receiver = "h0"
+senders = 10
+bytes = "100KB"
+[[traffic]]
+kind = "incast"
+name = "alone"
+receiver = "h12"
+senders = ["h13"]
+bytes = "2KB"
+start = "5ms"
+"#;
+
+/// Runs `scenario` into a directory of this test, and returns that.
+fn results(name: &str, scenario: &str) -> String {
+    let dir = fresh_dir(name);
+    std::fs::create_dir_all(&dir).unwrap();
+    std::fs::write(dir.join("s.toml"), scenario).unwrap();
+    let (scenario, out) = (dir.join("s.toml"), dir.join("out"));
+    let output = run(&["run", scenario.to_str().unwrap(), "--out", out.to_str().unwrap(), "-q"]);
+    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+    out.to_str().unwrap().to_owned()
+}
+
+fn explained(args: &[&str]) -> Value {
+    let output = run(&[&["explain", "-q"], args, &["--json"]].concat());
+    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+    serde_json::from_str(&stdout(&output)).unwrap()
+}
+
+/// Expects that explaining fails as bad input, with `words` in the message.
+fn expect_refused(args: &[&str], words: &str) {
+    let output = run(&[&["explain", "-q"], args].concat());
+    let message = stderr(&output).replace("\n  │ ", " ");
+    assert_eq!(output.status.code(), Some(2), "{message}");
+    assert!(message.contains(words) && stdout(&output).is_empty(), "{message}");
+}
+
+#[test]
+fn both_accounts_of_each_flow_add_up_to_its_completion_time() {
+    let out = results("explain_sums", SCENARIO);
+    let all = explained(&[&out, "--worst", "100"]);
+    let flows = all["flows"].as_array().unwrap();
+    assert_eq!((all["schema"].as_str(), flows.len()), (Some("fairrate.explain/1"), 11));
+    for flow in flows {
+        for account in ["chain", "sender"] {
+            let parts = flow[account].as_array().unwrap();
+            let sum: u64 = parts.iter().map(|part| part["ps"].as_u64().unwrap()).sum();
+            assert_eq!(Some(sum), flow["fct_ps"].as_u64(), "{flow:#}");
+        }
+    }
+    let slowdowns: Vec<f64> = flows.iter().map(|flow| flow["slowdown"].as_f64().unwrap()).collect();
+    assert!(slowdowns.is_sorted_by(|a, b| a >= b), "{slowdowns:?}");
+    let worst = &flows[0];
+    let timeout = worst["chain"].as_array().unwrap().iter().find(|part| part["reason"] == "timeout").unwrap();
+    assert_eq!((&timeout["loss_port"], &timeout["loss_cause"]), (&"sw0->h0".into(), &"ingress_threshold".into()));
+    assert!(
+        worst["sentence"].as_str().unwrap().contains("a drop at sw0->h0 (Dynamic Threshold of the ingress)"),
+        "{worst:#}"
+    );
+    let block = explained(&[&out, "--worst", "100", "--block", "alone"]);
+    assert_eq!(block["flows"].as_array().unwrap().len(), 1);
+}
+
+/// 1,048 bytes take 335.36 ns at 25 Gb/s, and each of the two links a microsecond.
+#[test]
+fn a_lone_flow_is_shown_as_a_waterfall() {
+    let out = results("explain_text", SCENARIO);
+    let output = run(&["explain", &out, "--flow", "10", "-q"]);
+    insta::assert_snapshot!("waterfall", stdout(&output));
+    let two = stdout(&run(&["explain", &out, "--worst", "2", "-q"]));
+    assert!(two.contains("together\n") && two.matches("flow ").count() > 2, "{two}");
+}
+
+/// Flows are taken by the percentile of their slowdown, for a run or for each run of a comparison.
+#[test]
+fn a_tail_has_its_parts_by_percentile_and_run() {
+    let dir = fresh_dir("explain_tail");
+    std::fs::create_dir_all(&dir).unwrap();
+    std::fs::write(dir.join("s.toml"), SCENARIO).unwrap();
+    let (scenario, out) = (dir.join("s.toml"), dir.join("out"));
+    let (scenario, out) = (scenario.to_str().unwrap(), out.to_str().unwrap());
+    let output = run(&["compare", scenario, "--cc", "dctcp,swift", "--out", out, "-q"]);
+    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+    let tails = explained(&[out, "--tail"]);
+    let parts = tails["parts"].as_array().unwrap();
+    // 11 flows: 6 up to the median, then 4, and the last one is p99.
+    let of = |part: &Value| (part["run"].clone(), part["part"].clone(), part["flows"].clone());
+    let expected = ["dctcp", "swift"].into_iter().flat_map(|cc| {
+        [("up to p50", 6), ("p50 to p90", 4), ("p90 to p99", 1)].map(|(part, n)| (cc.into(), part.into(), n.into()))
+    });
+    assert!(parts.iter().map(of).eq(expected), "{tails:#}");
+    for part in parts {
+        let sum: u64 = part["ps"].as_array().unwrap().iter().map(|share| share["ps"].as_u64().unwrap()).sum();
+        let fct = part["fct_ps_mean"].as_f64().unwrap() * part["explained"].as_f64().unwrap();
+        assert!((sum as f64 - fct).abs() < 1.0, "{part:#}");
+    }
+    let text = stdout(&run(&["explain", "-q", &format!("{out}/swift"), "--tail"]));
+    assert!(text.contains("p90 to p99") && text.contains("q queue"), "{text}");
+    expect_refused(&[out, "--tail", "--flow", "1"], "cannot be used with");
+}
+
+#[test]
+fn what_cannot_be_explained_is_said() {
+    let out = results("explain_refused", SCENARIO);
+    expect_refused(&[&out, "--flow", "11"], "has no flow 11");
+    expect_refused(&[&out, "--class", "long"], "has no such flow that has finished");
+    expect_refused(&[&out, "--class", "huge"], "size of flows `huge` is not known");
+    expect_refused(&[&out, "--flow", "1", "--worst", "2"], "cannot be used with");
+    expect_refused(&["no/such/directory"], "holds no results");
+    let endless =
+        SCENARIO.replace("\"100KB\"", "\"endless\"").replace("stop = \"all-flows-done\"", "duration = \"100us\"");
+    let out = results("explain_endless", &endless);
+    expect_refused(&[&out, "--flow", "0"], "has flow 0 as an endless one");
+    let cut = SCENARIO.replace("stop = \"all-flows-done\"", "duration = \"30us\"");
+    let out = results("explain_unfinished", &cut);
+    expect_refused(&[&out, "--flow", "0"], "has no completion time of flow 0");
+    let lossy = "rto = \"500us\"\n";
+    for (cc, words) in [("ideal", "has no packets"), ("homa", "is a run of HOMA")] {
+        let out = results(&format!("explain_{cc}"), &SCENARIO.replace("dctcp", cc).replace("pfc = false\n", ""));
+        expect_refused(&[&out], words);
+    }
+    let paths = SCENARIO.replace("dctcp", "lia").replace(lossy, "kind = \"tcp\"\n[transport.tcp]\nsubflows = 2\n");
+    let out = results("explain_subflows", &paths);
+    expect_refused(&[&out], "several subflows");
+}
+
+#[test]
+fn runs_that_are_not_repeated_are_refused() {
+    let out = results("explain_other", SCENARIO);
+    let path = Path::new(&out).join("scenario.toml");
+    let text = std::fs::read_to_string(&path).unwrap();
+    std::fs::write(&path, text.replace("cc = \"dctcp\"", "cc = \"swift\"")).unwrap();
+    expect_refused(&[&out], "its run is another one with this fairrate");
+    let compared = fresh_dir("explain_compared");
+    let dir = compared.to_str().unwrap();
+    let scenario = Path::new(&out).parent().unwrap().join("s.toml");
+    let output = run(&["compare", scenario.to_str().unwrap(), "--cc", "dctcp", "--out", dir, "-q"]);
+    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+    expect_refused(&[dir], "has the runs of a comparison");
+    assert_eq!(explained(&[&format!("{dir}/dctcp")])["flows"].as_array().unwrap().len(), 1);
+}
+
+#[test]
+fn a_list_of_flows_that_is_gone_is_named() {
+    let dir = fresh_dir("explain_list");
+    std::fs::create_dir_all(&dir).unwrap();
+    std::fs::write(dir.join("flows.csv"), "id,src,dst,bytes,start_ns\n7,h1,h0,5000,0\n9,h2,h0,5000,0\n").unwrap();
+    let list = "stop = \"all-flows-done\"\n[topology]\nkind = \"star\"\nhosts = 4\n[[traffic]]\nkind = \"list\"\npath = \"flows.csv\"\n";
+    std::fs::write(dir.join("s.toml"), list).unwrap();
+    let (scenario, out) = (dir.join("s.toml"), dir.join("out"));
+    let output = run(&["run", scenario.to_str().unwrap(), "--out", out.to_str().unwrap(), "-q"]);
+    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+    let out = out.to_str().unwrap();
+    assert_eq!(explained(&[out, "--flow", "9"])["flows"][0]["from"], "h2");
+    for entry in std::fs::read_dir(out).unwrap() {
+        let path = entry.unwrap().path();
+        if path.extension().is_some_and(|ending| ending == "csv") {
+            std::fs::remove_file(path).unwrap();
+        }
+    }
+    expect_refused(&[out, "--flow", "9"], "flows.csv");
+}

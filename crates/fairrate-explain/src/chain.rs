@@ -1,0 +1,347 @@
+//! The chain of causes: from the arrival of a flow's last byte back to its start.
+
+use fairrate_sim::{Cause, FlowId, NodeId, PacketKind, PortId};
+use fairrate_units::Time;
+
+use crate::observer::{Fate, Hop, Id, Opening, Track};
+use crate::piece::{Behind, Explanation, Loss, Piece, Reason, Way};
+use crate::port::{Ports, Use};
+use crate::sender;
+
+/// Returns the account of a flow; `None` if it has not finished.
+pub(crate) fn explain(track: &Track, ports: &Ports) -> Option<Explanation> {
+    let outcome = track.outcome?;
+    let fct = outcome.fct?;
+    let mut walk = Walk::new(track, ports, outcome.start, outcome.start + fct);
+    let mut place = walk.arrival_of_last();
+    let mut last = None;
+    // No step of the chain is taken twice, so that only a loop in what was observed could go on for longer.
+    let most = 8 + 2 * track.sends.len() + 2 * track.hops.values().map(Vec::len).sum::<usize>();
+    for _ in 0..most {
+        place = match place {
+            Place::Arrival(id) => walk.way_of(id),
+            Place::Sending(send) => {
+                last = last.or(Some(send));
+                walk.before(send)
+            }
+            Place::Start => break,
+        };
+    }
+    walk.close(outcome.start, Reason::Unknown);
+    walk.pieces.reverse();
+    let Walk { pieces, round_trips, losses, .. } = walk;
+    let sender = sender::account(track, ports, outcome.start, fct, last);
+    Some(Explanation { flow: track.flow, start: outcome.start, fct, chain: pieces, sender, round_trips, losses })
+}
+
+/// A point on the way back, at the walk's time.
+#[derive(Clone, Copy, Debug)]
+enum Place {
+    /// This packet arrives at the end of its way.
+    Arrival(Id),
+    /// The sender starts to send the packet at this place among those that it sent.
+    Sending(usize),
+    /// The flow starts, or the way is lost.
+    Start,
+}
+
+/// A walk back in time. Pieces are added from the last to the first, each up to the one before.
+pub(crate) struct Walk<'a> {
+    track: &'a Track,
+    ports: &'a Ports,
+    /// The start of the flow.
+    start: Time,
+    /// The time that the walk has reached.
+    pub(crate) at: Time,
+    way: Way,
+    pub(crate) pieces: Vec<Piece>,
+    round_trips: u32,
+    losses: u32,
+}
+
+impl<'a> Walk<'a> {
+    /// Returns a walk from `end` back to `start`.
+    pub(crate) fn new(track: &'a Track, ports: &'a Ports, start: Time, end: Time) -> Self {
+        Self { track, ports, start, at: end, way: Way::Data, pieces: Vec::new(), round_trips: 0, losses: 0 }
+    }
+
+    /// Goes back to `to`, if that is earlier: the time until now passed for `reason`.
+    pub(crate) fn close(&mut self, to: Time, reason: Reason) {
+        self.close_with(to, reason, 0);
+    }
+
+    fn close_with(&mut self, to: Time, reason: Reason, bytes: u64) {
+        let to = to.max(self.start);
+        if to < self.at {
+            self.pieces.push(Piece { from: to, to: self.at, way: self.way, reason, bytes });
+            self.at = to;
+        }
+    }
+
+    /// Returns the packet that brought the last byte.
+    fn arrival_of_last(&self) -> Place {
+        let hops = self.track.hops.iter().filter(|(id, _)| matches!(id, Id::Data(_)));
+        let arrivals = hops.filter_map(|(&id, hops)| Some((self.last_hop(hops, self.track.dst)?.0, id)));
+        let last = arrivals.max_by_key(|&(t, id)| (t, if let Id::Data(seq) = id { seq } else { 0 }));
+        last.map_or(Place::Start, |(_, id)| Place::Arrival(id))
+    }
+
+    /// Returns the hop whose wire led to `node` and by which a packet arrived at the walk's time, or last before it, with the
+    /// time at which it should have arrived.
+    fn last_hop<'h>(&self, hops: &'h [Hop], node: NodeId) -> Option<(Time, &'h Hop)> {
+        let topology = &self.ports.config().topology;
+        let to_node = hops.iter().filter(|hop| hop.fate == Fate::Sent && topology.to(hop.port) == node);
+        let arrivals = to_node.map(|hop| (self.ports.arrival(hop.port, hop.wire, hop.left), hop));
+        arrivals.filter(|&(t, _)| t <= self.at).max_by_key(|&(t, hop)| (t, hop.left))
+    }
+
+    /// Walks the way of a packet from its end back to the host that sent it.
+    fn way_of(&mut self, id: Id) -> Place {
+        let (node, origin) = match id {
+            Id::Data(_) => (self.track.dst, self.track.src),
+            Id::Answer(_) => (self.track.src, self.track.dst),
+        };
+        self.way = if matches!(id, Id::Data(_)) { Way::Data } else { Way::Ack };
+        if !self.back_to_host(id, node, origin) {
+            return Place::Start;
+        }
+        match id {
+            Id::Data(seq) => self.sending_of(seq),
+            Id::Answer(seq) => self.answered(seq),
+        }
+    }
+
+    /// Walks from the arrival of a packet at `node` back to the host `origin`; returns `false` if a hop is missing.
+    fn back_to_host(&mut self, id: Id, mut node: NodeId, origin: NodeId) -> bool {
+        let Some(hops) = self.track.hops.get(&id) else { return false };
+        // No way has more hops than the network has nodes.
+        for _ in 0..self.ports.config().topology.nodes.len() {
+            if node == origin {
+                return true;
+            }
+            let Some((arrival, hop)) = self.last_hop(hops, node) else { return false };
+            self.close(arrival, Reason::LateLink(hop.port));
+            self.cross(hop);
+            node = self.ports.config().topology.from(hop.port);
+        }
+        node == origin
+    }
+
+    /// Walks from the other end of a hop's wire to the time at which the packet joined the hop's queue.
+    fn cross(&mut self, hop: &Hop) {
+        let end = hop.left + self.ports.tx_time(hop.port, hop.wire, hop.left);
+        self.close(end, Reason::Propagation(hop.port));
+        self.close_with(hop.left, Reason::Serialisation(hop.port), u64::from(hop.wire));
+        self.wait(hop);
+    }
+
+    /// Walks from the time at which a packet left a queue to that at which it joined.
+    fn wait(&mut self, hop: &Hop) {
+        let flow = self.track.flow;
+        self.use_of(hop, hop.queued, |port, by| {
+            Reason::Queue(port, if by == flow { Behind::Itself } else { Behind::Flow(by) })
+        });
+    }
+
+    /// Walks back to `from` by the uses of a hop's port.
+    fn use_of(&mut self, hop: &Hop, from: Time, by: impl Fn(PortId, FlowId) -> Reason) {
+        if self.at <= from {
+            return;
+        }
+        let uses = self.ports.uses(hop.port, hop.class, from, self.at);
+        let starts = std::iter::once(from).chain(uses.iter().map(|&(end, _)| end));
+        let pieces: Vec<(Time, Use)> = starts.zip(uses.iter().map(|&(_, used)| used)).collect();
+        for (start, used) in pieces.into_iter().rev() {
+            match used {
+                Use::By(flow, bytes) => self.close_with(start, by(hop.port, flow), bytes),
+                Use::Paused => self.close(start, Reason::Pause(hop.port)),
+                Use::Nothing => self.close(start, Reason::Blocked(hop.port)),
+            }
+        }
+    }
+
+    /// Returns the sending, at the walk's time, of data with first byte `seq`.
+    fn sending_of(&self, seq: u64) -> Place {
+        let sends = &self.track.sends;
+        let until = sends.partition_point(|send| send.t <= self.at);
+        let found = sends[..until].iter().rposition(|send| send.seq == seq);
+        found.filter(|&i| sends[i].t == self.at).map_or(Place::Start, Place::Sending)
+    }
+
+    /// Walks from the moment at which an acknowledgment joined the queue of the receiver's NIC to the arrival of the data it
+    /// answers.
+    fn answered(&mut self, seq: u64) -> Place {
+        self.round_trips += 1;
+        let id = Id::Data(seq);
+        let arrival = self.track.hops.get(&id).and_then(|hops| self.last_hop(hops, self.track.dst));
+        let Some((arrival, _)) = arrival else { return Place::Start };
+        self.close(arrival, Reason::Receiver);
+        Place::Arrival(id)
+    }
+
+    /// Walks from the moment at which the sender sent a packet to what let it send then.
+    fn before(&mut self, send: usize) -> Place {
+        self.way = Way::Data;
+        let previous = send.checked_sub(1);
+        if let Some(hop) = self.loss_before(send)
+            && !self.is_in_a_row(send, hop)
+        {
+            return self.after_loss(send, hop);
+        }
+        let opening = self.wait_for_turn(send);
+        // An opening before the end of the pacing did not let the packet go, but what set the pace: the packet before.
+        let opening = opening.filter(|o| self.at <= o.t || previous.is_none());
+        self.wait_for_pacing(send, opening);
+        let cause = opening.map(|o| o.cause);
+        if let Some(Cause::Packet { flow, kind: PacketKind::Ack | PacketKind::Nack, answers }) = cause
+            && flow == self.track.flow
+            && previous.is_some()
+            && let Some(hops) = self.track.hops.get(&Id::Answer(answers))
+            && self.last_hop(hops, self.track.src).is_some()
+        {
+            return Place::Arrival(Id::Answer(answers));
+        }
+        self.before_opening(send, opening);
+        previous.map_or(Place::Start, Place::Sending)
+    }
+
+    /// Walks from a sending back to the time at which window and pacing had let it through. Returns the last opening of the
+    /// window before it, if it was closed since the packet before.
+    pub(crate) fn wait_for_turn(&mut self, send: usize) -> Option<Opening> {
+        let this = self.track.sends[send];
+        let opening = self.opening_of(send);
+        let ready = this.paced_until.min(this.t).max(opening.map_or(self.base(send), |o| o.t));
+        let flow = self.track.flow;
+        let nic = self.nic_hop(send);
+        self.use_of(&nic, ready, |port, by| {
+            if by == flow { Reason::Serialisation(port) } else { Reason::Turn(port, Behind::Flow(by)) }
+        });
+        opening
+    }
+
+    /// Walks from the end of a sender's pacing back to `opening`, or to the end of the packet before.
+    pub(crate) fn wait_for_pacing(&mut self, send: usize, opening: Option<Opening>) {
+        let since = self.end_of_previous(send);
+        self.close(opening.map_or(since, |o| o.t.max(since)), Reason::Pacing);
+    }
+
+    /// Walks on to the sending of the packet before, or to the start of the flow.
+    pub(crate) fn before_opening(&mut self, send: usize, opening: Option<Opening>) {
+        let base = self.base(send);
+        if let Some(opening) = opening {
+            let reason = self.reason_of(send, opening);
+            self.close(self.end_of_previous(send).max(base), reason);
+        }
+        if let Some(previous) = send.checked_sub(1)
+            && base < self.at
+        {
+            let (wire, whole) = (self.nic_hop(previous).wire, self.end_of_previous(send) - base);
+            let bytes = u128::from(wire) * u128::from((self.at - base).as_ps()) / u128::from(whole.as_ps().max(1));
+            self.close_with(base, Reason::Serialisation(self.track.nic), bytes as u64);
+        }
+    }
+
+    /// Returns the time at which the packet before was sent; for the first one, the start of the flow.
+    fn base(&self, send: usize) -> Time {
+        send.checked_sub(1).map_or(self.start, |previous| self.track.sends[previous].t)
+    }
+
+    /// Returns the end of the transmission of the packet before; for the first one, the start of the flow.
+    fn end_of_previous(&self, send: usize) -> Time {
+        let Some(previous) = send.checked_sub(1) else { return self.start };
+        let t = self.track.sends[previous].t;
+        t + self.ports.tx_time(self.track.nic, self.nic_hop(previous).wire, t)
+    }
+
+    /// Returns the hop of a sent packet at the NIC.
+    fn nic_hop(&self, send: usize) -> Hop {
+        let this = self.track.sends[send];
+        let hops = self.track.hops.get(&Id::Data(this.seq));
+        let hop = hops.and_then(|hops| hops.iter().find(|hop| hop.port == self.track.nic && hop.left == this.t));
+        hop.copied().unwrap_or(Hop::unseen(self.track.nic, this.t))
+    }
+
+    /// Returns the last opening between the packet before and this one.
+    fn opening_of(&self, send: usize) -> Option<Opening> {
+        let order = |i: usize| self.track.sends[i].order;
+        let until = self.track.openings.partition_point(|o| o.order < order(send));
+        let opening = *self.track.openings.get(until.checked_sub(1)?)?;
+        let is_between = send.checked_sub(1).is_none_or(|previous| order(previous) < opening.order);
+        is_between.then_some(opening)
+    }
+
+    /// Returns the reason for which the sender waited for what an opening's cause brought.
+    fn reason_of(&self, send: usize, opening: Opening) -> Reason {
+        let is_again = self.track.sends[send].before.is_some();
+        let has_timed_out = self.track.timeouts.binary_search(&opening.t).is_ok();
+        match opening.cause {
+            cause if send == 0 => match cause {
+                Cause::Packet { flow, .. } if flow != self.track.flow => Reason::Connection,
+                Cause::Packet { kind: PacketKind::ControlBack, .. } | Cause::TransportTimer => Reason::Handshake,
+                Cause::Packet { kind: PacketKind::Credit, .. } => Reason::Credit,
+                Cause::Packet { .. } | Cause::Notice => Reason::Notice,
+                Cause::Resumed => Reason::Held,
+                Cause::Start | Cause::ControllerTimer | Cause::Written | Cause::Other => Reason::Connection,
+            },
+            Cause::TransportTimer if has_timed_out => Reason::Timeout(None),
+            Cause::TransportTimer | Cause::Packet { kind: PacketKind::Ack | PacketKind::Nack, .. } if is_again => {
+                Reason::Recovery(None)
+            }
+            Cause::Packet { kind: PacketKind::Credit, .. } => Reason::Credit,
+            Cause::Packet { kind: PacketKind::Cnp | PacketKind::Notice | PacketKind::ControlBack, .. }
+            | Cause::Notice => Reason::Notice,
+            Cause::Resumed => Reason::Held,
+            Cause::Start
+            | Cause::Packet { .. }
+            | Cause::TransportTimer
+            | Cause::ControllerTimer
+            | Cause::Written
+            | Cause::Other => Reason::Window,
+        }
+    }
+
+    /// Returns the hop at which the packet with the same first byte before this one was lost.
+    pub(crate) fn loss_before(&self, send: usize) -> Option<&'a Hop> {
+        let this = self.track.sends[send];
+        let since = self.track.sends[this.before?].t;
+        let hops = self.track.hops.get(&Id::Data(this.seq))?;
+        let lost = hops.iter().filter(|hop| hop.fate != Fate::Sent && since <= hop.left && hop.left < this.t);
+        lost.max_by_key(|hop| hop.left)
+    }
+
+    /// Returns `true` if a packet that repeats what `hop` lost only waited for others that are sent again after the loss.
+    fn is_in_a_row(&self, send: usize, hop: &Hop) -> bool {
+        let Some(previous) = send.checked_sub(1) else { return false };
+        let before = self.track.sends[previous];
+        before.before.is_some() && hop.left < before.t && self.opening_of(send).is_none()
+    }
+
+    /// Walks from a packet that was sent again back to the loss of the one before, and along the way of that one.
+    fn after_loss(&mut self, send: usize, hop: &Hop) -> Place {
+        self.losses += 1;
+        let Fate::Lost(how) = hop.fate else { return Place::Start };
+        let loss = Loss { port: hop.port, how };
+        let expired = self.track.timeouts.partition_point(|&t| t <= self.at);
+        let expired = expired.checked_sub(1).map(|i| self.track.timeouts[i]).filter(|&t| hop.left < t);
+        if let Some(expired) = expired {
+            self.close(expired, Reason::Recovery(Some(loss)));
+            self.close(hop.left, Reason::Timeout(Some(loss)));
+        } else {
+            self.close(hop.left, Reason::Recovery(Some(loss)));
+        }
+        let seq = self.track.sends[send].seq;
+        let id = Id::Data(seq);
+        let Some(hops) = self.track.hops.get(&id) else { return Place::Start };
+        let topology = &self.ports.config().topology;
+        let on_wire = hops.iter().filter(|other| {
+            other.fate == Fate::Sent && other.port == hop.port && other.left <= hop.left && hop.queued == hop.left
+        });
+        let since = self.track.sends[send].before.map_or(self.start, |before| self.track.sends[before].t);
+        let on_wire = on_wire.filter(|other| since <= other.left).max_by_key(|other| other.left).copied();
+        match on_wire {
+            Some(sent) => self.cross(&sent),
+            None => self.wait(hop),
+        }
+        if self.back_to_host(id, topology.from(hop.port), self.track.src) { self.sending_of(seq) } else { Place::Start }
+    }
+}

@@ -1,0 +1,287 @@
+//! The observer: a sink that records what some flows did.
+
+use std::collections::HashMap;
+
+use fairrate_sim::{
+    Cause, FlowId, FlowOutcome, NodeId, PacketEvent, PacketKind, PacketStep, PfcEvent, PortId, PortSample, RateSample,
+    SenderEvent, SenderStep, SimConfig, Sink, Transport,
+};
+use fairrate_units::{Bytes, Time};
+
+use crate::chain;
+use crate::piece::{Explanation, How};
+use crate::port::{Ports, Transmission};
+
+/// The reason for which a flow cannot be explained.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Unsupported {
+    /// The run has no packets, as under `ideal`.
+    Fluids,
+    /// The transport is HOMA, whose packets are not numbered as others are.
+    Homa,
+    /// The flow has several subflows.
+    Subflows,
+    /// The flow is endless.
+    Endless,
+}
+
+/// The kind and number of a packet of a flow. Copies, and packets that are sent again, have the same.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) enum Id {
+    /// Data with this first byte, or its header.
+    Data(u64),
+    /// An acknowledgment that answers data with this first byte.
+    Answer(u64),
+}
+
+/// The end of a packet's time at a port.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Fate {
+    Sent,
+    Lost(How),
+}
+
+/// The time of a packet at an egress port.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Hop {
+    pub(crate) port: PortId,
+    pub(crate) queued: Time,
+    /// The time at which its transmission began, or it was lost.
+    pub(crate) left: Time,
+    pub(crate) fate: Fate,
+    pub(crate) wire: u16,
+    pub(crate) class: u8,
+    /// `false` if it was not seen to join a queue there.
+    joined: bool,
+}
+
+impl Hop {
+    /// Returns the hop of a packet that was not seen to leave `port` at `left`.
+    pub(crate) fn unseen(port: PortId, left: Time) -> Self {
+        Self { port, queued: left, left, fate: Fate::Sent, wire: 0, class: 0, joined: false }
+    }
+}
+
+/// A data packet that a sender sent.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Send {
+    pub(crate) t: Time,
+    /// Its place among the steps of its sender.
+    pub(crate) order: u32,
+    pub(crate) seq: u64,
+    pub(crate) paced_until: Time,
+    /// The place of the last packet with the same first byte before it.
+    pub(crate) before: Option<usize>,
+}
+
+/// The moment at which a sender could send again.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Opening {
+    pub(crate) t: Time,
+    /// Its place among the steps of its sender.
+    pub(crate) order: u32,
+    pub(crate) cause: Cause,
+}
+
+/// The record of one flow.
+pub(crate) struct Track {
+    pub(crate) flow: FlowId,
+    pub(crate) src: NodeId,
+    pub(crate) dst: NodeId,
+    /// The port of the sender's NIC.
+    pub(crate) nic: PortId,
+    pub(crate) outcome: Option<FlowOutcome>,
+    pub(crate) sends: Vec<Send>,
+    pub(crate) openings: Vec<Opening>,
+    pub(crate) timeouts: Vec<Time>,
+    pub(crate) hops: HashMap<Id, Vec<Hop>>,
+    /// Packets in queues: port, packet, and when it joined.
+    waiting: Vec<(PortId, Id, Time)>,
+    /// The last packet with each first byte.
+    last_of: HashMap<u64, usize>,
+    n_steps: u32,
+    is_watching_nic: bool,
+}
+
+/// A sink that records what some flows did, for their explanation.
+pub struct Observer {
+    pub(crate) ports: Ports,
+    /// For each flow of the run, the place of its record.
+    places: Vec<u32>,
+    tracks: Vec<Track>,
+}
+
+const NONE: u32 = u32::MAX;
+
+impl Observer {
+    /// Returns an observer of `flows` in a run of `config` that has not begun.
+    ///
+    /// # Errors
+    /// The first flow that cannot be explained, and why not.
+    pub fn new(config: &SimConfig, flows: &[FlowId]) -> Result<Self, (FlowId, Unsupported)> {
+        let mut places = vec![NONE; config.flows.len()];
+        let mut tracks = Vec::new();
+        for &flow in flows {
+            supports(config, flow).map_err(|why| (flow, why))?;
+            if places[flow.index()] != NONE {
+                continue;
+            }
+            places[flow.index()] = tracks.len() as u32;
+            let (spec, topology) = (&config.flows[flow.index()], &config.topology);
+            let mut ports = (0..topology.n_ports() as u32).map(PortId);
+            let nic = ports.find(|&port| topology.from(port) == spec.src).unwrap_or(PortId(0));
+            tracks.push(Track {
+                flow,
+                src: spec.src,
+                dst: spec.dst,
+                nic,
+                outcome: None,
+                sends: Vec::new(),
+                openings: Vec::new(),
+                timeouts: Vec::new(),
+                hops: HashMap::new(),
+                waiting: Vec::new(),
+                last_of: HashMap::new(),
+                n_steps: 0,
+                is_watching_nic: false,
+            });
+        }
+        Ok(Self { ports: Ports::new(config), places, tracks })
+    }
+
+    /// Adds the outcome of a flow that the run did not report, because it had not been acknowledged when the run ended.
+    pub fn add_outcome(&mut self, outcome: &FlowOutcome) {
+        self.flow(outcome);
+    }
+
+    /// Returns the account of `flow`; `None` if it is not observed or has not finished.
+    pub fn explain(&self, flow: FlowId) -> Option<Explanation> {
+        let track = self.tracks.get(*self.places.get(flow.index())? as usize)?;
+        chain::explain(track, &self.ports)
+    }
+
+    fn track(&mut self, flow: FlowId) -> Option<(&mut Track, &mut Ports)> {
+        let place = *self.places.get(flow.index())?;
+        Some((self.tracks.get_mut(place as usize)?, &mut self.ports))
+    }
+}
+
+/// Checks that `flow` can be explained in runs of `config`.
+fn supports(config: &SimConfig, flow: FlowId) -> Result<(), Unsupported> {
+    let spec = &config.flows[flow.index()];
+    let needs = config.cc.needs();
+    if needs.feedback.oracle {
+        return Err(Unsupported::Fluids);
+    }
+    if spec.bytes == Bytes::MAX {
+        return Err(Unsupported::Endless);
+    }
+    if needs.feedback.grants.is_some() {
+        return Err(Unsupported::Homa);
+    }
+    if let Transport::Tcp(tcp) = &config.transport.kind
+        && spec.subflows.unwrap_or(tcp.multipath.subflows) != 1
+    {
+        return Err(Unsupported::Subflows);
+    }
+    Ok(())
+}
+
+impl Track {
+    fn step(&mut self) -> u32 {
+        self.n_steps += 1;
+        self.n_steps
+    }
+
+    /// Takes the packet that has waited for longest of those alike at `port`, or at a queue that several transmitters of the
+    /// same node serve; returns where and since when.
+    fn take(&mut self, ports: &Ports, port: PortId, id: Id) -> Option<(PortId, Time)> {
+        let topology = &ports.config().topology;
+        let is_at = |at: PortId, i: Id| i == id && topology.from(at) == topology.from(port);
+        let exact = self.waiting.iter().position(|&(p, i, _)| (p, i) == (port, id));
+        let found = exact.or_else(|| {
+            let shares = topology.circuits.is_some();
+            self.waiting.iter().position(|&(p, i, _)| shares && is_at(p, i))
+        })?;
+        let (port, _, since) = self.waiting.remove(found);
+        Some((port, since))
+    }
+
+    /// Returns `true` if the packet was sent at `t` before it was seen to join: a faulty link delivered it late.
+    fn has_left(&self, port: PortId, id: Id, t: Time) -> bool {
+        let last = self.hops.get(&id).and_then(|hops| hops.last());
+        last.is_some_and(|hop| !hop.joined && (hop.port, hop.left, hop.fate) == (port, t, Fate::Sent))
+    }
+}
+
+impl Sink for Observer {
+    fn flow(&mut self, outcome: &FlowOutcome) {
+        if let Some((track, ports)) = self.track(outcome.flow) {
+            track.outcome = Some(*outcome);
+            if std::mem::take(&mut track.is_watching_nic) {
+                ports.unwatch(track.nic);
+            }
+        }
+    }
+    fn port(&mut self, _: &PortSample) {}
+    fn rate(&mut self, _: &RateSample) {}
+    fn pfc(&mut self, event: &PfcEvent) {
+        self.ports.paused(event.port, event.class, event.t, event.pause);
+    }
+    fn wants_packets(&self) -> bool {
+        true
+    }
+    fn wants_senders(&self) -> bool {
+        true
+    }
+
+    fn packet(&mut self, event: &PacketEvent) {
+        let &PacketEvent { t, port, step, flow, kind, seq, answers, wire_bytes: wire, class, .. } = event;
+        let is_sent = step == PacketStep::Sent;
+        if is_sent {
+            self.ports.sent(port, Transmission { at: t, flow, wire });
+        }
+        let Some((track, ports)) = self.track(flow) else { return };
+        let id = match kind {
+            PacketKind::Data | PacketKind::Trimmed => Id::Data(seq),
+            PacketKind::Ack | PacketKind::Nack => Id::Answer(answers),
+            _ => return,
+        };
+        let fate = match step {
+            PacketStep::Queued => {
+                if !track.has_left(port, id, t) {
+                    track.waiting.push((port, id, t));
+                    ports.watch(port);
+                }
+                return;
+            }
+            PacketStep::Sent => Fate::Sent,
+            PacketStep::Dropped(cause) => Fate::Lost(How::Dropped(cause)),
+            PacketStep::Trimmed => Fate::Lost(How::Trimmed),
+        };
+        let joined = track.take(ports, port, id);
+        if let Some((queue, _)) = joined {
+            ports.unwatch(queue);
+        }
+        let (queued, joined) = (joined.map_or(t, |(_, since)| since), joined.is_some());
+        let hop = Hop { port, queued, left: t, fate, wire, class, joined };
+        track.hops.entry(id).or_default().push(hop);
+    }
+
+    fn sender(&mut self, event: &SenderEvent) {
+        let &SenderEvent { t, flow, step } = event;
+        let Some((track, ports)) = self.track(flow) else { return };
+        if !std::mem::replace(&mut track.is_watching_nic, track.outcome.is_none()) && track.is_watching_nic {
+            ports.watch(track.nic);
+        }
+        let order = track.step();
+        match step {
+            SenderStep::Open(cause) => track.openings.push(Opening { t, order, cause }),
+            SenderStep::Send { seq, paced_until, .. } => {
+                let before = track.last_of.insert(seq, track.sends.len());
+                track.sends.push(Send { t, order, seq, paced_until, before });
+            }
+            SenderStep::TimedOut => track.timeouts.push(t),
+        }
+    }
+}

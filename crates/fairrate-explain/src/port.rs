@@ -1,0 +1,135 @@
+//! Ports: their speed, what they transmitted while packets of the observed flows waited there, and their pauses.
+
+use std::collections::HashMap;
+
+use fairrate_sim::ideal::tx_time;
+use fairrate_sim::{FlowId, PortId, SimConfig};
+use fairrate_units::{Bytes, Time};
+
+/// The transmission of one packet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Transmission {
+    /// Its start.
+    pub(crate) at: Time,
+    pub(crate) flow: FlowId,
+    pub(crate) wire: u16,
+}
+
+/// The use of a port during a part of a wait.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Use {
+    /// It transmitted a packet of a flow, this number of bytes of it.
+    By(FlowId, u64),
+    /// It was paused and transmitted nothing.
+    Paused,
+    /// It transmitted nothing for another reason.
+    Nothing,
+}
+
+/// The ports of a run.
+pub(crate) struct Ports {
+    config: SimConfig,
+    /// The last transmission of each port.
+    last: Vec<Option<Transmission>>,
+    /// The number of packets and senders that wait at each port now.
+    watchers: Vec<u32>,
+    /// The transmissions of ports that somebody waited for, in the order of time.
+    logs: HashMap<PortId, Vec<Transmission>>,
+    /// The pauses and resumptions of classes of ports.
+    pauses: HashMap<(PortId, u8), Vec<(Time, bool)>>,
+}
+
+impl Ports {
+    /// Returns the ports of a run that has not begun.
+    pub(crate) fn new(config: &SimConfig) -> Self {
+        let n = config.topology.n_ports();
+        let config = SimConfig { flows: Vec::new(), ..config.clone() };
+        Self { config, last: vec![None; n], watchers: vec![0; n], logs: HashMap::new(), pauses: HashMap::new() }
+    }
+
+    pub(crate) fn config(&self) -> &SimConfig {
+        &self.config
+    }
+
+    /// Returns the time that `port` takes for a packet of `wire` bytes whose transmission starts at `at`.
+    pub(crate) fn tx_time(&self, port: PortId, wire: u16, at: Time) -> Time {
+        let fabric = &self.config.fabric;
+        tx_time(fabric.clock, self.config.rate_at(port, at), Bytes::new(u64::from(wire)) + fabric.frame_overhead)
+    }
+
+    /// Returns the time at which a packet of `wire` bytes that `port` starts to transmit at `at` reaches the other end.
+    pub(crate) fn arrival(&self, port: PortId, wire: u16, at: Time) -> Time {
+        at + self.tx_time(port, wire, at) + self.config.topology.link(port).delay
+    }
+
+    /// Records that `port` starts to transmit a packet.
+    pub(crate) fn sent(&mut self, port: PortId, transmission: Transmission) {
+        self.last[port.index()] = Some(transmission);
+        if 0 < self.watchers[port.index()] {
+            self.logs.entry(port).or_default().push(transmission);
+        }
+    }
+
+    /// Records that somebody begins to wait at `port`.
+    pub(crate) fn watch(&mut self, port: PortId) {
+        let watchers = &mut self.watchers[port.index()];
+        *watchers += 1;
+        if *watchers == 1
+            && let Some(last) = self.last[port.index()]
+        {
+            let log = self.logs.entry(port).or_default();
+            if log.last() != Some(&last) {
+                log.push(last);
+            }
+        }
+    }
+
+    /// Records that somebody waits at `port` no more.
+    pub(crate) fn unwatch(&mut self, port: PortId) {
+        self.watchers[port.index()] = self.watchers[port.index()].saturating_sub(1);
+    }
+
+    /// Records the pause or resumption of a class of `port`.
+    pub(crate) fn paused(&mut self, port: PortId, class: u8, t: Time, pause: bool) {
+        self.pauses.entry((port, class)).or_default().push((t, pause));
+    }
+
+    /// Returns the uses of `port` from `from` to `to`, in which a packet of `class` waited there, as ends and uses in the order of
+    /// time.
+    pub(crate) fn uses(&self, port: PortId, class: u8, from: Time, to: Time) -> Vec<(Time, Use)> {
+        let mut uses = Vec::new();
+        let log = self.logs.get(&port).map_or(&[][..], Vec::as_slice);
+        let first = log.partition_point(|t| t.at <= from).saturating_sub(1);
+        let mut at = from;
+        for (i, tx) in log.iter().enumerate().skip(first).take_while(|(_, tx)| tx.at < to) {
+            let next = log.get(i + 1).map_or(Time::MAX, |next| next.at);
+            let whole = self.tx_time(port, tx.wire, tx.at);
+            let end = (tx.at + whole).min(next).min(to);
+            if end <= at {
+                continue;
+            }
+            self.idle(port, class, at, tx.at.max(at), &mut uses);
+            let begin = tx.at.max(at);
+            let bytes = u128::from(tx.wire) * u128::from((end - begin).as_ps()) / u128::from(whole.as_ps().max(1));
+            uses.push((end, Use::By(tx.flow, bytes as u64)));
+            at = end;
+        }
+        self.idle(port, class, at, to, &mut uses);
+        uses
+    }
+
+    /// Adds the uses from `from` to `to`, in which `port` transmitted nothing.
+    fn idle(&self, port: PortId, class: u8, from: Time, to: Time, uses: &mut Vec<(Time, Use)>) {
+        let changes = self.pauses.get(&(port, class)).map_or(&[][..], Vec::as_slice);
+        let first = changes.partition_point(|&(t, _)| t <= from);
+        let mut is_paused = first.checked_sub(1).is_some_and(|before| changes[before].1);
+        let mut at = from;
+        let inside = changes[first..].iter().copied().take_while(|&(t, _)| t < to);
+        for (t, pause) in inside.chain([(to, false)]) {
+            if at < t {
+                uses.push((t, if is_paused { Use::Paused } else { Use::Nothing }));
+            }
+            (at, is_paused) = (at.max(t), pause);
+        }
+    }
+}

@@ -1,0 +1,169 @@
+//! Accounts held against numbers worked by hand.
+
+use std::path::Path;
+
+use fairrate_explain::{Behind, Explanation, How, Loss, Observer, Reason, Way, sums};
+use fairrate_scenario::{Overrides, Scenario};
+use fairrate_sim::{DropCause, FlowId, PfcEvent, PortId, Recorder, SimConfig, Simulation};
+use fairrate_units::Time;
+
+fn config(toml: &str) -> SimConfig {
+    let scenario = Scenario::from_toml(toml, "test.toml", Path::new("."), &Overrides::default());
+    scenario.expect("the scenario is right").into_sim_config()
+}
+
+/// Runs `config` and explains `flow`.
+fn explain(config: &SimConfig, flow: u32) -> Explanation {
+    let flow = FlowId(flow);
+    let mut observer = Observer::new(config, &[flow]).expect("the flow can be explained");
+    let mut simulation = Simulation::new(config.clone());
+    simulation.run(&mut observer).expect("the run does not stall");
+    let explanation = observer.explain(flow).expect("the flow has finished");
+    for pieces in [&explanation.chain, &explanation.sender] {
+        assert_eq!(pieces.first().map(|p| p.from), Some(explanation.start));
+        assert_eq!(pieces.last().map(|p| p.to), Some(explanation.start + explanation.fct));
+        assert!(pieces.windows(2).all(|pair| pair[0].to == pair[1].from && pair[0].from < pair[0].to), "{pieces:#?}");
+    }
+    explanation
+}
+
+/// Returns the sums of the chain as ways, reasons, picoseconds and bytes.
+fn chain(explanation: &Explanation) -> Vec<(Way, Reason, u64, u64)> {
+    sums(&explanation.chain).iter().map(|s| (s.way, s.reason, s.time.as_ps(), s.bytes)).collect()
+}
+
+fn port(config: &SimConfig, from: &str, to: &str) -> PortId {
+    let node = |name| config.topology.node(name).expect("the node exists");
+    config.topology.port(node(from), node(to)).expect("the link exists")
+}
+
+/// A star of hosts with links of 25 Gb/s and 1 us. Packets of 1,000 bytes have a header of 48 bytes: 1,048 bytes take 335.36 ns.
+fn star(rest: &str) -> SimConfig {
+    config(&format!(
+        "duration = \"100ms\"\n[topology]\nkind = \"star\"\nhosts = 12\nrate = \"25Gbps\"\ndelay = \"1us\"\n{rest}"
+    ))
+}
+
+const PACKET: u64 = 335_360;
+const US: u64 = 1_000_000;
+
+#[test]
+fn a_flow_alone_is_serialisation_and_propagation() {
+    let c = star(
+        "[transport]\ncc = \"line-rate\"\n[[traffic]]\nkind = \"incast\"\nsenders = [\"h1\"]\nreceiver = \"h0\"\nbytes = \"50KB\"\n",
+    );
+    let (nic, last) = (port(&c, "h1", "sw0"), port(&c, "sw0", "h0"));
+    let e = explain(&c, 0);
+    let expected = [
+        (Way::Data, Reason::Serialisation(nic), 50 * PACKET, 50 * 1_048),
+        (Way::Data, Reason::Propagation(nic), US, 0),
+        (Way::Data, Reason::Serialisation(last), PACKET, 1_048),
+        (Way::Data, Reason::Propagation(last), US, 0),
+    ];
+    assert_eq!(chain(&e), expected);
+    assert_eq!((e.round_trips, e.losses), (0, 0));
+}
+
+/// Ten flows of one packet start at once. All packets reach the switch together and leave by number of the link, so the last one
+/// waits for nine transmissions.
+#[test]
+fn the_last_of_an_incast_waits_for_the_bytes_of_the_nine_others() {
+    let c = star(
+        "[transport]\ncc = \"line-rate\"\n[[traffic]]\nkind = \"incast\"\nsenders = 10\nreceiver = \"h0\"\nbytes = \"1KB\"\n",
+    );
+    let last = port(&c, "sw0", "h0");
+    let waits = |flow: u32| -> Vec<(u64, u64)> {
+        let e = explain(&c, flow);
+        let queues = sums(&e.chain).into_iter().filter(|s| matches!(s.reason, Reason::Queue(at, _) if at == last));
+        queues.map(|s| (s.time.as_ps(), s.bytes)).collect()
+    };
+    let mut number: Vec<usize> = (0..10).map(|flow| waits(flow).len()).collect();
+    number.sort_unstable();
+    assert_eq!(number, (0..10).collect::<Vec<_>>(), "each flow waits for a different number of others");
+    for flow in 0..10 {
+        assert!(waits(flow).iter().all(|&wait| wait == (PACKET, 1_048)), "each wait is for one whole packet");
+    }
+    let slowest = (0..10).find(|&flow| waits(flow).len() == 9).expect("one is the last");
+    assert_eq!(explain(&c, slowest).fct.as_ps(), 11 * PACKET + 2 * US);
+}
+
+/// Two flows share a NIC, packet by packet.
+#[test]
+fn flows_of_one_host_wait_for_their_turns() {
+    let c = star(
+        "[transport]\ncc = \"line-rate\"\n[[traffic]]\nkind = \"incast\"\nsenders = [\"h1\"]\nreceiver = \"h0\"\nbytes = \"5KB\"\n\
+         [[traffic]]\nkind = \"incast\"\nsenders = [\"h1\"]\nreceiver = \"h2\"\nbytes = \"5KB\"\n",
+    );
+    let nic = port(&c, "h1", "sw0");
+    let e = explain(&c, 1);
+    let turn = (Way::Data, Reason::Turn(nic, Behind::Flow(FlowId(0))), 5 * PACKET, 5 * 1_048);
+    assert!(chain(&e).contains(&turn), "{:?}", chain(&e));
+    assert!(chain(&e).contains(&(Way::Data, Reason::Serialisation(nic), 5 * PACKET, 5 * 1_048)));
+}
+
+/// A window of one packet lets one go a round trip: each waits for the acknowledgment of the one before.
+#[test]
+fn a_window_of_a_packet_makes_a_chain_of_round_trips() {
+    let c = star(
+        "[transport]\ncc = \"line-rate\"\nwindow = \"1000B\"\n[[traffic]]\nkind = \"incast\"\nsenders = [\"h1\"]\nreceiver = \"h0\"\nbytes = \"5KB\"\n",
+    );
+    let (nic, last) = (port(&c, "h1", "sw0"), port(&c, "sw0", "h0"));
+    let e = explain(&c, 0);
+    assert_eq!((e.round_trips, e.losses), (4, 0));
+    // An acknowledgment of 60 bytes takes 19.2 ns.
+    let expected = [
+        (Way::Data, Reason::Serialisation(nic), 5 * PACKET, 5 * 1_048),
+        (Way::Data, Reason::Propagation(nic), 5 * US, 0),
+        (Way::Data, Reason::Serialisation(last), 5 * PACKET, 5 * 1_048),
+        (Way::Data, Reason::Propagation(last), 5 * US, 0),
+        (Way::Ack, Reason::Serialisation(last.reverse()), 4 * 19_200, 240),
+        (Way::Ack, Reason::Propagation(last.reverse()), 4 * US, 0),
+        (Way::Ack, Reason::Serialisation(nic.reverse()), 4 * 19_200, 240),
+        (Way::Ack, Reason::Propagation(nic.reverse()), 4 * US, 0),
+    ];
+    assert_eq!(chain(&e), expected);
+    let window = sums(&e.sender).into_iter().find(|s| s.reason == Reason::Window).expect("it waits for its window");
+    assert_eq!(window.time.as_ps(), 4 * (PACKET + 4 * US + 2 * 19_200), "all of a round trip but its own transmission");
+}
+
+/// Eleven packets arrive together, one is sent at once and the buffer holds nine: the eleventh is dropped and comes again after
+/// its timeout of 1 ms.
+#[test]
+fn a_drop_and_its_timeout_are_named() {
+    let c = star(
+        "[transport]\ncc = \"line-rate\"\nrto = \"1ms\"\n[switch]\nbuffer = \"10KB\"\npfc = false\ndt_alpha = \"unlimited\"\n\
+         [[traffic]]\nkind = \"incast\"\nsenders = 11\nreceiver = \"h0\"\nbytes = \"1KB\"\n",
+    );
+    let last = port(&c, "sw0", "h0");
+    let lossy: Vec<Explanation> = (0..11).map(|flow| explain(&c, flow)).filter(|e| 0 < e.losses).collect();
+    let [e] = &lossy[..] else { panic!("one packet is dropped: {lossy:#?}") };
+    let loss = Loss { port: last, how: How::Dropped(DropCause::BufferFull) };
+    let timeout = sums(&e.chain).into_iter().find(|s| s.reason == Reason::Timeout(Some(loss))).expect("it is named");
+    // The timer started as the packet left its host, and the drop came when it reached the switch.
+    assert_eq!(timeout.time, Time::from_ms(1) - Time::from_ps(PACKET + US));
+    assert_eq!(e.fct, Time::from_ms(1) + Time::from_ps(2 * (PACKET + US)));
+}
+
+/// Eight senders fill a small buffer, so that the switch pauses them. A NIC with one flow at line rate stands still while it is
+/// paused, but for the rest of the packet that it transmits as the pause arrives.
+#[test]
+fn pauses_are_named_at_the_port_that_obeys_them() {
+    let c = star(
+        "[transport]\ncc = \"line-rate\"\n[switch]\nbuffer = \"60KB\"\n\
+         [[traffic]]\nkind = \"incast\"\nsenders = 8\nreceiver = \"h0\"\nbytes = \"100KB\"\n",
+    );
+    let e = explain(&c, 3);
+    let topology = &c.topology;
+    let nic = (0..topology.n_ports() as u32).map(PortId).find(|&p| topology.from(p) == c.flows[3].src).expect("a NIC");
+    let mut recorder = Recorder::default();
+    Simulation::new(c).run(&mut recorder).expect("the run does not stall");
+    let last = e.sender.last().expect("the last packet's way").from;
+    let changes: Vec<_> = recorder.pfc.iter().filter(|event| event.port == nic && event.t <= last).collect();
+    let paused = |pair: &[&PfcEvent]| if pair[0].pause { (pair[1].t - pair[0].t).as_ps() } else { 0 };
+    let (paused, n): (u64, u64) = (changes.windows(2).map(paused).sum(), changes.len() as u64 / 2);
+    let of = |reason| sums(&e.chain).into_iter().find(|s| s.reason == reason).map_or(0, |s| s.time.as_ps());
+    assert!(0 < n && (paused - n * PACKET..=paused).contains(&of(Reason::Pause(nic))), "{paused}, {:?}", chain(&e));
+    assert_eq!(of(Reason::Serialisation(nic)), 100 * PACKET);
+    let is_wait = |reason| matches!(reason, Reason::Turn(..) | Reason::Blocked(_) | Reason::Window | Reason::Pacing);
+    assert!(!e.chain.iter().any(|piece| is_wait(piece.reason)), "{:?}", chain(&e));
+}

@@ -1,0 +1,57 @@
+//! Accounts of completion times add up, whatever the run.
+
+use fairrate_explain::{Explanation, Observer, Piece, Reason};
+use fairrate_sim::{FlowId, FlowOutcome, SimConfig, Switching};
+use fairrate_units::Time;
+
+use super::check::{Run, run_into};
+
+/// Checks that every finished flow that can be explained is, that both of its accounts add up to its completion time, and
+/// that nothing in them is unknown.
+pub fn check(config: &SimConfig, first: &Run) -> Result<(), String> {
+    let flows = (0..config.flows.len() as u32).map(FlowId);
+    let flows: Vec<FlowId> = flows.filter(|&flow| Observer::new(config, &[flow]).is_ok()).collect();
+    let mut observer = Observer::new(config, &flows).map_err(|(flow, why)| format!("flow {}: {why:?}", flow.0))?;
+    let (totals, unfinished, _) = run_into(&mut observer, config, 1, u64::MAX, Switching::Events);
+    if totals != first.totals {
+        return Err("the run is another one when it is explained".to_owned());
+    }
+    for outcome in &unfinished {
+        observer.add_outcome(outcome);
+    }
+    let outcomes = first.recorder.flows.iter().chain(&unfinished);
+    let mut finished = outcomes.filter(|o| flows.contains(&o.flow) && o.fct.is_some());
+    finished.try_for_each(|outcome| check_flow(&observer, outcome))
+}
+
+fn check_flow(observer: &Observer, outcome: &FlowOutcome) -> Result<(), String> {
+    let id = outcome.flow.0;
+    let explanation = observer.explain(outcome.flow).ok_or_else(|| format!("flow {id} has no account"))?;
+    if Some(explanation.fct) != outcome.fct || explanation.start != outcome.start {
+        return Err(format!("flow {id} is explained as another one: {outcome:?}"));
+    }
+    for (name, pieces) in [("chain", &explanation.chain), ("sender's account", &explanation.sender)] {
+        adds_up(&explanation, pieces).map_err(|error| format!("the {name} of flow {id} {error}: {outcome:?}"))?;
+        if let Some(piece) = pieces.iter().find(|piece| piece.reason == Reason::Unknown) {
+            return Err(format!("the {name} of flow {id} does not know {piece:?}: {outcome:?}"));
+        }
+    }
+    Ok(())
+}
+
+/// Checks that pieces follow each other without gap from the start of a flow to its end.
+fn adds_up(explanation: &Explanation, pieces: &[Piece]) -> Result<(), String> {
+    let mut at = explanation.start;
+    for piece in pieces {
+        if piece.from != at || piece.to <= piece.from {
+            return Err(format!("does not go on at {at}: {piece:?}"));
+        }
+        at = piece.to;
+    }
+    let end = explanation.start + explanation.fct;
+    let sum = pieces.iter().fold(Time::ZERO, |sum, piece| sum + (piece.to - piece.from));
+    if at != end || sum != explanation.fct {
+        return Err(format!("ends at {at} in place of {end}"));
+    }
+    Ok(())
+}
