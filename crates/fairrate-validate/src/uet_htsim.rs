@@ -52,6 +52,7 @@ pub const CSG: Witness = Witness { name: "csg-htsim", digits: None };
 
 /// Options of `validate uet-htsim` and `validate csg-htsim`.
 #[derive(Args)]
+#[group(skip)]
 pub struct Options {
     #[command(flatten)]
     suite: suite::Options,
