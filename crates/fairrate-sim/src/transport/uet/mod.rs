@@ -150,7 +150,10 @@ impl Transport for Uet {
         Load { seq, data_seq: flags, payload: turn.payload, header, min_wire: 0 }
     }
 
-    fn sent(hosts: &mut Hosts, _: &mut World, slot: SenderIdx, _: u16) {
+    fn sent(hosts: &mut Hosts, w: &mut World, slot: SenderIdx, _: u16) {
+        let host = hosts.sender(slot).host;
+        let free_ps = w.net.ports[hosts.nics[host].port].busy_until_ps;
+        outgoing(hosts, slot).after_sent(free_ps);
         aim(hosts, slot);
     }
 

@@ -141,8 +141,15 @@ impl Outgoing {
 
     /// Takes an answer at `now_ps`, which came with credit up to `number` if there is one.
     pub(super) fn on_answer(&mut self, number: Option<u64>, now_ps: u64) {
+        if self.purse.is_none() {
+            return;
+        }
         self.heard_ps = now_ps;
+        let wire = self.next().map(|number| self.wire(number));
         let Some(purse) = &mut self.purse else { return };
+        if let Some(wire) = wire {
+            purse.settle(wire, now_ps);
+        }
         purse.on_answer();
         if let Some(number) = number {
             purse.take(number);
@@ -154,6 +161,13 @@ impl Outgoing {
         let wire = self.next().map(|number| self.wire(number));
         if let (Some(purse), Some(wire)) = (&mut self.purse, wire) {
             purse.attempt(wire, now_ps, free_ps);
+        }
+    }
+
+    /// Follows a packet that was sent until `free_ps`.
+    pub(super) fn after_sent(&mut self, free_ps: u64) {
+        if let Some(purse) = &mut self.purse {
+            purse.after_sent(free_ps);
         }
     }
 

@@ -21,15 +21,15 @@ pub(in super::super) struct Purse {
     asked: u64,
     /// `true` until the first answer: what is sent was not asked for.
     is_speculating: bool,
-    /// End of the transmission after which an attempt to send is due already, in picoseconds.
-    attempt_ps: u64,
+    /// Time at which the link is free for an attempt to send that waits for it, in picoseconds.
+    queued_ps: Option<u64>,
 }
 
 impl Purse {
     /// Returns the credit of a message that has sent nothing, at a link of `rate`.
     pub(in super::super) fn new(terms: Terms, rate: Rate) -> Self {
         let most = i64::try_from(terms.window(rate)).unwrap_or(i64::MAX);
-        Self { terms, first: most, given: 0, most, number: 0, asked: 0, is_speculating: true, attempt_ps: 0 }
+        Self { terms, first: most, given: 0, most, number: 0, asked: 0, is_speculating: true, queued_ps: None }
     }
 
     fn rule(&self) -> CreditRule {
@@ -78,12 +78,38 @@ impl Purse {
         }
     }
 
-    /// Records an attempt to send a packet of `wire` bytes at `now_ps`, at a link that is free from `free_ps` on. What is left of the
-    /// first window after speculation may not be spent, and loses the packet's bytes; while the link is in use it does so once.
+    /// Records an attempt to send a packet of `wire` bytes after an answer at `now_ps`, at a link that is free from `free_ps` on. While
+    /// the link is in use the attempt waits for it.
     pub(in super::super) fn attempt(&mut self, wire: u64, now_ps: u64, free_ps: u64) {
-        let is_in_vain = matches!(self.rule(), CreditRule::Whole { .. }) && 0 < self.total() && !self.is_open();
-        if is_in_vain && (free_ps <= now_ps || self.attempt_ps != free_ps) {
-            self.attempt_ps = free_ps;
+        if now_ps < free_ps {
+            self.queued_ps.get_or_insert(free_ps);
+        } else {
+            self.lose(wire);
+        }
+    }
+
+    /// Ends an attempt that waited for the link until `now_ps` or before, to send a packet of `wire` bytes, if it was in vain.
+    pub(in super::super) fn settle(&mut self, wire: u64, now_ps: u64) {
+        if self.is_in_vain() && self.queued_ps.take_if(|at_ps| *at_ps <= now_ps).is_some() {
+            self.lose(wire);
+        }
+    }
+
+    /// Follows a packet that was sent until `free_ps`. If it had to wait for the link, the next one is attempted when the link is free
+    /// again.
+    pub(in super::super) fn after_sent(&mut self, free_ps: u64) {
+        let has_waited = self.queued_ps.take().is_some() || self.is_speculating;
+        self.queued_ps = (has_waited && 0 < self.total()).then_some(free_ps);
+    }
+
+    /// Returns `true` if all credit is what is left of the first window, which may not be spent any more.
+    fn is_in_vain(&self) -> bool {
+        matches!(self.rule(), CreditRule::Whole { .. }) && 0 < self.total() && !self.is_open()
+    }
+
+    /// Takes a packet of `wire` bytes from what is left of the first window, if that may not be spent any more.
+    fn lose(&mut self, wire: u64) {
+        if self.is_in_vain() {
             self.first -= wire.cast_signed();
         }
     }
@@ -186,27 +212,55 @@ mod tests {
         assert_eq!(purse.target((0, 0), u64::MAX, 1, true), 0);
     }
 
+    /// Returns a message of EQDS that has two of its 50 packets left when speculation ends at 20 ps, in a transmission until 25 ps.
+    fn with_two_left() -> Purse {
+        let mut purse = Purse::new(terms_of("eqds", 4_150), RATE);
+        for _ in 0..48 {
+            assert!(!purse.pay(4_150));
+            purse.after_sent(25);
+        }
+        purse.on_answer();
+        purse.attempt(4_150, 20, 25);
+        assert_eq!((purse.is_open(), purse.first), (false, 8_300));
+        purse
+    }
+
+    /// Two answers during one transmission make one attempt, in vain when that ends; with an idle link each is one.
     #[test]
     fn what_eqds_has_left_of_the_first_window_goes_a_packet_at_an_attempt() {
-        let mut purse = Purse::new(terms_of("eqds", 4_150), RATE);
-        (0..48).for_each(|_| assert!(!purse.pay(4_150)));
-        purse.on_answer();
-        assert!(!purse.is_open());
+        let mut purse = with_two_left();
+        purse.attempt(4_150, 22, 25);
+        purse.settle(4_150, 24);
         assert_eq!(purse.first, 8_300);
-        // Two answers during one transmission make one attempt; with an idle link each is one.
-        purse.attempt(4_150, 10, 15);
-        purse.attempt(4_150, 12, 15);
+        purse.settle(4_150, 30);
         assert_eq!(purse.first, 4_150);
         // A pull of eight quanta lets a packet go, which asks for an acknowledgment: it took the credit below zero.
         purse.take(8);
-        purse.attempt(4_150, 20, 15);
+        purse.attempt(4_150, 30, 25);
         assert!(purse.is_open() && purse.first == 4_150);
         assert!(purse.pay(4_150));
+        purse.after_sent(35);
         assert_eq!((purse.given, purse.is_open()), (-54, false));
-        purse.attempt(4_150, 30, 15);
-        assert_eq!(purse.first, 0);
-        purse.attempt(4_150, 40, 15);
+        // It did not wait for the link, so there is no attempt at its end.
+        purse.settle(4_150, 40);
+        assert_eq!(purse.first, 4_150);
+        purse.attempt(4_150, 40, 35);
+        purse.attempt(4_150, 50, 35);
         assert_eq!(purse.first, 0, "nothing is left to lose");
+    }
+
+    /// A pull that comes before the transmission ends: the attempt is not in vain, and the next one follows.
+    #[test]
+    fn a_packet_that_waited_for_the_link_is_followed_by_an_attempt() {
+        let mut purse = with_two_left();
+        purse.take(8);
+        purse.settle(4_150, 25);
+        assert!(purse.pay(4_150));
+        purse.after_sent(50);
+        purse.settle(4_150, 49);
+        assert_eq!(purse.first, 8_300);
+        purse.settle(4_150, 50);
+        assert_eq!(purse.first, 4_150);
     }
 
     #[test]
