@@ -1,5 +1,6 @@
 //! `[transport]`: the transport protocol of hosts and the algorithm that controls it.
 
+use fairrate_control::credits::CreditRule;
 use fairrate_control::{AlgorithmConfig, Needs, Parameters, PortScope, Profile};
 use fairrate_sim::{
     Balance, BaseRttRule, DelayedAck, EcnEcho, Entropy, EntropyScheme, LossDetection, MptcpConfig, Recovery, Scheduler,
@@ -103,11 +104,15 @@ fn read_config(s: &mut Section<'_>, profile: Profile, needs: &Needs, by_hosts: b
     }
 }
 
-/// Returns the rule by which hosts choose paths if none is given: uet-htsim's default; for TCP the one that keeps order; otherwise the one
+/// Returns the rule by which hosts choose paths if none is given: uet-htsim's default, and EQDS's and NDP's own; for TCP the one that keeps order; otherwise the one
 /// that needs nothing from the network.
 fn usual_entropy(kind: Transport, needs: &Needs) -> EntropyScheme {
     match kind {
-        Transport::Uet { .. } => EntropyScheme::Mixed,
+        Transport::Uet { .. } => match needs.feedback.credit.map(|credits| credits.rule) {
+            Some(CreditRule::Whole { .. }) => EntropyScheme::BitmapOnce,
+            Some(CreditRule::Arrivals) => EntropyScheme::Permutation,
+            Some(CreditRule::Wanted { .. }) | None => EntropyScheme::Mixed,
+        },
         Transport::Tcp(_) if needs.network.ecn => EntropyScheme::Plb,
         Transport::Rdma | Transport::Tcp(_) => EntropyScheme::Oblivious,
     }
