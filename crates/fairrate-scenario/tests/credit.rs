@@ -135,7 +135,7 @@ links = "tor-uplinks"
 loss = 0.02
 "#;
 
-/// Of all packets 2 % are lost, data, headers, acknowledgments, pulls and requests alike.
+/// Links lose 2 % of all packets: data, headers, acknowledgments, pulls and requests alike.
 #[test]
 fn lost_pulls_and_lost_headers_are_made_up_for() {
     for cc in ALL {

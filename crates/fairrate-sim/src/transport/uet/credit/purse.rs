@@ -9,7 +9,7 @@ use super::Terms;
 #[derive(Debug)]
 pub(in super::super) struct Purse {
     terms: Terms,
-    /// What is left of the first window, in bytes. It is below zero after the last packet that it paid for.
+    /// The rest of the first window, in bytes; below zero after the last packet that it paid for.
     first: i64,
     /// Bytes that the receiver has given and that are not spent; below zero after the last packet that they paid for.
     given: i64,
