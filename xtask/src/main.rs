@@ -53,6 +53,7 @@ Tasks of fairrate-validate, which links the simulator; each has --help:
   validate homa-omnet  HOMA's authors' OMNeT++ code: times of messages, carried in `validation/homa-omnet`, beside ours
   validate rocc-omnet  RoCC's authors' OMNeT++ code: times and queues, carried in `validation/rocc-omnet`, beside ours
   validate uet-htsim  the Ultra Ethernet consortium's simulator: times, carried in `validation/uet-htsim`, beside ours
+  validate csg-htsim  the simulator of NDP's and EQDS's authors: times, carried in `validation/csg-htsim`, beside ours
   figures           The part of `docs/figures.md` that is made from committed measurements, with its pictures and tables
   header            Writes the C header of algorithms from shared libraries
   instructions      Instructions of a packet-hop, as callgrind counts them, beside the committed ones

@@ -112,6 +112,13 @@ const TABLE: &[Row] = &[
         Some(25),
         &[scaled("transport.hpcc.additive_increase", "\"10Mbps\"")],
     ),
+    (
+        "ndp",
+        "paper",
+        "NDP, SIGCOMM 2017: queues of 8 packets and a timeout of 1 ms",
+        None,
+        &[fixed("switch.trim_limit", "\"72512B\""), fixed("transport.rto", "\"1ms\"")],
+    ),
 ];
 
 /// Profiles whose forms are sets too, with their names in scenarios and their sources.

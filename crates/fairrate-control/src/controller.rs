@@ -1,9 +1,9 @@
 use fairrate_units::{Bytes, Rate, Time};
 
+use crate::credits::{Credits, DatagramDefaults};
 use crate::homa::Grants;
 use crate::int::{IntCounter, IntFormat, IntHop};
 use crate::port::{HeaderWords, Notice, PortAgent, PortContext, PortScope};
-use crate::rccc::Credits;
 
 /// The properties of a flow that its sender knows before the first packet.
 #[derive(Clone, Copy, Debug)]
@@ -345,6 +345,8 @@ pub struct Needs {
     pub pacing: PacingNeeds,
     /// Feedback to the sender.
     pub feedback: FeedbackNeeds,
+    /// Defaults of packets, timeouts and switches, where the transport is that of Ultra Ethernet.
+    pub datagrams: DatagramDefaults,
 }
 
 impl NetworkNeeds {
@@ -399,6 +401,7 @@ impl Needs {
         wire: WireNeeds::NOTHING,
         pacing: PacingNeeds::NOTHING,
         feedback: FeedbackNeeds::NOTHING,
+        datagrams: DatagramDefaults::UET,
     };
 
     /// The needs of an algorithm that reads in-band telemetry: five hops of 8 bytes and a count on data (42 bytes), and

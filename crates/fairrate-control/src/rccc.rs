@@ -10,25 +10,27 @@
 //! Readings: the slow pull (credit that a receiver gives to idle messages when no other asks) ends with the message. Control of
 //! the pacer's rate in oversubscribed fabrics and the model of the receiver's bus are left out.
 
+use fairrate_units::Bytes;
+
 use crate::config::algorithm_config;
 use crate::controller::{AlgorithmSpec, FeedbackNeeds, FlowContext, Needs, NetworkNeeds};
+use crate::credits::{CreditRule, Credits, FirstWindow};
 use crate::line_rate::LineRateConfig;
 use crate::nscc::RED;
 use crate::port::NoPort;
 
 pub use crate::line_rate::LineRate as Rccc;
 
-/// The credit of receivers.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Credits {
-    /// Rate of grants as a share of the receiver's link.
-    pub pacing: f64,
-    /// Bytes that a sender may send unasked, and most that it may have granted and unused, in bandwidth-delay products.
-    pub window: f64,
-}
-
 /// Credit as in uet-htsim.
-pub const CREDITS: Credits = Credits { pacing: 0.99, window: 1.5 };
+pub const CREDITS: Credits = Credits {
+    pacing: 0.99,
+    window: FirstWindow::Bdp(WINDOW),
+    rule: CreditRule::Wanted { quantum: Bytes::new(256), turn: 64 },
+    patience: 10,
+};
+
+/// First window, in bandwidth-delay products.
+const WINDOW: f64 = 1.5;
 
 algorithm_config! {
     /// Parameters of RCCC. The defaults are those of uet-htsim.
@@ -36,7 +38,7 @@ algorithm_config! {
         /// Rate of grants as a share of the receiver's link.
         pacing: f64 = CREDITS.pacing, in 0.01..=1.0;
         /// Bytes that a sender may send unasked, and most that it may have granted and unused, in bandwidth-delay products.
-        window: f64 = CREDITS.window, in 0.01..=1000.0;
+        window: f64 = WINDOW, in 0.01..=1000.0;
     }
 }
 
@@ -44,7 +46,7 @@ impl AlgorithmSpec for RcccConfig {
     type Controller = Rccc;
     type Port = NoPort;
     fn needs(&self) -> Needs {
-        let credit = Some(Credits { pacing: self.pacing, window: self.window });
+        let credit = Some(Credits { pacing: self.pacing, window: FirstWindow::Bdp(self.window), ..CREDITS });
         Needs {
             // Marks choose paths.
             network: NetworkNeeds { ecn: true, red: Some(RED), ..NetworkNeeds::NOTHING },

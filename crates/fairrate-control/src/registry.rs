@@ -251,4 +251,8 @@ registry! {
         "Ultra Ethernet Specification 1.0, 2025", "grow while the queue is short, cut by delay on marks, restart from what came through";
     "rccc" => rccc::{Rccc, RcccConfig}, "RCCC",
         "Ultra Ethernet Specification 1.0, 2025", "receivers grant what may be sent to them, at just less than their link's rate";
+    "eqds" => eqds::{Eqds, EqdsConfig}, "EQDS",
+        "Olteanu et al., NSDI 2022", "receivers pull bytes at just less than their link's rate, from those with cut packets first";
+    "ndp" => ndp::{Ndp, NdpConfig}, "NDP",
+        "Handley et al., SIGCOMM 2017", "a window at line rate, then a packet for each that arrives, whole or cut, as receivers pull";
 }

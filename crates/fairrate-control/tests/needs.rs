@@ -2,6 +2,7 @@
 
 use std::mem::discriminant;
 
+use fairrate_control::credits::DatagramDefaults;
 use fairrate_control::{
     ALGORITHMS, AlgorithmConfig, FeedbackNeeds, IntCounter, IntFormat, Needs, NetworkConflict, NetworkNeeds,
     PacingNeeds, PortScope, Profile, Queueing, WireNeeds,
@@ -27,7 +28,8 @@ fn exchanged(conflict: NetworkConflict) -> NetworkConflict {
 fn the_default_needs_nothing() {
     assert_eq!(Needs::default(), Needs::NOTHING);
     let parts = (NetworkNeeds::default(), WireNeeds::default(), PacingNeeds::default(), FeedbackNeeds::default());
-    let Needs { network, wire, pacing, feedback } = Needs::NOTHING;
+    let Needs { network, wire, pacing, feedback, datagrams } = Needs::NOTHING;
+    assert_eq!(datagrams, DatagramDefaults::UET);
     assert_eq!(parts, (network, wire, pacing, feedback));
 }
 

@@ -70,6 +70,8 @@ pub fn samples() -> Vec<String> {
     documents.push(star("[transport]\nkind = \"tcp\""));
     documents.push(star("[transport]\ncc = \"nscc\""));
     documents.push(star("[transport]\ncc = \"rccc\""));
+    documents.push(star("[transport]\ncc = \"eqds\""));
+    documents.push(star("[transport]\ncc = \"ndp\""));
     documents.push(star("[switch]\necn = { phantom = 0.9 }"));
     documents.push(star("[switch]\necn = { average = 0.2, draws = \"per-port\" }"));
     documents.push(star("[switch]\nbuffer_per = \"10Gbps\""));

@@ -88,7 +88,7 @@ fn all_kinds() -> Vec<String> {
     for cc in fairrate_control::ALGORITHMS {
         let kind = match cc.name {
             "flowtune" => "tcp",
-            "nscc" | "rccc" => "uet",
+            "nscc" | "rccc" | "eqds" | "ndp" => "uet",
             _ => "rdma",
         };
         all.push(format!("{STAR}{INCAST}[transport]\nkind = \"{kind}\"\ncc = \"{}\"\n", cc.name));

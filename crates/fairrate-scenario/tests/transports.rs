@@ -52,7 +52,7 @@ fn controls(scenario: Scenario) -> bool {
 
 /// Returns a part of the message by which an algorithm is refused over a transport, if it is.
 fn refusal(cc: &str, kind: &str) -> Option<&'static str> {
-    match (["nscc", "rccc"].contains(&cc), kind == "uet") {
+    match (["nscc", "rccc", "eqds", "ndp"].contains(&cc), kind == "uet") {
         (true, false) => Some("what receivers of Ultra Ethernet report"),
         (false, true) => Some("is not made for Ultra Ethernet"),
         _ => REFUSED.iter().find(|(name, transport, _)| (*name, *transport) == (cc, kind)).map(|(.., why)| *why),
@@ -69,8 +69,9 @@ const REFUSED: [(&str, &str, &str); 4] = [
 
 #[test]
 fn an_algorithm_controls_or_is_refused() {
-    // Under RCCC receivers control, and senders have no window.
-    for info in ALGORITHMS.iter().filter(|info| !["line-rate", "ideal", "rccc"].contains(&info.name)) {
+    // Under RCCC, EQDS and NDP receivers control, and senders have no window.
+    let have_no_window = ["line-rate", "ideal", "rccc", "eqds", "ndp"];
+    for info in ALGORITHMS.iter().filter(|info| !have_no_window.contains(&info.name)) {
         for kind in ["rdma", "tcp", "uet"] {
             match (scenario(info.name, kind), refusal(info.name, kind)) {
                 (Ok(scenario), None) => assert!(controls(scenario), "{} over {kind}", info.name),
@@ -97,7 +98,7 @@ fn the_longest_packets_take_their_time() {
     for info in ALGORITHMS.iter().filter(|info| info.name != "ideal") {
         let (kind, header) = match info.name {
             "flowtune" => ("tcp", 48),
-            "nscc" | "rccc" => ("uet", 64),
+            "nscc" | "rccc" | "eqds" | "ndp" => ("uet", 64),
             _ => ("rdma", 48),
         };
         let limit = if info.name == "pfabric" { "queue_limit = \"1MB\"" } else { "" };

@@ -11,7 +11,7 @@ use fairrate_units::Time;
 fn scenario(cc: &str) -> String {
     let kind = match cc {
         "flowtune" => "tcp",
-        "nscc" | "rccc" => "uet",
+        "nscc" | "rccc" | "eqds" | "ndp" => "uet",
         _ => "rdma",
     };
     format!(

@@ -56,6 +56,8 @@ enum Against {
     RoccOmnet(suite::Options),
     /// The Ultra Ethernet consortium's simulator: completion times, carried in `validation/uet-htsim`, beside ours.
     UetHtsim(uet_htsim::Options),
+    /// The simulator of NDP's and EQDS's authors: completion times, carried in `validation/csg-htsim`, beside ours.
+    CsgHtsim(uet_htsim::Options),
 }
 
 fn main() -> ExitCode {
@@ -69,7 +71,8 @@ fn main() -> ExitCode {
         Task::Validate { against: Against::Ns3Tcp(options) } => ns3_tcp::run(&root, &options),
         Task::Validate { against: Against::HomaOmnet(options) } => homa_omnet::run(&root, &options),
         Task::Validate { against: Against::RoccOmnet(options) } => rocc_omnet::run(&root, &options),
-        Task::Validate { against: Against::UetHtsim(options) } => uet_htsim::run(&root, &options),
+        Task::Validate { against: Against::UetHtsim(options) } => uet_htsim::run(&root, &uet_htsim::UET, &options),
+        Task::Validate { against: Against::CsgHtsim(options) } => uet_htsim::run(&root, &uet_htsim::CSG, &options),
     };
     match outcome {
         Ok(true) => ExitCode::SUCCESS,

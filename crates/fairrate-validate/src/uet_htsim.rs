@@ -1,8 +1,10 @@
 //! `cargo xtask validate uet-htsim`: compares the transport of Ultra Ethernet with the consortium's simulator;
-//! `validation/uet-htsim/README.md` describes the runs.
+//! `validation/uet-htsim/README.md` describes the runs. `cargo xtask validate csg-htsim` does the same for EQDS and NDP, with the
+//! simulator of their authors; `validation/csg-htsim/README.md` describes those runs.
 //!
-//! The rule, committed before this command first ran. In a case marked `exact`, nothing is random: the time of every flow,
-//! rounded to the six digits that uet-htsim prints, is equal to theirs, and as many packets are sent again. In any other, ours
+//! The rule, committed before each command first ran. In a case marked `exact`, nothing is random: the time of every flow,
+//! rounded to the six digits that uet-htsim prints (csg-htsim's are printed to the picosecond, and not rounded), is equal to theirs, and
+//! as many packets are sent again. In any other, ours
 //! are means over ten seeds, or over as many as the case says, and theirs over the seeds in the table: the mean completion
 //! time is within 1 %; the largest is within 5 %, or within the range of theirs over their seeds; packets sent again are
 //! within 10 % or 30 packets. A completion time ends with the last acknowledgment at the sender, as theirs does.
@@ -35,8 +37,22 @@ const SENT_AGAIN: Tolerance = Tolerance { relative: 0.1, absolute: 30.0 };
 /// Tolerance of numbers that are equal.
 const EQUAL: Tolerance = Tolerance::absolute(0.0);
 
-/// Options of `validate uet-htsim`.
+/// A simulator that prints completion times of connection matrices.
+pub struct Witness {
+    /// Name of the command, and of the directory of its runs.
+    name: &'static str,
+    /// Significant digits that it prints; `None`: picoseconds.
+    digits: Option<usize>,
+}
+
+/// The Ultra Ethernet consortium's simulator.
+pub const UET: Witness = Witness { name: "uet-htsim", digits: Some(6) };
+/// The simulator of NDP's and EQDS's authors, which was made to print picoseconds.
+pub const CSG: Witness = Witness { name: "csg-htsim", digits: None };
+
+/// Options of `validate uet-htsim` and `validate csg-htsim`.
 #[derive(Args)]
+#[group(skip)]
 pub struct Options {
     #[command(flatten)]
     suite: suite::Options,
@@ -93,8 +109,9 @@ struct Ours {
 }
 
 /// Runs the validation. Returns `true` if every row is inside or in the file of findings.
-pub fn run(root: &Path, options: &Options) -> Result<bool, String> {
-    let dir = root.join("validation/uet-htsim");
+pub fn run(root: &Path, witness: &Witness, options: &Options) -> Result<bool, String> {
+    let name = witness.name;
+    let dir = root.join("validation").join(name);
     let Suite { scenario, case: cases } = Suite::<Case>::read(&dir)?;
     let references = reference::read(&dir.join("reference.csv"))?;
     let findings = Findings::read(&dir.join("findings.toml"))?;
@@ -104,7 +121,7 @@ pub fn run(root: &Path, options: &Options) -> Result<bool, String> {
     if selected.is_empty() {
         let is_long = cases.iter().any(|case| case.name.starts_with(only));
         let hint = if is_long { "; with `--long` there is one" } else { "" };
-        return Err(format!("no case in validation/uet-htsim/suite.toml begins with `{only}`{hint}"));
+        return Err(format!("no case in validation/{name}/suite.toml begins with `{only}`{hint}"));
     }
     let simulate = |case: &Case, seed| {
         let config = configure(&dir, &scenario, case, seed, &options.suite.set)?;
@@ -114,8 +131,8 @@ pub fn run(root: &Path, options: &Options) -> Result<bool, String> {
     let mut rows = Vec::new();
     for (case, ours) in selected.iter().zip(&runs) {
         let theirs = references.get(&case.name);
-        let theirs = theirs.ok_or_else(|| format!("validation/uet-htsim/reference.csv has no case `{}`", case.name))?;
-        rows.extend(compare(case, theirs, ours));
+        let theirs = theirs.ok_or_else(|| format!("validation/{name}/reference.csv has no case `{}`", case.name))?;
+        rows.extend(compare(witness, case, theirs, ours));
     }
     findings.explain_all(&mut rows);
     Ok(show::finish(&rows, options.suite.json))
@@ -179,11 +196,11 @@ fn simulate(config: SimConfig) -> Result<Ours, String> {
 }
 
 /// Returns the rows of a case.
-fn compare(case: &Case, theirs: &Reference, ours: &[Ours]) -> Vec<Row> {
+fn compare(witness: &Witness, case: &Case, theirs: &Reference, ours: &[Ours]) -> Vec<Row> {
     let sent_again: Vec<f64> = ours.iter().map(|run| run.sent_again).collect();
     if case.exact {
         // Of all flows, the one that is farthest from theirs.
-        let times = ours.iter().flat_map(|run| &run.times).map(|&time| as_printed(time));
+        let times = ours.iter().flat_map(|run| &run.times).map(|&time| as_printed(time, witness.digits));
         let off = |time: f64| if time.is_nan() { f64::MAX } else { (time - theirs.mean_us.mean).abs() };
         let worst = times.max_by(|a, b| off(*a).total_cmp(&off(*b))).unwrap_or(f64::NAN);
         return vec![
@@ -206,9 +223,10 @@ fn compare(case: &Case, theirs: &Reference, ours: &[Ours]) -> Vec<Row> {
     ]
 }
 
-/// Rounds `value` to six significant digits, as uet-htsim prints it.
-fn as_printed(value: f64) -> f64 {
-    format!("{value:.5e}").parse().unwrap_or(f64::NAN)
+/// Rounds `value`, in microseconds, to `digits` significant digits; `None`: to a picosecond.
+fn as_printed(value: f64, digits: Option<usize>) -> f64 {
+    let text = digits.map_or_else(|| format!("{value:.6}"), |digits| format!("{value:.*e}", digits - 1));
+    text.parse().unwrap_or(f64::NAN)
 }
 
 /// Returns the row of a number: inside if the mean of ours is within the tolerance.
@@ -237,16 +255,24 @@ mod tests {
 
     use super::*;
 
-    fn dir() -> PathBuf {
-        Path::new(env!("CARGO_MANIFEST_DIR")).join("../../validation/uet-htsim")
+    fn dir(witness: &Witness) -> PathBuf {
+        Path::new(env!("CARGO_MANIFEST_DIR")).join("../../validation").join(witness.name)
+    }
+
+    fn cases_of(witness: &Witness) -> Vec<Case> {
+        Suite::read(&dir(witness)).expect("the suite is sound").case
     }
 
     fn cases() -> Vec<Case> {
-        Suite::read(&dir()).expect("the suite is sound").case
+        cases_of(&UET)
+    }
+
+    fn references_of(witness: &Witness) -> BTreeMap<String, Reference> {
+        reference::read(&dir(witness).join("reference.csv")).expect("the table is sound")
     }
 
     fn references() -> BTreeMap<String, Reference> {
-        reference::read(&dir().join("reference.csv")).expect("the table is sound")
+        references_of(&UET)
     }
 
     fn case(name: &str) -> (Case, Reference) {
@@ -256,7 +282,7 @@ mod tests {
 
     fn verdicts(name: &str, runs: &[Ours]) -> Vec<Verdict> {
         let (case, theirs) = case(name);
-        compare(&case, &theirs, runs).iter().map(|row| row.verdict).collect()
+        compare(&UET, &case, &theirs, runs).iter().map(|row| row.verdict).collect()
     }
 
     fn ours(times: &[f64], sent_again: f64) -> Ours {
@@ -264,28 +290,40 @@ mod tests {
     }
 
     #[test]
-    fn every_case_has_a_scenario_that_is_sound_and_numbers_of_uet_htsim() {
-        let mut references = references();
-        for case in cases() {
-            assert!(references.remove(&case.name).is_some(), "{}", case.name);
-            if let Err(error) = configure(&dir(), "fabric.toml", &case, 1, &[]) {
-                panic!("{error}");
+    fn every_case_has_a_scenario_that_is_sound_and_numbers_of_its_witness() {
+        for witness in [UET, CSG] {
+            let dir = dir(&witness);
+            let mut references = references_of(&witness);
+            for case in cases_of(&witness) {
+                assert!(references.remove(&case.name).is_some(), "{}", case.name);
+                if let Err(error) = configure(&dir, "fabric.toml", &case, 1, &[]) {
+                    panic!("{error}");
+                }
             }
+            assert_eq!(references.into_keys().collect::<Vec<_>>(), Vec::<String>::new());
         }
-        assert_eq!(references.into_keys().collect::<Vec<_>>(), Vec::<String>::new());
     }
 
     #[test]
     fn the_reference_is_inside_when_held_against_itself() {
-        for case in cases() {
-            let theirs = references().remove(&case.name).expect("the table has the case");
-            // Two flows with their mean and their largest time.
-            let (mean, largest) = (theirs.mean_us.mean, theirs.largest_us.mean);
-            let runs = [ours(&[2.0 * mean - largest, largest], theirs.sent_again)];
-            for row in compare(&case, &theirs, &runs) {
-                assert_eq!(row.verdict, Verdict::Inside, "{} {}", row.scenario, row.metric);
+        for witness in [UET, CSG] {
+            for case in cases_of(&witness) {
+                let theirs = references_of(&witness).remove(&case.name).expect("the table has the case");
+                // Two flows with their mean and their largest time; in an exact case all have the mean.
+                let mean = theirs.mean_us.mean;
+                let largest = if case.exact { mean } else { theirs.largest_us.mean };
+                let runs = [ours(&[2.0 * mean - largest, largest], theirs.sent_again)];
+                for row in compare(&witness, &case, &theirs, &runs) {
+                    assert_eq!(row.verdict, Verdict::Inside, "{} {}", row.scenario, row.metric);
+                }
             }
         }
+    }
+
+    #[test]
+    fn picoseconds_are_not_rounded() {
+        assert_eq!([as_printed(176.199_523, Some(6)), as_printed(176.199_523, None)], [176.2, 176.199_523]);
+        assert_eq!(as_printed(20_138.123_456, None), 20_138.123_456);
     }
 
     #[test]
@@ -334,12 +372,16 @@ mod tests {
     }
 
     #[test]
-    fn a_message_alone_takes_what_it_takes_in_uet_htsim() {
-        let fabric = std::fs::read_to_string(dir().join("fabric.toml")).expect("it is there");
-        let (case, theirs) = case("packets10");
-        let run = configure(&dir(), &fabric, &case, 1, &[]).and_then(simulate).expect("the run ends");
-        for row in compare(&case, &theirs, &[run]) {
-            assert_eq!(row.verdict, Verdict::Inside, "{}: {:?}", row.metric, row.ours);
+    fn a_message_alone_takes_what_it_takes_in_the_witness() {
+        let names = [(UET, "packets10"), (CSG, "ndp_packets100"), (CSG, "eqds_one_path")];
+        for (witness, name) in names {
+            let dir = dir(&witness);
+            let case = cases_of(&witness).into_iter().find(|case| case.name == name).expect("the case exists");
+            let theirs = references_of(&witness).remove(name).expect("the table has the case");
+            let run = configure(&dir, "fabric.toml", &case, 1, &[]).and_then(simulate).expect("the run ends");
+            for row in compare(&witness, &case, &theirs, &[run]) {
+                assert_eq!(row.verdict, Verdict::Inside, "{name}, {}: {:?}", row.metric, row.ours);
+            }
         }
     }
 }

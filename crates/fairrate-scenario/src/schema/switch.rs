@@ -52,7 +52,7 @@ pub(super) fn read(
         pfc_frame: s.get("pfc_frame", Bytes::new(if ns3 { 43 } else { 64 })).value,
         frame_overhead: timing.frame_overhead.value,
         ecn: read_ecn(&mut s, profile, cc),
-        trim: trim::read(&mut s, is_uet, transport.control_class),
+        trim: trim::read(&mut s, is_uet.then_some(cc.needs().datagrams), transport.control_class),
         queue: queue::read(&mut s, cc),
         clock: timing.clock,
         ties: timing.ties,

@@ -1,5 +1,6 @@
 //! `[transport]`: the transport protocol of hosts and the algorithm that controls it.
 
+use fairrate_control::credits::CreditRule;
 use fairrate_control::{AlgorithmConfig, Needs, Parameters, PortScope, Profile};
 use fairrate_sim::{
     Balance, BaseRttRule, DelayedAck, EcnEcho, Entropy, EntropyScheme, LossDetection, MptcpConfig, Recovery, Scheduler,
@@ -62,8 +63,8 @@ fn read_config(s: &mut Section<'_>, profile: Profile, needs: &Needs, by_hosts: b
     };
     let kind = read_kind(s, needs);
     let is_uet = matches!(kind, Transport::Uet { .. });
-    // uet-htsim's packets of 4,150 B.
-    let (mtu, header, ack) = if is_uet { (4_086, 64, 64) } else { (mtu, header, ack) };
+    // uet-htsim's and csg-htsim's headers.
+    let (mtu, header, ack) = if is_uet { (needs.datagrams.mtu.as_u64(), 64, 64) } else { (mtu, header, ack) };
     TransportConfig {
         kind,
         mtu: s.get("mtu", Bytes::new(mtu)).value,
@@ -90,7 +91,7 @@ fn read_config(s: &mut Section<'_>, profile: Profile, needs: &Needs, by_hosts: b
                 Recovery::GoBackN,
             )
             .value,
-        rto: read_rto(s, profile, is_uet),
+        rto: read_rto(s, profile, is_uet.then_some(needs.datagrams.rto)),
         // L2 NACK interval of the artifact.
         nack_interval: s.get("nack_interval", Time::from_us(500)).value,
         // RoCE and IRN take every gap for a loss at once.
@@ -103,11 +104,15 @@ fn read_config(s: &mut Section<'_>, profile: Profile, needs: &Needs, by_hosts: b
     }
 }
 
-/// Returns the rule by which hosts choose paths if none is given: uet-htsim's default; for TCP the one that keeps order; otherwise the one
+/// Returns the rule by which hosts choose paths if none is given: uet-htsim's default, and EQDS's and NDP's own; for TCP the one that keeps order; otherwise the one
 /// that needs nothing from the network.
 fn usual_entropy(kind: Transport, needs: &Needs) -> EntropyScheme {
     match kind {
-        Transport::Uet { .. } => EntropyScheme::Mixed,
+        Transport::Uet { .. } => match needs.feedback.credit.map(|credits| credits.rule) {
+            Some(CreditRule::Whole { .. }) => EntropyScheme::BitmapOnce,
+            Some(CreditRule::Arrivals) => EntropyScheme::Permutation,
+            Some(CreditRule::Wanted { .. }) | None => EntropyScheme::Mixed,
+        },
         Transport::Tcp(_) if needs.network.ecn => EntropyScheme::Plb,
         Transport::Rdma | Transport::Tcp(_) => EntropyScheme::Oblivious,
     }
@@ -178,8 +183,7 @@ fn read_kind(s: &mut Section<'_>, needs: &Needs) -> Transport {
     let kinds = [("rdma", Protocol::Rdma), ("tcp", Protocol::Tcp), ("uet", Protocol::Uet)];
     let protocol = s.choice("kind", &kinds, if needs.feedback.uet { Protocol::Uet } else { Protocol::Rdma }).value;
     let mut u = s.child("uet", "`[transport.uet]`");
-    // uet-htsim acknowledges after so many bytes.
-    let ack_every = u.get("ack_every", Bytes::new(16_384)).value;
+    let ack_every = u.get("ack_every", needs.datagrams.ack_every).value;
     let out = u.finish();
     if protocol == Protocol::Uet || s.has("uet") {
         s.out.tables.push(("uet".into(), out));
@@ -296,11 +300,10 @@ fn omnet_window(needs: &Needs) -> WindowRule {
 
 /// Reads the retransmission timeout. The artifact has none. The default of the paper profile is 4 ms, InfiniBand's
 /// smallest common setting, far above any RTT here.
-fn read_rto(s: &mut Section<'_>, profile: Profile, is_uet: bool) -> Option<Time> {
+/// `of_uet`: that of Ultra Ethernet's transport, if it is in use.
+fn read_rto(s: &mut Section<'_>, profile: Profile, of_uet: Option<Time>) -> Option<Time> {
     let default = match profile {
-        // uet-htsim: 100.656 us for queues of 43 packets at 100 Gb/s. It has to be short: when a window shrinks while less than
-        // `ack_every` is out, the sender waits for an acknowledgment and the receiver for more data.
-        _ if is_uet => OrWord::Value(Time::from_us(200)),
+        _ if let Some(rto) = of_uet => OrWord::Value(rto),
         Profile::Paper => OrWord::Value(Time::from_ms(4)),
         // It has no loss recovery.
         Profile::RoccOmnet => OrWord::Value(Time::from_ms(900)),

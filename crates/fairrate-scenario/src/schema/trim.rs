@@ -1,16 +1,19 @@
 //! Trimming by switches: keys of `[switch]`.
 
 use fairrate_control::AlgorithmConfig;
+use fairrate_control::credits::DatagramDefaults;
 use fairrate_sim::{FabricConfig, QueueConfig, Transport, TransportConfig, Trim};
 use fairrate_units::{Bytes, Rate};
 
 use crate::reader::{OrWord, Section};
 
-/// Reads `trim`, `trim_size` and `trim_limit`. Headers have the size of uet-htsim's.
-pub(super) fn read(s: &mut Section<'_>, is_uet: bool, class: u8) -> Option<Trim> {
-    let trims = s.get("trim", is_uet).value;
+/// Reads `trim`, `trim_size` and `trim_limit`. Headers have the size of uet-htsim's. `of_uet`: the algorithm's defaults, if the
+/// transport is Ultra Ethernet's.
+pub(super) fn read(s: &mut Section<'_>, of_uet: Option<DatagramDefaults>, class: u8) -> Option<Trim> {
+    let trims = s.get("trim", of_uet.is_some()).value;
     let size = s.get("trim_size", Bytes::new(64)).value;
-    let limit = match s.value_or::<Bytes>("trim_limit", &["buffer"], OrWord::Word(0)).value {
+    let default = of_uet.and_then(|defaults| defaults.trim_limit).map_or(OrWord::Word(0), OrWord::Value);
+    let limit = match s.value_or::<Bytes>("trim_limit", &["buffer"], default).value {
         OrWord::Word(_) => None,
         OrWord::Value(limit) => Some(limit),
     };

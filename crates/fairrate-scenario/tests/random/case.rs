@@ -54,7 +54,7 @@ pub fn case(seed: u64, dir: &Path) -> Case {
     let draw = &mut Draw::new(seed);
     let network = network::network(draw, dir);
     let cc = algorithm(draw, network.has_circuits);
-    let tcp = draw.one_in(2) && !["homa", "nscc", "rccc"].contains(&cc);
+    let tcp = draw.one_in(2) && !["homa", "nscc", "rccc", "eqds", "ndp"].contains(&cc);
     let weights = AlgorithmConfig::by_name(cc, Profile::Paper).is_some_and(|cc| cc.needs().feedback.weights);
     let mut toml = Toml::default();
     toml.key("seed", draw.below(1_000));

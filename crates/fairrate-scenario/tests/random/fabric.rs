@@ -51,12 +51,12 @@ pub fn switch(draw: &mut Draw, toml: &mut Toml, cc: &str) {
     toml.section("[switch]");
     // pFabric has its own queue; a limit goes with any queue.
     let queue = *draw.pick(&["fifo", "fifo", "fifo", "red", "codel", "sfq-codel"]);
-    if !["pfabric", "bfc", "homa", "nscc", "rccc"].contains(&cc) && queue != "fifo" {
+    if !["pfabric", "bfc", "homa", "nscc", "rccc", "eqds", "ndp"].contains(&cc) && queue != "fifo" {
         toml.text("queue", queue);
     }
     // Half of the fabrics have no limits, so that they can be lossless.
-    let limited = !["bfc", "homa", "nscc", "rccc"].contains(&cc) && draw.one_in(2);
-    if ["nscc", "rccc"].contains(&cc) {
+    let limited = !["bfc", "homa", "nscc", "rccc", "eqds", "ndp"].contains(&cc) && draw.one_in(2);
+    if ["nscc", "rccc", "eqds", "ndp"].contains(&cc) {
         toml.maybe(
             draw,
             2,

@@ -49,7 +49,7 @@ const TCP: &[Key] = &[
 pub fn transport(draw: &mut Draw, toml: &mut Toml, cc: &str, tcp: bool) {
     toml.section("[transport]");
     toml.text("cc", cc);
-    if ["nscc", "rccc"].contains(&cc) {
+    if ["nscc", "rccc", "eqds", "ndp"].contains(&cc) {
         toml.text("kind", "uet");
         // Headers that were trimmed go ahead of data, and what does not fit is lost.
         let is_fit = |key: &&Key| !key.0.ends_with("_class") && key.0 != "rto";
@@ -140,7 +140,7 @@ pub fn allocator(draw: &mut Draw, toml: &mut Toml, network: &Network) {
 
 /// Returns the keys by which hosts choose paths. What comes back of a transport with grants says nothing of single packets.
 pub fn entropy(draw: &mut Draw, cc: &str) -> String {
-    let schemes = ["oblivious", "bitmap", "reps", "reps-legacy", "mixed", "plb"];
+    let schemes = ["oblivious", "bitmap", "reps", "reps-legacy", "mixed", "plb", "bitmap-once", "permutation"];
     let scheme = if cc == "homa" { "oblivious" } else { draw.pick(&schemes) };
     format!("entropy = \"{scheme}\"\nentropy_values = {}\n", draw.pick(&["1", "4", "64", "32768"]))
 }

@@ -58,7 +58,7 @@ pub enum Transport {
 pub struct Entropy {
     /// The scheme.
     pub scheme: EntropyScheme,
-    /// Number of values, a power of two up to 2^15. PLB has all 2^16.
+    /// Number of values, a power of two up to 2^15. PLB has all 2^16, and a permutation one for each path.
     pub values: u16,
 }
 
@@ -77,11 +77,26 @@ pub enum EntropyScheme {
     Mixed,
     /// One value until its path has been congested for some round trips, or after a timeout (PLB).
     Plb,
+    /// All values in turn, in an order that changes after each round; those whose packets were marked, trimmed or late are passed over
+    /// once (EQDS).
+    BitmapOnce,
+    /// The numbers of all paths between the two hosts, in a random order that is drawn again after each round (NDP). Switches go by
+    /// the number and hash nothing.
+    Permutation,
 }
 
 impl EntropyScheme {
     /// All schemes.
-    pub const ALL: [Self; 6] = [Self::Oblivious, Self::Bitmap, Self::Reps, Self::RepsLegacy, Self::Mixed, Self::Plb];
+    pub const ALL: [Self; 8] = [
+        Self::Oblivious,
+        Self::Bitmap,
+        Self::Reps,
+        Self::RepsLegacy,
+        Self::Mixed,
+        Self::Plb,
+        Self::BitmapOnce,
+        Self::Permutation,
+    ];
 
     /// Returns the name in scenarios.
     pub fn name(self) -> &'static str {
@@ -92,6 +107,8 @@ impl EntropyScheme {
             Self::RepsLegacy => "reps-legacy",
             Self::Mixed => "mixed",
             Self::Plb => "plb",
+            Self::BitmapOnce => "bitmap-once",
+            Self::Permutation => "permutation",
         }
     }
 }

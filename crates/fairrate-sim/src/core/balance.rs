@@ -10,6 +10,7 @@ mod conga;
 mod drill;
 mod flowlet;
 mod hashed;
+mod numbered;
 mod round_robin;
 mod spray;
 
@@ -18,11 +19,12 @@ use std::cell::Cell;
 use fairrate_units::{Bytes, Rate};
 
 use self::hashed::Hashed;
+pub(super) use self::numbered::n_paths;
 
 use super::outages::Outages;
 use super::run::Run;
 use super::share::Links;
-use crate::config::{Balance, Rehash, SimConfig};
+use crate::config::{Balance, EntropyScheme, Rehash, SimConfig};
 use crate::fabric::Port;
 use crate::ids::{NodeId, PortId, PortIdx};
 use crate::packet::{Packet, PacketKind};
@@ -151,8 +153,10 @@ impl Balancer {
     /// Creates a scheme that remembers nothing yet.
     pub(super) fn new(config: &SimConfig) -> Self {
         let rehash = config.reroute().map_or(Rehash::Modulo, |reroute| reroute.rehash);
+        let is_numbered = config.transport.entropy.is_some_and(|entropy| entropy.scheme == EntropyScheme::Permutation);
         let scheme: Option<Box<dyn Scheme>> = match config.fabric.balance {
             Balance::Ecmp | Balance::Wcmp if config.reroute().is_none() => None,
+            Balance::Host if is_numbered => Some(Box::new(numbered::Numbered)),
             Balance::Ecmp | Balance::Wcmp | Balance::Host => Some(Box::new(Hashed(config.fabric.ecmp, rehash))),
             Balance::Spray => Some(Box::new(spray::Spray)),
             Balance::RoundRobin => Some(Box::<round_robin::RoundRobin>::default()),

@@ -2,7 +2,8 @@
 //! addresses and ports of its flow. Packets of one value take one path, and acknowledgments return the value.
 //!
 //! Sources: the Ultra Ethernet consortium's simulator (uet-htsim) for `oblivious`, `bitmap`, `reps`, `reps-legacy` and
-//! `mixed`; Bonato et al., "REPS", arXiv 2407.21625; Linux (`tcp_plb.c`) and Qureshi et al., "PLB", SIGCOMM 2022.
+//! `mixed`; Bonato et al., "REPS", arXiv 2407.21625; Linux (`tcp_plb.c`) and Qureshi et al., "PLB", SIGCOMM 2022; csg-htsim at
+//! 841d9e7 for `bitmap-once` (`eqds.cpp`) and `permutation` (`ndp.cpp`).
 
 use std::collections::VecDeque;
 
@@ -70,9 +71,10 @@ impl PathPickers {
         config.map(|config| Box::new(Self { config, seed, of_sender: Vec::new() }))
     }
 
-    /// Gives a new sender its picker.
-    pub(crate) fn add(&mut self, slot: SenderIdx, flow: FlowId) {
-        let picker = PathPicker::new(self.config, self.seed, flow);
+    /// Gives a new sender its picker. `n_paths` returns the number of paths of its flow.
+    pub(crate) fn add(&mut self, slot: SenderIdx, flow: FlowId, n_paths: impl FnOnce() -> usize) {
+        let n_paths = if self.config.scheme == EntropyScheme::Permutation { n_paths() } else { 1 };
+        let picker = PathPicker::new(self.config, self.seed, flow, n_paths);
         match self.of_sender.get_mut(slot.0 as usize) {
             Some(place) => *place = picker,
             None => self.of_sender.push(picker),
@@ -101,6 +103,8 @@ enum Rule {
     RepsLegacy(Recycled),
     Mixed(Bitmap, Recycled),
     Plb(Plb),
+    BitmapOnce(BitmapOnce),
+    Permutation(Permutation),
 }
 
 /// All values once a round, in an order that changes.
@@ -114,6 +118,18 @@ struct Round {
 struct Bitmap {
     round: Round,
     skips: Vec<u8>,
+}
+
+/// EQDS's bitmap: all values once a round, but those after bad feedback are passed over once.
+struct BitmapOnce {
+    round: Round,
+    is_bad: Vec<bool>,
+}
+
+/// NDP's: the numbers of all paths in a random order.
+struct Permutation {
+    paths: Vec<u16>,
+    at: usize,
 }
 
 /// Values that came back without a mark, to be used once more.
@@ -153,8 +169,8 @@ struct Plb {
 }
 
 impl PathPicker {
-    /// Returns the picker of a flow that has sent nothing.
-    pub fn new(config: Entropy, seed: u64, flow: FlowId) -> Self {
+    /// Returns the picker of a flow over `n_paths` paths that has sent nothing.
+    pub fn new(config: Entropy, seed: u64, flow: FlowId, n_paths: usize) -> Self {
         let mut stream = Stream::new(seed, u64::from(flow.0), Purpose::Entropy);
         let n = config.values;
         let base = stream.below(1 << 16) as u16 & !(n - 1);
@@ -168,6 +184,10 @@ impl PathPicker {
             EntropyScheme::RepsLegacy => Rule::RepsLegacy(recycled()),
             EntropyScheme::Mixed => Rule::Mixed(bitmap(), recycled()),
             EntropyScheme::Plb => Rule::Plb(Plb::new()),
+            EntropyScheme::BitmapOnce => {
+                Rule::BitmapOnce(BitmapOnce { round: round(), is_bad: vec![false; usize::from(n)] })
+            }
+            EntropyScheme::Permutation => Rule::Permutation(Permutation::new(n_paths)),
         };
         Self { base, stream, rule }
     }
@@ -182,6 +202,8 @@ impl PathPicker {
             Rule::RepsLegacy(recycled) => recycled.next(stream, window),
             Rule::Mixed(bitmap, recycled) => recycled.good.pop_front().unwrap_or_else(|| bitmap.next(stream)),
             Rule::Plb(plb) => return plb.value,
+            Rule::BitmapOnce(bitmap) => bitmap.next(stream),
+            Rule::Permutation(permutation) => return permutation.next(stream),
         };
         self.base | value
     }
@@ -190,7 +212,8 @@ impl PathPicker {
     pub fn learn(&mut self, echo: &Echo) {
         let value = echo.entropy & !self.base_mask();
         match &mut self.rule {
-            Rule::Oblivious(_) => {}
+            Rule::Oblivious(_) | Rule::Permutation(_) => {}
+            Rule::BitmapOnce(bitmap) => bitmap.is_bad[usize::from(value)] |= echo.outcome != Outcome::Good,
             Rule::Bitmap(bitmap) => bitmap.learn(value, echo.outcome),
             Rule::Reps(reps) => reps.learn(value, echo),
             Rule::RepsLegacy(recycled) => recycled.learn(value, echo.outcome),
@@ -205,11 +228,13 @@ impl PathPicker {
     /// Returns the bits that are the same for all values.
     fn base_mask(&self) -> u16 {
         match &self.rule {
-            Rule::Oblivious(Round { n, .. }) | Rule::Bitmap(Bitmap { round: Round { n, .. }, .. }) => !(n - 1),
+            Rule::Oblivious(Round { n, .. })
+            | Rule::Bitmap(Bitmap { round: Round { n, .. }, .. })
+            | Rule::BitmapOnce(BitmapOnce { round: Round { n, .. }, .. }) => !(n - 1),
             Rule::Reps(Reps { n, .. }) | Rule::RepsLegacy(Recycled { n, .. }) | Rule::Mixed(_, Recycled { n, .. }) => {
                 !(n - 1)
             }
-            Rule::Plb(_) => 0,
+            Rule::Plb(_) | Rule::Permutation(_) => 0,
         }
     }
 }
@@ -259,6 +284,34 @@ impl Bitmap {
         };
         let skips = &mut self.skips[usize::from(value)];
         *skips = (*skips + more).min(MOST_SKIPS);
+    }
+}
+
+impl BitmapOnce {
+    /// Returns the next value that is not bad. Values that are passed over are good again.
+    fn next(&mut self, stream: &mut Stream) -> u16 {
+        while std::mem::take(&mut self.is_bad[usize::from(self.round.value())]) {
+            self.round.advance(stream);
+        }
+        self.round.take(stream)
+    }
+}
+
+impl Permutation {
+    fn new(n_paths: usize) -> Self {
+        let n = u16::try_from(n_paths).unwrap_or(u16::MAX).max(1);
+        Self { paths: (0..n).collect(), at: usize::from(n) }
+    }
+
+    fn next(&mut self, stream: &mut Stream) -> u16 {
+        if self.at == self.paths.len() {
+            self.at = 0;
+            for left in (1..self.paths.len()).rev() {
+                self.paths.swap(left, stream.below(left as u64 + 1) as usize);
+            }
+        }
+        self.at += 1;
+        self.paths[self.at - 1]
     }
 }
 
@@ -369,7 +422,7 @@ mod tests {
     use super::*;
 
     fn picker(scheme: EntropyScheme) -> PathPicker {
-        PathPicker::new(Entropy { scheme, values: 16 }, 1, FlowId(3))
+        PathPicker::new(Entropy { scheme, values: 16 }, 1, FlowId(3), 6)
     }
 
     fn echo(entropy: u16, outcome: Outcome, now_us: u64) -> Echo {
@@ -382,7 +435,8 @@ mod tests {
 
     #[test]
     fn a_round_has_every_value_once_and_rounds_differ() {
-        for scheme in [EntropyScheme::Oblivious, EntropyScheme::Bitmap, EntropyScheme::Mixed] {
+        use EntropyScheme::{Bitmap, BitmapOnce, Mixed, Oblivious};
+        for scheme in [Oblivious, Bitmap, BitmapOnce, Mixed] {
             let mut picker = picker(scheme);
             let rounds: Vec<Vec<u16>> = (0..4).map(|_| take(&mut picker, 16)).collect();
             assert!(rounds.iter().all(|round| round.iter().collect::<BTreeSet<_>>().len() == 16), "{scheme:?}");
@@ -402,6 +456,36 @@ mod tests {
             // Rounds are of 15 packets while one value is passed over; the last one may end early.
             assert!(rounds.abs_diff(skips) <= 1, "{outcome:?}: {rounds}");
         }
+    }
+
+    /// One that is bad twice is passed over once, and if all are bad, each is passed over once.
+    #[test]
+    fn a_bitmap_of_eqds_passes_over_bad_values_once() {
+        let mut picker = picker(EntropyScheme::BitmapOnce);
+        let bad = picker.base | 5;
+        for outcome in [Outcome::Lost, Outcome::Marked] {
+            picker.learn(&echo(bad, outcome, 0));
+        }
+        assert!(!take(&mut picker, 15).contains(&bad));
+        assert!(take(&mut picker, 16).contains(&bad));
+        for value in 0..16 {
+            picker.learn(&echo(picker.base | value, Outcome::Lost, 0));
+        }
+        let mut next = take(&mut picker, 16);
+        next.sort_unstable();
+        next.dedup();
+        assert!(8 < next.len());
+    }
+
+    /// Six paths: each once a round, and never two orders by a mask alone.
+    #[test]
+    fn a_permutation_has_each_path_once_a_round() {
+        let mut picker = picker(EntropyScheme::Permutation);
+        let rounds: Vec<Vec<u16>> = (0..8).map(|_| take(&mut picker, 6)).collect();
+        for round in &rounds {
+            assert_eq!(round.iter().copied().collect::<BTreeSet<_>>(), (0..6).collect());
+        }
+        assert!(4 < rounds.iter().collect::<BTreeSet<_>>().len());
     }
 
     #[test]

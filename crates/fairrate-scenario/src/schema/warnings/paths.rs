@@ -112,7 +112,10 @@ fn no_marks(config: &SimConfig) -> Option<String> {
     let has_marks = config.fabric.ecn.is_some() || by_queue && config.cc.needs().network.ecn;
     let trims = config.fabric.trim.is_some();
     let (name, left) = match scheme {
-        EntropyScheme::Oblivious => return None,
+        // EQDS's learns from packets that are cut: csg-htsim marks none.
+        EntropyScheme::BitmapOnce if trims => return None,
+        EntropyScheme::Oblivious | EntropyScheme::Permutation => return None,
+        EntropyScheme::BitmapOnce => ("bitmap-once", "it learns from timeouts alone"),
         EntropyScheme::Bitmap if trims => ("bitmap", "it learns from packets that are cut and from timeouts alone"),
         EntropyScheme::Mixed if trims => ("mixed", "it learns from packets that are cut and from timeouts alone"),
         EntropyScheme::Bitmap => ("bitmap", "it learns from timeouts alone"),

@@ -27,6 +27,7 @@ use self::nic_order::NicOrder;
 pub(super) use self::outcome::Received;
 use self::queue_pairs::QueuePairs;
 use super::agents::Step;
+use super::balance::n_paths;
 use super::network::Network;
 use super::run::Run;
 use super::share::Own;
@@ -180,7 +181,7 @@ impl Hosts {
         let finite_left = starts.iter().filter(|&&id| !run.flow(id).is_endless()).count() as u64;
         Self {
             messages: Messages::new(run, &nics),
-            datagrams: Datagrams::new(&run.config, &nics, &receiving),
+            datagrams: Datagrams::new(run, &nics, &receiving),
             order: NicOrder::new(run.config.fabric.ties == TieRule::Insertion, &nics),
             nics,
             sending,
@@ -273,7 +274,7 @@ impl Hosts {
         let slot = self.free_senders.pop().unwrap_or_else(|| self.senders.push(None));
         self.senders[slot] = Some(sender);
         if let Some(pickers) = &mut self.pickers {
-            pickers.add(slot, id);
+            pickers.add(slot, id, || n_paths(&w.run, w.run.key_of(id)));
         }
         self.sending[id].sender = slot;
         let entry = NicFlow { next_send_ps: w.clock.now_ps, sender: slot, class, open: true, has_data: true };

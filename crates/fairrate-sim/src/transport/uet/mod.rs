@@ -12,23 +12,26 @@
 //! bytes have come since the last acknowledgment; and when the last gap closes after a packet that asked. The 64 bits begin
 //! with the packet itself if it was marked or asked, else 63 before it, but never before the first gap.
 //!
-//! With credit of receivers (RCCC), data carries the number of credit that its sender asks for, and `Credit` packets the number
-//! that is given (`seq`). A receiver whose packet was cut gives credit for it once more.
+//! With credit of receivers (RCCC, EQDS, NDP), data carries the number of credit that its sender asks for, and `Credit` packets the
+//! number that is given (`seq`); an answer may carry it too ([`PULLS`]: `cwnd_at_send` is that number). A receiver whose packet was
+//! cut gives credit for it once more.
 //!
-//! Left out: the request to send (RTS) that stands for a packet which may not be sent after a timeout, and loss detection without
-//! trimming (SLEEK).
+//! - `Busy`: a request for credit, of a sender whose packet may not be sent after a timeout, or that waits for credit with nothing
+//!   in flight for long. `seq` is the first byte that is not acknowledged, `payload` the number of packets that wait to be sent again,
+//!   `data_seq` the credit asked for. It is answered by an acknowledgment and the last number of credit.
+//!
+//! Left out: loss detection without trimming (SLEEK).
 
 mod credit;
 mod outgoing;
 
-use fairrate_control::rccc::Credits;
 use fairrate_control::{Ack, Controller, Loss, Trimmed};
 use fairrate_units::{Bytes, Rate, Time};
 
-use self::credit::{Account, Pacer, Purse, QUANTUM};
-use self::outgoing::Outgoing;
-use crate::config::{SimConfig, Transport as TransportKind};
-use crate::core::{Hosts, Own, World};
+use self::credit::{Account, Pacer, Purse, Terms};
+use self::outgoing::{Outgoing, Request};
+use crate::config::Transport as TransportKind;
+use crate::core::{Hosts, Own, Run, World};
 use crate::engine::EventKind;
 use crate::ids::{FlowId, HostId, PacketIdx, SenderIdx};
 use crate::packet::{Packet, PacketKind};
@@ -45,6 +48,10 @@ const ASKS: u64 = 1;
 const AGAIN: u64 = 2;
 /// Flag of a notice of a packet that was cut at the last switch.
 const LAST_HOP: u64 = 4;
+/// Flag of an answer that carries credit.
+const PULLS: u64 = 8;
+/// Flag of the answer to a request for credit, which says nothing about a path.
+const TO_REQUEST: u64 = 16;
 /// Bits of all flags; those above are a number of credit.
 const FLAG_BITS: u32 = 8;
 /// Number of entropy values of credit packets.
@@ -56,7 +63,7 @@ pub(crate) struct Datagrams {
     incoming: Own<FlowId, Option<Box<Incoming>>>,
     /// The pacers of receivers, if they give credit.
     pacers: Own<HostId, Pacer>,
-    credits: Option<Credits>,
+    terms: Option<Terms>,
 }
 
 /// A message at its receiver, besides the bytes that have come.
@@ -73,15 +80,17 @@ struct Incoming {
 
 impl Datagrams {
     /// Returns the state without messages; `None` if the run has another transport.
-    pub(crate) fn new<T>(config: &SimConfig, nics: &Own<HostId, Nic>, receiving: &Own<FlowId, T>) -> Option<Box<Self>> {
-        let TransportKind::Uet { .. } = config.transport.kind else { return None };
-        let (incoming, pacers) = (receiving.alike(), nics.alike());
-        Some(Box::new(Self {
-            outgoing: Table::default(),
-            incoming,
-            pacers,
-            credits: config.cc.needs().feedback.credit,
-        }))
+    pub(crate) fn new<T>(run: &Run, nics: &Own<HostId, Nic>, receiving: &Own<FlowId, T>) -> Option<Box<Self>> {
+        let TransportKind::Uet { .. } = run.config.transport.kind else { return None };
+        let (incoming, pacers, c) = (receiving.alike(), nics.alike(), &run.constants);
+        let credits = run.config.cc.needs().feedback.credit;
+        let terms = credits.map(|credits| Terms::new(credits, c.mtu + c.data_header, c.base_rtt));
+        Some(Box::new(Self { outgoing: Table::default(), incoming, pacers, terms }))
+    }
+
+    /// Returns the account of a message at its receiver.
+    fn account(&mut self, flow: FlowId) -> &mut Account {
+        &mut self.incoming[flow].get_or_insert_default().account
     }
 }
 
@@ -117,8 +126,7 @@ impl Transport for Uet {
         let mut message = Outgoing::new(spec.bytes.as_u64(), c.mtu, c.data_header);
         let line_rate = w.net.ports[hosts.nics[w.run.flow(flow).src_host].port].rate;
         let datagrams = hosts.datagrams.as_mut().expect("the run has this transport");
-        let window = |credits: Credits| (credits.window * line_rate.bytes_in(c.base_rtt).as_f64()) as u64;
-        message.purse = datagrams.credits.map(|credits| Purse::new(window(credits)));
+        message.purse = datagrams.terms.map(|terms| Purse::new(terms, line_rate));
         let messages = &mut datagrams.outgoing;
         while messages.len() <= slot.index() {
             messages.push(Outgoing::default());
@@ -137,19 +145,15 @@ impl Transport for Uet {
             sender.snd_nxt += turn.payload;
         }
         let flags = if turn.asks { ASKS } else { 0 } | if turn.is_again { AGAIN } else { 0 };
-        let target = if outgoing_of(hosts, slot).purse.is_some() {
-            let flows = &hosts.nics[hosts.sender(slot).host].flows;
-            let n_waiting = flows.iter().filter(|flow| flow.open).count() as u64;
-            outgoing_of(hosts, slot).target(cwnd, n_waiting)
-        } else {
-            0
-        };
-        let flags = flags | target << FLAG_BITS;
+        let flags = flags | target(hosts, slot, !turn.is_again) << FLAG_BITS;
         let (seq, header) = (turn.number * w.run.constants.mtu, w.run.constants.data_header);
         Load { seq, data_seq: flags, payload: turn.payload, header, min_wire: 0 }
     }
 
-    fn sent(hosts: &mut Hosts, _: &mut World, slot: SenderIdx, _: u16) {
+    fn sent(hosts: &mut Hosts, w: &mut World, slot: SenderIdx, _: u16) {
+        let host = hosts.sender(slot).host;
+        let free_ps = w.net.ports[hosts.nics[host].port].busy_until_ps;
+        outgoing(hosts, slot).after_sent(free_ps);
         aim(hosts, slot);
     }
 
@@ -163,14 +167,16 @@ impl Transport for Uet {
 
     fn on_data(hosts: &mut Hosts, w: &mut World, _: HostId, packet: PacketIdx) -> Answer {
         let p = *w.net.pool.get(packet);
+        if p.kind == PacketKind::Busy {
+            return on_request(hosts, w, packet);
+        }
         let (now_ps, len) = (w.clock.now_ps, u64::from(p.payload));
         let end = &mut hosts.receiving[p.flow];
         let is_known = end.receiver.gaps(p.seq, p.seq + len).next().is_none();
         if p.kind == PacketKind::Trimmed && !is_known {
             // It is for the sender to send it again, with credit for once more.
             let flags = if p.is_last_hop() { LAST_HOP } else { 0 };
-            let again = (w.run.constants.mtu + w.run.constants.data_header).div_ceil(QUANTUM);
-            ask_pacer(hosts, w, &p, again);
+            let flags = flags | earn(hosts, w, &p);
             answer(hosts, w, packet, PacketKind::Nack, flags);
             return Answer::Packet(packet);
         }
@@ -196,16 +202,17 @@ impl Transport for Uet {
         if answers {
             incoming.since_ack = 0;
         }
-        if has_all {
+        let pulls = if has_all {
             messages.pacers[w.run.flow(p.flow).dst_host].forget(p.flow);
+            0
         } else {
-            ask_pacer(hosts, w, &p, 0);
-        }
+            earn(hosts, w, &p)
+        };
         if !answers {
             w.net.pool.release(packet);
             return Answer::Nothing;
         }
-        answer(hosts, w, packet, PacketKind::Ack, p.data_seq);
+        answer(hosts, w, packet, PacketKind::Ack, p.data_seq & (ASKS | AGAIN) | pulls);
         Answer::Packet(packet)
     }
 
@@ -213,22 +220,16 @@ impl Transport for Uet {
     fn on_ack_timer(hosts: &mut Hosts, w: &mut World, flow: FlowId) -> Option<PacketIdx> {
         let host = w.run.flow(flow).dst_host;
         let line_rate = w.net.ports[hosts.nics[host].port].rate;
-        let Datagrams { incoming, pacers, credits, .. } = &mut **hosts.datagrams.as_mut()?;
-        let Credits { pacing, window } = (*credits)?;
-        let rate = Rate::from_bps_f64(pacing * line_rate.as_bps_f64());
-        let ahead = (window * line_rate.bytes_in(w.run.constants.base_rtt).as_f64()) as u64 / QUANTUM;
+        let Datagrams { incoming, pacers, terms, .. } = &mut **hosts.datagrams.as_mut()?;
+        let terms = (*terms)?;
         let account = |flow: FlowId| incoming[flow].as_ref().map_or_else(Account::default, |incoming| incoming.account);
-        let (flow, units) = pacers[host].turn(w.clock.now_ps, rate, ahead, account)?;
+        let (flow, units) = pacers[host].turn(w.clock.now_ps, &terms, line_rate, account)?;
+        let account = &mut incoming[flow].get_or_insert_default().account;
+        account.give(units);
         if let Some(at_ps) = pacers[host].wake(w.clock.now_ps) {
             w.clock.schedule(at_ps, EventKind::AckTimer, flow);
         }
-        let account = &mut incoming[flow].get_or_insert_default().account;
-        account.given += units;
-        account.n_sent = account.n_sent.wrapping_add(1);
-        let (seq, entropy, c) = (account.given, account.n_sent % CREDIT_VALUES, &w.run.constants);
-        let (route, class, wire) = (w.run.flow(flow).ack_route, c.ack_class, c.ack_wire);
-        let credit = Packet { flow, seq, route, wire, entropy, class, ..Packet::new(PacketKind::Credit) };
-        Some(w.net.pool.take(credit))
+        Some(credit(hosts, w, flow))
     }
 
     fn on_ack(hosts: &mut Hosts, w: &mut World, _: HostId, packet: PacketIdx) -> Option<Acked> {
@@ -237,41 +238,51 @@ impl Transport for Uet {
         if slot.is_none() {
             return None;
         }
-        if let Some(purse) = &mut outgoing(hosts, slot).purse {
-            purse.on_answer();
-            if p.kind == PacketKind::Credit {
-                purse.take(p.seq);
-                aim(hosts, slot);
-                let host = hosts.sender(slot).host;
-                hosts.deferred.look(host);
-                return None;
-            }
+        let flags = u64::from(p.payload);
+        let credit = match p.kind {
+            PacketKind::Credit => Some(p.seq),
+            _ if flags & PULLS != 0 => Some(u64::from(p.cwnd_at_send)),
+            _ => None,
+        };
+        outgoing(hosts, slot).on_answer(credit, w.clock.now_ps);
+        if p.kind == PacketKind::Credit {
+            attempt_and_look(hosts, w, slot);
+            return None;
         }
         let (now, mtu) = (w.clock.now(), w.run.constants.mtu);
-        let (number, expected, flags) = (p.data_seq / mtu, p.seq.div_ceil(mtu), u64::from(p.payload));
+        let (number, expected) = (p.data_seq / mtu, p.seq.div_ceil(mtu));
         let message = outgoing(hosts, slot);
-        let round_trip = message.round_trip(number, flags & AGAIN != 0, w.clock.now_ps);
+        let round_trip = match flags & TO_REQUEST {
+            0 => message.round_trip(number, flags & AGAIN != 0, w.clock.now_ps),
+            _ => None,
+        };
         let decision = if p.kind == PacketKind::Nack {
             let lost = message.lose(number);
             let last_hop = flags & LAST_HOP != 0;
             let in_flight = message.in_flight();
-            let outcome = match (last_hop, p.is_marked()) {
+            let is_eqds = message.purse.as_ref().is_some_and(|purse| purse.terms().blames_paths());
+            let outcome = match (last_hop && !is_eqds, p.is_marked()) {
                 (false, _) => Outcome::Lost,
                 (true, true) => Outcome::Marked,
                 (true, false) => Outcome::Good,
             };
-            let bytes = lost?;
+            let Some(bytes) = lost else {
+                attempt_and_look(hosts, w, slot);
+                return None;
+            };
             hosts.sender_mut(slot).tally.recoveries += 1;
             hosts.learn(w, p.flow, p.entropy, outcome, 0);
             let (bytes, rtt) = (Bytes::new(bytes), round_trip.map(Time::from_ps));
             hosts.controller(slot).on_trimmed(&Trimmed { now, bytes, rtt, last_hop, in_flight })
         } else {
-            let newly = message.count(p.cwnd_at_send);
+            let newly = if credit.is_some() { 0 } else { message.count(p.cwnd_at_send) };
             message.acknowledge(expected, first_bit(&p, mtu), p.sent_ps);
             let in_flight = message.in_flight();
             let sent_ps = w.clock.now_ps - round_trip.unwrap_or(0);
             let outcome = if p.is_marked() { Outcome::Marked } else { Outcome::Good };
-            hosts.learn(w, p.flow, p.entropy, outcome, sent_ps);
+            if flags & TO_REQUEST == 0 {
+                hosts.learn(w, p.flow, p.entropy, outcome, sent_ps);
+            }
             let before = hosts.sender(slot).snd_una;
             let ack_seq = outgoing(hosts, slot).acknowledged();
             if before < ack_seq || 0 < newly {
@@ -301,7 +312,7 @@ impl Transport for Uet {
             };
             hosts.controller(slot).on_ack(&ack)
         };
-        aim(hosts, slot);
+        attempt(hosts, w, slot);
         let is_done = outgoing_of(hosts, slot).is_done();
         Some(Acked { slot, allowance: decision, is_done, is_only_stored: false })
     }
@@ -311,8 +322,11 @@ impl Transport for Uet {
         let Some((slot, _)) = hosts.sender_of(flow) else { return Timed::Nothing };
         let rto_ps = w.run.constants.rto_ps;
         let Some((sent_ps, number)) = outgoing(hosts, slot).earliest() else {
-            hosts.sender_mut(slot).rto_ps = u64::MAX;
-            return Timed::Nothing;
+            let waits = request(hosts, w, slot, false);
+            hosts.sender_mut(slot).rto_ps = waits.map_or(u64::MAX, |until_ps| until_ps);
+            let Some(until_ps) = waits else { return Timed::Nothing };
+            w.clock.schedule(until_ps, EventKind::Rto, flow);
+            return Timed::MaySend(slot);
         };
         let due_ps = sent_ps.saturating_add(rto_ps);
         if w.clock.now_ps < due_ps {
@@ -321,6 +335,10 @@ impl Transport for Uet {
             return Timed::Nothing;
         }
         outgoing(hosts, slot).lose(number);
+        if let Some(purse) = &mut outgoing(hosts, slot).purse {
+            purse.excuse();
+        }
+        request(hosts, w, slot, true);
         let next_ps = outgoing(hosts, slot).earliest().map_or(u64::MAX, |(sent_ps, _)| sent_ps.saturating_add(rto_ps));
         let next_ps = next_ps.min(w.clock.now_ps.saturating_add(rto_ps)).max(w.clock.now_ps + 1);
         let sender = hosts.sender_mut(slot);
@@ -342,23 +360,107 @@ impl Transport for Uet {
     }
 }
 
-/// Lets the message of a data packet, or of its header, ask the pacer of its receiver for the credit that the packet names, and for
-/// `again` units more.
-fn ask_pacer(hosts: &mut Hosts, w: &mut World, p: &Packet, again: u64) {
-    let Datagrams { incoming, pacers, credits, .. } =
-        &mut **hosts.datagrams.as_mut().expect("the run has this transport");
-    if credits.is_none() {
-        return;
+/// Returns the number of credit that the sender in `slot` asks for; `is_new`: by a packet that is sent for the first time.
+fn target(hosts: &mut Hosts, slot: SenderIdx, is_new: bool) -> u64 {
+    if outgoing_of(hosts, slot).purse.is_none() {
+        return 0;
     }
-    let account = &mut incoming[p.flow].get_or_insert_default().account;
-    account.target = account.target.max(p.data_seq >> FLAG_BITS);
-    if 0 < again {
-        account.target = account.target.max(account.given) + again;
+    let (cwnd, flows) = (hosts.sender(slot).cwnd, &hosts.nics[hosts.sender(slot).host].flows);
+    let n_waiting = flows.iter().filter(|flow| flow.open).count() as u64;
+    outgoing(hosts, slot).target(cwnd, n_waiting, is_new)
+}
+
+/// Lets the sender in `slot` try to send, as an answer has come.
+fn attempt(hosts: &mut Hosts, w: &World, slot: SenderIdx) {
+    let host = hosts.sender(slot).host;
+    let free_ps = w.net.ports[hosts.nics[host].port].busy_until_ps;
+    outgoing(hosts, slot).attempt(w.clock.now_ps, free_ps);
+    aim(hosts, slot);
+}
+
+/// Does the same, and lets the NIC look for a packet.
+fn attempt_and_look(hosts: &mut Hosts, w: &World, slot: SenderIdx) {
+    attempt(hosts, w, slot);
+    let host = hosts.sender(slot).host;
+    hosts.deferred.look(host);
+}
+
+/// Sends a request if the sender in `slot` waits for credit and it is time for one; returns the time of the next. `None`: it waits for
+/// none.
+fn request(hosts: &mut Hosts, w: &mut World, slot: SenderIdx, is_late: bool) -> Option<u64> {
+    let (now_ps, rto_ps) = (w.clock.now_ps, w.run.constants.rto_ps);
+    let Request { first, n_again } = match outgoing(hosts, slot).request(now_ps, rto_ps, is_late)? {
+        Err(due_ps) => return Some(due_ps),
+        Ok(request) => request,
+    };
+    let (flow, host) = (hosts.sender(slot).flow, hosts.sender(slot).host);
+    let (c, route) = (&w.run.constants, w.run.flow(flow).data_route);
+    let (seq, wire, class) = (first * c.mtu, c.ack_wire, c.ack_class);
+    let data_seq = target(hosts, slot, true) << FLAG_BITS;
+    let request = Packet { flow, seq, data_seq, payload: n_again, route, wire, class, ..Packet::new(PacketKind::Busy) };
+    let request = w.net.pool.take(request);
+    hosts.enqueue(w, host, request);
+    Some(now_ps.saturating_add(rto_ps))
+}
+
+/// Answers a request for credit: an acknowledgment and the last number of credit.
+fn on_request(hosts: &mut Hosts, w: &mut World, packet: PacketIdx) -> Answer {
+    let p = *w.net.pool.get(packet);
+    let host = w.run.flow(p.flow).dst_host;
+    let is_open = hosts.receiving[p.flow].receiver.expected < w.run.flow(p.flow).bytes;
+    let datagrams = hosts.datagrams.as_mut().expect("the run has this transport");
+    if let (Some(terms), true) = (datagrams.terms, is_open) {
+        let account = datagrams.account(p.flow);
+        account.hear(p.data_seq >> FLAG_BITS);
+        account.owe_at_least(u64::from(p.payload), &terms);
+        ask_pacer(hosts, w, &p);
+        let credit = credit(hosts, w, p.flow);
+        hosts.enqueue(w, host, credit);
     }
-    let pacer = &mut pacers[w.run.flow(p.flow).dst_host];
-    if let Some(at_ps) = pacer.ask(p.flow, *account, w.clock.now_ps) {
+    answer(hosts, w, packet, PacketKind::Ack, ASKS | TO_REQUEST);
+    Answer::Packet(packet)
+}
+
+/// Lets the message of a data packet, or of its header, ask the pacer of its receiver for what the packet is worth. Returns [`PULLS`] if
+/// the answer carries credit itself.
+fn earn(hosts: &mut Hosts, w: &mut World, p: &Packet) -> u64 {
+    let host = w.run.flow(p.flow).dst_host;
+    let line_rate = w.net.ports[hosts.nics[host].port].rate;
+    let datagrams = hosts.datagrams.as_mut().expect("the run has this transport");
+    let Some(terms) = datagrams.terms else { return 0 };
+    let account = datagrams.account(p.flow);
+    account.hear(p.data_seq >> FLAG_BITS);
+    if terms.counts_arrivals() {
+        account.target += 1;
+        if datagrams.pacers[host].takes_at_once(w.clock.now_ps, &terms, 1, line_rate) {
+            datagrams.account(p.flow).give(1);
+            return PULLS;
+        }
+    } else if p.kind == PacketKind::Trimmed {
+        account.owe(&terms);
+    }
+    ask_pacer(hosts, w, p);
+    0
+}
+
+/// Lets the message of `p` ask the pacer of its receiver for credit.
+fn ask_pacer(hosts: &mut Hosts, w: &mut World, p: &Packet) {
+    let datagrams = hosts.datagrams.as_mut().expect("the run has this transport");
+    let Some(terms) = datagrams.terms else { return };
+    let account = *datagrams.account(p.flow);
+    let pacer = &mut datagrams.pacers[w.run.flow(p.flow).dst_host];
+    if let Some(at_ps) = pacer.ask(p.flow, account, &terms, w.clock.now_ps) {
         w.clock.schedule(at_ps, EventKind::AckTimer, p.flow);
     }
+}
+
+/// Returns a packet with the number of credit that the message of `flow` has been given.
+fn credit(hosts: &mut Hosts, w: &mut World, flow: FlowId) -> PacketIdx {
+    let account = hosts.datagrams.as_mut().expect("the run has this transport").account(flow);
+    account.n_sent = account.n_sent.wrapping_add(1);
+    let (seq, entropy, c) = (account.given, account.n_sent % CREDIT_VALUES, &w.run.constants);
+    let (route, class, wire) = (w.run.flow(flow).ack_route, c.ack_class, c.ack_wire);
+    w.net.pool.take(Packet { flow, seq, route, wire, entropy, class, ..Packet::new(PacketKind::Credit) })
 }
 
 /// Returns the number of the packet of the first of the 64 bits in an acknowledgment.
@@ -379,7 +481,8 @@ fn answer(hosts: &mut Hosts, w: &mut World, packet: PacketIdx, kind: PacketKind,
     (p.data_seq, p.seq) = (p.seq, receiver.expected);
     (p.class, p.wire, p.route) = (c.ack_class, c.ack_wire, w.run.flow(p.flow).ack_route);
     p.payload = (flags & ((1 << FLAG_BITS) - 1)) as u16;
-    p.cwnd_at_send = messages.incoming[p.flow].as_ref().map_or(0, |incoming| incoming.counted as u32);
+    let report = |incoming: &Incoming| if flags & PULLS != 0 { incoming.account.given } else { incoming.counted };
+    p.cwnd_at_send = messages.incoming[p.flow].as_deref().map_or(0, report) as u32;
     let from = first_bit(p, c.mtu);
     let has_come = |bit: &u64| {
         let seq = (from + bit) * c.mtu;

@@ -29,6 +29,19 @@ pub(super) struct Outgoing {
     counted: u32,
     /// Its credit, if receivers give some.
     pub(super) purse: Option<Purse>,
+    /// Time of the last answer, in picoseconds; zero before the first.
+    heard_ps: u64,
+    /// Time of the last request for credit, in picoseconds.
+    asked_ps: Option<u64>,
+}
+
+/// A request for credit.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Request {
+    /// The first packet that is not acknowledged.
+    pub(super) first: u64,
+    /// Number of packets that wait to be sent again.
+    pub(super) n_again: u16,
 }
 
 /// A packet that has been sent and not been acknowledged.
@@ -108,22 +121,73 @@ impl Outgoing {
         self.purse.as_ref().is_none_or(Purse::is_open) && self.next().is_some_and(fits)
     }
 
-    /// Returns the bytes on the wire that wait, to be sent for the first time or again.
-    fn backlog(&self) -> u64 {
+    /// Returns the bytes on the wire that wait to be sent for the first time, and those that wait to be sent again.
+    fn backlog(&self) -> (u64, u64) {
         let again: u64 = self.again.iter().map(|&number| self.wire(number)).sum();
         let n_new = self.n_packets - self.next_new();
         if n_new == 0 {
-            return again;
+            return (0, again);
         }
         // What an endless message has left is more than any window.
-        again + (n_new - 1).min(1 << 32) * (self.full + self.header) + self.last + self.header
+        ((n_new - 1).min(1 << 32) * (self.full + self.header) + self.last + self.header, again)
     }
 
     /// Returns the number of credit to ask for, with a window of `cwnd` bytes and beside `n_flows` of the NIC; zero without credit.
-    pub(super) fn target(&self, cwnd: u64, n_flows: u64) -> u64 {
-        let packet = self.full + self.header;
-        let target = |purse: &Purse| purse.target(self.backlog(), cwnd.saturating_add(packet), packet, n_flows);
-        self.purse.as_ref().map_or(0, target)
+    /// `is_new`: the packet that asks is sent for the first time.
+    pub(super) fn target(&mut self, cwnd: u64, n_flows: u64, is_new: bool) -> u64 {
+        let (backlog, window) = (self.backlog(), cwnd.saturating_add(self.full + self.header));
+        self.purse.as_mut().map_or(0, |purse| purse.target(backlog, window, n_flows, is_new))
+    }
+
+    /// Takes an answer at `now_ps`, which came with credit up to `number` if there is one.
+    pub(super) fn on_answer(&mut self, number: Option<u64>, now_ps: u64) {
+        if self.purse.is_none() {
+            return;
+        }
+        self.heard_ps = now_ps;
+        let wire = self.next().map(|number| self.wire(number));
+        let Some(purse) = &mut self.purse else { return };
+        if let Some(wire) = wire {
+            purse.settle(wire, now_ps);
+        }
+        purse.on_answer();
+        if let Some(number) = number {
+            purse.take(number);
+        }
+    }
+
+    /// Records an attempt to send at `now_ps` after an answer, at a link that is free from `free_ps` on.
+    pub(super) fn attempt(&mut self, now_ps: u64, free_ps: u64) {
+        let wire = self.next().map(|number| self.wire(number));
+        if let (Some(purse), Some(wire)) = (&mut self.purse, wire) {
+            purse.attempt(wire, now_ps, free_ps);
+        }
+    }
+
+    /// Follows a packet that was sent until `free_ps`.
+    pub(super) fn after_sent(&mut self, free_ps: u64) {
+        if let Some(purse) = &mut self.purse {
+            purse.after_sent(free_ps);
+        }
+    }
+
+    /// Returns the request of a message that has packets to send and no credit for any, at `now_ps`, if it is time for one; otherwise
+    /// the time at which it will be. `None`: it waits for no credit. `is_late`: a packet has just not been acknowledged in time.
+    pub(super) fn request(&mut self, now_ps: u64, rto_ps: u64, is_late: bool) -> Option<Result<Request, u64>> {
+        let purse = self.purse.as_ref().filter(|purse| !purse.is_open())?;
+        self.next()?;
+        let due_ps = if is_late {
+            self.asked_ps.map_or(0, |asked_ps| asked_ps.saturating_add(rto_ps))
+        } else {
+            let since_ps = self.heard_ps.max(self.asked_ps.unwrap_or(0));
+            since_ps.saturating_add(purse.terms().patience().saturating_mul(rto_ps))
+        };
+        if now_ps < due_ps {
+            return Some(Err(due_ps));
+        }
+        self.asked_ps = Some(now_ps);
+        let n_again = u16::try_from(self.again.len()).unwrap_or(u16::MAX);
+        Some(Ok(Request { first: self.first, n_again }))
     }
 
     /// Sends the next packet at `now_ps`; there must be one.
@@ -140,10 +204,7 @@ impl Outgoing {
         self.sent.push_back((now_ps, number));
         let wire = self.wire(number);
         self.in_flight += wire.cast_signed();
-        let is_spent = self.purse.as_mut().is_some_and(|purse| {
-            purse.pay(wire);
-            !purse.is_open()
-        });
+        let is_spent = self.purse.as_mut().is_some_and(|purse| purse.pay(wire));
         let fills = cwnd <= self.in_flight() + self.full + self.header;
         let asks = is_again || self.has_sent_all() || fills || is_spent;
         Turn { number, payload: self.payload(number), is_again, asks }

@@ -1,0 +1,74 @@
+//! Credit of receivers: what RCCC, EQDS and NDP ask of the transport of Ultra Ethernet, in which all three are one room. A sender
+//! may send a first window unasked and then what its receiver lets it; a receiver gives credit at just less than the rate of its
+//! link, to its messages in turn. Numbers of credit are cumulative, so a later one makes up for one that was lost.
+
+use fairrate_units::{Bytes, Time};
+
+/// The credit of receivers.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Credits {
+    /// Rate of grants as a share of the receiver's link.
+    pub pacing: f64,
+    /// First window of a message, which is sent unasked.
+    pub window: FirstWindow,
+    /// Rule by which a receiver gives credit.
+    pub rule: CreditRule,
+    /// Timeouts that a sender with nothing in flight waits for credit before it asks for the last number again.
+    pub patience: u32,
+}
+
+/// The size of a first window.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum FirstWindow {
+    /// Bandwidth-delay products of the sender's link and the network's base RTT.
+    Bdp(f64),
+    /// Full packets on the wire.
+    Packets(u32),
+}
+
+/// The rule by which a receiver gives credit, and a sender spends it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CreditRule {
+    /// RCCC: packets say how much their message wants, and a turn gives at most that. What is left of the first window after the
+    /// first answer is lost.
+    Wanted {
+        /// Bytes of a unit of credit.
+        quantum: Bytes,
+        /// Most units of a turn.
+        turn: u64,
+    },
+    /// EQDS: the same, but a turn always gives all of its units; messages with packets that were cut come first; what is left of the
+    /// first window goes away a packet at each attempt to send.
+    Whole {
+        /// Bytes of a unit of credit.
+        quantum: Bytes,
+        /// Units of a turn.
+        turn: u64,
+        /// Bytes whose time on the link, times `pacing`, is the time of a turn; `None`: those that it gives, at `pacing` of the
+        /// link's rate.
+        frame: Option<Bytes>,
+    },
+    /// NDP: each packet that arrives, whole or cut, earns credit for one. No packet says what its message wants.
+    Arrivals,
+}
+
+/// Defaults of hosts and switches under the transport of Ultra Ethernet, which algorithms were published with.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct DatagramDefaults {
+    /// Payload of a full packet.
+    pub mtu: Bytes,
+    /// Bytes on the wire after which a receiver acknowledges in any case.
+    pub ack_every: Bytes,
+    /// Retransmission timeout.
+    pub rto: Time,
+    /// Bytes of data that a port holds before it trims; `None`: the buffer alone limits them.
+    pub trim_limit: Option<Bytes>,
+}
+
+impl DatagramDefaults {
+    /// The defaults of uet-htsim, with a longer timeout: it has 100.656 us for queues of 43 packets at 100 Gb/s. It has to be short:
+    /// when a window shrinks while less than `ack_every` is out, the sender waits for an acknowledgment and the receiver for more
+    /// data.
+    pub const UET: Self =
+        Self { mtu: Bytes::new(4_086), ack_every: Bytes::new(16_384), rto: Time::from_us(200), trim_limit: None };
+}
