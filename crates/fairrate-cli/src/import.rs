@@ -112,10 +112,18 @@ fn from_ns3(args: &Ns3) -> Result<ExitCode, Failure> {
             }),
         },
     };
-    let topology = read(&named(&args.topology, "TOPOLOGY_FILE", "--topology")?)?;
-    let flows = read(&named(&args.flows, "FLOW_FILE", "--flows")?)?;
+    // The second line of a topology has the switches.
+    let (topology, more_links) = ns3::announced(&read(&named(&args.topology, "TOPOLOGY_FILE", "--topology")?)?, 2);
+    let (flows, more_flows) = ns3::announced(&read(&named(&args.flows, "FLOW_FILE", "--flows")?)?, 1);
     let name = args.config.display().to_string().escape_debug().to_string();
-    let imported = ns3::import(&name, &config).map_err(in_config)?;
+    let mut imported = ns3::import(&name, &config).map_err(in_config)?;
+    for (n, what) in [(more_links, "topology"), (more_flows, "list of flows")] {
+        if 0 < n {
+            imported
+                .left_out
+                .push(format!("{n} further lines of the {what}, which the ns-3 code does not read either."));
+        }
+    }
     let n_flows = flows.lines().next().unwrap_or_default().trim().to_owned();
     let files = [("topology.txt", topology.as_str()), ("flow.txt", flows.as_str())];
     finish(&args.out, &imported.scenario, &files, &format!("{n_flows} flows"), &imported.left_out)

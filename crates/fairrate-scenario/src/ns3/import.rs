@@ -365,9 +365,9 @@ impl Draft<'_> {
         let mut text = format!("# The run {name} of HPCC's ns-3 code.");
         if !left_out.is_empty() {
             text.push_str(" Not carried over:");
-            left_out.iter().for_each(|sentence| {
+            for sentence in &left_out {
                 let _ = write!(text, "\n# - {sentence}");
-            });
+            }
         }
         let _ = write!(
             text,

@@ -55,6 +55,14 @@ fn settings_without_a_place_are_named() {
 }
 
 #[test]
+fn lines_beyond_those_announced_are_passed_over() {
+    assert_eq!(announced(TOPOLOGY, 2), (TOPOLOGY.to_owned(), 0));
+    assert_eq!(announced(&format!("{TOPOLOGY}\n0 1 25Gbps 1us 0\n"), 2), (TOPOLOGY.to_owned(), 1));
+    assert_eq!(announced("1\n0 2 3 100 1 0.1\n1 2 3 100 1 0.1\n\n", 1), ("1\n0 2 3 100 1 0.1\n".to_owned(), 1));
+    assert_eq!(announced("nothing\n", 1), ("nothing\n".to_owned(), 0));
+}
+
+#[test]
 fn errors_have_lines() {
     let error = |text: &str| Config::parse(text).and_then(|config| import("run", &config)).expect_err("it is wrong");
     for (text, line, part) in [
