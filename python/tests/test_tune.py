@@ -203,6 +203,15 @@ def test_settings_that_no_scenario_has_together_cost_no_run(incasts: Scenario, e
         ({"params": {"switch.ecn.kmax": Range(1.5, 3, of="switch.ecn.kmin")}}, "multiple of `switch.ecn.kmin`", ""),
         ({"params": {"transport.hpcc.eta": Range(0.8, 0.9)}}, "changes nothing", "algorithm"),
         ({"params": {}}, "no parameters", "kmin"),
+        ({"params": "dcqcn.ai"}, "no list", "params=['dcqcn.ai']"),
+        ({"params": ["dcqcn.ai", "transport.dcqcn.ai"]}, "`transport.dcqcn.ai` is given twice", ""),
+        ({"params": ["dcqcn.gg"]}, "no key `gg`", "`g`"),
+        ({"params": ["hpcc.eta"]}, "changes nothing", "algorithm"),
+        (
+            {"params": ["rocc.table_size", "dcqcn.ai", "cubic.beta"]},
+            "no range is suggested for `transport.rocc.table_size`, `transport.cubic.beta`",
+            "'transport.rocc.table_size=LOW..HIGH'; suggested ranges have transport.rocc.period, ",
+        ),
         ({"objectives": ["slowdown-p98:short"]}, "`slowdown-p98:short`", "`slowdown-p9"),
         ({"objectives": []}, "list of objectives", ""),
         ({"constraints": ["pfc-pause=0"]}, "`pfc-pause`", "`pfc-pauses`"),
@@ -277,10 +286,38 @@ def test_values_keep_their_units(incasts: Scenario) -> None:
     assert _space.axis_of("t", Range("1.5us", "90us")).written(12_345.6) == "12.3us"
     assert _space.axis_of("n", Range(1, 8)).written(3) == 3
     assert _space.axis_of("x", Range(0.01, 1.0)).written(0.123456) == 0.123
-    assert _space.usual(incasts, "transport.dcqcn.ai") == Range("4Mbps", "400Mbps", log=True)
+    assert _space.usual(incasts, "transport.dcqcn.ai") == Range("4Mbps", "4Gbps", log=True)
+    assert _space.usual(incasts, "switch.ecn.kmin") == Range("10KB", "1000KB", log=True)
     assert _space.usual(incasts, "switch.pfc") == Choice([False, True])
     with pytest.raises(fairrate.TuneError, match="has no range"):
         _space.usual(incasts, "switch.queue")
+
+
+def test_parameters_without_a_range_have_the_suggested_one(incasts: Scenario, executor: Any) -> None:
+    ratio = {"transport.dcqcn.hai": Range(2.0, 10.0, of="dcqcn.ai")}
+    assert _space.by_key({"dcqcn.ai": None, **ratio}) == {
+        "transport.dcqcn.ai": None,
+        "transport.dcqcn.hai": Range(2.0, 10.0, of="transport.dcqcn.ai"),
+    }
+    one = study(incasts, params=["dcqcn.ai", "transport.dcqcn.g", "dcqcn.fast_recovery"], sampler="random")
+    assert [(axis.key, axis.kind, axis.log) for axis in one.params] == [
+        ("transport.dcqcn.ai", "rate", True),
+        ("transport.dcqcn.g", "real", True),
+        ("transport.dcqcn.fast_recovery", "whole", False),
+    ]
+    found = one.run(4, executor=executor).trials
+    assert len({trial.settings["transport.dcqcn.ai"] for trial in found}) == 4
+    assert all(1 <= trial.settings["transport.dcqcn.fast_recovery"] <= 10 for trial in found)
+    assert all(0.001 <= trial.settings["transport.dcqcn.g"] <= 0.25 for trial in found)
+
+
+@pytest.mark.parametrize(
+    "cc", ["dcqcn", "dctcp", "hpcc", "powertcp", "theta-powertcp", "swift", "timely", "patched-timely", "rocc", "dcqcn-pi", "hull"]
+)
+def test_scenarios_take_both_ends_of_every_suggested_range(incasts: Scenario, cc: str) -> None:
+    kept = [key for key, ends in _space.suggestions(f"transport.{cc}.").items() if ends is not None]
+    found = _space.axes(incasts.with_({"transport.cc": cc}), kept)
+    assert found and [axis.key for axis in found] == kept
 
 
 def test_objectives_and_constraints() -> None:

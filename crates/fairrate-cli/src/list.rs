@@ -2,7 +2,9 @@
 
 use std::process::ExitCode;
 
-use fairrate_control::{AlgorithmInfo, Constant, ConstantSet, ParamKind, Parameters, Profile, Registry, constant_sets};
+use fairrate_control::{
+    AlgorithmInfo, Constant, ConstantSet, ParamKind, Parameters, Profile, Registry, Scale, TuneRange, constant_sets,
+};
 use fairrate_report::format;
 use fairrate_sim::topology::TOPOLOGIES;
 use fairrate_sim::workload::WORKLOADS;
@@ -80,6 +82,19 @@ struct ParameterJson {
     #[serde(skip_serializing_if = "<[_]>::is_empty")]
     choices: &'static [&'static str],
     doc: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    tune: Option<TuneJson>,
+}
+
+/// A suggested range for searches.
+#[derive(Serialize)]
+struct TuneJson {
+    /// Lower end, in TOML.
+    low: &'static str,
+    /// Upper end, in TOML.
+    high: &'static str,
+    /// `linear` or `log`.
+    scale: &'static str,
 }
 
 fn algorithms(registry: &Registry) -> Vec<AlgorithmJson> {
@@ -96,6 +111,7 @@ fn algorithms(registry: &Registry) -> Vec<AlgorithmJson> {
                 default_rocc_omnet: omnet.toml,
                 choices,
                 doc: paper.doc,
+                tune: paper.tune.map(tune_json),
             }
         });
         json.collect()
@@ -108,6 +124,14 @@ fn algorithms(registry: &Registry) -> Vec<AlgorithmJson> {
         parameters: parameters(a.name),
     };
     registry.infos().map(json).collect()
+}
+
+fn tune_json(range: TuneRange) -> TuneJson {
+    let scale = match range.scale {
+        Scale::Linear => "linear",
+        Scale::Log => "log",
+    };
+    TuneJson { low: range.low, high: range.high, scale }
 }
 
 fn kind_name(kind: ParamKind) -> (&'static str, &'static [&'static str]) {

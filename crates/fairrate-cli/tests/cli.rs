@@ -277,6 +277,20 @@ fn lists_are_tables_or_json() {
     }
 }
 
+/// Parameters with a suggested range have `tune`, written as `default` is; the others lack it.
+#[test]
+fn the_list_of_algorithms_suggests_ranges() {
+    let json: serde_json::Value = serde_json::from_str(&stdout(&run(&["list", "cc", "--json"]))).unwrap();
+    let dcqcn = json.as_array().unwrap().iter().find(|a| a["name"] == "dcqcn").unwrap();
+    let tune = |name: &str| {
+        let parameters = dcqcn["parameters"].as_array().unwrap();
+        parameters.iter().find(|p| p["name"] == name).unwrap().get("tune").cloned()
+    };
+    assert_eq!(tune("ai"), Some(serde_json::json!({"low": "\"4Mbps\"", "high": "\"4Gbps\"", "scale": "log"})));
+    assert_eq!(tune("initial_alpha"), Some(serde_json::json!({"low": "0.0", "high": "1.0", "scale": "linear"})));
+    assert_eq!(tune("notification"), None);
+}
+
 /// Writes a program that prints its name and its arguments, and exits with 7.
 #[cfg(unix)]
 fn put_program(dir: &std::path::Path, name: &str) {

@@ -44,6 +44,26 @@ pub enum ParamKind {
     Choice(&'static [&'static str]),
 }
 
+/// The scale on which a parameter is searched.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Scale {
+    /// Equal differences are alike.
+    Linear,
+    /// Equal ratios are alike.
+    Log,
+}
+
+/// A suggested range for a search over a parameter, both ends included.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TuneRange {
+    /// The lower end, as written in TOML.
+    pub low: &'static str,
+    /// The upper end, as written in TOML.
+    pub high: &'static str,
+    /// The scale between them.
+    pub scale: Scale,
+}
+
 /// A parameter with its present value.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Param {
@@ -55,6 +75,8 @@ pub struct Param {
     pub toml: String,
     /// Meaning and source.
     pub doc: &'static str,
+    /// The range in which a search for good values begins, if one is suggested.
+    pub tune: Option<TuneRange>,
 }
 
 /// The reason why a parameter was not set.
@@ -227,13 +249,16 @@ macro_rules! choice {
 /// the ns-3 artifact's form if that differs (`ns3 =`), and its range. The comment above a parameter is its documentation
 /// everywhere.
 ///
+/// `tune = Log(LOW, HIGH)` or `tune = Linear(LOW, HIGH)` suggests a range to searches, in literals as a scenario file has them. It
+/// contains the defaults of all profiles, and both ends are allowed values.
+///
 /// A last line `include field: OtherConfig;` adds the parameters of another algorithm, on which this algorithm is built. The
 /// types of parameters are `f64`, `u32`, `bool`, `Time`, `Rate`, `Bytes` and those of [`choice!`](crate::choice).
 #[macro_export]
 macro_rules! algorithm_config {
     ($(#[$meta:meta])* pub struct $name:ident {
         $($(#[doc = $doc:literal])+ $field:ident: $type:ty = $paper:expr $(, ns3 = $ns3:expr)? $(, omnet = $omnet:expr)?
-            $(, in $lo:literal..=$hi:literal)?;)*
+            $(, in $lo:literal..=$hi:literal)? $(, tune = $scale:ident($low:literal, $high:literal))?;)*
         $(include $(#[doc = $inner_doc:literal])+ $inner:ident: $inner_type:ty;)?
     }) => {
         $(#[$meta])*
@@ -273,6 +298,9 @@ macro_rules! algorithm_config {
                     kind: <$type as $crate::ParamType>::KIND,
                     toml: $crate::ParamType::to_toml(&self.$field),
                     doc: concat!($($doc),+).trim_ascii(),
+                    tune: None$(.or(Some($crate::TuneRange {
+                        low: stringify!($low), high: stringify!($high), scale: $crate::Scale::$scale,
+                    })))?,
                 },)*];
                 $(params.extend($crate::Parameters::params(&self.$inner));)?
                 params

@@ -29,11 +29,11 @@ algorithm_config! {
     /// Parameters of D2TCP.
     pub struct D2tcpConfig {
         /// Smallest exponent, of flows whose deadline is far (paper section 3: 0.5).
-        d_min: f64 = 0.5, in 0.01..=1.0;
+        d_min: f64 = 0.5, in 0.01..=1.0, tune = Linear(0.1, 1.0);
         /// Largest exponent, of flows whose deadline is near (paper section 3: 2).
-        d_max: f64 = 2.0, in 1.0..=100.0;
+        d_max: f64 = 2.0, in 1.0..=100.0, tune = Linear(1.0, 4.0);
         /// Exponent once the deadline has passed (public ns-3 code: 0.5).
-        d_late: f64 = 0.5, in 0.01..=100.0;
+        d_late: f64 = 0.5, in 0.01..=100.0, tune = Linear(0.1, 2.0);
         include /** DCTCP's, which this is for flows without a deadline. */ dctcp: DctcpConfig;
     }
 }

@@ -67,38 +67,40 @@ algorithm_config! {
         /// Event that counts as a congestion notification (DCQCN §3.1: CNPs; artifact: marked acknowledgments).
         notification: Notification = Notification::Cnp, ns3 = Notification::Ack;
         /// Least time between two CNPs of a flow (DCQCN §3.1).
-        cnp_interval: Time = Time::from_us(50);
+        cnp_interval: Time = Time::from_us(50), tune = Log("5us", "200us");
         /// Intervals of CNPs by a clock (RoCC's authors' code), and not each from the CNP before.
         cnp_by_clock: bool = false, omnet = true;
         /// Time of the reaction: at each notification, or on a clock (artifact: clock).
         reaction: Reaction = Reaction::Immediate, ns3 = Reaction::Sampled;
         /// Clock of the rate decrease, for `reaction = "sampled"` (artifact 4 us; its DCQCN-paper set 50 us).
-        decrease_interval: Time = Time::from_us(50), ns3 = Time::from_us(4);
+        decrease_interval: Time = Time::from_us(50), ns3 = Time::from_us(4), tune = Log("1us", "200us");
         /// Time without notification after which alpha decays (DCQCN §5; artifact 1 us).
-        alpha_interval: Time = Time::from_us(55), ns3 = Time::from_us(1), omnet = Time::from_us(53);
+        alpha_interval: Time = Time::from_us(55), ns3 = Time::from_us(1), omnet = Time::from_us(53),
+            tune = Log("1us", "500us");
         /// Gain of alpha's average (DCQCN §5).
-        g: f64 = 1.0 / 256.0, in 0.0001..=1.0;
+        g: f64 = 1.0 / 256.0, in 0.0001..=1.0, tune = Log(0.001, 0.25);
         /// Alpha at the first notification (DCQCN §3.1, artifact).
-        initial_alpha: f64 = 1.0, in 0.0..=1.0;
+        initial_alpha: f64 = 1.0, in 0.0..=1.0, tune = Linear(0.0, 1.0);
         /// If true, a decrease always makes the present rate the target; otherwise only if the rate was raised since
         /// the decrease before (artifact).
         always_clamp_target: bool = true, ns3 = false;
         /// Period of the increase timer (DCQCN §5; artifact 900 us).
-        increase_interval: Time = Time::from_us(55), ns3 = Time::from_us(900);
+        increase_interval: Time = Time::from_us(55), ns3 = Time::from_us(900), tune = Log("10us", "2ms");
         /// If true, sent bytes trigger increases too (artifact: no).
         count_bytes: bool = true, ns3 = false;
         /// Bytes sent from one increase to the next (DCQCN §5: 10 MB).
-        byte_counter: Bytes = Bytes::new(10_000_000);
+        byte_counter: Bytes = Bytes::new(10_000_000), tune = Log("100KB", "100MB");
         /// Fast recovery steps F (DCQCN §3.1; artifact 1).
-        fast_recovery: u32 = 5, ns3 = 1;
+        fast_recovery: u32 = 5, ns3 = 1, tune = Linear(1, 10);
         /// Additive step R_AI (DCQCN §5: 40 Mb/s; artifact 50 Mb/s).
-        ai: Rate = Rate::from_mbps(40), ns3 = Rate::from_mbps(50), omnet = Rate::from_mbps(4);
+        ai: Rate = Rate::from_mbps(40), ns3 = Rate::from_mbps(50), omnet = Rate::from_mbps(4),
+            tune = Log("4Mbps", "4Gbps");
         /// Hyper step R_HAI (DCQCN: ten times R_AI; artifact 100 Mb/s).
-        hai: Rate = Rate::from_mbps(400), ns3 = Rate::from_mbps(100);
+        hai: Rate = Rate::from_mbps(400), ns3 = Rate::from_mbps(100), tune = Log("40Mbps", "20Gbps");
         /// If true, the i-th hyper step is i times R_HAI (DCQCN figure 7; artifact: no).
         hyper_growth: bool = true, ns3 = false, omnet = false;
         /// Slowest rate (artifact; the paper gives none).
-        min_rate: Rate = Rate::from_mbps(100), omnet = Rate::from_mbps(1);
+        min_rate: Rate = Rate::from_mbps(100), omnet = Rate::from_mbps(1), tune = Log("1Mbps", "1Gbps");
         /// If true, bytes in flight stay below a window in step with the rate (artifact's burst script only).
         windowed: bool = false;
         /// If true, a new rate moves a pending send time (artifact: no).

@@ -29,7 +29,7 @@ algorithm_config! {
     /// Parameters of DCQCN+PI.
     pub struct DcqcnPiConfig {
         /// Queue that the ports hold (ECN or Delay §5: 200 KB).
-        q_ref: Bytes = Bytes::new(200_000);
+        q_ref: Bytes = Bytes::new(200_000), tune = Log("20KB", "2MB");
         /// Gain on the queue, per packet and 1,000 bytes of queue; above `b` (authors' model: 1.0001 b).
         a: f64 = 1.000_1 * 1.816e-5, in 0.0..=1.0;
         /// Gain on the queue at the packet before (authors' model: 1.816e-5 for 4 us until feedback, 5.816e-6 for

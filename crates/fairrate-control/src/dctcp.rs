@@ -58,24 +58,24 @@ algorithm_config! {
         /// Quantity that is steered: a window or a rate (artifact: rate).
         form: DctcpForm = DctcpForm::Window, ns3 = DctcpForm::Rate;
         /// Gain of alpha's average (RFC 8257 §4.2: 1/16; artifact 1/256).
-        g: f64 = 1.0 / 16.0, ns3 = 1.0 / 256.0, in 0.0..=1.0;
+        g: f64 = 1.0 / 16.0, ns3 = 1.0 / 256.0, in 0.0..=1.0, tune = Log(0.001, 0.5);
         /// Alpha before the first window (RFC 8257 §3.3; the paper's ns-2 code has 0).
-        initial_alpha: f64 = 1.0, in 0.0..=1.0;
+        initial_alpha: f64 = 1.0, in 0.0..=1.0, tune = Linear(0.0, 1.0);
         /// First window, for `form = "window"`; over TCP the default is `"10mtu"` (RFC 6928).
         initial_window: DctcpInitialWindow = DctcpInitialWindow::Bdp;
         /// If true, the flow starts in slow start, for `form = "window"`; over TCP the default is true.
         slow_start: bool = false;
         /// Smallest window in packets, for `form = "window"` (Linux: 2).
-        min_window: u32 = 2, in 1..=1_000_000;
+        min_window: u32 = 2, in 1..=1_000_000, tune = Linear(1, 10);
         /// Growth per RTT in packets, for `form = "window"` (RFC 5681: 1).
-        ai_packets: f64 = 1.0, in 0.0..=1000.0;
+        ai_packets: f64 = 1.0, in 0.0..=1000.0, tune = Log(0.1, 10.0);
         /// If true, packets are spaced at window / base RTT of the path, headers counted; otherwise at line rate. For
         /// `form = "window"`.
         pacing: bool = false;
         /// Growth per RTT, for `form = "rate"` (artifact).
-        ai: Rate = Rate::from_mbps(1_000);
+        ai: Rate = Rate::from_mbps(1_000), tune = Log("50Mbps", "10Gbps");
         /// Slowest rate, for `form = "rate"` (artifact).
-        min_rate: Rate = Rate::from_mbps(100);
+        min_rate: Rate = Rate::from_mbps(100), tune = Log("10Mbps", "1Gbps");
         /// If true, a new rate moves a pending send time (artifact: no).
         repace_on_change: bool = true, ns3 = false;
     }

@@ -84,16 +84,16 @@ algorithm_config! {
     /// Parameters of HPCC.
     pub struct HpccConfig {
         /// η: utilization to aim for (HPCC §3.3; ns-3 artifact).
-        eta: f64 = 0.95, in 0.01..=1.0;
+        eta: f64 = 0.95, in 0.01..=1.0, tune = Linear(0.8, 1.0);
         /// maxStage: round trips of additive increase before a multiplicative one (HPCC §3.3; ns-3 artifact).
-        max_stage: u32 = 5, in 0..=1_000;
+        max_stage: u32 = 5, in 0..=1_000, tune = Linear(0, 10);
         /// W_AI/T: additive increase a round trip, as a rate (HPCC's public code; ns-3 artifact).
-        additive_increase: Rate = Rate::from_mbps(50);
+        additive_increase: Rate = Rate::from_mbps(50), tune = Log("5Mbps", "2Gbps");
         /// Source of W_AI/T: `additive_increase` (HPCC's public code; ns-3 artifact), or (1 - eta)/N of the rate of the
         /// flow's NIC (HPCC §3.3 with that NIC's W_init; RoCC §VI).
         increase: HpccIncrease = HpccIncrease::Given, omnet = HpccIncrease::ByLineRate;
         /// N, for `increase = "by-line-rate"`: expected flows of a link (HPCC §3.3 gives none; ours).
-        expected_flows: f64 = 10.0, omnet = 4.0, in 1.0..=1_000_000.0;
+        expected_flows: f64 = 10.0, omnet = 4.0, in 1.0..=1_000_000.0, tune = Log(1.0, 1000.0);
         /// If true, acknowledgments between the once-a-round-trip updates act too (HPCC Alg. 1; ns-3 artifact).
         fast_react: bool = true;
         /// Quantity that the law computes: a window (HPCC Alg. 1) or a rate (ns-3 artifact).
@@ -103,7 +103,7 @@ algorithm_config! {
         /// The least window with state `window`: one packet (ours), or what goes at `min_rate` in T.
         floor: HpccFloor = HpccFloor::Packet, omnet = HpccFloor::Rate;
         /// Least rate with state `rate` (ns-3 artifact), or with `floor = "rate"`.
-        min_rate: Rate = Rate::from_mbps(100), omnet = Rate::from_mbps(1);
+        min_rate: Rate = Rate::from_mbps(100), omnet = Rate::from_mbps(1), tune = Log("1Mbps", "1Gbps");
         /// State before the first acknowledgment: full (HPCC Alg. 1), or zero (RoCC's authors' code).
         start: HpccStart = HpccStart::Full, omnet = HpccStart::Zero;
         /// Rate limiter of a flow: packets spaced by the rate (ours), or a token bucket that nothing empties and nothing bounds, so

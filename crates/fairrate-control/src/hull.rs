@@ -26,15 +26,15 @@ algorithm_config! {
         /// If true, packets are spaced at window / base RTT of the path, headers counted; otherwise at line rate.
         pacing: bool = true;
         /// Gain of alpha's average (RFC 8257 §4.2: 1/16).
-        g: f64 = 1.0 / 16.0, in 0.0..=1.0;
+        g: f64 = 1.0 / 16.0, in 0.0..=1.0, tune = Log(0.001, 0.5);
         /// First window; over TCP the default is `"10mtu"` (RFC 6928).
         initial_window: DctcpInitialWindow = DctcpInitialWindow::Bdp;
         /// If true, the flow starts in slow start; over TCP the default is true.
         slow_start: bool = false;
         /// Smallest window in packets (Linux: 2).
-        min_window: u32 = 2, in 1..=1_000_000;
+        min_window: u32 = 2, in 1..=1_000_000, tune = Linear(1, 10);
         /// Growth per RTT in packets (RFC 5681: 1).
-        ai_packets: f64 = 1.0, in 0.0..=1000.0;
+        ai_packets: f64 = 1.0, in 0.0..=1000.0, tune = Log(0.1, 10.0);
     }
 }
 

@@ -71,7 +71,7 @@ pub mod timely;
 pub mod xcp;
 pub mod xmp;
 
-pub use config::{Param, ParamKind, ParamType, Parameters, Profile, RawValue, SetParamError, choose};
+pub use config::{Param, ParamKind, ParamType, Parameters, Profile, RawValue, Scale, SetParamError, TuneRange, choose};
 pub use constants::{Constant, ConstantSet, constant_sets, constant_sets_of};
 pub use controller::{
     Ack, AlgorithmSpec, Allowance, Bucket, CircuitHelp, Controller, FeedbackNeeds, FlowContext, Loss, MadeFor,

@@ -35,33 +35,33 @@ algorithm_config! {
     /// Parameters of NSCC. The defaults are those of uet-htsim.
     pub struct NsccConfig {
         /// Target queueing delay, in base RTTs of the network.
-        target: f64 = 0.75, in 0.01..=100.0;
+        target: f64 = 0.75, in 0.01..=100.0, tune = Log(0.1, 3.0);
         /// First window, in bandwidth-delay products.
-        initial_window: f64 = 1.5, in 0.01..=1000.0;
+        initial_window: f64 = 1.5, in 0.01..=1000.0, tune = Log(0.2, 1.5);
         /// Largest window, in bandwidth-delay products.
-        max_window: f64 = 1.5, in 0.01..=1000.0;
+        max_window: f64 = 1.5, in 0.01..=1000.0, tune = Log(1.5, 6.0);
         /// Proportional increase at a delay of zero, in packets per 12 us of the reference network.
-        alpha: f64 = 4.0, in 0.0..=1000.0;
+        alpha: f64 = 4.0, in 0.0..=1000.0, tune = Log(0.4, 40.0);
         /// Fair increase, in packets a round trip of the reference network.
-        fi: f64 = 5.0, in 0.0..=1000.0;
+        fi: f64 = 5.0, in 0.0..=1000.0, tune = Log(0.5, 50.0);
         /// Increase once a round trip in any case, in packets.
-        eta: f64 = 0.15, in 0.0..=1000.0;
+        eta: f64 = 0.15, in 0.0..=1000.0, tune = Log(0.01, 1.5);
         /// Share of the acknowledged bytes by which a window grows that finds no queue.
-        fast: f64 = 0.25, in 0.0..=1000.0;
+        fast: f64 = 0.25, in 0.0..=1000.0, tune = Log(0.02, 2.5);
         /// Delay below which there counts as no queue.
-        fast_delay: Time = Time::from_us(1);
+        fast_delay: Time = Time::from_us(1), tune = Log("200ns", "5us");
         /// Multiplicative decrease factor.
-        gamma: f64 = 0.8, in 0.0..=1.0;
+        gamma: f64 = 0.8, in 0.0..=1.0, tune = Linear(0.1, 1.0);
         /// Largest decrease at once.
-        max_decrease: f64 = 0.5, in 0.0..=1.0;
+        max_decrease: f64 = 0.5, in 0.0..=1.0, tune = Linear(0.1, 0.9);
         /// Gain of the average delay.
-        delay_gain: f64 = 0.0125, in 0.0..=1.0;
+        delay_gain: f64 = 0.0125, in 0.0..=1.0, tune = Log(0.001, 0.1);
         /// Quick adapt: it acts if less than the largest window, halved this many times, came through.
-        gate: u32 = 3;
+        gate: u32 = 3, tune = Linear(1, 6);
         /// Quick adapt: delay that counts as a loss, in targets.
-        loss_delay: f64 = 4.0, in 0.0..=1000.0;
+        loss_delay: f64 = 4.0, in 0.0..=1000.0, tune = Log(1.0, 20.0);
         /// Packets received after which the collected increase is applied, if a round trip has not passed before.
-        adjust_packets: u32 = 8;
+        adjust_packets: u32 = 8, tune = Linear(1, 32);
         /// Receivers give credit as well (RCCC): a packet may go if both allow it.
         credit: bool = false;
     }

@@ -29,29 +29,29 @@ algorithm_config! {
     /// Parameters of patched TIMELY.
     pub struct PatchedTimelyConfig {
         /// Additive step δ (ECN or Delay §4).
-        ai: Rate = Rate::from_mbps(10);
+        ai: Rate = Rate::from_mbps(10), tune = Log("5Mbps", "2Gbps");
         /// Weight of the new RTT difference in its average (authors' code).
-        alpha: f64 = 0.875, in 0.0..=1.0;
+        alpha: f64 = 0.875, in 0.0..=1.0, tune = Linear(0.1, 1.0);
         /// Decrease factor β inside the band (ECN or Delay §4.3).
-        beta: f64 = 0.008, in 0.0..=1.0;
+        beta: f64 = 0.008, in 0.0..=1.0, tune = Log(0.001, 0.1);
         /// Decrease factor above `t_high` (TIMELY §5).
-        beta_high: f64 = 0.8, in 0.0..=1.0;
+        beta_high: f64 = 0.8, in 0.0..=1.0, tune = Linear(0.1, 1.0);
         /// RTT the flows settle near (ECN or Delay §4.3: queue C T_low).
-        rtt_ref: Time = Time::from_us(50);
+        rtt_ref: Time = Time::from_us(50), tune = Log("5us", "100us");
         /// Below this RTT the rate only grows (TIMELY §5).
-        t_low: Time = Time::from_us(50);
+        t_low: Time = Time::from_us(50), tune = Log("5us", "100us");
         /// Above this RTT the rate only falls (TIMELY §5).
-        t_high: Time = Time::from_us(500);
+        t_high: Time = Time::from_us(500), tune = Log("100us", "2ms");
         /// Time that turns an RTT difference into a gradient (TIMELY §5).
-        min_rtt: Time = Time::from_us(20);
+        min_rtt: Time = Time::from_us(20), tune = Log("2us", "100us");
         /// Interval at which an RTT is sampled.
         sampling: RttSampling = RttSampling::Segment;
         /// Segment size, for `sampling = "segment"` (ECN or Delay §4.3: 16 KB).
-        segment: Bytes = Bytes::new(16_000);
+        segment: Bytes = Bytes::new(16_000), tune = Log("4KB", "64KB");
         /// If true, a packet's serialisation is taken off its RTT (TIMELY §3).
         subtract_serialisation: bool = true;
         /// Slowest rate (no source; as for TIMELY).
-        min_rate: Rate = Rate::from_mbps(100);
+        min_rate: Rate = Rate::from_mbps(100), tune = Log("10Mbps", "1Gbps");
         /// If true, bytes in flight stay below a window in step with the rate.
         windowed: bool = false;
         /// If true, a new rate moves a pending send time (artifact: no).

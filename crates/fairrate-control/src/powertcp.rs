@@ -52,14 +52,14 @@ algorithm_config! {
     /// Parameters of PowerTCP.
     pub struct PowerTcpConfig {
         /// γ: weight of the new window against the present one (PowerTCP §3.3; ns-3 artifact).
-        gamma: f64 = 0.9, in 0.0..=1.0;
+        gamma: f64 = 0.9, in 0.0..=1.0, tune = Linear(0.1, 1.0);
         /// β/τ: additive increase a round trip, as a rate (constant of the ns-3 artifact; the paper's
         /// HostBw/N leaves N open).
-        beta: Rate = Rate::from_mbps(150);
+        beta: Rate = Rate::from_mbps(150), tune = Log("5Mbps", "5Gbps");
         /// Least current λ as a part of the port rate (ns-3 artifact; the paper has no floor, and oscillates).
-        lambda_floor: f64 = 0.5, in 0.0..=1.0;
+        lambda_floor: f64 = 0.5, in 0.0..=1.0, tune = Linear(0.1, 1.0);
         /// The utilization to aim for: power is divided by it (ns-3 artifact: 0.95; the paper: 1).
-        target_utilization: f64 = 1.0, ns3 = 0.95, in 0.01..=1.0;
+        target_utilization: f64 = 1.0, ns3 = 0.95, in 0.01..=1.0, tune = Linear(0.8, 1.0);
         /// Quantity that the law divides by power: the window at send time (PowerTCP Alg. 1) or a rate set once a round
         /// trip (ns-3 artifact).
         reference: Reference = Reference::WindowAtSend, ns3 = Reference::RatePerRtt;
@@ -73,7 +73,7 @@ algorithm_config! {
         /// Where the smoothed power starts (not in the paper; ns-3 artifact: at 1).
         initial_power: InitialPower = InitialPower::FirstSample, ns3 = InitialPower::One;
         /// Least rate with reference `rate-per-rtt` (ns-3 artifact); the window form has one packet instead.
-        min_rate: Rate = Rate::from_mbps(100);
+        min_rate: Rate = Rate::from_mbps(100), tune = Log("10Mbps", "1Gbps");
         /// If true, an idle time of more than τ discards the stored telemetry (not in the paper).
         idle_restart: bool = true, ns3 = false;
         /// Treatment of the smoothed power when a port's rate has changed (Alg. 1: none; the artifact's TCP form: a

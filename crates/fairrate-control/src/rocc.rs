@@ -103,27 +103,27 @@ algorithm_config! {
     /// Parameters of RoCC.
     pub struct RoccConfig {
         /// Time between two computations of a port, T (§VI).
-        period: Time = Time::from_us(40);
+        period: Time = Time::from_us(40), tune = Log("5us", "200us");
         /// Unit of rates, ΔF (§VI).
-        rate_unit: Rate = Rate::from_mbps(10);
+        rate_unit: Rate = Rate::from_mbps(10), tune = Log("1Mbps", "100Mbps");
         /// Unit of queue lengths, ΔQ (§VI).
-        queue_unit: Bytes = Bytes::new(600);
+        queue_unit: Bytes = Bytes::new(600), tune = Log("100B", "6KB");
         /// Slowest fair rate, Fmin (§VI: 10 units).
-        min_rate: Rate = Rate::from_mbps(100);
+        min_rate: Rate = Rate::from_mbps(100), tune = Log("10Mbps", "1Gbps");
         /// Source of a port's five constants: its rate, or the values given. By rate: §VI has them for 40 and 100 Gb/s;
         /// any port takes the nearer set by ratio, and its queue lengths in proportion to its rate.
         thresholds: Thresholds = Thresholds::ByRate;
         /// Reference queue Qref, for `thresholds = "given"` (§VI: 150 KB at 40, 300 KB at 100 Gb/s).
-        q_ref: Bytes = Bytes::new(150_000);
+        q_ref: Bytes = Bytes::new(150_000), tune = Log("20KB", "300KB");
         /// Growth in a period that halves F, Qmid, for `thresholds = "given"` (§VI: 300 KB; 600 KB at 100 Gb/s).
-        q_mid: Bytes = Bytes::new(300_000);
+        q_mid: Bytes = Bytes::new(300_000), tune = Log("60KB", "2MB");
         /// Queue that sets F to Fmin, Qmax, for `thresholds = "given"` (§VI: 360 KB; 660 KB at 100 Gb/s).
-        q_max: Bytes = Bytes::new(360_000);
+        q_max: Bytes = Bytes::new(360_000), tune = Log("300KB", "4MB");
         /// Gain of the distance to Qref, in rate units a queue unit, for `thresholds = "given"` (§VI: 0.3; 0.45 at 100
         /// Gb/s).
-        alpha: f64 = 0.3, in 0.0..=1000.0;
+        alpha: f64 = 0.3, in 0.0..=1000.0, tune = Log(0.02, 3.0);
         /// Gain of the growth, in rate units a queue unit, for `thresholds = "given"` (§VI: 1.5; 2.25 at 100 Gb/s).
-        beta: f64 = 1.5, in 0.0..=1000.0;
+        beta: f64 = 1.5, in 0.0..=1000.0, tune = Log(0.1, 15.0);
         /// Gains while Qcur and Qold are below Qref/8: divided by ratio as elsewhere (Algorithm 1), or whole (ratio 1), so
         /// that F climbs sooner from Fmin (authors' code of their DPDK switch).
         low_queue_gain: LowQueueGain = LowQueueGain::Printed;
@@ -133,11 +133,11 @@ algorithm_config! {
         arithmetic: Arithmetic = Arithmetic::Fixed;
         /// Bits behind the point of F in fixed point (ours; authors' code: 0, with which an error of the queue below
         /// 1/alpha units goes unseen; notices tell whole units).
-        fraction_bits: u32 = 8, omnet = 0, in 0.0..=16.0;
+        fraction_bits: u32 = 8, omnet = 0, in 0.0..=16.0, tune = Linear(0, 16);
         /// Place where the rate is computed: the switch (§III-B) or, from what it sends, the host (§III-F).
         rate_at: RateAt = RateAt::Switch;
         /// Time without an accepted notice after which a rate doubles (authors' code; the paper gives none).
-        rise_interval: Time = Time::from_us(55);
+        rise_interval: Time = Time::from_us(55), tune = Log("10us", "1ms");
         /// Rate limiter of a flow: packets spaced by the rate (ours; the paper gives none), or the authors' token bucket, whose
         /// credit is not bounded, so that a flow which was paused catches up.
         limiter: RateLimiter = RateLimiter::Spaced, omnet = RateLimiter::Bucket;
@@ -149,11 +149,11 @@ algorithm_config! {
         /// Fmin leaves room for (§III-D).
         table_size: u32 = 0, in 0.0..=1_000_000.0;
         /// Time without a packet after which `aged` drops a flow (ours: five periods; at Fmin packets are two apart).
-        table_age: Time = Time::from_us(200);
+        table_age: Time = Time::from_us(200), tune = Log("40us", "2ms");
         /// Probability that `afd-ft`, `elephant-trap` and `bubble-cache` look at a packet (ours; the paper gives none).
-        table_sampling: f64 = 0.1, in 0.0001..=1.0;
+        table_sampling: f64 = 0.1, in 0.0001..=1.0, tune = Log(0.01, 1.0);
         /// Count from which `elephant-trap` tells a flow (ours; the paper gives none).
-        table_threshold: u32 = 2, in 1.0..=1_000_000.0;
+        table_threshold: u32 = 2, in 1.0..=1_000_000.0, tune = Linear(1, 16);
     }
 }
 

@@ -33,29 +33,29 @@ algorithm_config! {
     /// Parameters of Swift.
     pub struct SwiftConfig {
         /// Additive increase per RTT, in packets (Swift, HiNA and htsim code: 1).
-        ai: f64 = 1.0, in 0.0..=1000.0;
+        ai: f64 = 1.0, in 0.0..=1000.0, tune = Log(0.1, 10.0);
         /// Multiplicative decrease factor (htsim: 0.8).
-        beta: f64 = 0.8, in 0.0..=1.0;
+        beta: f64 = 0.8, in 0.0..=1.0, tune = Linear(0.1, 1.0);
         /// Largest decrease at once (htsim: 0.5).
-        max_mdf: f64 = 0.5, in 0.0..=1.0;
+        max_mdf: f64 = 0.5, in 0.0..=1.0, tune = Linear(0.1, 0.9);
         /// Base target delay, in unloaded RTTs of the path (our choice; the paper's 25 us is its network's).
-        base_target: f64 = 1.5, in 0.1..=1000.0;
+        base_target: f64 = 1.5, in 0.1..=1000.0, tune = Log(1.1, 10.0);
         /// Target added per hop, in packet times at line rate (our choice; the paper has about 1 us).
-        hop_target: f64 = 1.0, in 0.0..=1000.0;
+        hop_target: f64 = 1.0, in 0.0..=1000.0, tune = Linear(0.0, 10.0);
         /// Largest target added by flow scaling, in base targets (htsim: 5).
-        fs_range: f64 = 5.0, in 0.0..=1000.0;
+        fs_range: f64 = 5.0, in 0.0..=1000.0, tune = Linear(0.0, 20.0);
         /// Window below which flow scaling adds its whole range, in packets (Swift §3.5: 0.1).
-        fs_min: f64 = 0.1, in 0.000_001..=1_000_000.0;
+        fs_min: f64 = 0.1, in 0.000_001..=1_000_000.0, tune = Log(0.01, 1.0);
         /// Window from which flow scaling adds nothing, in packets (Swift §3.5: 100).
-        fs_max: f64 = 100.0, in 0.000_001..=1_000_000.0;
+        fs_max: f64 = 100.0, in 0.000_001..=1_000_000.0, tune = Log(10.0, 1000.0);
         /// Timeouts in a row that bring the smallest window (Swift Algorithm 1; htsim: 5).
-        retx_reset: u32 = 5;
+        retx_reset: u32 = 5, tune = Linear(1, 10);
         /// Smallest window, in packets (Swift §3.1, htsim: 0.001 to 0.01).
-        min_window: f64 = 0.001, in 0.000_001..=1000.0;
+        min_window: f64 = 0.001, in 0.000_001..=1000.0, tune = Log(0.0001, 0.1);
         /// First window, in bandwidth-delay products of the path (our choice; htsim: 12 packets).
-        initial_window: f64 = 1.0, in 0.000_001..=1000.0;
+        initial_window: f64 = 1.0, in 0.000_001..=1000.0, tune = Log(0.1, 2.0);
         /// Largest window, in bandwidth-delay products of the path (our choice).
-        max_window: f64 = 2.0, in 0.000_001..=1000.0;
+        max_window: f64 = 2.0, in 0.000_001..=1000.0, tune = Log(1.0, 10.0);
     }
 }
 

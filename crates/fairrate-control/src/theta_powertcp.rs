@@ -65,16 +65,16 @@ algorithm_config! {
     /// Parameters of θ-PowerTCP.
     pub struct ThetaPowerTcpConfig {
         /// γ: weight of the new window against the present one (PowerTCP §3.3: 0.9; ns-3 artifact: 0.7).
-        gamma: f64 = 0.9, ns3 = 0.7, in 0.0..=1.0;
+        gamma: f64 = 0.9, ns3 = 0.7, in 0.0..=1.0, tune = Linear(0.1, 1.0);
         /// β/τ: additive increase a round trip, as a rate (constant of the ns-3 artifact; the paper's
         /// HostBw/N leaves N open).
-        beta: Rate = Rate::from_mbps(150);
+        beta: Rate = Rate::from_mbps(150), tune = Log("5Mbps", "5Gbps");
         /// Least current θ̇ + 1 (ns-3 artifact; the paper has no floor, and would divide by zero).
-        current_floor: f64 = 0.5, in 0.01..=1.0;
+        current_floor: f64 = 0.5, in 0.01..=1.0, tune = Linear(0.1, 1.0);
         /// Round-trip time that counts as free of queueing (PowerTCP: τ; ns-3 artifact: the smallest seen).
         base_rtt: BaseRtt = BaseRtt::Configured, ns3 = BaseRtt::MinSeen;
         /// The base round-trip time is multiplied by this in power (ns-3 artifact: 1.05; the paper: 1).
-        base_rtt_slack: f64 = 1.0, ns3 = 1.05, in 1.0..=2.0;
+        base_rtt_slack: f64 = 1.0, ns3 = 1.05, in 1.0..=2.0, tune = Linear(1.0, 1.5);
         /// Quantity that the law divides by power: the window at send time (PowerTCP Alg. 2) or a rate set once a round
         /// trip (ns-3 artifact).
         reference: Reference = Reference::WindowAtSend, ns3 = Reference::RatePerRtt;
@@ -83,7 +83,7 @@ algorithm_config! {
         /// Where the smoothed power starts (not in the paper; ns-3 artifact: at 1).
         initial_power: InitialPower = InitialPower::FirstSample, ns3 = InitialPower::One;
         /// Least rate with reference `rate-per-rtt` (ns-3 artifact); the window form has one packet instead.
-        min_rate: Rate = Rate::from_mbps(100);
+        min_rate: Rate = Rate::from_mbps(100), tune = Log("10Mbps", "1Gbps");
         /// If true, an idle time of more than τ discards the stored round-trip time (not in the paper).
         idle_restart: bool = true, ns3 = false;
         /// Reference of the first acknowledgment (not in the paper; ns-3 artifact as published: zeros, a slip that both

@@ -42,31 +42,31 @@ algorithm_config! {
     /// Parameters of TIMELY.
     pub struct TimelyConfig {
         /// Additive step δ (TIMELY §5: 10 Mb/s; artifact 50 Mb/s).
-        ai: Rate = Rate::from_mbps(10), ns3 = Rate::from_mbps(50);
+        ai: Rate = Rate::from_mbps(10), ns3 = Rate::from_mbps(50), tune = Log("5Mbps", "2Gbps");
         /// Hyperactive additive step, N δ with N = 5 (TIMELY §4.4; artifact 100 Mb/s).
-        hai: Rate = Rate::from_mbps(50), ns3 = Rate::from_mbps(100);
+        hai: Rate = Rate::from_mbps(50), ns3 = Rate::from_mbps(100), tune = Log("20Mbps", "10Gbps");
         /// Consecutive increases before the hyperactive step (TIMELY §4.4).
-        hai_after: u32 = 5;
+        hai_after: u32 = 5, tune = Linear(1, 10);
         /// If true, samples below `t_low` count as increases for the hyperactive step (artifact only).
         hai_below_t_low: bool = false, ns3 = true;
         /// Weight of the new RTT difference in its average (authors' code and artifact).
-        alpha: f64 = 0.875, in 0.0..=1.0;
+        alpha: f64 = 0.875, in 0.0..=1.0, tune = Linear(0.1, 1.0);
         /// Multiplicative decrease factor β (TIMELY §5).
-        beta: f64 = 0.8, in 0.0..=1.0;
+        beta: f64 = 0.8, in 0.0..=1.0, tune = Linear(0.1, 1.0);
         /// Below this RTT the rate only grows (TIMELY §5).
-        t_low: Time = Time::from_us(50);
+        t_low: Time = Time::from_us(50), tune = Log("5us", "100us");
         /// Above this RTT the rate only falls (TIMELY §5).
-        t_high: Time = Time::from_us(500);
+        t_high: Time = Time::from_us(500), tune = Log("100us", "2ms");
         /// Time that turns an RTT difference into a gradient (TIMELY §5: minimum RTT).
-        min_rtt: Time = Time::from_us(20);
+        min_rtt: Time = Time::from_us(20), tune = Log("2us", "100us");
         /// Interval at which an RTT is sampled (TIMELY: per segment; artifact: per round trip).
         sampling: RttSampling = RttSampling::Segment, ns3 = RttSampling::RoundTrip;
         /// Segment size, for `sampling = "segment"` (TIMELY §5: 16 to 64 KB).
-        segment: Bytes = Bytes::new(16_000);
+        segment: Bytes = Bytes::new(16_000), tune = Log("4KB", "64KB");
         /// If true, a packet's serialisation is taken off its RTT (TIMELY §3; artifact: no).
         subtract_serialisation: bool = true, ns3 = false;
         /// Slowest rate (artifact; the paper gives none).
-        min_rate: Rate = Rate::from_mbps(100);
+        min_rate: Rate = Rate::from_mbps(100), tune = Log("10Mbps", "1Gbps");
         /// If true, bytes in flight stay below a window in step with the rate (artifact's burst script only).
         windowed: bool = false;
         /// If true, a new rate moves a pending send time (artifact: no).

@@ -5,7 +5,7 @@
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
-use fairrate_control::{ALGORITHMS, AlgorithmConfig, ParamKind, Parameters, Profile};
+use fairrate_control::{ALGORITHMS, AlgorithmConfig, ParamKind, Parameters, Profile, Scale, TuneRange};
 
 const SECTIONS: [&str; 5] = ["## Idea", "## Equations", "## Parameters", "## Where it fails", "## What was validated"];
 
@@ -46,23 +46,36 @@ fn kind(kind: ParamKind) -> String {
     }
 }
 
+/// Returns a suggested range with its scale.
+fn range(tune: TuneRange) -> String {
+    let scale = if tune.scale == Scale::Log { ", log" } else { "" };
+    format!("{} to {}{scale}", tune.low.trim_matches('"'), tune.high.trim_matches('"'))
+}
+
 /// Returns the parameters of an algorithm as a table.
 fn parameters(name: &str) -> String {
     let of = |profile| AlgorithmConfig::by_name(name, profile).expect("listed").params();
     if of(Profile::Paper).is_empty() {
         return "None.\n".to_owned();
     }
+    let suggests = of(Profile::Paper).iter().any(|p| p.tune.is_some());
+    let (title, rule) = if suggests { (" [to tune](../tune.md#parameters) |", "---|") } else { ("", "") };
     let mut table = format!("Keys of `[transport.{name}]`.\n\n");
-    table += "| key | default | in other profiles | type | meaning and source |\n|---|---|---|---|---|\n";
+    writeln!(
+        table,
+        "| key | default | in other profiles |{title} type | meaning and source |\n|---|---|---|{rule}---|---|"
+    )
+    .expect("strings take text");
     let others = of(Profile::Ns3).into_iter().zip(of(Profile::RoccOmnet));
     for (paper, (ns3, omnet)) in of(Profile::Paper).iter().zip(others) {
         let differs = |(profile, of): (&str, &str)| (of != paper.toml).then(|| format!("{profile} `{of}`"));
         let other: Vec<String> =
             [("ns3", &*ns3.toml), ("rocc-omnet", &omnet.toml)].into_iter().filter_map(differs).collect();
         let other = if other.is_empty() { "same".to_owned() } else { other.join(", ") };
+        let tune = if suggests { format!(" {} |", paper.tune.map(range).unwrap_or_default()) } else { String::new() };
         assert!(!paper.doc.contains('|'), "{name} {}: a table cannot hold `|`", paper.name);
-        writeln!(table, "| `{}` | `{}` | {other} | {} | {} |", paper.name, paper.toml, kind(paper.kind), paper.doc)
-            .expect("strings take text");
+        let (key, default, kind, doc) = (paper.name, &paper.toml, kind(paper.kind), paper.doc);
+        writeln!(table, "| `{key}` | `{default}` | {other} |{tune} {kind} | {doc} |").expect("strings take text");
     }
     table
 }

@@ -136,7 +136,13 @@ struct PluginSpec {
 
 impl Parameters for PluginSpec {
     fn params(&self) -> Vec<Param> {
-        let param = |p: &Parameter| Param { name: p.name, kind: ParamKind::Float, toml: p.value.to_toml(), doc: p.doc };
+        let param = |p: &Parameter| Param {
+            name: p.name,
+            kind: ParamKind::Float,
+            toml: p.value.to_toml(),
+            doc: p.doc,
+            tune: None,
+        };
         self.parameters.iter().map(param).collect()
     }
     fn set(&mut self, name: &str, value: RawValue<'_>) -> Result<(), SetParamError> {

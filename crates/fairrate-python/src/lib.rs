@@ -16,6 +16,7 @@ mod run;
 mod scenario;
 mod stats;
 mod table;
+mod tune;
 mod views;
 
 use pyo3::prelude::*;
@@ -43,6 +44,8 @@ mod _native {
     use super::stats::{difference, estimate, jain, mean, percentile, student_half_width};
     #[pymodule_export]
     use super::table::Table;
+    #[pymodule_export]
+    use super::tune::tune_ranges;
     #[pymodule_export]
     use super::views::{Ack, Flow, IntHop, Packet, Port};
 

@@ -81,6 +81,7 @@ impl Values {
             kind: value.kind(),
             toml: value.to_toml(),
             doc: "a parameter of the class",
+            tune: None,
         };
         self.0.iter().map(param).collect()
     }

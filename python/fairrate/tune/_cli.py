@@ -14,7 +14,7 @@ from fairrate._errors import Error, ScenarioError, TuneError
 from fairrate._scenario import Scenario
 from fairrate.tune._held_out import HeldOut, seeds_of
 from fairrate.tune._results import BEST, NEAREST, document, losses_against_given, violations
-from fairrate.tune._space import Parameter, parse_param
+from fairrate.tune._space import Parameter, full_key, parse_param
 from fairrate.tune._study import BATCH, Study
 from fairrate.tune._trials import Trial
 
@@ -25,7 +25,7 @@ EXAMPLE = """\
 example:
   fairrate tune fabric.toml --cc dcqcn \\
     --param 'switch.ecn.kmin=20KB..2MB:log' --param 'switch.ecn.kmax=1.5..10:of=switch.ecn.kmin' \\
-    --param transport.dcqcn.ai --param 'transport.recovery=go-back-n|selective-repeat' \\
+    --param dcqcn.ai --param 'transport.recovery=go-back-n|selective-repeat' \\
     --objective slowdown-p99:short --objective slowdown-p99:long --constraint pfc-pauses=0 \\
     --trials 60 --seeds 1..4 --held-out 11..20 --out tuned
 
@@ -43,7 +43,7 @@ def parser() -> argparse.ArgumentParser:
     )
     add = made.add_argument
     add("scenario", help="scenario file")
-    add("--param", action="append", default=[], metavar="KEY=RANGE", help="KEY=LOW..HIGH[:log][:of=KEY], KEY=A|B|C, or KEY alone")
+    add("--param", action="append", default=[], metavar="KEY=RANGE", help="KEY=LOW..HIGH[:log][:of=KEY], KEY=A|B|C, or KEY alone for the suggested range")
     add("--objective", action="append", default=[], metavar="METRIC", help="metric to make better; or min:METRIC, max:METRIC")
     add("--constraint", action="append", default=[], metavar="BOUND", help="METRIC=NUMBER, METRIC<=NUMBER or METRIC>=NUMBER")
     add("--allow-unfinished", action="store_true", help="leave out the constraint unfinished=0")
@@ -92,6 +92,7 @@ def _run(given: argparse.Namespace) -> int:
     params: dict[str, Parameter] = {}
     for text in given.param:
         key, parameter = parse_param(text)
+        key = full_key(key)
         if key in params:
             raise TuneError(f"--param gives `{key}` twice", suggestion="leave one of them out")
         params[key] = parameter

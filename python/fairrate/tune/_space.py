@@ -5,11 +5,12 @@ from __future__ import annotations
 import math
 import re
 import sys
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
+from fairrate import _native
 from fairrate._errors import ScenarioError, TuneError
 from fairrate._scenario import Scenario
 
@@ -91,6 +92,9 @@ class Choice:
 Parameter = Range | Choice | None
 """The values of a key; ``None``: the range that :func:`usual` gives it."""
 
+Parameters = Mapping[str, Parameter] | Iterable[str]
+"""Values by key; or keys alone, each with the range that :func:`usual` gives it."""
+
 
 def parse_param(text: str) -> tuple[str, Parameter]:
     """Reads a parameter of the command line.
@@ -120,6 +124,30 @@ def parse_param(text: str) -> tuple[str, Parameter]:
         else:
             raise _bad(f"`{key}` has an unknown option `{option}`", "options are `log` and `of=KEY`")
     return key, Range(_plain(low), _plain(high), log, of)
+
+
+def full_key(key: str) -> str:
+    """Returns a key of a scenario; ``dcqcn.ai`` is short for ``transport.dcqcn.ai``."""
+    algorithm, dot, rest = key.partition(".")
+    return f"transport.{key}" if dot and "." not in rest and _native.tune_ranges(algorithm) is not None else key
+
+
+def by_key(params: Parameters) -> dict[str, Parameter]:
+    """Returns parameters by their full keys.
+
+    Raises:
+        TuneError: If one is given twice, or ``params`` is no list.
+    """
+    if isinstance(params, str):
+        raise _bad(f"the parameters are {params!r}, which is no list", f"write params=[{params!r}]")
+    pairs = params.items() if isinstance(params, Mapping) else ((key, None) for key in params)
+    found: dict[str, Parameter] = {}
+    for short, given in pairs:
+        key = full_key(short)
+        if key in found:
+            raise _bad(f"`{key}` is given twice", "leave one of them out")
+        found[key] = replace(given, of=full_key(given.of)) if isinstance(given, Range) and given.of else given
+    return found
 
 
 def _plain(text: str) -> Any:
@@ -171,8 +199,10 @@ class Axis:
 
     def written(self, drawn: Any) -> Any:
         """Returns a drawn value as a scenario has it: rounded, with its unit."""
-        if self.kind in ("choice", "whole"):
+        if self.kind == "choice":
             return drawn
+        if self.kind == "whole":
+            return int(drawn)
         value = min(max(float(f"{drawn:.{DIGITS}g}"), self.low), self.high)
         if self.kind == "real":
             return value
@@ -195,16 +225,18 @@ def _in_units(kind: str, value: float, units: tuple[str, ...]) -> str:
     return f"{number:f}{unit}"
 
 
-def axes(scenario: Scenario, params: Mapping[str, Parameter]) -> list[Axis]:
+def axes(scenario: Scenario, params: Parameters) -> list[Axis]:
     """Checks the parameters of a study against its scenario.
 
     Raises:
         ScenarioError: If the scenario has no such key, or refuses an end of a range.
-        TuneError: If a range is none, or of another algorithm.
+        TuneError: If a range is none, or of another algorithm; or if a parameter without a range has no suggested one.
     """
-    if not params:
+    named = by_key(params)
+    if not named:
         raise _bad("there are no parameters", "give one at least, as {'switch.ecn.kmin': Range('20KB', '2MB', log=True)}")
-    found = [axis_of(key, usual(scenario, key) if given is None else given) for key, given in params.items()]
+    _check_suggested(key for key, given in named.items() if given is None)
+    found = [axis_of(key, usual(scenario, key) if given is None else given) for key, given in named.items()]
     known = {axis.key: axis for axis in found}
     for axis in found:
         if axis.of is not None and (axis.of not in known or known[axis.of].kind == "choice" or known[axis.of].of):
@@ -275,12 +307,19 @@ def number(value: Any) -> float | None:
 
 
 def usual(scenario: Scenario, key: str) -> Range | Choice:
-    """Returns the range of a parameter that was given none: a tenth to ten times the scenario's value, on a logarithmic scale.
+    """Returns the range of a parameter that was given none.
+
+    A numeric parameter of a built-in algorithm has the one that the registry of algorithms suggests. Elsewhere it is a tenth to ten
+    times the scenario's value, on a logarithmic scale.
 
     Raises:
-        TuneError: If the value is no number above zero.
+        TuneError: If there is no suggested range, or the value is no number above zero.
         ScenarioError: If the scenario has no such key.
     """
+    _check_suggested([key])
+    suggested = suggestions(key).get(key)
+    if suggested is not None:
+        return suggested
     value = present(scenario, key)
     if isinstance(value, bool):
         return Choice((False, True))
@@ -298,6 +337,28 @@ def usual(scenario: Scenario, key: str) -> Range | Choice:
     if isinstance(value, int):
         return Range(max(1, value // 10), value * 10, log=True)
     return Range(base / 10, base * 10, log=True)
+
+
+def suggestions(key: str) -> dict[str, Range | None]:
+    """Returns the suggested ranges of all numeric parameters of the built-in algorithm that ``key`` belongs to, by key."""
+    section, _, name = key.rpartition(".")[0].partition(".")
+    known = (_native.tune_ranges(name) if section == "transport" and name else None) or []
+
+    def one(low: str, high: str, log: bool) -> Range:
+        return Range(_plain(low), _plain(high), log)
+
+    return {f"transport.{name}.{param}": None if ends is None else one(*ends) for param, ends in known}
+
+
+def _check_suggested(keys: Iterable[str]) -> None:
+    """Refuses numeric parameters of built-in algorithms that have no suggested range."""
+    lacking = [key for key in keys if suggestions(key).get(key, True) is None]
+    if not lacking:
+        return
+    with_one = {key: None for each in lacking for key, ends in suggestions(each).items() if ends is not None}
+    names = ", ".join(f"`{key}`" for key in lacking)
+    others = f"; suggested ranges have {', '.join(with_one)}" if with_one else ""
+    raise _bad(f"no range is suggested for {names}", f"give one, as '{lacking[0]}=LOW..HIGH'{others}")
 
 
 def present(scenario: Scenario, key: str) -> Any:

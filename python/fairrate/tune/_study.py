@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import warnings
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Executor
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -19,7 +19,7 @@ from fairrate.tune._goals import Constraint, Goals, Objective, constraints_of
 from fairrate.tune._held_out import GIVEN, GIVEN_BOUNDS, HeldOut, held_out
 from fairrate.tune._place import checked, lock, problem_of
 from fairrate.tune._runs import Runs
-from fairrate.tune._space import Axis, Parameter, axes, settings
+from fairrate.tune._space import Axis, Parameters, axes, settings
 from fairrate.tune._trials import Trial, compromise, front, given_trial, is_behind, nearest, trial_of
 
 if TYPE_CHECKING:
@@ -47,7 +47,7 @@ class Study:
     def __init__(
         self,
         scenario: ScenarioLike,
-        params: Mapping[str, Parameter],
+        params: Parameters,
         objectives: Sequence[Objective | Metric],
         constraints: Iterable[Constraint | str] = (),
         *,
@@ -65,8 +65,9 @@ class Study:
 
         Args:
             scenario: What to tune, or the path of its file.
-            params: Ranges and choices by key, as ``{"switch.ecn.kmin": Range("20KB", "2MB", log=True)}``; ``None`` for a
-                tenth to ten times the scenario's value.
+            params: Ranges and choices by key, as ``{"switch.ecn.kmin": Range("20KB", "2MB", log=True)}``. ``None`` is the suggested
+                range of an algorithm's parameter, and a tenth to ten times the scenario's value for other keys. A list of keys,
+                as ``["dcqcn.ai", "dcqcn.g"]``, is short for ``None`` for each.
             objectives: Metrics, each as ``"slowdown-p99:short"`` or ``"max:goodput"``, or functions of a result to make small.
             constraints: Bounds that a setting has to keep under every seed, as ``"pfc-pauses=0"`` or ``"goodput>=50Gbps"``.
             allow_unfinished: Leaves out the constraint ``unfinished=0``, which a study otherwise has. An objective that is only a
