@@ -68,9 +68,9 @@ algorithm_config! {
     /// Parameters of EQDS. The defaults are those of csg-htsim.
     pub struct EqdsConfig {
         /// Rate of pulls as a share of the receiver's link.
-        pacing: f64 = 0.99, in 0.01..=1.0;
+        pacing: f64 = 0.99, in 0.01..=1.0, tune = Linear(0.8, 1.0);
         /// Full packets that a sender may send unasked, and most that it may ask for.
-        window: u32 = 50, in 1.0..=1_000_000.0;
+        window: u32 = 50, in 1.0..=1_000_000.0, tune = Log(5, 500);
         /// Time of a pull: `pacing` times a frame of 4,198 B (csg-htsim), or its 4,096 B at `pacing` of the rate (the paper).
         pull_time: PullTime = PullTime::Frame;
     }

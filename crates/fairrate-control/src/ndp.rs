@@ -49,9 +49,9 @@ algorithm_config! {
     /// Parameters of NDP. The defaults are those of csg-htsim.
     pub struct NdpConfig {
         /// Rate of pulls as a share of the receiver's link.
-        pacing: f64 = 0.99, in 0.01..=1.0;
+        pacing: f64 = 0.99, in 0.01..=1.0, tune = Linear(0.8, 1.0);
         /// Packets that a sender sends unasked.
-        window: u32 = 15, in 1.0..=1_000_000.0;
+        window: u32 = 15, in 1.0..=1_000_000.0, tune = Log(2, 150);
     }
 }
 

@@ -59,7 +59,7 @@ fn parameters(name: &str) -> String {
         return "None.\n".to_owned();
     }
     let suggests = of(Profile::Paper).iter().any(|p| p.tune.is_some());
-    let (title, rule) = if suggests { (" [to tune](../tune.md#parameters) |", "---|") } else { ("", "") };
+    let (title, rule) = if suggests { (" [to tune](../tune.md#suggested-ranges) |", "---|") } else { ("", "") };
     let mut table = format!("Keys of `[transport.{name}]`.\n\n");
     writeln!(
         table,

@@ -52,7 +52,7 @@ fn ranges_hold_the_defaults_of_all_profiles_and_allowed_values_only() {
 fn tuned_algorithms_have_ranges_for_all_their_numbers() {
     // The default, 0, stands for a number that the port works out.
     let exceptions = [("rocc", "table_size")];
-    let tuned = "dcqcn dctcp hpcc powertcp theta-powertcp swift timely patched-timely rocc d2tcp hull nscc";
+    let tuned = "dcqcn dctcp hpcc powertcp theta-powertcp swift timely patched-timely rocc d2tcp hull nscc eqds ndp";
     for name in tuned.split(' ') {
         let params = AlgorithmConfig::by_name(name, Profile::Paper).expect("listed").params();
         for param in params {

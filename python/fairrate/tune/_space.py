@@ -357,7 +357,7 @@ def _check_suggested(keys: Iterable[str]) -> None:
         return
     with_one = {key: None for each in lacking for key, ends in suggestions(each).items() if ends is not None}
     names = ", ".join(f"`{key}`" for key in lacking)
-    others = f"; suggested ranges have {', '.join(with_one)}" if with_one else ""
+    others = f"; suggested ranges have {', '.join(key.removeprefix('transport.') for key in with_one)}" if with_one else ""
     raise _bad(f"no range is suggested for {names}", f"give one, as '{lacking[0]}=LOW..HIGH'{others}")
 
 
