@@ -5,6 +5,7 @@ mod contents;
 mod deb;
 mod files;
 mod licences;
+mod links;
 mod trial;
 mod wheel;
 

@@ -1,13 +1,18 @@
 //! The files of a release beside its programs: examples, documentation, and a page that says where they are.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
-use super::{VERSION, files};
+use super::{VERSION, files, links};
 
 /// Directories of examples with sources of algorithms.
 const SOURCES: [&str; 3] = ["own-algorithm", "library-rust", "library-c"];
-/// Directories below `docs` whose files are part of a release. Those of `docs/figures` are large, and made by `fairrate figure`.
+/// Directories below `docs` whose files are part of a release.
 const DOCS: [&str; 4] = ["", "algorithms", "papers", "images"];
+/// Files below `docs/figures` that are. The measurements behind them are large, and made by `fairrate figure`.
+const FIGURES: [&str; 2] = ["claims.md", "figure.svg"];
+/// Directories of the repository, and where their files are in a release.
+const PLACES: [(&str, &str); 3] =
+    [("docs", "share/doc/fairrate/docs"), ("examples", "share/fairrate/examples"), ("include", "include")];
 
 /// Copies examples and documentation of the repository `root` to `stage`, and writes the page `README.txt`.
 ///
@@ -28,7 +33,31 @@ pub fn copy(root: &Path, stage: &Path) -> Result<(), String> {
     for name in DOCS {
         copy_files_of(&root.join("docs").join(name), &stage.join("share/doc/fairrate/docs").join(name))?;
     }
+    let figures = root.join("docs/figures");
+    for path in files::all_below(&figures)?.iter().filter(|path| FIGURES.contains(&files::name(path).as_str())) {
+        let below = path.strip_prefix(&figures).unwrap_or(path);
+        files::copy(path, &stage.join("share/doc/fairrate/docs/figures").join(below))?;
+    }
+    move_links(root, stage)?;
     files::write(&stage.join("README.txt"), page().as_bytes())
+}
+
+/// Makes the links of all pages of documentation hold in a release.
+fn move_links(root: &Path, stage: &Path) -> Result<(), String> {
+    let place = |path: &Path| {
+        let moved = |&(from, to): &(&str, &str)| Some(Path::new(to).join(path.strip_prefix(from).ok()?));
+        let there: PathBuf = PLACES.iter().find_map(moved)?;
+        // The header is written by another step.
+        (there.starts_with("include") && root.join(path).is_file() || stage.join(&there).exists()).then_some(there)
+    };
+    let docs = stage.join(PLACES[0].1);
+    for path in files::all_below(&docs)?.iter().filter(|path| path.extension().is_some_and(|end| end == "md")) {
+        let to = path.parent().and_then(|dir| dir.strip_prefix(stage).ok()).unwrap_or(Path::new(""));
+        let from = Path::new(PLACES[0].0).join(to.strip_prefix(PLACES[0].1).unwrap_or(Path::new("")));
+        let text = std::fs::read_to_string(path).map_err(|error| format!("reading {}: {error}", path.display()))?;
+        files::write(path, links::moved(&text, (&from, to), &place).as_bytes())?;
+    }
+    Ok(())
 }
 
 /// Copies the files of a directory, and not those of its directories.
@@ -78,7 +107,25 @@ mod tests {
         ] {
             assert!(stage.join(file).is_file(), "{file}");
         }
-        assert!(!stage.join("share/doc/fairrate/docs/figures").exists());
+        let figures = stage.join("share/doc/fairrate/docs/figures/powertcp/fig8");
+        assert!(figures.join("claims.md").is_file() && !figures.join("measured.csv").exists());
+        // Each link of each page leads to a file.
+        let docs = stage.join("share/doc/fairrate/docs");
+        let mut n = 0;
+        for page in
+            files::all_below(&docs).unwrap().iter().filter(|path| path.extension().is_some_and(|end| end == "md"))
+        {
+            let text = std::fs::read_to_string(page).unwrap();
+            for target in text.split("](").skip(1).filter_map(|rest| rest.split([')', '\n']).next()) {
+                let path = target.split('#').next().unwrap();
+                let is_file = path.ends_with(".md") || path.ends_with(".svg") || path.ends_with(".toml");
+                if is_file && !path.contains(':') {
+                    assert!(page.parent().unwrap().join(path).exists(), "{}: {target}", page.display());
+                    n += 1;
+                }
+            }
+        }
+        assert!(500 < n, "{n}");
         assert!(page().contains("pip install 'fairrate[tune]"));
     }
 }
