@@ -118,8 +118,8 @@ mod tests {
             let text = std::fs::read_to_string(page).unwrap();
             for target in text.split("](").skip(1).filter_map(|rest| rest.split([')', '\n']).next()) {
                 let path = target.split('#').next().unwrap();
-                let is_file = path.ends_with(".md") || path.ends_with(".svg") || path.ends_with(".toml");
-                if is_file && !path.contains(':') {
+                let end = Path::new(path).extension().unwrap_or_default();
+                if ["md", "svg", "toml"].iter().any(|&known| end == known) && !path.contains(':') {
                     assert!(page.parent().unwrap().join(path).exists(), "{}: {target}", page.display());
                     n += 1;
                 }

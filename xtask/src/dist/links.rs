@@ -16,24 +16,15 @@ pub fn moved(text: &str, (from, to): (&Path, &Path), place: &dyn Fn(&Path) -> Op
         };
         let (target, label) = (&after[..end], start_of_label(before));
         rest = &after[end + 1..];
-        match (is_local(target), label) {
-            (true, Some(label)) => {
-                let (path, anchor) = target.split_at(target.find('#').unwrap_or(target.len()));
-                match place(&plain(&from.join(path))) {
-                    Some(there) => {
-                        out.push_str(before);
-                        out.push_str(&format!("]({}{anchor})", between(to, &there)));
-                    }
-                    None => {
-                        out.push_str(before[..label].trim_end_matches('!'));
-                        out.push_str(&before[label + 1..]);
-                    }
-                }
-            }
-            _ => {
-                out.push_str(before);
-                out.push_str(&format!("]({target})"));
-            }
+        let Some(label) = label.filter(|_| is_local(target)) else {
+            out.extend([before, "](", target, ")"]);
+            continue;
+        };
+        let (path, anchor) = target.split_at(target.find('#').unwrap_or(target.len()));
+        if let Some(there) = place(&plain(&from.join(path))) {
+            out.extend([before, "](", &between(to, &there), anchor, ")"]);
+        } else {
+            out.extend([before[..label].trim_end_matches('!'), &before[label + 1..]]);
         }
     }
     out + rest
