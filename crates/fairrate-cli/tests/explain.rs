@@ -6,7 +6,7 @@ use std::path::Path;
 
 use serde_json::Value;
 
-use self::common::{fresh_dir, run, stderr, stdout};
+use self::common::{fresh_dir, run, simulated, stderr, stdout};
 
 /// Ten flows into one host, whose switch drops what does not fit, and one flow beside them.
 const SCENARIO: &str = r#"
@@ -38,13 +38,7 @@ start = "5ms"
 
 /// Runs `scenario` into a directory of this test, and returns that.
 fn results(name: &str, scenario: &str) -> String {
-    let dir = fresh_dir(name);
-    std::fs::create_dir_all(&dir).unwrap();
-    std::fs::write(dir.join("s.toml"), scenario).unwrap();
-    let (scenario, out) = (dir.join("s.toml"), dir.join("out"));
-    let output = run(&["run", scenario.to_str().unwrap(), "--out", out.to_str().unwrap(), "-q"]);
-    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
-    out.to_str().unwrap().to_owned()
+    simulated(name, scenario, &["-q"]).0.join("out").to_str().unwrap().to_owned()
 }
 
 fn explained(args: &[&str]) -> Value {

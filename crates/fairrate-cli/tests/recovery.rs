@@ -4,7 +4,7 @@ mod common;
 
 use serde_json::Value;
 
-use self::common::{fresh_dir, run, stderr, stdout};
+use self::common::simulated;
 
 /// 32 hosts offer 10 Gb/s each to the next rack, sprayed over four spines, of which one dies after a millisecond.
 const SPRAYED: &str = r#"
@@ -58,14 +58,9 @@ up_at = "1.5ms"
 
 /// Runs `scenario` with `more` arguments; returns the summary and the text of the terminal.
 fn recovery(name: &str, scenario: &str, more: &[&str]) -> (Value, String) {
-    let dir = fresh_dir(name);
-    std::fs::create_dir_all(&dir).unwrap();
-    let (path, out) = (dir.join("s.toml"), dir.join("out"));
-    std::fs::write(&path, scenario).unwrap();
-    let told = run(&[&["run", path.to_str().unwrap(), "--out", out.to_str().unwrap()], more].concat());
-    assert_eq!(told.status.code(), Some(0), "{}", stderr(&told));
-    let summary = std::fs::read_to_string(out.join("summary.json")).unwrap();
-    (serde_json::from_str(&summary).unwrap(), stdout(&told))
+    let (dir, text) = simulated(name, scenario, more);
+    let summary = std::fs::read_to_string(dir.join("out/summary.json")).unwrap();
+    (serde_json::from_str(&summary).unwrap(), text)
 }
 
 /// Returns `true` if the table has a row of the recovery.

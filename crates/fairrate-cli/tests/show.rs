@@ -4,7 +4,7 @@ mod common;
 
 use serde_json::Value;
 
-use self::common::{fresh_dir, run, stderr, stdout};
+use self::common::{fresh_dir, run, simulated, stderr, stdout};
 
 /// Two blocks over a star: four flows of 50 KB into one host, and one of 1 KB beside them; the endless flow and the one
 /// that is cut off are unfinished.
@@ -31,13 +31,7 @@ every = "1us"
 "#;
 
 fn results(name: &str) -> String {
-    let dir = fresh_dir(name);
-    std::fs::create_dir_all(&dir).unwrap();
-    std::fs::write(dir.join("s.toml"), SCENARIO).unwrap();
-    let (scenario, out) = (dir.join("s.toml"), dir.join("out"));
-    let output = run(&["run", scenario.to_str().unwrap(), "--out", out.to_str().unwrap(), "-q"]);
-    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
-    out.to_str().unwrap().to_owned()
+    simulated(name, SCENARIO, &["-q"]).0.join("out").to_str().unwrap().to_owned()
 }
 
 fn shown(args: &[&str]) -> Value {

@@ -4,7 +4,7 @@ mod common;
 
 use serde_json::Value;
 
-use self::common::{fresh_dir, run, stderr, stdout};
+use self::common::{run, simulated, stdout};
 
 /// Eight hosts send at once into a queue of 40 KB.
 const INCAST: &str = r#"
@@ -33,13 +33,9 @@ fn read(path: &std::path::Path) -> String {
 
 #[test]
 fn trims_are_shown_where_there_are_any() {
-    let dir = fresh_dir("trims");
-    std::fs::create_dir_all(&dir).unwrap();
+    let (dir, told) = simulated("trims", INCAST, &[]);
     let (scenario, out) = (dir.join("s.toml"), dir.join("out"));
-    std::fs::write(&scenario, INCAST).unwrap();
     let (scenario, out) = (scenario.to_str().unwrap(), out.to_str().unwrap());
-    let told = run(&["run", scenario, "--out", out]);
-    assert_eq!(told.status.code(), Some(0), "{}", stderr(&told));
     let summary: Value = serde_json::from_str(&read(&dir.join("out/summary.json"))).unwrap();
     let of = |name: &str| summary[name].as_u64().unwrap();
     let trims = of("trims");
@@ -51,8 +47,8 @@ fn trims_are_shown_where_there_are_any() {
         let line = text.lines().find(|line| line.trim_start().starts_with(&format!("{name} ")))?;
         line.split_whitespace().last().map(str::to_owned)
     };
-    assert_eq!(row(&stdout(&told), "trims"), Some(trims.to_string()), "{}", stdout(&told));
-    assert!(row(&stdout(&told), "trimmed").is_some());
+    assert_eq!(row(&told, "trims"), Some(trims.to_string()), "{told}");
+    assert!(row(&told, "trimmed").is_some());
     let page = read(&dir.join("out/report.html"));
     assert!(page.contains(&format!("Cut to their headers: {trims} packets")), "the chapter on switches says so");
     let metric = stdout(&run(&["report", out, "--metric", "trims"]));

@@ -25,6 +25,20 @@ pub fn fresh_dir(name: &str) -> PathBuf {
     dir
 }
 
+/// Runs `scenario` with `more` arguments, from `s.toml` into `out` of a new directory for this test. Returns the directory and the text on
+/// stdout.
+#[allow(dead_code)]
+pub fn simulated(name: &str, scenario: &str, more: &[&str]) -> (PathBuf, String) {
+    let dir = fresh_dir(name);
+    std::fs::create_dir_all(&dir).expect("the target directory can be written");
+    let (path, out) = (dir.join("s.toml"), dir.join("out"));
+    std::fs::write(&path, scenario).expect("the target directory can be written");
+    let output = fairrate().arg("run").args([&path]).arg("--out").args([&out]).args(more).output();
+    let output = output.expect("the binary starts");
+    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+    (dir, stdout(&output))
+}
+
 /// Writes a small scenario to a file: three flows of 50 KB to one host.
 #[allow(dead_code)]
 pub fn small_scenario(name: &str) -> PathBuf {
