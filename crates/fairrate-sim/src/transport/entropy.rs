@@ -5,30 +5,18 @@
 //! `mixed`; Bonato et al., "REPS", arXiv 2407.21625; Linux (`tcp_plb.c`) and Qureshi et al., "PLB", SIGCOMM 2022; csg-htsim at
 //! 841d9e7 for `bitmap-once` (`eqds.cpp`) and `permutation` (`ndp.cpp`).
 
-use std::collections::VecDeque;
+mod permutation;
+mod plb;
+mod reps;
+mod rounds;
 
-use fairrate_units::Time;
-
+use self::permutation::Permutation;
+use self::plb::Plb;
+use self::reps::{Recycled, Reps};
+use self::rounds::{Bitmap, BitmapOnce, Round};
 use crate::config::{Entropy, EntropyScheme};
 use crate::ids::{FlowId, SenderIdx};
 use crate::rng::{Purpose, Stream};
-
-/// Largest number of times that a value is passed over after bad feedback.
-const MOST_SKIPS: u8 = 15;
-/// Number of times that a value is passed over for a mark, a loss and a timeout.
-const SKIPS: [u8; 3] = [1, 4, 15];
-/// REPS: number of values that are remembered.
-const REMEMBERED: usize = 8;
-/// REPS: time for which only remembered values are used after a timeout.
-const FROZEN: Time = Time::from_ms(10);
-/// REPS: number of random values that are tried after that time.
-const EXPLORED: u32 = 16;
-/// PLB: share of marks, in 256ths, at which a round is congested.
-const CONGESTED: u64 = 128;
-/// PLB: number of congested rounds in a row after which an idle flow takes another path, and any flow.
-const ROUNDS: (u32, u32) = (3, 12);
-/// PLB: least time after a timeout without a further change of paths; the most is twice as long.
-const SUSPENDED: Time = Time::from_ms(60_000);
 
 /// The end of a packet, by which its path is judged.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -91,6 +79,8 @@ impl PathPickers {
 pub struct PathPicker {
     /// Random bits above those of the values.
     base: u16,
+    /// The bits of the values.
+    mask: u16,
     stream: Stream,
     rule: Rule,
 }
@@ -107,89 +97,25 @@ enum Rule {
     Permutation(Permutation),
 }
 
-/// All values once a round, in an order that changes.
-struct Round {
-    n: u16,
-    at: u16,
-    mask: u16,
-}
-
-/// The same, with values passed over after bad feedback.
-struct Bitmap {
-    round: Round,
-    skips: Vec<u8>,
-}
-
-/// EQDS's bitmap: all values once a round, but those after bad feedback are passed over once.
-struct BitmapOnce {
-    round: Round,
-    is_bad: Vec<bool>,
-}
-
-/// NDP's: the numbers of all paths in a random order.
-struct Permutation {
-    paths: Vec<u16>,
-    at: usize,
-}
-
-/// Values that came back without a mark, to be used once more.
-struct Recycled {
-    n: u16,
-    at: u16,
-    n_sent: u64,
-    good: VecDeque<u16>,
-}
-
-/// REPS: a ring of values that came back without a mark.
-struct Reps {
-    n: u16,
-    ring: [Option<Remembered>; REMEMBERED],
-    head: usize,
-    n_fresh: usize,
-    /// Time until which no other values are used, in picoseconds; 0: they are.
-    frozen_until_ps: u64,
-    next_frozen: usize,
-    n_to_explore: u32,
-}
-
-#[derive(Clone, Copy)]
-struct Remembered {
-    value: u16,
-    is_fresh: bool,
-}
-
-/// PLB: one value until the path has been congested for several round trips.
-struct Plb {
-    value: u16,
-    round_since_ps: u64,
-    n_marked: u64,
-    n_all: u64,
-    congested_rounds: u32,
-    suspended_until_ps: u64,
-}
-
 impl PathPicker {
     /// Returns the picker of a flow over `n_paths` paths that has sent nothing.
     pub fn new(config: Entropy, seed: u64, flow: FlowId, n_paths: usize) -> Self {
         let mut stream = Stream::new(seed, u64::from(flow.0), Purpose::Entropy);
         let n = config.values;
-        let base = stream.below(1 << 16) as u16 & !(n - 1);
-        let mut round = || Round { n, at: 0, mask: stream.below(u64::from(n)) as u16 };
-        let mut bitmap = || Bitmap { round: round(), skips: vec![0; usize::from(n)] };
-        let recycled = || Recycled { n, at: 0, n_sent: 0, good: VecDeque::new() };
+        let bits = stream.below(1 << 16) as u16;
+        let mut round = || Round::new(n, &mut stream);
         let rule = match config.scheme {
             EntropyScheme::Oblivious => Rule::Oblivious(round()),
-            EntropyScheme::Bitmap => Rule::Bitmap(bitmap()),
+            EntropyScheme::Bitmap => Rule::Bitmap(Bitmap::new(round())),
             EntropyScheme::Reps => Rule::Reps(Reps::new(n)),
-            EntropyScheme::RepsLegacy => Rule::RepsLegacy(recycled()),
-            EntropyScheme::Mixed => Rule::Mixed(bitmap(), recycled()),
+            EntropyScheme::RepsLegacy => Rule::RepsLegacy(Recycled::new(n)),
+            EntropyScheme::Mixed => Rule::Mixed(Bitmap::new(round()), Recycled::new(n)),
             EntropyScheme::Plb => Rule::Plb(Plb::new()),
-            EntropyScheme::BitmapOnce => {
-                Rule::BitmapOnce(BitmapOnce { round: round(), is_bad: vec![false; usize::from(n)] })
-            }
+            EntropyScheme::BitmapOnce => Rule::BitmapOnce(BitmapOnce::new(round())),
             EntropyScheme::Permutation => Rule::Permutation(Permutation::new(n_paths)),
         };
-        Self { base, stream, rule }
+        let mask = if matches!(rule, Rule::Plb(_) | Rule::Permutation(_)) { u16::MAX } else { n - 1 };
+        Self { base: bits & !mask, mask, stream, rule }
     }
 
     /// Returns the value of the next packet, sent at `now_ps` with a window of `window` packets.
@@ -200,20 +126,20 @@ impl PathPicker {
             Rule::Bitmap(bitmap) => bitmap.next(stream),
             Rule::Reps(reps) => reps.next(stream, now_ps),
             Rule::RepsLegacy(recycled) => recycled.next(stream, window),
-            Rule::Mixed(bitmap, recycled) => recycled.good.pop_front().unwrap_or_else(|| bitmap.next(stream)),
-            Rule::Plb(plb) => return plb.value,
+            Rule::Mixed(bitmap, recycled) => recycled.take_good().unwrap_or_else(|| bitmap.next(stream)),
+            Rule::Plb(plb) => plb.value(),
             Rule::BitmapOnce(bitmap) => bitmap.next(stream),
-            Rule::Permutation(permutation) => return permutation.next(stream),
+            Rule::Permutation(permutation) => permutation.next(stream),
         };
         self.base | value
     }
 
     /// Takes the outcome of a packet.
     pub fn learn(&mut self, echo: &Echo) {
-        let value = echo.entropy & !self.base_mask();
+        let value = echo.entropy & self.mask;
         match &mut self.rule {
             Rule::Oblivious(_) | Rule::Permutation(_) => {}
-            Rule::BitmapOnce(bitmap) => bitmap.is_bad[usize::from(value)] |= echo.outcome != Outcome::Good,
+            Rule::BitmapOnce(bitmap) => bitmap.learn(value, echo.outcome),
             Rule::Bitmap(bitmap) => bitmap.learn(value, echo.outcome),
             Rule::Reps(reps) => reps.learn(value, echo),
             Rule::RepsLegacy(recycled) => recycled.learn(value, echo.outcome),
@@ -223,195 +149,6 @@ impl PathPicker {
             }
             Rule::Plb(plb) => plb.learn(echo, &mut self.stream),
         }
-    }
-
-    /// Returns the bits that are the same for all values.
-    fn base_mask(&self) -> u16 {
-        match &self.rule {
-            Rule::Oblivious(Round { n, .. })
-            | Rule::Bitmap(Bitmap { round: Round { n, .. }, .. })
-            | Rule::BitmapOnce(BitmapOnce { round: Round { n, .. }, .. }) => !(n - 1),
-            Rule::Reps(Reps { n, .. }) | Rule::RepsLegacy(Recycled { n, .. }) | Rule::Mixed(_, Recycled { n, .. }) => {
-                !(n - 1)
-            }
-            Rule::Plb(_) | Rule::Permutation(_) => 0,
-        }
-    }
-}
-
-impl Round {
-    fn value(&self) -> u16 {
-        self.at ^ self.mask
-    }
-
-    fn advance(&mut self, stream: &mut Stream) {
-        self.at += 1;
-        if self.at == self.n {
-            (self.at, self.mask) = (0, stream.below(u64::from(self.n)) as u16);
-        }
-    }
-
-    fn take(&mut self, stream: &mut Stream) -> u16 {
-        let value = self.value();
-        self.advance(stream);
-        value
-    }
-}
-
-impl Bitmap {
-    /// Returns the next value that is not to be passed over, or, after a whole round without one, any. Only the first
-    /// value that is passed over counts as such.
-    fn next(&mut self, stream: &mut Stream) -> u16 {
-        let first = usize::from(self.round.value());
-        if 0 < self.skips[first] {
-            self.skips[first] -= 1;
-            for _ in 0..=self.round.n {
-                self.round.advance(stream);
-                if self.skips[usize::from(self.round.value())] == 0 {
-                    break;
-                }
-            }
-        }
-        self.round.take(stream)
-    }
-
-    fn learn(&mut self, value: u16, outcome: Outcome) {
-        let more = match outcome {
-            Outcome::Good => return,
-            Outcome::Marked => SKIPS[0],
-            Outcome::Lost => SKIPS[1],
-            Outcome::TimedOut => SKIPS[2],
-        };
-        let skips = &mut self.skips[usize::from(value)];
-        *skips = (*skips + more).min(MOST_SKIPS);
-    }
-}
-
-impl BitmapOnce {
-    /// Returns the next value that is not bad. Values that are passed over are good again.
-    fn next(&mut self, stream: &mut Stream) -> u16 {
-        while std::mem::take(&mut self.is_bad[usize::from(self.round.value())]) {
-            self.round.advance(stream);
-        }
-        self.round.take(stream)
-    }
-}
-
-impl Permutation {
-    fn new(n_paths: usize) -> Self {
-        let n = u16::try_from(n_paths).unwrap_or(u16::MAX).max(1);
-        Self { paths: (0..n).collect(), at: usize::from(n) }
-    }
-
-    fn next(&mut self, stream: &mut Stream) -> u16 {
-        if self.at == self.paths.len() {
-            self.at = 0;
-            for left in (1..self.paths.len()).rev() {
-                self.paths.swap(left, stream.below(left as u64 + 1) as usize);
-            }
-        }
-        self.at += 1;
-        self.paths[self.at - 1]
-    }
-}
-
-impl Recycled {
-    fn next(&mut self, stream: &mut Stream, window: u64) -> u16 {
-        self.n_sent += 1;
-        if self.n_sent <= window.min(u64::from(self.n)) {
-            self.at = (self.at + 1) % self.n;
-            return self.at;
-        }
-        self.good.pop_front().unwrap_or_else(|| stream.below(u64::from(self.n)) as u16)
-    }
-
-    fn learn(&mut self, value: u16, outcome: Outcome) {
-        if outcome == Outcome::Good {
-            self.good.push_back(value);
-        }
-    }
-}
-
-impl Reps {
-    fn new(n: u16) -> Self {
-        let ring = [None; REMEMBERED];
-        Self { n, ring, head: 0, n_fresh: 0, frozen_until_ps: 0, next_frozen: 0, n_to_explore: 0 }
-    }
-
-    fn next(&mut self, stream: &mut Stream, now_ps: u64) -> u16 {
-        let mut any = || stream.below(u64::from(self.n)) as u16;
-        if 0 < self.n_to_explore {
-            self.n_to_explore -= 1;
-            return any();
-        }
-        if now_ps < self.frozen_until_ps {
-            let n_used = self.ring.iter().flatten().count();
-            if n_used == 0 {
-                return any();
-            }
-            let at = self.next_frozen % n_used;
-            self.next_frozen = at + 1;
-            return self.ring.iter().flatten().nth(at).map_or(0, |entry| entry.value);
-        }
-        if self.n_fresh == 0 {
-            return any();
-        }
-        let oldest = (self.head + REMEMBERED - self.n_fresh) % REMEMBERED;
-        self.n_fresh -= 1;
-        let entry = self.ring[oldest].as_mut().expect("a fresh entry is there");
-        entry.is_fresh = false;
-        entry.value
-    }
-
-    fn learn(&mut self, value: u16, echo: &Echo) {
-        if echo.outcome == Outcome::TimedOut {
-            if self.n_to_explore == 0 {
-                self.frozen_until_ps = echo.now_ps.saturating_add(FROZEN.as_ps());
-            }
-            return;
-        }
-        if 0 < self.frozen_until_ps && self.frozen_until_ps <= echo.now_ps {
-            *self = Self { n_to_explore: EXPLORED, ..Self::new(self.n) };
-        }
-        if echo.outcome == Outcome::Good {
-            let was_fresh = self.ring[self.head].is_some_and(|entry| entry.is_fresh);
-            self.n_fresh += usize::from(!was_fresh);
-            self.ring[self.head] = Some(Remembered { value, is_fresh: true });
-            self.head = (self.head + 1) % REMEMBERED;
-        }
-    }
-}
-
-impl Plb {
-    fn new() -> Self {
-        Self { value: 0, round_since_ps: 0, n_marked: 0, n_all: 0, congested_rounds: 0, suspended_until_ps: 0 }
-    }
-
-    fn learn(&mut self, echo: &Echo, stream: &mut Stream) {
-        if echo.outcome == Outcome::TimedOut {
-            self.repath();
-            let more_ps = stream.below(SUSPENDED.as_ps());
-            self.suspended_until_ps = echo.now_ps.saturating_add(SUSPENDED.as_ps() + more_ps);
-            return;
-        }
-        self.n_all += 1;
-        self.n_marked += u64::from(echo.outcome != Outcome::Good);
-        if echo.sent_ps < self.round_since_ps {
-            return;
-        }
-        // A packet that was sent in this round has come back.
-        let is_congested = CONGESTED * self.n_all <= 256 * self.n_marked;
-        self.congested_rounds = if is_congested { self.congested_rounds + 1 } else { 0 };
-        (self.round_since_ps, self.n_marked, self.n_all) = (echo.now_ps, 0, 0);
-        let enough = if echo.is_idle { ROUNDS.0 } else { ROUNDS.1 };
-        if enough <= self.congested_rounds && self.suspended_until_ps <= echo.now_ps {
-            self.repath();
-        }
-    }
-
-    fn repath(&mut self) {
-        self.value = self.value.wrapping_add(1);
-        self.congested_rounds = 0;
     }
 }
 
