@@ -6,6 +6,7 @@
 mod algorithm;
 mod allocator;
 mod circuits;
+mod ecn;
 mod fault;
 mod files;
 mod measure;
@@ -121,7 +122,7 @@ pub(crate) fn read(
         SimConfig { topology, fabric, transport, cc, flows, changes, faults, allocator, probes, snapshots, stop, seed };
     check_times(report, &config, network_site);
     routing::check_conga(report, &config, network_site);
-    switch::check_thresholds(report, &config, switch_site);
+    ecn::check(report, &config, switch_site);
     switch::check_buffers(report, &config, switch_site);
     report.check()?;
     let warnings = warnings::warnings(&config, profile);
