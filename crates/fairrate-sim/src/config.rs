@@ -72,6 +72,18 @@ impl SimConfig {
         if share == 1.0 { rate } else { Rate::from_bps_f64(rate.as_bps_f64() * share).max(Rate::from_bps(1)) }
     }
 
+    /// Returns `true` if packets of a flow may overtake each other, where there are several paths.
+    #[must_use]
+    pub fn may_reorder(&self) -> bool {
+        match self.fabric.balance {
+            Balance::Ecmp | Balance::Wcmp | Balance::Flowlet { .. } | Balance::Conga(_) => false,
+            // PLB keeps a value for as long as its path is good.
+            Balance::Host => self.transport.entropy.is_some_and(|entropy| entropy.scheme != EntropyScheme::Plb),
+            Balance::Adaptive(adaptive) => adaptive.sticky.is_none(),
+            Balance::Spray | Balance::RoundRobin | Balance::Drill { .. } => true,
+        }
+    }
+
     /// Returns `true` if a packet's port is chosen when the packet is at the switch, and not before its flow starts.
     #[must_use]
     pub fn goes_hop_by_hop(&self) -> bool {

@@ -4,9 +4,7 @@ use std::collections::BTreeSet;
 
 use fairrate_sim::routing::Routes;
 use fairrate_sim::topology::Topology;
-use fairrate_sim::{
-    Adaptive, Balance, EntropyScheme, FaultConfig, FaultPackets, NodeId, PortId, Recovery, SimConfig, Transport,
-};
+use fairrate_sim::{Adaptive, Balance, FaultConfig, FaultPackets, NodeId, PortId, Recovery, SimConfig, Transport};
 use fairrate_units::Time;
 use serde::Serialize;
 
@@ -53,14 +51,7 @@ pub struct Fault {
 pub(super) fn routing(config: &SimConfig, routes: &Routes) -> Routing {
     let balance = config.fabric.balance;
     let has_choice = routes.has_choice();
-    let has_disorder = has_choice
-        && match balance {
-            Balance::Ecmp | Balance::Wcmp | Balance::Flowlet { .. } | Balance::Conga(_) => false,
-            // PLB keeps a value for as long as its path is good.
-            Balance::Host => config.transport.entropy.is_some_and(|e| e.scheme != EntropyScheme::Plb),
-            Balance::Adaptive(adaptive) => adaptive.sticky.is_none(),
-            Balance::Spray | Balance::RoundRobin | Balance::Drill { .. } => true,
-        };
+    let has_disorder = has_choice && config.may_reorder();
     let (balance, rule) = match balance {
         Balance::Ecmp => ("ecmp", "each flow takes one path by a hash, and its packets stay in order".to_owned()),
         Balance::Wcmp => (

@@ -38,25 +38,20 @@ fn no_reaction(config: &SimConfig) -> Option<String> {
     })
 }
 
-/// Returns the time within which what is only late arrives, in whole tens of microseconds, and the largest base RTT.
+/// Returns the time within which what is only late arrives, in whole tens of microseconds, and the largest base RTT in whole
+/// nanoseconds.
 fn patient(config: &SimConfig) -> (Time, Time) {
     let base_rtt = config.base_rtt(&Routes::new(&config.topology));
     let ten = Time::from_us(10).as_ps();
-    (Time::from_ps((PATIENCE * base_rtt.as_ps()).next_multiple_of(ten)), base_rtt)
+    let rounded = Time::from_ns(base_rtt.as_ps().div_ceil(1_000));
+    (Time::from_ps((PATIENCE * base_rtt.as_ps()).next_multiple_of(ten)), rounded)
 }
 
 /// Returns a warning if packets overtake each other, and receivers take that for losses. TCP tells the two apart by time, and a transport
 /// with grants has no such reports.
 fn disorder(config: &SimConfig) -> Option<String> {
-    let is_plb = config.transport.entropy.is_some_and(|entropy| entropy.scheme == EntropyScheme::Plb);
-    let keeps_order = is_plb
-        || match config.fabric.balance {
-            Balance::Ecmp | Balance::Wcmp | Balance::Flowlet { .. } | Balance::Conga(_) => true,
-            Balance::Adaptive(adaptive) => adaptive.sticky.is_some(),
-            Balance::Host | Balance::Spray | Balance::RoundRobin | Balance::Drill { .. } => false,
-        };
     let can_wait = config.transport.kind == Transport::Rdma && config.cc.needs().feedback.grants.is_none();
-    (!keeps_order && can_wait && config.transport.reorder_window == Time::ZERO).then(|| {
+    (config.may_reorder() && can_wait && config.transport.reorder_window == Time::ZERO).then(|| {
         let (window, base_rtt) = patient(config);
         format!(
             "packets of a flow take several paths and overtake each other, and receivers take every gap for a loss; with \
