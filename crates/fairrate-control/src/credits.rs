@@ -15,6 +15,26 @@ pub struct Credits {
     pub rule: CreditRule,
     /// Timeouts that a sender with nothing in flight waits for credit before it asks for the last number again.
     pub patience: u32,
+    /// Control of the receivers' rates by what meets inside the network, if there is any.
+    pub fabric: Option<FabricControl>,
+}
+
+/// RCCC's control of a receiver's rate of grants by what meets inside the network: packets that were cut before the last switch, and
+/// marks. Once in 1.5 base RTTs, a quarter more or less at random, a receiver takes what has come since.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct FabricControl {
+    /// Only networks with fewer links to the core than to hosts are controlled.
+    pub only_oversubscribed: bool,
+    /// Least share of the rate, times the oversubscription of the network. It is never below a hundredth.
+    pub floor: f64,
+    /// Least increase of the share; it doubles with each in a row without a mark.
+    pub increase: f64,
+    /// Decrease of the share, for each marked share above `target`.
+    pub decrease: f64,
+    /// Marked share of packets, as an average, above which the share of the rate falls.
+    pub target: f64,
+    /// Gain of that average.
+    pub gain: f64,
 }
 
 /// The size of a first window.

@@ -86,6 +86,7 @@ impl AlgorithmSpec for EqdsConfig {
             window: FirstWindow::Packets(self.window),
             rule: CreditRule::Whole { quantum: QUANTUM, turn: TURN, frame },
             patience: 10,
+            fabric: None,
         };
         Needs {
             feedback: FeedbackNeeds { uet: true, credit: Some(credit), ..FeedbackNeeds::NOTHING },

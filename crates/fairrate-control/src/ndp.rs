@@ -64,6 +64,7 @@ impl AlgorithmSpec for NdpConfig {
             window: FirstWindow::Packets(self.window),
             rule: CreditRule::Arrivals,
             patience: 1,
+            fabric: None,
         };
         Needs {
             feedback: FeedbackNeeds { uet: true, credit: Some(credit), ..FeedbackNeeds::NOTHING },

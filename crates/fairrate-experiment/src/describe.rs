@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 
 use fairrate_scenario::Scenario;
 use fairrate_sim::routing::{FlowKey, Routes};
-use fairrate_sim::topology::{Tier, Topology};
+use fairrate_sim::topology::{SwitchRates, Tier, Topology};
 use fairrate_sim::{FlowSpec, NodeId, Pfc, PortId, SimConfig, Transport};
 use fairrate_units::{Bytes, Rate, Time};
 use serde::Serialize;
@@ -212,31 +212,16 @@ fn links(topology: &Topology) -> Vec<Links> {
 
 fn oversubscription(config: &SimConfig) -> Vec<Oversubscription> {
     let topology = &config.topology;
-    let mut by_switch: BTreeMap<NodeId, [u64; 3]> = BTreeMap::new();
-    for link in &topology.links {
-        for (end, other) in [(link.a, link.b), (link.b, link.a)] {
-            if topology.is_host(end) {
-                continue;
-            }
-            let [down, up, all] = by_switch.entry(end).or_default();
-            *all += link.rate.as_bps();
-            match tier(topology, end).cmp(&tier(topology, other)) {
-                std::cmp::Ordering::Greater => *down += link.rate.as_bps(),
-                std::cmp::Ordering::Less => *up += link.rate.as_bps(),
-                std::cmp::Ordering::Equal => {}
-            }
-        }
-    }
-    let mut kinds: BTreeMap<(Tier, [u64; 3]), usize> = BTreeMap::new();
-    for (switch, rates) in by_switch {
+    let mut kinds: BTreeMap<(Tier, SwitchRates), usize> = BTreeMap::new();
+    for (switch, rates) in topology.switch_rates() {
         *kinds.entry((tier(topology, switch), rates)).or_default() += 1;
     }
-    let kind = |((tier, [down_bps, up_bps, all]), n): ((Tier, [u64; 3]), usize)| Oversubscription {
+    let kind = |((tier, rates), n): ((Tier, SwitchRates), usize)| Oversubscription {
         tier: tier_name(tier),
         n,
-        down_bps,
-        up_bps,
-        buffer_bytes: config.fabric.buffer_of(all),
+        down_bps: rates.down_bps,
+        up_bps: rates.up_bps,
+        buffer_bytes: config.fabric.buffer_of(rates.all_bps),
     };
     kinds.into_iter().map(kind).collect()
 }

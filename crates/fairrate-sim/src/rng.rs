@@ -37,6 +37,8 @@ pub enum Purpose {
     Deadline = 12,
     /// Paths that a sender chooses.
     Entropy = 13,
+    /// Times at which a receiver looks at its rate of grants.
+    Grants = 14,
 }
 
 /// A stream of random numbers (xoshiro256++).

@@ -89,6 +89,11 @@ impl<I: Number, T> Own<I, T> {
         Own { places: self.places.clone(), values: self.values.iter().map(|_| U::default()).collect() }
     }
 
+    /// Creates a table with the same numbers and `value` of each.
+    pub(crate) fn with<U>(&self, value: impl FnMut(I) -> U) -> Own<I, U> {
+        Own { places: self.places.clone(), values: self.iter().map(|(number, _)| number).map(value).collect() }
+    }
+
     #[inline]
     fn place(&self, number: I) -> usize {
         self.places.get(number).map_or(number.index(), |&place| place as usize)

@@ -15,6 +15,7 @@ mod parking_lot;
 mod rdcn;
 mod star;
 
+use std::cmp::Ordering;
 use std::collections::BTreeMap;
 
 use fairrate_units::{Rate, Time};
@@ -68,6 +69,17 @@ pub struct Link {
     pub delay: Time,
 }
 
+/// The sums of the rates of a switch's links, in bits per second.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub struct SwitchRates {
+    /// To lower tiers.
+    pub down_bps: u64,
+    /// To higher tiers.
+    pub up_bps: u64,
+    /// To all nodes, those of the same tier among them.
+    pub all_bps: u64,
+}
+
 /// A network: connected, with exactly one link, to a switch, at every host.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Topology {
@@ -112,6 +124,39 @@ impl Topology {
     /// Returns `true` if the node is a host.
     pub fn is_host(&self, node: NodeId) -> bool {
         self.nodes.get(node.index()).is_some_and(|n| n.tier == Tier::Host)
+    }
+    /// Returns the rates of the links of each switch.
+    pub fn switch_rates(&self) -> BTreeMap<NodeId, SwitchRates> {
+        let tier = |node: NodeId| self.nodes[node.index()].tier;
+        let mut by_switch: BTreeMap<NodeId, SwitchRates> = BTreeMap::new();
+        for link in &self.links {
+            for (end, other) in [(link.a, link.b), (link.b, link.a)] {
+                if self.is_host(end) {
+                    continue;
+                }
+                let rates = by_switch.entry(end).or_default();
+                let bps = link.rate.as_bps();
+                rates.all_bps += bps;
+                match tier(end).cmp(&tier(other)) {
+                    Ordering::Greater => rates.down_bps += bps,
+                    Ordering::Less => rates.up_bps += bps,
+                    Ordering::Equal => {}
+                }
+            }
+        }
+        by_switch
+    }
+    /// Returns the oversubscription of the network: the product over tiers of the largest quotient of a switch's rates towards hosts and
+    /// towards the core. It is at least 1.
+    pub fn oversubscription(&self) -> f64 {
+        let mut of_tier: BTreeMap<Tier, f64> = BTreeMap::new();
+        for (switch, rates) in self.switch_rates() {
+            if 0 < rates.up_bps {
+                let largest = of_tier.entry(self.nodes[switch.index()].tier).or_insert(1.0);
+                *largest = largest.max(rates.down_bps as f64 / rates.up_bps as f64);
+            }
+        }
+        of_tier.values().product()
     }
     /// Returns the node with this name, or with this decimal id.
     pub fn node(&self, name: &str) -> Option<NodeId> {

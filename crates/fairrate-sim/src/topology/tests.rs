@@ -244,3 +244,12 @@ proptest! {
         }
     }
 }
+
+/// 32 hosts of 25 Gb/s share two links of 100 Gb/s; with two cores in place of four, so do aggregation switches one for two.
+#[test]
+fn oversubscription_is_the_product_over_tiers() {
+    assert_eq!(powertcp().build().oversubscription(), 4.0);
+    assert_eq!(FatTree { cores: 2, ..powertcp() }.build().oversubscription(), 8.0);
+    assert_eq!(FatTree { hosts_per_tor: 4, ..powertcp() }.build().oversubscription(), 1.0);
+    assert_eq!(Star { hosts: 5, rate: gbps(100), delay: us(1) }.build().oversubscription(), 1.0);
+}

@@ -23,12 +23,14 @@
 //! Left out: loss detection without trimming (SLEEK).
 
 mod credit;
+mod grants;
 mod outgoing;
 
 use fairrate_control::{Ack, Controller, Loss, Trimmed};
 use fairrate_units::{Bytes, Rate, Time};
 
-use self::credit::{Account, Pacer, Purse, Terms};
+use self::credit::{Account, FabricShare, Pacer, Purse, Terms};
+use self::grants::{earn, note_arrival, on_request, take_turn};
 use self::outgoing::{Outgoing, Request};
 use crate::config::Transport as TransportKind;
 use crate::core::{Hosts, Own, Run, World};
@@ -82,9 +84,13 @@ impl Datagrams {
     /// Returns the state without messages; `None` if the run has another transport.
     pub(crate) fn new<T>(run: &Run, nics: &Own<HostId, Nic>, receiving: &Own<FlowId, T>) -> Option<Box<Self>> {
         let TransportKind::Uet { .. } = run.config.transport.kind else { return None };
-        let (incoming, pacers, c) = (receiving.alike(), nics.alike(), &run.constants);
+        let (incoming, c) = (receiving.alike(), &run.constants);
         let credits = run.config.cc.needs().feedback.credit;
         let terms = credits.map(|credits| Terms::new(credits, c.mtu + c.data_header, c.base_rtt));
+        let control = terms.and_then(|terms| terms.fabric());
+        let oversubscription = control.map_or(1.0, |_| run.config.topology.oversubscription());
+        let share = |host, control| FabricShare::new(control, oversubscription, c.base_rtt, run.config.seed, host);
+        let pacers = nics.with(|host| Pacer::new(control.and_then(|control| share(host, control))));
         Some(Box::new(Self { outgoing: Table::default(), incoming, pacers, terms }))
     }
 
@@ -167,6 +173,7 @@ impl Transport for Uet {
 
     fn on_data(hosts: &mut Hosts, w: &mut World, _: HostId, packet: PacketIdx) -> Answer {
         let p = *w.net.pool.get(packet);
+        note_arrival(hosts, w, &p);
         if p.kind == PacketKind::Busy {
             return on_request(hosts, w, packet);
         }
@@ -218,18 +225,7 @@ impl Transport for Uet {
 
     /// Takes a turn of a pacer: the receiver of `flow` gives credit to one of its messages.
     fn on_ack_timer(hosts: &mut Hosts, w: &mut World, flow: FlowId) -> Option<PacketIdx> {
-        let host = w.run.flow(flow).dst_host;
-        let line_rate = w.net.ports[hosts.nics[host].port].rate;
-        let Datagrams { incoming, pacers, terms, .. } = &mut **hosts.datagrams.as_mut()?;
-        let terms = (*terms)?;
-        let account = |flow: FlowId| incoming[flow].as_ref().map_or_else(Account::default, |incoming| incoming.account);
-        let (flow, units) = pacers[host].turn(w.clock.now_ps, &terms, line_rate, account)?;
-        let account = &mut incoming[flow].get_or_insert_default().account;
-        account.give(units);
-        if let Some(at_ps) = pacers[host].wake(w.clock.now_ps) {
-            w.clock.schedule(at_ps, EventKind::AckTimer, flow);
-        }
-        Some(credit(hosts, w, flow))
+        take_turn(hosts, w, flow)
     }
 
     fn on_ack(hosts: &mut Hosts, w: &mut World, _: HostId, packet: PacketIdx) -> Option<Acked> {
@@ -401,66 +397,6 @@ fn request(hosts: &mut Hosts, w: &mut World, slot: SenderIdx, is_late: bool) -> 
     let request = w.net.pool.take(request);
     hosts.enqueue(w, host, request);
     Some(now_ps.saturating_add(rto_ps))
-}
-
-/// Answers a request for credit: an acknowledgment and the last number of credit.
-fn on_request(hosts: &mut Hosts, w: &mut World, packet: PacketIdx) -> Answer {
-    let p = *w.net.pool.get(packet);
-    let host = w.run.flow(p.flow).dst_host;
-    let is_open = hosts.receiving[p.flow].receiver.expected < w.run.flow(p.flow).bytes;
-    let datagrams = hosts.datagrams.as_mut().expect("the run has this transport");
-    if let (Some(terms), true) = (datagrams.terms, is_open) {
-        let account = datagrams.account(p.flow);
-        account.hear(p.data_seq >> FLAG_BITS);
-        account.owe_at_least(u64::from(p.payload), &terms);
-        ask_pacer(hosts, w, &p);
-        let credit = credit(hosts, w, p.flow);
-        hosts.enqueue(w, host, credit);
-    }
-    answer(hosts, w, packet, PacketKind::Ack, ASKS | TO_REQUEST);
-    Answer::Packet(packet)
-}
-
-/// Lets the message of a data packet, or of its header, ask the pacer of its receiver for what the packet is worth. Returns [`PULLS`] if
-/// the answer carries credit itself.
-fn earn(hosts: &mut Hosts, w: &mut World, p: &Packet) -> u64 {
-    let host = w.run.flow(p.flow).dst_host;
-    let line_rate = w.net.ports[hosts.nics[host].port].rate;
-    let datagrams = hosts.datagrams.as_mut().expect("the run has this transport");
-    let Some(terms) = datagrams.terms else { return 0 };
-    let account = datagrams.account(p.flow);
-    account.hear(p.data_seq >> FLAG_BITS);
-    if terms.counts_arrivals() {
-        account.target += 1;
-        if datagrams.pacers[host].takes_at_once(w.clock.now_ps, &terms, 1, line_rate) {
-            datagrams.account(p.flow).give(1);
-            return PULLS;
-        }
-    } else if p.kind == PacketKind::Trimmed {
-        account.owe(&terms);
-    }
-    ask_pacer(hosts, w, p);
-    0
-}
-
-/// Lets the message of `p` ask the pacer of its receiver for credit.
-fn ask_pacer(hosts: &mut Hosts, w: &mut World, p: &Packet) {
-    let datagrams = hosts.datagrams.as_mut().expect("the run has this transport");
-    let Some(terms) = datagrams.terms else { return };
-    let account = *datagrams.account(p.flow);
-    let pacer = &mut datagrams.pacers[w.run.flow(p.flow).dst_host];
-    if let Some(at_ps) = pacer.ask(p.flow, account, &terms, w.clock.now_ps) {
-        w.clock.schedule(at_ps, EventKind::AckTimer, p.flow);
-    }
-}
-
-/// Returns a packet with the number of credit that the message of `flow` has been given.
-fn credit(hosts: &mut Hosts, w: &mut World, flow: FlowId) -> PacketIdx {
-    let account = hosts.datagrams.as_mut().expect("the run has this transport").account(flow);
-    account.n_sent = account.n_sent.wrapping_add(1);
-    let (seq, entropy, c) = (account.given, account.n_sent % CREDIT_VALUES, &w.run.constants);
-    let (route, class, wire) = (w.run.flow(flow).ack_route, c.ack_class, c.ack_wire);
-    w.net.pool.take(Packet { flow, seq, route, wire, entropy, class, ..Packet::new(PacketKind::Credit) })
 }
 
 /// Returns the number of the packet of the first of the 64 bits in an acknowledgment.

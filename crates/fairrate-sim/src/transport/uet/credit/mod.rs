@@ -1,12 +1,14 @@
 //! Credit of receivers (RCCC, EQDS, NDP): what a message has been given at its sender ([`Purse`]), what it asks of its receiver
-//! ([`Account`]), and the pacer of a receiving host ([`Pacer`]).
+//! ([`Account`]), and the pacer of a receiving host ([`Pacer`]), which [`FabricShare`] slows down.
 
+mod fabric;
 mod pacer;
 mod purse;
 
-use fairrate_control::credits::{CreditRule, Credits, FirstWindow};
+use fairrate_control::credits::{CreditRule, Credits, FabricControl, FirstWindow};
 use fairrate_units::{Bytes, Rate, Time};
 
+pub(super) use self::fabric::{Arrival, FabricShare};
 pub(super) use self::pacer::{Account, Pacer};
 pub(super) use self::purse::Purse;
 
@@ -23,6 +25,11 @@ impl Terms {
     /// Returns the terms of a network with full packets of `packet` bytes.
     pub(super) fn new(credits: Credits, packet: u64, base_rtt: Time) -> Self {
         Self { credits, packet, base_rtt }
+    }
+
+    /// Returns the control of receivers' rates, if there is one.
+    pub(super) fn fabric(&self) -> Option<FabricControl> {
+        self.credits.fabric
     }
 
     /// Returns the timeouts that a sender with nothing in flight waits for credit.
@@ -74,8 +81,9 @@ impl Terms {
         if self.counts_arrivals() { 0 } else { self.window(rate) / self.quantum() }
     }
 
-    /// Returns the picoseconds that a turn of `units` takes at a link of `rate`. One that gives nothing takes a while too.
-    fn turn_ps(&self, units: u64, rate: Rate) -> u64 {
+    /// Returns the picoseconds that a turn of `units` takes at a link of `rate`, of which receivers use `share`. One that gives nothing takes
+    /// a while too.
+    fn turn_ps(&self, units: u64, rate: Rate, share: f64) -> u64 {
         let pacing = self.credits.pacing;
         match self.credits.rule {
             CreditRule::Whole { frame: Some(frame), .. } => {
@@ -85,7 +93,7 @@ impl Terms {
             CreditRule::Wanted { .. } | CreditRule::Whole { frame: None, .. } => {
                 let units = if units == 0 { self.turn().div_ceil(16) } else { units };
                 let paced = Rate::from_bps_f64(pacing * rate.as_bps_f64());
-                units * paced.tx_time(Bytes::new(self.quantum())).as_ps()
+                units * (paced.tx_time(Bytes::new(self.quantum())).as_ps() as f64 / share) as u64
             }
         }
     }

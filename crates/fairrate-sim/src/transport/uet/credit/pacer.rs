@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use fairrate_control::credits::CreditRule;
 use fairrate_units::Rate;
 
-use super::Terms;
+use super::{Arrival, FabricShare, Terms};
 use crate::ids::FlowId;
 
 /// The credit of a message at its receiver, in units.
@@ -64,9 +64,29 @@ pub(in super::super) struct Pacer {
     free_ps: u64,
     /// `true` if a turn is scheduled.
     is_running: bool,
+    /// Share of the rate at which credit is given, where that is controlled.
+    fabric: Option<Box<FabricShare>>,
 }
 
 impl Pacer {
+    /// Returns a pacer whose rate is controlled by `fabric`, if that is given.
+    pub(in super::super) fn new(fabric: Option<FabricShare>) -> Self {
+        Self { fabric: fabric.map(Box::new), ..Self::default() }
+    }
+
+    /// Records a packet that comes at `now_ps`.
+    pub(in super::super) fn note(&mut self, arrival: Arrival, now_ps: u64) {
+        if let Some(fabric) = &mut self.fabric {
+            fabric.note(arrival, now_ps);
+        }
+    }
+
+    /// Returns the time of a turn that begins at `now_ps`.
+    fn turn_ps(&mut self, now_ps: u64, terms: &Terms, units: u64, rate: Rate) -> u64 {
+        let share = self.fabric.as_mut().map_or(1.0, |fabric| fabric.at(now_ps));
+        terms.turn_ps(units, rate, share)
+    }
+
     /// Adds a message that asks, or that has just begun; returns the time of the next turn if that is to be scheduled.
     pub(in super::super) fn ask(&mut self, flow: FlowId, account: Account, terms: &Terms, now_ps: u64) -> Option<u64> {
         if 0 < account.owed && !self.owed.contains(&flow) {
@@ -102,7 +122,7 @@ impl Pacer {
     pub(in super::super) fn takes_at_once(&mut self, now_ps: u64, terms: &Terms, units: u64, rate: Rate) -> bool {
         let is_free = self.active.is_empty() && self.owed.is_empty() && !self.is_running && self.free_ps <= now_ps;
         if is_free {
-            self.free_ps = now_ps + terms.turn_ps(units, rate);
+            self.free_ps = now_ps + self.turn_ps(now_ps, terms, units, rate);
         }
         is_free
     }
@@ -128,7 +148,7 @@ impl Pacer {
     ) -> Option<(FlowId, u64)> {
         self.is_running = false;
         let (flow, units) = self.next(terms, terms.ahead(rate), account)?;
-        self.free_ps = now_ps + terms.turn_ps(units, rate);
+        self.free_ps = now_ps + self.turn_ps(now_ps, terms, units, rate);
         Some((flow, units))
     }
 
