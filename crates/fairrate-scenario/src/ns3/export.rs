@@ -83,8 +83,8 @@ pub fn export(scenario: &Scenario) -> Result<Exported, (String, String)> {
         "Sizes of flows above 4 GB, endless ones among them: the ns-3 code keeps 32 bits.",
     );
     lacks(config.flows.iter().any(|flow| flow.weight != 1.0), "Weights of flows.");
-    let is_fixed = matches!(config.transport.window, WindowRule::Fixed(_));
-    lacks(is_fixed, "The size of the window: the ns-3 code has the bandwidth-delay product of its network.");
+    let is_own = matches!(config.transport.window, WindowRule::Fixed(_) | WindowRule::Bdp);
+    lacks(is_own, "The size of the window: the ns-3 code has the bandwidth-delay product of its network.");
     lacks(
         true,
         "The algorithm's parameters: `config.txt` has those of HPCC's public code, which are the defaults of `profile = \"ns3\"`.",
@@ -155,7 +155,7 @@ fn settings(scenario: &Scenario, mode: u32, stop: Time) -> String {
     let (has_window, varies) = match config.transport.window {
         // DCQCN and TIMELY have no window in the public code's own runs.
         WindowRule::Algorithm => (!matches!(mode, 1 | 7), true),
-        WindowRule::RateScaled => (true, true),
+        WindowRule::RateScaled | WindowRule::Bdp => (true, true),
         WindowRule::None => (false, true),
         WindowRule::Fixed(_) => (true, false),
     };

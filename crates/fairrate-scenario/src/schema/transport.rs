@@ -18,6 +18,10 @@ const DATA_CLASS: u8 = 3;
 /// Class of packets that go ahead of data.
 const CONTROL_CLASS: u8 = 1;
 
+/// IRN's retransmission timeouts (SIGCOMM 2018, section 4.1), the second while few packets are in flight.
+const IRN_RTO: Time = Time::from_us(320);
+const IRN_RTO_LOW: Time = Time::from_us(100);
+
 /// Largest number of subflows of a connection: twice the number in MPTCP papers on datacenters.
 const MAX_SUBFLOWS: u8 = 16;
 
@@ -65,6 +69,9 @@ fn read_config(s: &mut Section<'_>, profile: Profile, needs: &Needs, by_hosts: b
     let is_uet = matches!(kind, Transport::Uet { .. });
     // uet-htsim's and csg-htsim's headers.
     let (mtu, header, ack) = if is_uet { (needs.datagrams.mtu.as_u64(), 64, 64) } else { (mtu, header, ack) };
+    let repairs = [("go-back-n", Repair::GoBackN), ("selective-repeat", Repair::SelectiveRepeat), ("irn", Repair::Irn)];
+    let repair = s.choice("recovery", &repairs, Repair::GoBackN).value;
+    let is_irn = repair == Repair::Irn;
     TransportConfig {
         kind,
         mtu: s.get("mtu", Bytes::new(mtu)).value,
@@ -84,20 +91,15 @@ fn read_config(s: &mut Section<'_>, profile: Profile, needs: &Needs, by_hosts: b
         ),
         // RoCC section VI has 15 us; most papers have no reaction delay.
         reaction_delay: s.get("reaction_delay", reaction_delay).value,
-        recovery: s
-            .choice(
-                "recovery",
-                &[("go-back-n", Recovery::GoBackN), ("selective-repeat", Recovery::SelectiveRepeat)],
-                Recovery::GoBackN,
-            )
-            .value,
-        rto: read_rto(s, profile, is_uet.then_some(needs.datagrams.rto)),
+        recovery: if repair == Repair::GoBackN { Recovery::GoBackN } else { Recovery::SelectiveRepeat },
+        rto: read_rto(s, profile, is_uet.then_some(needs.datagrams.rto).or(is_irn.then_some(IRN_RTO))),
+        rto_low: read_rto_low(s, is_irn),
         // L2 NACK interval of the artifact.
         nack_interval: s.get("nack_interval", Time::from_us(500)).value,
         // RoCE and IRN take every gap for a loss at once.
         reorder_window: s.get("reorder_window", Time::ZERO).value,
         entropy: read_entropy(s, by_hosts.then(|| usual_entropy(kind, needs))),
-        window: read_window(s, omnet.then(|| omnet_window(needs))),
+        window: read_window(s, omnet.then(|| omnet_window(needs)).or(is_irn.then_some(WindowRule::Bdp))),
         // ns-3's RDMA stack sends while less than a window is in flight, and so may exceed the window.
         window_overshoot: s.get("window_overshoot", profile == Profile::Ns3).value,
         base_rtt: read_base_rtt(s, profile),
@@ -168,6 +170,14 @@ fn check_reorder_window(s: &Section<'_>, config: &TransportConfig) {
         let help = "set `recovery = \"selective-repeat\"`, or remove `reorder_window`";
         s.problem_at("scenario::conflict", "reorder_window", message, help);
     }
+}
+
+/// The words of `recovery`. IRN is selective repeat with a window and two timeouts, which are keys of their own.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Repair {
+    GoBackN,
+    SelectiveRepeat,
+    Irn,
 }
 
 /// The protocols.
@@ -280,8 +290,8 @@ fn read_delayed_ack(t: &mut Section<'_>) -> Option<DelayedAck> {
 
 /// Reads the rule of windows.
 fn read_window(s: &mut Section<'_>, default: Option<WindowRule>) -> WindowRule {
-    const WORDS: [&str; 3] = ["algorithm", "rate-scaled", "none"];
-    const RULES: [WindowRule; 3] = [WindowRule::Algorithm, WindowRule::RateScaled, WindowRule::None];
+    const WORDS: [&str; 4] = ["algorithm", "rate-scaled", "bdp", "none"];
+    const RULES: [WindowRule; 4] = [WindowRule::Algorithm, WindowRule::RateScaled, WindowRule::Bdp, WindowRule::None];
     let default = match default.unwrap_or(WindowRule::Algorithm) {
         WindowRule::Fixed(bytes) => OrWord::Value(bytes),
         rule => OrWord::Word(RULES.iter().position(|&of| of == rule).expect("all others have a word")),
@@ -310,6 +320,15 @@ fn read_rto(s: &mut Section<'_>, profile: Profile, of_uet: Option<Time>) -> Opti
         Profile::Ns3 => OrWord::Word(0),
     };
     match s.value_or::<Time>("rto", &["none"], default).value {
+        OrWord::Word(_) => None,
+        OrWord::Value(rto) => Some(rto),
+    }
+}
+
+/// Reads the retransmission timeout while few packets are in flight.
+fn read_rto_low(s: &mut Section<'_>, is_irn: bool) -> Option<Time> {
+    let default = if is_irn { OrWord::Value(IRN_RTO_LOW) } else { OrWord::Word(0) };
+    match s.value_or::<Time>("rto_low", &["none"], default).value {
         OrWord::Word(_) => None,
         OrWord::Value(rto) => Some(rto),
     }
@@ -365,6 +384,20 @@ fn check(s: &Section<'_>, config: &TransportConfig) {
         }
     };
     positive("rto", config.rto);
+    positive("rto_low", config.rto_low);
+    if let Some(low) = config.rto_low
+        && config.rto.is_none_or(|rto| rto < low)
+    {
+        let rto = config.rto.map_or_else(|| "no `rto`".to_owned(), |rto| format!("`rto` of {rto}"));
+        let message = format!("`rto_low` of {low} beside {rto}");
+        let key = if s.has("rto_low") { "rto_low" } else { "rto" };
+        s.problem_at(
+            "scenario::conflict",
+            key,
+            message,
+            "let `rto_low` be at most `rto`, or write `rto_low = \"none\"`",
+        );
+    }
     if Time::from_ms(1_000) < config.reaction_delay {
         let message = format!("`reaction_delay` of {} is out of range", config.reaction_delay);
         s.problem_at("scenario::out_of_range", "reaction_delay", message, "write a time up to a second, as \"15us\"");

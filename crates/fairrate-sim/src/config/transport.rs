@@ -22,6 +22,8 @@ pub enum WindowRule {
     /// Line rate times one base RTT, scaled by rate over line rate. These bytes on the wire are taken as payload bytes,
     /// so the window is larger than the rate needs by the share of headers, as in ns-3.
     RateScaled,
+    /// The algorithm's own, and at most the full packets of one base RTT of line rate (IRN's BDP-FC).
+    Bdp,
     /// No window: pacing alone.
     None,
     /// As many payload bytes for every flow, whatever its algorithm decides.
@@ -142,6 +144,8 @@ pub struct TransportConfig {
     pub recovery: Recovery,
     /// Retransmission timeout; `None`: never (lossless fabrics only).
     pub rto: Option<Time>,
+    /// RDMA: the retransmission timeout while at most [`FEW_PACKETS`](Self::FEW_PACKETS) are in flight, if it is another one (IRN).
+    pub rto_low: Option<Time>,
     /// Least time between two NACKs of a flow.
     pub nack_interval: Time,
     /// Selective repeat: time for which a gap may be disorder; only then is it reported as a loss.
@@ -161,6 +165,9 @@ pub struct TransportConfig {
 impl TransportConfig {
     /// The largest size of any packet on the wire: its length has 16 bits.
     pub const MAX_PACKET: Bytes = Bytes::new(u16::MAX as u64);
+
+    /// Number of packets in flight up to which [`rto_low`](Self::rto_low) holds: IRN's N.
+    pub const FEW_PACKETS: u64 = 3;
 
     /// Returns the bytes of a data packet on the wire besides payload.
     pub fn data_header(&self, needs: &Needs) -> Bytes {

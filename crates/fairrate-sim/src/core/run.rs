@@ -56,6 +56,8 @@ pub(crate) struct Constants {
     pub(crate) cnp_interval_ps: Option<u64>,
     pub(crate) cnp_by_clock: bool,
     pub(crate) rto_ps: u64,
+    /// Time by which it is shorter while few packets are in flight.
+    pub(crate) rto_head_ps: u64,
     /// Retransmission timeout of TCP if the algorithm detects losses by nothing else.
     pub(crate) fixed_rto: Option<Time>,
     pub(crate) whole_ns: bool,

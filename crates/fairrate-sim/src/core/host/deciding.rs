@@ -40,6 +40,11 @@ impl Hosts {
         let nic = &mut self.nics[sender.host];
         sender.cwnd = match w.run.config.transport.window {
             WindowRule::Algorithm => allowance.cwnd.as_u64().max(c.min_window),
+            WindowRule::Bdp => {
+                let line_rate = w.net.ports[nic.port].rate;
+                let packets = line_rate.bytes_in(c.base_rtt).as_u64().div_ceil(c.mtu + c.data_header);
+                allowance.cwnd.as_u64().max(c.min_window).min(packets * c.mtu)
+            }
             WindowRule::None => u64::MAX,
             WindowRule::Fixed(bytes) => bytes.as_u64().max(c.mtu),
             WindowRule::RateScaled => {

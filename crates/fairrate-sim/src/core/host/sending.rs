@@ -145,7 +145,7 @@ impl Hosts {
         if arm_rto {
             sender.rto_ps = now_ps + c.rto_ps;
         }
-        let rto_ps = sender.rto_ps;
+        let rto_ps = sender.rto_ps - c.rto_head_ps;
         let paced_until = entry.next_send_ps;
         let decision = self.connections.controller(sender).on_sent(w.clock.now(), Bytes::new(u64::from(wire)));
         entry.next_send_ps = from_ps + sender.gap_beyond_credit(gap_ps, wire);

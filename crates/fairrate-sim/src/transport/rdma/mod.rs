@@ -4,6 +4,7 @@
 
 use fairrate_control::{Controller, Loss};
 
+use crate::config::TransportConfig;
 use crate::core::{Hosts, World};
 use crate::engine::EventKind;
 use crate::ids::{FlowId, HostId, PacketIdx};
@@ -94,21 +95,26 @@ impl Transport for Rdma {
         Some(Acked { slot, allowance, is_done: sender.is_done(), is_only_stored })
     }
 
-    /// Handles the timer's event. Acknowledgments move `rto_ps` only; the event is scheduled again here.
+    /// Handles the timer's event. Acknowledgments move `rto_ps` only; the event is scheduled again here. It comes once in the shorter
+    /// timeout at least, as the time left is less as soon as few packets are in flight.
     fn on_timer(hosts: &mut Hosts, w: &mut World, flow: FlowId) -> Timed {
+        let (c, now_ps) = (&w.run.constants, w.clock.now_ps);
         let Some((slot, sender)) = hosts.sender_of(flow) else { return Timed::Nothing };
         if !sender.has_unacknowledged() {
             sender.rto_ps = u64::MAX;
             return Timed::Nothing;
         }
-        if w.clock.now_ps < sender.rto_ps {
-            w.clock.schedule(sender.rto_ps, EventKind::Rto, flow);
+        let is_low = sender.inflight() <= TransportConfig::FEW_PACKETS * c.mtu;
+        let due_ps = if is_low { sender.rto_ps - c.rto_head_ps } else { sender.rto_ps };
+        let low_ps = c.rto_ps - c.rto_head_ps;
+        if now_ps < due_ps {
+            w.clock.schedule(due_ps.min(now_ps + low_ps), EventKind::Rto, flow);
             return Timed::Nothing;
         }
         sender.on_timeout(w.run.config.transport.recovery);
         sender.tally.timeouts += 1;
-        sender.rto_ps = w.clock.now_ps + w.run.constants.rto_ps;
-        w.clock.schedule(sender.rto_ps, EventKind::Rto, flow);
+        sender.rto_ps = now_ps + c.rto_ps;
+        w.clock.schedule(now_ps + low_ps, EventKind::Rto, flow);
         Timed::Decided(slot, hosts.controller(slot).on_loss(w.clock.now(), Loss::Timeout))
     }
 
