@@ -90,6 +90,8 @@ pub struct Ack<'a> {
     /// In-band telemetry of the acknowledged packet, one record per switch hop in path order; empty unless
     /// the algorithm asks for it in [`Needs`].
     pub int: &'a [IntHop],
+    /// Identity of the acknowledged packet's path: it differs where switches chose other ports. Zero if flows have fixed paths.
+    pub path: u16,
     /// Header of the acknowledged packet as the last port left it; empty unless [`WireNeeds::header`] asks for a header.
     pub header: &'a [f64],
 }
@@ -330,6 +332,8 @@ pub struct FeedbackNeeds {
     /// Set when TCP, if it is configured to, reduces the window during a recovery in proportion to the delivered data (PRR,
     /// RFC 9937).
     pub prr: bool,
+    /// Set when telemetry of several paths is told apart, so that packets of a flow may take several.
+    pub paths_apart: bool,
     /// Set when flows share in proportion to [`FlowContext::weight`]. Otherwise the scenario may not give weights.
     pub weights: bool,
 }
@@ -390,6 +394,7 @@ impl FeedbackNeeds {
         credit: None,
         rto_rtts: None,
         prr: false,
+        paths_apart: false,
         weights: false,
     };
 }

@@ -325,6 +325,7 @@ fn some_ack(now: Time) -> Ack<'static> {
         app_limited: false,
         ecn_marked: false,
         int: &[],
+        path: 0,
         header: &[],
     }
 }

@@ -39,6 +39,7 @@ use crate::controller::{
 use crate::int::{IntFormat, IntHop};
 use crate::limits::{RateLimiter, bdp, scaled_window};
 use crate::port::NoPort;
+use crate::records::Records;
 
 choice! {
     /// The quantity that HPCC's law computes.
@@ -112,6 +113,9 @@ algorithm_config! {
         /// Update of W^c a packet later: by the packet after the first one sent since the last update (RoCC's authors' code,
         /// which compares sequence numbers of packets) and not by that one (HPCC Alg. 1 line 23, ns-3 artifact).
         late_update: bool = false, omnet = true;
+        /// If true, telemetry is kept for each path, so that packets of a flow may take several (not in the paper); else a change of path
+        /// begins anew.
+        per_path: bool = false;
     }
 }
 
@@ -128,6 +132,7 @@ impl AlgorithmSpec for HpccConfig {
             feedback: FeedbackNeeds {
                 first_ack_only_stored: self.start == HpccStart::Full,
                 weights: true,
+                paths_apart: self.per_path,
                 ..Needs::TELEMETRY.feedback
             },
             ..Needs::TELEMETRY
@@ -161,7 +166,7 @@ impl AlgorithmSpec for HpccConfig {
             w_ai,
             least: least.min(most),
             most,
-            prev: Vec::with_capacity(flow.n_hops as usize),
+            prev: Records::new(flow.n_hops, self.per_path),
             utilization,
             reference,
             applied: most,
@@ -195,7 +200,7 @@ pub struct Hpcc {
     least: f64,
     most: f64,
     /// L: telemetry of the last acknowledgment.
-    prev: Vec<IntHop>,
+    prev: Records,
     /// The utilization U.
     utilization: f64,
     /// The reference window W^c.
@@ -212,7 +217,7 @@ impl Hpcc {
     /// Updates U as MEASUREINFLIGHT (Alg. 1 lines 1-10). Returns `true` if any port's clock advanced.
     fn measure_inflight(&mut self, int: &[IntHop]) -> bool {
         let mut fullest: Option<(f64, f64)> = None;
-        for (hop, prev) in int.iter().zip(&self.prev) {
+        for (hop, prev) in int.iter().zip(self.prev.last()) {
             let Some(sample) = self.hop_utilization(hop, prev) else { continue };
             if fullest.is_none_or(|(u, _)| u < sample.0) {
                 fullest = Some(sample);
@@ -274,11 +279,14 @@ impl Controller for Hpcc {
     /// Handles an acknowledgment as NEWACK (lines 21-27).
     fn on_ack(&mut self, ack: &Ack<'_>) -> Allowance {
         let is_full = self.last_update_seq < ack.ack_seq;
-        if self.prev.is_empty() && self.config.start == HpccStart::Zero {
-            self.prev.extend(ack.int.iter().map(|hop| IntHop { rate: hop.rate, ..IntHop::ABSENT }));
+        self.prev.turn_to(ack.path);
+        if !self.prev.has_begun() && self.config.start == HpccStart::Zero {
+            self.prev.begin_with_zeros(ack.int);
         }
-        if self.prev.len() != ack.int.len() {
-            self.last_update_seq = self.last_update_seq.max(ack.snd_nxt);
+        if self.prev.last().len() != ack.int.len() {
+            if !self.prev.has_others() {
+                self.last_update_seq = self.last_update_seq.max(ack.snd_nxt);
+            }
         } else if !is_full && !self.config.fast_react {
             return self.allowance();
         } else if self.measure_inflight(ack.int) {
@@ -287,8 +295,7 @@ impl Controller for Hpcc {
                 self.last_update_seq = self.last_update_seq.max(ack.snd_nxt + self.one_later);
             }
         }
-        self.prev.clear();
-        self.prev.extend_from_slice(ack.int);
+        self.prev.keep(ack.int);
         self.allowance()
     }
     fn on_loss(&mut self, _: Time, _: Loss) -> Allowance {
@@ -339,6 +346,23 @@ mod tests {
         };
         assert_eq!([rate_after(5_000), rate_after(6_000), rate_after(7_000)], [625_000_000; 3]);
         assert_eq!(rate_after(8_000), 937_500_000, "the update came with the packet behind 6,000");
+    }
+
+    /// A port further on has sent 25 MB: beside the port before, that would be a thousand times its rate.
+    #[test]
+    fn telemetry_of_another_path_is_only_stored() {
+        for per_path in [false, true] {
+            let config = HpccConfig { per_path, ..HpccConfig::default() };
+            let mut flow = config.build(&flow_25g());
+            let on =
+                |path, at, tx_bytes| (Ack { path, ..ack(at, 8_000, at, at + 5_000, &[]) }, hop(at, tx_bytes, 50_000));
+            let mut take = |(ack, int): (Ack<'_>, [IntHop; 1])| flow.on_ack(&Ack { int: &int, ..ack }).cwnd;
+            let first = take(on(1, 1_000, 1_000));
+            assert_eq!(take(on(2, 2_000, 25_000_000)), first);
+            // Beside its own telemetry of 8 us before it shows two windows in the queue; if that was forgotten, it is stored once more.
+            let back = take(on(1, 9_000, 2_000));
+            assert_eq!(back < first, per_path, "{first} {back}");
+        }
     }
 
     #[test]

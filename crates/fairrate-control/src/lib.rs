@@ -63,6 +63,7 @@ pub mod qcn;
 pub mod ratemp;
 pub mod rccc;
 pub mod rcp;
+mod records;
 pub mod retcp;
 pub mod rocc;
 pub mod swift;

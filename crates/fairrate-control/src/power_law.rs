@@ -212,6 +212,7 @@ pub(crate) mod testing {
             app_limited: false,
             ecn_marked: false,
             int,
+            path: 0,
             header: &[],
         }
     }

@@ -47,6 +47,7 @@ use crate::int::{IntCounter, IntFormat, IntHop};
 use crate::port::NoPort;
 pub use crate::power_law::{FirstAck, InitialPower, RateChange, Reference, UpdateInterval};
 use crate::power_law::{PowerLaw, SmoothedPower};
+use crate::records::Records;
 
 algorithm_config! {
     /// Parameters of PowerTCP.
@@ -82,6 +83,9 @@ algorithm_config! {
         /// Reference of the first acknowledgment (not in the paper; ns-3 artifact as published: zeros, a slip that both
         /// profiles leave out).
         first_ack: FirstAck = FirstAck::Store;
+        /// If true, telemetry is kept for each path, so that packets of a flow may take several (not in the paper); else a change of path
+        /// begins anew.
+        per_path: bool = false;
     }
 }
 
@@ -96,6 +100,7 @@ impl AlgorithmSpec for PowerTcpConfig {
             },
             feedback: FeedbackNeeds {
                 first_ack_only_stored: self.first_ack == FirstAck::Store,
+                paths_apart: self.per_path,
                 ..Needs::TELEMETRY.feedback
             },
             ..Needs::TELEMETRY
@@ -105,7 +110,7 @@ impl AlgorithmSpec for PowerTcpConfig {
         PowerTcp {
             tau: flow.base_rtt,
             tau_ns: flow.base_rtt.as_ns_f64(),
-            prev: Vec::with_capacity(flow.n_hops as usize),
+            prev: Records::new(flow.n_hops, self.per_path),
             power: SmoothedPower::new(self.initial_power),
             law: PowerLaw::new(flow, self.reference, self.update, self.gamma, self.beta, self.min_rate),
             last_ack: flow.start,
@@ -121,7 +126,7 @@ pub struct PowerTcp {
     tau: Time,
     tau_ns: f64,
     /// prevInt: telemetry of the last acknowledgment.
-    prev: Vec<IntHop>,
+    prev: Records,
     power: SmoothedPower,
     law: PowerLaw,
     last_ack: Time,
@@ -133,7 +138,7 @@ impl PowerTcp {
     /// advanced.
     fn norm_power(&self, int: &[IntHop]) -> Option<(f64, f64)> {
         let mut largest: Option<(f64, f64)> = None;
-        for (hop, prev) in int.iter().zip(&self.prev) {
+        for (hop, prev) in int.iter().zip(self.prev.last()) {
             let Some(sample) = self.hop_power(hop, prev) else { continue };
             if largest.is_none_or(|(power, _)| power < sample.0) {
                 largest = Some(sample);
@@ -177,18 +182,19 @@ impl Controller for PowerTcp {
         self.law.allowance(self.tau)
     }
     fn on_ack(&mut self, ack: &Ack<'_>) -> Allowance {
-        if self.prev.is_empty() && self.config.first_ack == FirstAck::ZeroHistory {
-            self.prev.extend(ack.int.iter().map(|hop| IntHop { rate: hop.rate, ..IntHop::ABSENT }));
+        self.prev.turn_to(ack.path);
+        if !self.prev.has_begun() && self.config.first_ack == FirstAck::ZeroHistory {
+            self.prev.begin_with_zeros(ack.int);
         }
-        if self.prev.len() != ack.int.len() || self.was_idle(ack) {
+        let is_known = self.prev.last().len() == ack.int.len();
+        if self.was_idle(ack) || !is_known && !self.prev.has_others() {
             self.power.forget();
             self.law.postpone(ack);
         } else if let Some((power, dt_ns)) = self.norm_power(ack.int) {
             let smoothed = self.power.sample(power, dt_ns, self.tau_ns);
             self.law.update(ack, smoothed / self.config.target_utilization);
         }
-        self.prev.clear();
-        self.prev.extend_from_slice(ack.int);
+        self.prev.keep(ack.int);
         self.last_ack = ack.now;
         self.law.allowance(self.tau)
     }
@@ -239,7 +245,7 @@ mod tests {
     #[test]
     fn the_hop_with_the_largest_power_counts_and_idle_hops_have_the_floor() {
         let mut flow = paper();
-        flow.prev = vec![hop(4_000, 0, 0), hop(4_000, 0, 2_000), hop(4_000, 0, 0)];
+        flow.prev.keep(&[hop(4_000, 0, 0), hop(4_000, 0, 2_000), hop(4_000, 0, 0)]);
         // An unused port has λ = 0.5 b and Γ = 0.5; a full port Γ = 1·27,000/25,000 = 1.08 over 2 µs; the clock
         // of the third stood still.
         let now = [hop(5_000, 0, 0), hop(6_000, 6_250, 2_000), hop(4_000, 0, 99_000)];

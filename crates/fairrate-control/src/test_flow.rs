@@ -27,6 +27,7 @@ pub(crate) fn acked(ack_seq: u64, rtt_ns: u64, snd_nxt: u64) -> Ack<'static> {
         app_limited: false,
         ecn_marked: false,
         int: &[],
+        path: 0,
         header: &[],
     }
 }

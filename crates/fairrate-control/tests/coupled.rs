@@ -104,6 +104,7 @@ fn ack(now: Time, ack_seq: u64, newly_acked: u64, in_flight: u64, rtt: Time, ecn
         app_limited: false,
         ecn_marked,
         int: &[],
+        path: 0,
         header: &[],
     }
 }

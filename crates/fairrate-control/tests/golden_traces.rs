@@ -113,6 +113,7 @@ impl Flow {
             app_limited: false,
             ecn_marked: packet.marked,
             int: if needs.network.telemetry.is_some() { std::slice::from_ref(&packet.int) } else { &[] },
+            path: 0,
             header: &[],
         };
         self.snd_una = packet.end_seq;

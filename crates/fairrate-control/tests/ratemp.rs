@@ -209,6 +209,7 @@ impl World {
             app_limited: false,
             ecn_marked: marked,
             int: &[],
+            path: 0,
             header: &[],
         };
         s.allowance = c.control.on_ack(subflow, &ack);

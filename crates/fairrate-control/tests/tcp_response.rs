@@ -152,6 +152,7 @@ impl Flow {
             app_limited: false,
             ecn_marked: false,
             int: &[],
+            path: 0,
             header: &[],
         };
         self.allowance = self.controller.on_ack(&ack);

@@ -259,6 +259,7 @@ mod tests {
                 app_limited,
                 ecn_marked,
                 int,
+                path: 0,
                 header: &[],
             })
         };

@@ -3,8 +3,9 @@
 use fairrate_control::IntHop;
 
 use crate::huge_pages;
-use crate::ids::{FlowId, HopId, PacketIdx, PortIdx};
+use crate::ids::{FlowId, HopId, PacketIdx, PortId, PortIdx};
 use crate::prefetch::{prefetch, prefetch_place};
+use crate::rng::mix64;
 use crate::table::Table;
 
 /// The kind of a packet.
@@ -48,7 +49,7 @@ impl PacketKind {
     }
 }
 
-/// A packet: one cache line, of which two bytes are free.
+/// A packet: one cache line.
 #[derive(Clone, Copy, Debug)]
 #[repr(align(64))]
 pub struct Packet {
@@ -86,6 +87,8 @@ pub struct Packet {
     pub flags: u8,
     /// Number of telemetry records it carries.
     pub n_int: u8,
+    /// Data: the ports that switches chose for it, mixed, which acknowledgments return; zero on fixed paths.
+    pub path: u16,
 }
 
 /// All packets that exist, with their telemetry in separate tables.
@@ -311,6 +314,12 @@ impl Packet {
     pub fn set_corrupt(&mut self) {
         self.flags |= CORRUPT;
     }
+    /// Notes that a switch has chosen `port` for it. Answers keep the path of the data that they answer.
+    pub fn note_choice(&mut self, port: PortId) {
+        if self.kind == PacketKind::Data {
+            self.path = self.path.rotate_left(3) ^ mix64(u64::from(port.0)) as u16;
+        }
+    }
     /// Returns a packet of kind `kind`, with all other fields zero.
     pub fn new(kind: PacketKind) -> Self {
         Self {
@@ -330,6 +339,7 @@ impl Packet {
             class: 0,
             flags: 0,
             n_int: 0,
+            path: 0,
         }
     }
 }

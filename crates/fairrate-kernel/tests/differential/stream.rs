@@ -85,6 +85,7 @@ pub fn as_ack(a: &AckInput) -> Ack<'static> {
         app_limited: a.app_limited != 0,
         ecn_marked: a.ecn_marked != 0,
         int: &[],
+        path: 0,
         header: &[],
     }
 }

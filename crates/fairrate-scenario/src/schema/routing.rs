@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use fairrate_control::{AlgorithmConfig, Needs, PortScope};
+use fairrate_control::{AlgorithmConfig, Needs, Parameters, PortScope};
 use fairrate_sim::routing::Routes;
 use fairrate_sim::{Adaptive, BALANCES, Balance, Conga, NodeId, Rehash, Reroute, Signal, SimConfig};
 use fairrate_units::{Bytes, Time};
@@ -68,7 +68,12 @@ pub(super) fn read(root: &mut Section<'_>, cc: &AlgorithmConfig) -> Routing {
     };
     if let Some(why) = why_one_path(&cc.needs()).filter(|_| balance.is_by_packet()) {
         let message = format!("`{}` {why}, and these packets have several", cc.info().name);
-        let help = "write `balance = \"ecmp\"`, or choose another `cc`";
+        let name = cc.info().name;
+        let help = if cc.params().iter().any(|p| p.name == "per_path") {
+            format!("write `balance = \"ecmp\"`, or `per_path = true` in `[transport.{name}]`")
+        } else {
+            "write `balance = \"ecmp\"`, or choose another `cc`".to_owned()
+        };
         s.problem_at("scenario::conflict", "balance", message, help);
     }
     let reroute = read_reroute(&mut s, balance, cc);
@@ -165,8 +170,8 @@ fn count(s: &mut Section<'_>, key: &str, default: u32, least: u8) -> u8 {
 /// Returns the reason why an algorithm needs all packets of a flow on one path; `None` if it does not.
 fn why_one_path(needs: &Needs) -> Option<&'static str> {
     // A record is compared with the previous one of the same hop: a difference between two ports means nothing.
-    let compares = needs.network.telemetry.is_some().then_some("compares telemetry of the ports of one path");
-    why_known_path(needs).or(compares)
+    let compares = needs.network.telemetry.is_some() && !needs.feedback.paths_apart;
+    why_known_path(needs).or(compares.then_some("compares telemetry of the ports of one path"))
 }
 
 /// Returns the reason why an algorithm needs to know the path of a flow before it starts; `None` if it does not.

@@ -19,10 +19,11 @@ const TRANSPORT: &[Key] = &[
     ("ack_class", CLASSES),
     ("control_class", CLASSES),
     ("reaction_delay", &["\"0s\"", "\"1ns\"", "\"15us\""]),
-    ("recovery", &["\"go-back-n\"", "\"selective-repeat\""]),
+    ("recovery", &["\"go-back-n\"", "\"selective-repeat\"", "\"irn\""]),
     ("rto", &["\"none\"", "\"30us\"", "\"100us\"", "\"1ms\""]),
     ("nack_interval", &["\"0s\"", "\"10us\"", "\"500us\""]),
-    ("window", &["\"algorithm\"", "\"rate-scaled\"", "\"none\"", "\"1B\"", "\"20KB\""]),
+    ("rto_low", &["\"none\"", "\"20us\""]),
+    ("window", &["\"algorithm\"", "\"rate-scaled\"", "\"bdp\"", "\"none\"", "\"1B\"", "\"20KB\""]),
     ("base_rtt", &["\"exact\"", "\"payload-only\"", "\"10us\""]),
 ];
 
@@ -64,11 +65,15 @@ pub fn transport(draw: &mut Draw, toml: &mut Toml, cc: &str, tcp: bool) {
             toml.section("[transport.nscc]");
             toml.key("credit", "true");
         }
+        if cc == "rccc" && draw.one_in(2) {
+            toml.section("[transport.rccc]");
+            toml.any(draw, ("fabric_control", &["\"on\"", "\"off\""]));
+        }
         return;
     }
     toml.text("kind", if tcp { "tcp" } else { "rdma" });
     toml.maybe(draw, 5, TRANSPORT);
-    if toml.0.contains("selective-repeat") && draw.one_in(2) {
+    if (toml.0.contains("selective-repeat") || toml.0.contains("\"irn\"")) && draw.one_in(2) {
         toml.text("reorder_window", draw.pick(&["0s", "3us", "100us"]));
     }
     if tcp {

@@ -212,9 +212,13 @@ impl Balancer {
                 self.weights = weights::weights(&outages.live_bps(topology, routes, &ports, to));
             }
         }
+        let id_of = |port| links.id_of(port);
         match candidates[..] {
             [] => return None,
-            [only] if !self.sees_all => return Some(only),
+            [only] if !self.sees_all => {
+                p.note_choice(id_of(only));
+                return Some(only);
+            }
             _ => {}
         }
         let at = Crossing {
@@ -231,6 +235,7 @@ impl Balancer {
         };
         let chosen = self.scheme.as_mut().expect("flows with fixed paths choose no ports").choose(&at);
         p.entropy = at.header.get();
+        p.note_choice(id_of(chosen));
         Some(chosen)
     }
 }

@@ -137,6 +137,7 @@ mod tests {
                 ecn_marked: false,
                 cwnd_at_send: 25_000,
                 int: &int,
+                path: 0,
                 header: &[],
             };
             assert_eq!(one.on_ack(&ack(n * 1_000)), lasting.on_ack(&ack(seq)), "{flow} {n}");

@@ -415,6 +415,7 @@ pub fn ack_of<'a>(
         app_limited: false,
         ecn_marked: p.is_marked(),
         int: pool.int(packet),
+        path: p.path,
         header: &pool.header(packet)[..header_words],
     }
 }

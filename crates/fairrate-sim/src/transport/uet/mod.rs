@@ -304,6 +304,7 @@ impl Transport for Uet {
                 app_limited: false,
                 ecn_marked: p.is_marked(),
                 int: &[],
+                path: p.path,
                 header: &[],
             };
             hosts.controller(slot).on_ack(&ack)
