@@ -7,7 +7,7 @@ use super::{VERSION, files, links};
 /// Directories of examples with sources of algorithms.
 const SOURCES: [&str; 3] = ["own-algorithm", "library-rust", "library-c"];
 /// Directories below `docs` whose files are part of a release.
-const DOCS: [&str; 4] = ["", "algorithms", "papers", "images"];
+const DOCS: [&str; 6] = ["", "algorithms", "balancing", "entropy", "papers", "images"];
 /// Files below `docs/figures` that are. The measurements behind them are large, and made by `fairrate figure`.
 const FIGURES: [&str; 2] = ["claims.md", "figure.svg"];
 /// Directories of the repository, and where their files are in a release.
@@ -99,6 +99,8 @@ mod tests {
             "README.txt",
             "share/doc/fairrate/docs/tutorial.md",
             "share/doc/fairrate/docs/algorithms/powertcp.md",
+            "share/doc/fairrate/docs/balancing/ecmp.md",
+            "share/doc/fairrate/docs/entropy/reps.md",
             "share/doc/fairrate/docs/images/incast10.svg",
             "share/fairrate/examples/incast10.toml",
             "share/fairrate/examples/own-algorithm/src/lib.rs",
