@@ -1,11 +1,13 @@
 //! The documentation agrees with the code: every TOML block in it can be run, every CSV block can be read, the tables
-//! of `docs/scenario.md` have every key with its default, and no link is broken.
+//! of `docs/scenario.md` have every key with its default, every way to choose a path has its page, and no link is broken. To
+//! write the tables of those pages again: `FAIRRATE_BLESS=1 cargo test -p fairrate-scenario --test docs`.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use fairrate_scenario::{Overrides, Scenario, samples};
 use fairrate_sim::workload::parse_flow_list;
+use fairrate_sim::{BALANCES, EntropyScheme};
 
 fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
@@ -14,7 +16,7 @@ fn root() -> PathBuf {
 /// Returns every page for readers, with its text.
 fn pages() -> Vec<(PathBuf, String)> {
     let mut found = Vec::new();
-    for dir in ["", "docs", "docs/algorithms", "validation/ns3"] {
+    for dir in ["", "docs", "docs/algorithms", "docs/balancing", "docs/entropy", "validation/ns3"] {
         for entry in std::fs::read_dir(root().join(dir)).expect("a directory of pages") {
             let path = entry.expect("an entry").path();
             if path.extension().is_some_and(|e| e == "md") {
@@ -157,6 +159,102 @@ fn the_reference_has_every_key_with_its_default() {
         let phantoms: Vec<_> = rows.keys().filter(phantom).collect();
         assert!(phantoms.is_empty(), "docs/scenario.md, {section}: {phantoms:?} are no keys");
     }
+}
+
+/// Sections of the pages on schemes and rules that choose paths.
+const SECTIONS: [&str; 5] = ["## Idea", "## Rule", "## Parameters", "## Where it fails", "## What was validated"];
+
+/// Returns the keys of `[routing]` that matter to a scheme, and those of `[transport]`.
+fn keys_of_scheme(name: &str) -> (Vec<&'static str>, &'static [&'static str]) {
+    let (own, of_transport): (&[&str], &[&str]) = match name {
+        "ecmp" | "wcmp" => (&["salt", "rehash"], &[]),
+        "host" => (&["salt", "rehash"], &["entropy", "entropy_values"]),
+        "flowlet" => (&["gap"], &[]),
+        "conga" => (&["gap", "time_constant", "age"], &[]),
+        "adaptive" => (&["signal", "full", "refresh", "sticky"], &[]),
+        "drill" => (&["samples", "memory"], &[]),
+        _ => (&[], &[]),
+    };
+    ([own, &["reroute_delay", "convergence_delay"]].concat(), of_transport)
+}
+
+/// Returns the keys of `[transport]` that matter to a rule by which hosts choose.
+fn keys_of_rule(scheme: EntropyScheme) -> &'static [&'static str] {
+    if matches!(scheme, EntropyScheme::Plb | EntropyScheme::Permutation) { &[] } else { &["entropy_values"] }
+}
+
+/// Returns the rows of some keys of a section of `docs/scenario.md` as a table for a page in a directory below `docs`.
+fn table(section: &str, keys: &[&str]) -> String {
+    if keys.is_empty() {
+        return String::new();
+    }
+    let reference = std::fs::read_to_string(root().join("docs/scenario.md")).expect("the page");
+    let (_, rest) = reference.split_once(&format!("\n## `{section}`\n")).expect("the section");
+    let own = rest.split("\n## ").next().expect("it ends");
+    let row = |key: &&str| {
+        let begin = format!("| `{key}` | ");
+        let row = own.lines().find_map(|line| line.strip_prefix(&begin));
+        let row = row.unwrap_or_else(|| panic!("docs/scenario.md, {section}: no `{key}`"));
+        let row = row.trim_start_matches("see: ").replace("](#", "](scenario.md#").replace("](", "](../");
+        format!("{begin}{row}\n")
+    };
+    let rows: String = keys.iter().map(row).collect();
+    format!("Keys of `{section}`.\n\n| key | default | meaning |\n|---|---|---|\n{rows}")
+}
+
+/// Compares the parameters on a page with `want`, or writes them there.
+fn hold_parameters(path: &Path, text: &str, want: &str) {
+    let (before, rest) =
+        text.split_once("<!-- parameters -->\n").unwrap_or_else(|| panic!("{}: no table", path.display()));
+    let (found, after) = rest.split_once("<!-- end -->").expect("the table ends");
+    if std::env::var_os("FAIRRATE_BLESS").is_some() {
+        let text = format!("{before}<!-- parameters -->\n{want}<!-- end -->{after}");
+        std::fs::write(path, text).expect("the page can be written");
+    } else {
+        assert_eq!(found, want, "{}: run this test with FAIRRATE_BLESS=1", path.display());
+    }
+}
+
+/// Checks the page of a scheme or rule: its sections come in order, `docs/many-paths.md` links it, and its keys are those of the
+/// reference.
+fn hold_page(dir: &str, key: &str, name: &str, parameters: &str) -> String {
+    let path = root().join(format!("docs/{dir}/{name}.md"));
+    let text = std::fs::read_to_string(&path).unwrap_or_else(|e| panic!("{}: {e}", path.display()));
+    let places: Vec<_> = SECTIONS.iter().map(|s| text.find(&format!("\n{s}\n"))).collect();
+    assert!(places.iter().all(Option::is_some) && places.is_sorted(), "{}: {SECTIONS:?}", path.display());
+    let (head, rest) = text.split_once("\n## Idea\n").expect("it was found");
+    assert!(head.starts_with("# ") && head.contains(&format!("`{key} = \"{name}\"`")), "{}: {head}", path.display());
+    let (rule, _) = rest.split_once("\n## Parameters\n").expect("it was found");
+    assert!(rule.contains("\nReadings: "), "{} has no readings", path.display());
+    let overview = std::fs::read_to_string(root().join("docs/many-paths.md")).expect("the page");
+    let link = format!("| [`{name}`]({dir}/{name}.md) | ");
+    assert!(overview.contains(&link), "docs/many-paths.md has no row for {}", path.display());
+    hold_parameters(&path, &text, parameters);
+    head.to_owned()
+}
+
+#[test]
+fn every_way_to_choose_a_path_has_its_page() {
+    let n_pages = |dir: &str| std::fs::read_dir(root().join("docs").join(dir)).expect("pages").count();
+    let mut seen = vec!["balance"];
+    for scheme in BALANCES {
+        let (routing, transport) = keys_of_scheme(scheme.name);
+        let tables = [table("[routing]", &routing), table("[transport]", transport)];
+        let tables = tables.into_iter().filter(|t| !t.is_empty()).collect::<Vec<_>>().join("\n");
+        let head = hold_page("balancing", "balance", scheme.name, &tables);
+        let venue = scheme.source.rsplit(", ").next().expect("a source");
+        assert!(head.contains(venue), "docs/balancing/{}.md does not say where it is from: {venue}", scheme.name);
+        seen.extend(routing);
+    }
+    assert_eq!(n_pages("balancing"), BALANCES.len(), "a page without a scheme");
+    for scheme in EntropyScheme::ALL {
+        let keys = table("[transport]", keys_of_rule(scheme));
+        hold_page("entropy", "entropy", scheme.name(), if keys.is_empty() { "None.\n" } else { &keys });
+    }
+    assert_eq!(n_pages("entropy"), EntropyScheme::ALL.len(), "a page without a rule");
+    let page = documented();
+    let of_no_scheme: Vec<_> = page["[routing]"].keys().filter(|key| !seen.contains(&key.as_str())).collect();
+    assert!(of_no_scheme.is_empty(), "no page of a scheme has {of_no_scheme:?}");
 }
 
 #[test]
