@@ -105,6 +105,7 @@ impl Acks {
                 prior_delivered: None,
                 app_limited: false,
                 ecn_marked: self.fed.is_multiple_of(MARKED),
+                path: 0,
                 int: if self.needs.network.telemetry.is_some() { &self.hops[i] } else { &[] },
                 header: &self.header,
             };

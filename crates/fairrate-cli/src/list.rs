@@ -8,7 +8,7 @@ use fairrate_control::{
 use fairrate_report::format;
 use fairrate_sim::topology::TOPOLOGIES;
 use fairrate_sim::workload::WORKLOADS;
-use fairrate_sim::{BALANCES, QUEUES};
+use fairrate_sim::{BALANCES, BalanceInfo, EntropyScheme, QUEUES};
 use serde::Serialize;
 
 use crate::failure::Failure;
@@ -39,6 +39,8 @@ enum What {
     Queues,
     /// Schemes that spread traffic over equal paths
     Balancing,
+    /// Rules by which hosts choose paths
+    Entropy,
 }
 
 /// Prints the list.
@@ -54,8 +56,12 @@ pub fn run(args: &Args, registry: &Registry) -> Result<ExitCode, Failure> {
         (What::Workloads, true) => output::print_json(&workloads()),
         (What::Queues, false) => print_table(&["name", "what", "source"], &queue_rows()),
         (What::Queues, true) => output::print_json(&queues()),
-        (What::Balancing, false) => print_table(&["name", "what", "source"], &balance_rows()),
+        (What::Balancing, false) => print_table(&["name", "what", "source"], &scheme_rows(BALANCES)),
         (What::Balancing, true) => output::print_json(&balances()),
+        (What::Entropy, false) => {
+            print_table(&["name", "what", "source"], &scheme_rows(&EntropyScheme::ALL.map(EntropyScheme::info)))
+        }
+        (What::Entropy, true) => output::print_json(&entropies()),
     }
     .map(|()| ExitCode::SUCCESS)
 }
@@ -231,7 +237,15 @@ fn queues() -> Vec<SourcedJson> {
 }
 
 fn balances() -> Vec<SourcedJson> {
-    BALANCES.iter().map(|b| SourcedJson { name: b.name, title: b.title, source: b.source }).collect()
+    BALANCES.iter().map(scheme_json).collect()
+}
+
+fn entropies() -> Vec<SourcedJson> {
+    EntropyScheme::ALL.map(EntropyScheme::info).iter().map(scheme_json).collect()
+}
+
+fn scheme_json(scheme: &BalanceInfo) -> SourcedJson {
+    SourcedJson { name: scheme.name, title: scheme.title, source: scheme.source }
 }
 
 fn algorithm_rows(registry: &Registry) -> Vec<Vec<String>> {
@@ -253,8 +267,8 @@ fn queue_rows() -> Vec<Vec<String>> {
     QUEUES.iter().map(|q| [q.name, q.title, q.source].map(str::to_owned).to_vec()).collect()
 }
 
-fn balance_rows() -> Vec<Vec<String>> {
-    BALANCES.iter().map(|b| [b.name, b.title, b.source].map(str::to_owned).to_vec()).collect()
+fn scheme_rows(schemes: &[BalanceInfo]) -> Vec<Vec<String>> {
+    schemes.iter().map(|s| [s.name, s.title, s.source].map(str::to_owned).to_vec()).collect()
 }
 
 /// Prints a table with columns of text.

@@ -310,6 +310,7 @@ impl<'a> Driver<'a> {
                     prior_delivered: (sent_at % 3 != 0).then(|| self.snd_una.saturating_sub(*in_flight)),
                     app_limited: sent_at % 4 == 1,
                     ecn_marked: *marked,
+                    path: 0,
                     int: if self.needs.network.telemetry.is_some() { &self.hops[..hops.len()] } else { &[] },
                     header: &self.header,
                 };

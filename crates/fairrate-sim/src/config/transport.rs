@@ -3,6 +3,7 @@
 use fairrate_control::Needs;
 use fairrate_units::{Bytes, Time};
 
+use super::BalanceInfo;
 use crate::transport::TcpConfig;
 
 /// The recovery of lost packets.
@@ -102,16 +103,30 @@ impl EntropyScheme {
 
     /// Returns the name in scenarios.
     pub fn name(self) -> &'static str {
-        match self {
-            Self::Oblivious => "oblivious",
-            Self::Bitmap => "bitmap",
-            Self::Reps => "reps",
-            Self::RepsLegacy => "reps-legacy",
-            Self::Mixed => "mixed",
-            Self::Plb => "plb",
-            Self::BitmapOnce => "bitmap-once",
-            Self::Permutation => "permutation",
-        }
+        self.info().name
+    }
+
+    /// Returns the description.
+    pub fn info(self) -> BalanceInfo {
+        let (name, title, source) = match self {
+            Self::Oblivious => {
+                ("oblivious", "all values in turn, in an order that changes after each round", "uet-htsim")
+            }
+            Self::Bitmap => {
+                ("bitmap", "the same; values that came back badly are passed over for some rounds", "uet-htsim")
+            }
+            Self::Reps => {
+                ("reps", "values that came back without a mark once more, else random ones", "REPS, arXiv 2407.21625")
+            }
+            Self::RepsLegacy => ("reps-legacy", "REPS's first form: all good values are remembered", "uet-htsim"),
+            Self::Mixed => ("mixed", "the good values of reps-legacy, else those of bitmap", "uet-htsim"),
+            Self::Plb => ("plb", "one value until its path is congested, or after a timeout", "PLB, SIGCOMM 2022"),
+            Self::BitmapOnce => ("bitmap-once", "bitmap that passes over bad values once", "EQDS, NSDI 2022"),
+            Self::Permutation => {
+                ("permutation", "all paths by number, in a new random order each round", "NDP, SIGCOMM 2017")
+            }
+        };
+        BalanceInfo { name, title, source }
     }
 }
 
