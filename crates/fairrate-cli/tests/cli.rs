@@ -265,7 +265,7 @@ fn broken_scenarios_are_exit_code_two_and_write_nothing() {
 
 #[test]
 fn lists_are_tables_or_json() {
-    for what in ["cc", "topologies", "workloads"] {
+    for what in ["cc", "topologies", "workloads", "queues", "balancing", "entropy"] {
         let text = stdout(&run(&["list", what]));
         let json: serde_json::Value = serde_json::from_str(&stdout(&run(&["list", what, "--json"]))).unwrap();
         let entries = json.as_array().unwrap();
