@@ -63,6 +63,7 @@ pub const FIGURES: &[Figure] = &[
     perc::FIG8,
     beyond::SHOOTOUT,
     beyond::SPINE,
+    beyond::COLLISIONS,
 ];
 
 /// Returns the figures of a name: a single one, as `powertcp/fig8`; those of a paper, as `powertcp`; or `all`.

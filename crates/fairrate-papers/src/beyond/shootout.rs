@@ -28,7 +28,7 @@ pub const FIGURE: Figure = Figure {
 
 /// The scenario: web search as in PowerTCP's figures 6 and 7, and requests of 2 MB to ten hosts of another rack, four a
 /// second and host, which add 1 % to the load of the uplinks.
-const SCENARIO: &str = concat!(
+pub(super) const SCENARIO: &str = concat!(
     include_str!("../../scenarios/websearch.toml"),
     "\n[[traffic]]\nkind = \"incast-queries\"\nrequest_size = \"2MB\"\nresponders = 10\nfrom = \"one-other-rack\"\n\
      rate_per_host_per_s = 4.0\nstop = \"1ms\"\n"
@@ -39,10 +39,10 @@ const LOADS: [u32; 5] = [20, 40, 60, 80, 95];
 /// The load at which slowdowns are drawn by size.
 const SHOWN_LOAD: u32 = 60;
 /// Classes of flows of the first traffic block: name, and the size range in bytes, lower end exclusive.
-const CLASSES: [(&str, f64, f64); 4] =
+pub(super) const CLASSES: [(&str, f64, f64); 4] =
     [(SMALL, 0.0, 10e3), ("10-100 KB", 10e3, 100e3), ("100 KB-1 MB", 100e3, 1e6), (LARGE, 1e6, f64::INFINITY)];
-const SMALL: &str = "up to 10 KB";
-const LARGE: &str = "above 1 MB";
+pub(super) const SMALL: &str = "up to 10 KB";
+pub(super) const LARGE: &str = "above 1 MB";
 const REQUESTS: &str = "requests";
 const QUANTILES: [(&str, f64); 3] = [("p50", 0.5), ("p99", 0.99), ("p99.9", 0.999)];
 
@@ -106,7 +106,7 @@ fn read(record: &Record) -> Point {
 }
 
 /// Returns quantiles of the slowdowns of the finished flows that `which` selects by traffic block and size.
-fn slowdowns(record: &Record, class: &str, which: impl Fn(u32, f64) -> bool) -> Vec<(String, f64)> {
+pub(super) fn slowdowns(record: &Record, class: &str, which: impl Fn(u32, f64) -> bool) -> Vec<(String, f64)> {
     let of_flow = |flow: &fairrate_sim::FlowOutcome| {
         let spec = &record.config.flows[flow.flow.index()];
         let slowdown = flow.fct?.as_ps() as f64 / flow.ideal_fct.as_ps() as f64;
@@ -116,7 +116,8 @@ fn slowdowns(record: &Record, class: &str, which: impl Fn(u32, f64) -> bool) -> 
     QUANTILES.iter().filter_map(|&(name, p)| Some((key(class, name), stats::percentile(&sorted, p)?))).collect()
 }
 
-fn key(class: &str, quantile: &str) -> String {
+/// Returns the name of a quantile of a class.
+pub(super) fn key(class: &str, quantile: &str) -> String {
     format!("{class} {quantile}")
 }
 
