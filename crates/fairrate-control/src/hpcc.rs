@@ -166,7 +166,7 @@ impl AlgorithmSpec for HpccConfig {
             w_ai,
             least: least.min(most),
             most,
-            prev: Records::new(flow.n_hops, self.per_path),
+            prev: Records::new(self.per_path),
             utilization,
             reference,
             applied: most,

@@ -110,7 +110,7 @@ impl AlgorithmSpec for PowerTcpConfig {
         PowerTcp {
             tau: flow.base_rtt,
             tau_ns: flow.base_rtt.as_ns_f64(),
-            prev: Records::new(flow.n_hops, self.per_path),
+            prev: Records::new(self.per_path),
             power: SmoothedPower::new(self.initial_power),
             law: PowerLaw::new(flow, self.reference, self.update, self.gamma, self.beta, self.min_rate),
             last_ack: flow.start,

@@ -5,77 +5,96 @@ use std::collections::BTreeMap;
 use crate::int::IntHop;
 
 /// The telemetry of earlier packets of a flow. A record tells something only beside one of the same port.
+///
+/// It is as large as a `Vec`: the state of a flow fills whole cache lines.
+#[derive(Clone, Debug)]
+pub(crate) enum Records {
+    /// That of the last packet, if it took the present path.
+    OfOne {
+        /// Empty if there is none to compare with.
+        last: Box<[IntHop]>,
+        /// The present path.
+        path: u16,
+        /// `true` once any records have been kept.
+        has_begun: bool,
+    },
+    /// That of the last packet on each path.
+    OfAll(Box<ByPath>),
+}
+
+/// The telemetry of the last packet on each path.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Records {
-    /// Telemetry of the last packet on `path`; empty if there is none to compare with.
-    last: Vec<IntHop>,
+pub(crate) struct ByPath {
     path: u16,
-    has_begun: bool,
-    /// Telemetry of the last packets on other paths; `None`: a change of path forgets.
-    others: Option<BTreeMap<u16, Vec<IntHop>>>,
+    records: BTreeMap<u16, Box<[IntHop]>>,
 }
 
 impl Records {
-    /// Returns no records, with room for `n_hops`; `is_per_path`: those of all paths are kept.
-    pub(crate) fn new(n_hops: u32, is_per_path: bool) -> Self {
-        Self {
-            last: Vec::with_capacity(n_hops as usize),
-            path: 0,
-            has_begun: false,
-            others: is_per_path.then(BTreeMap::new),
+    /// Returns no records; `is_per_path`: those of all paths will be kept.
+    pub(crate) fn new(is_per_path: bool) -> Self {
+        if is_per_path {
+            return Self::OfAll(Box::default());
         }
+        Self::OfOne { last: Box::default(), path: 0, has_begun: false }
     }
 
     /// Turns to the records of `path`.
     #[inline]
     pub(crate) fn turn_to(&mut self, path: u16) {
-        if path != self.path {
-            self.change_to(path);
+        match self {
+            Self::OfOne { last, path: before, .. } if *before != path => (*last, *before) = (Box::default(), path),
+            Self::OfOne { .. } => {}
+            Self::OfAll(all) => all.path = path,
         }
-    }
-
-    #[cold]
-    fn change_to(&mut self, path: u16) {
-        if let Some(others) = &mut self.others {
-            let next = others.remove(&path).unwrap_or_default();
-            let before = std::mem::replace(&mut self.last, next);
-            if !before.is_empty() {
-                others.insert(self.path, before);
-            }
-        } else {
-            self.last.clear();
-        }
-        self.path = path;
     }
 
     /// Returns the last records of the path.
     #[inline]
     pub(crate) fn last(&self) -> &[IntHop] {
-        &self.last
+        match self {
+            Self::OfOne { last, .. } => last,
+            Self::OfAll(all) => all.records.get(&all.path).map_or(&[], |last| last),
+        }
     }
 
     /// Returns `true` if any records have been kept.
     #[inline]
     pub(crate) fn has_begun(&self) -> bool {
-        self.has_begun
+        match self {
+            Self::OfOne { has_begun, .. } => *has_begun,
+            Self::OfAll(all) => !all.records.is_empty(),
+        }
     }
 
-    /// Returns `true` if there are records of other paths.
+    /// Returns `true` if records are kept of other paths than the present one.
     pub(crate) fn has_others(&self) -> bool {
-        self.others.as_ref().is_some_and(|others| !others.is_empty())
+        match self {
+            Self::OfOne { .. } => false,
+            Self::OfAll(all) => all.records.keys().any(|&path| path != all.path),
+        }
     }
 
     /// Begins with records of zero bytes at time zero.
     pub(crate) fn begin_with_zeros(&mut self, int: &[IntHop]) {
-        self.last.extend(int.iter().map(|hop| IntHop { rate: hop.rate, ..IntHop::ABSENT }));
+        let zeros: Vec<IntHop> = int.iter().map(|hop| IntHop { rate: hop.rate, ..IntHop::ABSENT }).collect();
+        self.keep(&zeros);
     }
 
     /// Keeps the records of a packet on the path.
     #[inline]
     pub(crate) fn keep(&mut self, int: &[IntHop]) {
-        self.has_begun = true;
-        self.last.clear();
-        self.last.extend_from_slice(int);
+        let last = match self {
+            Self::OfOne { last, has_begun, .. } => {
+                *has_begun = true;
+                last
+            }
+            Self::OfAll(all) => all.records.entry(all.path).or_default(),
+        };
+        if last.len() == int.len() {
+            last.copy_from_slice(int);
+        } else {
+            *last = int.into();
+        }
     }
 }
 
@@ -93,7 +112,7 @@ mod tests {
     #[test]
     fn a_change_of_path_forgets_unless_paths_are_kept() {
         for is_per_path in [false, true] {
-            let mut records = Records::new(1, is_per_path);
+            let mut records = Records::new(is_per_path);
             records.turn_to(7);
             records.keep(&hop(1));
             records.turn_to(8);

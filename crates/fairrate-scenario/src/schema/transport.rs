@@ -98,6 +98,7 @@ fn read_config(s: &mut Section<'_>, profile: Profile, needs: &Needs, by_hosts: b
         nack_interval: s.get("nack_interval", Time::from_us(500)).value,
         // RoCE and IRN take every gap for a loss at once.
         reorder_window: s.get("reorder_window", Time::ZERO).value,
+        ack_every: read_ack_every(s, kind),
         entropy: read_entropy(s, by_hosts.then(|| usual_entropy(kind, needs))),
         window: read_window(s, omnet.then(|| omnet_window(needs)).or(is_irn.then_some(WindowRule::Bdp))),
         // ns-3's RDMA stack sends while less than a window is in flight, and so may exceed the window.
@@ -325,6 +326,20 @@ fn read_rto(s: &mut Section<'_>, profile: Profile, of_uet: Option<Time>) -> Opti
     }
 }
 
+/// Reads after how much payload an RDMA receiver acknowledges.
+fn read_ack_every(s: &mut Section<'_>, kind: Transport) -> Option<Bytes> {
+    let every = match s.value_or::<Bytes>("ack_every", &["packet", "message"], OrWord::Word(0)).value {
+        OrWord::Word(0) => return None,
+        OrWord::Word(_) => Bytes::MAX,
+        OrWord::Value(every) => every,
+    };
+    if kind != Transport::Rdma {
+        let help = "remove it; `ack_every` in `[transport.uet]` and `delayed_ack` in `[transport.tcp]` are those transports' own";
+        s.problem_at("scenario::conflict", "ack_every", "only RDMA's acknowledgments are coalesced by this", help);
+    }
+    Some(every)
+}
+
 /// Reads the retransmission timeout while few packets are in flight.
 fn read_rto_low(s: &mut Section<'_>, is_irn: bool) -> Option<Time> {
     let default = if is_irn { OrWord::Value(IRN_RTO_LOW) } else { OrWord::Word(0) };
@@ -385,6 +400,10 @@ fn check(s: &Section<'_>, config: &TransportConfig) {
     };
     positive("rto", config.rto);
     positive("rto_low", config.rto_low);
+    if config.ack_every.is_some() && config.rto.is_none() {
+        let message = "a flow that stops waits for an acknowledgment of its last packets, and there is no timeout";
+        s.problem_at("scenario::conflict", "ack_every", message, "set `rto`, for instance `rto = \"4ms\"`");
+    }
     if let Some(low) = config.rto_low
         && config.rto.is_none_or(|rto| rto < low)
     {

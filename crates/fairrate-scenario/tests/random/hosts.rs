@@ -21,6 +21,7 @@ const TRANSPORT: &[Key] = &[
     ("reaction_delay", &["\"0s\"", "\"1ns\"", "\"15us\""]),
     ("recovery", &["\"go-back-n\"", "\"selective-repeat\"", "\"irn\""]),
     ("rto", &["\"none\"", "\"30us\"", "\"100us\"", "\"1ms\""]),
+    ("ack_every", &["\"packet\"", "\"message\"", "\"5KB\""]),
     ("nack_interval", &["\"0s\"", "\"10us\"", "\"500us\""]),
     ("rto_low", &["\"none\"", "\"20us\""]),
     ("window", &["\"algorithm\"", "\"rate-scaled\"", "\"bdp\"", "\"none\"", "\"1B\"", "\"20KB\""]),
@@ -53,7 +54,7 @@ pub fn transport(draw: &mut Draw, toml: &mut Toml, cc: &str, tcp: bool) {
     if ["nscc", "rccc", "eqds", "ndp"].contains(&cc) {
         toml.text("kind", "uet");
         // Headers that were trimmed go ahead of data, and what does not fit is lost.
-        let is_fit = |key: &&Key| !key.0.ends_with("_class") && key.0 != "rto";
+        let is_fit = |key: &&Key| !key.0.ends_with("_class") && !["rto", "ack_every"].contains(&key.0);
         let keys: Vec<Key> = TRANSPORT.iter().filter(is_fit).copied().collect();
         toml.maybe(draw, 5, &keys);
         toml.any(draw, ("rto", &["\"30us\"", "\"100us\"", "\"1ms\""]));

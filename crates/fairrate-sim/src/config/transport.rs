@@ -165,6 +165,9 @@ pub struct TransportConfig {
     pub nack_interval: Time,
     /// Selective repeat: time for which a gap may be disorder; only then is it reported as a loss.
     pub reorder_window: Time,
+    /// RDMA: bytes of payload after which a receiver acknowledges; at once in any case what is marked, out of order, the end of its flow, or
+    /// asked for by a sender that has no more to send. `None`: every packet.
+    pub ack_every: Option<Bytes>,
     /// The choice of paths by hosts, under [`Balance::Host`](super::Balance::Host).
     pub entropy: Option<Entropy>,
     /// Window rule.

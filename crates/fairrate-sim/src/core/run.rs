@@ -55,6 +55,8 @@ pub(crate) struct Constants {
     pub(crate) gap_patience_ps: u64,
     pub(crate) cnp_interval_ps: Option<u64>,
     pub(crate) cnp_by_clock: bool,
+    /// Bytes of payload after which a receiver of RDMA acknowledges; `None`: every packet.
+    pub(crate) ack_every: Option<u64>,
     pub(crate) rto_ps: u64,
     /// Time by which it is shorter while few packets are in flight.
     pub(crate) rto_head_ps: u64,

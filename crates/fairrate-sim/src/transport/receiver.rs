@@ -22,6 +22,8 @@ struct More {
     cnp_at_ps: u64,
     /// Selective repeat: ranges that have arrived beyond `expected`.
     beyond: Ranges,
+    /// Coalesced acknowledgments: payload bytes since the last one.
+    since_ack: u64,
     /// TCP: state of delayed acknowledgments and ECN echo.
     tcp: TcpReceiver,
 }
@@ -88,6 +90,18 @@ impl Receiver {
         more.nack_at_ps = now_ps + patience_ps;
         more.gap = Some(expected);
         Reply::Nack
+    }
+
+    /// Returns `true` if `len` payload bytes that have just come are acknowledged: at once if `is_due`, else with the first packet by which
+    /// `every` bytes have come since the last acknowledgment.
+    pub fn acknowledges(&mut self, len: u64, every: u64, is_due: bool) -> bool {
+        let more = self.more();
+        more.since_ack += len;
+        let acknowledges = is_due || every <= more.since_ack;
+        if acknowledges {
+            more.since_ack = 0;
+        }
+        acknowledges
     }
 
     /// Takes payload `[seq, seq + len)`, in order or not; returns `true` if it was expected and no hole remains.

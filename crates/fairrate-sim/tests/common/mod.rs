@@ -195,6 +195,7 @@ pub fn config(topology: Topology, cc: AlgorithmConfig, flows: Vec<FlowSpec>) -> 
             rto: Some(Time::from_ms(4)),
             nack_interval: Time::from_us(500),
             rto_low: None,
+            ack_every: None,
             reorder_window: Time::ZERO,
             entropy: None,
             window: WindowRule::Algorithm,

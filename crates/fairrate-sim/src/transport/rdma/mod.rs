@@ -1,4 +1,4 @@
-//! RDMA: every packet is acknowledged, a gap is reported, and lost data is sent again: everything from the gap on
+//! RDMA: every packet is acknowledged, unless acknowledgments are coalesced; a gap is reported, and lost data is sent again: everything from the gap on
 //! (go-back-N) or only the lost packets (selective repeat). Marked packets are answered with congestion notifications
 //! (CNPs), if the algorithm wants them.
 
@@ -7,11 +7,14 @@ use fairrate_control::{Controller, Loss};
 use crate::config::TransportConfig;
 use crate::core::{Hosts, World};
 use crate::engine::EventKind;
-use crate::ids::{FlowId, HostId, PacketIdx};
+use crate::ids::{FlowId, HostId, PacketIdx, SenderIdx};
 use crate::packet::{Packet, PacketKind};
-use crate::transport::interface::{Acked, Answer, Timed, Transport};
+use crate::transport::interface::{Acked, Answer, Load, Timed, Transport};
 use crate::transport::receiver::Reply;
 use crate::transport::sender::{Sender, ack_of};
+
+/// The number (`data_seq`) of a data packet that its receiver is to acknowledge at once.
+const ASKS: u64 = 1;
 
 /// The transport of RDMA.
 pub(crate) struct Rdma;
@@ -28,6 +31,15 @@ impl Transport for Rdma {
         hosts.pace_first(flow, first_ps);
     }
 
+    /// Takes the next segment. Where acknowledgments are coalesced, a packet asks for one if no other follows it now.
+    #[inline]
+    fn load(hosts: &mut Hosts, w: &mut World, slot: SenderIdx) -> Load {
+        let sender = hosts.sender_mut(slot);
+        let load = Load::own(sender.next_segment(w.run.constants.mtu, w.clock.now_ps), w);
+        let asks = w.run.constants.ack_every.is_some() && !hosts.sender_mut(slot).is_open();
+        Load { data_seq: if asks { ASKS } else { 0 }, ..load }
+    }
+
     #[inline]
     fn on_data(hosts: &mut Hosts, w: &mut World, host: HostId, packet: PacketIdx) -> Answer {
         let c = &w.run.constants;
@@ -36,8 +48,16 @@ impl Transport for Rdma {
         let flow = w.run.flow(p.flow);
         let end = &mut hosts.receiving[p.flow];
         let (now_ps, recovery) = (w.clock.now_ps, w.run.config.transport.recovery);
-        let reply = end.receiver.on_data(p.seq, u64::from(p.payload), recovery, now_ps, c.gap_patience_ps);
+        let (expected, len) = (end.receiver.expected, u64::from(p.payload));
+        let mut reply = end.receiver.on_data(p.seq, len, recovery, now_ps, c.gap_patience_ps);
         end.note_arrival(flow.bytes, now_ps);
+        if let Some(every) = c.ack_every {
+            let is_due =
+                p.data_seq == ASKS || p.is_marked() || p.seq != expected || end.receiver.expected == flow.bytes;
+            if reply == Reply::Ack && !end.receiver.acknowledges(len, every, is_due) {
+                reply = Reply::Nothing;
+            }
+        }
         let notify = match c.cnp_interval_ps {
             Some(interval) if p.is_marked() => end.receiver.should_notify(now_ps, interval, c.cnp_by_clock),
             _ => false,
