@@ -352,7 +352,7 @@ fn tune_without_the_python_package_says_where_it_comes_from() {
     let output = fairrate().args(["tune", "s.toml"]).env("PATH", "").output().unwrap();
     assert_eq!(output.status.code(), Some(2));
     assert!(
-        stderr(&output).contains("it comes with the Python package: `pip install 'fairrate[tune]'`"),
+        stderr(&output).contains("it comes with the Python package, a release's wheel: `pip install 'fairrate[tune] @"),
         "{}",
         stderr(&output)
     );
