@@ -354,6 +354,7 @@ fn tune_without_the_python_package_says_where_it_comes_from() {
     let said = stderr(&output);
     // Lines are as long as the terminal is wide.
     let words: Vec<&str> = said.split_whitespace().collect();
-    let expected = "it comes with the Python package, a release's wheel: `pip install 'fairrate[tune] @ file:///PATH/WHEEL'`";
+    let expected =
+        "it comes with the Python package, a release's wheel: `pip install 'fairrate[tune] @ file:///PATH/WHEEL'`";
     assert!(words.join(" ").contains(expected), "{said}");
 }
