@@ -52,6 +52,7 @@ fn lanes(bpf: bool) -> [Vec<Check>; 2] {
     ];
     let of_releases = vec![
         check("dependencies", "xtask dependencies"),
+        check("packages", "package --workspace --no-verify --allow-dirty --offline --quiet"),
         check("C header", "xtask header --check"),
         check("ns-3", "xtask validate ns3"),
         check("ns-3's TCP", "xtask validate ns3-tcp"),

@@ -6,6 +6,8 @@ mod deb;
 mod files;
 mod licences;
 mod links;
+mod sbom;
+mod sources;
 mod trial;
 mod wheel;
 
@@ -27,8 +29,8 @@ const PROGRAMS: [(&str, &str); 4] = [
 ];
 /// The programs that load eBPF programs into the kernel.
 const BPF_PROGRAMS: [(&str, &str); 2] = [("fairrate-agent", "fairrate-agent"), ("fairrate-kernel", "fairrate-kernel")];
-/// The programs that write manual pages of themselves.
-const WITH_MANUAL: [&str; 3] = ["fairrate", "fairrate-allocator", "fairrate-agent"];
+/// Units of systemd.
+const UNITS: [&str; 2] = ["fairrate-allocator.service", "fairrate-agent.service"];
 
 /// Options of the task.
 pub struct Options {
@@ -51,6 +53,8 @@ struct Release<'a> {
     options: &'a Options,
     /// Programs that are part of it, by name.
     programs: Vec<&'static str>,
+    /// The crates that they are built from.
+    crates: Vec<&'static str>,
     /// The directory of what is handed on.
     out: PathBuf,
     /// The directory of programs, manual pages and so on, laid out as below `/usr`.
@@ -72,7 +76,8 @@ pub fn run(root: &Path, options: &Options) -> Result<bool, String> {
     files::empty(&out)?;
     let stage = cargo::target(root).join("dist-stage");
     files::empty(&stage)?;
-    let release = Release { root, options, programs: built.iter().map(|(name, _)| *name).collect(), out, stage };
+    let (programs, crates) = built.iter().copied().unzip();
+    let release = Release { root, options, programs, crates, out, stage };
     release.build(&built)?;
     release.fill_stage()?;
     release.archive()?;
@@ -120,7 +125,7 @@ impl Release<'_> {
     fn fill_stage(&self) -> Result<(), String> {
         let share = self.stage.join("share");
         let program = |name: &str| Command::new(self.stage.join("bin").join(name));
-        for name in self.programs.iter().filter(|name| WITH_MANUAL.contains(name)) {
+        for name in &self.programs {
             succeeds(program(name).args(["man", "--out"]).arg(share.join("man/man1")))?;
         }
         for (shell, file) in [
@@ -131,48 +136,15 @@ impl Release<'_> {
             files::write(&share.join(file), &output(program("fairrate").args(["completions", shell]))?)?;
         }
         let doc = share.join("doc/fairrate");
-        for name in ["README.md", "CHANGELOG.md", "LICENSE", "LICENSE-APACHE", "LICENSE-MIT", "SECURITY.md"] {
-            files::copy(&self.root.join(name), &doc.join(name))?;
-        }
         files::write(&doc.join("THIRD-PARTY-LICENCES.txt"), licences::text(self.root)?.as_bytes())?;
-        self.bill_of_materials(&doc.join("sbom.cdx.json"))?;
+        files::write(&doc.join("sbom.cdx.json"), sbom::text(self.root, &self.crates)?.as_bytes())?;
         contents::copy(self.root, &self.stage)?;
-        let include = "include/fairrate.h";
-        files::copy(&self.root.join(include), &self.stage.join(include))?;
         let units = self.stage.join("lib/systemd/system");
-        for unit in ["fairrate-allocator.service", "fairrate-agent.service"] {
+        for unit in UNITS {
             files::copy(&self.root.join("packaging").join(unit), &units.join(unit))?;
         }
         let sysusers = self.stage.join("lib/sysusers.d/fairrate-allocator.conf");
         files::copy(&self.root.join("packaging/fairrate-allocator.sysusers"), &sysusers)
-    }
-
-    /// Writes a list of all dependencies in the format CycloneDX, by cargo-cyclonedx, to `to`.
-    fn bill_of_materials(&self, to: &Path) -> Result<(), String> {
-        let is_there = output(cargo::command(self.root).args(["cyclonedx", "--version"])).is_ok();
-        if !is_there {
-            let what = "cargo-cyclonedx, which `cargo install --locked cargo-cyclonedx` installs";
-            if self.options.if_possible {
-                println!("left out: sbom.cdx.json: it needs {what}");
-                return Ok(());
-            }
-            return Err(format!("the list of dependencies needs {what}"));
-        }
-        // It writes a file beside the manifest of each package, and has no option for another place.
-        let name = "sbom-of-dist";
-        let mut command = cargo::command(self.root);
-        command.args(["cyclonedx", "--quiet", "--format", "json", "--override-filename", name, "--no-build-deps"]);
-        command.args(["--spec-version", "1.5"]);
-        let done = succeeds(&mut command);
-        let file = format!("{name}.json");
-        let of_program = self.root.join("crates/fairrate-cli").join(&file);
-        let copied = done.and_then(|()| files::copy(&of_program, to));
-        let homes = ["crates", "examples", "fuzz"].map(|dir| self.root.join(dir));
-        for home in homes.iter().filter_map(|home| files::list(home).ok()).flatten() {
-            let _ = std::fs::remove_file(home.join(&file));
-        }
-        let _ = std::fs::remove_file(self.root.join("xtask").join(&file));
-        copied
     }
 
     /// Writes the archive: the same bytes from the same files.

@@ -61,7 +61,7 @@ fn unknown(name: &str, program: &str) -> Failure {
     match failure {
         Failure::UnknownName { what, name, help } => {
             let help = if program == "fairrate-tune" {
-                "it comes with the Python package: `pip install 'fairrate[tune]'`, or the wheel of the release"
+                "it comes with the Python package, a release's wheel: `pip install 'fairrate[tune] @ file:///PATH/WHEEL'`"
                     .to_owned()
             } else {
                 format!("{help}; a program `{program}` beside this one or in PATH would be run")

@@ -1,9 +1,10 @@
 //! `fairrate-kernel`: attaches congestion controls of fairrate to the Linux kernel, and detaches them.
 
+use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Duration;
 
-use clap::{Args, Parser, Subcommand};
+use clap::{Args, CommandFactory, Parser, Subcommand};
 use fairrate_kernel::error::Error;
 use fairrate_kernel::params::Path;
 use fairrate_kernel::setup::{self, PortSetting, Setup};
@@ -32,6 +33,12 @@ enum Command {
         /// As JSON
         #[arg(long)]
         json: bool,
+    },
+    /// Writes manual pages
+    Man {
+        /// Directory for fairrate-kernel.1 and a page a subcommand
+        #[arg(long, value_name = "DIR", default_value = ".")]
+        out: PathBuf,
     },
 }
 
@@ -91,6 +98,7 @@ fn main() -> ExitCode {
         Command::Attach(options) => attach(&options),
         Command::Detach(options) => detach(&options),
         Command::Status { json } => status(json),
+        Command::Man { out } => man(&out),
     };
     match result {
         Ok(()) => ExitCode::SUCCESS,
@@ -99,6 +107,14 @@ fn main() -> ExitCode {
             ExitCode::from(error.exit_code())
         }
     }
+}
+
+/// Writes the manual pages to the directory `out`.
+fn man(out: &std::path::Path) -> Result<(), Error> {
+    let written = std::fs::create_dir_all(out).and_then(|()| clap_mangen::generate_to(Cli::command(), out));
+    written.map_err(|e| {
+        Error::refused(format!("cannot write to {}: {e}", out.display()), "give a directory that you may write to")
+    })
 }
 
 fn quantity<T: std::str::FromStr>(option: &str, text: &str, example: &str) -> Result<T, Error>

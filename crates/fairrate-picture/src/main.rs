@@ -3,12 +3,31 @@
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use clap::Parser;
+use clap::{CommandFactory, Parser, Subcommand};
 use fairrate_picture::{Format, convert};
 
 #[derive(Parser)]
 #[command(version, about = "Turns an SVG into a PDF or a PNG, by the ending of the output's name")]
+#[command(args_conflicts_with_subcommands = true, subcommand_negates_reqs = true)]
 struct Cli {
+    #[command(flatten)]
+    picture: Option<Picture>,
+    #[command(subcommand)]
+    command: Option<Command>,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    /// Writes the manual page
+    Man {
+        /// Directory for fairrate-picture.1
+        #[arg(long, value_name = "DIR", default_value = ".")]
+        out: PathBuf,
+    },
+}
+
+#[derive(clap::Args)]
+struct Picture {
     /// The SVG
     svg: PathBuf,
     /// The picture to write, as figure.pdf or figure.png
@@ -19,7 +38,12 @@ struct Cli {
 }
 
 fn main() -> ExitCode {
-    match run(&Cli::parse()) {
+    let result = match Cli::parse() {
+        Cli { command: Some(Command::Man { out }), .. } => man(&out),
+        Cli { picture: Some(picture), .. } => run(&picture),
+        Cli { picture: None, command: None } => Err("give an SVG and the picture to write".to_owned()),
+    };
+    match result {
         Ok(()) => ExitCode::SUCCESS,
         Err(message) => {
             eprintln!("error: {message}");
@@ -28,7 +52,13 @@ fn main() -> ExitCode {
     }
 }
 
-fn run(cli: &Cli) -> Result<(), String> {
+/// Writes the manual pages to the directory `out`.
+fn man(out: &Path) -> Result<(), String> {
+    let written = std::fs::create_dir_all(out).and_then(|()| clap_mangen::generate_to(Cli::command(), out));
+    written.map_err(|e| format!("writing `{}` failed: {e}", out.display()))
+}
+
+fn run(cli: &Picture) -> Result<(), String> {
     let format = match cli.out.extension().and_then(|ending| ending.to_str()) {
         Some("pdf") => Format::Pdf,
         Some("png") if 0.1 <= cli.scale && cli.scale <= 20.0 => Format::Png(cli.scale),

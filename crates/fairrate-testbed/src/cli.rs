@@ -3,7 +3,8 @@
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use clap::Parser;
+use clap::error::ErrorKind;
+use clap::{CommandFactory, Parser, Subcommand};
 use fairrate_control::Registry;
 use fairrate_experiment::columns::{file_name, parse_variant};
 use fairrate_report::publish::{self, Pictures};
@@ -24,10 +25,29 @@ use crate::run::{Job, listen_for_interrupts};
 /// the same. Needs root.
 #[derive(Debug, Parser)]
 #[command(name = "fairrate-testbed", version, max_term_width = 100)]
+#[command(args_conflicts_with_subcommands = true, subcommand_negates_reqs = true)]
 #[command(
     after_help = "Exit codes: 0 done, 1 the run failed, 2 bad input or no root, 130 interrupted (what there was is written)."
 )]
-pub struct Args {
+struct Cli {
+    #[command(flatten)]
+    args: Option<Args>,
+    #[command(subcommand)]
+    command: Option<Command>,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Write the manual page
+    Man {
+        /// Directory for fairrate-testbed.1
+        #[arg(long, value_name = "DIR", default_value = ".")]
+        out: PathBuf,
+    },
+}
+
+#[derive(Debug, clap::Args)]
+struct Args {
     /// Scenario file
     #[arg(value_name = "SCENARIO.toml")]
     scenario: PathBuf,
@@ -71,10 +91,23 @@ fn key_value(text: &str) -> Result<(String, String), String> {
 
 /// Runs the whole command line.
 pub fn main() -> ExitCode {
-    match run(&Args::parse()) {
-        Ok(code) => code,
-        Err(failure) => failure.tell(),
-    }
+    let result = match Cli::parse() {
+        Cli { command: Some(Command::Man { out }), .. } => man(&out),
+        Cli { args: Some(args), .. } => run(&args),
+        Cli { args: None, command: None } => {
+            Cli::command().error(ErrorKind::MissingRequiredArgument, "give a scenario file").exit()
+        }
+    };
+    result.unwrap_or_else(Failure::tell)
+}
+
+/// Writes the manual pages to the directory `out`.
+fn man(out: &Path) -> Result<ExitCode, Failure> {
+    let written = std::fs::create_dir_all(out).and_then(|()| clap_mangen::generate_to(Cli::command(), out));
+    written.map(|()| ExitCode::SUCCESS).map_err(|e| Failure::Usage {
+        message: format!("cannot write to {}: {e}", out.display()),
+        help: "give a directory that you may write to".to_owned(),
+    })
 }
 
 fn run(args: &Args) -> Result<ExitCode, Failure> {

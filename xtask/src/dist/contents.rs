@@ -1,85 +1,119 @@
-//! The files of a release beside its programs: examples, documentation, and a page that says where they are.
+//! The files of a release beside its programs: examples, sources, documentation, and a page that says where they are.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
-use super::{VERSION, files, links};
+use super::{VERSION, files, links, sources};
 
-/// Directories of examples with sources of algorithms.
-const SOURCES: [&str; 3] = ["own-algorithm", "library-rust", "library-c"];
+/// Names in directories of examples that are made by using them.
+const MADE: [&str; 5] = ["target", "Cargo.lock", "runs", ".ipynb_checkpoints", "__pycache__"];
 /// Directories below `docs` whose files are part of a release.
 const DOCS: [&str; 6] = ["", "algorithms", "balancing", "entropy", "papers", "images"];
 /// Files below `docs/figures` that are. The measurements behind them are large, and made by `fairrate figure`.
 const FIGURES: [&str; 2] = ["claims.md", "figure.svg"];
-/// Directories of the repository, and where their files are in a release.
-const PLACES: [(&str, &str); 3] =
-    [("docs", "share/doc/fairrate/docs"), ("examples", "share/fairrate/examples"), ("include", "include")];
+/// Files of the repository's root that are documentation.
+const ROOT: [&str; 8] = [
+    "README.md",
+    "ARCHITECTURE.md",
+    "CHANGELOG.md",
+    "CONTRIBUTING.md",
+    "SECURITY.md",
+    "LICENSE",
+    "LICENSE-APACHE",
+    "LICENSE-MIT",
+];
+/// Files of `packaging` that are for users.
+const PACKAGING: [&str; 2] = ["grafana-allocator.json", "Containerfile"];
+/// The directory of what is laid out as in the repository, so that paths between examples, crates and header hold.
+const LIKE_REPOSITORY: &str = "share/fairrate";
+/// The directory of documentation, where pages keep their places too.
+const DOC: &str = "share/doc/fairrate";
 
-/// Copies examples and documentation of the repository `root` to `stage`, and writes the page `README.txt`.
+/// Copies examples, sources and documentation of the repository `root` to `stage`, and writes the page `README.txt`.
 ///
 /// # Errors
 /// If a file cannot be read or written.
 pub fn copy(root: &Path, stage: &Path) -> Result<(), String> {
-    let (from, to) = (root.join("examples"), stage.join("share/fairrate/examples"));
-    copy_files_of(&from, &to)?;
-    for name in SOURCES {
-        let dir = from.join(name);
-        for path in files::all_below(&dir)? {
-            let below = path.strip_prefix(&dir).unwrap_or(&path);
-            if !below.starts_with("target") && !below.ends_with("Cargo.lock") {
-                files::copy(&path, &to.join(name).join(below))?;
-            }
-        }
+    let share = stage.join(LIKE_REPOSITORY);
+    for examples in ["examples", "python/examples"] {
+        files::copy_below(&root.join(examples), &share.join(examples), &MADE)?;
+    }
+    for name in PACKAGING {
+        let name = Path::new("packaging").join(name);
+        files::copy(&root.join(&name), &share.join(&name))?;
+    }
+    let header = "include/fairrate.h";
+    // Compilers find the first one; the second is where examples look for it.
+    for to in [stage.join(header), share.join(header)] {
+        files::copy(&root.join(header), &to)?;
+    }
+    sources::copy(root, &share)?;
+    let doc = stage.join(DOC);
+    for name in ROOT {
+        files::copy(&root.join(name), &doc.join(name))?;
     }
     for name in DOCS {
-        copy_files_of(&root.join("docs").join(name), &stage.join("share/doc/fairrate/docs").join(name))?;
+        files::copy_files_of(&root.join("docs").join(name), &doc.join("docs").join(name))?;
     }
-    let figures = root.join("docs/figures");
-    for path in files::all_below(&figures)?.iter().filter(|path| FIGURES.contains(&files::name(path).as_str())) {
-        let below = path.strip_prefix(&figures).unwrap_or(path);
-        files::copy(path, &stage.join("share/doc/fairrate/docs/figures").join(below))?;
+    let of_figures = files::all_below(&root.join("docs/figures"))?.into_iter();
+    let of_validation = files::all_below(&root.join("validation"))?.into_iter();
+    let pages = of_figures
+        .filter(|path| FIGURES.contains(&files::name(path).as_str()))
+        .chain(of_validation.filter(|path| files::name(path) == "README.md"));
+    for path in pages {
+        files::copy(&path, &doc.join(path.strip_prefix(root).unwrap_or(&path)))?;
     }
     move_links(root, stage)?;
     files::write(&stage.join("README.txt"), page().as_bytes())
 }
 
-/// Makes the links of all pages of documentation hold in a release.
+/// Makes the links of all pages hold in a release.
 fn move_links(root: &Path, stage: &Path) -> Result<(), String> {
     let place = |path: &Path| {
-        let moved = |&(from, to): &(&str, &str)| Some(Path::new(to).join(path.strip_prefix(from).ok()?));
-        let there: PathBuf = PLACES.iter().find_map(moved)?;
-        // The header is written by another step.
-        (there.starts_with("include") && root.join(path).is_file() || stage.join(&there).exists()).then_some(there)
+        let mut places = [DOC, LIKE_REPOSITORY].iter().map(|dir| Path::new(dir).join(path));
+        places.find(|there| !path.as_os_str().is_empty() && stage.join(there).exists())
     };
-    let docs = stage.join(PLACES[0].1);
-    for path in files::all_below(&docs)?.iter().filter(|path| path.extension().is_some_and(|end| end == "md")) {
-        let to = path.parent().and_then(|dir| dir.strip_prefix(stage).ok()).unwrap_or(Path::new(""));
-        let from = Path::new(PLACES[0].0).join(to.strip_prefix(PLACES[0].1).unwrap_or(Path::new("")));
-        let text = std::fs::read_to_string(path).map_err(|error| format!("reading {}: {error}", path.display()))?;
-        files::write(path, links::moved(&text, (&from, to), &place).as_bytes())?;
+    let real = |path: &Path| path.canonicalize().map_err(|e| format!("cannot find {}: {e}", path.display()));
+    for page in links::pages(stage)? {
+        let there = page.strip_prefix(stage).unwrap_or(&page);
+        let in_repository = there.strip_prefix(DOC).or_else(|_| there.strip_prefix(LIKE_REPOSITORY)).unwrap_or(there);
+        // The page of a crate may be a link to one of the documentation.
+        let from = real(&root.join(in_repository))?;
+        let from = from.strip_prefix(real(root)?).unwrap_or(in_repository).parent().unwrap_or(Path::new(""));
+        let to = there.parent().unwrap_or(Path::new(""));
+        files::write(&page, links::moved(&files::read(&page)?, (from, to), &place).as_bytes())?;
     }
     Ok(())
 }
 
-/// Copies the files of a directory, and not those of its directories.
-fn copy_files_of(from: &Path, to: &Path) -> Result<(), String> {
-    let all = files::list(from)?;
-    all.iter().filter(|path| path.is_file()).try_for_each(|path| files::copy(path, &to.join(files::name(path))))
+/// Returns the commands of `README.txt` to begin with.
+pub fn first_commands() -> [&'static str; 2] {
+    ["bin/fairrate run share/fairrate/examples/faults.toml --out runs/faults", "bin/fairrate explain runs/faults"]
 }
 
 /// Returns the text of `README.txt`.
 fn page() -> String {
+    let [run, explain] = first_commands();
     format!(
         "fairrate {VERSION}
 
-bin                       the programs; put this directory into PATH, or call bin/fairrate
-share/fairrate/examples   scenarios, as `bin/fairrate run share/fairrate/examples/incast10.toml`, and algorithms in C and Rust
-                          (own-algorithm, library-rust, library-c)
-share/doc/fairrate/docs   documentation; begin with tutorial.md
-share/man                 manual pages
+Run a scenario, and ask why its slowest flow took as long as it did:
+
+    {run}
+    {explain}
+
+bin                       the programs; put this directory into PATH
+share/doc/fairrate        README.md, and in docs the documentation; begin with docs/tutorial.md
+share/fairrate/examples   scenarios, and algorithms in C and Rust (library-c, library-rust, own-algorithm)
+share/fairrate            a workspace of cargo with fairrate's crates, which are on no registry: what algorithms in Rust and
+                          clients of the allocator are built with. `cargo build --release` works in each example
+share/fairrate/python     examples in Python
+share/man                 manual pages; man -l share/man/man1/fairrate.1 shows the first
 include                   the C header of algorithms
+lib/systemd/system        units of the allocator and the agent
 
 `fairrate tune`, sweeps, figures and algorithms in Python come with the Python package, the file *.whl of the same release:
-pip install 'fairrate[tune] @ file:///PATH/fairrate-{VERSION}-cp310-abi3-PLATFORM.whl'
+
+    pip install 'fairrate[tune] @ file:///PATH/fairrate-{VERSION}-cp310-abi3-PLATFORM.whl'
 "
     )
 }
@@ -97,37 +131,42 @@ mod tests {
         copy(&root, &stage).unwrap();
         for file in [
             "README.txt",
+            "include/fairrate.h",
+            "share/doc/fairrate/README.md",
             "share/doc/fairrate/docs/tutorial.md",
             "share/doc/fairrate/docs/algorithms/powertcp.md",
             "share/doc/fairrate/docs/balancing/ecmp.md",
             "share/doc/fairrate/docs/entropy/reps.md",
             "share/doc/fairrate/docs/images/incast10.svg",
+            "share/doc/fairrate/validation/homa-omnet/README.md",
+            "share/fairrate/Cargo.lock",
+            "share/fairrate/crates/fairrate-control/src/lib.rs",
+            "share/fairrate/crates/fairrate-daemon/examples/paced-sender.rs",
             "share/fairrate/examples/incast10.toml",
+            "share/fairrate/examples/field/incast.toml",
             "share/fairrate/examples/own-algorithm/src/lib.rs",
             "share/fairrate/examples/library-rust/Cargo.toml",
             "share/fairrate/examples/library-c/theta_powertcp.c",
+            "share/fairrate/include/fairrate.h",
+            "share/fairrate/packaging/grafana-allocator.json",
+            "share/fairrate/python/examples/gamma.ipynb",
         ] {
             assert!(stage.join(file).is_file(), "{file}");
         }
         let figures = stage.join("share/doc/fairrate/docs/figures/powertcp/fig8");
         assert!(figures.join("claims.md").is_file() && !figures.join("measured.csv").exists());
-        // Each link of each page leads to a file.
-        let docs = stage.join("share/doc/fairrate/docs");
-        let mut n = 0;
-        for page in
-            files::all_below(&docs).unwrap().iter().filter(|path| path.extension().is_some_and(|end| end == "md"))
-        {
-            let text = std::fs::read_to_string(page).unwrap();
-            for target in text.split("](").skip(1).filter_map(|rest| rest.split([')', '\n']).next()) {
-                let path = target.split('#').next().unwrap();
-                let end = Path::new(path).extension().unwrap_or_default();
-                if ["md", "svg", "toml"].iter().any(|&known| end == known) && !path.contains(':') {
-                    assert!(page.parent().unwrap().join(path).exists(), "{}: {target}", page.display());
-                    n += 1;
-                }
-            }
+        assert!(!stage.join("share/fairrate/crates/fairrate-control/tests").exists());
+        let (n, dead) = links::dead(&stage).unwrap();
+        assert_eq!(dead, [""; 0]);
+        assert!(700 < n, "{n}");
+        // A link that became plain text still has words.
+        let validation = files::read(&stage.join("share/doc/fairrate/docs/validation.md")).unwrap();
+        assert!(
+            !validation.contains("(README)") && validation.contains("([README](../validation/homa-omnet/README.md))")
+        );
+        for command in first_commands() {
+            assert!(page().contains(&format!("\n    {command}\n")), "{command}");
         }
-        assert!(500 < n, "{n}");
         assert!(page().contains("pip install 'fairrate[tune]"));
     }
 }

@@ -13,6 +13,8 @@ struct Package {
     files: &'static [&'static str],
     /// The unit of systemd that it brings, without `.service`.
     unit: Option<&'static str>,
+    /// The package with its documentation, if that is another one.
+    suggests: Option<&'static str>,
 }
 
 /// The packages; the laboratory, which has the pages of all its commands, is last.
@@ -21,22 +23,34 @@ const PACKAGES: [Package; 3] = [
         name: "fairrate-allocator",
         summary: "allocator of rates for datacenter flows",
         about: "Flowtune's central allocator as a service: agents on hosts tell it of flows, and it\n tells them rates.",
-        files: &["bin/fairrate-allocator", "share/man/man1/fairrate-allocator*"],
+        files: &[
+            "bin/fairrate-allocator",
+            "share/man/man1/fairrate-allocator*",
+            "share/fairrate/packaging/grafana-allocator.json",
+        ],
         unit: Some("fairrate-allocator"),
+        suggests: Some("fairrate"),
     },
     Package {
         name: "fairrate-agent",
         summary: "endpoint of fairrate's allocator for the TCP connections of a host",
         about: "Tells Flowtune's allocator of the flowlets of a host and paces them as it says, by\n eBPF. Brings congestion \
                 control algorithms for the kernel too.",
-        files: &["bin/fairrate-agent", "bin/fairrate-kernel", "share/man/man1/fairrate-agent*"],
+        files: &[
+            "bin/fairrate-agent",
+            "bin/fairrate-kernel",
+            "share/man/man1/fairrate-agent*",
+            "share/man/man1/fairrate-kernel*",
+        ],
         unit: Some("fairrate-agent"),
+        suggests: Some("fairrate"),
     },
     Package {
         name: "fairrate",
         summary: "laboratory for datacenter congestion control",
         about: "Simulates congestion control algorithms on datacenter networks, compares them, and\n draws the figures of \
-                their papers.",
+                their papers. Has the documentation of all of fairrate's packages, and the sources\n that \
+                algorithms of one's own are built with.",
         files: &[
             "bin/fairrate",
             "bin/fairrate-picture",
@@ -45,12 +59,13 @@ const PACKAGES: [Package; 3] = [
             "share/bash-completion/*",
             "share/fish/*",
             "share/zsh/*",
-            "share/doc/fairrate/docs/*",
+            "share/doc/fairrate/*",
             "share/fairrate/*",
             "share/man/man1/fairrate.1",
             "share/man/man1/fairrate-*",
         ],
         unit: None,
+        suggests: None,
     },
 ];
 
@@ -71,7 +86,7 @@ pub fn make(release: &Release<'_>) -> Result<(), String> {
         let tree = release.stage.with_file_name("dist-deb").join(package.name);
         files::empty(&tree)?;
         package.fill(release, &tree)?;
-        let control = package.control(release, &architecture)?;
+        let control = package.control(release, &tree, &architecture)?;
         files::write(&tree.join("DEBIAN/control"), control.as_bytes())?;
         let file = format!("{}_{VERSION}_{architecture}.deb", package.name);
         let mut build = Command::new("dpkg-deb");
@@ -115,6 +130,9 @@ impl Package {
         for name in ["LICENSE-APACHE", "LICENSE-MIT", licences] {
             files::copy(&of_stage.join(name), &doc.join(name))?;
         }
+        let changes = doc.join("changelog");
+        files::copy(&release.root.join("CHANGELOG.md"), &changes)?;
+        succeeds(Command::new("gzip").args(["--best", "--no-name"]).arg(changes))?;
         let Some(unit) = self.unit else { return Ok(()) };
         let service = format!("lib/systemd/system/{unit}.service");
         files::copy(&release.stage.join(&service), &tree.join("usr").join(&service))?;
@@ -131,8 +149,8 @@ impl Package {
         Ok(())
     }
 
-    /// Returns the description of the package, with the libraries that its programs need.
-    fn control(&self, release: &Release<'_>, architecture: &str) -> Result<String, String> {
+    /// Returns the description of the package, whose files are in `tree`, with the libraries that its programs need.
+    fn control(&self, release: &Release<'_>, tree: &Path, architecture: &str) -> Result<String, String> {
         // Of the file of a source package it reads these lines.
         let work = release.stage.with_file_name("dist-deb").join("depends");
         files::write(
@@ -144,12 +162,26 @@ impl Package {
         depends.arg("-O").args(programs).current_dir(&work);
         let depends = String::from_utf8_lossy(&output(&mut depends)?).trim().to_owned();
         let depends = depends.strip_prefix("shlibs:Depends=").unwrap_or_default();
+        let files = files::all_below(&tree.join("usr"))?;
+        let bytes: u64 = files.iter().filter_map(|path| path.metadata().ok()).map(|file| file.len()).sum();
+        let suggests = self.suggests.map(|name| format!("Suggests: {name}\n")).unwrap_or_default();
+        let [name, address] = ["DEBFULLNAME", "DEBEMAIL"].map(|variable| std::env::var(variable).ok());
         Ok(format!(
             "Package: {}\nVersion: {VERSION}\nArchitecture: {architecture}\nSection: net\nPriority: optional\n\
-             Maintainer: the fairrate authors <fairrate@localhost>\nDepends: {depends}\nDescription: {}\n {}\n",
-            self.name, self.summary, self.about
+             Maintainer: {}\nInstalled-Size: {}\nDepends: {depends}\n{suggests}Description: {}\n {}\n",
+            self.name,
+            maintainer(name.as_deref(), address.as_deref()),
+            bytes.div_ceil(1024),
+            self.summary,
+            self.about
         ))
     }
+}
+
+/// Returns the maintainer, whose `name` and `address` are in the variables of Debian's own tools.
+fn maintainer(name: Option<&str>, address: Option<&str>) -> String {
+    let name = name.unwrap_or("the fairrate authors");
+    address.map_or_else(|| name.to_owned(), |address| format!("{name} <{address}>"))
 }
 
 /// Returns the script that runs once the files are there. The service is not started: it has no configuration yet.
@@ -182,10 +214,21 @@ mod tests {
             ("share/man/man1/fairrate-allocator-keys.1", "fairrate-allocator"),
             ("share/man/man1/fairrate-agent-run.1", "fairrate-agent"),
             ("bin/fairrate-kernel", "fairrate-agent"),
+            ("share/man/man1/fairrate-kernel-attach.1", "fairrate-agent"),
+            ("share/man/man1/fairrate-testbed.1", "fairrate"),
+            ("share/doc/fairrate/README.md", "fairrate"),
+            ("share/fairrate/crates/fairrate-control/src/lib.rs", "fairrate"),
+            ("share/fairrate/packaging/grafana-allocator.json", "fairrate-allocator"),
         ] {
             let owners: Vec<&str> = PACKAGES.iter().filter(|p| p.has(path)).map(|p| p.name).collect();
             assert_eq!(owners, [of], "{path}");
         }
+    }
+
+    #[test]
+    fn no_address_is_made_up() {
+        assert_eq!(maintainer(None, None), "the fairrate authors");
+        assert_eq!(maintainer(Some("Ann"), Some("ann@example.org")), "Ann <ann@example.org>");
     }
 
     #[test]

@@ -22,6 +22,34 @@ pub fn copy(from: &Path, to: &Path) -> Result<(), String> {
     std::fs::copy(from, to).map(|_| ()).map_err(|e| format!("cannot copy {} to {}: {e}", from.display(), to.display()))
 }
 
+/// Copies the files of a directory, and not those of its directories.
+///
+/// # Errors
+/// If one cannot be read or written.
+pub fn copy_files_of(from: &Path, to: &Path) -> Result<(), String> {
+    list(from)?.iter().filter(|path| path.is_file()).try_for_each(|path| copy(path, &to.join(name(path))))
+}
+
+/// Copies all files below a directory, and not those in files and directories named `but`.
+///
+/// # Errors
+/// If one cannot be read or written.
+pub fn copy_below(from: &Path, to: &Path, but: &[&str]) -> Result<(), String> {
+    for path in list(from)?.iter().filter(|path| !but.contains(&name(path).as_str())) {
+        let to = to.join(name(path));
+        if path.is_dir() { copy_below(path, &to, but)? } else { copy(path, &to)? }
+    }
+    Ok(())
+}
+
+/// Returns the text of a file.
+///
+/// # Errors
+/// If it cannot be read, or is no text.
+pub fn read(path: &Path) -> Result<String, String> {
+    std::fs::read_to_string(path).map_err(|e| format!("cannot read {}: {e}", path.display()))
+}
+
 /// Writes a file, and makes the directories it lies in.
 ///
 /// # Errors

@@ -2,6 +2,8 @@
 
 use std::path::{Component, Path, PathBuf};
 
+use super::files;
+
 /// Returns the page `text`, which lies in `from` of the repository and in `to` of a release, with links that hold there. `place`
 /// returns the place in the release of a file or directory of the repository; `None`: it has none.
 pub fn moved(text: &str, (from, to): (&Path, &Path), place: &dyn Fn(&Path) -> Option<PathBuf>) -> String {
@@ -28,6 +30,45 @@ pub fn moved(text: &str, (from, to): (&Path, &Path), place: &dyn Fn(&Path) -> Op
         }
     }
     out + rest
+}
+
+/// Returns all pages of Markdown below `dir`.
+///
+/// # Errors
+/// If a directory cannot be read.
+pub fn pages(dir: &Path) -> Result<Vec<PathBuf>, String> {
+    Ok(files::all_below(dir)?.into_iter().filter(|path| path.extension().is_some_and(|end| end == "md")).collect())
+}
+
+/// Returns the number of links to files in all pages below `dir`, and those that lead nowhere, each with its page.
+///
+/// # Errors
+/// If a page cannot be read.
+pub fn dead(dir: &Path) -> Result<(usize, Vec<String>), String> {
+    let (mut n, mut dead) = (0, Vec::new());
+    for page in pages(dir)? {
+        let text = files::read(&page)?;
+        let here = page.parent().unwrap_or(dir);
+        for target in targets(&text).filter(|target| is_local(target)) {
+            n += 1;
+            let path = target.split('#').next().unwrap_or_default();
+            if !here.join(path).exists() {
+                dead.push(format!("{}: {target}", page.strip_prefix(dir).unwrap_or(&page).display()));
+            }
+        }
+    }
+    Ok((n, dead))
+}
+
+/// Returns the targets of all links and pictures in `text`, but for blocks of code.
+fn targets(text: &str) -> impl Iterator<Item = &str> {
+    let mut is_code = false;
+    let prose = text.lines().filter(move |line| {
+        let is_fence = line.trim_start().starts_with("```");
+        is_code ^= is_fence;
+        !is_code && !is_fence
+    });
+    prose.flat_map(|line| line.split("](").skip(1).filter_map(|rest| rest.split_once(')').map(|(target, _)| target)))
 }
 
 /// Returns the place of the bracket that opens the label at the end of `text`.
@@ -96,5 +137,17 @@ mod tests {
         for text in ["[x](https://a.b/c)", "[x](#y)", "`f[0](1, 2)`", "a](b\nc)", "[x]()"] {
             assert_eq!(there(text), text);
         }
+    }
+
+    #[test]
+    fn dead_links_are_found() {
+        let dir = std::env::temp_dir().join(format!("fairrate-links-{}", std::process::id()));
+        let text =
+            "[a](docs/a.md#x) [b](no.md), ![c](no.svg)\n[d](https://a.b) [e](#f)\n```\n[g](no.txt)\n```\n[h](docs/)\n";
+        files::write(&dir.join("page.md"), text.as_bytes()).expect("it can be written");
+        files::write(&dir.join("docs/a.md"), b"[up](../page.md)").expect("it can be written");
+        let found = dead(&dir);
+        std::fs::remove_dir_all(&dir).expect("it can be removed");
+        assert_eq!(found, Ok((5, vec!["page.md: no.md".to_owned(), "page.md: no.svg".to_owned()])));
     }
 }

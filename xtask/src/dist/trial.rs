@@ -1,10 +1,12 @@
 //! The release, tried as by a user who has nothing but one of its files: no variable of this process is set, no program of
 //! the repository is in `PATH`.
 
+mod own_algorithms;
+
 use std::path::Path;
 use std::process::Command;
 
-use super::{Release, VERSION, files, output, succeeds};
+use super::{Release, VERSION, contents, files, links, output, succeeds};
 
 /// Tries the archive, the Debian packages and the wheel.
 ///
@@ -20,7 +22,7 @@ pub fn run(release: &Release<'_>, wheel: Option<&Path>) -> Result<(), String> {
     tried
 }
 
-/// Unpacks the archive, runs a scenario and looks at what lies beside the programs.
+/// Unpacks the archive, follows its first page, and looks at what lies beside the programs.
 fn archive(release: &Release<'_>, home: &Path) -> Result<(), String> {
     let sums = release.out.join("SHA256SUMS");
     succeeds(Command::new("sha256sum").args(["--check", "--quiet"]).arg(sums).current_dir(&release.out))?;
@@ -30,26 +32,35 @@ fn archive(release: &Release<'_>, home: &Path) -> Result<(), String> {
     for name in &release.programs {
         says_version(&mut alone(&top.join("bin").join(name), home), name)?;
     }
-    let run = top.join("bin/fairrate");
-    let example = top.join("share/fairrate/examples/incast10.toml");
-    let results = home.join("runs");
-    output(alone(&run, home).arg("run").arg(example).arg("--out").arg(&results))?;
-    output(alone(&run, home).arg("show").arg(&results))?;
+    let mut said = String::new();
+    for command in contents::first_commands() {
+        let print = output(alone(Path::new("sh"), home).args(["-c", command]).current_dir(&top))?;
+        said += &String::from_utf8_lossy(&print);
+    }
+    if !said.contains("Its completion time") {
+        return Err(format!("the commands of README.txt do not explain a flow: {said}"));
+    }
     for file in [
         "README.txt",
-        "share/man/man1/fairrate.1",
+        "share/doc/fairrate/sbom.cdx.json",
         "share/doc/fairrate/THIRD-PARTY-LICENCES.txt",
         "share/doc/fairrate/docs/tutorial.md",
         "share/doc/fairrate/docs/algorithms/powertcp.md",
-        "share/fairrate/examples/own-algorithm/src/lib.rs",
-        "share/fairrate/examples/library-rust/Cargo.toml",
-        "share/fairrate/examples/library-c/theta_powertcp.c",
+        "share/fairrate/examples/field/incast.toml",
         "include/fairrate.h",
     ] {
         has(&top.join(file))?;
     }
-    println!("tried: {}: a run, its results, the versions of {} programs", files::name(&file), release.programs.len());
-    Ok(())
+    for name in &release.programs {
+        has(&top.join(format!("share/man/man1/{name}.1")))?;
+    }
+    let n_links = no_dead_link(&top)?;
+    println!(
+        "tried: {}: a run and its explanation, the versions of {} programs, {n_links} links",
+        files::name(&file),
+        release.programs.len()
+    );
+    own_algorithms::run(&top)
 }
 
 /// Unpacks the Debian packages, runs their programs and checks their units.
@@ -68,6 +79,9 @@ fn debian(release: &Release<'_>, home: &Path) -> Result<(), String> {
         if name != "fairrate" {
             has(&to.join(format!("usr/lib/systemd/system/{name}.service")))?;
         }
+        has(&to.join(format!("usr/share/man/man1/{name}.1.gz")))?;
+        has(&to.join(format!("usr/share/doc/{name}/changelog.gz")))?;
+        no_dead_link(&to)?;
         println!("tried: {}: its program runs; it needs {depends}", files::name(package));
     }
     Ok(())
@@ -96,6 +110,12 @@ fn python(wheel: &Path, home: &Path) -> Result<(), String> {
     }
     println!("tried: {}: `fairrate` and `import fairrate` run the same scenario alike", files::name(wheel));
     Ok(())
+}
+
+/// Checks that all links of pages below `dir` lead to files that are there. Returns their number.
+fn no_dead_link(dir: &Path) -> Result<usize, String> {
+    let (n, dead) = links::dead(dir)?;
+    if dead.is_empty() { Ok(n) } else { Err(format!("links that lead nowhere:\n{}", dead.join("\n"))) }
 }
 
 /// Returns a command that has no variables but a plain `PATH`, in the directory `home`.
