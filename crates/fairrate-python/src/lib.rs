@@ -3,6 +3,7 @@
 
 #![allow(clippy::needless_pass_by_value)] // Python hands arguments over by value.
 
+mod asking;
 mod cli;
 mod controller;
 mod errors;
@@ -24,6 +25,8 @@ use pyo3::prelude::*;
 #[pymodule]
 mod _native {
     use super::PyModuleMethods;
+    #[pymodule_export]
+    use super::asking::{not_of_flows, values_at};
     #[pymodule_export]
     use super::cli::main;
     #[pymodule_export]

@@ -94,7 +94,8 @@ pub fn at_least(row: &FlowRow, end_ns: f64) -> Option<f64> {
     (row.slowdown.is_none() && 0.0 <= open_ns).then(|| (open_ns / ideal_ns.max(1.0)).max(1.0))
 }
 
-fn flow(row: &FlowRow, end_ns: f64) -> Flow {
+/// Returns a flow of a run that ended at `end_ns`.
+pub(crate) fn flow(row: &FlowRow, end_ns: f64) -> Flow {
     Flow {
         id: row.id,
         block: row.group,

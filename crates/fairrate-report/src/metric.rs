@@ -439,6 +439,11 @@ impl Metric {
         flows.any(|n| 0 < n && n < least)
     }
 
+    /// Returns `true` if the value is one of the times that single flows or queries take, so that it means something while a run goes on.
+    pub fn is_of_flows(self) -> bool {
+        matches!(self.0, Kind::Slowdown(..) | Kind::Unfinished(_) | Kind::Query(..))
+    }
+
     /// Returns the number of flows, or queries, that the value is made from.
     pub fn flows(self, m: &Metrics) -> Option<usize> {
         match self.0 {
