@@ -7,6 +7,7 @@ mod asking;
 mod cli;
 mod controller;
 mod errors;
+mod explain;
 mod parameters;
 mod picture;
 mod plan;
@@ -31,6 +32,8 @@ mod _native {
     use super::cli::main;
     #[pymodule_export]
     use super::controller::{PlugIn, PyAllowance};
+    #[pymodule_export]
+    use super::explain::explain;
     #[pymodule_export]
     use super::picture::picture;
     #[pymodule_export]

@@ -98,6 +98,25 @@ pub fn run(
     }
 }
 
+/// An observer that lets Python's signals stop a run.
+#[derive(Default)]
+pub struct Signals {
+    /// The exception that ends the run.
+    pub raised: Option<PyErr>,
+}
+
+impl Watch for Signals {
+    fn look(&mut self, _: &Progress) -> ControlFlow<RunState> {
+        match Python::attach(|py| py.check_signals()) {
+            Ok(()) => ControlFlow::Continue(()),
+            Err(error) => {
+                self.raised = Some(error);
+                ControlFlow::Break(RunState::Interrupted)
+            }
+        }
+    }
+}
+
 /// Shortest time between two calls of Python's function.
 const CALL_EVERY: Duration = Duration::from_millis(100);
 
