@@ -80,6 +80,7 @@ fn totals(s: &Summary) -> Totals {
         reordering_mean_ns: s.reordering_mean_ns,
         reordering_max_ns: s.reordering_max_ns,
         recovery_ns: s.recovery.map(|r| r.time_ns.map_or(f64::INFINITY, |ns| ns as f64)),
+        settled: s.recovery.and_then(|r| Some(r.settled_bps? / r.before_bps)),
         flows_done: s.finished_flows,
         flows_unfinished: s.unfinished_flows,
         deadlines: s.deadlines,

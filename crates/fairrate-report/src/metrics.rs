@@ -75,6 +75,8 @@ pub struct Metrics {
     /// Time from the first failure of a link until goodput was back, in ns; infinite if it was not under some seed, `None` without
     /// a failure.
     pub recovery_ns: Option<f64>,
+    /// Goodput at the end of the windows after that failure over goodput before it; `None` without a failure, or with too few windows.
+    pub settled: Option<f64>,
     /// Pause frames sent.
     pub pfc_pauses: f64,
     /// Data packets dropped.
@@ -255,6 +257,7 @@ impl Metrics {
             jain: stats::mean(&jains),
             convergence: convergence(runs),
             recovery_ns: stats::mean(&runs.iter().filter_map(|r| r.totals.recovery_ns).collect::<Vec<_>>()),
+            settled: stats::mean(&runs.iter().filter_map(|r| r.totals.settled).collect::<Vec<_>>()),
             pfc_pauses: mean(&|r| r.totals.pfc_pauses as f64),
             drops: mean(&|r| r.totals.drops as f64),
             trims: mean(&|r| r.totals.trims as f64),
