@@ -14,7 +14,7 @@ pub(crate) fn explain(track: &Track, ports: &Ports) -> Option<Explanation> {
     let fct = outcome.fct?;
     let mut walk = Walk::new(track, ports, outcome.start, outcome.start + fct);
     let place = walk.arrival_of_last();
-    let last = walk.to_start(place);
+    let last = walk.walk_to_start(place);
     let sender = sender::account(track, ports, outcome.start, fct, last);
     Some(walk.explanation(fct, true, sender))
 }
@@ -51,7 +51,7 @@ impl<'a> Walk<'a> {
     }
 
     /// Walks from `place` to the start of the flow. Returns the last packet on the way that the sender sent.
-    pub(crate) fn to_start(&mut self, mut place: Place) -> Option<usize> {
+    pub(crate) fn walk_to_start(&mut self, mut place: Place) -> Option<usize> {
         let mut last = None;
         // No step of the chain is taken twice, so that only a loop in what was observed could go on for longer.
         let most = 8 + 2 * self.track.sends.len() + 2 * self.track.hops.values().map(Vec::len).sum::<usize>();

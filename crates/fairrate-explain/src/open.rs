@@ -13,7 +13,7 @@ pub(crate) fn explain(track: &Track, ports: &Ports, end: Time) -> Option<Explana
     let outcome = track.outcome.filter(|outcome| outcome.fct.is_none() && outcome.start < end)?;
     let mut walk = Walk::new(track, ports, outcome.start, end);
     let place = walk.awaited(outcome.delivered_bytes);
-    walk.to_start(place);
+    walk.walk_to_start(place);
     let sender = account(track, ports, outcome.start, end);
     Some(walk.explanation(end - outcome.start, false, sender))
 }

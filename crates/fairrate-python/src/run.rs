@@ -107,7 +107,7 @@ pub struct Signals {
 
 impl Watch for Signals {
     fn look(&mut self, _: &Progress) -> ControlFlow<RunState> {
-        match Python::attach(|py| py.check_signals()) {
+        match Python::attach(Python::check_signals) {
             Ok(()) => ControlFlow::Continue(()),
             Err(error) => {
                 self.raised = Some(error);

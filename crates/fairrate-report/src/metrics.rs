@@ -1,5 +1,9 @@
 //! The numbers of a run, or of all seeds of one algorithm, that tables show and `--json` prints.
 
+mod share;
+
+pub use share::Share;
+
 use std::borrow::Cow;
 use std::collections::BTreeSet;
 
@@ -148,22 +152,6 @@ impl BucketSlowdown {
     /// Returns the fraction of the flows that did not finish.
     pub fn unfinished_share(&self) -> f64 {
         self.slowdown.n_bounds as f64 / self.slowdown.n.max(1) as f64
-    }
-}
-
-/// The number of flows that finished, of those that started within the measuring window.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-pub struct Share {
-    /// Flows that finished.
-    pub finished: usize,
-    /// Flows that started.
-    pub flows: usize,
-}
-
-impl std::fmt::Display for Share {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let count = |n: usize| crate::format::count(n as f64);
-        write!(f, "{} of {}", count(self.finished), count(self.flows))
     }
 }
 

@@ -32,9 +32,9 @@ pub fn whole(explained: &Explained, names: &Names<'_>) -> String {
             "the run ended",
         )
     };
-    text += &format!("{chain}\n");
+    let _ = writeln!(text, "{chain}");
     text += &waterfall(&explained.chain, fct, names);
-    text += &format!("\nIts sender, until {sender}\n");
+    let _ = writeln!(text, "\nIts sender, until {sender}");
     text += &waterfall(&explained.sender, fct, names);
     text
 }
