@@ -13,6 +13,7 @@ numbers.
 from fairrate import plot, stats, tune
 from fairrate._controller import Configured, Controller, Needs, PortAgent
 from fairrate._errors import Error, ResultsError, RunError, ScenarioError, SweepError, TuneError
+from fairrate._explain import explain
 from fairrate._native import SOURCES as __sources__
 from fairrate._native import VERSION as __version__
 from fairrate._native import Ack, Allowance, Flow, IntHop, Packet, Port
@@ -48,6 +49,7 @@ __all__ = [
     "TuneError",
     "__sources__",
     "__version__",
+    "explain",
     "json_schema",
     "load",
     "picture",

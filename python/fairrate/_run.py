@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -67,15 +67,38 @@ def run_labelled(
     if not 1 <= threads <= 1024:
         raise ValueError("threads is a number from 1 to 1024")
     dir = Path(out) if out is not None else temporary_directory()
-    labelled: list[tuple[str, int | float | str]] = [] if label is None else [("label", label)]
     try:
         with _Bar(scenario, progress) as watch:
-            _native.run(scenario, dir, labelled + tags, threads, watch)
+            _native.run(scenario, dir, _labelled(label, tags), threads, watch)
     except BaseException:
         if out is None:
             shutil.rmtree(dir, ignore_errors=True)
         raise
     return Result(dir, label) if out is not None else Result._temporary(dir, label)
+
+
+Tags = list[tuple[str, int | float | str]]
+
+Questions = tuple[list[int], list[str], Callable[[int, Sequence[float | None]], bool]]
+"""Times in ns, ascending; metrics; a function of the number of a question and the values, which says if the run goes on."""
+
+
+def run_asked(scenario: _native.Scenario, label: str | None, tags: Tags, threads: int, questions: Questions) -> Result | None:
+    """Runs a scenario that is asked at simulated times; ``None`` if an answer has stopped it."""
+    dir = temporary_directory()
+    try:
+        ended = _native.run(scenario, dir, _labelled(label, tags), threads, None, questions)
+    except BaseException:
+        shutil.rmtree(dir, ignore_errors=True)
+        raise
+    if ended == "stopped":
+        shutil.rmtree(dir, ignore_errors=True)
+        return None
+    return Result._temporary(dir, label)
+
+
+def _labelled(label: str | None, tags: Tags) -> Tags:
+    return tags if label is None else [("label", label), *tags]
 
 
 class _Bar:

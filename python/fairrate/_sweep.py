@@ -245,6 +245,8 @@ class _Plan:
     seed: int
     dir: Path | None
     found: Path | None
+    # Questions that may stop it, with a method `run`.
+    ask: Any = None
     tries: int = 0
 
     @property
@@ -409,14 +411,16 @@ class _OfClass:
 
 
 def _work(
-    scenario: Scenario | _OfClass, label: str, tags: Tags, threads: int, out: Path | None
-) -> Result:
-    """What a worker does."""
+    scenario: Scenario | _OfClass, label: str, tags: Tags, threads: int, out: Path | None, ask: Any = None
+) -> Any:
+    """What a worker does. A run that is asked for something has no place of its own: it may be stopped."""
     if isinstance(scenario, _OfClass):
         algorithm = plug_in(scenario.controller)
         native = _native.Scenario.with_files(scenario.text, scenario.name, scenario.files, algorithm)
     else:
         native = scenario._native
+    if ask is not None:
+        return ask.run(native, label, tags, threads)
     result = run_labelled(native, label, tags, threads, False, out)
     if out is not None:
         _native.publish(out, label, False)
@@ -434,7 +438,7 @@ def _kept(plan: _Plan, result: Result) -> Result:
 
 def _run_all(
     plans: list[_Plan], executor: Executor | None, jobs: int | None, threads: int
-) -> Iterator[tuple[_Plan, Result | BaseException]]:
+) -> Iterator[tuple[_Plan, Any]]:
     if not plans:
         return
     workers = None
@@ -442,10 +446,10 @@ def _run_all(
         executor = workers = Workers(min(jobs or max(1, (os.cpu_count() or 1) // threads), len(plans)))
     is_local = isinstance(executor, Workers)
 
-    def submit(plan: _Plan) -> Future[Result]:
+    def submit(plan: _Plan) -> Future[Any]:
         plan.tries += 1
         out = plan.dir if is_local else None
-        return executor.submit(_work, plan.by_value, plan.label, plan.tags, threads, out)
+        return executor.submit(_work, plan.by_value, plan.label, plan.tags, threads, out, plan.ask)
 
     pending = {submit(plan): plan for plan in plans}
     try:

@@ -94,4 +94,4 @@ def test_the_recipes_of_the_cookbook_run(
             assert block == printed
             n += 1
         before = language
-    assert n == 17
+    assert n == 14

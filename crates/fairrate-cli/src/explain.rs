@@ -12,14 +12,16 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use fairrate_control::Registry;
+use fairrate_experiment::Watch;
 use fairrate_explain::Explanation;
 use fairrate_report::index::{self, Index};
+use fairrate_report::load::at_least;
 use fairrate_results::FlowRow;
 use serde::Serialize;
 
 use self::names::Names;
 use self::rows::{Row, rows};
-use self::source::{ONLY_FINISHED, Source, refused};
+use self::source::{ONLY_FINISHED, ONLY_FINITE, Source, refused};
 use self::tail::Part;
 use crate::failure::{Failure, INTERRUPTED};
 use crate::output;
@@ -35,7 +37,7 @@ pub struct Args {
     /// The flow, by its number in `flows.parquet` and `fairrate show`
     #[arg(long, value_name = "N", conflicts_with_all = ["worst", "tail", "class", "block"])]
     flow: Option<u32>,
-    /// Number of flows, those with the largest slowdowns that have finished
+    /// Number of flows, those with the largest slowdowns; an unfinished one has the slowdown that it has at least
     #[arg(long, value_name = "K", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..))]
     worst: u32,
     /// Shares of each reason in fast and in slow flows, by percentile of slowdown; of a comparison, for each run
@@ -76,23 +78,47 @@ pub fn run(args: &Args, registry: &Registry) -> Result<ExitCode, Failure> {
         return Err(refused(&args.dir, "has the runs of a comparison", help));
     }
     let source = Source::open(&args.dir, registry)?;
-    let chosen = args.choose(&source)?;
-    let Some(accounts) = source.explain(&chosen, &Board::new(args.quiet))? else {
+    let chosen = choose(&source, args.flow, args.worst, &args.chosen)?;
+    let board = Board::new(args.quiet);
+    let Some(all) = explained(&source, chosen, &mut source.watcher(&board))? else {
         return Ok(ExitCode::from(INTERRUPTED));
     };
     let names = source.names();
-    let explained = |(row, account): (FlowRow, Explanation)| {
-        let (chain, sender) = (rows(&account.chain), rows(&account.sender));
-        let sentence = sentence::sentence(&account, &chain, &names);
-        Explained { row, account, chain, sender, sentence }
-    };
-    let all: Vec<Explained> = chosen.into_iter().zip(accounts).map(explained).collect();
     if args.json {
         output::print_json(&json::Output::of(&source.results.summary, &all, &names))?;
     } else {
         output::print_text(&to_text(&source, &all, &names))?;
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// Returns the output of `explain --json` for a flow, or for the `worst` flows that `chosen` has, of the run in `dir`; `None` if `watch`
+/// stopped the run.
+pub fn json_of(
+    dir: &Path,
+    flow: Option<u32>,
+    worst: u32,
+    chosen: &Chosen,
+    registry: &Registry,
+    watch: &mut dyn Watch,
+) -> Result<Option<String>, Failure> {
+    let source = Source::open(dir, registry)?;
+    let chosen = choose(&source, flow, worst, chosen)?;
+    let Some(all) = explained(&source, chosen, watch)? else { return Ok(None) };
+    let output = json::Output::of(&source.results.summary, &all, &source.names());
+    Ok(Some(serde_json::to_string(&output).unwrap_or_default()))
+}
+
+/// Explains flows of a run; returns `None` if `watch` stopped the run.
+fn explained(source: &Source, chosen: Vec<FlowRow>, watch: &mut dyn Watch) -> Result<Option<Vec<Explained>>, Failure> {
+    let Some(accounts) = source.explain(&chosen, watch)? else { return Ok(None) };
+    let names = source.names();
+    let of = |(row, account): (FlowRow, Explanation)| {
+        let (chain, sender) = (rows(&account.chain), rows(&account.sender));
+        let sentence = sentence::sentence(&account, &chain, &names);
+        Explained { row, account, chain, sender, sentence }
+    };
+    Ok(Some(chosen.into_iter().zip(accounts).map(of).collect()))
 }
 
 fn to_text(source: &Source, all: &[Explained], names: &Names<'_>) -> String {
@@ -113,28 +139,40 @@ struct Tails<'a> {
     parts: &'a [Part],
 }
 
-impl Args {
-    /// Returns the rows of the flows to explain, which have finished.
-    fn choose(&self, source: &Source) -> Result<Vec<FlowRow>, Failure> {
-        let Some(flow) = self.flow else {
-            let mut rows = self.finished(source)?;
-            let slowdown = |row: &FlowRow| row.slowdown.unwrap_or_default();
-            rows.sort_by(|a, b| slowdown(b).total_cmp(&slowdown(a)).then(a.id.cmp(&b.id)));
-            rows.truncate(self.worst as usize);
-            return Ok(rows);
-        };
-        let row = source.results.flows()?.into_iter().find(|row| row.id == flow);
-        let row = row.ok_or_else(|| source.refused(&format!("has no flow {flow}"), "see `fairrate show DIR`"))?;
-        if row.finished {
-            return Ok(vec![row]);
+/// Returns the rows of the flows to explain, which have finished or were under way when the run ended.
+fn choose(source: &Source, flow: Option<u32>, worst: u32, chosen: &Chosen) -> Result<Vec<FlowRow>, Failure> {
+    let summary = &source.results.summary;
+    let (is_whole, end_ns) = (summary.state == "complete", summary.sim_s * 1e9);
+    // A run that was interrupted goes on when it is done again.
+    let least = |row: &FlowRow| at_least(row, end_ns).filter(|_| is_whole && (row.start_ns as f64) < end_ns);
+    let Some(flow) = flow else {
+        let is_wanted = chosen.filter(&source.blocks)?;
+        let mut rows = source.results.flows()?;
+        let slowdown = |row: &FlowRow| row.slowdown.or_else(|| least(row)).unwrap_or_default();
+        rows.retain(|row| 0.0 < slowdown(row) && is_wanted(row));
+        if rows.is_empty() {
+            return Err(source.refused("has no such flow that has finished or is under way", ONLY_FINITE));
         }
-        let problem = match row.bytes {
-            None => format!("has flow {flow} as an endless one"),
-            Some(_) => format!("has no completion time of flow {flow}: it is unfinished"),
-        };
-        Err(source.refused(&problem, ONLY_FINISHED))
+        rows.sort_by(|a, b| slowdown(b).total_cmp(&slowdown(a)).then(a.id.cmp(&b.id)));
+        rows.truncate(worst as usize);
+        return Ok(rows);
+    };
+    let row = source.results.flows()?.into_iter().find(|row| row.id == flow);
+    let row = row.ok_or_else(|| source.refused(&format!("has no flow {flow}"), "see `fairrate show DIR`"))?;
+    if row.finished || least(&row).is_some() {
+        return Ok(vec![row]);
     }
+    let (problem, help) = match row.bytes {
+        None => (format!("has flow {flow} as an endless one"), ONLY_FINITE),
+        Some(_) if !is_whole => {
+            (format!("was interrupted before flow {flow} had finished"), "run the scenario to its end")
+        }
+        Some(_) => (format!("ended before flow {flow} started"), "choose a flow that has started"),
+    };
+    Err(source.refused(&problem, help))
+}
 
+impl Args {
     /// Returns the rows of the chosen flows that have finished, at least one.
     fn finished(&self, source: &Source) -> Result<Vec<FlowRow>, Failure> {
         let is_wanted = self.chosen.filter(&source.blocks)?;
@@ -185,7 +223,7 @@ impl Args {
         let source = Source::open(dir, registry)?;
         let sampled = tail::sample(self.finished(&source)?);
         let all: Vec<FlowRow> = sampled.iter().flat_map(|(.., rows)| rows.iter().cloned()).collect();
-        let Some(accounts) = source.explain(&all, board)? else { return Ok(None) };
+        let Some(accounts) = source.explain(&all, &mut source.watcher(board))? else { return Ok(None) };
         let summary = &source.results.summary;
         let label = if label.is_empty() { &summary.cc } else { label };
         let mut accounts = &accounts[..];

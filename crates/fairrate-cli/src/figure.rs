@@ -29,7 +29,7 @@ type Measured = (About, Points);
 #[derive(Debug, clap::Args)]
 pub struct Args {
     /// Figures, as powertcp/fig8; all of a paper, as powertcp; or all
-    #[arg(value_name = "FIGURE", required_unless_present = "list")]
+    #[arg(value_name = "FIGURE")]
     names: Vec<String>,
     /// List the figures
     #[arg(long, conflicts_with_all = ["names", "quick", "seeds", "jobs", "out", "fresh", "from"])]
@@ -86,6 +86,9 @@ pub fn run(args: &Args) -> Result<ExitCode, Failure> {
     if args.list {
         return list(args.json).map(|()| ExitCode::SUCCESS);
     }
+    if args.names.is_empty() {
+        return Err(unnamed());
+    }
     let figures = chosen(&args.names)?;
     let seeds = args
         .seeds
@@ -128,6 +131,32 @@ pub fn run(args: &Args) -> Result<ExitCode, Failure> {
         return Ok(ExitCode::SUCCESS);
     }
     Err(Failure::Undrawn { n_undrawn: undrawn.len(), n_figures, each: undrawn.join("\n") })
+}
+
+/// Returns the failure of a command without a figure: what can be drawn, and how.
+fn unnamed() -> Failure {
+    let mut papers: Vec<(&str, Vec<&Figure>)> = Vec::new();
+    for figure in FIGURES {
+        match papers.iter_mut().find(|(paper, _)| *paper == figure.paper()) {
+            Some((_, figures)) => figures.push(figure),
+            None => papers.push((figure.paper(), vec![figure])),
+        }
+    }
+    let line = |(paper, figures): &(&str, Vec<&Figure>)| {
+        let plural = if figures.len() == 1 { "" } else { "s" };
+        vec![(*paper).to_owned(), format!("{} figure{plural}, as {}", figures.len(), figures[0].id)]
+    };
+    let lines: Vec<Vec<String>> = papers.iter().map(line).collect();
+    let example = FIGURES[0].id;
+    Failure::Usage {
+        message: format!("no figure is named, and there are {} figures", FIGURES.len()),
+        help: format!(
+            "`fairrate figure --list` shows all of them. `fairrate figure {example} --quick` draws one in seconds, `fairrate figure {}` all of a \
+             paper, and `fairrate figure all` everything. There are:\n{}",
+            papers[0].0,
+            fairrate_text::aligned(&lines, usize::MAX).trim_end(),
+        ),
+    }
 }
 
 /// The program that turns SVG into another format.
@@ -211,9 +240,10 @@ fn draw(
     let all = claims.len();
     let has_all_runs = !about.quick && args.lines.is_empty();
     claims.retain(|claim| has_all_runs || claim.measured().is_some());
-    let (json, tally) = (sheet::claims(figure, &claims), Tally::of(&claims));
-    output::write(&dir.join("figure.svg"), &sheet::picture(&panels))?;
-    output::write(&dir.join("figure.html"), &sheet::page(figure, &panels, &claims))?;
+    let (json, tally) = (sheet::claims(figure, &claims, about.quick), Tally::of(&claims));
+    let caption = about.quick.then_some(sheet::QUICK);
+    output::write(&dir.join("figure.svg"), &sheet::captioned(&panels, caption))?;
+    output::write(&dir.join("figure.html"), &sheet::page(figure, &panels, &claims, caption))?;
     output::write(&dir.join("points.csv"), &sheet::points(&panels))?;
     output::write(&dir.join(MEASURED), &measured::write(&about, &points))?;
     let text = serde_json::to_string_pretty(&json).unwrap_or_default();
@@ -228,7 +258,8 @@ fn draw(
         };
         let (table, verdicts) = (sheet::table(&claims), tally.words());
         let summary = if verdicts.is_empty() { String::new() } else { format!("{verdicts}\n") };
-        output::print_text(&format!("{head}\n\n{table}\n{summary}{left_out}\n{}\n\n", page.display()))?;
+        let caption = caption.map_or_else(String::new, |caption| format!("{caption}\n"));
+        output::print_text(&format!("{head}\n\n{table}\n{summary}{left_out}{caption}\n{}\n\n", page.display()))?;
     }
     Ok(Some((json, tally)))
 }

@@ -29,10 +29,12 @@ mod show;
 mod terminal;
 
 use std::ffi::OsString;
+use std::path::Path;
 use std::process::ExitCode;
 
 use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 use fairrate_control::Registry;
+use fairrate_experiment::Watch;
 
 /// A laboratory for datacenter congestion control
 #[derive(Debug, Parser)]
@@ -189,6 +191,23 @@ pub fn main_of(registry: &Registry, args: impl IntoIterator<Item = OsString>) ->
         Ok(code) => code,
         Err(failure) => failure.tell(json),
     }
+}
+
+/// Explains a flow of the results in `dir`, or the `worst` flows of a size class or a traffic block, as `fairrate explain --json` does.
+/// Returns the JSON text; `None` if `watch` stopped the run.
+///
+/// # Errors
+/// If there are no such results or flows, or the run cannot be explained.
+pub fn explain_json(
+    dir: &Path,
+    flow: Option<u32>,
+    worst: u32,
+    (class, block): (Option<String>, Option<String>),
+    registry: &Registry,
+    watch: &mut dyn Watch,
+) -> Result<Option<String>, Box<dyn miette::Diagnostic + Send + Sync>> {
+    let chosen = show::Chosen::of(class, block);
+    explain::json_of(dir, flow, worst, &chosen, registry, watch).map_err(|failure| Box::new(failure) as _)
 }
 
 /// Reads the arguments `args`. The help texts name the program's own algorithms.

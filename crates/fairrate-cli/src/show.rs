@@ -45,6 +45,11 @@ pub struct Chosen {
 }
 
 impl Chosen {
+    /// Returns the flows of a size or of a traffic block, as the arguments of the same names choose them.
+    pub fn of(class: Option<String>, block: Option<String>) -> Self {
+        Self { class, block }
+    }
+
     /// Returns a test for the chosen flows of a run whose traffic blocks are called `blocks`.
     pub fn filter(&self, blocks: &[String]) -> Result<impl Fn(&FlowRow) -> bool + use<>, Failure> {
         let wanted = self.class.as_deref().map(class_of).transpose()?;

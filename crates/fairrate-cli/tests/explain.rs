@@ -123,7 +123,8 @@ fn a_tail_has_its_parts_by_percentile_and_run() {
 fn what_cannot_be_explained_is_said() {
     let out = results("explain_refused", SCENARIO);
     expect_refused(&[&out, "--flow", "11"], "has no flow 11");
-    expect_refused(&[&out, "--class", "long"], "has no such flow that has finished");
+    expect_refused(&[&out, "--class", "long"], "has no such flow that has finished or is under way");
+    expect_refused(&[&out, "--class", "long", "--tail"], "has no such flow that has finished");
     expect_refused(&[&out, "--class", "huge"], "size of flows `huge` is not known");
     expect_refused(&[&out, "--flow", "1", "--worst", "2"], "cannot be used with");
     expect_refused(&["no/such/directory"], "holds no results");
@@ -132,8 +133,8 @@ fn what_cannot_be_explained_is_said() {
     let out = results("explain_endless", &endless);
     expect_refused(&[&out, "--flow", "0"], "has flow 0 as an endless one");
     let cut = SCENARIO.replace("stop = \"all-flows-done\"", "duration = \"30us\"");
-    let out = results("explain_unfinished", &cut);
-    expect_refused(&[&out, "--flow", "0"], "has no completion time of flow 0");
+    let out = results("explain_before", &cut);
+    expect_refused(&[&out, "--flow", "10"], "ended before flow 10 started");
     let lossy = "rto = \"500us\"\n";
     for (cc, words) in [("ideal", "has no packets"), ("homa", "is a run of HOMA")] {
         let out = results(&format!("explain_{cc}"), &SCENARIO.replace("dctcp", cc).replace("pfc = false\n", ""));
@@ -142,6 +143,94 @@ fn what_cannot_be_explained_is_said() {
     let paths = SCENARIO.replace("dctcp", "lia").replace(lossy, "kind = \"tcp\"\n[transport.tcp]\nsubflows = 2\n");
     let out = results("explain_subflows", &paths);
     expect_refused(&[&out], "several subflows");
+}
+
+/// Ten flows of two blocks meet at a port whose link is down for a while, and has a quarter of its rate from the start.
+const FAULTY: &str = r#"
+duration = "400us"
+[topology]
+kind = "star"
+hosts = 14
+rate = "25Gbps"
+[transport]
+cc = "line-rate"
+[[traffic]]
+kind = "incast"
+name = "burst"
+receiver = "h0"
+senders = ["h1", "h2", "h3", "h4"]
+bytes = "20KB"
+[[traffic]]
+kind = "incast"
+name = "query"
+receiver = "h0"
+senders = ["h5", "h6"]
+bytes = "20KB"
+[[traffic]]
+kind = "incast"
+name = "late"
+receiver = "h0"
+senders = ["h7"]
+bytes = "500KB"
+start = "300us"
+[[fault]]
+links = ["sw0->h0"]
+down_at = "50us"
+up_at = "150us"
+[[fault]]
+links = ["sw0->h0"]
+rate = 0.25
+"#;
+
+#[test]
+fn links_that_are_down_or_slow_and_the_blocks_ahead_are_named() {
+    let out = results("explain_faulty", FAULTY);
+    let text = stdout(&run(&["explain", &out, "-q", "--flow", "4"]));
+    let row = |label: &str| {
+        text.lines().find(|line| line.trim_start().starts_with(label)).unwrap_or_else(|| panic!("{text}"))
+    };
+    assert!(row("link sw0->h0 down").ends_with("from 50.0 µs to 150 µs"), "{text}");
+    let queue = row("queue at sw0->h0");
+    assert!(
+        queue.contains(": block burst ")
+            && queue.contains("block query ")
+            && queue.ends_with("; at 25.0 % of its rate"),
+        "{text}"
+    );
+    let sentence = text.lines().nth(2).unwrap();
+    assert!(
+        sentence.contains("5 flows and its own packets (block burst ") && sentence.contains(", at 25.0 % of its rate"),
+        "{text}"
+    );
+    assert!(sentence.contains("while the link sw0->h0 was down (from 50.0 µs to 150 µs)"), "{text}");
+    let all = explained(&[&out, "--flow", "4"]);
+    let chain = all["flows"][0]["chain"].as_array().unwrap();
+    let down = chain.iter().find(|part| part["reason"] == "down").unwrap();
+    assert_eq!(down["port"], "sw0->h0");
+    assert!((98_000_000..=100_000_000).contains(&down["ps"].as_u64().unwrap()), "{down:#}");
+    assert_eq!(down["down_ps"], serde_json::json!([[50_000_000, 150_000_000]]));
+    let queue = chain.iter().find(|part| part["reason"] == "queue").unwrap();
+    assert_eq!(queue["slow"], serde_json::json!([{ "share": 0.25, "from_ps": 0, "to_ps": null }]));
+}
+
+#[test]
+fn an_unfinished_flow_is_explained_until_the_end_of_the_run() {
+    let out = results("explain_open", FAULTY);
+    let all = explained(&[&out, "--flow", "6"]);
+    let flow = &all["flows"][0];
+    assert_eq!(
+        (&flow["finished"], &flow["fct_ps"], &flow["time_ps"]),
+        (&false.into(), &Value::Null, &100_000_000.into())
+    );
+    for account in ["chain", "sender"] {
+        let sum: u64 = flow[account].as_array().unwrap().iter().map(|part| part["ps"].as_u64().unwrap()).sum();
+        assert_eq!(sum, 100_000_000, "{flow:#}");
+    }
+    let text = stdout(&run(&["explain", &out, "-q", "--flow", "6"]));
+    assert!(text.contains("unfinished after 100 µs with ") && text.contains("\nunfinished: "), "{text}");
+    assert!(text.contains("Its time until the end of the run, ") && text.contains("until the run ended"), "{text}");
+    // It has the largest slowdown of its block, and counts among the worst.
+    assert_eq!(explained(&[&out, "--block", "late"])["flows"][0]["flow"], 6);
 }
 
 #[test]

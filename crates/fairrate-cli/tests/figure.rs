@@ -183,6 +183,39 @@ fn pdf_needs_a_program_of_its_own() {
 }
 
 #[test]
+fn without_a_name_it_says_what_can_be_drawn() {
+    let out = fresh_dir("figure_unnamed");
+    let output = run(&["figure", "--out", out.to_str().unwrap()]);
+    assert_eq!(output.status.code(), Some(2));
+    let said = stderr(&output);
+    for words in ["no figure is named", "`fairrate figure --list` shows all of them", "powertcp", "rocc", "--quick"] {
+        assert!(said.contains(words), "{said}");
+    }
+    assert!(stdout(&output).is_empty() && !out.exists());
+}
+
+/// A picture of quick runs says so wherever it goes.
+#[test]
+fn a_quick_figure_is_captioned() {
+    let (out, again) = (fresh_dir("figure_quick"), fresh_dir("figure_quick_again"));
+    let (out, again) = (out.to_str().unwrap(), again.to_str().unwrap());
+    let words = "quick: fewer seeds and less traffic than the full figure, not for comparison";
+    let read =
+        |dir: &str, name: &str| std::fs::read_to_string(Path::new(dir).join("flowtune/outage").join(name)).unwrap();
+    let quick = run(&["figure", "flowtune/outage", "--quick", "--quiet", "--out", out]);
+    assert!(stdout(&quick).contains(words), "{}", stdout(&quick));
+    assert!(read(out, "figure.svg").contains(words) && read(out, "figure.html").contains(words));
+    let claims: serde_json::Value = serde_json::from_str(&read(out, "claims.json")).unwrap();
+    assert_eq!(claims["quick"], true);
+    // It stays with what was measured.
+    assert_eq!(run(&["figure", "flowtune/outage", "--from", out, "--quiet", "--out", again]).status.code(), Some(0));
+    assert!(read(again, "figure.svg").contains(words));
+    let docs = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/figures");
+    assert_eq!(run(&["figure", "flowtune/outage", "--from", docs, "--quiet", "--out", again]).status.code(), Some(0));
+    assert!(!read(again, "figure.svg").contains("quick: "));
+}
+
+#[test]
 fn a_name_that_is_not_known_is_named_with_the_nearest() {
     let out = fresh_dir("figure_unknown");
     let output = run(&["figure", "powertcp/fig88", "--out", out.to_str().unwrap()]);

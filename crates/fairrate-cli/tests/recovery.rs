@@ -86,7 +86,31 @@ fn sprayed_goodput_is_back_once_switches_react() {
         // A packet of 1,000 bytes of payload has a header of 48 bytes, which the demand includes.
         assert!((before * 1.048 / 320e9 - 1.0).abs() < 0.01, "{before}");
         assert!(has_row(&text), "{text}");
+        // Three spines have capacity enough.
+        let settled = summary["recovery"]["settled_bps"].as_f64().unwrap();
+        assert!((settled / before - 1.0).abs() < 0.01, "{settled}");
     }
+}
+
+/// Four uplinks of 25 Gb/s are full at 12 Gb/s a host; three have at most 75 of the 96 Gb/s, less what is sent again.
+#[test]
+fn lost_capacity_is_the_level_at_which_goodput_settles() {
+    let set = |change: &'static str| ["--set", change];
+    let full = [
+        set("topology.uplink_rate=\"25Gbps\""),
+        set("traffic.0.demand=\"12Gbps\""),
+        set("transport.cc=\"dctcp\""),
+        set("routing.reroute_delay=\"50us\""),
+        set("duration=\"4ms\""),
+    ]
+    .concat();
+    let (summary, text) = recovery("recovery_settled", SPRAYED, &full);
+    assert_eq!(summary["recovery"]["time_ns"], Value::Null);
+    let row = text.lines().find(|line| line.trim_start().starts_with("settled at ")).unwrap();
+    let share: f64 = row.trim_end().trim_end_matches('%').split_whitespace().last().unwrap().parse().unwrap();
+    assert!((50.0..=79.0).contains(&share), "{row}");
+    let bps = |key: &str| summary["recovery"][key].as_f64().unwrap();
+    assert!((100.0 * bps("settled_bps") / bps("before_bps") - share).abs() < 0.1, "{row}");
 }
 
 /// Packets on the wire are lost as the link goes down, and what waits behind them arrives for nothing once it is up: all that is sent again

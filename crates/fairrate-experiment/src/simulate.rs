@@ -10,7 +10,7 @@ use fairrate_sim::{
 };
 use fairrate_units::Time;
 
-/// Number of events per thread between two calls of [`Watch::look`]: some hundredths of a second.
+/// Number of events per thread between two looks of a [`Watch`], unless it asks for another: some hundredths of a second.
 const SLICE: u64 = 200_000;
 
 /// An observer of a run, which may stop it. A function that returns `true` as long as the run shall go on is one.
@@ -20,6 +20,14 @@ pub trait Watch {
     /// Decides how the run goes on, after every slice and at its end: returns `Continue`, or `Break` with the state in
     /// which the run ends.
     fn look(&mut self, progress: &Progress) -> ControlFlow<RunState>;
+    /// Decides as [`Watch::look`], which it calls, with the state of the run.
+    fn inspect(&mut self, progress: &Progress, _simulation: &Simulation) -> ControlFlow<RunState> {
+        self.look(progress)
+    }
+    /// Returns the number of events per thread until the next look.
+    fn slice(&self) -> u64 {
+        SLICE
+    }
 }
 
 impl<F: FnMut(&Progress) -> bool> Watch for F {
@@ -67,14 +75,14 @@ pub fn run_into(config: SimConfig, threads: usize, sink: &mut dyn Sink, watch: &
     watch.begins(&simulation);
     let start = Instant::now();
     let mut state = loop {
-        let progress = match simulation.advance(SLICE * threads as u64, sink) {
+        let progress = match simulation.advance(watch.slice() * threads as u64, sink) {
             Ok(progress) => progress,
             Err(error) => break RunState::Failed(error.to_string()),
         };
         if sink.is_closed() {
             break RunState::Interrupted;
         }
-        match watch.look(&progress) {
+        match watch.inspect(&progress, &simulation) {
             ControlFlow::Break(state) => break state,
             ControlFlow::Continue(()) if progress.finished => break RunState::Complete,
             ControlFlow::Continue(()) => {}

@@ -13,30 +13,15 @@ pub(crate) fn explain(track: &Track, ports: &Ports) -> Option<Explanation> {
     let outcome = track.outcome?;
     let fct = outcome.fct?;
     let mut walk = Walk::new(track, ports, outcome.start, outcome.start + fct);
-    let mut place = walk.arrival_of_last();
-    let mut last = None;
-    // No step of the chain is taken twice, so that only a loop in what was observed could go on for longer.
-    let most = 8 + 2 * track.sends.len() + 2 * track.hops.values().map(Vec::len).sum::<usize>();
-    for _ in 0..most {
-        place = match place {
-            Place::Arrival(id) => walk.way_of(id),
-            Place::Sending(send) => {
-                last = last.or(Some(send));
-                walk.before(send)
-            }
-            Place::Start => break,
-        };
-    }
-    walk.close(outcome.start, Reason::Unknown);
-    walk.pieces.reverse();
-    let Walk { pieces, round_trips, losses, .. } = walk;
+    let place = walk.arrival_of_last();
+    let last = walk.walk_to_start(place);
     let sender = sender::account(track, ports, outcome.start, fct, last);
-    Some(Explanation { flow: track.flow, start: outcome.start, fct, chain: pieces, sender, round_trips, losses })
+    Some(walk.explanation(fct, true, sender))
 }
 
 /// A point on the way back, at the walk's time.
 #[derive(Clone, Copy, Debug)]
-enum Place {
+pub(crate) enum Place {
     /// This packet arrives at the end of its way.
     Arrival(Id),
     /// The sender starts to send the packet at this place among those that it sent.
@@ -47,15 +32,15 @@ enum Place {
 
 /// A walk back in time. Pieces are added from the last to the first, each up to the one before.
 pub(crate) struct Walk<'a> {
-    track: &'a Track,
-    ports: &'a Ports,
+    pub(crate) track: &'a Track,
+    pub(crate) ports: &'a Ports,
     /// The start of the flow.
     start: Time,
     /// The time that the walk has reached.
     pub(crate) at: Time,
-    way: Way,
+    pub(crate) way: Way,
     pub(crate) pieces: Vec<Piece>,
-    round_trips: u32,
+    pub(crate) round_trips: u32,
     losses: u32,
 }
 
@@ -65,12 +50,38 @@ impl<'a> Walk<'a> {
         Self { track, ports, start, at: end, way: Way::Data, pieces: Vec::new(), round_trips: 0, losses: 0 }
     }
 
+    /// Walks from `place` to the start of the flow. Returns the last packet on the way that the sender sent.
+    pub(crate) fn walk_to_start(&mut self, mut place: Place) -> Option<usize> {
+        let mut last = None;
+        // No step of the chain is taken twice, so that only a loop in what was observed could go on for longer.
+        let most = 8 + 2 * self.track.sends.len() + 2 * self.track.hops.values().map(Vec::len).sum::<usize>();
+        for _ in 0..most {
+            place = match place {
+                Place::Arrival(id) => self.way_of(id),
+                Place::Sending(send) => {
+                    last = last.or(Some(send));
+                    self.before(send)
+                }
+                Place::Start => break,
+            };
+        }
+        self.close(self.start, Reason::Unknown);
+        last
+    }
+
+    /// Returns the account of a walk that has reached the start, with that of the sender.
+    pub(crate) fn explanation(mut self, fct: Time, is_finished: bool, sender: Vec<Piece>) -> Explanation {
+        self.pieces.reverse();
+        let Self { track, start, pieces: chain, round_trips, losses, .. } = self;
+        Explanation { flow: track.flow, start, fct, is_finished, chain, sender, round_trips, losses }
+    }
+
     /// Goes back to `to`, if that is earlier: the time until now passed for `reason`.
     pub(crate) fn close(&mut self, to: Time, reason: Reason) {
         self.close_with(to, reason, 0);
     }
 
-    fn close_with(&mut self, to: Time, reason: Reason, bytes: u64) {
+    pub(crate) fn close_with(&mut self, to: Time, reason: Reason, bytes: u64) {
         let to = to.max(self.start);
         if to < self.at {
             self.pieces.push(Piece { from: to, to: self.at, way: self.way, reason, bytes });
@@ -88,7 +99,7 @@ impl<'a> Walk<'a> {
 
     /// Returns the hop whose wire led to `node` and by which a packet arrived at the walk's time, or last before it, with the
     /// time at which it should have arrived.
-    fn last_hop<'h>(&self, hops: &'h [Hop], node: NodeId) -> Option<(Time, &'h Hop)> {
+    pub(crate) fn last_hop<'h>(&self, hops: &'h [Hop], node: NodeId) -> Option<(Time, &'h Hop)> {
         let topology = &self.ports.config().topology;
         let to_node = hops.iter().filter(|hop| hop.fate == Fate::Sent && topology.to(hop.port) == node);
         let arrivals = to_node.map(|hop| (self.ports.arrival(hop.port, hop.wire, hop.left), hop));
@@ -112,7 +123,7 @@ impl<'a> Walk<'a> {
     }
 
     /// Walks from the arrival of a packet at `node` back to the host `origin`; returns `false` if a hop is missing.
-    fn back_to_host(&mut self, id: Id, mut node: NodeId, origin: NodeId) -> bool {
+    pub(crate) fn back_to_host(&mut self, id: Id, mut node: NodeId, origin: NodeId) -> bool {
         let Some(hops) = self.track.hops.get(&id) else { return false };
         // No way has more hops than the network has nodes.
         for _ in 0..self.ports.config().topology.nodes.len() {
@@ -128,7 +139,7 @@ impl<'a> Walk<'a> {
     }
 
     /// Walks from the other end of a hop's wire to the time at which the packet joined the hop's queue.
-    fn cross(&mut self, hop: &Hop) {
+    pub(crate) fn cross(&mut self, hop: &Hop) {
         let end = hop.left + self.ports.tx_time(hop.port, hop.wire, hop.left);
         self.close(end, Reason::Propagation(hop.port));
         self.close_with(hop.left, Reason::Serialisation(hop.port), u64::from(hop.wire));
@@ -136,7 +147,7 @@ impl<'a> Walk<'a> {
     }
 
     /// Walks from the time at which a packet left a queue to that at which it joined.
-    fn wait(&mut self, hop: &Hop) {
+    pub(crate) fn wait(&mut self, hop: &Hop) {
         let flow = self.track.flow;
         self.use_of(hop, hop.queued, |port, by| {
             Reason::Queue(port, if by == flow { Behind::Itself } else { Behind::Flow(by) })
@@ -144,7 +155,7 @@ impl<'a> Walk<'a> {
     }
 
     /// Walks back to `from` by the uses of a hop's port.
-    fn use_of(&mut self, hop: &Hop, from: Time, by: impl Fn(PortId, FlowId) -> Reason) {
+    pub(crate) fn use_of(&mut self, hop: &Hop, from: Time, by: impl Fn(PortId, FlowId) -> Reason) {
         if self.at <= from {
             return;
         }
@@ -155,13 +166,14 @@ impl<'a> Walk<'a> {
             match used {
                 Use::By(flow, bytes) => self.close_with(start, by(hop.port, flow), bytes),
                 Use::Paused => self.close(start, Reason::Pause(hop.port)),
+                Use::Down => self.close(start, Reason::Down(hop.port)),
                 Use::Nothing => self.close(start, Reason::Blocked(hop.port)),
             }
         }
     }
 
     /// Returns the sending, at the walk's time, of data with first byte `seq`.
-    fn sending_of(&self, seq: u64) -> Place {
+    pub(crate) fn sending_of(&self, seq: u64) -> Place {
         let sends = &self.track.sends;
         let until = sends.partition_point(|send| send.t <= self.at);
         let found = sends[..until].iter().rposition(|send| send.seq == seq);
@@ -170,7 +182,7 @@ impl<'a> Walk<'a> {
 
     /// Walks from the moment at which an acknowledgment joined the queue of the receiver's NIC to the arrival of the data it
     /// answers.
-    fn answered(&mut self, seq: u64) -> Place {
+    pub(crate) fn answered(&mut self, seq: u64) -> Place {
         self.round_trips += 1;
         let id = Id::Data(seq);
         let arrival = self.track.hops.get(&id).and_then(|hops| self.last_hop(hops, self.track.dst));
@@ -186,7 +198,9 @@ impl<'a> Walk<'a> {
         if let Some(hop) = self.loss_before(send)
             && !self.is_in_a_row(send, hop)
         {
-            return self.after_loss(send, hop);
+            let this = self.track.sends[send];
+            let since = this.before.map_or(self.start, |before| self.track.sends[before].t);
+            return self.after_loss(this.seq, since, hop);
         }
         let opening = self.wait_for_turn(send);
         // An opening before the end of the pacing did not let the packet go, but what set the pace: the packet before.
@@ -254,7 +268,7 @@ impl<'a> Walk<'a> {
     }
 
     /// Returns the hop of a sent packet at the NIC.
-    fn nic_hop(&self, send: usize) -> Hop {
+    pub(crate) fn nic_hop(&self, send: usize) -> Hop {
         let this = self.track.sends[send];
         let hops = self.track.hops.get(&Id::Data(this.seq));
         let hop = hops.and_then(|hops| hops.iter().find(|hop| hop.port == self.track.nic && hop.left == this.t));
@@ -316,8 +330,8 @@ impl<'a> Walk<'a> {
         before.before.is_some() && hop.left < before.t && self.opening_of(send).is_none()
     }
 
-    /// Walks from a packet that was sent again back to the loss of the one before, and along the way of that one.
-    fn after_loss(&mut self, send: usize, hop: &Hop) -> Place {
+    /// Walks back to the loss at `hop` of data with first byte `seq` that was sent at `since`, and along the way of that packet.
+    pub(crate) fn after_loss(&mut self, seq: u64, since: Time, hop: &Hop) -> Place {
         self.losses += 1;
         let Fate::Lost(how) = hop.fate else { return Place::Start };
         let loss = Loss { port: hop.port, how };
@@ -329,14 +343,12 @@ impl<'a> Walk<'a> {
         } else {
             self.close(hop.left, Reason::Recovery(Some(loss)));
         }
-        let seq = self.track.sends[send].seq;
         let id = Id::Data(seq);
         let Some(hops) = self.track.hops.get(&id) else { return Place::Start };
         let topology = &self.ports.config().topology;
         let on_wire = hops.iter().filter(|other| {
             other.fate == Fate::Sent && other.port == hop.port && other.left <= hop.left && hop.queued == hop.left
         });
-        let since = self.track.sends[send].before.map_or(self.start, |before| self.track.sends[before].t);
         let on_wire = on_wire.filter(|other| since <= other.left).max_by_key(|other| other.left).copied();
         match on_wire {
             Some(sent) => self.cross(&sent),

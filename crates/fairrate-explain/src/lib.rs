@@ -1,7 +1,7 @@
 //! The completion time of a flow as a sum of its causes, exact to the picosecond.
 //!
 //! An [`Observer`] is a sink that records the steps of some flows during a run. [`Observer::explain`] then makes two accounts of a
-//! flow that has finished:
+//! flow that has finished, and [`Observer::explain_open`] the same of one that has not, back from the end of the run:
 //!
 //! - the chain ([`Explanation::chain`]) goes back from the arrival of the last byte: from the packet that brought it, along its way,
 //!   to the moment at which it was sent, and on to what let it be sent then. That may be the acknowledgment of an earlier
@@ -13,10 +13,13 @@
 //! Both are lists of [`Piece`]s without gaps and overlaps, so their lengths add up to the completion time.
 
 mod chain;
+mod faults;
 mod observer;
+mod open;
 mod piece;
 mod port;
 mod sender;
 
+pub use faults::{Slow, outages, slow};
 pub use observer::{Observer, Unsupported};
 pub use piece::{Behind, Explanation, How, Loss, Piece, Reason, Sum, Way, sums};

@@ -9,6 +9,7 @@ use fairrate_sim::{
 use fairrate_units::{Bytes, Time};
 
 use crate::chain;
+use crate::open;
 use crate::piece::{Explanation, How};
 use crate::port::{Ports, Transmission};
 
@@ -60,6 +61,21 @@ impl Hop {
     pub(crate) fn unseen(port: PortId, left: Time) -> Self {
         Self { port, queued: left, left, fate: Fate::Sent, wire: 0, class: 0, joined: false }
     }
+
+    /// Returns the hop of a packet of `class` that has waited at `port` since `queued`, and still does at `now`.
+    pub(crate) fn open(port: PortId, class: u8, queued: Time, now: Time) -> Self {
+        Self { queued, class, ..Self::unseen(port, now) }
+    }
+}
+
+/// A packet in a queue.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Waiting {
+    pub(crate) port: PortId,
+    pub(crate) id: Id,
+    /// The time at which it joined.
+    pub(crate) since: Time,
+    pub(crate) class: u8,
 }
 
 /// A data packet that a sender sent.
@@ -95,8 +111,8 @@ pub(crate) struct Track {
     pub(crate) openings: Vec<Opening>,
     pub(crate) timeouts: Vec<Time>,
     pub(crate) hops: HashMap<Id, Vec<Hop>>,
-    /// Packets in queues: port, packet, and when it joined.
-    waiting: Vec<(PortId, Id, Time)>,
+    /// Packets in queues.
+    pub(crate) waiting: Vec<Waiting>,
     /// The last packet with each first byte.
     last_of: HashMap<u64, usize>,
     n_steps: u32,
@@ -160,6 +176,13 @@ impl Observer {
         chain::explain(track, &self.ports)
     }
 
+    /// Returns the account of `flow` until `end`, the time at which the run ended; `None` if it is not observed, has finished or had not
+    /// started. The chain goes back from the byte that the receiver waits for.
+    pub fn explain_open(&self, flow: FlowId, end: Time) -> Option<Explanation> {
+        let track = self.tracks.get(*self.places.get(flow.index())? as usize)?;
+        open::explain(track, &self.ports, end)
+    }
+
     fn track(&mut self, flow: FlowId) -> Option<(&mut Track, &mut Ports)> {
         let place = *self.places.get(flow.index())?;
         Some((self.tracks.get_mut(place as usize)?, &mut self.ports))
@@ -198,12 +221,12 @@ impl Track {
     fn take(&mut self, ports: &Ports, port: PortId, id: Id) -> Option<(PortId, Time)> {
         let topology = &ports.config().topology;
         let is_at = |at: PortId, i: Id| i == id && topology.from(at) == topology.from(port);
-        let exact = self.waiting.iter().position(|&(p, i, _)| (p, i) == (port, id));
+        let exact = self.waiting.iter().position(|w| (w.port, w.id) == (port, id));
         let found = exact.or_else(|| {
             let shares = topology.circuits.is_some();
-            self.waiting.iter().position(|&(p, i, _)| shares && is_at(p, i))
+            self.waiting.iter().position(|w| shares && is_at(w.port, w.id))
         })?;
-        let (port, _, since) = self.waiting.remove(found);
+        let Waiting { port, since, .. } = self.waiting.remove(found);
         Some((port, since))
     }
 
@@ -250,7 +273,7 @@ impl Sink for Observer {
         let fate = match step {
             PacketStep::Queued => {
                 if !track.has_left(port, id, t) {
-                    track.waiting.push((port, id, t));
+                    track.waiting.push(Waiting { port, id, since: t, class });
                     ports.watch(port);
                 }
                 return;

@@ -45,9 +45,11 @@ pub enum Reason {
     Turn(PortId, Behind),
     /// The port was paused by PFC, and transmitted nothing.
     Pause(PortId),
-    /// The port transmitted no packet although one waited: its link was down or its circuit away, it transmitted frames of
-    /// flow control, or an algorithm held the flow back there.
+    /// The port transmitted no packet although one waited: its circuit was away, it transmitted frames of flow control, or an
+    /// algorithm held the flow back there.
     Blocked(PortId),
+    /// The link of the port was down.
+    Down(PortId),
     /// A faulty link delivered the packet later than its length says.
     LateLink(PortId),
     /// The sender waited for its pacing.
@@ -72,6 +74,8 @@ pub enum Reason {
     Receiver,
     /// The packet that completed the flow was on its way. Only in the sender's account.
     LastPacket,
+    /// The sender had not sent anything further when the run ended. Only of flows that have not finished.
+    Unsent,
     /// The cause was not found: an observed event is missing, as with copies that faulty links make.
     Unknown,
 }
@@ -86,6 +90,7 @@ impl Reason {
             Self::Turn(..) => "turn",
             Self::Pause(_) => "pause",
             Self::Blocked(_) => "blocked",
+            Self::Down(_) => "down",
             Self::LateLink(_) => "late-link",
             Self::Pacing => "pacing",
             Self::Window => "window",
@@ -98,6 +103,7 @@ impl Reason {
             Self::Recovery(_) => "recovery",
             Self::Receiver => "receiver",
             Self::LastPacket => "last-packet",
+            Self::Unsent => "unsent",
             Self::Unknown => "unknown",
         }
     }
@@ -111,6 +117,7 @@ impl Reason {
             | Self::Turn(port, _)
             | Self::Pause(port)
             | Self::Blocked(port)
+            | Self::Down(port)
             | Self::LateLink(port) => Some(port),
             _ => None,
         }
@@ -164,8 +171,10 @@ pub struct Explanation {
     pub flow: FlowId,
     /// Time at which it started.
     pub start: Time,
-    /// Its completion time.
+    /// Its completion time; if it has not finished, its time until the run ended.
     pub fct: Time,
+    /// `true` if it has finished.
+    pub is_finished: bool,
     /// The chain of causes, in the order of time.
     pub chain: Vec<Piece>,
     /// The sender's account, in the order of time.
@@ -191,17 +200,20 @@ pub struct Sum {
     pub pieces: u64,
     /// Start of the first piece.
     pub first: Time,
+    /// End of the last piece.
+    pub last: Time,
 }
 
 /// Returns the sums of `pieces`, in the order of their first pieces.
 pub fn sums(pieces: &[Piece]) -> Vec<Sum> {
     let mut sums = BTreeMap::<(Way, Reason), Sum>::new();
     for &Piece { from, to, way, reason, bytes } in pieces {
-        let empty = Sum { way, reason, time: Time::ZERO, bytes: 0, pieces: 0, first: from };
+        let empty = Sum { way, reason, time: Time::ZERO, bytes: 0, pieces: 0, first: from, last: to };
         let sum = sums.entry((way, reason)).or_insert(empty);
         sum.time += to - from;
         sum.bytes += bytes;
         sum.pieces += 1;
+        (sum.first, sum.last) = (sum.first.min(from), sum.last.max(to));
     }
     let mut sums: Vec<Sum> = sums.into_values().collect();
     sums.sort_by_key(|sum| (sum.first, sum.way, sum.reason));

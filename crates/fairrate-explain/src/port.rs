@@ -6,6 +6,8 @@ use fairrate_sim::ideal::tx_time;
 use fairrate_sim::{FlowId, PortId, SimConfig};
 use fairrate_units::{Bytes, Time};
 
+use crate::faults::outages;
+
 /// The transmission of one packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Transmission {
@@ -22,6 +24,8 @@ pub(crate) enum Use {
     By(FlowId, u64),
     /// It was paused and transmitted nothing.
     Paused,
+    /// Its link was down.
+    Down,
     /// It transmitted nothing for another reason.
     Nothing,
 }
@@ -127,9 +131,24 @@ impl Ports {
         let inside = changes[first..].iter().copied().take_while(|&(t, _)| t < to);
         for (t, pause) in inside.chain([(to, false)]) {
             if at < t {
-                uses.push((t, if is_paused { Use::Paused } else { Use::Nothing }));
+                self.idle_or_down(port, at, t, if is_paused { Use::Paused } else { Use::Nothing }, uses);
             }
             (at, is_paused) = (at.max(t), pause);
+        }
+    }
+
+    /// Adds `used` from `from` to `to`, but for the times for which the link of `port` was down: its pauses end there.
+    fn idle_or_down(&self, port: PortId, from: Time, to: Time, used: Use, uses: &mut Vec<(Time, Use)>) {
+        let mut at = from;
+        for (down, up) in outages(&self.config, port, from, to) {
+            if at < down {
+                uses.push((down, used));
+            }
+            at = up.min(to);
+            uses.push((at, Use::Down));
+        }
+        if at < to {
+            uses.push((to, used));
         }
     }
 }

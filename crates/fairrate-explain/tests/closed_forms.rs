@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use fairrate_explain::{Behind, Explanation, How, Loss, Observer, Reason, Way, sums};
+use fairrate_explain::{Behind, Explanation, How, Loss, Observer, Reason, Slow, Way, outages, slow, sums};
 use fairrate_scenario::{Overrides, Scenario};
 use fairrate_sim::{DropCause, FlowId, PfcEvent, PortId, Recorder, SimConfig, Simulation};
 use fairrate_units::Time;
@@ -166,4 +166,86 @@ fn pauses_are_named_at_the_port_that_obeys_them() {
     assert_eq!(of(Reason::Serialisation(nic)), 100 * PACKET);
     let is_wait = |reason| matches!(reason, Reason::Turn(..) | Reason::Blocked(_) | Reason::Window | Reason::Pacing);
     assert!(!e.chain.iter().any(|piece| is_wait(piece.reason)), "{:?}", chain(&e));
+}
+
+/// A packet that reaches the switch while the link to its host is down waits until that comes up.
+#[test]
+fn a_link_that_is_down_is_named() {
+    let c = star(
+        "[transport]\ncc = \"line-rate\"\n[[traffic]]\nkind = \"incast\"\nsenders = [\"h1\"]\nreceiver = \"h0\"\nbytes = \"1KB\"\nstart = \"10us\"\n\
+         [[fault]]\nlinks = [\"sw0->h0\"]\ndown_at = \"5us\"\nup_at = \"50us\"\n",
+    );
+    let (nic, last) = (port(&c, "h1", "sw0"), port(&c, "sw0", "h0"));
+    let e = explain(&c, 0);
+    let expected = [
+        (Way::Data, Reason::Serialisation(nic), PACKET, 1_048),
+        (Way::Data, Reason::Propagation(nic), US, 0),
+        (Way::Data, Reason::Down(last), 39 * US - PACKET, 0),
+        (Way::Data, Reason::Serialisation(last), PACKET, 1_048),
+        (Way::Data, Reason::Propagation(last), US, 0),
+    ];
+    assert_eq!(chain(&e), expected);
+    let us = Time::from_us;
+    assert_eq!(outages(&c, last, us(40), us(100)), [(us(5), us(50))]);
+    assert_eq!((outages(&c, last, us(50), us(100)), outages(&c, nic, us(0), us(100))), (Vec::new(), Vec::new()));
+}
+
+/// Links that fail again and again are down from 10 to 20 us of every 30 us, until faults stop.
+#[test]
+fn failures_repeat_and_links_are_slow() {
+    let c = star(
+        "[transport]\ncc = \"line-rate\"\n[[traffic]]\nkind = \"incast\"\nsenders = [\"h1\"]\nreceiver = \"h0\"\nbytes = \"1KB\"\n\
+         [[fault]]\nlinks = [\"sw0->h0\"]\ndown_at = \"10us\"\nup_at = \"20us\"\nperiod = \"30us\"\nstop = \"80us\"\n\
+         [[fault]]\nlinks = [\"sw0->h0\"]\nrate = 0.25\nstart = \"15us\"\n",
+    );
+    let last = port(&c, "sw0", "h0");
+    let us = Time::from_us;
+    assert_eq!(outages(&c, last, us(0), us(200)), [(us(10), us(20)), (us(40), us(50)), (us(70), us(80))]);
+    assert_eq!(outages(&c, last, us(45), us(70)), [(us(40), us(50))]);
+    let quarter = Slow { share: 0.25, from: us(15), to: Time::MAX };
+    assert_eq!((slow(&c, last, us(0), us(15)), slow(&c, last, us(0), us(16))), (Vec::new(), vec![quarter]));
+}
+
+/// Returns the account of `flow` until the end of a run that it does not survive.
+fn explain_open(config: &SimConfig, flow: u32) -> Explanation {
+    let flow = FlowId(flow);
+    let mut observer = Observer::new(config, &[flow]).expect("the flow can be explained");
+    let mut simulation = Simulation::new(config.clone());
+    simulation.run(&mut observer).expect("the run does not stall");
+    simulation.unfinished().iter().for_each(|outcome| observer.add_outcome(outcome));
+    let end = simulation.totals().end;
+    assert_eq!(observer.explain(flow), None);
+    let explanation = observer.explain_open(flow, end).expect("the flow is under way");
+    assert_eq!(explanation.start + explanation.fct, end);
+    explanation
+}
+
+/// The link stays down, so the packet waits until the run ends at 100 ms.
+#[test]
+fn an_unfinished_flow_waits_until_the_end_of_the_run() {
+    let head = "[transport]\ncc = \"line-rate\"\nrto = \"1s\"\n[[traffic]]\nkind = \"incast\"\nsenders = [\"h1\"]\nreceiver = \"h0\"\nbytes = \"1KB\"\n";
+    let c = star(&format!("{head}[[fault]]\nlinks = [\"sw0->h0\"]\ndown_at = \"0s\"\n"));
+    let (nic, last) = (port(&c, "h1", "sw0"), port(&c, "sw0", "h0"));
+    let e = explain_open(&c, 0);
+    let expected = [
+        (Way::Data, Reason::Serialisation(nic), PACKET, 1_048),
+        (Way::Data, Reason::Propagation(nic), US, 0),
+        (Way::Data, Reason::Down(last), 100_000 * US - US - PACKET, 0),
+    ];
+    assert_eq!((chain(&e), e.is_finished), (expected.to_vec(), false));
+    // The whole flow was sent at once.
+    let sender: Vec<(Reason, u64)> = sums(&e.sender).iter().map(|s| (s.reason, s.time.as_ps())).collect();
+    assert_eq!(sender, [(Reason::Serialisation(nic), PACKET), (Reason::Unsent, 100_000 * US - PACKET)]);
+}
+
+/// A lost packet that is not sent again before the end is named.
+#[test]
+fn an_unfinished_flow_misses_what_was_lost() {
+    let head = "[transport]\ncc = \"line-rate\"\nrto = \"1s\"\n[[traffic]]\nkind = \"incast\"\nsenders = [\"h1\"]\nreceiver = \"h0\"\nbytes = \"1KB\"\n";
+    let c = star(&format!("{head}[[fault]]\nlinks = [\"sw0->h0\"]\nloss = 1.0\n"));
+    let last = port(&c, "sw0", "h0");
+    let e = explain_open(&c, 0);
+    let loss = Loss { port: last, how: How::Dropped(DropCause::Fault) };
+    let lost = sums(&e.chain).into_iter().find(|s| s.reason == Reason::Recovery(Some(loss))).expect("it is named");
+    assert!(Time::from_us(99_990) < lost.time, "{:?}", chain(&e));
 }

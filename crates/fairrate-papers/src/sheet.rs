@@ -18,13 +18,25 @@ const SMALL: usize = 160;
 /// Number of panels side by side.
 const COLUMNS: usize = 2;
 
+/// The caption of figures of quick runs.
+pub const QUICK: &str = "quick: fewer seeds and less traffic than the full figure, not for comparison";
+
+/// Height of a caption in pixels.
+const CAPTION: f64 = 24.0;
+
 /// Returns the picture as SVG: all panels, two in a row.
 pub fn picture(panels: &[Panel]) -> String {
+    captioned(panels, None)
+}
+
+/// Returns the picture as [`picture`] does, with a caption below it if there is one.
+pub fn captioned(panels: &[Panel], caption: Option<&str>) -> String {
     let drawn: Vec<(String, f64, f64)> = panels.iter().map(|panel| sized(svg::render(panel))).collect();
     let rows: Vec<&[(String, f64, f64)]> = drawn.chunks(COLUMNS).collect();
     let height_of = |row: &[(String, f64, f64)]| row.iter().map(|panel| panel.2).fold(0.0, f64::max);
     let width = rows.iter().map(|row| row.iter().map(|panel| panel.1).sum()).fold(0.0, f64::max);
-    let height: f64 = rows.iter().map(|row| height_of(row)).sum();
+    let of_panels: f64 = rows.iter().map(|row| height_of(row)).sum();
+    let height = of_panels + if caption.is_some() { CAPTION } else { 0.0 };
     let mut out = format!(
         "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {width} {height}\" width=\"{width}\" height=\"{height}\">\n"
     );
@@ -36,6 +48,13 @@ pub fn picture(panels: &[Panel]) -> String {
             x += wide;
         }
         y += height_of(row);
+    }
+    if let Some(caption) = caption {
+        let (x, y, text) = (width / 2.0, of_panels + CAPTION / 2.0, escape(caption));
+        let _ = writeln!(
+            out,
+            "<text x=\"{x}\" y=\"{y}\" text-anchor=\"middle\" font-family=\"Helvetica, Arial, sans-serif\" font-size=\"13\" fill=\"#b3261e\">{text}</text>"
+        );
     }
     out + "</svg>\n"
 }
@@ -62,8 +81,8 @@ pub fn points(panels: &[Panel]) -> String {
     panels.iter().map(|panel| format!("# {}\n{}", panel.title, export::csv(panel))).collect::<Vec<_>>().join("\n")
 }
 
-/// Returns the claims as JSON.
-pub fn claims(figure: &Figure, claims: &[Claim]) -> Value {
+/// Returns the claims as JSON; `quick` tells if they are judged by quick runs.
+pub fn claims(figure: &Figure, claims: &[Claim], quick: bool) -> Value {
     let change = |claim: &Claim, change: &Change| {
         let changed = claim.changed(change);
         let (mean, low, high) = changed.measured().map_or((None, None, None), |(m, l, h)| (Some(m), Some(l), Some(h)));
@@ -78,7 +97,7 @@ pub fn claims(figure: &Figure, claims: &[Claim]) -> Value {
             "cause": claim.cause, "changes": claim.changes.iter().map(|c| change(claim, c)).collect::<Vec<_>>(),
         })
     };
-    json!({ "figure": figure.id, "title": figure.title, "claims": claims.iter().map(claim).collect::<Vec<_>>() })
+    json!({ "figure": figure.id, "title": figure.title, "quick": quick, "claims": claims.iter().map(claim).collect::<Vec<_>>() })
 }
 
 /// Returns the claims as a table for the terminal.
@@ -116,8 +135,8 @@ fn cells(claim: &Claim) -> [String; 4] {
     [claim.sentence.clone(), claim.paper(), claim.text(), claim.verdict().to_string()]
 }
 
-/// Returns a complete HTML page: the picture and the claims.
-pub fn page(figure: &Figure, panels: &[Panel], claims: &[Claim]) -> String {
+/// Returns a complete HTML page: the picture with its caption, if there is one, and the claims.
+pub fn page(figure: &Figure, panels: &[Panel], claims: &[Claim], caption: Option<&str>) -> String {
     let mut rows = String::new();
     for claim in claims {
         let cells = cells(claim).map(|cell| format!("<td>{}</td>", escape(&cell))).concat();
@@ -126,7 +145,7 @@ pub fn page(figure: &Figure, panels: &[Panel], claims: &[Claim]) -> String {
             let _ = writeln!(rows, "<tr><td class=\"cause\" colspan=\"4\">{}</td></tr>", escape(&why));
         }
     }
-    let (title, id, picture) = (escape(figure.title), figure.id, picture(panels));
+    let (title, id, picture) = (escape(figure.title), figure.id, captioned(panels, caption));
     format!(
         "<!doctype html>\n<html lang=\"en\">\n<meta charset=\"utf-8\">\n<title>{id}: {title}</title>\n<style>\n{STYLE}</style>\n\
          <h1>{title}</h1>\n<p><code>fairrate figure {id}</code></p>\n{picture}\n<table>\n\

@@ -70,6 +70,12 @@ pub fn of_results(py: Python<'_>, error: &ResultsError) -> PyErr {
     plain(py, "ResultsError", &error.to_string(), &text(error.code()), Some(error.path()), &text(error.help()))
 }
 
+/// Creates a `fairrate.ResultsError`, for results in `dir` of which a command has failed.
+pub fn of_diagnostic(py: Python<'_>, error: &(dyn miette::Diagnostic + Send + Sync), dir: &Path) -> PyErr {
+    let text = |part: Option<Box<dyn std::fmt::Display + '_>>| part.map(|p| p.to_string()).unwrap_or_default();
+    plain(py, "ResultsError", &error.to_string(), &text(error.code()), Some(dir), &text(error.help()))
+}
+
 /// Creates a `fairrate.ScenarioError` about an argument that is not part of the scenario.
 pub fn of_columns(py: Python<'_>, error: &ColumnsError) -> PyErr {
     let code = match error {

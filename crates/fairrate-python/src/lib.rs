@@ -3,9 +3,11 @@
 
 #![allow(clippy::needless_pass_by_value)] // Python hands arguments over by value.
 
+mod asking;
 mod cli;
 mod controller;
 mod errors;
+mod explain;
 mod parameters;
 mod picture;
 mod plan;
@@ -25,9 +27,13 @@ use pyo3::prelude::*;
 mod _native {
     use super::PyModuleMethods;
     #[pymodule_export]
+    use super::asking::{not_of_flows, values_at};
+    #[pymodule_export]
     use super::cli::main;
     #[pymodule_export]
     use super::controller::{PlugIn, PyAllowance};
+    #[pymodule_export]
+    use super::explain::explain;
     #[pymodule_export]
     use super::picture::picture;
     #[pymodule_export]

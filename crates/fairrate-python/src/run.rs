@@ -5,12 +5,13 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use fairrate_experiment::Watch;
 use fairrate_experiment::crew::caught;
+use fairrate_experiment::{Watch, drive_and_report};
 use fairrate_results::{ResultsDir, RunState, Tag, TagValue};
 use fairrate_sim::Progress;
 use pyo3::prelude::*;
 
+use crate::asking::{self, Asker, Done, Questions};
 use crate::controller::Failed;
 use crate::errors;
 use crate::scenario::Scenario;
@@ -46,9 +47,14 @@ impl From<TagValue> for Value {
     }
 }
 
-/// Runs a scenario into `dir` and returns how it ended: `complete` or `interrupted`. `watch` is called with simulated
-/// nanoseconds and finished flows, some times a second.
+/// Questions of Python: times in ns, ascending; names of metrics; the function that is called with the number of a question and the
+/// values, and returns `True` if the run goes on.
+type Asked = (Vec<u64>, Vec<String>, Py<PyAny>);
+
+/// Runs a scenario into `dir` and returns how it ended: `complete`, `interrupted`, or `stopped` by an answer to a question. `watch` is
+/// called with simulated nanoseconds and finished flows, some times a second.
 #[pyfunction]
+#[pyo3(signature = (scenario, dir, tags, threads, watch, asked=None))]
 pub fn run(
     py: Python<'_>,
     scenario: &Scenario,
@@ -56,23 +62,58 @@ pub fn run(
     tags: Vec<(String, Value)>,
     threads: usize,
     watch: Option<Py<PyAny>>,
+    asked: Option<Asked>,
 ) -> PyResult<&'static str> {
     let failed = scenario.failed();
+    let with_names = |(times_ns, names, judge): Asked| {
+        Ok::<_, PyErr>(Questions { times_ns, so_far: asking::so_far(scenario, &names)?, judge })
+    };
+    let questions = asked.map(with_names).transpose()?;
     let scenario = scenario.inner();
     let tags: Vec<Tag> = tags.into_iter().map(|(name, value)| Tag::new(name, value.into())).collect();
     let place = ResultsDir::claim(&dir).map_err(|e| errors::of_results(py, &e))?;
     let place = Arc::new(place);
     let mut watcher = Watcher { call: watch, called: Instant::now(), failed: failed.clone(), stopped: None };
-    let drive = || fairrate_experiment::drive(&scenario, &place, &tags, threads, &mut watcher);
+    let (mut raised, mut stopped) = (None, None);
+    let drive = || {
+        let Some(questions) = &questions else {
+            return fairrate_experiment::drive(&scenario, &place, &tags, threads, &mut watcher);
+        };
+        let done = Done::new();
+        let mut asker = Asker::new(&mut watcher, questions, &done);
+        let ended = drive_and_report(&scenario, &place, &tags, threads, &mut &done, &mut asker);
+        (raised, stopped) = (asker.raised, asker.stopped);
+        ended.map(|ended| ended.state)
+    };
     let ended = py.detach(|| caught(drive));
-    if let Some(error) = watcher.stopped.or_else(|| failed.take()) {
+    if let Some(error) = raised.or(watcher.stopped).or_else(|| failed.take()) {
         return Err(error);
     }
     match ended {
+        Ok(Ok(RunState::Interrupted)) if stopped.is_some() => Ok("stopped"),
         Ok(Ok(RunState::Complete)) => Ok("complete"),
         Ok(Ok(RunState::Interrupted)) => Ok("interrupted"),
         Ok(Ok(RunState::Failed(cause))) | Err(cause) => Err(errors::of_run(py, &cause, &dir)),
         Ok(Err(error)) => Err(errors::of_results(py, &error)),
+    }
+}
+
+/// An observer that lets Python's signals stop a run.
+#[derive(Default)]
+pub struct Signals {
+    /// The exception that ends the run.
+    pub raised: Option<PyErr>,
+}
+
+impl Watch for Signals {
+    fn look(&mut self, _: &Progress) -> ControlFlow<RunState> {
+        match Python::attach(Python::check_signals) {
+            Ok(()) => ControlFlow::Continue(()),
+            Err(error) => {
+                self.raised = Some(error);
+                ControlFlow::Break(RunState::Interrupted)
+            }
+        }
     }
 }
 

@@ -27,6 +27,7 @@ mod panels;
 mod pauses;
 pub mod publish;
 pub mod series;
+pub mod so_far;
 pub mod stats;
 pub mod style;
 pub mod svg;

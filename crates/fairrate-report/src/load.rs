@@ -80,6 +80,7 @@ fn totals(s: &Summary) -> Totals {
         reordering_mean_ns: s.reordering_mean_ns,
         reordering_max_ns: s.reordering_max_ns,
         recovery_ns: s.recovery.map(|r| r.time_ns.map_or(f64::INFINITY, |ns| ns as f64)),
+        settled: s.recovery.and_then(|r| Some(r.settled_bps? / r.before_bps)),
         flows_done: s.finished_flows,
         flows_unfinished: s.unfinished_flows,
         deadlines: s.deadlines,
@@ -94,7 +95,8 @@ pub fn at_least(row: &FlowRow, end_ns: f64) -> Option<f64> {
     (row.slowdown.is_none() && 0.0 <= open_ns).then(|| (open_ns / ideal_ns.max(1.0)).max(1.0))
 }
 
-fn flow(row: &FlowRow, end_ns: f64) -> Flow {
+/// Returns a flow of a run that ended at `end_ns`.
+pub(crate) fn flow(row: &FlowRow, end_ns: f64) -> Flow {
     Flow {
         id: row.id,
         block: row.group,

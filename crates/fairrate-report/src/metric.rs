@@ -158,7 +158,7 @@ fn port(m: &Metrics) -> Option<&PortMetrics> {
     m.all_ports.as_ref().or_else(|| m.ports.first())
 }
 
-const OTHERS: [Other; 18] = [
+const OTHERS: [Other; 19] = [
     Other {
         name: "goodput",
         title: "Goodput of all flows",
@@ -216,6 +216,13 @@ const OTHERS: [Other; 18] = [
         unit: TIME_NS,
         value: |m| m.recovery_ns.filter(|ns| ns.is_finite()),
     },
+    Other {
+        name: "settled",
+        title: "Goodput settled after a failure",
+        label: "goodput before (%)",
+        unit: 0.01,
+        value: |m| m.settled,
+    },
     Other { name: "pfc-pauses", title: "PFC pauses", label: "pause frames", unit: 1.0, value: |m| Some(m.pfc_pauses) },
     Other { name: "drops", title: "Drops", label: "packets", unit: 1.0, value: |m| Some(m.drops) },
     Other {
@@ -264,7 +271,7 @@ const OTHERS: [Other; 18] = [
 ];
 
 /// Names of the metrics that are drawn by default, unless all their values are zero.
-const USUAL: [&str; 15] = [
+const USUAL: [&str; 16] = [
     "slowdown-p50:all",
     "slowdown-p99:all",
     "slowdown-p99.9:short",
@@ -275,6 +282,7 @@ const USUAL: [&str; 15] = [
     "jain",
     "convergence-p99",
     "recovery",
+    "settled",
     "pfc-pauses",
     "drops",
     "trims",
@@ -437,6 +445,11 @@ impl Metric {
         let Some(least) = self.least_flows() else { return false };
         let mut flows = columns.flat_map(Metrics::seeds_alone).filter_map(|m| self.flows(m));
         flows.any(|n| 0 < n && n < least)
+    }
+
+    /// Returns `true` if the value is one of the times that single flows or queries take, so that it means something while a run goes on.
+    pub fn is_of_flows(self) -> bool {
+        matches!(self.0, Kind::Slowdown(..) | Kind::Unfinished(_) | Kind::Query(..))
     }
 
     /// Returns the number of flows, or queries, that the value is made from.

@@ -1,5 +1,9 @@
 //! The numbers of a run, or of all seeds of one algorithm, that tables show and `--json` prints.
 
+mod share;
+
+pub use share::Share;
+
 use std::borrow::Cow;
 use std::collections::BTreeSet;
 
@@ -75,6 +79,8 @@ pub struct Metrics {
     /// Time from the first failure of a link until goodput was back, in ns; infinite if it was not under some seed, `None` without
     /// a failure.
     pub recovery_ns: Option<f64>,
+    /// Goodput at the end of the windows after that failure over goodput before it; `None` without a failure, or with too few windows.
+    pub settled: Option<f64>,
     /// Pause frames sent.
     pub pfc_pauses: f64,
     /// Data packets dropped.
@@ -146,22 +152,6 @@ impl BucketSlowdown {
     /// Returns the fraction of the flows that did not finish.
     pub fn unfinished_share(&self) -> f64 {
         self.slowdown.n_bounds as f64 / self.slowdown.n.max(1) as f64
-    }
-}
-
-/// The number of flows that finished, of those that started within the measuring window.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-pub struct Share {
-    /// Flows that finished.
-    pub finished: usize,
-    /// Flows that started.
-    pub flows: usize,
-}
-
-impl std::fmt::Display for Share {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let count = |n: usize| crate::format::count(n as f64);
-        write!(f, "{} of {}", count(self.finished), count(self.flows))
     }
 }
 
@@ -255,6 +245,7 @@ impl Metrics {
             jain: stats::mean(&jains),
             convergence: convergence(runs),
             recovery_ns: stats::mean(&runs.iter().filter_map(|r| r.totals.recovery_ns).collect::<Vec<_>>()),
+            settled: stats::mean(&runs.iter().filter_map(|r| r.totals.settled).collect::<Vec<_>>()),
             pfc_pauses: mean(&|r| r.totals.pfc_pauses as f64),
             drops: mean(&|r| r.totals.drops as f64),
             trims: mean(&|r| r.totals.trims as f64),

@@ -109,6 +109,8 @@ pub struct Totals {
     pub reordering_max_ns: f64,
     /// Time from the first failure of a link until goodput was back, in ns; infinite if it was not, `None` without a failure.
     pub recovery_ns: Option<f64>,
+    /// Goodput at the end of the windows after that failure over goodput before it; `None` without a failure, or with too few windows.
+    pub settled: Option<f64>,
     /// Flows that finished.
     pub flows_done: u64,
     /// Finite flows that did not finish.

@@ -1,4 +1,4 @@
-//! The time until goodput is back after the first failure of a link.
+//! The time until goodput is back after the first failure of a link, and the level at which it settles.
 
 use fairrate_sim::FailureWindows;
 use fairrate_units::Time;
@@ -8,6 +8,9 @@ use serde::{Deserialize, Serialize};
 const BACK: f64 = 0.95;
 /// Number of windows in a row in which it has to be.
 const IN_A_ROW: usize = 3;
+
+/// The last part of the windows after a failure, in which goodput has settled: one of this number.
+const LAST: usize = 4;
 
 /// The time until goodput was back after the first failure of a link in a run.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
@@ -22,6 +25,9 @@ pub struct RecoverySummary {
     pub back_bps: f64,
     /// Time from the failure to the first of three windows in a row in which goodput is back; `None`: there were none.
     pub time_ns: Option<u64>,
+    /// Mean goodput of all flows in the last quarter of the windows after the failure; `None`: there were fewer than four.
+    #[serde(default)]
+    pub settled_bps: Option<f64>,
 }
 
 /// The goodput in the windows around a failure.
@@ -33,24 +39,26 @@ pub(super) struct RecoveryMeter {
     before: Vec<u64>,
     /// Bytes at which goodput is back, once the windows before the failure are over.
     back: f64,
-    n_after: usize,
-    /// Number of windows in a row, up to the last one, in which goodput is back.
+    /// Bytes of each window after the failure so far.
+    after: Vec<u64>,
+    /// Number of windows in a row, up to the last one, in which goodput is back; it stays once they are enough.
     in_a_row: usize,
+    /// Number of windows after the failure up to those in a row.
+    n_until_back: usize,
 }
 
 impl RecoveryMeter {
     /// Returns a meter of the windows `windows`.
     pub fn new(windows: FailureWindows) -> Self {
-        Self { windows, last: None, before: Vec::new(), back: 0.0, n_after: 0, in_a_row: 0 }
+        Self { windows, last: None, before: Vec::new(), back: 0.0, after: Vec::new(), in_a_row: 0, n_until_back: 0 }
     }
 
-    /// Returns `true` if the meter needs the bytes delivered at `t`: a window begins or ends there, and goodput is not back.
+    /// Returns `true` if the meter needs the bytes delivered at `t`: a window begins or ends there.
     pub fn wants(&self, t: Time) -> bool {
         let FailureWindows { down_at, window, n_before, n_after } = self.windows;
         let first = down_at.as_ps() - n_before * window.as_ps();
         let since = t.as_ps().checked_sub(first).filter(|since| since.is_multiple_of(window.as_ps()));
-        let is_edge = since.is_some_and(|since| since / window.as_ps() <= n_before + n_after);
-        is_edge && self.in_a_row < IN_A_ROW
+        since.is_some_and(|since| since / window.as_ps() <= n_before + n_after)
     }
 
     /// Adds the bytes `delivered` of all flows until `t`, the end of a window.
@@ -64,8 +72,11 @@ impl RecoveryMeter {
             self.back = least.min(BACK * self.mean());
             return;
         }
-        self.n_after += 1;
-        self.in_a_row = if self.back <= bytes as f64 { self.in_a_row + 1 } else { 0 };
+        self.after.push(bytes);
+        if self.in_a_row < IN_A_ROW {
+            self.in_a_row = if self.back <= bytes as f64 { self.in_a_row + 1 } else { 0 };
+            self.n_until_back = self.after.len() - self.in_a_row;
+        }
     }
 
     /// Returns the mean number of bytes of a window before the failure.
@@ -78,13 +89,16 @@ impl RecoveryMeter {
         let FailureWindows { down_at, window, .. } = self.windows;
         let is_over = self.last.is_some_and(|(t, _)| down_at <= t);
         let bps = |bytes: f64| 8.0 * bytes / window.as_secs_f64();
-        let windows = (self.in_a_row == IN_A_ROW).then(|| (self.n_after - IN_A_ROW) as u64);
+        let windows = (self.in_a_row == IN_A_ROW).then_some(self.n_until_back as u64);
+        let last = &self.after[self.after.len() - self.after.len() / LAST..];
+        let settled = (!last.is_empty()).then(|| last.iter().sum::<u64>() as f64 / last.len() as f64);
         (is_over && 0.0 < self.back).then(|| RecoverySummary {
             down_ns: down_at.as_ps() / 1_000,
             window_ns: window.as_ps() / 1_000,
             before_bps: bps(self.mean()),
             back_bps: bps(self.back),
             time_ns: windows.map(|n| n * (window.as_ps() / 1_000)),
+            settled_bps: settled.map(bps),
         })
     }
 }
@@ -123,6 +137,19 @@ mod tests {
         assert_eq!(time(&[100, 96, 97]), Some(0));
         // Two windows are too few; the run ends.
         assert_eq!((time(&[10, 100, 100]), time(&[10, 100, 100, 90, 100]), time(&[])), (None, None, None));
+    }
+
+    /// The last quarter of eight windows are two; the mean before is 40 Mb/s.
+    #[test]
+    fn goodput_settles_where_it_is_in_the_end() {
+        let whole = |summary: RecoverySummary| (summary.time_ns, summary.settled_bps.map(f64::round));
+        let settled = |after: &[u64]| whole(of(&[100, 100], after).unwrap()).1;
+        let lost = of(&[100, 100], &[10, 40, 70, 75, 76, 74, 74, 76]).unwrap();
+        assert_eq!(whole(lost), (None, Some(3e7)));
+        // It has come back, and does not stay.
+        let back = of(&[100, 100], &[10, 100, 100, 100, 60, 60, 60, 40]).unwrap();
+        assert_eq!(whole(back), (Some(20_000), Some(2e7)));
+        assert_eq!((settled(&[50, 50, 50]), settled(&[0, 0, 0, 50])), (None, Some(2e7)));
     }
 
     /// The mean before is 90, of which 95 % are 85.5, but a window had only 60.

@@ -102,3 +102,43 @@ fn a_rule_for_hashes_where_nothing_hashes_is_warned_of() {
     }
     assert_eq!((of("ecmp", "resilient"), of("host", "resilient")), (Vec::new(), Vec::new()));
 }
+
+/// Two hosts of 25 Gb/s fill the port of another one. With a buffer of 125 KB for each of the 40 ports of a star, thresholds of an eighth of what is
+/// free pause both from 0.25 / 1.25 of the buffer on: 1 MB of 5 MB.
+#[test]
+fn marks_that_come_after_pauses_are_warned_of() {
+    let of = |switch: &str, cc: &str| {
+        let text = format!(
+            "duration = \"9ms\"\n[topology]\nkind = \"star\"\nhosts = 40\nrate = \"25Gbps\"\n[switch]\nbuffer = \"5MB\"\n{switch}\n\
+             [transport]\ncc = \"{cc}\"\n[[traffic]]\nkind = \"permutation\"\nbytes = \"1KB\"\n"
+        );
+        let scenario = Scenario::from_toml(&text, "x.toml", Path::new("."), &Overrides::default()).expect("it reads");
+        scenario.warnings().iter().filter(|text| text.starts_with("PFC pauses before")).cloned().collect::<Vec<_>>()
+    };
+    let marks = |kb: u32| format!("ecn = {{ kmin = \"{kb}KB\", kmax = \"{kb}KB\", pmax = 1.0 }}");
+    let got = of(&marks(1_000), "dctcp");
+    assert_eq!(got.len(), 1, "{got:?}");
+    assert!(
+        got[0].contains("`dctcp`")
+            && got[0].contains("is marked from 1MB on, and the 2 ports that fill it may be paused from 1MB on"),
+        "{got:?}"
+    );
+    for (switch, cc) in [
+        (marks(999), "dctcp"),
+        // It does not go by marks.
+        (marks(1_000), "swift"),
+        (format!("{}\npfc = false", marks(1_000)), "dctcp"),
+        (format!("{}\ndt_alpha = 1.0", marks(1_000)), "dctcp"),
+    ] {
+        assert_eq!(of(&switch, cc), [""; 0], "{switch}");
+    }
+}
+
+#[test]
+fn an_algorithm_of_a_traffic_block_has_an_error_of_its_own() {
+    let text = "duration = \"1ms\"\n[topology]\nkind = \"star\"\nhosts = 4\n[[traffic]]\nkind = \"permutation\"\nbytes = \"1KB\"\ncc = \"swift\"\n";
+    let error = Scenario::from_toml(text, "x.toml", Path::new("."), &Overrides::default()).expect_err("no such key");
+    let problem = &error.problems()[0];
+    assert_eq!((problem.code, problem.line), ("scenario::unknown_key", Some(8)));
+    assert!(problem.help.contains("algorithms cannot be mixed yet"), "{}", problem.help);
+}

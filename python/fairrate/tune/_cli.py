@@ -59,6 +59,8 @@ def parser() -> argparse.ArgumentParser:
     add("--sampler", choices=["tpe", "random"], default="tpe", help="how values are drawn (tpe)")
     add("--seed", type=int, default=1, metavar="N", help="seed of the sampler (1)")
     add("--batch", type=int, default=BATCH, metavar="N", help=f"trials that are drawn at once ({BATCH})")
+    add("--prune", metavar="TIMES", help="judge runs while they go on as well: at shares of the simulated time of the scenario as given, as "
+        "25%%,50%%,75%%, or at simulated times, as 200us,1ms")
     add("--no-pruning", action="store_true", help="run every trial that keeps the constraints under all seeds")
     add("--quiet", action="store_true", help="no progress")
     add("--json", action="store_true", help="print tune.json in place of the table")
@@ -86,6 +88,8 @@ def _run(given: argparse.Namespace) -> int:
         raise TuneError("there is no objective", suggestion="write --objective slowdown-p99:short, or another metric")
     if given.trials < 1 or (given.jobs is not None and given.jobs < 1) or not 1 <= given.threads <= 1024:
         raise TuneError("--trials, --jobs and --threads are at least 1")
+    if given.no_pruning and given.prune is not None:
+        raise TuneError("--prune and --no-pruning exclude each other", suggestion="leave one of them out")
     scenario = Scenario.load(given.scenario)
     if given.set:
         scenario = Scenario(scenario._native.with_sets([_change(text) for text in given.set]))
@@ -106,7 +110,7 @@ def _run(given: argparse.Namespace) -> int:
         seeds=None if given.seeds is None else parse_seeds(given.seeds),
         dir=Path(given.out) if given.out else Path("runs") / f"{scenario.name}-tune",
         sampler=given.sampler,
-        prune=not given.no_pruning,
+        prune=given.prune if given.prune is not None else not given.no_pruning,
         seed=given.seed,
         batch=given.batch,
     )
@@ -143,6 +147,10 @@ def summary(study: Study, table: HeldOut | None) -> str:
     states = ", ".join(f"{sum(t.state == s for t in kept)} {s}" for s in dict.fromkeys(t.state for t in kept))
     lines = [f"{study.scenario.name}: {len(kept)} trials: {states or 'none'}"]
     lines.append(f"objectives {', '.join(map(str, study.goals.objectives))}")
+    costs = study.costs
+    if costs.stopped:
+        ran = f"{costs.simulated_ns / 1e6:.4g} ms in {costs.runs + costs.stopped} runs"
+        lines.append(f"simulated {ran}; {costs.stopped} of them were stopped while they went on, which saved about {costs.saved_ns / 1e6:.4g} ms")
     if study.goals.constraints:
         lines.append(f"constraints {', '.join(map(str, study.goals.constraints))}")
     best = study.best

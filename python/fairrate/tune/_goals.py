@@ -31,6 +31,7 @@ NATURES: dict[str, tuple[str, str]] = {
     "convergence-p50": ("min", "base RTTs"),
     "convergence-p99": ("min", "base RTTs"),
     "recovery": ("min", "µs"),
+    "settled": ("max", "%"),
     "pfc-pauses": ("min", "frames"),
     "drops": ("min", "packets"),
     "trims": ("min", "packets"),

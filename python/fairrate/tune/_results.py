@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import warnings
 from collections.abc import Callable
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -43,6 +44,7 @@ def frame(study: Study) -> polars.DataFrame:
             base = value if kind == "choice" else number(value)
             known[key + SUFFIXES.get(kind, "")] = round(base) if kind in ("size", "rate", "whole") and base is not None else base
         known |= {name: trial.mean(name) if trial.runs else None for name in study.goals.metrics}
+        known |= {"stopped_ns": min(trial.stopped.values(), default=None)}
         return known | {"broken": "; ".join(trial.broken)}
 
     return polars.DataFrame([row(trial) for trial in study.trials], infer_schema_length=None)
@@ -230,6 +232,7 @@ def document(study: Study, table: HeldOut | None) -> dict[str, Any]:
         "nearest": None if least is None else least.number,
         "given": None if given is None else {"runs": given.runs, "broken": given.broken},
         "importance": study.importance(),
+        "costs": asdict(study.costs),
         "held_out": None if table is None else {
             "seeds": list(table.seeds),
             "rows": table.frame().to_dicts(),
@@ -240,4 +243,5 @@ def document(study: Study, table: HeldOut | None) -> dict[str, Any]:
 
 def _trial(trial: Trial) -> dict[str, Any]:
     known = {"number": trial.number, "state": trial.state, "settings": trial.settings, "runs": trial.runs}
-    return known | {"broken": trial.broken, **({"reason": trial.reason} if trial.reason else {})}
+    stopped = {"stopped_ns": trial.stopped} if trial.stopped else {}
+    return known | stopped | {"broken": trial.broken, **({"reason": trial.reason} if trial.reason else {})}

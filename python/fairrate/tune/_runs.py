@@ -12,9 +12,13 @@ from fairrate import _native, _sweep
 from fairrate._result import Result
 from fairrate._scenario import Scenario
 from fairrate._workers import Workers
+from fairrate.tune._within import Ask, Asked
 
 Wanted = tuple[Scenario, Mapping[str, Any], int]
 """A scenario, its settings and a seed."""
+
+Outcome = Result | Asked | BaseException
+"""The end of a run: its result, for a run with questions with the answers, or the reason why there is none."""
 
 
 class Runs:
@@ -34,19 +38,28 @@ class Runs:
             self._workers.shutdown(cancel_futures=kind is not None)
 
     def all(
-        self, wanted: Sequence[Wanted], note: Callable[[int, Result | BaseException], None] = lambda i, outcome: None
-    ) -> list[Result | BaseException]:
-        """Does runs, and calls ``note`` with the place and the outcome of each as soon as it is there."""
+        self,
+        wanted: Sequence[Wanted],
+        note: Callable[[int, Outcome], None] = lambda i, outcome: None,
+        asks: Sequence[Ask] = (),
+    ) -> list[Outcome]:
+        """Does runs, and calls ``note`` with the place and the outcome of each as soon as it is there.
+
+        ``asks`` are the questions to each; the outcomes are then :class:`Asked`.
+        """
         plans = [self._plan(*one) for one in wanted]
+        for plan, ask in zip(plans, asks, strict=False):
+            plan.ask = ask
         at = {id(plan): i for i, plan in enumerate(plans)}
-        outcomes: dict[int, Result | BaseException] = {}
+        outcomes: dict[int, Outcome] = {}
         for i, plan in enumerate(plans):
             if plan.found is not None:
-                outcomes[i] = Result(plan.found, plan.label)
+                result = Result(plan.found, plan.label)
+                outcomes[i] = result if plan.ask is None else plan.ask.of(plan.scenario._native, result)
                 note(i, outcomes[i])
         missing = [plan for plan in plans if plan.found is None]
         for plan, outcome in _sweep._run_all(missing, self._executor, None, self._threads):
-            kept = outcome if isinstance(outcome, BaseException) else _sweep._kept(plan, outcome)
+            kept = _kept(plan, outcome)
             outcomes[at[id(plan)]] = kept
             note(at[id(plan)], kept)
         return [outcomes[i] for i in range(len(plans))]
@@ -60,3 +73,11 @@ class Runs:
             grid = {key: [value] for key, value in settings.items()}
             (plan,), _ = _sweep._plans(scenario, (), (), grid, [seed], self._places)
         return plan
+
+
+def _kept(plan: _sweep._Plan, outcome: Any) -> Outcome:
+    """Returns an outcome whose complete run, if there is one, is in the cache."""
+    if isinstance(outcome, Asked):
+        return outcome if outcome.result is None else Asked(_sweep._kept(plan, outcome.result), outcome.values)
+    found: Outcome = outcome if isinstance(outcome, BaseException) else _sweep._kept(plan, outcome)
+    return found

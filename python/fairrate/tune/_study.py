@@ -12,15 +12,18 @@ from typing import TYPE_CHECKING, Any
 
 from fairrate import _native
 from fairrate._errors import Error, ScenarioError, TuneError
+from fairrate._result import Result
 from fairrate._scenario import Scenario, ScenarioLike, scenario_of
 from fairrate._sweep import Metric
-from fairrate.tune import _results
+from fairrate.tune import _optuna, _results
 from fairrate.tune._goals import Constraint, Goals, Objective, constraints_of
 from fairrate.tune._held_out import GIVEN, GIVEN_BOUNDS, HeldOut, held_out
 from fairrate.tune._place import checked, lock, problem_of
 from fairrate.tune._runs import Runs
 from fairrate.tune._space import Axis, Parameters, axes, settings
-from fairrate.tune._trials import Trial, compromise, front, given_trial, is_behind, nearest, trial_of
+from fairrate.tune._trials import SHOWN, Trial, compromise, front, given_trial, nearest, trial_of
+from fairrate.tune._verdicts import Verdicts
+from fairrate.tune._within import Asked, Costs, check_objectives, check_pruner, costs_of, moments_of, times_of
 
 if TYPE_CHECKING:
     import optuna
@@ -33,6 +36,9 @@ BATCH = 4
 REFUSED = 10.0
 """The distance from all constraints of settings that no scenario can have."""
 
+TIMES = "times of questions"
+"""The name under which a study keeps the simulated times at which runs are judged, in ns."""
+
 Sampler = str | Callable[[int], Any]
 """``tpe``, ``random``, or a function of a seed that makes a sampler of Optuna."""
 
@@ -41,7 +47,8 @@ class Study:
     """A search for settings of a scenario that make metrics small or large, and keep constraints.
 
     All trials see the same flows. A trial goes up a ladder of rungs: it runs under one seed, two seeds, four, and so on up to all.
-    At each rung it ends if it broke a constraint (``infeasible``) or if others were better (``pruned``).
+    At each rung it ends if it broke a constraint (``infeasible``) or if others were better (``pruned``). With times in ``prune`` a run
+    ends at one of them if others were better then.
     """
 
     def __init__(
@@ -57,7 +64,7 @@ class Study:
         dir: str | os.PathLike[str] | None = None,
         sampler: Sampler = "tpe",
         pruner: Any = None,
-        prune: bool = True,
+        prune: bool | str | Sequence[str] = True,
         seed: int = 1,
         batch: int = BATCH,
     ) -> None:
@@ -78,7 +85,9 @@ class Study:
             sampler: ``"tpe"``, ``"random"``, or a function that makes a sampler of Optuna from a seed.
             pruner: A pruner of Optuna, for one objective; its median pruner by default. With several objectives a trial is pruned
                 if more than half of the trials at its rung are on better fronts.
-            prune: Whether to prune at all.
+            prune: Whether to prune at all; or the simulated times at which runs are judged while they go on as well, as
+                ``"25%,50%,75%"`` of the time that the scenario as given takes, or ``["200us", "1ms"]``. Objectives are then slowdowns,
+                query times and shares of unfinished flows.
             seed: Seed of the sampler.
             batch: Trials that are drawn before the first of them is judged.
 
@@ -87,7 +96,7 @@ class Study:
             ScenarioError: If the scenario refuses a parameter.
             Error: If Optuna is not installed.
         """
-        _optuna()
+        _optuna.require()
         self._lock: Any = None
         self.scenario = _with_cc(scenario_of(scenario), cc)
         self.seeds = tuple(dict.fromkeys(seeds)) if seeds is not None else tuple(self.scenario.seed + i for i in range(4))
@@ -100,9 +109,13 @@ class Study:
         self.goals = Goals(given, tuple(constraints_of(constraints, allow_unfinished)))
         self.goals.check(self.scenario._native.traffic_blocks)
         self.dir = None if dir is None else Path(dir)
-        self._sampler, self._pruner, self._prunes, self._seed, self._batch = sampler, pruner, prune, seed, batch
+        self._sampler, self._pruner, self._seed, self._batch = sampler, pruner, seed, batch
+        self._prunes, self._moments = prune is not False, moments_of(prune)
+        if self._moments:
+            check_objectives(given, self.scenario)
+            check_pruner(pruner)
         self._sampler_of(0)
-        with _quiet():
+        with _optuna.quiet():
             self._study = self._opened()
 
     def run(
@@ -170,6 +183,11 @@ class Study:
         return nearest(self.trials)
 
     @property
+    def costs(self) -> Costs:
+        """The simulated time of the trials, and what pruning within runs has saved."""
+        return costs_of(self.trials)
+
+    @property
     def optuna_study(self) -> optuna.Study:
         """The study of Optuna below."""
         return self._study
@@ -184,7 +202,8 @@ class Study:
         return self.scenario.with_(trial.settings)
 
     def frame(self) -> polars.DataFrame:
-        """A row a trial: its state, its number of seeds, its settings, the mean of every metric, and the constraints it broke.
+        """A row a trial: its state, its number of seeds, its settings, the mean of every metric, the simulated time at which a run was
+        stopped, and the constraints it broke.
 
         Settings are in bytes (``_bytes``), bits per second (``_bps``) and nanoseconds (``_ns``); metrics in the units of figures.
         """
@@ -274,12 +293,14 @@ class Study:
     def _about_search(self) -> dict[str, Any]:
         sampler = self._sampler if isinstance(self._sampler, str) else getattr(self._sampler, "__name__", "sampler")
         pruner = type(self._pruner).__name__ if self._pruner is not None else "default"
-        return {"sampler": sampler, "pruning": pruner if self._prunes else "none", "seed": self._seed, "batch": self._batch}
+        within = {"times": [str(moment) for moment in self._moments]} if self._moments else {}
+        pruning = pruner if self._prunes else "none"
+        return {"sampler": sampler, "pruning": pruning, "seed": self._seed, "batch": self._batch} | within
 
     @contextlib.contextmanager
     def _alone(self) -> Iterator[None]:
         """Keeps other processes out of the directory, and Optuna from reporting every step."""
-        with lock(self.dir), _quiet():
+        with lock(self.dir), _optuna.quiet():
             yield
 
     def _sampler_of(self, number: int) -> Any:
@@ -294,7 +315,7 @@ class Study:
         if self._sampler != "tpe":
             raise TuneError(f"there is no sampler `{self._sampler}`", suggestion="there are `tpe` and `random`")
         options: dict[str, Any] = {"seed": seed, "multivariate": True, "constant_liar": True}
-        if not _has_set_constraint():
+        if not _optuna.has_set_constraint():
             options["constraints_func"] = lambda trial: trial.user_attrs["excess"]
         with warnings.catch_warnings():
             warnings.filterwarnings("ignore", category=optuna.exceptions.ExperimentalWarning)
@@ -310,6 +331,7 @@ class Study:
         for seed, outcome in zip(self.seeds, outcomes, strict=True):
             if isinstance(outcome, BaseException):
                 raise outcome
+            assert isinstance(outcome, Result)
             given[str(seed)], bounds[str(seed)] = self.goals.measure(outcome)
             for one in self.goals.objectives:
                 if given[str(seed)][one.name] is None:
@@ -317,6 +339,10 @@ class Study:
                     help = "it may lack flows of that size, a probe or deadlines; let flows arrive for longer"
                     raise TuneError(message, suggestion=help)
         self.keep(GIVEN_BOUNDS, bounds)
+        if self._moments:
+            first = outcomes[0]
+            assert isinstance(first, Result)
+            self.keep(TIMES, times_of(self._moments, first.summary["sim_s"] * 1e9))
         self.keep(GIVEN, given)
 
     def _next_batch(self, most: int) -> list[optuna.trial.Trial]:
@@ -344,10 +370,13 @@ class Study:
     def _climb(self, batch: list[optuna.trial.Trial], runs: Runs) -> bool:
         """Takes trials up the rungs until each has ended."""
         alive = {trial.number: trial for trial in batch if self._is_possible(trial)}
+        first, times_ns = batch[0].number, tuple(self.kept(TIMES) or ())
+        before = first - first % self._batch
+        verdicts = Verdicts(self._study, self.goals, self.seeds, self._pruner, self._prunes, times_ns, before)
         for rung in rungs(len(self.seeds)):
-            self._measure(list(alive.values()), self.seeds[:rung], runs)
+            self._measure(list(alive.values()), self.seeds[:rung], runs, verdicts)
             # Judged in the order of their numbers, whichever was done first.
-            judged = {number: self._verdict(trial, rung) for number, trial in alive.items()}
+            judged = {number: verdicts.of(trial, rung) for number, trial in alive.items()}
             for number, verdict in judged.items():
                 if verdict is not None:
                     self._end(alive.pop(number), verdict)
@@ -363,47 +392,31 @@ class Study:
             return False
         return True
 
-    def _measure(self, trials: list[optuna.trial.Trial], seeds: Sequence[int], runs: Runs) -> None:
+    def _measure(
+        self, trials: list[optuna.trial.Trial], seeds: Sequence[int], runs: Runs, verdicts: Verdicts
+    ) -> None:
         """Runs trials under those of the seeds that they lack."""
-        lacking = [(t, s) for t in trials for s in seeds if f"seed {s}" not in t.user_attrs]
+        lacking = [(t, s) for t in trials for s in seeds if not _has_run(t, s)]
         wanted = [(self.scenario, t.user_attrs["settings"], s) for t, s in lacking]
 
         def note(i: int, outcome: Any) -> None:
             trial, seed = lacking[i]
             if isinstance(outcome, Error):
                 trial.set_user_attr("failed", f"seed {seed}: {outcome.message}")
-            elif isinstance(outcome, BaseException):
+                return
+            if isinstance(outcome, BaseException):
                 raise outcome
-            else:
-                values, bounds = self.goals.measure(outcome)
-                trial.set_user_attr(f"seed {seed}", {"values": values, "bounds": bounds})
+            result = outcome
+            if isinstance(outcome, Asked):
+                result = outcome.result
+                stopped_ns = verdicts.times_ns[len(outcome.values) - 1] if result is None else None
+                trial.set_user_attr(f"{SHOWN}{seed}", {"values": outcome.values, "stopped_ns": stopped_ns})
+            if result is not None:
+                values, bounds = self.goals.measure(result)
+                end_ns = result.summary["sim_s"] * 1e9
+                trial.set_user_attr(f"seed {seed}", {"values": values, "bounds": bounds, "end_ns": end_ns})
 
-        runs.all(wanted, note)
-
-    def _verdict(self, trial: optuna.trial.Trial, rung: int) -> str | None:
-        """Returns the state in which a trial ends at a rung; ``None``: it goes on."""
-        frozen = self._study.get_trials(deepcopy=False)[trial.number]
-        own = trial_of(frozen, self.goals)
-        if own.reason is not None:
-            return "FAIL"
-        # Not complete: pruners look at complete trials, and are not to be misled by its values.
-        if own.broken:
-            return "PRUNED"
-        if rung == len(self.seeds):
-            return "COMPLETE"
-        seeds, objectives = self.seeds[:rung], self.goals.objectives
-        losses = own.losses(objectives, seeds)
-        if losses is None or not self._prunes:
-            return None
-        if len(objectives) == 1:
-            if rung not in frozen.intermediate_values:
-                value = own.mean(objectives[0].name, seeds)
-                trial.report(float(value or 0.0), rung)
-            return "PRUNED" if trial.should_prune() else None
-        # Only these seeds count, so that a trial is judged alike if it had gone further before an interruption.
-        others = [t for t in self.trials if t.number != own.number and all(t.breaks.get(s) == [] for s in seeds)]
-        theirs = [found for t in others if (found := t.losses(objectives, seeds)) is not None]
-        return "PRUNED" if is_behind(losses, theirs) else None
+        runs.all(wanted, note, [verdicts.ask(t, s) for t, s in lacking] if verdicts.times_ns else [])
 
     def _end(self, trial: optuna.trial.Trial, state: str) -> None:
         import optuna
@@ -411,7 +424,7 @@ class Study:
         own = trial_of(self._study.get_trials(deepcopy=False)[trial.number], self.goals)
         # The sampler keeps away from what is refused as from what breaks constraints.
         excess = REFUSED if "refused" in trial.user_attrs else own.excess
-        if _has_set_constraint():
+        if _optuna.has_set_constraint():
             trial.set_constraint("constraints", excess)
         else:
             trial.set_user_attr("excess", [excess])
@@ -420,6 +433,12 @@ class Study:
         if state == "COMPLETE":
             values = [mean for one in self.goals.objectives if (mean := own.mean(one.name)) is not None]
         self._study.tell(trial.number, values, state=optuna.trial.TrialState[state])
+
+
+def _has_run(trial: optuna.trial.Trial, seed: int) -> bool:
+    """Returns ``True`` if a trial has been run under a seed, to the end or until it was stopped."""
+    attrs = trial.user_attrs
+    return f"seed {seed}" in attrs or attrs.get(f"{SHOWN}{seed}", {}).get("stopped_ns") is not None
 
 
 def rungs(n: int) -> list[int]:
@@ -435,36 +454,6 @@ def _with_cc(scenario: Scenario, cc: str | None) -> Scenario:
         return scenario
     (column,) = _native.columns([cc], [], [], False, [])
     return Scenario(scenario._native.with_sets(column.sets))
-
-
-def _optuna() -> None:
-    try:
-        import optuna  # noqa: F401
-    except ImportError:
-        message = "`fairrate.tune` needs Optuna, which is not installed"
-        raise Error(message, code="tune::no_optuna", suggestion="pip install 'fairrate[tune]', or pip install optuna") from None
-
-
-@contextlib.contextmanager
-def _quiet() -> Iterator[None]:
-    """Keeps Optuna from reporting every step, and from warning of what is experimental in it."""
-    import optuna
-
-    level = optuna.logging.get_verbosity()
-    optuna.logging.set_verbosity(optuna.logging.ERROR)
-    try:
-        with warnings.catch_warnings():
-            warnings.filterwarnings("ignore", category=optuna.exceptions.ExperimentalWarning)
-            yield
-    finally:
-        optuna.logging.set_verbosity(level)
-
-
-def _has_set_constraint() -> bool:
-    """Returns ``True`` for Optuna 5, in which trials have constraints; in Optuna 4 samplers have a function for them."""
-    import optuna
-
-    return hasattr(optuna.trial.Trial, "set_constraint")
 
 
 @contextlib.contextmanager

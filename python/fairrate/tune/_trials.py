@@ -16,13 +16,18 @@ LEAST_TRIALS = 5
 """Trials that must have reached a rung before one is pruned there."""
 
 
+SHOWN = "shown "
+"""The beginning of the names under which a trial keeps what its runs have shown while they went on."""
+
+
 @dataclass(frozen=True)
 class Trial:
     """Some settings and their measurements.
 
     Attributes:
         number: Its number, from 0.
-        state: ``complete``: it kept every constraint under all seeds; ``pruned``: others were better under its first seeds;
+        state: ``complete``: it kept every constraint under all seeds; ``pruned``: others were better under its first seeds, or
+            while a run went on;
             ``infeasible``: it broke a constraint; ``refused``: there is no such scenario; ``failed``: a run failed; ``running``.
         settings: Values by key, as a scenario has them.
         runs: Values of metrics by seed.
@@ -30,6 +35,8 @@ class Trial:
         breaks: The constraints it broke, by seed.
         excess: How far it is off all constraints together; at most 0 if it keeps them.
         reason: Why it was refused or failed.
+        ends: Simulated time of its complete runs by seed, in ns.
+        stopped: Simulated time by seed, in ns, at which a run of it was stopped, since others were better then.
     """
 
     number: int
@@ -40,6 +47,8 @@ class Trial:
     breaks: dict[int, list[str]] = field(default_factory=dict, repr=False)
     excess: float = 0.0
     reason: str | None = None
+    ends: dict[int, float] = field(default_factory=dict, repr=False)
+    stopped: dict[int, float] = field(default_factory=dict, repr=False)
 
     @property
     def broken(self) -> list[str]:
@@ -89,6 +98,8 @@ def trial_of(frozen: optuna.trial.FrozenTrial, goals: Goals) -> Trial:
         breaks,
         sum(worst),
         attrs.get("refused") or attrs.get("failed"),
+        {seed: kept[str(seed)]["end_ns"] for seed in order},
+        {int(k[6:]): v["stopped_ns"] for k, v in attrs.items() if k.startswith(SHOWN) and v["stopped_ns"] is not None},
     )
 
 

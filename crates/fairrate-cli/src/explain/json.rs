@@ -1,7 +1,8 @@
 //! The output of `explain --json`.
 
-use fairrate_explain::{Behind, How, Piece, Sum, Way, sums};
+use fairrate_explain::{Behind, How, Piece, Reason, Sum, Way, sums};
 use fairrate_results::Summary;
+use fairrate_units::Time;
 use serde::Serialize;
 
 use super::Explained;
@@ -30,7 +31,12 @@ struct Shown<'a> {
     block_name: String,
     bytes: Option<u64>,
     start_ps: u64,
-    fct_ps: u64,
+    finished: bool,
+    /// The completion time; `None` if it has not finished.
+    fct_ps: Option<u64>,
+    /// The sum of each account: the completion time, or the time until the run ended.
+    time_ps: u64,
+    delivered_bytes: u64,
     slowdown: Option<f64>,
     sentence: &'a str,
     /// Acknowledgments that the chain follows.
@@ -58,6 +64,25 @@ struct Entry {
     ps: u64,
     bytes: u64,
     pieces: u64,
+    /// Start of the first piece and end of the last one.
+    first_ps: u64,
+    last_ps: u64,
+    /// The times between them for which the link of the port is down, of `down`; an end is `None` if it does not come up again.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    down_ps: Vec<(u64, Option<u64>)>,
+    /// The times between them for which the link of the port has only a share of its rate.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    slow: Vec<SlowEntry>,
+}
+
+/// A time for which a link is slow.
+#[derive(Serialize)]
+struct SlowEntry {
+    /// The share of its rate that it has.
+    share: f64,
+    from_ps: u64,
+    /// `None`: for ever.
+    to_ps: Option<u64>,
 }
 
 impl<'a> Output<'a> {
@@ -87,7 +112,10 @@ impl<'a> Shown<'a> {
             block_name: names.block(row.group),
             bytes: row.bytes,
             start_ps: account.start.as_ps(),
-            fct_ps: account.fct.as_ps(),
+            finished: account.is_finished,
+            fct_ps: account.is_finished.then(|| account.fct.as_ps()),
+            time_ps: account.fct.as_ps(),
+            delivered_bytes: row.delivered_bytes,
             slowdown: row.slowdown,
             sentence,
             round_trips: account.round_trips,
@@ -101,6 +129,10 @@ impl<'a> Shown<'a> {
 impl Entry {
     fn of(sum: &Sum, own: u32, names: &Names<'_>) -> Self {
         let loss = sum.reason.loss();
+        let end = |t: Time| (t < Time::MAX).then(|| t.as_ps());
+        let of_port = |port| names.faults(port, (sum.first, sum.last));
+        let (down, slow) = sum.reason.port().map_or_else(Default::default, of_port);
+        let down = if matches!(sum.reason, Reason::Down(_)) { down } else { Vec::new() };
         let ahead = match sum.reason.behind() {
             Some(Behind::Flow(flow)) => {
                 (Some(names.number(flow)), names.block_of(flow).map(|block| names.block(block)))
@@ -122,6 +154,13 @@ impl Entry {
             ps: sum.time.as_ps(),
             bytes: sum.bytes,
             pieces: sum.pieces,
+            first_ps: sum.first.as_ps(),
+            last_ps: sum.last.as_ps(),
+            down_ps: down.into_iter().map(|(from, to)| (from.as_ps(), end(to))).collect(),
+            slow: slow
+                .into_iter()
+                .map(|slow| SlowEntry { share: slow.share, from_ps: slow.from.as_ps(), to_ps: end(slow.to) })
+                .collect(),
         }
     }
 }

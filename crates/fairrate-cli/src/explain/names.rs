@@ -1,7 +1,12 @@
 //! The names of a run's flows, ports and causes, as people read them.
 
-use fairrate_explain::{Behind, How, Loss};
+use fairrate_explain::{Behind, How, Loss, Slow};
+use fairrate_report::format;
 use fairrate_sim::{DropCause, FlowId, FlowSpec, PortId, SimConfig};
+use fairrate_units::Time;
+
+/// The name of packets of the flow itself.
+pub const ITSELF: &str = "itself";
 
 /// The names of a run.
 pub struct Names<'a> {
@@ -60,10 +65,51 @@ impl<'a> Names<'a> {
     /// Returns the name of a flow that others waited for.
     pub fn behind(&self, behind: Behind) -> String {
         match behind {
-            Behind::Itself => "itself".to_owned(),
+            Behind::Itself => ITSELF.to_owned(),
             Behind::Flow(flow) if self.spec(flow).is_none() => "the allocator".to_owned(),
             Behind::Flow(flow) => format!("flow {}", self.number(flow)),
         }
+    }
+
+    /// Returns the traffic block of packets that others waited for, as `block burst`.
+    pub fn block_behind(&self, behind: Behind) -> String {
+        match behind {
+            Behind::Itself => ITSELF.to_owned(),
+            Behind::Flow(flow) => match self.block_of(flow) {
+                None => "the allocator".to_owned(),
+                Some(block) => format!("block {}", self.block(block)),
+            },
+        }
+    }
+
+    /// Returns the times within `span` for which the link of `port` is down, and those for which it is slow.
+    pub fn faults(&self, port: PortId, span: (Time, Time)) -> (Vec<(Time, Time)>, Vec<Slow>) {
+        let (from, to) = span;
+        (fairrate_explain::outages(self.config, port, from, to), fairrate_explain::slow(self.config, port, from, to))
+    }
+
+    /// Returns the times within `span` for which the link of `port` is down, as `from 100 µs to 300 µs`.
+    pub fn outages(&self, port: PortId, span: (Time, Time)) -> String {
+        let (all, _) = self.faults(port, span);
+        let mut words: Vec<String> = all.iter().take(3).map(|&(down, up)| during(down, up)).collect();
+        if words.len() < all.len() {
+            words.push(format!("{} times more", all.len() - words.len()));
+        }
+        words.join(", ")
+    }
+
+    /// Returns the times within `span` for which the link of `port` is slow, as `at 25 % of its rate from 100 µs to 300 µs`.
+    pub fn slow(&self, port: PortId, span: (Time, Time)) -> String {
+        let (_, all) = self.faults(port, span);
+        let words = |slow: &Slow| {
+            let share = format::percent(slow.share);
+            if slow.from == Time::ZERO && slow.to == Time::MAX {
+                format!("at {share} of its rate")
+            } else {
+                format!("at {share} of its rate {}", during(slow.from, slow.to))
+            }
+        };
+        all.iter().map(words).collect::<Vec<_>>().join(", ")
     }
 
     /// Returns the place and cause of a loss, as `a drop at tor0->h16 (buffer full)`.
@@ -74,6 +120,12 @@ impl<'a> Names<'a> {
             How::Dropped(cause) => format!("a drop at {port} ({})", cause_of(cause)),
         }
     }
+}
+
+/// Returns two times in words, of which the second may be [`Time::MAX`].
+fn during(from: Time, to: Time) -> String {
+    let time = |t: Time| format::time_ns(t.as_ns_f64());
+    if to == Time::MAX { format!("from {} on", time(from)) } else { format!("from {} to {}", time(from), time(to)) }
 }
 
 /// Returns the cause of a drop in words.

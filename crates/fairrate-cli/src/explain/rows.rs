@@ -8,7 +8,7 @@ use fairrate_report::format;
 use fairrate_sim::PortId;
 use fairrate_units::Time;
 
-use super::names::Names;
+use super::names::{ITSELF, Names};
 
 /// A row: the sum of pieces that differ in the flows ahead, or in the links of propagation, at most.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -23,6 +23,8 @@ pub struct Row {
     pub bytes: u64,
     /// Number of pieces.
     pub pieces: u64,
+    /// Start of the first piece and end of the last one.
+    pub span: (Time, Time),
     /// The flows ahead, each with its time and bytes, the longest first.
     pub behind: Vec<(Behind, Time, u64)>,
 }
@@ -45,11 +47,13 @@ pub fn rows(pieces: &[Piece]) -> Vec<Row> {
     let mut rows = BTreeMap::<(Way, Reason), Row>::new();
     for sum in sums(pieces) {
         let (way, reason) = key(sum.way, sum.reason);
-        let empty = Row { way, reason, time: Time::ZERO, bytes: 0, pieces: 0, behind: Vec::new() };
+        let empty =
+            Row { way, reason, time: Time::ZERO, bytes: 0, pieces: 0, span: (sum.first, sum.last), behind: Vec::new() };
         let row = rows.entry((way, reason)).or_insert(empty);
         row.time += sum.time;
         row.bytes += sum.bytes;
         row.pieces += sum.pieces;
+        row.span = (row.span.0.min(sum.first), row.span.1.max(sum.last));
         if let Some(behind) = sum.reason.behind() {
             row.behind.push((behind, sum.time, sum.bytes));
         }
@@ -75,6 +79,7 @@ impl Row {
             Reason::Turn(port, _) => format!("turns of others at {}", names.port(port)),
             Reason::Pause(port) => format!("PFC pauses of {}", names.port(port)),
             Reason::Blocked(port) => format!("{} transmitted nothing", names.port(port)),
+            Reason::Down(port) => format!("link {} down", names.port(port)),
             Reason::LateLink(port) => format!("faulty link {}", names.port(port)),
             Reason::Pacing => "pacing".to_owned(),
             Reason::Window => "window".to_owned(),
@@ -87,12 +92,23 @@ impl Row {
             Reason::Recovery(loss) => format!("recovery{}", after(loss)),
             Reason::Receiver => "acknowledgments held back".to_owned(),
             Reason::LastPacket => "way of the last packet".to_owned(),
+            Reason::Unsent => "nothing sent until the end of the run".to_owned(),
             Reason::Unknown => "not known".to_owned(),
         }
     }
 
-    /// Returns what else is known: the flows ahead with their bytes, or the bytes transmitted.
+    /// Returns what else is known: the flows ahead with their bytes and traffic blocks, or the bytes transmitted; the times for which the
+    /// link is down or slow.
     pub fn details(&self, names: &Names<'_>) -> String {
+        let faults = self.reason.port().map_or_else(String::new, |port| match self.reason {
+            Reason::Down(_) => names.outages(port, self.span),
+            _ => names.slow(port, self.span),
+        });
+        let words = [self.amounts(names), faults];
+        words.into_iter().filter(|words| !words.is_empty()).collect::<Vec<_>>().join("; ")
+    }
+
+    fn amounts(&self, names: &Names<'_>) -> String {
         let amount = |bytes: u64| format::bytes(bytes as f64);
         if self.behind.is_empty() {
             return if self.bytes == 0 { String::new() } else { amount(self.bytes) };
@@ -104,6 +120,37 @@ impl Row {
             let bytes = rest.iter().map(|&(.., bytes)| bytes).sum();
             words.push(format!("{} more ({})", rest.len(), amount(bytes)));
         }
-        format!("behind {}", words.join(", "))
+        let blocks = self.blocks(names);
+        let others = blocks.iter().filter(|(name, _)| name != ITSELF).count();
+        let blocks = if others < 2 { String::new() } else { format!(": {}", in_words(&blocks, usize::MAX)) };
+        format!("behind {}{blocks}", words.join(", "))
     }
+
+    /// Returns the traffic blocks of the flows ahead, each with its share of the row's time, the largest first. Packets of the flow itself
+    /// are a block of their own.
+    pub fn blocks(&self, names: &Names<'_>) -> Vec<(String, f64)> {
+        let mut times: Vec<(String, Time)> = Vec::new();
+        for &(behind, time, _) in &self.behind {
+            let name = names.block_behind(behind);
+            match times.iter_mut().find(|known| known.0 == name) {
+                Some(known) => known.1 += time,
+                None => times.push((name, time)),
+            }
+        }
+        times.sort_by_key(|&(_, time)| Reverse(time));
+        let whole = self.time.as_ps().max(1) as f64;
+        times.into_iter().map(|(name, time)| (name, time.as_ps() as f64 / whole)).collect()
+    }
+}
+
+/// Returns traffic blocks with their shares in words, as `block burst 80.1 %, block query 19.9 %`; of more than `most` the rest together.
+pub fn in_words(blocks: &[(String, f64)], most: usize) -> String {
+    let (shown, rest) = blocks.split_at(blocks.len().min(most));
+    let mut words: Vec<String> =
+        shown.iter().map(|(name, share)| format!("{name} {}", format::percent(*share))).collect();
+    if !rest.is_empty() {
+        let share = rest.iter().map(|(_, share)| share).sum();
+        words.push(format!("{} more {}", rest.len(), format::percent(share)));
+    }
+    words.join(", ")
 }

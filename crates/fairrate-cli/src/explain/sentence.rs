@@ -5,12 +5,14 @@ use fairrate_report::format;
 use fairrate_units::Time;
 
 use super::names::Names;
-use super::rows::Row;
+use super::rows::{Row, in_words};
 
 /// Smallest share of a reason that the sentence names beside the longest one, and of the flow itself among those ahead.
 const SHARE: f64 = 0.1;
 /// Largest number of reasons in the sentence.
 const REASONS: usize = 3;
+/// Largest number of traffic blocks in the sentence; the others are named together.
+const BLOCKS: usize = 3;
 /// Share of a wait from which on the flow ahead is named alone.
 const MOST: f64 = 0.6;
 
@@ -18,13 +20,14 @@ const MOST: f64 = 0.6;
 /// agg1->tor3 (buffer full)`.
 pub fn sentence(explanation: &Explanation, rows: &[Row], names: &Names<'_>) -> String {
     let fct = explanation.fct;
+    let end = if explanation.is_finished { "" } else { "unfinished: " };
     let is_long = |row: &&Row| SHARE * fct.as_ps() as f64 <= row.time.as_ps() as f64;
     let longest = rows.iter().take(1).chain(rows.iter().skip(1).take(REASONS - 1).filter(is_long));
     let words = longest.enumerate().map(|(i, row)| {
         let time = if i == 0 { share_of(row.time, fct) } else { time(row.time) };
         format!("{time} {}", phrase(row, explanation.round_trips, names))
     });
-    words.collect::<Vec<_>>().join(", ")
+    format!("{end}{}", words.collect::<Vec<_>>().join(", "))
 }
 
 /// Returns `part` of `whole` in the unit of `whole`: `3.1 of 4.7 ms`.
@@ -52,10 +55,14 @@ fn phrase(row: &Row, round_trips: u32, names: &Names<'_>) -> String {
         Reason::Queue(at, _) if row.way == Way::Ack => {
             format!("with acknowledgments behind {} at {}", whom(row, names), port(at))
         }
-        Reason::Queue(at, _) => format!("behind {} at {}", whom(row, names), port(at)),
+        Reason::Queue(at, _) => match names.slow(at, row.span) {
+            slow if slow.is_empty() => format!("behind {} at {}", whom(row, names), port(at)),
+            slow => format!("behind {} at {}, {slow}", whom(row, names), port(at)),
+        },
         Reason::Turn(at, _) => format!("waiting for the turns of {} at {}", whom(row, names), port(at)),
         Reason::Pause(at) => format!("in PFC pauses of {}", port(at)),
         Reason::Blocked(at) => format!("while {} transmitted nothing", port(at)),
+        Reason::Down(at) => format!("while the link {} was down ({})", port(at), names.outages(at, row.span)),
         Reason::LateLink(at) => format!("late on the faulty link {}", port(at)),
         Reason::Pacing => "paced below the line rate".to_owned(),
         Reason::Window => "waiting for its window".to_owned(),
@@ -71,6 +78,7 @@ fn phrase(row: &Row, round_trips: u32, names: &Names<'_>) -> String {
         Reason::Recovery(Some(loss)) => format!("until bytes were sent again after {}", names.loss(loss)),
         Reason::Receiver => "with acknowledgments that the receiver held back".to_owned(),
         Reason::LastPacket => "on the way of the last packet".to_owned(),
+        Reason::Unsent => "until the end of the run without sending anything further".to_owned(),
         Reason::Unknown => "for reasons that are not known".to_owned(),
     }
 }
@@ -98,7 +106,11 @@ fn whom(row: &Row, names: &Names<'_>) -> String {
     let with_own = if SHARE * row.time.as_ps() as f64 <= own.as_ps() as f64 { " and its own packets" } else { "" };
     match &others[..] {
         [one] => format!("{}{with_own}", names.behind(*one)),
-        others => format!("{} flows{of}{with_own}", others.len()),
+        others if shared.is_some() => format!("{} flows{of}{with_own}", others.len()),
+        others => {
+            let blocks = in_words(&row.blocks(names), BLOCKS);
+            format!("{} flows{with_own} ({blocks})", others.len())
+        }
     }
 }
 

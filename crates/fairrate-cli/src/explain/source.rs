@@ -4,11 +4,12 @@ use std::path::{Path, PathBuf};
 
 use fairrate_control::Registry;
 use fairrate_experiment::crew::caught;
-use fairrate_experiment::run_into;
+use fairrate_experiment::{Watch, run_into};
 use fairrate_explain::{Explanation, Observer, Unsupported};
 use fairrate_results::{FlowRow, Results, RunState};
 use fairrate_scenario::{Overrides, Scenario, traffic_block_names};
 use fairrate_sim::FlowId;
+use fairrate_units::Time;
 
 use super::names::Names;
 use crate::drive::{self, Watcher};
@@ -17,6 +18,9 @@ use crate::progress::Board;
 
 /// Help for flows without a completion time.
 pub const ONLY_FINISHED: &str = "only flows that have finished can be explained";
+
+/// Help for endless flows.
+pub const ONLY_FINITE: &str = "only flows with a size can be explained";
 
 /// A results directory with its scenario.
 pub struct Source {
@@ -49,27 +53,34 @@ impl Source {
         refused(&self.dir, problem, help)
     }
 
-    /// Runs the scenario again and returns the accounts of the flows of `rows`; `None` if the user stopped the run.
-    pub fn explain(&self, rows: &[FlowRow], board: &Board) -> Result<Option<Vec<Explanation>>, Failure> {
+    /// Returns an observer that shows the progress of the run on `board`, and ends it with Ctrl-C.
+    pub fn watcher<'a>(&'a self, board: &'a Board) -> Watcher<'a> {
+        drive::listen_for_interrupts();
+        Watcher::new(self.scenario.sim_config().cc.info().name, board, 1)
+    }
+
+    /// Runs the scenario again and returns the accounts of the flows of `rows`; `None` if `watch` stopped the run.
+    pub fn explain(&self, rows: &[FlowRow], watch: &mut dyn Watch) -> Result<Option<Vec<Explanation>>, Failure> {
         let names = self.names();
         let flows = rows.iter().map(|row| names.flow(row.id).ok_or_else(|| self.is_another_run()));
         let flows: Vec<FlowId> = flows.collect::<Result<_, _>>()?;
-        let Some(observer) = self.observe(&flows, board)? else { return Ok(None) };
+        let Some((observer, end)) = self.observe(&flows, watch)? else { return Ok(None) };
         let account = |(row, &flow): (&FlowRow, &FlowId)| {
             let is_same = |account: &Explanation| row.fct_ns.is_some_and(|ns| ns.abs_diff(account.fct.as_ns()) <= 1);
-            observer.explain(flow).filter(is_same).ok_or_else(|| self.is_another_run())
+            let account =
+                if row.finished { observer.explain(flow).filter(is_same) } else { observer.explain_open(flow, end) };
+            account.ok_or_else(|| self.is_another_run())
         };
         rows.iter().zip(&flows).map(account).collect::<Result<_, _>>().map(Some)
     }
 
-    /// Runs the scenario with an observer of `flows`. Checks that it is the run of the results.
-    fn observe(&self, flows: &[FlowId], board: &Board) -> Result<Option<Observer>, Failure> {
+    /// Runs the scenario with an observer of `flows`, which is returned with the end of the run. Checks that it is the run of the
+    /// results.
+    fn observe(&self, flows: &[FlowId], watch: &mut dyn Watch) -> Result<Option<(Observer, Time)>, Failure> {
         let config = self.scenario.sim_config();
         let refused = |(flow, why)| self.unsupported(self.names().number(flow), why);
         let mut observer = Observer::new(config, flows).map_err(refused)?;
-        drive::listen_for_interrupts();
-        let mut watcher = Watcher::new(config.cc.info().name, board, 1);
-        let ended = caught(|| run_into(config.clone(), 1, &mut observer, &mut watcher));
+        let ended = caught(|| run_into(config.clone(), 1, &mut observer, watch));
         let ended = ended.map_err(|cause| Failure::Run { cause, dir: self.dir.clone() })?;
         if ended.state == RunState::Interrupted {
             return Ok(None);
@@ -82,7 +93,7 @@ impl Source {
         if is_whole && self.results.summary.fingerprint != format!("{:016x}", ended.totals.fingerprint) {
             return Err(self.is_another_run());
         }
-        Ok(Some(observer))
+        Ok(Some((observer, ended.totals.end)))
     }
 
     /// Returns the failure for results that this version does not repeat.
@@ -102,7 +113,7 @@ impl Source {
                 format!("has several subflows of flow {flow}, which are not explained"),
                 "explain a flow with one path",
             ),
-            Unsupported::Endless => (format!("has flow {flow} as an endless one"), ONLY_FINISHED),
+            Unsupported::Endless => (format!("has flow {flow} as an endless one"), ONLY_FINITE),
         };
         self.refused(&problem, help)
     }

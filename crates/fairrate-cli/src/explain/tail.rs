@@ -39,7 +39,12 @@ fn kind_of(way: Way, reason: Reason) -> usize {
         Reason::Pacing => 6,
         Reason::Window | Reason::Credit | Reason::Notice | Reason::Held | Reason::Connection | Reason::Handshake => 7,
         Reason::Timeout(_) | Reason::Recovery(_) => 8,
-        Reason::Blocked(_) | Reason::LateLink(_) | Reason::LastPacket | Reason::Unknown => 9,
+        Reason::Blocked(_)
+        | Reason::Down(_)
+        | Reason::LateLink(_)
+        | Reason::LastPacket
+        | Reason::Unsent
+        | Reason::Unknown => 9,
     }
 }
 

@@ -21,9 +21,20 @@ pub fn whole(explained: &Explained, names: &Names<'_>) -> String {
     let mut text = heading(explained, names);
     let _ = write!(text, "{}.\n\n", explained.sentence);
     let fct = explained.account.fct;
-    text += "Its completion time, from the last byte back along what each step waited for\n";
+    let (chain, sender) = if explained.account.is_finished {
+        (
+            "Its completion time, from the last byte back along what each step waited for",
+            "the packet that completed the flow was sent",
+        )
+    } else {
+        (
+            "Its time until the end of the run, from the byte that the receiver waits for back along what each step waited for",
+            "the run ended",
+        )
+    };
+    let _ = writeln!(text, "{chain}");
     text += &waterfall(&explained.chain, fct, names);
-    text += "\nIts sender, until the packet that completed the flow was sent\n";
+    let _ = writeln!(text, "\nIts sender, until {sender}");
     text += &waterfall(&explained.sender, fct, names);
     text
 }
@@ -39,13 +50,22 @@ fn heading(explained: &Explained, names: &Names<'_>) -> String {
     let spec = names.spec(account.flow);
     let ends = spec.map_or_else(String::new, |spec| format!("{} to {}", names.node(spec.src), names.node(spec.dst)));
     format!(
-        "flow {}: {} from {ends}, block {}, start {}, FCT {}, slowdown {}\n",
+        "flow {}: {} from {ends}, block {}, start {}, {}\n",
         row.id,
         row.bytes.map_or_else(String::new, |bytes| format::bytes(bytes as f64)),
         names.block(row.group),
         time(account.start),
-        time(account.fct),
-        format::optional(row.slowdown),
+        if account.is_finished {
+            format!("FCT {}, slowdown {}", time(account.fct), format::optional(row.slowdown))
+        } else {
+            let least = row.ideal_fct_ns.map(|ns| (account.fct.as_ns_f64() / ns.max(1) as f64).max(1.0));
+            let got = format::bytes(row.delivered_bytes as f64);
+            format!(
+                "unfinished after {} with {got} delivered, slowdown ≥ {}",
+                time(account.fct),
+                format::optional(least)
+            )
+        },
     )
 }
 
@@ -53,7 +73,8 @@ fn heading(explained: &Explained, names: &Names<'_>) -> String {
 pub fn total(all: &[Explained], names: &Names<'_>) -> String {
     let pieces: Vec<_> = all.iter().flat_map(|explained| explained.account.chain.iter().copied()).collect();
     let fct = all.iter().fold(Time::ZERO, |sum, explained| sum + explained.account.fct);
-    format!("Completion times of these {} flows together\n{}", all.len(), waterfall(&rows(&pieces), fct, names))
+    let what = if all.iter().all(|explained| explained.account.is_finished) { "Completion times" } else { "Times" };
+    format!("{what} of these {} flows together\n{}", all.len(), waterfall(&rows(&pieces), fct, names))
 }
 
 /// Returns rows with their shares of `whole`, each bar where the one before ends.

@@ -216,6 +216,10 @@ impl<'a> Columns<'a> {
                 format::time_ns,
             ));
         }
+        let settled = |m: &Metrics| m.settled;
+        if self.metrics.iter().any(|m| m.settled.is_some()) {
+            measures.push(self.measure("settled".to_owned(), "settled at", Better::Higher, &settled, format::percent));
+        }
         for (links, offered_name, carried_name) in TIERS {
             let of = |m: &Metrics| m.load.iter().find(|tier| tier.links == links).cloned();
             let (offered, carried) = (|m: &Metrics| of(m)?.offered, |m: &Metrics| Some(of(m)?.carried));

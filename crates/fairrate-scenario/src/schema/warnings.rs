@@ -1,5 +1,6 @@
 //! Warnings: settings that are allowed and likely not meant.
 
+mod marks;
 mod paths;
 
 use fairrate_control::{AlgorithmConfig, MadeFor, Parameters, Profile};
@@ -20,7 +21,15 @@ pub(super) fn warnings(config: &SimConfig, profile: Profile) -> Vec<String> {
         let (rate, edge) = if made_for.most < fastest { (fastest, made_for.most) } else { (slowest, made_for.least) };
         Some(warning(config.cc.info().name, made_for, &default, rate, edge))
     };
-    config.cc.made_for().iter().filter(outside).filter_map(warn).chain(paths::warnings(config)).collect()
+    config
+        .cc
+        .made_for()
+        .iter()
+        .filter(outside)
+        .filter_map(warn)
+        .chain(paths::warnings(config))
+        .chain(marks::warning(config))
+        .collect()
 }
 
 /// Returns a warning of a default that was published for hosts of other rates than `rate`, with the value in proportion

@@ -1,4 +1,4 @@
-//! Accounts of completion times add up, whatever the run.
+//! Accounts of completion times, and of flows that have not finished, add up, whatever the run.
 
 use fairrate_explain::{Explanation, Observer, Piece, Reason};
 use fairrate_sim::{FlowId, FlowOutcome, SimConfig, Switching};
@@ -20,8 +20,28 @@ pub fn check(config: &SimConfig, first: &Run) -> Result<(), String> {
         observer.add_outcome(outcome);
     }
     let outcomes = first.recorder.flows.iter().chain(&unfinished);
-    let mut finished = outcomes.filter(|o| flows.contains(&o.flow) && o.fct.is_some());
-    finished.try_for_each(|outcome| check_flow(&observer, outcome))
+    let mut observed = outcomes.filter(|o| flows.contains(&o.flow));
+    observed.try_for_each(|outcome| match outcome.fct {
+        Some(_) => check_flow(&observer, outcome),
+        None => check_open(&observer, outcome, totals.end),
+    })
+}
+
+/// Checks that a flow that has not finished is explained until the end of the run, if it has started.
+fn check_open(observer: &Observer, outcome: &FlowOutcome, end: Time) -> Result<(), String> {
+    let id = outcome.flow.0;
+    if end <= outcome.start {
+        return Ok(());
+    }
+    let explanation =
+        observer.explain_open(outcome.flow, end).ok_or_else(|| format!("open flow {id} has no account"))?;
+    if explanation.start + explanation.fct != end || explanation.is_finished {
+        return Err(format!("open flow {id} is not explained until the end: {outcome:?}"));
+    }
+    for (name, pieces) in [("chain", &explanation.chain), ("sender's account", &explanation.sender)] {
+        adds_up(&explanation, pieces).map_err(|error| format!("the {name} of open flow {id} {error}: {outcome:?}"))?;
+    }
+    Ok(())
 }
 
 fn check_flow(observer: &Observer, outcome: &FlowOutcome) -> Result<(), String> {

@@ -1,0 +1,105 @@
+//! A warning about marks that come later than pauses.
+
+use fairrate_sim::topology::Topology;
+use fairrate_sim::{NodeId, Pfc, PortId, SimConfig};
+use fairrate_units::Bytes;
+
+/// A port whose queue pauses senders before it marks packets.
+struct Late {
+    port: PortId,
+    /// Queue from which it marks, in bytes.
+    marks_from: f64,
+    /// Queue from which PFC pauses the fewest ports that can fill it, in bytes.
+    pauses_from: f64,
+    /// Number of these ports.
+    fillers: usize,
+}
+
+/// Returns a warning if an algorithm goes by marks and PFC pauses senders before a queue is long enough for any.
+pub(super) fn warning(config: &SimConfig) -> Option<String> {
+    let marks = config.fabric.ecn.filter(|ecn| ecn.phantom.is_none() && ecn.average.is_none())?;
+    if !config.cc.needs().network.ecn || config.fabric.pfc == Pfc::Off {
+        return None;
+    }
+    let topology = &config.topology;
+    let is_marking = |port: &PortId| {
+        let (from, to) = (topology.from(*port), topology.to(*port));
+        !topology.is_host(from) && (marks.to_hosts || !topology.is_host(to))
+    };
+    let late = |port: PortId| {
+        let (marks_from, _) = marks.thresholds(topology.link(port).rate);
+        let (pauses_from, fillers) = pauses_from(config, port)?;
+        (pauses_from <= marks_from).then_some(Late { port, marks_from, pauses_from, fillers })
+    };
+    let ports = (0..topology.n_ports() as u32).map(PortId).filter(is_marking);
+    // The port at which marks are latest, by ratio.
+    let ratio = |late: &Late| late.marks_from / late.pauses_from.max(1.0);
+    let worst = ports.filter_map(late).max_by(|a, b| ratio(a).total_cmp(&ratio(b)).then(b.port.0.cmp(&a.port.0)))?;
+    let bytes = |x: f64| Bytes::new(x as u64);
+    let node = |node: NodeId| topology.nodes[node.index()].name.as_str();
+    let Late { port, marks_from, pauses_from, fillers } = worst;
+    let whom = if fillers == 1 {
+        "the one port that fills it".to_owned()
+    } else {
+        format!("the {fillers} ports that fill it")
+    };
+    Some(format!(
+        "PFC pauses before switches mark, so that `{}` hears of congestion too late: a queue at {}->{} ({}) is marked from {} on, and {whom} \
+         may be paused from {} on; marks of half of that at most come first, by `kmin` and `kmax` of `[switch.ecn]`, or take a larger \
+         `buffer` or `dt_alpha` in `[switch]`",
+        config.cc.info().name,
+        node(topology.from(port)),
+        node(topology.to(port)),
+        topology.link(port).rate,
+        rounded(bytes(marks_from)),
+        rounded(bytes(pauses_from)),
+    ))
+}
+
+/// Returns the bytes with three digits.
+fn rounded(bytes: Bytes) -> Bytes {
+    let n = bytes.as_u64();
+    let unit = 10_u64.pow(n.max(1).ilog10().saturating_sub(2));
+    Bytes::new(n / unit * unit)
+}
+
+/// Returns the queue at `port` from which PFC pauses the fewest ports that can fill it, in bytes, with their number; `None` if nothing
+/// can fill it.
+fn pauses_from(config: &SimConfig, port: PortId) -> Option<(f64, usize)> {
+    let (topology, fabric) = (&config.topology, &config.fabric);
+    let switch = topology.from(port);
+    let rate = topology.link(port).rate;
+    let fillers = fillers(topology, switch, port)?;
+    let from = match fabric.pfc {
+        Pfc::Off => return None,
+        Pfc::Egress(levels) => levels.at(rate).pause.as_f64(),
+        Pfc::IngressLevels(levels) => fillers as f64 * levels.at(rate).pause.as_f64(),
+        Pfc::Ingress => {
+            let ports = (0..topology.n_ports() as u32).map(PortId).filter(|&p| topology.from(p) == switch);
+            let buffer = fabric.buffer_of(ports.map(|p| topology.link(p).rate.as_bps()).sum()) as f64;
+            // Each of n ports is paused above alpha times what is free, B - q, and has q / n of the queue.
+            fabric.ingress_alpha.map_or(buffer, |alpha| {
+                let all = alpha * fillers as f64;
+                buffer * all / (1.0 + all)
+            })
+        }
+    };
+    Some((from, fillers))
+}
+
+/// Returns the smallest number of other ports of `switch` that bring more than `port` sends.
+fn fillers(topology: &Topology, switch: NodeId, port: PortId) -> Option<usize> {
+    let others = (0..topology.n_ports() as u32).map(PortId).filter(|&p| topology.to(p) == switch);
+    let others = others.filter(|&p| topology.from(p) != topology.to(port));
+    let mut rates: Vec<u64> = others.map(|p| topology.link(p).rate.as_bps()).collect();
+    rates.sort_unstable_by(|a, b| b.cmp(a));
+    let own = topology.link(port).rate.as_bps();
+    let mut sum = 0_u64;
+    rates
+        .iter()
+        .position(|rate| {
+            sum = sum.saturating_add(*rate);
+            own < sum
+        })
+        .map(|last| last + 1)
+}

@@ -1,0 +1,60 @@
+"""Why flows took as long as they did."""
+
+from __future__ import annotations
+
+import json
+import os
+from typing import Any
+
+from fairrate import _native
+from fairrate._result import Result
+
+
+def explain(
+    result: Result | str | os.PathLike[str],
+    flow: int | None = None,
+    *,
+    worst: int = 1,
+    size: str | None = None,
+    block: str | None = None,
+) -> dict[str, Any]:
+    """Says what the completion times of flows are made of, as ``fairrate explain --json`` does.
+
+    The scenario is run again with observers, and the fingerprint is checked. The run uses one thread and takes about four times as long
+    as the first one. Ctrl-C ends it.
+
+    Args:
+        result: The results of a run, or their directory.
+        flow: Number of a flow, as in the column ``id`` of :attr:`Result.flows`.
+        worst: Without ``flow``: how many flows, those with the largest slowdowns. An unfinished flow has the slowdown that it has at
+            least.
+        size: Only flows of this size: ``"short"``, ``"10-100KB"``, ``"medium"`` or ``"long"``.
+        block: Only flows of this traffic block, by its name or its number as text.
+
+    Returns:
+        The content of ``fairrate explain --json``: ``schema``, ``scenario``, ``cc``, ``seed``, ``fingerprint`` and ``flows``. A flow has
+
+        - ``flow``, ``from`` and ``to``, ``block`` and ``block_name``, ``bytes``, ``start_ps``, ``slowdown``, ``delivered_bytes``,
+          ``sentence``;
+        - ``finished``, and ``fct_ps``, which is ``None`` if it has not finished;
+        - ``time_ps``: its completion time, or its time until the run ended, in ps. It is the sum of ``ps`` over ``chain``, and over
+          ``sender``;
+        - ``round_trips`` and ``losses`` that the chain follows;
+        - ``chain`` and ``sender``: the two accounts, as lists of sums. Each has a ``reason`` with ``port``, ``way`` (``data`` or ``ack``),
+          ``behind_flow`` and ``behind_block``, ``loss_port`` and ``loss_cause``; ``ps``; ``bytes`` on the wire; its number of ``pieces``, and
+          from where to where they reach in ``first_ps`` and ``last_ps``, in ps of simulated time. ``down_ps`` has the times for which the
+          link was down, ``slow`` those for which it had only a share of its rate.
+
+        The reasons are those of docs/explain.md.
+
+    Raises:
+        ResultsError: If there are no results or no such flow, or the run cannot be explained.
+        KeyboardInterrupt: After Ctrl-C.
+    """
+    dir = result.dir if isinstance(result, Result) else result
+    if worst < 1:
+        raise ValueError("worst is at least 1")
+    if flow is not None and (worst != 1 or size is not None or block is not None):
+        raise ValueError("a flow by its number excludes worst, size and block")
+    found: dict[str, Any] = json.loads(_native.explain(dir, flow, worst, size, block))
+    return found
