@@ -107,7 +107,8 @@ pub struct Signals {
 
 impl Watch for Signals {
     fn look(&mut self, _: &Progress) -> ControlFlow<RunState> {
-        match Python::attach(Python::check_signals) {
+        let signals = Python::attach(|py: Python<'_>| -> PyResult<()> { py.check_signals() });
+        match signals {
             Ok(()) => ControlFlow::Continue(()),
             Err(error) => {
                 self.raised = Some(error);

@@ -65,7 +65,7 @@ pub(super) fn constants(config: &SimConfig, routes: &Routes, needs: &Needs) -> C
         cnp_by_clock: needs.feedback.cnp_by_clock,
         cnp_interval_ps: needs.feedback.cnp_interval.map(Time::as_ps),
         rto_ps: t.rto.filter(|_| !matches!(t.kind, Transport::Tcp(_))).map_or(u64::MAX, Time::as_ps),
-        ack_every: t.ack_every.filter(|_| t.kind == Transport::Rdma).map(|every| every.as_u64()),
+        ack_every: t.ack_every.filter(|_| t.kind == Transport::Rdma).map(fairrate_units::Bytes::as_u64),
         rto_head_ps: match (t.kind, t.rto, t.rto_low) {
             (Transport::Rdma, Some(rto), Some(low)) => rto.as_ps().saturating_sub(low.as_ps()),
             _ => 0,
