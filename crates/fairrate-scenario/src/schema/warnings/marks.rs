@@ -1,5 +1,7 @@
 //! A warning about marks that come later than pauses.
 
+use std::collections::BTreeMap;
+
 use fairrate_sim::topology::Topology;
 use fairrate_sim::{NodeId, Pfc, PortId, SimConfig};
 use fairrate_units::Bytes;
@@ -22,13 +24,14 @@ pub(super) fn warning(config: &SimConfig) -> Option<String> {
         return None;
     }
     let topology = &config.topology;
+    let inputs = inputs(topology);
     let is_marking = |port: &PortId| {
         let (from, to) = (topology.from(*port), topology.to(*port));
         !topology.is_host(from) && (marks.to_hosts || !topology.is_host(to))
     };
     let late = |port: PortId| {
         let (marks_from, _) = marks.thresholds(topology.link(port).rate);
-        let (pauses_from, fillers) = pauses_from(config, port)?;
+        let (pauses_from, fillers) = pauses_from(config, port, inputs.get(&topology.from(port))?)?;
         (pauses_from <= marks_from).then_some(Late { port, marks_from, pauses_from, fillers })
     };
     let ports = (0..topology.n_ports() as u32).map(PortId).filter(is_marking);
@@ -63,20 +66,36 @@ fn rounded(bytes: Bytes) -> Bytes {
     Bytes::new(n / unit * unit)
 }
 
-/// Returns the queue at `port` from which PFC pauses the fewest ports that can fill it, in bytes, with their number; `None` if nothing
-/// can fill it.
-fn pauses_from(config: &SimConfig, port: PortId) -> Option<(f64, usize)> {
-    let (topology, fabric) = (&config.topology, &config.fabric);
-    let switch = topology.from(port);
-    let rate = topology.link(port).rate;
-    let fillers = fillers(topology, switch, port)?;
+/// The inputs of a switch: the rate of each link in bits per second and the node at its other end, by falling rate.
+type Inputs = Vec<(u64, NodeId)>;
+
+/// Returns the inputs of every switch.
+fn inputs(topology: &Topology) -> BTreeMap<NodeId, Inputs> {
+    let mut inputs: BTreeMap<NodeId, Inputs> = BTreeMap::new();
+    for link in &topology.links {
+        for (switch, other) in [(link.a, link.b), (link.b, link.a)] {
+            if !topology.is_host(switch) {
+                inputs.entry(switch).or_default().push((link.rate.as_bps(), other));
+            }
+        }
+    }
+    inputs.values_mut().for_each(|of_switch| of_switch.sort_unstable_by(|a, b| b.cmp(a)));
+    inputs
+}
+
+/// Returns the queue at `port` from which PFC pauses the fewest inputs of its switch that can fill it, in bytes, with their number; `None`
+/// if nothing can fill it.
+fn pauses_from(config: &SimConfig, port: PortId, inputs: &Inputs) -> Option<(f64, usize)> {
+    let fabric = &config.fabric;
+    let rate = config.topology.link(port).rate;
+    let fillers = fillers(inputs, rate.as_bps(), config.topology.to(port))?;
     let from = match fabric.pfc {
         Pfc::Off => return None,
         Pfc::Egress(levels) => levels.at(rate).pause.as_f64(),
         Pfc::IngressLevels(levels) => fillers as f64 * levels.at(rate).pause.as_f64(),
         Pfc::Ingress => {
-            let ports = (0..topology.n_ports() as u32).map(PortId).filter(|&p| topology.from(p) == switch);
-            let buffer = fabric.buffer_of(ports.map(|p| topology.link(p).rate.as_bps()).sum()) as f64;
+            let all_bps = || inputs.iter().map(|(bps, _)| bps).sum();
+            let buffer = fabric.buffer_of(fabric.buffer_per.map_or(0, |_| all_bps())) as f64;
             // Each of n ports is paused above alpha times what is free, B - q, and has q / n of the queue.
             fabric.ingress_alpha.map_or(buffer, |alpha| {
                 let all = alpha * fillers as f64;
@@ -87,19 +106,13 @@ fn pauses_from(config: &SimConfig, port: PortId) -> Option<(f64, usize)> {
     Some((from, fillers))
 }
 
-/// Returns the smallest number of other ports of `switch` that bring more than `port` sends.
-fn fillers(topology: &Topology, switch: NodeId, port: PortId) -> Option<usize> {
-    let others = (0..topology.n_ports() as u32).map(PortId).filter(|&p| topology.to(p) == switch);
-    let others = others.filter(|&p| topology.from(p) != topology.to(port));
-    let mut rates: Vec<u64> = others.map(|p| topology.link(p).rate.as_bps()).collect();
-    rates.sort_unstable_by(|a, b| b.cmp(a));
-    let own = topology.link(port).rate.as_bps();
+/// Returns the smallest number of `inputs`, without those from `to`, that bring more than a port with `bps` sends there.
+fn fillers(inputs: &Inputs, bps: u64, to: NodeId) -> Option<usize> {
     let mut sum = 0_u64;
-    rates
-        .iter()
-        .position(|rate| {
-            sum = sum.saturating_add(*rate);
-            own < sum
-        })
-        .map(|last| last + 1)
+    let mut others = inputs.iter().filter(|(_, from)| *from != to);
+    let last = others.position(|(input_bps, _)| {
+        sum = sum.saturating_add(*input_bps);
+        bps < sum
+    });
+    last.map(|last| last + 1)
 }
