@@ -79,7 +79,9 @@ fn inputs(topology: &Topology) -> BTreeMap<NodeId, Inputs> {
             }
         }
     }
-    inputs.values_mut().for_each(|of_switch| of_switch.sort_unstable_by(|a, b| b.cmp(a)));
+    for of_switch in inputs.values_mut() {
+        of_switch.sort_unstable_by(|a, b| b.cmp(a));
+    }
     inputs
 }
 
