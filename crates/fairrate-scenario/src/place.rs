@@ -1,6 +1,5 @@
 //! The problems of a scenario as separate parts, for programs that show them in their own way.
 
-use crate::error::Report;
 use crate::tree::{self, Node, Table, Value};
 
 /// One problem of a scenario.
@@ -37,7 +36,7 @@ pub(crate) fn key_at(source: &str, text: &str, at: usize) -> Option<String> {
         "--cc" => return Some("transport.cc".to_owned()),
         _ => {}
     }
-    let table = tree::parse_quietly(text, &Report::default())?;
+    let table = tree::parse_quietly(text)?;
     in_table(&table, at)
 }
 

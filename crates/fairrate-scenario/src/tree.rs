@@ -74,9 +74,12 @@ pub(crate) fn parse(text: &str, source: u32, report: &Report) -> Option<Table> {
     }
 }
 
-/// Parses a text that was parsed before; syntax errors are not reported again.
-pub(crate) fn parse_quietly(text: &str, report: &Report) -> Option<Table> {
-    DeTable::parse(text).ok().map(|table| convert_table(table.into_inner(), 0, 0, report))
+/// Parses a text whose problems, if there are any, somebody else reports.
+pub(crate) fn parse_quietly(text: &str) -> Option<Table> {
+    let table = DeTable::parse(text).ok()?;
+    let report = Report::default();
+    let source = report.add_source("", text.to_owned());
+    Some(convert_table(table.into_inner(), source, 0, &report))
 }
 
 /// Parses one value of a `--set` argument; `offset` is its place in the argument.
