@@ -5,6 +5,7 @@ use crate::ids::FlowId;
 use crate::output::Disorder;
 use crate::packet::{Packet, PacketKind};
 use crate::table::Table;
+use crate::transport::Receiver;
 
 /// The disorder of each flow so far, by flow. Only runs whose packets may take several paths have one.
 pub(super) struct DisorderBook(Table<FlowId, Entry>);
@@ -29,10 +30,12 @@ pub(super) struct Arrival {
 }
 
 impl Arrival {
-    /// Returns the arrival of `p`; `None` if it is no data.
-    pub(super) fn of(p: &Packet) -> Option<Self> {
+    /// Returns the arrival of `p`; `None` if it is no data, or a copy of what its `receiver` has. So nothing that comes once a flow is
+    /// complete counts, however much later its outcome is read.
+    pub(super) fn of(p: &Packet, receiver: &Receiver) -> Option<Self> {
         let arrival = Self { seq: p.seq, payload: u64::from(p.payload), sent_ps: p.sent_ps };
-        (p.kind == PacketKind::Data).then_some(arrival)
+        let is_new = || receiver.gaps(p.seq, p.seq + u64::from(p.payload)).next().is_some();
+        (p.kind == PacketKind::Data && is_new()).then_some(arrival)
     }
 }
 
@@ -67,6 +70,16 @@ impl DisorderBook {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn copies_of_what_has_arrived_do_not_count() {
+        let mut receiver = Receiver::default();
+        receiver.take(0, 100);
+        receiver.take(200, 100);
+        let counts =
+            |seq| Arrival::of(&Packet { seq, payload: 100, ..Packet::new(PacketKind::Data) }, &receiver).is_some();
+        assert_eq!([0, 100, 200, 250].map(counts), [false, true, false, true]);
+    }
 
     #[test]
     fn late_packets_are_those_sent_before_one_that_is_there() {
