@@ -44,7 +44,7 @@ tables! {
         reordering_mean_ns: Option<u64>, "ns";
         /// The longest such time; absent if there was none.
         reordering_max_ns: Option<u64>, "ns";
-        /// Data packets, without copies of what has arrived, that came after one that was sent later; 0 where packets of a flow take one path, and for HOMA.
+        /// Data packets, without copies of what had arrived in order, that came after one that was sent later; 0 where packets of a flow take one path, and for HOMA.
         late_packets: u64, "packets";
         /// Largest reorder extent: from the first byte of a late packet to that of the furthest one that had arrived; 0 likewise.
         reorder_extent_bytes: u64, "B";

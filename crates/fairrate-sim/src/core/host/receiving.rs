@@ -34,8 +34,7 @@ impl Hosts {
     /// Processes a data packet that reaches its receiver, and sends the answer.
     fn on_data(&mut self, w: &mut World, host: HostId, packet: PacketIdx) {
         let p = w.net.pool.get(packet);
-        let (id, arrival) =
-            (p.flow, self.disorder.as_ref().and_then(|_| Arrival::of(p, &self.receiving[p.flow].receiver)));
+        let (id, arrival) = (p.flow, self.disorder.as_ref().and_then(|_| Arrival::of(p)));
         let transport = w.run.flow(id).transport;
         let answer = transport.on_data(self, w, host, packet);
         if let (Some(book), Some(arrival)) = (&mut self.disorder, arrival) {
