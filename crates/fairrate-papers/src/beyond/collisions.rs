@@ -8,7 +8,7 @@ use fairrate_report::panel::{Axis, Panel};
 
 use super::shootout::{self, CLASSES, LARGE, SCENARIO, SMALL, key};
 use crate::claim::{Claim, Rule};
-use crate::curves::{self, Curve, words};
+use crate::curves::{self, words};
 use crate::experiment::Run;
 use crate::figure::{Figure, Kind, Scale};
 use crate::points::{Point, Points};
@@ -92,15 +92,7 @@ fn read(record: &Record) -> Point {
 fn panels(points: &Points) -> Vec<Panel> {
     let labels = CLASSES.map(|(class, ..)| class);
     let panel = |load: u32, way: &str| {
-        let curve = |taking: &Taking| Curve {
-            name: taking.cc.to_owned(),
-            cc: taking.cc,
-            values: (0..)
-                .map(f64::from)
-                .zip(labels)
-                .map(|(x, class)| (x, points.values(&at(load, way), taking.cc, &key(class, "p99"))))
-                .collect(),
-        };
+        let curve = |taking: &Taking| shootout::curve_by_size(points, &at(load, way), taking.cc, "p99");
         let y = Axis::new("slowdown").logarithmic().showing(0.9, 2.0);
         let title = format!("{load} %, {}: p99 by size", if way == "ecmp" { "ECMP" } else { "sprayed" });
         curves::panel(&title, words("flow size", &labels), y, ALL.iter().map(curve).collect())

@@ -190,17 +190,16 @@ fn draw(points: &Points, sizes: &Sizes, measure: &Measure) -> Panel {
     curves::panel(&title, x, y, ALL.iter().map(curve).collect())
 }
 
+/// Returns the curve of an algorithm over the sizes of flows: a quantile of each class in the runs called `at`.
+pub(super) fn curve_by_size(points: &Points, at: &str, cc: &'static str, quantile: &str) -> Curve<'static> {
+    let value =
+        |(x, (class, ..)): (u32, (&str, f64, f64))| (f64::from(x), points.values(at, cc, &key(class, quantile)));
+    Curve { name: cc.to_owned(), cc, values: (0..).zip(CLASSES).map(value).collect() }
+}
+
 fn draw_sizes(points: &Points, sizes: &Sizes, quantile: &str) -> Panel {
     let labels = CLASSES.map(|(class, ..)| class);
-    let curve = |contender: &Contender| Curve {
-        name: contender.cc.to_owned(),
-        cc: contender.cc,
-        values: (0..)
-            .map(f64::from)
-            .zip(labels)
-            .map(|(x, class)| (x, points.values(&at(sizes, SHOWN_LOAD), contender.cc, &key(class, quantile))))
-            .collect(),
-    };
+    let curve = |contender: &Contender| curve_by_size(points, &at(sizes, SHOWN_LOAD), contender.cc, quantile);
     let title = format!("{}: {quantile} by size", at(sizes, SHOWN_LOAD));
     curves::panel(&title, words("flow size", &labels), slowdown(), ALL.iter().map(curve).collect())
 }
