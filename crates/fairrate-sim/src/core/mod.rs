@@ -135,7 +135,8 @@ impl Part {
 
     /// Sets whether round-trip times, the steps of packets and those of senders are reported from now on.
     fn report(&mut self, rtts: bool, packets: bool, senders: bool) {
-        let World { observed, net, .. } = &mut self.world;
+        let World { observed, net, agents, .. } = &mut self.world;
+        self.switches.note_watchers(packets || !agents.is_empty());
         (observed.wants_rtts, observed.wants_packets, observed.wants_senders) = (rtts, packets, senders);
         net.has_plain_wires = net.faults.is_none() && !packets;
     }

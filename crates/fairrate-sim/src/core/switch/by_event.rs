@@ -141,8 +141,7 @@ impl Pass for ByEvent<'_> {
     fn admits_now(&mut self, egress: PortIdx, packet: PacketIdx, head: Head) -> bool {
         let (s, w) = (&mut *self.switches, &*self.w);
         let p = w.net.pool.get(packet);
-        s.rotors.is_none()
-            && !w.agents.watch(p.kind)
+        (s.is_plain || s.rotors.is_none() && !w.agents.watch(p.kind))
             && s.buffers.admits_now(w.net.ports[egress].of_switch, p.ingress, head.class, head.wire)
     }
 
@@ -150,6 +149,9 @@ impl Pass for ByEvent<'_> {
     #[inline(always)]
     fn admit(&mut self, egress: PortIdx, packet: PacketIdx, head: Head, waiting: u32) -> Option<Head> {
         let (s, w) = (&mut *self.switches, &mut *self.w);
+        if s.is_plain {
+            return s.charge(w, egress, packet, head, waiting).map_err(|cause| w.discard(egress, packet, cause)).ok();
+        }
         if s.has_special_ports && !s.is_admitted(w, egress, packet) {
             return None;
         }
@@ -173,6 +175,11 @@ impl Pass for ByEvent<'_> {
     #[inline(always)]
     fn join(&mut self, egress: PortIdx, packet: PacketIdx, head: Head) {
         let (s, w) = (&mut *self.switches, &mut *self.w);
+        if s.is_plain {
+            w.net.ports[egress].enqueue(&mut w.net.pool, packet);
+            s.start_transmitter(w, egress);
+            return;
+        }
         w.report_queued(egress, packet);
         // A discipline may drop the packet as it joins.
         let ingress = w.net.pool.get(packet).ingress;
@@ -205,13 +212,13 @@ impl Pass for ByEvent<'_> {
     fn release(&mut self, egress: PortIdx, packet: PacketIdx, head: Head) {
         let (s, w) = (&mut *self.switches, &mut *self.w);
         let (switch, ingress) = (w.net.ports[egress].of_switch, w.net.pool.get(packet).ingress);
-        if w.agent_sees(egress, packet, Step::Dequeue) {
+        if !s.is_plain && w.agent_sees(egress, packet, Step::Dequeue) {
             s.do_as_agent_asks(w, egress);
         }
         if s.buffers.release(switch, ingress, head.class, head.wire) {
             s.send_pfc(w, ingress, head.class, false);
         }
-        if s.backlog_pfc.is_some() {
+        if !s.is_plain && s.backlog_pfc.is_some() {
             s.end_backlog_pauses(w, egress, head.class);
         }
     }

@@ -31,6 +31,9 @@ pub(crate) struct Switches {
     trimming: Option<Box<Trimming>>,
     /// Set when some port has a queueing discipline or belongs to a circuit.
     has_special_ports: bool,
+    /// Set when packets only queue: no special ports, trimming or PFC by backlog, no agents, and nobody who looks on. Each of
+    /// these is looked at one by one only if this is not set.
+    is_plain: bool,
     /// The last decisions of a queueing discipline, to be carried out.
     verdicts: Verdicts,
     /// The packets that arrive in the span being processed.
@@ -57,10 +60,16 @@ impl Switches {
             balancer,
             trimming,
             has_special_ports,
+            is_plain: false,
             verdicts: Verdicts::default(),
             arrivals: Arrivals::default(),
             rotors: None,
         }
+    }
+
+    /// Sets whether packets only queue: `is_watched` is set if agents of ports, or an observer, see them.
+    pub(super) fn note_watchers(&mut self, is_watched: bool) {
+        self.is_plain = !is_watched && !self.has_special_ports && self.trimming.is_none() && self.backlog_pfc.is_none();
     }
 
     /// Returns the classes that the sender at the other end of `port`'s wire was asked to pause.
