@@ -8,19 +8,21 @@ mod flows;
 mod queue;
 mod transport;
 
-use fairrate_control::AlgorithmConfig;
-use fairrate_units::{Rate, Time};
+use fairrate_control::{AlgorithmConfig, Needs, NetworkNeeds};
+use fairrate_units::{Bytes, Rate, Time};
 
 pub use self::allocator::{AllocatorConfig, ExternalFlow};
 pub use self::balance::{Adaptive, BALANCES, Balance, BalanceInfo, Conga, Rehash, Reroute, Signal};
 pub use self::fabric::{
-    ClockRule, EcmpHash, EcnConfig, FabricConfig, Headroom, LevelsByRate, MarkAt, MarkDraws, PauseLevels, Pfc, TieRule,
-    Trim,
+    ClockRule, EcmpHash, EcnConfig, FabricConfig, Headroom, LevelsByRate, MarkAt, MarkDraws, NonEct, PauseLevels, Pfc,
+    TieRule, Trim,
 };
 pub use self::faults::{BurstLoss, FailureWindows, FaultConfig, FaultPackets, Flap};
 pub use self::flows::{Burst, Change, Connection, FlowSpec, Trigger};
 pub use self::queue::{CoDelConfig, Overflow, QUEUES, QueueConfig, QueueInfo, QueueRule, RedConfig, SfqCoDelConfig};
-pub use self::transport::{BaseRttRule, Entropy, EntropyScheme, Recovery, Transport, TransportConfig, WindowRule};
+pub use self::transport::{
+    BaseRttRule, Entropy, EntropyScheme, Recovery, Stack, Transport, TransportConfig, WindowRule,
+};
 use crate::ids::{FlowId, PortId};
 use crate::topology::Topology;
 pub use crate::transport::{DelayedAck, EcnEcho, LossDetection, MptcpConfig, Scheduler, SubflowPaths, TcpConfig};
@@ -36,6 +38,9 @@ pub struct SimConfig {
     pub transport: TransportConfig,
     /// Congestion control of the hosts.
     pub cc: AlgorithmConfig,
+    /// What controls the flows that have another [`FlowSpec::stack`] than 0; at most [`MAX_STACKS`](Self::MAX_STACKS) less 1. All have
+    /// the same `mtu`. None has an oracle, an allocator or receivers that grant; if there are any, the algorithm above has none either.
+    pub beside: Vec<Stack>,
     /// The flows; a [`FlowId`] is a position in here.
     pub flows: Vec<FlowSpec>,
     /// Flows that start or stop one after the other, each once the rates have converged after the one before. They need
@@ -57,6 +62,48 @@ pub struct SimConfig {
 }
 
 impl SimConfig {
+    /// Largest number of stacks in a run.
+    pub const MAX_STACKS: usize = 64;
+
+    /// Returns the transport and the algorithm of all stacks, in order: first those of the hosts, then those beside.
+    pub fn stacks(&self) -> impl ExactSizeIterator<Item = (&TransportConfig, &AlgorithmConfig)> {
+        (0..=self.beside.len() as u8).map(|stack| self.stack(stack))
+    }
+
+    /// Returns the transport and the algorithm of a stack, as [`FlowSpec::stack`] numbers them.
+    pub fn stack(&self, stack: u8) -> (&TransportConfig, &AlgorithmConfig) {
+        match usize::from(stack).checked_sub(1).map(|beside| &self.beside[beside]) {
+            None => (&self.transport, &self.cc),
+            Some(Stack { transport, cc }) => (transport, cc),
+        }
+    }
+
+    /// Returns what the network has to do for all algorithms together. Demands on marking are left out where algorithms have
+    /// different ones: the configuration has the marking.
+    ///
+    /// # Panics
+    /// Two algorithms need different things of the network.
+    pub fn network_needs(&self) -> NetworkNeeds {
+        let mut all = self.cc.needs().network;
+        for stack in &self.beside {
+            let unmarked = |needs: NetworkNeeds| NetworkNeeds { red: None, ..needs };
+            all =
+                unmarked(all).union(&unmarked(stack.cc.needs().network)).expect("the algorithms fit into one network");
+        }
+        all
+    }
+
+    /// Returns the needs of the stacks' algorithms for which `is_so` holds.
+    pub(crate) fn is_any(&self, is_so: impl Fn(&TransportConfig, &Needs) -> bool) -> bool {
+        self.stacks().any(|(transport, cc)| is_so(transport, &cc.needs()))
+    }
+
+    /// Returns the bytes on the wire of the longest data packet.
+    pub(crate) fn longest_packet(&self) -> Bytes {
+        let header = |(transport, cc): (&TransportConfig, &AlgorithmConfig)| transport.data_header(&cc.needs());
+        self.transport.mtu + self.stacks().map(header).max().expect("there is a first stack")
+    }
+
     /// Returns the reaction of switches to links that are down, if links go down.
     #[must_use]
     pub fn reroute(&self) -> Option<Reroute> {
@@ -78,7 +125,9 @@ impl SimConfig {
         match self.fabric.balance {
             Balance::Ecmp | Balance::Wcmp | Balance::Flowlet { .. } | Balance::Conga(_) => false,
             // PLB keeps a value for as long as its path is good.
-            Balance::Host => self.transport.entropy.is_some_and(|entropy| entropy.scheme != EntropyScheme::Plb),
+            Balance::Host => self
+                .stacks()
+                .any(|(transport, _)| transport.entropy.is_some_and(|entropy| entropy.scheme != EntropyScheme::Plb)),
             Balance::Adaptive(adaptive) => adaptive.sticky.is_none(),
             Balance::Spray | Balance::RoundRobin | Balance::Drill { .. } => true,
         }

@@ -29,9 +29,9 @@ pub use config::{
     Adaptive, AllocatorConfig, BALANCES, Balance, BalanceInfo, BaseRttRule, Burst, BurstLoss, Change, ClockRule,
     CoDelConfig, Conga, Connection, DelayedAck, EcmpHash, EcnConfig, EcnEcho, Entropy, EntropyScheme, ExternalFlow,
     FabricConfig, FailureWindows, FaultConfig, FaultPackets, Flap, FlowSpec, Headroom, LevelsByRate, LossDetection,
-    MarkAt, MarkDraws, MptcpConfig, Overflow, PauseLevels, Pfc, ProbeSpec, QUEUES, QueueConfig, QueueInfo, QueueRule,
-    Recovery, RedConfig, Rehash, Reroute, Scheduler, SfqCoDelConfig, Signal, SimConfig, StopRule, SubflowPaths,
-    TcpConfig, TieRule, Transport, TransportConfig, Trigger, Trim, WindowRule,
+    MarkAt, MarkDraws, MptcpConfig, NonEct, Overflow, PauseLevels, Pfc, ProbeSpec, QUEUES, QueueConfig, QueueInfo,
+    QueueRule, Recovery, RedConfig, Rehash, Reroute, Scheduler, SfqCoDelConfig, Signal, SimConfig, Stack, StopRule,
+    SubflowPaths, TcpConfig, TieRule, Transport, TransportConfig, Trigger, Trim, WindowRule,
 };
 pub use core::{Mode, Reason};
 pub use fabric::DropCause;

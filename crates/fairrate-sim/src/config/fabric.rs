@@ -69,6 +69,8 @@ pub struct EcnConfig {
     pub draws: MarkDraws,
     /// `false` if ports that lead to hosts mark nothing, so that marks tell of the network alone.
     pub to_hosts: bool,
+    /// Treatment of data of algorithms that do not go by marks.
+    pub non_ect: NonEct,
 }
 
 impl EcnConfig {
@@ -79,6 +81,23 @@ impl EcnConfig {
         };
         (at(self.kmin, self.kmin_per), at(self.kmax, self.kmax_per))
     }
+}
+
+/// The treatment of data packets whose algorithm does not go by ECN marks, where others would be marked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum NonEct {
+    /// They are marked as others are, and nobody heeds it.
+    Mark,
+    /// They pass.
+    Ignore,
+    /// They are dropped as they arrive, as RED does (RFC 3168 section 7). It needs marks by the queue itself, or its average.
+    Drop,
+}
+
+impl NonEct {
+    /// All variants with their names in scenarios.
+    pub const NAMES: &'static [(&'static str, Self)] =
+        &[("mark", Self::Mark), ("ignore", Self::Ignore), ("drop", Self::Drop)];
 }
 
 /// Source of the random numbers of marking.

@@ -40,6 +40,9 @@ pub struct FlowSpec {
     pub burst: Option<Burst>,
     /// The traffic block of the flow: an index for grouping results.
     pub group: u32,
+    /// The transport and algorithm of the flow: 0 for those of the hosts, n for the n-th of
+    /// [`SimConfig::beside`](crate::SimConfig::beside).
+    pub stack: u8,
     /// Id given by the user; [`FlowSpec::NO_ID`]: the flow's position, as its [`FlowId`].
     pub id: u32,
 }
@@ -68,6 +71,7 @@ impl FlowSpec {
             connection: Connection::PerFlow,
             burst: None,
             group: 0,
+            stack: 0,
             id: Self::NO_ID,
         }
     }

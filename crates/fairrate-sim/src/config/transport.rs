@@ -1,6 +1,6 @@
 //! Transport of bytes by hosts.
 
-use fairrate_control::Needs;
+use fairrate_control::{AlgorithmConfig, Needs};
 use fairrate_units::{Bytes, Time};
 
 use super::BalanceInfo;
@@ -128,6 +128,15 @@ impl EntropyScheme {
         };
         BalanceInfo { name, title, source }
     }
+}
+
+/// What controls some of a run's flows: an algorithm over a transport.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Stack {
+    /// The transport.
+    pub transport: TransportConfig,
+    /// The algorithm.
+    pub cc: AlgorithmConfig,
 }
 
 /// The transport of the hosts.

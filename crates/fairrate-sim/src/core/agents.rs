@@ -3,15 +3,15 @@
 
 pub(crate) use fairrate_control::PortStep as Step;
 use fairrate_control::{
-    Actions, FlowPause, NOTICE_VALUES, Notice, PortAgent, PortAlgorithm, PortContext, PortPacket, PortPacketKind,
-    PortScope, PortView,
+    Actions, AlgorithmConfig, FlowPause, NOTICE_VALUES, Notice, PortAgent, PortAlgorithm, PortContext, PortPacket,
+    PortPacketKind, PortScope, PortView,
 };
 use fairrate_units::Time;
 
 use super::clock::Clock;
 use super::network::Network;
+use super::run::Run;
 use super::world::World;
-use crate::config::SimConfig;
 use crate::engine::EventKind;
 use crate::fabric::Port;
 use crate::ids::{PacketIdx, PortId, PortIdx};
@@ -28,28 +28,33 @@ pub(crate) struct Agents {
     of_port: Table<PortIdx, Option<PortAlgorithm>>,
     /// The time at which each agent asked to be called, in picoseconds; `u64::MAX`: never.
     timers: Table<PortIdx, u64>,
+    /// The stack whose algorithm has agents; they see packets of its flows alone.
+    stack: u8,
+    /// Number of header words of that algorithm.
+    header_words: usize,
     /// The packets that agents watch. Bit k: packets of kind k as they join a queue; bit 16 + k: as they leave it.
     watched: u32,
     actions: Actions,
 }
 
 impl Agents {
-    /// Creates the agents that the algorithm has at `ports`, which are `None` for ports of other parts.
-    pub(super) fn new<'a>(
-        config: &SimConfig,
-        ports: impl Iterator<Item = Option<(PortId, &'a Port)>>,
-        base_rtt: Time,
-        wire_mtu: u64,
-    ) -> Self {
-        let scope = config.cc.needs().network.ports;
-        if scope == PortScope::None {
+    /// Creates the agents that an algorithm of the run has at `ports`, which are `None` for ports of other parts.
+    pub(super) fn new<'a>(run: &Run, ports: impl Iterator<Item = Option<(PortId, &'a Port)>>) -> Self {
+        let config = &run.config;
+        let scope_of = |cc: &AlgorithmConfig| cc.needs().network.ports;
+        let mut stacks = (0..).zip(config.stacks());
+        let Some((stack, (_, cc))) = stacks.find(|(_, (_, cc))| scope_of(cc) != PortScope::None) else {
             return Self {
                 of_port: Table::default(),
                 timers: Table::default(),
+                stack: 0,
+                header_words: 0,
                 watched: 0,
                 actions: Actions::default(),
             };
-        }
+        };
+        let (scope, rules) = (scope_of(cc), run.rules(stack));
+        let (base_rtt, wire_mtu) = (rules.base_rtt, run.constants.mtu + rules.data_header);
         let delays = delays_into_nodes(&config.topology);
         let build = |port: Option<(PortId, &Port)>| {
             let (id, port) = port?;
@@ -59,11 +64,12 @@ impl Agents {
             }
             let upstream_delay = delays[config.topology.from(id).index()];
             let (rate, wire_mtu, seed) = (port.rate, wire_mtu as u32, config.seed);
-            config.cc.build_port(&PortContext { port: id.0, rate, base_rtt, wire_mtu, upstream_delay, of_host, seed })
+            cc.build_port(&PortContext { port: id.0, rate, base_rtt, wire_mtu, upstream_delay, of_host, seed })
         };
         let of_port: Table<PortIdx, _> = ports.map(build).collect();
         let watched = of_port.iter().flatten().fold(0, |watched, agent| watched | watched_by(agent));
-        Self { timers: vec![u64::MAX; of_port.len()].into(), of_port, watched, actions: Actions::default() }
+        let (timers, header_words) = (vec![u64::MAX; of_port.len()].into(), rules.header_words);
+        Self { of_port, timers, stack, header_words, watched, actions: Actions::default() }
     }
 }
 
@@ -112,6 +118,11 @@ impl Agents {
         self.watched >> shift(step) >> kind as u8 & 1 != 0
     }
 
+    /// Returns the stack whose algorithm has agents.
+    pub(crate) fn stack(&self) -> u8 {
+        self.stack
+    }
+
     /// Returns `true` if no port has an agent.
     #[inline]
     pub(crate) fn is_empty(&self) -> bool {
@@ -146,9 +157,12 @@ impl Agents {
     /// Returns the physical queue that the port's agent has just assigned to this data packet; `None`: the queue of its
     /// class.
     #[inline]
-    pub(crate) fn assigned_queue(&self, net: &Network, port: PortIdx, packet: PacketIdx) -> Option<u16> {
+    pub(crate) fn assigned_queue(&self, run: &Run, net: &Network, port: PortIdx, packet: PacketIdx) -> Option<u16> {
         let p = net.pool.get(packet);
         let agent = self.of_port.get(port)?.as_ref().filter(|_| p.kind == PacketKind::Data)?;
+        if self.stack != run.flow(p.flow).stack {
+            return None;
+        }
         agent.assign(p.class, p.flow.0)
     }
 
@@ -203,6 +217,9 @@ impl World {
     pub(crate) fn tell_agent(&mut self, port: PortIdx, packet: PacketIdx, step: Step) -> bool {
         let Some(agent) = self.agents.of_port[port].as_mut() else { return false };
         let p = self.net.pool.get(packet);
+        if self.agents.stack != self.run.flow(p.flow).stack {
+            return false;
+        }
         let (flow, class, wire) = (p.flow.0, p.class, u32::from(p.wire));
         let kind = match p.kind {
             PacketKind::Data => PortPacketKind::Data,
@@ -212,7 +229,7 @@ impl World {
         let header: &mut [f64] = if kind == PortPacketKind::Other {
             &mut []
         } else {
-            &mut self.net.pool.header_mut(packet)[..self.run.constants.header_words]
+            &mut self.net.pool.header_mut(packet)[..self.agents.header_words]
         };
         let view = PortView { now: self.clock.now(), queue_bytes: self.net.ports[port].queued_bytes };
         let mut seen = PortPacket { flow, class, kind, wire, header, mark: false };

@@ -153,7 +153,9 @@ impl Balancer {
     /// Creates a scheme that remembers nothing yet.
     pub(super) fn new(config: &SimConfig) -> Self {
         let rehash = config.reroute().map_or(Rehash::Modulo, |reroute| reroute.rehash);
-        let is_numbered = config.transport.entropy.is_some_and(|entropy| entropy.scheme == EntropyScheme::Permutation);
+        let is_numbered = config.is_any(|transport, _| {
+            transport.entropy.is_some_and(|entropy| entropy.scheme == EntropyScheme::Permutation)
+        });
         let scheme: Option<Box<dyn Scheme>> = match config.fabric.balance {
             Balance::Ecmp | Balance::Wcmp if config.reroute().is_none() => None,
             Balance::Host if is_numbered => Some(Box::new(numbered::Numbered)),

@@ -3,10 +3,10 @@
 mod constants;
 mod flows;
 
-use std::collections::BTreeSet;
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use fairrate_control::{Needs, PortScope};
+use fairrate_control::{Needs, NetworkNeeds, PortScope};
 use fairrate_units::{Bytes, Rate, Time};
 
 pub(crate) use self::constants::framing;
@@ -28,7 +28,7 @@ use super::run::{PartOf, Run};
 use super::share::{Links, Own};
 use super::switch::{Marking, Switches, Trimming};
 use super::world::World;
-use crate::config::{EcnConfig, MarkDraws, Pfc, SimConfig, TieRule, Transport, Trigger};
+use crate::config::{EcnConfig, MarkDraws, NonEct, Pfc, SimConfig, TieRule, Transport, TransportConfig, Trigger};
 use crate::fabric::{BacklogPfc, Discipline, Faults, Marker, Mmu, Place, Port};
 use crate::huge_pages;
 use crate::ids::{FlowId, HostId, NodeId, Number, PortId, PortIdx, SwitchIdx};
@@ -68,11 +68,13 @@ pub(super) fn plan(mut config: SimConfig, threads: usize, switching: Switching) 
     fill_bursts(&mut config);
     let routes = Routes::of(&config);
     let needs = config.cc.needs();
-    if let Transport::Tcp(tcp) = &mut config.transport.kind {
-        tcp.prr &= needs.feedback.prr;
+    allow_prr(&mut config.transport, &needs);
+    for stack in &mut config.beside {
+        allow_prr(&mut stack.transport, &stack.cc.needs());
     }
-    check_packets(&config, &needs);
-    let constants = constants(&config, &routes, &needs);
+    check_packets(&config);
+    let (constants, rules) = constants(&config, &routes);
+    let has_notices = config.network_needs().ports != PortScope::None;
     let host_of = number_hosts(&config);
     let connections = Connections::new(&config);
     let of_spec = |(id, spec)| {
@@ -82,9 +84,8 @@ pub(super) fn plan(mut config: SimConfig, threads: usize, switching: Switching) 
     let mut flows: Vec<Flow> = (0..).map(FlowId).zip(&config.flows).map(of_spec).collect();
     flows::link_successors(&config, &mut flows);
     flows::add_subflows(&config, &connections, &host_of, &mut flows);
-    let (paths, sports) =
-        PathTable::new(&config, &routes, needs.network.ports != PortScope::None).of_all(&mut flows, &connections);
-    let levels = flows::levels(&config, &needs, (constants.base_rtt, constants.data_header), &mut flows, &paths);
+    let (paths, sports) = PathTable::new(&config, &routes, has_notices).of_all(&mut flows, &connections);
+    let levels = flows::levels(&config, &rules, &mut flows, &paths);
     let loads =
         loads(&config.topology, flows.iter().map(|flow| (expected_packets(flow, &constants), flow.data_path(&paths))));
     let by_event = match switching {
@@ -104,7 +105,7 @@ pub(super) fn plan(mut config: SimConfig, threads: usize, switching: Switching) 
     let laid = if partition.n_parts == 1 { steered.of_one_part() } else { steered.by_place(&places(&links, &parts)) };
     let hops = if config.goes_hop_by_hop() { laid.sprayed(&config, &flows) } else { laid };
     let switch_of = number_switches(&config, &partition);
-    let run = Arc::new(Run { config, constants, routes, flows, n_user_flows, paths, sports, parts, levels });
+    let run = Arc::new(Run { config, constants, rules, routes, flows, n_user_flows, paths, sports, parts, levels });
     Plan {
         run,
         host_of,
@@ -162,13 +163,19 @@ fn places(links: &[Links], parts: &PartOf) -> Table<PortId, PortIdx> {
     places
 }
 
+/// Leaves PRR to the algorithms that allow it.
+fn allow_prr(transport: &mut TransportConfig, needs: &Needs) {
+    if let Transport::Tcp(tcp) = &mut transport.kind {
+        tcp.prr &= needs.feedback.prr;
+    }
+}
+
 /// Rounds bursts up to whole segments with TCP, whose scoreboard counts in segments.
 fn fill_bursts(config: &mut SimConfig) {
-    if !matches!(config.transport.kind, Transport::Tcp(_)) {
-        return;
-    }
     let mtu = config.transport.mtu.as_u64();
-    for burst in config.flows.iter_mut().filter_map(|flow| flow.burst.as_mut()) {
+    let is_tcp: Vec<bool> = config.stacks().map(|(t, _)| matches!(t.kind, Transport::Tcp(_))).collect();
+    for flow in config.flows.iter_mut().filter(|flow| is_tcp[usize::from(flow.stack)]) {
+        let Some(burst) = &mut flow.burst else { continue };
         burst.bytes = Bytes::new(burst.bytes.as_u64().div_ceil(mtu).saturating_mul(mtu));
     }
 }
@@ -178,15 +185,15 @@ impl Part {
     pub(super) fn new(plan: &Plan, number: u16) -> Self {
         let run = &plan.run;
         let (config, constants, parts) = (&run.config, &run.constants, &run.parts);
-        let needs = config.cc.needs();
+        let needs = config.network_needs();
         let links = plan.links[usize::from(number)].clone();
         let ids: Table<PortIdx, PortId> = links.port_ids(config.topology.n_ports()).collect();
         let mut ports = build_ports(plan, number, &ids);
         let crossings = build_crossings(plan, number, &ids, &mut ports);
-        let wire_mtu = Bytes::new(constants.mtu + constants.data_header);
-        attach_disciplines(config, &ids, &mut ports, wire_mtu.as_u64() as u32, needs.network.ecn);
+        let wire_mtu = Bytes::new(constants.wire_mtu);
+        attach_disciplines(config, &ids, &mut ports, wire_mtu.as_u64() as u32);
         let own_ports = || ids.iter().zip(&ports).map(|(&id, port)| plan.is_in(number, id).then_some((id, port)));
-        let agents = Agents::new(config, own_ports(), constants.base_rtt, wire_mtu.as_u64());
+        let agents = Agents::new(run, own_ports());
         let of_switch = switches_of_ports(plan, number, &ids);
         let mut switches = build_switches(run, &of_switch, &ids, &mut ports, wire_mtu);
         let own: Vec<PortId> = ids.iter().copied().filter(|&id| plan.is_in(number, id)).collect();
@@ -310,7 +317,8 @@ fn build_switches(
     }
     let shared_draws =
         shares_draws(config).then(|| Box::new(AutomaticStreams::of_artifact(config.seed, config.topology.nodes.len())));
-    let marking = Marking { at: config.fabric.ecn.as_ref().map(|ecn| ecn.at), markers, shared_draws };
+    let (at, non_ect) = config.fabric.ecn.as_ref().map_or((None, NonEct::Mark), |ecn| (Some(ecn.at), ecn.non_ect));
+    let marking = Marking { at, markers, non_ect, shared_draws };
     let n_switches = of_switch.iter().flatten().max().map_or(0, |&last| last.index() + 1);
     let backlog_pfc = match config.fabric.pfc {
         Pfc::Egress(levels) => {
@@ -324,12 +332,13 @@ fn build_switches(
 }
 
 /// Builds the pool of packets, with room for the telemetry and header words that they carry.
-fn build_pool(run: &Run, needs: &Needs) -> PacketPool {
+fn build_pool(run: &Run, needs: &NetworkNeeds) -> PacketPool {
     // Switches add telemetry, and a path has one switch less than links.
     let longest = run.routes.longest_path() as usize;
     let stride = if run.constants.telemetry.is_some() { longest.saturating_sub(1) } else { 0 };
-    let notice_words = if needs.network.ports == PortScope::None { 0 } else { NOTICE_WORDS };
-    let sack_words = if matches!(run.config.transport.kind, Transport::Tcp(_)) { SACK_WORDS } else { 0 };
+    let notice_words = if needs.ports == PortScope::None { 0 } else { NOTICE_WORDS };
+    let has_tcp = run.config.is_any(|transport, _| matches!(transport.kind, Transport::Tcp(_)));
+    let sack_words = if has_tcp { SACK_WORDS } else { 0 };
     PacketPool::new(stride, (run.constants.header_words + sack_words).max(notice_words))
 }
 
@@ -391,17 +400,16 @@ fn build_crossings(plan: &Plan, number: u16, ids: &Table<PortIdx, PortId>, ports
 }
 
 /// Attaches the configured discipline to each class that flows send in, at the egress ports of switches.
-fn attach_disciplines(
-    config: &SimConfig,
-    ids: &Table<PortIdx, PortId>,
-    ports: &mut [Port],
-    wire_mtu: u32,
-    ecn_capable: bool,
-) {
-    let classes = config.flows.iter().map(|f| f.class.unwrap_or(config.transport.data_class));
-    let classes: BTreeSet<u8> = classes.collect();
+fn attach_disciplines(config: &SimConfig, ids: &Table<PortIdx, PortId>, ports: &mut [Port], wire_mtu: u32) {
+    // A class is marked if all of its flows go by marks.
+    let mut classes: BTreeMap<u8, bool> = BTreeMap::new();
+    for flow in &config.flows {
+        let (transport, cc) = config.stack(flow.stack);
+        let all = classes.entry(flow.class.unwrap_or(transport.data_class)).or_insert(true);
+        *all &= cc.needs().network.ecn;
+    }
     for (id, p) in ids.iter().zip(ports).filter(|(_, p)| p.of_host.is_none() && !p.of_switch.is_none()) {
-        for &class in &classes {
+        for (&class, &ecn_capable) in &classes {
             let place = Place { port: *id, class, rate: p.rate, wire_mtu, ecn_capable, seed: config.seed };
             if let Some(discipline) = Discipline::new(&config.fabric.queue, &place) {
                 p.set_discipline(class, discipline);

@@ -62,7 +62,7 @@ fn shortest_time_ps(config: &SimConfig, flows: &[Flow], constants: &Constants, p
             *packets = packets.saturating_add(expected_packets(flow, constants));
         }
     }
-    let wire_mtu = constants.mtu + constants.data_header;
+    let wire_mtu = constants.wire_mtu;
     let rate = |port: PortId| config.topology.link(port).rate;
     let busiest = packets.numbered().map(|(port, &n)| tx_time_ps(rate(port), wire_mtu, false).saturating_mul(n));
     let last_start = config.flows.iter().map(|flow| flow.start.as_ps()).filter(|&start| start < u64::MAX).max();

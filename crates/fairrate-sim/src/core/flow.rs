@@ -23,6 +23,8 @@ pub(crate) struct Flow {
     /// Index of the subflow in its connection.
     pub(crate) subflow: u8,
     pub(crate) class: u8,
+    /// The transport and algorithm of the flow, as [`FlowSpec::stack`](crate::config::FlowSpec::stack) numbers them.
+    pub(crate) stack: u8,
     /// Links between sender and receiver.
     pub(crate) n_hops: u8,
     /// The transport of the flow.

@@ -9,8 +9,8 @@
 use super::agents::Agents;
 use super::build::shares_draws;
 use super::look_ahead::MANY_PORTS;
-use super::run::Run;
-use crate::config::{ProbeSpec, SimConfig, TieRule};
+use super::run::{Rules, Run};
+use crate::config::{NonEct, ProbeSpec, SimConfig, TieRule};
 use crate::fabric::Port;
 
 /// A reason for which a faster way to simulate is not taken.
@@ -28,6 +28,8 @@ pub enum Reason {
     Balance,
     /// Switches cut packets to their headers.
     Trimming,
+    /// Switches drop packets that cannot be marked.
+    EarlyDrops,
     /// The topology has circuits, whose queues several transmitters serve.
     Circuits,
     /// Events of the same time are processed in the order in which they were scheduled, as in ns-3.
@@ -69,6 +71,7 @@ impl std::fmt::Display for Reason {
             Self::Disciplines => "ports have queueing disciplines",
             Self::Balance => "packets choose ports by queues or by earlier choices",
             Self::Trimming => "switches trim packets",
+            Self::EarlyDrops => "switches drop packets that cannot be marked",
             Self::Circuits => "there are circuits",
             Self::InsertionTies => "ties are broken as in ns-3",
             Self::SharedDraws => "marks are drawn as in ns-3",
@@ -116,12 +119,14 @@ fn those_that_hold<const N: usize>(conditions: [(Reason, bool); N]) -> Vec<Reaso
 /// with their ports, that each packet arrives after the one before it, and that nothing depends on the order of two switches.
 pub(super) fn switches_by_event(run: &Run, ports: &[Port], agents: &Agents) -> Vec<Reason> {
     let (config, c) = (&run.config, &run.constants);
-    let shortest = [c.ack_wire, c.cnp_wire, c.pfc_wire, c.data_header as u16 + 1].into_iter().min().unwrap_or(0);
+    let of_stack = |rules: &Rules| rules.ack_wire.min(rules.cnp_wire).min(rules.data_header as u16 + 1);
+    let shortest = run.rules.iter().map(of_stack).chain([c.pfc_wire]).min().unwrap_or(0);
     those_that_hold([
         (Reason::PortAgents, !agents.is_empty()),
         (Reason::Disciplines, ports.iter().any(Port::has_disciplines)),
         (Reason::Balance, config.fabric.balance.has_state()),
         (Reason::Trimming, config.fabric.trim.is_some()),
+        (Reason::EarlyDrops, config.fabric.ecn.is_some_and(|ecn| ecn.non_ect == NonEct::Drop)),
         (Reason::Circuits, config.topology.circuits.is_some()),
         (Reason::InsertionTies, config.fabric.ties == TieRule::Insertion),
         (Reason::SharedDraws, shares_draws(config)),

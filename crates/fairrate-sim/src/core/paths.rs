@@ -115,7 +115,7 @@ impl<'a> PathTable<'a> {
     /// subflows.
     pub(super) fn of_all(mut self, flows: &mut [Flow], connections: &Connections) -> (Paths<PortId>, Vec<u16>) {
         for (id, spec) in (0..).map(FlowId).zip(&self.config.flows) {
-            match (self.config.transport.kind, connections.first_subflow(id)) {
+            match (self.config.stack(spec.stack).0.kind, connections.first_subflow(id)) {
                 (Transport::Tcp(tcp), Some(first)) => {
                     let (own, of_subflows) = flows.split_at_mut(first.index());
                     let of_subflows = &mut of_subflows[..connections.subflow_ids(id).len()];

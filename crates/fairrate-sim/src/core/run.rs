@@ -6,7 +6,7 @@ use fairrate_units::Time;
 use super::flow::Flow;
 use super::paths::Paths;
 use super::steering;
-use crate::config::SimConfig;
+use crate::config::{Recovery, SimConfig, WindowRule};
 use crate::ideal::{self, Framing, Hop};
 use crate::ids::{FlowId, HostId, NodeId, PortId};
 use crate::rng::{Purpose, Stream};
@@ -19,6 +19,8 @@ pub(crate) struct Run {
     /// The configuration. Its flows are the user's, followed by those that carry messages.
     pub(crate) config: SimConfig,
     pub(crate) constants: Constants,
+    /// What holds for the flows of each stack.
+    pub(crate) rules: Vec<Rules>,
     pub(crate) routes: Routes,
     /// The user's flows, then those that carry messages, then the subflows of each.
     pub(crate) flows: Table<FlowId, Flow>,
@@ -33,14 +35,33 @@ pub(crate) struct Run {
     pub(crate) levels: Option<Levels>,
 }
 
-/// Frequently used values, as plain numbers.
+/// Frequently used values that all flows share, as plain numbers.
 #[derive(Clone)]
 pub(crate) struct Constants {
-    pub(crate) framing: Framing,
     pub(crate) mtu: u64,
+    /// Bytes on the wire of the longest data packet.
+    pub(crate) wire_mtu: u64,
+    pub(crate) pfc_wire: u16,
+    pub(crate) whole_ns: bool,
+    /// The largest number of header words of an algorithm: other words of a packet come behind them.
+    pub(crate) header_words: usize,
+    /// `true` if controllers have control packets.
+    pub(crate) has_control: bool,
+    pub(crate) telemetry: Option<Telemetry>,
+    /// The base round-trip time of the network, τ, for the packets of the first stack.
+    pub(crate) base_rtt: Time,
+}
+
+/// What holds for the flows of a stack, as plain numbers.
+#[derive(Clone)]
+pub(crate) struct Rules {
+    pub(crate) framing: Framing,
+    pub(crate) window: WindowRule,
     /// The least window of TCP in bytes, for every algorithm.
     pub(crate) min_window: u64,
     pub(crate) data_header: u64,
+    /// Bytes of the window that must be free for a full packet.
+    pub(crate) room: u32,
     pub(crate) ack_wire: u16,
     pub(crate) cnp_wire: u16,
     /// Bytes on the wire of the controllers' control packets, if there are any.
@@ -49,8 +70,8 @@ pub(crate) struct Constants {
     pub(crate) control_class: u8,
     pub(crate) reaction_ps: u64,
     pub(crate) header_words: usize,
-    pub(crate) pfc_wire: u16,
     pub(crate) ack_class: u8,
+    pub(crate) recovery: Recovery,
     /// Go-back-N: time between two reports of one gap; selective repeat: time until its first.
     pub(crate) gap_patience_ps: u64,
     pub(crate) cnp_interval_ps: Option<u64>,
@@ -62,13 +83,14 @@ pub(crate) struct Constants {
     pub(crate) rto_head_ps: u64,
     /// Retransmission timeout of TCP if the algorithm detects losses by nothing else.
     pub(crate) fixed_rto: Option<Time>,
-    pub(crate) whole_ns: bool,
     pub(crate) repace: bool,
     pub(crate) pacing_credit: u64,
     /// The bucket whose credit that is, if it keeps its bytes as its rate changes.
     pub(crate) bucket: Bucket,
     pub(crate) first_ack_only_stored: bool,
-    pub(crate) telemetry: Option<Telemetry>,
+    /// `true` if the algorithm goes by ECN marks.
+    pub(crate) ecn: bool,
+    /// The base round-trip time of the network, τ, for its packets.
     pub(crate) base_rtt: Time,
 }
 
@@ -159,19 +181,31 @@ impl Run {
         }
     }
 
-    /// Returns the algorithm that controls a flow: the run's, except for flows that carry messages.
+    /// Returns the algorithm that controls a flow: that of its stack, except for flows that carry messages.
     pub(crate) fn algorithm_of(&self, id: FlowId) -> &AlgorithmConfig {
         match &self.config.allocator {
             Some(allocator) if self.flow(id).transport == Kind::Line => &allocator.cc,
-            _ => &self.config.cc,
+            _ => self.config.stack(self.flow(id).stack).1,
         }
+    }
+
+    /// Returns what holds for the flows of a stack.
+    #[inline]
+    pub(crate) fn rules(&self, stack: u8) -> &Rules {
+        &self.rules[usize::from(stack)]
+    }
+
+    /// Returns what holds for a flow.
+    #[inline]
+    pub(crate) fn rules_of(&self, id: FlowId) -> &Rules {
+        self.rules(self.flow(id).stack)
     }
 
     /// Returns the context for the controller of a flow that starts at `start`.
     pub(crate) fn flow_context(&self, id: FlowId, start: Time) -> FlowContext {
         let flow = self.flow(id);
         let spec = &self.config.flows[flow.parent.index()];
-        let c = &self.constants;
+        let c = self.rules(flow.stack);
         let path = self.hops_of(id);
         let back = self.hops(flow.ack_path(&self.paths), spec.src);
         FlowContext {

@@ -6,7 +6,7 @@ use fairrate_units::{Rate, Time};
 
 use super::parallel::{lock, next_ps};
 use super::{Part, deadlock};
-use crate::config::{Transport, TransportConfig};
+use crate::config::{SimConfig, Transport, TransportConfig};
 use crate::ids::{FlowId, PortId};
 use crate::simulation::SimError;
 use crate::transport::Kind;
@@ -26,18 +26,19 @@ pub(super) fn check_progress(parts: &[Mutex<Part>]) -> Result<(), SimError> {
         latest(|part| part.world.clock.reached_ps()).saturating_sub(latest(|part| part.hosts.last_progress_ps)),
     );
     let nothing_pending = next_ps(parts) == u64::MAX;
-    let patience = parts.first().map_or(PATIENCE, |part| patience(&lock(part).world.run.config.transport));
+    let patience = parts.first().map_or(PATIENCE, |part| patience(&lock(part).world.run.config));
     if active == 0 || (idle < patience && !nothing_pending) {
         return Ok(());
     }
     Err(stalled(parts))
 }
 
-fn patience(transport: &TransportConfig) -> Time {
-    let longest = match transport.kind {
+fn patience(config: &SimConfig) -> Time {
+    let timeout = |transport: &TransportConfig| match transport.kind {
         Transport::Tcp(tcp) => tcp.rto_max,
         Transport::Rdma | Transport::Uet { .. } => transport.rto.unwrap_or(Time::ZERO),
     };
+    let longest = config.stacks().map(|(transport, _)| timeout(transport)).max().unwrap_or(Time::ZERO);
     PATIENCE.max(Time::from_ps(longest.as_ps().saturating_mul(TIMEOUTS)))
 }
 

@@ -151,7 +151,7 @@ impl PhantomQueue {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::config::{MarkAt, MarkDraws};
+    use crate::config::{MarkAt, MarkDraws, NonEct};
     use fairrate_units::Bytes;
 
     fn config(kmin: u64, kmax: u64) -> EcnConfig {
@@ -167,6 +167,7 @@ mod tests {
             at: MarkAt::Dequeue,
             draws: MarkDraws::PerPort,
             to_hosts: true,
+            non_ect: NonEct::Mark,
         }
     }
 

@@ -14,7 +14,7 @@ use self::permutation::Permutation;
 use self::plb::Plb;
 use self::reps::{Recycled, Reps};
 use self::rounds::{Bitmap, BitmapOnce, Round};
-use crate::config::{Entropy, EntropyScheme};
+use crate::config::{Entropy, EntropyScheme, SimConfig};
 use crate::ids::{FlowId, SenderIdx};
 use crate::rng::{Purpose, Stream};
 
@@ -48,21 +48,21 @@ pub struct Echo {
 
 /// The pickers of all senders of a part.
 pub(crate) struct PathPickers {
-    config: Entropy,
     seed: u64,
     of_sender: Vec<PathPicker>,
 }
 
 impl PathPickers {
     /// Returns the pickers of a run; `None` if hosts do not choose paths.
-    pub(crate) fn new(config: Option<Entropy>, seed: u64) -> Option<Box<Self>> {
-        config.map(|config| Box::new(Self { config, seed, of_sender: Vec::new() }))
+    pub(crate) fn new(config: &SimConfig) -> Option<Box<Self>> {
+        let is_wanted = config.is_any(|transport, _| transport.entropy.is_some());
+        is_wanted.then(|| Box::new(Self { seed: config.seed, of_sender: Vec::new() }))
     }
 
-    /// Gives a new sender its picker. `n_paths` returns the number of paths of its flow.
-    pub(crate) fn add(&mut self, slot: SenderIdx, flow: FlowId, n_paths: impl FnOnce() -> usize) {
-        let n_paths = if self.config.scheme == EntropyScheme::Permutation { n_paths() } else { 1 };
-        let picker = PathPicker::new(self.config, self.seed, flow, n_paths);
+    /// Gives a new sender, whose flow has `config`, its picker. `n_paths` returns the number of paths of its flow.
+    pub(crate) fn add(&mut self, slot: SenderIdx, flow: FlowId, config: Entropy, n_paths: impl FnOnce() -> usize) {
+        let n_paths = if config.scheme == EntropyScheme::Permutation { n_paths() } else { 1 };
+        let picker = PathPicker::new(config, self.seed, flow, n_paths);
         match self.of_sender.get_mut(slot.0 as usize) {
             Some(place) => *place = picker,
             None => self.of_sender.push(picker),

@@ -6,7 +6,7 @@
 
 use fairrate_control::Allowance;
 
-use super::sender::Segment;
+use super::sender::{Segment, Sender};
 use crate::core::{Hosts, World};
 use crate::ids::{FlowId, HostId, PacketIdx, SenderIdx};
 
@@ -51,8 +51,8 @@ pub(crate) struct Load {
 impl Load {
     /// Returns the load of a segment that carries a flow's own bytes behind the usual header.
     #[inline]
-    pub(crate) fn own(segment: Segment, w: &World) -> Self {
-        let header = w.run.constants.data_header;
+    pub(crate) fn own(segment: Segment, sender: &Sender) -> Self {
+        let header = u64::from(sender.header);
         Self { seq: segment.seq, data_seq: 0, payload: segment.len, header, min_wire: 0 }
     }
 }
@@ -93,7 +93,9 @@ pub(crate) trait Transport {
     /// Takes the next segment of the sender in `slot`, which may send, and returns it.
     #[inline]
     fn load(hosts: &mut Hosts, w: &mut World, slot: SenderIdx) -> Load {
-        Load::own(hosts.sender_mut(slot).next_segment(w.run.constants.mtu, w.clock.now_ps), w)
+        let sender = hosts.sender_mut(slot);
+        let segment = sender.next_segment(w.run.constants.mtu, w.clock.now_ps);
+        Load::own(segment, sender)
     }
 
     /// Handles a packet of `wire` bytes on the wire that the sender in `slot` has sent.

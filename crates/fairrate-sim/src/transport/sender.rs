@@ -54,6 +54,10 @@ pub struct Sender {
     pub host: HostId,
     /// The transport of the flow.
     pub transport: Kind,
+    /// Number of the flow's stack.
+    pub stack: u8,
+    /// Bytes of a data packet on the wire besides payload.
+    pub header: u16,
     /// Position among its NIC's flows.
     pub nic_slot: u32,
     /// Wire bytes of the packet sent last; 0 if none has been sent.
@@ -127,6 +131,8 @@ impl Sender {
             flow,
             host: HostId(0),
             transport: Kind::Rdma,
+            stack: 0,
+            header: 0,
             nic_slot: 0,
             room: 1,
             fastest: Rate::MAX,

@@ -13,8 +13,8 @@ use fairrate_sim::routing::{FlowKey, Routes};
 use fairrate_sim::topology::{LeafSpine, Topology};
 use fairrate_sim::{
     AllocatorConfig, Balance, BaseRttRule, ClockRule, EcmpHash, EcnConfig, EcnEcho, FabricConfig, FlowSpec, Headroom,
-    LossDetection, MarkAt, MarkDraws, MptcpConfig, NodeId, Pfc, PortId, ProbeSpec, QueueConfig, Recovery, RunTotals,
-    SimConfig, Simulation, StopRule, TcpConfig, TieRule, Transport, TransportConfig, WindowRule,
+    LossDetection, MarkAt, MarkDraws, MptcpConfig, NodeId, NonEct, Pfc, PortId, ProbeSpec, QueueConfig, Recovery,
+    RunTotals, SimConfig, Simulation, StopRule, TcpConfig, TieRule, Transport, TransportConfig, WindowRule,
 };
 use fairrate_units::{Bytes, Rate, Time};
 
@@ -156,8 +156,10 @@ pub fn config(topology: Topology, cc: AlgorithmConfig, flows: Vec<FlowSpec>) -> 
         at: MarkAt::Enqueue,
         draws: MarkDraws::PerPort,
         to_hosts: true,
+        non_ect: NonEct::Mark,
     });
     SimConfig {
+        beside: Vec::new(),
         topology,
         fabric: FabricConfig {
             buffer: Bytes::new(4 << 20),

@@ -1,11 +1,9 @@
 //! The flows of a run: the fixed properties of each, its transport, its subflows, and its successor.
 
-use fairrate_control::Needs;
-use fairrate_units::Time;
-
 use crate::config::{FlowSpec, SimConfig, Transport, Trigger};
 use crate::core::flow::Flow;
 use crate::core::paths::Paths;
+use crate::core::run::Rules;
 use crate::ids::{FlowId, HopId, HostId, NodeId, PortId};
 use crate::table::Table;
 use crate::transport::{Connections, Kind, Levels};
@@ -27,7 +25,8 @@ pub(super) fn flow(
         notice_route: HopId(0),
         bytes: spec.bytes.as_u64(),
         subflow: 0,
-        class: spec.class.unwrap_or(config.transport.data_class),
+        class: spec.class.unwrap_or(config.stack(spec.stack).0.data_class),
+        stack: spec.stack,
         n_hops: 0,
         transport,
         successor: FlowId::NONE,
@@ -37,9 +36,11 @@ pub(super) fn flow(
 
 /// Returns the transport of a flow; `has_subflows`: it is a connection of several subflows.
 pub(super) fn transport_of(config: &SimConfig, id: FlowId, n_user_flows: u32, has_subflows: bool) -> Kind {
-    match config.transport.kind {
+    let stack = config.flows[id.index()].stack;
+    let (transport, cc) = config.stack(stack);
+    match transport.kind {
         _ if n_user_flows <= id.0 => Kind::Line,
-        Transport::Rdma if config.cc.needs().feedback.grants.is_some() => Kind::Homa,
+        Transport::Rdma if cc.needs().feedback.grants.is_some() => Kind::Homa,
         Transport::Rdma => Kind::Rdma,
         Transport::Uet { .. } => Kind::Uet,
         Transport::Tcp(_) if has_subflows => Kind::Mptcp,
@@ -49,16 +50,11 @@ pub(super) fn transport_of(config: &SimConfig, id: FlowId, n_user_flows: u32, ha
 }
 
 /// Returns the packet classes of a transport whose receivers grant, and assigns them to `flows`.
-pub(super) fn levels(
-    config: &SimConfig,
-    needs: &Needs,
-    (base_rtt, data_header): (Time, u64),
-    flows: &mut [Flow],
-    paths: &Paths<PortId>,
-) -> Option<Levels> {
-    let grants = needs.feedback.grants.as_ref().filter(|_| config.transport.kind == Transport::Rdma)?;
-    let mut levels = Levels::new(config, grants, base_rtt, data_header);
-    levels.assign(config, grants, flows, paths);
+pub(super) fn levels(config: &SimConfig, rules: &[Rules], flows: &mut [Flow], paths: &Paths<PortId>) -> Option<Levels> {
+    let mut stacks = config.stacks().zip(rules).filter(|((transport, _), _)| transport.kind == Transport::Rdma);
+    let (grants, rules) = stacks.find_map(|((_, cc), rules)| Some((cc.needs().feedback.grants?, rules)))?;
+    let mut levels = Levels::new(config, &grants, rules.base_rtt, rules.data_header);
+    levels.assign(config, &grants, flows, paths);
     Some(levels)
 }
 

@@ -3,7 +3,7 @@
 use fairrate_control::Bucket;
 use fairrate_units::{Bytes, Rate};
 
-use crate::core::run::Constants;
+use crate::core::run::Rules;
 
 /// Returns the new send time of a packet that had to wait until `at_ps` at the rate `before`: the rest of the wait is
 /// scaled to `rate`. A credit (a time in the past) stays as it is.
@@ -30,11 +30,17 @@ pub(super) struct Filled {
 
 impl Filled {
     /// Returns the bucket as the flow's rate changes from the first to the second of `rates`, on a link of the third, with
-    /// the run's kind of bucket.
-    pub(super) fn in_bucket_of(self, c: &Constants, now_ps: u64, (before, rate, line): (Rate, Rate, Rate)) -> Self {
+    /// its algorithm's kind of bucket and packets of `mtu` bytes of payload.
+    pub(super) fn in_bucket_of(
+        self,
+        c: &Rules,
+        mtu: u64,
+        now_ps: u64,
+        (before, rate, line): (Rate, Rate, Rate),
+    ) -> Self {
         // What nothing empties has no line rate.
         let line = if c.bucket == Bucket::Kept { Rate::MAX } else { line };
-        self.refilled(now_ps, (before, rate, line), c.mtu + c.data_header)
+        self.refilled(now_ps, (before, rate, line), mtu + c.data_header)
     }
 
     /// Returns the bucket as the flow's rate changes from `before` to `rate` on a link of rate `line`. It is empty when a limit

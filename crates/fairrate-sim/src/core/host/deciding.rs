@@ -35,18 +35,19 @@ impl Hosts {
 
     /// Applies a controller's decision to its sender.
     pub(super) fn apply(&mut self, w: &mut World, slot: SenderIdx, allowance: Allowance) {
-        let (c, now_ps) = (&w.run.constants, w.clock.now_ps);
+        let (now_ps, mtu) = (w.clock.now_ps, w.run.constants.mtu);
         let sender = self.senders[slot].as_mut().expect("the slot is in use");
+        let c = w.run.rules(sender.stack);
         let nic = &mut self.nics[sender.host];
-        sender.cwnd = match w.run.config.transport.window {
+        sender.cwnd = match c.window {
             WindowRule::Algorithm => allowance.cwnd.as_u64().max(c.min_window),
             WindowRule::Bdp => {
                 let line_rate = w.net.ports[nic.port].rate;
-                let packets = line_rate.bytes_in(c.base_rtt).as_u64().div_ceil(c.mtu + c.data_header);
-                allowance.cwnd.as_u64().max(c.min_window).min(packets * c.mtu)
+                let packets = line_rate.bytes_in(c.base_rtt).as_u64().div_ceil(mtu + c.data_header);
+                allowance.cwnd.as_u64().max(c.min_window).min(packets * mtu)
             }
             WindowRule::None => u64::MAX,
-            WindowRule::Fixed(bytes) => bytes.as_u64().max(c.mtu),
+            WindowRule::Fixed(bytes) => bytes.as_u64().max(mtu),
             WindowRule::RateScaled => {
                 let line_rate = w.net.ports[nic.port].rate;
                 let full = line_rate.bytes_in(c.base_rtt).as_u64();
@@ -61,12 +62,12 @@ impl Hosts {
             if c.bucket != Bucket::None {
                 let line = w.net.ports[nic.port].rate;
                 let filled = Filled { next_ps: entry.next_send_ps, more_bits: sender.more_bits };
-                let filled = filled.in_bucket_of(c, now_ps, (before, rate, line));
+                let filled = filled.in_bucket_of(c, mtu, now_ps, (before, rate, line));
                 (entry.next_send_ps, sender.more_bits) = (filled.next_ps, filled.more_bits);
             } else if 0 < c.pacing_credit {
                 entry.next_send_ps = repaced(entry.next_send_ps, now_ps, before, rate);
             } else if c.repace && sender.has_sent() && Rate::ZERO < rate {
-                entry.next_send_ps = sender.last_start_ps + sender.gap_ps(c.whole_ns);
+                entry.next_send_ps = sender.last_start_ps + sender.gap_ps(w.run.constants.whole_ns);
                 respaced = true;
             }
         }
@@ -96,7 +97,9 @@ impl Hosts {
     /// Sends a flow's control packet if its controller has one.
     #[inline]
     pub(super) fn ask_for_control(&mut self, w: &mut World, slot: SenderIdx) {
-        if let Some(wire) = w.run.constants.control_wire {
+        if w.run.constants.has_control
+            && let Some(wire) = w.run.rules(self.sender(slot).stack).control_wire
+        {
             self.send_control(w, slot, wire);
         }
     }
@@ -106,16 +109,19 @@ impl Hosts {
         // Bytes that may have to be retransmitted count too.
         let unsent = if sender.bytes == u64::MAX { u64::MAX } else { sender.bytes.saturating_sub(sender.snd_nxt) };
         let unsent = unsent.max(u64::from(sender.has_data()));
-        self.header_scratch.fill(0.0);
+        let rules = w.run.rules(sender.stack);
+        let header = &mut self.header_scratch[..rules.header_words];
+        header.fill(0.0);
         let mut controller = self.connections.controller(sender);
-        if !controller.control_packet(w.clock.now(), unsent, &mut self.header_scratch) {
+        if !controller.control_packet(w.clock.now(), unsent, header) {
             return;
         }
         let id = self.sender(slot).flow;
         let flow = w.run.flow(id);
-        let (host, route, class) = (flow.src_host, flow.data_route, w.run.constants.control_class);
+        let (host, route, class) = (flow.src_host, flow.data_route, rules.control_class);
         let packet = w.net.pool.take(Packet { flow: id, route, class, wire, ..Packet::new(PacketKind::Control) });
-        w.net.pool.header_mut(packet)[..self.header_scratch.len()].copy_from_slice(&self.header_scratch);
+        let header = &self.header_scratch[..w.run.rules(flow.stack).header_words];
+        w.net.pool.header_mut(packet)[..header.len()].copy_from_slice(header);
         w.observed.totals.control_packets += 1;
         self.enqueue_control(w, host, packet);
     }

@@ -39,10 +39,11 @@ impl Arrival {
 }
 
 impl DisorderBook {
-    /// Creates a book without entries; `None` if the packets of a flow take one path, or if sequence numbers of packets are not bytes, as
-    /// with HOMA.
+    /// Creates a book without entries; `None` if the packets of a flow take one path, or if all flows are HOMA's, where sequence numbers
+    /// of packets are not bytes.
     pub(super) fn new(config: &SimConfig, n_flows: usize) -> Option<Box<Self>> {
-        let is_wanted = config.fabric.balance.is_by_packet() && config.cc.needs().feedback.grants.is_none();
+        let is_wanted =
+            config.fabric.balance.is_by_packet() && config.is_any(|_, needs| needs.feedback.grants.is_none());
         is_wanted.then(|| Box::new(Self(vec![Entry::default(); n_flows].into())))
     }
 

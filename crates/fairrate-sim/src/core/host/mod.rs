@@ -188,7 +188,7 @@ impl Hosts {
             receiving,
             senders: Table::default(),
             free_senders: Vec::new(),
-            pickers: PathPickers::new(run.config.transport.entropy, run.config.seed),
+            pickers: PathPickers::new(&run.config),
             connections: Connections::new(&run.config),
             queue_pairs: QueuePairs::default(),
             allocator,
@@ -268,13 +268,15 @@ impl Hosts {
         let (host, class) = (flow.src_host, flow.class);
         sender.host = host;
         sender.transport = flow.transport;
-        sender.room = if config.transport.window_overshoot { 1 } else { config.transport.mtu.as_u64() as u32 };
+        let rules = w.run.rules(flow.stack);
+        (sender.stack, sender.room, sender.header) = (flow.stack, rules.room, rules.data_header as u16);
         sender.fastest = self.line_rate(&w.net, host).min(config.flows[flow.parent.index()].demand);
         sender.nic_slot = self.nics[host].flows.len() as u32;
         let slot = self.free_senders.pop().unwrap_or_else(|| self.senders.push(None));
         self.senders[slot] = Some(sender);
         if let Some(pickers) = &mut self.pickers {
-            pickers.add(slot, id, || n_paths(&w.run, w.run.key_of(id)));
+            let entropy = config.stack(flow.stack).0.entropy.expect("all hosts choose paths, or none");
+            pickers.add(slot, id, entropy, || n_paths(&w.run, w.run.key_of(id)));
         }
         self.sending[id].sender = slot;
         let entry = NicFlow { next_send_ps: w.clock.now_ps, sender: slot, class, open: true, has_data: true };

@@ -138,7 +138,7 @@ impl Hosts {
     /// the flow has nothing left to send; a first one that `is_only_stored` is not a decision.
     #[inline]
     pub(super) fn pull_wake(&mut self, w: &mut World, slot: SenderIdx, is_only_stored: bool) {
-        if !self.order.is_fair() && w.run.constants.repace && !is_only_stored {
+        if !self.order.is_fair() && !is_only_stored && w.run.rules(self.sender(slot).stack).repace {
             self.pull_wake_as_ns3(w, slot);
         }
     }

@@ -13,16 +13,21 @@ use crate::packet::{Packet, PacketKind};
 impl Hosts {
     /// Handles a CNP or notice that has reached its host: the NIC acts on it at once or after the reaction delay.
     pub(super) fn on_notification(&mut self, w: &mut World, host: HostId, packet: PacketIdx) {
-        if w.run.constants.reaction_ps == 0 {
+        let reaction_ps = w.run.rules_of(w.net.pool.get(packet).flow).reaction_ps;
+        if reaction_ps == 0 {
             self.react(w, packet);
         } else {
-            self.hold_notification(w, host, packet);
+            self.hold_notification(w, host, packet, reaction_ps);
         }
     }
 
-    fn hold_notification(&mut self, w: &mut World, host: HostId, packet: PacketIdx) {
-        let due = w.clock.now_ps + w.run.constants.reaction_ps;
-        self.nics[host].held.push_back((due, packet));
+    /// Keeps a notification for `reaction_ps`.
+    fn hold_notification(&mut self, w: &mut World, host: HostId, packet: PacketIdx, reaction_ps: u64) {
+        let due = w.clock.now_ps + reaction_ps;
+        let held = &mut self.nics[host].held;
+        // Those of other stacks may be held for longer.
+        let at = held.partition_point(|&(of_other, _)| of_other <= due);
+        held.insert(at, (due, packet));
         w.clock.schedule(due, EventKind::Reaction, host);
     }
 
@@ -80,10 +85,11 @@ impl Hosts {
     }
 
     fn take_own_notice(&mut self, w: &mut World, host: HostId, notice: &Notice) {
-        let (class, wire) = (w.run.constants.control_class, w.run.constants.cnp_wire);
+        let rules = w.run.rules(w.agents.stack());
+        let (class, wire, reaction_ps) = (rules.control_class, rules.cnp_wire, rules.reaction_ps);
         w.observed.totals.notices += 1;
         w.observed.totals.control_bytes += u64::from(wire);
-        if w.run.constants.reaction_ps == 0 {
+        if reaction_ps == 0 {
             self.deferred.notify(*notice);
             return;
         }
@@ -92,7 +98,7 @@ impl Hosts {
         let words = w.net.pool.header_mut(packet);
         words[0] = f64::from(notice.port);
         words[1..NOTICE_WORDS].copy_from_slice(&notice.values);
-        self.hold_notification(w, host, packet);
+        self.hold_notification(w, host, packet, reaction_ps);
     }
 
     /// Applies a pause (`pause`) or resume of a flow by its first switch to the flow's NIC.
@@ -132,7 +138,7 @@ impl Hosts {
         let slot = self.sending[id].sender;
         let sender = self.senders.get_mut(slot).and_then(Option::as_mut);
         let decision = sender.and_then(|sender| {
-            let header = &w.net.pool.header(packet)[..w.run.constants.header_words];
+            let header = &w.net.pool.header(packet)[..w.run.rules(sender.stack).header_words];
             self.connections.controller(sender).on_control(now, header)
         });
         w.net.pool.release(packet);

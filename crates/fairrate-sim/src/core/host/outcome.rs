@@ -112,7 +112,7 @@ impl Hosts {
 
 fn ideal_fct(run: &Run, id: FlowId) -> Time {
     let bytes = Bytes::new(run.flow(id).bytes);
-    let train = homa_train(run, id, bytes).unwrap_or_else(|| run.constants.framing.train(bytes));
+    let train = homa_train(run, id, bytes).unwrap_or_else(|| run.rules_of(id).framing.train(bytes));
     ideal::ideal_fct(run.config.fabric.clock, &run.best_hops_of(id), train)
 }
 

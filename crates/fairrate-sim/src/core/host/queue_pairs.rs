@@ -12,7 +12,7 @@ use fairrate_units::{Rate, Time};
 use super::Hosts;
 use super::bucket::Filled;
 use crate::config::Connection;
-use crate::core::run::{Constants, Run};
+use crate::core::run::{Rules, Run};
 use crate::core::world::World;
 use crate::ids::{FlowId, HostId, SenderIdx};
 use crate::transport::{Controlled, Lasting, Sender};
@@ -46,11 +46,11 @@ struct Idle {
 
 impl Idle {
     /// Runs the controller's timers up to `now`. A bucket keeps its bytes as the rate changes.
-    fn catch_up(&mut self, c: &Constants, line: Rate, now: Time) {
+    fn catch_up(&mut self, c: &Rules, mtu: u64, line: Rate, now: Time) {
         let Self { lasting, filled, rate, asked } = self;
         let mut change = |at: Time, to: Rate| {
             if c.bucket != Bucket::None && to != *rate {
-                *filled = filled.in_bucket_of(c, at.as_ps(), (*rate, to, line));
+                *filled = filled.in_bucket_of(c, mtu, at.as_ps(), (*rate, to, line));
                 *rate = to;
             }
         };
@@ -120,11 +120,11 @@ impl Hosts {
         let Some(mut idle) = self.queue_pairs.take_idle(&w.run, id) else {
             return (Controlled::Lasting(Box::new(Lasting::new(build()))), now_ps, None);
         };
-        let c = &w.run.constants;
+        let c = w.run.rules_of(id);
         if c.bucket == Bucket::None {
             return (Controlled::Lasting(idle.lasting), idle.filled.next_ps.max(now_ps), None);
         }
-        idle.catch_up(c, self.line_rate(&w.net, w.run.flow(id).src_host), now);
+        idle.catch_up(c, w.run.constants.mtu, self.line_rate(&w.net, w.run.flow(id).src_host), now);
         (Controlled::Lasting(idle.lasting), idle.filled.next_ps, Some((idle.rate, idle.filled.more_bits)))
     }
 
@@ -173,7 +173,7 @@ impl Hosts {
     pub(super) fn idle_controller(&mut self, w: &World, id: FlowId) -> Option<&mut Lasting> {
         let line = self.line_rate(&w.net, w.run.flow(id).src_host);
         let idle = self.queue_pairs.idle_mut(&w.run, id)?;
-        idle.catch_up(&w.run.constants, line, w.clock.now());
+        idle.catch_up(w.run.rules_of(id), w.run.constants.mtu, line, w.clock.now());
         Some(&mut idle.lasting)
     }
 

@@ -37,7 +37,9 @@ impl Hosts {
         let (id, arrival) = (p.flow, self.disorder.as_ref().and_then(|_| Arrival::of(p)));
         let transport = w.run.flow(id).transport;
         let answer = transport.on_data(self, w, host, packet);
-        if let (Some(book), Some(arrival)) = (&mut self.disorder, arrival) {
+        if let (Some(book), Some(arrival)) = (&mut self.disorder, arrival)
+            && transport != Kind::Homa
+        {
             book.note(id, arrival, self.receiving[id].receiver.expected);
         }
         match answer {
@@ -134,7 +136,7 @@ impl Hosts {
         self.sender_mut(slot).timer_ps = u64::MAX;
         let allowance = self.controller(slot).on_timer(w.clock.now());
         self.apply(w, slot, allowance);
-        if self.order.sends_after_timers(w.run.constants.repace) {
+        if self.order.sends_after_timers(w.run.rules_of(id).repace) {
             self.nic_send(w, w.run.flow(id).src_host);
         }
         self.run_deferred(w);

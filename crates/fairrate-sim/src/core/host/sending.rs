@@ -114,14 +114,15 @@ impl Hosts {
             }
         }
         let load = transport.load(self, w, slot);
-        let (now_ps, c) = (w.clock.now_ps, &w.run.constants);
+        let now_ps = w.clock.now_ps;
         let sender = self.senders[slot].as_mut().expect("an active flow has a sender");
+        let c = w.run.rules(sender.stack);
         let nic = &mut self.nics[host];
         let entry = &mut nic.flows[at];
         let (id, egress) = (sender.flow, nic.port);
         let wire = ((load.payload + load.header) as u16).max(load.min_wire);
         let entropy = match &mut self.pickers {
-            Some(pickers) => pickers.of(slot).next(sender.cwnd / c.mtu, now_ps),
+            Some(pickers) => pickers.of(slot).next(sender.cwnd / w.run.constants.mtu, now_ps),
             None => 0,
         };
         let packet = w.net.pool.take(Packet {
@@ -138,7 +139,7 @@ impl Hosts {
             ..Packet::new(PacketKind::Data)
         });
         sender.on_sent(wire, now_ps);
-        let gap_ps = sender.gap_ps(c.whole_ns);
+        let gap_ps = sender.gap_ps(w.run.constants.whole_ns);
         let earliest = now_ps.saturating_sub(c.pacing_credit.saturating_mul(gap_ps));
         let from_ps = if c.pacing_credit == 0 { now_ps } else { entry.next_send_ps.max(earliest) };
         let arm_rto = c.rto_ps < u64::MAX && sender.rto_ps == u64::MAX;
@@ -196,7 +197,7 @@ impl Hosts {
         if sender.take_reduced() {
             w.net.pool.get_mut(packet).set_reduced();
         }
-        let words = w.run.constants.header_words;
+        let words = w.run.rules(sender.stack).header_words;
         if 0 < words {
             let header = &mut w.net.pool.header_mut(packet)[..words];
             header.fill(0.0);

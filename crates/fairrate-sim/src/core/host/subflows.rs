@@ -56,7 +56,7 @@ impl Hosts {
 
 /// Returns the rate that a sender may send by its pacing rate, and by its window in every base round-trip time.
 pub(super) fn allowed_bps(run: &Run, sender: &Sender, path_base_rtt: Time) -> f64 {
-    let (mtu, header) = (run.constants.mtu as f64, run.constants.data_header as f64);
+    let (mtu, header) = (run.constants.mtu as f64, f64::from(sender.header));
     let allowed_bps = sender.rate.as_bps_f64();
     if sender.cwnd == u64::MAX {
         return allowed_bps;

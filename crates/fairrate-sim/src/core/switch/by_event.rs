@@ -152,6 +152,13 @@ impl Pass for ByEvent<'_> {
         if s.is_plain {
             return s.charge(w, egress, packet, head, waiting).map_err(|cause| w.discard(egress, packet, cause)).ok();
         }
+        if s.marking.drops_some() {
+            let (port, p, qlen) = (&w.net.ports[egress], w.net.pool.get(packet), waiting + u32::from(head.wire));
+            if s.marking.drops(&w.run, port, egress, p, qlen) {
+                w.discard(egress, packet, DropCause::Early);
+                return None;
+            }
+        }
         if s.has_special_ports && !s.is_admitted(w, egress, packet) {
             return None;
         }
@@ -167,7 +174,7 @@ impl Pass for ByEvent<'_> {
         let (w, marking) = (&mut *self.w, &mut self.switches.marking);
         if marking.sees(step, &w.net.ports[egress], qlen) {
             let (port, p) = (&mut w.net.ports[egress], w.net.pool.get_mut(packet));
-            w.observed.totals.ecn_marks += u64::from(marking.mark(port, egress, p, w.clock.now_ps, qlen));
+            w.observed.totals.ecn_marks += u64::from(marking.mark(&w.run, (port, egress), p, w.clock.now_ps, qlen));
         }
     }
 

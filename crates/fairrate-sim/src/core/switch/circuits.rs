@@ -79,7 +79,7 @@ impl Rotors {
             roles: vec![Role::Plain; n_ports].into(),
             tors: Vec::new(),
             voqs: Vec::new(),
-            help: run.config.cc.needs().network.circuits,
+            help: run.config.network_needs().circuits,
         };
         let mut nodes: Vec<NodeId> = Vec::new();
         for &uplink in
@@ -202,7 +202,7 @@ impl Switches {
         if !p.can_send() {
             return;
         }
-        let longest = w.run.constants.mtu + w.run.constants.data_header;
+        let longest = w.run.constants.wire_mtu;
         let wire = if p.has_disciplines() { longest as u16 } else { w.net.pool.get(p.first_waiting()).wire };
         if end.as_ps() < w.clock.now_ps + p.tx_ps(wire) {
             return;

@@ -31,7 +31,7 @@ pub(crate) struct Switches {
     trimming: Option<Box<Trimming>>,
     /// Set when some port has a queueing discipline or belongs to a circuit.
     has_special_ports: bool,
-    /// Set when packets only queue: no special ports, trimming or PFC by backlog, no agents, and nobody who looks on. Each of
+    /// Set when packets only queue: no special ports, trimming, early drops or PFC by backlog, no agents, and nobody who looks on. Each of
     /// these is looked at one by one only if this is not set.
     is_plain: bool,
     /// The last decisions of a queueing discipline, to be carried out.
@@ -69,7 +69,8 @@ impl Switches {
 
     /// Sets whether packets only queue: `is_watched` is set if agents of ports, or an observer, see them.
     pub(super) fn note_watchers(&mut self, is_watched: bool) {
-        self.is_plain = !is_watched && !self.has_special_ports && self.trimming.is_none() && self.backlog_pfc.is_none();
+        let has_own_rules = self.has_special_ports || self.trimming.is_some() || self.marking.drops_some();
+        self.is_plain = !is_watched && !has_own_rules && self.backlog_pfc.is_none();
     }
 
     /// Returns the classes that the sender at the other end of `port`'s wire was asked to pause.

@@ -58,7 +58,7 @@ impl Switches {
         if w.net.ports[port].is_down() {
             return;
         }
-        let (class, wire) = (w.run.flow(flow).class, w.run.constants.cnp_wire);
+        let (class, wire) = (w.run.flow(flow).class, w.run.rules_of(flow).cnp_wire);
         let (kind, count) = if pause {
             (PacketKind::FlowPause, &mut w.observed.totals.flow_pauses)
         } else {
@@ -73,7 +73,7 @@ impl Switches {
 
     /// Pauses (`pause`) or resumes `flow` at `port`, as a frame from the other end of its wire requests.
     pub(in crate::core) fn hold_flow(&mut self, w: &mut World, port: PortIdx, flow: FlowId, class: u8, pause: bool) {
-        let quantum = (w.run.constants.mtu + w.run.constants.data_header) as u32;
+        let quantum = w.run.constants.wire_mtu as u32;
         w.net.ports[port].set_flow_paused(&w.net.pool, class, flow, pause, quantum);
         if let Some(agent) = w.agents.of(port) {
             fairrate_control::PortAgent::on_flow_pause(agent, flow.0, pause);

@@ -19,7 +19,7 @@ impl Switches {
         if w.tell_agent(egress, packet, Step::Enqueue) {
             self.do_as_agent_asks(w, egress);
         }
-        w.agents.assigned_queue(&w.net, egress, packet)
+        w.agents.assigned_queue(&w.run, &w.net, egress, packet)
     }
 
     /// Sends the notices and frames that the agent of `port` requested, and plans its next call.
@@ -50,7 +50,8 @@ impl Switches {
         let Some(at) = position_on_path(w, id, port) else { return };
         // The way back begins behind the data path's last port; the hop before `port` is `n - at` further on.
         let route = flow.notice_route.plus((n - at) as u32);
-        let (class, wire) = (w.run.constants.control_class, w.run.constants.cnp_wire);
+        let rules = w.run.rules(w.agents.stack());
+        let (class, wire) = (rules.control_class, rules.cnp_wire);
         let packet = Packet { flow: id, route, class, wire, ..Packet::new(PacketKind::Notice) };
         let packet = w.net.pool.take(packet);
         let words = w.net.pool.header_mut(packet);

@@ -240,7 +240,7 @@ impl<const SEES_PEAK: bool, const REPORTS: bool> Pass for BySpan<'_, SEES_PEAK, 
     fn mark(&mut self, step: MarkAt, egress: PortIdx, packet: PacketIdx, qlen: u32) {
         if self.marking.sees(step, &self.ports[egress.index()], qlen) {
             let (port, p) = (&mut self.ports[egress.index()], self.net.pool.get_mut(packet));
-            self.sums.n_marks += u64::from(self.marking.mark(port, egress, p, self.at_ps, qlen));
+            self.sums.n_marks += u64::from(self.marking.mark(self.run, (port, egress), p, self.at_ps, qlen));
         }
     }
 

@@ -31,7 +31,7 @@ impl Switches {
     pub(super) fn join_special(&mut self, w: &mut World, egress: PortIdx, packet: PacketIdx, queue: Option<u16>) {
         match queue {
             Some(queue) => {
-                let quantum = (w.run.constants.mtu + w.run.constants.data_header) as u32;
+                let quantum = w.run.constants.wire_mtu as u32;
                 w.net.ports[egress].enqueue_flow(&mut w.net.pool, packet, queue, quantum);
             }
             None if w.net.ports[egress].has_disciplines() => self.enqueue_managed(w, egress, packet),
@@ -41,9 +41,10 @@ impl Switches {
 
     /// Hands `packet` to the discipline of its class, with its priority.
     fn enqueue_managed(&mut self, w: &mut World, egress: PortIdx, packet: PacketIdx) {
-        let carries = matches!(w.net.pool.get(packet).kind, PacketKind::Data | PacketKind::Control);
+        let p = w.net.pool.get(packet);
+        let carries = matches!(p.kind, PacketKind::Data | PacketKind::Control);
         // Packets without a priority from their sender, mostly acknowledgments, go first.
-        let has_priority = carries && 0 < w.run.constants.header_words;
+        let has_priority = carries && 0 < w.run.rules_of(p.flow).header_words;
         let priority = if has_priority { w.net.pool.header(packet)[0] } else { 0.0 };
         let port = &mut w.net.ports[egress];
         port.enqueue_managed(&mut w.net.pool, packet, priority, w.clock.now_ps, &mut self.verdicts);

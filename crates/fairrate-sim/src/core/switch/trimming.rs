@@ -29,7 +29,7 @@ pub(in crate::core) struct Trimming {
 impl Trimming {
     /// Returns the state of ports with numbers `ids` that have sent nothing; `None` if switches do not trim.
     pub(in crate::core) fn new(config: &SimConfig, ids: &Table<PortIdx, PortId>) -> Option<Box<Self>> {
-        let packet = config.transport.mtu + config.transport.data_header(&config.cc.needs());
+        let packet = config.longest_packet();
         let state = |trim: Trim| {
             let sent = ids.iter().map(|_| 0).collect();
             let limit = |&port: &PortId| {

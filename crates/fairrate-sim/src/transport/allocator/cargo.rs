@@ -37,7 +37,7 @@ pub(crate) struct Messages;
 impl Cargo for Messages {
     const IS_DATA: bool = false;
 
-    fn config(run: &Run) -> &TcpConfig {
+    fn config(run: &Run, _: FlowId) -> &TcpConfig {
         &run.config.allocator.as_ref().expect("lines belong to an allocator").tcp
     }
 
@@ -50,13 +50,14 @@ impl Cargo for Messages {
         hosts.add_sender(w, sender);
     }
 
-    fn load(hosts: &mut Hosts, w: &mut World, slot: SenderIdx, segment: Segment) -> Load {
+    fn load(hosts: &mut Hosts, _: &mut World, slot: SenderIdx, segment: Segment) -> Load {
         let sender = hosts.senders[slot].as_mut().expect("lines stay");
         let allocator = hosts.allocator.as_mut().expect("lines belong to an allocator");
         let (payload, min_wire) = (allocator.carry(sender.flow, sender, segment), allocator.min_wire());
-        let wire = (payload + w.run.constants.data_header) as u16;
+        let load = Load::own(segment, sender);
+        let wire = (payload + load.header) as u16;
         allocator.count(sender.flow, wire.max(min_wire), LinePacket::Segment(payload));
-        Load { payload, min_wire, ..Load::own(segment, w) }
+        Load { payload, min_wire, ..load }
     }
 
     fn is_host_down(hosts: &Hosts, host: HostId) -> bool {

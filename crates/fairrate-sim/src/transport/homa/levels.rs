@@ -8,6 +8,7 @@ use crate::core::{Flow, Paths};
 use crate::fabric::N_CLASSES;
 use crate::ideal::{Framing, Train};
 use crate::ids::PortId;
+use crate::transport::Kind;
 
 /// Largest number of messages that a receiver grants at a time.
 pub(super) const MAX_GRANTED: usize = N_CLASSES - 1;
@@ -167,11 +168,11 @@ impl Levels {
         self.lowest.saturating_sub(above).max((self.first + self.n_unscheduled).min(self.lowest))
     }
 
-    /// Chooses the sizes of the classes for unscheduled packets, and assigns to every flow the class for its size.
+    /// Chooses the sizes of the classes for unscheduled packets, and assigns to every flow of this transport the class for its size.
     pub(crate) fn assign(&mut self, config: &SimConfig, grants: &Grants, flows: &mut [Flow], paths: &Paths<PortId>) {
         self.cutoffs = match grants.cutoffs {
             HomaCutoffs::EqualBytes => {
-                let packets = flows.iter().flat_map(|flow| {
+                let packets = flows.iter().filter(|flow| flow.transport == Kind::Homa).flat_map(|flow| {
                     let first_port = flow.data_path(paths).next().expect("a path has a link");
                     self.packets(flow.bytes, self.rtt_bytes(config, first_port).min(flow.bytes))
                 });
@@ -179,7 +180,7 @@ impl Levels {
             }
             HomaCutoffs::Sizes(sizes) => sizes.iter().map(|size| size.as_u64()).collect(),
         };
-        for flow in flows {
+        for flow in flows.iter_mut().filter(|flow| flow.transport == Kind::Homa) {
             flow.class = self.class_of(flow.bytes);
         }
     }

@@ -130,9 +130,11 @@ impl Transport for Homa {
     #[inline(never)]
     fn load(hosts: &mut Hosts, w: &mut World, slot: SenderIdx) -> Load {
         let message = &messages_of(hosts).outgoing[slot];
-        let (mtu, header) = message.frame(hosts.sender(slot), levels(&w.run), w.run.constants.data_header);
-        let segment = hosts.sender_mut(slot).next_segment(mtu, w.clock.now_ps);
-        Load { header, ..Load::own(segment, w) }
+        let sender = hosts.sender(slot);
+        let (mtu, header) = message.frame(sender, levels(&w.run), u64::from(sender.header));
+        let sender = hosts.sender_mut(slot);
+        let segment = sender.next_segment(mtu, w.clock.now_ps);
+        Load { header, ..Load::own(segment, sender) }
     }
 
     #[inline(never)]
@@ -195,7 +197,7 @@ impl Transport for Homa {
         let inbox = &mut messages(hosts).inboxes[host];
         let message = inbox.get_mut(flow)?;
         let (granted, heard_ps) = (message.granted, message.heard_ps);
-        let due_ps = heard_ps.saturating_add(w.run.constants.rto_ps);
+        let due_ps = heard_ps.saturating_add(w.run.rules_of(flow).rto_ps);
         if w.clock.now_ps < due_ps {
             plan_resend(w, flow, heard_ps);
             return None;
@@ -235,7 +237,7 @@ impl Transport for Homa {
         let now = w.clock.now();
         let sender = hosts.senders[slot].as_mut().expect("an active flow has a sender");
         if sender.rto_ps < u64::MAX {
-            sender.rto_ps = w.clock.now_ps.saturating_add(w.run.constants.rto_ps);
+            sender.rto_ps = w.clock.now_ps.saturating_add(w.run.rules(sender.stack).rto_ps);
         }
         if p.kind == PacketKind::Nack {
             sender.tally.recoveries += 1;
@@ -266,7 +268,7 @@ impl Transport for Homa {
             return Timed::Nothing;
         }
         if sender.rto_ps <= w.clock.now_ps {
-            sender.rto_ps = w.clock.now_ps + w.run.constants.rto_ps;
+            sender.rto_ps = w.clock.now_ps + w.run.rules(sender.stack).rto_ps;
             // Data that still waits for the NIC is not lost.
             if !sender.is_open() {
                 sender.tally.timeouts += 1;
@@ -322,10 +324,10 @@ fn rtt_bytes(run: &Run, flow: FlowId) -> u64 {
     levels(run).rtt_bytes(&run.config, first_port)
 }
 
-/// Returns the packets of a message of `bytes` bytes; `None` if the run has another transport.
+/// Returns the packets of a message of `bytes` bytes; `None` if the flow has another transport.
 pub(crate) fn train(run: &Run, flow: FlowId, bytes: Bytes) -> Option<Train> {
-    let levels = run.levels.as_ref()?;
-    Some(levels.train(bytes, rtt_bytes(run, flow), run.constants.framing))
+    let levels = run.levels.as_ref().filter(|_| run.flow(flow).transport == crate::transport::Kind::Homa)?;
+    Some(levels.train(bytes, rtt_bytes(run, flow), run.rules_of(flow).framing))
 }
 
 /// Returns the sort key of a sender's message among others.
@@ -396,7 +398,7 @@ fn send_grant(hosts: &mut Hosts, w: &mut World, host: HostId, grant: &Grant) {
 
 /// Returns a new packet of a receiver that is not made from an arriving one.
 fn new_packet(w: &mut World, flow: FlowId, kind: PacketKind) -> PacketIdx {
-    let (class, wire, route) = (levels(&w.run).control(), w.run.constants.ack_wire, w.run.flow(flow).ack_route);
+    let (class, wire, route) = (levels(&w.run).control(), w.run.rules_of(flow).ack_wire, w.run.flow(flow).ack_route);
     let packet = w.net.pool.take(Packet { flow, route, wire, class, ..Packet::new(kind) });
     w.net.pool.header_mut(packet).fill(0.0);
     packet
@@ -411,13 +413,13 @@ fn answer_with(hosts: &Hosts, w: &mut World, packet: PacketIdx, grant: Option<Gr
     p.data_seq = grant.map_or(0, |grant| grant.until);
     p.cwnd_at_send = u32::from(grant.map_or(scheduled, |grant| grant.class));
     p.class = levels(&w.run).control();
-    p.wire = w.run.constants.ack_wire;
+    p.wire = w.run.rules_of(p.flow).ack_wire;
     p.route = w.run.flow(p.flow).ack_route;
 }
 
 /// Plans the time at which a receiver asks for missing bytes, if nothing arrives from `from_ps` on.
 fn plan_resend(w: &mut World, flow: FlowId, from_ps: u64) {
-    let at_ps = from_ps.saturating_add(w.run.constants.rto_ps);
+    let at_ps = from_ps.saturating_add(w.run.rules_of(flow).rto_ps);
     if at_ps < u64::MAX {
         w.clock.schedule(at_ps, EventKind::AckTimer, flow);
     }

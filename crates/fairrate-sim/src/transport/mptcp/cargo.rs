@@ -11,7 +11,7 @@ use crate::packet::Packet;
 use crate::transport::controlled::Controlled;
 use crate::transport::interface::Load;
 use crate::transport::sender::{Segment, Sender, Tally};
-use crate::transport::tcp::{Cargo, TcpSender, config_of_hosts, connect};
+use crate::transport::tcp::{Cargo, TcpSender, config_of, connect};
 
 /// Pieces of a connection's data.
 pub(crate) struct Pieces;
@@ -19,7 +19,7 @@ pub(crate) struct Pieces;
 impl Cargo for Pieces {
     /// Starts a user's flow that is spread over several paths.
     fn open(hosts: &mut Hosts, w: &mut World, user_flow: FlowId) {
-        let (tcp, c) = (*config_of_hosts(&w.run), &w.run.constants);
+        let (tcp, c) = (*config_of(&w.run, user_flow), &w.run.constants);
         let subflows = hosts.connections.subflow_ids(user_flow);
         let contexts: Vec<FlowContext> = subflows.clone().map(|id| w.run.flow_context(id, w.clock.now())).collect();
         let rtts = contexts.iter().map(|context| context.path_base_rtt.as_ps());
@@ -39,7 +39,7 @@ impl Cargo for Pieces {
             let mut sender = Sender::new(id, 0, controlled);
             sender.offer(true);
             let mut tcp = TcpSender::new(&subflow_tcp, w.run.constants.mtu, context.path_base_rtt);
-            if let Some(rto) = w.run.constants.fixed_rto {
+            if let Some(rto) = w.run.rules_of(user_flow).fixed_rto {
                 tcp.rely_on_timeouts(rto);
             }
             sender.tcp = Some(Box::new(tcp));
@@ -82,7 +82,7 @@ impl Cargo for Pieces {
         let sender = hosts.senders[slot].as_mut().expect("the slot is in use");
         let flow = w.run.flow(sender.flow);
         let (data_seq, payload) = hosts.connections.carry(flow.parent, usize::from(flow.subflow), sender, segment);
-        Load { data_seq, payload, ..Load::own(segment, w) }
+        Load { data_seq, payload, ..Load::own(segment, sender) }
     }
 
     /// Delays the connection's next segment by the application's rate, and updates the data that other subflows may

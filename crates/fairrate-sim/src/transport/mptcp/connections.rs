@@ -27,10 +27,12 @@ pub(crate) struct Connections {
 impl Connections {
     /// Returns the connections for the flows of a run, none of them active.
     pub(crate) fn new(config: &SimConfig) -> Self {
-        let Transport::Tcp(tcp) = config.transport.kind else { return Self::default() };
-        let n_subflows = |flow: &FlowSpec| match flow.subflows.unwrap_or(tcp.multipath.subflows) {
-            0 | 1 => 0,
-            n => u32::from(n),
+        let n_subflows = |flow: &FlowSpec| {
+            let Transport::Tcp(tcp) = config.stack(flow.stack).0.kind else { return 0 };
+            match flow.subflows.unwrap_or(tcp.multipath.subflows) {
+                0 | 1 => 0,
+                n => u32::from(n),
+            }
         };
         let n_flows = config.flows.len();
         if config.flows.iter().all(|flow| n_subflows(flow) == 0) {

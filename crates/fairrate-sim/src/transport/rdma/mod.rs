@@ -35,21 +35,22 @@ impl Transport for Rdma {
     #[inline]
     fn load(hosts: &mut Hosts, w: &mut World, slot: SenderIdx) -> Load {
         let sender = hosts.sender_mut(slot);
-        let load = Load::own(sender.next_segment(w.run.constants.mtu, w.clock.now_ps), w);
-        let asks = w.run.constants.ack_every.is_some() && !hosts.sender_mut(slot).is_open();
+        let segment = sender.next_segment(w.run.constants.mtu, w.clock.now_ps);
+        let load = Load::own(segment, sender);
+        let asks = w.run.rules(sender.stack).ack_every.is_some() && !sender.is_open();
         Load { data_seq: if asks { ASKS } else { 0 }, ..load }
     }
 
     #[inline]
     fn on_data(hosts: &mut Hosts, w: &mut World, host: HostId, packet: PacketIdx) -> Answer {
-        let c = &w.run.constants;
         let p = w.net.pool.get_mut(packet);
         w.observed.totals.delivered_bytes += u64::from(p.wire);
         let flow = w.run.flow(p.flow);
+        let c = w.run.rules(flow.stack);
         let end = &mut hosts.receiving[p.flow];
-        let (now_ps, recovery) = (w.clock.now_ps, w.run.config.transport.recovery);
+        let now_ps = w.clock.now_ps;
         let (expected, len) = (end.receiver.expected, u64::from(p.payload));
-        let mut reply = end.receiver.on_data(p.seq, len, recovery, now_ps, c.gap_patience_ps);
+        let mut reply = end.receiver.on_data(p.seq, len, c.recovery, now_ps, c.gap_patience_ps);
         end.note_arrival(flow.bytes, now_ps);
         if let Some(every) = c.ack_every {
             let is_due =
@@ -62,7 +63,7 @@ impl Transport for Rdma {
             Some(interval) if p.is_marked() => end.receiver.should_notify(now_ps, interval, c.cnp_by_clock),
             _ => false,
         };
-        let (id, ack_route) = (p.flow, flow.ack_route);
+        let (id, ack_route, cnp) = (p.flow, flow.ack_route, (c.ack_class, c.cnp_wire));
         if reply == Reply::Nothing {
             w.net.pool.release(packet);
         } else {
@@ -78,7 +79,7 @@ impl Transport for Rdma {
             hosts.enqueue(w, host, packet);
         }
         if notify {
-            let (class, wire) = (w.run.constants.ack_class, w.run.constants.cnp_wire);
+            let (class, wire) = cnp;
             let cnp = Packet { flow: id, route: ack_route, class, wire, ..Packet::new(PacketKind::Cnp) };
             let cnp = w.net.pool.take(cnp);
             hosts.enqueue(w, host, cnp);
@@ -93,8 +94,9 @@ impl Transport for Rdma {
         if slot.is_none() {
             return None;
         }
-        let (c, now) = (&w.run.constants, w.clock.now());
+        let now = w.clock.now();
         let sender = hosts.senders[slot].as_mut().expect("an active flow has a sender");
+        let c = w.run.rules(sender.stack);
         let newly_acked = sender.acknowledge(p.seq);
         if newly_acked > 0 {
             hosts.last_progress_ps = w.clock.now_ps;
@@ -104,7 +106,7 @@ impl Transport for Rdma {
             sender.rto_ps = w.clock.now_ps + c.rto_ps;
         }
         if p.kind == PacketKind::Nack {
-            sender.on_gap(w.run.config.transport.recovery, p.data_seq, u64::from(p.payload));
+            sender.on_gap(c.recovery, p.data_seq, u64::from(p.payload));
             sender.tally.recoveries += 1;
             hosts.connections.controller(sender).on_loss(now, Loss::Gap);
         }
@@ -118,20 +120,21 @@ impl Transport for Rdma {
     /// Handles the timer's event. Acknowledgments move `rto_ps` only; the event is scheduled again here. It comes once in the shorter
     /// timeout at least, as the time left is less as soon as few packets are in flight.
     fn on_timer(hosts: &mut Hosts, w: &mut World, flow: FlowId) -> Timed {
-        let (c, now_ps) = (&w.run.constants, w.clock.now_ps);
+        let now_ps = w.clock.now_ps;
         let Some((slot, sender)) = hosts.sender_of(flow) else { return Timed::Nothing };
+        let c = w.run.rules(sender.stack);
         if !sender.has_unacknowledged() {
             sender.rto_ps = u64::MAX;
             return Timed::Nothing;
         }
-        let is_low = sender.inflight() <= TransportConfig::FEW_PACKETS * c.mtu;
+        let is_low = sender.inflight() <= TransportConfig::FEW_PACKETS * w.run.constants.mtu;
         let due_ps = if is_low { sender.rto_ps - c.rto_head_ps } else { sender.rto_ps };
         let low_ps = c.rto_ps - c.rto_head_ps;
         if now_ps < due_ps {
             w.clock.schedule(due_ps.min(now_ps + low_ps), EventKind::Rto, flow);
             return Timed::Nothing;
         }
-        sender.on_timeout(w.run.config.transport.recovery);
+        sender.on_timeout(c.recovery);
         sender.tally.timeouts += 1;
         sender.rto_ps = now_ps + c.rto_ps;
         w.clock.schedule(now_ps + low_ps, EventKind::Rto, flow);

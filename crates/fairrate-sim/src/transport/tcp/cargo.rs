@@ -16,8 +16,8 @@ pub(crate) trait Cargo {
     const IS_DATA: bool = true;
 
     /// Returns the parameters of TCP.
-    fn config(run: &Run) -> &TcpConfig {
-        config_of_hosts(run)
+    fn config(run: &Run, flow: FlowId) -> &TcpConfig {
+        config_of(run, flow)
     }
 
     /// Makes the senders of `flow`.
@@ -36,8 +36,8 @@ pub(crate) trait Cargo {
 
     /// Returns the load of a sender's segment.
     #[inline]
-    fn load(_hosts: &mut Hosts, w: &mut World, _slot: SenderIdx, segment: Segment) -> Load {
-        Load::own(segment, w)
+    fn load(hosts: &mut Hosts, _: &mut World, slot: SenderIdx, segment: Segment) -> Load {
+        Load::own(segment, hosts.sender(slot))
     }
 
     /// Handles a segment that has been sent.
@@ -128,11 +128,11 @@ pub(crate) struct OwnData;
 
 impl Cargo for OwnData {}
 
-/// Returns the parameters of the hosts' TCP.
-pub(crate) fn config_of_hosts(run: &Run) -> &TcpConfig {
-    match &run.config.transport.kind {
+/// Returns the parameters of a flow's TCP.
+pub(crate) fn config_of(run: &Run, id: FlowId) -> &TcpConfig {
+    match &run.config.stack(run.flow(id).stack).0.kind {
         Transport::Tcp(config) => config,
-        Transport::Rdma | Transport::Uet { .. } => unreachable!("segments are for hosts that speak TCP"),
+        Transport::Rdma | Transport::Uet { .. } => unreachable!("segments are for flows over TCP"),
     }
 }
 
@@ -141,8 +141,8 @@ pub(crate) fn open_alone(hosts: &mut Hosts, w: &mut World, flow: FlowId) {
     let context = w.run.flow_context(flow, w.clock.now());
     let control = w.run.algorithm_of(flow).build(&context);
     let mut sender = Sender::of_application(&w.run.config.flows[flow.index()], flow, Controlled::Own(control));
-    let mut tcp = TcpSender::new(config_of_hosts(&w.run), w.run.constants.mtu, context.path_base_rtt);
-    if let Some(rto) = w.run.constants.fixed_rto {
+    let mut tcp = TcpSender::new(config_of(&w.run, flow), w.run.constants.mtu, context.path_base_rtt);
+    if let Some(rto) = w.run.rules_of(flow).fixed_rto {
         tcp.rely_on_timeouts(rto);
     }
     sender.tcp = Some(Box::new(tcp));

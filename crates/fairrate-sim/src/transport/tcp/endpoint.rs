@@ -83,7 +83,7 @@ impl<C: Cargo> Transport for Tcp<C> {
         let receiver = &mut hosts.receiving[p.flow].receiver;
         let segment = Answered { sent_ps: p.sent_ps, seq: p.seq, payload: p.payload, cwnd_at_send: p.cwnd_at_send };
         let before_due = receiver.due_ps();
-        let config = C::config(&w.run);
+        let config = C::config(&w.run, p.flow);
         let replies = receiver.tcp().on_data(config, segment, p.is_marked(), p.is_reduced(), in_order, w.clock.now_ps);
         let (due_ps, expected) = (receiver.due_ps(), receiver.expected);
         if let Some(latest) = replies.before {
@@ -261,7 +261,7 @@ fn say_hello(hosts: &mut Hosts, w: &mut World, slot: SenderIdx) {
     let id = sender.flow;
     let Some(tcp) = &mut sender.tcp else { return };
     tcp.on_connect(w.clock.now_ps);
-    let (flow, c) = (w.run.flow(id), &w.run.constants);
+    let (flow, c) = (w.run.flow(id), w.run.rules_of(id));
     let (route, host, class, wire) = (flow.data_route, flow.src_host, c.ack_class, c.ack_wire);
     let packet = w.net.pool.take(Packet { flow: id, route, class, wire, ..Packet::new(PacketKind::Control) });
     w.net.pool.get_mut(packet).set_handshake();
@@ -278,9 +278,9 @@ fn new_ack(w: &mut World, flow: FlowId) -> PacketIdx {
 
 /// Turns `packet` into an acknowledgment of all bytes before `seq`.
 fn write_ack<C: Cargo>(hosts: &mut Hosts, w: &mut World, packet: PacketIdx, segment: &Answered, seq: u64, echo: bool) {
-    let c = &w.run.constants;
     let p = w.net.pool.get_mut(packet);
     let flow = p.flow;
+    let (c, words) = (w.run.rules_of(flow), w.run.constants.header_words);
     p.kind = PacketKind::Ack;
     (p.seq, p.data_seq, p.payload) = (seq, segment.seq, segment.payload);
     (p.sent_ps, p.cwnd_at_send) = (segment.sent_ps, segment.cwnd_at_send);
@@ -288,7 +288,7 @@ fn write_ack<C: Cargo>(hosts: &mut Hosts, w: &mut World, packet: PacketIdx, segm
     p.set_marked(echo);
     C::write_ack(hosts, &w.run, p);
     let sacks = hosts.receiving[flow].receiver.sacks(segment.seq);
-    let words = &mut w.net.pool.header_mut(packet)[c.header_words..c.header_words + SACK_WORDS];
+    let words = &mut w.net.pool.header_mut(packet)[words..words + SACK_WORDS];
     for (pair, &(from, to)) in words.chunks_exact_mut(2).zip(&sacks) {
         // Byte numbers stay far below 2^53.
         (pair[0], pair[1]) = (from as f64, to as f64);

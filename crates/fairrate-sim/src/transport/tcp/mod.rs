@@ -10,7 +10,7 @@ mod rtt;
 mod scoreboard;
 mod sender;
 
-pub(crate) use cargo::{Cargo, OwnData, config_of_hosts};
+pub(crate) use cargo::{Cargo, OwnData, config_of};
 pub(crate) use endpoint::{SACK_WORDS, Tcp, connect};
 pub use receiver::{Answered, MAX_SACKS, TcpReceiver};
 pub use rtt::RttEstimator;

@@ -11,7 +11,7 @@ use crate::transport::interface::Answer;
 /// Lets the pacer of a receiver know of a packet that comes.
 pub(super) fn note_arrival(hosts: &mut Hosts, w: &World, p: &Packet) {
     let datagrams = hosts.datagrams.as_mut().expect("the run has this transport");
-    if datagrams.terms.is_some_and(|terms| terms.fabric().is_some()) {
+    if datagrams.terms_of(w, p.flow).is_some_and(|terms| terms.fabric().is_some()) {
         let arrival = match p.kind {
             PacketKind::Trimmed => Arrival::Cut(p.is_last_hop()),
             _ => Arrival::Whole(p.is_marked()),
@@ -26,7 +26,7 @@ pub(super) fn on_request(hosts: &mut Hosts, w: &mut World, packet: PacketIdx) ->
     let host = w.run.flow(p.flow).dst_host;
     let is_open = hosts.receiving[p.flow].receiver.expected < w.run.flow(p.flow).bytes;
     let datagrams = hosts.datagrams.as_mut().expect("the run has this transport");
-    if let (Some(terms), true) = (datagrams.terms, is_open) {
+    if let (Some(terms), true) = (datagrams.terms_of(w, p.flow), is_open) {
         let account = datagrams.account(p.flow);
         account.hear(p.data_seq >> FLAG_BITS);
         account.owe_at_least(u64::from(p.payload), &terms);
@@ -44,7 +44,7 @@ pub(super) fn earn(hosts: &mut Hosts, w: &mut World, p: &Packet) -> u64 {
     let host = w.run.flow(p.flow).dst_host;
     let line_rate = w.net.ports[hosts.nics[host].port].rate;
     let datagrams = hosts.datagrams.as_mut().expect("the run has this transport");
-    let Some(terms) = datagrams.terms else { return 0 };
+    let Some(terms) = datagrams.terms_of(w, p.flow) else { return 0 };
     let account = datagrams.account(p.flow);
     account.hear(p.data_seq >> FLAG_BITS);
     if terms.counts_arrivals() {
@@ -65,7 +65,7 @@ pub(super) fn take_turn(hosts: &mut Hosts, w: &mut World, flow: FlowId) -> Optio
     let host = w.run.flow(flow).dst_host;
     let line_rate = w.net.ports[hosts.nics[host].port].rate;
     let datagrams = &mut **hosts.datagrams.as_mut()?;
-    let (terms, incoming, pacers) = (datagrams.terms?, &mut datagrams.incoming, &mut datagrams.pacers);
+    let (terms, incoming, pacers) = (datagrams.terms_of(w, flow)?, &mut datagrams.incoming, &mut datagrams.pacers);
     let account = |flow: FlowId| incoming[flow].as_ref().map_or_else(Account::default, |incoming| incoming.account);
     let (flow, units) = pacers[host].turn(w.clock.now_ps, &terms, line_rate, account)?;
     incoming[flow].get_or_insert_default().account.give(units);
@@ -78,7 +78,7 @@ pub(super) fn take_turn(hosts: &mut Hosts, w: &mut World, flow: FlowId) -> Optio
 /// Lets the message of `p` ask the pacer of its receiver for credit.
 fn ask_pacer(hosts: &mut Hosts, w: &mut World, p: &Packet) {
     let datagrams = hosts.datagrams.as_mut().expect("the run has this transport");
-    let Some(terms) = datagrams.terms else { return };
+    let Some(terms) = datagrams.terms_of(w, p.flow) else { return };
     let account = *datagrams.account(p.flow);
     let pacer = &mut datagrams.pacers[w.run.flow(p.flow).dst_host];
     if let Some(at_ps) = pacer.ask(p.flow, account, &terms, w.clock.now_ps) {
@@ -90,7 +90,7 @@ fn ask_pacer(hosts: &mut Hosts, w: &mut World, p: &Packet) {
 fn credit(hosts: &mut Hosts, w: &mut World, flow: FlowId) -> PacketIdx {
     let account = hosts.datagrams.as_mut().expect("the run has this transport").account(flow);
     account.n_sent = account.n_sent.wrapping_add(1);
-    let (seq, entropy, c) = (account.given, account.n_sent % CREDIT_VALUES, &w.run.constants);
+    let (seq, entropy, c) = (account.given, account.n_sent % CREDIT_VALUES, w.run.rules_of(flow));
     let (route, class, wire) = (w.run.flow(flow).ack_route, c.ack_class, c.ack_wire);
     w.net.pool.take(Packet { flow, seq, route, wire, entropy, class, ..Packet::new(PacketKind::Credit) })
 }

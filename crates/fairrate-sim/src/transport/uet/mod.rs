@@ -65,7 +65,8 @@ pub(crate) struct Datagrams {
     incoming: Own<FlowId, Option<Box<Incoming>>>,
     /// The pacers of receivers, if they give credit.
     pacers: Own<HostId, Pacer>,
-    terms: Option<Terms>,
+    /// The terms of credit, and the stack whose receivers give it.
+    terms: Option<(u8, Terms)>,
 }
 
 /// A message at its receiver, besides the bytes that have come.
@@ -83,15 +84,28 @@ struct Incoming {
 impl Datagrams {
     /// Returns the state without messages; `None` if the run has another transport.
     pub(crate) fn new<T>(run: &Run, nics: &Own<HostId, Nic>, receiving: &Own<FlowId, T>) -> Option<Box<Self>> {
-        let TransportKind::Uet { .. } = run.config.transport.kind else { return None };
-        let (incoming, c) = (receiving.alike(), &run.constants);
-        let credits = run.config.cc.needs().feedback.credit;
-        let terms = credits.map(|credits| Terms::new(credits, c.mtu + c.data_header, c.base_rtt));
-        let control = terms.and_then(|terms| terms.fabric());
+        if !run.config.is_any(|transport, _| matches!(transport.kind, TransportKind::Uet { .. })) {
+            return None;
+        }
+        let incoming = receiving.alike();
+        let mut credits =
+            (0..).zip(run.config.stacks()).filter_map(|(stack, (_, cc))| Some((stack, cc.needs().feedback.credit?)));
+        let terms = credits.next().map(|(stack, credits)| {
+            let rules = run.rules(stack);
+            (stack, Terms::new(credits, run.constants.mtu + rules.data_header, rules.base_rtt))
+        });
+        debug_assert!(credits.next().is_none(), "receivers give credit by one set of rules");
+        let base_rtt = terms.map_or(Time::ZERO, |(stack, _)| run.rules(stack).base_rtt);
+        let control = terms.and_then(|(_, terms)| terms.fabric());
         let oversubscription = control.map_or(1.0, |_| run.config.topology.oversubscription());
-        let share = |host, control| FabricShare::new(control, oversubscription, c.base_rtt, run.config.seed, host);
+        let share = |host, control| FabricShare::new(control, oversubscription, base_rtt, run.config.seed, host);
         let pacers = nics.with(|host| Pacer::new(control.and_then(|control| share(host, control))));
         Some(Box::new(Self { outgoing: Table::default(), incoming, pacers, terms }))
+    }
+
+    /// Returns the terms on which a flow's receiver gives credit, if it does.
+    fn terms_of(&self, w: &World, flow: FlowId) -> Option<Terms> {
+        self.terms.filter(|&(stack, _)| w.run.flow(flow).stack == stack).map(|(_, terms)| terms)
     }
 
     /// Returns the account of a message at its receiver.
@@ -128,11 +142,11 @@ impl Transport for Uet {
         let spec = &w.run.config.flows[flow.index()];
         hosts.add_sender(w, Sender::of_application(spec, flow, Controlled::Own(control)));
         let slot = hosts.sending[flow].sender;
-        let c = &w.run.constants;
-        let mut message = Outgoing::new(spec.bytes.as_u64(), c.mtu, c.data_header);
+        let header = u64::from(hosts.sender(slot).header);
+        let mut message = Outgoing::new(spec.bytes.as_u64(), w.run.constants.mtu, header);
         let line_rate = w.net.ports[hosts.nics[w.run.flow(flow).src_host].port].rate;
         let datagrams = hosts.datagrams.as_mut().expect("the run has this transport");
-        message.purse = datagrams.terms.map(|terms| Purse::new(terms, line_rate));
+        message.purse = datagrams.terms_of(w, flow).map(|terms| Purse::new(terms, line_rate));
         let messages = &mut datagrams.outgoing;
         while messages.len() <= slot.index() {
             messages.push(Outgoing::default());
@@ -152,7 +166,7 @@ impl Transport for Uet {
         }
         let flags = if turn.asks { ASKS } else { 0 } | if turn.is_again { AGAIN } else { 0 };
         let flags = flags | target(hosts, slot, !turn.is_again) << FLAG_BITS;
-        let (seq, header) = (turn.number * w.run.constants.mtu, w.run.constants.data_header);
+        let (seq, header) = (turn.number * w.run.constants.mtu, u64::from(hosts.sender(slot).header));
         Load { seq, data_seq: flags, payload: turn.payload, header, min_wire: 0 }
     }
 
@@ -187,7 +201,7 @@ impl Transport for Uet {
             answer(hosts, w, packet, PacketKind::Nack, flags);
             return Answer::Packet(packet);
         }
-        let TransportKind::Uet { ack_every } = w.run.config.transport.kind else {
+        let TransportKind::Uet { ack_every } = w.run.config.stack(w.run.flow(p.flow).stack).0.kind else {
             unreachable!("the run has this transport")
         };
         let messages = hosts.datagrams.as_mut().expect("the run has this transport");
@@ -317,7 +331,7 @@ impl Transport for Uet {
     /// Handles the timer's event: the earliest packet that is out is lost after the timeout.
     fn on_timer(hosts: &mut Hosts, w: &mut World, flow: FlowId) -> Timed {
         let Some((slot, _)) = hosts.sender_of(flow) else { return Timed::Nothing };
-        let rto_ps = w.run.constants.rto_ps;
+        let rto_ps = w.run.rules_of(flow).rto_ps;
         let Some((sent_ps, number)) = outgoing(hosts, slot).earliest() else {
             let waits = request(hosts, w, slot, false);
             hosts.sender_mut(slot).rto_ps = waits.map_or(u64::MAX, |until_ps| until_ps);
@@ -385,14 +399,14 @@ fn attempt_and_look(hosts: &mut Hosts, w: &World, slot: SenderIdx) {
 /// Sends a request if the sender in `slot` waits for credit and it is time for one; returns the time of the next. `None`: it waits for
 /// none.
 fn request(hosts: &mut Hosts, w: &mut World, slot: SenderIdx, is_late: bool) -> Option<u64> {
-    let (now_ps, rto_ps) = (w.clock.now_ps, w.run.constants.rto_ps);
+    let (now_ps, rto_ps) = (w.clock.now_ps, w.run.rules(hosts.sender(slot).stack).rto_ps);
     let Request { first, n_again } = match outgoing(hosts, slot).request(now_ps, rto_ps, is_late)? {
         Err(due_ps) => return Some(due_ps),
         Ok(request) => request,
     };
     let (flow, host) = (hosts.sender(slot).flow, hosts.sender(slot).host);
-    let (c, route) = (&w.run.constants, w.run.flow(flow).data_route);
-    let (seq, wire, class) = (first * c.mtu, c.ack_wire, c.ack_class);
+    let (c, route) = (w.run.rules_of(flow), w.run.flow(flow).data_route);
+    let (seq, wire, class) = (first * w.run.constants.mtu, c.ack_wire, c.ack_class);
     let data_seq = target(hosts, slot, true) << FLAG_BITS;
     let request = Packet { flow, seq, data_seq, payload: n_again, route, wire, class, ..Packet::new(PacketKind::Busy) };
     let request = w.net.pool.take(request);
@@ -411,7 +425,8 @@ fn first_bit(p: &Packet, mtu: u64) -> u64 {
 
 /// Turns a data packet into the answer to it.
 fn answer(hosts: &mut Hosts, w: &mut World, packet: PacketIdx, kind: PacketKind, flags: u64) {
-    let (c, p) = (&w.run.constants, w.net.pool.get_mut(packet));
+    let p = w.net.pool.get_mut(packet);
+    let (c, mtu) = (w.run.rules_of(p.flow), w.run.constants.mtu);
     let receiver = &hosts.receiving[p.flow].receiver;
     let messages = hosts.datagrams.as_ref().expect("the run has this transport");
     p.kind = kind;
@@ -420,9 +435,9 @@ fn answer(hosts: &mut Hosts, w: &mut World, packet: PacketIdx, kind: PacketKind,
     p.payload = (flags & ((1 << FLAG_BITS) - 1)) as u16;
     let report = |incoming: &Incoming| if flags & PULLS != 0 { incoming.account.given } else { incoming.counted };
     p.cwnd_at_send = messages.incoming[p.flow].as_deref().map_or(0, report) as u32;
-    let from = first_bit(p, c.mtu);
+    let from = first_bit(p, mtu);
     let has_come = |bit: &u64| {
-        let seq = (from + bit) * c.mtu;
+        let seq = (from + bit) * mtu;
         receiver.gaps(seq, seq + 1).next().is_none()
     };
     p.sent_ps = (0..64).filter(has_come).fold(0, |bits, bit| bits | 1 << bit);
