@@ -346,9 +346,6 @@ impl<'a> Section<'a> {
             let key = &entry.key;
             let message = format!("{} has no key `{key}`", self.name);
             let help = match (nearest(key, known.iter().copied()), home_of(key)) {
-                _ if key == "cc" && self.name.contains("traffic") => {
-                    "all flows of a run have the algorithm `cc` of `[transport]`: algorithms cannot be mixed yet".into()
-                }
                 _ if key == "balancing" => {
                     "write `balance` in `[routing]`: `ecmp` was `per-flow`, `spray` was `per-packet`".into()
                 }

@@ -1,9 +1,10 @@
 //! `ecn` of `[switch]`: the marks of switches.
 
-use fairrate_control::{AlgorithmConfig, MarkedQueue, Needs, Profile, RedDefault};
-use fairrate_sim::{EcnConfig, MarkAt, MarkDraws, SimConfig};
+use fairrate_control::{MarkedQueue, NetworkNeeds, Profile, RedDefault};
+use fairrate_sim::{EcnConfig, MarkAt, MarkDraws, NonEct, SimConfig};
 use fairrate_units::{Bytes, Rate};
 
+use super::stacks::Stacks;
 use crate::error::{Report, Site};
 use crate::reader::{OrWord, Section};
 use crate::tree::{Node, Value};
@@ -20,6 +21,7 @@ const RED: EcnConfig = EcnConfig {
     at: MarkAt::Dequeue,
     draws: MarkDraws::PerPort,
     to_hosts: true,
+    non_ect: NonEct::Mark,
 };
 
 /// RED as the OMNeT++ code of RoCC's authors has it for DCQCN.
@@ -46,6 +48,7 @@ const PHANTOM: EcnConfig = EcnConfig {
     at: MarkAt::Enqueue,
     draws: MarkDraws::PerPort,
     to_hosts: true,
+    non_ect: NonEct::Mark,
 };
 
 /// Returns the marking that an algorithm requires.
@@ -61,20 +64,22 @@ fn own_red(red: RedDefault) -> EcnConfig {
 
 /// Returns the default marking: in the paper profile only for algorithms that read marks, in the ns-3 profile, as in
 /// the artifact, for all algorithms without circuits.
-fn default_ecn(profile: Profile, needs: &Needs) -> Option<EcnConfig> {
+fn default_ecn(profile: Profile, needs: &NetworkNeeds) -> Option<EcnConfig> {
     match profile {
-        Profile::RoccOmnet if needs.network.ecn => Some(OMNET_RED),
-        Profile::Ns3 if needs.network.circuits.is_none() => Some(EcnConfig { draws: MarkDraws::LikeNs3, ..RED }),
-        _ => needs.network.ecn.then(|| needs.network.red.map_or(RED, own_red)),
+        Profile::RoccOmnet if needs.ecn => Some(OMNET_RED),
+        Profile::Ns3 if needs.circuits.is_none() => Some(EcnConfig { draws: MarkDraws::LikeNs3, ..RED }),
+        _ => needs.ecn.then(|| needs.red.map_or(RED, own_red)),
     }
 }
 
 /// Reads `ecn` of `[switch]`: the thresholds, or `None` if switches do not mark.
-pub(super) fn read(s: &mut Section<'_>, profile: Profile, cc: &AlgorithmConfig) -> Option<EcnConfig> {
+pub(super) fn read(s: &mut Section<'_>, profile: Profile, stacks: &Stacks) -> Option<EcnConfig> {
     // Where receivers share out their own links, marks tell of the network alone, as in uet-htsim.
-    let to_hosts = cc.needs().feedback.credit.is_none();
-    let default = default_ecn(profile, &cc.needs()).map(|ecn| EcnConfig { to_hosts, ..ecn });
-    let base = default.unwrap_or(RED);
+    let to_hosts = stacks.all.iter().all(|stack| stack.cc.needs().feedback.credit.is_none());
+    let non_ect = usual_non_ect(s, stacks);
+    let usual = |ecn: EcnConfig| EcnConfig { to_hosts, non_ect, ..ecn };
+    let default = default_ecn(profile, &stacks.network_needs()).map(usual);
+    let base = default.unwrap_or(usual(RED));
     let (given, table) = match s.node("ecn") {
         None => (default, None),
         Some(Node { value: Value::Bool(on), .. }) => (on.then_some(base), None),
@@ -96,6 +101,17 @@ pub(super) fn read(s: &mut Section<'_>, profile: Profile, cc: &AlgorithmConfig) 
     let ecn = read_thresholds(&mut e, base);
     s.out.push("ecn", e.finish().render_inline());
     Some(ecn)
+}
+
+/// Returns the treatment of data whose algorithm does not go by marks if none is given. Beside others it is dropped where they are
+/// marked, as RED does, unless PFC keeps the fabric from dropping.
+fn usual_non_ect(s: &Section<'_>, stacks: &Stacks) -> NonEct {
+    let is_lossy = s.peek("pfc").is_some_and(|node| matches!(node.value, Value::Bool(false)));
+    match (stacks.are_several(), is_lossy) {
+        (false, _) => NonEct::Mark,
+        (true, false) => NonEct::Ignore,
+        (true, true) => NonEct::Drop,
+    }
 }
 
 fn read_thresholds(e: &mut Section<'_>, base: EcnConfig) -> EcnConfig {
@@ -127,7 +143,12 @@ fn read_thresholds(e: &mut Section<'_>, base: EcnConfig) -> EcnConfig {
         e.problem_at("scenario::conflict", "average", "an average is of the queue, with a stream of each port", help);
     }
     let to_hosts = read_to_hosts(e, base.to_hosts);
-    EcnConfig { phantom, kmin, kmax, pmax, kmin_per, kmax_per, average, at, draws, to_hosts }
+    let non_ect = read_non_ect(e, base.non_ect);
+    if non_ect == NonEct::Drop && phantom.is_some() {
+        let help = "write `non_ect = \"ignore\"`, or remove `phantom`";
+        e.problem_at("scenario::conflict", "non_ect", "a phantom queue has nothing to drop", help);
+    }
+    EcnConfig { phantom, kmin, kmax, pmax, kmin_per, kmax_per, average, at, draws, to_hosts, non_ect }
 }
 
 /// Reads the port rates to which `kmin` and `kmax` refer. A threshold given in the file is absolute unless the file
@@ -189,6 +210,16 @@ fn read_to_hosts(e: &mut Section<'_>, default: bool) -> bool {
     to_hosts
 }
 
+/// Reads the treatment of data whose algorithm does not go by marks. It is not written to the resolved scenario if that is marked as
+/// all other is.
+fn read_non_ect(e: &mut Section<'_>, default: NonEct) -> NonEct {
+    let non_ect = e.choice("non_ect", NonEct::NAMES, default).value;
+    if (default, non_ect) == (NonEct::Mark, NonEct::Mark) {
+        e.out.values.pop();
+    }
+    non_ect
+}
+
 /// Reads the weight of a packet in the average of a queue. It is not written to the resolved scenario if there is none.
 fn read_average(e: &mut Section<'_>, default: Option<f64>) -> Option<f64> {
     let OrWord::Value(weight) =
@@ -220,7 +251,7 @@ fn read_phantom(e: &mut Section<'_>, default: Option<f64>) -> Option<f64> {
 
 #[cfg(test)]
 mod tests {
-    use fairrate_control::PacingNeeds;
+    use fairrate_control::{AlgorithmConfig, Needs, PacingNeeds};
 
     use super::*;
 
@@ -229,12 +260,12 @@ mod tests {
     fn marks_go_by_needs_and_not_by_name() {
         let dctcp = AlgorithmConfig::by_name("dctcp", Profile::Paper).expect("it is registered").needs();
         let derived = Needs { pacing: PacingNeeds { pacing_credit: 1, ..dctcp.pacing }, ..dctcp };
-        let step = default_ecn(Profile::Paper, &derived).expect("it reads marks");
+        let step = default_ecn(Profile::Paper, &derived.network).expect("it reads marks");
         assert_eq!((step.kmin, step.kmax, step.pmax), (Bytes::new(30_000), Bytes::new(30_000), 1.0));
         let per = Some(Rate::from_gbps(10));
         assert_eq!((step.kmin_per, step.kmax_per, step.at), (per, per, MarkAt::Enqueue));
         let hull = AlgorithmConfig::by_name("hull", Profile::Paper).expect("it is registered").needs();
-        assert_eq!(default_ecn(Profile::Paper, &hull), Some(EcnConfig { phantom: Some(0.95), ..PHANTOM }));
+        assert_eq!(default_ecn(Profile::Paper, &hull.network), Some(EcnConfig { phantom: Some(0.95), ..PHANTOM }));
     }
 
     #[test]

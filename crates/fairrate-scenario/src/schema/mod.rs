@@ -15,6 +15,7 @@ mod probe;
 mod queue;
 mod recovery;
 mod routing;
+mod stacks;
 mod switch;
 mod topology;
 mod traffic;
@@ -27,7 +28,7 @@ use std::collections::BTreeSet;
 use fairrate_control::{ALGORITHMS, AlgorithmConfig, Needs, Profile};
 use fairrate_sim::topology::Link;
 use fairrate_sim::workload::Workload;
-use fairrate_sim::{ClockRule, FlowSpec, ProbeSpec, SimConfig, StopRule, TieRule};
+use fairrate_sim::{ClockRule, FlowSpec, ProbeSpec, SimConfig, Stack, StopRule, TieRule, Transport, TransportConfig};
 use fairrate_units::{Bytes, Rate, Time};
 
 use crate::error::{Report, ScenarioError, Site};
@@ -78,30 +79,37 @@ pub(crate) fn read(
     let run = read_run(&mut root, default_name);
     let shape = topology::read(&mut root, files);
     let timing = read_links(&mut root, run.profile);
-    let (transport, cc) = transport::read(&mut root, run.profile, files, algorithms);
-    check_frames(report, &timing, &cc);
-    let fabric = switch::read(&mut root, run.profile, (&transport, &cc), &timing, &shape);
-    trim::check(&root, &fabric, &transport, &cc);
-    transport::check_entropy(&root, &transport, &cc, fabric.balance);
-    circuits::check(&root, &shape, &transport, &cc, &fabric);
-    switch::check_recovery(&root, &fabric, &transport);
-    let blocks = traffic::read(&mut root, files, run.end.at, shape.kind(), transport.kind);
+    let stacks = stacks::read(&mut root, run.profile, files, algorithms);
+    let fabric = switch::read(&mut root, run.profile, &stacks, &timing, &shape);
+    for Stack { transport, cc } in &stacks.all {
+        check_frames(report, &timing, cc);
+        trim::check(&root, &fabric, transport, cc);
+        transport::check_entropy(&root, transport, cc, fabric.balance);
+        circuits::check(&root, &shape, transport, cc, &fabric);
+        switch::check_recovery(&root, &fabric, transport);
+    }
+    let blocks = traffic::read(&mut root, files, run.end.at, shape.kind(), &stacks);
+    let Stack { transport, cc } = stacks.first().clone();
     let allocator = allocator::read(&mut root, &transport, &cc, blocks.len());
     let measure = measure::read(&mut root, blocks.iter().any(traffic::Block::has_arrivals));
-    let faults = fault::read(&mut root, &transport);
+    // What is never sent again is what a fault must not take away.
+    let is_patient =
+        |stack: &&Stack| stack.transport.rto.is_none() && !matches!(stack.transport.kind, Transport::Tcp(_));
+    let weakest = stacks.all.iter().find(is_patient).map_or(&transport, |stack| &stack.transport);
+    let faults = fault::read(&mut root, weakest);
     let probes = probe::read(&mut root);
     let has_convergence_probe = probes.iter().any(probe::Probe::is_convergence);
     traffic::check_churn(report, &blocks, has_convergence_probe);
     traffic::check_bursts(report, &blocks, has_convergence_probe, cc.needs().feedback.oracle);
-    traffic::check_subflows(report, &blocks, &cc);
-    traffic::check_connections(report, &blocks, &cc);
+    traffic::check_subflows(report, &blocks, &stacks);
+    traffic::check_connections(report, &blocks, &stacks);
     let (network_site, switch_site) = (root.site_of("topology"), root.site_of("switch"));
     let output = root.finish();
     report.check()?;
 
     let mut topology = topology::build(report, shape, site)?;
     let names = names::Names::new(&topology);
-    let Workload { flows, changes } = traffic::build(report, &blocks, &topology, &names, run.seed, &cc)?;
+    let Workload { flows, changes } = traffic::build(report, &blocks, &topology, &names, run.seed, &stacks)?;
     if changes.is_empty() {
         check_end(report, &run, &flows);
     }
@@ -109,7 +117,7 @@ pub(crate) fn read(
     let allocator = allocator::attach(allocator, &mut topology, report);
     let names = names::Names::new(&topology);
     let mut faults = fault::build(report, faults, &names);
-    faults.extend(fault::of_topology(report, site, &topology, &transport));
+    faults.extend(fault::of_topology(report, site, &topology, weakest));
     let probes = probe::build(report, &probes, &names, &flows);
     check_samples(report, &run, &probes);
     let mut window = measure::build(report, &measure, &run, &flows);
@@ -118,8 +126,22 @@ pub(crate) fn read(
     let snapshots: BTreeSet<Time> = std::iter::once(window.from).chain(window.until).chain(edges).collect();
     let snapshots = snapshots.into_iter().collect();
     let Run { name, description, profile, seed, end: stop, .. } = run;
-    let config =
-        SimConfig { topology, fabric, transport, cc, flows, changes, faults, allocator, probes, snapshots, stop, seed };
+    let beside = stacks.all[1..].to_vec();
+    let config = SimConfig {
+        topology,
+        fabric,
+        transport,
+        cc,
+        beside,
+        flows,
+        changes,
+        faults,
+        allocator,
+        probes,
+        snapshots,
+        stop,
+        seed,
+    };
     check_times(report, &config, network_site);
     routing::check_conga(report, &config, network_site);
     ecn::check(report, &config, switch_site);
@@ -270,10 +292,11 @@ fn check_times(report: &Report, config: &SimConfig, site: Site) {
     if config.fabric.clock == ClockRule::Picoseconds {
         return;
     }
-    let t = &config.transport;
-    let sizes = [t.header + Bytes::new(1), t.ack, t.cnp, config.fabric.pfc_frame];
-    let control = config.cc.needs().wire.control.into_iter().chain(config.allocator.iter().map(|a| a.min_packet));
-    let least = sizes.into_iter().chain(control).min().unwrap_or_default();
+    let of_stack = |(t, cc): (&TransportConfig, &AlgorithmConfig)| {
+        [t.header + Bytes::new(1), t.ack, t.cnp].into_iter().chain(cc.needs().wire.control)
+    };
+    let others = config.allocator.iter().map(|a| a.min_packet).chain([config.fabric.pfc_frame]);
+    let least = config.stacks().flat_map(of_stack).chain(others).min().unwrap_or_default();
     let in_no_time = |rate: Rate| least.as_u64() * 8_000_000_000 < rate.as_bps();
     if let Some(link) = config.topology.links.iter().find(|l| l.delay == Time::ZERO && in_no_time(l.rate)) {
         let message = format!("{least} at {} take less than a nanosecond, and a link has no delay", link.rate);

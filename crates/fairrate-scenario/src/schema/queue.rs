@@ -6,6 +6,7 @@ use fairrate_text::one_of;
 use fairrate_units::{Bytes, Rate, Time};
 
 use super::algorithms_that;
+use super::stacks::Stacks;
 use crate::reader::{OrWord, Section};
 
 /// Limit of RFC 8290 in packets.
@@ -14,9 +15,9 @@ const SFQ_CODEL_PACKETS: u32 = 10_240;
 const PFABRIC_BYTES: Bytes = Bytes::new(36_864);
 
 /// Reads `queue` and its limits, and the sections of all disciplines in the file.
-pub(super) fn read(s: &mut Section<'_>, cc: &AlgorithmConfig) -> QueueConfig {
+pub(super) fn read(s: &mut Section<'_>, stacks: &Stacks) -> QueueConfig {
     let names: Vec<(&'static str, &'static str)> = QUEUES.iter().map(|q| (q.name, q.name)).collect();
-    let default = if cc.needs().network.queueing == Queueing::Priorities { "pfabric" } else { "fifo" };
+    let default = if stacks.network_needs().queueing == Queueing::Priorities { "pfabric" } else { "fifo" };
     let name = s.choice("queue", &names, default).value;
     let (red, codel, sfq) = (read_red(s, name), read_codel(s, name), read_sfq_codel(s, name));
     let (rule, limit_bytes, limit_packets) = match name {
@@ -35,8 +36,26 @@ pub(super) fn read(s: &mut Section<'_>, cc: &AlgorithmConfig) -> QueueConfig {
         let help = "write for instance `queue_packets = 100`";
         s.problem_at("scenario::out_of_range", "queue_packets", "a queue of no packets", help);
     }
-    check_algorithm(s, name, &config, cc);
+    stacks.all.iter().for_each(|stack| check_algorithm(s, name, &config, &stack.cc));
+    check_marks(s, &config, stacks);
     config
+}
+
+/// Checks that a discipline which marks finds flows of one kind: it drops in place of marks, or it does not.
+fn check_marks(s: &Section<'_>, config: &QueueConfig, stacks: &Stacks) {
+    let marks = match config.rule {
+        QueueRule::Red(red) => red.ecn,
+        QueueRule::CoDel(codel) => codel.ecn,
+        QueueRule::SfqCoDel(sfq) => sfq.codel.ecn,
+        QueueRule::Fifo | QueueRule::PFabric => false,
+    };
+    let n_marked = stacks.all.iter().filter(|stack| stack.cc.needs().network.ecn).count();
+    if marks && !(n_marked == 0 || n_marked == stacks.all.len()) {
+        let message =
+            "some algorithms go by marks and others do not, and this discipline treats all packets of a class alike";
+        let help = "set `ecn` of the discipline to false, or take `queue = \"fifo\"` and `ecn` of `[switch]`";
+        s.problem_at("scenario::conflict", "queue", message, help);
+    }
 }
 
 fn limit<T: crate::scalar::Scalar>(s: &mut Section<'_>, key: &str, default: Option<T>) -> Option<T> {

@@ -2,11 +2,12 @@
 
 use std::collections::BTreeSet;
 
-use fairrate_control::{AlgorithmConfig, Needs, Parameters, PortScope};
+use fairrate_control::{Needs, Parameters, PortScope};
 use fairrate_sim::routing::Routes;
-use fairrate_sim::{Adaptive, BALANCES, Balance, Conga, NodeId, Rehash, Reroute, Signal, SimConfig};
+use fairrate_sim::{Adaptive, BALANCES, Balance, Conga, NodeId, Rehash, Reroute, Signal, SimConfig, Stack};
 use fairrate_units::{Bytes, Time};
 
+use super::stacks::Stacks;
 use crate::error::{Report, Site};
 use crate::reader::{OrWord, Section};
 use crate::tree::Value;
@@ -33,7 +34,7 @@ pub(super) struct Routing {
 }
 
 /// Reads `[routing]`: the scheme, the parameters of all schemes, and the reaction to links that are down.
-pub(super) fn read(root: &mut Section<'_>, cc: &AlgorithmConfig) -> Routing {
+pub(super) fn read(root: &mut Section<'_>, stacks: &Stacks) -> Routing {
     let mut s = root.child("routing", "`[routing]`");
     let names: Vec<(&'static str, &'static str)> = BALANCES.iter().map(|b| (b.name, b.name)).collect();
     let name = s.choice("balance", &names, "ecmp").value;
@@ -66,7 +67,8 @@ pub(super) fn read(root: &mut Section<'_>, cc: &AlgorithmConfig) -> Routing {
         "ecmp" => Balance::Ecmp,
         other => unreachable!("`{other}` is listed in BALANCES and not read here"),
     };
-    if let Some(why) = why_one_path(&cc.needs()).filter(|_| balance.is_by_packet()) {
+    for Stack { cc, .. } in &stacks.all {
+        let Some(why) = why_one_path(&cc.needs()).filter(|_| balance.is_by_packet()) else { continue };
         let message = format!("`{}` {why}, and these packets have several", cc.info().name);
         let name = cc.info().name;
         let help = if cc.params().iter().any(|p| p.name == "per_path") {
@@ -76,7 +78,7 @@ pub(super) fn read(root: &mut Section<'_>, cc: &AlgorithmConfig) -> Routing {
         };
         s.problem_at("scenario::conflict", "balance", message, help);
     }
-    let reroute = read_reroute(&mut s, balance, cc);
+    let reroute = read_reroute(&mut s, balance, stacks);
     root.out.tables.push(("routing".into(), s.finish()));
     Routing { balance, reroute, has_one_salt }
 }
@@ -129,7 +131,7 @@ pub(super) fn is_by_hosts(root: &Section<'_>) -> bool {
 
 /// Reads `reroute_delay`, `convergence_delay` and `rehash`. Flows with fixed paths wait for their links by default, and
 /// packets that choose a port choose one that is up.
-fn read_reroute(s: &mut Section<'_>, balance: Balance, cc: &AlgorithmConfig) -> Option<Reroute> {
+fn read_reroute(s: &mut Section<'_>, balance: Balance, stacks: &Stacks) -> Option<Reroute> {
     let default = if balance.is_by_packet() { OrWord::Value(Time::ZERO) } else { OrWord::Word(0) };
     let time = |s: &mut Section<'_>, key: &str, default| match s.value_or::<Time>(key, &["never"], default).value {
         OrWord::Value(time) => time,
@@ -149,7 +151,8 @@ fn read_reroute(s: &mut Section<'_>, balance: Balance, cc: &AlgorithmConfig) -> 
     if delay == Time::MAX {
         return None;
     }
-    if let Some(why) = why_known_path(&cc.needs()).filter(|_| s.has("reroute_delay")) {
+    for Stack { cc, .. } in &stacks.all {
+        let Some(why) = why_known_path(&cc.needs()).filter(|_| s.has("reroute_delay")) else { continue };
         let message = format!("`{}` {why}, and a flow that is rerouted takes another", cc.info().name);
         let help = "write `reroute_delay = \"never\"`, or choose another `cc`";
         s.problem_at("scenario::conflict", "reroute_delay", message, help);

@@ -2,12 +2,13 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use fairrate_control::{AlgorithmConfig, Profile};
+use fairrate_control::Profile;
 use fairrate_sim::{
-    EcmpHash, FabricConfig, Headroom, LevelsByRate, PauseLevels, Pfc, SimConfig, Transport, TransportConfig,
+    EcmpHash, FabricConfig, Headroom, LevelsByRate, PauseLevels, Pfc, SimConfig, Stack, Transport, TransportConfig,
 };
 use fairrate_units::{Bytes, Rate};
 
+use super::stacks::Stacks;
 use super::topology::Shape;
 use super::{Timing, ecn, queue, routing, trim};
 use crate::error::{Report, Site};
@@ -18,13 +19,14 @@ use crate::tree::{Node, Table, Value};
 pub(super) fn read(
     root: &mut Section<'_>,
     profile: Profile,
-    (transport, cc): (&TransportConfig, &AlgorithmConfig),
+    stacks: &Stacks,
     timing: &Timing,
     shape: &Shape,
 ) -> FabricConfig {
     let mut s = root.child("switch", "`[switch]`");
     let (ns3, omnet) = (profile == Profile::Ns3, profile == Profile::RoccOmnet);
-    let routing = routing::read(root, cc);
+    let Stack { transport, cc } = stacks.first();
+    let routing = routing::read(root, stacks);
     let is_uet = matches!(transport.kind, Transport::Uet { .. });
     // Data that no PFC holds back is limited where it waits. With limits of ingress ports, packets that wait for a slow or dead port would
     // have all others of their host cut too, whatever their ports, and hosts would send those again at once.
@@ -50,9 +52,9 @@ pub(super) fn read(
         // A pause frame is a smallest Ethernet frame; in the artifact it has 43 B.
         pfc_frame: s.get("pfc_frame", Bytes::new(if ns3 { 43 } else { 64 })).value,
         frame_overhead: timing.frame_overhead.value,
-        ecn: ecn::read(&mut s, profile, cc),
+        ecn: ecn::read(&mut s, profile, stacks),
         trim: trim::read(&mut s, is_uet.then_some(cc.needs().datagrams), transport.control_class),
-        queue: queue::read(&mut s, cc),
+        queue: queue::read(&mut s, stacks),
         clock: timing.clock,
         ties: timing.ties,
         balance: routing.balance,

@@ -4,7 +4,7 @@ mod generate;
 mod hosts;
 mod kinds;
 
-use fairrate_control::{AlgorithmConfig, HeaderWords, Needs};
+use fairrate_control::{HeaderWords, Needs};
 use fairrate_sim::workload::{
     AllToAll, Churn, ClosedLoop, Deadlines, Incast, IncastQueries, Peers, Permutation, Poisson, Spread, Staggered,
     Stride,
@@ -16,9 +16,10 @@ use fairrate_units::{Bytes, Rate, Time};
 use super::algorithms_that;
 use super::files::{Files, Text};
 use super::names::NodeName;
+use super::stacks::Stacks;
 use super::transport::{check_class, checked_subflows};
 use crate::error::Report;
-use crate::reader::{Anchor, OrWord, Section};
+use crate::reader::{Anchor, OrWord, Output, Section};
 use crate::tree::{Node, Value};
 
 pub(super) use generate::build;
@@ -30,6 +31,8 @@ pub(super) struct Block<'a> {
     /// The name in tables; empty without one.
     pub name: String,
     kind: Kind,
+    /// Number of the transport and algorithm of its flows.
+    stack: u8,
     class: Option<u8>,
     weight: f64,
     demand: Rate,
@@ -75,7 +78,7 @@ pub(super) fn read<'a>(
     files: &Files<'_>,
     end: Option<Time>,
     shape: &str,
-    transport: Transport,
+    stacks: &Stacks,
 ) -> Vec<Block<'a>> {
     let given = root.has("traffic");
     let sections = root.children("traffic");
@@ -90,7 +93,10 @@ pub(super) fn read<'a>(
         );
     }
     let (mut blocks, mut out) = (Vec::new(), Vec::new());
-    for mut s in sections {
+    for (at, mut s) in sections.into_iter().enumerate() {
+        let stack = stacks.of_block(at);
+        let transport = stacks.all[usize::from(stack)].transport.kind;
+        read_stack(&mut s, stacks.output(at));
         let Some(kind) = read_kind(&mut s, files, end, shape) else { continue };
         let name = read_name(&mut s, &blocks);
         let is_list = matches!(kind, Kind::List { .. });
@@ -108,6 +114,7 @@ pub(super) fn read<'a>(
             anchor: s.anchor,
             name,
             kind,
+            stack,
             class,
             weight,
             demand,
@@ -120,6 +127,15 @@ pub(super) fn read<'a>(
     }
     root.out.arrays.push(("traffic".into(), out));
     blocks
+}
+
+/// Takes note of `cc` and `transport`, which have been read; `out`: the block's own transport.
+fn read_stack(s: &mut Section<'_>, out: Option<Output>) {
+    s.given::<String>("cc");
+    s.node("transport");
+    if let Some(out) = out {
+        s.out.tables.push(("transport".into(), out));
+    }
 }
 
 /// Reads the name of a block, which must not be that of an earlier one.
@@ -255,11 +271,12 @@ fn read_connection(s: &mut Section<'_>, transport: Transport, has_deadlines: boo
 }
 
 /// Checks that flows share connections only under an algorithm that allows it.
-pub(super) fn check_connections(report: &Report, blocks: &[Block<'_>], cc: &AlgorithmConfig) {
-    if can_share(&cc.needs()) {
-        return;
-    }
+pub(super) fn check_connections(report: &Report, blocks: &[Block<'_>], stacks: &Stacks) {
     for block in blocks.iter().filter(|block| block.connection == Connection::PerPair) {
+        let cc = &stacks.all[usize::from(block.stack)].cc;
+        if can_share(&cc.needs()) {
+            continue;
+        }
         let message = format!("under `{}` every flow has a connection of its own", cc.info().name);
         let help = format!("remove `connection`, or set `cc` to {}", one_of(&algorithms_that(can_share)));
         report.problem("scenario::conflict", block.anchor.site_of("connection"), message, "`connection`", help);
@@ -293,7 +310,8 @@ pub(super) fn check_bursts(report: &Report, blocks: &[Block<'_>], has_convergenc
 
 /// Checks that flows under an allocator have one path. The transport's number of subflows is checked with the
 /// allocator.
-pub(super) fn check_subflows(report: &Report, blocks: &[Block<'_>], cc: &AlgorithmConfig) {
+pub(super) fn check_subflows(report: &Report, blocks: &[Block<'_>], stacks: &Stacks) {
+    let cc = &stacks.first().cc;
     let split = |block: &&Block<'_>| block.subflows.is_some_and(|subflows| 1 < subflows);
     for block in blocks.iter().filter(split).filter(|_| cc.needs().feedback.allocator) {
         let message = format!("`{}` has one path a flow", cc.info().name);

@@ -4,14 +4,14 @@ use fairrate_control::credits::CreditRule;
 use fairrate_control::{AlgorithmConfig, Needs, Parameters, PortScope, Profile};
 use fairrate_sim::{
     Balance, BaseRttRule, DelayedAck, EcnEcho, Entropy, EntropyScheme, LossDetection, MptcpConfig, Recovery, Scheduler,
-    SubflowPaths, TcpConfig, Transport, TransportConfig, WindowRule,
+    Stack, SubflowPaths, TcpConfig, Transport, TransportConfig, WindowRule,
 };
 use fairrate_units::{Bytes, Time};
 
 use super::algorithm::{self, Algorithms};
 use super::files::Files;
 use super::routing;
-use crate::reader::{OrWord, Section};
+use crate::reader::{OrWord, Output, Section};
 
 /// The artifact puts data and acknowledgments into class 3; class 0 is PFC's own.
 const DATA_CLASS: u8 = 3;
@@ -26,16 +26,25 @@ const IRN_RTO_LOW: Time = Time::from_us(100);
 const MAX_SUBFLOWS: u8 = 16;
 
 /// Reads `[transport]` and the algorithm's section in it.
-pub(super) fn read(
-    root: &mut Section<'_>,
+pub(super) fn read(root: &mut Section<'_>, profile: Profile, files: &Files<'_>, algorithms: Algorithms) -> Stack {
+    let by_hosts = routing::is_by_hosts(root);
+    let s = root.child("transport", "`[transport]`");
+    let (stack, out) = read_stack(s, profile, files, algorithms, (by_hosts, None));
+    root.out.tables.push(("transport".into(), out));
+    stack
+}
+
+/// Reads `s`, a section like `[transport]`, and the algorithm's section in it. `by_hosts`: hosts choose paths. `mtu`: the default of
+/// this key, if it has another one than usual.
+pub(super) fn read_stack(
+    mut s: Section<'_>,
     profile: Profile,
     files: &Files<'_>,
     algorithms: Algorithms,
-) -> (TransportConfig, AlgorithmConfig) {
-    let by_hosts = routing::is_by_hosts(root);
-    let mut s = root.child("transport", "`[transport]`");
+    (by_hosts, mtu): (bool, Option<Bytes>),
+) -> (Stack, Output) {
     let (cc, registry) = algorithm::read_cc(&mut s, profile, files, algorithms);
-    let config = read_config(&mut s, profile, &cc.needs(), by_hosts);
+    let config = read_config(&mut s, profile, &cc.needs(), by_hosts, mtu);
     check(&s, &config);
     check_reorder_window(&s, &config);
     let (cc, sections) = algorithm::read_algorithms(&mut s, profile, config.kind, cc, &registry);
@@ -45,11 +54,16 @@ pub(super) fn read(
     check_packets(&s, &config, &cc);
     let mut out = s.finish();
     out.tables.extend(sections);
-    root.out.tables.push(("transport".into(), out));
-    (config, cc)
+    (Stack { transport: config, cc }, out)
 }
 
-fn read_config(s: &mut Section<'_>, profile: Profile, needs: &Needs, by_hosts: bool) -> TransportConfig {
+fn read_config(
+    s: &mut Section<'_>,
+    profile: Profile,
+    needs: &Needs,
+    by_hosts: bool,
+    usual_mtu: Option<Bytes>,
+) -> TransportConfig {
     let overhead = |word: OrWord<Bytes>| match word {
         OrWord::Word(_) => None,
         OrWord::Value(bytes) => Some(bytes),
@@ -74,7 +88,7 @@ fn read_config(s: &mut Section<'_>, profile: Profile, needs: &Needs, by_hosts: b
     let is_irn = repair == Repair::Irn;
     TransportConfig {
         kind,
-        mtu: s.get("mtu", Bytes::new(mtu)).value,
+        mtu: s.get("mtu", usual_mtu.unwrap_or(Bytes::new(mtu))).value,
         header: s.get("header", Bytes::new(header)).value,
         ack: s.get("ack", Bytes::new(ack)).value,
         data_overhead: overhead(s.value_or("data_overhead", &["algorithm"], none_of).value),

@@ -14,19 +14,18 @@ pub(super) fn warnings(config: &SimConfig, profile: Profile) -> Vec<String> {
     let rates = || topology.links.iter().filter(is_of_host).map(|link| link.rate);
     let (Some(slowest), Some(fastest)) = (rates().min(), rates().max()) else { return Vec::new() };
     let outside = |made_for: &&MadeFor| slowest < made_for.least || made_for.most < fastest;
-    let defaults = AlgorithmConfig::by_name(config.cc.info().name, profile).unwrap_or_else(|| config.cc.clone());
-    let warn = |made_for: &MadeFor| {
+    let warn = |cc: &AlgorithmConfig, made_for: &MadeFor| {
+        let defaults = AlgorithmConfig::by_name(cc.info().name, profile).unwrap_or_else(|| cc.clone());
         let value = |cc: &AlgorithmConfig| Some(cc.params().into_iter().find(|p| p.name == made_for.param)?.toml);
-        let default = value(&config.cc).filter(|toml| Some(toml) == value(&defaults).as_ref())?;
+        let default = value(cc).filter(|toml| Some(toml) == value(&defaults).as_ref())?;
         let (rate, edge) = if made_for.most < fastest { (fastest, made_for.most) } else { (slowest, made_for.least) };
-        Some(warning(config.cc.info().name, made_for, &default, rate, edge))
+        Some(warning(cc.info().name, made_for, &default, rate, edge))
     };
+    let of_stack =
+        |(_, cc)| AlgorithmConfig::made_for(cc).iter().filter(outside).filter_map(|made_for| warn(cc, made_for));
     config
-        .cc
-        .made_for()
-        .iter()
-        .filter(outside)
-        .filter_map(warn)
+        .stacks()
+        .flat_map(of_stack)
         .chain(paths::warnings(config))
         .chain(marks::warning(config))
         .collect()

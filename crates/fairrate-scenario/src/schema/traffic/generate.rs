@@ -15,7 +15,7 @@ use fairrate_units::Bytes;
 use super::super::algorithms_that;
 use super::super::files::{Text, file_problem};
 use super::super::names::{Names, NodeName};
-use super::{Block, Kind, SenderNames};
+use super::{Block, Kind, SenderNames, Stacks};
 use crate::error::{Report, ScenarioError};
 use crate::memory::{available_memory, shown_bytes};
 
@@ -37,7 +37,7 @@ pub(in crate::schema) fn build(
     topology: &Topology,
     names: &Names<'_>,
     seed: u64,
-    cc: &AlgorithmConfig,
+    stacks: &Stacks,
 ) -> Result<Workload, ScenarioError> {
     let mut made: Vec<Workload> = Vec::new();
     for (block, group) in blocks.iter().zip(0u32..) {
@@ -54,7 +54,7 @@ pub(in crate::schema) fn build(
         if let Some(deadlines) = &block.deadlines {
             deadlines.assign(&mut workload.flows, seed, group);
         }
-        check_weights(report, block, &workload, cc);
+        check_weights(report, block, &workload, &stacks.all[usize::from(block.stack)].cc);
         check_deadlines(report, block, &workload);
         made.push(workload);
         let n: usize = made.iter().map(|w| w.flows.len()).sum();
@@ -181,7 +181,7 @@ fn others(names: &Names<'_>, name: &NodeName, receiver: NodeId, report: &Report)
 
 /// Sets the properties that a block gives to its flows. Class and weight of flows of a list are in the list.
 fn treat(flow: &mut FlowSpec, block: &Block<'_>) {
-    (flow.demand, flow.subflows, flow.burst) = (block.demand, block.subflows, block.burst);
+    (flow.demand, flow.subflows, flow.burst, flow.stack) = (block.demand, block.subflows, block.burst, block.stack);
     if !matches!(block.kind, Kind::List { .. }) {
         (flow.class, flow.weight) = (block.class, block.weight);
     }
