@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use fairrate_scenario::Scenario;
 use fairrate_sim::routing::{FlowKey, Routes};
 use fairrate_sim::topology::{SwitchRates, Tier, Topology};
-use fairrate_sim::{FlowSpec, NodeId, Pfc, PortId, SimConfig, Transport};
+use fairrate_sim::{FlowSpec, NodeId, Pfc, PortId, SimConfig};
 use fairrate_units::{Bytes, Rate, Time};
 use serde::Serialize;
 
@@ -158,11 +158,7 @@ pub fn describe(scenario: &Scenario) -> Description {
     Description {
         name: scenario.name().to_owned(),
         cc: config.cc.info().name,
-        transport: match config.transport.kind {
-            Transport::Rdma => "rdma",
-            Transport::Tcp(_) => "tcp",
-            Transport::Uet { .. } => "uet",
-        },
+        transport: config.transport.kind.name(),
         hosts: topology.hosts().count(),
         switches: topology.nodes.len() - topology.hosts().count(),
         links: links(topology),

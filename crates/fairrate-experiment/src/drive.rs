@@ -39,6 +39,7 @@ pub fn drive_and_report(
     let mut writer = ResultsWriter::create_in(dir, &inputs_of(scenario), tags)?;
     let ended = run_into(scenario.sim_config().clone(), threads, &mut Both(&mut writer, sink), watch);
     writer.set_mode(ended.mode.clone());
+    writer.set_groups(&ended.groups);
     writer.check()?;
     writer.finish(&ended.unfinished, &ended.totals, ended.build + ended.wall, &ended.state)?;
     Ok(ended)

@@ -5,8 +5,8 @@ use std::time::{Duration, Instant};
 
 use fairrate_results::RunState;
 use fairrate_sim::{
-    ConvergenceSample, FlowId, FlowOutcome, Mode, PacketEvent, PfcEvent, PortSample, Progress, RateSample, RttSample,
-    RunTotals, SenderEvent, SimConfig, Simulation, Sink,
+    ConvergenceSample, FlowId, FlowOutcome, GroupTotals, Mode, PacketEvent, PfcEvent, PortSample, Progress, RateSample,
+    RttSample, RunTotals, SenderEvent, SimConfig, Simulation, Sink,
 };
 use fairrate_units::Time;
 
@@ -58,6 +58,8 @@ pub struct Ended {
     pub threads: usize,
     /// Its totals.
     pub totals: RunTotals,
+    /// Totals of each traffic block, as [`Simulation::group_totals`] returns them.
+    pub groups: Vec<GroupTotals>,
     /// The flows that had not finished.
     pub unfinished: Vec<FlowOutcome>,
     /// Time before the first event, in which the network was built.
@@ -89,10 +91,11 @@ pub fn run_into(config: SimConfig, threads: usize, sink: &mut dyn Sink, watch: &
         }
     };
     let (wall, totals, unfinished) = (start.elapsed(), simulation.totals(), simulation.unfinished());
+    let groups = simulation.group_totals();
     if let (RunState::Complete, Some(lost)) = (&state, unaccounted(&totals)) {
         state = RunState::Failed(lost);
     }
-    Ended { state, mode, threads, totals, unfinished, build, wall }
+    Ended { state, mode, threads, totals, groups, unfinished, build, wall }
 }
 
 /// Returns a message if bytes are not conserved.

@@ -86,6 +86,7 @@ impl Comparison {
         } else {
             groups.extend(ports.into_iter().map(|port| all.port(port)));
         }
+        groups.extend(all.shares());
         groups.extend(all.completions());
         groups.extend(all.convergence());
         groups.extend([all.all_flows(), all.whole_run()]);

@@ -7,7 +7,7 @@ pub use unknown::UnknownMetric;
 use std::collections::BTreeSet;
 
 use crate::completion::Completion;
-use crate::metrics::{BucketSlowdown, Metrics, PortMetrics, SIZE_BUCKETS, Share};
+use crate::metrics::{BucketSlowdown, GroupMetrics, Metrics, PortMetrics, SIZE_BUCKETS, Share};
 use crate::stats::{Distribution, Percentile};
 
 /// A number of a column that can be drawn.
@@ -22,6 +22,8 @@ enum Kind {
     Unfinished(Flows),
     /// The time from the first start to the last completion.
     Completion(Flows),
+    /// What a traffic block got, by an index into [`SHARES`].
+    Share(usize, u32),
     /// A statistic of the times of queries, by an index into [`STATISTICS`].
     Query(usize, Flows),
     /// Any other number, by an index into [`OTHERS`].
@@ -105,8 +107,8 @@ impl Flows {
     fn words<'a>(self, mut columns: impl Iterator<Item = &'a Metrics>) -> String {
         match self {
             Self::Size(size) => SIZES[size].2.to_owned(),
-            Self::Block(number) => match columns.find_map(|m| m.of_block(number)) {
-                Some(block) => format!("flows of {}", block.bucket),
+            Self::Block(number) => match columns.find_map(|m| m.block_name(number)) {
+                Some(name) => format!("flows of {name}"),
                 None => format!("flows of traffic {number}"),
             },
         }
@@ -142,6 +144,17 @@ const COMPLETION: &str = "completion";
 const QUERY: &str = "query-";
 /// Nanoseconds of the unit of times, which is a microsecond.
 const TIME_NS: f64 = 1e3;
+
+/// What traffic blocks got: name, words, label with the unit, unit, value.
+const SHARES: [(&str, &str, &str, f64, Of<GroupMetrics>); 7] = [
+    ("goodput", "Goodput", "goodput (Gb/s)", 1e9, |g| Some(g.goodput_bps)),
+    ("share", "Share of all goodput", "share (%)", 0.01, |g| g.share),
+    ("fair-share", "Goodput of a flow over that of all", "fair share (%)", 0.01, |g| g.fair_share),
+    ("jain", "Fairness of endless flows", "Jain index", 1.0, |g| g.jain),
+    ("drops", "Drops", "packets", 1.0, |g| Some(g.drops)),
+    ("marked", "Packets that arrived marked", "packets", 1.0, |g| Some(g.marked)),
+    ("sent-again", "Payload sent again", "payload (KB)", 1e3, |g| Some(g.retransmitted_bytes)),
+];
 
 struct Other {
     name: &'static str,
@@ -310,6 +323,12 @@ impl Metric {
             let statistic = STATISTICS.iter().position(|s| s.0 == statistic)?;
             return Some(Self(Kind::Query(statistic, Flows::whole(flows, blocks)?)));
         }
+        if let Some((name, block)) = name.split_once(':')
+            && let Some(share) = SHARES.iter().position(|share| share.0 == name)
+        {
+            let Flows::Block(block) = Flows::by_name(block, blocks)? else { return None };
+            return Some(Self(Kind::Share(share, block)));
+        }
         let (statistic, size) = name.strip_prefix("slowdown-")?.split_once(':').unwrap_or((&name[9..], "all"));
         let statistic = STATISTICS.iter().position(|s| s.0 == statistic)?;
         Some(Self(Kind::Slowdown(statistic, Flows::by_name(size, blocks)?)))
@@ -318,13 +337,14 @@ impl Metric {
     /// Returns the metrics that a column may have values of: those with [`Metric::names`], and those of its traffic blocks.
     pub fn all_of(m: &Metrics) -> Vec<Self> {
         let sizes = Self::names().into_iter().filter_map(|name| Self::by_name(&name, &[]));
+        let shares = m.groups.iter().flat_map(|g| (0..SHARES.len()).map(|share| Self(Kind::Share(share, g.block))));
         let blocks: BTreeSet<u32> = m
             .slowdown
             .iter()
             .filter_map(|bucket| bucket.block)
             .chain(m.completion.iter().filter_map(|c| c.block))
             .collect();
-        sizes.chain(blocks.into_iter().flat_map(Self::of_block)).collect()
+        sizes.chain(blocks.into_iter().flat_map(Self::of_block)).chain(shares).collect()
     }
 
     /// Returns the metrics of the flows of a traffic block.
@@ -352,10 +372,12 @@ impl Metric {
         format!(
             "slowdown-{}[:FLOWS], {UNFINISHED}[:FLOWS], where FLOWS is {}, or a traffic block by its name or number, as incast or \
              {BLOCK}1 for the second one; {COMPLETION}[:BLOCK], the time from the first start to the last completion, and {QUERY}{}[:BLOCK], \
-             the time of flows that start together towards one receiver, where BLOCK is all or a traffic block; {}",
+             the time of flows that start together towards one receiver, where BLOCK is all or a traffic block; {}:BLOCK, what a traffic block \
+             got beside others; {}",
             join(STATISTICS.iter().map(|s| s.0).collect()),
             join(SIZES.iter().map(|s| s.0).collect()),
             join(STATISTICS.iter().map(|s| s.0).collect()),
+            join(SHARES.iter().map(|s| s.0).collect()),
             OTHERS.iter().map(|o| o.name).collect::<Vec<_>>().join(", "),
         )
     }
@@ -373,6 +395,7 @@ impl Metric {
             Kind::Unfinished(flows) => format!("{UNFINISHED}:{}", flows.name(blocks)),
             Kind::Completion(flows) => format!("{COMPLETION}:{}", flows.name(blocks)),
             Kind::Query(statistic, flows) => format!("{QUERY}{}:{}", STATISTICS[statistic].0, flows.name(blocks)),
+            Kind::Share(share, block) => format!("{}:{}", SHARES[share].0, Flows::Block(block).name(blocks)),
             Kind::Other(i) => OTHERS[i].name.to_owned(),
         }
     }
@@ -388,6 +411,7 @@ impl Metric {
             Kind::Query(statistic, flows) => {
                 format!("Completion of queries, {}, {}", STATISTICS[statistic].1, flows.words(columns))
             }
+            Kind::Share(share, block) => format!("{}, {}", SHARES[share].1, Flows::Block(block).words(columns)),
             Kind::Other(i) => OTHERS[i].title.to_owned(),
         }
     }
@@ -398,6 +422,7 @@ impl Metric {
             Kind::Slowdown(..) => "FCT / ideal FCT",
             Kind::Unfinished(_) => "share of flows (%)",
             Kind::Completion(_) | Kind::Query(..) => "time (µs)",
+            Kind::Share(share, _) => SHARES[share].2,
             Kind::Other(i) => OTHERS[i].label,
         }
     }
@@ -409,8 +434,9 @@ impl Metric {
             Kind::Unfinished(_) => "%",
             Kind::Completion(_) | Kind::Query(..) => "µs",
             Kind::Other(i) if OTHERS[i].name == "jain" => "1",
-            Kind::Other(i) => {
-                let label = OTHERS[i].label;
+            Kind::Share(share, _) if SHARES[share].0 == "jain" => "1",
+            Kind::Share(..) | Kind::Other(_) => {
+                let label = self.label();
                 label.split_once('(').map_or(label, |(_, unit)| unit.trim_end_matches(')'))
             }
         }
@@ -430,6 +456,7 @@ impl Metric {
             Kind::Query(statistic, flows) => {
                 STATISTICS[statistic].2(&flows.completion(m)?.queries).map(|ns| ns / TIME_NS)
             }
+            Kind::Share(share, block) => SHARES[share].4(m.group(block)?).map(|x| x / SHARES[share].3),
             Kind::Other(i) => (OTHERS[i].value)(m).map(|x| x / OTHERS[i].unit),
         }
     }

@@ -1,7 +1,9 @@
 //! The numbers of a run, or of all seeds of one algorithm, that tables show and `--json` prints.
 
+mod groups;
 mod share;
 
+pub use groups::GroupMetrics;
 pub use share::Share;
 
 use std::borrow::Cow;
@@ -74,6 +76,8 @@ pub struct Metrics {
     pub goodput_bps: f64,
     /// Jain index of the long flows' goodput; see [`fairness`].
     pub jain: Option<f64>,
+    /// What each traffic block got, where there are several.
+    pub groups: Vec<GroupMetrics>,
     /// Convergence of rates after arrivals and departures of flows, if there was a probe.
     pub convergence: Option<Convergence>,
     /// Time from the first failure of a link until goodput was back, in ns; infinite if it was not under some seed, `None` without
@@ -243,6 +247,7 @@ impl Metrics {
             load: load(runs),
             goodput_bps: mean(&|r| r.totals.goodput_bps),
             jain: stats::mean(&jains),
+            groups: groups::of(runs),
             convergence: convergence(runs),
             recovery_ns: stats::mean(&runs.iter().filter_map(|r| r.totals.recovery_ns).collect::<Vec<_>>()),
             settled: stats::mean(&runs.iter().filter_map(|r| r.totals.settled).collect::<Vec<_>>()),
@@ -301,6 +306,17 @@ impl Metrics {
     /// Returns the completion of the traffic block with the number `block`, or of all flows.
     pub fn completion_of(&self, block: Option<u32>) -> Option<&Completion> {
         self.completion.iter().find(|c| c.block == block)
+    }
+
+    /// Returns the name in words of the traffic block with the number `block`, where there are several.
+    pub fn block_name(&self, block: u32) -> Option<&str> {
+        let by_share = || self.group(block).map(|group| group.name.as_str());
+        self.of_block(block).map(|bucket| bucket.bucket.as_ref()).or_else(by_share)
+    }
+
+    /// Returns what the traffic block with the number `block` got.
+    pub fn group(&self, block: u32) -> Option<&GroupMetrics> {
+        self.groups.iter().find(|group| group.block == block)
     }
 
     /// Returns the slowdown of the flows of the bucket `name`.

@@ -80,7 +80,7 @@ fn run(cc: &str, rank: u32, seed: u64) -> RunData {
             flows_done: 3_000,
             ..Totals::default()
         },
-        measured: Measured { from_ns: 0, until_ns: 4_000_000, goodput_bytes: 0, load: Vec::new() },
+        measured: Measured { from_ns: 0, until_ns: 4_000_000, goodput_bytes: 0, load: Vec::new(), groups: Vec::new() },
         rates: (0..4).map(|i| endless_flow(i, &t_ns, slow)).collect(),
         flows: flows.into_iter().chain(endless).collect(),
         not_started: std::collections::BTreeMap::new(),

@@ -1,7 +1,9 @@
 //! Goodput, loads and completion times within the measuring window of a run.
 
+use std::collections::{BTreeMap, HashMap};
+
 use fairrate_sim::topology::{Tier, Topology};
-use fairrate_sim::{FlowId, FlowOutcome, FlowSpec, NodeId, RunTotals};
+use fairrate_sim::{FlowId, FlowOutcome, FlowSpec, GroupTotals, NodeId, RunTotals, SimConfig};
 use fairrate_units::{Bytes, Time};
 use serde::{Deserialize, Serialize};
 
@@ -18,7 +20,36 @@ pub struct Measured {
     pub goodput_bytes: u64,
     /// Offered and carried load by tier of links.
     pub load: Vec<TierLoad>,
+    /// What each traffic block got, if there are several and at most [`MOST_GROUPS`].
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub groups: Vec<GroupShare>,
 }
+
+/// What the flows of a traffic block got.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct GroupShare {
+    /// Number of the block, from 0, or the group that a flow list gives.
+    pub group: u32,
+    /// The algorithm of its first flow.
+    pub cc: String,
+    /// The transport of that flow, as `tcp`.
+    pub transport: String,
+    /// Flows of the block.
+    pub flows: u64,
+    /// Payload bytes that receivers got in order within the window.
+    pub goodput_bytes: u64,
+    /// Jain index of the bytes that each endless flow delivered within the window; `None` if there are fewer than two.
+    pub jain: Option<f64>,
+    /// Payload bytes sent again, in the whole run.
+    pub retransmitted_bytes: u64,
+    /// Data packets dropped in the whole run.
+    pub drops: u64,
+    /// Data packets that arrived with an ECN mark, in the whole run.
+    pub marked: u64,
+}
+
+/// Largest number of traffic blocks that have totals of their own.
+pub const MOST_GROUPS: usize = 1_024;
 
 /// The load on a set of links within the measuring window, in payload bytes over the capacity of the links, as `load`
 /// in `[[traffic]]`.
@@ -61,6 +92,7 @@ pub(super) struct Meter {
     places: Vec<(u32, u32)>,
     /// Delivered bytes at the edges of the window so far.
     snapshots: Vec<Sums>,
+    groups: GroupMeter,
     /// Delivered bytes of all flows at the end (`delivered`), and size of the finished flows of the window (`offered`).
     delivered: Sums,
     offered: Sums,
@@ -82,7 +114,8 @@ struct Unfinished {
 
 impl Meter {
     /// Returns a meter for a run on `topology`.
-    pub fn new(topology: &Topology, from: Time, until: Option<Time>) -> Self {
+    pub fn new(config: &SimConfig, from: Time, until: Option<Time>) -> Self {
+        let topology = &config.topology;
         let capacity = |tier: &str| match topology.link_sets.get(tier) {
             // With circuits, traffic between racks need not cross the uplinks, so there is no load of uplinks.
             Some(_) if tier == "tor-uplinks" && topology.circuits.is_some() => 0.0,
@@ -95,6 +128,7 @@ impl Meter {
             capacity_bps: TIERS.map(capacity),
             places: places(topology),
             snapshots: Vec::new(),
+            groups: GroupMeter::new(config),
             delivered: Sums::default(),
             offered: Sums::default(),
             has_endless: false,
@@ -111,8 +145,10 @@ impl Meter {
     /// Adds the state of all flows at an edge of the window, and returns the bytes of all flows together.
     pub fn snapshot(&mut self, specs: &[FlowSpec], delivered: &mut dyn Iterator<Item = (FlowId, u64)>) -> u64 {
         let mut sums = Sums::default();
+        let edge = self.snapshots.len();
         for (flow, bytes) in delivered.filter(|(_, bytes)| 0 < *bytes) {
             sums.add(bytes, self.crossed(&specs[flow.index()]));
+            self.groups.add(edge, &specs[flow.index()], flow, bytes);
         }
         self.snapshots.push(sums);
         sums.all
@@ -122,6 +158,7 @@ impl Meter {
     pub fn flow(&mut self, spec: &FlowSpec, outcome: &FlowOutcome) {
         let crossed = self.crossed(spec);
         self.delivered.add(outcome.delivered_bytes, crossed);
+        self.groups.end(spec, outcome);
         if outcome.start < self.from || self.until.is_some_and(|until| until < outcome.start) {
             return;
         }
@@ -171,6 +208,14 @@ impl Meter {
             until_ns: whole_ns(until),
             goodput_bytes: after.all - before.all,
             load: (0..TIERS.len()).filter_map(load).collect(),
+            groups: self.groups.shares(self.snapshots.len()),
+        }
+    }
+
+    /// Adds the totals of each traffic block at the end of the run.
+    pub fn note_groups(&mut self, totals: &[GroupTotals]) {
+        for (share, totals) in self.groups.shares.iter_mut().zip(totals) {
+            (share.drops, share.marked) = (totals.drops, totals.marked);
         }
     }
 
@@ -179,6 +224,80 @@ impl Meter {
         let (src, dst) = (self.places[spec.src.index()], self.places[spec.dst.index()]);
         [true, src.0 != dst.0, src.1 != dst.1, true]
     }
+}
+
+/// What each traffic block has got so far.
+#[derive(Default)]
+struct GroupMeter {
+    /// By group; empty if there are one or too many.
+    shares: Vec<GroupShare>,
+    /// The bytes of each group and of each endless flow at the edges of the window, and at the end of the run.
+    edges: [Vec<u64>; 3],
+    endless: [HashMap<FlowId, u64>; 3],
+    /// The group of each endless flow.
+    group_of: BTreeMap<FlowId, u32>,
+}
+
+impl GroupMeter {
+    fn new(config: &SimConfig) -> Self {
+        let n_groups = config.flows.iter().map(|flow| flow.group as usize + 1).max().unwrap_or(0);
+        if n_groups < 2 || MOST_GROUPS < n_groups {
+            return Self::default();
+        }
+        let mut shares: Vec<GroupShare> =
+            (0..n_groups as u32).map(|group| GroupShare { group, ..GroupShare::default() }).collect();
+        let mut group_of = BTreeMap::new();
+        for (id, flow) in (0..).map(FlowId).zip(&config.flows) {
+            let share = &mut shares[flow.group as usize];
+            if share.flows == 0 {
+                let (transport, cc) = config.stack(flow.stack);
+                (share.cc, share.transport) = (cc.info().name.to_owned(), transport.kind.name().to_owned());
+            }
+            share.flows += 1;
+            if flow.bytes == Bytes::MAX {
+                group_of.insert(id, flow.group);
+            }
+        }
+        let edges = std::array::from_fn(|_| vec![0; n_groups]);
+        Self { shares, edges, endless: Default::default(), group_of }
+    }
+
+    /// Adds what a flow has delivered at an edge of the window, 0 or 1, or at the end.
+    fn add(&mut self, edge: usize, spec: &FlowSpec, flow: FlowId, bytes: u64) {
+        let Some(edges) = self.edges.get_mut(edge).filter(|_| !self.shares.is_empty()) else { return };
+        edges[spec.group as usize] += bytes;
+        if spec.bytes == Bytes::MAX {
+            self.endless[edge].insert(flow, bytes);
+        }
+    }
+
+    /// Adds the outcome of a flow.
+    fn end(&mut self, spec: &FlowSpec, outcome: &FlowOutcome) {
+        self.add(2, spec, outcome.flow, outcome.delivered_bytes);
+        if let Some(share) = self.shares.get_mut(spec.group as usize) {
+            share.retransmitted_bytes += outcome.retransmitted_bytes;
+        }
+    }
+
+    /// Returns what each group got between the edges of the window, of which `n_edges` have passed.
+    fn shares(&self, n_edges: usize) -> Vec<GroupShare> {
+        let (from, until) = (if n_edges == 0 { 2 } else { 0 }, if n_edges < 2 { 2 } else { 1 });
+        let of_group = |share: &GroupShare| {
+            let group = share.group as usize;
+            let flows = self.group_of.iter().filter(|(_, of)| **of == share.group);
+            let at = |edge: usize, flow| self.endless[edge].get(flow).copied().unwrap_or(0);
+            let bytes: Vec<f64> = flows.map(|(flow, _)| (at(until, flow) - at(from, flow)) as f64).collect();
+            let goodput_bytes = self.edges[until][group] - self.edges[from][group];
+            GroupShare { goodput_bytes, jain: jain(&bytes), ..share.clone() }
+        };
+        self.shares.iter().filter(|share| 0 < share.flows).map(of_group).collect()
+    }
+}
+
+/// Returns the Jain index of two or more shares that are not all zero.
+fn jain(shares: &[f64]) -> Option<f64> {
+    let (sum, squares): (f64, f64) = (shares.iter().sum(), shares.iter().map(|x| x * x).sum());
+    (2 <= shares.len() && 0.0 < squares).then(|| sum * sum / (shares.len() as f64 * squares))
 }
 
 /// Returns the rack and pod of each node. The ToRs of a pod share aggregation switches; the pod of a host is the first

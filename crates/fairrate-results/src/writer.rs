@@ -7,7 +7,8 @@ use std::time::Duration;
 
 use fairrate_sim::topology::Topology;
 use fairrate_sim::{
-    ConvergenceSample, FlowId, FlowOutcome, FlowSpec, Mode, PfcEvent, PortId, PortSample, RateSample, RunTotals, Sink,
+    ConvergenceSample, FlowId, FlowOutcome, FlowSpec, GroupTotals, Mode, PfcEvent, PortId, PortSample, RateSample,
+    RunTotals, Sink,
 };
 use fairrate_units::{Bytes, Time};
 
@@ -73,6 +74,11 @@ impl ResultsWriter {
         Self::create_in(&Arc::new(ResultsDir::claim(dir)?), inputs, &[])
     }
 
+    /// Notes what became of the packets of each traffic block, at the end of the run.
+    pub fn set_groups(&mut self, totals: &[GroupTotals]) {
+        self.meter.note_groups(totals);
+    }
+
     /// Notes how the run is simulated, for the summary.
     pub fn set_mode(&mut self, mode: Mode) {
         self.summary.engine = Some(mode.into());
@@ -117,7 +123,7 @@ impl ResultsWriter {
             files: inputs.files.iter().map(|(name, _)| *name).chain([SCENARIO]).map(str::to_owned).collect(),
             specs: inputs.config.flows.clone(),
             port_names: port_names(&inputs.config.topology),
-            meter: Meter::new(&inputs.config.topology, inputs.measured_from, inputs.measured_until),
+            meter: Meter::new(inputs.config, inputs.measured_from, inputs.measured_until),
             recovery: inputs.failure.map(RecoveryMeter::new),
             settled: Vec::new(),
             deadlines: Deadlines::default(),

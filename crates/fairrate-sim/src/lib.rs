@@ -38,9 +38,9 @@ pub use fabric::DropCause;
 pub use ids::{FlowId, NodeId, PortId};
 pub use input_error::{FieldError, FileError};
 pub use output::{
-    AllocatorTotals, Cause, ConvergenceSample, Disorder, Drops, FlowOutcome, MeasuredSender, PacketEvent, PacketStep,
-    PfcEvent, PortSample, RateSample, RateSums, Recorder, Reordering, RttSample, RunTotals, SenderEvent, SenderStep,
-    Sink,
+    AllocatorTotals, Cause, ConvergenceSample, Disorder, Drops, FlowOutcome, GroupTotals, MeasuredSender, PacketEvent,
+    PacketStep, PfcEvent, PortSample, RateSample, RateSums, Recorder, Reordering, RttSample, RunTotals, SenderEvent,
+    SenderStep, Sink,
 };
 pub use packet::PacketKind;
 #[doc(hidden)]

@@ -12,6 +12,15 @@ mod totals;
 pub use self::senders::{Cause, SenderEvent, SenderStep};
 pub use self::totals::{AllocatorTotals, Drops, RateSums, RunTotals};
 
+/// What became of the data packets of a traffic block, [`FlowSpec::group`](crate::FlowSpec::group).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct GroupTotals {
+    /// Data packets dropped.
+    pub drops: u64,
+    /// Data packets that reached their receivers with an ECN mark.
+    pub marked: u64,
+}
+
 /// The outcome of one flow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FlowOutcome {

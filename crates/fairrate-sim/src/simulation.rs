@@ -5,7 +5,7 @@ use fairrate_units::Time;
 use crate::config::SimConfig;
 use crate::core::{Cluster, Mode};
 use crate::fluid::Fluid;
-use crate::output::{FlowOutcome, RunTotals, Sink};
+use crate::output::{FlowOutcome, GroupTotals, RunTotals, Sink};
 
 /// The reason why a run cannot continue.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -143,6 +143,15 @@ impl Simulation {
     /// Returns the outcomes of the flows that have not finished, for the end of a run or an interrupted one.
     pub fn unfinished(&self) -> Vec<FlowOutcome> {
         of_run!(&self.run, unfinished())
+    }
+
+    /// Returns the totals so far of each traffic block, by number; none if all flows are of one block, if there are more than 1,024, or
+    /// if flows are fluids.
+    pub fn group_totals(&self) -> Vec<GroupTotals> {
+        match &self.run {
+            Run::Packets(cluster) => cluster.group_totals(),
+            Run::Fluids(_) => Vec::new(),
+        }
     }
 
     /// Returns the totals so far. Asserts that bytes are conserved.

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use super::{Better, Cell, Group, Measure, Value, best, by_seed, pairs};
 use crate::bootstrap::{Difference, Estimate};
 use crate::format;
-use crate::metrics::{BucketSlowdown, Convergence, Metrics, PortMetrics, Share};
+use crate::metrics::{BucketSlowdown, Convergence, GroupMetrics, Metrics, PortMetrics, Share};
 use crate::stats::{Distribution, Percentile};
 
 /// The columns of a comparison, from which its measures are made.
@@ -116,6 +116,37 @@ impl<'a> Columns<'a> {
             [n] => Group { title: format!("{title} ({} flows{})", format::count(n as f64), self.of_seeds()), measures },
             _ => Group { title, measures },
         }
+    }
+
+    /// Returns the measures of what each traffic block got, where blocks have different algorithms or transports.
+    pub(super) fn shares(&self) -> Vec<Group> {
+        let kinds = |m: &Metrics| m.groups.iter().map(|g| (g.cc.clone(), g.transport.clone())).collect::<BTreeSet<_>>();
+        if self.metrics.iter().all(|m| kinds(m).len() < 2) {
+            return Vec::new();
+        }
+        let most = self.metrics.iter().max_by_key(|m| m.groups.len());
+        most.map_or_else(Vec::new, |m| m.groups.iter().map(|group| self.share(group)).collect())
+    }
+
+    fn share(&self, GroupMetrics { block, name, cc, flows, .. }: &GroupMetrics) -> Group {
+        use Better::{Higher, Lower, Neither};
+        let key = |field: &str| format!("groups[{name}].{field}");
+        let pick = |f: fn(&GroupMetrics) -> Option<f64>| move |m: &Metrics| m.group(*block).and_then(f);
+        let measure = |name, field, better, f, show| self.measure(key(field), name, better, &pick(f), show);
+        let jain = |x: f64| format!("{x:.4}");
+        let mut measures = vec![
+            measure("goodput", "goodput_bps", Higher, |g| Some(g.goodput_bps), format::rate),
+            measure("share of all", "share", Neither, |g| g.share, format::percent),
+            measure("of a fair share", "fair_share", Neither, |g| g.fair_share, format::percent),
+            measure("Jain index", "jain", Higher, |g| g.jain, jain),
+            measure("drops", "drops", Lower, |g| Some(g.drops), format::count),
+            measure("arrived marked", "marked", Neither, |g| Some(g.marked), format::count),
+            measure("sent again", "retransmitted_bytes", Lower, |g| Some(g.retransmitted_bytes), format::bytes),
+        ];
+        measures.retain(|m| m.name != "Jain index" || m.cells.iter().any(|cell| cell.estimate.is_some()));
+        let is_one = self.metrics.iter().all(|m| m.group(*block).is_none_or(|g| g.cc == *cc && g.flows == *flows));
+        let what = if is_one { format!(" ({cc}, {} flows)", format::count(*flows as f64)) } else { String::new() };
+        Group { title: format!("Share of {name}{what}"), measures }
     }
 
     /// Returns ` of 5 seeds`, the words behind a number of flows; empty for a single seed.

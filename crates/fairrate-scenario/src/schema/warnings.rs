@@ -23,12 +23,7 @@ pub(super) fn warnings(config: &SimConfig, profile: Profile) -> Vec<String> {
     };
     let of_stack =
         |(_, cc)| AlgorithmConfig::made_for(cc).iter().filter(outside).filter_map(|made_for| warn(cc, made_for));
-    config
-        .stacks()
-        .flat_map(of_stack)
-        .chain(paths::warnings(config))
-        .chain(marks::warning(config))
-        .collect()
+    config.stacks().flat_map(of_stack).chain(paths::warnings(config)).chain(marks::warning(config)).collect()
 }
 
 /// Returns a warning of a default that was published for hosts of other rates than `rate`, with the value in proportion

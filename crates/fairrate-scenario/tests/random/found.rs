@@ -214,4 +214,18 @@ link_set = "host-links"
 max_flows = 10
 "#,
     ),
+    (
+        "an answer with credit told nothing of the bytes that had come, so a small window never opened again",
+        r#"
+[topology]
+kind = "fat-tree-k"
+[transport]
+cc = "ndp"
+window = "20KB"
+[[traffic]]
+kind = "stride"
+stride = 3
+bytes = "30KB"
+"#,
+    ),
 ];

@@ -56,6 +56,17 @@ pub enum Transport {
     },
 }
 
+impl Transport {
+    /// Returns the name in scenarios.
+    pub fn name(&self) -> &'static str {
+        match self {
+            Self::Rdma => "rdma",
+            Self::Tcp(_) => "tcp",
+            Self::Uet { .. } => "uet",
+        }
+    }
+}
+
 /// The choice of paths by hosts: packets carry values that switches hash.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Entropy {

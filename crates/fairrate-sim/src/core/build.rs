@@ -224,7 +224,7 @@ impl Part {
             links,
         };
         let clock = Clock::new(config.fabric.ties == TieRule::Insertion);
-        let observed = Observations::new(clock.is_by_insertion());
+        let observed = Observations::new(run, clock.is_by_insertion());
         let world = World { run: Arc::clone(run), clock, net, agents, observed };
         let mut part = Self { number, world, switches, hosts, mode };
         part.begin();

@@ -48,7 +48,7 @@ pub(crate) use self::world::World;
 use crate::engine::{Event, EventKind};
 use crate::fabric::Port;
 use crate::ids::{FlowId, HostId, PortId, PortIdx};
-use crate::output::{FlowOutcome, RunTotals};
+use crate::output::{FlowOutcome, GroupTotals, RunTotals};
 use crate::packet::PacketKind;
 
 /// A part of a network, which is the whole network or some of its nodes, with the events of its nodes.
@@ -194,6 +194,11 @@ impl Part {
         totals.peak_buffer_bytes = self.switches.buffers.peak();
         self.hosts.add_totals(&self.world.run, &mut totals);
         totals
+    }
+
+    /// Returns the totals of each group so far, in this part.
+    fn groups(&self) -> &[GroupTotals] {
+        &self.world.observed.groups
     }
 
     /// Returns the numbers of packets serialised and of flows done so far.

@@ -8,7 +8,8 @@ use super::run::Run;
 use crate::engine::Event;
 use crate::ids::{FlowId, PortId};
 use crate::output::{
-    Cause, ConvergenceSample, PacketEvent, PacketStep, PfcEvent, RttSample, RunTotals, SenderEvent, SenderStep,
+    Cause, ConvergenceSample, GroupTotals, PacketEvent, PacketStep, PfcEvent, RttSample, RunTotals, SenderEvent,
+    SenderStep,
 };
 use crate::packet::{Packet, PacketKind};
 
@@ -29,10 +30,15 @@ pub(crate) enum Notification {
     Convergence(ConvergenceSample),
 }
 
+/// Number of groups above which they have no totals of their own: a flow list may number them as it likes.
+const MOST_GROUPS: u32 = 1_024;
+
 /// The totals of a part, and its notifications that were not yet passed on.
 #[derive(Default)]
 pub(crate) struct Observations {
     pub(crate) totals: RunTotals,
+    /// By group; empty if all flows are of one, or if there are very many.
+    pub(crate) groups: Vec<GroupTotals>,
     /// `true` if round-trip times are reported.
     pub(crate) wants_rtts: bool,
     /// `true` if the steps of packets are reported.
@@ -59,8 +65,18 @@ pub(crate) struct Observations {
 impl Observations {
     /// Creates empty observations, which are reported in the order in which they are added if `keeps_order`, and otherwise
     /// in the order of events.
-    pub(super) fn new(keeps_order: bool) -> Self {
-        Self { keeps_order, ..Self::default() }
+    pub(super) fn new(run: &Run, keeps_order: bool) -> Self {
+        let last = run.config.flows.iter().map(|flow| flow.group).max().unwrap_or(0);
+        let n_groups = if 0 < last && last < MOST_GROUPS { last as usize + 1 } else { 0 };
+        Self { keeps_order, groups: vec![GroupTotals::default(); n_groups], ..Self::default() }
+    }
+
+    /// Returns the totals of the group of a flow, if groups have any.
+    #[cold]
+    pub(crate) fn group_of(&mut self, run: &Run, flow: FlowId) -> Option<&mut GroupTotals> {
+        let parent = run.flow(flow).parent;
+        let group = run.is_users(parent).then(|| run.config.flows[parent.index()].group)?;
+        self.groups.get_mut(group as usize)
     }
 
     /// Adds a notification of the event being processed.

@@ -90,6 +90,12 @@ impl World {
         let p = self.net.pool.get(packet);
         if p.kind == PacketKind::Data {
             self.observed.totals.dropped_bytes += u64::from(p.wire);
+            let flow = p.flow;
+            if !self.observed.groups.is_empty()
+                && let Some(group) = self.observed.group_of(&self.run, flow)
+            {
+                group.drops += 1;
+            }
         }
         self.observed.totals.drops.add(cause, 1);
         if cause != DropCause::Fault {

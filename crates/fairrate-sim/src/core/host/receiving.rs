@@ -35,6 +35,12 @@ impl Hosts {
     fn on_data(&mut self, w: &mut World, host: HostId, packet: PacketIdx) {
         let p = w.net.pool.get(packet);
         let (id, arrival) = (p.flow, self.disorder.as_ref().and_then(|_| Arrival::of(p)));
+        if !w.observed.groups.is_empty()
+            && p.is_marked()
+            && let Some(group) = w.observed.group_of(&w.run, id)
+        {
+            group.marked += 1;
+        }
         let transport = w.run.flow(id).transport;
         let answer = transport.on_data(self, w, host, packet);
         if let (Some(book), Some(arrival)) = (&mut self.disorder, arrival)

@@ -26,7 +26,7 @@ use crate::core::stall;
 use crate::core::{Mode, Part};
 use crate::engine::Event;
 use crate::ids::FlowId;
-use crate::output::{FlowOutcome, RunTotals, Sink};
+use crate::output::{FlowOutcome, GroupTotals, RunTotals, Sink};
 use crate::simulation::{SimError, Switching};
 
 /// Number of events between two checks for stalls.
@@ -153,6 +153,20 @@ impl Cluster {
             "bytes are conserved: sent + duplicated = delivered + dropped + in flight"
         );
         totals
+    }
+
+    /// Returns the totals of each group so far; none if all flows are of one group, or if there are very many.
+    pub(crate) fn group_totals(&self) -> Vec<GroupTotals> {
+        let mut all: Vec<GroupTotals> = Vec::new();
+        for part in &self.parts {
+            let part = lock(part);
+            all.resize(part.groups().len(), GroupTotals::default());
+            for (sum, of_part) in all.iter_mut().zip(part.groups()) {
+                sum.drops += of_part.drops;
+                sum.marked += of_part.marked;
+            }
+        }
+        all
     }
 
     /// Returns the outcomes of all flows that are not over.

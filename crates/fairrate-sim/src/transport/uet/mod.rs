@@ -285,8 +285,9 @@ impl Transport for Uet {
             let (bytes, rtt) = (Bytes::new(bytes), round_trip.map(Time::from_ps));
             hosts.controller(slot).on_trimmed(&Trimmed { now, bytes, rtt, last_hop, in_flight })
         } else {
-            let newly = if credit.is_some() { 0 } else { message.count(p.cwnd_at_send) };
-            message.acknowledge(expected, first_bit(&p, mtu), p.sent_ps);
+            let counted = if message.goes_by_packets() { None } else { Some(message.count(p.cwnd_at_send)) };
+            let landed = message.acknowledge(expected, first_bit(&p, mtu), p.sent_ps);
+            let newly = counted.unwrap_or_else(|| message.land(landed));
             let in_flight = message.in_flight();
             let sent_ps = w.clock.now_ps - round_trip.unwrap_or(0);
             let outcome = if p.is_marked() { Outcome::Marked } else { Outcome::Good };

@@ -223,6 +223,18 @@ impl Outgoing {
         is_clear.then(|| now_ps - record.sent_ps)
     }
 
+    /// Returns `true` if the receiver's answers may have a number of credit where others have its count of bytes. Then what is in flight goes
+    /// by the packets that are acknowledged.
+    pub(super) fn goes_by_packets(&self) -> bool {
+        self.purse.as_ref().is_some_and(|purse| purse.terms().counts_arrivals())
+    }
+
+    /// Takes packets of `bytes` on the wire, which have been acknowledged, out of what is in flight.
+    pub(super) fn land(&mut self, bytes: u64) -> u64 {
+        self.in_flight -= bytes.cast_signed();
+        bytes
+    }
+
     /// Takes the receiver's count of bytes, modulo 2^32; returns the bytes that are new in it.
     pub(super) fn count(&mut self, counted: u32) -> u64 {
         let newly = counted.wrapping_sub(self.counted);
@@ -235,16 +247,25 @@ impl Outgoing {
         u64::from(newly)
     }
 
-    /// Marks all packets before `expected` as acknowledged, and of the 64 from `from` on those whose bits are set.
-    pub(super) fn acknowledge(&mut self, expected: u64, from: u64, bits: u64) {
-        while self.first < expected && self.records.pop_front().is_some() {
+    /// Marks all packets before `expected` as acknowledged, and of the 64 from `from` on those whose bits are set. Returns the bytes on the
+    /// wire of those among them that were out.
+    pub(super) fn acknowledge(&mut self, expected: u64, from: u64, bits: u64) -> u64 {
+        let mut landed = 0;
+        while self.first < expected
+            && let Some(record) = self.records.pop_front()
+        {
+            if record.is_some_and(|record| record.is_out) {
+                landed += self.wire(self.first);
+            }
             self.again.remove(&self.first);
             self.first += 1;
         }
         for number in (0..64).filter(|bit| bits >> bit & 1 == 1).map(|bit| from + bit) {
             let at = number.checked_sub(self.first).and_then(|at| usize::try_from(at).ok());
             if let Some(place) = at.and_then(|at| self.records.get_mut(at)) {
-                *place = None;
+                if place.take().is_some_and(|record| record.is_out) {
+                    landed += self.wire(number);
+                }
                 self.again.remove(&number);
             }
         }
@@ -252,6 +273,7 @@ impl Outgoing {
             self.records.pop_front();
             self.first += 1;
         }
+        landed
     }
 
     /// Marks a packet as lost; returns its bytes on the wire, or `None` if it is acknowledged or known to be lost.
