@@ -64,6 +64,7 @@ pub const FIGURES: &[Figure] = &[
     beyond::SHOOTOUT,
     beyond::SPINE,
     beyond::COLLISIONS,
+    beyond::COEXISTENCE,
 ];
 
 /// Returns the figures of a name: a single one, as `powertcp/fig8`; those of a paper, as `powertcp`; or `all`.

@@ -314,6 +314,12 @@ impl Metrics {
         self.of_block(block).map(|bucket| bucket.bucket.as_ref()).or_else(by_share)
     }
 
+    /// Returns `true` if traffic blocks have different algorithms or transports.
+    pub fn has_several_kinds(&self) -> bool {
+        let kind = |group: &GroupMetrics| (group.cc.clone(), group.transport.clone());
+        self.groups.iter().any(|group| kind(group) != kind(&self.groups[0]))
+    }
+
     /// Returns what the traffic block with the number `block` got.
     pub fn group(&self, block: u32) -> Option<&GroupMetrics> {
         self.groups.iter().find(|group| group.block == block)

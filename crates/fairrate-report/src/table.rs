@@ -6,7 +6,7 @@ use crate::bootstrap::Interval;
 use crate::comparison::{Better, Cell, Comparison, Group, MAX_PORTS, Measure, estimate};
 use crate::format;
 use crate::metric::Metric;
-use crate::metrics::{BucketSlowdown, Metrics, PortMetrics};
+use crate::metrics::{BucketSlowdown, GroupMetrics, Metrics, PortMetrics};
 use crate::stats::Percentile;
 
 /// A table: a column of row names, then columns of numbers.
@@ -118,6 +118,9 @@ pub fn single(metrics: &Metrics) -> Vec<Table> {
     if !metrics.ports.is_empty() {
         tables.push(probed_ports(metrics));
     }
+    if metrics.has_several_kinds() {
+        tables.push(shares_of_blocks(&metrics.groups));
+    }
     let all = Comparison::of(vec![metrics.clone()]);
     let is_told = |g: &&Group| {
         ["Completion", "Convergence", "All flows", "Whole run"].iter().any(|title| g.title.starts_with(title))
@@ -172,6 +175,31 @@ fn probed_ports(metrics: &Metrics) -> Table {
     let section = Section { title: "Ports".into(), rows };
     let columns = columns.map(str::to_owned).to_vec();
     Table { caption: String::new(), columns, sections: vec![section] }
+}
+
+/// Returns what each traffic block got, where blocks have different algorithms or transports.
+fn shares_of_blocks(groups: &[GroupMetrics]) -> Table {
+    let columns =
+        ["algorithm", "over", "flows", "goodput", "of all", "of a fair share", "Jain", "drops", "marked", "sent again"];
+    let share = |share: Option<f64>| share.map_or_else(|| "-".into(), format::percent);
+    let row = |g: &GroupMetrics| Row {
+        name: g.name.clone(),
+        cells: vec![
+            g.cc.clone(),
+            g.transport.to_uppercase(),
+            format::count(g.flows as f64),
+            format::rate(g.goodput_bps),
+            share(g.share),
+            share(g.fair_share),
+            g.jain.map_or_else(|| "-".into(), |jain| format!("{jain:.4}")),
+            format::count(g.drops),
+            format::count(g.marked),
+            format::bytes(g.retransmitted_bytes),
+        ],
+        ..Row::default()
+    };
+    let section = Section { title: "Blocks".into(), rows: groups.iter().map(row).collect() };
+    Table { caption: String::new(), columns: columns.map(str::to_owned).to_vec(), sections: vec![section] }
 }
 
 fn section(group: &Group) -> Section {

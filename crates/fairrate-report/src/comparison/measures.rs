@@ -120,8 +120,7 @@ impl<'a> Columns<'a> {
 
     /// Returns the measures of what each traffic block got, where blocks have different algorithms or transports.
     pub(super) fn shares(&self) -> Vec<Group> {
-        let kinds = |m: &Metrics| m.groups.iter().map(|g| (g.cc.clone(), g.transport.clone())).collect::<BTreeSet<_>>();
-        if self.metrics.iter().all(|m| kinds(m).len() < 2) {
+        if !self.metrics.iter().any(Metrics::has_several_kinds) {
             return Vec::new();
         }
         let most = self.metrics.iter().max_by_key(|m| m.groups.len());

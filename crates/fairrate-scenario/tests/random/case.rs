@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use fairrate_control::{ALGORITHMS, AlgorithmConfig, Needs, PortScope, Profile};
+use fairrate_control::{ALGORITHMS, AlgorithmConfig, Needs, PortScope, Profile, Queueing};
 
 use super::draw::{Draw, Toml};
 use super::{fabric, hosts, network, traffic};
@@ -49,6 +49,38 @@ fn has_one_path(cc: &str) -> bool {
     knows_paths(&needs) || needs.network.telemetry.is_some()
 }
 
+/// Returns some algorithms that fit into one network with `cc`, each with `true` if it goes over TCP. `toml` is the scenario so far.
+fn beside(draw: &mut Draw, toml: &str, cc: &str, over_circuits: bool) -> Vec<(&'static str, bool)> {
+    let (own, by_packet) = (needs_of(cc), toml.contains("[routing]"));
+    let is_alone = |needs: &Needs| {
+        let Needs { network, feedback, .. } = needs;
+        feedback.oracle || feedback.allocator || network.queueing == Queueing::Priorities
+    };
+    let fits = |other: &'static str| {
+        let needs = needs_of(other);
+        let has_two = |has: fn(&Needs) -> bool| has(&own) && has(&needs);
+        !is_alone(&own)
+            && !is_alone(&needs)
+            && own.network.union(&needs.network).is_ok()
+            && !has_two(|needs| needs.feedback.grants.is_some())
+            && !has_two(|needs| needs.feedback.credit.is_some())
+            && !(by_packet && has_one_path(other))
+            && !(over_circuits && knows_paths(&needs))
+    };
+    let all: Vec<&'static str> = ALGORITHMS.iter().map(|info| info.name).filter(|other| fits(other)).collect();
+    if all.is_empty() {
+        return Vec::new();
+    }
+    let chosen = draw.some(&all, 2);
+    chosen.into_iter().map(|other| (other, is_over_tcp(other) && draw.one_in(2))).collect()
+}
+
+/// Returns `true` if an algorithm may go over TCP.
+fn is_over_tcp(cc: &str) -> bool {
+    let needs = needs_of(cc);
+    !needs.feedback.uet && needs.feedback.grants.is_none() && needs.feedback.cnp_interval.is_none()
+}
+
 /// Draws the scenario of a seed, whose files go into `dir`.
 pub fn case(seed: u64, dir: &Path) -> Case {
     let draw = &mut Draw::new(seed);
@@ -87,7 +119,8 @@ pub fn case(seed: u64, dir: &Path) -> Case {
     if cc == "flowtune" && draw.one_in(2) {
         hosts::allocator(draw, &mut toml, &network);
     }
-    let flows = traffic::traffic(draw, &mut toml, &network, tcp, weights);
+    let beside = if draw.one_in(3) { beside(draw, &toml.0, cc, network.has_circuits) } else { Vec::new() };
+    let flows = traffic::traffic(draw, &mut toml, &network, (tcp, weights), &beside);
     let convergence = draw.one_in(10);
     traffic::probes(draw, &mut toml, &network, convergence);
     if convergence && draw.one_in(2) {

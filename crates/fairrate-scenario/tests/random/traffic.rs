@@ -20,9 +20,15 @@ const TREATMENT: &[Key] =
 
 /// Writes some `[[traffic]]` blocks, at most one of them a flow list, and returns its text. Few blocks have weights if
 /// the algorithm does not support them, since such scenarios are refused.
-pub fn traffic(draw: &mut Draw, toml: &mut Toml, network: &Network, tcp: bool, weights: bool) -> Option<String> {
+pub fn traffic(
+    draw: &mut Draw,
+    toml: &mut Toml,
+    network: &Network,
+    (tcp, weights): (bool, bool),
+    beside: &[(&'static str, bool)],
+) -> Option<String> {
     let mut file = None;
-    let rdma = !tcp && !toml.0.contains("kind = \"uet\"");
+    let usual = (tcp, !tcp && !toml.0.contains("kind = \"uet\""));
     let weights = weights || draw.one_in(20);
     for _ in 0..draw.between(1, 3) {
         let kind = *draw.pick(KINDS);
@@ -31,6 +37,9 @@ pub fn traffic(draw: &mut Draw, toml: &mut Toml, network: &Network, tcp: bool, w
         }
         toml.section("[[traffic]]");
         toml.text("kind", kind);
+        let other = if beside.is_empty() || draw.one_in(2) { None } else { Some(*draw.pick(beside)) };
+        let (tcp, rdma) = other.map_or(usual, |(cc, tcp)| (tcp, stack(draw, toml, cc, tcp)));
+        let weights = weights && other.is_none();
         let is_endless = block(draw, toml, network, kind);
         if kind == "list" {
             toml.text("path", "flows.csv");
@@ -51,6 +60,24 @@ pub fn traffic(draw: &mut Draw, toml: &mut Toml, network: &Network, tcp: bool, w
         }
     }
     file
+}
+
+/// Writes the algorithm and the transport of a block. Returns `true` if that is RDMA and its connections can be shared.
+fn stack(draw: &mut Draw, toml: &mut Toml, cc: &str, tcp: bool) -> bool {
+    let kind = if ["nscc", "rccc", "eqds", "ndp"].contains(&cc) {
+        "uet"
+    } else if tcp {
+        "tcp"
+    } else {
+        "rdma"
+    };
+    if draw.one_in(2) {
+        toml.key("transport", format!("{{ kind = \"{kind}\", cc = \"{cc}\", rto = \"100us\" }}"));
+    } else {
+        toml.text("cc", cc);
+        toml.text("transport", kind);
+    }
+    kind == "rdma" && cc != "homa"
 }
 
 /// Writes the keys of one kind. Returns `true` if its flows are endless.

@@ -1,0 +1,266 @@
+//! What algorithms do to each other in one queue: each beside DCTCP and beside CUBIC, and BBR beside more and more flows of CUBIC.
+//!
+//! Four flows of each side share a port of 25 Gb/s with a base RTT of 20 us, for 100 ms; shares are those of the second half. The
+//! buffer holds 5 or 40 times what the path holds, and drops when it is full. Beside DCTCP switches mark by DCTCP's step, as its flows
+//! would be alone. Beside CUBIC, which does not go by marks, they mark as the other algorithm asks for, and drop what cannot be marked
+//! (RFC 3168). RDMA sends only what is missing again, and TCP has the simulator's defaults.
+//!
+//! Left out: algorithms that set the rates of all flows (Flowtune, `ideal`), that need priorities in every packet (pFabric) or
+//! circuits (reTCP), and those for several subflows.
+
+use fairrate_report::panel::{Axis, Panel};
+use fairrate_report::stats;
+
+use crate::claim::{Claim, Rule};
+use crate::curves::{self, Curve, words};
+use crate::experiment::Run;
+use crate::figure::{Figure, Kind, Scale};
+use crate::points::{Point, Points};
+use crate::record::Record;
+
+pub const FIGURE: Figure = Figure {
+    id: "beyond/coexistence",
+    title: "Two algorithms in one queue",
+    kind: Kind::Simulation,
+    quick_s: 60,
+    runs,
+    panels,
+    claims,
+};
+
+const SCENARIO: &str = include_str!("../../scenarios/coexistence.toml");
+
+/// A path of 100 Mb/s and a base RTT of 40 ms, which holds 500 KB: the scale at which BBR and CUBIC meet.
+const WIDE: &str = r#"
+duration = "120s"
+[topology]
+kind = "star"
+hosts = 18
+rate = "100Mbps"
+delay = "10ms"
+[switch]
+pfc = false
+dt_alpha = "unlimited"
+[transport]
+kind = "tcp"
+[transport.tcp]
+rto_min = "200ms"
+rto_max = "10s"
+[[traffic]]
+kind = "incast"
+receiver = "h0"
+senders = ["h1"]
+bytes = "endless"
+jitter = "1s"
+[[traffic]]
+kind = "incast"
+receiver = "h0"
+senders = ["h2"]
+bytes = "endless"
+jitter = "1s"
+cc = "cubic"
+[[probe]]
+flows = "all"
+every = "1s"
+"#;
+
+/// Kinds of transport.
+const TCP: &[(&str, &str)] = &[("transport.kind", "tcp")];
+const RDMA: &[(&str, &str)] =
+    &[("transport.kind", "rdma"), ("transport.recovery", "selective-repeat"), ("transport.rto", "1ms")];
+const UET: &[(&str, &str)] = &[("transport.kind", "uet"), ("transport.mtu", "1KB"), ("switch.trim", "false")];
+
+/// An algorithm with its transport.
+struct Side {
+    cc: &'static str,
+    transport: &'static [(&'static str, &'static str)],
+}
+
+const fn side(cc: &'static str, transport: &'static [(&'static str, &'static str)]) -> Side {
+    Side { cc, transport }
+}
+
+const ALL: [Side; 26] = [
+    side("dctcp", TCP),
+    side("d2tcp", TCP),
+    side("hull", TCP),
+    side("newreno", TCP),
+    side("cubic", TCP),
+    side("bbr", TCP),
+    side("powertcp", RDMA),
+    side("theta-powertcp", RDMA),
+    side("hpcc", RDMA),
+    side("timely", RDMA),
+    side("patched-timely", RDMA),
+    side("dcqcn", RDMA),
+    side("swift", RDMA),
+    side("line-rate", RDMA),
+    side("rocc", RDMA),
+    side("qcn", RDMA),
+    side("dcqcn-pi", RDMA),
+    side("pacc", RDMA),
+    side("bfc", RDMA),
+    side("rcp", RDMA),
+    side("xcp", RDMA),
+    side("perc", RDMA),
+    side("homa", RDMA),
+    side("nscc", UET),
+    side("rccc", UET),
+    side("eqds", UET),
+];
+
+/// The old algorithm: its name, its block's transport, and the marks of switches.
+struct Old {
+    cc: &'static str,
+    transport: &'static str,
+    marks: &'static [(&'static str, &'static str)],
+}
+
+const OLD: [Old; 2] = [
+    Old {
+        cc: "dctcp",
+        transport: "{ kind = \"tcp\", cc = \"dctcp\" }",
+        // Its paper's step of 30 KB at 10 Gb/s, in proportion.
+        marks: &[("switch.ecn", "{ kmin = \"75KB\", kmax = \"75KB\", pmax = 1.0, at = \"enqueue\" }")],
+    },
+    Old { cc: "cubic", transport: "{ kind = \"tcp\", cc = \"cubic\" }", marks: &[] },
+];
+
+/// Buffers, with what they are in times of what the path holds (62.5 KB).
+const BUFFERS: [(&str, &str); 2] = [("312KB", "5 BDP"), ("2500KB", "40 BDP")];
+
+/// Numbers of CUBIC's flows beside one of BBR, and buffers in times of what the path holds (500 KB).
+const CUBICS: [u32; 5] = [1, 2, 4, 8, 16];
+const WIDE_BUFFERS: [(&str, &str); 2] = [("250KB", "0.5 BDP"), ("5MB", "10 BDP")];
+
+fn at(old: &str, buffer: &str) -> String {
+    format!("beside {old}, {buffer}")
+}
+
+fn beside_cubics(n: u32, buffer: &str) -> String {
+    format!("beside {n} cubic, {buffer}")
+}
+
+fn runs(scale: &Scale) -> Vec<Run> {
+    let mut runs = Vec::new();
+    let end = if scale.quick { "20ms" } else { "100ms" };
+    let from = if scale.quick { "10ms" } else { "50ms" };
+    for Old { cc: old, transport, marks } in &OLD {
+        for (buffer, words) in BUFFERS {
+            for Side { cc, transport: own } in &ALL {
+                let mut sets = vec![
+                    ("duration", end),
+                    ("measure.from", from),
+                    ("switch.buffer", buffer),
+                    ("traffic.1.transport", *transport),
+                ];
+                sets.extend(own.iter().chain(*marks));
+                let name = at(old, words);
+                runs.extend(scale.seeds.iter().map(|&seed| Run::of(&name, SCENARIO, cc, &sets, read).seeded(seed)));
+            }
+        }
+    }
+    for n in CUBICS {
+        let senders = format!("\"h2-h{}\"", n + 1);
+        for (buffer, words) in WIDE_BUFFERS {
+            let sets = [
+                ("duration", if scale.quick { "20s" } else { "120s" }),
+                ("switch.buffer", buffer),
+                ("traffic.1.senders", senders.as_str()),
+            ];
+            let name = beside_cubics(n, words);
+            runs.extend(scale.seeds.iter().map(|&seed| Run::of(&name, WIDE, "bbr", &sets, read).seeded(seed)));
+        }
+    }
+    runs
+}
+
+/// Reads the share of the first block, in per cent of the payload that arrives in the second half of the run, and the payload of both
+/// in Gb/s.
+fn read(record: &Record) -> Point {
+    let (end, mut sums) = (record.totals.end.as_secs_f64(), [0.0; 2]);
+    for (id, spec) in (0..).zip(&record.config.flows) {
+        let of_flow = record.rates.iter().filter(|sample| sample.flow.0 == id);
+        let half = of_flow.filter(|sample| sample.t.as_secs_f64() <= end / 2.0).next_back();
+        let before = half.map_or(0, |sample| sample.delivered_bytes);
+        let outcome = record.cut.iter().find(|outcome| outcome.flow.0 == id);
+        let all = outcome.map_or(0, |outcome| outcome.delivered_bytes);
+        sums[spec.group as usize] += (all - before) as f64;
+    }
+    let all = sums[0] + sums[1];
+    Point::of([("share", 100.0 * sums[0] / all), ("all", all * 8.0 / (end / 2.0) / 1e9)])
+}
+
+fn panels(points: &Points) -> Vec<Panel> {
+    let names: Vec<&str> = ALL.iter().map(|side| side.cc).collect();
+    let share = || Axis::new("share of the payload (%)").showing(0.0, 100.0);
+    let matrix = |(_, buffer): (&str, &str)| {
+        let curve = |old: &Old| {
+            let of = |(i, side): (usize, &Side)| (i as f64, points.values(&at(old.cc, buffer), side.cc, "share"));
+            Curve { name: format!("beside {}", old.cc), cc: old.cc, values: ALL.iter().enumerate().map(of).collect() }
+        };
+        curves::panel(
+            format!("four flows beside four, buffer {buffer}"),
+            words("algorithm", &names),
+            share(),
+            OLD.iter().map(curve).collect(),
+        )
+    };
+    let numbers: Vec<String> = CUBICS.iter().map(u32::to_string).collect();
+    let numbers: Vec<&str> = numbers.iter().map(String::as_str).collect();
+    let curve = |(i, (_, buffer)): (usize, &(&str, &str))| {
+        let of = |(i, n): (usize, &u32)| (i as f64, points.values(&beside_cubics(*n, buffer), "bbr", "share"));
+        let cc = ["bbr", "cubic"][i];
+        Curve { name: format!("buffer {buffer}"), cc, values: CUBICS.iter().enumerate().map(of).collect() }
+    };
+    let wide = curves::panel(
+        "one flow of BBR beside flows of CUBIC",
+        words("flows of CUBIC", &numbers),
+        share(),
+        WIDE_BUFFERS.iter().enumerate().map(curve).collect(),
+    );
+    BUFFERS.into_iter().map(matrix).chain([wide]).collect()
+}
+
+/// Returns our own questions, and one published result.
+fn claims(points: &Points) -> Vec<Claim> {
+    let mut claims = Vec::new();
+    for Old { cc: old, .. } in &OLD {
+        for (_, buffer) in BUFFERS {
+            for Side { cc, .. } in &ALL {
+                let id = format!("share-{cc}-{old}-{}", buffer.replace(' ', ""));
+                let sentence = format!(
+                    "ours: four flows of {cc} beside four of {old}, buffer {buffer}: their part of the payload"
+                );
+                let values = points.values(&at(old, buffer), cc, "share");
+                claims.push(Claim::mean(&id, &sentence, Rule::Words, "%", values));
+            }
+        }
+    }
+    for (_, buffer) in WIDE_BUFFERS {
+        let shares = CUBICS.map(|n| points.values(&beside_cubics(n, buffer), "bbr", "share"));
+        for (n, values) in CUBICS.iter().zip(&shares) {
+            let id = format!("bbr-{n}-{}", buffer.replace(' ', ""));
+            let sentence =
+                format!("ours: one flow of BBR beside {n} of CUBIC, buffer {buffer}: its part of the payload");
+            claims.push(Claim::mean(&id, &sentence, Rule::Words, "%", values.clone()));
+        }
+        if buffer == WIDE_BUFFERS[1].1 {
+            claims.push(no_dependence(&shares));
+        }
+    }
+    claims
+}
+
+/// Returns the published result: "BBR's throughput when competing with loss-based algorithms does not depend on the number of competing
+/// loss-based flows" (R. Ware et al., IMC 2019, as its authors sum it up at APNIC, 2020-01-24). The threshold of ten points is ours.
+fn no_dependence(shares: &[Vec<f64>; CUBICS.len()]) -> Claim {
+    let n_seeds = shares.iter().map(Vec::len).min().unwrap_or(0);
+    let spread = |seed: usize| {
+        let of_seed = stats::sorted(shares.iter().map(|values| values[seed]));
+        of_seed.last().copied().unwrap_or(f64::NAN) - of_seed.first().copied().unwrap_or(f64::NAN)
+    };
+    let sentence = "Ware et al.: BBR's throughput beside loss-based flows does not depend on their number: largest less smallest share of one flow \
+                    beside 1 to 16 of CUBIC, buffer 10 BDP";
+    Claim::mean("bbr-no-dependence", sentence, Rule::AtMost(10.0), "points", (0..n_seeds).map(spread).collect())
+}
