@@ -8,6 +8,7 @@
 mod allocate;
 mod bench;
 mod check;
+mod coexist;
 mod compare;
 mod drive;
 mod error_json;
@@ -62,6 +63,11 @@ enum Command {
     /// DIR/compare.json. Several seeds give means with intervals, and differences paired by seed. The same command goes on
     /// where an interrupted one stopped.
     Compare(compare::Args),
+    /// Study what two algorithms do to each other in one queue
+    ///
+    /// Compares flows of A beside flows of B that share a port, over buffers, numbers of flows, and round-trip times of B. Prints what a
+    /// flow of each gets of its fair share, and a verdict. Writes what `compare` writes, and the scenario beside it.
+    Coexist(coexist::Args),
     /// Write a commented scenario of a fabric
     ///
     /// Asks five questions at a terminal: hosts, hosts on a leaf, their rate, oversubscription, and sizes of flows. Answers can be
@@ -124,6 +130,7 @@ impl Command {
             Self::Run(args) => args.json,
             Self::Check(args) => args.json,
             Self::Compare(args) => args.json,
+            Self::Coexist(args) => args.json,
             Self::Allocate(args) => args.json,
             Self::Bench(args) => args.json,
             Self::Figure(args) => args.json,
@@ -175,6 +182,7 @@ pub fn main_of(registry: &Registry, args: impl IntoIterator<Item = OsString>) ->
         Command::Export(args) => export::run(&args, registry),
         Command::Check(args) => check::run(&args, registry),
         Command::Compare(args) => compare::run(&args, registry),
+        Command::Coexist(args) => coexist::run(&args, registry),
         Command::Allocate(args) => allocate::run(&args, registry),
         Command::Bench(args) => bench::run(&args),
         Command::Figure(args) => figure::run(&args),

@@ -121,7 +121,10 @@ const OLD: [Old; 2] = [
         cc: "dctcp",
         transport: "{ kind = \"tcp\", cc = \"dctcp\" }",
         // Its paper's step of 30 KB at 10 Gb/s, in proportion.
-        marks: &[("switch.ecn", "{ kmin = \"75KB\", kmax = \"75KB\", pmax = 1.0, at = \"enqueue\" }")],
+        marks: &[(
+            "switch.ecn",
+            "{ kmin = \"75KB\", kmax = \"75KB\", pmax = 1.0, at = \"enqueue\", phantom = \"none\" }",
+        )],
     },
     Old { cc: "cubic", transport: "{ kind = \"tcp\", cc = \"cubic\" }", marks: &[] },
 ];
@@ -161,7 +164,7 @@ fn runs(scale: &Scale) -> Vec<Run> {
         }
     }
     for n in CUBICS {
-        let senders = format!("\"h2-h{}\"", n + 1);
+        let senders = if n == 1 { "\"h2\"".to_owned() } else { format!("\"h2-h{}\"", n + 1) };
         for (buffer, words) in WIDE_BUFFERS {
             let sets = [
                 ("duration", if scale.quick { "20s" } else { "120s" }),

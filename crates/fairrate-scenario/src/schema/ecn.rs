@@ -143,7 +143,9 @@ fn read_thresholds(e: &mut Section<'_>, base: EcnConfig) -> EcnConfig {
         e.problem_at("scenario::conflict", "average", "an average is of the queue, with a stream of each port", help);
     }
     let to_hosts = read_to_hosts(e, base.to_hosts);
-    let non_ect = read_non_ect(e, base.non_ect);
+    // A phantom queue has nothing to drop.
+    let usual = if phantom.is_some() && base.non_ect == NonEct::Drop { NonEct::Ignore } else { base.non_ect };
+    let non_ect = read_non_ect(e, usual);
     if non_ect == NonEct::Drop && phantom.is_some() {
         let help = "write `non_ect = \"ignore\"`, or remove `phantom`";
         e.problem_at("scenario::conflict", "non_ect", "a phantom queue has nothing to drop", help);
