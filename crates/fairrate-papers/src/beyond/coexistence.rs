@@ -5,8 +5,8 @@
 //! would be alone. Beside CUBIC, which does not go by marks, they mark as the other algorithm asks for, and drop what cannot be marked
 //! (RFC 3168). RDMA sends only what is missing again, and TCP has the simulator's defaults.
 //!
-//! Left out: algorithms that set the rates of all flows (Flowtune, `ideal`), that need priorities in every packet (pFabric) or
-//! circuits (reTCP), and those for several subflows.
+//! Left out: algorithms that set the rates of all flows (Flowtune, `ideal`), that need priorities in every packet (pFabric), queues of
+//! their own at ports (BFC) or circuits (reTCP), NDP, which needs trimming, and those for several subflows.
 
 use fairrate_report::panel::{Axis, Panel};
 use fairrate_report::stats;
@@ -80,7 +80,7 @@ const fn side(cc: &'static str, transport: &'static [(&'static str, &'static str
     Side { cc, transport }
 }
 
-const ALL: [Side; 26] = [
+const ALL: [Side; 25] = [
     side("dctcp", TCP),
     side("d2tcp", TCP),
     side("hull", TCP),
@@ -99,7 +99,6 @@ const ALL: [Side; 26] = [
     side("qcn", RDMA),
     side("dcqcn-pi", RDMA),
     side("pacc", RDMA),
-    side("bfc", RDMA),
     side("rcp", RDMA),
     side("xcp", RDMA),
     side("perc", RDMA),

@@ -1,6 +1,6 @@
 //! `cc` and `transport` of `[[traffic]]`: the algorithm and the transport of a block's flows, if they are not those of `[transport]`.
 
-use fairrate_control::{NetworkNeeds, Profile, Queueing};
+use fairrate_control::{NetworkNeeds, PortScope, Profile, Queueing};
 use fairrate_sim::{SimConfig, Stack};
 
 use super::algorithm::Algorithms;
@@ -137,10 +137,17 @@ fn check_beside(root: &Section<'_>, stacks: &Stacks, site: Site) {
     for other in earlier {
         let (a, b, beside) = (other.cc.needs(), new.cc.needs(), other.cc.info().name);
         let is_alone = |needs: &fairrate_control::Needs| needs.feedback.oracle || needs.feedback.allocator;
+        // Its port agents choose queues for its own packets.
+        let has_port_queues = |needs: &NetworkNeeds| needs.queueing == Queueing::Own && needs.ports != PortScope::None;
         let has_priorities = |needs: &NetworkNeeds| needs.queueing == Queueing::Priorities;
         if is_alone(&a) || is_alone(&b) {
             let alone = if is_alone(&a) { beside } else { name };
             problem(format!("`{alone}` sets the rates of all flows"), "give all blocks this `cc`, or none");
+        } else if let Some(owner) =
+            [(&a, beside), (&b, name)].into_iter().find(|(needs, _)| has_port_queues(&needs.network))
+        {
+            let message = format!("ports serve the queues of `{}` and no others in turn with them", owner.1);
+            problem(message, "choose another `cc`");
         } else if has_priorities(&a.network) != has_priorities(&b.network) {
             let message =
                 format!("of `{beside}` and `{name}` one has packets with priorities, and ports queue by these");

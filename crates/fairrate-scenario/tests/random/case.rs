@@ -54,7 +54,8 @@ fn beside(draw: &mut Draw, toml: &str, cc: &str, over_circuits: bool) -> Vec<(&'
     let (own, by_packet) = (needs_of(cc), toml.contains("[routing]"));
     let is_alone = |needs: &Needs| {
         let Needs { network, feedback, .. } = needs;
-        feedback.oracle || feedback.allocator || network.queueing == Queueing::Priorities
+        let has_port_queues = network.queueing == Queueing::Own && network.ports != PortScope::None;
+        feedback.oracle || feedback.allocator || network.queueing == Queueing::Priorities || has_port_queues
     };
     let fits = |other: &'static str| {
         let needs = needs_of(other);
