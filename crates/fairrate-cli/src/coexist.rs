@@ -223,7 +223,10 @@ fn scenario(args: &Args, a: &Side, b: &Side) -> String {
          [switch]\npfc = false\ndt_alpha = \"unlimited\"\n\n\
          [transport]\n{keys}\n\n\
          [measure]\nfrom = \"{half}\"\n{first}{second}\n\
+         # Otherwise packets of the same time would find room in a full queue by the number of their host.\n\
+         [[fault]]\nlinks = \"host-links\"\njitter = \"{packet}\"\n\n\
          [[probe]]\nqueue = \"{switch}->0\"\nevery = \"{every}\"\n",
+        packet = args.rate.tx_time(Bytes::new(1_048)),
         a = args.a,
         b = args.b,
         a_block = a.block,

@@ -192,7 +192,8 @@ impl Observer {
 /// Checks that `flow` can be explained in runs of `config`.
 fn supports(config: &SimConfig, flow: FlowId) -> Result<(), Unsupported> {
     let spec = &config.flows[flow.index()];
-    let needs = config.cc.needs();
+    let (transport, cc) = config.stack(spec.stack);
+    let needs = cc.needs();
     if needs.feedback.oracle {
         return Err(Unsupported::Fluids);
     }
@@ -202,7 +203,7 @@ fn supports(config: &SimConfig, flow: FlowId) -> Result<(), Unsupported> {
     if needs.feedback.grants.is_some() {
         return Err(Unsupported::Homa);
     }
-    if let Transport::Tcp(tcp) = &config.transport.kind
+    if let Transport::Tcp(tcp) = &transport.kind
         && spec.subflows.unwrap_or(tcp.multipath.subflows) != 1
     {
         return Err(Unsupported::Subflows);

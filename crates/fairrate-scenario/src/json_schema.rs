@@ -53,7 +53,13 @@ impl Shape {
             properties.insert(key.clone(), self.property(path, key, takes, page));
         }
         for (key, table) in &self.tables {
-            properties.insert(key.clone(), table.schema(&below(key), page));
+            let schema = if below(key) == "traffic.transport" {
+                // The transport of a block has the keys of `[transport]`.
+                json!({ "anyOf": [{ "enum": ["rdma", "tcp", "uet"] }, { "$ref": "#/properties/transport" }] })
+            } else {
+                table.schema(&below(key), page)
+            };
+            properties.insert(key.clone(), schema);
         }
         for (key, list) in &self.lists {
             let items = list.schema(&below(key), page);
@@ -69,6 +75,8 @@ impl Shape {
     fn property(&self, path: &str, key: &str, takes: &Takes, page: &Page<'_>) -> Value {
         let mut schema = if key == "kind" && !self.kinds.is_empty() {
             json!({ "enum": self.kinds.keys().collect::<Vec<_>>() })
+        } else if key == "cc" && path == "traffic" {
+            json!({ "enum": ALGORITHMS.iter().map(|a| a.name).collect::<Vec<_>>() })
         } else if key == "cc" && path == "transport" {
             let sets = constant_sets(&Registry::new()).into_iter().map(|set| format!("{}@{}", set.algorithm, set.name));
             json!({ "enum": ALGORITHMS.iter().map(|a| a.name.to_owned()).chain(sets).collect::<Vec<_>>() })

@@ -116,6 +116,13 @@ fn hold(scenario: &Scenario, text: &str, page: &BTreeMap<String, BTreeMap<String
     for line in resolved.lines().filter(|l| !l.is_empty() && !l.starts_with('#')) {
         if line.starts_with('[') {
             line.clone_into(&mut section);
+            if section == "[traffic.transport]" {
+                // Its keys are those of `[transport]`.
+                seen.extend(["cc", "transport"].map(|key| format!("[[traffic]]/{key}")));
+            }
+            continue;
+        }
+        if section.starts_with("[traffic.transport") {
             continue;
         }
         if section.starts_with("[transport.") && !["[transport.tcp]", "[transport.uet]"].contains(&section.as_str()) {

@@ -133,12 +133,3 @@ fn marks_that_come_after_pauses_are_warned_of() {
         assert_eq!(of(&switch, cc), [""; 0], "{switch}");
     }
 }
-
-#[test]
-fn an_algorithm_of_a_traffic_block_has_an_error_of_its_own() {
-    let text = "duration = \"1ms\"\n[topology]\nkind = \"star\"\nhosts = 4\n[[traffic]]\nkind = \"permutation\"\nbytes = \"1KB\"\ncc = \"swift\"\n";
-    let error = Scenario::from_toml(text, "x.toml", Path::new("."), &Overrides::default()).expect_err("no such key");
-    let problem = &error.problems()[0];
-    assert_eq!((problem.code, problem.line), ("scenario::unknown_key", Some(8)));
-    assert!(problem.help.contains("algorithms cannot be mixed yet"), "{}", problem.help);
-}

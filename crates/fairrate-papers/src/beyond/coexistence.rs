@@ -5,6 +5,9 @@
 //! would be alone. Beside CUBIC, which does not go by marks, they mark as the other algorithm asks for, and drop what cannot be marked
 //! (RFC 3168). RDMA sends only what is missing again, and TCP has the simulator's defaults.
 //!
+//! Every packet is late by up to the time of a packet, at random: otherwise packets that arrive at the same picosecond find room in a
+//! full queue by the number of their host, and of two equal algorithms one wins (76 to 24 for CUBIC beside CUBIC, five seeds).
+//!
 //! Left out: algorithms that set the rates of all flows (Flowtune, `ideal`), that need priorities in every packet (pFabric), queues of
 //! their own at ports (BFC) or circuits (reTCP), NDP, which needs trimming, and those for several subflows.
 
@@ -59,6 +62,9 @@ senders = ["h2"]
 bytes = "endless"
 jitter = "1s"
 cc = "cubic"
+[[fault]]
+links = "host-links"
+jitter = "84us"
 [[probe]]
 flows = "all"
 every = "1s"

@@ -64,7 +64,7 @@ fn own_red(red: RedDefault) -> EcnConfig {
 
 /// Returns the default marking: in the paper profile only for algorithms that read marks, in the ns-3 profile, as in
 /// the artifact, for all algorithms without circuits.
-fn default_ecn(profile: Profile, needs: &NetworkNeeds) -> Option<EcnConfig> {
+pub(super) fn default_ecn(profile: Profile, needs: &NetworkNeeds) -> Option<EcnConfig> {
     match profile {
         Profile::RoccOmnet if needs.ecn => Some(OMNET_RED),
         Profile::Ns3 if needs.circuits.is_none() => Some(EcnConfig { draws: MarkDraws::LikeNs3, ..RED }),

@@ -1,11 +1,11 @@
 //! `cc` and `transport` of `[[traffic]]`: the algorithm and the transport of a block's flows, if they are not those of `[transport]`.
 
 use fairrate_control::{NetworkNeeds, PortScope, Profile, Queueing};
-use fairrate_sim::{SimConfig, Stack};
+use fairrate_sim::{EcnConfig, SimConfig, Stack};
 
 use super::algorithm::Algorithms;
 use super::files::Files;
-use super::{routing, transport};
+use super::{ecn, routing, transport};
 use crate::error::Site;
 use crate::reader::{Output, Section};
 use crate::tree::{Entry, Node, Table, Value};
@@ -46,10 +46,16 @@ impl Stacks {
         1 < self.all.len()
     }
 
-    /// Returns what the network has to do for all of them. What the algorithms do not agree on has been reported.
+    /// Returns what the network has to do for all of them, with the marks that the first one is made for. What else the algorithms do not
+    /// agree on has been reported.
     pub(super) fn network_needs(&self) -> NetworkNeeds {
         let needs = self.all.iter().map(|stack| stack.cc.needs().network);
-        needs.reduce(|all, more| all.union(&more).unwrap_or(all)).expect("there is a first stack")
+        let both = |all: NetworkNeeds, more: NetworkNeeds| {
+            let red = if all.ecn { all.red } else { more.red };
+            let unmarked = |needs: NetworkNeeds| NetworkNeeds { red: None, ..needs };
+            NetworkNeeds { red, ..unmarked(all).union(&unmarked(more)).unwrap_or(all) }
+        };
+        needs.reduce(both).expect("there is a first stack")
     }
 }
 
@@ -86,7 +92,7 @@ pub(super) fn read(root: &mut Section<'_>, profile: Profile, files: &Files<'_>, 
             break;
         }
         if at.is_none() {
-            check_beside(root, &stacks, site);
+            check_beside(root, profile, &stacks, site);
         }
         stacks.of_block.push(Of { stack: number as u8, out: Some(out).filter(|_| 0 < number) });
     }
@@ -128,7 +134,7 @@ fn table_of(root: &Section<'_>, usual: &Table, block: &Table) -> Option<(Table, 
 }
 
 /// Checks that the last of `stacks` fits into one network with those before it.
-fn check_beside(root: &Section<'_>, stacks: &Stacks, site: Site) {
+fn check_beside(root: &Section<'_>, profile: Profile, stacks: &Stacks, site: Site) {
     let Some((new, earlier)) = stacks.all.split_last() else { return };
     let name = new.cc.info().name;
     let problem = |message: String, help: &str| {
@@ -162,10 +168,20 @@ fn check_beside(root: &Section<'_>, stacks: &Stacks, site: Site) {
             let message = format!("an `mtu` of {} beside one of {}", new.transport.mtu, other.transport.mtu);
             problem(message, "write the same `mtu` in `[transport]`: all full packets carry as much");
         }
-        let (mut first, mut second) = (a.network, b.network);
-        if gives_marks(root) {
-            (first.red, second.red) = (None, None);
+        if !gives_marks(root)
+            && let Some(first) = ecn::default_ecn(profile, &a.network)
+            && let Some(second) = ecn::default_ecn(profile, &b.network)
+            && a.network.ecn
+            && b.network.ecn
+            && first != second
+        {
+            let range = |ecn: &EcnConfig| format!("from {} to {}", ecn.kmin, ecn.kmax);
+            let (of_first, of_second) = (range(&first), range(&second));
+            let message =
+                format!("alone, `{beside}` has marks {of_first} and `{name}` {of_second}, and a port marks in one way");
+            problem(message, "say where switches mark: `ecn = { kmin = \"30KB\", kmax = \"30KB\" }` in `[switch]`");
         }
+        let (first, second) = (NetworkNeeds { red: None, ..a.network }, NetworkNeeds { red: None, ..b.network });
         if let Err(conflict) = first.union(&second) {
             problem(format!("`{beside}` and `{name}` do not fit into one network: {conflict}"), "choose another `cc`");
         }

@@ -63,6 +63,7 @@ fn beside(draw: &mut Draw, toml: &str, cc: &str, over_circuits: bool) -> Vec<(&'
         !is_alone(&own)
             && !is_alone(&needs)
             && own.network.union(&needs.network).is_ok()
+            && !(own.network.ecn && needs.network.ecn && own.network.red != needs.network.red)
             && !has_two(|needs| needs.feedback.grants.is_some())
             && !has_two(|needs| needs.feedback.credit.is_some())
             && !(by_packet && has_one_path(other))
@@ -72,7 +73,7 @@ fn beside(draw: &mut Draw, toml: &str, cc: &str, over_circuits: bool) -> Vec<(&'
     if all.is_empty() {
         return Vec::new();
     }
-    let chosen = draw.some(&all, 2);
+    let chosen: Vec<&'static str> = draw.some(&all, 2).into_iter().copied().collect();
     chosen.into_iter().map(|other| (other, is_over_tcp(other) && draw.one_in(2))).collect()
 }
 
@@ -120,7 +121,7 @@ pub fn case(seed: u64, dir: &Path) -> Case {
     if cc == "flowtune" && draw.one_in(2) {
         hosts::allocator(draw, &mut toml, &network);
     }
-    let beside = if draw.one_in(3) { beside(draw, &toml.0, cc, network.has_circuits) } else { Vec::new() };
+    let beside = if draw.one_in(4) { beside(draw, &toml.0, cc, network.has_circuits) } else { Vec::new() };
     let flows = traffic::traffic(draw, &mut toml, &network, (tcp, weights), &beside);
     let convergence = draw.one_in(10);
     traffic::probes(draw, &mut toml, &network, convergence);

@@ -8,7 +8,7 @@ use fairrate_scenario::{Overrides, Scenario};
 use fairrate_sim::topology::Tier;
 use fairrate_sim::{
     ClockRule, FlowOutcome, FlowSpec, Headroom, PacketEvent, Pfc, PortId, QueueConfig, Recorder, RunTotals,
-    SenderEvent, SimConfig, SimError, Simulation, Sink, Switching, Transport, Trigger,
+    SenderEvent, SimConfig, SimError, Simulation, Sink, Switching, Transport, TransportConfig, Trigger,
 };
 use fairrate_units::{Bytes, Time};
 
@@ -248,7 +248,7 @@ fn check_finished(config: &SimConfig, o: &FlowOutcome) -> Result<(), String> {
     if fct_ack < fct {
         return Err(format!("flow {id} is acknowledged after {fct_ack} and delivered after {fct}"));
     }
-    let subflows = match config.transport.kind {
+    let subflows = match config.stack(spec.stack).0.kind {
         Transport::Rdma | Transport::Uet { .. } => 1,
         Transport::Tcp(tcp) => spec.subflows.unwrap_or(tcp.multipath.subflows),
     };
@@ -325,8 +325,9 @@ fn check_buffers(config: &SimConfig, run: &Run) -> Result<(), String> {
 
 /// Checks that a run does not stall, unless links are faulty or packets are lost that no timeout retransmits.
 fn check_stall(config: &SimConfig, run: &Run) -> Result<(), String> {
-    let transport = &config.transport;
-    let no_timeout = !matches!(transport.kind, Transport::Tcp(_)) && transport.rto.is_none();
+    let is_patient =
+        |transport: &TransportConfig| !matches!(transport.kind, Transport::Tcp(_)) && transport.rto.is_none();
+    let no_timeout = config.stacks().any(|(transport, _)| is_patient(transport));
     let may_stall = !config.faults.is_empty() || no_timeout && 0 < run.totals.drops.total();
     match &run.error {
         Some(error) if !may_stall => Err(format!("it stalls: {error}")),

@@ -55,6 +55,7 @@ use crate::ideal::Train;
 use crate::ids::{FlowId, HostId, PacketIdx, SenderIdx};
 use crate::packet::{Packet, PacketKind};
 use crate::table::Table;
+use crate::transport::Kind;
 use crate::transport::controlled::Controlled;
 use crate::transport::interface::{Acked, Answer, Load, Timed, Transport};
 use crate::transport::nic::Nic;
@@ -114,14 +115,16 @@ impl Transport for Homa {
         aim(hosts, &w.run, slot);
     }
 
-    /// Returns the position of the message with the fewest bytes left, among those that may send.
+    /// Returns the position of the message with the fewest bytes left, among those that may send. Flows of other transports have turns of
+    /// their own.
     #[inline(never)]
     fn whose_turn(hosts: &Hosts, w: &World, host: HostId, at: usize) -> usize {
         let nic = &hosts.nics[host];
         let paused = w.net.ports[nic.port].paused;
         let may_send = |at: &usize| {
             let flow = &nic.flows[*at];
-            flow.open && flow.next_send_ps <= w.clock.now_ps && paused & (1 << flow.class) == 0
+            let is_open = flow.open && flow.next_send_ps <= w.clock.now_ps && paused & (1 << flow.class) == 0;
+            is_open && hosts.sender(flow.sender).transport == Kind::Homa
         };
         let order = |at: &usize| order(hosts, nic.flows[*at].sender);
         (0..nic.flows.len()).filter(may_send).min_by_key(order).unwrap_or(at)
@@ -326,7 +329,7 @@ fn rtt_bytes(run: &Run, flow: FlowId) -> u64 {
 
 /// Returns the packets of a message of `bytes` bytes; `None` if the flow has another transport.
 pub(crate) fn train(run: &Run, flow: FlowId, bytes: Bytes) -> Option<Train> {
-    let levels = run.levels.as_ref().filter(|_| run.flow(flow).transport == crate::transport::Kind::Homa)?;
+    let levels = run.levels.as_ref().filter(|_| run.flow(flow).transport == Kind::Homa)?;
     Some(levels.train(bytes, rtt_bytes(run, flow), run.rules_of(flow).framing))
 }
 

@@ -1,0 +1,108 @@
+//! `cc` and `transport` of traffic blocks.
+
+use std::path::Path;
+
+use fairrate_control::Parameters;
+use fairrate_scenario::{Overrides, Scenario};
+use fairrate_sim::{NonEct, Recorder, Simulation, Transport};
+use fairrate_units::{Bytes, Time};
+
+/// Returns the scenario of two blocks on a star, with `transport` in `[transport]` and `second` in the second block.
+fn read(transport: &str, second: &str) -> Result<Scenario, String> {
+    let text = format!(
+        "duration = \"100us\"\n[topology]\nkind = \"star\"\n[switch]\npfc = false\n[transport]\n{transport}\n\
+         [[traffic]]\nkind = \"incast\"\nreceiver = 0\nsenders = [1]\nbytes = \"30KB\"\n\
+         [[traffic]]\nkind = \"incast\"\nreceiver = 0\nsenders = [2]\nbytes = \"30KB\"\n{second}\n"
+    );
+    Scenario::from_toml(&text, "stacks.toml", Path::new("."), &Overrides::default())
+        .map_err(|error| format!("{error}\n{}", error.first_help()))
+}
+
+fn config(transport: &str, second: &str) -> fairrate_sim::SimConfig {
+    read(transport, second).expect("it reads").into_sim_config()
+}
+
+#[test]
+fn a_block_has_another_algorithm_over_the_same_transport() {
+    let config = config("cc = \"swift\"\nrto = \"3ms\"\n[transport.dctcp]\ng = 0.25", "cc = \"dctcp\"");
+    assert_eq!((config.cc.info().name, config.beside.len()), ("swift", 1));
+    let beside = &config.beside[0];
+    assert_eq!((beside.cc.info().name, beside.transport.rto), ("dctcp", Some(Time::from_ms(3))));
+    let g = beside.cc.params().into_iter().find(|param| param.name == "g").expect("it has a gain");
+    assert_eq!(g.toml, "0.25");
+    let stacks: Vec<u8> = config.flows.iter().map(|flow| flow.stack).collect();
+    assert_eq!(stacks, [0, 1]);
+}
+
+#[test]
+fn a_block_has_a_transport_of_its_own() {
+    let config =
+        config("cc = \"swift\"\nmtu = \"2KB\"", "transport = { kind = \"tcp\", cc = \"cubic\", cubic = { c = 0.5 } }");
+    let beside = &config.beside[0];
+    assert!(matches!(beside.transport.kind, Transport::Tcp(_)));
+    assert_eq!((beside.cc.info().name, beside.transport.mtu), ("cubic", Bytes::new(2_000)));
+    let by_word = self::config("cc = \"swift\"\nmtu = \"2KB\"", "transport = \"tcp\"\ncc = \"cubic\"");
+    assert!(matches!(by_word.beside[0].transport.kind, Transport::Tcp(_)));
+}
+
+/// A block that says what `[transport]` says anyway has no stack of its own.
+#[test]
+fn the_same_algorithm_is_no_other_one() {
+    assert!(config("cc = \"swift\"", "cc = \"swift\"").beside.is_empty());
+    assert_eq!(config("cc = \"swift\"", "").fabric.ecn, None);
+}
+
+/// The resolved scenario is the same scenario.
+#[test]
+fn what_is_resolved_runs_the_same() {
+    for second in [
+        "cc = \"dctcp\"",
+        "transport = { kind = \"tcp\", cc = \"cubic\", rto = \"2ms\", cubic = { c = 0.5 } }",
+        "transport = \"uet\"\ncc = \"nscc\"",
+    ] {
+        let scenario = read("cc = \"swift\"", second).expect("it reads");
+        let again = Scenario::from_toml(&scenario.to_toml(), "again.toml", Path::new("."), &Overrides::default());
+        let again = again.unwrap_or_else(|error| panic!("{error}\n{}", scenario.to_toml()));
+        let fingerprint = |scenario: Scenario| {
+            let mut simulation = Simulation::new(scenario.into_sim_config());
+            simulation.run(&mut Recorder::default()).expect("no stall");
+            simulation.totals().fingerprint
+        };
+        assert_eq!(scenario.to_toml(), again.to_toml());
+        assert_eq!(fingerprint(scenario), fingerprint(again), "{second}");
+    }
+}
+
+#[test]
+fn marks_are_for_those_that_heed_them() {
+    let non_ect = |second: &str| config("cc = \"dctcp\"\nkind = \"tcp\"", second).fabric.ecn.map(|ecn| ecn.non_ect);
+    assert_eq!(non_ect(""), Some(NonEct::Mark));
+    assert_eq!(non_ect("cc = \"cubic\""), Some(NonEct::Drop));
+}
+
+#[test]
+fn what_does_not_go_together_is_refused_with_the_reason() {
+    let wrong = [
+        ("cc = \"rocc\"", "cc = \"xcp\"", "`rocc` and `xcp` do not fit into one network: the first has agents at"),
+        (
+            "cc = \"dctcp\"",
+            "cc = \"dcqcn\"",
+            "alone, `dctcp` has marks from 30KB to 30KB and `dcqcn` from 100KB to 400KB",
+        ),
+        ("cc = \"swift\"", "cc = \"ideal\"", "`ideal` sets the rates of all flows"),
+        ("cc = \"swift\"", "cc = \"bfc\"", "ports serve the queues of `bfc`"),
+        ("cc = \"swift\"", "cc = \"pfabric\"", "of `swift` and `pfabric` one has packets with priorities"),
+        ("cc = \"rccc\"", "cc = \"eqds\"", "receivers give credit by one set of rules"),
+        ("cc = \"swift\"", "transport = { mtu = \"9KB\" }", "an `mtu` of 9KB beside one of 1KB"),
+        ("cc = \"swift\"", "cc = \"dctpc\"", "did you mean `dctcp`?"),
+        ("cc = \"swift\"", "transport = 3", "expected a transport, found the number `3`"),
+        ("cc = \"swift\"", "cc = 3", "expected a string"),
+        ("cc = \"swift\"", "transport = { cc = \"dctcp\" }\ncc = \"hpcc\"", "a block has one `cc`"),
+        ("cc = \"swift\"", "transport = { knid = \"tcp\" }", "`transport` of `[[traffic]]` has no key `knid`"),
+        ("cc = \"swift\"", "transport = \"tpc\"", "did you mean `tcp`?"),
+    ];
+    for (transport, second, message) in wrong {
+        let error = read(transport, second).expect_err(second);
+        assert!(error.contains(message), "{second}: {error}");
+    }
+}
