@@ -146,7 +146,7 @@ impl Transport for Uet {
         let mut message = Outgoing::new(spec.bytes.as_u64(), w.run.constants.mtu, header);
         let line_rate = w.net.ports[hosts.nics[w.run.flow(flow).src_host].port].rate;
         let datagrams = hosts.datagrams.as_mut().expect("the run has this transport");
-        message.purse = datagrams.terms_of(w, flow).map(|terms| Purse::new(terms, line_rate));
+        message.purse = datagrams.terms_of(w, flow).map(|terms| Purse::new(terms, line_rate, message.n_packets()));
         let messages = &mut datagrams.outgoing;
         while messages.len() <= slot.index() {
             messages.push(Outgoing::default());

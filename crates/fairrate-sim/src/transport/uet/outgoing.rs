@@ -74,6 +74,11 @@ impl Outgoing {
         Self { n_packets, full, last, header, ..Self::default() }
     }
 
+    /// Returns the number of packets; [`u64::MAX`] for an endless message.
+    pub(super) fn n_packets(&self) -> u64 {
+        self.n_packets
+    }
+
     /// Returns the payload of a packet.
     pub(super) fn payload(&self, number: u64) -> u64 {
         if number + 1 == self.n_packets { self.last } else { self.full }
