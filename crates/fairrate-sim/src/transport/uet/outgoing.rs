@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeSet, VecDeque};
 
-use super::credit::Purse;
+use super::credit::{Fate, Purse};
 
 /// A message that is being sent. Its packets are numbered from zero; all but the last are full.
 #[derive(Debug, Default)]
@@ -33,6 +33,10 @@ pub(super) struct Outgoing {
     heard_ps: u64,
     /// Time of the last request for credit, in picoseconds.
     asked_ps: Option<u64>,
+    /// The same of the last one that was answered.
+    told_ps: Option<u64>,
+    /// Time at which the last header came back, in picoseconds. A receiver learns of such packets by requests alone.
+    returned_ps: Option<u64>,
 }
 
 /// A request for credit.
@@ -161,6 +165,13 @@ impl Outgoing {
         }
     }
 
+    /// Records the fate of a packet.
+    pub(super) fn hear(&mut self, fate: Fate) {
+        if let Some(purse) = &mut self.purse {
+            purse.hear(fate);
+        }
+    }
+
     /// Records an attempt to send at `now_ps` after an answer, at a link that is free from `free_ps` on.
     pub(super) fn attempt(&mut self, now_ps: u64, free_ps: u64) {
         let wire = self.next().map(|number| self.wire(number));
@@ -190,9 +201,37 @@ impl Outgoing {
         if now_ps < due_ps {
             return Some(Err(due_ps));
         }
+        Some(Ok(self.ask(now_ps)))
+    }
+
+    /// Returns a request that is sent at `now_ps`.
+    pub(super) fn ask(&mut self, now_ps: u64) -> Request {
         self.asked_ps = Some(now_ps);
-        let n_again = u16::try_from(self.again.len()).unwrap_or(u16::MAX);
-        Some(Ok(Request { first: self.first, n_again }))
+        Request { first: self.first, n_again: u16::try_from(self.again.len()).unwrap_or(u16::MAX) }
+    }
+
+    /// Takes a header that comes back at `now_ps`, of a packet that is known to be lost now. `has_paths` is set if packets take several
+    /// paths.
+    pub(super) fn take_back(&mut self, now_ps: u64, has_paths: bool) {
+        self.returned_ps = Some(now_ps);
+        if let Some(purse) = &mut self.purse {
+            purse.excuse_returned(has_paths);
+        }
+    }
+
+    /// Returns `true` if it is time, at `now_ps`, to tell the receiver of packets whose headers have come back: they wait for credit, and it
+    /// gives none for them unasked. That takes `base_rtt_ps` to be answered.
+    pub(super) fn has_to_tell(&self, now_ps: u64, base_rtt_ps: u64) -> bool {
+        let gives_unasked = |purse: &Purse| purse.is_open() || purse.terms().counts_arrivals();
+        self.told_ps < self.returned_ps
+            && !self.again.is_empty()
+            && self.purse.as_ref().is_some_and(|purse| !gives_unasked(purse))
+            && self.asked_ps.is_none_or(|asked_ps| asked_ps.saturating_add(base_rtt_ps) <= now_ps)
+    }
+
+    /// Takes the answer to a request: the receiver knows of all packets that waited when it was sent.
+    pub(super) fn note_told(&mut self) {
+        self.told_ps = self.asked_ps;
     }
 
     /// Sends the next packet at `now_ps`; there must be one.

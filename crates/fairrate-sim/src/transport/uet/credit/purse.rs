@@ -4,6 +4,7 @@ use fairrate_control::credits::CreditRule;
 use fairrate_units::Rate;
 
 use super::Terms;
+use super::feedback::{Fate, Feedback};
 
 /// The credit of a message at its sender.
 #[derive(Debug)]
@@ -21,6 +22,8 @@ pub(in super::super) struct Purse {
     asked: u64,
     /// `true` until the first answer: what is sent was not asked for.
     is_speculating: bool,
+    /// The fates of packets, where each arrival earns credit.
+    feedback: Feedback,
     /// Time at which the link is free for an attempt to send that waits for it, in picoseconds.
     queued_ps: Option<u64>,
 }
@@ -34,7 +37,8 @@ impl Purse {
             most = most.min(n_packets.saturating_mul(terms.packet));
         }
         let most = i64::try_from(most).unwrap_or(i64::MAX);
-        Self { terms, first: most, given: 0, most, number: 0, asked: 0, is_speculating: true, queued_ps: None }
+        let (feedback, queued_ps) = (Feedback::default(), None);
+        Self { terms, first: most, given: 0, most, number: 0, asked: 0, is_speculating: true, feedback, queued_ps }
     }
 
     fn rule(&self) -> CreditRule {
@@ -123,6 +127,22 @@ impl Purse {
     pub(in super::super) fn excuse(&mut self) {
         if self.terms.counts_arrivals() {
             self.given += self.terms.packet.cast_signed();
+        }
+    }
+
+    /// Records the fate of a packet.
+    pub(in super::super) fn hear(&mut self, fate: Fate) {
+        if self.terms.counts_arrivals() {
+            self.feedback.hear(fate);
+        }
+    }
+
+    /// Takes credit for a packet whose header has come back, if that is to be sent again at once. `has_paths`
+    /// is set if they take several paths.
+    pub(in super::super) fn excuse_returned(&mut self, has_paths: bool) {
+        let window = self.most.unsigned_abs() / self.terms.packet;
+        if self.terms.counts_arrivals() && self.feedback.sends_at_once(window, self.number, has_paths) {
+            self.excuse();
         }
     }
 
@@ -294,5 +314,18 @@ mod tests {
         let mut purse = Purse::new(terms_of("ndp", 9_064), RATE, 5);
         assert!((0..5).map(|_| purse.pay(9_064)).eq([false, false, false, false, true]));
         assert!(!purse.is_open());
+    }
+
+    /// Three packets are sent and come back as headers: two are out no longer after the second, which goes again at once, as does the third.
+    #[test]
+    fn headers_that_come_back_are_excused_if_no_pull_is_to_come() {
+        let mut purse = Purse::new(terms_of("ndp", 9_064), RATE, 3);
+        (0..3).for_each(|_| drop(purse.pay(9_064)));
+        let open = [(); 3].map(|()| {
+            purse.hear(Fate::Returned);
+            purse.excuse_returned(true);
+            purse.total() / 9_064
+        });
+        assert_eq!(open, [0, 1, 2]);
     }
 }
