@@ -351,6 +351,10 @@ impl Outgoing {
 
 #[cfg(test)]
 mod tests {
+    use fairrate_control::rccc::CREDITS;
+    use fairrate_units::{Rate, Time};
+
+    use super::super::credit::Terms;
     use super::*;
 
     fn sent(message: &mut Outgoing, n: u64, cwnd: u64) -> Vec<(u64, bool)> {
@@ -422,5 +426,33 @@ mod tests {
         sent(&mut message, 4, u64::MAX);
         assert_eq!([message.count(2_128), message.count(1_064), message.count(3_192)], [2_128, 0, 1_064]);
         assert_eq!(message.in_flight(), 1_064);
+    }
+
+    /// A message spends its first window, and two of its packets come back as headers at 100 and 200 ps. A request tells of the first, and one
+    /// a round trip of 500 ps later of the second; the answer to that settles it.
+    #[test]
+    fn receivers_are_told_of_headers_that_came_back() {
+        let terms = Terms::new(CREDITS, 1_064, Time::from_ps(533_334));
+        let purse = Purse::new(terms, Rate::from_gbps(100), u64::MAX);
+        let mut message = Outgoing { purse: Some(purse), ..Outgoing::new(u64::MAX, 1_000, 64) };
+        while message.may_send(u64::MAX) {
+            message.send(0, u64::MAX);
+        }
+        assert!(!message.has_to_tell(90, 500));
+        let come_back = |message: &mut Outgoing, number, now_ps| {
+            message.on_answer(None, now_ps);
+            message.lose(number);
+            message.take_back(now_ps, true);
+        };
+        come_back(&mut message, 0, 100);
+        assert!(message.has_to_tell(100, 500));
+        assert_eq!(message.ask(100), Request { first: 0, n_again: 1 });
+        come_back(&mut message, 1, 200);
+        assert!(!message.has_to_tell(200, 500));
+        message.note_told();
+        assert!(message.has_to_tell(600, 500), "the answer is to the request before the second");
+        assert_eq!(message.ask(600), Request { first: 0, n_again: 2 });
+        message.note_told();
+        assert!(!message.has_to_tell(2_000, 500));
     }
 }

@@ -85,7 +85,7 @@ mod tests {
             let fates = [vec![Fate::Whole; 20], vec![Fate::Returned; 12], vec![Fate::Whole; n_whole]].concat();
             after(&[fates, vec![Fate::Returned; 12 - n_whole]].concat())
         };
-        assert_eq!([3, 4].map(|n| last(n).sends_at_once(100, 100, false)), [true; 2], "no credit is to come");
+        assert_eq!([3, 4].map(|n| last(n).sends_at_once(40, 100, false)), [true; 2], "no credit is to come");
         assert_eq!([3, 4].map(|n| last(n).sends_at_once(100, 0, true)), [false, true]);
     }
 }
