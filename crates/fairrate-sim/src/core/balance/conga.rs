@@ -5,10 +5,10 @@
 //! number of its uplink and the load of the most loaded link so far; the leaf at the other end remembers it, and sends it
 //! back on whatever goes the other way. A flowlet takes the uplink whose path is loaded least.
 //!
-//! Chosen here: headers that go back to their senders neither carry loads nor look for the best path; data and acknowledgments both carry and choose, as all packets do in the paper (the ns-3 code of ConWeave's
-//! authors leaves acknowledgments out); a load that was not heard of for `age` counts as none at once, where the paper
-//! lets it fade; flowlets are found exactly, where the paper's hardware has an age bit and a table of hashes; numbers of
-//! uplinks have five bits, where the paper's have four.
+//! Chosen here: data and acknowledgments both carry and choose, as all packets do in the paper (the ns-3 code of ConWeave's
+//! authors leaves acknowledgments out), but headers that go back to their senders do neither; a load that was not heard of for
+//! `age` counts as none at once, where the paper lets it fade; flowlets are found exactly, where the paper's hardware has an
+//! age bit and a table of hashes; numbers of uplinks have five bits, where the paper's have four.
 
 use std::collections::BTreeMap;
 
