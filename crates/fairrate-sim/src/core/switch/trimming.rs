@@ -138,12 +138,14 @@ impl Switches {
             self.charge(w, egress, packet, head, waiting)
         };
         let returns = self.trimming.as_ref().is_some_and(|trimming| trimming.config.returns);
-        match charged {
+        let cause = match charged {
             Ok(head) => return Some(head),
-            Err(_) if returns && w.net.pool.get(packet).kind == PacketKind::Trimmed => {
-                self.turn_back(w, egress, packet)
-            }
-            Err(cause) => w.discard(egress, packet, cause),
+            Err(cause) => cause,
+        };
+        if returns && w.net.pool.get(packet).kind == PacketKind::Trimmed {
+            self.turn_back(w, egress, packet);
+        } else {
+            w.discard(egress, packet, cause);
         }
         None
     }

@@ -269,15 +269,12 @@ impl Transport for Uet {
         let (now, mtu) = (w.clock.now(), w.run.constants.mtu);
         let (number, expected) = (p.data_seq / mtu, p.seq.div_ceil(mtu));
         let message = outgoing(hosts, slot);
-        let round_trip = match flags & TO_REQUEST {
-            0 => {
-                message.hear(if p.kind == PacketKind::Nack { Fate::Cut } else { Fate::Whole });
-                message.round_trip(number, flags & AGAIN != 0, w.clock.now_ps)
-            }
-            _ => {
-                message.note_told();
-                None
-            }
+        let round_trip = if flags & TO_REQUEST == 0 {
+            message.hear(if p.kind == PacketKind::Nack { Fate::Cut } else { Fate::Whole });
+            message.round_trip(number, flags & AGAIN != 0, w.clock.now_ps)
+        } else {
+            message.note_told();
+            None
         };
         let decision = if p.kind == PacketKind::Nack {
             let lost = message.lose(number);
