@@ -56,7 +56,9 @@ mod tests {
 
     fn after(fates: &[Fate]) -> Feedback {
         let mut feedback = Feedback::default();
-        fates.iter().for_each(|&fate| feedback.hear(fate));
+        for &fate in fates {
+            feedback.hear(fate);
+        }
         feedback
     }
 
