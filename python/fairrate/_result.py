@@ -139,6 +139,7 @@ class Result:
             "flows done": f"{s['finished_flows']:,} of {s['flows']:,}",
             "drops": f"{s['drops']:,}",
             **({"trims": f"{s['trims']:,}"} if s.get("trims") else {}),
+            **({"returns": f"{s['returns']:,}"} if s.get("returns") else {}),
             "ECN marks": f"{s['ecn_marks']:,}",
             "PFC pauses": f"{s['pfc_pauses']:,}",
             "fingerprint": s["fingerprint"],

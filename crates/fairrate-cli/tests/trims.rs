@@ -58,3 +58,27 @@ fn trims_are_shown_where_there_are_any() {
     let without = run(&["run", scenario, "--out", &format!("{out}-0"), "--set", "switch.trim_limit=\"buffer\""]);
     assert_eq!((without.status.code(), row(&stdout(&without), "trims")), (Some(0), None), "{}", stdout(&without));
 }
+
+/// Headers of 1,500 B fill the room for them, and go back: the counter, the tables, the report and a flow's account have them.
+#[test]
+fn headers_that_go_back_are_shown() {
+    let keys = "trim_limit = \"10KB\"\ntrim_size = \"1500B\"\ntrim_return = true";
+    let (dir, told) = simulated("returns", &INCAST.replace("trim_limit = \"40KB\"", keys), &[]);
+    let out = dir.join("out");
+    let out = out.to_str().unwrap();
+    let summary: Value = serde_json::from_str(&read(&dir.join("out/summary.json"))).unwrap();
+    let returns = summary["returns"].as_u64().unwrap();
+    assert!(0 < returns && returns < summary["trims"].as_u64().unwrap());
+    assert_eq!(summary["drops"].as_u64(), Some(0));
+    let row = told.lines().find(|line| line.trim_start().starts_with("returns ")).expect("there is a row");
+    assert!(row.ends_with(&returns.to_string()), "{row}");
+    let page = read(&dir.join("out/report.html"));
+    assert!(page.contains(&format!(" ({returns} headers sent back)")), "the chapter on switches says so");
+    let causes = |flow: u32| {
+        let told = stdout(&run(&["explain", out, "--flow", &flow.to_string(), "--json"]));
+        ["\"returned\"", "\"trimmed\""].map(|cause| told.contains(cause))
+    };
+    assert!((0..8).any(|flow| causes(flow)[0]), "some flow waited for a header that came back");
+    let text = stdout(&run(&["explain", out, "--worst", "8"]));
+    assert!(text.contains("a header sent back at "), "{text}");
+}

@@ -298,7 +298,10 @@ impl<'a> Walk<'a> {
                 Cause::Start | Cause::ControllerTimer | Cause::Written | Cause::Other => Reason::Connection,
             },
             Cause::TransportTimer if has_timed_out => Reason::Timeout(None),
-            Cause::TransportTimer | Cause::Packet { kind: PacketKind::Ack | PacketKind::Nack, .. } if is_again => {
+            Cause::TransportTimer
+            | Cause::Packet { kind: PacketKind::Ack | PacketKind::Nack | PacketKind::Returned, .. }
+                if is_again =>
+            {
                 Reason::Recovery(None)
             }
             Cause::Packet { kind: PacketKind::Credit, .. } => Reason::Credit,

@@ -282,6 +282,7 @@ impl Sink for Observer {
             PacketStep::Sent => Fate::Sent,
             PacketStep::Dropped(cause) => Fate::Lost(How::Dropped(cause)),
             PacketStep::Trimmed => Fate::Lost(How::Trimmed),
+            PacketStep::Returned => Fate::Lost(How::Returned),
         };
         let joined = track.take(ports, port, id);
         if let Some((queue, _)) = joined {

@@ -21,6 +21,8 @@ pub enum How {
     Dropped(DropCause),
     /// The packet was cut to its header.
     Trimmed,
+    /// The packet had been cut to its header, and that was sent back.
+    Returned,
 }
 
 /// The loss of a packet.

@@ -69,6 +69,7 @@ fn totals(s: &Summary) -> Totals {
         drops: s.drops,
         trims: s.trims,
         trimmed_bytes: s.bytes_trimmed,
+        returns: s.returns,
         ecn_marks: s.ecn_marks,
         pfc_pauses: s.pfc_pauses,
         notices: s.notices,

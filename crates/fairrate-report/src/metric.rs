@@ -171,7 +171,7 @@ fn port(m: &Metrics) -> Option<&PortMetrics> {
     m.all_ports.as_ref().or_else(|| m.ports.first())
 }
 
-const OTHERS: [Other; 19] = [
+const OTHERS: [Other; 20] = [
     Other {
         name: "goodput",
         title: "Goodput of all flows",
@@ -245,6 +245,7 @@ const OTHERS: [Other; 19] = [
         unit: 1.0,
         value: |m| Some(m.trims),
     },
+    Other { name: "returns", title: "Headers sent back", label: "packets", unit: 1.0, value: |m| Some(m.returns) },
     Other { name: "ecn-marks", title: "ECN marks", label: "packets", unit: 1.0, value: |m| Some(m.ecn_marks) },
     Other {
         name: "sent-again",

@@ -93,6 +93,8 @@ pub struct Metrics {
     pub trims: f64,
     /// Bytes of these packets before.
     pub trimmed_bytes: f64,
+    /// Headers of these packets that switches sent back to their senders.
+    pub returns: f64,
     /// Packets marked.
     pub ecn_marks: f64,
     /// Notices that switch ports sent to sources.
@@ -255,6 +257,7 @@ impl Metrics {
             drops: mean(&|r| r.totals.drops as f64),
             trims: mean(&|r| r.totals.trims as f64),
             trimmed_bytes: mean(&|r| r.totals.trimmed_bytes as f64),
+            returns: mean(&|r| r.totals.returns as f64),
             ecn_marks: mean(&|r| r.totals.ecn_marks as f64),
             notices: mean(&|r| r.totals.notices as f64),
             control_packets: mean(&|r| r.totals.control_packets as f64),

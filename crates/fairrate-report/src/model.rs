@@ -87,6 +87,8 @@ pub struct Totals {
     pub trims: u64,
     /// Bytes of these packets before.
     pub trimmed_bytes: u64,
+    /// Headers of these packets that switches sent back to their senders.
+    pub returns: u64,
     /// Packets marked.
     pub ecn_marks: u64,
     /// Pause frames sent.

@@ -71,6 +71,7 @@ pub(super) fn first_summary(inputs: &RunInputs<'_>) -> Summary {
         duplicates: 0,
         bytes_duplicated: 0,
         trims: 0,
+        returns: 0,
         ecn_marks: 0,
         pfc_pauses: 0,
         pfc_resumes: 0,

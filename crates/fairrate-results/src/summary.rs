@@ -299,6 +299,9 @@ pub struct Summary {
     /// Data packets that switches cut to their headers.
     #[serde(default)]
     pub trims: u64,
+    /// Headers of such packets that switches sent back to their senders.
+    #[serde(default)]
+    pub returns: u64,
     /// Packets marked with ECN.
     pub ecn_marks: u64,
     /// PFC pause frames sent.

@@ -243,7 +243,7 @@ impl ResultsWriter {
         s.retransmitted_bytes = self.retransmitted_bytes;
         s.drops = totals.drops.total();
         s.drops_by_cause = DropsByCause(totals.drops);
-        (s.trims, s.bytes_trimmed) = (totals.trims, totals.trimmed_bytes);
+        (s.trims, s.bytes_trimmed, s.returns) = (totals.trims, totals.trimmed_bytes, totals.returns);
         (s.duplicates, s.bytes_duplicated) = (totals.duplicates, totals.duplicated_bytes);
         (s.ecn_marks, s.pfc_pauses, s.pfc_resumes) = (totals.ecn_marks, totals.pfc_pauses, totals.pfc_resumes);
         (s.notices, s.control_packets) = (totals.notices, totals.control_packets);

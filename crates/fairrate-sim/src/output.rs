@@ -197,6 +197,9 @@ pub enum PacketStep {
     /// The packet is cut to its header, which then joins a queue as a packet of its own. A packet that is cut as it arrives is
     /// reported as queued before.
     Trimmed,
+    /// The port has no room for the header of a packet that was cut; it goes back to its sender as [`PacketKind::Returned`], by another
+    /// port.
+    Returned,
 }
 
 /// A step of one packet on its way through the network. A copy that a faulty link adds is not reported where it is

@@ -15,6 +15,8 @@ pub enum PacketKind {
     Data,
     /// The header of a data packet whose payload a switch has cut off.
     Trimmed,
+    /// Such a header on its way back to its sender, from a switch that had no room for it.
+    Returned,
     /// Acknowledgment of a data packet.
     Ack,
     /// Acknowledgment that reports a gap.

@@ -35,6 +35,7 @@ NATURES: dict[str, tuple[str, str]] = {
     "pfc-pauses": ("min", "frames"),
     "drops": ("min", "packets"),
     "trims": ("min", "packets"),
+    "returns": ("min", "packets"),
     "ecn-marks": ("min", "packets"),
     "sent-again": ("min", "KB"),
     "control-traffic": ("min", "%"),

@@ -59,7 +59,7 @@ struct Entry {
     behind_block: Option<String>,
     /// The port at which the packet was lost that was sent again.
     loss_port: Option<String>,
-    /// The cause of its loss: `trimmed`, or as in the counters `drops_CAUSE` of the summary.
+    /// The cause of its loss: `trimmed`, `returned`, or as in the counters `drops_CAUSE` of the summary.
     loss_cause: Option<&'static str>,
     ps: u64,
     bytes: u64,
@@ -149,6 +149,7 @@ impl Entry {
             loss_port: loss.map(|loss| names.port(loss.port)),
             loss_cause: loss.map(|loss| match loss.how {
                 How::Trimmed => "trimmed",
+                How::Returned => "returned",
                 How::Dropped(cause) => cause.name(),
             }),
             ps: sum.time.as_ps(),

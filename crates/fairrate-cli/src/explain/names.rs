@@ -117,6 +117,7 @@ impl<'a> Names<'a> {
         let port = self.port(loss.port);
         match loss.how {
             How::Trimmed => format!("a cut to the header at {port}"),
+            How::Returned => format!("a header sent back at {port}"),
             How::Dropped(cause) => format!("a drop at {port} ({})", cause_of(cause)),
         }
     }

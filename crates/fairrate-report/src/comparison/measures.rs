@@ -290,6 +290,9 @@ impl<'a> Columns<'a> {
             let bytes = |m: &Metrics| Some(m.trimmed_bytes);
             measures.push(measure("trimmed", "trimmed_bytes", Lower, &bytes, format::bytes));
         }
+        if self.metrics.iter().any(|m| m.returns != 0.0) {
+            measures.push(measure("returns", "returns", Lower, &|m| Some(m.returns), format::count));
+        }
         measures.push(measure("ECN marks", "ecn_marks", Neither, &|m| Some(m.ecn_marks), format::count));
         // Packets that ports and flows sent to control rates, where any did.
         if self.metrics.iter().any(|m| m.control_bytes != 0.0) {

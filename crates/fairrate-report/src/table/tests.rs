@@ -29,7 +29,7 @@ fn convergence_control_traffic_trims_reordering_and_deadlines_have_rows_where_th
     all[1].convergence = Some(settled);
     (all[1].notices, all[1].control_bytes, all[1].control_share) = (7.0, 640.0, Some(0.0123));
     (all[1].reordered_bytes, all[1].reordering_mean_ns, all[1].reordering_max_ns) = (5e4, 1_500.0, 9e3);
-    (all[1].trims, all[1].trimmed_bytes) = (1_500.0, 6.2e6);
+    (all[1].trims, all[1].trimmed_bytes, all[1].returns) = (1_500.0, 6.2e6, 12.0);
     let table = comparison(&Comparison::of(all.clone()));
     let row = |name: &str| table.sections.iter().flat_map(|s| &s.rows).find(|r| r.name == name).unwrap().clone();
     assert_eq!(row("changes converged").cells, ["-", "75.0 %"]);
@@ -42,9 +42,10 @@ fn convergence_control_traffic_trims_reordering_and_deadlines_have_rows_where_th
         (vec!["0".into(), "7".into()], vec!["0 %".into(), "1.23 %".into()])
     );
     assert_eq!((row("trims").cells, &*row("trimmed").cells[1]), (vec!["0".into(), "1,500".into()], "6.20 MB"));
+    assert_eq!(row("returns").cells, ["0", "12"]);
     assert_eq!(row("reordered").cells[1], "50.0 KB");
     assert_eq!((&*row("reordering mean").cells[1], &*row("reordering max").cells[1]), ("1.50 µs", "9.00 µs"));
-    assert_eq!(names(&table).len(), without.len() + 11);
+    assert_eq!(names(&table).len(), without.len() + 12);
     all[0].deadlines = Some(DeadlineMetrics { flows: 8, missed: 1, open: 0, missed_share: Some(0.125) });
     let table = comparison(&Comparison::of(all.clone()));
     let row = table.sections.iter().flat_map(|s| &s.rows).find(|r| r.name == "deadlines missed").unwrap();

@@ -7,7 +7,7 @@ use fairrate_units::{Bytes, Rate};
 
 use crate::reader::{OrWord, Section};
 
-/// Reads `trim`, `trim_size` and `trim_limit`. Headers have the size of uet-htsim's. `of_uet`: the algorithm's defaults, if the
+/// Reads `trim` and the keys that begin so. Headers have the size of uet-htsim's. `of_uet`: the algorithm's defaults, if the
 /// transport is Ultra Ethernet's.
 pub(super) fn read(s: &mut Section<'_>, of_uet: Option<DatagramDefaults>, class: u8) -> Option<Trim> {
     let trims = s.get("trim", of_uet.is_some()).value;
@@ -29,7 +29,8 @@ pub(super) fn read(s: &mut Section<'_>, of_uet: Option<DatagramDefaults>, class:
         let message = format!("headers of {size}");
         s.problem_at("scenario::out_of_range", "trim_size", message, "write for instance `trim_size = \"64B\"`");
     }
-    trims.then_some(Trim { size, limit, limit_per, class })
+    let returns = s.get("trim_return", false).value;
+    trims.then_some(Trim { size, limit, limit_per, class, returns })
 }
 
 /// Checks that hosts understand packets that were cut to their headers, and that nothing else decides about queues.

@@ -316,6 +316,8 @@ fn check_buffers(config: &SimConfig, run: &Run) -> Result<(), String> {
         && fabric.headroom == Headroom::Auto
         && fabric.egress_alpha.is_none()
         && fabric.queue == QueueConfig::FIFO
+        // Headers above their limit are dropped, paused or not.
+        && fabric.trim.is_none_or(|trim| trim.limit.is_none())
         && config.faults.is_empty();
     if is_lossless && (0 < totals.drops.total() || 0 < totals.dropped_bytes) {
         return Err(format!("a lossless fabric drops: {:?}", totals.drops));

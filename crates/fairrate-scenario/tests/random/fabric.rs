@@ -46,6 +46,31 @@ const CODEL: &[Key] =
 
 const YES_NO: &[&str] = &["true", "false"];
 
+const TRIM: &[Key] = &[
+    ("trim", YES_NO),
+    ("trim_limit", &["\"12KB\"", "\"50KB\""]),
+    ("trim_size", &["\"1B\"", "\"100B\""]),
+    ("trim_return", YES_NO),
+    ("trim_limit_per", &["\"10Gbps\"", "\"25Gbps\""]),
+];
+
+/// Keys with headers so large that some find no room.
+const LARGE_HEADERS: &[Key] = &[
+    ("trim", &["true"]),
+    ("trim_limit", &["\"12KB\""]),
+    ("trim_size", &["\"1000B\"", "\"3000B\""]),
+    ("trim_return", &["true", "true", "false"]),
+];
+
+/// Writes how switches cut packets.
+fn trim(draw: &mut Draw, toml: &mut Toml) {
+    if draw.one_in(3) {
+        toml.all(draw, LARGE_HEADERS);
+    } else {
+        toml.maybe(draw, 2, TRIM);
+    }
+}
+
 /// Writes `[switch]` with its sections.
 pub fn switch(draw: &mut Draw, toml: &mut Toml, cc: &str) {
     toml.section("[switch]");
@@ -57,16 +82,7 @@ pub fn switch(draw: &mut Draw, toml: &mut Toml, cc: &str) {
     // Half of the fabrics have no limits, so that they can be lossless.
     let limited = !["bfc", "homa", "nscc", "rccc", "eqds", "ndp"].contains(&cc) && draw.one_in(2);
     if ["nscc", "rccc", "eqds", "ndp"].contains(&cc) {
-        toml.maybe(
-            draw,
-            2,
-            &[
-                ("trim", YES_NO),
-                ("trim_limit", &["\"12KB\"", "\"50KB\""]),
-                ("trim_size", &["\"1B\"", "\"100B\""]),
-                ("trim_limit_per", &["\"10Gbps\"", "\"25Gbps\""]),
-            ],
-        );
+        trim(draw, toml);
     }
     let keys = if limited { SWITCH } else { &SWITCH[..SWITCH.len() - 2] };
     toml.maybe(draw, 3, keys);

@@ -66,6 +66,7 @@ pub fn check_steps(config: &SimConfig, totals: &RunTotals, steps: &[PacketEvent]
         return Err(format!("steps go back in time: {pair:?}"));
     }
     let mut drops = BTreeMap::<usize, u64>::new();
+    let mut returns = 0;
     let mut queues = BTreeMap::<PortId, i64>::new();
     for step in steps {
         let bytes = i64::from(step.wire_bytes);
@@ -74,6 +75,7 @@ pub fn check_steps(config: &SimConfig, totals: &RunTotals, steps: &[PacketEvent]
             PacketStep::Queued => *queued += bytes,
             PacketStep::Sent | PacketStep::Trimmed => *queued -= bytes,
             PacketStep::Dropped(cause) => *drops.entry(cause as usize).or_default() += 1,
+            PacketStep::Returned => returns += 1,
         }
         // A queue may drop what has joined it or what has not, several transmitters may serve it, frames wait in it
         // unseen, and the order of steps of the same time is another one with faults or with notices of ports.
@@ -82,6 +84,9 @@ pub fn check_steps(config: &SimConfig, totals: &RunTotals, steps: &[PacketEvent]
         if is_plain && !has_frames && *queued != step.queued_bytes.cast_signed() {
             return Err(format!("{queued} bytes have joined and not left: {step:?}"));
         }
+    }
+    if returns != totals.returns {
+        return Err(format!("{} headers were sent back, and {returns} were seen", totals.returns));
     }
     // Frames are not packets here, and links that go down drop some.
     match DropCause::ALL.into_iter().find(|&cause| {

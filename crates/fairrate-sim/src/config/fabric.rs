@@ -200,6 +200,8 @@ pub struct Trim {
     pub limit_per: Option<Rate>,
     /// Class of headers.
     pub class: u8,
+    /// If true, a switch sends a header for which it has no room back to its sender, and drops it only if it has none on the way back.
+    pub returns: bool,
 }
 
 /// Links and switches.

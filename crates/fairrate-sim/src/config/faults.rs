@@ -74,7 +74,7 @@ pub enum FaultPackets {
     All,
     /// Data.
     Data,
-    /// Acknowledgments and NACKs.
+    /// Acknowledgments, NACKs, credit, and headers that go back to their senders.
     Acks,
     /// CNPs, notices of switches, and control packets of flows.
     Control,

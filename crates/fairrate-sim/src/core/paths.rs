@@ -97,8 +97,8 @@ impl From<Vec<PortId>> for Paths<PortId> {
 pub(super) struct PathTable<'a> {
     config: &'a SimConfig,
     routes: &'a Routes,
-    /// `true` if ports send notices, which go back along the data path.
-    has_notices: bool,
+    /// `true` if switches send packets back along data paths: notices of ports, and headers.
+    has_ways_back: bool,
     /// The source port of each subflow, in order.
     sports: Vec<u16>,
     ports: Vec<PortId>,
@@ -107,8 +107,8 @@ pub(super) struct PathTable<'a> {
 
 impl<'a> PathTable<'a> {
     /// Creates an empty table.
-    pub(super) fn new(config: &'a SimConfig, routes: &'a Routes, has_notices: bool) -> Self {
-        Self { config, routes, has_notices, sports: Vec::new(), ports: Vec::new(), buffer: Vec::new() }
+    pub(super) fn new(config: &'a SimConfig, routes: &'a Routes, has_ways_back: bool) -> Self {
+        Self { config, routes, has_ways_back, sports: Vec::new(), ports: Vec::new(), buffer: Vec::new() }
     }
 
     /// Lays the paths of all flows, stores their positions in `flows`, and returns the table, and the source ports of all
@@ -139,7 +139,7 @@ impl<'a> PathTable<'a> {
         (flow.data_route, flow.n_hops) = self.write(key);
         (flow.ack_route, _) = self.write(key.reversed());
         flow.notice_route = HopId::from_index(self.ports.len());
-        if self.has_notices {
+        if self.has_ways_back {
             let start = flow.data_route.index() - 1;
             self.ports.extend_from_within(start..start + flow.n_hops as usize);
             let back = &mut self.ports[flow.notice_route.index()..];

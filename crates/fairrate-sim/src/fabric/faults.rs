@@ -279,7 +279,7 @@ impl Rule {
     fn applies(&self, kind: PacketKind, now_ps: u64) -> bool {
         let picked = match kind {
             PacketKind::Data | PacketKind::Trimmed => matches!(self.packets, FaultPackets::All | FaultPackets::Data),
-            PacketKind::Ack | PacketKind::Nack | PacketKind::Credit => {
+            PacketKind::Ack | PacketKind::Nack | PacketKind::Credit | PacketKind::Returned => {
                 matches!(self.packets, FaultPackets::All | FaultPackets::Acks)
             }
             PacketKind::Cnp | PacketKind::Busy | PacketKind::Notice | PacketKind::Control | PacketKind::ControlBack => {

@@ -107,6 +107,8 @@ pub struct RunTotals {
     pub duplicates: u64,
     /// Packets cut to their headers.
     pub trims: u64,
+    /// Headers of such packets that switches sent back to their senders.
+    pub returns: u64,
     /// Packets marked.
     pub ecn_marks: u64,
     /// Pause frames sent.
@@ -222,6 +224,7 @@ impl RunTotals {
         self.drops.merge(&other.drops);
         self.duplicates += other.duplicates;
         self.trims += other.trims;
+        self.returns += other.returns;
         self.ecn_marks += other.ecn_marks;
         self.pfc_pauses += other.pfc_pauses;
         self.pfc_resumes += other.pfc_resumes;

@@ -6,15 +6,16 @@
 //! back on whatever goes the other way. A flowlet takes the uplink whose path is loaded least.
 //!
 //! Chosen here: data and acknowledgments both carry and choose, as all packets do in the paper (the ns-3 code of ConWeave's
-//! authors leaves acknowledgments out); a load that was not heard of for `age` counts as none at once, where the paper
-//! lets it fade; flowlets are found exactly, where the paper's hardware has an age bit and a table of hashes; numbers of
-//! uplinks have five bits, where the paper's have four.
+//! authors leaves acknowledgments out), but headers that go back to their senders do neither; a load that was not heard of for
+//! `age` counts as none at once, where the paper lets it fade; flowlets are found exactly, where the paper's hardware has an
+//! age bit and a table of hashes; numbers of uplinks have five bits, where the paper's have four.
 
 use std::collections::BTreeMap;
 
 use super::{Crossing, Scheme};
 use crate::config::Conga as Config;
 use crate::ids::{FlowId, NodeId, PortIdx};
+use crate::packet::PacketKind;
 
 /// Share of a link's register that is lost each time it decays (section 3.2).
 const ALPHA: f64 = 0.2;
@@ -176,6 +177,10 @@ impl Conga {
 
 impl Scheme for Conga {
     fn choose(&mut self, at: &Crossing<'_>) -> PortIdx {
+        if at.packet.kind == PacketKind::Returned {
+            // Its fields are those of the way on which it turned.
+            return at.any();
+        }
         let (sender, receiver) = at.leaves();
         if at.switch == receiver {
             if sender != receiver {

@@ -20,7 +20,9 @@ impl Hosts {
         }
         match kind {
             PacketKind::Data | PacketKind::Trimmed | PacketKind::Busy => self.on_data(w, host, packet),
-            PacketKind::Ack | PacketKind::Nack | PacketKind::Credit => self.on_ack(w, host, packet),
+            PacketKind::Ack | PacketKind::Nack | PacketKind::Credit | PacketKind::Returned => {
+                self.on_ack(w, host, packet);
+            }
             PacketKind::Cnp | PacketKind::Notice => self.on_notification(w, host, packet),
             PacketKind::Control => self.turn_control(w, host, packet),
             PacketKind::ControlBack => self.on_control_back(w, packet),

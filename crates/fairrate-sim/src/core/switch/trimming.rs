@@ -1,6 +1,10 @@
 //! Switches that cut data packets to their headers in place of dropping them, as in NDP: M. Handley et al., "Re-architecting
 //! datacenter networks and stacks for low latency and high performance", SIGCOMM 2017, and in the composite queue of the
 //! Ultra Ethernet consortium's simulator, without its turn of data after 100,000 headers.
+//!
+//! A header that finds no room is dropped or, if the configuration says so, sent back to its sender ("return to sender", section 3.2.4 of
+//! the paper). One that finds none on the way back is dropped. In the authors' simulator (`compositequeue.cpp`), acknowledgments and pulls
+//! go back too, and their receivers discard them; here they are dropped at once.
 
 use fairrate_units::{Rate, Time};
 
@@ -9,7 +13,7 @@ use super::hop::Head;
 use crate::config::{SimConfig, Trim};
 use crate::core::world::World;
 use crate::fabric::DropCause;
-use crate::ids::{PacketIdx, PortId, PortIdx};
+use crate::ids::{HopId, PacketIdx, PortId, PortIdx};
 use crate::output::PacketStep;
 use crate::packet::{Packet, PacketKind};
 use crate::rng::mix64;
@@ -123,7 +127,8 @@ impl Switches {
         self.admit_ahead(w, egress, packet, head)
     }
 
-    /// Charges the buffer with a header or a control packet, or discards it: twice the limit of data may wait of these.
+    /// Charges the buffer with a header or a control packet: twice the limit of data may wait of these. A header for which there is no
+    /// room goes back to its sender, if the configuration says so; anything else is discarded.
     fn admit_ahead(&mut self, w: &mut World, egress: PortIdx, packet: PacketIdx, head: Head) -> Option<Head> {
         let limit = self.trimming.as_ref().expect("switches trim").limit(egress);
         let waiting = w.net.ports[egress].class_bytes(head.class);
@@ -132,6 +137,43 @@ impl Switches {
         } else {
             self.charge(w, egress, packet, head, waiting)
         };
-        charged.map_err(|cause| w.discard(egress, packet, cause)).ok()
+        let returns = self.trimming.as_ref().is_some_and(|trimming| trimming.config.returns);
+        let cause = match charged {
+            Ok(head) => return Some(head),
+            Err(cause) => cause,
+        };
+        if returns && w.net.pool.get(packet).kind == PacketKind::Trimmed {
+            self.turn_back(w, egress, packet);
+        } else {
+            w.discard(egress, packet, cause);
+        }
+        None
+    }
+
+    /// Sends a header for which `egress` has no room back to its sender, from the switch that it is at.
+    #[cold]
+    #[inline(never)]
+    fn turn_back(&mut self, w: &mut World, egress: PortIdx, packet: PacketIdx) {
+        w.report(egress, packet, PacketStep::Returned);
+        w.observed.totals.returns += 1;
+        let route = way_back(w, w.net.pool.get(packet));
+        let p = w.net.pool.get_mut(packet);
+        (p.kind, p.route) = (PacketKind::Returned, route);
+        let ingress = p.ingress;
+        self.forward(w, ingress, packet);
+    }
+}
+
+/// Returns the place in the table of paths from which a packet at a switch goes on if it goes back to its sender.
+fn way_back(w: &World, p: &Packet) -> HopId {
+    let flow = w.run.flow(p.flow);
+    // The packet is at the n-th switch of its way, and its next step is that of the switch after it. As many hops lead back.
+    let n_back = p.route.index() - flow.data_route.index();
+    let skipped = (usize::from(flow.n_hops) - n_back) as u32;
+    if w.run.config.goes_hop_by_hop() {
+        // The table leads from the receiver's first switch on, and all its steps but perhaps the last are "toward the sender".
+        flow.ack_route.plus(skipped - 1)
+    } else {
+        flow.notice_route.plus(skipped)
     }
 }

@@ -20,18 +20,22 @@
 //!   in flight for long. `seq` is the first byte that is not acknowledged, `payload` the number of packets that wait to be sent again,
 //!   `data_seq` the credit asked for. It is answered by an acknowledgment and the last number of credit.
 //!
+//! - `Returned`: the header of a packet that no switch had room for, at its sender again (`returned.rs`).
+//!
 //! Left out: loss detection without trimming (SLEEK).
 
 mod credit;
 mod grants;
 mod outgoing;
+mod returned;
 
 use fairrate_control::{Ack, Controller, Loss, Trimmed};
 use fairrate_units::{Bytes, Rate, Time};
 
-use self::credit::{Account, FabricShare, Pacer, Purse, Terms};
+use self::credit::{Account, FabricShare, Fate, Pacer, Purse, Terms};
 use self::grants::{earn, note_arrival, on_request, take_turn};
 use self::outgoing::{Outgoing, Request};
+use self::returned::{on_returned, tell};
 use crate::config::Transport as TransportKind;
 use crate::core::{Hosts, Own, Run, World};
 use crate::engine::EventKind;
@@ -146,7 +150,7 @@ impl Transport for Uet {
         let mut message = Outgoing::new(spec.bytes.as_u64(), w.run.constants.mtu, header);
         let line_rate = w.net.ports[hosts.nics[w.run.flow(flow).src_host].port].rate;
         let datagrams = hosts.datagrams.as_mut().expect("the run has this transport");
-        message.purse = datagrams.terms_of(w, flow).map(|terms| Purse::new(terms, line_rate));
+        message.purse = datagrams.terms_of(w, flow).map(|terms| Purse::new(terms, line_rate, message.n_packets()));
         let messages = &mut datagrams.outgoing;
         while messages.len() <= slot.index() {
             messages.push(Outgoing::default());
@@ -248,6 +252,9 @@ impl Transport for Uet {
         if slot.is_none() {
             return None;
         }
+        if p.kind == PacketKind::Returned {
+            return on_returned(hosts, w, slot, &p);
+        }
         let flags = u64::from(p.payload);
         let credit = match p.kind {
             PacketKind::Credit => Some(p.seq),
@@ -262,9 +269,12 @@ impl Transport for Uet {
         let (now, mtu) = (w.clock.now(), w.run.constants.mtu);
         let (number, expected) = (p.data_seq / mtu, p.seq.div_ceil(mtu));
         let message = outgoing(hosts, slot);
-        let round_trip = match flags & TO_REQUEST {
-            0 => message.round_trip(number, flags & AGAIN != 0, w.clock.now_ps),
-            _ => None,
+        let round_trip = if flags & TO_REQUEST == 0 {
+            message.hear(if p.kind == PacketKind::Nack { Fate::Cut } else { Fate::Whole });
+            message.round_trip(number, flags & AGAIN != 0, w.clock.now_ps)
+        } else {
+            message.note_told();
+            None
         };
         let decision = if p.kind == PacketKind::Nack {
             let lost = message.lose(number);
@@ -383,15 +393,16 @@ fn target(hosts: &mut Hosts, slot: SenderIdx, is_new: bool) -> u64 {
 }
 
 /// Lets the sender in `slot` try to send, as an answer has come.
-fn attempt(hosts: &mut Hosts, w: &World, slot: SenderIdx) {
+fn attempt(hosts: &mut Hosts, w: &mut World, slot: SenderIdx) {
     let host = hosts.sender(slot).host;
     let free_ps = w.net.ports[hosts.nics[host].port].busy_until_ps;
     outgoing(hosts, slot).attempt(w.clock.now_ps, free_ps);
+    tell(hosts, w, slot);
     aim(hosts, slot);
 }
 
 /// Does the same, and lets the NIC look for a packet.
-fn attempt_and_look(hosts: &mut Hosts, w: &World, slot: SenderIdx) {
+fn attempt_and_look(hosts: &mut Hosts, w: &mut World, slot: SenderIdx) {
     attempt(hosts, w, slot);
     let host = hosts.sender(slot).host;
     hosts.deferred.look(host);
@@ -401,10 +412,17 @@ fn attempt_and_look(hosts: &mut Hosts, w: &World, slot: SenderIdx) {
 /// none.
 fn request(hosts: &mut Hosts, w: &mut World, slot: SenderIdx, is_late: bool) -> Option<u64> {
     let (now_ps, rto_ps) = (w.clock.now_ps, w.run.rules(hosts.sender(slot).stack).rto_ps);
-    let Request { first, n_again } = match outgoing(hosts, slot).request(now_ps, rto_ps, is_late)? {
-        Err(due_ps) => return Some(due_ps),
-        Ok(request) => request,
-    };
+    match outgoing(hosts, slot).request(now_ps, rto_ps, is_late)? {
+        Err(due_ps) => Some(due_ps),
+        Ok(request) => {
+            send_request(hosts, w, slot, request);
+            Some(now_ps.saturating_add(rto_ps))
+        }
+    }
+}
+
+/// Sends `request` for the sender in `slot`.
+fn send_request(hosts: &mut Hosts, w: &mut World, slot: SenderIdx, Request { first, n_again }: Request) {
     let (flow, host) = (hosts.sender(slot).flow, hosts.sender(slot).host);
     let (c, route) = (w.run.rules_of(flow), w.run.flow(flow).data_route);
     let (seq, wire, class) = (first * w.run.constants.mtu, c.ack_wire, c.ack_class);
@@ -412,7 +430,6 @@ fn request(hosts: &mut Hosts, w: &mut World, slot: SenderIdx, is_late: bool) -> 
     let request = Packet { flow, seq, data_seq, payload: n_again, route, wire, class, ..Packet::new(PacketKind::Busy) };
     let request = w.net.pool.take(request);
     hosts.enqueue(w, host, request);
-    Some(now_ps.saturating_add(rto_ps))
 }
 
 /// Returns the number of the packet of the first of the 64 bits in an acknowledgment.

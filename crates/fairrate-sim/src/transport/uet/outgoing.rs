@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeSet, VecDeque};
 
-use super::credit::Purse;
+use super::credit::{Fate, Purse};
 
 /// A message that is being sent. Its packets are numbered from zero; all but the last are full.
 #[derive(Debug, Default)]
@@ -33,6 +33,10 @@ pub(super) struct Outgoing {
     heard_ps: u64,
     /// Time of the last request for credit, in picoseconds.
     asked_ps: Option<u64>,
+    /// The same of the last one that was answered.
+    told_ps: Option<u64>,
+    /// Time at which the last header came back, in picoseconds. A receiver learns of such packets by requests alone.
+    returned_ps: Option<u64>,
 }
 
 /// A request for credit.
@@ -72,6 +76,11 @@ impl Outgoing {
         let n_packets = if bytes == u64::MAX { u64::MAX } else { bytes.div_ceil(full) };
         let last = if bytes == u64::MAX { full } else { bytes - (n_packets.max(1) - 1) * full };
         Self { n_packets, full, last, header, ..Self::default() }
+    }
+
+    /// Returns the number of packets; [`u64::MAX`] for an endless message.
+    pub(super) fn n_packets(&self) -> u64 {
+        self.n_packets
     }
 
     /// Returns the payload of a packet.
@@ -156,6 +165,13 @@ impl Outgoing {
         }
     }
 
+    /// Records the fate of a packet.
+    pub(super) fn hear(&mut self, fate: Fate) {
+        if let Some(purse) = &mut self.purse {
+            purse.hear(fate);
+        }
+    }
+
     /// Records an attempt to send at `now_ps` after an answer, at a link that is free from `free_ps` on.
     pub(super) fn attempt(&mut self, now_ps: u64, free_ps: u64) {
         let wire = self.next().map(|number| self.wire(number));
@@ -185,9 +201,37 @@ impl Outgoing {
         if now_ps < due_ps {
             return Some(Err(due_ps));
         }
+        Some(Ok(self.ask(now_ps)))
+    }
+
+    /// Returns a request that is sent at `now_ps`.
+    pub(super) fn ask(&mut self, now_ps: u64) -> Request {
         self.asked_ps = Some(now_ps);
-        let n_again = u16::try_from(self.again.len()).unwrap_or(u16::MAX);
-        Some(Ok(Request { first: self.first, n_again }))
+        Request { first: self.first, n_again: u16::try_from(self.again.len()).unwrap_or(u16::MAX) }
+    }
+
+    /// Takes a header that comes back at `now_ps`, of a packet that is known to be lost now. `has_paths` is set if packets take several
+    /// paths.
+    pub(super) fn take_back(&mut self, now_ps: u64, has_paths: bool) {
+        self.returned_ps = Some(now_ps);
+        if let Some(purse) = &mut self.purse {
+            purse.excuse_returned(has_paths);
+        }
+    }
+
+    /// Returns `true` if it is time, at `now_ps`, to tell the receiver of packets whose headers have come back: they wait for credit, and it
+    /// gives none for them unasked. That takes `base_rtt_ps` to be answered.
+    pub(super) fn has_to_tell(&self, now_ps: u64, base_rtt_ps: u64) -> bool {
+        let gives_unasked = |purse: &Purse| purse.is_open() || purse.terms().counts_arrivals();
+        self.told_ps < self.returned_ps
+            && !self.again.is_empty()
+            && self.purse.as_ref().is_some_and(|purse| !gives_unasked(purse))
+            && self.asked_ps.is_none_or(|asked_ps| asked_ps.saturating_add(base_rtt_ps) <= now_ps)
+    }
+
+    /// Takes the answer to a request: the receiver knows of all packets that waited when it was sent.
+    pub(super) fn note_told(&mut self) {
+        self.told_ps = self.asked_ps;
     }
 
     /// Sends the next packet at `now_ps`; there must be one.
@@ -307,6 +351,10 @@ impl Outgoing {
 
 #[cfg(test)]
 mod tests {
+    use fairrate_control::rccc::CREDITS;
+    use fairrate_units::{Rate, Time};
+
+    use super::super::credit::Terms;
     use super::*;
 
     fn sent(message: &mut Outgoing, n: u64, cwnd: u64) -> Vec<(u64, bool)> {
@@ -378,5 +426,33 @@ mod tests {
         sent(&mut message, 4, u64::MAX);
         assert_eq!([message.count(2_128), message.count(1_064), message.count(3_192)], [2_128, 0, 1_064]);
         assert_eq!(message.in_flight(), 1_064);
+    }
+
+    /// A message spends its first window, and two of its packets come back as headers at 100 and 200 ps. A request tells of the first, and one
+    /// a round trip of 500 ps later of the second; the answer to that settles it.
+    #[test]
+    fn receivers_are_told_of_headers_that_came_back() {
+        let terms = Terms::new(CREDITS, 1_064, Time::from_ps(533_334));
+        let purse = Purse::new(terms, Rate::from_gbps(100), u64::MAX);
+        let mut message = Outgoing { purse: Some(purse), ..Outgoing::new(u64::MAX, 1_000, 64) };
+        while message.may_send(u64::MAX) {
+            message.send(0, u64::MAX);
+        }
+        assert!(!message.has_to_tell(90, 500));
+        let come_back = |message: &mut Outgoing, number, now_ps| {
+            message.on_answer(None, now_ps);
+            message.lose(number);
+            message.take_back(now_ps, true);
+        };
+        come_back(&mut message, 0, 100);
+        assert!(message.has_to_tell(100, 500));
+        assert_eq!(message.ask(100), Request { first: 0, n_again: 1 });
+        come_back(&mut message, 1, 200);
+        assert!(!message.has_to_tell(200, 500));
+        message.note_told();
+        assert!(message.has_to_tell(600, 500), "the answer is to the request before the second");
+        assert_eq!(message.ask(600), Request { first: 0, n_again: 2 });
+        message.note_told();
+        assert!(!message.has_to_tell(2_000, 500));
     }
 }

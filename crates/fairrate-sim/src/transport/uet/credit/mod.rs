@@ -2,6 +2,7 @@
 //! ([`Account`]), and the pacer of a receiving host ([`Pacer`]), which [`FabricShare`] slows down.
 
 mod fabric;
+mod feedback;
 mod pacer;
 mod purse;
 
@@ -9,6 +10,7 @@ use fairrate_control::credits::{CreditRule, Credits, FabricControl, FirstWindow}
 use fairrate_units::{Bytes, Rate, Time};
 
 pub(super) use self::fabric::{Arrival, FabricShare};
+pub(super) use self::feedback::Fate;
 pub(super) use self::pacer::{Account, Pacer};
 pub(super) use self::purse::Purse;
 

@@ -4,6 +4,7 @@ use fairrate_control::credits::CreditRule;
 use fairrate_units::Rate;
 
 use super::Terms;
+use super::feedback::{Fate, Feedback};
 
 /// The credit of a message at its sender.
 #[derive(Debug)]
@@ -21,15 +22,23 @@ pub(in super::super) struct Purse {
     asked: u64,
     /// `true` until the first answer: what is sent was not asked for.
     is_speculating: bool,
+    /// The fates of packets, where each arrival earns credit.
+    feedback: Feedback,
     /// Time at which the link is free for an attempt to send that waits for it, in picoseconds.
     queued_ps: Option<u64>,
 }
 
 impl Purse {
-    /// Returns the credit of a message that has sent nothing, at a link of `rate`.
-    pub(in super::super) fn new(terms: Terms, rate: Rate) -> Self {
-        let most = i64::try_from(terms.window(rate)).unwrap_or(i64::MAX);
-        Self { terms, first: most, given: 0, most, number: 0, asked: 0, is_speculating: true, queued_ps: None }
+    /// Returns the credit of a message of `n_packets` that has sent nothing, at a link of `rate`.
+    pub(in super::super) fn new(terms: Terms, rate: Rate, n_packets: u64) -> Self {
+        let mut most = terms.window(rate);
+        if terms.counts_arrivals() {
+            // Packets that are sent again need credit, even where a message has fewer than its first window.
+            most = most.min(n_packets.saturating_mul(terms.packet));
+        }
+        let most = i64::try_from(most).unwrap_or(i64::MAX);
+        let (feedback, queued_ps) = (Feedback::default(), None);
+        Self { terms, first: most, given: 0, most, number: 0, asked: 0, is_speculating: true, feedback, queued_ps }
     }
 
     fn rule(&self) -> CreditRule {
@@ -121,6 +130,22 @@ impl Purse {
         }
     }
 
+    /// Records the fate of a packet.
+    pub(in super::super) fn hear(&mut self, fate: Fate) {
+        if self.terms.counts_arrivals() {
+            self.feedback.hear(fate);
+        }
+    }
+
+    /// Takes credit for a packet whose header has come back, if that is to be sent again at once. `has_paths`
+    /// is set if they take several paths.
+    pub(in super::super) fn excuse_returned(&mut self, has_paths: bool) {
+        let window = self.most.unsigned_abs() / self.terms.packet;
+        if self.terms.counts_arrivals() && self.feedback.sends_at_once(window, self.number, has_paths) {
+            self.excuse();
+        }
+    }
+
     /// Returns the terms of the network.
     pub(in super::super) fn terms(&self) -> &Terms {
         &self.terms
@@ -172,7 +197,7 @@ mod tests {
 
     /// 1.5 BDP of 100 Gb/s and 533,333 ps are 10,000 B, but for rounding.
     fn rccc() -> Purse {
-        let purse = Purse::new(Terms::new(CREDITS, 1_000, Time::from_ps(533_334)), RATE);
+        let purse = Purse::new(Terms::new(CREDITS, 1_000, Time::from_ps(533_334)), RATE, 100);
         assert_eq!(purse.most, 9_999);
         Purse { first: 10_000, most: 10_000, ..purse }
     }
@@ -202,7 +227,7 @@ mod tests {
     /// one asks for no more.
     #[test]
     fn eqds_asks_for_bytes_never_sent() {
-        let mut purse = Purse::new(terms_of("eqds", 4_150), RATE);
+        let mut purse = Purse::new(terms_of("eqds", 4_150), RATE, 100);
         assert_eq!(purse.most, 207_500);
         (0..10).for_each(|_| assert!(!purse.pay(4_150)));
         // Ten packets are paid for: 41,500 B are 81.05 quanta.
@@ -214,7 +239,7 @@ mod tests {
 
     /// Returns a message of EQDS that has two of its 50 packets left when speculation ends at 20 ps, in a transmission until 25 ps.
     fn with_two_left() -> Purse {
-        let mut purse = Purse::new(terms_of("eqds", 4_150), RATE);
+        let mut purse = Purse::new(terms_of("eqds", 4_150), RATE, 100);
         for _ in 0..48 {
             assert!(!purse.pay(4_150));
             purse.after_sent(25);
@@ -265,7 +290,7 @@ mod tests {
 
     #[test]
     fn ndp_counts_packets_and_keeps_its_first_window() {
-        let mut purse = Purse::new(terms_of("ndp", 9_064), RATE);
+        let mut purse = Purse::new(terms_of("ndp", 9_064), RATE, 100);
         (0..14).for_each(|_| assert!(!purse.pay(9_064)));
         purse.on_answer();
         assert!(purse.is_open());
@@ -281,5 +306,26 @@ mod tests {
         assert!(!purse.is_open());
         purse.excuse();
         assert!(purse.is_open(), "a packet that is late goes at once");
+    }
+
+    /// A message of five packets has no credit left for what was cut of them.
+    #[test]
+    fn a_message_shorter_than_the_window_waits_for_pulls() {
+        let mut purse = Purse::new(terms_of("ndp", 9_064), RATE, 5);
+        assert!((0..5).map(|_| purse.pay(9_064)).eq([false, false, false, false, true]));
+        assert!(!purse.is_open());
+    }
+
+    /// Three packets are sent and come back as headers: two are out no longer after the second, which goes again at once, as does the third.
+    #[test]
+    fn headers_that_come_back_are_excused_if_no_pull_is_to_come() {
+        let mut purse = Purse::new(terms_of("ndp", 9_064), RATE, 3);
+        assert!((0..3).map(|_| purse.pay(9_064)).eq([false, false, true]));
+        let open = [(); 3].map(|()| {
+            purse.hear(Fate::Returned);
+            purse.excuse_returned(true);
+            purse.total() / 9_064
+        });
+        assert_eq!(open, [0, 1, 2]);
     }
 }
