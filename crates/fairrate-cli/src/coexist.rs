@@ -61,7 +61,7 @@ const OVER_TCP: [&str; 14] = [
     "mpcc",
 ];
 
-/// How much longer the round trip of the other algorithm's flows is where it is not the same.
+/// Round trip of the other algorithm's flows over that of the first, where the two are not the same.
 const FAR: u64 = 4;
 
 /// Shares of a fair one that count as fair.
@@ -198,12 +198,11 @@ fn network(args: &Args, n_a: u16, n_b: u16, times: u64) -> String {
     let (n_a, n_b) = (u32::from(n_a), u32::from(n_b));
     let switch = 1 + n_a + n_b;
     let link_ns = args.rtt.as_ps() / 4_000;
-    let mut text = format!("{} 1 {switch}\n{switch}\n", switch + 1);
-    for host in 0..switch {
+    let link = |host: u32| {
         let ns = if n_a < host { link_ns * times } else { link_ns };
-        text += &format!("{host} {switch} {} {ns}ns 0\n", args.rate);
-    }
-    text
+        format!("{host} {switch} {} {ns}ns 0\n", args.rate)
+    };
+    format!("{} 1 {switch}\n{switch}\n", switch + 1) + &(0..switch).map(link).collect::<String>()
 }
 
 fn scenario(args: &Args, a: &Side, b: &Side) -> String {

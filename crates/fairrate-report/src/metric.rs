@@ -22,7 +22,7 @@ enum Kind {
     Unfinished(Flows),
     /// The time from the first start to the last completion.
     Completion(Flows),
-    /// What a traffic block got, by an index into [`SHARES`].
+    /// A share of a traffic block, by an index into [`SHARES`].
     Share(usize, u32),
     /// A statistic of the times of queries, by an index into [`STATISTICS`].
     Query(usize, Flows),
@@ -145,7 +145,7 @@ const QUERY: &str = "query-";
 /// Nanoseconds of the unit of times, which is a microsecond.
 const TIME_NS: f64 = 1e3;
 
-/// What traffic blocks got: name, words, label with the unit, unit, value.
+/// Shares of traffic blocks: name, words, label with the unit, unit, value.
 const SHARES: [(&str, &str, &str, f64, Of<GroupMetrics>); 7] = [
     ("goodput", "Goodput", "goodput (Gb/s)", 1e9, |g| Some(g.goodput_bps)),
     ("share", "Share of all goodput", "share (%)", 0.01, |g| g.share),

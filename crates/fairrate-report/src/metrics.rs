@@ -76,7 +76,7 @@ pub struct Metrics {
     pub goodput_bps: f64,
     /// Jain index of the long flows' goodput; see [`fairness`].
     pub jain: Option<f64>,
-    /// What each traffic block got, where there are several.
+    /// The share of each traffic block, where there are several.
     pub groups: Vec<GroupMetrics>,
     /// Convergence of rates after arrivals and departures of flows, if there was a probe.
     pub convergence: Option<Convergence>,

@@ -20,12 +20,12 @@ pub struct Measured {
     pub goodput_bytes: u64,
     /// Offered and carried load by tier of links.
     pub load: Vec<TierLoad>,
-    /// What each traffic block got, if there are several and at most [`MOST_GROUPS`].
+    /// The share of each traffic block, if there are several and at most [`MOST_GROUPS`].
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub groups: Vec<GroupShare>,
 }
 
-/// What the flows of a traffic block got.
+/// The share of a traffic block.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct GroupShare {
     /// Number of the block, from 0, or the group that a flow list gives.
@@ -226,7 +226,7 @@ impl Meter {
     }
 }
 
-/// What each traffic block has got so far.
+/// The shares of traffic blocks so far.
 #[derive(Default)]
 struct GroupMeter {
     /// By group; empty if there are one or too many.
@@ -241,7 +241,7 @@ struct GroupMeter {
 impl GroupMeter {
     fn new(config: &SimConfig) -> Self {
         let n_groups = config.flows.iter().map(|flow| flow.group as usize + 1).max().unwrap_or(0);
-        if n_groups < 2 || MOST_GROUPS < n_groups {
+        if !(2..=MOST_GROUPS).contains(&n_groups) {
             return Self::default();
         }
         let mut shares: Vec<GroupShare> =

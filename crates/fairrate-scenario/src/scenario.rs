@@ -225,7 +225,7 @@ impl Reader<'_> {
         let start = Site::new(source, 0..0);
         constants::expand(&mut table, start, place, self.registry, &report);
         report.check()?;
-        let read = schema::read(&table, start, name, &files, algorithms, &report)?;
+        let read = schema::read(&table, start, name, &files, &algorithms, &report)?;
         let mut resolved = String::from("# The resolved scenario: every default filled in, runnable as it is.\n");
         read.output.render("", &mut resolved);
         let cc = read.config.cc.info().name;

@@ -38,7 +38,7 @@ pub struct SimConfig {
     pub transport: TransportConfig,
     /// Congestion control of the hosts.
     pub cc: AlgorithmConfig,
-    /// What controls the flows that have another [`FlowSpec::stack`] than 0; at most [`MAX_STACKS`](Self::MAX_STACKS) less 1. All have
+    /// Control of the flows that have another [`FlowSpec::stack`] than 0; at most [`MAX_STACKS`](Self::MAX_STACKS) less 1. All have
     /// the same `mtu`. None has an oracle, an allocator or receivers that grant; if there are any, the algorithm above has none either.
     pub beside: Vec<Stack>,
     /// The flows; a [`FlowId`] is a position in here.

@@ -12,7 +12,7 @@ mod totals;
 pub use self::senders::{Cause, SenderEvent, SenderStep};
 pub use self::totals::{AllocatorTotals, Drops, RateSums, RunTotals};
 
-/// What became of the data packets of a traffic block, [`FlowSpec::group`](crate::FlowSpec::group).
+/// Totals of the data packets of a traffic block, [`FlowSpec::group`](crate::FlowSpec::group).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct GroupTotals {
     /// Data packets dropped.

@@ -1,4 +1,4 @@
-//! What algorithms do to each other in one queue: each beside DCTCP and beside CUBIC, and BBR beside more and more flows of CUBIC.
+//! The effect of algorithms on each other in one queue: each beside DCTCP and beside CUBIC, and BBR beside more and more flows of CUBIC.
 //!
 //! Four flows of each side share a port of 25 Gb/s with a base RTT of 20 us, for 100 ms; shares are those of the second half. The
 //! buffer holds 5 or 40 times what the path holds, and drops when it is full. Beside DCTCP switches mark by DCTCP's step, as its flows
@@ -188,8 +188,8 @@ fn runs(scale: &Scale) -> Vec<Run> {
 fn read(record: &Record) -> Point {
     let (end, mut sums) = (record.totals.end.as_secs_f64(), [0.0; 2]);
     for (id, spec) in (0..).zip(&record.config.flows) {
-        let of_flow = record.rates.iter().filter(|sample| sample.flow.0 == id);
-        let half = of_flow.filter(|sample| sample.t.as_secs_f64() <= end / 2.0).next_back();
+        let mut of_flow = record.rates.iter().filter(|sample| sample.flow.0 == id);
+        let half = of_flow.rfind(|sample| sample.t.as_secs_f64() <= end / 2.0);
         let before = half.map_or(0, |sample| sample.delivered_bytes);
         let outcome = record.cut.iter().find(|outcome| outcome.flow.0 == id);
         let all = outcome.map_or(0, |outcome| outcome.delivered_bytes);

@@ -1,4 +1,4 @@
-//! What traffic blocks got beside each other.
+//! The shares of traffic blocks beside each other.
 
 use fairrate_results::GroupShare;
 use serde::Serialize;
@@ -6,7 +6,7 @@ use serde::Serialize;
 use crate::model::RunData;
 use crate::stats;
 
-/// What a traffic block got, beside others. Over several seeds, everything is the mean.
+/// The share of a traffic block beside others. Over several seeds, everything is the mean.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct GroupMetrics {
     /// Number of the block, from 0.

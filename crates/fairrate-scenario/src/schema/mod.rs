@@ -72,7 +72,7 @@ pub(crate) fn read(
     site: Site,
     default_name: &str,
     files: &Files<'_>,
-    algorithms: Algorithms,
+    algorithms: &Algorithms,
     report: &Report,
 ) -> Result<Resolved, ScenarioError> {
     let mut root = Section::new(report, site, "the scenario", Some(table));

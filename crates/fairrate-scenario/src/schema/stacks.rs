@@ -60,7 +60,7 @@ impl Stacks {
 }
 
 /// Reads `[transport]`, and those of all blocks.
-pub(super) fn read(root: &mut Section<'_>, profile: Profile, files: &Files<'_>, algorithms: Algorithms) -> Stacks {
+pub(super) fn read(root: &mut Section<'_>, profile: Profile, files: &Files<'_>, algorithms: &Algorithms) -> Stacks {
     let first = transport::read(root, profile, files, algorithms.clone());
     let mut stacks = Stacks { all: vec![first], of_block: Vec::new() };
     let Some(Node { value: Value::Array(blocks), .. }) = root.peek("traffic") else { return stacks };

@@ -141,7 +141,7 @@ impl EntropyScheme {
     }
 }
 
-/// What controls some of a run's flows: an algorithm over a transport.
+/// An algorithm over a transport, which controls some of a run's flows.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Stack {
     /// The transport.

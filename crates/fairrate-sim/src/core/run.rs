@@ -19,7 +19,7 @@ pub(crate) struct Run {
     /// The configuration. Its flows are the user's, followed by those that carry messages.
     pub(crate) config: SimConfig,
     pub(crate) constants: Constants,
-    /// What holds for the flows of each stack.
+    /// The rules for the flows of each stack.
     pub(crate) rules: Vec<Rules>,
     pub(crate) routes: Routes,
     /// The user's flows, then those that carry messages, then the subflows of each.
@@ -52,7 +52,7 @@ pub(crate) struct Constants {
     pub(crate) base_rtt: Time,
 }
 
-/// What holds for the flows of a stack, as plain numbers.
+/// The rules for the flows of a stack, as plain numbers.
 #[derive(Clone)]
 pub(crate) struct Rules {
     pub(crate) framing: Framing,
