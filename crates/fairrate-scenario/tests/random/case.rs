@@ -60,14 +60,18 @@ fn beside(draw: &mut Draw, toml: &str, cc: &str, over_circuits: bool) -> Vec<(&'
     let fits = |other: &'static str| {
         let needs = needs_of(other);
         let has_two = |has: fn(&Needs) -> bool| has(&own) && has(&needs);
-        !is_alone(&own)
-            && !is_alone(&needs)
-            && own.network.union(&needs.network).is_ok()
-            && !(own.network.ecn && needs.network.ecn && own.network.red != needs.network.red)
-            && !has_two(|needs| needs.feedback.grants.is_some())
-            && !has_two(|needs| needs.feedback.credit.is_some())
-            && !(by_packet && has_one_path(other))
-            && !(over_circuits && knows_paths(&needs))
+        let marks_differ = own.network.ecn && needs.network.ecn && own.network.red != needs.network.red;
+        let conflicts = [
+            is_alone(&own),
+            is_alone(&needs),
+            own.network.union(&needs.network).is_err(),
+            marks_differ,
+            has_two(|needs| needs.feedback.grants.is_some()),
+            has_two(|needs| needs.feedback.credit.is_some()),
+            by_packet && has_one_path(other),
+            over_circuits && knows_paths(&needs),
+        ];
+        !conflicts.contains(&true)
     };
     let all: Vec<&'static str> = ALGORITHMS.iter().map(|info| info.name).filter(|other| fits(other)).collect();
     if all.is_empty() {
