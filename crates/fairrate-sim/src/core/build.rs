@@ -73,7 +73,7 @@ pub(super) fn plan(mut config: SimConfig, threads: usize, switching: Switching) 
         allow_prr(&mut stack.transport, &stack.cc.needs());
     }
     check_packets(&config);
-    let (constants, rules) = constants(&config, &routes);
+    let (constants, mut rules) = constants(&config, &routes);
     let has_notices = config.network_needs().ports != PortScope::None;
     let host_of = number_hosts(&config);
     let connections = Connections::new(&config);
@@ -108,7 +108,10 @@ pub(super) fn plan(mut config: SimConfig, threads: usize, switching: Switching) 
     let laid = if partition.n_parts == 1 { steered.of_one_part() } else { steered.by_place(&places(&links, &parts)) };
     let hops = if config.goes_hop_by_hop() { laid.sprayed(&config, &flows) } else { laid };
     let switch_of = number_switches(&config, &partition);
-    let run = Arc::new(Run { config, constants, rules, routes, flows, n_user_flows, paths, sports, parts, levels });
+    let beside = rules.split_off(1);
+    let first = rules.remove(0);
+    let run =
+        Arc::new(Run { config, constants, first, beside, routes, flows, n_user_flows, paths, sports, parts, levels });
     Plan {
         run,
         host_of,

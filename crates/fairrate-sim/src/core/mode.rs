@@ -120,7 +120,7 @@ fn those_that_hold<const N: usize>(conditions: [(Reason, bool); N]) -> Vec<Reaso
 pub(super) fn switches_by_event(run: &Run, ports: &[Port], agents: &Agents) -> Vec<Reason> {
     let (config, c) = (&run.config, &run.constants);
     let of_stack = |rules: &Rules| rules.ack_wire.min(rules.cnp_wire).min(rules.data_header as u16 + 1);
-    let shortest = run.rules.iter().map(of_stack).chain([c.pfc_wire]).min().unwrap_or(0);
+    let shortest = run.all_rules().map(of_stack).chain([c.pfc_wire]).min().unwrap_or(0);
     those_that_hold([
         (Reason::PortAgents, !agents.is_empty()),
         (Reason::Disciplines, ports.iter().any(Port::has_disciplines)),

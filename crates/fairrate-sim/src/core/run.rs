@@ -19,8 +19,9 @@ pub(crate) struct Run {
     /// The configuration. Its flows are the user's, followed by those that carry messages.
     pub(crate) config: SimConfig,
     pub(crate) constants: Constants,
-    /// The rules for the flows of each stack.
-    pub(crate) rules: Vec<Rules>,
+    /// The rules for the flows of the first stack, and of those beside. Nearly all runs have the first one alone.
+    pub(crate) first: Rules,
+    pub(crate) beside: Vec<Rules>,
     pub(crate) routes: Routes,
     /// The user's flows, then those that carry messages, then the subflows of each.
     pub(crate) flows: Table<FlowId, Flow>,
@@ -47,6 +48,8 @@ pub(crate) struct Constants {
     pub(crate) header_words: usize,
     /// `true` if controllers have control packets.
     pub(crate) has_control: bool,
+    /// `true` if some receivers of RDMA do not acknowledge every packet.
+    pub(crate) coalesces: bool,
     pub(crate) telemetry: Option<Telemetry>,
     /// The base round-trip time of the network, τ, for the packets of the first stack.
     pub(crate) base_rtt: Time,
@@ -192,7 +195,17 @@ impl Run {
     /// Returns what holds for the flows of a stack.
     #[inline]
     pub(crate) fn rules(&self, stack: u8) -> &Rules {
-        &self.rules[usize::from(stack)]
+        if stack == 0 { &self.first } else { self.rules_beside(stack) }
+    }
+
+    #[cold]
+    fn rules_beside(&self, stack: u8) -> &Rules {
+        &self.beside[usize::from(stack) - 1]
+    }
+
+    /// Returns the rules of all stacks, in order.
+    pub(crate) fn all_rules(&self) -> impl Iterator<Item = &Rules> {
+        std::iter::once(&self.first).chain(&self.beside)
     }
 
     /// Returns what holds for a flow.

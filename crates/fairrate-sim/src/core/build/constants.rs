@@ -51,6 +51,7 @@ pub(super) fn constants(config: &SimConfig, routes: &Routes) -> (Constants, Vec<
         pfc_wire: config.fabric.pfc_frame.as_u64() as u16,
         whole_ns: config.fabric.clock == ClockRule::WholeNanoseconds,
         header_words: rules.iter().map(|rules| rules.header_words).max().unwrap_or(0),
+        coalesces: rules.iter().any(|rules| rules.ack_every.is_some()),
         has_control: rules.iter().any(|rules| rules.control_wire.is_some()),
         telemetry: config.network_needs().telemetry,
         base_rtt: rules[0].base_rtt,

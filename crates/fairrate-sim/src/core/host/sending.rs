@@ -197,6 +197,9 @@ impl Hosts {
         if sender.take_reduced() {
             w.net.pool.get_mut(packet).set_reduced();
         }
+        if w.run.constants.header_words == 0 {
+            return;
+        }
         let words = w.run.rules(sender.stack).header_words;
         if 0 < words {
             let header = &mut w.net.pool.header_mut(packet)[..words];

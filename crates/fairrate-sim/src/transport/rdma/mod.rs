@@ -37,7 +37,7 @@ impl Transport for Rdma {
         let sender = hosts.sender_mut(slot);
         let segment = sender.next_segment(w.run.constants.mtu, w.clock.now_ps);
         let load = Load::own(segment, sender);
-        let asks = w.run.rules(sender.stack).ack_every.is_some() && !sender.is_open();
+        let asks = w.run.constants.coalesces && w.run.rules(sender.stack).ack_every.is_some() && !sender.is_open();
         Load { data_seq: if asks { ASKS } else { 0 }, ..load }
     }
 
