@@ -47,7 +47,7 @@ impl Ports {
     /// Returns the ports of a run that has not begun.
     pub(crate) fn new(config: &SimConfig) -> Self {
         let n = config.topology.n_ports();
-        let config = SimConfig { flows: Vec::new(), ..config.clone() };
+        let config = SimConfig { flows: Vec::new(), dependencies: Vec::new(), ..config.clone() };
         Self { config, last: vec![None; n], watchers: vec![0; n], logs: HashMap::new(), pauses: HashMap::new() }
     }
 

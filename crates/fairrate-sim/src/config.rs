@@ -2,6 +2,7 @@
 
 mod allocator;
 mod balance;
+mod dependencies;
 mod fabric;
 mod faults;
 mod flows;
@@ -17,6 +18,8 @@ pub use self::fabric::{
     ClockRule, EcmpHash, EcnConfig, FabricConfig, Headroom, LevelsByRate, MarkAt, MarkDraws, NonEct, PauseLevels, Pfc,
     TieRule, Trim,
 };
+pub(crate) use self::dependencies::{Successors, n_dependencies};
+pub use self::dependencies::{Dependency, DependencyError, Milestone, check_dependencies};
 pub use self::faults::{BurstLoss, FailureWindows, FaultConfig, FaultPackets, Flap};
 pub use self::flows::{Burst, Change, Connection, FlowSpec, Trigger};
 pub use self::queue::{CoDelConfig, Overflow, QUEUES, QueueConfig, QueueInfo, QueueRule, RedConfig, SfqCoDelConfig};
@@ -46,6 +49,8 @@ pub struct SimConfig {
     /// Flows that start or stop one after the other, each once the rates have converged after the one before. They need
     /// [`ProbeSpec::Convergence`].
     pub changes: Vec<Change>,
+    /// The flows for which flows with [`Trigger::Dependencies`] wait; they satisfy [`check_dependencies`].
+    pub dependencies: Vec<Dependency>,
     /// Faults of links.
     pub faults: Vec<FaultConfig>,
     /// The central allocator, if the algorithm needs one.

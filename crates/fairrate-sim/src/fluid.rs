@@ -18,7 +18,7 @@ use fairrate_allocate::{LinkId, MaxMin};
 use fairrate_units::{Bytes, Rate, Time};
 
 use self::changes::Changes;
-use crate::config::{ProbeSpec, SimConfig, Trigger};
+use crate::config::{Milestone, ProbeSpec, SimConfig, Successors, Trigger, n_dependencies};
 use crate::core::{demand_bps, framing, solver_of};
 use crate::engine::{Event, EventKind};
 use crate::ideal::{self, Framing, Hop};
@@ -55,6 +55,7 @@ pub(crate) struct Fluid {
     /// Wire bytes sent through each port by flows that are not served any more.
     port_bytes: Table<PortId, u64>,
     changes: Changes,
+    successors: Successors,
     totals: RunTotals,
     /// Number of the run's snapshots that were taken.
     n_snapshots: usize,
@@ -70,6 +71,9 @@ struct FlowState {
     /// The range of its ports in the table of paths; empty before it starts.
     path: Range<usize>,
     successor: Option<(FlowId, u64)>,
+    /// Number of dependencies that are not met, and the latest time of one that is.
+    dependencies_left: u32,
+    ready_ps: u64,
     /// Time from the last bit out of the sender to the last byte at the receiver. It can be below 0 where times are cut
     /// to nanoseconds: then packets are faster than their rate.
     tail_ps: i64,
@@ -132,7 +136,7 @@ impl Fluid {
             end_ps: config.stop.at.map_or(NEVER, Time::as_ps),
             events: BinaryHeap::new(),
             starts_left: timed().count() as u64,
-            finite_left: timed().filter(|(_, flow)| !flow.endless).count() as u64,
+            finite_left: config.flows.iter().filter(|spec| spec.trigger.is_sure() && spec.bytes < Bytes::MAX).count() as u64,
             served: Vec::new(),
             solver: solver_of(&config.topology),
             is_stale: false,
@@ -141,6 +145,7 @@ impl Fluid {
             path_buffer: Vec::new(),
             port_bytes: vec![0; config.topology.n_ports()].into(),
             changes: Changes { settled_ps: NEVER, ..Changes::default() },
+            successors: Successors::new(config.flows.len(), &config.dependencies),
             totals: RunTotals::default(),
             n_snapshots: 0,
             routes,
@@ -336,6 +341,30 @@ impl Fluid {
         let fct_ps = at_receiver_ps - flow.start_ps.min(at_receiver_ps);
         self.flows[id].fct_ps = Some(fct_ps);
         self.schedule(at_sender_ps, EventKind::Arrive, id);
+        self.start_successors(id, at_receiver_ps, at_sender_ps);
+    }
+
+    /// Schedules the flows that wait for flow `id`, whose last bit leaves now and arrives at `at_receiver_ps`, and for
+    /// nothing else.
+    fn start_successors(&mut self, id: FlowId, at_receiver_ps: u64, at_sender_ps: u64) {
+        for at in 0..self.successors.of(id).len() {
+            let (successor, on) = self.successors.of(id)[at];
+            let reached_ps = match on {
+                Milestone::Arrived => at_receiver_ps,
+                Milestone::Sent => self.now_ps,
+                Milestone::Acknowledged => at_sender_ps,
+            };
+            let spec = &self.config.flows[successor.index()];
+            let flow = &mut self.flows[successor];
+            flow.ready_ps = flow.ready_ps.max(reached_ps);
+            flow.dependencies_left -= 1;
+            if flow.dependencies_left == 0
+                && let Trigger::Dependencies(delay) = spec.trigger
+            {
+                let at_ps = flow.ready_ps.saturating_add(delay.as_ps()).max(spec.start.as_ps()).max(self.now_ps);
+                self.schedule(at_ps, EventKind::FlowStart, successor);
+            }
+        }
     }
 
     /// Stops an endless flow, which sends no new data from now on.
@@ -435,6 +464,9 @@ fn flow_states(config: &SimConfig) -> Table<FlowId, FlowState> {
         if let Trigger::After(before, delay) = spec.trigger {
             flows[before].successor = Some((id, delay.as_ps()));
         }
+    }
+    for (flow, n) in flows.iter_mut().zip(n_dependencies(config.flows.len(), &config.dependencies)) {
+        flow.dependencies_left = n;
     }
     flows
 }

@@ -119,6 +119,16 @@ pub enum Trigger {
     After(FlowId, Time),
     /// The flow's turn in [`SimConfig::changes`](crate::SimConfig::changes).
     Change,
+    /// The last of the flow's [`SimConfig::dependencies`](crate::SimConfig::dependencies), plus a delay, and not before
+    /// its start time.
+    Dependencies(Time),
+}
+
+impl Trigger {
+    /// Returns `true` if the flow starts in every run that lasts long enough.
+    pub const fn is_sure(self) -> bool {
+        matches!(self, Self::Time | Self::Dependencies(_))
+    }
 }
 
 /// An arrival or departure of a flow.

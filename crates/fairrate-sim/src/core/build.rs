@@ -28,7 +28,10 @@ use super::run::{PartOf, Run};
 use super::share::{Links, Own};
 use super::switch::{Marking, Switches, Trimming};
 use super::world::World;
-use crate::config::{EcnConfig, MarkDraws, NonEct, Pfc, SimConfig, TieRule, Transport, TransportConfig, Trigger};
+use crate::config::{
+    EcnConfig, MarkDraws, NonEct, Pfc, SimConfig, Successors, TieRule, Transport, TransportConfig, Trigger,
+    check_dependencies,
+};
 use crate::fabric::{BacklogPfc, Discipline, Faults, Marker, Mmu, Place, Port};
 use crate::huge_pages;
 use crate::ids::{FlowId, HostId, NodeId, Number, PortId, PortIdx, SwitchIdx};
@@ -62,6 +65,8 @@ pub(super) struct Plan {
 /// Plans a run in at most `threads` parts, with switches that go in spans or event by event as `switching` asks.
 pub(super) fn plan(mut config: SimConfig, threads: usize, switching: Switching) -> Plan {
     debug_assert!(config.flows.is_sorted_by_key(|f| f.start), "flows are in order of start");
+    let checked = check_dependencies(&config.flows, &config.dependencies, &config.topology);
+    assert!(checked.is_ok(), "dependencies can be met: {checked:?}");
     let n_user_flows = config.flows.len() as u32;
     let lines = line_flows(&config);
     config.flows.extend(lines);
@@ -110,8 +115,21 @@ pub(super) fn plan(mut config: SimConfig, threads: usize, switching: Switching) 
     let switch_of = number_switches(&config, &partition);
     let beside = rules.split_off(1);
     let first = rules.remove(0);
-    let run =
-        Arc::new(Run { config, constants, first, beside, routes, flows, n_user_flows, paths, sports, parts, levels });
+    let successors = Successors::new(config.flows.len(), &config.dependencies);
+    let run = Arc::new(Run {
+        config,
+        constants,
+        first,
+        beside,
+        routes,
+        flows,
+        n_user_flows,
+        successors,
+        paths,
+        sports,
+        parts,
+        levels,
+    });
     Plan {
         run,
         host_of,

@@ -6,7 +6,7 @@ use fairrate_units::Time;
 use super::flow::Flow;
 use super::paths::Paths;
 use super::steering;
-use crate::config::{Recovery, SimConfig, WindowRule};
+use crate::config::{Recovery, SimConfig, Successors, WindowRule};
 use crate::ideal::{self, Framing, Hop};
 use crate::ids::{FlowId, HostId, NodeId, PortId};
 use crate::rng::{Purpose, Stream};
@@ -27,6 +27,8 @@ pub(crate) struct Run {
     pub(crate) flows: Table<FlowId, Flow>,
     /// Number of the user's flows, which are the first ones.
     pub(crate) n_user_flows: u32,
+    /// The flows that wait for each flow.
+    pub(crate) successors: Successors,
     /// The egress ports of all paths.
     pub(crate) paths: Paths<PortId>,
     /// The source port of each subflow, in the order of `flows`.

@@ -64,8 +64,11 @@ fn stalled(parts: &[Mutex<Part>]) -> SimError {
     let mut ports: Vec<(PortId, String)> = parts.iter().flat_map(|part| lock(part).paused_ports()).collect();
     ports.sort();
     let ports = ports.into_iter().take(NAMED).map(|(_, text)| text);
+    let mut waiting: Vec<(FlowId, String)> = parts.iter().flat_map(|part| lock(part).waiting_flows()).collect();
+    waiting.sort();
+    let waiting = waiting.into_iter().take(NAMED).map(|(_, text)| text);
     let circle = deadlock::describe(parts);
-    let stuck = circle.into_iter().chain(flows).chain(ports).collect::<Vec<_>>().join("; ");
+    let stuck = circle.into_iter().chain(flows).chain(ports).chain(waiting).collect::<Vec<_>>().join("; ");
     let since_ps = parts.iter().map(|part| lock(part).hosts.last_progress_ps).max().unwrap_or(0);
     let unfinished = parts.iter().map(|part| lock(part).hosts.counts().0).sum();
     SimError::Stalled { since: Time::from_ps(since_ps), unfinished, stuck }
@@ -94,6 +97,27 @@ impl Part {
         // HOMA's senders count only the bytes that they may send.
         let bytes = if s.transport == Kind::Homa { flow.bytes } else { s.bytes };
         format!("flow {flow_name} ({src} to {dst}) has {} of {bytes} bytes acknowledged and {why}", s.snd_una)
+    }
+
+    /// Describes up to [`NAMED`] flows of this part that wait for others.
+    fn waiting_flows(&self) -> Vec<(FlowId, String)> {
+        let config = &self.world.run.config;
+        let name = |id: FlowId| {
+            let spec = &config.flows[id.index()];
+            let node = |n: crate::ids::NodeId| &config.topology.nodes[n.index()].name;
+            format!("flow {} ({} to {})", spec.name(id), node(spec.src), node(spec.dst))
+        };
+        let describe = |id: FlowId| {
+            let unmet = self.hosts.waits_for(&self.world.run, id);
+            let (before, on) = unmet.first()?;
+            let more = match unmet.len() - 1 {
+                0 => String::new(),
+                n => format!(", and for {n} more"),
+            };
+            let text = format!("{} waits until {} has {}{more}", name(id), name(*before), on.verb());
+            Some((id, text))
+        };
+        self.hosts.waiting().into_iter().take(NAMED).filter_map(describe).collect()
     }
 
     /// Describes up to [`NAMED`] ports of this part that may not send.

@@ -20,7 +20,7 @@ use std::collections::{HashMap, HashSet};
 
 use fairrate_units::{Bytes, Time};
 
-use crate::config::{Change, Connection, FlowSpec, Trigger};
+use crate::config::{Change, Connection, Dependency, FlowSpec, Trigger};
 use crate::ids::{FlowId, NodeId};
 use crate::input_error::FieldError;
 use crate::rng::{Purpose, Stream, mix64};
@@ -50,11 +50,13 @@ pub struct Workload {
     pub flows: Vec<FlowSpec>,
     /// Flows that start or stop once rates have converged, in order.
     pub changes: Vec<Change>,
+    /// The flows for which flows wait.
+    pub dependencies: Vec<Dependency>,
 }
 
 impl From<Vec<FlowSpec>> for Workload {
     fn from(flows: Vec<FlowSpec>) -> Self {
-        Self { flows, changes: Vec::new() }
+        Self { flows, changes: Vec::new(), dependencies: Vec::new() }
     }
 }
 
@@ -65,10 +67,11 @@ impl Workload {
         let moved = |id: FlowId| FlowId(first + id.0);
         self.flows.extend(other.flows.into_iter().map(|flow| with_ids(flow, moved)));
         self.changes.extend(other.changes.into_iter().map(|change| change_with_ids(change, moved)));
+        self.dependencies.extend(other.dependencies.into_iter().map(|dependency| dependency_with_ids(dependency, moved)));
     }
 
-    /// Sorts the flows by start time and sender; equal ones stay in order. Triggers and changes keep referring to the
-    /// same flows.
+    /// Sorts the flows by start time and sender; equal ones stay in order. Triggers, changes and dependencies keep
+    /// referring to the same flows.
     fn sort(self) -> Self {
         let key = |&at: &u32| (self.flows[at as usize].start, self.flows[at as usize].src);
         let mut order: Vec<u32> = (0..self.flows.len() as u32).collect();
@@ -83,6 +86,7 @@ impl Workload {
         Self {
             flows: in_order.map(|flow| with_ids(flow, moved)).collect(),
             changes: self.changes.into_iter().map(|change| change_with_ids(change, moved)).collect(),
+            dependencies: self.dependencies.into_iter().map(|dependency| dependency_with_ids(dependency, moved)).collect(),
         }
     }
 }
@@ -93,6 +97,10 @@ fn with_ids(mut flow: FlowSpec, moved: impl Fn(FlowId) -> FlowId) -> FlowSpec {
         *before = moved(*before);
     }
     flow
+}
+
+fn dependency_with_ids(dependency: Dependency, moved: impl Fn(FlowId) -> FlowId) -> Dependency {
+    Dependency { flow: moved(dependency.flow), before: moved(dependency.before), on: dependency.on }
 }
 
 fn change_with_ids(change: Change, moved: impl Fn(FlowId) -> FlowId) -> Change {

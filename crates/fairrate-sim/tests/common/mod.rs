@@ -207,6 +207,7 @@ pub fn config(topology: Topology, cc: AlgorithmConfig, flows: Vec<FlowSpec>) -> 
         cc,
         flows,
         changes: Vec::new(),
+        dependencies: Vec::new(),
         faults: Vec::new(),
         allocator: None,
         snapshots: Vec::new(),

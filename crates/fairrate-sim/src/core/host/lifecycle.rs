@@ -4,7 +4,7 @@ use fairrate_control::Controller;
 use fairrate_units::Time;
 
 use super::Hosts;
-use crate::config::Trigger;
+use crate::config::{Milestone, Trigger};
 use crate::core::observations::Notification;
 use crate::core::world::World;
 use crate::engine::EventKind;
@@ -120,6 +120,7 @@ impl Hosts {
             self.finite_left += u64::from(!w.run.flow(successor).is_endless());
             w.clock.schedule(at, EventKind::FlowStart, successor);
         }
+        self.note_milestone(w, id, Milestone::Acknowledged);
         self.depart(w, id);
         w.observed.push(Notification::Flow(id));
         self.hand_on(w, id);

@@ -8,6 +8,7 @@ mod bursts;
 mod changes;
 pub(super) mod convergence;
 mod deciding;
+mod dependents;
 mod disorder;
 mod lifecycle;
 mod nic_order;
@@ -22,6 +23,7 @@ use fairrate_control::Notice;
 use fairrate_units::Rate;
 
 use self::convergence::Convergence;
+use self::dependents::Dependents;
 use self::disorder::DisorderBook;
 use self::nic_order::NicOrder;
 pub(super) use self::outcome::Received;
@@ -32,7 +34,7 @@ use super::network::Network;
 use super::run::Run;
 use super::share::Own;
 use super::world::World;
-use crate::config::TieRule;
+use crate::config::{TieRule, Trigger};
 use crate::ids::{FlowId, HostId, PacketIdx, PortIdx, SenderIdx};
 use crate::table::Table;
 use crate::transport::{
@@ -73,6 +75,8 @@ pub(crate) struct Hosts {
     header_scratch: Vec<f64>,
     /// Measurement of convergence, if a probe asks for it.
     convergence: Option<Box<Convergence>>,
+    /// Flows that wait for others, if there are any.
+    dependents: Option<Box<Dependents>>,
     /// Record of disorder, if packets may take several paths.
     disorder: Option<Box<DisorderBook>>,
 }
@@ -178,7 +182,11 @@ impl Hosts {
         starts: Vec<FlowId>,
         allocator: Option<Box<Allocator>>,
     ) -> Self {
-        let finite_left = starts.iter().filter(|&&id| !run.flow(id).is_endless()).count() as u64;
+        let waits = |id: &FlowId| matches!(run.config.flows[id.index()].trigger, Trigger::Dependencies(_));
+        let dependents = Dependents::new(&run.config);
+        let users = if dependents.is_some() { run.n_user_flows } else { 0 };
+        let waiting = (0..users).map(FlowId).filter(|&id| sending.has(id)).filter(waits);
+        let finite_left = starts.iter().copied().chain(waiting).filter(|&id| !run.flow(id).is_endless()).count() as u64;
         Self {
             messages: Messages::new(run, &nics),
             datagrams: Datagrams::new(run, &nics, &receiving),
@@ -200,6 +208,7 @@ impl Hosts {
             finite_left,
             header_scratch: vec![0.0; run.constants.header_words],
             convergence: Convergence::new(&run.config, run.constants.base_rtt),
+            dependents,
             disorder: DisorderBook::new(&run.config, run.flows.len()),
         }
     }

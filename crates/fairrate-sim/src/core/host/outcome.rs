@@ -3,7 +3,6 @@
 use fairrate_units::{Bytes, Time};
 
 use super::{Hosts, SendingEnd};
-use crate::config::Trigger;
 use crate::core::run::Run;
 use crate::ideal;
 use crate::ids::{FlowId, LineId};
@@ -58,7 +57,7 @@ impl Hosts {
     /// Returns the user's flows that are sent from here, have started or will at their time, and are not over.
     pub(in crate::core) fn unfinished(&self, run: &Run) -> Vec<FlowId> {
         let is_unfinished = |&(id, end): &(FlowId, &SendingEnd)| {
-            let is_due = end.has_started || run.config.flows[id.index()].trigger == Trigger::Time;
+            let is_due = end.has_started || run.config.flows[id.index()].trigger.is_sure();
             !end.is_over && is_due
         };
         let of_users = self.sending.iter().take_while(|&(id, _)| run.is_users(id));

@@ -56,6 +56,9 @@ impl Hosts {
             Answer::Nothing => return,
         }
         transport.read(self, w, id);
+        if self.dependents.is_some() {
+            self.note_arrived(w, id);
+        }
     }
 
     /// Processes an acknowledgment that reaches its sender.

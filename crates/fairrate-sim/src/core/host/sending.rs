@@ -4,6 +4,7 @@ use fairrate_control::Controller;
 use fairrate_units::{Bytes, Time};
 
 use super::Hosts;
+use crate::config::Milestone;
 use crate::core::agenda::Worker;
 use crate::core::agents::Step;
 use crate::core::world::World;
@@ -211,8 +212,10 @@ impl Hosts {
     /// Ends the competition of a user's flow that has sent all its data once, and schedules its next burst.
     fn on_all_sent(&mut self, w: &mut World, slot: SenderIdx) {
         let (id, transport) = (self.sender(slot).flow, self.sender(slot).transport);
-        self.depart(w, w.run.flow(id).parent);
+        let user_flow = w.run.flow(id).parent;
+        self.depart(w, user_flow);
         transport.on_all_sent(self, w, id);
         self.plan_burst(w, slot);
+        self.note_milestone(w, user_flow, Milestone::Sent);
     }
 }

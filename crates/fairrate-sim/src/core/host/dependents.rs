@@ -1,0 +1,79 @@
+//! Flows that start when others have come so far.
+
+use super::Hosts;
+use crate::config::{Milestone, SimConfig, Trigger, n_dependencies};
+use crate::core::run::Run;
+use crate::core::world::World;
+use crate::engine::EventKind;
+use crate::ids::FlowId;
+use crate::table::Table;
+
+/// The dependencies of flows that a part's hosts send, as far as they are not met.
+pub(super) struct Dependents {
+    /// For each flow, the number of its dependencies that are not met.
+    left: Table<FlowId, u32>,
+    /// For each flow, a bit for each milestone that it has reached here.
+    reached: Table<FlowId, u8>,
+}
+
+impl Dependents {
+    /// Returns the dependencies of a run that has not begun; `None` if it has none.
+    pub(super) fn new(config: &SimConfig) -> Option<Box<Self>> {
+        if config.dependencies.is_empty() {
+            return None;
+        }
+        let n = config.flows.len();
+        let left = n_dependencies(n, &config.dependencies).into();
+        Some(Box::new(Self { left, reached: vec![0; n].into() }))
+    }
+}
+
+impl Hosts {
+    /// Notes that the user's flow of `id`, of which a packet has just come, has arrived as a whole, if so.
+    pub(super) fn note_arrived(&mut self, w: &mut World, id: FlowId) {
+        let flow = w.run.flow(id).parent;
+        if self.receiving[flow].arrived_ps == w.clock.now_ps {
+            self.note_milestone(w, flow, Milestone::Arrived);
+        }
+    }
+
+    /// Notes that a flow has reached a milestone: starts the flows that have waited for nothing else.
+    pub(super) fn note_milestone(&mut self, w: &mut World, id: FlowId, milestone: Milestone) {
+        let Some(dependents) = &mut self.dependents else { return };
+        let Some(reached) = dependents.reached.get_mut(id) else { return };
+        let bit = 1 << milestone as u8;
+        if *reached & bit != 0 {
+            return;
+        }
+        *reached |= bit;
+        for &(successor, on) in w.run.successors.of(id) {
+            if on != milestone {
+                continue;
+            }
+            let left = &mut dependents.left[successor];
+            *left -= 1;
+            if *left == 0 {
+                let spec = &w.run.config.flows[successor.index()];
+                let Trigger::Dependencies(delay) = spec.trigger else { unreachable!("the flow has dependencies") };
+                let at = w.clock.now().saturating_add(delay).max(spec.start);
+                w.clock.schedule(at.as_ps(), EventKind::FlowStart, successor);
+            }
+        }
+    }
+
+    /// Returns the dependencies of flow `id` that are not met, each as a flow and its milestone, as far as this part
+    /// sees them.
+    pub(in crate::core) fn waits_for(&self, run: &Run, id: FlowId) -> Vec<(FlowId, Milestone)> {
+        let Some(dependents) = &self.dependents else { return Vec::new() };
+        let of_flow = run.config.dependencies.iter().filter(|dependency| dependency.flow == id);
+        let unmet = of_flow.filter(|d| dependents.reached[d.before] & (1 << d.on as u8) == 0);
+        unmet.map(|dependency| (dependency.before, dependency.on)).collect()
+    }
+
+    /// Returns the flows sent from here that wait for others, in order.
+    pub(in crate::core) fn waiting(&self) -> Vec<FlowId> {
+        let Some(dependents) = &self.dependents else { return Vec::new() };
+        let waits = |&(id, &left): &(FlowId, &u32)| 0 < left && self.sending.has(id);
+        dependents.left.numbered().filter(waits).map(|(id, _)| id).collect()
+    }
+}
