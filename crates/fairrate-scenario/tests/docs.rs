@@ -77,8 +77,8 @@ fn every_toml_and_csv_block_can_be_run() {
                 }
                 "csv" => {
                     let star = read(&completed("")).into_sim_config().topology;
-                    let flows = parse_flow_list(&block, &star, &[]);
-                    assert!(flows.is_ok_and(|f| !f.is_empty()), "{}:\n{block}", path.display());
+                    let list = parse_flow_list(&block, &star, &[]);
+                    assert!(list.is_ok_and(|list| !list.flows.is_empty()), "{}:\n{block}", path.display());
                     n_csv += 1;
                 }
                 _ => {}

@@ -14,18 +14,19 @@ use fairrate_units::{Bytes, Rate, Time};
 
 pub use self::allocator::{AllocatorConfig, ExternalFlow};
 pub use self::balance::{Adaptive, BALANCES, Balance, BalanceInfo, Conga, Rehash, Reroute, Signal};
+pub use self::dependencies::{Dependency, DependencyError, Milestone, check_dependencies};
+pub(crate) use self::dependencies::{Successor, Successors, n_dependencies};
 pub use self::fabric::{
     ClockRule, EcmpHash, EcnConfig, FabricConfig, Headroom, LevelsByRate, MarkAt, MarkDraws, NonEct, PauseLevels, Pfc,
     TieRule, Trim,
 };
-pub(crate) use self::dependencies::{Successors, n_dependencies};
-pub use self::dependencies::{Dependency, DependencyError, Milestone, check_dependencies};
 pub use self::faults::{BurstLoss, FailureWindows, FaultConfig, FaultPackets, Flap};
 pub use self::flows::{Burst, Change, Connection, FlowSpec, Trigger};
 pub use self::queue::{CoDelConfig, Overflow, QUEUES, QueueConfig, QueueInfo, QueueRule, RedConfig, SfqCoDelConfig};
 pub use self::transport::{
     BaseRttRule, Entropy, EntropyScheme, Recovery, Stack, Transport, TransportConfig, WindowRule,
 };
+use crate::collectives::CollectiveSpec;
 use crate::ids::{FlowId, PortId};
 use crate::topology::Topology;
 pub use crate::transport::{DelayedAck, EcnEcho, LossDetection, MptcpConfig, Scheduler, SubflowPaths, TcpConfig};
@@ -51,6 +52,8 @@ pub struct SimConfig {
     pub changes: Vec<Change>,
     /// The flows for which flows with [`Trigger::Dependencies`] wait; they satisfy [`check_dependencies`].
     pub dependencies: Vec<Dependency>,
+    /// The collective operations that flows are messages of.
+    pub collectives: Vec<CollectiveSpec>,
     /// Faults of links.
     pub faults: Vec<FaultConfig>,
     /// The central allocator, if the algorithm needs one.

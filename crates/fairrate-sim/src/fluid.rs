@@ -18,7 +18,7 @@ use fairrate_allocate::{LinkId, MaxMin};
 use fairrate_units::{Bytes, Rate, Time};
 
 use self::changes::Changes;
-use crate::config::{Milestone, ProbeSpec, SimConfig, Successors, Trigger, n_dependencies};
+use crate::config::{Milestone, ProbeSpec, SimConfig, Successor, Successors, Trigger, n_dependencies};
 use crate::core::{demand_bps, framing, solver_of};
 use crate::engine::{Event, EventKind};
 use crate::ideal::{self, Framing, Hop};
@@ -136,7 +136,8 @@ impl Fluid {
             end_ps: config.stop.at.map_or(NEVER, Time::as_ps),
             events: BinaryHeap::new(),
             starts_left: timed().count() as u64,
-            finite_left: config.flows.iter().filter(|spec| spec.trigger.is_sure() && spec.bytes < Bytes::MAX).count() as u64,
+            finite_left: config.flows.iter().filter(|spec| spec.trigger.is_sure() && spec.bytes < Bytes::MAX).count()
+                as u64,
             served: Vec::new(),
             solver: solver_of(&config.topology),
             is_stale: false,
@@ -348,7 +349,7 @@ impl Fluid {
     /// nothing else.
     fn start_successors(&mut self, id: FlowId, at_receiver_ps: u64, at_sender_ps: u64) {
         for at in 0..self.successors.of(id).len() {
-            let (successor, on) = self.successors.of(id)[at];
+            let Successor { flow: successor, on, delay_ps } = self.successors.of(id)[at];
             let reached_ps = match on {
                 Milestone::Arrived => at_receiver_ps,
                 Milestone::Sent => self.now_ps,
@@ -356,12 +357,10 @@ impl Fluid {
             };
             let spec = &self.config.flows[successor.index()];
             let flow = &mut self.flows[successor];
-            flow.ready_ps = flow.ready_ps.max(reached_ps);
+            flow.ready_ps = flow.ready_ps.max(reached_ps.saturating_add(delay_ps));
             flow.dependencies_left -= 1;
-            if flow.dependencies_left == 0
-                && let Trigger::Dependencies(delay) = spec.trigger
-            {
-                let at_ps = flow.ready_ps.saturating_add(delay.as_ps()).max(spec.start.as_ps()).max(self.now_ps);
+            if flow.dependencies_left == 0 {
+                let at_ps = flow.ready_ps.max(spec.start.as_ps()).max(self.now_ps);
                 self.schedule(at_ps, EventKind::FlowStart, successor);
             }
         }

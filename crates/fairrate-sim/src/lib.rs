@@ -3,6 +3,7 @@
 //! A [`SimConfig`] is the complete input of a run; [`Simulation`] runs it and reports its events to a [`Sink`]. A
 //! [`Recorder`] is a sink that stores all of them.
 
+mod collectives;
 mod config;
 mod core;
 pub mod engine;
@@ -25,6 +26,7 @@ pub mod topology;
 mod transport;
 pub mod workload;
 
+pub use collectives::{CollectiveBook, CollectiveSpec, IterationOutcome};
 pub use config::{
     Adaptive, AllocatorConfig, BALANCES, Balance, BalanceInfo, BaseRttRule, Burst, BurstLoss, Change, ClockRule,
     CoDelConfig, Conga, Connection, DelayedAck, Dependency, DependencyError, EcmpHash, EcnConfig, EcnEcho, Entropy, EntropyScheme, ExternalFlow,

@@ -26,12 +26,12 @@ fn star(hosts: u32, flows: Vec<FlowSpec>, dependencies: Vec<Dependency>) -> SimC
 }
 
 /// Returns a flow of 10,000 bytes that waits for others.
-fn waits(src: u32, dst: u32, delay: Time) -> FlowSpec {
-    FlowSpec { trigger: Trigger::Dependencies(delay), ..flow(src, dst, 10_000, Time::ZERO) }
+fn waits(src: u32, dst: u32) -> FlowSpec {
+    FlowSpec { trigger: Trigger::Dependencies, ..flow(src, dst, 10_000, Time::ZERO) }
 }
 
 fn after(flow: u32, before: u32, on: Milestone) -> Dependency {
-    Dependency { flow: FlowId(flow), before: FlowId(before), on }
+    Dependency { flow: FlowId(flow), before: FlowId(before), on, delay: Time::ZERO }
 }
 
 /// Returns start and arrival of each flow in picoseconds.
@@ -46,8 +46,9 @@ fn times(c: SimConfig) -> Vec<(u64, u64)> {
 /// A chain 0 -> 1 -> 2 -> 3: each message starts when the one before has arrived, behind its acknowledgment.
 #[test]
 fn a_flow_starts_when_another_one_has_arrived_at_its_sender() {
-    let flows = vec![flow(0, 1, 10_000, Time::ZERO), waits(1, 2, Time::ZERO), waits(2, 3, Time::from_us(5))];
-    let chain = star(4, flows, vec![after(1, 0, Milestone::Arrived), after(2, 1, Milestone::Arrived)]);
+    let flows = vec![flow(0, 1, 10_000, Time::ZERO), waits(1, 2), waits(2, 3)];
+    let late = Dependency { delay: Time::from_us(5), ..after(2, 1, Milestone::Arrived) };
+    let chain = star(4, flows, vec![after(1, 0, Milestone::Arrived), late]);
     let second = MESSAGE;
     let third = 2 * MESSAGE + ACK + 5_000_000;
     let want = vec![(0, MESSAGE), (second, 2 * MESSAGE + ACK), (third, third + MESSAGE)];
@@ -58,7 +59,7 @@ fn a_flow_starts_when_another_one_has_arrived_at_its_sender() {
 /// comes back after a message, two transmissions of 60 B and two delays.
 #[test]
 fn a_flow_starts_when_one_of_its_sender_has_been_sent_or_acknowledged() {
-    let flows = vec![flow(0, 1, 10_000, Time::ZERO), waits(0, 2, Time::ZERO), waits(0, 3, Time::ZERO)];
+    let flows = vec![flow(0, 1, 10_000, Time::ZERO), waits(0, 2), waits(0, 3)];
     let c = star(4, flows, vec![after(1, 0, Milestone::Sent), after(2, 0, Milestone::Acknowledged)]);
     let times = times(c);
     assert_eq!(times[1], (9 * FULL, 10 * FULL + MESSAGE), "without a gap");
@@ -68,7 +69,7 @@ fn a_flow_starts_when_one_of_its_sender_has_been_sent_or_acknowledged() {
 #[test]
 fn a_flow_starts_after_the_last_of_several_and_not_before_its_time() {
     let flows = |start| {
-        let late = FlowSpec { start, ..waits(0, 3, Time::ZERO) };
+        let late = FlowSpec { start, ..waits(0, 3) };
         let mut flows = vec![flow(1, 0, 10_000, Time::ZERO), flow(2, 0, 10_000, Time::from_us(3)), late];
         flows.sort_by_key(|flow| flow.start);
         flows
@@ -93,12 +94,16 @@ fn rounds(cc: &str) -> SimConfig {
                 flows.push(FlowSpec { sport, ..flow(src, dst, bytes, Time::ZERO) });
                 continue;
             }
-            let trigger = Trigger::Dependencies(Time::from_ns(u64::from(round % 2) * 100));
-            flows.push(FlowSpec { sport, trigger, ..flow(src, dst, bytes, Time::ZERO) });
+            flows.push(FlowSpec { sport, trigger: Trigger::Dependencies, ..flow(src, dst, bytes, Time::ZERO) });
+            let delay = Time::from_ns(u64::from(round % 2) * 100);
             let from = (host + HOSTS - 1 - (round - 1) % 3) % HOSTS;
             let before = (round - 1) * HOSTS;
-            dependencies.push(after(id, before + from, Milestone::Arrived));
-            dependencies.push(after(id, before + host, if round % 4 == 0 { Milestone::Acknowledged } else { Milestone::Sent }));
+            dependencies.push(Dependency { delay, ..after(id, before + from, Milestone::Arrived) });
+            dependencies.push(after(
+                id,
+                before + host,
+                if round % 4 == 0 { Milestone::Acknowledged } else { Milestone::Sent },
+            ));
         }
     }
     let mut c = config(common::four_spines(2), algorithm(cc), flows);
@@ -155,8 +160,9 @@ fn every_transport_and_the_fluid_know_dependencies() {
 /// A message of ten fluid packets takes as long as one of packets.
 #[test]
 fn fluids_start_where_packets_do() {
-    let flows = vec![flow(0, 1, 10_000, Time::ZERO), waits(1, 2, Time::ZERO), waits(2, 3, Time::from_us(5))];
-    let dependencies = vec![after(1, 0, Milestone::Arrived), after(2, 1, Milestone::Arrived)];
+    let flows = vec![flow(0, 1, 10_000, Time::ZERO), waits(1, 2), waits(2, 3)];
+    let late = Dependency { delay: Time::from_us(5), ..after(2, 1, Milestone::Arrived) };
+    let dependencies = vec![after(1, 0, Milestone::Arrived), late];
     let chain = SimConfig { cc: algorithm("ideal"), ..star(4, flows, dependencies) };
     let third = 2 * MESSAGE + 5_000_000;
     assert_eq!(times(chain), [(0, MESSAGE), (MESSAGE, 2 * MESSAGE), (third, third + MESSAGE)]);
@@ -164,7 +170,7 @@ fn fluids_start_where_packets_do() {
 
 #[test]
 fn a_run_that_is_stuck_says_which_flow_waits_for_which() {
-    let flows = vec![flow(0, 1, 10_000, Time::ZERO), waits(1, 2, Time::ZERO)];
+    let flows = vec![flow(0, 1, 10_000, Time::ZERO), waits(1, 2)];
     let mut c = star(3, flows, vec![after(1, 0, Milestone::Arrived)]);
     (c.fabric.pfc, c.fabric.buffer) = (fairrate_sim::Pfc::Off, Bytes::new(500));
     c.transport.rto = None;
@@ -178,18 +184,18 @@ fn what_cannot_be_met_is_refused_with_both_flows() {
     let refused = |flows: &[FlowSpec], dependencies: &[Dependency]| -> DependencyError {
         check_dependencies(flows, dependencies, &topology).expect_err("it is refused")
     };
-    let flows = [flow(0, 1, 10_000, Time::ZERO), waits(0, 2, Time::ZERO), waits(2, 3, Time::ZERO)];
+    let flows = [flow(0, 1, 10_000, Time::ZERO), waits(0, 2), waits(2, 3)];
     let error = refused(&flows, &[after(1, 0, Milestone::Arrived)]);
     assert_eq!(error.message, "flow 1 starts at `h0` and would wait for flow 0, which arrives at `h1`");
     assert_eq!((error.flow, error.before), (FlowId(1), FlowId(0)));
     let error = refused(&flows, &[after(2, 0, Milestone::Sent)]);
     assert_eq!(error.message, "flow 2 starts at `h2` and would wait for flow 0, which is sent by `h0`");
-    let cycle = [waits(0, 1, Time::ZERO), waits(1, 2, Time::ZERO), waits(2, 0, Time::ZERO), waits(2, 3, Time::ZERO)];
+    let cycle = [waits(0, 1), waits(1, 2), waits(2, 0), waits(2, 3)];
     let ring = [(1, 0), (2, 1), (0, 2), (3, 1)].map(|(flow, before)| after(flow, before, Milestone::Arrived));
     let error = refused(&cycle, &ring);
     let said = "flow 0 waits for flow 2, which waits for flow 1, which waits for flow 0: a cycle";
     assert_eq!(error.message, said);
-    let endless = [FlowSpec { bytes: Bytes::MAX, ..flow(0, 1, 1, Time::ZERO) }, waits(1, 2, Time::ZERO)];
+    let endless = [FlowSpec { bytes: Bytes::MAX, ..flow(0, 1, 1, Time::ZERO) }, waits(1, 2)];
     let error = refused(&endless, &[after(1, 0, Milestone::Arrived)]);
     assert_eq!(error.message, "flow 1 waits for flow 0, which is endless");
     assert_eq!(refused(&flows, &[after(2, 2, Milestone::Sent)]).message, "flow 2 waits for itself");

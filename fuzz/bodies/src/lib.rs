@@ -10,6 +10,7 @@ use std::path::Path;
 
 use fairrate_allocate::{FileError, Network, max_min, parse_flows, parse_host_flows, parse_links};
 use fairrate_scenario::{Overrides, Scenario};
+use fairrate_sim::check_dependencies;
 use fairrate_sim::topology::{Star, parse_topology_file};
 use fairrate_sim::workload::parse_flow_list;
 use fairrate_units::{Rate, Time};
@@ -43,7 +44,9 @@ pub fn scenario(text: &str) {
 /// If that does not hold.
 pub fn flow_list(text: &str) {
     let topology = Star { hosts: 4, rate: Rate::from_gbps(25), delay: Time::from_us(1) }.build();
-    if let Ok(flows) = parse_flow_list(text, &topology, &["pg".to_owned()]) {
+    if let Ok(workload) = parse_flow_list(text, &topology, &["pg".to_owned()]) {
+        let (flows, dependencies) = (workload.flows, workload.dependencies);
+        assert!(check_dependencies(&flows, &dependencies, &topology).is_ok());
         assert!(flows.is_sorted_by_key(|f| f.start));
         assert!(flows.iter().all(|f| f.src != f.dst && topology.is_host(f.src) && topology.is_host(f.dst)));
     }

@@ -109,7 +109,8 @@ pub(crate) fn read(
 
     let mut topology = topology::build(report, shape, site)?;
     let names = names::Names::new(&topology);
-    let Workload { flows, changes } = traffic::build(report, &blocks, &topology, &names, run.seed, &stacks)?;
+    let Workload { flows, changes, dependencies, collectives } =
+        traffic::build(report, &blocks, &topology, &names, run.seed, &stacks)?;
     if changes.is_empty() {
         check_end(report, &run, &flows);
     }
@@ -135,6 +136,8 @@ pub(crate) fn read(
         beside,
         flows,
         changes,
+        dependencies,
+        collectives,
         faults,
         allocator,
         probes,

@@ -3,6 +3,8 @@
 //! A dependency concerns one host, the one that sends the later flow: it learns of it without a message, and results do
 //! not depend on the number of threads.
 
+use fairrate_units::{Bytes, Time};
+
 use crate::config::{FlowSpec, Trigger};
 use crate::ids::{FlowId, NodeId};
 use crate::topology::Topology;
@@ -50,6 +52,8 @@ pub struct Dependency {
     pub before: FlowId,
     /// How far that flow has to have come.
     pub on: Milestone,
+    /// Time that has to pass from then on.
+    pub delay: Time,
 }
 
 /// A dependency that cannot be met.
@@ -78,6 +82,14 @@ pub fn check_dependencies(
     for dependency in dependencies {
         check_one(flows, dependency, topology)?;
     }
+    let waits = |flow: &FlowSpec| matches!(flow.trigger, Trigger::Dependencies);
+    let n_waits = n_dependencies(flows.len(), dependencies);
+    if let Some((at, _)) = flows.iter().zip(&n_waits).enumerate().find(|(_, (flow, n))| waits(flow) != (0 < **n)) {
+        let flow = FlowId(at as u32);
+        let (does, name) = (if n_waits[at] == 0 { "has none" } else { "has another trigger" }, flows[at].name(flow));
+        let message = format!("flow {name} waits for flows by its trigger or its dependencies, and {does}");
+        return Err(DependencyError { flow, before: flow, message, help: "give it both, or none".to_owned() });
+    }
     match cycle(flows.len(), dependencies) {
         None => Ok(()),
         Some(cycle) => {
@@ -92,7 +104,7 @@ pub fn check_dependencies(
 }
 
 fn check_one(flows: &[FlowSpec], dependency: &Dependency, topology: &Topology) -> Result<(), DependencyError> {
-    let &Dependency { flow, before, on } = dependency;
+    let &Dependency { flow, before, on, .. } = dependency;
     let (spec, earlier) = (&flows[flow.index()], &flows[before.index()]);
     let (name, earlier_name) = (spec.name(flow), earlier.name(before));
     let host = |node: NodeId| &topology.nodes[node.index()].name;
@@ -113,7 +125,9 @@ fn check_one(flows: &[FlowSpec], dependency: &Dependency, topology: &Topology) -
             host(place)
         );
         let help = if earlier.src == src {
-            format!("a host knows of its own flows if they are sent or acknowledged: `{earlier_name}:sent` or `{earlier_name}:acked`")
+            format!(
+                "a host knows of its own flows if they are sent or acknowledged: `{earlier_name}:sent` or `{earlier_name}:acked`"
+            )
         } else if earlier.dst == src {
             format!("a host knows of flows to it that they have arrived: `{earlier_name}`")
         } else {
@@ -121,11 +135,11 @@ fn check_one(flows: &[FlowSpec], dependency: &Dependency, topology: &Topology) -
         };
         return error(message, help);
     }
-    if earlier.bytes == fairrate_units::Bytes::MAX {
+    if earlier.bytes == Bytes::MAX {
         let message = format!("flow {name} waits for flow {earlier_name}, which is endless");
         return error(message, "give it a size".to_owned());
     }
-    if !matches!(earlier.trigger, Trigger::Time | Trigger::Dependencies(_)) {
+    if !matches!(earlier.trigger, Trigger::Time | Trigger::Dependencies) {
         let message = format!("flow {name} waits for flow {earlier_name}, which may not start at all");
         return error(message, "wait for a flow that starts at a time, or after such a flow".to_owned());
     }
@@ -140,7 +154,7 @@ fn cycle(n_flows: usize, dependencies: &[Dependency]) -> Option<Vec<FlowId>> {
     let mut n_free = 0;
     while let Some(id) = free.pop() {
         n_free += 1;
-        for &(successor, _) in graph.of(id) {
+        for &Successor { flow: successor, .. } in graph.of(id) {
             left[successor.index()] -= 1;
             if left[successor.index()] == 0 {
                 free.push(successor);
@@ -169,12 +183,20 @@ fn cycle(n_flows: usize, dependencies: &[Dependency]) -> Option<Vec<FlowId>> {
     Some(cycle)
 }
 
+/// A flow that waits for another one.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Successor {
+    pub(crate) flow: FlowId,
+    pub(crate) on: Milestone,
+    pub(crate) delay_ps: u64,
+}
+
 /// For every flow, the flows that wait for it.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Successors {
     /// For each flow, the position of its first successor in `all`; one more at the end.
     first: Vec<u32>,
-    all: Vec<(FlowId, Milestone)>,
+    all: Vec<Successor>,
 }
 
 impl Successors {
@@ -188,25 +210,26 @@ impl Successors {
             first[at + 1] += first[at];
         }
         let mut next = first.clone();
-        let mut all = vec![(FlowId::NONE, Milestone::Arrived); dependencies.len()];
+        let none = Successor { flow: FlowId::NONE, on: Milestone::Arrived, delay_ps: 0 };
+        let mut all = vec![none; dependencies.len()];
         for dependency in dependencies {
             let at = &mut next[dependency.before.index()];
-            all[*at as usize] = (dependency.flow, dependency.on);
+            let &Dependency { flow, on, delay, .. } = dependency;
+            all[*at as usize] = Successor { flow, on, delay_ps: delay.as_ps() };
             *at += 1;
         }
         Self { first, all }
     }
 
-    /// Returns the flows that wait for flow `id`, each with the milestone.
+    /// Returns the flows that wait for flow `id`.
     #[inline]
-    pub(crate) fn of(&self, id: FlowId) -> &[(FlowId, Milestone)] {
+    pub(crate) fn of(&self, id: FlowId) -> &[Successor] {
         let at = id.index();
         match (self.first.get(at), self.first.get(at + 1)) {
             (Some(&from), Some(&to)) => &self.all[from as usize..to as usize],
             _ => &[],
         }
     }
-
 }
 
 /// Returns the number of dependencies of each of `n_flows` flows.

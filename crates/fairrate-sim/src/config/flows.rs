@@ -43,6 +43,8 @@ pub struct FlowSpec {
     /// The transport and algorithm of the flow: 0 for those of the hosts, n for the n-th of
     /// [`SimConfig::beside`](crate::SimConfig::beside).
     pub stack: u8,
+    /// Iteration of the collective of its traffic block; [`FlowSpec::NO_ITERATION`]: it is no message of a collective.
+    pub iteration: u32,
     /// Id given by the user; [`FlowSpec::NO_ID`]: the flow's position, as its [`FlowId`].
     pub id: u32,
 }
@@ -50,6 +52,9 @@ pub struct FlowSpec {
 impl FlowSpec {
     /// The value of `id` for a flow without an id of its own.
     pub const NO_ID: u32 = u32::MAX;
+
+    /// The value of `iteration` for a flow that is no message of a collective.
+    pub const NO_ITERATION: u32 = u32::MAX;
 
     /// Returns a flow that starts at `start` with default settings: ports 0, weight 1, the transport's class and
     /// subflows.
@@ -72,6 +77,7 @@ impl FlowSpec {
             burst: None,
             group: 0,
             stack: 0,
+            iteration: Self::NO_ITERATION,
             id: Self::NO_ID,
         }
     }
@@ -119,15 +125,14 @@ pub enum Trigger {
     After(FlowId, Time),
     /// The flow's turn in [`SimConfig::changes`](crate::SimConfig::changes).
     Change,
-    /// The last of the flow's [`SimConfig::dependencies`](crate::SimConfig::dependencies), plus a delay, and not before
-    /// its start time.
-    Dependencies(Time),
+    /// The last of the flow's [`SimConfig::dependencies`](crate::SimConfig::dependencies), and not before its start time.
+    Dependencies,
 }
 
 impl Trigger {
     /// Returns `true` if the flow starts in every run that lasts long enough.
     pub const fn is_sure(self) -> bool {
-        matches!(self, Self::Time | Self::Dependencies(_))
+        matches!(self, Self::Time | Self::Dependencies)
     }
 }
 

@@ -68,9 +68,8 @@ impl Fluid {
     }
 
     pub(super) fn unfinished_ids(&self) -> impl Iterator<Item = FlowId> + '_ {
-        let is_due = |id: FlowId, flow: &FlowState| {
-            !flow.path.is_empty() || self.config.flows[id.index()].trigger.is_sure()
-        };
+        let is_due =
+            |id: FlowId, flow: &FlowState| !flow.path.is_empty() || self.config.flows[id.index()].trigger.is_sure();
         let flows = self.flows.numbered().filter(move |(id, flow)| !flow.over && is_due(*id, flow));
         flows.map(|(id, _)| id)
     }

@@ -6,8 +6,9 @@ use std::ops::Range;
 
 use fairrate_units::{Bytes, Time};
 
-use super::{ENDLESS_FROM, default_ports, hpcc_list};
-use crate::config::FlowSpec;
+use super::flow_waits::Waits;
+use super::{ENDLESS_FROM, Workload, default_ports, hpcc_list};
+use crate::config::{FlowSpec, Trigger};
 use crate::ids::NodeId;
 use crate::input_error::FileError;
 use crate::topology::Topology;
@@ -26,6 +27,8 @@ enum Column {
     Weight,
     Group,
     Deadline,
+    After,
+    Delay,
     Ignored,
 }
 
@@ -42,43 +45,45 @@ const COLUMNS: &[(&str, Column)] = &[
     ("weight", Column::Weight),
     ("group", Column::Group),
     ("deadline_ns", Column::Deadline),
+    ("after", Column::After),
+    ("delay_ns", Column::Delay),
 ];
 
 /// Columns that every flow list must have.
 const REQUIRED: [(&str, Column); 4] =
     [("start_ns", Column::Start), ("src", Column::Src), ("dst", Column::Dst), ("bytes", Column::Bytes)];
 
-/// Reads a flow list: `start_ns,src,dst,bytes` and optionally `id,sport,dport,priority,weight,group,deadline_ns`.
+/// Reads a flow list: `start_ns,src,dst,bytes` and optionally `id,sport,dport,priority,weight,group,deadline_ns,after,delay_ns`.
 ///
 /// Hosts are given by name or by decimal id; `size_bytes` is another name for `bytes`; a terabyte (10^12) or more is an
 /// endless flow. An empty field of an optional column is the same as no such column. Flows are ordered by their start
 /// times, then by their ids, which must all differ, then by lines. They keep their ids. Default ports are numbered by
-/// pair as those of the generators. Blank lines and lines that begin with `#` are skipped.
+/// pair as those of the generators. A flow with ids in `after` starts `delay_ns` after the last of these flows has arrived at its
+/// sender (`7:sent`, `7:acked`: after it has been sent or acknowledged, for flows of the same sender), and not before `start_ns`. Blank lines and lines that begin with `#` are skipped.
 ///
 /// A list whose first line is a number is one of the HPCC ns-3 code: that number of lines `src dst priority dport bytes
 /// start` follow, with the start in seconds.
 ///
 /// # Errors
 /// Gives line and column of the first error.
-pub fn parse_flow_list(text: &str, topology: &Topology, ignore_columns: &[String]) -> Result<Vec<FlowSpec>, FileError> {
+pub fn parse_flow_list(text: &str, topology: &Topology, ignore_columns: &[String]) -> Result<Workload, FileError> {
     let held = |line: &str| !line.trim().is_empty() && !line.trim_start().starts_with('#');
     let mut lines = (1..).zip(text.lines()).filter(|(_, line)| held(line));
     let Some((header_line, header)) = lines.next() else {
         return Err(FileError::new(1, "the file is empty").help("the first line is `start_ns,src,dst,bytes`"));
     };
     if let Some(n_flows) = hpcc_list::announced(header) {
-        return hpcc_list::parse(lines, header_line, n_flows, topology);
+        return hpcc_list::parse(lines, header_line, n_flows, topology).map(Workload::from);
     }
     if let Some(message) = connection_matrix(header) {
         return Err(FileError::new(header_line, message)
             .help("`fairrate import htsim FILE --out DIR` makes a scenario of it, with a list of its flows"));
     }
     let columns = parse_header(header_line, header, ignore_columns)?;
-    let mut reader = Reader { hosts: Hosts::new(topology), columns, ids: HashSet::new(), pairs: HashMap::new() };
-    let mut rows = lines.map(|(at, line)| reader.row(at, line)).collect::<Result<Vec<FlowSpec>, _>>()?;
-    // Flows without an id are before those with one.
-    rows.sort_by_key(|flow| (flow.start, (flow.id != FlowSpec::NO_ID).then_some(flow.id)));
-    Ok(rows)
+    let (hosts, waits) = (Hosts::new(topology), Waits::default());
+    let mut reader = Reader { hosts, columns, ids: HashSet::new(), pairs: HashMap::new(), n_rows: 0, waits };
+    let rows = lines.map(|(at, line)| reader.row(at, line)).collect::<Result<Vec<FlowSpec>, _>>()?;
+    reader.waits.apply(rows, topology)
 }
 
 /// Returns the error message for a file that begins like a connection matrix of htsim: with `Nodes` and a number.
@@ -106,6 +111,10 @@ fn parse_header(at: usize, header: &str, ignore_columns: &[String]) -> Result<Ve
             return Err(error(format!("column `{name}` comes a second time")));
         }
         columns.push(column);
+    }
+    if columns.contains(&Column::After) && !columns.contains(&Column::Id) {
+        let message = "`after` names flows by their ids, and there is no column `id`";
+        return Err(FileError::new(at, message).help("add a column `id` with a number for each flow"));
     }
     match REQUIRED.iter().find(|(_, column)| !columns.contains(column)) {
         None => Ok(columns),
@@ -153,6 +162,8 @@ struct Reader<'a> {
     columns: Vec<Column>,
     ids: HashSet<u32>,
     pairs: HashMap<(NodeId, NodeId), u32>,
+    n_rows: usize,
+    waits: Waits,
 }
 
 impl Reader<'_> {
@@ -184,12 +195,24 @@ impl Reader<'_> {
         {
             return Err(field.error(format!("id {id} comes a second time")));
         }
+        let delay = field(Column::Delay).map(|f| f.nanoseconds("no delay")).transpose()?;
+        let mut trigger = Trigger::Time;
+        if let Some(after) = field(Column::After) {
+            self.waits.read(self.n_rows, at, after, delay.unwrap_or(Time::ZERO))?;
+            trigger = Trigger::Dependencies;
+        } else if let (Some(_), Some(field)) = (delay, field(Column::Delay)) {
+            return Err(field
+                .error("a delay after no flow".to_owned())
+                .help("name flows in `after`, or leave it empty"));
+        }
+        self.n_rows += 1;
         let count = self.pairs.entry((src, dst)).or_default();
         let default = default_ports(*count, 0);
         *count = count.wrapping_add(1);
         let (sport, dport) = (sport.unwrap_or(default.0), dport.unwrap_or(default.1));
         let id = id.unwrap_or(FlowSpec::NO_ID);
-        Ok(FlowSpec { sport, dport, class, weight, deadline, group, id, ..FlowSpec::new(src, dst, bytes, start) })
+        let flow = FlowSpec::new(src, dst, bytes, start);
+        Ok(FlowSpec { trigger, sport, dport, class, weight, deadline, group, id, ..flow })
     }
 }
 
@@ -208,6 +231,11 @@ impl<'a> Field<'a> {
 }
 
 impl Field<'_> {
+    /// Returns the place of the field in its line.
+    pub(super) fn range(&self) -> Range<usize> {
+        self.error.column.map_or(0..0, |(from, to)| from..to)
+    }
+
     pub(super) fn error(&self, message: String) -> FileError {
         FileError { message, ..self.error.clone() }
     }
@@ -300,7 +328,7 @@ mod tests {
     }
 
     fn read(text: &str) -> Result<Vec<FlowSpec>, FileError> {
-        parse_flow_list(text, &star(), &["pg".to_owned()])
+        parse_flow_list(text, &star(), &["pg".to_owned()]).map(|workload| workload.flows)
     }
 
     #[test]

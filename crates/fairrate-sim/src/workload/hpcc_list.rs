@@ -101,7 +101,7 @@ mod tests {
 
     fn read(text: &str) -> Result<Vec<FlowSpec>, FileError> {
         let star = Star { hosts: 4, rate: Rate::from_gbps(25), delay: Time::from_us(1) }.build();
-        parse_flow_list(text, &star, &[])
+        parse_flow_list(text, &star, &[]).map(|workload| workload.flows)
     }
 
     #[test]

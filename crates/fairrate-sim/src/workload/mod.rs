@@ -6,8 +6,10 @@
 
 mod churn;
 mod closed_loop;
+mod collective;
 mod deadlines;
 mod flow_list;
+mod flow_waits;
 mod hpcc_list;
 mod incast;
 mod patterns;
@@ -20,6 +22,7 @@ use std::collections::{HashMap, HashSet};
 
 use fairrate_units::{Bytes, Time};
 
+use crate::collectives::CollectiveSpec;
 use crate::config::{Change, Connection, Dependency, FlowSpec, Trigger};
 use crate::ids::{FlowId, NodeId};
 use crate::input_error::FieldError;
@@ -28,6 +31,7 @@ use crate::topology::Topology;
 
 pub use churn::Churn;
 pub use closed_loop::{ClosedLoop, Sleep};
+pub use collective::{Collective, CollectiveAlgorithm, MAX_CHANNELS, Op, Order};
 pub use deadlines::{Deadlines, Spread};
 pub use flow_list::parse_flow_list;
 pub use incast::{Incast, IncastQueries, RequestRate, Responders, Senders};
@@ -52,11 +56,13 @@ pub struct Workload {
     pub changes: Vec<Change>,
     /// The flows for which flows wait.
     pub dependencies: Vec<Dependency>,
+    /// The collective operations that flows are messages of.
+    pub collectives: Vec<CollectiveSpec>,
 }
 
 impl From<Vec<FlowSpec>> for Workload {
     fn from(flows: Vec<FlowSpec>) -> Self {
-        Self { flows, changes: Vec::new(), dependencies: Vec::new() }
+        Self { flows, ..Self::default() }
     }
 }
 
@@ -64,10 +70,12 @@ impl Workload {
     /// Appends the flows and changes of `other`.
     fn append(&mut self, other: Self) {
         let first = self.flows.len() as u32;
+        self.collectives.extend(other.collectives);
         let moved = |id: FlowId| FlowId(first + id.0);
         self.flows.extend(other.flows.into_iter().map(|flow| with_ids(flow, moved)));
         self.changes.extend(other.changes.into_iter().map(|change| change_with_ids(change, moved)));
-        self.dependencies.extend(other.dependencies.into_iter().map(|dependency| dependency_with_ids(dependency, moved)));
+        self.dependencies
+            .extend(other.dependencies.into_iter().map(|dependency| dependency_with_ids(dependency, moved)));
     }
 
     /// Sorts the flows by start time and sender; equal ones stay in order. Triggers, changes and dependencies keep
@@ -85,8 +93,13 @@ impl Workload {
         let in_order = order.iter().filter_map(|&from| taken[from as usize].take());
         Self {
             flows: in_order.map(|flow| with_ids(flow, moved)).collect(),
+            collectives: self.collectives,
             changes: self.changes.into_iter().map(|change| change_with_ids(change, moved)).collect(),
-            dependencies: self.dependencies.into_iter().map(|dependency| dependency_with_ids(dependency, moved)).collect(),
+            dependencies: self
+                .dependencies
+                .into_iter()
+                .map(|dependency| dependency_with_ids(dependency, moved))
+                .collect(),
         }
     }
 }
@@ -100,7 +113,7 @@ fn with_ids(mut flow: FlowSpec, moved: impl Fn(FlowId) -> FlowId) -> FlowSpec {
 }
 
 fn dependency_with_ids(dependency: Dependency, moved: impl Fn(FlowId) -> FlowId) -> Dependency {
-    Dependency { flow: moved(dependency.flow), before: moved(dependency.before), on: dependency.on }
+    Dependency { flow: moved(dependency.flow), before: moved(dependency.before), ..dependency }
 }
 
 fn change_with_ids(change: Change, moved: impl Fn(FlowId) -> FlowId) -> Change {

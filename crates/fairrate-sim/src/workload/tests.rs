@@ -2,6 +2,7 @@ use fairrate_units::Rate;
 use proptest::prelude::*;
 
 use super::*;
+use crate::config::Milestone;
 use crate::topology::{FatTree, LeafSpine, Star};
 
 /// Returns four racks of eight hosts at 25G, with two uplinks of 100G each.
@@ -342,12 +343,13 @@ fn references_follow_flows_to_their_places() {
             marked(3, 0, 9, after(2)),
         ],
         changes: vec![Change::Start(FlowId(1)), Change::Stop(FlowId(1))],
-        dependencies: Vec::new(),
+        ..Workload::default()
     };
     let second = Workload {
         flows: vec![marked(4, 0, 0, Trigger::Time), marked(5, 0, 5, after(0)), marked(6, 0, 7, Trigger::Change)],
         changes: vec![Change::Start(FlowId(2))],
-        dependencies: vec![Dependency { flow: FlowId(2), before: FlowId(1), on: Milestone::Sent }],
+        dependencies: vec![Dependency { flow: FlowId(2), before: FlowId(1), on: Milestone::Sent, delay: Time::ZERO }],
+        ..Workload::default()
     };
     assert_eq!(merge(vec![first.clone()]), first, "a single block stays as it is");
     let merged = merge(vec![first, second]);
@@ -357,7 +359,10 @@ fn references_follow_flows_to_their_places() {
     let (time, change) = (Trigger::Time, Trigger::Change);
     assert_eq!(waits, [time, time, change, after(1), after(0), change, after(3)]);
     assert_eq!(merged.changes, [Change::Start(FlowId(2)), Change::Stop(FlowId(2)), Change::Start(FlowId(5))]);
-    assert_eq!(merged.dependencies, [Dependency { flow: FlowId(5), before: FlowId(4), on: Milestone::Sent }]);
+    assert_eq!(
+        merged.dependencies,
+        [Dependency { flow: FlowId(5), before: FlowId(4), on: Milestone::Sent, delay: Time::ZERO }]
+    );
 }
 
 #[test]

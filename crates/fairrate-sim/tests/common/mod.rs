@@ -208,6 +208,7 @@ pub fn config(topology: Topology, cc: AlgorithmConfig, flows: Vec<FlowSpec>) -> 
         flows,
         changes: Vec::new(),
         dependencies: Vec::new(),
+        collectives: Vec::new(),
         faults: Vec::new(),
         allocator: None,
         snapshots: Vec::new(),

@@ -242,10 +242,13 @@ fn generate(
         Kind::Churn { churn, hosts } => {
             let churn = Churn { hosts: hosts.as_deref().map(in_racks), ..churn.clone() };
             let made = guarded(report, || churn.generate(topology, seed, group));
-            return made.map_or_else(|e| unusable(report, block, e), |(flows, changes)| Workload { flows, changes });
+            return made.map_or_else(
+                |e| unusable(report, block, e),
+                |(flows, changes)| Workload { flows, changes, ..Workload::default() },
+            );
         }
         Kind::List { file, ignore_columns } => {
-            return read_flows(report, file, ignore_columns, topology, group).into();
+            return read_flows(report, file, ignore_columns, topology, group);
         }
     };
     result.map_or_else(|e| unusable(report, block, e), Workload::from)
@@ -270,19 +273,15 @@ fn unknown_link_set(report: &Report, block: &Block<'_>, name: &str, topology: &T
     report.problem("scenario::unknown_name", block.anchor.site_of("link_set"), message, "`link_set`", help);
 }
 
-fn read_flows(
-    report: &Report,
-    file: &Text,
-    ignore_columns: &[String],
-    topology: &Topology,
-    group: u32,
-) -> Vec<FlowSpec> {
-    let flows = parse_flow_list(&file.text, topology, ignore_columns).unwrap_or_else(|error| {
+fn read_flows(report: &Report, file: &Text, ignore_columns: &[String], topology: &Topology, group: u32) -> Workload {
+    let mut workload = parse_flow_list(&file.text, topology, ignore_columns).unwrap_or_else(|error| {
         let fallback = "correct this line, or leave it out";
         file_problem(report, "scenario::flow_list", file, &error, fallback);
-        Vec::new()
+        Workload::default()
     });
     // The flows of a list without groups get the group of the block.
-    let grouped = flows.iter().any(|f| f.group != 0);
-    flows.into_iter().map(|f| if grouped { f } else { FlowSpec { group, ..f } }).collect()
+    if workload.flows.iter().all(|flow| flow.group == 0) {
+        workload.flows.iter_mut().for_each(|flow| flow.group = group);
+    }
+    workload
 }

@@ -1,7 +1,7 @@
 //! Flows that start when others have come so far.
 
 use super::Hosts;
-use crate::config::{Milestone, SimConfig, Trigger, n_dependencies};
+use crate::config::{Milestone, SimConfig, Successor, n_dependencies};
 use crate::core::run::Run;
 use crate::core::world::World;
 use crate::engine::EventKind;
@@ -12,6 +12,8 @@ use crate::table::Table;
 pub(super) struct Dependents {
     /// For each flow, the number of its dependencies that are not met.
     left: Table<FlowId, u32>,
+    /// For each flow, the latest time at which one of those that are met allows it to start, in picoseconds.
+    ready_ps: Table<FlowId, u64>,
     /// For each flow, a bit for each milestone that it has reached here.
     reached: Table<FlowId, u8>,
 }
@@ -24,7 +26,7 @@ impl Dependents {
         }
         let n = config.flows.len();
         let left = n_dependencies(n, &config.dependencies).into();
-        Some(Box::new(Self { left, reached: vec![0; n].into() }))
+        Some(Box::new(Self { left, ready_ps: vec![0; n].into(), reached: vec![0; n].into() }))
     }
 }
 
@@ -46,17 +48,14 @@ impl Hosts {
             return;
         }
         *reached |= bit;
-        for &(successor, on) in w.run.successors.of(id) {
-            if on != milestone {
-                continue;
-            }
-            let left = &mut dependents.left[successor];
+        let now_ps = w.clock.now_ps;
+        for &Successor { flow, delay_ps, .. } in w.run.successors.of(id).iter().filter(|s| s.on == milestone) {
+            let (left, ready_ps) = (&mut dependents.left[flow], &mut dependents.ready_ps[flow]);
+            *ready_ps = now_ps.saturating_add(delay_ps).max(*ready_ps);
             *left -= 1;
             if *left == 0 {
-                let spec = &w.run.config.flows[successor.index()];
-                let Trigger::Dependencies(delay) = spec.trigger else { unreachable!("the flow has dependencies") };
-                let at = w.clock.now().saturating_add(delay).max(spec.start);
-                w.clock.schedule(at.as_ps(), EventKind::FlowStart, successor);
+                let at_ps = w.run.config.flows[flow.index()].start.as_ps().max(*ready_ps);
+                w.clock.schedule(at_ps, EventKind::FlowStart, flow);
             }
         }
     }

@@ -182,7 +182,7 @@ impl Hosts {
         starts: Vec<FlowId>,
         allocator: Option<Box<Allocator>>,
     ) -> Self {
-        let waits = |id: &FlowId| matches!(run.config.flows[id.index()].trigger, Trigger::Dependencies(_));
+        let waits = |id: &FlowId| run.config.flows[id.index()].trigger == Trigger::Dependencies;
         let dependents = Dependents::new(&run.config);
         let users = if dependents.is_some() { run.n_user_flows } else { 0 };
         let waiting = (0..users).map(FlowId).filter(|&id| sending.has(id)).filter(waits);

@@ -1,0 +1,308 @@
+//! Collectives on an idle star, against closed forms, to the picosecond.
+//!
+//! With an acknowledgment a message, k dependent messages of times T take their sum and k - 1 acknowledgments: each message but the first
+//! waits at its sender behind the acknowledgment of the one before.
+
+mod common;
+
+use common::{algorithm, config, run};
+use fairrate_sim::topology::Star;
+use fairrate_sim::workload::{Collective, CollectiveAlgorithm as A, Op, Order};
+use fairrate_sim::{CollectiveBook, IterationOutcome, Recorder, SimConfig, Simulation, Switching};
+use fairrate_units::{Bytes, Rate, Time};
+use proptest::prelude::*;
+
+const MTU: u64 = 1_000;
+const HEADER: u64 = 48;
+/// One-way delay of a link, in picoseconds.
+const DELAY: u64 = 1_000_000;
+/// Picoseconds of a byte at 100 Gb/s.
+const BYTE: u64 = 80;
+/// An acknowledgment of 60 bytes.
+const ACK: u64 = 60 * BYTE;
+
+/// Returns a collective on all hosts.
+fn collective(op: Op, algorithm: A, bytes: u64) -> Collective {
+    Collective {
+        op,
+        algorithm,
+        hosts: None,
+        bytes: Bytes::new(bytes),
+        channels: 1,
+        chunks: 1,
+        repeat: 1,
+        start: Time::ZERO,
+        compute: Time::ZERO,
+        reduce_rate: Rate::MAX,
+        nearest_first: false,
+        order: Order::Shifted,
+    }
+}
+
+/// Returns a run of a collective on a star of 100 Gb/s and 1 us at line rate, with acknowledgments of `ack` bytes, one a message.
+fn on_star(hosts: u32, collective: &Collective, ack: u64) -> SimConfig {
+    let topology = Star { hosts, rate: Rate::from_gbps(100), delay: Time::from_ps(DELAY) }.build();
+    let workload = collective.generate(&topology, 1, 0).expect("it goes with this star");
+    let mut c = config(topology, algorithm("line-rate"), workload.flows);
+    (c.dependencies, c.collectives) = (workload.dependencies, workload.collectives);
+    c.transport.ack_every = Some(Bytes::MAX);
+    c.transport.ack = Bytes::new(ack);
+    // Rank order fills a queue with the data of all.
+    c.fabric.buffer = Bytes::new(1 << 30);
+    c.transport.rto = Some(Time::from_ms(400));
+    c
+}
+
+/// Returns all iterations of a run.
+fn iterations(c: &SimConfig, told: &Recorder) -> Vec<IterationOutcome> {
+    let mut book = CollectiveBook::new(c).expect("there is a collective");
+    told.flows.iter().flat_map(|outcome| book.note(&c.flows[outcome.flow.index()], outcome)).collect()
+}
+
+/// Returns the time of the slowest rank of each iteration, in picoseconds.
+fn times(c: SimConfig) -> Vec<u64> {
+    let (told, totals) = run(c.clone());
+    assert_eq!(totals.drops.total(), 0);
+    let slowest = |outcome: &IterationOutcome| outcome.slowest().expect("it is complete").0.as_ps();
+    iterations(&c, &told).iter().map(slowest).collect()
+}
+
+fn time(hosts: u32, collective: &Collective) -> u64 {
+    let times = times(on_star(hosts, collective, 60));
+    assert_eq!(times.len(), 1);
+    times[0]
+}
+
+/// Returns the wire time of a message.
+fn wire(bytes: u64) -> u64 {
+    (bytes + bytes.div_ceil(MTU) * HEADER) * BYTE
+}
+
+/// Returns the time of a message on an idle star: with several packets, a short last one waits behind a full one at the switch.
+fn message(bytes: u64) -> u64 {
+    let first = bytes.min(MTU) + HEADER;
+    wire(bytes) + first * BYTE + 2 * DELAY
+}
+
+/// Returns the time of messages of these sizes that wait for each other.
+fn chain(sizes: impl IntoIterator<Item = u64>) -> u64 {
+    let times: Vec<u64> = sizes.into_iter().map(message).collect();
+    times.iter().sum::<u64>() + (times.len() as u64 - 1) * ACK
+}
+
+/// Rings with parts of S/N: N - 1 steps to reduce or to gather, 2(N - 1) for both; pairwise exchanges likewise.
+#[test]
+fn rings_and_pairwise_exchanges_take_as_long_as_their_steps() {
+    for n in [2, 3, 4, 5, 8, 16, 33, 64] {
+        for part in [100, 700, 1_000, 10_000, 12_345] {
+            let steps = |k: u64| chain((0..k).map(|_| part));
+            let (n32, s) = (n as u32, n * part);
+            for op in [Op::ReduceScatter, Op::AllGather] {
+                assert_eq!(time(n32, &collective(op, A::Ring, s)), steps(n - 1), "{op:?} of {n}, {part}");
+                assert_eq!(time(n32, &collective(op, A::Pairwise, s)), steps(n - 1), "{op:?} of {n}, {part}");
+            }
+            assert_eq!(time(n32, &collective(Op::AllReduce, A::Ring, s)), steps(2 * (n - 1)), "{n}, {part}");
+            assert_eq!(time(n32, &collective(Op::AllToAll, A::Pairwise, s)), steps(n - 1), "{n}, {part}");
+        }
+    }
+}
+
+/// Halving sends S/2, S/4 to S/N, and doubling the same back: in either direction.
+#[test]
+fn halving_and_doubling_take_the_sum_of_their_steps() {
+    for log in 1..7 {
+        let (n, part) = (1_u64 << log, 3_300);
+        let s = n * part;
+        let halves = || (1..=log).map(|step| s >> step);
+        for nearest_first in [false, true] {
+            let of = |op| Collective { nearest_first, ..collective(op, A::HalvingDoubling, s) };
+            assert_eq!(time(n as u32, &of(Op::ReduceScatter)), chain(halves()), "{n}");
+            assert_eq!(time(n as u32, &of(Op::AllGather)), chain(halves().rev()), "{n}");
+            assert_eq!(time(n as u32, &of(Op::AllReduce)), chain(halves().chain(halves().rev())), "{n}");
+        }
+    }
+}
+
+/// With six ranks, two give all their data to others before, and get all back. The ranks that do not fold begin at once: their first
+/// messages of S/2 share the links of those that do with what is folded.
+#[test]
+fn ranks_that_are_no_power_of_two_fold() {
+    let s = 40_000;
+    let want = chain([s, s / 2, s / 4, s / 4, s / 2, s]) + wire(s / 2);
+    assert_eq!(time(6, &collective(Op::AllReduce, A::HalvingDoubling, s)), want);
+}
+
+/// A binomial broadcast takes a message a doubling; the root, which receives nothing, sends the second one as soon as the first has been
+/// handed over, and so is done before.
+#[test]
+fn a_binomial_broadcast_takes_a_message_a_doubling() {
+    for (n, steps) in [(2, 1), (4, 2), (8, 3), (16, 4), (64, 6)] {
+        assert_eq!(
+            time(n, &collective(Op::Broadcast, A::Binomial, 25_000)),
+            chain([25_000; 6][..steps].to_vec()),
+            "{n}"
+        );
+    }
+}
+
+/// All at once with every receiver's senders one after the other: (N - 1) messages leave a rank without a gap.
+#[test]
+fn a_shifted_exchange_fills_links() {
+    for n in [2, 3, 8, 16, 64] {
+        for part in [400, 10_000, 12_345] {
+            let s = n * part;
+            let least = (n - 1) * wire(part) + (part.min(MTU) + HEADER) * BYTE + 2 * DELAY;
+            // Without acknowledgments this is exact. Each of them delays what a rank sends by its own time at most.
+            let direct = collective(Op::AllToAll, A::Direct, s);
+            let time = times(on_star(n as u32, &direct, 1))[0];
+            let acks = (n - 1) * 2 * BYTE;
+            assert!((least..=least + acks).contains(&time), "{n} of {part}: {time}, {least} to {}", least + acks);
+            if n == 16 && MTU < part {
+                let in_order = times(on_star(n as u32, &Collective { order: Order::Rank, ..direct }, 60))[0];
+                let ratio = in_order as f64 / least as f64;
+                assert!((1.4..2.1).contains(&ratio), "hot receivers first: {ratio}");
+            }
+        }
+    }
+}
+
+/// Chunks of a chain: the root sends K of them, and the last one passes N - 1 links.
+#[test]
+fn a_chain_of_chunks_is_a_pipeline() {
+    for (n, chunks) in [(3, 1), (4, 10), (16, 8)] {
+        let c = 8_000;
+        let chain = Collective { chunks, ..collective(Op::Broadcast, A::Chain, c * u64::from(chunks)) };
+        let least = u64::from(chunks - 1) * wire(c) + u64::from(n - 1) * message(c);
+        let time = times(on_star(n, &chain, 1))[0];
+        let acks = (u64::from(chunks) + u64::from(n) - 2) * 2 * BYTE;
+        assert!((least..=least + acks).contains(&time), "{n}, {chunks}: {time}, {least} to {}", least + acks);
+    }
+}
+
+/// Chunks of a ring: n steps of k pieces q take max(n k w(q) + T(q) - w(q), n T(q) + (k - 1) w(q)), as the wire or the latency limits.
+#[test]
+fn chunks_of_a_ring_are_a_pipeline() {
+    for (ranks, chunks, q) in [(4, 2, 50_000), (8, 4, 20_000), (8, 16, 3_000), (5, 3, 1_000), (16, 8, 12_300)] {
+        let k = u64::from(chunks);
+        let ring = Collective { chunks, ..collective(Op::AllReduce, A::Ring, u64::from(ranks) * k * q) };
+        let n = u64::from(2 * (ranks - 1));
+        let least = (n * k * wire(q) + message(q) - wire(q)).max(n * message(q) + (k - 1) * wire(q));
+        let time = times(on_star(ranks, &ring, 1))[0];
+        let acks = n * k * 2 * BYTE;
+        assert!((least..=least + acks).contains(&time), "{ranks}, {chunks}: {time}, {least} to {}", least + acks);
+    }
+}
+
+/// Two trees, each with half of the data, against the bound of their bytes and depth: within 1.25 of it, and a little below it where the
+/// first and last chunks, which it counts twice, weigh most.
+#[test]
+fn two_trees_are_near_their_bound() {
+    for n in [8, 16, 64] {
+        for (s, c) in [(16 << 10, 8 << 10), (1 << 20, 8 << 10), (8 << 20, 64 << 10)] {
+            let chunks = (s / 2_u64).div_ceil(c) as u32;
+            let tree = Collective { chunks, ..collective(Op::AllReduce, A::Tree, s) };
+            let depth = u64::from(32 - (n - 1_u32).leading_zeros());
+            let bound = 2 * s * (MTU + HEADER) / MTU * BYTE + 2 * depth * message(c);
+            let ratio = time(n, &tree) as f64 / bound as f64;
+            println!("{n} ranks, {s} B, {chunks} chunks: {ratio:.3}");
+            assert!((0.95..1.25).contains(&ratio), "{n} ranks, {s} B: {ratio}");
+        }
+    }
+}
+
+/// Large rings fill their links with payload: 1,000 of 1,048 bytes, less latency and the acknowledgments.
+#[test]
+fn a_large_ring_has_the_bandwidth_of_its_links() {
+    for n in [8, 64] {
+        let c = on_star(n, &collective(Op::AllReduce, A::Ring, u64::from(n) * 1_000_000), 60);
+        let (_, bus) = c.collectives[0].bandwidths(Time::from_ps(times(c.clone())[0]));
+        let share = bus * 8.0 / 100e9;
+        assert!((0.93..1_000.0 / 1_048.0).contains(&share), "{n}: {share}");
+    }
+}
+
+/// A rank starts the next iteration when it is done with one and has computed.
+#[test]
+fn iterations_follow_each_other_at_every_rank() {
+    let one = collective(Op::AllReduce, A::Ring, 40_000);
+    let compute = Time::from_us(5);
+    let c = on_star(4, &Collective { repeat: 3, compute, ..one.clone() }, 60);
+    let (told, _) = run(c.clone());
+    let outcomes = iterations(&c, &told);
+    assert_eq!(outcomes.iter().map(|outcome| outcome.iteration).collect::<Vec<_>>(), [0, 1, 2]);
+    let once = time(4, &one);
+    let each = once + compute.as_ps();
+    for (outcome, before) in outcomes.iter().zip(0..) {
+        for &(start, end) in &outcome.ranks {
+            assert_eq!((start.as_ps(), end.map(Time::as_ps)), (before * each, Some(before * each + once)));
+        }
+    }
+}
+
+/// A rank that adds up 1,000 bytes in 1 us delays the messages that need the sum: those after receipts of the first three of six steps.
+#[test]
+fn sums_take_time() {
+    let one = collective(Op::AllReduce, A::Ring, 40_000);
+    let slow = Collective { reduce_rate: Rate::from_gbps(8), ..one.clone() };
+    // The acknowledgment has long left when the sum is there.
+    assert_eq!(time(4, &slow), time(4, &one) + 3 * (10_000_000 - ACK));
+}
+
+fn any_collective() -> impl Strategy<Value = (u32, Collective)> {
+    let ops = (0..Op::NAMES.len(), 0..4_usize, 2..20_u32, 1..200_000_u64);
+    let shape = (1..4_u32, 1..5_u32, 1..4_u32, any::<bool>(), any::<bool>());
+    (ops, shape).prop_map(|((op, algorithm, hosts, bytes), (channels, chunks, repeat, nearest_first, shifted))| {
+        let op = Op::NAMES[op].1;
+        let algorithm = op.algorithms()[algorithm % op.algorithms().len()];
+        let order = if shifted { Order::Shifted } else { Order::Rank };
+        let known = collective(op, algorithm, bytes);
+        (hosts, Collective { channels, chunks, repeat, nearest_first, order, ..known })
+    })
+}
+
+/// Returns the bytes that ranks send in an iteration, in all.
+fn sent_by_all(n: u64, collective: &Collective) -> u64 {
+    let s = collective.bytes.as_u64();
+    let core = 1_u64 << n.ilog2();
+    match (collective.op, collective.algorithm) {
+        // Each byte of a fold goes there and back besides.
+        (Op::AllReduce, A::HalvingDoubling) => 2 * s * (core - 1) + 2 * s * (n - core),
+        (Op::AllReduce, _) => 2 * s * (n - 1),
+        // Of every buffer one part stays.
+        (Op::AllToAll, _) => n * s - (0..n).map(|rank| stays(collective, n, rank)).sum::<u64>(),
+        _ => s * (n - 1),
+    }
+}
+
+/// Returns the bytes of a rank's part of a buffer.
+fn stays(collective: &Collective, n: u64, rank: u64) -> u64 {
+    let part = |bytes: u64, n: u64, at: u64| bytes / n + u64::from(at < bytes % n);
+    let channels = u64::from(collective.channels);
+    (0..channels).map(|channel| part(part(collective.bytes.as_u64(), channels, channel), n, rank)).sum()
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(96))]
+    /// Any collective moves the bytes that its algorithm says, takes at least its bound, and is the same on any number of threads.
+    #[test]
+    fn any_collective_moves_its_bytes((hosts, collective) in any_collective()) {
+        let is_refused = collective.algorithm == A::HalvingDoubling && !hosts.is_power_of_two() && collective.op != Op::AllReduce;
+        prop_assume!(!is_refused);
+        let c = on_star(hosts, &collective, 60);
+        let bytes: u64 = c.flows.iter().map(|flow| flow.bytes.as_u64()).sum();
+        prop_assert_eq!(bytes, u64::from(collective.repeat) * sent_by_all(u64::from(hosts), &collective));
+        let mut told = Recorder::default();
+        let mut simulation = Simulation::with_switching(c.clone(), 1, Switching::Events);
+        simulation.run(&mut told).expect("nothing is stuck");
+        prop_assert_eq!(told.flows.len(), c.flows.len());
+        let mut other = Recorder::default();
+        Simulation::with_switching(c.clone(), 2, Switching::Spans).run(&mut other).expect("nothing is stuck");
+        prop_assert_eq!(&told.flows, &other.flows);
+        let outcomes = iterations(&c, &told);
+        prop_assert_eq!(outcomes.len() as u32, collective.repeat);
+        let end = outcomes.iter().flat_map(|outcome| &outcome.ranks).filter_map(|&(_, end)| end).max().expect("an end");
+        let bound = c.collectives[0].bound.as_ps() * if collective.op == Op::Broadcast { 1 } else { u64::from(collective.repeat) };
+        let rounding = u64::from(hosts * 4 * collective.channels) * BYTE * 8;
+        prop_assert!(bound <= end.as_ps() + rounding, "{:?} < {}", end, bound);
+    }
+}
