@@ -99,7 +99,8 @@ pub fn print_run(dir: &Path, data: &RunData, metrics: Metrics, warnings: &[Strin
         });
     }
     let all = table::single(&metrics);
-    let tables: Vec<String> = all.iter().map(|t| t.to_text(styled())).collect();
+    let iterations = fairrate_report::collectives::table(data);
+    let tables: Vec<String> = iterations.iter().chain(&all).map(|t| t.to_text(styled())).collect();
     let end = fairrate_report::format::time_ns(data.totals.end_ns);
     let alone = Comparison::of(vec![metrics.clone()]);
     let about = notes::largest(&all.iter().collect::<Vec<_>>()).into_iter();

@@ -7,6 +7,7 @@
 mod blocks;
 pub mod bootstrap;
 pub mod by_size;
+pub mod collectives;
 pub mod comparison;
 pub mod completion;
 pub mod export;

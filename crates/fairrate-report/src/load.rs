@@ -6,9 +6,10 @@ use std::path::Path;
 use fairrate_control::Registry;
 use fairrate_results::{FlowRow, PfcRow, Results, ResultsError, Summary};
 use fairrate_scenario::{Overrides, Scenario, traffic_block_names};
-use fairrate_sim::{FlowSpec, Trigger};
+use fairrate_sim::{FlowId, Trigger};
 use fairrate_units::Bytes;
 
+use crate::collectives::{self, Collective};
 use crate::completion;
 use crate::model::{Flow, FlowSeries, Pause, PortSeries, Provenance, RunData, Totals};
 use crate::outages;
@@ -33,8 +34,8 @@ pub fn run(dir: &Path, registry: &Registry) -> Result<RunData, ResultsError> {
         scenario: summary.scenario.clone(),
         outages: scenario.as_ref().map_or_else(Vec::new, |s| outages::of(s, summary.sim_s * 1e9)),
         blocks: traffic_block_names(&scenario_toml),
-        not_started: scenario.as_ref().map_or_else(BTreeMap::new, |s| not_started(s, summary.sim_s * 1e9)),
-        description: scenario.map(|s| s.description().to_owned()).unwrap_or_default(),
+        not_started: scenario.as_ref().map_or_else(BTreeMap::new, |s| not_started(s, &flow_rows, summary.sim_s * 1e9)),
+        description: scenario.as_ref().map(|s| s.description().to_owned()).unwrap_or_default(),
         cc: summary.cc.clone(),
         cc_title: summary.cc_title.clone(),
         label: summary.cc.clone(),
@@ -50,6 +51,7 @@ pub fn run(dir: &Path, registry: &Registry) -> Result<RunData, ResultsError> {
         rates,
         pauses: results.pfc()?.iter().map(pause).collect(),
         settled_rtts: results.convergence()?.iter().map(|row| row.rtts.unwrap_or(f64::INFINITY)).collect(),
+        collectives: collectives(&results, scenario.as_ref())?,
         scenario_toml,
         provenance: Provenance {
             version: summary.version.clone(),
@@ -111,11 +113,26 @@ pub(crate) fn flow(row: &FlowRow, end_ns: f64) -> Flow {
     }
 }
 
-/// Returns the number of finite flows of each block that have a time to start, which had not come at `end_ns`.
-fn not_started(scenario: &Scenario, end_ns: f64) -> BTreeMap<u32, usize> {
-    let timed = |flow: &&FlowSpec| flow.bytes != Bytes::MAX && matches!(flow.trigger, Trigger::Time);
-    let flows = scenario.sim_config().flows.iter().filter(timed);
-    completion::not_started(flows.map(|flow| (flow.group, flow.start.as_ns_f64())), end_ns)
+/// Returns the number of finite flows of each block whose time to start had not come at `end_ns`, or that waited for others: `rows`
+/// has nothing of these.
+fn not_started(scenario: &Scenario, rows: &[FlowRow], end_ns: f64) -> BTreeMap<u32, usize> {
+    let flows = || (0..).map(FlowId).zip(&scenario.sim_config().flows).filter(|(_, flow)| flow.bytes != Bytes::MAX);
+    let timed = flows().filter(|(_, flow)| flow.trigger == Trigger::Time);
+    let timed = timed.map(|(_, flow)| (flow.group, flow.start.as_ns_f64()));
+    let is_told = |name: u32| rows.binary_search_by_key(&name, |row| row.id).is_ok();
+    let waits = flows().filter(|(id, flow)| flow.trigger == Trigger::Dependencies && !is_told(flow.name(*id)));
+    completion::not_started(timed.chain(waits.map(|(_, flow)| (flow.group, f64::INFINITY))), end_ns)
+}
+
+/// Reads the collective operations.
+fn collectives(results: &Results, scenario: Option<&Scenario>) -> Result<Vec<Collective>, ResultsError> {
+    if results.summary.collectives.is_empty() {
+        return Ok(Vec::new());
+    }
+    let nodes = scenario.map(|scenario| &scenario.sim_config().topology.nodes);
+    let name =
+        |node: u32| nodes.and_then(|nodes| nodes.get(node as usize)).map_or(node.to_string(), |n| n.name.clone());
+    Ok(collectives::collectives(&results.summary.collectives, &results.collectives()?, name))
 }
 
 fn pause(row: &PfcRow) -> Pause {

@@ -171,7 +171,7 @@ fn port(m: &Metrics) -> Option<&PortMetrics> {
     m.all_ports.as_ref().or_else(|| m.ports.first())
 }
 
-const OTHERS: [Other; 20] = [
+const OTHERS: [Other; 22] = [
     Other {
         name: "goodput",
         title: "Goodput of all flows",
@@ -282,10 +282,24 @@ const OTHERS: [Other; 20] = [
         unit: 0.01,
         value: |m| m.deadlines?.missed_share,
     },
+    Other {
+        name: "collective-time",
+        title: "Time of a collective operation, mean of its iterations",
+        label: "time (µs)",
+        unit: TIME_NS,
+        value: |m| m.collectives.first()?.time_ns,
+    },
+    Other {
+        name: "busbw",
+        title: "Bus bandwidth of a collective operation",
+        label: "busbw (GB/s)",
+        unit: 1e9,
+        value: |m| m.collectives.first()?.busbw_bytes_per_s,
+    },
 ];
 
 /// Names of the metrics that are drawn by default, unless all their values are zero.
-const USUAL: [&str; 16] = [
+const USUAL: [&str; 18] = [
     "slowdown-p50:all",
     "slowdown-p99:all",
     "slowdown-p99.9:short",
@@ -294,6 +308,8 @@ const USUAL: [&str; 16] = [
     "utilisation",
     "goodput",
     "jain",
+    "collective-time",
+    "busbw",
     "convergence-p99",
     "recovery",
     "settled",

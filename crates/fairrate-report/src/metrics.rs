@@ -12,6 +12,7 @@ use std::collections::BTreeSet;
 use fairrate_results::{SIZE_BOUNDS, TierLoad};
 use serde::Serialize;
 
+use crate::collectives::{self, CollectiveMetrics};
 use crate::completion::{Completion, completions};
 use crate::model::{Flow, FlowSeries, PortSeries, RunData, Variant};
 use crate::series::value_at;
@@ -78,6 +79,9 @@ pub struct Metrics {
     pub jain: Option<f64>,
     /// The share of each traffic block, where there are several.
     pub groups: Vec<GroupMetrics>,
+    /// Collective operations.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub collectives: Vec<CollectiveMetrics>,
     /// Convergence of rates after arrivals and departures of flows, if there was a probe.
     pub convergence: Option<Convergence>,
     /// Time from the first failure of a link until goodput was back, in ns; infinite if it was not under some seed, `None` without
@@ -250,6 +254,7 @@ impl Metrics {
             goodput_bps: mean(&|r| r.totals.goodput_bps),
             jain: stats::mean(&jains),
             groups: groups::of(runs),
+            collectives: collectives::metrics(runs),
             convergence: convergence(runs),
             recovery_ns: stats::mean(&runs.iter().filter_map(|r| r.totals.recovery_ns).collect::<Vec<_>>()),
             settled: stats::mean(&runs.iter().filter_map(|r| r.totals.settled).collect::<Vec<_>>()),

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use fairrate_results::Measured;
 
+use crate::collectives::Collective;
 use crate::outages::Outage;
 use crate::series::value_at;
 
@@ -51,6 +52,8 @@ pub struct RunData {
     /// Time in base RTTs that rates took to settle after each arrival and departure of a flow; infinite if they did
     /// not. Empty without a probe.
     pub settled_rtts: Vec<f64>,
+    /// Collective operations.
+    pub collectives: Vec<Collective>,
     /// The resolved scenario.
     pub scenario_toml: String,
     /// The origin of the numbers.

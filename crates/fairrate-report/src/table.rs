@@ -123,7 +123,9 @@ pub fn single(metrics: &Metrics) -> Vec<Table> {
     }
     let all = Comparison::of(vec![metrics.clone()]);
     let is_told = |g: &&Group| {
-        ["Completion", "Convergence", "All flows", "Whole run"].iter().any(|title| g.title.starts_with(title))
+        ["Completion", "Collective", "Convergence", "All flows", "Whole run"]
+            .iter()
+            .any(|title| g.title.starts_with(title))
     };
     let sections = all.groups.iter().filter(is_told).map(section).collect();
     tables.push(Table { caption: String::new(), columns: vec![metrics.label.clone()], sections });

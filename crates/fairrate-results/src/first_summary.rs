@@ -7,6 +7,7 @@ use fairrate_sim::{PortId, ProbeSpec, topology::Topology};
 use fairrate_units::Bytes;
 
 use crate::SCHEMA;
+use crate::collectives::CollectiveSummary;
 use crate::drops::DropsByCause;
 use crate::inputs::RunInputs;
 use crate::measured::Measured;
@@ -84,6 +85,7 @@ pub(super) fn first_summary(inputs: &RunInputs<'_>) -> Summary {
         deadlines: config.flows.iter().any(|f| f.deadline.is_some()).then(Deadlines::default),
         convergence: converges.then(Convergence::default),
         recovery: None,
+        collectives: config.collectives.iter().map(|spec| CollectiveSummary::of(spec, &[])).collect(),
         ports: ports.into_iter().map(info).collect(),
         tables: BTreeMap::new(),
         checksum: String::new(),

@@ -10,6 +10,7 @@
 //! - `summary.json`: see [`Summary`]. Until the run has ended its `state` is `running`.
 //! - `scenario.toml`, the resolved scenario, and beside it the files it names, so that it runs as it is.
 
+mod collectives;
 mod columns;
 mod copy;
 mod dir;
@@ -40,6 +41,7 @@ const COMMIT: &str = env!("FAIRRATE_COMMIT");
 /// results.
 pub const SOURCES: &str = env!("FAIRRATE_SOURCES");
 
+pub use collectives::CollectiveSummary;
 pub use dir::{ResultsDir, write_durably, write_whole};
 pub use drops::DropsByCause;
 pub use engine::Engine;

@@ -126,6 +126,10 @@ impl Results {
     pub(super) fn each<R: Row>(&self, mut f: impl FnMut(R)) -> Result<(), ResultsError> {
         self.verify_table(R::TABLE.name)?;
         let path = self.dir.join(format!("{}.parquet", R::TABLE.name));
+        if !self.summary.tables.contains_key(R::TABLE.name) && !path.exists() {
+            // An older program had no such table.
+            return Ok(());
+        }
         let file = File::open(&path).map_err(|e| ResultsError::io(&path, e))?;
         let fail = |e| ResultsError::parquet(&path, e);
         let reader = SerializedFileReader::new(file).map_err(fail)?;

@@ -130,4 +130,32 @@ tables! {
         /// `true` if rates have converged, so that there is a `time_ns`.
         converged: bool, "bool";
     }
+
+    /// A row of `collectives.parquet`: a rank in an iteration of a collective operation, when the iteration is complete or at the end of
+    /// the run. Rows are in order of iterations.
+    collectives: CollectiveRow, by 4_096 {
+        /// Number of its `[[traffic]]` block.
+        group: u32, "traffic block";
+        /// Number of the iteration.
+        iteration: u32, "iteration";
+        /// Number of the rank.
+        rank: u32, "rank";
+        /// Id of its host.
+        node: u32, "node";
+        /// Start at this rank: that of the block, or when it was done with the iteration before and has computed.
+        start_ns: u64, "ns";
+        /// Arrival of the last message at this rank, or of the last one from it if it receives none; absent if the iteration is not
+        /// complete.
+        end_ns: Option<u64>, "ns";
+        /// Time from start to end.
+        time_ns: Option<u64>, "ns";
+        /// Least time that the slowest link of a rank allows, at line rate and without headers.
+        ideal_ns: u64, "ns";
+        /// Bytes of the operation as nccl-tests count them.
+        bytes: u64, "B";
+        /// `bytes` over `time_ns`, as nccl-tests' `algbw`.
+        algbw_bytes_per_s: Option<f64>, "B/s";
+        /// The same times the share of it that links carry, as nccl-tests' `busbw`.
+        busbw_bytes_per_s: Option<f64>, "B/s";
+    }
 }

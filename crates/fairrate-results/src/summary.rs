@@ -6,6 +6,7 @@ use fairrate_units::Time;
 use serde::{Deserialize, Serialize};
 use twox_hash::XxHash64;
 
+use crate::collectives::CollectiveSummary;
 use crate::drops::DropsByCause;
 use crate::engine::Engine;
 use crate::linux::LinuxSummary;
@@ -273,7 +274,7 @@ pub struct Summary {
     pub finished_flows: u64,
     /// Number of finite flows that have started and not finished.
     pub unfinished_flows: u64,
-    /// Number of flows whose start time was after the end of the run.
+    /// Number of flows whose start time was after the end of the run, or that waited for others until then.
     pub flows_to_start: u64,
     /// Number of endless flows.
     pub endless_flows: u64,
@@ -332,6 +333,9 @@ pub struct Summary {
     /// The time until goodput was back after the first failure of a link, if there was one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub recovery: Option<RecoverySummary>,
+    /// The collective operations of the run.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub collectives: Vec<CollectiveSummary>,
     /// The ports that probes sample.
     pub ports: Vec<PortInfo>,
     /// The tables by name; empty until the run has ended.

@@ -8,10 +8,11 @@ use std::time::Duration;
 use fairrate_sim::topology::Topology;
 use fairrate_sim::{
     ConvergenceSample, FlowId, FlowOutcome, FlowSpec, GroupTotals, Mode, PfcEvent, PortId, PortSample, RateSample,
-    RunTotals, Sink,
+    RunTotals, Sink, Trigger,
 };
 use fairrate_units::{Bytes, Time};
 
+use crate::collectives::Collectives;
 use crate::columns::TableWriter;
 use crate::dir::{ResultsDir, remove_if_there, sync_file, write_durably, write_whole};
 use crate::drops::DropsByCause;
@@ -48,6 +49,7 @@ pub struct ResultsWriter {
     port_names: Vec<PortName>,
     meter: Meter,
     recovery: Option<RecoveryMeter>,
+    collectives: Option<Collectives>,
     /// For every arrival and departure of a flow, the number of base RTTs until the rates settled, if they did.
     settled: Vec<Option<f64>>,
     /// Deadlines of the finished flows (`deadlines`), and the times at which those of the unfinished flows pass
@@ -55,6 +57,8 @@ pub struct ResultsWriter {
     deadlines: Deadlines,
     due: Vec<Time>,
     n_flows: u64,
+    /// Number of flows that wait for others of which nothing has been told.
+    n_waiting: u64,
     n_endless: u64,
     n_finished: u64,
     goodput_bytes: u64,
@@ -125,10 +129,12 @@ impl ResultsWriter {
             port_names: port_names(&inputs.config.topology),
             meter: Meter::new(inputs.config, inputs.measured_from, inputs.measured_until),
             recovery: inputs.failure.map(RecoveryMeter::new),
+            collectives: Collectives::new(inputs.config),
             settled: Vec::new(),
             deadlines: Deadlines::default(),
             due: Vec::new(),
             n_flows: 0,
+            n_waiting: inputs.config.flows.iter().filter(|flow| flow.trigger == Trigger::Dependencies).count() as u64,
             n_endless: 0,
             n_finished: 0,
             goodput_bytes: 0,
@@ -175,6 +181,11 @@ impl ResultsWriter {
         let is_open = |o: &&&FlowOutcome| o.fct.is_none() && self.specs[o.flow.index()].bytes < Bytes::MAX;
         self.summary.unfinished_flows = started.iter().filter(is_open).count() as u64;
         self.summary.flows_to_start = to_start.len() as u64;
+        if let Some(collectives) = &self.collectives {
+            let rows = collectives.unfinished(totals.end);
+            self.summary.collectives = collectives.summaries();
+            rows.into_iter().for_each(|row| self.push(row));
+        }
         self.check()?;
         self.complete_summary(totals, wall, state);
         let done = self.write_all();
@@ -239,6 +250,7 @@ impl ResultsWriter {
         let measured_ns = s.measured.until_ns - s.measured.from_ns;
         s.goodput_bps = if measured_ns == 0 { 0.0 } else { s.measured.goodput_bytes as f64 * 8e9 / measured_ns as f64 };
         (s.flows, s.endless_flows) = (self.n_flows - s.flows_to_start, self.n_endless);
+        s.flows_to_start += self.n_waiting;
         s.finished_flows = self.n_finished;
         s.retransmitted_bytes = self.retransmitted_bytes;
         s.drops = totals.drops.total();
@@ -315,10 +327,13 @@ impl Sink for ResultsWriter {
             (None, _) => {}
         }
         self.n_flows += 1;
+        self.n_waiting -= u64::from(spec.trigger == Trigger::Dependencies);
         self.n_endless += u64::from(endless);
         self.goodput_bytes += outcome.delivered_bytes;
         self.retransmitted_bytes += outcome.retransmitted_bytes;
+        let rows = self.collectives.as_mut().map_or_else(Vec::new, |collectives| collectives.flow(spec, outcome));
         self.push(FlowRow::of(spec, outcome));
+        rows.into_iter().for_each(|row| self.push(row));
     }
 
     fn port(&mut self, sample: &PortSample) {
@@ -402,7 +417,7 @@ impl FlowRow {
 }
 
 /// Converts a time to nanoseconds, rounded to the nearest.
-fn ns(t: Time) -> u64 {
+pub(super) fn ns(t: Time) -> u64 {
     (t.as_ps() + 500) / 1_000
 }
 

@@ -35,6 +35,8 @@ const TRAFFIC: &[&str] = &[
     "kind = \"all-to-all\"\nbytes = \"1KB\"\nhosts = [0, 1, 2]",
     "kind = \"churn\"\nflows = 2\nchanges = 2\n[[probe]]\nconvergence = true",
     "kind = \"list\"\npath = \"flows.csv\"",
+    "kind = \"collective\"\nop = \"all-reduce\"\nalgorithm = \"halving-doubling\"\nbytes = \"1KB\"\nhosts = [0, 1]",
+    "kind = \"collective\"\nop = \"all-to-all\"\nbytes = \"1KB\"\nhosts = [0, 1]",
 ];
 
 const INCAST: &str = "[[traffic]]\nname = \"incast\"\nkind = \"incast\"\nreceiver = 0\nsenders = 1\nbytes = \"1KB\"";

@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 
 use super::{Better, Cell, Group, Measure, Value, best, by_seed, pairs};
 use crate::bootstrap::{Difference, Estimate};
+use crate::collectives::bandwidth;
 use crate::format;
 use crate::metrics::{BucketSlowdown, Convergence, GroupMetrics, Metrics, PortMetrics, Share};
 use crate::stats::{Distribution, Percentile};
@@ -203,6 +204,30 @@ impl<'a> Columns<'a> {
             queue("queue p99", "qlen_p99_bytes", |p| Some(p.qlen_p99_bytes)),
             queue("queue peak", "qlen_peak_bytes", |p| Some(p.qlen_peak_bytes)),
         ]
+    }
+
+    /// Returns the measures of each collective operation.
+    pub(super) fn collectives(&self) -> Vec<Group> {
+        let blocks: BTreeSet<u32> =
+            self.metrics.iter().flat_map(|m| m.collectives.iter().map(|collective| collective.block)).collect();
+        blocks.into_iter().map(|block| self.collective(block)).collect()
+    }
+
+    fn collective(&self, block: u32) -> Group {
+        let of = |m: &Metrics| m.collectives.iter().find(|collective| collective.block == block).cloned();
+        let name = self.metrics.iter().find_map(of).map_or_else(String::new, |collective| collective.name);
+        let key = |field: &str| format!("collectives[{block}].{field}");
+        let time = |m: &Metrics| of(m)?.time_ns;
+        let longest = |m: &Metrics| of(m)?.longest_ns;
+        let busbw = |m: &Metrics| of(m)?.busbw_bytes_per_s;
+        let complete = |m: &Metrics| Some(of(m)?.complete as f64 / m.seeds.len().max(1) as f64);
+        let measures = vec![
+            self.measure(key("time_ns"), "time, mean", Better::Lower, &time, format::time_ns),
+            self.measure(key("longest_ns"), "time, longest", Better::Lower, &longest, format::time_ns),
+            self.measure(key("busbw_bytes_per_s"), "busbw", Better::Higher, &busbw, bandwidth),
+            self.measure(key("complete"), "iterations done", Better::Neither, &complete, format::count),
+        ];
+        Group { title: format!("Collective {name}"), measures }
     }
 
     /// Returns the measures of convergence of rates, if a column has a convergence probe.

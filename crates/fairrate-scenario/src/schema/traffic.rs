@@ -1,13 +1,14 @@
 //! `[[traffic]]`: senders, receivers, sizes and start times of flows. Each block is one generator of the simulator.
 
+mod collective;
 mod generate;
 mod hosts;
 mod kinds;
 
 use fairrate_control::{HeaderWords, Needs};
 use fairrate_sim::workload::{
-    AllToAll, Churn, ClosedLoop, Deadlines, Incast, IncastQueries, Peers, Permutation, Poisson, Spread, Staggered,
-    Stride,
+    AllToAll, Churn, ClosedLoop, Collective, Deadlines, Incast, IncastQueries, Peers, Permutation, Poisson, Spread,
+    Staggered, Stride,
 };
 use fairrate_sim::{Burst, Connection, Transport};
 use fairrate_text::one_of;
@@ -62,6 +63,7 @@ enum Kind {
     Stride { stride: Stride, hosts: Option<Vec<NodeName>> },
     AllToAll { all: AllToAll, hosts: Option<Vec<NodeName>> },
     Churn { churn: Churn, hosts: Option<Vec<NodeName>> },
+    Collective { collective: Collective, hosts: Option<Vec<NodeName>> },
     List { file: Text, ignore_columns: Vec<String> },
 }
 
@@ -105,7 +107,7 @@ pub(super) fn read<'a>(
         let deadlines = if is_list { None } else { read_deadline(&mut s) };
         let burst = read_burst(&mut s, subflows, transport);
         let connection = match kind {
-            Kind::Poisson { .. } | Kind::ClosedLoop { .. } | Kind::List { .. } => {
+            Kind::Poisson { .. } | Kind::ClosedLoop { .. } | Kind::Collective { .. } | Kind::List { .. } => {
                 read_connection(&mut s, transport, deadlines.is_some())
             }
             _ => Connection::PerFlow,

@@ -3,6 +3,7 @@
 use fairrate_units::{Bytes, Time};
 
 use super::{FlowState, Fluid};
+use crate::config::Trigger;
 use crate::ideal;
 use crate::ids::FlowId;
 use crate::output::FlowOutcome;
@@ -68,8 +69,9 @@ impl Fluid {
     }
 
     pub(super) fn unfinished_ids(&self) -> impl Iterator<Item = FlowId> + '_ {
-        let is_due =
-            |id: FlowId, flow: &FlowState| !flow.path.is_empty() || self.config.flows[id.index()].trigger.is_sure();
+        let is_due = |id: FlowId, flow: &FlowState| {
+            !flow.path.is_empty() || self.config.flows[id.index()].trigger == Trigger::Time
+        };
         let flows = self.flows.numbered().filter(move |(id, flow)| !flow.over && is_due(*id, flow));
         flows.map(|(id, _)| id)
     }

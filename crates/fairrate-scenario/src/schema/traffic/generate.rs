@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use fairrate_control::AlgorithmConfig;
 use fairrate_sim::topology::Topology;
 use fairrate_sim::workload::{
-    AllToAll, Churn, ClosedLoop, Incast, Permutation, Poisson, Senders, Staggered, Stride, Workload, merge,
+    AllToAll, Churn, ClosedLoop, Collective, Incast, Permutation, Poisson, Senders, Staggered, Stride, Workload, merge,
     parse_flow_list, share_connections,
 };
 use fairrate_sim::{Connection, FieldError, FlowSpec, NodeId};
@@ -162,6 +162,10 @@ fn expected_flows(report: &Report, block: &Block<'_>, topology: &Topology, names
             ClosedLoop { senders, receivers, ..loops.clone() }.expected_flows(topology).ok()
         }
         Kind::IncastQueries(queries) => Some(queries.expected_flows(topology)),
+        Kind::Collective { collective, hosts } => {
+            let hosts = hosts.as_deref().map(in_racks);
+            Collective { hosts, ..collective.clone() }.expected_flows(topology).ok()
+        }
         Kind::AllToAll { hosts, .. } => {
             let hosts = hosts.as_deref().map_or_else(|| topology.hosts().count(), |list| in_racks(list).len());
             Some((hosts as f64).powi(2))
@@ -246,6 +250,11 @@ fn generate(
                 |e| unusable(report, block, e),
                 |(flows, changes)| Workload { flows, changes, ..Workload::default() },
             );
+        }
+        Kind::Collective { collective, hosts } => {
+            let collective = Collective { hosts: hosts.as_deref().map(in_racks), ..collective.clone() };
+            let made = guarded(report, || collective.generate(topology, seed, group));
+            return made.unwrap_or_else(|e| unusable(report, block, e));
         }
         Kind::List { file, ignore_columns } => {
             return read_flows(report, file, ignore_columns, topology, group);

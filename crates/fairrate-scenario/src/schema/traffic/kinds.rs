@@ -9,6 +9,7 @@ use fairrate_units::{Bytes, Time};
 
 use super::super::files::{Files, file_problem};
 use super::Kind;
+use super::collective::read_collective;
 use super::hosts::{PEERS, read_hosts, read_receiver, read_receivers, read_senders};
 use crate::reader::{OrWord, Section, list};
 use crate::scalar::quote;
@@ -25,6 +26,7 @@ const KINDS: &[&str] = &[
     "all-to-all",
     "churn",
     "list",
+    "collective",
 ];
 
 /// Reads the kind of a block and the keys of that kind.
@@ -68,6 +70,7 @@ pub(super) fn read_kind(s: &mut Section<'_>, files: &Files<'_>, end: Option<Time
             Kind::AllToAll { all, hosts: read_hosts(s, "hosts") }
         }
         "churn" => read_churn(s),
+        "collective" => read_collective(s),
         _ => read_list(s, files)?,
     })
 }

@@ -3,6 +3,7 @@
 use fairrate_units::{Bytes, Time};
 
 use super::{Hosts, SendingEnd};
+use crate::config::Trigger;
 use crate::core::run::Run;
 use crate::ideal;
 use crate::ids::{FlowId, LineId};
@@ -57,7 +58,7 @@ impl Hosts {
     /// Returns the user's flows that are sent from here, have started or will at their time, and are not over.
     pub(in crate::core) fn unfinished(&self, run: &Run) -> Vec<FlowId> {
         let is_unfinished = |&(id, end): &(FlowId, &SendingEnd)| {
-            let is_due = end.has_started || run.config.flows[id.index()].trigger.is_sure();
+            let is_due = end.has_started || run.config.flows[id.index()].trigger == Trigger::Time;
             !end.is_over && is_due
         };
         let of_users = self.sending.iter().take_while(|&(id, _)| run.is_users(id));
@@ -82,7 +83,7 @@ impl Hosts {
 
     /// Adds the hosts' share of the totals.
     pub(in crate::core) fn add_totals(&self, run: &Run, totals: &mut RunTotals) {
-        // A flow that waits for another to end, or for rates to converge, and has not started is not counted.
+        // A flow that waits for others, or for rates to converge, and has not started is not counted.
         let is_finite = |&id: &FlowId| !run.flow(id).is_endless();
         totals.flows_unfinished = self.unfinished(run).iter().filter(|id| is_finite(id)).count() as u64;
         totals.reordering = self.connections.all_reordering();
