@@ -2,13 +2,23 @@
 
 use std::fmt::Write;
 
-use fairrate_sim::workload::WORKLOADS;
+use fairrate_sim::workload::{CollectiveAlgorithm, Op, WORKLOADS};
 
 use super::draw::{Draw, Key, Toml, list};
 use super::network::Network;
 
-const KINDS: &[&str] =
-    &["poisson", "closed-loop", "incast", "incast-queries", "staggered", "permutation", "stride", "all-to-all", "list"];
+const KINDS: &[&str] = &[
+    "poisson",
+    "closed-loop",
+    "incast",
+    "incast-queries",
+    "staggered",
+    "permutation",
+    "stride",
+    "all-to-all",
+    "list",
+    "collective",
+];
 const BYTES: &[&str] = &["\"1B\"", "\"999B\"", "\"1KB\"", "\"30KB\"", "\"400KB\"", "\"endless\""];
 const STARTS: &[&str] = &["\"0s\"", "\"1ns\"", "\"25us\""];
 const STOPS: &[&str] = &["\"30us\"", "\"100us\"", "\"200us\""];
@@ -52,7 +62,7 @@ pub fn traffic(
         if !is_endless && kind != "list" {
             toml.maybe(draw, 5, &[("deadline", DEADLINES)]);
         }
-        if ["poisson", "closed-loop"].contains(&kind) && rdma && draw.one_in(3) {
+        if ["poisson", "closed-loop", "collective"].contains(&kind) && rdma && draw.one_in(3) {
             toml.any(draw, ("connection", &["\"per-pair\"", "\"per-flow\""]));
         }
         if is_endless && rdma && draw.one_in(3) {
@@ -135,9 +145,35 @@ fn block(draw: &mut Draw, toml: &mut Toml, network: &Network, kind: &str) -> boo
             toml.key("bytes", bytes);
             toml.maybe(draw, 3, &[("start", STARTS)]);
         }
+        "collective" => collective(draw, toml, network),
         _ => return false,
     }
     bytes == "\"endless\"" && ["incast", "staggered", "permutation", "stride", "all-to-all"].contains(&kind)
+}
+
+/// Writes the keys of a collective operation.
+fn collective(draw: &mut Draw, toml: &mut Toml, network: &Network) {
+    let op = draw.pick(Op::NAMES).1;
+    toml.text("op", op.name());
+    let algorithm = *draw.pick(op.algorithms());
+    let needs_power = algorithm == CollectiveAlgorithm::HalvingDoubling && op != Op::AllReduce;
+    let n = draw.between(2, network.hosts.len().min(9));
+    // Few of the others are refused.
+    let n = if needs_power && !draw.one_in(20) { 1 << n.ilog2() } else { n };
+    toml.key("hosts", list(&draw.some(&network.hosts, n)));
+    toml.text("algorithm", algorithm.name());
+    toml.any(draw, ("bytes", &["\"1B\"", "\"5KB\"", "\"33333B\"", "\"200KB\""]));
+    let counts: [Key; 3] = [("channels", &["2", "3"]), ("chunks", &["2", "5"]), ("repeat", &["2", "3"])];
+    toml.maybe(draw, 3, &counts);
+    toml.maybe(draw, 3, &[("start", STARTS), ("compute", &["\"1ns\"", "\"5us\""])]);
+    if matches!(op, Op::AllReduce | Op::ReduceScatter) {
+        toml.maybe(draw, 3, &[("reduce_rate", &["\"unlimited\"", "\"50Gbps\""])]);
+    }
+    match algorithm {
+        CollectiveAlgorithm::HalvingDoubling => toml.maybe(draw, 2, &[("nearest_first", &["true", "false"])]),
+        CollectiveAlgorithm::Direct => toml.maybe(draw, 2, &[("order", &["\"rank\"", "\"shifted\""])]),
+        _ => {}
+    }
 }
 
 /// Writes a size distribution and a load.
@@ -170,14 +206,36 @@ fn flow_list(draw: &mut Draw, network: &Network, weights: bool) -> String {
     let mut columns: Vec<_> = columns.into_iter().filter(|_| draw.one_in(3)).collect();
     columns.retain(|(name, _)| weights || *name != "weight");
     let deadlines = draw.one_in(3);
-    let mut text = "start_ns,src,dst,bytes".to_owned();
+    let waits = draw.one_in(3);
+    let mut text = if waits { "id,after,delay_ns," } else { "" }.to_owned() + "start_ns,src,dst,bytes";
     for (name, _) in &columns {
         write!(text, ",{name}").expect("text");
     }
     text.push_str(if deadlines { ",deadline_ns\n" } else { "\n" });
-    for _ in 0..draw.between(1, 8) {
-        let (start, ends) = (draw.below(40) * 1_000, draw.some(&network.hosts, 2));
+    let mut earlier: Vec<(u64, [&String; 2])> = Vec::new();
+    for id in 0..draw.between(1, 8) as u64 {
+        let start = draw.below(40) * 1_000;
+        let mut ends = draw.some(&network.hosts, 2);
         let bytes = draw.pick(&["1", "1000", "50001", "1000000000000"]);
+        if waits {
+            // Back from the receiver of an earlier flow, or on from its sender.
+            let after = if earlier.is_empty() || draw.one_in(3) { None } else { Some(*draw.pick(&earlier)) };
+            let milestone = *draw.pick(&["", ":arrived", ":sent", ":acked"]);
+            match after {
+                Some((before, [src, dst])) if ["", ":arrived"].contains(&milestone) => {
+                    ends = vec![dst, src];
+                    write!(text, "{id},{before}{milestone},{},", draw.pick(&["", "0", "1500"])).expect("text");
+                }
+                Some((before, [src, dst])) => {
+                    ends = vec![src, dst];
+                    write!(text, "{id},{before}{milestone},{},", draw.pick(&["", "0", "1500"])).expect("text");
+                }
+                None => write!(text, "{id},,,").expect("text"),
+            }
+            if *bytes != "1000000000000" {
+                earlier.push((id, [ends[0], ends[1]]));
+            }
+        }
         write!(text, "{start},{},{},{bytes}", ends[0], ends[1]).expect("text");
         for (_, values) in &columns {
             write!(text, ",{}", draw.pick(values)).expect("text");

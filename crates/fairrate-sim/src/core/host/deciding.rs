@@ -139,6 +139,12 @@ impl Hosts {
                 self.deferred.spare_notices = notices;
             } else if std::mem::take(&mut self.deferred.is_to_follow_up) {
                 follow_up(self, w);
+            } else if !self.deferred.starts.is_empty() {
+                let mut starts = std::mem::take(&mut self.deferred.starts);
+                starts.drain(..).for_each(|id| self.start(w, id));
+                if self.deferred.starts.is_empty() {
+                    self.deferred.starts = starts;
+                }
             } else if !self.deferred.hosts.is_empty() {
                 let mut hosts = self.deferred.take_hosts();
                 for host in hosts.drain(..) {

@@ -55,7 +55,12 @@ impl Hosts {
             *left -= 1;
             if *left == 0 {
                 let at_ps = w.run.config.flows[flow.index()].start.as_ps().max(*ready_ps);
-                w.clock.schedule(at_ps, EventKind::FlowStart, flow);
+                if at_ps == now_ps {
+                    // Not by an event, which would be before its cause in the order of events.
+                    self.deferred.start(flow, w.run.flow(flow).src_host);
+                } else {
+                    w.clock.schedule(at_ps, EventKind::FlowStart, flow);
+                }
             }
         }
     }

@@ -23,11 +23,16 @@ impl Hosts {
 
     /// Starts a flow.
     pub(in crate::core) fn on_flow_start(&mut self, w: &mut World, id: FlowId) {
-        w.observed.begin(Cause::Start);
         if w.run.config.flows[id.index()].trigger == Trigger::Time {
             self.next_start += 1;
             self.schedule_next_start(w);
         }
+        self.start(w, id);
+    }
+
+    /// Starts a flow now.
+    pub(super) fn start(&mut self, w: &mut World, id: FlowId) {
+        w.observed.begin(Cause::Start);
         let end = &mut self.sending[id];
         (end.start_ps, end.has_started) = (w.clock.now_ps, true);
         if self.may_begin(w, id) {

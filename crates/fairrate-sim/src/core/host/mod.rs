@@ -144,6 +144,8 @@ pub(crate) struct Deferred {
     pub(crate) is_to_follow_up: bool,
     /// Hosts whose NICs are to look for a packet to send.
     hosts: Vec<HostId>,
+    /// Flows to start now. Their hosts are in `hosts`, too.
+    starts: Vec<FlowId>,
     /// Empty lists for reuse.
     spare_notices: Vec<Notice>,
     spare_hosts: Vec<HostId>,
@@ -158,6 +160,12 @@ impl Deferred {
     /// Requests that the NIC of `host` look for a packet to send.
     pub(crate) fn look(&mut self, host: HostId) {
         self.hosts.push(host);
+    }
+
+    /// Requests that flow `id`, which has waited for others, start now at `host`.
+    pub(super) fn start(&mut self, id: FlowId, host: HostId) {
+        self.starts.push(id);
+        self.look(host);
     }
 
     fn take_notices(&mut self) -> Vec<Notice> {
