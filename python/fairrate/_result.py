@@ -72,6 +72,11 @@ class Result:
         return self._table("pfc")
 
     @cached_property
+    def collectives(self) -> Table:
+        """A row a rank and iteration of a collective: ``group``, ``iteration``, ``rank``, ``time_ns``, ``busbw_bytes_per_s`` and more."""
+        return self._table("collectives")
+
+    @cached_property
     def convergence(self) -> Table:
         """A row an arrival or departure of a flow: ``t_ns``, ``flow``, ``rtts`` and more; empty without such a probe."""
         return self._table("convergence")

@@ -28,6 +28,8 @@ NATURES: dict[str, tuple[str, str]] = {
     "queue-p99": ("min", "KB"),
     "queue-peak": ("min", "KB"),
     "jain": ("max", ""),
+    "collective-time": ("min", "µs"),
+    "busbw": ("max", "GB/s"),
     "convergence-p50": ("min", "base RTTs"),
     "convergence-p99": ("min", "base RTTs"),
     "recovery": ("min", "µs"),

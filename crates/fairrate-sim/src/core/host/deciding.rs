@@ -5,7 +5,7 @@ use fairrate_units::Rate;
 
 use super::Hosts;
 use super::bucket::{Filled, repaced};
-use crate::config::WindowRule;
+use crate::config::{Milestone, WindowRule};
 use crate::core::world::World;
 use crate::engine::EventKind;
 use crate::ids::{FlowId, SenderIdx};
@@ -139,6 +139,8 @@ impl Hosts {
                 self.deferred.spare_notices = notices;
             } else if std::mem::take(&mut self.deferred.is_to_follow_up) {
                 follow_up(self, w);
+            } else if let Some(id) = self.deferred.arrived.pop() {
+                self.note_milestone(w, id, Milestone::Arrived);
             } else if !self.deferred.starts.is_empty() {
                 let mut starts = std::mem::take(&mut self.deferred.starts);
                 starts.drain(..).for_each(|id| self.start(w, id));

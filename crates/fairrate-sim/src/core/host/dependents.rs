@@ -31,14 +31,6 @@ impl Dependents {
 }
 
 impl Hosts {
-    /// Notes that the user's flow of `id`, of which a packet has just come, has arrived as a whole, if so.
-    pub(super) fn note_arrived(&mut self, w: &mut World, id: FlowId) {
-        let flow = w.run.flow(id).parent;
-        if self.receiving[flow].arrived_ps == w.clock.now_ps {
-            self.note_milestone(w, flow, Milestone::Arrived);
-        }
-    }
-
     /// Notes that a flow has reached a milestone: starts the flows that have waited for nothing else.
     pub(super) fn note_milestone(&mut self, w: &mut World, id: FlowId, milestone: Milestone) {
         let Some(dependents) = &mut self.dependents else { return };

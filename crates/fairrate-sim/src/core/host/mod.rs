@@ -126,12 +126,15 @@ impl ReceivingEnd {
     }
 
     /// Records an arrival of data of a flow of `bytes` bytes (`u64::MAX`: endless): sets the arrival time if the flow
-    /// is complete.
+    /// is complete by it, and returns `true` if so. Then call [`Deferred::note_arrived`].
     #[inline]
-    pub(crate) fn note_arrival(&mut self, bytes: u64, now_ps: u64) {
-        if self.receiver.expected == bytes && self.arrived_ps == u64::MAX && bytes < u64::MAX {
+    #[must_use]
+    pub(crate) fn note_arrival(&mut self, bytes: u64, now_ps: u64) -> bool {
+        let is_whole = self.receiver.expected == bytes && self.arrived_ps == u64::MAX && bytes < u64::MAX;
+        if is_whole {
             self.arrived_ps = now_ps;
         }
+        is_whole
     }
 }
 
@@ -144,8 +147,11 @@ pub(crate) struct Deferred {
     pub(crate) is_to_follow_up: bool,
     /// Hosts whose NICs are to look for a packet to send.
     hosts: Vec<HostId>,
-    /// Flows to start now. Their hosts are in `hosts`, too.
+    /// Flows that have arrived as a whole, and flows to start now. Their hosts are in `hosts`, too.
+    arrived: Vec<FlowId>,
     starts: Vec<FlowId>,
+    /// Set if flows wait for the arrival of others.
+    has_dependents: bool,
     /// Empty lists for reuse.
     spare_notices: Vec<Notice>,
     spare_hosts: Vec<HostId>,
@@ -160,6 +166,15 @@ impl Deferred {
     /// Requests that the NIC of `host` look for a packet to send.
     pub(crate) fn look(&mut self, host: HostId) {
         self.hosts.push(host);
+    }
+
+    /// Requests that flows which wait for the arrival of flow `id` at `host` be told of it, if there are any.
+    #[cold]
+    pub(crate) fn note_arrived(&mut self, id: FlowId, host: HostId) {
+        if self.has_dependents {
+            self.arrived.push(id);
+            self.look(host);
+        }
     }
 
     /// Requests that flow `id`, which has waited for others, start now at `host`.
@@ -208,7 +223,7 @@ impl Hosts {
             connections: Connections::new(&run.config),
             queue_pairs: QueuePairs::default(),
             allocator,
-            deferred: Deferred::default(),
+            deferred: Deferred { has_dependents: dependents.is_some(), ..Deferred::default() },
             last_progress_ps: 0,
             starts,
             next_start: 0,

@@ -56,9 +56,6 @@ impl Hosts {
             Answer::Nothing => return,
         }
         transport.read(self, w, id);
-        if self.dependents.is_some() {
-            self.note_arrived(w, id);
-        }
     }
 
     /// Processes an acknowledgment that reaches its sender.

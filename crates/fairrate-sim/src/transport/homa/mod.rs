@@ -163,7 +163,9 @@ impl Transport for Homa {
         let to = p.seq + u64::from(p.payload);
         let new = end.receiver.gaps(p.seq, to).map(|(from, to)| to - from).sum();
         end.receiver.take(p.seq, u64::from(p.payload));
-        end.note_arrival(length, now_ps);
+        if end.note_arrival(length, now_ps) {
+            hosts.deferred.note_arrived(p.flow, host);
+        }
         let expected = end.receiver.expected;
         if new == 0 {
             answer_with(hosts, w, packet, None);

@@ -108,7 +108,10 @@ impl Cargo for Pieces {
         let (mtu, len) = (w.run.constants.mtu, u64::from(segment.payload));
         let end = &mut hosts.receiving[user_flow];
         end.receiver.expected = hosts.connections.reassemble(user_flow, mtu, segment.data_seq, len, now_ps);
-        end.note_arrival(w.run.flow(user_flow).bytes, now_ps);
+        let flow = w.run.flow(user_flow);
+        if end.note_arrival(flow.bytes, now_ps) {
+            hosts.deferred.note_arrived(user_flow, flow.dst_host);
+        }
     }
 
     fn write_ack(hosts: &mut Hosts, run: &Run, ack: &mut Packet) {

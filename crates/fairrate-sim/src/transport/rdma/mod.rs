@@ -51,7 +51,9 @@ impl Transport for Rdma {
         let now_ps = w.clock.now_ps;
         let (expected, len) = (end.receiver.expected, u64::from(p.payload));
         let mut reply = end.receiver.on_data(p.seq, len, c.recovery, now_ps, c.gap_patience_ps);
-        end.note_arrival(flow.bytes, now_ps);
+        if end.note_arrival(flow.bytes, now_ps) {
+            hosts.deferred.note_arrived(p.flow, flow.dst_host);
+        }
         if let Some(every) = c.ack_every {
             let is_due =
                 p.data_seq == ASKS || p.is_marked() || p.seq != expected || end.receiver.expected == flow.bytes;

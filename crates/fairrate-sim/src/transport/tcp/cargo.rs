@@ -69,8 +69,10 @@ pub(crate) trait Cargo {
     /// Handles the arrival of a segment's payload.
     #[inline]
     fn deliver(hosts: &mut Hosts, w: &World, segment: &Packet) {
-        let bytes = w.run.flow(segment.flow).bytes;
-        hosts.receiving[segment.flow].note_arrival(bytes, w.clock.now_ps);
+        let flow = w.run.flow(segment.flow);
+        if hosts.receiving[segment.flow].note_arrival(flow.bytes, w.clock.now_ps) {
+            hosts.deferred.note_arrived(segment.flow, flow.dst_host);
+        }
     }
 
     /// Lets the receiver read its data after its answer has been sent.

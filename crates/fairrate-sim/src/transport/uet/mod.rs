@@ -217,7 +217,10 @@ impl Transport for Uet {
             incoming.since_ack += u64::from(p.wire);
         }
         end.receiver.take(p.seq, len);
-        end.note_arrival(w.run.flow(p.flow).bytes, now_ps);
+        let flow = w.run.flow(p.flow);
+        if end.note_arrival(flow.bytes, now_ps) {
+            hosts.deferred.note_arrived(p.flow, flow.dst_host);
+        }
         let asks = p.data_seq & ASKS != 0;
         let has_all = end.receiver.expected == w.run.flow(p.flow).bytes;
         incoming.is_asked |= asks;
