@@ -31,7 +31,7 @@ pub struct CollectiveSummary {
     pub busbw_bytes_per_s: Option<f64>,
 }
 
-/// What is known of the collectives of a run that goes on.
+/// The collectives of a run that goes on, and the times of their iterations so far.
 pub(super) struct Collectives {
     book: CollectiveBook,
     /// For each collective, the times of the slowest rank of its iterations.

@@ -50,7 +50,7 @@ pub struct Dependency {
     pub flow: FlowId,
     /// The flow for which it waits.
     pub before: FlowId,
-    /// How far that flow has to have come.
+    /// The milestone that it has to reach.
     pub on: Milestone,
     /// Time that has to pass from then on.
     pub delay: Time,

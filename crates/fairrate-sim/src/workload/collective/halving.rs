@@ -5,7 +5,7 @@ use fairrate_units::Time;
 use super::graph::{Graph, Needed};
 use super::{Collective, Op, part};
 
-/// What the messages received so far allow: for each chunk and rank, the last receipt.
+/// The last receipt of each chunk at each rank.
 struct Receipts(Vec<Vec<Needed>>);
 
 impl Receipts {
