@@ -184,7 +184,9 @@ impl ResultsWriter {
         if let Some(collectives) = &self.collectives {
             let rows = collectives.unfinished(totals.end);
             self.summary.collectives = collectives.summaries();
-            rows.into_iter().for_each(|row| self.push(row));
+            for row in rows {
+                self.push(row);
+            }
         }
         self.check()?;
         self.complete_summary(totals, wall, state);
@@ -333,7 +335,9 @@ impl Sink for ResultsWriter {
         self.retransmitted_bytes += outcome.retransmitted_bytes;
         let rows = self.collectives.as_mut().map_or_else(Vec::new, |collectives| collectives.flow(spec, outcome));
         self.push(FlowRow::of(spec, outcome));
-        rows.into_iter().for_each(|row| self.push(row));
+        for row in rows {
+            self.push(row);
+        }
     }
 
     fn port(&mut self, sample: &PortSample) {

@@ -60,15 +60,15 @@ fn iterations(c: &SimConfig, told: &Recorder) -> Vec<IterationOutcome> {
 }
 
 /// Returns the time of the slowest rank of each iteration, in picoseconds.
-fn times(c: SimConfig) -> Vec<u64> {
+fn times(c: &SimConfig) -> Vec<u64> {
     let (told, totals) = run(c.clone());
     assert_eq!(totals.drops.total(), 0);
     let slowest = |outcome: &IterationOutcome| outcome.slowest().expect("it is complete").0.as_ps();
-    iterations(&c, &told).iter().map(slowest).collect()
+    iterations(c, &told).iter().map(slowest).collect()
 }
 
 fn time(hosts: u32, collective: &Collective) -> u64 {
-    let times = times(on_star(hosts, collective, 60));
+    let times = times(&on_star(hosts, collective, 60));
     assert_eq!(times.len(), 1);
     times[0]
 }
@@ -154,11 +154,11 @@ fn a_shifted_exchange_fills_links() {
             let least = (n - 1) * wire(part) + (part.min(MTU) + HEADER) * BYTE + 2 * DELAY;
             // Without acknowledgments this is exact. Each of them delays what a rank sends by its own time at most.
             let direct = collective(Op::AllToAll, A::Direct, s);
-            let time = times(on_star(n as u32, &direct, 1))[0];
+            let time = times(&on_star(n as u32, &direct, 1))[0];
             let acks = (n - 1) * 2 * BYTE;
             assert!((least..=least + acks).contains(&time), "{n} of {part}: {time}, {least} to {}", least + acks);
             if n == 16 && MTU < part {
-                let in_order = times(on_star(n as u32, &Collective { order: Order::Rank, ..direct }, 60))[0];
+                let in_order = times(&on_star(n as u32, &Collective { order: Order::Rank, ..direct }, 60))[0];
                 let ratio = in_order as f64 / least as f64;
                 assert!((1.4..2.1).contains(&ratio), "hot receivers first: {ratio}");
             }
@@ -173,7 +173,7 @@ fn a_chain_of_chunks_is_a_pipeline() {
         let c = 8_000;
         let chain = Collective { chunks, ..collective(Op::Broadcast, A::Chain, c * u64::from(chunks)) };
         let least = u64::from(chunks - 1) * wire(c) + u64::from(n - 1) * message(c);
-        let time = times(on_star(n, &chain, 1))[0];
+        let time = times(&on_star(n, &chain, 1))[0];
         let acks = (u64::from(chunks) + u64::from(n) - 2) * 2 * BYTE;
         assert!((least..=least + acks).contains(&time), "{n}, {chunks}: {time}, {least} to {}", least + acks);
     }
@@ -187,7 +187,7 @@ fn chunks_of_a_ring_are_a_pipeline() {
         let ring = Collective { chunks, ..collective(Op::AllReduce, A::Ring, u64::from(ranks) * k * q) };
         let n = u64::from(2 * (ranks - 1));
         let least = (n * k * wire(q) + message(q) - wire(q)).max(n * message(q) + (k - 1) * wire(q));
-        let time = times(on_star(ranks, &ring, 1))[0];
+        let time = times(&on_star(ranks, &ring, 1))[0];
         let acks = n * k * 2 * BYTE;
         assert!((least..=least + acks).contains(&time), "{ranks}, {chunks}: {time}, {least} to {}", least + acks);
     }
@@ -215,7 +215,7 @@ fn two_trees_are_near_their_bound() {
 fn a_large_ring_has_the_bandwidth_of_its_links() {
     for n in [8, 64] {
         let c = on_star(n, &collective(Op::AllReduce, A::Ring, u64::from(n) * 1_000_000), 60);
-        let (_, bus) = c.collectives[0].bandwidths(Time::from_ps(times(c.clone())[0]));
+        let (_, bus) = c.collectives[0].bandwidths(Time::from_ps(times(&c)[0]));
         let share = bus * 8.0 / 100e9;
         assert!((0.93..1_000.0 / 1_048.0).contains(&share), "{n}: {share}");
     }
