@@ -20,9 +20,8 @@ pub(crate) struct Flow {
     pub(crate) notice_route: HopId,
     /// Payload bytes; `u64::MAX` if the flow is endless.
     pub(crate) bytes: u64,
-    /// Index of the subflow in its connection.
-    pub(crate) subflow: u8,
-    pub(crate) class: u8,
+    /// Index of the subflow in its connection, and the class of the flow's data, in a byte: there are many flows.
+    lane: u8,
     /// The transport and algorithm of the flow, as [`FlowSpec::stack`](crate::config::FlowSpec::stack) numbers them.
     pub(crate) stack: u8,
     /// Links between sender and receiver.
@@ -36,6 +35,58 @@ pub(crate) struct Flow {
 }
 
 impl Flow {
+    /// Bits of a class in `lane`.
+    const CLASS_BITS: u32 = 3;
+
+    /// Returns a flow without paths: with its `ends`, which are sender and receiver, in the priority class `class`.
+    pub(crate) fn new(
+        parent: FlowId,
+        ends: (HostId, HostId),
+        bytes: u64,
+        class: u8,
+        stack: u8,
+        transport: Kind,
+    ) -> Self {
+        let none = HopId(0);
+        Self {
+            parent,
+            src_host: ends.0,
+            dst_host: ends.1,
+            data_route: none,
+            ack_route: none,
+            notice_route: none,
+            bytes,
+            lane: class,
+            stack,
+            n_hops: 0,
+            transport,
+            successor: FlowId::NONE,
+            successor_delay_ps: 0,
+        }
+    }
+
+    /// Returns the flow as the subflow with this index of its connection.
+    pub(crate) fn as_subflow(self, subflow: u8) -> Self {
+        Self { lane: subflow << Self::CLASS_BITS | self.class(), ..self }
+    }
+
+    /// Returns the index of the subflow in its connection.
+    #[inline]
+    pub(crate) fn subflow(&self) -> u8 {
+        self.lane >> Self::CLASS_BITS
+    }
+
+    /// Returns the priority class of the flow's data.
+    #[inline]
+    pub(crate) fn class(&self) -> u8 {
+        self.lane & ((1 << Self::CLASS_BITS) - 1)
+    }
+
+    /// Sets the priority class of the flow's data.
+    pub(crate) fn set_class(&mut self, class: u8) {
+        self.lane = self.lane & !((1 << Self::CLASS_BITS) - 1) | class;
+    }
+
     /// Returns `true` if the flow is endless.
     #[inline]
     pub(crate) fn is_endless(&self) -> bool {

@@ -205,7 +205,7 @@ impl Part {
         }
         let told = self.world.net.faulty_link(port).map(|link| std::mem::take(&mut link.told_flows));
         for flow in told.into_iter().flatten() {
-            let class = self.world.run.flow(flow).class;
+            let class = self.world.run.flow(flow).class();
             self.hold_flow(peer, flow, class, false);
         }
         self.may_send(peer);

@@ -91,7 +91,7 @@ impl Part {
         let (src, dst) = (name(spec.src), name(spec.dst));
         let flow_name = spec.name(flow.parent);
         if flow.parent != id {
-            let subflow = flow.subflow;
+            let subflow = flow.subflow();
             return format!("subflow {subflow} of flow {flow_name} ({src} to {dst}, {arrived} bytes arrived): {why}");
         }
         // HOMA's senders count only the bytes that they may send.

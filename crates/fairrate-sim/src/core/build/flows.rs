@@ -4,7 +4,7 @@ use crate::config::{FlowSpec, SimConfig, Transport, Trigger};
 use crate::core::flow::Flow;
 use crate::core::paths::Paths;
 use crate::core::run::Rules;
-use crate::ids::{FlowId, HopId, HostId, NodeId, PortId};
+use crate::ids::{FlowId, HostId, NodeId, PortId};
 use crate::table::Table;
 use crate::transport::{Connections, Kind, Levels};
 
@@ -16,22 +16,8 @@ pub(super) fn flow(
     host_of: &Table<NodeId, HostId>,
     config: &SimConfig,
 ) -> Flow {
-    Flow {
-        parent: id,
-        src_host: host_of[spec.src],
-        dst_host: host_of[spec.dst],
-        data_route: HopId(0),
-        ack_route: HopId(0),
-        notice_route: HopId(0),
-        bytes: spec.bytes.as_u64(),
-        subflow: 0,
-        class: spec.class.unwrap_or(config.stack(spec.stack).0.data_class),
-        stack: spec.stack,
-        n_hops: 0,
-        transport,
-        successor: FlowId::NONE,
-        successor_delay_ps: 0,
-    }
+    let class = spec.class.unwrap_or(config.stack(spec.stack).0.data_class);
+    Flow::new(id, (host_of[spec.src], host_of[spec.dst]), spec.bytes.as_u64(), class, spec.stack, transport)
 }
 
 /// Returns the transport of a flow; `has_subflows`: it is a connection of several subflows.
@@ -66,7 +52,7 @@ pub(super) fn add_subflows(
     flows: &mut Vec<Flow>,
 ) {
     for (id, spec) in (0..).map(FlowId).zip(&config.flows) {
-        let subflow = |(subflow, _)| Flow { subflow, ..flow(id, spec, Kind::Mptcp, host_of, config) };
+        let subflow = |(subflow, _)| flow(id, spec, Kind::Mptcp, host_of, config).as_subflow(subflow);
         flows.extend((0..).zip(connections.subflow_ids(id)).map(subflow));
     }
 }

@@ -297,7 +297,7 @@ impl Hosts {
     pub(crate) fn add_sender(&mut self, w: &World, mut sender: Sender) {
         let (id, config) = (sender.flow, &w.run.config);
         let flow = w.run.flow(id);
-        let (host, class) = (flow.src_host, flow.class);
+        let (host, class) = (flow.src_host, flow.class());
         sender.host = host;
         sender.transport = flow.transport;
         let rules = w.run.rules(flow.stack);

@@ -68,7 +68,7 @@ impl Hosts {
     /// Returns the user's flows that send here, in any order.
     pub(in crate::core) fn active_flows(&self, run: &Run) -> Vec<FlowId> {
         let flows = self.senders.iter().flatten().map(|s| run.flow(s.flow));
-        flows.filter(|f| f.subflow == 0).map(|f| f.parent).filter(|&f| run.is_users(f)).collect()
+        flows.filter(|f| f.subflow() == 0).map(|f| f.parent).filter(|&f| run.is_users(f)).collect()
     }
 
     /// Returns the number of active flows, and of finite flows that have started or will start and are not done.

@@ -58,7 +58,7 @@ impl Switches {
         if w.net.ports[port].is_down() {
             return;
         }
-        let (class, wire) = (w.run.flow(flow).class, w.run.rules_of(flow).cnp_wire);
+        let (class, wire) = (w.run.flow(flow).class(), w.run.rules_of(flow).cnp_wire);
         let (kind, count) = if pause {
             (PacketKind::FlowPause, &mut w.observed.totals.flow_pauses)
         } else {

@@ -181,7 +181,7 @@ impl Levels {
             HomaCutoffs::Sizes(sizes) => sizes.iter().map(|size| size.as_u64()).collect(),
         };
         for flow in flows.iter_mut().filter(|flow| flow.transport == Kind::Homa) {
-            flow.class = self.class_of(flow.bytes);
+            flow.set_class(self.class_of(flow.bytes));
         }
     }
 

@@ -97,7 +97,7 @@ impl Transport for Homa {
         let control = w.run.algorithm_of(flow).build(&w.run.flow_context(flow, w.clock.now()));
         let spec = &w.run.config.flows[flow.index()];
         hosts.add_sender(w, Sender::of_application(spec, flow, Controlled::Own(control)));
-        let class = w.run.flow(flow).class;
+        let class = w.run.flow(flow).class();
         let mut message = Outgoing::new(rtt_bytes(&w.run, flow), class, levels(&w.run).scheduled(0, 1));
         let slot = hosts.sending[flow].sender;
         message.write(hosts.sender(slot).bytes);

@@ -58,7 +58,7 @@ impl Cargo for Pieces {
         let sender = hosts.sender(nic.flows[at].sender);
         let flow = w.run.flow(sender.flow);
         let Some(connection) = hosts.connections.get(flow.parent) else { return at };
-        if !connection.prefers_short_rtts() || has_lost(sender) || connection.repeats(usize::from(flow.subflow)) {
+        if !connection.prefers_short_rtts() || has_lost(sender) || connection.repeats(usize::from(flow.subflow())) {
             return at;
         }
         let mut best = (u64::MAX, at);
@@ -81,7 +81,7 @@ impl Cargo for Pieces {
     fn load(hosts: &mut Hosts, w: &mut World, slot: SenderIdx, segment: Segment) -> Load {
         let sender = hosts.senders[slot].as_mut().expect("the slot is in use");
         let flow = w.run.flow(sender.flow);
-        let (data_seq, payload) = hosts.connections.carry(flow.parent, usize::from(flow.subflow), sender, segment);
+        let (data_seq, payload) = hosts.connections.carry(flow.parent, usize::from(flow.subflow()), sender, segment);
         Load { data_seq, payload, ..Load::own(segment, sender) }
     }
 
@@ -120,7 +120,7 @@ impl Cargo for Pieces {
 
     fn acked(hosts: &mut Hosts, w: &World, ack: &Packet, delivered: bool) {
         let flow = w.run.flow(ack.flow);
-        let subflow = usize::from(flow.subflow);
+        let subflow = usize::from(flow.subflow());
         let Some(connection) = hosts.connections.get_mut(flow.parent) else { return };
         connection.on_ack(subflow, ack.seq);
         connection.on_data_ack(ack.data_seq);
@@ -139,7 +139,7 @@ impl Cargo for Pieces {
     /// Starts the handshakes of the other subflows after that of the first.
     fn connected(hosts: &mut Hosts, w: &mut World, id: FlowId) {
         let flow = w.run.flow(id);
-        if flow.subflow != 0 {
+        if flow.subflow() != 0 {
             return;
         }
         for id in hosts.connections.subflow_ids(flow.parent).skip(1) {
@@ -149,7 +149,7 @@ impl Cargo for Pieces {
 
     fn timed_out(hosts: &mut Hosts, w: &World, id: FlowId) {
         let flow = w.run.flow(id);
-        let (slot, subflow) = (hosts.sending[id].sender, usize::from(flow.subflow));
+        let (slot, subflow) = (hosts.sending[id].sender, usize::from(flow.subflow()));
         let Some(connection) = hosts.connections.get_mut(flow.parent) else { return };
         let sender = hosts.senders[slot].as_ref().expect("an active subflow has a sender");
         let undelivered = sender.tcp.iter().flat_map(|tcp| tcp.undelivered());
@@ -168,7 +168,7 @@ impl Cargo for Pieces {
     fn decided(hosts: &mut Hosts, w: &World, slot: SenderIdx) {
         let sender = hosts.senders[slot].as_ref().expect("the slot is in use");
         let flow = w.run.flow(sender.flow);
-        let subflow = usize::from(flow.subflow);
+        let subflow = usize::from(flow.subflow());
         let Some(connection) = hosts.connections.get_mut(flow.parent) else { return };
         let line_rate = w.net.ports[hosts.nics[flow.src_host].port].rate;
         connection.set_slow(subflow, sender.rate < line_rate && sender.cwnd <= w.run.constants.mtu);
