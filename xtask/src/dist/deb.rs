@@ -1,5 +1,7 @@
 //! Debian packages: the laboratory, the allocator and the agent.
 
+mod scripts;
+
 use std::path::Path;
 use std::process::Command;
 
@@ -88,15 +90,25 @@ pub fn make(release: &Release<'_>) -> Result<(), String> {
         package.fill(release, &tree)?;
         let control = package.control(release, &tree, &architecture)?;
         files::write(&tree.join("DEBIAN/control"), control.as_bytes())?;
-        let file = format!("{}_{VERSION}_{architecture}.deb", package.name);
-        let mut build = Command::new("dpkg-deb");
-        build
-            .args(["--root-owner-group", "--build"])
-            .arg(&tree)
-            .arg(release.out.join(file))
-            .env("SOURCE_DATE_EPOCH", "0");
-        output(&mut build).map(|_| ())
+        pack(&tree, &release.out.join(format!("{}_{VERSION}_{architecture}.deb", package.name)))
     })
+}
+
+/// Writes the package of the directory `tree` to `file`.
+fn pack(tree: &Path, file: &Path) -> Result<(), String> {
+    let mut build = Command::new("dpkg-deb");
+    build.args(["--root-owner-group", "--build"]).arg(tree).arg(file).env("SOURCE_DATE_EPOCH", "0");
+    output(&mut build).map(|_| ())
+}
+
+/// Writes the scripts of the package in `tree`, which brings `unit`.
+fn write_scripts(tree: &Path, unit: &str, has_users: bool) -> Result<(), String> {
+    for (name, text) in scripts::of(unit, has_users) {
+        let path = tree.join("DEBIAN").join(name);
+        files::write(&path, text.as_bytes())?;
+        succeeds(Command::new("chmod").arg("755").arg(path))?;
+    }
+    Ok(())
 }
 
 impl Package {
@@ -141,12 +153,7 @@ impl Package {
         if has_users {
             files::copy(&release.stage.join(&users), &tree.join("usr").join(&users))?;
         }
-        for (name, text) in [("postinst", after_install(unit, has_users)), ("prerm", before_removal(unit))] {
-            let path = tree.join("DEBIAN").join(name);
-            files::write(&path, text.as_bytes())?;
-            succeeds(Command::new("chmod").arg("755").arg(path))?;
-        }
-        Ok(())
+        write_scripts(tree, unit, has_users)
     }
 
     /// Returns the description of the package, whose files are in `tree`, with the libraries that its programs need.
@@ -184,21 +191,15 @@ fn maintainer(name: Option<&str>, address: Option<&str>) -> String {
     address.map_or_else(|| name.to_owned(), |address| format!("{name} <{address}>"))
 }
 
-/// Returns the script that runs once the files are there. The service is not started: it has no configuration yet.
-fn after_install(unit: &str, has_users: bool) -> String {
-    let users = if has_users { format!("systemd-sysusers {unit}.conf 2>/dev/null || true\n") } else { String::new() };
-    format!(
-        "#!/bin/sh\nset -e\n{users}if [ -d /run/systemd/system ]; then\n    systemctl daemon-reload\n    \
-         systemctl try-restart {unit}.service\nfi\n"
-    )
-}
-
-/// Returns the script that runs before the files are removed: the service is stopped, unless a new version comes.
-fn before_removal(unit: &str) -> String {
-    format!(
-        "#!/bin/sh\nset -e\nif [ \"$1\" = remove ] && [ -d /run/systemd/system ]; then\n    \
-         systemctl disable --now {unit}.service\nfi\n"
-    )
+/// Makes a package below `dir` that has the scripts of one with a unit and hardly more. Returns its path.
+#[cfg(test)]
+pub fn small(dir: &Path) -> Result<std::path::PathBuf, String> {
+    let (tree, file) = (dir.join("tree"), dir.join("fairrate-test.deb"));
+    files::write(&tree.join("usr/lib/systemd/system/fairrate-test.service"), b"[Service]\nExecStart=/bin/true\n")?;
+    let control = "Package: fairrate-test\nVersion: 1\nArchitecture: all\nMaintainer: x\nDescription: x\n";
+    files::write(&tree.join("DEBIAN/control"), control.as_bytes())?;
+    write_scripts(&tree, "fairrate-test", true)?;
+    pack(&tree, &file).map(|()| file)
 }
 
 #[cfg(test)]
@@ -229,12 +230,5 @@ mod tests {
     fn no_address_is_made_up() {
         assert_eq!(maintainer(None, None), "the fairrate authors");
         assert_eq!(maintainer(Some("Ann"), Some("ann@example.org")), "Ann <ann@example.org>");
-    }
-
-    #[test]
-    fn an_update_does_not_stop_the_service() {
-        assert!(before_removal("x").contains("\"$1\" = remove"));
-        assert!(after_install("x", true).contains("try-restart x.service"));
-        assert!(!after_install("x", false).contains("sysusers"));
     }
 }

@@ -2,6 +2,7 @@
 //! the repository is in `PATH`.
 
 mod own_algorithms;
+mod packages;
 
 use std::path::Path;
 use std::process::Command;
@@ -83,6 +84,15 @@ fn debian(release: &Release<'_>, home: &Path) -> Result<(), String> {
         has(&to.join(format!("usr/share/doc/{name}/changelog.gz")))?;
         no_dead_link(&to)?;
         println!("tried: {}: its program runs; it needs {depends}", files::name(package));
+        if name != "fairrate" {
+            let lived = packages::live(package, &name, home)?;
+            let how = if lived {
+                "dpkg installs, updates and purges it where systemd fails"
+            } else {
+                "not by dpkg, which needs root"
+            };
+            println!("tried: {}: {how}", files::name(package));
+        }
     }
     Ok(())
 }
