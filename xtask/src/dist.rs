@@ -136,7 +136,7 @@ impl Release<'_> {
             files::write(&share.join(file), &output(program("fairrate").args(["completions", shell]))?)?;
         }
         let doc = share.join("doc/fairrate");
-        files::write(&doc.join("THIRD-PARTY-LICENCES.txt"), licences::text(self.root)?.as_bytes())?;
+        files::write(&doc.join(licences::FILE), licences::text(self.root, &[])?.as_bytes())?;
         files::write(&doc.join("sbom.cdx.json"), sbom::text(self.root, &self.crates)?.as_bytes())?;
         contents::copy(self.root, &self.stage)?;
         let units = self.stage.join("lib/systemd/system");

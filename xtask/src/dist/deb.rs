@@ -5,7 +5,7 @@ mod scripts;
 use std::path::Path;
 use std::process::Command;
 
-use super::{Release, VERSION, files, output, succeeds};
+use super::{Release, VERSION, files, licences, output, succeeds};
 
 /// A package: what it has of the stage, by path or by the beginning of one that ends with `*`.
 struct Package {
@@ -137,9 +137,9 @@ impl Package {
             }
         }
         let doc = usr.join("share/doc").join(self.name);
-        let (of_stage, licences) = (release.stage.join("share/doc/fairrate"), "THIRD-PARTY-LICENCES.txt");
+        let of_stage = release.stage.join("share/doc/fairrate");
         files::copy(&of_stage.join("LICENSE"), &doc.join("copyright"))?;
-        for name in ["LICENSE-APACHE", "LICENSE-MIT", licences] {
+        for name in ["LICENSE-APACHE", "LICENSE-MIT", licences::FILE] {
             files::copy(&of_stage.join(name), &doc.join(name))?;
         }
         let changes = doc.join("changelog");

@@ -7,7 +7,7 @@ mod packages;
 use std::path::Path;
 use std::process::Command;
 
-use super::{Release, VERSION, contents, files, links, output, succeeds};
+use super::{Release, VERSION, contents, files, licences, links, output, succeeds};
 
 /// Tries the archive, the Debian packages and the wheel.
 ///
@@ -118,9 +118,35 @@ fn python(wheel: &Path, home: &Path) -> Result<(), String> {
     if fingerprint.is_empty() || !summary.contains(&fingerprint) {
         return Err(format!("the library and the command line of the wheel differ: {fingerprint}"));
     }
-    println!("tried: {}: `fairrate` and `import fairrate` run the same scenario alike", files::name(wheel));
+    let mut check = alone(&venv.join("bin/python"), home);
+    let files = output(check.args(["-c", INSTALLED]))?;
+    let files = String::from_utf8_lossy(&files).into_owned();
+    for name in [&format!("licenses/{}", licences::FILE), "sboms/fairrate.cdx.json"] {
+        if !files.contains(name) {
+            return Err(format!("the wheel has no {name}: {files}"));
+        }
+    }
+    if files.contains("LEAK") {
+        return Err(format!("the wheel's bill of materials names directories: {files}"));
+    }
+    println!(
+        "tried: {}: `fairrate` and `import fairrate` run the same scenario alike, with notices",
+        files::name(wheel)
+    );
     Ok(())
 }
+
+/// Prints the files of the installed package, whose checksums have to be those of its RECORD.
+const INSTALLED: &str = "\
+import base64, hashlib, importlib.metadata
+for file in importlib.metadata.files('fairrate'):
+    data = file.locate().read_bytes()
+    if file.hash and 'bin/' not in str(file):
+        digest = base64.urlsafe_b64encode(hashlib.sha256(data).digest()).rstrip(b'=').decode()
+        assert file.hash.value == digest, file
+    print(file, 'LEAK' if 'sboms' in str(file) and b'file://' in data else '')
+assert 'THIRD-PARTY-LICENCES.txt' in importlib.metadata.metadata('fairrate').get_all('License-File')
+";
 
 /// Checks that all links of pages below `dir` lead to files that are there. Returns their number.
 fn no_dead_link(dir: &Path) -> Result<usize, String> {
