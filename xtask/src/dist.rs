@@ -8,6 +8,7 @@ mod licences;
 mod links;
 mod sbom;
 mod sources;
+mod systems;
 mod trial;
 mod wheel;
 

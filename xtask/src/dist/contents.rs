@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use super::{VERSION, files, links, sources};
+use super::{VERSION, files, links, sources, systems};
 
 /// Names in directories of examples that are made by using them.
 const MADE: [&str; 5] = ["target", "Cargo.lock", "runs", ".ipynb_checkpoints", "__pycache__"];
@@ -63,7 +63,7 @@ pub fn copy(root: &Path, stage: &Path) -> Result<(), String> {
         files::copy(&path, &doc.join(path.strip_prefix(root).unwrap_or(&path)))?;
     }
     move_links(root, stage)?;
-    files::write(&stage.join("README.txt"), page().as_bytes())
+    files::write(&stage.join("README.txt"), page(&systems::text(stage)?).as_bytes())
 }
 
 /// Makes the links of all pages hold in a release.
@@ -90,11 +90,13 @@ pub fn first_commands() -> [&'static str; 2] {
     ["bin/fairrate run share/fairrate/examples/faults.toml --out runs/faults", "bin/fairrate explain runs/faults"]
 }
 
-/// Returns the text of `README.txt`.
-fn page() -> String {
+/// Returns the text of `README.txt`, which names the `systems` that the release runs on.
+fn page(systems: &str) -> String {
     let [run, explain] = first_commands();
     format!(
         "fairrate {VERSION}
+
+{systems}
 
 Run a scenario, and ask why its slowest flow took as long as it did:
 
@@ -165,8 +167,8 @@ mod tests {
             !validation.contains("(README)") && validation.contains("([README](../validation/homa-omnet/README.md))")
         );
         for command in first_commands() {
-            assert!(page().contains(&format!("\n    {command}\n")), "{command}");
+            assert!(page("").contains(&format!("\n    {command}\n")), "{command}");
         }
-        assert!(page().contains("pip install 'fairrate[tune]"));
+        assert!(page("").contains("pip install 'fairrate[tune]"));
     }
 }
