@@ -25,6 +25,9 @@ struct Cli {
 #[derive(Subcommand)]
 enum Command {
     /// Run the allocator.
+    ///
+    /// The keys of the configuration are described in allocator.md, and allocator.toml has them with their defaults. The Debian package
+    /// has both in /usr/share/doc/fairrate-allocator, the archive of a release in share/doc/fairrate/docs and share/fairrate/packaging.
     Run {
         /// The configuration, a TOML file.
         config: PathBuf,

@@ -22,7 +22,7 @@ const ROOT: [&str; 8] = [
     "LICENSE-MIT",
 ];
 /// Files of `packaging` that are for users.
-const PACKAGING: [&str; 2] = ["grafana-allocator.json", "Containerfile"];
+const PACKAGING: [&str; 4] = ["allocator.toml", "agent.toml", "grafana-allocator.json", "Containerfile"];
 /// The directory of what is laid out as in the repository, so that paths between examples, crates and header hold.
 const LIKE_REPOSITORY: &str = "share/fairrate";
 /// The directory of documentation, where pages keep their places too.
@@ -150,6 +150,8 @@ mod tests {
             "share/fairrate/examples/library-rust/Cargo.toml",
             "share/fairrate/examples/library-c/theta_powertcp.c",
             "share/fairrate/include/fairrate.h",
+            "share/fairrate/packaging/agent.toml",
+            "share/fairrate/packaging/allocator.toml",
             "share/fairrate/packaging/grafana-allocator.json",
             "share/fairrate/python/examples/gamma.ipynb",
         ] {

@@ -2,10 +2,10 @@
 
 mod scripts;
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use super::{Release, VERSION, files, licences, output, succeeds};
+use super::{Release, VERSION, files, licences, links, output, succeeds};
 
 /// A package: what it has of the stage, by path or by the beginning of one that ends with `*`.
 struct Package {
@@ -15,6 +15,8 @@ struct Package {
     files: &'static [&'static str],
     /// The unit of systemd that it brings, without `.service`.
     unit: Option<&'static str>,
+    /// Files of the repository that lie beside its licence too: pages, and a commented configuration.
+    pages: &'static [&'static str],
     /// The package with its documentation, if that is another one.
     suggests: Option<&'static str>,
 }
@@ -31,6 +33,7 @@ const PACKAGES: [Package; 3] = [
             "share/fairrate/packaging/grafana-allocator.json",
         ],
         unit: Some("fairrate-allocator"),
+        pages: &["docs/allocator.md", "docs/upgrade.md", "packaging/allocator.toml"],
         suggests: Some("fairrate"),
     },
     Package {
@@ -45,6 +48,7 @@ const PACKAGES: [Package; 3] = [
             "share/man/man1/fairrate-kernel*",
         ],
         unit: Some("fairrate-agent"),
+        pages: &["docs/agent.md", "docs/kernel.md", "docs/upgrade.md", "packaging/agent.toml"],
         suggests: Some("fairrate"),
     },
     Package {
@@ -67,6 +71,7 @@ const PACKAGES: [Package; 3] = [
             "share/man/man1/fairrate-*",
         ],
         unit: None,
+        pages: &[],
         suggests: None,
     },
 ];
@@ -142,6 +147,7 @@ impl Package {
         for name in ["LICENSE-APACHE", "LICENSE-MIT", licences::FILE] {
             files::copy(&of_stage.join(name), &doc.join(name))?;
         }
+        self.copy_pages(release.root, &doc)?;
         let changes = doc.join("changelog");
         files::copy(&release.root.join("CHANGELOG.md"), &changes)?;
         succeeds(Command::new("gzip").args(["--best", "--no-name"]).arg(changes))?;
@@ -154,6 +160,21 @@ impl Package {
             files::copy(&release.stage.join(&users), &tree.join("usr").join(&users))?;
         }
         write_scripts(tree, unit, has_users)
+    }
+
+    /// Copies the pages of the repository `root` to `doc`, with links among them; a link to another page becomes text.
+    fn copy_pages(&self, root: &Path, doc: &Path) -> Result<(), String> {
+        let place = |path: &Path| {
+            let is_here = self.pages.iter().any(|page| Path::new(page) == path);
+            is_here.then(|| path.file_name().map(PathBuf::from)).flatten()
+        };
+        for page in self.pages.iter().map(Path::new) {
+            let (text, from) = (files::read(&root.join(page))?, page.parent().unwrap_or(Path::new("")));
+            let is_page = page.extension().is_some_and(|end| end == "md");
+            let text = if is_page { links::moved(&text, (from, Path::new("")), &place) } else { text };
+            files::write(&doc.join(files::name(page)), text.as_bytes())?;
+        }
+        Ok(())
     }
 
     /// Returns the description of the package, whose files are in `tree`, with the libraries that its programs need.
@@ -193,7 +214,7 @@ fn maintainer(name: Option<&str>, address: Option<&str>) -> String {
 
 /// Makes a package below `dir` that has the scripts of one with a unit and hardly more. Returns its path.
 #[cfg(test)]
-pub fn small(dir: &Path) -> Result<std::path::PathBuf, String> {
+pub fn small(dir: &Path) -> Result<PathBuf, String> {
     let (tree, file) = (dir.join("tree"), dir.join("fairrate-test.deb"));
     files::write(&tree.join("usr/lib/systemd/system/fairrate-test.service"), b"[Service]\nExecStart=/bin/true\n")?;
     let control = "Package: fairrate-test\nVersion: 1\nArchitecture: all\nMaintainer: x\nDescription: x\n";
@@ -224,6 +245,24 @@ mod tests {
             let owners: Vec<&str> = PACKAGES.iter().filter(|p| p.has(path)).map(|p| p.name).collect();
             assert_eq!(owners, [of], "{path}");
         }
+    }
+
+    /// Whoever has only this package finds the keys of its configuration.
+    #[test]
+    fn services_bring_their_pages() {
+        let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+        let dir = std::env::temp_dir().join(format!("fairrate-pages-{}", std::process::id()));
+        for package in PACKAGES.iter().filter(|package| package.unit.is_some()) {
+            let doc = dir.join(package.name);
+            package.copy_pages(&root, &doc).expect("they are there");
+            let short = package.name.trim_start_matches("fairrate-");
+            let unit = files::read(&root.join(format!("packaging/{}.service", package.name))).expect("it is there");
+            assert!(unit.contains(&format!("file:///usr/share/doc/{}/{short}.md\n", package.name)), "{unit}");
+            assert!([".md", ".toml"].iter().all(|end| doc.join(format!("{short}{end}")).is_file()), "{short}");
+            let (n, dead) = links::dead(&doc).expect("they can be read");
+            assert!(0 < n && dead.is_empty(), "{dead:?}");
+        }
+        std::fs::remove_dir_all(&dir).expect("it can be removed");
     }
 
     #[test]
