@@ -67,6 +67,10 @@ fn the_unit_goes_with_the_program() {
     // Bad input stays bad; systemd checks the status of the main process alone.
     has("RestartPreventExitStatus=2");
     assert!(!unit.contains("\nExecStartPre="));
+    // It is tried for ever, and not in a tight loop. `RestartSteps` would slow it down from systemd 254 on only.
+    has("StartLimitIntervalSec=0");
+    has("RestartSec=1s");
+    assert!(!unit.contains("\nRestartSteps="));
     // The lock's directory: all else is read-only, and only root may access it.
     has("RuntimeDirectory=fairrate-agent");
     has("RuntimeDirectoryMode=0700");

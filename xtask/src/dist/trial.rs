@@ -78,7 +78,9 @@ fn debian(release: &Release<'_>, home: &Path) -> Result<(), String> {
             return Err(format!("{name} does not say that it needs libc6: `{depends}`"));
         }
         if name != "fairrate" {
-            has(&to.join(format!("usr/lib/systemd/system/{name}.service")))?;
+            let unit = to.join(format!("usr/lib/systemd/system/{name}.service"));
+            has(&unit)?;
+            has_known_keys(&unit)?;
         }
         has(&to.join(format!("usr/share/man/man1/{name}.1.gz")))?;
         has(&to.join(format!("usr/share/doc/{name}/changelog.gz")))?;
@@ -152,6 +154,17 @@ assert 'THIRD-PARTY-LICENCES.txt' in importlib.metadata.metadata('fairrate').get
 fn no_dead_link(dir: &Path) -> Result<usize, String> {
     let (n, dead) = links::dead(dir)?;
     if dead.is_empty() { Ok(n) } else { Err(format!("links that lead nowhere:\n{}", dead.join("\n"))) }
+}
+
+/// Checks that this machine's systemd, if it has one, knows all keys of a unit. That it does not find the program is no matter.
+fn has_known_keys(unit: &Path) -> Result<(), String> {
+    let Ok(said) = Command::new("systemd-analyze").arg("verify").arg(unit).output() else { return Ok(()) };
+    let said = String::from_utf8_lossy(&said.stderr).into_owned();
+    if said.contains("Unknown") {
+        Err(format!("systemd does not know all of {}: {said}", unit.display()))
+    } else {
+        Ok(())
+    }
 }
 
 /// Returns a command that has no variables but a plain `PATH`, in the directory `home`.
