@@ -37,6 +37,11 @@ enum Command {
         /// A TOML file
         config: PathBuf,
     },
+    /// Print completions for a shell
+    Completions {
+        /// Shell to complete for
+        shell: clap_complete::Shell,
+    },
     /// Write manual pages
     Man {
         /// Directory for fairrate-agent.1 and a page a subcommand
@@ -55,6 +60,12 @@ fn main() -> ExitCode {
     let (path, runs) = match Cli::parse().command {
         Command::Run { config } => (config, true),
         Command::Check { config } => (config, false),
+        Command::Completions { shell } => {
+            let mut text = Vec::new();
+            clap_complete::generate(shell, &mut Cli::command(), "fairrate-agent", &mut text);
+            let printed = std::io::stdout().write_all(&text);
+            return printed.map_or_else(|error| failed(&error, EXIT_FAILED), |()| ExitCode::SUCCESS);
+        }
         Command::Man { out } => {
             let written = std::fs::create_dir_all(&out).and_then(|()| clap_mangen::generate_to(Cli::command(), &out));
             return written.map_or_else(|error| failed(&error, EXIT_FAILED), |()| ExitCode::SUCCESS);

@@ -7,7 +7,7 @@ mod packages;
 use std::path::Path;
 use std::process::Command;
 
-use super::{Release, VERSION, contents, files, licences, links, output, succeeds};
+use super::{Release, VERSION, completions, contents, files, licences, links, output, succeeds};
 
 /// Tries the archive, the Debian packages and the wheel.
 ///
@@ -83,6 +83,9 @@ fn debian(release: &Release<'_>, home: &Path) -> Result<(), String> {
             has_known_keys(&unit)?;
         }
         has(&to.join(format!("usr/share/man/man1/{name}.1.gz")))?;
+        for (_, file) in completions(&name) {
+            has(&to.join("usr/share").join(file))?;
+        }
         has(&to.join(format!("usr/share/doc/{name}/changelog.gz")))?;
         no_dead_link(&to)?;
         println!("tried: {}: its program runs; it needs {depends}", files::name(package));
