@@ -8,6 +8,7 @@ mod licences;
 mod links;
 mod sbom;
 mod sources;
+mod systems;
 mod trial;
 mod wheel;
 
@@ -127,16 +128,12 @@ impl Release<'_> {
         let program = |name: &str| Command::new(self.stage.join("bin").join(name));
         for name in &self.programs {
             succeeds(program(name).args(["man", "--out"]).arg(share.join("man/man1")))?;
-        }
-        for (shell, file) in [
-            ("bash", "bash-completion/completions/fairrate"),
-            ("zsh", "zsh/site-functions/_fairrate"),
-            ("fish", "fish/vendor_completions.d/fairrate.fish"),
-        ] {
-            files::write(&share.join(file), &output(program("fairrate").args(["completions", shell]))?)?;
+            for (shell, file) in completions(name) {
+                files::write(&share.join(file), &output(program(name).args(["completions", shell]))?)?;
+            }
         }
         let doc = share.join("doc/fairrate");
-        files::write(&doc.join("THIRD-PARTY-LICENCES.txt"), licences::text(self.root)?.as_bytes())?;
+        files::write(&doc.join(licences::FILE), licences::text(self.root, &[])?.as_bytes())?;
         files::write(&doc.join("sbom.cdx.json"), sbom::text(self.root, &self.crates)?.as_bytes())?;
         contents::copy(self.root, &self.stage)?;
         let units = self.stage.join("lib/systemd/system");
@@ -164,6 +161,15 @@ impl Release<'_> {
         let sums = output(Command::new("sha256sum").args(names).current_dir(&self.out))?;
         files::write(&self.out.join("SHA256SUMS"), &sums)
     }
+}
+
+/// Returns the places of a program's completions below `share`, each with its shell.
+fn completions(name: &str) -> [(&'static str, String); 3] {
+    [
+        ("bash", format!("bash-completion/completions/{name}")),
+        ("zsh", format!("zsh/site-functions/_{name}")),
+        ("fish", format!("fish/vendor_completions.d/{name}.fish")),
+    ]
 }
 
 /// Runs a program.

@@ -44,7 +44,10 @@ pub enum FlowletsError {
     #[error("reading {0}: {1}")]
     Io(&'static str, std::io::Error),
     /// There is no hierarchy of control groups to attach the program to.
-    #[error("no control groups of version 2 are mounted: `mount -t cgroup2 none /sys/fs/cgroup`")]
+    #[error(
+        "no control groups of version 2 are mounted: `mount -t cgroup2 none /sys/fs/cgroup`; `ip netns exec NAME` hides those \
+         of the host, and `nsenter --net=/run/netns/NAME` does not"
+    )]
     NoControlGroups,
 }
 
@@ -310,6 +313,16 @@ fn listen(object: &Object) -> libbpf_rs::Result<(MapHandle, RingBuffer<'static>,
     Ok((ring, events, seen))
 }
 
+/// Opens the root of the control groups of version 2, to which the program is attached.
+///
+/// # Errors
+/// If they are not mounted, or their root cannot be opened.
+pub fn root_of_groups() -> Result<std::fs::File, FlowletsError> {
+    let root = cgroups::root().map_err(|e| FlowletsError::Io("/proc/self/mountinfo", e))?;
+    let root = root.ok_or(FlowletsError::NoControlGroups)?;
+    std::fs::File::open(root).map_err(|e| FlowletsError::Io("the root of control groups", e))
+}
+
 struct Attached {
     /// Links of the iterators over all sockets, and over tracked ones.
     looks: [Link; 2],
@@ -318,9 +331,7 @@ struct Attached {
 
 fn attach(object: &Object, flows: &MapHandle) -> Result<Attached, FlowletsError> {
     let failed = kernel("attaching the BPF program");
-    let root = cgroups::root().map_err(|e| FlowletsError::Io("/proc/self/mountinfo", e))?;
-    let root = root.ok_or(FlowletsError::NoControlGroups)?;
-    let root = std::fs::File::open(root).map_err(|e| FlowletsError::Io("the root of control groups", e))?;
+    let root = root_of_groups()?;
     let program = |name: &str| object.progs_mut().find(|program| program.name() == name).expect("it has this program");
     let looks = [
         program("look_at_all").attach().map_err(&failed)?,

@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use clap::{CommandFactory, Parser, Subcommand};
 use fairrate_agent::config::Config;
 use fairrate_agent::metrics::Metrics;
-use fairrate_agent::run;
+use fairrate_agent::{flowlets, run};
 use fairrate_daemon::logging::Log;
 
 #[derive(Parser)]
@@ -25,14 +25,22 @@ enum Command {
     /// Tell the allocator of this network namespace's TCP flowlets, and pace them as it says
     ///
     /// Needs root. SIGINT and SIGTERM let go of all connections and end it.
+    ///
+    /// The keys of the configuration are described in agent.md, and agent.toml has them with their defaults. The Debian package has both
+    /// in /usr/share/doc/fairrate-agent, the archive of a release in share/doc/fairrate/docs and share/fairrate/packaging.
     Run {
         /// A TOML file
         config: PathBuf,
     },
-    /// Check a configuration and the keys that it names
+    /// Check a configuration, the keys that it names, and that control groups of version 2 are mounted
     Check {
         /// A TOML file
         config: PathBuf,
+    },
+    /// Print completions for a shell
+    Completions {
+        /// Shell to complete for
+        shell: clap_complete::Shell,
     },
     /// Write manual pages
     Man {
@@ -52,6 +60,12 @@ fn main() -> ExitCode {
     let (path, runs) = match Cli::parse().command {
         Command::Run { config } => (config, true),
         Command::Check { config } => (config, false),
+        Command::Completions { shell } => {
+            let mut text = Vec::new();
+            clap_complete::generate(shell, &mut Cli::command(), "fairrate-agent", &mut text);
+            let printed = std::io::stdout().write_all(&text);
+            return printed.map_or_else(|error| failed(&error, EXIT_FAILED), |()| ExitCode::SUCCESS);
+        }
         Command::Man { out } => {
             let written = std::fs::create_dir_all(&out).and_then(|()| clap_mangen::generate_to(Cli::command(), &out));
             return written.map_or_else(|error| failed(&error, EXIT_FAILED), |()| ExitCode::SUCCESS);
@@ -65,7 +79,7 @@ fn main() -> ExitCode {
         return failed(&error, EXIT_BAD_INPUT);
     }
     if !runs {
-        return ExitCode::SUCCESS;
+        return flowlets::root_of_groups().map_or_else(|error| failed(&error, EXIT_FAILED), |_| ExitCode::SUCCESS);
     }
     if !nix::unistd::geteuid().is_root() {
         return failed(&"the agent needs root: it loads a program into the kernel", EXIT_BAD_INPUT);

@@ -29,6 +29,25 @@ fn defaults_are_those_of_the_code() {
     says("limits.flows", config.limits.flows.to_string());
 }
 
+/// The commented configuration is valid, and its lines with `#` and a key are the defaults.
+#[test]
+fn the_sample_has_the_defaults() {
+    let sample = read("packaging/agent.toml");
+    let uncommented: String = sample.lines().map(|line| uncomment(line).to_owned() + "\n").collect();
+    let (config, mut with): (Config, Config) =
+        (toml::from_str(&sample).unwrap(), toml::from_str(&uncommented).unwrap());
+    assert_eq!(with.weight.len(), 1);
+    assert!((with.pacing.payload_share - config.pacing.payload_share).abs() < 1e-4);
+    (with.weight, with.pacing) = (Vec::new(), config.pacing);
+    assert_eq!(format!("{with:?}"), format!("{config:?}"));
+    let keys = ["gap", "every", "payload_share", "flows"];
+    assert!(keys.iter().all(|key| sample.contains(&format!("\n#{key} = "))), "{keys:?}");
+}
+
+fn uncomment(line: &str) -> &str {
+    line.strip_prefix('#').filter(|rest| !rest.starts_with(' ')).unwrap_or(line)
+}
+
 #[test]
 fn every_metric_is_explained() {
     let (page, body) = (read("docs/agent.md"), Metrics::new().page("/metrics").expect("there is one").body);
@@ -48,6 +67,10 @@ fn the_unit_goes_with_the_program() {
     // Bad input stays bad; systemd checks the status of the main process alone.
     has("RestartPreventExitStatus=2");
     assert!(!unit.contains("\nExecStartPre="));
+    // It is tried for ever, and not in a tight loop. `RestartSteps` would slow it down from systemd 254 on only.
+    has("StartLimitIntervalSec=0");
+    has("RestartSec=1s");
+    assert!(!unit.contains("\nRestartSteps="));
     // The lock's directory: all else is read-only, and only root may access it.
     has("RuntimeDirectory=fairrate-agent");
     has("RuntimeDirectoryMode=0700");

@@ -25,6 +25,9 @@ struct Cli {
 #[derive(Subcommand)]
 enum Command {
     /// Run the allocator.
+    ///
+    /// The keys of the configuration are described in allocator.md, and allocator.toml has them with their defaults. The Debian package
+    /// has both in /usr/share/doc/fairrate-allocator, the archive of a release in share/doc/fairrate/docs and share/fairrate/packaging.
     Run {
         /// The configuration, a TOML file.
         config: PathBuf,
@@ -38,6 +41,11 @@ enum Command {
     Keys(KeysArgs),
     /// Load an allocator on this machine with agents and flows, and measure how fast it answers.
     Load(LoadArgs),
+    /// Print completions for a shell.
+    Completions {
+        /// Shell to complete for.
+        shell: clap_complete::Shell,
+    },
     /// Write manual pages.
     Man {
         /// Directory for fairrate-allocator.1 and a page a subcommand.
@@ -138,6 +146,11 @@ fn main() -> ExitCode {
         Command::Check { config } => load_config(&config).map_or_else(|code| code, |loaded| show_check(&loaded)),
         Command::Keys(args) => told(make_keys(&args)),
         Command::Load(args) => told(load::run(&plan(&args)).map(|report| report.to_string())),
+        Command::Completions { shell } => {
+            let mut text = Vec::new();
+            clap_complete::generate(shell, &mut Cli::command(), "fairrate-allocator", &mut text);
+            print(&String::from_utf8_lossy(&text))
+        }
         Command::Man { out } => {
             match std::fs::create_dir_all(&out).and_then(|()| clap_mangen::generate_to(Cli::command(), &out)) {
                 Ok(()) => ExitCode::SUCCESS,

@@ -50,6 +50,24 @@ fn defaults_are_those_of_the_code() {
     says("limits.updates_per_second", limits.updates_per_second.to_string());
 }
 
+/// The commented configuration is valid, and its lines with `#` and a key are the defaults.
+#[test]
+fn the_sample_has_the_defaults() {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../packaging/allocator.toml");
+    let sample = std::fs::read_to_string(path).expect("the sample");
+    let uncomment =
+        |line: &str| line.strip_prefix('#').filter(|rest| !rest.starts_with(' ')).unwrap_or(line).to_owned();
+    let uncommented: String = sample.lines().map(|line| uncomment(line) + "\n").collect();
+    let read = |text: &str| Config::from_toml(text, Path::new("allocator.toml")).expect("it is right").0;
+    assert_eq!(format!("{:?}", read(&uncommented)), format!("{:?}", read(&sample)));
+    // Every key of the page that has a default there.
+    let page = page();
+    let rows = page.lines().filter_map(|line| line.strip_prefix("| `engine.").or(line.strip_prefix("| `limits.")));
+    for key in rows.filter_map(|row| row.split('`').next()) {
+        assert!(sample.contains(&format!("\n#{key} = ")), "{key}");
+    }
+}
+
 #[test]
 fn every_metric_is_explained() {
     let (server, page) = (Running::start(INSECURE, 1), page());
@@ -82,6 +100,10 @@ fn the_unit_goes_with_the_program() {
     // Bad input stays bad; systemd checks the status of the main process alone.
     has("RestartPreventExitStatus=2");
     assert!(!unit.contains("\nExecStartPre="));
+    // It is tried for ever, and not in a tight loop. `RestartSteps` would slow it down from systemd 254 on only.
+    has("StartLimitIntervalSec=0");
+    has("RestartSec=1s");
+    assert!(!unit.contains("\nRestartSteps="));
     has("SupplementaryGroups=fairrate-keys");
     assert!(users.contains("\ng fairrate-keys -\n") && unit.contains("--group fairrate-keys\n"));
 }

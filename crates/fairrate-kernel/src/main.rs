@@ -1,5 +1,6 @@
 //! `fairrate-kernel`: attaches congestion controls of fairrate to the Linux kernel, and detaches them.
 
+use std::io::Write;
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Duration;
@@ -33,6 +34,11 @@ enum Command {
         /// As JSON
         #[arg(long)]
         json: bool,
+    },
+    /// Prints completions for a shell
+    Completions {
+        /// Shell to complete for
+        shell: clap_complete::Shell,
     },
     /// Writes manual pages
     Man {
@@ -98,6 +104,7 @@ fn main() -> ExitCode {
         Command::Attach(options) => attach(&options),
         Command::Detach(options) => detach(&options),
         Command::Status { json } => status(json),
+        Command::Completions { shell } => completions(shell),
         Command::Man { out } => man(&out),
     };
     match result {
@@ -107,6 +114,14 @@ fn main() -> ExitCode {
             ExitCode::from(error.exit_code())
         }
     }
+}
+
+/// Prints the completions for `shell`.
+fn completions(shell: clap_complete::Shell) -> Result<(), Error> {
+    let mut text = Vec::new();
+    clap_complete::generate(shell, &mut Cli::command(), "fairrate-kernel", &mut text);
+    let printed = std::io::stdout().write_all(&text);
+    printed.map_err(|e| Error::refused(format!("cannot print: {e}"), "give it an output that can be written to"))
 }
 
 /// Writes the manual pages to the directory `out`.

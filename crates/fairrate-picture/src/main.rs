@@ -1,5 +1,6 @@
 //! `fairrate-picture IN.svg OUT.pdf`: the program that `fairrate figure --format` calls.
 
+use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -18,6 +19,11 @@ struct Cli {
 
 #[derive(Subcommand)]
 enum Command {
+    /// Prints completions for a shell
+    Completions {
+        /// Shell to complete for
+        shell: clap_complete::Shell,
+    },
     /// Writes the manual page
     Man {
         /// Directory for fairrate-picture.1
@@ -39,6 +45,7 @@ struct Picture {
 
 fn main() -> ExitCode {
     let result = match Cli::parse() {
+        Cli { command: Some(Command::Completions { shell }), .. } => completions(shell),
         Cli { command: Some(Command::Man { out }), .. } => man(&out),
         Cli { picture: Some(picture), .. } => run(&picture),
         Cli { picture: None, command: None } => Err("give an SVG and the picture to write".to_owned()),
@@ -50,6 +57,13 @@ fn main() -> ExitCode {
             ExitCode::from(2)
         }
     }
+}
+
+/// Prints the completions for `shell`.
+fn completions(shell: clap_complete::Shell) -> Result<(), String> {
+    let mut text = Vec::new();
+    clap_complete::generate(shell, &mut Cli::command(), "fairrate-picture", &mut text);
+    std::io::stdout().write_all(&text).map_err(|e| format!("writing completions failed: {e}"))
 }
 
 /// Writes the manual pages to the directory `out`.

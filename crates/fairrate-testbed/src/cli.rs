@@ -1,5 +1,6 @@
 //! `fairrate-testbed`: the command line.
 
+use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -38,6 +39,11 @@ struct Cli {
 
 #[derive(Debug, Subcommand)]
 enum Command {
+    /// Print completions for a shell
+    Completions {
+        /// Shell to complete for
+        shell: clap_complete::Shell,
+    },
     /// Write the manual page
     Man {
         /// Directory for fairrate-testbed.1
@@ -92,6 +98,7 @@ fn key_value(text: &str) -> Result<(String, String), String> {
 /// Runs the whole command line.
 pub fn main() -> ExitCode {
     let result = match Cli::parse() {
+        Cli { command: Some(Command::Completions { shell }), .. } => completions(shell),
         Cli { command: Some(Command::Man { out }), .. } => man(&out),
         Cli { args: Some(args), .. } => run(&args),
         Cli { args: None, command: None } => {
@@ -99,6 +106,17 @@ pub fn main() -> ExitCode {
         }
     };
     result.unwrap_or_else(Failure::tell)
+}
+
+/// Prints the completions for `shell`.
+fn completions(shell: clap_complete::Shell) -> Result<ExitCode, Failure> {
+    let mut text = Vec::new();
+    clap_complete::generate(shell, &mut Cli::command(), "fairrate-testbed", &mut text);
+    let printed = std::io::stdout().write_all(&text);
+    printed.map(|()| ExitCode::SUCCESS).map_err(|e| Failure::Usage {
+        message: format!("cannot print: {e}"),
+        help: "give it an output that can be written to".to_owned(),
+    })
 }
 
 /// Writes the manual pages to the directory `out`.

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use super::{VERSION, files, links, sources};
+use super::{VERSION, files, links, sources, systems};
 
 /// Names in directories of examples that are made by using them.
 const MADE: [&str; 5] = ["target", "Cargo.lock", "runs", ".ipynb_checkpoints", "__pycache__"];
@@ -22,7 +22,7 @@ const ROOT: [&str; 8] = [
     "LICENSE-MIT",
 ];
 /// Files of `packaging` that are for users.
-const PACKAGING: [&str; 2] = ["grafana-allocator.json", "Containerfile"];
+const PACKAGING: [&str; 4] = ["allocator.toml", "agent.toml", "grafana-allocator.json", "Containerfile"];
 /// The directory of what is laid out as in the repository, so that paths between examples, crates and header hold.
 const LIKE_REPOSITORY: &str = "share/fairrate";
 /// The directory of documentation, where pages keep their places too.
@@ -63,7 +63,7 @@ pub fn copy(root: &Path, stage: &Path) -> Result<(), String> {
         files::copy(&path, &doc.join(path.strip_prefix(root).unwrap_or(&path)))?;
     }
     move_links(root, stage)?;
-    files::write(&stage.join("README.txt"), page().as_bytes())
+    files::write(&stage.join("README.txt"), page(&systems::text(stage)?).as_bytes())
 }
 
 /// Makes the links of all pages hold in a release.
@@ -90,11 +90,13 @@ pub fn first_commands() -> [&'static str; 2] {
     ["bin/fairrate run share/fairrate/examples/faults.toml --out runs/faults", "bin/fairrate explain runs/faults"]
 }
 
-/// Returns the text of `README.txt`.
-fn page() -> String {
+/// Returns the text of `README.txt`, which names the `systems` that the release runs on.
+fn page(systems: &str) -> String {
     let [run, explain] = first_commands();
     format!(
         "fairrate {VERSION}
+
+{systems}
 
 Run a scenario, and ask why its slowest flow took as long as it did:
 
@@ -148,6 +150,8 @@ mod tests {
             "share/fairrate/examples/library-rust/Cargo.toml",
             "share/fairrate/examples/library-c/theta_powertcp.c",
             "share/fairrate/include/fairrate.h",
+            "share/fairrate/packaging/agent.toml",
+            "share/fairrate/packaging/allocator.toml",
             "share/fairrate/packaging/grafana-allocator.json",
             "share/fairrate/python/examples/gamma.ipynb",
         ] {
@@ -165,8 +169,8 @@ mod tests {
             !validation.contains("(README)") && validation.contains("([README](../validation/homa-omnet/README.md))")
         );
         for command in first_commands() {
-            assert!(page().contains(&format!("\n    {command}\n")), "{command}");
+            assert!(page("").contains(&format!("\n    {command}\n")), "{command}");
         }
-        assert!(page().contains("pip install 'fairrate[tune]"));
+        assert!(page("").contains("pip install 'fairrate[tune]"));
     }
 }

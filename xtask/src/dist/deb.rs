@@ -1,9 +1,11 @@
 //! Debian packages: the laboratory, the allocator and the agent.
 
-use std::path::Path;
+mod scripts;
+
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use super::{Release, VERSION, files, output, succeeds};
+use super::{Release, VERSION, files, licences, links, output, succeeds};
 
 /// A package: what it has of the stage, by path or by the beginning of one that ends with `*`.
 struct Package {
@@ -13,6 +15,8 @@ struct Package {
     files: &'static [&'static str],
     /// The unit of systemd that it brings, without `.service`.
     unit: Option<&'static str>,
+    /// Files of the repository that lie beside its licence too: pages, and a commented configuration.
+    pages: &'static [&'static str],
     /// The package with its documentation, if that is another one.
     suggests: Option<&'static str>,
 }
@@ -26,9 +30,13 @@ const PACKAGES: [Package; 3] = [
         files: &[
             "bin/fairrate-allocator",
             "share/man/man1/fairrate-allocator*",
+            "share/bash-completion/completions/fairrate-allocator",
+            "share/zsh/site-functions/_fairrate-allocator",
+            "share/fish/vendor_completions.d/fairrate-allocator.fish",
             "share/fairrate/packaging/grafana-allocator.json",
         ],
         unit: Some("fairrate-allocator"),
+        pages: &["docs/allocator.md", "docs/upgrade.md", "packaging/allocator.toml"],
         suggests: Some("fairrate"),
     },
     Package {
@@ -41,8 +49,15 @@ const PACKAGES: [Package; 3] = [
             "bin/fairrate-kernel",
             "share/man/man1/fairrate-agent*",
             "share/man/man1/fairrate-kernel*",
+            "share/bash-completion/completions/fairrate-agent",
+            "share/bash-completion/completions/fairrate-kernel",
+            "share/zsh/site-functions/_fairrate-agent",
+            "share/zsh/site-functions/_fairrate-kernel",
+            "share/fish/vendor_completions.d/fairrate-agent.fish",
+            "share/fish/vendor_completions.d/fairrate-kernel.fish",
         ],
         unit: Some("fairrate-agent"),
+        pages: &["docs/agent.md", "docs/kernel.md", "docs/upgrade.md", "packaging/agent.toml"],
         suggests: Some("fairrate"),
     },
     Package {
@@ -65,6 +80,7 @@ const PACKAGES: [Package; 3] = [
             "share/man/man1/fairrate-*",
         ],
         unit: None,
+        pages: &[],
         suggests: None,
     },
 ];
@@ -88,15 +104,25 @@ pub fn make(release: &Release<'_>) -> Result<(), String> {
         package.fill(release, &tree)?;
         let control = package.control(release, &tree, &architecture)?;
         files::write(&tree.join("DEBIAN/control"), control.as_bytes())?;
-        let file = format!("{}_{VERSION}_{architecture}.deb", package.name);
-        let mut build = Command::new("dpkg-deb");
-        build
-            .args(["--root-owner-group", "--build"])
-            .arg(&tree)
-            .arg(release.out.join(file))
-            .env("SOURCE_DATE_EPOCH", "0");
-        output(&mut build).map(|_| ())
+        pack(&tree, &release.out.join(format!("{}_{VERSION}_{architecture}.deb", package.name)))
     })
+}
+
+/// Writes the package of the directory `tree` to `file`.
+fn pack(tree: &Path, file: &Path) -> Result<(), String> {
+    let mut build = Command::new("dpkg-deb");
+    build.args(["--root-owner-group", "--build"]).arg(tree).arg(file).env("SOURCE_DATE_EPOCH", "0");
+    output(&mut build).map(|_| ())
+}
+
+/// Writes the scripts of the package in `tree`, which brings `unit`.
+fn write_scripts(tree: &Path, unit: &str, has_users: bool) -> Result<(), String> {
+    for (name, text) in scripts::of(unit, has_users) {
+        let path = tree.join("DEBIAN").join(name);
+        files::write(&path, text.as_bytes())?;
+        succeeds(Command::new("chmod").arg("755").arg(path))?;
+    }
+    Ok(())
 }
 
 impl Package {
@@ -125,11 +151,12 @@ impl Package {
             }
         }
         let doc = usr.join("share/doc").join(self.name);
-        let (of_stage, licences) = (release.stage.join("share/doc/fairrate"), "THIRD-PARTY-LICENCES.txt");
+        let of_stage = release.stage.join("share/doc/fairrate");
         files::copy(&of_stage.join("LICENSE"), &doc.join("copyright"))?;
-        for name in ["LICENSE-APACHE", "LICENSE-MIT", licences] {
+        for name in ["LICENSE-APACHE", "LICENSE-MIT", licences::FILE] {
             files::copy(&of_stage.join(name), &doc.join(name))?;
         }
+        self.copy_pages(release.root, &doc)?;
         let changes = doc.join("changelog");
         files::copy(&release.root.join("CHANGELOG.md"), &changes)?;
         succeeds(Command::new("gzip").args(["--best", "--no-name"]).arg(changes))?;
@@ -141,10 +168,20 @@ impl Package {
         if has_users {
             files::copy(&release.stage.join(&users), &tree.join("usr").join(&users))?;
         }
-        for (name, text) in [("postinst", after_install(unit, has_users)), ("prerm", before_removal(unit))] {
-            let path = tree.join("DEBIAN").join(name);
-            files::write(&path, text.as_bytes())?;
-            succeeds(Command::new("chmod").arg("755").arg(path))?;
+        write_scripts(tree, unit, has_users)
+    }
+
+    /// Copies the pages of the repository `root` to `doc`, with links among them; a link to another page becomes text.
+    fn copy_pages(&self, root: &Path, doc: &Path) -> Result<(), String> {
+        let place = |path: &Path| {
+            let is_here = self.pages.iter().any(|page| Path::new(page) == path);
+            is_here.then(|| path.file_name().map(PathBuf::from)).flatten()
+        };
+        for page in self.pages.iter().map(Path::new) {
+            let (text, from) = (files::read(&root.join(page))?, page.parent().unwrap_or(Path::new("")));
+            let is_page = page.extension().is_some_and(|end| end == "md");
+            let text = if is_page { links::moved(&text, (from, Path::new("")), &place) } else { text };
+            files::write(&doc.join(files::name(page)), text.as_bytes())?;
         }
         Ok(())
     }
@@ -184,21 +221,15 @@ fn maintainer(name: Option<&str>, address: Option<&str>) -> String {
     address.map_or_else(|| name.to_owned(), |address| format!("{name} <{address}>"))
 }
 
-/// Returns the script that runs once the files are there. The service is not started: it has no configuration yet.
-fn after_install(unit: &str, has_users: bool) -> String {
-    let users = if has_users { format!("systemd-sysusers {unit}.conf 2>/dev/null || true\n") } else { String::new() };
-    format!(
-        "#!/bin/sh\nset -e\n{users}if [ -d /run/systemd/system ]; then\n    systemctl daemon-reload\n    \
-         systemctl try-restart {unit}.service\nfi\n"
-    )
-}
-
-/// Returns the script that runs before the files are removed: the service is stopped, unless a new version comes.
-fn before_removal(unit: &str) -> String {
-    format!(
-        "#!/bin/sh\nset -e\nif [ \"$1\" = remove ] && [ -d /run/systemd/system ]; then\n    \
-         systemctl disable --now {unit}.service\nfi\n"
-    )
+/// Makes a package below `dir` that has the scripts of one with a unit and hardly more. Returns its path.
+#[cfg(test)]
+pub fn small(dir: &Path) -> Result<PathBuf, String> {
+    let (tree, file) = (dir.join("tree"), dir.join("fairrate-test.deb"));
+    files::write(&tree.join("usr/lib/systemd/system/fairrate-test.service"), b"[Service]\nExecStart=/bin/true\n")?;
+    let control = "Package: fairrate-test\nVersion: 1\nArchitecture: all\nMaintainer: x\nDescription: x\n";
+    files::write(&tree.join("DEBIAN/control"), control.as_bytes())?;
+    write_scripts(&tree, "fairrate-test", true)?;
+    pack(&tree, &file).map(|()| file)
 }
 
 #[cfg(test)]
@@ -216,6 +247,9 @@ mod tests {
             ("bin/fairrate-kernel", "fairrate-agent"),
             ("share/man/man1/fairrate-kernel-attach.1", "fairrate-agent"),
             ("share/man/man1/fairrate-testbed.1", "fairrate"),
+            ("share/bash-completion/completions/fairrate", "fairrate"),
+            ("share/zsh/site-functions/_fairrate-kernel", "fairrate-agent"),
+            ("share/fish/vendor_completions.d/fairrate-allocator.fish", "fairrate-allocator"),
             ("share/doc/fairrate/README.md", "fairrate"),
             ("share/fairrate/crates/fairrate-control/src/lib.rs", "fairrate"),
             ("share/fairrate/packaging/grafana-allocator.json", "fairrate-allocator"),
@@ -225,16 +259,27 @@ mod tests {
         }
     }
 
+    /// Whoever has only this package finds the keys of its configuration.
+    #[test]
+    fn services_bring_their_pages() {
+        let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+        let dir = std::env::temp_dir().join(format!("fairrate-pages-{}", std::process::id()));
+        for package in PACKAGES.iter().filter(|package| package.unit.is_some()) {
+            let doc = dir.join(package.name);
+            package.copy_pages(&root, &doc).expect("they are there");
+            let short = package.name.trim_start_matches("fairrate-");
+            let unit = files::read(&root.join(format!("packaging/{}.service", package.name))).expect("it is there");
+            assert!(unit.contains(&format!("file:///usr/share/doc/{}/{short}.md\n", package.name)), "{unit}");
+            assert!([".md", ".toml"].iter().all(|end| doc.join(format!("{short}{end}")).is_file()), "{short}");
+            let (n, dead) = links::dead(&doc).expect("they can be read");
+            assert!(0 < n && dead.is_empty(), "{dead:?}");
+        }
+        std::fs::remove_dir_all(&dir).expect("it can be removed");
+    }
+
     #[test]
     fn no_address_is_made_up() {
         assert_eq!(maintainer(None, None), "the fairrate authors");
         assert_eq!(maintainer(Some("Ann"), Some("ann@example.org")), "Ann <ann@example.org>");
-    }
-
-    #[test]
-    fn an_update_does_not_stop_the_service() {
-        assert!(before_removal("x").contains("\"$1\" = remove"));
-        assert!(after_install("x", true).contains("try-restart x.service"));
-        assert!(!after_install("x", false).contains("sysusers"));
     }
 }

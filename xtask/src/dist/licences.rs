@@ -7,15 +7,21 @@ use std::path::{Path, PathBuf};
 use super::{files, output};
 use crate::cargo;
 
-/// Returns the list of packages, each with its licence and where it is from, and then every text of a licence once, with the
-/// packages it belongs to.
+/// The name of the file with the licences.
+pub const FILE: &str = "THIRD-PARTY-LICENCES.txt";
+
+/// Returns the list of packages in programs that are built from `crates`, or from any crate of the workspace if there are none. Each has
+/// its licence and where it is from. Then comes every text of a licence once, with the packages it belongs to.
 ///
 /// # Errors
 /// If cargo cannot list the packages, or the sources of one are not on this machine.
-pub fn text(root: &Path) -> Result<String, String> {
+pub fn text(root: &Path, crates: &[&str]) -> Result<String, String> {
     let mut tree = cargo::command(root);
-    tree.args(["tree", "--locked", "--workspace", "--edges", "normal", "--prefix", "none", "--format", "{p}|{l}|{r}"]);
-    tree.args(["--features", crate::kernel::FEATURES]);
+    tree.args(["tree", "--locked", "--edges", "normal", "--prefix", "none", "--format", "{p}|{l}|{r}"]);
+    tree.args(crates.iter().flat_map(|name| ["--package", name]));
+    if crates.is_empty() {
+        tree.args(["--workspace", "--features", crate::kernel::FEATURES]);
+    }
     let tree = output(&mut tree)?;
     let sources = sources()?;
     let mut list = String::from("Packages of others in the programs of fairrate, with their licences.\n\n");

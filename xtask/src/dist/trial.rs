@@ -2,11 +2,12 @@
 //! the repository is in `PATH`.
 
 mod own_algorithms;
+mod packages;
 
 use std::path::Path;
 use std::process::Command;
 
-use super::{Release, VERSION, contents, files, links, output, succeeds};
+use super::{Release, VERSION, completions, contents, files, licences, links, output, succeeds};
 
 /// Tries the archive, the Debian packages and the wheel.
 ///
@@ -77,12 +78,26 @@ fn debian(release: &Release<'_>, home: &Path) -> Result<(), String> {
             return Err(format!("{name} does not say that it needs libc6: `{depends}`"));
         }
         if name != "fairrate" {
-            has(&to.join(format!("usr/lib/systemd/system/{name}.service")))?;
+            let unit = to.join(format!("usr/lib/systemd/system/{name}.service"));
+            has(&unit)?;
+            has_known_keys(&unit)?;
         }
         has(&to.join(format!("usr/share/man/man1/{name}.1.gz")))?;
+        for (_, file) in completions(&name) {
+            has(&to.join("usr/share").join(file))?;
+        }
         has(&to.join(format!("usr/share/doc/{name}/changelog.gz")))?;
         no_dead_link(&to)?;
         println!("tried: {}: its program runs; it needs {depends}", files::name(package));
+        if name != "fairrate" {
+            let lived = packages::live(package, &name, home)?;
+            let how = if lived {
+                "dpkg installs, updates and purges it where systemd fails"
+            } else {
+                "not by dpkg, which needs root"
+            };
+            println!("tried: {}: {how}", files::name(package));
+        }
     }
     Ok(())
 }
@@ -108,14 +123,51 @@ fn python(wheel: &Path, home: &Path) -> Result<(), String> {
     if fingerprint.is_empty() || !summary.contains(&fingerprint) {
         return Err(format!("the library and the command line of the wheel differ: {fingerprint}"));
     }
-    println!("tried: {}: `fairrate` and `import fairrate` run the same scenario alike", files::name(wheel));
+    let mut check = alone(&venv.join("bin/python"), home);
+    let files = output(check.args(["-c", INSTALLED]))?;
+    let files = String::from_utf8_lossy(&files).into_owned();
+    for name in [&format!("licenses/{}", licences::FILE), "sboms/fairrate.cdx.json"] {
+        if !files.contains(name) {
+            return Err(format!("the wheel has no {name}: {files}"));
+        }
+    }
+    if files.contains("LEAK") {
+        return Err(format!("the wheel's bill of materials names directories: {files}"));
+    }
+    println!(
+        "tried: {}: `fairrate` and `import fairrate` run the same scenario alike, with notices",
+        files::name(wheel)
+    );
     Ok(())
 }
+
+/// Prints the files of the installed package, whose checksums have to be those of its RECORD.
+const INSTALLED: &str = "\
+import base64, hashlib, importlib.metadata
+for file in importlib.metadata.files('fairrate'):
+    data = file.locate().read_bytes()
+    if file.hash and 'bin/' not in str(file):
+        digest = base64.urlsafe_b64encode(hashlib.sha256(data).digest()).rstrip(b'=').decode()
+        assert file.hash.value == digest, file
+    print(file, 'LEAK' if 'sboms' in str(file) and b'file://' in data else '')
+assert 'THIRD-PARTY-LICENCES.txt' in importlib.metadata.metadata('fairrate').get_all('License-File')
+";
 
 /// Checks that all links of pages below `dir` lead to files that are there. Returns their number.
 fn no_dead_link(dir: &Path) -> Result<usize, String> {
     let (n, dead) = links::dead(dir)?;
     if dead.is_empty() { Ok(n) } else { Err(format!("links that lead nowhere:\n{}", dead.join("\n"))) }
+}
+
+/// Checks that this machine's systemd, if it has one, knows all keys of a unit. That it does not find the program is no matter.
+fn has_known_keys(unit: &Path) -> Result<(), String> {
+    let Ok(said) = Command::new("systemd-analyze").arg("verify").arg(unit).output() else { return Ok(()) };
+    let said = String::from_utf8_lossy(&said.stderr).into_owned();
+    if said.contains("Unknown") {
+        Err(format!("systemd does not know all of {}: {said}", unit.display()))
+    } else {
+        Ok(())
+    }
 }
 
 /// Returns a command that has no variables but a plain `PATH`, in the directory `home`.

@@ -30,6 +30,25 @@ fn a_second_agent_of_a_namespace_refuses() {
     rack.wait_for_agents(2);
 }
 
+/// `check` finds what would stop `run`: control groups that are hidden, as `ip netns exec` hides those of the host.
+#[test]
+fn check_looks_for_control_groups() {
+    let file = std::env::temp_dir().join(format!("fairrate-check-{}.toml", std::process::id()));
+    let text = "fabric = [\"10.0.0.0/24\"]\nallocator = { servers = [\"10.0.0.8:4600\"], insecure = true }\n";
+    std::fs::write(&file, text).unwrap();
+    let check = |before: &str| {
+        let script = format!("{before} exec {} check {}", env!("CARGO_BIN_EXE_fairrate-agent"), file.display());
+        let done = Command::new("unshare").args(["--mount", "sh", "-c", &script]).output().unwrap();
+        (done.status.code(), String::from_utf8_lossy(&done.stderr).into_owned())
+    };
+    let (code, text) = check("umount --all --lazy --types cgroup2;");
+    assert!(code == Some(1) && text.contains("`nsenter --net=/run/netns/NAME` does not"), "{code:?}: {text}");
+    if fairrate_agent::cgroups::root().unwrap().is_some() {
+        assert_eq!(check(""), (Some(0), String::new()));
+    }
+    std::fs::remove_file(file).unwrap();
+}
+
 #[test]
 fn health_and_metrics_are_served() {
     let rack = Rack::new().with_agents([0], "metrics = 9462\n");
