@@ -39,6 +39,7 @@ fn every_example_has_a_test_here() {
     names.sort();
     let expected = [
         "all-reduce",
+        "coexistence",
         "d2tcp",
         "fairness",
         "faults",
@@ -248,6 +249,18 @@ fn fairness_has_four_flows_that_come_and_go() {
     let json = run_example("fairness", &[&sets[..], &["probe.1.every=10us", "probe.0.every=1us"]].concat());
     assert!(0.9 < number(&json, "/metrics/jain"), "{}", json["metrics"]["jain"]);
     assert!(0.9 < number(&json, "/metrics/ports/0/utilisation"));
+}
+
+/// CUBIC beside DCTCP is dropped where DCTCP is marked, and yields.
+#[test]
+fn coexistence_shows_what_each_block_gets() {
+    let json = run_example("coexistence", &["duration=40ms", "measure.from=20ms"]);
+    let group = |at: usize, field: &str| number(&json, &format!("/metrics/groups/{at}/{field}"));
+    assert_eq!(json["metrics"]["groups"][1]["cc"], "cubic");
+    let shares = [group(0, "share"), group(1, "share")];
+    assert!((shares[0] + shares[1] - 1.0).abs() < 1e-9 && 0.7 < shares[0], "{shares:?}");
+    assert!(0.0 < group(0, "marked") && group(0, "drops") == 0.0);
+    assert!(group(1, "marked") == 0.0 && 0.0 < group(1, "drops"));
 }
 
 #[test]

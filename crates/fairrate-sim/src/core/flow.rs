@@ -66,7 +66,7 @@ impl Flow {
     }
 
     /// Returns the flow as the subflow with this index of its connection.
-    pub(crate) fn as_subflow(self, subflow: u8) -> Self {
+    pub(crate) fn with_subflow(self, subflow: u8) -> Self {
         Self { lane: subflow << Self::CLASS_BITS | self.class(), ..self }
     }
 

@@ -20,8 +20,8 @@ pub(super) fn flow(
     Flow::new(id, (host_of[spec.src], host_of[spec.dst]), spec.bytes.as_u64(), class, spec.stack, transport)
 }
 
-/// Returns the transport of a flow; `has_subflows`: it is a connection of several subflows.
-pub(super) fn transport_of(config: &SimConfig, id: FlowId, n_user_flows: u32, has_subflows: bool) -> Kind {
+/// Returns the transport of a flow; `hwith_subflows`: it is a connection of several subflows.
+pub(super) fn transport_of(config: &SimConfig, id: FlowId, n_user_flows: u32, hwith_subflows: bool) -> Kind {
     let stack = config.flows[id.index()].stack;
     let (transport, cc) = config.stack(stack);
     match transport.kind {
@@ -29,7 +29,7 @@ pub(super) fn transport_of(config: &SimConfig, id: FlowId, n_user_flows: u32, ha
         Transport::Rdma if cc.needs().feedback.grants.is_some() => Kind::Homa,
         Transport::Rdma => Kind::Rdma,
         Transport::Uet { .. } => Kind::Uet,
-        Transport::Tcp(_) if has_subflows => Kind::Mptcp,
+        Transport::Tcp(_) if hwith_subflows => Kind::Mptcp,
         Transport::Tcp(_) if config.allocator.is_some() => Kind::Ruled,
         Transport::Tcp(_) => Kind::Tcp,
     }
@@ -52,7 +52,7 @@ pub(super) fn add_subflows(
     flows: &mut Vec<Flow>,
 ) {
     for (id, spec) in (0..).map(FlowId).zip(&config.flows) {
-        let subflow = |(subflow, _)| flow(id, spec, Kind::Mptcp, host_of, config).as_subflow(subflow);
+        let subflow = |(subflow, _)| flow(id, spec, Kind::Mptcp, host_of, config).with_subflow(subflow);
         flows.extend((0..).zip(connections.subflow_ids(id)).map(subflow));
     }
 }
