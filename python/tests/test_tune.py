@@ -263,7 +263,8 @@ def test_every_metric_has_a_nature(incasts: Scenario) -> None:
     assert _goals.nature("slowdown-p98:block1") is None
     assert _goals.nature("completion:incast") == ("min", "µs") == _goals.nature("query-p99.9:block1")
     assert Constraint.of("completion:incast<=3ms").bound == 3_000
-    assert _goals.nature("slowdown-p99:incast") == ("min", "") and _goals.nature("goodput:incast") is None
+    assert _goals.nature("slowdown-p99:incast") == ("min", "") and _goals.nature("utilisation:incast") is None
+    assert _goals.nature("goodput:incast") == _goals.nature("goodput") and _goals.nature("share:incast") == ("max", "%")
 
 
 def test_parameters_of_the_command_line() -> None:

@@ -105,7 +105,8 @@ fn of_switches(switches: &Oversubscription) -> String {
 fn of_block(block: &Block) -> String {
     let Block { name, flows, endless, bytes, size_bytes, starts_us: [first, last], .. } = block;
     let name = if name.is_empty() { String::new() } else { format!("{name}: ") };
-    let mut parts = vec![format!("{name}{}", counted(*flows, "flow", "s"))];
+    let control = block.control.map(|[cc, transport]| format!(" under {cc} over {}", transport.to_uppercase()));
+    let mut parts = vec![format!("{name}{}{}", counted(*flows, "flow", "s"), control.unwrap_or_default())];
     if 0 < *endless {
         parts.push(format!("{endless} of them endless"));
     }

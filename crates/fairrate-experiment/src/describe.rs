@@ -108,6 +108,9 @@ pub struct Block {
     pub group: u32,
     /// Its name; empty if it has none.
     pub name: String,
+    /// Algorithm and transport of its flows, where blocks have different ones.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub control: Option<[&'static str; 2]>,
     /// Number of its flows.
     pub flows: usize,
     /// Number of them without an end.
@@ -170,7 +173,7 @@ pub fn describe(scenario: &Scenario) -> Description {
         routing: paths::routing(config, &routes),
         faults: paths::faults(config),
         ports: ports(config),
-        traffic: traffic(&config.flows, scenario.traffic_blocks()),
+        traffic: traffic(config, scenario.traffic_blocks()),
         load: loads(config, &routes, wire),
         run: expected(config, &routes),
         warnings: scenario.warnings().to_vec(),
@@ -258,7 +261,8 @@ fn ports(config: &SimConfig) -> Vec<PortKind> {
     rates.into_iter().map(port).collect()
 }
 
-fn traffic(flows: &[FlowSpec], names: &[String]) -> Vec<Block> {
+fn traffic(config: &SimConfig, names: &[String]) -> Vec<Block> {
+    let flows = &config.flows;
     let mut groups: BTreeMap<u32, Vec<&FlowSpec>> = BTreeMap::new();
     for flow in flows {
         groups.entry(flow.group).or_default().push(flow);
@@ -272,6 +276,10 @@ fn traffic(flows: &[FlowSpec], names: &[String]) -> Vec<Block> {
         Block {
             group,
             name: names.get(group as usize).cloned().unwrap_or_default(),
+            control: flows.first().filter(|_| !config.beside.is_empty()).map(|flow| {
+                let (transport, cc) = config.stack(flow.stack);
+                [cc.info().name, transport.kind.name()]
+            }),
             flows: flows.len(),
             endless: flows.len() - sizes.len(),
             bytes,

@@ -106,3 +106,20 @@ fn what_does_not_go_together_is_refused_with_the_reason() {
         assert!(error.contains(message), "{second}: {error}");
     }
 }
+
+/// A block with the keys of `[transport]` does not repeat its problems.
+#[test]
+fn a_problem_of_the_transport_is_told_once() {
+    let text = "duration = \"1ms\"\n[topology]\nkind = \"star\"\n[transport]\nmtuu = \"1KB\"\n\
+                [[traffic]]\nkind = \"incast\"\nreceiver = 0\nsenders = 1\nbytes = \"1KB\"\ncc = \"dctcp\"\n";
+    let error = Scenario::from_toml(text, "x.toml", Path::new("."), &Overrides::default()).expect_err("a slip");
+    assert_eq!(error.problems().len(), 1, "{error}");
+}
+
+/// The ns-3 code has one algorithm a run.
+#[test]
+fn several_algorithms_are_not_exported() {
+    let scenario = read("cc = \"hpcc\"", "cc = \"dctcp\"").expect("it reads");
+    let (message, _) = fairrate_scenario::ns3::export(&scenario).expect_err("it is refused");
+    assert_eq!(message, "the ns-3 code has one algorithm a run");
+}

@@ -56,6 +56,12 @@ fn unfit_network(config: &SimConfig) -> Option<Problem> {
     if config.fabric.balance.is_by_packet() {
         return Some(problem("packets choose their paths one by one", "set `balance = \"ecmp\"` in `[routing]`"));
     }
+    if !config.beside.is_empty() {
+        return Some(problem(
+            "its traffic blocks have several algorithms",
+            "remove `cc` and `transport` of the `[[traffic]]` blocks",
+        ));
+    }
     if config.allocator.is_some() {
         return Some(problem("its algorithm has a central allocator", "choose another `cc`"));
     }

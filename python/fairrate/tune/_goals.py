@@ -47,6 +47,17 @@ NATURES: dict[str, tuple[str, str]] = {
 }
 """The better direction and the unit of every metric, by its name."""
 
+NATURES_OF_BLOCKS: dict[str, tuple[str, str]] = {
+    "goodput": ("max", "Gb/s"),
+    "share": ("max", "%"),
+    "fair-share": ("max", "%"),
+    "jain": ("max", ""),
+    "drops": ("min", "packets"),
+    "marked": ("min", "packets"),
+    "sent-again": ("min", "KB"),
+}
+"""The same of what a traffic block gets beside others, as ``share:old``."""
+
 SCALES = {"Gb/s": ("rate", 1e9), "KB": ("size", 1e3), "µs": ("time", 1e3)}
 """Kind and size of the units of metrics in which a bound may have another unit."""
 
@@ -56,7 +67,9 @@ def nature(metric: str) -> tuple[str, str] | None:
 
     Metrics of a traffic block, as ``slowdown-p99:incast``, are like those of all flows, whatever name the block may have.
     """
-    return NATURES.get(metric) or NATURES.get(re.sub(r":[\w-]+$", ":all", metric))
+    name, colon, _ = metric.partition(":")
+    of_block = NATURES_OF_BLOCKS.get(name) if colon else None
+    return NATURES.get(metric) or of_block or NATURES.get(re.sub(r":[\w-]+$", ":all", metric))
 
 
 def full_name(metric: str) -> str:

@@ -41,6 +41,12 @@ pub fn export(scenario: &Scenario) -> Result<Exported, (String, String)> {
             );
         }
     };
+    if !config.beside.is_empty() {
+        return refuse(
+            "the ns-3 code has one algorithm a run",
+            "remove `cc` and `transport` of the `[[traffic]]` blocks",
+        );
+    }
     if config.transport.kind != Transport::Rdma {
         return refuse("the ns-3 code has RDMA alone", "write `kind = \"rdma\"` in `[transport]`");
     }

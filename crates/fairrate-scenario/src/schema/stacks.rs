@@ -61,7 +61,9 @@ impl Stacks {
 
 /// Reads `[transport]`, and those of all blocks.
 pub(super) fn read(root: &mut Section<'_>, profile: Profile, files: &Files<'_>, algorithms: &Algorithms) -> Stacks {
+    let n_before = root.report.count();
     let first = transport::read(root, profile, files, algorithms.clone());
+    let is_broken = n_before < root.report.count();
     let mut stacks = Stacks { all: vec![first], of_block: Vec::new() };
     let Some(Node { value: Value::Array(blocks), .. }) = root.peek("traffic") else { return stacks };
     let by_hosts = routing::is_by_hosts(root);
@@ -71,7 +73,9 @@ pub(super) fn read(root: &mut Section<'_>, profile: Profile, files: &Files<'_>, 
     };
     for block in blocks {
         let Value::Table(keys) = &block.value else { continue };
-        let Some((table, site)) = table_of(root, &usual, keys) else {
+        // A block with the keys of `[transport]` has its problems too, which are told once.
+        let own = table_of(root, &usual, keys).filter(|_| !is_broken || keys.get("transport").is_some());
+        let Some((table, site)) = own else {
             stacks.of_block.push(Of { stack: 0, out: None });
             continue;
         };
