@@ -1,9 +1,13 @@
 //! The numbers of a run, or of all seeds of one algorithm, that tables show and `--json` prints.
 
+mod fairness;
 mod groups;
+mod ports;
 mod share;
 
+pub use fairness::fairness;
 pub use groups::GroupMetrics;
+pub use ports::PortMetrics;
 pub use share::Share;
 
 use std::borrow::Cow;
@@ -12,11 +16,11 @@ use std::collections::BTreeSet;
 use fairrate_results::{SIZE_BOUNDS, TierLoad};
 use serde::Serialize;
 
+use self::ports::{all_ports, mean_of_ports, ports, worst_port};
 use crate::collectives::{self, CollectiveMetrics};
 use crate::completion::{Completion, completions};
-use crate::model::{Flow, FlowSeries, PortSeries, RunData, Variant};
-use crate::series::value_at;
-use crate::stats::{self, Distribution, Held};
+use crate::model::{Flow, RunData, Variant};
+use crate::stats::{self, Distribution};
 
 /// The share of the offered load that must be carried for a run to count as near steady state.
 pub const STEADY: f64 = 0.9;
@@ -190,29 +194,6 @@ pub struct DeadlineMetrics {
     pub open: u64,
     /// `missed` over all flows but `open`; `None` if all are open.
     pub missed_share: Option<f64>,
-}
-
-/// The measures of a probed port within the measuring window.
-#[derive(Clone, Debug, Default, PartialEq, Serialize)]
-pub struct PortMetrics {
-    /// The port as `from->to`.
-    pub port: String,
-    /// Bits sent over the link's capacity, headers included.
-    pub utilisation: Option<f64>,
-    /// Bits sent per second, headers included.
-    pub throughput_bps: f64,
-    /// Mean queue, weighted by time.
-    pub qlen_mean_bytes: f64,
-    /// Queue length that was not exceeded for 99 % of the time.
-    pub qlen_p99_bytes: f64,
-    /// Largest sample of the queue.
-    pub qlen_peak_bytes: f64,
-    /// Packets dropped before they were queued.
-    pub drops: f64,
-    /// Packets marked.
-    pub ecn_marks: f64,
-    /// Time the port was paused, in ns.
-    pub pfc_pause_ns: f64,
 }
 
 impl Metrics {
@@ -400,120 +381,6 @@ fn deadlines(runs: &[RunData]) -> Option<DeadlineMetrics> {
     let open = all().map(|d| d.open).sum::<u64>();
     let missed_share = (open < flows).then(|| missed as f64 / (flows - open) as f64);
     Some(DeadlineMetrics { flows, missed, open, missed_share })
-}
-
-/// Returns the measures of every port of the first run, averaged over the runs.
-fn ports(runs: &[RunData]) -> Vec<PortMetrics> {
-    let Some(first) = runs.first() else { return Vec::new() };
-    let average = |port: &PortSeries| {
-        let of_run =
-            |r: &RunData| Some(port_metrics(&r.ports.iter().find(|p| p.name == port.name)?.within(r.window())));
-        mean_of_ports(&runs.iter().filter_map(of_run).collect::<Vec<_>>())
-    };
-    first.ports.iter().filter_map(average).collect()
-}
-
-/// Returns the mean over several runs of a port's measures; `None` without any.
-fn mean_of_ports(each: &[PortMetrics]) -> Option<PortMetrics> {
-    let mean = |f: &dyn Fn(&PortMetrics) -> f64| each.iter().map(f).sum::<f64>() / each.len() as f64;
-    let utilised: Vec<f64> = each.iter().filter_map(|p| p.utilisation).collect();
-    Some(PortMetrics {
-        port: each.first()?.port.clone(),
-        utilisation: stats::mean(&utilised),
-        throughput_bps: mean(&|p| p.throughput_bps),
-        qlen_mean_bytes: mean(&|p| p.qlen_mean_bytes),
-        qlen_p99_bytes: mean(&|p| p.qlen_p99_bytes),
-        qlen_peak_bytes: mean(&|p| p.qlen_peak_bytes),
-        drops: mean(&|p| p.drops),
-        ecn_marks: mean(&|p| p.ecn_marks),
-        pfc_pause_ns: mean(&|p| p.pfc_pause_ns),
-    })
-}
-
-/// Returns the measures of all ports of a run as a single port, averaged over the runs.
-fn all_ports(runs: &[RunData]) -> Option<PortMetrics> {
-    let several = runs.iter().filter(|r| 1 < r.ports.len());
-    let each: Vec<PortMetrics> = several.map(|r| port_metrics(&pool(&r.ports, r.window()))).collect();
-    let mut all = mean_of_ports(&each)?;
-    let n = runs.iter().map(|r| r.ports.len()).max().unwrap_or(0);
-    all.port = format!("all {n} ports");
-    Some(all)
-}
-
-/// Returns the port with the largest 99th percentile of its queue; `None` unless there are several.
-fn worst_port(ports: &[PortMetrics]) -> Option<PortMetrics> {
-    // Of equal ones the first that was probed.
-    let worst = ports.iter().rev().max_by(|a, b| a.qlen_p99_bytes.total_cmp(&b.qlen_p99_bytes));
-    worst.filter(|_| 1 < ports.len()).cloned()
-}
-
-/// Joins the samples of several ports within a window one after another, as if of one port of their mean rate.
-fn pool(ports: &[PortSeries], window: (f64, f64)) -> PortSeries {
-    let mut all = PortSeries { name: "all".into(), capacity_bps: Some(0.0), ..PortSeries::default() };
-    let (mut t_end, mut tx_end) = (0.0, 0.0);
-    for port in ports.iter().map(|port| port.within(window)) {
-        let (t0, tx0) = (port.t_ns.first().copied().unwrap_or(0.0), port.tx_bytes.first().copied().unwrap_or(0.0));
-        all.t_ns.extend(port.t_ns.iter().map(|t| t_end + t - t0));
-        all.tx_bytes.extend(port.tx_bytes.iter().map(|b| tx_end + b - tx0));
-        all.qlen_bytes.extend(&port.qlen_bytes);
-        (t_end, tx_end) = (all.t_ns.last().copied().unwrap_or(0.0), all.tx_bytes.last().copied().unwrap_or(0.0));
-        all.capacity_bps = all.capacity_bps.zip(port.capacity_bps).map(|(a, b)| a + b / ports.len() as f64);
-        all.drops += port.drops;
-        all.ecn_marks += port.ecn_marks;
-        all.pfc_pause_ns += port.pfc_pause_ns;
-    }
-    all
-}
-
-fn port_metrics(port: &PortSeries) -> PortMetrics {
-    let queue = Held::new(&port.t_ns, &port.qlen_bytes);
-    let ends = |v: &[f64]| v.last().zip(v.first()).map_or(0.0, |(last, first)| last - first);
-    let (bytes, span_ns) = (ends(&port.tx_bytes), ends(&port.t_ns));
-    let throughput_bps = if 0.0 < span_ns { bytes * 8e9 / span_ns } else { 0.0 };
-    PortMetrics {
-        port: port.name.clone(),
-        utilisation: port.capacity_bps.map(|c| throughput_bps / c),
-        throughput_bps,
-        qlen_mean_bytes: queue.mean().unwrap_or(0.0),
-        qlen_p99_bytes: queue.percentile(0.99).unwrap_or(0.0),
-        qlen_peak_bytes: queue.peak().unwrap_or(0.0),
-        drops: port.drops as f64,
-        ecn_marks: port.ecn_marks as f64,
-        pfc_pause_ns: port.pfc_pause_ns,
-    }
-}
-
-/// Returns the Jain index of the long flows.
-///
-/// The long flows are the endless flows that were probed: their shares are the bytes each delivered while all of them
-/// were active. With fewer than two of those, a burst is measured: the finite flows, if there are at least two and all
-/// have the same size and start; their shares are size over FCT. Otherwise there is no index.
-pub fn fairness(run: &RunData) -> Option<f64> {
-    let endless = |s: &&FlowSeries| run.flows.iter().any(|f| f.id == s.flow && f.bytes.is_none());
-    let long: Vec<&FlowSeries> = run.rates.iter().filter(endless).filter(|s| !s.t_ns.is_empty()).collect();
-    if 2 <= long.len() {
-        return long_flow_fairness(&long, run.window());
-    }
-    let finite: Vec<&Flow> = run.flows.iter().filter(|f| f.bytes.is_some()).collect();
-    let first = finite.first()?;
-    let one_burst = finite.iter().all(|f| f.bytes == first.bytes && f.start_ns == first.start_ns);
-    if finite.len() < 2 || !one_burst {
-        return None;
-    }
-    stats::jain(&finite.iter().map(|f| f.fct_ns.map_or(0.0, |t| 1.0 / t)).collect::<Vec<_>>())
-}
-
-fn long_flow_fairness(long: &[&FlowSeries], (from, until): (f64, f64)) -> Option<f64> {
-    let from = long.iter().filter_map(|s| s.t_ns.first()).copied().fold(from, f64::max);
-    let to = long.iter().filter_map(|s| s.t_ns.last()).copied().fold(until, f64::min);
-    if to <= from {
-        return None;
-    }
-    let delivered = |s: &&FlowSeries| {
-        let at = |t| value_at(&s.t_ns, &s.delivered_bytes, t).unwrap_or(0.0);
-        at(to) - at(from)
-    };
-    stats::jain(&long.iter().map(delivered).collect::<Vec<_>>())
 }
 
 #[cfg(test)]

@@ -1,5 +1,7 @@
 //! The statistics used by all tables and figures, each with its definition.
 
+pub use fairrate_results::jain;
+
 /// Returns the nearest-rank percentile: the smallest value with at least the fraction `p` of all values at or below it,
 /// which is the value of rank `ceil(p n)`. It is always a value that occurred; `None` without values.
 ///
@@ -27,14 +29,6 @@ pub fn student_half_width(values: &[f64]) -> Option<f64> {
     let t = STUDENT_T.get(freedom.checked_sub(1)?).unwrap_or(&STUDENT_T[8]);
     let squares: f64 = values.iter().map(|value| (value - mean) * (value - mean)).sum();
     Some(t * (squares / freedom as f64 / values.len() as f64).sqrt())
-}
-
-/// Returns the Jain index `(sum x)^2 / (n sum x^2)`: 1 when all shares are equal, `1/n` when a single share is
-/// everything. Returns `None` without values or when all are zero.
-pub fn jain(shares: &[f64]) -> Option<f64> {
-    let sum: f64 = shares.iter().sum();
-    let squares: f64 = shares.iter().map(|x| x * x).sum();
-    if squares == 0.0 { None } else { Some(sum * sum / (shares.len() as f64 * squares)) }
 }
 
 /// Returns the values in ascending order, as [`percentile`] requires.

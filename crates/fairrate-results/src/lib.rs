@@ -47,7 +47,7 @@ pub use drops::DropsByCause;
 pub use engine::Engine;
 pub use inputs::RunInputs;
 pub use linux::{BusyPort, DelaySummary, LinuxSummary};
-pub use measured::{GroupShare, MOST_GROUPS, Measured, TierLoad};
+pub use measured::{GroupShare, Measured, TierLoad, jain};
 pub use read::Results;
 pub use recovery::RecoverySummary;
 pub use rows::*;

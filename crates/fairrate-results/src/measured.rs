@@ -20,7 +20,7 @@ pub struct Measured {
     pub goodput_bytes: u64,
     /// Offered and carried load by tier of links.
     pub load: Vec<TierLoad>,
-    /// The share of each traffic block, if there are several and at most [`MOST_GROUPS`].
+    /// The share of each traffic block, if there are several and at most [`GroupTotals::MOST`].
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub groups: Vec<GroupShare>,
 }
@@ -47,9 +47,6 @@ pub struct GroupShare {
     /// Data packets that arrived with an ECN mark, in the whole run.
     pub marked: u64,
 }
-
-/// Largest number of traffic blocks that have totals of their own.
-pub const MOST_GROUPS: usize = 1_024;
 
 /// The load on a set of links within the measuring window, in payload bytes over the capacity of the links, as `load`
 /// in `[[traffic]]`.
@@ -241,7 +238,7 @@ struct GroupMeter {
 impl GroupMeter {
     fn new(config: &SimConfig) -> Self {
         let n_groups = config.flows.iter().map(|flow| flow.group as usize + 1).max().unwrap_or(0);
-        if !(2..=MOST_GROUPS).contains(&n_groups) {
+        if !(2..=GroupTotals::MOST).contains(&n_groups) {
             return Self::default();
         }
         let mut shares: Vec<GroupShare> =
@@ -288,16 +285,19 @@ impl GroupMeter {
             let at = |edge: usize, flow| self.endless[edge].get(flow).copied().unwrap_or(0);
             let bytes: Vec<f64> = flows.map(|(flow, _)| (at(until, flow) - at(from, flow)) as f64).collect();
             let goodput_bytes = self.edges[until][group] - self.edges[from][group];
-            GroupShare { goodput_bytes, jain: jain(&bytes), ..share.clone() }
+            let jain = if bytes.len() < 2 { None } else { jain(&bytes) };
+            GroupShare { goodput_bytes, jain, ..share.clone() }
         };
         self.shares.iter().filter(|share| 0 < share.flows).map(of_group).collect()
     }
 }
 
-/// Returns the Jain index of two or more shares that are not all zero.
-fn jain(shares: &[f64]) -> Option<f64> {
-    let (sum, squares): (f64, f64) = (shares.iter().sum(), shares.iter().map(|x| x * x).sum());
-    (2 <= shares.len() && 0.0 < squares).then(|| sum * sum / (shares.len() as f64 * squares))
+/// Returns the Jain index `(sum x)^2 / (n sum x^2)`: 1 when all shares are equal, `1/n` when a single share is
+/// everything. Returns `None` without values or when all are zero.
+pub fn jain(shares: &[f64]) -> Option<f64> {
+    let sum: f64 = shares.iter().sum();
+    let squares: f64 = shares.iter().map(|x| x * x).sum();
+    if squares == 0.0 { None } else { Some(sum * sum / (shares.len() as f64 * squares)) }
 }
 
 /// Returns the rack and pod of each node. The ToRs of a pod share aggregation switches; the pod of a host is the first

@@ -21,6 +21,11 @@ pub struct GroupTotals {
     pub marked: u64,
 }
 
+impl GroupTotals {
+    /// Largest number of blocks that have totals of their own: a flow list may number its groups as it likes.
+    pub const MOST: usize = 1_024;
+}
+
 /// The outcome of one flow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FlowOutcome {

@@ -1,7 +1,9 @@
 use fairrate_results::Measured;
 use proptest::prelude::*;
 
+use super::ports::port_metrics;
 use super::*;
+use crate::model::{FlowSeries, PortSeries};
 use crate::synthetic;
 
 fn flow(id: u32, bytes: Option<u64>, fct_ns: Option<f64>) -> Flow {

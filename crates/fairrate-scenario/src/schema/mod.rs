@@ -17,6 +17,7 @@ mod recovery;
 mod routing;
 mod stacks;
 mod switch;
+mod tcp;
 mod topology;
 mod traffic;
 mod transport;

@@ -3,14 +3,13 @@
 use fairrate_control::credits::CreditRule;
 use fairrate_control::{AlgorithmConfig, Needs, Parameters, PortScope, Profile};
 use fairrate_sim::{
-    Balance, BaseRttRule, DelayedAck, EcnEcho, Entropy, EntropyScheme, LossDetection, MptcpConfig, Recovery, Scheduler,
-    Stack, SubflowPaths, TcpConfig, Transport, TransportConfig, WindowRule,
+    Balance, BaseRttRule, Entropy, EntropyScheme, Recovery, Stack, Transport, TransportConfig, WindowRule,
 };
 use fairrate_units::{Bytes, Time};
 
 use super::algorithm::{self, Algorithms};
 use super::files::Files;
-use super::routing;
+use super::{routing, tcp};
 use crate::reader::{OrWord, Output, Section};
 
 /// The artifact puts data and acknowledgments into class 3; class 0 is PFC's own.
@@ -21,9 +20,6 @@ const CONTROL_CLASS: u8 = 1;
 /// IRN's retransmission timeouts (SIGCOMM 2018, section 4.1), the second while few packets are in flight.
 const IRN_RTO: Time = Time::from_us(320);
 const IRN_RTO_LOW: Time = Time::from_us(100);
-
-/// Largest number of subflows of a connection: twice the number in MPTCP papers on datacenters.
-const MAX_SUBFLOWS: u8 = 16;
 
 /// Reads `[transport]` and the algorithm's section in it.
 pub(super) fn read(root: &mut Section<'_>, profile: Profile, files: &Files<'_>, algorithms: Algorithms) -> Stack {
@@ -213,94 +209,12 @@ fn read_kind(s: &mut Section<'_>, needs: &Needs) -> Transport {
     if protocol == Protocol::Uet || s.has("uet") {
         s.out.tables.push(("uet".into(), out));
     }
-    let tcp = read_tcp(s, protocol == Protocol::Tcp);
+    let tcp = tcp::read(s, protocol == Protocol::Tcp);
     match protocol {
         Protocol::Rdma => Transport::Rdma,
         Protocol::Tcp => Transport::Tcp(tcp),
         Protocol::Uet => Transport::Uet { ack_every },
     }
-}
-
-/// Reads `[transport.tcp]`; `is_used`: TCP is the transport.
-fn read_tcp(s: &mut Section<'_>, is_used: bool) -> TcpConfig {
-    let mut t = s.child("tcp", "`[transport.tcp]`");
-    let config = TcpConfig {
-        // Values from 20 us to 30 ms are far above any RTT here. Flowtune section 6.1 runs its control connections with
-        // 20 us to 30 us; 1 ms is usual for datacenter simulations.
-        rto_min: t.get("rto_min", Time::from_ms(1)).value,
-        rto_max: t.get("rto_max", Time::from_ms(100)).value,
-        // A timer of high resolution, far below any RTT here; Linux's jiffies are 1 to 10 ms.
-        clock_granularity: t.get("clock_granularity", Time::from_us(1)).value,
-        // Linux since 4.18.
-        loss_detection: t
-            .choice(
-                "loss_detection",
-                &[("rack", LossDetection::Rack), ("sack", LossDetection::Sack)],
-                LossDetection::Rack,
-            )
-            .value,
-        tail_loss_probe: t.get("tail_loss_probe", true).value,
-        delayed_ack: read_delayed_ack(&mut t),
-        handshake: t.get("handshake", false).value,
-        // Linux: net.ipv4.tcp_slow_start_after_idle = 1.
-        idle_restart: t.get("idle_restart", true).value,
-        // Linux since 3.2.
-        prr: t.get("prr", true).value,
-        min_window: t.get("min_window", 0).value,
-        receive_window: match t.value_or::<Bytes>("receive_window", &["unlimited"], OrWord::Word(0)).value {
-            OrWord::Word(_) => u64::MAX,
-            OrWord::Value(bytes) => bytes.as_u64(),
-        },
-        ecn_echo: t
-            .choice("ecn_echo", &[("accurate", EcnEcho::Accurate), ("classic", EcnEcho::Classic)], EcnEcho::Accurate)
-            .value,
-        multipath: read_multipath(&mut t),
-    };
-    if config.rto_min == Time::ZERO || config.rto_max < config.rto_min {
-        let message = format!("`rto_min` of {} and `rto_max` of {}", config.rto_min, config.rto_max);
-        let help = "let `rto_min` be above zero and at most `rto_max`";
-        t.problem_at("scenario::conflict", if t.has("rto_max") { "rto_max" } else { "rto_min" }, message, help);
-    }
-    let out = t.finish();
-    if is_used || s.has("tcp") {
-        s.out.tables.push(("tcp".into(), out));
-    }
-    config
-}
-
-/// Reads the keys of MPTCP. The default is plain TCP; with subflows, MPTCP's own defaults: the smallest round-trip time
-/// first, and paths by hash.
-fn read_multipath(t: &mut Section<'_>) -> MptcpConfig {
-    let subflows = t.get("subflows", 1).value;
-    let schedulers =
-        [("min-rtt", Scheduler::MinRtt), ("round-robin", Scheduler::RoundRobin), ("redundant", Scheduler::Redundant)];
-    let paths = [("hashed", SubflowPaths::Hashed), ("disjoint", SubflowPaths::Disjoint)];
-    MptcpConfig {
-        subflows: checked_subflows(t, subflows),
-        scheduler: t.choice("scheduler", &schedulers, Scheduler::MinRtt).value,
-        paths: t.choice("paths", &paths, SubflowPaths::Hashed).value,
-    }
-}
-
-/// Returns the number of subflows of a connection, limited to the allowed range; reports a number outside it.
-pub(super) fn checked_subflows(s: &Section<'_>, subflows: u8) -> u8 {
-    if !(1..=MAX_SUBFLOWS).contains(&subflows) {
-        let message = format!("{subflows} subflows");
-        let help = format!("write a number from 1, which is plain TCP, to {MAX_SUBFLOWS}");
-        s.problem_at("scenario::out_of_range", "subflows", message, help);
-    }
-    subflows.clamp(1, MAX_SUBFLOWS)
-}
-
-/// Reads after how many segments an acknowledgment is sent; by default after every segment, as in simulations.
-fn read_delayed_ack(t: &mut Section<'_>) -> Option<DelayedAck> {
-    let every = t.get::<u32>("delayed_ack", 1);
-    let timeout = t.get("delayed_ack_timeout", Time::from_us(50)).value;
-    if every.value == 0 || 100 < every.value {
-        let message = format!("an acknowledgment every {} segments", every.value);
-        t.problem_at("scenario::out_of_range", "delayed_ack", message, "write for instance `delayed_ack = 2`");
-    }
-    (1 < every.value).then_some(DelayedAck { every: every.value, timeout })
 }
 
 /// Reads the rule of windows.

@@ -30,9 +30,6 @@ pub(crate) enum Notification {
     Convergence(ConvergenceSample),
 }
 
-/// Number of groups above which they have no totals of their own: a flow list may number them as it likes.
-const MOST_GROUPS: u32 = 1_024;
-
 /// The totals of a part, and its notifications that were not yet passed on.
 #[derive(Default)]
 pub(crate) struct Observations {
@@ -66,8 +63,8 @@ impl Observations {
     /// Creates empty observations, which are reported in the order in which they are added if `keeps_order`, and otherwise
     /// in the order of events.
     pub(super) fn new(run: &Run, keeps_order: bool) -> Self {
-        let last = run.config.flows.iter().map(|flow| flow.group).max().unwrap_or(0);
-        let n_groups = if 0 < last && last < MOST_GROUPS { last as usize + 1 } else { 0 };
+        let n_groups = run.config.flows.iter().map(|flow| flow.group as usize + 1).max().unwrap_or(0);
+        let n_groups = if (2..=GroupTotals::MOST).contains(&n_groups) { n_groups } else { 0 };
         Self { keeps_order, groups: vec![GroupTotals::default(); n_groups], ..Self::default() }
     }
 
