@@ -79,7 +79,7 @@ pub struct Metrics {
     pub load: Vec<TierLoad>,
     /// Payload bits delivered per second of the measuring window, over all flows.
     pub goodput_bps: f64,
-    /// Jain index of the long flows' goodput; see [`fairness`].
+    /// Jain index of the long flows' goodput; see [`fairness()`].
     pub jain: Option<f64>,
     /// The share of each traffic block, where there are several.
     pub groups: Vec<GroupMetrics>,
