@@ -102,7 +102,7 @@ impl<'a> Walk<'a> {
     pub(crate) fn last_hop<'h>(&self, hops: &'h [Hop], node: NodeId) -> Option<(Time, &'h Hop)> {
         let topology = &self.ports.config().topology;
         let to_node = hops.iter().filter(|hop| hop.fate == Fate::Sent && topology.to(hop.port) == node);
-        let arrivals = to_node.map(|hop| (self.ports.arrival(hop.port, hop.wire, hop.left), hop));
+        let arrivals = to_node.map(|hop| (hop.arrival(self.ports), hop));
         arrivals.filter(|&(t, _)| t <= self.at).max_by_key(|&(t, hop)| (t, hop.left))
     }
 
@@ -140,8 +140,7 @@ impl<'a> Walk<'a> {
 
     /// Walks from the other end of a hop's wire to the time at which the packet joined the hop's queue.
     pub(crate) fn cross(&mut self, hop: &Hop) {
-        let end = hop.left + self.ports.tx_time(hop.port, hop.wire, hop.left);
-        self.close(end, Reason::Propagation(hop.port));
+        self.close(hop.sent_by(self.ports), Reason::Propagation(hop.port));
         self.close_with(hop.left, Reason::Serialisation(hop.port), u64::from(hop.wire));
         self.wait(hop);
     }
@@ -262,9 +261,7 @@ impl<'a> Walk<'a> {
 
     /// Returns the end of the transmission of the packet before; for the first one, the start of the flow.
     fn end_of_previous(&self, send: usize) -> Time {
-        let Some(previous) = send.checked_sub(1) else { return self.start };
-        let t = self.track.sends[previous].t;
-        t + self.ports.tx_time(self.track.nic, self.nic_hop(previous).wire, t)
+        send.checked_sub(1).map_or(self.start, |previous| self.nic_hop(previous).sent_by(self.ports))
     }
 
     /// Returns the hop of a sent packet at the NIC.

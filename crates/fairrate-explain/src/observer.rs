@@ -6,7 +6,7 @@ use fairrate_sim::{
     Cause, FlowId, FlowOutcome, NodeId, PacketEvent, PacketKind, PacketStep, PfcEvent, PortId, PortSample, RateSample,
     SenderEvent, SenderStep, SimConfig, Sink, Transport,
 };
-use fairrate_units::{Bytes, Time};
+use fairrate_units::{Bytes, Rate, Time};
 
 use crate::chain;
 use crate::open;
@@ -51,6 +51,8 @@ pub(crate) struct Hop {
     pub(crate) left: Time,
     pub(crate) fate: Fate,
     pub(crate) wire: u16,
+    /// The rate of the port then.
+    pub(crate) rate: Rate,
     pub(crate) class: u8,
     /// `false` if it was not seen to join a queue there.
     joined: bool,
@@ -59,7 +61,17 @@ pub(crate) struct Hop {
 impl Hop {
     /// Returns the hop of a packet that was not seen to leave `port` at `left`.
     pub(crate) fn unseen(port: PortId, left: Time) -> Self {
-        Self { port, queued: left, left, fate: Fate::Sent, wire: 0, class: 0, joined: false }
+        Self { port, queued: left, left, fate: Fate::Sent, wire: 0, rate: Rate::MAX, class: 0, joined: false }
+    }
+
+    /// Returns the time at which the packet, which was sent, reaches the other end of the wire.
+    pub(crate) fn arrival(&self, ports: &Ports) -> Time {
+        self.sent_by(ports) + ports.config().topology.link(self.port).delay
+    }
+
+    /// Returns the end of the packet's transmission.
+    pub(crate) fn sent_by(&self, ports: &Ports) -> Time {
+        self.left + ports.tx_time(self.rate, self.wire)
     }
 
     /// Returns the hop of a packet of `class` that has waited at `port` since `queued`, and still does at `now`.
@@ -260,10 +272,10 @@ impl Sink for Observer {
     }
 
     fn packet(&mut self, event: &PacketEvent) {
-        let &PacketEvent { t, port, step, flow, kind, seq, answers, wire_bytes: wire, class, .. } = event;
+        let &PacketEvent { t, port, step, flow, kind, seq, answers, wire_bytes: wire, class, rate, .. } = event;
         let is_sent = step == PacketStep::Sent;
         if is_sent {
-            self.ports.sent(port, Transmission { at: t, flow, wire });
+            self.ports.sent(port, Transmission { at: t, flow, wire, rate });
         }
         let Some((track, ports)) = self.track(flow) else { return };
         let id = match kind {
@@ -289,7 +301,7 @@ impl Sink for Observer {
             ports.unwatch(queue);
         }
         let (queued, joined) = (joined.map_or(t, |(_, since)| since), joined.is_some());
-        let hop = Hop { port, queued, left: t, fate, wire, class, joined };
+        let hop = Hop { port, queued, left: t, fate, wire, rate, class, joined };
         track.hops.entry(id).or_default().push(hop);
     }
 

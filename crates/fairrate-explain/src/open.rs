@@ -74,7 +74,7 @@ impl Walk<'_> {
         }
         let hops = self.track.hops.get(&id).map_or(&[][..], Vec::as_slice);
         let is_on_wire =
-            |hop: &&Hop| hop.fate == Fate::Sent && self.at < self.ports.arrival(hop.port, hop.wire, hop.left);
+            |hop: &&Hop| hop.fate == Fate::Sent && self.at < hop.arrival(self.ports);
         let Some(hop) = hops.iter().filter(is_on_wire).min_by_key(|hop| hop.left).copied() else { return false };
         self.way = way;
         self.cross(&hop);
@@ -96,7 +96,7 @@ impl Walk<'_> {
                 if by == flow { Reason::Serialisation(port) } else { Reason::Turn(port, Behind::Flow(by)) }
             });
         }
-        let until = last.map_or(Time::ZERO, |(send, hop)| send.t + self.ports.tx_time(track.nic, hop.wire, send.t));
+        let until = last.map_or(Time::ZERO, |(_, hop)| hop.sent_by(self.ports));
         self.close(until, Reason::Unsent);
         if let Some((send, hop)) = last {
             // The transmission of the last packet may go on.

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use fairrate_sim::ideal::tx_time;
 use fairrate_sim::{FlowId, PortId, SimConfig};
-use fairrate_units::{Bytes, Time};
+use fairrate_units::{Bytes, Rate, Time};
 
 use crate::faults::outages;
 
@@ -15,6 +15,8 @@ pub(crate) struct Transmission {
     pub(crate) at: Time,
     pub(crate) flow: FlowId,
     pub(crate) wire: u16,
+    /// The rate of the port.
+    pub(crate) rate: Rate,
 }
 
 /// The use of a port during a part of a wait.
@@ -55,15 +57,10 @@ impl Ports {
         &self.config
     }
 
-    /// Returns the time that `port` takes for a packet of `wire` bytes whose transmission starts at `at`.
-    pub(crate) fn tx_time(&self, port: PortId, wire: u16, at: Time) -> Time {
+    /// Returns the time that a packet of `wire` bytes takes at a port of `rate`.
+    pub(crate) fn tx_time(&self, rate: Rate, wire: u16) -> Time {
         let fabric = &self.config.fabric;
-        tx_time(fabric.clock, self.config.rate_at(port, at), Bytes::new(u64::from(wire)) + fabric.frame_overhead)
-    }
-
-    /// Returns the time at which a packet of `wire` bytes that `port` starts to transmit at `at` reaches the other end.
-    pub(crate) fn arrival(&self, port: PortId, wire: u16, at: Time) -> Time {
-        at + self.tx_time(port, wire, at) + self.config.topology.link(port).delay
+        tx_time(fabric.clock, rate, Bytes::new(u64::from(wire)) + fabric.frame_overhead)
     }
 
     /// Records that `port` starts to transmit a packet.
@@ -107,7 +104,7 @@ impl Ports {
         let mut at = from;
         for (i, tx) in log.iter().enumerate().skip(first).take_while(|(_, tx)| tx.at < to) {
             let next = log.get(i + 1).map_or(Time::MAX, |next| next.at);
-            let whole = self.tx_time(port, tx.wire, tx.at);
+            let whole = self.tx_time(tx.rate, tx.wire);
             let end = (tx.at + whole).min(next).min(to);
             if end <= at {
                 continue;

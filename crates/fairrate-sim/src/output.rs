@@ -1,6 +1,6 @@
 //! The results of a run: samples and finished flows as they happen, totals at the end.
 
-use fairrate_units::Time;
+use fairrate_units::{Rate, Time};
 
 use crate::fabric::DropCause;
 use crate::ids::{FlowId, PortId};
@@ -232,6 +232,8 @@ pub struct PacketEvent {
     pub class: u8,
     /// Bytes in all queues of the port after the step.
     pub queued_bytes: u64,
+    /// Rate of the port, with faults. A link that becomes slow or fast at `t` may do so before or after the step.
+    pub rate: Rate,
     /// `true` if a switch has marked the packet (ECN) on its way here, or an acknowledgment echoes a mark.
     pub marked: bool,
 }

@@ -228,4 +228,23 @@ stride = 3
 bytes = "30KB"
 "#,
     ),
+    (
+        "a packet that leaves just as its link becomes slow goes at the rate before, and its account did not know that",
+        r#"
+[topology]
+kind = "dumbbell"
+left = 2
+right = 2
+[[fault]]
+links = "host-links"
+start = "10us"
+rate = 0.9
+[[traffic]]
+kind = "incast"
+receiver = "h3"
+senders = ["h0"]
+bytes = "1KB"
+start = "10us"
+"#,
+    ),
 ];

@@ -6,6 +6,7 @@ use fairrate_units::Time;
 
 use super::run::Run;
 use crate::engine::Event;
+use crate::fabric::Port;
 use crate::ids::{FlowId, PortId};
 use crate::output::{
     Cause, ConvergenceSample, GroupTotals, PacketEvent, PacketStep, PfcEvent, RttSample, RunTotals, SenderEvent,
@@ -90,12 +91,12 @@ impl Observations {
         }
     }
 
-    /// Adds a `step` of `p` at time `t` at port `port`, in whose queues `queued_bytes` are after it.
+    /// Adds a `step` of `p` at time `t` at port number `id`, which is `port`, and in whose queues `queued_bytes` are after it.
     #[cold]
     pub(crate) fn push_packet(
         &mut self,
         run: &Run,
-        (t, port, queued_bytes): (Time, PortId, u64),
+        (t, id, port, queued_bytes): (Time, PortId, &Port, u64),
         p: &Packet,
         step: PacketStep,
     ) {
@@ -105,7 +106,7 @@ impl Observations {
             let answers = answers(p);
             self.push(Notification::Packet(PacketEvent {
                 t,
-                port,
+                port: id,
                 step,
                 flow,
                 kind,
@@ -114,6 +115,7 @@ impl Observations {
                 wire_bytes,
                 class,
                 queued_bytes,
+                rate: port.rate,
                 marked,
             }));
         }

@@ -108,8 +108,8 @@ impl World {
     #[inline]
     pub(crate) fn report(&mut self, port: PortIdx, packet: PacketIdx, step: PacketStep) {
         if self.observed.wants_packets {
-            let (id, queued) = (self.net.links.id_of(port), self.net.ports[port].queued_bytes);
-            self.observed.push_packet(&self.run, (self.clock.now(), id, queued), self.net.pool.get(packet), step);
+            let (now, id, at) = (self.clock.now(), self.net.links.id_of(port), &self.net.ports[port]);
+            self.observed.push_packet(&self.run, (now, id, at, at.queued_bytes), self.net.pool.get(packet), step);
         }
     }
 
@@ -118,8 +118,9 @@ impl World {
     pub(crate) fn report_queued(&mut self, port: PortIdx, packet: PacketIdx) {
         if self.observed.wants_packets {
             let p = self.net.pool.get(packet);
-            let (id, queued) = (self.net.links.id_of(port), self.net.ports[port].queued_bytes + u64::from(p.wire));
-            self.observed.push_packet(&self.run, (self.clock.now(), id, queued), p, PacketStep::Queued);
+            let (now, id, at) = (self.clock.now(), self.net.links.id_of(port), &self.net.ports[port]);
+            let queued = at.queued_bytes + u64::from(p.wire);
+            self.observed.push_packet(&self.run, (now, id, at, queued), p, PacketStep::Queued);
         }
     }
 

@@ -117,8 +117,8 @@ impl<const SEES_PEAK: bool, const REPORTS: bool> BySpan<'_, SEES_PEAK, REPORTS> 
     #[inline]
     fn report(&mut self, egress: PortIdx, packet: PacketIdx, queued: u64, step: PacketStep) {
         if REPORTS {
-            let (t, port) = (Time::from_ps(self.at_ps), self.net.links.id_of(egress));
-            self.observed.push_packet(self.run, (t, port, queued), self.net.pool.get(packet), step);
+            let (t, id, port) = (Time::from_ps(self.at_ps), self.net.links.id_of(egress), &self.ports[egress.index()]);
+            self.observed.push_packet(self.run, (t, id, port, queued), self.net.pool.get(packet), step);
         }
     }
 
