@@ -3,7 +3,7 @@
 use std::process::ExitCode;
 
 use fairrate_control::Registry;
-use fairrate_experiment::{Block, Description, Fault, Load, Oversubscription, describe};
+use fairrate_experiment::{Block, Class, Description, Fault, Load, Oversubscription, describe};
 use fairrate_scenario::shown_bytes;
 use fairrate_text::aligned;
 use fairrate_units::Rate;
@@ -59,17 +59,15 @@ fn text(d: &Description) -> String {
     row("paths", format!("{}: {}", d.routing.balance, d.routing.meaning));
     for port in &d.ports {
         let rate = Rate::from_bps(port.rate_bps);
-        if let Some([from, all]) = port.ecn_bytes {
-            let marks = if from < all {
-                format!("from {} on, all from {} on", size(from), size(all))
-            } else {
-                format!("from {} on", size(from))
-            };
-            row("marks", format!("at {rate}: {marks}"));
+        if let Some(ecn_bytes) = port.ecn_bytes {
+            row("marks", format!("at {rate}: {}", of_marks(ecn_bytes)));
         }
         if let Some([pause, resume]) = port.pfc_bytes {
             row("pauses", format!("at {rate}: above {}, until {}", size(pause as f64), size(resume as f64)));
         }
+    }
+    for class in &d.classes {
+        row(&format!("class {}", class.class), of_class(class));
     }
     for block in &d.traffic {
         row(&format!("traffic {}", block.group), of_block(block));
@@ -88,6 +86,24 @@ fn text(d: &Description) -> String {
     }
     row("the run", of_run(d));
     aligned(&rows, 2)
+}
+
+fn of_marks([from, all]: [f64; 2]) -> String {
+    if from < all {
+        format!("from {} on, all from {} on", size(from), size(all))
+    } else {
+        format!("from {} on", size(from))
+    }
+}
+
+fn of_class(class: &Class) -> String {
+    let share = class.share.map_or_else(
+        || "strict: it goes before classes with weights and with higher numbers".to_owned(),
+        |share| format!("{:.4} % of what strict classes leave", 100.0 * share).replace(".0000", ""),
+    );
+    let pfc = if class.pfc { "PFC pauses it" } else { "no PFC" };
+    let marks = class.ecn_bytes.map_or_else(|| "no marks".to_owned(), |of| format!("marks {}", of_marks(of)));
+    format!("{share}; {pfc}; {marks}")
 }
 
 fn of_switches(switches: &Oversubscription) -> String {

@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use fairrate_scenario::Scenario;
 use fairrate_sim::routing::{FlowKey, Routes};
 use fairrate_sim::topology::{SwitchRates, Tier, Topology};
-use fairrate_sim::{FlowSpec, NodeId, Pfc, PortId, SimConfig};
+use fairrate_sim::{ClassConfig, FlowSpec, NodeId, Pfc, PortId, SimConfig};
 use fairrate_units::{Bytes, Rate, Time};
 use serde::Serialize;
 
@@ -52,6 +52,9 @@ pub struct Description {
     pub faults: Vec<Fault>,
     /// Thresholds of switches' ports by their rates.
     pub ports: Vec<PortKind>,
+    /// Classes that switches treat in another way than the others.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub classes: Vec<Class>,
     /// Traffic blocks.
     pub traffic: Vec<Block>,
     /// Load of sets of links.
@@ -99,6 +102,19 @@ pub struct PortKind {
     pub ecn_bytes: Option<[f64; 2]>,
     /// Bytes above which a pause is sent, and at which it ends, where these are fixed levels.
     pub pfc_bytes: Option<[u64; 2]>,
+}
+
+/// A class that switches treat in another way than the others.
+#[derive(Debug, PartialEq, Serialize)]
+pub struct Class {
+    /// Its number.
+    pub class: u8,
+    /// Its share of what strict classes leave, by the weights of all; `None`: it is strict.
+    pub share: Option<f64>,
+    /// `true` if PFC pauses it.
+    pub pfc: bool,
+    /// Thresholds of its marks in bytes at the fastest port: where they begin, and where all packets are marked.
+    pub ecn_bytes: Option<[f64; 2]>,
 }
 
 /// A block of traffic.
@@ -173,6 +189,7 @@ pub fn describe(scenario: &Scenario) -> Description {
         routing: paths::routing(config, &routes),
         faults: paths::faults(config),
         ports: ports(config),
+        classes: classes(config),
         traffic: traffic(config, scenario.traffic_blocks()),
         load: loads(config, &routes, wire),
         run: expected(config, &routes),
@@ -259,6 +276,18 @@ fn ports(config: &SimConfig) -> Vec<PortKind> {
         },
     };
     rates.into_iter().map(port).collect()
+}
+
+fn classes(config: &SimConfig) -> Vec<Class> {
+    let rate = config.topology.links.iter().map(|link| link.rate).max().unwrap_or(Rate::ZERO);
+    let weights: f64 = config.fabric.classes.values().filter_map(|of| of.weight).sum();
+    let class = |(&class, of): (&u8, &ClassConfig)| Class {
+        class,
+        share: of.weight.map(|weight| weight / weights),
+        pfc: of.pfc && config.fabric.pfc != Pfc::Off,
+        ecn_bytes: of.ecn.map(|ecn| ecn.thresholds(rate).into()),
+    };
+    config.fabric.classes.iter().map(class).collect()
 }
 
 fn traffic(config: &SimConfig, names: &[String]) -> Vec<Block> {

@@ -12,7 +12,9 @@ mod drive;
 mod inputs;
 mod simulate;
 
-pub use describe::{Block, Description, Expected, Fault, Links, Load, Oversubscription, PortKind, Routing, describe};
+pub use describe::{
+    Block, Class, Description, Expected, Fault, Links, Load, Oversubscription, PortKind, Routing, describe,
+};
 pub use drive::{drive, drive_and_report};
 pub use inputs::{copy_run, inputs_of};
 pub use simulate::{Ended, Watch, run_into};

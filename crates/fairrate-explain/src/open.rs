@@ -73,8 +73,7 @@ impl Walk<'_> {
             return self.back_to_host(id, topology.from(hop.port), origin);
         }
         let hops = self.track.hops.get(&id).map_or(&[][..], Vec::as_slice);
-        let is_on_wire =
-            |hop: &&Hop| hop.fate == Fate::Sent && self.at < hop.arrival(self.ports);
+        let is_on_wire = |hop: &&Hop| hop.fate == Fate::Sent && self.at < hop.arrival(self.ports);
         let Some(hop) = hops.iter().filter(is_on_wire).min_by_key(|hop| hop.left).copied() else { return false };
         self.way = way;
         self.cross(&hop);

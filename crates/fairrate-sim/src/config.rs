@@ -2,6 +2,7 @@
 
 mod allocator;
 mod balance;
+mod classes;
 mod dependencies;
 mod fabric;
 mod faults;
@@ -14,11 +15,12 @@ use fairrate_units::{Bytes, Rate, Time};
 
 pub use self::allocator::{AllocatorConfig, ExternalFlow};
 pub use self::balance::{Adaptive, BALANCES, Balance, BalanceInfo, Conga, Rehash, Reroute, Signal};
+pub use self::classes::ClassConfig;
 pub use self::dependencies::{Dependency, DependencyError, Milestone, check_dependencies};
 pub(crate) use self::dependencies::{Successor, Successors, n_dependencies};
 pub use self::fabric::{
-    ClockRule, EcmpHash, EcnConfig, FabricConfig, Headroom, LevelsByRate, MarkAt, MarkDraws, NonEct, PauseLevels, Pfc,
-    TieRule, Trim,
+    ClockRule, EcmpHash, EcnConfig, FabricConfig, Headroom, LevelsByRate, MarkAt, MarkBy, MarkDraws, NonEct,
+    PauseLevels, Pfc, TieRule, Trim,
 };
 pub use self::faults::{BurstLoss, FailureWindows, FaultConfig, FaultPackets, Flap};
 pub use self::flows::{Burst, Change, Connection, FlowSpec, Trigger};

@@ -28,13 +28,13 @@ pub mod workload;
 
 pub use collectives::{CollectiveBook, CollectiveSpec, IterationOutcome};
 pub use config::{
-    Adaptive, AllocatorConfig, BALANCES, Balance, BalanceInfo, BaseRttRule, Burst, BurstLoss, Change, ClockRule,
-    CoDelConfig, Conga, Connection, DelayedAck, Dependency, DependencyError, EcmpHash, EcnConfig, EcnEcho, Entropy,
-    EntropyScheme, ExternalFlow, FabricConfig, FailureWindows, FaultConfig, FaultPackets, Flap, FlowSpec, Headroom,
-    LevelsByRate, LossDetection, MarkAt, MarkDraws, Milestone, MptcpConfig, NonEct, Overflow, PauseLevels, Pfc,
-    ProbeSpec, QUEUES, QueueConfig, QueueInfo, QueueRule, Recovery, RedConfig, Rehash, Reroute, Scheduler,
-    SfqCoDelConfig, Signal, SimConfig, Stack, StopRule, SubflowPaths, TcpConfig, TieRule, Transport, TransportConfig,
-    Trigger, Trim, WindowRule, check_dependencies,
+    Adaptive, AllocatorConfig, BALANCES, Balance, BalanceInfo, BaseRttRule, Burst, BurstLoss, Change, ClassConfig,
+    ClockRule, CoDelConfig, Conga, Connection, DelayedAck, Dependency, DependencyError, EcmpHash, EcnConfig, EcnEcho,
+    Entropy, EntropyScheme, ExternalFlow, FabricConfig, FailureWindows, FaultConfig, FaultPackets, Flap, FlowSpec,
+    Headroom, LevelsByRate, LossDetection, MarkAt, MarkBy, MarkDraws, Milestone, MptcpConfig, NonEct, Overflow,
+    PauseLevels, Pfc, ProbeSpec, QUEUES, QueueConfig, QueueInfo, QueueRule, Recovery, RedConfig, Rehash, Reroute,
+    Scheduler, SfqCoDelConfig, Signal, SimConfig, Stack, StopRule, SubflowPaths, TcpConfig, TieRule, Transport,
+    TransportConfig, Trigger, Trim, WindowRule, check_dependencies,
 };
 pub use core::{Mode, Reason};
 pub use fabric::DropCause;

@@ -6,7 +6,7 @@ mod common;
 use common::{algorithm_with, config, flow, probe, run};
 use fairrate_control::RawValue;
 use fairrate_sim::topology::Star;
-use fairrate_sim::{EcnConfig, FlowSpec, MarkAt, MarkDraws, NonEct, StopRule};
+use fairrate_sim::{EcnConfig, FlowSpec, MarkAt, MarkBy, MarkDraws, NonEct, StopRule};
 use fairrate_units::{Bytes, Rate, Time};
 
 const FROM: Time = Time::from_ms(5);
@@ -35,6 +35,7 @@ fn bottleneck(phantom: Option<f64>) -> (f64, f64) {
         draws,
         to_hosts: true,
         non_ect: NonEct::Mark,
+        by: MarkBy::Class,
     });
     c.stop = StopRule { at: Some(UNTIL), when_flows_done: false };
     probe(&mut c, 5, 0, Time::from_us(1));

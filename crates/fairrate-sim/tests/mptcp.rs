@@ -6,8 +6,8 @@ use common::{Recorder, TCP, algorithm, config, flow, probe, run, steady};
 use fairrate_control::{AlgorithmConfig, Allowance};
 use fairrate_sim::topology::{LeafSpine, Topology};
 use fairrate_sim::{
-    DelayedAck, EcnConfig, FaultConfig, Flap, FlowId, FlowOutcome, FlowSpec, MarkAt, MarkDraws, MptcpConfig, NonEct,
-    Pfc, PortId, ProbeSpec, RunTotals, Scheduler, SimConfig, SubflowPaths, TcpConfig, Transport, Trigger,
+    DelayedAck, EcnConfig, FaultConfig, Flap, FlowId, FlowOutcome, FlowSpec, MarkAt, MarkBy, MarkDraws, MptcpConfig,
+    NonEct, Pfc, PortId, ProbeSpec, RunTotals, Scheduler, SimConfig, SubflowPaths, TcpConfig, Transport, Trigger,
 };
 use fairrate_units::{Bytes, Rate, Time};
 
@@ -68,6 +68,7 @@ fn over_tcp(topology: Topology, cc: AlgorithmConfig, tcp: TcpConfig, flows: Vec<
             draws: MarkDraws::PerPort,
             to_hosts: true,
             non_ect: NonEct::Mark,
+            by: MarkBy::Class,
         };
     }
     c

@@ -6,7 +6,7 @@ use common::{Recorder, algorithm, algorithm_with, config, flow, plug_in, probe, 
 use fairrate_control::powertcp::PowerTcpConfig;
 use fairrate_control::{AlgorithmConfig, AlgorithmSpec, Profile, RawValue};
 use fairrate_sim::topology::Star;
-use fairrate_sim::{EcnConfig, FlowId, FlowSpec, MarkAt, MarkDraws, NonEct, ProbeSpec, SimConfig, StopRule};
+use fairrate_sim::{EcnConfig, FlowId, FlowSpec, MarkAt, MarkBy, MarkDraws, NonEct, ProbeSpec, SimConfig, StopRule};
 use fairrate_units::{Bytes, Rate, Time};
 
 const LINE: Rate = Rate::from_gbps(25);
@@ -145,6 +145,7 @@ fn dctcp_keeps_its_queue_near_k() {
             draws: MarkDraws::PerPort,
             to_hosts: true,
             non_ect: NonEct::Mark,
+            by: MarkBy::Class,
         });
         let recorder = run(c).0;
         let queue = mean_queue(&recorder, Time::from_ms(10));

@@ -162,6 +162,7 @@ pub fn notes(scenario: &Scenario) -> Vec<String> {
     note(config.fabric.queue.limit_packets != u32::MAX, "queues are limited in bytes, and not in packets");
     note(config.fabric.ecn.is_some() && !marks(config), "switches do not mark (ECN)");
     note(config.flows.iter().any(|flow| flow.class.is_some()), "all flows are of one priority class");
+    note(!config.fabric.classes.is_empty(), "switches treat all classes alike");
     note(config.flows.iter().any(|flow| flow.weight != 1.0), "weights have no effect");
     let is_multipath = config.flows.iter().any(|flow| 1 < n_subflows(config, flow));
     note(is_multipath, "who of the subflows takes the next data is Linux's choice, and not the scenario's `scheduler`");

@@ -83,6 +83,7 @@ pub fn export(scenario: &Scenario) -> Result<Exported, (String, String)> {
         !matches!(config.fabric.pfc, Pfc::Ingress),
         "PFC as it is set here: the ns-3 code has that of ingress ports by Dynamic Thresholds.",
     );
+    lacks(!config.fabric.classes.is_empty(), "Classes that switches treat apart (`[[class]]`).");
     lacks(!config.fabric.buffer.as_u64().is_multiple_of(1 << 20), "The buffer's size: it is rounded up to whole MiB.");
     lacks(
         config.flows.iter().any(|flow| LARGEST_FLOW < flow.bytes.as_u64()),

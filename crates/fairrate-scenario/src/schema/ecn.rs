@@ -1,7 +1,7 @@
 //! `ecn` of `[switch]`: the marks of switches.
 
 use fairrate_control::{MarkedQueue, NetworkNeeds, Profile, RedDefault};
-use fairrate_sim::{EcnConfig, MarkAt, MarkDraws, NonEct, SimConfig};
+use fairrate_sim::{EcnConfig, FabricConfig, MarkAt, MarkBy, MarkDraws, NonEct, SimConfig};
 use fairrate_units::{Bytes, Rate};
 
 use super::stacks::Stacks;
@@ -22,6 +22,7 @@ const RED: EcnConfig = EcnConfig {
     draws: MarkDraws::PerPort,
     to_hosts: true,
     non_ect: NonEct::Mark,
+    by: MarkBy::Class,
 };
 
 /// RED as the OMNeT++ code of RoCC's authors has it for DCQCN.
@@ -49,6 +50,7 @@ const PHANTOM: EcnConfig = EcnConfig {
     draws: MarkDraws::PerPort,
     to_hosts: true,
     non_ect: NonEct::Mark,
+    by: MarkBy::Class,
 };
 
 /// Returns the marking that an algorithm requires.
@@ -72,14 +74,45 @@ pub(super) fn default_ecn(profile: Profile, needs: &NetworkNeeds) -> Option<EcnC
     }
 }
 
-/// Reads `ecn` of `[switch]`: the thresholds, or `None` if switches do not mark.
-pub(super) fn read(s: &mut Section<'_>, profile: Profile, stacks: &Stacks) -> Option<EcnConfig> {
+/// Reads `ecn` of `[switch]`: the thresholds, or `None` if switches do not mark. `apart`: the classes that have marks of their own.
+pub(super) fn read(s: &mut Section<'_>, profile: Profile, stacks: &Stacks, apart: &[u8]) -> Option<EcnConfig> {
+    let is_lossy = s.peek("pfc").is_some_and(|node| matches!(node.value, Value::Bool(false)));
+    let here = |at: usize| stacks.classes_of(at).iter().any(|class| !apart.contains(class));
+    let here: Vec<usize> = (0..stacks.all.len()).filter(|&at| here(at)).collect();
+    let (default, base) = usual_of(profile, stacks, &here, is_lossy);
+    read_from(s, default, base)
+}
+
+/// Reads `ecn` of a `[[class]]`. By default it is that of `[switch]` if the scenario gives one or no algorithm is known to send in the class,
+/// and else what the algorithms in the class are made for. `is_lossy`: the class has no PFC.
+pub(super) fn read_class(
+    s: &mut Section<'_>,
+    profile: Profile,
+    stacks: &Stacks,
+    class: u8,
+    fabric: &FabricConfig,
+    is_lossy: bool,
+) -> Option<EcnConfig> {
+    let here: Vec<usize> = (0..stacks.all.len()).filter(|&at| stacks.classes_of(at).contains(&class)).collect();
+    let (default, base) = if stacks.gives_ecn || here.is_empty() {
+        (fabric.ecn, fabric.ecn.unwrap_or(usual_of(profile, stacks, &here, is_lossy).1))
+    } else {
+        usual_of(profile, stacks, &here, is_lossy)
+    };
+    read_from(s, default, base)
+}
+
+/// Returns the marking of switches that nobody describes, for the stacks at `here`, and the one from which a description starts.
+fn usual_of(profile: Profile, stacks: &Stacks, here: &[usize], is_lossy: bool) -> (Option<EcnConfig>, EcnConfig) {
     // Where receivers share out their own links, marks tell of the network alone, as in uet-htsim.
     let to_hosts = stacks.all.iter().all(|stack| stack.cc.needs().feedback.credit.is_none());
-    let non_ect = usual_non_ect(s, stacks);
+    let non_ect = usual_non_ect(1 < here.len(), is_lossy);
     let usual = |ecn: EcnConfig| EcnConfig { to_hosts, non_ect, ..ecn };
-    let default = default_ecn(profile, &stacks.network_needs()).map(usual);
-    let base = default.unwrap_or(usual(RED));
+    let default = stacks.needs_of(here).and_then(|needs| default_ecn(profile, &needs)).map(usual);
+    (default, default.unwrap_or(usual(RED)))
+}
+
+fn read_from(s: &mut Section<'_>, default: Option<EcnConfig>, base: EcnConfig) -> Option<EcnConfig> {
     let (given, table) = match s.node("ecn") {
         None => (default, None),
         Some(Node { value: Value::Bool(on), .. }) => (on.then_some(base), None),
@@ -104,10 +137,9 @@ pub(super) fn read(s: &mut Section<'_>, profile: Profile, stacks: &Stacks) -> Op
 }
 
 /// Returns the treatment of data whose algorithm does not go by marks if none is given. Beside others it is dropped where they are
-/// marked, as RED does, unless PFC keeps the fabric from dropping.
-fn usual_non_ect(s: &Section<'_>, stacks: &Stacks) -> NonEct {
-    let is_lossy = s.peek("pfc").is_some_and(|node| matches!(node.value, Value::Bool(false)));
-    match (stacks.are_several(), is_lossy) {
+/// marked, as RED does, unless PFC keeps the class from dropping.
+fn usual_non_ect(are_several: bool, is_lossy: bool) -> NonEct {
+    match (are_several, is_lossy) {
         (false, _) => NonEct::Mark,
         (true, false) => NonEct::Ignore,
         (true, true) => NonEct::Drop,
@@ -150,7 +182,24 @@ fn read_thresholds(e: &mut Section<'_>, base: EcnConfig) -> EcnConfig {
         let help = "write `non_ect = \"ignore\"`, or remove `phantom`";
         e.problem_at("scenario::conflict", "non_ect", "a phantom queue has nothing to drop", help);
     }
-    EcnConfig { phantom, kmin, kmax, pmax, kmin_per, kmax_per, average, at, draws, to_hosts, non_ect }
+    let by = read_by(e, base.by);
+    if by != MarkBy::Class && phantom.is_some() {
+        let help = "remove `by`, or `phantom`";
+        e.problem_at("scenario::conflict", "by", "packets of all classes join a phantom queue", help);
+    } else if by == MarkBy::Round && at == MarkAt::Dequeue {
+        let help = "write `at = \"enqueue\"`, or another `by`";
+        e.problem_at("scenario::conflict", "by", "rounds are estimated as packets join a queue", help);
+    }
+    EcnConfig { phantom, kmin, kmax, pmax, kmin_per, kmax_per, average, at, draws, to_hosts, non_ect, by }
+}
+
+/// Reads the queue that is compared with the thresholds. It is not written to the resolved scenario if it is that of the class.
+fn read_by(e: &mut Section<'_>, default: MarkBy) -> MarkBy {
+    let by = e.choice("by", MarkBy::NAMES, default).value;
+    if (default, by) == (MarkBy::Class, MarkBy::Class) {
+        e.out.values.pop();
+    }
+    by
 }
 
 /// Reads the port rates to which `kmin` and `kmax` refer. A threshold given in the file is absolute unless the file
@@ -187,7 +236,14 @@ fn one_per(e: &mut Section<'_>, key: &str, default: Option<Rate>) -> Option<Rate
 
 /// Checks that `kmin` is at most `kmax` at the rate of every switch port.
 pub(super) fn check(report: &Report, config: &SimConfig, site: Site) {
-    let Some(ecn) = config.fabric.ecn.filter(|ecn| ecn.kmin_per != ecn.kmax_per) else { return };
+    config
+        .fabric
+        .all_ecn()
+        .filter(|ecn| ecn.kmin_per != ecn.kmax_per)
+        .for_each(|ecn| check_rates(report, config, site, &ecn));
+}
+
+fn check_rates(report: &Report, config: &SimConfig, site: Site, ecn: &EcnConfig) {
     let topology = &config.topology;
     let switches = topology.links.iter().filter(|link| !topology.is_host(link.a) || !topology.is_host(link.b));
     let wrong = switches.map(|link| link.rate).find(|&rate| {

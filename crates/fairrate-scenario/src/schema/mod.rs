@@ -6,6 +6,7 @@
 mod algorithm;
 mod allocator;
 mod circuits;
+mod class;
 mod ecn;
 mod fault;
 mod files;
@@ -82,12 +83,13 @@ pub(crate) fn read(
     let timing = read_links(&mut root, run.profile);
     let stacks = stacks::read(&mut root, run.profile, files, algorithms);
     let fabric = switch::read(&mut root, run.profile, &stacks, &timing, &shape);
-    for Stack { transport, cc } in &stacks.all {
+    for (at, Stack { transport, cc }) in stacks.all.iter().enumerate() {
         check_frames(report, &timing, cc);
-        trim::check(&root, &fabric, transport, cc);
+        let classes = stacks.classes_of(at);
+        trim::check(&root, &fabric, transport, cc, &classes);
         transport::check_entropy(&root, transport, cc, fabric.balance);
         circuits::check(&root, &shape, transport, cc, &fabric);
-        switch::check_recovery(&root, &fabric, transport);
+        switch::check_recovery(&root, &fabric, transport, &classes);
     }
     let blocks = traffic::read(&mut root, files, run.end.at, shape.kind(), &stacks);
     let Stack { transport, cc } = stacks.first().clone();

@@ -16,6 +16,12 @@ pub(super) struct Stacks {
     pub(super) all: Vec<Stack>,
     /// By block.
     of_block: Vec<Of>,
+    /// By stack: bit c is set if a block of it sends in class c, as far as that is known: lists may have a column.
+    classes: Vec<u8>,
+    /// The classes that have a `[[class]]`.
+    pub(super) listed: Vec<u8>,
+    /// Set if `[switch]` says how switches mark.
+    pub(super) gives_ecn: bool,
 }
 
 /// The transport and algorithm of a block.
@@ -23,12 +29,31 @@ struct Of {
     stack: u8,
     /// Its `transport` for the resolved scenario; `None` if it is that of `[transport]`.
     out: Option<Output>,
+    /// Its place: where it says so, or the block's.
+    site: Site,
 }
 
 impl Stacks {
     /// Returns the first stack, that of `[transport]`.
     pub(super) fn first(&self) -> &Stack {
         &self.all[0]
+    }
+
+    /// Notes the classes in which blocks send.
+    fn note_classes(&mut self, root: &Section<'_>) {
+        self.classes = vec![0; self.all.len()];
+        if let Some(Node { value: Value::Array(blocks), .. }) = root.peek("traffic") {
+            for (at, block) in blocks.iter().enumerate() {
+                let stack = usize::from(self.of_block(at));
+                let own = if let Value::Table(table) = &block.value { number(table, "class") } else { None };
+                self.classes[stack] |= 1u8.unbounded_shl(own.unwrap_or(self.all[stack].transport.data_class).into());
+            }
+        }
+        for (classes, stack) in self.classes.iter_mut().zip(&self.all) {
+            if *classes == 0 {
+                *classes = 1u8.unbounded_shl(stack.transport.data_class.into());
+            }
+        }
     }
 
     /// Returns the number of the stack of a block.
@@ -41,21 +66,27 @@ impl Stacks {
         self.of_block.get(block)?.out.clone()
     }
 
-    /// Returns `true` if there are several.
-    pub(super) fn are_several(&self) -> bool {
-        1 < self.all.len()
+    /// Returns the classes in which the flows of stack number `at` send.
+    pub(super) fn classes_of(&self, at: usize) -> Vec<u8> {
+        (0..8).filter(|class| self.classes[at] >> class & 1 == 1).collect()
     }
 
     /// Returns what the network has to do for all of them, with the marks that the first one is made for. What else the algorithms do not
     /// agree on has been reported.
     pub(super) fn network_needs(&self) -> NetworkNeeds {
-        let needs = self.all.iter().map(|stack| stack.cc.needs().network);
+        let all: Vec<usize> = (0..self.all.len()).collect();
+        self.needs_of(&all).expect("there is a first stack")
+    }
+
+    /// Returns the same for the stacks with these numbers; `None` if there are none.
+    pub(super) fn needs_of(&self, stacks: &[usize]) -> Option<NetworkNeeds> {
+        let needs = stacks.iter().map(|&at| self.all[at].cc.needs().network);
         let both = |all: NetworkNeeds, more: NetworkNeeds| {
             let red = if all.ecn { all.red } else { more.red };
             let unmarked = |needs: NetworkNeeds| NetworkNeeds { red: None, ..needs };
             NetworkNeeds { red, ..unmarked(all).union(&unmarked(more)).unwrap_or(all) }
         };
-        needs.reduce(both).expect("there is a first stack")
+        needs.reduce(both)
     }
 }
 
@@ -64,8 +95,27 @@ pub(super) fn read(root: &mut Section<'_>, profile: Profile, files: &Files<'_>, 
     let n_before = root.report.count();
     let first = transport::read(root, profile, files, algorithms.clone());
     let is_broken = n_before < root.report.count();
-    let mut stacks = Stacks { all: vec![first], of_block: Vec::new() };
-    let Some(Node { value: Value::Array(blocks), .. }) = root.peek("traffic") else { return stacks };
+    let gives_ecn = match root.peek("switch") {
+        Some(Node { value: Value::Table(switch), .. }) => switch.get("ecn").is_some(),
+        _ => false,
+    };
+    let listed = class_sections(root).into_iter().map(|(class, _)| class).collect();
+    let mut stacks = Stacks { all: vec![first], of_block: Vec::new(), classes: Vec::new(), listed, gives_ecn };
+    read_blocks(root, profile, files, algorithms, (&mut stacks, is_broken));
+    stacks.note_classes(root);
+    check_all_marks(root, profile, &stacks);
+    stacks
+}
+
+/// Reads the transports and algorithms of blocks. `is_broken`: `[transport]` has problems.
+fn read_blocks(
+    root: &mut Section<'_>,
+    profile: Profile,
+    files: &Files<'_>,
+    algorithms: &Algorithms,
+    (stacks, is_broken): (&mut Stacks, bool),
+) {
+    let Some(Node { value: Value::Array(blocks), .. }) = root.peek("traffic") else { return };
     let by_hosts = routing::is_by_hosts(root);
     let usual = match root.peek("transport") {
         Some(Node { value: Value::Table(table), .. }) => table.clone(),
@@ -76,7 +126,7 @@ pub(super) fn read(root: &mut Section<'_>, profile: Profile, files: &Files<'_>, 
         // A block with the keys of `[transport]` has its problems too, which are told once.
         let own = table_of(root, &usual, keys).filter(|_| !is_broken || keys.get("transport").is_some());
         let Some((table, site)) = own else {
-            stacks.of_block.push(Of { stack: 0, out: None });
+            stacks.of_block.push(Of { stack: 0, out: None, site: block.site });
             continue;
         };
         let section = Section::new(root.report, site, "`transport` of `[[traffic]]`", Some(&table));
@@ -96,11 +146,10 @@ pub(super) fn read(root: &mut Section<'_>, profile: Profile, files: &Files<'_>, 
             break;
         }
         if at.is_none() {
-            check_beside(root, profile, &stacks, site);
+            check_beside(root, stacks, site);
         }
-        stacks.of_block.push(Of { stack: number as u8, out: Some(out).filter(|_| 0 < number) });
+        stacks.of_block.push(Of { stack: number as u8, out: Some(out).filter(|_| 0 < number), site });
     }
-    stacks
 }
 
 /// Returns the keys of a block's transport, and their place; `None` if the block has the transport and the algorithm of `[transport]`,
@@ -138,7 +187,7 @@ fn table_of(root: &Section<'_>, usual: &Table, block: &Table) -> Option<(Table, 
 }
 
 /// Checks that the last of `stacks` fits into one network with those before it.
-fn check_beside(root: &Section<'_>, profile: Profile, stacks: &Stacks, site: Site) {
+fn check_beside(root: &Section<'_>, stacks: &Stacks, site: Site) {
     let Some((new, earlier)) = stacks.all.split_last() else { return };
     let name = new.cc.info().name;
     let problem = |message: String, help: &str| {
@@ -172,19 +221,6 @@ fn check_beside(root: &Section<'_>, profile: Profile, stacks: &Stacks, site: Sit
             let message = format!("an `mtu` of {} beside one of {}", new.transport.mtu, other.transport.mtu);
             problem(message, "write the same `mtu` in `[transport]`: all full packets carry as much");
         }
-        if !gives_marks(root)
-            && let Some(first) = ecn::default_ecn(profile, &a.network)
-            && let Some(second) = ecn::default_ecn(profile, &b.network)
-            && a.network.ecn
-            && b.network.ecn
-            && first != second
-        {
-            let range = |ecn: &EcnConfig| format!("from {} to {}", ecn.kmin, ecn.kmax);
-            let (of_first, of_second) = (range(&first), range(&second));
-            let message =
-                format!("alone, `{beside}` has marks {of_first} and `{name}` {of_second}, and a port marks in one way");
-            problem(message, "say where switches mark: `ecn = { kmin = \"30KB\", kmax = \"30KB\" }` in `[switch]`");
-        }
         let (first, second) = (NetworkNeeds { red: None, ..a.network }, NetworkNeeds { red: None, ..b.network });
         if let Err(conflict) = first.union(&second) {
             problem(format!("`{beside}` and `{name}` do not fit into one network: {conflict}"), "choose another `cc`");
@@ -192,10 +228,67 @@ fn check_beside(root: &Section<'_>, profile: Profile, stacks: &Stacks, site: Sit
     }
 }
 
-/// Returns `true` if the scenario says where switches mark.
-fn gives_marks(root: &Section<'_>) -> bool {
-    let Some(Node { value: Value::Table(switch), .. }) = root.peek("switch") else { return false };
-    match switch.get("ecn").map(|entry| &entry.node.value) {
+/// Checks that algorithms which send in the same class are made for the same marks, unless the scenario says where switches mark.
+fn check_all_marks(root: &Section<'_>, profile: Profile, stacks: &Stacks) {
+    let (everywhere, of_class) = (gives_marks(root.peek("switch")), class_sections(root));
+    for at in 1..stacks.all.len() {
+        for before in 0..at {
+            let [a, b] = [before, at].map(|at| &stacks.all[at].cc);
+            let shared = stacks.classes[before] & stacks.classes[at];
+            let is_given =
+                |class: u8| everywhere || of_class.iter().any(|&(of, section)| of == class && gives_marks(section));
+            if (0..8).all(|class| shared >> class & 1 == 0 || is_given(class)) {
+                continue;
+            }
+            if let Some(first) = ecn::default_ecn(profile, &a.needs().network)
+                && let Some(second) = ecn::default_ecn(profile, &b.needs().network)
+                && a.needs().network.ecn
+                && b.needs().network.ecn
+                && first != second
+            {
+                let range = |ecn: &EcnConfig| format!("from {} to {}", ecn.kmin, ecn.kmax);
+                let (of_first, of_second) = (range(&first), range(&second));
+                let (beside, name) = (a.info().name, b.info().name);
+                let message = format!(
+                    "alone, `{beside}` has marks {of_first} and `{name}` {of_second}, and a class is marked in one way"
+                );
+                let help = "say where switches mark: `ecn = { kmin = \"30KB\", kmax = \"30KB\" }` in `[switch]`; \
+                            or give one of them a `class` of its own, with a `[[class]]`";
+                let site = stacks.of_block.iter().find(|of| usize::from(of.stack) == at).map(|of| of.site);
+                root.report.problem(
+                    "scenario::conflict",
+                    site.unwrap_or(root.anchor.site),
+                    message,
+                    "this block",
+                    help,
+                );
+            }
+        }
+    }
+}
+
+/// Returns the sections of classes, with the number that each gives.
+fn class_sections<'a>(root: &Section<'a>) -> Vec<(u8, Option<&'a Node>)> {
+    let Some(Node { value: Value::Array(items), .. }) = root.peek("class") else { return Vec::new() };
+    let class = |item: &'a Node| match &item.value {
+        Value::Table(table) => Some((number(table, "class")?, Some(item))),
+        _ => None,
+    };
+    items.iter().filter_map(class).collect()
+}
+
+/// Returns a small number that a table gives.
+fn number(table: &Table, key: &str) -> Option<u8> {
+    match table.get(key)?.node.value {
+        Value::Integer(number) => u8::try_from(number).ok(),
+        _ => None,
+    }
+}
+
+/// Returns `true` if a section says where switches mark.
+fn gives_marks(section: Option<&Node>) -> bool {
+    let Some(Node { value: Value::Table(section), .. }) = section else { return false };
+    match section.get("ecn").map(|entry| &entry.node.value) {
         Some(Value::Table(ecn)) => ["kmin", "kmax"].iter().all(|key| ecn.get(key).is_some()),
         Some(Value::Bool(on)) => !on,
         _ => false,

@@ -10,7 +10,7 @@ use fairrate_units::{Bytes, Rate};
 
 use super::stacks::Stacks;
 use super::topology::Shape;
-use super::{Timing, ecn, queue, routing, trim};
+use super::{Timing, class, ecn, queue, routing, trim};
 use crate::error::{Report, Site};
 use crate::reader::{OrWord, Section};
 use crate::tree::{Node, Table, Value};
@@ -36,7 +36,7 @@ pub(super) fn read(
     } else {
         (if omnet { OrWord::Word(0) } else { OrWord::Value(0.125) }, OrWord::Word(0))
     };
-    let fabric = FabricConfig {
+    let mut fabric = FabricConfig {
         // PowerTCP section 4.1 names the bandwidth-to-buffer ratio of Intel Tofino; its public code has 4 MiB for each
         // switch, with Dynamic Thresholds at 1/8 per (ingress port, class) and no limit at the egress.
         buffer: s.get("buffer", if omnet { Bytes::new(15_000_000) } else { Bytes::new(4 << 20) }).value,
@@ -45,14 +45,14 @@ pub(super) fn read(
         egress_alpha: alpha(&mut s, "egress_alpha", egress_alpha),
         // No PFC over circuits, nor where switches trim by default.
         pfc: read_pfc(&mut s, if omnet || is_uet || matches!(shape, Shape::Rdcn(_)) { Pfc::Off } else { Pfc::Ingress }),
-        headroom: read_headroom(&mut s, ns3),
+        headroom: read_headroom(&mut s, if ns3 { Headroom::TripleDelay } else { Headroom::Auto }),
         // The artifact's resume offsets.
         xon_offset: s.get("xon_offset", Bytes::new(2_496)).value,
         xon_floor: s.get("xon_floor", Bytes::new(1_248)).value,
         // A pause frame is a smallest Ethernet frame; in the artifact it has 43 B.
         pfc_frame: s.get("pfc_frame", Bytes::new(if ns3 { 43 } else { 64 })).value,
         frame_overhead: timing.frame_overhead.value,
-        ecn: ecn::read(&mut s, profile, stacks),
+        ecn: ecn::read(&mut s, profile, stacks, &stacks.listed),
         trim: trim::read(&mut s, is_uet.then_some(cc.needs().datagrams), transport.control_class),
         queue: queue::read(&mut s, stacks),
         clock: timing.clock,
@@ -60,9 +60,12 @@ pub(super) fn read(
         balance: routing.balance,
         reroute: routing.reroute,
         ecmp: read_hash(&mut s, ns3, routing.has_one_salt),
+        classes: BTreeMap::new(),
     };
     check(&s, &fabric);
     root.out.tables.push(("switch".into(), s.finish()));
+    fabric.classes = class::read(root, profile, stacks, &fabric, shape);
+    class::check_marks(root, &fabric, root.site_of("class"));
     fabric
 }
 
@@ -81,7 +84,8 @@ fn read_hash(s: &mut Section<'_>, ns3: bool, has_one_salt: bool) -> EcmpHash {
     }
 }
 
-fn alpha(s: &mut Section<'_>, key: &str, default: OrWord<f64>) -> Option<f64> {
+/// Reads the alpha of a Dynamic Threshold; `None`: there is no threshold.
+pub(super) fn alpha(s: &mut Section<'_>, key: &str, default: OrWord<f64>) -> Option<f64> {
     match s.value_or::<f64>(key, &["unlimited"], default).value {
         OrWord::Word(_) => None,
         OrWord::Value(alpha) => {
@@ -178,8 +182,13 @@ fn by_rate(s: &mut Section<'_>, key: &str, default: Bytes) -> BTreeMap<Option<Ra
     levels
 }
 
-fn read_headroom(s: &mut Section<'_>, ns3: bool) -> Headroom {
-    let default = OrWord::Word(usize::from(ns3));
+/// Reads the headroom of a lossless (ingress port, class).
+pub(super) fn read_headroom(s: &mut Section<'_>, default: Headroom) -> Headroom {
+    let default = match default {
+        Headroom::Auto => OrWord::Word(0),
+        Headroom::TripleDelay => OrWord::Word(1),
+        Headroom::Fixed(bytes) => OrWord::Value(bytes),
+    };
     match s.value_or::<Bytes>("headroom", &["auto", "triple-delay"], default).value {
         OrWord::Word(0) => Headroom::Auto,
         OrWord::Word(_) => Headroom::TripleDelay,
@@ -233,8 +242,18 @@ fn check(s: &Section<'_>, fabric: &FabricConfig) {
     }
 }
 
-/// Checks that packets dropped by the fabric are retransmitted, and that its buffer holds packets.
-pub(super) fn check_recovery(root: &Section<'_>, fabric: &FabricConfig, transport: &TransportConfig) {
+/// Checks that packets dropped by the fabric are retransmitted, and that its buffer holds packets. `classes`: those in which this
+/// `transport` sends data.
+pub(super) fn check_recovery(root: &Section<'_>, fabric: &FabricConfig, transport: &TransportConfig, classes: &[u8]) {
+    let own = || classes.iter().filter_map(|class| Some((class, fabric.classes.get(class)?)));
+    if let Some((class, _)) = own().find(|(_, of)| !of.pfc || of.egress_alpha.is_some())
+        && transport.rto.is_none()
+    {
+        let message = format!("class {class} drops packets, and without `rto` a lost last packet is never sent again");
+        let help =
+            "set `rto = \"4ms\"` in `[transport]`, or remove `pfc = false` and `egress_alpha` of the `[[class]]`";
+        root.problem_at("scenario::conflict", "class", message, help);
+    }
     if !fabric.pauses_by_ingress() && transport.rto.is_none() {
         let drops = if fabric.pfc == Pfc::Off { "a fabric without `pfc`" } else { "a fabric without headroom" };
         let message = format!("{drops} drops packets, and without `rto` a lost last packet is never sent again");

@@ -34,8 +34,15 @@ pub(super) fn read(s: &mut Section<'_>, of_uet: Option<DatagramDefaults>, class:
 }
 
 /// Checks that hosts understand packets that were cut to their headers, and that nothing else decides about queues.
-pub(super) fn check(root: &Section<'_>, fabric: &FabricConfig, transport: &TransportConfig, cc: &AlgorithmConfig) {
-    let Some(trim) = fabric.trim else { return };
+/// `classes`: those in which this `transport` sends data.
+pub(super) fn check(
+    root: &Section<'_>,
+    fabric: &FabricConfig,
+    transport: &TransportConfig,
+    cc: &AlgorithmConfig,
+    classes: &[u8],
+) {
+    let Some(trim) = fabric.trim.filter(|_| classes.iter().any(|&class| fabric.class(class).trim)) else { return };
     let problem = |message: String, help: &str| {
         let at = if root.has("switch") { "switch" } else { "topology" };
         root.problem_at("scenario::conflict", at, message, help);
@@ -50,7 +57,7 @@ pub(super) fn check(root: &Section<'_>, fabric: &FabricConfig, transport: &Trans
     } else if trim.limit.is_some_and(|limit| limit < packet) {
         let message = format!("a `trim_limit` below a packet of {packet} lets none through");
         problem(message, "enlarge `trim_limit`");
-    } else if trim.class == transport.data_class {
+    } else if classes.contains(&trim.class) {
         let message = "headers go ahead of data, and `control_class` is the class of data".to_owned();
         problem(message, "let `control_class` be below `data_class` in `[transport]`");
     }

@@ -114,6 +114,11 @@ pub fn case(seed: u64, dir: &Path) -> Case {
             toml.0 = toml.0.replace("pfc = true", "pfc = false");
         }
     }
+    if cc != "ideal" && draw.one_in(4) {
+        let plain = !["queue", "ns3", "insertion", "trim"].iter().any(|word| toml.0.contains(word));
+        let weighs = plain && !network.has_circuits && !["homa", "pfabric", "bfc"].contains(&cc);
+        fabric::classes(draw, &mut toml, weighs);
+    }
     if !network.has_circuits && !knows_paths(&needs_of(cc)) && draw.one_in(2) {
         let by_hosts = fabric::routing(draw, &mut toml, !has_one_path(cc));
         if by_hosts {

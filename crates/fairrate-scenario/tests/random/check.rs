@@ -316,6 +316,7 @@ fn check_buffers(config: &SimConfig, run: &Run) -> Result<(), String> {
         && fabric.headroom == Headroom::Auto
         && fabric.egress_alpha.is_none()
         && fabric.queue == QueueConfig::FIFO
+        && fabric.classes.values().all(|class| class.pfc && class.headroom == Headroom::Auto && class.egress_alpha.is_none())
         // Headers above their limit are dropped, paused or not.
         && fabric.trim.is_none_or(|trim| trim.limit.is_none())
         && config.faults.is_empty();

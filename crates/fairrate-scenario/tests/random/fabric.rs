@@ -112,6 +112,50 @@ pub fn switch(draw: &mut Draw, toml: &mut Toml, cc: &str) {
     }
 }
 
+const CLASS: &[Key] = &[
+    ("dt_alpha", &["0.0625", "1.0", "\"unlimited\""]),
+    ("egress_alpha", &["0.125", "\"unlimited\""]),
+    ("headroom", &["\"auto\"", "\"0B\"", "\"20KB\""]),
+    ("pfc", &["false"]),
+];
+
+const CLASS_ECN: &[&str] = &[
+    "false",
+    "{ kmin = \"5KB\", kmax = \"20KB\", pmax = 0.5, at = \"enqueue\" }",
+    "{ kmin = \"9KB\", kmax = \"9KB\", at = \"enqueue\", by = \"port\" }",
+    "{ kmin = \"9KB\", kmax = \"30KB\", at = \"enqueue\", by = \"share\" }",
+    "{ kmin = \"20KB\", kmax = \"20KB\", at = \"enqueue\", by = \"round\" }",
+    "{ kmin = \"9KB\", kmax = \"9KB\", at = \"enqueue\", non_ect = \"drop\" }",
+];
+
+/// Writes some `[[class]]` blocks, whose classes are those of traffic as a rule; `weighs`: they may have weights.
+pub fn classes(draw: &mut Draw, toml: &mut Toml, weighs: bool) {
+    // All switches mark at the same step.
+    let marks = !["ecn =", "ns3", "rocc-omnet"].iter().any(|word| toml.0.contains(word)) && draw.one_in(2);
+    if marks && !toml.0.contains("[switch]\n") {
+        toml.section("[switch]");
+    }
+    if marks {
+        toml.0 = toml.0.replacen("[switch]\n", "[switch]\necn = { at = \"enqueue\" }\n", 1);
+    }
+    let n = draw.between(1, 3);
+    for class in draw.some(&["1", "2", "3", "3", "5", "6"], n) {
+        if toml.0.contains(&format!("[[class]]\nclass = {class}\n")) {
+            continue;
+        }
+        toml.section("[[class]]");
+        toml.key("class", class);
+        let weight = weighs && !draw.one_in(4);
+        if weight {
+            toml.any(draw, ("weight", &["1.0", "2.5", "30.0"]));
+        }
+        toml.maybe(draw, 4, CLASS);
+        if marks {
+            toml.maybe(draw, 2, &[("ecn", if weight { CLASS_ECN } else { &CLASS_ECN[..3] })]);
+        }
+    }
+}
+
 const ROUTING: &[Key] = &[
     ("gap", &["\"1us\"", "\"20us\""]),
     ("samples", &["1", "2", "9"]),

@@ -1,9 +1,12 @@
 //! Behaviour of links and switches.
 
+use std::collections::BTreeMap;
+
 use fairrate_units::{Bytes, Rate};
 
 use super::QueueConfig;
 use super::balance::{Balance, Reroute};
+use super::classes::ClassConfig;
 
 /// The clock of serialisation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -71,6 +74,8 @@ pub struct EcnConfig {
     pub to_hosts: bool,
     /// Treatment of data of algorithms that do not go by marks.
     pub non_ect: NonEct,
+    /// The queue that is compared with the thresholds.
+    pub by: MarkBy,
 }
 
 impl EcnConfig {
@@ -81,6 +86,26 @@ impl EcnConfig {
         };
         (at(self.kmin, self.kmin_per), at(self.kmax, self.kmax_per))
     }
+}
+
+/// The queue that the marker of a class compares with its thresholds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum MarkBy {
+    /// That of the class.
+    Class,
+    /// All queues of the port together.
+    Port,
+    /// That of the class, with the thresholds times the class's share of all weights.
+    Share,
+    /// That of the class, with the thresholds times the part of the link that the class has now: its quantum by the bytes of a round.
+    /// MQ-ECN: W. Bai et al., "Enabling ECN in Multi-Service Multi-Queue Data Centers", NSDI 2016, equation 4.
+    Round,
+}
+
+impl MarkBy {
+    /// All variants with their names in scenarios.
+    pub const NAMES: &'static [(&'static str, Self)] =
+        &[("class", Self::Class), ("port", Self::Port), ("share", Self::Share), ("round", Self::Round)];
 }
 
 /// The treatment of data packets whose algorithm does not go by ECN marks, where others would be marked.
@@ -244,6 +269,8 @@ pub struct FabricConfig {
     pub ecmp: EcmpHash,
     /// Order of simultaneous events.
     pub ties: TieRule,
+    /// The classes that switches treat in another way than others, by class.
+    pub classes: BTreeMap<u8, ClassConfig>,
 }
 
 impl FabricConfig {

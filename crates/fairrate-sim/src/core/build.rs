@@ -2,19 +2,20 @@
 
 mod constants;
 mod flows;
+mod switches;
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use fairrate_control::{Needs, NetworkNeeds, PortScope};
-use fairrate_units::{Bytes, Rate, Time};
+use fairrate_units::{Bytes, Time};
 
 pub(crate) use self::constants::framing;
 use self::constants::{check_packets, constants};
+use self::switches::{attach_disciplines, attach_weights, build_switches};
+pub(super) use self::switches::{shares_draws, weighted_classes};
 use super::Part;
 use super::agenda::Agenda;
 use super::agents::{Agents, NOTICE_WORDS};
-use super::balance::Balancer;
 use super::clock::Clock;
 use super::density::{self, expected_packets};
 use super::flow::Flow;
@@ -26,22 +27,17 @@ use super::parallel::{Mail, Partition, loads};
 use super::paths::{PathTable, Paths};
 use super::run::{PartOf, Run};
 use super::share::{Links, Own};
-use super::switch::{Marking, Switches, Trimming};
 use super::world::World;
-use crate::config::{
-    EcnConfig, MarkDraws, NonEct, Pfc, SimConfig, Successors, TieRule, Transport, TransportConfig, Trigger,
-    check_dependencies,
-};
-use crate::fabric::{BacklogPfc, Discipline, Faults, Marker, Mmu, Place, Port};
+use crate::config::{SimConfig, Successors, TieRule, Transport, TransportConfig, Trigger, check_dependencies};
+use crate::fabric::{Faults, Port};
 use crate::huge_pages;
 use crate::ids::{FlowId, HostId, NodeId, Number, PortId, PortIdx, SwitchIdx};
-use crate::mrg32k3a::AutomaticStreams;
 use crate::packet::PacketPool;
 use crate::routing::Routes;
 use crate::simulation::Switching;
 use crate::table::Table;
 use crate::topology::{Node, Tier, Topology};
-use crate::transport::{Allocator, Connections, Levels, Nic, SACK_WORDS, line_flows, start_allocator};
+use crate::transport::{Allocator, Connections, Nic, SACK_WORDS, line_flows, start_allocator};
 
 /// The plan of a run, from which all its parts are built.
 pub(super) struct Plan {
@@ -216,6 +212,7 @@ impl Part {
         let crossings = build_crossings(plan, number, &ids, &mut ports);
         let wire_mtu = Bytes::new(constants.wire_mtu);
         attach_disciplines(config, &ids, &mut ports, wire_mtu.as_u64() as u32);
+        attach_weights(config, &mut ports, wire_mtu.as_u64() as u32);
         let own_ports = || ids.iter().zip(&ports).map(|(&id, port)| plan.is_in(number, id).then_some((id, port)));
         let agents = Agents::new(run, own_ports());
         let of_switch = switches_of_ports(plan, number, &ids);
@@ -301,60 +298,6 @@ fn build_agenda(
     (Agenda::default(), Mode { switches, hosts: vec![Reason::SwitchesByEvent], one_part })
 }
 
-/// Returns the rate at which the queue of `port` usually drains: the rate of its link, or for a VOQ, which has a
-/// circuit for only a day a week, that of its ToR's uplink.
-fn usual_rate(config: &SimConfig, port: PortId) -> Rate {
-    let topology = &config.topology;
-    let Some(circuits) = topology.circuits.as_ref().filter(|circuits| circuits.has(port)) else {
-        return config.rate_at(port, Time::ZERO);
-    };
-    let uplink = topology.port(topology.from(port), circuits.core).expect("every ToR has an uplink");
-    topology.link(uplink).rate
-}
-
-/// Returns `true` if all switches draw marks from one random stream.
-pub(super) fn shares_draws(config: &SimConfig) -> bool {
-    config.fabric.ecn.as_ref().is_some_and(|ecn| ecn.draws != MarkDraws::PerPort)
-}
-
-fn build_switches(
-    run: &Run,
-    of_switch: &Table<PortIdx, Option<SwitchIdx>>,
-    ids: &Table<PortIdx, PortId>,
-    ports: &mut Table<PortIdx, Port>,
-    wire_mtu: Bytes,
-) -> Switches {
-    let config = &run.config;
-    let links = ids.iter().map(|&id| config.topology.link(id));
-    // Data is in one class as a rule, and only data needs headroom.
-    let n_classes = run.levels.as_ref().map_or(1, Levels::n_classes);
-    let buffers = Mmu::new(&config.fabric, links, of_switch, wire_mtu, n_classes);
-    let marker = |port: PortIdx| {
-        let marks = |ecn: &&EcnConfig| of_switch[port].is_some() && (ecn.to_hosts || ports[port].to_host().is_none());
-        let ecn = config.fabric.ecn.as_ref().filter(marks)?;
-        Some(Marker::new(ecn, usual_rate(config, ids[port]), config.seed, ids[port]))
-    };
-    let n_markers = if config.fabric.ecn.is_some() { ports.len() } else { 0 };
-    let markers: Table<PortIdx, Option<Marker>> = ports.numbers().take(n_markers).map(marker).collect();
-    for (port, marker) in ports.iter_mut().zip(&markers) {
-        port.mark_from = marker.as_ref().map_or(u32::MAX, Marker::sees_from);
-    }
-    let shared_draws =
-        shares_draws(config).then(|| Box::new(AutomaticStreams::of_artifact(config.seed, config.topology.nodes.len())));
-    let (at, non_ect) = config.fabric.ecn.as_ref().map_or((None, NonEct::Mark), |ecn| (Some(ecn.at), ecn.non_ect));
-    let marking = Marking { at, markers, non_ect, shared_draws };
-    let n_switches = of_switch.iter().flatten().max().map_or(0, |&last| last.index() + 1);
-    let backlog_pfc = match config.fabric.pfc {
-        Pfc::Egress(levels) => {
-            let levels = ports.iter().map(|port| levels.at(port.rate)).collect();
-            Some(Box::new(BacklogPfc::new(levels, n_switches)))
-        }
-        Pfc::Off | Pfc::Ingress | Pfc::IngressLevels(_) => None,
-    };
-    let trimming = Trimming::new(config, ids);
-    Switches::new(buffers, backlog_pfc, marking, Balancer::new(config), trimming, ports)
-}
-
 /// Builds the pool of packets, with room for the telemetry and header words that they carry.
 fn build_pool(run: &Run, needs: &NetworkNeeds) -> PacketPool {
     // Switches add telemetry, and a path has one switch less than links.
@@ -423,25 +366,6 @@ fn build_crossings(plan: &Plan, number: u16, ids: &Table<PortIdx, PortId>, ports
     crossings
 }
 
-/// Attaches the configured discipline to each class that flows send in, at the egress ports of switches.
-fn attach_disciplines(config: &SimConfig, ids: &Table<PortIdx, PortId>, ports: &mut [Port], wire_mtu: u32) {
-    // A class is marked if all of its flows go by marks.
-    let mut classes: BTreeMap<u8, bool> = BTreeMap::new();
-    for flow in &config.flows {
-        let (transport, cc) = config.stack(flow.stack);
-        let all = classes.entry(flow.class.unwrap_or(transport.data_class)).or_insert(true);
-        *all &= cc.needs().network.ecn;
-    }
-    for (id, p) in ids.iter().zip(ports).filter(|(_, p)| p.of_host.is_none() && !p.of_switch.is_none()) {
-        for (&class, &ecn_capable) in &classes {
-            let place = Place { port: *id, class, rate: p.rate, wire_mtu, ecn_capable, seed: config.seed };
-            if let Some(discipline) = Discipline::new(&config.fabric.queue, &place) {
-                p.set_discipline(class, discipline);
-            }
-        }
-    }
-}
-
 fn build_nics(plan: &Plan, number: u16) -> Own<HostId, Nic> {
     let (run, links) = (&plan.run, &plan.links[usize::from(number)]);
     let hosts: Table<HostId, NodeId> = run.config.topology.hosts().collect();
@@ -457,6 +381,7 @@ mod tests {
     use std::mem::offset_of;
 
     use super::*;
+    use crate::fabric::Marker;
     use crate::packet::Packet;
     use crate::transport::{NicFlow, Sender, TcpSender};
 

@@ -126,7 +126,7 @@ pub(super) fn switches_by_event(run: &Run, ports: &[Port], agents: &Agents) -> V
         (Reason::Disciplines, ports.iter().any(Port::has_disciplines)),
         (Reason::Balance, config.fabric.balance.has_state()),
         (Reason::Trimming, config.fabric.trim.is_some()),
-        (Reason::EarlyDrops, config.fabric.ecn.is_some_and(|ecn| ecn.non_ect == NonEct::Drop)),
+        (Reason::EarlyDrops, config.fabric.all_ecn().any(|ecn| ecn.non_ect == NonEct::Drop)),
         (Reason::Circuits, config.topology.circuits.is_some()),
         (Reason::InsertionTies, config.fabric.ties == TieRule::Insertion),
         (Reason::SharedDraws, shares_draws(config)),

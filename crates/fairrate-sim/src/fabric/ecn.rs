@@ -24,11 +24,13 @@ pub struct Red {
 }
 
 impl Marker {
-    /// Creates the marker of `port`, whose thresholds scale with `rate` if the configuration says so.
-    pub fn new(config: &EcnConfig, rate: Rate, seed: u64, port: PortId) -> Self {
+    /// Creates the marker of all classes of `port`, or of one `class`, whose thresholds scale with `rate` if the configuration says so,
+    /// and with `share`.
+    pub fn new(config: &EcnConfig, (rate, share): (Rate, f64), seed: u64, (port, class): (PortId, Option<u8>)) -> Self {
         let (kmin, kmax) = config.thresholds(rate);
-        let stream = Stream::new(seed, u64::from(port.0), Purpose::EcnMark);
-        let red = Red { kmin, kmax, pmax: config.pmax, stream };
+        let entity = class.map_or(0, |class| 1 + u64::from(class)) << 32 | u64::from(port.0);
+        let stream = Stream::new(seed, entity, Purpose::EcnMark);
+        let red = Red { kmin: kmin * share, kmax: kmax * share, pmax: config.pmax, stream };
         match config.phantom {
             None if let Some(weight) = config.average => {
                 Self::Average(Box::new((Average { weight, bytes: 0.0, count: -1.0 }, red)))
@@ -151,7 +153,7 @@ impl PhantomQueue {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::config::{MarkAt, MarkDraws, NonEct};
+    use crate::config::{MarkAt, MarkBy, MarkDraws, NonEct};
     use fairrate_units::Bytes;
 
     fn config(kmin: u64, kmax: u64) -> EcnConfig {
@@ -168,12 +170,13 @@ mod tests {
             draws: MarkDraws::PerPort,
             to_hosts: true,
             non_ect: NonEct::Mark,
+            by: MarkBy::Class,
         }
     }
 
     #[test]
     fn thresholds_scale_with_the_rate_and_probability_is_linear() {
-        let mut marker = Marker::new(&config(100_000, 400_000), Rate::from_gbps(100), 1, PortId(0));
+        let mut marker = Marker::new(&config(100_000, 400_000), (Rate::from_gbps(100), 1.0), 1, (PortId(0), None));
         assert!(!marker.draw(400_000, None));
         assert!(marker.draw(1_600_001, None));
         // Half way between 400 KB and 1.6 MB: p = 0.1, so 10,000 draws give 1,000 with standard error 30.
@@ -183,14 +186,14 @@ mod tests {
 
     #[test]
     fn a_step_marks_everything_above_k() {
-        let mut marker = Marker::new(&config(30_000, 30_000), Rate::from_gbps(25), 1, PortId(0));
+        let mut marker = Marker::new(&config(30_000, 30_000), (Rate::from_gbps(25), 1.0), 1, (PortId(0), None));
         assert!(!marker.draw(30_000, None) && marker.draw(30_001, None));
     }
 
     #[test]
     fn an_average_follows_the_queue() {
         let averaged = EcnConfig { average: Some(0.2), kmin_per: None, kmax_per: None, ..config(30_000, 40_000) };
-        let mut marker = Marker::new(&averaged, Rate::from_gbps(25), 1, PortId(0));
+        let mut marker = Marker::new(&averaged, (Rate::from_gbps(25), 1.0), 1, (PortId(0), None));
         assert_eq!(marker.sees_from(), 0);
         // Below kmin a queue above kmax is marked at once, and the average is as it was.
         assert!([30_000, 30_000].into_iter().all(|qlen| !marker.draw(qlen, None)), "6 and 10.8 KB");
@@ -208,7 +211,7 @@ mod tests {
         let averaged =
             EcnConfig { average: Some(1.0), pmax: 0.1, kmin_per: None, kmax_per: None, ..config(0, 200_000) };
         let gaps = |seed| {
-            let mut marker = Marker::new(&averaged, Rate::from_gbps(25), seed, PortId(0));
+            let mut marker = Marker::new(&averaged, (Rate::from_gbps(25), 1.0), seed, (PortId(0), None));
             (0..1_000).map(|_| marker.draw(100_000, None)).collect::<Vec<_>>()
         };
         // p = 0.05: up to the 19th packet after a mark pb/(1 - count pb) is below 1.
@@ -222,7 +225,7 @@ mod tests {
     /// every `gap_ps`.
     fn phantom_lengths(share: f64, gap_ps: u64, n: u64) -> Vec<u32> {
         let config = EcnConfig { phantom: Some(share), ..config(0, 0) };
-        let mut marker = Marker::new(&config, Rate::from_gbps(10), 1, PortId(0));
+        let mut marker = Marker::new(&config, (Rate::from_gbps(10), 1.0), 1, (PortId(0), None));
         (0..n).map(|i| marker.queue(i * gap_ps, 1_000, 1_000)).collect()
     }
 
@@ -242,7 +245,7 @@ mod tests {
         assert!(phantom_lengths(0.95, 842_106, 10_000).iter().all(|&qlen| qlen == 1_000));
         // Two at once after a long silence: the first finds nothing, the second the first.
         let config = EcnConfig { phantom: Some(0.5), ..config(1_500, 1_500) };
-        let mut marker = Marker::new(&config, Rate::from_gbps(25), 1, PortId(0));
+        let mut marker = Marker::new(&config, (Rate::from_gbps(25), 1.0), 1, (PortId(0), None));
         let first = marker.queue(3_600_000_000_000_000, 1_000, 1_000);
         let second = marker.queue(3_600_000_000_000_000, 1_000, 2_000);
         assert_eq!((first, second), (1_000, 2_000));
@@ -251,7 +254,7 @@ mod tests {
 
     #[test]
     fn without_a_phantom_queue_the_real_one_counts() {
-        let mut marker = Marker::new(&config(0, 0), Rate::from_gbps(25), 1, PortId(0));
+        let mut marker = Marker::new(&config(0, 0), (Rate::from_gbps(25), 1.0), 1, (PortId(0), None));
         assert_eq!([marker.queue(5, 1_000, 7), marker.queue(5, 1_000, 9)], [7, 9]);
     }
 }

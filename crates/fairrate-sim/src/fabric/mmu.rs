@@ -7,7 +7,7 @@
 use fairrate_units::{Bytes, Rate};
 
 use super::port::{N_CLASSES, tx_time_ps};
-use crate::config::{ClockRule, FabricConfig, Headroom, PauseLevels, Pfc};
+use crate::config::{ClassConfig, ClockRule, FabricConfig, Headroom, PauseLevels, Pfc};
 use crate::huge_pages;
 use crate::ids::{PortIdx, SwitchIdx};
 use crate::table::Table;
@@ -120,13 +120,20 @@ struct Pool {
     is_stale: bool,
 }
 
-/// The buffers of all switches.
-pub struct Mmu {
+/// The thresholds of a class.
+#[derive(Clone, Copy, Debug)]
+struct Limits {
     /// Infinite if there is no limit. Infinity times an exhausted buffer is NaN, which as an integer threshold is 0: so
     /// a lossless ingress pauses when the buffer is full, and a lossy ingress never drops at a threshold.
     ingress_alpha: f64,
     egress_alpha: Option<f64>,
+    /// Set if the ingress pauses, and has headroom.
     pfc: bool,
+}
+
+/// The buffers of all switches.
+pub struct Mmu {
+    limits: [Limits; N_CLASSES],
     /// Fixed levels by ingress port, in place of `ingress_alpha` and the offsets.
     levels: Option<Table<PortIdx, PauseLevels>>,
     xon_offset: u64,
@@ -134,31 +141,40 @@ pub struct Mmu {
     pools: Table<SwitchIdx, Pool>,
     /// By ingress port and class: see [`charge_of`].
     ingress: Vec<Ingress>,
-    /// Headroom of a class, per ingress port.
-    headroom: Table<PortIdx, u32>,
+    /// Headroom by ingress port and class, as `ingress`; only by ingress port if it is the same for all classes.
+    headroom: Vec<u32>,
+    /// Headrooms of a port: one, or one for each class.
+    n_headrooms: usize,
     /// Largest number of bytes that any switch has held.
     peak: u64,
 }
 
 impl Mmu {
     /// Creates empty buffers. `links` has the link of each port, and `switch_of` the port's switch, if it belongs to a
-    /// switch. Each port has headroom for `n_classes` classes.
+    /// switch. Each port has headroom for each of `lossless`, the classes that PFC may pause.
     pub fn new<'a>(
         config: &FabricConfig,
         links: impl Iterator<Item = &'a Link>,
         switch_of: &Table<PortIdx, Option<SwitchIdx>>,
         wire_mtu: Bytes,
-        n_classes: u64,
+        lossless: &[u8],
     ) -> Self {
-        let of_link = |link: &Link| (headroom_bytes(config, link, wire_mtu), link.rate.as_bps());
-        let (headroom, rates): (Vec<u32>, Vec<u64>) = links.map(of_link).unzip();
-        let (headroom, rates): (Table<PortIdx, u32>, Table<PortIdx, u64>) = (headroom.into(), rates.into());
+        let classes = config.all_classes();
+        let are_alike = classes.iter().all(|class| class.headroom == config.headroom);
+        let n_headrooms = if are_alike { 1 } else { N_CLASSES };
+        let (mut headroom, mut rates) = (Vec::new(), Vec::new());
+        for link in links {
+            headroom.extend(classes[..n_headrooms].iter().map(|class| headroom_bytes(config, class, link, wire_mtu)));
+            rates.push(link.rate.as_bps());
+        }
+        let rates: Table<PortIdx, u64> = rates.into();
         let n_switches = switch_of.iter().flatten().max().map_or(0, |&last| last.index() + 1);
         let mut pools: Table<SwitchIdx, Pool> = vec![Pool::default(); n_switches].into();
         let mut total_bps: Table<SwitchIdx, u64> = vec![0; n_switches].into();
         for (port, switch) in switch_of.numbered() {
             if let Some(switch) = switch {
-                pools[*switch].headroom_total += n_classes * u64::from(headroom[port]);
+                let of_class = |&class: &u8| u64::from(headroom[headroom_of(n_headrooms, port, class)]);
+                pools[*switch].headroom_total += lossless.iter().map(of_class).sum::<u64>();
                 total_bps[*switch] += rates[port];
             }
         }
@@ -168,17 +184,21 @@ impl Mmu {
             Pfc::Off | Pfc::Ingress | Pfc::Egress(_) => None,
         };
         let has_no_alpha = matches!(config.pfc, Pfc::Egress(_) | Pfc::IngressLevels(_));
+        let limits = classes.map(|class| Limits {
+            ingress_alpha: class.ingress_alpha.filter(|_| !(has_no_alpha && class.pfc)).unwrap_or(f64::INFINITY),
+            egress_alpha: class.egress_alpha,
+            pfc: config.pauses_by_ingress() && class.pfc,
+        });
         huge_pages::ask_for(&ingress, ingress.capacity());
         let mut mmu = Self {
-            ingress_alpha: config.ingress_alpha.filter(|_| !has_no_alpha).unwrap_or(f64::INFINITY),
-            egress_alpha: config.egress_alpha,
-            pfc: config.pauses_by_ingress(),
+            limits,
             levels,
             xon_offset: config.xon_offset.as_u64(),
             xon_floor: config.xon_floor.as_u64() as u32,
             pools,
             ingress,
             headroom,
+            n_headrooms,
             peak: 0,
         };
         // An upper bound of the bytes of frames that ever wait at a port.
@@ -195,10 +215,13 @@ impl Mmu {
     /// at each port, admits all of them.
     fn admits_all_of(&self, buffer: u64, most: u64, most_frames: u64) -> bool {
         let free = buffer.saturating_sub(most) as f64;
+        let admits = |of: &Limits| {
+            most as f64 <= of.ingress_alpha * free
+                && of.egress_alpha.is_none_or(|alpha| (most + most_frames) as f64 <= alpha * free)
+        };
         most < buffer
-            && most as f64 <= self.ingress_alpha * free
+            && self.limits.iter().all(admits)
             && self.levels.as_ref().is_none_or(|levels| levels.iter().all(|of| most <= of.pause.as_u64()))
-            && self.egress_alpha.is_none_or(|alpha| (most + most_frames) as f64 <= alpha * free)
     }
 
     /// Returns the largest number of bytes that any switch has held.
@@ -221,17 +244,18 @@ impl Mmu {
             return Admission::Accept;
         }
         let shared_free = |pool: &Pool| pool.buffer.saturating_sub(pool.used - pool.headroom_used);
+        let limits = &self.limits[usize::from(class) % N_CLASSES];
 
-        if let Some(alpha) = self.egress_alpha
+        if let Some(alpha) = limits.egress_alpha
             && alpha * (shared_free(pool) as f64) < (u64::from(egress_bytes) + bytes) as f64
         {
             return Admission::Drop(DropCause::EgressThreshold);
         }
-        if !self.pfc {
-            if pool.buffer < pool.used + bytes {
+        if !limits.pfc {
+            if pool.buffer < pool.used - pool.headroom_used + bytes {
                 return Admission::Drop(DropCause::BufferFull);
             }
-            if self.ingress_alpha * (shared_free(pool) as f64) < (u64::from(slot.bytes) + bytes) as f64 {
+            if limits.ingress_alpha * (shared_free(pool) as f64) < (u64::from(slot.bytes) + bytes) as f64 {
                 return Admission::Drop(DropCause::IngressThreshold);
             }
             pool.used += bytes;
@@ -240,7 +264,8 @@ impl Mmu {
             return Admission::Accept;
         }
 
-        if slot.headroom > 0 && self.headroom[ingress] < slot.headroom + u32::from(wire) {
+        let headroom = self.headroom[headroom_of(self.n_headrooms, ingress, class)];
+        if slot.headroom > 0 && headroom < slot.headroom + u32::from(wire) {
             return Admission::Drop(DropCause::Headroom);
         }
         if pool.buffer + pool.headroom_total < pool.used + bytes {
@@ -251,7 +276,7 @@ impl Mmu {
         slot.bytes += u32::from(wire);
         let threshold = match &self.levels {
             Some(levels) => levels[ingress].pause.as_u64(),
-            None => (self.ingress_alpha * shared_free(pool) as f64) as u64,
+            None => (limits.ingress_alpha * shared_free(pool) as f64) as u64,
         };
         if slot.headroom == 0 && u64::from(slot.bytes) <= threshold {
             return Admission::Accept;
@@ -284,18 +309,23 @@ impl Mmu {
     fn lets_pass_at_thresholds(&self, switch: SwitchIdx, ingress: PortIdx, class: u8, wire: u16) -> bool {
         let pool = &self.pools[switch];
         let slot = &self.ingress[charge_of(ingress, class)];
+        let limits = &self.limits[usize::from(class) % N_CLASSES];
         let (bytes, used) = (i64::from(wire), (pool.used - pool.headroom_used).cast_signed());
         let free = 0.max(pool.buffer.cast_signed() - used);
         let held = bytes + i64::from(slot.bytes);
         // With PFC the packet itself counts as used when its ingress is checked.
-        let limit = pool.buffer + if self.pfc { pool.headroom_total } else { 0 };
-        let free_at_ingress = if self.pfc { 0.max(pool.buffer.cast_signed() - used - bytes) } else { free };
+        let (limit, filled) = if limits.pfc {
+            (pool.buffer + pool.headroom_total, pool.used)
+        } else {
+            (pool.buffer, used.cast_unsigned())
+        };
+        let free_at_ingress = if limits.pfc { 0.max(pool.buffer.cast_signed() - used - bytes) } else { free };
         slot.headroom == 0
             && !slot.paused
-            && pool.used + u64::from(wire) <= limit
-            && self.egress_alpha.is_none_or(|alpha| bytes as f64 <= alpha * free as f64)
-            && held as f64 <= self.ingress_alpha * free_at_ingress as f64
-            && self.levels.as_ref().is_none_or(|levels| held <= levels[ingress].pause.as_u64().cast_signed())
+            && filled + u64::from(wire) <= limit
+            && limits.egress_alpha.is_none_or(|alpha| bytes as f64 <= alpha * free as f64)
+            && held as f64 <= limits.ingress_alpha * free_at_ingress as f64
+            && self.levels.as_ref().is_none_or(|of| !limits.pfc || held <= of[ingress].pause.as_u64().cast_signed())
     }
 
     /// Returns the classes for which the sender at the other end of `ingress` has been paused.
@@ -330,12 +360,10 @@ impl Mmu {
         }
         let free = pool.buffer.saturating_sub(pool.used - pool.headroom_used);
         // Without a limit an ingress pauses when the buffer is full, and resumes by the size of the free buffer.
-        let has_limit = self.ingress_alpha.is_finite();
-        let threshold = if has_limit {
-            (self.ingress_alpha * free as f64) as u64
-        } else {
-            u64::from(slot.bytes).saturating_add(free)
-        };
+        let ingress_alpha = self.limits[usize::from(class) % N_CLASSES].ingress_alpha;
+        let has_limit = ingress_alpha.is_finite();
+        let threshold =
+            if has_limit { (ingress_alpha * free as f64) as u64 } else { u64::from(slot.bytes).saturating_add(free) };
         // No further packet leaves an empty ingress, so it resumes at any offsets.
         let is_low = slot.bytes == 0 || slot.bytes < self.xon_floor;
         let resume = is_low || u64::from(slot.bytes) + self.xon_offset <= threshold;
@@ -413,10 +441,16 @@ fn charge_of(ingress: PortIdx, class: u8) -> usize {
     ingress.index() * N_CLASSES + usize::from(class)
 }
 
-/// Returns the headroom of one class at one end of a link, in bytes.
-fn headroom_bytes(config: &FabricConfig, link: &Link, wire_mtu: Bytes) -> u32 {
+/// Returns the index of the headroom of a class at `ingress`, where each port has `n_headrooms`: one, or one for each class.
+#[inline]
+fn headroom_of(n_headrooms: usize, ingress: PortIdx, class: u8) -> usize {
+    ingress.index() * n_headrooms + (usize::from(class) & (n_headrooms - 1))
+}
+
+/// Returns the headroom of a class at one end of a link, in bytes.
+fn headroom_bytes(config: &FabricConfig, class: &ClassConfig, link: &Link, wire_mtu: Bytes) -> u32 {
     let one_way = most_on_the_way(link, config.clock, wire_mtu);
-    let bytes = match config.headroom {
+    let bytes = match class.headroom {
         // The pause waits for a packet that is being sent, travels, and meets a packet that is being sent; bytes sent
         // before that are still in flight. One packet of slack at each end.
         Headroom::Auto => 2 * one_way + 4 * wire_mtu.as_u64() + config.pfc_frame.as_u64(),

@@ -13,6 +13,7 @@ mod pfabric;
 mod port;
 mod red;
 mod sfq_codel;
+mod weighted;
 
 pub use backlog_pfc::BacklogPfc;
 pub use discipline::{Discipline, Place, Verdicts};
@@ -20,3 +21,4 @@ pub use ecn::Marker;
 pub use faults::{Faults, FaultyLink, FlapTimes};
 pub use mmu::{Admission, DropCause, Mmu};
 pub use port::{N_CLASSES, Port, tx_time_ps};
+pub use weighted::{WeightedClasses, quanta};

@@ -8,12 +8,13 @@ use fairrate_units::{Bytes, Rate};
 use super::discipline::Discipline;
 use super::flow_queues::FlowQueues;
 use super::packet_fifo::PacketFifo;
+use super::weighted::WeightedClasses;
 use crate::config::ClockRule;
 use crate::ids::{DoorIdx, HostId, PacketIdx, SwitchIdx};
 use crate::packet::{Packet, PacketKind, PacketPool};
 use crate::prefetch::prefetch;
 
-/// Strict-priority classes, 0 first.
+/// Classes; without weights they are served by strict priority, 0 first.
 pub const N_CLASSES: usize = 8;
 /// Flag in `far_end`: the other end is a door (ingress port) of a switch that works in spans.
 const DOOR: u32 = 1 << 31;
@@ -61,7 +62,7 @@ pub struct Port {
     pfc: u8,
     /// Set while a `TxDone` event is pending.
     pub tx_done_pending: bool,
-    /// Set if a class has physical queues or a discipline.
+    /// Set if a class has physical queues, a discipline or a weight.
     is_special: bool,
     is_down: bool,
     whole_ns: bool,
@@ -84,6 +85,8 @@ pub struct Port {
     flow_queues: Option<Box<[FlowQueues; N_CLASSES]>>,
     /// Disciplines of the classes that have one.
     disciplines: Option<Box<[Option<Discipline>; N_CLASSES]>>,
+    /// The classes with weights, if there are any.
+    weighted: Option<Box<WeightedClasses>>,
     /// Packets dropped at this port.
     pub drops: u64,
     /// Packets marked at this port.
@@ -127,6 +130,7 @@ impl Port {
             is_special: false,
             flow_queues: None,
             disciplines: None,
+            weighted: None,
             drops: 0,
             ecn_marks: 0,
             pause_since_ps: 0,
@@ -212,6 +216,9 @@ impl Port {
         let class = self.count_in(pool, packet);
         self.backlog |= 1 << class;
         self.queues[class].list.push(pool, packet);
+        if self.is_special {
+            self.note_waiting(class);
+        }
     }
 
     /// Returns the bytes of `class` that wait.
@@ -311,15 +318,15 @@ impl Port {
         self.queues[(self.backlog & !self.paused).trailing_zeros() as usize].list.head()
     }
 
-    /// Takes the next packet by strict priority, within a class before those in physical queues; [`Port::can_send`]
-    /// must hold.
+    /// Takes the next packet by strict priority or by weights, within a class before those in physical queues;
+    /// [`Port::can_send`] must hold.
     #[allow(clippy::inline_always)] // Left alone, the compiler calls it for every packet: 3 % of all instructions.
     #[inline(always)]
     pub fn dequeue(&mut self, pool: &PacketPool) -> PacketIdx {
-        let class = (self.backlog & !self.paused).trailing_zeros() as usize;
         if self.is_special {
-            return self.dequeue_among_flows(pool, class);
+            return self.dequeue_special(pool);
         }
+        let class = (self.backlog & !self.paused).trailing_zeros() as usize;
         let queue = &mut self.queues[class];
         let packet = queue.list.pop(pool);
         let wire = u32::from(pool.get(packet).wire);
@@ -437,6 +444,12 @@ impl Port {
             self.pause_total_ps += now_ps - self.pause_since_ps;
         }
         self.set_down(self.is_down);
+        if let Some(weighted) = &mut self.weighted
+            && paused
+        {
+            weighted.leave(class);
+        }
+        self.note_waiting(usize::from(class));
     }
 
     /// Returns the time for which any class of this port has been paused up to `now_ps`, in picoseconds.

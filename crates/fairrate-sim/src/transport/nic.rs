@@ -41,10 +41,10 @@ impl Nic {
         Self { port, flows: Vec::new(), turn: 0, wake_ps: u64::MAX, held: VecDeque::new() }
     }
 
-    /// Returns the position of the flow that may send at `now_ps`: highest class first, in turn within a class.
+    /// Returns the position of the flow that may send at `now_ps`: highest class first, in turn within a class from position `turn` on.
     /// `paused` has one bit for each paused class.
     #[inline]
-    pub fn pick(&self, now_ps: u64, paused: u8) -> Option<usize> {
+    pub fn pick_from(&self, turn: usize, now_ps: u64, paused: u8) -> Option<usize> {
         let may_send = |flow: &NicFlow| flow.open && flow.next_send_ps <= now_ps && paused & (1 << flow.class) == 0;
         if let [flow] = &self.flows[..] {
             return may_send(flow).then_some(0);
@@ -52,7 +52,7 @@ impl Nic {
         let n = self.flows.len();
         let mut best: Option<usize> = None;
         for step in 0..n {
-            let at = self.turn + step;
+            let at = turn + step;
             let at = if at < n { at } else { at - n };
             let flow = &self.flows[at];
             if !may_send(flow) || best.is_some_and(|b| self.flows[b].class <= flow.class) {
@@ -64,6 +64,12 @@ impl Nic {
             }
         }
         best
+    }
+
+    /// Returns the classes in which a flow may send at `now_ps`, one bit for each; `paused` has one for each paused class.
+    pub fn classes_that_may_send(&self, now_ps: u64, paused: u8) -> u8 {
+        let may_send = |flow: &&NicFlow| flow.open && flow.next_send_ps <= now_ps;
+        self.flows.iter().filter(may_send).fold(0, |all, flow| all | 1 << flow.class) & !paused
     }
 
     /// Records that the flow at `at` has sent: the turn passes to the next one.
@@ -109,17 +115,21 @@ mod tests {
         Nic { flows: flows.iter().map(flow).collect(), ..Nic::new(PortIdx(0)) }
     }
 
+    fn pick(nic: &Nic, now_ps: u64, paused: u8) -> Option<usize> {
+        nic.pick_from(nic.turn, now_ps, paused)
+    }
+
     #[test]
     fn flows_take_turns_and_classes_do_not() {
         let mut nic = nic(&[(0, 3, true), (0, 3, true), (9, 3, true), (0, 3, false)]);
-        assert_eq!(nic.pick(5, 0), Some(0));
+        assert_eq!(pick(&nic, 5, 0), Some(0));
         nic.sent(0);
-        assert_eq!(nic.pick(5, 0), Some(1));
+        assert_eq!(pick(&nic, 5, 0), Some(1));
         nic.sent(1);
-        assert_eq!(nic.pick(5, 0), Some(0), "one is paced and one closed");
+        assert_eq!(pick(&nic, 5, 0), Some(0), "one is paced and one closed");
         nic.flows[2] = NicFlow { class: 1, ..nic.flows[0] };
-        assert_eq!(nic.pick(5, 0), Some(2));
-        assert_eq!(nic.pick(5, 1 << 1), Some(0), "a paused class is passed over");
+        assert_eq!(pick(&nic, 5, 0), Some(2));
+        assert_eq!(pick(&nic, 5, 1 << 1), Some(0), "a paused class is passed over");
         assert_eq!(nic.next_send_ps(1 << 3 | 1 << 1), u64::MAX);
     }
 
@@ -128,8 +138,8 @@ mod tests {
         let mut nic = nic(&[(0, 3, true), (0, 3, true), (0, 3, true)]);
         nic.sent(1);
         nic.remove(0);
-        assert_eq!(nic.pick(0, 0), Some(1), "still the turn of the third flow");
+        assert_eq!(pick(&nic, 0, 0), Some(1), "still the turn of the third flow");
         nic.remove(1);
-        assert_eq!(nic.pick(0, 0), Some(0));
+        assert_eq!(pick(&nic, 0, 0), Some(0));
     }
 }

@@ -13,8 +13,8 @@ use fairrate_sim::routing::{FlowKey, Routes};
 use fairrate_sim::topology::{LeafSpine, Topology};
 use fairrate_sim::{
     AllocatorConfig, Balance, BaseRttRule, ClockRule, EcmpHash, EcnConfig, EcnEcho, FabricConfig, FlowSpec, Headroom,
-    LossDetection, MarkAt, MarkDraws, MptcpConfig, NodeId, NonEct, Pfc, PortId, ProbeSpec, QueueConfig, Recovery,
-    RunTotals, SimConfig, Simulation, StopRule, TcpConfig, TieRule, Transport, TransportConfig, WindowRule,
+    LossDetection, MarkAt, MarkBy, MarkDraws, MptcpConfig, NodeId, NonEct, Pfc, PortId, ProbeSpec, QueueConfig,
+    Recovery, RunTotals, SimConfig, Simulation, StopRule, TcpConfig, TieRule, Transport, TransportConfig, WindowRule,
 };
 use fairrate_units::{Bytes, Rate, Time};
 
@@ -157,6 +157,7 @@ pub fn config(topology: Topology, cc: AlgorithmConfig, flows: Vec<FlowSpec>) -> 
         draws: MarkDraws::PerPort,
         to_hosts: true,
         non_ect: NonEct::Mark,
+        by: MarkBy::Class,
     });
     SimConfig {
         beside: Vec::new(),
@@ -180,6 +181,7 @@ pub fn config(topology: Topology, cc: AlgorithmConfig, flows: Vec<FlowSpec>) -> 
             trim: None,
             ecmp: EcmpHash::Mix,
             ties: TieRule::Entity,
+            classes: std::collections::BTreeMap::new(),
         },
         transport: TransportConfig {
             kind: Transport::Rdma,

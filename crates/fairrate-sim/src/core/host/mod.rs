@@ -30,6 +30,7 @@ pub(super) use self::outcome::Received;
 use self::queue_pairs::QueuePairs;
 use super::agents::Step;
 use super::balance::n_paths;
+use super::build::weighted_classes;
 use super::network::Network;
 use super::run::Run;
 use super::share::Own;
@@ -205,6 +206,7 @@ impl Hosts {
         starts: Vec<FlowId>,
         allocator: Option<Box<Allocator>>,
     ) -> Self {
+        let weighted = weighted_classes(&run.config, run.constants.wire_mtu as u32);
         let waits = |id: &FlowId| run.config.flows[id.index()].trigger == Trigger::Dependencies;
         let dependents = Dependents::new(&run.config);
         let users = if dependents.is_some() { run.n_user_flows } else { 0 };
@@ -213,7 +215,7 @@ impl Hosts {
         Self {
             messages: Messages::new(run, &nics),
             datagrams: Datagrams::new(run, &nics, &receiving),
-            order: NicOrder::new(run.config.fabric.ties == TieRule::Insertion, &nics),
+            order: NicOrder::new(run.config.fabric.ties == TieRule::Insertion, weighted, &nics),
             nics,
             sending,
             receiving,
@@ -323,7 +325,7 @@ impl Hosts {
         (end.sender, end.tally) = (SenderIdx::NONE, sender.tally);
         let nic = &mut self.nics[sender.host];
         let next_ps = nic.flows[sender.nic_slot as usize].next_send_ps;
-        if self.order.remove(nic, sender.nic_slot as usize) {
+        if self.order.remove(nic, sender.host, sender.nic_slot as usize) {
             self.renumber(sender.host, sender.nic_slot as usize);
         }
         self.keep_controller(w, sender, next_ps);

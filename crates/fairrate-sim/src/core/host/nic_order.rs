@@ -12,6 +12,7 @@ use super::Hosts;
 use crate::core::share::Own;
 use crate::core::world::World;
 use crate::engine::{Event, EventKind};
+use crate::fabric::{N_CLASSES, WeightedClasses};
 use crate::ids::{FlowId, HostId, SenderIdx};
 use crate::transport::Nic;
 
@@ -19,8 +20,18 @@ use crate::transport::Nic;
 pub(super) enum NicOrder {
     /// Flows of a class in turn; a wake-up when the next packet may be sent.
     Fair,
+    /// The same, and classes with weights in turns of their own, at each NIC.
+    Weighted(Box<Own<HostId, Turns>>),
     /// The order of ns-3's RDMA stack, with the pending wake-up of each NIC.
     AsNs3(Box<Own<HostId, Wake>>),
+}
+
+/// The turns of classes with weights at a NIC, and of the flows of each class.
+#[derive(Clone, Copy)]
+pub(super) struct Turns {
+    classes: WeightedClasses,
+    /// For each class, the position after the flow of it that sent last.
+    flows: [usize; N_CLASSES],
 }
 
 /// The pending wake-up of a NIC, apart from its time.
@@ -33,40 +44,69 @@ pub(super) struct Wake {
 }
 
 impl NicOrder {
-    /// Returns the order of a run; `by_insertion` is set if its ties go by insertion.
-    pub(super) fn new(by_insertion: bool, nics: &Own<HostId, Nic>) -> Self {
-        if by_insertion { Self::AsNs3(Box::new(nics.alike())) } else { Self::Fair }
+    /// Returns the order of a run with these classes with weights, if there are any; `by_insertion` is set if its ties go by insertion.
+    pub(super) fn new(by_insertion: bool, weighted: Option<WeightedClasses>, nics: &Own<HostId, Nic>) -> Self {
+        match weighted {
+            _ if by_insertion => Self::AsNs3(Box::new(nics.alike())),
+            Some(classes) => Self::Weighted(Box::new(nics.with(|_| Turns { classes, flows: [0; N_CLASSES] }))),
+            None => Self::Fair,
+        }
     }
 
     /// Returns `true` if flows send in fair turns, and packets at once where nothing is ahead of them.
     #[inline]
     pub(super) fn is_fair(&self) -> bool {
-        matches!(self, Self::Fair)
+        !matches!(self, Self::AsNs3(_))
     }
 
     /// Returns `true` if `event` has the rank of the pending wake-up of `host`.
     #[inline]
     pub(super) fn is_wake(&self, host: HostId, event: Event) -> bool {
         match self {
-            Self::Fair => true,
+            Self::Fair | Self::Weighted(_) => true,
             Self::AsNs3(wakes) => wakes[host].rank == event.rank,
         }
     }
 
-    /// Records that the flow at `at` has sent. In ns-3 the turn stays there, and the search begins behind it.
+    /// Returns the position of the flow of `nic`, that of `host`, that may send at `now_ps`, in fair turns. `paused` has one bit for each
+    /// paused class.
     #[inline]
-    pub(super) fn sent(&self, nic: &mut Nic, at: usize) {
+    pub(super) fn pick(&mut self, nic: &Nic, host: HostId, now_ps: u64, paused: u8) -> Option<usize> {
+        match self {
+            Self::Weighted(all) => {
+                let may_send = nic.classes_that_may_send(now_ps, paused);
+                // The length of a packet is known once it is made: a class sends while it may send a byte.
+                let turns = &mut all[host];
+                let class = (may_send != 0).then(|| turns.classes.choose(may_send, 0, |_| 1))?;
+                nic.pick_from(turns.flows[usize::from(class)], now_ps, !(1 << class))
+            }
+            Self::Fair | Self::AsNs3(_) => nic.pick_from(nic.turn, now_ps, paused),
+        }
+    }
+
+    /// Records that the flow of `host` at `at` has sent `wire` bytes. In ns-3 the turn stays there, and the search begins behind it.
+    #[inline]
+    pub(super) fn sent(&mut self, nic: &mut Nic, host: HostId, at: usize, wire: u16) {
         match self {
             Self::Fair => nic.sent(at),
+            Self::Weighted(all) => {
+                let (class, turns) = (nic.flows[at].class, &mut all[host]);
+                turns.classes.take(class, u32::from(wire), false, 0);
+                turns.flows[usize::from(class)] = at + 1;
+            }
             Self::AsNs3(_) => nic.turn = at,
         }
     }
 
     /// Ends the turns of the flow at `at`, whose sender is gone; returns `true` if the flows behind it have moved up.
     /// In ns-3 it stays until a search passes it.
-    pub(super) fn remove(&self, nic: &mut Nic, at: usize) -> bool {
+    pub(super) fn remove(&mut self, nic: &mut Nic, host: HostId, at: usize) -> bool {
         match self {
             Self::Fair => nic.remove(at),
+            Self::Weighted(all) => {
+                nic.remove(at);
+                all[host].flows.iter_mut().for_each(|turn| *turn -= usize::from(at < *turn));
+            }
             Self::AsNs3(_) => {
                 let entry = &mut nic.flows[at];
                 (entry.open, entry.has_data, entry.sender) = (false, false, SenderIdx::NONE);
@@ -91,7 +131,7 @@ impl Hosts {
             self.tell_outlooks(w, host);
         }
         match self.order {
-            NicOrder::Fair => self.nic_send_fairly(w, host),
+            NicOrder::Fair | NicOrder::Weighted(_) => self.nic_send_fairly(w, host),
             NicOrder::AsNs3(_) => self.nic_send_as_ns3(w, host),
         }
     }
@@ -231,10 +271,10 @@ mod tests {
         let flow =
             |sender| NicFlow { next_send_ps: 0, sender: SenderIdx(sender), class: 3, open: true, has_data: true };
         let mut nic = Nic { flows: (0..4).map(flow).collect(), ..Nic::new(PortIdx(0)) };
-        let order = NicOrder::new(true, &Own::all(1, |_| Nic::new(PortIdx(0))));
+        let mut order = NicOrder::new(true, None, &Own::all(1, |_| Nic::new(PortIdx(0))));
         assert_eq!(pick(&mut nic, 0, 0), (Some(1), false), "the search begins behind the turn");
-        order.sent(&mut nic, 1);
-        assert!(!order.remove(&mut nic, 2) && !order.remove(&mut nic, 0));
+        order.sent(&mut nic, HostId(0), 1, 1_000);
+        assert!(!order.remove(&mut nic, HostId(0), 2) && !order.remove(&mut nic, HostId(0), 0));
         assert_eq!((pick(&mut nic, 0, 0), nic.flows.len()), ((Some(2), true), 3), "only the flow at 2 was passed");
         assert_eq!((nic.flows[0].sender, nic.flows[2].sender), (SenderIdx::NONE, SenderIdx(3)));
     }

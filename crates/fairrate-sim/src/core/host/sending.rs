@@ -44,7 +44,7 @@ impl Hosts {
         if port.busy_until_ps <= w.clock.now_ps {
             if port.can_send() {
                 self.send_waiting(w, host);
-            } else if let Some(at) = nic.pick(w.clock.now_ps, port.paused) {
+            } else if let Some(at) = self.order.pick(nic, host, w.clock.now_ps, port.paused) {
                 self.send_data(w, host, at);
             }
         }
@@ -120,7 +120,7 @@ impl Hosts {
         let c = w.run.rules(sender.stack);
         let nic = &mut self.nics[host];
         let entry = &mut nic.flows[at];
-        let (id, egress) = (sender.flow, nic.port);
+        let (id, egress, class) = (sender.flow, nic.port, entry.class);
         let wire = ((load.payload + load.header) as u16).max(load.min_wire);
         let entropy = match &mut self.pickers {
             Some(pickers) => pickers.of(slot).next(sender.cwnd / w.run.constants.mtu, now_ps),
@@ -136,7 +136,7 @@ impl Hosts {
             payload: load.payload as u16,
             wire,
             entropy,
-            class: entry.class,
+            class,
             ..Packet::new(PacketKind::Data)
         });
         sender.on_sent(wire, now_ps);
@@ -153,7 +153,7 @@ impl Hosts {
         entry.next_send_ps = from_ps + sender.gap_beyond_credit(gap_ps, wire);
         (entry.open, entry.has_data) = sender.outlook();
         let has_data = entry.has_data;
-        self.order.sent(nic, turn);
+        self.order.sent(nic, host, turn, wire);
         let all_sent = transport.has_sent_all(self, w, slot, has_data);
         w.observed.totals.sent_bytes += u64::from(wire);
         self.write_header(w, slot, packet);

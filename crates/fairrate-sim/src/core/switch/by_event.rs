@@ -153,8 +153,8 @@ impl Pass for ByEvent<'_> {
             return s.charge(w, egress, packet, head, waiting).map_err(|cause| w.discard(egress, packet, cause)).ok();
         }
         if s.marking.drops_some() {
-            let (port, p, qlen) = (&w.net.ports[egress], w.net.pool.get(packet), waiting + u32::from(head.wire));
-            if s.marking.drops(&w.run, port, egress, p, qlen) {
+            let (port, p, qlen) = (&mut w.net.ports[egress], w.net.pool.get(packet), waiting + u32::from(head.wire));
+            if s.marking.drops(&w.run, (port, egress), p, w.clock.now_ps, qlen) {
                 w.discard(egress, packet, DropCause::Early);
                 return None;
             }

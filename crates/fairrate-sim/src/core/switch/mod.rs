@@ -12,7 +12,7 @@ mod special;
 mod trimming;
 
 use self::circuits::Rotors;
-pub(super) use self::marking::Marking;
+pub(super) use self::marking::{Markers, Marking};
 pub(super) use self::trimming::Trimming;
 use super::arrivals::Arrivals;
 use super::balance::Balancer;

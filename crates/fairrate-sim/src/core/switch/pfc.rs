@@ -11,6 +11,9 @@ impl Switches {
     #[cold]
     pub(super) fn judge_backlog(&mut self, w: &mut World, egress: PortIdx, class: u8, ingress: PortIdx) {
         let (port, Some(pfc)) = (&w.net.ports[egress], &mut self.backlog_pfc) else { return };
+        if w.run.config.fabric.classes.get(&class).is_some_and(|own| !own.pfc) {
+            return;
+        }
         if pfc.joins(port.of_switch, egress, class, ingress, port.class_bytes(class)) {
             self.send_pfc(w, ingress, class, true);
         }

@@ -22,6 +22,8 @@ use crate::table::Table;
 /// The state of trimming.
 pub(in crate::core) struct Trimming {
     config: Trim,
+    /// Bit c: data of class c is dropped in place of being cut.
+    whole: u8,
     seed: u64,
     ids: Table<PortIdx, PortId>,
     /// The limit of each port in bytes; empty: there is none.
@@ -45,7 +47,9 @@ impl Trimming {
                 Some(scaled.max(packet.as_u64()))
             };
             let limits = ids.iter().filter_map(limit).collect();
-            Box::new(Self { config: trim, seed: config.seed, ids: ids.clone(), limits, sent })
+            let own = config.fabric.classes.iter().filter(|(_, of)| !of.trim);
+            let whole = own.fold(0, |mask, (class, _)| mask | 1 << class);
+            Box::new(Self { config: trim, whole, seed: config.seed, ids: ids.clone(), limits, sent })
         };
         config.fabric.trim.map(state)
     }
@@ -85,6 +89,12 @@ impl Switches {
         let (limit, wire) = (trimming.limit(egress), u64::from(head.wire));
         if !head.is_data {
             return self.admit_ahead(w, egress, packet, head);
+        }
+        if trimming.whole >> head.class & 1 == 1 {
+            return self
+                .charge(w, egress, packet, head, waiting)
+                .map_err(|cause| w.discard(egress, packet, cause))
+                .ok();
         }
         let is_busy = !w.clock.has_passed(w.net.ports[egress].busy_until_ps, egress);
         let held = u64::from(waiting) + if is_busy { u64::from(trimming.sent[egress]) } else { 0 };

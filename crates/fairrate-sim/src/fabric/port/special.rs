@@ -4,6 +4,7 @@ use super::{N_CLASSES, Port};
 use crate::fabric::discipline::{Discipline, Verdicts};
 use crate::fabric::flow_queues::FlowQueues;
 use crate::fabric::mmu::DropCause;
+use crate::fabric::weighted::WeightedClasses;
 use crate::ids::{FlowId, PacketIdx};
 use crate::packet::PacketPool;
 
@@ -31,6 +32,28 @@ impl Port {
         self.is_special = true;
         let disciplines = self.disciplines.get_or_insert_with(Box::default);
         disciplines[class as usize] = Some(discipline);
+    }
+
+    /// Lets classes share the port by weights. None of these has physical queues or a discipline.
+    pub fn set_weights(&mut self, weighted: WeightedClasses) {
+        self.is_special = true;
+        self.weighted = Some(Box::new(weighted));
+    }
+
+    /// Returns the classes with weights, if there are any.
+    #[inline]
+    pub fn weighted(&mut self) -> Option<&mut WeightedClasses> {
+        self.weighted.as_deref_mut()
+    }
+
+    /// Lets `class` take its turns among those with weights if it has packets that may be sent.
+    #[cold]
+    pub(super) fn note_waiting(&mut self, class: usize) {
+        if let Some(weighted) = &mut self.weighted
+            && self.backlog & !self.pfc & 1 << class != 0
+        {
+            weighted.join(class as u8, self.tx_bytes);
+        }
     }
 
     /// Returns `true` if any class is under a discipline.
@@ -109,6 +132,24 @@ impl Port {
         } else {
             self.backlog &= !(1 << class);
         }
+    }
+
+    /// Takes the next packet of a port with more than plain queues, but without disciplines.
+    #[cold]
+    pub(super) fn dequeue_special(&mut self, pool: &PacketPool) -> PacketIdx {
+        let may_send = self.backlog & !self.paused;
+        let Some(weighted) = &mut self.weighted else {
+            return self.dequeue_among_flows(pool, may_send.trailing_zeros() as usize);
+        };
+        let queues = &self.queues;
+        let first = |class: u8| u32::from(pool.get(queues[usize::from(class)].list.head()).wire);
+        let class = weighted.choose(may_send, self.tx_bytes, first);
+        let packet = self.dequeue_among_flows(pool, usize::from(class));
+        let (wire, is_empty) = (u32::from(pool.get(packet).wire), self.backlog >> class & 1 == 0);
+        if let Some(weighted) = &mut self.weighted {
+            weighted.take(class, wire, is_empty, self.tx_bytes);
+        }
+        packet
     }
 
     /// Takes the next packet of a class, from its own queue before the physical ones.
