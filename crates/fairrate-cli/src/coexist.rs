@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::Parser;
-use fairrate_control::{AlgorithmConfig, Profile, Registry};
+use fairrate_control::{AlgorithmConfig, Profile, Queueing, Registry};
 use fairrate_experiment::columns::{Seeds, parse_seeds, parse_variant};
 use fairrate_report::format;
 use fairrate_report::index::Index;
@@ -36,6 +36,10 @@ pub struct Args {
     /// Numbers of flows of the two, as 1:1,1:10
     #[arg(long, value_name = "A:B,...", value_delimiter = ',', value_parser = numbers, default_value = "4:4,1:10,10:1")]
     flows: Vec<(u16, u16)>,
+    /// Numbers of classes: 1, in which both share a queue, and 2, one for each, with weights by their numbers of flows. An algorithm
+    /// whose ports have queues of their own has no second case
+    #[arg(long, value_name = "N,...", value_delimiter = ',', value_parser = clap::value_parser!(u8).range(1..=2), default_value = "1,2")]
+    classes: Vec<u8>,
     /// Round trips that are simulated; the second half is measured
     #[arg(long, value_name = "N", default_value_t = 4_000, value_parser = clap::value_parser!(u64).range(20..))]
     round_trips: u64,
@@ -77,6 +81,15 @@ struct Side {
     transport: &'static str,
     /// Name of its traffic block.
     block: String,
+    /// Set if its packets may wait in a class with a weight.
+    may_weigh: bool,
+}
+
+impl Args {
+    /// Returns `true` if there are cases with a class for each of the two.
+    fn has_two_classes(&self, a: &Side, b: &Side) -> bool {
+        self.classes.contains(&2) && a.may_weigh && b.may_weigh
+    }
 }
 
 /// Reads `4:4`.
@@ -97,7 +110,8 @@ impl Side {
                 help: "put algorithms of your own into a scenario with two `[[traffic]]` blocks, and run `fairrate compare`".to_owned(),
             });
         };
-        let info = config.info();
+        let (info, needs) = (config.info(), config.needs());
+        let may_weigh = needs.network.queueing == Queueing::Any && needs.feedback.grants.is_none();
         let transport = match transport {
             Some("rdma") => "rdma",
             Some("tcp") => "tcp",
@@ -108,7 +122,7 @@ impl Side {
                     help: format!("write `{cc}/rdma`, `{cc}/tcp` or `{cc}/uet`"),
                 });
             }
-            None if config.needs().feedback.uet => "uet",
+            None if needs.feedback.uet => "uet",
             None if OVER_TCP.contains(&info.name) => "tcp",
             None => "rdma",
         };
@@ -116,7 +130,7 @@ impl Side {
         let params = variant.sets.into_iter().map(|(key, value)| (key.trim_start_matches(&prefix).to_owned(), value));
         let plain = |c: char| if c.is_ascii_alphanumeric() { c } else { '-' };
         let block = cc.chars().map(plain).take(28).collect();
-        Ok(Self { cc: cc.to_owned(), name: info.name, params: params.collect(), transport, block })
+        Ok(Self { cc: cc.to_owned(), name: info.name, params: params.collect(), transport, block, may_weigh })
     }
 
     /// Returns its keys of `[transport]`, without parameters.
@@ -161,7 +175,7 @@ pub fn run(args: &Args, registry: &Registry) -> Result<ExitCode, Failure> {
     let beside = PathBuf::from(beside);
     let is_new = !beside.exists();
     write_scenario(&beside, args, &a, &b)?;
-    let result = compare::run(&comparison(args, &a, &beside, &out), registry);
+    let result = compare::run(&comparison(args, [&a, &b], &beside, &out), registry);
     if result.is_err() && is_new && !out.exists() {
         // Nothing is left of a study that was refused.
         let _ = std::fs::remove_dir_all(&beside);
@@ -215,13 +229,19 @@ fn scenario(args: &Args, a: &Side, b: &Side) -> String {
             side.block, args.rtt
         )
     };
+    // Strict classes, of which only one has data, are as one.
+    let classes = if args.has_two_classes(a, b) {
+        "\n# Cases with two classes give these weights, and the second algorithm class 4.\n[[class]]\nclass = 3\n\n[[class]]\nclass = 4\n"
+    } else {
+        ""
+    };
     format!(
         "# {a} beside {b}: written by `fairrate coexist`.\n\
          name = \"{a_block}-beside-{b_block}\"\nduration = \"{end}\"\n\n\
          [topology]\nkind = \"file\"\npath = \"near.txt\"\n\n\
          [switch]\npfc = false\ndt_alpha = \"unlimited\"\n\n\
          [transport]\n{keys}\n\n\
-         [measure]\nfrom = \"{half}\"\n{first}{second}\n\
+         [measure]\nfrom = \"{half}\"\n{first}{second}{classes}\n\
          # Otherwise packets of the same time would find room in a full queue by the number of their host.\n\
          [[fault]]\nlinks = \"host-links\"\njitter = \"{packet}\"\n\n\
          [[probe]]\nqueue = \"{switch}->0\"\nevery = \"{every}\"\n",
@@ -240,7 +260,7 @@ fn scenario(args: &Args, a: &Side, b: &Side) -> String {
 }
 
 /// Returns the comparison of all cases.
-fn comparison(args: &Args, a: &Side, beside: &Path, out: &Path) -> compare::Args {
+fn comparison(args: &Args, [a, b]: [&Side; 2], beside: &Path, out: &Path) -> compare::Args {
     #[derive(Parser)]
     struct Line {
         #[command(flatten)]
@@ -259,10 +279,20 @@ fn comparison(args: &Args, a: &Side, beside: &Path, out: &Path) -> compare::Args
     let mut words: Vec<String> = vec!["coexist".into(), beside.join("coexist.toml").display().to_string()];
     let mut add = |key: &str, value: String| words.extend([key.to_owned(), value]);
     for (n_a, n_b) in &args.flows {
-        for (label, path) in [("", "near.txt"), (&*format!(", {FAR} times the RTT"), "far.txt")] {
-            let (first, second) = (list(1, *n_a), list(1 + most_a, *n_b));
-            let keys = format!("traffic.0.senders={first}, traffic.1.senders={second}, topology.path={path}");
+        let (first, second) = (list(1, *n_a), list(1 + most_a, *n_b));
+        let mut case = |label: &str, path: &str, more: &str| {
+            let keys = format!("traffic.0.senders={first}, traffic.1.senders={second}, topology.path={path}{more}");
             add("--variant", format!("\"{n_a}:{n_b}{label}\" = {}: {keys}", a.cc));
+        };
+        if args.classes.contains(&1) || !args.has_two_classes(a, b) {
+            case("", "near.txt", "");
+            case(&format!(", {FAR} times the RTT"), "far.txt", "");
+        }
+        if args.has_two_classes(a, b) {
+            // Each class may hold as much of the buffer as is free, so that none takes all.
+            let of_class = |at: u8, weight: u16| format!(", class.{at}.weight={weight}.0, class.{at}.egress_alpha=1.0");
+            let weights = of_class(0, *n_a) + &of_class(1, *n_b);
+            case(", two classes", "near.txt", &format!(", traffic.1.class=4{weights}"));
         }
     }
     add("--grid", format!("switch.buffer={buffers}"));

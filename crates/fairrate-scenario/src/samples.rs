@@ -80,7 +80,7 @@ pub fn samples() -> Vec<String> {
     documents.push(star("[switch]\necn = { phantom = 0.9 }"));
     documents.push(star("[switch]\necn = { non_ect = \"drop\" }"));
     documents.push(star("[switch]\necn = { average = 0.2, draws = \"per-port\" }"));
-    documents.push(star("[[class]]\nclass = 3\n[switch]\necn = { by = \"class\" }"));
+    documents.push(star("[[class]]\nclass = 3\n[switch]\necn = { compare = \"class\" }"));
     documents.push(star("[switch]\nbuffer_per = \"10Gbps\""));
     documents.push(star("[switch]\necn = { kmin = \"1KB\" }"));
     documents.push(star("[switch]\necn = { kmax = \"1MB\" }"));

@@ -40,6 +40,7 @@ pub(super) fn read(
             egress_alpha: alpha(&mut s, "egress_alpha", default(usual.egress_alpha)),
             headroom: read_headroom(&mut s, usual.headroom),
             ecn: ecn::read_class(&mut s, profile, stacks, class, fabric, !pfc),
+            own_telemetry: s.choice("telemetry", &[("port", false), ("class", true)], false).value,
             trim: read_trim(&mut s, fabric),
         };
         check(&s, stacks, fabric, class, &own, shape);
@@ -101,7 +102,7 @@ fn check(
     let problem = |key: &str, message: String, help: &str| s.problem_at("scenario::conflict", key, message, help);
     if own.ecn.is_some_and(|ecn| ecn.by == MarkBy::Round || ecn.by == MarkBy::Share) && own.weight.is_none() {
         let message = "the thresholds go by the weight of the class, and it has none".to_owned();
-        problem("ecn", message, "write `weight = 1.0`, or another `by`");
+        problem("ecn", message, "write `weight = 1.0`, or another `compare`");
     }
     for cc in stacks.all.iter().map(|stack| &stack.cc) {
         let needs = cc.needs();
@@ -123,6 +124,10 @@ fn check(
         }
     }
     if own.weight.is_none() {
+        if own.own_telemetry {
+            let message = "ports count the bytes of a class if it has a weight".to_owned();
+            problem("telemetry", message, "write `weight = 1.0`, or `telemetry = \"port\"`");
+        }
         return;
     }
     if fabric.queue != QueueConfig::FIFO {

@@ -184,18 +184,18 @@ fn read_thresholds(e: &mut Section<'_>, base: EcnConfig) -> EcnConfig {
     }
     let by = read_by(e, base.by);
     if by != MarkBy::Class && phantom.is_some() {
-        let help = "remove `by`, or `phantom`";
-        e.problem_at("scenario::conflict", "by", "packets of all classes join a phantom queue", help);
+        let help = "remove `compare`, or `phantom`";
+        e.problem_at("scenario::conflict", "compare", "packets of all classes join a phantom queue", help);
     } else if by == MarkBy::Round && at == MarkAt::Dequeue {
-        let help = "write `at = \"enqueue\"`, or another `by`";
-        e.problem_at("scenario::conflict", "by", "rounds are estimated as packets join a queue", help);
+        let help = "write `at = \"enqueue\"`, or another `compare`";
+        e.problem_at("scenario::conflict", "compare", "rounds are estimated as packets join a queue", help);
     }
     EcnConfig { phantom, kmin, kmax, pmax, kmin_per, kmax_per, average, at, draws, to_hosts, non_ect, by }
 }
 
 /// Reads the queue that is compared with the thresholds. It is not written to the resolved scenario if it is that of the class.
 fn read_by(e: &mut Section<'_>, default: MarkBy) -> MarkBy {
-    let by = e.choice("by", MarkBy::NAMES, default).value;
+    let by = e.choice("compare", MarkBy::NAMES, default).value;
     if (default, by) == (MarkBy::Class, MarkBy::Class) {
         e.out.values.pop();
     }

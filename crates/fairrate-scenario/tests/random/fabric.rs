@@ -122,9 +122,9 @@ const CLASS: &[Key] = &[
 const CLASS_ECN: &[&str] = &[
     "false",
     "{ kmin = \"5KB\", kmax = \"20KB\", pmax = 0.5, at = \"enqueue\" }",
-    "{ kmin = \"9KB\", kmax = \"9KB\", at = \"enqueue\", by = \"port\" }",
-    "{ kmin = \"9KB\", kmax = \"30KB\", at = \"enqueue\", by = \"share\" }",
-    "{ kmin = \"20KB\", kmax = \"20KB\", at = \"enqueue\", by = \"round\" }",
+    "{ kmin = \"9KB\", kmax = \"9KB\", at = \"enqueue\", compare = \"port\" }",
+    "{ kmin = \"9KB\", kmax = \"30KB\", at = \"enqueue\", compare = \"share\" }",
+    "{ kmin = \"20KB\", kmax = \"20KB\", at = \"enqueue\", compare = \"round\" }",
     "{ kmin = \"9KB\", kmax = \"9KB\", at = \"enqueue\", non_ect = \"drop\" }",
 ];
 
@@ -148,6 +148,7 @@ pub fn classes(draw: &mut Draw, toml: &mut Toml, weighs: bool) {
         let weight = weighs && !draw.one_in(4);
         if weight {
             toml.any(draw, ("weight", &["1.0", "2.5", "30.0"]));
+            toml.maybe(draw, 3, &[("telemetry", &["\"class\""])]);
         }
         toml.maybe(draw, 4, CLASS);
         if marks {

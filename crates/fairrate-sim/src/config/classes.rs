@@ -18,6 +18,8 @@ pub struct ClassConfig {
     pub headroom: Headroom,
     /// As [`FabricConfig::ecn`]; all classes that are marked are marked at the same step.
     pub ecn: Option<EcnConfig>,
+    /// Set if telemetry of its packets tells of the class alone; it needs a weight.
+    pub own_telemetry: bool,
     /// Set if switches cut data of the class to its header, where they cut any.
     pub trim: bool,
 }
@@ -33,6 +35,7 @@ impl FabricConfig {
             egress_alpha: self.egress_alpha,
             headroom: self.headroom,
             ecn: self.ecn,
+            own_telemetry: false,
             trim: true,
         })
     }

@@ -231,15 +231,15 @@ impl NetworkRest<'_> {
     #[inline(always)]
     pub(super) fn stamp(&mut self, port: &Port, sender: Transmitter, at_ps: u64, packet: PacketIdx, qlen: u64) {
         let Some(Telemetry { counter, format }) = self.telemetry else { return };
-        let hop = IntHop {
-            ts: Time::from_ps(at_ps),
-            tx_bytes: match counter {
-                IntCounter::Transmitted => sender.tx_bytes,
-                IntCounter::Enqueued => port.joined_bytes(qlen, self.pool.get(packet).wire),
-            },
-            qlen: qlen as u32,
-            rate: sender.rate,
+        let (class, wire) = (self.pool.get(packet).class, self.pool.get(packet).wire);
+        let (tx_bytes, qlen) = match (port.telemetry_of(class), counter) {
+            (None, IntCounter::Transmitted) => (sender.tx_bytes, qlen),
+            (None, IntCounter::Enqueued) => (port.joined_bytes(qlen, wire), qlen),
+            // The packet itself has been counted as sent.
+            (Some((sent, waiting)), IntCounter::Transmitted) => (sent - u64::from(wire), waiting),
+            (Some((sent, waiting)), IntCounter::Enqueued) => (sent + waiting, waiting),
         };
+        let hop = IntHop { ts: Time::from_ps(at_ps), tx_bytes, qlen: qlen as u32, rate: sender.rate };
         self.pool.push_int(packet, hop.encoded(format));
     }
 }

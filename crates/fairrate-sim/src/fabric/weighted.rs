@@ -26,6 +26,10 @@ pub struct WeightedClasses {
     weighted: u8,
     /// Bit c: class c is in the circle.
     members: u8,
+    /// Bit c: telemetry of packets of class c tells of that class alone.
+    own_telemetry: u8,
+    /// Bytes of each class that the port has sent.
+    sent: [u64; N_CLASSES],
     round: Round,
 }
 
@@ -43,8 +47,8 @@ struct Round {
 const PAST: f64 = 0.75;
 
 impl WeightedClasses {
-    /// Returns classes with nothing to send.
-    pub fn new(quanta: Quanta) -> Self {
+    /// Returns classes with nothing to send; `own_telemetry` has one bit for each class whose telemetry tells of it alone.
+    pub fn new(quanta: Quanta, own_telemetry: u8) -> Self {
         let weighted =
             (0..).zip(quanta).filter(|&(_, quantum)| 0 < quantum).fold(0, |all, (class, _)| all | 1 << class);
         Self {
@@ -55,6 +59,8 @@ impl WeightedClasses {
             has_begun: false,
             weighted,
             members: 0,
+            own_telemetry,
+            sent: [0; N_CLASSES],
             round: Round::default(),
         }
     }
@@ -124,10 +130,17 @@ impl WeightedClasses {
             return;
         }
         self.deficits[usize::from(class)] -= i64::from(wire);
+        self.sent[usize::from(class)] += u64::from(wire);
         if is_empty {
             self.round.end(class, sent + u64::from(wire));
             self.leave(class);
         }
+    }
+
+    /// Returns the bytes of `class` that the port has sent, if telemetry tells of the class alone.
+    #[inline]
+    pub fn telemetry_of(&self, class: u8) -> Option<u64> {
+        (self.own_telemetry >> class & 1 == 1).then(|| self.sent[usize::from(class)])
     }
 
     /// Shortens the estimate of a round if no class with a weight has waited for the time of `n_packets` full packets.
@@ -187,7 +200,7 @@ mod tests {
     fn strict_classes_go_first_and_weights_share_the_rest() {
         let mut weights = [None; 8];
         (weights[3], weights[5]) = (Some(1.0), Some(3.0));
-        let mut classes = WeightedClasses::new(quanta(weights, 1_000));
+        let mut classes = WeightedClasses::new(quanta(weights, 1_000), 0);
         assert_eq!(classes.choose(0b10_1010, 0, |_| 1_000), 1);
         let bytes = run(&mut classes, 0b10_1000, 400, |_| 1_000);
         assert_eq!((bytes[399][3], bytes[399][5]), (100_000, 300_000));
@@ -199,7 +212,7 @@ mod tests {
     fn a_class_that_leaves_keeps_nothing() {
         let mut weights = [None; 8];
         (weights[3], weights[4]) = (Some(1.0), Some(1.0));
-        let mut classes = WeightedClasses::new(quanta(weights, 1_500));
+        let mut classes = WeightedClasses::new(quanta(weights, 1_500), 0);
         assert_eq!(classes.choose(0b1_1000, 0, |_| 1_000), 3);
         classes.take(3, 1_000, false, 0);
         classes.leave(3);
@@ -222,7 +235,7 @@ mod tests {
             let mut of_class = [None; 8];
             weights.iter().zip(1..).for_each(|(&weight, class): (_, usize)| of_class[class] = Some(weight));
             let all = quanta(of_class, longest);
-            let mut classes = WeightedClasses::new(all);
+            let mut classes = WeightedClasses::new(all, 0);
             let mut state = seed;
             let wire = |_: u8| {
                 state = crate::rng::mix64(state);
@@ -243,7 +256,7 @@ mod tests {
         fn some_class_that_may_send_is_chosen(steps in proptest::collection::vec((0u8..4, 0u8..8, any::<u8>()), 1..300)) {
             let mut weights = [None; 8];
             weights[3..].iter_mut().for_each(|weight| *weight = Some(2.0));
-            let mut classes = WeightedClasses::new(quanta(weights, 1_000));
+            let mut classes = WeightedClasses::new(quanta(weights, 1_000), 0);
             let mut sent = 0;
             for (what, class, may_send) in steps {
                 match what {

@@ -120,6 +120,8 @@ pub(super) fn attach_weights(config: &SimConfig, ports: &mut [Port], wire_mtu: u
 /// Returns the classes with weights, before any has something to send, if there are any. The one of the least weight sends a full
 /// packet of `wire_mtu` bytes in each of its turns.
 pub(in crate::core) fn weighted_classes(config: &SimConfig, wire_mtu: u32) -> Option<WeightedClasses> {
-    let weights = config.fabric.all_classes().map(|class| class.weight);
-    weights.iter().any(Option::is_some).then(|| WeightedClasses::new(quanta(weights, wire_mtu)))
+    let classes = config.fabric.all_classes();
+    let weights = classes.map(|class| class.weight);
+    let own = (0..).zip(classes).filter(|(_, class)| class.own_telemetry).fold(0, |mask, (class, _)| mask | 1 << class);
+    weights.iter().any(Option::is_some).then(|| WeightedClasses::new(quanta(weights, wire_mtu), own))
 }
