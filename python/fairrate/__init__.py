@@ -11,6 +11,7 @@ numbers.
 """
 
 from fairrate import plot, stats, tune
+from fairrate._coexist import Coexistence, coexist
 from fairrate._controller import Configured, Controller, Needs, PortAgent
 from fairrate._errors import Error, ResultsError, RunError, ScenarioError, SweepError, TuneError
 from fairrate._explain import explain
@@ -28,6 +29,7 @@ from fairrate._table import Table
 __all__ = [
     "Ack",
     "Allowance",
+    "Coexistence",
     "Configured",
     "Controller",
     "Error",
@@ -49,6 +51,7 @@ __all__ = [
     "TuneError",
     "__sources__",
     "__version__",
+    "coexist",
     "explain",
     "json_schema",
     "load",

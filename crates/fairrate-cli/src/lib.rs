@@ -37,6 +37,8 @@ use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 use fairrate_control::Registry;
 use fairrate_experiment::Watch;
 
+pub use self::coexist::{Study as Coexistence, verdict as coexistence_verdict};
+
 /// A laboratory for datacenter congestion control
 #[derive(Debug, Parser)]
 #[command(name = "fairrate", version, propagate_version = true, max_term_width = 100)]
@@ -216,6 +218,20 @@ pub fn explain_json(
 ) -> Result<Option<String>, Box<dyn miette::Diagnostic + Send + Sync>> {
     let chosen = show::Chosen::of(class, block);
     explain::json_of(dir, flow, worst, &chosen, registry, watch).map_err(|failure| Box::new(failure) as _)
+}
+
+/// Returns the study of two algorithms that share a port, as `fairrate coexist A B` runs it; `options` are those of the command, as
+/// `--rtt 20us`.
+///
+/// # Errors
+/// An option or an algorithm is not understood.
+pub fn coexistence(
+    a: &str,
+    b: &str,
+    options: &[String],
+    registry: &Registry,
+) -> Result<Coexistence, Box<dyn miette::Diagnostic + Send + Sync>> {
+    coexist::study(a, b, options, registry).map_err(|failure| Box::new(failure) as _)
 }
 
 /// Reads the arguments `args`. The help texts name the program's own algorithms.

@@ -5,6 +5,7 @@
 
 mod asking;
 mod cli;
+mod coexist;
 mod controller;
 mod errors;
 mod explain;
@@ -30,6 +31,8 @@ mod _native {
     use super::asking::{not_of_flows, values_at};
     #[pymodule_export]
     use super::cli::main;
+    #[pymodule_export]
+    use super::coexist::{coexistence, coexistence_verdict};
     #[pymodule_export]
     use super::controller::{PlugIn, PyAllowance};
     #[pymodule_export]

@@ -1,0 +1,290 @@
+//! The study of two algorithms: its scenario, its networks and its cases, for the command and for Python.
+
+use std::path::Path;
+
+use fairrate_control::{AlgorithmConfig, Profile, Queueing, Registry};
+use fairrate_experiment::columns::parse_variant;
+use fairrate_units::{Bytes, Rate, Time};
+
+use crate::failure::Failure;
+
+/// The cases of a study.
+#[derive(Clone, Debug, clap::Args)]
+pub struct Plan {
+    /// Rate of all links
+    #[arg(long, default_value = "25Gbps")]
+    pub rate: Rate,
+    /// Base round-trip time
+    #[arg(long, default_value = "20us")]
+    pub rtt: Time,
+    /// Buffers, in times of what the path holds
+    #[arg(long, value_name = "X,...", value_delimiter = ',', default_value = "0.3,1,3,10")]
+    pub buffers: Vec<f64>,
+    /// Numbers of flows of the two, as 1:1,1:10
+    #[arg(long, value_name = "A:B,...", value_delimiter = ',', value_parser = numbers, default_value = "4:4,1:10,10:1")]
+    pub flows: Vec<(u16, u16)>,
+    /// Numbers of classes: 1, in which both share a queue, and 2, one for each, with weights by their numbers of flows. An algorithm
+    /// whose ports have queues of their own has no second case
+    #[arg(long, value_name = "N,...", value_delimiter = ',', value_parser = clap::value_parser!(u8).range(1..=2), default_value = "1,2")]
+    pub classes: Vec<u8>,
+    /// Round trips that are simulated; the second half is measured
+    #[arg(long, value_name = "N", default_value_t = 4_000, value_parser = clap::value_parser!(u64).range(20..))]
+    pub round_trips: u64,
+}
+
+/// Algorithms that are usually run over TCP.
+const OVER_TCP: [&str; 14] = [
+    "newreno", "cubic", "bbr", "dctcp", "d2tcp", "hull", "retcp", "ratemp", "lia", "olia", "balia", "xmp", "amp",
+    "mpcc",
+];
+
+/// Round trip of the other algorithm's flows over that of the first, where the two are not the same.
+const FAR: u64 = 4;
+
+/// One of the two algorithms.
+pub struct Side {
+    /// Name and parameters, as `compare --cc` takes them.
+    cc: String,
+    name: &'static str,
+    /// The keys of its parameters and their values.
+    params: Vec<(String, String)>,
+    transport: &'static str,
+    /// Name of its traffic block.
+    block: String,
+    /// Set if its packets may wait in a class with a weight.
+    may_weigh: bool,
+}
+
+/// Reads `4:4`.
+fn numbers(text: &str) -> Result<(u16, u16), String> {
+    let number = |text: &str| text.parse().ok().filter(|n| (1..=1_000).contains(n));
+    let pair = text.split_once(':').and_then(|(a, b)| Some((number(a)?, number(b)?)));
+    pair.ok_or_else(|| "write two numbers from 1 to 1000, as 4:4".to_owned())
+}
+
+impl Side {
+    /// Reads `NAME`, `NAME:KEY=VALUE` or `NAME/TRANSPORT`.
+    fn of(text: &str, registry: &Registry) -> Result<Self, Failure> {
+        let (cc, transport) = text.rsplit_once('/').map_or((text, None), |(cc, transport)| (cc, Some(transport)));
+        let variant = parse_variant(cc, registry)?;
+        let name = variant.cc.as_str();
+        let Some(config) = AlgorithmConfig::by_name(name, Profile::Paper) else {
+            return Err(Failure::Usage {
+                message: format!("`{name}` is no built-in algorithm without a set of constants"),
+                help: "put algorithms of your own into a scenario with two `[[traffic]]` blocks, and run `fairrate compare`".to_owned(),
+            });
+        };
+        let (info, needs) = (config.info(), config.needs());
+        let may_weigh = needs.network.queueing == Queueing::Any && needs.feedback.grants.is_none();
+        let transport = match transport {
+            Some("rdma") => "rdma",
+            Some("tcp") => "tcp",
+            Some("uet") => "uet",
+            Some(other) => {
+                return Err(Failure::Usage {
+                    message: format!("there is no transport `{other}`"),
+                    help: format!("write `{cc}/rdma`, `{cc}/tcp` or `{cc}/uet`"),
+                });
+            }
+            None if needs.feedback.uet => "uet",
+            None if OVER_TCP.contains(&info.name) => "tcp",
+            None => "rdma",
+        };
+        let prefix = format!("transport.{}.", info.name);
+        let params = variant.sets.into_iter().map(|(key, value)| (key.trim_start_matches(&prefix).to_owned(), value));
+        let plain = |c: char| if c.is_ascii_alphanumeric() { c } else { '-' };
+        let block = cc.chars().map(plain).take(28).collect();
+        Ok(Self { cc: cc.to_owned(), name: info.name, params: params.collect(), transport, block, may_weigh })
+    }
+
+    /// Returns its keys of `[transport]`, without parameters.
+    fn transport_keys(&self) -> String {
+        let more = match self.transport {
+            "rdma" => ", recovery = \"selective-repeat\", rto = \"1ms\"",
+            _ => "",
+        };
+        format!("kind = \"{}\", cc = \"{}\"{more}", self.transport, self.name)
+    }
+
+    /// Returns its `transport` as an inline table.
+    fn inline(&self) -> String {
+        let values = self.params.iter().map(|(key, value)| {
+            let is_bare = value.parse::<f64>().is_ok() || ["true", "false"].contains(&value.as_str());
+            format!("{key} = {}", if is_bare { value.clone() } else { format!("\"{value}\"") })
+        });
+        let params = values.collect::<Vec<_>>().join(", ");
+        let params = if params.is_empty() { params } else { format!(", {} = {{ {params} }}", self.name) };
+        format!("{{ {}{params} }}", self.transport_keys())
+    }
+}
+
+/// A study that can be run.
+pub struct Study {
+    /// Text of the scenario, which names the file `near.txt`.
+    pub scenario: String,
+    /// Names and texts of its two networks.
+    pub networks: [(&'static str, String); 2],
+    /// The cases as variants of `compare`: their labels, the first algorithm, and their keys.
+    pub variants: Vec<String>,
+    /// The buffers, values of the key `switch.buffer`.
+    pub buffers: Vec<String>,
+    /// The names of the two traffic blocks.
+    pub blocks: [String; 2],
+}
+
+impl Study {
+    /// Returns the study of two algorithms, each given as `NAME`, `NAME:KEY=VALUE` or `NAME/TRANSPORT`.
+    ///
+    /// # Errors
+    /// An algorithm is not known, or a value of the plan is out of range.
+    pub fn new(plan: &Plan, [a, b]: [&str; 2], registry: &Registry) -> Result<Self, Failure> {
+        let (mut a, mut b) = (Side::of(a, registry)?, Side::of(b, registry)?);
+        if a.block == b.block {
+            (a.block, b.block) = (a.block + "-1", b.block + "-2");
+        }
+        if plan.rate == Rate::ZERO
+            || plan.rtt < Time::from_ns(100)
+            || plan.buffers.iter().any(|x| !(0.01..=1e3).contains(x))
+        {
+            return Err(Failure::Usage {
+                message: format!(
+                    "a rate of {}, a round trip of {} and buffers of {:?}",
+                    plan.rate, plan.rtt, plan.buffers
+                ),
+                help: "give a rate above zero, a round trip of at least 100ns, and buffers from 0.01 to 1000"
+                    .to_owned(),
+            });
+        }
+        let most = |of: fn(&(u16, u16)) -> u16| plan.flows.iter().map(of).max().unwrap_or(1);
+        let (n_a, n_b) = (most(|n| n.0), most(|n| n.1));
+        let [near, far] = [1, 2 * FAR - 1].map(|times| network(plan, n_a, n_b, times));
+        Ok(Self {
+            scenario: scenario(plan, &a, &b),
+            networks: [("near.txt", near), ("far.txt", far)],
+            variants: variants(plan, &a, &b),
+            buffers: buffers(plan, &a),
+            blocks: [a.block, b.block],
+        })
+    }
+
+    /// Writes the scenario, as `coexist.toml`, and its networks to `dir`.
+    ///
+    /// # Errors
+    /// A file cannot be written.
+    pub fn write(&self, dir: &Path) -> Result<(), Failure> {
+        let write = |name: &str, text: &str| {
+            let path = dir.join(name);
+            std::fs::write(&path, text).map_err(|error| Failure::io("writing", &path, error))
+        };
+        std::fs::create_dir_all(dir).map_err(|error| Failure::io("creating", dir, error))?;
+        self.networks.iter().try_for_each(|(name, text)| write(name, text))?;
+        write("coexist.toml", &self.scenario)
+    }
+}
+
+/// Returns `true` if there are cases with a class for each of the two.
+fn has_two_classes(plan: &Plan, a: &Side, b: &Side) -> bool {
+    plan.classes.contains(&2) && a.may_weigh && b.may_weigh
+}
+
+/// Returns the cases.
+fn variants(plan: &Plan, a: &Side, b: &Side) -> Vec<String> {
+    let most_a = u32::from(plan.flows.iter().map(|n| n.0).max().unwrap_or(1));
+    let list = |from: u32, n: u16| {
+        let hosts: Vec<String> = (from..from + u32::from(n)).map(|host| host.to_string()).collect();
+        format!("[{}]", hosts.join(", "))
+    };
+    let mut variants = Vec::new();
+    for (n_a, n_b) in &plan.flows {
+        let (first, second) = (list(1, *n_a), list(1 + most_a, *n_b));
+        let mut case = |label: &str, path: &str, more: &str| {
+            let keys = format!("traffic.0.senders={first}, traffic.1.senders={second}, topology.path={path}{more}");
+            variants.push(format!("\"{n_a}:{n_b}{label}\" = {}: {keys}", a.cc));
+        };
+        if plan.classes.contains(&1) || !has_two_classes(plan, a, b) {
+            case("", "near.txt", "");
+            case(&format!(", {FAR} times the RTT"), "far.txt", "");
+        }
+        if has_two_classes(plan, a, b) {
+            // Each class may hold as much of the buffer as is free, so that none takes all.
+            let of_class = |at: u8, weight: u16| format!(", class.{at}.weight={weight}.0, class.{at}.egress_alpha=1.0");
+            let weights = of_class(0, *n_a) + &of_class(1, *n_b);
+            case(", two classes", "near.txt", &format!(", traffic.1.class=4{weights}"));
+        }
+    }
+    variants
+}
+
+/// Returns the buffers, each of which holds some packets at least.
+fn buffers(plan: &Plan, a: &Side) -> Vec<String> {
+    let bdp = plan.rate.bytes_in(plan.rtt).as_f64();
+    let packet = if a.transport == "uet" { 5_000.0 } else { 1_100.0 };
+    let buffer = |times: &f64| Bytes::new((times * bdp).max(5.0 * packet) as u64).as_u64().to_string() + "B";
+    plan.buffers.iter().map(buffer).collect()
+}
+
+/// Returns a topology file: a receiver, the senders of the two algorithms, and a switch. The links of the other algorithm's senders are
+/// `times` as long.
+fn network(plan: &Plan, n_a: u16, n_b: u16, times: u64) -> String {
+    let (n_a, n_b) = (u32::from(n_a), u32::from(n_b));
+    let switch = 1 + n_a + n_b;
+    let link_ns = plan.rtt.as_ps() / 4_000;
+    let link = |host: u32| {
+        let ns = if n_a < host { link_ns * times } else { link_ns };
+        format!("{host} {switch} {} {ns}ns 0\n", plan.rate)
+    };
+    format!("{} 1 {switch}\n{switch}\n", switch + 1) + &(0..switch).map(link).collect::<String>()
+}
+
+fn scenario(plan: &Plan, a: &Side, b: &Side) -> String {
+    let end = Time::from_ps(plan.rtt.as_ps() * plan.round_trips);
+    let half = Time::from_ps(end.as_ps() / 2);
+    let every = Time::from_ps((end.as_ps() / 2_000).max(1_000));
+    let block = |side: &Side, transport: &str| {
+        format!(
+            "\n[[traffic]]\nname = \"{}\"\nkind = \"incast\"\nreceiver = 0\nsenders = [1]\nbytes = \"endless\"\njitter = \"{}\"\n{transport}",
+            side.block, plan.rtt
+        )
+    };
+    // Strict classes, of which only one has data, are as one.
+    let classes = if has_two_classes(plan, a, b) {
+        "\n# Cases with two classes give these weights, and the second algorithm class 4.\n[[class]]\nclass = 3\n\n[[class]]\nclass = 4\n"
+    } else {
+        ""
+    };
+    format!(
+        "# {a} beside {b}: written by `fairrate coexist`.\n\
+         name = \"{a_block}-beside-{b_block}\"\nduration = \"{end}\"\n\n\
+         [topology]\nkind = \"file\"\npath = \"near.txt\"\n\n\
+         [switch]\npfc = false\ndt_alpha = \"unlimited\"\n\n\
+         [transport]\n{keys}\n\n\
+         [measure]\nfrom = \"{half}\"\n{first}{second}{classes}\n\
+         # Otherwise packets of the same time would find room in a full queue by the number of their host.\n\
+         [[fault]]\nlinks = \"host-links\"\njitter = \"{packet}\"\n\n\
+         [[probe]]\nqueue = \"{switch}->0\"\nevery = \"{every}\"\n",
+        packet = plan.rate.tx_time(Bytes::new(1_048)),
+        a = a.cc,
+        b = b.cc,
+        a_block = a.block,
+        b_block = b.block,
+        keys = a.transport_keys().replace(", ", "\n"),
+        first = block(a, ""),
+        second = block(b, &format!("transport = {}\n", b.inline())),
+        switch = 1
+            + plan.flows.iter().map(|n| u32::from(n.0)).max().unwrap_or(1)
+            + plan.flows.iter().map(|n| u32::from(n.1)).max().unwrap_or(1),
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pairs_of_numbers_are_read() {
+        assert_eq!(numbers("1:10"), Ok((1, 10)));
+        for wrong in ["1", "0:1", "1:2000", "a:b"] {
+            assert!(numbers(wrong).is_err(), "{wrong}");
+        }
+    }
+}

@@ -1,0 +1,118 @@
+"""Two algorithms that share a port."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Iterable, Mapping, Sequence
+from concurrent.futures import Executor
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from fairrate import _native
+from fairrate._scenario import Scenario
+from fairrate._sweep import Sweep, sweep
+
+if TYPE_CHECKING:
+    import polars
+
+
+@dataclass(frozen=True)
+class Coexistence:
+    """What two algorithms do to each other.
+
+    Attributes:
+        sweep: All runs; ``fairrate.report(sweep, "out")`` writes their report.
+        blocks: Names of the two traffic blocks, as in the metrics ``goodput:NAME``.
+    """
+
+    sweep: Sweep = field(repr=False)
+    blocks: tuple[str, str]
+
+    @property
+    def frame(self) -> polars.DataFrame:
+        """A row a run: ``case``, ``buffer``, ``seed``, and for each of the two blocks ``NAME``, the goodput of a flow of it over that
+        of all flows: 1 is fair."""
+        import polars
+
+        def row(run: Any) -> dict[str, Any]:
+            shares = {name: run.result.metrics[f"fair-share:{name}"] / 100 for name in self.blocks}
+            return {"case": run.line, "buffer": str(run.grid["switch.buffer"]), "seed": run.seed, **shares}
+
+        return polars.DataFrame([row(run) for run in self.sweep])
+
+    @property
+    def verdict(self) -> str:
+        """What the cases say in two sentences, as ``fairrate coexist`` prints it: means over seeds."""
+        cases = {
+            label: list(by_seed.values()) for label, by_seed in self.sweep.values(f"fair-share:{self.blocks[0]}").items()
+        }
+        means = [(label, sum(shares) / len(shares) / 100) for label, shares in cases.items() if shares]
+        return _native.coexistence_verdict(list(self.blocks), means)
+
+
+def coexist(
+    a: str,
+    b: str,
+    *,
+    rate: str = "25Gbps",
+    rtt: str = "20us",
+    buffers: Sequence[float] = (0.3, 1, 3, 10),
+    flows: Sequence[str] = ("4:4", "1:10", "10:1"),
+    classes: Sequence[int] = (1, 2),
+    round_trips: int = 4000,
+    seeds: Iterable[int] = (1, 2, 3),
+    sets: Mapping[str, Any] | None = None,
+    executor: Executor | None = None,
+    jobs: int | None = None,
+    cache: str | os.PathLike[str] | None = None,
+    progress: bool = False,
+) -> Coexistence:
+    """Runs two algorithms that share a port, as ``fairrate coexist`` does: with several numbers of flows, the same and another base RTT,
+    one class and two, and buffers of several sizes.
+
+    Args:
+        a: An algorithm, as ``"dctcp"``, ``"dctcp:g=0.1"`` or, with a transport, ``"swift/tcp"``.
+        b: The other one.
+        rate: Rate of all links.
+        rtt: Base round-trip time.
+        buffers: Buffers, in times of what the path holds.
+        flows: Numbers of flows of the two, as ``"1:10"``.
+        classes: ``1``: both in one class; ``2``: one for each, with weights by their numbers of flows.
+        round_trips: Round trips that are simulated; the second half is measured.
+        seeds: Seeds.
+        sets: Further values by dotted key, as ``{"switch.pfc": True}``.
+        executor: As in :func:`fairrate.sweep`.
+        jobs: As in :func:`fairrate.sweep`.
+        cache: As in :func:`fairrate.sweep`.
+        progress: Whether to show a bar.
+
+    Raises:
+        ResultsError: If an algorithm or an option is not understood.
+        ScenarioError: If the two do not go together.
+        SweepError: If runs failed, once all others are done.
+    """
+    options = ["--rate", rate, "--rtt", rtt, "--round-trips", str(round_trips)]
+    options += ["--buffers", ",".join(map(str, buffers)), "--flows", ",".join(flows)]
+    options += ["--classes", ",".join(map(str, classes))]
+    text, networks, variants, sizes, blocks = _native.coexistence(a, b, options)
+    with tempfile.TemporaryDirectory() as place:
+        for name, network in networks:
+            (Path(place) / name).write_text(network)
+        path = Path(place) / "coexist.toml"
+        path.write_text(text)
+        base = Scenario.load(path)
+        if sets:
+            base = base.with_(sets)
+        runs = sweep(
+            base,
+            variants=variants,
+            grid={"switch.buffer": sizes},
+            seeds=seeds,
+            executor=executor,
+            jobs=jobs,
+            cache=cache,
+            progress=progress,
+        )
+    return Coexistence(runs, (blocks[0], blocks[1]))
