@@ -1,0 +1,31 @@
+"""Two algorithms that share a port."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+import fairrate
+
+
+def test_a_study_is_that_of_the_command(tmp_path: Path) -> None:
+    found = fairrate.coexist(
+        "dctcp", "cubic", rate="10Gbps", buffers=[10], flows=["1:1"], round_trips=200, seeds=[1, 2], jobs=1, cache=tmp_path
+    )
+    assert found.blocks == ("dctcp", "cubic")
+    frame = found.frame
+    cases = ["1:1", "1:1, 4 times the RTT", "1:1, two classes"]
+    assert frame["case"].to_list() == [case for case in cases for _ in range(2)] and frame["seed"].to_list() == [1, 2] * 3
+    apart = frame.filter(frame["case"] == "1:1, two classes")
+    # A class for each: DWRR gives each half.
+    assert apart["dctcp"].to_list() == pytest.approx([1, 1], abs=0.1)
+    assert "of dctcp gets from" in found.verdict
+    assert (fairrate.report(found.sweep, tmp_path / "report")).exists()
+
+
+def test_what_is_not_understood_says_so() -> None:
+    with pytest.raises(fairrate.ResultsError, match="0:1"):
+        fairrate.coexist("dctcp", "cubic", flows=["0:1"])
+    with pytest.raises(fairrate.Error, match="dctpc"):
+        fairrate.coexist("dctpc", "cubic")
