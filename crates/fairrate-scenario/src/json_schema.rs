@@ -203,6 +203,10 @@ pub fn json_schema() -> Value {
             transport["properties"][info.name] = parameters;
         }
     }
+    // The names of a list's algorithms are the user's.
+    let algorithms = &mut schema["properties"]["traffic"]["items"]["properties"]["algorithms"];
+    *algorithms = json!({ "type": "object", "additionalProperties": { "type": ["string", "object"] } });
+    let transport = &mut schema["properties"]["transport"];
     // The kind of transport does not restrict the sections of algorithms.
     if let Some(transport) = transport.as_object_mut() {
         transport.remove("allOf");

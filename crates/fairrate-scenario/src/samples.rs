@@ -34,7 +34,7 @@ const TRAFFIC: &[&str] = &[
     "kind = \"stride\"\nstride = 1\nbytes = \"1KB\"\nhosts = [0, 1, 2]",
     "kind = \"all-to-all\"\nbytes = \"1KB\"\nhosts = [0, 1, 2]",
     "kind = \"churn\"\nflows = 2\nchanges = 2\n[[probe]]\nconvergence = true",
-    "kind = \"list\"\npath = \"flows.csv\"",
+    "kind = \"list\"\npath = \"flows.csv\"\nalgorithms = { old = \"dctcp\" }",
     "kind = \"collective\"\nop = \"all-reduce\"\nalgorithm = \"halving-doubling\"\nbytes = \"1KB\"\nhosts = [0, 1]",
     "kind = \"collective\"\nop = \"all-to-all\"\nbytes = \"1KB\"\nhosts = [0, 1]",
 ];

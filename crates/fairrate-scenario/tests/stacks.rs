@@ -107,6 +107,46 @@ fn what_does_not_go_together_is_refused_with_the_reason() {
     }
 }
 
+/// Returns the scenario of a flow list with `algorithms` and these rows, whose last column is `cc`.
+fn listed(algorithms: &str, rows: &str) -> Result<Scenario, String> {
+    let dir =
+        std::path::PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(format!("list-{}-{}", rows.len(), algorithms.len()));
+    std::fs::create_dir_all(&dir).expect("it can be made");
+    std::fs::write(dir.join("flows.csv"), format!("start_ns,src,dst,bytes,cc\n{rows}")).expect("it can be written");
+    let text = format!(
+        "duration = \"100us\"\n[topology]\nkind = \"star\"\n[switch]\npfc = false\n[transport]\ncc = \"swift\"\n\
+         [[traffic]]\nkind = \"list\"\npath = \"flows.csv\"\n{algorithms}\n"
+    );
+    Scenario::from_toml(&text, "list.toml", &dir, &Overrides::default())
+        .map_err(|error| format!("{error}\n{}", error.first_help()))
+}
+
+#[test]
+fn flows_of_a_list_have_algorithms_of_their_own() {
+    let algorithms = "algorithms = { old = \"cubic/tcp\", new = { kind = \"rdma\", cc = \"dcqcn\", rto = \"2ms\" }, same = \"swift\" }";
+    let rows = "0,0,1,1000,old\n1,1,2,1000,\n2,2,3,1000,new\n3,3,0,1000,same\n";
+    let scenario = listed(algorithms, rows).expect("it reads");
+    let config = scenario.sim_config();
+    let of = |flow: &fairrate_sim::FlowSpec| config.stack(flow.stack).1.info().name;
+    assert_eq!(config.flows.iter().map(of).collect::<Vec<_>>(), ["cubic", "swift", "dcqcn", "swift"]);
+    assert_eq!((config.beside.len(), config.beside[1].transport.rto), (2, Some(Time::from_ms(2))));
+    // The resolved scenario says the same.
+    let dir = std::path::PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("list-resolved");
+    std::fs::create_dir_all(&dir).expect("it can be made");
+    std::fs::write(dir.join("flows.csv"), format!("start_ns,src,dst,bytes,cc\n{rows}")).expect("it can be written");
+    let again = Scenario::from_toml(&scenario.to_toml(), "again.toml", &dir, &Overrides::default());
+    let again = again.unwrap_or_else(|error| panic!("{error}\n{}", scenario.to_toml()));
+    assert_eq!(again.to_toml(), scenario.to_toml());
+    assert_eq!(again.sim_config().beside, config.beside);
+    let wrong = listed(algorithms, "0,0,1,1000,odl\n").map(|_| ()).expect_err("a slip");
+    assert!(
+        wrong.contains("`odl` is none of the block's `algorithms`") && wrong.contains("did you mean `old`?"),
+        "{wrong}"
+    );
+    let none = listed("", "0,0,1,1000,cubic\n").map(|_| ()).expect_err("no algorithms");
+    assert!(none.contains("add `algorithms = { cubic = \"cubic/tcp\" }`"), "{none}");
+}
+
 /// A block with the keys of `[transport]` does not repeat its problems.
 #[test]
 fn a_problem_of_the_transport_is_told_once() {

@@ -12,7 +12,7 @@ use fairrate_allocate::{FileError, Network, max_min, parse_flows, parse_host_flo
 use fairrate_scenario::{Overrides, Scenario};
 use fairrate_sim::check_dependencies;
 use fairrate_sim::topology::{Star, parse_topology_file};
-use fairrate_sim::workload::parse_flow_list;
+use fairrate_sim::workload::{ListStacks, parse_flow_list};
 use fairrate_units::{Rate, Time};
 
 pub use frames::frames;
@@ -44,7 +44,7 @@ pub fn scenario(text: &str) {
 /// If that does not hold.
 pub fn flow_list(text: &str) {
     let topology = Star { hosts: 4, rate: Rate::from_gbps(25), delay: Time::from_us(1) }.build();
-    if let Ok(workload) = parse_flow_list(text, &topology, &["pg".to_owned()]) {
+    if let Ok(workload) = parse_flow_list(text, &topology, &["pg".to_owned()], ListStacks::default()) {
         let (flows, dependencies) = (workload.flows, workload.dependencies);
         assert!(check_dependencies(&flows, &dependencies, &topology).is_ok());
         assert!(flows.is_sorted_by_key(|f| f.start));

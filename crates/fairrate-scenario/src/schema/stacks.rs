@@ -27,6 +27,8 @@ pub(super) struct Stacks {
 /// The transport and algorithm of a block.
 struct Of {
     stack: u8,
+    /// Those of its `algorithms`, by name, with what the resolved scenario says of them.
+    named: Vec<(String, u8, Output)>,
     /// Its `transport` for the resolved scenario; `None` if it is that of `[transport]`.
     out: Option<Output>,
     /// Its place: where it says so, or the block's.
@@ -39,6 +41,25 @@ impl Stacks {
         &self.all[0]
     }
 
+    /// Adds a stack, which has its place at `site`, if it is another one; returns its number, or `None` if there are too many.
+    fn add(&mut self, root: &Section<'_>, stack: Stack, site: Site) -> Option<u8> {
+        let at = self.all.iter().position(|known| *known == stack);
+        let number = at.unwrap_or_else(|| {
+            self.all.push(stack);
+            self.all.len() - 1
+        });
+        if number == SimConfig::MAX_STACKS {
+            let message = format!("more than {} kinds of transport or algorithm", SimConfig::MAX_STACKS);
+            let help = "give several blocks the same `cc` and `transport`";
+            root.report.problem("scenario::out_of_range", site, message, "one more", help);
+            return None;
+        }
+        if at.is_none() {
+            check_beside(root, self, site);
+        }
+        Some(number as u8)
+    }
+
     /// Notes the classes in which blocks send.
     fn note_classes(&mut self, root: &Section<'_>) {
         self.classes = vec![0; self.all.len()];
@@ -47,6 +68,10 @@ impl Stacks {
                 let stack = usize::from(self.of_block(at));
                 let own = if let Value::Table(table) = &block.value { number(table, "class") } else { None };
                 self.classes[stack] |= 1u8.unbounded_shl(own.unwrap_or(self.all[stack].transport.data_class).into());
+                let named: Vec<usize> = self.named(at).iter().map(|&(_, stack, _)| usize::from(stack)).collect();
+                for stack in named {
+                    self.classes[stack] |= 1u8.unbounded_shl(self.all[stack].transport.data_class.into());
+                }
             }
         }
         for (classes, stack) in self.classes.iter_mut().zip(&self.all) {
@@ -59,6 +84,11 @@ impl Stacks {
     /// Returns the number of the stack of a block.
     pub(super) fn of_block(&self, block: usize) -> u8 {
         self.of_block.get(block).map_or(0, |of| of.stack)
+    }
+
+    /// Returns the names of a block's `algorithms`, each with the number of its stack and its keys for the resolved scenario.
+    pub(super) fn named(&self, block: usize) -> &[(String, u8, Output)] {
+        self.of_block.get(block).map_or(&[], |of| &of.named)
     }
 
     /// Returns the `transport` of a block for the resolved scenario, if it has one.
@@ -123,33 +153,71 @@ fn read_blocks(
     };
     for block in blocks {
         let Value::Table(keys) = &block.value else { continue };
+        let mut read = |(table, site): (Table, Site)| {
+            let section = Section::new(root.report, site, "`transport` of `[[traffic]]`", Some(&table));
+            let mtu = Some(stacks.first().transport.mtu);
+            let (stack, mut out) = transport::read_stack(section, profile, files, algorithms.clone(), (by_hosts, mtu));
+            let (name, is_tcp) =
+                (stack.cc.info().name, matches!(stack.transport.kind, fairrate_sim::Transport::Tcp(_)));
+            out.tables.retain(|(section, _)| section == name || section == "tcp" && is_tcp || section == "uet");
+            Some((stacks.add(root, stack, site)?, out))
+        };
         // A block with the keys of `[transport]` has its problems too, which are told once.
         let own = table_of(root, &usual, keys).filter(|_| !is_broken || keys.get("transport").is_some());
-        let Some((table, site)) = own else {
-            stacks.of_block.push(Of { stack: 0, out: None, site: block.site });
-            continue;
-        };
-        let section = Section::new(root.report, site, "`transport` of `[[traffic]]`", Some(&table));
-        let mtu = Some(stacks.first().transport.mtu);
-        let (stack, mut out) = transport::read_stack(section, profile, files, algorithms.clone(), (by_hosts, mtu));
-        let (name, is_tcp) = (stack.cc.info().name, matches!(stack.transport.kind, fairrate_sim::Transport::Tcp(_)));
-        out.tables.retain(|(section, _)| section == name || section == "tcp" && is_tcp || section == "uet");
-        let at = stacks.all.iter().position(|known| *known == stack);
-        let number = at.unwrap_or_else(|| {
-            stacks.all.push(stack);
-            stacks.all.len() - 1
-        });
-        if number == SimConfig::MAX_STACKS {
-            let message = format!("more than {} kinds of transport or algorithm", SimConfig::MAX_STACKS);
-            let help = "give several blocks the same `cc` and `transport`";
-            root.report.problem("scenario::out_of_range", site, message, "one more", help);
-            break;
+        let site = own.as_ref().map_or(block.site, |(_, site)| *site);
+        let own = own.map(&mut read);
+        let named = named_tables(root, &usual, keys).into_iter().filter(|_| !is_broken);
+        let named = named.filter_map(|(name, table, site)| read((table, site)).map(|(stack, out)| (name, stack, out)));
+        let named = named.collect();
+        match own {
+            None => stacks.of_block.push(Of { stack: 0, named, out: None, site }),
+            Some(Some((stack, out))) => {
+                stacks.of_block.push(Of { stack, named, out: Some(out).filter(|_| 0 < stack), site });
+            }
+            Some(None) => break,
         }
-        if at.is_none() {
-            check_beside(root, stacks, site);
-        }
-        stacks.of_block.push(Of { stack: number as u8, out: Some(out).filter(|_| 0 < number), site });
     }
+}
+
+/// Returns the keys of the transports that `algorithms` of a block names, and their places. Each is a table as `transport` is, or a text:
+/// `"cubic"` or `"cubic/tcp"`.
+fn named_tables(root: &Section<'_>, usual: &Table, block: &Table) -> Vec<(String, Table, Site)> {
+    let Some(given) = block.get("algorithms") else { return Vec::new() };
+    let wrong = |site: Site, found: &Value| {
+        let message = format!("expected algorithms by name, found {}", found.describe());
+        let help = "write `algorithms = { old = \"cubic/tcp\", new = \"swift\" }`, and the names in the column `cc` of the list";
+        root.report.problem("scenario::wrong_type", site, message, "`algorithms`", help);
+    };
+    let Value::Table(entries) = &given.node.value else {
+        wrong(given.node.site, &given.node.value);
+        return Vec::new();
+    };
+    let mut tables = Vec::new();
+    for entry in &entries.entries {
+        let site = entry.node.site;
+        let table = match &entry.node.value {
+            Value::Table(table) => table.clone(),
+            Value::Text(text) => {
+                let (cc, kind) = text.split_once('/').map_or((text.as_str(), None), |(cc, kind)| (cc, Some(kind)));
+                let text = |key: &str, value: &str| Entry {
+                    key: key.into(),
+                    key_site: site,
+                    node: Node { value: Value::Text(value.into()), site },
+                };
+                let mut table = if kind.is_none() { usual.clone() } else { Table::default() };
+                table.entries.retain(|entry| entry.key != "cc");
+                table.entries.extend(kind.map(|kind| text("kind", kind)));
+                table.entries.push(text("cc", cc));
+                table
+            }
+            other => {
+                wrong(site, other);
+                continue;
+            }
+        };
+        tables.push((entry.key.clone(), table, site));
+    }
+    tables
 }
 
 /// Returns the keys of a block's transport, and their place; `None` if the block has the transport and the algorithm of `[transport]`,

@@ -35,6 +35,8 @@ pub(super) struct Block<'a> {
     kind: Kind,
     /// Number of the transport and algorithm of its flows.
     stack: u8,
+    /// Those of the algorithms that a list names.
+    named: Vec<(String, u8)>,
     class: Option<u8>,
     weight: f64,
     demand: Rate,
@@ -101,6 +103,7 @@ pub(super) fn read<'a>(
         let transport = stacks.all[usize::from(stack)].transport.kind;
         read_stack(&mut s, stacks.output(at));
         let Some(kind) = read_kind(&mut s, files, end, shape) else { continue };
+        read_algorithms(&mut s, &kind, stacks.named(at));
         let name = read_name(&mut s, &blocks);
         let is_list = matches!(kind, Kind::List { .. });
         let (class, weight) = if is_list { (None, 1.0) } else { read_treatment(&mut s) };
@@ -118,6 +121,7 @@ pub(super) fn read<'a>(
             name,
             kind,
             stack,
+            named: stacks.named(at).iter().map(|(name, stack, _)| (name.clone(), *stack)).collect(),
             class,
             weight,
             demand,
@@ -138,6 +142,23 @@ fn read_stack(s: &mut Section<'_>, out: Option<Output>) {
     s.node("transport");
     if let Some(out) = out {
         s.out.tables.push(("transport".into(), out));
+    }
+}
+
+/// Takes note of `algorithms`, which have been read: they are for lists, whose column `cc` names them.
+fn read_algorithms(s: &mut Section<'_>, kind: &Kind, named: &[(String, u8, Output)]) {
+    if !matches!(kind, Kind::List { .. }) {
+        if s.peek("algorithms").is_some() {
+            let help = "give the block one `cc`, or write a list of flows with a column `cc`";
+            s.problem_at("scenario::conflict", "algorithms", "only flows of a list have algorithms of their own", help);
+            s.node("algorithms");
+        }
+        return;
+    }
+    s.node("algorithms");
+    if !named.is_empty() {
+        let tables = named.iter().map(|(name, _, out)| (name.clone(), out.clone())).collect();
+        s.out.tables.push(("algorithms".into(), Output { tables, ..Output::default() }));
     }
 }
 

@@ -53,7 +53,15 @@ pub fn traffic(
         let is_endless = block(draw, toml, network, kind);
         if kind == "list" {
             toml.text("path", "flows.csv");
-            file = Some(flow_list(draw, network, weights));
+            let named = if beside.is_empty() || draw.one_in(2) { None } else { Some(*draw.pick(beside)) };
+            if let Some((cc, tcp)) = named {
+                let kind = kind_of(cc, tcp);
+                toml.key(
+                    "algorithms",
+                    format!("{{ other = {{ kind = \"{kind}\", cc = \"{cc}\", rto = \"100us\" }} }}"),
+                );
+            }
+            file = Some(flow_list(draw, network, weights, named.is_some()));
         } else {
             toml.maybe(draw, 4, &[("class", &["1", "2", "5"])]);
         }
@@ -74,13 +82,7 @@ pub fn traffic(
 
 /// Writes the algorithm and the transport of a block. Returns `true` if that is RDMA and its connections can be shared.
 fn stack(draw: &mut Draw, toml: &mut Toml, cc: &str, tcp: bool) -> bool {
-    let kind = if ["nscc", "rccc", "eqds", "ndp"].contains(&cc) {
-        "uet"
-    } else if tcp {
-        "tcp"
-    } else {
-        "rdma"
-    };
+    let kind = kind_of(cc, tcp);
     if draw.one_in(2) {
         toml.key("transport", format!("{{ kind = \"{kind}\", cc = \"{cc}\", rto = \"100us\" }}"));
     } else {
@@ -88,6 +90,15 @@ fn stack(draw: &mut Draw, toml: &mut Toml, cc: &str, tcp: bool) -> bool {
         toml.text("transport", kind);
     }
     kind == "rdma" && cc != "homa"
+}
+
+/// Returns the transport of an algorithm that may go over TCP.
+fn kind_of(cc: &str, tcp: bool) -> &'static str {
+    match cc {
+        "nscc" | "rccc" | "eqds" | "ndp" => "uet",
+        _ if tcp => "tcp",
+        _ => "rdma",
+    }
 }
 
 /// Writes the keys of one kind. Returns `true` if its flows are endless.
@@ -199,11 +210,15 @@ fn ends(draw: &mut Draw, toml: &mut Toml, network: &Network) {
     }
 }
 
-/// Draws a flow list with some of its columns.
-fn flow_list(draw: &mut Draw, network: &Network, weights: bool) -> String {
+/// Draws a flow list with some of its columns; `named`: flows may have the algorithm `other`.
+fn flow_list(draw: &mut Draw, network: &Network, weights: bool, named: bool) -> String {
     let columns: [(&str, &[&str]); 3] =
         [("priority", &["1", "3", "6"]), ("weight", &["1", "2.5"]), ("group", &["0", "4"])];
     let mut columns: Vec<_> = columns.into_iter().filter(|_| draw.one_in(3)).collect();
+    if named {
+        columns.push(("cc", &["other", ""]));
+        columns.retain(|(name, _)| *name != "weight");
+    }
     columns.retain(|(name, _)| weights || *name != "weight");
     let deadlines = draw.one_in(3);
     let waits = draw.one_in(3);

@@ -29,6 +29,7 @@ enum Column {
     Deadline,
     After,
     Delay,
+    Algorithm,
     Ignored,
 }
 
@@ -47,13 +48,23 @@ const COLUMNS: &[(&str, Column)] = &[
     ("deadline_ns", Column::Deadline),
     ("after", Column::After),
     ("delay_ns", Column::Delay),
+    ("cc", Column::Algorithm),
 ];
 
 /// Columns that every flow list must have.
 const REQUIRED: [(&str, Column); 4] =
     [("start_ns", Column::Start), ("src", Column::Src), ("dst", Column::Dst), ("bytes", Column::Bytes)];
 
-/// Reads a flow list: `start_ns,src,dst,bytes` and optionally `id,sport,dport,priority,weight,group,deadline_ns,after,delay_ns`.
+/// The transports and algorithms of the flows of a list.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct ListStacks<'a> {
+    /// [`FlowSpec::stack`] of flows that name none.
+    pub usual: u8,
+    /// The names that the column `cc` may have, each with its stack.
+    pub named: &'a [(String, u8)],
+}
+
+/// Reads a flow list: `start_ns,src,dst,bytes` and optionally `id,sport,dport,priority,weight,group,deadline_ns,after,delay_ns,cc`.
 ///
 /// Hosts are given by name or by decimal id; `size_bytes` is another name for `bytes`; a terabyte (10^12) or more is an
 /// endless flow. An empty field of an optional column is the same as no such column. Flows are ordered by their start
@@ -66,14 +77,21 @@ const REQUIRED: [(&str, Column); 4] =
 ///
 /// # Errors
 /// Gives line and column of the first error.
-pub fn parse_flow_list(text: &str, topology: &Topology, ignore_columns: &[String]) -> Result<Workload, FileError> {
+pub fn parse_flow_list(
+    text: &str,
+    topology: &Topology,
+    ignore_columns: &[String],
+    stacks: ListStacks<'_>,
+) -> Result<Workload, FileError> {
     let held = |line: &str| !line.trim().is_empty() && !line.trim_start().starts_with('#');
     let mut lines = (1..).zip(text.lines()).filter(|(_, line)| held(line));
     let Some((header_line, header)) = lines.next() else {
         return Err(FileError::new(1, "the file is empty").help("the first line is `start_ns,src,dst,bytes`"));
     };
     if let Some(n_flows) = hpcc_list::announced(header) {
-        return hpcc_list::parse(lines, header_line, n_flows, topology).map(Workload::from);
+        let mut flows = hpcc_list::parse(lines, header_line, n_flows, topology)?;
+        flows.iter_mut().for_each(|flow| flow.stack = stacks.usual);
+        return Ok(Workload::from(flows));
     }
     if let Some(message) = connection_matrix(header) {
         return Err(FileError::new(header_line, message)
@@ -81,7 +99,7 @@ pub fn parse_flow_list(text: &str, topology: &Topology, ignore_columns: &[String
     }
     let columns = parse_header(header_line, header, ignore_columns)?;
     let (hosts, waits) = (Hosts::new(topology), Waits::default());
-    let mut reader = Reader { hosts, columns, ids: HashSet::new(), pairs: HashMap::new(), n_rows: 0, waits };
+    let mut reader = Reader { hosts, columns, stacks, ids: HashSet::new(), pairs: HashMap::new(), n_rows: 0, waits };
     let rows = lines.map(|(at, line)| reader.row(at, line)).collect::<Result<Vec<FlowSpec>, _>>()?;
     reader.waits.apply(rows, topology)
 }
@@ -160,6 +178,7 @@ impl<'a> Hosts<'a> {
 struct Reader<'a> {
     hosts: Hosts<'a>,
     columns: Vec<Column>,
+    stacks: ListStacks<'a>,
     ids: HashSet<u32>,
     pairs: HashMap<(NodeId, NodeId), u32>,
     n_rows: usize,
@@ -195,6 +214,7 @@ impl Reader<'_> {
         {
             return Err(field.error(format!("id {id} comes a second time")));
         }
+        let stack = field(Column::Algorithm).map_or(Ok(self.stacks.usual), |field| field.stack(self.stacks))?;
         let delay = field(Column::Delay).map(|f| f.nanoseconds("no delay")).transpose()?;
         let mut trigger = Trigger::Time;
         if let Some(after) = field(Column::After) {
@@ -212,7 +232,7 @@ impl Reader<'_> {
         let (sport, dport) = (sport.unwrap_or(default.0), dport.unwrap_or(default.1));
         let id = id.unwrap_or(FlowSpec::NO_ID);
         let flow = FlowSpec::new(src, dst, bytes, start);
-        Ok(FlowSpec { trigger, sport, dport, class, weight, deadline, group, id, ..flow })
+        Ok(FlowSpec { trigger, sport, dport, class, weight, deadline, group, id, stack, ..flow })
     }
 }
 
@@ -250,6 +270,22 @@ impl Field<'_> {
             let most = FlowSpec::NO_ID - 1;
             self.error(format!("id {id} is too large"))
                 .help(format!("ids go up to {most}; to leave them out, write `ignore_columns = [\"id\"]`"))
+        })
+    }
+
+    /// Returns the stack that the field names.
+    fn stack(&self, stacks: ListStacks<'_>) -> Result<u8, FileError> {
+        let found = stacks.named.iter().find(|(name, _)| *name == self.text);
+        found.map(|&(_, stack)| stack).ok_or_else(|| {
+            let names: Vec<&str> = stacks.named.iter().map(|(name, _)| name.as_str()).collect();
+            let error = self.error(format!("`{}` is none of the block's `algorithms`", self.text));
+            error.help(match fairrate_text::nearest(self.text, names.iter().copied()) {
+                Some(near) => format!("did you mean `{near}`?"),
+                None if names.is_empty() => {
+                    format!("add `algorithms = {{ {} = \"cubic/tcp\" }}` to the `[[traffic]]` block", self.text)
+                }
+                None => format!("they are {}", fairrate_text::one_of(&names)),
+            })
         })
     }
 
@@ -328,7 +364,7 @@ mod tests {
     }
 
     fn read(text: &str) -> Result<Vec<FlowSpec>, FileError> {
-        parse_flow_list(text, &star(), &["pg".to_owned()]).map(|workload| workload.flows)
+        parse_flow_list(text, &star(), &["pg".to_owned()], ListStacks::default()).map(|workload| workload.flows)
     }
 
     #[test]
@@ -345,7 +381,7 @@ mod tests {
         let flows = read(text).unwrap();
         assert_eq!((flows[0].src, flows[0].sport, flows[0].dport), (NodeId(2), 7, 8));
         assert_eq!((flows[1].bytes, flows[1].stop), (Bytes::MAX, Time::MAX));
-        let error = parse_flow_list(text, &star(), &[]).unwrap_err();
+        let error = parse_flow_list(text, &star(), &[], ListStacks::default()).unwrap_err();
         assert_eq!((error.to_string().as_str(), error.column), ("line 1: unknown column `pg`", Some((11, 13))));
         assert_eq!(error.help.as_deref(), Some("to leave it out, write `ignore_columns = [\"pg\"]`"));
     }

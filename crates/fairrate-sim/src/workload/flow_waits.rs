@@ -117,11 +117,11 @@ mod tests {
     use super::*;
     use crate::config::Trigger;
     use crate::topology::Star;
-    use crate::workload::parse_flow_list;
+    use crate::workload::{ListStacks, parse_flow_list};
 
     fn read(rows: &str) -> Result<Workload, FileError> {
         let star = Star { hosts: 4, rate: Rate::from_gbps(25), delay: Time::from_us(1) }.build();
-        parse_flow_list(&format!("id,start_ns,src,dst,bytes,after,delay_ns\n{rows}"), &star, &[])
+        parse_flow_list(&format!("id,start_ns,src,dst,bytes,after,delay_ns\n{rows}"), &star, &[], ListStacks::default())
     }
 
     #[test]
@@ -161,7 +161,7 @@ mod tests {
         let help = "a host knows of its own flows if they are sent or acknowledged: `1:sent` or `1:acked`";
         assert_eq!((error.help.as_deref(), error.column), (Some(help), Some((10, 11))));
         let star = Star { hosts: 4, rate: Rate::from_gbps(25), delay: Time::from_us(1) }.build();
-        let error = parse_flow_list("start_ns,src,dst,bytes,after\n", &star, &[]).unwrap_err();
+        let error = parse_flow_list("start_ns,src,dst,bytes,after\n", &star, &[], ListStacks::default()).unwrap_err();
         assert_eq!(error.to_string(), "line 1: `after` names flows by their ids, and there is no column `id`");
     }
 }

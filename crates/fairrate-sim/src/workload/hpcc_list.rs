@@ -96,12 +96,12 @@ mod tests {
     use crate::config::FlowSpec;
     use crate::input_error::FileError;
     use crate::topology::Star;
-    use crate::workload::parse_flow_list;
+    use crate::workload::{ListStacks, parse_flow_list};
     use fairrate_units::{Rate, Time};
 
     fn read(text: &str) -> Result<Vec<FlowSpec>, FileError> {
         let star = Star { hosts: 4, rate: Rate::from_gbps(25), delay: Time::from_us(1) }.build();
-        parse_flow_list(text, &star, &[]).map(|workload| workload.flows)
+        parse_flow_list(text, &star, &[], ListStacks::default()).map(|workload| workload.flows)
     }
 
     #[test]

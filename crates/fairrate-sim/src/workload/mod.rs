@@ -33,7 +33,7 @@ pub use churn::Churn;
 pub use closed_loop::{ClosedLoop, Sleep};
 pub use collective::{Collective, CollectiveAlgorithm, MAX_CHANNELS, Op, Order};
 pub use deadlines::{Deadlines, Spread};
-pub use flow_list::parse_flow_list;
+pub use flow_list::{ListStacks, parse_flow_list};
 pub use incast::{Incast, IncastQueries, RequestRate, Responders, Senders};
 pub use patterns::{AllToAll, Permutation, Staggered, Stride};
 pub use peers::Peers;

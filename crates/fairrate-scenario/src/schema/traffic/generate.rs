@@ -5,8 +5,8 @@ use std::collections::HashSet;
 use fairrate_control::AlgorithmConfig;
 use fairrate_sim::topology::Topology;
 use fairrate_sim::workload::{
-    AllToAll, Churn, ClosedLoop, Collective, Incast, Permutation, Poisson, Senders, Staggered, Stride, Workload, merge,
-    parse_flow_list, share_connections,
+    AllToAll, Churn, ClosedLoop, Collective, Incast, ListStacks, Permutation, Poisson, Senders, Staggered, Stride,
+    Workload, merge, parse_flow_list, share_connections,
 };
 use fairrate_sim::{Connection, FieldError, FlowSpec, NodeId};
 use fairrate_text::one_of;
@@ -183,11 +183,11 @@ fn others(names: &Names<'_>, name: &NodeName, receiver: NodeId, report: &Report)
     hosts
 }
 
-/// Sets the properties that a block gives to its flows. Class and weight of flows of a list are in the list.
+/// Sets the properties that a block gives to its flows. Class, weight and stack of flows of a list are in the list.
 fn treat(flow: &mut FlowSpec, block: &Block<'_>) {
-    (flow.demand, flow.subflows, flow.burst, flow.stack) = (block.demand, block.subflows, block.burst, block.stack);
+    (flow.demand, flow.subflows, flow.burst) = (block.demand, block.subflows, block.burst);
     if !matches!(block.kind, Kind::List { .. }) {
-        (flow.class, flow.weight) = (block.class, block.weight);
+        (flow.class, flow.weight, flow.stack) = (block.class, block.weight, block.stack);
     }
 }
 
@@ -257,7 +257,8 @@ fn generate(
             return made.unwrap_or_else(|e| unusable(report, block, e));
         }
         Kind::List { file, ignore_columns } => {
-            return read_flows(report, file, ignore_columns, topology, group);
+            let stacks = ListStacks { usual: block.stack, named: &block.named };
+            return read_flows(report, file, ignore_columns, topology, (group, stacks));
         }
     };
     result.map_or_else(|e| unusable(report, block, e), Workload::from)
@@ -282,8 +283,14 @@ fn unknown_link_set(report: &Report, block: &Block<'_>, name: &str, topology: &T
     report.problem("scenario::unknown_name", block.anchor.site_of("link_set"), message, "`link_set`", help);
 }
 
-fn read_flows(report: &Report, file: &Text, ignore_columns: &[String], topology: &Topology, group: u32) -> Workload {
-    let mut workload = parse_flow_list(&file.text, topology, ignore_columns).unwrap_or_else(|error| {
+fn read_flows(
+    report: &Report,
+    file: &Text,
+    ignore_columns: &[String],
+    topology: &Topology,
+    (group, stacks): (u32, ListStacks<'_>),
+) -> Workload {
+    let mut workload = parse_flow_list(&file.text, topology, ignore_columns, stacks).unwrap_or_else(|error| {
         let fallback = "correct this line, or leave it out";
         file_problem(report, "scenario::flow_list", file, &error, fallback);
         Workload::default()
