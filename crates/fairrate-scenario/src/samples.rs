@@ -74,13 +74,14 @@ pub fn samples() -> Vec<String> {
         documents.push(format!("[topology]\nkind = \"star\"\n{INCAST}\n{stack}"));
     }
     documents.push(star("[transport]\ncc = \"nscc\""));
+    documents.push(star("[[class]]\nclass = 3\n[transport]\ncc = \"nscc\""));
     documents.push(star("[transport]\ncc = \"rccc\""));
     documents.push(star("[transport]\ncc = \"eqds\""));
     documents.push(star("[transport]\ncc = \"ndp\""));
     documents.push(star("[switch]\necn = { phantom = 0.9 }"));
     documents.push(star("[switch]\necn = { non_ect = \"drop\" }"));
     documents.push(star("[switch]\necn = { average = 0.2, draws = \"per-port\" }"));
-    documents.push(star("[[class]]\nclass = 3\n[switch]\necn = { compare = \"class\" }"));
+    documents.push(star("[[class]]\nclass = 3\n[switch]\necn = { compare = \"port\" }"));
     documents.push(star("[switch]\nbuffer_per = \"10Gbps\""));
     documents.push(star("[switch]\necn = { kmin = \"1KB\" }"));
     documents.push(star("[switch]\necn = { kmax = \"1MB\" }"));
