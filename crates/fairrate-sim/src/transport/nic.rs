@@ -1,3 +1,4 @@
+use crate::fabric::N_CLASSES;
 use crate::ids::{PacketIdx, PortIdx, SenderIdx};
 use std::collections::VecDeque;
 
@@ -30,19 +31,43 @@ pub struct Nic {
     pub turn: usize,
     /// The host's egress port.
     pub port: PortIdx,
+    /// The class of the flow that sent last.
+    pub turn_class: u8,
     /// Notifications that have arrived and are processed later: time of processing in picoseconds and packet, in order
     /// of time.
     pub held: VecDeque<(u64, PacketIdx)>,
+    /// For each other class, the position after the flow of it that sent last.
+    pub turns: [u32; N_CLASSES],
 }
 
 impl Nic {
     /// Returns an idle interface on the egress port `port`.
     pub fn new(port: PortIdx) -> Self {
-        Self { port, flows: Vec::new(), turn: 0, wake_ps: u64::MAX, held: VecDeque::new() }
+        Self {
+            port,
+            flows: Vec::new(),
+            turn: 0,
+            turn_class: 0,
+            turns: [0; N_CLASSES],
+            wake_ps: u64::MAX,
+            held: VecDeque::new(),
+        }
     }
 
-    /// Returns the position of the flow that may send at `now_ps`: highest class first, in turn within a class from position `turn` on.
-    /// `paused` has one bit for each paused class.
+    /// Returns the position of the flow that may send at `now_ps`: highest class first, in turn within a class. `paused` has one bit for
+    /// each paused class.
+    #[inline]
+    pub fn pick(&self, now_ps: u64, paused: u8) -> Option<usize> {
+        let at = self.pick_from(self.turn, now_ps, paused)?;
+        let class = self.flows[at].class;
+        // The turn is that of the class that sent last.
+        if class == self.turn_class || self.flows.len() == 1 {
+            return Some(at);
+        }
+        self.pick_from(self.turns[usize::from(class) % N_CLASSES] as usize, now_ps, !(1 << class))
+    }
+
+    /// Returns the position of the flow that may send at `now_ps`: highest class first, and of these the first from position `turn` on.
     #[inline]
     pub fn pick_from(&self, turn: usize, now_ps: u64, paused: u8) -> Option<usize> {
         let may_send = |flow: &NicFlow| flow.open && flow.next_send_ps <= now_ps && paused & (1 << flow.class) == 0;
@@ -75,6 +100,11 @@ impl Nic {
     /// Records that the flow at `at` has sent: the turn passes to the next one.
     #[inline]
     pub fn sent(&mut self, at: usize) {
+        let class = self.flows[at].class;
+        if class != self.turn_class {
+            self.turns[usize::from(self.turn_class) % N_CLASSES] = self.turn as u32;
+            self.turn_class = class;
+        }
         self.turn = if at + 1 < self.flows.len() { at + 1 } else { 0 };
     }
 
@@ -94,6 +124,7 @@ impl Nic {
         if at < self.turn {
             self.turn -= 1;
         }
+        self.turns.iter_mut().for_each(|turn| *turn -= u32::from(at < *turn as usize));
         if self.flows.len() <= self.turn {
             self.turn = 0;
         }
@@ -115,22 +146,32 @@ mod tests {
         Nic { flows: flows.iter().map(flow).collect(), ..Nic::new(PortIdx(0)) }
     }
 
-    fn pick(nic: &Nic, now_ps: u64, paused: u8) -> Option<usize> {
-        nic.pick_from(nic.turn, now_ps, paused)
-    }
-
     #[test]
     fn flows_take_turns_and_classes_do_not() {
         let mut nic = nic(&[(0, 3, true), (0, 3, true), (9, 3, true), (0, 3, false)]);
-        assert_eq!(pick(&nic, 5, 0), Some(0));
+        assert_eq!(nic.pick(5, 0), Some(0));
         nic.sent(0);
-        assert_eq!(pick(&nic, 5, 0), Some(1));
+        assert_eq!(nic.pick(5, 0), Some(1));
         nic.sent(1);
-        assert_eq!(pick(&nic, 5, 0), Some(0), "one is paced and one closed");
+        assert_eq!(nic.pick(5, 0), Some(0), "one is paced and one closed");
         nic.flows[2] = NicFlow { class: 1, ..nic.flows[0] };
-        assert_eq!(pick(&nic, 5, 0), Some(2));
-        assert_eq!(pick(&nic, 5, 1 << 1), Some(0), "a paused class is passed over");
+        assert_eq!(nic.pick(5, 0), Some(2));
+        assert_eq!(nic.pick(5, 1 << 1), Some(0), "a paused class is passed over");
         assert_eq!(nic.next_send_ps(1 << 3 | 1 << 1), u64::MAX);
+    }
+
+    /// A flow of a higher class sends after each of the others.
+    #[test]
+    fn other_classes_do_not_take_turns_away() {
+        let mut nic = nic(&[(0, 3, true), (0, 1, true), (0, 3, true)]);
+        let mut sent = [0; 3];
+        for step in 0..12 {
+            nic.flows[1].open = step % 2 == 1;
+            let at = nic.pick(0, 0).expect("some may send");
+            sent[at] += 1;
+            nic.sent(at);
+        }
+        assert_eq!(sent, [3, 6, 3]);
     }
 
     #[test]
@@ -138,8 +179,8 @@ mod tests {
         let mut nic = nic(&[(0, 3, true), (0, 3, true), (0, 3, true)]);
         nic.sent(1);
         nic.remove(0);
-        assert_eq!(pick(&nic, 0, 0), Some(1), "still the turn of the third flow");
+        assert_eq!(nic.pick(0, 0), Some(1), "still the turn of the third flow");
         nic.remove(1);
-        assert_eq!(pick(&nic, 0, 0), Some(0));
+        assert_eq!(nic.pick(0, 0), Some(0));
     }
 }

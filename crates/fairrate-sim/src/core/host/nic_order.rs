@@ -80,7 +80,7 @@ impl NicOrder {
                 let class = (may_send != 0).then(|| turns.classes.choose(may_send, 0, |_| 1))?;
                 nic.pick_from(turns.flows[usize::from(class)], now_ps, !(1 << class))
             }
-            Self::Fair | Self::AsNs3(_) => nic.pick_from(nic.turn, now_ps, paused),
+            Self::Fair | Self::AsNs3(_) => nic.pick(now_ps, paused),
         }
     }
 
