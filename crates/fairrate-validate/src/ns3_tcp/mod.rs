@@ -6,6 +6,10 @@
 //! packet's time later gives a different run. So the range is that of 20 runs whose flows start up to one packet's time
 //! later, at random, and whose losses are drawn anew; a single flow without losses runs once. A number outside needs a
 //! cause in `findings.toml`.
+//!
+//! Pairs of algorithms have the same rule. Of ns-3's runs, whose flows start at random times, the mean is compared: the
+//! first algorithm's part of the goodput, the goodput of both, the mean queue, the drops and the marks of the run. There
+//! are five runs of ours, with other random starts: their range is narrower than that of 20, and so is the rule.
 
 mod simulate;
 mod tables;
@@ -26,6 +30,8 @@ use crate::show;
 const ALLOWED: Tolerance = Tolerance::relative(0.05);
 /// Number of runs of a chaotic case.
 const DRAWS: u64 = 20;
+/// Number of runs of a pair.
+const DRAWS_OF_PAIR: u64 = 5;
 
 /// End of the text of a cause whose reproduction in our simulator makes a row inside.
 const COMES_BACK: &str = "it comes back";
@@ -33,7 +39,7 @@ const COMES_BACK: &str = "it comes back";
 /// Options of `validate ns3-tcp`.
 #[derive(Args)]
 pub struct Options {
-    /// Only runs whose name starts with this, as `S5` or `S1_1G50us_bbr`
+    /// Only runs whose name starts with this, as `S5`, `P1` or `S1_1G50us_bbr`
     #[arg(long, value_name = "RUN")]
     only: Option<String>,
     /// Rows as JSON on stdout
@@ -110,7 +116,11 @@ type Numbers = BTreeMap<Metric, f64>;
 /// Runs every case as often as it needs, with the keys in `set` changed. Returns for each case all its runs, or the
 /// first error.
 fn measure_all(dir: &Path, cases: &[Case], set: &[String], n_jobs: u64) -> Vec<Result<Vec<Numbers>, String>> {
-    let draws = |case: &Case| if case.is_chaotic() { DRAWS } else { 1 };
+    let draws = |case: &Case| match &case.beside {
+        Some(_) => DRAWS_OF_PAIR,
+        None if case.is_chaotic() => DRAWS,
+        None => 1,
+    };
     let jobs: Vec<(usize, u64)> =
         cases.iter().enumerate().flat_map(|(i, case)| (0..draws(case)).map(move |draw| (i, draw))).collect();
     let next = AtomicUsize::new(0);
@@ -146,7 +156,7 @@ fn compare(case: &Case, ours: &[Numbers]) -> Vec<Row> {
         };
         Row {
             scenario: case.run.clone(),
-            algorithm: case.cc.clone(),
+            algorithm: case.algorithm(),
             metric: metric.name().to_owned(),
             unit: metric.unit(),
             theirs: ns3,
