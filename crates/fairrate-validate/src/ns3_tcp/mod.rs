@@ -35,6 +35,8 @@ const DRAWS_OF_PAIR: u64 = 5;
 
 /// End of the text of a cause whose reproduction in our simulator makes a row inside.
 const COMES_BACK: &str = "it comes back";
+/// Start of the text of a row whose cause was looked for in vain; the rest says what was tried.
+const NOT_FOUND: &str = "no cause found";
 
 /// Options of `validate ns3-tcp`.
 #[derive(Args)]
@@ -71,11 +73,16 @@ pub fn run(root: &Path, options: &Options) -> Result<bool, String> {
         show::rows(&rows);
         let count = |verdict| rows.iter().filter(move |row| row.verdict == verdict);
         let (explained, open): (Vec<&Row>, Vec<&Row>) = count(Verdict::Outside).partition(|row| row.cause.is_some());
+        let (in_vain, found): (Vec<&Row>, Vec<&Row>) =
+            explained.into_iter().partition(|row| row.cause.as_ref().is_some_and(|c| c.starts_with(NOT_FOUND)));
         let inside = count(Verdict::Inside).count();
-        let back = explained.iter().filter(|row| row.cause.as_ref().is_some_and(|c| c.ends_with(COMES_BACK))).count();
-        let (open, explained) = (open.len(), explained.len());
+        let back = found.iter().filter(|row| row.cause.as_ref().is_some_and(|c| c.ends_with(COMES_BACK))).count();
         println!(
-            "\nrows: {inside} inside, {open} outside without a cause, {explained} outside with one ({back} are inside with it)"
+            "\nrows: {inside} inside, {} outside without a cause, {} outside with one ({back} are inside with it), {} outside \
+             whose cause was not found",
+            open.len(),
+            found.len(),
+            in_vain.len(),
         );
     }
     Ok(rows.iter().all(|row| row.verdict != Verdict::Outside || row.cause.is_some()))

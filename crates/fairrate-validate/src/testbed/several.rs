@@ -45,8 +45,8 @@ pub fn brought_beside(bench: &Bench) -> Result<(), String> {
     let lines = stand_in.heard()?;
     // Each is attached at its sender and the receiver; DCTCP's marks at the ports of the switch.
     let is_attach = |line: &String, name: &str, n_ports: usize| {
-        let words = format!("attach {name} --print-name --netns fr-");
-        line.starts_with(&words)
+        let asked = line.strip_prefix("attach ").and_then(|rest| rest.strip_prefix(name));
+        asked.is_some_and(|rest| rest.contains(" --print-name --netns fr-"))
             && line.matches("--netns").count() == 2
             && line.matches("--switch-port").count() == n_ports
     };
