@@ -46,15 +46,11 @@ pub fn bring(config: &SimConfig, plan: &Plan<'_>, namespaces: &Namespaces) -> Re
     }
     let is_alone = all.len() == 1;
     let name = |(stack, cc): (u8, &AlgorithmConfig)| {
-        let name = match of_kernel(cc) {
-            Some(name) => name.to_owned(),
-            None => {
-                let everywhere = || config.topology.hosts().collect();
-                let hosts = if is_alone { everywhere() } else { blocks::hosts(config, stack) };
-                attach(cc, config, plan, &hosts)?
-            }
-        };
-        Ok((stack, name))
+        if let Some(name) = of_kernel(cc) {
+            return Ok((stack, name.to_owned()));
+        }
+        let hosts = if is_alone { config.topology.hosts().collect() } else { blocks::hosts(config, stack) };
+        Ok((stack, attach(cc, config, plan, &hosts)?))
     };
     all.into_iter().map(name).collect()
 }
