@@ -1,13 +1,15 @@
-//! The kernel's congestion control for a run: one of its own, or one that `fairrate-kernel` loads into it.
+//! The kernel's congestion controls for a run: its own, and those that `fairrate-kernel` loads into it.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsString;
 use std::path::PathBuf;
 use std::process::Command;
 
 use fairrate_control::{AlgorithmConfig, Parameters as _, Profile};
-use fairrate_sim::{EcnConfig, SimConfig};
+use fairrate_sim::{EcnConfig, NodeId, SimConfig};
 use fairrate_units::Rate;
 
+use crate::blocks;
 use crate::failure::Failure;
 use crate::namespaces::Namespaces;
 use crate::plan::{Plan, device};
@@ -20,26 +22,49 @@ const VARIABLE: &str = "FAIRRATE_KERNEL";
 /// The algorithms that kernels have, by their names in scenarios.
 const OF_KERNELS: [(&str, &str); 3] = [("newreno", "reno"), ("cubic", "cubic"), ("bbr", "bbr")];
 
+/// The names for `TCP_CONGESTION` of a run's algorithms, by stack.
+pub type Names = BTreeMap<u8, String>;
+
 /// Returns the kernel's name of the algorithm, if kernels have it.
-pub fn of_kernel(config: &SimConfig) -> Option<&'static str> {
-    let name = config.cc.info().name;
+pub fn of_kernel(cc: &AlgorithmConfig) -> Option<&'static str> {
+    let name = cc.info().name;
     OF_KERNELS.iter().find(|(ours, _)| *ours == name).map(|(_, theirs)| *theirs)
 }
 
-/// Ensures that the kernel has the scenario's algorithm, at hosts and, where it has a part there, at switches; returns
-/// its name for `TCP_CONGESTION`. It is removed with the namespaces.
+/// Ensures that the kernel has the algorithms of all flows, at hosts and, where they have a part there, at switches;
+/// returns their names. They are removed with the namespaces.
 ///
 /// # Errors
 /// If `fairrate-kernel` is needed and missing, or refuses.
-pub fn bring(config: &SimConfig, plan: &Plan<'_>, namespaces: &Namespaces) -> Result<String, Failure> {
-    if let Some(name) = of_kernel(config) {
-        return Ok(name.to_owned());
+pub fn bring(config: &SimConfig, plan: &Plan<'_>, namespaces: &Namespaces) -> Result<Names, Failure> {
+    let all: Vec<(u8, &AlgorithmConfig)> = blocks::algorithms(config).collect();
+    let of_ours = all.iter().map(|(_, cc)| *cc).filter(|cc| of_kernel(cc).is_none());
+    let of_ours: Vec<&str> = of_ours.map(|cc| cc.info().name).collect();
+    if !of_ours.is_empty() {
+        // Recorded so that a later run can clean up after this one if it is killed.
+        namespaces.note(&of_ours.join("\n"))?;
     }
-    let algorithm = with_parameters(&config.cc);
+    let is_alone = all.len() == 1;
+    let name = |(stack, cc): (u8, &AlgorithmConfig)| {
+        if let Some(name) = of_kernel(cc) {
+            return Ok((stack, name.to_owned()));
+        }
+        let hosts = if is_alone { config.topology.hosts().collect() } else { blocks::hosts(config, stack) };
+        Ok((stack, attach(cc, config, plan, &hosts)?))
+    };
+    all.into_iter().map(name).collect()
+}
+
+/// Loads an algorithm into the kernel, for these hosts and all switches; returns its name.
+fn attach(
+    cc: &AlgorithmConfig,
+    config: &SimConfig,
+    plan: &Plan<'_>,
+    hosts: &BTreeSet<NodeId>,
+) -> Result<String, Failure> {
+    let algorithm = with_parameters(cc);
     let mut attach = Command::new(program());
-    attach.args(["attach", &algorithm, "--print-name"]).args(arguments(config, plan));
-    // Recorded so that a later run can clean up after this one if it is killed.
-    namespaces.note(config.cc.info().name)?;
+    attach.args(["attach", &algorithm, "--print-name"]).args(arguments(cc, config, plan, hosts));
     let output = attach.output().map_err(|e| missing(&algorithm, &e))?;
     if !output.status.success() {
         let said = String::from_utf8_lossy(&output.stderr);
@@ -65,23 +90,23 @@ pub fn take_back(algorithm: &str, namespaces: &[String]) -> Result<(), Failure> 
 
 /// Returns the arguments for the algorithm's places: the namespaces of hosts, and egress ports of switches with the
 /// setting of its part there.
-fn arguments(config: &SimConfig, plan: &Plan<'_>) -> Vec<String> {
+fn arguments(cc: &AlgorithmConfig, config: &SimConfig, plan: &Plan<'_>, hosts: &BTreeSet<NodeId>) -> Vec<String> {
     let topology = &config.topology;
-    let hosts = topology.hosts().flat_map(|host| ["--netns".to_owned(), plan.namespace(host)]);
+    let hosts = hosts.iter().flat_map(|&host| ["--netns".to_owned(), plan.namespace(host)]);
     let rate = topology.hosts().flat_map(|host| plan.ports(host)).map(|port| topology.link(port).rate).max();
     let rate = rate.into_iter().flat_map(|rate| ["--line-rate".to_owned(), format!("{}bps", rate.as_bps())]);
     let switches = plan.nodes().filter(|&node| !topology.is_host(node));
     let ports = switches.flat_map(|switch| plan.ports(switch).map(move |port| (switch, port)));
     let ports = ports.filter_map(|(switch, port)| {
-        let setting = at_port(config, topology.link(port).rate)?;
+        let setting = at_port(cc, config, topology.link(port).rate)?;
         Some(["--switch-port".to_owned(), format!("{}/{}:{setting}", plan.namespace(switch), device(port))])
     });
     hosts.chain(rate).chain(ports.flatten()).collect()
 }
 
 /// Returns the setting of the algorithm's part at a port of this rate; `None` if it has no part there.
-fn at_port(config: &SimConfig, rate: Rate) -> Option<String> {
-    match config.cc.info().name {
+fn at_port(cc: &AlgorithmConfig, config: &SimConfig, rate: Rate) -> Option<String> {
+    match cc.info().name {
         "powertcp" | "rocc" => Some(format!("{}bps", rate.as_bps())),
         "dctcp" => marks_at(config, |ecn| ecn.thresholds(rate).0),
         "ratemp" => marks_at(config, |ecn| ecn.thresholds(rate).1),
@@ -94,9 +119,23 @@ fn marks_at(config: &SimConfig, threshold: impl FnOnce(&EcnConfig) -> f64) -> Op
     Some(format!("{}B", threshold(config.fabric.ecn.as_ref()?) as u64))
 }
 
-/// Returns `true` if switches mark packets here: only if the algorithm has its own marker.
+/// Returns `true` if switches mark packets here: only if an algorithm has its own marker.
 pub fn marks(config: &SimConfig) -> bool {
-    ["dctcp", "ratemp"].contains(&config.cc.info().name) && config.fabric.ecn.is_some()
+    config.fabric.ecn.is_some() && blocks::algorithms(config).any(|(_, cc)| has_marker(cc))
+}
+
+fn has_marker(cc: &AlgorithmConfig) -> bool {
+    ["dctcp", "ratemp"].contains(&cc.info().name)
+}
+
+/// Returns `true` if the ports of switches write records for the algorithm, into all packets with data of its hosts.
+pub fn writes_records(cc: &AlgorithmConfig) -> bool {
+    ["powertcp", "rocc"].contains(&cc.info().name)
+}
+
+/// Returns `true` if the algorithm has a part at the ports of switches.
+pub fn has_part_at_ports(cc: &AlgorithmConfig) -> bool {
+    has_marker(cc) || writes_records(cc)
 }
 
 /// Returns `NAME:KEY=VALUE,...` with the parameters that differ from the defaults.

@@ -1,5 +1,6 @@
 //! The TCP connections of all flows, made before the first of them starts.
 
+use std::collections::BTreeMap;
 use std::io::{Read as _, Write as _};
 use std::net::{Ipv4Addr, SocketAddrV4};
 use std::time::{Duration, Instant};
@@ -7,6 +8,7 @@ use std::time::{Duration, Instant};
 use fairrate_sim::{NodeId, SimConfig};
 use socket2::{Domain, Protocol, SockAddr, Socket, Type};
 
+use crate::algorithm::Names;
 use crate::failure::Failure;
 use crate::field::MSS;
 use crate::namespaces::inside;
@@ -14,7 +16,7 @@ use crate::paths::{Ends, Ways, n_subflows};
 use crate::plan::Plan;
 use crate::tcp_info::{self, TcpInfo};
 
-/// Port on which receivers listen.
+/// Port on which receivers listen for flows of the first stack; those of the others follow it.
 const PORT: u16 = 5_001;
 /// Payload that waits unsent in the kernel: enough for any burst of acknowledgments, and little to copy ahead.
 const UNSENT: u32 = 256 * 1024;
@@ -40,8 +42,8 @@ pub struct Connection {
     pub received_before: TcpInfo,
 }
 
-/// Makes a connection for each flow, with the kernel's algorithm `cc`, and uses it for `rounds` round trips, so that
-/// TCP has estimates of the path.
+/// Makes a connection for each flow, with the algorithm of its stack in `names`, and uses it for `rounds` round trips,
+/// so that TCP has estimates of the path.
 ///
 /// # Errors
 /// If the kernel does not allow the algorithm, or a connection cannot be made.
@@ -49,12 +51,12 @@ pub fn connect_all(
     plan: &Plan<'_>,
     config: &SimConfig,
     ways: &Ways,
-    cc: &str,
+    names: &Names,
     rounds: u32,
 ) -> Result<Vec<Connection>, Failure> {
     let mut made: Vec<Option<Connection>> = Vec::new();
     made.resize_with(config.flows.len(), || None);
-    let listeners = listen_all(plan, config)?;
+    let listeners = listen_all(plan, config, names)?;
     for src in plan.nodes() {
         let flows = || config.flows.iter().enumerate().filter(|(_, flow)| flow.src == src);
         if flows().next().is_none() {
@@ -62,8 +64,10 @@ pub fn connect_all(
         }
         let connected = inside(&plan.namespace(src), || {
             let connect = |(i, flow): (usize, &fairrate_sim::FlowSpec)| {
-                let listener = listeners[flow.dst.index()].as_ref().expect("every receiver listens");
-                Ok((i, connect(ways.ends[i], ways.more[i].len() as u8, listener, cc, rounds)?))
+                let listener = listeners.get(&(flow.dst, flow.stack)).expect("every receiver listens");
+                let to = SocketAddrV4::new(ways.ends[i].dst.ip(), port(flow.stack));
+                let socket = socket(ways.more[i].len() as u8, &names[&flow.stack])?;
+                Ok((i, connect(ways.ends[i], to, ways.more[i].len() as u8, socket, listener, rounds)?))
             };
             flows().map(connect).collect::<Result<Vec<_>, Failure>>()
         })?;
@@ -74,27 +78,38 @@ pub fn connect_all(
     Ok(made.into_iter().flatten().collect())
 }
 
-/// Opens a listening socket at each receiver; returns them by node.
-fn listen_all(plan: &Plan<'_>, config: &SimConfig) -> Result<Vec<Option<Socket>>, Failure> {
-    let listens = |node: NodeId| config.flows.iter().any(|flow| flow.dst == node);
-    // A listener of MPTCP accepts connections of plain TCP as well.
-    let is_multipath = |node: NodeId| config.flows.iter().any(|flow| flow.dst == node && 1 < n_subflows(config, flow));
-    let listen = |protocol| -> std::io::Result<Socket> {
-        let socket = Socket::new(Domain::IPV4, Type::STREAM, protocol)?;
-        socket.bind(&SocketAddrV4::new(Ipv4Addr::UNSPECIFIED, PORT).into())?;
+/// Opens a listening socket at each receiver for each stack of its flows.
+fn listen_all(plan: &Plan<'_>, config: &SimConfig, names: &Names) -> Result<BTreeMap<(NodeId, u8), Socket>, Failure> {
+    // By receiver and stack, `true` if a flow has several subflows: a listener of MPTCP accepts plain TCP as well.
+    let mut wanted: BTreeMap<(NodeId, u8), bool> = BTreeMap::new();
+    for flow in &config.flows {
+        *wanted.entry((flow.dst, flow.stack)).or_default() |= 1 < n_subflows(config, flow);
+    }
+    let listen = |stack: u8, is_multipath: bool| -> std::io::Result<Socket> {
+        let socket = Socket::new(Domain::IPV4, Type::STREAM, is_multipath.then_some(Protocol::MPTCP))?;
+        if 1 < names.len() {
+            // A host has one default, and receivers of several algorithms.
+            socket.set_tcp_congestion(names[&stack].as_bytes())?;
+        }
+        socket.bind(&SocketAddrV4::new(Ipv4Addr::UNSPECIFIED, port(stack)).into())?;
         socket.listen(1_024)?;
         socket.set_read_timeout(Some(PATIENCE))?;
         Ok(socket)
     };
-    let at = |node| {
-        let protocol = is_multipath(node).then_some(Protocol::MPTCP);
-        let made = || listen(protocol).map_err(|e| Failure::system("listening in a namespace", e));
-        listens(node).then(|| inside(&plan.namespace(node), made)).transpose()
+    let at = |((node, stack), is_multipath): ((NodeId, u8), bool)| {
+        let made = || listen(stack, is_multipath).map_err(|e| Failure::system("listening in a namespace", e));
+        Ok(((node, stack), inside(&plan.namespace(node), made)?))
     };
-    plan.nodes().map(at).collect()
+    wanted.into_iter().map(at).collect()
 }
 
-fn connect(ends: Ends, more_subflows: u8, listener: &Socket, cc: &str, rounds: u32) -> Result<Connection, Failure> {
+/// Returns the port on which receivers listen for the flows of a stack.
+fn port(stack: u8) -> u16 {
+    PORT + u16::from(stack)
+}
+
+/// Makes the socket of a sender, with the kernel's algorithm `cc`.
+fn socket(more_subflows: u8, cc: &str) -> Result<Socket, Failure> {
     let protocol = (0 < more_subflows).then_some(Protocol::MPTCP);
     let socket =
         Socket::new(Domain::IPV4, Type::STREAM, protocol).map_err(|e| Failure::system("making a socket", e))?;
@@ -103,8 +118,19 @@ fn connect(ends: Ends, more_subflows: u8, listener: &Socket, cc: &str, rounds: u
         result.map_err(|e| Failure::system("giving a socket its buffer", e))?;
     }
     socket.set_tcp_congestion(cc.as_bytes()).map_err(|e| no_such_algorithm(cc, &e))?;
+    Ok(socket)
+}
+
+fn connect(
+    ends: Ends,
+    to: SocketAddrV4,
+    more_subflows: u8,
+    socket: Socket,
+    listener: &Socket,
+    rounds: u32,
+) -> Result<Connection, Failure> {
     let failed = |e| Failure::system(format!("connecting {} to {}", ends.src.ip(), ends.dst.ip()), e);
-    let (sender, receiver) = join(ends, socket, listener).map_err(failed)?;
+    let (sender, receiver) = join(ends, to, socket, listener).map_err(failed)?;
     let mut connection =
         Connection { sender, receiver, more_subflows, before: TcpInfo::default(), received_before: TcpInfo::default() };
     connection.warm_up(rounds).map_err(failed)?;
@@ -114,11 +140,11 @@ fn connect(ends: Ends, more_subflows: u8, listener: &Socket, cc: &str, rounds: u
     Ok(connection)
 }
 
-fn join(ends: Ends, socket: Socket, listener: &Socket) -> std::io::Result<(Socket, Socket)> {
+fn join(ends: Ends, to: SocketAddrV4, socket: Socket, listener: &Socket) -> std::io::Result<(Socket, Socket)> {
     socket.bind(&SocketAddrV4::new(ends.src.ip(), 0).into())?;
     socket.set_tcp_nodelay(true)?;
     socket.set_tcp_notsent_lowat(UNSENT)?;
-    socket.connect_timeout(&SockAddr::from(SocketAddrV4::new(ends.dst.ip(), PORT)), PATIENCE)?;
+    socket.connect_timeout(&SockAddr::from(to), PATIENCE)?;
     let (receiver, _) = listener.accept()?;
     // Unsent data of a run is discarded at close, so that nothing keeps the algorithm in use.
     socket.set_linger(Some(Duration::ZERO))?;

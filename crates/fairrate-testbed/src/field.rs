@@ -11,8 +11,8 @@ use fairrate_scenario::{Overrides, Scenario};
 use fairrate_sim::SimConfig;
 use fairrate_units::{Bytes, Rate, Time};
 
-use crate::delay;
 use crate::failure::Failure;
+use crate::{blocks, delay};
 
 /// Payload of a full packet: an MTU of 1,500 bytes without the headers of IP and TCP and without timestamps.
 pub const MSS: u64 = 1_448;
@@ -48,7 +48,9 @@ impl Field {
         crate::fit::check(&scaled)?;
         field.notes = crate::fit::notes(&scaled);
         field.sets.extend(facts_of_linux(scaled.sim_config(), is_warm));
+        field.sets.extend(unmarkable_passes(&scaled)?);
         field.sets.extend(slower_probes(&scaled)?);
+        crate::blocks::check(&field.load()?)?;
         Ok(field)
     }
 
@@ -101,6 +103,34 @@ fn slower_probes(scenario: &Scenario) -> Result<Vec<(String, String)>, Failure> 
     };
     let slower = |i: usize| (format!("probe.{i}.every"), format!("\"{}ns\"", LEAST_INTERVAL.as_ns()));
     Ok(probes.filter(|(_, probe)| too_often(probe)).map(|(i, _)| slower(i)).collect())
+}
+
+/// Returns the marking with packets that cannot be marked passing, as the marker of `fairrate-kernel` lets them; nothing if
+/// there is one algorithm, or no marker.
+fn unmarkable_passes(scenario: &Scenario) -> Result<Option<(String, String)>, Failure> {
+    let config = scenario.sim_config();
+    if blocks::algorithms(config).count() < 2 || !crate::algorithm::marks(config) {
+        return Ok(None);
+    }
+    let table = resolved(scenario)?;
+    let ecn = table.get("switch").and_then(|switch| switch.get("ecn")).and_then(toml::Value::as_table);
+    let passing = |ecn: &toml::Table| {
+        let given =
+            ecn.iter().filter(|(key, _)| *key != "non_ect").map(|(key, value)| format!("{key} = {}", text(value)));
+        let keys: Vec<String> = given.chain(["non_ect = \"ignore\"".to_owned()]).collect();
+        ("switch.ecn".to_owned(), format!("{{ {} }}", keys.join(", ")))
+    };
+    Ok(ecn.map(passing))
+}
+
+/// Returns a text, a number or a truth value as TOML.
+fn text(value: &toml::Value) -> String {
+    match value {
+        toml::Value::String(text) => format!("\"{text}\""),
+        toml::Value::Integer(n) => n.to_string(),
+        toml::Value::Float(x) => format!("{x:?}"),
+        other => other.as_bool().unwrap_or_default().to_string(),
+    }
 }
 
 /// Returns `true` if `key` is `quantity` or ends with it after an underscore, for instance `rate` or `host_rate`.
@@ -175,14 +205,21 @@ fn facts_of_linux(config: &SimConfig, is_warm: bool) -> Vec<(String, String)> {
     if !crate::algorithm::marks(config) {
         sets.push(("switch.ecn", "false".to_owned()));
     }
-    if crate::algorithm::of_kernel(config).is_none() {
+    let mut used = blocks::algorithms(config).map(|(_, cc)| cc);
+    if used.any(|cc| crate::algorithm::of_kernel(cc).is_none()) {
         // The window of `fairrate-kernel`'s algorithms is never smaller.
         sets.push(("transport.tcp.min_window", "2".to_owned()));
     }
-    if config.cc.info().name == "cubic" {
+    if blocks::algorithms(config).any(|(_, cc)| cc.info().name == "cubic") {
         sets.extend([("transport.cubic.form", "linux".to_owned()), ("transport.cubic.hystart", "true".to_owned())]);
         sets.push(("transport.cubic.hystart_trains", "true".to_owned()));
         sets.push(("transport.cubic.knows_path", is_warm.to_string()));
+    }
+    if 1 < blocks::algorithms(config).count() {
+        // Their sockets do not ask for ECN, whatever the switches do for another algorithm.
+        let without = |name: &str| blocks::algorithms(config).any(|(_, cc)| cc.info().name == name);
+        let keys = [("cubic", "transport.cubic.ecn"), ("newreno", "transport.newreno.ecn")];
+        sets.extend(keys.into_iter().filter(|(name, _)| without(name)).map(|(_, key)| (key, "false".to_owned())));
     }
     sets.into_iter().map(|(key, value)| (key.to_owned(), value)).collect()
 }

@@ -1,10 +1,11 @@
 //! Features of a scenario that the testbed cannot do, or leaves out.
 
 use fairrate_scenario::Scenario;
-use fairrate_sim::{Pfc, QueueRule, SimConfig, Transport, Trigger};
+use fairrate_sim::{NonEct, Pfc, QueueRule, SimConfig, Transport, Trigger};
 use fairrate_units::{Bytes, Rate, Time};
 
 use crate::algorithm::marks;
+use crate::blocks;
 use crate::delay;
 use crate::failure::Failure;
 use crate::field::FULL_PACKET;
@@ -55,12 +56,6 @@ fn unfit_network(config: &SimConfig) -> Option<Problem> {
     }
     if config.fabric.balance.is_by_packet() {
         return Some(problem("packets choose their paths one by one", "set `balance = \"ecmp\"` in `[routing]`"));
-    }
-    if !config.beside.is_empty() {
-        return Some(problem(
-            "its traffic blocks have several algorithms",
-            "remove `cc` and `transport` of the `[[traffic]]` blocks",
-        ));
     }
     if config.allocator.is_some() {
         return Some(problem("its algorithm has a central allocator", "choose another `cc`"));
@@ -161,6 +156,9 @@ pub fn notes(scenario: &Scenario) -> Vec<String> {
     note(config.fabric.queue.rule != QueueRule::Fifo, "queues are first in, first out");
     note(config.fabric.queue.limit_packets != u32::MAX, "queues are limited in bytes, and not in packets");
     note(config.fabric.ecn.is_some() && !marks(config), "switches do not mark (ECN)");
+    let are_several = 1 < blocks::algorithms(config).count();
+    let is_passed = config.fabric.ecn.as_ref().is_some_and(|ecn| ecn.non_ect == NonEct::Ignore);
+    note(are_several && marks(config) && !is_passed, "packets that cannot be marked pass");
     note(config.flows.iter().any(|flow| flow.class.is_some()), "all flows are of one priority class");
     note(!config.fabric.classes.is_empty(), "switches treat all classes alike");
     note(config.flows.iter().any(|flow| flow.weight != 1.0), "weights have no effect");

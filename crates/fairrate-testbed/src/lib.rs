@@ -4,6 +4,7 @@
 //! [`Job`](run::Job) lays it out, runs it and writes the same results directory as `fairrate run`.
 
 pub mod algorithm;
+pub mod blocks;
 pub mod cli;
 pub mod connections;
 pub mod delay;

@@ -1,8 +1,8 @@
 //! Network namespaces, and an algorithm loaded into the kernel, that are removed however the program ends.
 //!
 //! All namespaces of a run have names that begin with its mark, `fr-` and the number of its process. A file of that
-//! name below `/run/fairrate-testbed` is locked as long as the process lives, and contains the algorithm that the run
-//! has loaded. Each new run removes the namespaces and algorithms of marks whose file is not locked. Only root can open
+//! name below `/run/fairrate-testbed` is locked as long as the process lives, and contains the algorithms that the run
+//! has loaded, one a line. Each new run removes the namespaces and algorithms of marks whose file is not locked. Only root can open
 //! these files, since a user who can open a file can lock it.
 
 use std::fs::{self, DirBuilder, File, Permissions};
@@ -61,12 +61,12 @@ impl Namespaces {
         &self.mark
     }
 
-    /// Records that the run is about to load an algorithm into the kernel.
+    /// Records that the run is about to load algorithms into the kernel; the text has one a line.
     ///
     /// # Errors
     /// If the file of the mark cannot be written.
-    pub fn note(&self, algorithm: &str) -> Result<(), Failure> {
-        let written = (&self.locked).write_all(algorithm.as_bytes());
+    pub fn note(&self, algorithms: &str) -> Result<(), Failure> {
+        let written = (&self.locked).write_all(algorithms.as_bytes());
         written.map_err(|e| Failure::io("writing to", &self.lock, e))
     }
 
@@ -173,10 +173,11 @@ fn remove_marked(mark: &str, file: &Path) -> Result<Orphans, Failure> {
     };
     let marked: Vec<String> = names.into_iter().filter(|name| name.starts_with(&start)).collect();
     let brought = fs::read_to_string(file).unwrap_or_default();
-    let taken = if brought.is_empty() { Ok(()) } else { algorithm::take_back(&brought, &marked) };
+    let taken = brought.lines().map(|algorithm| algorithm::take_back(algorithm, &marked));
+    let left: Vec<String> = taken.filter_map(Result::err).map(|e| e.to_string()).collect();
     let lines: Vec<String> = marked.iter().map(|name| format!("netns del {name}")).collect();
     tools::batch("ip", &["-force"], &lines.join("\n"))?;
-    Ok(Orphans { namespaces: marked.len(), left: taken.err().map(|e| e.to_string()).into_iter().collect() })
+    Ok(Orphans { namespaces: marked.len(), left })
 }
 
 #[cfg(test)]

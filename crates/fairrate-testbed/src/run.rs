@@ -82,19 +82,19 @@ impl Job<'_> {
         self.say_what_was_left(&orphans);
         let plan = Plan::new(config, &ways, namespaces.mark());
         network::lay_out(&plan, &namespaces)?;
-        let name = algorithm::bring(config, &plan, &namespaces)?;
+        let names = algorithm::bring(config, &plan, &namespaces)?;
         allow_sockets();
         // The priority lets flows start and packets leave on time, whatever else runs. If it is not allowed, the
         // lateness is counted.
         priority::before_other_programs();
         let lines = Lines::begin(&plan)?;
-        let connections = connect_all(&plan, config, &ways, &name, self.warm_up)?;
+        let connections = connect_all(&plan, config, &ways, &names, self.warm_up)?;
         let rtts: Vec<Time> = connections.iter().map(|c| Time::from_us(u64::from(c.before.min_rtt_us))).collect();
         let mut field = self.field.clone();
         field.set_delay(idle::link_delay(config, &ways, &rtts))?;
         let effective = field.load()?;
         let mut linux = LinuxSummary {
-            algorithm: name.clone(),
+            algorithm: names.values().map(String::as_str).collect::<Vec<_>>().join(", "),
             base_rtt_ns: idle::median(rtts.clone()).as_ns(),
             ..self.about_the_machine()?
         };
@@ -118,6 +118,7 @@ impl Job<'_> {
         for limit in &linux.machine_limits {
             self.say(&format!("the machine was the limit: {limit}"));
         }
+        writer.set_groups(&shared.group_totals(&effective.sim_config().flows)?);
         writer.set_linux(linux);
         writer.finish(&unfinished, &totals, begun.elapsed(), &state)?;
         Ok(state)

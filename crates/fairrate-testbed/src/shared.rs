@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering};
 use std::sync::mpsc::Sender;
 use std::time::Instant;
 
-use fairrate_sim::{FlowId, FlowOutcome, PortSample, RateSample};
+use fairrate_sim::{FlowId, FlowOutcome, FlowSpec, GroupTotals, PortSample, RateSample};
 use fairrate_units::Time;
 
 use crate::connections::Connection;
@@ -135,6 +135,25 @@ impl Shared {
             timeouts: sent.timeouts,
             ..FlowOutcome::at_start(flow, start)
         })
+    }
+}
+
+impl Shared {
+    /// Returns what became of the packets of each traffic block, as senders count them: lost is what was sent, was not
+    /// acknowledged, and is not under way.
+    ///
+    /// # Errors
+    /// If the kernel does not report its counters.
+    pub fn group_totals(&self, flows: &[FlowSpec]) -> Result<Vec<GroupTotals>, Failure> {
+        let n_groups = flows.iter().map(|flow| flow.group as usize + 1).max().unwrap_or(0);
+        let mut totals = vec![GroupTotals::default(); n_groups.min(GroupTotals::MOST)];
+        for (flow, connection) in flows.iter().zip(&self.connections) {
+            let Some(total) = totals.get_mut(flow.group as usize) else { continue };
+            let sent = connection.sent()?;
+            total.drops += sent.segments_sent.saturating_sub(sent.segments_delivered + sent.segments_in_flight);
+            total.marked += sent.segments_marked;
+        }
+        Ok(totals)
     }
 }
 

@@ -79,6 +79,12 @@ pub struct TcpInfo {
     pub segments_sent: u64,
     /// Number of segments with payload received.
     pub segments_received: u64,
+    /// Segments with payload that the sender knows to have arrived, retransmissions included.
+    pub segments_delivered: u64,
+    /// Segments that are under way, as TCP estimates it: neither acknowledged nor taken for lost.
+    pub segments_in_flight: u64,
+    /// Segments whose acknowledgments said that they were marked (ECN).
+    pub segments_marked: u64,
     /// Retransmission timeouts.
     pub timeouts: u32,
     /// Time, in microseconds, during which the receiver's window was the limit.
@@ -117,6 +123,9 @@ impl TcpInfo {
             bytes_retransmitted: self.bytes_retransmitted + other.bytes_retransmitted,
             segments_sent: self.segments_sent + other.segments_sent,
             segments_received: self.segments_received + other.segments_received,
+            segments_delivered: self.segments_delivered + other.segments_delivered,
+            segments_in_flight: self.segments_in_flight + other.segments_in_flight,
+            segments_marked: self.segments_marked + other.segments_marked,
             timeouts: self.timeouts + other.timeouts,
             receiver_limited_us: self.receiver_limited_us.max(other.receiver_limited_us),
         }
@@ -134,6 +143,10 @@ impl From<&Layout> for TcpInfo {
             bytes_retransmitted: layout.bytes_retrans,
             segments_sent: u64::from(layout.data_segs_out),
             segments_received: u64::from(layout.data_segs_in),
+            segments_delivered: u64::from(layout.delivered),
+            segments_in_flight: (u64::from(layout.unacked) + u64::from(layout.retrans))
+                .saturating_sub(u64::from(layout.sacked) + u64::from(layout.lost)),
+            segments_marked: u64::from(layout.delivered_ce),
             timeouts: u32::from(layout.total_rto),
             receiver_limited_us: layout.rwnd_limited,
         }
@@ -199,6 +212,8 @@ impl TcpInfo {
             bytes_retransmitted: self.bytes_retransmitted - before.bytes_retransmitted,
             segments_sent: self.segments_sent - before.segments_sent,
             segments_received: self.segments_received - before.segments_received,
+            segments_delivered: self.segments_delivered - before.segments_delivered,
+            segments_marked: self.segments_marked - before.segments_marked,
             timeouts: self.timeouts - before.timeouts,
             receiver_limited_us: self.receiver_limited_us - before.receiver_limited_us,
             ..self

@@ -4,6 +4,8 @@ use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
 use fairrate_scenario::{Overrides, Scenario};
+use fairrate_sim::NonEct;
+use fairrate_testbed::blocks;
 use fairrate_testbed::field::Field;
 use fairrate_testbed::idle;
 use fairrate_testbed::paths::{Address, Ways};
@@ -144,6 +146,66 @@ fn what_the_testbed_cannot_do_is_refused_with_a_way_out() {
         format!("{name}:\n{}", refused.replace(env!("CARGO_TARGET_TMPDIR"), "DIR"))
     });
     insta::assert_snapshot!(all.join("\n"));
+}
+
+/// Returns two blocks that send to h0 and to `receiver`, with these algorithms.
+fn two_blocks(receiver: &str, first: &str, second: &str) -> String {
+    let block = |name, sender, receiver, cc| {
+        format!(
+            "name = \"{name}\"\nkind = \"incast\"\nsenders = \"{sender}\"\nreceiver = \"{receiver}\"\nbytes = \"1MB\"\n{cc}"
+        )
+    };
+    format!("{}\n[[traffic]]\n{}", block("old", "h1", "h0", first), block("new", "h2", receiver, second))
+}
+
+const STAR_OF_FOUR: &str = "kind = \"star\"\nhosts = 4\nrate = \"100Mbps\"";
+const MARKS: (&str, &str) = ("switch.ecn", "{ kmin = \"30KB\", kmax = \"30KB\", pmax = 1.0, per = \"any-rate\" }");
+const OVER_TCP: (&str, &str) = ("transport.kind", "tcp");
+
+#[test]
+fn algorithms_that_do_not_go_together_are_refused_with_both_blocks() {
+    let of = |cc: &str| format!("cc = \"{cc}\"");
+    let beta = "transport = { kind = \"tcp\", cc = \"cubic\", cubic = { beta = 0.8 } }";
+    let cases: [(&str, String); 3] = [
+        ("ports", two_blocks("h3", &of("dctcp"), &of("ratemp"))),
+        ("telemetry", two_blocks("h0", &of("powertcp"), &of("cubic"))),
+        ("transport", two_blocks("h3", "", beta)),
+    ];
+    let all = cases.map(|(name, traffic)| {
+        let refused = field(name, STAR_OF_FOUR, &traffic, 1.0, &[OVER_TCP, MARKS]).map(|_| ()).unwrap_err();
+        format!("{name}:\n{}", refused.replace(env!("CARGO_TARGET_TMPDIR"), "DIR"))
+    });
+    insta::assert_snapshot!(all.join("\n"));
+    // PowerTCP on hosts of its own.
+    let apart = two_blocks("h3", &of("powertcp"), &of("cubic"));
+    assert!(field("apart", STAR_OF_FOUR, &apart, 1.0, &[OVER_TCP]).is_ok());
+}
+
+#[test]
+fn two_algorithms_have_the_facts_of_linux_and_packets_without_ecn_pass() {
+    let traffic = two_blocks("h0", "cc = \"dctcp\"", "");
+    let field = field("two", STAR_OF_FOUR, &traffic, 1.0, &[OVER_TCP, MARKS, ("transport.cubic.ecn", "true")]).unwrap();
+    let scenario = field.load().unwrap();
+    let config = scenario.sim_config();
+    let names: Vec<&str> = blocks::algorithms(config).map(|(_, cc)| cc.info().name).collect();
+    assert_eq!(names, ["cubic", "dctcp"]);
+    assert!(config.stacks().all(|(transport, _)| *transport == config.transport));
+    let ecn = config.fabric.ecn.as_ref().unwrap();
+    assert_eq!((ecn.non_ect, ecn.thresholds(fairrate_units::Rate::from_mbps(100)).0), (NonEct::Ignore, 30_000.0));
+    let text = scenario.to_toml();
+    for line in ["form = \"linux\"", "hystart = true", "ecn = false", "min_window = 2"] {
+        assert!(text.lines().any(|l| l == line), "{line} in\n{text}");
+    }
+    assert!(field.notes.contains(&"packets that cannot be marked pass".to_owned()), "{:?}", field.notes);
+}
+
+#[test]
+fn an_algorithm_that_no_block_uses_is_not_asked_for() {
+    let traffic = two_blocks("h0", "cc = \"bbr\"", "cc = \"cubic\"");
+    let sets = [OVER_TCP, ("transport.cc", "swift")];
+    let scenario = field("unused", STAR_OF_FOUR, &traffic, 1.0, &sets).unwrap().load().unwrap();
+    let names: Vec<&str> = blocks::algorithms(scenario.sim_config()).map(|(_, cc)| cc.info().name).collect();
+    assert_eq!(names, ["bbr", "cubic"]);
 }
 
 #[test]

@@ -24,8 +24,10 @@ pub fn measure(dir: &Path, case: &Case, draw: u64, set: &[String]) -> Result<BTr
     let overrides = Overrides { sets, ..Overrides::default() };
     let scenario = Scenario::from_toml(&text, "case.toml", dir, &overrides).map_err(|e| e.to_string())?;
     let mut config = scenario.into_sim_config();
-    if 0 < draw {
-        shift_starts(&mut config, case, draw);
+    match &case.beside {
+        Some(beside) => spread_starts(&mut config, Time::ZERO, Time::from_ms(beside.spread_ms), draw + 1),
+        None if 0 < draw => shift_starts(&mut config, case, draw),
+        None => {}
     }
     let mut meter = Meter::new(case, &config);
     let mut simulation = Simulation::new(config);
@@ -40,7 +42,7 @@ pub fn measure(dir: &Path, case: &Case, draw: u64, set: &[String]) -> Result<BTr
 
 /// Returns the case as a scenario file.
 fn scenario_text(case: &Case, draw: u64) -> String {
-    let (n, stop) = (case.n, case.stop_s);
+    let (n, stop) = (case.n_flows(), case.stop_s);
     let (left, right) = match case.list.as_deref() {
         Some("s3") => (8, 8),
         Some(_) => (n, 1),
@@ -76,6 +78,9 @@ fn scenario_text(case: &Case, draw: u64) -> String {
     if 0.0 < case.loss {
         let _ = write!(text, "[[fault]]\nlinks = [\"sw0->sw1\"]\nloss = {}\n", case.loss);
     }
+    if case.beside.as_ref().is_some_and(|beside| beside.ecn) {
+        text += "ecn = true\n";
+    }
     match &case.list {
         Some(list) => {
             let _ = write!(text, "[[traffic]]\nkind = \"list\"\npath = \"flows/{list}.csv\"\n");
@@ -86,23 +91,39 @@ fn scenario_text(case: &Case, draw: u64) -> String {
                 "[[traffic]]\nkind = \"incast\"\nsenders = [\"h{i}\"]\nreceiver = \"h{}\"\nbytes = \"endless\"\nstart = \"{i}ms\"\n",
                 n + i
             );
+            if let Some(beside) = case.beside.as_ref().filter(|_| case.n <= i) {
+                let _ = writeln!(text, "cc = \"{}\"", beside.cc);
+            }
         }),
     }
     let flows = if case.list.is_some() { "" } else { "[[probe]]\nflows = \"all\"\nevery = \"10ms\"\n" };
-    let _ = write!(text, "[[probe]]\nqueue = \"sw0->sw1\"\nevery = \"10us\"\n{flows}");
+    // Queues of pairs are sampled ten times in a round trip, for their runs are long.
+    let rtt_us = 2 * (2 * case.edge_delay_us + case.bottleneck_delay_us);
+    let every_us = if case.beside.is_some() { rtt_us / 10 } else { 10 };
+    let _ = write!(text, "[[probe]]\nqueue = \"sw0->sw1\"\nevery = \"{every_us}us\"\n{flows}");
     text
 }
 
 /// Delays the start of each flow by a random part of one packet's time at the bottleneck.
 fn shift_starts(config: &mut SimConfig, case: &Case, draw: u64) {
     let rate: fairrate_units::Rate = case.bottleneck.parse().unwrap_or(fairrate_units::Rate::from_gbps(1));
-    let most_ps = rate.tx_time(fairrate_units::Bytes::new(PACKET)).as_ps();
+    let starts: Vec<Time> = config.flows.iter().map(|flow| flow.start).collect();
+    spread(config, starts.into_iter(), rate.tx_time(fairrate_units::Bytes::new(PACKET)), draw);
+}
+
+/// Sets the start of each flow to `from` and a random part of `most`.
+fn spread_starts(config: &mut SimConfig, from: Time, most: Time, draw: u64) {
+    spread(config, std::iter::repeat(from), most, draw);
+}
+
+/// Sets the starts of flows to `from`, each delayed by a random part of `most`.
+fn spread(config: &mut SimConfig, from: impl Iterator<Item = Time>, most: Time, draw: u64) {
     let mut state = draw;
-    for flow in &mut config.flows {
+    for (flow, from) in config.flows.iter_mut().zip(from) {
         // A linear congruential generator (Knuth's MMIX), whose high bits are used.
         state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        let shift_ps = ((u128::from(state >> 32) * u128::from(most_ps)) >> 32) as u64;
-        flow.start += Time::from_ps(shift_ps);
+        let shift_ps = ((u128::from(state >> 32) * u128::from(most.as_ps())) >> 32) as u64;
+        flow.start = from + Time::from_ps(shift_ps);
     }
     config.flows.sort_by_key(|flow| flow.start);
 }
@@ -113,6 +134,8 @@ struct Meter {
     warm: Time,
     /// For each endless flow, the payload delivered at the start of the measurement, and at the last sample.
     delivered: BTreeMap<u32, (u64, u64)>,
+    /// Flows of the second algorithm, by their number.
+    is_beside: Vec<bool>,
     queue: Vec<f64>,
     peak: f64,
     outcomes: Vec<FlowOutcome>,
@@ -128,6 +151,7 @@ impl Meter {
             bottleneck: bottleneck.unwrap_or(PortId(0)),
             warm: Time::from_ps((case.warm_s * 1e12) as u64),
             delivered: BTreeMap::new(),
+            is_beside: config.flows.iter().map(|flow| flow.stack != 0).collect(),
             queue: Vec::new(),
             peak: 0.0,
             outcomes: Vec::new(),
@@ -138,10 +162,19 @@ impl Meter {
         let seconds = end.as_secs_f64() - case.warm_s;
         let rates: Vec<f64> =
             self.delivered.values().map(|(from, to)| (to - from) as f64 * 8.0 / seconds / 1e6).collect();
+        let all: f64 = rates.iter().sum();
+        let first: f64 = self
+            .delivered
+            .keys()
+            .zip(&rates)
+            .filter(|(flow, _)| !self.is_beside[**flow as usize])
+            .map(|(_, rate)| rate)
+            .sum();
         let fcts = sorted(self.outcomes.iter().filter_map(|o| o.fct_ack.map(|fct| fct.as_ps() as f64 / 1e6)));
         let sum = |of: &dyn Fn(&FlowOutcome) -> u64| self.outcomes.iter().map(of).sum::<u64>() as f64;
         BTreeMap::from([
-            (Metric::Goodput, rates.iter().sum()),
+            (Metric::Share, 100.0 * first / all),
+            (Metric::Goodput, all),
             (Metric::Jain, jain(&rates).unwrap_or(f64::NAN)),
             (Metric::MeanQueue, mean(&self.queue).unwrap_or(f64::NAN)),
             (Metric::PeakQueue, self.peak),

@@ -1,4 +1,4 @@
-//! The runs of ns-3 and their results: `validation/ns3-tcp/runs.csv`.
+//! The runs of ns-3 and their results: `runs.csv` and `pairs.csv` in `validation/ns3-tcp`.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -8,6 +8,8 @@ use crate::ns3::tables::{Row, Table};
 /// A quantity that is compared.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Metric {
+    /// The first algorithm's part of the goodput.
+    Share,
     Goodput,
     Jain,
     MeanQueue,
@@ -32,6 +34,7 @@ impl Metric {
     /// Returns the name of the metric in the tables.
     pub fn name(self) -> &'static str {
         match self {
+            Self::Share => "share",
             Self::Goodput => "goodput",
             Self::Jain => "Jain index",
             Self::MeanQueue => "mean queue",
@@ -51,6 +54,7 @@ impl Metric {
     /// Returns the unit of the metric.
     pub fn unit(self) -> &'static str {
         match self {
+            Self::Share => "%",
             Self::Goodput => "Mb/s",
             Self::MeanQueue | Self::PeakQueue => "packets",
             Self::MeanFct | Self::MedianFct | Self::TailFct => "us",
@@ -60,6 +64,7 @@ impl Metric {
 
     fn column(self) -> &'static str {
         match self {
+            Self::Share => "share",
             Self::Goodput => "goodput_mbps",
             Self::Jain => "jain",
             Self::MeanQueue => "q_mean",
@@ -77,10 +82,23 @@ impl Metric {
     }
 }
 
-/// One run of ns-3.
+/// The second algorithm of a pair.
+pub struct Beside {
+    pub cc: String,
+    /// Number of its flows.
+    pub n: u32,
+    /// `true` if its packets can be marked.
+    pub ecn: bool,
+    /// All flows of the pair start within this time.
+    pub spread_ms: u64,
+}
+
+/// One run of ns-3, or several runs of a pair of algorithms with other starts, whose means are compared.
 pub struct Case {
     pub run: String,
     pub cc: String,
+    /// The second algorithm, whose flows are those after the first `n`.
+    pub beside: Option<Beside>,
     /// Name of the list of flows; `None`: `n` endless flows that start a millisecond apart.
     pub list: Option<String>,
     pub n: u32,
@@ -102,13 +120,59 @@ pub struct Case {
 impl Case {
     /// Returns `true` if other starts or losses give a different run.
     pub fn is_chaotic(&self) -> bool {
-        1 < self.n || 0.0 < self.loss
+        self.beside.is_some() || 1 < self.n || 0.0 < self.loss
+    }
+
+    /// Returns the number of flows of both algorithms.
+    pub fn n_flows(&self) -> u32 {
+        self.n + self.beside.as_ref().map_or(0, |beside| beside.n)
+    }
+
+    /// Returns the names of the algorithms.
+    pub fn algorithm(&self) -> String {
+        match &self.beside {
+            Some(beside) => format!("{}+{}", self.cc, beside.cc),
+            None => self.cc.clone(),
+        }
     }
 }
 
 /// Reads all runs.
 pub fn load(dir: &Path) -> Result<Vec<Case>, String> {
-    Table::read(dir.join("runs.csv"))?.rows().map(|row| read(&row)).collect()
+    let (runs, pairs) = (Table::read(dir.join("runs.csv"))?, Table::read(dir.join("pairs.csv"))?);
+    runs.rows().map(|row| read(&row)).chain(pairs.rows().map(|row| read_pair(&row))).collect()
+}
+
+fn read_pair(row: &Row<'_>) -> Result<Case, String> {
+    use Metric::{Drops, Goodput, Marks, MeanQueue, Share, Timeouts};
+    let red_k = Some(row.text("red_k")?).filter(|text| !text.is_empty()).map(|_| row.number("red_k")).transpose()?;
+    let metrics = [Share, Goodput, MeanQueue, Drops, Timeouts].into_iter().chain(red_k.map(|_| Marks));
+    let measured = metrics.map(|metric| Ok::<_, String>((metric, row.number(metric.column())?)));
+    Ok(Case {
+        run: row.text("run")?.to_owned(),
+        cc: row.text("cc")?.to_owned(),
+        beside: Some(Beside {
+            cc: row.text("beside")?.to_owned(),
+            n: row.number("n_beside")?,
+            ecn: row.text("beside_ecn")? == "true",
+            spread_ms: row.number("spread_ms")?,
+        }),
+        list: None,
+        n: row.number("n")?,
+        edge: row.text("edge")?.to_owned(),
+        bottleneck: row.text("bottleneck")?.to_owned(),
+        edge_delay_us: row.number("edge_delay_us")?,
+        bottleneck_delay_us: row.number("bottleneck_delay_us")?,
+        queue_packets: row.number("queue_packets")?,
+        red_k,
+        delayed_ack: 1,
+        rto_min_ms: row.number("rto_min_ms")?,
+        loss: 0.0,
+        seed: 1,
+        stop_s: row.number("stop_s")?,
+        warm_s: row.number("warm_s")?,
+        measured: measured.collect::<Result<_, _>>()?,
+    })
 }
 
 fn read(row: &Row<'_>) -> Result<Case, String> {
@@ -116,6 +180,7 @@ fn read(row: &Row<'_>) -> Result<Case, String> {
     let case = Case {
         run: row.text("run")?.to_owned(),
         cc: row.text("cc")?.to_owned(),
+        beside: None,
         list: given("list")?,
         n: row.number("n")?,
         edge: row.text("edge")?.to_owned(),
