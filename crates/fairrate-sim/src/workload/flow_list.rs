@@ -90,7 +90,9 @@ pub fn parse_flow_list(
     };
     if let Some(n_flows) = hpcc_list::announced(header) {
         let mut flows = hpcc_list::parse(lines, header_line, n_flows, topology)?;
-        flows.iter_mut().for_each(|flow| flow.stack = stacks.usual);
+        for flow in &mut flows {
+            flow.stack = stacks.usual;
+        }
         return Ok(Workload::from(flows));
     }
     if let Some(message) = connection_matrix(header) {
@@ -232,7 +234,7 @@ impl Reader<'_> {
         let (sport, dport) = (sport.unwrap_or(default.0), dport.unwrap_or(default.1));
         let id = id.unwrap_or(FlowSpec::NO_ID);
         let flow = FlowSpec::new(src, dst, bytes, start);
-        Ok(FlowSpec { trigger, sport, dport, class, weight, deadline, group, id, stack, ..flow })
+        Ok(FlowSpec { trigger, sport, dport, class, weight, deadline, group, stack, id, ..flow })
     }
 }
 
