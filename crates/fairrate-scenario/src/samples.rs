@@ -74,6 +74,7 @@ pub fn samples() -> Vec<String> {
         documents.push(format!("[topology]\nkind = \"star\"\n{INCAST}\n{stack}"));
     }
     documents.push(star("[transport]\ncc = \"nscc\""));
+    documents.push(star("[[class]]\nclass = 3\n[transport]\ncc = \"nscc\""));
     documents.push(star("[transport]\ncc = \"rccc\""));
     documents.push(star("[transport]\ncc = \"eqds\""));
     documents.push(star("[transport]\ncc = \"ndp\""));
