@@ -1,9 +1,9 @@
 //! The summary at the beginning of a run.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use fairrate_control::AlgorithmConfig;
-use fairrate_sim::{PortId, ProbeSpec, topology::Topology};
+use fairrate_sim::{NodeId, PortId, ProbeSpec, topology::Topology};
 use fairrate_units::Bytes;
 
 use crate::SCHEMA;
@@ -18,17 +18,28 @@ pub(super) fn first_summary(inputs: &RunInputs<'_>) -> Summary {
     let config = inputs.config;
     let ports = config.probes.iter().filter_map(|probe| match probe {
         ProbeSpec::Ports { ports, .. } => Some(ports.iter().copied()),
-        ProbeSpec::Flows { .. } | ProbeSpec::Convergence { .. } => None,
+        ProbeSpec::Hosts { .. } | ProbeSpec::Flows { .. } | ProbeSpec::Convergence { .. } => None,
     });
     let mut ports: Vec<PortId> = ports.flatten().collect();
     ports.sort_unstable();
     ports.dedup();
+    let hosts = config.probes.iter().flat_map(|probe| match probe {
+        ProbeSpec::Hosts { hosts, .. } => &hosts[..],
+        ProbeSpec::Ports { .. } | ProbeSpec::Flows { .. } | ProbeSpec::Convergence { .. } => &[],
+    });
+    let hosts: BTreeSet<NodeId> = hosts.copied().collect();
     let converges = config.probes.iter().any(|probe| matches!(probe, ProbeSpec::Convergence { .. }));
     let topology = &config.topology;
     let info = |port: PortId| PortInfo {
         port: port_name(topology, port),
         node: topology.from(port).0,
         rate_bps: topology.link(port).rate.as_bps(),
+    };
+    // The rate of a receive buffer is that at which it drains.
+    let of_host = |&host: &NodeId| PortInfo {
+        port: host_name(topology, host),
+        node: host.0,
+        rate_bps: config.drain_rate(host).as_bps(),
     };
     Summary {
         schema: SCHEMA.to_owned(),
@@ -86,7 +97,7 @@ pub(super) fn first_summary(inputs: &RunInputs<'_>) -> Summary {
         convergence: converges.then(Convergence::default),
         recovery: None,
         collectives: config.collectives.iter().map(|spec| CollectiveSummary::of(spec, &[])).collect(),
-        ports: ports.into_iter().map(info).collect(),
+        ports: ports.into_iter().map(info).chain(hosts.iter().map(of_host)).collect(),
         tables: BTreeMap::new(),
         checksum: String::new(),
     }
@@ -98,6 +109,11 @@ fn own_title(cc: &AlgorithmConfig) -> &str {
         AlgorithmConfig::Custom(own) => own.info().title,
         _ => "",
     }
+}
+
+/// Returns the name of the receive buffer of a host in tables.
+pub(super) fn host_name(topology: &Topology, host: NodeId) -> String {
+    format!("host-rx->{}", topology.nodes[host.index()].name)
 }
 
 /// Returns the name of a port: the nodes that its link goes from and to, as `from->to`.

@@ -7,8 +7,8 @@ use std::time::Duration;
 
 use fairrate_sim::topology::Topology;
 use fairrate_sim::{
-    ConvergenceSample, FlowId, FlowOutcome, FlowSpec, GroupTotals, Mode, PfcEvent, PortId, PortSample, RateSample,
-    RunTotals, Sink, Trigger,
+    ConvergenceSample, FlowId, FlowOutcome, FlowSpec, GroupTotals, HostSample, Mode, NodeId, PfcEvent, PortId,
+    PortSample, RateSample, RunTotals, Sink, Trigger,
 };
 use fairrate_units::{Bytes, Time};
 
@@ -16,7 +16,7 @@ use crate::collectives::Collectives;
 use crate::columns::TableWriter;
 use crate::dir::{ResultsDir, remove_if_there, sync_file, write_durably, write_whole};
 use crate::drops::DropsByCause;
-use crate::first_summary::{first_summary, port_name};
+use crate::first_summary::{first_summary, host_name, port_name};
 use crate::growing::GrowingFile;
 use crate::inputs::RunInputs;
 use crate::linux::LinuxSummary;
@@ -47,6 +47,8 @@ pub struct ResultsWriter {
     files: Vec<String>,
     specs: Vec<FlowSpec>,
     port_names: Vec<PortName>,
+    /// Names of the receive buffers of nodes.
+    host_names: Vec<Text>,
     meter: Meter,
     recovery: Option<RecoveryMeter>,
     collectives: Option<Collectives>,
@@ -127,6 +129,7 @@ impl ResultsWriter {
             files: inputs.files.iter().map(|(name, _)| *name).chain([SCENARIO]).map(str::to_owned).collect(),
             specs: inputs.config.flows.clone(),
             port_names: port_names(&inputs.config.topology),
+            host_names: host_names(&inputs.config.topology),
             meter: Meter::new(inputs.config, inputs.measured_from, inputs.measured_until),
             recovery: inputs.failure.map(RecoveryMeter::new),
             collectives: Collectives::new(inputs.config),
@@ -354,6 +357,20 @@ impl Sink for ResultsWriter {
         });
     }
 
+    fn host(&mut self, sample: &HostSample) {
+        let port = self.host_names[sample.host.index()].clone();
+        self.push(PortRow {
+            t_ns: ns(sample.t),
+            node: sample.host.0,
+            port,
+            qlen_bytes: sample.held_bytes,
+            tx_bytes: sample.drained_bytes,
+            drops: sample.drops,
+            ecn_marks: 0,
+            pfc_pause_ns: ns(sample.pausing),
+        });
+    }
+
     fn rate(&mut self, sample: &RateSample) {
         self.push(RateRow {
             t_ns: ns(sample.t),
@@ -482,6 +499,10 @@ fn summary_text(path: &Path, summary: &mut Summary) -> Result<String, ResultsErr
 fn write_file(dir: &Path, name: &str, content: impl AsRef<[u8]>) -> Result<(), ResultsError> {
     let path = dir.join(name);
     write_whole(&path, content).map_err(|e| ResultsError::io(&path, e))
+}
+
+fn host_names(topology: &Topology) -> Vec<Text> {
+    (0..topology.nodes.len() as u32).map(|node| host_name(topology, NodeId(node)).into()).collect()
 }
 
 fn port_names(topology: &Topology) -> Vec<PortName> {

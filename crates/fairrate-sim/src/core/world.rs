@@ -84,7 +84,7 @@ impl World {
     }
 
     /// Drops `packet` for `cause`, counts it, and frees its place. It was in a queue of `port` or would have joined one,
-    /// or it was on the port's wire if the cause is a fault.
+    /// or it was on the port's wire if the cause is a fault, or had come by that wire if it is a host.
     pub(crate) fn discard(&mut self, port: PortIdx, packet: PacketIdx, cause: DropCause) {
         self.report(port, packet, PacketStep::Dropped(cause));
         let p = self.net.pool.get(packet);
@@ -98,7 +98,7 @@ impl World {
             }
         }
         self.observed.totals.drops.add(cause, 1);
-        if cause != DropCause::Fault {
+        if !matches!(cause, DropCause::Fault | DropCause::Host) {
             self.net.ports[port].drops += 1;
         }
         self.net.pool.release(packet);
