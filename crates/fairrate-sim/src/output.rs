@@ -247,7 +247,7 @@ pub struct PacketEvent {
     pub wire_bytes: u16,
     /// Priority class.
     pub class: u8,
-    /// Bytes in all queues of the port after the step.
+    /// Bytes in all queues of the port after the step; of a drop at a host, those in its receive buffer.
     pub queued_bytes: u64,
     /// Rate of the port, with faults. A link that becomes slow or fast at `t` may do so before or after the step.
     pub rate: Rate,

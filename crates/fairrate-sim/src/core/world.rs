@@ -84,9 +84,24 @@ impl World {
     }
 
     /// Drops `packet` for `cause`, counts it, and frees its place. It was in a queue of `port` or would have joined one,
-    /// or it was on the port's wire if the cause is a fault, or had come by that wire if it is a host.
+    /// or it was on the port's wire if the cause is a fault.
     pub(crate) fn discard(&mut self, port: PortIdx, packet: PacketIdx, cause: DropCause) {
         self.report(port, packet, PacketStep::Dropped(cause));
+        self.drop_packet(port, packet, cause);
+    }
+
+    /// Does the same for a packet that has come by the wire of `port` to a host whose receive buffer, with `held` bytes, has no room.
+    pub(crate) fn discard_at_host(&mut self, port: PortIdx, packet: PacketIdx, held: u64) {
+        let (cause, id) = (DropCause::Host, self.net.links.id_of(port));
+        if self.observed.wants_packets {
+            // The queue of the port is the switch's, which may be elsewhere in time.
+            let step = PacketStep::Dropped(cause);
+            self.observed.push_packet(&self.run, (self.clock.now(), id, held), self.net.pool.get(packet), step);
+        }
+        self.drop_packet(port, packet, cause);
+    }
+
+    fn drop_packet(&mut self, port: PortIdx, packet: PacketIdx, cause: DropCause) {
         let p = self.net.pool.get(packet);
         if p.kind == PacketKind::Data {
             self.observed.totals.dropped_bytes += u64::from(p.wire);

@@ -19,7 +19,7 @@ use crate::core::run::Run;
 use crate::core::share::Own;
 use crate::core::world::World;
 use crate::engine::EventKind;
-use crate::fabric::{DropCause, N_CLASSES};
+use crate::fabric::N_CLASSES;
 use crate::ids::{HopId, HostId, NodeId, PacketIdx, PortIdx};
 use crate::output::{Cause, HostSample};
 use crate::packet::{Packet, PacketKind, PacketPool};
@@ -127,7 +127,10 @@ impl Hosts {
             return self.act_later(w, host, packet);
         };
         match memory.take_in(now_ps, packet, wire) {
-            Room::None => w.discard(port, packet, DropCause::Host),
+            Room::None => {
+                let held = memory.held;
+                w.discard_at_host(port, packet, held);
+            }
             Room::Enough => this.plan(w, host),
             Room::Little => {
                 this.plan(w, host);
