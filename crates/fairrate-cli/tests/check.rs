@@ -144,7 +144,7 @@ fn hosts_that_are_not_ideal_are_listed() {
         "1 host (h4): send at 20Gbps over links of 25Gbps; drain data into memory at 10Gbps from links of 25Gbps; \
          drop what a buffer of 1MB has no room for",
         "1 host (h5): drain data into memory at 5Gbps to 30Gbps, in 2 steps from links of 25Gbps; \
-         pause their switches above 500KB of 1MB, until 497904B",
+         pause their switches above 500KB of 1MB, until 497820B",
     ];
     assert_eq!(lines.len(), want.len(), "{text}");
     for (line, want) in lines.iter().zip(want) {

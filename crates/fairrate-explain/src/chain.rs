@@ -187,7 +187,12 @@ impl<'a> Walk<'a> {
         self.round_trips += 1;
         let id = Id::Data(seq);
         let arrival = self.track.hops.get(&id).and_then(|hops| self.last_hop(hops, self.track.dst));
-        let Some((arrival, _)) = arrival else { return Place::Start };
+        let Some((arrival, hop)) = arrival else { return Place::Start };
+        if self.ports.leads_to_delay(hop.port) {
+            // The time before the host acts on data; an acknowledgment that is held back besides is not told apart.
+            self.way = Way::Data;
+            self.close(arrival, Reason::Host(hop.port));
+        }
         self.close(arrival, Reason::Receiver);
         Place::Arrival(id)
     }

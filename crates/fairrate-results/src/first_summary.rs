@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use fairrate_control::AlgorithmConfig;
-use fairrate_sim::{NodeId, PortId, ProbeSpec, topology::Topology};
+use fairrate_sim::{NodeId, PortId, ProbeSpec};
 use fairrate_units::Bytes;
 
 use crate::SCHEMA;
@@ -11,6 +11,7 @@ use crate::collectives::CollectiveSummary;
 use crate::drops::DropsByCause;
 use crate::inputs::RunInputs;
 use crate::measured::Measured;
+use crate::names::{host_name, port_name};
 use crate::summary::{AllocatorSummary, Convergence, Deadlines, PortInfo, Summary, buckets, simulator};
 
 /// Returns the summary before the first event: names, sizes and the sampled ports; all counts are zero.
@@ -109,15 +110,4 @@ fn own_title(cc: &AlgorithmConfig) -> &str {
         AlgorithmConfig::Custom(own) => own.info().title,
         _ => "",
     }
-}
-
-/// Returns the name of the receive buffer of a host in tables.
-pub(super) fn host_name(topology: &Topology, host: NodeId) -> String {
-    format!("host-rx->{}", topology.nodes[host.index()].name)
-}
-
-/// Returns the name of a port: the nodes that its link goes from and to, as `from->to`.
-pub(super) fn port_name(topology: &Topology, port: PortId) -> String {
-    let name = |node: fairrate_sim::NodeId| &topology.nodes[node.index()].name;
-    format!("{}->{}", name(topology.from(port)), name(topology.to(port)))
 }

@@ -66,7 +66,7 @@ fn processing_adds_to_a_round_trip_exactly() {
     }
 }
 
-/// What algorithms learn as the base RTT has the fixed delays of both ends: of the pair with the largest, for that of the network.
+/// The base RTT that algorithms are told has the fixed delays of both ends: for that of the network, of the pair with the largest.
 #[test]
 fn base_rtts_have_the_delays_of_both_ends() {
     use fairrate_sim::routing::Routes;

@@ -16,7 +16,7 @@ pub struct ImperfectHosts {
     pub n: usize,
     /// Names of the first of them.
     pub first: Vec<String>,
-    /// What they do in place of what ideal hosts do, in words.
+    /// Differences from ideal hosts, in words.
     pub effects: Vec<String>,
 }
 

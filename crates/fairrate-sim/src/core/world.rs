@@ -92,11 +92,12 @@ impl World {
 
     /// Does the same for a packet that has come by the wire of `port` to a host whose receive buffer, with `held` bytes, has no room.
     pub(crate) fn discard_at_host(&mut self, port: PortIdx, packet: PacketIdx, held: u64) {
-        let (cause, id) = (DropCause::Host, self.net.links.id_of(port));
+        let cause = DropCause::Host;
         if self.observed.wants_packets {
             // The queue of the port is the switch's, which may be elsewhere in time.
+            let (now, id, at) = (self.clock.now(), self.net.links.id_of(port), &self.net.ports[port]);
             let step = PacketStep::Dropped(cause);
-            self.observed.push_packet(&self.run, (self.clock.now(), id, held), self.net.pool.get(packet), step);
+            self.observed.push_packet(&self.run, (now, id, at, held), self.net.pool.get(packet), step);
         }
         self.drop_packet(port, packet, cause);
     }
