@@ -58,7 +58,9 @@ impl Ports {
         if !config.hosts.is_empty() {
             hosts = vec![None; config.topology.nodes.len()];
             for (at, host) in config.hosts.iter().enumerate() {
-                host.hosts.iter().for_each(|node| hosts[node.index()] = Some(at));
+                for node in &host.hosts {
+                    hosts[node.index()] = Some(at);
+                }
             }
         }
         Self { config, hosts, last: vec![None; n], watchers: vec![0; n], logs: HashMap::new(), pauses: HashMap::new() }

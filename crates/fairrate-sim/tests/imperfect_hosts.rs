@@ -142,7 +142,7 @@ fn a_receiver_that_pauses_moves_the_queue_to_its_switch() {
     let end = Time::from_us(3_000);
     let c = to_slow_receiver(1, 12.5, PAUSE, end);
     let [pause, resume] = c.pause_levels(NodeId(0), Bytes::new(200_000), None, None).map(Bytes::as_u64);
-    let threshold = (4 << 20) as f64 / 9.0;
+    let threshold = f64::from(4 << 20) / 9.0;
     let (recorder, totals) = run(c);
     assert_eq!(totals.drops.total(), 0);
     let late = |t: Time| Time::from_us(1_000) <= t;

@@ -170,7 +170,9 @@ pub(super) fn build(report: &Report, hosts: &[Host], names: &Names<'_>, all: &[N
     let n = all.iter().chain(found.iter().flatten()).map(|node| node.index() + 1).max().unwrap_or(0);
     let mut last = vec![usize::MAX; n];
     for (at, nodes) in found.iter().enumerate() {
-        nodes.iter().for_each(|node| last[node.index()] = at);
+        for node in nodes {
+            last[node.index()] = at;
+        }
     }
     let own = |at: usize| (0..n as u32).map(NodeId).filter(|node| last[node.index()] == at).collect();
     hosts.iter().enumerate().map(|(at, host)| HostConfig { hosts: own(at), ..host.config.clone() }).collect()

@@ -119,7 +119,9 @@ impl SimConfig {
         }
         let mut all = vec![Time::ZERO; self.topology.nodes.len()];
         for config in &self.hosts {
-            config.hosts.iter().for_each(|host| all[host.index()] = config.processing);
+            for host in &config.hosts {
+                all[host.index()] = config.processing;
+            }
         }
         all
     }

@@ -57,7 +57,9 @@ impl ImperfectHosts {
         }
         let mut by_node: Vec<Option<&HostConfig>> = vec![None; config.topology.nodes.len()];
         for host in &config.hosts {
-            host.hosts.iter().for_each(|node| by_node[node.index()] = Some(host));
+            for node in &host.hosts {
+                by_node[node.index()] = Some(host);
+            }
         }
         let nodes: Vec<NodeId> = config.topology.hosts().collect();
         let imperfect = |host: HostId| {
