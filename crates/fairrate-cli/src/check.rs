@@ -3,7 +3,7 @@
 use std::process::ExitCode;
 
 use fairrate_control::Registry;
-use fairrate_experiment::{Block, Class, Description, Fault, Load, Oversubscription, describe};
+use fairrate_experiment::{Block, Class, Description, Fault, ImperfectHosts, Load, Oversubscription, describe};
 use fairrate_scenario::shown_bytes;
 use fairrate_text::aligned;
 use fairrate_units::Rate;
@@ -74,6 +74,10 @@ fn text(d: &Description) -> String {
     }
     for (i, fault) in d.faults.iter().enumerate() {
         row(&format!("fault {i}"), of_fault(fault));
+    }
+    for ImperfectHosts { n, first, effects } in &d.imperfect_hosts {
+        let more = if first.len() < *n { ", ..." } else { "" };
+        row("hosts", format!("{} ({}{more}): {}", counted(*n, "host", "s"), first.join(", "), effects.join("; ")));
     }
     for load in &d.load {
         row("load", of_load(load));

@@ -124,6 +124,42 @@ fn the_fate_of_data_and_the_rule_of_hosts_are_said() {
 }
 
 #[test]
+fn hosts_that_are_not_ideal_are_listed() {
+    let scenario = |rest: &str| {
+        format!("[topology]\nkind = \"star\"\nhosts = 6\n[[traffic]]\nkind = \"permutation\"\nbytes = \"1MB\"\n{rest}")
+    };
+    let text = told(
+        "check_hosts",
+        &scenario(
+            "[[host]]\nhosts = \"h0-h3\"\nprocessing = \"700ns\"\njitter = { distribution = \"exponential\", mean = \"2us\" }\n\
+             noise = { period = \"1ms\", length = \"20us\" }\nnic_rate = \"30Gbps\"\n\
+             [[host]]\nhosts = \"h4\"\nnic_rate = \"20Gbps\"\nrx_rate = \"10Gbps\"\nrx_full = \"drop\"\n\
+             [[host]]\nhosts = \"h5\"\nrx_rate = [{ at = \"0s\", rate = \"30Gbps\" }, { at = \"1ms\", rate = \"5Gbps\" }]\nrx_pause_at = \"500KB\"\n",
+        ),
+    );
+    let lines: Vec<&str> = text.lines().filter(|line| line.starts_with("hosts ")).collect();
+    let want = [
+        "4 hosts (h0, h1, h2, ...): act 700ns after arrivals; exponential jitter of 2us on average; stand still for 20us about every 1ms; \
+         send at 30Gbps over links of 25Gbps, which is no limit",
+        "1 host (h4): send at 20Gbps over links of 25Gbps; drain data into memory at 10Gbps from links of 25Gbps; \
+         drop what a buffer of 1MB has no room for",
+        "1 host (h5): drain data into memory at 5Gbps to 30Gbps, in 2 steps from links of 25Gbps; \
+         pause their switches above 500KB of 1MB, until 497820B",
+    ];
+    assert_eq!(lines.len(), want.len(), "{text}");
+    for (line, want) in lines.iter().zip(want) {
+        assert_eq!(line.trim_start_matches("hosts").trim(), want);
+    }
+    // The fixed delays of both ends.
+    let base_us = |text: &str| {
+        let line = text.lines().find(|line| line.starts_with("base RTT")).unwrap().to_owned();
+        line.split_whitespace().nth(2).unwrap().parse::<f64>().unwrap()
+    };
+    let ideal = told("check_ideal_hosts", &scenario(""));
+    assert!((base_us(&text) - base_us(&ideal) - 1.4).abs() < 0.011, "{text}{ideal}");
+}
+
+#[test]
 fn faults_are_listed_with_the_links_they_found() {
     let text = told(
         "check_faults",

@@ -1,6 +1,7 @@
 //! The description of a scenario before it runs: its network, its switches' thresholds, the load that its flows offer, and
 //! the work that the run is.
 
+mod hosts;
 mod paths;
 
 use std::collections::BTreeMap;
@@ -12,6 +13,7 @@ use fairrate_sim::{ClassConfig, FlowSpec, NodeId, Pfc, PortId, SimConfig};
 use fairrate_units::{Bytes, Rate, Time};
 use serde::Serialize;
 
+pub use self::hosts::ImperfectHosts;
 pub use self::paths::{Fault, Routing};
 
 /// Time of a packet-hop on one core, in nanoseconds: a typical one, from which machines and scenarios differ by half.
@@ -50,6 +52,9 @@ pub struct Description {
     pub routing: Routing,
     /// Faults of links.
     pub faults: Vec<Fault>,
+    /// Hosts that are not ideal.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub imperfect_hosts: Vec<ImperfectHosts>,
     /// Thresholds of switches' ports by their rates.
     pub ports: Vec<PortKind>,
     /// Classes that switches treat in another way than the others.
@@ -188,6 +193,7 @@ pub fn describe(scenario: &Scenario) -> Description {
         pfc: pfc(config),
         routing: paths::routing(config, &routes),
         faults: paths::faults(config),
+        imperfect_hosts: hosts::imperfect(config),
         ports: ports(config),
         classes: classes(config),
         traffic: traffic(config, scenario.traffic_blocks()),
@@ -378,6 +384,9 @@ fn expected(config: &SimConfig, routes: &Routes) -> Expected {
     };
     let packet_hops = config.flows.iter().map(hops_of).sum::<f64>();
     let samples = |probe: &fairrate_sim::ProbeSpec| match probe {
+        fairrate_sim::ProbeSpec::Hosts { hosts, every } if end < Time::MAX && Time::ZERO < *every => {
+            hosts.len() as u64 * (end.as_ps() / every.as_ps())
+        }
         fairrate_sim::ProbeSpec::Ports { ports, every } if end < Time::MAX && Time::ZERO < *every => {
             ports.len() as u64 * (end.as_ps() / every.as_ps())
         }

@@ -5,8 +5,8 @@ use std::time::{Duration, Instant};
 
 use fairrate_results::RunState;
 use fairrate_sim::{
-    ConvergenceSample, FlowId, FlowOutcome, GroupTotals, Mode, PacketEvent, PfcEvent, PortSample, Progress, RateSample,
-    RttSample, RunTotals, SenderEvent, SimConfig, Simulation, Sink,
+    ConvergenceSample, FlowId, FlowOutcome, GroupTotals, HostSample, Mode, PacketEvent, PfcEvent, PortSample, Progress,
+    RateSample, RttSample, RunTotals, SenderEvent, SimConfig, Simulation, Sink,
 };
 use fairrate_units::Time;
 
@@ -118,6 +118,10 @@ impl Sink for Both<'_> {
     fn port(&mut self, sample: &PortSample) {
         self.0.port(sample);
         self.1.port(sample);
+    }
+    fn host(&mut self, sample: &HostSample) {
+        self.0.host(sample);
+        self.1.host(sample);
     }
     fn rate(&mut self, sample: &RateSample) {
         self.0.rate(sample);

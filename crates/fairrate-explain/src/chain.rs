@@ -131,7 +131,8 @@ impl<'a> Walk<'a> {
                 return true;
             }
             let Some((arrival, hop)) = self.last_hop(hops, node) else { return false };
-            self.close(arrival, Reason::LateLink(hop.port));
+            let is_host = self.ports.leads_to_delay(hop.port);
+            self.close(arrival, if is_host { Reason::Host(hop.port) } else { Reason::LateLink(hop.port) });
             self.cross(hop);
             node = self.ports.config().topology.from(hop.port);
         }
@@ -166,6 +167,7 @@ impl<'a> Walk<'a> {
                 Use::By(flow, bytes) => self.close_with(start, by(hop.port, flow), bytes),
                 Use::Paused => self.close(start, Reason::Pause(hop.port)),
                 Use::Down => self.close(start, Reason::Down(hop.port)),
+                Use::Resting => self.close(start, Reason::SlowNic(hop.port)),
                 Use::Nothing => self.close(start, Reason::Blocked(hop.port)),
             }
         }
@@ -185,7 +187,12 @@ impl<'a> Walk<'a> {
         self.round_trips += 1;
         let id = Id::Data(seq);
         let arrival = self.track.hops.get(&id).and_then(|hops| self.last_hop(hops, self.track.dst));
-        let Some((arrival, _)) = arrival else { return Place::Start };
+        let Some((arrival, hop)) = arrival else { return Place::Start };
+        if self.ports.leads_to_delay(hop.port) {
+            // The time before the host acts on data; an acknowledgment that is held back besides is not told apart.
+            self.way = Way::Data;
+            self.close(arrival, Reason::Host(hop.port));
+        }
         self.close(arrival, Reason::Receiver);
         Place::Arrival(id)
     }

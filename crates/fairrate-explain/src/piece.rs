@@ -54,6 +54,11 @@ pub enum Reason {
     Down(PortId),
     /// A faulty link delivered the packet later than its length says.
     LateLink(PortId),
+    /// The host to which the port leads had not yet acted on a packet that had arrived: the packet was not in memory, or the host was not
+    /// done with it. A late link to such a host is not told apart.
+    Host(PortId),
+    /// The NIC transmitted nothing, as it is slower than its link.
+    SlowNic(PortId),
     /// The sender waited for its pacing.
     Pacing,
     /// The sender waited for its window.
@@ -94,6 +99,8 @@ impl Reason {
             Self::Blocked(_) => "blocked",
             Self::Down(_) => "down",
             Self::LateLink(_) => "late-link",
+            Self::Host(_) => "host",
+            Self::SlowNic(_) => "slow-nic",
             Self::Pacing => "pacing",
             Self::Window => "window",
             Self::Credit => "credit",
@@ -120,7 +127,9 @@ impl Reason {
             | Self::Pause(port)
             | Self::Blocked(port)
             | Self::Down(port)
-            | Self::LateLink(port) => Some(port),
+            | Self::LateLink(port)
+            | Self::Host(port)
+            | Self::SlowNic(port) => Some(port),
             _ => None,
         }
     }

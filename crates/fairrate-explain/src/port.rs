@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use fairrate_sim::ideal::tx_time;
-use fairrate_sim::{FlowId, PortId, SimConfig};
+use fairrate_sim::{FlowId, HostConfig, NodeId, PortId, SimConfig};
 use fairrate_units::{Bytes, Rate, Time};
 
 use crate::faults::outages;
@@ -28,6 +28,8 @@ pub(crate) enum Use {
     Paused,
     /// Its link was down.
     Down,
+    /// It is the port of a NIC that is slower than its link, and rested after a packet.
+    Resting,
     /// It transmitted nothing for another reason.
     Nothing,
 }
@@ -35,6 +37,8 @@ pub(crate) enum Use {
 /// The ports of a run.
 pub(crate) struct Ports {
     config: SimConfig,
+    /// The place of each node among the configurations of hosts that are not ideal, if there are any.
+    hosts: Vec<Option<usize>>,
     /// The last transmission of each port.
     last: Vec<Option<Transmission>>,
     /// The number of packets and senders that wait at each port now.
@@ -50,11 +54,40 @@ impl Ports {
     pub(crate) fn new(config: &SimConfig) -> Self {
         let n = config.topology.n_ports();
         let config = SimConfig { flows: Vec::new(), dependencies: Vec::new(), ..config.clone() };
-        Self { config, last: vec![None; n], watchers: vec![0; n], logs: HashMap::new(), pauses: HashMap::new() }
+        let mut hosts = Vec::new();
+        if !config.hosts.is_empty() {
+            hosts = vec![None; config.topology.nodes.len()];
+            for (at, host) in config.hosts.iter().enumerate() {
+                for node in &host.hosts {
+                    hosts[node.index()] = Some(at);
+                }
+            }
+        }
+        Self { config, hosts, last: vec![None; n], watchers: vec![0; n], logs: HashMap::new(), pauses: HashMap::new() }
     }
 
     pub(crate) fn config(&self) -> &SimConfig {
         &self.config
+    }
+
+    /// Returns the configuration of a host that is not ideal.
+    fn host(&self, node: NodeId) -> Option<&HostConfig> {
+        self.config.hosts.get((*self.hosts.get(node.index())?)?)
+    }
+
+    /// Returns `true` if a host may act on packets later than they arrive by `port`, which leads to it.
+    pub(crate) fn leads_to_delay(&self, port: PortId) -> bool {
+        self.host(self.config.topology.to(port)).is_some_and(HostConfig::delays)
+    }
+
+    /// Returns the time for which `port` is busy with a packet of `wire` bytes that it transmits at `rate`: longer than for the
+    /// transmission if it is the port of a slow NIC.
+    fn busy_time(&self, port: PortId, rate: Rate, wire: u16) -> Time {
+        let tx = self.tx_time(rate, wire);
+        let nic_rate = self.host(self.config.topology.from(port)).and_then(|host| host.nic_rate);
+        let Some(nic_rate) = nic_rate.filter(|&nic_rate| nic_rate < rate) else { return tx };
+        let ps = u128::from(tx.as_ps()) * u128::from(rate.as_bps());
+        Time::from_ps(ps.div_ceil(u128::from(nic_rate.as_bps())) as u64)
     }
 
     /// Returns the time that a packet of `wire` bytes takes at a port of `rate`.
@@ -106,14 +139,18 @@ impl Ports {
             let next = log.get(i + 1).map_or(Time::MAX, |next| next.at);
             let whole = self.tx_time(tx.rate, tx.wire);
             let end = (tx.at + whole).min(next).min(to);
-            if end <= at {
-                continue;
+            if at < end {
+                self.idle(port, class, at, tx.at.max(at), &mut uses);
+                let begin = tx.at.max(at);
+                let bytes = u128::from(tx.wire) * u128::from((end - begin).as_ps()) / u128::from(whole.as_ps().max(1));
+                uses.push((end, Use::By(tx.flow, bytes as u64)));
+                at = end;
             }
-            self.idle(port, class, at, tx.at.max(at), &mut uses);
-            let begin = tx.at.max(at);
-            let bytes = u128::from(tx.wire) * u128::from((end - begin).as_ps()) / u128::from(whole.as_ps().max(1));
-            uses.push((end, Use::By(tx.flow, bytes as u64)));
-            at = end;
+            let free = (tx.at + self.busy_time(port, tx.rate, tx.wire)).min(next).min(to);
+            if at < free {
+                uses.push((free, Use::Resting));
+                at = free;
+            }
         }
         self.idle(port, class, at, to, &mut uses);
         uses

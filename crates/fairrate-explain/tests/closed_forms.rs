@@ -126,6 +126,37 @@ fn a_window_of_a_packet_makes_a_chain_of_round_trips() {
     assert_eq!(window.time.as_ps(), 4 * (PACKET + 4 * US + 2 * 19_200), "all of a round trip but its own transmission");
 }
 
+/// The receiver drains at half the rate of its link and acts 700 ns later, the sender 300 ns after arrivals.
+#[test]
+fn delays_of_hosts_are_named() {
+    let c = star(
+        "[transport]\ncc = \"line-rate\"\nwindow = \"1000B\"\n[[traffic]]\nkind = \"incast\"\nsenders = [\"h1\"]\nreceiver = \"h0\"\nbytes = \"5KB\"\n\
+         [[host]]\nhosts = \"h0\"\nprocessing = \"700ns\"\nrx_rate = \"12.5Gbps\"\n[[host]]\nhosts = \"h1\"\nprocessing = \"300ns\"\n",
+    );
+    let (nic, last) = (port(&c, "h1", "sw0"), port(&c, "sw0", "h0"));
+    let e = explain(&c, 0);
+    assert_eq!((e.round_trips, e.losses), (4, 0));
+    let of_hosts: Vec<_> = chain(&e).into_iter().filter(|piece| matches!(piece.1, Reason::Host(_))).collect();
+    let expected = [
+        (Way::Data, Reason::Host(last), 5 * (2 * PACKET + 700_000), 0),
+        (Way::Ack, Reason::Host(nic.reverse()), 4 * 300_000, 0),
+    ];
+    assert_eq!(of_hosts, expected);
+}
+
+/// A NIC of 20 Gb/s takes 419.2 ns for a packet, of which it rests for 83.84 ns.
+#[test]
+fn a_slow_nic_is_named() {
+    let c = star(
+        "[transport]\ncc = \"line-rate\"\n[[traffic]]\nkind = \"incast\"\nsenders = [\"h1\"]\nreceiver = \"h0\"\nbytes = \"50KB\"\n\
+         [host]\nnic_rate = \"20Gbps\"\n",
+    );
+    let nic = port(&c, "h1", "sw0");
+    let e = explain(&c, 0);
+    let rests = chain(&e).into_iter().find(|piece| piece.1 == Reason::SlowNic(nic));
+    assert_eq!(rests, Some((Way::Data, Reason::SlowNic(nic), 49 * 83_840, 0)));
+}
+
 /// Eleven packets arrive together, one is sent at once and the buffer holds nine: the eleventh is dropped and comes again after
 /// its timeout of 1 ms.
 #[test]

@@ -9,8 +9,8 @@ use fairrate_report::stats;
 use fairrate_results::{ResultsDir, RunState, Tag, TagValue};
 use fairrate_scenario::Scenario;
 use fairrate_sim::{
-    ConvergenceSample, FlowOutcome, PfcEvent, PortId, PortSample, RateSample, Recorder, RttSample, RunTotals,
-    SimConfig, Sink,
+    ConvergenceSample, FlowOutcome, HostSample, PfcEvent, PortId, PortSample, RateSample, Recorder, RttSample,
+    RunTotals, SimConfig, Sink,
 };
 use fairrate_units::Time;
 
@@ -50,6 +50,9 @@ impl Sink for Counter {
     }
     fn port(&mut self, sample: &PortSample) {
         self.recorder.port(sample);
+    }
+    fn host(&mut self, sample: &HostSample) {
+        self.recorder.host(sample);
     }
     fn rate(&mut self, sample: &RateSample) {
         self.recorder.rate(sample);
@@ -98,7 +101,7 @@ impl Record {
             RunState::Failed(cause) => return Err(cause),
             RunState::Complete => {}
         }
-        let Counter { recorder: Recorder { flows, ports, rates, pfc: pauses, convergence, snapshots: _ }, rtts } = sink;
+        let Counter { recorder: Recorder { flows, ports, rates, pfc: pauses, convergence, .. }, rtts } = sink;
         let (config, totals, cut) = (scenario.into_sim_config(), ended.totals, ended.unfinished);
         let rtts = rtts.unwrap_or_default();
         Ok(Some(Self { config, flows, cut, ports, rates, rtts, convergence, pauses, totals }))

@@ -67,7 +67,7 @@ mod tests {
         let around = Around { before: 1, drops: DropsByCause(counts.collect()), after: "x".into() };
         let text = serde_json::to_string(&around).unwrap();
         assert!(text.starts_with(r#"{"before":1,"drops_egress_threshold":1,"#), "{text}");
-        assert!(text.ends_with(r#""drops_faults":9,"drops_unreachable":10,"after":"x"}"#), "{text}");
+        assert!(text.ends_with(r#""drops_faults":9,"drops_unreachable":10,"drops_host":11,"after":"x"}"#), "{text}");
         assert_eq!(serde_json::from_str::<Around>(&text).unwrap(), around);
         let old: Around = serde_json::from_str(r#"{"before":1,"drops_early":7,"else":[1.5],"after":""}"#).unwrap();
         assert_eq!(old.drops.0, [(DropCause::Early, 7)].into_iter().collect());

@@ -1,9 +1,9 @@
 //! The summary at the beginning of a run.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use fairrate_control::AlgorithmConfig;
-use fairrate_sim::{PortId, ProbeSpec, topology::Topology};
+use fairrate_sim::{NodeId, PortId, ProbeSpec};
 use fairrate_units::Bytes;
 
 use crate::SCHEMA;
@@ -11,6 +11,7 @@ use crate::collectives::CollectiveSummary;
 use crate::drops::DropsByCause;
 use crate::inputs::RunInputs;
 use crate::measured::Measured;
+use crate::names::{host_name, port_name};
 use crate::summary::{AllocatorSummary, Convergence, Deadlines, PortInfo, Summary, buckets, simulator};
 
 /// Returns the summary before the first event: names, sizes and the sampled ports; all counts are zero.
@@ -18,17 +19,28 @@ pub(super) fn first_summary(inputs: &RunInputs<'_>) -> Summary {
     let config = inputs.config;
     let ports = config.probes.iter().filter_map(|probe| match probe {
         ProbeSpec::Ports { ports, .. } => Some(ports.iter().copied()),
-        ProbeSpec::Flows { .. } | ProbeSpec::Convergence { .. } => None,
+        ProbeSpec::Hosts { .. } | ProbeSpec::Flows { .. } | ProbeSpec::Convergence { .. } => None,
     });
     let mut ports: Vec<PortId> = ports.flatten().collect();
     ports.sort_unstable();
     ports.dedup();
+    let hosts = config.probes.iter().flat_map(|probe| match probe {
+        ProbeSpec::Hosts { hosts, .. } => &hosts[..],
+        ProbeSpec::Ports { .. } | ProbeSpec::Flows { .. } | ProbeSpec::Convergence { .. } => &[],
+    });
+    let hosts: BTreeSet<NodeId> = hosts.copied().collect();
     let converges = config.probes.iter().any(|probe| matches!(probe, ProbeSpec::Convergence { .. }));
     let topology = &config.topology;
     let info = |port: PortId| PortInfo {
         port: port_name(topology, port),
         node: topology.from(port).0,
         rate_bps: topology.link(port).rate.as_bps(),
+    };
+    // The rate of a receive buffer is that at which it drains.
+    let of_host = |&host: &NodeId| PortInfo {
+        port: host_name(topology, host),
+        node: host.0,
+        rate_bps: config.drain_rate(host).as_bps(),
     };
     Summary {
         schema: SCHEMA.to_owned(),
@@ -86,7 +98,7 @@ pub(super) fn first_summary(inputs: &RunInputs<'_>) -> Summary {
         convergence: converges.then(Convergence::default),
         recovery: None,
         collectives: config.collectives.iter().map(|spec| CollectiveSummary::of(spec, &[])).collect(),
-        ports: ports.into_iter().map(info).collect(),
+        ports: ports.into_iter().map(info).chain(hosts.iter().map(of_host)).collect(),
         tables: BTreeMap::new(),
         checksum: String::new(),
     }
@@ -98,10 +110,4 @@ fn own_title(cc: &AlgorithmConfig) -> &str {
         AlgorithmConfig::Custom(own) => own.info().title,
         _ => "",
     }
-}
-
-/// Returns the name of a port: the nodes that its link goes from and to, as `from->to`.
-pub(super) fn port_name(topology: &Topology, port: PortId) -> String {
-    let name = |node: fairrate_sim::NodeId| &topology.nodes[node.index()].name;
-    format!("{}->{}", name(topology.from(port)), name(topology.to(port)))
 }

@@ -21,6 +21,7 @@ mod growing;
 mod inputs;
 mod linux;
 mod measured;
+mod names;
 mod read;
 mod recovery;
 mod rows;

@@ -61,23 +61,23 @@ tables! {
         deadline_ns: Option<u64>, "ns";
     }
 
-    /// A row of `ports.parquet`: a sample of a probed port. Rows are in order of time.
+    /// A row of `ports.parquet`: a sample of a probed port, or of the receive buffer of a host. Rows are in order of time.
     ports: PortRow, by 32_768 {
         /// Time of the sample, before anything else of that time.
         t_ns: u64, "ns";
-        /// Id of the node the port sends from.
+        /// Id of the node the port sends from, or of the host.
         node: u32, "node";
-        /// Name of the port.
+        /// Name of the port; `host-rx->h3` is the receive buffer of `h3`.
         port: Text, "from->to";
-        /// Bytes waiting in all classes, without the packet on the wire.
+        /// Bytes waiting in all classes, without the packet on the wire; in a receive buffer, all that is not in memory.
         qlen_bytes: u64, "B";
-        /// Bytes handed to the wire since the start; of a VOQ, those that its circuits took.
+        /// Bytes handed to the wire since the start; of a VOQ, those that its circuits took; of a receive buffer, those of data in memory.
         tx_bytes: u64, "B";
         /// Packets dropped on their way into the port since the start.
         drops: u64, "packets";
         /// Packets marked with ECN since the start.
         ecn_marks: u64, "packets";
-        /// Time during which the peer paused any class of the port since the start.
+        /// Time during which the peer paused any class of the port since the start; of a receive buffer, for which it paused its switch.
         pfc_pause_ns: u64, "ns";
     }
 

@@ -5,9 +5,8 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use fairrate_sim::topology::Topology;
 use fairrate_sim::{
-    ConvergenceSample, FlowId, FlowOutcome, FlowSpec, GroupTotals, Mode, PfcEvent, PortId, PortSample, RateSample,
+    ConvergenceSample, FlowId, FlowOutcome, FlowSpec, GroupTotals, HostSample, Mode, PfcEvent, PortSample, RateSample,
     RunTotals, Sink, Trigger,
 };
 use fairrate_units::{Bytes, Time};
@@ -16,24 +15,19 @@ use crate::collectives::Collectives;
 use crate::columns::TableWriter;
 use crate::dir::{ResultsDir, remove_if_there, sync_file, write_durably, write_whole};
 use crate::drops::DropsByCause;
-use crate::first_summary::{first_summary, port_name};
+use crate::first_summary::first_summary;
 use crate::growing::GrowingFile;
 use crate::inputs::RunInputs;
 use crate::linux::LinuxSummary;
 use crate::measured::Meter;
+use crate::names::Names;
 use crate::recovery::RecoveryMeter;
 use crate::rows::{ConvergenceRow, FlowRow, PfcRow, PortRow, RateRow, TABLES, TableWriters};
 use crate::summary::{Convergence, Deadlines, RunState, Summary, buckets};
 use crate::table::Row;
 use crate::tags::{Tag, TagValue};
-use crate::value::Text;
-use crate::{ResultsError, SCENARIO, SCHEMA, SUMMARY};
 
-/// Node and name of a port in the tables.
-struct PortName {
-    node: u32,
-    name: Text,
-}
+use crate::{ResultsError, SCENARIO, SCHEMA, SUMMARY};
 
 /// A writer of the results directory of one run; see the crate's documentation for its files.
 ///
@@ -46,7 +40,7 @@ pub struct ResultsWriter {
     /// Names of the other files, without the summary.
     files: Vec<String>,
     specs: Vec<FlowSpec>,
-    port_names: Vec<PortName>,
+    names: Names,
     meter: Meter,
     recovery: Option<RecoveryMeter>,
     collectives: Option<Collectives>,
@@ -126,7 +120,7 @@ impl ResultsWriter {
             tables: TableWriters::create(|table| TableWriter::create(path, table, &tags, &facts))?,
             files: inputs.files.iter().map(|(name, _)| *name).chain([SCENARIO]).map(str::to_owned).collect(),
             specs: inputs.config.flows.clone(),
-            port_names: port_names(&inputs.config.topology),
+            names: Names::new(&inputs.config.topology),
             meter: Meter::new(inputs.config, inputs.measured_from, inputs.measured_until),
             recovery: inputs.failure.map(RecoveryMeter::new),
             collectives: Collectives::new(inputs.config),
@@ -278,12 +272,6 @@ impl ResultsWriter {
         }
     }
 
-    /// Returns the id of the node that `port` sends from, and the port's name.
-    fn port_name(&self, port: PortId) -> (u32, Text) {
-        let PortName { node, name } = &self.port_names[port.index()];
-        (*node, name.clone())
-    }
-
     /// Returns the number of a flow as users see it.
     fn flow_name(&self, flow: FlowId) -> u32 {
         self.specs[flow.index()].name(flow)
@@ -341,7 +329,7 @@ impl Sink for ResultsWriter {
     }
 
     fn port(&mut self, sample: &PortSample) {
-        let (node, port) = self.port_name(sample.port);
+        let (node, port) = self.names.port(sample.port);
         self.push(PortRow {
             t_ns: ns(sample.t),
             node,
@@ -351,6 +339,20 @@ impl Sink for ResultsWriter {
             drops: sample.drops,
             ecn_marks: sample.ecn_marks,
             pfc_pause_ns: ns(sample.pfc_pause),
+        });
+    }
+
+    fn host(&mut self, sample: &HostSample) {
+        let port = self.names.host(sample.host);
+        self.push(PortRow {
+            t_ns: ns(sample.t),
+            node: sample.host.0,
+            port,
+            qlen_bytes: sample.held_bytes,
+            tx_bytes: sample.drained_bytes,
+            drops: sample.drops,
+            ecn_marks: 0,
+            pfc_pause_ns: ns(sample.pausing),
         });
     }
 
@@ -367,7 +369,7 @@ impl Sink for ResultsWriter {
     }
 
     fn pfc(&mut self, event: &PfcEvent) {
-        let (node, port) = self.port_name(event.port);
+        let (node, port) = self.names.port(event.port);
         self.push(PfcRow { t_ns: ns(event.t), node, port, pause: event.pause, class: event.class });
     }
 
@@ -482,10 +484,4 @@ fn summary_text(path: &Path, summary: &mut Summary) -> Result<String, ResultsErr
 fn write_file(dir: &Path, name: &str, content: impl AsRef<[u8]>) -> Result<(), ResultsError> {
     let path = dir.join(name);
     write_whole(&path, content).map_err(|e| ResultsError::io(&path, e))
-}
-
-fn port_names(topology: &Topology) -> Vec<PortName> {
-    let ports = (0..topology.n_ports() as u32).map(PortId);
-    let name = |port| PortName { node: topology.from(port).0, name: port_name(topology, port).into() };
-    ports.map(name).collect()
 }

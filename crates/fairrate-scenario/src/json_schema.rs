@@ -63,7 +63,10 @@ impl Shape {
         }
         for (key, list) in &self.lists {
             let items = list.schema(&below(key), page);
-            properties.insert(key.clone(), json!({ "type": "array", "items": items }));
+            let array = json!({ "type": "array", "items": items });
+            // A single section of hosts may be a table.
+            let schema = if below(key) == "host" { json!({ "anyOf": [array, items] }) } else { array };
+            properties.insert(key.clone(), schema);
         }
         let mut schema = json!({ "type": "object", "properties": properties, "additionalProperties": false });
         if 1 < self.kinds.len() {

@@ -92,9 +92,21 @@ pub fn samples() -> Vec<String> {
     for fault in ["loss = 0.1\nburst = { good = 9, bad = 2 }", "down_at = \"1us\""] {
         documents.push(star(&format!("[[fault]]\nlinks = \"host-links\"\n{fault}\n[transport]\nrto = \"1ms\"")));
     }
-    for probe in
-        ["queue = \"sw0->h0\"", "queues = \"host-links\"", "flows = \"all\"", "flows = [0]", "convergence = true"]
-    {
+    for host in [
+        "jitter = { distribution = \"lognormal\", mean = \"1us\", sigma = 0.5 }\nnoise = { period = \"1ms\", length = \"1us\" }",
+        "rx_rate = [{ at = \"0s\", rate = \"5Gbps\" }]",
+        "rx_rate = \"5Gbps\"",
+    ] {
+        documents.push(star(&format!("[[host]]\n{host}")));
+    }
+    for probe in [
+        "queue = \"sw0->h0\"",
+        "queues = \"host-links\"",
+        "host_rx = [\"h0\"]",
+        "flows = \"all\"",
+        "flows = [0]",
+        "convergence = true",
+    ] {
         documents.push(star(&format!("[[probe]]\n{probe}")));
     }
     documents

@@ -106,3 +106,26 @@ fn patterns_that_match_nothing_are_errors() {
     );
     assert!(fault.contains("there is no node `spine9`"), "{fault}");
 }
+
+/// Returns the hosts with each processing time, in ns.
+fn processing(sections: &str) -> Vec<(u64, BTreeSet<u32>)> {
+    let traffic = "[[traffic]]\nkind = \"permutation\"\nbytes = \"1KB\"\n";
+    let scenario = read(&format!("{traffic}{sections}")).expect(sections);
+    let of = |scenario: &Scenario| {
+        let hosts = scenario.sim_config().hosts.iter();
+        hosts.map(|host| (host.processing.as_ns(), host.hosts.iter().map(|node| node.0).collect())).collect::<Vec<_>>()
+    };
+    let again = Scenario::from_toml(&scenario.to_toml(), "x.toml", Path::new("."), &Overrides::default());
+    assert_eq!(of(&again.expect("it reads")), of(&scenario));
+    of(&scenario)
+}
+
+/// The last block that names a host holds, and a single block may be a table.
+#[test]
+fn blocks_of_hosts_replace_each_other() {
+    assert_eq!(processing("[host]\nprocessing = \"7ns\""), [(7, set(0..16))]);
+    let blocks = "[[host]]\nprocessing = \"1ns\"\n[[host]]\nhosts = \"tor1\"\nprocessing = \"2ns\"\n\
+                  [[host]]\nhosts = [\"h5\", \"h9-h10\"]\nprocessing = \"3ns\"";
+    let first = set((0..4).chain([8]).chain(11..16));
+    assert_eq!(processing(blocks), [(1, first), (2, set([4, 6, 7])), (3, set([5, 9, 10]))]);
+}

@@ -7,6 +7,7 @@ mod dependencies;
 mod fabric;
 mod faults;
 mod flows;
+mod hosts;
 mod queue;
 mod transport;
 
@@ -24,12 +25,13 @@ pub use self::fabric::{
 };
 pub use self::faults::{BurstLoss, FailureWindows, FaultConfig, FaultPackets, Flap};
 pub use self::flows::{Burst, Change, Connection, FlowSpec, Trigger};
+pub use self::hosts::{Distribution, FullBuffer, HostConfig, Jitter, Noise, ReceiveBuffer};
 pub use self::queue::{CoDelConfig, Overflow, QUEUES, QueueConfig, QueueInfo, QueueRule, RedConfig, SfqCoDelConfig};
 pub use self::transport::{
     BaseRttRule, Entropy, EntropyScheme, Recovery, Stack, Transport, TransportConfig, WindowRule,
 };
 use crate::collectives::CollectiveSpec;
-use crate::ids::{FlowId, PortId};
+use crate::ids::{FlowId, NodeId, PortId};
 use crate::topology::Topology;
 pub use crate::transport::{DelayedAck, EcnEcho, LossDetection, MptcpConfig, Scheduler, SubflowPaths, TcpConfig};
 
@@ -58,6 +60,8 @@ pub struct SimConfig {
     pub collectives: Vec<CollectiveSpec>,
     /// Faults of links.
     pub faults: Vec<FaultConfig>,
+    /// Hosts that are not ideal.
+    pub hosts: Vec<HostConfig>,
     /// The central allocator, if the algorithm needs one.
     pub allocator: Option<AllocatorConfig>,
     /// The samples to take.
@@ -109,7 +113,8 @@ impl SimConfig {
     }
 
     /// Returns the bytes on the wire of the longest data packet.
-    pub(crate) fn longest_packet(&self) -> Bytes {
+    #[must_use]
+    pub fn longest_packet(&self) -> Bytes {
         let header = |(transport, cc): (&TransportConfig, &AlgorithmConfig)| transport.data_header(&cc.needs());
         self.transport.mtu + self.stacks().map(header).max().expect("there is a first stack")
     }
@@ -166,6 +171,13 @@ pub enum ProbeSpec {
     Ports {
         /// The ports.
         ports: Vec<PortId>,
+        /// Time between samples.
+        every: Time,
+    },
+    /// Receive buffers of hosts.
+    Hosts {
+        /// The hosts.
+        hosts: Vec<NodeId>,
         /// Time between samples.
         every: Time,
     },

@@ -128,7 +128,7 @@ impl Fluid {
         let routes = Routes::of(&config);
         let framing = framing(&config);
         let (clock, rule) = (config.fabric.clock, config.transport.base_rtt);
-        let base_rtt = ideal::network_base_rtt(&config.topology, &routes, clock, framing, rule);
+        let base_rtt = ideal::network_base_rtt(&config.topology, &routes, clock, framing, rule, &[]);
         let flows = flow_states(&config);
         let timed = || config.flows.iter().zip(&flows).filter(|(spec, _)| spec.trigger == Trigger::Time);
         let mut fluid = Self {

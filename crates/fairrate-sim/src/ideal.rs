@@ -125,14 +125,17 @@ pub fn path_base_rtt(clock: ClockRule, there: &[Hop], back: &[Hop], framing: Fra
 }
 
 /// Returns the base RTT (τ) of the whole network: the largest of any shortest path between two hosts and back the same
-/// way.
+/// way. `processing` has the time by node after which a host acts on a packet; nodes that it lacks act at once.
 pub fn network_base_rtt(
     topology: &Topology,
     routes: &Routes,
     clock: ClockRule,
     framing: Framing,
     rule: BaseRttRule,
+    processing: &[Time],
 ) -> Time {
+    // The port of a host stands for its end of a path.
+    let of_host = |port: PortId| processing.get(topology.from(port).index()).copied().unwrap_or(Time::ZERO);
     let cost = |port: PortId| {
         let link = topology.link(port);
         let packets = match rule {
@@ -142,7 +145,7 @@ pub fn network_base_rtt(
             BaseRttRule::PayloadOnly => tx_time(ClockRule::WholeNanoseconds, link.rate, framing.mtu),
             BaseRttRule::Fixed(_) => Time::ZERO,
         };
-        (link.delay * 2 + packets).as_ps()
+        (link.delay * 2 + packets + of_host(port)).as_ps()
     };
     match rule {
         BaseRttRule::Fixed(tau) => tau,
@@ -260,7 +263,7 @@ mod tests {
             [(star, 8_000), (lot.build(), 9_280), (fat_tree.build(), 28_960)].iter().zip(exact)
         {
             let routes = Routes::new(topology);
-            let rtt = |rule| network_base_rtt(topology, &routes, ClockRule::Picoseconds, FRAMING, rule);
+            let rtt = |rule| network_base_rtt(topology, &routes, ClockRule::Picoseconds, FRAMING, rule, &[]);
             assert_eq!(rtt(BaseRttRule::PayloadOnly), Time::from_ns(*tau));
             assert_eq!(rtt(BaseRttRule::Exact), Time::from_ps(exact));
             assert_eq!(rtt(BaseRttRule::Fixed(us(3))), us(3));

@@ -3,7 +3,7 @@
 use fairrate_units::{Rate, Time};
 
 use crate::fabric::DropCause;
-use crate::ids::{FlowId, PortId};
+use crate::ids::{FlowId, NodeId, PortId};
 use crate::packet::PacketKind;
 
 mod senders;
@@ -139,6 +139,23 @@ pub struct PortSample {
     pub pfc_pause: Time,
 }
 
+/// Counters of a host's receive buffer at one time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct HostSample {
+    /// Time of the sample.
+    pub t: Time,
+    /// The host.
+    pub host: NodeId,
+    /// Bytes in the receive buffer. A packet counts until its last byte is in memory.
+    pub held_bytes: u64,
+    /// Bytes of data that have been drained into memory since the start.
+    pub drained_bytes: u64,
+    /// Packets that found no room since the start.
+    pub drops: u64,
+    /// Time for which the host has paused its switch since the start.
+    pub pausing: Time,
+}
+
 /// State of a sender at one time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RateSample {
@@ -197,7 +214,7 @@ pub enum PacketStep {
     /// The port begins to transmit the packet.
     Sent,
     /// The packet is dropped: as it arrives at the port, from a queue of the port, or, for [`DropCause::Fault`], on the
-    /// port's wire.
+    /// port's wire; for [`DropCause::Host`], at the host to which the port leads.
     Dropped(DropCause),
     /// The packet is cut to its header, which then joins a queue as a packet of its own. A packet that is cut as it arrives is
     /// reported as queued before.
@@ -230,7 +247,7 @@ pub struct PacketEvent {
     pub wire_bytes: u16,
     /// Priority class.
     pub class: u8,
-    /// Bytes in all queues of the port after the step.
+    /// Bytes in all queues of the port after the step; of a drop at a host, those in its receive buffer.
     pub queued_bytes: u64,
     /// Rate of the port, with faults. A link that becomes slow or fast at `t` may do so before or after the step.
     pub rate: Rate,
@@ -263,6 +280,8 @@ pub trait Sink {
     fn flow(&mut self, outcome: &FlowOutcome);
     /// Receives a sample of a port.
     fn port(&mut self, sample: &PortSample);
+    /// Receives a sample of a host's receive buffer.
+    fn host(&mut self, _sample: &HostSample) {}
     /// Receives a sample of a flow.
     fn rate(&mut self, sample: &RateSample);
     /// Receives the pause or resumption of a port.
@@ -315,6 +334,8 @@ pub struct Recorder {
     pub flows: Vec<FlowOutcome>,
     /// Samples of ports.
     pub ports: Vec<PortSample>,
+    /// Samples of hosts' receive buffers.
+    pub hosts: Vec<HostSample>,
     /// Samples of flows.
     pub rates: Vec<RateSample>,
     /// Pauses and resumptions.
@@ -331,6 +352,9 @@ impl Sink for Recorder {
     }
     fn port(&mut self, sample: &PortSample) {
         self.ports.push(*sample);
+    }
+    fn host(&mut self, sample: &HostSample) {
+        self.hosts.push(*sample);
     }
     fn rate(&mut self, sample: &RateSample) {
         self.rates.push(*sample);

@@ -7,8 +7,8 @@ use common::{Recorder, TCP, algorithm, config, flow};
 use fairrate_sim::topology::{LeafSpine, Topology};
 use fairrate_sim::workload::Permutation;
 use fairrate_sim::{
-    Balance, LevelsByRate, MarkAt, Mode, Pfc, ProbeSpec, QueueConfig, QueueRule, Reason, Recovery, RunTotals,
-    SimConfig, Simulation, Switching, TieRule, Transport,
+    Balance, HostConfig, LevelsByRate, MarkAt, Mode, NodeId, Pfc, ProbeSpec, QueueConfig, QueueRule, Reason, Recovery,
+    RunTotals, SimConfig, Simulation, Switching, TieRule, Transport,
 };
 use fairrate_units::{Bytes, Rate, Time};
 
@@ -133,6 +133,10 @@ fn a_run_says_why_it_is_not_simulated_in_a_faster_way() {
     let few = config(leaf_spine(), algorithm("dctcp"), now_and_then.collect());
     assert_eq!(mode(&few, Switching::Fitting).switches, [Reason::FewPackets]);
     assert_eq!(mode(&scenario("rocc"), Switching::Spans).switches, [Reason::PortAgents]);
+
+    let mut slow = plain.clone();
+    slow.hosts = vec![HostConfig { hosts: vec![NodeId(0)], processing: Time::from_us(1), ..HostConfig::NONE }];
+    assert_eq!(by_event(mode(&slow, Switching::Spans)), (Vec::new(), vec![Reason::ImperfectHosts]));
 
     let mut like_ns3 = plain.clone();
     like_ns3.fabric.ties = TieRule::Insertion;

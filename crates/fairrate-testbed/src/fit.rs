@@ -51,6 +51,9 @@ fn unfit_network(config: &SimConfig) -> Option<Problem> {
             "leave out `[[fault]]`; this network loses only what finds no room",
         ));
     }
+    if !config.hosts.is_empty() {
+        return Some(problem("its hosts are not ideal in the ways that it says", "leave out `[host]` and `[[host]]`"));
+    }
     if config.fabric.buffer_per.is_some() {
         return Some(problem("its buffers go by the rates of ports", "leave out `buffer_per`"));
     }

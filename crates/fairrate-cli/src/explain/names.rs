@@ -142,5 +142,6 @@ pub fn cause_of(cause: DropCause) -> &'static str {
         DropCause::Priority => "lowest priority in a full buffer",
         DropCause::Fault => "faulty link",
         DropCause::Unreachable => "no way to the receiver",
+        DropCause::Host => "receive buffer of the host full",
     }
 }

@@ -81,6 +81,8 @@ impl Row {
             Reason::Blocked(port) => format!("{} transmitted nothing", names.port(port)),
             Reason::Down(port) => format!("link {} down", names.port(port)),
             Reason::LateLink(port) => format!("faulty link {}", names.port(port)),
+            Reason::Host(port) => format!("delay at the host behind {}", names.port(port)),
+            Reason::SlowNic(port) => format!("slow NIC at {}", names.port(port)),
             Reason::Pacing => "pacing".to_owned(),
             Reason::Window => "window".to_owned(),
             Reason::Credit => "credit".to_owned(),

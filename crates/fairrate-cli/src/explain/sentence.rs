@@ -64,6 +64,8 @@ fn phrase(row: &Row, round_trips: u32, names: &Names<'_>) -> String {
         Reason::Blocked(at) => format!("while {} transmitted nothing", port(at)),
         Reason::Down(at) => format!("while the link {} was down ({})", port(at), names.outages(at, row.span)),
         Reason::LateLink(at) => format!("late on the faulty link {}", port(at)),
+        Reason::Host(at) => format!("until the host behind {} acted on packets", port(at)),
+        Reason::SlowNic(at) => format!("while the slow NIC of {} rested", port(at)),
         Reason::Pacing => "paced below the line rate".to_owned(),
         Reason::Window => "waiting for its window".to_owned(),
         Reason::Credit => "waiting for credit".to_owned(),

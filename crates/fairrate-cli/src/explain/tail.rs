@@ -42,6 +42,8 @@ fn kind_of(way: Way, reason: Reason) -> usize {
         Reason::Blocked(_)
         | Reason::Down(_)
         | Reason::LateLink(_)
+        | Reason::Host(_)
+        | Reason::SlowNic(_)
         | Reason::LastPacket
         | Reason::Unsent
         | Reason::Unknown => 9,

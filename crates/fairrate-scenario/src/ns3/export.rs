@@ -79,6 +79,7 @@ pub fn export(scenario: &Scenario) -> Result<Exported, (String, String)> {
         "The hash of ECMP: flows take other paths there (`ecmp = \"murmur3\"` here takes the same).",
     );
     lacks(!config.faults.is_empty(), "Faults: `LINK_DOWN` and `ERROR_RATE_PER_LINK` of `config.txt` are not set.");
+    lacks(!config.hosts.is_empty(), "Hosts that are not ideal: those of the ns-3 code are.");
     lacks(
         !matches!(config.fabric.pfc, Pfc::Ingress),
         "PFC as it is set here: the ns-3 code has that of ingress ports by Dynamic Thresholds.",

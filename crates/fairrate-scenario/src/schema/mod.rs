@@ -10,6 +10,7 @@ mod class;
 mod ecn;
 mod fault;
 mod files;
+mod host;
 mod measure;
 mod names;
 mod probe;
@@ -30,7 +31,9 @@ use std::collections::BTreeSet;
 use fairrate_control::{ALGORITHMS, AlgorithmConfig, Needs, Profile};
 use fairrate_sim::topology::Link;
 use fairrate_sim::workload::Workload;
-use fairrate_sim::{ClockRule, FlowSpec, ProbeSpec, SimConfig, Stack, StopRule, TieRule, Transport, TransportConfig};
+use fairrate_sim::{
+    ClockRule, FlowSpec, NodeId, ProbeSpec, SimConfig, Stack, StopRule, TieRule, Transport, TransportConfig,
+};
 use fairrate_units::{Bytes, Rate, Time};
 
 use crate::error::{Report, ScenarioError, Site};
@@ -100,6 +103,7 @@ pub(crate) fn read(
         |stack: &&Stack| stack.transport.rto.is_none() && !matches!(stack.transport.kind, Transport::Tcp(_));
     let weakest = stacks.all.iter().find(is_patient).map_or(&transport, |stack| &stack.transport);
     let faults = fault::read(&mut root, weakest);
+    let hosts = host::read(&mut root, &fabric.pfc);
     let probes = probe::read(&mut root);
     let has_convergence_probe = probes.iter().any(probe::Probe::is_convergence);
     traffic::check_churn(report, &blocks, has_convergence_probe);
@@ -122,6 +126,8 @@ pub(crate) fn read(
     let names = names::Names::new(&topology);
     let mut faults = fault::build(report, faults, &names);
     faults.extend(fault::of_topology(report, site, &topology, weakest));
+    let all_hosts: Vec<NodeId> = topology.hosts().collect();
+    let host_configs = host::build(report, &hosts, &names, &all_hosts);
     let probes = probe::build(report, &probes, &names, &flows);
     check_samples(report, &run, &probes);
     let mut window = measure::build(report, &measure, &run, &flows);
@@ -142,12 +148,14 @@ pub(crate) fn read(
         dependencies,
         collectives,
         faults,
+        hosts: host_configs,
         allocator,
         probes,
         snapshots,
         stop,
         seed,
     };
+    host::check(report, &hosts, &config);
     check_times(report, &config, network_site);
     routing::check_conga(report, &config, network_site);
     ecn::check(report, &config, switch_site);
@@ -276,6 +284,7 @@ fn check_samples(report: &Report, run: &Run, probes: &[ProbeSpec]) {
     let (Some(end), Some(available)) = (run.end.at, available_memory()) else { return };
     let samples = probes.iter().map(|probe| match probe {
         ProbeSpec::Ports { ports, every } => (end.as_ps() / every.as_ps().max(1)).saturating_mul(ports.len() as u64),
+        ProbeSpec::Hosts { hosts, every } => (end.as_ps() / every.as_ps().max(1)).saturating_mul(hosts.len() as u64),
         // Flows are sampled only while they are active, a time that is not known here.
         ProbeSpec::Flows { .. } | ProbeSpec::Convergence { .. } => 0,
     });

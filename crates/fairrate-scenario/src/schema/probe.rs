@@ -1,12 +1,13 @@
 //! `[[probe]]`: the samples taken during the run.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 
-use fairrate_sim::{FlowId, FlowSpec, ProbeSpec};
+use fairrate_sim::{FlowId, FlowSpec, NodeId, ProbeSpec};
 use fairrate_text::one_of;
 use fairrate_units::Time;
 
-use super::names::{Names, PortNames};
+use super::names::{Names, NodeName, PortNames};
+use super::traffic::hosts::host_names;
 use crate::error::{Report, Site};
 use crate::reader::{Field, Section, list};
 use crate::tree::{Node, Value};
@@ -26,6 +27,7 @@ impl Probe {
 
 enum What {
     Ports(PortNames),
+    Hosts(Vec<NodeName>),
     AllFlows,
     Flows(Vec<(u32, Site)>),
     Convergence(Convergence),
@@ -55,7 +57,8 @@ pub(super) fn read(root: &mut Section<'_>) -> Vec<Probe> {
             continue;
         }
         // Queues every 1 us and flows every 10 us: the intervals of the ns-3 reference runs.
-        let default = if matches!(what, What::Ports(_)) { Time::from_us(1) } else { Time::from_us(10) };
+        let default =
+            if matches!(what, What::Ports(_) | What::Hosts(_)) { Time::from_us(1) } else { Time::from_us(10) };
         let every: Field<Time> = s.get("every", default);
         if every.value < Time::from_ns(1) {
             s.problem_at(
@@ -75,7 +78,7 @@ pub(super) fn read(root: &mut Section<'_>) -> Vec<Probe> {
 }
 
 fn read_what(s: &mut Section<'_>) -> What {
-    let keys = ["queue", "queues", "flows", "convergence"];
+    let keys = ["queue", "queues", "host_rx", "flows", "convergence"];
     let given: Vec<&str> = keys.into_iter().filter(|k| s.has(k)).collect();
     for key in keys {
         s.node(key);
@@ -86,15 +89,16 @@ fn read_what(s: &mut Section<'_>) -> What {
             None => What::Nothing,
         },
         ["queues"] => What::Ports(PortNames::read(s, "queues", "ports")),
+        ["host_rx"] => What::Hosts(host_names(s, "host_rx")),
         ["convergence"] => What::Convergence(read_convergence(s)),
         [_only] => read_flows(s),
         [] => {
-            let help = "add for instance `queue = \"tor0->h0\"`, `queues = \"tor-downlinks\"`, `flows = \"all\"` or `convergence = true`";
+            let help = "add for instance `queue = \"tor0->h0\"`, `queues = \"tor-downlinks\"`, `host_rx = \"h0\"`, `flows = \"all\"` or `convergence = true`";
             s.report.problem(
                 "scenario::missing_key",
                 s.anchor.site,
                 "`[[probe]]` samples nothing",
-                "no `queue`, `flows` or `convergence` here",
+                "no `queue`, `host_rx`, `flows` or `convergence` here",
                 help,
             );
             What::Nothing
@@ -174,6 +178,10 @@ fn build_one(report: &Report, probe: &Probe, names: &Names<'_>, flows: &[FlowSpe
     let every = probe.every;
     match &probe.what {
         What::Ports(ports) => ProbeSpec::Ports { ports: ports.find(names, report), every },
+        What::Hosts(hosts) => {
+            let hosts: BTreeSet<NodeId> = hosts.iter().flat_map(|host| names.hosts(host, report)).collect();
+            ProbeSpec::Hosts { hosts: hosts.into_iter().collect(), every }
+        }
         &What::Convergence(Convergence { tolerance, hold_rtts, give_up_rtts }) => {
             ProbeSpec::Convergence { tolerance, hold_rtts, give_up_rtts }
         }

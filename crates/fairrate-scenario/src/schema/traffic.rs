@@ -2,7 +2,7 @@
 
 mod collective;
 mod generate;
-mod hosts;
+pub(super) mod hosts;
 mod kinds;
 
 use fairrate_control::{HeaderWords, Needs};

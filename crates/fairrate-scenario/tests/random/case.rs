@@ -5,7 +5,7 @@ use std::path::Path;
 use fairrate_control::{ALGORITHMS, AlgorithmConfig, Needs, PortScope, Profile, Queueing};
 
 use super::draw::{Draw, Toml};
-use super::{fabric, hosts, network, traffic};
+use super::{fabric, hosts, imperfect, network, traffic};
 
 /// A scenario and the files it names.
 #[derive(Clone)]
@@ -139,6 +139,7 @@ pub fn case(seed: u64, dir: &Path) -> Case {
         toml.text("kind", "churn");
         toml.all(draw, &[("flows", &["2", "5"]), ("changes", &["1", "4"])]);
     }
+    imperfect::hosts(draw, &mut toml, &network);
     let files = [("topology.txt", network.file), ("flows.csv", flows)];
     Case { toml: toml.0, files: files.into_iter().filter_map(|(name, text)| Some((name, text?))).collect() }
 }

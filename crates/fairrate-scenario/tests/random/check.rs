@@ -7,10 +7,10 @@ use std::path::Path;
 use fairrate_scenario::{Overrides, Scenario};
 use fairrate_sim::topology::Tier;
 use fairrate_sim::{
-    ClockRule, FlowOutcome, FlowSpec, Headroom, PacketEvent, Pfc, PortId, QueueConfig, Recorder, RunTotals,
-    SenderEvent, SimConfig, SimError, Simulation, Sink, Switching, Transport, TransportConfig, Trigger,
+    ClockRule, DropCause, FlowOutcome, FlowSpec, FullBuffer, Headroom, PacketEvent, Pfc, PortId, QueueConfig, Recorder,
+    RunTotals, SenderEvent, SimConfig, SimError, Simulation, Sink, Switching, Transport, TransportConfig, Trigger,
 };
-use fairrate_units::{Bytes, Time};
+use fairrate_units::{Bytes, Rate, Time};
 
 use super::case::Case;
 use super::explained;
@@ -190,6 +190,7 @@ fn holds(config: &SimConfig, run: &Run) -> Result<(), String> {
     check_flows(config, run)?;
     check_snapshots(config, run)?;
     check_ports(config, run)?;
+    check_hosts(config, run)?;
     check_buffers(config, run)?;
     check_stall(config, run)
 }
@@ -287,6 +288,29 @@ fn check_ports(config: &SimConfig, run: &Run) -> Result<(), String> {
     Ok(())
 }
 
+/// Returns `true` if receive buffers of hosts drop what they have no room for.
+fn may_hosts_lose(config: &SimConfig) -> bool {
+    let buffers = config.hosts.iter().filter_map(|host| host.receive.as_ref());
+    buffers.map(|buffer| buffer.full).any(|full| !matches!(full, FullBuffer::Pause { at: None, .. }))
+}
+
+/// Checks that receive buffers hold at most their size and drain no faster than they may, and that those that pause lose nothing.
+fn check_hosts(config: &SimConfig, run: &Run) -> Result<(), String> {
+    for s in &run.recorder.hosts {
+        let buffer = config.imperfect_host(s.host).and_then(|host| host.receive.as_ref());
+        let (size, rate) = buffer.map_or((Bytes::ZERO, Rate::ZERO), |buffer| (buffer.size, buffer.fastest()));
+        if size.as_u64() < s.held_bytes || rate.bytes_in(s.t).as_u64() < s.drained_bytes || s.t < s.pausing {
+            return Err(format!("a receive buffer of {size} with {rate}: {s:?}"));
+        }
+    }
+    // A pause is lost where links go down.
+    let lost = run.totals.drops.of(DropCause::Host);
+    if 0 < lost && config.faults.is_empty() && !may_hosts_lose(config) {
+        return Err(format!("hosts that pause in time lose {lost} packets"));
+    }
+    Ok(())
+}
+
 /// Returns the bytes of the largest buffer of a switch.
 fn largest_buffer(config: &SimConfig) -> u64 {
     let mut rates_bps = vec![0; config.topology.nodes.len()];
@@ -319,7 +343,8 @@ fn check_buffers(config: &SimConfig, run: &Run) -> Result<(), String> {
         && fabric.classes.values().all(|class| class.pfc && class.headroom == Headroom::Auto && class.egress_alpha.is_none())
         // Headers above their limit are dropped, paused or not.
         && fabric.trim.is_none_or(|trim| trim.limit.is_none())
-        && config.faults.is_empty();
+        && config.faults.is_empty()
+        && !may_hosts_lose(config);
     if is_lossless && (0 < totals.drops.total() || 0 < totals.dropped_bytes) {
         return Err(format!("a lossless fabric drops: {:?}", totals.drops));
     }

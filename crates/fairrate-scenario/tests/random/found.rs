@@ -247,4 +247,22 @@ bytes = "1KB"
 start = "10us"
 "#,
     ),
+    (
+        "a drop at a host told of the queue of its switch, which is elsewhere in time where switches go by spans",
+        r#"
+[topology]
+kind = "asymmetric"
+[transport]
+cc = "powertcp"
+[[traffic]]
+kind = "incast"
+receiver = "h0"
+senders = 3
+bytes = "300KB"
+[[host]]
+rx_rate = "700Mbps"
+rx_buffer = "20KB"
+rx_full = "drop"
+"#,
+    ),
 ];

@@ -11,6 +11,7 @@ mod explained;
 mod fabric;
 mod found;
 mod hosts;
+mod imperfect;
 mod network;
 mod observer;
 mod shrink;

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::fmt::Debug;
 
 use fairrate_sim::{
-    ConvergenceSample, DropCause, FlowId, FlowOutcome, PacketEvent, PacketStep, PfcEvent, PortId, PortSample,
-    RateSample, Recorder, RunTotals, SenderEvent, SimConfig, Sink,
+    ConvergenceSample, DropCause, FlowId, FlowOutcome, HostSample, PacketEvent, PacketStep, PfcEvent, PortId,
+    PortSample, RateSample, Recorder, RunTotals, SenderEvent, SimConfig, Sink,
 };
 use fairrate_units::Time;
 
@@ -23,6 +23,9 @@ impl Sink for Observer {
     }
     fn port(&mut self, sample: &PortSample) {
         self.recorder.port(sample);
+    }
+    fn host(&mut self, sample: &HostSample) {
+        self.recorder.host(sample);
     }
     fn rate(&mut self, sample: &RateSample) {
         self.recorder.rate(sample);

@@ -112,6 +112,7 @@ pub(super) fn plan(mut config: SimConfig, threads: usize, switching: Switching) 
     let beside = rules.split_off(1);
     let first = rules.remove(0);
     let successors = Successors::new(config.flows.len(), &config.dependencies);
+    let processing = config.processing();
     let run = Arc::new(Run {
         config,
         constants,
@@ -125,6 +126,7 @@ pub(super) fn plan(mut config: SimConfig, threads: usize, switching: Switching) 
         sports,
         parts,
         levels,
+        processing,
     });
     Plan {
         run,

@@ -42,8 +42,10 @@ impl Part {
             self.switches.forward(w, port.reverse(), packet);
         } else if w.net.faults.is_some() && w.net.pool.get(packet).is_corrupt() {
             w.discard(port, packet, DropCause::Fault);
-        } else {
+        } else if self.hosts.are_ideal() {
             self.hosts.on_packet(w, host, packet, kind);
+        } else {
+            self.hosts.on_arrival(w, host, port, packet);
         }
     }
 
@@ -213,6 +215,9 @@ impl Part {
 
     /// Sends again the pauses that still hold, after the wire of `port` has come up.
     fn repeat_pauses(&mut self, port: PortIdx) {
+        if let Some(host) = self.world.net.ports[port].of_host.some() {
+            self.hosts.repeat_pause(&mut self.world, host);
+        }
         for class in self.switches.paused_classes(port) {
             self.switches.send_pfc(&mut self.world, port, class, true);
         }

@@ -190,7 +190,9 @@ impl Part {
     fn totals(&self) -> RunTotals {
         let mut totals = self.world.observed.totals;
         let coming = self.world.net.mail.iter().flat_map(Mail::packets).filter(|p| p.kind == PacketKind::Data);
-        totals.in_flight_bytes = self.world.net.data_bytes() + coming.map(|p| u64::from(p.wire)).sum::<u64>();
+        let at_hosts = self.hosts.data_bytes_waiting(&self.world.net.pool);
+        let coming_bytes: u64 = coming.map(|p| u64::from(p.wire)).sum();
+        totals.in_flight_bytes = self.world.net.data_bytes() + coming_bytes + at_hosts;
         totals.peak_buffer_bytes = self.switches.buffers.peak();
         self.hosts.add_totals(&self.world.run, &mut totals);
         totals

@@ -54,6 +54,8 @@ pub enum Reason {
     Allocator,
     /// Flows start when others end.
     Successors,
+    /// Hosts are not ideal: they act on packets later than these arrive, or send more slowly than their links.
+    ImperfectHosts,
     /// Rates are compared with the optimum of the whole network.
     Convergence,
     /// The scenario changes external flows during the run.
@@ -84,6 +86,7 @@ impl std::fmt::Display for Reason {
             Self::ManyPorts => "the network has many ports",
             Self::Allocator => "there is a central allocator",
             Self::Successors => "flows start when others end",
+            Self::ImperfectHosts => "hosts are not ideal",
             Self::Convergence => "a probe looks for convergence",
             Self::Changes => "external flows change",
             Self::AllocatorOutages => "the allocator has outages",
@@ -143,6 +146,7 @@ pub(super) fn hosts_by_event(run: &Run) -> Vec<Reason> {
     let mut reasons = those_that_hold([
         (Reason::ManyPorts, MANY_PORTS <= config.topology.n_ports()),
         (Reason::Allocator, config.allocator.is_some()),
+        (Reason::ImperfectHosts, !config.hosts.is_empty()),
         (Reason::Successors, run.flows.iter().any(|flow| !flow.successor.is_none())),
     ]);
     reasons.extend(one_part(config));

@@ -8,8 +8,8 @@ use super::Part;
 use super::parallel::lock;
 use super::run::Run;
 use crate::config::{ProbeSpec, SimConfig};
-use crate::ids::{FlowId, PortId};
-use crate::output::{PortSample, RateSample, Sink};
+use crate::ids::{FlowId, NodeId, PortId};
+use crate::output::{HostSample, PortSample, RateSample, Sink};
 
 /// The next sampling time of each probe.
 pub(super) struct Probes {
@@ -44,7 +44,7 @@ impl Probes {
 
 fn period(probe: &ProbeSpec) -> Option<Time> {
     match *probe {
-        ProbeSpec::Ports { every, .. } | ProbeSpec::Flows { every, .. } => {
+        ProbeSpec::Ports { every, .. } | ProbeSpec::Hosts { every, .. } | ProbeSpec::Flows { every, .. } => {
             debug_assert!(every > Time::ZERO, "a probe has a period");
             Some(every)
         }
@@ -57,6 +57,12 @@ fn sample(probe: &ProbeSpec, now_ps: u64, run: &Run, parts: &[Mutex<Part>], sink
         ProbeSpec::Ports { ports, .. } => {
             for &port in ports {
                 sink.port(&lock(&parts[usize::from(run.parts.port(port))]).sample_port(port, now_ps));
+            }
+        }
+        ProbeSpec::Hosts { hosts, .. } => {
+            for &host in hosts {
+                let port = run.routes.host_port(host).expect("every host of a topology has a link");
+                sink.host(&lock(&parts[usize::from(run.parts.port(port))]).sample_host(host, port, now_ps));
             }
         }
         ProbeSpec::Flows { flows: Some(flows), .. } => {
@@ -80,6 +86,11 @@ fn sample_flow(run: &Run, parts: &[Mutex<Part>], id: FlowId, now_ps: u64) -> Opt
 }
 
 impl Part {
+    fn sample_host(&self, node: NodeId, port: PortId, now_ps: u64) -> HostSample {
+        let host = self.world.net.port_of(port).expect("a host is sampled where it is").of_host;
+        self.hosts.sample(host, node, now_ps)
+    }
+
     fn sample_port(&self, port: PortId, now_ps: u64) -> PortSample {
         let p = self.world.net.port_of(port).expect("a port is sampled where it is");
         PortSample {

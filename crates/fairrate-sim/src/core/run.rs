@@ -36,6 +36,8 @@ pub(crate) struct Run {
     pub(crate) parts: PartOf,
     /// The classes of packets, if receivers grant.
     pub(crate) levels: Option<Levels>,
+    /// Time after which each node acts on a packet, by its number; empty if all do so at once.
+    pub(crate) processing: Vec<Time>,
 }
 
 /// Frequently used values that all flows share, as plain numbers.
@@ -194,6 +196,11 @@ impl Run {
         }
     }
 
+    /// Returns the time after which a host acts on a packet.
+    pub(crate) fn processing_of(&self, host: NodeId) -> Time {
+        self.processing.get(host.index()).copied().unwrap_or(Time::ZERO)
+    }
+
     /// Returns what holds for the flows of a stack.
     #[inline]
     pub(crate) fn rules(&self, stack: u8) -> &Rules {
@@ -226,7 +233,9 @@ impl Run {
         FlowContext {
             line_rate: path[0].rate,
             base_rtt: c.base_rtt,
-            path_base_rtt: ideal::path_base_rtt(self.config.fabric.clock, &path, &back, c.framing),
+            path_base_rtt: ideal::path_base_rtt(self.config.fabric.clock, &path, &back, c.framing)
+                + self.processing_of(spec.src)
+                + self.processing_of(spec.dst),
             mtu: c.framing.mtu,
             wire_mtu: c.framing.mtu + c.framing.header,
             n_hops: path.len() as u32,

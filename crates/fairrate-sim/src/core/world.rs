@@ -87,6 +87,22 @@ impl World {
     /// or it was on the port's wire if the cause is a fault.
     pub(crate) fn discard(&mut self, port: PortIdx, packet: PacketIdx, cause: DropCause) {
         self.report(port, packet, PacketStep::Dropped(cause));
+        self.drop_packet(port, packet, cause);
+    }
+
+    /// Does the same for a packet that has come by the wire of `port` to a host whose receive buffer, with `held` bytes, has no room.
+    pub(crate) fn discard_at_host(&mut self, port: PortIdx, packet: PacketIdx, held: u64) {
+        let cause = DropCause::Host;
+        if self.observed.wants_packets {
+            // The queue of the port is the switch's, which may be elsewhere in time.
+            let (now, id, at) = (self.clock.now(), self.net.links.id_of(port), &self.net.ports[port]);
+            let step = PacketStep::Dropped(cause);
+            self.observed.push_packet(&self.run, (now, id, at, held), self.net.pool.get(packet), step);
+        }
+        self.drop_packet(port, packet, cause);
+    }
+
+    fn drop_packet(&mut self, port: PortIdx, packet: PacketIdx, cause: DropCause) {
         let p = self.net.pool.get(packet);
         if p.kind == PacketKind::Data {
             self.observed.totals.dropped_bytes += u64::from(p.wire);
@@ -98,7 +114,7 @@ impl World {
             }
         }
         self.observed.totals.drops.add(cause, 1);
-        if cause != DropCause::Fault {
+        if !matches!(cause, DropCause::Fault | DropCause::Host) {
             self.net.ports[port].drops += 1;
         }
         self.net.pool.release(packet);

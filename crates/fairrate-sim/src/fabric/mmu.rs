@@ -36,11 +36,13 @@ pub enum DropCause {
     Fault,
     /// Every port toward the receiver is known to be down.
     Unreachable,
+    /// The receive buffer of the host was full.
+    Host,
 }
 
 impl DropCause {
     /// All causes, each at the place of its discriminant.
-    pub const ALL: [Self; 10] = [
+    pub const ALL: [Self; 11] = [
         Self::EgressThreshold,
         Self::IngressThreshold,
         Self::BufferFull,
@@ -51,6 +53,7 @@ impl DropCause {
         Self::Priority,
         Self::Fault,
         Self::Unreachable,
+        Self::Host,
     ];
 
     /// Returns the name of the cause's counter, as in `drops_early`, without the prefix.
@@ -66,6 +69,7 @@ impl DropCause {
             Self::Priority => "priority",
             Self::Fault => "faults",
             Self::Unreachable => "unreachable",
+            Self::Host => "host",
         }
     }
 }

@@ -25,7 +25,8 @@ impl Fluid {
                 samples.for_each(|sample| sink.rate(&sample));
                 *every
             }
-            ProbeSpec::Convergence { .. } => return,
+            // Fluids wait at no host.
+            ProbeSpec::Hosts { .. } | ProbeSpec::Convergence { .. } => return,
         };
         self.schedule(self.now_ps.saturating_add(every.as_ps()), EventKind::Probe, index);
     }

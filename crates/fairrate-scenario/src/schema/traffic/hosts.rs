@@ -16,7 +16,7 @@ pub(super) const PEERS: &[(&str, Peers)] = &[
 ];
 
 /// Reads `key = "all"`, a list of hosts, or a single name or pattern.
-pub(super) fn read_hosts(s: &mut Section<'_>, key: &str) -> Option<Vec<NodeName>> {
+pub(in crate::schema) fn read_hosts(s: &mut Section<'_>, key: &str) -> Option<Vec<NodeName>> {
     match s.node(key) {
         Some(node) if is_name(node, "all") => Some(single(s, key, node)),
         None | Some(Node { value: Value::Text(_), .. }) => {
@@ -24,6 +24,14 @@ pub(super) fn read_hosts(s: &mut Section<'_>, key: &str) -> Option<Vec<NodeName>
             None
         }
         Some(_) => Some(host_list(s, key)),
+    }
+}
+
+/// Reads `key = ["h0", ...]`, or a single name or pattern.
+pub(in crate::schema) fn host_names(s: &mut Section<'_>, key: &str) -> Vec<NodeName> {
+    match s.node(key) {
+        Some(node) if matches!(node.value, Value::Text(_)) => single(s, key, node),
+        _ => host_list(s, key),
     }
 }
 

@@ -27,7 +27,14 @@ impl SimConfig {
     /// Returns the base round-trip time of the network, τ, as the run will have it for the packets of its first stack.
     #[must_use]
     pub fn base_rtt(&self, routes: &Routes) -> Time {
-        ideal::network_base_rtt(&self.topology, routes, self.fabric.clock, framing(self), self.transport.base_rtt)
+        ideal::network_base_rtt(
+            &self.topology,
+            routes,
+            self.fabric.clock,
+            framing(self),
+            self.transport.base_rtt,
+            &self.processing(),
+        )
     }
 }
 
@@ -62,7 +69,14 @@ pub(super) fn constants(config: &SimConfig, routes: &Routes) -> (Constants, Vec<
 /// Returns what holds for the flows of a stack.
 fn rules(config: &SimConfig, routes: &Routes, (t, cc): (&TransportConfig, &AlgorithmConfig)) -> Rules {
     let (needs, framing) = (cc.needs(), framing_of(config, (t, cc)));
-    let base_rtt = ideal::network_base_rtt(&config.topology, routes, config.fabric.clock, framing, t.base_rtt);
+    let base_rtt = ideal::network_base_rtt(
+        &config.topology,
+        routes,
+        config.fabric.clock,
+        framing,
+        t.base_rtt,
+        &config.processing(),
+    );
     Rules {
         framing,
         window: t.window,

@@ -10,6 +10,7 @@ pub(super) mod convergence;
 mod deciding;
 mod dependents;
 mod disorder;
+mod imperfect;
 mod lifecycle;
 mod nic_order;
 mod notices;
@@ -25,6 +26,7 @@ use fairrate_units::Rate;
 use self::convergence::Convergence;
 use self::dependents::Dependents;
 use self::disorder::DisorderBook;
+use self::imperfect::ImperfectHosts;
 use self::nic_order::NicOrder;
 pub(super) use self::outcome::Received;
 use self::queue_pairs::QueuePairs;
@@ -78,6 +80,8 @@ pub(crate) struct Hosts {
     convergence: Option<Box<Convergence>>,
     /// Flows that wait for others, if there are any.
     dependents: Option<Box<Dependents>>,
+    /// The hosts that are not ideal, if there are any.
+    imperfect: Option<Box<ImperfectHosts>>,
     /// Record of disorder, if packets may take several paths.
     disorder: Option<Box<DisorderBook>>,
 }
@@ -215,6 +219,7 @@ impl Hosts {
         Self {
             messages: Messages::new(run, &nics),
             datagrams: Datagrams::new(run, &nics, &receiving),
+            imperfect: ImperfectHosts::new(run, &nics),
             order: NicOrder::new(run.config.fabric.ties == TieRule::Insertion, weighted, &nics),
             nics,
             sending,

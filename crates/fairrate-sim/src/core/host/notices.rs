@@ -31,8 +31,11 @@ impl Hosts {
         w.clock.schedule(due, EventKind::Reaction, host);
     }
 
-    /// Handles the notification that the NIC of a host has held for longest.
+    /// Handles what a host that is not ideal does now; otherwise the notification that its NIC has held for longest.
     pub(in crate::core) fn on_reaction(&mut self, w: &mut World, host: HostId) {
+        if self.acts_late(w, host) {
+            return;
+        }
         w.observed.begin(Cause::Notice);
         let held = &mut self.nics[host].held;
         debug_assert!(held.front().is_some_and(|&(due, _)| due == w.clock.now_ps), "one event for each notification");

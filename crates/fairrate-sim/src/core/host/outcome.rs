@@ -113,7 +113,8 @@ impl Hosts {
 fn ideal_fct(run: &Run, id: FlowId) -> Time {
     let bytes = Bytes::new(run.flow(id).bytes);
     let train = homa_train(run, id, bytes).unwrap_or_else(|| run.rules_of(id).framing.train(bytes));
-    ideal::ideal_fct(run.config.fabric.clock, &run.best_hops_of(id), train)
+    let receiver = run.config.flows[run.flow(id).parent.index()].dst;
+    ideal::ideal_fct(run.config.fabric.clock, &run.best_hops_of(id), train) + run.processing_of(receiver)
 }
 
 /// Returns a time, unless it is `u64::MAX`.

@@ -57,6 +57,7 @@ impl Hosts {
         let packet = w.net.ports[egress].dequeue(&w.net.pool);
         self.show_agent(w, host, packet, Step::Dequeue);
         w.transmit(egress, packet);
+        self.rest(w, host);
     }
 
     /// Sends an acknowledgment, at once if the port is free and its queues are empty.
@@ -68,6 +69,7 @@ impl Hosts {
         let is_free = port.busy_until_ps <= w.clock.now_ps && port.is_clear(p.class) && self.order.is_fair();
         if is_free && !w.agents.watch(p.kind) {
             w.transmit_at_once(egress, packet);
+            self.rest(w, host);
             self.plan_wake(w, host);
         } else {
             self.enqueue(w, host, packet);
@@ -166,6 +168,7 @@ impl Hosts {
             w.observed.push_sender(&w.run, now, id, step);
         }
         w.transmit_at_once(egress, packet);
+        self.rest(w, host);
         transport.sent(self, w, slot, wire);
         if arm_rto {
             w.clock.schedule(rto_ps, EventKind::Rto, id);
