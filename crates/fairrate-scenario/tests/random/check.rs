@@ -7,8 +7,9 @@ use std::path::Path;
 use fairrate_scenario::{Overrides, Scenario};
 use fairrate_sim::topology::Tier;
 use fairrate_sim::{
-    ClockRule, DropCause, FlowOutcome, FlowSpec, FullBuffer, Headroom, PacketEvent, Pfc, PortId, QueueConfig, Recorder,
-    RunTotals, SenderEvent, SimConfig, SimError, Simulation, Sink, Switching, Transport, TransportConfig, Trigger,
+    ClockRule, DropCause, FlowOutcome, FlowSpec, FullBuffer, Headroom, NonEct, PacketEvent, Pfc, PortId, QueueConfig,
+    Recorder, RunTotals, SenderEvent, SimConfig, SimError, Simulation, Sink, Switching, Transport, TransportConfig,
+    Trigger,
 };
 use fairrate_units::{Bytes, Rate, Time};
 
@@ -340,6 +341,7 @@ fn check_buffers(config: &SimConfig, run: &Run) -> Result<(), String> {
         && fabric.headroom == Headroom::Auto
         && fabric.egress_alpha.is_none()
         && fabric.queue == QueueConfig::FIFO
+        && fabric.all_ecn().all(|ecn| ecn.non_ect != NonEct::Drop)
         && fabric.classes.values().all(|class| class.pfc && class.headroom == Headroom::Auto && class.egress_alpha.is_none())
         // Headers above their limit are dropped, paused or not.
         && fabric.trim.is_none_or(|trim| trim.limit.is_none())
