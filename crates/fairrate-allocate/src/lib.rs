@@ -14,6 +14,7 @@
 //! A [`Network`] is any set of links with capacities and flows with the links they use; it needs no topology and no
 //! routing. Only [`Clos`] and [`fastpass`] have networks of their own. This crate does no IO and reads no clock.
 
+mod class_max_min;
 mod csv;
 mod engine;
 pub mod fastpass;
@@ -30,6 +31,7 @@ mod service;
 mod sync_perc;
 mod utility;
 
+pub use class_max_min::{ClassMaxMin, MAX_CLASSES};
 pub use engine::{FlowKey, RateEngine};
 pub use input_error::FileError;
 pub use kkt::{KktResidual, Solution, kkt_residual, objective};

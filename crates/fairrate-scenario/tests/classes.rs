@@ -97,7 +97,6 @@ fn what_does_not_go_together_is_refused_with_the_reason() {
             "[transport]\ncc = \"homa\"\n[[class]]\nclass = 4\nweight = 1.0",
             "under `homa` ports have queues of their own",
         ),
-        ("[transport]\ncc = \"ideal\"\n[[class]]\nclass = 4", "`ideal` serves flows without classes"),
         ("profile = \"ns3\"\n[[class]]\nclass = 4\nweight = 1.0", "ns-3's NICs"),
         ("[[class]]\nclass = 4\ntrim = true", "switches do not trim"),
         (

@@ -107,6 +107,11 @@ impl SimConfig {
         all
     }
 
+    /// Returns the class of the data of a flow.
+    pub(crate) fn class_of(&self, flow: &FlowSpec) -> u8 {
+        flow.class.unwrap_or(self.stack(flow.stack).0.data_class)
+    }
+
     /// Returns the needs of the stacks' algorithms for which `is_so` holds.
     pub(crate) fn is_any(&self, is_so: impl Fn(&TransportConfig, &Needs) -> bool) -> bool {
         self.stacks().any(|(transport, cc)| is_so(transport, &cc.needs()))

@@ -14,15 +14,15 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::ops::Range;
 
-use fairrate_allocate::{LinkId, MaxMin};
 use fairrate_units::{Bytes, Rate, Time};
 
 use self::changes::Changes;
 use crate::config::{Milestone, ProbeSpec, SimConfig, Successor, Successors, Trigger, n_dependencies};
-use crate::core::{demand_bps, framing, solver_of};
+use crate::core::framing;
 use crate::engine::{Event, EventKind};
 use crate::ideal::{self, Framing, Hop};
 use crate::ids::{FlowId, PortId};
+use crate::optimum::Optimum;
 use crate::output::{ConvergenceSample, RunTotals, Sink};
 use crate::routing::{FlowKey, Routes};
 use crate::table::Table;
@@ -45,7 +45,7 @@ pub(crate) struct Fluid {
     finite_left: u64,
     /// The flows that are served.
     served: Vec<Served>,
-    solver: MaxMin,
+    solver: Optimum,
     /// Set when a flow has arrived or departed since rates were computed.
     is_stale: bool,
     /// The event of the next last bit that leaves, and the position of its flow in `served`.
@@ -139,7 +139,7 @@ impl Fluid {
             finite_left: config.flows.iter().filter(|spec| spec.trigger.is_sure() && spec.bytes < Bytes::MAX).count()
                 as u64,
             served: Vec::new(),
-            solver: solver_of(&config.topology),
+            solver: Optimum::new(&config),
             is_stale: false,
             next_end: None,
             paths: Vec::new(),
@@ -427,7 +427,7 @@ impl Fluid {
         for served in &self.served {
             let spec = &self.config.flows[served.flow.index()];
             let path = &self.paths[self.flows[served.flow].path.clone()];
-            self.solver.add(path.iter().map(|port| LinkId(port.0)), spec.weight, demand_bps(spec.demand));
+            self.solver.add(&self.config, spec, path.iter().copied());
         }
         for (served, &rate_bps) in self.served.iter_mut().zip(self.solver.solve()) {
             served.serve_at(rate_bps, self.now_ps);

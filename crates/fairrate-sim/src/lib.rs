@@ -14,6 +14,7 @@ pub mod ideal;
 mod ids;
 mod input_error;
 mod mrg32k3a;
+mod optimum;
 mod output;
 mod packet;
 mod prefetch;

@@ -152,6 +152,26 @@ fn thresholds_are_of_a_class() {
     assert!(0 < pauses(0.001, Some(0)).1, "without headroom there is no room for what is on the wire");
 }
 
+/// The exact reference shares by class first, and inside each class by the weights of flows. DWRR comes to the same where all classes
+/// always have packets.
+#[test]
+fn ideal_rates_go_by_class() {
+    let flows = vec![endless(1, 0, 3), endless(2, 0, 4), endless(3, 0, 4)];
+    let end = Time::from_ms(2);
+    let shares = |cc: &str| {
+        let mut c = config(star(4), algorithm(cc), flows.clone());
+        weigh(&mut c, 3, 1.0);
+        weigh(&mut c, 4, 4.0);
+        (c.stop, c.snapshots) = (until(end), vec![end]);
+        let (recorder, _) = run(c);
+        let bytes = &recorder.snapshots.last().expect("a snapshot at the end").1;
+        bytes.iter().map(|&bytes| gbps(1_048 * bytes / 1_000, end)).collect::<Vec<f64>>()
+    };
+    let (ideal, line_rate) = (shares("ideal"), shares("line-rate"));
+    assert!(ideal.iter().zip([5.0, 10.0, 10.0]).all(|(rate, expected)| (rate - expected).abs() < 0.05), "{ideal:?}");
+    assert!(ideal.iter().zip(&line_rate).all(|(ideal, rate)| (ideal - rate).abs() < 0.1), "{line_rate:?}");
+}
+
 /// Returns the mean bytes at the port to the receiver of two DCTCP flows in each of `classes` classes, of which two have equal weights.
 fn queue(by: MarkBy, classes: u32) -> f64 {
     let flows = (0..2 * classes).map(|n| endless(1 + n, 0, 3 + (n % classes) as u8)).collect();

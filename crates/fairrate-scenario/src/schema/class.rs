@@ -108,13 +108,7 @@ fn check(
         let needs = cc.needs();
         let NetworkNeeds { queueing, ports, .. } = needs.network;
         let name = cc.info().name;
-        if needs.feedback.oracle {
-            problem(
-                "class",
-                format!("`{name}` serves flows without classes"),
-                "remove `[[class]]`, or choose another `cc`",
-            );
-        } else if own.weight.is_some()
+        if own.weight.is_some()
             && (needs.feedback.grants.is_some()
                 || queueing == Queueing::Priorities
                 || queueing == Queueing::Own && ports != PortScope::None)

@@ -114,7 +114,7 @@ pub fn case(seed: u64, dir: &Path) -> Case {
             toml.0 = toml.0.replace("pfc = true", "pfc = false");
         }
     }
-    if cc != "ideal" && draw.one_in(4) {
+    if draw.one_in(4) {
         let plain = !["queue", "ns3", "insertion", "trim"].iter().any(|word| toml.0.contains(word));
         let weighs = plain && !network.has_circuits && !["homa", "pfabric", "bfc"].contains(&cc);
         fabric::classes(draw, &mut toml, weighs);

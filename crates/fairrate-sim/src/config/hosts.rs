@@ -137,8 +137,7 @@ impl SimConfig {
     /// Returns the classes in which data may come to a host, a bit each.
     #[must_use]
     pub(crate) fn data_classes(&self) -> u8 {
-        let class = |flow: &super::FlowSpec| flow.class.unwrap_or(self.stack(flow.stack).0.data_class);
-        let classes = self.flows.iter().fold(0, |classes, flow| classes | 1 << class(flow));
+        let classes = self.flows.iter().fold(0, |classes, flow| classes | 1 << self.class_of(flow));
         // HOMA chooses classes by itself.
         if self.is_any(|_, needs| needs.feedback.grants.is_some()) { u8::MAX } else { classes }
     }

@@ -36,7 +36,6 @@ use self::agenda::Worker;
 pub(crate) use self::build::framing;
 pub(crate) use self::flow::Flow;
 pub(crate) use self::host::Hosts;
-pub(crate) use self::host::convergence::{demand_bps, solver_of};
 pub use self::mode::{Mode, Reason};
 pub(crate) use self::parallel::Cluster;
 use self::parallel::Mail;

@@ -16,7 +16,7 @@ pub(super) fn flow(
     host_of: &Table<NodeId, HostId>,
     config: &SimConfig,
 ) -> Flow {
-    let class = spec.class.unwrap_or(config.stack(spec.stack).0.data_class);
+    let class = config.class_of(spec);
     Flow::new(id, (host_of[spec.src], host_of[spec.dst]), spec.bytes.as_u64(), class, spec.stack, transport)
 }
 

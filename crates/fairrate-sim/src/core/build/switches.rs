@@ -7,7 +7,7 @@ use fairrate_units::{Bytes, Rate, Time};
 use super::super::balance::Balancer;
 use super::super::run::Run;
 use super::super::switch::{Markers, Marking, Switches, Trimming};
-use crate::config::{EcnConfig, FlowSpec, MarkBy, MarkDraws, Pfc, SimConfig};
+use crate::config::{EcnConfig, MarkBy, MarkDraws, Pfc, SimConfig};
 use crate::fabric::{BacklogPfc, Discipline, Marker, Mmu, Place, Port, WeightedClasses, quanta};
 use crate::ids::{PortId, PortIdx, SwitchIdx};
 use crate::mrg32k3a::AutomaticStreams;
@@ -78,8 +78,7 @@ fn lossless_classes(run: &Run) -> Vec<u8> {
     if fabric.classes.is_empty() {
         return vec![usual];
     }
-    let class = |flow: &FlowSpec| flow.class.unwrap_or(run.config.stack(flow.stack).0.data_class);
-    let classes: BTreeSet<u8> = run.config.flows.iter().map(class).collect();
+    let classes: BTreeSet<u8> = run.config.flows.iter().map(|flow| run.config.class_of(flow)).collect();
     classes.into_iter().filter(|&class| fabric.class(class).pfc).collect()
 }
 

@@ -7,7 +7,7 @@
 //!   a loss are not counted.
 //! - Arrivals and departures of the same moment are one change, named by the last of them. A departure that leaves no
 //!   flow is not a change.
-//! - The optimum is that of the flows that compete: weights, demands, and the full capacity of every link of a path,
+//! - The optimum is that of the flows that compete: classes with weights, weights, demands, and the full capacity of every link of a path,
 //!   including the hosts' links, in bits on the wire. The share of acknowledgments and control packets is within the
 //!   tolerance.
 //! - The rate compared is the rate that the sender allows itself: its pacing rate or its window over the base RTT of
@@ -16,8 +16,7 @@
 //! - Rates have converged at the first moment of the first stretch of `hold_rtts` in which all are within tolerance. A
 //!   stretch that begins more than `give_up_rtts` after the change is too late.
 
-use fairrate_allocate::{LinkId, MaxMin};
-use fairrate_units::{Rate, Time};
+use fairrate_units::Time;
 
 use super::Hosts;
 use super::subflows::allowed_bps;
@@ -25,24 +24,14 @@ use crate::config::{ProbeSpec, SimConfig};
 use crate::core::observations::{Notification, Observations};
 use crate::core::world::World;
 use crate::engine::EventKind;
-use crate::ids::{FlowId, PortId, SenderIdx};
+use crate::ids::{FlowId, SenderIdx};
+use crate::optimum::Optimum;
 use crate::output::ConvergenceSample;
 use crate::table::Table;
-use crate::topology::Topology;
 
 const NO_PLACE: u32 = u32::MAX;
 /// The value for "no time".
 const NEVER: u64 = u64::MAX;
-
-/// Creates a solver for the links of a network: links have the numbers of their egress ports.
-pub(crate) fn solver_of(topology: &Topology) -> MaxMin {
-    MaxMin::new((0..topology.n_ports() as u32).map(|port| topology.link(PortId(port)).rate.as_bps_f64()))
-}
-
-/// Converts a flow's demand for the solver.
-pub(crate) fn demand_bps(demand: Rate) -> f64 {
-    if demand == Rate::MAX { f64::INFINITY } else { demand.as_bps_f64().max(1.0) }
-}
 
 /// The state of the measurement.
 pub(in crate::core) struct Convergence {
@@ -50,7 +39,7 @@ pub(in crate::core) struct Convergence {
     hold_ps: u64,
     give_up_ps: u64,
     base_rtt: Time,
-    solver: MaxMin,
+    solver: Optimum,
     /// Flows that compete, in any order.
     pub(super) active: Vec<Competitor>,
     /// Position in `active`, by flow.
@@ -97,7 +86,7 @@ impl Convergence {
             hold_ps: rtts(hold_rtts),
             give_up_ps: rtts(give_up_rtts),
             base_rtt,
-            solver: solver_of(&config.topology),
+            solver: Optimum::new(config),
             active: Vec::new(),
             places: vec![NO_PLACE; config.flows.len()].into(),
             n_off: 0,
@@ -204,7 +193,7 @@ impl Hosts {
             // A link that a connection can avoid does not bind the connection.
             let path = w.run.path_of(competitor.flow);
             let binding = path.filter(|&port| self.all_subflows_use(&w.run, competitor.flow, port));
-            c.solver.add(binding.map(|port| LinkId(port.0)), spec.weight, demand_bps(spec.demand));
+            c.solver.add(&w.run.config, spec, binding);
         }
         for (competitor, &optimum_bps) in c.active.iter_mut().zip(c.solver.solve()) {
             competitor.optimum_bps = optimum_bps;

@@ -1,0 +1,57 @@
+//! The exact rates that flows should have: max-min fair, by class where classes have weights.
+
+use fairrate_allocate::{ClassMaxMin, LinkId, MaxMin};
+use fairrate_units::Rate;
+
+use crate::config::{FlowSpec, SimConfig};
+use crate::ids::PortId;
+
+/// A solver for the links of a network, whose numbers are those of their egress ports.
+pub(crate) enum Optimum {
+    /// All flows are of one class.
+    Flat(MaxMin),
+    /// Links serve classes, each with the weight of its `[[class]]` or strictly.
+    ByClass(ClassMaxMin),
+}
+
+impl Optimum {
+    /// Returns a solver for the network of `config`, without flows.
+    pub(crate) fn new(config: &SimConfig) -> Self {
+        let ports = (0..config.topology.n_ports() as u32).map(PortId);
+        let capacities = ports.map(|port| config.topology.link(port).rate.as_bps_f64());
+        if config.fabric.classes.is_empty() {
+            return Self::Flat(MaxMin::new(capacities));
+        }
+        Self::ByClass(ClassMaxMin::new(capacities, config.fabric.all_classes().map(|class| class.weight)))
+    }
+
+    /// Removes all flows.
+    pub(crate) fn clear(&mut self) {
+        match self {
+            Self::Flat(solver) => solver.clear(),
+            Self::ByClass(solver) => solver.clear(),
+        }
+    }
+
+    /// Adds the flow `spec` of `config` over the links of `ports`.
+    pub(crate) fn add(&mut self, config: &SimConfig, spec: &FlowSpec, ports: impl IntoIterator<Item = PortId>) {
+        let links = ports.into_iter().map(|port| LinkId(port.0));
+        let demand_bps = if spec.demand == Rate::MAX { f64::INFINITY } else { spec.demand.as_bps_f64().max(1.0) };
+        match self {
+            Self::Flat(solver) => solver.add(links, spec.weight, demand_bps),
+            Self::ByClass(solver) => solver.add(links, config.class_of(spec), spec.weight, demand_bps),
+        }
+    }
+
+    /// Returns the rates of the flows in bit/s, in the order in which they were added.
+    pub(crate) fn solve(&mut self) -> &[f64] {
+        match self {
+            Self::Flat(solver) => solver.solve(),
+            Self::ByClass(solver) => {
+                let is_settled = solver.solve().is_some();
+                debug_assert!(is_settled, "rates by class settle");
+                solver.rates_bps()
+            }
+        }
+    }
+}
