@@ -102,7 +102,7 @@ fn subjects(metrics: &[Metrics]) -> Vec<Subject<'_>> {
 
 /// Returns all probed ports together, or the only one.
 fn main_port(m: &Metrics) -> Option<&PortMetrics> {
-    m.all_ports.as_ref().or_else(|| m.ports.first())
+    m.main_port()
 }
 
 fn plain<'a>(name: &str, better: Better, show: fn(f64) -> String, value: Value<'a>) -> Subject<'a> {

@@ -19,7 +19,7 @@ use serde::Serialize;
 use self::ports::{all_ports, mean_of_ports, ports, worst_port};
 use crate::collectives::{self, CollectiveMetrics};
 use crate::completion::{Completion, completions};
-use crate::model::{Flow, RunData, Variant};
+use crate::model::{Flow, RunData, Variant, is_host_buffer};
 use crate::stats::{self, Distribution};
 
 /// The share of the offered load that must be carried for a run to count as near steady state.
@@ -209,6 +209,12 @@ impl Metrics {
             PortMetrics { port, ..mean }
         });
         Self { per_seed, worst_port: worst_port.or(all.worst_port.clone()), ..all }
+    }
+
+    /// Returns all probed ports of links together, or the only one; without any, the first receive buffer.
+    pub fn main_port(&self) -> Option<&PortMetrics> {
+        let link = || self.ports.iter().find(|port| !is_host_buffer(&port.port));
+        self.all_ports.as_ref().or_else(link).or_else(|| self.ports.first())
     }
 
     fn of_runs(variant: &Variant, runs: &[RunData]) -> Self {

@@ -188,6 +188,18 @@ pub struct PortSeries {
     pub pfc_pause_ns: f64,
 }
 
+impl RunData {
+    /// Returns the probed ports of links, without the receive buffers of hosts.
+    pub fn links(&self) -> impl Iterator<Item = &PortSeries> {
+        self.ports.iter().filter(|port| !is_host_buffer(&port.name))
+    }
+}
+
+/// Returns `true` if a name in the table of ports is that of a host's receive buffer, as `host-rx->h3`.
+pub fn is_host_buffer(name: &str) -> bool {
+    name.starts_with("host-rx->")
+}
+
 impl PortSeries {
     /// Returns the samples between two times, with an added sample at each end: queues hold their value between samples, and
     /// counters grow evenly.

@@ -201,7 +201,7 @@ impl Page<'_> {
         let slowdown = (2 <= self.completions()).then(|| self.slowdown_cdf());
         let probed = self.variants.iter().flat_map(|v| &v.runs).any(|r| !r.settled_rtts.is_empty());
         let convergence = probed.then(|| self.convergence_cdf());
-        let several = self.variants.iter().any(|v| 1 < v.first().ports.len());
+        let several = self.variants.iter().any(|v| 1 < v.first().links().count());
         let pooled = several.then(|| self.pooled_queue_ccdf());
         let names = self.port_names();
         let each = names.iter().filter(|_| names.len() < MAX_PORTS).map(|name| self.queue_ccdf(name));
@@ -286,12 +286,12 @@ impl Page<'_> {
     /// Returns a panel with the distribution of the queue lengths of all probed ports, over all seeds.
     fn pooled_queue_ccdf(&self) -> Panel {
         let line = |(variant, style): (&Variant, Style)| {
-            let within = |r: &RunData| r.ports.iter().map(|p| p.within(r.window())).collect::<Vec<_>>();
+            let within = |r: &RunData| r.links().map(|p| p.within(r.window())).collect::<Vec<_>>();
             let ports: Vec<PortSeries> = variant.runs.iter().flat_map(within).collect();
             let (x, y) = time_above(&ports, self.points / 4);
             Series { step: true, x, y, ..variant_line(variant, style) }
         };
-        let n = self.variants.iter().map(|v| v.first().ports.len()).max().unwrap_or(0);
+        let n = self.variants.iter().map(|v| v.first().links().count()).max().unwrap_or(0);
         Panel {
             title: format!("Queues of all {n} probed ports"),
             note: "Fraction of the measuring window, over all ports and seeds, that a queue was longer than this"

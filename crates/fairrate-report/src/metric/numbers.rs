@@ -41,7 +41,7 @@ pub(super) struct Other {
 
 /// Returns the probed port, or all probed ports together.
 fn port(m: &Metrics) -> Option<&PortMetrics> {
-    m.all_ports.as_ref().or_else(|| m.ports.first())
+    m.main_port()
 }
 
 pub(super) const OTHERS: [Other; 22] = [

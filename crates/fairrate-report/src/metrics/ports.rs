@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use crate::model::{PortSeries, RunData};
+use crate::model::{PortSeries, RunData, is_host_buffer};
 use crate::stats::{self, Held};
 
 /// The measures of a probed port within the measuring window.
@@ -56,12 +56,13 @@ pub(super) fn mean_of_ports(each: &[PortMetrics]) -> Option<PortMetrics> {
     })
 }
 
-/// Returns the measures of all ports of a run as a single port, averaged over the runs.
+/// Returns the measures of all ports of links of a run as a single port, averaged over the runs.
 pub(super) fn all_ports(runs: &[RunData]) -> Option<PortMetrics> {
-    let several = runs.iter().filter(|r| 1 < r.ports.len());
-    let each: Vec<PortMetrics> = several.map(|r| port_metrics(&pool(&r.ports, r.window()))).collect();
+    let several = runs.iter().filter(|r| 1 < r.links().count());
+    let pooled = |r: &RunData| port_metrics(&pool(&r.links().cloned().collect::<Vec<_>>(), r.window()));
+    let each: Vec<PortMetrics> = several.map(pooled).collect();
     let mut all = mean_of_ports(&each)?;
-    let n = runs.iter().map(|r| r.ports.len()).max().unwrap_or(0);
+    let n = runs.iter().map(|r| r.links().count()).max().unwrap_or(0);
     all.port = format!("all {n} ports");
     Some(all)
 }
@@ -69,8 +70,9 @@ pub(super) fn all_ports(runs: &[RunData]) -> Option<PortMetrics> {
 /// Returns the port with the largest 99th percentile of its queue; `None` unless there are several.
 pub(super) fn worst_port(ports: &[PortMetrics]) -> Option<PortMetrics> {
     // Of equal ones the first that was probed.
-    let worst = ports.iter().rev().max_by(|a, b| a.qlen_p99_bytes.total_cmp(&b.qlen_p99_bytes));
-    worst.filter(|_| 1 < ports.len()).cloned()
+    let links = || ports.iter().filter(|port| !is_host_buffer(&port.port));
+    let worst = links().rev().max_by(|a, b| a.qlen_p99_bytes.total_cmp(&b.qlen_p99_bytes));
+    worst.filter(|_| 1 < links().count()).cloned()
 }
 
 /// Joins the samples of several ports within a window one after another, as if of one port of their mean rate.
