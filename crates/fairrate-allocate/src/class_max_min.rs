@@ -222,7 +222,9 @@ mod tests {
 
     fn weights(of: &[(usize, f64)]) -> [Option<f64>; MAX_CLASSES] {
         let mut weights = STRICT;
-        of.iter().for_each(|&(class, weight)| weights[class] = Some(weight));
+        for &(class, weight) in of {
+            weights[class] = Some(weight);
+        }
         weights
     }
 
@@ -264,8 +266,11 @@ mod tests {
         assert!(close(solver.solve().expect("it settles"), &[3.0, 7.0, 3.0]));
     }
 
-    /// A random network: capacities, and flows with their links, class, weight and demand.
-    fn network() -> impl Strategy<Value = (Vec<f64>, Vec<(Vec<u32>, u8, f64, f64)>)> {
+    /// Links, class, weight and demand of a flow.
+    type Wish = (Vec<u32>, u8, f64, f64);
+
+    /// A random network: capacities and flows.
+    fn network() -> impl Strategy<Value = (Vec<f64>, Vec<Wish>)> {
         let flow = (
             proptest::collection::btree_set(0u32..6, 1..4),
             2u8..6,
@@ -317,9 +322,8 @@ mod tests {
                         .all(|(flow, other)| other / flow.2 <= rate / weight + slack);
                     let others = (2u8..6).filter(|other| other != class && 0.0 < total(link, *other));
                     let has_share = others.into_iter().all(|other| match (of_class[usize::from(*class)], of_class[usize::from(other)]) {
-                        // A strict class goes before those with weights.
-                        (None, _) => true,
-                        (Some(_), None) => true,
+                        // Strict classes go before those with weights, whatever these have.
+                        (None, _) | (Some(_), None) => true,
                         (Some(own), Some(theirs)) => total(link, other) / theirs <= total(link, *class) / own + slack,
                     });
                     is_full && first && has_share || of_class[usize::from(*class)].is_none() && first && {

@@ -18,6 +18,12 @@ pub use self::paths::{Fault, Routing};
 
 /// Time of a packet-hop on one core, in nanoseconds: a typical one, from which machines and scenarios differ by half.
 const NS_PER_HOP: f64 = 100.0;
+/// The same in networks of [`MANY_PORTS`], which no near cache holds.
+const NS_PER_HOP_OF_MANY: f64 = 250.0;
+/// The number of ports from which a network is large.
+const MANY_PORTS: usize = 32_768;
+/// Memory of a port with its link, its buffers and its routes, as measured in fat trees of 8,192 and 65,536 hosts.
+const PORT_BYTES: u64 = 700;
 /// Memory of a flow, as scenarios are refused by it.
 const FLOW_BYTES: u64 = 800;
 /// Memory of a sample of a port until the end of a run.
@@ -163,9 +169,9 @@ pub struct Load {
 pub struct Expected {
     /// Transmissions of packets by hosts and switches, acknowledgments among them, if nothing is lost.
     pub packet_hops: f64,
-    /// Seconds on one core at 100 ns a packet-hop, which is typical.
+    /// Seconds on one core at 100 ns a packet-hop, in large networks at 250, which is typical.
     pub seconds: f64,
-    /// Memory of flows and samples in bytes.
+    /// Memory of the network, flows and samples in bytes.
     pub memory_bytes: u64,
 }
 
@@ -370,14 +376,18 @@ fn expected(config: &SimConfig, routes: &Routes) -> Expected {
     }
     let hops_of = |flow: &FlowSpec| {
         let links = f64::from(routes.distance(flow.src, flow.dst).unwrap_or(0));
-        let packets = if flow.bytes == Bytes::MAX {
-            let until = flow.stop.min(end);
+        let until = flow.stop.min(end);
+        // Packets that the receiver's link brings until then, shared with others of the same kind.
+        let most = |n: u32| {
             let rate = routes.host_port(flow.dst).map_or(Rate::ZERO, |port| config.topology.link(port).rate);
-            let share = rate.as_bps_f64() / f64::from(endless[&flow.dst]);
-            let bps = share.min(flow.demand.as_bps_f64());
-            if until == Time::MAX { 0.0 } else { until.saturating_sub(flow.start).as_secs_f64() * bps / 8.0 / mtu }
+            let bps = (rate.as_bps_f64() / f64::from(n.max(1))).min(flow.demand.as_bps_f64());
+            let time = until.saturating_sub(flow.start).as_secs_f64();
+            if until == Time::MAX { None } else { Some(time * bps / 8.0 / mtu) }
+        };
+        let packets = if flow.bytes == Bytes::MAX {
+            most(endless[&flow.dst]).unwrap_or(0.0)
         } else {
-            (flow.bytes.as_f64() / mtu).ceil()
+            (flow.bytes.as_f64() / mtu).ceil().min(most(1).map_or(f64::INFINITY, f64::ceil))
         };
         // Each packet is acknowledged.
         2.0 * links * packets
@@ -393,9 +403,11 @@ fn expected(config: &SimConfig, routes: &Routes) -> Expected {
         _ => 0,
     };
     let n_samples: u64 = config.probes.iter().map(samples).sum();
+    let n_ports = config.topology.n_ports();
+    let ns_per_hop = if n_ports < MANY_PORTS { NS_PER_HOP } else { NS_PER_HOP_OF_MANY };
     Expected {
         packet_hops,
-        seconds: packet_hops * NS_PER_HOP * 1e-9,
-        memory_bytes: config.flows.len() as u64 * FLOW_BYTES + n_samples * SAMPLE_BYTES,
+        seconds: packet_hops * ns_per_hop * 1e-9,
+        memory_bytes: config.flows.len() as u64 * FLOW_BYTES + n_samples * SAMPLE_BYTES + n_ports as u64 * PORT_BYTES,
     }
 }

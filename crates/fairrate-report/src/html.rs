@@ -223,7 +223,9 @@ fn headlines(comparison: &Comparison) -> Vec<Headline> {
         }
     }
     let with_queries = |m: &Metrics| {
-        let shown = m.completion.iter().filter(|c| c.is_shown && c.has_queries());
+        // Messages of a collective operation are no queries.
+        let is_of_job = |block: Option<u32>| m.collectives.iter().any(|job| Some(job.block) == block);
+        let shown = m.completion.iter().filter(|c| c.is_shown && c.has_queries() && !is_of_job(c.block));
         shown.map(|c| c.block).collect::<BTreeSet<_>>()
     };
     for block in metrics.iter().flat_map(with_queries).collect::<BTreeSet<_>>() {
@@ -231,6 +233,11 @@ fn headlines(comparison: &Comparison) -> Vec<Headline> {
         let of = |m: &Metrics| m.completion_of(block).map(|c| c.queries);
         let value = |m: &Metrics| of(m)?.p50;
         add_of(&format!("Completion of queries of {name}, median"), Lower, format::time_ns, &value, &of);
+    }
+    let jobs = metrics.iter().map(|m| m.collectives.as_slice()).max_by_key(|jobs| jobs.len()).unwrap_or_default();
+    for job in jobs.iter().take(MOST_BLOCKS) {
+        let value = |m: &Metrics| m.collectives.iter().find(|other| other.block == job.block)?.time_ns;
+        add_of(&format!("Time of {}, mean", job.name), Lower, format::time_ns, &value, &|_| None);
     }
     let mut add = |title: &str, better: Better, show: fn(f64) -> String, value: Value<'_>| {
         add_of(title, better, show, value, &|_| None);

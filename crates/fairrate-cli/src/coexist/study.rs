@@ -65,12 +65,17 @@ fn numbers(text: &str) -> Result<(u16, u16), String> {
 impl Side {
     /// Reads `NAME`, `NAME:KEY=VALUE` or `NAME/TRANSPORT`.
     fn of(text: &str, registry: &Registry) -> Result<Self, Failure> {
-        let (cc, transport) = text.rsplit_once('/').map_or((text, None), |(cc, transport)| (cc, Some(transport)));
+        // A path has slashes too.
+        let is_path = |cc: &str| cc.contains('/') || cc.is_empty() || cc == "." || cc == "..";
+        let (cc, transport) = match text.rsplit_once('/') {
+            Some((cc, transport)) if !is_path(cc) => (cc, Some(transport)),
+            _ => (text, None),
+        };
         let variant = parse_variant(cc, registry)?;
         let name = variant.cc.as_str();
         let Some(config) = AlgorithmConfig::by_name(name, Profile::Paper) else {
             return Err(Failure::Usage {
-                message: format!("`{name}` is no built-in algorithm without a set of constants"),
+                message: format!("`{text}` is no built-in algorithm without a set of constants"),
                 help: "put algorithms of your own into a scenario with two `[[traffic]]` blocks, and run `fairrate compare`".to_owned(),
             });
         };

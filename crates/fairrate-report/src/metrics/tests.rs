@@ -182,8 +182,9 @@ fn ports_together_by_hand() {
     let buffer = PortSeries { name: "host-rx->h3".into(), qlen_bytes: vec![1e9; 3], ..run.ports[0].clone() };
     let mut with_buffer = run.clone();
     with_buffer.ports.push(buffer);
-    assert_eq!(all_ports(&[with_buffer.clone()]), all_ports(&[run.clone()]));
-    assert_eq!(worst_port(&super::ports(&[with_buffer])), worst_port(&super::ports(&[run.clone()])));
+    let (plain, more) = (std::slice::from_ref(&run), std::slice::from_ref(&with_buffer));
+    assert_eq!(all_ports(more), all_ports(plain));
+    assert_eq!(worst_port(&super::ports(more)), worst_port(&super::ports(plain)));
     let all = all_ports(&[run.clone(), run]).unwrap();
     assert_eq!((all.port.as_str(), all.utilisation, all.drops), ("all 2 ports", Some(0.25), 2.0));
     assert_eq!((all.qlen_mean_bytes, all.qlen_p99_bytes, all.qlen_peak_bytes), (50.0, 100.0, 100.0));
