@@ -80,7 +80,7 @@ pub(super) fn read(s: &mut Section<'_>, profile: Profile, stacks: &Stacks, apart
     let here = |at: usize| stacks.classes_of(at).iter().any(|class| !apart.contains(class));
     let here: Vec<usize> = (0..stacks.all.len()).filter(|&at| here(at)).collect();
     let (default, base) = usual_of(profile, stacks, &here, is_lossy);
-    read_from(s, default, base)
+    read_from(s, default, base, false)
 }
 
 /// Reads `ecn` of a `[[class]]`. By default it is that of `[switch]` if the scenario gives one or no algorithm is known to send in the class,
@@ -99,7 +99,8 @@ pub(super) fn read_class(
     } else {
         usual_of(profile, stacks, &here, is_lossy)
     };
-    read_from(s, default, base)
+    // What the resolved scenario leaves out would be that of `[switch]`.
+    read_from(s, default, base, true)
 }
 
 /// Returns the marking of switches that nobody describes, for the stacks at `here`, and the one from which a description starts.
@@ -112,7 +113,8 @@ fn usual_of(profile: Profile, stacks: &Stacks, here: &[usize], is_lossy: bool) -
     (default, default.unwrap_or(usual(RED)))
 }
 
-fn read_from(s: &mut Section<'_>, default: Option<EcnConfig>, base: EcnConfig) -> Option<EcnConfig> {
+/// Reads `ecn`. If `tells_all`, the resolved scenario has all keys.
+fn read_from(s: &mut Section<'_>, default: Option<EcnConfig>, base: EcnConfig, tells_all: bool) -> Option<EcnConfig> {
     let (given, table) = match s.node("ecn") {
         None => (default, None),
         Some(Node { value: Value::Bool(on), .. }) => (on.then_some(base), None),
@@ -131,7 +133,7 @@ fn read_from(s: &mut Section<'_>, default: Option<EcnConfig>, base: EcnConfig) -
     let site = table.map_or(s.anchor.site, |n| n.site);
     let table = table.and_then(|n| if let Value::Table(t) = &n.value { Some(t) } else { None });
     let mut e = Section::new(s.report, site, "`ecn`", table);
-    let ecn = read_thresholds(&mut e, base);
+    let ecn = read_thresholds(&mut e, base, tells_all);
     s.out.push("ecn", e.finish().render_inline());
     Some(ecn)
 }
@@ -146,8 +148,8 @@ fn usual_non_ect(are_several: bool, is_lossy: bool) -> NonEct {
     }
 }
 
-fn read_thresholds(e: &mut Section<'_>, base: EcnConfig) -> EcnConfig {
-    let phantom = read_phantom(e, base.phantom);
+fn read_thresholds(e: &mut Section<'_>, base: EcnConfig, tells_all: bool) -> EcnConfig {
+    let phantom = read_phantom(e, base.phantom, tells_all);
     let base =
         if phantom.is_some() && base.phantom.is_none() { EcnConfig { draws: base.draws, ..PHANTOM } } else { base };
     let (kmin, kmax) = (e.get("kmin", base.kmin).value, e.get("kmax", base.kmax).value);
@@ -169,20 +171,20 @@ fn read_thresholds(e: &mut Section<'_>, base: EcnConfig) -> EcnConfig {
         let help = "remove `at`, or set `phantom = \"none\"`";
         e.problem_at("scenario::conflict", "at", "packets join a phantom queue, and nothing leaves it", help);
     }
-    let average = read_average(e, base.average);
+    let average = read_average(e, base.average, tells_all);
     if average.is_some() && (phantom.is_some() || draws == MarkDraws::LikeNs3) {
         let help = "remove `average`, or `phantom` and `draws`";
         e.problem_at("scenario::conflict", "average", "an average is of the queue, with a stream of each port", help);
     }
-    let to_hosts = read_to_hosts(e, base.to_hosts);
+    let to_hosts = read_to_hosts(e, base.to_hosts, tells_all);
     // A phantom queue has nothing to drop.
     let usual = if phantom.is_some() && base.non_ect == NonEct::Drop { NonEct::Ignore } else { base.non_ect };
-    let non_ect = read_non_ect(e, usual);
+    let non_ect = read_non_ect(e, usual, tells_all);
     if non_ect == NonEct::Drop && phantom.is_some() {
         let help = "write `non_ect = \"ignore\"`, or remove `phantom`";
         e.problem_at("scenario::conflict", "non_ect", "a phantom queue has nothing to drop", help);
     }
-    let by = read_by(e, base.by);
+    let by = read_by(e, base.by, tells_all);
     if by != MarkBy::Class && phantom.is_some() {
         let help = "remove `compare`, or `phantom`";
         e.problem_at("scenario::conflict", "compare", "packets of all classes join a phantom queue", help);
@@ -194,9 +196,9 @@ fn read_thresholds(e: &mut Section<'_>, base: EcnConfig) -> EcnConfig {
 }
 
 /// Reads the queue that is compared with the thresholds. It is not written to the resolved scenario if it is that of the class.
-fn read_by(e: &mut Section<'_>, default: MarkBy) -> MarkBy {
+fn read_by(e: &mut Section<'_>, default: MarkBy, tells_all: bool) -> MarkBy {
     let by = e.choice("compare", MarkBy::NAMES, default).value;
-    if (default, by) == (MarkBy::Class, MarkBy::Class) {
+    if !tells_all && (default, by) == (MarkBy::Class, MarkBy::Class) {
         e.out.values.pop();
     }
     by
@@ -260,9 +262,9 @@ fn check_rates(report: &Report, config: &SimConfig, site: Site, ecn: &EcnConfig)
 }
 
 /// Reads whether ports to hosts mark. It is not written to the resolved scenario if they do.
-fn read_to_hosts(e: &mut Section<'_>, default: bool) -> bool {
+fn read_to_hosts(e: &mut Section<'_>, default: bool, tells_all: bool) -> bool {
     let to_hosts = e.get("to_hosts", default).value;
-    if default && to_hosts {
+    if !tells_all && default && to_hosts {
         e.out.values.pop();
     }
     to_hosts
@@ -270,20 +272,22 @@ fn read_to_hosts(e: &mut Section<'_>, default: bool) -> bool {
 
 /// Reads the treatment of data whose algorithm does not go by marks. It is not written to the resolved scenario if that is marked as
 /// all other is.
-fn read_non_ect(e: &mut Section<'_>, default: NonEct) -> NonEct {
+fn read_non_ect(e: &mut Section<'_>, default: NonEct, tells_all: bool) -> NonEct {
     let non_ect = e.choice("non_ect", NonEct::NAMES, default).value;
-    if (default, non_ect) == (NonEct::Mark, NonEct::Mark) {
+    if !tells_all && (default, non_ect) == (NonEct::Mark, NonEct::Mark) {
         e.out.values.pop();
     }
     non_ect
 }
 
 /// Reads the weight of a packet in the average of a queue. It is not written to the resolved scenario if there is none.
-fn read_average(e: &mut Section<'_>, default: Option<f64>) -> Option<f64> {
+fn read_average(e: &mut Section<'_>, default: Option<f64>, tells_all: bool) -> Option<f64> {
     let OrWord::Value(weight) =
         e.value_or::<f64>("average", &["none"], default.map_or(OrWord::Word(0), OrWord::Value)).value
     else {
-        e.out.values.pop();
+        if !tells_all {
+            e.out.values.pop();
+        }
         return None;
     };
     if !(0.0 < weight && weight <= 1.0) {
@@ -294,8 +298,8 @@ fn read_average(e: &mut Section<'_>, default: Option<f64>) -> Option<f64> {
 }
 
 /// Reads the share of a port's rate at which its phantom queue drains; `None` if marking uses the real queue.
-fn read_phantom(e: &mut Section<'_>, default: Option<f64>) -> Option<f64> {
-    if default.is_none() {
+fn read_phantom(e: &mut Section<'_>, default: Option<f64>, tells_all: bool) -> Option<f64> {
+    if default.is_none() && !tells_all {
         e.node("phantom")?;
     }
     let default = default.map_or(OrWord::Word(0), OrWord::Value);

@@ -265,4 +265,44 @@ rx_buffer = "20KB"
 rx_full = "drop"
 "#,
     ),
+    (
+        "both ends of a flow send packets that are no data, and CONGA took them for one flowlet where both leaves were in one part",
+        r#"
+[topology]
+kind = "leaf-spine"
+[transport]
+cc = "eqds"
+rto = "30us"
+[routing]
+balance = "conga"
+[[traffic]]
+kind = "incast"
+receiver = "h2"
+senders = 2
+bytes = "400KB"
+"#,
+    ),
+    (
+        "marks of a class were left out of the resolved scenario where they are the usual ones, and then were those of the switch",
+        r#"
+[topology]
+kind = "asymmetric"
+[[class]]
+class = 1
+[[traffic]]
+kind = "incast"
+receiver = "h2"
+senders = 2
+bytes = "30KB"
+transport = { kind = "tcp", cc = "ratemp", rto = "100us" }
+class = 1
+[[traffic]]
+kind = "staggered"
+cc = "ratemp"
+receiver = "h2"
+senders = 1
+bytes = "30KB"
+interval = "0s"
+"#,
+    ),
 ];

@@ -98,8 +98,8 @@ impl FromLeaf {
 pub(super) struct Conga {
     config: Config,
     links: BTreeMap<PortIdx, Estimator>,
-    /// The uplink of each flow at its leaf, and the time of its last packet there.
-    flowlets: BTreeMap<(FlowId, bool), (PortIdx, u64)>,
+    /// By leaf, flow and kind of packet: the uplink, and the time of the last packet. Both ends of a flow may send packets that are no data.
+    flowlets: BTreeMap<(NodeId, FlowId, bool), (PortIdx, u64)>,
     /// By leaf, and by the leaf at the other end.
     to_leaf: BTreeMap<(NodeId, NodeId), ToLeaf>,
     from_leaf: BTreeMap<(NodeId, NodeId), FromLeaf>,
@@ -133,7 +133,7 @@ impl Conga {
     /// Returns the uplink for a packet of a host of this leaf to a host of the leaf `other` (section 3.5), and writes the
     /// packet's header.
     fn leave(&mut self, at: &Crossing<'_>, other: NodeId) -> PortIdx {
-        let key = (at.packet.flow, at.is_data());
+        let key = (at.switch, at.packet.flow, at.is_data());
         let known = self.flowlets.get(&key).copied().filter(|(port, _)| at.candidates.contains(port));
         let port = match known {
             Some((port, last_ps)) if at.now_ps - last_ps <= self.config.gap.as_ps() => port,
