@@ -18,6 +18,9 @@ pub struct Completion {
     /// `true` if tables show it: a block with a name.
     #[serde(skip)]
     pub is_shown: bool,
+    /// Set if its flows are the messages of a collective operation.
+    #[serde(skip)]
+    pub is_job: bool,
     /// Time from the first start to the last byte of the last flow, in ns, whatever the measuring window; `None` unless all flows of
     /// the block finished in every run.
     pub time_ns: Option<f64>,
@@ -49,9 +52,10 @@ impl Completion {
         })
     }
 
-    /// Returns `true` if the block is made of queries: several, at least one of several flows.
+    /// Returns `true` if the block is made of queries: several, at least one of several flows, which are no messages of a collective
+    /// operation.
     pub fn has_queries(&self) -> bool {
-        1 < self.most_flows && 1 < self.queries.n
+        !self.is_job && 1 < self.most_flows && 1 < self.queries.n
     }
 }
 
@@ -67,6 +71,7 @@ pub(crate) fn completions(runs: &[RunData]) -> Vec<Completion> {
         block: Some(block),
         name: name(block).cloned().unwrap_or_else(|| format!("traffic {block}")),
         is_shown: name(block).is_some(),
+        is_job: runs.iter().flat_map(|run| &run.collectives).any(|job| job.block == block),
         ..of(runs, Some(block))
     };
     let all = Completion { name: "all flows".to_owned(), ..of(runs, None) };

@@ -223,9 +223,7 @@ fn headlines(comparison: &Comparison) -> Vec<Headline> {
         }
     }
     let with_queries = |m: &Metrics| {
-        // Messages of a collective operation are no queries.
-        let is_of_job = |block: Option<u32>| m.collectives.iter().any(|job| Some(job.block) == block);
-        let shown = m.completion.iter().filter(|c| c.is_shown && c.has_queries() && !is_of_job(c.block));
+        let shown = m.completion.iter().filter(|c| c.is_shown && c.has_queries());
         shown.map(|c| c.block).collect::<BTreeSet<_>>()
     };
     for block in metrics.iter().flat_map(with_queries).collect::<BTreeSet<_>>() {
