@@ -98,7 +98,7 @@ pub enum MarkBy {
     /// That of the class, with the thresholds times the class's share of all weights.
     Share,
     /// That of the class, with the thresholds times the part of the link that the class has now: its quantum by the bytes of a round.
-    /// MQ-ECN: W. Bai et al., "Enabling ECN in Multi-Service Multi-Queue Data Centers", NSDI 2016, equation 4.
+    /// MQ-ECN: W. Bai et al., "Enabling ECN in Multi-Service Multi-Queue Data Centers", NSDI 2016, as its public ns-2 code has it.
     Round,
 }
 

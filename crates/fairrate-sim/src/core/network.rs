@@ -1,6 +1,6 @@
 //! The network between switches and hosts: ports with their queues and wires, and the packets in them.
 
-use fairrate_control::{IntCounter, IntHop, PortRate, Telemetry};
+use fairrate_control::{IntCounter, IntFormat, IntHop, PortRate, Telemetry};
 use fairrate_units::Time;
 
 use super::agenda::{Agenda, Worker};
@@ -231,17 +231,42 @@ impl NetworkRest<'_> {
     #[inline(always)]
     pub(super) fn stamp(&mut self, port: &Port, sender: Transmitter, at_ps: u64, packet: PacketIdx, qlen: u64) {
         let Some(Telemetry { counter, format }) = self.telemetry else { return };
-        let (class, wire) = (self.pool.get(packet).class, self.pool.get(packet).wire);
-        let (tx_bytes, qlen) = match (port.telemetry_of(class), counter) {
-            (None, IntCounter::Transmitted) => (sender.tx_bytes, qlen),
-            (None, IntCounter::Enqueued) => (port.joined_bytes(qlen, wire), qlen),
-            // The packet itself has been counted as sent.
-            (Some((sent, waiting)), IntCounter::Transmitted) => (sent - u64::from(wire), waiting),
-            (Some((sent, waiting)), IntCounter::Enqueued) => (sent + waiting, waiting),
+        if port.is_special() && stamp_of_class(self.pool, port, (sender.rate, at_ps), packet, (counter, format)) {
+            return;
+        }
+        let hop = IntHop {
+            ts: Time::from_ps(at_ps),
+            tx_bytes: match counter {
+                IntCounter::Transmitted => sender.tx_bytes,
+                IntCounter::Enqueued => port.joined_bytes(qlen, self.pool.get(packet).wire),
+            },
+            qlen: qlen as u32,
+            rate: sender.rate,
         };
-        let hop = IntHop { ts: Time::from_ps(at_ps), tx_bytes, qlen: qlen as u32, rate: sender.rate };
         self.pool.push_int(packet, hop.encoded(format));
     }
+}
+
+/// Stamps a packet with what `port` has sent and holds of its class alone, if that is what its class asks for; returns `false` if not.
+// It takes the pool, so that `NetworkRest` need not be in memory.
+#[cold]
+#[inline(never)]
+fn stamp_of_class(
+    pool: &mut PacketPool,
+    port: &Port,
+    (rate, at_ps): (PortRate, u64),
+    packet: PacketIdx,
+    (counter, format): (IntCounter, IntFormat),
+) -> bool {
+    let (class, wire) = (pool.get(packet).class, pool.get(packet).wire);
+    let Some((sent, waiting)) = port.telemetry_of(class) else { return false };
+    let tx_bytes = match counter {
+        // The packet itself has been counted as sent.
+        IntCounter::Transmitted => sent - u64::from(wire),
+        IntCounter::Enqueued => sent + waiting,
+    };
+    pool.push_int(packet, IntHop { ts: Time::from_ps(at_ps), tx_bytes, qlen: waiting as u32, rate }.encoded(format));
+    true
 }
 
 /// Serialises `packet`, of `wire` bytes, onto the wire of `port`, whose index is `egress` and whose transmitter is free;

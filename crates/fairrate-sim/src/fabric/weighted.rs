@@ -34,7 +34,7 @@ pub struct WeightedClasses {
 }
 
 /// The bytes that a port sends in a round, as MQ-ECN estimates them: W. Bai et al., "Enabling ECN in Multi-Service Multi-Queue Data
-/// Centers", NSDI 2016, section 4.1. They have a time; while classes wait, the port sends, and its bytes say the same.
+/// Centers", NSDI 2016, as its public ns-2 code has it. They have a time; while classes wait, the port sends, and its bytes say the same.
 #[derive(Clone, Copy, Debug, Default)]
 struct Round {
     /// Moving average.
@@ -43,7 +43,7 @@ struct Round {
     begun_at: [u64; N_CLASSES],
 }
 
-/// Weight of the past in the average of rounds, in the paper and in its public code.
+/// Weight of the past in the average of rounds, in that code.
 const PAST: f64 = 0.75;
 
 impl WeightedClasses {

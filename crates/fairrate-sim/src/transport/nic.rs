@@ -58,18 +58,29 @@ impl Nic {
     /// each paused class.
     #[inline]
     pub fn pick(&self, now_ps: u64, paused: u8) -> Option<usize> {
-        let at = self.pick_from(self.turn, now_ps, paused)?;
-        let class = self.flows[at].class;
+        let at = self.first_from(self.turn, now_ps, paused)?;
         // The turn is that of the class that sent last.
-        if class == self.turn_class || self.flows.len() == 1 {
-            return Some(at);
-        }
-        self.pick_from(self.turns[usize::from(class) % N_CLASSES] as usize, now_ps, !(1 << class))
+        if self.flows[at].class == self.turn_class { Some(at) } else { self.pick_of(self.flows[at].class, now_ps) }
+    }
+
+    /// Returns the position of the flow of `class` whose turn it is; one of them may send.
+    #[cold]
+    #[inline(never)]
+    fn pick_of(&self, class: u8, now_ps: u64) -> Option<usize> {
+        self.first_from(self.turns[usize::from(class) % N_CLASSES] as usize, now_ps, !(1 << class))
+    }
+
+    /// Returns the same as [`Nic::pick`], where the turn of every class is at position `turn`.
+    #[cold]
+    #[inline(never)]
+    pub fn pick_from(&self, turn: usize, now_ps: u64, paused: u8) -> Option<usize> {
+        self.first_from(turn, now_ps, paused)
     }
 
     /// Returns the position of the flow that may send at `now_ps`: highest class first, and of these the first from position `turn` on.
-    #[inline]
-    pub fn pick_from(&self, turn: usize, now_ps: u64, paused: u8) -> Option<usize> {
+    #[allow(clippy::inline_always)] // Its loop is the NIC's search; left alone, it is called for every packet.
+    #[inline(always)]
+    fn first_from(&self, turn: usize, now_ps: u64, paused: u8) -> Option<usize> {
         let may_send = |flow: &NicFlow| flow.open && flow.next_send_ps <= now_ps && paused & (1 << flow.class) == 0;
         if let [flow] = &self.flows[..] {
             return may_send(flow).then_some(0);
@@ -97,15 +108,21 @@ impl Nic {
         self.flows.iter().filter(may_send).fold(0, |all, flow| all | 1 << flow.class) & !paused
     }
 
-    /// Records that the flow at `at` has sent: the turn passes to the next one.
+    /// Records that the flow at `at`, of `class`, has sent: the turn passes to the next one.
     #[inline]
-    pub fn sent(&mut self, at: usize) {
-        let class = self.flows[at].class;
+    pub fn sent(&mut self, at: usize, class: u8) {
         if class != self.turn_class {
-            self.turns[usize::from(self.turn_class) % N_CLASSES] = self.turn as u32;
-            self.turn_class = class;
+            self.keep_turn(class);
         }
         self.turn = if at + 1 < self.flows.len() { at + 1 } else { 0 };
+    }
+
+    /// Keeps the turn of the class that sent last, as `class` sends now.
+    #[cold]
+    #[inline(never)]
+    fn keep_turn(&mut self, class: u8) {
+        self.turns[usize::from(self.turn_class) % N_CLASSES] = self.turn as u32;
+        self.turn_class = class;
     }
 
     /// Returns the earliest time at which a flow may send; `u64::MAX` if no flow may send before its state changes.
@@ -150,9 +167,9 @@ mod tests {
     fn flows_take_turns_and_classes_do_not() {
         let mut nic = nic(&[(0, 3, true), (0, 3, true), (9, 3, true), (0, 3, false)]);
         assert_eq!(nic.pick(5, 0), Some(0));
-        nic.sent(0);
+        nic.sent(0, 3);
         assert_eq!(nic.pick(5, 0), Some(1));
-        nic.sent(1);
+        nic.sent(1, 3);
         assert_eq!(nic.pick(5, 0), Some(0), "one is paced and one closed");
         nic.flows[2] = NicFlow { class: 1, ..nic.flows[0] };
         assert_eq!(nic.pick(5, 0), Some(2));
@@ -169,7 +186,7 @@ mod tests {
             nic.flows[1].open = step % 2 == 1;
             let at = nic.pick(0, 0).expect("some may send");
             sent[at] += 1;
-            nic.sent(at);
+            nic.sent(at, nic.flows[at].class);
         }
         assert_eq!(sent, [3, 6, 3]);
     }
@@ -177,7 +194,7 @@ mod tests {
     #[test]
     fn removal_keeps_the_turn() {
         let mut nic = nic(&[(0, 3, true), (0, 3, true), (0, 3, true)]);
-        nic.sent(1);
+        nic.sent(1, 3);
         nic.remove(0);
         assert_eq!(nic.pick(0, 0), Some(1), "still the turn of the third flow");
         nic.remove(1);

@@ -84,13 +84,13 @@ impl NicOrder {
         }
     }
 
-    /// Records that the flow of `host` at `at` has sent `wire` bytes. In ns-3 the turn stays there, and the search begins behind it.
+    /// Records that the flow of `host` at `at`, of `class`, has sent `wire` bytes. In ns-3 the turn stays there, and the search begins behind it.
     #[inline]
-    pub(super) fn sent(&mut self, nic: &mut Nic, host: HostId, at: usize, wire: u16) {
+    pub(super) fn sent(&mut self, nic: &mut Nic, host: HostId, (at, class): (usize, u8), wire: u16) {
         match self {
-            Self::Fair => nic.sent(at),
+            Self::Fair => nic.sent(at, class),
             Self::Weighted(all) => {
-                let (class, turns) = (nic.flows[at].class, &mut all[host]);
+                let turns = &mut all[host];
                 turns.classes.take(class, u32::from(wire), false, 0);
                 turns.flows[usize::from(class)] = at + 1;
             }
@@ -273,7 +273,7 @@ mod tests {
         let mut nic = Nic { flows: (0..4).map(flow).collect(), ..Nic::new(PortIdx(0)) };
         let mut order = NicOrder::new(true, None, &Own::all(1, |_| Nic::new(PortIdx(0))));
         assert_eq!(pick(&mut nic, 0, 0), (Some(1), false), "the search begins behind the turn");
-        order.sent(&mut nic, HostId(0), 1, 1_000);
+        order.sent(&mut nic, HostId(0), (1, 3), 1_000);
         assert!(!order.remove(&mut nic, HostId(0), 2) && !order.remove(&mut nic, HostId(0), 0));
         assert_eq!((pick(&mut nic, 0, 0), nic.flows.len()), ((Some(2), true), 3), "only the flow at 2 was passed");
         assert_eq!((nic.flows[0].sender, nic.flows[2].sender), (SenderIdx::NONE, SenderIdx(3)));

@@ -155,7 +155,7 @@ impl Hosts {
         entry.next_send_ps = from_ps + sender.gap_beyond_credit(gap_ps, wire);
         (entry.open, entry.has_data) = sender.outlook();
         let has_data = entry.has_data;
-        self.order.sent(nic, host, turn, wire);
+        self.order.sent(nic, host, (turn, class), wire);
         let all_sent = transport.has_sent_all(self, w, slot, has_data);
         w.observed.totals.sent_bytes += u64::from(wire);
         self.write_header(w, slot, packet);

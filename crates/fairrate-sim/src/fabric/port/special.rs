@@ -46,9 +46,14 @@ impl Port {
         self.weighted.as_deref_mut()
     }
 
+    /// Returns `true` if a class has physical queues, a discipline or a weight.
+    #[inline]
+    pub fn is_special(&self) -> bool {
+        self.is_special
+    }
+
     /// Returns the bytes of `class` that the port has sent and those that wait, if telemetry tells of the class alone. A packet that is
     /// about to be sent counts as sent.
-    #[inline]
     pub fn telemetry_of(&self, class: u8) -> Option<(u64, u64)> {
         let sent = self.weighted.as_ref()?.telemetry_of(class)?;
         Some((sent, u64::from(self.class_bytes(class))))
