@@ -179,7 +179,7 @@ fn of_run(d: &Description) -> String {
     };
     let memory = shown_bytes(d.run.memory_bytes);
     format!(
-        "{:.3} million packet-hops without losses, {seconds} on one core, {memory} of flows and samples",
+        "{:.3} million packet-hops without losses, {seconds} on one core, {memory} of network, flows and samples",
         d.run.packet_hops / 1e6
     )
 }
