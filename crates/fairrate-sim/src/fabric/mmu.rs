@@ -171,6 +171,7 @@ impl Mmu {
             headroom.extend(classes[..n_headrooms].iter().map(|class| headroom_bytes(config, class, link, wire_mtu)));
             rates.push(link.rate.as_bps());
         }
+        headroom.shrink_to_fit();
         let rates: Table<PortIdx, u64> = rates.into();
         let n_switches = switch_of.iter().flatten().max().map_or(0, |&last| last.index() + 1);
         let mut pools: Table<SwitchIdx, Pool> = vec![Pool::default(); n_switches].into();

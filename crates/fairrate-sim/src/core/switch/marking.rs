@@ -25,7 +25,9 @@ impl Markers {
         let of_a_port = if fabric.classes.is_empty() { 1 } else { N_CLASSES };
         let n_ports = if fabric.all_ecn().next().is_some() { n_ports as u32 } else { 0 };
         let classes = |port| (0..of_a_port as u8).map(move |class| (port, Some(class).filter(|_| 1 < of_a_port)));
-        let all = (0..n_ports).map(PortIdx).flat_map(classes).map(|(port, class)| marker(port, class)).collect();
+        // There is one for every port of a network: no place is spare.
+        let mut all = Vec::with_capacity(n_ports as usize * of_a_port);
+        all.extend((0..n_ports).map(PortIdx).flat_map(classes).map(|(port, class)| marker(port, class)));
         Self { all, of_a_port }
     }
 
