@@ -15,7 +15,8 @@ pub const MAX_CLASSES: usize = 8;
 /// Rounds after which [`ClassMaxMin::solve`] gives up.
 const MAX_ROUNDS: usize = 10_000;
 
-/// Relative change of a rate that counts as none.
+/// Change of a rate that counts as none, as a part of the rate or of the capacity of a link: what strict classes leave of one is
+/// a difference of large numbers.
 const SAME: f64 = 1e-13;
 
 /// A solver for one set of links and classes, and changing flows.
@@ -118,8 +119,8 @@ impl ClassMaxMin {
                 flow.hops[hop].1 = given;
                 let rate = flow.hops.iter().fold(flow.demand_bps, |least, &(_, rate)| least.min(rate));
                 let before = std::mem::replace(&mut self.rates_bps[i], rate);
-                has_changed |=
-                    SAME * before.max(rate) < (before - rate).abs() || before.is_finite() != rate.is_finite();
+                let scale = before.max(rate).max(self.capacities_bps[link]);
+                has_changed |= SAME * scale < (before - rate).abs() || before.is_finite() != rate.is_finite();
             }
         }
         has_changed

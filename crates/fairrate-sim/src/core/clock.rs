@@ -121,6 +121,7 @@ impl Clock {
     #[allow(clippy::inline_always)] // A call costs as much as what it does.
     #[inline(always)]
     pub(crate) fn push(&mut self, time_ps: u64, kind: EventKind, entity: impl Into<u32>, rank: u32) {
+        debug_assert!(self.now_ps <= time_ps, "no event is in the past");
         self.events.push(Event::new(time_ps, kind, entity.into()).ranked(rank));
     }
 

@@ -86,6 +86,14 @@ impl Switches {
         }
     }
 
+    /// Calls `send` as if `egress`, whose next packet has left its queue, were transmitting that already. A header on its way back
+    /// leaves by the port at which it came in: the frame that it sets free there is sent after it.
+    fn while_busy(&mut self, w: &mut World, egress: PortIdx, send: impl FnOnce(&mut Self, &mut World)) {
+        w.net.ports[egress].tx_done_pending = true;
+        send(self, w);
+        w.net.ports[egress].tx_done_pending = false;
+    }
+
     /// Charges the buffer with `packet`, and pauses its sender if that is due; returns its head, or the cause of a drop.
     #[allow(clippy::inline_always)] // See `Part::run`.
     #[inline(always)]
@@ -223,10 +231,10 @@ impl Pass for ByEvent<'_> {
             s.do_as_agent_asks(w, egress);
         }
         if s.buffers.release(switch, ingress, head.class, head.wire) {
-            s.send_pfc(w, ingress, head.class, false);
+            s.while_busy(w, egress, |s, w| s.send_pfc(w, ingress, head.class, false));
         }
         if !s.is_plain && s.backlog_pfc.is_some() {
-            s.end_backlog_pauses(w, egress, head.class);
+            s.while_busy(w, egress, |s, w| s.end_backlog_pauses(w, egress, head.class));
         }
     }
 
