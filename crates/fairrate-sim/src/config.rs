@@ -17,7 +17,7 @@ use fairrate_units::{Bytes, Rate, Time};
 pub use self::allocator::{AllocatorConfig, ExternalFlow};
 pub use self::balance::{Adaptive, BALANCES, Balance, BalanceInfo, Conga, Rehash, Reroute, Signal};
 pub use self::classes::ClassConfig;
-pub use self::dependencies::{Dependency, DependencyError, Milestone, check_dependencies};
+pub use self::dependencies::{Activity, Dependency, DependencyError, Milestone, TaskSpec, check_dependencies};
 pub(crate) use self::dependencies::{Successor, Successors, n_dependencies};
 pub use self::fabric::{
     ClockRule, EcmpHash, EcnConfig, FabricConfig, Headroom, LevelsByRate, MarkAt, MarkBy, MarkDraws, NonEct,
@@ -54,7 +54,9 @@ pub struct SimConfig {
     /// Flows that start or stop one after the other, each once the rates have converged after the one before. They need
     /// [`ProbeSpec::Convergence`].
     pub changes: Vec<Change>,
-    /// The flows for which flows with [`Trigger::Dependencies`] wait; they satisfy [`check_dependencies`].
+    /// Work of hosts that sends nothing; a [`TaskId`](crate::TaskId) is a position in here. A run ends when it is done, as with flows.
+    pub tasks: Vec<TaskSpec>,
+    /// The flows and tasks for which flows with [`Trigger::Dependencies`] and tasks wait; they satisfy [`check_dependencies`].
     pub dependencies: Vec<Dependency>,
     /// The collective operations that flows are messages of.
     pub collectives: Vec<CollectiveSpec>,
@@ -110,6 +112,14 @@ impl SimConfig {
     /// Returns the class of the data of a flow.
     pub(crate) fn class_of(&self, flow: &FlowSpec) -> u8 {
         flow.class.unwrap_or(self.stack(flow.stack).0.data_class)
+    }
+
+    /// Returns the time at which a flow starts or a task ends that is ready at `ready_ps`, in picoseconds.
+    pub(crate) fn due_ps(&self, activity: Activity, ready_ps: u64) -> u64 {
+        let ready_at = |start: Time| start.as_ps().max(ready_ps);
+        let flow = activity.flow().map(|id| ready_at(self.flows[id.index()].start));
+        let task = activity.task().map(|id| &self.tasks[id.index()]);
+        flow.or(task.map(|task| ready_at(task.start).saturating_add(task.duration.as_ps()))).unwrap_or(ready_ps)
     }
 
     /// Returns the needs of the stacks' algorithms for which `is_so` holds.

@@ -9,6 +9,7 @@
 mod changes;
 mod outcome;
 mod probes;
+mod waits;
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -17,7 +18,8 @@ use std::ops::Range;
 use fairrate_units::{Bytes, Rate, Time};
 
 use self::changes::Changes;
-use crate::config::{Milestone, ProbeSpec, SimConfig, Successor, Successors, Trigger, n_dependencies};
+use self::waits::Waits;
+use crate::config::{Activity, Milestone, ProbeSpec, SimConfig, Successors, Trigger};
 use crate::core::framing;
 use crate::engine::{Event, EventKind};
 use crate::ideal::{self, Framing, Hop};
@@ -56,6 +58,7 @@ pub(crate) struct Fluid {
     port_bytes: Table<PortId, u64>,
     changes: Changes,
     successors: Successors,
+    waits: Waits,
     totals: RunTotals,
     /// Number of the run's snapshots that were taken.
     n_snapshots: usize,
@@ -71,9 +74,6 @@ struct FlowState {
     /// The range of its ports in the table of paths; empty before it starts.
     path: Range<usize>,
     successor: Option<(FlowId, u64)>,
-    /// Number of dependencies that are not met, and the latest time of one that is.
-    dependencies_left: u32,
-    ready_ps: u64,
     /// Time from the last bit out of the sender to the last byte at the receiver. It can be below 0 where times are cut
     /// to nanoseconds: then packets are faster than their rate.
     tail_ps: i64,
@@ -136,8 +136,8 @@ impl Fluid {
             end_ps: config.stop.at.map_or(NEVER, Time::as_ps),
             events: BinaryHeap::new(),
             starts_left: timed().count() as u64,
-            finite_left: config.flows.iter().filter(|spec| spec.trigger.is_sure() && spec.bytes < Bytes::MAX).count()
-                as u64,
+            finite_left: (config.flows.iter().filter(|spec| spec.trigger.is_sure() && spec.bytes < Bytes::MAX).count()
+                + config.tasks.len()) as u64,
             served: Vec::new(),
             solver: Optimum::new(&config),
             is_stale: false,
@@ -146,7 +146,8 @@ impl Fluid {
             path_buffer: Vec::new(),
             port_bytes: vec![0; config.topology.n_ports()].into(),
             changes: Changes { settled_ps: NEVER, ..Changes::default() },
-            successors: Successors::new(config.flows.len(), &config.dependencies),
+            successors: Successors::new((config.flows.len(), config.tasks.len()), &config.dependencies),
+            waits: Waits::new(&config),
             totals: RunTotals::default(),
             n_snapshots: 0,
             routes,
@@ -164,6 +165,7 @@ impl Fluid {
                 self.schedule(self.flows[id].start_ps, EventKind::FlowStart, id);
             }
         }
+        self.schedule_tasks();
         for index in 0..self.config.probes.len() as u32 {
             if let ProbeSpec::Convergence { hold_rtts, .. } = self.config.probes[index as usize] {
                 self.changes.observed = true;
@@ -252,7 +254,7 @@ impl Fluid {
         }
         self.events.pop();
         match event.kind() {
-            EventKind::FlowStart => self.on_flow_start(FlowId(entity)),
+            EventKind::FlowStart => self.on_start(Activity::from_entity(entity), sink),
             EventKind::FlowStop => self.on_flow_stop(FlowId(entity)),
             EventKind::Arrive => self.on_last_ack(FlowId(entity), sink),
             EventKind::Probe => self.on_probe(entity, sink),
@@ -342,28 +344,9 @@ impl Fluid {
         let fct_ps = at_receiver_ps - flow.start_ps.min(at_receiver_ps);
         self.flows[id].fct_ps = Some(fct_ps);
         self.schedule(at_sender_ps, EventKind::Arrive, id);
-        self.start_successors(id, at_receiver_ps, at_sender_ps);
-    }
-
-    /// Schedules the flows that wait for flow `id`, whose last bit leaves now and arrives at `at_receiver_ps`, and for
-    /// nothing else.
-    fn start_successors(&mut self, id: FlowId, at_receiver_ps: u64, at_sender_ps: u64) {
-        for at in 0..self.successors.of(id).len() {
-            let Successor { flow: successor, on, delay_ps } = self.successors.of(id)[at];
-            let reached_ps = match on {
-                Milestone::Arrived => at_receiver_ps,
-                Milestone::Sent => self.now_ps,
-                Milestone::Acknowledged => at_sender_ps,
-            };
-            let spec = &self.config.flows[successor.index()];
-            let flow = &mut self.flows[successor];
-            flow.ready_ps = flow.ready_ps.max(reached_ps.saturating_add(delay_ps));
-            flow.dependencies_left -= 1;
-            if flow.dependencies_left == 0 {
-                let at_ps = flow.ready_ps.max(spec.start.as_ps()).max(self.now_ps);
-                self.schedule(at_ps, EventKind::FlowStart, successor);
-            }
-        }
+        self.release(id.into(), Milestone::Arrived, at_receiver_ps);
+        self.release(id.into(), Milestone::Sent, self.now_ps);
+        self.release(id.into(), Milestone::Acknowledged, at_sender_ps);
     }
 
     /// Stops an endless flow, which sends no new data from now on.
@@ -463,9 +446,6 @@ fn flow_states(config: &SimConfig) -> Table<FlowId, FlowState> {
         if let Trigger::After(before, delay) = spec.trigger {
             flows[before].successor = Some((id, delay.as_ps()));
         }
-    }
-    for (flow, n) in flows.iter_mut().zip(n_dependencies(config.flows.len(), &config.dependencies)) {
-        flow.dependencies_left = n;
     }
     flows
 }

@@ -77,6 +77,8 @@ numbers! {
     PortId
     /// A flow, in the order of the flow list; flows that carry messages, and subflows, follow those of the list.
     FlowId
+    /// A task: a position in the list of tasks.
+    TaskId
     /// A host: its number among hosts, in the order of the nodes.
     HostId
     /// A line of the allocator's conversation: its number among lines, whose flows follow those of the flow list.

@@ -29,23 +29,23 @@ pub mod workload;
 
 pub use collectives::{CollectiveBook, CollectiveSpec, IterationOutcome};
 pub use config::{
-    Adaptive, AllocatorConfig, BALANCES, Balance, BalanceInfo, BaseRttRule, Burst, BurstLoss, Change, ClassConfig,
+    Activity, Adaptive, AllocatorConfig, BALANCES, Balance, BalanceInfo, BaseRttRule, Burst, BurstLoss, Change, ClassConfig,
     ClockRule, CoDelConfig, Conga, Connection, DelayedAck, Dependency, DependencyError, Distribution, EcmpHash,
     EcnConfig, EcnEcho, Entropy, EntropyScheme, ExternalFlow, FabricConfig, FailureWindows, FaultConfig, FaultPackets,
     Flap, FlowSpec, FullBuffer, Headroom, HostConfig, Jitter, LevelsByRate, LossDetection, MarkAt, MarkBy, MarkDraws,
     Milestone, MptcpConfig, Noise, NonEct, Overflow, PauseLevels, Pfc, ProbeSpec, QUEUES, QueueConfig, QueueInfo,
     QueueRule, ReceiveBuffer, Recovery, RedConfig, Rehash, Reroute, Scheduler, SfqCoDelConfig, Signal, SimConfig,
-    Stack, StopRule, SubflowPaths, TcpConfig, TieRule, Transport, TransportConfig, Trigger, Trim, WindowRule,
+    Stack, StopRule, SubflowPaths, TaskSpec, TcpConfig, TieRule, Transport, TransportConfig, Trigger, Trim, WindowRule,
     check_dependencies,
 };
 pub use core::{Mode, Reason};
 pub use fabric::DropCause;
-pub use ids::{FlowId, NodeId, PortId};
+pub use ids::{FlowId, NodeId, PortId, TaskId};
 pub use input_error::{FieldError, FileError};
 pub use output::{
     AllocatorTotals, Cause, ConvergenceSample, Disorder, Drops, FlowOutcome, GroupTotals, HostSample, MeasuredSender,
     PacketEvent, PacketStep, PfcEvent, PortSample, RateSample, RateSums, Recorder, Reordering, RttSample, RunTotals,
-    SenderEvent, SenderStep, Sink,
+    SenderEvent, SenderStep, Sink, TaskOutcome,
 };
 pub use packet::PacketKind;
 #[doc(hidden)]

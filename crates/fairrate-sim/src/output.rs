@@ -3,7 +3,7 @@
 use fairrate_units::{Rate, Time};
 
 use crate::fabric::DropCause;
-use crate::ids::{FlowId, NodeId, PortId};
+use crate::ids::{FlowId, NodeId, PortId, TaskId};
 use crate::packet::PacketKind;
 
 mod senders;
@@ -73,6 +73,17 @@ impl FlowOutcome {
             disorder: Disorder::default(),
         }
     }
+}
+
+/// The outcome of a task that has ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TaskOutcome {
+    /// The task.
+    pub task: TaskId,
+    /// Time at which it started: the last of its dependencies was met.
+    pub start: Time,
+    /// Time at which it ended.
+    pub end: Time,
 }
 
 /// The disorder among the packets of a flow that take several paths; none where they take one, and not recorded for HOMA.
@@ -278,6 +289,8 @@ pub struct ConvergenceSample {
 pub trait Sink {
     /// Receives the outcome of a flow that has finished: its last byte was acknowledged.
     fn flow(&mut self, outcome: &FlowOutcome);
+    /// Receives the outcome of a task that has ended.
+    fn task(&mut self, _outcome: &TaskOutcome) {}
     /// Receives a sample of a port.
     fn port(&mut self, sample: &PortSample);
     /// Receives a sample of a host's receive buffer.
@@ -332,6 +345,8 @@ impl Sink for () {
 pub struct Recorder {
     /// Finished flows.
     pub flows: Vec<FlowOutcome>,
+    /// Tasks that have ended.
+    pub tasks: Vec<TaskOutcome>,
     /// Samples of ports.
     pub ports: Vec<PortSample>,
     /// Samples of hosts' receive buffers.
@@ -349,6 +364,9 @@ pub struct Recorder {
 impl Sink for Recorder {
     fn flow(&mut self, outcome: &FlowOutcome) {
         self.flows.push(*outcome);
+    }
+    fn task(&mut self, outcome: &TaskOutcome) {
+        self.tasks.push(*outcome);
     }
     fn port(&mut self, sample: &PortSample) {
         self.ports.push(*sample);

@@ -5,8 +5,8 @@ mod common;
 use common::{algorithm, config, flow, run};
 use fairrate_sim::topology::Star;
 use fairrate_sim::{
-    Dependency, DependencyError, FlowId, FlowSpec, Milestone, Recorder, SimConfig, Simulation, Switching, Transport,
-    Trigger, check_dependencies,
+    Activity, Dependency, DependencyError, FlowId, FlowSpec, Milestone, NodeId, Recorder, SimConfig, Simulation,
+    Switching, TaskId, TaskSpec, Transport, Trigger, check_dependencies,
 };
 use fairrate_units::{Bytes, Rate, Time};
 
@@ -31,7 +31,7 @@ fn waits(src: u32, dst: u32) -> FlowSpec {
 }
 
 fn after(flow: u32, before: u32, on: Milestone) -> Dependency {
-    Dependency { flow: FlowId(flow), before: FlowId(before), on, delay: Time::ZERO }
+    Dependency { waiter: FlowId(flow).into(), before: FlowId(before).into(), on, delay: Time::ZERO }
 }
 
 /// Returns start and arrival of each flow in picoseconds.
@@ -145,7 +145,7 @@ fn every_transport_and_the_fluid_know_dependencies() {
         assert_eq!(flows.len(), 160, "{cc}");
         flows.sort_by_key(|outcome| outcome.flow);
         for dependency in &c.dependencies {
-            let [before, flow] = [dependency.before, dependency.flow].map(|id| &flows[id.index()]);
+            let [before, flow] = [dependency.before, dependency.waiter].map(|id| &flows[id.flow().expect("a flow").index()]);
             let arrived = before.start + before.fct.expect("done");
             let met = match dependency.on {
                 Milestone::Arrived => arrived <= flow.start,
@@ -155,6 +155,41 @@ fn every_transport_and_the_fluid_know_dependencies() {
             assert!(met, "{cc}: {dependency:?}");
         }
     }
+}
+
+/// Returns the dependency of one flow or task on another one.
+fn then(before: impl Into<Activity>, waiter: impl Into<Activity>) -> Dependency {
+    let (waiter, before) = (waiter.into(), before.into());
+    Dependency { waiter, before, on: Milestone::Arrived, delay: Time::ZERO }
+}
+
+/// Host 1 computes 5 us after a message and then sends one to host 2, which has computed for 20 us by then. The last task of host 2 takes no
+/// time and ends with the later of both.
+#[test]
+fn tasks_start_and_end_between_messages() {
+    let task = |host, us| TaskSpec { host: NodeId(host), start: Time::ZERO, duration: Time::from_us(us) };
+    let flows = vec![flow(0, 1, 10_000, Time::ZERO), waits(1, 2)];
+    let [first, second] = [FlowId(0), FlowId(1)];
+    let [work, other, last] = [TaskId(0), TaskId(1), TaskId(2)];
+    let dependencies = vec![then(first, work), then(work, second), then(second, last), then(other, last)];
+    for (other_us, cc) in [(20, "line-rate"), (2, "line-rate"), (20, "ideal"), (2, "ideal")] {
+        let mut c = star(3, flows.clone(), dependencies.clone());
+        c.cc = algorithm(cc);
+        c.tasks = vec![task(1, 5), task(2, other_us), task(2, 0)];
+        let (told, totals) = run(c.clone());
+        let mut tasks: Vec<[u64; 3]> =
+            told.tasks.iter().map(|t| [u64::from(t.task.0), t.start.as_ps(), t.end.as_ps()]).collect();
+        tasks.sort_unstable();
+        let us = Time::from_us(1).as_ps();
+        // A message that takes longer than 5 us leaves its acknowledgment time to be gone.
+        let arrival = 2 * MESSAGE + 5 * us;
+        let end = arrival.max(other_us * us);
+        assert_eq!(tasks, [[0, MESSAGE, MESSAGE + 5 * us], [1, 0, other_us * us], [2, end, end]], "{cc}, {other_us}");
+        assert_eq!(totals.flows_done, 2);
+    }
+    let mut alone = star(3, Vec::new(), Vec::new());
+    alone.tasks = vec![task(1, 5)];
+    assert_eq!(run(alone).0.tasks.len(), 1, "a run without flows ends with its tasks");
 }
 
 /// A message of ten fluid packets takes as long as one of packets.
@@ -182,12 +217,12 @@ fn a_run_that_is_stuck_says_which_flow_waits_for_which() {
 fn what_cannot_be_met_is_refused_with_both_flows() {
     let topology = Star { hosts: 4, rate: Rate::from_gbps(100), delay: Time::from_us(1) }.build();
     let refused = |flows: &[FlowSpec], dependencies: &[Dependency]| -> DependencyError {
-        check_dependencies(flows, dependencies, &topology).expect_err("it is refused")
+        check_dependencies(flows, &[], dependencies, &topology).expect_err("it is refused")
     };
     let flows = [flow(0, 1, 10_000, Time::ZERO), waits(0, 2), waits(2, 3)];
     let error = refused(&flows, &[after(1, 0, Milestone::Arrived)]);
     assert_eq!(error.message, "flow 1 starts at `h0` and would wait for flow 0, which arrives at `h1`");
-    assert_eq!((error.flow, error.before), (FlowId(1), FlowId(0)));
+    assert_eq!((error.waiter, error.before), (FlowId(1).into(), FlowId(0).into()));
     let error = refused(&flows, &[after(2, 0, Milestone::Sent)]);
     assert_eq!(error.message, "flow 2 starts at `h2` and would wait for flow 0, which is sent by `h0`");
     let cycle = [waits(0, 1), waits(1, 2), waits(2, 0), waits(2, 3)];

@@ -116,7 +116,7 @@ pub(crate) fn read(
 
     let mut topology = topology::build(report, shape, site)?;
     let names = names::Names::new(&topology);
-    let Workload { flows, changes, dependencies, collectives } =
+    let Workload { flows, changes, tasks, dependencies, collectives } =
         traffic::build(report, &blocks, &topology, &names, run.seed, &stacks)?;
     if changes.is_empty() {
         check_end(report, &run, &flows);
@@ -145,6 +145,7 @@ pub(crate) fn read(
         beside,
         flows,
         changes,
+        tasks,
         dependencies,
         collectives,
         faults,

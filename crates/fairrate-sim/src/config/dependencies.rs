@@ -1,13 +1,92 @@
-//! Dependencies between flows: a flow starts when others have come so far.
+//! Dependencies between flows and tasks: a flow or a task starts when others have come so far.
 //!
-//! A dependency concerns one host, the one that sends the later flow: it learns of it without a message, and results do
-//! not depend on the number of threads.
+//! A dependency concerns one host, the one that sends the later flow or computes the later task: it learns of it without a message, and
+//! results do not depend on the number of threads.
 
 use fairrate_units::{Bytes, Time};
 
 use crate::config::{FlowSpec, Trigger};
-use crate::ids::{FlowId, NodeId};
+use crate::ids::{FlowId, NodeId, TaskId};
 use crate::topology::Topology;
+
+/// Work of a host that sends nothing: a computation, or, if it takes no time, a moment at which several things are done.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TaskSpec {
+    /// The host.
+    pub host: NodeId,
+    /// Earliest time at which it starts; it waits for its dependencies besides, if it has some.
+    pub start: Time,
+    /// Time from its start to its end.
+    pub duration: Time,
+}
+
+/// A flow or a task: work that waits for other work.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Activity(u32);
+
+impl Activity {
+    /// The number of the first task; flows have smaller ones. Events have room for both.
+    const FIRST_TASK: u32 = 1 << 27;
+
+    /// Returns the activity with this number among the entities of events.
+    pub(crate) const fn from_entity(entity: u32) -> Self {
+        Self(entity)
+    }
+
+    /// Returns the flow, if it is one.
+    pub const fn flow(self) -> Option<FlowId> {
+        if self.0 < Self::FIRST_TASK { Some(FlowId(self.0)) } else { None }
+    }
+
+    /// Returns the task, if it is one.
+    pub const fn task(self) -> Option<TaskId> {
+        if self.0 < Self::FIRST_TASK { None } else { Some(TaskId(self.0 - Self::FIRST_TASK)) }
+    }
+
+    /// Returns the position in a list of `n_flows` flows and then the tasks.
+    pub(crate) fn position(self, n_flows: usize) -> usize {
+        match self.task() {
+            Some(task) => n_flows + task.index(),
+            None => self.0 as usize,
+        }
+    }
+
+    /// Returns the activity at a position in a list of `n_flows` flows and then the tasks.
+    pub(crate) fn at(position: usize, n_flows: usize) -> Self {
+        match position.checked_sub(n_flows) {
+            Some(task) => TaskId(task as u32).into(),
+            None => FlowId(position as u32).into(),
+        }
+    }
+
+    /// Returns the same activity with the number of the flow or of the task changed.
+    pub(crate) fn moved(self, flow: impl Fn(FlowId) -> FlowId, task: impl Fn(TaskId) -> TaskId) -> Self {
+        match (self.flow(), self.task()) {
+            (Some(id), _) => flow(id).into(),
+            (None, id) => id.map_or(self, |id| task(id).into()),
+        }
+    }
+}
+
+impl From<FlowId> for Activity {
+    fn from(flow: FlowId) -> Self {
+        debug_assert!(flow.0 < Self::FIRST_TASK, "{flow:?} is too large for an activity");
+        Self(flow.0)
+    }
+}
+
+impl From<TaskId> for Activity {
+    fn from(task: TaskId) -> Self {
+        debug_assert!(task.0 < Self::FIRST_TASK, "{task:?} is too large for an activity");
+        Self(Self::FIRST_TASK + task.0)
+    }
+}
+
+impl From<Activity> for u32 {
+    fn from(activity: Activity) -> Self {
+        activity.0
+    }
+}
 
 /// A moment in the life of a flow for which another one waits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -43,14 +122,14 @@ impl Milestone {
     }
 }
 
-/// A flow waits for another one. The trigger of a flow that waits is [`Trigger::Dependencies`].
+/// A flow or task waits for another one. The trigger of a flow that waits is [`Trigger::Dependencies`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Dependency {
-    /// The flow that waits.
-    pub flow: FlowId,
-    /// The flow for which it waits.
-    pub before: FlowId,
-    /// The milestone that it has to reach.
+    /// The flow or task that waits.
+    pub waiter: Activity,
+    /// The flow or task for which it waits.
+    pub before: Activity,
+    /// The milestone that a flow has to reach; a task has to end, and this is [`Milestone::Arrived`].
     pub on: Milestone,
     /// Time that has to pass from then on.
     pub delay: Time,
@@ -59,23 +138,24 @@ pub struct Dependency {
 /// A dependency that cannot be met.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DependencyError {
-    /// The flow that waits.
-    pub flow: FlowId,
-    /// The flow for which it waits.
-    pub before: FlowId,
+    /// The flow or task that waits.
+    pub waiter: Activity,
+    /// The flow or task for which it waits.
+    pub before: Activity,
     /// The error, in lower case and with no final stop.
     pub message: String,
     /// A remedy.
     pub help: String,
 }
 
-/// Checks that every dependency can be met and is known to the host that sends the waiting flow.
+/// Checks that every dependency can be met and is known to the host that sends the waiting flow or computes the waiting task.
 ///
 /// # Errors
-/// Names both flows of the first dependency that is between two hosts, that is on a flow which has no such moment, or
+/// Names both ends of the first dependency that is between two hosts, that is on a flow which has no such moment, or
 /// that is part of a cycle.
 pub fn check_dependencies(
     flows: &[FlowSpec],
+    tasks: &[TaskSpec],
     dependencies: &[Dependency],
     topology: &Topology,
 ) -> Result<(), DependencyError> {
@@ -84,153 +164,180 @@ pub fn check_dependencies(
         return Ok(());
     }
     for dependency in dependencies {
-        check_one(flows, dependency, topology)?;
+        check_one((flows, tasks), dependency, topology)?;
     }
-    let n_waits = n_dependencies(flows.len(), dependencies);
+    let n_waits = n_dependencies((flows.len(), tasks.len()), dependencies);
     if let Some((at, _)) = flows.iter().zip(&n_waits).enumerate().find(|(_, (flow, n))| waits(flow) != (0 < **n)) {
         let flow = FlowId(at as u32);
         let (does, name) = (if n_waits[at] == 0 { "has none" } else { "has another trigger" }, flows[at].name(flow));
         let message = format!("flow {name} waits for flows by its trigger or its dependencies, and {does}");
-        return Err(DependencyError { flow, before: flow, message, help: "give it both, or none".to_owned() });
+        let (waiter, help) = (flow.into(), "give it both, or none".to_owned());
+        return Err(DependencyError { waiter, before: waiter, message, help });
     }
-    match cycle(flows.len(), dependencies) {
+    match cycle((flows.len(), tasks.len()), dependencies) {
         None => Ok(()),
         Some(cycle) => {
-            let name = |id: FlowId| flows[id.index()].name(id);
-            let (flow, before) = (cycle[0], cycle[1 % cycle.len()]);
-            let (first, rest) = (name(flow), cycle[1..].iter().chain([&flow]));
-            let waits: Vec<String> = rest.map(|&id| format!("waits for flow {}", name(id))).collect();
-            let message = format!("flow {first} {}: a cycle", waits.join(", which "));
-            Err(DependencyError { flow, before, message, help: "let one of them start at a time".to_owned() })
+            let (waiter, before) = (cycle[0], cycle[1 % cycle.len()]);
+            let (first, rest) = (name(flows, waiter), cycle[1..].iter().chain([&waiter]));
+            let waits: Vec<String> = rest.map(|&id| format!("waits for {}", name(flows, id))).collect();
+            let message = format!("{first} {}: a cycle", waits.join(", which "));
+            Err(DependencyError { waiter, before, message, help: "let one of them start at a time".to_owned() })
         }
     }
 }
 
-fn check_one(flows: &[FlowSpec], dependency: &Dependency, topology: &Topology) -> Result<(), DependencyError> {
-    let &Dependency { flow, before, on, .. } = dependency;
-    let (spec, earlier) = (&flows[flow.index()], &flows[before.index()]);
-    let (name, earlier_name) = (spec.name(flow), earlier.name(before));
-    let host = |node: NodeId| &topology.nodes[node.index()].name;
-    let error = |message: String, help: String| Err(DependencyError { flow, before, message, help });
-    if flow == before {
-        return error(format!("flow {name} waits for itself"), "name another flow".to_owned());
+/// Returns an activity in words.
+fn name(flows: &[FlowSpec], activity: Activity) -> String {
+    match activity.flow() {
+        Some(flow) => format!("flow {}", flows[flow.index()].name(flow)),
+        None => format!("task {}", activity.task().map_or(0, |task| task.0)),
     }
-    let (place, src) = (on.place(earlier), spec.src);
-    if place != src {
+}
+
+fn check_one(
+    (flows, tasks): (&[FlowSpec], &[TaskSpec]),
+    dependency: &Dependency,
+    topology: &Topology,
+) -> Result<(), DependencyError> {
+    let &Dependency { waiter, before, on, .. } = dependency;
+    let (name, earlier_name) = (name(flows, waiter), name(flows, before));
+    let host = |node: NodeId| &topology.nodes[node.index()].name;
+    let error = |message: String, help: String| Err(DependencyError { waiter, before, message, help });
+    if waiter == before {
+        return error(format!("{name} waits for itself"), "name another one".to_owned());
+    }
+    let of_task = |activity: Activity| activity.task().map(|task| tasks[task.index()].host);
+    let src = waiter.flow().map_or_else(|| of_task(waiter), |flow| Some(flows[flow.index()].src));
+    let Some(earlier) = before.flow().map(|flow| &flows[flow.index()]) else {
+        if of_task(before) == src {
+            return Ok(());
+        }
+        let message = format!("{name} waits for {earlier_name}, which is a task of another host");
+        return error(message, "send a message from there".to_owned());
+    };
+    let place = on.place(earlier);
+    if Some(place) != src {
         let what = match on {
             Milestone::Arrived => "arrives at",
             Milestone::Sent => "is sent by",
             Milestone::Acknowledged => "is acknowledged at",
         };
         let message = format!(
-            "flow {name} starts at `{}` and would wait for flow {earlier_name}, which {what} `{}`",
-            host(src),
+            "{name} starts at `{}` and would wait for {earlier_name}, which {what} `{}`",
+            src.map_or("", |src| host(src)),
             host(place)
         );
-        let help = if earlier.src == src {
-            format!(
-                "a host knows of its own flows if they are sent or acknowledged: `{earlier_name}:sent` or `{earlier_name}:acked`"
-            )
-        } else if earlier.dst == src {
-            format!("a host knows of flows to it that they have arrived: `{earlier_name}`")
+        let id = before.flow().map_or(0, |flow| earlier.name(flow));
+        let help = if Some(earlier.src) == src {
+            format!("a host knows of its own flows if they are sent or acknowledged: `{id}:sent` or `{id}:acked`")
+        } else if Some(earlier.dst) == src {
+            format!("a host knows of flows to it that they have arrived: `{id}`")
         } else {
             "a flow waits for flows that its sender has received, or has sent itself".to_owned()
         };
         return error(message, help);
     }
     if earlier.bytes == Bytes::MAX {
-        let message = format!("flow {name} waits for flow {earlier_name}, which is endless");
+        let message = format!("{name} waits for {earlier_name}, which is endless");
         return error(message, "give it a size".to_owned());
     }
     if !matches!(earlier.trigger, Trigger::Time | Trigger::Dependencies) {
-        let message = format!("flow {name} waits for flow {earlier_name}, which may not start at all");
+        let message = format!("{name} waits for {earlier_name}, which may not start at all");
         return error(message, "wait for a flow that starts at a time, or after such a flow".to_owned());
     }
     Ok(())
 }
 
-/// Returns the flows of a cycle, each of which waits for the next one, and the last one for the first.
-fn cycle(n_flows: usize, dependencies: &[Dependency]) -> Option<Vec<FlowId>> {
-    let graph = Successors::new(n_flows, dependencies);
-    let mut left = n_dependencies(n_flows, dependencies);
-    let mut free: Vec<FlowId> = (0..n_flows as u32).map(FlowId).filter(|id| left[id.index()] == 0).collect();
+/// Returns the activities of a cycle among some flows and tasks, each of which waits for the next one, and the last one for the first.
+fn cycle(n: (usize, usize), dependencies: &[Dependency]) -> Option<Vec<Activity>> {
+    let graph = Successors::new(n, dependencies);
+    let mut left = n_dependencies(n, dependencies);
+    let all = left.len();
+    let mut free: Vec<usize> = (0..all).filter(|&at| left[at] == 0).collect();
     let mut n_free = 0;
-    while let Some(id) = free.pop() {
+    while let Some(at) = free.pop() {
         n_free += 1;
-        for &Successor { flow: successor, .. } in graph.of(id) {
-            left[successor.index()] -= 1;
-            if left[successor.index()] == 0 {
-                free.push(successor);
+        for &Successor { waiter, .. } in graph.at(at) {
+            let at = waiter.position(n.0);
+            left[at] -= 1;
+            if left[at] == 0 {
+                free.push(at);
             }
         }
     }
-    if n_free == n_flows {
+    if n_free == all {
         return None;
     }
-    // Every flow that is left waits for another one that is left: going back, a flow comes a second time.
-    let mut waits_for = vec![None; n_flows];
-    for dependency in dependencies.iter().rev().filter(|dependency| 0 < left[dependency.before.index()]) {
-        waits_for[dependency.flow.index()] = Some(dependency.before);
+    // Every activity that is left waits for another one that is left: going back, one comes a second time.
+    let mut waits_for = vec![None; all];
+    for dependency in dependencies.iter().rev().filter(|dependency| 0 < left[dependency.before.position(n.0)]) {
+        waits_for[dependency.waiter.position(n.0)] = Some(dependency.before);
     }
-    let mut at = (0..n_flows as u32).map(FlowId).find(|id| 0 < left[id.index()])?;
-    let mut seen = vec![false; n_flows];
-    while !std::mem::replace(&mut seen[at.index()], true) {
-        at = waits_for[at.index()]?;
+    let mut at = Activity::at((0..all).find(|&at| 0 < left[at])?, n.0);
+    let mut seen = vec![false; all];
+    while !std::mem::replace(&mut seen[at.position(n.0)], true) {
+        at = waits_for[at.position(n.0)]?;
     }
     let mut cycle = vec![at];
-    let mut next = waits_for[at.index()]?;
+    let mut next = waits_for[at.position(n.0)]?;
     while next != at {
         cycle.push(next);
-        next = waits_for[next.index()]?;
+        next = waits_for[next.position(n.0)]?;
     }
     Some(cycle)
 }
 
-/// A flow that waits for another one.
+/// A flow or task that waits for another one.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Successor {
-    pub(crate) flow: FlowId,
+    pub(crate) waiter: Activity,
     pub(crate) on: Milestone,
     pub(crate) delay_ps: u64,
 }
 
-/// For every flow, the flows that wait for it.
+/// For every flow and task, the flows and tasks that wait for it.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Successors {
-    /// For each flow, the position of its first successor in `all`; one more at the end.
+    n_flows: usize,
+    /// For each flow, and then for each task, the position of its first successor in `all`; one more at the end.
     first: Vec<u32>,
     all: Vec<Successor>,
 }
 
 impl Successors {
-    /// Returns the successors of `n_flows` flows.
-    pub(crate) fn new(n_flows: usize, dependencies: &[Dependency]) -> Self {
+    /// Returns the successors of some flows and tasks.
+    pub(crate) fn new((n_flows, n_tasks): (usize, usize), dependencies: &[Dependency]) -> Self {
         if dependencies.is_empty() {
-            return Self::default();
+            return Self { n_flows, ..Self::default() };
         }
-        let mut first = vec![0_u32; n_flows + 1];
+        let n = n_flows + n_tasks;
+        let mut first = vec![0_u32; n + 1];
         for dependency in dependencies {
-            first[dependency.before.index() + 1] += 1;
+            first[dependency.before.position(n_flows) + 1] += 1;
         }
-        for at in 0..n_flows {
+        for at in 0..n {
             first[at + 1] += first[at];
         }
         let mut next = first.clone();
-        let none = Successor { flow: FlowId::NONE, on: Milestone::Arrived, delay_ps: 0 };
+        let none = Successor { waiter: Activity(0), on: Milestone::Arrived, delay_ps: 0 };
         let mut all = vec![none; dependencies.len()];
         for dependency in dependencies {
-            let at = &mut next[dependency.before.index()];
-            let &Dependency { flow, on, delay, .. } = dependency;
-            all[*at as usize] = Successor { flow, on, delay_ps: delay.as_ps() };
+            let at = &mut next[dependency.before.position(n_flows)];
+            let &Dependency { waiter, on, delay, .. } = dependency;
+            all[*at as usize] = Successor { waiter, on, delay_ps: delay.as_ps() };
             *at += 1;
         }
-        Self { first, all }
+        Self { n_flows, first, all }
     }
 
-    /// Returns the flows that wait for flow `id`.
+    /// Returns the flows and tasks that wait for `activity`.
     #[inline]
-    pub(crate) fn of(&self, id: FlowId) -> &[Successor] {
-        let at = id.index();
+    pub(crate) fn of(&self, activity: Activity) -> &[Successor] {
+        self.at(activity.position(self.n_flows))
+    }
+
+    /// Returns those that wait for the activity at a position.
+    fn at(&self, at: usize) -> &[Successor] {
         match (self.first.get(at), self.first.get(at + 1)) {
             (Some(&from), Some(&to)) => &self.all[from as usize..to as usize],
             _ => &[],
@@ -238,11 +345,11 @@ impl Successors {
     }
 }
 
-/// Returns the number of dependencies of each of `n_flows` flows.
-pub(crate) fn n_dependencies(n_flows: usize, dependencies: &[Dependency]) -> Vec<u32> {
-    let mut left = vec![0; n_flows];
+/// Returns the number of dependencies of each of some flows, and then of each task.
+pub(crate) fn n_dependencies((n_flows, n_tasks): (usize, usize), dependencies: &[Dependency]) -> Vec<u32> {
+    let mut left = vec![0; n_flows + n_tasks];
     for dependency in dependencies {
-        left[dependency.flow.index()] += 1;
+        left[dependency.waiter.position(n_flows)] += 1;
     }
     left
 }

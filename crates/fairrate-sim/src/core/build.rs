@@ -31,7 +31,7 @@ use super::world::World;
 use crate::config::{SimConfig, Successors, TieRule, Transport, TransportConfig, Trigger, check_dependencies};
 use crate::fabric::{Faults, Port};
 use crate::huge_pages;
-use crate::ids::{FlowId, HostId, NodeId, Number, PortId, PortIdx, SwitchIdx};
+use crate::ids::{FlowId, HostId, NodeId, Number, PortId, PortIdx, SwitchIdx, TaskId};
 use crate::packet::PacketPool;
 use crate::routing::Routes;
 use crate::simulation::Switching;
@@ -61,7 +61,7 @@ pub(super) struct Plan {
 /// Plans a run in at most `threads` parts, with switches that go in spans or event by event as `switching` asks.
 pub(super) fn plan(mut config: SimConfig, threads: usize, switching: Switching) -> Plan {
     debug_assert!(config.flows.is_sorted_by_key(|f| f.start), "flows are in order of start");
-    let checked = check_dependencies(&config.flows, &config.dependencies, &config.topology);
+    let checked = check_dependencies(&config.flows, &config.tasks, &config.dependencies, &config.topology);
     assert!(checked.is_ok(), "dependencies can be met: {checked:?}");
     let n_user_flows = config.flows.len() as u32;
     let lines = line_flows(&config);
@@ -111,7 +111,7 @@ pub(super) fn plan(mut config: SimConfig, threads: usize, switching: Switching) 
     let switch_of = number_switches(&config, &partition);
     let beside = rules.split_off(1);
     let first = rules.remove(0);
-    let successors = Successors::new(config.flows.len(), &config.dependencies);
+    let successors = Successors::new((config.flows.len(), config.tasks.len()), &config.dependencies);
     let processing = config.processing();
     let run = Arc::new(Run {
         config,
@@ -251,6 +251,9 @@ impl Part {
         let world = World { run: Arc::clone(run), clock, net, agents, observed };
         let mut part = Self { number, world, switches, hosts, mode };
         part.begin();
+        let is_here = |&id: &TaskId| part.hosts.has(plan.host_of[config.tasks[id.index()].host]);
+        let tasks: Vec<TaskId> = (0..config.tasks.len() as u32).map(TaskId).filter(is_here).collect();
+        part.hosts.schedule_tasks(&mut part.world, &tasks);
         part
     }
 

@@ -44,6 +44,7 @@ pub(crate) use self::run::Run;
 pub(crate) use self::share::Own;
 use self::switch::Switches;
 pub(crate) use self::world::World;
+use crate::config::Activity;
 use crate::engine::{Event, EventKind};
 use crate::fabric::Port;
 use crate::ids::{FlowId, HostId, PortId, PortIdx};
@@ -121,7 +122,7 @@ impl Part {
             EventKind::FlowTimer => hosts.on_flow_timer(world, FlowId(entity)),
             EventKind::Rto => hosts.on_transport_timer(world, FlowId(entity)),
             EventKind::AckTimer => hosts.on_ack_timer(world, FlowId(entity)),
-            EventKind::FlowStart => hosts.on_flow_start(world, FlowId(entity)),
+            EventKind::FlowStart => hosts.on_start(world, Activity::from_entity(entity)),
             EventKind::FlowStop => hosts.on_flow_stop(world, FlowId(entity)),
             EventKind::Settled => hosts.on_settled(world),
             EventKind::ArriveLate => self.on_arrive_late(PortIdx(entity)),

@@ -10,7 +10,7 @@ use crate::fabric::Port;
 use crate::ids::{FlowId, PortId};
 use crate::output::{
     Cause, ConvergenceSample, GroupTotals, PacketEvent, PacketStep, PfcEvent, RttSample, RunTotals, SenderEvent,
-    SenderStep,
+    SenderStep, TaskOutcome,
 };
 use crate::packet::{Packet, PacketKind};
 
@@ -19,6 +19,8 @@ use crate::packet::{Packet, PacketKind};
 pub(crate) enum Notification {
     /// A flow is over.
     Flow(FlowId),
+    /// A task has ended.
+    Task(TaskOutcome),
     /// A port was paused or resumed.
     Pfc(PfcEvent),
     /// A sender measured a round-trip time.

@@ -109,12 +109,19 @@ impl Part {
         };
         let describe = |id: FlowId| {
             let unmet = self.hosts.waits_for(&self.world.run, id);
-            let (before, on) = unmet.first()?;
+            let &(before, on) = unmet.first()?;
             let more = match unmet.len() - 1 {
                 0 => String::new(),
                 n => format!(", and for {n} more"),
             };
-            let text = format!("{} waits until {} has {}{more}", name(id), name(*before), on.verb());
+            let until = match (before.flow(), before.task()) {
+                (None, Some(task)) => {
+                    let host = config.tasks[task.index()].host;
+                    format!("{} is done with a task", config.topology.nodes[host.index()].name)
+                }
+                (flow, _) => format!("{} has {}", flow.map_or_else(String::new, name), on.verb()),
+            };
+            let text = format!("{} waits until {until}{more}", name(id));
             Some((id, text))
         };
         self.hosts.waiting().into_iter().take(NAMED).filter_map(describe).collect()

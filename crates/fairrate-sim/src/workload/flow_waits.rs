@@ -91,9 +91,9 @@ impl Waits {
                 );
                 return Err(FileError::new(wait.line, message).at(wait.range.clone()));
             };
-            dependencies.push(Dependency { flow, before, on: wait.on, delay: wait.delay });
+            dependencies.push(Dependency { waiter: flow.into(), before: before.into(), on: wait.on, delay: wait.delay });
         }
-        match check_dependencies(&flows, &dependencies, topology) {
+        match check_dependencies(&flows, &[], &dependencies, topology) {
             Ok(()) => {
                 dependencies.sort_unstable();
                 dependencies.dedup();
@@ -101,7 +101,7 @@ impl Waits {
             }
             Err(error) => {
                 let is_it =
-                    |dependency: &Dependency| (dependency.flow, dependency.before) == (error.flow, error.before);
+                    |dependency: &Dependency| (dependency.waiter, dependency.before) == (error.waiter, error.before);
                 let wait = dependencies.iter().position(is_it).map(|at| &self.0[at]);
                 let (line, range) = wait.map_or((1, 0..0), |wait| (wait.line, wait.range.clone()));
                 Err(FileError::new(line, error.message).at(range).help(error.help))
@@ -131,7 +131,7 @@ mod tests {
         assert_eq!(ids, [3, 4, 9, 7], "by start, then by id");
         let triggers: Vec<Trigger> = workload.flows.iter().map(|flow| flow.trigger).collect();
         assert_eq!(triggers, [Trigger::Time, Trigger::Dependencies, Trigger::Dependencies, Trigger::Time]);
-        let of = |d: &Dependency| (d.flow.0, d.before.0, d.on, d.delay.as_ps() / 1_000);
+        let of = |d: &Dependency| (u32::from(d.waiter), u32::from(d.before), d.on, d.delay.as_ps() / 1_000);
         let (arrived, sent, acked) = (Milestone::Arrived, Milestone::Sent, Milestone::Acknowledged);
         let want = [(1, 0, arrived, 250), (1, 3, arrived, 250), (2, 1, sent, 0), (2, 1, acked, 0)];
         assert_eq!(workload.dependencies.iter().map(of).collect::<Vec<_>>(), want);

@@ -23,8 +23,8 @@ use std::collections::{HashMap, HashSet};
 use fairrate_units::{Bytes, Time};
 
 use crate::collectives::CollectiveSpec;
-use crate::config::{Change, Connection, Dependency, FlowSpec, Trigger};
-use crate::ids::{FlowId, NodeId};
+use crate::config::{Activity, Change, Connection, Dependency, FlowSpec, TaskSpec, Trigger};
+use crate::ids::{FlowId, NodeId, TaskId};
 use crate::input_error::FieldError;
 use crate::rng::{Purpose, Stream, mix64};
 use crate::topology::Topology;
@@ -54,7 +54,9 @@ pub struct Workload {
     pub flows: Vec<FlowSpec>,
     /// Flows that start or stop once rates have converged, in order.
     pub changes: Vec<Change>,
-    /// The flows for which flows wait.
+    /// Work of hosts that sends nothing.
+    pub tasks: Vec<TaskSpec>,
+    /// The flows and tasks for which flows and tasks wait.
     pub dependencies: Vec<Dependency>,
     /// The collective operations that flows are messages of.
     pub collectives: Vec<CollectiveSpec>,
@@ -69,13 +71,15 @@ impl From<Vec<FlowSpec>> for Workload {
 impl Workload {
     /// Appends the flows and changes of `other`.
     fn append(&mut self, other: Self) {
-        let first = self.flows.len() as u32;
+        let (first, first_task) = (self.flows.len() as u32, self.tasks.len() as u32);
         self.collectives.extend(other.collectives);
         let moved = |id: FlowId| FlowId(first + id.0);
         self.flows.extend(other.flows.into_iter().map(|flow| with_ids(flow, moved)));
         self.changes.extend(other.changes.into_iter().map(|change| change_with_ids(change, moved)));
-        self.dependencies
-            .extend(other.dependencies.into_iter().map(|dependency| dependency_with_ids(dependency, moved)));
+        self.tasks.extend(other.tasks);
+        let moved_task = |id: TaskId| TaskId(first_task + id.0);
+        let of_dependency = |dependency| dependency_with_ids(dependency, moved, moved_task);
+        self.dependencies.extend(other.dependencies.into_iter().map(of_dependency));
     }
 
     /// Sorts the flows by start time and sender; equal ones stay in order. Triggers, changes and dependencies keep
@@ -95,10 +99,11 @@ impl Workload {
             flows: in_order.map(|flow| with_ids(flow, moved)).collect(),
             collectives: self.collectives,
             changes: self.changes.into_iter().map(|change| change_with_ids(change, moved)).collect(),
+            tasks: self.tasks,
             dependencies: self
                 .dependencies
                 .into_iter()
-                .map(|dependency| dependency_with_ids(dependency, moved))
+                .map(|dependency| dependency_with_ids(dependency, moved, |task| task))
                 .collect(),
         }
     }
@@ -112,8 +117,13 @@ fn with_ids(mut flow: FlowSpec, moved: impl Fn(FlowId) -> FlowId) -> FlowSpec {
     flow
 }
 
-fn dependency_with_ids(dependency: Dependency, moved: impl Fn(FlowId) -> FlowId) -> Dependency {
-    Dependency { flow: moved(dependency.flow), before: moved(dependency.before), ..dependency }
+fn dependency_with_ids(
+    dependency: Dependency,
+    flow: impl Fn(FlowId) -> FlowId,
+    task: impl Fn(TaskId) -> TaskId,
+) -> Dependency {
+    let moved = |activity: Activity| activity.moved(&flow, &task);
+    Dependency { waiter: moved(dependency.waiter), before: moved(dependency.before), ..dependency }
 }
 
 fn change_with_ids(change: Change, moved: impl Fn(FlowId) -> FlowId) -> Change {

@@ -210,6 +210,7 @@ pub fn config(topology: Topology, cc: AlgorithmConfig, flows: Vec<FlowSpec>) -> 
         flows,
         changes: Vec::new(),
         dependencies: Vec::new(),
+        tasks: Vec::new(),
         collectives: Vec::new(),
         faults: Vec::new(),
         hosts: Vec::new(),

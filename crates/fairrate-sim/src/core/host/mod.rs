@@ -78,7 +78,7 @@ pub(crate) struct Hosts {
     header_scratch: Vec<f64>,
     /// Measurement of convergence, if a probe asks for it.
     convergence: Option<Box<Convergence>>,
-    /// Flows that wait for others, if there are any.
+    /// Flows and tasks that wait for others, if there are any.
     dependents: Option<Box<Dependents>>,
     /// The hosts that are not ideal, if there are any.
     imperfect: Option<Box<ImperfectHosts>>,

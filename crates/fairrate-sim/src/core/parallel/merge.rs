@@ -26,6 +26,7 @@ pub(super) fn pass_on(parts: &[Mutex<Part>], next: Option<Event>, sink: &mut dyn
         let Some(notification) = lock(part).world.observed.take_first() else { break };
         match notification {
             Notification::Flow(flow) => sink.flow(&outcome(parts, flow)),
+            Notification::Task(outcome) => sink.task(&outcome),
             Notification::Pfc(event) => sink.pfc(&event),
             Notification::Rtt(sample) => sink.rtt(&sample),
             Notification::Packet(event) => sink.packet(&event),

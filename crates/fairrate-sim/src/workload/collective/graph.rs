@@ -85,15 +85,15 @@ impl<'a> Graph<'a> {
         }
         let flow = FlowId(self.flows.len() as u32);
         let first = self.dependencies.len();
-        let mut add = |before, on, delay| self.dependencies.push(Dependency { flow, before, on, delay });
+        let mut add = |before, on, delay| self.dependencies.push(Dependency { waiter: flow.into(), before, on, delay });
         let needed = std::mem::take(&mut way.carried);
         for &(received, delay) in &needed {
-            add(received, Milestone::Arrived, delay);
+            add(received.into(), Milestone::Arrived, delay);
         }
         let is_first = way.iteration.replace(self.iteration) != Some(self.iteration);
         match way.last.replace(flow) {
-            Some(last) if !is_first => add(last, Milestone::Sent, Time::ZERO),
-            _ => side.barrier.iter().for_each(|&(before, on)| add(before, on, self.compute)),
+            Some(last) if !is_first => add(last.into(), Milestone::Sent, Time::ZERO),
+            _ => side.barrier.iter().for_each(|&(before, on)| add(before.into(), on, self.compute)),
         }
         if !needed.is_empty() {
             side.open.retain(|open| needed.iter().all(|(received, _)| received != open));
