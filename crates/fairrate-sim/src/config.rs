@@ -32,6 +32,7 @@ pub use self::transport::{
 };
 use crate::collectives::CollectiveSpec;
 use crate::ids::{FlowId, NodeId, PortId};
+use crate::jobs::JobSpec;
 use crate::topology::Topology;
 pub use crate::transport::{DelayedAck, EcnEcho, LossDetection, MptcpConfig, Scheduler, SubflowPaths, TcpConfig};
 
@@ -60,6 +61,8 @@ pub struct SimConfig {
     pub dependencies: Vec<Dependency>,
     /// The collective operations that flows are messages of.
     pub collectives: Vec<CollectiveSpec>,
+    /// The jobs that flows are messages of and tasks are parts of.
+    pub jobs: Vec<JobSpec>,
     /// Faults of links.
     pub faults: Vec<FaultConfig>,
     /// Hosts that are not ideal.

@@ -13,6 +13,7 @@ mod huge_pages;
 pub mod ideal;
 mod ids;
 mod input_error;
+mod jobs;
 mod mrg32k3a;
 mod optimum;
 mod output;
@@ -29,19 +30,22 @@ pub mod workload;
 
 pub use collectives::{CollectiveBook, CollectiveSpec, IterationOutcome};
 pub use config::{
-    Activity, Adaptive, AllocatorConfig, BALANCES, Balance, BalanceInfo, BaseRttRule, Burst, BurstLoss, Change, ClassConfig,
-    ClockRule, CoDelConfig, Conga, Connection, DelayedAck, Dependency, DependencyError, Distribution, EcmpHash,
-    EcnConfig, EcnEcho, Entropy, EntropyScheme, ExternalFlow, FabricConfig, FailureWindows, FaultConfig, FaultPackets,
-    Flap, FlowSpec, FullBuffer, Headroom, HostConfig, Jitter, LevelsByRate, LossDetection, MarkAt, MarkBy, MarkDraws,
-    Milestone, MptcpConfig, Noise, NonEct, Overflow, PauseLevels, Pfc, ProbeSpec, QUEUES, QueueConfig, QueueInfo,
-    QueueRule, ReceiveBuffer, Recovery, RedConfig, Rehash, Reroute, Scheduler, SfqCoDelConfig, Signal, SimConfig,
-    Stack, StopRule, SubflowPaths, TaskSpec, TcpConfig, TieRule, Transport, TransportConfig, Trigger, Trim, WindowRule,
-    check_dependencies,
+    Activity, Adaptive, AllocatorConfig, BALANCES, Balance, BalanceInfo, BaseRttRule, Burst, BurstLoss, Change,
+    ClassConfig, ClockRule, CoDelConfig, Conga, Connection, DelayedAck, Dependency, DependencyError, Distribution,
+    EcmpHash, EcnConfig, EcnEcho, Entropy, EntropyScheme, ExternalFlow, FabricConfig, FailureWindows, FaultConfig,
+    FaultPackets, Flap, FlowSpec, FullBuffer, Headroom, HostConfig, Jitter, LevelsByRate, LossDetection, MarkAt,
+    MarkBy, MarkDraws, Milestone, MptcpConfig, Noise, NonEct, Overflow, PauseLevels, Pfc, ProbeSpec, QUEUES,
+    QueueConfig, QueueInfo, QueueRule, ReceiveBuffer, Recovery, RedConfig, Rehash, Reroute, Scheduler, SfqCoDelConfig,
+    Signal, SimConfig, Stack, StopRule, SubflowPaths, TaskSpec, TcpConfig, TieRule, Transport, TransportConfig,
+    Trigger, Trim, WindowRule, check_dependencies,
 };
 pub use core::{Mode, Reason};
 pub use fabric::DropCause;
 pub use ids::{FlowId, NodeId, PortId, TaskId};
 pub use input_error::{FieldError, FileError};
+pub use jobs::{
+    JobBook, JobIteration, JobSpec, OperationKind, OperationSpec, PartOutcome, PartSpec, ProcessGroup, RankTimes,
+};
 pub use output::{
     AllocatorTotals, Cause, ConvergenceSample, Disorder, Drops, FlowOutcome, GroupTotals, HostSample, MeasuredSender,
     PacketEvent, PacketStep, PfcEvent, PortSample, RateSample, RateSums, Recorder, Reordering, RttSample, RunTotals,

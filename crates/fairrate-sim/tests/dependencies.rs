@@ -145,7 +145,8 @@ fn every_transport_and_the_fluid_know_dependencies() {
         assert_eq!(flows.len(), 160, "{cc}");
         flows.sort_by_key(|outcome| outcome.flow);
         for dependency in &c.dependencies {
-            let [before, flow] = [dependency.before, dependency.waiter].map(|id| &flows[id.flow().expect("a flow").index()]);
+            let [before, flow] =
+                [dependency.before, dependency.waiter].map(|id| &flows[id.flow().expect("a flow").index()]);
             let arrived = before.start + before.fct.expect("done");
             let met = match dependency.on {
                 Milestone::Arrived => arrived <= flow.start,

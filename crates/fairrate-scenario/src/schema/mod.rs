@@ -116,7 +116,7 @@ pub(crate) fn read(
 
     let mut topology = topology::build(report, shape, site)?;
     let names = names::Names::new(&topology);
-    let Workload { flows, changes, tasks, dependencies, collectives } =
+    let Workload { flows, changes, tasks, dependencies, collectives, jobs } =
         traffic::build(report, &blocks, &topology, &names, run.seed, &stacks)?;
     if changes.is_empty() {
         check_end(report, &run, &flows);
@@ -148,6 +148,7 @@ pub(crate) fn read(
         tasks,
         dependencies,
         collectives,
+        jobs,
         faults,
         hosts: host_configs,
         allocator,

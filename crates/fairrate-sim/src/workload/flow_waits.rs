@@ -91,7 +91,12 @@ impl Waits {
                 );
                 return Err(FileError::new(wait.line, message).at(wait.range.clone()));
             };
-            dependencies.push(Dependency { waiter: flow.into(), before: before.into(), on: wait.on, delay: wait.delay });
+            dependencies.push(Dependency {
+                waiter: flow.into(),
+                before: before.into(),
+                on: wait.on,
+                delay: wait.delay,
+            });
         }
         match check_dependencies(&flows, &[], &dependencies, topology) {
             Ok(()) => {

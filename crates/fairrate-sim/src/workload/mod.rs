@@ -12,6 +12,7 @@ mod flow_list;
 mod flow_waits;
 mod hpcc_list;
 mod incast;
+mod job;
 mod patterns;
 mod peers;
 mod poisson;
@@ -26,6 +27,7 @@ use crate::collectives::CollectiveSpec;
 use crate::config::{Activity, Change, Connection, Dependency, FlowSpec, TaskSpec, Trigger};
 use crate::ids::{FlowId, NodeId, TaskId};
 use crate::input_error::FieldError;
+use crate::jobs::JobSpec;
 use crate::rng::{Purpose, Stream, mix64};
 use crate::topology::Topology;
 
@@ -35,6 +37,7 @@ pub use collective::{Collective, CollectiveAlgorithm, MAX_CHANNELS, Op, Order};
 pub use deadlines::{Deadlines, Spread};
 pub use flow_list::{ListStacks, parse_flow_list};
 pub use incast::{Incast, IncastQueries, RequestRate, Responders, Senders};
+pub use job::{ComputeTime, Job, Model, Parallelism, PartId, Training, collective_of};
 pub use patterns::{AllToAll, Permutation, Staggered, Stride};
 pub use peers::Peers;
 pub use poisson::Poisson;
@@ -60,6 +63,8 @@ pub struct Workload {
     pub dependencies: Vec<Dependency>,
     /// The collective operations that flows are messages of.
     pub collectives: Vec<CollectiveSpec>,
+    /// The jobs that flows are messages of.
+    pub jobs: Vec<JobSpec>,
 }
 
 impl From<Vec<FlowSpec>> for Workload {
@@ -73,6 +78,8 @@ impl Workload {
     fn append(&mut self, other: Self) {
         let (first, first_task) = (self.flows.len() as u32, self.tasks.len() as u32);
         self.collectives.extend(other.collectives);
+        let of_job = |job: JobSpec| JobSpec { first_task: first_task + job.first_task, ..job };
+        self.jobs.extend(other.jobs.into_iter().map(of_job));
         let moved = |id: FlowId| FlowId(first + id.0);
         self.flows.extend(other.flows.into_iter().map(|flow| with_ids(flow, moved)));
         self.changes.extend(other.changes.into_iter().map(|change| change_with_ids(change, moved)));
@@ -98,6 +105,7 @@ impl Workload {
         Self {
             flows: in_order.map(|flow| with_ids(flow, moved)).collect(),
             collectives: self.collectives,
+            jobs: self.jobs,
             changes: self.changes.into_iter().map(|change| change_with_ids(change, moved)).collect(),
             tasks: self.tasks,
             dependencies: self

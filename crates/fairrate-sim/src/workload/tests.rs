@@ -348,7 +348,12 @@ fn references_follow_flows_to_their_places() {
     let second = Workload {
         flows: vec![marked(4, 0, 0, Trigger::Time), marked(5, 0, 5, after(0)), marked(6, 0, 7, Trigger::Change)],
         changes: vec![Change::Start(FlowId(2))],
-        dependencies: vec![Dependency { waiter: FlowId(2).into(), before: FlowId(1).into(), on: Milestone::Sent, delay: Time::ZERO }],
+        dependencies: vec![Dependency {
+            waiter: FlowId(2).into(),
+            before: FlowId(1).into(),
+            on: Milestone::Sent,
+            delay: Time::ZERO,
+        }],
         ..Workload::default()
     };
     assert_eq!(merge(vec![first.clone()]), first, "a single block stays as it is");

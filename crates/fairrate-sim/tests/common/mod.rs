@@ -212,6 +212,7 @@ pub fn config(topology: Topology, cc: AlgorithmConfig, flows: Vec<FlowSpec>) -> 
         dependencies: Vec::new(),
         tasks: Vec::new(),
         collectives: Vec::new(),
+        jobs: Vec::new(),
         faults: Vec::new(),
         hosts: Vec::new(),
         allocator: None,

@@ -44,7 +44,11 @@ impl Hosts {
         let waits = |task: TaskId| self.dependents.as_ref().is_some_and(|all| 0 < all.left[n_flows + task.index()]);
         for &task in tasks.iter().filter(|&&task| !waits(task)) {
             let spec = &w.run.config.tasks[task.index()];
-            w.clock.schedule(spec.start.saturating_add(spec.duration).as_ps(), EventKind::FlowStart, Activity::from(task));
+            w.clock.schedule(
+                spec.start.saturating_add(spec.duration).as_ps(),
+                EventKind::FlowStart,
+                Activity::from(task),
+            );
         }
     }
 
@@ -122,7 +126,8 @@ impl Hosts {
     pub(in crate::core) fn waits_for(&self, run: &Run, id: FlowId) -> Vec<(Activity, Milestone)> {
         let Some(dependents) = &self.dependents else { return Vec::new() };
         let of_flow = run.config.dependencies.iter().filter(|dependency| dependency.waiter == id.into());
-        let unmet = of_flow.filter(|d| dependents.reached[d.before.position(dependents.n_flows)] & (1 << d.on as u8) == 0);
+        let unmet =
+            of_flow.filter(|d| dependents.reached[d.before.position(dependents.n_flows)] & (1 << d.on as u8) == 0);
         unmet.map(|dependency| (dependency.before, dependency.on)).collect()
     }
 

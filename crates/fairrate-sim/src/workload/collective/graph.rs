@@ -5,22 +5,31 @@ use std::collections::HashMap;
 use fairrate_units::{Bytes, Time};
 
 use super::super::{Workload, default_ports};
-use crate::config::{Dependency, FlowSpec, Milestone, Trigger};
-use crate::ids::{FlowId, NodeId};
+use crate::config::{Activity, Dependency, FlowSpec, Milestone, Trigger};
+use crate::ids::{FlowId, NodeId, TaskId};
 
 /// A receipt that a message needs: the message received, unless it was empty, and the time that the rank takes to process it.
-pub(super) type Needed = (Option<FlowId>, Time);
+pub(in crate::workload) type Needed = (Option<FlowId>, Time);
 
 /// The messages of a collective.
-pub(super) struct Graph<'a> {
+pub(in crate::workload) struct Graph<'a> {
     ranks: &'a [NodeId],
-    group: u32,
-    start: Time,
+    origin: Origin,
     compute: Time,
     iteration: u32,
-    flows: Vec<FlowSpec>,
-    dependencies: Vec<Dependency>,
+    out: &'a mut Workload,
     sides: Vec<Side>,
+}
+
+/// What all messages of a collective have in common.
+#[derive(Clone, Copy)]
+pub(in crate::workload) struct Origin {
+    /// The traffic block.
+    pub group: u32,
+    /// The earliest start.
+    pub start: Time,
+    /// Number of the first stream, which gives ports.
+    pub first_stream: u32,
 }
 
 /// A rank.
@@ -30,8 +39,8 @@ struct Side {
     streams: HashMap<u32, Stream>,
     /// The messages received in this iteration that no message of this rank needs so far.
     open: Vec<FlowId>,
-    /// The end of the iteration before: messages received, and the last ones sent.
-    barrier: Vec<(FlowId, Milestone)>,
+    /// The end of the iteration before: messages received, and the last ones sent; or the task before.
+    barrier: Vec<(Activity, Milestone)>,
 }
 
 #[derive(Default)]
@@ -43,17 +52,43 @@ struct Stream {
     carried: Vec<(FlowId, Time)>,
 }
 
+impl Side {
+    /// Returns the end of the messages so far: all that is received, and the last ones sent.
+    fn take_end(&mut self) -> Vec<(Activity, Milestone)> {
+        let received = self.open.drain(..).map(|received| (received.into(), Milestone::Arrived));
+        let mut lasts: Vec<FlowId> = self.streams.values().filter_map(|stream| stream.last).collect();
+        lasts.sort_unstable();
+        received.chain(lasts.into_iter().map(|sent| (sent.into(), Milestone::Sent))).collect()
+    }
+}
+
 impl<'a> Graph<'a> {
-    /// Returns the graph of a collective between `ranks` without messages, the first of which start at `start`. A rank takes `compute`
-    /// between two iterations.
-    pub(super) fn new(ranks: &'a [NodeId], group: u32, start: Time, compute: Time) -> Self {
+    /// Returns a graph that adds the messages of a collective between `ranks` to `out`. A rank takes `compute` between two iterations.
+    pub(in crate::workload) fn new(out: &'a mut Workload, ranks: &'a [NodeId], origin: Origin, compute: Time) -> Self {
         let sides = ranks.iter().map(|_| Side::default()).collect();
-        let (flows, dependencies) = (Vec::new(), Vec::new());
-        Self { ranks, group, start, compute, iteration: 0, flows, dependencies, sides }
+        Self { ranks, origin, compute, iteration: FlowSpec::NO_ITERATION, out, sides }
+    }
+
+    /// Lets the messages of `rank` wait for `task`.
+    pub(in crate::workload) fn wait(&mut self, rank: usize, task: TaskId) {
+        self.sides[rank].barrier.push((task.into(), Milestone::Arrived));
+    }
+
+    /// Adds that `task` waits until `rank` has received all that it receives, and has handed all that it sends to the NIC.
+    pub(in crate::workload) fn end(&mut self, rank: usize, task: TaskId) {
+        let all = self.sides[rank].take_end();
+        let wait = |(before, on)| Dependency { waiter: task.into(), before, on, delay: Time::ZERO };
+        self.out.dependencies.extend(all.into_iter().map(wait));
+    }
+
+    /// Lets `task` wait for another one of the same rank.
+    pub(in crate::workload) fn wait_task(&mut self, task: TaskId, before: TaskId) {
+        let (waiter, before) = (task.into(), before.into());
+        self.out.dependencies.push(Dependency { waiter, before, on: Milestone::Arrived, delay: Time::ZERO });
     }
 
     /// Returns the number of ranks.
-    pub(super) fn n(&self) -> usize {
+    pub(in crate::workload) fn n(&self) -> usize {
         self.ranks.len()
     }
 
@@ -61,16 +96,13 @@ impl<'a> Graph<'a> {
     pub(super) fn begin(&mut self, iteration: u32) {
         self.iteration = iteration;
         for side in &mut self.sides {
-            side.barrier = side.open.drain(..).map(|received| (received, Milestone::Arrived)).collect();
-            let mut lasts: Vec<FlowId> = side.streams.values().filter_map(|stream| stream.last).collect();
-            lasts.sort_unstable();
-            side.barrier.extend(lasts.into_iter().map(|sent| (sent, Milestone::Sent)));
+            side.barrier = side.take_end();
         }
     }
 
     /// Adds a message of `bytes` bytes from rank `from` to rank `to`, which starts after all that it `needs` and after the message before
     /// in `stream`. An empty message is not sent: then the next one of the stream needs what it has needed.
-    pub(super) fn send(
+    pub(in crate::workload) fn send(
         &mut self,
         stream: u32,
         (from, to): (usize, usize),
@@ -83,9 +115,10 @@ impl<'a> Graph<'a> {
         if bytes == 0 {
             return None;
         }
-        let flow = FlowId(self.flows.len() as u32);
-        let first = self.dependencies.len();
-        let mut add = |before, on, delay| self.dependencies.push(Dependency { waiter: flow.into(), before, on, delay });
+        let flow = FlowId(self.out.flows.len() as u32);
+        let first = self.out.dependencies.len();
+        let mut add =
+            |before, on, delay| self.out.dependencies.push(Dependency { waiter: flow.into(), before, on, delay });
         let needed = std::mem::take(&mut way.carried);
         for &(received, delay) in &needed {
             add(received.into(), Milestone::Arrived, delay);
@@ -93,22 +126,18 @@ impl<'a> Graph<'a> {
         let is_first = way.iteration.replace(self.iteration) != Some(self.iteration);
         match way.last.replace(flow) {
             Some(last) if !is_first => add(last.into(), Milestone::Sent, Time::ZERO),
-            _ => side.barrier.iter().for_each(|&(before, on)| add(before.into(), on, self.compute)),
+            _ => side.barrier.iter().for_each(|&(before, on)| add(before, on, self.compute)),
         }
         if !needed.is_empty() {
             side.open.retain(|open| needed.iter().all(|(received, _)| received != open));
         }
-        let trigger = if self.dependencies.len() == first { Trigger::Time } else { Trigger::Dependencies };
-        let (sport, dport) = default_ports(stream, self.group);
-        let (group, iteration) = (self.group, self.iteration);
-        let spec = FlowSpec::new(self.ranks[from], self.ranks[to], Bytes::new(bytes), self.start);
-        self.flows.push(FlowSpec { trigger, sport, dport, group, iteration, ..spec });
+        let trigger = if self.out.dependencies.len() == first { Trigger::Time } else { Trigger::Dependencies };
+        let Origin { group, start, first_stream } = self.origin;
+        let (sport, dport) = default_ports(first_stream + stream, group);
+        let iteration = self.iteration;
+        let spec = FlowSpec::new(self.ranks[from], self.ranks[to], Bytes::new(bytes), start);
+        self.out.flows.push(FlowSpec { trigger, sport, dport, group, iteration, ..spec });
         self.sides[to].open.push(flow);
         Some(flow)
-    }
-
-    /// Returns all messages.
-    pub(super) fn finish(self) -> Workload {
-        Workload { flows: self.flows, dependencies: self.dependencies, ..Workload::default() }
     }
 }

@@ -17,7 +17,7 @@ mod tree;
 
 use fairrate_units::{Bytes, Rate, Time};
 
-use self::graph::Graph;
+pub(super) use self::graph::{Graph, Origin};
 use super::{Workload, few_enough, host};
 use crate::collectives::CollectiveSpec;
 use crate::ids::NodeId;
@@ -169,14 +169,13 @@ impl Collective {
         let ranks = self.ranks(topology)?;
         self.check(ranks.len())?;
         few_enough("bytes", self.messages(ranks.len()))?;
-        let mut graph = Graph::new(&ranks, group, self.start, self.compute);
+        let mut workload = Workload::default();
+        let origin = Origin { group, start: self.start, first_stream: 0 };
+        let mut graph = Graph::new(&mut workload, &ranks, origin, self.compute);
         for iteration in 0..self.repeat {
             graph.begin(iteration);
-            for channel in 0..self.channels {
-                self.add_channel(&mut graph, channel);
-            }
+            self.add_messages(&mut graph);
         }
-        let mut workload = graph.finish();
         workload.collectives.push(self.spec(topology, ranks, group));
         Ok(workload.sort())
     }
@@ -201,7 +200,8 @@ impl Collective {
         Ok(ranks)
     }
 
-    fn check(&self, n: usize) -> Result<(), FieldError> {
+    /// Checks that `n` ranks can do it.
+    pub(super) fn check(&self, n: usize) -> Result<(), FieldError> {
         if n < 2 {
             let message = format!("{n} ranks have nothing to exchange");
             return Err(FieldError::new("hosts", message).help("name at least two hosts"));
@@ -217,7 +217,7 @@ impl Collective {
     }
 
     /// Returns the approximate number of messages among `n` ranks.
-    fn messages(&self, n: usize) -> f64 {
+    pub(super) fn messages(&self, n: usize) -> f64 {
         let n = n as f64;
         let log = n.log2().ceil();
         let a_chunk = match (self.algorithm, self.op) {
@@ -230,6 +230,13 @@ impl Collective {
             (CollectiveAlgorithm::Chain | CollectiveAlgorithm::Binomial, _) => n,
         };
         a_chunk * f64::from(self.channels) * f64::from(self.chunks) * f64::from(self.repeat)
+    }
+
+    /// Adds the messages of an iteration.
+    pub(super) fn add_messages(&self, graph: &mut Graph<'_>) {
+        for channel in 0..self.channels {
+            self.add_channel(graph, channel);
+        }
     }
 
     fn add_channel(&self, graph: &mut Graph<'_>, channel: u32) {

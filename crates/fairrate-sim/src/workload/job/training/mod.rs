@@ -1,0 +1,272 @@
+//! Iterations of the training of a transformer, dense or with a mixture of experts.
+//!
+//! The bytes of tensor and sequence parallelism, and the groups, are those of Megatron-LM: D. Narayanan et al., "Efficient Large-Scale Language
+//! Model Training on GPU Clusters Using Megatron-LM", SC 2021 (the schedule with one forward and one backward pass in turn, section 2.2;
+//! bytes, section 3; operations of a layer, appendix), and V. Korthikanti et al., "Reducing Activation Recomputation in Large Transformer
+//! Models", MLSys 2023 (sequence parallelism, section 4.2). Exchanges of experts: D. Lepikhin et al., "GShard", ICLR 2021. Context parallelism
+//! passes keys and values around a ring: H. Liu et al., "Ring Attention with Blockwise Transformers", ICLR 2024.
+
+mod program;
+mod sizes;
+
+use fairrate_units::{Bytes, Time};
+
+use super::super::{Workload, host};
+use super::Job;
+use crate::ids::NodeId;
+use crate::input_error::FieldError;
+use crate::jobs::ProcessGroup;
+use crate::topology::Topology;
+
+/// A transformer, and the data that goes through it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Model {
+    /// Number of layers.
+    pub layers: u32,
+    /// Width of the activations.
+    pub hidden: u64,
+    /// Inner width of the two (or, if gated, three) matrices after attention; with experts, of each of them.
+    pub ffn: u64,
+    /// Heads of attention, and those of keys and values.
+    pub heads: u32,
+    /// See `heads`.
+    pub kv_heads: u32,
+    /// Number of tokens that the model knows.
+    pub vocabulary: u64,
+    /// Tokens of a sequence.
+    pub sequence: u64,
+    /// Sequences of a micro-batch.
+    pub micro_batch: u64,
+    /// Bytes of a number in activations and parameters.
+    pub dtype_bytes: u64,
+    /// Bytes of a number in gradients that are reduced.
+    pub gradient_bytes: u64,
+    /// `true` if there are three matrices after attention, as with SwiGLU.
+    pub gated: bool,
+    /// Number of experts; 0: the model is dense.
+    pub experts: u32,
+    /// Number of experts that a token goes to.
+    pub top_k: u32,
+}
+
+/// The division of a model and of its data among ranks.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Parallelism {
+    /// Ranks that share each matrix (tensor parallelism).
+    pub tp: u32,
+    /// Ranks that share each sequence (context parallelism).
+    pub cp: u32,
+    /// Copies of the model, each with data of its own.
+    pub dp: u32,
+    /// Ranks that share the experts: some of those that share sequences and data.
+    pub ep: u32,
+    /// Stages of the pipeline.
+    pub pp: u32,
+    /// `true` if ranks of a tensor group keep a part of the sequence each between matrices.
+    pub sequence_parallel: bool,
+}
+
+/// The time that ranks compute.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum ComputeTime {
+    /// From the operations of the model at 10^12 of them a second.
+    Tflops(f64),
+    /// Given for a layer and a micro-batch; nothing else takes time.
+    PerLayer {
+        /// Forward pass.
+        forward: Time,
+        /// Backward pass.
+        backward: Time,
+    },
+}
+
+/// Iterations of a training job.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Training {
+    /// The model.
+    pub model: Model,
+    /// Its division among ranks.
+    pub parallelism: Parallelism,
+    /// Micro-batches of an iteration that go through a pipeline.
+    pub microbatches: u32,
+    /// The time that ranks compute.
+    pub compute: ComputeTime,
+    /// Time of the update of parameters.
+    pub optimizer: Time,
+    /// `true` if gradients of a layer are reduced while those of earlier layers are computed.
+    pub overlap: bool,
+    /// `true` if gradients are reduced and scattered, and updated parameters gathered; otherwise gradients are all-reduced.
+    pub distributed_optimizer: bool,
+    /// Channels of collectives of tensor groups.
+    pub tp_channels: u32,
+    /// Channels of other collectives.
+    pub channels: u32,
+    /// Pieces of each message.
+    pub chunks: u32,
+    /// Number of iterations.
+    pub iterations: u32,
+    /// Start of the first one.
+    pub start: Time,
+    /// The host of each rank; `None`: all hosts.
+    pub hosts: Option<Vec<NodeId>>,
+}
+
+/// A dimension in which process groups are made.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Dimension {
+    Tensor,
+    Context,
+    /// The ranks that have the same parameters, but for experts.
+    Data,
+    Experts,
+    /// The ranks that have the same experts.
+    ExpertData,
+}
+
+impl Dimension {
+    const ALL: [(Self, &'static str); 5] = [
+        (Self::Tensor, "tp"),
+        (Self::Context, "cp"),
+        (Self::Data, "dp"),
+        (Self::Experts, "ep"),
+        (Self::ExpertData, "edp"),
+    ];
+}
+
+impl Training {
+    /// Returns the messages and tasks of all iterations. Nothing is random; the seed is a parameter only for uniformity.
+    ///
+    /// # Errors
+    /// Names the parameter that cannot be used, with these others or on this topology.
+    pub fn generate(&self, topology: &Topology, _seed: u64, group: u32) -> Result<Workload, FieldError> {
+        let hosts = self.check_hosts(topology)?;
+        self.job()?.generate(topology, &hosts, group, self.start)
+    }
+
+    /// Returns the approximate number of messages.
+    ///
+    /// # Errors
+    /// As [`Training::job`].
+    pub fn expected_flows(&self) -> Result<f64, FieldError> {
+        let one = Self { iterations: 1, ..self.clone() };
+        Ok(one.job()?.expected_flows() * f64::from(self.iterations))
+    }
+
+    /// Returns the operations of all iterations.
+    ///
+    /// # Errors
+    /// Names the parameter that cannot be used with the others.
+    pub fn job(&self) -> Result<Job, FieldError> {
+        self.check()?;
+        let (groups, places) = self.groups();
+        Ok(program::write(self, Job::new(self.n_ranks(), groups), places))
+    }
+
+    /// Returns the number of ranks.
+    pub fn n_ranks(&self) -> u32 {
+        let p = &self.parallelism;
+        p.tp * p.cp * p.dp * p.pp
+    }
+
+    /// Returns the process groups of more than one rank, and for each dimension the numbers of its groups.
+    ///
+    /// Ranks count as Megatron orders them: tensor first, then context, data and pipeline. Experts divide the ranks of context and data
+    /// together, those next to each other first.
+    fn groups(&self) -> (Vec<ProcessGroup>, Vec<Vec<usize>>) {
+        let p = &self.parallelism;
+        let copies = p.cp * p.dp;
+        // Rank number `lane` of a stage in tensor place `t` and place `c` among copies.
+        let stages = |ranks: &dyn Fn(u32) -> Vec<Vec<u32>>| -> Vec<Vec<u32>> {
+            (0..p.pp).flat_map(|stage| ranks(stage * p.tp * copies)).collect()
+        };
+        let line = |first: u32, step: u32, n: u32| (0..n).map(|at| first + at * step).collect::<Vec<u32>>();
+        let of = |dimension: Dimension| match dimension {
+            Dimension::Tensor => stages(&|base| (0..copies).map(|c| line(base + c * p.tp, 1, p.tp)).collect()),
+            Dimension::Context => stages(&|base| {
+                (0..p.dp).flat_map(|d| (0..p.tp).map(move |t| line(base + d * p.cp * p.tp + t, p.tp, p.cp))).collect()
+            }),
+            Dimension::Data => stages(&|base| (0..p.tp).map(|t| line(base + t, p.tp, copies)).collect()),
+            Dimension::Experts => stages(&|base| {
+                let blocks = (0..copies / p.ep).flat_map(|block| (0..p.tp).map(move |t| (block, t)));
+                blocks.map(|(block, t)| line(base + block * p.ep * p.tp + t, p.tp, p.ep)).collect()
+            }),
+            Dimension::ExpertData => stages(&|base| {
+                let places = (0..p.ep).flat_map(|e| (0..p.tp).map(move |t| (e, t)));
+                places.map(|(e, t)| line(base + e * p.tp + t, p.ep * p.tp, copies / p.ep)).collect()
+            }),
+        };
+        let (mut groups, mut places) = (Vec::new(), Vec::new());
+        for (dimension, name) in Dimension::ALL {
+            let is_of_experts = matches!(dimension, Dimension::Experts | Dimension::ExpertData);
+            let all = if is_of_experts && self.model.experts == 0 { Vec::new() } else { of(dimension) };
+            let first = groups.len();
+            let named = (0..).zip(all).filter(|(_, ranks)| 1 < ranks.len());
+            groups.extend(named.map(|(at, ranks): (u32, _)| ProcessGroup { name: format!("{name}{at}"), ranks }));
+            places.push((first..groups.len()).collect());
+        }
+        (groups, places)
+    }
+
+    fn check_hosts(&self, topology: &Topology) -> Result<Vec<NodeId>, FieldError> {
+        let hosts: Vec<NodeId> = match &self.hosts {
+            Some(named) => named.iter().map(|&node| host("hosts", topology, node)).collect::<Result<_, _>>()?,
+            None => topology.hosts().collect(),
+        };
+        let ranks = self.n_ranks();
+        if hosts.len() != ranks as usize {
+            let p = &self.parallelism;
+            let message = format!(
+                "`tp`, `cp`, `dp` and `pp` make {} x {} x {} x {} = {ranks} ranks, and there are {} hosts",
+                p.tp,
+                p.cp,
+                p.dp,
+                p.pp,
+                hosts.len()
+            );
+            return Err(FieldError::new("hosts", message).help("name a host for each rank, as `hosts = [\"h0-h7\"]`"));
+        }
+        Ok(hosts)
+    }
+
+    fn check(&self) -> Result<(), FieldError> {
+        let (m, p) = (&self.model, &self.parallelism);
+        let error = |field, message: String, help: &str| Err(FieldError::new(field, message).help(help));
+        let divides = |field, what: &str, whole: u64, by: &str, n: u64| {
+            if n != 0 && whole.is_multiple_of(n) {
+                return Ok(());
+            }
+            let message = format!("{what} {whole} cannot be divided by {by} {n}");
+            Err(FieldError::new(field, message).help("choose numbers that divide each other"))
+        };
+        divides("layers", "`layers`", m.layers.into(), "`pp`", p.pp.into())?;
+        divides("hidden", "`hidden`", m.hidden, "`heads`", m.heads.into())?;
+        divides("heads", "`heads`", m.heads.into(), "`tp`", p.tp.into())?;
+        divides("heads", "`heads`", m.heads.into(), "`kv_heads`", m.kv_heads.into())?;
+        divides("ffn", "`ffn`", m.ffn, "`tp`", p.tp.into())?;
+        let cut = if p.sequence_parallel { p.cp * p.tp } else { p.cp };
+        let by = if p.sequence_parallel { "`cp` x `tp`" } else { "`cp`" };
+        divides("sequence", "`sequence`", m.sequence, by, cut.into())?;
+        if m.experts == 0 {
+            if 1 < p.ep {
+                return error("ep", format!("`ep = {}` divides no experts", p.ep), "add `experts`, or remove `ep`");
+            }
+            return Ok(());
+        }
+        divides("ep", "`cp` x `dp`, which `ep` divides,", (p.cp * p.dp).into(), "`ep`", p.ep.into())?;
+        divides("experts", "`experts`", m.experts.into(), "`ep`", p.ep.into())?;
+        if m.experts < m.top_k {
+            let message = format!("a token goes to {} of {} experts", m.top_k, m.experts);
+            return error("top_k", message, "let `top_k` be `experts` at most");
+        }
+        if 1 < p.tp && !p.sequence_parallel {
+            let message = "experts with tensor parallelism need sequence parallelism".to_owned();
+            return error("sequence_parallel", message, "write `sequence_parallel = true`");
+        }
+        Ok(())
+    }
+}
+
+/// Returns a size that does not overflow.
+fn bytes(factors: &[u64]) -> Bytes {
+    Bytes::new(factors.iter().fold(1, |product, &factor| factor.saturating_mul(product)))
+}

@@ -1,0 +1,265 @@
+//! Training jobs against closed forms: computation alone, pipelines, reductions of gradients, and their overlap.
+
+mod common;
+
+use common::{algorithm, config, run};
+use fairrate_sim::topology::{Star, Topology};
+use fairrate_sim::workload::{CollectiveAlgorithm, ComputeTime, Job, Model, Op, Parallelism, Training, collective_of};
+use fairrate_sim::{JobBook, JobIteration, NodeId, ProcessGroup, Recorder, SimConfig, Simulation, Switching};
+use fairrate_units::{Bytes, Rate, Time};
+
+const MTU: u64 = 1_000;
+const HEADER: u64 = 48;
+/// One-way delay of a link, in picoseconds.
+const DELAY: u64 = 1_000_000;
+/// Picoseconds of a byte at 100 Gb/s.
+const BYTE: u64 = 80;
+/// An acknowledgment of 60 bytes.
+const ACK: u64 = 60 * BYTE;
+
+/// Returns a small dense model of four layers.
+fn model() -> Model {
+    Model {
+        layers: 4,
+        hidden: 16,
+        ffn: 64,
+        heads: 4,
+        kv_heads: 4,
+        vocabulary: 48,
+        sequence: 32,
+        micro_batch: 1,
+        dtype_bytes: 2,
+        gradient_bytes: 4,
+        gated: false,
+        experts: 0,
+        top_k: 0,
+    }
+}
+
+/// Returns a job of one iteration in which a layer takes 3 ms forward and 6 ms backward.
+fn training(tp: u32, dp: u32, pp: u32) -> Training {
+    Training {
+        model: model(),
+        parallelism: Parallelism { tp, cp: 1, dp, ep: 1, pp, sequence_parallel: 1 < tp },
+        microbatches: 1,
+        compute: ComputeTime::PerLayer { forward: Time::from_ms(3), backward: Time::from_ms(6) },
+        optimizer: Time::ZERO,
+        overlap: false,
+        distributed_optimizer: false,
+        tp_channels: 1,
+        channels: 1,
+        chunks: 1,
+        iterations: 1,
+        start: Time::ZERO,
+        hosts: None,
+    }
+}
+
+/// Returns a run on a star of 100 Gb/s and 1 us at line rate, with an acknowledgment a message.
+fn on_star(training: &Training) -> SimConfig {
+    let hosts = training.n_ranks();
+    on(Star { hosts, rate: Rate::from_gbps(100), delay: Time::from_ps(DELAY) }.build(), training)
+}
+
+fn on(topology: Topology, training: &Training) -> SimConfig {
+    let workload = training.generate(&topology, 1, 0).expect("it goes with this star");
+    let mut c = config(topology, algorithm("line-rate"), workload.flows);
+    (c.tasks, c.dependencies, c.jobs) = (workload.tasks, workload.dependencies, workload.jobs);
+    c.transport.ack_every = Some(Bytes::MAX);
+    c.fabric.buffer = Bytes::new(1 << 30);
+    c.transport.rto = Some(Time::from_ms(400));
+    c
+}
+
+/// Returns the iterations of a run that was recorded.
+fn iterations_of(c: &SimConfig, told: &Recorder) -> Vec<JobIteration> {
+    let mut book = JobBook::new(c).expect("there is a job");
+    for outcome in &told.tasks {
+        book.note(outcome);
+    }
+    book.take_complete()
+}
+
+fn iterations(training: &Training) -> Vec<JobIteration> {
+    let c = on_star(training);
+    let (told, totals) = run(c.clone());
+    assert_eq!(totals.drops.total(), 0);
+    let bytes: u64 = c.flows.iter().map(|flow| flow.bytes.as_u64()).sum();
+    let arrived: u64 = told.flows.iter().map(|outcome| outcome.delivered_bytes).sum();
+    assert_eq!((arrived, told.tasks.len()), (bytes, c.tasks.len()), "all messages have arrived, and all tasks ended");
+    iterations_of(&c, &told)
+}
+
+/// Returns the time of the only iteration.
+fn time(training: &Training) -> Time {
+    let all = iterations(training);
+    assert_eq!(all.len(), 1);
+    all[0].end - all[0].start
+}
+
+/// Returns the time of a ring of `n` ranks that all-reduces `bytes`.
+fn steps(n: u64, bytes: u64) -> (u64, u64) {
+    assert_eq!(bytes % n, 0);
+    let part = bytes / n;
+    let (first, wire) = (part.min(MTU) + HEADER, part + part.div_ceil(MTU) * HEADER);
+    (2 * (n - 1), (wire + first) * BYTE + 2 * DELAY)
+}
+
+/// Four layers forward and backward, and nothing else; the update takes 1 ms.
+#[test]
+fn a_rank_alone_computes() {
+    let all = iterations(&Training { optimizer: Time::from_ms(1), iterations: 3, ..training(1, 1, 1) });
+    let took: Vec<Time> = all.iter().map(|iteration| iteration.end - iteration.start).collect();
+    assert_eq!(took, [Time::from_ms(37); 3]);
+    assert_eq!(all[1].ranks[0].compute, Time::from_ms(37));
+    assert_eq!(all[1].ranks[0].exposed, Time::ZERO);
+}
+
+/// A pipeline of p stages and m micro-batches takes m + p - 1 times what a stage takes for one, and two messages of some microseconds
+/// for each hop at most m + p times.
+#[test]
+fn a_pipeline_takes_m_and_p_less_one_stage_times() {
+    for (pp, microbatches) in [(2, 1), (2, 2), (4, 1), (4, 3), (4, 8), (1, 5)] {
+        let job = Training { microbatches, ..training(1, 1, pp) };
+        let stage = Time::from_ms(9 * u64::from(4 / pp));
+        let least = stage * u64::from(microbatches + pp - 1);
+        let took = time(&job);
+        let messages = Time::from_us(10) * u64::from(2 * (microbatches + pp));
+        assert!(least <= took && took <= least + messages, "{pp} stages, {microbatches}: {took} for {least}");
+        let all = iterations(&job);
+        for rank in &all[0].ranks {
+            let sum = rank.compute + rank.exposed + rank.pipeline + rank.idle;
+            assert_eq!((rank.compute, sum), (stage * u64::from(microbatches), rank.end - rank.start));
+        }
+        assert_eq!(all[0].ranks[0].idle, Time::ZERO, "the first stage waits for messages only");
+    }
+}
+
+/// Data parallelism alone: computation, and then all-reduces of the gradients of the output, the layers and the embedding, the steps of
+/// which wait for each other.
+#[test]
+fn data_parallelism_is_computation_and_all_reduces() {
+    for n in [2_u32, 4, 8] {
+        let took = time(&training(1, n, 1)).as_ps();
+        // 48 x 16 and a norm; four projections of 16 x 16, two matrices of 16 x 64 and two norms; 48 x 16: each of four bytes.
+        let layer = 4 * 256 + 2 * 1_024 + 32;
+        let buckets = [4 * (768 + 16), 4 * layer, 4 * layer, 4 * layer, 4 * layer, 4 * 768];
+        let steps = buckets.map(|bytes| steps(n.into(), bytes));
+        let (k, sum) = steps.iter().fold((0, 0), |(k, sum), (n, one)| (k + n, sum + n * one));
+        assert_eq!(took, Time::from_ms(36).as_ps() + sum + (k - 1) * ACK, "{n} ranks");
+    }
+}
+
+#[test]
+fn overlap_hides_gradients_behind_the_backward_pass() {
+    let large = Model { hidden: 512, ffn: 2_048, ..model() };
+    for (distributed_optimizer, tp) in [(false, 1), (true, 1), (true, 2)] {
+        let job = Training { model: large.clone(), distributed_optimizer, ..training(tp, 4, 1) };
+        let with = Training { overlap: true, ..job.clone() };
+        let (without, with) = (&iterations(&job)[0], &iterations(&with)[0]);
+        assert!(with.end < without.end, "{} with overlap, {} without", with.end, without.end);
+        assert!(with.ranks[0].exposed < without.ranks[0].exposed);
+        assert_eq!(with.ranks[0].compute, without.ranks[0].compute);
+    }
+}
+
+/// Returns a job with all kinds of parallelism: 2 x 2 x 2 x 2 ranks, four of which share the experts.
+fn mixed() -> Training {
+    let parallelism = Parallelism { tp: 2, cp: 2, dp: 2, ep: 4, pp: 2, sequence_parallel: true };
+    let model = Model { experts: 8, top_k: 2, gated: true, kv_heads: 2, hidden: 64, ..model() };
+    let compute = ComputeTime::Tflops(1.0);
+    let job = Training { model, parallelism, microbatches: 3, iterations: 2, overlap: true, ..training(1, 1, 1) };
+    Training { distributed_optimizer: true, compute, tp_channels: 2, chunks: 2, ..job }
+}
+
+#[test]
+fn results_are_the_same_bits_on_any_number_of_threads() {
+    let c = on(common::four_spines(4), &mixed());
+    let run = |threads, switching| {
+        let mut told = Recorder::default();
+        let mut simulation = Simulation::with_switching(c.clone(), threads, switching);
+        simulation.run(&mut told).expect("it runs");
+        (told, simulation.totals().fingerprint)
+    };
+    let one = run(1, Switching::Events);
+    assert_eq!(iterations_of(&c, &one.0).len(), 2);
+    for threads in [1, 2, 3] {
+        for switching in [Switching::Events, Switching::Spans] {
+            let other = run(threads, switching);
+            assert_eq!((&other.0.tasks, other.1), (&one.0.tasks, one.1), "{threads} threads, {switching:?}");
+        }
+    }
+    let fluid = SimConfig { cc: algorithm("ideal"), ..c.clone() };
+    let (told, _) = common::run(fluid.clone());
+    assert_eq!(iterations_of(&fluid, &told).len(), 2);
+}
+
+/// The groups of collectives.md's job of 64 ranks: tensor groups of neighbours, experts on every eighth rank.
+#[test]
+fn groups_are_in_the_order_of_megatron() {
+    let parallelism = Parallelism { tp: 8, cp: 1, dp: 8, ep: 4, pp: 1, sequence_parallel: true };
+    let model = Model { heads: 32, kv_heads: 32, hidden: 4_096, experts: 8, top_k: 2, sequence: 4_096, ..model() };
+    let job = Training { model, parallelism, ..training(1, 1, 1) }.job().expect("it fits");
+    let ranks = |name: &str| job.groups().iter().find(|group| group.name == name).expect("a group").ranks.clone();
+    assert_eq!(ranks("tp1"), [8, 9, 10, 11, 12, 13, 14, 15]);
+    assert_eq!(ranks("dp3"), [3, 11, 19, 27, 35, 43, 51, 59]);
+    assert_eq!(ranks("ep3"), [3, 11, 19, 27]);
+    assert_eq!(ranks("ep8"), [32, 40, 48, 56]);
+    assert_eq!(ranks("edp0"), [0, 32]);
+    assert_eq!(job.groups().len(), 8 + 8 + 16 + 32);
+    let four = Parallelism { tp: 2, cp: 2, dp: 2, ep: 1, pp: 2, sequence_parallel: true };
+    let job = Training { parallelism: four, ..training(1, 1, 1) }.job().expect("it fits");
+    let ranks = |name: &str| job.groups().iter().find(|group| group.name == name).expect("a group").ranks.clone();
+    assert_eq!((ranks("cp0"), ranks("cp5")), (vec![0, 2], vec![9, 11]));
+    assert_eq!((ranks("dp1"), ranks("dp2")), (vec![1, 3, 5, 7], vec![8, 10, 12, 14]));
+}
+
+#[test]
+fn parts_that_do_not_fit_are_refused() {
+    let refused = |job: Training| {
+        let error = job.job().expect_err("it is refused");
+        format!("{}: {}", error.field, error.message)
+    };
+    let with = |change: fn(&mut Training)| {
+        let mut job = mixed();
+        change(&mut job);
+        refused(job)
+    };
+    assert_eq!(refused(training(1, 1, 3)), "layers: `layers` 4 cannot be divided by `pp` 3");
+    assert_eq!(refused(training(8, 1, 1)), "heads: `heads` 4 cannot be divided by `tp` 8");
+    assert_eq!(
+        with(|job| job.parallelism.ep = 3),
+        "ep: `cp` x `dp`, which `ep` divides, 4 cannot be divided by `ep` 3"
+    );
+    assert_eq!(with(|job| job.model.top_k = 9), "top_k: a token goes to 9 of 8 experts");
+    assert_eq!(with(|job| job.model.experts = 0), "ep: `ep = 4` divides no experts");
+    assert_eq!(with(|job| job.model.sequence = 30), "sequence: `sequence` 30 cannot be divided by `cp` x `tp` 4");
+    let topology = Star { hosts: 4, rate: Rate::from_gbps(100), delay: Time::from_us(1) }.build();
+    let error = mixed().generate(&topology, 1, 0).expect_err("too few hosts").message;
+    assert_eq!(error, "`tp`, `cp`, `dp` and `pp` make 2 x 2 x 2 x 2 = 16 ranks, and there are 4 hosts");
+}
+
+/// Two ranks arrive at an all-reduce 1 ms apart: it ends at both after the late one has come, and the early one waits, exposed.
+#[test]
+fn ranks_arrive_at_a_collective_at_different_times() {
+    let topology = Star { hosts: 2, rate: Rate::from_gbps(100), delay: Time::from_ps(DELAY) }.build();
+    let mut job = Job::new(2, vec![ProcessGroup { name: "all".into(), ranks: vec![0, 1] }]);
+    let ring = collective_of(Op::AllReduce, CollectiveAlgorithm::Ring, Bytes::new(2_000), 1, 1);
+    let first = job.collective("sum", 0, 0, ring);
+    for (rank, ms) in [(0, 1), (1, 2)] {
+        let part = job.compute("work", 0, rank, Time::from_ms(ms));
+        job.wait(Job::part(first, rank as usize), part);
+    }
+    let workload = job.generate(&topology, &[NodeId(0), NodeId(1)], 0, Time::ZERO).expect("it fits");
+    let mut c = config(topology, algorithm("line-rate"), workload.flows);
+    (c.tasks, c.dependencies, c.jobs) = (workload.tasks, workload.dependencies, workload.jobs);
+    c.transport.ack_every = Some(Bytes::MAX);
+    let (told, _) = run(c.clone());
+    let all = iterations_of(&c, &told);
+    let message = 2 * (MTU + HEADER) * BYTE + 2 * DELAY;
+    // The early rank's first message has come long ago: the late one needs it for its second step, which it starts behind the first.
+    let ends = [0, 1].map(|rank: usize| (all[0].ranks[rank].end - Time::from_ms(2)).as_ps());
+    assert_eq!(ends[0], message + (MTU + HEADER) * BYTE);
+    assert!(ends[0] <= ends[1] && ends[1] <= 2 * message + ACK, "{ends:?}");
+    assert_eq!(all[0].ranks[0].exposed, all[0].ranks[0].end - Time::from_ms(1));
+}
