@@ -76,6 +76,16 @@ class Result:
         """A row a rank and iteration of a collective: ``group``, ``iteration``, ``rank``, ``time_ns``, ``busbw_bytes_per_s`` and more."""
         return self._table("collectives")
 
+    @property
+    def operations(self) -> Table:
+        """A row a rank and operation of a training job: ``iteration``, ``rank``, ``kind``, ``name``, ``start_ns``, ``end_ns`` and more."""
+        return self._table("operations")
+
+    @property
+    def iterations(self) -> Table:
+        """A row a rank and iteration of a training job: ``time_ns``, ``compute_ns``, ``exposed_ns`` and more."""
+        return self._table("iterations")
+
     @cached_property
     def convergence(self) -> Table:
         """A row an arrival or departure of a flow: ``t_ns``, ``flow``, ``rtts`` and more; empty without such a probe."""

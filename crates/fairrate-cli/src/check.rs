@@ -3,7 +3,9 @@
 use std::process::ExitCode;
 
 use fairrate_control::Registry;
-use fairrate_experiment::{Block, Class, Description, Fault, ImperfectHosts, Load, Oversubscription, describe};
+use fairrate_experiment::{
+    Block, Class, Description, Fault, Groups, ImperfectHosts, Job, Load, Operations, Oversubscription, describe,
+};
 use fairrate_scenario::shown_bytes;
 use fairrate_text::aligned;
 use fairrate_units::Rate;
@@ -71,6 +73,9 @@ fn text(d: &Description) -> String {
     }
     for block in &d.traffic {
         row(&format!("traffic {}", block.group), of_block(block));
+    }
+    for job in &d.jobs {
+        of_job(job, &mut row);
     }
     for (i, fault) in d.faults.iter().enumerate() {
         row(&format!("fault {i}"), of_fault(fault));
@@ -140,6 +145,26 @@ fn of_block(block: &Block) -> String {
     }
     let starts = if first < last { format!("{} to {}", us(*first), us(*last)) } else { us(*first) };
     format!("{}; starts: {starts}", parts.join(", "))
+}
+
+/// Adds the rows of a job: its process groups, and the operations of an iteration.
+fn of_job(job: &Job, row: &mut impl FnMut(&str, String)) {
+    let iterations = counted(job.iterations as usize, "iteration", "s");
+    row(&format!("training {}", job.group), format!("{iterations} on {}", counted(job.ranks, "rank", "s")));
+    for Groups { dimension, n, ranks: [least, most], first } in &job.groups {
+        let ranks = if least == most { least.to_string() } else { format!("{least} to {most}") };
+        let first = first.iter().map(|hosts| format!("({})", hosts.join(" "))).collect::<Vec<_>>().join(" ");
+        let more = if *n > 2 { " ..." } else { "" };
+        row(&format!("  {dimension}"), format!("{} of {ranks}: {first}{more}", counted(*n, "group", "s")));
+    }
+    for Operations { name, kind, dimension, n, groups, bytes } in &job.operations {
+        let each = size(*bytes as f64);
+        let text = match groups {
+            0 => format!("{} of {each}", counted(*n, "message", "s")),
+            _ => format!("{} x {kind} of {each} in each {dimension} group", n / groups),
+        };
+        row(&format!("  {name}"), text);
+    }
 }
 
 fn of_fault(fault: &Fault) -> String {

@@ -100,7 +100,8 @@ pub fn print_run(dir: &Path, data: &RunData, metrics: Metrics, warnings: &[Strin
     }
     let all = table::single(&metrics);
     let iterations = fairrate_report::collectives::table(data);
-    let tables: Vec<String> = iterations.iter().chain(&all).map(|t| t.to_text(styled())).collect();
+    let training = fairrate_report::jobs::table(data);
+    let tables: Vec<String> = training.iter().chain(&iterations).chain(&all).map(|t| t.to_text(styled())).collect();
     let end = fairrate_report::format::time_ns(data.totals.end_ns);
     let alone = Comparison::of(vec![metrics.clone()]);
     let about = notes::largest(&all.iter().collect::<Vec<_>>()).into_iter();

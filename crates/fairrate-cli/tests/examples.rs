@@ -14,7 +14,8 @@ fn examples() -> PathBuf {
 
 /// Runs an example with changes, and returns its JSON.
 fn run_example(name: &str, sets: &[&str]) -> serde_json::Value {
-    let (file, out) = (examples().join(format!("{name}.toml")), fresh_dir(&format!("example_{name}")));
+    let (file, out) =
+        (examples().join(format!("{name}.toml")), fresh_dir(&format!("example_{}", name.replace('/', "_"))));
     let mut args = vec!["run", file.to_str().unwrap(), "--quiet", "--json", "--out", out.to_str().unwrap()];
     for set in sets {
         args.extend(["--set", set]);
@@ -65,6 +66,7 @@ fn every_example_has_a_test_here() {
         "rocc-multi-bottleneck",
         "rocc-staircase",
         "rocc-star",
+        "training",
         "tune-dcqcn",
         "websearch",
         "websearch-artifact",
@@ -89,6 +91,49 @@ fn all_reduce_is_slower_beside_another_job() {
     let alone =
         rows.iter().filter(|row| (row.group, row.iteration) == (0, 2)).filter_map(|row| row.time_ns).max().unwrap();
     assert!((alone as f64) < 1.1 * least_ns, "{alone}");
+}
+
+/// A stage has two of four layers: with its share of operations at 50 Tflops a rank of the first stage computes for 4.5 ms, and one of the
+/// last stage, which has the logits, for longer. Gradients beside the backward pass make iterations shorter.
+#[test]
+fn training_is_faster_with_gradients_beside_the_backward_pass() {
+    let json = run_example("training", &[]);
+    let of = |json: &serde_json::Value, field: &str| number(json, &format!("/metrics/jobs/0/{field}"));
+    assert_eq!((of(&json, "complete"), of(&json, "planned")), (2.0, 2.0), "{json}");
+    let without = run_example("training", &["traffic.0.overlap=false"]);
+    assert!(of(&json, "time_ns") < 0.95 * of(&without, "time_ns"), "{json}");
+    assert!(of(&json, "exposed_ns") < of(&without, "exposed_ns"), "{json}");
+    let out = Results::open(Path::new(json["dir"].as_str().unwrap())).unwrap();
+    let iterations = out.iterations().unwrap();
+    assert_eq!(iterations.len(), 2 * 16);
+    for row in &iterations {
+        let sum = row.compute_ns + row.exposed_ns + row.pipeline_ns + row.idle_ns;
+        assert!(sum.abs_diff(row.end_ns - row.start_ns) <= 3, "rounded to nanoseconds");
+    }
+    // Two layers of 2·T·h·(4·2·h + 2·s) and 16·T·h², thrice for both passes, of four micro-batches, halved, at 50 operations a picosecond.
+    let (tokens, h) = (512.0, 1_024.0);
+    let layer = tokens * h * 8.0 * h + 4.0 * tokens * 512.0 * h + 16.0 * tokens * h * h;
+    let want_ns = 4.0 * 2.0 * 3.0 * layer / 2.0 / 50.0 / 1e3;
+    let first = iterations.iter().find(|row| row.rank == 0).unwrap();
+    assert!((first.compute_ns as f64 - want_ns).abs() < 1.0, "{} for {want_ns}", first.compute_ns);
+    let operations = out.operations().unwrap();
+    assert_eq!(number(&json, "/summary/jobs/0/operations") as usize, {
+        let mut numbers: Vec<u32> = operations.iter().map(|row| row.operation).collect();
+        numbers.sort_unstable();
+        numbers.dedup();
+        numbers.len()
+    });
+    let gradients = operations.iter().filter(|row| &*row.name == "gradients" && &*row.kind == "reduce-scatter");
+    assert!(gradients.clone().all(|row| row.process_group.starts_with("dp")) && gradients.count() == 2 * 16 * 3);
+}
+
+/// The job of 64 GPUs with one layer and short sequences; its whole takes minutes.
+#[test]
+fn m64_runs_with_one_layer() {
+    let small = ["layers=1", "sequence=256", "hidden=256", "ffn=1024"].map(|set| format!("traffic.0.{set}"));
+    let json = run_example("large/m64", &small.each_ref().map(String::as_str));
+    assert_eq!(number(&json, "/metrics/jobs/0/complete"), 1.0, "{json}");
+    assert_eq!(number(&json, "/summary/jobs/0/ranks"), 64.0);
 }
 
 #[test]

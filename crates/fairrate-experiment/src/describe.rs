@@ -2,6 +2,7 @@
 //! the work that the run is.
 
 mod hosts;
+mod jobs;
 mod paths;
 
 use std::collections::BTreeMap;
@@ -14,6 +15,7 @@ use fairrate_units::{Bytes, Rate, Time};
 use serde::Serialize;
 
 pub use self::hosts::ImperfectHosts;
+pub use self::jobs::{Groups, Job, Operations};
 pub use self::paths::{Fault, Routing};
 
 /// Time of a packet-hop on one core, in nanoseconds: a typical one, from which machines and scenarios differ by half.
@@ -68,6 +70,9 @@ pub struct Description {
     pub classes: Vec<Class>,
     /// Traffic blocks.
     pub traffic: Vec<Block>,
+    /// Training jobs.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub jobs: Vec<Job>,
     /// Load of sets of links.
     pub load: Vec<Load>,
     /// The expected run.
@@ -203,6 +208,7 @@ pub fn describe(scenario: &Scenario) -> Description {
         ports: ports(config),
         classes: classes(config),
         traffic: traffic(config, scenario.traffic_blocks()),
+        jobs: jobs::jobs(config),
         load: loads(config, &routes, wire),
         run: expected(config, &routes),
         warnings: scenario.warnings().to_vec(),

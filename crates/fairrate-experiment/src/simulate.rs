@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use fairrate_results::RunState;
 use fairrate_sim::{
     ConvergenceSample, FlowId, FlowOutcome, GroupTotals, HostSample, Mode, PacketEvent, PfcEvent, PortSample, Progress,
-    RateSample, RttSample, RunTotals, SenderEvent, SimConfig, Simulation, Sink,
+    RateSample, RttSample, RunTotals, SenderEvent, SimConfig, Simulation, Sink, TaskOutcome,
 };
 use fairrate_units::Time;
 
@@ -114,6 +114,10 @@ impl Sink for Both<'_> {
     fn flow(&mut self, outcome: &FlowOutcome) {
         self.0.flow(outcome);
         self.1.flow(outcome);
+    }
+    fn task(&mut self, outcome: &TaskOutcome) {
+        self.0.task(outcome);
+        self.1.task(outcome);
     }
     fn port(&mut self, sample: &PortSample) {
         self.0.port(sample);

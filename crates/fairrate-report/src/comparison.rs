@@ -89,6 +89,7 @@ impl Comparison {
         groups.extend(all.shares());
         groups.extend(all.completions());
         groups.extend(all.collectives());
+        groups.extend(all.jobs());
         groups.extend(all.convergence());
         groups.extend([all.all_flows(), all.whole_run()]);
         let mut comparison = Self { metrics, groups, left_out: Vec::new() };

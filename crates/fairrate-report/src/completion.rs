@@ -18,7 +18,7 @@ pub struct Completion {
     /// `true` if tables show it: a block with a name.
     #[serde(skip)]
     pub is_shown: bool,
-    /// Set if its flows are the messages of a collective operation.
+    /// Set if its flows are the messages of a collective operation or of a training job.
     #[serde(skip)]
     pub is_job: bool,
     /// Time from the first start to the last byte of the last flow, in ns, whatever the measuring window; `None` unless all flows of
@@ -71,7 +71,9 @@ pub(crate) fn completions(runs: &[RunData]) -> Vec<Completion> {
         block: Some(block),
         name: name(block).cloned().unwrap_or_else(|| format!("traffic {block}")),
         is_shown: name(block).is_some(),
-        is_job: runs.iter().flat_map(|run| &run.collectives).any(|job| job.block == block),
+        is_job: runs.iter().any(|run| {
+            run.collectives.iter().any(|job| job.block == block) || run.jobs.iter().any(|job| job.block == block)
+        }),
         ..of(runs, Some(block))
     };
     let all = Completion { name: "all flows".to_owned(), ..of(runs, None) };

@@ -17,6 +17,7 @@ pub mod format;
 pub mod html;
 mod html_table;
 pub mod index;
+pub mod jobs;
 pub mod load;
 pub mod metric;
 pub mod metrics;

@@ -11,6 +11,7 @@ use fairrate_units::Bytes;
 
 use crate::collectives::{self, Collective};
 use crate::completion;
+use crate::jobs::{self, Job};
 use crate::model::{Flow, FlowSeries, Pause, PortSeries, Provenance, RunData, Totals};
 use crate::outages;
 
@@ -52,6 +53,7 @@ pub fn run(dir: &Path, registry: &Registry) -> Result<RunData, ResultsError> {
         pauses: results.pfc()?.iter().map(pause).collect(),
         settled_rtts: results.convergence()?.iter().map(|row| row.rtts.unwrap_or(f64::INFINITY)).collect(),
         collectives: collectives(&results, scenario.as_ref())?,
+        jobs: jobs(&results, scenario.as_ref())?,
         scenario_toml,
         provenance: Provenance {
             version: summary.version.clone(),
@@ -129,10 +131,21 @@ fn collectives(results: &Results, scenario: Option<&Scenario>) -> Result<Vec<Col
     if results.summary.collectives.is_empty() {
         return Ok(Vec::new());
     }
+    Ok(collectives::collectives(&results.summary.collectives, &results.collectives()?, |node| name(scenario, node)))
+}
+
+/// Reads the training jobs.
+fn jobs(results: &Results, scenario: Option<&Scenario>) -> Result<Vec<Job>, ResultsError> {
+    if results.summary.jobs.is_empty() {
+        return Ok(Vec::new());
+    }
+    Ok(jobs::jobs(&results.summary.jobs, &results.iterations()?, |node| name(scenario, node)))
+}
+
+/// Returns the name of a node, or its number without a scenario.
+fn name(scenario: Option<&Scenario>, node: u32) -> String {
     let nodes = scenario.map(|scenario| &scenario.sim_config().topology.nodes);
-    let name =
-        |node: u32| nodes.and_then(|nodes| nodes.get(node as usize)).map_or(node.to_string(), |n| n.name.clone());
-    Ok(collectives::collectives(&results.summary.collectives, &results.collectives()?, name))
+    nodes.and_then(|nodes| nodes.get(node as usize)).map_or(node.to_string(), |n| n.name.clone())
 }
 
 fn pause(row: &PfcRow) -> Pause {

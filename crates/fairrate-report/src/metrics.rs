@@ -19,6 +19,7 @@ use serde::Serialize;
 use self::ports::{all_ports, mean_of_ports, ports, worst_port};
 use crate::collectives::{self, CollectiveMetrics};
 use crate::completion::{Completion, completions};
+use crate::jobs::{self, JobMetrics};
 use crate::model::{Flow, RunData, Variant, is_host_buffer};
 use crate::stats::{self, Distribution};
 
@@ -86,6 +87,9 @@ pub struct Metrics {
     /// Collective operations.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub collectives: Vec<CollectiveMetrics>,
+    /// Training jobs.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub jobs: Vec<JobMetrics>,
     /// Convergence of rates after arrivals and departures of flows, if there was a probe.
     pub convergence: Option<Convergence>,
     /// Time from the first failure of a link until goodput was back, in ns; infinite if it was not under some seed, `None` without
@@ -242,6 +246,7 @@ impl Metrics {
             jain: stats::mean(&jains),
             groups: groups::of(runs),
             collectives: collectives::metrics(runs),
+            jobs: jobs::metrics(runs),
             convergence: convergence(runs),
             recovery_ns: stats::mean(&runs.iter().filter_map(|r| r.totals.recovery_ns).collect::<Vec<_>>()),
             settled: stats::mean(&runs.iter().filter_map(|r| r.totals.settled).collect::<Vec<_>>()),

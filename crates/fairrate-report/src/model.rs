@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use fairrate_results::Measured;
 
 use crate::collectives::Collective;
+use crate::jobs::Job;
 use crate::outages::Outage;
 use crate::series::value_at;
 
@@ -54,6 +55,8 @@ pub struct RunData {
     pub settled_rtts: Vec<f64>,
     /// Collective operations.
     pub collectives: Vec<Collective>,
+    /// Training jobs.
+    pub jobs: Vec<Job>,
     /// The resolved scenario.
     pub scenario_toml: String,
     /// The origin of the numbers.

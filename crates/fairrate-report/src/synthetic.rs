@@ -89,6 +89,7 @@ fn run(cc: &str, rank: u32, seed: u64) -> RunData {
         outages: Vec::new(),
         settled_rtts: Vec::new(),
         collectives: Vec::new(),
+        jobs: Vec::new(),
         scenario_toml: format!("seed = {seed}\n[transport]\ncc = \"{cc}\"\n"),
         provenance: Provenance {
             version: "0.0.0".into(),

@@ -123,7 +123,7 @@ pub fn single(metrics: &Metrics) -> Vec<Table> {
     }
     let all = Comparison::of(vec![metrics.clone()]);
     let is_told = |g: &&Group| {
-        ["Completion", "Collective", "Convergence", "All flows", "Whole run"]
+        ["Completion", "Collective", "Training", "Convergence", "All flows", "Whole run"]
             .iter()
             .any(|title| g.title.starts_with(title))
     };

@@ -10,6 +10,7 @@ use crate::SCHEMA;
 use crate::collectives::CollectiveSummary;
 use crate::drops::DropsByCause;
 use crate::inputs::RunInputs;
+use crate::jobs::JobSummary;
 use crate::measured::Measured;
 use crate::names::{host_name, port_name};
 use crate::summary::{AllocatorSummary, Convergence, Deadlines, PortInfo, Summary, buckets, simulator};
@@ -98,6 +99,7 @@ pub(super) fn first_summary(inputs: &RunInputs<'_>) -> Summary {
         convergence: converges.then(Convergence::default),
         recovery: None,
         collectives: config.collectives.iter().map(|spec| CollectiveSummary::of(spec, &[])).collect(),
+        jobs: config.jobs.iter().map(|spec| JobSummary::of(spec, [].iter())).collect(),
         ports: ports.into_iter().map(info).chain(hosts.iter().map(of_host)).collect(),
         tables: BTreeMap::new(),
         checksum: String::new(),

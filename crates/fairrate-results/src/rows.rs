@@ -158,4 +158,56 @@ tables! {
         /// The same times the share of it that links carry, as nccl-tests' `busbw`.
         busbw_bytes_per_s: Option<f64>, "B/s";
     }
+
+    /// A row of `operations.parquet`: a rank in an operation of a training job, when it has ended there. Rows are in order of ends.
+    operations: OperationRow, by 32_768 {
+        /// Number of its `[[traffic]]` block.
+        group: u32, "traffic block";
+        /// Number of the iteration.
+        iteration: u32, "iteration";
+        /// Number of the operation; all ranks that take part have a row with it.
+        operation: u32, "operation";
+        /// Number of the rank.
+        rank: u32, "rank";
+        /// Id of its host.
+        node: u32, "node";
+        /// `compute`, the collective operation as `all-reduce`, `send` or `receive`.
+        kind: Text, "1";
+        /// What it is for, as `attention` or `gradients`.
+        name: Text, "1";
+        /// Name of the process group, as `tp3`; empty for computations and messages.
+        process_group: Text, "1";
+        /// Bytes as nccl-tests count them, or of the message; absent for computations.
+        bytes: Option<u64>, "B";
+        /// Time at which the rank had done all that it waits for.
+        start_ns: u64, "ns";
+        /// Time at which the rank had computed, or had received all that it receives and handed all that it sends to the NIC.
+        end_ns: u64, "ns";
+    }
+
+    /// A row of `iterations.parquet`: a rank in an iteration of a training job that is complete. Rows are in order of iterations.
+    iterations: IterationRow, by 4_096 {
+        /// Number of its `[[traffic]]` block.
+        group: u32, "traffic block";
+        /// Number of the iteration.
+        iteration: u32, "iteration";
+        /// Number of the rank.
+        rank: u32, "rank";
+        /// Id of its host.
+        node: u32, "node";
+        /// End of the iteration before at this rank, or start of the block.
+        start_ns: u64, "ns";
+        /// End at this rank.
+        end_ns: u64, "ns";
+        /// Time of the iteration: from the end of the one before at the last rank to the end at the last rank.
+        time_ns: u64, "ns";
+        /// Time in which this rank computes.
+        compute_ns: u64, "ns";
+        /// Exposed communication: time in which it does not compute and takes part in a collective operation.
+        exposed_ns: u64, "ns";
+        /// Time in which it does neither, and has a message to send or receive: it waits for other stages of the pipeline.
+        pipeline_ns: u64, "ns";
+        /// Time in which it does nothing of these.
+        idle_ns: u64, "ns";
+    }
 }

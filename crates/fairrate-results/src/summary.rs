@@ -9,6 +9,7 @@ use twox_hash::XxHash64;
 use crate::collectives::CollectiveSummary;
 use crate::drops::DropsByCause;
 use crate::engine::Engine;
+use crate::jobs::JobSummary;
 use crate::linux::LinuxSummary;
 use crate::measured::Measured;
 use crate::recovery::RecoverySummary;
@@ -336,6 +337,9 @@ pub struct Summary {
     /// The collective operations of the run.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub collectives: Vec<CollectiveSummary>,
+    /// The training jobs of the run.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub jobs: Vec<JobSummary>,
     /// The ports that probes sample.
     pub ports: Vec<PortInfo>,
     /// The tables by name; empty until the run has ended.

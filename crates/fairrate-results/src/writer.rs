@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use fairrate_sim::{
     ConvergenceSample, FlowId, FlowOutcome, FlowSpec, GroupTotals, HostSample, Mode, PfcEvent, PortSample, RateSample,
-    RunTotals, Sink, Trigger,
+    RunTotals, Sink, TaskOutcome, Trigger,
 };
 use fairrate_units::{Bytes, Time};
 
@@ -18,6 +18,7 @@ use crate::drops::DropsByCause;
 use crate::first_summary::first_summary;
 use crate::growing::GrowingFile;
 use crate::inputs::RunInputs;
+use crate::jobs::Jobs;
 use crate::linux::LinuxSummary;
 use crate::measured::Meter;
 use crate::names::Names;
@@ -44,6 +45,7 @@ pub struct ResultsWriter {
     meter: Meter,
     recovery: Option<RecoveryMeter>,
     collectives: Option<Collectives>,
+    jobs: Option<Jobs>,
     /// For every arrival and departure of a flow, the number of base RTTs until the rates settled, if they did.
     settled: Vec<Option<f64>>,
     /// Deadlines of the finished flows (`deadlines`), and the times at which those of the unfinished flows pass
@@ -124,6 +126,7 @@ impl ResultsWriter {
             meter: Meter::new(inputs.config, inputs.measured_from, inputs.measured_until),
             recovery: inputs.failure.map(RecoveryMeter::new),
             collectives: Collectives::new(inputs.config),
+            jobs: Jobs::new(inputs.config),
             settled: Vec::new(),
             deadlines: Deadlines::default(),
             due: Vec::new(),
@@ -182,6 +185,7 @@ impl ResultsWriter {
                 self.push(row);
             }
         }
+        self.summary.jobs = self.jobs.as_ref().map_or_else(Vec::new, Jobs::summaries);
         self.check()?;
         self.complete_summary(totals, wall, state);
         let done = self.write_all();
@@ -303,6 +307,13 @@ impl Sink for ResultsWriter {
         if let Some(recovery) = &mut recovery {
             recovery.add(t, all);
         }
+    }
+
+    fn task(&mut self, outcome: &TaskOutcome) {
+        let Some(jobs) = &mut self.jobs else { return };
+        let (operation, iterations) = jobs.task(outcome);
+        operation.into_iter().for_each(|row| self.push(row));
+        iterations.into_iter().for_each(|row| self.push(row));
     }
 
     fn flow(&mut self, outcome: &FlowOutcome) {

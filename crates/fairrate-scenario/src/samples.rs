@@ -37,6 +37,8 @@ const TRAFFIC: &[&str] = &[
     "kind = \"list\"\npath = \"flows.csv\"\nalgorithms = { old = \"dctcp\" }",
     "kind = \"collective\"\nop = \"all-reduce\"\nalgorithm = \"halving-doubling\"\nbytes = \"1KB\"\nhosts = [0, 1]",
     "kind = \"collective\"\nop = \"all-to-all\"\nbytes = \"1KB\"\nhosts = [0, 1]",
+    "kind = \"training\"\nlayers = 1\nhidden = 8\nheads = 1\nvocabulary = 8\nsequence = 8\ndp = 2\nexperts = 2\ntflops = 1.0\nhosts = [0, 1]",
+    "kind = \"training\"\nlayers = 1\nhidden = 8\nheads = 1\nvocabulary = 8\nsequence = 8\ndp = 2\nforward = \"1us\"\nhosts = [0, 1]",
 ];
 
 const INCAST: &str = "[[traffic]]\nname = \"incast\"\nkind = \"incast\"\nreceiver = 0\nsenders = 1\nbytes = \"1KB\"";

@@ -60,6 +60,9 @@ impl Sink for Everything {
     fn flow(&mut self, outcome: &FlowOutcome) {
         self.recorder.flow(outcome);
     }
+    fn task(&mut self, outcome: &fairrate_sim::TaskOutcome) {
+        self.recorder.task(outcome);
+    }
     fn port(&mut self, sample: &fairrate_sim::PortSample) {
         self.recorder.port(sample);
     }

@@ -29,6 +29,8 @@ NATURES: dict[str, tuple[str, str]] = {
     "queue-peak": ("min", "KB"),
     "jain": ("max", ""),
     "collective-time": ("min", "µs"),
+    "iteration-time": ("min", "µs"),
+    "exposed-time": ("min", "µs"),
     "busbw": ("max", "GB/s"),
     "convergence-p50": ("min", "base RTTs"),
     "convergence-p99": ("min", "base RTTs"),

@@ -230,6 +230,33 @@ impl<'a> Columns<'a> {
         Group { title: format!("Collective {name}"), measures }
     }
 
+    /// Returns the measures of each training job.
+    pub(super) fn jobs(&self) -> Vec<Group> {
+        let blocks: BTreeSet<u32> = self.metrics.iter().flat_map(|m| m.jobs.iter().map(|job| job.block)).collect();
+        blocks.into_iter().map(|block| self.job(block)).collect()
+    }
+
+    fn job(&self, block: u32) -> Group {
+        let of = |m: &Metrics| m.jobs.iter().find(|job| job.block == block).cloned();
+        let name = self.metrics.iter().find_map(of).map_or_else(String::new, |job| job.name);
+        let key = |field: &str| format!("jobs[{block}].{field}");
+        let time = |m: &Metrics| of(m)?.time_ns;
+        let longest = |m: &Metrics| of(m)?.longest_ns;
+        let compute = |m: &Metrics| of(m)?.compute_ns;
+        let exposed = |m: &Metrics| of(m)?.exposed_ns;
+        let pipeline = |m: &Metrics| of(m)?.pipeline_ns;
+        let complete = |m: &Metrics| Some(of(m)?.complete as f64 / m.seeds.len().max(1) as f64);
+        let measures = vec![
+            self.measure(key("time_ns"), "iteration, mean", Better::Lower, &time, format::time_ns),
+            self.measure(key("longest_ns"), "iteration, longest", Better::Lower, &longest, format::time_ns),
+            self.measure(key("compute_ns"), "compute", Better::Neither, &compute, format::time_ns),
+            self.measure(key("exposed_ns"), "exposed communication", Better::Lower, &exposed, format::time_ns),
+            self.measure(key("pipeline_ns"), "waits for pipeline", Better::Lower, &pipeline, format::time_ns),
+            self.measure(key("complete"), "iterations done", Better::Neither, &complete, format::count),
+        ];
+        Group { title: format!("Training {name}"), measures }
+    }
+
     /// Returns the measures of convergence of rates, if a column has a convergence probe.
     pub(super) fn convergence(&self) -> Option<Group> {
         let changes = self.metrics.iter().filter_map(|m| m.convergence).map(|c| c.changes).max()?;

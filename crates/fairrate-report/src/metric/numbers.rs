@@ -44,7 +44,7 @@ fn port(m: &Metrics) -> Option<&PortMetrics> {
     m.main_port()
 }
 
-pub(super) const OTHERS: [Other; 22] = [
+pub(super) const OTHERS: [Other; 24] = [
     Other {
         name: "goodput",
         title: "Goodput of all flows",
@@ -169,10 +169,24 @@ pub(super) const OTHERS: [Other; 22] = [
         unit: 1e9,
         value: |m| m.collectives.first()?.busbw_bytes_per_s,
     },
+    Other {
+        name: "iteration-time",
+        title: "Time of a training iteration, mean",
+        label: "time (µs)",
+        unit: TIME_NS,
+        value: |m| m.jobs.first()?.time_ns,
+    },
+    Other {
+        name: "exposed-time",
+        title: "Exposed communication of a training iteration, mean over ranks",
+        label: "time (µs)",
+        unit: TIME_NS,
+        value: |m| m.jobs.first()?.exposed_ns,
+    },
 ];
 
 /// Names of the metrics that are drawn by default, unless all their values are zero.
-pub(super) const USUAL: [&str; 18] = [
+pub(super) const USUAL: [&str; 20] = [
     "slowdown-p50:all",
     "slowdown-p99:all",
     "slowdown-p99.9:short",
@@ -183,6 +197,8 @@ pub(super) const USUAL: [&str; 18] = [
     "jain",
     "collective-time",
     "busbw",
+    "iteration-time",
+    "exposed-time",
     "convergence-p99",
     "recovery",
     "settled",

@@ -4,11 +4,12 @@ mod collective;
 mod generate;
 pub(super) mod hosts;
 mod kinds;
+mod training;
 
 use fairrate_control::{HeaderWords, Needs};
 use fairrate_sim::workload::{
     AllToAll, Churn, ClosedLoop, Collective, Deadlines, Incast, IncastQueries, Peers, Permutation, Poisson, Spread,
-    Staggered, Stride,
+    Staggered, Stride, Training,
 };
 use fairrate_sim::{Burst, Connection, Transport};
 use fairrate_text::one_of;
@@ -67,6 +68,7 @@ enum Kind {
     AllToAll { all: AllToAll, hosts: Option<Vec<NodeName>> },
     Churn { churn: Churn, hosts: Option<Vec<NodeName>> },
     Collective { collective: Collective, hosts: Option<Vec<NodeName>> },
+    Training { training: Box<Training>, hosts: Option<Vec<NodeName>> },
     List { file: Text, ignore_columns: Vec<String> },
 }
 
@@ -111,9 +113,11 @@ pub(super) fn read<'a>(
         let deadlines = if is_list { None } else { read_deadline(&mut s) };
         let burst = read_burst(&mut s, subflows, transport);
         let connection = match kind {
-            Kind::Poisson { .. } | Kind::ClosedLoop { .. } | Kind::Collective { .. } | Kind::List { .. } => {
-                read_connection(&mut s, transport, deadlines.is_some())
-            }
+            Kind::Poisson { .. }
+            | Kind::ClosedLoop { .. }
+            | Kind::Collective { .. }
+            | Kind::Training { .. }
+            | Kind::List { .. } => read_connection(&mut s, transport, deadlines.is_some()),
             _ => Connection::PerFlow,
         };
         blocks.push(Block {

@@ -5,7 +5,7 @@ use std::fmt::Debug;
 
 use fairrate_sim::{
     ConvergenceSample, DropCause, FlowId, FlowOutcome, HostSample, PacketEvent, PacketStep, PfcEvent, PortId,
-    PortSample, RateSample, Recorder, RunTotals, SenderEvent, SimConfig, Sink,
+    PortSample, RateSample, Recorder, RunTotals, SenderEvent, SimConfig, Sink, TaskOutcome,
 };
 use fairrate_units::Time;
 
@@ -20,6 +20,9 @@ pub struct Observer {
 impl Sink for Observer {
     fn flow(&mut self, outcome: &FlowOutcome) {
         self.recorder.flow(outcome);
+    }
+    fn task(&mut self, outcome: &TaskOutcome) {
+        self.recorder.task(outcome);
     }
     fn port(&mut self, sample: &PortSample) {
         self.recorder.port(sample);

@@ -18,6 +18,7 @@ const KINDS: &[&str] = &[
     "all-to-all",
     "list",
     "collective",
+    "training",
 ];
 const BYTES: &[&str] = &["\"1B\"", "\"999B\"", "\"1KB\"", "\"30KB\"", "\"400KB\"", "\"endless\""];
 const STARTS: &[&str] = &["\"0s\"", "\"1ns\"", "\"25us\""];
@@ -70,7 +71,7 @@ pub fn traffic(
         if !is_endless && kind != "list" {
             toml.maybe(draw, 5, &[("deadline", DEADLINES)]);
         }
-        if ["poisson", "closed-loop", "collective"].contains(&kind) && rdma && draw.one_in(3) {
+        if ["poisson", "closed-loop", "collective", "training"].contains(&kind) && rdma && draw.one_in(3) {
             toml.any(draw, ("connection", &["\"per-pair\"", "\"per-flow\""]));
         }
         if is_endless && rdma && draw.one_in(3) {
@@ -157,6 +158,7 @@ fn block(draw: &mut Draw, toml: &mut Toml, network: &Network, kind: &str) -> boo
             toml.maybe(draw, 3, &[("start", STARTS)]);
         }
         "collective" => collective(draw, toml, network),
+        "training" => training(draw, toml, network),
         _ => return false,
     }
     bytes == "\"endless\"" && ["incast", "staggered", "permutation", "stride", "all-to-all"].contains(&kind)
@@ -185,6 +187,51 @@ fn collective(draw: &mut Draw, toml: &mut Toml, network: &Network) {
         CollectiveAlgorithm::Direct => toml.maybe(draw, 2, &[("order", &["\"rank\"", "\"shifted\""])]),
         _ => {}
     }
+}
+
+/// Writes the keys of a training job. Few jobs are refused: all numbers are powers of two.
+fn training(draw: &mut Draw, toml: &mut Toml, network: &Network) {
+    let mut left = 1_usize << network.hosts.len().min(8).ilog2();
+    let mut of = |draw: &mut Draw, most: usize| {
+        let n = 1_usize << draw.between(0, left.min(most).ilog2() as usize);
+        left /= n;
+        n
+    };
+    let [tp, pp, cp] = [4, 2, 2].map(|most| of(draw, most));
+    let dp = of(draw, 8);
+    let ranks = tp * pp * cp * dp;
+    toml.key("hosts", list(&draw.some(&network.hosts, ranks)));
+    for (key, n) in [("tp", tp), ("pp", pp), ("cp", cp), ("dp", dp)] {
+        toml.key(key, n);
+    }
+    for (key, n) in [("layers", 2), ("heads", 4), ("hidden", 16), ("vocabulary", 32)] {
+        toml.key(key, n);
+    }
+    toml.any(draw, ("sequence", &["16", "64"]));
+    if draw.one_in(2) {
+        toml.any(draw, ("experts", &["4", "8"]));
+        toml.key("ep", 1 << draw.between(0, (cp * dp).min(4).ilog2() as usize));
+        toml.maybe(draw, 2, &[("top_k", &["1", "3"])]);
+    } else if draw.one_in(3) {
+        toml.any(draw, ("sequence_parallel", &["true", "false"]));
+    }
+    if draw.one_in(2) {
+        toml.any(draw, ("tflops", &["0.01", "1.0"]));
+    } else {
+        toml.any(draw, ("forward", &["\"1ns\"", "\"7us\""]));
+        toml.maybe(draw, 2, &[("backward", &["\"0s\"", "\"20us\""])]);
+    }
+    let counts: [Key; 4] =
+        [("tp_channels", &["2"]), ("chunks", &["2"]), ("microbatches", &["2", "3"]), ("iterations", &["2"])];
+    toml.maybe(draw, 3, &counts);
+    let rest: [Key; 5] = [
+        ("overlap", &["true", "false"]),
+        ("distributed_optimizer", &["true", "false"]),
+        ("optimizer", &["\"3us\""]),
+        ("start", STARTS),
+        ("gated", &["true"]),
+    ];
+    toml.maybe(draw, 3, &rest);
 }
 
 /// Writes a size distribution and a load.

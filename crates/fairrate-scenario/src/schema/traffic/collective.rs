@@ -64,7 +64,7 @@ fn read_algorithm(s: &mut Section<'_>, op: Op) -> CollectiveAlgorithm {
 }
 
 /// Reads a number from 1 to `most`; 1 by default.
-fn count(s: &mut Section<'_>, key: &str, most: u32) -> u32 {
+pub(super) fn count(s: &mut Section<'_>, key: &str, most: u32) -> u32 {
     let number = s.get::<u32>(key, 1).value;
     if number == 0 || most < number {
         let help = format!("write a number from 1 to {most}, as `{key} = 1`");

@@ -6,7 +6,7 @@ use fairrate_control::AlgorithmConfig;
 use fairrate_sim::topology::Topology;
 use fairrate_sim::workload::{
     AllToAll, Churn, ClosedLoop, Collective, Incast, ListStacks, Permutation, Poisson, Senders, Staggered, Stride,
-    Workload, merge, parse_flow_list, share_connections,
+    Training, Workload, merge, parse_flow_list, share_connections,
 };
 use fairrate_sim::{Connection, FieldError, FlowSpec, NodeId};
 use fairrate_text::one_of;
@@ -166,6 +166,7 @@ fn expected_flows(report: &Report, block: &Block<'_>, topology: &Topology, names
             let hosts = hosts.as_deref().map(in_racks);
             Collective { hosts, ..collective.clone() }.expected_flows(topology).ok()
         }
+        Kind::Training { training, .. } => training.expected_flows().ok(),
         Kind::AllToAll { hosts, .. } => {
             let hosts = hosts.as_deref().map_or_else(|| topology.hosts().count(), |list| in_racks(list).len());
             Some((hosts as f64).powi(2))
@@ -254,6 +255,11 @@ fn generate(
         Kind::Collective { collective, hosts } => {
             let collective = Collective { hosts: hosts.as_deref().map(in_racks), ..collective.clone() };
             let made = guarded(report, || collective.generate(topology, seed, group));
+            return made.unwrap_or_else(|e| unusable(report, block, e));
+        }
+        Kind::Training { training, hosts } => {
+            let training = Training { hosts: hosts.as_deref().map(in_racks), ..(**training).clone() };
+            let made = guarded(report, || training.generate(topology, seed, group));
             return made.unwrap_or_else(|e| unusable(report, block, e));
         }
         Kind::List { file, ignore_columns } => {

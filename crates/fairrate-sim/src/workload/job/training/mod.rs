@@ -18,6 +18,13 @@ use crate::input_error::FieldError;
 use crate::jobs::ProcessGroup;
 use crate::topology::Topology;
 
+/// Most operations of ranks in a job: more would not fit into memory.
+const MOST_OPERATIONS: f64 = 2e7;
+/// Operations of a rank in a layer, forward and backward.
+const OPERATIONS_OF_A_LAYER: f64 = 16.0;
+/// Size that no operation reaches.
+const LARGEST: Bytes = Bytes::new(1_000_000_000_000_000);
+
 /// A transformer, and the data that goes through it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Model {
@@ -165,7 +172,7 @@ impl Training {
     /// Returns the number of ranks.
     pub fn n_ranks(&self) -> u32 {
         let p = &self.parallelism;
-        p.tp * p.cp * p.dp * p.pp
+        p.tp.saturating_mul(p.cp).saturating_mul(p.dp).saturating_mul(p.pp)
     }
 
     /// Returns the process groups of more than one rank, and for each dimension the numbers of its groups.
@@ -228,6 +235,27 @@ impl Training {
         Ok(hosts)
     }
 
+    /// Checks that there are not too many operations, and that none is too large.
+    fn check_sizes(&self) -> Result<(), FieldError> {
+        let passes = f64::from(self.iterations) * f64::from(self.microbatches) * f64::from(self.model.layers);
+        let operations = passes * f64::from(self.n_ranks()) * OPERATIONS_OF_A_LAYER;
+        if MOST_OPERATIONS < operations {
+            let message = format!("this makes about {operations:.0} operations of ranks");
+            let help = format!("up to {MOST_OPERATIONS:.0} are possible; simulate fewer iterations or layers");
+            return Err(FieldError::new("layers", message).help(help));
+        }
+        let parameters = [self.layer_parameters(), self.expert_parameters(), self.vocabulary_parameters()];
+        let parameters = u64::from(self.model.layers).saturating_mul(parameters.iter().sum());
+        let sizes = [self.activations(), self.keys_and_values(), self.dispatched(), self.gradients(parameters)];
+        match sizes.iter().find(|&&bytes| LARGEST <= bytes) {
+            Some(bytes) => {
+                let message = format!("an operation of {} GB", bytes.as_u64() / 1_000_000_000);
+                Err(FieldError::new("hidden", message).help("choose a smaller model"))
+            }
+            None => Ok(()),
+        }
+    }
+
     fn check(&self) -> Result<(), FieldError> {
         let (m, p) = (&self.model, &self.parallelism);
         let error = |field, message: String, help: &str| Err(FieldError::new(field, message).help(help));
@@ -250,7 +278,7 @@ impl Training {
             if 1 < p.ep {
                 return error("ep", format!("`ep = {}` divides no experts", p.ep), "add `experts`, or remove `ep`");
             }
-            return Ok(());
+            return self.check_sizes();
         }
         divides("ep", "`cp` x `dp`, which `ep` divides,", (p.cp * p.dp).into(), "`ep`", p.ep.into())?;
         divides("experts", "`experts`", m.experts.into(), "`ep`", p.ep.into())?;
@@ -262,7 +290,7 @@ impl Training {
             let message = "experts with tensor parallelism need sequence parallelism".to_owned();
             return error("sequence_parallel", message, "write `sequence_parallel = true`");
         }
-        Ok(())
+        self.check_sizes()
     }
 }
 
