@@ -51,15 +51,26 @@ pub fn csv(figure: &Panel) -> String {
     let mut head = if figure.y.rows.is_empty() {
         vec!["series".to_owned(), x.clone(), y.clone()]
     } else {
-        vec!["port".to_owned(), format!("from: {x}"), format!("to: {x}")]
+        let what = if figure.parts { ["row", "series"].as_slice() } else { &["port"] };
+        what.iter().map(|&name| name.to_owned()).chain([format!("from: {x}"), format!("to: {x}")]).collect()
     };
     if has_bands {
         head.extend([format!("low: {y}"), format!("high: {y}")]);
     }
     let mut out = head.iter().map(|text| field(text)).collect::<Vec<_>>().join(",") + "\n";
     for s in &figure.series {
-        let name = if s.name.is_empty() { format!("{}, median", s.key) } else { s.name.clone() };
-        let name = field(&name);
+        let row = figure.y.rows.get(s.y.first().map_or(0, |&row| row as usize));
+        let name = if figure.parts {
+            s.key.clone()
+        } else if s.name.is_empty() {
+            format!("{}, median", s.key)
+        } else {
+            s.name.clone()
+        };
+        let name = match row.filter(|_| figure.parts) {
+            Some(row) => format!("{},{}", field(row), field(&name)),
+            None => field(&name),
+        };
         if !figure.y.rows.is_empty() {
             for ends in s.x.chunks_exact(2) {
                 let _ = writeln!(out, "{name},{},{}", ends[0], ends[1]);

@@ -163,6 +163,7 @@ fn chapters(variants: &[&Variant], lines: &[Line], points: usize, selection: &Se
     };
     let mut chapters = [
         chapter("At the switches", page.ports()),
+        chapter("Training", page.timelines()),
         chapter("Flow completion", page.slowdown_by_size(&selection.by_size)),
         chapter("Flow by flow", page.flows()),
         chapter("Distributions", page.distributions()),
@@ -171,7 +172,7 @@ fn chapters(variants: &[&Variant], lines: &[Line], points: usize, selection: &Se
     let notes = [page.choice_of_ports(), page.trims()];
     chapters[0].note = notes.into_iter().filter(|note| !note.is_empty()).collect::<Vec<_>>().join(" ");
     if MANY_FLOWS <= page.completions() {
-        chapters.swap(0, 1);
+        chapters.swap(0, 2);
     }
     chapters.into()
 }

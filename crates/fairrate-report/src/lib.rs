@@ -36,6 +36,7 @@ pub mod svg;
 pub mod sweep;
 pub mod table;
 mod ticks;
+pub mod timeline;
 
 #[cfg(test)]
 mod synthetic;

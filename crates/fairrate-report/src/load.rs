@@ -14,6 +14,7 @@ use crate::completion;
 use crate::jobs::{self, Job};
 use crate::model::{Flow, FlowSeries, Pause, PortSeries, Provenance, RunData, Totals};
 use crate::outages;
+use crate::timeline::{self, Timeline};
 
 /// Reads the results of a run, complete or not, into [`RunData`]. Its label is the name of its algorithm. If `registry`
 /// does not have that algorithm, flows are named by the ids of their nodes and the run has no description.
@@ -54,6 +55,7 @@ pub fn run(dir: &Path, registry: &Registry) -> Result<RunData, ResultsError> {
         settled_rtts: results.convergence()?.iter().map(|row| row.rtts.unwrap_or(f64::INFINITY)).collect(),
         collectives: collectives(&results, scenario.as_ref())?,
         jobs: jobs(&results, scenario.as_ref())?,
+        timelines: timelines(&results, scenario.as_ref())?,
         scenario_toml,
         provenance: Provenance {
             version: summary.version.clone(),
@@ -140,6 +142,16 @@ fn jobs(results: &Results, scenario: Option<&Scenario>) -> Result<Vec<Job>, Resu
         return Ok(Vec::new());
     }
     Ok(jobs::jobs(&results.summary.jobs, &results.iterations()?, |node| name(scenario, node)))
+}
+
+/// Reads the operations of training jobs.
+fn timelines(results: &Results, scenario: Option<&Scenario>) -> Result<Vec<Timeline>, ResultsError> {
+    if results.summary.jobs.is_empty() {
+        return Ok(Vec::new());
+    }
+    let blocks = scenario.map_or(&[][..], |scenario| scenario.traffic_blocks());
+    let (jobs, rows) = (&results.summary.jobs, results.operations()?);
+    Ok(timeline::timelines(jobs, &rows, blocks, |node| name(scenario, node)))
 }
 
 /// Returns the name of a node, or its number without a scenario.

@@ -8,6 +8,7 @@ use crate::collectives::Collective;
 use crate::jobs::Job;
 use crate::outages::Outage;
 use crate::series::value_at;
+use crate::timeline::Timeline;
 
 /// One run.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -57,6 +58,8 @@ pub struct RunData {
     pub collectives: Vec<Collective>,
     /// Training jobs.
     pub jobs: Vec<Job>,
+    /// Operations of training jobs over time.
+    pub timelines: Vec<Timeline>,
     /// The resolved scenario.
     pub scenario_toml: String,
     /// The origin of the numbers.
@@ -279,6 +282,7 @@ impl Variant {
     pub fn forget_undrawn(&mut self) {
         for run in self.runs.iter_mut().skip(1) {
             (run.rates, run.pauses, run.scenario_toml) = (Vec::new(), Vec::new(), String::new());
+            run.timelines.clear();
             // The queues of several ports are drawn together, over all seeds.
             if run.ports.len() < 2 {
                 run.ports = Vec::new();

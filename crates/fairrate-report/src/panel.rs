@@ -31,6 +31,9 @@ pub struct Panel {
     /// Stretches of the horizontal axis that are marked.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub marks: Vec<Mark>,
+    /// Set when bars of a row are of several series: their keys are in the legend.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub parts: bool,
     /// Set when the chart takes the whole width of the page.
     pub wide: bool,
     /// Set when the chart is one of several small charts with the same axes.

@@ -10,6 +10,7 @@ use crate::panel::{Axis, Panel, Series, TimeUnit};
 use crate::pauses::{intervals, paused_ports};
 use crate::series::{bin_width, ccdf, cdf, downsample, drop_repeats, growth};
 use crate::style::Style;
+use crate::timeline;
 
 /// Largest number of ports that have their own figures.
 const MAX_PORTS: usize = 4;
@@ -392,6 +393,12 @@ impl Page<'_> {
             figures.push(self.pause_bars(&variant.line, variant.first(), style));
         }
         figures
+    }
+
+    /// Returns the operations of training jobs over time, with a single variant.
+    pub(crate) fn timelines(&self) -> Vec<Panel> {
+        let [variant] = self.variants else { return Vec::new() };
+        timeline::panels(&variant.first().timelines, self.unit, &self.time())
     }
 
     /// Returns a chart with a row for each port and a bar for each pause; a series has the two ends of each bar of its

@@ -118,7 +118,7 @@ fn sample(s: &Series, x: f64, y: f64) -> String {
 fn legend_rows(figure: &Panel, width: f64) -> Vec<Vec<(&Series, f64)>> {
     let mut rows: Vec<Vec<(&Series, f64)>> = Vec::new();
     let mut room = 0.0;
-    for series in figure.series.iter().filter(|s| figure.y.rows.is_empty() && !s.name.is_empty()) {
+    for series in figure.series.iter().filter(|s| (figure.y.rows.is_empty() || figure.parts) && !s.name.is_empty()) {
         let size = 62.0 + series.name.chars().count() as f64 * 7.0;
         if rows.is_empty() || room < size {
             rows.push(Vec::new());

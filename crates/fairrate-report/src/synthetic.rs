@@ -90,6 +90,7 @@ fn run(cc: &str, rank: u32, seed: u64) -> RunData {
         settled_rtts: Vec::new(),
         collectives: Vec::new(),
         jobs: Vec::new(),
+        timelines: Vec::new(),
         scenario_toml: format!("seed = {seed}\n[transport]\ncc = \"{cc}\"\n"),
         provenance: Provenance {
             version: "0.0.0".into(),

@@ -392,7 +392,7 @@ class Chart {
 
   pickBar(px, py) {
     const row = Math.round(this.y.at(py));
-    const s = this.visible().find((one) => one.y[0] === row);
-    return s ? [{ ...s, value: s.hint[0] }] : [];
+    const found = this.visible().filter((one) => one.y[0] === row);
+    return found.map((s) => ({ ...s, name: this.figure.parts ? s.key : s.name, value: s.hint[0] }));
   }
 }

@@ -85,12 +85,13 @@ function csv(figure) {
   const rows = figure.y.rows;
   const bands = figure.series.some((s) => s.low);
   const [x, y] = [figure.x.label, figure.y.label];
-  const head = rows ? ["port", `from: ${x}`, `to: ${x}`] : ["series", x, y, ...(bands ? [`low: ${y}`, `high: ${y}`] : [])];
+  const head = rows ? [...(figure.parts ? ["row", "series"] : ["port"]), `from: ${x}`, `to: ${x}`] : ["series", x, y, ...(bands ? [`low: ${y}`, `high: ${y}`] : [])];
   const lines = [head];
   for (const s of figure.series) {
-    const name = s.name || `${s.key}, median`;
+    const name = figure.parts ? s.key : s.name || `${s.key}, median`;
+    const place = figure.parts ? [rows[s.y[0]], name] : [name];
     const word = (at) => (figure.x.words ? figure.x.ticks[at][1] : at);
-    if (rows) for (let i = 0; i + 1 < s.x.length; i += 2) lines.push([name, s.x[i], s.x[i + 1]]);
+    if (rows) for (let i = 0; i + 1 < s.x.length; i += 2) lines.push([...place, s.x[i], s.x[i + 1]]);
     else s.x.forEach((at, i) => lines.push([name, word(at), s.y[i], ...(bands ? [s.low && s.low[i], s.high && s.high[i]] : [])]));
   }
   return lines.map((line) => line.map((v) => field(v ?? "")).join(",")).join("\n") + "\n";
@@ -115,7 +116,7 @@ function legendRows(entries, width) {
 // The figure as a file of its own: title and legend above, colours of the present theme written out.
 function saveSvg(figure, chart) {
   const margin = 16;
-  const rows = legendRows(figure.y.rows ? [] : distinct(chart.visible()), chart.box.width);
+  const rows = legendRows(figure.y.rows && !figure.parts ? [] : distinct(chart.visible()), chart.box.width);
   const top = 26 + rows.length * 20;
   const [width, height] = [chart.box.width + 2 * margin, chart.box.height + top + 2 * margin];
   const out = svg("svg", { xmlns: "http://www.w3.org/2000/svg", viewBox: `0 0 ${width} ${height}`, width, height });
@@ -158,7 +159,7 @@ function card(figure, folded) {
   if (figure.note && !figure.small) box.append(html("p", "note", figure.note));
   const entries = distinct(figure.series);
   const everywhere = entries.every((e) => data.legend.some((l) => l.key === e.key));
-  if (!figure.y.rows && !figure.small && !(everywhere && data.legend.length === 1)) box.append(legend(entries));
+  if ((!figure.y.rows || figure.parts) && !figure.small && !(everywhere && data.legend.length === 1)) box.append(legend(entries));
   const chart = new Chart(figure, box);
   box.append(tools(figure, chart));
   return box;

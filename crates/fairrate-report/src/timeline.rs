@@ -1,0 +1,204 @@
+//! The operations of training jobs over time: a row for each rank.
+
+use std::collections::BTreeMap;
+
+use fairrate_results::{JobSummary, OperationRow};
+
+use crate::format;
+use crate::panel::{Axis, Panel, Series, TimeUnit};
+use crate::style::Style;
+
+/// Largest number of rows.
+const MAX_RANKS: usize = 32;
+/// Bars of a row and kind that are closer to each other than this share of the time are one.
+const RESOLUTION: f64 = 1.0 / 2_000.0;
+
+/// The operations of a job over time.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Timeline {
+    /// The job in words.
+    pub name: String,
+    /// Number of ranks of the job.
+    pub ranks: usize,
+    /// The rows: the name of a rank, and its bars by their kind.
+    pub rows: Vec<(String, BTreeMap<Kind, Bars>)>,
+}
+
+/// The bars of a row and kind.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Bars {
+    /// Start and end of each bar in ns, in turn.
+    pub ends: Vec<f64>,
+    /// Time that they cover, in ns.
+    pub covered_ns: f64,
+}
+
+/// A kind of operations, in the order in which bars cover each other.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Kind {
+    /// Computation.
+    Compute,
+    /// Collective operations of process groups of this dimension, as `tp`.
+    Collective(String),
+    /// Messages between stages of the pipeline.
+    Message,
+}
+
+impl Kind {
+    fn of(row: &OperationRow) -> Self {
+        match &*row.kind {
+            "compute" => Self::Compute,
+            "send" | "receive" => Self::Message,
+            _ => Self::Collective(row.process_group.trim_end_matches(|c: char| c.is_ascii_digit()).to_owned()),
+        }
+    }
+
+    fn name(&self) -> &str {
+        match self {
+            Self::Compute => "compute",
+            Self::Collective(dimension) => dimension,
+            Self::Message => "pipeline",
+        }
+    }
+}
+
+/// Returns the timelines of jobs; `host` returns the name of a node, and `blocks` has those of traffic blocks.
+pub(crate) fn timelines(
+    summaries: &[JobSummary],
+    rows: &[OperationRow],
+    blocks: &[String],
+    host: impl Fn(u32) -> String,
+) -> Vec<Timeline> {
+    let end_ns = rows.iter().map(|row| row.end_ns).max().unwrap_or(0) as f64;
+    let timeline = |summary: &JobSummary| {
+        let ranks = summary.ranks as usize;
+        // Ranks at equal distances: stages and copies are among them.
+        let step = ranks.div_ceil(MAX_RANKS).max(1);
+        let mut spans: BTreeMap<u32, (String, BTreeMap<Kind, Vec<(u64, u64)>>)> = BTreeMap::new();
+        let is_shown = |row: &&OperationRow| row.group == summary.group && (row.rank as usize).is_multiple_of(step);
+        for row in rows.iter().filter(is_shown) {
+            let of_rank = spans.entry(row.rank).or_insert_with(|| (host(row.node), BTreeMap::new()));
+            of_rank.1.entry(Kind::of(row)).or_default().push((row.start_ns, row.end_ns));
+        }
+        let row = |(rank, (host, kinds)): (u32, (String, BTreeMap<Kind, Vec<(u64, u64)>>))| {
+            let bars = kinds.into_iter().map(|(kind, spans)| (kind, Bars::of(spans, end_ns * RESOLUTION)));
+            (format!("{rank} ({host})"), bars.collect())
+        };
+        let block = blocks.get(summary.group as usize).filter(|block| !block.is_empty());
+        let name = block.cloned().unwrap_or_else(|| format!("traffic {}", summary.group));
+        Timeline { name, ranks, rows: spans.into_iter().map(row).collect() }
+    };
+    summaries.iter().map(timeline).collect()
+}
+
+impl Bars {
+    /// Returns the bars of these spans; those with less than `gap_ns` between them are one.
+    fn of(mut spans: Vec<(u64, u64)>, gap_ns: f64) -> Self {
+        spans.sort_unstable();
+        let (mut bars, mut covered_to) = (Self::default(), 0);
+        for (from, to) in spans {
+            bars.covered_ns += to.max(covered_to).saturating_sub(from.max(covered_to)) as f64;
+            covered_to = covered_to.max(to);
+            match bars.ends.last_mut() {
+                Some(end) if from as f64 - *end <= gap_ns => *end = end.max(to as f64),
+                _ => bars.ends.extend([from as f64, to as f64]),
+            }
+        }
+        bars
+    }
+}
+
+/// Returns a chart for each timeline, over the time axis `x`.
+pub(crate) fn panels(timelines: &[Timeline], unit: TimeUnit, x: &Axis) -> Vec<Panel> {
+    let panel = |timeline: &Timeline| {
+        let mut kinds: Vec<&Kind> = timeline.rows.iter().flat_map(|(_, kinds)| kinds.keys()).collect();
+        kinds.sort_unstable();
+        kinds.dedup();
+        let mut series = Vec::new();
+        for (at, kind) in kinds.into_iter().enumerate() {
+            let rows = timeline.rows.iter().enumerate().filter_map(|(row, (_, kinds))| Some((row, kinds.get(kind)?)));
+            series.extend(rows.enumerate().map(|(nth, (row, bars))| Series {
+                key: kind.name().to_owned(),
+                name: if nth == 0 { kind.name().to_owned() } else { String::new() },
+                style: Style::nth(at),
+                x: unit.of(&bars.ends),
+                y: vec![row as f64],
+                hint: vec![format::time_ns(bars.covered_ns)],
+                ..Series::default()
+            }));
+        }
+        let shown = timeline.rows.len();
+        let some =
+            if shown < timeline.ranks { format!(" {shown} of {} ranks.", timeline.ranks) } else { String::new() };
+        Panel {
+            title: format!("Ranks of {}", timeline.name),
+            note: format!(
+                "Computation covers collectives, and these cover messages of the pipeline: what shows of them is exposed.{some}"
+            ),
+            x: x.clone(),
+            y: Axis { rows: timeline.rows.iter().map(|(name, _)| name.clone()).collect(), ..Axis::default() },
+            series,
+            parts: true,
+            wide: true,
+            ..Panel::default()
+        }
+    };
+    timelines.iter().filter(|timeline| !timeline.rows.is_empty()).map(panel).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn spans_that_touch_are_one_bar_and_count_once() {
+        let bars = Bars::of(vec![(50, 70), (0, 10), (5, 20), (22, 30)], 3.0);
+        assert_eq!(bars, Bars { ends: vec![0.0, 30.0, 50.0, 70.0], covered_ns: 48.0 });
+    }
+
+    #[test]
+    fn a_rank_has_a_row_with_its_kinds() {
+        let row = |rank, kind: &str, process_group: &str, start_ns, end_ns| OperationRow {
+            group: 0,
+            iteration: 0,
+            operation: 0,
+            rank,
+            node: rank,
+            kind: kind.to_owned().into(),
+            name: "x".to_owned().into(),
+            process_group: process_group.to_owned().into(),
+            bytes: None,
+            start_ns,
+            end_ns,
+        };
+        let rows = [
+            row(0, "compute", "", 0, 4_000),
+            row(0, "all-reduce", "tp0", 4_000, 9_000),
+            row(1, "receive", "", 0, 7_000),
+            row(1, "all-reduce", "dp11", 2_000, 10_000),
+        ];
+        let summary = JobSummary {
+            group: 0,
+            ranks: 2,
+            operations: 3,
+            iterations: 1,
+            complete: 1,
+            time_ns: None,
+            compute_ns: None,
+            exposed_ns: None,
+            pipeline_ns: None,
+        };
+        let all = timelines(&[summary], &rows, &["job".to_owned()], |node| format!("h{node}"));
+        let panels = panels(&all, TimeUnit::for_span(10_000.0), &Axis::default());
+        assert_eq!(panels[0].y.rows, ["0 (h0)", "1 (h1)"]);
+        let series: Vec<(&str, f64, &[f64])> =
+            panels[0].series.iter().map(|series| (series.name.as_str(), series.y[0], series.x.as_slice())).collect();
+        let want: [(&str, f64, &[f64]); 4] = [
+            ("compute", 0.0, &[0.0, 4.0]),
+            ("dp", 1.0, &[2.0, 10.0]),
+            ("tp", 0.0, &[4.0, 9.0]),
+            ("pipeline", 1.0, &[0.0, 7.0]),
+        ];
+        assert_eq!(series, want);
+    }
+}
