@@ -5,7 +5,7 @@ use std::process::ExitCode;
 
 use clap::{Subcommand, ValueEnum};
 use fairrate_scenario::htsim::{self, Matrix, StartUnit, Tree};
-use fairrate_scenario::{Overrides, Scenario, ns3};
+use fairrate_scenario::{Overrides, Scenario, ns3, simai};
 use fairrate_sim::FileError;
 
 use crate::failure::Failure;
@@ -29,6 +29,10 @@ enum From {
     ///
     /// Writes `scenario.toml`, `topology.txt` and `flow.txt`, and prints what they lack.
     Ns3(Ns3),
+    /// A workload of SimAI, as AICB writes it: an iteration of a training job
+    ///
+    /// Writes `scenario.toml` and `operations.csv`, and prints what was read and what they lack.
+    Simai(Simai),
 }
 
 #[derive(Debug, clap::Args)]
@@ -63,6 +67,22 @@ struct Ns3 {
     out: PathBuf,
 }
 
+#[derive(Debug, clap::Args)]
+struct Simai {
+    /// Workload, a text that begins with HYBRID_TRANSFORMER_FWD_IN_BCKWD or MICRO
+    #[arg(value_name = "WORKLOAD.txt")]
+    workload: PathBuf,
+    /// GPUs of a server: a collective has as many channels as its group has ranks on a server
+    #[arg(long, value_name = "N", default_value = "8", value_parser = clap::value_parser!(u32).range(1..))]
+    gpus_per_server: u32,
+    /// Reductions of gradients block, as if operations ran one after the other
+    #[arg(long)]
+    serial: bool,
+    /// Directory to write to, which must not exist
+    #[arg(long, value_name = "DIR")]
+    out: PathBuf,
+}
+
 /// A unit of starts.
 #[derive(Clone, Copy, Debug, ValueEnum)]
 enum Unit {
@@ -75,6 +95,7 @@ pub fn run(args: &Args) -> Result<ExitCode, Failure> {
     match &args.from {
         From::Htsim(args) => from_htsim(args),
         From::Ns3(args) => from_ns3(args),
+        From::Simai(args) => from_simai(args),
     }
 }
 
@@ -97,6 +118,16 @@ fn from_htsim(args: &Htsim) -> Result<ExitCode, Failure> {
         .map_err(|error| Failure::input_file(&args.matrix, &text, error))?;
     let what = format!("{} flows between {} hosts", matrix.flows.len(), matrix.nodes);
     finish(&args.out, &imported.scenario, &[("flows.csv", &imported.flows)], &what, &imported.left_out)
+}
+
+fn from_simai(args: &Simai) -> Result<ExitCode, Failure> {
+    let (text, workload) = parsed(&args.workload, simai::Workload::parse)?;
+    let name = args.workload.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+    let choices = simai::Choices { gpus_per_server: args.gpus_per_server, serial: args.serial };
+    let imported = simai::import(&name.escape_debug().to_string(), &workload, choices)
+        .map_err(|error| Failure::input_file(&args.workload, &text, error))?;
+    let files = [("operations.csv", imported.operations.as_str())];
+    finish(&args.out, &imported.scenario, &files, &imported.content.join("\n  "), &imported.left_out)
 }
 
 fn from_ns3(args: &Ns3) -> Result<ExitCode, Failure> {

@@ -49,6 +49,38 @@ fn an_error_shows_the_line() {
     assert!(text.contains("wait for each other") && text.contains("job.cm:4") && !out.exists(), "{text}");
 }
 
+/// Eight ranks of a workload as AICB writes it: one all-reduce in tensor groups of two, and gradients in data groups of four.
+#[test]
+fn a_workload_of_simai_runs() {
+    let dir = fresh_dir("import_simai");
+    std::fs::create_dir_all(&dir).unwrap();
+    let head = "HYBRID_TRANSFORMER_FWD_IN_BCKWD model_parallel_NPU_group: 2 ep: 1 pp: 1 vpp: 1 ga: 1 all_gpus: 8 checkpoints: 0 checkpoint_initiates: 0\n";
+    let layers = "2\ngrads -1 1 NONE 0 1 NONE 0 1 ALLREDUCE 4000000 1\nmlp -1 50000 ALLREDUCE 1000000 100000 NONE 0 1 NONE 0 1\n";
+    let (file, out, results) = (dir.join("workload.txt"), dir.join("made"), dir.join("results"));
+    let import = |text: String| {
+        std::fs::write(&file, text).unwrap();
+        run(&["import", "simai", file.to_str().unwrap(), "--out", out.to_str().unwrap()])
+    };
+    let refused = import(format!("{head}{}", layers.replace("ALLREDUCE 1000000", "BROADCAST 1000000")));
+    assert_eq!(refused.status.code(), Some(2));
+    let text = stderr(&refused);
+    assert!(text.contains("workload.txt:4") && text.contains("`BROADCAST`") && !out.exists(), "{text}");
+    let made = import(format!("{head}{layers}"));
+    assert_eq!(made.status.code(), Some(0), "{}", stderr(&made));
+    let said = stdout(&made);
+    assert!(said.contains("8 ranks, 2 layers") && said.contains("Not carried over"), "{said}");
+    assert!(said.contains("dp: 2 groups of 4 ranks, each with 1 operations of 4000000 bytes in all"), "{said}");
+    let scenario = out.join("scenario.toml");
+    let ran = run(&["run", scenario.to_str().unwrap(), "--out", results.to_str().unwrap(), "--json", "-q"]);
+    assert_eq!(ran.status.code(), Some(0), "{}", stderr(&ran));
+    let json: serde_json::Value = serde_json::from_str(&stdout(&ran)).unwrap();
+    let ns = |field: &str| json["metrics"]["jobs"][0][field].as_f64().unwrap();
+    assert_eq!(ns("compute_ns"), 150_000.0);
+    // At 400 Gb/s: 2 x 1/2 of 1 MB, and 2 x 3/4 of 4 MB, with headers and latencies of 2 and 6 steps.
+    let least = 150_000.0 + 20_000.0 + 120_000.0;
+    assert!(least < ns("time_ns") && ns("time_ns") < 1.2 * least, "{json}");
+}
+
 /// A run goes to the ns-3 code's files and back, and does the same: the flows take the same paths and times.
 #[test]
 fn a_run_of_ns_3_goes_there_and_back() {

@@ -13,6 +13,9 @@ const MAX_RANKS: usize = 32;
 /// Bars of a row and kind that are closer to each other than this share of the time are one.
 const RESOLUTION: f64 = 1.0 / 2_000.0;
 
+/// Start and end of each operation of a rank in ns, by their kind.
+type Spans = BTreeMap<Kind, Vec<(u64, u64)>>;
+
 /// The operations of a job over time.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Timeline {
@@ -74,13 +77,13 @@ pub(crate) fn timelines(
         let ranks = summary.ranks as usize;
         // Ranks at equal distances: stages and copies are among them.
         let step = ranks.div_ceil(MAX_RANKS).max(1);
-        let mut spans: BTreeMap<u32, (String, BTreeMap<Kind, Vec<(u64, u64)>>)> = BTreeMap::new();
+        let mut spans: BTreeMap<u32, (String, Spans)> = BTreeMap::new();
         let is_shown = |row: &&OperationRow| row.group == summary.group && (row.rank as usize).is_multiple_of(step);
         for row in rows.iter().filter(is_shown) {
             let of_rank = spans.entry(row.rank).or_insert_with(|| (host(row.node), BTreeMap::new()));
             of_rank.1.entry(Kind::of(row)).or_default().push((row.start_ns, row.end_ns));
         }
-        let row = |(rank, (host, kinds)): (u32, (String, BTreeMap<Kind, Vec<(u64, u64)>>))| {
+        let row = |(rank, (host, kinds)): (u32, (String, Spans))| {
             let bars = kinds.into_iter().map(|(kind, spans)| (kind, Bars::of(spans, end_ns * RESOLUTION)));
             (format!("{rank} ({host})"), bars.collect())
         };

@@ -99,7 +99,7 @@ pub(super) fn first_summary(inputs: &RunInputs<'_>) -> Summary {
         convergence: converges.then(Convergence::default),
         recovery: None,
         collectives: config.collectives.iter().map(|spec| CollectiveSummary::of(spec, &[])).collect(),
-        jobs: config.jobs.iter().map(|spec| JobSummary::of(spec, [].iter())).collect(),
+        jobs: config.jobs.iter().map(|spec| JobSummary::of(spec, &[])).collect(),
         ports: ports.into_iter().map(info).chain(hosts.iter().map(of_host)).collect(),
         tables: BTreeMap::new(),
         checksum: String::new(),

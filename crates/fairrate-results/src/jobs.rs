@@ -99,19 +99,19 @@ impl Jobs {
 
     /// Returns the summaries.
     pub fn summaries(&self) -> Vec<JobSummary> {
-        let of = |job: usize| self.complete.iter().filter(move |iteration| iteration.job == job);
-        self.book.specs().enumerate().map(|(job, spec)| JobSummary::of(spec, of(job))).collect()
+        let of = |job: usize| self.complete.iter().filter(|iteration| iteration.job == job).collect::<Vec<_>>();
+        self.book.specs().enumerate().map(|(job, spec)| JobSummary::of(spec, &of(job))).collect()
     }
 }
 
 impl JobSummary {
     /// Returns the summary of a job with these complete iterations.
-    pub fn of<'a>(spec: &JobSpec, complete: impl Iterator<Item = &'a JobIteration> + Clone) -> Self {
+    pub fn of(spec: &JobSpec, complete: &[&JobIteration]) -> Self {
         let mut times: Vec<f64> =
-            complete.clone().map(|iteration| iteration.end.saturating_sub(iteration.start).as_ns_f64()).collect();
+            complete.iter().map(|iteration| iteration.end.saturating_sub(iteration.start).as_ns_f64()).collect();
         let n = times.len();
         let mean = |of: fn(&RankTimes) -> Time| {
-            let all = complete.clone().flat_map(|iteration| &iteration.ranks);
+            let all = complete.iter().flat_map(|iteration| &iteration.ranks);
             (0 < n).then(|| all.map(|rank| of(rank).as_ns_f64()).sum::<f64>() / (n * spec.ranks.len()) as f64)
         };
         Self {

@@ -173,7 +173,7 @@ tables! {
         node: u32, "node";
         /// `compute`, the collective operation as `all-reduce`, `send` or `receive`.
         kind: Text, "1";
-        /// What it is for, as `attention` or `gradients`.
+        /// The part of the model, or what it moves, as `attention` or `gradients`.
         name: Text, "1";
         /// Name of the process group, as `tp3`; empty for computations and messages.
         process_group: Text, "1";

@@ -312,8 +312,12 @@ impl Sink for ResultsWriter {
     fn task(&mut self, outcome: &TaskOutcome) {
         let Some(jobs) = &mut self.jobs else { return };
         let (operation, iterations) = jobs.task(outcome);
-        operation.into_iter().for_each(|row| self.push(row));
-        iterations.into_iter().for_each(|row| self.push(row));
+        if let Some(row) = operation {
+            self.push(row);
+        }
+        for row in iterations {
+            self.push(row);
+        }
     }
 
     fn flow(&mut self, outcome: &FlowOutcome) {

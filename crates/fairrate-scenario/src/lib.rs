@@ -18,6 +18,7 @@ mod samples;
 mod scalar;
 mod scenario;
 mod schema;
+pub mod simai;
 mod tree;
 
 pub use block_names::traffic_block_names;

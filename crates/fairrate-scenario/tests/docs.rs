@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use fairrate_scenario::{Overrides, Scenario, samples};
-use fairrate_sim::workload::{ListStacks, parse_flow_list};
+use fairrate_sim::workload::{ListStacks, TraceDefaults, parse_flow_list, parse_trace};
 use fairrate_sim::{BALANCES, EntropyScheme};
 
 fn root() -> PathBuf {
@@ -74,6 +74,10 @@ fn every_toml_and_csv_block_can_be_run() {
                 "toml" => {
                     read(&completed(&block));
                     n_toml += 1;
+                }
+                "csv" if block.starts_with("kind,") => {
+                    let job = parse_trace(&block, TraceDefaults { channels: 1, chunks: 1 });
+                    assert!(job.is_ok(), "{}: {job:?}\n{block}", path.display());
                 }
                 "csv" => {
                     let star = read(&completed("")).into_sim_config().topology;

@@ -166,7 +166,7 @@ struct Open {
     spans: Vec<(u32, Time, Time, Class)>,
 }
 
-/// What a rank does, the more important first.
+/// The occupation of a rank, the more important first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Class {
     Compute,

@@ -9,10 +9,10 @@ mod results;
 use std::path::Path;
 
 use fairrate_allocate::{FileError, Network, max_min, parse_flows, parse_host_flows, parse_links};
-use fairrate_scenario::{Overrides, Scenario};
+use fairrate_scenario::{Overrides, Scenario, simai};
 use fairrate_sim::check_dependencies;
 use fairrate_sim::topology::{Star, parse_topology_file};
-use fairrate_sim::workload::{ListStacks, parse_flow_list};
+use fairrate_sim::workload::{ListStacks, TraceDefaults, parse_flow_list, parse_trace};
 use fairrate_units::{Rate, Time};
 
 pub use frames::frames;
@@ -46,9 +46,36 @@ pub fn flow_list(text: &str) {
     let topology = Star { hosts: 4, rate: Rate::from_gbps(25), delay: Time::from_us(1) }.build();
     if let Ok(workload) = parse_flow_list(text, &topology, &["pg".to_owned()], ListStacks::default()) {
         let (flows, dependencies) = (workload.flows, workload.dependencies);
-        assert!(check_dependencies(&flows, &dependencies, &topology).is_ok());
+        assert!(check_dependencies(&flows, &workload.tasks, &dependencies, &topology).is_ok());
         assert!(flows.is_sorted_by_key(|f| f.start));
         assert!(flows.iter().all(|f| f.src != f.dst && topology.is_host(f.src) && topology.is_host(f.dst)));
+    }
+}
+
+/// Checks that any text is an operation list or an error, and a workload of SimAI or an error; what is read of either can be run.
+///
+/// # Panics
+/// If that does not hold.
+pub fn operations(text: &str) {
+    let runs = |text: &str| {
+        let Ok(job) = parse_trace(text, TraceDefaults { channels: 1, chunks: 1 }) else { return false };
+        if 64 < job.n_ranks() || 1e5 < job.expected_flows() {
+            return true;
+        }
+        let topology = Star { hosts: job.n_ranks(), rate: Rate::from_gbps(25), delay: Time::from_us(1) }.build();
+        let hosts: Vec<_> = topology.hosts().collect();
+        if let Ok(made) = job.generate(&topology, &hosts, 0, Time::ZERO) {
+            assert!(check_dependencies(&made.flows, &made.tasks, &made.dependencies, &topology).is_ok());
+        }
+        true
+    };
+    runs(text);
+    if let Ok(workload) = simai::Workload::parse(text)
+        && workload.ranks <= 64
+        && let Ok(imported) = simai::import("fuzz", &workload, simai::Choices { gpus_per_server: 8, serial: false })
+        && imported.operations.lines().any(|line| !line.starts_with("group") && !line.starts_with("kind"))
+    {
+        assert!(runs(&imported.operations), "{}", imported.operations);
     }
 }
 

@@ -131,6 +131,11 @@ fn flow_lists() {
 }
 
 #[test]
+fn operations() {
+    run_text("operations", bodies::operations);
+}
+
+#[test]
 fn topology_files() {
     run_text("topology_file", bodies::topology_file);
 }

@@ -4,12 +4,13 @@ mod collective;
 mod generate;
 pub(super) mod hosts;
 mod kinds;
+mod trace;
 mod training;
 
 use fairrate_control::{HeaderWords, Needs};
 use fairrate_sim::workload::{
-    AllToAll, Churn, ClosedLoop, Collective, Deadlines, Incast, IncastQueries, Peers, Permutation, Poisson, Spread,
-    Staggered, Stride, Training,
+    AllToAll, Churn, ClosedLoop, Collective, Deadlines, Incast, IncastQueries, Job, Peers, Permutation, Poisson,
+    Spread, Staggered, Stride, Training,
 };
 use fairrate_sim::{Burst, Connection, Transport};
 use fairrate_text::one_of;
@@ -68,6 +69,7 @@ enum Kind {
     AllToAll { all: AllToAll, hosts: Option<Vec<NodeName>> },
     Churn { churn: Churn, hosts: Option<Vec<NodeName>> },
     Collective { collective: Collective, hosts: Option<Vec<NodeName>> },
+    Trace { job: Box<Job>, start: Time, hosts: Option<Vec<NodeName>> },
     Training { training: Box<Training>, hosts: Option<Vec<NodeName>> },
     List { file: Text, ignore_columns: Vec<String> },
 }
@@ -117,6 +119,7 @@ pub(super) fn read<'a>(
             | Kind::ClosedLoop { .. }
             | Kind::Collective { .. }
             | Kind::Training { .. }
+            | Kind::Trace { .. }
             | Kind::List { .. } => read_connection(&mut s, transport, deadlines.is_some()),
             _ => Connection::PerFlow,
         };

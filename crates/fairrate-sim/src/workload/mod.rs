@@ -37,7 +37,7 @@ pub use collective::{Collective, CollectiveAlgorithm, MAX_CHANNELS, Op, Order};
 pub use deadlines::{Deadlines, Spread};
 pub use flow_list::{ListStacks, parse_flow_list};
 pub use incast::{Incast, IncastQueries, RequestRate, Responders, Senders};
-pub use job::{ComputeTime, Job, Model, Parallelism, PartId, Training, collective_of};
+pub use job::{ComputeTime, Job, Model, Parallelism, PartId, TraceDefaults, Training, collective_of, parse_trace};
 pub use patterns::{AllToAll, Permutation, Staggered, Stride};
 pub use peers::Peers;
 pub use poisson::Poisson;

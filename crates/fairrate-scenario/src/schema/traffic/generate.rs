@@ -167,6 +167,7 @@ fn expected_flows(report: &Report, block: &Block<'_>, topology: &Topology, names
             Collective { hosts, ..collective.clone() }.expected_flows(topology).ok()
         }
         Kind::Training { training, .. } => training.expected_flows().ok(),
+        Kind::Trace { job, .. } => Some(job.expected_flows()),
         Kind::AllToAll { hosts, .. } => {
             let hosts = hosts.as_deref().map_or_else(|| topology.hosts().count(), |list| in_racks(list).len());
             Some((hosts as f64).powi(2))
@@ -260,6 +261,11 @@ fn generate(
         Kind::Training { training, hosts } => {
             let training = Training { hosts: hosts.as_deref().map(in_racks), ..(**training).clone() };
             let made = guarded(report, || training.generate(topology, seed, group));
+            return made.unwrap_or_else(|e| unusable(report, block, e));
+        }
+        Kind::Trace { job, start, hosts } => {
+            let hosts = hosts.as_deref().map_or_else(|| topology.hosts().collect(), in_racks);
+            let made = guarded(report, || job.generate(topology, &hosts, group, *start));
             return made.unwrap_or_else(|e| unusable(report, block, e));
         }
         Kind::List { file, ignore_columns } => {

@@ -11,6 +11,7 @@ use super::super::files::{Files, file_problem};
 use super::Kind;
 use super::collective::read_collective;
 use super::hosts::{PEERS, read_hosts, read_receiver, read_receivers, read_senders};
+use super::trace::read_trace;
 use super::training::read_training;
 use crate::reader::{OrWord, Section, list};
 use crate::scalar::quote;
@@ -29,6 +30,7 @@ const KINDS: &[&str] = &[
     "list",
     "collective",
     "training",
+    "trace",
 ];
 
 /// Reads the kind of a block and the keys of that kind.
@@ -74,6 +76,7 @@ pub(super) fn read_kind(s: &mut Section<'_>, files: &Files<'_>, end: Option<Time
         "churn" => read_churn(s),
         "collective" => read_collective(s),
         "training" => read_training(s),
+        "trace" => read_trace(s, files)?,
         _ => read_list(s, files)?,
     })
 }

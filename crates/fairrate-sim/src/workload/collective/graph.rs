@@ -21,7 +21,7 @@ pub(in crate::workload) struct Graph<'a> {
     sides: Vec<Side>,
 }
 
-/// What all messages of a collective have in common.
+/// The properties that all messages of a collective share.
 #[derive(Clone, Copy)]
 pub(in crate::workload) struct Origin {
     /// The traffic block.

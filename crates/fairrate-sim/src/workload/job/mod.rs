@@ -5,6 +5,7 @@
 //! ended: ranks of a group arrive at different times, and the messages of each wait only for what they carry.
 
 mod expand;
+mod trace;
 mod training;
 
 use std::collections::HashMap;
@@ -14,6 +15,7 @@ use fairrate_units::{Bytes, Rate, Time};
 use super::{Collective, CollectiveAlgorithm, Op, Order};
 use crate::jobs::ProcessGroup;
 
+pub use trace::{TraceDefaults, parse_trace};
 pub use training::{ComputeTime, Model, Parallelism, Training};
 
 /// A part of a rank in an operation, by its number.

@@ -298,7 +298,9 @@ impl Program<'_> {
             if !ranks.contains(&members[0]) || bytes == Bytes::ZERO {
                 continue;
             }
-            members.iter().for_each(|&rank| self.flush(rank));
+            for &rank in &members {
+                self.flush(rank);
+            }
             let collective = collective_of(op, algorithm, bytes, channels, t.chunks);
             let first = self.job.collective(name, self.iteration, group, collective);
             parts.extend((0..).zip(members).map(|(at, rank)| (rank, Job::part(first, at))));

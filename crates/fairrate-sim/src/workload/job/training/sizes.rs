@@ -79,7 +79,7 @@ impl Training {
     /// Time of a block for a micro-batch. A backward pass has twice the operations.
     pub(super) fn time(&self, block: Block, pass: Pass) -> Time {
         let forward = match (self.compute, block) {
-            (ComputeTime::Tflops(tflops), _) => return self.from_operations(block, pass, tflops),
+            (ComputeTime::Tflops(tflops), _) => return self.time_of_operations(block, pass, tflops),
             (ComputeTime::PerLayer { .. }, Block::Output) => return Time::ZERO,
             (ComputeTime::PerLayer { forward, .. }, _) if pass == Pass::Forward => forward,
             (ComputeTime::PerLayer { backward, .. }, _) => backward,
@@ -88,7 +88,7 @@ impl Training {
         if block == Block::Attention { half } else { forward.saturating_sub(half) }
     }
 
-    fn from_operations(&self, block: Block, pass: Pass, tflops: f64) -> Time {
+    fn time_of_operations(&self, block: Block, pass: Pass, tflops: f64) -> Time {
         let passes = if pass == Pass::Forward { 1.0 } else { 2.0 };
         Time::from_ps((passes * self.operations(block) / tflops + 0.5) as u64)
     }
