@@ -12,6 +12,7 @@ use crate::figures::{self, Chapter, Line, MAX_DRAWN};
 use crate::findings::{self, Findings, Pick};
 use crate::format;
 use crate::html_table::table_html;
+use crate::jobs;
 use crate::metrics::{Metrics, PortMetrics};
 use crate::model::{RunData, Variant};
 use crate::notes::{behind, bold, largest, notes, unfinished};
@@ -232,19 +233,8 @@ fn headlines(comparison: &Comparison) -> Vec<Headline> {
         let value = |m: &Metrics| of(m)?.p50;
         add_of(&format!("Completion of queries of {name}, median"), Lower, format::time_ns, &value, &of);
     }
-    let jobs = metrics.iter().map(|m| m.collectives.as_slice()).max_by_key(|jobs| jobs.len()).unwrap_or_default();
-    for job in jobs.iter().take(MOST_BLOCKS) {
-        let value = |m: &Metrics| m.collectives.iter().find(|other| other.block == job.block)?.time_ns;
-        add_of(&format!("Time of {}, mean", job.name), Lower, format::time_ns, &value, &|_| None);
-    }
-    let jobs = metrics.iter().map(|m| m.jobs.as_slice()).max_by_key(|jobs| jobs.len()).unwrap_or_default();
-    for job in jobs.iter().take(MOST_BLOCKS) {
-        let of = |m: &Metrics| m.jobs.iter().find(|other| other.block == job.block).cloned();
-        let time = |m: &Metrics| of(m)?.time_ns;
-        add_of(&format!("Iteration of {}, mean", job.name), Lower, format::time_ns, &time, &|_| None);
-        let exposed = |m: &Metrics| of(m)?.exposed_ns;
-        let title = format!("Exposed communication of {}, mean", job.name);
-        add_of(&title, Lower, format::time_ns, &exposed, &|_| None);
+    for (title, value) in jobs::headlines(metrics, MOST_BLOCKS) {
+        add_of(&title, Lower, format::time_ns, value.as_ref(), &|_| None);
     }
     let mut add = |title: &str, better: Better, show: fn(f64) -> String, value: Value<'_>| {
         add_of(title, better, show, value, &|_| None);

@@ -5,7 +5,9 @@ use std::collections::BTreeMap;
 use fairrate_results::{IterationRow, JobSummary};
 use serde::Serialize;
 
+use crate::collectives::CollectiveMetrics;
 use crate::format;
+use crate::metrics::Metrics;
 use crate::model::RunData;
 use crate::table::{Row, Section, Table};
 
@@ -118,6 +120,29 @@ pub(crate) fn metrics(runs: &[RunData]) -> Vec<JobMetrics> {
         }
     };
     first.jobs.iter().map(metrics).collect()
+}
+
+/// A number of metrics with its title.
+type Headline = (String, Box<dyn Fn(&Metrics) -> Option<f64>>);
+
+/// Returns the numbers of the first `most` collective operations and jobs that a report begins with.
+pub(crate) fn headlines(metrics: &[Metrics], most: usize) -> Vec<Headline> {
+    let collectives = metrics.iter().map(|m| m.collectives.as_slice()).max_by_key(|all| all.len()).unwrap_or_default();
+    let of_collective = |collective: &CollectiveMetrics| -> Headline {
+        let block = collective.block;
+        let time = move |m: &Metrics| m.collectives.iter().find(|other| other.block == block)?.time_ns;
+        (format!("Time of {}, mean", collective.name), Box::new(time))
+    };
+    let jobs = metrics.iter().map(|m| m.jobs.as_slice()).max_by_key(|jobs| jobs.len()).unwrap_or_default();
+    let of_job = |job: &JobMetrics| {
+        let of = |title: &str, value: fn(&JobMetrics) -> Option<f64>| -> Headline {
+            let block = job.block;
+            let of_block = move |m: &Metrics| value(m.jobs.iter().find(|other| other.block == block)?);
+            (format!("{title} of {}, mean", job.name), Box::new(of_block))
+        };
+        [of("Iteration", |job| job.time_ns), of("Exposed communication", |job| job.exposed_ns)]
+    };
+    collectives.iter().take(most).map(of_collective).chain(jobs.iter().take(most).flat_map(of_job)).collect()
 }
 
 /// Returns a job in words: the name of its block, and the ranks.

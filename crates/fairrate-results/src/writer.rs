@@ -27,7 +27,6 @@ use crate::rows::{ConvergenceRow, FlowRow, PfcRow, PortRow, RateRow, TABLES, Tab
 use crate::summary::{Convergence, Deadlines, RunState, Summary, buckets};
 use crate::table::Row;
 use crate::tags::{Tag, TagValue};
-
 use crate::{ResultsError, SCENARIO, SCHEMA, SUMMARY};
 
 /// A writer of the results directory of one run; see the crate's documentation for its files.
@@ -310,8 +309,7 @@ impl Sink for ResultsWriter {
     }
 
     fn task(&mut self, outcome: &TaskOutcome) {
-        let Some(jobs) = &mut self.jobs else { return };
-        let (operation, iterations) = jobs.task(outcome);
+        let Some((operation, iterations)) = self.jobs.as_mut().map(|jobs| jobs.task(outcome)) else { return };
         if let Some(row) = operation {
             self.push(row);
         }
