@@ -93,8 +93,7 @@ fn all_reduce_is_slower_beside_another_job() {
     assert!((alone as f64) < 1.1 * least_ns, "{alone}");
 }
 
-/// A stage has two of four layers: with its share of operations at 50 Tflops a rank of the first stage computes for 4.5 ms, and one of the
-/// last stage, which has the logits, for longer. Gradients beside the backward pass make iterations shorter.
+/// A rank of the first stage computes for its share of two layers, and gradients beside the backward pass make iterations shorter.
 #[test]
 fn training_is_faster_with_gradients_beside_the_backward_pass() {
     let json = run_example("training", &[]);
@@ -110,10 +109,10 @@ fn training_is_faster_with_gradients_beside_the_backward_pass() {
         let sum = row.compute_ns + row.exposed_ns + row.pipeline_ns + row.idle_ns;
         assert!(sum.abs_diff(row.end_ns - row.start_ns) <= 3, "rounded to nanoseconds");
     }
-    // Two layers of 2·T·h·(4·2·h + 2·s) and 16·T·h², thrice for both passes, of four micro-batches, halved, at 50 operations a picosecond.
+    // Two layers of 2·T·h·(4·2·h + 2·s) and 16·T·h², thrice for both passes, of two micro-batches, halved, at 10 operations a picosecond.
     let (tokens, h) = (512.0, 1_024.0);
     let layer = tokens * h * 8.0 * h + 4.0 * tokens * 512.0 * h + 16.0 * tokens * h * h;
-    let want_ns = 4.0 * 2.0 * 3.0 * layer / 2.0 / 50.0 / 1e3;
+    let want_ns = 2.0 * 2.0 * 3.0 * layer / 2.0 / 10.0 / 1e3;
     let first = iterations.iter().find(|row| row.rank == 0).unwrap();
     assert!((first.compute_ns as f64 - want_ns).abs() < 1.0, "{} for {want_ns}", first.compute_ns);
     let operations = out.operations().unwrap();
