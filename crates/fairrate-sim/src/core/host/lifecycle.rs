@@ -125,6 +125,8 @@ impl Hosts {
             self.finite_left += u64::from(!w.run.flow(successor).is_endless());
             w.clock.schedule(at, EventKind::FlowStart, successor);
         }
+        // Data that was to be sent again may have arrived after all, so that its sending did not mark the end.
+        self.note_milestone(w, id, Milestone::Sent);
         self.note_milestone(w, id, Milestone::Acknowledged);
         self.depart(w, id);
         w.observed.push(Notification::Flow(id));

@@ -360,8 +360,10 @@ fn on_resend(hosts: &mut Hosts, w: &mut World, slot: SenderIdx, p: &Packet) {
     message.ask_again(p.seq.max(acked), p.data_seq.min(sent));
     let length = message.length;
     let mine = order(hosts, slot);
-    let mut others = hosts.nics[host].flows.iter().filter(|flow| flow.open && flow.sender != slot);
-    if sent <= p.seq || others.any(|flow| order(hosts, flow.sender) < mine) {
+    let others = hosts.nics[host].flows.iter().filter(|flow| flow.open && flow.sender != slot).map(|flow| flow.sender);
+    // Flows of other transports are no messages.
+    let mut others = others.filter(|&other| hosts.sender(other).transport == Kind::Homa);
+    if sent <= p.seq || others.any(|other| order(hosts, other) < mine) {
         say_length(hosts, w, p.flow, length);
     }
 }
