@@ -7,7 +7,7 @@ use fairrate_control::Registry;
 use fairrate_results::{FlowRow, PfcRow, Results, ResultsError, Summary};
 use fairrate_scenario::{Overrides, Scenario, traffic_block_names};
 use fairrate_sim::{FlowId, Trigger};
-use fairrate_units::Bytes;
+use fairrate_units::{Bytes, Time};
 
 use crate::collectives::{self, Collective};
 use crate::completion;
@@ -47,7 +47,7 @@ pub fn run(dir: &Path, registry: &Registry) -> Result<RunData, ResultsError> {
         seed: summary.seed,
         state: summary.state.clone(),
         totals: totals(summary),
-        flows: flow_rows.iter().map(|row| flow(row, summary.sim_s * 1e9)).collect(),
+        flows: flows(scenario.as_ref(), &flow_rows, summary.sim_s * 1e9),
         ports: port_series(&results, &capacities)?,
         measured: summary.measured.clone(),
         rates,
@@ -112,9 +112,22 @@ pub(crate) fn flow(row: &FlowRow, end_ns: f64) -> Flow {
         start_ns: row.start_ns as f64,
         fct_ns: row.fct_ns.map(|ns| ns as f64),
         slowdown: row.slowdown,
+        stop_ns: None,
         at_least: at_least(row, end_ns),
         reorder_extent: row.reorder_extent_bytes as f64,
     }
+}
+
+/// Returns the flows of a run that ended at `end_ns`, with the times at which endless ones stop.
+fn flows(scenario: Option<&Scenario>, rows: &[FlowRow], end_ns: f64) -> Vec<Flow> {
+    let mut flows: Vec<Flow> = rows.iter().map(|row| flow(row, end_ns)).collect();
+    let specs = scenario.map_or(&[][..], |s| &s.sim_config().flows);
+    for (id, spec) in (0..).map(FlowId).zip(specs).filter(|(_, spec)| spec.stop < Time::MAX) {
+        if let Ok(at) = flows.binary_search_by_key(&spec.name(id), |flow| flow.id) {
+            flows[at].stop_ns = Some(spec.stop.as_ns_f64()).filter(|stop_ns| *stop_ns < end_ns);
+        }
+    }
+    flows
 }
 
 /// Returns the number of finite flows of each block whose time to start had not come at `end_ns`, or that waited for others: `rows`

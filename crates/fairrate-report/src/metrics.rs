@@ -3,11 +3,13 @@
 mod fairness;
 mod groups;
 mod ports;
+mod settling;
 mod share;
 
 pub use fairness::fairness;
 pub use groups::GroupMetrics;
 pub use ports::PortMetrics;
+pub use settling::Settling;
 pub use share::Share;
 
 use std::borrow::Cow;

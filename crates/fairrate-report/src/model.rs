@@ -160,6 +160,8 @@ pub struct Flow {
     pub fct_ns: Option<f64>,
     /// `fct_ns` over that of the flow alone on an idle network; `None` if unfinished.
     pub slowdown: Option<f64>,
+    /// Time at which an endless flow stops, in ns; `None`: it lasts to the end of the run.
+    pub stop_ns: Option<f64>,
     /// The least slowdown that an unfinished flow will have: as if it had finished when the run ended.
     pub at_least: Option<f64>,
     /// Bytes by which the furthest packet was ahead of the latest of those that it had overtaken; 0 without disorder.

@@ -82,7 +82,8 @@ impl<'a> Grid<'a> {
             self.columns.iter().filter(|(v, _)| self.facet(v) == facet).copied().collect();
         let series: Vec<Series> = lines.iter().map(|(line, style)| self.line(metric, &here, line, *style)).collect();
         Panel {
-            title: metric.title(here.iter().map(|(_, m)| *m)),
+            // Blocks may have other names in columns that lack the number.
+            title: metric.title(here.iter().map(|(_, m)| *m).filter(|m| metric.value(m).is_some())),
             note: note(metric, &here, series.iter().any(|s| !s.partial.is_empty())),
             point: facet.iter().map(|(key, value)| format!("{key}={value}")).collect::<Vec<_>>().join(" "),
             x: self.axis(),

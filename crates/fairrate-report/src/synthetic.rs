@@ -113,6 +113,7 @@ fn flow(id: u32, slow: f64, random: &mut Lcg) -> Flow {
         start_ns: 3e6 * random.next(),
         fct_ns: Some(fct_ns),
         slowdown: Some(slowdown),
+        stop_ns: None,
         at_least: None,
         reorder_extent: 0.0,
     }

@@ -19,10 +19,15 @@ pub(super) const STATISTICS: [(&str, &str, Of<Distribution>); 6] = [
 pub(super) const TIME_NS: f64 = 1e3;
 
 /// Shares of traffic blocks: name, words, label with the unit, unit, value.
-pub(super) const SHARES: [(&str, &str, &str, f64, Of<GroupMetrics>); 7] = [
+pub(super) const SHARES: [(&str, &str, &str, f64, Of<GroupMetrics>); 12] = [
     ("goodput", "Goodput", "goodput (Gb/s)", 1e9, |g| Some(g.goodput_bps)),
     ("share", "Share of all goodput", "share (%)", 0.01, |g| g.share),
     ("fair-share", "Goodput of a flow over that of all", "fair share (%)", 0.01, |g| g.fair_share),
+    ("rest", "Goodput over what others leave of the port", "rest of the port (%)", 0.01, |g| g.rest),
+    ("settle-come", "Settled after others came", "time (µs)", TIME_NS, |g| finite(g.came?.time_ns)),
+    ("level-come", "Goodput after others came", "fair share (%)", 0.01, |g| Some(g.came?.level)),
+    ("settle-go", "Settled after others went", "time (µs)", TIME_NS, |g| finite(g.went?.time_ns)),
+    ("level-go", "Goodput after others went", "fair share (%)", 0.01, |g| Some(g.went?.level)),
     ("jain", "Fairness of endless flows", "Jain index", 1.0, |g| g.jain),
     ("drops", "Drops", "packets", 1.0, |g| Some(g.drops)),
     ("marked", "Packets that arrived marked", "packets", 1.0, |g| Some(g.marked)),
@@ -37,6 +42,11 @@ pub(super) struct Other {
     /// The unit of the label, in the unit of `value`.
     pub(super) unit: f64,
     pub(super) value: Of<Metrics>,
+}
+
+/// Returns a time, if there is one.
+fn finite(ns: f64) -> Option<f64> {
+    Some(ns).filter(|ns| ns.is_finite())
 }
 
 /// Returns the probed port, or all probed ports together.

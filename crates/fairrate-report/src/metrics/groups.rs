@@ -3,6 +3,7 @@
 use fairrate_results::GroupShare;
 use serde::Serialize;
 
+use super::settling::{self, Settling};
 use crate::model::RunData;
 use crate::stats;
 
@@ -23,8 +24,15 @@ pub struct GroupMetrics {
     pub goodput_bps: f64,
     /// Its part of the goodput of all blocks; `None` if nothing was delivered.
     pub share: Option<f64>,
-    /// Goodput of a flow over that of a flow of all blocks together, on average; `None` if nothing was delivered.
+    /// Goodput of a flow over that of a flow of all blocks together, on average; `None` if nothing was delivered, or if one block is
+    /// of endless flows and another is not.
     pub fair_share: Option<f64>,
+    /// Goodput over what the goodput of all other blocks leaves of the rate of the probed port; `None` unless one port is probed.
+    pub rest: Option<f64>,
+    /// Goodput after another block of endless flows came; `None` if none came.
+    pub came: Option<Settling>,
+    /// Goodput after another block of endless flows went; `None` if none went.
+    pub went: Option<Settling>,
     /// Jain index of its endless flows; `None` if there are fewer than two.
     pub jain: Option<f64>,
     /// Payload bytes sent again in the whole run.
@@ -64,7 +72,16 @@ pub(super) fn of(runs: &[RunData]) -> Vec<GroupMetrics> {
             })
             .unwrap_or(0.0),
             share: mean(&part),
-            fair_share: mean(&|run, group| Some(part(run, group)? * n_flows(run) / group.flows as f64)),
+            fair_share: mean(&|run, group| {
+                Some(part(run, group)? * n_flows(run) / group.flows as f64).filter(|_| !is_mixed(run))
+            }),
+            rest: mean(&|run, group| {
+                let others_bps = (all(run) - group.goodput_bytes as f64) * 8.0 / seconds(run);
+                let left_bps = one_port_bps(run)? - others_bps;
+                (0.0 < left_bps).then(|| group.goodput_bytes as f64 * 8.0 / seconds(run) / left_bps)
+            }),
+            came: settling::mean(runs.iter().filter_map(|run| settling::came(run, share.group))),
+            went: settling::mean(runs.iter().filter_map(|run| settling::went(run, share.group))),
             jain: mean(&|_, group| group.jain),
             retransmitted_bytes: mean(&|_, group| Some(group.retransmitted_bytes as f64)).unwrap_or(0.0),
             drops: mean(&|_, group| Some(group.drops as f64)).unwrap_or(0.0),
@@ -72,4 +89,16 @@ pub(super) fn of(runs: &[RunData]) -> Vec<GroupMetrics> {
         }
     };
     first.measured.groups.iter().map(group).collect()
+}
+
+/// Returns `true` if some flows of a run are endless and others are not.
+fn is_mixed(run: &RunData) -> bool {
+    run.flows.iter().any(|flow| flow.bytes.is_none()) && run.flows.iter().any(|flow| flow.bytes.is_some())
+}
+
+/// Returns the rate of the probed port in bit/s; `None` unless exactly one is probed.
+pub(super) fn one_port_bps(run: &RunData) -> Option<f64> {
+    let mut links = run.links();
+    let port = links.next()?;
+    port.capacity_bps.filter(|_| links.next().is_none())
 }
