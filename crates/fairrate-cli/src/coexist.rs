@@ -1,7 +1,9 @@
 //! `fairrate coexist`: the standard study of two algorithms that share a queue, as a comparison over buffers, numbers of flows,
-//! round-trip times and classes.
+//! round-trip times and classes, with short flows, and with groups that come and go.
 
+mod cases;
 mod study;
+mod verdict;
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -9,12 +11,13 @@ use std::process::ExitCode;
 use clap::Parser;
 use fairrate_control::Registry;
 use fairrate_experiment::columns::{Seeds, parse_seeds};
-use fairrate_report::format;
 use fairrate_report::index::Index;
-use fairrate_report::metrics::GroupMetrics;
+use fairrate_report::metric::Metric;
+use fairrate_report::metrics::Metrics;
 
 use self::study::Plan;
 pub use self::study::Study;
+pub use self::verdict::{Case, verdict};
 use crate::compare;
 use crate::failure::Failure;
 use crate::output;
@@ -30,7 +33,7 @@ pub struct Args {
     #[command(flatten)]
     plan: Plan,
     /// Seeds, as for `compare`
-    #[arg(long, value_name = "SEEDS", default_value = "1..3", value_parser = parse_seeds)]
+    #[arg(long, value_name = "SEEDS", default_value = "1..5", value_parser = parse_seeds)]
     seeds: Seeds,
     #[command(flatten)]
     sets: Sets,
@@ -45,8 +48,33 @@ pub struct Args {
     quiet: bool,
 }
 
-/// Shares of a fair one that count as fair.
-const FAIR: std::ops::RangeInclusive<f64> = 0.9..=1.1;
+/// Metrics that the terminal's table has.
+const PRINTED: [&str; 15] = [
+    "fair-share:block0",
+    "fair-share:block1",
+    "slowdown-p50:block1",
+    "slowdown-p99:block1",
+    "rest:block0",
+    "settle-come:block0",
+    "level-come:block0",
+    "settle-go:block0",
+    "settle-come:block1",
+    "level-come:block1",
+    "settle-go:block1",
+    "jain",
+    "queue-mean",
+    "drops:block0",
+    "drops:block1",
+];
+
+/// Further metrics, which the report and the verdict have.
+const MORE: [&str; 6] =
+    ["level-go:block0", "level-go:block1", "jain:block0", "jain:block1", "marked:block0", "marked:block1"];
+
+/// Returns the metrics of a study.
+pub fn metrics() -> Vec<&'static str> {
+    PRINTED.into_iter().chain(MORE).collect()
+}
 
 /// Runs the study, and returns the exit code.
 pub fn run(args: &Args, registry: &Registry) -> Result<ExitCode, Failure> {
@@ -57,7 +85,7 @@ pub fn run(args: &Args, registry: &Registry) -> Result<ExitCode, Failure> {
     let beside = PathBuf::from(beside);
     let is_new = !beside.exists();
     study.write(&beside)?;
-    let result = compare::run(&comparison(args, &study, &beside, &out), registry);
+    let result = compare::run_showing(&comparison(args, &study, &beside, &out), Some(&PRINTED), registry);
     if result.is_err() && is_new && !out.exists() {
         // Nothing is left of a study that was refused.
         let _ = std::fs::remove_dir_all(&beside);
@@ -66,9 +94,8 @@ pub fn run(args: &Args, registry: &Registry) -> Result<ExitCode, Failure> {
     if !args.json {
         let index = Index::read(&out)?;
         if let Some((_, comparison)) = index.assemble(&out, registry)? {
-            let share = |groups: &[GroupMetrics]| if let [a, _] = groups { a.fair_share } else { None };
-            let cases = comparison.metrics.iter().filter_map(|m| Some((m.label.clone(), share(&m.groups)?)));
-            output::print_text(&verdict(&study.blocks, cases.collect()))?;
+            let cases: Vec<Case> = comparison.metrics.iter().map(case).collect();
+            output::print_text(&verdict(&study.blocks, &cases))?;
         }
     }
     Ok(code)
@@ -107,7 +134,7 @@ fn comparison(args: &Args, study: &Study, beside: &Path, out: &Path) -> compare:
     add("--grid", format!("switch.buffer={}", study.buffers.join(",")));
     let seeds: Vec<String> = args.seeds.0.iter().map(u64::to_string).collect();
     add("--seeds", seeds.join(","));
-    for metric in ["fair-share:block0", "fair-share:block1", "queue-mean", "drops"] {
+    for metric in metrics() {
         add("--metric", metric.to_owned());
     }
     for (key, value) in args.sets.pairs() {
@@ -118,42 +145,21 @@ fn comparison(args: &Args, study: &Study, beside: &Path, out: &Path) -> compare:
     Line::parse_from(words).args
 }
 
-/// Returns what the cases say in a few sentences: each has a label, and the share of a fair one that a flow of the first of the two
-/// `blocks` gets.
-pub fn verdict([name, other]: &[String; 2], mut shares: Vec<(String, f64)>) -> String {
-    shares.sort_by(|a, b| a.1.total_cmp(&b.1));
-    let (Some(least), Some(most)) = (shares.first(), shares.last()) else { return String::new() };
-    let n_fair = shares.iter().filter(|(_, share)| FAIR.contains(share)).count();
-    let n_more = shares.iter().filter(|(_, share)| *FAIR.end() < *share).count();
-    let all = shares.len();
-    let count = |n: usize| if n == all { format!("all {all}") } else { format!("{n} of {all}") };
-    let word = match (n_fair, n_more) {
-        (fair, _) if fair == all => format!("{name} and {other} share fairly in all {all} cases (within 10 %)."),
-        (fair, more) if fair + more == all => format!("{name} takes more than its share in {} cases.", count(more)),
-        (fair, 0) => format!("{name} gets less than its share in {} cases.", count(all - fair)),
-        (fair, more) => format!(
-            "{name} takes more than its share in {} cases and less in {}.",
-            count(more),
-            count(all - fair - more)
-        ),
-    };
-    let case = |(case, share): &(String, f64)| format!("{} ({case})", format::percent(*share));
-    format!("{word} A flow of {name} gets from {} to {} of a fair share.\n", case(least), case(most))
+/// Returns the case of a column.
+fn case(column: &Metrics) -> Case {
+    let values = |metric: Metric| column.seeds_alone().iter().filter_map(|m| metric.value(m)).collect();
+    let of = |name: &str| Some((name.to_owned(), values(Metric::by_name(name, &[])?)));
+    let label = column.label.strip_suffix(&column.point).unwrap_or(&column.label).trim_end();
+    Case {
+        label: label.to_owned(),
+        point: column.point.clone(),
+        values: metrics().into_iter().filter_map(of).collect(),
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn a_verdict_names_the_extremes() {
-        let cases = [("1:1", 0.95), ("1:10", 1.5), ("10:1", 0.2)].map(|(label, share)| (label.to_owned(), share));
-        assert_eq!(
-            verdict(&["new".to_owned(), "old".to_owned()], cases.to_vec()),
-            "new takes more than its share in 1 of 3 cases and less in 1 of 3. A flow of new gets from 20.0 % (10:1) to 150.0 % \
-             (1:10) of a fair share.\n"
-        );
-    }
 
     #[test]
     fn options_that_are_not_understood_are_named() {

@@ -139,6 +139,11 @@ pub fn metrics(names: &[String], blocks: &[String]) -> Result<Vec<Metric>, Failu
 
 /// Runs the comparison, writes its report, and returns the exit code.
 pub fn run(args: &Args, registry: &Registry) -> Result<ExitCode, Failure> {
+    run_showing(args, None, registry)
+}
+
+/// Runs the comparison as [`run`] does; if `shown` is given, the printed table has only those of the metrics that `args` asks for.
+pub fn run_showing(args: &Args, shown: Option<&[&str]>, registry: &Registry) -> Result<ExitCode, Failure> {
     let ccs = columns::joined(&args.cc);
     let changes = changes(&args.variants)?;
     let registry = &columns::with_libraries(&ccs, &changes, registry)?;
@@ -182,7 +187,7 @@ pub fn run(args: &Args, registry: &Registry) -> Result<ExitCode, Failure> {
     let work = Work { planner: &planner, dir: place.path(), board: &board, threads, refused: &refused };
     let index = work.run_all(&plans, jobs, &selection)?;
     board.clear();
-    conclude(index, place.path(), args.json, registry)
+    conclude(index, place.path(), args.json, shown, registry)
 }
 
 /// Returns the variants that are given, with the lines of files in place of their names.
@@ -210,12 +215,19 @@ fn jobs(asked: Option<u16>, threads: usize) -> usize {
     asked.map_or_else(|| (cores() / threads).max(1), usize::from)
 }
 
-/// Writes and prints the results of the runs.
-fn conclude(mut index: Index, dir: &Path, json: bool, registry: &Registry) -> Result<ExitCode, Failure> {
+/// Writes and prints the results of the runs; of the metrics that are asked for only `shown`, if it is given.
+fn conclude(
+    mut index: Index,
+    dir: &Path,
+    json: bool,
+    shown: Option<&[&str]>,
+    registry: &Registry,
+) -> Result<ExitCode, Failure> {
     if let Some((variants, comparison)) = index.publish(dir, registry)?
         && !json
     {
-        let asked = index.drawn();
+        let mut asked = index.drawn();
+        asked.retain(|metric| shown.is_none_or(|names| names.contains(&metric.name(&[]).as_str())));
         print_tables(dir, &index, &comparison, chosen(&variants, &comparison, &asked).as_ref(), &asked)?;
     }
     if json {

@@ -37,7 +37,9 @@ use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 use fairrate_control::Registry;
 use fairrate_experiment::Watch;
 
-pub use self::coexist::{Study as Coexistence, verdict as coexistence_verdict};
+pub use self::coexist::{
+    Case as CoexistenceCase, Study as Coexistence, metrics as coexistence_metrics, verdict as coexistence_verdict,
+};
 
 /// A laboratory for datacenter congestion control
 #[derive(Debug, Parser)]
@@ -67,7 +69,8 @@ enum Command {
     Compare(compare::Args),
     /// Study what two algorithms do to each other in one queue
     ///
-    /// Compares flows of A beside flows of B that share a port, over buffers, numbers of flows, and round-trip times of B. Prints what a
+    /// Compares flows of A beside flows of B that share a port, over buffers, numbers of flows, round-trip times of B, and classes; short
+    /// flows of the one beside long ones of the other; and flows of the one before, while and after the other's are there. Prints what a
     /// flow of each gets of its fair share, and a verdict. Writes what `compare` writes, and the scenario beside it.
     Coexist(coexist::Args),
     /// Write a commented scenario of a fabric

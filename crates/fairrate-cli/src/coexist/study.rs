@@ -6,6 +6,7 @@ use fairrate_control::{AlgorithmConfig, Profile, Queueing, Registry};
 use fairrate_experiment::columns::parse_variant;
 use fairrate_units::{Bytes, Rate, Time};
 
+use super::cases::{self, Loads, SHORT_HOSTS};
 use crate::failure::Failure;
 
 /// The cases of a study.
@@ -18,7 +19,7 @@ pub struct Plan {
     #[arg(long, default_value = "20us")]
     pub rtt: Time,
     /// Buffers, in times of what the path holds
-    #[arg(long, value_name = "X,...", value_delimiter = ',', default_value = "0.3,1,3,10")]
+    #[arg(long, value_name = "X,...", value_delimiter = ',', default_value = "0.1,0.3,1,3,10")]
     pub buffers: Vec<f64>,
     /// Numbers of flows of the two, as 1:1,1:10
     #[arg(long, value_name = "A:B,...", value_delimiter = ',', value_parser = numbers, default_value = "4:4,1:10,10:1")]
@@ -27,9 +28,40 @@ pub struct Plan {
     /// whose ports have queues of their own has no second case
     #[arg(long, value_name = "N,...", value_delimiter = ',', value_parser = clap::value_parser!(u8).range(1..=2), default_value = "1,2")]
     pub classes: Vec<u8>,
+    /// Loads of the port by short flows, as 0.2,0.5: those of either algorithm beside long flows of either, in one class; "" for none
+    #[arg(long, value_name = "LOAD,...", value_parser = cases::loads, default_value = "0.3")]
+    pub short: Loads,
     /// Round trips that are simulated; the second half is measured
     #[arg(long, value_name = "N", default_value_t = 4_000, value_parser = clap::value_parser!(u64).range(20..))]
     pub round_trips: u64,
+}
+
+impl Plan {
+    /// Returns the end of the runs.
+    pub(super) fn end(&self) -> Time {
+        Time::from_ps(self.rtt.as_ps() * self.round_trips)
+    }
+
+    /// Returns `true` if there are cases with a class for each of the two.
+    pub(super) fn has_two_classes(&self, sides: [&Side; 2]) -> bool {
+        self.classes.contains(&2) && sides.iter().all(|side| side.may_weigh)
+    }
+
+    /// Returns `true` if there are cases with one class for both.
+    pub(super) fn has_one_class(&self, sides: [&Side; 2]) -> bool {
+        self.classes.contains(&1) || !self.has_two_classes(sides)
+    }
+
+    /// Returns the probe of the shared port, as an inline table.
+    pub(super) fn queue_probe(&self) -> String {
+        let every = Time::from_ps((self.end().as_ps() / 2_000).max(1_000));
+        format!("{{ queue = \"1->0\", every = \"{every}\" }}")
+    }
+}
+
+/// Returns the bytes that the path holds.
+pub(super) fn bdp_bytes(plan: &Plan) -> f64 {
+    plan.rate.bytes_in(plan.rtt).as_f64()
 }
 
 /// Algorithms that are usually run over TCP.
@@ -39,18 +71,22 @@ const OVER_TCP: [&str; 14] = [
 ];
 
 /// Round trip of the other algorithm's flows over that of the first, where the two are not the same.
-const FAR: u64 = 4;
+pub(super) const FAR: u64 = 4;
+/// Interval at which the flows are probed, in round trips: the bins in which goodput settles after a change.
+const BIN: u64 = 20;
+/// Smallest buffer of a switch, in bytes: scenarios refuse smaller ones.
+const LEAST_BUFFER: f64 = 10_000.0;
 
 /// One of the two algorithms.
 pub struct Side {
     /// Name and parameters, as `compare --cc` takes them.
-    cc: String,
+    pub(super) cc: String,
     name: &'static str,
     /// The keys of its parameters and their values.
     params: Vec<(String, String)>,
     transport: &'static str,
     /// Name of its traffic block.
-    block: String,
+    pub(super) block: String,
     /// Set if its packets may wait in a class with a weight.
     may_weigh: bool,
 }
@@ -112,7 +148,7 @@ impl Side {
     }
 
     /// Returns its `transport` as an inline table.
-    fn inline(&self) -> String {
+    pub(super) fn inline(&self) -> String {
         let values = self.params.iter().map(|(key, value)| {
             let is_bare = value.parse::<f64>().is_ok() || ["true", "false"].contains(&value.as_str());
             format!("{key} = {}", if is_bare { value.clone() } else { format!("\"{value}\"") })
@@ -160,13 +196,13 @@ impl Study {
                     .to_owned(),
             });
         }
-        let most = |of: fn(&(u16, u16)) -> u16| plan.flows.iter().map(of).max().unwrap_or(1);
-        let (n_a, n_b) = (most(|n| n.0), most(|n| n.1));
-        let [near, far] = [1, 2 * FAR - 1].map(|times| network(plan, n_a, n_b, times));
+        let most = plan.flows.iter().map(|n| n.0.max(n.1)).max().unwrap_or(1);
+        let most = if plan.short.0.is_empty() { most } else { most.max(SHORT_HOSTS) };
+        let [near, far] = [1, 2 * FAR - 1].map(|times| network(plan, most, times));
         Ok(Self {
             scenario: scenario(plan, &a, &b),
             networks: [("near.txt", near), ("far.txt", far)],
-            variants: variants(plan, &a, &b),
+            variants: cases::variants(plan, [&a, &b]),
             buffers: buffers(plan, &a),
             blocks: [a.block, b.block],
         })
@@ -187,72 +223,39 @@ impl Study {
     }
 }
 
-/// Returns `true` if there are cases with a class for each of the two.
-fn has_two_classes(plan: &Plan, a: &Side, b: &Side) -> bool {
-    plan.classes.contains(&2) && a.may_weigh && b.may_weigh
-}
-
-/// Returns the cases.
-fn variants(plan: &Plan, a: &Side, b: &Side) -> Vec<String> {
-    let most_a = u32::from(plan.flows.iter().map(|n| n.0).max().unwrap_or(1));
-    let list = |from: u32, n: u16| {
-        let hosts: Vec<String> = (from..from + u32::from(n)).map(|host| host.to_string()).collect();
-        format!("[{}]", hosts.join(", "))
-    };
-    let mut variants = Vec::new();
-    for (n_a, n_b) in &plan.flows {
-        let (first, second) = (list(1, *n_a), list(1 + most_a, *n_b));
-        let mut case = |label: &str, path: &str, more: &str| {
-            let keys = format!("traffic.0.senders={first}, traffic.1.senders={second}, topology.path={path}{more}");
-            variants.push(format!("\"{n_a}:{n_b}{label}\" = {}: {keys}", a.cc));
-        };
-        if plan.classes.contains(&1) || !has_two_classes(plan, a, b) {
-            case("", "near.txt", "");
-            case(&format!(", {FAR} times the RTT"), "far.txt", "");
-        }
-        if has_two_classes(plan, a, b) {
-            // Each class may hold as much of the buffer as is free, so that none takes all.
-            let of_class = |at: u8, weight: u16| format!(", class.{at}.weight={weight}.0, class.{at}.egress_alpha=1.0");
-            let weights = of_class(0, *n_a) + &of_class(1, *n_b);
-            case(", two classes", "near.txt", &format!(", traffic.1.class=4{weights}"));
-        }
-    }
-    variants
-}
-
 /// Returns the buffers, each of which holds some packets at least.
 fn buffers(plan: &Plan, a: &Side) -> Vec<String> {
-    let bdp = plan.rate.bytes_in(plan.rtt).as_f64();
+    let bdp = bdp_bytes(plan);
     let packet = if a.transport == "uet" { 5_000.0 } else { 1_100.0 };
-    let buffer = |times: &f64| Bytes::new((times * bdp).max(5.0 * packet) as u64).as_u64().to_string() + "B";
+    let buffer =
+        |times: &f64| Bytes::new((times * bdp).max(LEAST_BUFFER).max(5.0 * packet) as u64).as_u64().to_string() + "B";
     plan.buffers.iter().map(buffer).collect()
 }
 
-/// Returns a topology file: a receiver, the senders of the two algorithms, and a switch. The links of the other algorithm's senders are
-/// `times` as long.
-fn network(plan: &Plan, n_a: u16, n_b: u16, times: u64) -> String {
-    let (n_a, n_b) = (u32::from(n_a), u32::from(n_b));
-    let switch = 1 + n_a + n_b;
+/// Returns a topology file: the receiver, which is node 0, a switch, and `n` senders of each of the two algorithms in turns. The links of
+/// the other algorithm's senders are `times` as long.
+fn network(plan: &Plan, n: u16, times: u64) -> String {
+    let nodes = 2 + 2 * u32::from(n);
     let link_ns = plan.rtt.as_ps() / 4_000;
     let link = |host: u32| {
-        let ns = if n_a < host { link_ns * times } else { link_ns };
-        format!("{host} {switch} {} {ns}ns 0\n", plan.rate)
+        let ns = if host % 2 == 1 { link_ns * times } else { link_ns };
+        format!("{host} 1 {} {ns}ns 0\n", plan.rate)
     };
-    format!("{} 1 {switch}\n{switch}\n", switch + 1) + &(0..switch).map(link).collect::<String>()
+    format!("{nodes} 1 {}\n1\n", nodes - 1) + &link(0) + &(2..nodes).map(link).collect::<String>()
 }
 
 fn scenario(plan: &Plan, a: &Side, b: &Side) -> String {
-    let end = Time::from_ps(plan.rtt.as_ps() * plan.round_trips);
+    let end = plan.end();
     let half = Time::from_ps(end.as_ps() / 2);
-    let every = Time::from_ps((end.as_ps() / 2_000).max(1_000));
-    let block = |side: &Side, transport: &str| {
+    let bin = Time::from_ps(plan.rtt.as_ps() * BIN);
+    let block = |side: &Side, sender: u32, transport: &str| {
         format!(
-            "\n[[traffic]]\nname = \"{}\"\nkind = \"incast\"\nreceiver = 0\nsenders = [1]\nbytes = \"endless\"\njitter = \"{}\"\n{transport}",
+            "\n[[traffic]]\nname = \"{}\"\nkind = \"incast\"\nreceiver = 0\nsenders = [{sender}]\nbytes = \"endless\"\njitter = \"{}\"\n{transport}",
             side.block, plan.rtt
         )
     };
     // Strict classes, of which only one has data, are as one.
-    let classes = if has_two_classes(plan, a, b) {
+    let classes = if plan.has_two_classes([a, b]) {
         "\n# Cases with two classes give these weights, and the second algorithm class 4.\n[[class]]\nclass = 3\n\n[[class]]\nclass = 4\n"
     } else {
         ""
@@ -266,18 +269,17 @@ fn scenario(plan: &Plan, a: &Side, b: &Side) -> String {
          [measure]\nfrom = \"{half}\"\n{first}{second}{classes}\n\
          # Otherwise packets of the same time would find room in a full queue by the number of their host.\n\
          [[fault]]\nlinks = \"host-links\"\njitter = \"{packet}\"\n\n\
-         [[probe]]\nqueue = \"{switch}->0\"\nevery = \"{every}\"\n",
+         [[probe]]\nqueue = \"1->0\"\nevery = \"{every}\"\n\n\
+         [[probe]]\nflows = \"all\"\nevery = \"{bin}\"\n",
+        every = Time::from_ps((end.as_ps() / 2_000).max(1_000)),
         packet = plan.rate.tx_time(Bytes::new(1_048)),
         a = a.cc,
         b = b.cc,
         a_block = a.block,
         b_block = b.block,
         keys = a.transport_keys().replace(", ", "\n"),
-        first = block(a, ""),
-        second = block(b, &format!("transport = {}\n", b.inline())),
-        switch = 1
-            + plan.flows.iter().map(|n| u32::from(n.0)).max().unwrap_or(1)
-            + plan.flows.iter().map(|n| u32::from(n.1)).max().unwrap_or(1),
+        first = block(a, 2, ""),
+        second = block(b, 3, &format!("transport = {}\n", b.inline())),
     )
 }
 
