@@ -33,23 +33,31 @@ class Coexistence:
     @property
     def frame(self) -> polars.DataFrame:
         """A row a run: ``case``, ``buffer``, ``seed``, and for each of the two blocks ``NAME``, the goodput of a flow of it over that
-        of all flows: 1 is fair."""
+        of all flows: 1 is fair. Cases with short flows have no such share. Then the metrics of the study in the units of
+        :attr:`Result.units`, with the numbers of the blocks, as ``slowdown-p99:block1`` of the short flows, ``rest:block0`` of the
+        long ones, and ``settle-come:block0``, which is missing beside a ``level-come:block0`` where goodput did not settle."""
         import polars
 
         def row(run: Any) -> dict[str, Any]:
-            shares = {name: run.result.metrics[f"fair-share:{name}"] / 100 for name in self.blocks}
-            return {"case": run.line, "buffer": str(run.grid["switch.buffer"]), "seed": run.seed, **shares}
+            metrics = run.result.metrics
+            found = [metrics.get(f"fair-share:block{number}") for number in (0, 1)]
+            shares = {name: None if x is None else x / 100 for name, x in zip(self.blocks, found, strict=True)}
+            others = {name: metrics.get(name) for name in _native.coexistence_metrics() if not name.startswith("fair-share:")}
+            return {"case": run.line, "buffer": str(run.grid["switch.buffer"]), "seed": run.seed, **shares, **others}
 
-        return polars.DataFrame([row(run) for run in self.sweep])
+        return polars.DataFrame([row(run) for run in self.sweep], infer_schema_length=None)
 
     @property
     def verdict(self) -> str:
-        """What the cases say in two sentences, as ``fairrate coexist`` prints it: means over seeds."""
-        cases = {
-            label: list(by_seed.values()) for label, by_seed in self.sweep.values(f"fair-share:{self.blocks[0]}").items()
-        }
-        means = [(label, sum(shares) / len(shares) / 100) for label, shares in cases.items() if shares]
-        return _native.coexistence_verdict(list(self.blocks), means)
+        """What the cases say, as ``fairrate coexist`` prints it."""
+        cases: dict[str, tuple[str, str, dict[str, list[float]]]] = {}
+        for run in self.sweep:
+            _, _, values = cases.setdefault(run.label, (run.line, run.place.point, {}))
+            for name in _native.coexistence_metrics():
+                value = run.result.metrics.get(name)
+                if value is not None:
+                    values.setdefault(name, []).append(value)
+        return _native.coexistence_verdict(list(self.blocks), list(cases.values()))
 
 
 def coexist(
@@ -58,11 +66,12 @@ def coexist(
     *,
     rate: str = "25Gbps",
     rtt: str = "20us",
-    buffers: Sequence[float] = (0.3, 1, 3, 10),
+    buffers: Sequence[float] = (0.1, 0.3, 1, 3, 10),
     flows: Sequence[str] = ("4:4", "1:10", "10:1"),
     classes: Sequence[int] = (1, 2),
+    short: Sequence[float] = (0.3,),
     round_trips: int = 4000,
-    seeds: Iterable[int] = (1, 2, 3),
+    seeds: Iterable[int] = (1, 2, 3, 4, 5),
     sets: Mapping[str, Any] | None = None,
     executor: Executor | None = None,
     jobs: int | None = None,
@@ -70,7 +79,7 @@ def coexist(
     progress: bool = False,
 ) -> Coexistence:
     """Runs two algorithms that share a port, as ``fairrate coexist`` does: with several numbers of flows, the same and another base RTT,
-    one class and two, and buffers of several sizes.
+    one class and two, buffers of several sizes, short flows beside long ones, and flows that come and go.
 
     Args:
         a: An algorithm, as ``"dctcp"``, ``"dctcp:g=0.1"`` or, with a transport, ``"swift/tcp"``.
@@ -80,6 +89,7 @@ def coexist(
         buffers: Buffers, in times of what the path holds.
         flows: Numbers of flows of the two, as ``"1:10"``.
         classes: ``1``: both in one class; ``2``: one for each, with weights by their numbers of flows.
+        short: Loads of the port by short flows of either algorithm beside long flows of either; empty for none.
         round_trips: Round trips that are simulated; the second half is measured.
         seeds: Seeds.
         sets: Further values by dotted key, as ``{"switch.pfc": True}``.
@@ -95,7 +105,7 @@ def coexist(
     """
     options = ["--rate", rate, "--rtt", rtt, "--round-trips", str(round_trips)]
     options += ["--buffers", ",".join(map(str, buffers)), "--flows", ",".join(flows)]
-    options += ["--classes", ",".join(map(str, classes))]
+    options += ["--classes", ",".join(map(str, classes)), "--short", ",".join(map(str, short))]
     text, networks, variants, sizes, blocks = _native.coexistence(a, b, options)
     with tempfile.TemporaryDirectory() as place:
         for name, network in networks:

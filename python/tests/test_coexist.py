@@ -16,11 +16,16 @@ def test_a_study_is_that_of_the_command(tmp_path: Path) -> None:
     assert found.blocks == ("dctcp", "cubic")
     frame = found.frame
     cases = ["1:1", "1:1, 4 times the RTT", "1:1, two classes"]
-    assert frame["case"].to_list() == [case for case in cases for _ in range(2)] and frame["seed"].to_list() == [1, 2] * 3
+    cases += ["1:1, cubic comes and goes", "1:1, dctcp comes and goes"]
+    pairs = [("cubic", "dctcp"), ("cubic", "cubic"), ("dctcp", "cubic"), ("dctcp", "dctcp")]
+    cases += [f"short {short} beside {long} (30 %)" for short, long in pairs]
+    assert frame["case"].to_list() == [case for case in cases for _ in range(2)] and frame["seed"].to_list() == [1, 2] * 9
     apart = frame.filter(frame["case"] == "1:1, two classes")
     # A class for each: DWRR gives each half.
     assert apart["dctcp"].to_list() == pytest.approx([1, 1], abs=0.1)
-    assert "of dctcp gets from" in found.verdict
+    shorts = frame.filter(frame["case"].str.starts_with("short"))
+    assert shorts["dctcp"].null_count() == len(shorts) and (shorts["slowdown-p99:block1"] >= 1).all()
+    assert "of dctcp gets from" in found.verdict and "Short flows of cubic (30 %)" in found.verdict
     assert (fairrate.report(found.sweep, tmp_path / "report")).exists()
 
 

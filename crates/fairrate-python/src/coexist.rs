@@ -23,8 +23,19 @@ pub fn coexistence(
     Ok((study.scenario, networks, study.variants, study.buffers, study.blocks))
 }
 
-/// Returns the verdict of `fairrate coexist` on cases, each a label and the share of a fair one that the first block gets.
+/// Returns the names of the metrics of a study, with the numbers of traffic blocks.
 #[pyfunction]
-pub fn coexistence_verdict(blocks: [String; 2], cases: Vec<(String, f64)>) -> String {
-    fairrate_cli::coexistence_verdict(&blocks, cases).trim_end().to_owned()
+pub fn coexistence_metrics() -> Vec<&'static str> {
+    fairrate_cli::coexistence_metrics()
+}
+
+/// Returns the verdict of `fairrate coexist` on cases, each a label, the buffer in words, and the values of metrics, one a seed.
+#[pyfunction]
+pub fn coexistence_verdict(
+    blocks: [String; 2],
+    cases: Vec<(String, String, std::collections::HashMap<String, Vec<f64>>)>,
+) -> String {
+    let case = |(label, point, values)| fairrate_cli::CoexistenceCase { label, point, values };
+    let cases: Vec<_> = cases.into_iter().map(case).collect();
+    fairrate_cli::coexistence_verdict(&blocks, &cases).trim_end().to_owned()
 }
