@@ -305,4 +305,125 @@ bytes = "30KB"
 interval = "0s"
 "#,
     ),
+    (
+        "resume frames of returned headers, on two threads",
+        r#"
+seed = 617
+duration = "2ms"
+[topology]
+kind = "parking-lot"
+link_rates = ["10Gbps", "40Gbps"]
+host_delay = "0s"
+link_delay = "100ns"
+[transport]
+cc = "nscc"
+header = "0B"
+ack = "84B"
+data_overhead = "42B"
+rto = "30us"
+[switch]
+trim_limit = "12KB"
+trim_size = "3000B"
+trim_return = true
+pfc = { pause = "20KB", resume = "5KB" }
+ecn = { phantom = 0.95 }
+[[traffic]]
+kind = "incast-queries"
+responders = 2
+request_size = "50KB"
+rate_per_host_per_s = 30000.0
+stop = "100us"
+[[probe]]
+queues = ["h0->sw0", "sw0->h0", "h1->sw0", "sw0->h1", "h2->sw1", "sw1->h2", "h3->sw1", "sw1->h3", "h4->sw2", "sw2->h4", "h5->sw2", "sw2->h5", "sw0->sw1", "sw1->sw0", "sw1->sw2", "sw2->sw1"]
+"#,
+    ),
+    (
+        "a message whose data need not be sent again after all",
+        r#"
+[topology]
+kind = "parking-lot"
+host_delay = "100ns"
+[transport]
+recovery = "irn"
+[switch]
+queue = "red"
+[[traffic]]
+kind = "collective"
+op = "reduce-scatter"
+bytes = "200KB"
+repeat = 3
+[[traffic]]
+kind = "closed-loop"
+sizes = "fixed"
+size = "1999B"
+load = 0.1
+stop = "200us"
+"#,
+    ),
+    (
+        "what strict classes leave of a link",
+        r#"
+[topology]
+kind = "star"
+hosts = 5
+[[class]]
+class = 5
+weight = 2.5
+[[traffic]]
+kind = "collective"
+op = "all-reduce"
+bytes = "33333B"
+channels = 3
+class = 1
+[[probe]]
+convergence = true
+[[traffic]]
+kind = "churn"
+flows = 5
+changes = 1
+"#,
+    ),
+    (
+        "a request for bytes where flows of other algorithms send",
+        r#"
+[topology]
+kind = "star"
+hosts = 4
+[switch]
+pfc = false
+buffer = "20KB"
+[[traffic]]
+kind = "all-to-all"
+cc = "homa"
+bytes = "400KB"
+[[traffic]]
+kind = "stride"
+stride = 1
+bytes = "400KB"
+"#,
+    ),
+    (
+        "headroom for each class of flows",
+        r#"
+duration = "2ms"
+[topology]
+kind = "parking-lot"
+hosts_per_switch = 1
+host_rate = "400Gbps"
+[switch]
+buffer = "40KB"
+[[traffic]]
+kind = "incast"
+receiver = "h1"
+senders = ["h2"]
+bytes = "1GB"
+class = 6
+[[traffic]]
+kind = "incast"
+receiver = "h1"
+senders = ["h2"]
+bytes = "1GB"
+class = 1
+"#,
+    ),
 ];

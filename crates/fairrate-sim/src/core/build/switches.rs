@@ -68,17 +68,17 @@ pub(super) fn build_switches(
     Switches::new(buffers, backlog_pfc, marking, Balancer::new(config), trimming, ports)
 }
 
-/// Returns the classes for which ports have headroom if PFC goes by ingress ports: data is in one class as a rule, and only data needs
+/// Returns the classes for which ports have headroom if PFC goes by ingress ports: those of flows, as only data needs
 /// headroom.
 fn lossless_classes(run: &Run) -> Vec<u8> {
     let (fabric, usual) = (&run.config.fabric, run.config.transport.data_class);
     if let Some(levels) = &run.levels {
         return (0..levels.n_classes() as u8).collect();
     }
-    if fabric.classes.is_empty() {
-        return vec![usual];
+    let mut classes: BTreeSet<u8> = run.config.flows.iter().map(|flow| run.config.class_of(flow)).collect();
+    if classes.is_empty() {
+        classes.insert(usual);
     }
-    let classes: BTreeSet<u8> = run.config.flows.iter().map(|flow| run.config.class_of(flow)).collect();
     classes.into_iter().filter(|&class| fabric.class(class).pfc).collect()
 }
 
