@@ -1,6 +1,7 @@
 //! The verdict of a study: its cases in a few sentences.
 
 use std::collections::HashMap;
+use std::fmt::Write as _;
 
 use fairrate_report::bootstrap::Estimate;
 use fairrate_report::format;
@@ -134,11 +135,12 @@ fn short_flows(cases: &[&Case]) -> String {
             range(&means("rest:block0"), format::number),
         );
         let (Some(p99), Some(p50_ratio), Some(p99_ratio), Some(rest)) = ranges else { continue };
-        text.push_str(&format!(
+        let _ = writeln!(
+            text,
             "Short flows of {} ({}) beside long ones of {}: p99 slowdown {p99}, which is {p99_ratio} times that beside long flows of \
-             their own (p50: {p50_ratio}); {} keeps {rest} % of the rest.\n",
+             their own (p50: {p50_ratio}); {} keeps {rest} % of the rest.",
             about.short, about.load, about.long, about.long
-        ));
+        );
     }
     text
 }
@@ -212,7 +214,7 @@ mod tests {
         assert_eq!(
             verdict(&names(), &cases),
             "Short flows of old (30 %) beside long ones of new: p99 slowdown 12.0, which is 1.50 times that beside long flows of their own \
-             (p50: 0.500); new keeps 90.0 % of the rest.\n"
+             (p50: 0.50); new keeps 90.0 % of the rest.\n"
         );
     }
 
@@ -230,7 +232,7 @@ mod tests {
         assert_eq!(
             verdict(&names(), &[change(&[400.0])]),
             "new, when old comes: it does not settle within the run in any of 1 cases, at 80.0 % of its share. When old goes: it settles \
-             after 600 us, at 95.0 % of its share.\n"
+             after 600 µs, at 95.0 % of its share.\n"
         );
     }
 }

@@ -391,7 +391,9 @@ kind = "star"
 hosts = 4
 [switch]
 pfc = false
-buffer = "20KB"
+[[fault]]
+links = ["h0->sw0", "h1->sw0","sw0->h2"]
+loss = 0.05
 [[traffic]]
 kind = "all-to-all"
 cc = "homa"
@@ -399,7 +401,8 @@ bytes = "400KB"
 [[traffic]]
 kind = "stride"
 stride = 1
-bytes = "400KB"
+bytes = "4MB"
+start = "20us"
 "#,
     ),
     (
