@@ -17,7 +17,7 @@ def test_a_study_is_that_of_the_command(tmp_path: Path) -> None:
     frame = found.frame
     cases = ["1:1", "1:1, 4 times the RTT", "1:1, two classes"]
     cases += ["1:1, cubic comes and goes", "1:1, dctcp comes and goes"]
-    pairs = [("cubic", "dctcp"), ("cubic", "cubic"), ("dctcp", "cubic"), ("dctcp", "dctcp")]
+    pairs = [("dctcp", "cubic"), ("cubic", "cubic"), ("cubic", "dctcp"), ("dctcp", "dctcp")]
     cases += [f"short {short} beside {long} (30 %)" for short, long in pairs]
     assert frame["case"].to_list() == [case for case in cases for _ in range(2)] and frame["seed"].to_list() == [1, 2] * 9
     apart = frame.filter(frame["case"] == "1:1, two classes")
