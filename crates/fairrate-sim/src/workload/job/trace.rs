@@ -11,6 +11,8 @@ use crate::workload::{MAX_CHANNELS, Op};
 
 /// Most ranks of a list.
 const MOST_RANKS: u32 = 1_000_000;
+/// Parts that operations may lack before the list is refused without naming one.
+const MOST_LACKING: usize = 100_000;
 
 /// The columns, in the order of [`Row::fields`].
 const COLUMNS: [&str; 11] =
@@ -147,8 +149,10 @@ struct Reader {
     channels: Vec<u32>,
     /// The parts by rank and id, each with its line.
     parts: HashMap<(u32, u64), (PartId, usize)>,
-    /// For each rank and group, the number of its operations so far.
-    turns: HashMap<(u32, usize), usize>,
+    /// For each rank and group that it is in, its place there and the number of its operations so far.
+    members: HashMap<(u32, usize), (usize, usize)>,
+    /// Parts that operations of groups may still have: a list has a line for each.
+    room: usize,
     /// The operations of each group: the line of the first part, its first part, and for each of its ranks `true` if it has one.
     operations: Vec<Vec<(usize, PartId, Vec<bool>)>>,
     /// The messages between two ranks: the line of the first part, both parts, and `true` for each that has come.
@@ -177,6 +181,7 @@ impl Reader {
             return Err(FileError::new(first.at, message).help("number ranks from 0, each with an operation"));
         }
         let (mut all, mut by_name, mut channels) = (Vec::new(), HashMap::new(), Vec::new());
+        let mut members = HashMap::new();
         for row in groups {
             let name = row.needed(NAME)?.to_owned();
             let mut ranks = Vec::new();
@@ -184,7 +189,7 @@ impl Reader {
                 let rank = text.parse::<u32>().ok().filter(|&rank| u64::from(rank) < n_ranks);
                 let message = || format!("`{}` is none of the {n_ranks} ranks", text.escape_debug());
                 let rank = rank.ok_or_else(|| row.error(message(), "ranks are numbered from 0"))?;
-                if ranks.contains(&rank) {
+                if members.insert((rank, all.len()), (ranks.len(), 0)).is_some() {
                     return Err(row.error(format!("rank {rank} is twice in group `{name}`"), "name it once"));
                 }
                 ranks.push(rank);
@@ -206,7 +211,8 @@ impl Reader {
             by_name,
             channels,
             parts: HashMap::new(),
-            turns: HashMap::new(),
+            members,
+            room: parts.len() + MOST_LACKING,
             operations,
             messages: HashMap::new(),
             lines: Vec::new(),
@@ -250,16 +256,18 @@ impl Reader {
             return Err(row.error(message, "add a line of kind `group` for it"));
         };
         let bytes = Bytes::new(row.number(BYTES, LARGEST)?);
-        let ranks = &self.job.groups[group].ranks;
-        let (n, place) = (ranks.len(), ranks.iter().position(|&member| member == rank));
-        let Some(place) = place else {
+        let n = self.job.groups[group].ranks.len();
+        let Some((place, turn)) = self.members.get_mut(&(rank, group)) else {
             let message = format!("rank {rank} is not in group `{}`", group_name.escape_debug());
             return Err(row.error(message, "name a group that the rank is in"));
         };
-        let turn = self.turns.entry((rank, group)).or_default();
-        let at = *turn;
+        let (place, at) = (*place, *turn);
         *turn += 1;
         if at == self.operations[group].len() {
+            self.room = self.room.checked_sub(n).ok_or_else(|| {
+                let message = "operations up to here have more parts than the list has lines".to_owned();
+                row.error(message, "give each rank of a group the same operations")
+            })?;
             let channels = if self.channels[group] == 0 { self.defaults.channels } else { self.channels[group] };
             let collective = collective_of(op, op.algorithms()[0], bytes, channels, self.defaults.chunks);
             let first = self.job.collective(name, 0, group, collective);
@@ -394,12 +402,30 @@ const LARGEST: u64 = 1_000_000_000_000_000;
 
 #[cfg(test)]
 mod tests {
+    use std::fmt::Write;
+
     use super::*;
 
     const HEADER: &str = "kind,rank,id,name,after,duration_ns,group,bytes,peer,channels,ranks\n";
 
     fn read(rows: &str) -> Result<Job, FileError> {
         parse_trace(&format!("{HEADER}{rows}"), TraceDefaults { channels: 1, chunks: 1 })
+    }
+
+    /// A list cannot ask for more memory than its lines are worth.
+    #[test]
+    fn operations_without_parts_are_refused_early() {
+        let ranks: Vec<String> = (0..2_000).map(|rank| rank.to_string()).collect();
+        let mut text = format!("kind,rank,id,group,bytes,name,ranks,duration_ns\ngroup,,,,,all,{},\n", ranks.join(";"));
+        for rank in 0..2_000 {
+            let _ = writeln!(text, "compute,{rank},0,,,,,5");
+        }
+        for id in 1..2_000 {
+            let _ = writeln!(text, "all-reduce,0,{id},all,8,,,");
+        }
+        let error =
+            parse_trace(&text, TraceDefaults { channels: 1, chunks: 1 }).expect_err("it is refused").to_string();
+        assert!(error.contains("more parts than the list has lines"), "{error}");
     }
 
     #[test]
