@@ -7,6 +7,7 @@ use serde::Serialize;
 
 use crate::format;
 use crate::model::RunData;
+use crate::stats;
 use crate::table::{Row, Section, Table};
 
 /// Largest number of iterations that a table shows one by one.
@@ -106,9 +107,7 @@ pub(crate) fn metrics(runs: &[RunData]) -> Vec<CollectiveMetrics> {
     let metrics = |collective: &Collective| {
         let same = || runs.iter().flat_map(|run| &run.collectives).filter(|other| other.block == collective.block);
         let all: Vec<&Iteration> = same().flat_map(|other| &other.iterations).collect();
-        let mean = |of: fn(&Iteration) -> f64| {
-            (!all.is_empty()).then(|| all.iter().map(|iteration| of(iteration)).sum::<f64>() / all.len() as f64)
-        };
+        let mean = |of: fn(&Iteration) -> f64| stats::mean_of(&all, of);
         CollectiveMetrics {
             block: collective.block,
             name: name(first, collective),
@@ -152,21 +151,28 @@ pub fn table(run: &RunData) -> Option<Table> {
         ..Row::default()
     };
     let section = |collective: &Collective| {
-        let (all, n) = (&collective.iterations, collective.iterations.len());
-        let mut rows: Vec<Row> = all.iter().take(MOST_ROWS).map(|iteration| row(collective, iteration)).collect();
-        if MOST_ROWS < n {
-            rows.pop();
-            rows.extend(all.last().map(|last| row(collective, last)));
-        }
-        let missing = collective.planned as usize - n.min(collective.planned as usize);
-        if 0 < missing {
-            let cells = ["-", "-", "-", "-"].map(str::to_owned).to_vec();
-            rows.push(Row { name: format!("{missing} not complete"), cells, ..Row::default() });
-        }
+        let rows =
+            rows_of(&collective.iterations, collective.planned, columns.len(), |iteration| row(collective, iteration));
         Section { title: name(run, collective), rows }
     };
     let sections: Vec<Section> = run.collectives.iter().map(section).collect();
     (!sections.is_empty()).then_some(Table { caption: String::new(), columns, sections })
+}
+
+/// Returns the rows of the first iterations of `planned`, of the last one, and one with the number of those that are not complete, of
+/// `n_cells` cells.
+pub(crate) fn rows_of<T>(all: &[T], planned: u64, n_cells: usize, row: impl Fn(&T) -> Row) -> Vec<Row> {
+    let mut rows: Vec<Row> = all.iter().take(MOST_ROWS).map(&row).collect();
+    if MOST_ROWS < all.len() {
+        rows.pop();
+        rows.extend(all.last().map(&row));
+    }
+    let missing = (planned as usize).saturating_sub(all.len());
+    if 0 < missing {
+        let cells = vec!["-".to_owned(); n_cells];
+        rows.push(Row { name: format!("{missing} not complete"), cells, ..Row::default() });
+    }
+    rows
 }
 
 #[cfg(test)]

@@ -5,14 +5,12 @@ use std::collections::BTreeMap;
 use fairrate_results::{IterationRow, JobSummary};
 use serde::Serialize;
 
-use crate::collectives::CollectiveMetrics;
+use crate::collectives::{CollectiveMetrics, rows_of};
 use crate::format;
 use crate::metrics::Metrics;
 use crate::model::RunData;
+use crate::stats;
 use crate::table::{Row, Section, Table};
-
-/// Largest number of iterations that a table shows one by one.
-const MOST_ROWS: usize = 20;
 
 /// A training job of a run.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -104,9 +102,7 @@ pub(crate) fn metrics(runs: &[RunData]) -> Vec<JobMetrics> {
     let metrics = |job: &Job| {
         let same = || runs.iter().flat_map(|run| &run.jobs).filter(|other| other.block == job.block);
         let all: Vec<&JobIteration> = same().flat_map(|other| &other.iterations).collect();
-        let mean = |of: fn(&JobIteration) -> f64| {
-            (!all.is_empty()).then(|| all.iter().map(|iteration| of(iteration)).sum::<f64>() / all.len() as f64)
-        };
+        let mean = |of: fn(&JobIteration) -> f64| stats::mean_of(&all, of);
         JobMetrics {
             block: job.block,
             name: name(first, job),
@@ -163,19 +159,9 @@ pub fn table(run: &RunData) -> Option<Table> {
         let cells = times.iter().map(|&ns| format::time_ns(ns)).chain([most]).collect();
         Row { name: format!("iteration {}", iteration.number), cells, ..Row::default() }
     };
-    let section = |job: &Job| {
-        let (all, n) = (&job.iterations, job.iterations.len());
-        let mut rows: Vec<Row> = all.iter().take(MOST_ROWS).map(row).collect();
-        if MOST_ROWS < n {
-            rows.pop();
-            rows.extend(all.last().map(row));
-        }
-        let missing = (job.planned as usize).saturating_sub(n);
-        if 0 < missing {
-            let cells = vec!["-".to_owned(); 6];
-            rows.push(Row { name: format!("{missing} not complete"), cells, ..Row::default() });
-        }
-        Section { title: format!("{}; means over ranks", name(run, job)), rows }
+    let section = |job: &Job| Section {
+        title: format!("{}; means over ranks", name(run, job)),
+        rows: rows_of(&job.iterations, job.planned, columns.len(), row),
     };
     let sections: Vec<Section> = run.jobs.iter().map(section).collect();
     (!sections.is_empty()).then_some(Table { caption: String::new(), columns, sections })

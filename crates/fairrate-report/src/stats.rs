@@ -19,6 +19,11 @@ pub fn mean(values: &[f64]) -> Option<f64> {
     if values.is_empty() { None } else { Some(values.iter().sum::<f64>() / values.len() as f64) }
 }
 
+/// Returns the mean of a number of all of `items`; `None` if there are none.
+pub(crate) fn mean_of<T>(items: &[&T], number: impl Fn(&T) -> f64) -> Option<f64> {
+    (!items.is_empty()).then(|| items.iter().map(|item| number(item)).sum::<f64>() / items.len() as f64)
+}
+
 /// The 97.5 % quantiles of Student's t for 1, 2 ... degrees of freedom.
 const STUDENT_T: [f64; 9] = [12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262];
 

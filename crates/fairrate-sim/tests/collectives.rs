@@ -7,7 +7,7 @@ mod common;
 
 use common::{algorithm, config, run};
 use fairrate_sim::topology::Star;
-use fairrate_sim::workload::{Collective, CollectiveAlgorithm as A, Op, Order};
+use fairrate_sim::workload::{Collective, CollectiveAlgorithm as A, Op, Order, collective_of};
 use fairrate_sim::{CollectiveBook, IterationOutcome, Recorder, SimConfig, Simulation, Switching};
 use fairrate_units::{Bytes, Rate, Time};
 use proptest::prelude::*;
@@ -23,20 +23,7 @@ const ACK: u64 = 60 * BYTE;
 
 /// Returns a collective on all hosts.
 fn collective(op: Op, algorithm: A, bytes: u64) -> Collective {
-    Collective {
-        op,
-        algorithm,
-        hosts: None,
-        bytes: Bytes::new(bytes),
-        channels: 1,
-        chunks: 1,
-        repeat: 1,
-        start: Time::ZERO,
-        compute: Time::ZERO,
-        reduce_rate: Rate::MAX,
-        nearest_first: false,
-        order: Order::Shifted,
-    }
+    collective_of(op, algorithm, Bytes::new(bytes), 1, 1)
 }
 
 /// Returns a run of a collective on a star of 100 Gb/s and 1 us at line rate, with acknowledgments of `ack` bytes, one a message.
