@@ -9,6 +9,7 @@ use std::process::{Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
 use common::{fairrate, fresh_dir, run, small_scenario, stderr, stdout};
+use fairrate_results::TABLES;
 use fairrate_sim::rng::{Purpose, Stream};
 use parquet::file::reader::{FileReader, SerializedFileReader};
 use serde_json::Value;
@@ -49,7 +50,8 @@ fn one_process_writes_to_a_directory_and_a_killed_one_leaves_it_free() {
     let mut command = fairrate();
     command.args(["run", text(&scenario), "--out", text(&out), "--set", "probe=[]"]).args(endless);
     let mut first = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
-    while !out.join("convergence.parquet").exists() {
+    let last_table = TABLES.last().expect("a run has tables").name;
+    while !out.join(format!("{last_table}.parquet")).exists() {
         assert_eq!(first.try_wait().unwrap(), None, "it ended before it began");
         std::thread::sleep(Duration::from_millis(2));
     }
