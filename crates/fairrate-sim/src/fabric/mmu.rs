@@ -269,8 +269,9 @@ impl Mmu {
             return Admission::Accept;
         }
 
-        let headroom = self.headroom[headroom_of(self.n_headrooms, ingress, class)];
-        if slot.headroom > 0 && headroom < slot.headroom + u32::from(wire) {
+        if slot.headroom > 0
+            && self.headroom[headroom_of(self.n_headrooms, ingress, class)] < slot.headroom + u32::from(wire)
+        {
             return Admission::Drop(DropCause::Headroom);
         }
         if pool.buffer + pool.headroom_total < pool.used + bytes {

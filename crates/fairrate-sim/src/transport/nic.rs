@@ -18,6 +18,14 @@ pub struct NicFlow {
     pub has_data: bool,
 }
 
+impl NicFlow {
+    /// Returns `true` if the flow may send at `now_ps`; `paused` has one bit for each paused class.
+    #[inline]
+    fn may_send(&self, now_ps: u64, paused: u8) -> bool {
+        self.open && self.next_send_ps <= now_ps && paused & (1 << self.class) == 0
+    }
+}
+
 /// A host's network interface, which picks the next packet: control packets first, then flows in turn. The fields that every
 /// packet touches are in one cache line.
 #[derive(Debug)]
@@ -58,16 +66,16 @@ impl Nic {
     /// each paused class.
     #[inline]
     pub fn pick(&self, now_ps: u64, paused: u8) -> Option<usize> {
+        if let [flow] = &self.flows[..] {
+            return flow.may_send(now_ps, paused).then_some(0);
+        }
         let at = self.first_from(self.turn, now_ps, paused)?;
         // The turn is that of the class that sent last.
-        if self.flows[at].class == self.turn_class { Some(at) } else { self.pick_of(self.flows[at].class, now_ps) }
-    }
-
-    /// Returns the position of the flow of `class` whose turn it is; one of them may send.
-    #[cold]
-    #[inline(never)]
-    fn pick_of(&self, class: u8, now_ps: u64) -> Option<usize> {
-        self.first_from(self.turns[usize::from(class) % N_CLASSES] as usize, now_ps, !(1 << class))
+        let class = self.flows[at].class;
+        if class == self.turn_class {
+            return Some(at);
+        }
+        self.pick_from(self.turns[usize::from(class) % N_CLASSES] as usize, now_ps, !(1 << class))
     }
 
     /// Returns the same as [`Nic::pick`], where the turn of every class is at position `turn`.
@@ -81,17 +89,13 @@ impl Nic {
     #[allow(clippy::inline_always)] // Its loop is the NIC's search; left alone, it is called for every packet.
     #[inline(always)]
     fn first_from(&self, turn: usize, now_ps: u64, paused: u8) -> Option<usize> {
-        let may_send = |flow: &NicFlow| flow.open && flow.next_send_ps <= now_ps && paused & (1 << flow.class) == 0;
-        if let [flow] = &self.flows[..] {
-            return may_send(flow).then_some(0);
-        }
         let n = self.flows.len();
         let mut best: Option<usize> = None;
         for step in 0..n {
             let at = turn + step;
             let at = if at < n { at } else { at - n };
             let flow = &self.flows[at];
-            if !may_send(flow) || best.is_some_and(|b| self.flows[b].class <= flow.class) {
+            if !flow.may_send(now_ps, paused) || best.is_some_and(|b| self.flows[b].class <= flow.class) {
                 continue;
             }
             best = Some(at);

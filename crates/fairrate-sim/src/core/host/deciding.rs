@@ -95,16 +95,17 @@ impl Hosts {
     }
 
     /// Sends a flow's control packet if its controller has one.
-    #[inline]
+    #[allow(clippy::inline_always)] // One test, at six places: a function of its own costs as much as the rest of a decision.
+    #[inline(always)]
     pub(super) fn ask_for_control(&mut self, w: &mut World, slot: SenderIdx) {
-        if w.run.constants.has_control
-            && let Some(wire) = w.run.rules(self.sender(slot).stack).control_wire
-        {
-            self.send_control(w, slot, wire);
+        if w.run.constants.has_control {
+            self.send_control(w, slot);
         }
     }
 
-    fn send_control(&mut self, w: &mut World, slot: SenderIdx, wire: u16) {
+    #[inline(never)]
+    fn send_control(&mut self, w: &mut World, slot: SenderIdx) {
+        let Some(wire) = w.run.rules(self.sender(slot).stack).control_wire else { return };
         let sender = self.senders[slot].as_mut().expect("the slot is in use");
         // Bytes that may have to be retransmitted count too.
         let unsent = if sender.bytes == u64::MAX { u64::MAX } else { sender.bytes.saturating_sub(sender.snd_nxt) };

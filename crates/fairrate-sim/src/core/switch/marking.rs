@@ -46,7 +46,7 @@ impl Markers {
 }
 
 /// The rules of marking for a class.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, PartialEq, Eq)]
 struct Rules {
     /// Treatment of data of algorithms that do not go by marks.
     non_ect: NonEct,
@@ -54,12 +54,18 @@ struct Rules {
     by: MarkBy,
 }
 
+impl Rules {
+    /// Data of every algorithm is marked, by the queue of its class.
+    const USUAL: Self = Self { non_ect: NonEct::Mark, by: MarkBy::Class };
+}
+
 /// ECN marking by a part's switches.
 pub(in crate::core) struct Marking {
     /// The step at which packets are marked; `None`: switches mark none.
     pub(in crate::core) at: Option<MarkAt>,
     markers: Markers,
-    rules: [Rules; N_CLASSES],
+    /// By class; absent if all have the usual ones.
+    rules: Option<Box<[Rules; N_CLASSES]>>,
     /// The random streams that all markers share; `None`: each marker has its own stream.
     pub(in crate::core) shared_draws: Option<Box<AutomaticStreams>>,
 }
@@ -71,10 +77,10 @@ impl Marking {
         markers: Markers,
         shared_draws: Option<Box<AutomaticStreams>>,
     ) -> Self {
-        let rules = fabric.all_classes().map(|class| {
-            let usual = Rules { non_ect: NonEct::Mark, by: MarkBy::Class };
-            class.ecn.map_or(usual, |ecn| Rules { non_ect: ecn.non_ect, by: ecn.by })
-        });
+        let rules = fabric
+            .all_classes()
+            .map(|class| class.ecn.map_or(Rules::USUAL, |ecn| Rules { non_ect: ecn.non_ect, by: ecn.by }));
+        let rules = rules.iter().any(|&rules| rules != Rules::USUAL).then(|| Box::new(rules));
         Self { at: fabric.all_ecn().next().map(|ecn| ecn.at), markers, rules, shared_draws }
     }
 
@@ -94,13 +100,15 @@ impl Marking {
         at_ps: u64,
         qlen: u32,
     ) -> bool {
-        let rules = self.rules[usize::from(p.class) % N_CLASSES];
-        let is_ect = rules.non_ect == NonEct::Mark || p.kind != PacketKind::Data || run.rules_of(p.flow).ecn;
-        if !is_ect && rules.non_ect == NonEct::Drop {
-            // Its marker has had its say as it arrived.
-            return false;
+        let (mut is_ect, mut qlen) = (true, qlen);
+        if let Some(rules) = self.rules_for(p) {
+            is_ect = rules.non_ect == NonEct::Mark || p.kind != PacketKind::Data || run.rules_of(p.flow).ecn;
+            if !is_ect && rules.non_ect == NonEct::Drop {
+                // Its marker has had its say as it arrived.
+                return false;
+            }
+            qlen = self.deciding(rules.by, run, port, p, at_ps, qlen);
         }
-        let qlen = if rules.by == MarkBy::Class { qlen } else { self.deciding(run, port, p, at_ps, qlen) };
         let Some(marker) = self.markers.of(egress, p.class) else { return false };
         let is_data = p.kind == PacketKind::Data && is_ect;
         // Every packet joins a phantom queue, marked or not.
@@ -118,11 +126,17 @@ impl Marking {
         is_marked
     }
 
+    /// Returns the rules of the class of `p`, if some classes have other rules than the usual ones.
+    #[inline]
+    fn rules_for(&self, p: &Packet) -> Option<Rules> {
+        self.rules.as_ref().map(|rules| rules[usize::from(p.class) % N_CLASSES])
+    }
+
     /// Returns the length that is compared with the thresholds for `p` at `at_ps`, with which `qlen` bytes of its class would be queued at
     /// `port`.
     #[cold]
-    fn deciding(&self, run: &Run, port: &mut Port, p: &Packet, at_ps: u64, qlen: u32) -> u32 {
-        match self.rules[usize::from(p.class) % N_CLASSES].by {
+    fn deciding(&self, by: MarkBy, run: &Run, port: &mut Port, p: &Packet, at_ps: u64, qlen: u32) -> u32 {
+        match by {
             MarkBy::Class | MarkBy::Share => qlen,
             MarkBy::Port => {
                 let joins = if self.at == Some(MarkAt::Enqueue) { u64::from(p.wire) } else { 0 };
@@ -140,7 +154,7 @@ impl Marking {
 
     /// Returns `true` if some packets are dropped where others are marked.
     pub(super) fn drops_some(&self) -> bool {
-        self.at.is_some() && self.rules.iter().any(|rules| rules.non_ect == NonEct::Drop)
+        self.at.is_some() && self.rules.iter().flat_map(|rules| rules.iter()).any(|rules| rules.non_ect == NonEct::Drop)
     }
 
     /// Returns `true` if `p`, with which a queue of `qlen` bytes would stand at `egress`, is dropped at `at_ps` where another packet
@@ -154,11 +168,15 @@ impl Marking {
         at_ps: u64,
         qlen: u32,
     ) -> bool {
-        let is_drop = self.rules[usize::from(p.class) % N_CLASSES].non_ect == NonEct::Drop;
-        if !is_drop || p.kind != PacketKind::Data || qlen < port.mark_from || run.rules_of(p.flow).ecn {
+        let Some(rules) = self.rules_for(p) else { return false };
+        if rules.non_ect != NonEct::Drop
+            || p.kind != PacketKind::Data
+            || qlen < port.mark_from
+            || run.rules_of(p.flow).ecn
+        {
             return false;
         }
-        let qlen = self.deciding(run, port, p, at_ps, qlen);
+        let qlen = self.deciding(rules.by, run, port, p, at_ps, qlen);
         self.markers.of(egress, p.class).is_some_and(|marker| marker.draw(qlen, self.shared_draws.as_deref_mut()))
     }
 }
