@@ -216,6 +216,9 @@ class Ack:
     def prior_delivered(self) -> int | None:
         """Bytes of the flow that had been delivered when that round trip began; ``None``: the transport does not know."""
     @property
+    def penalty(self) -> int:
+        """128ths of the newly acknowledged bytes by which a receiver of Ultra Ethernet in trouble asks the window to shrink, up to 127."""
+    @property
     def app_limited(self) -> bool:
         """``True`` if the application had no more data to send as the acknowledged packet was sent."""
     @property

@@ -103,6 +103,7 @@ impl Acks {
                 in_flight: IN_FLIGHT,
                 delivery_rate: Rate::from_gbps(80),
                 prior_delivered: None,
+                penalty: 0,
                 app_limited: false,
                 ecn_marked: self.fed.is_multiple_of(MARKED),
                 path: 0,

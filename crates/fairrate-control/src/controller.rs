@@ -83,6 +83,9 @@ pub struct Ack<'a> {
     pub delivery_rate: Rate,
     /// Bytes of the flow that had been delivered when that round trip began; `None` if the transport does not know.
     pub prior_delivered: Option<u64>,
+    /// 128ths of the newly acknowledged bytes by which a receiver whose host is in trouble asks the window to shrink, up to 127; 0:
+    /// by nothing. Only receivers of Ultra Ethernet ask.
+    pub penalty: u8,
     /// Set when the application had no more data to send as the acknowledged packet was sent.
     pub app_limited: bool,
     /// Set when the acknowledged packet carried an ECN mark (CE).

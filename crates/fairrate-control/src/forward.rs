@@ -322,6 +322,7 @@ fn some_ack(now: Time) -> Ack<'static> {
         in_flight: 0,
         delivery_rate: Rate::ZERO,
         prior_delivered: None,
+        penalty: 0,
         app_limited: false,
         ecn_marked: false,
         int: &[],

@@ -17,8 +17,9 @@
 //!
 //! Readings: the target is 0.75 base RTTs with switches that trim, and 1 without (`target = 1.0`). Delays are compared with
 //! the smallest round trip seen; a sample below it becomes the new base. Marks without delay switch the path and leave the
-//! window alone. The penalty that a receiver in trouble may ask for is left out: no published code sends one. Loss detection
-//! without trimming (SLEEK) is left out as well.
+//! window alone. A receiver in trouble may ask for a penalty (`rcv_cwnd_pend` of the specification) of up to 127: that many 128ths of
+//! the newly acknowledged bytes go off the window. This is the published reading of the specification; the simulator has 255 in place
+//! of 128, and never sends one. Loss detection without trimming (SLEEK) is left out.
 
 use fairrate_units::{Bytes, Rate, Time};
 
@@ -277,6 +278,7 @@ impl Controller for Nscc {
                 (true, false) => self.cut(now),
             }
         }
+        self.cwnd -= newly * f64::from(ack.penalty) / 128.0;
         self.bound();
         self.fulfil(now);
         self.bound();
@@ -404,6 +406,20 @@ mod tests {
         assert_eq!(nscc.cwnd, 12_450.0);
         nscc.on_trimmed(&trim(52));
         assert_eq!(nscc.cwnd, 8_300.0);
+    }
+
+    /// A mark without delay leaves the window, so that the penalty acts alone: 64 of 128 take half of what was acknowledged.
+    #[test]
+    fn penalties_take_their_share_of_what_was_acknowledged() {
+        let mut nscc = NsccConfig::default().build(&flow());
+        (nscc.cwnd, nscc.adjusted_at, nscc.check_at) = (100_000.0, 100e6, 500e6);
+        nscc.on_ack(&Ack { penalty: 64, ..ack(101, 20_000, 14_022_720 + 5_000_000, true) });
+        assert_eq!(nscc.cwnd, 90_000.0);
+        nscc.on_ack(&Ack { penalty: 127, ..ack(102, 12_800, 14_022_720 + 5_000_000, true) });
+        assert_eq!(nscc.cwnd, 77_300.0);
+        // The floor is a packet.
+        nscc.on_ack(&Ack { penalty: 127, ..ack(103, 90_000, 14_022_720 + 5_000_000, true) });
+        assert_eq!(nscc.cwnd, 4_150.0);
     }
 
     #[test]

@@ -209,6 +209,7 @@ pub(crate) mod testing {
             in_flight: 0,
             delivery_rate: fairrate_units::Rate::ZERO,
             prior_delivered: None,
+            penalty: 0,
             app_limited: false,
             ecn_marked: false,
             int,

@@ -24,6 +24,7 @@ pub(crate) fn acked(ack_seq: u64, rtt_ns: u64, snd_nxt: u64) -> Ack<'static> {
         in_flight: 0,
         delivery_rate: Rate::ZERO,
         prior_delivered: None,
+        penalty: 0,
         app_limited: false,
         ecn_marked: false,
         int: &[],

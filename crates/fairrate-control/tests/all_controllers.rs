@@ -308,6 +308,7 @@ impl<'a> Driver<'a> {
                     in_flight: *in_flight,
                     delivery_rate: delivery_rate(*newly_acked, *rtt),
                     prior_delivered: (sent_at % 3 != 0).then(|| self.snd_una.saturating_sub(*in_flight)),
+                    penalty: 0,
                     app_limited: sent_at % 4 == 1,
                     ecn_marked: *marked,
                     path: 0,

@@ -101,6 +101,7 @@ fn ack(now: Time, ack_seq: u64, newly_acked: u64, in_flight: u64, rtt: Time, ecn
         in_flight,
         delivery_rate: Rate::ZERO,
         prior_delivered: None,
+        penalty: 0,
         app_limited: false,
         ecn_marked,
         int: &[],

@@ -110,6 +110,7 @@ impl Flow {
             in_flight: self.snd_nxt - packet.end_seq,
             delivery_rate: Rate::ZERO,
             prior_delivered: None,
+            penalty: 0,
             app_limited: false,
             ecn_marked: packet.marked,
             int: if needs.network.telemetry.is_some() { std::slice::from_ref(&packet.int) } else { &[] },

@@ -206,6 +206,7 @@ impl World {
             in_flight: s.in_flight,
             delivery_rate: Rate::ZERO,
             prior_delivered: None,
+            penalty: 0,
             app_limited: false,
             ecn_marked: marked,
             int: &[],

@@ -149,6 +149,7 @@ impl Flow {
             in_flight: self.in_flight,
             delivery_rate: Rate::from_bps_f64(sample),
             prior_delivered: None,
+            penalty: 0,
             app_limited: false,
             ecn_marked: false,
             int: &[],

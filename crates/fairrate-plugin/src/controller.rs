@@ -256,6 +256,7 @@ mod tests {
                 in_flight,
                 delivery_rate,
                 prior_delivered,
+                penalty: 0,
                 app_limited,
                 ecn_marked,
                 int,

@@ -100,6 +100,8 @@ pub struct Ack {
     delivery_rate_bps: u64,
     /// Bytes of the flow that had been delivered when that round trip began; ``None``: the transport does not know.
     prior_delivered: Option<u64>,
+    /// 128ths of the newly acknowledged bytes by which a receiver of Ultra Ethernet in trouble asks the window to shrink, up to 127.
+    penalty: u8,
     /// ``True`` if the application had no more data to send as the acknowledged packet was sent.
     app_limited: bool,
     /// ``True`` if the acknowledged packet carried an ECN mark (CE). Needs ``Needs(ecn=True)``.
@@ -133,6 +135,7 @@ impl Ack {
             in_flight: ack.in_flight,
             delivery_rate_bps: ack.delivery_rate.as_bps(),
             prior_delivered: ack.prior_delivered,
+            penalty: ack.penalty,
             app_limited: ack.app_limited,
             ecn_marked: ack.ecn_marked,
             int: ack.int.iter().map(hop).collect(),

@@ -384,9 +384,8 @@ fn home_of(key: &str) -> Option<&'static str> {
             Some("[[traffic]]")
         }
         "queue" | "queues" | "convergence" | "every" => Some("[[probe]]"),
-        "processing" | "noise" | "nic_rate" | "rx_rate" | "rx_buffer" | "rx_full" | "rx_pause_at" | "rx_resume_at" => {
-            Some("[host]")
-        }
+        "processing" | "noise" | "nic_rate" | "rx_rate" | "rx_buffer" | "rx_penalty_from" | "rx_full"
+        | "rx_pause_at" | "rx_resume_at" => Some("[host]"),
         "loss" | "burst" | "corrupt" | "duplicate" | "reorder" | "down_at" | "up_at" => Some("[[fault]]"),
         "hosts" | "hosts_per_tor" | "delay" | "host_rate" => Some("[topology]"),
         "from" | "until" => Some("[measure]"),

@@ -30,7 +30,7 @@ fn to_slow_receiver(senders: u32, gbps: f64, full: FullBuffer, end: Time) -> Sim
     let flows = (1..=senders).map(|src| endless(src, 0)).collect();
     let mut c = config(star(senders + 1), algorithm("line-rate"), flows);
     let rates = vec![(Time::ZERO, Rate::from_bps_f64(gbps * 1e9))];
-    let receive = Some(ReceiveBuffer { rates, size: Bytes::new(200_000), full });
+    let receive = Some(ReceiveBuffer { rates, size: Bytes::new(200_000), full, penalty_from: None });
     c.hosts = vec![HostConfig { hosts: vec![NodeId(0)], receive, ..HostConfig::NONE }];
     c.probes = vec![ProbeSpec::Hosts { hosts: vec![NodeId(0)], every: Time::from_us(1) }];
     probe(&mut c, senders + 1, 0, Time::from_us(1));
@@ -198,6 +198,7 @@ fn all_at_once(full: FullBuffer) -> SimConfig {
             rates: vec![(Time::ZERO, Rate::from_gbps(10)), (Time::from_us(100), Rate::from_gbps(15))],
             size: Bytes::new(30_000),
             full,
+            penalty_from: Some(Bytes::new(10_000)),
         }),
     };
     c.hosts = vec![

@@ -90,5 +90,7 @@ fn receive(config: &SimConfig, host: &HostConfig, buffer: &ReceiveBuffer, links:
             format!("pause their switches above {at} of {}, until {resume}", buffer.size)
         }
     };
-    vec![drain, full]
+    let penalty =
+        buffer.penalty_from.map(|from| format!("ask senders of Ultra Ethernet for a penalty from {from} of it on"));
+    [drain, full].into_iter().chain(penalty).collect()
 }

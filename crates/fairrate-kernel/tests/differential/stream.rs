@@ -82,6 +82,7 @@ pub fn as_ack(a: &AckInput) -> Ack<'static> {
         in_flight: a.in_flight,
         delivery_rate: Rate::ZERO,
         prior_delivered: None,
+        penalty: 0,
         app_limited: a.app_limited != 0,
         ecn_marked: a.ecn_marked != 0,
         int: &[],

@@ -42,6 +42,7 @@ pub fn hosts(draw: &mut Draw, toml: &mut Toml, network: &Network) {
         toml.maybe(draw, 2, HOST);
         if draw.one_in(2) {
             toml.all(draw, RECEIVE);
+            toml.maybe(draw, 4, &[("rx_penalty_from", &["\"0B\"", "\"10KB\"", "\"off\""])]);
             toml.maybe(draw, 2, &[("rx_full", &["\"drop\"", "\"pause\""])]);
             if !toml.0.ends_with("\"drop\"\n") {
                 toml.maybe(draw, 6, &[("rx_pause_at", &["\"15KB\"", "\"200KB\""])]);

@@ -74,6 +74,8 @@ pub struct ReceiveBuffer {
     pub size: Bytes,
     /// The reaction to a buffer that fills.
     pub full: FullBuffer,
+    /// Bytes in it from which receivers of Ultra Ethernet ask their senders for a penalty, less than `size`.
+    pub penalty_from: Option<Bytes>,
 }
 
 impl ReceiveBuffer {

@@ -133,6 +133,7 @@ mod tests {
                 in_flight: 20_000,
                 delivery_rate: Rate::ZERO,
                 prior_delivered: None,
+                penalty: 0,
                 app_limited: false,
                 ecn_marked: false,
                 cwnd_at_send: 25_000,

@@ -418,6 +418,7 @@ pub fn ack_of<'a>(
         in_flight: sender.inflight(),
         delivery_rate: Rate::ZERO,
         prior_delivered: None,
+        penalty: 0,
         app_limited: false,
         ecn_marked: p.is_marked(),
         int: pool.int(packet),

@@ -11,7 +11,7 @@ use crate::tree::{Node, Value};
 /// The buffer of a typical NIC.
 const BUFFER: Bytes = Bytes::new(1_000_000);
 /// The keys that mean something only with `rx_rate`.
-const KEYS: [&str; 4] = ["rx_buffer", "rx_full", "rx_pause_at", "rx_resume_at"];
+const KEYS: [&str; 5] = ["rx_buffer", "rx_penalty_from", "rx_full", "rx_pause_at", "rx_resume_at"];
 const EXAMPLE: &str = "[{ at = \"0s\", rate = \"100Gbps\" }, { at = \"1ms\", rate = \"50Gbps\" }]";
 
 /// Reads the receive buffer, if the host has one. With `pfc` it pauses by default when it fills.
@@ -26,6 +26,7 @@ pub(super) fn read_receive(s: &mut Section<'_>, pfc: &Pfc) -> Option<ReceiveBuff
         return None;
     };
     let size = s.get("rx_buffer", BUFFER).value;
+    let penalty_from = read_penalty(s, size);
     let pauses = s.choice("rx_full", &[("pause", true), ("drop", false)], *pfc != Pfc::Off).value;
     if !pauses {
         for key in ["rx_pause_at", "rx_resume_at"] {
@@ -34,7 +35,7 @@ pub(super) fn read_receive(s: &mut Section<'_>, pfc: &Pfc) -> Option<ReceiveBuff
                 s.problem_at("scenario::conflict", key, format!("`{key}` of a buffer that drops"), help);
             }
         }
-        return Some(ReceiveBuffer { rates, size, full: FullBuffer::Drop });
+        return Some(ReceiveBuffer { rates, size, full: FullBuffer::Drop, penalty_from });
     }
     let (at, resume) = (read_level(s, "rx_pause_at"), read_level(s, "rx_resume_at"));
     if let (Some(at), Some(resume)) = (at, resume)
@@ -43,7 +44,24 @@ pub(super) fn read_receive(s: &mut Section<'_>, pfc: &Pfc) -> Option<ReceiveBuff
         let message = format!("a buffer that pauses above {at} and resumes at {resume}");
         s.problem_at("scenario::conflict", "rx_resume_at", message, "let `rx_resume_at` be at most `rx_pause_at`");
     }
-    Some(ReceiveBuffer { rates, size, full: FullBuffer::Pause { at, resume } })
+    Some(ReceiveBuffer { rates, size, full: FullBuffer::Pause { at, resume }, penalty_from })
+}
+
+/// Reads the bytes in a buffer of `size` from which senders are asked for a penalty, or `"off"`.
+fn read_penalty(s: &mut Section<'_>, size: Bytes) -> Option<Bytes> {
+    let OrWord::Value(from) = s.value_or::<Bytes>("rx_penalty_from", &["off"], OrWord::Word(0)).value else {
+        return None;
+    };
+    if size <= from {
+        let message = format!("a penalty from {from} on in a receive buffer of {size}");
+        s.problem_at(
+            "scenario::conflict",
+            "rx_penalty_from",
+            message,
+            "let `rx_penalty_from` be less than `rx_buffer`",
+        );
+    }
+    Some(from)
 }
 
 /// Reads a level of the buffer, or `"auto"`.

@@ -231,6 +231,13 @@ impl Hosts {
         }
     }
 
+    /// Returns the penalty that the receivers of `host` ask their senders for, in 128ths of what they acknowledge.
+    #[inline]
+    pub(crate) fn penalty(&self, host: HostId) -> u8 {
+        let this = self.imperfect.as_ref().and_then(|imperfect| imperfect.of[host].as_ref());
+        this.and_then(|this| this.memory.as_ref()).map_or(0, Memory::penalty)
+    }
+
     /// Keeps the NIC of `host` from sending for as long as it is slower than its link, after it has begun to send a packet.
     #[inline]
     pub(super) fn rest(&self, w: &mut World, host: HostId) {

@@ -153,6 +153,7 @@ impl<C: Cargo> Transport for Tcp<C> {
             lost: acked.lost,
             delivery_rate: acked.rate.map_or(Rate::ZERO, |(bytes, ps)| rate_of(bytes, ps)),
             prior_delivered: Some(acked.prior_delivered),
+            penalty: 0,
             app_limited: acked.app_limited,
             ..ack_of(&w.net.pool, packet, sender, newly_acked, now, words)
         };

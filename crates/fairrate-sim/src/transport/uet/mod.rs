@@ -5,7 +5,7 @@
 //!
 //! - `Data`: `data_seq` has the flags [`ASKS`] and [`AGAIN`], and above them the credit that is asked for.
 //! - `Ack`: `seq` is the byte expected next, `data_seq` the first byte of the packet that it answers, `payload` that packet's
-//!   flags, `sent_ps` 64 bits for packets that have come, `cwnd_at_send` the bytes that the receiver has counted.
+//!   flags and above them the penalty that its receiver asks for, `sent_ps` 64 bits for packets that have come, `cwnd_at_send` the bytes that the receiver has counted.
 //! - `Nack`: the same; it answers a packet that was cut, and `payload` says whether at the last hop ([`LAST_HOP`]).
 //!
 //! A receiver acknowledges a packet at once if it is marked, asks for it, is the first, is a duplicate, or if `ack_every`
@@ -329,6 +329,7 @@ impl Transport for Uet {
                 in_flight,
                 delivery_rate: Rate::ZERO,
                 prior_delivered: None,
+                penalty: (flags >> FLAG_BITS) as u8,
                 app_limited: false,
                 ecn_marked: p.is_marked(),
                 int: &[],
@@ -453,7 +454,8 @@ fn answer(hosts: &mut Hosts, w: &mut World, packet: PacketIdx, kind: PacketKind,
     p.kind = kind;
     (p.data_seq, p.seq) = (p.seq, receiver.expected);
     (p.class, p.wire, p.route) = (c.ack_class, c.ack_wire, w.run.flow(p.flow).ack_route);
-    p.payload = (flags & ((1 << FLAG_BITS) - 1)) as u16;
+    let penalty = if kind == PacketKind::Ack { hosts.penalty(w.run.flow(p.flow).dst_host) } else { 0 };
+    p.payload = (flags & ((1 << FLAG_BITS) - 1)) as u16 | u16::from(penalty) << FLAG_BITS;
     let report = |incoming: &Incoming| if flags & PULLS != 0 { incoming.account.given } else { incoming.counted };
     p.cwnd_at_send = messages.incoming[p.flow].as_deref().map_or(0, report) as u32;
     let from = first_bit(p, mtu);

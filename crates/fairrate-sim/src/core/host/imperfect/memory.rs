@@ -2,6 +2,8 @@
 
 use std::collections::VecDeque;
 
+use fairrate_units::Bytes;
+
 use crate::config::ReceiveBuffer;
 use crate::ids::PacketIdx;
 
@@ -17,6 +19,8 @@ pub(super) struct Memory {
     size: u64,
     /// Bytes above which the switch is paused, and at or below which it resumes; `None`: packets are dropped.
     levels: Option<[u64; 2]>,
+    /// Bytes from which senders are asked for a penalty.
+    penalty_from: u64,
     /// The packets with the times at which they are in memory, in picoseconds.
     packets: VecDeque<(u64, PacketIdx, u16)>,
     /// Time at which all packets are in memory, in picoseconds.
@@ -48,6 +52,7 @@ impl Memory {
             step: 0,
             size: buffer.size.as_u64(),
             levels,
+            penalty_from: buffer.penalty_from.map_or(u64::MAX, Bytes::as_u64),
             packets: VecDeque::new(),
             free_ps: 0,
             held: 0,
@@ -76,6 +81,12 @@ impl Memory {
             }
             _ => Room::Enough,
         }
+    }
+
+    /// Returns the penalty that senders are asked for, in 128ths: from none where it begins to 127 in a full buffer.
+    pub(super) fn penalty(&self) -> u8 {
+        let above = self.held.saturating_sub(self.penalty_from);
+        if above == 0 { 0 } else { (127 * above / (self.size - self.penalty_from).max(1)).min(127) as u8 }
     }
 
     /// Returns the time at which `wire` bytes are in memory whose drain begins at `from_ps`, in picoseconds.
@@ -144,7 +155,21 @@ mod tests {
 
     fn memory(rates: &[(u64, u64)], size: u64, levels: Option<[u64; 2]>) -> Memory {
         let rates = rates.iter().map(|&(us, gbps)| (Time::from_us(us), Rate::from_gbps(gbps))).collect();
-        Memory::new(&ReceiveBuffer { rates, size: Bytes::new(size), full: FullBuffer::Drop }, levels)
+        Memory::new(
+            &ReceiveBuffer { rates, size: Bytes::new(size), full: FullBuffer::Drop, penalty_from: None },
+            levels,
+        )
+    }
+
+    #[test]
+    fn the_penalty_grows_from_its_level_to_the_full_buffer() {
+        let mut memory = Memory { penalty_from: 2_000, ..memory(&[(0, 8)], 10_000, None) };
+        let mut penalties = vec![memory.penalty()];
+        for _ in 0..5 {
+            memory.take_in(0, PacketIdx(0), 2_000);
+            penalties.push(memory.penalty());
+        }
+        assert_eq!(penalties, [0, 0, 31, 63, 95, 127]);
     }
 
     /// 1,000 bytes take 80 ns at 100 Gb/s and 320 ns at 25 Gb/s.
