@@ -4,7 +4,8 @@ use std::process::ExitCode;
 
 use fairrate_control::Registry;
 use fairrate_experiment::{
-    Block, Class, Description, Fault, Groups, ImperfectHosts, Job, Load, Operations, Oversubscription, describe,
+    Block, Class, Description, Fault, Groups, ImperfectHosts, Job, Load, Operations, Oversubscription, Servers,
+    describe,
 };
 use fairrate_scenario::shown_bytes;
 use fairrate_text::aligned;
@@ -42,6 +43,9 @@ fn text(d: &Description) -> String {
     let mut row = |name: &str, text: String| rows.push([name.to_owned(), text]);
     row("scenario", format!("{}, {} over {}", d.name, d.cc, d.transport.to_uppercase()));
     row("network", format!("{}, {}", counted(d.hosts, "host", "s"), counted(d.switches, "switch", "es")));
+    if let Some(Servers { n, gpus }) = &d.servers {
+        row("servers", format!("{n} of {gpus} GPUs, each with an end point on the scale-up network of its server"));
+    }
     for links in &d.links {
         let (rate, delay) = (Rate::from_bps(links.rate_bps), us(links.delay_ns as f64 / 1e3));
         row("links", format!("{} x {} of {rate} and {delay}", links.n, links.between));
@@ -128,7 +132,7 @@ fn of_switches(switches: &Oversubscription) -> String {
 }
 
 fn of_block(block: &Block) -> String {
-    let Block { name, flows, endless, bytes, size_bytes, starts_us: [first, last], .. } = block;
+    let Block { name, flows, endless, bytes, scale_up_bytes, size_bytes, starts_us: [first, last], .. } = block;
     let name = if name.is_empty() { String::new() } else { format!("{name}: ") };
     let control = block.control.map(|[cc, transport]| format!(" under {cc} over {}", transport.to_uppercase()));
     let mut parts = vec![format!("{name}{}{}", counted(*flows, "flow", "s"), control.unwrap_or_default())];
@@ -142,6 +146,11 @@ fn of_block(block: &Block) -> String {
             format!("{} each", size(*mean))
         };
         parts.push(format!("{sizes}, {} in all", size(*bytes as f64)));
+    }
+    if let Some(inside) = scale_up_bytes.filter(|inside| 0 < *inside) {
+        let outside = bytes.saturating_sub(inside);
+        let [inside, outside] = [inside, outside].map(|bytes| size(bytes as f64));
+        parts.push(format!("{inside} over scale-up networks and {outside} by NICs"));
     }
     let starts = if first < last { format!("{} to {}", us(*first), us(*last)) } else { us(*first) };
     format!("{}; starts: {starts}", parts.join(", "))

@@ -44,6 +44,9 @@ pub struct Description {
     pub hosts: usize,
     /// Number of switches.
     pub switches: usize,
+    /// The servers, if they have scale-up networks.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub servers: Option<Servers>,
     /// Links of each kind: from the hosts up.
     pub links: Vec<Links>,
     /// Switches by their capacities.
@@ -79,6 +82,15 @@ pub struct Description {
     pub run: Expected,
     /// Settings that are allowed and likely not meant.
     pub warnings: Vec<String>,
+}
+
+/// Servers with scale-up networks.
+#[derive(Debug, PartialEq, Eq, Serialize)]
+pub struct Servers {
+    /// Number of servers.
+    pub n: usize,
+    /// Number of GPUs in each.
+    pub gpus: usize,
 }
 
 /// Links of one kind.
@@ -149,6 +161,9 @@ pub struct Block {
     pub endless: usize,
     /// Payload of the others, in bytes.
     pub bytes: u64,
+    /// The part of these bytes that goes between GPUs of a server, over its scale-up network; `None` without such networks.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub scale_up_bytes: Option<u64>,
     /// Sizes of the others in bytes: the smallest, the mean and the largest.
     pub size_bytes: Option<[f64; 3]>,
     /// Times of the first and of the last start, in microseconds.
@@ -195,7 +210,8 @@ pub fn describe(scenario: &Scenario) -> Description {
         cc: config.cc.info().name,
         transport: config.transport.kind.name(),
         hosts: topology.hosts().count(),
-        switches: topology.nodes.len() - topology.hosts().count(),
+        switches: topology.nodes.len() - topology.end_points().count(),
+        servers: topology.servers.as_ref().map(|servers| Servers { n: servers.n_servers(), gpus: servers.size() }),
         links: links(topology),
         oversubscription: oversubscription(config),
         base_rtt_us: base_rtt.as_secs_f64() * 1e6,
@@ -215,28 +231,32 @@ pub fn describe(scenario: &Scenario) -> Description {
     }
 }
 
-fn tier_name(tier: Tier) -> &'static str {
-    match tier {
+fn tier(topology: &Topology, node: NodeId) -> Tier {
+    topology.nodes[node.index()].tier
+}
+
+/// Returns the name of the kind of a node.
+fn kind_of(topology: &Topology, node: NodeId) -> &'static str {
+    match tier(topology, node) {
+        Tier::Host if topology.is_scale_up(node) => "gpu",
         Tier::Host => "host",
+        Tier::Tor if topology.is_server_switch(node) => "nvswitch",
         Tier::Tor => "tor",
         Tier::Aggregation => "aggregation",
         Tier::Core => "core",
     }
 }
 
-fn tier(topology: &Topology, node: NodeId) -> Tier {
-    topology.nodes[node.index()].tier
-}
-
 fn links(topology: &Topology) -> Vec<Links> {
-    let mut kinds: BTreeMap<(Tier, Tier, Rate, Time), usize> = BTreeMap::new();
+    type Kind = ([(Tier, &'static str); 2], Rate, Time);
+    let mut kinds: BTreeMap<Kind, usize> = BTreeMap::new();
     for link in &topology.links {
-        let mut ends = [tier(topology, link.a), tier(topology, link.b)];
+        let mut ends = [link.a, link.b].map(|node| (tier(topology, node), kind_of(topology, node)));
         ends.sort_unstable();
-        *kinds.entry((ends[0], ends[1], link.rate, link.delay)).or_default() += 1;
+        *kinds.entry((ends, link.rate, link.delay)).or_default() += 1;
     }
-    let kind = |((low, high, rate, delay), n): ((Tier, Tier, Rate, Time), usize)| Links {
-        between: format!("{} - {}", tier_name(low), tier_name(high)),
+    let kind = |(([low, high], rate, delay), n): (Kind, usize)| Links {
+        between: format!("{} - {}", low.1, high.1),
         n,
         rate_bps: rate.as_bps(),
         delay_ns: delay.as_ns(),
@@ -246,12 +266,12 @@ fn links(topology: &Topology) -> Vec<Links> {
 
 fn oversubscription(config: &SimConfig) -> Vec<Oversubscription> {
     let topology = &config.topology;
-    let mut kinds: BTreeMap<(Tier, SwitchRates), usize> = BTreeMap::new();
+    let mut kinds: BTreeMap<(Tier, &'static str, SwitchRates), usize> = BTreeMap::new();
     for (switch, rates) in topology.switch_rates() {
-        *kinds.entry((tier(topology, switch), rates)).or_default() += 1;
+        *kinds.entry((tier(topology, switch), kind_of(topology, switch), rates)).or_default() += 1;
     }
-    let kind = |((tier, rates), n): ((Tier, SwitchRates), usize)| Oversubscription {
-        tier: tier_name(tier),
+    let kind = |((_, tier, rates), n): ((Tier, &'static str, SwitchRates), usize)| Oversubscription {
+        tier,
         n,
         down_bps: rates.down_bps,
         up_bps: rates.up_bps,
@@ -330,6 +350,10 @@ fn traffic(config: &SimConfig, names: &[String]) -> Vec<Block> {
             flows: flows.len(),
             endless: flows.len() - sizes.len(),
             bytes,
+            scale_up_bytes: config.topology.servers.as_ref().map(|_| {
+                let inside = flows.iter().filter(|flow| config.topology.is_scale_up(flow.src));
+                inside.map(|flow| flow.bytes.as_u64()).sum()
+            }),
             size_bytes: ends.map(|(least, most)| [*least as f64, bytes as f64 / sizes.len() as f64, *most as f64]),
             starts_us: [us(flows.iter().map(|flow| flow.start).min()), us(flows.iter().map(|flow| flow.start).max())],
         }

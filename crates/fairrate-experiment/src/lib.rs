@@ -14,7 +14,7 @@ mod simulate;
 
 pub use describe::{
     Block, Class, Description, Expected, Fault, Groups, ImperfectHosts, Job, Links, Load, Operations, Oversubscription,
-    PortKind, Routing, describe,
+    PortKind, Routing, Servers, describe,
 };
 pub use drive::{drive, drive_and_report};
 pub use inputs::{copy_run, inputs_of};

@@ -57,6 +57,7 @@ pub fn samples() -> Vec<String> {
         let rto = if shape.name == "rdcn" { "[transport]\nrto = \"4ms\"" } else { "" };
         documents.push(format!("[topology]\nkind = \"{}\"\n{path}\n{INCAST}\n{rto}", shape.name));
     }
+    documents.push(format!("[topology]\nkind = \"star\"\nscale_up = {{ size = 8 }}\n{INCAST}"));
     let rates = "link_rates = [\"25Gbps\", \"10Gbps\"]";
     documents.push(format!("[topology]\nkind = \"parking-lot\"\n{rates}\n{INCAST}"));
     for block in TRAFFIC {

@@ -20,14 +20,15 @@ pub struct CollectiveSpec {
     pub bytes: Bytes,
     /// The host of each rank.
     pub ranks: Vec<NodeId>,
+    /// The end point of each rank on the scale-up network of its server; empty if there are none.
+    pub ends: Vec<NodeId>,
     /// Number of iterations.
     pub iterations: u32,
     /// Start of the first iteration.
     pub start: Time,
     /// Time between the end of an iteration at a rank and the start of the next one there.
     pub compute: Time,
-    /// The least time of an iteration: the slowest link of a rank carries at line rate, without headers, what every algorithm has to
-    /// send.
+    /// The least time of an iteration: the links of a rank carry at line rate, without headers, what every algorithm has to send.
     pub bound: Time,
 }
 
@@ -118,7 +119,13 @@ impl CollectiveBook {
             }
         }
         let state = |(spec, n_messages): (&CollectiveSpec, u64)| State {
-            rank_of: spec.ranks.iter().copied().zip(0..).collect(),
+            rank_of: spec
+                .ranks
+                .iter()
+                .zip(0..)
+                .chain(spec.ends.iter().zip(0..))
+                .map(|(&node, rank)| (node, rank))
+                .collect(),
             n_messages,
             open: BTreeMap::new(),
             next: 0,

@@ -63,6 +63,9 @@ fn unfit_network(config: &SimConfig) -> Option<Problem> {
     if config.allocator.is_some() {
         return Some(problem("its algorithm has a central allocator", "choose another `cc`"));
     }
+    if topology.servers.is_some() {
+        return Some(problem("its servers have scale-up networks", "write `scale_up = false` in `[topology]`"));
+    }
     if MOST_NODES < topology.nodes.len() {
         let n = topology.nodes.len();
         return Some(problem(format!("{n} hosts and switches are too many"), format!("take at most {MOST_NODES}")));

@@ -97,6 +97,10 @@ pub fn export(scenario: &Scenario) -> Result<Exported, (String, String)> {
         true,
         "The algorithm's parameters: `config.txt` has those of HPCC's public code, which are the defaults of `profile = \"ns3\"`.",
     );
+    lacks(
+        config.topology.servers.is_some(),
+        "The two end points of a GPU: they are two hosts, and scale-up networks are not connected to the others.",
+    );
     let stop = config.stop.at.unwrap_or_else(|| last_start(&config.flows).saturating_add(Time::from_ms(100)));
     lacks(
         config.stop.at.is_none(),

@@ -82,16 +82,17 @@ pub(crate) fn read(
 ) -> Result<Resolved, ScenarioError> {
     let mut root = Section::new(report, site, "the scenario", Some(table));
     let run = read_run(&mut root, default_name);
-    let shape = topology::read(&mut root, files);
+    let network = topology::read(&mut root, files);
+    let shape = &network.shape;
     let timing = read_links(&mut root, run.profile);
     let stacks = stacks::read(&mut root, run.profile, files, algorithms);
-    let fabric = switch::read(&mut root, run.profile, &stacks, &timing, &shape);
+    let fabric = switch::read(&mut root, run.profile, &stacks, &timing, shape);
     for (at, Stack { transport, cc }) in stacks.all.iter().enumerate() {
         check_frames(report, &timing, cc);
         let classes = stacks.classes_of(at);
         trim::check(&root, &fabric, transport, cc, &classes);
         transport::check_entropy(&root, transport, cc, fabric.balance);
-        circuits::check(&root, &shape, transport, cc, &fabric);
+        circuits::check(&root, shape, transport, cc, &fabric);
         switch::check_recovery(&root, &fabric, transport, &classes);
     }
     let blocks = traffic::read(&mut root, files, run.end.at, shape.kind(), &stacks);
@@ -114,12 +115,18 @@ pub(crate) fn read(
     let output = root.finish();
     report.check()?;
 
-    let mut topology = topology::build(report, shape, site)?;
+    let mut topology = topology::build(report, network, site)?;
     let names = names::Names::new(&topology);
     let Workload { flows, changes, tasks, dependencies, collectives, jobs } =
         traffic::build(report, &blocks, &topology, &names, run.seed, &stacks)?;
     if changes.is_empty() {
         check_end(report, &run, &flows);
+    }
+    if allocator.is_some() && topology.servers.is_some() {
+        let message = "a central allocator has one network, and servers have scale-up networks of their own";
+        let help = "write `scale_up = false` in `[topology]`, or choose another `cc`";
+        report.problem("scenario::conflict", network_site, message, "in here", help);
+        report.check()?;
     }
     // The workload is generated before the allocator's hosts are attached; faults and probes may name them.
     let allocator = allocator::attach(allocator, &mut topology, report);
@@ -174,8 +181,8 @@ pub(crate) fn host_rates(table: &Table, site: Site, place: Place<'_>, report: &R
     let files = &Files::new(place);
     let build = || {
         let mut root = Section::new(report, site, "the scenario", Some(table));
-        let shape = topology::read(&mut root, files);
-        topology::build(report, shape, site).ok()
+        let network = topology::read(&mut root, files);
+        topology::build(report, network, site).ok()
     };
     let topology = report.quietly(build)??;
     let is_of_host = |link: &&Link| topology.is_host(link.a) || topology.is_host(link.b);

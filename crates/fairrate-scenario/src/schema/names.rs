@@ -181,6 +181,10 @@ impl<'a> Names<'a> {
     /// Returns the host with this name; problems are added to `report`.
     pub fn host(&self, name: &NodeName, report: &Report) -> NodeId {
         match self.find(&name.name) {
+            Some(id) if self.topology.is_scale_up(id) => {
+                self.not_a_nic(name, id, report);
+                NodeId(0)
+            }
             Some(id) if self.topology.is_host(id) => id,
             Some(_) => {
                 let message = format!("`{}` is a switch, not a host", name.name);
@@ -201,10 +205,19 @@ impl<'a> Names<'a> {
         }
     }
 
-    /// Returns the hosts that a name stands for: the host itself, the hosts of a ToR, or those of all hosts and ToRs that match a
-    /// pattern, each once and in the order of the network. Problems are added to `report`.
+    /// Reports that `end` is a GPU's end point on a scale-up network and no host.
+    fn not_a_nic(&self, name: &NodeName, end: NodeId, report: &Report) {
+        let message =
+            format!("`{}` is the end of a GPU on a scale-up network, which only collectives and jobs use", name.name);
+        let help = format!("name its NIC, `{}`", self.topology.nodes[self.topology.nic(end).index()].name);
+        report.problem("scenario::unknown_node", name.site, message, "no host", help);
+    }
+
+    /// Returns the hosts that a name stands for: the host itself, the hosts of a ToR, the NICs of a server whose scale-up switch it is, or
+    /// those of all hosts and ToRs that match a pattern, each once and in the order of the network. Problems are added to `report`.
     pub fn hosts(&self, name: &NodeName, report: &Report) -> Vec<NodeId> {
         let found: Vec<NodeId> = match self.find(&name.name) {
+            Some(node) if self.topology.is_scale_up(node) => return vec![self.host(name, report)],
             Some(node) => vec![node],
             None if name.is_pattern() => self.matching(&name.name),
             None => return vec![self.host(name, report)],
@@ -228,9 +241,10 @@ impl<'a> Names<'a> {
     /// Returns the host `node` itself, or the hosts with a link to the switch `node`.
     fn hosts_at(&self, node: NodeId) -> Vec<NodeId> {
         if self.topology.is_host(node) {
-            return vec![node];
+            return vec![self.topology.nic(node)];
         }
-        self.ports.keys().filter(|ends| ends.1 == node && self.topology.is_host(ends.0)).map(|ends| ends.0).collect()
+        let ends = self.ports.keys().filter(|ends| ends.1 == node && self.topology.is_host(ends.0));
+        ends.map(|ends| self.topology.nic(ends.0)).collect()
     }
 
     /// Returns the nodes whose names match a pattern, in the order of the network.

@@ -1,10 +1,12 @@
 //! `[topology]`: the nodes and links of the network.
 
+mod scale_up;
+
 use fairrate_sim::FieldError;
 use fairrate_sim::routing::Routes;
 use fairrate_sim::topology::{
-    Asymmetric, Dumbbell, FatTree, FatTreeK, LeafSpine, NODES_MAX, ParkingLot, Rdcn, Star, TOPOLOGIES, Topology,
-    parse_topology_file,
+    Asymmetric, Cluster, Dumbbell, FatTree, FatTreeK, LeafSpine, NODES_MAX, ParkingLot, Rdcn, ScaleUp, Star,
+    TOPOLOGIES, Topology, Wiring, parse_topology_file,
 };
 use fairrate_units::{Rate, Time};
 
@@ -17,6 +19,13 @@ use crate::tree::{Node, Value};
 /// Largest number of hops: the engine counts the hops of a packet in a byte.
 const MAX_HOPS: u32 = 255;
 
+/// A network that was read.
+pub(super) struct Network {
+    pub shape: Shape,
+    /// The scale-up networks of servers, if there are any, and the place of their parameters.
+    scale_up: Option<(ScaleUp, Site)>,
+}
+
 /// A shape that was read.
 pub(super) enum Shape {
     Star(Star),
@@ -27,6 +36,7 @@ pub(super) enum Shape {
     FatTreeK(FatTreeK),
     Asymmetric(Asymmetric),
     Rdcn(Rdcn),
+    Cluster(Cluster),
     File(Text),
     /// No usable shape; a problem has been reported.
     Unusable,
@@ -44,18 +54,20 @@ impl Shape {
             Self::FatTreeK(_) => "fat-tree-k",
             Self::Asymmetric(_) => "asymmetric",
             Self::Rdcn(_) => "rdcn",
+            Self::Cluster(Cluster { wiring: Wiring::Rails, .. }) => "rail",
+            Self::Cluster(_) => "dcn+",
             Self::File(_) | Self::Unusable => "file",
         }
     }
 }
 
 /// Reads `[topology]`.
-pub(super) fn read(root: &mut Section<'_>, files: &Files<'_>) -> Shape {
+pub(super) fn read(root: &mut Section<'_>, files: &Files<'_>) -> Network {
     let given = root.has("topology");
     let problems = root.report.count();
     let mut s = root.child("topology", "`[topology]`");
     if problems < root.report.count() {
-        return Shape::Unusable;
+        return Network::unusable();
     }
     if !given {
         let help = "add `[topology]` and below it for instance `kind = \"star\"`";
@@ -66,32 +78,39 @@ pub(super) fn read(root: &mut Section<'_>, files: &Files<'_>) -> Shape {
             "none in here",
             help,
         );
-        return Shape::Unusable;
+        return Network::unusable();
     }
     let kinds: Vec<&str> = TOPOLOGIES.iter().map(|t| t.name).collect();
     let kind = match s.node("kind").map(|n| (&n.value, n.site)) {
         Some((Value::Text(kind), _)) if kinds.contains(&kind.as_str()) => kind.clone(),
         Some((Value::Text(kind), site)) => {
             s.unknown_word("topology", kind, site, &kinds);
-            return Shape::Unusable;
+            return Network::unusable();
         }
         Some(_) => {
             s.given::<String>("kind");
-            return Shape::Unusable;
+            return Network::unusable();
         }
         None => {
             s.missing("kind", "\"star\"");
-            return Shape::Unusable;
+            return Network::unusable();
         }
     };
     s.out.push("kind", format!("\"{kind}\""));
     s.name = format!("`[topology]` of kind `{kind}`");
     let shape = read_shape(&kind, &mut s, files);
+    let scale_up = scale_up::read(&mut s, &shape);
     if problems == root.report.count() {
         check(&shape, &s);
     }
     root.out.tables.push(("topology".into(), s.finish()));
-    shape
+    Network { shape, scale_up }
+}
+
+impl Network {
+    fn unusable() -> Self {
+        Self { shape: Shape::Unusable, scale_up: None }
+    }
 }
 
 const fn gbps(gbps: u64) -> Rate {
@@ -174,6 +193,8 @@ fn read_shape(kind: &str, s: &mut Section<'_>, files: &Files<'_>) -> Shape {
             day: s.get("day", Time::from_us(225)).value,
             night: s.get("night", Time::from_us(20)).value,
         }),
+        "rail" => Shape::Cluster(read_cluster(s, Wiring::Rails)),
+        "dcn+" => Shape::Cluster(read_cluster(s, Wiring::Servers)),
         _ => files.read(s, "topology", "txt").map_or(Shape::Unusable, Shape::File),
     }
 }
@@ -208,6 +229,25 @@ fn read_fat_tree_k(s: &mut Section<'_>) -> FatTreeK {
     }
 }
 
+/// Reads servers of GPUs. The defaults are those of SimAI's `gen_Topo_Template.py`: `Rail_Opti_SingleToR` for eight servers, and `DCN+`.
+fn read_cluster(s: &mut Section<'_>, wiring: Wiring) -> Cluster {
+    let (servers, servers_per_leaf, spines) = match wiring {
+        Wiring::Rails => (8, 64, 64),
+        Wiring::Servers => (64, 8, 8),
+    };
+    Cluster {
+        wiring,
+        servers: s.get("servers", servers).value,
+        gpus_per_server: s.get("gpus_per_server", 8).value,
+        servers_per_leaf: s.get("servers_per_leaf", servers_per_leaf).value,
+        spines: s.get("spines", spines).value,
+        host_rate: s.get("host_rate", gbps(400)).value,
+        host_delay: s.get("host_delay", Time::from_ns(500)).value,
+        uplink_rate: s.get("uplink_rate", gbps(400)).value,
+        uplink_delay: s.get("uplink_delay", Time::from_ns(500)).value,
+    }
+}
+
 fn check(shape: &Shape, s: &Section<'_>) {
     let result = match shape {
         Shape::Star(t) => t.check(),
@@ -218,6 +258,7 @@ fn check(shape: &Shape, s: &Section<'_>) {
         Shape::FatTreeK(t) => t.check(),
         Shape::Asymmetric(t) => t.check(),
         Shape::Rdcn(t) => t.check(),
+        Shape::Cluster(t) => t.check(),
         Shape::File(_) | Shape::Unusable => return,
     };
     match result {
@@ -245,13 +286,14 @@ fn n_hosts(shape: &Shape) -> u64 {
         Shape::FatTreeK(t) => product(&[t.k, t.k / 2, t.hosts_per_edge.unwrap_or(t.k / 2)]),
         Shape::Asymmetric(t) => u64::from(t.slow_hosts) + u64::from(t.fast_hosts),
         Shape::Rdcn(t) => product(&[t.tors, t.hosts_per_tor]),
+        Shape::Cluster(t) => product(&[t.servers, t.gpus_per_server]),
         Shape::File(_) | Shape::Unusable => 0,
     }
 }
 
 /// Builds the network.
-pub(super) fn build(report: &Report, shape: Shape, site: Site) -> Result<Topology, ScenarioError> {
-    let topology = match shape {
+pub(super) fn build(report: &Report, network: Network, site: Site) -> Result<Topology, ScenarioError> {
+    let mut topology = match network.shape {
         Shape::Star(t) => t.build(),
         Shape::Dumbbell(t) => t.build(),
         Shape::ParkingLot(t) => t.build(),
@@ -260,6 +302,7 @@ pub(super) fn build(report: &Report, shape: Shape, site: Site) -> Result<Topolog
         Shape::FatTreeK(t) => t.build(),
         Shape::Asymmetric(t) => t.build(),
         Shape::Rdcn(t) => t.build(),
+        Shape::Cluster(t) => t.build(),
         Shape::File(file) => parse_topology_file(&file.text).unwrap_or_else(|error| {
             let fallback = "line 1 is `nodes switches links`, line 2 the ids of the switches, then a line a link: `a b rate delay error-rate`";
             file_problem(report, "scenario::topology_file", &file, &error, fallback);
@@ -267,6 +310,9 @@ pub(super) fn build(report: &Report, shape: Shape, site: Site) -> Result<Topolog
         }),
         Shape::Unusable => Star { hosts: 2, rate: gbps(25), delay: Time::ZERO }.build(),
     };
+    if let Some((scale_up, site)) = network.scale_up {
+        scale_up::add(report, &mut topology, &scale_up, site);
+    }
     report.check()?;
     let hops = Routes::new(&topology).longest_path();
     if MAX_HOPS < hops {

@@ -12,6 +12,14 @@ const DELAYS: &[&str] = &["\"0s\"", "\"1ns\"", "\"100ns\"", "\"1us\"", "\"1500ns
 
 /// Shapes, each with its keys of sizes, and its keys of rates and delays.
 const SHAPES: &[(&str, &[Key], &[Key])] = &[
+    (
+        "star",
+        &[
+            ("hosts", &["4", "6", "8"]),
+            ("scale_up", &["{ size = 2 }", "{ size = 2, rate = \"100Gbps\", delay = \"500ns\" }"]),
+        ],
+        &[("rate", RATES), ("delay", DELAYS)],
+    ),
     ("star", &[("hosts", &["2", "3", "5", "9"])], &[("rate", RATES), ("delay", DELAYS)]),
     (
         "dumbbell",
@@ -76,7 +84,20 @@ const SHAPES: &[(&str, &[Key], &[Key])] = &[
             ("circuit_delay", DELAYS),
         ],
     ),
+    ("rail", SERVERS, CLUSTER),
+    ("dcn+", SERVERS, CLUSTER),
 ];
+
+/// Keys of sizes, and of rates and delays, of servers of GPUs.
+const SERVERS: &[Key] = &[
+    ("servers", &["1", "2", "3", "4"]),
+    ("gpus_per_server", &["2", "4"]),
+    ("servers_per_leaf", &["1", "2", "3"]),
+    ("spines", &["1", "2", "3"]),
+    ("scale_up", &["{}", "{ rate = \"800Gbps\" }", "{ rate = \"100Gbps\", delay = \"1us\" }", "false"]),
+];
+const CLUSTER: &[Key] =
+    &[("host_rate", RATES), ("host_delay", DELAYS), ("uplink_rate", RATES), ("uplink_delay", DELAYS)];
 
 /// A network, with the names that the rest of a scenario can use.
 pub struct Network {

@@ -1,7 +1,7 @@
 //! Dependencies between flows and tasks: a flow or a task starts when others have come so far.
 //!
 //! A dependency concerns one host, the one that sends the later flow or computes the later task: it learns of it without a message, and
-//! results do not depend on the number of threads.
+//! results do not depend on the number of threads. The end points of a GPU are one host here.
 
 use fairrate_units::{Bytes, Time};
 
@@ -207,16 +207,17 @@ fn check_one(
         return error(format!("{name} waits for itself"), "name another one".to_owned());
     }
     let of_task = |activity: Activity| activity.task().map(|task| tasks[task.index()].host);
-    let src = waiter.flow().map_or_else(|| of_task(waiter), |flow| Some(flows[flow.index()].src));
+    let nic = |node: NodeId| topology.nic(node);
+    let src = waiter.flow().map_or_else(|| of_task(waiter), |flow| Some(flows[flow.index()].src)).map(nic);
     let Some(earlier) = before.flow().map(|flow| &flows[flow.index()]) else {
-        if of_task(before) == src {
+        if of_task(before).map(nic) == src {
             return Ok(());
         }
         let message = format!("{name} waits for {earlier_name}, which is a task of another host");
         return error(message, "send a message from there".to_owned());
     };
     let place = on.place(earlier);
-    if Some(place) != src {
+    if Some(nic(place)) != src {
         let what = match on {
             Milestone::Arrived => "arrives at",
             Milestone::Sent => "is sent by",
@@ -228,9 +229,9 @@ fn check_one(
             host(place)
         );
         let id = before.flow().map_or(0, |flow| earlier.name(flow));
-        let help = if Some(earlier.src) == src {
+        let help = if Some(nic(earlier.src)) == src {
             format!("a host knows of its own flows if they are sent or acknowledged: `{id}:sent` or `{id}:acked`")
-        } else if Some(earlier.dst) == src {
+        } else if Some(nic(earlier.dst)) == src {
             format!("a host knows of flows to it that they have arrived: `{id}`")
         } else {
             "a flow waits for flows that its sender has received, or has sent itself".to_owned()

@@ -102,7 +102,7 @@ pub(super) fn plan(mut config: SimConfig, threads: usize, switching: Switching) 
     let topology = &config.topology;
     let part_of = |node: NodeId| partition.of_node[node];
     let ports = (0..topology.n_ports() as u32).map(|port| part_of(topology.from(PortId(port)))).collect();
-    let parts = PartOf { ports, hosts: topology.hosts().map(part_of).collect() };
+    let parts = PartOf { ports, hosts: topology.end_points().map(part_of).collect() };
     let links = links_of_parts(topology, &partition);
     let flows: Table<FlowId, Flow> = flows.into();
     let steered = if topology.circuits.is_some() { paths.clone().by_voqs(topology) } else { paths.clone() };
@@ -293,7 +293,7 @@ fn build_agenda(
     switches.extend(mode::switches_by_event(run, ports, agents));
     let hosts = mode::hosts_by_event(run);
     if switches.is_empty() {
-        let n_hosts = hosts.is_empty().then(|| run.config.topology.hosts().count());
+        let n_hosts = hosts.is_empty().then(|| run.config.topology.end_points().count());
         match Agenda::new(of_switch, ports, n_hosts) {
             Ok(agenda) => return (agenda, Mode { switches, hosts, one_part }),
             Err(reason) => switches.push(reason),
@@ -373,7 +373,7 @@ fn build_crossings(plan: &Plan, number: u16, ids: &Table<PortIdx, PortId>, ports
 
 fn build_nics(plan: &Plan, number: u16) -> Own<HostId, Nic> {
     let (run, links) = (&plan.run, &plan.links[usize::from(number)]);
-    let hosts: Table<HostId, NodeId> = run.config.topology.hosts().collect();
+    let hosts: Table<HostId, NodeId> = run.config.topology.end_points().collect();
     let nic = |host: HostId| {
         let port = run.routes.host_port(hosts[host]).and_then(|port| links.place_of(port));
         Nic::new(port.expect("every host of a topology has a link"))

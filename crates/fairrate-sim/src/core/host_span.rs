@@ -5,37 +5,108 @@
 //! arrives, and no event at another node affects the host during the span. But hosts also have scheduled events (flow
 //! starts, timers), which fall in between: so a span ends at the next scheduled event of any host. The result is the
 //! same as event by event, with the same events in the fingerprint.
+//!
+//! The end points of a GPU start flows of each other. So they have their spans together, in the order of their events, and for the
+//! shorter one of their delays.
 
 use super::Part;
 use super::agenda::{NEVER, Worker};
+use super::host::Hosts;
+use super::network::Network;
 use crate::engine::{Event, EventKind};
 use crate::ids::HostId;
+
+/// The hosts that have a span together.
+trait Team: Copy {
+    /// Returns the least delay of their links, in picoseconds.
+    fn delay_ps(self, hosts: &Hosts, net: &Network) -> u64;
+
+    /// Returns their next event and its host.
+    fn next(self, hosts: &Hosts, net: &Network) -> (Event, HostId);
+
+    /// Sets the time at which each of them is due next.
+    fn postpone(self, hosts: &Hosts, net: &mut Network);
+}
+
+/// A host whose flows start without those of others.
+#[derive(Clone, Copy)]
+struct Alone(HostId);
+
+/// The end points of a GPU.
+#[derive(Clone, Copy)]
+struct Pair([HostId; 2]);
+
+impl Team for Alone {
+    #[inline]
+    fn delay_ps(self, hosts: &Hosts, net: &Network) -> u64 {
+        net.ports[hosts.port_of(self.0).reverse()].delay_ps
+    }
+
+    #[allow(clippy::inline_always)] // See `Part::run`.
+    #[inline(always)]
+    fn next(self, hosts: &Hosts, net: &Network) -> (Event, HostId) {
+        let link = hosts.port_of(self.0).reverse();
+        let head = net.ports[link].next_to_arrive();
+        let arrival_ps = net.pool.peek(head).map_or(NEVER, |packet| packet.arrival_ps);
+        let wake_ps = hosts.wake_ps(self.0);
+        let event = if arrival_ps <= wake_ps {
+            net.named(Event::new(arrival_ps, EventKind::Arrive, link.0))
+        } else {
+            Event::new(wake_ps, EventKind::HostWake, self.0.0)
+        };
+        (event, self.0)
+    }
+
+    #[inline]
+    fn postpone(self, hosts: &Hosts, net: &mut Network) {
+        let next_ps = self.next(hosts, net).0.time_ps;
+        net.agenda.postpone(Worker::Host(self.0), next_ps);
+    }
+}
+
+impl Team for Pair {
+    fn delay_ps(self, hosts: &Hosts, net: &Network) -> u64 {
+        let [a, b] = self.0.map(|host| Alone(host).delay_ps(hosts, net));
+        a.min(b)
+    }
+
+    #[inline]
+    fn next(self, hosts: &Hosts, net: &Network) -> (Event, HostId) {
+        let [a, b] = self.0.map(|host| Alone(host).next(hosts, net));
+        if b.0 < a.0 { b } else { a }
+    }
+
+    fn postpone(self, hosts: &Hosts, net: &mut Network) {
+        self.0.into_iter().for_each(|host| Alone(host).postpone(hosts, net));
+    }
+}
 
 impl Part {
     /// Processes the span of `host`, which is next, up to `until_ps`; returns the number of events.
     #[inline(never)]
     pub(super) fn on_span_of_host(&mut self, host: HostId, until_ps: u64) -> u64 {
+        match self.hosts.partner_of(host) {
+            None => self.on_span_of_team(Alone(host), until_ps),
+            Some(partner) => self.on_span_of_team(Pair([host, partner]), until_ps),
+        }
+    }
+
+    #[allow(clippy::inline_always)] // See `Part::run`.
+    #[inline(always)]
+    fn on_span_of_team(&mut self, team: impl Team, until_ps: u64) -> u64 {
         let from_ps = self.world.net.agenda.queue.next_ps();
-        let link = self.hosts.port_of(host).reverse();
-        let end_ps = (from_ps + self.world.net.ports[link].delay_ps).min(until_ps);
+        let end_ps = (from_ps + team.delay_ps(&self.hosts, &self.world.net)).min(until_ps);
         let (mut n_pending, mut bound) = (self.world.clock.n_pending(), self.world.clock.bound());
         let mut n = 0;
-        let next_ps = loop {
+        loop {
             let w = &mut self.world;
-            let head = w.net.ports[link].next_to_arrive();
-            let arrival_ps = w.net.pool.peek(head).map_or(NEVER, |packet| packet.arrival_ps);
-            let wake_ps = self.hosts.wake_ps(host);
-            let at_ps = arrival_ps.min(wake_ps);
-            let event = if arrival_ps <= wake_ps {
-                w.net.named(Event::new(at_ps, EventKind::Arrive, link.0))
-            } else {
-                Event::new(at_ps, EventKind::HostWake, host.0)
-            };
-            if end_ps <= at_ps || bound <= event {
-                break at_ps;
+            let (event, host) = team.next(&self.hosts, &w.net);
+            if end_ps <= event.time_ps || bound <= event {
+                break;
             }
-            w.clock.now_ps = at_ps;
-            if arrival_ps <= wake_ps {
+            w.clock.now_ps = event.time_ps;
+            if event.kind() == EventKind::Arrive {
+                let link = self.hosts.port_of(host).reverse();
                 let (packet, _) = w.net.ports[link].arrive(&w.net.pool);
                 self.take_in(link, packet);
             } else {
@@ -50,13 +121,13 @@ impl Part {
             if self.world.clock.n_pending() != n_pending {
                 (n_pending, bound) = (self.world.clock.n_pending(), self.world.clock.bound());
             }
-        };
+        }
         let w = &mut self.world;
         if 0 < n {
             w.clock.latest_ps = w.clock.latest_ps.max(w.clock.now_ps);
             w.clock.now_ps = from_ps;
         }
-        w.net.agenda.postpone(Worker::Host(host), next_ps);
+        team.postpone(&self.hosts, &mut w.net);
         n
     }
 }

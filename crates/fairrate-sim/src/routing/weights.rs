@@ -28,7 +28,7 @@ impl Weights {
     pub(super) fn new(topology: &Topology, routes: &Routes) -> Self {
         let mut of = BTreeMap::new();
         let mut done = Vec::new();
-        for host in topology.hosts() {
+        for host in topology.end_points() {
             let Some(edge) = routes.host_port(host).map(|port| topology.to(port)) else { continue };
             if done.contains(&edge) {
                 continue;

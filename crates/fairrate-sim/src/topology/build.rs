@@ -61,9 +61,9 @@ impl Builder {
         let Self { mut nodes, mut links } = self;
         nodes.shrink_to_fit();
         links.shrink_to_fit();
-        let mut topology =
-            Topology { nodes, links, link_sets: BTreeMap::new(), error_rates: Vec::new(), circuits: None };
-        topology.link_sets = link_sets(&topology);
+        let link_sets = BTreeMap::new();
+        let mut topology = Topology { nodes, links, link_sets, error_rates: Vec::new(), circuits: None, servers: None };
+        topology.link_sets = sets_of_links(&topology);
         if !bottleneck.is_empty() {
             let ports = bottleneck.iter().map(|&link| PortId(2 * link as u32)).collect();
             topology.link_sets.insert("bottleneck".to_owned(), ports);
@@ -78,7 +78,7 @@ impl Builder {
 }
 
 /// Returns the link sets that follow from the tiers.
-fn link_sets(topology: &Topology) -> BTreeMap<String, Vec<PortId>> {
+fn sets_of_links(topology: &Topology) -> BTreeMap<String, Vec<PortId>> {
     let mut sets: BTreeMap<String, Vec<PortId>> = BTreeMap::new();
     for port in (0..topology.n_ports() as u32).map(PortId) {
         let tier = |node: NodeId| topology.nodes[node.index()].tier;

@@ -7,12 +7,14 @@
 mod asymmetric;
 mod attach;
 mod build;
+mod cluster;
 mod dumbbell;
 mod fat_tree;
 mod file;
 mod leaf_spine;
 mod parking_lot;
 mod rdcn;
+mod scale_up;
 mod star;
 
 use std::cmp::Ordering;
@@ -24,12 +26,14 @@ use crate::ids::{NodeId, PortId};
 
 pub use asymmetric::Asymmetric;
 pub use build::NODES_MAX;
+pub use cluster::{Cluster, Wiring};
 pub use dumbbell::Dumbbell;
 pub use fat_tree::{FatTree, FatTreeK};
 pub use file::parse_topology_file;
 pub use leaf_spine::LeafSpine;
 pub use parking_lot::ParkingLot;
 pub use rdcn::{CircuitState, Circuits, Rdcn};
+pub use scale_up::{ScaleUp, Servers};
 pub use star::Star;
 
 /// The tier of a node in the fabric.
@@ -80,7 +84,7 @@ pub struct SwitchRates {
     pub all_bps: u64,
 }
 
-/// A network: connected, with exactly one link, to a switch, at every host.
+/// A network: connected, but for scale-up networks, with exactly one link, to a switch, at every host.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Topology {
     /// All nodes; a [`NodeId`] is a position in here.
@@ -89,7 +93,7 @@ pub struct Topology {
     pub links: Vec<Link>,
     /// Named sets of egress ports that a load may be defined on: `host-links` (host to ToR), `tor-downlinks` (ToR to
     /// host), `tor-uplinks` (ToR to the tier above), `agg-uplinks` (aggregation to core), `all-switch-links` (both
-    /// directions of every link between switches, without circuits), `circuits` and, where the shape has one by design,
+    /// directions of every link between switches, without circuits), `circuits`, `scale-up-links` (both directions) and, where the shape has one by design,
     /// `bottleneck`. Empty sets are absent.
     pub link_sets: BTreeMap<String, Vec<PortId>>,
     /// The first ports of links that lose packets according to a topology file, each with the probability that a packet
@@ -97,12 +101,14 @@ pub struct Topology {
     pub error_rates: Vec<(PortId, f64)>,
     /// The links that are circuits of an optical switch, if there is one.
     pub circuits: Option<Circuits>,
+    /// The servers of GPUs with their scale-up networks, if there are any.
+    pub servers: Option<Servers>,
 }
 
 impl Topology {
-    /// Returns the hosts, in ascending order.
+    /// Returns the hosts, in ascending order. The end points of GPUs on scale-up networks are not among them.
     pub fn hosts(&self) -> impl Iterator<Item = NodeId> + '_ {
-        (0u32..).zip(&self.nodes).filter(|(_, n)| n.tier == Tier::Host).map(|(i, _)| NodeId(i))
+        self.end_points().filter(|&end| !self.is_scale_up(end))
     }
     /// Returns the number of ports.
     pub fn n_ports(&self) -> usize {
@@ -236,6 +242,16 @@ pub const TOPOLOGIES: &[TopologyInfo] = &[
         name: "rdcn",
         title: "ToRs under a packet switch and an optical one that connects them in turn (PowerTCP section 5)",
         link_sets: &["host-links", "tor-downlinks", "tor-uplinks", "all-switch-links", "circuits"],
+    },
+    TopologyInfo {
+        name: "rail",
+        title: "servers of GPUs, where GPUs of the same number share leaves, under spines (rail-optimised, single ToR)",
+        link_sets: &["host-links", "tor-downlinks", "tor-uplinks", "all-switch-links", "scale-up-links"],
+    },
+    TopologyInfo {
+        name: "dcn+",
+        title: "servers of GPUs, where all GPUs of a server share a leaf, under spines (Alibaba's DCN+)",
+        link_sets: &["host-links", "tor-downlinks", "tor-uplinks", "all-switch-links", "scale-up-links"],
     },
     TopologyInfo {
         name: "file",

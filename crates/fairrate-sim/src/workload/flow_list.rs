@@ -169,6 +169,12 @@ impl<'a> Hosts<'a> {
                 _ => error,
             });
         };
+        if self.topology.is_scale_up(node) {
+            let message =
+                format!("`{text}` is the end of a GPU on a scale-up network, which only collectives and jobs use");
+            let nic = &self.topology.nodes[self.topology.nic(node).index()].name;
+            return Err(field.error(message).help(format!("name its NIC, `{nic}`")));
+        }
         if self.topology.is_host(node) {
             return Ok(node);
         }

@@ -229,10 +229,13 @@ pub fn share_connections(flows: &mut [FlowSpec]) {
 
 /// Checks that `node` is a host, and returns it.
 fn host(field: &'static str, topology: &Topology, node: NodeId) -> Result<NodeId, FieldError> {
-    if topology.is_host(node) {
+    if topology.is_host(node) && !topology.is_scale_up(node) {
         return Ok(node);
     }
     let message = match topology.nodes.get(node.index()) {
+        Some(end) if topology.is_scale_up(node) => {
+            format!("`{}` is the end of a GPU on a scale-up network, which only collectives and jobs use", end.name)
+        }
         Some(switch) => format!("`{}` is a switch, not a host", switch.name),
         None => format!("there is no node {}", node.0),
     };

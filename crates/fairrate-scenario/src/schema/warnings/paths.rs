@@ -25,7 +25,7 @@ fn no_reaction(config: &SimConfig) -> Option<String> {
     let lasts = |flap: &Flap| NOTICEABLE <= flap.up_at - flap.down_at;
     let is_long = config.faults.iter().any(|fault| fault.flap.as_ref().is_some_and(lasts));
     let topology = &config.topology;
-    let n_switches = topology.nodes.len() - topology.hosts().count();
+    let n_switches = topology.nodes.len() - topology.end_points().count();
     (is_long
         && config.fabric.reroute.is_none()
         && topology.circuits.is_none()

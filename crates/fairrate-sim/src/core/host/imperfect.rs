@@ -61,7 +61,7 @@ impl ImperfectHosts {
                 by_node[node.index()] = Some(host);
             }
         }
-        let nodes: Vec<NodeId> = config.topology.hosts().collect();
+        let nodes: Vec<NodeId> = config.topology.end_points().collect();
         let imperfect = |host: HostId| {
             let node = nodes[host.index()];
             by_node[node.index()].map(|host_config| Box::new(Imperfect::new(config, host_config, node, host)))

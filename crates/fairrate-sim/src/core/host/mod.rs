@@ -20,6 +20,8 @@ mod receiving;
 mod sending;
 mod subflows;
 
+use std::collections::HashMap;
+
 use fairrate_control::Notice;
 use fairrate_units::Rate;
 
@@ -37,8 +39,8 @@ use super::network::Network;
 use super::run::Run;
 use super::share::Own;
 use super::world::World;
-use crate::config::{TieRule, Trigger};
-use crate::ids::{FlowId, HostId, PacketIdx, PortIdx, SenderIdx};
+use crate::config::{SimConfig, TieRule, Trigger};
+use crate::ids::{FlowId, HostId, NodeId, PacketIdx, PortIdx, SenderIdx};
 use crate::table::Table;
 use crate::transport::{
     Allocator, Connections, ControllerRef, Datagrams, Messages, Nic, NicFlow, PathPickers, Receiver, Sender, Tally,
@@ -80,6 +82,8 @@ pub(crate) struct Hosts {
     convergence: Option<Box<Convergence>>,
     /// Flows and tasks that wait for others, if there are any.
     dependents: Option<Box<Dependents>>,
+    /// For each host, the other end point of the same GPU, or [`HostId::NONE`]; empty if no host starts flows of another one.
+    partners: Table<HostId, HostId>,
     /// The hosts that are not ideal, if there are any.
     imperfect: Option<Box<ImperfectHosts>>,
     /// Record of disorder, if packets may take several paths.
@@ -239,6 +243,7 @@ impl Hosts {
             header_scratch: vec![0.0; run.constants.header_words],
             convergence: Convergence::new(&run.config, run.constants.base_rtt),
             dependents,
+            partners: partners(&run.config),
             disorder: DisorderBook::new(&run.config, run.flows.len()),
         }
     }
@@ -253,6 +258,12 @@ impl Hosts {
     #[inline]
     pub(super) fn port_of(&self, host: HostId) -> PortIdx {
         self.nics[host].port
+    }
+
+    /// Returns the other end point of the GPU that a host is of, if flows of one wait for flows of the other.
+    #[inline]
+    pub(super) fn partner_of(&self, host: HostId) -> Option<HostId> {
+        self.partners.get(host).copied().filter(|partner| !partner.is_none())
     }
 
     /// Returns the time at which a host's NIC wakes up, in picoseconds; `u64::MAX`: it will not.
@@ -374,4 +385,16 @@ impl Hosts {
             self.run_each_deferred(w);
         }
     }
+}
+
+/// Returns, for each host, the other end point of the same GPU, or [`HostId::NONE`]; nothing if there are no GPUs with two, or no flows that
+/// wait for others.
+fn partners(config: &SimConfig) -> Table<HostId, HostId> {
+    let topology = &config.topology;
+    if config.dependencies.is_empty() || topology.servers.is_none() {
+        return Table::default();
+    }
+    let numbers: HashMap<NodeId, HostId> = topology.end_points().zip((0..).map(HostId)).collect();
+    let other = |end: NodeId| Some(topology.nic(end)).filter(|&nic| nic != end).or_else(|| topology.scale_up_end(end));
+    topology.end_points().map(|end| other(end).map_or(HostId::NONE, |other| numbers[&other])).collect()
 }

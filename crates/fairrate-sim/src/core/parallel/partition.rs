@@ -84,6 +84,10 @@ fn join_inseparable(config: &SimConfig, racks: &mut Sets) {
             }
         }
     }
+    // Flows of a GPU at one of its end points wait for flows at the other.
+    if !config.dependencies.is_empty() && topology.servers.is_some() {
+        topology.end_points().for_each(|end| racks.join(end, topology.nic(end)));
+    }
     for flow in &config.flows {
         if let Trigger::After(before, _) = flow.trigger {
             racks.join(flow.src, config.flows[before.index()].src);

@@ -28,9 +28,14 @@ impl Collective {
     /// Adds an exchange without steps: a rank sends to all others, one after the other.
     pub(super) fn add_direct(&self, graph: &mut Graph<'_>, channel: u32, bytes: u64) {
         let n = graph.n();
+        let layout = graph.layout();
         for from in 0..n {
-            let peers = (0..n).map(|at| if self.order == Order::Shifted { (from + at) % n } else { at });
-            for to in peers.filter(|&to| to != from) {
+            let peers: Vec<usize> = match (&layout, self.order) {
+                (_, Order::Rank) => (0..n).collect(),
+                (Some(layout), Order::Shifted) => layout.shifted(from).collect(),
+                (None, Order::Shifted) => (from..n).chain(0..from).collect(),
+            };
+            for to in peers.into_iter().filter(|&to| to != from) {
                 for size in self.pieces(self.between(n, from, to, bytes)) {
                     graph.send(channel, (from, to), size, &[]);
                 }

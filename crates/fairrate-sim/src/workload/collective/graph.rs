@@ -5,14 +5,18 @@ use std::collections::HashMap;
 use fairrate_units::{Bytes, Time};
 
 use super::super::{Workload, default_ports};
+use super::layout::Layout;
 use crate::config::{Activity, Dependency, FlowSpec, Milestone, Trigger};
 use crate::ids::{FlowId, NodeId, TaskId};
+use crate::topology::Topology;
 
 /// A receipt that a message needs: the message received, unless it was empty, and the time that the rank takes to process it.
 pub(in crate::workload) type Needed = (Option<FlowId>, Time);
 
 /// The messages of a collective.
 pub(in crate::workload) struct Graph<'a> {
+    topology: &'a Topology,
+    /// The host of each rank, which is the NIC of its GPU.
     ranks: &'a [NodeId],
     origin: Origin,
     compute: Time,
@@ -35,8 +39,8 @@ pub(in crate::workload) struct Origin {
 /// A rank.
 #[derive(Default)]
 struct Side {
-    /// The streams in which the rank sends one message after the other.
-    streams: HashMap<u32, Stream>,
+    /// The streams in which the rank sends one message after the other, each with the end point that sends them.
+    streams: HashMap<(u32, NodeId), Stream>,
     /// The messages received in this iteration that no message of this rank needs so far.
     open: Vec<FlowId>,
     /// The end of the iteration before: messages received, and the last ones sent; or the task before.
@@ -64,9 +68,15 @@ impl Side {
 
 impl<'a> Graph<'a> {
     /// Returns a graph that adds the messages of a collective between `ranks` to `out`. A rank takes `compute` between two iterations.
-    pub(in crate::workload) fn new(out: &'a mut Workload, ranks: &'a [NodeId], origin: Origin, compute: Time) -> Self {
+    pub(in crate::workload) fn new(
+        out: &'a mut Workload,
+        topology: &'a Topology,
+        ranks: &'a [NodeId],
+        origin: Origin,
+        compute: Time,
+    ) -> Self {
         let sides = ranks.iter().map(|_| Side::default()).collect();
-        Self { ranks, origin, compute, iteration: FlowSpec::NO_ITERATION, out, sides }
+        Self { topology, ranks, origin, compute, iteration: FlowSpec::NO_ITERATION, out, sides }
     }
 
     /// Lets the messages of `rank` wait for `task`.
@@ -85,6 +95,11 @@ impl<'a> Graph<'a> {
     pub(in crate::workload) fn wait_task(&mut self, task: TaskId, before: TaskId) {
         let (waiter, before) = (task.into(), before.into());
         self.out.dependencies.push(Dependency { waiter, before, on: Milestone::Arrived, delay: Time::ZERO });
+    }
+
+    /// Returns the servers of the ranks; `None` if they are in no servers, or not in equal numbers.
+    pub(super) fn layout(&self) -> Option<Layout> {
+        Layout::of(self.topology, self.ranks)
     }
 
     /// Returns the number of ranks.
@@ -109,8 +124,10 @@ impl<'a> Graph<'a> {
         bytes: u64,
         needs: &[Needed],
     ) -> Option<FlowId> {
+        let (src, dst) = self.topology.ends_between(self.ranks[from], self.ranks[to]);
         let side = &mut self.sides[from];
-        let way = side.streams.entry(stream).or_default();
+        // The end points of a GPU do not wait for each other.
+        let way = side.streams.entry((stream, src)).or_default();
         way.carried.extend(needs.iter().filter_map(|&(received, delay)| Some((received?, delay))));
         if bytes == 0 {
             return None;
@@ -135,7 +152,7 @@ impl<'a> Graph<'a> {
         let Origin { group, start, first_stream } = self.origin;
         let (sport, dport) = default_ports(first_stream + stream, group);
         let iteration = self.iteration;
-        let spec = FlowSpec::new(self.ranks[from], self.ranks[to], Bytes::new(bytes), start);
+        let spec = FlowSpec::new(src, dst, Bytes::new(bytes), start);
         self.out.flows.push(FlowSpec { trigger, sport, dport, group, iteration, ..spec });
         self.sides[to].open.push(flow);
         Some(flow)

@@ -9,9 +9,11 @@
 //! channel has been handed to the NIC. Channels split the data, and so do chunks: those of a message follow each other, and each of
 //! them needs only its own receipt.
 
+mod bound;
 mod exchange;
 mod graph;
 mod halving;
+mod layout;
 mod ring;
 mod tree;
 
@@ -120,7 +122,7 @@ impl CollectiveAlgorithm {
 /// The order in which a rank sends to all others.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Order {
-    /// The next rank first: at every time, each receiver has one sender.
+    /// The next rank first: at every time, each receiver has one sender. With servers, the next server and the next rank there.
     Shifted,
     /// The first rank first: all ranks send to the same receiver.
     Rank,
@@ -171,7 +173,7 @@ impl Collective {
         few_enough("bytes", self.messages(ranks.len()))?;
         let mut workload = Workload::default();
         let origin = Origin { group, start: self.start, first_stream: 0 };
-        let mut graph = Graph::new(&mut workload, &ranks, origin, self.compute);
+        let mut graph = Graph::new(&mut workload, topology, &ranks, origin, self.compute);
         for iteration in 0..self.repeat {
             graph.begin(iteration);
             self.add_messages(&mut graph);
@@ -265,21 +267,18 @@ impl Collective {
 
     /// Returns the description of the collective for its results.
     fn spec(&self, topology: &Topology, ranks: Vec<NodeId>, group: u32) -> CollectiveSpec {
-        let rate =
-            |&rank: &NodeId| topology.links.iter().find(|link| link.a == rank || link.b == rank).map(|link| link.rate);
-        let slowest = ranks.iter().filter_map(rate).min().unwrap_or(Rate::MAX);
-        let (more, less) = self.op.bus_factor(ranks.len());
-        let bits = u128::from(self.bytes.as_u64()) * 8 * u128::from(more);
-        let bound_ps = bits * 1_000_000_000_000 / (u128::from(less) * u128::from(slowest.as_bps().max(1)));
+        let bound = bound::least_time(self.op, self.bytes, topology, &ranks);
+        let ends = ranks.iter().filter_map(|&rank| topology.scale_up_end(rank)).collect();
         CollectiveSpec {
             group,
             op: self.op,
             bytes: self.bytes,
             ranks,
+            ends,
             iterations: self.repeat,
             start: self.start,
             compute: self.compute,
-            bound: Time::from_ps(u64::try_from(bound_ps).unwrap_or(u64::MAX)),
+            bound,
         }
     }
 }

@@ -50,7 +50,7 @@ impl Job {
                     }
                     let ranks: Vec<NodeId> = process.ranks.iter().map(|&rank| hosts[rank as usize]).collect();
                     let origin = Origin { group, start, first_stream: *at as u32 * STREAMS };
-                    add(&mut out, &ranks, origin, of_part, |graph| {
+                    add(&mut out, (topology, &ranks), origin, of_part, |graph| {
                         if 1 < graph.n() && Bytes::ZERO < collective.bytes {
                             collective.add_messages(graph);
                         }
@@ -60,7 +60,7 @@ impl Job {
                     let first = operation.first_part.0 as usize;
                     let ranks = [0, 1].map(|at| hosts[self.parts[first + at].rank as usize]);
                     let origin = Origin { group, start, first_stream: self.groups.len() as u32 * STREAMS };
-                    add(&mut out, &ranks, origin, of_part, |graph| {
+                    add(&mut out, (topology, &ranks), origin, of_part, |graph| {
                         graph.send(0, (0, 1), bytes.as_u64().max(1), &[]);
                     });
                 }
@@ -168,12 +168,12 @@ impl Tasks {
 /// its last task waits for them.
 fn add(
     out: &mut Workload,
-    ranks: &[NodeId],
+    (topology, ranks): (&Topology, &[NodeId]),
     origin: Origin,
     of_part: impl Fn(usize) -> (TaskId, TaskId),
     send: impl FnOnce(&mut Graph<'_>),
 ) {
-    let mut graph = Graph::new(out, ranks, origin, Time::ZERO);
+    let mut graph = Graph::new(out, topology, ranks, origin, Time::ZERO);
     (0..ranks.len()).for_each(|at| graph.wait(at, of_part(at).0));
     send(&mut graph);
     for at in 0..ranks.len() {

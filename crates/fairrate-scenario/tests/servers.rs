@@ -1,0 +1,55 @@
+//! Servers with scale-up networks: what names stand for, and which traffic uses which network.
+
+use std::collections::BTreeSet;
+use std::path::Path;
+
+use fairrate_scenario::{Overrides, Scenario};
+use fairrate_sim::{NodeId, SimConfig};
+
+/// Returns the flows of a block on two servers of four GPUs, with names of their ends; the resolved scenario has the same ones.
+fn ends(topology: &str, block: &str) -> BTreeSet<(String, String)> {
+    let text =
+        format!("duration = \"1ms\"\n[topology]\n{topology}\n[[traffic]]\n{block}\n[transport]\nrto = \"1ms\"\n");
+    let read = |text: &str| Scenario::from_toml(text, "x.toml", Path::new("."), &Overrides::default());
+    let scenario = read(&text).unwrap_or_else(|e| panic!("{e}\n{text}"));
+    let resolved = scenario.to_toml();
+    assert_eq!(read(&resolved).expect("it reads").sim_config().flows, scenario.sim_config().flows, "{resolved}");
+    let config: &SimConfig = scenario.sim_config();
+    let name = |node: NodeId| config.topology.nodes[node.index()].name.clone();
+    config.flows.iter().map(|flow| (name(flow.src), name(flow.dst))).collect()
+}
+
+const RAIL: &str = "kind = \"rail\"\nservers = 2\ngpus_per_server = 4\nspines = 2";
+
+/// An exchange of all ranks has 2·4·3 pairs inside servers and 8·4 between them.
+#[test]
+fn collectives_use_both_networks() {
+    let star = "kind = \"star\"\nhosts = 8\nscale_up = { size = 4, rate = \"800Gbps\" }";
+    for topology in [RAIL, star] {
+        let pairs = ends(topology, "kind = \"collective\"\nop = \"all-to-all\"\nbytes = \"8KB\"");
+        assert_eq!(pairs.len(), 56);
+        let inside = pairs.iter().filter(|(from, _)| from.ends_with(".up"));
+        assert_eq!(inside.count(), 24);
+        assert!(pairs.iter().all(|(from, to)| from.ends_with(".up") == to.ends_with(".up")));
+        assert!(pairs.contains(&("h4.up".into(), "h7.up".into())) && pairs.contains(&("h3".into(), "h4".into())));
+    }
+    let none = format!("{RAIL}\nscale_up = false");
+    let pairs = ends(&none, "kind = \"collective\"\nop = \"all-to-all\"\nbytes = \"8KB\"");
+    assert!(pairs.len() == 56 && pairs.iter().all(|(from, _)| !from.ends_with(".up")));
+}
+
+#[test]
+fn other_traffic_has_nics_alone() {
+    for block in [
+        "kind = \"all-to-all\"\nbytes = \"1KB\"",
+        "kind = \"all-to-all\"\nbytes = \"1KB\"\nhosts = \"*\"",
+        "kind = \"all-to-all\"\nbytes = \"1KB\"\nhosts = [\"nvswitch*\"]",
+        "kind = \"poisson\"\nsizes = \"fixed\"\nsize = \"1KB\"\nload = 0.5\nmax_flows = 500",
+    ] {
+        let pairs = ends(RAIL, block);
+        assert!(40 < pairs.len() && pairs.iter().all(|(from, to)| !from.contains('.') && !to.contains('.')), "{block}");
+    }
+    let server = ends(RAIL, "kind = \"all-to-all\"\nbytes = \"1KB\"\nhosts = \"nvswitch1\"");
+    let hosts: BTreeSet<String> = server.into_iter().map(|(from, _)| from).collect();
+    assert_eq!(hosts, ["h4", "h5", "h6", "h7"].map(String::from).into());
+}

@@ -1,0 +1,216 @@
+//! Clusters of servers with scale-up networks: their networks, closed forms of a message, and jobs on both networks of a GPU.
+
+mod common;
+
+use common::{algorithm, config, run};
+use fairrate_sim::routing::Routes;
+use fairrate_sim::topology::{Cluster, ScaleUp, Topology, Wiring};
+use fairrate_sim::workload::{
+    Collective, CollectiveAlgorithm as A, ComputeTime, Model, Op, Parallelism, Training, Workload, collective_of,
+};
+use fairrate_sim::{CollectiveBook, NodeId, Recorder, SimConfig, Simulation, Switching};
+use fairrate_units::{Bytes, Rate, Time};
+
+const MTU: u64 = 1_000;
+const HEADER: u64 = 48;
+/// Picoseconds of a byte at 100 and at 800 Gb/s.
+const BYTE: u64 = 80;
+const FAST_BYTE: u64 = 10;
+/// Delay of a link of the fabric and of a scale-up network, in picoseconds.
+const DELAY: u64 = 500_000;
+const FAST_DELAY: u64 = 25_000;
+
+/// Returns servers of four GPUs at 800 Gb/s with NICs of 100 Gb/s, two servers a leaf, under three spines.
+fn cluster(wiring: Wiring, servers: u32) -> Topology {
+    let cluster = Cluster {
+        wiring,
+        servers,
+        gpus_per_server: 4,
+        servers_per_leaf: 2,
+        spines: 3,
+        host_rate: Rate::from_gbps(100),
+        host_delay: Time::from_ps(DELAY),
+        uplink_rate: Rate::from_gbps(100),
+        uplink_delay: Time::from_ps(DELAY),
+    };
+    cluster.check().expect("it is a network");
+    let mut topology = cluster.build();
+    topology.add_servers(&cluster.scale_up(Rate::from_gbps(800), Time::from_ps(FAST_DELAY)));
+    topology
+}
+
+/// Returns a run of a workload at line rate with an acknowledgment a message, of 60 bytes.
+fn config_of(topology: Topology, workload: Workload) -> SimConfig {
+    let mut c = config(topology, algorithm("line-rate"), workload.flows);
+    (c.tasks, c.dependencies) = (workload.tasks, workload.dependencies);
+    (c.collectives, c.jobs) = (workload.collectives, workload.jobs);
+    c.transport.ack_every = Some(Bytes::MAX);
+    c.transport.ack = Bytes::new(60);
+    c.fabric.buffer = Bytes::new(1 << 30);
+    c.transport.rto = Some(Time::from_ms(400));
+    c
+}
+
+/// Returns the time of the slowest rank in the only iteration of a collective, in picoseconds.
+fn time(topology: Topology, collective: &Collective) -> u64 {
+    let workload = collective.generate(&topology, 1, 0).expect("it goes with this network");
+    let c = config_of(topology, workload);
+    let (told, totals) = run(c.clone());
+    assert_eq!((totals.drops.total(), told.flows.len()), (0, c.flows.len()));
+    let mut book = CollectiveBook::new(&c).expect("there is a collective");
+    let outcomes: Vec<_> =
+        told.flows.iter().flat_map(|outcome| book.note(&c.flows[outcome.flow.index()], outcome)).collect();
+    assert_eq!(outcomes.len(), 1);
+    let time = outcomes[0].slowest().expect("it is complete").0;
+    assert!(c.collectives[0].bound <= time, "no run is faster than the bound");
+    time.as_ps()
+}
+
+/// Returns the time of a message over `links` links of which a byte takes `byte` picoseconds and that have this delay.
+fn message(bytes: u64, links: u64, byte: u64, delay: u64) -> u64 {
+    let wire = (bytes + bytes.div_ceil(MTU) * HEADER) * byte;
+    wire + (links - 1) * (bytes.min(MTU) + HEADER) * byte + links * delay
+}
+
+fn host(server: u32, gpu: u32) -> NodeId {
+    NodeId(4 * server + gpu)
+}
+
+/// Five servers of four GPUs: three segments of two servers, the last one with one. Rails have four leaves a segment, DCN+ one.
+#[test]
+fn clusters_have_their_nodes_links_and_paths() {
+    for (wiring, leaves) in [(Wiring::Rails, 12), (Wiring::Servers, 3)] {
+        let t = cluster(wiring, 5);
+        assert_eq!(t.nodes.len(), 20 + leaves + 3 + 20 + 5, "{wiring:?}");
+        assert_eq!(t.links.len(), 20 + 3 * leaves + 20, "{wiring:?}");
+        let routes = Routes::new(&t);
+        let between = |a, b| {
+            let (from, to) = t.ends_between(a, b);
+            routes.distance(from, to)
+        };
+        let to_other_rail = if wiring == Wiring::Rails { 4 } else { 2 };
+        assert_eq!(between(host(0, 1), host(0, 3)), Some(2), "by the server's own switch");
+        assert_eq!(between(host(0, 1), host(1, 1)), Some(2), "by a leaf");
+        assert_eq!(between(host(0, 1), host(1, 3)), Some(to_other_rail), "{wiring:?}");
+        assert_eq!(between(host(0, 1), host(2, 1)), Some(4), "by a spine");
+        assert_eq!(between(host(3, 2), host(4, 0)), Some(4), "by a spine");
+        let up = t.scale_up_end(host(0, 1)).expect("it has one");
+        assert_eq!(routes.distance(up, host(0, 1)), None, "no path leads from one network to the other");
+        assert_eq!(
+            t.port(up, t.node("nvswitch0").expect("it is there")),
+            t.link_sets["scale-up-links"].get(2).copied()
+        );
+    }
+}
+
+/// A broadcast of two ranks is a message.
+#[test]
+fn a_message_takes_the_network_of_its_ends() {
+    for bytes in [100, 1_000, 25_300, 1_000_000] {
+        let one = |wiring, to: NodeId| {
+            let hosts = Some(vec![host(0, 1), to]);
+            time(
+                cluster(wiring, 5),
+                &Collective { hosts, ..collective_of(Op::Broadcast, A::Chain, Bytes::new(bytes), 1, 1) },
+            )
+        };
+        for wiring in [Wiring::Rails, Wiring::Servers] {
+            assert_eq!(one(wiring, host(0, 2)), message(bytes, 2, FAST_BYTE, FAST_DELAY), "same server");
+            assert_eq!(one(wiring, host(1, 1)), message(bytes, 2, BYTE, DELAY), "same rail");
+            assert_eq!(one(wiring, host(4, 1)), message(bytes, 4, BYTE, DELAY), "other segment");
+        }
+        assert_eq!(one(Wiring::Rails, host(1, 2)), message(bytes, 4, BYTE, DELAY), "other rail");
+        assert_eq!(one(Wiring::Servers, host(1, 2)), message(bytes, 2, BYTE, DELAY), "other rail");
+    }
+}
+
+/// The two networks of a GPU work at the same time: an exchange of all with all takes as long as its part over NICs.
+#[test]
+fn the_networks_of_a_gpu_work_side_by_side() {
+    let all = |hosts: Vec<NodeId>| Collective {
+        hosts: Some(hosts),
+        ..collective_of(Op::AllToAll, A::Direct, Bytes::new(800_000), 1, 1)
+    };
+    // Two servers under the same leaf of DCN+, eight ranks: each sends 3/8 inside and 4/8 by its NIC, and no two send to the same one.
+    let ranks = (0..8).map(NodeId).collect();
+    let both = time(cluster(Wiring::Servers, 2), &all(ranks));
+    let outside = message(400_000, 2, BYTE, DELAY);
+    // Four acknowledgments share the link.
+    assert!((outside..=outside + 4 * 60 * BYTE).contains(&both), "{both} after {outside}");
+}
+
+fn job() -> Training {
+    let model = Model {
+        layers: 3,
+        hidden: 64,
+        ffn: 256,
+        heads: 4,
+        kv_heads: 4,
+        vocabulary: 64,
+        sequence: 64,
+        micro_batch: 1,
+        dtype_bytes: 2,
+        gradient_bytes: 4,
+        gated: false,
+        experts: 4,
+        top_k: 2,
+    };
+    Training {
+        model,
+        parallelism: Parallelism { tp: 4, cp: 1, dp: 4, ep: 2, pp: 1, sequence_parallel: true },
+        microbatches: 2,
+        compute: ComputeTime::PerLayer { forward: Time::from_us(1), backward: Time::from_us(2) },
+        optimizer: Time::ZERO,
+        overlap: true,
+        distributed_optimizer: true,
+        tp_channels: 2,
+        channels: 2,
+        chunks: 2,
+        iterations: 2,
+        start: Time::ZERO,
+        hosts: None,
+    }
+}
+
+/// Tensor groups are servers, and all other groups are on rails. The bits are the same by spans and by events, on any number of threads,
+/// although what arrives at one end point of a GPU starts messages at the other.
+#[test]
+fn jobs_on_both_networks_are_the_same_by_spans_and_by_events() {
+    for wiring in [Wiring::Rails, Wiring::Servers] {
+        let topology = cluster(wiring, 4);
+        let workload = job().generate(&topology, 1, 0).expect("it goes with this network");
+        let inside = workload.flows.iter().filter(|flow| topology.is_scale_up(flow.src)).count();
+        let crossing =
+            workload.flows.iter().filter(|flow| topology.is_scale_up(flow.src) != topology.is_scale_up(flow.dst));
+        assert!(0 < inside && inside < workload.flows.len() && crossing.count() == 0);
+        for cc in ["line-rate", "dcqcn"] {
+            let mut c = config_of(topology.clone(), workload.clone());
+            c.cc = algorithm(cc);
+            let run = |threads, switching| {
+                let mut told = Recorder::default();
+                let mut simulation = Simulation::with_switching(c.clone(), threads, switching);
+                simulation.run(&mut told).expect("nothing is stuck");
+                (told.flows, told.tasks, simulation.totals().fingerprint)
+            };
+            let by_events = run(1, Switching::Events);
+            assert_eq!(by_events.0.len(), c.flows.len());
+            for (threads, switching) in [(1, Switching::Spans), (2, Switching::Spans), (3, Switching::Events)] {
+                let other = run(threads, switching);
+                assert_eq!(other.2, by_events.2, "{wiring:?} {cc} {threads} {switching:?}");
+                assert!(other == by_events, "{wiring:?} {cc} {threads} {switching:?}");
+            }
+        }
+    }
+}
+
+/// Any shape can have servers; a group of ranks on one of them sends nothing by NICs.
+#[test]
+fn groups_inside_servers_leave_nics_alone() {
+    let mut star =
+        fairrate_sim::topology::Star { hosts: 6, rate: Rate::from_gbps(100), delay: Time::from_ps(DELAY) }.build();
+    star.add_servers(&ScaleUp { size: 3, rate: Rate::from_gbps(800), delay: Time::from_ps(FAST_DELAY) });
+    let hosts = Some(vec![NodeId(3), NodeId(4), NodeId(5)]);
+    let ring = Collective { hosts, ..collective_of(Op::AllGather, A::Ring, Bytes::new(30_000), 1, 1) };
+    // Two steps of 10 kB, the second one behind an acknowledgment.
+    assert_eq!(time(star, &ring), 2 * message(10_000, 2, FAST_BYTE, FAST_DELAY) + 60 * FAST_BYTE);
+}
