@@ -49,6 +49,7 @@ fn training(tp: u32, dp: u32, pp: u32) -> Training {
         tp_channels: 1,
         channels: 1,
         chunks: 1,
+        hierarchy: false,
         iterations: 1,
         start: Time::ZERO,
         hosts: None,

@@ -6,7 +6,7 @@ use common::{algorithm, config, run};
 use fairrate_sim::routing::Routes;
 use fairrate_sim::topology::{Cluster, ScaleUp, Topology, Wiring};
 use fairrate_sim::workload::{
-    Collective, CollectiveAlgorithm as A, ComputeTime, Model, Op, Parallelism, Training, Workload, collective_of,
+    Collective, CollectiveAlgorithm as A, ComputeTime, Model, Op, Parallelism, Sizes, Training, Workload, collective_of,
 };
 use fairrate_sim::{CollectiveBook, NodeId, Recorder, SimConfig, Simulation, Switching};
 use fairrate_units::{Bytes, Rate, Time};
@@ -22,11 +22,15 @@ const FAST_DELAY: u64 = 25_000;
 
 /// Returns servers of four GPUs at 800 Gb/s with NICs of 100 Gb/s, two servers a leaf, under three spines.
 fn cluster(wiring: Wiring, servers: u32) -> Topology {
+    cluster_of(wiring, servers, 4, 2)
+}
+
+fn cluster_of(wiring: Wiring, servers: u32, gpus_per_server: u32, servers_per_leaf: u32) -> Topology {
     let cluster = Cluster {
         wiring,
         servers,
-        gpus_per_server: 4,
-        servers_per_leaf: 2,
+        gpus_per_server,
+        servers_per_leaf,
         spines: 3,
         host_rate: Rate::from_gbps(100),
         host_delay: Time::from_ps(DELAY),
@@ -166,6 +170,7 @@ fn job() -> Training {
         tp_channels: 2,
         channels: 2,
         chunks: 2,
+        hierarchy: false,
         iterations: 2,
         start: Time::ZERO,
         hosts: None,
@@ -213,4 +218,138 @@ fn groups_inside_servers_leave_nics_alone() {
     let ring = Collective { hosts, ..collective_of(Op::AllGather, A::Ring, Bytes::new(30_000), 1, 1) };
     // Two steps of 10 kB, the second one behind an acknowledgment.
     assert_eq!(time(star, &ring), 2 * message(10_000, 2, FAST_BYTE, FAST_DELAY) + 60 * FAST_BYTE);
+}
+
+/// Returns the time of `steps` messages inside servers that wait for each other, and of the acknowledgments between them.
+fn inside(steps: u64, bytes: u64) -> u64 {
+    steps * message(bytes, 2, FAST_BYTE, FAST_DELAY) + (steps - 1) * 60 * FAST_BYTE
+}
+
+/// Returns the same of messages on rails.
+fn across(steps: u64, bytes: u64) -> u64 {
+    steps * message(bytes, 2, BYTE, DELAY) + (steps - 1) * 60 * BYTE
+}
+
+fn hierarchical(op: Op, algorithm: A, bytes: u64) -> Collective {
+    Collective { hierarchy: true, ..collective_of(op, algorithm, Bytes::new(bytes), 1, 1) }
+}
+
+/// The levels of a hierarchy take the sum of their steps, to the picosecond: no acknowledgment is between two levels, as they have links of
+/// their own.
+#[test]
+fn levels_take_the_sum_of_their_steps() {
+    for (gpus, servers) in [(2_u64, 2_u64), (4, 2), (4, 5), (8, 3), (8, 8)] {
+        for part in [100, 1_000, 12_345] {
+            let ranks = gpus * servers;
+            let s = ranks * part;
+            let of = |op, algorithm| {
+                let rails = cluster_of(Wiring::Rails, servers as u32, gpus as u32, 64);
+                time(rails, &hierarchical(op, algorithm, s))
+            };
+            let (g, n, of_gpu) = (gpus - 1, servers - 1, s / gpus);
+            let name = format!("{gpus} x {servers}, {part}");
+            let twice = 2 * inside(g, of_gpu) + across(2 * n, part);
+            assert_eq!(of(Op::AllReduce, A::Ring), twice, "{name}");
+            assert_eq!(of(Op::ReduceScatter, A::Ring), inside(g, of_gpu) + across(n, part), "{name}");
+            assert_eq!(of(Op::AllGather, A::Ring), across(n, part) + inside(g, of_gpu), "{name}");
+            assert_eq!(of(Op::AllToAll, A::Pairwise), inside(g, of_gpu) + across(n, s / servers), "{name}");
+            // All at once: the first message of the other level goes when the last one inside has come. Acknowledgments are behind data.
+            let direct = of(Op::AllToAll, A::Direct);
+            let wire = |bytes: u64, byte: u64| (bytes + bytes.div_ceil(MTU) * HEADER) * byte;
+            let last = |bytes: u64, byte: u64, delay: u64| message(bytes, 2, byte, delay);
+            let least = (g - 1) * wire(of_gpu, FAST_BYTE)
+                + last(of_gpu, FAST_BYTE, FAST_DELAY)
+                + (n - 1) * wire(s / servers, BYTE)
+                + last(s / servers, BYTE, DELAY);
+            let acks = 2 * 60 * (g * FAST_BYTE + n * BYTE);
+            assert!((least..=least + acks).contains(&direct), "{name}: {direct} for {least}");
+        }
+    }
+}
+
+/// Chunks let levels overlap; a sum takes time. Every rank gets what is due to it, nothing crosses rails, and bits are those of events.
+#[test]
+fn levels_overlap_by_chunks_and_stay_on_rails() {
+    let (s, ranks) = (4_000_003_u64, 12_u64);
+    let all = |collective: &Collective| {
+        let topology = cluster_of(Wiring::Rails, 3, 4, 64);
+        let workload = collective.generate(&topology, 1, 0).expect("it goes with these servers");
+        for flow in &workload.flows {
+            let (from, to) = (topology.nic(flow.src).0, topology.nic(flow.dst).0);
+            let is_inside = from / 4 == to / 4;
+            assert!(is_inside == topology.is_scale_up(flow.src) && (is_inside || from % 4 == to % 4), "{from} to {to}");
+        }
+        let of = |inside: bool| -> u64 {
+            let flows = workload.flows.iter().filter(|flow| topology.is_scale_up(flow.src) == inside);
+            flows.map(|flow| flow.bytes.as_u64()).sum()
+        };
+        let bytes = (of(true), of(false));
+        let c = config_of(topology.clone(), workload);
+        let mut told = Recorder::default();
+        let mut by_events = Simulation::with_switching(c.clone(), 1, Switching::Events);
+        by_events.run(&mut told).expect("nothing is stuck");
+        let mut by_spans = Simulation::with_switching(c.clone(), 1, Switching::Spans);
+        by_spans.run(&mut Recorder::default()).expect("nothing is stuck");
+        assert_eq!(by_events.totals().fingerprint, by_spans.totals().fingerprint);
+        (bytes, time(topology, collective))
+    };
+    for (op, algorithm) in [
+        (Op::AllReduce, A::Ring),
+        (Op::ReduceScatter, A::Ring),
+        (Op::AllGather, A::Ring),
+        (Op::AllToAll, A::Direct),
+        (Op::AllToAll, A::Pairwise),
+    ] {
+        let whole = hierarchical(op, algorithm, s);
+        let ((up, out), took) = all(&whole);
+        // Of S at each rank, or of S at all of them together.
+        let (times, data) = match op {
+            Op::AllReduce => (2, s * 4),
+            Op::AllToAll => (1, s * ranks),
+            _ => (1, s * 4),
+        };
+        let near = |bytes: u64, want: u64| bytes.abs_diff(want) <= 2 * ranks * ranks;
+        let inside = if op == Op::AllToAll { s * ranks * 3 / 4 } else { times * s * 3 * 3 };
+        let outside = if op == Op::AllToAll { data * 2 / 3 } else { times * s * 2 };
+        assert!(near(up, inside) && near(out, outside), "{op:?}: {up} for {inside}, {out} for {outside}");
+        let ((up_of_pieces, out_of_pieces), pieces) = all(&Collective { chunks: 5, channels: 2, ..whole.clone() });
+        assert_eq!((up_of_pieces, out_of_pieces), (up, out), "{op:?}");
+        assert!(pieces < took, "{op:?} {algorithm:?}: {pieces} and {took}");
+        let slow = Collective { reduce_rate: Rate::from_gbps(100), ..whole };
+        let sums = all(&slow).1;
+        assert!(if matches!(op, Op::AllReduce | Op::ReduceScatter) { took < sums } else { took == sums }, "{op:?}");
+    }
+}
+
+/// Experts that get three times the mean hold up an exchange: the NIC of the busiest one is full, and no run is faster than the bound.
+#[test]
+fn an_imbalance_fills_the_link_of_a_rank() {
+    let flat = collective_of(Op::AllToAll, A::Direct, Bytes::new(4_000_000), 1, 1);
+    let of = |sizes| time(cluster_of(Wiring::Servers, 4, 2, 64), &Collective { sizes, ..flat.clone() });
+    let (even, hot) = (of(Sizes::Even), of(Sizes::Imbalance(3.0)));
+    assert!((2.0..4.0).contains(&(hot as f64 / even as f64)), "{hot} and {even}");
+    let hosts = Some((0..2).map(NodeId).collect());
+    let one = Collective { hosts, sizes: Sizes::Matrix([0, 70_000, 0, 0].into()), ..flat };
+    let rails = cluster_of(Wiring::Rails, 4, 2, 64);
+    assert_eq!(time(rails, &one), message(70_000, 2, FAST_BYTE, FAST_DELAY));
+}
+
+#[test]
+fn a_hierarchy_needs_servers_of_equal_parts() {
+    let refused = |topology: &Topology, hosts: Option<Vec<u32>>| {
+        let hosts = hosts.map(|hosts| hosts.into_iter().map(NodeId).collect());
+        let collective = Collective { hosts, ..hierarchical(Op::AllReduce, A::Ring, 1_000) };
+        collective.generate(topology, 1, 0).map(|_| ()).map_err(|e| (e.field, e.message))
+    };
+    let rails = cluster(Wiring::Rails, 3);
+    let uneven = "a hierarchy is for several servers with the same number of ranks each, at least two";
+    for hosts in [vec![0, 1, 2, 3], vec![0, 4, 8], vec![0, 1, 4]] {
+        assert_eq!(refused(&rails, Some(hosts)), Err(("hierarchy", uneven.to_owned())));
+    }
+    for hosts in [None, Some(vec![0, 1, 6, 7]), Some(vec![7, 0, 6, 3])] {
+        assert_eq!(refused(&rails, hosts), Ok(()));
+    }
+    let star =
+        fairrate_sim::topology::Star { hosts: 6, rate: Rate::from_gbps(100), delay: Time::from_ps(DELAY) }.build();
+    assert_eq!(refused(&star, None), Err(("hierarchy", "there are no servers".to_owned())));
 }

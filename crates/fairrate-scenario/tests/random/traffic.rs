@@ -172,6 +172,7 @@ fn collective(draw: &mut Draw, toml: &mut Toml, network: &Network) {
     let needs_power = algorithm == CollectiveAlgorithm::HalvingDoubling && op != Op::AllReduce;
     let n = draw.between(2, network.hosts.len().min(9));
     // Few of the others are refused.
+    let n = if network.toml.contains("scale_up = {") && draw.one_in(2) { network.hosts.len() } else { n };
     let n = if needs_power && !draw.one_in(20) { 1 << n.ilog2() } else { n };
     toml.key("hosts", list(&draw.some(&network.hosts, n)));
     toml.text("algorithm", algorithm.name());
@@ -181,6 +182,15 @@ fn collective(draw: &mut Draw, toml: &mut Toml, network: &Network) {
     toml.maybe(draw, 3, &[("start", STARTS), ("compute", &["\"1ns\"", "\"5us\""])]);
     if matches!(op, Op::AllReduce | Op::ReduceScatter) {
         toml.maybe(draw, 3, &[("reduce_rate", &["\"unlimited\"", "\"50Gbps\""])]);
+    }
+    let of_servers = network.toml.contains("scale_up = {");
+    let has_levels = op == Op::AllToAll || algorithm == CollectiveAlgorithm::Ring;
+    // Most of these are refused, unless all hosts take part.
+    if of_servers && has_levels && draw.one_in(2) {
+        toml.key("hierarchy", n == network.hosts.len() || draw.one_in(6));
+    }
+    if op == Op::AllToAll {
+        toml.maybe(draw, 3, &[("imbalance", &["1.0", "1.5", "1.9"])]);
     }
     match algorithm {
         CollectiveAlgorithm::HalvingDoubling => toml.maybe(draw, 2, &[("nearest_first", &["true", "false"])]),
@@ -232,6 +242,9 @@ fn training(draw: &mut Draw, toml: &mut Toml, network: &Network) {
         ("gated", &["true"]),
     ];
     toml.maybe(draw, 3, &rest);
+    if network.toml.contains("scale_up = {") {
+        toml.maybe(draw, 2, &[("hierarchy", &["true", "false"])]);
+    }
 }
 
 /// Writes a size distribution and a load.

@@ -33,7 +33,7 @@ use crate::topology::Topology;
 
 pub use churn::Churn;
 pub use closed_loop::{ClosedLoop, Sleep};
-pub use collective::{Collective, CollectiveAlgorithm, MAX_CHANNELS, Op, Order};
+pub use collective::{Collective, CollectiveAlgorithm, MAX_CHANNELS, Op, Order, Sizes};
 pub use deadlines::{Deadlines, Spread};
 pub use flow_list::{ListStacks, parse_flow_list};
 pub use incast::{Incast, IncastQueries, RequestRate, Responders, Senders};

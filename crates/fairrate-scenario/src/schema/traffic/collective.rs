@@ -1,8 +1,9 @@
 //! The keys of `kind = "collective"`.
 
-use fairrate_sim::workload::{Collective, CollectiveAlgorithm, MAX_CHANNELS, Op, Order};
+use fairrate_sim::workload::{Collective, CollectiveAlgorithm, MAX_CHANNELS, Op, Order, Sizes};
 use fairrate_units::{Bytes, Rate, Time};
 
+use super::super::files::{Files, file_problem};
 use super::Kind;
 use super::hosts::read_hosts;
 use crate::reader::{OrWord, Section};
@@ -10,17 +11,14 @@ use crate::reader::{OrWord, Section};
 /// Most chunks of a message, and most iterations.
 const MOST: u32 = 1_000_000;
 
-pub(super) fn read_collective(s: &mut Section<'_>) -> Kind {
+pub(super) fn read_collective(s: &mut Section<'_>, files: &Files<'_>) -> Kind {
     if !s.has("op") {
         s.missing("op", "\"all-reduce\"");
     }
     let op = s.choice("op", Op::NAMES, Op::AllReduce).value;
     let algorithm = read_algorithm(s, op);
-    let bytes = s.require::<Bytes>("bytes", "\"64MiB\"").value;
-    if bytes == Bytes::ZERO && s.has("bytes") {
-        let help = "write for instance `bytes = \"64MiB\"`";
-        s.problem_at("scenario::out_of_range", "bytes", "a collective of no bytes", help);
-    }
+    let sizes = if op == Op::AllToAll { read_sizes(s, files) } else { Sizes::Even };
+    let bytes = read_bytes(s, &sizes);
     let channels = count(s, "channels", MAX_CHANNELS);
     let chunks = count(s, "chunks", MOST);
     let repeat = count(s, "repeat", MOST);
@@ -32,6 +30,7 @@ pub(super) fn read_collective(s: &mut Section<'_>) -> Kind {
     let nearest_first = is_halving && s.get("nearest_first", false).value;
     let is_direct = algorithm == CollectiveAlgorithm::Direct;
     let order = if is_direct { s.choice("order", Order::NAMES, Order::Shifted).value } else { Order::Shifted };
+    let hierarchy = op != Op::Broadcast && read_hierarchy(s, op, algorithm);
     let collective = Collective {
         op,
         algorithm,
@@ -45,8 +44,64 @@ pub(super) fn read_collective(s: &mut Section<'_>) -> Kind {
         reduce_rate,
         nearest_first,
         order,
+        hierarchy,
+        sizes,
     };
     Kind::Collective { collective, hosts: read_hosts(s, "hosts") }
+}
+
+/// Reads the bytes of each pair of ranks: those of a file, or an imbalance.
+fn read_sizes(s: &mut Section<'_>, files: &Files<'_>) -> Sizes {
+    if s.has("path") {
+        if s.has("imbalance") {
+            let help = "remove `imbalance`, or `path`";
+            s.problem_at("scenario::conflict", "imbalance", "the sizes are in the file already", help);
+        }
+        s.node("imbalance");
+        let Some(file) = files.read(s, "exchange", "csv") else { return Sizes::Even };
+        let fallback = "write a line for each rank, with the bytes for each of them, as `0,1000,500`";
+        return Sizes::parse_matrix(&file.text).unwrap_or_else(|error| {
+            file_problem(s.report, "scenario::matrix_file", &file, &error, fallback);
+            Sizes::Even
+        });
+    }
+    s.node("path");
+    let imbalance = s.get("imbalance", 1.0_f64).value;
+    if !(1.0..=1e6).contains(&imbalance) {
+        let message = format!("`imbalance = {imbalance}` is out of range");
+        let help = "write how many times the mean the busiest rank gets, as `imbalance = 2.0`";
+        s.problem_at("scenario::out_of_range", "imbalance", message, help);
+        return Sizes::Even;
+    }
+    if imbalance == 1.0 { Sizes::Even } else { Sizes::Imbalance(imbalance) }
+}
+
+/// Reads the bytes of a rank, which a matrix has.
+fn read_bytes(s: &mut Section<'_>, sizes: &Sizes) -> Bytes {
+    if s.has("path") && s.is_known("path") {
+        if s.has("bytes") {
+            let help = "remove `bytes`, or `path`";
+            s.problem_at("scenario::conflict", "bytes", "the sizes are in the file already", help);
+        }
+        s.node("bytes");
+        return sizes.largest_row().unwrap_or(Bytes::ZERO);
+    }
+    let bytes = s.require::<Bytes>("bytes", "\"64MiB\"").value;
+    if bytes == Bytes::ZERO && s.has("bytes") {
+        let help = "write for instance `bytes = \"64MiB\"`";
+        s.problem_at("scenario::out_of_range", "bytes", "a collective of no bytes", help);
+    }
+    bytes
+}
+
+/// Reads whether data goes inside servers and across them in steps of their own, which rings and exchanges do.
+fn read_hierarchy(s: &mut Section<'_>, op: Op, algorithm: CollectiveAlgorithm) -> bool {
+    let hierarchy = s.get("hierarchy", false).value;
+    if hierarchy && op != Op::AllToAll && algorithm != CollectiveAlgorithm::Ring {
+        let message = format!("there is no hierarchy of `{}`", algorithm.name());
+        s.problem_at("scenario::conflict", "hierarchy", message, "set `algorithm = \"ring\"`, or remove `hierarchy`");
+    }
+    hierarchy
 }
 
 /// Reads the algorithm, which has to know the operation.

@@ -74,7 +74,7 @@ pub(super) fn read_kind(s: &mut Section<'_>, files: &Files<'_>, end: Option<Time
             Kind::AllToAll { all, hosts: read_hosts(s, "hosts") }
         }
         "churn" => read_churn(s),
-        "collective" => read_collective(s),
+        "collective" => read_collective(s, files),
         "training" => read_training(s),
         "trace" => read_trace(s, files)?,
         _ => read_list(s, files)?,

@@ -27,6 +27,7 @@ pub(super) fn read_training(s: &mut Section<'_>) -> Kind {
         tp_channels: count(s, "tp_channels", MAX_CHANNELS),
         channels: count(s, "channels", MAX_CHANNELS),
         chunks: count(s, "chunks", MOST),
+        hierarchy: s.get("hierarchy", false).value,
         iterations: count(s, "iterations", MOST),
         start: s.get("start", Time::ZERO).value,
         hosts: None,

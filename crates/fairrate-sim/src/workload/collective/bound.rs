@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use fairrate_units::{Bytes, Rate, Time};
+use fairrate_units::{Bytes, Time};
 
 use super::Op;
 use crate::ids::NodeId;
@@ -11,19 +11,13 @@ use crate::topology::Topology;
 /// Returns a time that no algorithm is faster than: the links of a rank carry at line rate, without headers, what it has to send. With
 /// scale-up networks a rank has two links, and the NICs of a server together carry what it has to send to others.
 pub(super) fn least_time(op: Op, bytes: Bytes, topology: &Topology, ranks: &[NodeId]) -> Time {
-    let mut rates: BTreeMap<NodeId, Rate> = BTreeMap::new();
-    for link in &topology.links {
-        for end in [link.a, link.b].into_iter().filter(|&end| topology.is_host(end)) {
-            rates.entry(end).or_insert(link.rate);
-        }
-    }
-    let rate = |end: NodeId| rates.get(&end).map_or(0, |rate| rate.as_bps());
+    let rates = host_rates(topology);
+    let rate = |end: NodeId| rates.get(&end).copied().unwrap_or(0);
     let slowest_nic = ranks.iter().map(|&rank| rate(rank)).min().unwrap_or(1);
     let mut per_server: BTreeMap<u32, u64> = BTreeMap::new();
-    ranks
-        .iter()
-        .filter_map(|&rank| topology.server(rank))
-        .for_each(|server| *per_server.entry(server).or_default() += 1);
+    for server in ranks.iter().filter_map(|&rank| topology.server(rank)) {
+        *per_server.entry(server).or_default() += 1;
+    }
     let (fewest, most) = (per_server.values().min().copied(), per_server.values().max().copied().unwrap_or(0));
     let (n_servers, has_others) = (per_server.len(), 1 < per_server.len());
     if most < 2 {
@@ -42,6 +36,46 @@ pub(super) fn least_time(op: Op, bytes: Bytes, topology: &Topology, ranks: &[Nod
     of_ranks.max(time_of(op, bytes, n_servers, slowest_nic.saturating_mul(nics)))
 }
 
+/// Returns the same of an exchange with the bytes of each pair of ranks: what a rank sends or receives, or what the ranks of a server exchange
+/// with all others.
+pub(super) fn least_time_of_matrix(matrix: &[u64], topology: &Topology, ranks: &[NodeId]) -> Time {
+    let (rates, n) = (host_rates(topology), ranks.len());
+    let rate = |end: NodeId| u128::from(rates.get(&end).copied().unwrap_or(0));
+    let server = |rank: usize| topology.server(ranks[rank]);
+    let is_inside = |a: usize, b: usize| server(a).is_some() && server(a) == server(b);
+    let mut least_ps = 0;
+    let mut least = |bytes: u128, bps: u128| least_ps = (bytes * 8_000_000_000_000 / bps.max(1)).max(least_ps);
+    // For each server, the bytes that leave it and those that come, and the rates of its NICs.
+    let mut of_servers: BTreeMap<u32, [u128; 3]> = BTreeMap::new();
+    for a in 0..n {
+        let others = || (0..n).filter(move |&b| b != a);
+        let sum = |of: &dyn Fn(usize) -> u64, outside: bool| -> u128 {
+            others().filter(|&b| !outside || !is_inside(a, b)).map(|b| u128::from(of(b))).sum()
+        };
+        let (sent, received) = (|b: usize| matrix[a * n + b], |b: usize| matrix[b * n + a]);
+        let up = topology.scale_up_end(ranks[a]).filter(|_| others().any(|b| is_inside(a, b)));
+        let both = rate(ranks[a]) + up.map_or(0, rate);
+        least(sum(&sent, false).max(sum(&received, false)), both);
+        if let Some(server) = server(a) {
+            let [out, come, nics] = of_servers.entry(server).or_default();
+            (*out, *come, *nics) = (*out + sum(&sent, true), *come + sum(&received, true), *nics + rate(ranks[a]));
+        }
+    }
+    of_servers.into_values().for_each(|[out, come, nics]| least(out.max(come), nics));
+    Time::from_ps(u64::try_from(least_ps).unwrap_or(u64::MAX))
+}
+
+/// Returns the rate of the link of each end point, in bits per second.
+fn host_rates(topology: &Topology) -> BTreeMap<NodeId, u64> {
+    let mut rates = BTreeMap::new();
+    for link in &topology.links {
+        for end in [link.a, link.b].into_iter().filter(|&end| topology.is_host(end)) {
+            rates.entry(end).or_insert(link.rate.as_bps());
+        }
+    }
+    rates
+}
+
 /// Returns the time in which each of `n` sends its share of the data at `bps` bits per second.
 fn time_of(op: Op, bytes: Bytes, n: usize, bps: u64) -> Time {
     let (more, less) = op.bus_factor(n);
@@ -52,6 +86,8 @@ fn time_of(op: Op, bytes: Bytes, n: usize, bps: u64) -> Time {
 
 #[cfg(test)]
 mod tests {
+    use fairrate_units::Rate;
+
     use super::*;
     use crate::topology::{ScaleUp, Star};
 
@@ -69,6 +105,16 @@ mod tests {
         assert_eq!(least_time(Op::AllToAll, bytes, &t, &all), Time::from_us(40));
         // 2·3/4 MB at 800 Gb/s.
         assert_eq!(least_time(Op::AllReduce, bytes, &t, &all[..4]), Time::from_us(15));
+        // The same all-to-all as a matrix; and all that one rank sends, by both of its networks.
+        let even = [125_000; 64];
+        assert_eq!(least_time_of_matrix(&even, &t, &all), Time::from_us(40));
+        let mut one = [0; 64];
+        one[..8].fill(1_125_000);
+        assert_eq!(
+            least_time_of_matrix(&one, &t, &all),
+            Time::from_us(90),
+            "4·1.125 MB by four NICs; 7·1.125 at 900 Gb/s take 70"
+        );
         // A rank of each server: 2·1/2 MB by a NIC.
         assert_eq!(least_time(Op::AllReduce, bytes, &t, &[all[0], all[4]]), Time::from_us(80));
     }

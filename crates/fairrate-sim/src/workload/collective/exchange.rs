@@ -3,11 +3,11 @@
 use fairrate_units::Time;
 
 use super::graph::Graph;
-use super::{Collective, Op, Order, part};
+use super::{Collective, Op, Order, Sizes, part};
 
 impl Collective {
     /// Adds an exchange in steps: in step s, rank i sends to rank i + s, after what it has received in the step before.
-    pub(super) fn add_pairwise(&self, graph: &mut Graph<'_>, channel: u32, bytes: u64) {
+    pub(super) fn add_pairwise(&self, graph: &mut Graph<'_>, channel: u32) {
         let n = graph.n();
         let mut received = vec![vec![(None, Time::ZERO); n]; self.chunks as usize];
         for step in 1..n {
@@ -15,7 +15,7 @@ impl Collective {
                 let mut coming = vec![(None, Time::ZERO); n];
                 for from in 0..n {
                     let to = (from + step) % n;
-                    let size = part(self.between(n, from, to, bytes), u64::from(self.chunks), chunk as u64);
+                    let size = part(self.between(n, from, to, channel), u64::from(self.chunks), chunk as u64);
                     let flow = graph.send(channel, (from, to), size, &received[from..=from]);
                     let delay = if self.op == Op::ReduceScatter { self.reduce_time(size) } else { Time::ZERO };
                     coming[to] = (flow, delay);
@@ -26,7 +26,7 @@ impl Collective {
     }
 
     /// Adds an exchange without steps: a rank sends to all others, one after the other.
-    pub(super) fn add_direct(&self, graph: &mut Graph<'_>, channel: u32, bytes: u64) {
+    pub(super) fn add_direct(&self, graph: &mut Graph<'_>, channel: u32) {
         let n = graph.n();
         let layout = graph.layout();
         for from in 0..n {
@@ -36,15 +36,20 @@ impl Collective {
                 (None, Order::Shifted) => (from..n).chain(0..from).collect(),
             };
             for to in peers.into_iter().filter(|&to| to != from) {
-                for size in self.pieces(self.between(n, from, to, bytes)) {
+                for size in self.pieces(self.between(n, from, to, channel)) {
                     graph.send(channel, (from, to), size, &[]);
                 }
             }
         }
     }
 
-    /// Returns the bytes that rank `from` sends to rank `to`: the sender's part to gather, and the receiver's otherwise.
-    fn between(&self, n: usize, from: usize, to: usize, bytes: u64) -> u64 {
+    /// Returns the bytes of a channel that rank `from` sends to rank `to`: the sender's part to gather, and the receiver's otherwise.
+    pub(super) fn between(&self, n: usize, from: usize, to: usize, channel: u32) -> u64 {
+        let channels = u64::from(self.channels);
+        if let Sizes::Matrix(matrix) = &self.sizes {
+            return part(matrix[from * n + to], channels, u64::from(channel));
+        }
+        let bytes = part(self.bytes.as_u64(), channels, u64::from(channel));
         part(bytes, n as u64, if self.op == Op::AllGather { from } else { to } as u64)
     }
 

@@ -28,6 +28,11 @@ impl Layout {
         servers.windows(2).all(|pair| pair[0].len() == pair[1].len()).then_some(Self { servers, places })
     }
 
+    /// Returns `true` if there are several servers with several ranks each.
+    pub(super) fn has_levels(&self) -> bool {
+        1 < self.n_servers() && 1 < self.size()
+    }
+
     /// Returns the number of servers.
     pub(super) fn n_servers(&self) -> usize {
         self.servers.len()

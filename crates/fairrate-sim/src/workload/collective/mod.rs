@@ -13,13 +13,17 @@ mod bound;
 mod exchange;
 mod graph;
 mod halving;
+mod hierarchy;
 mod layout;
 mod ring;
+mod sizes;
 mod tree;
 
 use fairrate_units::{Bytes, Rate, Time};
 
 pub(super) use self::graph::{Graph, Origin};
+use self::layout::Layout;
+pub use self::sizes::Sizes;
 use super::{Workload, few_enough, host};
 use crate::collectives::CollectiveSpec;
 use crate::ids::NodeId;
@@ -160,25 +164,32 @@ pub struct Collective {
     pub nearest_first: bool,
     /// Direct: the order of receivers.
     pub order: Order,
+    /// Set if data goes inside servers and across them in steps of their own: sums and gathers by rings, and exchanges of all with all by the
+    /// rank on the receiver's rail.
+    pub hierarchy: bool,
+    /// All-to-all: the bytes of each pair of ranks.
+    pub sizes: Sizes,
 }
 
 impl Collective {
-    /// Returns the messages of all iterations. Nothing is random; the seed is a parameter only for uniformity.
+    /// Returns the messages of all iterations. Nothing but the loads of an imbalance is random.
     ///
     /// # Errors
     /// Names the parameter that cannot be used on this topology.
-    pub fn generate(&self, topology: &Topology, _seed: u64, group: u32) -> Result<Workload, FieldError> {
+    pub fn generate(&self, topology: &Topology, seed: u64, group: u32) -> Result<Workload, FieldError> {
         let ranks = self.ranks(topology)?;
         self.check(ranks.len())?;
-        few_enough("bytes", self.messages(ranks.len()))?;
+        self.check_hierarchy(topology, &ranks)?;
+        few_enough("bytes", self.messages_of(topology, &ranks))?;
+        let drawn = Self { sizes: self.sizes.drawn(self.bytes, ranks.len(), seed, group)?, ..self.clone() };
         let mut workload = Workload::default();
         let origin = Origin { group, start: self.start, first_stream: 0 };
         let mut graph = Graph::new(&mut workload, topology, &ranks, origin, self.compute);
         for iteration in 0..self.repeat {
             graph.begin(iteration);
-            self.add_messages(&mut graph);
+            drawn.add_messages(&mut graph);
         }
-        workload.collectives.push(self.spec(topology, ranks, group));
+        workload.collectives.push(drawn.spec(topology, ranks, group));
         Ok(workload.sort())
     }
 
@@ -187,7 +198,7 @@ impl Collective {
     /// # Errors
     /// As [`Collective::generate`].
     pub fn expected_flows(&self, topology: &Topology) -> Result<f64, FieldError> {
-        Ok(self.messages(self.ranks(topology)?.len()))
+        Ok(self.messages_of(topology, &self.ranks(topology)?))
     }
 
     fn ranks(&self, topology: &Topology) -> Result<Vec<NodeId>, FieldError> {
@@ -218,6 +229,31 @@ impl Collective {
         Ok(())
     }
 
+    /// Checks that the ranks are in servers as a hierarchy needs them.
+    fn check_hierarchy(&self, topology: &Topology, ranks: &[NodeId]) -> Result<(), FieldError> {
+        if !self.hierarchy || Layout::of(topology, ranks).is_some_and(|layout| layout.has_levels()) {
+            return Ok(());
+        }
+        let (message, help) = if topology.servers.is_none() {
+            ("there are no servers", "add for instance `scale_up = { size = 8 }` to `[topology]`")
+        } else {
+            ("a hierarchy is for several servers with the same number of ranks each, at least two", "name such `hosts`")
+        };
+        Err(FieldError::new("hierarchy", message).help(help))
+    }
+
+    /// Returns the approximate number of messages among these ranks.
+    fn messages_of(&self, topology: &Topology, ranks: &[NodeId]) -> f64 {
+        let n = ranks.len() as f64;
+        let of_levels = |layout: Layout| {
+            let steps = (layout.size() + layout.n_servers() - 2) as f64;
+            let passes = if self.op == Op::AllReduce { 2.0 } else { 1.0 };
+            passes * n * steps * f64::from(self.channels) * f64::from(self.chunks) * f64::from(self.repeat)
+        };
+        let layout = if self.hierarchy { Layout::of(topology, ranks) } else { None };
+        layout.map_or_else(|| self.messages(ranks.len()), of_levels)
+    }
+
     /// Returns the approximate number of messages among `n` ranks.
     pub(super) fn messages(&self, n: usize) -> f64 {
         let n = n as f64;
@@ -236,18 +272,28 @@ impl Collective {
 
     /// Adds the messages of an iteration.
     pub(super) fn add_messages(&self, graph: &mut Graph<'_>) {
+        let layout = if self.hierarchy { graph.layout().filter(Layout::has_levels) } else { None };
         for channel in 0..self.channels {
-            self.add_channel(graph, channel);
+            match &layout {
+                None => self.add_channel(graph, channel),
+                Some(layout) if self.op == Op::AllToAll => self.add_exchange_hierarchy(graph, layout, channel),
+                Some(layout) => self.add_ring_hierarchy(graph, layout, channel, self.bytes_of(channel)),
+            }
         }
     }
 
+    /// Returns the bytes of a channel.
+    fn bytes_of(&self, channel: u32) -> u64 {
+        part(self.bytes.as_u64(), u64::from(self.channels), u64::from(channel))
+    }
+
     fn add_channel(&self, graph: &mut Graph<'_>, channel: u32) {
-        let bytes = part(self.bytes.as_u64(), u64::from(self.channels), u64::from(channel));
+        let bytes = self.bytes_of(channel);
         match self.algorithm {
             CollectiveAlgorithm::Ring => self.add_ring(graph, channel, bytes),
             CollectiveAlgorithm::HalvingDoubling => self.add_halving_doubling(graph, channel, bytes),
-            CollectiveAlgorithm::Pairwise => self.add_pairwise(graph, channel, bytes),
-            CollectiveAlgorithm::Direct => self.add_direct(graph, channel, bytes),
+            CollectiveAlgorithm::Pairwise => self.add_pairwise(graph, channel),
+            CollectiveAlgorithm::Direct => self.add_direct(graph, channel),
             CollectiveAlgorithm::Chain => self.add_chain(graph, channel, bytes),
             CollectiveAlgorithm::Binomial => self.add_binomial(graph, channel, bytes),
             CollectiveAlgorithm::Tree => self.add_trees(graph, channel, bytes),
@@ -267,7 +313,10 @@ impl Collective {
 
     /// Returns the description of the collective for its results.
     fn spec(&self, topology: &Topology, ranks: Vec<NodeId>, group: u32) -> CollectiveSpec {
-        let bound = bound::least_time(self.op, self.bytes, topology, &ranks);
+        let bound = match &self.sizes {
+            Sizes::Matrix(matrix) => bound::least_time_of_matrix(matrix, topology, &ranks),
+            _ => bound::least_time(self.op, self.bytes, topology, &ranks),
+        };
         let ends = ranks.iter().filter_map(|&rank| topology.scale_up_end(rank)).collect();
         CollectiveSpec {
             group,

@@ -12,7 +12,7 @@ use std::collections::HashMap;
 
 use fairrate_units::{Bytes, Rate, Time};
 
-use super::{Collective, CollectiveAlgorithm, Op, Order};
+use super::{Collective, CollectiveAlgorithm, Op, Order, Sizes};
 use crate::jobs::ProcessGroup;
 
 pub use trace::{TraceDefaults, parse_trace};
@@ -154,5 +154,7 @@ pub fn collective_of(op: Op, algorithm: CollectiveAlgorithm, bytes: Bytes, chann
         reduce_rate: Rate::MAX,
         nearest_first: false,
         order: Order::Shifted,
+        hierarchy: false,
+        sizes: Sizes::Even,
     }
 }

@@ -110,6 +110,8 @@ pub struct Training {
     pub channels: u32,
     /// Pieces of each message.
     pub chunks: u32,
+    /// Set if collectives of groups with several ranks in each of several servers go inside servers and across them in steps of their own.
+    pub hierarchy: bool,
     /// Number of iterations.
     pub iterations: u32,
     /// Start of the first one.
@@ -147,6 +149,10 @@ impl Training {
     /// Names the parameter that cannot be used, with these others or on this topology.
     pub fn generate(&self, topology: &Topology, _seed: u64, group: u32) -> Result<Workload, FieldError> {
         let hosts = self.check_hosts(topology)?;
+        if self.hierarchy && topology.servers.is_none() {
+            let error = FieldError::new("hierarchy", "there are no servers");
+            return Err(error.help("add for instance `scale_up = { size = 8 }` to `[topology]`"));
+        }
         self.job()?.generate(topology, &hosts, group, self.start)
     }
 

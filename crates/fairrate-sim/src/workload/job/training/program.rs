@@ -8,7 +8,7 @@ use fairrate_units::{Bytes, Time};
 use super::sizes::{Block, Pass};
 use super::{Dimension, Training};
 use crate::workload::job::{Job, PartId, collective_of};
-use crate::workload::{CollectiveAlgorithm, Op};
+use crate::workload::{Collective, CollectiveAlgorithm, Op};
 
 /// Returns the operations of all iterations; `places` has the groups of each dimension.
 pub(super) fn write(training: &Training, job: Job, places: Vec<Vec<usize>>) -> Job {
@@ -301,7 +301,8 @@ impl Program<'_> {
             for &rank in &members {
                 self.flush(rank);
             }
-            let collective = collective_of(op, algorithm, bytes, channels, t.chunks);
+            let flat = collective_of(op, algorithm, bytes, channels, t.chunks);
+            let collective = Collective { hierarchy: t.hierarchy, ..flat };
             let first = self.job.collective(name, self.iteration, group, collective);
             parts.extend((0..).zip(members).map(|(at, rank)| (rank, Job::part(first, at))));
         }
