@@ -1,7 +1,8 @@
 //! `bench --job perm128` and others: whole scenarios, from the text to the last event. Full-bisection fat-trees with
 //! links of 100 Gb/s and 1 us, packets of 1,500 bytes, PFC, shared buffers and Dynamic Thresholds as by default; the
 //! shapes and sizes of htsim's usual connection matrices. `ws60` is PowerTCP's Figure 6b; `ws1024` and `ft65536` have
-//! its traffic on fat-trees like those of the others.
+//! its traffic on fat-trees like those of the others. `m64` is a layer of `examples/large/m64.toml` with half of its tokens: 64 GPUs in
+//! eight servers, packets of 9,000 bytes, and flows that wait for each other.
 
 use std::path::Path;
 
@@ -24,13 +25,37 @@ pub const EXTRA_JOBS: [&str; 2] = ["perm128", "ws60"];
 
 /// Jobs that are run if none is named, and those that take minutes per run. Small networks go first, because memory
 /// left behind by a large network would count as theirs.
-pub const DEFAULT_JOBS: [&str; 8] =
-    ["incast32", "perm128", "ws60", "incast128", "perm432", "perm1024", "ws1024", "perm8192"];
+pub const DEFAULT_JOBS: [&str; 9] =
+    ["incast32", "perm128", "ws60", "m64", "incast128", "perm432", "perm1024", "ws1024", "perm8192"];
 /// Jobs that take minutes a run.
 pub const LONG_JOBS: [&str; 1] = ["ft65536"];
 
 /// Default number of timings of each case.
 pub const DEFAULT_RUNS: usize = 5;
+
+/// A layer of a mixture of experts on 64 GPUs.
+const M64: &str = r#"
+[topology]
+kind = "rail"
+[switch]
+buffer = "32MiB"
+[transport]
+mtu = "9000B"
+[[traffic]]
+kind = "training"
+layers = 1
+hidden = 4096
+ffn = 16384
+heads = 32
+vocabulary = 8000
+sequence = 2048
+experts = 8
+tp = 8
+dp = 8
+ep = 4
+tp_channels = 8
+forward = "2ns"
+"#;
 
 /// The explanation of the table's columns.
 pub const LEGEND: &str = "\
@@ -50,6 +75,7 @@ fn text(job: &str) -> Option<String> {
         "perm8192" => permutation(32, "100KB"),
         "ws60" => format!("stop = \"all-flows-done\"\n[topology]\nkind = \"fat-tree\"\n{}", web_search("10ms")),
         "ws1024" => format!("stop = \"all-flows-done\"\n{}", fat_tree(16, &web_search("300us"))),
+        "m64" => format!("stop = \"all-flows-done\"\n{M64}"),
         "ft65536" => format!("duration = \"200us\"\n{}", fat_tree(64, &web_search("200us"))),
         _ => return None,
     })
@@ -287,6 +313,9 @@ mod tests {
             let config = read(job, "powertcp").expect("it reads");
             assert_eq!((config.topology.hosts().count(), config.flows.len()), (hosts, flows), "{job}");
         }
+        let m64 = read("m64", "powertcp").expect("it reads");
+        let inside = m64.flows.iter().filter(|flow| m64.topology.is_scale_up(flow.src)).count();
+        assert!(m64.topology.hosts().count() == 64 && 0 < inside && inside < m64.flows.len() && m64.jobs.len() == 1);
         assert!(read("ws60", "dctcp/tcp").is_ok() && read("ws60", "flowtune/tcp").is_ok());
         assert!(read("ws60", "flowtune").is_err() && Case::new("ws60", "flowtune").is_err());
         assert_eq!(read("ws1024", "swift").expect("it reads").topology.hosts().count(), 1_024);

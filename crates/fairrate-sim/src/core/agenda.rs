@@ -139,6 +139,12 @@ impl Agenda {
         }
     }
 
+    /// Returns the time at which `worker` is due.
+    #[inline]
+    pub(super) fn due_ps(&self, worker: Worker) -> u64 {
+        self.queue.due_ps(self.number_of(worker))
+    }
+
     /// Sets the time at which `worker` is due next to `at_ps`, which is not earlier than the present one.
     #[inline]
     pub(super) fn postpone(&mut self, worker: Worker, at_ps: u64) {

@@ -77,7 +77,13 @@ impl Team for Pair {
     }
 
     fn postpone(self, hosts: &Hosts, net: &mut Network) {
-        self.0.into_iter().for_each(|host| Alone(host).postpone(hosts, net));
+        for host in self.0 {
+            let next_ps = Alone(host).next(hosts, net).0.time_ps;
+            // Most spans have events at one of the two.
+            if net.agenda.due_ps(Worker::Host(host)) != next_ps {
+                net.agenda.postpone(Worker::Host(host), next_ps);
+            }
+        }
     }
 }
 
