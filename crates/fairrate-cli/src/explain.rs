@@ -1,5 +1,6 @@
 //! `fairrate explain`: why flows took as long as they did.
 
+mod iteration;
 mod json;
 mod names;
 mod rows;
@@ -19,6 +20,7 @@ use fairrate_report::load::at_least;
 use fairrate_results::FlowRow;
 use serde::Serialize;
 
+use self::iteration::Critical;
 use self::names::Names;
 use self::rows::{Row, rows};
 use self::source::{ONLY_FINISHED, ONLY_FINITE, Source, refused};
@@ -43,6 +45,9 @@ pub struct Args {
     /// Shares of each reason in fast and in slow flows, by percentile of slowdown; of a comparison, for each run
     #[arg(long, conflicts_with = "worst")]
     tail: bool,
+    /// The critical path of this iteration of a training job, which `--block` names if there are several
+    #[arg(long, value_name = "N", conflicts_with_all = ["flow", "worst", "tail", "class"])]
+    iteration: Option<u32>,
     #[command(flatten)]
     chosen: Chosen,
     /// Print one JSON object in place of text
@@ -78,6 +83,9 @@ pub fn run(args: &Args, registry: &Registry) -> Result<ExitCode, Failure> {
         return Err(refused(&args.dir, "has the runs of a comparison", help));
     }
     let source = Source::open(&args.dir, registry)?;
+    if let Some(iteration) = args.iteration {
+        return args.explain_iteration(&source, iteration);
+    }
     let chosen = choose(&source, args.flow, args.worst, &args.chosen)?;
     let board = Board::new(args.quiet);
     let Some(all) = explained(&source, chosen, &mut source.watcher(&board))? else {
@@ -182,6 +190,32 @@ impl Args {
             return Err(source.refused("has no such flow that has finished", ONLY_FINISHED));
         }
         Ok(rows)
+    }
+
+    /// Explains an iteration of a job by its critical path.
+    fn explain_iteration(&self, source: &Source, iteration: u32) -> Result<ExitCode, Failure> {
+        let block = self.chosen.block(&source.blocks)?;
+        let jobs: Vec<usize> = (0..)
+            .zip(&source.config().jobs)
+            .filter(|(_, spec)| block.is_none_or(|b| spec.group == b))
+            .map(|(at, _)| at)
+            .collect();
+        let job = match jobs[..] {
+            [job] => job,
+            [] => return Err(source.refused("has no such training job", "explain flows, as `--worst 3`")),
+            _ => return Err(source.refused("has several training jobs", "name one by `--block`")),
+        };
+        let board = Board::new(self.quiet);
+        let Some(stages) = source.critical_path((job, iteration), &mut source.watcher(&board))? else {
+            return Ok(ExitCode::from(INTERRUPTED));
+        };
+        let critical = Critical::new(source, (job, iteration), &stages);
+        if self.json {
+            output::print_json(&critical)?;
+        } else {
+            output::print_text(&critical.to_text())?;
+        }
+        Ok(ExitCode::SUCCESS)
     }
 
     /// Explains fast and slow flows of a run, or of each run of a comparison.

@@ -50,10 +50,15 @@ impl Chosen {
         Self { class, block }
     }
 
+    /// Returns the traffic block that is chosen, among blocks with these names.
+    pub fn block(&self, blocks: &[String]) -> Result<Option<u32>, Failure> {
+        self.block.as_deref().map(|block| block_of(block, blocks)).transpose()
+    }
+
     /// Returns a test for the chosen flows of a run whose traffic blocks are called `blocks`.
     pub fn filter(&self, blocks: &[String]) -> Result<impl Fn(&FlowRow) -> bool + use<>, Failure> {
         let wanted = self.class.as_deref().map(class_of).transpose()?;
-        let block = self.block.as_deref().map(|block| block_of(block, blocks)).transpose()?;
+        let block = self.block(blocks)?;
         Ok(move |row: &FlowRow| {
             let of_size = |(above, up_to)| row.bytes.is_some_and(|bytes| above < bytes && bytes <= up_to);
             wanted.is_none_or(of_size) && block.is_none_or(|block| row.group == block)

@@ -269,3 +269,49 @@ fn a_list_of_flows_that_is_gone_is_named() {
     }
     expect_refused(&[out, "--flow", "9"], "flows.csv");
 }
+
+/// Two servers of two GPUs, and two iterations.
+const JOB: &str = r#"
+[topology]
+kind = "rail"
+servers = 2
+gpus_per_server = 2
+spines = 1
+[[traffic]]
+kind = "training"
+name = "small"
+layers = 2
+hidden = 64
+heads = 4
+vocabulary = 64
+sequence = 64
+tp = 2
+dp = 2
+tflops = 1.0
+iterations = 2
+"#;
+
+#[test]
+fn the_critical_path_of_an_iteration_adds_up_to_its_time() {
+    let out = results("explain_iteration", JOB);
+    let rows = fairrate_results::Results::open(Path::new(&out)).unwrap().iterations().unwrap();
+    for iteration in [0, 1] {
+        let json = explained(&[&out, "--iteration", &iteration.to_string()]);
+        let ps = |value: &Value, field: &str| value[field].as_u64().unwrap();
+        let stages = json["stages"].as_array().unwrap();
+        let sum: u64 = stages.iter().map(|stage| ps(stage, "ps")).sum();
+        assert_eq!(sum, ps(&json, "time_ps"), "{json}");
+        let ends = rows.iter().filter(|row| u64::from(row.iteration) == iteration).map(|row| row.end_ns);
+        let end_ns = (ps(&json, "start_ps") + sum) / 1_000;
+        assert!(ends.max().unwrap().abs_diff(end_ns) <= 1, "{json}");
+        let inside = |is: bool| stages.iter().any(|stage| stage["message"]["is_inside_server"] == Value::Bool(is));
+        assert!(inside(true) && inside(false) && stages.iter().any(|stage| stage["doing"] == "computes"), "{json}");
+    }
+    let text = stdout(&run(&["explain", "-q", &out, "--iteration", "1", "--block", "small"]));
+    for words in ["iteration 1 of small", "computation", "messages inside servers", "longest messages", "nvswitch"] {
+        assert!(text.contains(words), "{text}");
+    }
+    expect_refused(&[&out, "--iteration", "2"], "has no complete iteration 2");
+    let flows = results("explain_no_iteration", SCENARIO);
+    expect_refused(&[&flows, "--iteration", "0"], "has no such training job");
+}

@@ -13,6 +13,7 @@
 //! Both are lists of [`Piece`]s without gaps and overlaps, so their lengths add up to the completion time.
 
 mod chain;
+mod critical;
 mod faults;
 mod observer;
 mod open;
@@ -20,6 +21,7 @@ mod piece;
 mod port;
 mod sender;
 
+pub use critical::{Doing, Milestones, Stage};
 pub use faults::{Slow, outages, slow};
 pub use observer::{Observer, Unsupported};
 pub use piece::{Behind, Explanation, How, Loss, Piece, Reason, Sum, Way, sums};

@@ -29,6 +29,17 @@ pub enum OperationKind {
     Message,
 }
 
+impl OperationKind {
+    /// Returns the name: `compute`, the collective operation as in scenarios, or `message`.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Compute => "compute",
+            Self::Collective(op) => op.name(),
+            Self::Message => "message",
+        }
+    }
+}
+
 /// An operation of a job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct OperationSpec {

@@ -4,11 +4,11 @@ use std::path::{Path, PathBuf};
 
 use fairrate_control::Registry;
 use fairrate_experiment::crew::caught;
-use fairrate_experiment::{Watch, run_into};
-use fairrate_explain::{Explanation, Observer, Unsupported};
+use fairrate_experiment::{Ended, Watch, run_into};
+use fairrate_explain::{Explanation, Milestones, Observer, Stage, Unsupported};
 use fairrate_results::{FlowRow, Results, RunState};
 use fairrate_scenario::{Overrides, Scenario, traffic_block_names};
-use fairrate_sim::FlowId;
+use fairrate_sim::{FlowId, SimConfig, Sink};
 use fairrate_units::Time;
 
 use super::names::Names;
@@ -80,20 +80,48 @@ impl Source {
         let config = self.scenario.sim_config();
         let refused = |(flow, why)| self.unsupported(self.names().number(flow), why);
         let mut observer = Observer::new(config, flows).map_err(refused)?;
-        let ended = caught(|| run_into(config.clone(), 1, &mut observer, watch));
+        let Some(ended) = self.run_again(&mut observer, watch)? else { return Ok(None) };
+        for outcome in &ended.unfinished {
+            observer.add_outcome(outcome);
+        }
+        Ok(Some((observer, ended.totals.end)))
+    }
+
+    /// Runs the scenario again and returns the critical path of an iteration of a job, a position of
+    /// [`SimConfig::jobs`](fairrate_sim::SimConfig::jobs); `None` if `watch` stopped the run.
+    pub fn critical_path(
+        &self,
+        (job, iteration): (usize, u32),
+        watch: &mut dyn Watch,
+    ) -> Result<Option<Vec<Stage>>, Failure> {
+        let config = self.config();
+        let mut milestones = Milestones::new(config);
+        let Some(ended) = self.run_again(&mut milestones, watch)? else { return Ok(None) };
+        ended.unfinished.iter().for_each(|outcome| milestones.flow(outcome));
+        milestones.critical_path(config, job, iteration).map(Some).ok_or_else(|| {
+            self.refused(&format!("has no complete iteration {iteration}"), "name one that `fairrate show DIR` has")
+        })
+    }
+
+    /// Returns the configuration of the run.
+    pub fn config(&self) -> &SimConfig {
+        self.scenario.sim_config()
+    }
+
+    /// Runs the scenario with a sink. Checks that it is the run of the results.
+    fn run_again(&self, sink: &mut dyn Sink, watch: &mut dyn Watch) -> Result<Option<Ended>, Failure> {
+        let config = self.config();
+        let ended = caught(|| run_into(config.clone(), 1, sink, watch));
         let ended = ended.map_err(|cause| Failure::Run { cause, dir: self.dir.clone() })?;
         if ended.state == RunState::Interrupted {
             return Ok(None);
-        }
-        for outcome in &ended.unfinished {
-            observer.add_outcome(outcome);
         }
         // A run that was interrupted has the fingerprint of a part; its completion times are compared all the same.
         let is_whole = self.results.summary.state == "complete";
         if is_whole && self.results.summary.fingerprint != format!("{:016x}", ended.totals.fingerprint) {
             return Err(self.is_another_run());
         }
-        Ok(Some((observer, ended.totals.end)))
+        Ok(Some(ended))
     }
 
     /// Returns the failure for results that this version does not repeat.

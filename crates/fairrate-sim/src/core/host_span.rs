@@ -24,8 +24,8 @@ trait Team: Copy {
     /// Returns their next event and its host.
     fn next(self, hosts: &Hosts, net: &Network) -> (Event, HostId);
 
-    /// Sets the time at which each of them is due next.
-    fn postpone(self, hosts: &Hosts, net: &mut Network);
+    /// Sets the time at which each of them is due next; `next` is their next event.
+    fn postpone(self, hosts: &Hosts, net: &mut Network, next: Event);
 }
 
 /// A host whose flows start without those of others.
@@ -58,9 +58,8 @@ impl Team for Alone {
     }
 
     #[inline]
-    fn postpone(self, hosts: &Hosts, net: &mut Network) {
-        let next_ps = self.next(hosts, net).0.time_ps;
-        net.agenda.postpone(Worker::Host(self.0), next_ps);
+    fn postpone(self, _: &Hosts, net: &mut Network, next: Event) {
+        net.agenda.postpone(Worker::Host(self.0), next.time_ps);
     }
 }
 
@@ -76,7 +75,7 @@ impl Team for Pair {
         if b.0 < a.0 { b } else { a }
     }
 
-    fn postpone(self, hosts: &Hosts, net: &mut Network) {
+    fn postpone(self, hosts: &Hosts, net: &mut Network, _: Event) {
         for host in self.0 {
             let next_ps = Alone(host).next(hosts, net).0.time_ps;
             // Most spans have events at one of the two.
@@ -104,11 +103,11 @@ impl Part {
         let end_ps = (from_ps + team.delay_ps(&self.hosts, &self.world.net)).min(until_ps);
         let (mut n_pending, mut bound) = (self.world.clock.n_pending(), self.world.clock.bound());
         let mut n = 0;
-        loop {
+        let next = loop {
             let w = &mut self.world;
             let (event, host) = team.next(&self.hosts, &w.net);
             if end_ps <= event.time_ps || bound <= event {
-                break;
+                break event;
             }
             w.clock.now_ps = event.time_ps;
             if event.kind() == EventKind::Arrive {
@@ -127,13 +126,13 @@ impl Part {
             if self.world.clock.n_pending() != n_pending {
                 (n_pending, bound) = (self.world.clock.n_pending(), self.world.clock.bound());
             }
-        }
+        };
         let w = &mut self.world;
         if 0 < n {
             w.clock.latest_ps = w.clock.latest_ps.max(w.clock.now_ps);
             w.clock.now_ps = from_ps;
         }
-        team.postpone(&self.hosts, &mut w.net);
+        team.postpone(&self.hosts, &mut w.net, next);
         n
     }
 }

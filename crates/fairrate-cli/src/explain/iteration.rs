@@ -1,0 +1,206 @@
+//! `explain --iteration`: the critical path of an iteration of a job.
+
+use fairrate_explain::{Doing, Stage};
+use fairrate_report::format;
+use fairrate_sim::routing::{FlowKey, Routes};
+use fairrate_sim::{FlowId, FlowSpec, JobSpec, Milestone, PortId, SimConfig};
+use fairrate_text::aligned;
+use fairrate_units::Time;
+use serde::Serialize;
+
+use super::names::Names;
+use super::source::Source;
+
+/// Largest number of messages that are shown.
+const MESSAGES: usize = 8;
+
+/// The critical path of an iteration.
+#[derive(Serialize)]
+pub struct Critical {
+    schema: &'static str,
+    scenario: String,
+    block: String,
+    iteration: u32,
+    #[serde(skip)]
+    has_servers: bool,
+    start_ps: u64,
+    /// The time of the iteration: the sum of all stages.
+    time_ps: u64,
+    stages: Vec<Shown>,
+}
+
+/// A stage.
+#[derive(Serialize)]
+struct Shown {
+    /// `computes`, `moves` (a message on its way), `leaves` (a message until its last byte is at the NIC), `adds` or `waits`.
+    doing: &'static str,
+    operation: String,
+    /// `compute`, `message`, or the collective operation.
+    kind: &'static str,
+    rank: u32,
+    start_ps: u64,
+    ps: u64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    message: Option<Message>,
+}
+
+/// A message.
+#[derive(Serialize)]
+struct Message {
+    flow: u32,
+    from: String,
+    to: String,
+    bytes: u64,
+    /// The slowest link of its path; none if packets choose their paths one by one.
+    link: Option<String>,
+    is_inside_server: bool,
+}
+
+impl Critical {
+    /// Returns the path with the stages of an iteration of a job.
+    pub fn new(source: &Source, (job, iteration): (usize, u32), stages: &[Stage]) -> Self {
+        let (config, names) = (source.config(), source.names());
+        let routes = Routes::of(config);
+        let spec = &config.jobs[job];
+        let start = stages.first().map_or(spec.start, |stage| stage.start);
+        let total: u64 = stages.iter().map(|stage| (stage.end - stage.start).as_ps()).sum();
+        Self {
+            schema: "fairrate.explain-iteration/1",
+            scenario: source.results.summary.scenario.clone(),
+            block: names.block(spec.group),
+            iteration,
+            has_servers: config.topology.servers.is_some(),
+            start_ps: start.as_ps(),
+            time_ps: total,
+            stages: stages
+                .iter()
+                .map(|stage| shown(spec, stage, |flow, on| message(config, &names, &routes, flow, on)))
+                .collect(),
+        }
+    }
+
+    /// Returns the path in words.
+    pub fn to_text(&self) -> String {
+        let time = |ps: u64| format::time_ns(ps as f64 / 1e3);
+        let share = |ps: u64| format::percent(ps as f64 / self.time_ps.max(1) as f64);
+        let mut text = format!(
+            "{}: iteration {} of {} took {}, by its critical path of {} stages\n\n",
+            self.scenario,
+            self.iteration,
+            self.block,
+            time(self.time_ps),
+            self.stages.len()
+        );
+        let mut kinds = vec![["doing", "time", "share", "stages"].map(String::from)];
+        for (title, is_of) in KINDS {
+            let of: Vec<&Shown> = self.stages.iter().filter(|stage| is_of(stage)).collect();
+            let sum: u64 = of.iter().map(|stage| stage.ps).sum();
+            let title = if self.has_servers || !title.starts_with("messages") { title } else { &"messages" };
+            if !of.is_empty() {
+                kinds.push([(*title).to_owned(), time(sum), share(sum), of.len().to_string()]);
+            }
+        }
+        text += &aligned(&kinds, 1);
+        let mut operations: Vec<(String, u64, usize)> = Vec::new();
+        for stage in &self.stages {
+            let name = stage.title();
+            match operations.iter_mut().find(|(other, ..)| *other == name) {
+                Some((_, ps, n)) => (*ps, *n) = (*ps + stage.ps, *n + 1),
+                None => operations.push((name, stage.ps, 1)),
+            }
+        }
+        operations.sort_by(|a, b| b.1.cmp(&a.1).then_with(|| a.0.cmp(&b.0)));
+        let mut rows = vec![["operation", "time", "share", "stages"].map(String::from)];
+        rows.extend(operations.iter().map(|(name, ps, n)| [name.clone(), time(*ps), share(*ps), n.to_string()]));
+        text += &format!("\n{}", aligned(&rows, 1));
+        let mut messages: Vec<(&Shown, &Message)> =
+            self.stages.iter().filter_map(|stage| Some((stage, stage.message.as_ref()?))).collect();
+        messages.sort_by_key(|(stage, message)| (std::cmp::Reverse(stage.ps), message.flow));
+        if !messages.is_empty() {
+            let titles = ["longest messages", "operation", "slowest link", "flow", "bytes", "time"].map(String::from);
+            let row = |(stage, message): &(&Shown, &Message)| {
+                let link = message.link.clone().unwrap_or_default();
+                let bytes = format::bytes(message.bytes as f64);
+                [message.ends(), stage.title(), link, message.flow.to_string(), bytes, time(stage.ps)]
+            };
+            let rows: Vec<[String; 6]> = [titles].into_iter().chain(messages.iter().take(MESSAGES).map(row)).collect();
+            text += &format!("\n{}", aligned(&rows, 3));
+        }
+        text
+    }
+}
+
+type IsOf = fn(&Shown) -> bool;
+
+/// The kinds of stages, for sums.
+const KINDS: &[(&str, IsOf)] = &[
+    ("computation", |stage| stage.doing == "computes"),
+    ("messages inside servers", |stage| stage.is_of_message(true)),
+    ("messages between servers", |stage| stage.is_of_message(false)),
+    ("sums", |stage| stage.doing == "adds"),
+    ("before the start", |stage| stage.doing == "waits"),
+];
+
+impl Shown {
+    fn title(&self) -> String {
+        if ["compute", "message"].contains(&self.kind) {
+            self.operation.clone()
+        } else {
+            format!("{} {}", self.operation, self.kind)
+        }
+    }
+
+    fn is_of_message(&self, inside: bool) -> bool {
+        self.message.as_ref().is_some_and(|message| message.is_inside_server == inside)
+    }
+}
+
+impl Message {
+    fn ends(&self) -> String {
+        format!("{} to {}", self.from, self.to)
+    }
+}
+
+fn shown(spec: &JobSpec, stage: &Stage, message: impl Fn(FlowId, Milestone) -> Message) -> Shown {
+    let operation = &spec.operations[stage.operation as usize];
+    let (doing, flow) = match stage.doing {
+        Doing::Computes => ("computes", None),
+        Doing::Moves(flow) => ("moves", Some((flow, Milestone::Arrived))),
+        Doing::Leaves(flow) => ("leaves", Some((flow, Milestone::Sent))),
+        Doing::Adds => ("adds", None),
+        Doing::Waits => ("waits", None),
+    };
+    Shown {
+        doing,
+        operation: spec.names[operation.name as usize].clone(),
+        kind: operation.kind.name(),
+        rank: stage.rank,
+        start_ps: stage.start.as_ps(),
+        ps: (stage.end - stage.start).max(Time::ZERO).as_ps(),
+        message: flow.map(|(flow, on)| message(flow, on)),
+    }
+}
+
+fn message(config: &SimConfig, names: &Names<'_>, routes: &Routes, flow: FlowId, on: Milestone) -> Message {
+    let spec = &config.flows[flow.index()];
+    Message {
+        flow: names.number(flow),
+        from: names.node(spec.src),
+        to: names.node(spec.dst),
+        bytes: spec.bytes.as_u64(),
+        link: slowest_link(config, routes, spec, on == Milestone::Sent).map(|port| names.port(port)),
+        is_inside_server: config.topology.is_scale_up(spec.src),
+    }
+}
+
+/// Returns the slowest link of a flow's path, the last one of equal ones; that of the sender if only it matters. `None` if packets choose
+/// their paths.
+fn slowest_link(config: &SimConfig, routes: &Routes, flow: &FlowSpec, is_of_sender: bool) -> Option<PortId> {
+    if is_of_sender {
+        return routes.host_port(flow.src);
+    }
+    let mut path = Vec::new();
+    routes.path(config.fabric.ecmp, config.seed, FlowKey::of(flow), &mut path);
+    let slowest = path.into_iter().rev().min_by_key(|&port| config.topology.link(port).rate);
+    slowest.filter(|_| !config.fabric.balance.is_by_packet())
+}

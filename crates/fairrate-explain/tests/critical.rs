@@ -1,0 +1,93 @@
+//! Critical paths of iterations against numbers worked by hand, and their sums.
+
+use std::path::Path;
+
+use fairrate_explain::{Doing, Milestones, Stage};
+use fairrate_scenario::{Overrides, Scenario};
+use fairrate_sim::{JobBook, JobIteration, SimConfig, Simulation, Sink, TaskOutcome};
+use fairrate_units::Time;
+
+/// A sink with the times of iterations beside the milestones.
+struct Both(Milestones, JobBook);
+
+impl Sink for Both {
+    fn flow(&mut self, outcome: &fairrate_sim::FlowOutcome) {
+        self.0.flow(outcome);
+    }
+    fn task(&mut self, outcome: &TaskOutcome) {
+        self.0.task(outcome);
+        self.1.note(outcome);
+    }
+    fn port(&mut self, _: &fairrate_sim::PortSample) {}
+    fn rate(&mut self, _: &fairrate_sim::RateSample) {}
+    fn pfc(&mut self, _: &fairrate_sim::PfcEvent) {}
+}
+
+/// Returns the configuration of a scenario, its iterations, and the critical path of each.
+fn paths(toml: &str) -> (SimConfig, Vec<(JobIteration, Vec<Stage>)>) {
+    let dir = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests");
+    let scenario = Scenario::from_toml(toml, "test.toml", &dir, &Overrides::default());
+    let c = scenario.expect("the scenario is right").into_sim_config();
+    let mut both = Both(Milestones::new(&c), JobBook::new(&c).expect("there is a job"));
+    let mut simulation = Simulation::new(c.clone());
+    simulation.run(&mut both).expect("the run does not stall");
+    simulation.unfinished().iter().for_each(|outcome| both.0.flow(outcome));
+    let iterations = both.1.take_complete();
+    let path = |iteration: JobIteration| {
+        let path = both.0.critical_path(&c, iteration.job, iteration.iteration).expect("it is complete");
+        (iteration, path)
+    };
+    (c.clone(), iterations.into_iter().map(path).collect())
+}
+
+/// Ranks compute for 20 and 25 us, and all-reduce 1 MB by a ring of two channels: two steps of 250 kB each. Then one sends 5 kB to the
+/// other. The slower rank begins the ring; the message to the first one and the way back end last, and then the result.
+#[test]
+fn a_path_goes_by_what_came_last() {
+    let (c, all) = paths(
+        "[topology]\nkind = \"star\"\nhosts = 2\nrate = \"100Gbps\"\n[transport]\ncc = \"line-rate\"\n\
+         ack_every = \"message\"\nrto = \"100ms\"\n[[traffic]]\nkind = \"trace\"\npath = \"operations.csv\"\n",
+    );
+    let [(iteration, path)] = &all[..] else { panic!("{}", all.len()) };
+    assert_eq!(
+        path[0],
+        Stage {
+            doing: Doing::Computes,
+            rank: 1,
+            operation: path[0].operation,
+            start: Time::ZERO,
+            end: Time::from_us(25)
+        }
+    );
+    let last = path.last().expect("there are stages");
+    let result = c.flows.iter().position(|flow| flow.bytes.as_u64() == 5_000).expect("it is there");
+    assert_eq!(
+        (last.doing, last.rank, last.end),
+        (Doing::Moves(fairrate_sim::FlowId(result as u32)), 0, iteration.end)
+    );
+    let ranks: Vec<u32> = path.iter().map(|stage| stage.rank).collect();
+    assert!(ranks.starts_with(&[1, 1]) && ranks.ends_with(&[0]), "{path:#?}");
+    assert!((3..=6).contains(&path.len()), "{path:#?}");
+}
+
+#[test]
+fn stages_add_up_to_the_time_of_an_iteration() {
+    let job = "[[traffic]]\nkind = \"training\"\nlayers = 4\nhidden = 256\nheads = 4\nvocabulary = 512\nsequence = 128\n\
+               tp = 4\npp = 2\ndp = 4\nmicrobatches = 3\ntflops = 20.0\niterations = 3\nexperts = 4\nep = 2\n";
+    for (topology, rest) in [
+        ("kind = \"rail\"\nservers = 8\ngpus_per_server = 4\nspines = 2", "overlap = false\n"),
+        ("kind = \"dcn+\"\nservers = 8\ngpus_per_server = 4\nspines = 2\nservers_per_leaf = 2", "hierarchy = true\n"),
+        ("kind = \"leaf-spine\"\nleaves = 4\nhosts_per_leaf = 8", "chunks = 2\n"),
+    ] {
+        let (_, all) = paths(&format!("[topology]\n{topology}\n[transport]\ncc = \"dcqcn\"\n{job}{rest}"));
+        assert_eq!(all.len(), 3);
+        for (iteration, path) in all {
+            assert_eq!(path.first().map(|stage| stage.start), Some(iteration.start), "{topology}");
+            assert_eq!(path.last().map(|stage| stage.end), Some(iteration.end), "{topology}");
+            assert!(path.windows(2).all(|pair| pair[0].end == pair[1].start && pair[0].start < pair[0].end));
+            assert!(path.iter().any(|stage| stage.doing == Doing::Computes), "{topology}");
+            assert!(path.iter().any(|stage| matches!(stage.doing, Doing::Moves(_))), "{topology}");
+            assert!(path.iter().all(|stage| !matches!(stage.doing, Doing::Waits)), "{topology}");
+        }
+    }
+}
