@@ -12,7 +12,7 @@ use fairrate_sim::{
 };
 use fairrate_units::Time;
 
-/// What happens in a stage of a critical path.
+/// The event of a stage of a critical path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Doing {
     /// A rank computes.
@@ -30,7 +30,7 @@ pub enum Doing {
 /// A stage of a critical path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Stage {
-    /// What happens.
+    /// The event.
     pub doing: Doing,
     /// The rank; of a message, that of the sender.
     pub rank: u32,

@@ -61,7 +61,9 @@ pub(super) fn least_time_of_matrix(matrix: &[u64], topology: &Topology, ranks: &
             (*out, *come, *nics) = (*out + sum(&sent, true), *come + sum(&received, true), *nics + rate(ranks[a]));
         }
     }
-    of_servers.into_values().for_each(|[out, come, nics]| least(out.max(come), nics));
+    for [out, come, nics] in of_servers.into_values() {
+        least(out.max(come), nics);
+    }
     Time::from_ps(u64::try_from(least_ps).unwrap_or(u64::MAX))
 }
 

@@ -57,11 +57,11 @@ impl Collective {
             let mut received = vec![Vec::new(); ranks];
             for step in 1..size {
                 let mut coming = vec![Vec::new(); ranks];
-                for from in 0..ranks {
+                for (from, received) in received.iter().enumerate() {
                     let (server, place) = layout.place(from);
                     let to = layout.rank(server, place + step);
                     let all = (0..n).map(|other| between(from, layout.rank(other, place + step)));
-                    let needs = if is_pairwise { received[from].last().copied() } else { None };
+                    let needs = if is_pairwise { received.last().copied() } else { None };
                     let bytes = part(all.sum(), chunks, chunk);
                     let flow = graph.send(channel, (from, to), bytes, needs.as_slice());
                     coming[to].push((flow, Time::ZERO));
@@ -70,12 +70,12 @@ impl Collective {
             }
             for step in 1..n {
                 let mut coming = vec![Vec::new(); ranks];
-                for from in 0..ranks {
+                for (from, received) in received.iter_mut().enumerate() {
                     let (server, place) = layout.place(from);
                     let to = layout.rank(server + step, place);
                     let all = (0..size).map(|other| between(layout.rank(server, other), to));
                     // What was needed before the first message has come before the later ones of the stream.
-                    let needs = std::mem::take(&mut received[from]);
+                    let needs = std::mem::take(received);
                     let flow = graph.send(channel, (from, to), part(all.sum(), chunks, chunk), &needs);
                     coming[to].push((flow, Time::ZERO));
                 }
