@@ -112,7 +112,8 @@ impl Critical {
         operations.sort_by(|a, b| b.1.cmp(&a.1).then_with(|| a.0.cmp(&b.0)));
         let mut rows = vec![["operation", "time", "share", "stages"].map(String::from)];
         rows.extend(operations.iter().map(|(name, ps, n)| [name.clone(), time(*ps), share(*ps), n.to_string()]));
-        text += &format!("\n{}", aligned(&rows, 1));
+        text.push('\n');
+        text += &aligned(&rows, 1);
         let mut messages: Vec<(&Shown, &Message)> =
             self.stages.iter().filter_map(|stage| Some((stage, stage.message.as_ref()?))).collect();
         messages.sort_by_key(|(stage, message)| (std::cmp::Reverse(stage.ps), message.flow));
@@ -124,7 +125,8 @@ impl Critical {
                 [message.ends(), stage.title(), link, message.flow.to_string(), bytes, time(stage.ps)]
             };
             let rows: Vec<[String; 6]> = [titles].into_iter().chain(messages.iter().take(MESSAGES).map(row)).collect();
-            text += &format!("\n{}", aligned(&rows, 3));
+            text.push('\n');
+            text += &aligned(&rows, 3);
         }
         text
     }
