@@ -2,6 +2,7 @@
 //! round-trip times and classes, with short flows, and with groups that come and go.
 
 mod cases;
+mod maps;
 mod study;
 mod verdict;
 
@@ -85,7 +86,8 @@ pub fn run(args: &Args, registry: &Registry) -> Result<ExitCode, Failure> {
     let beside = PathBuf::from(beside);
     let is_new = !beside.exists();
     study.write(&beside)?;
-    let result = compare::run_showing(&comparison(args, &study, &beside, &out), Some(&PRINTED), registry);
+    let shown = compare::Study { shown: Some(&PRINTED), heat_maps: Some(study.heat_maps.clone()) };
+    let result = compare::run_study(&comparison(args, &study, &beside, &out), &shown, registry);
     if result.is_err() && is_new && !out.exists() {
         // Nothing is left of a study that was refused.
         let _ = std::fs::remove_dir_all(&beside);

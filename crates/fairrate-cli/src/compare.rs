@@ -11,6 +11,7 @@ use fairrate_control::Registry;
 use fairrate_report::by_size::{BySize, Percentiles, Sizes};
 use fairrate_report::comparison::Comparison;
 use fairrate_report::figures::Selection;
+use fairrate_report::heat_map::Layout;
 use fairrate_report::index::Index;
 use fairrate_report::metric::{Metric, UnknownMetric};
 use fairrate_report::model::Variant;
@@ -139,11 +140,20 @@ pub fn metrics(names: &[String], blocks: &[String]) -> Result<Vec<Metric>, Failu
 
 /// Runs the comparison, writes its report, and returns the exit code.
 pub fn run(args: &Args, registry: &Registry) -> Result<ExitCode, Failure> {
-    run_showing(args, None, registry)
+    run_study(args, &Study::default(), registry)
 }
 
-/// Runs the comparison as [`run`] does; if `shown` is given, the printed table has only those of the metrics that `args` asks for.
-pub fn run_showing(args: &Args, shown: Option<&[&str]>, registry: &Registry) -> Result<ExitCode, Failure> {
+/// The presentation of a comparison that is a study.
+#[derive(Default)]
+pub struct Study<'a> {
+    /// The metrics that the printed table has, of those that are drawn; `None`: all of them.
+    pub shown: Option<&'a [&'a str]>,
+    /// Heat maps of its report.
+    pub heat_maps: Option<Layout>,
+}
+
+/// Runs the comparison as [`run`] does, and presents it as `study` says.
+pub fn run_study(args: &Args, study: &Study<'_>, registry: &Registry) -> Result<ExitCode, Failure> {
     let ccs = columns::joined(&args.cc);
     let changes = changes(&args.variants)?;
     let registry = &columns::with_libraries(&ccs, &changes, registry)?;
@@ -168,8 +178,11 @@ pub fn run_showing(args: &Args, shown: Option<&[&str]>, registry: &Registry) -> 
     // No run goes on beside a run on Linux, whose network is real.
     let jobs = if backends.has_linux() { 1 } else { jobs(args.jobs, threads) };
     let (dir, blocks) = planner.place(&columns)?;
-    let selection =
-        Selection { metrics: metrics(&args.metrics, &blocks)?, by_size: args.by_size.or(BySize::default()) };
+    let selection = Selection {
+        metrics: metrics(&args.metrics, &blocks)?,
+        by_size: args.by_size.or(BySize::default()),
+        heat_maps: study.heat_maps.clone(),
+    };
     let (plans, refused) = planner.plan(&dir, &columns, jobs)?;
     let left_out = refused.sentences();
     let mut warnings: Vec<&str> = left_out.iter().map(String::as_str).collect();
@@ -187,7 +200,7 @@ pub fn run_showing(args: &Args, shown: Option<&[&str]>, registry: &Registry) -> 
     let work = Work { planner: &planner, dir: place.path(), board: &board, threads, refused: &refused };
     let index = work.run_all(&plans, jobs, &selection)?;
     board.clear();
-    conclude(index, place.path(), args.json, shown, registry)
+    conclude(index, place.path(), args.json, study.shown, registry)
 }
 
 /// Returns the variants that are given, with the lines of files in place of their names.
@@ -303,9 +316,9 @@ pub fn report(dir: &Path, names: &[String], by_size: &BySizeArgs, registry: &Reg
     };
     let asked = metrics(names, &variants[0].first().blocks)?;
     let table = printed(&variants, &comparison, &asked);
-    let Selection { metrics: drawn, by_size: sizes } = index.selection();
-    let metrics = if asked.is_empty() { drawn } else { asked };
-    let selection = Selection { metrics, by_size: by_size.or(sizes) };
+    let drawn = index.selection();
+    let metrics = if asked.is_empty() { drawn.metrics } else { asked };
+    let selection = Selection { metrics, by_size: by_size.or(drawn.by_size), heat_maps: drawn.heat_maps };
     output::write_page(dir, &variants, &comparison, &selection, Pictures::Yes)?;
     Ok(table)
 }

@@ -3,6 +3,7 @@
 use std::fmt::Write;
 
 use crate::figures::Chapter;
+use crate::heat_map::{self, HeatMap};
 use crate::panel::{Panel, Series};
 use crate::svg;
 
@@ -18,8 +19,8 @@ pub struct File {
 /// Name of the file that lists the others.
 pub const LIST: &str = "figures.csv";
 
-/// Returns two files for each figure of a report, and the list of them.
-pub fn files(chapters: &[Chapter]) -> Vec<File> {
+/// Returns two files for each figure and each heat map of a report, and the list of them. `heat` has the title of the maps' chapter.
+pub fn files(chapters: &[Chapter], heat: Option<(&str, &[HeatMap])>) -> Vec<File> {
     let mut list = "file,chapter,figure,point,note\n".to_owned();
     let mut files = Vec::new();
     for chapter in chapters {
@@ -31,6 +32,12 @@ pub fn files(chapters: &[Chapter]) -> Vec<File> {
             files.push(File { name: name("svg"), text: svg::render(figure) });
             files.push(File { name: name("csv"), text: csv(figure) });
         }
+    }
+    for (chapter, map) in heat.into_iter().flat_map(|(chapter, maps)| maps.iter().map(move |map| (chapter, map))) {
+        let name = |ending: &str| format!("{}.{ending}", map.file);
+        let _ = writeln!(list, "{},{},{},,", name("svg"), field(chapter), field(&map.title));
+        files.push(File { name: name("svg"), text: heat_map::file(map) });
+        files.push(File { name: name("csv"), text: heat_map::csv(map) });
     }
     files.push(File { name: LIST.to_owned(), text: list });
     files
@@ -100,7 +107,7 @@ fn number(x: Option<&f64>) -> String {
 }
 
 /// Returns a field of a CSV line, in quotes where it needs them.
-fn field(text: &str) -> String {
+pub(crate) fn field(text: &str) -> String {
     if text.contains(['"', ',', '\n', '\r']) { format!("\"{}\"", text.replace('"', "\"\"")) } else { text.to_owned() }
 }
 
@@ -116,7 +123,7 @@ mod tests {
         let variants = synthetic::grid(&["powertcp"], &[("load", &["0.2", "0.4"])], &[1, 2]);
         let comparison = Comparison::of(variants.iter().map(Metrics::of).collect());
         let chapters = figures::all(&variants, &comparison, &figures::Selection::default());
-        let files = files(&chapters);
+        let files = files(&chapters, None);
         let text = |name: &str| files.iter().find(|f| f.name == name).map(|f| f.text.clone()).unwrap();
         let over = text("over-load-goodput-of-all-flows.csv");
         assert_eq!(over.lines().next(), Some("series,load,goodput (Gb/s),low: goodput (Gb/s),high: goodput (Gb/s)"));

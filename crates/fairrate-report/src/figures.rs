@@ -4,6 +4,7 @@ use std::collections::HashSet;
 
 use crate::by_size::BySize;
 use crate::comparison::Comparison;
+use crate::heat_map::Layout;
 use crate::metric::Metric;
 use crate::model::Variant;
 use crate::panel::Panel;
@@ -68,6 +69,8 @@ pub struct Selection {
     pub metrics: Vec<Metric>,
     /// Percentiles and sizes of the slowdown against flow size.
     pub by_size: BySize,
+    /// Heat maps of a study.
+    pub heat_maps: Option<Layout>,
 }
 
 /// Returns all figures of a report, in order, without empty chapters. With a grid, the metrics over the grid are first, and then
@@ -140,7 +143,7 @@ fn name_files(chapters: &mut [Chapter]) {
 const LONGEST_NAME: usize = 100;
 
 /// Returns `words` as the name of a file: lower case, with a dash for everything but letters, digits and `.=`.
-fn file_name(words: &str) -> String {
+pub(crate) fn file_name(words: &str) -> String {
     let mut name = String::new();
     for c in words.replace('\u{3b8}', "theta").chars().flat_map(char::to_lowercase) {
         let kept = c.is_ascii_alphanumeric() || ".=".contains(c);

@@ -11,6 +11,7 @@ use serde::{Deserialize, Serialize};
 use crate::by_size::BySize;
 use crate::comparison::{Comparison, Statistics};
 use crate::figures::Selection;
+use crate::heat_map::Layout;
 use crate::load;
 use crate::metric::Metric;
 use crate::metrics::Metrics;
@@ -58,6 +59,9 @@ pub struct Index {
     /// Percentiles and sizes of the slowdown against flow size.
     #[serde(default)]
     by_size: BySize,
+    /// The heat maps of a study; absent in other comparisons.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    heat_maps: Option<Layout>,
     /// Metrics of each column; empty until all runs have ended.
     #[serde(default, skip_deserializing)]
     pub metrics: Vec<Metrics>,
@@ -127,13 +131,13 @@ impl Index {
     pub fn new(scenario: &str, runs: Vec<RunEntry>, selection: &Selection) -> Self {
         let (schema, scenario, by_size) = (SCHEMA.to_owned(), scenario.to_owned(), selection.by_size.clone());
         let drawn = selection.metrics.iter().map(|m| m.name(&[])).collect();
-        let refused = Vec::new();
-        Self { schema, scenario, runs, refused, drawn, by_size, metrics: Vec::new(), statistics: None }
+        let (refused, heat_maps) = (Vec::new(), selection.heat_maps.clone());
+        Self { schema, scenario, runs, refused, drawn, by_size, heat_maps, metrics: Vec::new(), statistics: None }
     }
 
     /// Returns the figures that are drawn.
     pub fn selection(&self) -> Selection {
-        Selection { metrics: self.drawn(), by_size: self.by_size.clone() }
+        Selection { metrics: self.drawn(), by_size: self.by_size.clone(), heat_maps: self.heat_maps.clone() }
     }
 
     /// Returns the metrics that are drawn over the grid.

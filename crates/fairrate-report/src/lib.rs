@@ -14,6 +14,7 @@ pub mod export;
 pub mod figures;
 pub mod findings;
 pub mod format;
+pub mod heat_map;
 pub mod html;
 mod html_table;
 pub mod index;

@@ -9,7 +9,7 @@ use crate::comparison::Comparison;
 use crate::figures::Selection;
 use crate::metrics::Metrics;
 use crate::model::{RunData, Variant, variants};
-use crate::{export, figures, html};
+use crate::{export, figures, heat_map, html};
 
 /// The failure to read or write a file of a report.
 #[derive(Debug, thiserror::Error)]
@@ -61,9 +61,14 @@ pub fn page(
     pictures: Pictures,
 ) -> Result<(), PublishError> {
     let chapters = figures::all(variants, comparison, selection);
-    write(&dir.join("report.html"), &html::page(variants, comparison, &chapters))?;
+    let layout = selection.heat_maps.as_ref();
+    let heat = layout.map(|layout| (layout, layout.fill(variants, &comparison.metrics)));
+    let section = heat.as_ref().map_or_else(String::new, |(layout, maps)| heat_map::section(layout, maps));
+    write(&dir.join("report.html"), &html::page(variants, comparison, &section, &chapters))?;
+    let titled = heat.as_ref().map(|(layout, maps)| (heat_map::chapter(layout), maps));
+    let heat = titled.as_ref().map(|(title, maps)| (title.as_str(), maps.as_slice()));
     match pictures {
-        Pictures::Yes => write_figures(&dir.join("figures"), &export::files(&chapters)),
+        Pictures::Yes => write_figures(&dir.join("figures"), &export::files(&chapters, heat)),
         Pictures::No => Ok(()),
     }
 }

@@ -106,24 +106,66 @@ fn senders((n_a, n_b): (u16, u16)) -> String {
     format!("traffic.0.senders={}, traffic.1.senders={}", hosts(0, n_a), hosts(1, n_b))
 }
 
-/// Returns the cases with long flows of both all the time.
-fn together(plan: &Plan, sides: [&Side; 2], flows @ (n_a, n_b): (u16, u16)) -> Vec<String> {
-    let mut variants = Vec::new();
-    let mut case = |label: &str, path: &str, more: &str| {
-        let keys = format!("{}, topology.path={path}{more}", senders(flows));
-        variants.push(variant(&format!("{n_a}:{n_b}{label}"), sides, &keys));
-    };
-    if plan.has_one_class(sides) {
-        case("", "near.txt", "");
-        case(&format!(", {FAR} times the RTT"), "far.txt", "");
+/// An arrangement of round-trip times and classes in cases with long flows of both all the time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Arrangement {
+    /// The same round-trip time, in one class.
+    Same,
+    /// A longer one for the second algorithm, in one class.
+    Far,
+    /// A class for each, with weights by the numbers of flows.
+    TwoClasses,
+}
+
+impl Arrangement {
+    /// Returns the label of the case with `flows`.
+    pub(super) fn label(self, (n_a, n_b): (u16, u16)) -> String {
+        let end = match self {
+            Self::Same => String::new(),
+            Self::Far => format!(", {FAR} times the RTT"),
+            Self::TwoClasses => ", two classes".to_owned(),
+        };
+        format!("{n_a}:{n_b}{end}")
     }
-    if plan.has_two_classes(sides) {
+
+    /// Returns what the arrangement is, for people.
+    pub(super) fn title(self, [_, b]: [&Side; 2]) -> String {
+        match self {
+            Self::Same => "One class, the same RTT".to_owned(),
+            Self::Far => format!("One class, {FAR} times the RTT for {}", b.block),
+            Self::TwoClasses => "A class for each, weights by flows".to_owned(),
+        }
+    }
+
+    /// Returns the keys of the case with `flows`, but for its senders.
+    fn keys(self, (n_a, n_b): (u16, u16)) -> String {
         // Each class may hold as much of the buffer as is free, so that none takes all.
         let of_class = |at: u8, weight: u16| format!(", class.{at}.weight={weight}.0, class.{at}.egress_alpha=1.0");
-        let weights = of_class(0, n_a) + &of_class(1, n_b);
-        case(", two classes", "near.txt", &format!(", traffic.1.class=4{weights}"));
+        match self {
+            Self::Same => "topology.path=near.txt".to_owned(),
+            Self::Far => "topology.path=far.txt".to_owned(),
+            Self::TwoClasses => {
+                format!("topology.path=near.txt, traffic.1.class=4{}{}", of_class(0, n_a), of_class(1, n_b))
+            }
+        }
     }
-    variants
+}
+
+/// Returns the arrangements of a plan.
+pub(super) fn arrangements(plan: &Plan, sides: [&Side; 2]) -> Vec<Arrangement> {
+    let one: &[Arrangement] =
+        if plan.has_one_class(sides) { &[Arrangement::Same, Arrangement::Far] } else { &[] };
+    let two: &[Arrangement] = if plan.has_two_classes(sides) { &[Arrangement::TwoClasses] } else { &[] };
+    [one, two].concat()
+}
+
+/// Returns the cases with long flows of both all the time.
+fn together(plan: &Plan, sides: [&Side; 2], flows: (u16, u16)) -> Vec<String> {
+    let case = |arrangement: Arrangement| {
+        let keys = format!("{}, {}", senders(flows), arrangement.keys(flows));
+        variant(&arrangement.label(flows), sides, &keys)
+    };
+    arrangements(plan, sides).into_iter().map(case).collect()
 }
 
 /// Returns the cases in which the flows of one algorithm come after a third of the run and go after two. The second half of the time

@@ -4,9 +4,11 @@ use std::path::Path;
 
 use fairrate_control::{AlgorithmConfig, Profile, Queueing, Registry};
 use fairrate_experiment::columns::parse_variant;
+use fairrate_report::heat_map::Layout;
 use fairrate_units::{Bytes, Rate, Time};
 
 use super::cases::{self, Loads, SHORT_HOSTS};
+use super::maps;
 use crate::failure::Failure;
 
 /// The cases of a study.
@@ -171,6 +173,8 @@ pub struct Study {
     pub buffers: Vec<String>,
     /// The names of the two traffic blocks.
     pub blocks: [String; 2],
+    /// The heat maps of its report.
+    pub heat_maps: Layout,
 }
 
 impl Study {
@@ -199,11 +203,13 @@ impl Study {
         let most = plan.flows.iter().map(|n| n.0.max(n.1)).max().unwrap_or(1);
         let most = if plan.short.0.is_empty() { most } else { most.max(SHORT_HOSTS) };
         let [near, far] = [1, 2 * FAR - 1].map(|times| network(plan, most, times));
+        let buffers = buffers(plan, &a);
         Ok(Self {
             scenario: scenario(plan, &a, &b),
             networks: [("near.txt", near), ("far.txt", far)],
             variants: cases::variants(plan, [&a, &b]),
-            buffers: buffers(plan, &a),
+            heat_maps: maps::layout(plan, [&a, &b], &buffers),
+            buffers,
             blocks: [a.block, b.block],
         })
     }

@@ -5,11 +5,9 @@ use std::fmt::Write as _;
 
 use fairrate_report::bootstrap::Estimate;
 use fairrate_report::format;
+use fairrate_report::heat_map::Verdict;
 
 use super::cases::{Kind, ShortCase};
-
-/// Shares of a fair one that count as fair.
-const FAIR: std::ops::RangeInclusive<f64> = 90.0..=110.0;
 
 /// A case with a buffer.
 #[derive(Clone, Debug, Default)]
@@ -54,27 +52,6 @@ pub fn verdict(blocks: &[String; 2], cases: &[Case]) -> String {
         text.push_str(&changes(&of(|kind| *kind == Kind::Change), block, own, other));
     }
     text
-}
-
-/// A share of a fair one, by its interval over seeds, or by its value if there is none.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Verdict {
-    Less,
-    Fair,
-    More,
-    Undecided,
-}
-
-impl Verdict {
-    fn of(estimate: &Estimate) -> Self {
-        let (low, high) = estimate.interval.map_or((estimate.mean, estimate.mean), |i| (i.low, i.high));
-        match () {
-            () if high < *FAIR.start() => Self::Less,
-            () if *FAIR.end() < low => Self::More,
-            () if FAIR.contains(&low) && FAIR.contains(&high) => Self::Fair,
-            () => Self::Undecided,
-        }
-    }
 }
 
 /// Returns the sentences on shares where both are there all the time.
