@@ -153,8 +153,7 @@ impl Arrangement {
 
 /// Returns the arrangements of a plan.
 pub(super) fn arrangements(plan: &Plan, sides: [&Side; 2]) -> Vec<Arrangement> {
-    let one: &[Arrangement] =
-        if plan.has_one_class(sides) { &[Arrangement::Same, Arrangement::Far] } else { &[] };
+    let one: &[Arrangement] = if plan.has_one_class(sides) { &[Arrangement::Same, Arrangement::Far] } else { &[] };
     let two: &[Arrangement] = if plan.has_two_classes(sides) { &[Arrangement::TwoClasses] } else { &[] };
     [one, two].concat()
 }

@@ -97,7 +97,8 @@ pub(crate) fn file(map: &HeatMap) -> String {
 
 /// Returns the cells as CSV, a line each.
 pub(crate) fn csv(map: &HeatMap) -> String {
-    let mut out = format!("{},{},share (%),low: share (%),high: share (%),verdict\n", field(&map.down), field(&map.across));
+    let mut out =
+        format!("{},{},share (%),low: share (%),high: share (%),verdict\n", field(&map.down), field(&map.across));
     for (row, cells) in &map.rows {
         for (column, cell) in map.columns.iter().zip(cells) {
             let (share, verdict) = match cell {
@@ -127,8 +128,13 @@ fn picture(map: &HeatMap, place: Place) -> String {
     let inner = grid.max(7.0 * LEGEND_WIDTH).max(map.down.chars().count() as f64 * CHARACTER);
     let width = inner + 2.0 * margin;
     let height = title + HEADS + map.rows.len() as f64 * CELL_HEIGHT + LEGEND + 2.0 * margin;
-    let namespace = if is_file { " xmlns=\"http://www.w3.org/2000/svg\" font-family=\"Helvetica, Arial, sans-serif\"" } else { "" };
-    let size = if is_file { format!(" width=\"{width}\" height=\"{height}\"") } else { format!(" style=\"max-width:{width}px\"") };
+    let namespace =
+        if is_file { " xmlns=\"http://www.w3.org/2000/svg\" font-family=\"Helvetica, Arial, sans-serif\"" } else { "" };
+    let size = if is_file {
+        format!(" width=\"{width}\" height=\"{height}\"")
+    } else {
+        format!(" style=\"max-width:{width}px\"")
+    };
     let (ink, soft) = (place.colour("ink"), place.colour("soft"));
     let mut out = format!(
         "<svg{namespace} viewBox=\"0 0 {width} {height}\"{size} font-size=\"12\" role=\"img\" aria-label=\"{}\">\n",
@@ -139,7 +145,11 @@ fn picture(map: &HeatMap, place: Place) -> String {
     }
     let _ = writeln!(out, "<g transform=\"translate({margin} {margin})\">");
     if is_file {
-        let _ = writeln!(out, "<text y=\"14\" font-size=\"15\" font-weight=\"bold\" fill=\"{ink}\">{}</text>", escape(&map.title));
+        let _ = writeln!(
+            out,
+            "<text y=\"14\" font-size=\"15\" font-weight=\"bold\" fill=\"{ink}\">{}</text>",
+            escape(&map.title)
+        );
     }
     out.push_str(&text(left + (grid - left) / 2.0, title + 14.0, "middle", &soft, &map.across));
     for (i, head) in map.columns.iter().enumerate() {
@@ -175,7 +185,10 @@ fn square(x: f64, y: f64, about: &str, cell: Option<&Estimate>, place: Place) ->
         let (soft, line) = (place.colour("soft"), place.colour("line"));
         let title = escape(&format!("{about}: no result"));
         let dash = rect("none", &line, " stroke-dasharray=\"2 3\"");
-        return format!("<g><title>{title}</title>{dash}{}</g>\n", text(middle.0, middle.1, "middle", &soft, "-").trim_end());
+        return format!(
+            "<g><title>{title}</title>{dash}{}</g>\n",
+            text(middle.0, middle.1, "middle", &soft, "-").trim_end()
+        );
     };
     let (verdict, step) = (Verdict::of(share), step(share.mean));
     let (fill, ink) = (place.colour(&format!("h{step}")), place.colour(&format!("hi{step}")));
@@ -183,7 +196,8 @@ fn square(x: f64, y: f64, about: &str, cell: Option<&Estimate>, place: Place) ->
         Some(i) => format!(" [{}, {}], {} seeds", format::number(i.low), format::number(i.high), share.n),
         None => ", one seed".to_owned(),
     };
-    let title = escape(&format!("{about}: {} % of a fair share{seeds}: {}", format::number(share.mean), verdict.word()));
+    let title =
+        escape(&format!("{about}: {} % of a fair share{seeds}: {}", format::number(share.mean), verdict.word()));
     let (line, more, mark) = match verdict {
         Verdict::Undecided => (ink.clone(), " stroke-dasharray=\"3 3\"", " ?"),
         Verdict::Fair => (place.colour("line"), "", ""),
@@ -202,7 +216,10 @@ fn legend(y: f64, place: Place) -> String {
     let mut out = String::new();
     for i in 0..=BOUNDS.len() {
         let (x, fill, line) = (i as f64 * LEGEND_WIDTH, place.colour(&format!("h{i}")), place.colour("line"));
-        let _ = writeln!(out, "<rect x=\"{x}\" y=\"{y}\" width=\"{LEGEND_WIDTH}\" height=\"12\" style=\"fill:{fill};stroke:{line}\"/>");
+        let _ = writeln!(
+            out,
+            "<rect x=\"{x}\" y=\"{y}\" width=\"{LEGEND_WIDTH}\" height=\"12\" style=\"fill:{fill};stroke:{line}\"/>"
+        );
     }
     for (i, bound) in BOUNDS.iter().enumerate() {
         out.push_str(&text((i as f64 + 1.0) * LEGEND_WIDTH, y + 26.0, "middle", &soft, &format!("{bound}")));
