@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import tempfile
 from collections.abc import Iterable, Mapping, Sequence
@@ -46,6 +47,36 @@ class Coexistence:
             return {"case": run.line, "buffer": str(run.grid["switch.buffer"]), "seed": run.seed, **shares, **others}
 
         return polars.DataFrame([row(run) for run in self.sweep], infer_schema_length=None)
+
+    @property
+    def shares(self) -> polars.DataFrame:
+        """The cells of the heat maps that the report has, a row a cell: ``map``, the arrangement of round-trip times and classes, ``flows``
+        of the two, as ``"1:10"``, ``buffer`` as in :attr:`frame` and ``times``, the same over what the path holds; ``share``, the goodput
+        of a flow of the first over that of the mean flow, 1 is fair, as the mean over the seeds, with ``low`` and ``high``, its 95 %
+        interval; and ``verdict``: ``"less"``, ``"fair"``, ``"more"`` or, where the interval reaches over 0.9 or 1.1, ``"undecided"``.
+        :func:`fairrate.plot.heat_map` draws them."""
+        import polars
+
+        layout = json.loads(self.sweep.heat_maps or "{}")
+        values: dict[tuple[str, str], list[float]] = {}
+        for run in self.sweep:
+            found = run.result.metrics.get("fair-share:block0")
+            if found is not None:
+                values.setdefault((run.line, str(run.grid["switch.buffer"])), []).append(found)
+        rows = []
+        for each in layout.get("maps", []):
+            for flows, case in each["rows"]:
+                for buffer, times in layout["columns"]:
+                    share = _native.coexistence_share(values.get((case, buffer), []))
+                    mean, low, high, verdict = share or (None, None, None, None)
+                    per_cent = {"share": mean, "low": low, "high": high}
+                    parts = {name: None if x is None else x / 100 for name, x in per_cent.items()}
+                    place = {"map": each["title"], "flows": flows, "buffer": buffer, "times": float(times.removesuffix(" BDP"))}
+                    rows.append({**place, **parts, "verdict": verdict})
+        floats = dict.fromkeys(("times", "share", "low", "high"), polars.Float64)
+        words = dict.fromkeys(("map", "flows", "buffer", "verdict"), polars.String)
+        order = ("map", "flows", "buffer", "times", "share", "low", "high", "verdict")
+        return polars.DataFrame(rows, schema={name: {**floats, **words}[name] for name in order})
 
     @property
     def verdict(self) -> str:
@@ -106,7 +137,7 @@ def coexist(
     options = ["--rate", rate, "--rtt", rtt, "--round-trips", str(round_trips)]
     options += ["--buffers", ",".join(map(str, buffers)), "--flows", ",".join(flows)]
     options += ["--classes", ",".join(map(str, classes)), "--short", ",".join(map(str, short))]
-    text, networks, variants, sizes, blocks = _native.coexistence(a, b, options)
+    text, networks, variants, sizes, blocks, heat_maps = _native.coexistence(a, b, options)
     with tempfile.TemporaryDirectory() as place:
         for name, network in networks:
             (Path(place) / name).write_text(network)
@@ -125,4 +156,5 @@ def coexist(
             cache=cache,
             progress=progress,
         )
+    runs.heat_maps = heat_maps
     return Coexistence(runs, (blocks[0], blocks[1]))

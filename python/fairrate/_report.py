@@ -57,7 +57,8 @@ def report(
         raise ResultsError("there are no results to report on", suggestion="give a sweep or results with a run at least")
     _check_labels(runs)
     refused = list(results.refused.items()) if isinstance(results, Sweep) else []
-    _native.write_report(out, _scenario_name(runs[0]), runs, list(metrics), refused)
+    heat_maps = results.heat_maps if isinstance(results, Sweep) else None
+    _native.write_report(out, _scenario_name(runs[0]), runs, list(metrics), refused, heat_maps)
     return Path(out) / "report.html"
 
 

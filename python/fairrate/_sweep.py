@@ -71,6 +71,9 @@ class SweepRun:
 class Sweep(Sequence[SweepRun]):
     """The runs of a sweep, in the order of grid, algorithms and seeds."""
 
+    heat_maps: str | None = None
+    """The layout of the heat maps of its report, as ``compare.json`` has it, where it is a study of :func:`fairrate.coexist`."""
+
     def __init__(self, runs: Iterable[SweepRun], refused: Mapping[str, str] | None = None) -> None:
         self._runs = list(runs)
         self._refused = dict(refused or {})

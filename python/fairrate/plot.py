@@ -15,6 +15,7 @@ from fairrate import stats
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
+    from fairrate._coexist import Coexistence
     from fairrate._result import Result
     from fairrate._sweep import Metric, Sweep
 
@@ -200,6 +201,46 @@ def over(sweep: Sweep, key: str, metric: Metric, *, ylabel: str | None = None, a
         _intervals(ax, [at for at, _ in points], [e for _, e in points], colour)
     ax.set(xlabel=key, ylabel=ylabel or _label(metric))
     ax.legend()
+    return ax
+
+
+SHARES = ("#2166ac", "#67a9cf", "#d1e5f0", "#ffffff", "#fddbc7", "#ef8a62", "#b2182b")
+"""Colours of :func:`heat_map`, from less than a quarter of a fair share to more than four times, as in reports."""
+
+
+def heat_map(found: Coexistence, map: str | None = None, *, ax: Axes | None = None) -> Axes:
+    """What a flow of the first of two algorithms gets of its fair share, in per cent: numbers of flows down, buffers across. Blue is less,
+    red is more and white is fair; ``?`` stands where the interval does not decide.
+
+    ``map`` is one of those in :attr:`Coexistence.shares`; the first one without it.
+
+    Raises:
+        KeyError: If there is no such map.
+    """
+    from matplotlib.colors import BoundaryNorm, ListedColormap
+
+    shares = found.shares
+    maps = shares["map"].unique(maintain_order=True).to_list()
+    title = map or maps[0]
+    if title not in maps:
+        raise KeyError(f"{title!r} is none of {maps}")
+    here = shares.filter(shares["map"] == title)
+    down, across = (here[name].unique(maintain_order=True).to_list() for name in ("flows", "times"))
+    cells = [here.filter(here["flows"] == flows).to_dicts() for flows in down]
+    grid = [[float("nan") if cell["share"] is None else cell["share"] for cell in row] for row in cells]
+    ax = _axes(ax)
+    norm = BoundaryNorm([0, 0.25, 0.5, 0.9, 1.1, 2, 4, 1e9], len(SHARES))
+    ax.imshow(grid, cmap=ListedColormap(SHARES), norm=norm, aspect="auto")
+    for i, row in enumerate(cells):
+        for j, cell in enumerate(row):
+            mark = "?" if cell["verdict"] == "undecided" else ""
+            text = "-" if cell["share"] is None else f"{100 * cell['share']:.3g}{mark}"
+            is_dark = cell["share"] is not None and not 0.25 <= cell["share"] <= 4
+            ax.text(j, i, text, ha="center", va="center", color="white" if is_dark else "black")
+    ax.set_xticks(range(len(across)), [f"{times:g}" for times in across])
+    ax.set_yticks(range(len(down)), down)
+    ax.set(xlabel="buffer (times of what the path holds)", ylabel=f"flows, {':'.join(found.blocks)}", title=title)
+    ax.grid(visible=False)
     return ax
 
 

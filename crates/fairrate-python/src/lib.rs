@@ -32,7 +32,7 @@ mod _native {
     #[pymodule_export]
     use super::cli::main;
     #[pymodule_export]
-    use super::coexist::{coexistence, coexistence_metrics, coexistence_verdict};
+    use super::coexist::{coexistence, coexistence_metrics, coexistence_share, coexistence_verdict};
     #[pymodule_export]
     use super::controller::{PlugIn, PyAllowance};
     #[pymodule_export]

@@ -7,6 +7,7 @@ use fairrate_control::Registry;
 use fairrate_experiment::columns::{ColumnsError, file_name};
 use fairrate_experiment::copy_run;
 use fairrate_report::figures::Selection;
+use fairrate_report::heat_map::Layout;
 use fairrate_report::index::{FILE, Index, IndexError, RefusedColumn, RunEntry};
 use fairrate_report::load;
 use fairrate_report::metric::{Metric, UnknownMetric};
@@ -39,7 +40,7 @@ pub struct Run {
 }
 
 /// Writes the report of `runs` into `dir`, with copies of those results that are elsewhere. `metrics` are drawn over the grid;
-/// `refused` are labels and reasons of columns that were left out.
+/// `refused` are labels and reasons of columns that were left out; `heat_maps` is the layout of those of a study, as JSON.
 #[pyfunction]
 pub fn write_report(
     py: Python<'_>,
@@ -48,10 +49,15 @@ pub fn write_report(
     runs: Vec<Run>,
     metrics: Vec<String>,
     refused: Vec<(String, String)>,
+    heat_maps: Option<&str>,
 ) -> PyResult<()> {
     let first = runs.first().and_then(|run| Results::open(&run.source).ok()?.scenario_toml().ok());
     let blocks = first.map(|text| traffic_block_names(&text)).unwrap_or_default();
-    let selection = Selection { metrics: by_name(py, &metrics, &blocks)?, ..Selection::default() };
+    let selection = Selection {
+        metrics: by_name(py, &metrics, &blocks)?,
+        heat_maps: heat_maps.and_then(Layout::from_json),
+        ..Selection::default()
+    };
     // The lock is held until the report is written.
     let place = ResultsDir::claim(&dir).map_err(|e| errors::of_results(py, &e))?;
     let names = names(&dir, &runs);

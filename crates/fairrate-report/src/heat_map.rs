@@ -96,6 +96,16 @@ pub struct HeatMap {
 }
 
 impl Layout {
+    /// Returns the layout as JSON, as `compare.json` has it.
+    pub fn to_json(&self) -> String {
+        serde_json::to_string(self).unwrap_or_default()
+    }
+
+    /// Reads what [`Layout::to_json`] gave; `None` if it is not that.
+    pub fn from_json(text: &str) -> Option<Self> {
+        serde_json::from_str(text).ok()
+    }
+
     /// Returns the maps of the columns `variants` with the numbers `metrics`; those without any number are left out.
     pub fn fill(&self, variants: &[Variant], metrics: &[Metrics]) -> Vec<HeatMap> {
         let Some(metric) = Metric::by_name(METRIC, &[]) else { return Vec::new() };

@@ -63,7 +63,8 @@ fn note(layout: &Layout) -> String {
     let [a, b] = &layout.blocks;
     format!(
         "Goodput of a flow of {a} over that of the mean flow of both, in per cent: 100 is fair. Blue: {a} gets less than its share beside \
-         {b}; red: it gets more. Within 10 % is fair. `?`: the 95 % interval over seeds reaches over an end of that, so there is no verdict."
+         {b}; red: it gets more. Within 10 % is fair. A question mark: the 95 % interval over \
+         seeds reaches over an end of that, so there is no verdict."
     )
 }
 

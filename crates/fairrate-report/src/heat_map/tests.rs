@@ -49,7 +49,7 @@ fn cells_have_the_shares_of_their_columns() {
     let variants = synthetic::grid(&["powertcp", "hpcc"], &[("buffer", &["20KB", "10KB"])], &[1, 2]);
     let with_share = |v: &Variant| {
         let mut metrics = Metrics::of(v);
-        for (run, seed) in metrics.each_seed_mut().zip(1..) {
+        for (run, seed) in metrics.per_seed.iter_mut().zip(1..) {
             let value = if v.label.contains("10KB") { 0.5 } else { 2.0 } * f64::from(seed);
             let group = |block| GroupMetrics { block, fair_share: Some(value), ..GroupMetrics::default() };
             run.groups = vec![group(0), group(1)];
