@@ -81,7 +81,8 @@ pub(crate) fn section(layout: &Layout, maps: &[HeatMap]) -> String {
             n if n <= HALF => "",
             _ => " wide",
         };
-        let _ = writeln!(
+        // No space between two figures: on paper they fill a line.
+        let _ = write!(
             out,
             "<section class=\"fig{size}\"><h3>{}</h3><div class=\"plot\">{}</div></section>",
             escape(&map.title),
