@@ -1,5 +1,7 @@
 //! `fairrate import`: scenarios from the files of other simulators.
 
+mod chakra;
+
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -33,6 +35,10 @@ enum From {
     ///
     /// Writes `scenario.toml` and `operations.csv`, and prints what was read and what they lack.
     Simai(Simai),
+    /// Execution traces of MLCommons Chakra, the input of ASTRA-sim: a file a rank
+    ///
+    /// Writes `scenario.toml` and `operations.csv`, and prints what was read and what they lack.
+    Chakra(chakra::Args),
 }
 
 #[derive(Debug, clap::Args)]
@@ -96,6 +102,7 @@ pub fn run(args: &Args) -> Result<ExitCode, Failure> {
         From::Htsim(args) => from_htsim(args),
         From::Ns3(args) => from_ns3(args),
         From::Simai(args) => from_simai(args),
+        From::Chakra(args) => chakra::run(args),
     }
 }
 

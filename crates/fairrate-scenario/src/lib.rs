@@ -5,6 +5,7 @@
 //! defined in this crate, with its source.
 
 mod block_names;
+pub mod chakra;
 mod constants;
 mod error;
 pub mod htsim;
