@@ -81,6 +81,63 @@ fn a_workload_of_simai_runs() {
     assert!(least < ns("time_ns") && ns("time_ns") < 1.2 * least, "{json}");
 }
 
+/// Traces of two ranks, written byte by byte: a computation of 50 us, and an all-reduce of 4,000,000 bytes.
+#[test]
+fn traces_of_chakra_run() {
+    let dir = fresh_dir("import_chakra");
+    std::fs::create_dir_all(&dir).unwrap();
+    let varint = |mut number: u64| {
+        let mut bytes = Vec::new();
+        while 0x80 <= number {
+            bytes.push(number as u8 | 0x80);
+            number >>= 7;
+        }
+        bytes.push(number as u8);
+        bytes
+    };
+    let bytes =
+        |field: u64, value: &[u8]| [varint(field << 3 | 2), varint(value.len() as u64), value.to_vec()].concat();
+    let number = |field: u64, value: u64| [varint(field << 3), varint(value)].concat();
+    let record = |message: &[u8]| [varint(message.len() as u64), message.to_vec()].concat();
+    let int64 = |name: &str, value: u64| bytes(10, &[bytes(1, name.as_bytes()), number(9, value)].concat());
+    let trace = |size: &str| {
+        let compute = [number(1, 1), bytes(2, b"mlp"), number(3, 4), number(7, 50)].concat();
+        let reduce =
+            [number(1, 2), number(3, 7), bytes(5, &[1]), int64("comm_type", 0), int64(size, 4_000_000)].concat();
+        [record(&bytes(1, b"0.0.4")), record(&compute), record(&reduce)].concat()
+    };
+    let (prefix, out, results) = (dir.join("job"), dir.join("made"), dir.join("results"));
+    let import = |rank: u32, trace: Vec<u8>| {
+        std::fs::write(dir.join(format!("job.{rank}.et")), trace).unwrap();
+        run(&["import", "chakra", prefix.to_str().unwrap(), "--out", out.to_str().unwrap()])
+    };
+    let refused = import(1, trace("comm_size"));
+    assert!(
+        stderr(&refused).contains("job.0.et` is missing") && refused.status.code() == Some(2),
+        "{}",
+        stderr(&refused)
+    );
+    let refused = import(0, trace("comm_bytes"));
+    let text = stderr(&refused).split_whitespace().collect::<Vec<_>>().join(" ");
+    assert_eq!(refused.status.code(), Some(2), "{text}");
+    assert!(text.contains("job.0.et`") && text.contains("node 2, `comm_size`") && !out.exists(), "{text}");
+    let made = import(0, trace("comm_size"));
+    assert_eq!(made.status.code(), Some(0), "{}", stderr(&made));
+    let said = stdout(&made);
+    assert!(said.contains("2 ranks; times read in us and written in ns, sizes in bytes"), "{said}");
+    assert!(said.contains("computations: 2, of 100000 ns in all") && said.contains("Not carried over"), "{said}");
+    assert!(said.contains("all, 2 ranks: 1 all-reduce of 4000000 bytes in all"), "{said}");
+    let scenario = out.join("scenario.toml");
+    let ran = run(&["run", scenario.to_str().unwrap(), "--out", results.to_str().unwrap(), "--json", "-q"]);
+    assert_eq!(ran.status.code(), Some(0), "{}", stderr(&ran));
+    let json: serde_json::Value = serde_json::from_str(&stdout(&ran)).unwrap();
+    let ns = |field: &str| json["metrics"]["jobs"][0][field].as_f64().unwrap();
+    assert_eq!(ns("compute_ns"), 50_000.0);
+    // At 400 Gb/s: 2 x 1/2 of 4 MB, with headers and the latencies of two steps.
+    let least = 50_000.0 + 80_000.0;
+    assert!(least < ns("time_ns") && ns("time_ns") < 1.2 * least, "{json}");
+}
+
 /// A run goes to the ns-3 code's files and back, and does the same: the flows take the same paths and times.
 #[test]
 fn a_run_of_ns_3_goes_there_and_back() {

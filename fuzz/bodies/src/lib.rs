@@ -9,7 +9,7 @@ mod results;
 use std::path::Path;
 
 use fairrate_allocate::{FileError, Network, max_min, parse_flows, parse_host_flows, parse_links};
-use fairrate_scenario::{Overrides, Scenario, simai};
+use fairrate_scenario::{Overrides, Scenario, chakra, simai};
 use fairrate_sim::check_dependencies;
 use fairrate_sim::topology::{Star, parse_topology_file};
 use fairrate_sim::workload::{ListStacks, TraceDefaults, parse_flow_list, parse_trace};
@@ -57,18 +57,6 @@ pub fn flow_list(text: &str) {
 /// # Panics
 /// If that does not hold.
 pub fn operations(text: &str) {
-    let runs = |text: &str| {
-        let Ok(job) = parse_trace(text, TraceDefaults { channels: 1, chunks: 1 }) else { return false };
-        if 64 < job.n_ranks() || 1e5 < job.expected_flows() {
-            return true;
-        }
-        let topology = Star { hosts: job.n_ranks(), rate: Rate::from_gbps(25), delay: Time::from_us(1) }.build();
-        let hosts: Vec<_> = topology.hosts().collect();
-        if let Ok(made) = job.generate(&topology, &hosts, 0, Time::ZERO) {
-            assert!(check_dependencies(&made.flows, &made.tasks, &made.dependencies, &topology).is_ok());
-        }
-        true
-    };
     runs(text);
     if let Ok(workload) = simai::Workload::parse(text)
         && workload.ranks <= 64
@@ -76,6 +64,39 @@ pub fn operations(text: &str) {
         && imported.operations.lines().any(|line| !line.starts_with("group") && !line.starts_with("kind"))
     {
         assert!(runs(&imported.operations), "{}", imported.operations);
+    }
+}
+
+/// Returns `true` if `text` is a list of operations, whose flows and tasks are sound.
+fn runs(text: &str) -> bool {
+    let Ok(job) = parse_trace(text, TraceDefaults { channels: 1, chunks: 1 }) else { return false };
+    if 64 < job.n_ranks() || 1e5 < job.expected_flows() {
+        return true;
+    }
+    let topology = Star { hosts: job.n_ranks(), rate: Rate::from_gbps(25), delay: Time::from_us(1) }.build();
+    let hosts: Vec<_> = topology.hosts().collect();
+    if let Ok(made) = job.generate(&topology, &hosts, 0, Time::ZERO) {
+        assert!(check_dependencies(&made.flows, &made.tasks, &made.dependencies, &topology).is_ok());
+    }
+    true
+}
+
+/// Checks that any bytes are the trace of Chakra of one rank, and of each of two, or an error; what is read can be run.
+///
+/// # Panics
+/// If that does not hold.
+pub fn chakra(data: &[u8]) {
+    let choices = chakra::Choices { tflops: Some(1.0), ..chakra::Choices::default() };
+    for n_ranks in 1..=2 {
+        let source = |rank: u32| chakra::Source {
+            name: format!("fuzz.{rank}.et"),
+            open: Box::new(|| Ok(Box::new(std::io::Cursor::new(data.to_vec())) as Box<dyn std::io::Read>)),
+        };
+        let sources: Vec<chakra::Source<'_>> = (0..n_ranks).map(source).collect();
+        match chakra::import("fuzz", &sources, &choices) {
+            Ok(imported) => assert!(runs(&imported.operations), "{}", imported.operations),
+            Err(error) => assert!(error.to_string().starts_with("`fuzz"), "an error names the file"),
+        }
     }
 }
 

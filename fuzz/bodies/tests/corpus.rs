@@ -136,6 +136,11 @@ fn operations() {
 }
 
 #[test]
+fn traces_of_chakra() {
+    run(&corpus("chakra"), MUTATIONS, |_, data| bodies::chakra(data));
+}
+
+#[test]
 fn topology_files() {
     run_text("topology_file", bodies::topology_file);
 }
