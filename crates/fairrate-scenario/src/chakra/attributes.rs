@@ -18,6 +18,9 @@ pub(super) const KNOWN: [&str; 12] = [
     "tensor_size",
 ];
 
+/// Longest text and list that an attribute with a meaning has, in bytes.
+const LONGEST: usize = 1_000;
+
 /// The value of an attribute.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Attribute {
@@ -131,6 +134,7 @@ fn value_of(field: u64, value: Value<'_>) -> Result<Option<Attribute>, String> {
         (23, Fixed32(n)) => whole(i128::from(n as i32)),
         (25, Fixed64(n)) => whole(i128::from(n as i64)),
         (27, Varint(n)) => Some(Attribute::Bool(n != 0)),
+        (28 | 29, Bytes(long)) if LONGEST < long.len() => Some(Attribute::Other("one that is too long")),
         (28, Bytes(list)) => Some(Attribute::Bools(truths(list)?)),
         (29, Bytes(text)) => match std::str::from_utf8(text) {
             Ok(text) => Some(Attribute::Text(text.to_owned())),

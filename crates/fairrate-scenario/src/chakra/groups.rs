@@ -14,6 +14,8 @@ pub(super) struct Groups {
     pub(super) all: Vec<(String, Vec<u32>)>,
     /// Places in `all` by ranks.
     by_ranks: HashMap<Vec<u32>, usize>,
+    /// For each name, the number of groups that have it or one made of it.
+    by_name: HashMap<String, usize>,
 }
 
 /// The groups that traces call by name.
@@ -25,14 +27,13 @@ impl Groups {
         if let Some(&at) = self.by_ranks.get(ranks) {
             return at;
         }
-        let is_taken = |name: &str| self.all.iter().any(|(known, _)| known == name);
         let mut free = name.to_owned();
-        for n in 2.. {
-            if !is_taken(&free) {
-                break;
-            }
+        while self.by_name.contains_key(&free) {
+            let n = self.by_name.entry(name.to_owned()).or_default();
+            *n += 1;
             free = format!("{name} ({n})");
         }
+        self.by_name.insert(free.clone(), 1);
         self.by_ranks.insert(ranks.to_vec(), self.all.len());
         self.all.push((free, ranks.to_vec()));
         self.all.len() - 1
@@ -75,6 +76,9 @@ fn ranks_of(name: &str, ranks: &Value, n_ranks: u32) -> Result<Vec<u32>, String>
     Ok(all)
 }
 
+/// Most ranks that the groups of a trace have in all.
+const MOST_MEMBERS: usize = 10_000_000;
+
 /// Adds the groups that a node of metadata has in its inputs, if it has some: a list in quotes around JSON.
 pub(super) fn add_of_metadata(node: &Node, n_ranks: u32, named: &mut Named) -> Result<(), Problem> {
     let inner = node.values.get(2..node.values.len().saturating_sub(2)).unwrap_or_default();
@@ -84,6 +88,7 @@ pub(super) fn add_of_metadata(node: &Node, n_ranks: u32, named: &mut Named) -> R
     let problem = |message: String| node.problem("inputs.values", &message);
     let json: Value =
         serde_json::from_str(inner).map_err(|error| problem(format!("the groups are no JSON: {error}")))?;
+    let mut n_members: usize = named.values().map(Vec::len).sum();
     for entry in json.as_array().ok_or_else(|| problem("the groups are no list".to_owned()))? {
         let name = match &entry["pg_name"] {
             Value::String(name) => name.clone(),
@@ -93,6 +98,10 @@ pub(super) fn add_of_metadata(node: &Node, n_ranks: u32, named: &mut Named) -> R
         let ranks = ranks_of(&name, &entry["ranks"], n_ranks).map_err(problem)?;
         if named.get(&name).is_some_and(|known| *known != ranks) {
             return Err(problem(format!("group `{}` has other ranks elsewhere", name.escape_debug())));
+        }
+        n_members += ranks.len();
+        if MOST_MEMBERS < n_members {
+            return Err(problem(format!("groups of more than {MOST_MEMBERS} ranks in all")));
         }
         named.insert(name, ranks);
     }
@@ -145,18 +154,13 @@ fn of_dimensions(node: &Node, rank: u32, n_ranks: u32, choices: &Choices) -> Res
             format!("it has {} values for {} dimensions, of which one at least takes part", involved.len(), dims.len());
         return problem(&message, "correct `--logical-dims`");
     }
-    let place = |rank: u32| {
-        let mut rest = rank;
-        let next = |&size: &u32| {
-            let at = rest % size;
-            rest /= size;
-            at
-        };
-        dims.iter().map(next).collect::<Vec<u32>>()
-    };
-    let own = place(rank);
-    let is_beside = |other: &u32| place(*other).iter().zip(&own).zip(relevant).all(|((a, b), is)| *is || a == b);
-    let ranks: Vec<u32> = (0..n_ranks).filter(is_beside).collect();
+    let (mut ranks, mut stride) = (vec![0], 1);
+    for (&size, is_relevant) in dims.iter().zip(relevant) {
+        let own = rank / stride % size;
+        let places = if *is_relevant { 0..size } else { own..own + 1 };
+        ranks = places.flat_map(|place| ranks.iter().map(move |rank| rank + place * stride)).collect::<Vec<u32>>();
+        stride *= size;
+    }
     let words: Vec<String> = (0..dims.len()).filter(|&at| relevant[at]).map(|at| at.to_string()).collect();
     Ok((format!("dim{} of {}", words.join("+"), ranks[0]), ranks))
 }

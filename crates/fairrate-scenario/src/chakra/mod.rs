@@ -173,7 +173,10 @@ pub fn import(name: &str, sources: &[Source<'_>], choices: &Choices) -> Result<I
         let Some((rank, node)) = lines.origin(error.line.saturating_sub(n_before + 1)) else {
             return Err(of_all(error.message, "let the ranks of a group have the same collectives in the same order"));
         };
-        let message = error.message.replace(&format!("line {}", error.line), "this node");
+        let message = by_nodes(&error.message, |line| {
+            let (rank, node) = lines.origin(line.checked_sub(n_before + 1)?)?;
+            Some(format!("node {node} of `{}`", sources[rank as usize].name))
+        });
         let help = "let the ranks of a group have the same collectives, with the same sizes, in the same order";
         let problem = Problem::new("", message).at(node).help(error.help.as_deref().unwrap_or(help));
         return Err(problem.in_file(&sources[rank as usize].name, None));
@@ -189,8 +192,8 @@ pub fn import(name: &str, sources: &[Source<'_>], choices: &Choices) -> Result<I
 
 /// Checks that each message is sent and received with the same size. They match by sender, receiver and tag, in the order of each rank.
 fn check_messages(messages: &[Message], sources: &[Source<'_>]) -> Result<(), Error> {
-    let mut sent: HashMap<(u32, u32, i128), Vec<&Message>> = HashMap::new();
-    let mut received = sent.clone();
+    type Ends<'a> = HashMap<(u32, u32, i128), Vec<&'a Message>>;
+    let (mut sent, mut received) = (Ends::new(), Ends::new());
     for message in messages {
         let all = if message.is_sent { &mut sent } else { &mut received };
         all.entry((message.ends.0, message.ends.1, message.tag)).or_default().push(message);
@@ -222,6 +225,20 @@ fn check_messages(messages: &[Message], sources: &[Source<'_>]) -> Result<(), Er
         }
     }
     Ok(())
+}
+
+/// Returns a message with nodes in place of the lines that it names, where `node` has one.
+fn by_nodes(message: &str, node: impl Fn(usize) -> Option<String>) -> String {
+    let mut parts = message.split("line ");
+    let mut text = parts.next().unwrap_or_default().to_owned();
+    for part in parts {
+        let digits = part.chars().take_while(char::is_ascii_digit).count();
+        match part[..digits].parse().ok().and_then(&node) {
+            Some(node) => text += &(node + &part[digits..]),
+            None => text += &format!("line {part}"),
+        }
+    }
+    text
 }
 
 /// Returns a text without what a list of operations cannot have.

@@ -13,6 +13,9 @@ const LARGEST: u64 = 1_000_000_000_000_000;
 /// Largest time, in us: above it a list of operations refuses the same in ns.
 const LONGEST_US: u64 = u64::MAX / 1_000_000_000;
 
+/// Bytes of a name that are kept.
+const NAME: usize = 200;
+
 /// The kind of a node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kind {
@@ -53,7 +56,7 @@ impl Node {
         while let Some((field, value)) = fields.next().map_err(|message| broken("", message))? {
             match (field, value) {
                 (1, Value::Varint(number)) => id = number,
-                (2, Value::Bytes(text)) => name = String::from_utf8_lossy(text).into_owned(),
+                (2, Value::Bytes(text)) => name = String::from_utf8_lossy(&text[..text.len().min(NAME)]).into_owned(),
                 (3, Value::Varint(number)) => kind = number,
                 (4 | 5, value) => {
                     let word = if field == 4 { "ctrl_deps" } else { "data_deps" };
@@ -94,6 +97,9 @@ impl Node {
             0 => return Err(node.problem("type", "the node has no type")),
             other => return Err(node.problem("type", &format!("{other} is no type of nodes: they are 1 to 7"))),
         };
+        if node.kind != Kind::Metadata {
+            node.values = String::new();
+        }
         if LONGEST_US < duration_us {
             return Err(node.problem("duration_micros", &format!("{duration_us} us are too long")));
         }

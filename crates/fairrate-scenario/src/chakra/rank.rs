@@ -21,6 +21,8 @@ const COLLECTIVES: [(&str, Option<&str>); 10] = [
     ("reduce-scatter-block", None),
     ("barrier", None),
 ];
+/// Most nodes that those of a rank wait for: more would not fit into memory.
+const MOST_DEPENDENCIES: usize = 20_000_000;
 /// Nodes of a circle that a message names.
 const MOST_NAMED: usize = 6;
 
@@ -42,6 +44,7 @@ pub(super) fn read(
     let file = (source.open)().map_err(|error| (unreadable(error.to_string()), None))?;
     let mut records = Records::of(file).map_err(|message| (unreadable(message), None))?;
     let (mut nodes, mut places, mut named) = (Vec::new(), HashMap::new(), choices.groups.clone());
+    let mut n_deps = 0;
     for at in 1.. {
         let in_record = |problem: Problem| (problem, Some(at));
         let Some(record) = records.next().map_err(|message| in_record(unreadable(message)))? else { break };
@@ -58,9 +61,15 @@ pub(super) fn read(
         if nodes.len() == most {
             return Err(in_record(unreadable(format!("{} nodes of all ranks are too many", super::MOST_NODES))));
         }
-        let node = Node::read(record, &mut content.skipped).map_err(in_record)?;
+        let mut node = Node::read(record, &mut content.skipped).map_err(in_record)?;
         if node.kind == Kind::Metadata {
             groups::add_of_metadata(&node, n_ranks, &mut named).map_err(in_record)?;
+            node.values = String::new();
+        }
+        n_deps += node.deps.len();
+        if MOST_DEPENDENCIES < n_deps {
+            let message = format!("the nodes up to here wait for more than {MOST_DEPENDENCIES} others");
+            return Err(in_record(node.problem("data_deps", &message)));
         }
         if places.insert(node.id, nodes.len()).is_some() {
             return Err(in_record(node.problem("id", "another node has this id already")));

@@ -260,7 +260,8 @@ fn errors_name_file_node_and_field() {
 fn ranks_that_do_not_agree_are_named() {
     let one = |size: u64| trace(&[collective(3, 0, size, &[])]);
     let error = imported(&[one(8), one(9)]).expect_err("they disagree").to_string();
-    assert!(error.starts_with("`job.1.et`, node 3: rank 1 does all-reduce of 9 B"), "{error}");
+    let want = "`job.1.et`, node 3: rank 1 does all-reduce of 9 B as operation 0 of group `all`, and node 3 of `job.0.et` all-reduce of 8 B";
+    assert_eq!(error, want);
     let message = |kind: u64, peer: &str, rank: u64, size: u64| {
         trace(&[node(5, kind, &[], &[int64(peer, rank), int64("comm_size", size)])])
     };
@@ -345,6 +346,19 @@ fn groups_of_files_are_checked() {
     assert_eq!(error("{\"a\": [0, 0]}"), "group `a` has rank 0 twice");
     assert_eq!(error("[]"), "expected groups by name, as {\"1\": [0, 1]}");
     assert_eq!(read_groups("{\"a\": []}", 2), Ok(HashMap::from([("a".to_owned(), vec![0, 1])])));
+}
+
+/// What is kept of a node does not grow with what it carries.
+#[test]
+fn long_names_are_cut_and_long_texts_refused() {
+    let long = vec![b'a'; 100_000];
+    let named = record(&[number(1, 1), bytes(2, &long), number(3, 4), number(7, 1)].concat());
+    let imported = imported(&[trace(&[named])]).expect("it is read");
+    assert!(imported.operations.len() < 1_000, "{}", imported.operations.len());
+    let group = attribute("pg_name", &bytes(29, &long));
+    let node = node(7, 7, &[], &[int64("comm_type", 0), int64("comm_size", 8), group]);
+    let error = super::tests::imported(&[trace(&[node])]).expect_err("it is no name").to_string();
+    assert_eq!(error, "`job.0.et`, node 7, `pg_name`: expected a text, found one that is too long");
 }
 
 /// A gzip bomb: a gigabyte of zeros in a megabyte, which are records of length zero, is refused at the first of them.
