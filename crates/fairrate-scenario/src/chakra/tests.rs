@@ -348,7 +348,7 @@ fn groups_of_files_are_checked() {
     assert_eq!(read_groups("{\"a\": []}", 2), Ok(HashMap::from([("a".to_owned(), vec![0, 1])])));
 }
 
-/// What is kept of a node does not grow with what it carries.
+/// The memory of a node does not grow with the length of its name.
 #[test]
 fn long_names_are_cut_and_long_texts_refused() {
     let long = vec![b'a'; 100_000];
