@@ -356,7 +356,8 @@ impl Reader {
     }
 
     /// Checks that no part waits for itself. A part starts when those that it waits for have ended, and ends when all parts of its operation
-    /// have started; so ranks that reach two collectives in different orders wait for each other.
+    /// have started; so ranks that reach two collectives in different orders wait for each other. The sender of a message waits for nobody:
+    /// all ranks of a ring may send first and then receive.
     fn check_order(&self) -> Result<(), FileError> {
         let n = self.job.parts.len();
         let mut waiters: Vec<Vec<u32>> = vec![Vec::new(); n];
@@ -369,14 +370,18 @@ impl Reader {
         self.job.parts.iter().for_each(|part| to_start[part.operation as usize] += 1);
         let mut free: Vec<usize> = (0..n).filter(|&part| left[part] == 0).collect();
         while let Some(part) = free.pop() {
-            let operation = self.job.parts[part].operation as usize;
-            to_start[operation] -= 1;
-            if to_start[operation] > 0 {
-                continue;
-            }
-            let first = self.job.operations[operation].first_part.0 as usize;
-            let all = (first..n).take_while(|&part| self.job.parts[part].operation as usize == operation);
-            for &waiter in all.flat_map(|part| &waiters[part]) {
+            let at = self.job.parts[part].operation as usize;
+            to_start[at] -= 1;
+            let operation = &self.job.operations[at];
+            let first = operation.first_part.0 as usize;
+            let is_message = matches!(operation.work, Work::Message(_));
+            let of_operation = (first..n).take_while(|&part| self.job.parts[part].operation as usize == at);
+            let has_ended = |&ended: &usize| match is_message && ended == first {
+                // The sender ends as it has started: once, when it is the one that starts now.
+                true => ended == part,
+                false => to_start[at] == 0,
+            };
+            for &waiter in of_operation.filter(has_ended).flat_map(|part| &waiters[part]) {
                 left[waiter as usize] -= 1;
                 if left[waiter as usize] == 0 {
                     free.push(waiter as usize);
@@ -440,6 +445,25 @@ mod tests {
         assert_eq!((job.n_ranks, job.groups.len(), job.operations.len(), job.parts.len()), (2, 1, 3, 5));
         assert_eq!(job.waits.len(), 3);
         assert!(matches!(&job.operations[1].work, Work::Collective { collective, .. } if collective.channels == 2));
+    }
+
+    /// In a ring each rank sends and then receives. The other way round each waits for the one before.
+    #[test]
+    fn a_sender_does_not_wait_for_its_receiver() {
+        let ring = |kinds: [&str; 2]| {
+            let mut rows = String::new();
+            for rank in 0..3 {
+                for (id, kind) in kinds.iter().enumerate() {
+                    let peer = (rank + if *kind == "send" { 1 } else { 2 }) % 3;
+                    let after = if id == 0 { "" } else { "0" };
+                    let _ = writeln!(rows, "{kind},{rank},{id},,{after},,,9,{peer},,");
+                }
+            }
+            read(&rows)
+        };
+        assert_eq!(ring(["send", "receive"]).map(|job| job.operations.len()), Ok(3));
+        let error = ring(["receive", "send"]).expect_err("a circle").to_string();
+        assert!(error.ends_with("waits for operations that wait for it: a circle"), "{error}");
     }
 
     #[test]
