@@ -119,20 +119,18 @@ pub(super) fn read(bytes: &[u8]) -> Result<(String, Attribute), (String, String)
 fn value_of(field: u64, value: Value<'_>) -> Result<Option<Attribute>, String> {
     use Value::{Bytes, Fixed32, Fixed64, Varint};
     let whole = |number: i128| Some(Attribute::Whole(number));
-    let zigzag = |n: u64| i128::from((n >> 1) as i64 ^ -((n & 1) as i64));
+    let zigzag = |n: u64| i128::from((n >> 1).cast_signed() ^ -(n & 1).cast_signed());
     Ok(match (field, value) {
         (3, Fixed64(_)) | (5, Fixed32(_)) => Some(Attribute::Other("a number with a fraction")),
         // A negative int32 has ten bytes, as an int64.
-        (7, Varint(n)) => whole(i128::from(n as i64 as i32)),
-        (9, Varint(n)) => whole(i128::from(n as i64)),
+        (7, Varint(n)) => whole(i128::from(n.cast_signed() as i32)),
         (11, Varint(n)) => whole(i128::from(n as u32)),
-        (13, Varint(n)) => whole(i128::from(n)),
         (15, Varint(n)) => whole(i128::from(zigzag(n) as i32)),
         (17, Varint(n)) => whole(zigzag(n)),
         (19, Fixed32(n)) => whole(i128::from(n)),
-        (21, Fixed64(n)) => whole(i128::from(n)),
-        (23, Fixed32(n)) => whole(i128::from(n as i32)),
-        (25, Fixed64(n)) => whole(i128::from(n as i64)),
+        (13, Varint(n)) | (21, Fixed64(n)) => whole(i128::from(n)),
+        (23, Fixed32(n)) => whole(i128::from(n.cast_signed())),
+        (9, Varint(n)) | (25, Fixed64(n)) => whole(i128::from(n.cast_signed())),
         (27, Varint(n)) => Some(Attribute::Bool(n != 0)),
         (28 | 29, Bytes(long)) if LONGEST < long.len() => Some(Attribute::Other("one that is too long")),
         (28, Bytes(list)) => Some(Attribute::Bools(truths(list)?)),
@@ -141,7 +139,7 @@ fn value_of(field: u64, value: Value<'_>) -> Result<Option<Attribute>, String> {
             Err(_) => return Err("the text is no UTF-8".to_owned()),
         },
         (31, Bytes(_)) => Some(Attribute::Other("bytes")),
-        (4..=32, Bytes(_)) if field % 2 == 0 => Some(Attribute::Other("a list")),
+        (4..=32, Bytes(_)) if field.is_multiple_of(2) => Some(Attribute::Other("a list")),
         (3..=32, found) => {
             return Err(format!("field {field} of the value has {}, which is not its kind", found.kind()));
         }

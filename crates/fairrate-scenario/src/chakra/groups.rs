@@ -4,6 +4,7 @@ use std::collections::HashMap;
 
 use serde_json::Value;
 
+use super::attributes::Attribute;
 use super::node::Node;
 use super::{Choices, Problem};
 
@@ -115,9 +116,9 @@ pub(super) fn of_collective(
     (n_ranks, named): (u32, &Named),
     choices: &Choices,
 ) -> Result<(String, Vec<u32>), Problem> {
-    let (field, name) = match node.attribute("pg_name", |value| value.text())? {
+    let (field, name) = match node.attribute("pg_name", Attribute::text)? {
         Some(name) if !name.is_empty() => ("pg_name", name),
-        _ => ("comm_group", node.attribute("comm_group", |value| value.text())?.unwrap_or_default()),
+        _ => ("comm_group", node.attribute("comm_group", Attribute::text)?.unwrap_or_default()),
     };
     let ranks = match named.get(&name) {
         Some(ranks) => ranks.clone(),
@@ -136,7 +137,7 @@ pub(super) fn of_collective(
 /// Returns the ranks that differ from `rank` in those logical dimensions alone that take part.
 fn of_dimensions(node: &Node, rank: u32, n_ranks: u32, choices: &Choices) -> Result<(String, Vec<u32>), Problem> {
     let all = || ("all".to_owned(), (0..n_ranks).collect());
-    let Some(involved) = node.attribute("involved_dim", |value| value.truths())? else { return Ok(all()) };
+    let Some(involved) = node.attribute("involved_dim", Attribute::truths)? else { return Ok(all()) };
     let dims: &[u32] = &choices.logical_dims;
     let relevant = if dims.is_empty() { &involved[..] } else { involved.get(..dims.len()).unwrap_or(&involved) };
     if relevant.iter().all(|is| *is) {

@@ -235,7 +235,7 @@ fn by_nodes(message: &str, node: impl Fn(usize) -> Option<String>) -> String {
         let digits = part.chars().take_while(char::is_ascii_digit).count();
         match part[..digits].parse().ok().and_then(&node) {
             Some(node) => text += &(node + &part[digits..]),
-            None => text += &format!("line {part}"),
+            None => text.extend(["line ", part]),
         }
     }
     text

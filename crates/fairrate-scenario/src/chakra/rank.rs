@@ -3,6 +3,7 @@
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap, HashMap, HashSet};
 
+use super::attributes::Attribute;
 use super::groups::{self, Groups, Named};
 use super::node::{self, Kind, Node};
 use super::records::Records;
@@ -181,7 +182,7 @@ impl Lines {
             let after: Vec<String> = node.deps.iter().map(|(id, _)| id.to_string()).collect();
             let (id, name, after) = (node.id, plain(&node.name), after.join(";"));
             let is_communication = matches!(node.kind, Kind::Send | Kind::Receive | Kind::Collective);
-            let on_cpu = node.attribute("is_cpu_op", |value| value.truth())?;
+            let on_cpu = node.attribute("is_cpu_op", Attribute::truth)?;
             if is_communication && on_cpu == Some(true) {
                 return Err(node.problem("is_cpu_op", "communication is not of the CPU"));
             }
@@ -212,7 +213,7 @@ impl Lines {
                     let group = groups.number(&group, &ranks);
                     let bytes = bytes_of(node, kind, ranks.len() as u64)?;
                     content.priorities +=
-                        u64::from(0 != node.attribute("comm_priority", |value| value.signed())?.unwrap_or(0));
+                        u64::from(0 != node.attribute("comm_priority", Attribute::signed)?.unwrap_or(0));
                     if ranks.len() < 2 {
                         content.alone += 1;
                         format!("compute,{rank},{id},{name},{after},0,,,,,\n")
@@ -270,7 +271,7 @@ fn message(node: &Node, rank: u32, n_ranks: u32) -> Result<(Message, u32), Probl
     if peer == rank {
         return Err(node.problem(other, "the message is for its own rank"));
     }
-    let tag = node.attribute("comm_tag", |value| value.signed())?.unwrap_or(0);
+    let tag = node.attribute("comm_tag", Attribute::signed)?.unwrap_or(0);
     let ends = if is_sent { (rank, peer) } else { (peer, rank) };
     Ok((Message { ends, tag, is_sent, bytes: node.size()?, node: node.id, line: String::new() }, peer))
 }

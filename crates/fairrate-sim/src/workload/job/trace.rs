@@ -376,10 +376,9 @@ impl Reader {
             let first = operation.first_part.0 as usize;
             let is_message = matches!(operation.work, Work::Message(_));
             let of_operation = (first..n).take_while(|&part| self.job.parts[part].operation as usize == at);
-            let has_ended = |&ended: &usize| match is_message && ended == first {
+            let has_ended = |&ended: &usize| {
                 // The sender ends as it has started: once, when it is the one that starts now.
-                true => ended == part,
-                false => to_start[at] == 0,
+                if is_message && ended == first { ended == part } else { to_start[at] == 0 }
             };
             for &waiter in of_operation.filter(has_ended).flat_map(|part| &waiters[part]) {
                 left[waiter as usize] -= 1;
