@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 use fairrate_scenario::Scenario;
 use fairrate_sim::routing::{FlowKey, Routes};
 use fairrate_sim::topology::{SwitchRates, Tier, Topology};
-use fairrate_sim::{ClassConfig, FlowSpec, NodeId, Pfc, PortId, SimConfig};
+use fairrate_sim::{ClassConfig, FlowSpec, NodeId, Pfc, PortId, SimConfig, Transport};
 use fairrate_units::{Bytes, Rate, Time};
 use serde::Serialize;
 
@@ -396,6 +396,18 @@ fn loads(config: &SimConfig, routes: &Routes, wire: Bytes) -> Vec<Load> {
     topology.link_sets.iter().filter(|(name, _)| *name != "all-switch-links" && *name != "circuits").map(load).collect()
 }
 
+/// Returns the number of acknowledgments of a flow of so many packets: one each, unless receivers acknowledge several at once.
+fn acknowledgments(config: &SimConfig, flow: &FlowSpec, packets: f64) -> f64 {
+    let transport = config.stack(flow.stack).0;
+    let every = match transport.kind {
+        Transport::Uet { ack_every } => Some(ack_every),
+        _ => transport.ack_every,
+    };
+    every.map_or(packets, |every| {
+        (packets * transport.mtu.as_f64() / every.as_f64()).ceil().clamp(packets.min(1.0), packets)
+    })
+}
+
 /// Returns the expected run. Endless flows share the links of their receivers.
 fn expected(config: &SimConfig, routes: &Routes) -> Expected {
     let end = config.stop.at.unwrap_or(Time::MAX);
@@ -419,8 +431,7 @@ fn expected(config: &SimConfig, routes: &Routes) -> Expected {
         } else {
             (flow.bytes.as_f64() / mtu).ceil().min(most(1).map_or(f64::INFINITY, f64::ceil))
         };
-        // Each packet is acknowledged.
-        2.0 * links * packets
+        links * (packets + acknowledgments(config, flow, packets))
     };
     let packet_hops = config.flows.iter().map(hops_of).sum::<f64>();
     let samples = |probe: &fairrate_sim::ProbeSpec| match probe {

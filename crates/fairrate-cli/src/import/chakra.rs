@@ -67,7 +67,7 @@ pub(super) fn run(args: &Args) -> Result<ExitCode, Failure> {
     let name = args.prefix.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
     let imported = chakra::import(&name, &sources, &choices).map_err(|error| Failure::Usage {
         message: error.to_string(),
-        help: error.help.unwrap_or_else(|| "correct the trace, or the program that wrote it".to_owned()),
+        help: error.help.unwrap_or_else(|| "correct the trace, or the program that wrote it".into()).into_string(),
     })?;
     let files = [("operations.csv", imported.operations.as_str())];
     finish(&args.out, &imported.scenario, &files, &imported.content.join("\n  "), &imported.left_out)

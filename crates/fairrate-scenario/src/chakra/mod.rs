@@ -74,7 +74,7 @@ pub struct Error {
     /// The problem.
     pub message: String,
     /// A suggestion.
-    pub help: Option<String>,
+    pub help: Option<Box<str>>,
 }
 
 impl fmt::Display for Error {
@@ -118,6 +118,7 @@ impl Problem {
 
     fn in_file(self, file: &str, record: Option<usize>) -> Error {
         let Self { node, field, message, help } = self;
+        let help = help.map(String::into_boxed_str);
         Error { file: file.to_owned(), node, record: record.filter(|_| node.is_none()), field, message, help }
     }
 }
@@ -141,7 +142,7 @@ pub fn import(name: &str, sources: &[Source<'_>], choices: &Choices) -> Result<I
         record: None,
         field: String::new(),
         message,
-        help: Some(help.to_owned()),
+        help: Some(help.into()),
     };
     if sources.is_empty() {
         return Err(of_all("there are no traces".to_owned(), "a trace is a file PREFIX.0.et, PREFIX.1.et, ..."));

@@ -176,8 +176,8 @@ fn errors_name_file_node_and_field() {
     let (kind, size) = (int64("comm_type", 0), int64("comm_size", 8));
     let double = [varint(3 << 3 | 1), 8.0_f64.to_le_bytes().to_vec()].concat();
     let cases: Vec<(Vec<u8>, &str)> = vec![
-        (comm(&[kind.clone()]), "node 7, `comm_size`: it is missing"),
-        (comm(&[size.clone()]), "node 7, `comm_type`: it is missing"),
+        (comm(std::slice::from_ref(&kind)), "node 7, `comm_size`: it is missing"),
+        (comm(std::slice::from_ref(&size)), "node 7, `comm_type`: it is missing"),
         (comm(&[kind.clone(), int64("comm_size", 0)]), "node 7, `comm_size`: it is zero"),
         (
             comm(&[kind.clone(), attribute("comm_size", &bytes(29, b"8"))]),
@@ -227,7 +227,7 @@ fn errors_name_file_node_and_field() {
             trace(&[node(7, 4, &[], &[int64("num_ops", 9)])]),
             "node 7, `duration_micros`: the node has 9 operations and no time",
         ),
-        (trace(&[node(7, 5, &[], &[size.clone()])]), "node 7, `comm_dst`: it is missing"),
+        (trace(&[node(7, 5, &[], std::slice::from_ref(&size))]), "node 7, `comm_dst`: it is missing"),
         (trace(&[node(7, 6, &[], &[size.clone(), int64("comm_src", 2)])]), "node 7, `comm_src`: 2 is not from 0 to 1"),
         (
             trace(&[node(7, 5, &[], &[size.clone(), int64("comm_dst", 1)])]),
