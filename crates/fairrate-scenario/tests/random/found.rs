@@ -429,4 +429,39 @@ bytes = "1GB"
 class = 1
 "#,
     ),
+    (
+        "a pause of a host that is taken back before it is sent",
+        r#"
+seed = 770
+[topology]
+kind = "leaf-spine"
+hosts_per_leaf = 1
+host_rate = "40Gbps"
+host_delay = "0s"
+[transport]
+cc = "line-rate"
+mtu = "9000B"
+[[traffic]]
+kind = "permutation"
+bytes = "400KB"
+start = "25us"
+[[traffic]]
+kind = "training"
+hosts = ["h1", "h0", "h2", "h3"]
+cp = 2
+dp = 2
+layers = 2
+heads = 4
+hidden = 16
+vocabulary = 32
+sequence = 16
+experts = 8
+ep = 2
+forward = "7us"
+[[host]]
+nic_rate = "7Gbps"
+rx_rate = "17Gbps"
+rx_pause_at = "15KB"
+"#,
+    ),
 ];
