@@ -190,7 +190,7 @@ mod tests {
     #[test]
     fn tasks_are_what_is_asked_for() {
         let all = labels(&args(&[], &[], &[]));
-        assert_eq!(all.len(), 1 + 8 * 4 + 2 * 5);
+        assert_eq!(all.len(), 1 + 9 * 4 + 2 * 5);
         assert!(["kernels", "perm8192 swift", "ws60 flowtune/tcp"].iter().all(|&want| all.iter().any(|a| a == want)));
         assert!(!all.iter().any(|label| label == "allocate" || label.starts_with("ft65536")));
         let two = args(&["incast32", "kernels"], &["rocc", "dctcp/tcp"], &[]);
