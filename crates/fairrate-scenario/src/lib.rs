@@ -9,6 +9,7 @@ pub mod chakra;
 mod constants;
 mod error;
 pub mod htsim;
+mod imported_job;
 mod json_schema;
 mod memory;
 pub mod ns3;
@@ -24,6 +25,7 @@ mod tree;
 
 pub use block_names::traffic_block_names;
 pub use error::{ScenarioError, printable};
+pub use imported_job::ImportedJob;
 pub use json_schema::json_schema;
 pub use memory::{available_memory, shown_bytes};
 pub use overrides::Overrides;

@@ -19,6 +19,7 @@ use fairrate_sim::workload::{TraceDefaults, parse_trace};
 use self::groups::Groups;
 pub use self::groups::read_groups;
 use self::rank::{Content, Lines, Message};
+use crate::ImportedJob;
 
 /// Most nodes of all ranks: more would not fit into memory.
 const MOST_NODES: usize = 20_000_000;
@@ -45,19 +46,6 @@ pub struct Source<'a> {
     /// Opens it.
     #[allow(clippy::type_complexity)] // A reader and its error.
     pub open: Box<dyn Fn() -> std::io::Result<Box<dyn Read>> + 'a>,
-}
-
-/// Traces as a scenario.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Imported {
-    /// The scenario, which names the list `operations.csv`.
-    pub scenario: String,
-    /// The operations of all ranks.
-    pub operations: String,
-    /// The content in words, a line each: ranks, operations, groups with their bytes, and units.
-    pub content: Vec<String>,
-    /// Parts of the traces that the scenario lacks, a sentence each.
-    pub left_out: Vec<String>,
 }
 
 /// An error in a trace.
@@ -134,7 +122,7 @@ struct Counts {
 ///
 /// # Errors
 /// A trace cannot be read, or the ranks do not agree on an operation.
-pub fn import(name: &str, sources: &[Source<'_>], choices: &Choices) -> Result<Imported, Error> {
+pub fn import(name: &str, sources: &[Source<'_>], choices: &Choices) -> Result<ImportedJob, Error> {
     let n_ranks = sources.len() as u32;
     let of_all = |message: String, help: &str| Error {
         file: name.to_owned(),
@@ -183,7 +171,7 @@ pub fn import(name: &str, sources: &[Source<'_>], choices: &Choices) -> Result<I
         return Err(problem.in_file(&sources[rank as usize].name, None));
     }
     let left_out = content.left_out();
-    Ok(Imported {
+    Ok(ImportedJob {
         scenario: scenario(name, n_ranks, &left_out),
         operations,
         content: content.words(n_ranks, &groups.all),

@@ -59,7 +59,7 @@ fn trace(nodes: &[Vec<u8>]) -> Vec<u8> {
     [metadata(), nodes.concat()].concat()
 }
 
-fn imported_with(traces: &[Vec<u8>], choices: &Choices) -> Result<Imported, Error> {
+fn imported_with(traces: &[Vec<u8>], choices: &Choices) -> Result<ImportedJob, Error> {
     let source = |(rank, trace): (usize, &Vec<u8>)| {
         let trace = trace.clone();
         let open = move || Ok(Box::new(Cursor::new(trace.clone())) as Box<dyn Read>);
@@ -69,7 +69,7 @@ fn imported_with(traces: &[Vec<u8>], choices: &Choices) -> Result<Imported, Erro
     import("job", &sources, choices)
 }
 
-fn imported(traces: &[Vec<u8>]) -> Result<Imported, Error> {
+fn imported(traces: &[Vec<u8>]) -> Result<ImportedJob, Error> {
     imported_with(traces, &Choices::default())
 }
 
@@ -98,7 +98,7 @@ fn job() -> [Vec<u8>; 2] {
     [trace(&[start(0), vec![send]].concat()), trace(&[start(1), vec![receive]].concat())]
 }
 
-fn lines(imported: &Imported) -> Vec<&str> {
+fn lines(imported: &ImportedJob) -> Vec<&str> {
     imported.operations.lines().collect()
 }
 

@@ -12,24 +12,12 @@ use fairrate_sim::FileError;
 
 pub use self::layers::Workload;
 use self::layers::{Communication, Group, Layer};
+use crate::ImportedJob;
 
 /// Most operations of ranks: more would not fit into memory.
 const MOST_OPERATIONS: u64 = 20_000_000;
 /// Computations and collectives of a layer.
 const OPERATIONS_OF_A_LAYER: u64 = 6;
-
-/// A workload as a scenario.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Imported {
-    /// The scenario, which names the list `operations.csv`.
-    pub scenario: String,
-    /// The operations of all ranks.
-    pub operations: String,
-    /// The content in words, a line each: ranks, groups, and the bytes of each kind of operation.
-    pub content: Vec<String>,
-    /// Parts of the workload that the scenario lacks, a sentence each.
-    pub left_out: Vec<String>,
-}
 
 /// The choices that a workload leaves open.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -44,7 +32,7 @@ pub struct Choices {
 ///
 /// # Errors
 /// If parts of the ranks do not make whole groups.
-pub fn import(name: &str, workload: &Workload, choices: Choices) -> Result<Imported, FileError> {
+pub fn import(name: &str, workload: &Workload, choices: Choices) -> Result<ImportedJob, FileError> {
     let groups = workload.groups()?;
     let operations = u64::from(workload.ranks) * workload.layers.len() as u64 * OPERATIONS_OF_A_LAYER;
     if MOST_OPERATIONS < operations {
@@ -74,7 +62,7 @@ pub fn import(name: &str, workload: &Workload, choices: Choices) -> Result<Impor
          [transport]\ncc = \"dcqcn\"\nmtu = \"9000B\"\n\n[[traffic]]\nkind = \"trace\"\npath = \"operations.csv\"\n",
         workload.ranks
     );
-    Ok(Imported { scenario, operations, content: content(workload, &groups), left_out })
+    Ok(ImportedJob { scenario, operations, content: content(workload, &groups), left_out })
 }
 
 /// The operations of a rank while they are written.

@@ -1,6 +1,7 @@
 use fairrate_sim::FileError;
 
-use super::{Choices, Imported, Workload, import};
+use super::{Choices, Workload, import};
+use crate::ImportedJob;
 use crate::{Overrides, Scenario};
 
 const HEAD: &str = "HYBRID_TRANSFORMER_FWD_IN_BCKWD model_parallel_NPU_group: 2 ep: 2 pp: 1 vpp: 1 ga: 1 all_gpus: 8 checkpoints: 0 checkpoint_initiates: 0 pp_comm: 0\n";
@@ -9,7 +10,7 @@ const LAYERS: &str = "3\n\
     attention -1 5000 ALLGATHER 100000 9000 REDUCESCATTER 100000 1 NONE 0 100\n\
     moe -1 7000 ALLTOALL_EP 512 1 ALLTOALL_EP 60000 1 REDUCESCATTER_DP_EP 400000 100\n";
 
-fn imported(text: &str, serial: bool) -> Result<Imported, FileError> {
+fn imported(text: &str, serial: bool) -> Result<ImportedJob, FileError> {
     import("w.txt", &Workload::parse(text)?, Choices { gpus_per_server: 4, serial })
 }
 

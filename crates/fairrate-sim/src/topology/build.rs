@@ -55,6 +55,15 @@ impl Builder {
         }
     }
 
+    /// Links each of the switches `below` to each of those `above`.
+    pub(super) fn mesh(&mut self, below: &[NodeId], above: &[NodeId], rate: Rate, delay: Time) {
+        for &a in below {
+            for &b in above {
+                self.link(a, b, rate, delay);
+            }
+        }
+    }
+
     /// Returns the finished network. `bottleneck` lists the links, as positions, whose `a` to `b` direction is the
     /// bottleneck by design.
     pub(super) fn finish(self, bottleneck: &[usize]) -> Topology {

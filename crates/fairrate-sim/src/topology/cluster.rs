@@ -75,11 +75,7 @@ impl Cluster {
         let leaves = b.switches(self.n_leaves(), "tor", Tier::Tor);
         let spines = b.switches(self.spines, "spine", Tier::Core);
         b.host_links(&leaves, self.host_rate, self.host_delay);
-        for &leaf in &leaves {
-            for &spine in &spines {
-                b.link(leaf, spine, self.uplink_rate, self.uplink_delay);
-            }
-        }
+        b.mesh(&leaves, &spines, self.uplink_rate, self.uplink_delay);
         b.finish(&[])
     }
 
