@@ -92,8 +92,14 @@ impl Part {
     pub(super) fn on_span_of_host(&mut self, host: HostId, until_ps: u64) -> u64 {
         match self.hosts.partner_of(host) {
             None => self.on_span_of_team(Alone(host), until_ps),
-            Some(partner) => self.on_span_of_team(Pair([host, partner]), until_ps),
+            Some(partner) => self.on_span_of_pair(Pair([host, partner]), until_ps),
         }
+    }
+
+    /// The same for both end points of a GPU. A function of its own: inside the other one it takes registers from it.
+    #[inline(never)]
+    fn on_span_of_pair(&mut self, pair: Pair, until_ps: u64) -> u64 {
+        self.on_span_of_team(pair, until_ps)
     }
 
     #[allow(clippy::inline_always)] // See `Part::run`.
