@@ -5,8 +5,8 @@ use std::time::{Duration, Instant};
 
 use fairrate_results::RunState;
 use fairrate_sim::{
-    ConvergenceSample, FlowId, FlowOutcome, GroupTotals, HostSample, Mode, PacketEvent, PfcEvent, PortSample, Progress,
-    RateSample, RttSample, RunTotals, SenderEvent, SimConfig, Simulation, Sink, TaskOutcome,
+    ConvergenceSample, FlowId, FlowOutcome, GroupTotals, HostSample, Mode, PacketEvent, PacketHeader, PfcEvent,
+    PortSample, Progress, RateSample, RttSample, RunTotals, SenderEvent, SimConfig, Simulation, Sink, TaskOutcome,
 };
 use fairrate_units::Time;
 
@@ -148,6 +148,13 @@ impl Sink for Both<'_> {
     fn packet(&mut self, event: &PacketEvent) {
         self.0.packet(event);
         self.1.packet(event);
+    }
+    fn wants_headers(&self) -> bool {
+        self.0.wants_headers() || self.1.wants_headers()
+    }
+    fn header(&mut self, header: &PacketHeader) {
+        self.0.header(header);
+        self.1.header(header);
     }
     fn wants_senders(&self) -> bool {
         self.0.wants_senders() || self.1.wants_senders()

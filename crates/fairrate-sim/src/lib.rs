@@ -41,15 +41,15 @@ pub use config::{
 };
 pub use core::{Mode, Reason};
 pub use fabric::DropCause;
-pub use ids::{FlowId, NodeId, PortId, TaskId};
+pub use ids::{FlowId, HostId, NodeId, PortId, TaskId};
 pub use input_error::{FieldError, FileError};
 pub use jobs::{
     JobBook, JobIteration, JobSpec, OperationKind, OperationSpec, PartOutcome, PartSpec, ProcessGroup, RankTimes,
 };
 pub use output::{
     AllocatorTotals, Cause, ConvergenceSample, Disorder, Drops, FlowOutcome, GroupTotals, HostSample, MeasuredSender,
-    PacketEvent, PacketStep, PfcEvent, PortSample, RateSample, RateSums, Recorder, Reordering, RttSample, RunTotals,
-    SenderEvent, SenderStep, Sink, TaskOutcome,
+    PacketEvent, PacketHeader, PacketStep, PfcEvent, PortSample, RateSample, RateSums, Recorder, Reordering, RttSample,
+    RunTotals, SenderEvent, SenderStep, Sink, TaskOutcome,
 };
 pub use packet::PacketKind;
 #[doc(hidden)]

@@ -1,9 +1,10 @@
 //! The results of a run: samples and finished flows as they happen, totals at the end.
 
+use fairrate_control::IntHop;
 use fairrate_units::{Rate, Time};
 
 use crate::fabric::DropCause;
-use crate::ids::{FlowId, NodeId, PortId, TaskId};
+use crate::ids::{FlowId, HostId, NodeId, PortId, TaskId};
 use crate::packet::PacketKind;
 
 mod senders;
@@ -266,6 +267,31 @@ pub struct PacketEvent {
     pub marked: bool,
 }
 
+/// The fields of a packet's header that its steps lack.
+#[derive(Clone, Debug, PartialEq)]
+pub struct PacketHeader {
+    /// The flow; of a connection with several subflows, the subflow, which has a number above those of all flows.
+    pub lane: FlowId,
+    /// The host that sends the flow's data.
+    pub sender: HostId,
+    /// The host that receives the flow's data.
+    pub receiver: HostId,
+    /// Payload bytes of data, 0 for other packets.
+    pub payload: u16,
+    /// Data: the window in force when it was sent, in bytes, saturated. HOMA's answers: the class that they grant.
+    pub cwnd: u32,
+    /// Data: the value by which its sender chose its path, which acknowledgments return.
+    pub entropy: u16,
+    /// `true` if the packet belongs to the handshake of a connection.
+    pub is_handshake: bool,
+    /// `true` if its sender says that it has reduced its window.
+    pub is_reduced: bool,
+    /// Ranges of a selective acknowledgment of TCP: first byte, and the byte after the last one.
+    pub sacks: Vec<(u64, u64)>,
+    /// Telemetry that switches have stamped so far.
+    pub telemetry: Vec<IntHop>,
+}
+
 /// The convergence of rates after a flow's arrival or departure. Changes at the same time give one sample, with the
 /// flow of the last one; a departure that leaves no flow gives none.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -313,6 +339,12 @@ pub trait Sink {
     /// that cause them, which does not depend on the number of threads. So a packet that arrives late, by a fault, just
     /// when its port is free is reported as sent and then as queued.
     fn packet(&mut self, _event: &PacketEvent) {}
+    /// Returns `true` if the run shall call [`Sink::header`]. It does so only if it calls [`Sink::packet`] too.
+    fn wants_headers(&self) -> bool {
+        false
+    }
+    /// Receives the header of a packet, just before its step.
+    fn header(&mut self, _header: &PacketHeader) {}
     /// Returns `true` if the run shall call [`Sink::sender`].
     fn wants_senders(&self) -> bool {
         false

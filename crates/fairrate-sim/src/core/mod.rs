@@ -48,7 +48,7 @@ use crate::config::Activity;
 use crate::engine::{Event, EventKind};
 use crate::fabric::Port;
 use crate::ids::{FlowId, HostId, PortId, PortIdx};
-use crate::output::{FlowOutcome, GroupTotals, RunTotals};
+use crate::output::{FlowOutcome, GroupTotals, RunTotals, Sink};
 use crate::packet::PacketKind;
 
 /// A part of a network, which is the whole network or some of its nodes, with the events of its nodes.
@@ -133,11 +133,13 @@ impl Part {
         }
     }
 
-    /// Sets whether round-trip times, the steps of packets and those of senders are reported from now on.
-    fn report(&mut self, rtts: bool, packets: bool, senders: bool) {
+    /// Sets what is reported from now on: what `sink` wants of round-trip times, steps of packets, and steps of senders.
+    fn report(&mut self, sink: &dyn Sink) {
         let World { observed, net, agents, .. } = &mut self.world;
+        let packets = sink.wants_packets();
         self.switches.note_watchers(packets || !agents.is_empty());
-        (observed.wants_rtts, observed.wants_packets, observed.wants_senders) = (rtts, packets, senders);
+        (observed.wants_rtts, observed.wants_senders) = (sink.wants_rtts(), sink.wants_senders());
+        (observed.wants_packets, observed.wants_headers) = (packets, sink.wants_headers());
         net.has_plain_wires = net.faults.is_none() && !packets;
     }
 

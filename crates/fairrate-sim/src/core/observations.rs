@@ -5,14 +5,15 @@ use std::collections::BTreeSet;
 use fairrate_units::Time;
 
 use super::run::Run;
+use crate::config::Transport;
 use crate::engine::Event;
 use crate::fabric::Port;
-use crate::ids::{FlowId, PortId};
+use crate::ids::{FlowId, PacketIdx, PortId};
 use crate::output::{
-    Cause, ConvergenceSample, GroupTotals, PacketEvent, PacketStep, PfcEvent, RttSample, RunTotals, SenderEvent,
-    SenderStep, TaskOutcome,
+    Cause, ConvergenceSample, GroupTotals, PacketEvent, PacketHeader, PacketStep, PfcEvent, RttSample, RunTotals,
+    SenderEvent, SenderStep, TaskOutcome,
 };
-use crate::packet::{Packet, PacketKind};
+use crate::packet::{Packet, PacketKind, PacketPool};
 
 /// A notification for the run's [`Sink`](crate::output::Sink).
 #[derive(Clone, Copy)]
@@ -27,6 +28,8 @@ pub(crate) enum Notification {
     Rtt(RttSample),
     /// A packet took a step.
     Packet(PacketEvent),
+    /// A packet that takes a step next has the header at this position of `headers`.
+    Header(u32),
     /// A sender took a step.
     Sender(SenderEvent),
     /// Rates settled after a change, or did not settle in time.
@@ -43,6 +46,10 @@ pub(crate) struct Observations {
     pub(crate) wants_rtts: bool,
     /// `true` if the steps of packets are reported.
     pub(crate) wants_packets: bool,
+    /// `true` if the headers of packets are reported too.
+    pub(crate) wants_headers: bool,
+    /// The headers of pending notifications.
+    headers: Vec<PacketHeader>,
     /// `true` if the steps of senders are reported.
     pub(crate) wants_senders: bool,
     /// The cause of what the hosts do now, kept while the steps of senders are reported.
@@ -93,16 +100,22 @@ impl Observations {
         }
     }
 
-    /// Adds a `step` of `p` at time `t` at port number `id`, which is `port`, and in whose queues `queued_bytes` are after it.
+    /// Adds a `step` of `packet` at time `t` at port number `id`, which is `port`, and in whose queues `queued_bytes` are after it.
     #[cold]
     pub(crate) fn push_packet(
         &mut self,
         run: &Run,
         (t, id, port, queued_bytes): (Time, PortId, &Port, u64),
-        p: &Packet,
+        (pool, packet): (&PacketPool, PacketIdx),
         step: PacketStep,
     ) {
+        let p = pool.get(packet);
         if !p.kind.is_frame() {
+            if self.wants_headers {
+                let header = Notification::Header(self.headers.len() as u32);
+                self.headers.push(header_of(run, pool, packet));
+                self.push(header);
+            }
             let flow = run.flow(p.flow).parent;
             let (kind, seq, wire_bytes, class, marked) = (p.kind, p.seq, p.wire, p.class, p.is_marked());
             let answers = answers(p);
@@ -181,6 +194,11 @@ impl Observations {
         self.pending.get(self.n_done).map(|notification| notification.0)
     }
 
+    /// Returns the header at a position, that of a notification which was just taken.
+    pub(super) fn header(&self, at: u32) -> PacketHeader {
+        self.headers[at as usize].clone()
+    }
+
     /// Takes the first notification that was not yet passed on.
     pub(super) fn take_first(&mut self) -> Option<Notification> {
         let notification = self.pending.get(self.n_done)?.1;
@@ -192,6 +210,34 @@ impl Observations {
     pub(super) fn forget_done(&mut self) {
         self.pending.drain(..std::mem::take(&mut self.n_done));
         self.marked = self.pending.len();
+        if self.pending.is_empty() {
+            self.headers.clear();
+        }
+    }
+}
+
+/// Returns the header of a packet that is no frame.
+fn header_of(run: &Run, pool: &PacketPool, packet: PacketIdx) -> PacketHeader {
+    let p = pool.get(packet);
+    let flow = run.flow(p.flow);
+    let sacks = match (p.kind, &run.config.stack(flow.stack).0.kind) {
+        (PacketKind::Ack, Transport::Tcp(_)) => {
+            let pairs = pool.header(packet).get(run.constants.header_words..).unwrap_or_default().chunks_exact(2);
+            pairs.take_while(|pair| pair[1] != 0.0).map(|pair| (pair[0] as u64, pair[1] as u64)).collect()
+        }
+        _ => Vec::new(),
+    };
+    PacketHeader {
+        lane: p.flow,
+        sender: flow.src_host,
+        receiver: flow.dst_host,
+        payload: if p.kind == PacketKind::Data { p.payload } else { 0 },
+        cwnd: p.cwnd_at_send,
+        entropy: p.entropy,
+        is_handshake: p.is_handshake(),
+        is_reduced: p.is_reduced(),
+        sacks,
+        telemetry: pool.int(packet).to_vec(),
     }
 }
 

@@ -97,7 +97,7 @@ impl World {
             // The queue of the port is the switch's, which may be elsewhere in time.
             let (now, id, at) = (self.clock.now(), self.net.links.id_of(port), &self.net.ports[port]);
             let step = PacketStep::Dropped(cause);
-            self.observed.push_packet(&self.run, (now, id, at, held), self.net.pool.get(packet), step);
+            self.observed.push_packet(&self.run, (now, id, at, held), (&self.net.pool, packet), step);
         }
         self.drop_packet(port, packet, cause);
     }
@@ -125,7 +125,7 @@ impl World {
     pub(crate) fn report(&mut self, port: PortIdx, packet: PacketIdx, step: PacketStep) {
         if self.observed.wants_packets {
             let (now, id, at) = (self.clock.now(), self.net.links.id_of(port), &self.net.ports[port]);
-            self.observed.push_packet(&self.run, (now, id, at, at.queued_bytes), self.net.pool.get(packet), step);
+            self.observed.push_packet(&self.run, (now, id, at, at.queued_bytes), (&self.net.pool, packet), step);
         }
     }
 
@@ -133,10 +133,9 @@ impl World {
     #[inline]
     pub(crate) fn report_queued(&mut self, port: PortIdx, packet: PacketIdx) {
         if self.observed.wants_packets {
-            let p = self.net.pool.get(packet);
             let (now, id, at) = (self.clock.now(), self.net.links.id_of(port), &self.net.ports[port]);
-            let queued = at.queued_bytes + u64::from(p.wire);
-            self.observed.push_packet(&self.run, (now, id, at, queued), p, PacketStep::Queued);
+            let queued = at.queued_bytes + u64::from(self.net.pool.get(packet).wire);
+            self.observed.push_packet(&self.run, (now, id, at, queued), (&self.net.pool, packet), PacketStep::Queued);
         }
     }
 

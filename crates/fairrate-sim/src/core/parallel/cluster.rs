@@ -179,9 +179,7 @@ impl Cluster {
     /// Processes about `max_events` events: at least as many, unless the run ends before. Returns `true` if the run is
     /// over.
     pub(crate) fn advance(&mut self, max_events: u64, sink: &mut dyn Sink) -> Result<bool, SimError> {
-        let (wants_rtts, wants_packets, wants_senders) =
-            (sink.wants_rtts(), sink.wants_packets(), sink.wants_senders());
-        self.parts.iter().for_each(|part| lock(part).report(wants_rtts, wants_packets, wants_senders));
+        self.parts.iter().for_each(|part| lock(part).report(sink));
         // The parts are lent to the threads; all other state stays with this one.
         let (parts, pace) = (std::mem::take(&mut self.parts), std::mem::take(&mut self.pace));
         let over = Crew::with(&parts, &pace, |crew| self.lead(crew, &parts, max_events, sink));

@@ -30,6 +30,10 @@ pub(super) fn pass_on(parts: &[Mutex<Part>], next: Option<Event>, sink: &mut dyn
             Notification::Pfc(event) => sink.pfc(&event),
             Notification::Rtt(sample) => sink.rtt(&sample),
             Notification::Packet(event) => sink.packet(&event),
+            Notification::Header(at) => {
+                let header = lock(part).world.observed.header(at);
+                sink.header(&header);
+            }
             Notification::Sender(event) => sink.sender(&event),
             Notification::Convergence(sample) => sink.convergence(&sample),
         }

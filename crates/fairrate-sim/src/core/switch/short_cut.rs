@@ -118,7 +118,7 @@ impl<const SEES_PEAK: bool, const REPORTS: bool> BySpan<'_, SEES_PEAK, REPORTS> 
     fn report(&mut self, egress: PortIdx, packet: PacketIdx, queued: u64, step: PacketStep) {
         if REPORTS {
             let (t, id, port) = (Time::from_ps(self.at_ps), self.net.links.id_of(egress), &self.ports[egress.index()]);
-            self.observed.push_packet(self.run, (t, id, port, queued), self.net.pool.get(packet), step);
+            self.observed.push_packet(self.run, (t, id, port, queued), (self.net.pool, packet), step);
         }
     }
 
