@@ -2,10 +2,10 @@
 
 mod iteration;
 mod json;
-mod names;
+pub mod names;
 mod rows;
 mod sentence;
-mod source;
+pub mod source;
 mod tail;
 mod text;
 

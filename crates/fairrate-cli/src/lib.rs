@@ -28,6 +28,7 @@ mod run;
 mod shell;
 mod show;
 mod terminal;
+mod trace;
 
 use std::ffi::OsString;
 use std::path::Path;
@@ -116,6 +117,11 @@ enum Command {
     /// flow, or of another, as a sum that is exact to the picosecond: propagation, transmission, queues and who was ahead, pauses,
     /// window, pacing, losses and timeouts.
     Explain(explain::Args),
+    /// Write the packets of a run to a file for other tools
+    ///
+    /// Runs the scenario of DIR again with an observer, checks that it is the same run, and writes what leaves each port to FILE. Its
+    /// ending says the format: .pcapng for Wireshark.
+    Trace(trace::Args),
     /// Print the JSON schema of scenario files
     ///
     /// Editors complete and check scenarios by it.
@@ -146,6 +152,7 @@ impl Command {
             | Self::Import(_)
             | Self::Export(_)
             | Self::Report(_)
+            | Self::Trace(_)
             | Self::Schema
             | Self::Completions(_)
             | Self::Man(_)
@@ -195,6 +202,7 @@ pub fn main_of(registry: &Registry, args: impl IntoIterator<Item = OsString>) ->
         Command::Report(args) => report::run(&args, registry),
         Command::Show(args) => show::run(&args, registry),
         Command::Explain(args) => explain::run(&args, registry),
+        Command::Trace(args) => trace::run(&args, registry),
         Command::Schema => output::print_json(&fairrate_scenario::json_schema()).map(|()| ExitCode::SUCCESS),
         Command::Completions(args) => shell::completions(args, Cli::command()),
         Command::Man(args) => shell::man(&args, Cli::command()),

@@ -1,5 +1,5 @@
 //! The documentation shows the true output of the command line: every command in a `console` block of the README, the
-//! tutorial and the pages on `allocate` and `explain` is run, in order, and the lines below it are its output, except for wall-clock
+//! tutorial and the pages on `allocate`, `explain` and `trace` is run, in order, and the lines below it are its output, except for wall-clock
 //! times. To write them anew: `FAIRRATE_BLESS=1 cargo test -p fairrate-cli --test docs`.
 
 mod common;
@@ -144,6 +144,11 @@ fn the_tutorial_shows_what_is_printed() {
 #[test]
 fn the_page_on_explain_shows_what_is_printed() {
     hold("docs/explain.md");
+}
+
+#[test]
+fn the_page_on_trace_shows_what_is_printed() {
+    hold("docs/trace.md");
 }
 
 #[test]

@@ -2,7 +2,7 @@
 
 use fairrate_explain::{Behind, How, Loss, Slow};
 use fairrate_report::format;
-use fairrate_sim::{DropCause, FlowId, FlowSpec, PortId, SimConfig};
+use fairrate_sim::{FlowId, FlowSpec, PortId, SimConfig};
 use fairrate_units::Time;
 
 /// The name of packets of the flow itself.
@@ -118,7 +118,7 @@ impl<'a> Names<'a> {
         match loss.how {
             How::Trimmed => format!("a cut to the header at {port}"),
             How::Returned => format!("a header sent back at {port}"),
-            How::Dropped(cause) => format!("a drop at {port} ({})", cause_of(cause)),
+            How::Dropped(cause) => format!("a drop at {port} ({})", cause.words()),
         }
     }
 }
@@ -127,21 +127,4 @@ impl<'a> Names<'a> {
 fn during(from: Time, to: Time) -> String {
     let time = |t: Time| format::time_ns(t.as_ns_f64());
     if to == Time::MAX { format!("from {} on", time(from)) } else { format!("from {} to {}", time(from), time(to)) }
-}
-
-/// Returns the cause of a drop in words.
-pub fn cause_of(cause: DropCause) -> &'static str {
-    match cause {
-        DropCause::EgressThreshold => "Dynamic Threshold of the egress queue",
-        DropCause::IngressThreshold => "Dynamic Threshold of the ingress",
-        DropCause::BufferFull => "buffer full",
-        DropCause::Headroom => "headroom used up",
-        DropCause::QueueLimit => "limit of the queue",
-        DropCause::Early => "random early detection",
-        DropCause::Sojourn => "waited too long for CoDel",
-        DropCause::Priority => "lowest priority in a full buffer",
-        DropCause::Fault => "faulty link",
-        DropCause::Unreachable => "no way to the receiver",
-        DropCause::Host => "receive buffer of the host full",
-    }
 }

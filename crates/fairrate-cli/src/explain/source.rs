@@ -1,4 +1,4 @@
-//! The results that are explained: their run is done again, and checked to be the same.
+//! The results that are explained or traced: their run is done again, and checked to be the same.
 
 use std::path::{Path, PathBuf};
 
@@ -35,7 +35,7 @@ impl Source {
     pub fn open(dir: &Path, registry: &Registry) -> Result<Self, Failure> {
         let results = Results::open(dir)?;
         if results.summary.backend != "sim" {
-            let help = "the packets of real hosts cannot be followed: explain a run of the simulator";
+            let help = "the packets of real hosts cannot be followed: name a run of the simulator";
             return Err(refused(dir, "is a run on real Linux", help));
         }
         let scenario = Scenario::with_algorithms(registry).load(&results.scenario_path(), &Overrides::default())?;
@@ -109,7 +109,7 @@ impl Source {
     }
 
     /// Runs the scenario with a sink. Checks that it is the run of the results.
-    fn run_again(&self, sink: &mut dyn Sink, watch: &mut dyn Watch) -> Result<Option<Ended>, Failure> {
+    pub fn run_again(&self, sink: &mut dyn Sink, watch: &mut dyn Watch) -> Result<Option<Ended>, Failure> {
         let config = self.config();
         let ended = caught(|| run_into(config.clone(), 1, sink, watch));
         let ended = ended.map_err(|cause| Failure::Run { cause, dir: self.dir.clone() })?;
@@ -128,7 +128,7 @@ impl Source {
     fn is_another_run(&self) -> Failure {
         let (made, this) = (&self.results.summary.version, env!("CARGO_PKG_VERSION"));
         let problem = format!("was made by fairrate {made}, and its run is another one with this fairrate {this}");
-        let help = "run its scenario again, and explain the new results; a changed scenario or library shows so too";
+        let help = "run its scenario again, and name the new results; a changed scenario or library shows so too";
         self.refused(&problem, help)
     }
 

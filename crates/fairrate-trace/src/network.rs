@@ -1,0 +1,70 @@
+//! The names and rules that traces need of a run.
+
+use fairrate_control::AlgorithmConfig;
+use fairrate_sim::{FlowId, FlowSpec, NodeId, PortId, SimConfig, Transport, TransportConfig};
+use fairrate_units::{Bytes, Rate};
+
+/// The protocol by which packets of a flow are shown.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Protocol {
+    Rdma,
+    Tcp,
+    Homa,
+    Uet,
+}
+
+/// The names and rules of a run.
+#[derive(Clone, Debug)]
+pub struct Network {
+    /// For each port, its name, as `tor0->h16`.
+    pub ports: Vec<String>,
+    pub(crate) rates: Vec<Rate>,
+    /// For each flow of the list, its number in tables, its stack and its bytes.
+    flows: Vec<(u32, u8, Bytes)>,
+    /// For each stack, its protocol, and `true` if its algorithm goes by ECN marks.
+    stacks: Vec<(Protocol, bool)>,
+    pub(crate) mtu: u64,
+}
+
+impl Network {
+    /// Returns the names and rules of runs of `config`.
+    pub fn new(config: &SimConfig) -> Self {
+        let topology = &config.topology;
+        let name = |node: NodeId| topology.nodes[node.index()].name.as_str();
+        let ports = || (0..topology.n_ports() as u32).map(PortId);
+        let protocol = |transport: &TransportConfig, homa: bool| match transport.kind {
+            _ if homa => Protocol::Homa,
+            Transport::Rdma => Protocol::Rdma,
+            Transport::Tcp(_) => Protocol::Tcp,
+            Transport::Uet { .. } => Protocol::Uet,
+        };
+        let stack = |(transport, cc): (&TransportConfig, &AlgorithmConfig)| {
+            let needs = cc.needs();
+            (protocol(transport, needs.feedback.grants.is_some()), needs.network.ecn)
+        };
+        let flow = |(at, spec): (u32, &FlowSpec)| (spec.name(FlowId(at)), spec.stack, spec.bytes);
+        Self {
+            ports: ports().map(|p| format!("{}->{}", name(topology.from(p)), name(topology.to(p)))).collect(),
+            rates: ports().map(|port| topology.link(port).rate).collect(),
+            flows: (0..).zip(&config.flows).map(flow).collect(),
+            stacks: config.stacks().map(stack).collect(),
+            mtu: config.transport.mtu.as_u64().max(1),
+        }
+    }
+
+    /// Returns the number of a flow in tables; `None` for messages of an allocator.
+    pub fn number(&self, flow: FlowId) -> Option<u32> {
+        self.flows.get(flow.index()).map(|&(number, ..)| number)
+    }
+
+    /// Returns the protocol of a flow, and `true` if its data can be marked. Messages of an allocator go by TCP.
+    pub(crate) fn stack(&self, flow: FlowId) -> (Protocol, bool) {
+        let stack = self.flows.get(flow.index()).and_then(|&(_, stack, _)| self.stacks.get(usize::from(stack)));
+        stack.copied().unwrap_or((Protocol::Tcp, false))
+    }
+
+    /// Returns the payload bytes of a flow.
+    pub(crate) fn bytes(&self, flow: FlowId) -> u64 {
+        self.flows.get(flow.index()).map_or(u64::MAX, |&(.., bytes)| bytes.as_u64())
+    }
+}

@@ -1,0 +1,96 @@
+//! A capture file for Wireshark: an interface for each port, and a packet for each that leaves one.
+
+mod block;
+mod frame;
+mod pause;
+mod rdma;
+mod tcp;
+
+use std::io::{self, Write};
+
+use fairrate_sim::{PacketStep, PfcEvent, PortId};
+
+use self::block::Block;
+use self::frame::Frame;
+use crate::network::Network;
+use crate::output::Output;
+use crate::tracer::{End, Format, Step};
+
+/// Bytes that are kept for the comment that says why the file ends.
+const RESERVE: u64 = 256;
+
+/// A writer of captures in the format pcapng.
+pub struct Pcapng {
+    network: Network,
+    out: Output,
+    /// For each port, the number of its interface; `NONE` before its first packet.
+    interfaces: Vec<u32>,
+    n_interfaces: u32,
+}
+
+const NONE: u32 = u32::MAX;
+
+impl Pcapng {
+    /// Begins a capture of a run in `network`, which `comment` describes.
+    ///
+    /// # Errors
+    /// Those of writing.
+    pub fn new(network: Network, mut out: Output, comment: &str) -> io::Result<Self> {
+        Block::section(concat!("fairrate ", env!("CARGO_PKG_VERSION")), comment).write(&mut out)?;
+        Ok(Self { interfaces: vec![NONE; network.ports.len()], n_interfaces: 0, network, out })
+    }
+
+    /// Adds a packet at `port`. The last one that there is room for says so in a comment.
+    fn put(&mut self, port: PortId, ps: u64, frame: &Frame, comment: Option<&str>) -> io::Result<End> {
+        let name = &self.network.ports[port.index()];
+        let known = self.interfaces[port.index()];
+        let number = if known == NONE { self.n_interfaces } else { known };
+        let interface = (known == NONE).then(|| Block::interface(name, self.network.rates[port.index()].as_bps()));
+        let mut packet = Block::packet(number, ps, &frame.bytes, frame.length());
+        if let Some(comment) = comment {
+            packet.comment(comment);
+        }
+        let len = packet.len() + interface.as_ref().map_or(0, Block::len);
+        let end = if self.out.has_room(len as u64 + RESERVE) { End::Whole } else { End::Limit };
+        if end == End::Limit {
+            packet.comment("the trace ends with this packet: the file has reached its largest size");
+        }
+        if let Some(interface) = interface {
+            interface.write(&mut self.out)?;
+            self.interfaces[port.index()] = number;
+            self.n_interfaces += 1;
+        }
+        packet.write(&mut self.out)?;
+        Ok(end)
+    }
+}
+
+impl Format for Pcapng {
+    fn step(&mut self, step: Step<'_>) -> io::Result<End> {
+        let event = step.event;
+        let queued = event.queued_bytes;
+        let comment = match event.step {
+            PacketStep::Queued => return Ok(End::Whole),
+            PacketStep::Sent => None,
+            PacketStep::Dropped(cause) => Some(format!("dropped: {}, {queued} bytes queued", cause.words())),
+            PacketStep::Trimmed => Some(format!("cut to its header, {queued} bytes queued")),
+            PacketStep::Returned => Some(format!("header sent back, {queued} bytes queued")),
+        };
+        let frame = Frame::of(&self.network, step);
+        self.put(event.port, event.t.as_ps(), &frame, comment.as_deref())
+    }
+
+    fn pfc(&mut self, event: &PfcEvent) -> io::Result<End> {
+        // The frame came from the other end of the link.
+        let frame = pause::frame(event.class, event.pause);
+        self.put(event.port.reverse(), event.t.as_ps(), &frame, None)
+    }
+
+    fn finish(&mut self) -> io::Result<()> {
+        self.out.flush()
+    }
+
+    fn written(&self) -> u64 {
+        self.out.written()
+    }
+}

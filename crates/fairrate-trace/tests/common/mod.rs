@@ -1,0 +1,116 @@
+//! Traced runs.
+
+use std::io::{self, Write};
+use std::path::Path;
+use std::sync::{Arc, Mutex};
+
+use fairrate_scenario::{Overrides, Scenario};
+use fairrate_sim::{FlowOutcome, PfcEvent, PortSample, RateSample, RunTotals, SimConfig, Simulation, Sink};
+use fairrate_trace::{Counts, End, Filter, Format, Network, Output, Pcapng, Tracer};
+
+/// A file in memory.
+#[derive(Clone, Default)]
+pub struct Shared(Arc<Mutex<Vec<u8>>>);
+
+impl Write for Shared {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.0.lock().unwrap().extend_from_slice(bytes);
+        Ok(bytes.len())
+    }
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+/// A run with its trace.
+pub struct Traced {
+    pub file: Vec<u8>,
+    pub totals: RunTotals,
+    pub counts: Counts,
+    pub end: End,
+    /// Payload bytes that were sent again.
+    pub retransmitted: u64,
+    /// Frames that pause or resume.
+    pub n_pauses: u64,
+}
+
+/// Eight flows of 100 KB from the hosts 1 to 8 meet at the port to host 0, whose switch drops or trims what does not fit where no algorithm of
+/// lossless networks is meant.
+pub fn config(transport: &str) -> SimConfig {
+    let is_lossy = ["tcp", "nscc"].iter().any(|name| transport.contains(name)) && !transport.contains("powertcp");
+    let trims = if transport.contains("nscc") { "trim = true\n" } else { "" };
+    let switch = if is_lossy { format!("[switch]\npfc = false\nbuffer = \"100KB\"\n{trims}") } else { String::new() };
+    let toml = format!(
+        "stop = \"all-flows-done\"\n[topology]\nkind = \"star\"\nhosts = 9\nrate = \"25Gbps\"\n{switch}[transport]\n{transport}\n\
+         [[traffic]]\nkind = \"incast\"\nreceiver = \"h0\"\nsenders = 8\nbytes = \"100KB\"\n"
+    );
+    let scenario = Scenario::from_toml(&toml, "test.toml", Path::new("."), &Overrides::default());
+    scenario.expect("the scenario is right").into_sim_config()
+}
+
+/// A sink that traces, and notes what the trace is held against.
+struct Noting {
+    tracer: Tracer,
+    retransmitted: u64,
+    n_pauses: u64,
+}
+
+impl Sink for Noting {
+    fn flow(&mut self, outcome: &FlowOutcome) {
+        self.retransmitted += outcome.retransmitted_bytes;
+        self.tracer.flow(outcome);
+    }
+    fn port(&mut self, sample: &PortSample) {
+        self.tracer.port(sample);
+    }
+    fn rate(&mut self, sample: &RateSample) {
+        self.tracer.rate(sample);
+    }
+    fn pfc(&mut self, event: &PfcEvent) {
+        self.n_pauses += 1;
+        self.tracer.pfc(event);
+    }
+    fn wants_packets(&self) -> bool {
+        self.tracer.wants_packets()
+    }
+    fn packet(&mut self, event: &fairrate_sim::PacketEvent) {
+        self.tracer.packet(event);
+    }
+    fn wants_headers(&self) -> bool {
+        self.tracer.wants_headers()
+    }
+    fn header(&mut self, header: &fairrate_sim::PacketHeader) {
+        self.tracer.header(header);
+    }
+    fn wants_senders(&self) -> bool {
+        self.tracer.wants_senders()
+    }
+    fn sender(&mut self, event: &fairrate_sim::SenderEvent) {
+        self.tracer.sender(event);
+    }
+}
+
+/// Runs the scenario under `transport` and traces it into a capture.
+pub fn trace(transport: &str, filter: Filter, limit: u64) -> Traced {
+    let begin = |network, out| Box::new(Pcapng::new(network, out, "a test").unwrap()) as Box<dyn Format>;
+    trace_into(&config(transport), begin, filter, limit)
+}
+
+/// Runs `config` and traces it.
+pub fn trace_into(
+    config: &SimConfig,
+    begin: impl Fn(Network, Output) -> Box<dyn Format>,
+    filter: Filter,
+    limit: u64,
+) -> Traced {
+    let file = Shared::default();
+    let format = begin(Network::new(config), Output::new(Box::new(file.clone()), limit));
+    let mut sink = Noting { tracer: Tracer::new(format, filter), retransmitted: 0, n_pauses: 0 };
+    let mut simulation = Simulation::new(config.clone());
+    simulation.run(&mut sink).expect("the run does not stall");
+    let (counts, bytes, end) = sink.tracer.finish().expect("memory can be written");
+    let file = file.0.lock().unwrap().clone();
+    assert_eq!(file.len() as u64, bytes);
+    let (retransmitted, n_pauses) = (sink.retransmitted, sink.n_pauses);
+    Traced { file, totals: simulation.totals(), counts, end, retransmitted, n_pauses }
+}
