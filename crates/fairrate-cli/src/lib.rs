@@ -120,7 +120,7 @@ enum Command {
     /// Write the packets of a run to a file for other tools
     ///
     /// Runs the scenario of DIR again with an observer, checks that it is the same run, and writes what leaves each port to FILE. Its
-    /// ending says the format: .pcapng for Wireshark.
+    /// ending says the format: .pcapng for Wireshark, .perfetto-trace for Perfetto, .parquet a table.
     Trace(trace::Args),
     /// Print the JSON schema of scenario files
     ///

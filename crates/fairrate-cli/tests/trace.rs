@@ -67,6 +67,26 @@ fn a_trace_is_the_same_each_time() {
     assert!(told.contains("`--limit 20KB` is reached") && read("c.pcapng").len() <= 20_000, "{told}");
 }
 
+/// The format is that of the ending, and samples of rates do not make it another run.
+#[test]
+fn timelines_and_tables_are_of_the_same_run() {
+    for (name, cc) in [("dcqcn", "cc = \"dcqcn\""), ("bbr", "cc = \"bbr\"\nkind = \"tcp\""), ("homa", "cc = \"homa\"")]
+    {
+        let scenario = SCENARIO.replace("kind = \"tcp\"\ncc = \"cubic\"", cc);
+        let (dir, out) = results(&format!("trace_formats_{name}"), &scenario);
+        let sent = |told: &str| told.split(": ").last().unwrap().split(',').next().unwrap().to_owned();
+        let capture = sent(&traced(&dir, &out, "a.pcapng", &[]));
+        assert_eq!(sent(&traced(&dir, &out, "a.perfetto-trace", &[])), capture);
+        assert_eq!(sent(&traced(&dir, &out, "a.parquet", &[])), capture);
+        let begins = |name: &str, with: &[u8]| std::fs::read(dir.join(name)).unwrap().starts_with(with);
+        assert!(
+            begins("a.pcapng", b"\x0A\x0D\x0D\x0A")
+                && begins("a.perfetto-trace", b"\x0A")
+                && begins("a.parquet", b"PAR1")
+        );
+    }
+}
+
 #[test]
 fn bad_input_is_refused_with_a_way_out() {
     let (dir, out) = results("trace_refused", SCENARIO);
@@ -74,7 +94,7 @@ fn bad_input_is_refused_with_a_way_out() {
     let file = file.to_str().unwrap();
     let refused = |args: &[&str], words: &str| expect_refused(&dir, args, words);
     refused(&["nowhere", "--out", file], "nowhere");
-    refused(&[&out, "--out", "a.pcap"], "`.pcapng`");
+    refused(&[&out, "--out", "a.pcap"], "end it in `.pcapng`, `.perfetto-trace` or `.parquet`");
     refused(&[&out, "--out", dir.join("no/a.pcapng").to_str().unwrap()], "its directory does not exist");
     refused(&[&out, "--out", file, "--flow", "7"], "the run has 4 flows, from 0 to 3");
     refused(&[&out, "--out", file, "--port", "sw0->h9"], "did you mean `sw0->h");

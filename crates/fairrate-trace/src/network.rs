@@ -1,7 +1,7 @@
 //! The names and rules that traces need of a run.
 
 use fairrate_control::AlgorithmConfig;
-use fairrate_sim::{FlowId, FlowSpec, NodeId, PortId, SimConfig, Transport, TransportConfig};
+use fairrate_sim::{FlowId, FlowSpec, NodeId, PacketKind, PortId, SimConfig, Transport, TransportConfig};
 use fairrate_units::{Bytes, Rate};
 
 /// The protocol by which packets of a flow are shown.
@@ -19,6 +19,10 @@ pub struct Network {
     /// For each port, its name, as `tor0->h16`.
     pub ports: Vec<String>,
     pub(crate) rates: Vec<Rate>,
+    /// The names of nodes.
+    pub(crate) nodes: Vec<String>,
+    /// For each port, the node that it sends from, and `true` if that is a host.
+    pub(crate) from: Vec<(u32, bool)>,
     /// For each flow of the list, its number in tables, its stack and its bytes.
     flows: Vec<(u32, u8, Bytes)>,
     /// For each stack, its protocol, and `true` if its algorithm goes by ECN marks.
@@ -45,6 +49,8 @@ impl Network {
         let flow = |(at, spec): (u32, &FlowSpec)| (spec.name(FlowId(at)), spec.stack, spec.bytes);
         Self {
             ports: ports().map(|p| format!("{}->{}", name(topology.from(p)), name(topology.to(p)))).collect(),
+            nodes: topology.nodes.iter().map(|node| node.name.clone()).collect(),
+            from: ports().map(|p| (topology.from(p).0, topology.is_host(topology.from(p)))).collect(),
             rates: ports().map(|port| topology.link(port).rate).collect(),
             flows: (0..).zip(&config.flows).map(flow).collect(),
             stacks: config.stacks().map(stack).collect(),
@@ -63,8 +69,36 @@ impl Network {
         stack.copied().unwrap_or((Protocol::Tcp, false))
     }
 
+    /// Returns `true` if `port` is that of a host's NIC.
+    pub(crate) fn is_host(&self, port: PortId) -> bool {
+        self.from[port.index()].1
+    }
+
+    /// Returns `true` if the transport of a flow is HOMA.
+    pub(crate) fn is_homa(&self, flow: FlowId) -> bool {
+        self.stack(flow).0 == Protocol::Homa
+    }
+
     /// Returns the payload bytes of a flow.
     pub(crate) fn bytes(&self, flow: FlowId) -> u64 {
         self.flows.get(flow.index()).map_or(u64::MAX, |&(.., bytes)| bytes.as_u64())
+    }
+}
+
+/// Returns the name of a kind of packets.
+pub(crate) fn kind_name(kind: PacketKind) -> &'static str {
+    match kind {
+        PacketKind::Data => "data",
+        PacketKind::Trimmed => "trimmed",
+        PacketKind::Returned => "returned",
+        PacketKind::Ack => "ack",
+        PacketKind::Nack => "nack",
+        PacketKind::Cnp => "cnp",
+        PacketKind::Credit => "credit",
+        PacketKind::Busy => "busy",
+        PacketKind::Notice => "notice",
+        PacketKind::Control => "control",
+        PacketKind::ControlBack => "control_back",
+        PacketKind::Pause | PacketKind::Resume | PacketKind::FlowPause | PacketKind::FlowResume => "pfc",
     }
 }

@@ -2,9 +2,7 @@
 
 use std::io;
 
-use fairrate_sim::{
-    FlowOutcome, PacketEvent, PacketHeader, PacketStep, PfcEvent, PortSample, RateSample, SenderEvent, Sink,
-};
+use fairrate_sim::{FlowOutcome, PacketEvent, PacketHeader, PacketStep, PfcEvent, PortSample, RateSample, Sink};
 
 use crate::filter::Filter;
 
@@ -33,22 +31,18 @@ pub trait Format {
     /// # Errors
     /// Those of writing.
     fn step(&mut self, step: Step<'_>) -> io::Result<End>;
-    /// Returns `true` if [`Format::sender`] shall be called.
-    fn wants_senders(&self) -> bool {
-        false
-    }
-    /// Adds a step of a sender.
-    ///
-    /// # Errors
-    /// Those of writing.
-    fn sender(&mut self, _event: &SenderEvent) -> io::Result<End> {
-        Ok(End::Whole)
-    }
     /// Adds the pause or resumption of a port.
     ///
     /// # Errors
     /// Those of writing.
     fn pfc(&mut self, _event: &PfcEvent) -> io::Result<End> {
+        Ok(End::Whole)
+    }
+    /// Adds a sample of a sender's rate.
+    ///
+    /// # Errors
+    /// Those of writing.
+    fn rate(&mut self, _sample: &RateSample) -> io::Result<End> {
         Ok(End::Whole)
     }
     /// Completes the file.
@@ -124,15 +118,17 @@ impl Tracer {
 impl Sink for Tracer {
     fn flow(&mut self, _: &FlowOutcome) {}
     fn port(&mut self, _: &PortSample) {}
-    fn rate(&mut self, _: &RateSample) {}
+    fn rate(&mut self, sample: &RateSample) {
+        if self.has_time(sample.t) && self.filter.has_flow(sample.flow) {
+            let done = self.format.rate(sample);
+            self.note(done);
+        }
+    }
     fn wants_packets(&self) -> bool {
         !self.is_over
     }
     fn wants_headers(&self) -> bool {
         !self.is_over
-    }
-    fn wants_senders(&self) -> bool {
-        !self.is_over && self.format.wants_senders()
     }
     fn is_closed(&self) -> bool {
         self.error.is_some()
@@ -155,13 +151,6 @@ impl Sink for Tracer {
         }
         let done = self.format.step(Step { event, header: &header });
         self.note(done);
-    }
-
-    fn sender(&mut self, event: &SenderEvent) {
-        if self.has_time(event.t) && self.filter.has_flow(event.flow) {
-            let done = self.format.sender(event);
-            self.note(done);
-        }
     }
 
     fn pfc(&mut self, event: &PfcEvent) {

@@ -5,7 +5,7 @@ use std::io::{self, BufWriter, ErrorKind};
 use std::path::{Path, PathBuf};
 
 use fairrate_text::one_of;
-use fairrate_trace::{Format, Network, Output, Pcapng};
+use fairrate_trace::{Format, Network, Output, Pcapng, Perfetto, Table};
 use fairrate_units::Bytes;
 
 use crate::failure::Failure;
@@ -14,10 +14,13 @@ use crate::failure::Failure;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     Pcapng,
+    Perfetto,
+    Parquet,
 }
 
 /// The endings of names, each with its format.
-const ENDINGS: [(&str, Kind); 1] = [(".pcapng", Kind::Pcapng)];
+const ENDINGS: [(&str, Kind); 3] =
+    [(".pcapng", Kind::Pcapng), (".perfetto-trace", Kind::Perfetto), (".parquet", Kind::Parquet)];
 
 impl Kind {
     /// Returns the format that the ending of `path` says.
@@ -34,6 +37,8 @@ impl Kind {
     pub fn begin(self, network: Network, out: Output, about: &str) -> io::Result<Box<dyn Format>> {
         match self {
             Self::Pcapng => Ok(Box::new(Pcapng::new(network, out, about)?)),
+            Self::Perfetto => Ok(Box::new(Perfetto::new(network, out))),
+            Self::Parquet => Ok(Box::new(Table::new(network, out, about)?)),
         }
     }
 }

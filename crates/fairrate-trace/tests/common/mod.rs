@@ -1,4 +1,5 @@
 //! Traced runs.
+#![allow(dead_code)] // Not every test needs all of it.
 
 use std::io::{self, Write};
 use std::path::Path;
