@@ -1,5 +1,6 @@
 use fairrate_units::{Bytes, Rate, Time};
 
+use crate::config::choice;
 use crate::credits::{Credits, DatagramDefaults};
 use crate::homa::Grants;
 use crate::int::{IntCounter, IntFormat, IntHop};
@@ -309,6 +310,16 @@ pub enum Bucket {
     Kept,
 }
 
+choice! {
+    /// The rates that an oracle gives to flows.
+    pub enum Oracle {
+        /// The exact max-min optimum.
+        MaxMin = "max-min",
+        /// What each would have if it were alone.
+        Alone = "alone",
+    }
+}
+
 /// The feedback that a sender gets from its receiver, its transport, an allocator or an oracle.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct FeedbackNeeds {
@@ -318,8 +329,8 @@ pub struct FeedbackNeeds {
     pub cnp_by_clock: bool,
     /// Set when a flow's first acknowledgment is only stored, as the reference for the next one, and leads to no decision.
     pub first_ack_only_stored: bool,
-    /// Set when rates come from an oracle that always knows the exact max-min optimum.
-    pub oracle: bool,
+    /// The rates that an oracle gives to flows at every moment; `None` if there is no oracle.
+    pub oracle: Option<Oracle>,
     /// Set when a central allocator sends flows their rates in notices.
     pub allocator: bool,
     /// Parameters of HOMA's transport, in which receivers grant the bytes that senders may send; `None` for other transports.
@@ -390,7 +401,7 @@ impl FeedbackNeeds {
         cnp_interval: None,
         cnp_by_clock: false,
         first_ack_only_stored: false,
-        oracle: false,
+        oracle: None,
         allocator: false,
         grants: None,
         uet: false,

@@ -76,7 +76,7 @@ pub use config::{Param, ParamKind, ParamType, Parameters, Profile, RawValue, Sca
 pub use constants::{Constant, ConstantSet, constant_sets, constant_sets_of};
 pub use controller::{
     Ack, AlgorithmSpec, Allowance, Bucket, CircuitHelp, Controller, FeedbackNeeds, FlowContext, Loss, MadeFor,
-    MarkedQueue, Needs, NetworkNeeds, PacingNeeds, Queueing, RedDefault, Telemetry, Trimmed, WireNeeds,
+    MarkedQueue, Needs, NetworkNeeds, Oracle, PacingNeeds, Queueing, RedDefault, Telemetry, Trimmed, WireNeeds,
 };
 pub use coupled::{Alone, CoupledController, CoupledSpec};
 pub use custom::{CustomAlgorithm, LibraryError, OpenLibrary, Registry, RegistryError, names_library};

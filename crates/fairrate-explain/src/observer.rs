@@ -206,7 +206,7 @@ fn supports(config: &SimConfig, flow: FlowId) -> Result<(), Unsupported> {
     let spec = &config.flows[flow.index()];
     let (transport, cc) = config.stack(spec.stack);
     let needs = cc.needs();
-    if needs.feedback.oracle {
+    if needs.feedback.oracle.is_some() {
         return Err(Unsupported::Fluids);
     }
     if spec.bytes == Bytes::MAX {

@@ -1,12 +1,14 @@
 //! A run in which every flow has its exact max-min rate at every moment: no packets, no queues, no feedback.
 //!
-//! Flows are fluids. At every arrival and departure rates are computed anew, and in between nothing happens. Served
+//! Flows are fluids. At every arrival and departure rates are computed anew, for the flows that it can affect: those that share links
+//! with it, or with others that do. In between nothing happens. Served
 //! bytes are bytes on the wire, headers included, and leave all links of a path at once; acknowledgments take no
 //! capacity. When its last bit has left, a flow stops competing; the rest of its way takes as long as it would take
 //! after the last bit at the slowest link if the flow were alone: alone, it takes its ideal completion time to the
 //! picosecond. Meanwhile its last packet counts as in flight.
 
 mod changes;
+mod neighbours;
 mod outcome;
 mod probes;
 mod waits;
@@ -15,9 +17,11 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::ops::Range;
 
+use fairrate_control::Oracle;
 use fairrate_units::{Bytes, Rate, Time};
 
 use self::changes::Changes;
+use self::neighbours::Neighbours;
 use self::waits::Waits;
 use crate::config::{Activity, Milestone, ProbeSpec, SimConfig, Successors, Trigger};
 use crate::core::framing;
@@ -35,6 +39,7 @@ const PS_PER_S: f64 = 1e12;
 /// A run.
 pub(crate) struct Fluid {
     config: SimConfig,
+    oracle: Oracle,
     routes: Routes,
     framing: Framing,
     now_ps: u64,
@@ -48,10 +53,11 @@ pub(crate) struct Fluid {
     /// The flows that are served.
     served: Vec<Served>,
     solver: Optimum,
-    /// Set when a flow has arrived or departed since rates were computed.
-    is_stale: bool,
-    /// The event of the next last bit that leaves, and the position of its flow in `served`.
-    next_end: Option<(Event, usize)>,
+    neighbours: Neighbours,
+    /// The times at which last bits leave at the rates of now, and those of rates that hold no more.
+    ends: BinaryHeap<Reverse<Event>>,
+    /// The event of the next last bit that leaves.
+    next_end: Option<Event>,
     paths: Vec<PortId>,
     path_buffer: Vec<PortId>,
     /// Wire bytes sent through each port by flows that are not served any more.
@@ -108,14 +114,16 @@ impl Served {
         (self.sent_bits_at(now_ps) / 8.0) as u64
     }
 
-    fn serve_at(&mut self, rate_bps: f64, now_ps: u64) {
+    /// Serves the flow at `rate_bps` from now on. Returns `true` if that changes the rate.
+    fn serve_at(&mut self, rate_bps: f64, now_ps: u64) -> bool {
         // An unchanged rate is not applied again: nothing is rounded because other flows arrive and depart elsewhere.
         if rate_bps.to_bits() == self.rate_bps.to_bits() {
-            return;
+            return false;
         }
         self.sent_bits = self.sent_bits_at(now_ps);
         (self.since_ps, self.rate_bps) = (now_ps, rate_bps);
         self.end_ps = now_ps.saturating_add(duration_ps(self.bits - self.sent_bits, rate_bps));
+        true
     }
 }
 
@@ -124,7 +132,7 @@ fn duration_ps(bits: f64, rate_bps: f64) -> u64 {
 }
 
 impl Fluid {
-    pub(crate) fn new(config: SimConfig) -> Self {
+    pub(crate) fn new(config: SimConfig, oracle: Oracle) -> Self {
         let routes = Routes::of(&config);
         let framing = framing(&config);
         let (clock, rule) = (config.fabric.clock, config.transport.base_rtt);
@@ -139,8 +147,9 @@ impl Fluid {
             finite_left: (config.flows.iter().filter(|spec| spec.trigger.is_sure() && spec.bytes < Bytes::MAX).count()
                 + config.tasks.len()) as u64,
             served: Vec::new(),
-            solver: Optimum::new(&config),
-            is_stale: false,
+            solver: Optimum::new(&config, oracle),
+            neighbours: Neighbours::new(config.topology.n_ports(), flows.len()),
+            ends: BinaryHeap::new(),
             next_end: None,
             paths: Vec::new(),
             path_buffer: Vec::new(),
@@ -153,6 +162,7 @@ impl Fluid {
             routes,
             framing,
             flows,
+            oracle,
             config,
         };
         fluid.schedule_first_events(base_rtt);
@@ -208,7 +218,7 @@ impl Fluid {
     /// Processes up to `max_events` events; returns `true` if the run is over.
     pub(crate) fn advance(&mut self, max_events: u64, sink: &mut dyn Sink) -> bool {
         for _ in 0..max_events {
-            if self.is_stale && self.next_event().is_none_or(|event| self.now_ps < event.time_ps) {
+            if self.neighbours.is_stale() && self.next_event().is_none_or(|event| self.now_ps < event.time_ps) {
                 self.compute_rates(sink);
             }
             let Some(event) = self.next_event() else {
@@ -242,8 +252,8 @@ impl Fluid {
     }
 
     fn next_event(&self) -> Option<Event> {
-        let (scheduled, end) = (self.events.peek().map(|event| event.0), self.next_end.map(|(event, _)| event));
-        scheduled.into_iter().chain(end).min()
+        let scheduled = self.events.peek().map(|event| event.0);
+        scheduled.into_iter().chain(self.next_end).min()
     }
 
     fn handle(&mut self, event: Event, sink: &mut dyn Sink) {
@@ -279,9 +289,9 @@ impl Fluid {
         let bits = if endless { f64::INFINITY } else { self.wire_bytes(bytes) as f64 * 8.0 };
         let (sent_bits, rate_bps) = (0.0, 0.0);
         self.served.push(Served { flow: id, bits, sent_bits, since_ps: self.now_ps, rate_bps, end_ps: NEVER });
+        self.neighbours.join(id, &self.paths[self.flows[id].path.clone()]);
         self.changes.is_starting = false;
         self.changes.last = Some((id, true));
-        self.is_stale = true;
         if stop < Time::MAX && endless {
             self.schedule(stop.as_ps().max(self.now_ps), EventKind::FlowStop, id);
         }
@@ -370,19 +380,24 @@ impl Fluid {
         let whole = served.end_ps <= self.now_ps;
         let bytes = if whole { (served.bits / 8.0) as u64 } else { served.sent_bytes_at(self.now_ps) };
         self.totals.sent_bytes += bytes;
-        for &port in &self.paths[self.flows[id].path.clone()] {
+        let path = &self.paths[self.flows[id].path.clone()];
+        for &port in path {
             self.port_bytes[port] += bytes;
         }
+        self.neighbours.leave(id, path);
         self.changes.last = Some((id, false));
-        self.is_stale = true;
         self.find_next_end();
     }
 
     fn find_next_end(&mut self) {
-        let ends = (0..).zip(&self.served).filter(|(_, served)| served.end_ps < NEVER);
-        let ends =
-            ends.map(|(place, served)| (Event::new(served.end_ps, EventKind::TxDone, served.flow.into()), place));
-        self.next_end = ends.min();
+        let holds = |event: &Event| {
+            let place = self.flows[FlowId(event.entity())].place;
+            place.is_some_and(|place| self.served[place].end_ps == event.time_ps)
+        };
+        while self.ends.peek().is_some_and(|Reverse(event)| !holds(event)) {
+            self.ends.pop();
+        }
+        self.next_end = self.ends.peek().map(|event| event.0);
     }
 
     /// Finishes a flow whose last acknowledgment has returned.
@@ -403,17 +418,26 @@ impl Fluid {
         sink.flow(&self.outcome(id));
     }
 
-    /// Computes the rates of the active flows.
+    /// Computes the rates of the flows that arrivals and departures since the last time can affect.
     fn compute_rates(&mut self, sink: &mut dyn Sink) {
-        self.is_stale = false;
+        let affected = match self.oracle {
+            Oracle::MaxMin => self.neighbours.take_affected(|flow| &self.paths[self.flows[flow].path.clone()]),
+            Oracle::Alone => self.neighbours.take_joined(),
+        };
+        let mut places: Vec<usize> = affected.iter().filter_map(|&flow| self.flows[flow].place).collect();
+        // In the order in which they are served, so that equal flows get equal bits whoever else there is.
+        places.sort_unstable();
         self.solver.clear();
-        for served in &self.served {
-            let spec = &self.config.flows[served.flow.index()];
-            let path = &self.paths[self.flows[served.flow].path.clone()];
-            self.solver.add(&self.config, spec, path.iter().copied());
+        for &place in &places {
+            let flow = self.served[place].flow;
+            let path = &self.paths[self.flows[flow].path.clone()];
+            self.solver.add(&self.config, &self.config.flows[flow.index()], path.iter().copied());
         }
-        for (served, &rate_bps) in self.served.iter_mut().zip(self.solver.solve()) {
-            served.serve_at(rate_bps, self.now_ps);
+        for (&place, &rate_bps) in places.iter().zip(self.solver.solve()) {
+            let served = &mut self.served[place];
+            if served.serve_at(rate_bps, self.now_ps) && served.end_ps < NEVER {
+                self.ends.push(Reverse(Event::new(served.end_ps, EventKind::TxDone, served.flow.into())));
+            }
         }
         self.find_next_end();
         let change = self.changes.last.take();

@@ -1,6 +1,7 @@
-//! The exact rates that flows should have: max-min fair, by class where classes have weights.
+//! The rates that an oracle gives to flows: max-min fair, by class where classes have weights, or what each would have alone.
 
 use fairrate_allocate::{ClassMaxMin, LinkId, MaxMin};
+use fairrate_control::Oracle;
 use fairrate_units::Rate;
 
 use crate::config::{FlowSpec, SimConfig};
@@ -12,13 +13,23 @@ pub(crate) enum Optimum {
     Flat(MaxMin),
     /// Links serve classes, each with the weight of its `[[class]]` or strictly.
     ByClass(ClassMaxMin),
+    /// Flows have the rates that they would have alone.
+    Alone {
+        /// Rates of the links.
+        links_bps: Vec<f64>,
+        /// Rates of the flows.
+        flows_bps: Vec<f64>,
+    },
 }
 
 impl Optimum {
     /// Returns a solver for the network of `config`, without flows.
-    pub(crate) fn new(config: &SimConfig) -> Self {
+    pub(crate) fn new(config: &SimConfig, oracle: Oracle) -> Self {
         let ports = (0..config.topology.n_ports() as u32).map(PortId);
         let capacities = ports.map(|port| config.topology.link(port).rate.as_bps_f64());
+        if oracle == Oracle::Alone {
+            return Self::Alone { links_bps: capacities.collect(), flows_bps: Vec::new() };
+        }
         if config.fabric.classes.is_empty() {
             return Self::Flat(MaxMin::new(capacities));
         }
@@ -30,6 +41,7 @@ impl Optimum {
         match self {
             Self::Flat(solver) => solver.clear(),
             Self::ByClass(solver) => solver.clear(),
+            Self::Alone { flows_bps, .. } => flows_bps.clear(),
         }
     }
 
@@ -40,6 +52,9 @@ impl Optimum {
         match self {
             Self::Flat(solver) => solver.add(links, spec.weight, demand_bps),
             Self::ByClass(solver) => solver.add(links, config.class_of(spec), spec.weight, demand_bps),
+            Self::Alone { links_bps, flows_bps } => {
+                flows_bps.push(links.map(|link| links_bps[link.index()]).fold(demand_bps, f64::min));
+            }
         }
     }
 
@@ -52,6 +67,7 @@ impl Optimum {
                 debug_assert!(is_settled, "rates by class settle");
                 solver.rates_bps()
             }
+            Self::Alone { flows_bps, .. } => flows_bps,
         }
     }
 }

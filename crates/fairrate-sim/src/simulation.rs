@@ -85,8 +85,8 @@ impl Simulation {
     /// to the last bit. It lets tests compare the ways.
     #[doc(hidden)]
     pub fn with_switching(config: SimConfig, threads: usize, switching: Switching) -> Self {
-        let run = if config.cc.needs().feedback.oracle {
-            Run::Fluids(Box::new(Fluid::new(config)))
+        let run = if let Some(oracle) = config.cc.needs().feedback.oracle {
+            Run::Fluids(Box::new(Fluid::new(config, oracle)))
         } else {
             Run::Packets(Box::new(Cluster::new(config, threads.max(1), switching)))
         };

@@ -4,6 +4,7 @@ mod common;
 
 use common::{algorithm, config, flow, probe, run};
 use fairrate_allocate::{Flow, Link, LinkId, Network, max_min};
+use fairrate_control::{Parameters, RawValue};
 use fairrate_sim::topology::{ParkingLot, Star, Topology};
 use fairrate_sim::workload::Permutation;
 use fairrate_sim::{FlowId, FlowSpec, ProbeSpec, SimConfig, StopRule, Trigger};
@@ -44,6 +45,19 @@ fn two_flows_share_a_link_and_the_rest_is_the_longer_ones() {
     let sent = bits(4_000) / 8;
     assert_eq!((totals.sent_bytes, totals.delivered_bytes, totals.in_flight_bytes), (sent, sent, 0));
     assert_eq!((totals.flows_done, totals.packet_hops), (2, 0));
+}
+
+/// The alpha-beta model: flows into one link take the time that each would take alone, and one with a demand that of its demand.
+#[test]
+fn flows_that_have_the_rates_of_lone_flows_do_not_meet() {
+    let mut flows = vec![flow(1, 0, 1_000_000, US), flow(2, 0, 3_000_000, US), flow(3, 0, 1_000_000, US)];
+    flows[2].demand = Rate::from_gbps(5);
+    let mut cc = algorithm("ideal");
+    cc.set("rates", RawValue::Text("alone")).expect("`ideal` has rates");
+    let (recorder, _) = run(config(star(4), cc, flows));
+    let (packet_ps, tail_ps) = (335_360, 335_360 + 2_000_000);
+    let fct_ps: Vec<u64> = recorder.flows.iter().map(|f| f.fct.expect("done").as_ps()).collect();
+    assert_eq!(fct_ps, [1_000 * packet_ps + tail_ps, 3_000 * packet_ps + tail_ps, 5_000 * packet_ps + tail_ps]);
 }
 
 /// Weights 1 and 3, and a third flow with a demand of 5 Gb/s: 5, 15 and 5.

@@ -40,7 +40,7 @@ fn halved(mut c: SimConfig, beside: impl FnOnce(&TransportConfig) -> Stack) -> S
 
 /// Returns `true` if an algorithm can be in a run with others, over the transports of this test.
 fn can_share(needs: &Needs) -> bool {
-    !needs.feedback.oracle && !needs.feedback.allocator && needs.network.circuits.is_none()
+    needs.feedback.oracle.is_none() && !needs.feedback.allocator && needs.network.circuits.is_none()
 }
 
 /// Returns the transport that an algorithm is made for.

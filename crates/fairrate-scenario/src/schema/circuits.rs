@@ -24,7 +24,7 @@ pub(super) fn check(
         problem("switch", message, "remove `ecn` from `[switch]`, or choose another `cc`");
     }
     let Shape::Rdcn(rdcn) = shape else { return };
-    if needs.network.ports != PortScope::None || needs.feedback.allocator || needs.feedback.oracle {
+    if needs.network.ports != PortScope::None || needs.feedback.allocator || needs.feedback.oracle.is_some() {
         let message = format!("`{algorithm}` has to know the one path of each flow, and circuits give it a second one");
         problem("transport", message, "choose another `cc`, or another `kind` of network");
     }

@@ -108,7 +108,7 @@ pub(crate) fn read(
     let probes = probe::read(&mut root);
     let has_convergence_probe = probes.iter().any(probe::Probe::is_convergence);
     traffic::check_churn(report, &blocks, has_convergence_probe);
-    traffic::check_bursts(report, &blocks, has_convergence_probe, cc.needs().feedback.oracle);
+    traffic::check_bursts(report, &blocks, has_convergence_probe, cc.needs().feedback.oracle.is_some());
     traffic::check_subflows(report, &blocks, &stacks);
     traffic::check_connections(report, &blocks, &stacks);
     let (network_site, switch_site) = (root.site_of("topology"), root.site_of("switch"));
@@ -279,7 +279,7 @@ fn read_links(root: &mut Section<'_>, profile: Profile) -> Timing {
 /// Checks that frames may have an overhead under the algorithm `cc`.
 fn check_frames(report: &Report, timing: &Timing, cc: &AlgorithmConfig) {
     let Field { value, site } = timing.frame_overhead;
-    if Bytes::ZERO < value && cc.needs().feedback.oracle {
+    if Bytes::ZERO < value && cc.needs().feedback.oracle.is_some() {
         let message = format!("`{}` serves flows as fluids, which have no frames", cc.info().name);
         report.problem("scenario::conflict", site, message, "`frame_overhead`", "leave out `frame_overhead`");
     }

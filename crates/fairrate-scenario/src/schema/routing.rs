@@ -184,5 +184,5 @@ fn why_known_path(needs: &Needs) -> Option<&'static str> {
 
 /// Returns `true` if an algorithm needs to know the path of a flow before it starts.
 pub(super) fn knows_paths(needs: &Needs) -> bool {
-    needs.network.ports != PortScope::None || needs.feedback.allocator || needs.feedback.oracle
+    needs.network.ports != PortScope::None || needs.feedback.allocator || needs.feedback.oracle.is_some()
 }

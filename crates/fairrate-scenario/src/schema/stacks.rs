@@ -263,7 +263,7 @@ fn check_beside(root: &Section<'_>, stacks: &Stacks, site: Site) {
     };
     for other in earlier {
         let (a, b, beside) = (other.cc.needs(), new.cc.needs(), other.cc.info().name);
-        let is_alone = |needs: &fairrate_control::Needs| needs.feedback.oracle || needs.feedback.allocator;
+        let is_alone = |needs: &fairrate_control::Needs| needs.feedback.oracle.is_some() || needs.feedback.allocator;
         // Its port agents choose queues for its own packets.
         let has_port_queues = |needs: &NetworkNeeds| needs.queueing == Queueing::Own && needs.ports != PortScope::None;
         let has_priorities = |needs: &NetworkNeeds| needs.queueing == Queueing::Priorities;

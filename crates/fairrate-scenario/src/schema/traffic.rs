@@ -318,7 +318,7 @@ pub(super) fn check_connections(report: &Report, blocks: &[Block<'_>], stacks: &
 /// allocator sets rates.
 fn can_share(needs: &Needs) -> bool {
     let tells_of_flow = needs.wire.header != HeaderWords::NONE || needs.wire.control.is_some();
-    !tells_of_flow && needs.feedback.grants.is_none() && !needs.feedback.oracle && !needs.feedback.allocator
+    !tells_of_flow && needs.feedback.grants.is_none() && needs.feedback.oracle.is_none() && !needs.feedback.allocator
 }
 
 /// Reports settings that do not go with bursts.

@@ -40,7 +40,7 @@ fn needs_of(cc: &str) -> Needs {
 }
 
 fn knows_paths(needs: &Needs) -> bool {
-    needs.network.ports != PortScope::None || needs.feedback.allocator || needs.feedback.oracle
+    needs.network.ports != PortScope::None || needs.feedback.allocator || needs.feedback.oracle.is_some()
 }
 
 /// Returns `true` if packets of a flow under `cc` may not be sprayed.
@@ -55,7 +55,7 @@ fn beside(draw: &mut Draw, toml: &str, cc: &str, over_circuits: bool) -> Vec<(&'
     let is_alone = |needs: &Needs| {
         let Needs { network, feedback, .. } = needs;
         let has_port_queues = network.queueing == Queueing::Own && network.ports != PortScope::None;
-        feedback.oracle || feedback.allocator || network.queueing == Queueing::Priorities || has_port_queues
+        feedback.oracle.is_some() || feedback.allocator || network.queueing == Queueing::Priorities || has_port_queues
     };
     let fits = |other: &'static str| {
         let needs = needs_of(other);

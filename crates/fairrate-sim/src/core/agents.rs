@@ -14,7 +14,7 @@ use super::run::Run;
 use super::world::World;
 use crate::engine::EventKind;
 use crate::fabric::Port;
-use crate::ids::{PacketIdx, PortId, PortIdx};
+use crate::ids::{FlowId, PacketIdx, PortId, PortIdx};
 use crate::packet::PacketKind;
 use crate::table::Table;
 use crate::topology::Topology;
@@ -30,6 +30,8 @@ pub(crate) struct Agents {
     timers: Table<PortIdx, u64>,
     /// The stack whose algorithm has agents; they see packets of its flows alone.
     stack: u8,
+    /// `true` if the run has flows of other stacks too.
+    has_others: bool,
     /// Number of header words of that algorithm.
     header_words: usize,
     /// The packets that agents watch. Bit k: packets of kind k as they join a queue; bit 16 + k: as they leave it.
@@ -48,6 +50,7 @@ impl Agents {
                 of_port: Table::default(),
                 timers: Table::default(),
                 stack: 0,
+                has_others: false,
                 header_words: 0,
                 watched: 0,
                 actions: Actions::default(),
@@ -69,7 +72,8 @@ impl Agents {
         let of_port: Table<PortIdx, _> = ports.map(build).collect();
         let watched = of_port.iter().flatten().fold(0, |watched, agent| watched | watched_by(agent));
         let (timers, header_words) = (vec![u64::MAX; of_port.len()].into(), rules.header_words);
-        Self { of_port, timers, stack, header_words, watched, actions: Actions::default() }
+        let has_others = !config.beside.is_empty();
+        Self { of_port, timers, stack, has_others, header_words, watched, actions: Actions::default() }
     }
 }
 
@@ -123,6 +127,12 @@ impl Agents {
         self.stack
     }
 
+    /// Returns `true` if agents see packets of `flow`.
+    #[inline]
+    fn see(&self, run: &Run, flow: FlowId) -> bool {
+        !self.has_others || self.stack == run.flow(flow).stack
+    }
+
     /// Returns `true` if no port has an agent.
     #[inline]
     pub(crate) fn is_empty(&self) -> bool {
@@ -159,10 +169,7 @@ impl Agents {
     #[inline]
     pub(crate) fn assigned_queue(&self, run: &Run, net: &Network, port: PortIdx, packet: PacketIdx) -> Option<u16> {
         let p = net.pool.get(packet);
-        let agent = self.of_port.get(port)?.as_ref().filter(|_| p.kind == PacketKind::Data)?;
-        if self.stack != run.flow(p.flow).stack {
-            return None;
-        }
+        let agent = self.of_port.get(port)?.as_ref().filter(|_| p.kind == PacketKind::Data && self.see(run, p.flow))?;
         agent.assign(p.class, p.flow.0)
     }
 
@@ -215,11 +222,11 @@ impl World {
 
     /// Shows `packet` to the port's agent, if it has one, as [`World::agent_sees`] does for packets that are watched.
     pub(crate) fn tell_agent(&mut self, port: PortIdx, packet: PacketIdx, step: Step) -> bool {
-        let Some(agent) = self.agents.of_port[port].as_mut() else { return false };
         let p = self.net.pool.get(packet);
-        if self.agents.stack != self.run.flow(p.flow).stack {
+        if !self.agents.see(&self.run, p.flow) {
             return false;
         }
+        let Some(agent) = self.agents.of_port[port].as_mut() else { return false };
         let (flow, class, wire) = (p.flow.0, p.class, u32::from(p.wire));
         let kind = match p.kind {
             PacketKind::Data => PortPacketKind::Data,

@@ -16,6 +16,7 @@
 //! - Rates have converged at the first moment of the first stretch of `hold_rtts` in which all are within tolerance. A
 //!   stretch that begins more than `give_up_rtts` after the change is too late.
 
+use fairrate_control::Oracle;
 use fairrate_units::Time;
 
 use super::Hosts;
@@ -86,7 +87,7 @@ impl Convergence {
             hold_ps: rtts(hold_rtts),
             give_up_ps: rtts(give_up_rtts),
             base_rtt,
-            solver: Optimum::new(config),
+            solver: Optimum::new(config, Oracle::MaxMin),
             active: Vec::new(),
             places: vec![NO_PLACE; config.flows.len()].into(),
             n_off: 0,
