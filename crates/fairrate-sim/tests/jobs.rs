@@ -4,7 +4,9 @@ mod common;
 
 use common::{algorithm, config, run};
 use fairrate_sim::topology::{Star, Topology};
-use fairrate_sim::workload::{CollectiveAlgorithm, ComputeTime, Job, Model, Op, Parallelism, Training, collective_of};
+use fairrate_sim::workload::{
+    CollectiveAlgorithm, ComputeTime, Job, Model, Op, Parallelism, Recompute, Training, collective_of,
+};
 use fairrate_sim::{JobBook, JobIteration, NodeId, ProcessGroup, Recorder, SimConfig, Simulation, Switching};
 use fairrate_units::{Bytes, Rate, Time};
 
@@ -42,6 +44,8 @@ fn training(tp: u32, dp: u32, pp: u32) -> Training {
         model: model(),
         parallelism: Parallelism { tp, cp: 1, dp, ep: 1, pp, sequence_parallel: 1 < tp },
         microbatches: 1,
+        virtual_stages: 1,
+        recompute: Recompute::None,
         compute: ComputeTime::PerLayer { forward: Time::from_ms(3), backward: Time::from_ms(6) },
         optimizer: Time::ZERO,
         overlap: false,
@@ -134,6 +138,41 @@ fn a_pipeline_takes_m_and_p_less_one_stage_times() {
         }
         assert_eq!(all[0].ranks[0].idle, Time::ZERO, "the first stage waits for messages only");
     }
+}
+
+/// With v parts of the model in each of p stages the pipeline fills and drains in a v-th of the time (Narayanan et al., section 2.2.2): m
+/// times what a stage takes for a micro-batch, and p - 1 times a v-th of that.
+#[test]
+fn interleaved_stages_fill_and_drain_faster() {
+    let model = Model { layers: 8, ..model() };
+    for (pp, virtual_stages, microbatches) in [(2, 2, 2), (2, 2, 8), (4, 2, 8), (2, 4, 4), (4, 2, 4)] {
+        let job = Training { model: model.clone(), virtual_stages, microbatches, ..training(1, 1, pp) };
+        let stage = Time::from_ms(9 * u64::from(8 / pp));
+        let chunk = Time::from_ps(stage.as_ps() / u64::from(virtual_stages));
+        let least = stage * u64::from(microbatches) + chunk * u64::from(pp - 1);
+        let took = time(&job);
+        let messages = Time::from_us(10) * u64::from(2 * (microbatches + pp) * virtual_stages);
+        let of = format!("{pp} stages of {virtual_stages}, {microbatches}");
+        assert!(least <= took && took <= least + messages, "{of}: {took} for {least}");
+        assert!(iterations(&job)[0].ranks.iter().all(|rank| rank.compute == stage * u64::from(microbatches)), "{of}");
+    }
+}
+
+/// A layer is computed forward twice, or attention alone: 4·b·s·s·h operations.
+#[test]
+fn what_was_not_kept_is_computed_once_more() {
+    assert_eq!(time(&Training { recompute: Recompute::Full, ..training(1, 1, 1) }), Time::from_ms(48));
+    let compute = ComputeTime::Tflops(1e-3);
+    let kept = time(&Training { compute, ..training(1, 1, 1) });
+    let selective = time(&Training { compute, recompute: Recompute::Selective, ..training(1, 1, 1) });
+    assert_eq!(selective - kept, Time::from_ns(4 * 4 * 32 * 32 * 16));
+    // With tensor parallelism the collectives of a layer come once more too.
+    let messages = |recompute| {
+        let job = Training { compute, recompute, ..training(2, 1, 1) }.job().expect("it is one");
+        job.expected_flows()
+    };
+    assert!(messages(Recompute::None) < messages(Recompute::Full));
+    assert_eq!(messages(Recompute::None), messages(Recompute::Selective));
 }
 
 /// Data parallelism alone: computation, and then all-reduces of the gradients of the output, the layers and the embedding, the steps of

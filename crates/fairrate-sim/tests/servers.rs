@@ -6,7 +6,8 @@ use common::{algorithm, config, run};
 use fairrate_sim::routing::Routes;
 use fairrate_sim::topology::{Cluster, ScaleUp, Topology, Wiring};
 use fairrate_sim::workload::{
-    Collective, CollectiveAlgorithm as A, ComputeTime, Model, Op, Parallelism, Sizes, Training, Workload, collective_of,
+    Collective, CollectiveAlgorithm as A, ComputeTime, Model, Op, Parallelism, Recompute, Sizes, Training, Workload,
+    collective_of,
 };
 use fairrate_sim::{CollectiveBook, NodeId, Recorder, SimConfig, Simulation, Switching};
 use fairrate_units::{Bytes, Rate, Time};
@@ -163,6 +164,8 @@ fn job() -> Training {
         model,
         parallelism: Parallelism { tp: 4, cp: 1, dp: 4, ep: 2, pp: 1, sequence_parallel: true },
         microbatches: 2,
+        virtual_stages: 1,
+        recompute: Recompute::None,
         compute: ComputeTime::PerLayer { forward: Time::from_us(1), backward: Time::from_us(2) },
         optimizer: Time::ZERO,
         overlap: true,

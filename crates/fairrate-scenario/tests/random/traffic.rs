@@ -214,7 +214,7 @@ fn training(draw: &mut Draw, toml: &mut Toml, network: &Network) {
     for (key, n) in [("tp", tp), ("pp", pp), ("cp", cp), ("dp", dp)] {
         toml.key(key, n);
     }
-    for (key, n) in [("layers", 2), ("heads", 4), ("hidden", 16), ("vocabulary", 32)] {
+    for (key, n) in [("heads", 4), ("hidden", 16), ("vocabulary", 32)] {
         toml.key(key, n);
     }
     toml.any(draw, ("sequence", &["16", "64"]));
@@ -231,10 +231,18 @@ fn training(draw: &mut Draw, toml: &mut Toml, network: &Network) {
         toml.any(draw, ("forward", &["\"1ns\"", "\"7us\""]));
         toml.maybe(draw, 2, &[("backward", &["\"0s\"", "\"20us\""])]);
     }
-    let counts: [Key; 4] =
-        [("tp_channels", &["2"]), ("chunks", &["2"]), ("microbatches", &["2", "3"]), ("iterations", &["2"])];
+    let counts: [Key; 3] = [("tp_channels", &["2"]), ("chunks", &["2"]), ("iterations", &["2"])];
     toml.maybe(draw, 3, &counts);
-    let rest: [Key; 5] = [
+    if 1 < pp && draw.one_in(3) {
+        toml.key("virtual_stages", 2);
+        toml.key("layers", 4);
+        toml.key("microbatches", 2 * pp);
+    } else {
+        toml.key("layers", 2);
+        toml.maybe(draw, 3, &[("microbatches", &["2", "3"])]);
+    }
+    let rest: [Key; 6] = [
+        ("recompute", &["\"none\"", "\"selective\"", "\"full\""]),
         ("overlap", &["true", "false"]),
         ("distributed_optimizer", &["true", "false"]),
         ("optimizer", &["\"3us\""]),

@@ -37,7 +37,9 @@ pub use collective::{Collective, CollectiveAlgorithm, MAX_CHANNELS, Op, Order, S
 pub use deadlines::{Deadlines, Spread};
 pub use flow_list::{ListStacks, parse_flow_list};
 pub use incast::{Incast, IncastQueries, RequestRate, Responders, Senders};
-pub use job::{ComputeTime, Job, Model, Parallelism, PartId, TraceDefaults, Training, collective_of, parse_trace};
+pub use job::{
+    ComputeTime, Job, Model, Parallelism, PartId, Recompute, TraceDefaults, Training, collective_of, parse_trace,
+};
 pub use patterns::{AllToAll, Permutation, Staggered, Stride};
 pub use peers::Peers;
 pub use poisson::Poisson;

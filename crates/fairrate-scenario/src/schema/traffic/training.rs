@@ -1,6 +1,6 @@
 //! The keys of `kind = "training"`.
 
-use fairrate_sim::workload::{ComputeTime, MAX_CHANNELS, Model, Parallelism, Training};
+use fairrate_sim::workload::{ComputeTime, MAX_CHANNELS, Model, Parallelism, Recompute, Training};
 use fairrate_units::Time;
 
 use super::Kind;
@@ -20,6 +20,8 @@ pub(super) fn read_training(s: &mut Section<'_>) -> Kind {
         model,
         parallelism,
         microbatches: count(s, "microbatches", MOST),
+        virtual_stages: count(s, "virtual_stages", MOST),
+        recompute: s.choice("recompute", Recompute::NAMES, Recompute::None).value,
         compute: read_compute(s),
         optimizer: s.get("optimizer", Time::ZERO).value,
         overlap: s.get("overlap", true).value,

@@ -16,7 +16,7 @@ use super::{Collective, CollectiveAlgorithm, Op, Order, Sizes};
 use crate::jobs::ProcessGroup;
 
 pub use trace::{TraceDefaults, parse_trace};
-pub use training::{ComputeTime, Model, Parallelism, Training};
+pub use training::{ComputeTime, Model, Parallelism, Recompute, Training};
 
 /// A part of a rank in an operation, by its number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

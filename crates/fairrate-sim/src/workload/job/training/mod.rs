@@ -1,12 +1,13 @@
 //! Iterations of the training of a transformer, dense or with a mixture of experts.
 //!
 //! The bytes of tensor and sequence parallelism, and the groups, are those of Megatron-LM: D. Narayanan et al., "Efficient Large-Scale Language
-//! Model Training on GPU Clusters Using Megatron-LM", SC 2021 (the schedule with one forward and one backward pass in turn, section 2.2;
+//! Model Training on GPU Clusters Using Megatron-LM", SC 2021 (the schedules with one forward and one backward pass in turn, section 2.2;
 //! bytes, section 3; operations of a layer, appendix), and V. Korthikanti et al., "Reducing Activation Recomputation in Large Transformer
 //! Models", MLSys 2023 (sequence parallelism, section 4.2). Exchanges of experts: D. Lepikhin et al., "GShard", ICLR 2021. Context parallelism
 //! passes keys and values around a ring: H. Liu et al., "Ring Attention with Blockwise Transformers", ICLR 2024.
 
 mod program;
+mod schedule;
 mod sizes;
 
 use fairrate_units::{Bytes, Time};
@@ -87,6 +88,23 @@ pub enum ComputeTime {
     },
 }
 
+/// The activations that are computed once more in the backward pass, as they were not kept.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Recompute {
+    /// None.
+    None,
+    /// Those inside attention, which needs no messages (Korthikanti et al., section 5).
+    Selective,
+    /// Those of each layer as a whole, with its collectives.
+    Full,
+}
+
+impl Recompute {
+    /// All variants with their names in scenarios.
+    pub const NAMES: &'static [(&'static str, Self)] =
+        &[("none", Self::None), ("selective", Self::Selective), ("full", Self::Full)];
+}
+
 /// Iterations of a training job.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Training {
@@ -96,6 +114,10 @@ pub struct Training {
     pub parallelism: Parallelism,
     /// Micro-batches of an iteration that go through a pipeline.
     pub microbatches: u32,
+    /// Parts of the model that each stage has; with several, stages are interleaved.
+    pub virtual_stages: u32,
+    /// What is computed once more in the backward pass.
+    pub recompute: Recompute,
     /// The time that ranks compute.
     pub compute: ComputeTime,
     /// Time of the update of parameters.
@@ -244,7 +266,8 @@ impl Training {
     /// Checks that there are not too many operations, and that none is too large.
     fn check_sizes(&self) -> Result<(), FieldError> {
         let passes = f64::from(self.iterations) * f64::from(self.microbatches) * f64::from(self.model.layers);
-        let operations = passes * f64::from(self.n_ranks()) * OPERATIONS_OF_A_LAYER;
+        let again = if self.recompute == Recompute::Full { OPERATIONS_OF_A_LAYER / 2.0 } else { 0.0 };
+        let operations = passes * f64::from(self.n_ranks()) * (OPERATIONS_OF_A_LAYER + again);
         if MOST_OPERATIONS < operations {
             let message = format!("this makes about {operations:.0} operations of ranks");
             let help = format!("up to {MOST_OPERATIONS:.0} are possible; simulate fewer iterations or layers");
@@ -272,7 +295,20 @@ impl Training {
             let message = format!("{what} {whole} cannot be divided by {by} {n}");
             Err(FieldError::new(field, message).help("choose numbers that divide each other"))
         };
-        divides("layers", "`layers`", m.layers.into(), "`pp`", p.pp.into())?;
+        let v = self.virtual_stages;
+        let by = if v == 1 { "`pp`" } else { "`pp` x `virtual_stages`" };
+        divides("layers", "`layers`", m.layers.into(), by, u64::from(p.pp) * u64::from(v))?;
+        if 1 < v {
+            if p.pp == 1 {
+                let message = format!("`virtual_stages = {v}` without a pipeline");
+                return error("virtual_stages", message, "add for instance `pp = 2`, or remove `virtual_stages`");
+            }
+            divides("microbatches", "`microbatches`", self.microbatches.into(), "`pp`", p.pp.into())?;
+        }
+        if self.recompute == Recompute::Selective && matches!(self.compute, ComputeTime::PerLayer { .. }) {
+            let message = "the time of attention alone is not known from that of a layer".to_owned();
+            return error("recompute", message, "write `tflops` in place of `forward`, or `recompute = \"full\"`");
+        }
         divides("hidden", "`hidden`", m.hidden, "`heads`", m.heads.into())?;
         divides("heads", "`heads`", m.heads.into(), "`tp`", p.tp.into())?;
         divides("heads", "`heads`", m.heads.into(), "`kv_heads`", m.kv_heads.into())?;

@@ -5,8 +5,9 @@ use std::ops::Range;
 
 use fairrate_units::{Bytes, Time};
 
+use super::schedule::{Schedule, Step};
 use super::sizes::{Block, Pass};
-use super::{Dimension, Training};
+use super::{Dimension, Recompute, Training};
 use crate::workload::job::{Job, PartId, collective_of};
 use crate::workload::{Collective, CollectiveAlgorithm, Op};
 
@@ -56,21 +57,24 @@ struct Rank {
     sent: Vec<PartId>,
 }
 
-/// A message between stages: the sender, the pass and the micro-batch.
-type Message = (u32, bool, u32);
+/// A message between stages: the sender, the part of the model there, the pass and the micro-batch.
+type Message = (u32, u32, bool, u32);
 
 impl Program<'_> {
-    /// Writes an iteration of a stage: some forward passes, then one forward and one backward pass in turn, then backward passes.
+    /// Writes an iteration of a stage.
     fn write_stage(&mut self, stage: u32) {
-        let (pp, n) = (self.training.parallelism.pp, self.training.microbatches);
-        let early = (pp - stage - 1).min(n);
-        (0..early).for_each(|at| self.forward(stage, at));
-        for at in early..n {
-            self.forward(stage, at);
-            self.backward(stage, at - early);
+        for step in self.schedule().steps(stage) {
+            match step.pass {
+                Pass::Backward => self.backward(stage, step),
+                _ => self.forward(stage, step),
+            }
         }
-        (n - early..n).for_each(|at| self.backward(stage, at));
         self.update(stage);
+    }
+
+    fn schedule(&self) -> Schedule {
+        let t = self.training;
+        Schedule { stages: t.parallelism.pp, chunks: t.virtual_stages, microbatches: t.microbatches }
     }
 
     /// Returns the ranks of a stage.
@@ -83,50 +87,56 @@ impl Program<'_> {
         stage + 1 == self.training.parallelism.pp
     }
 
+    /// Returns the number of layers of a stage.
     fn layers(&self) -> u32 {
         self.training.model.layers / self.training.parallelism.pp
     }
 
-    /// Writes the forward pass of a micro-batch.
-    fn forward(&mut self, stage: u32, microbatch: u32) {
+    /// Writes the forward pass of a micro-batch through a part of the model.
+    fn forward(&mut self, stage: u32, step: Step) {
         let t = self.training;
-        if stage == 0 {
-            self.reduce_activations(stage, "embedding");
-        } else {
-            self.receive(stage, stage - 1, Pass::Forward, microbatch);
+        let here = (stage, step.chunk);
+        match self.schedule().previous(here) {
+            None => self.reduce_activations(stage, "embedding"),
+            Some(from) => self.receive(from, stage, step),
         }
-        for _ in 0..self.layers() {
+        for _ in 0..self.layers() / t.virtual_stages {
             self.attention(stage, Pass::Forward);
             self.mlp(stage, Pass::Forward);
         }
-        if self.is_last(stage) {
-            self.gather_activations(stage, "logits");
-            self.compute(stage, Block::Output, Pass::Forward);
-            (0..3).for_each(|_| self.collective(stage, Dimension::Tensor, ("loss", Op::AllReduce, t.loss())));
-        } else {
-            self.send(stage, stage + 1, Pass::Forward, microbatch);
+        if let Some((to, _)) = self.schedule().next(here) {
+            self.send(here, to, step);
+            return;
         }
+        self.gather_activations(stage, "logits");
+        self.compute(stage, Block::Output, Pass::Forward);
+        (0..3).for_each(|_| self.collective(stage, Dimension::Tensor, ("loss", Op::AllReduce, t.loss())));
     }
 
-    /// Writes the backward pass of a micro-batch, and after the last one the reduction of gradients.
-    fn backward(&mut self, stage: u32, microbatch: u32) {
+    /// Writes the backward pass of a micro-batch through a part of the model, and after the last one the reduction of gradients.
+    fn backward(&mut self, stage: u32, step: Step) {
         let t = self.training;
-        let is_end = microbatch + 1 == t.microbatches;
-        if self.is_last(stage) {
+        let here = (stage, step.chunk);
+        let is_end = step.microbatch + 1 == t.microbatches;
+        if let Some(from) = self.schedule().next(here) {
+            self.receive(from, stage, step);
+        } else {
             self.compute(stage, Block::Output, Pass::Backward);
             self.reduce_activations(stage, "logits");
             self.add_bucket(stage, is_end, t.vocabulary_parameters() + t.model.hidden, Dimension::Data);
-        } else {
-            self.receive(stage, stage + 1, Pass::Backward, microbatch);
         }
-        for _ in 0..self.layers() {
+        for _ in 0..self.layers() / t.virtual_stages {
+            if t.recompute == Recompute::Full {
+                self.attention(stage, Pass::Recomputation);
+                self.mlp(stage, Pass::Recomputation);
+            }
             self.mlp(stage, Pass::Backward);
             self.attention(stage, Pass::Backward);
             self.add_bucket(stage, is_end, t.layer_parameters(), Dimension::Data);
             self.add_bucket(stage, is_end, t.expert_parameters(), Dimension::ExpertData);
         }
-        if 0 < stage {
-            self.send(stage, stage - 1, Pass::Backward, microbatch);
+        if let Some((to, _)) = self.schedule().previous(here) {
+            self.send(here, to, step);
         } else {
             if t.parallelism.sequence_parallel {
                 self.gather_activations(stage, "embedding");
@@ -140,6 +150,9 @@ impl Program<'_> {
         let kv = self.training.keys_and_values();
         self.gather_activations(stage, "attention");
         self.collective(stage, Dimension::Context, ("keys and values", Op::AllGather, kv));
+        if pass == Pass::Backward && self.training.recompute == Recompute::Selective {
+            self.compute(stage, Block::Core, Pass::Recomputation);
+        }
         self.compute(stage, Block::Attention, pass);
         if pass == Pass::Backward {
             self.collective(stage, Dimension::Context, ("keys and values", Op::ReduceScatter, kv));
@@ -247,8 +260,7 @@ impl Program<'_> {
     fn flush(&mut self, rank: u32) {
         let pending = self.ranks[rank as usize].pending.take();
         if let Some((pass, time)) = pending.filter(|&(_, time)| Time::ZERO < time) {
-            let name = if pass == Pass::Forward { "forward" } else { "backward" };
-            let part = self.job.compute(name, self.iteration, rank, time);
+            let part = self.job.compute(pass.name(), self.iteration, rank, time);
             self.follow(rank, part);
         }
     }
@@ -309,35 +321,37 @@ impl Program<'_> {
         parts
     }
 
-    /// Writes that the ranks of a stage hand activations, or the gradients of them, to those of another one. They do not wait.
-    fn send(&mut self, stage: u32, to: u32, pass: Pass, microbatch: u32) {
+    /// Writes that the ranks of a stage hand activations of a part of the model, or the gradients of them, to those of another stage. They do
+    /// not wait.
+    fn send(&mut self, (stage, chunk): (u32, u32), to: u32, step: Step) {
         for rank in self.stage(stage) {
             self.flush(rank);
-            let (part, _) = self.message(rank, to, pass, microbatch);
+            let (part, _) = self.message((rank, chunk), to, step);
             self.wait(rank, part);
             self.ranks[rank as usize].sent.push(part);
         }
     }
 
-    /// Writes that the ranks of a stage wait for activations, or the gradients of them, from those of another one.
-    fn receive(&mut self, stage: u32, from: u32, pass: Pass, microbatch: u32) {
+    /// Writes that the ranks of a stage wait for activations, or the gradients of them, from a part of the model at another stage.
+    fn receive(&mut self, (from, chunk): (u32, u32), stage: u32, step: Step) {
         let n = self.stage(stage).len() as u32;
         for rank in self.stage(stage) {
             self.flush(rank);
             let sender = from * n + rank % n;
-            let (_, part) = self.message(sender, stage, pass, microbatch);
+            let (_, part) = self.message((sender, chunk), stage, step);
             self.follow(rank, part);
         }
     }
 
     /// Returns the parts of a message from a rank of a stage to the rank in its place of another one.
-    fn message(&mut self, from: u32, to: u32, pass: Pass, microbatch: u32) -> (PartId, PartId) {
+    fn message(&mut self, (from, chunk): (u32, u32), to: u32, step: Step) -> (PartId, PartId) {
         let n = self.job.n_ranks() / self.training.parallelism.pp;
         let ends = (from, to * n + from % n);
+        let is_forward = step.pass == Pass::Forward;
         let (name, bytes) =
-            (if pass == Pass::Forward { "activations" } else { "gradients of activations" }, self.training.boundary());
+            (if is_forward { "activations" } else { "gradients of activations" }, self.training.boundary());
         let (job, iteration) = (&mut self.job, self.iteration);
-        let key = (from, pass == Pass::Forward, microbatch);
+        let key = (from, chunk, is_forward, step.microbatch);
         *self.messages.entry(key).or_insert_with(|| job.message(name, iteration, ends, bytes))
     }
 }

@@ -9,6 +9,8 @@ use super::{ComputeTime, Training, bytes};
 pub(super) enum Block {
     /// Attention, with the projections before and after.
     Attention,
+    /// Attention without these: what each token takes from the others.
+    Core,
     /// The matrices after it, or the experts and their router.
     Mlp,
     /// The matrix from activations to the vocabulary.
@@ -20,8 +22,21 @@ pub(super) enum Block {
 pub(super) enum Pass {
     /// From tokens to the loss.
     Forward,
+    /// A part of that once more, for activations that were not kept.
+    Recomputation,
     /// Back from there to the gradients.
     Backward,
+}
+
+impl Pass {
+    /// Returns the name of its computations in results.
+    pub(super) fn name(self) -> &'static str {
+        match self {
+            Self::Forward => "forward",
+            Self::Recomputation => "recomputation",
+            Self::Backward => "backward",
+        }
+    }
 }
 
 impl Training {
@@ -80,16 +95,16 @@ impl Training {
     pub(super) fn time(&self, block: Block, pass: Pass) -> Time {
         let forward = match (self.compute, block) {
             (ComputeTime::Tflops(tflops), _) => return self.time_of_operations(block, pass, tflops),
-            (ComputeTime::PerLayer { .. }, Block::Output) => return Time::ZERO,
-            (ComputeTime::PerLayer { forward, .. }, _) if pass == Pass::Forward => forward,
-            (ComputeTime::PerLayer { backward, .. }, _) => backward,
+            (ComputeTime::PerLayer { .. }, Block::Output | Block::Core) => return Time::ZERO,
+            (ComputeTime::PerLayer { backward, .. }, _) if pass == Pass::Backward => backward,
+            (ComputeTime::PerLayer { forward, .. }, _) => forward,
         };
         let half = Time::from_ps(forward.as_ps() / 2);
         if block == Block::Attention { half } else { forward.saturating_sub(half) }
     }
 
     fn time_of_operations(&self, block: Block, pass: Pass, tflops: f64) -> Time {
-        let passes = if pass == Pass::Forward { 1.0 } else { 2.0 };
+        let passes = if pass == Pass::Backward { 2.0 } else { 1.0 };
         Time::from_ps((passes * self.operations(block) / tflops + 0.5) as u64)
     }
 
@@ -99,8 +114,10 @@ impl Training {
         let m = &self.model;
         let (tokens, h, kv) = (self.tokens() as f64, m.hidden as f64, self.kv_width() as f64);
         let mlp = 2.0 * tokens * h * m.ffn as f64 * self.matrices() as f64;
+        let core = 4.0 * tokens * m.sequence as f64 * h;
         let all = match block {
-            Block::Attention => tokens * h * (4.0 * h + 4.0 * kv) + 4.0 * tokens * m.sequence as f64 * h,
+            Block::Attention => tokens * h * (4.0 * h + 4.0 * kv) + core,
+            Block::Core => core,
             Block::Mlp if m.experts == 0 => mlp,
             Block::Mlp => f64::from(m.top_k) * mlp + 2.0 * tokens * h * f64::from(m.experts),
             Block::Output => 2.0 * tokens * h * m.vocabulary as f64,
