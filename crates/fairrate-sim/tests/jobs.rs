@@ -35,6 +35,7 @@ fn model() -> Model {
         gated: false,
         experts: 0,
         top_k: 0,
+        imbalance: 1.0,
     }
 }
 
@@ -168,11 +169,52 @@ fn what_was_not_kept_is_computed_once_more() {
     assert_eq!(selective - kept, Time::from_ns(4 * 4 * 32 * 32 * 16));
     // With tensor parallelism the collectives of a layer come once more too.
     let messages = |recompute| {
-        let job = Training { compute, recompute, ..training(2, 1, 1) }.job().expect("it is one");
+        let job = Training { compute, recompute, ..training(2, 1, 1) }.job(1, 0).expect("it is one");
         job.expected_flows()
     };
     assert!(messages(Recompute::None) < messages(Recompute::Full));
     assert_eq!(messages(Recompute::None), messages(Recompute::Selective));
+}
+
+/// The busiest of four ranks that share experts gets twice the mean of tokens: it computes experts for twice the time, and sends back and gets
+/// twice as much as the mean. With tensor parallelism all of its tensor group do.
+#[test]
+fn some_experts_have_more_to_do() {
+    let model = Model { layers: 1, experts: 8, top_k: 2, imbalance: 2.0, ..model() };
+    for tp in [1, 2] {
+        let job = training(tp, 4, 1);
+        let parallelism = Parallelism { ep: 4, ..job.parallelism.clone() };
+        let job = Training { model: model.clone(), parallelism, ..job };
+        let ranks = iterations(&job).remove(0).ranks;
+        let compute: Vec<u64> = ranks.iter().map(|rank| rank.compute.as_ps()).collect();
+        // Half of 9 ms is attention.
+        let most = Time::from_us(13_500).as_ps();
+        let is_near = |a: u64, b: u64| a.abs_diff(b) <= 8;
+        assert!(is_near(*compute.iter().max().expect("there are ranks"), most), "{compute:?}");
+        assert!(is_near(compute.iter().sum(), u64::from(4 * tp) * Time::from_ms(9).as_ps()), "{compute:?}");
+        let c = on_star(&job);
+        // 32 tokens of 16 numbers of two bytes, for two experts each, divided by `tp`.
+        let dispatch = 32 * 2 * 16 * 2 / u64::from(tp);
+        let busiest = compute.iter().position(|&ps| is_near(ps, most)).expect("there is one");
+        let first =
+            c.jobs[0].operations.iter().filter(|operation| c.jobs[0].names[operation.name as usize] == "dispatch");
+        assert_eq!(
+            first.clone().count(),
+            2 * tp as usize,
+            "there and back in each pass, for each place in tensor groups"
+        );
+        assert!(first.clone().all(|operation| operation.bytes.as_u64() == dispatch));
+        // Half of all tokens of the other three go to the busiest rank. (With two tensor places other messages are of that size too.)
+        if tp == 1 {
+            assert_eq!(messages_to(&c, busiest as u32, dispatch / 2), 2 * 3, "{busiest}");
+        }
+    }
+}
+
+/// Returns the number of messages of `bytes` to a rank.
+fn messages_to(c: &SimConfig, rank: u32, bytes: u64) -> u64 {
+    let host = c.jobs[0].ranks[rank as usize];
+    c.flows.iter().filter(|flow| flow.dst == host && flow.bytes.as_u64() == bytes).count() as u64
 }
 
 /// Data parallelism alone: computation, and then all-reduces of the gradients of the output, the layers and the embedding, the steps of
@@ -239,7 +281,7 @@ fn results_are_the_same_bits_on_any_number_of_threads() {
 fn groups_are_in_the_order_of_megatron() {
     let parallelism = Parallelism { tp: 8, cp: 1, dp: 8, ep: 4, pp: 1, sequence_parallel: true };
     let model = Model { heads: 32, kv_heads: 32, hidden: 4_096, experts: 8, top_k: 2, sequence: 4_096, ..model() };
-    let job = Training { model, parallelism, ..training(1, 1, 1) }.job().expect("it fits");
+    let job = Training { model, parallelism, ..training(1, 1, 1) }.job(1, 0).expect("it fits");
     let ranks = |name: &str| job.groups().iter().find(|group| group.name == name).expect("a group").ranks.clone();
     assert_eq!(ranks("tp1"), [8, 9, 10, 11, 12, 13, 14, 15]);
     assert_eq!(ranks("dp3"), [3, 11, 19, 27, 35, 43, 51, 59]);
@@ -248,7 +290,7 @@ fn groups_are_in_the_order_of_megatron() {
     assert_eq!(ranks("edp0"), [0, 32]);
     assert_eq!(job.groups().len(), 8 + 8 + 16 + 32);
     let four = Parallelism { tp: 2, cp: 2, dp: 2, ep: 1, pp: 2, sequence_parallel: true };
-    let job = Training { parallelism: four, ..training(1, 1, 1) }.job().expect("it fits");
+    let job = Training { parallelism: four, ..training(1, 1, 1) }.job(1, 0).expect("it fits");
     let ranks = |name: &str| job.groups().iter().find(|group| group.name == name).expect("a group").ranks.clone();
     assert_eq!((ranks("cp0"), ranks("cp5")), (vec![0, 2], vec![9, 11]));
     assert_eq!((ranks("dp1"), ranks("dp2")), (vec![1, 3, 5, 7], vec![8, 10, 12, 14]));
@@ -257,7 +299,7 @@ fn groups_are_in_the_order_of_megatron() {
 #[test]
 fn parts_that_do_not_fit_are_refused() {
     let refused = |job: Training| {
-        let error = job.job().expect_err("it is refused");
+        let error = job.job(1, 0).expect_err("it is refused");
         format!("{}: {}", error.field, error.message)
     };
     let with = |change: fn(&mut Training)| {

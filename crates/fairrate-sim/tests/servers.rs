@@ -159,6 +159,7 @@ fn job() -> Training {
         gated: false,
         experts: 4,
         top_k: 2,
+        imbalance: 1.0,
     };
     Training {
         model,

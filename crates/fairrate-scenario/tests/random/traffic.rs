@@ -220,7 +220,11 @@ fn training(draw: &mut Draw, toml: &mut Toml, network: &Network) {
     toml.any(draw, ("sequence", &["16", "64"]));
     if draw.one_in(2) {
         toml.any(draw, ("experts", &["4", "8"]));
-        toml.key("ep", 1 << draw.between(0, (cp * dp).min(4).ilog2() as usize));
+        let ep = 1 << draw.between(0, (cp * dp).min(4).ilog2() as usize);
+        toml.key("ep", ep);
+        if 1 < ep {
+            toml.maybe(draw, 3, &[("imbalance", &["1.0", "1.3", "1.9"])]);
+        }
         toml.maybe(draw, 2, &[("top_k", &["1", "3"])]);
     } else if draw.one_in(3) {
         toml.any(draw, ("sequence_parallel", &["true", "false"]));

@@ -66,14 +66,20 @@ fn read_sizes(s: &mut Section<'_>, files: &Files<'_>) -> Sizes {
         });
     }
     s.node("path");
+    let imbalance = read_imbalance(s);
+    if imbalance == 1.0 { Sizes::Even } else { Sizes::Imbalance(imbalance) }
+}
+
+/// Reads how many times the mean the busiest rank gets.
+pub(super) fn read_imbalance(s: &mut Section<'_>) -> f64 {
     let imbalance = s.get("imbalance", 1.0_f64).value;
     if !(1.0..=1e6).contains(&imbalance) {
         let message = format!("`imbalance = {imbalance}` is out of range");
         let help = "write how many times the mean the busiest rank gets, as `imbalance = 2.0`";
         s.problem_at("scenario::out_of_range", "imbalance", message, help);
-        return Sizes::Even;
+        return 1.0;
     }
-    if imbalance == 1.0 { Sizes::Even } else { Sizes::Imbalance(imbalance) }
+    imbalance
 }
 
 /// Reads the bytes of a rank, which a matrix has.

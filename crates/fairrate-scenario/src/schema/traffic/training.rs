@@ -4,7 +4,7 @@ use fairrate_sim::workload::{ComputeTime, MAX_CHANNELS, Model, Parallelism, Reco
 use fairrate_units::Time;
 
 use super::Kind;
-use super::collective::count;
+use super::collective::{count, read_imbalance};
 use super::hosts::read_hosts;
 use crate::reader::Section;
 
@@ -51,13 +51,14 @@ fn read_model(s: &mut Section<'_>) -> Model {
     let gated = s.get("gated", false).value;
     let experts = if s.has("experts") { needed(s, "experts", u64::from(MOST), 8) as u32 } else { 0 };
     if experts == 0 {
-        for key in ["top_k", "ep"].into_iter().filter(|key| s.has(key)).collect::<Vec<_>>() {
+        for key in ["top_k", "ep", "imbalance"].into_iter().filter(|key| s.has(key)).collect::<Vec<_>>() {
             let help = format!("add for instance `experts = 8`, or remove `{key}`");
             s.problem_at("scenario::conflict", key, format!("`{key}` is for experts, and there are none"), help);
             s.node(key);
         }
     }
     let top_k = if experts == 0 { 0 } else { size(s, "top_k", u64::from(MOST), 2) as u32 };
+    let imbalance = if experts == 0 { 1.0 } else { read_imbalance(s) };
     Model {
         layers,
         hidden,
@@ -72,6 +73,7 @@ fn read_model(s: &mut Section<'_>) -> Model {
         gated,
         experts,
         top_k,
+        imbalance,
     }
 }
 

@@ -24,6 +24,7 @@ use fairrate_units::{Bytes, Rate, Time};
 pub(super) use self::graph::{Graph, Origin};
 use self::layout::Layout;
 pub use self::sizes::Sizes;
+pub(super) use self::sizes::drawn_shares;
 use super::{Workload, few_enough, host};
 use crate::collectives::CollectiveSpec;
 use crate::ids::NodeId;

@@ -33,13 +33,8 @@ impl Sizes {
                 Err(FieldError::new("imbalance", message).help(format!("write a number from 1 to less than {n}")))
             }
             Self::Imbalance(most) => {
-                let mut shares = zipf_shares(n, *most);
                 let mut stream = Stream::new(seed, u64::from(group), Purpose::Participants);
-                for at in (1..n).rev() {
-                    shares.swap(at, stream.below(at as u64 + 1) as usize);
-                }
-                let row = divided(bytes.as_u64(), &shares);
-                Ok(Self::Matrix((0..n).flat_map(|_| row.iter().copied()).collect()))
+                Ok(Self::of_shares(bytes, &drawn_shares(n, *most, &mut stream)))
             }
             Self::Matrix(matrix) if matrix.len() != n * n => {
                 let side = matrix.len().isqrt();
@@ -48,6 +43,20 @@ impl Sizes {
             }
             other => Ok(other.clone()),
         }
+    }
+
+    /// Returns the sizes where every rank divides `bytes` among the ranks by these shares, which add up to one.
+    pub(in crate::workload) fn of_shares(bytes: Bytes, shares: &[f64]) -> Self {
+        let row = divided(bytes.as_u64(), shares);
+        Self::Matrix(shares.iter().flat_map(|_| row.iter().copied()).collect())
+    }
+
+    /// Returns the sizes of the way back: each rank sends what it has got from another one to that.
+    #[must_use]
+    pub(in crate::workload) fn transposed(&self) -> Self {
+        let Self::Matrix(matrix) = self else { return self.clone() };
+        let n = matrix.len().isqrt();
+        Self::Matrix((0..n * n).map(|at| matrix[at % n * n + at / n]).collect())
     }
 
     /// Reads a matrix: a line for each sender, with the bytes for each receiver, separated by commas. Blank lines and lines that begin with
@@ -84,6 +93,15 @@ impl Sizes {
         let Self::Matrix(matrix) = self else { return None };
         matrix.chunks(matrix.len().isqrt().max(1)).map(|row| Bytes::new(row.iter().sum())).max()
     }
+}
+
+/// Returns shares of `n` in random order, the largest of which is `most` times the mean.
+pub(in crate::workload) fn drawn_shares(n: usize, most: f64, stream: &mut Stream) -> Vec<f64> {
+    let mut shares = zipf_shares(n, most);
+    for at in (1..n).rev() {
+        shares.swap(at, stream.below(at as u64 + 1) as usize);
+    }
+    shares
 }
 
 /// Returns shares of `n` that fall as a power of their place, the largest of which is `most` times the mean.

@@ -6,12 +6,14 @@
 //! Models", MLSys 2023 (sequence parallelism, section 4.2). Exchanges of experts: D. Lepikhin et al., "GShard", ICLR 2021. Context parallelism
 //! passes keys and values around a ring: H. Liu et al., "Ring Attention with Blockwise Transformers", ICLR 2024.
 
+mod loads;
 mod program;
 mod schedule;
 mod sizes;
 
 use fairrate_units::{Bytes, Time};
 
+use self::loads::Loads;
 use super::super::{Workload, host};
 use super::Job;
 use crate::ids::NodeId;
@@ -55,6 +57,8 @@ pub struct Model {
     pub experts: u32,
     /// Number of experts that a token goes to.
     pub top_k: u32,
+    /// The tokens of the busiest of the ranks that share experts, as a multiple of their mean; which one that is, is drawn for each layer.
+    pub imbalance: f64,
 }
 
 /// The division of a model and of its data among ranks.
@@ -165,17 +169,17 @@ impl Dimension {
 }
 
 impl Training {
-    /// Returns the messages and tasks of all iterations. Nothing is random; the seed is a parameter only for uniformity.
+    /// Returns the messages and tasks of all iterations. Nothing but the loads of experts is random.
     ///
     /// # Errors
     /// Names the parameter that cannot be used, with these others or on this topology.
-    pub fn generate(&self, topology: &Topology, _seed: u64, group: u32) -> Result<Workload, FieldError> {
+    pub fn generate(&self, topology: &Topology, seed: u64, group: u32) -> Result<Workload, FieldError> {
         let hosts = self.check_hosts(topology)?;
         if self.hierarchy && topology.servers.is_none() {
             let error = FieldError::new("hierarchy", "there are no servers");
             return Err(error.help("add for instance `scale_up = { size = 8 }` to `[topology]`"));
         }
-        self.job()?.generate(topology, &hosts, group, self.start)
+        self.job(seed, group)?.generate(topology, &hosts, group, self.start)
     }
 
     /// Returns the approximate number of messages.
@@ -184,17 +188,18 @@ impl Training {
     /// As [`Training::job`].
     pub fn expected_flows(&self) -> Result<f64, FieldError> {
         let one = Self { iterations: 1, ..self.clone() };
-        Ok(one.job()?.expected_flows() * f64::from(self.iterations))
+        Ok(one.job(0, 0)?.expected_flows() * f64::from(self.iterations))
     }
 
-    /// Returns the operations of all iterations.
+    /// Returns the operations of all iterations. `seed` and `group` are for the loads of experts.
     ///
     /// # Errors
     /// Names the parameter that cannot be used with the others.
-    pub fn job(&self) -> Result<Job, FieldError> {
+    pub fn job(&self, seed: u64, group: u32) -> Result<Job, FieldError> {
         self.check()?;
         let (groups, places) = self.groups();
-        Ok(program::write(self, Job::new(self.n_ranks(), groups), places))
+        let loads = Loads::drawn(self, seed, group);
+        Ok(program::write(self, Job::new(self.n_ranks(), groups), places, &loads))
     }
 
     /// Returns the number of ranks.
@@ -240,6 +245,12 @@ impl Training {
             places.push((first..groups.len()).collect());
         }
         (groups, places)
+    }
+
+    /// Returns the place of a rank among those that share experts with it.
+    fn place_of(&self, rank: u32) -> u32 {
+        let p = &self.parallelism;
+        rank / p.tp % (p.cp * p.dp) % p.ep
     }
 
     fn check_hosts(&self, topology: &Topology) -> Result<Vec<NodeId>, FieldError> {
@@ -327,6 +338,10 @@ impl Training {
         if m.experts < m.top_k {
             let message = format!("a token goes to {} of {} experts", m.top_k, m.experts);
             return error("top_k", message, "let `top_k` be `experts` at most");
+        }
+        if m.imbalance != 1.0 && !(1.0..f64::from(p.ep)).contains(&m.imbalance) {
+            let message = format!("an imbalance of {} among {} ranks that share experts", m.imbalance, p.ep);
+            return error("imbalance", message, "write a number from 1 to less than `ep`");
         }
         if 1 < p.tp && !p.sequence_parallel {
             let message = "experts with tensor parallelism need sequence parallelism".to_owned();

@@ -5,19 +5,21 @@ use std::ops::Range;
 
 use fairrate_units::{Bytes, Time};
 
+use super::loads::Loads;
 use super::schedule::{Schedule, Step};
 use super::sizes::{Block, Pass};
 use super::{Dimension, Recompute, Training};
 use crate::workload::job::{Job, PartId, collective_of};
-use crate::workload::{Collective, CollectiveAlgorithm, Op};
+use crate::workload::{Collective, CollectiveAlgorithm, Op, Sizes};
 
 /// Returns the operations of all iterations; `places` has the groups of each dimension.
-pub(super) fn write(training: &Training, job: Job, places: Vec<Vec<usize>>) -> Job {
+pub(super) fn write(training: &Training, job: Job, places: Vec<Vec<usize>>, loads: &Loads) -> Job {
     let n = job.n_ranks() as usize;
     let mut program = Program {
         training,
         job,
         places,
+        loads,
         iteration: 0,
         ranks: vec![Rank::default(); n],
         messages: HashMap::new(),
@@ -36,6 +38,7 @@ struct Program<'a> {
     training: &'a Training,
     job: Job,
     places: Vec<Vec<usize>>,
+    loads: &'a Loads,
     iteration: u32,
     ranks: Vec<Rank>,
     /// The parts of sender and receiver in messages between stages.
@@ -92,6 +95,13 @@ impl Program<'_> {
         self.training.model.layers / self.training.parallelism.pp
     }
 
+    /// Returns the layers of a part of the model at a stage.
+    fn layers_of(&self, (stage, chunk): (u32, u32)) -> Range<u32> {
+        let n = self.layers() / self.training.virtual_stages;
+        let first = (chunk * self.training.parallelism.pp + stage) * n;
+        first..first + n
+    }
+
     /// Writes the forward pass of a micro-batch through a part of the model.
     fn forward(&mut self, stage: u32, step: Step) {
         let t = self.training;
@@ -100,9 +110,9 @@ impl Program<'_> {
             None => self.reduce_activations(stage, "embedding"),
             Some(from) => self.receive(from, stage, step),
         }
-        for _ in 0..self.layers() / t.virtual_stages {
+        for layer in self.layers_of(here) {
             self.attention(stage, Pass::Forward);
-            self.mlp(stage, Pass::Forward);
+            self.mlp(stage, layer, Pass::Forward);
         }
         if let Some((to, _)) = self.schedule().next(here) {
             self.send(here, to, step);
@@ -125,12 +135,12 @@ impl Program<'_> {
             self.reduce_activations(stage, "logits");
             self.add_bucket(stage, is_end, t.vocabulary_parameters() + t.model.hidden, Dimension::Data);
         }
-        for _ in 0..self.layers() / t.virtual_stages {
+        for layer in self.layers_of(here).rev() {
             if t.recompute == Recompute::Full {
                 self.attention(stage, Pass::Recomputation);
-                self.mlp(stage, Pass::Recomputation);
+                self.mlp(stage, layer, Pass::Recomputation);
             }
-            self.mlp(stage, Pass::Backward);
+            self.mlp(stage, layer, Pass::Backward);
             self.attention(stage, Pass::Backward);
             self.add_bucket(stage, is_end, t.layer_parameters(), Dimension::Data);
             self.add_bucket(stage, is_end, t.expert_parameters(), Dimension::ExpertData);
@@ -161,7 +171,7 @@ impl Program<'_> {
     }
 
     /// Writes the matrices after attention: with experts, tokens go to theirs and come back.
-    fn mlp(&mut self, stage: u32, pass: Pass) {
+    fn mlp(&mut self, stage: u32, layer: u32, pass: Pass) {
         let t = self.training;
         if t.model.experts == 0 {
             self.gather_activations(stage, "mlp");
@@ -169,11 +179,34 @@ impl Program<'_> {
             self.reduce_activations(stage, "mlp");
             return;
         }
-        self.collective(stage, Dimension::Experts, ("dispatch", Op::AllToAll, t.dispatch()));
-        self.collective(stage, Dimension::Tensor, ("experts", Op::AllGather, t.dispatched()));
-        self.compute(stage, Block::Mlp, pass);
-        self.collective(stage, Dimension::Tensor, ("experts", Op::ReduceScatter, t.dispatched()));
-        self.collective(stage, Dimension::Experts, ("combine", Op::AllToAll, t.dispatch()));
+        let sizes = self.loads.dispatch(layer, t.dispatch());
+        let back = sizes.transposed();
+        self.exchange(stage, "dispatch", &sizes);
+        self.gather_tokens(stage, layer, Op::AllGather);
+        for rank in self.stage(stage) {
+            let load = self.loads.of(layer, t.place_of(rank));
+            self.compute_at(rank, pass, t.experts_time(pass, load));
+        }
+        self.gather_tokens(stage, layer, Op::ReduceScatter);
+        self.exchange(stage, "combine", &back);
+    }
+
+    /// Writes that tokens go to experts, or come back.
+    fn exchange(&mut self, stage: u32, name: &str, sizes: &Sizes) {
+        let bytes = self.training.dispatch();
+        for (rank, part) in self.parts(stage, Dimension::Experts, (name, Op::AllToAll), |_| (bytes, sizes.clone())) {
+            self.follow(rank, part);
+        }
+    }
+
+    /// Writes that the ranks of a tensor group gather the tokens that they have got, or reduce and scatter what became of them.
+    fn gather_tokens(&mut self, stage: u32, layer: u32, op: Op) {
+        let (t, loads) = (self.training, self.loads);
+        let mean = t.dispatched().as_f64();
+        let bytes = |rank: u32| Bytes::new((mean * loads.of(layer, t.place_of(rank)) + 0.5) as u64);
+        for (rank, part) in self.parts(stage, Dimension::Tensor, ("experts", op), |rank| (bytes(rank), Sizes::Even)) {
+            self.follow(rank, part);
+        }
     }
 
     /// Writes that ranks of a tensor group get each other's activations, if they have a part each.
@@ -247,13 +280,16 @@ impl Program<'_> {
     /// Adds computation; what follows it without an operation in between is one with it.
     fn compute(&mut self, stage: u32, block: Block, pass: Pass) {
         let time = self.training.time(block, pass);
-        for rank in self.stage(stage) {
-            if self.ranks[rank as usize].pending.is_some_and(|(of, _)| of != pass) {
-                self.flush(rank);
-            }
-            let pending = &mut self.ranks[rank as usize].pending;
-            *pending = Some((pass, pending.map_or(time, |(_, before)| before.saturating_add(time))));
+        self.stage(stage).for_each(|rank| self.compute_at(rank, pass, time));
+    }
+
+    /// Adds computation of a rank.
+    fn compute_at(&mut self, rank: u32, pass: Pass, time: Time) {
+        if self.ranks[rank as usize].pending.is_some_and(|(of, _)| of != pass) {
+            self.flush(rank);
         }
+        let pending = &mut self.ranks[rank as usize].pending;
+        *pending = Some((pass, pending.map_or(time, |(_, before)| before.saturating_add(time))));
     }
 
     /// Writes the computation that is pending at a rank.
@@ -281,16 +317,16 @@ impl Program<'_> {
     }
 
     /// Writes a collective operation of the groups of a stage, for which the ranks wait.
-    fn collective(&mut self, stage: u32, dimension: Dimension, what: (&str, Op, Bytes)) {
-        for (rank, part) in self.parts(stage, dimension, what) {
+    fn collective(&mut self, stage: u32, dimension: Dimension, (name, op, bytes): (&str, Op, Bytes)) {
+        for (rank, part) in self.parts(stage, dimension, (name, op), |_| (bytes, Sizes::Even)) {
             self.follow(rank, part);
         }
     }
 
     /// Writes a collective operation for which the ranks do not wait. Those of a dimension go one after the other.
-    fn aside(&mut self, stage: u32, dimension: Dimension, what: (&str, Op, Bytes)) {
+    fn aside(&mut self, stage: u32, dimension: Dimension, (name, op, bytes): (&str, Op, Bytes)) {
         let stream = usize::from(dimension == Dimension::ExpertData);
-        for (rank, part) in self.parts(stage, dimension, what) {
+        for (rank, part) in self.parts(stage, dimension, (name, op), |_| (bytes, Sizes::Even)) {
             self.wait(rank, part);
             if let Some(before) = self.ranks[rank as usize].reduced[stream].replace(part) {
                 self.job.wait(part, before);
@@ -298,8 +334,15 @@ impl Program<'_> {
         }
     }
 
-    /// Adds a collective operation to each group of a dimension in a stage; returns the ranks and their parts.
-    fn parts(&mut self, stage: u32, dimension: Dimension, (name, op, bytes): (&str, Op, Bytes)) -> Vec<(u32, PartId)> {
+    /// Adds a collective operation to each group of a dimension in a stage; returns the ranks and their parts. `sizes` has the bytes of a rank
+    /// and those of pairs in the group whose first rank it is given.
+    fn parts(
+        &mut self,
+        stage: u32,
+        dimension: Dimension,
+        (name, op): (&str, Op),
+        sizes: impl Fn(u32) -> (Bytes, Sizes),
+    ) -> Vec<(u32, PartId)> {
         let t = self.training;
         let (ranks, mut parts) = (self.stage(stage), Vec::new());
         let at = Dimension::ALL.iter().position(|(other, _)| *other == dimension).unwrap_or(0);
@@ -307,6 +350,7 @@ impl Program<'_> {
         let channels = if dimension == Dimension::Tensor { t.tp_channels } else { t.channels };
         for group in self.places[at].clone() {
             let members = self.job.groups()[group].ranks.clone();
+            let (bytes, sizes) = sizes(members[0]);
             if !ranks.contains(&members[0]) || bytes == Bytes::ZERO {
                 continue;
             }
@@ -314,7 +358,7 @@ impl Program<'_> {
                 self.flush(rank);
             }
             let flat = collective_of(op, algorithm, bytes, channels, t.chunks);
-            let collective = Collective { hierarchy: t.hierarchy, ..flat };
+            let collective = Collective { hierarchy: t.hierarchy, sizes, ..flat };
             let first = self.job.collective(name, self.iteration, group, collective);
             parts.extend((0..).zip(members).map(|(at, rank)| (rank, Job::part(first, at))));
         }

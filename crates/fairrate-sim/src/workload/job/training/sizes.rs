@@ -86,15 +86,25 @@ impl Training {
         bytes(&[self.tokens() / self.tp(), self.model.top_k.into(), self.model.hidden, self.model.dtype_bytes])
     }
 
-    /// Bytes of the tokens that the ranks of a tensor group have got for their experts.
+    /// Bytes of the tokens that the ranks of a tensor group have got for their experts, under a mean load.
     pub(super) fn dispatched(&self) -> Bytes {
         bytes(&[self.dispatch().as_u64(), self.tp()])
+    }
+
+    /// Time of experts and their router for a micro-batch, at a rank that gets `load` times as many tokens as the mean.
+    pub(super) fn experts_time(&self, pass: Pass, load: f64) -> Time {
+        match self.compute {
+            ComputeTime::Tflops(tflops) => time_of(pass, self.operations_under(Block::Mlp, load), tflops),
+            ComputeTime::PerLayer { .. } => {
+                Time::from_ps((self.time(Block::Mlp, pass).as_ps() as f64 * load + 0.5) as u64)
+            }
+        }
     }
 
     /// Time of a block for a micro-batch. A backward pass has twice the operations.
     pub(super) fn time(&self, block: Block, pass: Pass) -> Time {
         let forward = match (self.compute, block) {
-            (ComputeTime::Tflops(tflops), _) => return self.time_of_operations(block, pass, tflops),
+            (ComputeTime::Tflops(tflops), _) => return time_of(pass, self.operations_under(block, 1.0), tflops),
             (ComputeTime::PerLayer { .. }, Block::Output | Block::Core) => return Time::ZERO,
             (ComputeTime::PerLayer { backward, .. }, _) if pass == Pass::Backward => backward,
             (ComputeTime::PerLayer { forward, .. }, _) => forward,
@@ -103,14 +113,9 @@ impl Training {
         if block == Block::Attention { half } else { forward.saturating_sub(half) }
     }
 
-    fn time_of_operations(&self, block: Block, pass: Pass, tflops: f64) -> Time {
-        let passes = if pass == Pass::Backward { 2.0 } else { 1.0 };
-        Time::from_ps((passes * self.operations(block) / tflops + 0.5) as u64)
-    }
-
     /// Multiplications and additions of a rank in the forward pass of a block (Narayanan et al., appendix): 2·m·k·n for a product of
-    /// matrices of m·k and k·n numbers.
-    fn operations(&self, block: Block) -> f64 {
+    /// matrices of m·k and k·n numbers. Experts get `load` times as many tokens as the mean.
+    fn operations_under(&self, block: Block, load: f64) -> f64 {
         let m = &self.model;
         let (tokens, h, kv) = (self.tokens() as f64, m.hidden as f64, self.kv_width() as f64);
         let mlp = 2.0 * tokens * h * m.ffn as f64 * self.matrices() as f64;
@@ -119,7 +124,7 @@ impl Training {
             Block::Attention => tokens * h * (4.0 * h + 4.0 * kv) + core,
             Block::Core => core,
             Block::Mlp if m.experts == 0 => mlp,
-            Block::Mlp => f64::from(m.top_k) * mlp + 2.0 * tokens * h * f64::from(m.experts),
+            Block::Mlp => load * f64::from(m.top_k) * mlp + 2.0 * tokens * h * f64::from(m.experts),
             Block::Output => 2.0 * tokens * h * m.vocabulary as f64,
         };
         all / self.tp() as f64
@@ -156,4 +161,10 @@ impl Training {
     pub(super) fn weights(&self, parameters: u64) -> Bytes {
         bytes(&[parameters, self.model.dtype_bytes])
     }
+}
+
+/// Returns the time of a pass at 10^12 times `tflops` operations a second, of which the forward pass has `forward`.
+fn time_of(pass: Pass, forward: f64, tflops: f64) -> Time {
+    let passes = if pass == Pass::Backward { 2.0 } else { 1.0 };
+    Time::from_ps((passes * forward / tflops + 0.5) as u64)
 }
