@@ -40,7 +40,7 @@ const FLOW: FlowContext = FlowContext {
 /// Returns the names of all algorithms except oracles: those with a controller that gets acknowledgments.
 pub fn names() -> impl Iterator<Item = &'static str> {
     let has_senders = |name: &&str| {
-        AlgorithmConfig::by_name(name, Profile::Paper).is_some_and(|cc| !cc.needs().feedback.oracle.is_some())
+        AlgorithmConfig::by_name(name, Profile::Paper).is_some_and(|cc| cc.needs().feedback.oracle.is_none())
     };
     ALGORITHMS.iter().map(|a| a.name).filter(has_senders)
 }

@@ -61,7 +61,7 @@ pub fn run(args: &Args, registry: &Registry) -> Result<ExitCode, Failure> {
         return Err(refused(&args.dir, "has the runs of a comparison", "name the directory of one of its runs"));
     }
     let source = Source::open(&args.dir, registry)?;
-    if source.config().stacks().any(|(_, cc)| cc.needs().feedback.oracle) {
+    if source.config().stacks().any(|(_, cc)| cc.needs().feedback.oracle.is_some()) {
         return Err(source.refused("is a run of `ideal`, which has no packets", "trace a run of another algorithm"));
     }
     let network = Network::new(source.config());

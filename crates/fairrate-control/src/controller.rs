@@ -315,7 +315,7 @@ choice! {
     pub enum Oracle {
         /// The exact max-min optimum.
         MaxMin = "max-min",
-        /// What each would have if it were alone.
+        /// The rates of flows that are alone.
         Alone = "alone",
     }
 }

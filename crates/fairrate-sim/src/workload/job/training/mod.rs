@@ -120,7 +120,7 @@ pub struct Training {
     pub microbatches: u32,
     /// Parts of the model that each stage has; with several, stages are interleaved.
     pub virtual_stages: u32,
-    /// What is computed once more in the backward pass.
+    /// The activations that are computed once more in the backward pass.
     pub recompute: Recompute,
     /// The time that ranks compute.
     pub compute: ComputeTime,
