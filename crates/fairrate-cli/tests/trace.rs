@@ -159,6 +159,7 @@ fn tshark_reads_it() {
     };
     assert!(!all.is_empty() && all.iter().all(|line| !line.contains("Malformed")), "{all:?}");
     let again = tshark(&file, "tcp.analysis.retransmission or tcp.analysis.out_of_order").unwrap();
+    assert_eq!(again, tshark(&file, "frame.comment == \"sent again\"").unwrap());
     let bytes: u64 = again.iter().map(|line| line.split('\t').next().unwrap().parse::<u64>().unwrap()).sum();
     let flows = run(&["show", &out, "--worst", "4", "--json"]);
     let flows: serde_json::Value = serde_json::from_str(&stdout(&flows)).unwrap();

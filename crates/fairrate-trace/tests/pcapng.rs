@@ -86,9 +86,13 @@ fn traced(transport: &str) -> (Traced, Vec<Packet>) {
 
 /// Checks what holds for every capture: a packet for each packet-hop, in order of time, with the checksum of its IPv4 header.
 fn check(traced: &Traced, packets: &[Packet]) {
-    let hops = packets.iter().filter(|p| p.comments.is_empty()).count() as u64;
-    assert_eq!(hops, traced.totals.packet_hops - traced.n_pauses);
+    let is_frame = |p: &&Packet| p.bytes[12..14] == [0x88, 0x08];
+    let is_again = |p: &&Packet| p.comments == ["sent again"];
+    let hops = packets.iter().filter(|p| (p.comments.is_empty() || is_again(p)) && !is_frame(p)).count() as u64;
     assert_eq!(hops, traced.counts.sent);
+    let pauses = packets.iter().filter(is_frame).count() as u64;
+    assert_eq!((pauses, pauses), (traced.n_pauses, traced.counts.pauses));
+    assert_eq!(hops + pauses, traced.totals.packet_hops);
     let drops = packets.iter().filter(|p| p.is_drop()).count() as u64;
     assert_eq!(drops, traced.totals.drops.total());
     assert!(packets.is_sorted_by_key(|p| p.ps));
@@ -117,6 +121,38 @@ fn rdma_is_roce_with_numbers_of_packets_and_notifications() {
     // The last port marks, so a packet is seen with its mark once at most.
     assert!(0 < marked && marked == traced.totals.ecn_marks, "{marked} of {}", traced.totals.ecn_marks);
     assert!(of(0x81).count() > 0 && of(0x81).all(|p| p.bytes[46] == 0x40));
+}
+
+/// Go-back-N: from the gap on, all packets are sent again.
+#[test]
+fn packets_of_rdma_that_are_sent_again_have_the_same_numbers() {
+    let (traced, packets) = traced("cc = \"dctcp\"\nrto = \"500us\"");
+    check(&traced, &packets);
+    let mut next: BTreeMap<u32, u32> = BTreeMap::new();
+    let mut again = 0;
+    for p in packets.iter().filter(|p| p.port.ends_with("->sw0") && (0x06..=0x08).contains(&p.bytes[42])) {
+        let (number, next) = (p.word(50) & 0xFF_FFFF, next.entry(p.word(46)).or_insert(0));
+        again += u64::from(number < *next);
+        *next = (*next).max(number + 1);
+    }
+    assert!(0 < again && again * 1_000 == traced.retransmitted, "{again} of {}", traced.retransmitted);
+    assert_eq!(packets.iter().filter(|p| p.comments == ["sent again"]).count() as u64, again);
+    // Each report of a gap has the number of the first packet that is missing.
+    let naks = packets.iter().filter(|p| p.bytes[42] == 0x11 && p.bytes[54] == 0x60 && p.port == "h0->sw0");
+    assert!(naks.count() > 0);
+}
+
+#[test]
+fn pauses_are_frames_at_the_port_that_sends_them() {
+    let (traced, packets) = traced("cc = \"line-rate\"");
+    check(&traced, &packets);
+    let frames: Vec<&Packet> = packets.iter().filter(|p| p.bytes[12..14] == [0x88, 0x08]).collect();
+    assert!(!frames.is_empty());
+    for frame in frames {
+        // Opcode 0x0101, and the time of class 3, in which data is.
+        assert!(frame.port.starts_with("sw0->h") && frame.half(14) == 0x0101 && frame.half(16) == 1 << 3, "{frame:?}");
+        assert!([0, 0xFFFF].contains(&frame.half(24)));
+    }
 }
 
 #[test]
@@ -151,6 +187,7 @@ fn segments_of_tcp_that_are_sent_again_are_those_that_the_run_counts() {
             *end = (*end).max(seq + p.tcp_len());
         }
         assert!(0 < again && again == traced.retransmitted, "{cc}: {again} of {}", traced.retransmitted);
+        assert_eq!(packets.iter().filter(|p| p.comments == ["sent again"]).map(Packet::tcp_len).sum::<u64>(), again);
         // Each connection begins with a packet that only opens it, and its answer.
         let syns = |flags| packets.iter().filter(|p| p.bytes[47] & 0x3F == flags).count();
         assert_eq!((syns(0x02), syns(0x12)), (16, 16));
@@ -169,6 +206,8 @@ fn segments_of_tcp_that_are_sent_again_are_those_that_the_run_counts() {
 fn subflows_are_connections_of_their_own() {
     let (traced, packets) = traced("cc = \"lia\"\nkind = \"tcp\"\n[transport.tcp]\nsubflows = 3");
     check(&traced, &packets);
+    let again = packets.iter().filter(|p| p.comments == ["sent again"]).map(Packet::tcp_len).sum::<u64>();
+    assert!(0 < again && again == traced.retransmitted, "{again} of {}", traced.retransmitted);
     let ports: std::collections::BTreeSet<_> =
         packets.iter().filter(|p| p.port == "h1->sw0").map(|p| p.word(34)).collect();
     assert_eq!(ports.len(), 3);
@@ -184,6 +223,8 @@ fn other_transports_have_the_simulators_fields() {
         packets.iter().filter(|p| p.port.ends_with("->sw0") && p.bytes[38] == 0).map(|p| u64::from(p.half(40))).sum();
     assert_eq!(payload, 800_000 + traced_.retransmitted);
     let (traced_, packets) = traced("cc = \"nscc\"");
+    let again = packets.iter().filter(|p| p.comments == ["sent again"]).map(|p| u64::from(p.half(44))).sum::<u64>();
+    assert!(0 < again && again == traced_.retransmitted, "{again} of {}", traced_.retransmitted);
     let cut = |p: &&Packet| p.comments.iter().any(|comment| comment.starts_with("cut to its header"));
     let cut: Vec<&Packet> = packets.iter().filter(cut).collect();
     assert!(!cut.is_empty() && cut.len() as u64 == traced_.counts.trimmed);

@@ -6,9 +6,10 @@ mod pause;
 mod rdma;
 mod tcp;
 
+use std::collections::HashMap;
 use std::io::{self, Write};
 
-use fairrate_sim::{PacketStep, PfcEvent, PortId};
+use fairrate_sim::{FlowId, PacketKind, PacketStep, PfcEvent, PortId};
 
 use self::block::Block;
 use self::frame::Frame;
@@ -26,6 +27,8 @@ pub struct Pcapng {
     /// For each port, the number of its interface; `NONE` before its first packet.
     interfaces: Vec<u32>,
     n_interfaces: u32,
+    /// For each flow or subflow, the number after the highest one that its sender has sent.
+    next: HashMap<FlowId, u64>,
 }
 
 const NONE: u32 = u32::MAX;
@@ -37,7 +40,19 @@ impl Pcapng {
     /// Those of writing.
     pub fn new(network: Network, mut out: Output, comment: &str) -> io::Result<Self> {
         Block::section(concat!("fairrate ", env!("CARGO_PKG_VERSION")), comment).write(&mut out)?;
-        Ok(Self { interfaces: vec![NONE; network.ports.len()], n_interfaces: 0, network, out })
+        let (interfaces, next) = (vec![NONE; network.ports.len()], HashMap::new());
+        Ok(Self { interfaces, n_interfaces: 0, next, network, out })
+    }
+
+    /// Returns `true` if data leaves its sender that has left it before.
+    fn is_sent_again(&mut self, Step { event, header }: Step<'_>) -> bool {
+        if event.kind != PacketKind::Data || !self.network.is_host(event.port) {
+            return false;
+        }
+        let next = self.next.entry(header.lane).or_default();
+        let is_again = event.seq < *next;
+        *next = (*next).max(event.seq + 1);
+        is_again
     }
 
     /// Adds a packet at `port`. The last one that there is room for says so in a comment.
@@ -71,7 +86,7 @@ impl Format for Pcapng {
         let queued = event.queued_bytes;
         let comment = match event.step {
             PacketStep::Queued => return Ok(End::Whole),
-            PacketStep::Sent => None,
+            PacketStep::Sent => self.is_sent_again(step).then(|| "sent again".to_owned()),
             PacketStep::Dropped(cause) => Some(format!("dropped: {}, {queued} bytes queued", cause.words())),
             PacketStep::Trimmed => Some(format!("cut to its header, {queued} bytes queued")),
             PacketStep::Returned => Some(format!("header sent back, {queued} bytes queued")),

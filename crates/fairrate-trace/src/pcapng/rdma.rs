@@ -84,7 +84,7 @@ pub(super) fn segment(network: &Network, step: Step<'_>) -> Segment {
     Segment { protocol: UDP_PROTOCOL, least: bytes.len(), bytes }
 }
 
-/// Returns telemetry as HPCC's public code carries it: the number of records in 16 bits, then 64 bits for each.
+/// Returns telemetry in the widths of HPCC's public code: the number of records in 16 bits, then 64 bits for each.
 fn telemetry(records: &[IntHop]) -> Vec<u8> {
     let mut bytes = (records.len() as u16).to_be_bytes().to_vec();
     for record in records {

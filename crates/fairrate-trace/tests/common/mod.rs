@@ -41,6 +41,7 @@ pub fn config(transport: &str) -> SimConfig {
     let is_lossy = ["tcp", "nscc"].iter().any(|name| transport.contains(name)) && !transport.contains("powertcp");
     let trims = if transport.contains("nscc") { "trim = true\n" } else { "" };
     let switch = if is_lossy { format!("[switch]\npfc = false\nbuffer = \"100KB\"\n{trims}") } else { String::new() };
+    let switch = if transport.contains("line-rate") { "[switch]\nbuffer = \"300KB\"\n".to_owned() } else { switch };
     let toml = format!(
         "stop = \"all-flows-done\"\n[topology]\nkind = \"star\"\nhosts = 9\nrate = \"25Gbps\"\n{switch}[transport]\n{transport}\n\
          [[traffic]]\nkind = \"incast\"\nreceiver = \"h0\"\nsenders = 8\nbytes = \"100KB\"\n"
