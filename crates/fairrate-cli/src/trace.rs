@@ -8,8 +8,7 @@ use std::process::ExitCode;
 
 use fairrate_control::Registry;
 use fairrate_report::index;
-use fairrate_sim::{FlowId, ProbeSpec};
-use fairrate_trace::{Counts, End, Filter, Network, Tracer};
+use fairrate_trace::{Counts, End, Network, Tracer};
 use fairrate_units::{Bytes, Time};
 
 use self::file::{Kind, Part};
@@ -49,9 +48,6 @@ pub struct Args {
 
 /// The smallest `--limit`.
 const SMALLEST: Bytes = Bytes::new(4_000);
-/// Number of samples of rates, and the least time between two.
-const SAMPLES: f64 = 1_000.0;
-const SHORTEST: Time = Time::from_ns(100);
 
 /// Runs the scenario of a results directory again, and writes its trace.
 pub fn run(args: &Args, registry: &Registry) -> Result<ExitCode, Failure> {
@@ -72,10 +68,9 @@ pub fn run(args: &Args, registry: &Registry) -> Result<ExitCode, Failure> {
         format!("{}: {}, seed {}, fingerprint {}", summary.scenario, summary.cc, summary.seed, summary.fingerprint);
     let writing = |error| Failure::io("writing", &args.out, error);
     let format = kind.begin(network, part.output(args.limit).map_err(writing)?, &about).map_err(writing)?;
-    let probes = if kind == Kind::Perfetto { vec![rates(&filter, summary.sim_s)] } else { Vec::new() };
     let mut tracer = Tracer::new(format, filter);
     let board = Board::new(args.quiet);
-    let ended = source.run_probed(probes, &mut tracer, &mut source.watcher(&board))?;
+    let ended = source.run_again(&mut tracer, &mut source.watcher(&board))?;
     let (counts, bytes, end) = tracer.finish().map_err(writing)?;
     if ended.is_none() {
         return Ok(ExitCode::from(INTERRUPTED));
@@ -83,15 +78,6 @@ pub fn run(args: &Args, registry: &Registry) -> Result<ExitCode, Failure> {
     part.keep(&args.out)?;
     output::print_text(&args.told(&about, counts, Bytes::new(bytes), end))?;
     Ok(ExitCode::SUCCESS)
-}
-
-/// Returns the probe of the rates of the flows that are traced, a thousand times in a run of `sim_s` seconds.
-fn rates(filter: &Filter, sim_s: f64) -> ProbeSpec {
-    let chosen = |flows: &Vec<bool>| {
-        (0..).map(FlowId).zip(flows).filter(|&(_, &is_chosen)| is_chosen).map(|(flow, _)| flow).collect()
-    };
-    let every = Time::from_ns((sim_s * 1e9 / SAMPLES).round() as u64).max(SHORTEST);
-    ProbeSpec::Flows { flows: filter.flows.as_ref().map(chosen), every }
 }
 
 impl Args {

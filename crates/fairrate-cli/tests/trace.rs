@@ -67,7 +67,7 @@ fn a_trace_is_the_same_each_time() {
     assert!(told.contains("`--limit 20KB` is reached") && read("c.pcapng").len() <= 20_000, "{told}");
 }
 
-/// The format is that of the ending, and samples of rates do not make it another run.
+/// The format is that of the ending, and the run is the same under each.
 #[test]
 fn timelines_and_tables_are_of_the_same_run() {
     for (name, cc) in [("dcqcn", "cc = \"dcqcn\""), ("bbr", "cc = \"bbr\"\nkind = \"tcp\""), ("homa", "cc = \"homa\"")]

@@ -1,8 +1,9 @@
 //! The names and rules that traces need of a run.
 
 use fairrate_control::AlgorithmConfig;
-use fairrate_sim::{FlowId, FlowSpec, NodeId, PacketKind, PortId, SimConfig, Transport, TransportConfig};
-use fairrate_units::{Bytes, Rate};
+use fairrate_sim::ideal::tx_time;
+use fairrate_sim::{ClockRule, FlowId, FlowSpec, NodeId, PacketKind, PortId, SimConfig, Transport, TransportConfig};
+use fairrate_units::{Bytes, Rate, Time};
 
 /// The protocol by which packets of a flow are shown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -25,9 +26,13 @@ pub struct Network {
     pub(crate) from: Vec<(u32, bool)>,
     /// For each flow of the list, its number in tables, its stack and its bytes.
     flows: Vec<(u32, u8, Bytes)>,
+    /// For each flow, `true` if it has several subflows.
+    subflows: Vec<bool>,
     /// For each stack, its protocol, and `true` if its algorithm goes by ECN marks.
     stacks: Vec<(Protocol, bool)>,
     pub(crate) mtu: u64,
+    /// The unit of transmission times, and the bytes that a frame takes besides its own.
+    clock: (ClockRule, Bytes),
 }
 
 impl Network {
@@ -52,8 +57,10 @@ impl Network {
             nodes: topology.nodes.iter().map(|node| node.name.clone()).collect(),
             from: ports().map(|p| (topology.from(p).0, topology.is_host(topology.from(p)))).collect(),
             rates: ports().map(|port| topology.link(port).rate).collect(),
+            subflows: config.flows.iter().map(|spec| has_subflows(config, spec)).collect(),
             flows: (0..).zip(&config.flows).map(flow).collect(),
             stacks: config.stacks().map(stack).collect(),
+            clock: (config.fabric.clock, config.fabric.frame_overhead),
             mtu: config.transport.mtu.as_u64().max(1),
         }
     }
@@ -69,9 +76,20 @@ impl Network {
         stack.copied().unwrap_or((Protocol::Tcp, false))
     }
 
+    /// Returns the time that a packet of `wire` bytes takes at a port of `rate`.
+    pub(crate) fn tx_time(&self, rate: Rate, wire: u16) -> Time {
+        let (clock, overhead) = self.clock;
+        tx_time(clock, rate, Bytes::new(u64::from(wire)) + overhead)
+    }
+
     /// Returns `true` if `port` is that of a host's NIC.
     pub(crate) fn is_host(&self, port: PortId) -> bool {
         self.from[port.index()].1
+    }
+
+    /// Returns `true` if a flow has several subflows, whose windows and rates are their own.
+    pub(crate) fn has_subflows(&self, flow: FlowId) -> bool {
+        self.subflows.get(flow.index()).copied().unwrap_or(false)
     }
 
     /// Returns `true` if the transport of a flow is HOMA.
@@ -82,6 +100,13 @@ impl Network {
     /// Returns the payload bytes of a flow.
     pub(crate) fn bytes(&self, flow: FlowId) -> u64 {
         self.flows.get(flow.index()).map_or(u64::MAX, |&(.., bytes)| bytes.as_u64())
+    }
+}
+
+fn has_subflows(config: &SimConfig, spec: &FlowSpec) -> bool {
+    match config.stack(spec.stack).0.kind {
+        Transport::Tcp(tcp) => spec.subflows.unwrap_or(tcp.multipath.subflows) != 1,
+        Transport::Rdma | Transport::Uet { .. } => false,
     }
 }
 

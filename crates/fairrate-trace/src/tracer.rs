@@ -2,7 +2,9 @@
 
 use std::io;
 
-use fairrate_sim::{FlowOutcome, PacketEvent, PacketHeader, PacketStep, PfcEvent, PortSample, RateSample, Sink};
+use fairrate_sim::{
+    FlowOutcome, PacketEvent, PacketHeader, PacketStep, PfcEvent, PortSample, RateSample, SenderEvent, Sink,
+};
 
 use crate::filter::Filter;
 
@@ -38,11 +40,15 @@ pub trait Format {
     fn pfc(&mut self, _event: &PfcEvent) -> io::Result<End> {
         Ok(End::Whole)
     }
-    /// Adds a sample of a sender's rate.
+    /// Returns `true` if [`Format::sender`] shall be called.
+    fn wants_senders(&self) -> bool {
+        false
+    }
+    /// Adds a step of a sender.
     ///
     /// # Errors
     /// Those of writing.
-    fn rate(&mut self, _sample: &RateSample) -> io::Result<End> {
+    fn sender(&mut self, _event: &SenderEvent) -> io::Result<End> {
         Ok(End::Whole)
     }
     /// Completes the file.
@@ -118,17 +124,15 @@ impl Tracer {
 impl Sink for Tracer {
     fn flow(&mut self, _: &FlowOutcome) {}
     fn port(&mut self, _: &PortSample) {}
-    fn rate(&mut self, sample: &RateSample) {
-        if self.has_time(sample.t) && self.filter.has_flow(sample.flow) {
-            let done = self.format.rate(sample);
-            self.note(done);
-        }
-    }
+    fn rate(&mut self, _: &RateSample) {}
     fn wants_packets(&self) -> bool {
         !self.is_over
     }
     fn wants_headers(&self) -> bool {
         !self.is_over
+    }
+    fn wants_senders(&self) -> bool {
+        !self.is_over && self.format.wants_senders()
     }
     fn is_closed(&self) -> bool {
         self.error.is_some()
@@ -151,6 +155,13 @@ impl Sink for Tracer {
         }
         let done = self.format.step(Step { event, header: &header });
         self.note(done);
+    }
+
+    fn sender(&mut self, event: &SenderEvent) {
+        if self.has_time(event.t) && self.filter.has_flow(event.flow) {
+            let done = self.format.sender(event);
+            self.note(done);
+        }
     }
 
     fn pfc(&mut self, event: &PfcEvent) {

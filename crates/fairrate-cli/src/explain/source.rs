@@ -8,7 +8,7 @@ use fairrate_experiment::{Ended, Watch, run_into};
 use fairrate_explain::{Explanation, Milestones, Observer, Stage, Unsupported};
 use fairrate_results::{FlowRow, Results, RunState};
 use fairrate_scenario::{Overrides, Scenario, traffic_block_names};
-use fairrate_sim::{FlowId, ProbeSpec, SimConfig, Sink};
+use fairrate_sim::{FlowId, SimConfig, Sink};
 use fairrate_units::Time;
 
 use super::names::Names;
@@ -110,19 +110,8 @@ impl Source {
 
     /// Runs the scenario with a sink. Checks that it is the run of the results.
     pub fn run_again(&self, sink: &mut dyn Sink, watch: &mut dyn Watch) -> Result<Option<Ended>, Failure> {
-        self.run_probed(Vec::new(), sink, watch)
-    }
-
-    /// Does the same with `probes` beside those of the scenario: samples are no events, so the run is the same.
-    pub fn run_probed(
-        &self,
-        probes: Vec<ProbeSpec>,
-        sink: &mut dyn Sink,
-        watch: &mut dyn Watch,
-    ) -> Result<Option<Ended>, Failure> {
-        let mut config = self.config().clone();
-        config.probes.extend(probes);
-        let ended = caught(|| run_into(config, 1, sink, watch));
+        let config = self.config();
+        let ended = caught(|| run_into(config.clone(), 1, sink, watch));
         let ended = ended.map_err(|cause| Failure::Run { cause, dir: self.dir.clone() })?;
         if ended.state == RunState::Interrupted {
             return Ok(None);

@@ -1,6 +1,6 @@
 //! The steps of senders, as an observer sees them: when data may be sent, and when it is.
 
-use fairrate_units::Time;
+use fairrate_units::{Rate, Time};
 
 use crate::ids::FlowId;
 use crate::packet::PacketKind;
@@ -47,6 +47,8 @@ pub enum SenderStep {
         payload: u16,
         /// The time before which the sender's pacing did not let the packet go. It may be long past.
         paced_until: Time,
+        /// The rate of the sender's pacing when it sent the packet.
+        rate: Rate,
     },
     /// The retransmission timer of the sender expired, and what it counts as lost will be sent again.
     TimedOut,

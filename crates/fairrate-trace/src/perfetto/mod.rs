@@ -6,8 +6,8 @@ mod proto;
 use std::collections::{HashMap, HashSet};
 use std::io::{self, Write};
 
-use fairrate_sim::{FlowId, PacketKind, PacketStep, PfcEvent, PortId, RateSample};
-use fairrate_units::{Bytes, Time};
+use fairrate_sim::{FlowId, PacketKind, PacketStep, PfcEvent, PortId, SenderEvent, SenderStep};
+use fairrate_units::Time;
 
 use self::event::{Arrow, Facts, Unit};
 use crate::network::{Network, kind_name};
@@ -160,7 +160,7 @@ impl Format for Perfetto {
                 let again = if is_first { self.lost.remove(&(header.lane, event.seq)) } else { None };
                 let arrow = again.map_or(Arrow::None, Arrow::Ends);
                 let id = self.track(track);
-                let length = event.rate.tx_time(Bytes::new(u64::from(event.wire_bytes)));
+                let length = self.network.tx_time(event.rate, event.wire_bytes);
                 self.pending.extend_from_slice(&event::begin(t, id, &name, Some(facts), arrow));
                 self.pending.extend_from_slice(&event::end(t + length, id));
                 // Subflows have windows of their own, and some algorithms none.
@@ -194,9 +194,17 @@ impl Format for Perfetto {
         self.put(event.t, track)
     }
 
-    fn rate(&mut self, sample: &RateSample) -> io::Result<End> {
-        self.count(sample.t, Track::Rate(sample.flow), sample.rate_bps);
-        self.put(sample.t, Track::Rate(sample.flow))
+    fn wants_senders(&self) -> bool {
+        true
+    }
+
+    fn sender(&mut self, event: &SenderEvent) -> io::Result<End> {
+        let SenderStep::Send { rate, .. } = event.step else { return Ok(End::Whole) };
+        if self.network.has_subflows(event.flow) {
+            return Ok(End::Whole);
+        }
+        self.count(event.t, Track::Rate(event.flow), rate.as_bps());
+        self.put(event.t, Track::Rate(event.flow))
     }
 
     fn finish(&mut self) -> io::Result<()> {
