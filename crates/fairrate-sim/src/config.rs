@@ -34,7 +34,9 @@ use crate::collectives::CollectiveSpec;
 use crate::ids::{FlowId, NodeId, PortId};
 use crate::jobs::JobSpec;
 use crate::topology::Topology;
-pub use crate::transport::{DelayedAck, EcnEcho, LossDetection, MptcpConfig, Scheduler, SubflowPaths, TcpConfig};
+pub use crate::transport::{
+    DelayedAck, EcnEcho, LossDetection, MarkReduction, MptcpConfig, Scheduler, SubflowPaths, TcpConfig,
+};
 
 /// A complete, runnable simulation.
 #[derive(Clone, Debug)]

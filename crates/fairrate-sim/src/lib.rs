@@ -34,10 +34,10 @@ pub use config::{
     ClassConfig, ClockRule, CoDelConfig, Conga, Connection, DelayedAck, Dependency, DependencyError, Distribution,
     EcmpHash, EcnConfig, EcnEcho, Entropy, EntropyScheme, ExternalFlow, FabricConfig, FailureWindows, FaultConfig,
     FaultPackets, Flap, FlowSpec, FullBuffer, Headroom, HostConfig, Jitter, LevelsByRate, LossDetection, MarkAt,
-    MarkBy, MarkDraws, Milestone, MptcpConfig, Noise, NonEct, Overflow, PauseLevels, Pfc, ProbeSpec, QUEUES,
-    QueueConfig, QueueInfo, QueueRule, ReceiveBuffer, Recovery, RedConfig, Rehash, Reroute, Scheduler, SfqCoDelConfig,
-    Signal, SimConfig, Stack, StopRule, SubflowPaths, TaskSpec, TcpConfig, TieRule, Transport, TransportConfig,
-    Trigger, Trim, WindowRule, check_dependencies,
+    MarkBy, MarkDraws, MarkReduction, Milestone, MptcpConfig, Noise, NonEct, Overflow, PauseLevels, Pfc, ProbeSpec,
+    QUEUES, QueueConfig, QueueInfo, QueueRule, ReceiveBuffer, Recovery, RedConfig, Rehash, Reroute, Scheduler,
+    SfqCoDelConfig, Signal, SimConfig, Stack, StopRule, SubflowPaths, TaskSpec, TcpConfig, TieRule, Transport,
+    TransportConfig, Trigger, Trim, WindowRule, check_dependencies,
 };
 pub use core::{Mode, Reason};
 pub use fabric::DropCause;

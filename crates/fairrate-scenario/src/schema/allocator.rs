@@ -3,7 +3,8 @@
 use fairrate_control::{AlgorithmConfig, Profile};
 use fairrate_sim::topology::Topology;
 use fairrate_sim::{
-    AllocatorConfig, EcnEcho, ExternalFlow, LossDetection, MptcpConfig, NodeId, TcpConfig, Transport, TransportConfig,
+    AllocatorConfig, EcnEcho, ExternalFlow, LossDetection, MarkReduction, MptcpConfig, NodeId, TcpConfig, Transport,
+    TransportConfig,
 };
 use fairrate_units::{Bytes, Rate, Time};
 
@@ -78,6 +79,7 @@ fn read_config(s: &mut Section<'_>, data_class: u8, n_blocks: usize) -> Allocato
         // The control connections wait for messages most of the time.
         idle_restart: false,
         prr: true,
+        mark_reduction: MarkReduction::Rfc9937,
         min_window: 0,
         receive_window: u64::MAX,
         ecn_echo: EcnEcho::Accurate,

@@ -1,6 +1,8 @@
 //! `[transport.tcp]`: TCP and its subflows.
 
-use fairrate_sim::{DelayedAck, EcnEcho, LossDetection, MptcpConfig, Scheduler, SubflowPaths, TcpConfig};
+use fairrate_sim::{
+    DelayedAck, EcnEcho, LossDetection, MarkReduction, MptcpConfig, Scheduler, SubflowPaths, TcpConfig,
+};
 use fairrate_units::{Bytes, Time};
 
 use crate::reader::{OrWord, Section};
@@ -33,6 +35,13 @@ pub(super) fn read(s: &mut Section<'_>, is_used: bool) -> TcpConfig {
         idle_restart: t.get("idle_restart", true).value,
         // Linux since 3.2.
         prr: t.get("prr", true).value,
+        mark_reduction: t
+            .choice(
+                "mark_reduction",
+                &[("rfc9937", MarkReduction::Rfc9937), ("ns3", MarkReduction::Ns3)],
+                MarkReduction::Rfc9937,
+            )
+            .value,
         min_window: t.get("min_window", 0).value,
         receive_window: match t.value_or::<Bytes>("receive_window", &["unlimited"], OrWord::Word(0)).value {
             OrWord::Word(_) => u64::MAX,

@@ -39,6 +39,7 @@ const TCP: &[Key] = &[
     ("handshake", YES_NO),
     ("idle_restart", YES_NO),
     ("prr", YES_NO),
+    ("mark_reduction", &["\"rfc9937\"", "\"ns3\""]),
     ("min_window", &["0", "1", "2", "20"]),
     ("receive_window", &["\"10KB\"", "\"100KB\"", "\"unlimited\""]),
     ("ecn_echo", &["\"accurate\"", "\"classic\""]),

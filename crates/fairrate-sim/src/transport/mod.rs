@@ -37,5 +37,5 @@ pub(crate) use sender::{Sender, Tally, Writing};
 pub(crate) use tcp::SACK_WORDS;
 #[cfg(test)]
 pub(crate) use tcp::TcpSender;
-pub use tcp::{DelayedAck, EcnEcho, LossDetection, TcpConfig};
+pub use tcp::{DelayedAck, EcnEcho, LossDetection, MarkReduction, TcpConfig};
 pub(crate) use uet::Datagrams;

@@ -13,8 +13,9 @@ use fairrate_sim::routing::{FlowKey, Routes};
 use fairrate_sim::topology::{LeafSpine, Topology};
 use fairrate_sim::{
     AllocatorConfig, Balance, BaseRttRule, ClockRule, EcmpHash, EcnConfig, EcnEcho, FabricConfig, FlowSpec, Headroom,
-    LossDetection, MarkAt, MarkBy, MarkDraws, MptcpConfig, NodeId, NonEct, Pfc, PortId, ProbeSpec, QueueConfig,
-    Recovery, RunTotals, SimConfig, Simulation, StopRule, TcpConfig, TieRule, Transport, TransportConfig, WindowRule,
+    LossDetection, MarkAt, MarkBy, MarkDraws, MarkReduction, MptcpConfig, NodeId, NonEct, Pfc, PortId, ProbeSpec,
+    QueueConfig, Recovery, RunTotals, SimConfig, Simulation, StopRule, TcpConfig, TieRule, Transport, TransportConfig,
+    WindowRule,
 };
 use fairrate_units::{Bytes, Rate, Time};
 
@@ -115,6 +116,7 @@ pub const TCP: TcpConfig = TcpConfig {
     handshake: false,
     idle_restart: true,
     prr: true,
+    mark_reduction: MarkReduction::Rfc9937,
     min_window: 0,
     receive_window: u64::MAX,
     ecn_echo: EcnEcho::Accurate,

@@ -12,6 +12,8 @@
 ///
 /// Readings: all counts are in bytes, and a segment may be sent while any of the budget is left: parts of a segment add
 /// up. Where the window has room, only whole segments count, so that the bytes in flight stay within it.
+///
+/// [`MarkReduction::Ns3`] is PRR as ns-3.44 has it, to compare with its runs.
 #[derive(Clone, Copy, Debug)]
 pub struct Prr {
     mss: u64,
@@ -21,12 +23,37 @@ pub struct Prr {
     budget: u64,
     /// Bytes delivered since the budget was set, and `true` if the last acknowledgment was safe.
     news: Option<(u64, bool)>,
+    form: MarkReduction,
+}
+
+/// The arithmetic of a reduction after an ECN mark.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum MarkReduction {
+    /// That of RFC 9937.
+    Rfc9937,
+    /// That of ns-3.44. The first acknowledgment counts as three, as the entry adds a segment and the same acknowledgment is counted
+    /// again. The bytes in flight are those after it. Only whole segments are sent. The product of delivered bytes and window is
+    /// kept in 32 bits: with a window of more than 45 segments of 1,448 bytes it overflows before the round trip ends, and nothing
+    /// is sent until the bytes in flight have come down to the window.
+    Ns3,
 }
 
 impl Prr {
     /// Starts a recovery with `flight` bytes in flight.
     pub fn new(mss: u64, flight: u64) -> Self {
-        Self { mss, flight: flight.max(mss), delivered: 0, sent: 0, budget: 0, news: None }
+        let form = MarkReduction::Rfc9937;
+        Self { mss, flight: flight.max(mss), delivered: 0, sent: 0, budget: 0, news: None, form }
+    }
+
+    /// Starts a reduction with the acknowledgment that echoes a mark, which delivered `delivered` bytes and left `pipe` bytes in
+    /// flight.
+    pub fn after_mark(mss: u64, pipe: u64, delivered: u64, safe: bool, form: MarkReduction) -> Self {
+        let mut prr = match form {
+            MarkReduction::Rfc9937 => Self::new(mss, pipe + delivered),
+            MarkReduction::Ns3 => Self { form, delivered: delivered + mss, ..Self::new(mss, pipe) },
+        };
+        prr.on_ack(delivered, safe);
+        prr
     }
 
     /// Records an acknowledgment that delivered `delivered` bytes; it is `safe` if it is for new data in order and
@@ -41,6 +68,10 @@ impl Prr {
     /// acknowledgment, `pipe`.
     pub fn settle(&mut self, window: u64, pipe: u64) {
         let Some((news, safe)) = self.news.take() else { return };
+        if self.form == MarkReduction::Ns3 {
+            self.budget = self.ns3_count(window, pipe, news);
+            return;
+        }
         let count = if window < pipe {
             let share = u128::from(self.delivered) * u128::from(window);
             (share.div_ceil(u128::from(self.flight)) as u64).saturating_sub(self.sent)
@@ -52,6 +83,17 @@ impl Prr {
         self.budget = if self.sent == 0 { count.max(1) } else { count };
     }
 
+    /// Returns the budget by ns-3's arithmetic, after an acknowledgment of `news` bytes.
+    fn ns3_count(&self, window: u64, pipe: u64, news: u64) -> u64 {
+        let count = if window < pipe {
+            let product = self.delivered.wrapping_mul(window) & u64::from(u32::MAX);
+            product.div_ceil(self.flight).saturating_sub(self.sent)
+        } else {
+            self.delivered.saturating_sub(self.sent).max(news).min(window - pipe)
+        };
+        if self.sent == 0 { count.max(self.mss) } else { count }
+    }
+
     /// Records a segment of `len` bytes that is sent.
     pub fn on_sent(&mut self, len: u64) {
         self.sent += len;
@@ -60,7 +102,10 @@ impl Prr {
 
     /// Returns `true` if another segment may be sent.
     pub fn has_budget(&self) -> bool {
-        0 < self.budget
+        match self.form {
+            MarkReduction::Rfc9937 => 0 < self.budget,
+            MarkReduction::Ns3 => self.mss <= self.budget,
+        }
     }
 }
 
@@ -90,6 +135,43 @@ mod tests {
         // bytes are in flight, 19 - 17 + 8 segments: that is the window, which the last two keep full.
         assert_eq!(sent, [1, 0, 1, 0, 1, 0, 1, 0, 1, 0, 1, 0, 1, 0, 1, 0, 0, 1, 1]);
         assert_eq!(pipe, 10_000);
+    }
+
+    /// Reduces `flight` segments of 1,448 bytes to `window` after a mark, by acknowledgments of a segment each for a round trip.
+    /// Returns the number of the acknowledgment after which the window holds all that is in flight, or `None`; the largest number
+    /// of segments in flight, and the last.
+    fn reduction(form: MarkReduction, flight: u64, window: u64) -> (Option<u64>, u64, u64) {
+        const MSS: u64 = 1_448;
+        let mut pipe = (flight - 1) * MSS;
+        let mut prr = Prr::after_mark(MSS, pipe, MSS, true, form);
+        let mut most = 0;
+        for n in 1..=flight {
+            prr.settle(window * MSS, pipe);
+            while prr.has_budget() {
+                prr.on_sent(MSS);
+                pipe += MSS;
+            }
+            most = most.max(pipe);
+            if pipe <= window * MSS {
+                return (Some(n), most / MSS, pipe / MSS);
+            }
+            pipe -= MSS;
+            prr.on_ack(MSS, true);
+        }
+        (None, most / MSS, pipe / MSS + 1)
+    }
+
+    /// A mark takes 150 segments to 147: by RFC 9937 the 50th and the 100th acknowledgment are not answered, and after the 101st
+    /// 147 are in flight. ns-3's product passes 2^32 at 2^32 / (147 x 1,448) = 20,178 bytes, in the
+    /// fourteenth segment; as the first acknowledgment counts for three, the twelfth has it, and four are answered by nothing.
+    /// With 20 segments nothing overflows: the first is answered by two, and after a round trip two more than the window are left.
+    #[test]
+    fn a_mark_by_the_rfc_and_by_ns3() {
+        use MarkReduction::{Ns3, Rfc9937};
+        assert_eq!(reduction(Rfc9937, 150, 147), (Some(101), 150, 147));
+        assert_eq!(reduction(Ns3, 150, 147), (Some(15), 151, 147));
+        assert_eq!(reduction(Rfc9937, 20, 18), (Some(11), 20, 18));
+        assert_eq!(reduction(Ns3, 20, 18), (None, 21, 20));
     }
 
     /// Sixteen of twenty segments are lost: the bytes in flight are below the window at once, and grow by no more than

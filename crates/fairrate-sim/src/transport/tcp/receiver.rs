@@ -121,6 +121,7 @@ mod tests {
             handshake: false,
             idle_restart: true,
             prr: true,
+            mark_reduction: crate::transport::MarkReduction::Rfc9937,
             min_window: 0,
             receive_window: u64::MAX,
             ecn_echo,

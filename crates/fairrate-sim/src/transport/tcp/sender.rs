@@ -1,6 +1,6 @@
 use fairrate_units::Time;
 
-use super::prr::Prr;
+use super::prr::{MarkReduction, Prr};
 use super::{Acked, LossDetection, RttEstimator, Scoreboard};
 use crate::transport::MptcpConfig;
 
@@ -27,6 +27,8 @@ pub struct TcpConfig {
     /// Set when, during recovery, the bytes in flight fall to the window gradually (PRR, RFC 9937), for algorithms with
     /// windows of TCP.
     pub prr: bool,
+    /// Arithmetic of PRR after a mark.
+    pub mark_reduction: MarkReduction,
     /// The smallest window in segments, whatever the algorithm decides.
     pub min_window: u32,
     /// Number of bytes a receiver takes beyond what is acknowledged; `u64::MAX`: any number.
@@ -91,6 +93,7 @@ pub struct TcpSender {
     idle_restart: bool,
     mss: u64,
     use_prr: bool,
+    mark_reduction: MarkReduction,
     phase: Phase,
     /// The byte whose acknowledgment ends the phase; after a reduction, a later byte must be acknowledged.
     phase_end: u64,
@@ -127,6 +130,7 @@ impl TcpSender {
             idle_restart: config.idle_restart,
             mss,
             use_prr: config.prr,
+            mark_reduction: config.mark_reduction,
             phase: Phase::Open,
             phase_end: 0,
             prr: None,
@@ -326,8 +330,8 @@ impl TcpSender {
     pub fn on_reduced(&mut self, acked: &Acked, snd_nxt: u64) {
         self.tell_reduced = true;
         if self.use_prr && self.phase == Phase::Open {
-            let mut prr = Prr::new(self.mss, self.board.pipe() + acked.delivered);
-            prr.on_ack(acked.delivered, is_safe(acked));
+            let (pipe, safe) = (self.board.pipe(), is_safe(acked));
+            let prr = Prr::after_mark(self.mss, pipe, acked.delivered, safe, self.mark_reduction);
             (self.phase, self.phase_end, self.prr) = (Phase::Reducing, snd_nxt, Some(prr));
         }
     }

@@ -11,6 +11,7 @@ pub const CONFIG: TcpConfig = TcpConfig {
     handshake: false,
     idle_restart: true,
     prr: true,
+    mark_reduction: MarkReduction::Rfc9937,
     min_window: 0,
     receive_window: u64::MAX,
     ecn_echo: EcnEcho::Accurate,
