@@ -16,6 +16,7 @@ use fairrate_units::{Bytes, Rate, Time};
 use super::case::Case;
 use super::explained;
 use super::observer::{self, Observer};
+use super::traced;
 
 /// Number of events after which a run is cut: the part until then is checked.
 const MAX_EVENTS: u64 = 40_000;
@@ -141,6 +142,7 @@ fn check_observed(config: &SimConfig, first: &Run) -> Result<(), String> {
     same(first, &run, "when it is observed")?;
     observer::check_steps(config, &run.totals, &steps)?;
     explained::check(config, first)?;
+    traced::check(config, first)?;
     for (threads, piece, switching, how) in [
         (1, u64::MAX, Switching::Spans, "observed by spans"),
         (2, 4_001, Switching::Spans, "observed by spans on 2 threads in pieces"),

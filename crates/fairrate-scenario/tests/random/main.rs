@@ -15,6 +15,7 @@ mod imperfect;
 mod network;
 mod observer;
 mod shrink;
+mod traced;
 mod traffic;
 
 use std::fmt::Write;
