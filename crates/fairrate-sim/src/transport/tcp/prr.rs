@@ -21,8 +21,10 @@ pub struct Prr {
     delivered: u64,
     sent: u64,
     budget: u64,
-    /// Bytes delivered since the budget was set, and `true` if the last acknowledgment was safe.
-    news: Option<(u64, bool)>,
+    /// Bytes delivered since the budget was set.
+    news: u64,
+    /// `true` if the last acknowledgment since then was safe; `None` if there was none.
+    is_safe: Option<bool>,
     form: MarkReduction,
 }
 
@@ -42,7 +44,7 @@ impl Prr {
     /// Starts a recovery with `flight` bytes in flight.
     pub fn new(mss: u64, flight: u64) -> Self {
         let form = MarkReduction::Rfc9937;
-        Self { mss, flight: flight.max(mss), delivered: 0, sent: 0, budget: 0, news: None, form }
+        Self { mss, flight: flight.max(mss), delivered: 0, sent: 0, budget: 0, news: 0, is_safe: None, form }
     }
 
     /// Starts a reduction with the acknowledgment that echoes a mark, which delivered `delivered` bytes and left `pipe` bytes in
@@ -60,14 +62,15 @@ impl Prr {
     /// nothing more is lost.
     pub fn on_ack(&mut self, delivered: u64, safe: bool) {
         self.delivered += delivered;
-        let before = self.news.map_or(0, |news| news.0);
-        self.news = Some((before + delivered, safe));
+        self.news += delivered;
+        self.is_safe = Some(safe);
     }
 
     /// Sets the budget (RFC 9937 section 6.2), from the controller's `window` and the bytes in flight after the
     /// acknowledgment, `pipe`.
     pub fn settle(&mut self, window: u64, pipe: u64) {
-        let Some((news, safe)) = self.news.take() else { return };
+        let Some(safe) = self.is_safe.take() else { return };
+        let news = std::mem::take(&mut self.news);
         if self.form == MarkReduction::Ns3 {
             self.budget = self.ns3_count(window, pipe, news);
             return;

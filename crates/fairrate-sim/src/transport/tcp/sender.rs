@@ -92,8 +92,8 @@ pub struct TcpSender {
     ack_delay_ps: u64,
     idle_restart: bool,
     mss: u64,
-    use_prr: bool,
-    mark_reduction: MarkReduction,
+    /// The arithmetic of PRR after a mark; `None`: no PRR.
+    use_prr: Option<MarkReduction>,
     phase: Phase,
     /// The byte whose acknowledgment ends the phase; after a reduction, a later byte must be acknowledged.
     phase_end: u64,
@@ -129,8 +129,7 @@ impl TcpSender {
             ack_delay_ps: config.delayed_ack.map_or(0, |d| d.timeout.as_ps()),
             idle_restart: config.idle_restart,
             mss,
-            use_prr: config.prr,
-            mark_reduction: config.mark_reduction,
+            use_prr: config.prr.then_some(config.mark_reduction),
             phase: Phase::Open,
             phase_end: 0,
             prr: None,
@@ -317,7 +316,7 @@ impl TcpSender {
         if begins {
             // A reduction after a mark continues with its own PRR.
             if self.phase == Phase::Open {
-                self.prr = self.use_prr.then(|| Prr::new(self.mss, flight));
+                self.prr = self.use_prr.map(|_| Prr::new(self.mss, flight));
             }
             (self.phase, self.phase_end) = (Phase::Recovery, snd_nxt);
         }
@@ -329,9 +328,9 @@ impl TcpSender {
     /// losses).
     pub fn on_reduced(&mut self, acked: &Acked, snd_nxt: u64) {
         self.tell_reduced = true;
-        if self.use_prr && self.phase == Phase::Open {
+        if let Some(form) = self.use_prr.filter(|_| self.phase == Phase::Open) {
             let (pipe, safe) = (self.board.pipe(), is_safe(acked));
-            let prr = Prr::after_mark(self.mss, pipe, acked.delivered, safe, self.mark_reduction);
+            let prr = Prr::after_mark(self.mss, pipe, acked.delivered, safe, form);
             (self.phase, self.phase_end, self.prr) = (Phase::Reducing, snd_nxt, Some(prr));
         }
     }
