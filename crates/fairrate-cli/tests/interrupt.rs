@@ -3,10 +3,10 @@
 
 mod common;
 
-use std::process::{Command, Stdio};
+use std::process::Stdio;
 use std::time::Duration;
 
-use common::{fairrate, run, small_scenario, stderr, stdout};
+use common::{fairrate, interrupt, run, small_scenario, stderr, stdout};
 
 #[test]
 fn an_interrupted_run_leaves_valid_results() {
@@ -24,9 +24,7 @@ fn an_interrupted_run_leaves_valid_results() {
         assert_eq!(child.try_wait().unwrap(), None, "it ended before it began");
         std::thread::sleep(Duration::from_millis(5));
     }
-    let signal = Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap();
-    assert!(signal.success());
-    let output = child.wait_with_output().unwrap();
+    let output = interrupt(child);
     assert_eq!(output.status.code(), Some(130), "{}", stderr(&output));
     assert!(stdout(&output).contains("(interrupted)"), "{}", stdout(&output));
 

@@ -295,11 +295,8 @@ fn started(scenario: &Path, out: &Path) -> Started {
     child
 }
 
-fn interrupt(mut child: Started) -> std::process::Output {
-    let child = child.0.take().unwrap();
-    let signal = std::process::Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap();
-    assert!(signal.success());
-    child.wait_with_output().unwrap()
+fn interrupt(mut child: Started) -> Output {
+    common::interrupt(child.0.take().unwrap())
 }
 
 fn long(name: &str) -> (PathBuf, PathBuf) {

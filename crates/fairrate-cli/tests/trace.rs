@@ -134,9 +134,7 @@ fn an_interrupted_trace_leaves_nothing() {
         assert_eq!(child.try_wait().unwrap(), None, "it ended before it began");
         std::thread::sleep(Duration::from_millis(5));
     }
-    let signal = Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap();
-    assert!(signal.success());
-    let output = child.wait_with_output().unwrap();
+    let output = common::interrupt(child);
     assert_eq!(output.status.code(), Some(130), "{}", stderr(&output));
     assert!(!file.exists() && !part.exists());
 }

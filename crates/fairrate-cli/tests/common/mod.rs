@@ -1,7 +1,7 @@
 //! Runs the binary as a shell does.
 
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output, Stdio};
+use std::process::{Child, Command, Output, Stdio};
 
 /// Returns a command of the binary, without the tester's terminal settings.
 pub fn fairrate() -> Command {
@@ -78,4 +78,13 @@ pub fn stdout(output: &Output) -> String {
 #[allow(dead_code)]
 pub fn stderr(output: &Output) -> String {
     String::from_utf8(output.stderr.clone()).expect("stderr is UTF-8")
+}
+
+/// Sends a program the signal of Ctrl-C, and returns what it printed until its end.
+#[cfg(unix)]
+#[allow(dead_code)]
+pub fn interrupt(child: Child) -> Output {
+    let signal = Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap();
+    assert!(signal.success());
+    child.wait_with_output().unwrap()
 }

@@ -194,9 +194,7 @@ impl Program<'_> {
     /// Writes that tokens go to experts, or come back.
     fn exchange(&mut self, stage: u32, name: &str, sizes: &Sizes) {
         let bytes = self.training.dispatch();
-        for (rank, part) in self.parts(stage, Dimension::Experts, (name, Op::AllToAll), |_| (bytes, sizes.clone())) {
-            self.follow(rank, part);
-        }
+        self.collective_by_group(stage, Dimension::Experts, (name, Op::AllToAll), |_| (bytes, sizes.clone()));
     }
 
     /// Writes that the ranks of a tensor group gather the tokens that they have got, or reduce and scatter what became of them.
@@ -204,9 +202,7 @@ impl Program<'_> {
         let (t, loads) = (self.training, self.loads);
         let mean = t.dispatched().as_f64();
         let bytes = |rank: u32| Bytes::new((mean * loads.of(layer, t.place_of(rank)) + 0.5) as u64);
-        for (rank, part) in self.parts(stage, Dimension::Tensor, ("experts", op), |rank| (bytes(rank), Sizes::Even)) {
-            self.follow(rank, part);
-        }
+        self.collective_by_group(stage, Dimension::Tensor, ("experts", op), |rank| (bytes(rank), Sizes::Even));
     }
 
     /// Writes that ranks of a tensor group get each other's activations, if they have a part each.
@@ -318,7 +314,18 @@ impl Program<'_> {
 
     /// Writes a collective operation of the groups of a stage, for which the ranks wait.
     fn collective(&mut self, stage: u32, dimension: Dimension, (name, op, bytes): (&str, Op, Bytes)) {
-        for (rank, part) in self.parts(stage, dimension, (name, op), |_| (bytes, Sizes::Even)) {
+        self.collective_by_group(stage, dimension, (name, op), |_| (bytes, Sizes::Even));
+    }
+
+    /// Does the same with the `sizes` of each group, as [`Program::parts`] takes them.
+    fn collective_by_group(
+        &mut self,
+        stage: u32,
+        dimension: Dimension,
+        what: (&str, Op),
+        sizes: impl Fn(u32) -> (Bytes, Sizes),
+    ) {
+        for (rank, part) in self.parts(stage, dimension, what, sizes) {
             self.follow(rank, part);
         }
     }

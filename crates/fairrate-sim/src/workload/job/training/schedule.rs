@@ -42,9 +42,6 @@ impl Schedule {
 
     /// Returns the pass number `at` of its kind.
     fn step(self, pass: Pass, at: u32) -> Step {
-        if self.chunks == 1 {
-            return Step { pass, chunk: 0, microbatch: at };
-        }
         let round = self.stages * self.chunks;
         let (group, place) = (at / round, at % round);
         let chunk = place / self.stages;
