@@ -154,10 +154,7 @@ impl Agenda {
     /// Makes `worker` due at `at_ps`, unless it is due earlier.
     #[inline]
     pub(super) fn expect(&mut self, worker: Worker, at_ps: u64) {
-        let number = self.number_of(worker);
-        if at_ps < self.queue.due_ps(number) {
-            self.queue.advance(number, at_ps);
-        }
+        self.queue.expect(self.number_of(worker), at_ps);
     }
 
     #[inline]
