@@ -46,7 +46,7 @@ fn an_error_shows_the_line() {
     let path = dir.join("huge.cm");
     let late = run(&["import", "htsim", path.to_str().unwrap(), "--start-unit", "us", "--out", out.to_str().unwrap()]);
     assert!(late.status.code() == Some(2) && !out.exists(), "{}", stderr(&late));
-    assert!(text.contains("wait for each other") && text.contains("job.cm:4") && !out.exists(), "{text}");
+    assert!(text.contains("a `start` and a `trigger`") && text.contains("job.cm:4") && !out.exists(), "{text}");
 }
 
 /// Eight ranks of a workload as AICB writes it: one all-reduce in tensor groups of two, and gradients in data groups of four.

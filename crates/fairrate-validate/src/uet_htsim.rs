@@ -4,10 +4,11 @@
 //!
 //! The rule, committed before each command first ran. In a case marked `exact`, nothing is random: the time of every flow,
 //! rounded to the six digits that uet-htsim prints (csg-htsim's are printed to the picosecond, and not rounded), is equal to theirs, and
-//! as many packets are sent again. In any other, ours
+//! as many packets are sent again. Where flows end at several times, their mean and the largest are equal. In any other, ours
 //! are means over ten seeds, or over as many as the case says, and theirs over the seeds in the table: the mean completion
 //! time is within 1 %; the largest is within 5 %, or within the range of theirs over their seeds; packets sent again are
-//! within 10 % or 30 packets. A completion time ends with the last acknowledgment at the sender, as theirs does.
+//! within 10 % or 30 packets. A completion time begins with the run and ends with the last acknowledgment at the sender, as theirs
+//! does.
 
 mod reference;
 
@@ -36,6 +37,9 @@ const LARGEST: Tolerance = Tolerance::relative(0.05);
 const SENT_AGAIN: Tolerance = Tolerance { relative: 0.1, absolute: 30.0 };
 /// Tolerance of numbers that are equal.
 const EQUAL: Tolerance = Tolerance::absolute(0.0);
+
+/// Significant digits of the mean of times with six digits.
+const DIGITS_OF_MEANS: usize = 9;
 
 /// A simulator that prints completion times of connection matrices.
 pub struct Witness {
@@ -188,7 +192,7 @@ fn simulate(config: SimConfig) -> Result<Ours, String> {
         return Err(format!("the run ended as {:?}", ended.state));
     }
     let flows: Vec<FlowOutcome> = recorder.flows.into_iter().chain(ended.unfinished).collect();
-    let time = |flow: &FlowOutcome| flow.fct_ack.map_or(f64::NAN, |fct| fct.as_ps() as f64 / 1e6);
+    let time = |flow: &FlowOutcome| flow.fct_ack.map_or(f64::NAN, |fct| (flow.start + fct).as_ps() as f64 / 1e6);
     Ok(Ours {
         times: flows.iter().map(time).collect(),
         sent_again: flows.iter().map(|flow| f64::from(flow.recoveries) + f64::from(flow.timeouts)).sum(),
@@ -198,6 +202,17 @@ fn simulate(config: SimConfig) -> Result<Ours, String> {
 /// Returns the rows of a case.
 fn compare(witness: &Witness, case: &Case, theirs: &Reference, ours: &[Ours]) -> Vec<Row> {
     let sent_again: Vec<f64> = ours.iter().map(|run| run.sent_again).collect();
+    if case.exact && theirs.mean_us.mean < theirs.largest_us.mean {
+        let run = ours.first().map_or(&[][..], |run| &run.times);
+        let times: Vec<f64> = run.iter().map(|&time| as_printed(time, witness.digits)).collect();
+        let largest = times.iter().copied().fold(0.0, |a, b| if a < b || b.is_nan() { b } else { a });
+        let mean = as_printed(mean(&times).unwrap_or(f64::NAN), Some(DIGITS_OF_MEANS));
+        return vec![
+            row(case, "mean time", "us", (theirs.mean_us.mean, &[mean]), EQUAL),
+            row(case, "largest time", "us", (theirs.largest_us.mean, &[largest]), EQUAL),
+            row(case, "packets sent again", "", (theirs.sent_again, &sent_again), EQUAL),
+        ];
+    }
     if case.exact {
         // Of all flows, the one that is farthest from theirs.
         let times = ours.iter().flat_map(|run| &run.times).map(|&time| as_printed(time, witness.digits));

@@ -1,8 +1,8 @@
-//! Reader of htsim's files: connection matrices (`.cm`) and fat trees (`.topo`), as its programs take them. Flows that wait for
-//! a trigger are refused.
+//! Reader of htsim's files: connection matrices (`.cm`) and fat trees (`.topo`), as its programs take them.
 
 mod matrix;
 mod topology;
+mod triggers;
 
 use std::fmt::Write as _;
 

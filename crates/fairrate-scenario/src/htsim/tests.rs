@@ -51,6 +51,86 @@ fn trees_of_two_and_three_tiers_have_their_links() {
     assert_eq!(three.sim_config().topology.links.len(), 16 + 16 + 16);
 }
 
+/// Returns a matrix of four hosts with these flows and triggers.
+fn triggered(flows: &[&str], triggers: &[&str]) -> String {
+    let head = format!("Nodes 16\nConnections {}\nTriggers {}\n", flows.len(), triggers.len());
+    head + &[flows, triggers].concat().join("\n")
+}
+
+/// Returns the columns `src`, `dst`, `id` and `after` of what was imported.
+fn waits(matrix: &str) -> Vec<String> {
+    let made = imported(matrix, None);
+    assert!(scenario(&made).sim_config().flows.len() + 1 == made.flows.lines().count(), "{made:?}");
+    let of_line = |line: &str| {
+        let fields: Vec<&str> = line.split(',').collect();
+        [fields[1], fields[2], fields[4], fields[5]].join(" ")
+    };
+    made.flows.lines().skip(1).map(of_line).collect()
+}
+
+#[test]
+fn flows_wait_for_what_activates_their_trigger() {
+    let one = "trigger id 1 oneshot";
+    // One flow of a sender after the other, and flows without an id.
+    let serial = ["0->1 id 7 start 0 size 5 send_done_trigger 1", "0->2 trigger 1 size 5", "3->1 start 0 size 5"];
+    assert_eq!(waits(&triggered(&serial, &[one])), ["h0 h1 7 ", "h0 h2 8 7:acked", "h3 h1 9 "]);
+    // A ring: the receiver goes on, and sees data arrive, not that it is acknowledged.
+    let ring = ["0->1 id 1 start 0 size 5 send_done_trigger 1", "1->2 id 2 trigger 1 size 5"];
+    assert_eq!(waits(&triggered(&ring, &[one])), ["h0 h1 1 ", "h1 h2 2 1"]);
+    assert!(imported(&triggered(&ring, &[one]), None).scenario.contains("The moment of 1 starts"));
+    let exact = ring.map(|line| line.replace("send_done", "recv_done"));
+    let exact = triggered(&[&exact[0], &exact[1]], &[one]);
+    assert_eq!(waits(&exact), ["h0 h1 1 ", "h1 h2 2 1"]);
+    assert!(!imported(&exact, None).scenario.contains("moment"));
+    // A barrier: two flows before two others.
+    let barrier = [
+        "0->1 id 1 start 0 size 5 send_done_trigger 4",
+        "2->0 id 2 start 0 size 5 recv_done_trigger 4",
+        "0->3 id 3 trigger 4 size 5",
+        "0->4 id 4 trigger 4 size 5",
+    ];
+    let got = waits(&triggered(&barrier, &["trigger id 4 barrier count 2"]));
+    assert_eq!(got, ["h0 h1 1 ", "h2 h0 2 ", "h0 h3 3 1:acked;2", "h0 h4 4 1:acked;2"]);
+}
+
+#[test]
+fn multishot_triggers_start_the_next_flow() {
+    let line = |dst: u32, how: &str| format!("0->{dst} id {dst} {how} size 5 send_done_trigger 1");
+    let matrix = |n_at_once: u32| {
+        let how = |dst| if dst <= n_at_once { "start 0" } else { "trigger 1" };
+        let lines: Vec<String> = (1..5).map(|dst| line(dst, how(dst))).collect();
+        triggered(&lines.iter().map(String::as_str).collect::<Vec<_>>(), &["trigger id 1 multishot"])
+    };
+    assert_eq!(waits(&matrix(1)), ["h0 h1 1 ", "h0 h2 2 1:acked", "h0 h3 3 2:acked", "h0 h4 4 3:acked"]);
+    assert!(!imported(&matrix(1), None).scenario.contains("multishot"));
+    assert_eq!(waits(&matrix(2)), ["h0 h1 1 ", "h0 h2 2 ", "h0 h3 3 1:acked", "h0 h4 4 2:acked"]);
+    assert!(imported(&matrix(2), None).scenario.contains("The order of 2 flows of multishot triggers"));
+}
+
+#[test]
+fn triggers_that_cannot_be_carried_over_are_refused() {
+    let (first, then) = ("0->1 id 1 start 0 size 5 send_done_trigger 1", "0->2 id 2 trigger 1 size 5");
+    let again = "0->3 id 3 start 0 size 5 send_done_trigger 1";
+    for (flows, trigger, line, what) in [
+        (vec![then], "oneshot", 5, "no flow activates trigger 1"),
+        (vec![first, again, then], "oneshot", 7, "2 flows activate trigger 1, which is for one"),
+        (vec![first, then], "barrier count 2", 6, "waits for 2: it never starts its 1 flows"),
+        (vec![first, again, then], "barrier count 1", 7, "waits for any 1 of 2 flows"),
+        (vec![first, then, "0->4 id 4 trigger 1 size 5"], "multishot", 7, "never starts the last of its 2 flows"),
+        (vec![first, "5->6 id 2 trigger 1 size 5"], "oneshot", 5, "of line 4 from 0 to 1, of which it knows nothing"),
+        (vec!["0->1 id 1 start 0 size 0 send_done_trigger 1", then], "oneshot", 4, "never activates trigger 1"),
+    ] {
+        let error = Matrix::parse(&triggered(&flows, &[&format!("trigger id 1 {trigger}")])).unwrap_err();
+        assert!(error.line == line && error.message.contains(what), "{error:?}");
+    }
+    // Flows that wait for each other are refused as those of a list are.
+    let ring = ["0->1 id 1 trigger 2 size 5 recv_done_trigger 1", "1->0 id 2 trigger 1 size 5 recv_done_trigger 2"];
+    let made = imported(&triggered(&ring, &["trigger id 1 oneshot", "trigger id 2 oneshot"]), None);
+    let files = [("flows.csv", made.flows.as_str())];
+    let error = Scenario::from_texts(&made.scenario, "job.toml", &files, &Overrides::default()).unwrap_err();
+    assert!(error.to_string().contains("cycle"), "{error}");
+}
+
 #[test]
 fn errors_have_the_line() {
     let matrix = |text: &str| Matrix::parse(text).unwrap_err();
@@ -65,7 +145,13 @@ fn errors_have_the_line() {
             "id 7 is of an earlier flow",
         ),
         ("Nodes 16\nConnections 1\n0->1 start 0 size 1 size 2\n", 3, "`size` is there twice"),
-        ("Nodes 16\nConnections 1\n0->1 id 1 trigger 1 size 1\n", 3, "wait for each other"),
+        ("Nodes 16\nConnections 1\n0->1 id 1 trigger 1 start 0 size 1\n", 3, "a `start` and a `trigger`"),
+        ("Nodes 16\nConnections 1\n0->1 id 1 trigger 1 size 1\n", 3, "no line declares trigger 1"),
+        ("Nodes 16\nConnections 1\n0->1 id 1 start 0 msg size 1\n", 3, "`msg`"),
+        ("Nodes 16\nConnections 0\nTriggers 1\n", 3, "1 triggers are announced, 0 follow"),
+        ("Nodes 16\nConnections 0\nTriggers 1\ntrigger id 1 often\n", 4, "of no known kind"),
+        ("Nodes 16\nConnections 0\nTriggers 1\ntrigger id 1 barrier 4\n", 4, "no `count`"),
+        ("Nodes 16\nTriggers 2\ntrigger id 1 oneshot\ntrigger id 1 oneshot\n", 4, "on line 3, too"),
         ("Nodes 16\nConnections 1\n0->1 strat 0 size 1\n", 3, "no key `strat`"),
         ("Connections 1\n0->1 start 0 size 1\nNodes 16\n", 2, "before `Nodes`"),
         ("Nodes 99999999999\n", 1, "is no number for `Nodes`"),
