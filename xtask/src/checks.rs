@@ -49,6 +49,7 @@ fn lanes(bpf: bool) -> [Vec<Check>; 2] {
         links,
         tests,
         check("own algorithms", "xtask own-algorithms"),
+        check("page in a browser", "xtask watch-page --if-possible"),
     ];
     let of_releases = vec![
         check("dependencies", "xtask dependencies"),

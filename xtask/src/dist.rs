@@ -12,6 +12,7 @@ mod systems;
 mod trial;
 mod wheel;
 
+use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -22,10 +23,11 @@ use crate::{cargo, kernel};
 pub const VERSION: &str = env!("CARGO_PKG_VERSION");
 
 /// The programs that need neither clang nor libelf, with the crates they are built from.
-const PROGRAMS: [(&str, &str); 4] = [
+const PROGRAMS: [(&str, &str); 5] = [
     ("fairrate", "fairrate-cli"),
     ("fairrate-picture", "fairrate-picture"),
     ("fairrate-testbed", "fairrate-testbed"),
+    ("fairrate-watch", "fairrate-watch"),
     ("fairrate-allocator", "fairrate-daemon"),
 ];
 /// The programs that load eBPF programs into the kernel.
@@ -133,7 +135,12 @@ impl Release<'_> {
             }
         }
         let doc = share.join("doc/fairrate");
-        files::write(&doc.join(licences::FILE), licences::text(self.root, &[])?.as_bytes())?;
+        let mut of_others = licences::text(self.root, &[])?;
+        // npm fetches it when this program is built, so cargo does not know it.
+        let of_page = output(program("fairrate-watch").arg("licences"))?;
+        let _ = write!(of_others, "\n{}\nThe page of fairrate-watch\n\n", "-".repeat(80));
+        of_others += &String::from_utf8_lossy(&of_page);
+        files::write(&doc.join(licences::FILE), of_others.as_bytes())?;
         files::write(&doc.join("sbom.cdx.json"), sbom::text(self.root, &self.crates)?.as_bytes())?;
         contents::copy(self.root, &self.stage)?;
         let units = self.stage.join("lib/systemd/system");

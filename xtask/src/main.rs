@@ -15,6 +15,7 @@ mod prose;
 mod python;
 mod testbed;
 mod vm;
+mod watch_page;
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -42,6 +43,9 @@ Usage: cargo xtask TASK
                     Flowtune's agents and allocator on hosts in network namespaces, as root
   kernel [--if-possible]
                     The congestion controls of `fairrate-kernel` in the running kernel, as root
+  watch-page [--if-possible] [--measure] [--shots DIR]
+                    The page of `fairrate-watch` in a headless Chromium. With --measure the times between its frames, with --shots
+                    pictures of it
   vm SCRIPT [--with PROGRAM].. [--memory MIB] [--limit SECONDS]
                     Runs shell commands in a virtual machine with Debian's kernel: another Linux than this machine's.
                     Programs named by --with are in PATH, as are ip, tc and busybox's [memory: 768, limit: 300]
@@ -93,6 +97,11 @@ fn run(root: &Path, all: &[OsString]) -> Result<bool, String> {
         let options = vm::Options::read(&mut args)?;
         args.end()?;
         return vm::run(root, &options);
+    }
+    if task == "watch-page" {
+        let options = watch_page::Options::read(&mut args)?;
+        args.end()?;
+        return watch_page::run(root, &options);
     }
     args.end()?;
     match task.as_str() {

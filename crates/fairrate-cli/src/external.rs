@@ -63,6 +63,9 @@ fn unknown(name: &str, program: &str) -> Failure {
             let help = if program == "fairrate-tune" {
                 "it comes with the Python package, a release's wheel: `pip install 'fairrate[tune] @ file:///PATH/WHEEL'`"
                     .to_owned()
+            } else if program == "fairrate-watch" {
+                "it is a program of its own, which a release has; in a clone, with Node.js and npm, `cargo install --path crates/fairrate-watch`"
+                    .to_owned()
             } else {
                 format!("{help}; a program `{program}` beside this one or in PATH would be run")
             };

@@ -11,7 +11,7 @@ use parquet::file::reader::{FileReader, RowGroupReader};
 use parquet::file::serialized_reader::SerializedFileReader;
 use twox_hash::XxHash64;
 
-use crate::rows::{PortRow, RateRow, TABLES};
+use crate::rows::{FlowRow, PortRow, RateRow, TABLES};
 use crate::table::Row;
 use crate::value::Value;
 use crate::{ResultsError, SCENARIO, SCHEMA, SUMMARY, Summary};
@@ -122,6 +122,14 @@ impl Results {
         self.each(f)
     }
 
+    /// Calls `f` with each row of [`Results::flows`] in order; at most one row group is in memory.
+    ///
+    /// # Errors
+    /// If the table is damaged or cannot be read.
+    pub fn each_flow(&self, f: impl FnMut(FlowRow)) -> Result<(), ResultsError> {
+        self.each(f)
+    }
+
     /// Checks a table and calls `f` with each of its rows in order.
     pub(super) fn each<R: Row>(&self, mut f: impl FnMut(R)) -> Result<(), ResultsError> {
         self.verify_table(R::TABLE.name)?;
@@ -136,6 +144,10 @@ impl Results {
         for i in 0..reader.num_row_groups() {
             let group = reader.get_row_group(i).map_err(fail)?;
             let n_rows = usize::try_from(group.metadata().num_rows()).unwrap_or(0);
+            if MOST_ROWS_IN_GROUP < n_rows {
+                let problem = format!("it has {n_rows} rows in a group, and no writer makes so large ones");
+                return Err(ResultsError::Damaged { path, problem });
+            }
             R::read(&Group { path: &path, reader: group.as_ref(), n_rows }, &mut f)?;
         }
         Ok(())
@@ -144,6 +156,10 @@ impl Results {
 
 /// Largest number of rows for which memory is reserved before they are read; a damaged file may state too many.
 const MOST_ROWS_AT_ONCE: usize = 1 << 16;
+
+/// Largest number of rows of a row group. It bounds the memory that a small file with repeated values can take; the writer's groups
+/// are far smaller.
+const MOST_ROWS_IN_GROUP: usize = 1 << 20;
 
 /// A row group being read column by column.
 pub(super) struct Group<'a> {

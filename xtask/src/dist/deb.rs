@@ -70,6 +70,7 @@ const PACKAGES: [Package; 3] = [
             "bin/fairrate",
             "bin/fairrate-picture",
             "bin/fairrate-testbed",
+            "bin/fairrate-watch",
             "include/*",
             "share/bash-completion/*",
             "share/fish/*",

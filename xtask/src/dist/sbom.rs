@@ -7,6 +7,9 @@ use std::path::Path;
 use super::{VERSION, files, output};
 use crate::{cargo, kernel};
 
+/// The crate whose page has packages of npm.
+const PAGE: &str = "fairrate-watch";
+
 /// A package in the programs.
 #[derive(Debug, PartialEq, Eq)]
 struct Package {
@@ -14,16 +17,30 @@ struct Package {
     version: String,
     licence: String,
     repository: String,
-    /// `true` if it is from a registry, and `false` if it is a crate of this workspace.
-    is_published: bool,
+    origin: Origin,
     /// References of the packages that it depends on.
     needs: BTreeSet<String>,
+}
+
+/// The place a package is from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Origin {
+    /// This workspace.
+    Workspace,
+    /// The registry of cargo.
+    Cargo,
+    /// That of npm.
+    Npm,
 }
 
 impl Package {
     /// Returns the reference of the package: its package URL if it is from a registry.
     fn reference(&self) -> String {
-        let place = if self.is_published { "pkg:cargo/" } else { "" };
+        let place = match self.origin {
+            Origin::Workspace => "",
+            Origin::Cargo => "pkg:cargo/",
+            Origin::Npm => "pkg:npm/",
+        };
         // A `+` in an URL is a space.
         format!("{place}{}@{}", self.name, self.version.replace('+', "%2B"))
     }
@@ -41,7 +58,14 @@ pub fn text(root: &Path, crates: &[&str]) -> Result<String, String> {
         tree.args(["--features", kernel::FEATURES]);
     }
     let tree = output(&mut tree)?;
-    let packages = packages(&String::from_utf8_lossy(&tree))?;
+    let mut packages = packages(&String::from_utf8_lossy(&tree))?;
+    if crates.contains(&PAGE) {
+        let lock = files::read(&root.join("crates").join(PAGE).join("package-lock.json"))?;
+        let of_page = of_npm(&lock).into_iter().map(|package| (package.reference(), package)).collect::<Vec<_>>();
+        let program = packages.values_mut().find(|package| package.name == PAGE).ok_or("cargo does not list it")?;
+        program.needs.extend(of_page.iter().map(|(reference, _)| reference.clone()));
+        packages.extend(of_page);
+    }
     Ok(json(&packages, crates, &checksums(&files::read(&root.join("Cargo.lock"))?)))
 }
 
@@ -76,10 +100,26 @@ fn read(line: &str) -> Option<(usize, Package)> {
         // Older manifests have a slash.
         licence: licence.replace(" / ", " OR ").replace('/', " OR "),
         repository: repository.to_owned(),
-        is_published,
+        origin: if is_published { Origin::Cargo } else { Origin::Workspace },
         needs: BTreeSet::new(),
     };
     Some((line[..digits].parse().ok()?, package))
+}
+
+/// Returns the packages of a lock file of npm.
+fn of_npm(lock: &str) -> Vec<Package> {
+    let of = |block: &str| {
+        let field = |name: &str| Some(block.split_once(&format!("\"{name}\": \""))?.1.split('"').next()?.to_owned());
+        Some(Package {
+            name: block.split('"').next()?.to_owned(),
+            version: field("version")?,
+            licence: field("license")?,
+            repository: String::new(),
+            origin: Origin::Npm,
+            needs: BTreeSet::new(),
+        })
+    };
+    lock.split("\"node_modules/").skip(1).filter_map(of).collect()
 }
 
 /// Returns the checksums of the lock file, by name and version.
@@ -126,7 +166,7 @@ fn component(package: &Package, checksums: &BTreeMap<(String, String), String>) 
     if !package.licence.is_empty() {
         let _ = write!(out, ", \"licenses\": [{{\"expression\": {}}}]", quoted(&package.licence));
     }
-    if package.is_published {
+    if package.origin != Origin::Workspace {
         let _ = write!(out, ", \"purl\": {reference}");
     }
     if !package.repository.is_empty() {
@@ -178,6 +218,14 @@ mod tests {
         assert_eq!(needs("fairrate-picture@0.2.0"), ["pkg:cargo/csv@1.4.0"]);
         assert_eq!(all.len(), 4);
         assert_eq!(packages("warning: x\n"), Err("`cargo tree` printed `warning: x`".to_owned()));
+    }
+
+    #[test]
+    fn packages_of_npm_are_those_of_its_lock_file() {
+        let lock = r#"{"packages": {"": {"name": "page"}, "node_modules/uplot": {"version": "1.6.32", "integrity": "x", "license": "MIT"}}}"#;
+        let all = of_npm(lock);
+        let got: Vec<_> = all.iter().map(|package| (package.reference(), package.licence.as_str())).collect();
+        assert_eq!(got, [("pkg:npm/uplot@1.6.32".to_owned(), "MIT")]);
     }
 
     #[test]
