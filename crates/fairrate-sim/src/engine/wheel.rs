@@ -17,6 +17,9 @@ const WIDEST_SHIFT: u32 = 16;
 const LOOK_EVERY: u32 = if cfg!(test) { 8 } else { 1 << 12 };
 /// Average number of events in a bucket at which buckets become narrower.
 const FULL: u32 = 12;
+/// Binary logarithm of the narrowest bucket: 2^5 ps, with which the largest wheel still spans [`SPAN_SHIFT`]. Hosts in
+/// step have hundreds of events at a time, which no bucket parts.
+const NARROWEST_SHIFT: u32 = SPAN_SHIFT - *BUCKETS_SHIFT.end();
 const NONE: u32 = u32::MAX;
 
 /// A pending event, small and quick to compare.
@@ -350,7 +353,7 @@ impl<E: Entry> Wheel<E> {
         let per_bucket = taken / LOOK_EVERY;
         if per_bucket >= FULL {
             let narrower = (per_bucket / 6).ilog2();
-            self.rebuild(self.shift.saturating_sub(narrower));
+            self.rebuild(self.shift.saturating_sub(narrower).max(NARROWEST_SHIFT));
         } else if taken < LOOK_EVERY * 3 && self.shift < WIDEST_SHIFT {
             self.rebuild(self.shift + 1);
         }
