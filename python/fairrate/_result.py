@@ -72,6 +72,17 @@ class Result:
         return self._table("pfc")
 
     @cached_property
+    def links(self) -> Table:
+        """A row a port over the whole run: ``port``, ``rate_bps``, ``tx_bytes``, ``ecn_marks``, ``drops``, each cause of drops, and
+        ``pfc_pause_ns``."""
+        return self._table("links")
+
+    @cached_property
+    def rtts(self) -> Table:
+        """A row a range of round-trip times: ``group``, ``from_ns``, ``to_ns``, ``acks``; empty without such a probe."""
+        return self._table("rtts")
+
+    @cached_property
     def collectives(self) -> Table:
         """A row a rank and iteration of a collective: ``group``, ``iteration``, ``rank``, ``time_ns``, ``busbw_bytes_per_s`` and more."""
         return self._table("collectives")

@@ -49,7 +49,7 @@ def test_duckdb_queries_it(rates: Table) -> None:
 
 def test_values_are_those_of_the_file(incast: Scenario) -> None:
     result = fairrate.run(incast)
-    for name in ("flows", "ports", "rates", "pfc", "collectives", "operations", "iterations", "convergence"):
+    for name in ("flows", "ports", "rates", "pfc", "links", "rtts", "collectives", "operations", "iterations", "convergence"):
         ours = polars.DataFrame(result._table(name))
         assert ours.equals(polars.read_parquet(result.dir / f"{name}.parquet")), name
     assert result.ports.units["qlen_bytes"] == "B"

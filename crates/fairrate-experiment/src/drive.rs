@@ -40,6 +40,7 @@ pub fn drive_and_report(
     let ended = run_into(scenario.sim_config().clone(), threads, &mut Both(&mut writer, sink), watch);
     writer.set_mode(ended.mode.clone());
     writer.set_groups(&ended.groups);
+    writer.set_ports(&ended.ports);
     writer.check()?;
     writer.finish(&ended.unfinished, &ended.totals, ended.build + ended.wall, &ended.state)?;
     Ok(ended)

@@ -6,7 +6,8 @@ use std::time::{Duration, Instant};
 use fairrate_results::RunState;
 use fairrate_sim::{
     ConvergenceSample, FlowId, FlowOutcome, GroupTotals, HostSample, Mode, PacketEvent, PacketHeader, PfcEvent,
-    PortSample, Progress, RateSample, RttSample, RunTotals, SenderEvent, SimConfig, Simulation, Sink, TaskOutcome,
+    PortSample, PortTotals, Progress, RateSample, RttSample, RunTotals, SenderEvent, SimConfig, Simulation, Sink,
+    TaskOutcome,
 };
 use fairrate_units::Time;
 
@@ -60,6 +61,8 @@ pub struct Ended {
     pub totals: RunTotals,
     /// Totals of each traffic block, as [`Simulation::group_totals`] returns them.
     pub groups: Vec<GroupTotals>,
+    /// Counters of every port, as [`Simulation::port_totals`] returns them.
+    pub ports: Vec<PortTotals>,
     /// The flows that had not finished.
     pub unfinished: Vec<FlowOutcome>,
     /// Time before the first event, in which the network was built.
@@ -91,11 +94,11 @@ pub fn run_into(config: SimConfig, threads: usize, sink: &mut dyn Sink, watch: &
         }
     };
     let (wall, totals, unfinished) = (start.elapsed(), simulation.totals(), simulation.unfinished());
-    let groups = simulation.group_totals();
+    let (groups, ports) = (simulation.group_totals(), simulation.port_totals());
     if let (RunState::Complete, Some(lost)) = (&state, unaccounted(&totals)) {
         state = RunState::Failed(lost);
     }
-    Ended { state, mode, threads, totals, groups, unfinished, build, wall }
+    Ended { state, mode, threads, totals, groups, ports, unfinished, build, wall }
 }
 
 /// Returns a message if bytes are not conserved.

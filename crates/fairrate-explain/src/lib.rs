@@ -23,5 +23,5 @@ mod sender;
 
 pub use critical::{Doing, Milestones, Stage};
 pub use faults::{Slow, outages, slow};
-pub use observer::{Observer, Unsupported};
+pub use observer::{Observer, Unsupported, supports};
 pub use piece::{Behind, Explanation, How, Loss, Piece, Reason, Sum, Way, sums};

@@ -202,7 +202,10 @@ impl Observer {
 }
 
 /// Checks that `flow` can be explained in runs of `config`.
-fn supports(config: &SimConfig, flow: FlowId) -> Result<(), Unsupported> {
+///
+/// # Errors
+/// The reason for which it cannot.
+pub fn supports(config: &SimConfig, flow: FlowId) -> Result<(), Unsupported> {
     let spec = &config.flows[flow.index()];
     let (transport, cc) = config.stack(spec.stack);
     let needs = cc.needs();

@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use crate::figures::Chapter;
+use crate::figures::{self, Chapter};
 use crate::heat_map::{self, HeatMap};
 use crate::panel::{Panel, Series};
 use crate::svg;
@@ -19,8 +19,22 @@ pub struct File {
 /// Name of the file that lists the others.
 pub const LIST: &str = "figures.csv";
 
-/// Returns two files for each figure and each heat map of a report, and the list of them. `heat` has the title of the maps' chapter.
-pub fn files(chapters: &[Chapter], heat: Option<(&str, &[HeatMap])>) -> Vec<File> {
+/// A picture that is no chart, with its numbers.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Picture {
+    /// Title of its chapter.
+    pub chapter: &'static str,
+    /// Title.
+    pub title: &'static str,
+    /// The picture.
+    pub svg: String,
+    /// Its numbers.
+    pub csv: String,
+}
+
+/// Returns two files for each figure, each heat map and each picture of a report, and the list of them. `heat` has the title of the
+/// maps' chapter.
+pub(crate) fn files(chapters: &[Chapter], heat: Option<(&str, &[HeatMap])>, pictures: Vec<Picture>) -> Vec<File> {
     let mut list = "file,chapter,figure,point,note\n".to_owned();
     let mut files = Vec::new();
     for chapter in chapters {
@@ -38,6 +52,12 @@ pub fn files(chapters: &[Chapter], heat: Option<(&str, &[HeatMap])>) -> Vec<File
         let _ = writeln!(list, "{},{},{},,", name("svg"), field(chapter), field(&map.title));
         files.push(File { name: name("svg"), text: heat_map::file(map) });
         files.push(File { name: name("csv"), text: heat_map::csv(map) });
+    }
+    for picture in pictures {
+        let stem = figures::file_name(&format!("{} {}", picture.chapter, picture.title));
+        let _ = writeln!(list, "{stem}.svg,{},{},,", field(picture.chapter), field(picture.title));
+        files.push(File { name: format!("{stem}.svg"), text: picture.svg });
+        files.push(File { name: format!("{stem}.csv"), text: picture.csv });
     }
     files.push(File { name: LIST.to_owned(), text: list });
     files
@@ -123,7 +143,8 @@ mod tests {
         let variants = synthetic::grid(&["powertcp"], &[("load", &["0.2", "0.4"])], &[1, 2]);
         let comparison = Comparison::of(variants.iter().map(Metrics::of).collect());
         let chapters = figures::all(&variants, &comparison, &figures::Selection::default());
-        let files = files(&chapters, None);
+        let picture = Picture { chapter: "Ports", title: "All of them", svg: "<svg/>".into(), csv: "port\n".into() };
+        let files = files(&chapters, None, vec![picture]);
         let text = |name: &str| files.iter().find(|f| f.name == name).map(|f| f.text.clone()).unwrap();
         let over = text("over-load-goodput-of-all-flows.csv");
         assert_eq!(over.lines().next(), Some("series,load,goodput (Gb/s),low: goodput (Gb/s),high: goodput (Gb/s)"));

@@ -167,7 +167,7 @@ fn chapters(variants: &[&Variant], lines: &[Line], points: usize, selection: &Se
     let mut chapters = [
         chapter("At the switches", page.ports()),
         chapter("Training", page.timelines()),
-        chapter("Flow completion", page.slowdown_by_size(&selection.by_size)),
+        chapter("Flow completion", page.completion(&selection.by_size)),
         chapter("Flow by flow", page.flows()),
         chapter("Distributions", page.distributions()),
         chapter("Priority flow control", page.pauses()),

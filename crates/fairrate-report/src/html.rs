@@ -8,6 +8,7 @@ use std::fmt::Write;
 use fairrate_text::escape;
 
 use crate::comparison::{Better, Comparison, MAX_PORTS, Value, best, estimate};
+use crate::export::Picture;
 use crate::figures::{self, Chapter, Line, MAX_DRAWN};
 use crate::findings::{self, Findings, Pick};
 use crate::format;
@@ -15,11 +16,15 @@ use crate::html_table::table_html;
 use crate::jobs;
 use crate::metrics::{Metrics, PortMetrics};
 use crate::model::{RunData, Variant};
+use crate::network;
 use crate::notes::{behind, bold, largest, notes, unfinished};
+use crate::places;
+use crate::queue_map::{self, QueueMap};
 use crate::stats::Distribution;
 use crate::style::{DASHES, MARKERS};
 use crate::sweep::Grid;
 use crate::table::{self, Table};
+use crate::worst;
 
 const STYLE: &str = include_str!("page/style.css");
 const SCRIPT: [&str; 3] = [include_str!("page/scale.js"), include_str!("page/chart.js"), include_str!("page/page.js")];
@@ -48,6 +53,7 @@ pub fn page(variants: &[Variant], comparison: &Comparison, heat_maps: &str, chap
         heat_maps.to_owned(),
         undrawn(variants),
         "<div id=\"figures\"></div>\n".to_owned(),
+        network(variants),
         numbers(comparison),
         scenarios(variants),
         "</main>\n".to_owned(),
@@ -305,6 +311,46 @@ fn undrawn(variants: &[Variant]) -> String {
         "<p class=\"note\">Figures against time show the first {MAX_DRAWN} of {} columns; figures over the grid and tables have all.</p>\n",
         variants.len()
     )
+}
+
+/// Returns the pictures of the network, its ports and its worst flows, with a single column; empty if nothing of them was recorded.
+fn network(variants: &[Variant]) -> String {
+    let [variant] = variants else { return String::new() };
+    let run = variant.first();
+    let end_ns = run.totals.end_ns;
+    let picture = run.shape.as_ref().map_or_else(String::new, |shape| network::section(shape, &run.links, end_ns));
+    let queues = QueueMap::of(run).map_or_else(String::new, |map| map.section());
+    let tables = [places::table(run), worst::table(&run.worst)].into_iter().flatten().map(|table| table_html(&table));
+    let body = [picture, queues].into_iter().chain(tables).collect::<String>();
+    if body.is_empty() {
+        return body;
+    }
+    let seed =
+        if variant.runs.len() < 2 { String::new() } else { format!("<p class=\"note\">Of seed {}.</p>\n", run.seed) };
+    format!("<h2>{NETWORK}</h2>\n{seed}{body}")
+}
+
+/// Title of the chapter on ports.
+const NETWORK: &str = "The network, port by port";
+
+/// Returns the pictures of that chapter as files.
+pub(crate) fn pictures(variants: &[Variant]) -> Vec<Picture> {
+    let [variant] = variants else { return Vec::new() };
+    let run = variant.first();
+    let end_ns = run.totals.end_ns;
+    let network = run.shape.as_ref().and_then(|shape| network::file(shape, &run.links, end_ns)).map(|svg| Picture {
+        chapter: NETWORK,
+        title: network::TITLE,
+        svg,
+        csv: network::csv(&run.links, end_ns),
+    });
+    let queues = QueueMap::of(run).map(|map| Picture {
+        chapter: NETWORK,
+        title: queue_map::TITLE,
+        svg: map.file(),
+        csv: map.csv(),
+    });
+    network.into_iter().chain(queues).collect()
 }
 
 /// Returns the tables, with notes on their intervals.

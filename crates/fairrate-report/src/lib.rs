@@ -23,12 +23,17 @@ pub mod load;
 pub mod metric;
 pub mod metrics;
 pub mod model;
+pub mod network;
 pub mod notes;
 pub mod outages;
 pub mod panel;
 mod panels;
 mod pauses;
+mod picture;
+mod places;
 pub mod publish;
+mod queue_map;
+mod rtts;
 pub mod series;
 pub mod so_far;
 pub mod stats;
@@ -38,6 +43,7 @@ pub mod sweep;
 pub mod table;
 mod ticks;
 pub mod timeline;
+pub mod worst;
 
 #[cfg(test)]
 mod synthetic;

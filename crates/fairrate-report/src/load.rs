@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::path::Path;
 
 use fairrate_control::Registry;
-use fairrate_results::{FlowRow, PfcRow, Results, ResultsError, Summary};
+use fairrate_results::{FlowRow, LinkRow, PfcRow, Results, ResultsError, Summary};
 use fairrate_scenario::{Overrides, Scenario, traffic_block_names};
 use fairrate_sim::{FlowId, Trigger};
 use fairrate_units::{Bytes, Time};
@@ -13,8 +13,10 @@ use crate::collectives::{self, Collective};
 use crate::completion;
 use crate::jobs::{self, Job};
 use crate::model::{Flow, FlowSeries, Pause, PortSeries, Provenance, RunData, Totals};
+use crate::network::{LinkTotals, Shape};
 use crate::outages;
 use crate::timeline::{self, Timeline};
+use crate::worst;
 
 /// Reads the results of a run, complete or not, into [`RunData`]. Its label is the name of its algorithm. If `registry`
 /// does not have that algorithm, flows are named by the ids of their nodes and the run has no description.
@@ -56,6 +58,16 @@ pub fn run(dir: &Path, registry: &Registry) -> Result<RunData, ResultsError> {
         collectives: collectives(&results, scenario.as_ref())?,
         jobs: jobs(&results, scenario.as_ref())?,
         timelines: timelines(&results, scenario.as_ref())?,
+        shape: scenario.as_ref().map(|s| Shape::of(&s.sim_config().topology)),
+        links: results.links()?.iter().map(link).collect(),
+        rtts: results.rtts()?.iter().map(|row| (row.group, row.to_ns as f64, row.acks)).collect(),
+        worst: worst::worst(
+            &flow_rows,
+            summary.sim_s * 1e9,
+            scenario.as_ref(),
+            &traffic_block_names(&scenario_toml),
+            |node| name(scenario.as_ref(), node),
+        ),
         scenario_toml,
         provenance: Provenance {
             version: summary.version.clone(),
@@ -171,6 +183,17 @@ fn timelines(results: &Results, scenario: Option<&Scenario>) -> Result<Vec<Timel
 fn name(scenario: Option<&Scenario>, node: u32) -> String {
     let nodes = scenario.map(|scenario| &scenario.sim_config().topology.nodes);
     nodes.and_then(|nodes| nodes.get(node as usize)).map_or(node.to_string(), |n| n.name.clone())
+}
+
+fn link(row: &LinkRow) -> LinkTotals {
+    LinkTotals {
+        port: row.port.to_string(),
+        rate_bps: row.rate_bps as f64,
+        tx_bytes: row.tx_bytes as f64,
+        ecn_marks: row.ecn_marks,
+        pfc_pause_ns: row.pfc_pause_ns as f64,
+        drops: row.by_cause().into_iter().filter(|(_, n)| 0 < *n).collect(),
+    }
 }
 
 fn pause(row: &PfcRow) -> Pause {

@@ -6,9 +6,11 @@ use fairrate_results::Measured;
 
 use crate::collectives::Collective;
 use crate::jobs::Job;
+use crate::network::{LinkTotals, Shape};
 use crate::outages::Outage;
 use crate::series::value_at;
 use crate::timeline::Timeline;
+use crate::worst::WorstFlow;
 
 /// One run.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -60,6 +62,14 @@ pub struct RunData {
     pub jobs: Vec<Job>,
     /// Operations of training jobs over time.
     pub timelines: Vec<Timeline>,
+    /// The shape of the network; `None` if it is not known.
+    pub shape: Option<Shape>,
+    /// Every port over the whole run, by number; empty if it was not recorded.
+    pub links: Vec<LinkTotals>,
+    /// Round-trip times, if they were probed: of each range its block, its end in ns and its number of acknowledgments.
+    pub rtts: Vec<(u32, f64, u64)>,
+    /// The flows with the largest slowdowns, the largest first.
+    pub worst: Vec<WorstFlow>,
     /// The resolved scenario.
     pub scenario_toml: String,
     /// The origin of the numbers.
@@ -285,6 +295,7 @@ impl Variant {
         for run in self.runs.iter_mut().skip(1) {
             (run.rates, run.pauses, run.scenario_toml) = (Vec::new(), Vec::new(), String::new());
             run.timelines.clear();
+            (run.shape, run.links, run.worst) = (None, Vec::new(), Vec::new());
             // The queues of several ports are drawn together, over all seeds.
             if run.ports.len() < 2 {
                 run.ports = Vec::new();

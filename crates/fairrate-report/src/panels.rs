@@ -8,9 +8,11 @@ use crate::model::{FlowSeries, PortSeries, RunData, Variant};
 use crate::outages::{self, MAX_FAILED};
 use crate::panel::{Axis, Panel, Series, TimeUnit};
 use crate::pauses::{intervals, paused_ports};
+use crate::rtts;
 use crate::series::{bin_width, ccdf, cdf, downsample, drop_repeats, growth};
 use crate::style::Style;
 use crate::timeline;
+use crate::worst;
 
 /// Largest number of ports that have their own figures.
 const MAX_PORTS: usize = 4;
@@ -182,8 +184,18 @@ impl Page<'_> {
         self.variants.iter().map(finished).max().unwrap_or(0)
     }
 
+    /// Returns the slowdown against flow size, and of a single run its worst flows.
+    pub(crate) fn completion(&self, wanted: &BySize) -> Vec<Panel> {
+        self.slowdown_by_size(wanted).into_iter().chain(self.worst_flows()).collect()
+    }
+
+    fn worst_flows(&self) -> Option<Panel> {
+        let (variant, style) = self.each().next().filter(|_| self.variants.len() == 1)?;
+        worst::panel(&variant.first().worst, &variant.line, style, self.unit, self.time())
+    }
+
     /// Returns the slowdown against flow size.
-    pub(crate) fn slowdown_by_size(&self, wanted: &BySize) -> Vec<Panel> {
+    fn slowdown_by_size(&self, wanted: &BySize) -> Vec<Panel> {
         let unfinished = self.unfinished(". Hollow: lower bounds where flows did not finish: ");
         by_size::figures(&self.each().collect::<Vec<_>>(), wanted, &unfinished)
     }
@@ -207,7 +219,13 @@ impl Page<'_> {
         let names = self.port_names();
         let each = names.iter().filter(|_| names.len() < MAX_PORTS).map(|name| self.queue_ccdf(name));
         let queues = pooled.into_iter().chain(each).filter(|figure| !figure.series.is_empty());
-        slowdown.into_iter().chain(self.disorder_ccdf()).chain(convergence).chain(queues).collect()
+        slowdown
+            .into_iter()
+            .chain(rtts::panel(&self.each().collect::<Vec<_>>()))
+            .chain(self.disorder_ccdf())
+            .chain(convergence)
+            .chain(queues)
+            .collect()
     }
 
     /// Returns the distribution of flows' reorder extents; `None` where no packet has overtaken another.
@@ -462,7 +480,7 @@ fn time_above(ports: &[PortSeries], points: usize) -> Points {
     ccdf(&kilobytes, |i| weights[i], points)
 }
 
-fn variant_line(variant: &Variant, style: Style) -> Series {
+pub(crate) fn variant_line(variant: &Variant, style: Style) -> Series {
     Series { key: variant.line.clone(), name: variant.line.clone(), style, ..Series::default() }
 }
 

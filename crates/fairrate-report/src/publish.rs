@@ -68,7 +68,7 @@ pub fn page(
     let titled = heat.as_ref().map(|(layout, maps)| (heat_map::chapter(layout), maps));
     let heat = titled.as_ref().map(|(title, maps)| (title.as_str(), maps.as_slice()));
     match pictures {
-        Pictures::Yes => write_figures(&dir.join("figures"), &export::files(&chapters, heat)),
+        Pictures::Yes => write_figures(&dir.join("figures"), &export::files(&chapters, heat, html::pictures(variants))),
         Pictures::No => Ok(()),
     }
 }

@@ -91,6 +91,10 @@ fn run(cc: &str, rank: u32, seed: u64) -> RunData {
         collectives: Vec::new(),
         jobs: Vec::new(),
         timelines: Vec::new(),
+        shape: None,
+        links: Vec::new(),
+        rtts: Vec::new(),
+        worst: Vec::new(),
         scenario_toml: format!("seed = {seed}\n[transport]\ncc = \"{cc}\"\n"),
         provenance: Provenance {
             version: "0.0.0".into(),

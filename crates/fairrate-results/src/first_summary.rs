@@ -20,14 +20,14 @@ pub(super) fn first_summary(inputs: &RunInputs<'_>) -> Summary {
     let config = inputs.config;
     let ports = config.probes.iter().filter_map(|probe| match probe {
         ProbeSpec::Ports { ports, .. } => Some(ports.iter().copied()),
-        ProbeSpec::Hosts { .. } | ProbeSpec::Flows { .. } | ProbeSpec::Convergence { .. } => None,
+        ProbeSpec::Hosts { .. } | ProbeSpec::Flows { .. } | ProbeSpec::Rtts | ProbeSpec::Convergence { .. } => None,
     });
     let mut ports: Vec<PortId> = ports.flatten().collect();
     ports.sort_unstable();
     ports.dedup();
     let hosts = config.probes.iter().flat_map(|probe| match probe {
         ProbeSpec::Hosts { hosts, .. } => &hosts[..],
-        ProbeSpec::Ports { .. } | ProbeSpec::Flows { .. } | ProbeSpec::Convergence { .. } => &[],
+        ProbeSpec::Ports { .. } | ProbeSpec::Flows { .. } | ProbeSpec::Rtts | ProbeSpec::Convergence { .. } => &[],
     });
     let hosts: BTreeSet<NodeId> = hosts.copied().collect();
     let converges = config.probes.iter().any(|probe| matches!(probe, ProbeSpec::Convergence { .. }));

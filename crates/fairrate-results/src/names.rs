@@ -9,6 +9,8 @@ use crate::value::Text;
 pub(super) struct Names {
     /// For each port the node that it sends from, and its name.
     ports: Vec<(u32, Text)>,
+    /// The rate of each port in bit/s.
+    rates_bps: Vec<u64>,
     /// For each node the name of its receive buffer.
     hosts: Vec<Text>,
 }
@@ -19,7 +21,8 @@ impl Names {
         let ports = (0..topology.n_ports() as u32).map(PortId);
         let hosts = (0..topology.nodes.len() as u32).map(NodeId);
         Self {
-            ports: ports.map(|port| (topology.from(port).0, port_name(topology, port).into())).collect(),
+            ports: ports.clone().map(|port| (topology.from(port).0, port_name(topology, port).into())).collect(),
+            rates_bps: ports.map(|port| topology.link(port).rate.as_bps()).collect(),
             hosts: hosts.map(|host| host_name(topology, host).into()).collect(),
         }
     }
@@ -27,6 +30,11 @@ impl Names {
     /// Returns the id of the node that `port` sends from, and the port's name.
     pub(super) fn port(&self, port: PortId) -> (u32, Text) {
         self.ports[port.index()].clone()
+    }
+
+    /// Returns the rate of `port` in bit/s, without faults.
+    pub(super) fn rate_bps(&self, port: PortId) -> u64 {
+        self.rates_bps[port.index()]
     }
 
     /// Returns the name of the receive buffer of `host`.

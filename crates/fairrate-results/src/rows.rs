@@ -113,6 +113,59 @@ tables! {
         class: u8, "priority class";
     }
 
+    /// A row of `links.parquet`: an egress port over the whole run. Rows are in order of ports; there are none until the run has ended.
+    links: LinkRow, by 4_096 {
+        /// Id of the node the port sends from.
+        node: u32, "node";
+        /// Name of the port.
+        port: Text, "from->to";
+        /// Rate of the port, without faults.
+        rate_bps: u64, "bit/s";
+        /// Bytes handed to the wire.
+        tx_bytes: u64, "B";
+        /// Packets marked with ECN.
+        ecn_marks: u64, "packets";
+        /// Time during which the peer paused any class of the port.
+        pfc_pause_ns: u64, "ns";
+        /// Packets dropped here for all causes: on their way into the port, from its queue, on its wire or at the host to which it leads.
+        drops: u64, "packets";
+        /// Those of them that an egress queue over its Dynamic Threshold refused.
+        drops_egress_threshold: u64, "packets";
+        /// Those for which what had come by one port and class was over its Dynamic Threshold.
+        drops_ingress_threshold: u64, "packets";
+        /// Those that found the shared buffer full.
+        drops_buffer_full: u64, "packets";
+        /// Those that found the headroom of a lossless class used up.
+        drops_headroom: u64, "packets";
+        /// Those over the port's own limit.
+        drops_queue_limit: u64, "packets";
+        /// Those of RED.
+        drops_early: u64, "packets";
+        /// Those of CoDel.
+        drops_sojourn: u64, "packets";
+        /// Those of pFabric.
+        drops_priority: u64, "packets";
+        /// Those that a faulty link lost.
+        drops_faults: u64, "packets";
+        /// Those without any live way on.
+        drops_unreachable: u64, "packets";
+        /// Those that found the receive buffer of the host full.
+        drops_host: u64, "packets";
+    }
+
+    /// A row of `rtts.parquet`: a range of round-trip times of the flows of a block, if a probe counts them. Rows are in order of blocks
+    /// and ranges; there are none until the run has ended.
+    rtts: RttRow, by 4_096 {
+        /// Number of the `[[traffic]]` block.
+        group: u32, "traffic block";
+        /// Least time of the range.
+        from_ns: u64, "ns";
+        /// End of the range, which is not in it: about 2 % longer.
+        to_ns: u64, "ns";
+        /// Acknowledgments of the measuring window with a time in the range.
+        acks: u64, "1";
+    }
+
     /// A row of `convergence.parquet`: an arrival or departure of a flow, if a probe watches the convergence of rates.
     convergence: ConvergenceRow, by 32_768 {
         /// Time of the arrival or departure.

@@ -6,8 +6,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use fairrate_sim::{
-    ConvergenceSample, FlowId, FlowOutcome, FlowSpec, GroupTotals, HostSample, Mode, PfcEvent, PortSample, RateSample,
-    RunTotals, Sink, TaskOutcome, Trigger,
+    ConvergenceSample, FlowId, FlowOutcome, FlowSpec, GroupTotals, HostSample, Mode, PfcEvent, PortSample, PortTotals,
+    RateSample, RttSample, RunTotals, Sink, TaskOutcome, Trigger,
 };
 use fairrate_units::{Bytes, Time};
 
@@ -23,7 +23,8 @@ use crate::linux::LinuxSummary;
 use crate::measured::Meter;
 use crate::names::Names;
 use crate::recovery::RecoveryMeter;
-use crate::rows::{ConvergenceRow, FlowRow, PfcRow, PortRow, RateRow, TABLES, TableWriters};
+use crate::rows::{ConvergenceRow, FlowRow, LinkRow, PfcRow, PortRow, RateRow, TABLES, TableWriters};
+use crate::rtts::Rtts;
 use crate::summary::{Convergence, Deadlines, RunState, Summary, buckets};
 use crate::table::Row;
 use crate::tags::{Tag, TagValue};
@@ -45,6 +46,7 @@ pub struct ResultsWriter {
     recovery: Option<RecoveryMeter>,
     collectives: Option<Collectives>,
     jobs: Option<Jobs>,
+    rtts: Option<Rtts>,
     /// For every arrival and departure of a flow, the number of base RTTs until the rates settled, if they did.
     settled: Vec<Option<f64>>,
     /// Deadlines of the finished flows (`deadlines`), and the times at which those of the unfinished flows pass
@@ -76,6 +78,14 @@ impl ResultsWriter {
     /// Notes what became of the packets of each traffic block, at the end of the run.
     pub fn set_groups(&mut self, totals: &[GroupTotals]) {
         self.meter.note_groups(totals);
+    }
+
+    /// Adds the counters of all ports, at the end of the run.
+    pub fn set_ports(&mut self, totals: &[PortTotals]) {
+        for total in totals {
+            let (node, port) = self.names.port(total.port);
+            self.push(LinkRow::of(node, port, self.names.rate_bps(total.port), total));
+        }
     }
 
     /// Notes how the run is simulated, for the summary.
@@ -126,6 +136,7 @@ impl ResultsWriter {
             recovery: inputs.failure.map(RecoveryMeter::new),
             collectives: Collectives::new(inputs.config),
             jobs: Jobs::new(inputs.config),
+            rtts: Rtts::new(inputs.config, inputs.measured_from, inputs.measured_until),
             settled: Vec::new(),
             deadlines: Deadlines::default(),
             due: Vec::new(),
@@ -183,6 +194,9 @@ impl ResultsWriter {
             for row in rows {
                 self.push(row);
             }
+        }
+        for row in self.rtts.as_ref().map_or_else(Vec::new, Rtts::rows) {
+            self.push(row);
         }
         self.summary.jobs = self.jobs.as_ref().map_or_else(Vec::new, Jobs::summaries);
         self.check()?;
@@ -384,6 +398,16 @@ impl Sink for ResultsWriter {
     fn pfc(&mut self, event: &PfcEvent) {
         let (node, port) = self.names.port(event.port);
         self.push(PfcRow { t_ns: ns(event.t), node, port, pause: event.pause, class: event.class });
+    }
+
+    fn wants_rtts(&self) -> bool {
+        self.rtts.is_some()
+    }
+
+    fn rtt(&mut self, sample: &RttSample) {
+        if let Some(rtts) = &mut self.rtts {
+            rtts.add(&self.specs[sample.flow.index()], sample);
+        }
     }
 
     fn convergence(&mut self, sample: &ConvergenceSample) {

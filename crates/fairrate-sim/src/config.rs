@@ -208,6 +208,8 @@ pub enum ProbeSpec {
         /// Time between samples.
         every: Time,
     },
+    /// Round-trip times that senders measure, which a [`Sink`](crate::Sink) that wants them receives.
+    Rtts,
     /// Time that rates take to reach the exact max-min optimum after every arrival and departure of a flow (PERC
     /// section 4.2).
     Convergence {

@@ -11,7 +11,7 @@ mod senders;
 mod totals;
 
 pub use self::senders::{Cause, SenderEvent, SenderStep};
-pub use self::totals::{AllocatorTotals, Drops, RateSums, RunTotals};
+pub use self::totals::{AllocatorTotals, Drops, PortTotals, RateSums, RunTotals};
 
 /// Totals of the data packets of a traffic block, [`FlowSpec::group`](crate::FlowSpec::group).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -5,7 +5,7 @@ use fairrate_units::Time;
 use crate::config::SimConfig;
 use crate::core::{Cluster, Mode};
 use crate::fluid::Fluid;
-use crate::output::{FlowOutcome, GroupTotals, RunTotals, Sink};
+use crate::output::{FlowOutcome, GroupTotals, PortTotals, RunTotals, Sink};
 
 /// The reason why a run cannot continue.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -152,6 +152,11 @@ impl Simulation {
             Run::Packets(cluster) => cluster.group_totals(),
             Run::Fluids(_) => Vec::new(),
         }
+    }
+
+    /// Returns the counters so far of every port, by number.
+    pub fn port_totals(&self) -> Vec<PortTotals> {
+        of_run!(&self.run, port_totals())
     }
 
     /// Returns the totals so far. Asserts that bytes are conserved.

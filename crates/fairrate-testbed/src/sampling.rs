@@ -52,7 +52,7 @@ impl<'a> Sampler<'a> {
                     let all = || (0..config.flows.len() as u32).map(FlowId).collect();
                     (every, What::Flows(flows.clone().unwrap_or_else(all)))
                 }
-                ProbeSpec::Hosts { .. } | ProbeSpec::Convergence { .. } => return Ok(None),
+                ProbeSpec::Hosts { .. } | ProbeSpec::Rtts | ProbeSpec::Convergence { .. } => return Ok(None),
             };
             Ok(Some(Probe { every: (*every).max(LEAST_INTERVAL), next: Time::ZERO, what }))
         };

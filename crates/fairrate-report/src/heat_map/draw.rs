@@ -8,44 +8,22 @@ use super::{HeatMap, Layout, Verdict};
 use crate::bootstrap::Estimate;
 use crate::export::field;
 use crate::format;
+use crate::picture::{CHARACTER, Place, text};
 
 /// Shares at which the colour changes, in per cent of a fair one. The middle one of the seven colours is for fair shares.
 const BOUNDS: [f64; 6] = [25.0, 50.0, 90.0, 110.0, 200.0, 400.0];
-const STYLE: &str = include_str!("../page/style.css");
 const CELL_WIDTH: f64 = 60.0;
 const CELL_HEIGHT: f64 = 34.0;
 /// Height of the heads of columns, with the line that says what they are.
 const HEADS: f64 = 42.0;
 /// Height of the legend.
 const LEGEND: f64 = 74.0;
-/// Average width of a character, in pixels.
-const CHARACTER: f64 = 6.8;
 /// Largest number of columns of a map that takes a third of the page.
 const SMALL: usize = 6;
 /// The same for half of the page.
 const HALF: usize = 10;
 /// Title of the chapter.
 const CHAPTER: &str = "Who takes what";
-
-/// The place of a picture, which decides its colours.
-#[derive(Clone, Copy)]
-enum Place {
-    Page,
-    File,
-}
-
-impl Place {
-    /// Returns the colour with the name `name` in the style sheet.
-    fn colour(self, name: &str) -> String {
-        match self {
-            Self::Page => format!("var(--{name})"),
-            Self::File => {
-                let after = STYLE.split_once(&format!("--{name}: "));
-                after.and_then(|(_, rest)| rest.get(..7)).unwrap_or("#16191d").to_owned()
-            }
-        }
-    }
-}
 
 /// Returns the number of the colour of a share, 0 to 6.
 fn step(share: f64) -> usize {
@@ -113,11 +91,6 @@ pub(crate) fn csv(map: &HeatMap) -> String {
         }
     }
     out
-}
-
-/// A text in a picture: its place, its anchor, its colour and its weight.
-fn text(x: f64, y: f64, anchor: &str, fill: &str, text: &str) -> String {
-    format!("<text x=\"{x:.1}\" y=\"{y:.1}\" text-anchor=\"{anchor}\" style=\"fill:{fill}\">{}</text>\n", escape(text))
 }
 
 /// Returns a map as SVG.

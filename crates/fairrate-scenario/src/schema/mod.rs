@@ -295,7 +295,7 @@ fn check_samples(report: &Report, run: &Run, probes: &[ProbeSpec]) {
         ProbeSpec::Ports { ports, every } => (end.as_ps() / every.as_ps().max(1)).saturating_mul(ports.len() as u64),
         ProbeSpec::Hosts { hosts, every } => (end.as_ps() / every.as_ps().max(1)).saturating_mul(hosts.len() as u64),
         // Flows are sampled only while they are active, a time that is not known here.
-        ProbeSpec::Flows { .. } | ProbeSpec::Convergence { .. } => 0,
+        ProbeSpec::Flows { .. } | ProbeSpec::Rtts | ProbeSpec::Convergence { .. } => 0,
     });
     let samples = samples.fold(0u64, u64::saturating_add);
     let needed = samples.saturating_mul(SAMPLE_BYTES);

@@ -23,6 +23,10 @@ impl Probe {
     pub fn is_convergence(&self) -> bool {
         matches!(self.what, What::Convergence(_))
     }
+
+    fn is_rtts(&self) -> bool {
+        matches!(self.what, What::Rtts)
+    }
 }
 
 enum What {
@@ -30,6 +34,7 @@ enum What {
     Hosts(Vec<NodeName>),
     AllFlows,
     Flows(Vec<(u32, Site)>),
+    Rtts,
     Convergence(Convergence),
     Nothing,
 }
@@ -47,10 +52,16 @@ pub(super) fn read(root: &mut Section<'_>) -> Vec<Probe> {
     let (mut probes, mut out) = (Vec::new(), Vec::new());
     for mut s in root.children("probe") {
         let what = read_what(&mut s);
-        if let What::Convergence(_) = what {
-            if probes.iter().any(Probe::is_convergence) {
-                let help = "remove this `[[probe]]`";
-                s.problem_at("scenario::conflict", "convergence", "convergence is probed already", help);
+        if let What::Convergence(_) | What::Rtts = what {
+            let help = "remove this `[[probe]]`";
+            match what {
+                What::Rtts if probes.iter().any(Probe::is_rtts) => {
+                    s.problem_at("scenario::conflict", "rtts", "round-trip times are probed already", help);
+                }
+                What::Convergence(_) if probes.iter().any(Probe::is_convergence) => {
+                    s.problem_at("scenario::conflict", "convergence", "convergence is probed already", help);
+                }
+                _ => {}
             }
             probes.push(Probe { what, every: Time::MAX });
             out.push(s.finish());
@@ -78,7 +89,7 @@ pub(super) fn read(root: &mut Section<'_>) -> Vec<Probe> {
 }
 
 fn read_what(s: &mut Section<'_>) -> What {
-    let keys = ["queue", "queues", "host_rx", "flows", "convergence"];
+    let keys = ["queue", "queues", "host_rx", "flows", "rtts", "convergence"];
     let given: Vec<&str> = keys.into_iter().filter(|k| s.has(k)).collect();
     for key in keys {
         s.node(key);
@@ -90,15 +101,16 @@ fn read_what(s: &mut Section<'_>) -> What {
         },
         ["queues"] => What::Ports(PortNames::read(s, "queues", "ports")),
         ["host_rx"] => What::Hosts(host_names(s, "host_rx")),
+        ["rtts"] => read_rtts(s),
         ["convergence"] => What::Convergence(read_convergence(s)),
         [_only] => read_flows(s),
         [] => {
-            let help = "add for instance `queue = \"tor0->h0\"`, `queues = \"tor-downlinks\"`, `host_rx = \"h0\"`, `flows = \"all\"` or `convergence = true`";
+            let help = "add for instance `queue = \"tor0->h0\"`, `queues = \"tor-downlinks\"`, `host_rx = \"h0\"`, `flows = \"all\"`, `rtts = true` or `convergence = true`";
             s.report.problem(
                 "scenario::missing_key",
                 s.anchor.site,
                 "`[[probe]]` samples nothing",
-                "no `queue`, `host_rx`, `flows` or `convergence` here",
+                "no `queue`, `host_rx`, `flows`, `rtts` or `convergence` here",
                 help,
             );
             What::Nothing
@@ -146,6 +158,15 @@ fn read_flows(s: &mut Section<'_>) -> What {
     What::AllFlows
 }
 
+/// Reads `rtts = true`.
+fn read_rtts(s: &mut Section<'_>) -> What {
+    if !s.get("rtts", true).value {
+        let help = "write `rtts = true`, or remove this `[[probe]]`";
+        s.problem_at("scenario::out_of_range", "rtts", "a probe that is switched off", help);
+    }
+    What::Rtts
+}
+
 /// Reads `convergence = true` and the conditions of convergence. Their defaults are those of PERC section 4.2, which
 /// does not say when to give up.
 fn read_convergence(s: &mut Section<'_>) -> Convergence {
@@ -182,6 +203,7 @@ fn build_one(report: &Report, probe: &Probe, names: &Names<'_>, flows: &[FlowSpe
             let hosts: BTreeSet<NodeId> = hosts.iter().flat_map(|host| names.hosts(host, report)).collect();
             ProbeSpec::Hosts { hosts: hosts.into_iter().collect(), every }
         }
+        What::Rtts => ProbeSpec::Rtts,
         &What::Convergence(Convergence { tolerance, hold_rtts, give_up_rtts }) => {
             ProbeSpec::Convergence { tolerance, hold_rtts, give_up_rtts }
         }

@@ -8,9 +8,9 @@ use fairrate_control::Oracle;
 use fairrate_scenario::{Overrides, Scenario};
 use fairrate_sim::topology::Tier;
 use fairrate_sim::{
-    ClockRule, DropCause, FlowOutcome, FlowSpec, FullBuffer, Headroom, NonEct, PacketEvent, Pfc, PortId, QueueConfig,
-    Recorder, RunTotals, SenderEvent, SimConfig, SimError, Simulation, Sink, Switching, Transport, TransportConfig,
-    Trigger,
+    ClockRule, DropCause, Drops, FlowOutcome, FlowSpec, FullBuffer, Headroom, NonEct, PacketEvent, Pfc, PortId,
+    PortTotals, QueueConfig, Recorder, RunTotals, SenderEvent, SimConfig, SimError, Simulation, Sink, Switching,
+    Transport, TransportConfig, Trigger,
 };
 use fairrate_units::{Bytes, Rate, Time};
 
@@ -38,6 +38,7 @@ pub enum Verdict {
 pub struct Run {
     pub recorder: Recorder,
     pub totals: RunTotals,
+    ports: Vec<PortTotals>,
     unfinished: Vec<FlowOutcome>,
     error: Option<SimError>,
 }
@@ -104,8 +105,8 @@ fn sends_without_time(config: &SimConfig) -> bool {
 
 fn run(config: &SimConfig, threads: usize, piece: u64, switching: Switching) -> Run {
     let mut recorder = Recorder::default();
-    let (totals, unfinished, error) = run_into(&mut recorder, config, threads, piece, switching);
-    Run { recorder, totals, unfinished, error }
+    let (totals, ports, unfinished, error) = run_into(&mut recorder, config, threads, piece, switching);
+    Run { recorder, totals, ports, unfinished, error }
 }
 
 /// The steps of packets and of senders.
@@ -114,8 +115,8 @@ type Steps = (Vec<PacketEvent>, Vec<SenderEvent>);
 /// Does the same as [`run`], with every step of every packet and sender.
 fn run_observed(config: &SimConfig, threads: usize, piece: u64, switching: Switching) -> (Run, Steps) {
     let mut observer = Observer::default();
-    let (totals, unfinished, error) = run_into(&mut observer, config, threads, piece, switching);
-    (Run { recorder: observer.recorder, totals, unfinished, error }, (observer.steps, observer.senders))
+    let (totals, ports, unfinished, error) = run_into(&mut observer, config, threads, piece, switching);
+    (Run { recorder: observer.recorder, totals, ports, unfinished, error }, (observer.steps, observer.senders))
 }
 
 pub fn run_into(
@@ -124,7 +125,7 @@ pub fn run_into(
     threads: usize,
     piece: u64,
     switching: Switching,
-) -> (RunTotals, Vec<FlowOutcome>, Option<SimError>) {
+) -> (RunTotals, Vec<PortTotals>, Vec<FlowOutcome>, Option<SimError>) {
     let mut simulation = Simulation::with_switching(config.clone(), threads, switching);
     let error = loop {
         match simulation.advance(piece, sink) {
@@ -133,7 +134,7 @@ pub fn run_into(
             Err(error) => break Some(error),
         }
     };
-    (simulation.totals(), simulation.unfinished(), error)
+    (simulation.totals(), simulation.port_totals(), simulation.unfinished(), error)
 }
 
 /// Checks that a run whose packets are observed is the same run, and that an observer sees the same steps in the same
@@ -194,9 +195,21 @@ fn holds(config: &SimConfig, run: &Run) -> Result<(), String> {
     check_flows(config, run)?;
     check_snapshots(config, run)?;
     check_ports(config, run)?;
+    check_port_totals(run)?;
     check_hosts(config, run)?;
     check_buffers(config, run)?;
     check_stall(config, run)
+}
+
+/// Checks that drops and marks of ports add up to those of the run, for each cause.
+fn check_port_totals(run: &Run) -> Result<(), String> {
+    let marks: u64 = run.ports.iter().map(|port| port.ecn_marks).sum();
+    let by_cause = |cause| run.ports.iter().map(|port| port.drops.of(cause)).sum();
+    let drops: Drops = DropCause::ALL.into_iter().map(|cause| (cause, by_cause(cause))).collect();
+    if (marks, drops) != (run.totals.ecn_marks, run.totals.drops) {
+        return Err(format!("ports have {marks} marks and {drops:?}: {:?}", run.totals));
+    }
+    Ok(())
 }
 
 /// Checks that every flow that is due is reported once, finished or not.

@@ -12,7 +12,7 @@ pub fn check(config: &SimConfig, first: &Run) -> Result<(), String> {
     let flows = (0..config.flows.len() as u32).map(FlowId);
     let flows: Vec<FlowId> = flows.filter(|&flow| Observer::new(config, &[flow]).is_ok()).collect();
     let mut observer = Observer::new(config, &flows).map_err(|(flow, why)| format!("flow {}: {why:?}", flow.0))?;
-    let (totals, unfinished, _) = run_into(&mut observer, config, 1, u64::MAX, Switching::Events);
+    let (totals, _, unfinished, _) = run_into(&mut observer, config, 1, u64::MAX, Switching::Events);
     if totals != first.totals {
         return Err("the run is another one when it is explained".to_owned());
     }

@@ -32,6 +32,8 @@ mod steering;
 mod switch;
 mod world;
 
+use fairrate_units::Time;
+
 use self::agenda::Worker;
 pub(crate) use self::build::framing;
 pub(crate) use self::flow::Flow;
@@ -48,7 +50,7 @@ use crate::config::Activity;
 use crate::engine::{Event, EventKind};
 use crate::fabric::Port;
 use crate::ids::{FlowId, HostId, PortId, PortIdx};
-use crate::output::{FlowOutcome, GroupTotals, RunTotals, Sink};
+use crate::output::{FlowOutcome, GroupTotals, PortTotals, RunTotals, Sink};
 use crate::packet::PacketKind;
 
 /// A part of a network, which is the whole network or some of its nodes, with the events of its nodes.
@@ -203,6 +205,24 @@ impl Part {
     /// Returns the totals of each group so far, in this part.
     fn groups(&self) -> &[GroupTotals] {
         &self.world.observed.groups
+    }
+
+    /// Adds the counters of this part's ports at `now_ps` to `totals`, which has all ports of the network in order.
+    fn add_port_totals(&self, now_ps: u64, totals: &mut [PortTotals]) {
+        let (run, net) = (&self.world.run, &self.world.net);
+        for id in net.links.port_ids(totals.len()) {
+            let Some(place) = net.links.place_of(id) else { continue };
+            let total = &mut totals[id.index()];
+            // A packet is dropped where it is: a port of another part may have lost it on the wire to this one.
+            if let Some(drops) = self.world.observed.drops_at.get(place) {
+                total.drops.merge(drops);
+            }
+            if run.parts.port(id) == self.number {
+                let port = &net.ports[place];
+                (total.tx_bytes, total.ecn_marks) = (port.tx_bytes, port.ecn_marks);
+                total.pfc_pause = Time::from_ps(port.pause_ps(now_ps));
+            }
+        }
     }
 
     /// Returns the numbers of packets serialised and of flows done so far.

@@ -8,12 +8,13 @@ use super::run::Run;
 use crate::config::Transport;
 use crate::engine::Event;
 use crate::fabric::Port;
-use crate::ids::{FlowId, PacketIdx, PortId};
+use crate::ids::{FlowId, PacketIdx, PortId, PortIdx};
 use crate::output::{
-    Cause, ConvergenceSample, GroupTotals, PacketEvent, PacketHeader, PacketStep, PfcEvent, RttSample, RunTotals,
-    SenderEvent, SenderStep, TaskOutcome,
+    Cause, ConvergenceSample, Drops, GroupTotals, PacketEvent, PacketHeader, PacketStep, PfcEvent, RttSample,
+    RunTotals, SenderEvent, SenderStep, TaskOutcome,
 };
 use crate::packet::{Packet, PacketKind, PacketPool};
+use crate::table::Table;
 
 /// A notification for the run's [`Sink`](crate::output::Sink).
 #[derive(Clone, Copy)]
@@ -42,6 +43,8 @@ pub(crate) struct Observations {
     pub(crate) totals: RunTotals,
     /// By group; empty if all flows are of one, or if there are very many.
     pub(crate) groups: Vec<GroupTotals>,
+    /// Packets dropped, by port and cause; empty before the first drop.
+    pub(crate) drops_at: Table<PortIdx, Drops>,
     /// `true` if round-trip times are reported.
     pub(crate) wants_rtts: bool,
     /// `true` if the steps of packets are reported.

@@ -48,7 +48,7 @@ fn period(probe: &ProbeSpec) -> Option<Time> {
             debug_assert!(every > Time::ZERO, "a probe has a period");
             Some(every)
         }
-        ProbeSpec::Convergence { .. } => None,
+        ProbeSpec::Rtts | ProbeSpec::Convergence { .. } => None,
     }
 }
 
@@ -73,7 +73,7 @@ fn sample(probe: &ProbeSpec, now_ps: u64, run: &Run, parts: &[Mutex<Part>], sink
             active.sort_unstable();
             active.iter().filter_map(|&f| sample_flow(run, parts, f, now_ps)).for_each(|sample| sink.rate(&sample));
         }
-        ProbeSpec::Convergence { .. } => {}
+        ProbeSpec::Rtts | ProbeSpec::Convergence { .. } => {}
     }
 }
 

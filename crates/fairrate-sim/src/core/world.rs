@@ -9,7 +9,7 @@ use super::observations::{Notification, Observations};
 use super::run::Run;
 use crate::fabric::DropCause;
 use crate::ids::{PacketIdx, PortIdx};
-use crate::output::{PacketStep, PfcEvent};
+use crate::output::{Drops, PacketStep, PfcEvent};
 use crate::packet::{Packet, PacketKind};
 
 /// The surroundings of switches and hosts. Switches do not access hosts, nor hosts switches: they interact through the
@@ -114,6 +114,10 @@ impl World {
             }
         }
         self.observed.totals.drops.add(cause, 1);
+        if self.observed.drops_at.is_empty() {
+            self.observed.drops_at = vec![Drops::default(); self.net.ports.len()].into();
+        }
+        self.observed.drops_at[port].add(cause, 1);
         if !matches!(cause, DropCause::Fault | DropCause::Host) {
             self.net.ports[port].drops += 1;
         }

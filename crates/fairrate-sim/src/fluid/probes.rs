@@ -6,7 +6,8 @@ use super::Fluid;
 use crate::config::ProbeSpec;
 use crate::engine::EventKind;
 use crate::ids::{FlowId, PortId};
-use crate::output::{PortSample, RateSample, Sink};
+use crate::output::{Drops, PortSample, PortTotals, RateSample, Sink};
+use crate::table::Table;
 
 impl Fluid {
     /// Takes the samples of probe `index`, and schedules the next ones.
@@ -25,8 +26,8 @@ impl Fluid {
                 samples.for_each(|sample| sink.rate(&sample));
                 *every
             }
-            // Fluids wait at no host.
-            ProbeSpec::Hosts { .. } | ProbeSpec::Convergence { .. } => return,
+            // Fluids wait at no host, and have no acknowledgments.
+            ProbeSpec::Hosts { .. } | ProbeSpec::Rtts | ProbeSpec::Convergence { .. } => return,
         };
         self.schedule(self.now_ps.saturating_add(every.as_ps()), EventKind::Probe, index);
     }
@@ -41,7 +42,21 @@ impl Fluid {
         }
     }
 
-    fn sample_ports(&self, ports: &[PortId], sink: &mut dyn Sink) {
+    /// Returns the counters of all ports so far, by number: fluids are neither dropped nor marked.
+    pub(crate) fn port_totals(&self) -> Vec<PortTotals> {
+        let bytes = self.port_bytes_now();
+        let of = |port| PortTotals {
+            port,
+            tx_bytes: bytes[port],
+            drops: Drops::default(),
+            ecn_marks: 0,
+            pfc_pause: Time::ZERO,
+        };
+        bytes.numbers().map(of).collect()
+    }
+
+    /// Returns the bytes that each port has sent up to now.
+    fn port_bytes_now(&self) -> Table<PortId, u64> {
         let mut bytes = self.port_bytes.clone();
         for served in &self.served {
             let sent = served.sent_bytes_at(self.now_ps);
@@ -49,6 +64,11 @@ impl Fluid {
                 bytes[port] += sent;
             }
         }
+        bytes
+    }
+
+    fn sample_ports(&self, ports: &[PortId], sink: &mut dyn Sink) {
+        let bytes = self.port_bytes_now();
         for &port in ports {
             sink.port(&PortSample {
                 t: self.now(),

@@ -4,6 +4,7 @@ use fairrate_units::{Rate, Time};
 
 use super::Reordering;
 use crate::fabric::DropCause;
+use crate::ids::PortId;
 
 /// Numbers of packets dropped, by cause.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -31,7 +32,7 @@ impl Drops {
     }
 
     /// Adds the packets of `other`.
-    fn merge(&mut self, other: &Self) {
+    pub(crate) fn merge(&mut self, other: &Self) {
         for (cause, n) in other.by_cause() {
             self.add(cause, n);
         }
@@ -46,6 +47,21 @@ impl FromIterator<(DropCause, u64)> for Drops {
         }
         drops
     }
+}
+
+/// Counters of an egress port over a whole run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PortTotals {
+    /// The port.
+    pub port: PortId,
+    /// Bytes handed to the wire.
+    pub tx_bytes: u64,
+    /// Packets dropped here, by cause: on their way into the port, from its queue, on its wire or at the host to which it leads.
+    pub drops: Drops,
+    /// Packets marked.
+    pub ecn_marks: u64,
+    /// Time for which its peer has paused any class of it.
+    pub pfc_pause: Time,
 }
 
 /// The messages between a central allocator and endpoints. Bytes are those of its lines (connections that carry

@@ -25,8 +25,8 @@ use crate::core::run::Run;
 use crate::core::stall;
 use crate::core::{Mode, Part};
 use crate::engine::Event;
-use crate::ids::FlowId;
-use crate::output::{FlowOutcome, GroupTotals, RunTotals, Sink};
+use crate::ids::{FlowId, PortId};
+use crate::output::{Drops, FlowOutcome, GroupTotals, PortTotals, RunTotals, Sink};
 use crate::simulation::{SimError, Switching};
 
 /// Number of events between two checks for stalls.
@@ -166,6 +166,16 @@ impl Cluster {
                 sum.marked += of_part.marked;
             }
         }
+        all
+    }
+
+    /// Returns the counters of all ports so far, by number.
+    pub(crate) fn port_totals(&self) -> Vec<PortTotals> {
+        let now = self.now();
+        let none =
+            |port| PortTotals { port, tx_bytes: 0, drops: Drops::default(), ecn_marks: 0, pfc_pause: Time::ZERO };
+        let mut all: Vec<PortTotals> = (0..self.run.config.topology.n_ports() as u32).map(PortId).map(none).collect();
+        self.parts.iter().for_each(|part| lock(part).add_port_totals(now.as_ps(), &mut all));
         all
     }
 
