@@ -112,6 +112,7 @@ pub fn samples() -> Vec<String> {
         "host_rx = [\"h0\"]",
         "flows = \"all\"",
         "flows = [0]",
+        "rtts = true",
         "convergence = true",
     ] {
         documents.push(star(&format!("[[probe]]\n{probe}")));
