@@ -7,6 +7,7 @@ import os
 import shutil
 import tempfile
 import weakref
+from collections.abc import Iterable
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -101,6 +102,45 @@ class Result:
     def convergence(self) -> Table:
         """A row an arrival or departure of a flow: ``t_ns``, ``flow``, ``rtts`` and more; empty without such a probe."""
         return self._table("convergence")
+
+    def trace(
+        self,
+        flows: int | Iterable[int] = (),
+        ports: str | Iterable[str] = (),
+        *,
+        start: str = "0ns",
+        until: str | None = None,
+        limit: str | None = None,
+    ) -> Table:
+        """Runs the scenario again and returns the steps of its packets, as ``fairrate trace --out FILE.parquet`` writes them.
+
+        The fingerprint is checked. The run uses one thread. The table is in memory: choose flows, ports or a time, or set a ``limit``.
+        Ctrl-C ends it.
+
+        Args:
+            flows: Numbers of flows, as in the column ``id`` of :attr:`flows`; all by default.
+            ports: Ports, as ``tor0->h16``, or nodes, as ``h16``, for all ports to them and from them; all by default.
+            start: The trace begins at this time, as ``20us``.
+            until: The trace ends before this time; by default with the run.
+            limit: The largest size of the file of which the table is made, as ``100MB``: the trace ends with the last step that there is
+                room for.
+
+        Returns:
+            A row a step, in order of time: ``time_ps``, ``event`` (``queued``, ``sent``, ``dropped`` and others), ``port``, ``flow``,
+            ``kind``, ``seq``, ``answers``, ``payload_bytes``, ``size_bytes``, ``class``, ``queue_bytes``, ``marked``, ``cause``.
+            docs/trace.md has their meaning. Times are picoseconds.
+
+        Raises:
+            ResultsError: If there is no such flow or port, or the run cannot be traced.
+            ValueError: If a time or a size is not understood.
+            KeyboardInterrupt: After Ctrl-C.
+        """
+        wanted = [flows] if isinstance(flows, int) else list(flows)
+        at = [ports] if isinstance(ports, str) else list(ports)
+        with tempfile.TemporaryDirectory(prefix="fairrate-") as directory:
+            file = Path(directory) / "trace.parquet"
+            _native.trace(self._dir, file, wanted, at, start, until, limit)
+            return Table.read(file)
 
     def _table(self, name: str) -> Table:
         return Table(_native.Table.of_results(self._dir, name))

@@ -37,6 +37,7 @@ use std::process::ExitCode;
 use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 use fairrate_control::Registry;
 use fairrate_experiment::Watch;
+use fairrate_units::{Bytes, Time};
 
 pub use self::coexist::{
     Case as CoexistenceCase, Study as Coexistence, metrics as coexistence_metrics, verdict as coexistence_verdict,
@@ -229,6 +230,39 @@ pub fn explain_json(
 ) -> Result<Option<String>, Box<dyn miette::Diagnostic + Send + Sync>> {
     let chosen = show::Chosen::of(class, block);
     explain::json_of(dir, flow, worst, &chosen, registry, watch).map_err(|failure| Box::new(failure) as _)
+}
+
+/// The part of a run that [`trace_table`] writes.
+#[derive(Clone, Debug, Default)]
+pub struct TraceSelection {
+    /// Numbers of flows; empty: all.
+    pub flows: Vec<u32>,
+    /// Names of ports and nodes; empty: all.
+    pub ports: Vec<String>,
+    /// Beginning.
+    pub from: Time,
+    /// End; `None`: that of the run.
+    pub until: Option<Time>,
+    /// Largest size of the file; `None`: any.
+    pub limit: Option<Bytes>,
+}
+
+/// Runs the scenario of the results in `dir` again, and writes the steps of its packets to `out`, which ends in `.parquet`, as
+/// `fairrate trace` does. Returns `false` if `watch` stopped the run.
+///
+/// # Errors
+/// If there are no such results, flows or ports, the run cannot be traced, or the file cannot be written.
+pub fn trace_table(
+    dir: &Path,
+    out: &Path,
+    selection: TraceSelection,
+    registry: &Registry,
+    watch: &mut dyn Watch,
+) -> Result<bool, Box<dyn miette::Diagnostic + Send + Sync>> {
+    let TraceSelection { flows, ports, from, until, limit } = selection;
+    let selection = trace::Selection::of((flows, ports), (from, until), limit);
+    let done = trace::to_file(dir, out, &selection, registry, watch);
+    done.map(|done| done.is_some()).map_err(|failure| Box::new(failure) as _)
 }
 
 /// Returns the study of two algorithms that share a port, as `fairrate coexist A B` runs it; `options` are those of the command, as

@@ -3,10 +3,11 @@
 mod chosen;
 mod file;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use fairrate_control::Registry;
+use fairrate_experiment::{Ended, Watch};
 use fairrate_report::index;
 use fairrate_trace::{Counts, End, Network, Tracer};
 use fairrate_units::{Bytes, Time};
@@ -26,6 +27,16 @@ pub struct Args {
     /// File to write, which must not exist; its ending is the format: .pcapng, .perfetto-trace or .parquet
     #[arg(long, value_name = "FILE")]
     out: PathBuf,
+    #[command(flatten)]
+    selection: Selection,
+    /// No progress on stderr
+    #[arg(short, long)]
+    quiet: bool,
+}
+
+/// The part of a run that is traced.
+#[derive(Clone, Debug, clap::Args)]
+pub struct Selection {
     /// Trace packets of this flow, by its number in `flows.parquet` and `fairrate show`; may be given again
     #[arg(long, value_name = "N")]
     flow: Vec<u32>,
@@ -41,46 +52,89 @@ pub struct Args {
     /// Largest size of the file: the trace ends with the last packet that there is room for
     #[arg(long, value_name = "SIZE")]
     limit: Option<Bytes>,
-    /// No progress on stderr
-    #[arg(short, long)]
-    quiet: bool,
 }
 
 /// The smallest `--limit`.
 const SMALLEST: Bytes = Bytes::new(4_000);
 
+/// A trace that was written.
+struct Written {
+    /// The run in words.
+    about: String,
+    counts: Counts,
+    bytes: Bytes,
+    end: End,
+}
+
 /// Runs the scenario of a results directory again, and writes its trace.
 pub fn run(args: &Args, registry: &Registry) -> Result<ExitCode, Failure> {
-    let kind = Kind::of(&args.out)?;
-    args.check()?;
-    if args.dir.join(index::FILE).exists() {
-        return Err(refused(&args.dir, "has the runs of a comparison", "name the directory of one of its runs"));
+    let board = Board::new(args.quiet);
+    let done = write(&args.dir, &args.out, &args.selection, registry, |source, tracer| {
+        source.run_again(tracer, &mut source.watcher(&board))
+    })?;
+    let Some(written) = done else { return Ok(ExitCode::from(INTERRUPTED)) };
+    output::print_text(&args.told(&written))?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Runs the scenario of the results in `dir` again, and writes its trace to `out`; returns `None` if `watch` stopped the run.
+pub fn to_file(
+    dir: &Path,
+    out: &Path,
+    selection: &Selection,
+    registry: &Registry,
+    watch: &mut dyn Watch,
+) -> Result<Option<()>, Failure> {
+    let done = write(dir, out, selection, registry, |source, tracer| source.run_again(tracer, watch))?;
+    Ok(done.map(|_| ()))
+}
+
+/// Writes the trace of the results in `dir` to `out`; `run` does their run again.
+fn write(
+    dir: &Path,
+    out: &Path,
+    selection: &Selection,
+    registry: &Registry,
+    run: impl FnOnce(&Source, &mut Tracer) -> Result<Option<Ended>, Failure>,
+) -> Result<Option<Written>, Failure> {
+    let kind = Kind::of(out)?;
+    selection.check()?;
+    if dir.join(index::FILE).exists() {
+        return Err(refused(dir, "has the runs of a comparison", "name the directory of one of its runs"));
     }
-    let source = Source::open(&args.dir, registry)?;
+    let source = Source::open(dir, registry)?;
     if source.config().stacks().any(|(_, cc)| cc.needs().feedback.oracle.is_some()) {
         return Err(source.refused("is a run of `ideal`, which has no packets", "trace a run of another algorithm"));
     }
     let network = Network::new(source.config());
-    let filter = chosen::filter(args, &network, source.config())?;
-    let part = Part::create(&args.out)?;
+    let filter = chosen::filter(selection, &network, source.config())?;
+    let part = Part::create(out)?;
     let summary = &source.results.summary;
     let about =
         format!("{}: {}, seed {}, fingerprint {}", summary.scenario, summary.cc, summary.seed, summary.fingerprint);
-    let writing = |error| Failure::io("writing", &args.out, error);
-    let format = kind.begin(network, part.output(args.limit).map_err(writing)?, &about).map_err(writing)?;
+    let writing = |error| Failure::io("writing", out, error);
+    let format = kind.begin(network, part.output(selection.limit).map_err(writing)?, &about).map_err(writing)?;
     let mut tracer = Tracer::new(format, filter);
-    let board = Board::new(args.quiet);
-    let ended = source.run_again(&mut tracer, &mut source.watcher(&board))?;
+    let ended = run(&source, &mut tracer)?;
     let (counts, bytes, end) = tracer.finish().map_err(writing)?;
     if ended.is_none() {
-        return Ok(ExitCode::from(INTERRUPTED));
+        return Ok(None);
     }
-    part.keep(&args.out)?;
-    output::print_text(&args.told(&about, counts, Bytes::new(bytes), end))?;
-    Ok(ExitCode::SUCCESS)
+    part.keep(out)?;
+    Ok(Some(Written { about, counts, bytes: Bytes::new(bytes), end }))
 }
 
-impl Args {
+impl Selection {
+    /// Returns the selection of these flows and ports, or of all if there are none, from `from` until `until`, in a file of at most
+    /// `limit`.
+    pub fn of(
+        (flow, port): (Vec<u32>, Vec<String>),
+        (from, until): (Time, Option<Time>),
+        limit: Option<Bytes>,
+    ) -> Self {
+        Self { flow, port, from, until, limit }
+    }
+
     /// Checks what needs no results.
     fn check(&self) -> Result<(), Failure> {
         let wrong = |message: String, help: &str| Err(Failure::Usage { message, help: help.to_owned() });
@@ -93,10 +147,12 @@ impl Args {
         }
         Ok(())
     }
+}
 
+impl Args {
     /// Returns what the trace has, in words.
-    fn told(&self, about: &str, counts: Counts, bytes: Bytes, end: End) -> String {
-        let Counts { sent, dropped, trimmed, pauses } = counts;
+    fn told(&self, Written { about, counts, bytes, end }: &Written) -> String {
+        let Counts { sent, dropped, trimmed, pauses } = *counts;
         let mut parts = vec![format!("{} packets sent", grouped(sent))];
         for (n, what) in [(dropped, "dropped"), (trimmed, "cut to their headers"), (pauses, "pauses and resumptions")] {
             if 0 < n {
@@ -104,7 +160,7 @@ impl Args {
             }
         }
         let size = fairrate_report::format::bytes(bytes.as_f64());
-        let ends = match (end, self.limit) {
+        let ends = match (end, self.selection.limit) {
             (End::Limit, Some(limit)) => {
                 format!("\nIt ends before the run does: `--limit {limit}` is reached. The file says so too.")
             }

@@ -19,6 +19,7 @@ mod run;
 mod scenario;
 mod stats;
 mod table;
+mod trace;
 mod tune;
 mod views;
 
@@ -53,6 +54,8 @@ mod _native {
     use super::stats::{difference, estimate, jain, mean, percentile, student_half_width};
     #[pymodule_export]
     use super::table::Table;
+    #[pymodule_export]
+    use super::trace::trace;
     #[pymodule_export]
     use super::tune::tune_ranges;
     #[pymodule_export]

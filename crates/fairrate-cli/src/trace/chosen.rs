@@ -4,16 +4,16 @@ use fairrate_sim::{FlowId, PortId, SimConfig};
 use fairrate_trace::{Filter, Network};
 use fairrate_units::Time;
 
-use super::Args;
+use super::Selection;
 use crate::failure::Failure;
 
-/// Returns the filter that the arguments describe.
-pub fn filter(args: &Args, network: &Network, config: &SimConfig) -> Result<Filter, Failure> {
+/// Returns the filter that `selection` describes.
+pub fn filter(selection: &Selection, network: &Network, config: &SimConfig) -> Result<Filter, Failure> {
     Ok(Filter {
-        flows: flows(&args.flow, network, config)?,
-        ports: ports(&args.port, network, config)?,
-        from: args.from,
-        until: args.until.unwrap_or(Time::MAX),
+        flows: flows(&selection.flow, network, config)?,
+        ports: ports(&selection.port, network, config)?,
+        from: selection.from,
+        until: selection.until.unwrap_or(Time::MAX),
     })
 }
 
