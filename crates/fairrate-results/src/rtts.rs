@@ -59,7 +59,7 @@ impl Rtts {
 /// many ranges of one length.
 fn range(ns: u64) -> usize {
     let doublings = (u64::BITS - ns.leading_zeros()).saturating_sub(BITS + 1);
-    ((doublings << BITS) as u64 + (ns >> doublings)) as usize
+    (u64::from(doublings << BITS) + (ns >> doublings)) as usize
 }
 
 /// Returns the least time of a range, in ns.
