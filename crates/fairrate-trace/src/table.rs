@@ -4,13 +4,13 @@ use std::io::{self, Write};
 use std::sync::Arc;
 
 use fairrate_sim::{PacketStep, PfcEvent};
-use parquet::basic::{Compression, LogicalType, Repetition, Type as Physical};
+use parquet::basic::{Compression, Encoding, LogicalType, Repetition, Type as Physical};
 use parquet::data_type::{BoolType, ByteArray, ByteArrayType, Int64Type};
 use parquet::errors::ParquetError;
 use parquet::file::metadata::KeyValue;
-use parquet::file::properties::{WriterProperties, WriterVersion};
+use parquet::file::properties::{EnabledStatistics, WriterProperties, WriterVersion};
 use parquet::file::writer::SerializedFileWriter;
-use parquet::schema::types::Type;
+use parquet::schema::types::{ColumnPath, Type};
 
 use crate::network::{Network, kind_name};
 use crate::output::Output;
@@ -88,8 +88,16 @@ impl Table {
             .set_created_by(format!("fairrate {}", env!("CARGO_PKG_VERSION")))
             .set_compression(Compression::SNAPPY)
             .set_offset_index_disabled(true)
-            .set_key_value_metadata(Some(vec![KeyValue::new("run".to_owned(), comment.to_owned())]))
-            .build();
+            // Least and largest values would be found by comparing each name.
+            .set_statistics_enabled(EnabledStatistics::None);
+        // Nearly every value of these is another one, so a dictionary does not pay.
+        let properties = ["time_ps", "seq", "answers"].into_iter().fold(properties, |properties, name| {
+            let column = ColumnPath::from(name);
+            let properties = properties.set_column_dictionary_enabled(column.clone(), false);
+            properties.set_column_encoding(column, Encoding::DELTA_BINARY_PACKED)
+        });
+        let properties =
+            properties.set_key_value_metadata(Some(vec![KeyValue::new("run".to_owned(), comment.to_owned())])).build();
         let rows_per_group = (out.limit() / GROUPS / ROW).clamp(1, MOST_ROWS) as usize;
         let writer = SerializedFileWriter::new(out, Arc::new(schema().map_err(failed)?), Arc::new(properties));
         let ports = network.ports.iter().map(|name| ByteArray::from(name.as_str())).collect();

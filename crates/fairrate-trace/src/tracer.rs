@@ -77,8 +77,9 @@ pub struct Counts {
 pub struct Tracer {
     format: Box<dyn Format>,
     filter: Filter,
-    /// The header of the packet that takes a step next.
+    /// The header of the packet that takes a step next, if `has_header`. Its lists are used again: steps are many.
     header: Option<PacketHeader>,
+    has_header: bool,
     counts: Counts,
     end: End,
     /// `true` if nothing more is traced.
@@ -90,7 +91,7 @@ impl Tracer {
     /// Returns a sink that traces the steps that `filter` lets through.
     pub fn new(format: Box<dyn Format>, filter: Filter) -> Self {
         let (counts, end) = (Counts::default(), End::Whole);
-        Self { format, filter, header: None, counts, end, is_over: false, error: None }
+        Self { format, filter, header: None, has_header: false, counts, end, is_over: false, error: None }
     }
 
     /// Completes the file. Returns the numbers of its steps, its bytes, and the cause for which it ends.
@@ -139,12 +140,22 @@ impl Sink for Tracer {
     }
 
     fn header(&mut self, header: &PacketHeader) {
-        self.header = Some(header.clone());
+        let old = self.header.take().map(|old| (old.sacks, old.telemetry));
+        let (mut sacks, mut telemetry) = old.unwrap_or_default();
+        sacks.clone_from(&header.sacks);
+        telemetry.clone_from(&header.telemetry);
+        self.header = Some(PacketHeader { sacks, telemetry, ..*header });
+        self.has_header = true;
     }
 
     fn packet(&mut self, event: &PacketEvent) {
-        let Some(header) = self.header.take() else { return };
-        if !self.has_time(event.t) || !self.filter.has_flow(event.flow) || !self.filter.has_port(event.port) {
+        let Some(header) = self.header.as_ref().filter(|_| std::mem::take(&mut self.has_header)) else { return };
+        self.is_over |= self.filter.until <= event.t;
+        let is_chosen = !self.is_over
+            && self.filter.has_time(event.t)
+            && self.filter.has_flow(event.flow)
+            && self.filter.has_port(event.port);
+        if !is_chosen {
             return;
         }
         match event.step {
@@ -153,7 +164,7 @@ impl Sink for Tracer {
             PacketStep::Dropped(_) => self.counts.dropped += 1,
             PacketStep::Trimmed => self.counts.trimmed += 1,
         }
-        let done = self.format.step(Step { event, header: &header });
+        let done = self.format.step(Step { event, header });
         self.note(done);
     }
 

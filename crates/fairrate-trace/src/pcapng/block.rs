@@ -45,7 +45,8 @@ impl Block {
 
     /// Returns a packet at an interface: its first bytes, and its length there.
     pub(super) fn packet(interface: u32, ps: u64, bytes: &[u8], length: u32) -> Self {
-        let mut block = Self::new(6);
+        // With room for a comment.
+        let mut block = Self { kind: 6, body: Vec::with_capacity(bytes.len() + 96), has_options: false };
         for word in [interface, (ps >> 32) as u32, ps as u32, bytes.len() as u32, length] {
             block.put(&word.to_le_bytes());
         }

@@ -1,8 +1,17 @@
 //! Messages of protocol buffers, as far as traces need them.
 
 /// A message while it is written.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub(super) struct Message(pub(super) Vec<u8>);
+
+/// Bytes for which a message has room at first: most are shorter.
+const ROOM: usize = 192;
+
+impl Default for Message {
+    fn default() -> Self {
+        Self(Vec::with_capacity(ROOM))
+    }
+}
 
 /// Kinds of values on the wire.
 const VARINT: u64 = 0;
