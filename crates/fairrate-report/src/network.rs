@@ -4,8 +4,8 @@ mod draw;
 
 use std::collections::VecDeque;
 
-use fairrate_sim::PortId;
 use fairrate_sim::topology::Topology;
+use fairrate_sim::{NodeId, PortId};
 
 pub(crate) use self::draw::{TITLE, csv, file, section};
 
@@ -53,8 +53,10 @@ impl Shape {
     pub fn of(topology: &Topology) -> Self {
         let n = topology.nodes.len();
         let mut tiers = vec![usize::MAX; n];
-        let mut next: VecDeque<usize> = topology.end_points().map(|end| end.index()).collect();
-        next.iter().for_each(|&end| tiers[end] = 0);
+        let mut next: VecDeque<usize> = topology.end_points().map(NodeId::index).collect();
+        for &end in &next {
+            tiers[end] = 0;
+        }
         let mut neighbours = vec![Vec::new(); n];
         let ends = |port: u32| (topology.from(PortId(port)).index(), topology.to(PortId(port)).index());
         let ports: Vec<(usize, usize)> = (0..topology.n_ports() as u32).map(ends).collect();
@@ -118,13 +120,16 @@ impl Strip {
     }
 }
 
+/// The row of a box, and its place there.
+type Spot = (usize, usize);
+
 /// A network as boxes in rows, with the bundles of links between them.
 #[derive(Clone, Debug, Default, PartialEq)]
 struct Picture {
     /// The rows, from the end points up.
     rows: Vec<Vec<Group>>,
     /// The boxes that links join, by row and place, each pair once: the upper one, the lower one, and the utilisation of the busiest link.
-    bundles: Vec<((usize, usize), (usize, usize), f64)>,
+    bundles: Vec<(Spot, Spot, f64)>,
 }
 
 impl Picture {
@@ -139,7 +144,9 @@ impl Picture {
         for (row, members) in members.iter().enumerate() {
             let size = members.len().div_ceil(MAX_BOXES).max(1);
             let groups = members.chunks(size).enumerate().map(|(place, nodes)| {
-                nodes.iter().for_each(|&node| at[node] = (row, place));
+                for &node in nodes {
+                    at[node] = (row, place);
+                }
                 let name = |node: usize| shape.nodes[node].0.clone();
                 let names = (name(nodes[0]), name(nodes[nodes.len() - 1]));
                 Group { names, nodes: nodes.len(), ..Group::default() }

@@ -127,7 +127,7 @@ fn svg(picture: &Picture, links: &[LinkTotals], end_ns: f64, place: Place) -> St
             let colour = place.colour(&format!("q{}", step(busiest).max(1)));
             let (y1, y2) = (top(upper.0) + 2.0 * STRIP, top(lower.0));
             let d = if upper.0 == lower.0 {
-                format!("M{x1:.1} {y2:.1}Q{:.1} {:.1} {x2:.1} {y2:.1}", (x1 + x2) / 2.0, y2 - 30.0)
+                format!("M{x1:.1} {y2:.1}Q{:.1} {:.1} {x2:.1} {y2:.1}", f64::midpoint(x1, x2), y2 - 30.0)
             } else {
                 format!("M{x1:.1} {y1:.1}L{x2:.1} {y2:.1}")
             };
