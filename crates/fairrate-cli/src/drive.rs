@@ -15,6 +15,10 @@ use crate::failure::{Failure, INTERRUPTED};
 use crate::progress::{Board, Goal, Job};
 
 static STOP: AtomicBool = AtomicBool::new(false);
+/// `true` once the page of a run was asked to stop it.
+static STOP_FOR_PAGE: AtomicBool = AtomicBool::new(false);
+/// `true` once nothing is left to write.
+static ENDED: AtomicBool = AtomicBool::new(false);
 
 /// Installs a handler: the first Ctrl-C (or SIGTERM) stops runs after their slice, the second ends the process.
 pub fn listen_for_interrupts() {
@@ -22,7 +26,9 @@ pub fn listen_for_interrupts() {
         if STOP.swap(true, Ordering::SeqCst) {
             std::process::exit(i32::from(INTERRUPTED));
         }
-        eprintln!("interrupted: writing what there is (again: stop at once)");
+        if !ENDED.load(Ordering::SeqCst) {
+            eprintln!("interrupted: writing what there is (again: stop at once)");
+        }
     };
     // The only possible error is a second handler in the same process, and there is none.
     let _ = ctrlc::set_handler(heard);
@@ -31,6 +37,18 @@ pub fn listen_for_interrupts() {
 /// Returns `true` after a Ctrl-C.
 pub fn interrupted() -> bool {
     STOP.load(Ordering::SeqCst)
+}
+
+/// Stops the run after its slice, as a Ctrl-C does, because its page was asked to.
+pub fn stop_for_page() {
+    if !STOP_FOR_PAGE.swap(true, Ordering::SeqCst) {
+        eprintln!("stopped on its page: writing what there is");
+    }
+}
+
+/// Notes that all is written: what is left is to wait for a Ctrl-C.
+pub fn run_has_ended() {
+    ENDED.store(true, Ordering::SeqCst);
 }
 
 /// An observer that shows the progress of a run, and stops it after Ctrl-C.
@@ -42,12 +60,19 @@ pub struct Watcher<'a> {
     /// The largest number of threads.
     threads: usize,
     job: Option<Job<'a>>,
+    /// Called when the run begins: its directory then has what a reader needs.
+    at_begin: Option<Box<dyn FnOnce() + 'a>>,
 }
 
 impl<'a> Watcher<'a> {
     /// Returns an observer of the run `label` on up to `threads` threads.
     pub fn new(label: &'a str, board: &'a Board, threads: usize) -> Self {
-        Self { label, board, threads, job: None }
+        Self { label, board, threads, job: None, at_begin: None }
+    }
+
+    /// Calls `at_begin` once the run begins and its directory has its scenario and its empty tables.
+    pub fn at_begin(self, at_begin: impl FnOnce() + 'a) -> Self {
+        Self { at_begin: Some(Box::new(at_begin)), ..self }
     }
 
     /// Runs `scenario` and writes its results to `dir` meanwhile. The results are valid however the run ended.
@@ -64,13 +89,20 @@ impl Watch for Watcher<'_> {
         if simulation.threads() < self.threads {
             self.board.note(&format!("{}: {}", self.label, fewer_threads(simulation.threads(), &simulation.mode())));
         }
+        if let Some(at_begin) = self.at_begin.take() {
+            at_begin();
+        }
     }
     fn look(&mut self, progress: &Progress) -> ControlFlow<End> {
         if progress.finished {
             return ControlFlow::Continue(());
         }
         self.job.iter_mut().for_each(|job| job.update(progress));
-        if interrupted() { ControlFlow::Break(End::Interrupted) } else { ControlFlow::Continue(()) }
+        if interrupted() || STOP_FOR_PAGE.load(Ordering::SeqCst) {
+            ControlFlow::Break(End::Interrupted)
+        } else {
+            ControlFlow::Continue(())
+        }
     }
 }
 

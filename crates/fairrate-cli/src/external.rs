@@ -12,6 +12,10 @@ use crate::failure::Failure;
 /// Commands of `fairrate-kernel`, a single program for all of them.
 const OF_KERNEL: [&str; 3] = ["attach", "detach", "status"];
 
+/// The way to the program of `watch` and of `run --watch`.
+pub const HOW_TO_WATCH: &str = "`fairrate-watch` is a program of its own, which a release has; in a clone, with Node.js and npm, \
+                                `cargo install --path crates/fairrate-watch`";
+
 /// Runs the program that the first word names, with the remaining words, and returns its exit code.
 pub fn run(words: &[OsString]) -> Result<ExitCode, Failure> {
     let Some((name, rest)) = words.split_first() else { return Ok(ExitCode::from(2)) };
@@ -64,8 +68,7 @@ fn unknown(name: &str, program: &str) -> Failure {
                 "it comes with the Python package, a release's wheel: `pip install 'fairrate[tune] @ file:///PATH/WHEEL'`"
                     .to_owned()
             } else if program == "fairrate-watch" {
-                "it is a program of its own, which a release has; in a clone, with Node.js and npm, `cargo install --path crates/fairrate-watch`"
-                    .to_owned()
+                HOW_TO_WATCH.to_owned()
             } else {
                 format!("{help}; a program `{program}` beside this one or in PATH would be run")
             };

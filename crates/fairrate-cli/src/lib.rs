@@ -22,6 +22,7 @@ mod large_blocks;
 mod list;
 mod new;
 mod output;
+mod page;
 mod progress;
 mod report;
 mod run;

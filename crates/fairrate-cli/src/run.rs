@@ -12,6 +12,7 @@ use crate::compare::parse_variant;
 use crate::drive::{self, End, Watcher};
 use crate::failure::{Failure, INTERRUPTED};
 use crate::output::{self, Pictures};
+use crate::page::Program;
 use crate::progress::Board;
 
 /// Arguments of `run`.
@@ -33,6 +34,9 @@ pub struct Args {
     /// No progress on stderr
     #[arg(long, short)]
     quiet: bool,
+    /// Show the run on a page of this machine while it goes, and until Ctrl-C; the page can stop it. Needs the program fairrate-watch
+    #[arg(long)]
+    watch: bool,
 }
 
 /// A scenario file and its changes, as `run` and `check` have them.
@@ -104,16 +108,23 @@ pub fn run(args: &Args, registry: &Registry) -> Result<ExitCode, Failure> {
     let scenario = args.what.load(registry)?;
     output::warn(&scenario.warnings().iter().map(String::as_str).collect::<Vec<_>>());
     let dir = args.out.clone().unwrap_or_else(|| default_dir(&scenario));
+    let program = args.watch.then(Program::find).transpose()?;
     // The lock is held until the report is written.
     let place = Arc::new(ResultsDir::claim(&dir)?);
     drive::listen_for_interrupts();
     let label = scenario.sim_config().cc.info().name;
     let board = Board::new(args.quiet);
-    let end = Watcher::new(label, &board, args.threads.get()).drive(&scenario, &[], &place)?;
+    let mut page = None;
+    let begin = || page = program.map(|program| program.start(&dir));
+    let end = Watcher::new(label, &board, args.threads.get()).at_begin(begin).drive(&scenario, &[], &place)?;
+    let page = page.transpose()?;
     let (data, metrics) = output::write_report(&dir, output::load(&dir, label, registry)?, Pictures::Yes)?;
     output::print_run(&dir, &data, metrics, scenario.warnings(), args.json)?;
     if args.timing {
         output::print_text(&timing(&Results::open(&dir)?.summary))?;
+    }
+    if let Some(page) = page {
+        page.stay();
     }
     finish(end, &dir)
 }

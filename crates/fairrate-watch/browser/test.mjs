@@ -32,6 +32,8 @@ senders = ["h1", "h2", "h3", "h4", "h40", "h200"]\nbytes = "endless"\nstart = "2
   rail: `duration = "300us"\n[topology]\nkind = "rail"\nservers = 16\nservers_per_leaf = 8\nspines = 8\n[[traffic]]\nkind = "collective"
 op = "all-reduce"\nbytes = "8MB"\n${PROBES}`,
   few: `duration = "300us"\n[topology]\nkind = "star"\n${LOAD}`,
+  long: `duration = "1000s"\n[topology]\nkind = "star"\n[[traffic]]\nkind = "incast"\nreceiver = "h0"\nsenders = ["h1", "h2"]
+bytes = "endless"\n[[probe]]\nqueue = "*->*"\nevery = "1ms"\n`,
   large: `duration = "400us"\n[topology]\nkind = "fat-tree-k"\nk = 32\n${LOAD}[[probe]]\nqueue = "*->*"\nevery = "4us"\n`,
 };
 
@@ -259,7 +261,42 @@ async function all() {
     }));
     console.log(`test the shape ${kind} is shown ... ok`);
   }
-  console.log(`test result: ok. ${passed + 4} passed; 0 failed`);
+  await followed();
+  console.log("test a run that goes on is followed and stopped ... ok");
+  console.log(`test result: ok. ${passed + 5} passed; 0 failed`);
+}
+
+/** Starts a run with its page, sees it grow, and stops it there. */
+async function followed() {
+  const [scenario, dir] = [join(work, "long.toml"), join(work, "long")];
+  writeFileSync(scenario, SCENARIOS.long);
+  const run = spawn(join(programs, "fairrate"), ["run", scenario, "--watch", "--quiet", "--out", dir], { stdio: ["ignore", "ignore", "pipe"] });
+  const ended = new Promise((resolve) => { run.on("exit", resolve); });
+  try {
+    const address = await new Promise((resolve, reject) => {
+      let said = "";
+      run.stderr.on("data", (data) => {
+        said += data;
+        const found = said.match(/page +(http\S+)/);
+        if (found) resolve(found[1]);
+      });
+      run.on("exit", () => reject(new Error(`the run has ended: ${said}`)));
+    });
+    await opened(address, {}, async (page) => {
+      const max = () => page.evaluate(() => Number(document.querySelector("#time").max));
+      await page.waitForFunction(() => 50 < Number(document.querySelector("#time").max));
+      const before = await max();
+      await page.waitForFunction((before) => before < Number(document.querySelector("#time").max), before);
+      assert.ok(await page.evaluate(() => document.querySelector("#time").value === document.querySelector("#time").max), "it stays at the end");
+      await isAccessible(page);
+      await page.click("#stop");
+      await page.waitForFunction(() => document.querySelector("#runs").textContent.includes("interrupted"));
+      assert.ok(await page.isHidden("#stop"));
+    });
+  } finally {
+    run.kill("SIGINT");
+    assert.equal(await ended, 130);
+  }
 }
 
 /** Prints the times between frames while the slider goes through all samples, three times. */

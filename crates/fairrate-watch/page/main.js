@@ -87,7 +87,8 @@ function fillTables() {
   tables.ports(element("ports"), state.quantity, views, openPort);
   charts.at(now());
   const run = state.runs[0];
-  api.flows(0, now()).then((found) => tables.flows(element("flows"), found, run.network.nodes, openFlow), tell);
+  const about = { nodes: run.network.nodes, isRunning: run.about.state === "running" };
+  api.flows(0, now()).then((found) => tables.flows(element("flows"), found, about, openFlow), tell);
 }
 
 function goTo(at) {

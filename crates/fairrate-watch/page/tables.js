@@ -74,7 +74,7 @@ export function ports(parent, quantity, views, open) {
 }
 
 /** Fills the table of the flows that are active. */
-export function flows(parent, { n, flows, left_out }, nodes, open) {
+export function flows(parent, { n, flows, left_out }, { nodes, isRunning }, open) {
   const size = (flow) => (flow.bytes === null ? "endless" : bytes(flow.bytes));
   const rows = flows.map((flow) => ({
     label: String(flow.id),
@@ -84,7 +84,8 @@ export function flows(parent, { n, flows, left_out }, nodes, open) {
       flow.fct_ns === null ? "not done" : time(flow.fct_ns), flow.slowdown === null ? "" : flow.slowdown.toFixed(2),
     ],
   }));
-  const missing = left_out ? ` ${left_out} further flows of the run are not shown.` : "";
+  const missing = (left_out ? ` ${left_out} further flows of the run are not shown.` : "")
+    + (isRunning ? " Flows of a run that goes on are listed once they have ended." : "");
   if (rows.length === 0) return words(parent, `No flow is active now.${missing}`);
   const some = rows.length < n ? `, the ${rows.length} slowest of them` : "";
   table(parent, `${n} active${some}.${missing}`, ["Flow", "from → to", "size", "start", "took", "slowdown"], rows);
