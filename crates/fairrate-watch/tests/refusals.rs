@@ -6,7 +6,10 @@ use std::fs;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use common::{INCAST, Served, fresh, run};
+use common::{INCAST, Served, begun, fresh, run};
+use parquet::data_type::BoolType;
+use parquet::file::writer::SerializedFileWriter;
+use parquet::schema::parser::parse_message_type;
 
 #[test]
 fn only_the_loopback_is_served() {
@@ -182,6 +185,22 @@ fn links_out_of_the_directory_are_not_followed() {
         });
         assert!(told.contains("no plain file"), "{name}: {told}");
     }
+}
+
+/// A file of a few kilobytes can state millions of equal rows; read at once they would take all memory.
+#[test]
+fn tables_with_too_many_rows_at_once_are_refused() {
+    let dir = begun("bomb");
+    assert!(Served::new(std::slice::from_ref(&dir), None).is_ok(), "without rows it is shown");
+    let schema = parse_message_type("message ports { required boolean pause; }").expect("it is right");
+    let file = fs::File::create(dir.join("ports.parquet")).expect("a file");
+    let mut writer = SerializedFileWriter::new(file, Arc::new(schema), Arc::default()).expect("a writer");
+    let mut group = writer.next_row_group().expect("a group");
+    let mut column = group.next_column().expect("no error").expect("a column");
+    column.typed::<BoolType>().write_batch(&vec![true; (1 << 20) + 1], None, None).expect("it is written");
+    column.close().and_then(|()| group.close()).and_then(|_| writer.close()).expect("it is written");
+    let told = Served::new(&[dir], None).err().expect("it is refused").to_string();
+    assert!(told.contains("1048577 rows in a group"), "{told}");
 }
 
 /// A library named as the algorithm, and lists named by traffic, are neither loaded nor read: the network alone is.

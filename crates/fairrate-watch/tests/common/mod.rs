@@ -1,4 +1,5 @@
 //! Runs and requests of the tests.
+#![allow(dead_code)]
 
 use std::io::{Read as _, Write as _};
 use std::net::{SocketAddr, TcpStream};
@@ -6,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::mpsc::channel;
 
-use fairrate_results::ResultsDir;
+use fairrate_results::{ResultsDir, ResultsWriter};
 use fairrate_scenario::{Overrides, Scenario};
 use fairrate_watch::{Error, Server, Stop};
 use tokio::sync::watch;
@@ -53,6 +54,16 @@ pub fn run(name: &str, scenario: &str) -> PathBuf {
         Scenario::from_toml(scenario, "incast.toml", Path::new("."), &Overrides::default()).expect("it is right");
     let place = Arc::new(ResultsDir::claim(&dir).expect("it is new"));
     fairrate_experiment::drive(&scenario, &place, &[], 1, &mut ()).expect("it runs");
+    dir
+}
+
+/// Begins a run into a new directory called `name`, and leaves it as a killed process does.
+pub fn begun(name: &str) -> PathBuf {
+    let dir = fresh(name);
+    let scenario =
+        Scenario::from_toml(INCAST, "incast.toml", Path::new("."), &Overrides::default()).expect("it is right");
+    let writer = ResultsWriter::create(&dir, &fairrate_experiment::inputs_of(&scenario)).expect("it can be written");
+    std::mem::forget(writer);
     dir
 }
 
