@@ -13,7 +13,7 @@ use crate::failure::Failure;
 const OF_KERNEL: [&str; 3] = ["attach", "detach", "status"];
 
 /// The way to the program of `watch` and of `run --watch`.
-pub const HOW_TO_WATCH: &str = "`fairrate-watch` is a program of its own, which a release has; in a clone, with Node.js and npm, \
+pub const HOW_TO_WATCH: &str = "`fairrate-watch` is a program of its own, which a release has; in a clone, with Node.js and npm:\n\
                                 `cargo install --path crates/fairrate-watch`";
 
 /// Runs the program that the first word names, with the remaining words, and returns its exit code.

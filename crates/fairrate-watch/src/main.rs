@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::{CommandFactory, Parser, Subcommand};
+use fairrate_scenario::printable;
 use fairrate_watch::{Error, Server};
 use tokio::sync::watch;
 
@@ -67,7 +68,8 @@ fn main() -> ExitCode {
     match result {
         Ok(()) => ExitCode::SUCCESS,
         Err((code, message)) => {
-            eprintln!("error: {message}");
+            // Names in files of others may have characters that act on a terminal.
+            eprintln!("error: {}", printable(&message));
             ExitCode::from(code)
         }
     }

@@ -3,6 +3,7 @@
 mod common;
 
 use std::fs;
+use std::process::Command;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
@@ -185,6 +186,17 @@ fn links_out_of_the_directory_are_not_followed() {
         });
         assert!(told.contains("no plain file"), "{name}: {told}");
     }
+}
+
+#[test]
+fn messages_do_not_act_on_the_terminal() {
+    let dir = run("escape", INCAST);
+    let hostile = "[topology]\nkind = 'file'\npath = \"/\\u001b]0;owned\\u0007\"\n";
+    fs::write(dir.join("scenario.toml"), hostile).expect("a file");
+    let output = Command::new(env!("CARGO_BIN_EXE_fairrate-watch")).arg(&dir).output().expect("it starts");
+    assert_eq!(output.status.code(), Some(2));
+    let said = String::from_utf8(output.stderr).expect("text");
+    assert!(said.contains("owned") && !said.contains('\u{1b}') && !said.contains('\u{7}'), "{said:?}");
 }
 
 /// A file of a few kilobytes can state millions of equal rows; read at once they would take all memory.
