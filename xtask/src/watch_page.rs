@@ -77,7 +77,10 @@ fn needs(root: &Path) -> Result<OsString, String> {
         return Err(format!("needs Node.js {NODE_MIN} or later, and {node} is there"));
     }
     let named = std::env::var_os("CHROMIUM");
-    let found = CHROMIUMS.into_iter().find(|name| version(name).is_some()).map(OsString::from);
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let places = |name: &&str| std::env::split_paths(&path).map(|dir| dir.join(name)).find(|place| place.is_file());
+    // Whoever starts it needs its path, and not its name alone.
+    let found = CHROMIUMS.iter().find_map(places).map(PathBuf::into_os_string);
     let browser = named.or(found).ok_or("needs Chromium; CHROMIUM names it where it is not in PATH")?;
     let place = packages(root);
     let failed = |what: &str, e: std::io::Error| format!("{what} `{}`: {e}", place.display());
