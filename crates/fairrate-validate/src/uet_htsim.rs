@@ -4,7 +4,8 @@
 //!
 //! The rule, committed before each command first ran. In a case marked `exact`, nothing is random: the time of every flow,
 //! rounded to the six digits that uet-htsim prints (csg-htsim's are printed to the picosecond, and not rounded), is equal to theirs, and
-//! as many packets are sent again. Where flows end at several times, their mean and the largest are equal. In any other, ours
+//! as many packets are sent again; where flows end at several times (`apart`), the largest is equal, and the mean
+//! within 0.0005 us, which rounding can make. In any other, ours
 //! are means over ten seeds, or over as many as the case says, and theirs over the seeds in the table: the mean completion
 //! time is within 1 %; the largest is within 5 %, or within the range of theirs over their seeds; packets sent again are
 //! within 10 % or 30 packets. A completion time begins with the run and ends with the last acknowledgment at the sender, as theirs
@@ -35,11 +36,10 @@ const MEAN: Tolerance = Tolerance::relative(0.01);
 const LARGEST: Tolerance = Tolerance::relative(0.05);
 /// Largest difference of the number of packets sent again.
 const SENT_AGAIN: Tolerance = Tolerance { relative: 0.1, absolute: 30.0 };
+/// Largest difference of means of equal times that are printed with six digits: half of the last digit of some hundred microseconds.
+const ROUNDING: Tolerance = Tolerance::absolute(0.0005);
 /// Tolerance of numbers that are equal.
 const EQUAL: Tolerance = Tolerance::absolute(0.0);
-
-/// Significant digits of the mean of times with six digits.
-const DIGITS_OF_MEANS: usize = 9;
 
 /// A simulator that prints completion times of connection matrices.
 pub struct Witness {
@@ -81,6 +81,9 @@ struct Case {
     /// `true` if nothing is random.
     #[serde(default)]
     exact: bool,
+    /// `true` if flows of an exact case end at several times.
+    #[serde(default)]
+    apart: bool,
     /// `true` if the case takes minutes.
     #[serde(default)]
     long: bool,
@@ -202,13 +205,13 @@ fn simulate(config: SimConfig) -> Result<Ours, String> {
 /// Returns the rows of a case.
 fn compare(witness: &Witness, case: &Case, theirs: &Reference, ours: &[Ours]) -> Vec<Row> {
     let sent_again: Vec<f64> = ours.iter().map(|run| run.sent_again).collect();
-    if case.exact && theirs.mean_us.mean < theirs.largest_us.mean {
+    if case.exact && case.apart {
         let run = ours.first().map_or(&[][..], |run| &run.times);
         let times: Vec<f64> = run.iter().map(|&time| as_printed(time, witness.digits)).collect();
         let largest = times.iter().copied().fold(0.0, |a, b| if a < b || b.is_nan() { b } else { a });
-        let mean = as_printed(mean(&times).unwrap_or(f64::NAN), Some(DIGITS_OF_MEANS));
+        let mean = mean(&times).unwrap_or(f64::NAN);
         return vec![
-            row(case, "mean time", "us", (theirs.mean_us.mean, &[mean]), EQUAL),
+            row(case, "mean time", "us", (theirs.mean_us.mean, &[mean]), ROUNDING),
             row(case, "largest time", "us", (theirs.largest_us.mean, &[largest]), EQUAL),
             row(case, "packets sent again", "", (theirs.sent_again, &sent_again), EQUAL),
         ];
@@ -326,7 +329,7 @@ mod tests {
                 let theirs = references_of(&witness).remove(&case.name).expect("the table has the case");
                 // Two flows with their mean and their largest time; in an exact case all have the mean.
                 let mean = theirs.mean_us.mean;
-                let largest = if case.exact { mean } else { theirs.largest_us.mean };
+                let largest = if case.exact && !case.apart { mean } else { theirs.largest_us.mean };
                 let runs = [ours(&[2.0 * mean - largest, largest], theirs.sent_again)];
                 for row in compare(&witness, &case, &theirs, &runs) {
                     assert_eq!(row.verdict, Verdict::Inside, "{} {}", row.scenario, row.metric);
