@@ -148,7 +148,7 @@ fn files_that_may_not_grow_are_a_failed_run() {
     command.args(["run", text(&scenario), "--out", text(&out), "--quiet"]).args(much());
     let output = command.stdin(Stdio::null()).output().unwrap();
     assert_failed_and_readable(&output, &out);
-    assert_eq!(read_tables(&out), 8);
+    assert_eq!(read_tables(&out), TABLES.len());
     assert_eq!(json(&out.join("summary.json"))["state"], "failed");
     // This run has no such limit.
     let again = run(&["run", text(&scenario), "--out", text(&out), "--quiet"]);
