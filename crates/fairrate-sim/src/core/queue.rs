@@ -10,12 +10,14 @@ pub(super) const NEVER: u64 = u64::MAX;
 /// The keys are in groups of four; so are the least keys of the groups, and so on, up to a single group. A changed key
 /// is propagated along one path to the top, without branches to predict. On its way it is compared with the three other
 /// keys of each group, so that a step waits for one comparison alone.
+///
+/// Group `g`, except for the single one, has its least key at place `g - 1` of all keys, and the workers have the places
+/// behind these.
 pub(super) struct DueQueue {
-    /// The groups of all levels, the single one first: group `4 g + i + 1` has key `i` of group `g` as its least key. A
-    /// key holds a time since `base_ps` and, in its low bits, the worker.
+    /// The groups, the single one first. A key holds a time since `base_ps` and, in its low bits, the worker.
     groups: Vec<Group>,
-    /// Number of groups above those of the workers, which are last in `groups`.
-    n_above: usize,
+    /// The place of the first worker's key.
+    first_place: usize,
     /// Number of low bits of a key that hold the worker.
     worker_bits: u32,
     base_ps: u64,
@@ -53,13 +55,11 @@ impl DueQueue {
     }
 
     fn with_bits(n: usize, worker_bits: u32) -> Self {
-        let (mut n_above, mut n_level) = (0, 1);
-        while 4 * n_level < n {
-            (n_above, n_level) = (n_above + n_level, 4 * n_level);
-        }
-        let groups = vec![Group([NEVER; 4]); n_above + n.div_ceil(4).max(1)];
+        // Each group after the first takes a place and gives four.
+        let n_groups = n.saturating_sub(1).div_ceil(3).max(1);
+        let (groups, first_place) = (vec![Group([NEVER; 4]); n_groups], n_groups - 1);
         let mut queue =
-            Self { groups, n_above, worker_bits, base_ps: 0, farthest_ps: 0, first: NEVER, first_ps: NEVER };
+            Self { groups, first_place, worker_bits, base_ps: 0, farthest_ps: 0, first: NEVER, first_ps: NEVER };
         queue.set_base(0);
         queue
     }
@@ -126,7 +126,7 @@ impl DueQueue {
     /// Returns the place of a worker's key among those of all groups.
     #[inline]
     fn place_of(&self, worker: WorkerIdx) -> usize {
-        4 * self.n_above + worker.index()
+        self.first_place + worker.index()
     }
 
     #[inline]
