@@ -2,6 +2,7 @@
 
 use fairrate_control::AlgorithmConfig;
 use fairrate_sim::ideal::tx_time;
+use fairrate_sim::routing::Routes;
 use fairrate_sim::{ClockRule, FlowId, FlowSpec, NodeId, PacketKind, PortId, SimConfig, Transport, TransportConfig};
 use fairrate_units::{Bytes, Rate, Time};
 
@@ -31,6 +32,8 @@ pub struct Network {
     /// For each stack, its protocol, and `true` if its algorithm goes by ECN marks.
     stacks: Vec<(Protocol, bool)>,
     pub(crate) mtu: u64,
+    /// Number of links on the longest path: a packet has at most one record of telemetry for each.
+    pub(crate) longest_path: u32,
     /// The unit of transmission times, and the bytes that a frame takes besides its own.
     clock: (ClockRule, Bytes),
 }
@@ -62,6 +65,7 @@ impl Network {
             stacks: config.stacks().map(stack).collect(),
             clock: (config.fabric.clock, config.fabric.frame_overhead),
             mtu: config.transport.mtu.as_u64().max(1),
+            longest_path: Routes::new(topology).longest_path(),
         }
     }
 

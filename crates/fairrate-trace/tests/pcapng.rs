@@ -234,6 +234,20 @@ fn other_transports_have_the_simulators_fields() {
     assert!(packets.iter().all(|p| p.half(36) == 4793));
 }
 
+/// The last packet may be the longest one, the first one of its port, and have comments.
+#[test]
+fn every_limit_is_kept() {
+    for transport in
+        ["cc = \"hpcc\"", "cc = \"dcqcn\"", "cc = \"newreno\"\nkind = \"tcp\"", "cc = \"homa\"", "cc = \"nscc\""]
+    {
+        for limit in (4_000..6_000).step_by(97) {
+            let traced = trace(transport, Filter::ALL, limit);
+            let len = traced.file.len() as u64;
+            assert!(traced.end == End::Limit && len <= limit && limit < len + 600, "{transport}: {len} of {limit}");
+        }
+    }
+}
+
 #[test]
 fn a_limit_is_kept_and_told() {
     let traced = trace("cc = \"dcqcn\"", Filter::ALL, 10_000);

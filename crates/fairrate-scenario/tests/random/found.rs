@@ -464,4 +464,25 @@ rx_rate = "17Gbps"
 rx_pause_at = "15KB"
 "#,
     ),
+    (
+        "a trace whose last packet was the first of its port was longer than its limit",
+        r#"
+seed = 812
+[topology]
+kind = "fat-tree-k"
+k = 4
+hosts_per_edge = 3
+[[traffic]]
+kind = "poisson"
+sizes = "fixed"
+size = "1999B"
+load = 1.5
+max_flows = 1
+[[traffic]]
+kind = "permutation"
+bytes = "999B"
+[[host]]
+nic_rate = "900Mbps"
+"#,
+    ),
 ];

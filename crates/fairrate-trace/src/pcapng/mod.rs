@@ -17,8 +17,13 @@ use crate::network::Network;
 use crate::output::Output;
 use crate::tracer::{End, Format, Step};
 
-/// Bytes that are kept for the comment that says why the file ends.
-const RESERVE: u64 = 256;
+/// The comment that says why the file ends.
+const LAST: &str = "the trace ends with this packet: the file has reached its largest size";
+/// Bytes that the last packet takes at most, with its interface and comments, besides telemetry and the name of its port: headers take up
+/// to 100, blocks with their options 90, the comments 180.
+const PACKET: usize = 380;
+/// Bytes of a record of telemetry.
+const RECORD: usize = 8;
 
 /// A writer of captures in the format pcapng.
 pub struct Pcapng {
@@ -29,6 +34,8 @@ pub struct Pcapng {
     n_interfaces: u32,
     /// For each flow or subflow, the number after the highest one that its sender has sent.
     next: HashMap<FlowId, u64>,
+    /// Bytes that the last packet takes at most, which are kept for it.
+    reserve: usize,
 }
 
 const NONE: u32 = u32::MAX;
@@ -41,7 +48,9 @@ impl Pcapng {
     pub fn new(network: Network, mut out: Output, comment: &str) -> io::Result<Self> {
         Block::section(concat!("fairrate ", env!("CARGO_PKG_VERSION")), comment).write(&mut out)?;
         let (interfaces, next) = (vec![NONE; network.ports.len()], HashMap::new());
-        Ok(Self { interfaces, n_interfaces: 0, next, network, out })
+        let longest_name = network.ports.iter().map(String::len).max().unwrap_or(0);
+        let reserve = PACKET + RECORD * network.longest_path as usize + longest_name;
+        Ok(Self { interfaces, n_interfaces: 0, next, reserve, network, out })
     }
 
     /// Returns `true` if data leaves its sender that has left it before.
@@ -66,10 +75,11 @@ impl Pcapng {
             packet.comment(comment);
         }
         let len = packet.len() + interface.as_ref().map_or(0, Block::len);
-        let end = if self.out.has_room(len as u64 + RESERVE) { End::Whole } else { End::Limit };
+        let end = if self.out.has_room((len + self.reserve) as u64) { End::Whole } else { End::Limit };
         if end == End::Limit {
-            packet.comment("the trace ends with this packet: the file has reached its largest size");
+            packet.comment(LAST);
         }
+        debug_assert!(len + LAST.len() + 9 <= self.reserve, "{len} bytes fit into what is kept for the last packet");
         if let Some(interface) = interface {
             interface.write(&mut self.out)?;
             self.interfaces[port.index()] = number;
