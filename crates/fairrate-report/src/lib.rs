@@ -33,6 +33,7 @@ mod picture;
 mod places;
 pub mod publish;
 mod queue_map;
+mod queue_tails;
 mod rtts;
 pub mod series;
 pub mod so_far;

@@ -8,6 +8,7 @@ use crate::model::{FlowSeries, PortSeries, RunData, Variant};
 use crate::outages::{self, MAX_FAILED};
 use crate::panel::{Axis, Panel, Series, TimeUnit};
 use crate::pauses::{intervals, paused_ports};
+use crate::queue_tails;
 use crate::rtts;
 use crate::series::{bin_width, ccdf, cdf, downsample, drop_repeats, growth};
 use crate::style::Style;
@@ -294,11 +295,12 @@ impl Page<'_> {
 
     /// Returns a panel with the distribution of a port's queue length over time.
     fn queue_ccdf(&self, port: &str) -> Panel {
-        let series = self.port_lines(port, true, |p, window| time_above(&[p.within(window)], self.points / 4));
+        let series =
+            self.port_lines(port, true, |p, window| queue_tails::time_above(&[p.within(window)], self.points / 4));
         Panel {
             title: format!("Queue of {port}"),
             note: "Fraction of the measuring window that the queue was longer than this".into(),
-            ..queue_tails(series)
+            ..queue_tails::figure(series)
         }
     }
 
@@ -307,7 +309,7 @@ impl Page<'_> {
         let line = |(variant, style): (&Variant, Style)| {
             let within = |r: &RunData| r.links().map(|p| p.within(r.window())).collect::<Vec<_>>();
             let ports: Vec<PortSeries> = variant.runs.iter().flat_map(within).collect();
-            let (x, y) = time_above(&ports, self.points / 4);
+            let (x, y) = queue_tails::time_above(&ports, self.points / 4);
             Series { step: true, x, y, ..variant_line(variant, style) }
         };
         let n = self.variants.iter().map(|v| v.first().links().count()).max().unwrap_or(0);
@@ -315,7 +317,7 @@ impl Page<'_> {
             title: format!("Queues of all {n} probed ports"),
             note: "Fraction of the measuring window, over all ports and seeds, that a queue was longer than this"
                 .into(),
-            ..queue_tails(self.each().map(line).collect())
+            ..queue_tails::figure(self.each().map(line).collect())
         }
     }
 
@@ -457,28 +459,6 @@ impl Page<'_> {
 
 /// The x and y values of a line's points.
 type Points = (Vec<f64>, Vec<f64>);
-
-/// Returns a figure of the fractions of time for which queues were longer than a length. Both axes are logarithmic: nearly all
-/// of the time queues are short, and the rest matters. Queues that were always empty have no line.
-fn queue_tails(series: Vec<Series>) -> Panel {
-    Panel {
-        x: Axis::new("queue (KB)").logarithmic(),
-        y: Axis::new("fraction of time").logarithmic().showing(1.0, 1.0),
-        series: series.into_iter().filter(|s| !s.x.is_empty()).collect(),
-        ..Panel::default()
-    }
-}
-
-/// Returns queue lengths, in KB, and the fractions of the time for which they were exceeded.
-fn time_above(ports: &[PortSeries], points: usize) -> Points {
-    let held = |p: &PortSeries| -> Vec<f64> {
-        let until_next = p.t_ns.windows(2).map(|t| t[1] - t[0]);
-        until_next.chain([0.0]).take(p.t_ns.len()).collect()
-    };
-    let weights: Vec<f64> = ports.iter().flat_map(held).collect();
-    let kilobytes: Vec<f64> = ports.iter().flat_map(|p| p.qlen_bytes.iter().map(|q| q / 1e3)).collect();
-    ccdf(&kilobytes, |i| weights[i], points)
-}
 
 pub(crate) fn variant_line(variant: &Variant, style: Style) -> Series {
     Series { key: variant.line.clone(), name: variant.line.clone(), style, ..Series::default() }

@@ -17,6 +17,7 @@ mod dir;
 mod drops;
 mod engine;
 mod first_summary;
+mod flow_row;
 mod growing;
 mod inputs;
 mod jobs;
