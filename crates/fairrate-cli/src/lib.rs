@@ -38,11 +38,11 @@ use std::process::ExitCode;
 use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 use fairrate_control::Registry;
 use fairrate_experiment::Watch;
-use fairrate_units::{Bytes, Time};
 
 pub use self::coexist::{
     Case as CoexistenceCase, Study as Coexistence, metrics as coexistence_metrics, verdict as coexistence_verdict,
 };
+pub use self::trace::Selection as TraceSelection;
 
 /// A laboratory for datacenter congestion control
 #[derive(Debug, Parser)]
@@ -233,21 +233,6 @@ pub fn explain_json(
     explain::json_of(dir, flow, worst, &chosen, registry, watch).map_err(|failure| Box::new(failure) as _)
 }
 
-/// The part of a run that [`trace_table`] writes.
-#[derive(Clone, Debug, Default)]
-pub struct TraceSelection {
-    /// Numbers of flows; empty: all.
-    pub flows: Vec<u32>,
-    /// Names of ports and nodes; empty: all.
-    pub ports: Vec<String>,
-    /// Beginning.
-    pub from: Time,
-    /// End; `None`: that of the run.
-    pub until: Option<Time>,
-    /// Largest size of the file; `None`: any.
-    pub limit: Option<Bytes>,
-}
-
 /// Runs the scenario of the results in `dir` again, and writes the steps of its packets to `out`, which ends in `.parquet`, as
 /// `fairrate trace` does. Returns `false` if `watch` stopped the run.
 ///
@@ -256,13 +241,11 @@ pub struct TraceSelection {
 pub fn trace_table(
     dir: &Path,
     out: &Path,
-    selection: TraceSelection,
+    selection: &TraceSelection,
     registry: &Registry,
     watch: &mut dyn Watch,
 ) -> Result<bool, Box<dyn miette::Diagnostic + Send + Sync>> {
-    let TraceSelection { flows, ports, from, until, limit } = selection;
-    let selection = trace::Selection::of((flows, ports), (from, until), limit);
-    let done = trace::to_file(dir, out, &selection, registry, watch);
+    let done = trace::to_file(dir, out, selection, registry, watch);
     done.map(|done| done.is_some()).map_err(|failure| Box::new(failure) as _)
 }
 

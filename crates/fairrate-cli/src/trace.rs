@@ -35,23 +35,23 @@ pub struct Args {
 }
 
 /// The part of a run that is traced.
-#[derive(Clone, Debug, clap::Args)]
+#[derive(Clone, Debug, Default, clap::Args)]
 pub struct Selection {
     /// Trace packets of this flow, by its number in `flows.parquet` and `fairrate show`; may be given again
     #[arg(long, value_name = "N")]
-    flow: Vec<u32>,
+    pub flow: Vec<u32>,
     /// Trace packets at this port, as `tor0->h16`, or at all ports of a node, as `h16`; may be given again
     #[arg(long, value_name = "NAME")]
-    port: Vec<String>,
+    pub port: Vec<String>,
     /// Trace from this time on, as 20us
     #[arg(long, value_name = "TIME", default_value = "0ns")]
-    from: Time,
+    pub from: Time,
     /// Trace until this time [default: the end of the run]
     #[arg(long, value_name = "TIME")]
-    until: Option<Time>,
+    pub until: Option<Time>,
     /// Largest size of the file: the trace ends with the last packet that there is room for
     #[arg(long, value_name = "SIZE")]
-    limit: Option<Bytes>,
+    pub limit: Option<Bytes>,
 }
 
 /// The smallest `--limit`.
@@ -125,16 +125,6 @@ fn write(
 }
 
 impl Selection {
-    /// Returns the selection of these flows and ports, or of all if there are none, from `from` until `until`, in a file of at most
-    /// `limit`.
-    pub fn of(
-        (flow, port): (Vec<u32>, Vec<String>),
-        (from, until): (Time, Option<Time>),
-        limit: Option<Bytes>,
-    ) -> Self {
-        Self { flow, port, from, until, limit }
-    }
-
     /// Checks what needs no results.
     fn check(&self) -> Result<(), Failure> {
         let wrong = |message: String, help: &str| Err(Failure::Usage { message, help: help.to_owned() });

@@ -385,12 +385,11 @@ fn loads(config: &SimConfig, routes: &Routes, wire: Bytes) -> Vec<Load> {
         let all: f64 = ports.iter().map(|port| bits[port.index()]).sum();
         let of_port = |port: &PortId| bits[port.index()] / topology.link(*port).rate.as_bps_f64() / span_s;
         let most = ports.iter().max_by(|a, b| of_port(a).total_cmp(&of_port(b))).filter(|_| by_flow);
-        let node = |node: NodeId| &topology.nodes[node.index()].name;
         Load {
             links: name.clone(),
             mean: all / topology.capacity_bps(ports) / span_s,
             most: most.map(of_port),
-            most_at: most.map(|port| format!("{}->{}", node(topology.from(*port)), node(topology.to(*port)))),
+            most_at: most.map(|port| topology.port_name(*port)),
         }
     };
     topology.link_sets.iter().filter(|(name, _)| *name != "all-switch-links" && *name != "circuits").map(load).collect()

@@ -27,9 +27,9 @@ pub fn trace(
     let time = |text: &str| text.parse::<Time>().map_err(|e| PyValueError::new_err(format!("`{text}`: {e}")));
     let size = |text: &str| text.parse::<Bytes>().map_err(|e| PyValueError::new_err(format!("`{text}`: {e}")));
     let (from, until, limit) = (time(from)?, until.map(time).transpose()?, limit.map(size).transpose()?);
-    let selection = TraceSelection { flows, ports, from, until, limit };
+    let selection = TraceSelection { flow: flows, port: ports, from, until, limit };
     let mut signals = Signals::default();
-    let done = py.detach(|| fairrate_cli::trace_table(&dir, &out, selection, &algorithms(), &mut signals));
+    let done = py.detach(|| fairrate_cli::trace_table(&dir, &out, &selection, &algorithms(), &mut signals));
     if let Some(error) = signals.raised {
         return Err(error);
     }

@@ -12,7 +12,7 @@ use crate::drops::DropsByCause;
 use crate::inputs::RunInputs;
 use crate::jobs::JobSummary;
 use crate::measured::Measured;
-use crate::names::{host_name, port_name};
+use crate::names::host_name;
 use crate::summary::{AllocatorSummary, Convergence, Deadlines, PortInfo, Summary, buckets, simulator};
 
 /// Returns the summary before the first event: names, sizes and the sampled ports; all counts are zero.
@@ -33,7 +33,7 @@ pub(super) fn first_summary(inputs: &RunInputs<'_>) -> Summary {
     let converges = config.probes.iter().any(|probe| matches!(probe, ProbeSpec::Convergence { .. }));
     let topology = &config.topology;
     let info = |port: PortId| PortInfo {
-        port: port_name(topology, port),
+        port: topology.port_name(port),
         node: topology.from(port).0,
         rate_bps: topology.link(port).rate.as_bps(),
     };

@@ -21,7 +21,7 @@ impl Names {
         let ports = (0..topology.n_ports() as u32).map(PortId);
         let hosts = (0..topology.nodes.len() as u32).map(NodeId);
         Self {
-            ports: ports.clone().map(|port| (topology.from(port).0, port_name(topology, port).into())).collect(),
+            ports: ports.clone().map(|port| (topology.from(port).0, topology.port_name(port).into())).collect(),
             rates_bps: ports.map(|port| topology.link(port).rate.as_bps()).collect(),
             hosts: hosts.map(|host| host_name(topology, host).into()).collect(),
         }
@@ -46,10 +46,4 @@ impl Names {
 /// Returns the name of the receive buffer of a host in tables.
 pub(super) fn host_name(topology: &Topology, host: NodeId) -> String {
     format!("host-rx->{}", topology.nodes[host.index()].name)
-}
-
-/// Returns the name of a port: the nodes that its link goes from and to, as `from->to`.
-pub(super) fn port_name(topology: &Topology, port: PortId) -> String {
-    let name = |node: fairrate_sim::NodeId| &topology.nodes[node.index()].name;
-    format!("{}->{}", name(topology.from(port)), name(topology.to(port)))
 }

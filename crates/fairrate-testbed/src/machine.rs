@@ -126,10 +126,9 @@ impl Watch {
 
 fn busy_port(config: &SimConfig, port: PortId, busy: Busy) -> BusyPort {
     let topology = &config.topology;
-    let name = |node: fairrate_sim::NodeId| topology.nodes[node.index()].name.as_str();
     let busy_s = busy.time.as_secs_f64();
     let rate_share = busy.bytes as f64 * 8.0 / (busy_s * topology.link(port).rate.as_bps_f64()).max(1.0);
-    BusyPort { port: format!("{}->{}", name(topology.from(port)), name(topology.to(port))), busy_s, rate_share }
+    BusyPort { port: topology.port_name(port), busy_s, rate_share }
 }
 
 /// Returns the exceeded limits in words, each with its number.

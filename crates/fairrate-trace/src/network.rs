@@ -3,7 +3,7 @@
 use fairrate_control::AlgorithmConfig;
 use fairrate_sim::ideal::tx_time;
 use fairrate_sim::routing::Routes;
-use fairrate_sim::{ClockRule, FlowId, FlowSpec, NodeId, PacketKind, PortId, SimConfig, Transport, TransportConfig};
+use fairrate_sim::{ClockRule, FlowId, FlowSpec, PacketKind, PortId, SimConfig, Transport, TransportConfig};
 use fairrate_units::{Bytes, Rate, Time};
 
 /// The protocol by which packets of a flow are shown.
@@ -42,7 +42,6 @@ impl Network {
     /// Returns the names and rules of runs of `config`.
     pub fn new(config: &SimConfig) -> Self {
         let topology = &config.topology;
-        let name = |node: NodeId| topology.nodes[node.index()].name.as_str();
         let ports = || (0..topology.n_ports() as u32).map(PortId);
         let protocol = |transport: &TransportConfig, homa: bool| match transport.kind {
             _ if homa => Protocol::Homa,
@@ -56,7 +55,7 @@ impl Network {
         };
         let flow = |(at, spec): (u32, &FlowSpec)| (spec.name(FlowId(at)), spec.stack, spec.bytes);
         Self {
-            ports: ports().map(|p| format!("{}->{}", name(topology.from(p)), name(topology.to(p)))).collect(),
+            ports: ports().map(|port| topology.port_name(port)).collect(),
             nodes: topology.nodes.iter().map(|node| node.name.clone()).collect(),
             from: ports().map(|p| (topology.from(p).0, topology.is_host(topology.from(p)))).collect(),
             rates: ports().map(|port| topology.link(port).rate).collect(),

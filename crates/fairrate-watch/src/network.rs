@@ -95,7 +95,7 @@ impl Network {
 
     /// Returns the network of `topology`, a shape called `kind`.
     pub fn of(kind: &str, topology: &Topology) -> Self {
-        let ports = (0..topology.n_ports() as u32).rev().map(|port| (port_name(topology, PortId(port)), port));
+        let ports = (0..topology.n_ports() as u32).rev().map(|port| (topology.port_name(PortId(port)), port));
         Self {
             kind: kind.to_owned(),
             nodes: topology.nodes.iter().map(|node| node.name.clone()).collect(),
@@ -128,12 +128,6 @@ fn topology_file(dir: &Path, name: &str) -> Result<String, Problem> {
             &format!("its topology `{name}` is no file of that directory"),
         )),
     }
-}
-
-/// Returns the name of a port in tables.
-fn port_name(topology: &Topology, port: PortId) -> String {
-    let name = |node: NodeId| &topology.nodes[node.index()].name;
-    format!("{}->{}", name(topology.from(port)), name(topology.to(port)))
 }
 
 /// A kind of node with a row of its own, from the lowest to the highest.

@@ -28,8 +28,7 @@ impl<'a> Names<'a> {
 
     /// Returns the name of an egress port, as `tor0->h16`.
     pub fn port(&self, port: PortId) -> String {
-        let topology = &self.config.topology;
-        format!("{}->{}", self.node(topology.from(port)), self.node(topology.to(port)))
+        self.config.topology.port_name(port)
     }
 
     /// Returns the flow of the workload with the number `flow`; `None` for connections of an allocator.

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use fairrate_sim::routing::Routes;
 use fairrate_sim::topology::Topology;
-use fairrate_sim::{Adaptive, Balance, FaultConfig, FaultPackets, NodeId, PortId, Recovery, SimConfig, Transport};
+use fairrate_sim::{Adaptive, Balance, FaultConfig, FaultPackets, PortId, Recovery, SimConfig, Transport};
 use fairrate_units::Time;
 use serde::Serialize;
 
@@ -112,10 +112,7 @@ pub(super) fn faults(config: &SimConfig) -> Vec<Fault> {
 }
 
 fn of_fault(fault: &FaultConfig, topology: &Topology) -> Fault {
-    let name = |port: &PortId| {
-        let node = |node: NodeId| &topology.nodes[node.index()].name;
-        format!("{}->{}", node(topology.from(*port)), node(topology.to(*port)))
-    };
+    let name = |port: &PortId| topology.port_name(*port);
     // A link's two ports are numbers in a row.
     let link = |port: &PortId| port.index() / 2;
     let us = |time: Time| (time != Time::MAX).then(|| time.as_secs_f64() * 1e6);

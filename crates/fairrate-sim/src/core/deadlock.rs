@@ -20,8 +20,7 @@ pub(super) fn describe(parts: &[Mutex<Part>]) -> Option<String> {
     let circle = find_circle(&waits)?;
     let part = lock(parts.first()?);
     let topology = &part.world.run.config.topology;
-    let name = |n: crate::ids::NodeId| &topology.nodes[n.index()].name;
-    let port = |&(port, _): &Queue| format!("{}->{}", name(topology.from(port)), name(topology.to(port)));
+    let port = |&(port, _): &Queue| topology.port_name(port);
     let ports: Vec<String> = circle.iter().chain(circle.first()).map(port).collect();
     Some(format!("pauses wait for one another in a circle: {} (class {})", ports.join(", "), circle.first()?.1))
 }

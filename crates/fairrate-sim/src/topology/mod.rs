@@ -169,6 +169,11 @@ impl Topology {
         let by_name = (0u32..).zip(&self.nodes).find(|(_, n)| n.name == name).map(|(i, _)| NodeId(i));
         by_name.or_else(|| decimal(name).filter(|id| id.index() < self.nodes.len()))
     }
+    /// Returns the name of a port: the nodes that its link goes from and to, as `tor0->h16`.
+    pub fn port_name(&self, port: PortId) -> String {
+        let name = |node: NodeId| &self.nodes[node.index()].name;
+        format!("{}->{}", name(self.from(port)), name(self.to(port)))
+    }
     /// Returns the lowest egress port from one node to a neighbour.
     pub fn port(&self, from: NodeId, to: NodeId) -> Option<PortId> {
         let mut links = (0u32..).zip(&self.links);

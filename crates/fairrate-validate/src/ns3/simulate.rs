@@ -149,10 +149,7 @@ impl Meter {
             meter.tx.watch(port.clone(), case.windows[window]);
         }
         for port in 0..config.topology.n_ports() as u32 {
-            let node = |id: NodeId| config.topology.nodes[id.index()].name.as_str();
-            let name =
-                format!("{}->{}", node(config.topology.from(PortId(port))), node(config.topology.to(PortId(port))));
-            meter.ports.insert(PortId(port), name);
+            meter.ports.insert(PortId(port), config.topology.port_name(PortId(port)));
         }
         for (window, flow) in case.reference.goodput.keys() {
             let spec = &config.flows[*flow as usize];
