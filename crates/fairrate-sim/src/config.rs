@@ -114,6 +114,13 @@ impl SimConfig {
         all
     }
 
+    /// Returns `true` if a flow may start when another ends at another end point of the same host.
+    pub(crate) fn starts_across_ends(&self) -> bool {
+        let has_followers = || self.flows.iter().any(|flow| matches!(flow.trigger, Trigger::After(..)));
+        let has_ports = !self.topology.second_ports.are_none();
+        !self.dependencies.is_empty() && self.topology.has_several_ends() || has_ports && has_followers()
+    }
+
     /// Returns the class of the data of a flow.
     pub(crate) fn class_of(&self, flow: &FlowSpec) -> u8 {
         flow.class.unwrap_or(self.stack(flow.stack).0.data_class)

@@ -5,16 +5,19 @@
 //!
 //! Edge switches with the same neighbours are twins, such as those of a pod: every other node is as far from one as
 //! from the other, so that one search finds the distances of all twins.
+//!
+//! A path is as short as the sum of its links' lengths ([`LongLinks`]): 1 each, but for the global links of a dragonfly.
 
+mod dearest;
 pub(crate) mod weights;
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::BTreeMap;
 
 use self::weights::Weights;
 use crate::config::{Balance, EcmpHash, FlowSpec, SimConfig, SubflowPaths};
 use crate::ids::{NodeId, PortId};
 use crate::rng::{mix64, pick};
-use crate::topology::Topology;
+use crate::topology::{LongLinks, Topology};
 
 /// The addresses and ports of a packet, which decide its path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -110,15 +113,19 @@ pub struct Routes {
     row: Vec<Option<u32>>,
     /// The first edge switch of each row's twins.
     first_twin: Vec<u32>,
-    /// Hops from each switch (column) to the first switch of a group of twins (row).
+    /// Length of the paths from each switch (column) to the first switch of a group of twins (row).
     hops: Vec<u16>,
+    /// Number of links of these paths, and if some have more than others of the same length, the most; empty if that is their length.
+    links: Vec<u16>,
     /// Number of links on the longest of the shortest paths between hosts.
     longest: u32,
+    /// The links longer than 1.
+    long_links: LongLinks,
     /// The weights of next hops; `None`: all are equal.
     weights: Option<Weights>,
 }
 
-/// Hops from every switch to an edge switch.
+/// Hops, or lengths of paths, from every switch to an edge switch.
 #[derive(Clone, Copy)]
 struct Hops<'a> {
     edge: u32,
@@ -133,27 +140,6 @@ impl Hops<'_> {
         // The distance between twins is the same in both directions.
         let seen_from = if switch == self.twin { self.edge } else { switch };
         if switch == self.edge { 0 } else { self.to_twin[seen_from as usize] }
-    }
-}
-
-/// The two largest of some values, each with its switch.
-#[derive(Clone, Copy, Default)]
-struct TopTwo([Option<(u64, u32)>; 2]);
-
-impl TopTwo {
-    fn add(&mut self, value: u64, of: u32) {
-        let [first, second] = &mut self.0;
-        if first.is_none_or(|first| first.0 < value) {
-            *second = first.replace((value, of));
-        } else if second.is_none_or(|second| second.0 < value) {
-            *second = Some((value, of));
-        }
-    }
-
-    /// Returns the largest sum of a value of `self` and a value of `others` that belongs to another switch.
-    fn dearest_pair(self, others: Self) -> Option<u64> {
-        let pairs = self.0.into_iter().flatten().flat_map(|a| others.0.into_iter().flatten().map(move |b| (a, b)));
-        pairs.filter(|(a, b)| a.1 != b.1).map(|(a, b)| a.0 + b.0).max()
     }
 }
 
@@ -194,6 +180,7 @@ impl Routes {
         edges.sort_unstable_by_key(|&(at, exit)| (at, exit.to, exit.port));
         let first_exit = (0..=switches.len()).map(|s| edges.partition_point(|e| (e.0 as usize) < s) as u32).collect();
         let exits = edges.into_iter().map(|(_, exit)| exit).collect();
+        let long_links = topology.long_links.clone();
         let mut routes = Self {
             hosts,
             switches,
@@ -202,11 +189,16 @@ impl Routes {
             row,
             first_twin: vec![],
             hops: vec![],
+            links: vec![],
             longest: 0,
+            long_links,
             weights: None,
         };
         routes.find_twins();
         routes.hops = routes.all_hops();
+        if !routes.long_links.are_none() {
+            routes.links = routes.all_links();
+        }
         routes.longest = routes.most_hops();
         routes
     }
@@ -216,7 +208,8 @@ impl Routes {
         let mut row_of = BTreeMap::new();
         for edge in 0..self.switches.len() as u32 {
             if self.row[edge as usize].is_some() {
-                let mut neighbours: Vec<u32> = self.exits(edge).iter().map(|exit| exit.to).collect();
+                let exits = self.exits(edge).iter();
+                let mut neighbours: Vec<(u32, u16)> = exits.map(|exit| (exit.to, self.length(exit))).collect();
                 neighbours.dedup();
                 let next = self.first_twin.len() as u32;
                 let row = *row_of.entry(neighbours).or_insert(next);
@@ -228,27 +221,62 @@ impl Routes {
         }
     }
 
-    /// Runs a breadth-first search from the first switch of each group of twins. Links go both ways, so distances do
-    /// too.
+    /// Returns the length of an exit's link.
+    #[inline]
+    fn length(&self, exit: &Exit) -> u16 {
+        self.long_links.length(exit.port)
+    }
+
+    /// Searches, from the first switch of each group of twins, for the lengths of the shortest paths. Links go both ways and are as
+    /// long either way, so paths are too.
     fn all_hops(&self) -> Vec<u16> {
         let n = self.switches.len();
         let mut hops = vec![FAR; n * self.first_twin.len()];
-        let mut queue = VecDeque::new();
+        // The switches found at each of the next lengths, in turn: a link has at most one less than there are lists.
+        let mut found: [Vec<u32>; 1 + LongLinks::LENGTH as usize] = Default::default();
         for (&start, distances) in self.first_twin.iter().zip(hops.chunks_mut(n)) {
             distances[start as usize] = 0;
-            queue.push_back(start);
-            while let Some(at) = queue.pop_front() {
-                let next = distances[at as usize] + 1;
-                for exit in self.exits(at) {
-                    let distance = &mut distances[exit.to as usize];
-                    if *distance == FAR {
-                        *distance = next;
-                        queue.push_back(exit.to);
+            found[0].push(start);
+            let (mut here, mut n_found) = (0_u16, 1);
+            while 0 < n_found {
+                let lists = found.len();
+                let mut nearest = std::mem::take(&mut found[usize::from(here) % lists]);
+                n_found -= nearest.len();
+                for at in nearest.drain(..) {
+                    // Another way may have been shorter.
+                    let exits = if distances[at as usize] == here { self.exits(at) } else { &[] };
+                    for exit in exits {
+                        let there = here.saturating_add(self.length(exit));
+                        if there < distances[exit.to as usize] {
+                            distances[exit.to as usize] = there;
+                            found[usize::from(there) % lists].push(exit.to);
+                            n_found += 1;
+                        }
                     }
                 }
+                // The list keeps its memory.
+                found[usize::from(here) % lists] = nearest;
+                here += 1;
             }
         }
         hops
+    }
+
+    /// Counts the links of the shortest paths to the first switch of each group of twins.
+    fn all_links(&self) -> Vec<u16> {
+        let n = self.switches.len();
+        let mut links = vec![FAR; self.hops.len()];
+        for (hops, links) in self.hops.chunks(n).zip(links.chunks_mut(n)) {
+            let mut order: Vec<u32> = (0..n as u32).filter(|&s| hops[s as usize] != FAR).collect();
+            order.sort_by_key(|&s| hops[s as usize]);
+            for at in order {
+                let ways = self.exits(at).iter();
+                let ways = ways
+                    .filter(|exit| hops[exit.to as usize].checked_add(self.length(exit)) == Some(hops[at as usize]));
+                links[at as usize] = ways.map(|exit| links[exit.to as usize] + 1).max().unwrap_or(0);
+            }
+        }
+        links
     }
 
     fn most_hops(&self) -> u32 {
@@ -256,7 +284,8 @@ impl Routes {
         self.hosts.iter().flatten().for_each(|host| n_hosts[host.switch as usize] += 1);
         let edges = || (0..self.switches.len()).filter(|&s| 0 < n_hosts[s]);
         let within = edges().any(|s| 1 < n_hosts[s]).then_some(0);
-        let rows = self.first_twin.iter().zip(self.hops.chunks(self.switches.len().max(1)));
+        let links = if self.links.is_empty() { &self.hops } else { &self.links };
+        let rows = self.first_twin.iter().zip(links.chunks(self.switches.len().max(1)));
         let between = rows.flat_map(|(&first, hops)| edges().filter(move |&s| s != first as usize).map(|s| hops[s]));
         between.filter(|&hops| hops != FAR).chain(within).max().map_or(0, |hops| u32::from(hops) + 2)
     }
@@ -270,15 +299,30 @@ impl Routes {
     }
 
     fn hops_to(&self, edge: u32) -> Option<Hops<'_>> {
+        self.row_of(&self.hops, edge)
+    }
+
+    /// Returns the numbers of links to an edge switch.
+    fn links_to(&self, edge: u32) -> Option<Hops<'_>> {
+        self.row_of(if self.links.is_empty() { &self.hops } else { &self.links }, edge)
+    }
+
+    fn row_of<'a>(&self, all: &'a [u16], edge: u32) -> Option<Hops<'a>> {
         let row = self.row[edge as usize]? as usize;
         let n = self.switches.len();
-        Some(Hops { edge, twin: self.first_twin[row], to_twin: self.hops.get(row * n..(row + 1) * n)? })
+        Some(Hops { edge, twin: self.first_twin[row], to_twin: all.get(row * n..(row + 1) * n)? })
     }
 
     /// Returns the exits of `at` on shortest paths to the edge switch of `hops`.
     fn candidates<'a>(&'a self, at: u32, hops: Hops<'a>) -> impl Iterator<Item = &'a Exit> + 'a {
         let here = hops.from(at);
-        self.exits(at).iter().filter(move |exit| hops.from(exit.to) < here)
+        self.exits(at).iter().filter(move |exit| self.leads_on(exit, hops, here))
+    }
+
+    /// Returns `true` if an exit of a switch that is as far as `here` from the edge switch of `hops` is on a shortest path.
+    #[inline]
+    fn leads_on(&self, exit: &Exit, hops: Hops<'_>, here: u16) -> bool {
+        u32::from(hops.from(exit.to)) + u32::from(self.length(exit)) == u32::from(here)
     }
 
     /// Returns the egress port of a host.
@@ -289,8 +333,8 @@ impl Routes {
     /// Returns the number of links from one host to another; `None` if there is no path.
     pub fn distance(&self, src: NodeId, dst: NodeId) -> Option<u32> {
         let (from, to) = ((*self.hosts.get(src.index())?)?, (*self.hosts.get(dst.index())?)?);
-        let hops = self.hops_to(to.switch)?.from(from.switch);
-        (src != dst && hops != FAR).then(|| u32::from(hops) + 2)
+        let links = self.links_to(to.switch)?.from(from.switch);
+        (src != dst && links != FAR).then(|| u32::from(links) + 2)
     }
 
     /// Writes the egress ports from `key.src` to `key.dst` into `out`, the sender's own first. `out` is empty if both
@@ -359,88 +403,6 @@ impl Routes {
     /// hosts.
     pub fn longest_path(&self) -> u32 {
         self.longest
-    }
-
-    /// Returns the largest sum of `cost` over the links of any shortest path between two hosts (both host links
-    /// included); zero if there are fewer than two hosts. `cost` must be the same for both directions of a link.
-    pub(crate) fn dearest_path(&self, cost: impl Fn(PortId) -> u64) -> u64 {
-        // The two most expensive host links of each switch: a path between hosts of one switch has both.
-        let mut dearest = vec![[None::<u64>; 2]; self.switches.len()];
-        for host in self.hosts.iter().flatten() {
-            let (cost, [first, second]) = (Some(cost(host.up)), &mut dearest[host.switch as usize]);
-            if *first < cost {
-                *second = std::mem::replace(first, cost);
-            } else if *second < cost {
-                *second = cost;
-            }
-        }
-        let within = dearest.iter().filter_map(|[first, second]| Some((*first)? + (*second)?)).max();
-        let costs: Vec<u64> = self.exits.iter().map(|exit| cost(exit.port)).collect();
-        let mut to_edge = vec![0; self.switches.len()];
-        let between = self.equal_twins(&costs).into_iter().map(|twins| {
-            self.dearest_ways(twins[0], &costs, &mut to_edge);
-            self.dearest_path_to(&twins, &dearest, &costs, &to_edge)
-        });
-        between.max().unwrap_or(0).max(within.unwrap_or(0))
-    }
-
-    /// Returns the edge switches in groups of twins that are equally expensive to enter.
-    fn equal_twins(&self, costs: &[u64]) -> Vec<Vec<u32>> {
-        let mut entries: Vec<Vec<(u32, u64)>> = vec![Vec::new(); self.switches.len()];
-        for at in 0..self.switches.len() as u32 {
-            for i in self.exit_range(at) {
-                let to = self.exits[i].to as usize;
-                // Exits from one switch to the same neighbour are adjacent.
-                match entries[to].last_mut() {
-                    Some((from, dearest)) if *from == at => *dearest = costs[i].max(*dearest),
-                    _ if self.row[to].is_some() => entries[to].push((at, costs[i])),
-                    _ => {}
-                }
-            }
-        }
-        let mut groups: BTreeMap<&[(u32, u64)], Vec<u32>> = BTreeMap::new();
-        for edge in (0..self.switches.len()).filter(|&s| self.row[s].is_some()) {
-            groups.entry(&entries[edge]).or_default().push(edge as u32);
-        }
-        groups.into_values().collect()
-    }
-
-    /// Writes into `to_edge` the cost of the most expensive shortest way to an edge switch, for all switches that reach
-    /// it.
-    fn dearest_ways(&self, edge: u32, costs: &[u64], to_edge: &mut [u64]) {
-        let Some(hops) = self.hops_to(edge) else { return };
-        to_edge.fill(0);
-        let mut order: Vec<u32> = (0..self.switches.len() as u32).filter(|&s| hops.from(s) != FAR).collect();
-        order.sort_by_key(|&s| hops.from(s));
-        for at in order {
-            let ways = self.exit_range(at).filter(|&i| hops.from(self.exits[i].to) < hops.from(at));
-            let dearest = ways.map(|i| costs[i] + to_edge[self.exits[i].to as usize]).max();
-            to_edge[at as usize] = dearest.unwrap_or(0);
-        }
-    }
-
-    /// Returns the cost of the most expensive path from a host of another switch to a host of one of `twins`. `to_edge`
-    /// has the costs of ways to the first twin, which from all other switches are the same to each twin.
-    fn dearest_path_to(&self, twins: &[u32], dearest: &[[Option<u64>; 2]], costs: &[u64], to_edge: &[u64]) -> u64 {
-        let Some(hops) = self.hops_to(twins[0]) else { return 0 };
-        let (mut starts, mut ends) = (TopTwo::default(), TopTwo::default());
-        for &twin in twins {
-            ends.add(dearest[twin as usize][0].unwrap_or(0), twin);
-        }
-        for at in (0..self.switches.len() as u32).filter(|&s| s != twins[0] && hops.from(s) != FAR) {
-            if let Some(start) = dearest[at as usize][0] {
-                starts.add(start + to_edge[at as usize], at);
-            }
-        }
-        let mut best = starts.dearest_pair(ends);
-        // From the first twin to the others, by any neighbour: all its neighbours are neighbours of the others too.
-        let ways = self.exit_range(twins[0]).map(|i| costs[i] + to_edge[self.exits[i].to as usize]);
-        if let (Some(way), Some(start)) = (ways.max(), dearest[twins[0] as usize][0]) {
-            let mut from_first = TopTwo::default();
-            from_first.add(start + way, twins[0]);
-            best = best.max(from_first.dearest_pair(ends));
-        }
-        best.unwrap_or(0)
     }
 }
 

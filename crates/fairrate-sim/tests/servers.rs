@@ -9,7 +9,7 @@ use fairrate_sim::workload::{
     Collective, CollectiveAlgorithm as A, ComputeTime, Model, Op, Parallelism, Recompute, Sizes, Training, Workload,
     collective_of,
 };
-use fairrate_sim::{CollectiveBook, NodeId, Recorder, SimConfig, Simulation, Switching};
+use fairrate_sim::{CollectiveBook, FlowSpec, NodeId, Recorder, SimConfig, Simulation, Switching};
 use fairrate_units::{Bytes, Rate, Time};
 
 const MTU: u64 = 1_000;
@@ -106,6 +106,69 @@ fn clusters_have_their_nodes_links_and_paths() {
             t.link_sets["scale-up-links"].get(2).copied()
         );
     }
+}
+
+/// Five servers of four GPUs with two ports, in two planes of 12 leaves and three spines each.
+#[test]
+fn first_and_second_ports_have_planes_of_their_own() {
+    let t = cluster(Wiring::Planes, 5);
+    assert_eq!(t.nodes.len(), 2 * (20 + 12 + 3) + 20 + 5);
+    assert_eq!(t.links.len(), 2 * (20 + 3 * 12) + 20);
+    assert_eq!((t.hosts().count(), t.end_points().count()), (20, 60));
+    let routes = Routes::new(&t);
+    let second = |host| t.second_ports.of(host).expect("it has one");
+    let name = |node: NodeId| &*t.nodes[node.index()].name;
+    let switch = |end| name(t.to(routes.host_port(end).expect("an end point"))).to_owned();
+    for (server, gpu, tor) in [(0, 0, 0), (1, 3, 6), (2, 1, 10)] {
+        let first = host(server, gpu);
+        assert_eq!((name(second(first)), t.nic(second(first))), (&*format!("{}.p2", name(first)), first));
+        assert_eq!([switch(first), switch(second(first))], [format!("tor{tor}"), format!("tor{}", tor + 1)]);
+    }
+    for (from, to, links) in [(host(0, 1), host(1, 1), 2), (host(0, 1), host(1, 2), 4), (host(0, 1), host(4, 1), 4)] {
+        assert_eq!(routes.distance(from, to), Some(links));
+        assert_eq!(routes.distance(second(from), second(to)), Some(links));
+        assert_eq!(routes.distance(from, second(to)), None, "no path leads from one plane to the other");
+    }
+}
+
+/// 4,000 flows between 20 hosts: each takes the same port of both hosts, the same one whenever its addresses, ports and the seed are the
+/// same, and half of them the second one, within four standard deviations.
+#[test]
+fn flows_are_spread_over_both_ports() {
+    let t = cluster(Wiring::Planes, 5);
+    let flow = |i: u32| FlowSpec {
+        sport: (i / 20) as u16,
+        ..FlowSpec::new(NodeId(i % 20), NodeId((i + 1 + i % 19) % 20), Bytes::new(1), Time::ZERO)
+    };
+    let flows: Vec<FlowSpec> = (0..4_000).map(flow).filter(|flow| flow.src != flow.dst).collect();
+    let spread = |seed| {
+        let mut spread = flows.clone();
+        t.spread_over_ports(&mut spread, seed);
+        spread
+    };
+    let is_second = |end| t.second_ports.host_of(end).is_some();
+    for (before, after) in flows.iter().zip(spread(1)) {
+        assert_eq!((t.nic(after.src), t.nic(after.dst)), (before.src, before.dst));
+        assert_eq!(is_second(after.src), is_second(after.dst));
+    }
+    let (n, n_second) = (flows.len() as f64, spread(1).iter().filter(|flow| is_second(flow.src)).count() as f64);
+    assert!((n_second - n / 2.0).abs() < 4.0 * (n / 4.0).sqrt(), "{n_second} of {n}");
+    assert_eq!(spread(1), spread(1));
+    assert_ne!(spread(1), spread(2));
+}
+
+/// Ten flows from a host to another: they arrive when the busier port has sent its part.
+#[test]
+fn a_port_has_the_rate_of_its_link() {
+    let t = cluster(Wiring::Planes, 5);
+    let flow = |i: u16| FlowSpec { sport: i, ..FlowSpec::new(host(0, 0), host(1, 0), Bytes::new(100_000), Time::ZERO) };
+    let mut flows: Vec<FlowSpec> = (0..10).map(flow).collect();
+    t.spread_over_ports(&mut flows, 1);
+    let n_second = flows.iter().filter(|flow| t.second_ports.host_of(flow.src).is_some()).count() as u64;
+    assert!((1..10).contains(&n_second), "both have some");
+    let c = config_of(t, Workload::from(flows));
+    let last = run(c).0.flows.iter().map(|flow| flow.fct.expect("it ends").as_ps()).max();
+    assert_eq!(last, Some(message(n_second.max(10 - n_second) * 100_000, 2, BYTE, DELAY)));
 }
 
 /// A broadcast of two ranks is a message.

@@ -66,6 +66,9 @@ fn unfit_network(config: &SimConfig) -> Option<Problem> {
     if topology.servers.is_some() {
         return Some(problem("its servers have scale-up networks", "write `scale_up = false` in `[topology]`"));
     }
+    if !topology.second_ports.are_none() {
+        return Some(problem("its hosts have two ports", "write `kind = \"rail\"` in `[topology]`"));
+    }
     if MOST_NODES < topology.nodes.len() {
         let n = topology.nodes.len();
         return Some(problem(format!("{n} hosts and switches are too many"), format!("take at most {MOST_NODES}")));

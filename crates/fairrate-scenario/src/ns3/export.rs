@@ -101,6 +101,11 @@ pub fn export(scenario: &Scenario) -> Result<Exported, (String, String)> {
         config.topology.servers.is_some(),
         "The two end points of a GPU: they are two hosts, and scale-up networks are not connected to the others.",
     );
+    lacks(!config.topology.second_ports.are_none(), "The two ports of a host: they are two hosts.");
+    lacks(
+        !config.topology.long_links.are_none(),
+        "Paths between groups with one global link: the ns-3 code takes those with the fewest links, which may have two.",
+    );
     let stop = config.stop.at.unwrap_or_else(|| last_start(&config.flows).saturating_add(Time::from_ms(100)));
     lacks(
         config.stop.at.is_none(),

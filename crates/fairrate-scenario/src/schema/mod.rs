@@ -122,9 +122,13 @@ pub(crate) fn read(
     if changes.is_empty() {
         check_end(report, &run, &flows);
     }
-    if allocator.is_some() && topology.servers.is_some() {
-        let message = "a central allocator has one network, and servers have scale-up networks of their own";
-        let help = "write `scale_up = false` in `[topology]`, or choose another `cc`";
+    if allocator.is_some() && topology.has_several_ends() {
+        let (message, help) = if topology.second_ports.are_none() {
+            let message = "a central allocator has one network, and servers have scale-up networks of their own";
+            (message, "write `scale_up = false` in `[topology]`, or choose another `cc`")
+        } else {
+            ("a central allocator has one network, and first and second ports have two", "choose another `cc`")
+        };
         report.problem("scenario::conflict", network_site, message, "in here", help);
         report.check()?;
     }

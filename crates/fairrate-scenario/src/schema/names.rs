@@ -181,11 +181,10 @@ impl<'a> Names<'a> {
     /// Returns the host with this name; problems are added to `report`.
     pub fn host(&self, name: &NodeName, report: &Report) -> NodeId {
         match self.find(&name.name) {
-            Some(id) if self.topology.is_scale_up(id) => {
-                self.not_a_nic(name, id, report);
-                NodeId(0)
+            Some(id) if self.topology.is_host(id) => {
+                self.check_is_named(name, id, report);
+                id
             }
-            Some(id) if self.topology.is_host(id) => id,
             Some(_) => {
                 let message = format!("`{}` is a switch, not a host", name.name);
                 report.problem("scenario::unknown_node", name.site, message, "a switch", self.summary());
@@ -205,19 +204,19 @@ impl<'a> Names<'a> {
         }
     }
 
-    /// Reports that `end` is a GPU's end point on a scale-up network and no host.
-    fn not_a_nic(&self, name: &NodeName, end: NodeId, report: &Report) {
-        let message =
-            format!("`{}` is the end of a GPU on a scale-up network, which only collectives and jobs use", name.name);
-        let help = format!("name its NIC, `{}`", self.topology.nodes[self.topology.nic(end).index()].name);
-        report.problem("scenario::unknown_node", name.site, message, "no host", help);
+    /// Reports an `end` that is no host, but another end point of one.
+    fn check_is_named(&self, name: &NodeName, end: NodeId, report: &Report) {
+        if let Some((kind, host)) = self.topology.hidden_end(end) {
+            let (message, help) = (format!("`{}` is {kind}", name.name), format!("name its host, `{}`", host.name));
+            report.problem("scenario::unknown_node", name.site, message, "no host", help);
+        }
     }
 
     /// Returns the hosts that a name stands for: the host itself, the hosts of a ToR, the NICs of a server whose scale-up switch it is, or
     /// those of all hosts and ToRs that match a pattern, each once and in the order of the network. Problems are added to `report`.
     pub fn hosts(&self, name: &NodeName, report: &Report) -> Vec<NodeId> {
         let found: Vec<NodeId> = match self.find(&name.name) {
-            Some(node) if self.topology.is_scale_up(node) => return vec![self.host(name, report)],
+            Some(node) if self.topology.hidden_end(node).is_some() => return vec![self.host(name, report)],
             Some(node) => vec![node],
             None if name.is_pattern() => self.matching(&name.name),
             None => return vec![self.host(name, report)],

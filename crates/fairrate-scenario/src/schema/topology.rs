@@ -5,7 +5,7 @@ mod scale_up;
 use fairrate_sim::FieldError;
 use fairrate_sim::routing::Routes;
 use fairrate_sim::topology::{
-    Asymmetric, Cluster, Dumbbell, FatTree, FatTreeK, LeafSpine, NODES_MAX, ParkingLot, Rdcn, ScaleUp, Star,
+    Asymmetric, Cluster, Dragonfly, Dumbbell, FatTree, FatTreeK, LeafSpine, NODES_MAX, ParkingLot, Rdcn, ScaleUp, Star,
     TOPOLOGIES, Topology, Wiring, parse_topology_file,
 };
 use fairrate_units::{Rate, Time};
@@ -37,6 +37,7 @@ pub(super) enum Shape {
     Asymmetric(Asymmetric),
     Rdcn(Rdcn),
     Cluster(Cluster),
+    Dragonfly(Dragonfly),
     File(Text),
     /// No usable shape; a problem has been reported.
     Unusable,
@@ -55,7 +56,9 @@ impl Shape {
             Self::Asymmetric(_) => "asymmetric",
             Self::Rdcn(_) => "rdcn",
             Self::Cluster(Cluster { wiring: Wiring::Rails, .. }) => "rail",
-            Self::Cluster(_) => "dcn+",
+            Self::Cluster(Cluster { wiring: Wiring::Servers, .. }) => "dcn+",
+            Self::Cluster(Cluster { wiring: Wiring::Planes, .. }) => "hpn",
+            Self::Dragonfly(_) => "dragonfly",
             Self::File(_) | Self::Unusable => "file",
         }
     }
@@ -194,6 +197,20 @@ fn read_shape(kind: &str, s: &mut Section<'_>, files: &Files<'_>) -> Shape {
             night: s.get("night", Time::from_us(20)).value,
         }),
         "rail" => Shape::Cluster(read_cluster(s, Wiring::Rails)),
+        "hpn" => Shape::Cluster(read_cluster(s, Wiring::Planes)),
+        // The example of the paper's Fig. 5: 72 hosts, and as many global links as make every group a neighbour of every other one.
+        "dragonfly" => Shape::Dragonfly(Dragonfly {
+            groups: s.get("groups", 9).value,
+            switches_per_group: s.get("switches_per_group", 4).value,
+            hosts_per_switch: s.get("hosts_per_switch", 2).value,
+            global_per_switch: s.get("global_per_switch", 2).value,
+            host_rate: s.get("host_rate", gbps(100)).value,
+            host_delay: s.get("host_delay", Time::from_ns(100)).value,
+            local_rate: s.get("local_rate", gbps(100)).value,
+            local_delay: s.get("local_delay", Time::from_ns(100)).value,
+            global_rate: s.get("global_rate", gbps(100)).value,
+            global_delay: s.get("global_delay", Time::from_ns(500)).value,
+        }),
         "dcn+" => Shape::Cluster(read_cluster(s, Wiring::Servers)),
         _ => files.read(s, "topology", "txt").map_or(Shape::Unusable, Shape::File),
     }
@@ -229,19 +246,22 @@ fn read_fat_tree_k(s: &mut Section<'_>) -> FatTreeK {
     }
 }
 
-/// Reads servers of GPUs. The defaults are those of SimAI's `gen_Topo_Template.py`: `Rail_Opti_SingleToR` for eight servers, and `DCN+`.
+/// Reads servers of GPUs. The defaults are those of SimAI's `gen_Topo_Template.py`: `Rail_Opti_SingleToR` and `AlibabaHPN` with two planes,
+/// each for eight servers, and `DCN+`.
 fn read_cluster(s: &mut Section<'_>, wiring: Wiring) -> Cluster {
     let (servers, servers_per_leaf, spines) = match wiring {
         Wiring::Rails => (8, 64, 64),
         Wiring::Servers => (64, 8, 8),
+        Wiring::Planes => (8, 128, 60),
     };
+    let host_rate = if wiring == Wiring::Planes { gbps(200) } else { gbps(400) };
     Cluster {
         wiring,
         servers: s.get("servers", servers).value,
         gpus_per_server: s.get("gpus_per_server", 8).value,
         servers_per_leaf: s.get("servers_per_leaf", servers_per_leaf).value,
         spines: s.get("spines", spines).value,
-        host_rate: s.get("host_rate", gbps(400)).value,
+        host_rate: s.get("host_rate", host_rate).value,
         host_delay: s.get("host_delay", Time::from_ns(500)).value,
         uplink_rate: s.get("uplink_rate", gbps(400)).value,
         uplink_delay: s.get("uplink_delay", Time::from_ns(500)).value,
@@ -259,6 +279,7 @@ fn check(shape: &Shape, s: &Section<'_>) {
         Shape::Asymmetric(t) => t.check(),
         Shape::Rdcn(t) => t.check(),
         Shape::Cluster(t) => t.check(),
+        Shape::Dragonfly(t) => t.check(),
         Shape::File(_) | Shape::Unusable => return,
     };
     match result {
@@ -287,6 +308,7 @@ fn n_hosts(shape: &Shape) -> u64 {
         Shape::Asymmetric(t) => u64::from(t.slow_hosts) + u64::from(t.fast_hosts),
         Shape::Rdcn(t) => product(&[t.tors, t.hosts_per_tor]),
         Shape::Cluster(t) => product(&[t.servers, t.gpus_per_server]),
+        Shape::Dragonfly(t) => product(&[t.groups, t.switches_per_group, t.hosts_per_switch]),
         Shape::File(_) | Shape::Unusable => 0,
     }
 }
@@ -303,6 +325,7 @@ pub(super) fn build(report: &Report, network: Network, site: Site) -> Result<Top
         Shape::Asymmetric(t) => t.build(),
         Shape::Rdcn(t) => t.build(),
         Shape::Cluster(t) => t.build(),
+        Shape::Dragonfly(t) => t.build(),
         Shape::File(file) => parse_topology_file(&file.text).unwrap_or_else(|error| {
             let fallback = "line 1 is `nodes switches links`, line 2 the ids of the switches, then a line a link: `a b rate delay error-rate`";
             file_problem(report, "scenario::topology_file", &file, &error, fallback);

@@ -86,6 +86,22 @@ const SHAPES: &[(&str, &[Key], &[Key])] = &[
     ),
     ("rail", SERVERS, CLUSTER),
     ("dcn+", SERVERS, CLUSTER),
+    ("hpn", SERVERS, CLUSTER),
+    (
+        "dragonfly",
+        &[
+            ("groups", &["2", "3", "4"]),
+            ("switches_per_group", &["2", "3"]),
+            ("hosts_per_switch", &["1", "2"]),
+            ("global_per_switch", &["2", "3"]),
+        ],
+        DRAGONFLY,
+    ),
+    (
+        "dragonfly",
+        &[("groups", &["2", "3"]), ("hosts_per_switch", &["2"]), ("scale_up", &["{ size = 2 }", "{ size = 4 }"])],
+        DRAGONFLY,
+    ),
 ];
 
 /// Keys of sizes, and of rates and delays, of servers of GPUs.
@@ -95,6 +111,14 @@ const SERVERS: &[Key] = &[
     ("servers_per_leaf", &["1", "2", "3"]),
     ("spines", &["1", "2", "3"]),
     ("scale_up", &["{}", "{ rate = \"800Gbps\" }", "{ rate = \"100Gbps\", delay = \"1us\" }", "false"]),
+];
+const DRAGONFLY: &[Key] = &[
+    ("host_rate", RATES),
+    ("host_delay", DELAYS),
+    ("local_rate", RATES),
+    ("local_delay", DELAYS),
+    ("global_rate", RATES),
+    ("global_delay", DELAYS),
 ];
 const CLUSTER: &[Key] =
     &[("host_rate", RATES), ("host_delay", DELAYS), ("uplink_rate", RATES), ("uplink_delay", DELAYS)];

@@ -6,8 +6,8 @@
 //! starts, timers), which fall in between: so a span ends at the next scheduled event of any host. The result is the
 //! same as event by event, with the same events in the fingerprint.
 //!
-//! The end points of a GPU start flows of each other. So they have their spans together, in the order of their events, and for the
-//! shorter one of their delays.
+//! The end points of a host may start flows of each other: those of a GPU, and its two ports. So they have their spans together, in the
+//! order of their events, and for the shortest of their delays.
 
 use super::Part;
 use super::agenda::{NEVER, Worker};
@@ -32,9 +32,9 @@ trait Team: Copy {
 #[derive(Clone, Copy)]
 struct Alone(HostId);
 
-/// The end points of a GPU.
+/// The end points of a host that has several.
 #[derive(Clone, Copy)]
-struct Pair([HostId; 2]);
+struct Ends<const N: usize>([HostId; N]);
 
 impl Team for Alone {
     #[inline]
@@ -63,22 +63,23 @@ impl Team for Alone {
     }
 }
 
-impl Team for Pair {
+impl<const N: usize> Team for Ends<N> {
     fn delay_ps(self, hosts: &Hosts, net: &Network) -> u64 {
-        let [a, b] = self.0.map(|host| Alone(host).delay_ps(hosts, net));
-        a.min(b)
+        self.0.map(|host| Alone(host).delay_ps(hosts, net)).into_iter().fold(NEVER, u64::min)
     }
 
     #[inline]
     fn next(self, hosts: &Hosts, net: &Network) -> (Event, HostId) {
-        let [a, b] = self.0.map(|host| Alone(host).next(hosts, net));
-        if b.0 < a.0 { b } else { a }
+        let [first, others @ ..] = &self.0.map(|host| Alone(host).next(hosts, net))[..] else {
+            unreachable!("N is positive")
+        };
+        others.iter().fold(*first, |first, &other| if other.0 < first.0 { other } else { first })
     }
 
     fn postpone(self, hosts: &Hosts, net: &mut Network, _: Event) {
         for host in self.0 {
             let next_ps = Alone(host).next(hosts, net).0.time_ps;
-            // Most spans have events at one of the two.
+            // Most spans have events at one of them.
             if net.agenda.due_ps(Worker::Host(host)) != next_ps {
                 net.agenda.postpone(Worker::Host(host), next_ps);
             }
@@ -90,16 +91,17 @@ impl Part {
     /// Processes the span of `host`, which is next, up to `until_ps`; returns the number of events.
     #[inline(never)]
     pub(super) fn on_span_of_host(&mut self, host: HostId, until_ps: u64) -> u64 {
-        match self.hosts.partner_of(host) {
-            None => self.on_span_of_team(Alone(host), until_ps),
-            Some(partner) => self.on_span_of_pair(Pair([host, partner]), until_ps),
+        match self.hosts.partners_of(host) {
+            [HostId::NONE, _] => self.on_span_of_team(Alone(host), until_ps),
+            [partner, HostId::NONE] => self.on_span_of_ends(Ends([host, partner]), until_ps),
+            [first, second] => self.on_span_of_ends(Ends([host, first, second]), until_ps),
         }
     }
 
-    /// The same for both end points of a GPU. A function of its own: inside the other one it takes registers from it.
+    /// The same for several end points of a host. A function of its own: inside the other one it takes registers from it.
     #[inline(never)]
-    fn on_span_of_pair(&mut self, pair: Pair, until_ps: u64) -> u64 {
-        self.on_span_of_team(pair, until_ps)
+    fn on_span_of_ends<const N: usize>(&mut self, ends: Ends<N>, until_ps: u64) -> u64 {
+        self.on_span_of_team(ends, until_ps)
     }
 
     #[allow(clippy::inline_always)] // See `Part::run`.

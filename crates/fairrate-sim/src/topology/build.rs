@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use fairrate_units::{Rate, Time};
 
-use super::{Link, Node, Tier, Topology};
+use super::{Link, LongLinks, Node, SecondPorts, Tier, Topology};
 use crate::ids::{NodeId, PortId};
 use crate::input_error::FieldError;
 
@@ -71,13 +71,27 @@ impl Builder {
         nodes.shrink_to_fit();
         links.shrink_to_fit();
         let link_sets = BTreeMap::new();
-        let mut topology = Topology { nodes, links, link_sets, error_rates: Vec::new(), circuits: None, servers: None };
+        let mut topology = Topology {
+            nodes,
+            links,
+            link_sets,
+            error_rates: Vec::new(),
+            long_links: LongLinks::default(),
+            second_ports: SecondPorts::default(),
+            circuits: None,
+            servers: None,
+        };
         topology.link_sets = sets_of_links(&topology);
         if !bottleneck.is_empty() {
             let ports = bottleneck.iter().map(|&link| PortId(2 * link as u32)).collect();
             topology.link_sets.insert("bottleneck".to_owned(), ports);
         }
         topology
+    }
+
+    /// Returns the number of nodes so far.
+    pub(super) fn n_nodes(&self) -> u32 {
+        self.nodes.len() as u32
     }
 
     /// Returns the number of links so far.

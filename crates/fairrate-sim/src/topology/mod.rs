@@ -8,13 +8,16 @@ mod asymmetric;
 mod attach;
 mod build;
 mod cluster;
+mod dragonfly;
 mod dumbbell;
 mod fat_tree;
 mod file;
 mod leaf_spine;
+mod long_links;
 mod parking_lot;
 mod rdcn;
 mod scale_up;
+mod second_ports;
 mod star;
 
 use std::cmp::Ordering;
@@ -27,13 +30,16 @@ use crate::ids::{NodeId, PortId};
 pub use asymmetric::Asymmetric;
 pub use build::NODES_MAX;
 pub use cluster::{Cluster, Wiring};
+pub use dragonfly::Dragonfly;
 pub use dumbbell::Dumbbell;
 pub use fat_tree::{FatTree, FatTreeK};
 pub use file::parse_topology_file;
 pub use leaf_spine::LeafSpine;
+pub use long_links::LongLinks;
 pub use parking_lot::ParkingLot;
 pub use rdcn::{CircuitState, Circuits, Rdcn};
 pub use scale_up::{ScaleUp, Servers};
+pub use second_ports::SecondPorts;
 pub use star::Star;
 
 /// The tier of a node in the fabric.
@@ -93,12 +99,16 @@ pub struct Topology {
     pub links: Vec<Link>,
     /// Named sets of egress ports that a load may be defined on: `host-links` (host to ToR), `tor-downlinks` (ToR to
     /// host), `tor-uplinks` (ToR to the tier above), `agg-uplinks` (aggregation to core), `all-switch-links` (both
-    /// directions of every link between switches, without circuits), `circuits`, `scale-up-links` (both directions) and, where the shape has one by design,
-    /// `bottleneck`. Empty sets are absent.
+    /// directions of every link between switches, without circuits), `global-links` (between groups, both directions), `circuits`,
+    /// `scale-up-links` (both directions) and, where the shape has one by design, `bottleneck`. Empty sets are absent.
     pub link_sets: BTreeMap<String, Vec<PortId>>,
     /// The first ports of links that lose packets according to a topology file, each with the probability that a packet
     /// is lost, in either direction.
     pub error_rates: Vec<(PortId, f64)>,
+    /// The links that count as several for the length of a path.
+    pub long_links: LongLinks,
+    /// The second ports of hosts, if they have two.
+    pub second_ports: SecondPorts,
     /// The links that are circuits of an optical switch, if there is one.
     pub circuits: Option<Circuits>,
     /// The servers of GPUs with their scale-up networks, if there are any.
@@ -106,9 +116,9 @@ pub struct Topology {
 }
 
 impl Topology {
-    /// Returns the hosts, in ascending order. The end points of GPUs on scale-up networks are not among them.
+    /// Returns the hosts, in ascending order. Their second ports and the end points of GPUs on scale-up networks are not among them.
     pub fn hosts(&self) -> impl Iterator<Item = NodeId> + '_ {
-        self.end_points().filter(|&end| !self.is_scale_up(end))
+        self.end_points().filter(|&end| self.nic(end) == end)
     }
     /// Returns the number of ports.
     pub fn n_ports(&self) -> usize {
@@ -257,6 +267,16 @@ pub const TOPOLOGIES: &[TopologyInfo] = &[
         name: "dcn+",
         title: "servers of GPUs, where all GPUs of a server share a leaf, under spines (Alibaba's DCN+)",
         link_sets: &["host-links", "tor-downlinks", "tor-uplinks", "all-switch-links", "scale-up-links"],
+    },
+    TopologyInfo {
+        name: "hpn",
+        title: "rails whose NICs have two ports, each on a leaf of its own, under two planes of spines (Alibaba's HPN)",
+        link_sets: &["host-links", "tor-downlinks", "tor-uplinks", "all-switch-links", "scale-up-links"],
+    },
+    TopologyInfo {
+        name: "dragonfly",
+        title: "groups of switches, each linked to every other of its group, with links between all groups",
+        link_sets: &["host-links", "tor-downlinks", "all-switch-links", "global-links"],
     },
     TopologyInfo {
         name: "file",

@@ -75,11 +75,6 @@ impl Topology {
         self.servers = Some(Servers { size, nics, first_end });
     }
 
-    /// Returns the end points of the network: the hosts, and the end points of GPUs on scale-up networks.
-    pub fn end_points(&self) -> impl Iterator<Item = NodeId> + '_ {
-        (0u32..).zip(&self.nodes).filter(|(_, n)| n.tier == Tier::Host).map(|(i, _)| NodeId(i))
-    }
-
     /// Returns `true` if a node is the end point of a GPU on a scale-up network.
     pub fn is_scale_up(&self, node: NodeId) -> bool {
         self.servers.as_ref().is_some_and(|servers| servers.at_end(node).is_some())
@@ -91,12 +86,6 @@ impl Topology {
             let first = servers.first_end.index() + servers.nics.len();
             (first..first + servers.n_servers()).contains(&node.index())
         })
-    }
-
-    /// Returns the NIC of the GPU that an end point is of: the host itself, unless it is on a scale-up network.
-    pub fn nic(&self, end: NodeId) -> NodeId {
-        let of_gpu = self.servers.as_ref().and_then(|servers| Some(servers.nics[servers.at_end(end)?]));
-        of_gpu.unwrap_or(end)
     }
 
     /// Returns the end point on a scale-up network of the GPU with this NIC, if it has one.
@@ -136,6 +125,11 @@ impl Servers {
     fn at(&self, nic: NodeId) -> Option<usize> {
         // Hosts come first in most networks.
         if self.nics.get(nic.index()) == Some(&nic) { Some(nic.index()) } else { self.nics.binary_search(&nic).ok() }
+    }
+
+    /// Returns the NIC of the GPU with this end point on a scale-up network.
+    pub(super) fn nic_of(&self, end: NodeId) -> Option<NodeId> {
+        Some(self.nics[self.at_end(end)?])
     }
 
     /// Returns the position of an end point on a scale-up network.

@@ -169,11 +169,8 @@ impl<'a> Hosts<'a> {
                 _ => error,
             });
         };
-        if self.topology.is_scale_up(node) {
-            let message =
-                format!("`{text}` is the end of a GPU on a scale-up network, which only collectives and jobs use");
-            let nic = &self.topology.nodes[self.topology.nic(node).index()].name;
-            return Err(field.error(message).help(format!("name its NIC, `{nic}`")));
+        if let Some((kind, host)) = self.topology.hidden_end(node) {
+            return Err(field.error(format!("`{text}` is {kind}")).help(format!("name its host, `{}`", host.name)));
         }
         if self.topology.is_host(node) {
             return Ok(node);

@@ -231,15 +231,14 @@ pub fn share_connections(flows: &mut [FlowSpec]) {
 
 /// Checks that `node` is a host, and returns it.
 fn host(field: &'static str, topology: &Topology, node: NodeId) -> Result<NodeId, FieldError> {
-    if topology.is_host(node) && !topology.is_scale_up(node) {
+    let hidden = topology.hidden_end(node);
+    if topology.is_host(node) && hidden.is_none() {
         return Ok(node);
     }
-    let message = match topology.nodes.get(node.index()) {
-        Some(end) if topology.is_scale_up(node) => {
-            format!("`{}` is the end of a GPU on a scale-up network, which only collectives and jobs use", end.name)
-        }
-        Some(switch) => format!("`{}` is a switch, not a host", switch.name),
-        None => format!("there is no node {}", node.0),
+    let message = match (topology.nodes.get(node.index()), hidden) {
+        (Some(end), Some((kind, _))) => format!("`{}` is {kind}", end.name),
+        (Some(switch), None) => format!("`{}` is a switch, not a host", switch.name),
+        (None, _) => format!("there is no node {}", node.0),
     };
     Err(FieldError::new(field, message))
 }

@@ -21,7 +21,12 @@ const EXAMPLE: &str = "{ size = 8, rate = \"2880Gbps\", delay = \"25ns\" }";
 pub(super) fn read(s: &mut Section<'_>, shape: &Shape) -> Option<(ScaleUp, Site)> {
     let size = match shape {
         Shape::Cluster(cluster) => Some(cluster.gpus_per_server),
-        Shape::Star(_) | Shape::LeafSpine(_) | Shape::FatTree(_) | Shape::FatTreeK(_) | Shape::File(_) => None,
+        Shape::Star(_)
+        | Shape::LeafSpine(_)
+        | Shape::FatTree(_)
+        | Shape::FatTreeK(_)
+        | Shape::Dragonfly(_)
+        | Shape::File(_) => None,
         _ => return None,
     };
     let site = s.site_of("scale_up");

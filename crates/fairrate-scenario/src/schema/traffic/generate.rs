@@ -66,7 +66,8 @@ pub(in crate::schema) fn build(
         }
     }
     check_ids(report, blocks, &made);
-    let workload = merge(made);
+    let mut workload = merge(made);
+    topology.spread_over_ports(&mut workload.flows, seed);
     report.check()?;
     if workload.flows.is_empty() {
         let site = blocks.first().map_or_else(|| report.start(), |b| b.anchor.site);

@@ -82,8 +82,8 @@ pub(crate) struct Hosts {
     convergence: Option<Box<Convergence>>,
     /// Flows and tasks that wait for others, if there are any.
     dependents: Option<Box<Dependents>>,
-    /// For each host, the other end point of the same GPU, or [`HostId::NONE`]; empty if no host starts flows of another one.
-    partners: Table<HostId, HostId>,
+    /// For each end point, the others of its host, or [`HostId::NONE`]; empty if none starts flows of another one.
+    partners: Table<HostId, [HostId; 2]>,
     /// The hosts that are not ideal, if there are any.
     imperfect: Option<Box<ImperfectHosts>>,
     /// Record of disorder, if packets may take several paths.
@@ -260,10 +260,11 @@ impl Hosts {
         self.nics[host].port
     }
 
-    /// Returns the other end point of the GPU that a host is of, if flows of one wait for flows of the other.
+    /// Returns the other end points of the host that an end point is of, if flows of one may wait for flows of another; the first is
+    /// none if there are none.
     #[inline]
-    pub(super) fn partner_of(&self, host: HostId) -> Option<HostId> {
-        self.partners.get(host).copied().filter(|partner| !partner.is_none())
+    pub(super) fn partners_of(&self, host: HostId) -> [HostId; 2] {
+        self.partners.get(host).copied().unwrap_or([HostId::NONE; 2])
     }
 
     /// Returns the time at which a host's NIC wakes up, in picoseconds; `u64::MAX`: it will not.
@@ -387,14 +388,16 @@ impl Hosts {
     }
 }
 
-/// Returns, for each host, the other end point of the same GPU, or [`HostId::NONE`]; nothing if there are no GPUs with two, or no flows that
-/// wait for others.
-fn partners(config: &SimConfig) -> Table<HostId, HostId> {
+/// Returns, for each end point, the others of the same host, or [`HostId::NONE`]; nothing if no flows of one wait for flows of another.
+fn partners(config: &SimConfig) -> Table<HostId, [HostId; 2]> {
     let topology = &config.topology;
-    if config.dependencies.is_empty() || topology.servers.is_none() {
+    if !config.starts_across_ends() {
         return Table::default();
     }
     let numbers: HashMap<NodeId, HostId> = topology.end_points().zip((0..).map(HostId)).collect();
-    let other = |end: NodeId| Some(topology.nic(end)).filter(|&nic| nic != end).or_else(|| topology.scale_up_end(end));
-    topology.end_points().map(|end| other(end).map_or(HostId::NONE, |other| numbers[&other])).collect()
+    let others = |end: NodeId| {
+        let mut others = topology.ends_of(topology.nic(end)).filter(|&other| other != end).map(|other| numbers[&other]);
+        [(); 2].map(|()| others.next().unwrap_or(HostId::NONE))
+    };
+    topology.end_points().map(others).collect()
 }

@@ -84,8 +84,8 @@ fn join_inseparable(config: &SimConfig, racks: &mut Sets) {
             }
         }
     }
-    // Flows of a GPU at one of its end points wait for flows at the other.
-    if !config.dependencies.is_empty() && topology.servers.is_some() {
+    // Flows of a host at one of its end points wait for flows at the others.
+    if config.starts_across_ends() {
         topology.end_points().for_each(|end| racks.join(end, topology.nic(end)));
     }
     for flow in &config.flows {
