@@ -139,8 +139,8 @@ pub trait PortAgent {
     /// Handles a packet that leaves the queue for the wire. Marks and headers written here take effect.
     fn on_dequeue(&mut self, _view: &PortView, _packet: &mut PortPacket<'_>, _actions: &mut Actions) {}
     /// Returns the physical queue of `class` that a data packet of `flow` joins, or `None` for the queue of the class itself.
-    /// Called right after [`PortAgent::on_enqueue`], if the agent watches data at that step; not called at hosts. The
-    /// physical queues of a class are served by deficit round robin after its own queue, and a queue whose first packet is of
+    /// Called right after [`PortAgent::on_enqueue`], if the agent watches data at that step and its algorithm has
+    /// [`Queueing::Own`](crate::Queueing::Own); not called at hosts. The physical queues of a class are served by deficit round robin after its own queue, and a queue whose first packet is of
     /// a paused flow is skipped.
     fn assign(&self, _class: u8, _flow: u32) -> Option<u16> {
         None

@@ -50,7 +50,7 @@ enum Work {
     Events { pending: u32 },
 }
 
-const WORKLOADS: [Workload; 6] = [
+const WORKLOADS: [Workload; 8] = [
     Workload {
         name: "perm128 powertcp",
         work: Work::Simulate { traffic: PERMUTATION, cc: "powertcp", transport: "rdma" },
@@ -60,6 +60,9 @@ const WORKLOADS: [Workload; 6] = [
         name: "perm128 dctcp/tcp",
         work: Work::Simulate { traffic: PERMUTATION, cc: "dctcp", transport: "tcp" },
     },
+    // Agents of ports, which see data here, and control packets there.
+    Workload { name: "perm128 rocc", work: Work::Simulate { traffic: PERMUTATION, cc: "rocc", transport: "rdma" } },
+    Workload { name: "perm128 perc", work: Work::Simulate { traffic: PERMUTATION, cc: "perc", transport: "rdma" } },
     Workload { name: "incast32 hpcc", work: Work::Simulate { traffic: INCAST, cc: "hpcc", transport: "rdma" } },
     Workload { name: "incast32 dctcp", work: Work::Simulate { traffic: INCAST, cc: "dctcp", transport: "rdma" } },
     Workload { name: "event list 4096", work: Work::Events { pending: hold::SIZES[1] } },

@@ -4,7 +4,7 @@
 pub(crate) use fairrate_control::PortStep as Step;
 use fairrate_control::{
     Actions, AlgorithmConfig, FlowPause, NOTICE_VALUES, Notice, PortAgent, PortAlgorithm, PortContext, PortPacket,
-    PortPacketKind, PortScope, PortView,
+    PortPacketKind, PortScope, PortView, Queueing,
 };
 use fairrate_units::Time;
 
@@ -34,6 +34,8 @@ pub(crate) struct Agents {
     has_others: bool,
     /// Number of header words of that algorithm.
     header_words: usize,
+    /// `true` if agents assign packets to physical queues.
+    assign: bool,
     /// The packets that agents watch. Bit k: packets of kind k as they join a queue; bit 16 + k: as they leave it.
     watched: u32,
     actions: Actions,
@@ -52,6 +54,7 @@ impl Agents {
                 stack: 0,
                 has_others: false,
                 header_words: 0,
+                assign: false,
                 watched: 0,
                 actions: Actions::default(),
             };
@@ -73,7 +76,8 @@ impl Agents {
         let watched = of_port.iter().flatten().fold(0, |watched, agent| watched | watched_by(agent));
         let (timers, header_words) = (vec![u64::MAX; of_port.len()].into(), rules.header_words);
         let has_others = !config.beside.is_empty();
-        Self { of_port, timers, stack, has_others, header_words, watched, actions: Actions::default() }
+        let assign = cc.needs().network.queueing == Queueing::Own;
+        Self { of_port, timers, stack, has_others, header_words, assign, watched, actions: Actions::default() }
     }
 }
 
@@ -168,6 +172,9 @@ impl Agents {
     /// class.
     #[inline]
     pub(crate) fn assigned_queue(&self, run: &Run, net: &Network, port: PortIdx, packet: PacketIdx) -> Option<u16> {
+        if !self.assign {
+            return None;
+        }
         let p = net.pool.get(packet);
         let agent = self.of_port.get(port)?.as_ref().filter(|_| p.kind == PacketKind::Data && self.see(run, p.flow))?;
         agent.assign(p.class, p.flow.0)
@@ -221,7 +228,22 @@ impl World {
     }
 
     /// Shows `packet` to the port's agent, if it has one, as [`World::agent_sees`] does for packets that are watched.
+    #[inline(never)]
     pub(crate) fn tell_agent(&mut self, port: PortIdx, packet: PacketIdx, step: Step) -> bool {
+        match step {
+            Step::Enqueue => self.tell(port, packet, PortAgent::on_enqueue),
+            Step::Dequeue => self.tell(port, packet, PortAgent::on_dequeue),
+        }
+    }
+
+    #[allow(clippy::inline_always)] // One copy a step, without the other one's way.
+    #[inline(always)]
+    fn tell(
+        &mut self,
+        port: PortIdx,
+        packet: PacketIdx,
+        tell: impl Fn(&mut PortAlgorithm, &PortView, &mut PortPacket<'_>, &mut Actions),
+    ) -> bool {
         let p = self.net.pool.get(packet);
         if !self.agents.see(&self.run, p.flow) {
             return false;
@@ -233,17 +255,14 @@ impl World {
             PacketKind::Control if !p.is_handshake() => PortPacketKind::Control,
             _ => PortPacketKind::Other,
         };
-        let header: &mut [f64] = if kind == PortPacketKind::Other {
+        let header: &mut [f64] = if kind == PortPacketKind::Other || self.agents.header_words == 0 {
             &mut []
         } else {
             &mut self.net.pool.header_mut(packet)[..self.agents.header_words]
         };
         let view = PortView { now: self.clock.now(), queue_bytes: self.net.ports[port].queued_bytes };
         let mut seen = PortPacket { flow, class, kind, wire, header, mark: false };
-        match step {
-            Step::Enqueue => agent.on_enqueue(&view, &mut seen, &mut self.agents.actions),
-            Step::Dequeue => agent.on_dequeue(&view, &mut seen, &mut self.agents.actions),
-        }
+        tell(agent, &view, &mut seen, &mut self.agents.actions);
         let is_timed = agent.timer().as_ps() != self.agents.timers[port];
         if seen.mark && kind == PortPacketKind::Data {
             self.net.pool.get_mut(packet).set_marked(true);
