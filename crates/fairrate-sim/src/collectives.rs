@@ -20,8 +20,6 @@ pub struct CollectiveSpec {
     pub bytes: Bytes,
     /// The host of each rank.
     pub ranks: Vec<NodeId>,
-    /// The end point of each rank on the scale-up network of its server; empty if there are none.
-    pub ends: Vec<NodeId>,
     /// Number of iterations.
     pub iterations: u32,
     /// Start of the first iteration.
@@ -123,8 +121,7 @@ impl CollectiveBook {
                 .ranks
                 .iter()
                 .zip(0..)
-                .chain(spec.ends.iter().zip(0..))
-                .map(|(&node, rank)| (node, rank))
+                .flat_map(|(&host, rank)| config.topology.ends_of(host).map(move |end| (end, rank)))
                 .collect(),
             n_messages,
             open: BTreeMap::new(),

@@ -45,7 +45,8 @@ fn cluster_of(wiring: Wiring, servers: u32, gpus_per_server: u32, servers_per_le
 }
 
 /// Returns a run of a workload at line rate with an acknowledgment a message, of 60 bytes.
-fn config_of(topology: Topology, workload: Workload) -> SimConfig {
+fn config_of(topology: Topology, mut workload: Workload) -> SimConfig {
+    topology.spread_over_ports(&mut workload.flows, 1);
     let mut c = config(topology, algorithm("line-rate"), workload.flows);
     (c.tasks, c.dependencies) = (workload.tasks, workload.dependencies);
     (c.collectives, c.jobs) = (workload.collectives, workload.jobs);
@@ -155,6 +156,21 @@ fn flows_are_spread_over_both_ports() {
     assert!((n_second - n / 2.0).abs() < 4.0 * (n / 4.0).sqrt(), "{n_second} of {n}");
     assert_eq!(spread(1), spread(1));
     assert_ne!(spread(1), spread(2));
+}
+
+/// A ring of four ranks under one leaf of each plane: its eight channels are spread over both ports, of which the busier one has its
+/// part of the time of one port for all, and no run is faster than both ports at line rate.
+#[test]
+fn a_collective_takes_both_ports() {
+    let ranks: Vec<NodeId> = (0..4).map(|server| host(server, 0)).collect();
+    let ring = |wiring| {
+        let ring = collective_of(Op::AllGather, A::Ring, Bytes::new(3_200_000), 8, 1);
+        time(cluster_of(wiring, 4, 4, 4), &Collective { hosts: Some(ranks.clone()), ..ring })
+    };
+    let (one, both) = (ring(Wiring::Rails), ring(Wiring::Planes));
+    let of_busier: Vec<u64> = (4..=8).map(|channels| one * channels / 8).collect();
+    let nearest = of_busier.iter().map(|&part| part.abs_diff(both)).min();
+    assert!(both < one && nearest < Some(one / 20), "{both} of {one}");
 }
 
 /// Ten flows from a host to another: they arrive when the busier port has sent its part.

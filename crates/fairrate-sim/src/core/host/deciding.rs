@@ -105,23 +105,21 @@ impl Hosts {
 
     #[inline(never)]
     fn send_control(&mut self, w: &mut World, slot: SenderIdx) {
-        let Some(wire) = w.run.rules(self.sender(slot).stack).control_wire else { return };
         let sender = self.senders[slot].as_mut().expect("the slot is in use");
+        let rules = w.run.rules(sender.stack);
+        let Some(wire) = rules.control_wire else { return };
         // Bytes that may have to be retransmitted count too.
         let unsent = if sender.bytes == u64::MAX { u64::MAX } else { sender.bytes.saturating_sub(sender.snd_nxt) };
         let unsent = unsent.max(u64::from(sender.has_data()));
-        let rules = w.run.rules(sender.stack);
-        let header = &mut self.header_scratch[..rules.header_words];
+        let (id, header) = (sender.flow, &mut self.header_scratch[..rules.header_words]);
         header.fill(0.0);
         let mut controller = self.connections.controller(sender);
         if !controller.control_packet(w.clock.now(), unsent, header) {
             return;
         }
-        let id = self.sender(slot).flow;
         let flow = w.run.flow(id);
         let (host, route, class) = (flow.src_host, flow.data_route, rules.control_class);
         let packet = w.net.pool.take(Packet { flow: id, route, class, wire, ..Packet::new(PacketKind::Control) });
-        let header = &self.header_scratch[..w.run.rules(flow.stack).header_words];
         w.net.pool.header_mut(packet)[..header.len()].copy_from_slice(header);
         w.observed.totals.control_packets += 1;
         self.enqueue_control(w, host, packet);

@@ -67,12 +67,14 @@ pub(super) fn least_time_of_matrix(matrix: &[u64], topology: &Topology, ranks: &
     Time::from_ps(u64::try_from(least_ps).unwrap_or(u64::MAX))
 }
 
-/// Returns the rate of the link of each end point, in bits per second.
+/// Returns the rate of each host and of each end point on a scale-up network, in bits per second: that of its link, or of both if it has
+/// two ports.
 fn host_rates(topology: &Topology) -> BTreeMap<NodeId, u64> {
-    let mut rates = BTreeMap::new();
+    let mut rates: BTreeMap<NodeId, u64> = BTreeMap::new();
     for link in &topology.links {
         for end in [link.a, link.b].into_iter().filter(|&end| topology.is_host(end)) {
-            rates.entry(end).or_insert(link.rate.as_bps());
+            let host = topology.second_ports.host_of(end).unwrap_or(end);
+            *rates.entry(host).or_default() += link.rate.as_bps();
         }
     }
     rates

@@ -318,13 +318,11 @@ impl Collective {
             Sizes::Matrix(matrix) => bound::least_time_of_matrix(matrix, topology, &ranks),
             _ => bound::least_time(self.op, self.bytes, topology, &ranks),
         };
-        let ends = ranks.iter().filter_map(|&rank| topology.scale_up_end(rank)).collect();
         CollectiveSpec {
             group,
             op: self.op,
             bytes: self.bytes,
             ranks,
-            ends,
             iterations: self.repeat,
             start: self.start,
             compute: self.compute,
