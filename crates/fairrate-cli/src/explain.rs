@@ -14,7 +14,7 @@ use std::process::ExitCode;
 
 use fairrate_control::Registry;
 use fairrate_experiment::Watch;
-use fairrate_explain::Explanation;
+use fairrate_explain::{Explanation, Iterated};
 use fairrate_report::index::{self, Index};
 use fairrate_report::load::at_least;
 use fairrate_results::FlowRow;
@@ -45,7 +45,7 @@ pub struct Args {
     /// Shares of each reason in fast and in slow flows, by percentile of slowdown; of a comparison, for each run
     #[arg(long, conflicts_with = "worst")]
     tail: bool,
-    /// The critical path of this iteration of a training job, which `--block` names if there are several
+    /// The critical path of this iteration of a training job or a collective, which `--block` names if there are several
     #[arg(long, value_name = "N", conflicts_with_all = ["flow", "worst", "tail", "class"])]
     iteration: Option<u32>,
     #[command(flatten)]
@@ -84,7 +84,15 @@ pub fn run(args: &Args, registry: &Registry) -> Result<ExitCode, Failure> {
     }
     let source = Source::open(&args.dir, registry)?;
     if let Some(iteration) = args.iteration {
-        return args.explain_iteration(&source, iteration);
+        let board = Board::new(args.quiet);
+        let critical = critical_path(&source, iteration, &args.chosen, &mut source.watcher(&board))?;
+        let Some(critical) = critical else { return Ok(ExitCode::from(INTERRUPTED)) };
+        if args.json {
+            output::print_json(&critical)?;
+        } else {
+            output::print_text(&critical.to_text())?;
+        }
+        return Ok(ExitCode::SUCCESS);
     }
     let chosen = choose(&source, args.flow, args.worst, &args.chosen)?;
     let board = Board::new(args.quiet);
@@ -115,6 +123,40 @@ pub fn json_of(
     let Some(all) = explained(&source, chosen, watch)? else { return Ok(None) };
     let output = json::Output::of(&source.results.summary, &all, &source.names());
     Ok(Some(serde_json::to_string(&output).unwrap_or_default()))
+}
+
+/// Returns the output of `explain --iteration --json` for an iteration of the block that `chosen` names, of the run in `dir`; `None` if
+/// `watch` stopped the run.
+pub fn iteration_json_of(
+    dir: &Path,
+    iteration: u32,
+    chosen: &Chosen,
+    registry: &Registry,
+    watch: &mut dyn Watch,
+) -> Result<Option<String>, Failure> {
+    let source = Source::open(dir, registry)?;
+    let critical = critical_path(&source, iteration, chosen, watch)?;
+    Ok(critical.map(|critical| serde_json::to_string(&critical).unwrap_or_default()))
+}
+
+/// Explains an iteration of the training job or collective operation that `chosen` names, or the only one, by its critical path.
+/// Returns `None` if `watch` stopped the run.
+fn critical_path(
+    source: &Source,
+    iteration: u32,
+    chosen: &Chosen,
+    watch: &mut dyn Watch,
+) -> Result<Option<Critical>, Failure> {
+    let (config, block) = (source.config(), chosen.block(&source.blocks)?);
+    let all: Vec<Iterated> =
+        Iterated::all(config).filter(|of| block.is_none_or(|block| of.group(config) == block)).collect();
+    let of = match all[..] {
+        [of] => of,
+        [] => return Err(source.refused("has no such training job or collective", "explain flows, as `--worst 3`")),
+        _ => return Err(source.refused("has several training jobs or collectives", "name one by `--block`")),
+    };
+    let stages = source.critical_path((of, iteration), watch)?;
+    Ok(stages.map(|stages| Critical::new(source, (of, iteration), &stages)))
 }
 
 /// Explains flows of a run; returns `None` if `watch` stopped the run.
@@ -190,32 +232,6 @@ impl Args {
             return Err(source.refused("has no such flow that has finished", ONLY_FINISHED));
         }
         Ok(rows)
-    }
-
-    /// Explains an iteration of a job by its critical path.
-    fn explain_iteration(&self, source: &Source, iteration: u32) -> Result<ExitCode, Failure> {
-        let block = self.chosen.block(&source.blocks)?;
-        let jobs: Vec<usize> = (0..)
-            .zip(&source.config().jobs)
-            .filter(|(_, spec)| block.is_none_or(|b| spec.group == b))
-            .map(|(at, _)| at)
-            .collect();
-        let job = match jobs[..] {
-            [job] => job,
-            [] => return Err(source.refused("has no such training job", "explain flows, as `--worst 3`")),
-            _ => return Err(source.refused("has several training jobs", "name one by `--block`")),
-        };
-        let board = Board::new(self.quiet);
-        let Some(stages) = source.critical_path((job, iteration), &mut source.watcher(&board))? else {
-            return Ok(ExitCode::from(INTERRUPTED));
-        };
-        let critical = Critical::new(source, (job, iteration), &stages);
-        if self.json {
-            output::print_json(&critical)?;
-        } else {
-            output::print_text(&critical.to_text())?;
-        }
-        Ok(ExitCode::SUCCESS)
     }
 
     /// Explains fast and slow flows of a run, or of each run of a comparison.

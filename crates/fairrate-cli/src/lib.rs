@@ -233,6 +233,22 @@ pub fn explain_json(
     explain::json_of(dir, flow, worst, &chosen, registry, watch).map_err(|failure| Box::new(failure) as _)
 }
 
+/// Explains an iteration of a training job or a collective operation by its critical path, as `fairrate explain --iteration --json` does.
+/// `block` names it if there are several. Returns the JSON text; `None` if `watch` stopped the run.
+///
+/// # Errors
+/// If there are no such results, or no such iteration that is complete.
+pub fn explain_iteration_json(
+    dir: &Path,
+    iteration: u32,
+    block: Option<String>,
+    registry: &Registry,
+    watch: &mut dyn Watch,
+) -> Result<Option<String>, Box<dyn miette::Diagnostic + Send + Sync>> {
+    let chosen = show::Chosen::of(None, block);
+    explain::iteration_json_of(dir, iteration, &chosen, registry, watch).map_err(|failure| Box::new(failure) as _)
+}
+
 /// Runs the scenario of the results in `dir` again, and writes the steps of its packets to `out`, which ends in `.parquet`, as
 /// `fairrate trace` does. Returns `false` if `watch` stopped the run.
 ///

@@ -313,5 +313,77 @@ fn the_critical_path_of_an_iteration_adds_up_to_its_time() {
     }
     expect_refused(&[&out, "--iteration", "2"], "has no complete iteration 2");
     let flows = results("explain_no_iteration", SCENARIO);
-    expect_refused(&[&flows, "--iteration", "0"], "has no such training job");
+    expect_refused(&[&flows, "--iteration", "0"], "has no such training job or collective");
+}
+
+/// Two collectives of four ranks each, of which one has two iterations, 30 us apart.
+const COLLECTIVES: &str = r#"
+[topology]
+kind = "star"
+hosts = 8
+rate = "100Gbps"
+[transport]
+cc = "line-rate"
+[[traffic]]
+kind = "collective"
+name = "gather"
+op = "all-gather"
+bytes = "400KB"
+hosts = ["h0-h3"]
+repeat = 2
+compute = "30us"
+[[traffic]]
+kind = "collective"
+op = "all-to-all"
+bytes = "400KB"
+hosts = ["h4-h7"]
+"#;
+
+/// A ring of four passes three parts on, one after the other; so does each iteration, after a computation in the second one.
+#[test]
+fn the_critical_path_of_a_collective_goes_round_its_ring() {
+    let out = results("explain_collective", COLLECTIVES);
+    expect_refused(&[&out, "--iteration", "0"], "has several training jobs or collectives");
+    for (iteration, want) in [("0", &["moves"; 3][..]), ("1", &["computes", "moves", "moves", "moves"][..])] {
+        let json = explained(&[&out, "--iteration", iteration, "--block", "gather"]);
+        let stages = json["stages"].as_array().unwrap();
+        let doing: Vec<&str> = stages.iter().map(|stage| stage["doing"].as_str().unwrap()).collect();
+        assert_eq!(doing, want, "{json}");
+        let sum: u64 = stages.iter().map(|stage| stage["ps"].as_u64().unwrap()).sum();
+        assert_eq!(sum, json["time_ps"].as_u64().unwrap(), "{json}");
+        assert_eq!((&stages[0]["operation"], json["block"].as_str()), (&Value::from(""), Some("gather")), "{json}");
+    }
+    let text = stdout(&run(&["explain", "-q", &out, "--iteration", "0", "--block", "1"]));
+    assert!(text.contains("iteration 0 of 1") && text.contains("all-to-all"), "{text}");
+}
+
+/// The report reads the path from tables, whose times are rounded to nanoseconds: its stages are those of a second run.
+#[test]
+fn a_report_has_the_critical_paths_of_a_second_run() {
+    for (name, scenario, blocks) in [("job", JOB, &["small"][..]), ("collectives", COLLECTIVES, &["gather", "1"][..])] {
+        let out = results(&format!("explain_report_{name}"), scenario);
+        let run = fairrate_report::load::run(Path::new(&out), &fairrate_control::Registry::new()).unwrap();
+        assert_eq!(run.critical_paths.len(), blocks.len());
+        for (path, block) in run.critical_paths.iter().zip(blocks) {
+            assert_eq!(path.iterations.len() as u64, path.planned);
+            for iteration in &path.iterations {
+                let json = explained(&[&out, "--iteration", &iteration.number.to_string(), "--block", block]);
+                let stages = json["stages"].as_array().unwrap();
+                assert_eq!(iteration.stages.len(), stages.len(), "{json}");
+                for (ours, other) in iteration.stages.iter().zip(stages) {
+                    let far = |ns: f64, field: &str| (ns - other[field].as_f64().unwrap() / 1e3).abs();
+                    assert!(
+                        far(ours.start_ns, "start_ps") <= 1.5 && far(ours.time_ns, "ps") <= 3.0,
+                        "{ours:?} {other}"
+                    );
+                    assert_eq!(u64::from(ours.rank), other["rank"].as_u64().unwrap(), "{ours:?} {other}");
+                }
+            }
+        }
+        let page = std::fs::read_to_string(Path::new(&out).join("report.html")).unwrap();
+        assert!(
+            page.contains("Iterations and their critical paths") && page.contains("fairrate explain . --iteration 0")
+        );
+        assert_eq!(page.contains("Marked is the critical path"), name == "job");
+    }
 }

@@ -1,16 +1,21 @@
-//! The critical path of an iteration of a job: the computations and messages that waited for each other and ended last.
+//! The critical path of an iteration of a job or of a collective operation: the computations and messages that waited for each other and
+//! ended last.
 //!
-//! [`Milestones`] is a sink that notes when flows and tasks of a run started and ended. [`Milestones::critical_path`] goes back from the part
-//! that ended last: from each flow or task to the one for which it waited last. So its stages follow each other without gaps, and
-//! their times add up to that of the iteration.
+//! [`Milestones`] is a sink that notes when flows and tasks of a run started and ended; tables of results have the same times, to the
+//! nanosecond. [`CriticalPaths`] goes back from the part that ended last: from each flow or task to the one for which it waited last. So
+//! its stages follow each other without gaps, and their times add up to that of the iteration.
 
-use std::collections::HashMap;
+mod waits;
+mod walk;
 
 use fairrate_sim::{
-    Activity, Dependency, FlowId, FlowOutcome, JobSpec, Milestone, NodeId, OperationKind, PfcEvent, PortSample,
-    RateSample, SimConfig, Sink, TaskId, TaskOutcome,
+    Activity, FlowId, FlowOutcome, FlowSpec, JobSpec, NodeId, OperationKind, PfcEvent, PortSample, RateSample,
+    SimConfig, Sink, TaskId, TaskOutcome,
 };
 use fairrate_units::Time;
+
+use self::waits::Waits;
+use self::walk::Walk;
 
 /// The event of a stage of a critical path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -23,7 +28,7 @@ pub enum Doing {
     Leaves(FlowId),
     /// A rank adds up what it has received.
     Adds,
-    /// The job has not begun.
+    /// Nothing happens for which the next stage waits: the job has not begun.
     Waits,
 }
 
@@ -34,12 +39,89 @@ pub struct Stage {
     pub doing: Doing,
     /// The rank; of a message, that of the sender.
     pub rank: u32,
-    /// The operation: a position in [`JobSpec::operations`].
+    /// The operation: a position in [`JobSpec::operations`]; 0 in a collective operation, which is one.
     pub operation: u32,
     /// Start.
     pub start: Time,
     /// End.
     pub end: Time,
+}
+
+/// A traffic block that has iterations.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Iterated {
+    /// The job at this position of [`SimConfig::jobs`].
+    Job(usize),
+    /// The collective operation at this position of [`SimConfig::collectives`].
+    Collective(usize),
+}
+
+impl Iterated {
+    /// Returns all jobs and then all collective operations of a run.
+    pub fn all(config: &SimConfig) -> impl Iterator<Item = Self> + use<> {
+        let (n_jobs, n_collectives) = (config.jobs.len(), config.collectives.len());
+        (0..n_jobs).map(Self::Job).chain((0..n_collectives).map(Self::Collective))
+    }
+
+    /// Returns the number of the traffic block.
+    ///
+    /// # Panics
+    /// If the run has no such job or collective operation.
+    #[must_use]
+    pub fn group(self, config: &SimConfig) -> u32 {
+        match self {
+            Self::Job(at) => config.jobs[at].group,
+            Self::Collective(at) => config.collectives[at].group,
+        }
+    }
+
+    fn start(self, config: &SimConfig) -> Time {
+        match self {
+            Self::Job(at) => config.jobs[at].start,
+            Self::Collective(at) => config.collectives[at].start,
+        }
+    }
+
+    /// Returns name and kind of the operation of a stage: `compute`, `message`, or the collective operation. In a collective block it has
+    /// no name.
+    ///
+    /// # Panics
+    /// If the stage is not one of this block.
+    #[must_use]
+    pub fn operation<'a>(self, config: &'a SimConfig, stage: &Stage) -> (&'a str, &'static str) {
+        match self {
+            Self::Job(job) => {
+                let spec = &config.jobs[job];
+                let operation = &spec.operations[stage.operation as usize];
+                (&spec.names[operation.name as usize], operation.kind.name())
+            }
+            Self::Collective(_) if stage.doing == Doing::Computes => ("", "compute"),
+            Self::Collective(at) => ("", config.collectives[at].op.name()),
+        }
+    }
+
+    /// Returns the host of each rank.
+    ///
+    /// # Panics
+    /// If the run has no such job or collective operation.
+    #[must_use]
+    pub fn ranks(self, config: &SimConfig) -> &[NodeId] {
+        match self {
+            Self::Job(at) => &config.jobs[at].ranks,
+            Self::Collective(at) => &config.collectives[at].ranks,
+        }
+    }
+}
+
+/// The reason for which there is no critical path.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum NoPath {
+    /// The iteration was not complete, or there is none with this number.
+    Incomplete,
+    /// This flow or task, or one for which it waits, has no time.
+    Missing(Activity),
+    /// The times contradict each other: this flow or task started before one had ended for which it waits.
+    Inconsistent(Activity),
 }
 
 /// The times of the flows and tasks of a run.
@@ -48,44 +130,59 @@ pub struct Milestones {
     flows: Vec<Option<(Time, Time)>>,
     /// Start and end of each task.
     tasks: Vec<Option<(Time, Time)>>,
+    /// The largest error of a difference between two times.
+    error: Time,
 }
 
 impl Milestones {
+    /// The largest difference between a start and the end for which it waited, where times, and times between them, are rounded to
+    /// nanoseconds: half for each of three.
+    const ROUNDED: Time = Time::from_ps(1_500);
+
     /// Returns a sink that has noted nothing.
     #[must_use]
     pub fn new(config: &SimConfig) -> Self {
-        Self { flows: vec![None; config.flows.len()], tasks: vec![None; config.tasks.len()] }
+        let (flows, tasks) = (vec![None; config.flows.len()], vec![None; config.tasks.len()]);
+        Self { flows, tasks, error: Time::ZERO }
     }
 
-    /// Returns the critical path of an iteration of the job at a position of [`SimConfig::jobs`], from its start to its end. `None` if there is
-    /// no such iteration, or if it was not complete.
+    /// Returns times that are to be noted as tables have them, rounded to nanoseconds.
     #[must_use]
-    pub fn critical_path(&self, config: &SimConfig, job: usize, iteration: u32) -> Option<Vec<Stage>> {
-        let spec = config.jobs.get(job)?;
-        let end_of = |iteration: u32| -> Option<(Time, TaskId)> {
-            let of_iteration =
-                tasks(spec).filter(|&(part, _)| spec.operations[part_operation(spec, part)].iteration == iteration);
-            let ends = of_iteration.map(|(_, task)| Some((self.tasks[task.index()]?.1, task)));
-            let ends = ends.collect::<Option<Vec<_>>>()?;
-            ends.into_iter().rev().max_by_key(|&(end, _)| end)
-        };
-        let begin = iteration.checked_sub(1).map_or(Some(spec.start), |before| Some(end_of(before)?.0))?;
-        let (end, last) = end_of(iteration)?;
-        let mut walk = Walk::new(self, config, spec, end);
-        walk.back_from(last.into(), Milestone::Arrived, begin)?;
-        let mut stages = walk.stages;
-        stages.reverse();
-        if let Some(first) = stages.first_mut() {
-            first.start = first.start.max(begin);
+    pub fn of_tables(config: &SimConfig) -> Self {
+        Self { error: Self::ROUNDED, ..Self::new(config) }
+    }
+
+    /// Notes start and arrival of a flow.
+    pub fn note_flow(&mut self, flow: FlowId, start: Time, arrival: Time) {
+        if let Some(times) = self.flows.get_mut(flow.index()) {
+            *times = Some((start, arrival));
         }
-        Some(stages)
+    }
+
+    /// Notes start and end of a part of a job, whose first task is `first`.
+    pub fn note_part(&mut self, spec: &JobSpec, (part, first): (usize, TaskId), start: Time, end: Time) {
+        let times: &[(Time, Time)] = match n_tasks(spec, part) {
+            1 => &[(start, end)],
+            _ => &[(start, start), (end, end)],
+        };
+        for (task, &times) in self.tasks.iter_mut().skip(first.index()).zip(times) {
+            *task = Some(times);
+        }
+    }
+
+    /// Returns start and end of a flow or task.
+    fn of(&self, activity: Activity) -> Option<(Time, Time)> {
+        match (activity.flow(), activity.task()) {
+            (Some(flow), _) => self.flows[flow.index()],
+            (None, task) => self.tasks[task?.index()],
+        }
     }
 }
 
 impl Sink for Milestones {
     fn flow(&mut self, outcome: &FlowOutcome) {
-        if let (Some(flow), Some(fct)) = (self.flows.get_mut(outcome.flow.index()), outcome.fct) {
-            *flow = Some((outcome.start, outcome.start + fct));
+        if let Some(fct) = outcome.fct {
+            self.note_flow(outcome.flow, outcome.start, outcome.start.saturating_add(fct));
         }
     }
 
@@ -98,142 +195,135 @@ impl Sink for Milestones {
     fn pfc(&mut self, _: &PfcEvent) {}
 }
 
-/// Returns the tasks of a job, each with the position of its part.
-fn tasks(spec: &JobSpec) -> impl Iterator<Item = (usize, TaskId)> + '_ {
-    let n_tasks = |part: usize| match spec.operations[part_operation(spec, part)].kind {
+/// Returns the first task of each part of a job.
+#[must_use]
+pub fn first_tasks(spec: &JobSpec) -> Vec<TaskId> {
+    let mut next = spec.first_task;
+    let first = |part: usize| {
+        let first = TaskId(next);
+        next += n_tasks(spec, part);
+        first
+    };
+    (0..spec.parts.len()).map(first).collect()
+}
+
+/// Returns the number of tasks of a part.
+fn n_tasks(spec: &JobSpec, part: usize) -> u32 {
+    match spec.operations[spec.parts[part].operation as usize].kind {
         OperationKind::Compute => 1,
         OperationKind::Collective(_) | OperationKind::Message => 2,
-    };
-    let parts = (0..spec.parts.len()).flat_map(move |part| std::iter::repeat_n(part, n_tasks(part)));
-    parts.zip((spec.first_task..).map(TaskId))
+    }
 }
 
-fn part_operation(spec: &JobSpec, part: usize) -> usize {
-    spec.parts[part].operation as usize
-}
+/// The end of an iteration, and the flow or task that ended last.
+type End = Option<(Time, Activity)>;
 
-/// A walk back along what was waited for.
-struct Walk<'a> {
+/// The critical paths of a run.
+pub struct CriticalPaths<'a> {
     times: &'a Milestones,
     config: &'a SimConfig,
-    part_of: HashMap<TaskId, usize>,
-    rank_of: HashMap<NodeId, u32>,
-    spec: &'a JobSpec,
     waits: Waits,
-    now: Time,
-    operation: u32,
-    stages: Vec<Stage>,
+    /// The part of each task; tasks that are of no job have none.
+    parts: Vec<u32>,
+    /// The ends of the iterations of each job, and of each collective operation.
+    jobs: Vec<Vec<End>>,
+    collectives: Vec<Vec<End>>,
 }
 
-impl<'a> Walk<'a> {
-    fn new(times: &'a Milestones, config: &'a SimConfig, spec: &'a JobSpec, end: Time) -> Self {
-        Self {
-            times,
-            config,
-            part_of: tasks(spec).map(|(part, task)| (task, part)).collect(),
-            rank_of: spec.ranks.iter().copied().zip(0..).collect(),
-            spec,
-            waits: Waits::new(config),
-            now: end,
-            operation: 0,
-            stages: Vec::new(),
-        }
+impl<'a> CriticalPaths<'a> {
+    /// Returns the paths of a run of `config` with these times.
+    #[must_use]
+    pub fn new(times: &'a Milestones, config: &'a SimConfig) -> Self {
+        let mut parts = vec![u32::MAX; config.tasks.len()];
+        let jobs = config.jobs.iter().map(|spec| ends_of_job(spec, times, &mut parts)).collect();
+        let collectives = ends_of_collectives(config, times);
+        Self { times, config, waits: Waits::new(config), parts, jobs, collectives }
     }
 
-    /// Adds the stages from `begin` on, the last one first; `activity` reached the milestone at the present time.
-    fn back_from(&mut self, activity: Activity, on: Milestone, begin: Time) -> Option<()> {
-        let (mut activity, mut on) = (activity, on);
-        loop {
-            let rank = self.stage(activity, on)?;
-            let next = self.last_before(activity);
-            let Some(&Dependency { before, on: milestone, delay, .. }) = next else {
-                self.add(Doing::Waits, rank, begin);
-                return Some(());
-            };
-            if begin < self.now {
-                self.add(Doing::Adds, rank, self.now.saturating_sub(delay));
-            }
-            if self.now <= begin {
-                return Some(());
-            }
-            (activity, on) = (before, milestone);
-        }
-    }
-
-    /// Adds the stage of a flow or task that ends now; returns the rank at which it started.
-    fn stage(&mut self, activity: Activity, on: Milestone) -> Option<u32> {
-        if let Some(task) = activity.task() {
-            let part = &self.spec.parts[*self.part_of.get(&task)?];
-            self.operation = part.operation;
-            self.add(Doing::Computes, part.rank, self.times.tasks[task.index()]?.0);
-            return Some(part.rank);
-        }
-        let flow = activity.flow()?;
-        let rank = *self.rank_of.get(&self.config.topology.nic(self.config.flows[flow.index()].src))?;
-        let doing = if on == Milestone::Sent { Doing::Leaves(flow) } else { Doing::Moves(flow) };
-        self.add(doing, rank, self.times.flows[flow.index()]?.0);
-        Some(rank)
-    }
-
-    /// Goes back to `start`; a stage of no time is none.
-    fn add(&mut self, doing: Doing, rank: u32, start: Time) {
-        if start < self.now {
-            self.stages.push(Stage { doing, rank, operation: self.operation, start, end: self.now });
-            self.now = start;
-        }
-    }
-
-    /// Returns the dependency that was met last, at the present time.
-    fn last_before(&self, activity: Activity) -> Option<&'a Dependency> {
-        let known = |dependency: &Dependency| match (dependency.before.flow(), dependency.on) {
-            (Some(flow), Milestone::Arrived) => Some(self.times.flows[flow.index()]?.1 + dependency.delay),
-            (Some(_), _) => None,
-            (None, _) => Some(self.times.tasks[dependency.before.task()?.index()]?.1 + dependency.delay),
+    fn ends(&self, block: Iterated) -> &[End] {
+        let all = match block {
+            Iterated::Job(at) => self.jobs.get(at),
+            Iterated::Collective(at) => self.collectives.get(at),
         };
-        let all = || self.waits.of(self.config, activity);
-        all().find(|dependency| known(dependency) == Some(self.now)).or_else(|| {
-            // The outcomes of flows do not have the time at which the last byte was sent: here it was the last to come.
-            let start = |dependency: &&Dependency| Some(self.times.flows[dependency.before.flow()?.index()]?.0);
-            all().filter(|dependency| dependency.on != Milestone::Arrived).max_by_key(start)
-        })
+        all.map_or(&[], Vec::as_slice)
+    }
+
+    /// Returns the numbers of the iterations that are complete, as are those before them.
+    pub fn complete(&self, block: Iterated) -> std::ops::Range<u32> {
+        0..self.ends(block).iter().take_while(|end| end.is_some()).count() as u32
+    }
+
+    /// Returns the critical path of an iteration, from the end of the one before to its own end. The end is that of the last rank.
+    ///
+    /// # Errors
+    /// If the iteration or the one before is not complete, or times are missing or contradict each other.
+    pub fn path(&self, block: Iterated, iteration: u32) -> Result<Vec<Stage>, NoPath> {
+        let end_of =
+            |iteration: u32| self.ends(block).get(iteration as usize).copied().flatten().ok_or(NoPath::Incomplete);
+        let begin = match iteration.checked_sub(1) {
+            None => block.start(self.config),
+            Some(before) => end_of(before)?.0,
+        };
+        let (end, last) = end_of(iteration)?;
+        Walk::new(self, block, (begin, end)).back_from(last)
     }
 }
 
-/// The dependencies of a run by what waits.
-struct Waits {
-    n_flows: usize,
-    /// For each flow and then each task, the position of its first dependency in `order`; one more at the end.
-    first: Vec<u32>,
-    order: Vec<u32>,
+/// Returns the ends of the iterations of a job; notes the parts of its tasks in `parts`.
+fn ends_of_job(spec: &JobSpec, times: &Milestones, parts: &mut [u32]) -> Vec<End> {
+    let mut ends = Ends::new(spec.iterations);
+    for (part, first) in first_tasks(spec).into_iter().enumerate() {
+        let iteration = spec.operations[spec.parts[part].operation as usize].iteration;
+        for task in (first.0..).take(n_tasks(spec, part) as usize).map(TaskId) {
+            parts[task.index()] = part as u32;
+            ends.add(iteration, times.of(task.into()).map(|(_, end)| end), task.into());
+        }
+    }
+    ends.done()
 }
 
-impl Waits {
-    fn new(config: &SimConfig) -> Self {
-        let n_flows = config.flows.len();
-        let mut first = vec![0_u32; n_flows + config.tasks.len() + 1];
-        let place = |activity: Activity| place(activity, n_flows);
-        for dependency in &config.dependencies {
-            first[place(dependency.waiter) + 1] += 1;
-        }
-        for at in 1..first.len() {
-            first[at] += first[at - 1];
-        }
-        let (mut next, mut order) = (first.clone(), vec![0; config.dependencies.len()]);
-        for (at, dependency) in (0..).zip(&config.dependencies) {
-            let to = &mut next[place(dependency.waiter)];
-            order[*to as usize] = at;
-            *to += 1;
-        }
-        Self { n_flows, first, order }
+/// Returns the ends of the iterations of each collective operation.
+fn ends_of_collectives(config: &SimConfig, times: &Milestones) -> Vec<Vec<End>> {
+    let mut all: Vec<Ends> = config.collectives.iter().map(|spec| Ends::new(spec.iterations)).collect();
+    if all.is_empty() {
+        return Vec::new();
     }
-
-    fn of<'a>(&self, config: &'a SimConfig, waiter: Activity) -> impl Iterator<Item = &'a Dependency> {
-        let at = place(waiter, self.n_flows);
-        let range = self.first[at] as usize..self.first[at + 1] as usize;
-        self.order[range].iter().map(move |&at| &config.dependencies[at as usize])
+    let at: std::collections::HashMap<u32, usize> =
+        config.collectives.iter().zip(0..).map(|(spec, at)| (spec.group, at)).collect();
+    for (flow, spec) in (0..).map(FlowId).zip(&config.flows) {
+        if spec.iteration != FlowSpec::NO_ITERATION
+            && let Some(&at) = at.get(&spec.group)
+        {
+            all[at].add(spec.iteration, times.of(flow.into()).map(|(_, arrival)| arrival), flow.into());
+        }
     }
+    all.into_iter().map(Ends::done).collect()
 }
 
-fn place(activity: Activity, n_flows: usize) -> usize {
-    activity.flow().map_or_else(|| n_flows + activity.task().map_or(0, TaskId::index), FlowId::index)
+/// The ends of iterations while flows and tasks are gone through.
+struct Ends {
+    /// For each iteration, the end so far: `None` if nothing of it was seen.
+    ends: Vec<End>,
+    /// Set for iterations of which something has not ended.
+    is_open: Vec<bool>,
+}
+
+impl Ends {
+    fn new(iterations: u32) -> Self {
+        Self { ends: vec![None; iterations as usize], is_open: vec![false; iterations as usize] }
+    }
+
+    /// Adds a flow or task of an iteration with its end. Of equal ends the first one stays.
+    fn add(&mut self, iteration: u32, end: Option<Time>, activity: Activity) {
+        let Some(last) = self.ends.get_mut(iteration as usize) else { return };
+        match end {
+            None => self.is_open[iteration as usize] = true,
+            Some(end) if last.is_none_or(|(latest, _)| latest < end) => *last = Some((end, activity)),
+            Some(_) => {}
+        }
+    }
+
+    fn done(self) -> Vec<End> {
+        self.ends.into_iter().zip(self.is_open).map(|(end, is_open)| end.filter(|_| !is_open)).collect()
+    }
 }

@@ -21,7 +21,7 @@ mod piece;
 mod port;
 mod sender;
 
-pub use critical::{Doing, Milestones, Stage};
+pub use critical::{CriticalPaths, Doing, Iterated, Milestones, NoPath, Stage, first_tasks};
 pub use faults::{Slow, outages, slow};
 pub use observer::{Observer, Unsupported, supports};
 pub use piece::{Behind, Explanation, How, Loss, Piece, Reason, Sum, Way, sums};

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use fairrate_explain::{Doing, Milestones, Stage};
+use fairrate_explain::{CriticalPaths, Doing, Iterated, Milestones, NoPath, Stage};
 use fairrate_scenario::{Overrides, Scenario};
 use fairrate_sim::{JobBook, JobIteration, SimConfig, Simulation, Sink, TaskOutcome};
 use fairrate_units::Time;
@@ -34,7 +34,8 @@ fn paths(toml: &str) -> (SimConfig, Vec<(JobIteration, Vec<Stage>)>) {
     simulation.unfinished().iter().for_each(|outcome| both.0.flow(outcome));
     let iterations = both.1.take_complete();
     let path = |iteration: JobIteration| {
-        let path = both.0.critical_path(&c, iteration.job, iteration.iteration).expect("it is complete");
+        let paths = CriticalPaths::new(&both.0, &c);
+        let path = paths.path(Iterated::Job(iteration.job), iteration.iteration).expect("it is complete");
         (iteration, path)
     };
     (c.clone(), iterations.into_iter().map(path).collect())
@@ -89,5 +90,40 @@ fn stages_add_up_to_the_time_of_an_iteration() {
             assert!(path.iter().any(|stage| matches!(stage.doing, Doing::Moves(_))), "{topology}");
             assert!(path.iter().all(|stage| !matches!(stage.doing, Doing::Waits)), "{topology}");
         }
+    }
+}
+
+/// In each algorithm and operation, iterations follow each other without gaps, and each begins with the computation after the one before.
+#[test]
+fn stages_of_collectives_add_up_from_end_to_end() {
+    for (op, rest) in [
+        ("all-reduce", "channels = 2\nchunks = 3\n"),
+        ("all-reduce", "algorithm = \"halving-doubling\"\n"),
+        ("all-reduce", "algorithm = \"tree\"\nreduce_rate = \"200Gbps\"\n"),
+        ("all-to-all", "algorithm = \"direct\"\n"),
+        ("broadcast", "algorithm = \"chain\"\nchunks = 4\n"),
+    ] {
+        let toml = format!(
+            "[topology]\nkind = \"leaf-spine\"\nleaves = 2\nhosts_per_leaf = 4\n[transport]\ncc = \"dcqcn\"\n[[traffic]]\n\
+             kind = \"collective\"\nop = \"{op}\"\nbytes = \"1MB\"\nrepeat = 3\ncompute = \"10us\"\n{rest}"
+        );
+        let scenario = Scenario::from_toml(&toml, "test.toml", Path::new("."), &Overrides::default());
+        let c = scenario.expect("the scenario is right").into_sim_config();
+        let mut milestones = Milestones::new(&c);
+        let mut simulation = Simulation::new(c.clone());
+        simulation.run(&mut milestones).expect("the run does not stall");
+        simulation.unfinished().iter().for_each(|outcome| milestones.flow(outcome));
+        let (paths, block) = (CriticalPaths::new(&milestones, &c), Iterated::Collective(0));
+        assert_eq!(paths.complete(block), 0..3, "{op} {rest}");
+        let mut end = c.collectives[0].start;
+        for iteration in 0..3 {
+            let path = paths.path(block, iteration).expect("it is complete");
+            assert_eq!(path.first().map(|stage| stage.start), Some(end), "{op} {rest}");
+            assert!(path.windows(2).all(|pair| pair[0].end == pair[1].start && pair[0].start < pair[0].end));
+            assert!(path.iter().all(|stage| stage.doing != Doing::Waits), "{op} {rest} {path:#?}");
+            assert!(path.iter().any(|stage| matches!(stage.doing, Doing::Moves(_))), "{op} {rest}");
+            end = path.last().expect("there are stages").end;
+        }
+        assert_eq!(paths.path(block, 3), Err(NoPath::Incomplete), "{op} {rest}");
     }
 }

@@ -1,9 +1,9 @@
-//! `explain --iteration`: the critical path of an iteration of a job.
+//! `explain --iteration`: the critical path of an iteration of a job or of a collective operation.
 
-use fairrate_explain::{Doing, Stage};
+use fairrate_explain::{Doing, Iterated, Stage};
 use fairrate_report::format;
 use fairrate_sim::routing::{FlowKey, Routes};
-use fairrate_sim::{FlowId, FlowSpec, JobSpec, Milestone, PortId, SimConfig};
+use fairrate_sim::{FlowId, FlowSpec, Milestone, PortId, SimConfig};
 use fairrate_text::aligned;
 use fairrate_units::Time;
 use serde::Serialize;
@@ -34,6 +34,7 @@ pub struct Critical {
 struct Shown {
     /// `computes`, `moves` (a message on its way), `leaves` (a message until its last byte is at the NIC), `adds` or `waits`.
     doing: &'static str,
+    /// The name of the operation; empty in a block that is one collective operation.
     operation: String,
     /// `compute`, `message`, or the collective operation.
     kind: &'static str,
@@ -57,24 +58,23 @@ struct Message {
 }
 
 impl Critical {
-    /// Returns the path with the stages of an iteration of a job.
-    pub fn new(source: &Source, (job, iteration): (usize, u32), stages: &[Stage]) -> Self {
+    /// Returns the path with the stages of an iteration.
+    pub fn new(source: &Source, (of, iteration): (Iterated, u32), stages: &[Stage]) -> Self {
         let (config, names) = (source.config(), source.names());
         let routes = Routes::of(config);
-        let spec = &config.jobs[job];
-        let start = stages.first().map_or(spec.start, |stage| stage.start);
+        let start = stages.first().map_or(Time::ZERO, |stage| stage.start);
         let total: u64 = stages.iter().map(|stage| (stage.end - stage.start).as_ps()).sum();
         Self {
             schema: "fairrate.explain-iteration/1",
             scenario: source.results.summary.scenario.clone(),
-            block: names.block(spec.group),
+            block: names.block(of.group(config)),
             iteration,
             has_servers: config.topology.servers.is_some(),
             start_ps: start.as_ps(),
             time_ps: total,
             stages: stages
                 .iter()
-                .map(|stage| shown(spec, stage, |flow, on| message(config, &names, &routes, flow, on)))
+                .map(|stage| shown((config, of), stage, |flow, on| message(config, &names, &routes, flow, on)))
                 .collect(),
         }
     }
@@ -145,10 +145,10 @@ const KINDS: &[(&str, IsOf)] = &[
 
 impl Shown {
     fn title(&self) -> String {
-        if ["compute", "message"].contains(&self.kind) {
-            self.operation.clone()
-        } else {
-            format!("{} {}", self.operation, self.kind)
+        match &*self.operation {
+            "" => self.kind.to_owned(),
+            operation if ["compute", "message"].contains(&self.kind) => operation.to_owned(),
+            operation => format!("{operation} {}", self.kind),
         }
     }
 
@@ -163,8 +163,8 @@ impl Message {
     }
 }
 
-fn shown(spec: &JobSpec, stage: &Stage, message: impl Fn(FlowId, Milestone) -> Message) -> Shown {
-    let operation = &spec.operations[stage.operation as usize];
+fn shown((config, of): (&SimConfig, Iterated), stage: &Stage, message: impl Fn(FlowId, Milestone) -> Message) -> Shown {
+    let (operation, kind) = of.operation(config, stage);
     let (doing, flow) = match stage.doing {
         Doing::Computes => ("computes", None),
         Doing::Moves(flow) => ("moves", Some((flow, Milestone::Arrived))),
@@ -174,8 +174,8 @@ fn shown(spec: &JobSpec, stage: &Stage, message: impl Fn(FlowId, Milestone) -> M
     };
     Shown {
         doing,
-        operation: spec.names[operation.name as usize].clone(),
-        kind: operation.kind.name(),
+        operation: operation.to_owned(),
+        kind,
         rank: stage.rank,
         start_ps: stage.start.as_ps(),
         ps: (stage.end - stage.start).max(Time::ZERO).as_ps(),

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use fairrate_control::Registry;
 use fairrate_experiment::crew::caught;
 use fairrate_experiment::{Ended, Watch, run_into};
-use fairrate_explain::{Explanation, Milestones, Observer, Stage, Unsupported};
+use fairrate_explain::{CriticalPaths, Explanation, Iterated, Milestones, NoPath, Observer, Stage, Unsupported};
 use fairrate_results::{FlowRow, Results, RunState};
 use fairrate_scenario::{Overrides, Scenario, traffic_block_names};
 use fairrate_sim::{FlowId, SimConfig, Sink};
@@ -87,19 +87,22 @@ impl Source {
         Ok(Some((observer, ended.totals.end)))
     }
 
-    /// Runs the scenario again and returns the critical path of an iteration of a job, a position of
-    /// [`SimConfig::jobs`](fairrate_sim::SimConfig::jobs); `None` if `watch` stopped the run.
+    /// Runs the scenario again and returns the critical path of an iteration of a job or of a collective operation; `None` if `watch`
+    /// stopped the run.
     pub fn critical_path(
         &self,
-        (job, iteration): (usize, u32),
+        (of, iteration): (Iterated, u32),
         watch: &mut dyn Watch,
     ) -> Result<Option<Vec<Stage>>, Failure> {
         let config = self.config();
         let mut milestones = Milestones::new(config);
         let Some(ended) = self.run_again(&mut milestones, watch)? else { return Ok(None) };
         ended.unfinished.iter().for_each(|outcome| milestones.flow(outcome));
-        milestones.critical_path(config, job, iteration).map(Some).ok_or_else(|| {
-            self.refused(&format!("has no complete iteration {iteration}"), "name one that `fairrate show DIR` has")
+        CriticalPaths::new(&milestones, config).path(of, iteration).map(Some).map_err(|why| match why {
+            NoPath::Incomplete => {
+                self.refused(&format!("has no complete iteration {iteration}"), "name one that `fairrate show DIR` has")
+            }
+            NoPath::Missing(_) | NoPath::Inconsistent(_) => self.is_another_run(),
         })
     }
 
