@@ -37,7 +37,7 @@ mod _native {
     #[pymodule_export]
     use super::controller::{PlugIn, PyAllowance};
     #[pymodule_export]
-    use super::explain::explain;
+    use super::explain::{explain, explain_iteration};
     #[pymodule_export]
     use super::picture::picture;
     #[pymodule_export]
