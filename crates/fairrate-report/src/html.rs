@@ -7,7 +7,9 @@ use std::fmt::Write;
 
 use fairrate_text::escape;
 
+use crate::collectives;
 use crate::comparison::{Better, Comparison, MAX_PORTS, Value, best, estimate};
+use crate::critical_path;
 use crate::export::Picture;
 use crate::figures::{self, Chapter, Line, MAX_DRAWN};
 use crate::findings::{self, Findings, Pick};
@@ -53,6 +55,7 @@ pub fn page(variants: &[Variant], comparison: &Comparison, heat_maps: &str, chap
         heat_maps.to_owned(),
         undrawn(variants),
         "<div id=\"figures\"></div>\n".to_owned(),
+        iterations(variants),
         network(variants),
         numbers(comparison),
         scenarios(variants),
@@ -311,6 +314,22 @@ fn undrawn(variants: &[Variant]) -> String {
         "<p class=\"note\">Figures against time show the first {MAX_DRAWN} of {} columns; figures over the grid and tables have all.</p>\n",
         variants.len()
     )
+}
+
+/// Returns the tables of iterations of jobs and collective operations with their critical paths, with a single column; empty if there are
+/// none.
+fn iterations(variants: &[Variant]) -> String {
+    let [variant] = variants else { return String::new() };
+    let run = variant.first();
+    let tables = [collectives::table(run), jobs::table(run)].into_iter().flatten();
+    let body: String =
+        tables.chain(critical_path::tables(&run.critical_paths)).map(|table| table_html(&table)).collect();
+    if body.is_empty() {
+        return body;
+    }
+    let seed =
+        if variant.runs.len() < 2 { String::new() } else { format!("<p class=\"note\">Of seed {}.</p>\n", run.seed) };
+    format!("<h2>Iterations and their critical paths</h2>\n{seed}{body}")
 }
 
 /// Returns the pictures of the network, its ports and its worst flows, with a single column; empty if nothing of them was recorded.

@@ -10,6 +10,7 @@ pub mod by_size;
 pub mod collectives;
 pub mod comparison;
 pub mod completion;
+pub mod critical_path;
 pub mod export;
 pub mod figures;
 pub mod findings;

@@ -11,6 +11,7 @@ use fairrate_units::{Bytes, Time};
 
 use crate::collectives::{self, Collective};
 use crate::completion;
+use crate::critical_path::{self, CriticalPath};
 use crate::jobs::{self, Job};
 use crate::model::{Flow, FlowSeries, Pause, PortSeries, Provenance, RunData, Totals};
 use crate::network::{LinkTotals, Shape};
@@ -34,6 +35,7 @@ pub fn run(dir: &Path, registry: &Registry) -> Result<RunData, ResultsError> {
     let capacities = summary.ports.iter().map(|p| (p.port.as_str(), p.rate_bps as f64)).collect();
     let scenario_toml = results.scenario_toml()?;
     let rates = flow_series(&results, &flow_rows, scenario.as_ref())?;
+    let critical_paths = critical_path::critical_paths(&results, scenario.as_ref(), &flow_rows)?;
     Ok(RunData {
         scenario: summary.scenario.clone(),
         outages: scenario.as_ref().map_or_else(Vec::new, |s| outages::of(s, summary.sim_s * 1e9)),
@@ -57,7 +59,8 @@ pub fn run(dir: &Path, registry: &Registry) -> Result<RunData, ResultsError> {
         settled_rtts: results.convergence()?.iter().map(|row| row.rtts.unwrap_or(f64::INFINITY)).collect(),
         collectives: collectives(&results, scenario.as_ref())?,
         jobs: jobs(&results, scenario.as_ref())?,
-        timelines: timelines(&results, scenario.as_ref())?,
+        timelines: timelines(&results, scenario.as_ref(), &critical_paths)?,
+        critical_paths,
         shape: scenario.as_ref().map(|s| Shape::of(&s.sim_config().topology)),
         links: results.links()?.iter().map(link).collect(),
         rtts: results.rtts()?.iter().map(|row| (row.group, row.to_ns as f64, row.acks)).collect(),
@@ -170,13 +173,17 @@ fn jobs(results: &Results, scenario: Option<&Scenario>) -> Result<Vec<Job>, Resu
 }
 
 /// Reads the operations of training jobs.
-fn timelines(results: &Results, scenario: Option<&Scenario>) -> Result<Vec<Timeline>, ResultsError> {
+fn timelines(
+    results: &Results,
+    scenario: Option<&Scenario>,
+    paths: &[CriticalPath],
+) -> Result<Vec<Timeline>, ResultsError> {
     if results.summary.jobs.is_empty() {
         return Ok(Vec::new());
     }
     let blocks = scenario.map_or(&[][..], |scenario| scenario.traffic_blocks());
     let (jobs, rows) = (&results.summary.jobs, results.operations()?);
-    Ok(timeline::timelines(jobs, &rows, blocks, |node| name(scenario, node)))
+    Ok(timeline::timelines(jobs, &rows, (blocks, paths), |node| name(scenario, node)))
 }
 
 /// Returns the name of a node, or its number without a scenario.

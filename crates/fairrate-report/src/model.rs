@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use fairrate_results::Measured;
 
 use crate::collectives::Collective;
+use crate::critical_path::CriticalPath;
 use crate::jobs::Job;
 use crate::network::{LinkTotals, Shape};
 use crate::outages::Outage;
@@ -62,6 +63,8 @@ pub struct RunData {
     pub jobs: Vec<Job>,
     /// Operations of training jobs over time.
     pub timelines: Vec<Timeline>,
+    /// Critical paths of training jobs and collective operations.
+    pub critical_paths: Vec<CriticalPath>,
     /// The shape of the network; `None` if it is not known.
     pub shape: Option<Shape>,
     /// Every port over the whole run, by number; empty if it was not recorded.
@@ -294,7 +297,7 @@ impl Variant {
     pub fn forget_undrawn(&mut self) {
         for run in self.runs.iter_mut().skip(1) {
             (run.rates, run.pauses, run.scenario_toml) = (Vec::new(), Vec::new(), String::new());
-            run.timelines.clear();
+            (run.timelines, run.critical_paths) = (Vec::new(), Vec::new());
             (run.shape, run.links, run.worst) = (None, Vec::new(), Vec::new());
             // The queues of several ports are drawn together, over all seeds.
             if run.ports.len() < 2 {

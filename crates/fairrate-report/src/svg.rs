@@ -353,11 +353,12 @@ impl<'a> Drawing<'a> {
     }
 
     fn bars(&self, s: &Series) -> String {
-        let y = self.y.px(s.y[0]) - 5.0;
+        let height = if s.thin { 4.0 } else { 10.0 };
+        let y = self.y.px(s.y[0]) - height / 2.0;
         let bar = |ends: &[f64]| {
             let (from, to) = (self.x.px(ends[0]), self.x.px(ends[1]));
             let (width, fill) = ((to - from).max(1.0), colour(s.style));
-            format!("<rect x=\"{from:.1}\" y=\"{y:.1}\" width=\"{width:.1}\" height=\"10\" fill=\"{fill}\"/>\n")
+            format!("<rect x=\"{from:.1}\" y=\"{y:.1}\" width=\"{width:.1}\" height=\"{height}\" fill=\"{fill}\"/>\n")
         };
         s.x.chunks_exact(2).map(bar).collect()
     }

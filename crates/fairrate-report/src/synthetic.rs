@@ -91,6 +91,7 @@ fn run(cc: &str, rank: u32, seed: u64) -> RunData {
         collectives: Vec::new(),
         jobs: Vec::new(),
         timelines: Vec::new(),
+        critical_paths: Vec::new(),
         shape: None,
         links: Vec::new(),
         rtts: Vec::new(),

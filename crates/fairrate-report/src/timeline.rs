@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use fairrate_results::{JobSummary, OperationRow};
 
+use crate::critical_path::CriticalPath;
 use crate::format;
 use crate::panel::{Axis, Panel, Series, TimeUnit};
 use crate::style::Style;
@@ -39,6 +40,8 @@ pub struct Bars {
 /// A kind of operations, in the order in which bars cover each other.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Kind {
+    /// The critical paths of iterations, as marks on the other bars.
+    CriticalPath,
     /// Computation.
     Compute,
     /// Collective operations of process groups of this dimension, as `tp`.
@@ -58,6 +61,7 @@ impl Kind {
 
     fn name(&self) -> &str {
         match self {
+            Self::CriticalPath => "critical path",
             Self::Compute => "compute",
             Self::Collective(dimension) => dimension,
             Self::Message => "pipeline",
@@ -65,11 +69,12 @@ impl Kind {
     }
 }
 
-/// Returns the timelines of jobs; `host` returns the name of a node, and `blocks` has those of traffic blocks.
+/// Returns the timelines of jobs with their critical paths, `paths`; `host` returns the name of a node, and `blocks` has those of traffic
+/// blocks.
 pub(crate) fn timelines(
     summaries: &[JobSummary],
     rows: &[OperationRow],
-    blocks: &[String],
+    (blocks, paths): (&[String], &[CriticalPath]),
     host: impl Fn(u32) -> String,
 ) -> Vec<Timeline> {
     let end_ns = rows.iter().map(|row| row.end_ns).max().unwrap_or(0) as f64;
@@ -82,6 +87,13 @@ pub(crate) fn timelines(
         for row in rows.iter().filter(is_shown) {
             let of_rank = spans.entry(row.rank).or_insert_with(|| (host(row.node), BTreeMap::new()));
             of_rank.1.entry(Kind::of(row)).or_default().push((row.start_ns, row.end_ns));
+        }
+        let path = paths.iter().filter(|path| path.block == summary.group).flat_map(|path| &path.iterations);
+        for stage in path.flat_map(|iteration| &iteration.stages) {
+            if let Some((_, kinds)) = spans.get_mut(&stage.rank) {
+                let span = (stage.start_ns as u64, (stage.start_ns + stage.time_ns) as u64);
+                kinds.entry(Kind::CriticalPath).or_default().push(span);
+            }
         }
         let row = |(rank, (host, kinds)): (u32, (String, Spans))| {
             let bars = kinds.into_iter().map(|(kind, spans)| (kind, Bars::of(spans, end_ns * RESOLUTION)));
@@ -118,12 +130,17 @@ pub(crate) fn panels(timelines: &[Timeline], unit: TimeUnit, x: &Axis) -> Vec<Pa
         kinds.sort_unstable();
         kinds.dedup();
         let mut series = Vec::new();
+        // The path has the look that comes after those of operations.
+        let n_operations = kinds.iter().filter(|kind| ***kind != Kind::CriticalPath).count();
+        let first = kinds.len() - n_operations;
         for (at, kind) in kinds.into_iter().enumerate() {
+            let is_path = *kind == Kind::CriticalPath;
             let rows = timeline.rows.iter().enumerate().filter_map(|(row, (_, kinds))| Some((row, kinds.get(kind)?)));
             series.extend(rows.enumerate().map(|(nth, (row, bars))| Series {
                 key: kind.name().to_owned(),
                 name: if nth == 0 { kind.name().to_owned() } else { String::new() },
-                style: Style::nth(at),
+                style: Style::nth(if is_path { n_operations } else { at - first }),
+                thin: is_path,
                 x: unit.of(&bars.ends),
                 y: vec![row as f64],
                 hint: vec![format::time_ns(bars.covered_ns)],
@@ -131,12 +148,13 @@ pub(crate) fn panels(timelines: &[Timeline], unit: TimeUnit, x: &Axis) -> Vec<Pa
             }));
         }
         let shown = timeline.rows.len();
+        let path = if first == 0 { "" } else { " Marked is the critical path of each iteration." };
         let some =
             if shown < timeline.ranks { format!(" {shown} of {} ranks.", timeline.ranks) } else { String::new() };
         Panel {
             title: format!("Ranks of {}", timeline.name),
             note: format!(
-                "Computation covers collectives, and these cover messages of the pipeline: what shows of them is exposed.{some}"
+                "Computation covers collectives, and these cover messages of the pipeline: what shows of them is exposed.{path}{some}"
             ),
             x: x.clone(),
             y: Axis { rows: timeline.rows.iter().map(|(name, _)| name.clone()).collect(), ..Axis::default() },
@@ -152,6 +170,7 @@ pub(crate) fn panels(timelines: &[Timeline], unit: TimeUnit, x: &Axis) -> Vec<Pa
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::critical_path::{PathOfIteration, PathStage};
 
     #[test]
     fn spans_that_touch_are_one_bar_and_count_once() {
@@ -191,17 +210,23 @@ mod tests {
             exposed_ns: None,
             pipeline_ns: None,
         };
-        let all = timelines(&[summary], &rows, &["job".to_owned()], |node| format!("h{node}"));
+        let stage = PathStage { rank: 1, start_ns: 1_000.0, time_ns: 2_000.0, ..PathStage::default() };
+        let iterations = vec![PathOfIteration { number: 0, stages: vec![stage] }];
+        let paths = [CriticalPath { iterations, ..CriticalPath::default() }];
+        let all = timelines(&[summary], &rows, (&["job".to_owned()], &paths), |node| format!("h{node}"));
         let panels = panels(&all, TimeUnit::for_span(10_000.0), &Axis::default());
         assert_eq!(panels[0].y.rows, ["0 (h0)", "1 (h1)"]);
         let series: Vec<(&str, f64, &[f64])> =
             panels[0].series.iter().map(|series| (series.name.as_str(), series.y[0], series.x.as_slice())).collect();
-        let want: [(&str, f64, &[f64]); 4] = [
+        let want: [(&str, f64, &[f64]); 5] = [
+            ("critical path", 1.0, &[1.0, 3.0]),
             ("compute", 0.0, &[0.0, 4.0]),
             ("dp", 1.0, &[2.0, 10.0]),
             ("tp", 0.0, &[4.0, 9.0]),
             ("pipeline", 1.0, &[0.0, 7.0]),
         ];
         assert_eq!(series, want);
+        let looks: Vec<(usize, bool)> = panels[0].series.iter().map(|s| (s.style.colour, s.thin)).collect();
+        assert_eq!(looks, [(4, true), (0, false), (1, false), (2, false), (3, false)]);
     }
 }

@@ -283,10 +283,11 @@ class Chart {
 
   bars(s) {
     const g = svg("g", { fill: colourOf(s.colour) });
+    const height = s.thin ? 4 : 10;
     for (let i = 0; i + 1 < s.x.length; i += 2) {
       const [x0, x1] = [this.x.px(s.x[i]), this.x.px(s.x[i + 1])];
       if (x1 < this.box.left || x0 > this.box.right) continue;
-      g.append(svg("rect", { x: x0, y: this.y.px(s.y[0]) - 5, width: Math.max(1, x1 - x0), height: 10 }));
+      g.append(svg("rect", { x: x0, y: this.y.px(s.y[0]) - height / 2, width: Math.max(1, x1 - x0), height }));
     }
     return g;
   }
