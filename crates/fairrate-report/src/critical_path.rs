@@ -262,8 +262,9 @@ mod tests {
 
     #[test]
     fn short_stages_are_one_row_between_long_ones() {
-        let of =
-            |at: usize| stage(Event::Message, &at.to_string(), at as f64, if at % 4 == 0 { 100.0 } else { 1.0 }, 1.0);
+        let of = |at: usize| {
+            stage(Event::Message, &at.to_string(), at as f64, if at.is_multiple_of(4) { 100.0 } else { 1.0 }, 1.0)
+        };
         let iteration = PathOfIteration { number: 0, stages: (0..4 * MOST_STAGES).map(of).collect() };
         let shown = iteration.shown();
         assert_eq!(shown.len(), 2 * MOST_STAGES);

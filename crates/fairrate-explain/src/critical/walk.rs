@@ -93,7 +93,8 @@ impl<'a> Walk<'a> {
     /// time at which the last one was.
     fn last_before(&self, activity: Activity) -> Result<Option<(&'a Dependency, Option<Time>)>, NoPath> {
         let CriticalPaths { times, config, waits, .. } = self.paths;
-        let (mut last, mut sent): (Option<(Time, &Dependency)>, Option<(Time, &Dependency)>) = (None, None);
+        let mut last: Option<(Time, &Dependency)> = None;
+        let mut sent = last;
         for dependency in waits.of(config, activity) {
             let is_sent = dependency.before.flow().is_some() && dependency.on != Milestone::Arrived;
             let (start, end) = times.of(dependency.before).ok_or(NoPath::Missing(activity))?;
