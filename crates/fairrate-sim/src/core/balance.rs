@@ -13,6 +13,7 @@ mod hashed;
 mod numbered;
 mod round_robin;
 mod spray;
+mod ways;
 
 use std::cell::Cell;
 
@@ -20,6 +21,7 @@ use fairrate_units::{Bytes, Rate};
 
 use self::hashed::Hashed;
 pub(super) use self::numbered::n_paths;
+use self::ways::Ways;
 
 use super::outages::Outages;
 use super::run::Run;
@@ -144,8 +146,9 @@ pub(super) struct Balancer {
     sees_all: bool,
     /// `true` if ports are picked by weights.
     is_weighted: bool,
+    /// The next hops; `None` until a packet needs some.
+    ways: Option<Box<Ways>>,
     candidates: Vec<PortIdx>,
-    all: Vec<PortIdx>,
     weights: Vec<u32>,
 }
 
@@ -172,8 +175,8 @@ impl Balancer {
             outages: Outages::new(config),
             sees_all: config.fabric.balance.sees_last_hops(),
             is_weighted: config.fabric.balance == Balance::Wcmp,
+            ways: None,
             candidates: Vec::new(),
-            all: Vec::new(),
             weights: Vec::new(),
         }
     }
@@ -192,11 +195,9 @@ impl Balancer {
     ) -> Option<PortIdx> {
         let topology = &run.config.topology;
         let switch = topology.from(links.id_of(ingress));
-        let place = |port: PortId| links.place_of(port).expect("a switch's ports are in its part");
-        self.all.clear();
-        self.all.extend(run.routes.next_hops(switch, to).map(place));
+        let all = self.ways.get_or_insert_with(|| Box::new(Ways::new(run))).to(run, links, switch, to);
         self.weights.clear();
-        let mut candidates = &self.all;
+        let mut candidates = all;
         if let Some(outages) = &mut self.outages {
             outages.advance(now_ps);
             let (routes, id_of) = (&run.routes, |&port: &PortIdx| links.id_of(port));
@@ -206,7 +207,7 @@ impl Balancer {
                     !outages.is_noticed(port) && outages.leads_to(topology, routes, port, to)
                 };
                 self.candidates.clear();
-                self.candidates.extend(self.all.iter().filter(&mut is_live));
+                self.candidates.extend(all.iter().filter(&mut is_live));
                 candidates = &self.candidates;
             }
             if self.is_weighted && 1 < candidates.len() {
@@ -232,7 +233,7 @@ impl Balancer {
             packet: p,
             ports,
             candidates,
-            all: &self.all,
+            all,
             weights: &self.weights,
         };
         let chosen = self.scheme.as_mut().expect("flows with fixed paths choose no ports").choose(&at);
