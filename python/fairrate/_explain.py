@@ -21,8 +21,8 @@ def explain(
 ) -> dict[str, Any]:
     """Says what the completion times of flows, or the time of an iteration, are made of, as ``fairrate explain --json`` does.
 
-    The scenario is run again with observers, and the fingerprint is checked. The run uses one thread. For flows it takes about
-    four times as long as the first one. Ctrl-C ends it.
+    The scenario is run again with observers, and the fingerprint is checked. The run uses one thread and takes about four times as long
+    as the first one; for an iteration it is run twice. Ctrl-C ends it.
 
     Args:
         result: The results of a run, or their directory.
@@ -60,7 +60,8 @@ def explain(
               the collective operation;
             - ``rank``, ``start_ps`` and ``ps``;
             - of a message ``message``, with ``flow``, ``from`` and ``to``, ``bytes``, ``link`` (the slowest one of its path) and
-              ``is_inside_server``.
+              ``is_inside_server``;
+            - of a message that can be explained ``reasons``, which add up to ``ps``: sums as in ``chain``.
 
             The reasons and the paths are those of docs/explain.md.
 

@@ -105,6 +105,7 @@ def test_the_path_of_an_iteration_is_that_of_the_command_line(cli: Path, tmp_pat
     assert (computes["doing"], computes["operation"], computes["rank"], computes["ps"]) == ("computes", "forward", 1, 40_000_000)
     # The megabyte alone takes 320 us at 25 Gb/s.
     assert (moves["doing"], moves["message"]["from"], moves["message"]["to"]) == ("moves", "h1", "h0")
+    assert sum(reason["ps"] for reason in moves["reasons"]) == moves["ps"] and "reasons" not in computes
     assert 320e6 < moves["ps"] < 380e6 and computes["ps"] + moves["ps"] == path["time_ps"]
 
 

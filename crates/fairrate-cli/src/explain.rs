@@ -155,8 +155,9 @@ fn critical_path(
         [] => return Err(source.refused("has no such training job or collective", "explain flows, as `--worst 3`")),
         _ => return Err(source.refused("has several training jobs or collectives", "name one by `--block`")),
     };
-    let stages = source.critical_path((of, iteration), watch)?;
-    Ok(stages.map(|stages| Critical::new(source, (of, iteration), &stages)))
+    let Some(stages) = source.critical_path((of, iteration), watch)? else { return Ok(None) };
+    let messages = source.messages(&stages, watch)?;
+    Ok(messages.map(|messages| Critical::new(source, (of, iteration), &stages, &messages)))
 }
 
 /// Explains flows of a run; returns `None` if `watch` stopped the run.

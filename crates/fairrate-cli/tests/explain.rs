@@ -304,11 +304,23 @@ fn the_critical_path_of_an_iteration_adds_up_to_its_time() {
         let ends = rows.iter().filter(|row| u64::from(row.iteration) == iteration).map(|row| row.end_ns);
         let end_ns = (ps(&json, "start_ps") + sum) / 1_000;
         assert!(ends.max().unwrap().abs_diff(end_ns) <= 1, "{json}");
+        // The reasons of a message add up to its stage.
+        for stage in stages.iter().filter(|stage| stage["message"].is_object()) {
+            let reasons = stage["reasons"].as_array().unwrap().iter();
+            assert_eq!(reasons.map(|reason| ps(reason, "ps")).sum::<u64>(), ps(stage, "ps"), "{stage}");
+        }
         let inside = |is: bool| stages.iter().any(|stage| stage["message"]["is_inside_server"] == Value::Bool(is));
         assert!(inside(true) && inside(false) && stages.iter().any(|stage| stage["doing"] == "computes"), "{json}");
     }
     let text = stdout(&run(&["explain", "-q", &out, "--iteration", "1", "--block", "small"]));
-    for words in ["iteration 1 of small", "computation", "messages inside servers", "longest messages", "nvswitch"] {
+    for words in [
+        "iteration 1 of small",
+        "computation",
+        "messages inside servers",
+        "messages, by reason",
+        "longest messages",
+        "nvswitch",
+    ] {
         assert!(text.contains(words), "{text}");
     }
     expect_refused(&[&out, "--iteration", "2"], "has no complete iteration 2");
@@ -382,7 +394,7 @@ fn a_report_has_the_critical_paths_of_a_second_run() {
         }
         let page = std::fs::read_to_string(Path::new(&out).join("report.html")).unwrap();
         assert!(
-            page.contains("Iterations and their critical paths") && page.contains("fairrate explain . --iteration 0")
+            page.contains("Iterations and their critical paths") && page.contains("fairrate explain . --iteration N")
         );
         assert_eq!(page.contains("Marked is the critical path"), name == "job");
     }

@@ -14,6 +14,8 @@ use fairrate_sim::{
 };
 use fairrate_units::Time;
 
+use crate::piece::Piece;
+
 use self::waits::Waits;
 use self::walk::Walk;
 
@@ -32,6 +34,17 @@ pub enum Doing {
     Waits,
 }
 
+impl Doing {
+    /// Returns the message that moves or leaves.
+    #[must_use]
+    pub const fn message(self) -> Option<FlowId> {
+        match self {
+            Self::Moves(flow) | Self::Leaves(flow) => Some(flow),
+            Self::Computes | Self::Adds | Self::Waits => None,
+        }
+    }
+}
+
 /// A stage of a critical path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Stage {
@@ -45,6 +58,23 @@ pub struct Stage {
     pub start: Time,
     /// End.
     pub end: Time,
+}
+
+impl Stage {
+    /// Returns the chain of causes of a message, as far as it is within the stage.
+    #[must_use]
+    pub fn part_of(&self, chain: &[Piece]) -> Vec<Piece> {
+        let within = chain.iter().filter(|piece| piece.from < self.end && self.start < piece.to);
+        let part = |piece: &Piece| {
+            let (from, to) = (piece.from.max(self.start), piece.to.min(self.end));
+            let share = |bytes: u64| {
+                let (part, whole) = ((to - from).as_ps(), (piece.to - piece.from).as_ps());
+                (u128::from(bytes) * u128::from(part) / u128::from(whole.max(1))) as u64
+            };
+            Piece { from, to, bytes: share(piece.bytes), ..*piece }
+        };
+        within.map(part).collect()
+    }
 }
 
 /// A traffic block that has iterations.

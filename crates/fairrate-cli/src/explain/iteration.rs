@@ -1,6 +1,8 @@
 //! `explain --iteration`: the critical path of an iteration of a job or of a collective operation.
 
-use fairrate_explain::{Doing, Iterated, Stage};
+use std::collections::HashMap;
+
+use fairrate_explain::{Doing, Explanation, Iterated, Stage};
 use fairrate_report::format;
 use fairrate_sim::routing::{FlowKey, Routes};
 use fairrate_sim::{FlowId, FlowSpec, Milestone, PortId, SimConfig};
@@ -8,11 +10,15 @@ use fairrate_text::aligned;
 use fairrate_units::Time;
 use serde::Serialize;
 
+use super::json::Entry;
 use super::names::Names;
+use super::rows::rows;
 use super::source::Source;
 
 /// Largest number of messages that are shown.
 const MESSAGES: usize = 8;
+/// Largest number of reasons that are shown.
+const REASONS: usize = 12;
 
 /// The critical path of an iteration.
 #[derive(Serialize)]
@@ -27,6 +33,9 @@ pub struct Critical {
     /// The time of the iteration: the sum of all stages.
     time_ps: u64,
     stages: Vec<Shown>,
+    /// The reasons of all messages, the longest time first.
+    #[serde(skip)]
+    held: Vec<Held>,
 }
 
 /// A stage.
@@ -43,6 +52,19 @@ struct Shown {
     ps: u64,
     #[serde(skip_serializing_if = "Option::is_none")]
     message: Option<Message>,
+    /// What held the message, as in the chain of its flow; empty if the flow cannot be explained.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    reasons: Vec<Entry>,
+    /// The reason with the longest time, in words.
+    #[serde(skip)]
+    longest: String,
+}
+
+/// The time of all messages with the same reason.
+struct Held {
+    label: String,
+    ps: u64,
+    stages: usize,
 }
 
 /// A message.
@@ -58,11 +80,39 @@ struct Message {
 }
 
 impl Critical {
-    /// Returns the path with the stages of an iteration.
-    pub fn new(source: &Source, (of, iteration): (Iterated, u32), stages: &[Stage]) -> Self {
+    /// Returns the path with the stages of an iteration, and the accounts of their messages.
+    pub fn new(
+        source: &Source,
+        (of, iteration): (Iterated, u32),
+        stages: &[Stage],
+        messages: &HashMap<FlowId, Explanation>,
+    ) -> Self {
         let (config, names) = (source.config(), source.names());
         let routes = Routes::of(config);
         let start = stages.first().map_or(Time::ZERO, |stage| stage.start);
+        let mut held: Vec<Held> = Vec::new();
+        let shown = |stage: &Stage| {
+            let mut shown = shown((config, of), stage, |flow, on| message(config, &names, &routes, flow, on));
+            let account = stage.doing.message().and_then(|flow| Some((flow, messages.get(&flow)?)));
+            if let Some((flow, account)) = account {
+                let pieces = stage.part_of(&account.chain);
+                shown.reasons = Entry::all(&pieces, names.number(flow), &names);
+                let rows = rows(&pieces);
+                shown.longest = rows.first().map_or_else(String::new, |row| {
+                    format!("{}, {}", row.label(&names), format::time_ns(row.time.as_ns_f64()))
+                });
+                for row in rows {
+                    let (label, ps) = (row.label(&names), row.time.as_ps());
+                    match held.iter_mut().find(|held| held.label == label) {
+                        Some(held) => (held.ps, held.stages) = (held.ps + ps, held.stages + 1),
+                        None => held.push(Held { label, ps, stages: 1 }),
+                    }
+                }
+            }
+            shown
+        };
+        let shown: Vec<Shown> = stages.iter().map(shown).collect();
+        held.sort_by(|a, b| b.ps.cmp(&a.ps).then_with(|| a.label.cmp(&b.label)));
         let total: u64 = stages.iter().map(|stage| (stage.end - stage.start).as_ps()).sum();
         Self {
             schema: "fairrate.explain-iteration/1",
@@ -72,10 +122,8 @@ impl Critical {
             has_servers: config.topology.servers.is_some(),
             start_ps: start.as_ps(),
             time_ps: total,
-            stages: stages
-                .iter()
-                .map(|stage| shown((config, of), stage, |flow, on| message(config, &names, &routes, flow, on)))
-                .collect(),
+            stages: shown,
+            held,
         }
     }
 
@@ -114,19 +162,33 @@ impl Critical {
         rows.extend(operations.iter().map(|(name, ps, n)| [name.clone(), time(*ps), share(*ps), n.to_string()]));
         text.push('\n');
         text += &aligned(&rows, 1);
+        if !self.held.is_empty() {
+            let mut rows = vec![["messages, by reason", "time", "share", "stages"].map(String::from)];
+            let row = |held: &Held| [held.label.clone(), time(held.ps), share(held.ps), held.stages.to_string()];
+            rows.extend(self.held.iter().take(REASONS).map(row));
+            let rest = self.held.get(REASONS..).unwrap_or_default();
+            if !rest.is_empty() {
+                let sum = rest.iter().map(|held| held.ps).sum();
+                rows.push([format!("{} shorter ones", rest.len()), time(sum), share(sum), String::new()]);
+            }
+            text.push('\n');
+            text += &aligned(&rows, 1);
+        }
         let mut messages: Vec<(&Shown, &Message)> =
             self.stages.iter().filter_map(|stage| Some((stage, stage.message.as_ref()?))).collect();
         messages.sort_by_key(|(stage, message)| (std::cmp::Reverse(stage.ps), message.flow));
         if !messages.is_empty() {
-            let titles = ["longest messages", "operation", "slowest link", "flow", "bytes", "time"].map(String::from);
+            let titles = ["longest messages", "operation", "slowest link", "longest part", "flow", "bytes", "time"];
             let row = |(stage, message): &(&Shown, &Message)| {
                 let link = message.link.clone().unwrap_or_default();
                 let bytes = format::bytes(message.bytes as f64);
-                [message.ends(), stage.title(), link, message.flow.to_string(), bytes, time(stage.ps)]
+                let longest = stage.longest.clone();
+                [message.ends(), stage.title(), link, longest, message.flow.to_string(), bytes, time(stage.ps)]
             };
-            let rows: Vec<[String; 6]> = [titles].into_iter().chain(messages.iter().take(MESSAGES).map(row)).collect();
+            let titles = titles.map(String::from);
+            let rows: Vec<[String; 7]> = [titles].into_iter().chain(messages.iter().take(MESSAGES).map(row)).collect();
             text.push('\n');
-            text += &aligned(&rows, 3);
+            text += &aligned(&rows, 4);
         }
         text
     }
@@ -180,6 +242,8 @@ fn shown((config, of): (&SimConfig, Iterated), stage: &Stage, message: impl Fn(F
         start_ps: stage.start.as_ps(),
         ps: (stage.end - stage.start).max(Time::ZERO).as_ps(),
         message: flow.map(|(flow, on)| message(flow, on)),
+        reasons: Vec::new(),
+        longest: String::new(),
     }
 }
 

@@ -49,7 +49,7 @@ struct Shown<'a> {
 
 /// A sum of pieces.
 #[derive(Serialize)]
-struct Entry {
+pub struct Entry {
     reason: &'static str,
     /// `data`, or `ack` for acknowledgments on their way.
     way: &'static str,
@@ -103,7 +103,7 @@ impl<'a> Shown<'a> {
     fn of(explained: &'a Explained, names: &Names<'_>) -> Self {
         let Explained { row, account, sentence, .. } = explained;
         let node = |id: u32| names.node(fairrate_sim::NodeId(id));
-        let entries = |pieces: &[Piece]| sums(pieces).iter().map(|sum| Entry::of(sum, row.id, names)).collect();
+        let entries = |pieces: &[Piece]| Entry::all(pieces, row.id, names);
         Self {
             flow: row.id,
             from: node(row.src),
@@ -127,6 +127,11 @@ impl<'a> Shown<'a> {
 }
 
 impl Entry {
+    /// Returns the sums of the pieces of the flow with the number `own`.
+    pub fn all(pieces: &[Piece], own: u32, names: &Names<'_>) -> Vec<Self> {
+        sums(pieces).iter().map(|sum| Self::of(sum, own, names)).collect()
+    }
+
     fn of(sum: &Sum, own: u32, names: &Names<'_>) -> Self {
         let loss = sum.reason.loss();
         let end = |t: Time| (t < Time::MAX).then(|| t.as_ps());

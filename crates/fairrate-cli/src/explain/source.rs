@@ -1,11 +1,14 @@
 //! The results that are explained or traced: their run is done again, and checked to be the same.
 
+use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
 use fairrate_control::Registry;
 use fairrate_experiment::crew::caught;
 use fairrate_experiment::{Ended, Watch, run_into};
-use fairrate_explain::{CriticalPaths, Explanation, Iterated, Milestones, NoPath, Observer, Stage, Unsupported};
+use fairrate_explain::{
+    CriticalPaths, Explanation, Iterated, Milestones, NoPath, Observer, Stage, Unsupported, supports,
+};
 use fairrate_results::{FlowRow, Results, RunState};
 use fairrate_scenario::{Overrides, Scenario, traffic_block_names};
 use fairrate_sim::{FlowId, SimConfig, Sink};
@@ -104,6 +107,24 @@ impl Source {
             }
             NoPath::Missing(_) | NoPath::Inconsistent(_) => self.is_another_run(),
         })
+    }
+
+    /// Runs the scenario again and returns the accounts of the messages of `stages` that can be explained; `None` if `watch` stopped the
+    /// run.
+    pub fn messages(
+        &self,
+        stages: &[Stage],
+        watch: &mut dyn Watch,
+    ) -> Result<Option<HashMap<FlowId, Explanation>>, Failure> {
+        let config = self.config();
+        let mut flows: Vec<FlowId> = stages.iter().filter_map(|stage| stage.doing.message()).collect();
+        flows.retain(|&flow| supports(config, flow).is_ok());
+        if flows.is_empty() {
+            return Ok(Some(HashMap::new()));
+        }
+        let Some((observer, _)) = self.observe(&flows, watch)? else { return Ok(None) };
+        let account = |flow: FlowId| Some((flow, observer.explain(flow)?));
+        Ok(Some(flows.into_iter().filter_map(account).collect()))
     }
 
     /// Returns the configuration of the run.
