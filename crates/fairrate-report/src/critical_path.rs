@@ -3,8 +3,9 @@
 //! They are computed from `flows.parquet` and `operations.parquet`, whose times are rounded to nanoseconds, and from the dependencies of
 //! the scenario. So the stages are those of `fairrate explain --iteration`, and each of their ends is exact to a nanosecond. The parts of
 //! a stage are not an account of causes, for which the scenario has to run again: the time of a message is divided into that of the message
-//! alone on an idle network and the rest, and the time of a computation into the median of the other ranks and the rest.
+//! alone on an idle network and the rest, and the time of a computation into the median of the same one at other ranks and the rest.
 
+mod computations;
 mod held;
 mod read;
 
@@ -15,7 +16,7 @@ use crate::table::{Row, Section, Table};
 pub(crate) use self::read::critical_paths;
 
 /// Largest number of stages that the table of an iteration names.
-const MOST_STAGES: usize = 24;
+const MOST_STAGES: usize = 16;
 /// Share of a stage from which the time that it took longer needs a reason.
 const NOTED: f64 = 0.05;
 
@@ -56,8 +57,8 @@ pub struct PathStage {
     pub start_ns: f64,
     /// Time, in ns.
     pub time_ns: f64,
-    /// The part of it that was to be expected: of a computation the median of the same one at the other ranks, of a message its time
-    /// alone on an idle network.
+    /// The part of it that was to be expected: of a computation the median of the same one at the other ranks that compute the same in
+    /// this iteration, of a message its time alone on an idle network.
     pub expected_ns: f64,
     /// The part of the rest for which a port of the message's path was paused.
     pub paused_ns: f64,
@@ -128,24 +129,16 @@ impl CriticalPath {
         self.iterations.iter().rev().max_by(|a, b| a.time_ns().total_cmp(&b.time_ns()))
     }
 
-    /// Returns the command that gives the exact account of an iteration, for the directory of the page.
-    fn command(&self, iteration: u32) -> String {
+    /// Returns the command that accounts for an iteration, for the directory of the page.
+    fn command(&self) -> String {
         let block = if self.is_named { format!(" --block {}", self.block) } else { String::new() };
-        format!("fairrate explain . --iteration {iteration}{block}")
+        format!("fairrate explain . --iteration N{block}")
     }
 
     /// Returns the table with a row for each iteration; the first ones, and the last.
     fn iterations_table(&self) -> Table {
-        let columns = [
-            "time",
-            "computation",
-            "stragglers",
-            "messages alone",
-            "held in the network",
-            "paused",
-            "longest message",
-            "exact account",
-        ];
+        let columns =
+            ["time", "computation", "stragglers", "messages alone", "held in the network", "paused", "longest message"];
         let row = |iteration: &PathOfIteration| {
             let sum = |event, of| format::time_ns(iteration.sum(event, of));
             let messages = iteration.stages.iter().filter(|stage| stage.event == Event::Message);
@@ -162,16 +155,17 @@ impl CriticalPath {
                 sum(Some(Event::Message), PathStage::rest_ns),
                 sum(None, |stage| stage.paused_ns),
                 longest,
-                self.command(iteration.number),
             ];
             Row { name: format!("iteration {}", iteration.number), cells, ..Row::default() }
         };
         Table {
             caption: format!(
                 "Critical paths of {}: the computations and messages that waited for each other and ended last. Stragglers: time of \
-                 computations beyond the median of the same one at other ranks. Messages alone: their time on an idle network; held: the \
-                 rest of it, and of that the time for which a port of their path was paused.",
-                self.name
+                 computations beyond the median of the same one at the other ranks that compute the same. Messages alone: their time on an idle network; held: the \
+                 rest of it, and of that the time for which a port of their path was paused. Run {} in the directory of this page for an \
+                 account of its causes.",
+                self.name,
+                self.command()
             ),
             columns: columns.map(str::to_owned).to_vec(),
             sections: vec![Section {
@@ -250,11 +244,9 @@ mod tests {
         let cells: Vec<String> = tables[0].sections[0].rows.iter().map(|row| row.cells.join(" | ")).collect();
         assert_eq!(
             cells,
-            [
-                "130 µs | 20.0 µs | 20.0 µs | 80.0 µs | 10.0 µs | 4.00 µs | h1->h0, 90.0 µs | fairrate explain . --iteration 0 --block 2",
-                "- | - | - | - | - | - | - | -"
-            ]
+            ["130 µs | 20.0 µs | 20.0 µs | 80.0 µs | 10.0 µs | 4.00 µs | h1->h0, 90.0 µs", "- | - | - | - | - | - | -"]
         );
+        assert!(tables[0].caption.contains("Run fairrate explain . --iteration N --block 2 in"));
         let rows = &tables[1].sections[0].rows;
         assert_eq!(rows[0].cells, ["0 ns", "40.0 µs", "30.8 %", "20.0 µs", "", ""]);
         assert_eq!(rows[1].cells[5], "fairrate explain . --flow 7");

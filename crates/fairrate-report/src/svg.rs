@@ -353,12 +353,14 @@ impl<'a> Drawing<'a> {
     }
 
     fn bars(&self, s: &Series) -> String {
-        let height = if s.thin { 4.0 } else { 10.0 };
+        let (height, outline) = if s.thin { (4.0, format!(" stroke=\"{PAPER}\"")) } else { (10.0, String::new()) };
         let y = self.y.px(s.y[0]) - height / 2.0;
         let bar = |ends: &[f64]| {
             let (from, to) = (self.x.px(ends[0]), self.x.px(ends[1]));
             let (width, fill) = ((to - from).max(1.0), colour(s.style));
-            format!("<rect x=\"{from:.1}\" y=\"{y:.1}\" width=\"{width:.1}\" height=\"{height}\" fill=\"{fill}\"/>\n")
+            format!(
+                "<rect x=\"{from:.1}\" y=\"{y:.1}\" width=\"{width:.1}\" height=\"{height}\" fill=\"{fill}\"{outline}/>\n"
+            )
         };
         s.x.chunks_exact(2).map(bar).collect()
     }

@@ -66,9 +66,10 @@ impl<'a> Network<'a> {
         }
         let mut reasons = Vec::new();
         let most = paused.into_iter().map(|(port, spans)| (covered(spans), port)).max_by_key(|&(ns, _)| ns);
-        if let Some((ns, port)) = most.filter(|&(ns, _)| 0 < ns) {
+        if let Some((ns, port)) = most.filter(|&(ns, _)| NOTED * rest_ns < ns as f64) {
             reasons.push(format!("{} in PFC pauses of {port}", format::time_ns(ns as f64)));
         }
+        let n_pauses = reasons.len();
         for &port in &path {
             let name = self.config.topology.port_name(port);
             if !outages(self.config, port, from, to).is_empty() {
@@ -78,7 +79,8 @@ impl<'a> Network<'a> {
                 reasons.push(format!("{name} at {} of its rate", format::percent(slow.share)));
             }
         }
-        if reasons.is_empty() {
+        let is_told = n_pauses < reasons.len() || (1.0 - NOTED) * rest_ns < paused_ns;
+        if !is_told {
             reasons.push("queues, windows or rates".to_owned());
         }
         (paused_ns, reasons.join("; "))

@@ -6,9 +6,10 @@ use std::path::Path;
 use fairrate_explain::{CriticalPaths, Doing, Iterated, Milestones, NoPath, Stage, first_tasks};
 use fairrate_results::{FlowRow, OperationRow, PfcRow, Results, ResultsError};
 use fairrate_scenario::Scenario;
-use fairrate_sim::{Activity, FlowId, FlowSpec, JobSpec, OperationKind, SimConfig};
+use fairrate_sim::{Activity, FlowId, FlowSpec, SimConfig};
 use fairrate_units::Time;
 
+use super::computations::Computations;
 use super::held::Network;
 use super::{CriticalPath, Event, NOTED, PathOfIteration, PathStage};
 use crate::format;
@@ -122,35 +123,6 @@ fn span(start_ns: u64, end_ns: u64) -> Option<(Time, Time)> {
     (start <= end).then_some((start, end))
 }
 
-/// The computations of a run: for each job, iteration and name the ranks with their times in ns.
-struct Computations(HashMap<(u32, u32, u32), Vec<(u32, u64)>>);
-
-impl Computations {
-    fn of(config: &SimConfig, rows: &[OperationRow]) -> Self {
-        let mut all: HashMap<(u32, u32, u32), Vec<(u32, u64)>> = HashMap::new();
-        for spec in &config.jobs {
-            for row in rows.iter().filter(|row| row.group == spec.group) {
-                let Some(operation) = spec.operations.get(row.operation as usize) else { continue };
-                if operation.kind == OperationKind::Compute {
-                    let key = (spec.group, operation.iteration, operation.name);
-                    all.entry(key).or_default().push((row.rank, row.end_ns.saturating_sub(row.start_ns)));
-                }
-            }
-        }
-        Self(all)
-    }
-
-    /// Returns the median time of the same computation as that of `stage` at other ranks, in ns; `None` if no other rank has it.
-    fn median_of_others(&self, spec: &JobSpec, stage: &Stage) -> Option<f64> {
-        let operation = &spec.operations[stage.operation as usize];
-        let all = self.0.get(&(spec.group, operation.iteration, operation.name))?;
-        let mut others: Vec<u64> = all.iter().filter(|(rank, _)| *rank != stage.rank).map(|&(_, ns)| ns).collect();
-        others.sort_unstable();
-        let middle = |at: usize| others.get(at).map(|&ns| ns as f64);
-        Some(f64::midpoint(middle(others.len().checked_sub(1)? / 2)?, middle(others.len() / 2)?))
-    }
-}
-
 /// The tables of a run while paths are read.
 struct Reading<'a> {
     tables: &'a Tables<'a>,
@@ -238,8 +210,11 @@ impl Reading<'_> {
                 let Iterated::Job(job) = block else {
                     return PathStage { name: format!("computation at {}", rank()), ..of };
                 };
-                let median = self.computations.median_of_others(&self.config.jobs[job], stage);
-                let expected_ns = median.map_or(time_ns, |median| median.min(time_ns));
+                let iteration = self.config.jobs[job].operations[stage.operation as usize].iteration;
+                let median = self.computations.median_of_others((job, iteration), stage);
+                // Both are differences of times that are rounded to nanoseconds.
+                let median = median.filter(|median| median + 2.0 < time_ns);
+                let expected_ns = median.unwrap_or(time_ns);
                 let is_straggler = NOTED * time_ns < time_ns - expected_ns;
                 let reason = if is_straggler { "a straggler: others take the time to be expected" } else { "" };
                 PathStage { name: format!("{operation} at {}", rank()), expected_ns, reason: reason.to_owned(), ..of }

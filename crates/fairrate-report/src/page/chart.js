@@ -284,6 +284,7 @@ class Chart {
   bars(s) {
     const g = svg("g", { fill: colourOf(s.colour) });
     const height = s.thin ? 4 : 10;
+    if (s.thin) g.setAttribute("stroke", "var(--card)");
     for (let i = 0; i + 1 < s.x.length; i += 2) {
       const [x0, x1] = [this.x.px(s.x[i]), this.x.px(s.x[i + 1])];
       if (x1 < this.box.left || x0 > this.box.right) continue;

@@ -101,7 +101,11 @@ fn a_path_names_the_straggler_the_pause_and_the_slow_link() {
     };
     let want = [
         ("forward at 1 (h1)", [0.0, 40.0, 21.0, 0.0], "a straggler: others take the time to be expected"),
-        ("h1->h0: first, 1.00 MB", [40.0, 90.0, 85.0, 4.0], "4.00 µs in PFC pauses of h1->sw0"),
+        (
+            "h1->h0: first, 1.00 MB",
+            [40.0, 90.0, 85.0, 4.0],
+            "4.00 µs in PFC pauses of h1->sw0; queues, windows or rates",
+        ),
         ("h0->h2: second, 1.00 MB", [130.0, 350.0, 85.0, 0.0], "sw0->h2 at 25.0 % of its rate"),
     ];
     let want = want.map(|(name, us, reason)| (name.to_owned(), us, reason.to_owned()));
