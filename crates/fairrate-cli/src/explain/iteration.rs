@@ -52,7 +52,7 @@ struct Shown {
     ps: u64,
     #[serde(skip_serializing_if = "Option::is_none")]
     message: Option<Message>,
-    /// What held the message, as in the chain of its flow; empty if the flow cannot be explained.
+    /// The reasons of the message, as in the chain of its flow; empty if the flow cannot be explained.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     reasons: Vec<Entry>,
     /// The reason with the longest time, in words.
