@@ -17,6 +17,7 @@ use fairrate_experiment::Watch;
 use fairrate_explain::{Explanation, Iterated};
 use fairrate_report::index::{self, Index};
 use fairrate_report::load::at_least;
+use fairrate_report::svg;
 use fairrate_results::FlowRow;
 use serde::Serialize;
 
@@ -48,6 +49,9 @@ pub struct Args {
     /// The critical path of this iteration of a training job or a collective, which `--block` names if there are several
     #[arg(long, value_name = "N", conflicts_with_all = ["flow", "worst", "tail", "class"])]
     iteration: Option<u32>,
+    /// Write the bars of `--tail` as an SVG file too
+    #[arg(long, value_name = "FILE", requires = "tail")]
+    svg: Option<PathBuf>,
     #[command(flatten)]
     chosen: Chosen,
     /// Print one JSON object in place of text
@@ -254,6 +258,9 @@ impl Args {
         }
         if parts.is_empty() {
             return Err(refused(&self.dir, "has no run that is complete", "finish it by the same `fairrate compare`"));
+        }
+        if let Some(svg) = &self.svg {
+            output::write(svg, &svg::render(&tail::to_panel(&format!("{scenario}{}", self.chosen.words()), &parts)))?;
         }
         if self.json {
             output::print_json(&Tails { schema: "fairrate.explain-tail/1", scenario: &scenario, parts: &parts })?;

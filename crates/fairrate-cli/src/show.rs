@@ -50,6 +50,12 @@ impl Chosen {
         Self { class, block }
     }
 
+    /// Returns the choice in words, to follow the name of a scenario; nothing for all flows.
+    pub fn words(&self) -> String {
+        let words = [("size", &self.class), ("block", &self.block)];
+        words.iter().filter_map(|(of, name)| Some(format!(", {of} {}", name.as_ref()?))).collect()
+    }
+
     /// Returns the traffic block that is chosen, among blocks with these names.
     pub fn block(&self, blocks: &[String]) -> Result<Option<u32>, Failure> {
         self.block.as_deref().map(|block| block_of(block, blocks)).transpose()

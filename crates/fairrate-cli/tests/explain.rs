@@ -117,6 +117,13 @@ fn a_tail_has_its_parts_by_percentile_and_run() {
     let text = stdout(&run(&["explain", "-q", &format!("{out}/swift"), "--tail"]));
     assert!(text.contains("p90 to p99") && text.contains("q queue"), "{text}");
     expect_refused(&[out, "--tail", "--flow", "1"], "cannot be used with");
+    let svg = dir.join("tails.svg");
+    let svg = svg.to_str().unwrap();
+    let output = run(&["explain", out, "--tail", "--svg", svg, "-q"]);
+    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+    let drawn = std::fs::read_to_string(svg).unwrap();
+    assert!(drawn.starts_with("<svg ") && drawn.contains("swift, p90 to p99: "), "{drawn}");
+    expect_refused(&[out, "--svg", svg], "--tail");
 }
 
 #[test]

@@ -2,6 +2,8 @@
 
 use fairrate_explain::{Explanation, Reason, Way};
 use fairrate_report::format;
+use fairrate_report::panel::{Axis, Panel, Series};
+use fairrate_report::style::Style;
 use fairrate_results::FlowRow;
 use serde::Serialize;
 
@@ -142,11 +144,51 @@ impl Part {
     }
 }
 
+/// Returns the kinds that occur. One without half of a tenth of a percent anywhere would be a column of zeros.
+fn kinds_of(parts: &[Part]) -> Vec<usize> {
+    let occurs = |kind: &usize| parts.iter().any(|part| part.total() <= 2_000 * part.ps[*kind].ps);
+    (0..KINDS.len()).filter(occurs).collect()
+}
+
+/// Returns the parts of the chosen flows, which are called `name`, as a chart: a bar for each, with the share of each kind that occurs.
+pub fn to_panel(name: &str, parts: &[Part]) -> Panel {
+    let row = |part: &Part| {
+        let seed =
+            if parts.iter().any(|p| p.seed != part.seed) { format!(", seed {}", part.seed) } else { String::new() };
+        format!("{}{seed}, {}: {}", part.run, part.range, format::number(part.slowdown_mean))
+    };
+    let mut series = Vec::new();
+    for (nth, kind) in kinds_of(parts).into_iter().enumerate() {
+        for (at, part) in parts.iter().enumerate() {
+            let percent = |ps: u64| 100.0 * ps as f64 / part.total() as f64;
+            let from: u64 = part.ps[..kind].iter().map(|share| share.ps).sum();
+            let legend = if at == 0 { KINDS[kind].0.to_owned() } else { String::new() };
+            let x =
+                if part.ps[kind].ps == 0 { Vec::new() } else { vec![percent(from), percent(from + part.ps[kind].ps)] };
+            series.push(Series {
+                key: KINDS[kind].0.to_owned(),
+                name: legend,
+                style: Style::nth(nth),
+                x,
+                y: vec![at as f64],
+                ..Series::default()
+            });
+        }
+    }
+    Panel {
+        title: format!("{name}: completion times by percentile of slowdown, with the mean slowdown of each part"),
+        x: Axis::new("share of the time (%)").showing(0.0, 100.0),
+        y: Axis { rows: parts.iter().map(row).collect(), ..Axis::default() },
+        series,
+        parts: true,
+        wide: true,
+        ..Panel::default()
+    }
+}
+
 /// Returns the parts as a table: a line for each, with its bar and the share of each kind that occurs.
 pub fn to_text(parts: &[Part]) -> String {
-    // A kind without half of a tenth of a percent anywhere would be a column of zeros.
-    let occurs = |kind: &usize| parts.iter().any(|part| part.total() <= 2_000 * part.ps[*kind].ps);
-    let kinds: Vec<usize> = (0..KINDS.len()).filter(occurs).collect();
+    let kinds = kinds_of(parts);
     let head = ["run", "flows by slowdown", "of what", "number", "mean FCT", "slowdown"].map(str::to_owned);
     let named = kinds.iter().map(|&kind| format!("{} {}", KINDS[kind].1, KINDS[kind].0));
     let mut lines = vec![head.into_iter().chain(named).collect::<Vec<_>>()];
@@ -183,5 +225,27 @@ mod tests {
         let ps = KINDS.iter().enumerate().map(|(i, &(kind, _))| Share { kind, ps: u64::from(i < 3) }).collect();
         let part = Part { ps, ..Part::of("", 1, "", 0, &[], &[]) };
         assert_eq!(part.bar(), format!("{}{}{}", "t".repeat(13), "p".repeat(14), "q".repeat(13)));
+    }
+
+    /// The first part has queues and losses, 3 to 1, and the second one queues alone.
+    #[test]
+    fn a_chart_has_a_bar_for_each_part_and_a_colour_for_each_kind() {
+        let part = |seed, queue, losses| {
+            let of =
+                |kind: &str| [("queue", queue), ("losses", losses)].iter().find(|of| of.0 == kind).map_or(0, |of| of.1);
+            let ps = KINDS.iter().map(|&(kind, _)| Share { kind, ps: of(kind) }).collect();
+            Part { ps, slowdown_mean: 2.0, ..Part::of("homa", seed, "above p99", 0, &[], &[]) }
+        };
+        let panel = to_panel("s", &[part(1, 3, 1), part(2, 5, 0)]);
+        assert_eq!(panel.y.rows, ["homa, seed 1, above p99: 2.00", "homa, seed 2, above p99: 2.00"]);
+        let bars: Vec<(&str, &str, &[f64])> =
+            panel.series.iter().map(|s| (s.key.as_str(), s.name.as_str(), s.x.as_slice())).collect();
+        let expected: [(&str, &str, &[f64]); 4] = [
+            ("queue", "queue", &[0.0, 75.0]),
+            ("queue", "", &[0.0, 100.0]),
+            ("losses", "losses", &[75.0, 100.0]),
+            ("losses", "", &[]),
+        ];
+        assert_eq!(bars, expected);
     }
 }
