@@ -6,8 +6,8 @@ use std::time::{Duration, Instant};
 use fairrate_results::RunState;
 use fairrate_sim::{
     ConvergenceSample, FlowId, FlowOutcome, GroupTotals, HostSample, Mode, PacketEvent, PacketHeader, PfcEvent,
-    PortSample, PortTotals, Progress, RateSample, RttSample, RunTotals, SenderEvent, SimConfig, Simulation, Sink,
-    TaskOutcome,
+    PortSample, PortTotals, Progress, RateSample, ReceiverEvent, RttSample, RunTotals, SenderEvent, SimConfig,
+    Simulation, Sink, TaskOutcome,
 };
 use fairrate_units::Time;
 
@@ -165,6 +165,10 @@ impl Sink for Both<'_> {
     fn sender(&mut self, event: &SenderEvent) {
         self.0.sender(event);
         self.1.sender(event);
+    }
+    fn receiver(&mut self, event: &ReceiverEvent) {
+        self.0.receiver(event);
+        self.1.receiver(event);
     }
     fn convergence(&mut self, sample: &ConvergenceSample) {
         self.0.convergence(sample);

@@ -3,6 +3,7 @@
 use fairrate_sim::{Cause, FlowId, NodeId, PacketKind, PortId};
 use fairrate_units::Time;
 
+use crate::granted::reason_of_answer;
 use crate::observer::{Fate, Hop, Id, Opening, Track};
 use crate::piece::{Behind, Explanation, Loss, Piece, Reason, Way};
 use crate::port::{Ports, Use};
@@ -91,6 +92,9 @@ impl<'a> Walk<'a> {
 
     /// Returns the packet that brought the last byte.
     fn arrival_of_last(&self) -> Place {
+        if let Some(taken) = self.last_taken() {
+            return Place::Arrival(Id::Data(taken.seq));
+        }
         let hops = self.track.hops.iter().filter(|(id, _)| matches!(id, Id::Data(_)));
         let arrivals = hops.filter_map(|(&id, hops)| Some((self.last_hop(hops, self.track.dst)?.0, id)));
         let last = arrivals.max_by_key(|&(t, id)| (t, if let Id::Data(seq) = id { seq } else { 0 }));
@@ -185,6 +189,9 @@ impl<'a> Walk<'a> {
     /// answers.
     pub(crate) fn answered(&mut self, seq: u64) -> Place {
         self.round_trips += 1;
+        if self.track.is_granted {
+            return self.granted();
+        }
         let id = Id::Data(seq);
         let arrival = self.track.hops.get(&id).and_then(|hops| self.last_hop(hops, self.track.dst));
         let Some((arrival, hop)) = arrival else { return Place::Start };
@@ -204,9 +211,13 @@ impl<'a> Walk<'a> {
         if let Some(hop) = self.loss_before(send)
             && !self.is_in_a_row(send, hop)
         {
+            if self.track.is_granted {
+                self.wait_to_repeat(send, hop.left);
+            }
             let this = self.track.sends[send];
-            let since = this.before.map_or(self.start, |before| self.track.sends[before].t);
-            return self.after_loss(this.seq, since, hop);
+            let before = this.before.map(|before| self.track.sends[before]);
+            let (seq, since) = before.map_or((this.seq, self.start), |before| (before.seq, before.t));
+            return self.after_loss(seq, since, hop);
         }
         let opening = self.wait_for_turn(send);
         // An opening before the end of the pacing did not let the packet go, but what set the pace: the packet before.
@@ -262,7 +273,7 @@ impl<'a> Walk<'a> {
     }
 
     /// Returns the time at which the packet before was sent; for the first one, the start of the flow.
-    fn base(&self, send: usize) -> Time {
+    pub(crate) fn base(&self, send: usize) -> Time {
         send.checked_sub(1).map_or(self.start, |previous| self.track.sends[previous].t)
     }
 
@@ -280,7 +291,7 @@ impl<'a> Walk<'a> {
     }
 
     /// Returns the last opening between the packet before and this one.
-    fn opening_of(&self, send: usize) -> Option<Opening> {
+    pub(crate) fn opening_of(&self, send: usize) -> Option<Opening> {
         let order = |i: usize| self.track.sends[i].order;
         let until = self.track.openings.partition_point(|o| o.order < order(send));
         let opening = *self.track.openings.get(until.checked_sub(1)?)?;
@@ -302,6 +313,7 @@ impl<'a> Walk<'a> {
                 Cause::Start | Cause::ControllerTimer | Cause::Written | Cause::Other => Reason::Connection,
             },
             Cause::TransportTimer if has_timed_out => Reason::Timeout(None),
+            Cause::Packet { kind, .. } if self.track.is_granted => reason_of_answer(kind),
             Cause::TransportTimer
             | Cause::Packet { kind: PacketKind::Ack | PacketKind::Nack | PacketKind::Returned, .. }
                 if is_again =>
@@ -321,12 +333,12 @@ impl<'a> Walk<'a> {
         }
     }
 
-    /// Returns the hop at which the packet with the same first byte before this one was lost.
+    /// Returns the hop at which the packet with the same bytes before this one was lost.
     pub(crate) fn loss_before(&self, send: usize) -> Option<&'a Hop> {
         let this = self.track.sends[send];
-        let since = self.track.sends[this.before?].t;
-        let hops = self.track.hops.get(&Id::Data(this.seq))?;
-        let lost = hops.iter().filter(|hop| hop.fate != Fate::Sent && since <= hop.left && hop.left < this.t);
+        let before = self.track.sends[this.before?];
+        let hops = self.track.hops.get(&Id::Data(before.seq))?;
+        let lost = hops.iter().filter(|hop| hop.fate != Fate::Sent && before.t <= hop.left && hop.left < this.t);
         lost.max_by_key(|hop| hop.left)
     }
 

@@ -15,6 +15,7 @@
 mod chain;
 mod critical;
 mod faults;
+mod granted;
 mod observer;
 mod open;
 mod piece;

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use fairrate_sim::{
     Cause, FlowId, FlowOutcome, NodeId, PacketEvent, PacketKind, PacketStep, PfcEvent, PortId, PortSample, RateSample,
-    SenderEvent, SenderStep, SimConfig, Sink, Transport,
+    ReceiverEvent, SenderEvent, SenderStep, SimConfig, Sink, Transport,
 };
 use fairrate_units::{Bytes, Rate, Time};
 
@@ -18,8 +18,6 @@ use crate::port::{Ports, Transmission};
 pub enum Unsupported {
     /// The run has no packets, as under `ideal`.
     Fluids,
-    /// The transport is HOMA, whose packets are not numbered as others are.
-    Homa,
     /// The flow has several subflows.
     Subflows,
     /// The flow is endless.
@@ -31,7 +29,8 @@ pub enum Unsupported {
 pub(crate) enum Id {
     /// Data with this first byte, or its header.
     Data(u64),
-    /// An acknowledgment that answers data with this first byte.
+    /// An acknowledgment that answers data with this first byte; of a receiver that grants, a grant up to this byte, or a request for what
+    /// is missing before it.
     Answer(u64),
 }
 
@@ -97,8 +96,9 @@ pub(crate) struct Send {
     /// Its place among the steps of its sender.
     pub(crate) order: u32,
     pub(crate) seq: u64,
+    payload: u16,
     pub(crate) paced_until: Time,
-    /// The place of the last packet with the same first byte before it.
+    /// The place of the last packet with the same first byte before it; if there is none, of the last one with some of its bytes.
     pub(crate) before: Option<usize>,
 }
 
@@ -111,6 +111,13 @@ pub(crate) struct Opening {
     pub(crate) cause: Cause,
 }
 
+/// A data packet on which a receiver that grants acted.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Taken {
+    pub(crate) t: Time,
+    pub(crate) seq: u64,
+}
+
 /// The record of one flow.
 pub(crate) struct Track {
     pub(crate) flow: FlowId,
@@ -121,12 +128,19 @@ pub(crate) struct Track {
     pub(crate) outcome: Option<FlowOutcome>,
     pub(crate) sends: Vec<Send>,
     pub(crate) openings: Vec<Opening>,
+    /// The ends of retransmission timers: those of the sender, and those after which a receiver that grants asks for what is missing.
     pub(crate) timeouts: Vec<Time>,
+    /// `true` if its receiver grants what its sender may send.
+    pub(crate) is_granted: bool,
+    /// The packets on which its receiver acted, if it grants.
+    pub(crate) taken: Vec<Taken>,
     pub(crate) hops: HashMap<Id, Vec<Hop>>,
     /// Packets in queues.
     pub(crate) waiting: Vec<Waiting>,
     /// The last packet with each first byte.
     last_of: HashMap<u64, usize>,
+    /// The end of the bytes that were sent.
+    sent_to: u64,
     n_steps: u32,
     is_watching_nic: bool,
 }
@@ -167,9 +181,12 @@ impl Observer {
                 sends: Vec::new(),
                 openings: Vec::new(),
                 timeouts: Vec::new(),
+                is_granted: config.stack(spec.stack).1.needs().feedback.grants.is_some(),
+                taken: Vec::new(),
                 hops: HashMap::new(),
                 waiting: Vec::new(),
                 last_of: HashMap::new(),
+                sent_to: 0,
                 n_steps: 0,
                 is_watching_nic: false,
             });
@@ -215,9 +232,6 @@ pub fn supports(config: &SimConfig, flow: FlowId) -> Result<(), Unsupported> {
     if spec.bytes == Bytes::MAX {
         return Err(Unsupported::Endless);
     }
-    if needs.feedback.grants.is_some() {
-        return Err(Unsupported::Homa);
-    }
     if let Transport::Tcp(tcp) = &transport.kind
         && spec.subflows.unwrap_or(tcp.multipath.subflows) != 1
     {
@@ -230,6 +244,19 @@ impl Track {
     fn step(&mut self) -> u32 {
         self.n_steps += 1;
         self.n_steps
+    }
+
+    /// Adds a data packet that the sender sends.
+    fn send(&mut self, t: Time, seq: u64, payload: u16, paced_until: Time) {
+        let end = seq + u64::from(payload);
+        let has_bytes_of = |send: &Send| send.seq < end && seq < send.seq + u64::from(send.payload);
+        let alike = self.last_of.insert(seq, self.sends.len());
+        // Only messages are sent again in other pieces.
+        let is_cut_anew = self.is_granted && seq < self.sent_to;
+        let before = alike.or_else(|| if is_cut_anew { self.sends.iter().rposition(has_bytes_of) } else { None });
+        self.sent_to = self.sent_to.max(end);
+        let order = self.step();
+        self.sends.push(Send { t, order, seq, payload, paced_until, before });
     }
 
     /// Takes the packet that has waited for longest of those alike at `port`, or at a queue that several transmitters of the
@@ -288,6 +315,13 @@ impl Sink for Observer {
         };
         let fate = match step {
             PacketStep::Queued => {
+                let is_request = track.is_granted && kind == PacketKind::Nack;
+                if is_request
+                    && ports.config().topology.from(port) == track.dst
+                    && track.timeouts.last().is_none_or(|&last| last < t)
+                {
+                    track.timeouts.push(t);
+                }
                 if !track.has_left(port, id, t) {
                     track.waiting.push(Waiting { port, id, since: t, class });
                     ports.watch(port);
@@ -314,14 +348,20 @@ impl Sink for Observer {
         if !std::mem::replace(&mut track.is_watching_nic, track.outcome.is_none()) && track.is_watching_nic {
             ports.watch(track.nic);
         }
-        let order = track.step();
         match step {
-            SenderStep::Open(cause) => track.openings.push(Opening { t, order, cause }),
-            SenderStep::Send { seq, paced_until, .. } => {
-                let before = track.last_of.insert(seq, track.sends.len());
-                track.sends.push(Send { t, order, seq, paced_until, before });
+            SenderStep::Open(cause) => {
+                let order = track.step();
+                track.openings.push(Opening { t, order, cause });
             }
+            SenderStep::Send { seq, payload, paced_until, .. } => track.send(t, seq, payload, paced_until),
             SenderStep::TimedOut => track.timeouts.push(t),
+        }
+    }
+
+    fn receiver(&mut self, event: &ReceiverEvent) {
+        let &ReceiverEvent { t, flow, seq } = event;
+        if let Some((track, _)) = self.track(flow) {
+            track.taken.push(Taken { t, seq });
         }
     }
 }

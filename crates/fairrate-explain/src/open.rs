@@ -53,7 +53,8 @@ impl Walk<'_> {
             return Place::Start;
         };
         let seq = sends[last].seq;
-        if self.is_under_way(Id::Answer(seq), self.track.dst) {
+        let answer = if self.track.is_granted { self.answer_under_way() } else { Some(Id::Answer(seq)) };
+        if answer.is_some_and(|answer| self.is_under_way(answer, self.track.dst)) {
             return self.answered(seq);
         }
         self.unsent();

@@ -48,8 +48,8 @@ pub use jobs::{
 };
 pub use output::{
     AllocatorTotals, Cause, ConvergenceSample, Disorder, Drops, FlowOutcome, GroupTotals, HostSample, MeasuredSender,
-    PacketEvent, PacketHeader, PacketStep, PfcEvent, PortSample, PortTotals, RateSample, RateSums, Recorder,
-    Reordering, RttSample, RunTotals, SenderEvent, SenderStep, Sink, TaskOutcome,
+    PacketEvent, PacketHeader, PacketStep, PfcEvent, PortSample, PortTotals, RateSample, RateSums, ReceiverEvent,
+    Recorder, Reordering, RttSample, RunTotals, SenderEvent, SenderStep, Sink, TaskOutcome,
 };
 pub use packet::PacketKind;
 #[doc(hidden)]

@@ -10,7 +10,7 @@ use crate::packet::PacketKind;
 mod senders;
 mod totals;
 
-pub use self::senders::{Cause, SenderEvent, SenderStep};
+pub use self::senders::{Cause, ReceiverEvent, SenderEvent, SenderStep};
 pub use self::totals::{AllocatorTotals, Drops, PortTotals, RateSums, RunTotals};
 
 /// Totals of the data packets of a traffic block, [`FlowSpec::group`](crate::FlowSpec::group).
@@ -345,13 +345,15 @@ pub trait Sink {
     }
     /// Receives the header of a packet, just before its step.
     fn header(&mut self, _header: &PacketHeader) {}
-    /// Returns `true` if the run shall call [`Sink::sender`].
+    /// Returns `true` if the run shall call [`Sink::sender`] and [`Sink::receiver`].
     fn wants_senders(&self) -> bool {
         false
     }
     /// Receives a step of a sender, in the order of time, and among steps of packets where it happens. Senders of fluids
     /// take no steps.
     fn sender(&mut self, _event: &SenderEvent) {}
+    /// Receives a data packet on which its receiver acts, of a flow whose receiver gives grants. Steps of its answer follow.
+    fn receiver(&mut self, _event: &ReceiverEvent) {}
     /// Receives the convergence of rates after a change, or the fact that they did not converge.
     fn convergence(&mut self, _sample: &ConvergenceSample) {}
     /// Receives, at each time `t` of [`SimConfig::snapshots`](crate::SimConfig::snapshots) that the run reaches, the

@@ -9,8 +9,8 @@ use fairrate_scenario::{Overrides, Scenario};
 use fairrate_sim::topology::Tier;
 use fairrate_sim::{
     ClockRule, DropCause, Drops, FlowOutcome, FlowSpec, FullBuffer, Headroom, NonEct, PacketEvent, Pfc, PortId,
-    PortTotals, QueueConfig, Recorder, Recovery, RunTotals, SenderEvent, SimConfig, SimError, Simulation, Sink,
-    Switching, Transport, TransportConfig, Trigger,
+    PortTotals, QueueConfig, ReceiverEvent, Recorder, Recovery, RunTotals, SenderEvent, SimConfig, SimError,
+    Simulation, Sink, Switching, Transport, TransportConfig, Trigger,
 };
 use fairrate_units::{Bytes, Rate, Time};
 
@@ -109,14 +109,15 @@ fn run(config: &SimConfig, threads: usize, piece: u64, switching: Switching) -> 
     Run { recorder, totals, ports, unfinished, error }
 }
 
-/// The steps of packets and of senders.
-type Steps = (Vec<PacketEvent>, Vec<SenderEvent>);
+/// The steps of packets, of senders and of receivers.
+type Steps = (Vec<PacketEvent>, Vec<SenderEvent>, Vec<ReceiverEvent>);
 
-/// Does the same as [`run`], with every step of every packet and sender.
+/// Does the same as [`run`], with every step of every packet, sender and receiver.
 fn run_observed(config: &SimConfig, threads: usize, piece: u64, switching: Switching) -> (Run, Steps) {
     let mut observer = Observer::default();
     let (totals, ports, unfinished, error) = run_into(&mut observer, config, threads, piece, switching);
-    (Run { recorder: observer.recorder, totals, ports, unfinished, error }, (observer.steps, observer.senders))
+    let Observer { recorder, steps, senders, receivers } = observer;
+    (Run { recorder, totals, ports, unfinished, error }, (steps, senders, receivers))
 }
 
 pub fn run_into(
@@ -140,7 +141,7 @@ pub fn run_into(
 /// Checks that a run whose packets are observed is the same run, and that an observer sees the same steps in the same
 /// order by events, by spans and on several threads.
 fn check_observed(config: &SimConfig, first: &Run) -> Result<(), String> {
-    let (run, (steps, senders)) = run_observed(config, 1, u64::MAX, Switching::Events);
+    let (run, (steps, senders, receivers)) = run_observed(config, 1, u64::MAX, Switching::Events);
     same(first, &run, "when it is observed")?;
     observer::check_steps(config, &run.totals, &steps)?;
     explained::check(config, first)?;
@@ -150,10 +151,11 @@ fn check_observed(config: &SimConfig, first: &Run) -> Result<(), String> {
         (2, 4_001, Switching::Spans, "observed by spans on 2 threads in pieces"),
         (3, u64::MAX, Switching::Events, "observed on 3 threads"),
     ] {
-        let (run, (other_steps, other_senders)) = run_observed(config, threads, piece, switching);
+        let (run, (other_steps, other_senders, other_receivers)) = run_observed(config, threads, piece, switching);
         same(first, &run, how)?;
         observer::same_steps(&steps, &other_steps, how)?;
         observer::same_steps(&senders, &other_senders, how)?;
+        observer::same_steps(&receivers, &other_receivers, how)?;
     }
     Ok(())
 }

@@ -5,16 +5,18 @@ use std::fmt::Debug;
 
 use fairrate_sim::{
     ConvergenceSample, DropCause, FlowId, FlowOutcome, FullBuffer, HostConfig, HostSample, PacketEvent, PacketStep,
-    PfcEvent, PortId, PortSample, RateSample, Recorder, RunTotals, SenderEvent, SimConfig, Sink, TaskOutcome,
+    PfcEvent, PortId, PortSample, RateSample, ReceiverEvent, Recorder, RunTotals, SenderEvent, SimConfig, Sink,
+    TaskOutcome,
 };
 use fairrate_units::Time;
 
-/// A recorder that also keeps every step of every packet and of every sender.
+/// A recorder that also keeps every step of every packet, sender and receiver.
 #[derive(Default)]
 pub struct Observer {
     pub recorder: Recorder,
     pub steps: Vec<PacketEvent>,
     pub senders: Vec<SenderEvent>,
+    pub receivers: Vec<ReceiverEvent>,
 }
 
 impl Sink for Observer {
@@ -53,6 +55,9 @@ impl Sink for Observer {
     }
     fn sender(&mut self, event: &SenderEvent) {
         self.senders.push(*event);
+    }
+    fn receiver(&mut self, event: &ReceiverEvent) {
+        self.receivers.push(*event);
     }
 }
 

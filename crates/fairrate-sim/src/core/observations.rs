@@ -10,11 +10,12 @@ use crate::engine::Event;
 use crate::fabric::Port;
 use crate::ids::{FlowId, PacketIdx, PortId, PortIdx};
 use crate::output::{
-    Cause, ConvergenceSample, Drops, GroupTotals, PacketEvent, PacketHeader, PacketStep, PfcEvent, RttSample,
-    RunTotals, SenderEvent, SenderStep, TaskOutcome,
+    Cause, ConvergenceSample, Drops, GroupTotals, PacketEvent, PacketHeader, PacketStep, PfcEvent, ReceiverEvent,
+    RttSample, RunTotals, SenderEvent, SenderStep, TaskOutcome,
 };
 use crate::packet::{Packet, PacketKind, PacketPool};
 use crate::table::Table;
+use crate::transport::Kind;
 
 /// A notification for the run's [`Sink`](crate::output::Sink).
 #[derive(Clone, Copy)]
@@ -33,6 +34,8 @@ pub(crate) enum Notification {
     Header(u32),
     /// A sender took a step.
     Sender(SenderEvent),
+    /// A receiver that grants acts on a data packet.
+    Receiver(ReceiverEvent),
     /// Rates settled after a change, or did not settle in time.
     Convergence(ConvergenceSample),
 }
@@ -147,10 +150,14 @@ impl Observations {
         }
     }
 
-    /// Sets the arrival of `p` at a host as the cause of what hosts do from now on.
+    /// Sets the arrival of `p` at a host, which acts on it at `t`, as the cause of what hosts do from now on.
     #[cold]
-    pub(crate) fn begin_with_packet(&mut self, run: &Run, p: &Packet) {
-        self.cause = Some(Cause::Packet { flow: run.flow(p.flow).parent, kind: p.kind, answers: answers(p) });
+    pub(crate) fn begin_with_packet(&mut self, run: &Run, t: Time, p: &Packet) {
+        let flow = run.flow(p.flow);
+        self.cause = Some(Cause::Packet { flow: flow.parent, kind: p.kind, answers: answers(p) });
+        if p.kind == PacketKind::Data && flow.transport == Kind::Homa {
+            self.push(Notification::Receiver(ReceiverEvent { t, flow: flow.parent, seq: p.seq }));
+        }
     }
 
     /// Adds that the sender of `flow` may send at `t`, or notes that it may not, if that has changed since the last call.

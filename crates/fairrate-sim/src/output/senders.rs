@@ -1,4 +1,4 @@
-//! The steps of senders, as an observer sees them: when data may be sent, and when it is.
+//! The steps of senders and receivers, as an observer sees them: when data may be sent, when it is, and when a receiver that grants acts on it.
 
 use fairrate_units::{Rate, Time};
 
@@ -64,4 +64,16 @@ pub struct SenderEvent {
     pub flow: FlowId,
     /// The step.
     pub step: SenderStep,
+}
+
+/// A data packet on which its receiver acts, which may be some time after its arrival. Only of flows whose receivers give grants: their
+/// answers do not say which packet they answer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ReceiverEvent {
+    /// Time at which the receiver acts.
+    pub t: Time,
+    /// The flow.
+    pub flow: FlowId,
+    /// The first payload byte of the packet.
+    pub seq: u64,
 }

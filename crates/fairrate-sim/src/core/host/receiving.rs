@@ -16,7 +16,7 @@ impl Hosts {
     #[inline(never)]
     pub(in crate::core) fn on_packet(&mut self, w: &mut World, host: HostId, packet: PacketIdx, kind: PacketKind) {
         if w.observed.wants_senders {
-            w.observed.begin_with_packet(&w.run, w.net.pool.get(packet));
+            w.observed.begin_with_packet(&w.run, w.clock.now(), w.net.pool.get(packet));
         }
         match kind {
             PacketKind::Data | PacketKind::Trimmed | PacketKind::Busy => self.on_data(w, host, packet),

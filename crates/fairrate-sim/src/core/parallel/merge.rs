@@ -35,6 +35,7 @@ pub(super) fn pass_on(parts: &[Mutex<Part>], next: Option<Event>, sink: &mut dyn
                 sink.header(&header);
             }
             Notification::Sender(event) => sink.sender(&event),
+            Notification::Receiver(event) => sink.receiver(&event),
             Notification::Convergence(sample) => sink.convergence(&sample),
         }
     }
