@@ -121,9 +121,12 @@ fn the_readme_shows_what_is_printed_and_drawn() {
 
 /// Pictures of pages, each with the command that draws it. Those below `docs/figures` are checked by `cargo xtask
 /// figures --check`.
-const PICTURES: [(&str, &str); 3] = [
+const PICTURES: [(&str, &str); 6] = [
     ("incast10.svg", "the README's `fairrate compare`, held above"),
     ("staircase.svg", "a measurement on Linux: `cargo xtask agent`, as root, which no two times gives the same"),
+    ("tails-homa.svg", "docs/explain.md's `fairrate explain runs/sprayed`, which takes one and a half minutes"),
+    ("tails-requests.svg", "docs/explain.md's `fairrate explain runs/classes`, which takes half a minute"),
+    ("tails-ring.svg", "docs/explain.md's `fairrate explain runs/rings`"),
     ("tune-dcqcn.svg", "docs/tune.md's `fairrate tune`, which takes eight minutes"),
 ];
 
