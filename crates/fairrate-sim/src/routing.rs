@@ -209,7 +209,7 @@ impl Routes {
         for edge in 0..self.switches.len() as u32 {
             if self.row[edge as usize].is_some() {
                 let exits = self.exits(edge).iter();
-                let mut neighbours: Vec<(u32, u16)> = exits.map(|exit| (exit.to, self.length(exit))).collect();
+                let mut neighbours: Vec<(u32, u16)> = exits.map(|exit| (exit.to, self.length(*exit))).collect();
                 neighbours.dedup();
                 let next = self.first_twin.len() as u32;
                 let row = *row_of.entry(neighbours).or_insert(next);
@@ -223,7 +223,7 @@ impl Routes {
 
     /// Returns the length of an exit's link.
     #[inline]
-    fn length(&self, exit: &Exit) -> u16 {
+    fn length(&self, exit: Exit) -> u16 {
         self.long_links.length(exit.port)
     }
 
@@ -246,7 +246,7 @@ impl Routes {
                     // Another way may have been shorter.
                     let exits = if distances[at as usize] == here { self.exits(at) } else { &[] };
                     for exit in exits {
-                        let there = here.saturating_add(self.length(exit));
+                        let there = here.saturating_add(self.length(*exit));
                         if there < distances[exit.to as usize] {
                             distances[exit.to as usize] = there;
                             found[usize::from(there) % lists].push(exit.to);
@@ -272,7 +272,7 @@ impl Routes {
             for at in order {
                 let ways = self.exits(at).iter();
                 let ways = ways
-                    .filter(|exit| hops[exit.to as usize].checked_add(self.length(exit)) == Some(hops[at as usize]));
+                    .filter(|exit| hops[exit.to as usize].checked_add(self.length(**exit)) == Some(hops[at as usize]));
                 links[at as usize] = ways.map(|exit| links[exit.to as usize] + 1).max().unwrap_or(0);
             }
         }
@@ -316,12 +316,12 @@ impl Routes {
     /// Returns the exits of `at` on shortest paths to the edge switch of `hops`.
     fn candidates<'a>(&'a self, at: u32, hops: Hops<'a>) -> impl Iterator<Item = &'a Exit> + 'a {
         let here = hops.from(at);
-        self.exits(at).iter().filter(move |exit| self.leads_on(exit, hops, here))
+        self.exits(at).iter().filter(move |exit| self.leads_on(**exit, hops, here))
     }
 
     /// Returns `true` if an exit of a switch that is as far as `here` from the edge switch of `hops` is on a shortest path.
     #[inline]
-    fn leads_on(&self, exit: &Exit, hops: Hops<'_>, here: u16) -> bool {
+    fn leads_on(&self, exit: Exit, hops: Hops<'_>, here: u16) -> bool {
         u32::from(hops.from(exit.to)) + u32::from(self.length(exit)) == u32::from(here)
     }
 

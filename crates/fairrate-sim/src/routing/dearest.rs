@@ -79,7 +79,7 @@ impl Routes {
         let mut order: Vec<u32> = (0..self.switches.len() as u32).filter(|&s| hops.from(s) != FAR).collect();
         order.sort_by_key(|&s| hops.from(s));
         for at in order {
-            let ways = self.exit_range(at).filter(|&i| self.leads_on(&self.exits[i], hops, hops.from(at)));
+            let ways = self.exit_range(at).filter(|&i| self.leads_on(self.exits[i], hops, hops.from(at)));
             let dearest = ways.map(|i| costs[i] + to_edge[self.exits[i].to as usize]).max();
             to_edge[at as usize] = dearest.unwrap_or(0);
         }
