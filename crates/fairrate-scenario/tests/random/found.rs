@@ -485,4 +485,21 @@ bytes = "999B"
 nic_rate = "900Mbps"
 "#,
     ),
+    (
+        "a host that paused its switch under HOMA held back the switch's own frames too, and a lossless fabric dropped",
+        r#"
+[topology]
+kind = "dcn+"
+servers = 3
+host_rate = "25Gbps"
+[transport]
+cc = "homa"
+[[traffic]]
+kind = "all-to-all"
+bytes = "30KB"
+[[host]]
+rx_rate = [{ at = "0s", rate = "20Gbps" }, { at = "30us", rate = "1Gbps" }, { at = "60us", rate = "33Gbps" }]
+rx_buffer = "20KB"
+"#,
+    ),
 ];

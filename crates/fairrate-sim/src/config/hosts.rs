@@ -2,7 +2,7 @@
 
 use fairrate_units::{Bytes, Rate, Time};
 
-use super::SimConfig;
+use super::{Pfc, SimConfig};
 use crate::ids::NodeId;
 
 /// Hosts that are not ideal. A host that no configuration names acts on a packet the moment it has arrived, and sends at the rate of its
@@ -140,8 +140,9 @@ impl SimConfig {
     #[must_use]
     pub(crate) fn data_classes(&self) -> u8 {
         let classes = self.flows.iter().fold(0, |classes, flow| classes | 1 << self.class_of(flow));
-        // HOMA chooses classes by itself.
-        if self.is_any(|_, needs| needs.feedback.grants.is_some()) { u8::MAX } else { classes }
+        // HOMA chooses classes by itself, but leaves class 0 to PFC frames: a pause of that would hold back the switch's own frames.
+        let of_homa = if self.fabric.pfc == Pfc::Off { u8::MAX } else { u8::MAX & !1 };
+        if self.is_any(|_, needs| needs.feedback.grants.is_some()) { of_homa } else { classes }
     }
 
     /// Returns the bytes that may still reach `host` after its receive buffer has passed the level at which it pauses its switch: what the
