@@ -22,6 +22,8 @@ const STRIP: f64 = 14.0;
 const BETWEEN: f64 = 58.0;
 /// The same without lines.
 const BETWEEN_BARE: f64 = 24.0;
+/// Distance of the middle control point of a line that goes sideways from its boxes: twice its height.
+const ARC: f64 = 30.0;
 /// Height of the legend.
 const LEGEND: f64 = 58.0;
 /// Widest box of a node.
@@ -113,8 +115,9 @@ fn svg(picture: &Picture, links: &[LinkTotals], end_ns: f64, place: Place) -> St
     let n_rows = picture.rows.len();
     let has_lines = picture.bundles.len() <= MAX_LINES;
     let between = if has_lines { BETWEEN } else { BETWEEN_BARE };
-    let top = |row: usize| (n_rows - 1 - row) as f64 * (2.0 * STRIP + between);
     let has_sides = |row: usize| picture.rows[row].iter().any(|group| 0 < group.side.ports);
+    let head = if has_lines && n_rows.checked_sub(1).is_some_and(has_sides) { ARC / 2.0 } else { 0.0 };
+    let top = |row: usize| head + (n_rows - 1 - row) as f64 * (2.0 * STRIP + between);
     let (ink, soft) = (place.colour("ink"), place.colour("soft"));
     let mut out = String::new();
     if has_lines {
@@ -127,7 +130,7 @@ fn svg(picture: &Picture, links: &[LinkTotals], end_ns: f64, place: Place) -> St
             let colour = place.colour(&format!("q{}", step(busiest).max(1)));
             let (y1, y2) = (top(upper.0) + 2.0 * STRIP, top(lower.0));
             let d = if upper.0 == lower.0 {
-                format!("M{x1:.1} {y2:.1}Q{:.1} {:.1} {x2:.1} {y2:.1}", f64::midpoint(x1, x2), y2 - 30.0)
+                format!("M{x1:.1} {y2:.1}Q{:.1} {:.1} {x2:.1} {y2:.1}", f64::midpoint(x1, x2), y2 - ARC)
             } else {
                 format!("M{x1:.1} {y1:.1}L{x2:.1} {y2:.1}")
             };
