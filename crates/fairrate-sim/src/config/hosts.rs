@@ -141,7 +141,7 @@ impl SimConfig {
     pub(crate) fn data_classes(&self) -> u8 {
         let classes = self.flows.iter().fold(0, |classes, flow| classes | 1 << self.class_of(flow));
         // HOMA chooses classes by itself, but leaves class 0 to PFC frames: a pause of that would hold back the switch's own frames.
-        let of_homa = if self.fabric.pfc == Pfc::Off { u8::MAX } else { u8::MAX & !1 };
+        let of_homa = if self.fabric.pfc == Pfc::Off { u8::MAX } else { !1 };
         if self.is_any(|_, needs| needs.feedback.grants.is_some()) { of_homa } else { classes }
     }
 
