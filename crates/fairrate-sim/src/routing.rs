@@ -115,7 +115,8 @@ pub struct Routes {
     first_twin: Vec<u32>,
     /// Length of the paths from each switch (column) to the first switch of a group of twins (row).
     hops: Vec<u16>,
-    /// Number of links of these paths, and if some have more than others of the same length, the most; empty if that is their length.
+    /// Number of links of these paths, the most among those of the same length; empty if all links have the length 1, as then it is
+    /// the length.
     links: Vec<u16>,
     /// Number of links on the longest of the shortest paths between hosts.
     longest: u32,
@@ -232,7 +233,7 @@ impl Routes {
     fn all_hops(&self) -> Vec<u16> {
         let n = self.switches.len();
         let mut hops = vec![FAR; n * self.first_twin.len()];
-        // The switches found at each of the next lengths, in turn: a link has at most one less than there are lists.
+        // The switches found at each of the next lengths, in turn: there is a list more than the longest link needs.
         let mut found: [Vec<u32>; 1 + LongLinks::LENGTH as usize] = Default::default();
         for (&start, distances) in self.first_twin.iter().zip(hops.chunks_mut(n)) {
             distances[start as usize] = 0;

@@ -236,7 +236,8 @@ impl World {
         }
     }
 
-    #[allow(clippy::inline_always)] // One copy a step, without the other one's way.
+    /// Shows `packet` to the port's agent by `tell`, the agent's method for the step.
+    #[allow(clippy::inline_always)] // With a copy for each step none has to look which it is.
     #[inline(always)]
     fn tell(
         &mut self,

@@ -220,6 +220,9 @@ pub struct TopologyInfo {
     pub link_sets: &'static [&'static str],
 }
 
+/// The link sets of shapes of servers.
+const SETS_OF_SERVERS: &[&str] = &["host-links", "tor-downlinks", "tor-uplinks", "all-switch-links", "scale-up-links"];
+
 /// All shapes.
 pub const TOPOLOGIES: &[TopologyInfo] = &[
     TopologyInfo { name: "star", title: "hosts around one switch", link_sets: &["host-links", "tor-downlinks"] },
@@ -261,17 +264,17 @@ pub const TOPOLOGIES: &[TopologyInfo] = &[
     TopologyInfo {
         name: "rail",
         title: "servers of GPUs, where GPUs of the same number share leaves, under spines (rail-optimised, single ToR)",
-        link_sets: &["host-links", "tor-downlinks", "tor-uplinks", "all-switch-links", "scale-up-links"],
+        link_sets: SETS_OF_SERVERS,
     },
     TopologyInfo {
         name: "dcn+",
         title: "servers of GPUs, where all GPUs of a server share a leaf, under spines (Alibaba's DCN+)",
-        link_sets: &["host-links", "tor-downlinks", "tor-uplinks", "all-switch-links", "scale-up-links"],
+        link_sets: SETS_OF_SERVERS,
     },
     TopologyInfo {
         name: "hpn",
         title: "rails whose NICs have two ports, each on a leaf of its own, under two planes of spines (Alibaba's HPN)",
-        link_sets: &["host-links", "tor-downlinks", "tor-uplinks", "all-switch-links", "scale-up-links"],
+        link_sets: SETS_OF_SERVERS,
     },
     TopologyInfo {
         name: "dragonfly",

@@ -52,12 +52,12 @@ impl Topology {
         }
     }
 
-    /// Returns the node of a network without a name for users: its kind and the host or NIC that a user should name in its place.
+    /// Returns, for an end point that users do not name, its kind in words and the host to name in its place; `None` for all other nodes.
     pub fn hidden_end(&self, node: NodeId) -> Option<(&'static str, &Node)> {
         let kind = if self.is_scale_up(node) {
             "the end of a GPU on a scale-up network, which only collectives and jobs use"
         } else if self.second_ports.host_of(node).is_some() {
-            "the second port of a host, which flows take by a hash"
+            "the second port of a host, and a hash chooses the ports of flows"
         } else {
             return None;
         };
