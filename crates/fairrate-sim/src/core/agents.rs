@@ -117,7 +117,7 @@ impl Agents {
     /// Returns `true` if some agent watches packets of `kind`, as they join a queue or as they leave it.
     #[inline]
     pub(crate) fn watch(&self, kind: PacketKind) -> bool {
-        self.watched != 0 && (self.watched | self.watched >> 16) >> kind as u8 & 1 != 0
+        (self.watched | self.watched >> 16) >> kind as u8 & 1 != 0
     }
 
     /// Returns `true` if some agent watches packets of `kind` at `step`.

@@ -11,11 +11,19 @@ use crate::packet::{Packet, PacketKind};
 impl Switches {
     /// Shows `packet`, which is about to join a queue, to the agent of `egress`, if any, and carries out the agent's
     /// actions; returns the physical queue that the agent assigns to the packet, or `None` for its class's queue.
-    #[inline]
+    #[allow(clippy::inline_always)] // Agents watch few packets: for the others a call costs more than the test.
+    #[inline(always)]
     pub(super) fn show_newcomer(&mut self, w: &mut World, egress: PortIdx, packet: PacketIdx) -> Option<u16> {
-        if !w.agents.watch_at(w.net.pool.get(packet).kind, Step::Enqueue) {
-            return None;
+        if w.agents.watch_at(w.net.pool.get(packet).kind, Step::Enqueue) {
+            self.show_watched(w, egress, packet)
+        } else {
+            None
         }
+    }
+
+    /// Does the same as [`Switches::show_newcomer`], for a packet that agents watch.
+    #[inline(never)]
+    fn show_watched(&mut self, w: &mut World, egress: PortIdx, packet: PacketIdx) -> Option<u16> {
         if w.tell_agent(egress, packet, Step::Enqueue) {
             self.do_as_agent_asks(w, egress);
         }
