@@ -40,6 +40,7 @@ const TRAFFIC: &[&str] = &[
     "kind = \"collective\"\nop = \"all-reduce\"\nalgorithm = \"halving-doubling\"\nbytes = \"1KB\"\nhosts = [0, 1]",
     "kind = \"collective\"\nop = \"all-to-all\"\npath = \"exchange.csv\"\nhosts = [0, 1]",
     "kind = \"collective\"\nop = \"all-to-all\"\nbytes = \"1KB\"\nhosts = [0, 1]",
+    "kind = \"collective\"\nop = \"all-gather\"\nbytes = \"1KB\"\nhosts = [0, 1]",
     "kind = \"trace\"\npath = \"operations.csv\"\nhosts = [0, 1]",
     "kind = \"training\"\nlayers = 1\nhidden = 8\nheads = 1\nvocabulary = 8\nsequence = 8\ndp = 2\nexperts = 2\ntflops = 1.0\nhosts = [0, 1]",
     "kind = \"training\"\nlayers = 1\nhidden = 8\nheads = 1\nvocabulary = 8\nsequence = 8\ndp = 2\nforward = \"1us\"\nhosts = [0, 1]",

@@ -11,6 +11,7 @@ mod changes;
 mod neighbours;
 mod outcome;
 mod probes;
+mod rings;
 mod waits;
 
 use std::cmp::Reverse;
@@ -22,6 +23,7 @@ use fairrate_units::{Bytes, Rate, Time};
 
 use self::changes::Changes;
 use self::neighbours::Neighbours;
+use self::rings::Rings;
 use self::waits::Waits;
 use crate::config::{Activity, Milestone, ProbeSpec, SimConfig, Successors, Trigger};
 use crate::core::framing;
@@ -65,6 +67,7 @@ pub(crate) struct Fluid {
     changes: Changes,
     successors: Successors,
     waits: Waits,
+    rings: Rings,
     totals: RunTotals,
     /// Number of the run's snapshots that were taken.
     n_snapshots: usize,
@@ -80,7 +83,7 @@ struct FlowState {
     /// The range of its ports in the table of paths; empty before it starts.
     path: Range<usize>,
     successor: Option<(FlowId, u64)>,
-    /// Time from the last bit out of the sender to the last byte at the receiver. It can be below 0 where times are cut
+    /// Time from the last bit out of the sender to the last byte at the receiver; for a merged flow, that of each message. It can be below 0 where times are cut
     /// to nanoseconds: then packets are faster than their rate.
     tail_ps: i64,
     /// Time of an acknowledgment on its way back.
@@ -157,6 +160,7 @@ impl Fluid {
             changes: Changes { settled_ps: NEVER, ..Changes::default() },
             successors: Successors::new((config.flows.len(), config.tasks.len()), &config.dependencies),
             waits: Waits::new(&config),
+            rings: Rings::default(),
             totals: RunTotals::default(),
             n_snapshots: 0,
             routes,
@@ -280,13 +284,13 @@ impl Fluid {
     fn on_flow_start(&mut self, id: FlowId) {
         let spec = &self.config.flows[id.index()];
         self.starts_left -= u64::from(spec.trigger == Trigger::Time);
-        let stop = spec.stop;
+        let (stop, steps) = (spec.stop, spec.steps);
         self.lay_path(id);
         let flow = &mut self.flows[id];
         flow.start_ps = self.now_ps;
         flow.place = Some(self.served.len());
         let (bytes, endless) = (flow.bytes, flow.endless);
-        let bits = if endless { f64::INFINITY } else { self.wire_bytes(bytes) as f64 * 8.0 };
+        let bits = if endless { f64::INFINITY } else { self.wire_bytes_of(bytes, steps) as f64 * 8.0 };
         let (sent_bits, rate_bps) = (0.0, 0.0);
         self.served.push(Served { flow: id, bits, sent_bits, since_ps: self.now_ps, rate_bps, end_ps: NEVER });
         self.neighbours.join(id, &self.paths[self.flows[id].path.clone()]);
@@ -310,7 +314,7 @@ impl Fluid {
         let start = self.paths.len();
         self.paths.extend(&self.path_buffer);
         let hops = self.hops(&self.path_buffer);
-        let bytes = self.flows[id].bytes;
+        let (bytes, steps) = (self.flows[id].bytes, self.config.flows[id.index()].steps);
         let tail_ps = if self.flows[id].endless {
             // Packets are not distinguished: the way of a full packet that has left the first link already.
             let full = self.framing.mtu + self.framing.header;
@@ -318,11 +322,8 @@ impl Fluid {
             (way - ideal::tx_time(clock, hops[0].rate, full)).as_ps().cast_signed()
         } else {
             let slowest = hops.iter().map(|hop| hop.rate).min().unwrap_or(Rate::MAX);
-            let alone_ps = duration_ps(self.wire_bytes(bytes) as f64 * 8.0, slowest.as_bps_f64());
-            ideal::ideal_fct(clock, &hops, self.framing.train(Bytes::new(bytes)))
-                .as_ps()
-                .wrapping_sub(alone_ps)
-                .cast_signed()
+            let alone_ps = duration_ps(self.wire_bytes_of(bytes, steps) as f64 * 8.0, slowest.as_bps_f64());
+            self.ideal_fct(&hops, bytes, steps).as_ps().wrapping_sub(alone_ps).cast_signed() / i64::from(steps)
         };
         let flow = &mut self.flows[id];
         (flow.path, flow.tail_ps, flow.back_ps) = (start..self.paths.len(), tail_ps, back_ps);
@@ -331,6 +332,21 @@ impl Fluid {
     fn hops(&self, path: &[PortId]) -> Vec<Hop> {
         let links = path.iter().map(|&port| self.config.topology.link(port));
         links.map(Hop::single).collect()
+    }
+
+    /// Returns the time that `bytes` bytes take alone, in `steps` messages one after the other.
+    fn ideal_fct(&self, hops: &[Hop], bytes: u64, steps: u32) -> Time {
+        let alone =
+            |bytes: u64| ideal::ideal_fct(self.config.fabric.clock, hops, self.framing.train(Bytes::new(bytes)));
+        let (larger, smaller) = split(bytes, steps);
+        let time = |(n, bytes): (u64, u64)| if n == 0 { 0 } else { alone(bytes).as_ps().saturating_mul(n) };
+        Time::from_ps(time(larger).saturating_add(time(smaller)))
+    }
+
+    /// Returns the bytes that `payload` bytes of payload in `steps` messages take on the wire.
+    fn wire_bytes_of(&self, payload: u64, steps: u32) -> u64 {
+        let (larger, smaller) = split(payload, steps);
+        [larger, smaller].into_iter().map(|(n, bytes)| n * self.wire_bytes(bytes)).sum()
     }
 
     /// Returns the bytes that `payload` bytes of payload take on the wire, in packets.
@@ -348,8 +364,16 @@ impl Fluid {
     /// Handles the last bit of a flow that leaves its sender.
     fn on_last_bit(&mut self, id: FlowId) {
         self.remove(id);
+        if 1 < self.config.flows[id.index()].steps {
+            self.on_merged(id);
+            return;
+        }
+        self.arrive(id, self.now_ps.saturating_add_signed(self.flows[id].tail_ps));
+    }
+
+    /// Plans the end of a flow whose last bit has left, and whose last byte arrives at `at_receiver_ps`.
+    fn arrive(&mut self, id: FlowId, at_receiver_ps: u64) {
         let flow = &self.flows[id];
-        let at_receiver_ps = self.now_ps.saturating_add_signed(flow.tail_ps);
         let at_sender_ps = at_receiver_ps.saturating_add(flow.back_ps).max(self.now_ps);
         let fct_ps = at_receiver_ps - flow.start_ps.min(at_receiver_ps);
         self.flows[id].fct_ps = Some(fct_ps);
@@ -457,6 +481,13 @@ impl Fluid {
             }
         }
     }
+}
+
+/// Returns `bytes` in `steps` parts that differ by a byte at most: the number of the larger ones with their bytes, and those of the others.
+fn split(bytes: u64, steps: u32) -> ((u64, u64), (u64, u64)) {
+    let steps = u64::from(steps.max(1));
+    let (each, n_larger) = (bytes / steps, bytes % steps);
+    ((n_larger, each + 1), (steps - n_larger, each))
 }
 
 /// Returns the state of the flows before the first event.

@@ -254,6 +254,7 @@ fn job() -> Training {
         channels: 2,
         chunks: 2,
         hierarchy: false,
+        merged_rings: false,
         iterations: 2,
         start: Time::ZERO,
         hosts: None,

@@ -108,7 +108,9 @@ pub(crate) fn read(
     let probes = probe::read(&mut root);
     let has_convergence_probe = probes.iter().any(probe::Probe::is_convergence);
     traffic::check_churn(report, &blocks, has_convergence_probe);
-    traffic::check_bursts(report, &blocks, has_convergence_probe, cc.needs().feedback.oracle.is_some());
+    let has_oracle = cc.needs().feedback.oracle.is_some();
+    traffic::check_bursts(report, &blocks, has_convergence_probe, has_oracle);
+    traffic::check_merged_rings(report, &blocks, has_oracle);
     traffic::check_subflows(report, &blocks, &stacks);
     traffic::check_connections(report, &blocks, &stacks);
     let (network_site, switch_site) = (root.site_of("topology"), root.site_of("switch"));

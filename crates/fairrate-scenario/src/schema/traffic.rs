@@ -339,6 +339,20 @@ pub(super) fn check_bursts(report: &Report, blocks: &[Block<'_>], has_convergenc
     }
 }
 
+/// Checks that rings are merged only in runs without packets.
+pub(super) fn check_merged_rings(report: &Report, blocks: &[Block<'_>], oracle: bool) {
+    let merges = |kind: &Kind| match kind {
+        Kind::Collective { collective, .. } => collective.merged_rings,
+        Kind::Training { training, .. } => training.merged_rings,
+        _ => false,
+    };
+    for block in blocks.iter().filter(|block| !oracle && merges(&block.kind)) {
+        let message = "rings are merged only in runs without packets";
+        let help = "remove `merged_rings`, or set `cc = \"ideal\"`";
+        report.problem("scenario::conflict", block.anchor.site_of("merged_rings"), message, "`merged_rings`", help);
+    }
+}
+
 /// Checks that flows under an allocator have one path. The transport's number of subflows is checked with the
 /// allocator.
 pub(super) fn check_subflows(report: &Report, blocks: &[Block<'_>], stacks: &Stacks) {

@@ -192,6 +192,10 @@ fn collective(draw: &mut Draw, toml: &mut Toml, network: &Network) {
     if op == Op::AllToAll {
         toml.maybe(draw, 3, &[("imbalance", &["1.0", "1.5", "1.9"])]);
     }
+    // Refused with packets, and with pieces.
+    if algorithm == CollectiveAlgorithm::Ring && draw.one_in(if has_packets(toml) { 40 } else { 2 }) {
+        toml.key("merged_rings", true);
+    }
     match algorithm {
         CollectiveAlgorithm::HalvingDoubling => toml.maybe(draw, 2, &[("nearest_first", &["true", "false"])]),
         CollectiveAlgorithm::Direct => toml.maybe(draw, 2, &[("order", &["\"rank\"", "\"shifted\""])]),
@@ -257,6 +261,14 @@ fn training(draw: &mut Draw, toml: &mut Toml, network: &Network) {
     if network.toml.contains("scale_up = {") {
         toml.maybe(draw, 2, &[("hierarchy", &["true", "false"])]);
     }
+    if draw.one_in(if has_packets(toml) { 40 } else { 2 }) {
+        toml.key("merged_rings", true);
+    }
+}
+
+/// Returns `true` if the scenario so far is one of packets.
+fn has_packets(toml: &Toml) -> bool {
+    !toml.0.contains("cc = \"ideal\"")
 }
 
 /// Writes a size distribution and a load.

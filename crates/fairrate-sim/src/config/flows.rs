@@ -45,6 +45,9 @@ pub struct FlowSpec {
     pub stack: u8,
     /// Iteration of the collective of its traffic block; [`FlowSpec::NO_ITERATION`]: it is no message of a collective.
     pub iteration: u32,
+    /// Number of messages of a ring that the flow stands for, each of which waits for one like it from the rank before; 1: it is no such
+    /// flow. Only runs without packets know others. All flows of a ring start together, and one task waits for them.
+    pub steps: u32,
     /// Id given by the user; [`FlowSpec::NO_ID`]: the flow's position, as its [`FlowId`].
     pub id: u32,
 }
@@ -78,6 +81,7 @@ impl FlowSpec {
             group: 0,
             stack: 0,
             iteration: Self::NO_ITERATION,
+            steps: 1,
             id: Self::NO_ID,
         }
     }

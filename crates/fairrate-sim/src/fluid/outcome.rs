@@ -1,10 +1,9 @@
 //! The outcomes of flows so far, and the data in flight.
 
-use fairrate_units::{Bytes, Time};
+use fairrate_units::Time;
 
 use super::{FlowState, Fluid};
 use crate::config::Trigger;
-use crate::ideal;
 use crate::ids::FlowId;
 use crate::output::FlowOutcome;
 
@@ -52,7 +51,7 @@ impl Fluid {
         let arrived = flow.fct_ps.filter(|fct_ps| flow.start_ps + fct_ps <= self.now_ps);
         let ideal = || {
             let hops = self.hops(&self.paths[flow.path.clone()]);
-            ideal::ideal_fct(self.config.fabric.clock, &hops, self.framing.train(Bytes::new(flow.bytes)))
+            self.ideal_fct(&hops, flow.bytes, self.config.flows[id.index()].steps)
         };
         FlowOutcome {
             fct: arrived.map(Time::from_ps),

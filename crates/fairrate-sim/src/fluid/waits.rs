@@ -22,6 +22,11 @@ impl Waits {
         let left = n_dependencies((config.flows.len(), config.tasks.len()), &config.dependencies);
         Self { ready_ps: vec![0; left.len()], left }
     }
+
+    /// Returns the number of dependencies of an activity that are not met.
+    pub(super) fn n_left(&self, activity: Activity, n_flows: usize) -> usize {
+        self.left[activity.position(n_flows)] as usize
+    }
 }
 
 impl Fluid {

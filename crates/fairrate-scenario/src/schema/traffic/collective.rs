@@ -31,6 +31,17 @@ pub(super) fn read_collective(s: &mut Section<'_>, files: &Files<'_>) -> Kind {
     let is_direct = algorithm == CollectiveAlgorithm::Direct;
     let order = if is_direct { s.choice("order", Order::NAMES, Order::Shifted).value } else { Order::Shifted };
     let hierarchy = op != Op::Broadcast && read_hierarchy(s, op, algorithm);
+    let is_ring = algorithm == CollectiveAlgorithm::Ring && !hierarchy;
+    let merged_rings = is_ring && read_merged_rings(s, chunks);
+    if merged_rings && reduce_rate != Rate::MAX {
+        let help = "remove `merged_rings`, or `reduce_rate`";
+        s.problem_at(
+            "scenario::conflict",
+            "merged_rings",
+            "merged messages of a ring are not added up one by one",
+            help,
+        );
+    }
     let collective = Collective {
         op,
         algorithm,
@@ -46,6 +57,7 @@ pub(super) fn read_collective(s: &mut Section<'_>, files: &Files<'_>) -> Kind {
         order,
         hierarchy,
         sizes,
+        merged_rings,
     };
     Kind::Collective { collective, hosts: read_hosts(s, "hosts") }
 }
@@ -98,6 +110,16 @@ fn read_bytes(s: &mut Section<'_>, sizes: &Sizes) -> Bytes {
         s.problem_at("scenario::out_of_range", "bytes", "a collective of no bytes", help);
     }
     bytes
+}
+
+/// Reads whether all messages of a ring from a rank to the next are one flow.
+pub(super) fn read_merged_rings(s: &mut Section<'_>, chunks: u32) -> bool {
+    let merged = s.get("merged_rings", false).value;
+    if merged && 1 < chunks {
+        let message = "merged messages of a ring have no pieces";
+        s.problem_at("scenario::conflict", "merged_rings", message, "remove `merged_rings`, or `chunks`");
+    }
+    merged
 }
 
 /// Reads whether data goes inside servers and across them in steps of their own, which rings and exchanges do.

@@ -4,7 +4,7 @@ use fairrate_sim::workload::{ComputeTime, MAX_CHANNELS, Model, Parallelism, Reco
 use fairrate_units::Time;
 
 use super::Kind;
-use super::collective::{count, read_imbalance};
+use super::collective::{count, read_imbalance, read_merged_rings};
 use super::hosts::read_hosts;
 use crate::reader::Section;
 
@@ -16,6 +16,9 @@ const WIDEST: u64 = 10_000_000;
 pub(super) fn read_training(s: &mut Section<'_>) -> Kind {
     let model = read_model(s);
     let parallelism = read_parallelism(s, &model);
+    let chunks = count(s, "chunks", MOST);
+    let hierarchy = s.get("hierarchy", false).value;
+    let merged_rings = !hierarchy && read_merged_rings(s, chunks);
     let training = Training {
         model,
         parallelism,
@@ -28,8 +31,9 @@ pub(super) fn read_training(s: &mut Section<'_>) -> Kind {
         distributed_optimizer: s.get("distributed_optimizer", true).value,
         tp_channels: count(s, "tp_channels", MAX_CHANNELS),
         channels: count(s, "channels", MAX_CHANNELS),
-        chunks: count(s, "chunks", MOST),
-        hierarchy: s.get("hierarchy", false).value,
+        chunks,
+        hierarchy,
+        merged_rings,
         iterations: count(s, "iterations", MOST),
         start: s.get("start", Time::ZERO).value,
         hosts: None,

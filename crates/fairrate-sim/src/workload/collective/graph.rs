@@ -6,7 +6,7 @@ use fairrate_units::{Bytes, Time};
 
 use super::super::{Workload, default_ports};
 use super::layout::Layout;
-use crate::config::{Activity, Dependency, FlowSpec, Milestone, Trigger};
+use crate::config::{Activity, Dependency, FlowSpec, Milestone, TaskSpec, Trigger};
 use crate::ids::{FlowId, NodeId, TaskId};
 use crate::topology::Topology;
 
@@ -43,6 +43,8 @@ struct Side {
     streams: HashMap<(u32, NodeId), Stream>,
     /// The messages received in this iteration that no message of this rank needs so far.
     open: Vec<FlowId>,
+    /// The ends of this iteration's merged rings.
+    merged: Vec<TaskId>,
     /// The end of the iteration before: messages received, and the last ones sent; or the task before.
     barrier: Vec<(Activity, Milestone)>,
 }
@@ -60,6 +62,7 @@ impl Side {
     /// Returns the end of the messages so far: all that is received, and the last ones sent.
     fn take_end(&mut self) -> Vec<(Activity, Milestone)> {
         let received = self.open.drain(..).map(|received| (received.into(), Milestone::Arrived));
+        let received = received.chain(self.merged.drain(..).map(|end| (end.into(), Milestone::Arrived)));
         let mut lasts: Vec<FlowId> = self.streams.values().filter_map(|stream| stream.last).collect();
         lasts.sort_unstable();
         received.chain(lasts.into_iter().map(|sent| (sent.into(), Milestone::Sent))).collect()
@@ -115,6 +118,52 @@ impl<'a> Graph<'a> {
         }
     }
 
+    /// Adds a ring of `members` as one flow from each of them to the next, which has the bytes of `edge` in so many messages. Messages wait for
+    /// each other around the ring, so the flows begin together, when the last member is ready, and the ring ends for all with the last one.
+    pub(super) fn send_merged(&mut self, stream: u32, members: &[usize], edge: impl Fn(usize) -> (u64, u32)) {
+        let (begin, end) = (self.add_moment(members[0]), self.add_moment(members[0]));
+        let mut add = |waiter, before, on, delay| {
+            self.out.dependencies.push(Dependency { waiter, before, on, delay });
+        };
+        for &member in members {
+            let ready = self.sides[member].barrier.iter();
+            ready.for_each(|&(before, on)| add(begin.into(), before, on, self.compute));
+        }
+        for (at, &from) in members.iter().enumerate() {
+            let (bytes, steps) = edge(at);
+            if bytes == 0 {
+                continue;
+            }
+            let (src, dst) =
+                self.topology.ends_between(self.ranks[from], self.ranks[members[(at + 1) % members.len()]]);
+            let flow = FlowId(self.out.flows.len() as u32);
+            let spec = self.message(stream, (src, dst), bytes, Trigger::Dependencies);
+            self.out.flows.push(FlowSpec { steps, ..spec });
+            let mut add = |waiter, before| {
+                self.out.dependencies.push(Dependency { waiter, before, on: Milestone::Arrived, delay: Time::ZERO });
+            };
+            add(flow.into(), begin.into());
+            add(end.into(), flow.into());
+        }
+        for &member in members {
+            self.sides[member].merged.push(end);
+        }
+    }
+
+    /// Adds a task that takes no time, at the host of a rank.
+    fn add_moment(&mut self, rank: usize) -> TaskId {
+        let task = TaskId(self.out.tasks.len() as u32);
+        self.out.tasks.push(TaskSpec { host: self.ranks[rank], start: self.origin.start, duration: Time::ZERO });
+        task
+    }
+
+    fn message(&self, stream: u32, (src, dst): (NodeId, NodeId), bytes: u64, trigger: Trigger) -> FlowSpec {
+        let Origin { group, start, first_stream } = self.origin;
+        let (sport, dport) = default_ports(first_stream + stream, group);
+        let iteration = self.iteration;
+        FlowSpec { trigger, sport, dport, group, iteration, ..FlowSpec::new(src, dst, Bytes::new(bytes), start) }
+    }
+
     /// Adds a message of `bytes` bytes from rank `from` to rank `to`, which starts after all that it `needs` and after the message before
     /// in `stream`. An empty message is not sent: then the next one of the stream needs what it has needed.
     pub(in crate::workload) fn send(
@@ -149,11 +198,8 @@ impl<'a> Graph<'a> {
             side.open.retain(|open| needed.iter().all(|(received, _)| received != open));
         }
         let trigger = if self.out.dependencies.len() == first { Trigger::Time } else { Trigger::Dependencies };
-        let Origin { group, start, first_stream } = self.origin;
-        let (sport, dport) = default_ports(first_stream + stream, group);
-        let iteration = self.iteration;
-        let spec = FlowSpec::new(src, dst, Bytes::new(bytes), start);
-        self.out.flows.push(FlowSpec { trigger, sport, dport, group, iteration, ..spec });
+        let spec = self.message(stream, (src, dst), bytes, trigger);
+        self.out.flows.push(spec);
         self.sides[to].open.push(flow);
         Some(flow)
     }

@@ -170,6 +170,8 @@ pub struct Collective {
     pub hierarchy: bool,
     /// All-to-all: the bytes of each pair of ranks.
     pub sizes: Sizes,
+    /// Rings of one level, without packets: set if all messages from a rank to the next are one flow.
+    pub merged_rings: bool,
 }
 
 impl Collective {
@@ -260,6 +262,7 @@ impl Collective {
         let n = n as f64;
         let log = n.log2().ceil();
         let a_chunk = match (self.algorithm, self.op) {
+            (CollectiveAlgorithm::Ring, _) if self.merged_rings => n,
             (CollectiveAlgorithm::Ring, Op::AllReduce) => 2.0 * n * (n - 1.0),
             (CollectiveAlgorithm::Ring | CollectiveAlgorithm::Pairwise | CollectiveAlgorithm::Direct, _) => {
                 n * (n - 1.0)

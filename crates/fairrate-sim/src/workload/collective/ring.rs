@@ -28,7 +28,23 @@ impl Collective {
     /// Adds a ring of all ranks.
     pub(super) fn add_ring(&self, graph: &mut Graph<'_>, channel: u32, bytes: u64) {
         let members: Vec<usize> = (0..graph.n()).collect();
+        if self.merged_rings {
+            self.add_merged_ring(graph, &members, channel, bytes);
+            return;
+        }
         self.add_ring_of(graph, &Ring { members: &members, op: self.op, channel, bytes, first: 0 }, &Vec::new());
+    }
+
+    /// Adds a ring whose messages from each rank to the next are one flow.
+    fn add_merged_ring(&self, graph: &mut Graph<'_>, members: &[usize], channel: u32, bytes: u64) {
+        let n = members.len();
+        let n_steps = steps_of(self.op, n);
+        // Member i passes parts i, i − 1, ... on, from its own part on, once around or twice.
+        let size = |at: usize, step: usize| part(bytes, n as u64, ((at + 2 * n - step % n) % n) as u64);
+        graph.send_merged(channel, members, |at| {
+            let sizes = || (0..n_steps).map(|step| size(at, step)).filter(|&size| 0 < size);
+            (sizes().sum(), sizes().count() as u32)
+        });
     }
 
     /// Adds a ring: in step s, member i passes part i − s on to member i + 1. The first N − 1 steps of a ring that reduces do so, the others
@@ -36,7 +52,7 @@ impl Collective {
     pub(super) fn add_ring_of(&self, graph: &mut Graph<'_>, ring: &Ring<'_>, before: &Receipts) -> Receipts {
         let n = ring.members.len();
         let n_reduce = if ring.op == Op::AllGather { 0 } else { n - 1 };
-        let n_steps = if ring.op == Op::AllReduce { 2 * (n - 1) } else { n - 1 };
+        let n_steps = steps_of(ring.op, n);
         // A member has the sum of a part by one receipt, and gathered parts by one each.
         let first_kept = if ring.op == Op::ReduceScatter { n_steps.saturating_sub(1) } else { n_reduce };
         let mut kept: Receipts = vec![vec![Vec::new(); n]; self.chunks as usize];
@@ -75,4 +91,9 @@ impl Collective {
             }
         }
     }
+}
+
+/// Returns the number of steps of a ring of `n` ranks.
+fn steps_of(op: Op, n: usize) -> usize {
+    if op == Op::AllReduce { 2 * (n - 1) } else { n - 1 }
 }

@@ -156,5 +156,6 @@ pub fn collective_of(op: Op, algorithm: CollectiveAlgorithm, bytes: Bytes, chann
         order: Order::Shifted,
         hierarchy: false,
         sizes: Sizes::Even,
+        merged_rings: false,
     }
 }

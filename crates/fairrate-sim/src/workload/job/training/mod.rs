@@ -138,6 +138,8 @@ pub struct Training {
     pub chunks: u32,
     /// Set if collectives of groups with several ranks in each of several servers go inside servers and across them in steps of their own.
     pub hierarchy: bool,
+    /// Without packets: set if all messages of a ring from a rank to the next are one flow.
+    pub merged_rings: bool,
     /// Number of iterations.
     pub iterations: u32,
     /// Start of the first one.
@@ -278,7 +280,9 @@ impl Training {
     fn check_sizes(&self) -> Result<(), FieldError> {
         let passes = f64::from(self.iterations) * f64::from(self.microbatches) * f64::from(self.model.layers);
         let again = if self.recompute == Recompute::Full { OPERATIONS_OF_A_LAYER / 2.0 } else { 0.0 };
-        let operations = passes * f64::from(self.n_ranks()) * (OPERATIONS_OF_A_LAYER + again);
+        // A rank has the layers of one stage.
+        let ranks = f64::from(self.n_ranks()) / f64::from(self.parallelism.pp);
+        let operations = passes * ranks * (OPERATIONS_OF_A_LAYER + again);
         if MOST_OPERATIONS < operations {
             let message = format!("this makes about {operations:.0} operations of ranks");
             let help = format!("up to {MOST_OPERATIONS:.0} are possible; simulate fewer iterations or layers");

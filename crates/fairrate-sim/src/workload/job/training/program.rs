@@ -365,7 +365,7 @@ impl Program<'_> {
                 self.flush(rank);
             }
             let flat = collective_of(op, algorithm, bytes, channels, t.chunks);
-            let collective = Collective { hierarchy: t.hierarchy, sizes, ..flat };
+            let collective = Collective { hierarchy: t.hierarchy, sizes, merged_rings: t.merged_rings, ..flat };
             let first = self.job.collective(name, self.iteration, group, collective);
             parts.extend((0..).zip(members).map(|(at, rank)| (rank, Job::part(first, at))));
         }
