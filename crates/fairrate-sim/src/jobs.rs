@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use fairrate_units::{Bytes, Time};
 
 use crate::config::SimConfig;
-use crate::ids::NodeId;
+use crate::ids::{NodeId, TaskId};
 use crate::output::TaskOutcome;
 use crate::workload::Op;
 
@@ -98,6 +98,17 @@ impl JobSpec {
             OperationKind::Message if self.parts[part].receives => "receive",
             OperationKind::Message => "send",
         }
+    }
+
+    /// Returns the part to which a task belongs: a position in [`JobSpec::parts`]; `None` if it is of none.
+    pub(crate) fn part_of(&self, task: TaskId) -> Option<usize> {
+        let mut left = task.0.checked_sub(self.first_task)?;
+        (0..self.parts.len()).find(|&part| {
+            let n_tasks = if self.kind(part) == OperationKind::Compute { 1 } else { 2 };
+            let is_one = left < n_tasks;
+            left = left.saturating_sub(n_tasks);
+            is_one
+        })
     }
 
     fn kind(&self, part: usize) -> OperationKind {

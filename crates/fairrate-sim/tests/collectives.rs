@@ -8,7 +8,10 @@ mod common;
 use common::{algorithm, config, run};
 use fairrate_sim::topology::Star;
 use fairrate_sim::workload::{Collective, CollectiveAlgorithm as A, Op, Order, collective_of};
-use fairrate_sim::{CollectiveBook, IterationOutcome, Recorder, SimConfig, Simulation, Switching};
+use fairrate_sim::{
+    CollectiveBook, FaultConfig, FlowSpec, IterationOutcome, NodeId, Recorder, SimConfig, Simulation, Switching,
+    Trigger,
+};
 use fairrate_units::{Bytes, Rate, Time};
 use proptest::prelude::*;
 
@@ -316,4 +319,63 @@ fn fluids_take_as_long_as_packets_with_large_messages() {
             assert!((ratio - 1.0).abs() < 0.02, "{op:?} {of:?} of {n}: {ratio}");
         }
     }
+}
+
+/// A ring whose messages from each rank to the next are one flow takes as long as one with all messages, both as fluids, but for a
+/// byte a step where parts differ by one: alone, with two channels, and iteration after iteration. It has a flow for each rank.
+#[test]
+fn merged_rings_take_as_long_as_their_messages() {
+    for (op, n, bytes) in [(Op::AllReduce, 2, 1_000), (Op::ReduceScatter, 5, 777_777), (Op::AllGather, 16, 3_000_017)] {
+        for channels in [1, 2] {
+            let each = Collective { channels, repeat: 3, compute: Time::from_us(3), ..collective(op, A::Ring, bytes) };
+            let fluids = |collective: &Collective| {
+                let topology = Star { hosts: n, rate: Rate::from_gbps(100), delay: Time::from_ps(DELAY) }.build();
+                let tasks = collective.generate(&topology, 1, 0).expect("it goes with this star").tasks;
+                SimConfig { cc: algorithm("ideal"), tasks, ..on_star(n, collective, 60) }
+            };
+            let merged = fluids(&Collective { merged_rings: true, ..each.clone() });
+            assert_eq!(merged.flows.len() as u32, 3 * channels * n);
+            let (merged, each) = (times(&merged), times(&fluids(&each)));
+            assert_eq!(merged.len(), 3);
+            let longest = merged.iter().zip(&each).map(|(a, b)| a.abs_diff(*b)).max();
+            assert!(longest <= Some(200 * u64::from(n)), "{op:?} of {n}: {merged:?} and {each:?}");
+        }
+    }
+}
+
+/// Ranks that are late delay a merged ring for all, as they do a ring.
+#[test]
+fn a_merged_ring_waits_for_its_last_rank() {
+    let n = 8;
+    let each = Collective { repeat: 2, ..collective(Op::AllReduce, A::Ring, 800_000) };
+    let ends = |merged_rings: bool| {
+        let topology = Star { hosts: n, rate: Rate::from_gbps(100), delay: Time::from_ps(DELAY) }.build();
+        let collective = Collective { merged_rings, ..each.clone() };
+        let workload = collective.generate(&topology, 1, 0).expect("it goes with this star");
+        let mut c = SimConfig { cc: algorithm("ideal"), tasks: workload.tasks, ..on_star(n, &collective, 60) };
+        // Another flow into rank 3 has half of its link for as long as the first iteration.
+        let mut beside = c.flows[0].clone();
+        (beside.src, beside.dst, beside.bytes) = (c.flows[0].src, c.collectives[0].ranks[3], Bytes::new(3_000_000));
+        (beside.trigger, beside.iteration, beside.group, beside.steps) = (Trigger::Time, FlowSpec::NO_ITERATION, 1, 1);
+        c.flows.push(beside);
+        times(&c)
+    };
+    for (merged, each) in ends(true).iter().zip(ends(false)) {
+        let ratio = *merged as f64 / each as f64;
+        assert!((ratio - 1.0).abs() < 0.05, "{ratio}");
+    }
+}
+
+/// A ring behind a link that loses all: the error names the ranks and the iteration of the message that is stuck, and of one that waits.
+#[test]
+fn a_stall_names_the_ranks_of_a_message() {
+    let ring = Collective { repeat: 2, ..collective(Op::AllReduce, A::Ring, 4_000) };
+    let mut c = on_star(4, &ring, 60);
+    c.transport.rto = None;
+    let (to, hub) = (c.collectives[0].ranks[3], c.topology.nodes.len() as u32 - 1);
+    let port = c.topology.port(NodeId(hub), to).expect("a link");
+    c.faults = vec![FaultConfig { ports: vec![port], loss: 1.0, ..FaultConfig::NONE }];
+    let error = Simulation::new(c).run(&mut Recorder::default()).expect_err("a message is lost").to_string();
+    assert!(error.contains("(h2 to h3, rank 2 to rank 3 in iteration 0 of all-reduce) has 0 of 1000 bytes"), "{error}");
+    assert!(error.contains("in iteration 0 of all-reduce) waits until flow "), "{error}");
 }

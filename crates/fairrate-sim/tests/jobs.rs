@@ -7,7 +7,9 @@ use fairrate_sim::topology::{Star, Topology};
 use fairrate_sim::workload::{
     CollectiveAlgorithm, ComputeTime, Job, Model, Op, Parallelism, Recompute, Training, collective_of,
 };
-use fairrate_sim::{JobBook, JobIteration, NodeId, ProcessGroup, Recorder, SimConfig, Simulation, Switching};
+use fairrate_sim::{
+    FaultConfig, JobBook, JobIteration, NodeId, ProcessGroup, Recorder, SimConfig, Simulation, Switching,
+};
 use fairrate_units::{Bytes, Rate, Time};
 
 const MTU: u64 = 1_000;
@@ -55,6 +57,7 @@ fn training(tp: u32, dp: u32, pp: u32) -> Training {
         channels: 1,
         chunks: 1,
         hierarchy: false,
+        merged_rings: false,
         iterations: 1,
         start: Time::ZERO,
         hosts: None,
@@ -344,4 +347,40 @@ fn ranks_arrive_at_a_collective_at_different_times() {
     assert_eq!(ends[0], message + (MTU + HEADER) * BYTE);
     assert!(ends[0] <= ends[1] && ends[1] <= 2 * message + ACK, "{ends:?}");
     assert_eq!(all[0].ranks[0].exposed, all[0].ranks[0].end - Time::from_ms(1));
+}
+
+/// With merged rings a job of all dimensions has far fewer flows, and its iterations take as long within a thousandth.
+#[test]
+fn merged_rings_change_no_iteration_by_more_than_a_thousandth() {
+    let parallelism = Parallelism { tp: 4, cp: 1, dp: 4, ep: 2, pp: 2, sequence_parallel: true };
+    let model = Model { experts: 4, top_k: 2, hidden: 1_024, heads: 8, kv_heads: 8, ..model() };
+    let each = Training { model, parallelism, microbatches: 2, iterations: 2, overlap: true, ..training(1, 1, 1) };
+    let fluid = |training: &Training| {
+        let c = SimConfig { cc: algorithm("ideal"), ..on_star(training) };
+        let (told, _) = common::run(c.clone());
+        let times: Vec<u64> = iterations_of(&c, &told).iter().map(|it| (it.end - it.start).as_ps()).collect();
+        (c.flows.len(), times)
+    };
+    let (n_each, times) = fluid(&each);
+    let (n_merged, merged) = fluid(&Training { merged_rings: true, ..each.clone() });
+    assert!(2 * n_merged < n_each, "{n_merged} in place of {n_each}");
+    assert_eq!((times.len(), merged.len()), (2, 2));
+    for (merged, each) in merged.iter().zip(times) {
+        let ratio = *merged as f64 / each as f64;
+        assert!((ratio - 1.0).abs() < 1e-3, "{ratio}");
+    }
+}
+
+/// All that is sent to rank 0 is lost: the error names its message by ranks and operation, and the operations that are waited for.
+#[test]
+fn a_stall_names_the_operation_of_a_message() {
+    let mut c = on_star(&training(2, 1, 2));
+    c.transport.rto = None;
+    let (to, hub) = (c.jobs[0].ranks[0], c.topology.nodes.len() as u32 - 1);
+    let port = c.topology.port(NodeId(hub), to).expect("a link");
+    c.faults = vec![FaultConfig { ports: vec![port], loss: 1.0, ..FaultConfig::NONE }];
+    let error = Simulation::new(c).run(&mut Recorder::default()).expect_err("a message is lost").to_string();
+    assert!(error.contains("(h1 to h0, rank 1 to rank 0 in `"), "{error}");
+    assert!(error.contains(" (all-gather) of iteration 0) has 0 of "), "{error}");
+    assert!(error.contains(" waits until rank "), "{error}");
 }

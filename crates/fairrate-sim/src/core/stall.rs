@@ -1,5 +1,7 @@
 //! Detection of hangs, which are errors, with a description of the stuck flows and ports.
 
+mod work;
+
 use std::sync::{Arc, Mutex};
 
 use fairrate_units::{Rate, Time};
@@ -96,7 +98,8 @@ impl Part {
         }
         // HOMA's senders count only the bytes that they may send.
         let bytes = if s.transport == Kind::Homa { flow.bytes } else { s.bytes };
-        format!("flow {flow_name} ({src} to {dst}) has {} of {bytes} bytes acknowledged and {why}", s.snd_una)
+        let work = work::of_flow(&run.config, flow.parent);
+        format!("flow {flow_name} ({src} to {dst}{work}) has {} of {bytes} bytes acknowledged and {why}", s.snd_una)
     }
 
     /// Describes up to [`NAMED`] flows of this part that wait for others.
@@ -105,7 +108,8 @@ impl Part {
         let name = |id: FlowId| {
             let spec = &config.flows[id.index()];
             let node = |n: crate::ids::NodeId| &config.topology.nodes[n.index()].name;
-            format!("flow {} ({} to {})", spec.name(id), node(spec.src), node(spec.dst))
+            let work = work::of_flow(config, id);
+            format!("flow {} ({} to {}{work})", spec.name(id), node(spec.src), node(spec.dst))
         };
         let describe = |id: FlowId| {
             let unmet = self.hosts.waits_for(&self.world.run, id);
@@ -117,7 +121,8 @@ impl Part {
             let until = match (before.flow(), before.task()) {
                 (None, Some(task)) => {
                     let host = config.tasks[task.index()].host;
-                    format!("{} is done with a task", config.topology.nodes[host.index()].name)
+                    let name = &config.topology.nodes[host.index()].name;
+                    work::of_task(config, task).unwrap_or_else(|| format!("{name} is done with a task"))
                 }
                 (flow, _) => format!("{} has {}", flow.map_or_else(String::new, name), on.verb()),
             };
