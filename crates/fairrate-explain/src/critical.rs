@@ -9,8 +9,8 @@ mod waits;
 mod walk;
 
 use fairrate_sim::{
-    Activity, FlowId, FlowOutcome, FlowSpec, JobSpec, NodeId, OperationKind, PfcEvent, PortSample, RateSample,
-    SimConfig, Sink, TaskId, TaskOutcome,
+    Activity, Dependency, FlowId, FlowOutcome, FlowSpec, JobSpec, NodeId, OperationKind, PfcEvent, PortSample,
+    RateSample, SimConfig, Sink, TaskId, TaskOutcome,
 };
 use fairrate_units::Time;
 
@@ -197,6 +197,24 @@ impl Milestones {
         };
         for (task, &times) in self.tasks.iter_mut().skip(first.index()).zip(times) {
             *task = Some(times);
+        }
+    }
+
+    /// Notes the moments at which merged rings begin and end, which tables do not have: the last one for which each of them waits.
+    pub fn note_moments(&mut self, config: &SimConfig) {
+        let of_jobs: Vec<_> = config.jobs.iter().map(JobSpec::tasks).collect();
+        let mut moments =
+            (0..config.tasks.len() as u32).filter(|task| !of_jobs.iter().any(|tasks| tasks.contains(task))).peekable();
+        if moments.peek().is_none() {
+            return;
+        }
+        let waits = Waits::new(config);
+        // What ends a ring comes before what begins the next one.
+        for task in moments.map(TaskId) {
+            let end = |wait: &Dependency| Some(self.of(wait.before)?.1.saturating_add(wait.delay));
+            let start = config.tasks[task.index()].start;
+            let at = waits.of(config, task.into()).map(end).try_fold(start, |latest, at| Some(latest.max(at?)));
+            self.tasks[task.index()] = at.map(|at| (at, at));
         }
     }
 

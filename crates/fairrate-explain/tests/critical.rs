@@ -4,7 +4,7 @@ use std::path::Path;
 
 use fairrate_explain::{CriticalPaths, Doing, Iterated, Milestones, NoPath, Stage};
 use fairrate_scenario::{Overrides, Scenario};
-use fairrate_sim::{JobBook, JobIteration, SimConfig, Simulation, Sink, TaskOutcome};
+use fairrate_sim::{JobBook, JobIteration, Recorder, SimConfig, Simulation, Sink, TaskOutcome};
 use fairrate_units::Time;
 
 /// A sink with the times of iterations beside the milestones.
@@ -79,8 +79,10 @@ fn stages_add_up_to_the_time_of_an_iteration() {
         ("kind = \"rail\"\nservers = 8\ngpus_per_server = 4\nspines = 2", "overlap = false\n"),
         ("kind = \"dcn+\"\nservers = 8\ngpus_per_server = 4\nspines = 2\nservers_per_leaf = 2", "hierarchy = true\n"),
         ("kind = \"leaf-spine\"\nleaves = 4\nhosts_per_leaf = 8", "chunks = 2\n"),
+        ("kind = \"rail\"\nservers = 8\ngpus_per_server = 4\nspines = 2", "merged_rings = true\n"),
     ] {
-        let (_, all) = paths(&format!("[topology]\n{topology}\n[transport]\ncc = \"dcqcn\"\n{job}{rest}"));
+        let cc = if rest.contains("merged") { "ideal" } else { "dcqcn" };
+        let (_, all) = paths(&format!("[topology]\n{topology}\n[transport]\ncc = \"{cc}\"\n{job}{rest}"));
         assert_eq!(all.len(), 3);
         for (iteration, path) in all {
             assert_eq!(path.first().map(|stage| stage.start), Some(iteration.start), "{topology}");
@@ -102,9 +104,11 @@ fn stages_of_collectives_add_up_from_end_to_end() {
         ("all-reduce", "algorithm = \"tree\"\nreduce_rate = \"200Gbps\"\n"),
         ("all-to-all", "algorithm = \"direct\"\n"),
         ("broadcast", "algorithm = \"chain\"\nchunks = 4\n"),
+        ("all-reduce", "merged_rings = true\nchannels = 2\n"),
     ] {
+        let cc = if rest.contains("merged") { "ideal" } else { "dcqcn" };
         let toml = format!(
-            "[topology]\nkind = \"leaf-spine\"\nleaves = 2\nhosts_per_leaf = 4\n[transport]\ncc = \"dcqcn\"\n[[traffic]]\n\
+            "[topology]\nkind = \"leaf-spine\"\nleaves = 2\nhosts_per_leaf = 4\n[transport]\ncc = \"{cc}\"\n[[traffic]]\n\
              kind = \"collective\"\nop = \"{op}\"\nbytes = \"1MB\"\nrepeat = 3\ncompute = \"10us\"\n{rest}"
         );
         let scenario = Scenario::from_toml(&toml, "test.toml", Path::new("."), &Overrides::default());
@@ -125,5 +129,26 @@ fn stages_of_collectives_add_up_from_end_to_end() {
             end = path.last().expect("there are stages").end;
         }
         assert_eq!(paths.path(block, 3), Err(NoPath::Incomplete), "{op} {rest}");
+    }
+}
+
+/// Tables have no moments at which merged rings begin and end: they follow from the flows.
+#[test]
+fn tables_of_merged_rings_give_the_same_path() {
+    let toml = "[topology]\nkind = \"star\"\nhosts = 5\n[transport]\ncc = \"ideal\"\n[[traffic]]\nkind = \"collective\"\n\
+                op = \"reduce-scatter\"\nbytes = \"1MB\"\nrepeat = 2\ncompute = \"10us\"\nmerged_rings = true\n";
+    let scenario = Scenario::from_toml(toml, "test.toml", Path::new("."), &Overrides::default());
+    let c = scenario.expect("the scenario is right").into_sim_config();
+    let (mut all, mut told) = (Milestones::new(&c), Recorder::default());
+    Simulation::new(c.clone()).run(&mut all).expect("the run does not stall");
+    Simulation::new(c.clone()).run(&mut told).expect("the run does not stall");
+    let mut tables = Milestones::of_tables(&c);
+    told.flows.iter().for_each(|outcome| tables.flow(outcome));
+    let block = Iterated::Collective(0);
+    assert!(CriticalPaths::new(&tables, &c).path(block, 1).is_err(), "moments are missing");
+    tables.note_moments(&c);
+    let (all, tables) = (CriticalPaths::new(&all, &c), CriticalPaths::new(&tables, &c));
+    for iteration in [0, 1] {
+        assert_eq!(tables.path(block, iteration), all.path(block, iteration));
     }
 }

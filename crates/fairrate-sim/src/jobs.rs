@@ -100,11 +100,22 @@ impl JobSpec {
         }
     }
 
+    /// Returns the numbers of the tasks of all parts.
+    pub fn tasks(&self) -> std::ops::Range<u32> {
+        let n: u32 = (0..self.parts.len()).map(|part| self.n_tasks(part)).sum();
+        self.first_task..self.first_task + n
+    }
+
+    /// Returns the number of tasks of a part: its start and its end, or a computation, which is one.
+    fn n_tasks(&self, part: usize) -> u32 {
+        if self.kind(part) == OperationKind::Compute { 1 } else { 2 }
+    }
+
     /// Returns the part to which a task belongs: a position in [`JobSpec::parts`]; `None` if it is of none.
     pub(crate) fn part_of(&self, task: TaskId) -> Option<usize> {
         let mut left = task.0.checked_sub(self.first_task)?;
         (0..self.parts.len()).find(|&part| {
-            let n_tasks = if self.kind(part) == OperationKind::Compute { 1 } else { 2 };
+            let n_tasks = self.n_tasks(part);
             let is_one = left < n_tasks;
             left = left.saturating_sub(n_tasks);
             is_one

@@ -57,9 +57,15 @@ impl<'a> Walk<'a> {
         let CriticalPaths { times, config, .. } = self.paths;
         let unknown = NoPath::Missing(activity);
         if let Some(task) = activity.task() {
-            let Iterated::Job(job) = self.block else { return Err(unknown) };
             let part = self.paths.parts[task.index()] as usize;
-            let part = config.jobs[job].parts.get(part).ok_or(unknown)?;
+            let part = match self.block {
+                Iterated::Job(job) => config.jobs[job].parts.get(part),
+                Iterated::Collective(_) => None,
+            };
+            // A merged ring begins or ends.
+            let Some(part) = part else {
+                return self.rank_of.get(&config.tasks[task.index()].host).copied().ok_or(unknown);
+            };
             self.operation = part.operation;
             self.add(Doing::Computes, part.rank, times.of(activity).ok_or(unknown)?.0);
             return Ok(part.rank);
@@ -85,8 +91,8 @@ impl<'a> Walk<'a> {
     fn during_delay(&self, activity: Activity, before: Activity) -> Doing {
         let iteration =
             |activity: Activity| activity.flow().map(|flow| self.paths.config.flows[flow.index()].iteration);
-        let is_same = iteration(activity) == iteration(before);
-        if matches!(self.block, Iterated::Collective(_)) && !is_same { Doing::Computes } else { Doing::Adds }
+        let begins = activity.task().is_some() || iteration(activity) != iteration(before);
+        if matches!(self.block, Iterated::Collective(_)) && begins { Doing::Computes } else { Doing::Adds }
     }
 
     /// Returns the dependency that was met last before the start of `activity`, at the present time. If none was met then, returns the

@@ -62,6 +62,7 @@ impl Tables<'_> {
         let mut times = Milestones::of_tables(config);
         self.note_flows(&mut times, config)?;
         self.note_operations(&mut times, config)?;
+        times.note_moments(config);
         let paths = CriticalPaths::new(&times, config);
         let reading = Reading {
             tables: self,
@@ -184,7 +185,7 @@ impl Reading<'_> {
             return ("flows", format!("flow {}", self.config.flows[flow.index()].name(flow)));
         };
         // The tasks of jobs follow each other.
-        let part = self.config.jobs.iter().rev().find_map(|spec| {
+        let part = self.config.jobs.iter().filter(|spec| spec.tasks().contains(&task.0)).find_map(|spec| {
             let at = first_tasks(spec).partition_point(|first| *first <= task).checked_sub(1)?;
             Some(format!("operation {} of rank {}", spec.parts[at].operation, spec.parts[at].rank))
         });
