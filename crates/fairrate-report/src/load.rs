@@ -172,18 +172,22 @@ fn jobs(results: &Results, scenario: Option<&Scenario>) -> Result<Vec<Job>, Resu
     Ok(jobs::jobs(&results.summary.jobs, &results.iterations()?, |node| name(scenario, node)))
 }
 
-/// Reads the operations of training jobs.
+/// Reads the operations of training jobs, and the iterations of collective operations.
 fn timelines(
     results: &Results,
     scenario: Option<&Scenario>,
     paths: &[CriticalPath],
 ) -> Result<Vec<Timeline>, ResultsError> {
-    if results.summary.jobs.is_empty() {
-        return Ok(Vec::new());
+    let names = scenario.map_or(&[][..], |scenario| scenario.traffic_blocks());
+    let blocks = timeline::Blocks { names, paths, host: |node| name(scenario, node) };
+    let mut timelines = Vec::new();
+    if !results.summary.jobs.is_empty() {
+        timelines.extend(timeline::of_jobs(&results.summary.jobs, &results.operations()?, &blocks));
     }
-    let blocks = scenario.map_or(&[][..], |scenario| scenario.traffic_blocks());
-    let (jobs, rows) = (&results.summary.jobs, results.operations()?);
-    Ok(timeline::timelines(jobs, &rows, (blocks, paths), |node| name(scenario, node)))
+    if !results.summary.collectives.is_empty() {
+        timelines.extend(timeline::of_collectives(&results.summary.collectives, &results.collectives()?, &blocks));
+    }
+    Ok(timelines)
 }
 
 /// Returns the name of a node, or its number without a scenario.

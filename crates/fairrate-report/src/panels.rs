@@ -415,7 +415,7 @@ impl Page<'_> {
         figures
     }
 
-    /// Returns the operations of training jobs over time, with a single variant.
+    /// Returns the work of ranks over time, with a single variant.
     pub(crate) fn timelines(&self) -> Vec<Panel> {
         let [variant] = self.variants else { return Vec::new() };
         timeline::panels(&variant.first().timelines, self.unit, &self.time())

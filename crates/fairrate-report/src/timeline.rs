@@ -1,8 +1,8 @@
-//! The operations of training jobs over time: a row for each rank.
+//! The operations of training jobs, and the iterations of collective operations, over time: a row for each rank.
 
 use std::collections::BTreeMap;
 
-use fairrate_results::{JobSummary, OperationRow};
+use fairrate_results::{CollectiveRow, CollectiveSummary, JobSummary, OperationRow};
 
 use crate::critical_path::CriticalPath;
 use crate::format;
@@ -13,17 +13,23 @@ use crate::style::Style;
 const MAX_RANKS: usize = 32;
 /// Bars of a row and kind that are closer to each other than this share of the time are one.
 const RESOLUTION: f64 = 1.0 / 2_000.0;
+/// The meaning of the bars of a job, and of those of a collective operation.
+const JOB: &str =
+    "Computation covers collectives, and these cover messages of the pipeline: what shows of them is exposed.";
+const COLLECTIVE: &str = "A bar is an iteration at a rank, from its start to the last message that the rank receives.";
 
 /// Start and end of each operation of a rank in ns, by their kind.
 type Spans = BTreeMap<Kind, Vec<(u64, u64)>>;
 
-/// The operations of a job over time.
+/// The work of the ranks of a traffic block over time.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Timeline {
-    /// The job in words.
+    /// The block in words.
     pub name: String,
-    /// Number of ranks of the job.
+    /// Number of its ranks.
     pub ranks: usize,
+    /// The meaning of the bars.
+    pub note: &'static str,
     /// The rows: the name of a rank, and its bars by their kind.
     pub rows: Vec<(String, BTreeMap<Kind, Bars>)>,
 }
@@ -48,6 +54,11 @@ pub enum Kind {
     Collective(String),
     /// Messages between stages of the pipeline.
     Message,
+    /// Iterations of a collective operation, in turn of two kinds.
+    Iteration {
+        /// `true` if their numbers are odd.
+        is_odd: bool,
+    },
 }
 
 impl Kind {
@@ -65,30 +76,77 @@ impl Kind {
             Self::Compute => "compute",
             Self::Collective(dimension) => dimension,
             Self::Message => "pipeline",
+            Self::Iteration { is_odd: false } => "even iterations",
+            Self::Iteration { is_odd: true } => "odd iterations",
         }
     }
 }
 
-/// Returns the timelines of jobs with their critical paths, `paths`; `host` returns the name of a node, and `blocks` has those of traffic
-/// blocks.
-pub(crate) fn timelines(
+/// The work of a rank from a start to an end.
+struct Span {
+    rank: u32,
+    node: u32,
+    kind: Kind,
+    start_ns: u64,
+    end_ns: u64,
+}
+
+/// The names and critical paths of traffic blocks, and what returns the name of a node.
+pub(crate) struct Blocks<'a, Host> {
+    /// The names of blocks; those without a name have an empty one.
+    pub names: &'a [String],
+    /// Their critical paths.
+    pub paths: &'a [CriticalPath],
+    /// Returns the name of a node.
+    pub host: Host,
+}
+
+/// Returns the timelines of jobs.
+pub(crate) fn of_jobs(
     summaries: &[JobSummary],
     rows: &[OperationRow],
-    (blocks, paths): (&[String], &[CriticalPath]),
-    host: impl Fn(u32) -> String,
+    blocks: &Blocks<'_, impl Fn(u32) -> String>,
 ) -> Vec<Timeline> {
-    let end_ns = rows.iter().map(|row| row.end_ns).max().unwrap_or(0) as f64;
+    let span = |row: &OperationRow| {
+        let &OperationRow { rank, node, start_ns, end_ns, .. } = row;
+        Span { rank, node, kind: Kind::of(row), start_ns, end_ns }
+    };
     let timeline = |summary: &JobSummary| {
-        let ranks = summary.ranks as usize;
+        let spans = rows.iter().filter(|row| row.group == summary.group).map(span);
+        blocks.timeline((summary.group, summary.ranks as usize), spans.collect(), JOB)
+    };
+    summaries.iter().map(timeline).collect()
+}
+
+/// Returns the timelines of collective operations; an iteration that is not complete has no bars.
+pub(crate) fn of_collectives(
+    summaries: &[CollectiveSummary],
+    rows: &[CollectiveRow],
+    blocks: &Blocks<'_, impl Fn(u32) -> String>,
+) -> Vec<Timeline> {
+    let span = |row: &CollectiveRow| {
+        let kind = Kind::Iteration { is_odd: row.iteration % 2 == 1 };
+        Some(Span { rank: row.rank, node: row.node, kind, start_ns: row.start_ns, end_ns: row.end_ns? })
+    };
+    let timeline = |summary: &CollectiveSummary| {
+        let spans = rows.iter().filter(|row| row.group == summary.group).filter_map(span);
+        blocks.timeline((summary.group, summary.ranks as usize), spans.collect(), COLLECTIVE)
+    };
+    summaries.iter().map(timeline).collect()
+}
+
+impl<Host: Fn(u32) -> String> Blocks<'_, Host> {
+    /// Returns the timeline of a block from the work of its ranks.
+    fn timeline(&self, (group, ranks): (u32, usize), work: Vec<Span>, note: &'static str) -> Timeline {
+        let end_ns = work.iter().map(|span| span.end_ns).max().unwrap_or(0) as f64;
         // Ranks at equal distances: stages and copies are among them.
         let step = ranks.div_ceil(MAX_RANKS).max(1);
         let mut spans: BTreeMap<u32, (String, Spans)> = BTreeMap::new();
-        let is_shown = |row: &&OperationRow| row.group == summary.group && (row.rank as usize).is_multiple_of(step);
-        for row in rows.iter().filter(is_shown) {
-            let of_rank = spans.entry(row.rank).or_insert_with(|| (host(row.node), BTreeMap::new()));
-            of_rank.1.entry(Kind::of(row)).or_default().push((row.start_ns, row.end_ns));
+        for span in work.into_iter().filter(|span| (span.rank as usize).is_multiple_of(step)) {
+            let of_rank = spans.entry(span.rank).or_insert_with(|| ((self.host)(span.node), BTreeMap::new()));
+            of_rank.1.entry(span.kind).or_default().push((span.start_ns, span.end_ns));
         }
-        let path = paths.iter().filter(|path| path.block == summary.group).flat_map(|path| &path.iterations);
+        let path = self.paths.iter().filter(|path| path.block == group).flat_map(|path| &path.iterations);
         for stage in path.flat_map(|iteration| &iteration.stages) {
             if let Some((_, kinds)) = spans.get_mut(&stage.rank) {
                 let span = (stage.start_ns as u64, (stage.start_ns + stage.time_ns) as u64);
@@ -99,11 +157,10 @@ pub(crate) fn timelines(
             let bars = kinds.into_iter().map(|(kind, spans)| (kind, Bars::of(spans, end_ns * RESOLUTION)));
             (format!("{rank} ({host})"), bars.collect())
         };
-        let block = blocks.get(summary.group as usize).filter(|block| !block.is_empty());
-        let name = block.cloned().unwrap_or_else(|| format!("traffic {}", summary.group));
-        Timeline { name, ranks, rows: spans.into_iter().map(row).collect() }
-    };
-    summaries.iter().map(timeline).collect()
+        let block = self.names.get(group as usize).filter(|block| !block.is_empty());
+        let name = block.cloned().unwrap_or_else(|| format!("traffic {group}"));
+        Timeline { name, ranks, rows: spans.into_iter().map(row).collect(), note }
+    }
 }
 
 impl Bars {
@@ -153,9 +210,7 @@ pub(crate) fn panels(timelines: &[Timeline], unit: TimeUnit, x: &Axis) -> Vec<Pa
             if shown < timeline.ranks { format!(" {shown} of {} ranks.", timeline.ranks) } else { String::new() };
         Panel {
             title: format!("Ranks of {}", timeline.name),
-            note: format!(
-                "Computation covers collectives, and these cover messages of the pipeline: what shows of them is exposed.{path}{some}"
-            ),
+            note: format!("{}{path}{some}", timeline.note),
             x: x.clone(),
             y: Axis { rows: timeline.rows.iter().map(|(name, _)| name.clone()).collect(), ..Axis::default() },
             series,
@@ -213,7 +268,8 @@ mod tests {
         let stage = PathStage { rank: 1, start_ns: 1_000.0, time_ns: 2_000.0, ..PathStage::default() };
         let iterations = vec![PathOfIteration { number: 0, stages: vec![stage] }];
         let paths = [CriticalPath { iterations, ..CriticalPath::default() }];
-        let all = timelines(&[summary], &rows, (&["job".to_owned()], &paths), |node| format!("h{node}"));
+        let blocks = Blocks { names: &["job".to_owned()], paths: &paths, host: |node| format!("h{node}") };
+        let all = of_jobs(&[summary], &rows, &blocks);
         let panels = panels(&all, TimeUnit::for_span(10_000.0), &Axis::default());
         assert_eq!(panels[0].y.rows, ["0 (h0)", "1 (h1)"]);
         let series: Vec<(&str, f64, &[f64])> =
@@ -228,5 +284,56 @@ mod tests {
         assert_eq!(series, want);
         let looks: Vec<(usize, bool)> = panels[0].series.iter().map(|s| (s.style.colour, s.thin)).collect();
         assert_eq!(looks, [(4, true), (0, false), (1, false), (2, false), (3, false)]);
+    }
+
+    #[test]
+    fn iterations_of_a_collective_take_turns() {
+        let row = |iteration, rank, start_ns, end_ns| CollectiveRow {
+            group: 0,
+            iteration,
+            rank,
+            node: rank + 4,
+            start_ns,
+            end_ns,
+            time_ns: None,
+            ideal_ns: 1,
+            bytes: 1,
+            algbw_bytes_per_s: None,
+            busbw_bytes_per_s: None,
+        };
+        let rows = [
+            row(0, 0, 0, Some(4_000)),
+            row(0, 1, 0, Some(5_000)),
+            row(1, 0, 4_000, Some(9_000)),
+            row(1, 1, 5_000, Some(9_500)),
+            row(2, 0, 9_000, None),
+        ];
+        let summary = CollectiveSummary {
+            group: 0,
+            op: "all-gather".into(),
+            ranks: 2,
+            bytes: 1,
+            iterations: 3,
+            complete: 2,
+            ideal_ns: 1,
+            time_ns: None,
+            busbw_bytes_per_s: None,
+        };
+        let blocks = Blocks { names: &[], paths: &[], host: |node| format!("h{node}") };
+        let panels =
+            panels(&of_collectives(&[summary], &rows, &blocks), TimeUnit::for_span(10_000.0), &Axis::default());
+        assert_eq!(
+            (panels[0].title.as_str(), &panels[0].y.rows[..]),
+            ("Ranks of traffic 0", &["0 (h4)".to_owned(), "1 (h5)".to_owned()][..])
+        );
+        let series: Vec<(&str, f64, &[f64])> =
+            panels[0].series.iter().map(|series| (series.key.as_str(), series.y[0], series.x.as_slice())).collect();
+        let want: [(&str, f64, &[f64]); 4] = [
+            ("even iterations", 0.0, &[0.0, 4.0]),
+            ("even iterations", 1.0, &[0.0, 5.0]),
+            ("odd iterations", 0.0, &[4.0, 9.0]),
+            ("odd iterations", 1.0, &[5.0, 9.5]),
+        ];
+        assert_eq!(series, want);
     }
 }
