@@ -93,6 +93,21 @@ fn all_reduce_is_slower_beside_another_job() {
     assert!((alone as f64) < 1.1 * least_ns, "{alone}");
 }
 
+/// Without rows of messages all else is the same, and there is a report.
+#[test]
+fn collectives_without_rows_of_messages_have_all_else() {
+    let tables = |sets: &[&str]| {
+        let json = run_example("all-reduce", sets);
+        let out = Results::open(Path::new(json["dir"].as_str().unwrap())).unwrap();
+        assert!(out.dir().join("report.html").exists(), "{json}");
+        let rows = (out.collectives().unwrap(), out.links().unwrap());
+        (out.flows().unwrap().len(), rows, json["fingerprint"].clone())
+    };
+    let (all, silent) = (tables(&["seed=3"]), tables(&["seed=3", "measure.messages=false"]));
+    assert_eq!((silent.0, &silent.1, &silent.2), (0, &all.1, &all.2));
+    assert!(1_000 < all.0);
+}
+
 /// A rank of the first stage computes for its share of two layers, and gradients beside the backward pass make iterations shorter.
 #[test]
 fn training_is_faster_with_gradients_beside_the_backward_pass() {

@@ -13,6 +13,7 @@ pub fn inputs_of(scenario: &Scenario) -> RunInputs<'_> {
         measured_from: window.from,
         measured_until: window.until,
         failure: window.failure,
+        messages: window.messages,
         scenario: scenario.to_toml(),
         files: scenario.files().collect(),
     }

@@ -1,5 +1,7 @@
 //! The inputs of a run, as its results state them.
 
+use std::collections::HashSet;
+
 use fairrate_sim::{FailureWindows, SimConfig};
 use fairrate_units::Time;
 
@@ -18,8 +20,21 @@ pub struct RunInputs<'a> {
     pub measured_until: Option<Time>,
     /// The windows around the first failure of a link; `None`: there is none.
     pub failure: Option<FailureWindows>,
+    /// `true` if messages of collectives and jobs have rows in the table of flows.
+    pub messages: bool,
     /// Text of the resolved scenario.
     pub scenario: String,
     /// Names and contents of the files that the scenario names.
     pub files: Vec<(&'a str, &'a [u8])>,
+}
+
+impl RunInputs<'_> {
+    /// Returns the traffic blocks whose flows have no rows.
+    pub(crate) fn without_rows(&self) -> HashSet<u32> {
+        if self.messages {
+            return HashSet::new();
+        }
+        let (collectives, jobs) = (&self.config.collectives, &self.config.jobs);
+        collectives.iter().map(|spec| spec.group).chain(jobs.iter().map(|spec| spec.group)).collect()
+    }
 }

@@ -1,6 +1,6 @@
 //! Writing of results while a run goes on.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
@@ -41,6 +41,8 @@ pub struct ResultsWriter {
     /// Names of the other files, without the summary.
     files: Vec<String>,
     specs: Vec<FlowSpec>,
+    /// The traffic blocks whose flows have no rows.
+    without_rows: HashSet<u32>,
     names: Names,
     meter: Meter,
     recovery: Option<RecoveryMeter>,
@@ -131,6 +133,7 @@ impl ResultsWriter {
             tables: TableWriters::create(|table| TableWriter::create(path, table, &tags, &facts))?,
             files: inputs.files.iter().map(|(name, _)| *name).chain([SCENARIO]).map(str::to_owned).collect(),
             specs: inputs.config.flows.clone(),
+            without_rows: inputs.without_rows(),
             names: Names::new(&inputs.config.topology),
             meter: Meter::new(inputs.config, inputs.measured_from, inputs.measured_until),
             recovery: inputs.failure.map(RecoveryMeter::new),
@@ -349,7 +352,9 @@ impl Sink for ResultsWriter {
         self.goodput_bytes += outcome.delivered_bytes;
         self.retransmitted_bytes += outcome.retransmitted_bytes;
         let rows = self.collectives.as_mut().map_or_else(Vec::new, |collectives| collectives.flow(spec, outcome));
-        self.push(FlowRow::of(spec, outcome));
+        if !self.without_rows.contains(&spec.group) {
+            self.push(FlowRow::of(spec, outcome));
+        }
         for row in rows {
             self.push(row);
         }

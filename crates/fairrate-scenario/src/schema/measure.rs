@@ -1,4 +1,4 @@
-//! `[measure]`: the time window in which queues, utilisation, goodput and slowdowns are measured.
+//! `[measure]`: the time window in which queues, utilisation, goodput and slowdowns are measured, and the flows that have rows.
 
 use fairrate_sim::{FailureWindows, FlowSpec, Trigger};
 use fairrate_units::{Bytes, Time};
@@ -16,6 +16,8 @@ pub struct Window {
     pub until: Option<Time>,
     /// The windows around the first failure of a link; `None`: there is none.
     pub failure: Option<FailureWindows>,
+    /// `true` if messages of collectives and jobs have rows in the table of flows.
+    pub messages: bool,
 }
 
 /// The values of the section.
@@ -24,6 +26,7 @@ pub(super) struct Measure {
     until: OrWord<Time>,
     from_site: Site,
     until_site: Site,
+    messages: bool,
 }
 
 /// Accepted words for `from`.
@@ -38,9 +41,10 @@ pub(super) fn read(root: &mut Section<'_>, has_arrivals: bool) -> Measure {
     let mut s = root.child("measure", "`[measure]`");
     let from = s.value_or::<Time>("from", FROM, OrWord::Word(0));
     let until = s.value_or::<Time>("until", UNTIL, OrWord::Word(usize::from(!has_arrivals)));
+    let messages = s.get("messages", true).value;
     root.out.tables.push(("measure".into(), s.finish()));
     let (from_site, until_site) = (from.site, until.site);
-    Measure { from: from.value, until: until.value, from_site, until_site }
+    Measure { from: from.value, until: until.value, from_site, until_site, messages }
 }
 
 /// Returns the window, once the flows are known, without that of failures.
@@ -60,7 +64,7 @@ pub(super) fn build(report: &Report, measure: &Measure, run: &Run, flows: &[Flow
         OrWord::Word(_) => None,
     };
     check(report, measure, run, from, until);
-    Window { from, until, failure: None }
+    Window { from, until, failure: None, messages: measure.messages }
 }
 
 fn check(report: &Report, measure: &Measure, run: &Run, from: Time, until: Option<Time>) {
