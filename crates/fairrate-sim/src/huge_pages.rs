@@ -4,7 +4,7 @@
 /// Least size of a table in large pages: smaller ones fit the nearer caches, or nearly so, and a large page would be
 /// half empty.
 #[cfg(target_os = "linux")]
-const LARGE: usize = 8 << 20;
+const LARGE: usize = 2 << 20;
 
 /// Requests large pages for the memory of a table, if that is large. Without such pages the program works the same.
 #[cfg(target_os = "linux")]

@@ -24,6 +24,7 @@ pub mod routing;
 mod simulation;
 mod sorting;
 mod table;
+mod thread_clock;
 pub mod topology;
 mod transport;
 pub mod workload;
@@ -39,7 +40,7 @@ pub use config::{
     SfqCoDelConfig, Signal, SimConfig, Stack, StopRule, SubflowPaths, TaskSpec, TcpConfig, TieRule, Transport,
     TransportConfig, Trigger, Trim, WindowRule, check_dependencies,
 };
-pub use core::{Mode, Reason};
+pub use core::{CriticalPath, Meeting, Mode, Reason, Work};
 pub use fabric::DropCause;
 pub use ids::{FlowId, HostId, NodeId, PortId, TaskId};
 pub use input_error::{FieldError, FileError};

@@ -3,7 +3,7 @@
 use fairrate_units::Time;
 
 use crate::config::SimConfig;
-use crate::core::{Cluster, Mode};
+use crate::core::{Cluster, Mode, Work};
 use crate::fluid::Fluid;
 use crate::output::{FlowOutcome, GroupTotals, PortTotals, RunTotals, Sink};
 
@@ -91,6 +91,25 @@ impl Simulation {
             Run::Packets(Box::new(Cluster::new(config, threads.max(1), switching)))
         };
         Self { run, finished: false }
+    }
+
+    /// Builds a run in up to `parts` parts that one thread does in turn and measures. Results are the same to the last bit.
+    /// [`Simulation::work`] tells what each part does, and so how fast the run could be on a core for each part.
+    pub fn measured(config: SimConfig, parts: usize) -> Self {
+        let mut simulation = Self::with_threads(config, parts);
+        if let Run::Packets(cluster) = &mut simulation.run {
+            cluster.measure_work();
+        }
+        simulation
+    }
+
+    /// Returns the work so far of the parts of a run that is [`measured`](Self::measured); `None` for others, and if flows
+    /// are fluids.
+    pub fn work(&self) -> Option<Work> {
+        match &self.run {
+            Run::Packets(cluster) => cluster.measured(),
+            Run::Fluids(_) => None,
+        }
     }
 
     /// Returns the number of threads that the run uses: fewer than asked for where there are fewer racks, and one where

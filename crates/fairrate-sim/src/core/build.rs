@@ -13,7 +13,6 @@ pub(crate) use self::constants::framing;
 use self::constants::{check_packets, constants};
 use self::switches::{attach_disciplines, attach_weights, build_switches};
 pub(super) use self::switches::{shares_draws, weighted_classes};
-use super::Part;
 use super::agenda::Agenda;
 use super::agents::{Agents, NOTICE_WORDS};
 use super::clock::Clock;
@@ -23,12 +22,14 @@ use super::host::{Hosts, ReceivingEnd, SendingEnd};
 use super::mode::{self, Mode, Reason};
 use super::network::Network;
 use super::observations::Observations;
-use super::parallel::{Mail, Partition, loads};
+use super::parallel::{Expected, Mail, Partition, PostOffice, add_loads};
 use super::paths::{PathTable, Paths};
 use super::run::{PartOf, Run};
 use super::share::{Links, Own};
 use super::world::World;
+use super::{Part, Standing};
 use crate::config::{SimConfig, Successors, TieRule, Transport, TransportConfig, Trigger, check_dependencies};
+use crate::engine::Event;
 use crate::fabric::{Faults, Port};
 use crate::huge_pages;
 use crate::ids::{FlowId, HostId, NodeId, Number, PortId, PortIdx, SwitchIdx, TaskId};
@@ -54,6 +55,8 @@ pub(super) struct Plan {
     /// Least delay of a link between parts, and of one that could be between parts, in picoseconds.
     pub(super) cut_ps: u64,
     pub(super) lookahead_ps: u64,
+    /// The boxes in which parts put mail for each other.
+    office: Arc<PostOffice>,
     /// The reason for which switches go event by event even if they could go in spans.
     by_event: Option<Reason>,
 }
@@ -90,15 +93,22 @@ pub(super) fn plan(mut config: SimConfig, threads: usize, switching: Switching) 
     let has_ways_back = has_notices || returns_headers && !config.goes_hop_by_hop();
     let (paths, sports) = PathTable::new(&config, &routes, has_ways_back).of_all(&mut flows, &connections);
     let levels = flows::levels(&config, &rules, &mut flows, &paths);
-    let loads =
-        loads(&config.topology, flows.iter().map(|flow| (expected_packets(flow, &constants), flow.data_path(&paths))));
+    let mut loads: Table<PortId, u64> = vec![0; config.topology.n_ports()].into();
+    add_loads(&mut loads, flows.iter().map(|flow| (expected_packets(flow, &constants), flow.data_path(&paths))));
     let by_event = match switching {
-        Switching::Fitting if density::is_dense(&config, &loads, &flows, &constants, &paths) => None,
+        Switching::Fitting if density::is_dense(&config, &loads, &constants) => None,
         Switching::Fitting => Some(Reason::FewPackets),
         Switching::Spans => None,
         Switching::Events => Some(Reason::Asked),
     };
-    let partition = Partition::new(&config, &loads, threads);
+    let expect = || {
+        let duration_ps = density::shortest_time_ps(&config, &loads, &constants);
+        let back = flows.iter().map(|flow| (expected_packets(flow, &constants), flow.ack_path(&paths)));
+        let mut of_ports = loads.clone();
+        add_loads(&mut of_ports, back);
+        Expected { of_ports, duration_ps }
+    };
+    let partition = Partition::new(&config, expect, threads);
     let topology = &config.topology;
     let part_of = |node: NodeId| partition.of_node[node];
     let ports = (0..topology.n_ports() as u32).map(|port| part_of(topology.from(PortId(port)))).collect();
@@ -133,6 +143,7 @@ pub(super) fn plan(mut config: SimConfig, threads: usize, switching: Switching) 
         host_of,
         switch_of,
         part_of: partition.of_node,
+        office: Arc::new(PostOffice::new(links.len())),
         links,
         hops,
         cut_ps: partition.cut_ps,
@@ -249,11 +260,14 @@ impl Part {
         let clock = Clock::new(config.fabric.ties == TieRule::Insertion);
         let observed = Observations::new(run, clock.is_by_insertion());
         let world = World { run: Arc::clone(run), clock, net, agents, observed };
-        let mut part = Self { number, world, switches, hosts, mode };
+        let standing = Standing { next: Event::LAST, has_news: false, is_done: false };
+        let (office, spare) = (Arc::clone(&plan.office), Mail::default());
+        let mut part = Self { number, world, switches, hosts, mode, office, spare, standing };
         part.begin();
         let is_here = |&id: &TaskId| part.hosts.has(plan.host_of[config.tasks[id.index()].host]);
         let tasks: Vec<TaskId> = (0..config.tasks.len() as u32).map(TaskId).filter(is_here).collect();
         part.hosts.schedule_tasks(&mut part.world, &tasks);
+        part.standing = part.standing(u64::MAX);
         part
     }
 

@@ -182,7 +182,7 @@ impl Clock {
     /// Returns the next event that `counts`; [`Event::LAST`] if there is none.
     pub(super) fn peek_at(&self, counts: impl Fn(Event) -> bool) -> Event {
         match self.events.peek() {
-            Some(next) if !counts(next) => self.events.iter().filter(|&event| counts(event)).min(),
+            Some(next) if !counts(next) => self.events.first(counts),
             next => next,
         }
         .unwrap_or(Event::LAST)

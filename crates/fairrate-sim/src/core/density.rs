@@ -1,7 +1,6 @@
 //! An estimate, made before a run, of the number of packets that arrive in a span, which decides if spans pay.
 
 use super::flow::Flow;
-use super::paths::Paths;
 use super::run::Constants;
 use crate::config::SimConfig;
 use crate::fabric::tx_time_ps;
@@ -21,29 +20,27 @@ pub(super) fn expected_packets(flow: &Flow, constants: &Constants) -> u64 {
 }
 
 /// Returns `true` if switches are expected to have several packets in most spans. `loads` is the number of packets that
-/// each node puts onto links.
+/// each port sends.
 ///
 /// A span begins with a packet, and has as many more as arrive in its length at the mean rate of the run. The mean is
-/// taken over the shortest time the run can take: until the last flow has started, and until the busiest link has sent
-/// all its packets.
-pub(super) fn is_dense(
-    config: &SimConfig,
-    loads: &[u64],
-    flows: &[Flow],
-    constants: &Constants,
-    paths: &Paths<PortId>,
-) -> bool {
+/// taken over the shortest time the run can take.
+pub(super) fn is_dense(config: &SimConfig, loads: &Table<PortId, u64>, constants: &Constants) -> bool {
     let topology = &config.topology;
     let mut delays_ps = vec![u64::MAX; topology.nodes.len()];
+    let mut of_nodes = vec![0_u64; topology.nodes.len()];
     for link in &topology.links {
         for node in [link.a, link.b] {
             let delay_ps = &mut delays_ps[node.index()];
             *delay_ps = link.delay.as_ps().min(*delay_ps);
         }
     }
-    let time_ps = shortest_time_ps(config, flows, constants, paths) as f64;
+    for (port, &packets) in loads.numbered() {
+        let load = &mut of_nodes[topology.from(port).index()];
+        *load = load.saturating_add(packets);
+    }
+    let time_ps = shortest_time_ps(config, loads, constants) as f64;
     let (mut spans, mut packets) = (0.0, 0.0);
-    for ((node, &load), &delay_ps) in topology.nodes.iter().zip(loads).zip(&delays_ps) {
+    for ((node, &load), &delay_ps) in topology.nodes.iter().zip(&of_nodes).zip(&delays_ps) {
         if node.tier != Tier::Host {
             // Every packet has an acknowledgment.
             let more = 2.0 * load as f64 * delay_ps as f64 / time_ps;
@@ -54,17 +51,12 @@ pub(super) fn is_dense(
     spans < MOST_SPANS * packets
 }
 
-fn shortest_time_ps(config: &SimConfig, flows: &[Flow], constants: &Constants, paths: &Paths<PortId>) -> u64 {
-    let mut packets: Table<PortId, u64> = vec![0; config.topology.n_ports()].into();
-    for flow in flows {
-        for port in flow.data_path(paths) {
-            let packets = &mut packets[port];
-            *packets = packets.saturating_add(expected_packets(flow, constants));
-        }
-    }
+/// Returns the shortest time that the run can take, in picoseconds: until the last flow has started, and until the busiest
+/// port has sent all its packets.
+pub(super) fn shortest_time_ps(config: &SimConfig, loads: &Table<PortId, u64>, constants: &Constants) -> u64 {
     let wire_mtu = constants.wire_mtu;
     let rate = |port: PortId| config.topology.link(port).rate;
-    let busiest = packets.numbered().map(|(port, &n)| tx_time_ps(rate(port), wire_mtu, false).saturating_mul(n));
+    let busiest = loads.numbered().map(|(port, &n)| tx_time_ps(rate(port), wire_mtu, false).saturating_mul(n));
     let last_start = config.flows.iter().map(|flow| flow.start.as_ps()).filter(|&start| start < u64::MAX).max();
     let end_ps = config.stop.at.map_or(u64::MAX, fairrate_units::Time::as_ps);
     busiest.max().max(last_start).unwrap_or(0).min(end_ps).max(1)

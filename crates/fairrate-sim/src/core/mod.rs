@@ -32,6 +32,8 @@ mod steering;
 mod switch;
 mod world;
 
+use std::sync::Arc;
+
 use fairrate_units::Time;
 
 use self::agenda::Worker;
@@ -40,7 +42,8 @@ pub(crate) use self::flow::Flow;
 pub(crate) use self::host::Hosts;
 pub use self::mode::{Mode, Reason};
 pub(crate) use self::parallel::Cluster;
-use self::parallel::Mail;
+pub use self::parallel::{CriticalPath, Meeting, Work};
+use self::parallel::{Mail, PostOffice};
 pub(crate) use self::paths::Paths;
 pub(crate) use self::run::Run;
 pub(crate) use self::share::Own;
@@ -51,7 +54,7 @@ use crate::engine::{Event, EventKind};
 use crate::fabric::Port;
 use crate::ids::{FlowId, HostId, PortId, PortIdx};
 use crate::output::{FlowOutcome, GroupTotals, PortTotals, RunTotals, Sink};
-use crate::packet::PacketKind;
+use crate::packet::{Packet, PacketKind};
 
 /// A part of a network, which is the whole network or some of its nodes, with the events of its nodes.
 pub(crate) struct Part {
@@ -61,17 +64,43 @@ pub(crate) struct Part {
     switches: Switches,
     hosts: Hosts,
     mode: Mode,
+    /// The boxes of all parts, and an empty mail.
+    office: Arc<PostOffice>,
+    spare: Mail,
+    standing: Standing,
+}
+
+/// The standing of a part after a round, which the leader looks at.
+#[derive(Clone, Copy)]
+struct Standing {
+    /// A lower bound on the next event of the part and of its mail for others; [`Event::LAST`] if there is none.
+    next: Event,
+    /// `true` if there are notifications to pass on.
+    has_news: bool,
+    /// `true` if the hosts of the part have nothing left to do.
+    is_done: bool,
 }
 
 impl Part {
+    /// Reads the part's mail, processes events as [`Part::process`] does, and sends mail.
+    fn run(&mut self, until_ps: u64, max_events: u64) -> (bool, u64) {
+        let is_one_of_many = 1 < self.world.net.mail.len();
+        if is_one_of_many {
+            self.read_mail();
+        }
+        let processed = self.process(until_ps, max_events);
+        let sent_ps = if is_one_of_many { self.send_mail() } else { u64::MAX };
+        self.standing = self.standing(sent_ps);
+        processed
+    }
+
     /// Processes at most `max_events` events before `until_ps`; returns `(is_done, n_processed)`, where `is_done` is
     /// `true` if none is left before `until_ps`. A span of a switch or host is processed whole, so
     /// `n_processed` may be larger than `max_events`.
     ///
     /// The code that handles most packets is inlined into this function: the calls alone were a tenth of its
     /// instructions.
-    fn run(&mut self, until_ps: u64, max_events: u64) -> (bool, u64) {
-        self.read_mail();
+    fn process(&mut self, until_ps: u64, max_events: u64) -> (bool, u64) {
         let mut n = 0;
         while n < max_events {
             let span_ps = self.world.net.agenda.queue.next_ps();
@@ -145,18 +174,16 @@ impl Part {
         net.has_plain_wires = net.faults.is_none() && !packets;
     }
 
-    /// Returns a lower bound on this part's next event, mail included; [`Event::LAST`] if there is none.
-    fn next(&self) -> Event {
-        let mail_ps = self.world.net.mail.iter().map(Mail::earliest_ps).min().unwrap_or(u64::MAX);
-        let earliest_ps = mail_ps.min(self.world.net.agenda.queue.next_ps());
+    /// Returns the part's standing, after it has sent mail of which `sent_ps` is the earliest arrival.
+    fn standing(&self, sent_ps: u64) -> Standing {
+        let earliest_ps = sent_ps.min(self.world.net.agenda.queue.next_ps());
         let earliest = if earliest_ps < u64::MAX { Event::earliest(earliest_ps) } else { Event::LAST };
         let scheduled = self.world.clock.peek_at(|event| !self.hosts.is_superseded(event));
-        self.world.net.named(scheduled).min(earliest)
-    }
-
-    /// Returns `true` if the hosts of this part have nothing left to do.
-    fn is_done(&self) -> bool {
-        self.hosts.are_done(&self.world.run)
+        Standing {
+            next: self.world.net.named(scheduled).min(earliest),
+            has_news: self.world.observed.has_news(),
+            is_done: self.hosts.are_done(&self.world.run),
+        }
     }
 
     /// Ends the run: adds the convergence samples that are still open to the notifications.
@@ -165,37 +192,38 @@ impl Part {
         self.world.observed.mark(Event::LAST);
     }
 
-    /// Returns the mail for another part, with the notes of this part's hosts added.
-    fn mail_for(&mut self, part: usize) -> &mut Mail {
-        let mail = &mut self.world.net.mail[part];
-        mail.notes.extend(self.hosts.notes_for(part as u16));
-        mail
+    /// Sends the mail for other parts, with the notes of this part's hosts; returns the earliest arrival of a packet in
+    /// picoseconds, or `u64::MAX` if there is none.
+    fn send_mail(&mut self) -> u64 {
+        let mut earliest_ps = u64::MAX;
+        for (to, mail) in self.world.net.mail.iter_mut().enumerate() {
+            mail.notes.extend(self.hosts.notes_for(to as u16));
+            earliest_ps = mail.earliest_ps().min(earliest_ps);
+            self.office.put(usize::from(self.number), to, mail);
+        }
+        earliest_ps
     }
 
     /// Puts packets from other parts onto the wires by which they arrive, and hands the notes to the hosts.
     fn read_mail(&mut self) {
-        let World { net, clock, .. } = &mut self.world;
-        for part in 0..net.mail.len() {
-            if !net.mail[part].has_come() {
-                continue;
-            }
-            let mut mail = std::mem::take(&mut net.mail[part]);
+        let Self { world: World { net, clock, .. }, hosts, office, spare, number, .. } = self;
+        office.empty(usize::from(*number), spare, |mail| {
             mail.unpack(net, |net, port, packet| {
                 let arrival_ps = net.pool.get(packet).arrival_ps;
                 // Runs of several parts have no ranks.
                 net.launch(clock, port, packet, arrival_ps, 0);
             });
-            mail.notes.drain(..).for_each(|(line, note)| self.hosts.take_note(line, note));
-            net.mail[part] = mail;
-        }
+            mail.notes.drain(..).for_each(|(line, note)| hosts.take_note(line, note));
+        });
     }
 
     /// Returns the totals so far.
     fn totals(&self) -> RunTotals {
         let mut totals = self.world.observed.totals;
-        let coming = self.world.net.mail.iter().flat_map(Mail::packets).filter(|p| p.kind == PacketKind::Data);
+        let of_data = |p: &&Packet| p.kind == PacketKind::Data;
+        let bytes_in = |mail: &Mail| mail.packets().filter(of_data).map(|p| u64::from(p.wire)).sum::<u64>();
+        let coming_bytes: u64 = self.office.boxes(usize::from(self.number)).map(|mail| bytes_in(&mail)).sum();
         let at_hosts = self.hosts.data_bytes_waiting(&self.world.net.pool);
-        let coming_bytes: u64 = coming.map(|p| u64::from(p.wire)).sum();
         totals.in_flight_bytes = self.world.net.data_bytes() + coming_bytes + at_hosts;
         totals.peak_buffer_bytes = self.switches.buffers.peak();
         self.hosts.add_totals(&self.world.run, &mut totals);
@@ -241,9 +269,11 @@ impl Part {
         self.hosts.received(id)
     }
 
-    /// Returns the outcome so far of a flow whose sender is in this part; `received` comes from its receiver's part.
-    fn outcome(&self, id: FlowId, received: &host::Received) -> FlowOutcome {
-        self.hosts.outcome(&self.world.run, id, received)
+    /// Returns the outcome so far of a flow whose sender is in this part; `received` comes from its receiver's part, and
+    /// `ideal_fct` is computed if it is not known.
+    fn outcome(&self, id: FlowId, received: &host::Received, ideal_fct: Option<Time>) -> FlowOutcome {
+        let run = &self.world.run;
+        self.hosts.outcome(run, id, received, ideal_fct.unwrap_or_else(|| self.hosts.ideal_fct(run, id)))
     }
 
     /// Returns the ports of this part's nodes, each with its number in the network.

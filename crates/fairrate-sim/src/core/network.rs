@@ -37,7 +37,7 @@ pub(crate) struct Network {
     pub(super) has_plain_wires: bool,
     /// For each port whose wire leads to another part: that part's number, and the port's index there.
     pub(super) crossings: Vec<(u16, PortIdx)>,
-    /// For each other part, the mail from it until that is read, and then the mail for it.
+    /// The mail of this round for each other part.
     pub(super) mail: Vec<Mail>,
 }
 

@@ -20,8 +20,8 @@ use crate::transport::Kind;
 /// A notification for the run's [`Sink`](crate::output::Sink).
 #[derive(Clone, Copy)]
 pub(crate) enum Notification {
-    /// A flow is over.
-    Flow(FlowId),
+    /// A flow is over, whose ideal completion time is this. The part computes that, so that the leader need not.
+    Flow(FlowId, Time),
     /// A task has ended.
     Task(TaskOutcome),
     /// A port was paused or resumed.
@@ -189,6 +189,11 @@ impl Observations {
         self.is_mixed |= !self.keeps_order && self.marked.checked_sub(1).is_some_and(is_early);
         self.pending[self.marked..].iter_mut().for_each(|notification| notification.0 = event);
         self.marked = self.pending.len();
+    }
+
+    /// Returns `true` if notifications were not yet passed on.
+    pub(super) fn has_news(&self) -> bool {
+        self.n_done < self.pending.len()
     }
 
     /// Sorts the notifications into the order of events.

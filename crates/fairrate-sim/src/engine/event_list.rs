@@ -99,7 +99,16 @@ impl EventList {
         }
     }
 
+    /// Returns the first event that `counts`.
+    pub(crate) fn first(&self, counts: impl Fn(Event) -> bool) -> Option<Event> {
+        match &self.0 {
+            Pending::Plain(wheel) => wheel.first(counts),
+            Pending::Ranked(wheel) => wheel.first(counts),
+        }
+    }
+
     /// Returns all pending events, in no particular order.
+    #[cfg(test)]
     pub(crate) fn iter(&self) -> impl Iterator<Item = Event> {
         let (plain, ranked) = match &self.0 {
             Pending::Plain(wheel) => (Some(wheel.iter()), None),
@@ -164,6 +173,8 @@ mod tests {
                 model.push(Reverse(event));
                 prop_assert_eq!(list.len(), model.len());
                 prop_assert_eq!(list.peek(), model.peek().map(|e| e.0));
+                let is_odd = |event: Event| event.entity() % 2 == 1;
+                prop_assert_eq!(list.first(is_odd), list.iter().filter(|&event| is_odd(event)).min());
                 // A window that ends before the next event; later pushes may be at its end.
                 if entity == 0 && let Some(next) = list.peek().map(|event| event.time_ps) {
                     let limit = (now + delta).min(next);

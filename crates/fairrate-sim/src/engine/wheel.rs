@@ -220,7 +220,49 @@ impl<E: Entry> Wheel<E> {
         near.into_iter().chain(far).min()
     }
 
+    /// Returns the first event that `counts`.
+    #[cold]
+    pub(super) fn first(&self, counts: impl Fn(Event) -> bool) -> Option<Event> {
+        // The latest is the first of them, and all are before those of the wheel.
+        let mut current = self.current.iter().rev().map(|entry| entry.unpack(self.base_ps));
+        if let Some(event) = current.find(|&event| counts(event)) {
+            return Some(event);
+        }
+        let near = self.first_near(&counts);
+        let far = self.far.peek().map(|event| event.0).filter(|&far| near.is_none_or(|near| far < near));
+        let far = far.and_then(|_| self.far.iter().map(|event| event.0).filter(|&event| counts(event)).min());
+        near.into_iter().chain(far).min()
+    }
+
+    /// Returns the first event of the wheel that `counts`.
+    fn first_near(&self, counts: impl Fn(Event) -> bool) -> Option<Event> {
+        let (start, words) = ((self.now + 1) & self.mask, self.occupied.len());
+        let first = (start / 64) as usize;
+        // The first word is the last one searched, for the buckets before `start`.
+        for ahead in 0..=words {
+            let word = (first + ahead) % words;
+            let mut bits = self.occupied[word];
+            if ahead == 0 {
+                bits &= u64::MAX << (start % 64);
+            } else if ahead == words {
+                bits &= !(u64::MAX << (start % 64));
+            }
+            while bits != 0 {
+                let head = self.heads[word * 64 + bits.trailing_zeros() as usize];
+                let nodes =
+                    std::iter::successors(self.nodes.get(head as usize), |node| self.nodes.get(node.next as usize));
+                let events = nodes.map(|node| node.entry.unpack(self.base_ps));
+                if let Some(event) = events.filter(|&event| counts(event)).min() {
+                    return Some(event);
+                }
+                bits &= bits - 1;
+            }
+        }
+        None
+    }
+
     /// Returns all pending events, in no particular order.
+    #[cfg(test)]
     pub(super) fn iter(&self) -> impl Iterator<Item = Event> {
         let near = self.heads.iter().flat_map(|&head| {
             let first = self.nodes.get(head as usize);

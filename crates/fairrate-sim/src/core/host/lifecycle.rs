@@ -129,7 +129,7 @@ impl Hosts {
         self.note_milestone(w, id, Milestone::Sent);
         self.note_milestone(w, id, Milestone::Acknowledged);
         self.depart(w, id);
-        w.observed.push(Notification::Flow(id));
+        w.observed.push(Notification::Flow(id, self.ideal_fct(&w.run, id)));
         self.hand_on(w, id);
         self.nic_send(w, host);
     }

@@ -21,12 +21,11 @@ pub(in crate::core) struct Received {
 }
 
 impl Hosts {
-    /// Returns the outcome so far of a flow whose sender is here.
-    pub(in crate::core) fn outcome(&self, run: &Run, id: FlowId, received: &Received) -> FlowOutcome {
+    /// Returns the outcome so far of a flow whose sender is here, and which takes `ideal_fct` alone in the network.
+    pub(in crate::core) fn outcome(&self, run: &Run, id: FlowId, received: &Received, ideal_fct: Time) -> FlowOutcome {
         let end = &self.sending[id];
         let sender = self.senders.get(end.sender).and_then(Option::as_ref);
         let tally = self.tally_of_subflows(id).or(sender.map(|s| s.tally)).unwrap_or(end.tally);
-        let is_timed = end.has_started && !run.flow(id).is_endless();
         FlowOutcome {
             flow: id,
             start: Time::from_ps(if end.has_started {
@@ -36,7 +35,7 @@ impl Hosts {
             }),
             fct: received.last_ps.map(|at| Time::from_ps(at - end.start_ps)),
             fct_ack: known(end.fct_ack_ps).map(Time::from_ps),
-            ideal_fct: if is_timed { ideal_fct(run, id) } else { Time::ZERO },
+            ideal_fct,
             delivered_bytes: received.bytes,
             retransmitted_bytes: tally.retransmitted,
             timeouts: tally.timeouts,
@@ -45,6 +44,12 @@ impl Hosts {
             reordering: received.reordering,
             disorder: received.disorder,
         }
+    }
+
+    /// Returns the time that a flow whose sender is here would take alone; zero if it has not started or has no end.
+    pub(in crate::core) fn ideal_fct(&self, run: &Run, id: FlowId) -> Time {
+        let is_timed = self.sending[id].has_started && !run.flow(id).is_endless();
+        if is_timed { ideal_fct(run, id) } else { Time::ZERO }
     }
 
     /// Returns the received data of a flow whose receiver is here.

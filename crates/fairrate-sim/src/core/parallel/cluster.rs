@@ -3,7 +3,7 @@
 //! CACM 1989).
 //!
 //! A window begins with the next event of all parts and is as long as the least delay of a link between two of them.
-//! Parts exchange packets as mail, which is handed over between two windows.
+//! Parts send packets to each other as mail, which they read when their next round begins.
 //!
 //! Probes sample between two epochs, and a run whose work is done ends with an epoch. The length of an epoch is the
 //! least delay of a link between racks, whether or not such a link is cut, or a microsecond if that is longer. Epochs
@@ -11,13 +11,13 @@
 //! and for many. A single part processes an epoch at once.
 
 use std::panic::resume_unwind;
-use std::sync::{Arc, Mutex, MutexGuard};
+use std::sync::{Arc, Mutex};
 
 use fairrate_units::Time;
 
-use super::crew::Crew;
+use super::crew::{Crew, Habits, lock};
 use super::merge;
-use super::pace::Pace;
+use super::meter::Work;
 use crate::config::SimConfig;
 use crate::core::build::plan;
 use crate::core::probes::Probes;
@@ -35,11 +35,6 @@ const CHECK_EVERY: u64 = 1 << 16;
 /// Least length of an epoch in picoseconds.
 const LEAST_EPOCH_PS: u64 = 1_000_000;
 
-/// Locks a part, which no other thread uses at this time.
-pub(in crate::core) fn lock(part: &Mutex<Part>) -> MutexGuard<'_, Part> {
-    part.lock().expect("a part that panicked ends the run")
-}
-
 /// The step that follows an epoch.
 enum Next {
     /// Another epoch.
@@ -54,8 +49,8 @@ enum Next {
 pub(crate) struct Cluster {
     run: Arc<Run>,
     parts: Vec<Mutex<Part>>,
-    /// Measurement that decides between all threads and the leader alone.
-    pace: Mutex<Pace>,
+    /// State that the crews of two slices of the run share.
+    habits: Habits,
     probes: Probes,
     /// Number of the run's snapshots that have been taken.
     n_snapshots: usize,
@@ -88,7 +83,7 @@ impl Cluster {
         let run = plan.run;
         Self {
             parts,
-            pace: Mutex::default(),
+            habits: Habits::default(),
             probes: Probes::new(&run.config),
             n_snapshots: 0,
             cut_ps: plan.cut_ps,
@@ -101,6 +96,16 @@ impl Cluster {
             checked_events: 0,
             run,
         }
+    }
+
+    /// Lets the calling thread do all parts in turn and measure their work.
+    pub(crate) fn measure_work(&mut self) {
+        self.habits.work = Some(Mutex::new(Work::new(self.parts.len())));
+    }
+
+    /// Returns the work so far, if it is measured.
+    pub(crate) fn measured(&self) -> Option<Work> {
+        self.habits.work.as_ref().map(|work| lock(work).clone())
     }
 
     /// Returns the simulated time.
@@ -183,7 +188,7 @@ impl Cluster {
     pub(crate) fn unfinished(&self) -> Vec<FlowOutcome> {
         let mut ids: Vec<FlowId> = self.parts.iter().flat_map(|part| lock(part).unfinished()).collect();
         ids.sort_unstable();
-        ids.into_iter().map(|id| outcome(&self.parts, id)).collect()
+        ids.into_iter().map(|id| outcome(&self.parts, id, None)).collect()
     }
 
     /// Processes about `max_events` events: at least as many, unless the run ends before. Returns `true` if the run is
@@ -191,27 +196,31 @@ impl Cluster {
     pub(crate) fn advance(&mut self, max_events: u64, sink: &mut dyn Sink) -> Result<bool, SimError> {
         self.parts.iter().for_each(|part| lock(part).report(sink));
         // The parts are lent to the threads; all other state stays with this one.
-        let (parts, pace) = (std::mem::take(&mut self.parts), std::mem::take(&mut self.pace));
-        let over = Crew::with(&parts, &pace, |crew| self.lead(crew, &parts, max_events, sink));
-        (self.parts, self.pace) = (parts, pace);
+        let (parts, habits) = (std::mem::take(&mut self.parts), std::mem::take(&mut self.habits));
+        if let Some(work) = &habits.work {
+            lock(work).go_on();
+        }
+        let over = Crew::with(&parts, &habits, |crew| self.lead(crew, &parts, max_events, sink));
+        (self.parts, self.habits) = (parts, habits);
         over
     }
 
     fn lead(
         &mut self,
-        crew: &Crew<'_>,
+        crew: &Crew<'_, Part>,
         parts: &[Mutex<Part>],
         max_events: u64,
         sink: &mut dyn Sink,
     ) -> Result<bool, SimError> {
         let mut left = max_events;
-        self.take_snapshots(parts, next_ps(parts), sink);
+        let mut next = stand(parts).0;
+        self.take_snapshots(parts, next.time_ps, sink);
         loop {
             if left == 0 {
                 return Ok(false);
             }
             if !self.is_open {
-                match self.open_epoch(parts, sink) {
+                match self.open_epoch(parts, next.time_ps, sink) {
                     Next::Events => {}
                     Next::Probes(n) => {
                         left = left.saturating_sub(n);
@@ -220,10 +229,13 @@ impl Cluster {
                     Next::Nothing => return close(parts, sink).map(|()| true),
                 }
             }
-            let n_events = self.work(crew, parts, left);
+            let n_events = self.work(crew, parts, next.time_ps, left);
             left = left.saturating_sub(n_events);
-            let next = next(parts);
-            merge::pass_on(parts, Some(next), sink);
+            let has_news;
+            (next, has_news) = stand(parts);
+            if has_news {
+                merge::pass_on(parts, Some(next), sink);
+            }
             self.take_snapshots(parts, next.time_ps, sink);
             self.is_open = next.time_ps < self.epoch_end_ps;
             if !self.is_open && self.is_over(parts) {
@@ -237,28 +249,26 @@ impl Cluster {
         }
     }
 
-    /// Works through the next window of the epoch; if there is one part, through the epoch or `max_events` of it.
-    /// Returns the number of events.
-    fn work(&self, crew: &Crew<'_>, parts: &[Mutex<Part>], max_events: u64) -> u64 {
+    /// Works through the next window of the epoch, which begins at `next_ps`; if there is one part, through the epoch or
+    /// `max_events` of it. Returns the number of events.
+    fn work(&self, crew: &Crew<'_, Part>, parts: &[Mutex<Part>], next_ps: u64, max_events: u64) -> u64 {
         let end_ps = self.epoch_end_ps.min(self.snapshot_ps());
         if parts.len() == 1 {
             return crew.run(end_ps, max_events.min(CHECK_EVERY)).1;
         }
-        let window_end_ps = next_ps(parts).saturating_add(self.cut_ps).min(end_ps);
+        let window_end_ps = next_ps.saturating_add(self.cut_ps).min(end_ps);
         let mut n_events = 0;
         loop {
             let (all_done, n) = crew.run(window_end_ps, CHECK_EVERY);
             n_events += n;
             if all_done {
-                exchange(parts);
                 return n_events;
             }
         }
     }
 
-    /// Opens the next epoch, unless probes are due before, which then sample, or no events are left.
-    fn open_epoch(&mut self, parts: &[Mutex<Part>], sink: &mut dyn Sink) -> Next {
-        let next_ps = next_ps(parts);
+    /// Opens the next epoch, which begins at `next_ps`, unless probes are due before, which then sample, or no events are left.
+    fn open_epoch(&mut self, parts: &[Mutex<Part>], next_ps: u64, sink: &mut dyn Sink) -> Next {
         let probe_ps = self.probes.next_ps();
         // If no events are left, probes go on until the end, if there is one.
         let may_probe = if next_ps < u64::MAX { probe_ps <= next_ps } else { self.end_ps < u64::MAX };
@@ -304,7 +314,7 @@ impl Cluster {
 
     /// Returns `true` if the work of the run is done.
     fn is_over(&self, parts: &[Mutex<Part>]) -> bool {
-        self.run.config.stop.when_flows_done && parts.iter().all(|part| lock(part).is_done())
+        self.run.config.stop.when_flows_done && parts.iter().all(|part| lock(part).standing.is_done)
     }
 }
 
@@ -317,29 +327,20 @@ fn close(parts: &[Mutex<Part>], sink: &mut dyn Sink) -> Result<(), SimError> {
     stall::check_end(parts)
 }
 
-/// Returns the next event of any part; [`Event::LAST`]: there is none.
-fn next(parts: &[Mutex<Part>]) -> Event {
-    parts.iter().map(|part| lock(part).next()).min().unwrap_or(Event::LAST)
+/// Returns the next event of any part, or [`Event::LAST`] if there is none; and `true` if any part has notifications.
+fn stand(parts: &[Mutex<Part>]) -> (Event, bool) {
+    let each = parts.iter().map(|part| lock(part).standing);
+    each.fold((Event::LAST, false), |(next, has_news), part| (part.next.min(next), part.has_news || has_news))
 }
 
 /// Returns the time of the next event of any part in picoseconds; `u64::MAX`: there is none.
 pub(in crate::core) fn next_ps(parts: &[Mutex<Part>]) -> u64 {
-    next(parts).time_ps
+    stand(parts).0.time_ps
 }
 
-/// Exchanges the mail between all pairs of parts.
-fn exchange(parts: &[Mutex<Part>]) {
-    for (a, from) in parts.iter().enumerate() {
-        for (b, to) in parts.iter().enumerate().skip(a + 1) {
-            let (mut from, mut to) = (lock(from), lock(to));
-            from.mail_for(b).exchange(to.mail_for(a));
-        }
-    }
-}
-
-/// Returns the outcome of a flow so far.
-pub(in crate::core) fn outcome(parts: &[Mutex<Part>], id: FlowId) -> FlowOutcome {
+/// Returns the outcome of a flow so far; `ideal_fct` is its ideal completion time, if that is known.
+pub(in crate::core) fn outcome(parts: &[Mutex<Part>], id: FlowId, ideal_fct: Option<Time>) -> FlowOutcome {
     let (sends, receives) = lock(&parts[0]).world.run.parts_of_flow(id);
     let received = lock(&parts[receives]).received(id);
-    lock(&parts[sends]).outcome(id, &received)
+    lock(&parts[sends]).outcome(id, &received, ideal_fct)
 }

@@ -11,41 +11,72 @@ use std::sync::{Mutex, MutexGuard, OnceLock};
 use std::thread::Thread;
 use std::time::{Duration, Instant};
 
-use super::cluster::lock;
+use super::meter::Work;
 use super::pace::Pace;
 use crate::core::Part;
 
-/// Number of times a waiting thread checks its condition before it sleeps, if there is a core for each thread. A check
-/// takes some tens of nanoseconds, so this is as long as waking up takes.
-const SPINS: u32 = 1_024;
+/// Number of times a waiting thread checks its condition before it sleeps, if there is a core for each thread: with few
+/// threads, and with [`MANY`] and more. A check takes some tens of nanoseconds, so the first is as long as waking up takes.
+/// Of many threads most wait for the slowest one in every round, and to wake them is the work of one.
+const SPINS: [u32; 2] = [1_024, 4_096];
+const MANY: usize = 4;
 
 /// Number of events of a round, all parts together, below which the leader does the next round alone: to wake the other
 /// threads and to wait for them would take longer.
-const FEW: u64 = 160;
+pub(super) const FEW: u64 = 160;
 
 /// Time that the leader sleeps between two checks while it waits for the others.
 const NAP: Duration = Duration::from_micros(200);
 
+/// Work that one thread does at a time, in rounds.
+pub(super) trait Process: Send {
+    /// Processes at most `max_events` events before `until_ps`; returns `true` if none is left, and their number.
+    fn run(&mut self, until_ps: u64, max_events: u64) -> (bool, u64);
+}
+
+impl Process for Part {
+    fn run(&mut self, until_ps: u64, max_events: u64) -> (bool, u64) {
+        Self::run(self, until_ps, max_events)
+    }
+}
+
+/// Locks a process, which no other thread uses at this time.
+pub(in crate::core) fn lock<P>(process: &Mutex<P>) -> MutexGuard<'_, P> {
+    process.lock().expect("a part that panicked ends the run")
+}
+
+/// State of a crew that outlives it.
+#[derive(Default)]
+pub(super) struct Habits {
+    /// Measurement that decides between all threads and the leader alone.
+    pace: Mutex<Pace>,
+    /// The measurement of each part, if one thread does all of them.
+    pub(super) work: Option<Mutex<Work>>,
+}
+
+/// A value in cache lines of its own, so that a thread which looks at it is not disturbed by others that change what is beside
+/// it. Processors fetch lines in pairs.
+#[repr(align(128))]
+struct Apart<T>(T);
+
 /// The threads of a run, including the calling thread, which leads.
-pub(super) struct Crew<'a> {
-    parts: &'a [Mutex<Part>],
-    /// Number of the current round: a window, or a piece of one.
-    round: AtomicU64,
-    window_end_ps: AtomicU64,
-    max_events: AtomicU64,
+pub(super) struct Crew<'a, P> {
+    parts: &'a [Mutex<P>],
+    /// The current round.
+    round: Apart<Round>,
     /// The last round for which a thread has taken each part.
-    taken: Vec<AtomicU64>,
+    taken: Vec<Apart<AtomicU64>>,
     /// Number of workers that have finished the part they took.
-    through: AtomicUsize,
-    /// Number of events of the round (`n_events`), and `true` if a part has not reached the end of the window
-    /// (`is_short`).
-    n_events: AtomicU64,
-    is_short: AtomicBool,
+    through: Apart<AtomicUsize>,
+    /// The results of the last round, of the part of each worker.
+    results: Vec<Apart<RoundResult>>,
     /// Number of events of the round before.
     n_before: AtomicU64,
-    /// Measurement that decides between all threads and the leader alone.
-    pace: &'a Mutex<Pace>,
+    habits: &'a Habits,
     is_dismissed: AtomicBool,
+    /// Number of workers that sleep, and `true` if the leader does. To wake a thread costs more than to ask if it sleeps.
+    n_asleep: AtomicUsize,
+    leader_sleeps: AtomicBool,
     /// The threads (`leader`, `workers`), and the number of checks of each before it sleeps (`spins`).
     leader: Thread,
     workers: OnceLock<Vec<Thread>>,
@@ -54,28 +85,50 @@ pub(super) struct Crew<'a> {
     panic: Mutex<Option<Box<dyn Any + Send>>>,
 }
 
-impl<'a> Crew<'a> {
-    /// Calls `work` with a crew for `parts`; `pace` outlives the crew.
-    pub(super) fn with<T>(parts: &'a [Mutex<Part>], pace: &'a Mutex<Pace>, work: impl FnOnce(&Self) -> T) -> T {
+/// A round of a crew: a window, or a piece of one.
+#[derive(Default)]
+struct Round {
+    number: AtomicU64,
+    window_end_ps: AtomicU64,
+    max_events: AtomicU64,
+}
+
+/// The result of the part of a worker in a round: the number of events (`n_events`), and `true` if it has reached the end of the
+/// window (`is_done`).
+#[derive(Default)]
+struct RoundResult {
+    n_events: AtomicU64,
+    is_done: AtomicBool,
+}
+
+impl RoundResult {
+    fn note(&self, (is_done, n_events): (bool, u64)) {
+        self.is_done.store(is_done, Ordering::Relaxed);
+        self.n_events.store(n_events, Ordering::Relaxed);
+    }
+}
+
+impl<'a, P: Process> Crew<'a, P> {
+    /// Calls `work` with a crew for `parts`, which has the `habits` of the crew before.
+    pub(super) fn with<T>(parts: &'a [Mutex<P>], habits: &'a Habits, work: impl FnOnce(&Self) -> T) -> T {
         let crew = Self {
             parts,
-            round: AtomicU64::new(0),
-            window_end_ps: AtomicU64::new(0),
-            max_events: AtomicU64::new(0),
-            taken: if parts.len() == 1 { Vec::new() } else { parts.iter().map(|_| AtomicU64::new(0)).collect() },
-            through: AtomicUsize::new(0),
-            n_events: AtomicU64::new(0),
-            is_short: AtomicBool::new(false),
+            round: Apart(Round::default()),
+            taken: parts[1..].iter().map(|_| Apart(AtomicU64::new(0))).collect(),
+            through: Apart(AtomicUsize::new(0)),
+            results: parts[1..].iter().map(|_| Apart(RoundResult::default())).collect(),
             n_before: AtomicU64::new(0),
-            pace,
+            habits,
             is_dismissed: AtomicBool::new(false),
+            n_asleep: AtomicUsize::new(0),
+            leader_sleeps: AtomicBool::new(false),
             leader: std::thread::current(),
             workers: OnceLock::new(),
             // The number of cores is read from files, which a single thread can skip.
-            spins: if 1 < parts.len() && parts.len() <= processors() { SPINS } else { 0 },
+            spins: if 1 < parts.len() && parts.len() <= processors() { spins_of(parts.len()) } else { 0 },
             panic: Mutex::new(None),
         };
-        if parts.len() == 1 {
+        if parts.len() == 1 || habits.work.is_some() {
             return work(&crew);
         }
         std::thread::scope(|scope| {
@@ -96,12 +149,15 @@ impl<'a> Crew<'a> {
     /// Processes the events of all parts before `window_end_ps`, at most `max_events` in each part. Returns `true` if
     /// all parts have reached the end of the window, and the number of events.
     pub(super) fn run(&self, window_end_ps: u64, max_events: u64) -> (bool, u64) {
+        if let Some(work) = &self.habits.work {
+            return lock(work).round(|part| lock(&self.parts[part]).run(window_end_ps, max_events));
+        }
         let is_small = self.n_before.load(Ordering::Relaxed) < FEW;
         let (all_done, n_events) = if self.parts.len() == 1 || is_small {
             self.run_alone(window_end_ps, max_events)
         } else {
             let start = Instant::now();
-            let is_alone = self.pace().is_alone(start);
+            let is_alone = self.pace().is_alone(self.parts.len(), start);
             let run = if is_alone { Self::run_alone } else { Self::run_together };
             let (all_done, n_events) = run(self, window_end_ps, max_events);
             self.pace().note(is_alone, start, start.elapsed(), n_events);
@@ -112,7 +168,7 @@ impl<'a> Crew<'a> {
     }
 
     fn pace(&self) -> MutexGuard<'_, Pace> {
-        self.pace.lock().expect("nothing panics with this lock held")
+        self.habits.pace.lock().expect("nothing panics with this lock held")
     }
 
     /// Runs all parts on the leader; returns `true` if no part has an event left in the window, and the number of events.
@@ -122,20 +178,17 @@ impl<'a> Crew<'a> {
     }
 
     /// Does the same as [`Crew::run_alone`] on all threads; each thread runs the parts that it can take.
-    fn run_together(&self, window_end_ps: u64, max_events: u64) -> (bool, u64) {
-        self.window_end_ps.store(window_end_ps, Ordering::Relaxed);
-        self.max_events.store(max_events, Ordering::Relaxed);
-        self.through.store(0, Ordering::Relaxed);
-        self.n_events.store(0, Ordering::Relaxed);
-        self.is_short.store(false, Ordering::Relaxed);
-        let round = self.round.load(Ordering::Relaxed) + 1;
+    pub(super) fn run_together(&self, window_end_ps: u64, max_events: u64) -> (bool, u64) {
+        self.round.0.window_end_ps.store(window_end_ps, Ordering::Relaxed);
+        self.round.0.max_events.store(max_events, Ordering::Relaxed);
+        self.through.0.store(0, Ordering::Relaxed);
+        let round = self.round.0.number.load(Ordering::Relaxed) + 1;
         self.call();
-        let (mut all_done, mut n_events, mut n_others) = (true, 0, 0);
-        for (number, part) in self.parts.iter().enumerate() {
+        let (mut all_done, mut n_events) = lock(&self.parts[0]).run(window_end_ps, max_events);
+        let mut n_others = 0;
+        for number in 1..self.parts.len() {
             if self.take(number, round) {
-                let (is_done, n) = lock(part).run(window_end_ps, max_events);
-                all_done &= is_done;
-                n_events += n;
+                self.results[number - 1].0.note(lock(&self.parts[number]).run(window_end_ps, max_events));
             } else {
                 n_others += 1;
             }
@@ -144,60 +197,69 @@ impl<'a> Crew<'a> {
         if let Some(panic) = self.panic.lock().expect("nothing panics with this lock held").take() {
             resume_unwind(panic);
         }
-        all_done &= !self.is_short.load(Ordering::Relaxed);
-        n_events += self.n_events.load(Ordering::Relaxed);
+        for Apart(result) in &self.results {
+            all_done &= result.is_done.load(Ordering::Relaxed);
+            n_events += result.n_events.load(Ordering::Relaxed);
+        }
         (all_done, n_events)
     }
 
-    /// Takes a part for a round; returns `false` if another thread has taken it.
+    /// Takes the part of a worker for a round; returns `false` if another thread has taken it.
     fn take(&self, number: usize, round: u64) -> bool {
-        self.taken[number].fetch_max(round, Ordering::AcqRel) < round
+        self.taken[number - 1].0.fetch_max(round, Ordering::AcqRel) < round
     }
 
     /// Waits until `n_others` workers have finished their parts of the round.
     fn wait_for(&self, n_others: usize) {
-        let are_through = || self.through.load(Ordering::Acquire) == n_others;
-        if self.look(are_through) {
+        if self.look(|| self.through.0.load(Ordering::Acquire) == n_others) {
             return;
         }
-        while !are_through() {
+        // These three and those in `work` have one order: either this thread sees the last worker's number, or that worker
+        // sees that this thread sleeps.
+        self.leader_sleeps.store(true, Ordering::SeqCst);
+        while self.through.0.load(Ordering::SeqCst) != n_others {
             std::thread::park_timeout(NAP);
         }
+        self.leader_sleeps.store(false, Ordering::SeqCst);
     }
 
     fn work(&self, number: usize) {
         let mut seen = 0;
         loop {
-            let is_called = || self.round.load(Ordering::Acquire) != seen;
-            if !self.look(is_called) {
-                while !is_called() {
+            if !self.look(|| self.round.0.number.load(Ordering::Acquire) != seen) {
+                // As in `wait_for`: this thread sees the call, or the leader sees that it sleeps.
+                self.n_asleep.fetch_add(1, Ordering::SeqCst);
+                while self.round.0.number.load(Ordering::SeqCst) == seen {
                     std::thread::park();
                 }
+                self.n_asleep.fetch_sub(1, Ordering::SeqCst);
             }
-            seen = self.round.load(Ordering::Acquire);
+            seen = self.round.0.number.load(Ordering::Acquire);
             if self.is_dismissed.load(Ordering::Relaxed) {
                 return;
             }
             if !self.take(number, seen) {
                 continue;
             }
-            let (until, most) = (self.window_end_ps.load(Ordering::Relaxed), self.max_events.load(Ordering::Relaxed));
+            let Round { window_end_ps, max_events, .. } = &self.round.0;
+            let (until, most) = (window_end_ps.load(Ordering::Relaxed), max_events.load(Ordering::Relaxed));
             match catch_unwind(AssertUnwindSafe(|| lock(&self.parts[number]).run(until, most))) {
-                Ok((is_done, n_events)) => {
-                    self.is_short.fetch_or(!is_done, Ordering::Relaxed);
-                    self.n_events.fetch_add(n_events, Ordering::Relaxed);
-                }
+                Ok(result) => self.results[number - 1].0.note(result),
                 Err(panic) => *self.panic.lock().expect("nothing panics with this lock held") = Some(panic),
             }
-            self.through.fetch_add(1, Ordering::Release);
-            self.leader.unpark();
+            self.through.0.fetch_add(1, Ordering::SeqCst);
+            if self.leader_sleeps.load(Ordering::SeqCst) {
+                self.leader.unpark();
+            }
         }
     }
 
-    /// Starts the next round and wakes the workers.
+    /// Starts the next round and wakes the workers, if any of them sleep.
     fn call(&self) {
-        self.round.fetch_add(1, Ordering::Release);
-        self.workers.get().into_iter().flatten().for_each(Thread::unpark);
+        self.round.0.number.fetch_add(1, Ordering::SeqCst);
+        if 0 < self.n_asleep.load(Ordering::SeqCst) {
+            self.workers.get().into_iter().flatten().for_each(Thread::unpark);
+        }
     }
 
     /// Spins for a short while until `is_so` is true; returns its last value.
@@ -212,14 +274,19 @@ impl<'a> Crew<'a> {
     }
 }
 
-fn processors() -> usize {
+/// Returns the number of checks of a thread among `n_threads` before it sleeps.
+pub(super) fn spins_of(n_threads: usize) -> u32 {
+    SPINS[usize::from(MANY <= n_threads)]
+}
+
+pub(super) fn processors() -> usize {
     std::thread::available_parallelism().map_or(1, usize::from)
 }
 
 /// Guard that ends the workers when it is dropped.
-struct Dismissal<'a, 'b>(&'b Crew<'a>);
+struct Dismissal<'a, 'b, P: Process>(&'b Crew<'a, P>);
 
-impl Drop for Dismissal<'_, '_> {
+impl<P: Process> Drop for Dismissal<'_, '_, P> {
     fn drop(&mut self) {
         self.0.is_dismissed.store(true, Ordering::Relaxed);
         self.0.call();

@@ -1,5 +1,7 @@
 //! The mail between two parts: packets, and messages about lines of the allocator.
 
+use std::sync::{Mutex, MutexGuard};
+
 use fairrate_control::IntHop;
 
 use crate::core::network::Network;
@@ -7,8 +9,7 @@ use crate::ids::{LineId, PacketIdx, PortIdx};
 use crate::packet::{Packet, PacketPool};
 use crate::transport::LineNote;
 
-/// Mail from one part to another, in the order of sending. Each of two connected parts has a `Mail` for the other:
-/// after reading it the part fills it again, and then the two parts exchange them.
+/// Mail from one part to another, in the order of sending.
 #[derive(Default)]
 pub(crate) struct Mail {
     /// The packets. [`Packet::ingress`] is the port that the packet has left, as an index in the receiving part, and
@@ -22,8 +23,6 @@ pub(crate) struct Mail {
     pub(crate) notes: Vec<(LineId, LineNote)>,
     /// The earliest arrival of a packet, in picoseconds.
     earliest_ps: Option<u64>,
-    /// Set while the mail is at its receiver and has not been read.
-    has_come: bool,
 }
 
 impl Mail {
@@ -40,16 +39,22 @@ impl Mail {
         self.earliest_ps = Some(self.earliest_ps.map_or(arrival_ps, |earliest| earliest.min(arrival_ps)));
     }
 
-    /// Exchanges this mail with `other`, the mail in the opposite direction.
-    pub(crate) fn exchange(&mut self, other: &mut Self) {
-        debug_assert!(!self.has_come && !other.has_come, "mail is read before more comes");
-        std::mem::swap(self, other);
-        (self.has_come, other.has_come) = (true, true);
+    /// Returns `true` if there is nothing in the mail.
+    fn is_empty(&self) -> bool {
+        self.packets.is_empty() && self.notes.is_empty()
     }
 
-    /// Returns `true` if the mail has been delivered and not been read.
-    pub(crate) fn has_come(&self) -> bool {
-        self.has_come
+    /// Moves all of this mail behind that of `other`.
+    fn join(&mut self, other: &mut Self) {
+        if other.is_empty() {
+            std::mem::swap(self, other);
+            return;
+        }
+        other.packets.append(&mut self.packets);
+        other.int.append(&mut self.int);
+        other.headers.append(&mut self.headers);
+        other.notes.append(&mut self.notes);
+        other.earliest_ps = other.earliest_ps.into_iter().chain(self.earliest_ps.take()).min();
     }
 
     /// Returns the earliest arrival of a packet in picoseconds; `u64::MAX`: there is no packet.
@@ -57,7 +62,7 @@ impl Mail {
         self.earliest_ps.unwrap_or(u64::MAX)
     }
 
-    /// Returns the packets.
+    /// Returns the packets, in order.
     pub(crate) fn packets(&self) -> impl Iterator<Item = &Packet> {
         self.packets.iter()
     }
@@ -85,6 +90,51 @@ impl Mail {
         self.packets.clear();
         self.int.clear();
         self.headers.clear();
-        (self.earliest_ps, self.has_come) = (None, false);
+        self.earliest_ps = None;
     }
+}
+
+/// The boxes in which parts put mail for each other: one for each part and each sender to it.
+///
+/// A part puts mail into its receivers' boxes when its round ends, and empties its own when a round begins. A sender may
+/// be a round ahead of a receiver. That does no harm, because no packet arrives before the window in which it was sent ends.
+pub(crate) struct PostOffice {
+    n_parts: usize,
+    /// By receiver and sender.
+    boxes: Vec<Mutex<Mail>>,
+}
+
+impl PostOffice {
+    /// Creates the boxes of `n_parts` parts.
+    pub(crate) fn new(n_parts: usize) -> Self {
+        Self { n_parts, boxes: (0..n_parts * n_parts).map(|_| Mutex::default()).collect() }
+    }
+
+    /// Returns the boxes of part number `to`.
+    pub(crate) fn boxes(&self, to: usize) -> impl Iterator<Item = MutexGuard<'_, Mail>> {
+        self.boxes[to * self.n_parts..][..self.n_parts].iter().map(open)
+    }
+
+    /// Puts `mail` into the box for mail from part `from` to part `to`, and leaves it empty.
+    pub(crate) fn put(&self, from: usize, to: usize, mail: &mut Mail) {
+        if !mail.is_empty() {
+            mail.join(&mut open(&self.boxes[to * self.n_parts + from]));
+        }
+    }
+
+    /// Empties the boxes of part number `to`: calls `read`, which empties a mail, with each one in turn. Each box gets the
+    /// memory of the one before, and the first one that of `spare`, which is empty.
+    pub(crate) fn empty(&self, to: usize, spare: &mut Mail, mut read: impl FnMut(&mut Mail)) {
+        for mut full in self.boxes(to) {
+            if !full.is_empty() {
+                std::mem::swap(spare, &mut full);
+                drop(full);
+                read(spare);
+            }
+        }
+    }
+}
+
+fn open(mail: &Mutex<Mail>) -> MutexGuard<'_, Mail> {
+    mail.lock().expect("nothing panics with a box open")
 }

@@ -2,7 +2,8 @@
 
 use std::sync::Mutex;
 
-use super::cluster::{lock, outcome};
+use super::cluster::outcome;
+use super::crew::lock;
 use crate::core::Part;
 use crate::core::observations::Notification;
 use crate::engine::Event;
@@ -25,7 +26,7 @@ pub(super) fn pass_on(parts: &[Mutex<Part>], next: Option<Event>, sink: &mut dyn
         }
         let Some(notification) = lock(part).world.observed.take_first() else { break };
         match notification {
-            Notification::Flow(flow) => sink.flow(&outcome(parts, flow)),
+            Notification::Flow(flow, ideal_fct) => sink.flow(&outcome(parts, flow, Some(ideal_fct))),
             Notification::Task(outcome) => sink.task(&outcome),
             Notification::Pfc(event) => sink.pfc(&event),
             Notification::Rtt(sample) => sink.rtt(&sample),

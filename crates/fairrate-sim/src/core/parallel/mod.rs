@@ -3,11 +3,16 @@
 mod cluster;
 mod crew;
 mod mail;
+mod meeting;
 mod merge;
+mod meter;
 mod pace;
 mod partition;
 
 pub(crate) use cluster::Cluster;
-pub(super) use cluster::{lock, next_ps};
-pub(crate) use mail::Mail;
-pub(super) use partition::{Partition, loads};
+pub(super) use cluster::next_ps;
+pub(super) use crew::lock;
+pub(crate) use mail::{Mail, PostOffice};
+pub use meeting::Meeting;
+pub use meter::{CriticalPath, Work};
+pub(super) use partition::{Expected, Partition, add_loads};

@@ -15,9 +15,15 @@ const MOST_SAVED: f64 = 1e6;
 /// Time that the leader works alone: the first time, and at most. Each time is twice as long as the one before, until
 /// work with all threads pays.
 const ALONE: [Duration; 2] = [Duration::from_millis(10), Duration::from_millis(640)];
-/// The leader runs one round in `SAMPLE` alone, to measure its cost. The time of its own part of a round is no measure:
-/// another thread may have run on its core meanwhile.
-const SAMPLE: u32 = 128;
+/// Number of rounds for each part between two rounds that the leader runs alone, to measure its cost. A round alone takes
+/// up to `n_parts` times as long as another one, so these rounds add a sixty-fourth of the time or less. The time of the
+/// leader's own part of a round is no measure: another thread may have run on its core meanwhile.
+const SAMPLE: u32 = 64;
+
+/// Returns the number of rounds of `n_parts` threads after which the leader runs one alone.
+pub(super) fn rounds_between_samples(n_parts: usize) -> u32 {
+    SAMPLE.saturating_mul(n_parts as u32)
+}
 
 /// The cost or gain of work with all threads.
 pub(super) struct Pace {
@@ -34,15 +40,15 @@ pub(super) struct Pace {
 
 impl Default for Pace {
     fn default() -> Self {
-        Self { event_ns: 0.0, lost_ns: 0.0, n_together: SAMPLE, alone_until: None, alone: ALONE[0] }
+        Self { event_ns: 0.0, lost_ns: 0.0, n_together: u32::MAX, alone_until: None, alone: ALONE[0] }
     }
 }
 
 impl Pace {
-    /// Returns `true` if the leader runs this round alone.
-    pub(super) fn is_alone(&mut self, now: Instant) -> bool {
+    /// Returns `true` if the leader of `n_parts` threads runs this round alone.
+    pub(super) fn is_alone(&mut self, n_parts: usize, now: Instant) -> bool {
         self.alone_until = self.alone_until.filter(|&until| now < until);
-        self.alone_until.is_some() || SAMPLE <= self.n_together
+        self.alone_until.is_some() || rounds_between_samples(n_parts) <= self.n_together
     }
 
     /// Records that a round of `n_events` events, begun at `start`, has taken `took`.
@@ -55,7 +61,7 @@ impl Pace {
             self.event_ns += (event_ns - self.event_ns) * if self.event_ns == 0.0 { 1.0 } else { 0.25 };
             return;
         }
-        self.n_together += 1;
+        self.n_together = self.n_together.saturating_add(1);
         let pays_ns = (1.0 - LEAST_GAIN) * self.event_ns * n_events as f64;
         self.lost_ns = (self.lost_ns + took_ns - pays_ns).max(-MOST_SAVED);
         if MOST_LOST <= self.lost_ns {
@@ -78,7 +84,7 @@ mod tests {
         let mut pace = Pace::default();
         let start = Instant::now();
         let mut round = |took_us: u64| {
-            let is_alone = pace.is_alone(start);
+            let is_alone = pace.is_alone(2, start);
             pace.note(is_alone, start, Duration::from_micros(if is_alone { 200 } else { took_us }), 2_000);
             (pace.alone_until.is_some(), pace.alone)
         };
@@ -88,7 +94,7 @@ mod tests {
         // All threads are on one processor. Earlier savings last for 33 rounds, and 200 us may be lost.
         (0..39).for_each(|_| assert_eq!(round(200), (false, ALONE[0])));
         assert_eq!(round(200), (true, 2 * ALONE[0]));
-        assert!(pace.is_alone(start + ALONE[0]) && !pace.is_alone(start + 2 * ALONE[0]));
+        assert!(pace.is_alone(2, start + ALONE[0]) && !pace.is_alone(2, start + 2 * ALONE[0]));
         // One long wait is enough, and the next time is longer, up to a limit.
         for n in 2..10 {
             pace.note(false, start, Duration::from_millis(3), 2_000);

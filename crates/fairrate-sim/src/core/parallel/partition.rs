@@ -3,8 +3,8 @@
 //! A rack, which is a switch with its hosts, is never cut. Neither are links without delay, links with faults, and
 //! nodes that affect each other without a packet in between (links that go down together, flows that start after
 //! others). Among the remaining pieces, whole pods (connected components without the uppermost tier) stay together if
-//! their loads can be spread evenly, because most links are within them. The heaviest piece is assigned first, to the
-//! part with the least load.
+//! that is expected to be faster: links within them are often shorter, so parts would meet more often, but racks can be
+//! spread more evenly. The heaviest piece is assigned first, to the part with the least load.
 
 use crate::config::{SimConfig, Trigger};
 use crate::core::mode::one_part;
@@ -14,8 +14,12 @@ use crate::topology::{Tier, Topology};
 
 /// Look-ahead of a network that has no link to cut, in picoseconds.
 const ONE_PIECE_PS: u64 = 1_000_000;
-/// Largest ratio of a part's load to the mean load at which pods stay together.
-const UNEVEN: f64 = 1.1;
+/// Nanoseconds that a packet takes for each link (`HOP_NS`), and more for a link between parts in either of them
+/// (`CROSSING_NS`).
+const HOP_NS: f64 = 90.0;
+const CROSSING_NS: f64 = 40.0;
+/// Nanoseconds that a window takes besides its packets, and more for each part: meetings and mail.
+const WINDOW_NS: [f64; 2] = [5_000.0, 500.0];
 
 /// The parts of a network.
 pub(in crate::core) struct Partition {
@@ -31,8 +35,8 @@ pub(in crate::core) struct Partition {
 }
 
 impl Partition {
-    /// Divides the nodes, with the given `loads`, into at most `most` parts.
-    pub(in crate::core) fn new(config: &SimConfig, loads: &Table<NodeId, u64>, most: usize) -> Self {
+    /// Divides the nodes into at most `most` parts, so that a run with the traffic that `expect` returns takes little time.
+    pub(in crate::core) fn new(config: &SimConfig, expect: impl FnOnce() -> Expected, most: usize) -> Self {
         let topology = &config.topology;
         let mut racks = Sets::new(topology.nodes.len());
         join_inseparable(config, &mut racks);
@@ -48,17 +52,15 @@ impl Partition {
                 pods.join(link.a, link.b);
             }
         }
-        let (mut of_node, heaviest) = spread(&mut pods, loads, most);
-        let mean = loads.iter().sum::<u64>() as f64 / most as f64;
-        if mean * UNEVEN < heaviest as f64 {
-            let (by_rack, heaviest_by_rack) = spread(&mut racks, loads, most);
-            if heaviest_by_rack < heaviest {
-                of_node = by_rack;
-            }
+        let mut of_node: Table<NodeId, u16> = vec![0; topology.nodes.len()].into();
+        if 1 < most {
+            let expected = expect();
+            let loads = expected.of_nodes(topology);
+            let (by_rack, by_pod) = (spread(&mut racks, &loads, most), spread(&mut pods, &loads, most));
+            let ns = |of_node| expected.ns(topology, of_node);
+            of_node = if ns(&by_rack) < ns(&by_pod) { by_rack } else { by_pod };
         }
-        let n_parts = of_node.iter().max().map_or(1, |&last| usize::from(last) + 1);
-        let is_cut = |link: &&crate::topology::Link| of_node[link.a] != of_node[link.b];
-        let cut_ps = topology.links.iter().filter(is_cut).map(|link| link.delay.as_ps()).min().unwrap_or(u64::MAX);
+        let (n_parts, cut_ps) = (n_parts(&of_node), cut_ps(topology, &of_node));
         Self { n_parts, of_node, cut_ps, lookahead_ps }
     }
 }
@@ -105,8 +107,55 @@ fn rank(tier: Tier) -> u8 {
     }
 }
 
-/// Assigns every set to one of at most `most` parts; returns the part of every node, and the load of the heaviest part.
-fn spread(sets: &mut Sets, loads: &Table<NodeId, u64>, most: usize) -> (Table<NodeId, u16>, u64) {
+/// Returns the number of parts that nodes are in.
+fn n_parts(of_node: &Table<NodeId, u16>) -> usize {
+    of_node.iter().max().map_or(1, |&last| usize::from(last) + 1)
+}
+
+/// Returns the least delay of a link between two parts in picoseconds; `u64::MAX`: there is none.
+fn cut_ps(topology: &Topology, of_node: &Table<NodeId, u16>) -> u64 {
+    let is_cut = |link: &&crate::topology::Link| of_node[link.a] != of_node[link.b];
+    topology.links.iter().filter(is_cut).map(|link| link.delay.as_ps()).min().unwrap_or(u64::MAX)
+}
+
+/// The traffic that is expected in a run.
+pub(in crate::core) struct Expected {
+    /// Number of packets that each port sends.
+    pub(in crate::core) of_ports: Table<PortId, u64>,
+    /// Simulated time in picoseconds.
+    pub(in crate::core) duration_ps: u64,
+}
+
+impl Expected {
+    /// Returns the number of packets that each node sends.
+    fn of_nodes(&self, topology: &Topology) -> Table<NodeId, u64> {
+        let mut loads: Table<NodeId, u64> = vec![0; topology.nodes.len()].into();
+        for (port, &packets) in self.of_ports.numbered() {
+            let load = &mut loads[topology.from(port)];
+            *load = load.saturating_add(packets);
+        }
+        loads
+    }
+
+    /// Returns the nanoseconds that the run takes with a thread for each part: those of the part with the largest load, and
+    /// those of windows.
+    fn ns(&self, topology: &Topology, of_node: &Table<NodeId, u16>) -> f64 {
+        let mut parts_ns = vec![0.0; n_parts(of_node)];
+        for (port, &packets) in self.of_ports.numbered() {
+            let [from, to] = [topology.from(port), topology.to(port)].map(|node| usize::from(of_node[node]));
+            parts_ns[from] += packets as f64 * HOP_NS;
+            if from != to {
+                [from, to].iter().for_each(|&part| parts_ns[part] += packets as f64 * CROSSING_NS);
+            }
+        }
+        let n_windows = self.duration_ps as f64 / cut_ps(topology, of_node) as f64;
+        let window_ns = WINDOW_NS[0] + WINDOW_NS[1] * parts_ns.len() as f64;
+        parts_ns.into_iter().fold(0.0, f64::max) + n_windows * window_ns
+    }
+}
+
+/// Assigns every set to one of at most `most` parts; returns the part of every node.
+fn spread(sets: &mut Sets, loads: &Table<NodeId, u64>, most: usize) -> Table<NodeId, u16> {
     let n = loads.len();
     let mut load_of: Table<NodeId, u64> = vec![0; n].into();
     for (node, load) in loads.numbered() {
@@ -122,8 +171,7 @@ fn spread(sets: &mut Sets, loads: &Table<NodeId, u64>, most: usize) -> (Table<No
         *load += load_of[piece];
         part_of[piece] = part as u16;
     }
-    let of_node = loads.numbers().map(|node| part_of[sets.root(node)]).collect();
-    (of_node, parts.into_iter().max().unwrap_or(0))
+    loads.numbers().map(|node| part_of[sets.root(node)]).collect()
 }
 
 /// Disjoint sets of nodes.
@@ -154,20 +202,16 @@ impl Sets {
     }
 }
 
-/// Returns the load of each node: the packets it puts onto links for `flows`, each given as a number of packets and a
-/// path.
-pub(in crate::core) fn loads<P>(topology: &Topology, flows: impl Iterator<Item = (u64, P)>) -> Table<NodeId, u64>
+/// Adds to `loads` the packets that each port sends for `flows`, each given as a number of packets and a path.
+pub(in crate::core) fn add_loads<P>(loads: &mut Table<PortId, u64>, flows: impl Iterator<Item = (u64, P)>)
 where
     P: Iterator<Item = PortId>,
 {
-    let mut loads: Table<NodeId, u64> = vec![0; topology.nodes.len()].into();
     for (packets, path) in flows {
         for port in path {
-            let load = &mut loads[topology.from(port)];
-            *load = load.saturating_add(packets);
+            loads[port] = loads[port].saturating_add(packets);
         }
     }
-    loads
 }
 
 #[cfg(test)]
@@ -180,9 +224,8 @@ mod tests {
         sets.join(NodeId(0), NodeId(1));
         sets.join(NodeId(3), NodeId(2));
         // Loads 9, 7, 4, 3 with one more a node: 11, 9, 5, 4 in {0, 1}, {2, 3}, {4}, {5}.
-        let (of_node, heaviest) = spread(&mut sets, &vec![4, 5, 3, 4, 4, 3].into(), 2);
+        let of_node = spread(&mut sets, &vec![4, 5, 3, 4, 4, 3].into(), 2);
         assert_eq!(*of_node, [0, 0, 1, 1, 1, 0]);
-        assert_eq!(heaviest, 15);
-        assert_eq!(*spread(&mut sets, &vec![0; 6].into(), 9).0, [0, 0, 1, 1, 2, 3], "no more parts than pieces");
+        assert_eq!(*spread(&mut sets, &vec![0; 6].into(), 9), [0, 0, 1, 1, 2, 3], "no more parts than pieces");
     }
 }
