@@ -10,6 +10,7 @@ mod fastpass;
 pub mod fastpass_arbiter;
 pub mod flowtune_networks;
 pub mod kernels;
+pub mod predict;
 pub mod scenarios;
 pub mod timing;
 

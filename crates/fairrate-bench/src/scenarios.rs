@@ -12,6 +12,7 @@ use fairrate_scenario::{Overrides, Scenario, ScenarioError};
 use fairrate_sim::{RunTotals, SimConfig};
 use serde::Serialize;
 
+use crate::predict::{Measured, Prediction};
 use crate::{BenchError, aligned, median_min_max};
 
 /// Algorithms that are timed by default.
@@ -160,26 +161,37 @@ impl Case {
         format!("{} {}", self.job, self.cc)
     }
 
-    /// Runs the case `runs` times on each number of threads, which take turns.
+    /// Runs the case `runs` times on each number of `threads`, and measures it as often in each number of `parts`; all
+    /// take turns.
     ///
     /// # Errors
-    /// Those of the simulation, and if the results depend on the number of threads.
-    pub fn rows(&self, threads: &[usize], runs: usize) -> Result<Vec<Row>, BenchError> {
+    /// Those of the simulation, and if the results depend on the number of threads or parts.
+    pub fn rows(
+        &self,
+        threads: &[usize],
+        parts: &[usize],
+        runs: usize,
+    ) -> Result<(Vec<Row>, Vec<Prediction>), BenchError> {
         let text = text(&self.job).expect("only jobs with a scenario are asked for");
         let config = config(&self.job, &text, &self.cc)?;
         let failed = |cause: String| BenchError::Run { job: self.job.clone(), cc: self.cc.clone(), cause };
         let mut timed: Vec<Vec<Timed>> = threads.iter().map(|_| Vec::with_capacity(runs)).collect();
+        let mut measured = Measured::new(parts);
+        let mut results: Vec<(u64, u64)> = Vec::new();
         for _ in 0..runs {
             for (&n, timed) in threads.iter().zip(&mut timed) {
-                timed.push(time(&config, n).map_err(failed)?);
+                let run = time(&config, n).map_err(failed)?;
+                results.push((run.totals.fingerprint, run.totals.packet_hops));
+                timed.push(run);
             }
+            results.extend(measured.run(&config).map_err(failed)?);
         }
-        let fingerprint = timed[0][0].totals.fingerprint;
-        if timed.iter().flatten().any(|t| t.totals.fingerprint != fingerprint) {
+        if results.iter().any(|of_run| *of_run != results[0]) {
             return Err(failed("results depend on the number of threads".to_owned()));
         }
-        let first: Vec<f64> = timed[0].iter().map(|t| t.wall_s).collect();
-        Ok(timed.iter().map(|timed| self.row(timed, &first)).collect())
+        let predictions = results.first().map(|&(_, hops)| measured.predictions(&self.job, &self.cc, hops));
+        let first: Vec<f64> = timed.first().into_iter().flatten().map(|t| t.wall_s).collect();
+        Ok((timed.iter().map(|timed| self.row(timed, &first)).collect(), predictions.unwrap_or_default()))
     }
 
     fn row(&self, timed: &[Timed], first: &[f64]) -> Row {

@@ -4,7 +4,7 @@ use std::process::ExitCode;
 use std::time::Instant;
 
 use fairrate_bench::allocate::{self, Settings};
-use fairrate_bench::{kernels, scenarios};
+use fairrate_bench::{kernels, predict, scenarios};
 use serde::Serialize;
 
 use crate::failure::Failure;
@@ -26,6 +26,10 @@ pub struct Args {
     /// Numbers of threads of `allocate` [default: 1,2] and of jobs that simulate [default: 1]
     #[arg(long, value_name = "N,..", value_delimiter = ',', value_parser = clap::value_parser!(u16).range(1..=4096))]
     threads: Vec<u16>,
+    /// Predict the speed-up on as many cores, for jobs that simulate: a run on one core in N parts measures the longest part of each
+    /// window of simulated time. Runs on threads are timed beside it if `--threads` is given
+    #[arg(long, value_name = "N,..", value_delimiter = ',', value_parser = clap::value_parser!(u16).range(1..=4096))]
+    predict: Vec<u16>,
     /// Number of times each row is timed [default: 51, or 5 for jobs that simulate]
     #[arg(long, value_name = "R", value_parser = clap::value_parser!(u16).range(1..))]
     runs: Option<u16>,
@@ -61,6 +65,7 @@ enum Task {
 struct Measured {
     allocate: Vec<allocate::Row>,
     scenarios: Vec<scenarios::Row>,
+    predictions: Vec<predict::Prediction>,
     kernels: Vec<kernels::Row>,
 }
 
@@ -76,6 +81,8 @@ enum AnyRow {
 struct BenchJson {
     schema: &'static str,
     rows: Vec<AnyRow>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    predictions: Vec<predict::Prediction>,
     kernels: Vec<kernels::Row>,
 }
 
@@ -151,7 +158,11 @@ impl Measured {
             }
             Task::Kernels => self.kernels.extend(kernels::rows(runs(kernels::DEFAULT_RUNS))?),
             Task::Scenario(case) => {
-                self.scenarios.extend(case.rows(&threads(&[1]), runs(scenarios::DEFAULT_RUNS))?);
+                let parts: Vec<usize> = args.predict.iter().map(|&n| usize::from(n)).collect();
+                let threads = threads(if parts.is_empty() { &[1] } else { &[] });
+                let (rows, predictions) = case.rows(&threads, &parts, runs(scenarios::DEFAULT_RUNS))?;
+                self.scenarios.extend(rows);
+                self.predictions.extend(predictions);
             }
         }
         Ok(())
@@ -161,11 +172,13 @@ impl Measured {
         if json {
             let allocate = self.allocate.into_iter().map(AnyRow::Allocate);
             let rows = allocate.chain(self.scenarios.into_iter().map(AnyRow::Scenario)).collect();
-            return output::print_json(&BenchJson { schema: SCHEMA, rows, kernels: self.kernels });
+            let (predictions, kernels) = (self.predictions, self.kernels);
+            return output::print_json(&BenchJson { schema: SCHEMA, rows, predictions, kernels });
         }
         let sections = [
             (self.allocate.is_empty(), allocate::table(&self.allocate), allocate::LEGEND),
             (self.scenarios.is_empty(), scenarios::table(&self.scenarios), scenarios::LEGEND),
+            (self.predictions.is_empty(), predict::table(&self.predictions), predict::LEGEND),
             (self.kernels.is_empty(), kernels::table(&self.kernels), kernels::LEGEND),
         ];
         let sections = sections.iter().filter(|(empty, ..)| !empty);
@@ -180,7 +193,14 @@ mod tests {
 
     fn args(job: &[&str], cc: &[&str], threads: &[u16]) -> Args {
         let owned = |list: &[&str]| list.iter().map(|&name| name.to_owned()).collect();
-        Args { job: owned(job), cc: owned(cc), threads: threads.to_vec(), runs: Some(1), json: true }
+        Args {
+            job: owned(job),
+            cc: owned(cc),
+            threads: threads.to_vec(),
+            predict: Vec::new(),
+            runs: Some(1),
+            json: true,
+        }
     }
 
     fn labels(args: &Args) -> Vec<String> {
