@@ -44,9 +44,9 @@ pub struct Prediction {
     pub path_s: f64,
     /// `serial_s` divided by the number of parts.
     pub even_s: f64,
-    /// What all parts do more than one would, divided by their number.
+    /// The work of all parts beyond that of one, divided by their number.
     pub cut_s: f64,
-    /// What the longest part of each round takes longer than the mean, and rounds that the leader does alone.
+    /// The longest part of each round beyond the mean, and rounds that the leader does alone.
     pub uneven_s: f64,
     /// The leader's time between rounds.
     pub leader_s: f64,

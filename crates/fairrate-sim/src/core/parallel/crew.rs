@@ -17,7 +17,7 @@ use crate::core::Part;
 
 /// Number of times a waiting thread checks its condition before it sleeps, if there is a core for each thread: with few
 /// threads, and with [`MANY`] and more. A check takes some tens of nanoseconds, so the first is as long as waking up takes.
-/// Of many threads most wait for the slowest one in every round, and to wake them is the work of one.
+/// Most of many threads wait for the slowest one in every round, and one thread has to wake all of them.
 const SPINS: [u32; 2] = [1_024, 4_096];
 const MANY: usize = 4;
 

@@ -53,12 +53,12 @@ impl Work {
     /// did, and the sum of their events.
     pub(super) fn round(&mut self, mut work: impl FnMut(usize) -> (bool, u64)) -> (bool, u64) {
         let mut before = thread_clock::now();
-        let between_ns = self.last.map_or(0, |last| ns(before - last));
+        let between_ns = self.last.map_or(0, |last| ns(before.saturating_sub(last)));
         let (mut all_done, mut n_events) = (true, 0);
         for part in 0..self.n_parts {
             let (is_done, n) = work(part);
             let now = thread_clock::now();
-            self.part_ns.push(ns(now - before));
+            self.part_ns.push(ns(now.saturating_sub(before)));
             before = now;
             all_done &= is_done;
             n_events += n;
@@ -143,11 +143,13 @@ impl Work {
             path.leader_ns += u64::from(round.between_ns);
             let sum: u64 = parts.iter().map(|&ns| u64::from(ns)).sum();
             let longest = parts.iter().copied().max().unwrap_or(0);
-            let add = |waited: &mut u32, ns: u32| *waited = waited.saturating_add(ns);
-            waited.iter_mut().for_each(|waited| add(waited, round.between_ns));
+            let alone_ns = if round.is_shared { 0 } else { sum };
+            let leader_ns = u32::try_from(u64::from(round.between_ns) + alone_ns).unwrap_or(u32::MAX);
+            for waited in &mut waited {
+                *waited = waited.saturating_add(leader_ns);
+            }
             if !round.is_shared {
-                path.alone_ns += sum;
-                waited.iter_mut().for_each(|waited| add(waited, u32::try_from(sum).unwrap_or(u32::MAX)));
+                path.alone_ns += alone_ns;
                 continue;
             }
             path.n_meetings += 1;

@@ -145,7 +145,9 @@ impl Expected {
             let [from, to] = [topology.from(port), topology.to(port)].map(|node| usize::from(of_node[node]));
             parts_ns[from] += packets as f64 * HOP_NS;
             if from != to {
-                [from, to].iter().for_each(|&part| parts_ns[part] += packets as f64 * CROSSING_NS);
+                for part in [from, to] {
+                    parts_ns[part] += packets as f64 * CROSSING_NS;
+                }
             }
         }
         let n_windows = self.duration_ps as f64 / cut_ps(topology, of_node) as f64;
