@@ -1,34 +1,42 @@
 //! The agent's side of the protocol: its flows, the flows each server has been sent, and the rates in force. It uses no
 //! sockets and no clock.
 //!
-//! Every server is sent all flows. The rate in force is that of the first server in the list that is not silent and has
-//! granted a rate. Only the difference between the flows and the flows a server has been sent is pending, so a server
-//! that reads slowly costs no memory.
+//! Every server is sent all flows. One of them decides: the one with the highest epoch that the agent has accepted.
+//! Rates of others are dropped. A server that begins to decide is sent the rates in force first. Rates are valid until
+//! a time that the server prolongs with each of its stamps. Only the difference between the flows and the flows a server
+//! has been sent is pending, so a server that reads slowly costs no memory.
+
+mod allegiance;
+mod server;
 
 use std::collections::{BTreeSet, HashMap};
 use std::time::Duration;
 
-use fairrate_control::flowtune::{Endpoint, Grant, Message};
-use fairrate_units::Time;
+use fairrate_control::flowtune::Grant;
 
-use crate::wire::{self, Flow, FromAgent, FromAllocator, Reason, Start, VERSION};
+use self::allegiance::Allegiance;
+use self::server::{Link, Server};
+use crate::lease::{WORDS_A_LEASE, guarded, validity};
+use crate::wire::{self, AllocatorStamp, Epoch, Flow, FromAgent, FromAllocator, Reason, Start, VERSION};
 
 /// The lease before a server has sent its own.
 pub const FIRST_LEASE: Duration = Duration::from_secs(1);
-
-/// Number of messages that a side sends in a lease.
-pub(crate) const WORDS_A_LEASE: u32 = 4;
 
 /// The state of an agent.
 #[derive(Debug)]
 pub struct Agent {
     session: u64,
+    /// Time at which the agent began.
+    began: Duration,
     flows: HashMap<Flow, Own>,
     servers: Vec<Server>,
+    allegiance: Allegiance,
     /// Flows whose rate in force differs from the one taken last.
     changed: BTreeSet<Flow>,
     /// Number of flows begun so far.
     n_begun: u32,
+    /// Number of rates dropped because they had a lower epoch.
+    n_dropped: u64,
     is_leaving: bool,
 }
 
@@ -38,63 +46,24 @@ struct Own {
     start: Start,
     /// Number that distinguishes this flow from earlier flows with the same `Flow` number.
     generation: u32,
+    /// The last rate accepted in bit/s; zero: none.
+    told_bps: f64,
     /// Rate in force in bit/s; zero: none.
     in_force_bps: f64,
 }
 
-/// The state of a connection.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Link {
-    /// There is no connection.
-    Cut,
-    /// HELLO has to be sent.
-    Greeting,
-    /// HELLO has been sent and not been answered.
-    Waiting,
-    /// HELLO has been answered; flows are sent.
-    Up,
-}
-
-/// The agent's state of the conversation with a server.
-#[derive(Debug)]
-struct Server {
-    endpoint: Endpoint,
-    link: Link,
-    lease: Duration,
-    epoch: Option<u64>,
-    /// Flows that the server has been sent since HELLO, by generation.
-    told: HashMap<Flow, u32>,
-    /// Flows whose state at the server may differ from the agent's.
-    dirty: BTreeSet<Flow>,
-    /// `true` if SYNCED has to be sent once nothing is dirty.
-    is_syncing: bool,
-    heard: Duration,
-    spoke: Duration,
-    /// Time until which the rates in force stay, since a server that has just started has no rates yet.
-    holds_until: Duration,
-}
-
 impl Agent {
     /// Creates an agent without flows. `session` is a random number, by which servers recognise the agent.
-    pub fn new(session: u64, n_servers: usize) -> Self {
-        let server = |_| Server {
-            endpoint: Endpoint::new(ticks(FIRST_LEASE)),
-            link: Link::Cut,
-            lease: FIRST_LEASE,
-            epoch: None,
-            told: HashMap::new(),
-            dirty: BTreeSet::new(),
-            is_syncing: false,
-            heard: Duration::ZERO,
-            spoke: Duration::ZERO,
-            holds_until: Duration::ZERO,
-        };
+    pub fn new(now: Duration, session: u64, n_servers: usize) -> Self {
         Self {
             session,
+            began: now,
             flows: HashMap::new(),
-            servers: (0..n_servers).map(server).collect(),
+            servers: (0..n_servers).map(|_| Server::new(now)).collect(),
+            allegiance: Allegiance::new(now),
             changed: BTreeSet::new(),
             n_begun: 0,
+            n_dropped: 0,
             is_leaving: false,
         }
     }
@@ -107,11 +76,8 @@ impl Agent {
         }
         self.end(flow);
         self.n_begun = self.n_begun.wrapping_add(1);
-        self.flows.insert(flow, Own { start, generation: self.n_begun, in_force_bps: 0.0 });
-        for server in &mut self.servers {
-            server.endpoint.begin(flow);
-            server.dirty.insert(flow);
-        }
+        self.flows.insert(flow, Own { start, generation: self.n_begun, told_bps: 0.0, in_force_bps: 0.0 });
+        self.servers.iter_mut().for_each(|server| _ = server.dirty.insert(flow));
     }
 
     /// Ends a flowlet.
@@ -120,10 +86,7 @@ impl Agent {
             return;
         }
         self.changed.remove(&flow);
-        for server in &mut self.servers {
-            server.endpoint.end(flow);
-            server.dirty.insert(flow);
-        }
+        self.servers.iter_mut().for_each(|server| _ = server.dirty.insert(flow));
     }
 
     /// Makes the agent leave: from now on it only sends BYE.
@@ -146,13 +109,22 @@ impl Agent {
         self.flows.get(&flow).map(|own| own.in_force_bps).filter(|rate_bps| 0.0 < *rate_bps)
     }
 
-    /// Handles a new connection to `server`.
-    pub fn on_connected(&mut self, now: Duration, server: usize) {
-        let server = &mut self.servers[server];
-        (server.link, server.heard) = (Link::Greeting, now);
+    /// Returns the highest epoch accepted, and the position of the server that decides, unless it is gone.
+    pub fn allegiance(&self) -> (Epoch, Option<usize>) {
+        (self.allegiance.epoch, self.allegiance.holder)
     }
 
-    /// Handles the end of the connection to `server`. Its rates hold for the rest of the lease.
+    /// Returns the number of rates dropped, since another allocator has a higher epoch.
+    pub fn n_dropped(&self) -> u64 {
+        self.n_dropped
+    }
+
+    /// Handles a new connection to `server`.
+    pub fn on_connected(&mut self, now: Duration, server: usize) {
+        self.servers[server].connect(now);
+    }
+
+    /// Handles the end of the connection to `server`. Its rates hold for as long as they are valid.
     pub fn on_cut(&mut self, server: usize) {
         let server = &mut self.servers[server];
         server.link = Link::Cut;
@@ -164,20 +136,37 @@ impl Agent {
     /// # Errors
     /// If the message ends the connection: the server's reason, or the fault of the message.
     pub fn on_message(&mut self, now: Duration, server: usize, message: FromAllocator) -> Result<(), Reason> {
+        self.servers[server].heard = now;
         match message {
-            FromAllocator::Hello { version, epoch, lease } => self.on_hello(now, server, version, epoch, lease),
+            FromAllocator::Hello { version, instance, lease } => self.on_hello(now, server, version, instance, lease),
             FromAllocator::Bye(reason) => Err(reason),
             _ if self.servers[server].link != Link::Up => Err(Reason::Protocol),
-            FromAllocator::Alive => {
-                self.hear(now, server, Message::Alive);
+            FromAllocator::Stamp(stamp) => self.on_stamp(now, server, &stamp),
+            FromAllocator::Rate { flow, rate } => {
+                if self.goes_by(server) {
+                    self.accept(server, flow, rate.as_bps());
+                } else {
+                    self.n_dropped += 1;
+                }
                 Ok(())
             }
-            FromAllocator::Rate { flow, rate } => {
-                self.hear(now, server, Message::Update { flow, rate_bps: rate.as_bps() });
-                self.refresh(now, flow);
+            FromAllocator::Seen(number) => {
+                self.servers[server].seen = number;
+                Ok(())
+            }
+            FromAllocator::Mark(number) => {
+                if self.goes_by(server) {
+                    self.servers[server].ack = Some(number);
+                }
                 Ok(())
             }
         }
+    }
+
+    /// Returns `true` if rates of `server` are accepted.
+    fn goes_by(&self, server: usize) -> bool {
+        let of = &self.servers[server];
+        self.allegiance.holder == Some(server) && of.epoch == self.allegiance.epoch && of.is_reported
     }
 
     fn on_hello(
@@ -185,10 +174,9 @@ impl Agent {
         now: Duration,
         server: usize,
         version: u8,
-        epoch: u64,
+        instance: u64,
         lease: Duration,
     ) -> Result<(), Reason> {
-        let flows = self.flows.keys().copied().collect();
         let of = &mut self.servers[server];
         if of.link != Link::Waiting {
             return Err(Reason::Protocol);
@@ -196,71 +184,110 @@ impl Agent {
         if version != VERSION {
             return Err(Reason::Version);
         }
-        (of.link, of.lease, of.dirty, of.is_syncing) = (Link::Up, lease, flows, true);
-        of.endpoint.set_lifetime(ticks(lease));
-        if of.epoch.replace(epoch) == Some(epoch) {
-            self.hear(now, server, Message::Alive);
-        } else {
-            of.holds_until = now + lease;
-            self.hear(now, server, Message::Hello);
-            self.refresh_all(now);
+        let is_same = of.instance.replace(instance) == Some(instance);
+        of.greet(lease, self.flows.keys().copied().collect());
+        if self.allegiance.holder == Some(server) {
+            if !is_same {
+                self.allegiance.lose(now);
+            }
+            self.report(server);
         }
         Ok(())
     }
 
-    /// Passes a message to the endpoint, which may end a silence.
-    fn hear(&mut self, now: Duration, server: usize, message: Message) {
+    /// Lists all flows as to be reported to `server`. Rates that are not in force any more do not come back.
+    fn report(&mut self, server: usize) {
         let of = &mut self.servers[server];
-        of.heard = now;
-        let was_silent = of.endpoint.is_silent();
-        // The rate in force also depends on the other servers; and all flows are sent after HELLO anyway.
-        of.endpoint.on_message(ticks(now), message, &mut Vec::new(), &mut Vec::new());
-        if was_silent {
-            self.refresh_all(now);
+        of.reporting = self.flows.keys().copied().collect();
+        of.is_reported = false;
+        if !self.allegiance.is_valid {
+            self.flows.values_mut().for_each(|own| own.told_bps = 0.0);
         }
     }
 
-    /// Returns the rate of a flow from the messages of all servers, in bit/s; 0: none.
-    fn rate_by_servers(&self, now: Duration, flow: Flow, in_force_bps: f64) -> f64 {
-        let mut speaking = self.servers.iter().filter(|server| !server.endpoint.is_silent());
-        let rate = |server: &Server| {
-            let held = (now < server.holds_until && 0.0 < in_force_bps).then_some(in_force_bps);
-            server.endpoint.rate_bps(flow).or(held)
-        };
-        speaking.find_map(rate).unwrap_or(0.0)
+    fn on_stamp(&mut self, now: Duration, server: usize, stamp: &AllocatorStamp) -> Result<(), Reason> {
+        let of = &mut self.servers[server];
+        if of.last_stamp < stamp.echo {
+            return Err(Reason::Protocol);
+        }
+        (of.epoch, of.acked) = (stamp.epoch, stamp.sent);
+        let holder = self.allegiance.holder;
+        if self.allegiance.epoch < stamp.epoch {
+            self.allegiance.epoch = stamp.epoch;
+            (self.allegiance.voters, self.allegiance.agents) = (stamp.voters, stamp.agents);
+            if holder != Some(server) || !of.is_reported {
+                self.allegiance.change(server);
+                self.report(server);
+            }
+            self.servers.iter_mut().for_each(|server| server.must_stamp = true);
+            self.allegiance.hear(now);
+        } else if holder == Some(server) && stamp.epoch < self.allegiance.epoch {
+            // It has lost its right.
+            self.allegiance.lose(now);
+            self.servers[server].is_reported = false;
+        } else if holder == Some(server) {
+            self.allegiance.hear(now);
+            (self.allegiance.voters, self.allegiance.agents) = (stamp.voters, stamp.agents);
+            if self.goes_by(server) && !stamp.valid.is_zero() {
+                self.prolong(now, Duration::from_nanos(stamp.echo) + stamp.valid);
+            }
+        }
+        Ok(())
     }
 
-    fn refresh(&mut self, now: Duration, flow: Flow) {
-        let Some(own) = self.flows.get(&flow) else { return };
-        let rate_bps = self.rate_by_servers(now, flow, own.in_force_bps);
-        if let Some(own) = self.flows.get_mut(&flow)
-            && own.in_force_bps != rate_bps
-        {
+    /// Makes rates valid until at least `until`.
+    fn prolong(&mut self, now: Duration, until: Duration) {
+        self.allegiance.valid_until = self.allegiance.valid_until.max(until);
+        if now < self.allegiance.valid_until {
+            self.allegiance.is_inherited = false;
+            if !std::mem::replace(&mut self.allegiance.is_valid, true) {
+                self.refresh_all();
+            }
+        }
+    }
+
+    /// Takes a rate of the server that decides, unless it was for an earlier flow of this number.
+    fn accept(&mut self, server: usize, flow: Flow, rate_bps: f64) {
+        let of = &self.servers[server];
+        let is_of = |own: &Own| of.told.get(&flow).is_some_and(|told| of.knows(*told, own.generation));
+        if let Some(own) = self.flows.get_mut(&flow).filter(|own| is_of(own)) {
+            own.told_bps = rate_bps;
+            self.refresh(flow);
+        }
+    }
+
+    fn refresh(&mut self, flow: Flow) {
+        let Some(own) = self.flows.get_mut(&flow) else { return };
+        let rate_bps = if self.allegiance.is_valid { own.told_bps } else { 0.0 };
+        if own.in_force_bps != rate_bps {
             own.in_force_bps = rate_bps;
             self.changed.insert(flow);
         }
     }
 
-    fn refresh_all(&mut self, now: Duration) {
+    fn refresh_all(&mut self) {
         let flows: Vec<Flow> = self.flows.keys().copied().collect();
         for flow in flows {
-            self.refresh(now, flow);
+            self.refresh(flow);
         }
     }
 
     /// Returns the time at which [`Agent::on_timer`] has to be called, unless another event is earlier.
-    pub fn deadline(&self, now: Duration) -> Option<Duration> {
-        let expiries = self.servers.iter().map(|server| server.endpoint.deadline()).filter(|at| *at < Time::MAX);
-        let held = self.servers.iter().map(|server| server.holds_until).filter(|until| now < *until);
-        expiries.map(|at| Duration::from_nanos(at.as_ps())).chain(held).min()
+    pub fn deadline(&self) -> Option<Duration> {
+        self.allegiance.is_valid.then_some(self.allegiance.valid_until)
     }
 
-    /// Ends the rates of servers that have been silent for their lease.
+    /// Ends rates that are not valid any more.
     pub fn on_timer(&mut self, now: Duration) {
-        for server in &mut self.servers {
-            server.endpoint.on_timer(ticks(now), &mut Vec::new());
+        if !self.allegiance.is_valid || now < self.allegiance.valid_until {
+            return;
         }
-        self.refresh_all(now);
+        self.allegiance.is_valid = false;
+        if self.allegiance.is_inherited {
+            // Their allocator may have given them to others by now.
+            self.flows.values_mut().for_each(|own| own.told_bps = 0.0);
+        }
+        self.refresh_all();
     }
 
     /// Returns `true` if `server` has answered HELLO on a connection that still exists.
@@ -268,49 +295,110 @@ impl Agent {
         self.servers[server].link == Link::Up
     }
 
-    /// Returns the time at which the connection has to be given up, because its server has been silent for twice its
-    /// lease.
+    /// Returns the time at which the connection has to be given up, because its server has been silent: for three fourths
+    /// of its lease, as it answers each stamp, or for two leases before it has answered HELLO. Rates in force last longer.
     pub fn give_up_at(&self, server: usize) -> Duration {
-        let server = &self.servers[server];
-        server.heard + 2 * server.lease
+        let of = &self.servers[server];
+        let known = || self.servers.iter().filter(|server| server.instance.is_some()).map(|server| server.lease).max();
+        let lease = if of.instance.is_some() { of.lease } else { known().unwrap_or(FIRST_LEASE) };
+        of.heard + if of.link == Link::Up { lease * 3 / 4 } else { 2 * lease }
+    }
+
+    /// Returns the longest time between two attempts to connect to `server` that lets a restart save rates in force;
+    /// `None` if there are none.
+    pub fn retry_within(&self, server: usize) -> Option<Duration> {
+        self.allegiance.is_valid.then_some(self.servers[server].lease / 16)
     }
 
     /// Returns the time at which [`Agent::write`] has something to send to `server`; `None`: not before another event.
     pub fn speaks_at(&self, server: usize) -> Option<Duration> {
-        let server = &self.servers[server];
-        match server.link {
+        let of = &self.servers[server];
+        match of.link {
             Link::Cut => None,
             Link::Greeting => Some(Duration::ZERO),
             Link::Waiting => self.is_leaving.then_some(Duration::ZERO),
-            Link::Up if self.is_leaving || server.is_syncing || !server.dirty.is_empty() => Some(Duration::ZERO),
-            Link::Up => Some(server.spoke + server.lease / WORDS_A_LEASE),
+            Link::Up if self.is_leaving || of.has_news() || self.is_report_over(server) => Some(Duration::ZERO),
+            Link::Up => {
+                let willing_at = self.willing_at(server);
+                let regular = of.stamps_at();
+                Some(if of.said_willing { regular } else { regular.min(willing_at.max(of.spoke)) })
+            }
         }
+    }
+
+    /// Returns the time from which the agent votes: no promise of an agent before it counts any more.
+    fn grown_at(&self) -> Duration {
+        let lease = self.servers.iter().map(|server| server.lease).max().unwrap_or(FIRST_LEASE);
+        self.began + guarded(guarded(validity(lease)))
+    }
+
+    /// Returns the time from which the agent wants `server` to decide. The first one comes first after a start, too.
+    fn willing_at(&self, server: usize) -> Duration {
+        let at = |since: Duration| self.allegiance.willing_at(server, self.servers[server].lease).max(since);
+        if server == 0 {
+            at(Duration::ZERO)
+        } else {
+            at(self.grown_at() + self.servers[server].lease / WORDS_A_LEASE * server as u32)
+        }
+    }
+
+    /// Returns `true` if `server` decides and has been sent all rates in force, but not the end of them.
+    fn is_report_over(&self, server: usize) -> bool {
+        let of = &self.servers[server];
+        let is_decider = self.allegiance.holder == Some(server) && of.epoch == self.allegiance.epoch;
+        is_decider && !of.is_reported && of.dirty.is_empty() && of.reporting.is_empty()
     }
 
     /// Appends the pending messages for `server` to `out`, up to about `most` bytes; returns `false` if the last of
     /// them is the agent's BYE.
     pub fn write(&mut self, now: Duration, server: usize, out: &mut Vec<u8>, most: usize) -> bool {
-        let of = &mut self.servers[server];
-        let before = out.len();
-        match of.link {
+        match self.servers[server].link {
             Link::Cut => {}
             _ if self.is_leaving => wire::encode([FromAgent::Bye(Reason::Shutdown)], out),
             Link::Greeting => {
                 wire::encode([FromAgent::Hello { version: VERSION, session: self.session }], out);
-                of.link = Link::Waiting;
+                self.servers[server].link = Link::Waiting;
             }
             Link::Waiting => {}
-            Link::Up => {
-                wire::encode(of.news(&self.flows, most), out);
-                if out.len() == before && of.spoke + of.lease / WORDS_A_LEASE <= now {
-                    wire::encode([FromAgent::Alive], out);
-                }
-            }
-        }
-        if before < out.len() {
-            of.spoke = now;
+            Link::Up => self.write_news(now, server, out, most),
         }
         !self.is_leaving
+    }
+
+    fn write_news(&mut self, now: Duration, server: usize, out: &mut Vec<u8>, most: usize) {
+        let of = &mut self.servers[server];
+        let mut news = of.news(&self.flows, most);
+        if self.is_report_over(server) {
+            self.servers[server].is_reported = true;
+            self.servers[server].must_stamp = true;
+            news.push(FromAgent::Reported);
+        }
+        let is_grown = self.grown_at() <= now;
+        let is_willing = self.willing_at(server) <= now;
+        let has_others = 1 < self.servers.len();
+        let of = &mut self.servers[server];
+        let is_holder = self.allegiance.holder == Some(server);
+        if of.must_stamp || of.said_willing != is_willing || of.stamps_at() <= now {
+            let (allegiance, is_reported) = (&self.allegiance, of.is_reported);
+            let stamp = wire::AgentStamp {
+                sent: of.next_stamp(now),
+                ack: of.acked,
+                epoch: allegiance.epoch,
+                voters: allegiance.voters,
+                agents: allegiance.agents,
+                quiet_ms: allegiance.quiet_ms(now),
+                is_grown,
+                has_others,
+                is_willing,
+                is_reported,
+            };
+            of.said_willing = is_willing;
+            if is_holder {
+                self.allegiance.speak(now);
+            }
+            news.push(FromAgent::Stamp(stamp));
+        }
+        wire::encode(news, out);
     }
 
     /// Appends the rates that have changed since the last call to `grants`.
@@ -325,38 +413,4 @@ impl Agent {
     pub fn has_grants(&self) -> bool {
         !self.changed.is_empty()
     }
-}
-
-impl Server {
-    /// Returns the difference between the flows and those the server has been sent: at most `most` bytes of records.
-    fn news(&mut self, flows: &HashMap<Flow, Own>, most: usize) -> Vec<FromAgent> {
-        let (mut news, mut bytes) = (Vec::new(), 0);
-        while bytes < most
-            && let Some(flow) = self.dirty.pop_first()
-        {
-            let (own, told) = (flows.get(&flow), self.told.get(&flow).copied());
-            if own.map(|own| own.generation) == told {
-                continue;
-            }
-            if self.told.remove(&flow).is_some() {
-                news.push(FromAgent::End(flow));
-            }
-            if let Some(own) = own {
-                self.told.insert(flow, own.generation);
-                news.push(FromAgent::Start(own.start));
-            }
-            bytes += 20;
-        }
-        if self.is_syncing && self.dirty.is_empty() {
-            self.is_syncing = false;
-            news.push(FromAgent::Synced);
-        }
-        news
-    }
-}
-
-/// Converts a time for the endpoint, which only compares times: nanoseconds stand for its picoseconds, so its clock
-/// lasts 584 years.
-fn ticks(time: Duration) -> Time {
-    Time::from_ps(u64::try_from(time.as_nanos()).unwrap_or(u64::MAX))
 }

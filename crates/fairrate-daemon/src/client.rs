@@ -107,7 +107,7 @@ impl Client {
         }
         let session = getrandom::u64().map_err(io::Error::other)?;
         let shared = Arc::new(Shared {
-            agent: Mutex::new(Agent::new(session, servers.len())),
+            agent: Mutex::new(Agent::new(Duration::ZERO, session, servers.len())),
             granted: Condvar::new(),
             to_say: servers.iter().map(|_| Notify::new()).collect(),
             timer: Notify::new(),
@@ -223,13 +223,13 @@ async fn watch_leases(shared: Arc<Shared>) {
     while !shared.is_leaving() {
         let deadline = {
             let (now, mut agent) = (shared.now(), shared.lock());
-            if agent.deadline(now).is_some_and(|at| at <= now) {
+            if agent.deadline().is_some_and(|at| at <= now) {
                 agent.on_timer(now);
             }
             if agent.has_grants() {
                 shared.granted.notify_all();
             }
-            agent.deadline(now)
+            agent.deadline()
         };
         match deadline {
             Some(at) => tokio::select! {
@@ -256,6 +256,9 @@ async fn keep(shared: Arc<Shared>, server: usize) {
             tracing::warn!(%address, why, left_out, "no connection to the allocator");
         }
         wait = if was_up { first_wait } else { (2 * wait).min(shared.options.retry) };
+        // A server that is back soon saves the rates in force.
+        let within = shared.lock().retry_within(server).unwrap_or(wait);
+        wait = wait.min(within);
         // A random part of the wait, so that agents that lost their server together do not reconnect together.
         let share = f64::from(getrandom::u32().unwrap_or(u32::MAX)) / f64::from(u32::MAX);
         tokio::select! {

@@ -60,6 +60,18 @@ pub struct Config {
     /// The limits of agents, connections, flows and messages.
     #[serde(default)]
     pub limits: Limits,
+    /// The agents that decide which allocator decides.
+    #[serde(default)]
+    pub quorum: Quorum,
+}
+
+/// The agents that decide which allocator decides.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Quorum {
+    /// Number of hosts with agents, of which more than half have to be with the allocator; 0: of those it knows.
+    #[serde(default)]
+    pub agents: usize,
 }
 
 /// A host's address.
@@ -254,15 +266,16 @@ impl Config {
         Ok(addresses)
     }
 
-    /// Returns the configuration of the desk.
-    pub fn desk(&self, epoch: u64) -> DeskConfig {
+    /// Returns the configuration of the desk of an allocator with this random number.
+    pub fn desk(&self, instance: u64) -> DeskConfig {
         DeskConfig {
-            epoch,
+            instance,
             lease: self.lease,
             threshold: self.engine.threshold,
             max_agents: self.limits.agents,
             max_sessions: self.limits.sessions_per_agent,
             max_flows: self.limits.flows_per_agent,
+            quorum: self.quorum.agents,
         }
     }
 

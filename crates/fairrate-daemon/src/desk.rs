@@ -4,11 +4,16 @@
 //! A connection belongs to an agent once it has sent HELLO. The agent's flows last as long as it sends a message within
 //! every lease, on one connection or the next. The rates to send to an agent are a set of flows, not a queue, so an
 //! agent that reads slowly costs no memory and gets the newest rates when it reads.
+//!
+//! Rates are told only while the desk has the right to decide (`term`), and grow only into room that is free (`links`).
 
 mod flows;
 mod holders;
 mod kinds;
+mod leases;
 mod links;
+mod telling;
+mod term;
 
 use std::collections::{BTreeMap, VecDeque};
 use std::net::Ipv4Addr;
@@ -18,12 +23,13 @@ use fairrate_allocate::{AllocatorService, LinkId, RateEngine, Update};
 
 use self::flows::Flows;
 use self::holders::Holders;
-pub use self::kinds::{Counts, DeskConfig, Identity, Refusal, Urgency};
+pub use self::kinds::{Counts, DeskConfig, Identity, Refusal, Reign, Urgency};
 pub use self::links::LinkLoad;
 use self::links::Links;
-use crate::agent::WORDS_A_LEASE;
+use self::term::{Standing, Term};
+use crate::lease::WORDS_A_LEASE;
 use crate::rate::WireRate;
-use crate::wire::{self, Flow, FromAgent, FromAllocator, Reason, Start, VERSION};
+use crate::wire::{Flow, FromAgent, Reason, Start, VERSION};
 
 /// The number of a connection, which is never reused.
 pub type ConnectionId = u64;
@@ -34,13 +40,22 @@ pub type Paths = Box<dyn Fn(Ipv4Addr, Ipv4Addr, &mut Vec<LinkId>) + Send>;
 /// Number of sweeps in a lease, which look for expired leases and for messages that are due.
 const SWEEPS_A_LEASE: u32 = 2 * WORDS_A_LEASE;
 
+/// The owner of a number that no flow has.
+const NOBODY: (u32, u32) = (u32::MAX, 0);
+
 struct Connection {
     identity: Identity,
     agent: Option<usize>,
     /// `true` if HELLO has to be answered.
     greets: bool,
+    /// `true` if a stamp has to be sent.
+    owes_stamp: bool,
+    /// The clock of the last stamp sent.
+    last_stamp: u64,
+    /// Number of starts and ends read, and the number sent last.
+    n_seen: u32,
+    said_seen: u32,
     heard: Duration,
-    spoke: Duration,
     /// `true` if the connection is in `to_write`, by urgency.
     is_listed: [bool; 2],
 }
@@ -53,6 +68,7 @@ struct Agent {
     /// Time at which its last connection ended.
     left: Duration,
     flows: Flows,
+    standing: Standing,
 }
 
 /// The allocator's side of all conversations with agents.
@@ -65,6 +81,9 @@ pub struct Desk {
     free_agents: Vec<usize>,
     holders: Holders,
     links: Links,
+    term: Term,
+    /// Flows that wait for their first rate, and since when; some have it by now.
+    starved: VecDeque<(Duration, u32)>,
     /// The agent of each flow and its position in the agent's flows, by the flow's number at the service.
     owners: Vec<(u32, u32)>,
     free_numbers: Vec<u32>,
@@ -86,6 +105,8 @@ impl Desk {
     pub fn new(config: DeskConfig, engine: Box<dyn RateEngine>, paths: Paths) -> Self {
         Self {
             service: AllocatorService::new(engine, config.threshold),
+            term: Term::new(config.instance, config.lease, config.quorum),
+            starved: VecDeque::new(),
             config,
             paths,
             connections: BTreeMap::new(),
@@ -106,16 +127,25 @@ impl Desk {
         }
     }
 
-    /// Makes [`Desk::link_load`] sum up the rates sent to flows, for links of the given rates. Call it before the first
-    /// flow.
-    pub fn watch_links(&mut self, capacities_bps: Vec<f64>) {
+    /// Sets the rates of links, which the rates in force on them never exceed together. Without it, there is no limit but
+    /// the engine's. Call it before the first flow.
+    pub fn watch_links(&mut self, capacities_bps: &[f64]) {
         self.links = Links::new(capacities_bps);
     }
 
     /// Adds a new connection, of an agent that may report the flows of `identity`.
     pub fn on_connected(&mut self, now: Duration, id: ConnectionId, identity: Identity) {
-        let connection =
-            Connection { identity, agent: None, greets: false, heard: now, spoke: now, is_listed: [false; 2] };
+        let connection = Connection {
+            identity,
+            agent: None,
+            greets: false,
+            owes_stamp: false,
+            last_stamp: 0,
+            n_seen: 0,
+            said_seen: 0,
+            heard: now,
+            is_listed: [false; 2],
+        };
         self.connections.insert(id, connection);
     }
 
@@ -125,7 +155,8 @@ impl Desk {
         if let Some(agent) = connection.agent.and_then(|at| self.agents[at].as_mut())
             && agent.connection == Some(id)
         {
-            (agent.connection, agent.left) = (None, now);
+            (agent.connection, agent.left, agent.standing.is_connected) = (None, now, false);
+            self.term.is_dirty = true;
         }
     }
 
@@ -149,6 +180,9 @@ impl Desk {
     pub fn on_message(&mut self, now: Duration, id: ConnectionId, message: FromAgent) {
         let Some(connection) = self.connections.get_mut(&id) else { return };
         connection.heard = now;
+        if matches!(message, FromAgent::Start(_) | FromAgent::End(_)) {
+            connection.n_seen = connection.n_seen.wrapping_add(1);
+        }
         let known = connection.agent;
         match (message, known) {
             (FromAgent::Hello { version, session }, None) => self.on_hello(now, id, version, session),
@@ -161,6 +195,10 @@ impl Desk {
                 }
             }
             (FromAgent::Alive, Some(_)) => {}
+            (FromAgent::Stamp(stamp), Some(at)) => self.on_stamp(now, id, at, stamp),
+            (FromAgent::InForce { flow, rate }, Some(at)) => self.on_in_force(at, flow, rate),
+            (FromAgent::Reported, Some(at)) => self.on_reported(id, at),
+            (FromAgent::Ack(mark), Some(at)) => self.on_ack(id, at, mark),
             (FromAgent::Bye(_), Some(at)) => {
                 self.close(now, id, Reason::Shutdown);
                 self.forget(at);
@@ -176,12 +214,13 @@ impl Desk {
         let holder = self.holders.place(&connection.identity);
         let is_it = |at: usize| self.agents[at].as_ref().is_some_and(|agent| agent.session == session);
         let known = self.holders[holder].agents.iter().copied().find(|&at| is_it(at));
-        let at = match known.map_or_else(|| self.add_agent(holder, session), Ok) {
+        let at = match known.map_or_else(|| self.add_agent(now, holder, session), Ok) {
             Ok(at) => at,
             Err(reason) => return self.close(now, id, reason),
         };
         let Some(agent) = &mut self.agents[at] else { return };
         agent.flows.begin_sync();
+        (agent.standing.is_connected, agent.standing.is_reported) = (true, false);
         if let Some(older) = agent.connection.replace(id) {
             self.close(now, older, Reason::Replaced);
         }
@@ -191,7 +230,7 @@ impl Desk {
         self.list(id, Urgency::Now);
     }
 
-    fn add_agent(&mut self, holder: usize, session: u64) -> Result<usize, Reason> {
+    fn add_agent(&mut self, now: Duration, holder: usize, session: u64) -> Result<usize, Reason> {
         let is_full = |desk: &Self| match () {
             () if desk.config.max_sessions <= desk.holders[holder].agents.len() => Some(Reason::TooManySessions),
             () if desk.config.max_agents <= desk.n_agents() => Some(Reason::TooManyAgents),
@@ -203,7 +242,9 @@ impl Desk {
             self.holders.forget_if_empty(holder);
             return Err(reason);
         }
-        let agent = Agent { session, holder, connection: None, left: Duration::ZERO, flows: Flows::default() };
+        self.term.find(&self.holders[holder].identity, session);
+        let standing = Standing { joined: now, ..Standing::default() };
+        let agent = Agent { session, holder, connection: None, left: now, flows: Flows::default(), standing };
         let at = self.free_agents.pop().unwrap_or(self.agents.len());
         match self.agents.get_mut(at) {
             Some(free) => *free = Some(agent),
@@ -280,7 +321,8 @@ impl Desk {
         let holder = agent.holder;
         if let Some(number) = agent.flows.remove(flow) {
             self.service.end(number);
-            self.links.tell(number, WireRate::NONE);
+            self.links.set(number, 0);
+            self.owners[number as usize] = NOBODY;
             self.free_numbers.push(number);
             self.holders[holder].n_flows -= 1;
             self.counts.ends += 1;
@@ -314,119 +356,17 @@ impl Desk {
         }
     }
 
-    /// Checks leases. Call it several times a lease: if the allocator was stopped, its agents get the lost time in
-    /// addition.
-    pub fn tick(&mut self, now: Duration) {
-        let gap = now.saturating_sub(self.last);
-        self.last = now;
-        if self.config.lease / WORDS_A_LEASE < gap {
-            self.connections.values_mut().for_each(|connection| connection.heard += gap);
-            self.agents.iter_mut().flatten().for_each(|agent| agent.left += gap);
-        }
-        if self.next_sweep <= now {
-            self.next_sweep = now + self.config.lease / SWEEPS_A_LEASE;
-            self.sweep(now);
-        }
-    }
-
-    fn sweep(&mut self, now: Duration) {
-        let lease = self.config.lease;
-        let (mut silent, mut quiet) = (Vec::new(), Vec::new());
-        for (&id, connection) in &self.connections {
-            if connection.heard + lease <= now {
-                silent.push((id, connection.agent));
-            } else if connection.agent.is_some() && connection.spoke + lease / WORDS_A_LEASE <= now {
-                quiet.push(id);
-            }
-        }
-        for (id, agent) in silent {
-            self.close(now, id, Reason::Silent);
-            if let Some(at) = agent {
-                self.end_lease(at);
-            }
-        }
-        for id in quiet {
-            self.list(id, Urgency::Soon);
-        }
-        let is_over = |agent: &Agent| agent.connection.is_none() && agent.left + lease <= now;
-        let over = (0..self.agents.len()).filter(|&at| self.agents[at].as_ref().is_some_and(is_over));
-        over.collect::<Vec<usize>>().into_iter().for_each(|at| self.end_lease(at));
-    }
-
-    fn end_lease(&mut self, at: usize) {
-        self.counts.leases_ended += 1;
-        self.forget(at);
-    }
-
-    /// Runs one iteration of the optimiser; returns `true` if a rate has changed by enough to be sent.
-    pub fn iterate(&mut self) -> bool {
-        let mut updates = std::mem::take(&mut self.updates);
-        self.service.iterate(&mut updates);
-        self.counts.iterations += 1;
-        let has_news = !updates.is_empty();
-        for update in updates.drain(..) {
-            let (at, place) = self.owners[update.flow as usize];
-            let Some(agent) = &mut self.agents[at as usize] else { continue };
-            let is_first = agent.flows.set_rate(place, WireRate::from_bps(update.rate_bps));
-            if let Some(id) = agent.connection {
-                self.list(id, if is_first { Urgency::Now } else { Urgency::Soon });
-            }
-        }
-        self.updates = updates;
-        has_news
-    }
-
-    /// Returns the connection that has had something of this urgency to send for longest, and removes it from the list.
-    pub fn next_listed(&mut self, urgency: Urgency) -> Option<ConnectionId> {
-        loop {
-            let id = self.to_write[urgency as usize].pop_front()?;
-            if let Some(connection) = self.connections.get_mut(&id) {
-                connection.is_listed[urgency as usize] = false;
-                return Some(id);
-            }
-        }
-    }
-
-    /// Returns the largest possible number of listed connections: some may be gone.
-    pub fn n_listed(&self, urgency: Urgency) -> usize {
-        self.to_write[urgency as usize].len()
-    }
-
-    /// Appends what a connection has to send, of any urgency, up to about `most` bytes. If there is more, it is listed
-    /// again.
-    pub fn write(&mut self, now: Duration, id: ConnectionId, out: &mut Vec<u8>, most: usize) {
-        let Some(connection) = self.connections.get_mut(&id) else { return };
-        let Some(agent) = connection.agent.and_then(|at| self.agents[at].as_mut()) else { return };
-        let before = out.len();
-        if std::mem::take(&mut connection.greets) {
-            let (epoch, lease) = (self.config.epoch, self.config.lease);
-            wire::encode([FromAllocator::Hello { version: VERSION, epoch, lease }], out);
-        }
-        let mut n_rates = 0;
-        let rates = agent.flows.take_changed(most / 6).map(|(number, flow, rate)| {
-            n_rates += 1;
-            self.links.tell(number, rate);
-            FromAllocator::Rate { flow, rate }
-        });
-        wire::encode(rates, out);
-        self.counts.rates += n_rates;
-        if out.len() == before && connection.spoke + self.config.lease / WORDS_A_LEASE <= now {
-            wire::encode([FromAllocator::Alive], out);
-        }
-        if before < out.len() {
-            connection.spoke = now;
-        }
-        if agent.flows.has_changed() {
-            self.list(id, Urgency::Soon);
-        }
-    }
-
     /// Moves the connections that have to be closed, with the reasons, to `out`.
     pub fn take_closed(&mut self, out: &mut Vec<(ConnectionId, Reason)>) {
         out.append(&mut self.to_close);
     }
 
-    /// Returns the load of the links by the last rates written to the flows' agents.
+    /// Returns the state of the allocator's right to decide.
+    pub fn reign(&self) -> Reign {
+        self.term.reign()
+    }
+
+    /// Returns the load of the links by the rates that may be in force.
     pub fn link_load(&self) -> LinkLoad {
         self.links.load()
     }

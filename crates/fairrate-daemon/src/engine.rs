@@ -205,7 +205,11 @@ impl Engine {
         loop {
             let now = self.began.elapsed();
             let goes_on = self.take_events(now);
+            let n_ends = self.desk.counts().ends;
             self.desk.tick(now);
+            if n_ends != self.desk.counts().ends {
+                self.quiet = 0;
+            }
             self.iterate(now);
             self.write(now);
             self.close_connections();
@@ -226,7 +230,6 @@ impl Engine {
                 Err(mpsc::error::TryRecvError::Empty) => return true,
                 Err(mpsc::error::TryRecvError::Disconnected) => Event::Stop,
             };
-            self.quiet = 0;
             n_messages += 1;
             match event {
                 Event::Connected { id, identity, outbox } => {
@@ -236,6 +239,10 @@ impl Engine {
                 Event::Said(id, messages) => {
                     n_messages += messages.len();
                     for message in messages {
+                        // Stamps and acknowledgments move no prices.
+                        if !matches!(message, FromAgent::Stamp(_) | FromAgent::Ack(_) | FromAgent::Alive) {
+                            self.quiet = 0;
+                        }
                         self.desk.on_message(now, id, message);
                     }
                 }

@@ -201,7 +201,7 @@ impl Loader {
         let session = getrandom::u64().map_err(io::Error::other)?;
         let extra = u32::from(number < plan.n_flows % plan.n_agents);
         let mut loader = Self {
-            agent: Agent::new(session, 1),
+            agent: Agent::new(Duration::ZERO, session, 1),
             draw: Stream::new(plan.seed, number.into(), Purpose::Test),
             src: host(plan, number % plan.n_hosts),
             plan: plan.clone(),

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant, SystemTime};
 use prometheus::core::Collector;
 use prometheus::process_collector::ProcessCollector;
 use prometheus::{
-    Encoder, Gauge, GaugeVec, Histogram, HistogramOpts, IntCounter, IntCounterVec, IntGauge, Opts, Registry,
+    Counter, Encoder, Gauge, GaugeVec, Histogram, HistogramOpts, IntCounter, IntCounterVec, IntGauge, Opts, Registry,
     TextEncoder,
 };
 
@@ -25,7 +25,14 @@ pub struct Metrics {
     connections: IntGauge,
     flows: IntGauge,
     oversubscribed: IntGauge,
+    oversubscribed_seconds: Counter,
     largest_share: Gauge,
+    decides: IntGauge,
+    holding: IntGauge,
+    voters: IntGauge,
+    votes: IntGauge,
+    elsewhere: IntGauge,
+    without_quorum: IntGauge,
     starts: IntCounter,
     ends: IntCounter,
     rates: IntCounter,
@@ -106,11 +113,24 @@ impl Metrics {
             flows: gauge("fairrate_flows", "Flows the optimiser knows"),
             oversubscribed: gauge(
                 "fairrate_links_oversubscribed",
-                "Links whose flows were told more than the link's rate",
+                "Links whose flows may have more than the link's rate",
+            ),
+            oversubscribed_seconds: register(
+                &registry,
+                Counter::new("fairrate_links_oversubscribed_seconds_total", "Time during which there were such links"),
+            ),
+            decides: gauge("fairrate_decides", "1 if this allocator tells rates"),
+            holding: gauge("fairrate_holding", "1 while no rate may grow, after a start or a takeover"),
+            voters: gauge("fairrate_quorum_agents", "Agents of which more than half have to accept an allocator"),
+            votes: gauge("fairrate_quorum_votes", "Those of them that have accepted this allocator"),
+            elsewhere: gauge("fairrate_agents_elsewhere", "Agents with a higher epoch, while this allocator decides"),
+            without_quorum: gauge(
+                "fairrate_without_quorum",
+                "1 if agents want this allocator to decide, but too few of them",
             ),
             largest_share: register(
                 &registry,
-                Gauge::new("fairrate_link_told_share_max", "Largest share of a link's rate that its flows were told"),
+                Gauge::new("fairrate_link_told_share_max", "Largest share of a link's rate that its flows may have"),
             ),
             starts: counter("fairrate_flow_starts_total", "Flowlets that began"),
             ends: counter("fairrate_flow_ends_total", "Flowlets that ended"),
@@ -192,7 +212,17 @@ impl Metrics {
         set(&self.flows, desk.n_flows());
         let load = desk.link_load();
         set(&self.oversubscribed, load.n_oversubscribed);
+        if 0 < load.n_oversubscribed {
+            self.oversubscribed_seconds.inc_by(published.0.elapsed().as_secs_f64());
+        }
         self.largest_share.set(load.largest_share);
+        let reign = desk.reign();
+        set(&self.decides, usize::from(reign.decides));
+        set(&self.holding, usize::from(reign.is_holding));
+        set(&self.voters, reign.n_voters);
+        set(&self.votes, reign.n_with_it);
+        set(&self.elsewhere, if reign.decides { reign.n_elsewhere } else { 0 });
+        set(&self.without_quorum, usize::from(!reign.decides && 0 < reign.n_willing));
         self.starts.inc_by(now.starts - before.starts);
         self.ends.inc_by(now.ends - before.ends);
         self.rates.inc_by(now.rates - before.rates);

@@ -34,6 +34,13 @@ impl WireRate {
         Self(u16::try_from(code).unwrap_or(u16::MAX))
     }
 
+    /// Returns the largest representable rate that is not above `kbps` kbit/s.
+    pub fn at_most_kbps(kbps: u64) -> Self {
+        let nearest = Self::from_bps(kbps as f64 * 1e3);
+        // The code of the next lower rate is one less.
+        if kbps < nearest.as_kbps() { Self(nearest.0 - 1) } else { nearest }
+    }
+
     /// Returns the rate in bit/s.
     pub fn as_bps(self) -> f64 {
         self.as_kbps() as f64 * 1e3
@@ -110,6 +117,15 @@ mod tests {
             let error = (WireRate::from_bps(rate_bps).as_bps() - rate_bps).abs();
             assert!(error <= (rate_bps / 4096.0).max(500.0), "{rate_bps}: {error}");
             rate_bps *= 1.001;
+        }
+    }
+
+    #[test]
+    fn at_most_is_never_above() {
+        for code in 0..u16::MAX {
+            let (rate, next) = (WireRate(code), WireRate(code + 1));
+            assert_eq!(WireRate::at_most_kbps(rate.as_kbps()), rate);
+            assert_eq!(WireRate::at_most_kbps(next.as_kbps() - 1), rate);
         }
     }
 

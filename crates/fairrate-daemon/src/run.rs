@@ -74,11 +74,11 @@ async fn serve(loaded: Loaded, metrics: Arc<Metrics>) -> Result<(), Failure> {
     let mut signals = Signals::new().map_err(Failure::other)?;
     let notifier =
         Notifier::from_env().map_err(|e| Failure::other(format!("cannot use `NOTIFY_SOCKET`: {e}")))?.map(Arc::new);
-    let epoch = getrandom::u64().map_err(Failure::other)?;
+    let instance = getrandom::u64().map_err(Failure::other)?;
     let engine = network.engine(&config.engine);
     let capacities_bps = network.capacities_bps().to_vec();
-    let mut desk = Desk::new(config.desk(epoch), engine, network.into_paths());
-    desk.watch_links(capacities_bps);
+    let mut desk = Desk::new(config.desk(instance), engine, network.into_paths());
+    desk.watch_links(&capacities_bps);
     let mut server = config.server();
     server.max_connections = room_for(server.max_connections);
     let server = Server::start(server, desk, Arc::clone(&metrics))?;
@@ -88,7 +88,7 @@ async fn serve(loaded: Loaded, metrics: Arc<Metrics>) -> Result<(), Failure> {
     for warning in warnings {
         tracing::warn!("{warning}");
     }
-    tracing::info!(address = %server.address(), epoch, "ready");
+    tracing::info!(address = %server.address(), instance, "ready");
     let pages = config.metrics.map(|address| serve_metrics(address, Arc::clone(&metrics))).transpose()?;
     if let Some(notifier) = &notifier {
         let metrics_at = pages.as_ref().map_or_else(|| "nowhere".to_owned(), |pages| pages.address().to_string());

@@ -8,19 +8,37 @@
 //! | 1 | HELLO: version (8 bits), session (64) | 9 | agent |
 //! | 2 | START: flow (32), source (32), destination (32), weight in 256ths (16), flags (16, zero) | 16 | agent |
 //! | 3 | END: flow (32) | 4 | agent |
-//! | 4 | ALIVE | 0 | both |
+//! | 4 | ALIVE: keeps the connection, but no rates | 0 | agent |
 //! | 5 | SYNCED: all flows have been sent since HELLO | 0 | agent |
-//! | 17 | HELLO: version (8), epoch (64), lease in ms (32) | 13 | allocator |
+//! | 6 | STAMP: clock in ns (64), the allocator's last clock (64), [epoch](Epoch) (64), voters (32), agents (32), quiet for in ms (32), flags (8) | 37 | agent |
+//! | 7 | IN FORCE: flow (32), [rate](WireRate) (16) | 6 | agent |
+//! | 8 | ACK: number of a MARK (32) | 4 | agent |
+//! | 9 | REPORTED: all rates in force have been sent | 0 | agent |
+//! | 17 | HELLO: version (8), instance (64), lease in ms (32) | 13 | allocator |
 //! | 18 | RATE: flow (32), [rate](WireRate) (16) | 6 | allocator |
 //! | 19 | BYE: [reason](Reason) (8) | 1 | both |
+//! | 20 | STAMP: clock in ns (64), the agent's last clock (64), epoch (64), validity in us (32), voters (32), agents (32) | 36 | allocator |
+//! | 21 | MARK: number (32) | 4 | allocator |
+//! | 22 | SEEN: number of STARTs and ENDs since HELLO (32) | 4 | allocator |
+//!
+//! HELLO of both sides has the same length in all versions, so that a peer of another version gets
+//! [`Reason::Version`]. Rates belong to the epoch of the last STAMP before them. They are valid for a time that begins
+//! when the agent sent the STAMP whose clock is returned. So an agent and an allocator need no common clock, and a
+//! message that was delayed prolongs nothing. An agent answers a MARK with an ACK when the rates before it are in force. A rate is
+//! for the flow that had its number when the allocator had read as many STARTs and ENDs as the last SEEN says.
 
 use std::net::Ipv4Addr;
 use std::time::Duration;
 
+pub use crate::epoch::Epoch;
 use crate::rate::{Weight, WireRate};
 
-/// The protocol's version, which both sides must have.
-pub const VERSION: u8 = 1;
+mod stamp;
+
+pub use self::stamp::{AgentStamp, AllocatorStamp};
+
+/// The protocol's version, which both sides must have. Version 2 has epochs, rates in force and acknowledgments.
+pub const VERSION: u8 = 2;
 
 /// Largest number of bytes of a frame after its length.
 pub const MAX_FRAME: usize = 16 * 1024;
@@ -59,6 +77,19 @@ pub enum FromAgent {
     Alive,
     /// The end of all flows that were not sent since HELLO.
     Synced,
+    /// The agent's clock and its allegiance.
+    Stamp(AgentStamp),
+    /// A rate in force, given by another allocator or on another connection.
+    InForce {
+        /// The flow.
+        flow: Flow,
+        /// The rate.
+        rate: WireRate,
+    },
+    /// The rates before the mark of this number are in force.
+    Ack(u32),
+    /// The end of the rates in force: flows not named have none.
+    Reported,
     /// The agent and its flows leave.
     Bye(Reason),
 }
@@ -71,7 +102,7 @@ pub enum FromAllocator {
         /// Version of the allocator's protocol.
         version: u8,
         /// Random number drawn when the allocator started.
-        epoch: u64,
+        instance: u64,
         /// Lifetime of rates and of flows without a message.
         lease: Duration,
     },
@@ -82,8 +113,12 @@ pub enum FromAllocator {
         /// The rate; if it is none, TCP decides.
         rate: WireRate,
     },
-    /// A sign of life, without news: rates hold.
-    Alive,
+    /// The allocator's clock, its epoch, and how long rates are valid.
+    Stamp(AllocatorStamp),
+    /// The request to acknowledge the rates before it, by this number.
+    Mark(u32),
+    /// The number of starts and ends since HELLO that the rates after it take into account.
+    Seen(u32),
     /// The allocator closes the connection.
     Bye(Reason),
 }
@@ -192,8 +227,10 @@ impl Message for FromAgent {
         Some(match kind {
             1 => 9,
             2 => 16,
-            3 => 4,
-            4 | 5 => 0,
+            3 | 8 => 4,
+            4 | 5 | 9 => 0,
+            6 => AgentStamp::LEN,
+            7 => 6,
             19 => 1,
             _ => return None,
         })
@@ -206,6 +243,10 @@ impl Message for FromAgent {
             Self::End(_) => 3,
             Self::Alive => 4,
             Self::Synced => 5,
+            Self::Stamp(_) => 6,
+            Self::InForce { .. } => 7,
+            Self::Ack(_) => 8,
+            Self::Reported => 9,
             Self::Bye(_) => 19,
         }
     }
@@ -224,7 +265,13 @@ impl Message for FromAgent {
                 out.extend([0, 0]);
             }
             Self::End(flow) => out.extend(flow.to_be_bytes()),
-            Self::Alive | Self::Synced => {}
+            Self::Alive | Self::Synced | Self::Reported => {}
+            Self::Stamp(stamp) => stamp.write(out),
+            Self::InForce { flow, rate } => {
+                out.extend(flow.to_be_bytes());
+                out.extend(rate.0.to_be_bytes());
+            }
+            Self::Ack(number) => out.extend(number.to_be_bytes()),
             Self::Bye(reason) => out.push(reason as u8),
         }
     }
@@ -248,6 +295,13 @@ impl Message for FromAgent {
             3 => Self::End(u32::from_be_bytes(array(record, 0))),
             4 => Self::Alive,
             5 => Self::Synced,
+            6 => Self::Stamp(AgentStamp::read(record)),
+            7 => Self::InForce {
+                flow: u32::from_be_bytes(array(record, 0)),
+                rate: WireRate(u16::from_be_bytes(array(record, 4))),
+            },
+            8 => Self::Ack(u32::from_be_bytes(array(record, 0))),
+            9 => Self::Reported,
             19 => Self::Bye(Reason::from_code(record[0])),
             _ => return Err(FrameError::Kind(kind)),
         })
@@ -259,8 +313,9 @@ impl Message for FromAllocator {
         Some(match kind {
             17 => 13,
             18 => 6,
-            4 => 0,
             19 => 1,
+            20 => AllocatorStamp::LEN,
+            21 | 22 => 4,
             _ => return None,
         })
     }
@@ -269,16 +324,18 @@ impl Message for FromAllocator {
         match self {
             Self::Hello { .. } => 17,
             Self::Rate { .. } => 18,
-            Self::Alive => 4,
             Self::Bye(_) => 19,
+            Self::Stamp(_) => 20,
+            Self::Mark(_) => 21,
+            Self::Seen(_) => 22,
         }
     }
 
     fn write(self, out: &mut Vec<u8>) {
         match self {
-            Self::Hello { version, epoch, lease } => {
+            Self::Hello { version, instance, lease } => {
                 out.push(version);
-                out.extend(epoch.to_be_bytes());
+                out.extend(instance.to_be_bytes());
                 let lease_ms = u32::try_from(lease.as_millis()).unwrap_or(u32::MAX);
                 out.extend(lease_ms.to_be_bytes());
             }
@@ -286,7 +343,8 @@ impl Message for FromAllocator {
                 out.extend(flow.to_be_bytes());
                 out.extend(rate.0.to_be_bytes());
             }
-            Self::Alive => {}
+            Self::Stamp(stamp) => stamp.write(out),
+            Self::Mark(number) | Self::Seen(number) => out.extend(number.to_be_bytes()),
             Self::Bye(reason) => out.push(reason as u8),
         }
     }
@@ -295,15 +353,17 @@ impl Message for FromAllocator {
         Ok(match kind {
             17 => Self::Hello {
                 version: record[0],
-                epoch: u64::from_be_bytes(array(record, 1)),
+                instance: u64::from_be_bytes(array(record, 1)),
                 lease: Duration::from_millis(u32::from_be_bytes(array(record, 9)).into()),
             },
             18 => Self::Rate {
                 flow: u32::from_be_bytes(array(record, 0)),
                 rate: WireRate(u16::from_be_bytes(array(record, 4))),
             },
-            4 => Self::Alive,
             19 => Self::Bye(Reason::from_code(record[0])),
+            20 => Self::Stamp(AllocatorStamp::read(record)),
+            21 => Self::Mark(u32::from_be_bytes(array(record, 0))),
+            22 => Self::Seen(u32::from_be_bytes(array(record, 0))),
             _ => return Err(FrameError::Kind(kind)),
         })
     }

@@ -61,7 +61,7 @@ fn another_version_is_logged() {
         while let Ok((mut stream, _)) = listener.accept() {
             let mut hello = Vec::new();
             let lease = std::time::Duration::from_secs(1);
-            wire::encode([FromAllocator::Hello { version: 99, epoch: 1, lease }], &mut hello);
+            wire::encode([FromAllocator::Hello { version: 99, instance: 1, lease }], &mut hello);
             let _ = stream.write_all(&hello);
             let _ = std::io::Read::read(&mut stream, &mut [0; 100]);
         }

@@ -11,8 +11,15 @@ const FRAMES: u64 = 1_000_000;
 const LEASE: Duration = Duration::from_secs(1);
 
 fn desk() -> Desk {
-    let config =
-        DeskConfig { epoch: 1, lease: LEASE, threshold: 0.01, max_agents: 10, max_sessions: 10, max_flows: 100 };
+    let config = DeskConfig {
+        instance: 1,
+        lease: LEASE,
+        threshold: 0.01,
+        max_agents: 10,
+        max_sessions: 10,
+        max_flows: 100,
+        quorum: 0,
+    };
     let engine = RealTime::general(&[9.9e9; 4], 10e9, 0.4);
     let path =
         |src: std::net::Ipv4Addr| if src.octets()[0] == 10 { [LinkId(0), LinkId(1)] } else { [LinkId(2), LinkId(3)] };

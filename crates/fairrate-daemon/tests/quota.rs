@@ -26,7 +26,8 @@ fn host(i: u8) -> Ipv4Addr {
 impl World {
     fn new() -> Self {
         let config = DeskConfig {
-            epoch: 1,
+            instance: 1,
+            quorum: 0,
             lease: LEASE,
             threshold: 0.01,
             max_agents: MAX_AGENTS,

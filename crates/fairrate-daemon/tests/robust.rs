@@ -2,12 +2,12 @@
 
 mod common;
 
-use std::io::Write;
+use std::io::{Read, Write};
 use std::net::TcpStream;
 use std::time::Duration;
 
 use common::{ALONE_BPS, INSECURE, Running, client, connect_from, host, is_near, until};
-use fairrate_daemon::wire::{self, FromAgent, FromAllocator, Reason, Start, VERSION};
+use fairrate_daemon::wire::{self, AgentStamp, Decoder, Epoch, FromAgent, FromAllocator, Reason, Start, VERSION};
 use fairrate_daemon::{Client, Weight};
 use socket2::{Domain, Socket, Type};
 
@@ -161,9 +161,24 @@ fn a_slow_reader_is_closed_and_costs_nobody_else() {
     socket.set_recv_buffer_size(4096).expect("it can be set");
     socket.connect(&server.address.into()).expect("it listens");
     let mut slow = TcpStream::from(socket);
+    // It accepts the allocator, and then neither reads nor acknowledges.
+    let stamp = |epoch| AgentStamp { sent: 1, epoch, is_reported: true, ..AgentStamp::default() };
+    slow.write_all(&bytes([hello(9), FromAgent::Stamp(stamp(Epoch::NONE))])).expect("there is room");
+    let (mut decoder, mut epoch) = (Decoder::default(), Epoch::NONE);
+    while epoch == Epoch::NONE {
+        let mut buffer = [0; 512];
+        let n = slow.read(&mut buffer).expect("the allocator answers");
+        let hear = |message| {
+            if let FromAllocator::Stamp(stamp) = message {
+                epoch = stamp.epoch;
+            }
+        };
+        decoder.read(&buffer[..n], hear).expect("the allocator speaks well");
+    }
     slow.set_nonblocking(true).expect("it can be set");
     let flows = (0..5_000).map(|flow| start(flow, 1, 2));
-    slow.write_all(&bytes(std::iter::once(hello(9)).chain(flows))).expect("there is room");
+    let news = flows.chain([FromAgent::Reported, FromAgent::Stamp(stamp(epoch))]);
+    slow.write_all(&bytes(news)).expect("there is room");
     let rival = client(&[server.address]);
     let closed = || server.metric("fairrate_connections_closed_total{why=\"Slow\"}");
     let mut is_there = false;

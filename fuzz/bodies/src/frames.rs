@@ -20,9 +20,18 @@ pub fn frames(bytes: &[u8]) {
 
 fn to_allocator(bytes: &[u8]) {
     let lease = Duration::from_secs(1);
-    let config = DeskConfig { epoch: 1, lease, threshold: 0.01, max_agents: 1, max_sessions: 1, max_flows: MAX_FLOWS };
+    let config = DeskConfig {
+        instance: 1,
+        lease,
+        threshold: 0.01,
+        max_agents: 1,
+        max_sessions: 1,
+        max_flows: MAX_FLOWS,
+        quorum: 0,
+    };
     let engine = RealTime::general(&[1e10, 1e10], 1e10, 0.4);
     let mut desk = Desk::new(config, Box::new(engine), Box::new(|_, _, path| path.extend([LinkId(0), LinkId(1)])));
+    desk.watch_links(&[1e10, 1e10]);
     desk.on_connected(Duration::ZERO, 1, Identity::Peer(std::net::IpAddr::from([127, 0, 0, 1])));
     let mut decoder = Decoder::default();
     for piece in bytes.chunks(100) {
@@ -41,7 +50,7 @@ fn to_allocator(bytes: &[u8]) {
 }
 
 fn to_agent(bytes: &[u8]) {
-    let mut agent = Agent::new(1, 1);
+    let mut agent = Agent::new(Duration::ZERO, 1, 1);
     agent.on_connected(Duration::ZERO, 0);
     let mut out = Vec::new();
     agent.write(Duration::ZERO, 0, &mut out, 1_000);

@@ -7,7 +7,7 @@ use std::time::Duration;
 #[derive(Clone, Debug)]
 pub struct DeskConfig {
     /// Random number drawn when the allocator starts.
-    pub epoch: u64,
+    pub instance: u64,
     /// Lifetime of flows without a message of their agent, and of rates without a message of the allocator.
     pub lease: Duration,
     /// Relative change of a rate, since it was sent last, beyond which it is sent again.
@@ -18,6 +18,30 @@ pub struct DeskConfig {
     pub max_sessions: usize,
     /// Largest number of flows of one identity, of all its agents together. Beyond it, a flow has no rate.
     pub max_flows: usize,
+    /// Number of agents of which more than half have to accept the allocator before it tells rates; zero: of those
+    /// that it knows, and of none if no agent has another allocator.
+    pub quorum: usize,
+}
+
+/// The state of an allocator's right to decide.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Reign {
+    /// `true` if the allocator tells rates.
+    pub decides: bool,
+    /// `true` while no rate may grow, since rates of an earlier allocator may be in force.
+    pub is_holding: bool,
+    /// `true` if no agent has another allocator, and no quorum is configured.
+    pub is_alone: bool,
+    /// Number of agents of which more than half have to accept it.
+    pub n_voters: usize,
+    /// Number of those that have accepted it.
+    pub n_with_it: usize,
+    /// Number of agents that have accepted another allocator's higher epoch.
+    pub n_elsewhere: usize,
+    /// Number of voters that have no allocator, and want this one.
+    pub n_willing: usize,
+    /// Number of agents that may have rates: those with a lease, and after a start those of an earlier allocator.
+    pub n_agents: usize,
 }
 
 /// The other side of a connection: it defines whose flows the peer may report, and whose quotas it uses.

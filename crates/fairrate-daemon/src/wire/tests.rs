@@ -73,19 +73,44 @@ fn any_from_agent() -> impl Strategy<Value = FromAgent> {
         any::<u32>().prop_map(FromAgent::End),
         Just(FromAgent::Alive),
         Just(FromAgent::Synced),
+        Just(FromAgent::Reported),
+        any::<u32>().prop_map(FromAgent::Ack),
+        (any::<u32>(), any::<u16>()).prop_map(|(flow, rate)| FromAgent::InForce { flow, rate: WireRate(rate) }),
+        (any::<[u64; 3]>(), any::<[u32; 3]>(), any::<[bool; 4]>()).prop_map(|(clocks, numbers, flags)| {
+            let [is_grown, has_others, is_willing, is_reported] = flags;
+            let ([sent, ack, epoch], [voters, agents, quiet_ms]) = (clocks, numbers);
+            let epoch = Epoch(epoch);
+            FromAgent::Stamp(AgentStamp {
+                sent,
+                ack,
+                epoch,
+                voters,
+                agents,
+                quiet_ms,
+                is_grown,
+                has_others,
+                is_willing,
+                is_reported,
+            })
+        }),
         (0..Reason::ALL.len()).prop_map(|i| FromAgent::Bye(Reason::ALL[i])),
     ]
 }
 
 fn any_from_allocator() -> impl Strategy<Value = FromAllocator> {
     prop_oneof![
-        (any::<u8>(), any::<u64>(), any::<u32>()).prop_map(|(version, epoch, ms)| FromAllocator::Hello {
+        (any::<u8>(), any::<u64>(), any::<u32>()).prop_map(|(version, instance, ms)| FromAllocator::Hello {
             version,
-            epoch,
+            instance,
             lease: Duration::from_millis(ms.into()),
         }),
         (any::<u32>(), any::<u16>()).prop_map(|(flow, rate)| FromAllocator::Rate { flow, rate: WireRate(rate) }),
-        Just(FromAllocator::Alive),
+        any::<u32>().prop_map(FromAllocator::Mark),
+        any::<u32>().prop_map(FromAllocator::Seen),
+        (any::<[u64; 3]>(), any::<[u32; 3]>()).prop_map(|([sent, echo, epoch], [us, voters, agents])| {
+            let (epoch, valid) = (Epoch(epoch), Duration::from_micros(us.into()));
+            FromAllocator::Stamp(AllocatorStamp { sent, echo, epoch, valid, voters, agents })
+        }),
         (0..Reason::ALL.len()).prop_map(|i| FromAllocator::Bye(Reason::ALL[i])),
     ]
 }

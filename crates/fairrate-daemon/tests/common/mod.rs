@@ -68,14 +68,14 @@ pub struct Running {
 }
 
 impl Running {
-    pub fn start(toml: &str, epoch: u64) -> Self {
+    pub fn start(toml: &str, instance: u64) -> Self {
         let (config, network) = Config::from_toml(toml, Path::new("allocator.toml")).expect("it is right");
         let runtime =
             tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().expect("threads");
         let engine = network.engine(&config.engine);
         let capacities_bps = network.capacities_bps().to_vec();
-        let mut desk = Desk::new(config.desk(epoch), engine, network.into_paths());
-        desk.watch_links(capacities_bps);
+        let mut desk = Desk::new(config.desk(instance), engine, network.into_paths());
+        desk.watch_links(&capacities_bps);
         let metrics = Arc::new(Metrics::new());
         let entered = runtime.enter();
         let server = Server::start(config.server(), desk, Arc::clone(&metrics)).expect("it starts");

@@ -2,7 +2,10 @@
 //! both, are slow, programs die, hang and restart, and a standby takes over. After a quiet time all have the same
 //! state.
 
+mod never_more;
 mod world;
+
+use std::time::Duration;
 
 use fairrate_allocate::{Flow, Link, Network, Utility, reference};
 use fairrate_daemon::FIRST_LEASE;
@@ -74,6 +77,7 @@ fn a_standby_takes_over_within_the_lease() {
     for seed in 0..20 {
         let mut draw = Stream::new(seed, 1, Purpose::Test);
         let mut world = World::new(2, seed);
+        world.set_delay(Duration::from_millis(2));
         (0..40).for_each(|_| world.begin_any(&mut draw));
         (0..4 * LEASE.as_millis()).for_each(|_| world.step(&mut draw));
         check_settled(&world, seed);
@@ -81,7 +85,8 @@ fn a_standby_takes_over_within_the_lease() {
         for _ in 0..2 * LEASE.as_millis() {
             world.step(&mut draw);
             // Rates of the dead allocator hold for the lease, and those of the standby arrive within it.
-            assert!(world.flows().all(|(agent, start)| world.agent(agent).rate_bps(start.flow).is_some()));
+            let lacking = world.flows().find(|(agent, start)| world.agent(*agent).rate_bps(start.flow).is_none());
+            assert_eq!(lacking, None, "seed {seed}, at {:?}: {:?}", world.now(), world.reign(1));
         }
         for (agent, start) in world.flows() {
             let (_, rate) = world.desk(1).flows().find(|(known, _)| *known == start).expect("the standby knows it");
@@ -97,6 +102,7 @@ fn a_restart_that_agents_see_within_the_lease_leaves_no_flow_without_a_rate() {
     for seed in 0..20 {
         let mut draw = Stream::new(seed, 2, Purpose::Test);
         let mut world = World::new(1, seed);
+        world.set_delay(Duration::from_millis(2));
         (0..40).for_each(|_| world.begin_any(&mut draw));
         (0..4 * LEASE.as_millis()).for_each(|_| world.step(&mut draw));
         world.kill(0);

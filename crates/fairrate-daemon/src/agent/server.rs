@@ -1,0 +1,170 @@
+//! The agent's state of the conversation with a server.
+
+use std::collections::{BTreeSet, HashMap};
+use std::time::Duration;
+
+use super::{FIRST_LEASE, Own};
+use crate::lease::WORDS_A_LEASE;
+use crate::rate::WireRate;
+use crate::wire::{Epoch, Flow, FromAgent};
+
+/// The state of a connection.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Link {
+    /// There is no connection.
+    Cut,
+    /// HELLO has to be sent.
+    Greeting,
+    /// HELLO has been sent and not been answered.
+    Waiting,
+    /// HELLO has been answered; flows are sent.
+    Up,
+}
+
+/// A flow that the server has been sent.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Told {
+    generation: u32,
+    /// Number of its start among the starts and ends since HELLO.
+    place: u32,
+}
+
+/// The agent's state of the conversation with a server.
+#[derive(Debug)]
+pub(super) struct Server {
+    pub link: Link,
+    pub lease: Duration,
+    pub instance: Option<u64>,
+    /// The epoch of its last stamp.
+    pub epoch: Epoch,
+    /// Flows that the server has been sent since HELLO.
+    pub told: HashMap<Flow, Told>,
+    /// Number of starts and ends sent since HELLO, and of those that the server has read.
+    n_said: u32,
+    pub seen: u32,
+    /// Flows whose state at the server may differ from the agent's.
+    pub dirty: BTreeSet<Flow>,
+    /// `true` if SYNCED has to be sent once nothing is dirty.
+    is_syncing: bool,
+    /// Flows whose rates in force have to be sent.
+    pub reporting: BTreeSet<Flow>,
+    /// `true` if the server has been sent all rates in force, so that its own rates are accepted.
+    pub is_reported: bool,
+    /// Number of the mark to acknowledge.
+    pub ack: Option<u32>,
+    /// The clock of its last stamp.
+    pub acked: u64,
+    pub must_stamp: bool,
+    pub said_willing: bool,
+    /// The clock of the last stamp sent to it.
+    pub last_stamp: u64,
+    pub heard: Duration,
+    /// Time of the last stamp.
+    pub spoke: Duration,
+}
+
+impl Server {
+    /// Creates the state of a server without a connection.
+    pub fn new(now: Duration) -> Self {
+        Self {
+            link: Link::Cut,
+            lease: FIRST_LEASE,
+            instance: None,
+            epoch: Epoch::NONE,
+            told: HashMap::new(),
+            n_said: 0,
+            seen: 0,
+            dirty: BTreeSet::new(),
+            is_syncing: false,
+            reporting: BTreeSet::new(),
+            is_reported: false,
+            ack: None,
+            acked: 0,
+            must_stamp: false,
+            said_willing: false,
+            last_stamp: 0,
+            heard: now,
+            spoke: now,
+        }
+    }
+
+    /// Begins a new connection.
+    pub fn connect(&mut self, now: Duration) {
+        (self.link, self.heard) = (Link::Greeting, now);
+        (self.epoch, self.ack, self.acked, self.is_reported) = (Epoch::NONE, None, 0, false);
+        self.reporting.clear();
+        (self.n_said, self.seen) = (0, 0);
+        self.told.clear();
+    }
+
+    /// Handles the answer to HELLO: all `flows` have to be sent.
+    pub fn greet(&mut self, lease: Duration, flows: BTreeSet<Flow>) {
+        (self.link, self.lease, self.dirty, self.is_syncing) = (Link::Up, lease, flows, true);
+        self.must_stamp = true;
+    }
+
+    /// Returns `true` if a rate of the server's is for the flow of this generation, and not for an earlier one.
+    pub fn knows(&self, told: Told, generation: u32) -> bool {
+        // The difference of two counts that may wrap around.
+        told.generation == generation && self.seen.wrapping_sub(told.place) < u32::MAX / 2
+    }
+
+    /// Returns the time of the next regular stamp.
+    pub fn stamps_at(&self) -> Duration {
+        self.spoke + self.lease / WORDS_A_LEASE
+    }
+
+    /// Returns `true` if there is something to send at once.
+    pub fn has_news(&self) -> bool {
+        let has_flows = !self.dirty.is_empty() || !self.reporting.is_empty();
+        self.is_syncing || has_flows || self.ack.is_some() || self.must_stamp
+    }
+
+    /// Returns the clock of a stamp sent `now`. It grows from each stamp to the next.
+    pub fn next_stamp(&mut self, now: Duration) -> u64 {
+        self.must_stamp = false;
+        self.spoke = now;
+        let clock = u64::try_from(now.as_nanos()).unwrap_or(u64::MAX);
+        self.last_stamp = clock.max(self.last_stamp + 1);
+        self.last_stamp
+    }
+
+    /// Returns the difference between the flows and those the server has been sent, and the rates in force to report:
+    /// at most `most` bytes of records.
+    pub fn news(&mut self, flows: &HashMap<Flow, Own>, most: usize) -> Vec<FromAgent> {
+        let mut news: Vec<FromAgent> = self.ack.take().map(FromAgent::Ack).into_iter().collect();
+        let mut bytes = 0;
+        while bytes < most
+            && let Some(flow) = self.dirty.pop_first()
+        {
+            let (own, told) = (flows.get(&flow), self.told.get(&flow).copied());
+            if own.map(|own| own.generation) == told.map(|told| told.generation) {
+                continue;
+            }
+            if self.told.remove(&flow).is_some() {
+                self.n_said = self.n_said.wrapping_add(1);
+                news.push(FromAgent::End(flow));
+            }
+            if let Some(own) = own {
+                self.n_said = self.n_said.wrapping_add(1);
+                self.told.insert(flow, Told { generation: own.generation, place: self.n_said });
+                news.push(FromAgent::Start(own.start));
+            }
+            bytes += 20;
+        }
+        if self.is_syncing && self.dirty.is_empty() {
+            self.is_syncing = false;
+            news.push(FromAgent::Synced);
+        }
+        while bytes < most
+            && self.dirty.is_empty()
+            && let Some(flow) = self.reporting.pop_first()
+        {
+            if let Some(own) = flows.get(&flow).filter(|own| 0.0 < own.in_force_bps) {
+                news.push(FromAgent::InForce { flow, rate: WireRate::from_bps(own.in_force_bps) });
+                bytes += 6;
+            }
+        }
+        news
+    }
+}
