@@ -22,7 +22,8 @@ const ROOT: [&str; 8] = [
     "LICENSE-MIT",
 ];
 /// Files of `packaging` that are for users.
-const PACKAGING: [&str; 4] = ["allocator.toml", "agent.toml", "grafana-allocator.json", "Containerfile"];
+const PACKAGING: [&str; 5] =
+    ["allocator.toml", "agent.toml", "grafana-allocator.json", "alerts-allocator.yml", "Containerfile"];
 /// The directory of what is laid out as in the repository, so that paths between examples, crates and header hold.
 const LIKE_REPOSITORY: &str = "share/fairrate";
 /// The directory of documentation, where pages keep their places too.
@@ -151,6 +152,7 @@ mod tests {
             "share/fairrate/examples/library-c/theta_powertcp.c",
             "share/fairrate/include/fairrate.h",
             "share/fairrate/packaging/agent.toml",
+            "share/fairrate/packaging/alerts-allocator.yml",
             "share/fairrate/packaging/allocator.toml",
             "share/fairrate/packaging/grafana-allocator.json",
             "share/fairrate/python/examples/gamma.ipynb",

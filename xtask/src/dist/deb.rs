@@ -34,6 +34,7 @@ const PACKAGES: [Package; 3] = [
             "share/zsh/site-functions/_fairrate-allocator",
             "share/fish/vendor_completions.d/fairrate-allocator.fish",
             "share/fairrate/packaging/grafana-allocator.json",
+            "share/fairrate/packaging/alerts-allocator.yml",
         ],
         unit: Some("fairrate-allocator"),
         pages: &["docs/allocator.md", "docs/upgrade.md", "packaging/allocator.toml"],
@@ -254,6 +255,7 @@ mod tests {
             ("share/doc/fairrate/README.md", "fairrate"),
             ("share/fairrate/crates/fairrate-control/src/lib.rs", "fairrate"),
             ("share/fairrate/packaging/grafana-allocator.json", "fairrate-allocator"),
+            ("share/fairrate/packaging/alerts-allocator.yml", "fairrate-allocator"),
         ] {
             let owners: Vec<&str> = PACKAGES.iter().filter(|p| p.has(path)).map(|p| p.name).collect();
             assert_eq!(owners, [of], "{path}");
