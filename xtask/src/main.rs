@@ -59,6 +59,8 @@ Tasks of fairrate-validate, which links the simulator; each has --help:
   validate uet-htsim  the Ultra Ethernet consortium's simulator: times, carried in `validation/uet-htsim`, beside ours
   validate csg-htsim  the simulator of NDP's and EQDS's authors: times, carried in `validation/csg-htsim`, beside ours
   figures           The part of `docs/figures.md` that is made from committed measurements, with its pictures and tables
+  hardware [--check] [--if-possible] [--only MODULE]
+                    The modules in `hardware/rtl` beside the laws in Rust, bit by bit, and their size on an FPGA
   header            Writes the C header of algorithms from shared libraries
   instructions      Instructions of a packet-hop, as callgrind counts them, beside the committed ones
 ";
@@ -78,7 +80,7 @@ fn main() -> ExitCode {
 /// Runs the task that is the first of the arguments `all`. Returns `true` if it succeeds.
 fn run(root: &Path, all: &[OsString]) -> Result<bool, String> {
     let task = all.first().map(|task| task.to_string_lossy().into_owned()).unwrap_or_default();
-    if matches!(task.as_str(), "validate" | "figures" | "header" | "instructions") {
+    if matches!(task.as_str(), "validate" | "figures" | "hardware" | "header" | "instructions") {
         return cargo::validate(root, all);
     }
     let mut args = Args::new(&task, all.iter().skip(1).cloned().collect());

@@ -1,7 +1,9 @@
-//! The flows to which an egress port sends its rate: the five flow tables of RoCC, section III-D.
+//! The flows to which an egress port sends its rate: the five flow tables of RoCC, section III-D, and that of its FPGA (IV-C).
 //!
-//! The paper describes the last three in a sentence each and evaluates none of them, so their details are readings,
+//! The paper describes the last four in a sentence each and evaluates none of them, so their details are readings,
 //! named at each. The order of recipients depends only on the packets that the port has seen.
+
+mod circular;
 
 use std::collections::VecDeque;
 
@@ -9,6 +11,8 @@ use fairrate_units::Time;
 
 use crate::config::choice;
 use crate::draws::Draws;
+
+pub use self::circular::CircularTable;
 
 choice! {
     /// The flows to which a congestion point sends its rate.
@@ -23,6 +27,8 @@ choice! {
         ElephantTrap = "elephant-trap",
         /// The sampled flows, in a cache in which a flow rises one place with each sample (BubbleCache).
         BubbleCache = "bubble-cache",
+        /// The flows of a circular array, in which a new flow replaces the oldest and a reader drops silent ones (§IV-C).
+        Circular = "circular",
     }
 }
 
@@ -38,6 +44,8 @@ pub(crate) struct TableSpec {
     pub(crate) sampling: f64,
     /// Count from which an entry of `elephant-trap` is a recipient.
     pub(crate) threshold: u32,
+    /// Periods without a packet after which `circular` drops a flow.
+    pub(crate) periods: u32,
 }
 
 /// The flows that receive a notice.
@@ -48,6 +56,8 @@ pub(crate) enum FlowTable {
     AfdFt(Sampled<ShadowBuffer>),
     ElephantTrap(Sampled<ElephantTrap>),
     BubbleCache(Sampled<BubbleCache>),
+    /// The table, and the flows that its last reading gave.
+    Circular(CircularTable, Vec<u32>),
 }
 
 impl FlowTable {
@@ -69,6 +79,7 @@ impl FlowTable {
                 let table = BubbleCache { size, entries: Vec::new() };
                 Self::BubbleCache(Sampled { draws, sampling: spec.sampling, table })
             }
+            Recipients::Circular => Self::Circular(CircularTable::new(size, spec.periods), Vec::new()),
         }
     }
 
@@ -80,6 +91,7 @@ impl FlowTable {
             Self::AfdFt(t) => t.offer(flow, ShadowBuffer::sample),
             Self::ElephantTrap(t) => t.offer(flow, ElephantTrap::sample),
             Self::BubbleCache(t) => t.offer(flow, BubbleCache::sample),
+            Self::Circular(t, _) => t.add(flow),
         }
     }
 
@@ -90,10 +102,15 @@ impl FlowTable {
         }
     }
 
-    /// Removes entries that are too old.
+    /// Ends a period: removes entries that are too old.
     pub(crate) fn expire(&mut self, now: Time) {
-        if let Self::Aged(t) = self {
-            t.expire(now);
+        match self {
+            Self::Aged(t) => t.expire(now),
+            Self::Circular(t, told) => {
+                told.clear();
+                t.get_all(|flow| told.push(flow));
+            }
+            _ => {}
         }
     }
 
@@ -105,6 +122,7 @@ impl FlowTable {
             Self::AfdFt(t) => t.table.counts.flows().for_each(tell),
             Self::ElephantTrap(t) => t.table.flows().for_each(tell),
             Self::BubbleCache(t) => t.table.entries.iter().for_each(|&flow| tell(flow)),
+            Self::Circular(_, told) => told.iter().for_each(|&flow| tell(flow)),
         }
     }
 
@@ -116,6 +134,7 @@ impl FlowTable {
             Self::AfdFt(t) => t.table.samples.is_empty(),
             Self::ElephantTrap(t) => t.table.flows().next().is_none(),
             Self::BubbleCache(t) => t.table.entries.is_empty(),
+            Self::Circular(t, _) => t.is_empty(),
         }
     }
 }
@@ -293,8 +312,14 @@ mod tests {
 
     use super::*;
 
-    const SPEC: TableSpec =
-        TableSpec { kind: Recipients::InQueue, size: 3, age: Time::from_us(100), sampling: 1.0, threshold: 2 };
+    const SPEC: TableSpec = TableSpec {
+        kind: Recipients::InQueue,
+        size: 3,
+        age: Time::from_us(100),
+        sampling: 1.0,
+        threshold: 2,
+        periods: 5,
+    };
 
     fn table(kind: Recipients) -> FlowTable {
         FlowTable::new(&TableSpec { kind, ..SPEC }, Draws::new(1, 1))

@@ -37,7 +37,7 @@ use crate::limits::RateLimiter;
 use crate::port::{Actions, Notice, PortAgent, PortContext, PortPacket, PortPacketKind, PortScope, PortStep, PortView};
 
 pub use self::law::FairRate;
-pub use crate::flow_table::Recipients;
+pub use crate::flow_table::{CircularTable, Recipients};
 
 choice! {
     /// The source of a port's thresholds and gains.
@@ -148,7 +148,8 @@ algorithm_config! {
         /// Entries of a bounded table, or samples of the shadow buffer; 0: Fmax/Fmin, the most flows that a rate of
         /// Fmin leaves room for (§III-D).
         table_size: u32 = 0, in 0.0..=1_000_000.0;
-        /// Time without a packet after which `aged` drops a flow (ours: five periods; at Fmin packets are two apart).
+        /// Time without a packet after which `aged` drops a flow (ours: five periods; at Fmin packets are two apart). For
+        /// `circular`, rounded down to whole periods, of which there are 1 to 7.
         table_age: Time = Time::from_us(200), tune = Log("40us", "2ms");
         /// Probability that `afd-ft`, `elephant-trap` and `bubble-cache` look at a packet (ours; the paper gives none).
         table_sampling: f64 = 0.1, in 0.0001..=1.0, tune = Log(0.01, 1.0);
@@ -176,7 +177,8 @@ impl AlgorithmSpec for RoccConfig {
         let (f_min, f_max) = law.bounds();
         let size = if self.table_size == 0 { (f_max / f_min) as usize } else { self.table_size as usize };
         let (age, sampling, threshold) = (self.table_age, self.table_sampling, self.table_threshold);
-        let table = TableSpec { kind: self.table, size, age, sampling, threshold };
+        let periods = (age.as_ps() / self.period.as_ps().max(1)).clamp(1, MOST_PERIODS) as u32;
+        let table = TableSpec { kind: self.table, size, age, sampling, threshold, periods };
         let f = match self.initial {
             InitialRate::Max => f_max,
             InitialRate::Zero => 0.0,
@@ -195,6 +197,9 @@ impl AlgorithmSpec for RoccConfig {
         })
     }
 }
+
+/// Most periods without a packet that an entry of the table `circular` counts, with three bits.
+const MOST_PERIODS: u64 = 7;
 
 /// An egress port under RoCC.
 #[derive(Clone, Debug)]

@@ -31,6 +31,7 @@ pub const FIGURES: &[Figure] = &[
     rocc::FIG16,
     rocc::FIG17,
     rocc::TABLE3,
+    rocc::HARDWARE,
     ratemp::TABLE1,
     ratemp::FIG4,
     ratemp::FIG5,

@@ -280,7 +280,7 @@ fn hosts_may_compute_instead_of_switches() {
 /// Section III-D: with every table that picks the recipients, ten flows that all congest get equal shares.
 #[test]
 fn every_flow_table_shares_the_link() {
-    for table in ["in-queue", "aged", "afd-ft", "elephant-trap", "bubble-cache"] {
+    for table in ["in-queue", "aged", "afd-ft", "elephant-trap", "bubble-cache", "circular"] {
         let flows = (0..10).map(|src| offered(src, 10, 40)).collect();
         let o = run_star(10, 40, &[("table", RawValue::Text(table))], flows, ms(16));
         for rate in o.rates(10, ms(8), ms(16) - EVERY) {

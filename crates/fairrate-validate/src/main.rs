@@ -2,6 +2,7 @@
 //! `fairrate-validate validate ns3`. They are a program of their own, so that `cargo xtask test` begins without building them.
 
 mod figures;
+mod hardware;
 mod header;
 mod homa_omnet;
 mod instructions;
@@ -31,6 +32,8 @@ struct Cli {
 enum Task {
     /// The part of `docs/figures.md` that is made from committed measurements, with its pictures and tables.
     Figures(figures::Options),
+    /// The modules in `hardware/rtl` beside the laws in Rust, bit by bit, and their size on an FPGA.
+    Hardware(hardware::Options),
     /// Writes the C header of algorithms from shared libraries.
     Header(header::Options),
     /// Instructions of a packet-hop, as callgrind counts them, beside the committed ones.
@@ -64,6 +67,7 @@ fn main() -> ExitCode {
     let root = root();
     let outcome = match Cli::parse().task {
         Task::Figures(options) => figures::run(&root, &options),
+        Task::Hardware(options) => hardware::run(&root, &options),
         Task::Header(options) => header::run(&root, &options),
         Task::Instructions(options) => instructions::run(&root, &options),
         Task::Testbed(options) => testbed::run(&options),

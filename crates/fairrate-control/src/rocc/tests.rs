@@ -278,7 +278,7 @@ proptest! {
     #[test]
     fn sleeping_changes_nothing(
         steps in prop::collection::vec((0_u64..100, prop::option::weighted(0.5, 0_u32..5), 1_u64..500), 1..120),
-        kind in prop::sample::select(vec!["in-queue", "aged", "afd-ft", "elephant-trap", "bubble-cache"]),
+        kind in prop::sample::select(vec!["in-queue", "aged", "afd-ft", "elephant-trap", "bubble-cache", "circular"]),
         arithmetic in prop::sample::select(vec!["fixed", "float"]),
     ) {
         let config = config(&[("table", RawValue::Text(kind)), ("arithmetic", RawValue::Text(arithmetic))]);
