@@ -61,6 +61,7 @@ fn lanes(bpf: bool) -> [Vec<Check>; 2] {
         check("RoCC's authors' code", "xtask validate rocc-omnet"),
         check("Ultra Ethernet's simulator", "xtask validate uet-htsim"),
         check("the simulator of NDP and EQDS", "xtask validate csg-htsim"),
+        check("hardware", "xtask hardware --check --if-possible"),
         check("instructions", "xtask instructions --if-possible"),
         // It compares with programs of the other lane, whose build it waits for.
         check("Python", "xtask python --if-possible"),

@@ -80,6 +80,14 @@ const MODULES: &[Module] = &[
         random: vectors::int::random,
         recorded: vectors::int::recorded,
     },
+    Module {
+        name: "perc_port",
+        clocks: "n + 38",
+        parameters: &[("FLOWS", 64)],
+        small: Some(&[("FLOWS", 8)]),
+        random: vectors::perc::random,
+        recorded: vectors::perc::recorded,
+    },
 ];
 
 /// Runs benches, synthesises, prints the results, and compares them with the table or writes it. Returns `true` if all agree.
@@ -148,7 +156,7 @@ impl Bench {
             Source::Random => row.random_steps = self.counted.steps,
             Source::Recorded(name) => {
                 row.recorded_steps = self.counted.steps;
-                row.recorded = name.to_owned();
+                name.clone_into(&mut row.recorded);
             }
         }
     }

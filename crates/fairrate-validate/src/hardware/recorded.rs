@@ -48,7 +48,9 @@ where
     Simulation::new(scenario.into_sim_config()).run(&mut ()).map_err(|e| e.to_string())?;
     let calls = std::mem::take(&mut *log.lock().unwrap_or_else(PoisonError::into_inner));
     let mut counts = BTreeMap::new();
-    calls.iter().for_each(|(port, _)| *counts.entry(*port).or_insert(0_usize) += 1);
+    for (port, _) in &calls {
+        *counts.entry(*port).or_insert(0_usize) += 1;
+    }
     let busiest = counts.iter().max_by_key(|&(port, n)| (n, std::cmp::Reverse(port))).map(|(port, _)| *port);
     let busiest = busiest.ok_or_else(|| format!("{}: no port was called", file.display()))?;
     let ports = ports.lock().unwrap_or_else(PoisonError::into_inner);

@@ -50,8 +50,8 @@ pub fn rows(root: &Path, modules: &[&Module], check: bool) -> Result<Vec<Row>, S
 /// Synthesises a module for Virtex-7.
 fn virtex7(root: &Path, module: &Module, parameters: &[(&str, u32)]) -> Result<Row, String> {
     let (name, source) = (module.name, root.join(format!("hardware/rtl/{}.sv", module.name)));
-    let set: String = parameters.iter().map(|(key, value)| format!(" -set {key} {value}")).collect();
-    let chparam = if set.is_empty() { String::new() } else { format!("chparam{set} {name}; ") };
+    let set = parameters.iter().map(|(key, value)| format!("chparam -set {key} {value} {name}; "));
+    let chparam = set.collect::<Vec<_>>().concat();
     // The hierarchy is kept until the end, so that a module with many instances is synthesised once. Paths end at
     // registers, DSP slices and block RAMs.
     let script = format!(

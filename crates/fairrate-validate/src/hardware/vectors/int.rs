@@ -21,7 +21,7 @@ const RATE_CODE: u64 = 5;
 /// Returns the 64 bits of a record, as HPCC's public code lays them out.
 fn bits(hop: IntHop) -> u64 {
     let hop = hop.encoded(IntFormat::Packed);
-    RATE_CODE << 61 | hop.ts.as_ns() << 37 | (hop.tx_bytes / 128) << 17 | u64::from(hop.qlen) / 80
+    RATE_CODE << 61 | hop.ts.as_ns() << 37 | (hop.tx_bytes / 128) << 17 | (u64::from(hop.qlen) / 80)
 }
 
 /// The counters of a port.

@@ -2,6 +2,7 @@
 //! `hardware/bench` describes its lines.
 
 pub mod int;
+pub mod perc;
 pub mod rocc;
 pub mod table;
 
