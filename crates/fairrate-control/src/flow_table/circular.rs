@@ -94,6 +94,12 @@ mod tests {
 
     use super::*;
 
+    fn add(table: &mut CircularTable, flows: &[u32]) {
+        for &flow in flows {
+            table.add(flow);
+        }
+    }
+
     fn all(table: &mut CircularTable) -> Vec<u32> {
         let mut flows = Vec::new();
         table.get_all(|flow| flows.push(flow));
@@ -103,10 +109,10 @@ mod tests {
     #[test]
     fn the_oldest_entry_makes_room_and_the_reader_drops_silent_flows() {
         let mut table = CircularTable::new(3, 2);
-        [7, 3, 7].into_iter().for_each(|flow| table.add(flow));
+        add(&mut table, &[7, 3, 7]);
         assert_eq!(all(&mut table), [7, 3], "in the order of the circle");
         // Full: 4 takes the third entry, and 9 that of flow 7, though flow 7 was seen after flow 3.
-        [4, 9].into_iter().for_each(|flow| table.add(flow));
+        add(&mut table, &[4, 9]);
         assert_eq!(all(&mut table), [9, 3, 4]);
         // Flow 3 has been read twice without a packet, the others once.
         assert_eq!(all(&mut table), [9, 4]);
@@ -120,7 +126,7 @@ mod tests {
     #[test]
     fn a_reader_that_stops_halfway_goes_on_there() {
         let mut table = CircularTable::new(4, 3);
-        [1, 2, 3].into_iter().for_each(|flow| table.add(flow));
+        add(&mut table, &[1, 2, 3]);
         let read: Vec<Option<u32>> = (0..6).map(|_| table.get()).collect();
         assert_eq!(read, [Some(1), Some(2), Some(3), None, Some(1), Some(2)]);
     }
