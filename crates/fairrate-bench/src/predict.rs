@@ -18,7 +18,8 @@ Times are in ms, and each is the least of all runs. One core: the run in one par
 critical path, which is the sum of the next five columns. Even: one core's time divided by N. Cut: what the parts do more than
 that, divided by N. Uneven: waiting for the longest part of each window, and windows that the leader does alone. Leader: its
 work between windows. Meet: meetings of the threads, `meetings` in number, at `us` each (of the threads that are awake, and if some sleep,
-which `wakes` counts). Load: the largest part's work by the mean. It leaves out that cores share memory, and that each has caches of its own.
+which `wakes` counts). Load: the largest part's work by the mean. Events: those of the part with the most of each window by the mean, which
+other programs do not disturb. It leaves out that cores share memory, and that each has caches of its own.
 ";
 
 /// The prediction for a job under an algorithm, with a core for each part.
@@ -64,6 +65,9 @@ pub struct Prediction {
     pub meeting_asleep_us: f64,
     /// The largest part's work divided by the mean of all parts.
     pub largest_part: f64,
+    /// The events of the part with the most of each shared round divided by those of the mean part, which no other program
+    /// disturbs.
+    pub uneven_events: f64,
     /// Serial time divided by the critical path.
     pub speedup: f64,
 }
@@ -141,6 +145,7 @@ fn prediction((job, cc): (&str, &str), asked: usize, packet_hops: u64, (serial, 
         meeting_us: meeting.awake.as_secs_f64() * 1e6,
         meeting_asleep_us: meeting.asleep.as_secs_f64() * 1e6,
         largest_part: of_parts.iter().copied().fold(0.0, f64::max) * n / work_s,
+        uneven_events: work.uneven_events(),
         speedup: serial_s / path_s,
     }
 }
@@ -150,7 +155,7 @@ fn prediction((job, cc): (&str, &str), asked: usize, packet_hops: u64, (serial, 
 pub fn table(predictions: &[Prediction]) -> String {
     let titles = [
         "job", "cc", "N", "one core", "parts", "path", "even", "cut", "uneven", "leader", "meet", "meetings", "us",
-        "wakes", "us", "load", "speed-up",
+        "wakes", "us", "load", "events", "speed-up",
     ];
     let ms = |seconds: f64| format!("{:.1}", seconds * 1e3);
     let line = |row: &Prediction| {
@@ -171,6 +176,7 @@ pub fn table(predictions: &[Prediction]) -> String {
             row.wakes.to_string(),
             format!("{:.1}", row.meeting_asleep_us),
             format!("{:.2}", row.largest_part),
+            format!("{:.2}", row.uneven_events),
             format!("{:.2}", row.speedup),
         ]
     };

@@ -30,8 +30,9 @@ struct Round {
 pub struct Work {
     n_parts: usize,
     rounds: Vec<Round>,
-    /// Nanoseconds of each part, round after round.
+    /// Nanoseconds of each part (`part_ns`), and number of its events, round after round.
     part_ns: Vec<u32>,
+    part_events: Vec<u32>,
     /// The end of the last round, or the time at which the caller went on with the run.
     last: Option<Duration>,
     /// Number of rounds since the leader was alone to measure its pace.
@@ -41,7 +42,7 @@ pub struct Work {
 impl Work {
     pub(super) fn new(n_parts: usize) -> Self {
         let n_together = rounds_between_samples(n_parts);
-        Self { n_parts, rounds: Vec::new(), part_ns: Vec::new(), last: None, n_together }
+        Self { n_parts, rounds: Vec::new(), part_ns: Vec::new(), part_events: Vec::new(), last: None, n_together }
     }
 
     /// Notes that a caller goes on with the run: the time before was not the leader's.
@@ -59,6 +60,7 @@ impl Work {
             let (is_done, n) = work(part);
             let now = thread_clock::now();
             self.part_ns.push(ns(now.saturating_sub(before)));
+            self.part_events.push(u32::try_from(n).unwrap_or(u32::MAX));
             before = now;
             all_done &= is_done;
             n_events += n;
@@ -111,6 +113,19 @@ impl Work {
     /// Returns the number of events of all rounds.
     pub fn n_events(&self) -> u64 {
         self.rounds.iter().map(|round| round.n_events).sum()
+    }
+
+    /// Returns the events of the part with the most in each round that all threads share, divided by those of the mean part;
+    /// 1 if there is no such round. It does not depend on the machine.
+    pub fn uneven_events(&self) -> f64 {
+        let (mut most, mut sum) = (0, 0);
+        for (round, parts) in self.rounds.iter().zip(self.part_events.chunks(self.n_parts)) {
+            if round.is_shared {
+                most += u64::from(parts.iter().copied().max().unwrap_or(0));
+                sum += round.n_events;
+            }
+        }
+        if sum == 0 { 1.0 } else { most as f64 * self.n_parts as f64 / sum as f64 }
     }
 
     /// Returns the work of each part in all rounds.
@@ -198,7 +213,8 @@ mod tests {
         let round = |n_events, is_shared| Round { n_events, is_shared, between_ns: 10 };
         let rounds = vec![round(1, false), round(900, true), round(900, true), round(900, true)];
         let part_ns = vec![20, 30, 400, 380, 100, 300, 200, 290];
-        let work = Work { n_parts: 2, rounds, part_ns, last: None, n_together: 0 };
+        let part_events = vec![1, 0, 600, 300, 450, 450, 0, 900];
+        let work = Work { n_parts: 2, rounds, part_ns, part_events, last: None, n_together: 0 };
         let [awake, asleep, spin] = [5, 100, 50].map(Duration::from_nanos);
         let path = work.critical_path(&Meeting { n_threads: 2, n_measured: 2, awake, asleep, spin });
         // The first round is the leader's. The worker has slept until the second; before the third it has waited for 20 + 10
@@ -215,5 +231,7 @@ mod tests {
         assert_eq!(path.length(), Duration::from_nanos(40 + 50 + 990 + 110));
         assert_eq!(work.of_parts(), [720, 1_000].map(Duration::from_nanos));
         assert_eq!(work.total(), Duration::from_nanos(1_760));
+        // 600, 450 and 900 events of three rounds where an even cut would have 450 each.
+        assert_eq!((work.uneven_events(), work.n_events()), (1_950.0 / 1_350.0, 2_701));
     }
 }
