@@ -12,6 +12,7 @@ mod neighbours;
 mod outcome;
 mod probes;
 mod rings;
+mod sizes;
 mod waits;
 
 use std::cmp::Reverse;
@@ -19,7 +20,7 @@ use std::collections::BinaryHeap;
 use std::ops::Range;
 
 use fairrate_control::Oracle;
-use fairrate_units::{Bytes, Rate, Time};
+use fairrate_units::{Bytes, Time};
 
 use self::changes::Changes;
 use self::neighbours::Neighbours;
@@ -80,6 +81,8 @@ struct FlowState {
     /// Payload bytes; `u64::MAX` while endless.
     bytes: u64,
     endless: bool,
+    /// See [`FlowSpec::steps`](crate::FlowSpec::steps).
+    steps: u32,
     /// The range of its ports in the table of paths; empty before it starts.
     path: Range<usize>,
     successor: Option<(FlowId, u64)>,
@@ -284,12 +287,12 @@ impl Fluid {
     fn on_flow_start(&mut self, id: FlowId) {
         let spec = &self.config.flows[id.index()];
         self.starts_left -= u64::from(spec.trigger == Trigger::Time);
-        let (stop, steps) = (spec.stop, spec.steps);
+        let stop = spec.stop;
         self.lay_path(id);
         let flow = &mut self.flows[id];
         flow.start_ps = self.now_ps;
         flow.place = Some(self.served.len());
-        let (bytes, endless) = (flow.bytes, flow.endless);
+        let (bytes, endless, steps) = (flow.bytes, flow.endless, flow.steps);
         let bits = if endless { f64::INFINITY } else { self.wire_bytes_of(bytes, steps) as f64 * 8.0 };
         let (sent_bits, rate_bps) = (0.0, 0.0);
         self.served.push(Served { flow: id, bits, sent_bits, since_ps: self.now_ps, rate_bps, end_ps: NEVER });
@@ -314,16 +317,14 @@ impl Fluid {
         let start = self.paths.len();
         self.paths.extend(&self.path_buffer);
         let hops = self.hops(&self.path_buffer);
-        let (bytes, steps) = (self.flows[id].bytes, self.config.flows[id.index()].steps);
+        let FlowState { bytes, steps, .. } = self.flows[id];
         let tail_ps = if self.flows[id].endless {
             // Packets are not distinguished: the way of a full packet that has left the first link already.
             let full = self.framing.mtu + self.framing.header;
             let way = hops.iter().fold(Time::ZERO, |sum, hop| sum + ideal::tx_time(clock, hop.rate, full) + hop.delay);
             (way - ideal::tx_time(clock, hops[0].rate, full)).as_ps().cast_signed()
         } else {
-            let slowest = hops.iter().map(|hop| hop.rate).min().unwrap_or(Rate::MAX);
-            let alone_ps = duration_ps(self.wire_bytes_of(bytes, steps) as f64 * 8.0, slowest.as_bps_f64());
-            self.ideal_fct(&hops, bytes, steps).as_ps().wrapping_sub(alone_ps).cast_signed() / i64::from(steps)
+            self.tail_ps(&hops, bytes, steps)
         };
         let flow = &mut self.flows[id];
         (flow.path, flow.tail_ps, flow.back_ps) = (start..self.paths.len(), tail_ps, back_ps);
@@ -334,37 +335,10 @@ impl Fluid {
         links.map(Hop::single).collect()
     }
 
-    /// Returns the time that `bytes` bytes take alone, in `steps` messages one after the other.
-    fn ideal_fct(&self, hops: &[Hop], bytes: u64, steps: u32) -> Time {
-        let alone =
-            |bytes: u64| ideal::ideal_fct(self.config.fabric.clock, hops, self.framing.train(Bytes::new(bytes)));
-        let (larger, smaller) = split(bytes, steps);
-        let time = |(n, bytes): (u64, u64)| if n == 0 { 0 } else { alone(bytes).as_ps().saturating_mul(n) };
-        Time::from_ps(time(larger).saturating_add(time(smaller)))
-    }
-
-    /// Returns the bytes that `payload` bytes of payload in `steps` messages take on the wire.
-    fn wire_bytes_of(&self, payload: u64, steps: u32) -> u64 {
-        let (larger, smaller) = split(payload, steps);
-        [larger, smaller].into_iter().map(|(n, bytes)| n * self.wire_bytes(bytes)).sum()
-    }
-
-    /// Returns the bytes that `payload` bytes of payload take on the wire, in packets.
-    fn wire_bytes(&self, payload: u64) -> u64 {
-        payload + payload.div_ceil(self.framing.mtu.as_u64().max(1)) * self.framing.header.as_u64()
-    }
-
-    /// Returns the payload in `wire` bytes on the wire: each packet begins with its header.
-    fn payload_bytes(&self, wire: u64) -> u64 {
-        let (mtu, header) = (self.framing.mtu.as_u64(), self.framing.header.as_u64());
-        let packet = (mtu + header).max(1);
-        wire / packet * mtu + (wire % packet).saturating_sub(header)
-    }
-
     /// Handles the last bit of a flow that leaves its sender.
     fn on_last_bit(&mut self, id: FlowId) {
         self.remove(id);
-        if 1 < self.config.flows[id.index()].steps {
+        if 1 < self.flows[id].steps {
             self.on_merged(id);
             return;
         }
@@ -483,18 +457,17 @@ impl Fluid {
     }
 }
 
-/// Returns `bytes` in `steps` parts that differ by a byte at most: the number of the larger ones with their bytes, and those of the others.
-fn split(bytes: u64, steps: u32) -> ((u64, u64), (u64, u64)) {
-    let steps = u64::from(steps.max(1));
-    let (each, n_larger) = (bytes / steps, bytes % steps);
-    ((n_larger, each + 1), (steps - n_larger, each))
-}
-
 /// Returns the state of the flows before the first event.
 fn flow_states(config: &SimConfig) -> Table<FlowId, FlowState> {
     let state = |spec: &crate::config::FlowSpec| {
         let bytes = spec.bytes.as_u64();
-        FlowState { start_ps: spec.start.as_ps(), bytes, endless: bytes == u64::MAX, ..FlowState::default() }
+        FlowState {
+            start_ps: spec.start.as_ps(),
+            bytes,
+            endless: bytes == u64::MAX,
+            steps: spec.steps,
+            ..FlowState::default()
+        }
     };
     let mut flows: Table<FlowId, FlowState> = config.flows.iter().map(state).collect();
     for (id, spec) in (0..).map(FlowId).zip(&config.flows) {

@@ -144,24 +144,32 @@ fn ring() -> Topology {
     parse_topology_file(&text).expect("the ring is sound")
 }
 
-/// Each flow passes two links of the ring in the same direction: full buffers wait for one another all the way round.
+/// Each flow passes two links of the ring in the same direction: full buffers wait for one another all the way round, whether ingress
+/// ports or egress queues pause.
 #[test]
 fn a_deadlock_of_pauses_is_an_error_that_names_its_cycle() {
-    let stuck = |threads: usize| {
+    let stuck = |threads: usize, pfc: Option<Pfc>| {
         let ring_flow = |i| FlowSpec { id: 900 + i, ..flow(i, (i + 2) % 5, 5_000_000, Time::from_us(1)) };
         let flows = (0..5).map(ring_flow).collect();
         let mut c = config(ring(), algorithm("line-rate"), flows);
-        c.fabric.buffer = Bytes::new(60_000);
+        match pfc {
+            None => c.fabric.buffer = Bytes::new(60_000),
+            Some(pfc) => c.fabric.pfc = pfc,
+        }
         c.transport.rto = None;
         let end = Simulation::with_threads(c, threads).run(&mut Recorder::default());
         let Err(SimError::Stalled { unfinished, stuck, .. }) = end else { panic!("{end:?}") };
         assert_eq!(unfinished, 5);
         stuck
     };
-    let said = stuck(1);
+    let said = stuck(1, None);
     let cycle = "pauses wait for one another in a circle: 5->6, 6->7, 7->8, 8->9, 9->5, 5->6 (class 3)";
     assert!(said.starts_with(cycle) && said.contains("; flow 900 (0 to 2) has"), "{said}");
-    assert_eq!(stuck(3), said, "whatever the parts");
+    assert_eq!(stuck(3, None), said, "whatever the parts");
+    let by_egress = Pfc::Egress(LevelsByRate::same(Bytes::new(20_000), Bytes::new(5_000)));
+    let said = stuck(1, Some(by_egress.clone()));
+    assert!(said.starts_with(cycle), "{said}");
+    assert_eq!(stuck(3, Some(by_egress)), said, "whatever the parts");
 }
 
 /// A port that is down with packets behind it is not a deadlock.

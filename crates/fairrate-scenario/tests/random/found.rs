@@ -502,4 +502,38 @@ rx_rate = [{ at = "0s", rate = "20Gbps" }, { at = "30us", rate = "1Gbps" }, { at
 rx_buffer = "20KB"
 "#,
     ),
+    (
+        "a merged ring over links of different lengths was faster than its longest link alone, and delivered more than it had",
+        r#"
+[topology]
+kind = "asymmetric"
+slow_hosts = 1
+[transport]
+cc = "ideal"
+[[traffic]]
+kind = "collective"
+op = "all-reduce"
+bytes = "33333B"
+merged_rings = true
+[[probe]]
+flows = "all"
+every = "1us"
+"#,
+    ),
+    (
+        "a circle of pauses by egress queues was not found, and so taken for a stall without a cause",
+        r#"
+[topology]
+kind = "dragonfly"
+groups = 2
+host_delay = "20us"
+[transport]
+cc = "ndp"
+[switch]
+pfc = { pause = { 10Gbps = "10KB", 40Gbps = "40KB" }, resume = "5KB" }
+[[traffic]]
+kind = "all-to-all"
+bytes = "400KB"
+"#,
+    ),
 ];

@@ -27,9 +27,17 @@ pub(super) fn describe(parts: &[Mutex<Part>]) -> Option<String> {
 
 impl Part {
     /// Adds an edge from each upstream queue to each paused queue of this part that holds packets from it: the packets
-    /// came by the link that the upstream port sends to.
+    /// came by the link that the upstream port sends to. Where egress queues pause, the edge is to the queue that has paused it.
     fn add_waits(&self, waits: &mut BTreeMap<Queue, BTreeSet<Queue>>) {
         let net = &self.world.net;
+        for (egress, class, paused) in self.switches.backlog_pauses() {
+            if net.ports[egress].is_pfc_paused(class) {
+                let queue = (net.links.id_of(egress), class);
+                for ingress in paused {
+                    waits.entry((net.links.id_of(ingress.reverse()), class)).or_default().insert(queue);
+                }
+            }
+        }
         let of_switches = self.own_ports().filter(|(_, port)| port.of_host.is_none());
         for (id, port) in of_switches.filter(|(_, p)| p.paused != 0) {
             for packet in port.contents(&net.pool).map(|packet| net.pool.get(packet)) {

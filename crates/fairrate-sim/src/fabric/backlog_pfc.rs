@@ -68,6 +68,11 @@ impl BacklogPfc {
         self.n_queues[switch] == 0 && most <= self.least_pause
     }
 
+    /// Returns the pauses that hold: an egress port and a class of it, and the ingress ports that this queue has paused.
+    pub fn pauses(&self) -> impl Iterator<Item = (PortIdx, u8, &[PortIdx])> {
+        self.paused_by.iter().map(|(&(egress, class), paused)| (egress, class, paused.as_slice()))
+    }
+
     /// Returns the classes for which the other end of `ingress` has been paused.
     pub fn paused_classes(&self, ingress: PortIdx) -> impl Iterator<Item = u8> + '_ {
         (0u8..8).filter(move |&class| self.n_pausing.get(&(ingress, class)).is_some_and(|&n| 0 < n))

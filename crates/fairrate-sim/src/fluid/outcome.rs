@@ -18,6 +18,11 @@ impl Fluid {
     pub(super) fn delivered_bytes(&self, id: FlowId) -> u64 {
         let flow = &self.flows[id];
         match flow.place {
+            Some(place) if 1 < flow.steps => {
+                let sent = self.served[place].sent_bytes_at(self.now_ps);
+                let all = self.wire_bytes_of(flow.bytes, flow.steps).max(1);
+                (u128::from(sent) * u128::from(flow.bytes) / u128::from(all)) as u64
+            }
             Some(place) => {
                 let sent = self.served[place].sent_bytes_at(self.now_ps);
                 self.payload_bytes(sent - self.in_flight(flow).wire)
@@ -27,12 +32,13 @@ impl Fluid {
         }
     }
 
-    /// Returns the bytes of a flow that have left its sender and are in flight: those of its last packet.
+    /// Returns the bytes of a flow that have left its sender and are in flight: those of its last packet. A merged flow has none.
     pub(super) fn in_flight(&self, flow: &FlowState) -> Packet {
         let nothing = Packet { payload: 0, wire: 0 };
         let (mtu, header) = (self.framing.mtu.as_u64().max(1), self.framing.header.as_u64());
         let payload = flow.bytes - flow.bytes.saturating_sub(1) / mtu * mtu;
         match (flow.place, flow.fct_ps) {
+            _ if 1 < flow.steps => nothing,
             (Some(_), _) if flow.endless => nothing,
             (Some(place), _) => {
                 let before = self.wire_bytes(flow.bytes - payload);
@@ -51,7 +57,9 @@ impl Fluid {
         let arrived = flow.fct_ps.filter(|fct_ps| flow.start_ps + fct_ps <= self.now_ps);
         let ideal = || {
             let hops = self.hops(&self.paths[flow.path.clone()]);
-            self.ideal_fct(&hops, flow.bytes, self.config.flows[id.index()].steps)
+            // All of the flow, and the way of one message: a ring hides the others if they wait for a slow link.
+            let alone_ps = self.alone_ps(&hops, flow.bytes, flow.steps);
+            Time::from_ps(alone_ps.saturating_add_signed(flow.tail_ps))
         };
         FlowOutcome {
             fct: arrived.map(Time::from_ps),

@@ -7,7 +7,7 @@
 
 use std::collections::HashMap;
 
-use super::Fluid;
+use super::{FlowState, Fluid};
 use crate::config::Activity;
 use crate::ids::FlowId;
 
@@ -41,9 +41,9 @@ impl Fluid {
     fn end_of_ring(&self, sent: &[Sent]) -> u64 {
         let (mut last_ps, mut sum_ps) = (0, 0_i128);
         for &Sent { flow, at_ps } in sent {
-            let (state, steps) = (&self.flows[flow], self.config.flows[flow.index()].steps);
-            last_ps = at_ps.saturating_add_signed(state.tail_ps).max(last_ps);
-            sum_ps += i128::from(at_ps) + i128::from(state.tail_ps) * i128::from(steps);
+            let &FlowState { tail_ps, steps, .. } = &self.flows[flow];
+            last_ps = at_ps.saturating_add_signed(tail_ps).max(last_ps);
+            sum_ps += i128::from(at_ps) + i128::from(tail_ps) * i128::from(steps);
         }
         // All have started at the same time, so that the mean time is the mean of ends.
         last_ps.max((sum_ps / sent.len() as i128) as u64)

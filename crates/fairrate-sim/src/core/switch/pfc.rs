@@ -19,6 +19,11 @@ impl Switches {
         }
     }
 
+    /// Returns the pauses of egress queues that hold: port, class, and the ingress ports that are paused.
+    pub(in crate::core) fn backlog_pauses(&self) -> impl Iterator<Item = (PortIdx, u8, &[PortIdx])> {
+        self.backlog_pfc.iter().flat_map(|pfc| pfc.pauses())
+    }
+
     /// Sends resume frames to the senders that a queue of `egress` paused, if it has shrunk to the resume level.
     #[cold]
     pub(super) fn end_backlog_pauses(&mut self, w: &mut World, egress: PortIdx, class: u8) {
