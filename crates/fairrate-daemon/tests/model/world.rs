@@ -384,8 +384,10 @@ impl World {
             let of = &mut self.hosts[host];
             let Some(connection) = &mut of.connections[server] else { continue };
             let mut is_over = of.agent.give_up_at(server) <= local;
-            while let (false, true, Some(bytes), Some(decoder)) =
-                (is_over, of.blocked_until[server] <= now, connection.down.receive(now), &mut connection.at_agent)
+            let is_blocked = now < of.blocked_until[server];
+            while !is_over
+                && !is_blocked
+                && let (Some(bytes), Some(decoder)) = (connection.down.receive(now), &mut connection.at_agent)
             {
                 let hear = |message: FromAllocator| is_over |= of.agent.on_message(local, server, message).is_err();
                 decoder.read(&bytes, hear).unwrap_or_else(|e| panic!("seed {}: {e}", self.seed));
