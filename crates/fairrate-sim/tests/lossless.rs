@@ -167,7 +167,7 @@ fn a_deadlock_of_pauses_is_an_error_that_names_its_cycle() {
     assert!(said.starts_with(cycle) && said.contains("; flow 900 (0 to 2) has"), "{said}");
     assert_eq!(stuck(3, None), said, "whatever the parts");
     let by_egress = Pfc::Egress(LevelsByRate::same(Bytes::new(20_000), Bytes::new(5_000)));
-    let said = stuck(1, Some(by_egress.clone()));
+    let said = stuck(1, Some(by_egress));
     assert!(said.starts_with(cycle), "{said}");
     assert_eq!(stuck(3, Some(by_egress)), said, "whatever the parts");
 }

@@ -1,6 +1,6 @@
 //! Accounts of completion times, and of flows that have not finished, add up, whatever the run.
 
-use fairrate_explain::{Explanation, Observer, Piece, Reason};
+use fairrate_explain::{Explanation, Observer, Piece, Reason, supports};
 use fairrate_sim::{FlowId, FlowOutcome, SimConfig, Switching};
 use fairrate_units::Time;
 
@@ -10,7 +10,7 @@ use super::check::{Run, run_into};
 /// that nothing in them is unknown.
 pub fn check(config: &SimConfig, first: &Run) -> Result<(), String> {
     let flows = (0..config.flows.len() as u32).map(FlowId);
-    let flows: Vec<FlowId> = flows.filter(|&flow| Observer::new(config, &[flow]).is_ok()).collect();
+    let flows: Vec<FlowId> = flows.filter(|&flow| supports(config, flow).is_ok()).collect();
     let mut observer = Observer::new(config, &flows).map_err(|(flow, why)| format!("flow {}: {why:?}", flow.0))?;
     let (totals, _, unfinished, _) = run_into(&mut observer, config, 1, u64::MAX, Switching::Events);
     if totals != first.totals {
@@ -20,7 +20,8 @@ pub fn check(config: &SimConfig, first: &Run) -> Result<(), String> {
         observer.add_outcome(outcome);
     }
     let outcomes = first.recorder.flows.iter().chain(&unfinished);
-    let mut observed = outcomes.filter(|o| flows.contains(&o.flow));
+    // The flows ascend.
+    let mut observed = outcomes.filter(|o| flows.binary_search(&o.flow).is_ok());
     observed.try_for_each(|outcome| match outcome.fct {
         Some(_) => check_flow(&observer, outcome),
         None => check_open(&observer, outcome, totals.end),
