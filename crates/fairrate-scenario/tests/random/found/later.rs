@@ -1,0 +1,165 @@
+//! The scenarios that were found with several algorithms, imperfect hosts, traces and jobs.
+
+/// Pairs of the fault and the scenario.
+pub const LATER: &[(&str, &str)] = &[
+    (
+        "what strict classes leave of a link",
+        r#"
+[topology]
+kind = "star"
+hosts = 5
+[[class]]
+class = 5
+weight = 2.5
+[[traffic]]
+kind = "collective"
+op = "all-reduce"
+bytes = "33333B"
+channels = 3
+class = 1
+[[probe]]
+convergence = true
+[[traffic]]
+kind = "churn"
+flows = 5
+changes = 1
+"#,
+    ),
+    (
+        "a request for bytes where flows of other algorithms send",
+        r#"
+[topology]
+kind = "star"
+hosts = 4
+[switch]
+pfc = false
+[[fault]]
+links = ["h0->sw0", "h1->sw0","sw0->h2"]
+loss = 0.05
+[[traffic]]
+kind = "all-to-all"
+cc = "homa"
+bytes = "400KB"
+[[traffic]]
+kind = "stride"
+stride = 1
+bytes = "4MB"
+start = "20us"
+"#,
+    ),
+    (
+        "headroom for each class of flows",
+        r#"
+duration = "2ms"
+[topology]
+kind = "parking-lot"
+hosts_per_switch = 1
+host_rate = "400Gbps"
+[switch]
+buffer = "40KB"
+[[traffic]]
+kind = "incast"
+receiver = "h1"
+senders = ["h2"]
+bytes = "1GB"
+class = 6
+[[traffic]]
+kind = "incast"
+receiver = "h1"
+senders = ["h2"]
+bytes = "1GB"
+class = 1
+"#,
+    ),
+    (
+        "a pause of a host that is taken back before it is sent",
+        r#"
+seed = 770
+[topology]
+kind = "leaf-spine"
+hosts_per_leaf = 1
+host_rate = "40Gbps"
+host_delay = "0s"
+[transport]
+cc = "line-rate"
+mtu = "9000B"
+[[traffic]]
+kind = "permutation"
+bytes = "400KB"
+start = "25us"
+[[traffic]]
+kind = "training"
+hosts = ["h1", "h0", "h2", "h3"]
+cp = 2
+dp = 2
+layers = 2
+heads = 4
+hidden = 16
+vocabulary = 32
+sequence = 16
+experts = 8
+ep = 2
+forward = "7us"
+[[host]]
+nic_rate = "7Gbps"
+rx_rate = "17Gbps"
+rx_pause_at = "15KB"
+"#,
+    ),
+    (
+        "a trace whose last packet was the first of its port was longer than its limit",
+        r#"
+seed = 812
+[topology]
+kind = "fat-tree-k"
+k = 4
+hosts_per_edge = 3
+[[traffic]]
+kind = "poisson"
+sizes = "fixed"
+size = "1999B"
+load = 1.5
+max_flows = 1
+[[traffic]]
+kind = "permutation"
+bytes = "999B"
+[[host]]
+nic_rate = "900Mbps"
+"#,
+    ),
+    (
+        "a host that paused its switch under HOMA held back the switch's own frames too, and a lossless fabric dropped",
+        r#"
+[topology]
+kind = "dcn+"
+servers = 3
+host_rate = "25Gbps"
+[transport]
+cc = "homa"
+[[traffic]]
+kind = "all-to-all"
+bytes = "30KB"
+[[host]]
+rx_rate = [{ at = "0s", rate = "20Gbps" }, { at = "30us", rate = "1Gbps" }, { at = "60us", rate = "33Gbps" }]
+rx_buffer = "20KB"
+"#,
+    ),
+    (
+        "a merged ring over links of different lengths was faster than its longest link alone, and delivered more than it had",
+        r#"
+[topology]
+kind = "asymmetric"
+slow_hosts = 1
+[transport]
+cc = "ideal"
+[[traffic]]
+kind = "collective"
+op = "all-reduce"
+bytes = "33333B"
+merged_rings = true
+[[probe]]
+flows = "all"
+every = "1us"
+"#,
+    ),
+];
