@@ -343,6 +343,18 @@ fn merged_rings_take_as_long_as_their_messages() {
     }
 }
 
+/// With fewer bytes than ranks a ring is not merged: some of its messages are empty.
+#[test]
+fn rings_of_few_bytes_are_not_merged() {
+    let merged = |bytes| Collective { merged_rings: true, ..collective(Op::AllGather, A::Ring, bytes) };
+    let steps = |bytes| {
+        let topology = Star { hosts: 3, rate: Rate::from_gbps(100), delay: Time::from_ps(DELAY) }.build();
+        let workload = merged(bytes).generate(&topology, 1, 0).expect("it goes with this star");
+        workload.flows.iter().map(|flow| flow.steps).collect::<Vec<_>>()
+    };
+    assert_eq!((steps(2), steps(3)), (vec![1; 4], vec![2; 3]));
+}
+
 /// Ranks that are late delay a merged ring for all, as they do a ring.
 #[test]
 fn a_merged_ring_waits_for_its_last_rank() {

@@ -118,32 +118,24 @@ impl<'a> Graph<'a> {
         }
     }
 
-    /// Adds a ring of `members` as one flow from each of them to the next, which has the bytes of `edge` in so many messages. Messages wait for
+    /// Adds a ring of `members` as one flow from each of them to the next, which has the bytes of `edge` in `steps` messages. Messages wait for
     /// each other around the ring, so the flows begin together, when the last member is ready, and the ring ends for all with the last one.
-    pub(super) fn send_merged(&mut self, stream: u32, members: &[usize], edge: impl Fn(usize) -> (u64, u32)) {
+    pub(super) fn send_merged(&mut self, stream: u32, members: &[usize], steps: u32, edge: impl Fn(usize) -> u64) {
         let (begin, end) = (self.add_moment(members[0]), self.add_moment(members[0]));
-        let mut add = |waiter, before, on, delay| {
-            self.out.dependencies.push(Dependency { waiter, before, on, delay });
-        };
         for &member in members {
-            let ready = self.sides[member].barrier.iter();
-            ready.for_each(|&(before, on)| add(begin.into(), before, on, self.compute));
+            let (ready, delay) = (self.sides[member].barrier.iter(), self.compute);
+            let wait = |&(before, on): &_| Dependency { waiter: begin.into(), before, on, delay };
+            self.out.dependencies.extend(ready.map(wait));
         }
         for (at, &from) in members.iter().enumerate() {
-            let (bytes, steps) = edge(at);
-            if bytes == 0 {
-                continue;
-            }
             let (src, dst) =
                 self.topology.ends_between(self.ranks[from], self.ranks[members[(at + 1) % members.len()]]);
             let flow = FlowId(self.out.flows.len() as u32);
-            let spec = self.message(stream, (src, dst), bytes, Trigger::Dependencies);
+            let spec = self.message(stream, (src, dst), edge(at), Trigger::Dependencies);
             self.out.flows.push(FlowSpec { steps, ..spec });
-            let mut add = |waiter, before| {
-                self.out.dependencies.push(Dependency { waiter, before, on: Milestone::Arrived, delay: Time::ZERO });
-            };
-            add(flow.into(), begin.into());
-            add(end.into(), flow.into());
+            let (on, delay) = (Milestone::Arrived, Time::ZERO);
+            let waits = [(flow.into(), begin.into()), (end.into(), flow.into())];
+            self.out.dependencies.extend(waits.map(|(waiter, before)| Dependency { waiter, before, on, delay }));
         }
         for &member in members {
             self.sides[member].merged.push(end);
@@ -157,6 +149,7 @@ impl<'a> Graph<'a> {
         task
     }
 
+    /// Returns a message of a stream between two end points.
     fn message(&self, stream: u32, (src, dst): (NodeId, NodeId), bytes: u64, trigger: Trigger) -> FlowSpec {
         let Origin { group, start, first_stream } = self.origin;
         let (sport, dport) = default_ports(first_stream + stream, group);

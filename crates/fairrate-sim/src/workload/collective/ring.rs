@@ -28,7 +28,8 @@ impl Collective {
     /// Adds a ring of all ranks.
     pub(super) fn add_ring(&self, graph: &mut Graph<'_>, channel: u32, bytes: u64) {
         let members: Vec<usize> = (0..graph.n()).collect();
-        if self.merged_rings {
+        // With fewer bytes than ranks, some messages are empty, and edges have different numbers of them.
+        if self.merged_rings && members.len() as u64 <= bytes {
             self.add_merged_ring(graph, &members, channel, bytes);
             return;
         }
@@ -41,10 +42,7 @@ impl Collective {
         let n_steps = steps_of(self.op, n);
         // Member i passes parts i, i − 1, ... on, from its own part on, once around or twice.
         let size = |at: usize, step: usize| part(bytes, n as u64, ((at + 2 * n - step % n) % n) as u64);
-        graph.send_merged(channel, members, |at| {
-            let sizes = || (0..n_steps).map(|step| size(at, step)).filter(|&size| 0 < size);
-            (sizes().sum(), sizes().count() as u32)
-        });
+        graph.send_merged(channel, members, n_steps as u32, |at| (0..n_steps).map(|step| size(at, step)).sum());
     }
 
     /// Adds a ring: in step s, member i passes part i − s on to member i + 1. The first N − 1 steps of a ring that reduces do so, the others
