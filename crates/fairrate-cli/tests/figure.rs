@@ -139,8 +139,14 @@ fn a_figure_is_drawn_from_a_file() {
     let second = run(&["figure", "rocc", "--from", out, "--json", "--out", some.to_str().unwrap()]);
     assert_eq!(second.status.code(), Some(2));
     let said = stderr(&second);
-    assert!(said.contains("10 of 13 figures could not be drawn") && said.contains("rocc/fig8/measured.csv"), "{said}");
-    assert!(["fig5", "fig6", "fig7"].iter().all(|name| some.join("rocc").join(name).join("figure.svg").exists()));
+    assert!(said.contains("10 of 14 figures could not be drawn") && said.contains("rocc/fig8/measured.csv"), "{said}");
+    assert!(
+        ["fig5", "fig6", "fig7", "hardware"].iter().all(|name| some
+            .join("rocc")
+            .join(name)
+            .join("figure.svg")
+            .exists())
+    );
     assert!(!said.contains("rocc/fig7") && !some.join("rocc/fig8").exists());
     let one = run(&["figure", "rocc/fig8", "--from", out, "--json", "--out", again]);
     assert_eq!(one.status.code(), Some(2));

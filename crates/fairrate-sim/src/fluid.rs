@@ -465,7 +465,7 @@ fn flow_states(config: &SimConfig) -> Table<FlowId, FlowState> {
             start_ps: spec.start.as_ps(),
             bytes,
             endless: bytes == u64::MAX,
-            steps: spec.steps,
+            steps: spec.steps.into(),
             ..FlowState::default()
         }
     };

@@ -47,7 +47,7 @@ pub struct FlowSpec {
     pub iteration: u32,
     /// Number of messages of a ring that the flow stands for, each of which waits for one like it from the rank before; 1: it is no such
     /// flow. Only runs without packets know others. All flows of a ring start together, and one task waits for them.
-    pub steps: u32,
+    pub steps: u16,
     /// Id given by the user; [`FlowSpec::NO_ID`]: the flow's position, as its [`FlowId`].
     pub id: u32,
 }

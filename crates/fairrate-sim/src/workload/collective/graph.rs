@@ -120,7 +120,7 @@ impl<'a> Graph<'a> {
 
     /// Adds a ring of `members` as one flow from each of them to the next, which has the bytes of `edge` in `steps` messages. Messages wait for
     /// each other around the ring, so the flows begin together, when the last member is ready, and the ring ends for all with the last one.
-    pub(super) fn send_merged(&mut self, stream: u32, members: &[usize], steps: u32, edge: impl Fn(usize) -> u64) {
+    pub(super) fn send_merged(&mut self, stream: u32, members: &[usize], steps: u16, edge: impl Fn(usize) -> u64) {
         let (begin, end) = (self.add_moment(members[0]), self.add_moment(members[0]));
         for &member in members {
             let (ready, delay) = (self.sides[member].barrier.iter(), self.compute);

@@ -29,20 +29,22 @@ impl Collective {
     pub(super) fn add_ring(&self, graph: &mut Graph<'_>, channel: u32, bytes: u64) {
         let members: Vec<usize> = (0..graph.n()).collect();
         // With fewer bytes than ranks, some messages are empty, and edges have different numbers of them.
-        if self.merged_rings && members.len() as u64 <= bytes {
-            self.add_merged_ring(graph, &members, channel, bytes);
+        if self.merged_rings
+            && members.len() as u64 <= bytes
+            && let Ok(n_steps) = u16::try_from(steps_of(self.op, members.len()))
+        {
+            self.add_merged_ring(graph, &members, channel, (bytes, n_steps));
             return;
         }
         self.add_ring_of(graph, &Ring { members: &members, op: self.op, channel, bytes, first: 0 }, &Vec::new());
     }
 
     /// Adds a ring whose messages from each rank to the next are one flow.
-    fn add_merged_ring(&self, graph: &mut Graph<'_>, members: &[usize], channel: u32, bytes: u64) {
+    fn add_merged_ring(&self, graph: &mut Graph<'_>, members: &[usize], channel: u32, (bytes, n_steps): (u64, u16)) {
         let n = members.len();
-        let n_steps = steps_of(self.op, n);
         // Member i passes parts i, i − 1, ... on, from its own part on, once around or twice.
         let size = |at: usize, step: usize| part(bytes, n as u64, ((at + 2 * n - step % n) % n) as u64);
-        graph.send_merged(channel, members, n_steps as u32, |at| (0..n_steps).map(|step| size(at, step)).sum());
+        graph.send_merged(channel, members, n_steps, |at| (0..usize::from(n_steps)).map(|step| size(at, step)).sum());
     }
 
     /// Adds a ring: in step s, member i passes part i − s on to member i + 1. The first N − 1 steps of a ring that reduces do so, the others
