@@ -33,18 +33,10 @@ impl Collective {
             && members.len() as u64 <= bytes
             && let Ok(n_steps) = u16::try_from(steps_of(self.op, members.len()))
         {
-            self.add_merged_ring(graph, &members, channel, (bytes, n_steps));
+            add_merged_ring(graph, &members, channel, (bytes, n_steps));
             return;
         }
         self.add_ring_of(graph, &Ring { members: &members, op: self.op, channel, bytes, first: 0 }, &Vec::new());
-    }
-
-    /// Adds a ring whose messages from each rank to the next are one flow.
-    fn add_merged_ring(&self, graph: &mut Graph<'_>, members: &[usize], channel: u32, (bytes, n_steps): (u64, u16)) {
-        let n = members.len();
-        // Member i passes parts i, i − 1, ... on, from its own part on, once around or twice.
-        let size = |at: usize, step: usize| part(bytes, n as u64, ((at + 2 * n - step % n) % n) as u64);
-        graph.send_merged(channel, members, n_steps, |at| (0..usize::from(n_steps)).map(|step| size(at, step)).sum());
     }
 
     /// Adds a ring: in step s, member i passes part i − s on to member i + 1. The first N − 1 steps of a ring that reduces do so, the others
@@ -91,6 +83,14 @@ impl Collective {
             }
         }
     }
+}
+
+/// Adds a ring whose messages from each rank to the next are one flow.
+fn add_merged_ring(graph: &mut Graph<'_>, members: &[usize], channel: u32, (bytes, n_steps): (u64, u16)) {
+    let n = members.len();
+    // Member i passes parts i, i − 1, ... on, from its own part on, once around or twice.
+    let size = |at: usize, step: usize| part(bytes, n as u64, ((at + 2 * n - step % n) % n) as u64);
+    graph.send_merged(channel, members, n_steps, |at| (0..usize::from(n_steps)).map(|step| size(at, step)).sum());
 }
 
 /// Returns the number of steps of a ring of `n` ranks.
