@@ -166,10 +166,10 @@ impl Sender {
         Self { writing, ..Self::new(flow, bytes, controlled) }
     }
 
-    /// Stops new data: what has been sent so far is all it will send. Returns `true` if all of it has been
-    /// acknowledged.
+    /// Stops new data: what has been sent so far, before it went back too, is all it will send. Returns `true` if all of
+    /// it has been acknowledged.
     pub fn stop(&mut self) -> bool {
-        self.bytes = self.snd_nxt.max(self.snd_una);
+        self.bytes = self.snd_max.max(self.snd_una);
         self.writing = Writing::Done;
         self.is_done()
     }

@@ -162,4 +162,54 @@ flows = "all"
 every = "1us"
 "#,
     ),
+    (
+        "a flow stopped after going back ended with packets on their way, which counted or not by the number of threads",
+        r#"
+seed = 402
+duration = "300us"
+[topology]
+kind = "dragonfly"
+groups = 2
+local_rate = "25Gbps"
+[transport]
+cc = "line-rate"
+data_class = 2
+nack_interval = "0s"
+[switch]
+queue = "red"
+[switch.red]
+weight = 0.5
+[routing]
+balance = "round-robin"
+[[fault]]
+links = ["tor4->tor6", "tor0->tor3"]
+packets = "acks"
+duplicate = 0.3
+rate = 0.25
+reorder = 0.001
+reorder_delay = "5us"
+down_at = "0s"
+up_at = "41us"
+[[fault]]
+links = ["tor5->h11", "tor6->h12", "tor1->tor5"]
+burst = { good = 20, bad = 2, bad_loss = 0.5 }
+[[traffic]]
+kind = "permutation"
+hosts = ["h10", "h15", "h12", "h4", "h0", "h8", "h3", "h11", "h14", "h7", "h2", "h5", "h1"]
+bytes = "30KB"
+class = 5
+[[traffic]]
+kind = "staggered"
+receiver = "h15"
+senders = 9
+bytes = "999B"
+interval = "5us"
+[[traffic]]
+kind = "staggered"
+receiver = "h9"
+senders = ["h8", "h7", "h11", "h2"]
+interval = "0s"
+hold = "50us"
+"#,
+    ),
 ];
