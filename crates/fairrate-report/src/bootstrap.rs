@@ -82,11 +82,11 @@ impl Difference {
     pub fn of(pairs: &[(f64, f64)]) -> Option<Self> {
         let differences: Vec<f64> = pairs.iter().map(|(x, base)| x - base).collect();
         let Estimate { n, mean, interval } = Estimate::of(&differences)?;
-        let sums = |pairs: &mut dyn Iterator<Item = (f64, f64)>| pairs.fold((0.0, 0.0), |s, p| (s.0 + p.0, s.1 + p.1));
+        let add = |s: (f64, f64), p: &(f64, f64)| (s.0 + p.0, s.1 + p.1);
         let quotient = |(x, base): (f64, f64)| if base == 0.0 { f64::NAN } else { x / base };
-        let ratio = Some(quotient(sums(&mut pairs.iter().copied()))).filter(|r| r.is_finite());
+        let ratio = Some(quotient(pairs.iter().fold((0.0, 0.0), add))).filter(|r| r.is_finite());
         // A resample of zeros alone has no ratio, so there is no interval then.
-        let ratio_interval = ratio.and_then(|_| resampled(n, |draw| quotient(sums(&mut draw.map(|i| pairs[i])))));
+        let ratio_interval = ratio.and_then(|_| resampled(pairs, (0.0, 0.0), add, quotient));
         let half_width = stats::student_half_width(&differences);
         Some(Self { n, mean, interval, ratio, ratio_interval, half_width })
     }
@@ -111,23 +111,32 @@ impl Difference {
 
 /// Returns the percentile interval of a mean; `None` for fewer than two values.
 fn interval(values: &[f64]) -> Option<Interval> {
-    resampled(values.len(), |draw| draw.map(|i| values[i]).sum::<f64>() / values.len() as f64)
+    // `-0.0` is what a sum of no numbers is in the standard library.
+    resampled(values, -0.0, |sum, x| sum + x, |sum| sum / values.len() as f64)
 }
 
-/// Returns the middle [`LEVEL`] of a statistic of `n` draws from `0..n`, drawn [`RESAMPLES`] times; `None` if `n` is
-/// below two or the statistic of some resample is not finite.
-fn resampled(n: usize, statistic: impl Fn(&mut dyn Iterator<Item = usize>) -> f64) -> Option<Interval> {
+/// Returns the middle [`LEVEL`] of a statistic of as many draws from `items` as there are, drawn [`RESAMPLES`] times. The statistic is
+/// `finish` of what `add` makes of the draws, from `zero`. `None` with fewer than two items, or if some resample's is not finite.
+fn resampled<T: Copy + PartialEq, S: Copy>(
+    items: &[T],
+    zero: S,
+    add: impl Fn(S, &T) -> S,
+    finish: impl Fn(S) -> f64,
+) -> Option<Interval> {
+    let (n, first) = (items.len(), items.first()?);
     if n < 2 {
         return None;
     }
+    // All draws of equal items are alike.
+    let n_resamples = if items.iter().all(|item| item == first) { 1 } else { RESAMPLES };
     let mut random = SplitMix64(n as u64);
-    let mut values: Vec<f64> = (0..RESAMPLES).map(|_| statistic(&mut (0..n).map(|_| random.below(n)))).collect();
+    let resample = |_| finish((0..n).fold(zero, |so_far, _| add(so_far, &items[random.below(n)])));
+    let values: Vec<f64> = (0..n_resamples).map(resample).collect();
     if values.iter().any(|v| !v.is_finite()) {
         return None;
     }
-    values.sort_by(f64::total_cmp);
     let tail = (1.0 - LEVEL) / 2.0;
-    let (low, high) = (stats::percentile(&values, tail)?, stats::percentile(&values, 1.0 - tail)?);
+    let [low, high] = stats::percentiles(values, [tail, 1.0 - tail])?;
     Some(Interval { low, high })
 }
 

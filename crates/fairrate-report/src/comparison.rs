@@ -2,11 +2,14 @@
 
 mod measures;
 
+use std::collections::HashMap;
+
 use serde::Serialize;
 
 use self::measures::{Columns, buckets, ports};
 use crate::bootstrap::{Difference, Estimate, LEVEL, RESAMPLES};
 use crate::metrics::{Metrics, Share};
+use crate::stats;
 
 /// All columns of a comparison and their measures.
 #[derive(Clone, Debug)]
@@ -215,17 +218,16 @@ pub fn best(
     is_bound: &dyn Fn(usize) -> bool,
 ) -> Vec<usize> {
     let series: Vec<Vec<(u64, f64)>> = metrics.iter().map(|m| by_seed(m, value)).collect();
-    let mean = |i: usize| Estimate::of(&series[i].iter().map(|(_, x)| *x).collect::<Vec<_>>()).map(|e| e.mean);
     let best = |rivals: Vec<usize>| {
-        let known: Vec<(usize, f64)> = rivals.iter().filter_map(|&i| Some((i, mean(i)?))).collect();
+        let known: Vec<(usize, f64)> = rivals.iter().filter_map(|&i| Some((i, mean(&metrics[i], value)?))).collect();
         let (best, target) = *match better {
             Better::Lower => known.iter().min_by(|a, b| a.1.total_cmp(&b.1)),
             Better::Higher => known.iter().max_by(|a, b| a.1.total_cmp(&b.1)),
             Better::Neither => None,
         }?;
         let is_behind = |&(i, x): &(usize, f64)| {
-            let difference = Difference::of(&pairs(&series[i], &series[best]));
-            show(x) != show(target) && difference.is_some_and(|d| d.is_clear())
+            let difference = || Difference::of(&pairs(&series[i], &series[best]));
+            show(x) != show(target) && difference().is_some_and(|d| d.is_clear())
         };
         let mut others = known.iter().filter(|(i, _)| *i != best);
         (1 < known.len() && !is_bound(best) && others.all(is_behind)).then_some(best)
@@ -235,13 +237,22 @@ pub fn best(
 
 /// Returns the values of `own` and `base` of the same seeds.
 pub(crate) fn pairs(own: &[(u64, f64)], base: &[(u64, f64)]) -> Vec<(f64, f64)> {
-    let of_seed = |seed: u64| base.iter().find(|(s, _)| *s == seed).map(|(_, x)| *x);
-    own.iter().filter_map(|(seed, x)| Some((*x, of_seed(*seed)?))).collect()
+    let of_seed: HashMap<u64, f64> = base.iter().rev().copied().collect();
+    own.iter().filter_map(|(seed, x)| Some((*x, *of_seed.get(seed)?))).collect()
 }
 
-/// Returns the mean over the seeds of a column.
+/// Returns the mean over the seeds of a column, with its interval.
 pub fn estimate(m: &Metrics, value: Value<'_>) -> Option<Estimate> {
-    Estimate::of(&by_seed(m, value).into_iter().map(|(_, x)| x).collect::<Vec<_>>())
+    Estimate::of(&values(m, value))
+}
+
+/// Returns the mean over the seeds of a column alone: that of its [`estimate`], without the many resamples of the interval.
+pub fn mean(m: &Metrics, value: Value<'_>) -> Option<f64> {
+    stats::mean(&values(m, value)).filter(|mean| mean.is_finite())
+}
+
+fn values(m: &Metrics, value: Value<'_>) -> Vec<f64> {
+    by_seed(m, value).into_iter().map(|(_, x)| x).collect()
 }
 
 /// Returns the measure of each seed of a column that has it.

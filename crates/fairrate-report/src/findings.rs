@@ -2,7 +2,7 @@
 //! carries the claim; everything else is a number or a count.
 
 use crate::bootstrap::{Difference, FEW, Interval};
-use crate::comparison::{Better, Comparison, Value, by_seed, estimate, pairs, rivals};
+use crate::comparison::{Better, Comparison, Value, by_seed, estimate, mean, pairs, rivals};
 use crate::format;
 use crate::metrics::{Metrics, PortMetrics, SIZE_BUCKETS};
 use crate::stats::{Distribution, Percentile};
@@ -166,7 +166,7 @@ struct Standing {
 fn standing(metrics: &[Metrics], columns: &[usize], subject: &Subject<'_>) -> Option<Standing> {
     let value = &*subject.value;
     let mut known: Vec<(usize, f64)> =
-        columns.iter().filter_map(|&i| Some((i, estimate(&metrics[i], value)?.mean))).collect();
+        columns.iter().filter_map(|&i| Some((i, mean(&metrics[i], value)?))).collect();
     known.sort_by(|a, b| a.1.total_cmp(&b.1));
     if subject.better == Better::Higher {
         known.reverse();
@@ -196,7 +196,7 @@ fn claim(metrics: &[Metrics], names: &[&str], subject: &Subject<'_>) -> Option<S
         return Some(format!("By the {} no algorithm can be told from the best.", subject.name));
     }
     let is_near = |&i: &usize| {
-        let ratio = estimate(&metrics[i], &*subject.value)?.mean / estimate(&metrics[best], &*subject.value)?.mean;
+        let ratio = mean(&metrics[i], &*subject.value)? / mean(&metrics[best], &*subject.value)?;
         Some((ratio - 1.0).abs() < NEAR && !has_bounds(metrics, i, subject))
     };
     if all.iter().filter_map(is_near).all(|near| near) {

@@ -8,7 +8,7 @@ use std::fmt::Write;
 use fairrate_text::escape;
 
 use crate::collectives;
-use crate::comparison::{Better, Comparison, MAX_PORTS, Value, best, estimate};
+use crate::comparison::{Better, Comparison, MAX_PORTS, Value, best, mean};
 use crate::critical_path;
 use crate::export::Picture;
 use crate::figures::{self, Chapter, Line, MAX_DRAWN};
@@ -208,7 +208,7 @@ fn headlines(comparison: &Comparison) -> Vec<Headline> {
     let mut add_of =
         |title: &str, better: Better, show: fn(f64) -> String, value: Value<'_>, slowdown: Slowdown<'_>| {
             // As in the tables, this is the mean of the values of all seeds.
-            let values = metrics.iter().map(|m| estimate(m, value).map(|e| e.mean)).collect();
+            let values = metrics.iter().map(|m| mean(m, value)).collect();
             let is_bound = |m: &Metrics| {
                 m.seeds_alone().iter().any(|run| value(run).zip(slowdown(run)).is_some_and(|(x, d)| d.is_bound(x)))
             };

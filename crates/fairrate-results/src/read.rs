@@ -5,6 +5,7 @@ use std::hash::Hasher as _;
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
+use bytes::Bytes;
 use parquet::column::reader::get_typed_column_reader;
 use parquet::errors::ParquetError;
 use parquet::file::reader::{FileReader, RowGroupReader};
@@ -64,27 +65,38 @@ impl Results {
     /// # Errors
     /// If it is missing or damaged.
     pub fn verify_table(&self, table: &str) -> Result<(), ResultsError> {
-        let Some(info) = self.summary.tables.get(table) else { return Ok(()) };
+        if self.summary.tables.contains_key(table) { self.checked_table(table).map(drop) } else { Ok(()) }
+    }
+
+    /// Opens a table and checks its length and hash. A small one is then in memory; a large one's columns are read when they are wanted.
+    fn checked_table(&self, table: &str) -> Result<Source, ResultsError> {
         let path = self.dir.join(format!("{table}.parquet"));
         let io = |e| ResultsError::io(&path, e);
-        let damaged = |problem: String| ResultsError::Damaged { path: path.clone(), problem };
         let mut file = File::open(&path).map_err(io)?;
         let len = file.metadata().map_err(io)?.len();
+        let Some(info) = self.summary.tables.get(table) else { return Ok(Source::Disk(file)) };
+        let damaged = |problem: String| ResultsError::Damaged { path: path.clone(), problem };
         if len != info.bytes {
             return Err(damaged(format!("it has {len} bytes, and had {} when the run ended", info.bytes)));
         }
-        let (mut hash, mut buffer) = (XxHash64::with_seed(0), vec![0; 1 << 16]);
-        loop {
-            match file.read(&mut buffer).map_err(io)? {
-                0 => break,
-                n => hash.write(&buffer[..n]),
+        let is_small = len <= MOST_BYTES_AT_ONCE;
+        let mut hash = XxHash64::with_seed(0);
+        let mut buffer = vec![0; if is_small { len as usize } else { 1 << 16 }];
+        if is_small {
+            file.read_exact(&mut buffer).map_err(io)?;
+            hash.write(&buffer);
+        } else {
+            loop {
+                match file.read(&mut buffer).map_err(io)? {
+                    0 => break,
+                    n => hash.write(&buffer[..n]),
+                }
             }
         }
-        if format!("{:016x}", hash.finish()) == info.xxh64 {
-            Ok(())
-        } else {
-            Err(damaged("its content has changed since the run ended".to_owned()))
+        if format!("{:016x}", hash.finish()) != info.xxh64 {
+            return Err(damaged("its content has changed since the run ended".to_owned()));
         }
+        Ok(if is_small { Source::Memory(buffer.into()) } else { Source::Disk(file) })
     }
 
     /// Returns the directory.
@@ -132,15 +144,16 @@ impl Results {
 
     /// Checks a table and calls `f` with each of its rows in order.
     pub(super) fn each<R: Row>(&self, mut f: impl FnMut(R)) -> Result<(), ResultsError> {
-        self.verify_table(R::TABLE.name)?;
         let path = self.dir.join(format!("{}.parquet", R::TABLE.name));
         if !self.summary.tables.contains_key(R::TABLE.name) && !path.exists() {
             // An older program had no such table.
             return Ok(());
         }
-        let file = File::open(&path).map_err(|e| ResultsError::io(&path, e))?;
         let fail = |e| ResultsError::parquet(&path, e);
-        let reader = SerializedFileReader::new(file).map_err(fail)?;
+        let reader: Box<dyn FileReader> = match self.checked_table(R::TABLE.name)? {
+            Source::Memory(bytes) => Box::new(SerializedFileReader::new(bytes).map_err(fail)?),
+            Source::Disk(file) => Box::new(SerializedFileReader::new(file).map_err(fail)?),
+        };
         for i in 0..reader.num_row_groups() {
             let group = reader.get_row_group(i).map_err(fail)?;
             let n_rows = usize::try_from(group.metadata().num_rows()).unwrap_or(0);
@@ -152,6 +165,15 @@ impl Results {
         }
         Ok(())
     }
+}
+
+/// Largest number of bytes of a table that is read at once; Parquet's reader asks for each column of a larger one.
+const MOST_BYTES_AT_ONCE: u64 = 4 << 20;
+
+/// The bytes of a table.
+enum Source {
+    Memory(Bytes),
+    Disk(File),
 }
 
 /// Largest number of rows for which memory is reserved before they are read; a damaged file may state too many.

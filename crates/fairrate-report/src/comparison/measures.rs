@@ -36,7 +36,8 @@ impl<'a> Columns<'a> {
         let cell = |i: usize| {
             let values: Vec<f64> = series[i].iter().map(|(_, x)| *x).collect();
             let base = self.baselines[i];
-            let difference = Difference::of(&pairs(&series[i], &series[base])).filter(|_| i != base).map(|d| (base, d));
+            let of_base = || Some((base, Difference::of(&pairs(&series[i], &series[base]))?));
+            let difference = if i == base { None } else { of_base() };
             Cell { estimate: Estimate::of(&values), difference, bound: None }
         };
         let cells = (0..self.metrics.len()).map(cell).collect();
