@@ -35,6 +35,8 @@ pub struct Metrics {
     pub refused: IntCounter,
     /// Number of rates that the allocator has sent.
     pub rates: IntCounter,
+    /// Number of rates dropped, as another allocator has a higher epoch.
+    pub dropped: IntCounter,
     /// Number of the kernel's events for which there was no room.
     pub events_lost: IntCounter,
     /// Number of looks at all sockets.
@@ -64,6 +66,7 @@ impl Metrics {
             ends: counter("flow_ends", "Flowlets that ended"),
             refused: counter("refused", "Times that a flowlet went without a rate, as there were too many"),
             rates: counter("rates", "Rates that the allocator has given"),
+            dropped: counter("dropped_rates", "Rates of an allocator whose epoch is over"),
             events_lost: counter("events_lost", "Events of the kernel for which there was no room"),
             looks: counter("looks", "Looks at all sockets"),
             log_lines_lost: counter("log_lines_lost", "Log lines that could not be written"),

@@ -99,6 +99,8 @@ impl<'a> Watch<'a> {
             self.routine()?;
         }
         self.metrics.allocators.set(count(self.client.n_connected()));
+        let dropped = self.client.n_dropped();
+        self.metrics.dropped.inc_by(dropped.saturating_sub(self.metrics.dropped.get()));
         self.metrics.hear(Worker::Watch);
         self.speak();
         Ok(())
@@ -112,7 +114,7 @@ impl<'a> Watch<'a> {
         for tell in tells {
             match tell {
                 Tell::Begin { flow, source, destination, weight } => {
-                    self.client.begin(flow, source, destination, weight);
+                    self.client.begin(flow, source.into(), destination.into(), weight);
                     self.metrics.starts.inc();
                 }
                 Tell::End { flow, cookie } => {

@@ -17,7 +17,7 @@ use fairrate_control::flowtune::Grant;
 use self::allegiance::Allegiance;
 use self::server::{Link, Server};
 use crate::lease::{WORDS_A_LEASE, guarded, validity};
-use crate::wire::{self, AllocatorStamp, Epoch, Flow, FromAgent, FromAllocator, Reason, Start, VERSION};
+use crate::wire::{self, AllocatorStamp, Epoch, Flow, FromAgent, FromAllocator, Reason, Start};
 
 /// The lease before a server has sent its own.
 pub const FIRST_LEASE: Duration = Duration::from_secs(1);
@@ -139,7 +139,10 @@ impl Agent {
         self.servers[server].heard = now;
         match message {
             FromAllocator::Hello { version, instance, lease } => self.on_hello(now, server, version, instance, lease),
-            FromAllocator::Bye(reason) => Err(reason),
+            FromAllocator::Bye(reason) => {
+                self.servers[server].on_bye(reason);
+                Err(reason)
+            }
             _ if self.servers[server].link != Link::Up => Err(Reason::Protocol),
             FromAllocator::Stamp(stamp) => self.on_stamp(now, server, &stamp),
             FromAllocator::Rate { flow, rate } => {
@@ -181,9 +184,10 @@ impl Agent {
         if of.link != Link::Waiting {
             return Err(Reason::Protocol);
         }
-        if version != VERSION {
+        if !of.offers.has(version) {
             return Err(Reason::Version);
         }
+        of.version = version;
         let is_same = of.instance.replace(instance) == Some(instance);
         of.greet(lease, self.flows.keys().copied().collect());
         if self.allegiance.holder == Some(server) {
@@ -195,14 +199,21 @@ impl Agent {
         Ok(())
     }
 
-    /// Lists all flows as to be reported to `server`. Rates that are not in force any more do not come back.
+    /// Lists all flows as to be reported to `server`. Rates that are not in force any more do not come back, and those of
+    /// flows that its version has no record for end.
     fn report(&mut self, server: usize) {
         let of = &mut self.servers[server];
         of.reporting = self.flows.keys().copied().collect();
         of.is_reported = false;
-        if !self.allegiance.is_valid {
-            self.flows.values_mut().for_each(|own| own.told_bps = 0.0);
+        let mut lost = Vec::new();
+        for (&flow, own) in &mut self.flows {
+            if !self.allegiance.is_valid || !of.can_tell(&own.start) {
+                own.told_bps = 0.0;
+                lost.push(flow);
+            }
         }
+        // A rate that the server cannot know of would be given to others.
+        lost.into_iter().for_each(|flow| self.refresh(flow));
     }
 
     fn on_stamp(&mut self, now: Duration, server: usize, stamp: &AllocatorStamp) -> Result<(), Reason> {
@@ -290,6 +301,18 @@ impl Agent {
         self.refresh_all();
     }
 
+    /// Returns the newest version to offer if `server` has just refused a newer one, so that it is worth connecting again
+    /// at once.
+    pub fn take_fallback(&mut self, server: usize) -> Option<u8> {
+        let of = &mut self.servers[server];
+        std::mem::take(&mut of.falls_back).then_some(of.offers.most)
+    }
+
+    /// Returns the version of the protocol that `server` has chosen, if its connection exists.
+    pub fn version(&self, server: usize) -> Option<u8> {
+        self.is_up(server).then_some(self.servers[server].version)
+    }
+
     /// Returns `true` if `server` has answered HELLO on a connection that still exists.
     pub fn is_up(&self, server: usize) -> bool {
         self.servers[server].link == Link::Up
@@ -356,7 +379,8 @@ impl Agent {
             Link::Cut => {}
             _ if self.is_leaving => wire::encode([FromAgent::Bye(Reason::Shutdown)], out),
             Link::Greeting => {
-                wire::encode([FromAgent::Hello { version: VERSION, session: self.session }], out);
+                let version = self.servers[server].offers.byte();
+                wire::encode([FromAgent::Hello { version, session: self.session }], out);
                 self.servers[server].link = Link::Waiting;
             }
             Link::Waiting => {}

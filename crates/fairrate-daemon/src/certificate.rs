@@ -1,6 +1,6 @@
 //! The contents of a certificate: its name, its addresses and its validity.
 
-use std::net::Ipv4Addr;
+use std::net::IpAddr;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use x509_parser::prelude::{FromDer, GeneralName, X509Certificate};
@@ -15,8 +15,8 @@ const DAY_S: f64 = 86_400.0;
 pub struct Certificate {
     /// Its common name, fit for a log or a terminal.
     pub name: String,
-    /// Its IPv4 addresses, in order.
-    pub addresses: Vec<Ipv4Addr>,
+    /// Its addresses, in order.
+    pub addresses: Vec<IpAddr>,
     /// First time at which it is valid.
     pub not_before: SystemTime,
     /// Last time at which it is valid.
@@ -29,8 +29,8 @@ impl Certificate {
         let (_, certificate) = X509Certificate::from_der(der).ok()?;
         let name = certificate.subject().iter_common_name().next().and_then(|name| name.as_str().ok());
         let validity = certificate.validity();
-        let mut addresses: Vec<Ipv4Addr> = match certificate.subject_alternative_name() {
-            Ok(Some(names)) => names.value.general_names.iter().filter_map(ipv4).collect(),
+        let mut addresses: Vec<IpAddr> = match certificate.subject_alternative_name() {
+            Ok(Some(names)) => names.value.general_names.iter().filter_map(address).collect(),
             _ => Vec::new(),
         };
         addresses.sort_unstable();
@@ -54,7 +54,7 @@ impl Certificate {
 
     /// Returns its name, and the first of its addresses that differ from it.
     pub fn label(&self) -> String {
-        let others: Vec<String> = self.addresses.iter().map(Ipv4Addr::to_string).filter(|a| *a != self.name).collect();
+        let others: Vec<String> = self.addresses.iter().map(IpAddr::to_string).filter(|a| *a != self.name).collect();
         match others.len() {
             0 => self.name.clone(),
             n @ 1..=3 => format!("{} for {}", self.name, others[..n].join(", ")),
@@ -63,11 +63,11 @@ impl Certificate {
     }
 }
 
-fn ipv4(name: &GeneralName<'_>) -> Option<Ipv4Addr> {
-    match name {
-        GeneralName::IPAddress(bytes) => <[u8; 4]>::try_from(*bytes).ok().map(Ipv4Addr::from),
-        _ => None,
-    }
+/// Returns the address of a name. An IPv4 address has one form only.
+fn address(name: &GeneralName<'_>) -> Option<IpAddr> {
+    let GeneralName::IPAddress(bytes) = name else { return None };
+    let short = <[u8; 4]>::try_from(*bytes).ok().map(IpAddr::from);
+    short.or_else(|| <[u8; 16]>::try_from(*bytes).ok().map(|bytes| IpAddr::from(bytes).to_canonical()))
 }
 
 /// Returns the time `seconds` after 1970. An earlier time becomes 1970: such a certificate has expired anyway.

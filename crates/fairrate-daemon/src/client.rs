@@ -2,7 +2,7 @@
 
 use std::convert::Infallible;
 use std::io;
-use std::net::{Ipv4Addr, SocketAddr};
+use std::net::{IpAddr, SocketAddr};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
@@ -127,14 +127,15 @@ impl Client {
 
     /// Begins a flowlet. `weight` is relative to other flows', from 1/256 to 255.996; a weight out of range is set to
     /// the nearest end of the range, and is logged. A flow of this number with other addresses or weight is ended
-    /// first.
-    pub fn begin(&self, flow: Flow, src: Ipv4Addr, dst: Ipv4Addr, weight: f64) {
+    /// first. An allocator that speaks version 2 of the protocol does not hear of flows of IPv6.
+    pub fn begin(&self, flow: Flow, src: IpAddr, dst: IpAddr, weight: f64) {
         let in_force = Weight::from_f64(weight);
         if !Weight::fits(weight)
             && let Some(left_out) = self.weights.pass()
         {
             tracing::warn!(weight, in_force = in_force.as_f64(), left_out, "a weight is beyond the ends");
         }
+        let (src, dst) = (src.to_canonical(), dst.to_canonical());
         self.shared.lock().begin(Start { flow, src, dst, weight: in_force });
         self.shared.tell();
     }
@@ -159,6 +160,11 @@ impl Client {
     /// Returns the rate in force in bit/s, or `None` if there is none, and TCP decides.
     pub fn rate_bps(&self, flow: Flow) -> Option<f64> {
         self.shared.lock().rate_bps(flow)
+    }
+
+    /// Returns the number of rates dropped so far because another allocator has a higher epoch.
+    pub fn n_dropped(&self) -> u64 {
+        self.shared.lock().n_dropped()
     }
 
     /// Returns the number of servers that have answered HELLO on their connection.
@@ -251,6 +257,10 @@ async fn keep(shared: Arc<Shared>, server: usize) {
         shared.lock().on_cut(server);
         if shared.is_leaving() {
             return;
+        }
+        if let Some(most) = shared.lock().take_fallback(server) {
+            tracing::info!(%address, version = most, "the allocator is older: connecting again with its version");
+            continue;
         }
         if let Some(left_out) = shared.lines[server].lost.pass() {
             tracing::warn!(%address, why, left_out, "no connection to the allocator");

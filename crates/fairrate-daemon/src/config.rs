@@ -4,7 +4,7 @@ mod check;
 mod place;
 
 use std::collections::HashMap;
-use std::net::{Ipv4Addr, SocketAddr};
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -81,7 +81,7 @@ pub struct Host {
     /// Its name in the topology.
     pub name: String,
     /// Its address.
-    pub address: Ipv4Addr,
+    pub address: IpAddr,
 }
 
 /// The optimiser.
@@ -232,16 +232,15 @@ impl Config {
         Ok(scenario.into_sim_config().topology)
     }
 
-    fn addresses(&self, topology: &Topology) -> Result<HashMap<Ipv4Addr, fairrate_sim::NodeId>, Fault> {
+    fn addresses(&self, topology: &Topology) -> Result<HashMap<IpAddr, fairrate_sim::NodeId>, Fault> {
         if let Some(hosts) = &self.hosts {
-            let first = hosts.strip_suffix('+').and_then(|first| first.parse::<Ipv4Addr>().ok());
+            let first = hosts.strip_suffix('+').and_then(|first| first.parse::<IpAddr>().ok());
             let Some(first) = first else {
                 let what = format!("`hosts = \"{hosts}\"` is no first address with a plus: write \"10.0.0.1+\"");
                 return Err(Fault::new("hosts", what));
             };
             let n = topology.hosts().count();
-            let addresses: HashMap<_, _> =
-                (u32::from(first)..=u32::MAX).map(Ipv4Addr::from).zip(topology.hosts()).collect();
+            let addresses: HashMap<_, _> = addresses_from(first).zip(topology.hosts()).collect();
             if addresses.len() < n {
                 let what = format!("there are {n} hosts and {} addresses from {first} on", addresses.len());
                 return Err(Fault::new("hosts", what));
@@ -258,7 +257,7 @@ impl Config {
                 let what = format!("the topology has no host `{}`{help}", host.name);
                 return Err(Fault::new(format!("host.{i}.name"), what));
             };
-            if addresses.insert(host.address, node).is_some() {
+            if addresses.insert(host.address.to_canonical(), node).is_some() {
                 let what = format!("the address {} is of two hosts", host.address);
                 return Err(Fault::new(format!("host.{i}.address"), what));
             }
@@ -296,6 +295,14 @@ impl Config {
             max_of_one: 2 * self.limits.sessions_per_agent,
             max_updates: self.limits.updates_per_second,
         }
+    }
+}
+
+/// Returns the addresses from `first` on.
+fn addresses_from(first: IpAddr) -> Box<dyn Iterator<Item = IpAddr>> {
+    match first.to_canonical() {
+        IpAddr::V4(first) => Box::new((u32::from(first)..=u32::MAX).map(|bits| IpAddr::V4(bits.into()))),
+        IpAddr::V6(first) => Box::new((u128::from(first)..=u128::MAX).map(|bits| IpAddr::V6(bits.into()))),
     }
 }
 

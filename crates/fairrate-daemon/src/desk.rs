@@ -16,7 +16,7 @@ mod telling;
 mod term;
 
 use std::collections::{BTreeMap, VecDeque};
-use std::net::Ipv4Addr;
+use std::net::IpAddr;
 use std::time::Duration;
 
 use fairrate_allocate::{AllocatorService, LinkId, RateEngine, Update};
@@ -29,13 +29,13 @@ use self::links::Links;
 use self::term::{Standing, Term};
 use crate::lease::WORDS_A_LEASE;
 use crate::rate::WireRate;
-use crate::wire::{Flow, FromAgent, Reason, Start, VERSION};
+use crate::wire::{Flow, FromAgent, LEAST_VERSION, Reason, Start, Versions};
 
 /// The number of a connection, which is never reused.
 pub type ConnectionId = u64;
 
 /// The function that appends the links from one address to another, the sender's first; nothing if there is no path.
-pub type Paths = Box<dyn Fn(Ipv4Addr, Ipv4Addr, &mut Vec<LinkId>) + Send>;
+pub type Paths = Box<dyn Fn(IpAddr, IpAddr, &mut Vec<LinkId>) + Send>;
 
 /// Number of sweeps in a lease, which look for expired leases and for messages that are due.
 const SWEEPS_A_LEASE: u32 = 2 * WORDS_A_LEASE;
@@ -46,6 +46,8 @@ const NOBODY: (u32, u32) = (u32::MAX, 0);
 struct Connection {
     identity: Identity,
     agent: Option<usize>,
+    /// Version of the protocol, once HELLO has been read.
+    version: u8,
     /// `true` if HELLO has to be answered.
     greets: bool,
     /// `true` if a stamp has to be sent.
@@ -138,6 +140,7 @@ impl Desk {
         let connection = Connection {
             identity,
             agent: None,
+            version: LEAST_VERSION,
             greets: false,
             owes_stamp: false,
             last_stamp: 0,
@@ -183,10 +186,14 @@ impl Desk {
         if matches!(message, FromAgent::Start(_) | FromAgent::End(_)) {
             connection.n_seen = connection.n_seen.wrapping_add(1);
         }
-        let known = connection.agent;
+        let (known, version) = (connection.agent, connection.version);
         match (message, known) {
             (FromAgent::Hello { version, session }, None) => self.on_hello(now, id, version, session),
             (FromAgent::Hello { .. }, Some(_)) | (_, None) => self.close(now, id, Reason::Protocol),
+            // A record of a later version than agreed.
+            (FromAgent::Start(start), Some(_)) if !start.is_v4() && version < 3 => {
+                self.close(now, id, Reason::Protocol)
+            }
             (FromAgent::Start(start), Some(at)) => self.on_start(id, at, start),
             (FromAgent::End(flow), Some(at)) => self.end(at, flow),
             (FromAgent::Synced, Some(at)) => {
@@ -207,9 +214,8 @@ impl Desk {
     }
 
     fn on_hello(&mut self, now: Duration, id: ConnectionId, version: u8, session: u64) {
-        if version != VERSION {
-            return self.close(now, id, Reason::Version);
-        }
+        let agreed = Versions::from_byte(version).and_then(|offered| offered.agree(Versions::OURS));
+        let Some(version) = agreed else { return self.close(now, id, Reason::Version) };
         let Some(connection) = self.connections.get(&id) else { return };
         let holder = self.holders.place(&connection.identity);
         let is_it = |at: usize| self.agents[at].as_ref().is_some_and(|agent| agent.session == session);
@@ -225,7 +231,7 @@ impl Desk {
             self.close(now, older, Reason::Replaced);
         }
         if let Some(connection) = self.connections.get_mut(&id) {
-            (connection.agent, connection.greets) = (Some(at), true);
+            (connection.agent, connection.version, connection.greets) = (Some(at), version, true);
         }
         self.list(id, Urgency::Now);
     }
@@ -384,6 +390,11 @@ impl Desk {
     /// Returns the number of connections.
     pub fn n_connections(&self) -> usize {
         self.connections.len()
+    }
+
+    /// Returns the number of agents connected by this version of the protocol.
+    pub fn n_of_version(&self, version: u8) -> usize {
+        self.connections.values().filter(|of| of.agent.is_some() && of.version == version).count()
     }
 
     /// Returns all flows with the rates that were sent, in no order.

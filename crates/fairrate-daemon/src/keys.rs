@@ -6,7 +6,7 @@ mod dir;
 
 use std::fmt;
 use std::io;
-use std::net::{IpAddr, Ipv4Addr};
+use std::net::IpAddr;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
@@ -29,9 +29,9 @@ const SKEW: Duration = Duration::from_hours(1);
 #[derive(Clone, Debug)]
 pub struct Request {
     /// Addresses of the allocators, which have one certificate.
-    pub allocators: Vec<Ipv4Addr>,
+    pub allocators: Vec<IpAddr>,
     /// Addresses of agents, each of which has a certificate.
-    pub agents: Vec<Ipv4Addr>,
+    pub agents: Vec<IpAddr>,
     /// Validity of hosts' certificates.
     pub lifetime: Duration,
     /// Validity of a new authority's certificate.
@@ -44,7 +44,7 @@ pub struct Request {
 
 impl Request {
     /// Creates a request for keys that last a year, and an authority that lasts ten.
-    pub fn new(allocators: &[Ipv4Addr], agents: &[Ipv4Addr]) -> Self {
+    pub fn new(allocators: &[IpAddr], agents: &[IpAddr]) -> Self {
         let day = Duration::from_hours(24);
         Self {
             allocators: allocators.to_owned(),
@@ -209,7 +209,7 @@ impl Maker {
     fn pair(
         &mut self,
         name: &str,
-        addresses: &[Ipv4Addr],
+        addresses: &[IpAddr],
         purpose: ExtendedKeyUsagePurpose,
         group: Option<Gid>,
         authority: &Authority,
@@ -272,7 +272,7 @@ const RENEW: &str = "move it away, or replace both with `--renew`";
 /// Makes a key and a certificate for it; the flag is `true` if the certificate ends earlier than requested.
 fn sign(
     name: &str,
-    addresses: &[Ipv4Addr],
+    addresses: &[IpAddr],
     purpose: ExtendedKeyUsagePurpose,
     authority: &Authority,
     request: &Request,
@@ -281,7 +281,7 @@ fn sign(
     let asked_for = now + request.lifetime;
     let mut params = CertificateParams::default();
     params.distinguished_name.push(DnType::CommonName, name);
-    params.subject_alt_names = addresses.iter().map(|address| SanType::IpAddress(IpAddr::V4(*address))).collect();
+    params.subject_alt_names = addresses.iter().map(|address| SanType::IpAddress(*address)).collect();
     params.extended_key_usages = vec![purpose];
     params.key_usages = vec![KeyUsagePurpose::DigitalSignature];
     params.use_authority_key_identifier_extension = true;

@@ -230,7 +230,7 @@ impl Loader {
         self.next_flow += 1;
         self.flows.push(flow);
         self.waiting.insert(flow, Instant::now());
-        self.agent.begin(Start { flow, src: self.src, dst, weight: Weight::ONE });
+        self.agent.begin(Start { flow, src: self.src.into(), dst: dst.into(), weight: Weight::ONE });
     }
 
     /// Ends one flowlet and begins another.

@@ -5,7 +5,7 @@ mod descriptors;
 mod run;
 
 use std::io::{self, Write};
-use std::net::{Ipv4Addr, SocketAddr};
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Duration;
@@ -60,10 +60,10 @@ struct KeysArgs {
     dir: PathBuf,
     /// Addresses of the allocators, with commas.
     #[arg(long, value_delimiter = ',', required = true)]
-    allocators: Vec<Ipv4Addr>,
+    allocators: Vec<IpAddr>,
     /// Addresses of agents, with commas: each gets a certificate that names this address alone.
     #[arg(long, value_delimiter = ',')]
-    agents: Vec<Ipv4Addr>,
+    agents: Vec<IpAddr>,
     /// Days until certificates of hosts expire.
     #[arg(long, default_value_t = 365, value_parser = clap::value_parser!(u32).range(1..=36_500))]
     days: u32,

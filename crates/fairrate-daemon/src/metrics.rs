@@ -6,14 +6,14 @@ use std::time::{Duration, Instant, SystemTime};
 use prometheus::core::Collector;
 use prometheus::process_collector::ProcessCollector;
 use prometheus::{
-    Counter, Encoder, Gauge, GaugeVec, Histogram, HistogramOpts, IntCounter, IntCounterVec, IntGauge, Opts, Registry,
-    TextEncoder,
+    Counter, Encoder, Gauge, GaugeVec, Histogram, HistogramOpts, IntCounter, IntCounterVec, IntGauge, IntGaugeVec,
+    Opts, Registry, TextEncoder,
 };
 
 use crate::desk::{Counts, Desk, Refusal};
 use crate::http::{self, Page};
 use crate::tls::Certificates;
-use crate::wire::Reason;
+use crate::wire::{LEAST_VERSION, Reason, VERSION};
 
 /// Time without an update after which the optimiser's thread is considered dead.
 const DEAD_AFTER: Duration = Duration::from_secs(2);
@@ -23,6 +23,7 @@ pub struct Metrics {
     registry: Registry,
     agents: IntGauge,
     connections: IntGauge,
+    by_version: IntGaugeVec,
     flows: IntGauge,
     oversubscribed: IntGauge,
     oversubscribed_seconds: Counter,
@@ -110,6 +111,13 @@ impl Metrics {
         let metrics = Self {
             agents: gauge("fairrate_agents", "Agents with a lease"),
             connections: gauge("fairrate_connections", "Connections of agents"),
+            by_version: register(
+                &registry,
+                IntGaugeVec::new(
+                    Opts::new("fairrate_connections_by_version", "Connections of agents by version of the protocol"),
+                    &["version"],
+                ),
+            ),
             flows: gauge("fairrate_flows", "Flows the optimiser knows"),
             oversubscribed: gauge(
                 "fairrate_links_oversubscribed",
@@ -161,6 +169,7 @@ impl Metrics {
     /// Creates the counters of all reasons before their first event, so that their rates are correct.
     fn show_zeros(&self) {
         self.note_refused(&Counts::default(), &Counts::default());
+        self.note_versions(|_| 0);
         for reason in Reason::ALL {
             self.closed_for(reason).inc_by(0);
         }
@@ -209,6 +218,7 @@ impl Metrics {
         let (now, before) = (desk.counts(), published.1);
         set(&self.agents, desk.n_agents());
         set(&self.connections, desk.n_connections());
+        self.note_versions(|version| desk.n_of_version(version));
         set(&self.flows, desk.n_flows());
         let load = desk.link_load();
         set(&self.oversubscribed, load.n_oversubscribed);
@@ -230,6 +240,12 @@ impl Metrics {
         self.leases_ended.inc_by(now.leases_ended - before.leases_ended);
         self.note_refused(&before, &now);
         *published = (Instant::now(), now);
+    }
+
+    fn note_versions(&self, n: impl Fn(u8) -> usize) {
+        for version in LEAST_VERSION..=VERSION {
+            set(&self.by_version.with_label_values(&[version.to_string().as_str()]), n(version));
+        }
     }
 
     fn note_refused(&self, before: &Counts, now: &Counts) {

@@ -1,7 +1,7 @@
 //! The network of the allocation: links of a scenario's topology, and the addresses of its hosts.
 
 use std::collections::HashMap;
-use std::net::Ipv4Addr;
+use std::net::IpAddr;
 
 use fairrate_allocate::{LinkId, RateEngine, RealTime};
 use fairrate_sim::routing::{FlowKey, Routes};
@@ -19,14 +19,14 @@ pub struct Network {
     capacities_bps: Vec<f64>,
     /// Capacity of the smallest of the hosts' links.
     host_link_bps: f64,
-    hosts: HashMap<Ipv4Addr, NodeId>,
+    hosts: HashMap<IpAddr, NodeId>,
     routes: Routes,
     seed: u64,
 }
 
 impl Network {
     /// Creates a network whose hosts have the given addresses. `seed` selects among equal paths.
-    pub fn new(topology: &Topology, hosts: HashMap<Ipv4Addr, NodeId>, seed: u64) -> Self {
+    pub fn new(topology: &Topology, hosts: HashMap<IpAddr, NodeId>, seed: u64) -> Self {
         let ports = (0..topology.n_ports() as u32).map(PortId);
         let capacities_bps: Vec<f64> = ports.map(|port| topology.link(port).rate.as_bps_f64()).collect();
         let of_host = topology.links.iter().filter(|link| topology.is_host(link.a) || topology.is_host(link.b));

@@ -5,7 +5,7 @@
 //!
 //! | kind | record | bytes | from |
 //! |---|---|---|---|
-//! | 1 | HELLO: version (8 bits), session (64) | 9 | agent |
+//! | 1 | HELLO: [versions](Versions) (8 bits), session (64) | 9 | agent |
 //! | 2 | START: flow (32), source (32), destination (32), weight in 256ths (16), flags (16, zero) | 16 | agent |
 //! | 3 | END: flow (32) | 4 | agent |
 //! | 4 | ALIVE: keeps the connection, but no rates | 0 | agent |
@@ -14,6 +14,7 @@
 //! | 7 | IN FORCE: flow (32), [rate](WireRate) (16) | 6 | agent |
 //! | 8 | ACK: number of a MARK (32) | 4 | agent |
 //! | 9 | REPORTED: all rates in force have been sent | 0 | agent |
+//! | 10 | START of IPv6: flow (32), source (128), destination (128), weight in 256ths (16), flags (16, zero) | 40 | agent |
 //! | 17 | HELLO: version (8), instance (64), lease in ms (32) | 13 | allocator |
 //! | 18 | RATE: flow (32), [rate](WireRate) (16) | 6 | allocator |
 //! | 19 | BYE: [reason](Reason) (8) | 1 | both |
@@ -22,23 +23,23 @@
 //! | 22 | SEEN: number of STARTs and ENDs since HELLO (32) | 4 | allocator |
 //!
 //! HELLO of both sides has the same length in all versions, so that a peer of another version gets
-//! [`Reason::Version`]. Rates belong to the epoch of the last STAMP before them. They are valid for a time that begins
+//! [`Reason::Version`]. Kind 10 is of version 3. Rates belong to the epoch of the last STAMP before them. They are valid for a time that begins
 //! when the agent sent the STAMP whose clock is returned. So an agent and an allocator need no common clock, and a
 //! message that was delayed prolongs nothing. An agent answers a MARK with an ACK when the rates before it are in force. A rate is
 //! for the flow that had its number when the allocator had read as many STARTs and ENDs as the last SEEN says.
 
-use std::net::Ipv4Addr;
 use std::time::Duration;
 
 pub use crate::epoch::Epoch;
-use crate::rate::{Weight, WireRate};
+use crate::rate::WireRate;
 
 mod stamp;
+mod start;
+mod version;
 
 pub use self::stamp::{AgentStamp, AllocatorStamp};
-
-/// The protocol's version, which both sides must have. Version 2 has epochs, rates in force and acknowledgments.
-pub const VERSION: u8 = 2;
+pub use self::start::Start;
+pub use self::version::{LEAST_VERSION, VERSION, Versions};
 
 /// Largest number of bytes of a frame after its length.
 pub const MAX_FRAME: usize = 16 * 1024;
@@ -46,25 +47,12 @@ pub const MAX_FRAME: usize = 16 * 1024;
 /// The number by which an agent identifies a flow.
 pub type Flow = u32;
 
-/// The beginning of a flowlet.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Start {
-    /// The flow.
-    pub flow: Flow,
-    /// Its sender's address.
-    pub src: Ipv4Addr,
-    /// Its receiver's address.
-    pub dst: Ipv4Addr,
-    /// The flow's weight.
-    pub weight: Weight,
-}
-
 /// The messages of an agent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FromAgent {
     /// The first message, with the agent's identity. The same session after a broken connection is the same agent.
     Hello {
-        /// Version of the agent's protocol.
+        /// Byte of the [`Versions`] that the agent speaks.
         version: u8,
         /// Random number drawn when the agent started.
         session: u64,
@@ -99,7 +87,7 @@ pub enum FromAgent {
 pub enum FromAllocator {
     /// The answer to HELLO.
     Hello {
-        /// Version of the allocator's protocol.
+        /// Version of the protocol on this connection.
         version: u8,
         /// Random number drawn when the allocator started.
         instance: u64,
@@ -226,7 +214,8 @@ impl Message for FromAgent {
     fn record_len(kind: u8) -> Option<usize> {
         Some(match kind {
             1 => 9,
-            2 => 16,
+            2 => Start::LEN,
+            10 => Start::LEN_V6,
             3 | 8 => 4,
             4 | 5 | 9 => 0,
             6 => AgentStamp::LEN,
@@ -239,7 +228,8 @@ impl Message for FromAgent {
     fn kind(self) -> u8 {
         match self {
             Self::Hello { .. } => 1,
-            Self::Start(_) => 2,
+            Self::Start(start) if start.is_v4() => 2,
+            Self::Start(_) => 10,
             Self::End(_) => 3,
             Self::Alive => 4,
             Self::Synced => 5,
@@ -257,13 +247,7 @@ impl Message for FromAgent {
                 out.push(version);
                 out.extend(session.to_be_bytes());
             }
-            Self::Start(Start { flow, src, dst, weight }) => {
-                out.extend(flow.to_be_bytes());
-                out.extend(src.octets());
-                out.extend(dst.octets());
-                out.extend(weight.bits().to_be_bytes());
-                out.extend([0, 0]);
-            }
+            Self::Start(start) => start.write(out),
             Self::End(flow) => out.extend(flow.to_be_bytes()),
             Self::Alive | Self::Synced | Self::Reported => {}
             Self::Stamp(stamp) => stamp.write(out),
@@ -279,19 +263,7 @@ impl Message for FromAgent {
     fn read(kind: u8, record: &[u8]) -> Result<Self, FrameError> {
         Ok(match kind {
             1 => Self::Hello { version: record[0], session: u64::from_be_bytes(array(record, 1)) },
-            2 => {
-                let flow = u32::from_be_bytes(array(record, 0));
-                let weight = Weight::from_bits(u16::from_be_bytes(array(record, 12)));
-                if array(record, 14) != [0; 2] {
-                    return Err(FrameError::Flags(flow));
-                }
-                Self::Start(Start {
-                    flow,
-                    src: array::<4>(record, 4).into(),
-                    dst: array::<4>(record, 8).into(),
-                    weight: weight.ok_or(FrameError::Weight(flow))?,
-                })
-            }
+            2 | 10 => Self::Start(Start::read(record)?),
             3 => Self::End(u32::from_be_bytes(array(record, 0))),
             4 => Self::Alive,
             5 => Self::Synced,

@@ -136,7 +136,7 @@ fn a_connection_ends_with_its_certificate() {
         let dir = keys_in("short");
         let server = Running::start(&secure(&dir), 1);
         let short = Request { lifetime: Duration::from_secs(seconds), renew: true, ..Request::new(&[], &[host(1)]) };
-        let short = Request { allocators: vec![Ipv4Addr::LOCALHOST], ..short };
+        let short = Request { allocators: vec![Ipv4Addr::LOCALHOST.into()], ..short };
         let own = std::fs::read(dir.join("allocator.pem")).expect("it is there");
         keys::make(&dir, &short).expect("the directory is ours");
         std::fs::write(dir.join("allocator.pem"), own).expect("it is ours");
@@ -172,7 +172,7 @@ fn a_handshake_with_old_keys_does_not_outlive_them() {
     for name in ["ca.pem", "ca.key"] {
         std::fs::remove_file(dir.join(name)).expect("it is there");
     }
-    let renewal = Request { renew: true, ..Request::new(&[Ipv4Addr::LOCALHOST], &[host(1)]) };
+    let renewal = Request { renew: true, ..Request::new(&[Ipv4Addr::LOCALHOST.into()], &[host(1)]) };
     keys::make(&dir, &renewal).expect("the directory is ours");
     server.rekey().expect("the keys are right");
     let mut stream = StreamOwned::new(old, stream);

@@ -1,5 +1,6 @@
 //! A million invalid frames.
 
+use std::net::IpAddr;
 use std::time::Duration;
 
 use fairrate_allocate::{LinkId, RealTime};
@@ -22,7 +23,7 @@ fn desk() -> Desk {
     };
     let engine = RealTime::general(&[9.9e9; 4], 10e9, 0.4);
     let path =
-        |src: std::net::Ipv4Addr| if src.octets()[0] == 10 { [LinkId(0), LinkId(1)] } else { [LinkId(2), LinkId(3)] };
+        |src: IpAddr| if src == IpAddr::from([10, 0, 0, 1]) { [LinkId(0), LinkId(1)] } else { [LinkId(2), LinkId(3)] };
     Desk::new(config, Box::new(engine), Box::new(move |src, _, out| out.extend(path(src))))
 }
 

@@ -1,6 +1,6 @@
 //! The rates that may be in force, summed up link by link: they fit into the links whatever agents do.
 
-use std::net::Ipv4Addr;
+use std::net::IpAddr;
 use std::time::Duration;
 
 use fairrate_allocate::{LinkId, RealTime};
@@ -81,7 +81,7 @@ impl Bench {
     }
 
     fn start(&mut self, id: ConnectionId, flow: u32) {
-        let (src, dst) = (Ipv4Addr::new(10, 0, 0, 1), Ipv4Addr::new(10, 0, 0, 2));
+        let (src, dst) = (IpAddr::from([10, 0, 0, 1]), IpAddr::from([10, 0, 0, 2]));
         self.say(id, FromAgent::Start(Start { flow, src, dst, weight: Weight::ONE }));
     }
 

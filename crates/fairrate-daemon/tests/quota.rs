@@ -1,6 +1,6 @@
 //! The quotas of one identity, however often it connects: at the desk, without sockets and clocks.
 
-use std::net::Ipv4Addr;
+use std::net::IpAddr;
 use std::time::Duration;
 
 use fairrate_allocate::{LinkId, RealTime};
@@ -19,8 +19,8 @@ struct World {
     connections: ConnectionId,
 }
 
-fn host(i: u8) -> Ipv4Addr {
-    Ipv4Addr::new(10, 0, 0, i)
+fn host(i: u8) -> IpAddr {
+    [10, 0, 0, i].into()
 }
 
 impl World {

@@ -3,14 +3,14 @@
 mod common;
 
 use std::io::Write;
-use std::net::{Ipv4Addr, TcpStream};
+use std::net::{IpAddr, Ipv4Addr, TcpStream};
 use std::path::Path;
 
 use common::{ALONE_BPS, Running, client_with, files, host, is_near, keys_in, secure, until};
 use fairrate_daemon::keys::{self, Request};
 use fairrate_daemon::{Client, ClientOptions, KeyFiles, Security};
 
-const LOOPBACK: Ipv4Addr = Ipv4Addr::LOCALHOST;
+const LOOPBACK: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
 
 fn start(dir: &Path) -> Running {
     Running::start(&secure(dir), 1)

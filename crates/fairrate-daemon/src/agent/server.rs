@@ -6,7 +6,7 @@ use std::time::Duration;
 use super::{FIRST_LEASE, Own};
 use crate::lease::WORDS_A_LEASE;
 use crate::rate::WireRate;
-use crate::wire::{Epoch, Flow, FromAgent};
+use crate::wire::{Epoch, Flow, FromAgent, LEAST_VERSION, Reason, Start, Versions};
 
 /// The state of a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -33,6 +33,12 @@ pub(super) struct Told {
 #[derive(Debug)]
 pub(super) struct Server {
     pub link: Link,
+    /// Versions of the protocol to offer in HELLO.
+    pub offers: Versions,
+    /// `true` if the server has refused newer versions than those, and not been tried again.
+    pub falls_back: bool,
+    /// The version that the server has chosen.
+    pub version: u8,
     pub lease: Duration,
     pub instance: Option<u64>,
     /// The epoch of its last stamp.
@@ -68,6 +74,9 @@ impl Server {
     pub fn new(now: Duration) -> Self {
         Self {
             link: Link::Cut,
+            offers: Versions::OURS,
+            falls_back: false,
+            version: LEAST_VERSION,
             lease: FIRST_LEASE,
             instance: None,
             epoch: Epoch::NONE,
@@ -100,7 +109,24 @@ impl Server {
     /// Handles the answer to HELLO: all `flows` have to be sent.
     pub fn greet(&mut self, lease: Duration, flows: BTreeSet<Flow>) {
         (self.link, self.lease, self.dirty, self.is_syncing) = (Link::Up, lease, flows, true);
+        // It may be a newer program on the next connection.
+        self.offers = Versions::OURS;
         self.must_stamp = true;
+    }
+
+    /// Handles the server's reason for closing the connection.
+    pub fn on_bye(&mut self, reason: Reason) {
+        if self.link != Link::Waiting || reason != Reason::Version {
+            return;
+        }
+        let older = self.offers.older();
+        self.falls_back = older.is_some();
+        self.offers = older.unwrap_or(Versions::OURS);
+    }
+
+    /// Returns `true` if the server's version has a record for a flow.
+    pub fn can_tell(&self, start: &Start) -> bool {
+        start.is_v4() || 3 <= self.version
     }
 
     /// Returns `true` if a rate of the server's is for the flow of this generation, and not for an earlier one.
@@ -137,7 +163,8 @@ impl Server {
         while bytes < most
             && let Some(flow) = self.dirty.pop_first()
         {
-            let (own, told) = (flows.get(&flow), self.told.get(&flow).copied());
+            let own = flows.get(&flow).filter(|own| self.can_tell(&own.start));
+            let told = self.told.get(&flow).copied();
             if own.map(|own| own.generation) == told.map(|told| told.generation) {
                 continue;
             }
@@ -160,7 +187,7 @@ impl Server {
             && self.dirty.is_empty()
             && let Some(flow) = self.reporting.pop_first()
         {
-            if let Some(own) = flows.get(&flow).filter(|own| 0.0 < own.in_force_bps) {
+            if let Some(own) = flows.get(&flow).filter(|own| 0.0 < own.in_force_bps && self.can_tell(&own.start)) {
                 news.push(FromAgent::InForce { flow, rate: WireRate::from_bps(own.in_force_bps) });
                 bytes += 6;
             }

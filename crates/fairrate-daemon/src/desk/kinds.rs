@@ -1,6 +1,6 @@
 //! The configuration of a desk, the identities of its peers, and its counters.
 
-use std::net::{IpAddr, Ipv4Addr};
+use std::net::IpAddr;
 use std::time::Duration;
 
 /// The configuration of a desk.
@@ -50,11 +50,11 @@ pub enum Identity {
     /// The address from which a connection without TLS was made. It may report the flows of all hosts.
     Peer(IpAddr),
     /// The addresses that a certificate names, in order. It may report the flows sent from these addresses.
-    Addresses(Vec<Ipv4Addr>),
+    Addresses(Vec<IpAddr>),
 }
 
 impl Identity {
-    pub(super) fn may_speak_for(&self, address: Ipv4Addr) -> bool {
+    pub(super) fn may_speak_for(&self, address: IpAddr) -> bool {
         match self {
             Self::Peer(_) => true,
             Self::Addresses(addresses) => addresses.binary_search(&address).is_ok(),

@@ -5,7 +5,7 @@ use std::time::Duration;
 use super::links::Links;
 use super::{Agent, ConnectionId, Desk, Urgency};
 use crate::rate::WireRate;
-use crate::wire::{self, AgentStamp, AllocatorStamp, Flow, FromAllocator, Reason, VERSION};
+use crate::wire::{self, AgentStamp, AllocatorStamp, Flow, FromAllocator, Reason};
 
 /// Part of its rate that a flow is told as its first rate at least: an eighth. Otherwise it waits for more room.
 const FIRST_PART: u64 = 8;
@@ -125,7 +125,8 @@ impl Desk {
         let Some(agent) = connection.agent.and_then(|at| self.agents[at].as_mut()) else { return };
         if std::mem::take(&mut connection.greets) {
             let (instance, lease) = (self.config.instance, self.config.lease);
-            wire::encode([FromAllocator::Hello { version: VERSION, instance, lease }], out);
+            let version = connection.version;
+            wire::encode([FromAllocator::Hello { version, instance, lease }], out);
         }
         if std::mem::take(&mut connection.owes_stamp) {
             let clock = u64::try_from(now.as_nanos()).unwrap_or(u64::MAX);

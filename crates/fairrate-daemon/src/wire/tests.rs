@@ -1,10 +1,13 @@
 use fairrate_control::flowtune;
 use proptest::prelude::*;
 
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+
 use super::*;
+use crate::rate::Weight;
 
 fn start(flow: Flow) -> Start {
-    let (src, dst) = (Ipv4Addr::new(10, 0, 0, 1), Ipv4Addr::new(10, 0, 0, 2));
+    let (src, dst) = ([10, 0, 0, 1].into(), [10, 0, 0, 2].into());
     Start { flow, src, dst, weight: Weight::ONE }
 }
 
@@ -63,12 +66,35 @@ fn flags_that_mean_nothing_yet_are_an_error() {
     }
 }
 
+#[test]
+fn a_flow_of_ipv6_has_a_longer_record_and_an_ipv4_address_one_form() {
+    let mut bytes = Vec::new();
+    let of = |src: &str, dst: &str| Start { src: src.parse().unwrap(), dst: dst.parse().unwrap(), ..start(7) };
+    encode([FromAgent::Start(of("fd00::1", "fd00::2"))], &mut bytes);
+    assert_eq!((bytes.len(), &bytes[..3]), (3 + 40, &[0, 41, 10][..]));
+    assert_eq!(decoded(&bytes, 5), Ok(vec![FromAgent::Start(of("fd00::1", "fd00::2"))]));
+    // Whoever writes 10.0.0.1 as an address of IPv6 means the same host.
+    bytes.clear();
+    let short = of("10.0.0.1", "10.0.0.2");
+    encode([FromAgent::Start(of("fd00::1", "fd00::2"))], &mut bytes);
+    bytes[7..23].copy_from_slice(&Ipv4Addr::new(10, 0, 0, 1).to_ipv6_mapped().octets());
+    bytes[23..39].copy_from_slice(&Ipv4Addr::new(10, 0, 0, 2).to_ipv6_mapped().octets());
+    assert_eq!(decoded(&bytes, 5), Ok(vec![FromAgent::Start(short)]));
+}
+
+fn any_address() -> impl Strategy<Value = IpAddr> {
+    prop_oneof![
+        any::<u32>().prop_map(|bits| IpAddr::V4(Ipv4Addr::from(bits))),
+        any::<u128>().prop_map(|bits| IpAddr::V6(Ipv6Addr::from(bits)).to_canonical()),
+    ]
+}
+
 fn any_from_agent() -> impl Strategy<Value = FromAgent> {
     prop_oneof![
         (any::<u8>(), any::<u64>()).prop_map(|(version, session)| FromAgent::Hello { version, session }),
-        (any::<u32>(), any::<u32>(), any::<u32>(), 1..=u16::MAX).prop_map(|(flow, src, dst, weight)| {
+        (any::<u32>(), any_address(), any_address(), 1..=u16::MAX).prop_map(|(flow, src, dst, weight)| {
             let weight = Weight::from_bits(weight).expect("it is above 0");
-            FromAgent::Start(Start { flow, src: src.into(), dst: dst.into(), weight })
+            FromAgent::Start(Start { flow, src, dst, weight })
         }),
         any::<u32>().prop_map(FromAgent::End),
         Just(FromAgent::Alive),

@@ -2,7 +2,7 @@
 #![allow(dead_code, reason = "each test uses some of it")]
 
 use std::io::Read;
-use std::net::{Ipv4Addr, SocketAddr, TcpStream};
+use std::net::{IpAddr, Ipv4Addr, SocketAddr, TcpStream};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -26,8 +26,8 @@ pub const TOLERANCE: f64 = 0.012;
 pub const INSECURE: &str = "listen = \"127.0.0.1:0\"\ninsecure = true\nlease = \"300ms\"\nhosts = \"10.0.0.1+\"\n\
                             [topology]\nkind = \"star\"\nhosts = 8\nrate = \"10Gbps\"\n";
 
-pub fn host(i: u8) -> Ipv4Addr {
-    Ipv4Addr::new(10, 0, 0, i)
+pub fn host(i: u8) -> IpAddr {
+    [10, 0, 0, i].into()
 }
 
 /// Returns a path of a directory that does not exist.
@@ -40,13 +40,13 @@ pub fn new_dir(name: &str) -> PathBuf {
 /// Makes a directory of its own with keys for an allocator on loopback and three agents.
 pub fn keys_in(name: &str) -> PathBuf {
     let dir = new_dir(name);
-    let request = Request::new(&[Ipv4Addr::LOCALHOST], &[host(1), host(2), host(3)]);
+    let request = Request::new(&[Ipv4Addr::LOCALHOST.into()], &[host(1), host(2), host(3)]);
     keys::make(&dir, &request).expect("the directory can be written");
     dir
 }
 
 /// Returns the keys of an agent in a directory of [`keys_in`].
-pub fn files(dir: &Path, agent: Ipv4Addr) -> KeyFiles {
+pub fn files(dir: &Path, agent: IpAddr) -> KeyFiles {
     let file = |suffix: &str| dir.join(format!("{agent}.{suffix}"));
     KeyFiles { ca: dir.join("ca.pem"), certificate: file("pem"), key: file("key") }
 }

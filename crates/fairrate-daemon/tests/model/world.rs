@@ -1,7 +1,7 @@
 //! Agents, servers and the connections between them, in steps of a millisecond.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
-use std::net::Ipv4Addr;
+use std::net::IpAddr;
 use std::time::Duration;
 
 use fairrate_allocate::{LinkId, RealTime};
@@ -22,13 +22,16 @@ const PIECE: usize = 600;
 const DRIFT_PERMILLE: u64 = 5;
 
 /// Returns the links between two hosts: all hosts are connected to one switch.
-pub fn path(src: Ipv4Addr, dst: Ipv4Addr) -> Vec<LinkId> {
-    let link = |address: Ipv4Addr| u32::from(address.octets()[3]);
+pub fn path(src: IpAddr, dst: IpAddr) -> Vec<LinkId> {
+    let link = |address: IpAddr| match address {
+        IpAddr::V4(address) => u32::from(address.octets()[3]),
+        IpAddr::V6(address) => u32::from(address.octets()[15]),
+    };
     if src == dst { Vec::new() } else { vec![LinkId(link(src)), LinkId(N_HOSTS as u32 + link(dst))] }
 }
 
-fn address(host: usize) -> Ipv4Addr {
-    Ipv4Addr::new(10, 0, 0, host as u8)
+fn address(host: usize) -> IpAddr {
+    [10, 0, 0, host as u8].into()
 }
 
 /// One direction of a connection: bytes arrive in order, each piece at its time.
