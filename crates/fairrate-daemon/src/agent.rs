@@ -213,7 +213,9 @@ impl Agent {
             }
         }
         // A rate that the server cannot know of would be given to others.
-        lost.into_iter().for_each(|flow| self.refresh(flow));
+        for flow in lost {
+            self.refresh(flow);
+        }
     }
 
     fn on_stamp(&mut self, now: Duration, server: usize, stamp: &AllocatorStamp) -> Result<(), Reason> {

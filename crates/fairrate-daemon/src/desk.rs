@@ -192,7 +192,7 @@ impl Desk {
             (FromAgent::Hello { .. }, Some(_)) | (_, None) => self.close(now, id, Reason::Protocol),
             // A record of a later version than agreed.
             (FromAgent::Start(start), Some(_)) if !start.is_v4() && version < 3 => {
-                self.close(now, id, Reason::Protocol)
+                self.close(now, id, Reason::Protocol);
             }
             (FromAgent::Start(start), Some(at)) => self.on_start(id, at, start),
             (FromAgent::End(flow), Some(at)) => self.end(at, flow),
