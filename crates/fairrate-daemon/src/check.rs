@@ -41,7 +41,7 @@ fn check_keys(files: &KeyFiles, loaded: &Loaded) -> Result<Vec<String>, String> 
         }
     }
     let listen = loaded.config.listen.ip();
-    if !listen.is_unspecified() && !keys.own.addresses.iter().any(|address| *address == listen) {
+    if !listen.is_unspecified() && !keys.own.addresses.contains(&listen) {
         warnings.push(format!("{path} does not name {listen}: agents that connect to this address will refuse it"));
     }
     if let Ok(metadata) = std::fs::metadata(&files.key)
@@ -67,7 +67,7 @@ pub fn advise(error: &KeyError) -> String {
     )
 }
 
-fn describe(Loaded { config, network }: &Loaded) -> String {
+fn describe(Loaded { config, network, .. }: &Loaded) -> String {
     let security = if config.insecure { "plain TCP: whoever connects may speak for everybody" } else { "TLS" };
     format!(
         "{} hosts with addresses, {} links (both directions)\nlistens on {} ({security})\niterates every {:?}, lease {:?}\n",

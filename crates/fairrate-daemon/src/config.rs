@@ -1,9 +1,12 @@
 //! The allocator's configuration, a TOML file.
 
 mod check;
+mod links;
 mod place;
+mod reload;
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
+use std::io::Read;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -12,11 +15,12 @@ use fairrate_scenario::{Overrides, Scenario, ScenarioError};
 use fairrate_sim::topology::Topology;
 use serde::{Deserialize, Deserializer, de};
 
+pub use self::links::Link;
 use self::place::Fault;
 pub use self::place::with_place;
 use crate::desk::DeskConfig;
-use crate::engine::{Pace, Wait};
-use crate::network::Network;
+use crate::engine::{Bounds, Pace, Wait};
+use crate::network::{LinkState, Network};
 use crate::server::ServerConfig;
 use crate::tls::{KeyFiles, Security};
 
@@ -54,6 +58,12 @@ pub struct Config {
     /// Addresses of hosts by name, in place of `hosts`.
     #[serde(default)]
     pub host: Vec<Host>,
+    /// Links that are down, or have another rate than the topology's.
+    #[serde(default)]
+    pub link: Vec<Link>,
+    /// Path of the socket for commands of root and of the allocator's own user; none if missing.
+    #[serde(default)]
+    pub control: Option<PathBuf>,
     /// The optimiser.
     #[serde(default)]
     pub engine: Engine,
@@ -85,7 +95,7 @@ pub struct Host {
 }
 
 /// The optimiser.
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Engine {
     /// Time between iterations (the paper's 10 us).
@@ -125,7 +135,7 @@ impl Default for Engine {
 }
 
 /// The limits of agents, connections, flows and messages.
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Limits {
     /// Number of agents. Beyond it, the connection is closed with a reason.
@@ -195,7 +205,7 @@ impl Config {
     /// If the file cannot be read, has unknown or missing keys, or invalid values.
     pub fn load(path: &Path) -> Result<(Self, Network), ConfigError> {
         let unreadable = |cause| ConfigError::Unreadable { path: path.to_owned(), cause };
-        let text = std::fs::read_to_string(path).map_err(unreadable)?;
+        let text = read_text(path).map_err(unreadable)?;
         Self::from_toml(&text, path)
     }
 
@@ -212,9 +222,18 @@ impl Config {
         if let Some(keys) = &mut config.keys {
             keys.resolve(dir);
         }
+        if let Some(control) = &mut config.control {
+            *control = dir.join(&*control);
+        }
         let topology = config.read_topology(text, path, dir)?;
         let hosts = config.addresses(&topology).map_err(value)?;
-        let network = Network::new(&topology, hosts, config.engine.seed);
+        let network = Network::new(topology, hosts, config.engine.seed);
+        links::check(&config.link, &network).map_err(value)?;
+        if config.link.is_empty() {
+            return Ok((config, network));
+        }
+        let network =
+            network.with_links(&config.link_states()).map_err(|e| value(Fault::new("link", e.to_string())))?;
         Ok((config, network))
     }
 
@@ -278,6 +297,16 @@ impl Config {
         }
     }
 
+    /// Returns the bounds that a running allocator takes over from a new configuration.
+    pub fn bounds(&self) -> Bounds {
+        Bounds { agents: self.limits.agents, flows: self.limits.flows_per_agent, quorum: self.quorum.agents }
+    }
+
+    /// Returns the states of links by name.
+    pub fn link_states(&self) -> BTreeMap<String, LinkState> {
+        self.link.iter().map(|link| (link.name.clone(), link.state())).collect()
+    }
+
     /// Returns the configuration of the server.
     pub fn server(&self) -> ServerConfig {
         ServerConfig {
@@ -296,6 +325,19 @@ impl Config {
             max_updates: self.limits.updates_per_second,
         }
     }
+}
+
+/// Largest number of bytes of a configuration.
+const MAX_BYTES: u64 = 16 << 20;
+
+/// Reads a file that is not too long.
+fn read_text(path: &Path) -> std::io::Result<String> {
+    let mut text = String::new();
+    std::fs::File::open(path)?.take(MAX_BYTES + 1).read_to_string(&mut text)?;
+    if MAX_BYTES < text.len() as u64 {
+        return Err(std::io::Error::other("it is longer than 16 MiB: this is no configuration"));
+    }
+    Ok(text)
 }
 
 /// Returns the addresses from `first` on.

@@ -7,6 +7,7 @@
 //!
 //! Rates are told only while the desk has the right to decide (`term`), and grow only into room that is free (`links`).
 
+mod change;
 mod flows;
 mod holders;
 mod kinds;
@@ -21,6 +22,7 @@ use std::time::Duration;
 
 use fairrate_allocate::{AllocatorService, LinkId, RateEngine, Update};
 
+pub use self::change::Change;
 use self::flows::Flows;
 use self::holders::Holders;
 pub use self::kinds::{Counts, DeskConfig, Identity, Refusal, Reign, Urgency};
@@ -89,6 +91,8 @@ pub struct Desk {
     /// The agent of each flow and its position in the agent's flows, by the flow's number at the service.
     owners: Vec<(u32, u32)>,
     free_numbers: Vec<u32>,
+    /// Number of flows without a path, which the optimiser does not know.
+    n_parked: usize,
     /// Connections with something to send, by urgency. A connection may be in both queues.
     to_write: [VecDeque<ConnectionId>; 2],
     to_close: Vec<(ConnectionId, Reason)>,
@@ -118,6 +122,7 @@ impl Desk {
             links: Links::default(),
             owners: Vec::new(),
             free_numbers: Vec::new(),
+            n_parked: 0,
             to_write: [VecDeque::new(), VecDeque::new()],
             to_close: Vec::new(),
             last: Duration::ZERO,
@@ -133,6 +138,12 @@ impl Desk {
     /// the engine's. Call it before the first flow.
     pub fn watch_links(&mut self, capacities_bps: &[f64]) {
         self.links = Links::new(capacities_bps);
+    }
+
+    /// Sets the largest rates that links may have had before: agents may report rates of that time. Without it, these are
+    /// the rates of [`Desk::watch_links`].
+    pub fn bound_links(&mut self, bounds_bps: &[f64]) {
+        self.links.bound(bounds_bps);
     }
 
     /// Adds a new connection, of an agent that may report the flows of `identity`.
@@ -288,9 +299,6 @@ impl Desk {
         }
         self.path.clear();
         (self.paths)(start.src, start.dst, &mut self.path);
-        if self.path.is_empty() {
-            return self.refuse(id, start, Refusal::NoPath);
-        }
         let Some(agent) = &mut self.agents[at] else { return };
         let number = self.free_numbers.pop().unwrap_or(self.owners.len() as u32);
         let owner = (at as u32, agent.flows.add(start, number));
@@ -299,8 +307,14 @@ impl Desk {
             None => self.owners.push(owner),
         }
         self.links.begin(number, &self.path);
-        self.service.start(number, &self.path, start.weight.as_f64(), f64::INFINITY);
         self.holders[holder].n_flows += 1;
+        if self.path.is_empty() {
+            // It is kept, as a link may come back.
+            agent.flows.slot(owner.1).is_parked = true;
+            self.n_parked += 1;
+            return self.refuse(id, start, Refusal::NoPath);
+        }
+        self.service.start(number, &self.path, start.weight.as_f64(), f64::INFINITY);
         self.counts.starts += 1;
     }
 
@@ -326,12 +340,13 @@ impl Desk {
         let Some(agent) = self.agents[at].as_mut() else { return };
         let holder = agent.holder;
         if let Some(number) = agent.flows.remove(flow) {
-            self.service.end(number);
+            let was_known = self.service.end(number);
+            self.n_parked -= usize::from(!was_known);
+            self.counts.ends += u64::from(was_known);
             self.links.set(number, 0);
             self.owners[number as usize] = NOBODY;
             self.free_numbers.push(number);
             self.holders[holder].n_flows -= 1;
-            self.counts.ends += 1;
         }
     }
 
@@ -380,6 +395,11 @@ impl Desk {
     /// Returns the number of flows that the optimiser has.
     pub fn n_flows(&self) -> usize {
         self.service.n_flows()
+    }
+
+    /// Returns the number of flows without a path.
+    pub fn n_parked(&self) -> usize {
+        self.n_parked
     }
 
     /// Returns the number of agents with a lease.

@@ -11,9 +11,9 @@ use std::thread::{JoinHandle, Thread};
 use std::time::{Duration, Instant};
 
 use serde::Deserialize;
-use tokio::sync::{Notify, mpsc};
+use tokio::sync::{Notify, mpsc, oneshot};
 
-use crate::desk::{ConnectionId, Desk, Identity, Refusal, Urgency};
+use crate::desk::{Change, ConnectionId, Desk, Identity, Refusal, Urgency};
 use crate::peers::{Peer, PeerLog};
 use crate::stream::WRITE;
 use crate::wire::{FromAgent, Reason};
@@ -30,8 +30,21 @@ pub(crate) enum Event {
     Disconnected(ConnectionId),
     /// The request to close all connections, with the reason.
     CloseAll(Reason),
+    /// The request to change the network, if there is one, and the bounds; `done` is told afterwards.
+    Change { network: Option<Box<Change>>, bounds: Bounds, done: oneshot::Sender<()> },
     /// The request to end the thread and all connections.
     Stop,
+}
+
+/// The bounds of a desk that can change while it runs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Bounds {
+    /// Largest number of agents.
+    pub agents: usize,
+    /// Largest number of flows of one identity.
+    pub flows: usize,
+    /// Number of hosts with agents, for the quorum.
+    pub quorum: usize,
 }
 
 /// Largest number of events that wait; beyond it, connections are not read.
@@ -252,6 +265,15 @@ impl Engine {
                     self.close_connections();
                     self.part_from(id);
                     self.desk.on_disconnected(now, id);
+                }
+                Event::Change { network, bounds, done } => {
+                    self.quiet = 0;
+                    if let Some(network) = network {
+                        self.desk.change(*network);
+                    }
+                    self.desk.set_bounds(bounds.agents, bounds.flows, bounds.quorum);
+                    // Whoever asked may be gone.
+                    let _ = done.send(());
                 }
                 Event::CloseAll(reason) => self.desk.close_all(now, reason),
                 Event::Stop => {

@@ -1,7 +1,9 @@
 //! `fairrate-allocator`: Flowtune's allocator as a service.
 
 mod check;
+mod control;
 mod descriptors;
+mod reload;
 mod run;
 
 use std::io::{self, Write};
@@ -37,6 +39,22 @@ enum Command {
         /// The configuration, a TOML file.
         config: PathBuf,
     },
+    /// Make the running allocator load its configuration and keys again.
+    ///
+    /// Agents stay. A configuration that cannot be used changes nothing. SIGHUP does the same.
+    Reload(ControlArgs),
+    /// Set the state of a link of the running allocator, or show the links that are not as in the topology.
+    ///
+    /// It lasts until the allocator ends; write into the configuration what has to last.
+    Link {
+        #[command(flatten)]
+        control: ControlArgs,
+        /// Its name, FROM->TO. Without it, links that are not as in the topology are shown.
+        #[arg(requires = "state")]
+        name: Option<String>,
+        /// `down` (both directions), a rate such as 5Gbps (this direction), or `reset`, which goes back to the configuration.
+        state: Option<String>,
+    },
     /// Make a certificate authority, a certificate for the allocator and one for each agent.
     Keys(KeysArgs),
     /// Load an allocator on this machine with agents and flows, and measure how fast it answers.
@@ -52,6 +70,13 @@ enum Command {
         #[arg(long, value_name = "DIR", default_value = ".")]
         out: PathBuf,
     },
+}
+
+#[derive(Args)]
+struct ControlArgs {
+    /// The allocator's socket, `control` in its configuration.
+    #[arg(long, default_value = "/run/fairrate-allocator/control")]
+    control: PathBuf,
 }
 
 #[derive(Args)]
@@ -144,6 +169,14 @@ fn main() -> ExitCode {
     match Cli::parse().command {
         Command::Run { config } => load_config(&config).map_or_else(|code| code, run::run),
         Command::Check { config } => load_config(&config).map_or_else(|code| code, |loaded| show_check(&loaded)),
+        Command::Reload(args) => command(&args, "reload"),
+        Command::Link { control, name: Some(name), state: Some(state) } => {
+            if [&name, &state].into_iter().any(|word| word.is_empty() || word.contains(char::is_whitespace)) {
+                return failed("a name or a state has a space, or is empty", EXIT_BAD_INPUT);
+            }
+            command(&control, &format!("link {name} {state}"))
+        }
+        Command::Link { control, .. } => command(&control, "links"),
         Command::Keys(args) => told(make_keys(&args)),
         Command::Load(args) => told(load::run(&plan(&args)).map(|report| report.to_string())),
         Command::Completions { shell } => {
@@ -169,6 +202,15 @@ fn show_check(loaded: &run::Loaded) -> ExitCode {
             print(&checked.text)
         }
         Err(error) => failed(&error, EXIT_BAD_INPUT),
+    }
+}
+
+/// Sends a command to the running allocator and prints the answer.
+fn command(args: &ControlArgs, command: &str) -> ExitCode {
+    match control::send(&args.control, command) {
+        Ok(text) => print(&text),
+        Err(control::Failed::Refused(error)) => failed(&error, EXIT_BAD_INPUT),
+        Err(control::Failed::Unreachable(error)) => failed(&error, EXIT_FAILED),
     }
 }
 
@@ -212,7 +254,7 @@ fn told(result: Result<String, impl std::fmt::Display>) -> ExitCode {
 
 fn load_config(path: &std::path::Path) -> Result<run::Loaded, ExitCode> {
     match Config::load(path) {
-        Ok((config, network)) => Ok(run::Loaded { config, network }),
+        Ok((config, network)) => Ok(run::Loaded { path: path.to_owned(), config, network }),
         Err(ConfigError::Topology(error)) => {
             let _ = writeln!(io::stderr(), "{:?}", miette::Report::new(error));
             Err(ExitCode::from(EXIT_BAD_INPUT))

@@ -46,6 +46,10 @@ pub struct Metrics {
     pub(crate) sent: IntCounter,
     turned_away: IntCounterVec,
     keys_loaded: IntCounterVec,
+    reloads: IntCounterVec,
+    links_down: IntGauge,
+    links_changed: IntGauge,
+    parked: IntGauge,
     cpu: Gauge,
     log_lines_lost: IntCounter,
     days_left: GaugeVec,
@@ -152,6 +156,10 @@ impl Metrics {
             sent: counter("fairrate_sent_bytes_total", "Bytes to agents"),
             turned_away: by("fairrate_turned_away_total", "Connections that came to nothing", "why"),
             keys_loaded: by("fairrate_keys_loaded_total", "Attempts to load keys again", "result"),
+            reloads: by("fairrate_reloads_total", "Attempts to load the configuration again", "result"),
+            links_down: gauge("fairrate_links_down", "Links that are down by configuration or command"),
+            links_changed: gauge("fairrate_links_changed", "Link directions with another rate than the topology's"),
+            parked: gauge("fairrate_flows_without_path", "Flows that no path leads for, kept without a rate"),
             cpu: register(&registry, Gauge::new("fairrate_cpu_seconds", "Processor time of all threads")),
             log_lines_lost: counter("fairrate_log_lines_lost_total", "Lines of the log that could not be written"),
             days_left: register(
@@ -178,6 +186,7 @@ impl Metrics {
         }
         for is_ok in [true, false] {
             self.keys_loaded(is_ok).inc_by(0);
+            self.reloads(is_ok).inc_by(0);
         }
     }
 
@@ -212,6 +221,17 @@ impl Metrics {
         self.keys_loaded.with_label_values(&[if is_ok { "ok" } else { "error" }])
     }
 
+    /// Returns the counter of attempts to load the configuration again.
+    pub fn reloads(&self, is_ok: bool) -> IntCounter {
+        self.reloads.with_label_values(&[if is_ok { "ok" } else { "error" }])
+    }
+
+    /// Stores the numbers of links that are down, and of link directions with another rate than the topology's.
+    pub fn note_links(&self, (n_down, n_changed): (usize, usize)) {
+        set(&self.links_down, n_down);
+        set(&self.links_changed, n_changed);
+    }
+
     /// Updates the metrics that the desk counts.
     pub(crate) fn publish(&self, desk: &Desk) {
         let Ok(mut published) = self.published.lock() else { return };
@@ -220,6 +240,7 @@ impl Metrics {
         set(&self.connections, desk.n_connections());
         self.note_versions(|version| desk.n_of_version(version));
         set(&self.flows, desk.n_flows());
+        set(&self.parked, desk.n_parked());
         let load = desk.link_load();
         set(&self.oversubscribed, load.n_oversubscribed);
         if 0 < load.n_oversubscribed {

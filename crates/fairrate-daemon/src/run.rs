@@ -1,6 +1,7 @@
 //! `fairrate-allocator run`.
 
 use std::net::SocketAddr;
+use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::Arc;
 
@@ -12,11 +13,15 @@ use fairrate_daemon::{Desk, Metrics, Network, Server, ServerError};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
 use crate::check::{self, advise};
+use crate::control::{self, Control};
 use crate::descriptors::room_for;
+use crate::reload::Live;
 use crate::{EXIT_BAD_INPUT, EXIT_FAILED, failed};
 
 /// A configuration with its network.
 pub struct Loaded {
+    /// The configuration's file.
+    pub path: PathBuf,
     pub config: Config,
     pub network: Network,
 }
@@ -69,18 +74,24 @@ impl From<ServerError> for Failure {
 async fn serve(loaded: Loaded, metrics: Arc<Metrics>) -> Result<(), Failure> {
     // An expired certificate may be due to a clock that is not set yet: whether keys can be used at all shows below.
     let warnings = check::check(&loaded).map_or_else(|error| vec![error], |checked| checked.warnings);
-    let Loaded { config, network } = loaded;
+    let live = Live::new(&loaded, Arc::clone(&metrics));
+    let Loaded { config, network, .. } = loaded;
     // Registered before the program reports that it runs, so that no signal finds it unprepared.
     let mut signals = Signals::new().map_err(Failure::other)?;
     let notifier =
         Notifier::from_env().map_err(|e| Failure::other(format!("cannot use `NOTIFY_SOCKET`: {e}")))?.map(Arc::new);
     let instance = getrandom::u64().map_err(Failure::other)?;
     let engine = network.engine(&config.engine);
-    let capacities_bps = network.capacities_bps().to_vec();
+    let (capacities_bps, bounds_bps) = (network.capacities_bps().to_vec(), network.bounds_bps());
     let mut desk = Desk::new(config.desk(instance), engine, network.into_paths());
     desk.watch_links(&capacities_bps);
+    desk.bound_links(&bounds_bps);
     let mut server = config.server();
     server.max_connections = room_for(server.max_connections);
+    let commands = config.control.as_deref().map(|path| {
+        Control::listen(path).map_err(|e| Failure::other(format!("cannot listen at {}: {e}", path.display())))
+    });
+    let commands = commands.transpose()?;
     let server = Server::start(server, desk, Arc::clone(&metrics))?;
     if config.insecure {
         tracing::warn!("plain TCP: whoever connects may speak for everybody");
@@ -96,7 +107,7 @@ async fn serve(loaded: Loaded, metrics: Arc<Metrics>) -> Result<(), Failure> {
         let notifier = Arc::clone(notifier);
         tokio::spawn(async move { notifier.keep_alive(|| metrics.is_healthy()).await });
     }
-    signals.wait(&server).await;
+    signals.wait(&server, live, commands).await;
     tracing::info!("shutting down");
     if let Some(notifier) = &notifier {
         notifier.stopping();
@@ -129,16 +140,19 @@ impl Signals {
         Ok(Self { hangup: hangup?, terminate: terminate?, interrupt: interrupt? })
     }
 
-    /// Loads keys again at SIGHUP; returns at SIGTERM and SIGINT.
-    async fn wait(&mut self, server: &Server) {
+    /// Loads the configuration again at SIGHUP, and obeys commands; returns at SIGTERM and SIGINT.
+    async fn wait(&mut self, server: &Server, mut live: Live, commands: Option<Control>) {
+        let next = async || match &commands {
+            Some(commands) => commands.accept().await,
+            None => std::future::pending().await,
+        };
         loop {
             tokio::select! {
                 _ = self.terminate.recv() => return,
                 _ = self.interrupt.recv() => return,
-                _ = self.hangup.recv() => match server.rekey().await {
-                    Ok(()) => tracing::info!("keys loaded again"),
-                    Err(error) => tracing::error!(%error, "the keys cannot be used; the old ones stay"),
-                },
+                // Its result is in the log.
+                _ = self.hangup.recv() => drop(live.reload(server).await),
+                stream = next() => control::obey(stream, &mut live, server).await,
             }
         }
     }

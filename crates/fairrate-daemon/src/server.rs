@@ -9,13 +9,13 @@ use std::time::{Duration, SystemTime};
 
 use tokio::io::{AsyncReadExt, AsyncWrite, AsyncWriteExt, ReadHalf, WriteHalf};
 use tokio::net::{TcpListener, TcpSocket, TcpStream};
-use tokio::sync::Semaphore;
+use tokio::sync::{Semaphore, oneshot};
 use tokio::task::JoinHandle as Task;
 use tokio::time::{sleep_until, timeout};
 use tokio_rustls::TlsAcceptor;
 
-use crate::desk::{ConnectionId, Desk, Identity};
-use crate::engine::{self, Event, Outbox, Pace, ToEngine};
+use crate::desk::{Change, ConnectionId, Desk, Identity};
+use crate::engine::{self, Bounds, Event, Outbox, Pace, ToEngine};
 use crate::metrics::{Metrics, TurnedAway};
 use crate::opening::{Opened, Opening};
 use crate::peers::{PeerLog, SUM_UP};
@@ -66,6 +66,8 @@ struct Shared {
 #[derive(Clone)]
 struct Keys {
     acceptor: Option<TlsAcceptor>,
+    /// The files that they were read from.
+    files: Security,
     /// Number of times that the keys have been loaded.
     generation: u64,
 }
@@ -111,7 +113,11 @@ impl Server {
     pub fn start(config: ServerConfig, desk: Desk, metrics: Arc<Metrics>) -> Result<Self, ServerError> {
         let address = config.listen;
         let no_listener = |cause| ServerError::Listen { address, cause };
-        let keys = RwLock::new(Keys { acceptor: acceptor(&config.security, &metrics)?, generation: 0 });
+        let keys = RwLock::new(Keys {
+            acceptor: acceptor(&config.security, &metrics)?,
+            files: config.security.clone(),
+            generation: 0,
+        });
         let listener = listen(address).map_err(no_listener)?;
         let address = listener.local_addr().map_err(no_listener)?;
         let peers = Arc::new(PeerLog::new(metrics));
@@ -141,15 +147,31 @@ impl Server {
     /// # Errors
     /// If the keys cannot be used; in this case nothing changes.
     pub async fn rekey(&self) -> Result<(), KeyError> {
-        let new = acceptor(&self.shared.config.security, &self.shared.peers.metrics);
+        self.rekey_from(self.shared.keys().files).await
+    }
+
+    /// Loads the keys from these files and closes all connections, as [`Server::rekey`] does.
+    ///
+    /// # Errors
+    /// If the keys cannot be used; in this case nothing changes.
+    pub async fn rekey_from(&self, files: Security) -> Result<(), KeyError> {
+        let new = acceptor(&files, &self.shared.peers.metrics);
         self.shared.peers.metrics.keys_loaded(new.is_ok()).inc();
         let acceptor = new?;
         {
             let mut keys = self.shared.keys.write().unwrap_or_else(PoisonError::into_inner);
-            *keys = Keys { acceptor, generation: keys.generation + 1 };
+            *keys = Keys { acceptor, files, generation: keys.generation + 1 };
         }
         self.engine.send(Event::CloseAll(Reason::Rekeyed)).await;
         Ok(())
+    }
+
+    /// Changes the network, if `network` is given, and the bounds. Agents stay connected. Returns when it is done.
+    pub async fn change(&self, network: Option<Change>, bounds: Bounds) {
+        let (done, is_done) = oneshot::channel();
+        if self.engine.send(Event::Change { network: network.map(Box::new), bounds, done }).await {
+            let _ = is_done.await;
+        }
     }
 
     /// Sends BYE to all agents, and ends the server.
@@ -235,7 +257,7 @@ impl Shared {
 
 /// Serves a connection from its first byte to its last.
 async fn serve(stream: TcpStream, address: SocketAddr, seat: Option<Seat>, shared: &Shared, engine: &ToEngine) {
-    let Keys { acceptor, generation } = shared.keys();
+    let Keys { acceptor, generation, .. } = shared.keys();
     let opened = match shared.opening.open(stream, address, acceptor.zip(seat)).await {
         Ok(opened) => opened,
         Err(failed) => return shared.peers.turned_away(failed.why, &failed.peer, &failed.error),

@@ -96,6 +96,12 @@ impl KeyFiles {
         Ok(Certificates { own, authorities: read(&self.ca)? })
     }
 
+    /// Returns the bytes of the three files, to find out if they have changed; `None` if one cannot be read.
+    pub fn contents(&self) -> Option<[Vec<u8>; 3]> {
+        let read = |path: &Path| std::fs::read(path).ok();
+        Some([read(&self.ca)?, read(&self.certificate)?, read(&self.key)?])
+    }
+
     fn roots(&self) -> Result<RootCertStore, KeyError> {
         let mut roots = RootCertStore::empty();
         for certificate in certificates(&self.ca)? {

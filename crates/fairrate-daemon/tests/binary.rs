@@ -84,9 +84,13 @@ fn signals_and_metrics() {
     until("the flow has its rate", || is_near(client.rate_bps(1), ALONE_BPS));
     until("it is counted", || server.get("/metrics").contains("\nfairrate_flows 1\n"));
     server.signal("-HUP");
-    until("its connection is made anew", || {
-        server.get("/metrics").contains("fairrate_connections_closed_total{why=\"Rekeyed\"} 1\n")
+    until("the configuration is loaded again", || {
+        server.get("/metrics").contains("fairrate_reloads_total{result=\"ok\"} 1\n")
     });
+    assert!(
+        server.get("/metrics").contains("fairrate_connections_closed_total{why=\"Rekeyed\"} 0\n"),
+        "nobody is lost"
+    );
     server.signal("-TERM");
     assert!(server.child.0.wait().expect("it ends").success());
 }

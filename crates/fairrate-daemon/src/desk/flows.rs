@@ -23,6 +23,10 @@ pub(super) struct Slot {
     /// `true` if the flow waits for room, so that it is not listed twice.
     pub is_waiting: bool,
     pub is_live: bool,
+    /// `true` if it has no path, so that the optimiser does not know it.
+    pub is_parked: bool,
+    /// `true` if a parked flow may have a rate that has to be taken back.
+    pub must_clear: bool,
     /// `true` if the agent has sent the flow since HELLO.
     is_told: bool,
     /// `true` if the agent has reported the flow's rate in force, and not finished its report.
@@ -84,6 +88,8 @@ impl Flows {
             waits_since: None,
             is_waiting: false,
             is_live: true,
+            is_parked: false,
+            must_clear: false,
             is_told: true,
             is_reported: false,
             is_listed,
@@ -136,7 +142,7 @@ impl Flows {
             let place = self.changed.pop_front()?;
             let slot = &mut self.slots[place as usize];
             slot.is_listed = false;
-            if slot.is_live && slot.rate != WireRate::NONE && slot.mark == 0 {
+            if slot.is_live && (slot.rate != WireRate::NONE || slot.must_clear) && slot.mark == 0 {
                 return Some(place);
             }
         }
@@ -191,9 +197,11 @@ impl Flows {
         for place in 0..self.slots.len() as u32 {
             let slot = &mut self.slots[place as usize];
             if slot.is_live {
-                if !std::mem::take(&mut slot.is_reported) {
+                let was_reported = std::mem::take(&mut slot.is_reported);
+                if !was_reported {
                     each(slot.number);
                 }
+                slot.must_clear = slot.is_parked && was_reported;
                 (slot.mark, slot.sent, slot.waits_since) = (0, WireRate::NONE, None);
                 self.note_changed(place);
             }
@@ -207,6 +215,11 @@ impl Flows {
                 self.note_changed(place);
             }
         }
+    }
+
+    /// Returns the places of all flows.
+    pub fn live_places(&self) -> Vec<u32> {
+        (0..self.slots.len() as u32).filter(|&place| self.slots[place as usize].is_live).collect()
     }
 
     pub fn has_changed(&self) -> bool {

@@ -37,6 +37,8 @@ struct Waiting {
 #[derive(Debug, Default)]
 pub(super) struct Links {
     capacities_kbps: Vec<u64>,
+    /// Largest rates that links may have had.
+    bounds_kbps: Vec<u64>,
     sums_kbps: Vec<u64>,
     /// Entries by the number of a flow at the service.
     flows: Vec<Told>,
@@ -59,14 +61,58 @@ pub struct LinkLoad {
 
 impl Links {
     pub fn new(capacities_bps: &[f64]) -> Self {
-        let capacities_kbps: Vec<u64> = capacities_bps.iter().map(|capacity_bps| (capacity_bps / 1e3) as u64).collect();
+        let capacities_kbps = kbps(capacities_bps);
         let n = capacities_kbps.len();
         Self {
+            bounds_kbps: capacities_kbps.clone(),
             capacities_kbps,
             sums_kbps: vec![0; n],
             waiting: vec![VecDeque::new(); n],
             crumbs_kbps: vec![0; n],
             ..Self::default()
+        }
+    }
+
+    /// Raises the largest rates that links may have had.
+    pub fn bound(&mut self, bounds_bps: &[f64]) {
+        let pairs = self.bounds_kbps.iter_mut().zip(kbps(bounds_bps));
+        pairs.for_each(|(bound, new)| *bound = new.max(*bound));
+    }
+
+    /// Changes the links' rates; `bounds_bps` are the largest that they may have had. No flow waits for room any more. If
+    /// links have other numbers than before, no flow has a path until [`Links::reroute`].
+    pub fn change(&mut self, capacities_bps: &[f64], bounds_bps: &[f64], is_renumbered: bool) {
+        if self.capacities_kbps.is_empty() {
+            return;
+        }
+        let n = capacities_bps.len();
+        if is_renumbered {
+            self.flows.iter_mut().for_each(|told| told.path.clear());
+            (self.sums_kbps, self.crumbs_kbps) = (vec![0; n], vec![0; n]);
+            self.bounds_kbps = kbps(bounds_bps);
+        } else {
+            self.bound(bounds_bps);
+        }
+        self.capacities_kbps = kbps(capacities_bps);
+        self.waiting = vec![VecDeque::new(); n];
+        self.woken.clear();
+    }
+
+    /// Returns `true` if a flow has this path.
+    pub fn has_path(&self, number: u32, path: &[LinkId]) -> bool {
+        let told = self.flows.get(number as usize);
+        told.is_some_and(|told| told.path.iter().copied().eq(path.iter().map(|link| link.0)))
+    }
+
+    /// Moves a flow to another path, with its rate in force.
+    pub fn reroute(&mut self, number: u32, path: &[LinkId]) {
+        let Some(told) = self.flows.get_mut(number as usize) else { return };
+        for &link in &told.path {
+            self.sums_kbps[link as usize] -= told.kbps;
+        }
+        told.path = path.iter().map(|link| link.0).collect();
+        for &link in &told.path {
+            self.sums_kbps[link as usize] += told.kbps;
         }
     }
 
@@ -100,11 +146,11 @@ impl Links {
         }
     }
 
-    /// Sets the rate of a flow to one that its agent reports, but to no more than its path has, and its first link has
+    /// Sets the rate of a flow to one that its agent reports, but to no more than its path may have had, and its first link
     /// besides other flows: whoever lies takes nothing but the agent's own link.
     pub fn report(&mut self, number: u32, rate: WireRate) {
         let Some(told) = self.flows.get(number as usize) else { return };
-        let capacity = |link: &u32| self.capacities_kbps[*link as usize];
+        let capacity = |link: &u32| self.bounds_kbps[*link as usize];
         let most = told.path.iter().map(capacity).min().unwrap_or(0);
         let rest = told.path.first().map_or(0, |link| {
             let others_kbps = self.sums_kbps[*link as usize] - told.kbps;
@@ -162,12 +208,17 @@ impl Links {
     pub fn load(&self) -> LinkLoad {
         let mut load = LinkLoad::default();
         for (capacity_kbps, sum_kbps) in self.capacities_kbps.iter().zip(&self.sums_kbps) {
-            let share = *sum_kbps as f64 / *capacity_kbps as f64;
+            let share = *sum_kbps as f64 / (*capacity_kbps).max(1) as f64;
             load.n_oversubscribed += usize::from(1.0 + 1.0 / RESERVE as f64 + ROUNDING < share);
             load.largest_share = load.largest_share.max(share);
         }
         load
     }
+}
+
+/// Returns rates in kbit/s.
+fn kbps(rates_bps: &[f64]) -> Vec<u64> {
+    rates_bps.iter().map(|bps| (bps / 1e3) as u64).collect()
 }
 
 /// Returns the room on a link. Rates are rounded, so that their sum may be above the link's rate by as much.

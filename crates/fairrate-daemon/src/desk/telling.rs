@@ -208,6 +208,9 @@ struct Limits {
 /// Returns the rate to send for a flow, or `None` if it has to wait for room.
 fn next_rate(limits: &Limits, agent: &mut Agent, links: &mut Links, place: u32) -> Option<WireRate> {
     let slot = agent.flows.slot(place);
+    if slot.is_parked {
+        return std::mem::take(&mut slot.must_clear).then_some(WireRate::NONE);
+    }
     let (number, wanted, has_kbps) = (slot.number, slot.rate, links.kbps(slot.number));
     let wanted_kbps = wanted.as_kbps();
     if wanted_kbps <= has_kbps {

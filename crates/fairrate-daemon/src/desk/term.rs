@@ -121,6 +121,12 @@ impl Term {
         self.reign
     }
 
+    /// Sets the number of agents of which more than half have to accept the allocator; zero: of those that are known.
+    pub fn set_quorum(&mut self, quorum: usize) {
+        self.is_dirty |= self.quorum != quorum;
+        self.quorum = quorum;
+    }
+
     fn is_mine(&self, epoch: Epoch) -> bool {
         epoch.is_of(self.id) && self.first <= epoch && self.state != State::Standby
     }

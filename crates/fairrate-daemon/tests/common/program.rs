@@ -52,6 +52,11 @@ impl Program {
         Self::start_with_reader(name, &listening(listen), program())
     }
 
+    /// Starts it with this configuration.
+    pub fn start_with_text(name: &str, text: &str) -> Self {
+        Self::start_with_reader(name, text, program())
+    }
+
     /// Starts it; then its log is closed, and cannot be read any more.
     pub fn start_with_closed_log(name: &str, listen: &str) -> Self {
         let (child, address, metrics, log) = Self::start_with_log(name, &listening(listen), program());

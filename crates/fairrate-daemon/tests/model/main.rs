@@ -18,7 +18,7 @@ const TOLERANCE: f64 = THRESHOLD + 0.002;
 
 /// Returns the optimal rates of the flows that the agents have, by agent and flow.
 fn optimum(world: &World) -> Vec<(usize, u32, f64)> {
-    let link = |i: usize| Link { name: i.to_string(), capacity_bps: CAPACITY_BPS * (1.0 - THRESHOLD) };
+    let link = |i: usize| Link { name: i.to_string(), capacity_bps: world.capacities_bps()[i] * (1.0 - THRESHOLD) };
     let all: Vec<_> = world.flows().collect();
     let flow = |start: &fairrate_daemon::wire::Start| Flow {
         weight: start.weight.as_f64(),
@@ -70,6 +70,26 @@ fn run(seed: u64) {
 #[test]
 fn all_know_the_same_after_a_quiet_time() {
     (0..60).for_each(run);
+}
+
+#[test]
+fn all_know_the_same_after_links_have_changed() {
+    for seed in 0..20 {
+        let mut draw = Stream::new(seed, 5, Purpose::Test);
+        let mut world = World::new(2, seed);
+        for _ in 0..3 {
+            for _ in 0..400 {
+                world.trouble(&mut draw);
+                if draw.below(20) == 0 {
+                    world.change_link(&mut draw);
+                }
+                world.step(&mut draw);
+            }
+            world.mend();
+            (0..(2 * FIRST_LEASE + 10 * LEASE).as_millis()).for_each(|_| world.step(&mut draw));
+            check_settled(&world, seed);
+        }
+    }
 }
 
 #[test]

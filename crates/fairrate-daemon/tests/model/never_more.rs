@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use fairrate_sim::rng::{Purpose, Stream};
 
-use crate::world::{CAPACITY_BPS, LEASE, N_HOSTS, World};
+use crate::world::{CAPACITY_BPS, LEASE, N_HOSTS, N_LINKS, World};
 
 /// Largest sum of rates in force, as a share of the link: 1.02 by the rule.
 const MOST: f64 = 1.02;
@@ -194,4 +194,90 @@ fn one_fault_leaves_no_flow_without_a_rate_for_a_lease() {
     assert!(figures.largest.max(restarts.largest) < MOST);
     assert!(figures.gap <= LEASE, "{figures:?}");
     assert!(restarts.gap <= Duration::ZERO, "{restarts:?}");
+}
+
+/// The times for which sums were above links that had become slower.
+#[derive(Debug, Default)]
+struct Falls {
+    runs: u64,
+    changes: u64,
+    faults: u64,
+    /// Number of changes after which rates had to fall, the sum of the times that it took, and the longest of them.
+    n_slower: u32,
+    total: Duration,
+    longest: Duration,
+    /// Largest sum as a share of what the link had before or has now.
+    largest: f64,
+}
+
+/// A link that has become slower.
+#[derive(Clone, Copy)]
+struct Fall {
+    /// Rate that it had.
+    before_bps: f64,
+    since: Duration,
+    /// Time at which its flows' sum was last above its rate.
+    above: Option<Duration>,
+}
+
+/// Links get slower and faster, while connections break and programs die: rates fall first. Until they have, their sum is at
+/// most what the link had before.
+fn run_with_changes(seed: u64, n_servers: usize, quorum: usize, has_faults: bool, falls: &mut Falls) {
+    let mut draw = Stream::new(seed, 12, Purpose::Test);
+    let mut world = World::with_quorum(n_servers, seed, quorum);
+    world.set_delay(Duration::from_millis(2));
+    falls.runs += 1;
+    if has_faults {
+        world.lose_bytes();
+    }
+    (0..20).for_each(|_| world.begin_any(&mut draw));
+    let mut falling: [Option<Fall>; N_LINKS] = [None; N_LINKS];
+    for step in 0..2_400 {
+        match step % 600 {
+            0..300 if has_faults => falls.faults += u64::from(world.trouble(&mut draw)),
+            300 => world.mend(),
+            _ => {}
+        }
+        if draw.below(25) == 0 {
+            falls.changes += 1;
+            let (link, before_bps) = world.change_link(&mut draw);
+            let before_bps = falling[link].map_or(before_bps, |fall| fall.before_bps.max(before_bps));
+            let since = world.now();
+            falling[link] = Some(Fall { before_bps, since, above: None });
+        }
+        world.step(&mut draw);
+        let (now, sums) = (world.now(), world.sums_bps());
+        for (link, capacity) in world.capacities_bps().into_iter().enumerate() {
+            let most = falling[link].map_or(capacity, |fall| fall.before_bps.max(capacity));
+            falls.largest = falls.largest.max(sums[link] / most);
+            assert!(sums[link] < MOST * most, "seed {seed}, at {now:?}, link {link}: {} of {most}", sums[link]);
+            let Some(fall) = &mut falling[link] else { continue };
+            if MOST * capacity <= sums[link] {
+                fall.above = Some(now);
+            }
+            if fall.since + FALLS_WITHIN <= now {
+                if let Some(above) = fall.above {
+                    let time = above.saturating_sub(fall.since);
+                    (falls.n_slower, falls.total) = (falls.n_slower + 1, falls.total + time);
+                    falls.longest = falls.longest.max(time);
+                }
+                falling[link] = None;
+            }
+        }
+    }
+}
+
+/// The longest time until rates fit into a link that has become slower: an allocator dies at once, the next one needs 0.6 of
+/// a lease to decide, and rates that it does not prolong end after 1.25 leases.
+const FALLS_WITHIN: Duration = Duration::from_millis(2 * LEASE.as_millis() as u64);
+
+#[test]
+fn rates_fall_first_when_a_link_gets_slower() {
+    for (n_servers, quorum, has_faults) in [(1, 0, true), (2, N_HOSTS, true), (1, 0, false)] {
+        let mut falls = Falls::default();
+        runs().for_each(|seed| run_with_changes(seed, n_servers, quorum, has_faults, &mut falls));
+        let mean = falls.total / falls.n_slower.max(1);
+        println!("{n_servers} allocators, links that change: {falls:?}, {mean:?} in the mean");
+        assert!(has_faults || falls.longest <= Duration::from_millis(20), "{falls:?}");
+    }
 }

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use fairrate_allocate::{LinkId, RealTime};
 use fairrate_daemon::wire::{Decoder, Flow, FromAgent, FromAllocator, MAX_FRAME, Start};
-use fairrate_daemon::{Agent, ConnectionId, Desk, DeskConfig, Identity, Reign, Urgency, Weight};
+use fairrate_daemon::{Agent, Change, ConnectionId, Desk, DeskConfig, Identity, Reign, Urgency, Weight};
 use fairrate_sim::rng::{Purpose, Stream};
 
 pub const N_HOSTS: usize = 6;
@@ -108,14 +108,24 @@ pub struct World {
     seed: u64,
     quorum: usize,
     clocks: Stream,
+    capacities_bps: [f64; N_LINKS],
     /// Longest delay of a connection's bytes.
     delay: Duration,
     /// `true` if bytes get lost.
     loses: bool,
 }
 
-fn new_desk(instance: u64, now: Duration, quorum: usize) -> Desk {
-    let engine = RealTime::general(&[CAPACITY_BPS * (1.0 - THRESHOLD); N_LINKS], CAPACITY_BPS, 0.4);
+/// Returns the part of each link's rate that the optimiser gives out.
+fn free_bps(capacities_bps: &[f64]) -> Vec<f64> {
+    capacities_bps.iter().map(|bps| bps * (1.0 - THRESHOLD)).collect()
+}
+
+fn engine(capacities_bps: &[f64]) -> Box<RealTime> {
+    Box::new(RealTime::general(&free_bps(capacities_bps), CAPACITY_BPS, 0.4))
+}
+
+fn new_desk(instance: u64, now: Duration, quorum: usize, capacities_bps: &[f64]) -> Desk {
+    let engine = engine(capacities_bps);
     let config = DeskConfig {
         instance,
         lease: LEASE,
@@ -125,8 +135,9 @@ fn new_desk(instance: u64, now: Duration, quorum: usize) -> Desk {
         max_flows: 1_000,
         quorum,
     };
-    let mut desk = Desk::new(config, Box::new(engine), Box::new(|src, dst, out| out.extend(path(src, dst))));
-    desk.watch_links(&[CAPACITY_BPS; N_LINKS]);
+    let mut desk = Desk::new(config, engine, Box::new(|src, dst, out| out.extend(path(src, dst))));
+    desk.watch_links(capacities_bps);
+    desk.bound_links(&[CAPACITY_BPS; N_LINKS]);
     desk.tick(now);
     desk
 }
@@ -161,6 +172,7 @@ impl World {
             seed,
             quorum,
             clocks,
+            capacities_bps: [CAPACITY_BPS; N_LINKS],
             delay: Duration::from_millis(10),
             loses: false,
         };
@@ -173,8 +185,32 @@ impl World {
 
     fn new_server(&mut self) -> Server {
         let (clock, instance) = (Clock::any(&mut self.clocks), self.clocks.below(u64::MAX));
-        let desk = new_desk(instance, clock.at(self.now), self.quorum);
+        let desk = new_desk(instance, clock.at(self.now), self.quorum, &self.capacities_bps);
         Server { desk: Some(desk), clock, hangs_until: Duration::ZERO }
+    }
+
+    /// Gives a link another rate. All allocators that are up take it over, and some of them with a new optimiser, as if links
+    /// had other numbers. Returns the link and the rate that it had before.
+    pub fn change_link(&mut self, draw: &mut Stream) -> (usize, f64) {
+        let link = draw.below(N_LINKS as u64) as usize;
+        let before = self.capacities_bps[link];
+        self.capacities_bps[link] = CAPACITY_BPS * [0.1, 0.25, 0.5, 1.0][draw.below(4) as usize];
+        for desk in self.servers.iter_mut().filter_map(|server| server.desk.as_mut()) {
+            let is_new = draw.below(4) == 0;
+            desk.change(Change {
+                engine: is_new.then(|| engine(&self.capacities_bps) as _),
+                free_bps: free_bps(&self.capacities_bps),
+                capacities_bps: self.capacities_bps.to_vec(),
+                bounds_bps: vec![CAPACITY_BPS; N_LINKS],
+                paths: Box::new(|src, dst, out| out.extend(path(src, dst))),
+            });
+        }
+        (link, before)
+    }
+
+    /// Returns the rates of all links.
+    pub fn capacities_bps(&self) -> [f64; N_LINKS] {
+        self.capacities_bps
     }
 
     /// Sets the longest delay of new connections' bytes, without losses.
