@@ -1,4 +1,4 @@
-//! What a running allocator takes over: a new configuration, and states of links by command.
+//! The changes that a running allocator takes over: a new configuration, and states of links by command.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
