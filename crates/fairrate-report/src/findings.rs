@@ -165,8 +165,7 @@ struct Standing {
 /// better then.
 fn standing(metrics: &[Metrics], columns: &[usize], subject: &Subject<'_>) -> Option<Standing> {
     let value = &*subject.value;
-    let mut known: Vec<(usize, f64)> =
-        columns.iter().filter_map(|&i| Some((i, mean(&metrics[i], value)?))).collect();
+    let mut known: Vec<(usize, f64)> = columns.iter().filter_map(|&i| Some((i, mean(&metrics[i], value)?))).collect();
     known.sort_by(|a, b| a.1.total_cmp(&b.1));
     if subject.better == Better::Higher {
         known.reverse();

@@ -17,7 +17,7 @@ use crate::model::{Flow, FlowSeries, Pause, PortSeries, Provenance, RunData, Tot
 use crate::network::{LinkTotals, Shape};
 use crate::outages;
 use crate::timeline::{self, Timeline};
-use crate::worst;
+use crate::worst::Worst;
 
 /// Reads the results of a run, complete or not, into [`RunData`]. Its label is the name of its algorithm. If `registry`
 /// does not have that algorithm, flows are named by the ids of their nodes and the run has no description.
@@ -30,17 +30,17 @@ pub fn run(dir: &Path, registry: &Registry) -> Result<RunData, ResultsError> {
     // The scenario names the nodes; without it flows are named by the ids of their nodes.
     let reader = Scenario::with_algorithms(registry);
     let scenario = reader.load(&dir.join("scenario.toml"), &Overrides::default()).ok();
-    let mut flow_rows = results.flows()?;
-    flow_rows.sort_by_key(|f| f.id);
+    let end_ns = summary.sim_s * 1e9;
+    let mut rates = flow_series(&results)?;
+    let (flows, worst) = flows(&results, scenario.as_ref(), end_ns, &mut rates)?;
     let capacities = summary.ports.iter().map(|p| (p.port.as_str(), p.rate_bps as f64)).collect();
     let scenario_toml = results.scenario_toml()?;
-    let rates = flow_series(&results, &flow_rows, scenario.as_ref())?;
-    let critical_paths = critical_path::critical_paths(&results, scenario.as_ref(), &flow_rows)?;
+    let blocks = traffic_block_names(&scenario_toml);
+    let critical_paths = critical_path::critical_paths(&results, scenario.as_ref())?;
     Ok(RunData {
         scenario: summary.scenario.clone(),
-        outages: scenario.as_ref().map_or_else(Vec::new, |s| outages::of(s, summary.sim_s * 1e9)),
-        blocks: traffic_block_names(&scenario_toml),
-        not_started: scenario.as_ref().map_or_else(BTreeMap::new, |s| not_started(s, &flow_rows, summary.sim_s * 1e9)),
+        outages: scenario.as_ref().map_or_else(Vec::new, |s| outages::of(s, end_ns)),
+        not_started: scenario.as_ref().map_or_else(BTreeMap::new, |s| not_started(s, &flows, end_ns)),
         description: scenario.as_ref().map(|s| s.description().to_owned()).unwrap_or_default(),
         cc: summary.cc.clone(),
         cc_title: summary.cc_title.clone(),
@@ -51,7 +51,7 @@ pub fn run(dir: &Path, registry: &Registry) -> Result<RunData, ResultsError> {
         seed: summary.seed,
         state: summary.state.clone(),
         totals: totals(summary),
-        flows: flows(scenario.as_ref(), &flow_rows, summary.sim_s * 1e9),
+        flows,
         ports: port_series(&results, &capacities)?,
         measured: summary.measured.clone(),
         rates,
@@ -64,13 +64,8 @@ pub fn run(dir: &Path, registry: &Registry) -> Result<RunData, ResultsError> {
         shape: scenario.as_ref().map(|s| Shape::of(&s.sim_config().topology)),
         links: results.links()?.iter().map(link).collect(),
         rtts: results.rtts()?.iter().map(|row| (row.group, row.to_ns as f64, row.acks)).collect(),
-        worst: worst::worst(
-            &flow_rows,
-            summary.sim_s * 1e9,
-            scenario.as_ref(),
-            &traffic_block_names(&scenario_toml),
-            |node| name(scenario.as_ref(), node),
-        ),
+        worst: worst.named(scenario.as_ref(), &blocks, |node| name(scenario.as_ref(), node)),
+        blocks,
         scenario_toml,
         provenance: Provenance {
             version: summary.version.clone(),
@@ -133,25 +128,39 @@ pub(crate) fn flow(row: &FlowRow, end_ns: f64) -> Flow {
     }
 }
 
-/// Returns the flows of a run that ended at `end_ns`, with the times at which endless ones stop.
-fn flows(scenario: Option<&Scenario>, rows: &[FlowRow], end_ns: f64) -> Vec<Flow> {
-    let mut flows: Vec<Flow> = rows.iter().map(|row| flow(row, end_ns)).collect();
+/// Reads the flows of a run that ended at `end_ns`, ascending by their numbers, with the times at which endless ones stop, and the worst
+/// of them; names the flows of `rates`. There may be many millions of rows, so that none is kept.
+fn flows(
+    results: &Results,
+    scenario: Option<&Scenario>,
+    end_ns: f64,
+    rates: &mut [FlowSeries],
+) -> Result<(Vec<Flow>, Worst), ResultsError> {
+    let (mut flows, mut worst) = (Vec::new(), Worst::until(end_ns));
+    results.each_flow(|row| {
+        flows.push(flow(&row, end_ns));
+        if let Ok(at) = rates.binary_search_by_key(&row.id, |series| series.flow) {
+            rates[at].name = format!("{}: {}->{}", row.id, name(scenario, row.src), name(scenario, row.dst));
+        }
+        worst.add(row);
+    })?;
+    flows.sort_unstable_by_key(|flow: &Flow| flow.id);
     let specs = scenario.map_or(&[][..], |s| &s.sim_config().flows);
     for (id, spec) in (0..).map(FlowId).zip(specs).filter(|(_, spec)| spec.stop < Time::MAX) {
         if let Ok(at) = flows.binary_search_by_key(&spec.name(id), |flow| flow.id) {
             flows[at].stop_ns = Some(spec.stop.as_ns_f64()).filter(|stop_ns| *stop_ns < end_ns);
         }
     }
-    flows
+    Ok((flows, worst))
 }
 
-/// Returns the number of finite flows of each block whose time to start had not come at `end_ns`, or that waited for others: `rows`
-/// has nothing of these.
-fn not_started(scenario: &Scenario, rows: &[FlowRow], end_ns: f64) -> BTreeMap<u32, usize> {
+/// Returns the number of finite flows of each block whose time to start had not come at `end_ns`, or that waited for others:
+/// `told`, ascending by number, has nothing of these.
+fn not_started(scenario: &Scenario, told: &[Flow], end_ns: f64) -> BTreeMap<u32, usize> {
     let flows = || (0..).map(FlowId).zip(&scenario.sim_config().flows).filter(|(_, flow)| flow.bytes != Bytes::MAX);
     let timed = flows().filter(|(_, flow)| flow.trigger == Trigger::Time);
     let timed = timed.map(|(_, flow)| (flow.group, flow.start.as_ns_f64()));
-    let is_told = |name: u32| rows.binary_search_by_key(&name, |row| row.id).is_ok();
+    let is_told = |name: u32| told.binary_search_by_key(&name, |flow| flow.id).is_ok();
     let waits = flows().filter(|(id, flow)| flow.trigger == Trigger::Dependencies && !is_told(flow.name(*id)));
     completion::not_started(timed.chain(waits.map(|(_, flow)| (flow.group, f64::INFINITY))), end_ns)
 }
@@ -269,21 +278,13 @@ fn port_series(results: &Results, capacities: &HashMap<&str, f64>) -> Result<Vec
     Ok(all)
 }
 
-/// Returns the samples of each flow, ascending by flow.
-fn flow_series(
-    results: &Results,
-    flows: &[FlowRow],
-    scenario: Option<&Scenario>,
-) -> Result<Vec<FlowSeries>, ResultsError> {
+/// Returns the samples of each flow, ascending by flow, with their numbers for names.
+fn flow_series(results: &Results) -> Result<Vec<FlowSeries>, ResultsError> {
     let mut at: HashMap<u32, usize> = HashMap::new();
     let mut all: Vec<FlowSeries> = Vec::new();
     results.each_rate(|row| {
         let i = *at.entry(row.flow).or_insert_with(|| {
-            all.push(FlowSeries {
-                flow: row.flow,
-                name: flow_name(row.flow, flows, scenario),
-                ..FlowSeries::default()
-            });
+            all.push(FlowSeries { flow: row.flow, name: row.flow.to_string(), ..FlowSeries::default() });
             all.len() - 1
         });
         let series = &mut all[i];
@@ -303,16 +304,6 @@ fn flow_series(
     })?;
     all.sort_by_key(|s| s.flow);
     Ok(all)
-}
-
-/// Returns a flow's name, as `0: h0->h16`.
-fn flow_name(id: u32, flows: &[FlowRow], scenario: Option<&Scenario>) -> String {
-    let Some(row) = flows.iter().find(|f| f.id == id) else { return id.to_string() };
-    let node = |node: u32| {
-        let named = scenario.and_then(|s| s.sim_config().topology.nodes.get(node as usize));
-        named.map_or_else(|| node.to_string(), |n| n.name.clone())
-    };
-    format!("{id}: {}->{}", node(row.src), node(row.dst))
 }
 
 #[cfg(test)]

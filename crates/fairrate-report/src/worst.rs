@@ -40,43 +40,69 @@ pub struct WorstFlow {
     pub is_explained: bool,
 }
 
-/// Returns the worst of the flows of `rows`, in a run that ended at `end_ns`; `node` returns the name of a node, and `blocks` has those
-/// of traffic blocks.
-pub(crate) fn worst(
-    rows: &[FlowRow],
+/// Number of rows of which the worst are looked for at once.
+const AT_ONCE: usize = 1_024;
+
+/// The rows of the worst flows so far of a run.
+pub(crate) struct Worst {
     end_ns: f64,
-    scenario: Option<&Scenario>,
-    blocks: &[String],
-    node: impl Fn(u32) -> String,
-) -> Vec<WorstFlow> {
-    let slowdown = |row: &FlowRow| row.slowdown.or_else(|| at_least(row, end_ns));
-    let mut worst: Vec<(f64, &FlowRow)> = rows.iter().filter_map(|row| Some((slowdown(row)?, row))).collect();
-    worst.sort_by(|a, b| b.0.total_cmp(&a.0).then(a.1.id.cmp(&b.1.id)));
-    worst.truncate(N);
-    let is_explained = |row: &FlowRow| {
-        let Some(config) = scenario.map(Scenario::sim_config) else { return false };
-        let mut flows = (0..).map(FlowId).zip(&config.flows);
-        let found = flows.find(|(id, spec)| spec.name(*id) == row.id);
-        found.is_some_and(|(id, _)| fairrate_explain::supports(config, id).is_ok())
-    };
-    let block = |row: &FlowRow| {
-        let name = blocks.get(row.group as usize).filter(|name| !name.is_empty());
-        name.cloned().unwrap_or_else(|| row.group.to_string())
-    };
-    let of = |(slowdown, row): (f64, &FlowRow)| WorstFlow {
-        id: row.id,
-        name: format!("{}->{}", node(row.src), node(row.dst)),
-        block: block(row),
-        bytes: row.bytes.unwrap_or(0),
-        start_ns: row.start_ns as f64,
-        end_ns: row.fct_ns.map_or(end_ns, |fct| (row.start_ns + fct) as f64),
-        finished: row.finished,
-        slowdown,
-        retransmitted_bytes: row.retransmitted_bytes,
-        timeouts: row.timeouts,
-        is_explained: is_explained(row),
-    };
-    worst.into_iter().map(of).collect()
+    /// Rows with their slowdowns, [`AT_ONCE`] at most.
+    rows: Vec<(f64, FlowRow)>,
+}
+
+impl Worst {
+    /// Returns those of a run that ended at `end_ns`, before any row.
+    pub(crate) fn until(end_ns: f64) -> Self {
+        Self { end_ns, rows: Vec::with_capacity(AT_ONCE) }
+    }
+
+    /// Adds a flow.
+    pub(crate) fn add(&mut self, row: FlowRow) {
+        let Some(slowdown) = row.slowdown.or_else(|| at_least(&row, self.end_ns)) else { return };
+        self.rows.push((slowdown, row));
+        if self.rows.len() == AT_ONCE {
+            self.keep_worst();
+        }
+    }
+
+    fn keep_worst(&mut self) {
+        self.rows.sort_by(|a, b| b.0.total_cmp(&a.0).then(a.1.id.cmp(&b.1.id)));
+        self.rows.truncate(N);
+    }
+
+    /// Returns the worst flows; `node` returns the name of a node, and `blocks` has those of traffic blocks.
+    pub(crate) fn named(
+        mut self,
+        scenario: Option<&Scenario>,
+        blocks: &[String],
+        node: impl Fn(u32) -> String,
+    ) -> Vec<WorstFlow> {
+        self.keep_worst();
+        let is_explained = |row: &FlowRow| {
+            let Some(config) = scenario.map(Scenario::sim_config) else { return false };
+            let mut flows = (0..).map(FlowId).zip(&config.flows);
+            let found = flows.find(|(id, spec)| spec.name(*id) == row.id);
+            found.is_some_and(|(id, _)| fairrate_explain::supports(config, id).is_ok())
+        };
+        let block = |row: &FlowRow| {
+            let name = blocks.get(row.group as usize).filter(|name| !name.is_empty());
+            name.cloned().unwrap_or_else(|| row.group.to_string())
+        };
+        let of = |(slowdown, row): (f64, FlowRow)| WorstFlow {
+            id: row.id,
+            name: format!("{}->{}", node(row.src), node(row.dst)),
+            block: block(&row),
+            bytes: row.bytes.unwrap_or(0),
+            start_ns: row.start_ns as f64,
+            end_ns: row.fct_ns.map_or(self.end_ns, |fct| (row.start_ns + fct) as f64),
+            finished: row.finished,
+            slowdown,
+            retransmitted_bytes: row.retransmitted_bytes,
+            timeouts: row.timeouts,
+            is_explained: is_explained(&row),
+        };
+        self.rows.into_iter().map(of).collect()
+    }
 }
 
 impl WorstFlow {

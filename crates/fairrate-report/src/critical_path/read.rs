@@ -14,14 +14,13 @@ use super::held::Network;
 use super::{CriticalPath, Event, NOTED, PathOfIteration, PathStage};
 use crate::format;
 
-/// Returns the critical paths of a run; `flows` are the rows of its flows, ascending by their numbers.
+/// Returns the critical paths of a run.
 ///
 /// # Errors
-/// If tables have times that no run has, or that contradict the dependencies of the scenario.
+/// If tables cannot be read, have times that no run has, or contradict the dependencies of the scenario.
 pub(crate) fn critical_paths(
     results: &Results,
     scenario: Option<&Scenario>,
-    flows: &[FlowRow],
 ) -> Result<Vec<CriticalPath>, ResultsError> {
     let Some(scenario) = scenario else { return Ok(Vec::new()) };
     // The flows of real hosts do not wait as those of the simulator do.
@@ -29,6 +28,8 @@ pub(crate) fn critical_paths(
     if !has_times || Iterated::all(scenario.sim_config()).next().is_none() {
         return Ok(Vec::new());
     }
+    let mut flows = results.flows()?;
+    flows.sort_unstable_by_key(|row| row.id);
     let tables = Tables {
         dir: results.dir(),
         is_complete: results.summary.state == "complete",
@@ -49,7 +50,7 @@ pub(super) struct Tables<'a> {
     /// End of the run, in ns.
     pub end_ns: u64,
     /// The rows of flows, ascending by their numbers.
-    pub flows: &'a [FlowRow],
+    pub flows: Vec<FlowRow>,
     /// The rows of operations.
     pub operations: Vec<OperationRow>,
     /// The rows of pauses.

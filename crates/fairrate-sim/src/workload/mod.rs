@@ -83,7 +83,13 @@ impl Workload {
         let of_job = |job: JobSpec| JobSpec { first_task: first_task + job.first_task, ..job };
         self.jobs.extend(other.jobs.into_iter().map(of_job));
         let moved = |id: FlowId| FlowId(first + id.0);
-        self.flows.extend(other.flows.into_iter().map(|flow| with_ids(flow, moved)));
+        let mut flows = other.flows;
+        flows.iter_mut().for_each(|flow| set_ids(flow, moved));
+        if self.flows.is_empty() {
+            self.flows = flows;
+        } else {
+            self.flows.append(&mut flows);
+        }
         self.changes.extend(other.changes.into_iter().map(|change| change_with_ids(change, moved)));
         self.tasks.extend(other.tasks);
         let moved_task = |id: TaskId| TaskId(first_task + id.0);
@@ -92,39 +98,40 @@ impl Workload {
     }
 
     /// Sorts the flows by start time and sender; equal ones stay in order. Triggers, changes and dependencies keep
-    /// referring to the same flows.
-    fn sort(self) -> Self {
-        let key = |&at: &u32| (self.flows[at as usize].start, self.flows[at as usize].src);
+    /// referring to the same flows. There may be many millions of flows, so that no second list of them is made.
+    fn sort(mut self) -> Self {
+        let key = |flow: &FlowSpec| (flow.start, flow.src);
+        if self.flows.is_sorted_by_key(key) {
+            return self;
+        }
         let mut order: Vec<u32> = (0..self.flows.len() as u32).collect();
-        order.sort_by_key(key);
+        order.sort_by_key(|&at| key(&self.flows[at as usize]));
         let mut place = vec![0; order.len()];
-        for (to, &from) in (0..).zip(&order) {
+        for (to, from) in (0..).zip(order) {
             place[from as usize] = to;
         }
         let moved = |id: FlowId| FlowId(place[id.index()]);
-        let mut taken: Vec<Option<FlowSpec>> = self.flows.into_iter().map(Some).collect();
-        let in_order = order.iter().filter_map(|&from| taken[from as usize].take());
-        Self {
-            flows: in_order.map(|flow| with_ids(flow, moved)).collect(),
-            collectives: self.collectives,
-            jobs: self.jobs,
-            changes: self.changes.into_iter().map(|change| change_with_ids(change, moved)).collect(),
-            tasks: self.tasks,
-            dependencies: self
-                .dependencies
-                .into_iter()
-                .map(|dependency| dependency_with_ids(dependency, moved, |task| task))
-                .collect(),
+        self.flows.iter_mut().for_each(|flow| set_ids(flow, moved));
+        self.changes = self.changes.into_iter().map(|change| change_with_ids(change, moved)).collect();
+        let of_dependency = |dependency| dependency_with_ids(dependency, moved, |task| task);
+        self.dependencies = self.dependencies.into_iter().map(of_dependency).collect();
+        // Each swap brings one flow to its place.
+        for at in 0..place.len() {
+            while place[at] as usize != at {
+                let to = place[at] as usize;
+                self.flows.swap(at, to);
+                place.swap(at, to);
+            }
         }
+        self
     }
 }
 
-/// Returns the flow with the id of the flow it waits for, if any, replaced.
-fn with_ids(mut flow: FlowSpec, moved: impl Fn(FlowId) -> FlowId) -> FlowSpec {
+/// Replaces the id of the flow that `flow` waits for, if any.
+fn set_ids(flow: &mut FlowSpec, moved: impl Fn(FlowId) -> FlowId) {
     if let Trigger::After(before, _) = &mut flow.trigger {
         *before = moved(*before);
     }
-    flow
 }
 
 fn dependency_with_ids(

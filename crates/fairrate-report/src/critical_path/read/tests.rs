@@ -84,7 +84,7 @@ fn paths(
     let frame = |t_ns, pause| PfcRow { t_ns, node: 1, port: "h1->sw0".to_owned().into(), pause, class: 3 };
     // Paused for 4 us in the class of data.
     let pauses = vec![frame(60_000, true), frame(64_000, false)];
-    let tables = Tables { dir: Path::new("run"), is_complete, end_ns: 480_000, flows: &flows, operations, pauses };
+    let tables = Tables { dir: Path::new("run"), is_complete, end_ns: 480_000, flows, operations, pauses };
     tables.critical_paths(&scenario).map_err(|error| error.to_string())
 }
 
