@@ -58,10 +58,15 @@ struct {
 	__type(value, __u32);
 } rates SEC(".maps");
 
+/* An address of IPv6, or one of IPv4 mapped into it. */
+struct address {
+	__be32 words[4];
+};
+
 /* Destinations whose flowlets count. */
 struct prefix {
 	__u32 bits;
-	__be32 address;
+	struct address address;
 };
 struct {
 	__uint(type, BPF_MAP_TYPE_LPM_TRIE);
@@ -73,7 +78,7 @@ struct {
 
 /* Addresses on which allocators listen. Address 0 is any address of this host. */
 struct place {
-	__be32 address;
+	struct address address;
 	__u32 port;
 };
 struct {
@@ -97,8 +102,8 @@ struct event {
 	__u64 time_ns;
 	__u64 group; /* nearest control group that has a weight; 0: none */
 	__u64 owner; /* owner of the socket: places for flows are shared out among owners */
-	__be32 source;
-	__be32 destination;
+	struct address source;
+	struct address destination;
 	__u32 kind;
 	__u32 unused;
 };
@@ -121,25 +126,34 @@ struct {
 } tracked SEC(".data.tracked") = {};
 
 struct ends {
-	__be32 source;
-	__be32 destination;
+	struct address source;
+	struct address destination;
 	__u16 source_port;
 	__u16 destination_port;
 };
 
-/* Reads the two ends of a connection over IPv4; returns 0 if it uses another protocol. */
+static __always_inline struct address mapped(__be32 address)
+{
+	struct address mapped = { .words = { 0, 0, __builtin_bswap32(0xffff), address } };
+	return mapped;
+}
+
+static __always_inline int is_same(struct address *a, struct address *b)
+{
+	return a->words[0] == b->words[0] && a->words[1] == b->words[1] && a->words[2] == b->words[2] && a->words[3] == b->words[3];
+}
+
+/* Reads the two ends of a connection; returns 0 if it uses another protocol. */
 static __always_inline int ends_of(struct sock_common *common, struct ends *ends)
 {
 	if (common->skc_family == AF_INET6) {
-		/* IPv4 addresses are mapped into IPv6's. */
-		__u32 *from = common->skc_v6_rcv_saddr.in6_u.u6_addr32, *to = common->skc_v6_daddr.in6_u.u6_addr32;
-		if (to[0] || to[1] || to[2] != __builtin_bswap32(0xffff))
-			return 0;
-		ends->source = from[3];
-		ends->destination = to[3];
+		for (int i = 0; i < 4; i++) {
+			ends->source.words[i] = common->skc_v6_rcv_saddr.in6_u.u6_addr32[i];
+			ends->destination.words[i] = common->skc_v6_daddr.in6_u.u6_addr32[i];
+		}
 	} else if (common->skc_family == AF_INET) {
-		ends->source = common->skc_rcv_saddr;
-		ends->destination = common->skc_daddr;
+		ends->source = mapped(common->skc_rcv_saddr);
+		ends->destination = mapped(common->skc_daddr);
 	} else {
 		return 0;
 	}
@@ -148,9 +162,9 @@ static __always_inline int ends_of(struct sock_common *common, struct ends *ends
 	return 1;
 }
 
-static __always_inline int is_server(__be32 address, __u16 port)
+static __always_inline int is_server(struct address *address, __u16 port)
 {
-	struct place place = { .address = address, .port = port };
+	struct place place = { .address = *address, .port = port };
 	return bpf_map_lookup_elem(&servers, &place) != 0;
 }
 
@@ -158,13 +172,14 @@ static __always_inline int is_server(__be32 address, __u16 port)
  * of a host to itself takes no link. */
 static __always_inline int counts(struct sock_common *common, struct ends *ends)
 {
-	if (common->skc_net.net->ns.inum != settings.netns || !ends_of(common, ends) || ends->source == ends->destination)
+	if (common->skc_net.net->ns.inum != settings.netns || !ends_of(common, ends) || is_same(&ends->source, &ends->destination))
 		return 0;
-	struct prefix to = { .bits = 32, .address = ends->destination };
+	struct prefix to = { .bits = 128, .address = ends->destination };
+	struct address anywhere = {};
 	if (!bpf_map_lookup_elem(&fabric, &to))
 		return 0;
-	return !is_server(ends->destination, ends->destination_port) && !is_server(ends->source, ends->source_port) &&
-	       !is_server(0, ends->source_port);
+	return !is_server(&ends->destination, ends->destination_port) && !is_server(&ends->source, ends->source_port) &&
+	       !is_server(&anywhere, ends->source_port);
 }
 
 /* Depth limit: control groups below it have the weight of their ancestor at this depth. */

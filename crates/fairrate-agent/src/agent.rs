@@ -1,7 +1,7 @@
 //! The agent's logic: its messages to the allocator and the rates of connections, without kernel and network.
 
 use std::collections::{HashMap, HashSet};
-use std::net::Ipv4Addr;
+use std::net::IpAddr;
 use std::path::Path;
 
 use crate::config::Config;
@@ -13,6 +13,9 @@ pub type Cookie = u64;
 
 /// A time of the kernel's monotonic clock, in nanoseconds.
 pub type Nanos = u64;
+
+/// Payload of a full segment of IPv6, whose header is 20 bytes longer, as a part of that of IPv4.
+const V6_SHARE: f64 = 1428.0 / 1448.0;
 
 /// The kind of an [`Event`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -37,9 +40,9 @@ pub struct Event {
     /// The owner of the socket.
     pub owner: Owner,
     /// Address of this host.
-    pub source: Ipv4Addr,
+    pub source: IpAddr,
     /// Address of the receiver.
-    pub destination: Ipv4Addr,
+    pub destination: IpAddr,
     /// The kind of the event.
     pub kind: Kind,
 }
@@ -52,9 +55,9 @@ pub enum Tell {
         /// Number of the flow, chosen by this host.
         flow: u32,
         /// Address of this host.
-        source: Ipv4Addr,
+        source: IpAddr,
         /// Address of the receiver.
-        destination: Ipv4Addr,
+        destination: IpAddr,
         /// Weight of the flow.
         weight: f64,
     },
@@ -94,6 +97,7 @@ pub struct Agent {
 struct Flow {
     number: u32,
     owner: Owner,
+    is_v6: bool,
 }
 
 impl Agent {
@@ -155,14 +159,14 @@ impl Agent {
         }
         let number = self.fresh_number();
         self.shares.take(event.owner, number);
-        self.flows.insert(event.cookie, Flow { number, owner: event.owner });
+        self.flows.insert(event.cookie, Flow { number, owner: event.owner, is_v6: event.source.is_ipv6() });
         self.cookies.insert(number, event.cookie);
         let weight = self.weights.of(event.group);
         tells.push(Tell::Begin { flow: number, source: event.source, destination: event.destination, weight });
     }
 
     fn end(&mut self, cookie: Cookie, tells: &mut Vec<Tell>) {
-        let Some(Flow { number, owner }) = self.flows.remove(&cookie) else { return };
+        let Some(Flow { number, owner, .. }) = self.flows.remove(&cookie) else { return };
         self.cookies.remove(&number);
         self.shares.give_back(owner, number);
         tells.push(Tell::End { flow: number, cookie });
@@ -172,7 +176,8 @@ impl Agent {
     /// it. Returns `None` if the flow is over.
     pub fn on_grant(&self, flow: u32, wire_bps: f64) -> Option<Pace> {
         let cookie = *self.cookies.get(&flow)?;
-        Some(Pace { cookie, rate_bps: (0.0 < wire_bps).then_some(wire_bps * self.payload_share) })
+        let of_header = if self.flows.get(&cookie)?.is_v6 { V6_SHARE } else { 1.0 };
+        Some(Pace { cookie, rate_bps: (0.0 < wire_bps).then_some(wire_bps * self.payload_share * of_header) })
     }
 
     /// Looks for the control groups that have weights; `number` returns the number of the group at a path.
@@ -214,10 +219,12 @@ impl Agent {
 
 #[cfg(test)]
 mod tests {
+    use std::net::Ipv4Addr;
+
     use super::*;
 
-    const SOURCE: Ipv4Addr = Ipv4Addr::new(10, 0, 0, 1);
-    const DESTINATION: Ipv4Addr = Ipv4Addr::new(10, 0, 0, 2);
+    const SOURCE: IpAddr = IpAddr::V4(Ipv4Addr::new(10, 0, 0, 1));
+    const DESTINATION: IpAddr = IpAddr::V4(Ipv4Addr::new(10, 0, 0, 2));
 
     fn agent() -> Agent {
         let text = "fabric = [\"10.0.0.0/16\"]\n[allocator]\nservers = [\"10.0.0.9:4600\"]\ninsecure = true\n[pacing]\n\
@@ -258,6 +265,16 @@ mod tests {
         assert_eq!(agent.on_grant(0, 1e9), Some(Pace { cookie: 7, rate_bps: Some(0.9e9) }));
         assert_eq!(agent.on_grant(0, 0.0), Some(Pace { cookie: 7, rate_bps: None }));
         assert_eq!(agent.on_grant(1, 1e9), None);
+    }
+
+    #[test]
+    fn the_longer_header_of_ipv6_takes_its_part_of_a_rate() {
+        let mut agent = agent();
+        let (source, destination) = ("fd00::1".parse().unwrap(), "fd00::2".parse().unwrap());
+        let told = tells(&mut agent, &[Event { source, destination, ..event(7, 1, Kind::Begins) }]);
+        assert_eq!(told, [Tell::Begin { flow: 0, source, destination, weight: 1.0 }]);
+        let pace = agent.on_grant(0, 1e9).and_then(|pace| pace.rate_bps).unwrap();
+        assert!((pace - 0.9e9 * 1428.0 / 1448.0).abs() < 1.0, "{pace}");
     }
 
     #[test]

@@ -1,11 +1,11 @@
 //! The agent's configuration, a TOML file.
 
-use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::net::{IpAddr, Ipv6Addr, SocketAddr};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 pub use fairrate_daemon::config::ConfigError;
-use fairrate_daemon::config::{address_or_port, duration};
+use fairrate_daemon::config::{address_or_port, duration, resolve};
 use fairrate_daemon::{Client, ClientOptions, KeyFiles, Security};
 use ipnet::IpNet;
 use serde::{Deserialize, Deserializer, de};
@@ -41,7 +41,8 @@ pub struct Config {
 #[derive(Clone, Debug, Deserialize)]
 #[serde(try_from = "AllocatorText")]
 pub struct Allocator {
-    /// Addresses: the first one is preferred, the others are on standby.
+    /// Addresses, those of names as they were when the configuration was read: the first one is preferred, the others are on
+    /// standby.
     pub servers: Vec<SocketAddr>,
     /// Security of the connections to it.
     pub security: Security,
@@ -77,15 +78,11 @@ impl TryFrom<AllocatorText> for Allocator {
 impl Allocator {
     /// Returns the addresses and ports by which connections are recognised as an allocator's. A server on a loopback
     /// address is a process of this host, which other agents reach by any of its addresses: its entry is the
-    /// unspecified address.
-    pub fn places(&self) -> impl Iterator<Item = (Ipv4Addr, u16)> + '_ {
+    /// unspecified address. Addresses of IPv4 are mapped into IPv6's.
+    pub fn places(&self) -> impl Iterator<Item = (Ipv6Addr, u16)> + '_ {
         self.servers.iter().flat_map(|server| {
-            let anywhere = server.ip().to_canonical().is_loopback().then_some(Ipv4Addr::UNSPECIFIED);
-            let address = match server.ip().to_canonical() {
-                IpAddr::V4(address) => Some(address),
-                IpAddr::V6(_) => None,
-            };
-            [address, anywhere].into_iter().flatten().map(|address| (address, server.port()))
+            let anywhere = server.ip().to_canonical().is_loopback().then_some(Ipv6Addr::UNSPECIFIED);
+            [Some(mapped(server.ip())), anywhere].into_iter().flatten().map(|address| (address, server.port()))
         })
     }
 }
@@ -202,27 +199,37 @@ impl Config {
         Client::connect(&[], self.allocator.security.clone(), ClientOptions::default()).map(drop)
     }
 
-    /// Returns the fabric's IPv4 networks; the allocator supports no others.
-    pub fn fabric_v4(&self) -> impl Iterator<Item = (Ipv4Addr, u8)> + '_ {
-        self.fabric.iter().filter_map(|network| match network {
-            IpNet::V4(network) => Some((network.network(), network.prefix_len())),
-            IpNet::V6(_) => None,
+    /// Returns the fabric's networks. Those of IPv4 are mapped into IPv6's.
+    pub fn fabric(&self) -> impl Iterator<Item = (Ipv6Addr, u8)> + '_ {
+        self.fabric.iter().map(|network| match network {
+            IpNet::V4(network) => (network.network().to_ipv6_mapped(), 96 + network.prefix_len()),
+            IpNet::V6(network) => (network.network(), network.prefix_len()),
         })
+    }
+}
+
+/// Returns an address of IPv6, into which one of IPv4 is mapped.
+fn mapped(address: IpAddr) -> Ipv6Addr {
+    match address.to_canonical() {
+        IpAddr::V4(address) => address.to_ipv6_mapped(),
+        IpAddr::V6(address) => address,
     }
 }
 
 fn fabric<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<IpNet>, D::Error> {
     let fabric = Vec::<IpNet>::deserialize(deserializer)?;
-    if fabric.iter().any(|network| matches!(network, IpNet::V4(_))) {
+    if !fabric.is_empty() {
         return Ok(fabric);
     }
     Err(de::Error::custom(
-        "`fabric` has no network of IPv4, so no flow would have a rate: name the hosts' network, such as \"10.0.0.0/16\"",
+        "`fabric` is empty, so no flow would have a rate: name the hosts' network, such as \"10.0.0.0/16\"",
     ))
 }
 
 fn servers<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<SocketAddr>, D::Error> {
-    let servers = Vec::<SocketAddr>::deserialize(deserializer)?;
+    let servers: Result<Vec<SocketAddr>, String> =
+        Vec::<String>::deserialize(deserializer)?.iter().map(|server| resolve::with_port(server)).collect();
+    let servers = servers.map_err(de::Error::custom)?;
     if servers.is_empty() {
         return Err(de::Error::custom("`servers` is empty: name the allocator, such as \"10.0.0.9:4600\""));
     }
@@ -297,7 +304,10 @@ mod tests {
         let config = read(LEAST).unwrap();
         assert_eq!(config.flowlets.gap, Duration::from_millis(5));
         assert_eq!((config.limits.flows, config.metrics), (10_000, None));
-        assert_eq!(config.fabric_v4().collect::<Vec<_>>(), [("10.0.0.0".parse().unwrap(), 16)]);
+        assert_eq!(
+            config.fabric().collect::<Vec<_>>(),
+            [("::ffff:10.0.0.0".parse().unwrap(), 112), ("fd00::".parse().unwrap(), 8)]
+        );
         assert!(matches!(config.allocator.security, Security::Insecure));
     }
 
@@ -328,7 +338,7 @@ mod tests {
     fn what_is_needed_is_missed_with_its_line() {
         for (what, by, line, expected) in [
             ("\"10.0.0.9:4600\"", "", 3, "`servers` is empty"),
-            ("\"10.0.0.0/16\", ", "", 1, "no network of IPv4"),
+            ("\"10.0.0.0/16\", \"fd00::/8\"", "", 1, "`fabric` is empty"),
             ("insecure = true", "", 2, "`allocator` needs either"),
             (
                 "insecure = true",
@@ -363,8 +373,14 @@ mod tests {
         let text = LEAST
             .replace("\"10.0.0.9:4600\"", "\"10.0.0.9:4600\", \"127.0.0.1:4700\", \"[::1]:4800\", \"[fd00::9]:4900\"");
         let place = |address: &str, port| (address.parse().unwrap(), port);
-        let expected =
-            [place("10.0.0.9", 4600), place("127.0.0.1", 4700), place("0.0.0.0", 4700), place("0.0.0.0", 4800)];
+        let expected = [
+            place("::ffff:10.0.0.9", 4600),
+            place("::ffff:127.0.0.1", 4700),
+            place("::", 4700),
+            place("::1", 4800),
+            place("::", 4800),
+            place("fd00::9", 4900),
+        ];
         assert_eq!(read(&text).unwrap().allocator.places().collect::<Vec<_>>(), expected);
     }
 }

@@ -2,7 +2,7 @@
 
 use std::cell::RefCell;
 use std::io::Read;
-use std::net::Ipv4Addr;
+use std::net::{IpAddr, Ipv6Addr};
 use std::os::fd::{AsFd, AsRawFd};
 use std::os::unix::fs::MetadataExt;
 use std::rc::Rc;
@@ -283,7 +283,7 @@ fn size(open: &mut OpenObject, config: &Config) -> libbpf_rs::Result<()> {
 /// Writes the fabric and the allocators into the program's maps.
 fn fill(object: &Object, config: &Config) -> libbpf_rs::Result<()> {
     let (fabric, servers) = (handle(object, "fabric")?, handle(object, "servers")?);
-    for (address, bits) in config.fabric_v4() {
+    for (address, bits) in config.fabric() {
         let key = [&u32::from(bits).to_ne_bytes()[..], &address.octets()].concat();
         fabric.update(&key, &[1], MapFlags::ANY)?;
     }
@@ -357,13 +357,18 @@ pub fn own_netns() -> Result<u32, FlowletsError> {
 }
 
 /// Size of the program's `struct event` in bytes.
-const EVENT: usize = 48;
+const EVENT: usize = 72;
+
+/// Returns an address that the program has written: IPv4 addresses are mapped into IPv6's.
+fn address(bytes: [u8; 16]) -> IpAddr {
+    IpAddr::V6(Ipv6Addr::from(bytes)).to_canonical()
+}
 
 /// Reads the program's `struct event`; returns `None` if the bytes are not one.
 fn event(bytes: &[u8]) -> Option<Event> {
     let u64_at = |at: usize| Some(u64::from_ne_bytes(bytes.get(at..at + 8)?.try_into().ok()?));
-    let address_at = |at: usize| Some(Ipv4Addr::from(<[u8; 4]>::try_from(bytes.get(at..at + 4)?).ok()?));
-    let kind = match u32::from_ne_bytes(bytes.get(40..44)?.try_into().ok()?) {
+    let address_at = |at: usize| Some(address(bytes.get(at..at + 16)?.try_into().ok()?));
+    let kind = match u32::from_ne_bytes(bytes.get(64..68)?.try_into().ok()?) {
         1 => Kind::Begins,
         2 => Kind::Ends,
         3 => Kind::GoesOn,
@@ -375,7 +380,7 @@ fn event(bytes: &[u8]) -> Option<Event> {
         group: u64_at(16)?,
         owner: u64_at(24)?,
         source: address_at(32)?,
-        destination: address_at(36)?,
+        destination: address_at(48)?,
         kind,
     })
 }
@@ -398,21 +403,22 @@ mod tests {
         for (at, value) in [(0, 7u64), (8, 8), (16, 9), (24, 10)] {
             bytes[at..at + 8].copy_from_slice(&value.to_ne_bytes());
         }
-        bytes[32..36].copy_from_slice(&[10, 0, 0, 1]);
-        bytes[36..40].copy_from_slice(&[10, 0, 0, 2]);
-        bytes[40..44].copy_from_slice(&1u32.to_ne_bytes());
+        bytes[42..48].copy_from_slice(&[255, 255, 10, 0, 0, 1]);
+        bytes[48] = 0xfd;
+        bytes[63] = 2;
+        bytes[64..68].copy_from_slice(&1u32.to_ne_bytes());
         let expected = Event {
             cookie: 7,
             time: 8,
             group: 9,
             owner: 10,
-            source: Ipv4Addr::new(10, 0, 0, 1),
-            destination: Ipv4Addr::new(10, 0, 0, 2),
+            source: [10, 0, 0, 1].into(),
+            destination: "fd00::2".parse().unwrap(),
             kind: Kind::Begins,
         };
         assert_eq!(event(&bytes), Some(expected));
-        assert_eq!(event(&bytes[..43]), None);
-        bytes[40] = 4;
+        assert_eq!(event(&bytes[..67]), None);
+        bytes[64] = 4;
         assert_eq!(event(&bytes), None);
     }
 

@@ -114,7 +114,7 @@ impl<'a> Watch<'a> {
         for tell in tells {
             match tell {
                 Tell::Begin { flow, source, destination, weight } => {
-                    self.client.begin(flow, source.into(), destination.into(), weight);
+                    self.client.begin(flow, source, destination, weight);
                     self.metrics.starts.inc();
                 }
                 Tell::End { flow, cookie } => {

@@ -4,6 +4,7 @@ mod check;
 mod links;
 mod place;
 mod reload;
+pub mod resolve;
 
 use std::collections::{BTreeMap, HashMap};
 use std::io::Read;
@@ -29,6 +30,7 @@ use crate::tls::{KeyFiles, Security};
 #[serde(deny_unknown_fields)]
 pub struct Config {
     /// Address to which agents connect.
+    #[serde(deserialize_with = "listen")]
     pub listen: SocketAddr,
     /// Address of the pages for metrics and health; none if missing, and on the loopback address if only a port is
     /// given.
@@ -52,9 +54,9 @@ pub struct Config {
     /// The scenario's section; parsed by the scenario reader.
     #[serde(default)]
     topology: Option<toml::Table>,
-    /// Addresses of the hosts in the topology's order: the first address and a plus.
-    #[serde(default)]
-    pub hosts: Option<String>,
+    /// Addresses of the hosts in the topology's order: the first address and a plus, or several of these.
+    #[serde(default, deserialize_with = "one_or_more")]
+    pub hosts: Vec<String>,
     /// Addresses of hosts by name, in place of `hosts`.
     #[serde(default)]
     pub host: Vec<Host>,
@@ -90,8 +92,9 @@ pub struct Quorum {
 pub struct Host {
     /// Its name in the topology.
     pub name: String,
-    /// Its address.
-    pub address: IpAddr,
+    /// Its addresses: one, or those of a name when the configuration was read.
+    #[serde(rename = "address", deserialize_with = "addresses")]
+    pub addresses: Vec<IpAddr>,
 }
 
 /// The optimiser.
@@ -252,21 +255,22 @@ impl Config {
     }
 
     fn addresses(&self, topology: &Topology) -> Result<HashMap<IpAddr, fairrate_sim::NodeId>, Fault> {
-        if let Some(hosts) = &self.hosts {
+        let mut addresses = HashMap::new();
+        for hosts in &self.hosts {
             let first = hosts.strip_suffix('+').and_then(|first| first.parse::<IpAddr>().ok());
             let Some(first) = first else {
                 let what = format!("`hosts = \"{hosts}\"` is no first address with a plus: write \"10.0.0.1+\"");
                 return Err(Fault::new("hosts", what));
             };
             let n = topology.hosts().count();
-            let addresses: HashMap<_, _> = addresses_from(first).zip(topology.hosts()).collect();
-            if addresses.len() < n {
-                let what = format!("there are {n} hosts and {} addresses from {first} on", addresses.len());
+            let before = addresses.len();
+            addresses.extend(addresses_from(first).zip(topology.hosts()));
+            if addresses.len() < before + n {
+                let n_found = addresses.len() - before;
+                let what = format!("there are {n} hosts and {n_found} addresses from {first} on that no other has");
                 return Err(Fault::new("hosts", what));
             }
-            return Ok(addresses);
         }
-        let mut addresses = HashMap::new();
         for (i, host) in self.host.iter().enumerate() {
             let Some(node) = topology.node(&host.name).filter(|&node| topology.is_host(node)) else {
                 let names: Vec<&str> =
@@ -276,9 +280,11 @@ impl Config {
                 let what = format!("the topology has no host `{}`{help}", host.name);
                 return Err(Fault::new(format!("host.{i}.name"), what));
             };
-            if addresses.insert(host.address.to_canonical(), node).is_some() {
-                let what = format!("the address {} is of two hosts", host.address);
-                return Err(Fault::new(format!("host.{i}.address"), what));
+            for &address in &host.addresses {
+                if addresses.insert(address, node).is_some_and(|other| other != node) {
+                    let what = format!("the address {address} is of two hosts");
+                    return Err(Fault::new(format!("host.{i}.address"), what));
+                }
             }
         }
         Ok(addresses)
@@ -375,6 +381,30 @@ fn only_topology(text: &str) -> String {
 pub fn duration<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Duration, D::Error> {
     let text = String::deserialize(deserializer)?;
     humantime::parse_duration(&text).map_err(|e| de::Error::custom(format!("{e}: write a time such as \"500ms\"")))
+}
+
+/// Reads an address or the name of a host, with a port.
+fn listen<'de, D: Deserializer<'de>>(deserializer: D) -> Result<SocketAddr, D::Error> {
+    resolve::with_port(&String::deserialize(deserializer)?).map_err(de::Error::custom)
+}
+
+/// Reads an address or the name of a host, which may have several.
+fn addresses<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<IpAddr>, D::Error> {
+    resolve::addresses(&String::deserialize(deserializer)?).map_err(de::Error::custom)
+}
+
+/// Reads a text, or a list of them.
+fn one_or_more<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<String>, D::Error> {
+    #[derive(Deserialize)]
+    #[serde(untagged, expecting = "no first address: write \"10.0.0.1+\", or several in brackets")]
+    enum Either {
+        One(String),
+        More(Vec<String>),
+    }
+    Ok(match Either::deserialize(deserializer)? {
+        Either::One(one) => vec![one],
+        Either::More(more) => more,
+    })
 }
 
 /// Reads the address of the pages for operators, for serde's `deserialize_with`: an address such as `"10.0.0.9:9460"`,

@@ -118,3 +118,24 @@ fn keys_that_are_none_are_refused_at_once() {
     let error = connect(missing).expect_err("there is no such file").to_string();
     assert!(error.contains("none.pem"), "{error}");
 }
+
+#[test]
+fn agents_of_ipv6_speak_for_their_own_addresses_alone() {
+    if std::net::TcpListener::bind("[::1]:0").is_err() {
+        return println!("not run: this machine has no IPv6");
+    }
+    let dir = common::new_dir("own-addresses-v6");
+    let address = |text: &str| text.parse::<IpAddr>().expect("it is one");
+    let (own, other, to) = (address("fd00::1"), address("fd00::2"), address("fd00::3"));
+    keys::make(&dir, &Request::new(&[address("::1")], &[own])).expect("the directory can be written");
+    let text = secure(&dir).replace("127.0.0.1:0", "[::1]:0").replace("\"10.0.0.1+\"", "[\"fd00::1+\", \"10.0.0.1+\"]");
+    let server = Running::start(&text, 1);
+    let client = client_with(files(&dir, own), &server);
+    client.begin(1, own, to, 1.0);
+    client.begin(2, other, to, 1.0);
+    client.begin(3, host(1), host(3), 1.0);
+    until("its own flow has a rate", || is_near(client.rate_bps(1), ALONE_BPS));
+    until("the others are counted", || server.metric("fairrate_refused_total{why=\"unauthorised\"}") == 2.0);
+    assert_eq!((client.rate_bps(2), client.rate_bps(3)), (None, None));
+    server.stop();
+}

@@ -7,6 +7,7 @@
 
 mod cost;
 mod hostile;
+mod ipv6;
 mod overrun;
 mod own_connections;
 mod own_limits;

@@ -12,7 +12,7 @@ pub(super) fn check(config: &Config) -> Result<(), Fault> {
     if config.scenario.is_some() == config.topology.is_some() {
         return fail("scenario", "name the network once: by `[topology]` or by `scenario = \"file.toml\"`");
     }
-    if config.hosts.is_some() != config.host.is_empty() {
+    if config.hosts.is_empty() == config.host.is_empty() {
         return fail("hosts", "name the hosts' addresses once: by `hosts = \"10.0.0.1+\"` or by `[[host]]`");
     }
     if config.lease < Duration::from_millis(10) {

@@ -37,6 +37,36 @@ fn a_port_alone_is_of_this_machine() {
 }
 
 #[test]
+fn hosts_have_addresses_of_both_kinds() {
+    let (_, network) = read(&LEAST.replace("\"10.0.0.1+\"", "[\"10.0.0.1+\", \"fd00::1+\"]")).unwrap();
+    assert_eq!(network.n_hosts(), 8);
+    let path = |src: &str, dst: &str| {
+        let mut path = Vec::new();
+        network.clone().into_paths()(src.parse().unwrap(), dst.parse().unwrap(), &mut path);
+        path
+    };
+    assert!(!path("10.0.0.1", "10.0.0.4").is_empty());
+    assert_eq!(path("10.0.0.1", "10.0.0.4"), path("fd00::1", "fd00::4"));
+    let twice = LEAST.replace("\"10.0.0.1+\"", "[\"10.0.0.1+\", \"10.0.0.3+\"]");
+    assert!(read(&twice).unwrap_err().contains("4 hosts and 2 addresses from 10.0.0.3 on that no other has"));
+}
+
+#[test]
+fn names_are_resolved_when_the_file_is_read() {
+    let by_name = LEAST.replace("hosts = \"10.0.0.1+\"\n", "") + "[[host]]\nname = \"h1\"\naddress = \"localhost\"\n";
+    let (config, network) = read(&by_name).unwrap();
+    assert!(config.host[0].addresses.iter().all(IpAddr::is_loopback) && 0 < network.n_hosts());
+    let error = read(&by_name.replace("localhost", "10.1")).unwrap_err();
+    assert!(
+        error.contains("line 8") && error.contains("`10.1` is neither an address nor the name of a host"),
+        "{error}"
+    );
+    assert_eq!(read(&LEAST.replace("127.0.0.1:0", "localhost:0")).unwrap().0.listen.port(), 0);
+    let error = read(&LEAST.replace("127.0.0.1:0", "localhost")).unwrap_err();
+    assert!(error.contains("line 1") && error.contains("has no port"), "{error}");
+}
+
+#[test]
 fn hosts_have_addresses_by_name() {
     let by_name = LEAST.replace("hosts = \"10.0.0.1+\"\n", "") + "[[host]]\nname = \"h1\"\naddress = \"10.9.0.1\"\n";
     assert_eq!(read(&by_name).unwrap().1.n_hosts(), 1);
