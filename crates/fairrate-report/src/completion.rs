@@ -1,6 +1,6 @@
 //! Completion of traffic blocks: the time from the first start of a block's flows to the last completion, and the times of its queries.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde::Serialize;
 
@@ -62,9 +62,7 @@ impl Completion {
 /// Returns the completion of all flows, and of each traffic block that has a name or is one of several.
 pub(crate) fn completions(runs: &[RunData]) -> Vec<Completion> {
     let names = runs.first().map_or(&[][..], |run| &run.blocks);
-    let mut blocks: Vec<u32> = runs.iter().flat_map(|run| run.flows.iter().map(|flow| flow.block)).collect();
-    blocks.sort_unstable();
-    blocks.dedup();
+    let blocks: BTreeSet<u32> = runs.iter().flat_map(|run| run.flows.iter().map(|flow| flow.block)).collect();
     let several = 1 < blocks.len();
     let name = |block: u32| names.get(block as usize).filter(|name| !name.is_empty());
     let of_block = |&block: &u32| Completion {
@@ -108,7 +106,7 @@ fn of(runs: &[RunData], block: Option<u32>) -> Completion {
 }
 
 /// A query of a run.
-#[derive(Clone, Copy, Default)]
+#[derive(Clone, Copy)]
 struct Query {
     /// Time until the last of its flows is done, or until the run ended.
     time_ns: f64,
@@ -118,17 +116,22 @@ struct Query {
     is_open: bool,
 }
 
-/// Returns the queries of the measured flows of a run that are `inside`.
-fn queries(run: &RunData, inside: impl Fn(&&Flow) -> bool) -> impl Iterator<Item = Query> {
-    let mut all: HashMap<(u32, u32, u64), Query> = HashMap::new();
-    for flow in run.measured_flows().filter(inside).filter(|flow| flow.bytes.is_some()) {
-        let query = all.entry((flow.block, flow.dst, flow.start_ns.to_bits())).or_default();
-        let time_ns = flow.fct_ns.unwrap_or_else(|| (run.totals.end_ns - flow.start_ns).max(0.0));
-        query.time_ns = query.time_ns.max(time_ns);
-        query.is_open |= flow.fct_ns.is_none();
-        query.flows += 1;
-    }
-    all.into_values()
+/// Returns the queries of the measured flows of a run that are `inside`: flows of a block that start together towards one receiver.
+fn queries(run: &RunData, inside: impl Fn(&&Flow) -> bool) -> Vec<Query> {
+    let mut flows: Vec<&Flow> = run.measured_flows().filter(inside).filter(|flow| flow.bytes.is_some()).collect();
+    let order =
+        |a: &&Flow, b: &&Flow| a.start_ns.total_cmp(&b.start_ns).then_with(|| (a.block, a.dst).cmp(&(b.block, b.dst)));
+    // Most are in order already.
+    flows.sort_by(order);
+    let of = |flows: &[&Flow]| {
+        let time_ns = |flow: &&Flow| flow.fct_ns.unwrap_or_else(|| (run.totals.end_ns - flow.start_ns).max(0.0));
+        Query {
+            time_ns: flows.iter().map(time_ns).fold(0.0, f64::max),
+            flows: flows.len(),
+            is_open: flows.iter().any(|flow| flow.fct_ns.is_none()),
+        }
+    };
+    flows.chunk_by(|a, b| order(a, b).is_eq()).map(of).collect()
 }
 
 /// Returns the number of flows of each block among `starts`, which are blocks and times in ns, that start after `end_ns`.

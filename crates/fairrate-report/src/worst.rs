@@ -48,17 +48,22 @@ pub(crate) struct Worst {
     end_ns: f64,
     /// Rows with their slowdowns, [`AT_ONCE`] at most.
     rows: Vec<(f64, FlowRow)>,
+    /// Slowdown below which no row is among the worst.
+    least: f64,
 }
 
 impl Worst {
     /// Returns those of a run that ended at `end_ns`, before any row.
     pub(crate) fn until(end_ns: f64) -> Self {
-        Self { end_ns, rows: Vec::with_capacity(AT_ONCE) }
+        Self { end_ns, rows: Vec::with_capacity(AT_ONCE), least: 0.0 }
     }
 
     /// Adds a flow.
     pub(crate) fn add(&mut self, row: FlowRow) {
         let Some(slowdown) = row.slowdown.or_else(|| at_least(&row, self.end_ns)) else { return };
+        if slowdown < self.least {
+            return;
+        }
         self.rows.push((slowdown, row));
         if self.rows.len() == AT_ONCE {
             self.keep_worst();
@@ -68,6 +73,7 @@ impl Worst {
     fn keep_worst(&mut self) {
         self.rows.sort_by(|a, b| b.0.total_cmp(&a.0).then(a.1.id.cmp(&b.1.id)));
         self.rows.truncate(N);
+        self.least = self.rows.last().map_or(0.0, |(slowdown, _)| *slowdown);
     }
 
     /// Returns the worst flows; `node` returns the name of a node, and `blocks` has those of traffic blocks.
