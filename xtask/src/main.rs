@@ -13,6 +13,7 @@ mod kernel;
 mod own_algorithms;
 mod prose;
 mod python;
+mod soak;
 mod testbed;
 mod vm;
 mod watch_page;
@@ -41,6 +42,10 @@ Usage: cargo xtask TASK
                     The testbed on this machine, as root: small runs, their results, and that nothing is left behind
   agent [--if-possible]
                     Flowtune's agents and allocator on hosts in network namespaces, as root
+  soak [--minutes N] [--seed N] [--hosts N] [--load PERCENT] [--out DIR] [--dev]
+                    Agents, two allocators and connections under churn on hosts in network namespaces, with a fault every minute, as
+                    root: a row a minute and a verdict in DIR. Ctrl-C leaves what was measured
+                    [minutes: 60, seed: 1, hosts: 8, load: 80, DIR: target/soak]
   kernel [--if-possible]
                     The congestion controls of `fairrate-kernel` in the running kernel, as root
   watch-page [--if-possible] [--measure] [--shots DIR]
@@ -99,6 +104,11 @@ fn run(root: &Path, all: &[OsString]) -> Result<bool, String> {
         let options = vm::Options::read(&mut args)?;
         args.end()?;
         return vm::run(root, &options);
+    }
+    if task == "soak" {
+        let options = soak::Options::read(&mut args)?;
+        args.end()?;
+        return soak::run(root, &options);
     }
     if task == "watch-page" {
         let options = watch_page::Options::read(&mut args)?;

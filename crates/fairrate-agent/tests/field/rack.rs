@@ -66,6 +66,11 @@ bytes = "1MB"
 pub struct Running(Child);
 
 impl Running {
+    /// Returns the number of its process.
+    pub fn id(&self) -> u32 {
+        self.0.id()
+    }
+
     /// Kills it at once, as `kill -9` does.
     pub fn kill(&mut self) {
         let _ = self.0.kill();
@@ -136,19 +141,24 @@ pub struct Rack {
 }
 
 impl Rack {
-    /// Lays out the rack.
+    /// Lays out the rack of the tests.
     pub fn new() -> Self {
+        Self::of(NETWORK, RECEIVER)
+    }
+
+    /// Lays out the star in the scenario `network`, with a receiver at the host `receiver`.
+    pub fn of(network: &str, receiver: u32) -> Self {
         let dir = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("rack-{:?}", std::thread::current().id()));
         std::fs::create_dir_all(&dir).expect("the target directory can be written");
         let scenario = fairrate_scenario::Scenario::with_algorithms(&fairrate_control::Registry::new())
-            .from_texts(NETWORK, "rack.toml", &[], &Overrides::default())
+            .from_texts(network, "rack.toml", &[], &Overrides::default())
             .expect("the rack is a scenario");
         let config = scenario.sim_config().clone();
         let ways = Ways::new(&config);
         let (namespaces, _) = Namespaces::claim().expect("root may make namespaces");
         let plan = Plan::new(&config, &ways, namespaces.mark());
         lay_out(&plan, &namespaces).expect("the network can be laid out");
-        let receiver = Receiver::open(&plan.namespace(NodeId(RECEIVER)), FLOW_PORT);
+        let receiver = Receiver::open(&plan.namespace(NodeId(receiver)), FLOW_PORT);
         Self { receiver, config, ways, namespaces, dir }
     }
 
@@ -166,7 +176,8 @@ impl Rack {
         Served { agents, allocators, rack: self }
     }
 
-    fn namespace(&self, host: u32) -> String {
+    /// Returns the namespace of a host, or of the switch, whose number follows those of the hosts.
+    pub fn namespace(&self, host: u32) -> String {
         Plan::new(&self.config, &self.ways, self.namespaces.mark()).namespace(NodeId(host))
     }
 
@@ -175,7 +186,8 @@ impl Rack {
         Address { host: NodeId(host), alias: 0 }.ip()
     }
 
-    fn start(&self, host: u32, program: &Path, config: &Path, change: impl FnOnce(&mut Command)) -> Running {
+    /// Starts `program` at a host with the file `config`, after `change` of its command.
+    pub fn start(&self, host: u32, program: &Path, config: &Path, change: impl FnOnce(&mut Command)) -> Running {
         // `ip netns exec` would hide control groups; `nsenter` becomes the program, so that a kill reaches it.
         let mut command = Command::new("nsenter");
         command.arg(format!("--net=/run/netns/{}", self.namespace(host))).arg(program).arg("run").arg(config);
@@ -189,7 +201,8 @@ impl Rack {
         at(&self.namespace(host), work)
     }
 
-    fn write(&self, name: &str, text: &str) -> PathBuf {
+    /// Writes a file in the directory of the rack, and returns its path.
+    pub fn write(&self, name: &str, text: &str) -> PathBuf {
         let path = self.dir.join(name);
         std::fs::write(&path, text).expect("the target directory can be written");
         path
@@ -197,7 +210,6 @@ impl Rack {
 
     /// Starts an allocator that listens on `port` of its host.
     pub fn allocator(&self, port: u16) -> Running {
-        let program = std::env::var_os("FAIRRATE_ALLOCATOR").expect("FAIRRATE_ALLOCATOR names the allocator");
         let (listen, lease) = (Self::address(ALLOCATOR), LEASE.as_millis());
         let text = format!(
             "listen = \"{listen}:{port}\"\nmetrics = \"{listen}:{}\"\ninsecure = true\ninsecure_beyond_loopback = true\nlease = \"{lease}ms\"\nhosts = \"{}+\"\n[engine]\ninterval = \"200us\"\n\
@@ -205,7 +217,7 @@ impl Rack {
             METRICS + port - PORT,
             Self::address(0)
         );
-        self.start(ALLOCATOR, Path::new(&program), &self.write(&format!("allocator-{port}.toml"), &text), |_| {})
+        self.start(ALLOCATOR, &allocator_program(), &self.write(&format!("allocator-{port}.toml"), &text), |_| {})
     }
 
     /// Starts an agent at a host; `more` has further tables of its configuration.
@@ -235,7 +247,8 @@ impl Rack {
         self.metric(host, AGENTS_METRICS, metric)
     }
 
-    fn metric(&self, host: u32, port: u16, metric: &str) -> f64 {
+    /// Returns a metric that is served at `port` of a host.
+    pub fn metric(&self, host: u32, port: u16, metric: &str) -> f64 {
         let at = SocketAddrV4::new(Self::address(host), port);
         let mut answer = None;
         until("metrics are served", || {
@@ -319,8 +332,13 @@ impl Rack {
     }
 }
 
+/// Returns the path of the program `fairrate-allocator`.
+pub fn allocator_program() -> PathBuf {
+    std::env::var_os("FAIRRATE_ALLOCATOR").expect("FAIRRATE_ALLOCATOR names the allocator").into()
+}
+
 /// Runs `work` in a namespace, in a thread of its own.
-fn at<T: Send>(namespace: &str, work: impl FnOnce() -> std::io::Result<T> + Send) -> T {
+pub fn at<T: Send>(namespace: &str, work: impl FnOnce() -> std::io::Result<T> + Send) -> T {
     let work = || work().map_err(|e| fairrate_testbed::failure::Failure::system("working", e));
     inside(namespace, work).expect("it works")
 }

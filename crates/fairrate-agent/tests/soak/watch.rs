@@ -1,0 +1,241 @@
+//! The observer: a thread that looks at all sending sockets every few milliseconds.
+
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use crate::load::{Flow, Load};
+use crate::network::{LINK_MBPS, Network, PAYLOAD_SHARE};
+use crate::socket;
+
+/// Time between two samples.
+const PERIOD: Duration = Duration::from_millis(5);
+/// The lease: the allocator's default.
+pub const LEASE: Duration = Duration::from_millis(500);
+/// Time after a fault in which the host that it hit is left out of the rules: two leases.
+const RECOVERY: Duration = Duration::from_secs(1);
+/// Sum of rates in force on a link that is too much, relative to the link.
+pub const TOO_MUCH: f64 = 1.02;
+/// Time of one update: an agent's look and an iteration, a millisecond each, the batch, and two samples, rounded up.
+pub const UPDATE: Duration = Duration::from_millis(15);
+
+/// A fault that hits a host itself.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Hit {
+    /// Its agent has ended.
+    Agent,
+    /// Its link is down.
+    Link,
+    /// One of the allocators cannot be reached.
+    Cut,
+}
+
+/// Observations since they were last taken.
+#[derive(Clone, Debug, Default)]
+pub struct Tally {
+    /// Number of samples, and of connections in all of them.
+    pub samples: u64,
+    pub flows: u64,
+    /// Largest sum of rates in force on a link, relative to the link.
+    pub largest_sum: f64,
+    /// The same with flows of hosts whose agent is dead.
+    pub largest_with_dead: f64,
+    /// Longest time above [`TOO_MUCH`].
+    pub longest_above: Duration,
+    /// The part of such a time that is beyond a round trip and an update: the longest.
+    pub longest_beyond: Duration,
+    /// Longest time of a flow without a rate.
+    pub longest_gap: Duration,
+    /// Times from first bytes to rates.
+    pub latencies: Vec<Duration>,
+    /// Flows that were over before they had a rate.
+    pub unrated: u64,
+    /// Longest time between two samples.
+    pub longest_pause: Duration,
+}
+
+impl Tally {
+    /// Adds the observations of another time.
+    pub fn add(&mut self, other: &Self) {
+        self.samples += other.samples;
+        self.flows += other.flows;
+        self.unrated += other.unrated;
+        self.largest_sum = self.largest_sum.max(other.largest_sum);
+        self.largest_with_dead = self.largest_with_dead.max(other.largest_with_dead);
+        self.longest_above = self.longest_above.max(other.longest_above);
+        self.longest_beyond = self.longest_beyond.max(other.longest_beyond);
+        self.longest_gap = self.longest_gap.max(other.longest_gap);
+        self.longest_pause = self.longest_pause.max(other.longest_pause);
+        self.latencies.extend_from_slice(&other.latencies);
+    }
+}
+
+/// The observer.
+pub struct Watch {
+    shared: Arc<Shared>,
+}
+
+struct Shared {
+    /// The fault of each host, with the time until which it counts; `None`: it lasts.
+    hits: Mutex<Vec<Option<(Hit, Option<Instant>)>>>,
+    tally: Mutex<Tally>,
+    is_over: AtomicBool,
+}
+
+impl Watch {
+    /// Starts the observer of the connections of `load`.
+    pub fn start(network: &Network, load: &Arc<Load>) -> Self {
+        let hosts = network.hosts() as usize;
+        let hits = Mutex::new(vec![None; hosts]);
+        let shared = Arc::new(Shared { hits, tally: Mutex::default(), is_over: AtomicBool::new(false) });
+        let (seen, load) = (Arc::clone(&shared), Arc::clone(load));
+        std::thread::spawn(move || {
+            let mut eye = Eye { flows: BTreeMap::new(), above: vec![None; 2 * hosts] };
+            let mut before = Instant::now();
+            while !seen.is_over.load(Ordering::Relaxed) {
+                std::thread::sleep(PERIOD);
+                let now = Instant::now();
+                eye.look(now, &load.flows(), &seen.present(now), &mut lock(&seen.tally));
+                let mut tally = lock(&seen.tally);
+                tally.longest_pause = tally.longest_pause.max(now - before);
+                before = now;
+            }
+        });
+        Self { shared }
+    }
+
+    /// Records that a fault hits `host`.
+    pub fn hit(&self, host: u32, hit: Hit) {
+        lock(&self.shared.hits)[host as usize] = Some((hit, None));
+    }
+
+    /// Records that the fault of `host` is over.
+    pub fn mended(&self, host: u32) {
+        if let Some((_, until)) = &mut lock(&self.shared.hits)[host as usize] {
+            *until = Some(Instant::now() + RECOVERY);
+        }
+    }
+
+    /// Returns the observations since the last call.
+    pub fn take(&self) -> Tally {
+        std::mem::take(&mut lock(&self.shared.tally))
+    }
+
+    /// Ends the observer.
+    pub fn stop(&self) {
+        self.shared.is_over.store(true, Ordering::Relaxed);
+    }
+}
+
+impl Shared {
+    /// Returns the faults of all hosts at `now`.
+    fn present(&self, now: Instant) -> Vec<Option<Hit>> {
+        let lasts = |(hit, until): (Hit, Option<Instant>)| until.is_none_or(|until| now < until).then_some(hit);
+        lock(&self.hits).iter().map(|hit| hit.and_then(lasts)).collect()
+    }
+}
+
+fn lock<T>(of: &Mutex<T>) -> MutexGuard<'_, T> {
+    of.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Observations of a flow.
+#[derive(Default)]
+struct Seen {
+    has_had_rate: bool,
+    was_hit: bool,
+    /// Time since when it could have had a rate and had none.
+    without_since: Option<Instant>,
+}
+
+/// Observations that go on from sample to sample.
+struct Eye {
+    flows: BTreeMap<u64, Seen>,
+    /// For each link that is above [`TOO_MUCH`]: since when, and its longest round trip since then. Links of senders are first.
+    above: Vec<Option<(Instant, Duration)>>,
+}
+
+/// A link in a sample.
+#[derive(Clone, Copy, Default)]
+struct OnLink {
+    sum: f64,
+    with_dead: f64,
+    /// The longest round trip of its flows, or time since an acknowledgment if that is longer.
+    round_trip: Duration,
+}
+
+impl Eye {
+    /// Takes a sample of `flows` at `now`, when hosts have the faults `hits`.
+    fn look(&mut self, now: Instant, flows: &[(u64, Arc<Flow>)], hits: &[Option<Hit>], tally: &mut Tally) {
+        let n = hits.len();
+        let mut links = vec![OnLink::default(); 2 * n];
+        for (number, flow) in flows {
+            let Some(state) = socket::state(&flow.socket) else { continue };
+            let (src, dst) = (flow.src as usize, flow.dst as usize);
+            let has_rate = state.limit_bps.is_finite();
+            if has_rate {
+                let share = state.limit_bps / PAYLOAD_SHARE / (f64::from(LINK_MBPS) * 1e6);
+                for link in [src, n + dst] {
+                    let link = &mut links[link];
+                    link.with_dead += share;
+                    if hits[src] != Some(Hit::Agent) {
+                        link.sum += share;
+                        link.round_trip = link.round_trip.max(state.rtt).max(state.since_ack);
+                    }
+                }
+            }
+            let is_hit = hits[src].is_some() || hits[dst] == Some(Hit::Link);
+            let is_active = state.has_data || !flow.is_written.load(Ordering::Relaxed);
+            self.flow(now, *number, flow.began, (has_rate, is_hit, is_active), tally);
+        }
+        let before = self.flows.len();
+        self.flows.retain(|number, seen| {
+            let is_open = flows.binary_search_by_key(number, |(number, _)| *number).is_ok();
+            tally.unrated += u64::from(!is_open && !seen.has_had_rate && !seen.was_hit);
+            is_open
+        });
+        debug_assert!(self.flows.len() <= before);
+        for (at, link) in links.iter().enumerate() {
+            self.link(now, at, link, tally);
+        }
+        tally.samples += 1;
+        tally.flows += flows.len() as u64;
+    }
+
+    fn flow(
+        &mut self,
+        now: Instant,
+        number: u64,
+        began: Instant,
+        (has_rate, is_hit, is_active): (bool, bool, bool),
+        tally: &mut Tally,
+    ) {
+        let seen = self.flows.entry(number).or_insert_with(|| Seen { without_since: Some(began), ..Seen::default() });
+        seen.was_hit |= is_hit;
+        if has_rate && !seen.has_had_rate && !seen.was_hit {
+            tally.latencies.push(now.saturating_duration_since(began));
+        }
+        seen.has_had_rate |= has_rate;
+        if is_hit || has_rate || !is_active {
+            seen.without_since = None;
+            return;
+        }
+        let since = *seen.without_since.get_or_insert(now);
+        tally.longest_gap = tally.longest_gap.max(now.saturating_duration_since(since));
+    }
+
+    fn link(&mut self, now: Instant, at: usize, link: &OnLink, tally: &mut Tally) {
+        tally.largest_sum = tally.largest_sum.max(link.sum);
+        tally.largest_with_dead = tally.largest_with_dead.max(link.with_dead);
+        if link.sum <= TOO_MUCH {
+            self.above[at] = None;
+            return;
+        }
+        let (since, round_trip) = self.above[at].get_or_insert((now, Duration::ZERO));
+        *round_trip = link.round_trip.max(*round_trip);
+        let above = now.saturating_duration_since(*since);
+        tally.longest_above = tally.longest_above.max(above);
+        tally.longest_beyond = tally.longest_beyond.max(above.saturating_sub(*round_trip + UPDATE));
+    }
+}
