@@ -41,12 +41,14 @@ pub struct Options {
     dev: bool,
     /// `true` if what this machine lacks is left out and named.
     if_possible: bool,
+    /// `true` for the Debian packages alone.
+    packages: bool,
 }
 
 impl Options {
     /// Reads the options from `args`.
     pub fn read(args: &mut Args) -> Self {
-        Self { dev: args.flag("--dev"), if_possible: args.flag("--if-possible") }
+        Self { dev: args.flag("--dev"), if_possible: args.flag("--if-possible"), packages: args.flag("--packages") }
     }
 }
 
@@ -83,11 +85,17 @@ pub fn run(root: &Path, options: &Options) -> Result<bool, String> {
     let release = Release { root, options, programs, crates, out, stage };
     release.build(&built)?;
     release.fill_stage()?;
-    release.archive()?;
-    deb::make(&release)?;
-    let wheel = wheel::make(&release)?;
-    release.checksums()?;
-    trial::run(&release, wheel.as_deref())?;
+    if options.packages {
+        deb::make(&release)?;
+        release.checksums()?;
+        trial::packages(&release)?;
+    } else {
+        release.archive()?;
+        deb::make(&release)?;
+        let wheel = wheel::make(&release)?;
+        release.checksums()?;
+        trial::run(&release, wheel.as_deref())?;
+    }
     println!("the release is in {}:", release.out.display());
     let mut sizes = files::list(&release.out)?;
     sizes.sort();

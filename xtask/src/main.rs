@@ -35,9 +35,9 @@ Usage: cargo xtask TASK
   own-algorithms    Tests the examples that bring an algorithm of their own, as programs of users do
   python [--if-possible]
                     The Python package: built, its tests, types and notebook, in an environment below `target`
-  dist [--dev] [--if-possible]
+  dist [--dev] [--if-possible] [--packages]
                     A release in `target/dist`: archive, Debian packages, wheel, checksums, each tried. With --dev the programs
-                    are those of cargo's profile for development
+                    are those of cargo's profile for development, with --packages there are Debian packages alone
   testbed [--if-possible]
                     The testbed on this machine, as root: small runs, their results, and that nothing is left behind
   agent [--if-possible]

@@ -31,7 +31,8 @@ impl Options {
         let mut within = |name: &str, default: u32, least: u32, most: u32| {
             let number = args.number(name, default)?;
             let fits = (least..=most).contains(&number);
-            fits.then_some(number).ok_or_else(|| format!("`{name}` of `soak` is {number}: it is from {least} to {most}"))
+            fits.then_some(number)
+                .ok_or_else(|| format!("`{name}` of `soak` is {number}: it is from {least} to {most}"))
         };
         Ok(Self {
             minutes: within("--minutes", 60, 1, 10_000)?,
@@ -68,12 +69,9 @@ pub fn run(root: &Path, options: &Options) -> Result<bool, String> {
     let out = options.out.as_ref().map_or_else(|| target.join("soak"), PathBuf::from);
     println!("results are written to {}", out.display());
     let mut soak = Command::new(&program);
-    for (name, number) in [
-        ("--minutes", options.minutes),
-        ("--seed", options.seed),
-        ("--hosts", options.hosts),
-        ("--load", options.load),
-    ] {
+    for (name, number) in
+        [("--minutes", options.minutes), ("--seed", options.seed), ("--hosts", options.hosts), ("--load", options.load)]
+    {
         soak.arg(format!("{name}={number}"));
     }
     soak.arg("--out").arg(out).env("FAIRRATE_ALLOCATOR", target.join(profile).join("fairrate-allocator"));

@@ -22,8 +22,14 @@ const ROOT: [&str; 8] = [
     "LICENSE-MIT",
 ];
 /// Files of `packaging` that are for users.
-const PACKAGING: [&str; 5] =
-    ["allocator.toml", "agent.toml", "grafana-allocator.json", "alerts-allocator.yml", "Containerfile"];
+const PACKAGING: [&str; 6] = [
+    "allocator.toml",
+    "agent.toml",
+    "grafana-allocator.json",
+    "alerts-allocator.yml",
+    "alerts-allocator.test.yml",
+    "Containerfile",
+];
 /// The directory of what is laid out as in the repository, so that paths between examples, crates and header hold.
 const LIKE_REPOSITORY: &str = "share/fairrate";
 /// The directory of documentation, where pages keep their places too.
@@ -124,6 +130,13 @@ lib/systemd/system        units of the allocator and the agent
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn images_have_the_version_of_the_release() {
+        let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+        let text = files::read(&root.join("packaging/Containerfile")).unwrap();
+        assert!(text.contains(&format!("\nARG VERSION={VERSION}\n")), "{text}");
+    }
 
     /// The copied files are those that the page and links of the documentation name.
     #[test]

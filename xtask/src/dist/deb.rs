@@ -1,6 +1,7 @@
 //! Debian packages: the laboratory, the allocator and the agent.
 
 mod scripts;
+mod texts;
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -15,6 +16,8 @@ struct Package {
     files: &'static [&'static str],
     /// The unit of systemd that it brings, without `.service`.
     unit: Option<&'static str>,
+    /// Packages that it needs beside the libraries of its programs, each with a comma before it.
+    depends: &'static str,
     /// Files of the repository that lie beside its licence too: pages, and a commented configuration.
     pages: &'static [&'static str],
     /// The package with its documentation, if that is another one.
@@ -26,7 +29,7 @@ const PACKAGES: [Package; 3] = [
     Package {
         name: "fairrate-allocator",
         summary: "allocator of rates for datacenter flows",
-        about: "Flowtune's central allocator as a service: agents on hosts tell it of flows, and it\n tells them rates.",
+        about: "Flowtune's central allocator as a service: agents on hosts tell it of flows,\n and it tells them rates.",
         files: &[
             "bin/fairrate-allocator",
             "share/man/man1/fairrate-allocator*",
@@ -35,15 +38,18 @@ const PACKAGES: [Package; 3] = [
             "share/fish/vendor_completions.d/fairrate-allocator.fish",
             "share/fairrate/packaging/grafana-allocator.json",
             "share/fairrate/packaging/alerts-allocator.yml",
+            "share/fairrate/packaging/alerts-allocator.test.yml",
         ],
         unit: Some("fairrate-allocator"),
-        pages: &["docs/allocator.md", "docs/upgrade.md", "packaging/allocator.toml"],
+        // `systemctl reload` calls `/bin/kill`, which the smallest systems lack.
+        depends: ", procps",
+        pages: &["docs/allocator.md", "docs/runbook.md", "docs/upgrade.md", "packaging/allocator.toml"],
         suggests: Some("fairrate"),
     },
     Package {
         name: "fairrate-agent",
         summary: "endpoint of fairrate's allocator for the TCP connections of a host",
-        about: "Tells Flowtune's allocator of the flowlets of a host and paces them as it says, by\n eBPF. Brings congestion \
+        about: "Tells Flowtune's allocator of the flowlets of a host and paces them as it\n says, by eBPF. Brings congestion \
                 control algorithms for the kernel too.",
         files: &[
             "bin/fairrate-agent",
@@ -58,15 +64,16 @@ const PACKAGES: [Package; 3] = [
             "share/fish/vendor_completions.d/fairrate-kernel.fish",
         ],
         unit: Some("fairrate-agent"),
-        pages: &["docs/agent.md", "docs/kernel.md", "docs/upgrade.md", "packaging/agent.toml"],
+        depends: "",
+        pages: &["docs/agent.md", "docs/kernel.md", "docs/runbook.md", "docs/upgrade.md", "packaging/agent.toml"],
         suggests: Some("fairrate"),
     },
     Package {
         name: "fairrate",
         summary: "laboratory for datacenter congestion control",
-        about: "Simulates congestion control algorithms on datacenter networks, compares them, and\n draws the figures of \
-                their papers. Has the documentation of all of fairrate's packages, and the sources\n that \
-                algorithms of one's own are built with.",
+        about: "Simulates congestion control algorithms on datacenter networks, compares\n them, and draws the figures of \
+                their papers. Has the documentation of all\n of fairrate's packages, and the sources that \
+                algorithms of one's own are\n built with.",
         files: &[
             "bin/fairrate",
             "bin/fairrate-picture",
@@ -82,6 +89,7 @@ const PACKAGES: [Package; 3] = [
             "share/man/man1/fairrate-*",
         ],
         unit: None,
+        depends: "",
         pages: &[],
         suggests: None,
     },
@@ -106,14 +114,15 @@ pub fn make(release: &Release<'_>) -> Result<(), String> {
         package.fill(release, &tree)?;
         let control = package.control(release, &tree, &architecture)?;
         files::write(&tree.join("DEBIAN/control"), control.as_bytes())?;
-        pack(&tree, &release.out.join(format!("{}_{VERSION}_{architecture}.deb", package.name)))
+        let file = release.out.join(format!("{}_{VERSION}_{architecture}.deb", package.name));
+        pack(&tree, &file, &texts::time(release.root))
     })
 }
 
-/// Writes the package of the directory `tree` to `file`.
-fn pack(tree: &Path, file: &Path) -> Result<(), String> {
+/// Writes the package of the directory `tree` to `file`. No file in it is newer than `time`, in seconds since 1970.
+fn pack(tree: &Path, file: &Path, time: &str) -> Result<(), String> {
     let mut build = Command::new("dpkg-deb");
-    build.args(["--root-owner-group", "--build"]).arg(tree).arg(file).env("SOURCE_DATE_EPOCH", "0");
+    build.args(["--root-owner-group", "--build"]).arg(tree).arg(file).env("SOURCE_DATE_EPOCH", time);
     output(&mut build).map(|_| ())
 }
 
@@ -154,14 +163,16 @@ impl Package {
         }
         let doc = usr.join("share/doc").join(self.name);
         let of_stage = release.stage.join("share/doc/fairrate");
-        files::copy(&of_stage.join("LICENSE"), &doc.join("copyright"))?;
+        files::write(&doc.join("copyright"), texts::copyright(release.root)?.as_bytes())?;
         for name in ["LICENSE-APACHE", "LICENSE-MIT", licences::FILE] {
             files::copy(&of_stage.join(name), &doc.join(name))?;
         }
         self.copy_pages(release.root, &doc)?;
-        let changes = doc.join("changelog");
-        files::copy(&release.root.join("CHANGELOG.md"), &changes)?;
-        succeeds(Command::new("gzip").args(["--best", "--no-name"]).arg(changes))?;
+        let (own, debians) = (doc.join("CHANGELOG.md"), doc.join("changelog"));
+        files::copy(&release.root.join("CHANGELOG.md"), &own)?;
+        let text = texts::changelog(self.name, &maintainer(contact()), &texts::time(release.root))?;
+        files::write(&debians, text.as_bytes())?;
+        succeeds(Command::new("gzip").args(["--best", "--no-name", "--force"]).args([own, debians]))?;
         let Some(unit) = self.unit else { return Ok(()) };
         let service = format!("lib/systemd/system/{unit}.service");
         files::copy(&release.stage.join(&service), &tree.join("usr").join(&service))?;
@@ -204,23 +215,28 @@ impl Package {
         let files = files::all_below(&tree.join("usr"))?;
         let bytes: u64 = files.iter().filter_map(|path| path.metadata().ok()).map(|file| file.len()).sum();
         let suggests = self.suggests.map(|name| format!("Suggests: {name}\n")).unwrap_or_default();
-        let [name, address] = ["DEBFULLNAME", "DEBEMAIL"].map(|variable| std::env::var(variable).ok());
         Ok(format!(
             "Package: {}\nVersion: {VERSION}\nArchitecture: {architecture}\nSection: net\nPriority: optional\n\
-             Maintainer: {}\nInstalled-Size: {}\nDepends: {depends}\n{suggests}Description: {}\n {}\n",
+             Maintainer: {}\nInstalled-Size: {}\nDepends: {depends}{}\n{suggests}Description: {}\n {}\n",
             self.name,
-            maintainer(name.as_deref(), address.as_deref()),
+            maintainer(contact()),
             bytes.div_ceil(1024),
+            self.depends,
             self.summary,
             self.about
         ))
     }
 }
 
-/// Returns the maintainer, whose `name` and `address` are in the variables of Debian's own tools.
-fn maintainer(name: Option<&str>, address: Option<&str>) -> String {
-    let name = name.unwrap_or("the fairrate authors");
-    address.map_or_else(|| name.to_owned(), |address| format!("{name} <{address}>"))
+/// Returns the maintainer's name and address, which are in the variables of Debian's own tools.
+pub fn contact() -> [Option<String>; 2] {
+    ["DEBFULLNAME", "DEBEMAIL"].map(|variable| std::env::var(variable).ok())
+}
+
+/// Returns the maintainer with this name and address.
+fn maintainer([name, address]: [Option<String>; 2]) -> String {
+    let name = name.unwrap_or_else(|| "the fairrate authors".to_owned());
+    address.map_or_else(|| name.clone(), |address| format!("{name} <{address}>"))
 }
 
 /// Makes a package below `dir` that has the scripts of one with a unit and hardly more. Returns its path.
@@ -231,7 +247,7 @@ pub fn small(dir: &Path) -> Result<PathBuf, String> {
     let control = "Package: fairrate-test\nVersion: 1\nArchitecture: all\nMaintainer: x\nDescription: x\n";
     files::write(&tree.join("DEBIAN/control"), control.as_bytes())?;
     write_scripts(&tree, "fairrate-test", true)?;
-    pack(&tree, &file).map(|()| file)
+    pack(&tree, &file, "0").map(|()| file)
 }
 
 #[cfg(test)]
@@ -282,7 +298,7 @@ mod tests {
 
     #[test]
     fn no_address_is_made_up() {
-        assert_eq!(maintainer(None, None), "the fairrate authors");
-        assert_eq!(maintainer(Some("Ann"), Some("ann@example.org")), "Ann <ann@example.org>");
+        assert_eq!(maintainer([None, None]), "the fairrate authors");
+        assert_eq!(maintainer(["Ann", "ann@example.org"].map(|text| Some(text.to_owned()))), "Ann <ann@example.org>");
     }
 }

@@ -7,18 +7,33 @@ mod packages;
 use std::path::Path;
 use std::process::Command;
 
-use super::{Release, VERSION, completions, contents, files, licences, links, output, succeeds};
+use super::{Release, VERSION, completions, contents, deb, files, licences, links, output, succeeds};
 
 /// Tries the archive, the Debian packages and the wheel.
 ///
 /// # Errors
 /// If one of them does not do its work.
 pub fn run(release: &Release<'_>, wheel: Option<&Path>) -> Result<(), String> {
+    in_a_home(|home| {
+        archive(release, home)?;
+        debian(release, home)?;
+        wheel.map_or(Ok(()), |wheel| python(wheel, home))
+    })
+}
+
+/// Tries the Debian packages alone.
+///
+/// # Errors
+/// If one of them does not do its work.
+pub fn packages(release: &Release<'_>) -> Result<(), String> {
+    in_a_home(|home| debian(release, home))
+}
+
+/// Calls `work` with an empty directory that is removed after it.
+fn in_a_home(work: impl FnOnce(&Path) -> Result<(), String>) -> Result<(), String> {
     let home = std::env::temp_dir().join(format!("fairrate-dist-{}", std::process::id()));
     files::empty(&home)?;
-    let tried = archive(release, &home)
-        .and_then(|()| debian(release, &home))
-        .and_then(|()| wheel.map_or(Ok(()), |wheel| python(wheel, &home)));
+    let tried = work(&home);
     std::fs::remove_dir_all(&home).map_err(|e| format!("cannot remove {}: {e}", home.display()))?;
     tried
 }
@@ -86,7 +101,10 @@ fn debian(release: &Release<'_>, home: &Path) -> Result<(), String> {
         for (_, file) in completions(&name) {
             has(&to.join("usr/share").join(file))?;
         }
-        has(&to.join(format!("usr/share/doc/{name}/changelog.gz")))?;
+        for file in ["changelog.gz", "CHANGELOG.md.gz"] {
+            has(&to.join("usr/share/doc").join(&name).join(file))?;
+        }
+        lint(package)?;
         no_dead_link(&to)?;
         println!("tried: {}: its program runs; it needs {depends}", files::name(package));
         if name != "fairrate" {
@@ -168,6 +186,30 @@ fn has_known_keys(unit: &Path) -> Result<(), String> {
     } else {
         Ok(())
     }
+}
+
+/// Checks that Debian's lintian, if this machine has it, finds no error. A maintainer without an address is one that it is not asked for
+/// if none is given.
+fn lint(package: &Path) -> Result<(), String> {
+    let mut lintian = Command::new("lintian");
+    lintian.args(["--allow-root", "--fail-on", "error"]);
+    if deb::contact()[1].is_none() {
+        lintian.args(["--suppress-tags", "malformed-contact"]);
+    }
+    let Ok(done) = lintian.arg(package).output() else {
+        println!("not run: lintian is missing: {} was not held against Debian's rules", files::name(package));
+        return Ok(());
+    };
+    let said = String::from_utf8_lossy(&done.stdout).into_owned();
+    if !done.status.success() {
+        return Err(format!("lintian finds errors in {}:\n{}", files::name(package), said.trim()));
+    }
+    println!(
+        "tried: {}: lintian finds no error, {} warnings",
+        files::name(package),
+        said.lines().filter(|line| line.starts_with("W:")).count()
+    );
+    Ok(())
 }
 
 /// Returns a command that has no variables but a plain `PATH`, in the directory `home`.

@@ -9,7 +9,7 @@ pub struct Daemons {
     pub allocators: Vec<Running>,
 }
 
-/// What a daemon uses at a time.
+/// The memory and the descriptors of a daemon at a time.
 pub struct Use {
     pub name: String,
     pub process: u32,

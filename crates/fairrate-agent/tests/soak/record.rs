@@ -157,10 +157,7 @@ impl Record {
                 tally.longest_gap <= LEASE,
                 format!("no flow is without a rate for longer than {} ms: {:.1} ms", ms(LEASE), ms(tally.longest_gap)),
             ),
-            (
-                LEAST_GOODPUT <= goodput,
-                format!("at least {LEAST_GOODPUT} of the offered bytes arrive: {goodput:.4}"),
-            ),
+            (LEAST_GOODPUT <= goodput, format!("at least {LEAST_GOODPUT} of the offered bytes arrive: {goodput:.4}")),
             (count.broken == 0, format!("no connection breaks: {} of {}", count.broken, count.broken + count.done)),
         ];
         let grown = |of: fn(&Peaks) -> [u64; 2]| {
@@ -173,7 +170,9 @@ impl Record {
         let (more, name, first, after) = grown(|peaks| peaks.rss_kib);
         rules.push((
             more <= GROWTH_KIB,
-            format!("memory grows by at most {GROWTH_KIB} KiB after the first tenth: {name} from {first} to {after} KiB"),
+            format!(
+                "memory grows by at most {GROWTH_KIB} KiB after the first tenth: {name} from {first} to {after} KiB"
+            ),
         ));
         let (more, name, first, after) = grown(|peaks| peaks.descriptors);
         rules.push((
@@ -240,7 +239,10 @@ fn head() -> String {
         "{:>6}  {:<24}  {:>9}  {:>7}  {:>5}  {:>5}  {:>6}  {:>6}  {:>6}  {:>5}  {:>6}",
         "minute", "fault", "offered", "arrived", "flows", "sum", "above", "beyond", "gap", "p50", "p99"
     ) + "\n"
-        + &format!("{:>6}  {:<24}  {:>9}  {:>7}  {:>5}  {:>5}  {:>6}  {:>6}  {:>6}  {:>5}  {:>6}", "", "", "Mbit", "share", "", "link", "ms", "ms", "ms", "ms", "ms")
+        + &format!(
+            "{:>6}  {:<24}  {:>9}  {:>7}  {:>5}  {:>5}  {:>6}  {:>6}  {:>6}  {:>5}  {:>6}",
+            "", "", "Mbit", "share", "", "link", "ms", "ms", "ms", "ms", "ms"
+        )
 }
 
 fn ms(time: Duration) -> f64 {
