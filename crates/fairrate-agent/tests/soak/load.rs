@@ -17,6 +17,8 @@ use crate::rack::{Rack, at};
 const PORT: u16 = 5_002;
 /// Smallest and largest message in bytes. The logarithm of a message's size is uniform.
 const SIZES: (f64, f64) = (20e3, 2e6);
+/// Time after which a connection that the network refuses is tried again.
+const AGAIN: Duration = Duration::from_millis(200);
 /// Stack of the thread of a connection.
 const STACK: usize = 1 << 18;
 
@@ -130,9 +132,18 @@ impl Load {
 
     /// Sends a message of `bytes`, whose first eight have its length, and waits until all of it has arrived.
     fn message(&self, src: u32, dst: u32, bytes: u64) -> std::io::Result<()> {
-        let socket = Socket::new(Domain::IPV4, Type::STREAM, None)?;
-        socket.set_tcp_congestion(b"cubic")?;
-        socket.connect(&SocketAddrV4::new(Rack::address(dst), PORT).into())?;
+        let connect = || {
+            let socket = Socket::new(Domain::IPV4, Type::STREAM, None)?;
+            socket.set_tcp_congestion(b"cubic")?;
+            socket.connect(&SocketAddrV4::new(Rack::address(dst), PORT).into()).map(|()| socket)
+        };
+        let socket = loop {
+            match connect() {
+                // While a link is down the switch says that the host cannot be reached.
+                Err(_) if !self.is_over() => thread::sleep(AGAIN),
+                tried => break tried?,
+            }
+        };
         let flow = Flow { socket: socket.into(), src, dst, began: Instant::now(), is_written: AtomicBool::new(false) };
         let (flow, number) = (Arc::new(flow), self.next.fetch_add(1, Ordering::Relaxed));
         self.lock().insert(number, Arc::clone(&flow));

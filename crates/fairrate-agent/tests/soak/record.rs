@@ -146,7 +146,7 @@ impl Record {
             (
                 tally.longest_beyond.is_zero(),
                 format!(
-                    "no link is above {TOO_MUCH} for longer than a round trip and {} ms: {:.1} ms beyond; above for {:.1} ms at most, {:.3} at most",
+                    "no link is above {TOO_MUCH} for longer than a round trip, {} ms and late samples: {:.1} ms beyond; above for {:.1} ms at most, {:.3} at most",
                     ms(UPDATE),
                     ms(tally.longest_beyond),
                     ms(tally.longest_above),

@@ -43,7 +43,7 @@ pub struct Tally {
     pub largest_with_dead: f64,
     /// Longest time above [`TOO_MUCH`].
     pub longest_above: Duration,
-    /// The part of such a time that is beyond a round trip and an update: the longest.
+    /// The part of such a time that is beyond a round trip, an update and the lateness of samples: the longest.
     pub longest_beyond: Duration,
     /// Longest time of a flow without a rate.
     pub longest_gap: Duration,
@@ -91,15 +91,12 @@ impl Watch {
         let shared = Arc::new(Shared { hits, tally: Mutex::default(), is_over: AtomicBool::new(false) });
         let (seen, load) = (Arc::clone(&shared), Arc::clone(load));
         std::thread::spawn(move || {
-            let mut eye = Eye { flows: BTreeMap::new(), above: vec![None; 2 * hosts] };
-            let mut before = Instant::now();
+            let above = (0..2 * hosts).map(|_| None).collect();
+            let mut eye = Eye { flows: BTreeMap::new(), above, before: Instant::now() };
             while !seen.is_over.load(Ordering::Relaxed) {
                 std::thread::sleep(PERIOD);
                 let now = Instant::now();
                 eye.look(now, &load.flows(), &seen.present(now), &mut lock(&seen.tally));
-                let mut tally = lock(&seen.tally);
-                tally.longest_pause = tally.longest_pause.max(now - before);
-                before = now;
             }
         });
         Self { shared }
@@ -152,8 +149,19 @@ struct Seen {
 /// Observations that go on from sample to sample.
 struct Eye {
     flows: BTreeMap<u64, Seen>,
-    /// For each link that is above [`TOO_MUCH`]: since when, and its longest round trip since then. Links of senders are first.
-    above: Vec<Option<(Instant, Duration)>>,
+    /// The excess of each link that is above [`TOO_MUCH`]. Links of senders are first.
+    above: Vec<Option<Above>>,
+    /// Time of the last sample.
+    before: Instant,
+}
+
+/// A time in which a link is above [`TOO_MUCH`].
+struct Above {
+    since: Instant,
+    /// Its longest round trip since then.
+    round_trip: Duration,
+    /// Time by which samples were late since then: the machine wakes no thread in time, the agents' neither.
+    late: Duration,
 }
 
 /// A link in a sample.
@@ -189,15 +197,16 @@ impl Eye {
             let is_active = state.has_data || !flow.is_written.load(Ordering::Relaxed);
             self.flow(now, *number, flow.began, (has_rate, is_hit, is_active), tally);
         }
-        let before = self.flows.len();
         self.flows.retain(|number, seen| {
             let is_open = flows.binary_search_by_key(number, |(number, _)| *number).is_ok();
             tally.unrated += u64::from(!is_open && !seen.has_had_rate && !seen.was_hit);
             is_open
         });
-        debug_assert!(self.flows.len() <= before);
+        let pause = now.saturating_duration_since(self.before);
+        self.before = now;
+        tally.longest_pause = tally.longest_pause.max(pause);
         for (at, link) in links.iter().enumerate() {
-            self.link(now, at, link, tally);
+            self.link((now, pause.saturating_sub(PERIOD)), at, link, tally);
         }
         tally.samples += 1;
         tally.flows += flows.len() as u64;
@@ -225,17 +234,20 @@ impl Eye {
         tally.longest_gap = tally.longest_gap.max(now.saturating_duration_since(since));
     }
 
-    fn link(&mut self, now: Instant, at: usize, link: &OnLink, tally: &mut Tally) {
+    fn link(&mut self, (now, late): (Instant, Duration), at: usize, link: &OnLink, tally: &mut Tally) {
         tally.largest_sum = tally.largest_sum.max(link.sum);
         tally.largest_with_dead = tally.largest_with_dead.max(link.with_dead);
         if link.sum <= TOO_MUCH {
             self.above[at] = None;
             return;
         }
-        let (since, round_trip) = self.above[at].get_or_insert((now, Duration::ZERO));
-        *round_trip = link.round_trip.max(*round_trip);
-        let above = now.saturating_duration_since(*since);
+        let excess =
+            self.above[at].get_or_insert(Above { since: now, round_trip: Duration::ZERO, late: Duration::ZERO });
+        excess.round_trip = link.round_trip.max(excess.round_trip);
+        excess.late += late;
+        let above = now.saturating_duration_since(excess.since);
         tally.longest_above = tally.longest_above.max(above);
-        tally.longest_beyond = tally.longest_beyond.max(above.saturating_sub(*round_trip + UPDATE));
+        let allowed = excess.round_trip + UPDATE + excess.late;
+        tally.longest_beyond = tally.longest_beyond.max(above.saturating_sub(allowed));
     }
 }
