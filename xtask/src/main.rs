@@ -51,8 +51,9 @@ Usage: cargo xtask TASK
   watch-page [--if-possible] [--measure] [--shots DIR]
                     The page of `fairrate-watch` in a headless Chromium. With --measure the times between its frames, with --shots
                     pictures of it
-  vm SCRIPT [--with PROGRAM].. [--memory MIB] [--limit SECONDS]
-                    Runs shell commands in a virtual machine with Debian's kernel: another Linux than this machine's.
+  vm SCRIPT [--with PROGRAM].. [--suite SUITE] [--memory MIB] [--limit SECONDS]
+                    Runs shell commands in a virtual machine with Debian's kernel: another Linux than this machine's, and with --suite
+                    that of another suite than this machine's, as bookworm-backports.
                     Programs named by --with are in PATH, as are ip, tc and busybox's [memory: 768, limit: 300]
 
 Tasks of fairrate-validate, which links the simulator; each has --help:

@@ -15,6 +15,8 @@ pub struct Options {
     script: String,
     /// Programs to take along, with the libraries that they need.
     programs: Vec<PathBuf>,
+    /// The suite of Debian whose kernel it is; without one, that of this machine's lists of packages.
+    suite: Option<String>,
     /// Memory in MiB.
     memory: u32,
     /// Seconds after which the machine is stopped.
@@ -28,14 +30,26 @@ impl Options {
     /// If the script is missing, or a value is none.
     pub fn read(args: &mut Args) -> Result<Self, String> {
         let programs = args.values("--with")?.into_iter().map(PathBuf::from).collect();
+        let suite = args.values("--suite")?.pop().map(|suite| suite.to_string_lossy().into_owned());
+        let is_suite = |suite: &String| {
+            !suite.is_empty() && suite.bytes().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == b'-')
+        };
+        if let Some(suite) = suite.as_ref().filter(|suite| !is_suite(suite)) {
+            return Err(format!("`--suite` of `vm` is a name as `bookworm-backports`, and not `{suite}`"));
+        }
         let (memory, limit) = (args.number("--memory", 768)?, args.number("--limit", 300)?);
         let script = args.word("a script")?.into_string().map_err(|_| "the script is no text".to_owned())?;
-        Ok(Self { script, programs, memory, limit })
+        Ok(Self { script, programs, suite, memory, limit })
     }
 }
 
 /// The package that depends on the newest kernel.
 const KERNEL: &str = "linux-image-cloud-amd64";
+/// The machine's processor. QEMU 7.2 gets `cmpxchg16b` wrong, which kernels from 6.12 on use where it is there.
+const CPU: &str = "max,-cx16";
+/// Debian's packages, and the keys that have signed their lists.
+const MIRROR: &str = "http://deb.debian.org/debian";
+const KEYS: &str = "/usr/share/keyrings/debian-archive-keyring.gpg";
 /// Modules that are loaded at the start.
 const MODULES: [&str; 5] =
     ["drivers/net/veth", "net/sched/sch_tbf", "net/sched/sch_netem", "net/sched/sch_fq", "net/ipv4/tcp_dctcp"];
@@ -51,12 +65,12 @@ const ENDED: &str = "fairrate vm: exit code ";
 /// If the virtual machine cannot be created or started: it needs qemu-system-x86, busybox-static and Debian's package
 /// tools.
 pub fn run(root: &Path, options: &Options) -> Result<bool, String> {
-    let dir = root.join("target/vm");
+    let dir = root.join("target/vm").join(options.suite.as_deref().unwrap_or_default());
     std::fs::create_dir_all(&dir).map_err(|e| format!("{}: {e}", dir.display()))?;
-    let kernel = kernel(&dir)?;
+    let kernel = kernel(&dir, options.suite.as_deref())?;
     let image = initramfs(&dir, &kernel, options)?;
     let mut qemu = Command::new("timeout");
-    qemu.arg(options.limit.to_string()).args(["qemu-system-x86_64", "-accel", "tcg", "-cpu", "max", "-smp", "1", "-m"]);
+    qemu.arg(options.limit.to_string()).args(["qemu-system-x86_64", "-accel", "tcg", "-cpu", CPU, "-smp", "1", "-m"]);
     qemu.arg(options.memory.to_string()).args(["-nographic", "-no-reboot", "-nic", "none", "-kernel"]);
     qemu.arg(&kernel.image).arg("-initrd").arg(image).args(["-append", "console=ttyS0 quiet panic=-1"]);
     let output = qemu.stdin(Stdio::null()).output().map_err(|e| format!("qemu-system-x86_64: {e}"))?;
@@ -76,22 +90,49 @@ struct Kernel {
     modules: PathBuf,
 }
 
-/// Returns Debian's kernel, downloaded if it is not here yet.
-fn kernel(dir: &Path) -> Result<Kernel, String> {
+/// Returns Debian's kernel, of `suite` if that is given, downloaded to `dir` if it is not there yet.
+fn kernel(dir: &Path, suite: Option<&str>) -> Result<Kernel, String> {
     let unpacked = dir.join("kernel");
     if !unpacked.join("boot").exists() {
-        let depends = said(Command::new("apt-cache").args(["depends", KERNEL]))?;
+        let lists = suite.map(|suite| lists(dir, suite)).transpose()?.unwrap_or_default();
+        let depends = said(Command::new("apt-cache").args(&lists).args(["depends", KERNEL]))?;
         let newest =
             depends.lines().find_map(|line| line.trim().strip_prefix("Depends: ")).ok_or("there is no such kernel")?;
-        said(Command::new("apt-get").args(["download", "-q", newest]).current_dir(dir))?;
+        said(Command::new("apt-get").args(&lists).args(["download", "-q", newest]).current_dir(dir))?;
         let package =
             entry(dir, |name| name.starts_with(newest) && Path::new(name).extension().is_some_and(|e| e == "deb"))?;
         said(Command::new("dpkg-deb").arg("-x").arg(&package).arg(&unpacked))?;
     }
+    let library =
+        ["lib/modules", "usr/lib/modules"].map(|name| unpacked.join(name)).into_iter().find(|dir| dir.is_dir());
     Ok(Kernel {
         image: entry(&unpacked.join("boot"), |name| name.starts_with("vmlinuz"))?,
-        modules: entry(&unpacked.join("lib/modules"), |_| true)?.join("kernel"),
+        modules: entry(&library.ok_or("the kernel has no modules")?, |_| true)?.join("kernel"),
     })
+}
+
+/// Fetches the list of the packages of `suite` into `dir`. Returns the options with which apt's tools go by it, and not by those of this
+/// machine.
+fn lists(dir: &Path, suite: &str) -> Result<Vec<String>, String> {
+    let apt = std::path::absolute(dir.join("apt")).map_err(|e| format!("{}: {e}", dir.display()))?;
+    for name in ["state/lists/partial", "cache/archives/partial"] {
+        std::fs::create_dir_all(apt.join(name)).map_err(|e| format!("{}: {e}", apt.display()))?;
+    }
+    let sources = apt.join("sources.list");
+    let line = format!("deb [signed-by={KEYS}] {MIRROR} {suite} main\n");
+    std::fs::write(&sources, line).map_err(|e| format!("{}: {e}", sources.display()))?;
+    let settings = [
+        ("Dir::State", apt.join("state")),
+        ("Dir::Cache", apt.join("cache")),
+        ("Dir::Etc::SourceList", sources),
+        ("Dir::Etc::SourceParts", "-".into()),
+        ("Dir::State::status", "/dev/null".into()),
+        ("APT::Sandbox::User", "root".into()),
+    ];
+    let options: Vec<String> =
+        settings.iter().flat_map(|(key, value)| ["-o".to_owned(), format!("{key}={}", value.display())]).collect();
+    said(Command::new("apt-get").args(&options).args(["update", "-q"]))?;
+    Ok(options)
 }
 
 /// Creates the machine's whole file system, which it boots from.
@@ -116,7 +157,15 @@ fn initramfs(dir: &Path, kernel: &Kernel, options: &Options) -> Result<PathBuf, 
     for module in MODULES {
         let file = kernel.modules.join(module).with_extension("ko");
         let name = file.file_name().ok_or("a module has a name")?;
-        std::fs::copy(&file, root.join("modules").join(name)).map_err(|e| format!("{}: {e}", file.display()))?;
+        let inside = root.join("modules").join(name);
+        let packed = file.with_extension("ko.xz");
+        if packed.exists() {
+            // Kernels from 6.12 on.
+            let unpack = format!("xz --decompress --stdout '{}' > '{}'", packed.display(), inside.display());
+            said(Command::new("sh").args(["-c", &unpack]))?;
+        } else {
+            std::fs::copy(&file, inside).map_err(|e| format!("{}: {e}", file.display()))?;
+        }
     }
     std::fs::write(root.join("script"), &options.script).map_err(failed)?;
     std::fs::write(root.join("init"), INIT).map_err(failed)?;
