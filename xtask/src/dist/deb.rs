@@ -168,11 +168,16 @@ impl Package {
             files::copy(&of_stage.join(name), &doc.join(name))?;
         }
         self.copy_pages(release.root, &doc)?;
-        let (own, debians) = (doc.join("CHANGELOG.md"), doc.join("changelog"));
-        files::copy(&release.root.join("CHANGELOG.md"), &own)?;
+        let mut changes = vec![doc.join("changelog")];
         let text = texts::changelog(self.name, &maintainer(contact()), &texts::time(release.root))?;
-        files::write(&debians, text.as_bytes())?;
-        succeeds(Command::new("gzip").args(["--best", "--no-name", "--force"]).args([own, debians]))?;
+        files::write(&changes[0], text.as_bytes())?;
+        let own = doc.join("CHANGELOG.md");
+        // Pages of the laboratory have links to its own.
+        if !own.exists() {
+            files::copy(&release.root.join("CHANGELOG.md"), &own)?;
+            changes.push(own);
+        }
+        succeeds(Command::new("gzip").args(["--best", "--no-name"]).args(changes))?;
         let Some(unit) = self.unit else { return Ok(()) };
         let service = format!("lib/systemd/system/{unit}.service");
         files::copy(&release.stage.join(&service), &tree.join("usr").join(&service))?;

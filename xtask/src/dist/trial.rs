@@ -101,9 +101,9 @@ fn debian(release: &Release<'_>, home: &Path) -> Result<(), String> {
         for (_, file) in completions(&name) {
             has(&to.join("usr/share").join(file))?;
         }
-        for file in ["changelog.gz", "CHANGELOG.md.gz"] {
-            has(&to.join("usr/share/doc").join(&name).join(file))?;
-        }
+        let doc = to.join("usr/share/doc").join(&name);
+        has(&doc.join("changelog.gz"))?;
+        has(&doc.join("CHANGELOG.md")).or_else(|_| has(&doc.join("CHANGELOG.md.gz")))?;
         lint(package)?;
         no_dead_link(&to)?;
         println!("tried: {}: its program runs; it needs {depends}", files::name(package));

@@ -49,7 +49,7 @@ pub fn changelog(package: &str, maintainer: &str, time: &str) -> Result<String, 
     date.args(["--utc", "--rfc-email"]).arg(format!("--date=@{time}")).env("LC_ALL", "C");
     let date = String::from_utf8_lossy(&output(&mut date)?).trim().to_owned();
     Ok(format!(
-        "{package} ({VERSION}) unstable; urgency=medium\n\n  * Version {VERSION}: see CHANGELOG.md.gz beside this file.\n\n -- {maintainer}  {date}\n"
+        "{package} ({VERSION}) unstable; urgency=medium\n\n  * Version {VERSION}: see CHANGELOG.md beside this file.\n\n -- {maintainer}  {date}\n"
     ))
 }
 
