@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::process::Command;
 
 /// The BPF programs, by the name of their file in `bpf`.
-const PROGRAMS: [&str; 6] = ["theta", "powertcp", "rocc", "ratemp", "dctcp", "move"];
+const PROGRAMS: [&str; 7] = ["theta", "powertcp", "rocc", "ratemp", "dctcp", "perc", "move"];
 /// Names of clang's executable, the usual one first.
 const CLANGS: [&str; 6] = ["clang", "clang-19", "clang-17", "clang-16", "clang-15", "clang-14"];
 

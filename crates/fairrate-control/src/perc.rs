@@ -20,7 +20,8 @@ use fairrate_units::Time;
 
 use crate::config::{algorithm_config, choice};
 use crate::controller::{AlgorithmSpec, FlowContext, Needs, NetworkNeeds, WireNeeds};
-use crate::explicit_rate::{Answers, COMMON_WORDS, EXIT, ExplicitRate, ExplicitRateConfig, times};
+use crate::explicit_rate::{Answers, COMMON_WORDS, EXIT, ExplicitRate, times};
+pub use crate::explicit_rate::{ExplicitRateConfig, ShortFlows};
 use crate::port::{
     Actions, HeaderWords, PortAgent, PortContext, PortPacket, PortPacketKind, PortScope, PortStep, PortView,
 };
@@ -257,7 +258,6 @@ mod tests {
 
     use super::*;
     use crate::controller::Controller;
-    use crate::explicit_rate::ShortFlows;
     use crate::message_passing::{Network, Plan, equal, settle, strategies};
     use crate::test_flow::{flow_25g, port_40g};
 

@@ -45,6 +45,7 @@ typedef _Bool bool;
 #define ICSK_ACK_NOW 16
 #define SK_PACING_NONE 0
 #define SK_PACING_NEEDED 1
+#define SOCK_NOSPACE 2
 
 #pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)
 
@@ -60,8 +61,13 @@ struct sock_common {
     possible_net_t skc_net;
 };
 
+struct socket {
+    unsigned long flags;
+};
+
 struct sock {
     struct sock_common __sk_common;
+    struct socket *sk_socket;
     u32 sk_pacing_status;
     unsigned long sk_pacing_rate;
     unsigned long sk_max_pacing_rate;
@@ -95,6 +101,8 @@ struct tcp_sock {
     u32 snd_ssthresh;
     u32 snd_una;
     u32 snd_nxt;
+    u32 write_seq;
+    u32 srtt_us;
     u32 rcv_nxt;
     u32 packets_out;
     u32 sacked_out;

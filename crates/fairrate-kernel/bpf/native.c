@@ -1,5 +1,6 @@
 /* The laws as functions of the host, for the tests that compare them with the Rust controllers. */
 #include "laws/dctcp.h"
+#include "laws/perc.h"
 #include "laws/powertcp.h"
 #include "laws/ratemp.h"
 #include "laws/rocc.h"
@@ -92,4 +93,49 @@ void fr_native_ratemp_on_gap(struct fr_ratemp_state *s)
 void fr_native_ratemp_on_timeout(struct fr_ratemp_state *s)
 {
     fr_ratemp_on_timeout(s);
+}
+
+void fr_native_perc_on_record(struct fr_perc_link *link, fr_u64 flow, fr_u64 now, fr_u32 id, struct fr_perc_record *record)
+{
+    struct fr_perc_work work = {.link = link, .entry = {.hosts = flow, .ports = (fr_u32)flow, .seen_ns = now}};
+    fr_perc_on_record(&work, id, record);
+}
+
+fr_u64 fr_native_perc_answer(struct fr_perc_link *link, fr_u64 flow, fr_u64 now, fr_u64 demand)
+{
+    struct fr_perc_work work = {.link = link, .entry = {.rate = demand, .hosts = flow, .ports = (fr_u32)flow, .seen_ns = now}};
+    fr_perc_take(&work);
+    return fr_perc_answer(&work);
+}
+
+fr_u32 fr_native_perc_word(fr_u64 rate)
+{
+    return fr_perc_word(rate);
+}
+
+fr_u64 fr_native_perc_rate(fr_u32 word)
+{
+    return fr_perc_rate(word);
+}
+
+void fr_native_perc_start(struct fr_perc_state *s, const struct fr_perc_params *p, fr_u64 rtt)
+{
+    fr_perc_start(s, p, rtt);
+}
+
+int fr_native_perc_ask(struct fr_perc_state *s, const struct fr_perc_params *p, fr_u64 now, fr_u64 rtt, fr_u64 unsent, fr_u64 mtu,
+                       fr_u64 wire, struct fr_perc_record *record)
+{
+    return fr_perc_ask(s, p, now, rtt, unsent, mtu, wire, record);
+}
+
+void fr_native_perc_returned(struct fr_perc_state *s, const struct fr_perc_params *p, fr_u64 now, fr_u64 rtt,
+                             const struct fr_perc_record *record)
+{
+    fr_perc_returned(s, p, now, rtt, record);
+}
+
+void fr_native_perc_tick(struct fr_perc_state *s, fr_u64 now)
+{
+    fr_perc_tick(s, now);
 }

@@ -1,4 +1,5 @@
-/* The messages of switches to senders: a record of 16 bytes in a TCP option of kind 253 (RFC 4727, for experiments).
+/* The messages of switches to senders: a record of 16 bytes, or as the algorithm says, in a TCP option of kind 253 (RFC 4727, for
+ * experiments).
  *
  * A sender leaves room for a record in every packet with data, and ports on the path write into it. The receiver sends the last record
  * back with packets without data. So on a connection that sends data both ways at once, only pauses bring echoes.
@@ -9,6 +10,9 @@
 #include "flow.h"
 #include "port.h"
 
+#ifndef OPTION_WORDS
+#define OPTION_WORDS 4
+#endif
 #define OPTION_KIND 253
 #define OPTION_RECORD 0x1afa /* the experiment's identifier */
 #define OPTION_ECHO 0x1afb
@@ -17,7 +21,7 @@ struct option {
     u8 kind;
     u8 length;
     u16 what;
-    u32 words[4]; /* words of the algorithm; the last one is 0 until a port has written */
+    u32 words[OPTION_WORDS]; /* words of the algorithm; the last one is 0 until a port has written */
 };
 
 /* The options that the packets of a connection have brought. */
@@ -78,7 +82,7 @@ static __always_inline void write_option(struct bpf_sock_ops *ctx)
     void *sk = ctx->sk;
     struct brought *brought = sk ? bpf_sk_storage_get(&options, sk, 0, 0) : 0;
     if (is_pure_ack(ctx)) {
-        if (!brought || !brought->record.words[3])
+        if (!brought || !brought->record.words[OPTION_WORDS - 1])
             return;
         option = brought->record;
         option.what = OPTION_ECHO;
@@ -90,7 +94,7 @@ static __always_inline void write_option(struct bpf_sock_ops *ctx)
 static __always_inline int load_option(struct bpf_sock_ops *ctx, struct option *option, u16 what)
 {
     *option = (struct option){.kind = OPTION_KIND, .length = 4, .what = what};
-    return bpf_load_hdr_opt(ctx, option, sizeof(*option), 0) == sizeof(*option) && option->words[3];
+    return bpf_load_hdr_opt(ctx, option, sizeof(*option), 0) == sizeof(*option) && option->words[OPTION_WORDS - 1];
 }
 
 static __always_inline void read_option(struct bpf_sock_ops *ctx)
@@ -111,12 +115,16 @@ static __always_inline void read_option(struct bpf_sock_ops *ctx)
     }
 }
 
-/* Returns the position of the option with room for a record in a packet; 0: none. Ethernet and IPv4. */
+/* Returns the position of the option with room for a record in a packet; 0: none. Ethernet and IPv4. A part of a packet that is not
+ * the first has no header of TCP, whatever it looks like.
+ */
 static __always_inline u32 find_record(struct __sk_buff *skb)
 {
-    u8 byte, protocol, option[4];
+    u8 byte, protocol, option[4], fragment[2];
     u16 type;
     if (bpf_skb_load_bytes(skb, 12, &type, 2) || type != 0x0008)
+        return 0;
+    if (bpf_skb_load_bytes(skb, 20, fragment, 2) || fragment[0] & 0x1f || fragment[1])
         return 0;
     if (bpf_skb_load_bytes(skb, 14, &byte, 1) || bpf_skb_load_bytes(skb, 23, &protocol, 1) || protocol != 6)
         return 0;

@@ -70,7 +70,31 @@ c_structs! {
     }
     /// The limits of a subflow under RateMP: packets in flight, and a pace in bit/s or 0.
     RateMpAllowance { cwnd: u64, paced_bps: u64, }
+    /// A control packet of PERC. Rates are words.
+    PercRecord { demand_bottleneck: u32, demand_others: u32, smallest: u32, second: u32, links: u32, seq_and_flags: u32, }
+    /// A flow at a link of PERC.
+    PercEntry { rate: u64, hosts: u64, seen_ns: u64, ports: u32, reserved: u32, }
+    /// A link under PERC.
+    PercLink { capacity: u64, timeout_ns: u64, lock: u32, n: u32, entries: [PercEntry; PERC_FLOWS], }
+    /// Parameters of PERC.
+    PercParams {
+        line: u64, initial: u64, tau_ns: u64, wait_q16: u32, resend_q16: u32, first_rate_waits: u32, short_flows: u32,
+    }
+    /// A raise of a flow's rate that waits.
+    PercRaise { due_ns: u64, rate: u64, }
+    /// A flow under PERC.
+    PercState {
+        rate: u64, limit: u64, sent_ns: u64, patience_ns: u64, seq: u32, phase: u32, is_due: u32, is_joined: u32, smallest: u32,
+        second: u32, link: u32, n_raises: u32, raises: [PercRaise; 8],
+    }
 }
+
+mod perc;
+
+pub use perc::{PERC_EXIT, Perc, rate as perc_rate, word as perc_word};
+
+/// Number of flows that a link remembers under PERC.
+pub const PERC_FLOWS: usize = 256;
 
 /// Largest number of telemetry records of a packet.
 pub const HOPS_MOST: usize = 5;

@@ -50,7 +50,7 @@ enum Command {
 
 #[derive(Args)]
 struct Attach {
-    /// theta-powertcp, powertcp, rocc, ratemp or dctcp, with parameters as in scenarios: `theta-powertcp:gamma=0.8,beta=10Mbps`
+    /// theta-powertcp, powertcp, rocc, ratemp, dctcp or perc, with parameters as in scenarios: `theta-powertcp:gamma=0.8,beta=10Mbps`
     #[arg(value_name = "ALGORITHM[:PARAMETER=VALUE,...]")]
     setup: String,
     /// Makes it the default of this network namespace, with these parameters; can be given several times
@@ -65,9 +65,9 @@ struct Attach {
     /// The network's base round-trip time τ; without it a flow takes the smallest it has seen
     #[arg(long, value_name = "TIME")]
     tau: Option<String>,
-    /// Puts what the algorithm does at switches at an egress port: powertcp stamps telemetry and rocc computes a fair
-    /// rate, for which they need the port's RATE; dctcp marks from a queue of BYTES on, ratemp in proportion up to
-    /// BYTES; can be given several times
+    /// Puts what the algorithm does at switches at an egress port: powertcp stamps telemetry, rocc computes a fair
+    /// rate and perc answers control packets, for which they need the port's RATE; dctcp marks from a queue of BYTES on,
+    /// ratemp in proportion up to BYTES; can be given several times
     #[arg(long, value_name = "NETNS/DEV:RATE|BYTES")]
     switch_port: Vec<String>,
     /// Prints the name for TCP_CONGESTION and nothing else

@@ -2,6 +2,7 @@
 //! refused.
 
 use fairrate_control::dctcp::{DctcpConfig, DctcpForm, DctcpInitialWindow};
+use fairrate_control::perc::{PercConfig, PercShare, ShortFlows};
 use fairrate_control::powertcp::PowerTcpConfig;
 use fairrate_control::ratemp::{
     RateMpBaseRtt, RateMpBetaRounds, RateMpCapacity, RateMpConfig, RateMpLowRateStep, RateMpWindow,
@@ -14,7 +15,10 @@ use fairrate_control::{IntCounter, IntFormat, ParamType};
 use fairrate_units::{Rate, Time};
 
 use crate::error::Error;
-use crate::laws::{DctcpParams, PowerParams, PowerTcpParams, RateMpParams, RoccParams, RoccPortParams, ThetaParams};
+use crate::laws::{
+    DctcpParams, PercLink, PercParams, PowerParams, PowerTcpParams, RateMpParams, RoccParams, RoccPortParams,
+    ThetaParams,
+};
 
 /// The properties of the network that an algorithm needs; a scenario defines them, and on a machine the user does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -27,6 +31,14 @@ pub struct Path {
 
 const ONE_Q31: f64 = 2_147_483_648.0;
 const ONE_Q32: f64 = 4_294_967_296.0;
+const ONE_Q16: f64 = 65_536.0;
+/// Longest wait of a raise, in base RTTs: one comes a round trip, and the law has room for 8.
+const MOST_WAIT: f64 = 6.0;
+/// Largest factor of a time in round trips.
+const MOST_TIMES: f64 = 10_000.0;
+/// Shortest time after which a link forgets a flow: control packets ride on data, and a slow flow has few. The authors'
+/// implementation has 5 s.
+const LEAST_TIMEOUT: Time = Time::from_ms(1_000);
 
 /// Largest sum of the gains of RoCC's congestion point: its product with 2^20 units fits the law's 63 bits.
 const MOST_GAIN: i128 = 3 << 40;
@@ -173,6 +185,43 @@ pub fn ratemp(config: &RateMpConfig, path: &Path) -> Result<RateMpParams, Error>
         handshake: (config.base_rtt == RateMpBaseRtt::Handshake).into(),
         reserved: 0,
     })
+}
+
+/// Returns PERC's parameters. Control packets have two values (section 5), which carry the demands of `header =
+/// "per-hop"`; they ride on data, so `control_packet` and `charge_control` have no meaning.
+///
+/// # Errors
+/// If the kernel does not support them.
+pub fn perc(config: &PercConfig, path: &Path) -> Result<PercParams, Error> {
+    let base = &config.base;
+    Needs("PERC").only("share", &config.share, &PercShare::Asking)?;
+    for (name, value, most) in [("increase_wait", base.increase_wait, MOST_WAIT), ("resend", base.resend, MOST_TIMES)] {
+        if most < value {
+            let help = format!("give at most {most} round trips");
+            return Err(Error::NotInKernel { algorithm: "PERC", setting: format!("{name} = {value}"), help });
+        }
+    }
+    let line = path.line_rate.as_bps() << 16;
+    Ok(PercParams {
+        line,
+        initial: (base.initial_rate * line as f64) as u64,
+        tau_ns: path.tau.map_or(0, Time::as_ns),
+        wait_q16: (base.increase_wait * ONE_Q16).round() as u32,
+        resend_q16: (base.resend * ONE_Q16).round() as u32,
+        first_rate_waits: base.first_rate_waits.into(),
+        short_flows: match base.short_flows {
+            ShortFlows::Off => 0,
+            ShortFlows::Advertise => 1,
+            ShortFlows::Pace => 2,
+        },
+    })
+}
+
+/// Returns PERC's link at a port with rate `rate`, where the network's base round-trip time is `tau`.
+pub fn perc_link(config: &PercConfig, rate: Rate, tau: Time) -> PercLink {
+    let usable = rate.as_bps_f64() * (1.0 - config.base.headroom);
+    let timeout = tau.as_ns() as f64 * config.base.state_timeout;
+    PercLink::new((usable * ONE_Q16) as u64, LEAST_TIMEOUT.as_ns().max(timeout as u64))
 }
 
 /// An algorithm that supports only one value of some parameters.

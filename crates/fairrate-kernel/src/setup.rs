@@ -3,7 +3,7 @@
 use bytemuck::bytes_of;
 use fairrate_control::rocc::RoccConfig;
 use fairrate_control::{ALGORITHMS, AlgorithmConfig, Parameters, Profile, RawValue, SetParamError};
-use fairrate_units::{Bytes, Rate};
+use fairrate_units::{Bytes, Rate, Time};
 
 use crate::error::Error;
 use crate::laws::{RoccPoint, RoccPortState};
@@ -33,26 +33,33 @@ pub enum PortProgram {
     Stamps,
     /// RoCC's congestion point; the port's setting is its rate in kb/s.
     CongestionPoint,
+    /// A link of PERC, which answers control packets; the port's setting is its rate in kb/s.
+    Link,
 }
 
 impl PortProgram {
-    /// Returns `true` if the program runs before the port's queue, and uses its length; others run at the other end of
-    /// the link.
+    /// Returns `true` if the program runs before the port's queue; others run at the other end of the link.
     pub fn is_before_the_queue(self) -> bool {
+        self.takes_bytes() || self == Self::Link
+    }
+
+    /// Returns `true` if the port's setting is a queue length; others take the port's rate.
+    pub fn takes_bytes(self) -> bool {
         matches!(self, Self::Marks | Self::MarksInProportion)
     }
 }
 
 /// All algorithms that run in the kernel.
-pub const IN_KERNEL: [Algorithm; 5] = [
+pub const IN_KERNEL: [Algorithm; 6] = [
     Algorithm { name: "theta-powertcp", tcp_name: "fr_theta", port: PortProgram::None },
     Algorithm { name: "powertcp", tcp_name: "fr_powertcp", port: PortProgram::Stamps },
     Algorithm { name: "rocc", tcp_name: "fr_rocc", port: PortProgram::CongestionPoint },
     Algorithm { name: "ratemp", tcp_name: "fr_ratemp", port: PortProgram::MarksInProportion },
     Algorithm { name: "dctcp", tcp_name: "fr_dctcp", port: PortProgram::Marks },
+    Algorithm { name: "perc", tcp_name: "fr_perc", port: PortProgram::Link },
 ];
 
-/// `NETNS/DEV:RATE` or `NETNS/DEV:BYTES`: an egress port of a switch.
+/// `NETNS/DEV:RATE` or `NETNS/DEV:BYTES`: an egress port of a switch, or for PERC of a host.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PortSetting {
     /// The switch's network namespace.
@@ -61,7 +68,7 @@ pub struct PortSetting {
     pub device: String,
     /// A rate in kb/s or a queue length in bytes, as the algorithm's program requires.
     pub setting: u64,
-    /// State of RoCC's congestion point there, as bytes of its program.
+    /// State of RoCC's congestion point or PERC's link there, as bytes of its program.
     pub point: Option<Vec<u8>>,
 }
 
@@ -84,18 +91,24 @@ impl PortSetting {
             }
             PortProgram::Marks => ("the queue length from which packets are marked", "switch/eth1:60KB"),
             PortProgram::MarksInProportion => ("the queue length at which every packet is marked", "switch/eth1:40KB"),
-            PortProgram::Stamps | PortProgram::CongestionPoint => ("the port's rate", "switch/eth1:200Mbps"),
+            PortProgram::Stamps | PortProgram::CongestionPoint | PortProgram::Link => {
+                ("the port's rate", "switch/eth1:200Mbps")
+            }
         };
         let help = format!("write it as {example}: the switch's network namespace, its device and {what}");
         let (place, setting) = text.rsplit_once(':').ok_or_else(|| invalid("there is no `:`".to_owned(), &help))?;
         let (namespace, device) = place.rsplit_once('/').ok_or_else(|| invalid("there is no `/`".to_owned(), &help))?;
-        let setting = if algorithm.port.is_before_the_queue() {
+        let setting = if algorithm.port.takes_bytes() {
             setting.parse::<Bytes>().map_err(|e| invalid(e.to_string(), &help))?.as_u64()
         } else {
             setting.parse::<Rate>().map_err(|e| invalid(e.to_string(), &help))?.as_bps() / 1_000
         };
+        let rate = || Rate::from_bps(setting * 1_000);
         let point = match &setup.config {
-            AlgorithmConfig::Rocc(config) => Some(point(config, Rate::from_bps(setting * 1_000))?),
+            AlgorithmConfig::Rocc(config) => Some(point(config, rate())?),
+            AlgorithmConfig::Perc(config) => {
+                Some(bytes_of(&params::perc_link(config, rate(), setup.tau.unwrap_or(Time::ZERO))).to_vec())
+            }
             _ => None,
         };
         Ok(Self { namespace: namespace.to_owned(), device: device.to_owned(), setting, point })
@@ -128,6 +141,8 @@ pub struct Setup {
     pub text: String,
     /// The simulator's configuration with the same parameters.
     pub config: AlgorithmConfig,
+    /// The network's base round-trip time, if it was given.
+    pub tau: Option<Time>,
 }
 
 impl Setup {
@@ -149,9 +164,10 @@ impl Setup {
             AlgorithmConfig::Rocc(c) => bytes_of(&params::rocc(c, path)).to_vec(),
             AlgorithmConfig::RateMp(c) => bytes_of(&params::ratemp(c, path)?).to_vec(),
             AlgorithmConfig::Dctcp(c) => bytes_of(&params::dctcp(c)?).to_vec(),
+            AlgorithmConfig::Perc(c) => bytes_of(&params::perc(c, path)?).to_vec(),
             _ => return Err(unknown(name)),
         };
-        Ok(Self { algorithm, params, text: text.to_owned(), config })
+        Ok(Self { algorithm, params, text: text.to_owned(), config, tau: path.tau })
     }
 }
 
@@ -206,8 +222,6 @@ fn raw(value: &str) -> RawValue<'_> {
 
 #[cfg(test)]
 mod tests {
-    use fairrate_units::Time;
-
     use super::*;
 
     const PATH: Path = Path { line_rate: Rate::from_gbps(1), tau: Some(Time::from_us(300)) };
@@ -230,6 +244,19 @@ mod tests {
     }
 
     #[test]
+    fn a_link_of_perc_has_what_headroom_leaves_and_a_long_memory() {
+        let setup = Setup::parse("perc:headroom=0.1,state_timeout=20", &PATH).expect("both exist");
+        let port = PortSetting::parse("switch/eth1:100Mbps", &setup).expect("it takes a rate");
+        let link: crate::laws::PercLink = bytemuck::pod_read_unaligned(&port.point.expect("it has a table"));
+        // 90 Mb/s in 2^-16 bit/s; twenty round trips of 300 us are less than a second.
+        assert_eq!((link.capacity, link.timeout_ns, link.n), (90_000_000 << 16, 1_000_000_000, 0));
+        let slow = Setup::parse("perc", &Path { tau: Some(Time::from_ms(200)), ..PATH }).expect("it exists");
+        let port = PortSetting::parse("switch/eth1:100Mbps", &slow).expect("it takes a rate");
+        let link: crate::laws::PercLink = bytemuck::pod_read_unaligned(&port.point.expect("it has a table"));
+        assert_eq!(link.timeout_ns, 2_000_000_000);
+    }
+
+    #[test]
     fn what_is_wrong_is_named_with_what_to_write() {
         let cases = [
             ("thetapowertcp", "the kernel has no algorithm `thetapowertcp`", "did you mean `theta-powertcp`?"),
@@ -238,6 +265,7 @@ mod tests {
             ("dctcp:g", "in `g`: there is no `=`", "write it as `gamma=0.9`"),
             ("dctcp:g=7", "in `g=7`: `7` is out of range", "give a number from 0 to 1"),
             ("theta-powertcp:beta=5", "in `beta=5`: expected a rate with its unit", "write it as a string"),
+            ("perc:share=printed", "the kernel's PERC has no `share = \"printed\"`", "it has share = \"asking\""),
             ("dctcp:form=rate", "the kernel's DCTCP has no `form = \"rate\"`", "it has form = \"window\""),
         ];
         for (text, message, help) in cases {

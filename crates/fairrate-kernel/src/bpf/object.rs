@@ -28,6 +28,7 @@ pub(super) const MOVER: &[u8] = object!("move");
 fn bytes(algorithm: Algorithm) -> &'static [u8] {
     match algorithm.name {
         "dctcp" => object!("dctcp"),
+        "perc" => object!("perc"),
         "powertcp" => object!("powertcp"),
         "ratemp" => object!("ratemp"),
         "rocc" => object!("rocc"),

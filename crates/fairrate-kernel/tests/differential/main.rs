@@ -5,6 +5,7 @@
 //! agree exactly.
 
 mod dctcp;
+mod perc;
 mod power;
 mod ratemp;
 mod rocc;

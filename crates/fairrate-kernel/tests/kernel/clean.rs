@@ -10,12 +10,13 @@ use libbpf_rs::query::ProgInfoIter;
 
 use crate::{command, done, machine, refused, run};
 
-const ALGORITHMS: [(&str, &str); 5] = [
+const ALGORITHMS: [(&str, &str); 6] = [
     ("theta-powertcp", "fr_theta"),
     ("dctcp", "fr_dctcp"),
     ("ratemp", "fr_ratemp"),
     ("powertcp", "fr_powertcp"),
     ("rocc", "fr_rocc"),
+    ("perc", "fr_perc"),
 ];
 
 fn programs() -> usize {
@@ -44,8 +45,8 @@ pub fn is_clean() -> bool {
 fn two_hundred_cycles_leave_nothing() {
     let Some(_machine) = machine() else { return };
     for i in 0..200 {
-        // The verifier takes longest for the last three.
-        let (algorithm, name) = ALGORITHMS[if i % 20 < 3 { 2 + i % 20 } else { i % 2 }];
+        // The verifier takes longest for the last four.
+        let (algorithm, name) = ALGORITHMS[if i % 20 < 4 { 2 + i % 20 } else { i % 2 }];
         assert_eq!(done(&format!("attach {algorithm} --print-name")).trim(), name);
         done(&format!("detach {algorithm}"));
     }
@@ -108,7 +109,7 @@ fn killed_while_it_detaches_the_rest_goes_with_the_next_one() {
 #[test]
 fn many_at_once_do_not_disturb_each_other() {
     let Some(_machine) = machine() else { return };
-    let attach: Vec<_> = (0..10).map(|i| command(&format!("attach {}", ALGORITHMS[i % 5].0)).spawn()).collect();
+    let attach: Vec<_> = (0..12).map(|i| command(&format!("attach {}", ALGORITHMS[i % 6].0)).spawn()).collect();
     for child in attach {
         assert!(child.expect("the program starts").wait().expect("it ends").success());
     }

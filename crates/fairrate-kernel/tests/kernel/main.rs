@@ -7,6 +7,7 @@ mod clean;
 mod defaults;
 mod hostile;
 mod multipath;
+mod perc;
 mod traffic;
 
 use std::process::{Command, Output};

@@ -11,12 +11,12 @@ use nix::sched::{CloneFlags, setns};
 use crate::{clean, done, machine, refused};
 
 /// Two hosts and a switch whose port to the second sends 100 Mb/s; they are removed with this value.
-struct Network {
+pub struct Network {
     tag: String,
 }
 
 impl Network {
-    fn new() -> Self {
+    pub fn new() -> Self {
         let tag = format!("frt{}", std::process::id());
         let net = Self { tag };
         let t = &net.tag;
@@ -39,18 +39,18 @@ impl Network {
         net
     }
 
-    fn name(&self, which: &str) -> String {
+    pub fn name(&self, which: &str) -> String {
         format!("{}{which}", self.tag)
     }
 
     /// Returns the port of the switch to the second host.
-    fn port(&self) -> String {
+    pub fn port(&self) -> String {
         format!("{0}s/{0}c", self.tag)
     }
 
     /// Sends `n_bytes` from the first host to the second with congestion control `cc`; returns the output of `status`
     /// meanwhile.
-    fn send(&self, cc: &str, n_bytes: usize) -> String {
+    pub fn send(&self, cc: &str, n_bytes: usize) -> String {
         let listener = inside(&self.name("2"), || TcpListener::bind("10.8.2.1:0")).expect("the address is there");
         let to = listener.local_addr().expect("it is bound");
         let receiver = thread::spawn(move || {
@@ -158,6 +158,7 @@ fn live_connections_take_the_default_when_their_algorithm_goes() {
         (rocc, "fr_rocc", "100Mbps"),
         ("ratemp --line-rate 100Mbps", "fr_ratemp", "40KB"),
         ("dctcp", "fr_dctcp", "30KB"),
+        ("perc --line-rate 1Gbps", "fr_perc", "100Mbps"),
     ] {
         done(&format!("attach {setup} {hosts} --switch-port {}:{setting}", net.port()));
         let to = listener.local_addr().expect("it is bound");
@@ -217,6 +218,7 @@ fn ports_mark_and_stamp_and_are_left_as_they_were() {
             "fr_rocc",
             "100Mbps",
         ),
+        ("perc --line-rate 1Gbps", "fr_perc", "100Mbps"),
     ];
     for (setup, name, setting) in others {
         done(&format!("attach {setup} {hosts} --switch-port {}:{setting}", net.port()));
