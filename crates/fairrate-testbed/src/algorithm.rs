@@ -22,6 +22,9 @@ const VARIABLE: &str = "FAIRRATE_KERNEL";
 /// The algorithms that kernels have, by their names in scenarios.
 const OF_KERNELS: [(&str, &str); 3] = [("newreno", "reno"), ("cubic", "cubic"), ("bbr", "bbr")];
 
+/// Bytes of PERC's control packet in a packet with data.
+const PERC_RECORD: u64 = 28;
+
 /// The names for `TCP_CONGESTION` of a run's algorithms, by stack.
 pub type Names = BTreeMap<u8, String>;
 
@@ -89,17 +92,17 @@ pub fn take_back(algorithm: &str, namespaces: &[String]) -> Result<(), Failure> 
 }
 
 /// Returns the arguments for the algorithm's places: the namespaces of hosts, and egress ports of switches with the
-/// setting of its part there.
+/// setting of its part there. For PERC hosts' links count as links.
 fn arguments(cc: &AlgorithmConfig, config: &SimConfig, plan: &Plan<'_>, hosts: &BTreeSet<NodeId>) -> Vec<String> {
     let topology = &config.topology;
     let hosts = hosts.iter().flat_map(|&host| ["--netns".to_owned(), plan.namespace(host)]);
     let rate = topology.hosts().flat_map(|host| plan.ports(host)).map(|port| topology.link(port).rate).max();
     let rate = rate.into_iter().flat_map(|rate| ["--line-rate".to_owned(), format!("{}bps", rate.as_bps())]);
-    let switches = plan.nodes().filter(|&node| !topology.is_host(node));
-    let ports = switches.flat_map(|switch| plan.ports(switch).map(move |port| (switch, port)));
-    let ports = ports.filter_map(|(switch, port)| {
+    let nodes = plan.nodes().filter(|&node| !topology.is_host(node) || has_part_at_hosts_ports(cc));
+    let ports = nodes.flat_map(|node| plan.ports(node).map(move |port| (node, port)));
+    let ports = ports.filter_map(|(node, port)| {
         let setting = at_port(cc, config, topology.link(port).rate)?;
-        Some(["--switch-port".to_owned(), format!("{}/{}:{setting}", plan.namespace(switch), device(port))])
+        Some(["--switch-port".to_owned(), format!("{}/{}:{setting}", plan.namespace(node), device(port))])
     });
     hosts.chain(rate).chain(ports.flatten()).collect()
 }
@@ -107,7 +110,7 @@ fn arguments(cc: &AlgorithmConfig, config: &SimConfig, plan: &Plan<'_>, hosts: &
 /// Returns the setting of the algorithm's part at a port of this rate; `None` if it has no part there.
 fn at_port(cc: &AlgorithmConfig, config: &SimConfig, rate: Rate) -> Option<String> {
     match cc.info().name {
-        "powertcp" | "rocc" => Some(format!("{}bps", rate.as_bps())),
+        "powertcp" | "rocc" | "perc" => Some(format!("{}bps", rate.as_bps())),
         "dctcp" => marks_at(config, |ecn| ecn.thresholds(rate).0),
         "ratemp" => marks_at(config, |ecn| ecn.thresholds(rate).1),
         _ => None,
@@ -128,9 +131,19 @@ fn has_marker(cc: &AlgorithmConfig) -> bool {
     ["dctcp", "ratemp"].contains(&cc.info().name)
 }
 
-/// Returns `true` if the ports of switches write records for the algorithm, into all packets with data of its hosts.
+/// Returns `true` if the ports of switches write records for the algorithm, into packets of its hosts.
 pub fn writes_records(cc: &AlgorithmConfig) -> bool {
-    ["powertcp", "rocc"].contains(&cc.info().name)
+    ["powertcp", "rocc", "perc"].contains(&cc.info().name)
+}
+
+/// Returns `true` if the algorithm's part at switches is at the ports of hosts too.
+fn has_part_at_hosts_ports(cc: &AlgorithmConfig) -> bool {
+    cc.info().name == "perc"
+}
+
+/// Returns the bytes of a full packet that the algorithm takes from the payload and counts for its rates.
+pub fn record_bytes(cc: &AlgorithmConfig) -> u64 {
+    if cc.info().name == "perc" { PERC_RECORD } else { 0 }
 }
 
 /// Returns `true` if the algorithm has a part at the ports of switches.

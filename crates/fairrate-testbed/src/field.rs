@@ -178,10 +178,12 @@ fn facts_of_linux(config: &SimConfig, is_warm: bool) -> Vec<(String, String)> {
     // Large enough that no port has to share its limit with another.
     let ports = config.topology.n_ports() as u64;
     let shared = Bytes::new((limit.as_u64() + 2 * FULL_PACKET).saturating_mul(ports));
+    // A transport has one payload: the shortest of its algorithms.
+    let record = blocks::algorithms(config).map(|(_, cc)| crate::algorithm::record_bytes(cc)).max().unwrap_or(0);
     let mut sets = vec![
         ("transport.kind", "tcp".to_owned()),
-        ("transport.mtu", size(Bytes::new(MSS))),
-        ("transport.header", size(Bytes::new(HEADER))),
+        ("transport.mtu", size(Bytes::new(MSS - record))),
+        ("transport.header", size(Bytes::new(HEADER + record))),
         ("transport.ack", size(Bytes::new(HEADER))),
         ("transport.data_overhead", "algorithm".to_owned()),
         ("transport.ack_overhead", "algorithm".to_owned()),

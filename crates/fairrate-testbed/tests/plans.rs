@@ -268,5 +268,5 @@ fn field_examples_are_on_linux_as_they_stand() {
         assert_eq!(field.load().unwrap().sim_config().transport, asked.sim_config().transport, "{}", file.display());
         n += 1;
     }
-    assert_eq!(n, 3);
+    assert_eq!(n, 4);
 }

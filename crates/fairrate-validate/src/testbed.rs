@@ -1,6 +1,7 @@
 //! `cargo xtask testbed`: tests the testbed on this machine, as root: small runs, their results, and their complete
 //! removal afterwards.
 
+mod perc;
 mod several;
 
 use std::os::unix::process::CommandExt as _;
@@ -32,7 +33,7 @@ pub struct Options {
 /// A check: its name and its function.
 type Check = (&'static str, fn(&Bench) -> Result<(), String>);
 
-const CHECKS: [Check; 17] = [
+const CHECKS: [Check; 18] = [
     ("an incast delivers its bytes, and its results read", incast),
     ("flows take the simulator's paths", paths),
     ("a connection of two subflows uses two paths", multipath),
@@ -44,6 +45,7 @@ const CHECKS: [Check; 17] = [
     ("two testbeds do not disturb each other", two_at_once),
     ("CUBIC beside BBR: each block has its own algorithm, and its own numbers", several::two_algorithms),
     ("algorithms of several blocks are asked for at their hosts, and all given back", several::brought_beside),
+    ("PERC: flows that come and go reach the exact max-min rates", perc::settles),
     ("an algorithm that the kernel lacks is asked for and given back", brought),
     ("an algorithm of a killed run is given back by the next one", brought_and_killed),
     ("an algorithm of a killed run leaves the kernel", attached_and_killed),
