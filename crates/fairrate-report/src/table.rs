@@ -154,6 +154,9 @@ fn slowdown_by_size(buckets: &[BucketSlowdown]) -> Table {
     Table { caption: String::new(), columns, sections }
 }
 
+/// Largest number of probed ports that the table of a run names.
+const MOST_PROBED: usize = 32;
+
 fn probed_ports(metrics: &Metrics) -> Table {
     let columns = ["used", "throughput", "queue mean", "p99", "peak", "drops", "marks", "paused"];
     let row = |p: &PortMetrics| Row {
@@ -173,10 +176,27 @@ fn probed_ports(metrics: &Metrics) -> Table {
     let is_worst = |_: &&PortMetrics| MAX_PORTS < metrics.ports.len();
     let worst =
         metrics.worst_port.iter().filter(is_worst).map(|p| Row { name: format!("worst: {}", p.port), ..row(p) });
-    let rows = metrics.all_ports.iter().map(row).chain(worst).chain(metrics.ports.iter().map(row)).collect();
+    let shown = longest_queues(&metrics.ports);
+    let left = metrics.ports.len() - shown.len();
+    let others = Row {
+        name: format!("{} with shorter queues", format::count(left as f64)),
+        cells: vec![String::new(); columns.len()],
+        ..Row::default()
+    };
+    let others = (0 < left).then_some(others);
+    let rows = metrics.all_ports.iter().map(row).chain(worst).chain(shown.into_iter().map(row)).chain(others).collect();
     let section = Section { title: "Ports".into(), rows };
     let columns = columns.map(str::to_owned).to_vec();
     Table { caption: String::new(), columns, sections: vec![section] }
+}
+
+/// Returns the [`MOST_PROBED`] ports with the longest queues at the 99th percentile, in their order.
+fn longest_queues(ports: &[PortMetrics]) -> Vec<&PortMetrics> {
+    let mut longest: Vec<(usize, &PortMetrics)> = ports.iter().enumerate().collect();
+    longest.sort_by(|a, b| b.1.qlen_p99_bytes.total_cmp(&a.1.qlen_p99_bytes));
+    longest.truncate(MOST_PROBED);
+    longest.sort_by_key(|(at, _)| *at);
+    longest.into_iter().map(|(_, port)| port).collect()
 }
 
 /// Returns what each traffic block got, where blocks have different algorithms or transports.

@@ -19,6 +19,25 @@ fn one_run_as_text() {
 }
 
 #[test]
+fn of_many_ports_those_with_the_longest_queues_have_rows() {
+    let mut one = metrics(&["powertcp"]).remove(0);
+    let port = |at: usize| PortMetrics {
+        port: format!("a->b{at}"),
+        qlen_p99_bytes: (at % 50) as f64,
+        ..PortMetrics::default()
+    };
+    one.ports = (0..100).map(port).collect();
+    let table = probed_ports(&one);
+    let names: Vec<&str> =
+        table.sections[0].rows.iter().map(|row| row.name.as_str()).filter(|name| !name.contains(' ')).collect();
+    let longest: Vec<String> = (34..50).chain(84..100).map(|at| format!("a->b{at}")).collect();
+    assert_eq!(names, longest);
+    assert_eq!(table.sections[0].rows.last().map(|row| row.name.as_str()), Some("68 with shorter queues"));
+    one.ports.truncate(32);
+    assert!(probed_ports(&one).sections[0].rows.iter().all(|row| !row.name.contains("shorter")));
+}
+
+#[test]
 fn convergence_control_traffic_trims_reordering_and_deadlines_have_rows_where_there_is_any() {
     let mut all = metrics(&["powertcp", "hpcc"]);
     let names = |table: &Table| -> Vec<String> {
