@@ -29,7 +29,6 @@ char LICENSE[] SEC("license") = "Dual MIT/GPL";
 const volatile struct {
 	__u64 gap_ns;  /* idle time that ends a flowlet */
 	__u64 late_ns; /* time without `steers` after which a rate that is not in force counts as late */
-	__u32 netns;   /* network namespace whose sockets count, by its inode */
 } settings = {};
 
 /* A connection that has or had a flowlet. */
@@ -87,6 +86,14 @@ struct {
 	__type(key, struct place);
 	__type(value, __u8);
 } servers SEC(".maps");
+
+/* Network namespaces whose sockets count, by inode. */
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, __u8);
+} namespaces SEC(".maps");
 
 /* Control groups that have a weight, by number. */
 struct {
@@ -168,11 +175,12 @@ static __always_inline int is_server(struct address *address, __u16 port)
 	return bpf_map_lookup_elem(&servers, &place) != 0;
 }
 
-/* Returns true if a connection goes from this network namespace to the fabric, and is not one of an allocator with an agent. Traffic
+/* Returns true if a connection goes from a network namespace that counts to the fabric, and is not one of an allocator with an agent. Traffic
  * of a host to itself takes no link. */
 static __always_inline int counts(struct sock_common *common, struct ends *ends)
 {
-	if (common->skc_net.net->ns.inum != settings.netns || !ends_of(common, ends) || is_same(&ends->source, &ends->destination))
+	__u32 netns = common->skc_net.net->ns.inum;
+	if (!bpf_map_lookup_elem(&namespaces, &netns) || !ends_of(common, ends) || is_same(&ends->source, &ends->destination))
 		return 0;
 	struct prefix to = { .bits = 128, .address = ends->destination };
 	struct address anywhere = {};
@@ -437,7 +445,7 @@ static __always_inline void hear_acks(struct tcp_sock *tcp)
 		bpf_setsockopt(tcp, IPPROTO_TCP, TCP_BPF_SOCK_OPS_CB_FLAGS, &flags, sizeof(flags));
 }
 
-/* Looks at a socket of this network namespace: reports a flowlet that goes on, and one that has not been reported. */
+/* Looks at a socket of the network namespace in which user space has begun the look: reports a flowlet that goes on, and one that has not been reported. */
 SEC("iter/tcp")
 int look_at_all(struct bpf_iter__tcp *ctx)
 {

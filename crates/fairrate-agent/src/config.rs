@@ -32,6 +32,9 @@ pub struct Config {
     /// Destinations whose flows the allocator is sent.
     #[serde(deserialize_with = "fabric")]
     pub fabric: Vec<IpNet>,
+    /// Files of further network namespaces whose connections count. They may be missing for a while.
+    #[serde(default, deserialize_with = "namespaces")]
+    pub namespaces: Vec<PathBuf>,
     /// Weights of control groups and of the groups below them; all others have 1.
     #[serde(default)]
     pub weight: Vec<Weight>,
@@ -280,6 +283,23 @@ fn weight<'de, D: Deserializer<'de>>(deserializer: D) -> Result<f64, D::Error> {
     )))
 }
 
+/// Largest number of further network namespaces: each takes a look at all sockets.
+const MAX_NAMESPACES: usize = 256;
+
+fn namespaces<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<PathBuf>, D::Error> {
+    let paths = Vec::<PathBuf>::deserialize(deserializer)?;
+    if MAX_NAMESPACES < paths.len() {
+        return Err(de::Error::custom(format!("there are {} namespaces: name at most {MAX_NAMESPACES}", paths.len())));
+    }
+    match paths.iter().find(|path| !path.is_absolute()) {
+        Some(path) => {
+            let path = path.display();
+            Err(de::Error::custom(format!("`{path}` is no whole path: write one such as \"/run/netns/web\"")))
+        }
+        None => Ok(paths),
+    }
+}
+
 fn absolute<'de, D: Deserializer<'de>>(deserializer: D) -> Result<PathBuf, D::Error> {
     let path = PathBuf::deserialize(deserializer)?;
     if path.is_absolute() {
@@ -339,6 +359,7 @@ mod tests {
         for (what, by, line, expected) in [
             ("\"10.0.0.9:4600\"", "", 3, "`servers` is empty"),
             ("\"10.0.0.0/16\", \"fd00::/8\"", "", 1, "`fabric` is empty"),
+            ("fabric", "namespaces = [\"web\"]\nfabric", 1, "write one such as \"/run/netns/web\""),
             ("insecure = true", "", 2, "`allocator` needs either"),
             (
                 "insecure = true",

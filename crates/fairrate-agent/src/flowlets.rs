@@ -1,6 +1,7 @@
 //! TCP connections of this network namespace, observed and limited by a BPF program (`bpf/flowlets.bpf.c`).
 
 use std::cell::RefCell;
+use std::fs::File;
 use std::io::Read;
 use std::net::{IpAddr, Ipv6Addr};
 use std::os::fd::{AsFd, AsRawFd};
@@ -14,11 +15,13 @@ use libbpf_rs::{
 
 use nix::errno::Errno;
 use nix::poll::{PollFd, PollFlags, ppoll};
+use nix::sched::{CloneFlags, setns};
 use nix::sys::time::TimeSpec;
 
 use crate::agent::{Cookie, Event, Kind, Nanos};
 use crate::cgroups;
 use crate::config::Config;
+use crate::namespaces::{Changes, Namespace};
 
 /// The program, compiled.
 const OBJECT: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/flowlets.bpf.o"));
@@ -43,6 +46,11 @@ pub enum FlowletsError {
     /// A file of the kernel cannot be read.
     #[error("reading {0}: {1}")]
     Io(&'static str, std::io::Error),
+    /// Another network namespace cannot be entered.
+    #[error(
+        "entering a network namespace: {0}: a unit of systemd needs `RestrictNamespaces=net` and CAP_SYS_ADMIN for `namespaces`"
+    )]
+    Enter(std::io::Error),
     /// There is no hierarchy of control groups to attach the program to.
     #[error(
         "no control groups of version 2 are mounted: `mount -t cgroup2 none /sys/fs/cgroup`; `ip netns exec NAME` hides those \
@@ -63,6 +71,9 @@ pub struct Flowlets {
     seen: Rc<RefCell<Vec<Event>>>,
     rates: MapHandle,
     groups: MapHandle,
+    namespaces: MapHandle,
+    /// This network namespace.
+    own: File,
     lost: MapHandle,
     takes_over: MapHandle,
     tracked: MapHandle,
@@ -91,13 +102,16 @@ impl Flowlets {
     pub fn watch(config: &Config) -> Result<Self, FlowletsError> {
         let open = ObjectBuilder::default().open_memory(OBJECT);
         let mut open = open.map_err(kernel("reading the BPF program"))?;
-        set(&mut open, config.flowlets.gap, own_netns()?);
+        set(&mut open, config.flowlets.gap);
         size(&mut open, config).map_err(kernel("sizing the BPF program's maps"))?;
         let object = open.load().map_err(kernel("loading the BPF program"))?;
         fill(&object, config).map_err(kernel("telling the BPF program of the fabric"))?;
         let (ring, events, seen) = listen(&object).map_err(kernel("opening the events"))?;
         let map = |name| handle(&object, name).map_err(kernel("opening the BPF program's maps"));
         let (rates, groups, lost) = (map("rates")?, map("groups")?, map(".data.lost")?);
+        let namespaces = map("namespaces")?;
+        let own = own_netns()?.to_ne_bytes();
+        namespaces.update(&own, &[1], MapFlags::ANY).map_err(kernel("naming the namespace"))?;
         let (takes_over, tracked, flows) = (map(".data.takes_over")?, map(".data.tracked")?, map("flows")?);
         let attached = attach(&object, &flows)?;
         let [look_at_all, look_at_tracked] = attached.looks;
@@ -107,6 +121,8 @@ impl Flowlets {
             seen,
             rates,
             groups,
+            namespaces,
+            own: File::open(OWN).map_err(|e| FlowletsError::Io(OWN, e))?,
             lost,
             takes_over,
             tracked,
@@ -159,10 +175,25 @@ impl Flowlets {
     pub fn name_groups(&self, gone: &[u64], come: &[u64]) -> Result<(), FlowletsError> {
         let failed = kernel("naming control groups");
         for group in gone {
-            delete(&self.groups, *group).map_err(&failed)?;
+            delete(&self.groups, &group.to_ne_bytes()).map_err(&failed)?;
         }
         for group in come {
             self.groups.update(&group.to_ne_bytes(), &[1], MapFlags::ANY).map_err(&failed)?;
+        }
+        Ok(())
+    }
+
+    /// Changes the further network namespaces whose connections count.
+    ///
+    /// # Errors
+    /// If the kernel cannot be queried.
+    pub fn name_namespaces(&self, changes: &Changes) -> Result<(), FlowletsError> {
+        let failed = kernel("naming namespaces");
+        for number in &changes.gone {
+            delete(&self.namespaces, &number.to_ne_bytes()).map_err(&failed)?;
+        }
+        for number in &changes.come {
+            self.namespaces.update(&number.to_ne_bytes(), &[1], MapFlags::ANY).map_err(&failed)?;
         }
         Ok(())
     }
@@ -177,13 +208,16 @@ impl Flowlets {
             .ok_or_else(|| FlowletsError::Io("the program's variables", std::io::ErrorKind::UnexpectedEof.into()))
     }
 
-    /// Looks at all sockets: rates come into force, and limits of ended flowlets are removed. Returns the flowlets
-    /// under way.
+    /// Looks at all sockets of this network namespace and of `others`: rates come into force, and limits of ended flowlets
+    /// are removed. Returns the flowlets under way.
     ///
     /// # Errors
     /// If the kernel cannot be queried.
-    pub fn look_at_all(&self) -> Result<Vec<Event>, FlowletsError> {
-        let bytes = walk(&self.look_at_all)?;
+    pub fn look_at_all(&self, others: &[Namespace]) -> Result<Vec<Event>, FlowletsError> {
+        let mut bytes = walk(&self.look_at_all)?;
+        for file in others.iter().filter_map(Namespace::open) {
+            bytes.extend(walk_in(&self.look_at_all, &file, &self.own)?);
+        }
         Ok(bytes.chunks_exact(EVENT).filter_map(event).collect())
     }
 
@@ -211,7 +245,7 @@ impl Pacer {
     pub fn pace(&self, cookie: Cookie, rate_bps: Option<f64>) -> Result<(), FlowletsError> {
         let result = match rate_bps {
             Some(rate) => self.rates.update(&cookie.to_ne_bytes(), &limit(rate).to_ne_bytes(), MapFlags::ANY),
-            None => delete(&self.rates, cookie),
+            None => delete(&self.rates, &cookie.to_ne_bytes()),
         };
         result.map_err(kernel("setting a rate"))
     }
@@ -229,8 +263,8 @@ fn limit(rate_bps: f64) -> u32 {
     bytes_per_s & !low | MARK & low
 }
 
-fn delete(map: &MapHandle, key: u64) -> libbpf_rs::Result<()> {
-    match map.delete(&key.to_ne_bytes()) {
+fn delete(map: &MapHandle, key: &[u8]) -> libbpf_rs::Result<()> {
+    match map.delete(key) {
         Err(cause) if cause.kind() != libbpf_rs::ErrorKind::NotFound => Err(cause),
         _ => Ok(()),
     }
@@ -244,13 +278,26 @@ fn walk(link: &Link) -> Result<Vec<u8>, FlowletsError> {
     Ok(output)
 }
 
+/// Runs an iterator in another network namespace, and returns its output: it looks at the sockets of the namespace in which
+/// it is begun. This thread enters it and comes back to `own`.
+fn walk_in(link: &Link, namespace: &File, own: &File) -> Result<Vec<u8>, FlowletsError> {
+    let enter = |file: &File| {
+        let result = setns(file, CloneFlags::CLONE_NEWNET);
+        result.map_err(|e| FlowletsError::Enter(e.into()))
+    };
+    enter(namespace)?;
+    let output = walk(link);
+    enter(own)?;
+    output
+}
+
 fn variable(map: &MapHandle) -> Result<Vec<u8>, FlowletsError> {
     let bytes = map.lookup(&0u32.to_ne_bytes(), MapFlags::ANY).map_err(kernel("reading a variable"))?;
     Ok(bytes.unwrap_or_default())
 }
 
 /// Fills in the program's settings.
-fn set(open: &mut OpenObject, gap: Duration, netns: u32) {
+fn set(open: &mut OpenObject, gap: Duration) {
     let mut maps = open.maps_mut();
     let settings = maps.find_map(|mut map| {
         let is_it = map.name().to_string_lossy().ends_with(".rodata");
@@ -258,7 +305,6 @@ fn set(open: &mut OpenObject, gap: Duration, netns: u32) {
             let data = map.initial_value_mut().expect("constants have values");
             data[..8].copy_from_slice(&(gap.as_nanos() as u64).to_ne_bytes());
             data[8..16].copy_from_slice(&(LATE.as_nanos() as u64).to_ne_bytes());
-            data[16..20].copy_from_slice(&netns.to_ne_bytes());
         })
     });
     settings.expect("the program has constants");
@@ -271,6 +317,8 @@ fn size(open: &mut OpenObject, config: &Config) -> libbpf_rs::Result<()> {
             Some("rates") => config.limits.flows as usize,
             Some("fabric") => config.fabric.len(),
             Some("servers") => 2 * config.allocator.servers.len(),
+            // The namespaces before and after a change, and the own one.
+            Some("namespaces") => 2 * config.namespaces.len() + 1,
             // The groups before and after a change.
             Some("groups") => 2 * config.weight.len(),
             _ => continue,
@@ -346,13 +394,15 @@ fn attach(object: &Object, flows: &MapHandle) -> Result<Attached, FlowletsError>
     Ok(Attached { looks, others })
 }
 
+/// This thread's network namespace.
+const OWN: &str = "/proc/thread-self/ns/net";
+
 /// Returns the inode of this thread's network namespace.
 ///
 /// # Errors
 /// If `/proc` cannot be read.
 pub fn own_netns() -> Result<u32, FlowletsError> {
-    const PATH: &str = "/proc/thread-self/ns/net";
-    let file = std::fs::metadata(PATH).map_err(|e| FlowletsError::Io(PATH, e))?;
+    let file = std::fs::metadata(OWN).map_err(|e| FlowletsError::Io(OWN, e))?;
     Ok(file.ino() as u32)
 }
 

@@ -13,6 +13,8 @@ pub mod lock;
 pub mod looks;
 pub mod metrics;
 #[cfg(feature = "bpf")]
+pub mod namespaces;
+#[cfg(feature = "bpf")]
 pub mod run;
 pub mod shares;
 #[cfg(feature = "bpf")]

@@ -25,6 +25,8 @@ pub struct Metrics {
     registry: Registry,
     /// Number of allocators that the agent is connected to.
     pub allocators: IntGauge,
+    /// Number of network namespaces whose connections count.
+    pub namespaces: IntGauge,
     /// Number of flowlets that the allocator has been sent.
     pub flows: IntGauge,
     /// Number of flowlets that began.
@@ -61,6 +63,7 @@ impl Metrics {
         let gauge = |name, help| register(&registry, IntGauge::new(format!("fairrate_agent_{name}"), help));
         Self {
             allocators: gauge("allocators", "Allocators that the agent talks to"),
+            namespaces: gauge("namespaces", "Network namespaces whose connections count"),
             flows: gauge("flows", "Flowlets that the allocator knows"),
             starts: counter("flow_starts", "Flowlets that began"),
             ends: counter("flow_ends", "Flowlets that ended"),

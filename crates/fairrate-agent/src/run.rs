@@ -93,6 +93,7 @@ fn work(config: &Config, metrics: &Metrics, stop: &AtomicBool, parts: Parts<'_>)
         }
         // A panic of that thread has ended the process.
         let paced = pacing.join().unwrap_or(Ok(()));
+        watch.let_go(&lock(agent))?;
         Ok(watched.and(paced)?)
     })
 }
@@ -129,7 +130,7 @@ fn pace(
 fn let_go(flowlets: &Flowlets, agent: &Agent) -> Result<(), FlowletsError> {
     let pacer = flowlets.pacer()?;
     agent.connections().try_for_each(|cookie| pacer.pace(cookie, None))?;
-    flowlets.look_at_all()?;
+    flowlets.look_at_all(&[])?;
     Ok(())
 }
 

@@ -11,9 +11,11 @@ use nix::time::{ClockId, clock_gettime};
 use crate::agent::{Agent, Kind, Nanos, Tell};
 use crate::cgroups;
 use crate::config::Config;
-use crate::flowlets::{Flowlets, FlowletsError, Pacer};
+use crate::flowlets::{Flowlets, FlowletsError, Pacer, own_netns};
+use crate::lock::DIRECTORY;
 use crate::looks::{Looks, nanos};
 use crate::metrics::{Metrics, Worker};
+use crate::namespaces::Namespaces;
 use crate::run::{BREATH, lock};
 
 /// Time between two routine looks at all sockets, and between two checks of things that seldom change.
@@ -38,6 +40,9 @@ pub(crate) struct Watch<'a> {
     notifier: Option<&'a Notifier>,
     pacer: Pacer,
     gap: Nanos,
+    /// Further network namespaces, and the inode of the own one.
+    namespaces: Namespaces,
+    own_netns: u32,
     /// Looks at sockets with flowlets; wanted as long as there are any.
     tracked: Looks,
     /// Looks at all sockets.
@@ -65,6 +70,8 @@ impl<'a> Watch<'a> {
             notifier,
             pacer: flowlets.pacer()?,
             gap: nanos(config.flowlets.gap),
+            namespaces: Namespaces::new(&config.namespaces),
+            own_netns: own_netns()?,
             tracked: Looks::new(config.flowlets.every, TRACKED_PAUSE),
             all: Looks::new(ALL_LEAST_PAUSE, ALL_PAUSE),
             next_routine: 0,
@@ -164,7 +171,7 @@ impl<'a> Watch<'a> {
 
     fn look_at_all(&mut self) -> Result<(), FlowletsError> {
         let began = now();
-        let live = self.flowlets.look_at_all()?;
+        let live = self.flowlets.look_at_all(self.namespaces.there())?;
         self.all.looked(began, now());
         self.all.want(began + ROUTINE);
         self.metrics.looks.inc();
@@ -175,11 +182,23 @@ impl<'a> Watch<'a> {
         self.take_in(reconcile)
     }
 
-    /// Checks for control groups that were made or removed.
+    /// Checks for control groups and network namespaces that were made or removed.
     fn routine(&mut self) -> Result<(), FlowletsError> {
         self.next_routine = now() + ROUTINE;
+        let changes = self.namespaces.look(DIRECTORY.as_ref(), self.own_netns);
+        self.flowlets.name_namespaces(&changes)?;
+        self.metrics.namespaces.set(count(1 + self.namespaces.there().len()));
+        if !changes.come.is_empty() {
+            self.all.want(now());
+        }
         let changes = lock(self.agent).look_at_groups(cgroups::number);
         self.flowlets.name_groups(&changes.gone, &changes.come)
+    }
+
+    /// Removes all rates, in all network namespaces.
+    pub fn let_go(&self, agent: &Agent) -> Result<(), FlowletsError> {
+        agent.connections().try_for_each(|cookie| self.pacer.pace(cookie, None))?;
+        self.flowlets.look_at_all(self.namespaces.there()).map(drop)
     }
 
     /// Notifies systemd that all threads are alive, if it is time to.

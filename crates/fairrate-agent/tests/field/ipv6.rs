@@ -14,10 +14,10 @@ use crate::rack::until;
 const PAYLOAD_BPS: f64 = 100e6 * 0.99 * 1428.0 / 1538.0;
 
 /// The namespaces of three hosts and of a bridge, which are removed in the end.
-struct Hosts(Vec<String>);
+pub struct Hosts(pub Vec<String>);
 
 impl Hosts {
-    fn new() -> Self {
+    pub fn new() -> Self {
         let name = |i| format!("fairrate-v6-{}-{i}", std::process::id());
         let all = Self((0..4).map(name).collect());
         let bridge = &all.0[0];
@@ -36,11 +36,11 @@ impl Hosts {
         all
     }
 
-    fn at<T: Send>(&self, host: usize, work: impl FnOnce() -> T + Send) -> T {
+    pub fn at<T: Send>(&self, host: usize, work: impl FnOnce() -> T + Send) -> T {
         inside(&self.0[host], || Ok(work())).expect("it can be entered")
     }
 
-    fn start(&self, host: usize, program: &Path, name: &str, text: &str) -> Killed {
+    pub fn start(&self, host: usize, program: &Path, name: &str, text: &str) -> Killed {
         let config = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
         std::fs::write(&config, text).expect("the target directory can be written");
         let mut command = Command::new("nsenter");
@@ -49,13 +49,46 @@ impl Hosts {
     }
 }
 
+impl Hosts {
+    /// Returns a metric of the agent at the first host.
+    fn metric(&self, name: &str) -> Option<f64> {
+        let page = self.at(1, || {
+            let mut stream = TcpStream::connect("[fd00:1::1]:9461").ok()?;
+            stream.write_all(b"GET /metrics HTTP/1.0\r\n\r\n").ok()?;
+            let mut page = String::new();
+            stream.read_to_string(&mut page).ok().map(|_| page)
+        });
+        page?.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(' ')?.parse::<f64>().ok())
+    }
+
+    /// Starts the allocator at the third host, and at the first an agent whose configuration begins with `more`.
+    fn serve(&self, more: &str) -> [Killed; 2] {
+        let allocator = std::env::var_os("FAIRRATE_ALLOCATOR").expect("FAIRRATE_ALLOCATOR names the allocator");
+        let text = "listen = \"[fd00:1::3]:4600\"\ninsecure = true\ninsecure_beyond_loopback = true\n\
+                    hosts = [\"fd00:1::1+\", \"10.77.0.1+\"]\n[topology]\nkind = \"star\"\nhosts = 3\nrate = \"100Mbps\"\n";
+        let allocator = self.start(3, Path::new(&allocator), "v6-allocator.toml", text);
+        let text = format!(
+            "{more}fabric = [\"fd00:1::/64\", \"10.77.0.0/24\"]\nmetrics = \"[fd00:1::1]:9461\"\n\
+             allocator = {{ servers = [\"[fd00:1::3]:4600\"], insecure = true }}\n"
+        );
+        let agent = self.start(1, Path::new(env!("CARGO_BIN_EXE_fairrate-agent")), "v6-agent.toml", &text);
+        until("the agent has its allocator", || self.metric("fairrate_agent_allocators") == Some(1.0));
+        [agent, allocator]
+    }
+}
+
 impl Drop for Hosts {
     fn drop(&mut self) {
+        let later = format!("/run/netns/{}-later", self.0[3]);
+        if std::fs::exists(&later).is_ok_and(|exists| exists) {
+            let _ = Command::new("umount").args(["-l", &later]).status();
+            let _ = std::fs::remove_file(&later);
+        }
         self.0.iter().for_each(|name| _ = Command::new("ip").args(["netns", "del", name]).status());
     }
 }
 
-struct Killed(Child);
+pub struct Killed(Child);
 
 impl Drop for Killed {
     fn drop(&mut self) {
@@ -68,11 +101,11 @@ fn ip(args: &[&str]) {
     assert!(Command::new("ip").args(args).status().expect("there is `ip`").success(), "{args:?}");
 }
 
-/// Sends for three seconds; returns the payload rate of the last two in bit/s.
-fn rate_bps(hosts: &Hosts, to: IpAddr) -> f64 {
+/// Sends from `from` for three seconds; returns the payload rate of the last two in bit/s.
+fn rate_bps(hosts: &Hosts, from: usize, to: IpAddr) -> f64 {
     let to = SocketAddr::new(to, 5_001);
     let listener = hosts.at(2, || TcpListener::bind(to).expect("the address is there"));
-    let mut out = hosts.at(1, || TcpStream::connect(to).expect("it listens"));
+    let mut out = hosts.at(from, || TcpStream::connect(to).expect("it listens"));
     let (mut input, _) = listener.accept().expect("it has connected");
     let sending = std::thread::spawn(move || while out.write_all(&[0; 65_536]).is_ok() {});
     let (began, mut bytes, mut buffer) = (Instant::now(), 0, vec![0; 65_536]);
@@ -90,29 +123,40 @@ fn rate_bps(hosts: &Hosts, to: IpAddr) -> f64 {
 #[test]
 fn flows_of_both_kinds_have_rates() {
     let hosts = Hosts::new();
-    let allocator = std::env::var_os("FAIRRATE_ALLOCATOR").expect("FAIRRATE_ALLOCATOR names the allocator");
-    let text = "listen = \"[fd00:1::3]:4600\"\ninsecure = true\ninsecure_beyond_loopback = true\n\
-                hosts = [\"fd00:1::1+\", \"10.77.0.1+\"]\n[topology]\nkind = \"star\"\nhosts = 3\nrate = \"100Mbps\"\n";
-    let _allocator = hosts.start(3, Path::new(&allocator), "v6-allocator.toml", text);
-    let text = "fabric = [\"fd00:1::/64\", \"10.77.0.0/24\"]\nmetrics = \"[fd00:1::1]:9461\"\n\
-                allocator = { servers = [\"[fd00:1::3]:4600\"], insecure = true }\n";
-    let _agent = hosts.start(1, Path::new(env!("CARGO_BIN_EXE_fairrate-agent")), "v6-agent.toml", text);
-    let metric = |name: &str| {
-        let page = hosts.at(1, || {
-            let mut stream = TcpStream::connect("[fd00:1::1]:9461").ok()?;
-            stream.write_all(b"GET /metrics HTTP/1.0\r\n\r\n").ok()?;
-            let mut page = String::new();
-            stream.read_to_string(&mut page).ok().map(|_| page)
-        });
-        page?.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(' ')?.parse::<f64>().ok())
-    };
-    until("the agent has its allocator", || metric("fairrate_agent_allocators") == Some(1.0));
+    let _programs = hosts.serve("");
+    let metric = |name: &str| hosts.metric(name);
     for to in ["fd00:1::2", "10.77.0.2"] {
         let before = metric("fairrate_agent_rates_total").expect("it is there");
         // A veth has no limit of its own: without a rate it would be far above.
-        let rate = rate_bps(&hosts, to.parse().expect("it is an address"));
+        let rate = rate_bps(&hosts, 1, to.parse().expect("it is an address"));
         println!("{to}: {:.1} Mb/s of {:.1}", rate / 1e6, PAYLOAD_BPS / 1e6);
         assert!((0.5 * PAYLOAD_BPS..1.03 * PAYLOAD_BPS).contains(&rate), "{to}: {rate}");
         assert!(before < metric("fairrate_agent_rates_total").expect("it is there"), "the allocator gave it");
     }
+}
+
+/// A namespace that comes while the agent runs, as that of a container does, and goes.
+#[test]
+fn connections_of_further_namespaces_have_rates() {
+    let hosts = Hosts::new();
+    let later = format!("/run/netns/{}-later", hosts.0[3]);
+    let programs = hosts.serve(&format!("namespaces = [\"{later}\"]\n"));
+    let to: IpAddr = "10.77.0.2".parse().expect("it is an address");
+    assert_eq!(hosts.metric("fairrate_agent_namespaces"), Some(1.0));
+    std::fs::write(&later, "").expect("root may");
+    let mount =
+        |args: &[&str]| assert!(Command::new(args[0]).args(&args[1..]).status().expect("there is one").success());
+    mount(&["mount", "--bind", &format!("/run/netns/{}", hosts.0[3]), &later]);
+    until("the namespace is found", || hosts.metric("fairrate_agent_namespaces") == Some(2.0));
+    let rate = rate_bps(&hosts, 3, to);
+    let rates = hosts.metric("fairrate_agent_rates_total");
+    println!("of a further namespace: {:.1} Mb/s of {:.1}", rate / 1e6, PAYLOAD_BPS / 1e6);
+    mount(&["umount", &later]);
+    std::fs::remove_file(&later).expect("root may");
+    assert!((0.5 * PAYLOAD_BPS..1.03 * PAYLOAD_BPS).contains(&rate), "{rate}");
+    assert!(rates.is_some_and(|rates| 0.0 < rates), "the allocator gave it");
+    until("the namespace is gone", || hosts.metric("fairrate_agent_namespaces") == Some(1.0));
+    let unlimited = rate_bps(&hosts, 3, to);
+    assert!(1.5 * PAYLOAD_BPS < unlimited, "{unlimited}");
+    drop(programs);
 }
