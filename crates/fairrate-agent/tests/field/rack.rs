@@ -79,7 +79,7 @@ impl Running {
 
     /// Sends it a signal.
     pub fn signal(&self, signal: Signal) {
-        let _ = nix::sys::signal::kill(nix::unistd::Pid::from_raw(self.0.id().cast_signed()), signal);
+        let _ = nix::sys::signal::kill(nix::unistd::Pid::from_raw(self.id().cast_signed()), signal);
     }
 
     /// Asks it to end, and waits until it has.
@@ -104,7 +104,7 @@ impl Running {
 
     /// Returns its processor time so far, of all threads.
     pub fn processor_time(&self) -> Duration {
-        let stat = std::fs::read_to_string(format!("/proc/{}/stat", self.0.id())).expect("it lives");
+        let stat = std::fs::read_to_string(format!("/proc/{}/stat", self.id())).expect("it lives");
         // After the name, which may contain parentheses: utime and stime are fields 14 and 15.
         let fields: Vec<&str> = stat.rsplit_once(')').expect("it has a name").1.split_whitespace().collect();
         let ticks: u64 = fields[11..13].iter().map(|field| field.parse::<u64>().expect("it is a number")).sum();
@@ -114,7 +114,7 @@ impl Running {
 
     /// Returns the number of times that its threads have gone to sleep.
     pub fn wake_ups(&self) -> u64 {
-        let tasks = std::fs::read_dir(format!("/proc/{}/task", self.0.id())).expect("it lives");
+        let tasks = std::fs::read_dir(format!("/proc/{}/task", self.id())).expect("it lives");
         let sleeps = |task: std::io::Result<std::fs::DirEntry>| {
             let status = std::fs::read_to_string(task.expect("it lives").path().join("status")).expect("it lives");
             let line = status.lines().find_map(|line| line.strip_prefix("voluntary_ctxt_switches:"));
