@@ -84,7 +84,9 @@ impl Workload {
         self.jobs.extend(other.jobs.into_iter().map(of_job));
         let moved = |id: FlowId| FlowId(first + id.0);
         let mut flows = other.flows;
-        flows.iter_mut().for_each(|flow| set_ids(flow, moved));
+        for flow in &mut flows {
+            set_ids(flow, moved);
+        }
         if self.flows.is_empty() {
             self.flows = flows;
         } else {
@@ -111,7 +113,9 @@ impl Workload {
             place[from as usize] = to;
         }
         let moved = |id: FlowId| FlowId(place[id.index()]);
-        self.flows.iter_mut().for_each(|flow| set_ids(flow, moved));
+        for flow in &mut self.flows {
+            set_ids(flow, moved);
+        }
         self.changes = self.changes.into_iter().map(|change| change_with_ids(change, moved)).collect();
         let of_dependency = |dependency| dependency_with_ids(dependency, moved, |task| task);
         self.dependencies = self.dependencies.into_iter().map(of_dependency).collect();
