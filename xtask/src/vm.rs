@@ -51,8 +51,15 @@ const CPU: &str = "max,-cx16";
 const MIRROR: &str = "http://deb.debian.org/debian";
 const KEYS: &str = "/usr/share/keyrings/debian-archive-keyring.gpg";
 /// Modules that are loaded at the start.
-const MODULES: [&str; 5] =
-    ["drivers/net/veth", "net/sched/sch_tbf", "net/sched/sch_netem", "net/sched/sch_fq", "net/ipv4/tcp_dctcp"];
+const MODULES: [&str; 7] = [
+    "drivers/net/veth",
+    "net/sched/sch_tbf",
+    "net/sched/sch_netem",
+    "net/sched/sch_fq",
+    "net/sched/sch_ingress",
+    "net/sched/cls_bpf",
+    "net/ipv4/tcp_dctcp",
+];
 /// Programs of the system that are copied into the machine.
 const SYSTEM: [&str; 3] = ["dash", "ip", "tc"];
 /// Texts that the machine prints before the script's output, and before its exit code when it has ended.

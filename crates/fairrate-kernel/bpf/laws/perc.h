@@ -23,7 +23,9 @@
 #define FR_PERC_BPS (1ULL << 16)
 #define FR_PERC_NO_LINK 0xffffU
 
-/* Runs step(i, work) for i = 0 to n - 1, until one returns 1. The kernel's programs have a loop of their own. */
+/* Runs step(i, work) for i = 0 to n - 1, until one returns 1. The kernel's programs have a loop of their own. `i` has 64 bits, as the
+ * verifier of Linux 6.12 does not see that a limit of its lower half limits a place computed from it.
+ */
 #ifndef FR_LOOP
 #define FR_LOOP(n, step, work)                                                                                                         \
     for (fr_u32 i_ = 0; i_ < (n) && !step(i_, work); i_++) {                                                                           \
@@ -95,7 +97,7 @@ struct fr_perc_work {
 };
 
 /* Removes the asking flow's entry, and those that are too old. */
-static long fr_perc_keep(fr_u32 i, void *context)
+static long fr_perc_keep(fr_u64 i, void *context)
 {
     struct fr_perc_work *w = (struct fr_perc_work *)context;
     fr_u32 kept = w->kept;
@@ -114,7 +116,7 @@ static long fr_perc_keep(fr_u32 i, void *context)
 }
 
 /* Eq. (2): a flow whose demand is below an equal part of what is left takes its demand. */
-static long fr_perc_fill(fr_u32 i, void *context)
+static long fr_perc_fill(fr_u64 i, void *context)
 {
     struct fr_perc_work *w = (struct fr_perc_work *)context;
     if (FR_PERC_FLOWS <= i)
@@ -128,15 +130,21 @@ static long fr_perc_fill(fr_u32 i, void *context)
 }
 
 /* Moves larger demands up, to make room for the asking flow's. */
-static long fr_perc_shift(fr_u32 i, void *context)
+static long fr_perc_shift(fr_u64 i, void *context)
 {
     struct fr_perc_work *w = (struct fr_perc_work *)context;
-    fr_u32 at = w->at;
+    /* At the first place this is the largest number. */
+    fr_u64 below = (fr_u64)w->at - 1;
     (void)i;
-    if (at == 0 || FR_PERC_FLOWS <= at || w->link->entries[at - 1].rate <= w->entry.rate)
+    /* The place above is to be computed from this one, whose limits the verifier knows. */
+    __asm__ volatile("" : "+r"(below));
+    if (FR_PERC_FLOWS - 1 <= below)
         return 1;
-    w->link->entries[at] = w->link->entries[at - 1];
-    w->at = at - 1;
+    struct fr_perc_entry *e = &w->link->entries[below];
+    if (e->rate <= w->entry.rate)
+        return 1;
+    e[1] = e[0];
+    w->at = below;
     return 0;
 }
 
