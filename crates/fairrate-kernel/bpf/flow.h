@@ -101,6 +101,13 @@ static __always_inline void set_pace(struct sock *sk, u64 bytes_per_s)
     sk->sk_pacing_rate = fr_max(bytes_per_s, 1);
 }
 
+/* Begins pacing by TCP, unless the queue of the host's port does it. */
+static __always_inline void begin_pacing(struct sock *sk)
+{
+    if (!sk->sk_pacing_status)
+        sk->sk_pacing_status = SK_PACING_NEEDED;
+}
+
 /* Ends pacing, as the next algorithm may not pace, and would keep the pace of this one. A limit that the program has set stays in
  * force.
  */
@@ -119,17 +126,26 @@ static __always_inline void stop_pacing(struct sock *sk)
         __type(value, struct flow);                                                                                                    \
     } flows SEC(".maps");
 
-/* Handles the end of a connection, or its change to another algorithm. */
-#define FR_RELEASE(name)                                                                                                               \
+/* Handles the end of a connection, or its change to another algorithm; what follows the name is done to its `sk` and `flow`. */
+#define FR_RELEASE(name, ...)                                                                                                          \
     SEC("struct_ops") void name##_release(u64 *ctx)                                                                                    \
     {                                                                                                                                  \
         struct sock *sk = (struct sock *)ctx[0];                                                                                       \
-        if (bpf_sk_storage_get(&flows, sk, 0, 0)) {                                                                                    \
+        struct flow *flow = bpf_sk_storage_get(&flows, sk, 0, 0);                                                                      \
+        if (flow) {                                                                                                                    \
             count_socket(-1);                                                                                                          \
             stop_pacing(sk);                                                                                                           \
+            __VA_ARGS__;                                                                                                               \
         }                                                                                                                              \
         bpf_sk_storage_delete(&flows, sk);                                                                                             \
     }
+
+/* Leaves the packets in flight as the window, after an algorithm whose window limits nothing: the next one would send all of it at once. */
+static __always_inline void leave_window(struct sock *sk)
+{
+    struct tcp_sock *tp = tcp_sk(sk);
+    tp->snd_cwnd = fr_clamp(in_flight_packets(tp), 10, 1 << 14);
+}
 
 SEC("struct_ops") u32 fr_ssthresh(u64 *ctx)
 {

@@ -91,24 +91,12 @@ SEC("struct_ops") void fr_perc_init(u64 *ctx)
     /* It joins with its first data. */
     flow->state.phase = FR_PERC_GONE;
     flow->state.is_due = 0;
-    if (!sk->sk_pacing_status)
-        sk->sk_pacing_status = SK_PACING_NEEDED;
+    begin_pacing(sk);
     count_socket(1);
     apply(sk, flow);
 }
 
-/* Releases a connection. PERC's window limits nothing, so the next algorithm begins with the packets in flight. */
-SEC("struct_ops") void fr_perc_release(u64 *ctx)
-{
-    struct sock *sk = (struct sock *)ctx[0];
-    struct tcp_sock *tp = tcp_sk(sk);
-    if (bpf_sk_storage_get(&flows, sk, 0, 0)) {
-        count_socket(-1);
-        stop_pacing(sk);
-        tp->snd_cwnd = fr_clamp(in_flight_packets(tp), 10, 1 << 14);
-    }
-    bpf_sk_storage_delete(&flows, sk);
-}
+FR_RELEASE(fr_perc, leave_window(sk))
 
 /* Halves the rate after losses, where no reply has come for long: acknowledgments that report losses may have no room for one. The
  * paper's network loses nothing.
@@ -270,23 +258,7 @@ static __always_inline void read_records(struct bpf_sock_ops *ctx)
 /* Handles the header options of connections: those in namespaces that have parameters of their own carry control packets. */
 SEC("sockops") int fr_perc_options(struct bpf_sock_ops *ctx)
 {
-    switch (ctx->op) {
-    case OP_ACTIVE_ESTABLISHED:
-    case OP_PASSIVE_ESTABLISHED:
-        if (is_ours(ctx))
-            bpf_sock_ops_cb_flags_set(ctx, CB_PARSE_ALL | CB_WRITE);
-        break;
-    case OP_LENGTH:
-        reserve(ctx);
-        break;
-    case OP_WRITE:
-        write_record(ctx);
-        break;
-    case OP_PARSE:
-        read_records(ctx);
-        break;
-    }
-    return 1;
+    return handle_options(ctx, is_ours, reserve, write_record, read_records);
 }
 
 /* Waits for another processor, which needs some microseconds for a record. */

@@ -59,8 +59,7 @@ SEC("struct_ops") void fr_powertcp_init(u64 *ctx)
     u64 tau = tau_of(params, tcp_sk(sk));
     flow->params = *params;
     fr_powertcp_start(&flow->state, &flow->params, tcp_sk(sk)->mss_cache, tau, bpf_ktime_get_ns());
-    if (!sk->sk_pacing_status)
-        sk->sk_pacing_status = SK_PACING_NEEDED;
+    begin_pacing(sk);
     count_socket(1);
     apply(sk, flow, tau);
 }

@@ -118,23 +118,12 @@ SEC("struct_ops") void fr_ratemp_init(u64 *ctx)
     flow->receiver = (struct receiver){.prior_rcv_nxt = tp->rcv_nxt};
     fr_ratemp_start(&flow->state, &flow->params, min_rtt_ns(tp), bpf_ktime_get_ns());
     join(flow, tp);
-    if (!sk->sk_pacing_status)
-        sk->sk_pacing_status = SK_PACING_NEEDED;
+    begin_pacing(sk);
     count_socket(1);
     apply(sk, flow);
 }
 
-SEC("struct_ops") void fr_ratemp_release(u64 *ctx)
-{
-    struct sock *sk = (struct sock *)ctx[0];
-    struct flow *flow = bpf_sk_storage_get(&flows, sk, 0, 0);
-    if (flow) {
-        leave(flow);
-        count_socket(-1);
-        stop_pacing(sk);
-    }
-    bpf_sk_storage_delete(&flows, sk);
-}
+FR_RELEASE(fr_ratemp, leave(flow))
 
 static __always_inline void on_ack(struct sock *sk, const struct rate_sample *rs)
 {

@@ -52,26 +52,12 @@ SEC("struct_ops") void fr_rocc_init(u64 *ctx)
     if (!flow || !params)
         return;
     *flow = (struct flow){.params = *params};
-    if (!sk->sk_pacing_status)
-        sk->sk_pacing_status = SK_PACING_NEEDED;
+    begin_pacing(sk);
     count_socket(1);
     apply(sk, flow);
 }
 
-/* Releases a connection. RoCC's window limits nothing, so the next algorithm begins with the packets in flight; otherwise it would
- * send all of that window at once.
- */
-SEC("struct_ops") void fr_rocc_release(u64 *ctx)
-{
-    struct sock *sk = (struct sock *)ctx[0];
-    struct tcp_sock *tp = tcp_sk(sk);
-    if (bpf_sk_storage_get(&flows, sk, 0, 0)) {
-        count_socket(-1);
-        stop_pacing(sk);
-        tp->snd_cwnd = fr_clamp(in_flight_packets(tp), 10, 1 << 14);
-    }
-    bpf_sk_storage_delete(&flows, sk);
-}
+FR_RELEASE(fr_rocc, leave_window(sk))
 
 /* Halves the rate after losses without notices, once in the time after which it would double. The paper's network loses nothing; here
  * acknowledgments that report many losses have no room for a notice.

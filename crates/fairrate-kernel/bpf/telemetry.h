@@ -175,7 +175,9 @@ static __always_inline void rewrite(struct __sk_buff *skb, u32 at, struct option
 }
 
 /* Handles the options of connections; `is_ours` returns true if a new connection takes part. */
-static __always_inline int on_options(struct bpf_sock_ops *ctx, int (*is_ours)(struct bpf_sock_ops *))
+static __always_inline int handle_options(struct bpf_sock_ops *ctx, int (*is_ours)(struct bpf_sock_ops *),
+                                          void (*reserve)(struct bpf_sock_ops *), void (*write)(struct bpf_sock_ops *),
+                                          void (*read)(struct bpf_sock_ops *))
 {
     switch (ctx->op) {
     case OP_ACTIVE_ESTABLISHED:
@@ -184,16 +186,27 @@ static __always_inline int on_options(struct bpf_sock_ops *ctx, int (*is_ours)(s
             bpf_sock_ops_cb_flags_set(ctx, CB_PARSE_ALL | CB_WRITE);
         break;
     case OP_LENGTH:
-        bpf_reserve_hdr_opt(ctx, sizeof(struct option), 0);
+        reserve(ctx);
         break;
     case OP_WRITE:
-        write_option(ctx);
+        write(ctx);
         break;
     case OP_PARSE:
-        read_option(ctx);
+        read(ctx);
         break;
     }
     return 1;
+}
+
+static __always_inline void reserve_option(struct bpf_sock_ops *ctx)
+{
+    bpf_reserve_hdr_opt(ctx, sizeof(struct option), 0);
+}
+
+/* The same, where every packet of data has room for a record. */
+static __always_inline int on_options(struct bpf_sock_ops *ctx, int (*is_ours)(struct bpf_sock_ops *))
+{
+    return handle_options(ctx, is_ours, reserve_option, write_option, read_option);
 }
 
 #endif

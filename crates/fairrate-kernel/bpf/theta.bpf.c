@@ -38,8 +38,7 @@ SEC("struct_ops") void fr_theta_init(u64 *ctx)
     flow->params = *params;
     flow->cut_until = 0;
     fr_theta_start(&flow->state, &flow->params, tcp_sk(sk)->mss_cache, tau);
-    if (!sk->sk_pacing_status)
-        sk->sk_pacing_status = SK_PACING_NEEDED;
+    begin_pacing(sk);
     count_socket(1);
     apply(sk, flow, tau);
 }
