@@ -275,6 +275,18 @@ mod tests {
     }
 
     proptest! {
+        /// A selection finds what sorting finds.
+        #[test]
+        fn percentiles_of_unsorted_values_are_those_of_sorted_ones(
+            values in prop::collection::vec(-1e3..1e3_f64, 0..200),
+            low in 0.0..0.5_f64,
+            more in 0.0..0.5_f64,
+        ) {
+            let sorted = sorted(values.iter().copied());
+            let want = percentile(&sorted, low).zip(percentile(&sorted, low + more));
+            prop_assert_eq!(percentiles(values, [low, low + more]).map(|[a, b]| (a, b)), want);
+        }
+
         #[test]
         fn percentiles_occur_and_ascend(v in prop::collection::vec(0.0..1e9, 1..200), p in 0.0..1.0, q in 0.0..1.0) {
             let v = sorted(v);

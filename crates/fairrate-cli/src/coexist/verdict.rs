@@ -6,6 +6,7 @@ use std::fmt::Write as _;
 use fairrate_report::bootstrap::Estimate;
 use fairrate_report::format;
 use fairrate_report::heat_map::Verdict;
+use fairrate_report::stats;
 
 use super::cases::{Kind, ShortCase};
 
@@ -34,7 +35,7 @@ impl Case {
 
     /// Returns the mean of a metric.
     fn mean(&self, metric: &str) -> Option<f64> {
-        Some(self.estimate(metric)?.mean)
+        stats::mean(self.of(metric)).filter(|mean| mean.is_finite())
     }
 
     fn name(&self) -> String {

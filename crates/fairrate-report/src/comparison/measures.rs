@@ -36,8 +36,8 @@ impl<'a> Columns<'a> {
         let cell = |i: usize| {
             let values: Vec<f64> = series[i].iter().map(|(_, x)| *x).collect();
             let base = self.baselines[i];
-            let of_base = || Some((base, Difference::of(&pairs(&series[i], &series[base]))?));
-            let difference = if i == base { None } else { of_base() };
+            let difference =
+                if i == base { None } else { Difference::of(&pairs(&series[i], &series[base])).map(|d| (base, d)) };
             Cell { estimate: Estimate::of(&values), difference, bound: None }
         };
         let cells = (0..self.metrics.len()).map(cell).collect();
