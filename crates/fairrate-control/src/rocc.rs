@@ -240,6 +240,7 @@ impl PortAgent for CongestionPoint {
         kind == PortPacketKind::Data || step == PortStep::Enqueue
     }
 
+    #[inline]
     fn on_enqueue(&mut self, view: &PortView, packet: &mut PortPacket<'_>, _: &mut Actions) {
         if packet.kind == PortPacketKind::Data {
             self.table.on_enqueue(view.now, packet.flow);

@@ -231,9 +231,16 @@ impl World {
     #[inline(never)]
     pub(crate) fn tell_agent(&mut self, port: PortIdx, packet: PacketIdx, step: Step) -> bool {
         match step {
-            Step::Enqueue => self.tell(port, packet, PortAgent::on_enqueue),
+            Step::Enqueue => self.tell_of_newcomer(port, packet),
             Step::Dequeue => self.tell(port, packet, PortAgent::on_dequeue),
         }
+    }
+
+    /// Shows `packet`, which joins a queue, to the port's agent, as [`World::tell_agent`] does.
+    #[allow(clippy::inline_always)] // For a caller that is a call itself.
+    #[inline(always)]
+    pub(crate) fn tell_of_newcomer(&mut self, port: PortIdx, packet: PacketIdx) -> bool {
+        self.tell(port, packet, PortAgent::on_enqueue)
     }
 
     /// Shows `packet` to the port's agent by `tell`, the agent's method for the step.

@@ -26,7 +26,6 @@ pub(super) struct Arrival {
     pub(super) next_hop: NextHop,
     pub(super) wire: u16,
     pub(super) class: u8,
-    pub(super) is_data: bool,
 }
 
 impl Arrivals {
@@ -103,7 +102,7 @@ mod tests {
             let mut arrivals = Arrivals::default();
             // Push the latest first.
             for (&(since_ps, door), &packet) in packets.iter().rev() {
-                let arrival = Arrival { packet, next_hop: NextHop::NOWHERE, wire: door as u16, class: 3, is_data: true };
+                let arrival = Arrival { packet, next_hop: NextHop::NOWHERE, wire: door as u16, class: 3 };
                 arrivals.push(since_ps, door, 9, arrival);
             }
             arrivals.sort();

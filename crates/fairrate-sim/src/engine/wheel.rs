@@ -166,8 +166,12 @@ impl<E: Entry> Wheel<E> {
             self.heads[slot] = self.nodes.len() as u32;
             self.nodes.push(node);
         }
-        self.occupied[slot / 64] |= 1 << (slot % 64);
-        self.summary[slot / 4_096] |= 1 << (slot / 64 % 64);
+        let word = &mut self.occupied[slot / 64];
+        // Where events are dense, the word is seldom empty.
+        if *word == 0 {
+            self.summary[slot / 4_096] |= 1 << (slot / 64 % 64);
+        }
+        *word |= 1 << (slot % 64);
         self.n_near += 1;
     }
 

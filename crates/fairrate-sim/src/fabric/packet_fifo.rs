@@ -33,7 +33,8 @@ impl PacketFifo {
         self.tail = packet;
     }
     /// Appends a packet.
-    #[inline]
+    #[allow(clippy::inline_always)] // A call costs as much as its body.
+    #[inline(always)]
     pub fn push(&mut self, pool: &mut PacketPool, packet: PacketIdx) {
         pool.get_mut(packet).next = PacketIdx::NONE;
         if self.head.is_none() {

@@ -211,7 +211,8 @@ impl Port {
     }
 
     /// Puts a packet into the queue of its class.
-    #[inline]
+    #[allow(clippy::inline_always)] // See `Part::run`.
+    #[inline(always)]
     pub fn enqueue(&mut self, pool: &mut PacketPool, packet: PacketIdx) {
         let class = self.count_in(pool, packet);
         self.backlog |= 1 << class;
@@ -262,7 +263,8 @@ impl Port {
     }
 
     /// Counts a packet that joins a queue of its class, and returns the class.
-    #[inline]
+    #[allow(clippy::inline_always)] // See `Part::run`.
+    #[inline(always)]
     fn count_in(&mut self, pool: &PacketPool, packet: PacketIdx) -> usize {
         let p = pool.get(packet);
         let (class, wire) = (p.class as usize, p.wire);

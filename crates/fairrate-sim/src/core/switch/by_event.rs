@@ -214,7 +214,7 @@ impl Pass for ByEvent<'_> {
     #[inline(always)]
     fn dequeue(&mut self, egress: PortIdx) -> PacketIdx {
         let port = &mut self.w.net.ports[egress];
-        if port.has_disciplines() {
+        if port.is_special() && port.has_disciplines() {
             self.switches.dequeue_managed(self.w, egress)
         } else {
             port.dequeue(&self.w.net.pool)
@@ -241,16 +241,14 @@ impl Pass for ByEvent<'_> {
     #[allow(clippy::inline_always)] // See `Part::run`.
     #[inline(always)]
     fn leave(&mut self, egress: PortIdx, packet: PacketIdx, head: Head, qlen: Option<u64>) {
-        if let Some(trimming) = &mut self.switches.trimming {
-            trimming.note_sent(egress, head);
-        }
         let w = &mut *self.w;
+        if let Some(trimming) = &mut self.switches.trimming {
+            trimming.note_sent(egress, w.net.pool.get(packet));
+        }
         let has_plain_wires = w.net.has_plain_wires;
         let (ports, mut net) = w.net.split();
         let port = &mut ports[egress];
-        if head.is_data {
-            net.stamp(port, Transmitter::of(port), w.clock.now_ps, packet, qlen.unwrap_or(0));
-        }
+        net.stamp(port, Transmitter::of(port), w.clock.now_ps, packet, qlen.unwrap_or(0));
         if has_plain_wires {
             net.transmit(&mut w.clock, &mut w.observed.totals, port, egress, (packet, head.wire));
         } else if qlen.is_some() {
@@ -265,7 +263,8 @@ impl Pass for ByEvent<'_> {
         self.switches.send_next(self.w, egress);
     }
 
-    #[inline]
+    #[allow(clippy::inline_always)] // See `Part::run`.
+    #[inline(always)]
     fn expect_tx_done(&mut self, egress: PortIdx) {
         self.w.net.schedule_tx_done(&mut self.w.clock, egress);
     }

@@ -15,7 +15,6 @@ use fairrate_control::{CircuitHelp, IntHop};
 use fairrate_units::Time;
 
 use super::Switches;
-use super::hop::Head;
 use crate::core::network::Transmitter;
 use crate::core::run::Run;
 use crate::core::share::Links;
@@ -23,6 +22,7 @@ use crate::core::world::World;
 use crate::engine::EventKind;
 use crate::fabric::DropCause;
 use crate::ids::{NodeId, PacketIdx, PortId, PortIdx};
+use crate::packet::PacketKind;
 use crate::table::Table;
 use crate::topology::{CircuitState, Circuits};
 
@@ -221,7 +221,8 @@ impl Switches {
         let (by_circuit, marks) = (port == transmitter, rotors.help.is_some());
         // The circuit may be down, which does not stop the uplink.
         let paused = std::mem::take(&mut w.net.ports[port].paused);
-        let (packet, Head { is_data, .. }) = self.take(w, port);
+        let (packet, _) = self.take(w, port);
+        let is_data = w.net.pool.get(packet).kind == PacketKind::Data;
         w.net.ports[port].paused = paused;
         if is_data {
             stamp(w, port, transmitter, counted, packet);

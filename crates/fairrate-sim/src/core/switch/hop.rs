@@ -7,21 +7,20 @@
 use crate::config::MarkAt;
 use crate::fabric::Port;
 use crate::ids::{PacketIdx, PortIdx};
-use crate::packet::{Packet, PacketKind};
+use crate::packet::Packet;
 
-/// The facts about a packet that every step needs.
+/// The facts about a packet that every step needs: no more than two, as a third would have them packed into one register.
 #[derive(Clone, Copy)]
 pub(super) struct Head {
     pub(super) class: u8,
     pub(super) wire: u16,
-    pub(super) is_data: bool,
 }
 
 impl Head {
     /// Returns the facts about `p`.
     #[inline]
     pub(super) fn of(p: &Packet) -> Self {
-        Self { class: p.class, wire: p.wire, is_data: p.kind == PacketKind::Data }
+        Self { class: p.class, wire: p.wire }
     }
 }
 

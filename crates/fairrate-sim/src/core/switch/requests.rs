@@ -24,7 +24,7 @@ impl Switches {
     /// Does the same as [`Switches::show_newcomer`], for a packet that agents watch.
     #[inline(never)]
     fn show_watched(&mut self, w: &mut World, egress: PortIdx, packet: PacketIdx) -> Option<u16> {
-        if w.tell_agent(egress, packet, Step::Enqueue) {
+        if w.tell_of_newcomer(egress, packet) {
             self.do_as_agent_asks(w, egress);
         }
         w.agents.assigned_queue(&w.run, &w.net, egress, packet)

@@ -66,7 +66,7 @@ impl Switches {
                 pass.fetch_ahead(next, next_but_one);
                 next = next_but_one;
             }
-            let Arrival { packet, next_hop, wire, class, is_data } = arrival;
+            let Arrival { packet, next_hop, wire, class } = arrival;
             let at_ps = from_ps + since_ps;
             let from = pass.net.agenda.ports[doors.first.plus(door)];
             let event = Event::new(at_ps, EventKind::Arrive, pass.net.links.id_of(from).0);
@@ -89,7 +89,7 @@ impl Switches {
                 pass.drain_until(egress, at_ps);
             }
             pass.at_ps = at_ps;
-            hop::cross(&mut pass, egress, packet, Head { class, wire, is_data });
+            hop::cross(&mut pass, egress, packet, Head { class, wire });
             pass.finish(event);
         }
         pass.sums.latest_ps = pass.sums.latest_ps.max(pass.at_ps);
@@ -271,9 +271,7 @@ impl<const SEES_PEAK: bool, const REPORTS: bool> Pass for BySpan<'_, SEES_PEAK, 
         }
         self.report(egress, packet, qlen.unwrap_or(0), PacketStep::Sent);
         let port = &mut self.ports[egress.index()];
-        if head.is_data {
-            self.net.stamp(port, Transmitter::of(port), self.at_ps, packet, qlen.unwrap_or(0));
-        }
+        self.net.stamp(port, Transmitter::of(port), self.at_ps, packet, qlen.unwrap_or(0));
         self.sums.n_hops += 1;
         let arrival_ps = port.serialise(head.wire, self.at_ps);
         self.net.send_off(self.clock, port, egress, packet, arrival_ps, 0);

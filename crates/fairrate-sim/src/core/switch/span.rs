@@ -194,8 +194,8 @@ fn gather(w: &mut World, span: &mut Span, arrivals: &mut Arrivals) {
             let door = &mut doors[number as usize];
             let packet = door.head;
             let p = pool.get(packet);
-            let (next_hop, is_data) = (paths.next_hop(p.route), p.kind == PacketKind::Data);
-            let arrival = Arrival { packet, next_hop, wire: p.wire, class: p.class, is_data };
+            let next_hop = paths.next_hop(p.route);
+            let arrival = Arrival { packet, next_hop, wire: p.wire, class: p.class };
             arrivals.push(door.head_ps - from_ps, number, door_bits, arrival);
             bytes += u64::from(p.wire);
             has_frames |= p.kind.is_frame();

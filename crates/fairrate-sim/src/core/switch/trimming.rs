@@ -54,9 +54,9 @@ impl Trimming {
         config.fabric.trim.map(state)
     }
 
-    /// Records that a packet leaves `port`.
-    pub(super) fn note_sent(&mut self, port: PortIdx, head: Head) {
-        self.sent[port] = if head.is_data { head.wire } else { 0 };
+    /// Records that `p` leaves `port`.
+    pub(super) fn note_sent(&mut self, port: PortIdx, p: &Packet) {
+        self.sent[port] = if p.kind == PacketKind::Data { p.wire } else { 0 };
     }
 
     /// Returns the limit of a port in bytes, if it has one.
@@ -87,7 +87,7 @@ impl Switches {
     ) -> Option<Head> {
         let trimming = self.trimming.as_ref().expect("switches trim");
         let (limit, wire) = (trimming.limit(egress), u64::from(head.wire));
-        if !head.is_data {
+        if w.net.pool.get(packet).kind != PacketKind::Data {
             return self.admit_ahead(w, egress, packet, head);
         }
         if trimming.whole >> head.class & 1 == 1 {
