@@ -116,6 +116,20 @@ impl Switches {
         }
     }
 
+    /// Charges the buffer as [`Switches::charge`] does; discards `packet`, and returns `None`, if it is not admitted.
+    #[allow(clippy::inline_always)] // See `Part::run`.
+    #[inline(always)]
+    pub(super) fn charge_or_discard(
+        &mut self,
+        w: &mut World,
+        egress: PortIdx,
+        packet: PacketIdx,
+        head: Head,
+        waiting: u32,
+    ) -> Option<Head> {
+        self.charge(w, egress, packet, head, waiting).map_err(|cause| w.discard(egress, packet, cause)).ok()
+    }
+
     /// Takes the next packet of `port` out of its queue and out of the buffer.
     pub(super) fn take(&mut self, w: &mut World, port: PortIdx) -> (PacketIdx, Head) {
         hop::take(&mut ByEvent { switches: self, w }, port)
@@ -158,7 +172,7 @@ impl Pass for ByEvent<'_> {
     fn admit(&mut self, egress: PortIdx, packet: PacketIdx, head: Head, waiting: u32) -> Option<Head> {
         let (s, w) = (&mut *self.switches, &mut *self.w);
         if s.is_plain {
-            return s.charge(w, egress, packet, head, waiting).map_err(|cause| w.discard(egress, packet, cause)).ok();
+            return s.charge_or_discard(w, egress, packet, head, waiting);
         }
         if s.marking.drops_some() {
             let (port, p, qlen) = (&mut w.net.ports[egress], w.net.pool.get(packet), waiting + u32::from(head.wire));
@@ -173,7 +187,7 @@ impl Pass for ByEvent<'_> {
         if s.trimming.is_some() {
             return s.admit_or_trim(w, egress, packet, head, waiting);
         }
-        s.charge(w, egress, packet, head, waiting).map_err(|cause| w.discard(egress, packet, cause)).ok()
+        s.charge_or_discard(w, egress, packet, head, waiting)
     }
 
     #[allow(clippy::inline_always)] // See `Part::run`.

@@ -91,10 +91,7 @@ impl Switches {
             return self.admit_ahead(w, egress, packet, head);
         }
         if trimming.whole >> head.class & 1 == 1 {
-            return self
-                .charge(w, egress, packet, head, waiting)
-                .map_err(|cause| w.discard(egress, packet, cause))
-                .ok();
+            return self.charge_or_discard(w, egress, packet, head, waiting);
         }
         let is_busy = !w.clock.has_passed(w.net.ports[egress].busy_until_ps, egress);
         let held = u64::from(waiting) + if is_busy { u64::from(trimming.sent[egress]) } else { 0 };
