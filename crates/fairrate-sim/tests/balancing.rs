@@ -1,9 +1,7 @@
 //! Schemes that choose a port for each packet: what each of them must do on a leaf-spine, with links that differ and links that fail, and
 //! with any number of threads.
 
-mod common;
-
-use common::{SPINES, algorithm, config, flow, four_spines, run, sent_by_uplinks, uplinks};
+use crate::common::{SPINES, algorithm, config, flow, four_spines, run, sent_by_uplinks, uplinks};
 use fairrate_sim::topology::FatTreeK;
 use fairrate_sim::workload::Permutation;
 use fairrate_sim::{

@@ -1,8 +1,6 @@
 //! Backpressure Flow Control on packets: the flows that its pauses hold back, and the flows that they leave alone.
 
-mod common;
-
-use common::{Recorder, algorithm, algorithm_with, config, flow, probe, run};
+use crate::common::{Recorder, algorithm, algorithm_with, config, flow, probe, run};
 use fairrate_control::{AlgorithmConfig, RawValue};
 use fairrate_sim::topology::{Dumbbell, LeafSpine, Star, Topology};
 use fairrate_sim::{FlowId, FlowSpec, Pfc, ProbeSpec, SimConfig, StopRule, TieRule};

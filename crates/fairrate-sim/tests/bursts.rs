@@ -1,9 +1,7 @@
 //! Applications that write bursts on a connection that stays open: all bursts arrive, under every algorithm and on both
 //! transports, and each is written a pause after the one before has been sent.
 
-mod common;
-
-use common::{TCP, algorithm, config, flow, run};
+use crate::common::{TCP, algorithm, config, flow, run};
 use fairrate_control::ALGORITHMS;
 use fairrate_sim::topology::{Star, Topology};
 use fairrate_sim::{Burst, FlowId, FlowSpec, ProbeSpec, SimConfig, StopRule, TcpConfig, Transport};

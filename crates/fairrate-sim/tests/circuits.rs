@@ -1,10 +1,8 @@
 //! Circuits: the load that a day carries, the transmitter of a VOQ at each time, its telemetry, and prebuffering.
 
-mod common;
-
 use std::sync::{Arc, Mutex};
 
-use common::{Recorder, TCP, algorithm, config, flow, plug_in, run, steady_with};
+use crate::common::{Recorder, TCP, algorithm, config, flow, plug_in, run, steady_with};
 use fairrate_control::{Ack, AlgorithmConfig, Allowance, CircuitHelp, Controller, IntHop, Loss, Needs, NetworkNeeds};
 use fairrate_sim::topology::Rdcn;
 use fairrate_sim::{FaultConfig, Flap, FlowSpec, Pfc, ProbeSpec, Recovery, SimConfig, Simulation, StopRule, Transport};

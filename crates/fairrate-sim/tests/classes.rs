@@ -1,8 +1,6 @@
 //! Classes that switches treat apart: weights, PFC, thresholds, marks.
 
-mod common;
-
-use common::{algorithm, config, flow, probe, run};
+use crate::common::{algorithm, config, flow, probe, run};
 use fairrate_sim::topology::{Dumbbell, Star, Topology};
 use fairrate_sim::{
     ClassConfig, FaultConfig, FlowSpec, MarkBy, NodeId, PortId, Recorder, SimConfig, Simulation, StopRule, Switching,

@@ -1,8 +1,6 @@
 //! Closed loops on packets: flows wait for one another, and a slow network is offered less.
 
-mod common;
-
-use common::{algorithm, config, run};
+use crate::common::{algorithm, config, run};
 use fairrate_sim::topology::{Dumbbell, Topology};
 use fairrate_sim::workload::{ClosedLoop, Sampling, SizeDistribution, Sleep};
 use fairrate_sim::{FlowOutcome, FlowSpec, NodeId, Trigger};

@@ -1,8 +1,6 @@
 //! Coalesced acknowledgments of RDMA: how many there are, and that nothing waits for one that does not come.
 
-mod common;
-
-use common::{algorithm, config, flow, probe, run};
+use crate::common::{algorithm, config, flow, probe, run};
 use fairrate_control::ALGORITHMS;
 use fairrate_sim::topology::Star;
 use fairrate_sim::{DropCause, Pfc, Recovery, SimConfig, WindowRule};
@@ -64,7 +62,7 @@ fn nothing_waits_for_an_acknowledgment_that_does_not_come() {
                     c.fabric.buffer = Bytes::new(100_000);
                 }
                 if info.name == "flowtune" {
-                    c.allocator = Some(common::allocator(c.flows[0].src));
+                    c.allocator = Some(crate::common::allocator(c.flows[0].src));
                 }
                 c.stop.at = Some(Time::from_ms(500));
                 let (recorder, totals) = run(c);

@@ -3,9 +3,7 @@
 //! With an acknowledgment a message, k dependent messages of times T take their sum and k - 1 acknowledgments: each message but the first
 //! waits at its sender behind the acknowledgment of the one before.
 
-mod common;
-
-use common::{algorithm, config, run};
+use crate::common::{algorithm, config, run};
 use fairrate_sim::topology::Star;
 use fairrate_sim::workload::{Collective, CollectiveAlgorithm as A, Op, Order, collective_of};
 use fairrate_sim::{

@@ -1,8 +1,6 @@
 //! The time that rates take to settle after a change, and changes that wait for it.
 
-mod common;
-
-use common::{Recorder, algorithm, config, flow, plug_in, run};
+use crate::common::{Recorder, algorithm, config, flow, plug_in, run};
 use fairrate_control::{Ack, AlgorithmConfig, Allowance, Controller, Loss, Needs};
 use fairrate_sim::topology::{Star, Topology};
 use fairrate_sim::workload::Churn;

@@ -26,9 +26,7 @@
 //! The paper finds that the queue of many flows varies less than in the model, since they are not in step. Here nothing
 //! disturbs them, and largest queues of K + N show that they stay in step.
 
-mod common;
-
-use common::{Recorder, TCP, algorithm, config, flow, probe, run};
+use crate::common::{Recorder, TCP, algorithm, config, flow, probe, run};
 use fairrate_sim::topology::Dumbbell;
 use fairrate_sim::{DelayedAck, FlowSpec, SimConfig, StopRule, TcpConfig, Transport};
 use fairrate_units::{Bytes, Rate, Time};

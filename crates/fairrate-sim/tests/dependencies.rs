@@ -1,8 +1,6 @@
 //! Flows that wait for others: when they start, in every way to simulate, and with every transport.
 
-mod common;
-
-use common::{algorithm, config, flow, run};
+use crate::common::{algorithm, config, flow, run};
 use fairrate_sim::topology::Star;
 use fairrate_sim::{
     Activity, Dependency, DependencyError, FlowId, FlowSpec, Milestone, NodeId, Recorder, SimConfig, Simulation,
@@ -106,7 +104,7 @@ fn rounds(cc: &str) -> SimConfig {
             ));
         }
     }
-    let mut c = config(common::four_spines(2), algorithm(cc), flows);
+    let mut c = config(crate::common::four_spines(2), algorithm(cc), flows);
     c.dependencies = dependencies;
     c
 }
@@ -138,7 +136,7 @@ fn every_transport_and_the_fluid_know_dependencies() {
     for cc in ["newreno", "homa", "ideal", "rocc"] {
         let mut c = rounds(cc);
         if cc == "newreno" {
-            c.transport.kind = Transport::Tcp(common::TCP);
+            c.transport.kind = Transport::Tcp(crate::common::TCP);
         }
         let (told, _) = outcome_of(&c, 1, Switching::Fitting);
         let mut flows = told.flows;

@@ -1,8 +1,6 @@
 //! Determinism: the same seed gives the same bits; and detection of hangs.
 
-mod common;
-
-use common::{Recorder, TCP, algorithm, config, flow, run};
+use crate::common::{Recorder, TCP, algorithm, config, flow, run};
 use fairrate_control::{
     ALGORITHMS, Algorithm, AlgorithmConfig, AlgorithmSpec, CoupledAlgorithm, CoupledSpec, CustomAlgorithm, FlowContext,
     Needs, Param, Parameters, PortAlgorithm, PortContext, RawValue, SetParamError,

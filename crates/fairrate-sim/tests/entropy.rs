@@ -1,8 +1,6 @@
 //! Hosts that choose paths by entropy values: what switches make of the values, and what each scheme comes to where paths differ.
 
-mod common;
-
-use common::{algorithm, config, flow, four_spines, run, sent_by_uplinks, uplinks};
+use crate::common::{algorithm, config, flow, four_spines, run, sent_by_uplinks, uplinks};
 use fairrate_sim::topology::FatTreeK;
 use fairrate_sim::workload::Permutation;
 use fairrate_sim::{Balance, Entropy, EntropyScheme, FaultConfig, Flap, Recovery, SimConfig, Simulation, Switching};

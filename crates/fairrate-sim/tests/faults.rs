@@ -1,9 +1,7 @@
 //! Links that lose, corrupt, duplicate and reorder packets or go down: the frequency of the faults, and that all data
 //! arrives nevertheless, with every algorithm and transport.
 
-mod common;
-
-use common::{TCP, algorithm, config, flow, probe, run};
+use crate::common::{TCP, algorithm, config, flow, probe, run};
 use fairrate_control::{ALGORITHMS, AlgorithmConfig};
 use fairrate_sim::topology::{Dumbbell, LeafSpine, Star, Topology};
 use fairrate_sim::{
@@ -89,7 +87,7 @@ fn size(flow: u32) -> u64 {
 fn all_arrives(cc: &str, hosts: Hosts, seed: u64, what: &str, fault: &FaultConfig) -> u64 {
     let mut c = three_flows(algorithm(cc), hosts, fault);
     c.seed = seed;
-    let mut recorder = common::Recorder::default();
+    let mut recorder = crate::common::Recorder::default();
     let mut simulation = Simulation::new(c);
     let end = simulation.run(&mut recorder);
     assert!(end.is_ok(), "{cc}, {hosts:?}, {what}: {end:?}");
@@ -365,7 +363,7 @@ fn a_link_that_never_comes_up_is_an_error_that_names_it() {
         let mut c = three_flows(algorithm("dctcp"), hosts, &FaultConfig { flap: Some(flap), ..FaultConfig::NONE });
         c.stop.at = None;
         let mut simulation = Simulation::new(c);
-        let error = simulation.run(&mut common::Recorder::default()).expect_err("nothing can move");
+        let error = simulation.run(&mut crate::common::Recorder::default()).expect_err("nothing can move");
         let SimError::Stalled { since, unfinished, .. } = &error;
         assert!(*since < Time::from_us(80) && *unfinished == 3, "{hosts:?}: {error}");
         simulation.totals();

@@ -1,9 +1,7 @@
 //! Flowtune in the network: rates follow flows within microseconds, over control connections that share the network;
 //! and the effects of losses of the allocator or its messages.
 
-mod common;
-
-use common::{Recorder, algorithm, config, flow, run};
+use crate::common::{Recorder, algorithm, config, flow, run};
 use fairrate_sim::topology::{LeafSpine, Topology};
 use fairrate_sim::{
     AllocatorConfig, Burst, DropCause, ExternalFlow, FaultConfig, FaultPackets, Flap, FlowSpec, NodeId, Pfc, PortId,
@@ -15,7 +13,7 @@ const G10: Rate = Rate::from_gbps(10);
 /// Usable rate of a link: a hundredth less than its capacity.
 const USABLE: f64 = 9.9e9;
 
-const TCP: TcpConfig = TcpConfig { rto_min: Time::from_ms(1), rto_max: Time::from_ms(100), ..common::TCP };
+const TCP: TcpConfig = TcpConfig { rto_min: Time::from_ms(1), rto_max: Time::from_ms(100), ..crate::common::TCP };
 
 const fn us(us: u64) -> Time {
     Time::from_us(us)
@@ -47,7 +45,7 @@ fn flowtune(n_intermediaries: u32, flows: Vec<FlowSpec>, end: Time) -> SimConfig
     c.fabric.pfc = Pfc::Off;
     c.fabric.ingress_alpha = None;
     c.fabric.egress_alpha = Some(1.0);
-    c.allocator = Some(AllocatorConfig { intermediaries, ..common::allocator(host) });
+    c.allocator = Some(AllocatorConfig { intermediaries, ..crate::common::allocator(host) });
     c.stop = StopRule { at: Some(end), when_flows_done: false };
     c.probes.push(ProbeSpec::Flows { flows: None, every: us(10) });
     c

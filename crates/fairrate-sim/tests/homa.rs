@@ -1,8 +1,6 @@
 //! HOMA against closed forms: messages alone, at a receiver, at a sender, and with losses.
 
-mod common;
-
-use common::{Recorder, algorithm_with, config, flow, probe, run};
+use crate::common::{Recorder, algorithm_with, config, flow, probe, run};
 use fairrate_control::{Parameters, RawValue};
 use fairrate_sim::topology::{LeafSpine, Star, Topology};
 use fairrate_sim::{FaultConfig, FlowOutcome, FlowSpec, NodeId, Pfc, PortId, RunTotals, SimConfig};

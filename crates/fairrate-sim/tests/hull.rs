@@ -1,9 +1,7 @@
 //! DCTCP with phantom queues: M. Alizadeh et al., "Less is More: Trading a little Bandwidth for Ultra-Low Latency in the Data
 //! Center" (HULL), NSDI 2012.
 
-mod common;
-
-use common::{algorithm_with, config, flow, probe, run};
+use crate::common::{algorithm_with, config, flow, probe, run};
 use fairrate_control::RawValue;
 use fairrate_sim::topology::Star;
 use fairrate_sim::{EcnConfig, FlowSpec, MarkAt, MarkBy, MarkDraws, NonEct, StopRule};

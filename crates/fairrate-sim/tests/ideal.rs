@@ -1,8 +1,6 @@
 //! The fluid reference: against hand calculations, against a brute-force integration, and for single flows.
 
-mod common;
-
-use common::{algorithm, config, flow, probe, run};
+use crate::common::{algorithm, config, flow, probe, run};
 use fairrate_allocate::{Flow, Link, LinkId, Network, max_min};
 use fairrate_control::{Parameters, RawValue};
 use fairrate_sim::topology::{ParkingLot, Star, Topology};
@@ -139,7 +137,7 @@ fn slices_and_probes_do_not_change_a_run() {
     let (plain, totals) = run(make(false));
     assert_eq!(plain.flows, run(make(true)).0.flows);
     let mut sliced = fairrate_sim::Simulation::new(make(false));
-    while !sliced.advance(1, &mut common::Recorder::default()).expect("no stall").finished {
+    while !sliced.advance(1, &mut crate::common::Recorder::default()).expect("no stall").finished {
         sliced.totals();
     }
     assert_eq!(sliced.totals(), totals);

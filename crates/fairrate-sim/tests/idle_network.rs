@@ -1,8 +1,6 @@
 //! Closed forms on an idle network: the performance of a single flow.
 
-mod common;
-
-use common::{Recorder, algorithm, algorithm_with, config, flow, probe, run};
+use crate::common::{Recorder, algorithm, algorithm_with, config, flow, probe, run};
 use fairrate_control::{ALGORITHMS, RawValue};
 use fairrate_sim::ideal::{Framing, Hop, path_base_rtt};
 use fairrate_sim::routing::{FlowKey, Routes};

@@ -1,9 +1,7 @@
 //! Hosts that are not ideal: delays add to round trips exactly, a slow receiver pauses its switch or drops exactly what it cannot take,
 //! a slow NIC sends at its rate, and all of it is the same on any number of threads.
 
-mod common;
-
-use common::{algorithm, config, flow, four_spines, probe, run};
+use crate::common::{algorithm, config, flow, four_spines, probe, run};
 use fairrate_sim::topology::{Star, Topology};
 use fairrate_sim::{
     Distribution, DropCause, FlowSpec, FullBuffer, HostConfig, HostSample, Jitter, NodeId, Noise, Pfc, PortSample,
@@ -115,7 +113,7 @@ fn a_slow_nic_sends_at_its_rate() {
     assert_eq!(fct, (n - 1) * apart_ps + 2 * (TX_PS + 1_000_000));
 }
 
-/// Half of what comes finds no room. What the switch has sent has been dropped, is in memory, or in the buffer or on the wire.
+/// Half of what comes finds no room. All that the switch has sent has been dropped, is in memory, or in the buffer or on the wire.
 #[test]
 fn a_receiver_that_drops_takes_exactly_what_it_drains() {
     let end = Time::from_us(2_000);

@@ -1,9 +1,7 @@
 //! IRN (R. Mittal et al., "Revisiting network support for RDMA", SIGCOMM 2018): selective repeat, at most a bandwidth-delay product
 //! in flight, and a shorter timeout while few packets are.
 
-mod common;
-
-use common::{algorithm, config, flow, probe, run};
+use crate::common::{algorithm, config, flow, probe, run};
 use fairrate_sim::topology::Star;
 use fairrate_sim::{DropCause, FaultConfig, Flap, Pfc, Recovery, SimConfig, WindowRule};
 use fairrate_units::{Bytes, Rate, Time};

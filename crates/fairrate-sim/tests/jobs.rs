@@ -1,8 +1,6 @@
 //! Training jobs against closed forms: computation alone, pipelines, reductions of gradients, and their overlap.
 
-mod common;
-
-use common::{algorithm, config, run};
+use crate::common::{algorithm, config, run};
 use fairrate_sim::topology::{Star, Topology};
 use fairrate_sim::workload::{
     CollectiveAlgorithm, ComputeTime, Job, Model, Op, Parallelism, Recompute, Training, collective_of,
@@ -259,7 +257,7 @@ fn mixed() -> Training {
 
 #[test]
 fn results_are_the_same_bits_on_any_number_of_threads() {
-    let c = on(common::four_spines(4), &mixed());
+    let c = on(crate::common::four_spines(4), &mixed());
     let run = |threads, switching| {
         let mut told = Recorder::default();
         let mut simulation = Simulation::with_switching(c.clone(), threads, switching);
@@ -275,7 +273,7 @@ fn results_are_the_same_bits_on_any_number_of_threads() {
         }
     }
     let fluid = SimConfig { cc: algorithm("ideal"), ..c.clone() };
-    let (told, _) = common::run(fluid.clone());
+    let (told, _) = crate::common::run(fluid.clone());
     assert_eq!(iterations_of(&fluid, &told).len(), 2);
 }
 
@@ -357,7 +355,7 @@ fn merged_rings_change_no_iteration_by_more_than_a_thousandth() {
     let each = Training { model, parallelism, microbatches: 2, iterations: 2, overlap: true, ..training(1, 1, 1) };
     let fluid = |training: &Training| {
         let c = SimConfig { cc: algorithm("ideal"), ..on_star(training) };
-        let (told, _) = common::run(c.clone());
+        let (told, _) = crate::common::run(c.clone());
         let times: Vec<u64> = iterations_of(&c, &told).iter().map(|it| (it.end - it.start).as_ps()).collect();
         (c.flows.len(), times)
     };

@@ -1,8 +1,6 @@
 //! Priority flow control: a lossless fabric drops no packet, for any behaviour of the senders.
 
-mod common;
-
-use common::{algorithm, config, flow, run};
+use crate::common::{algorithm, config, flow, run};
 use fairrate_sim::topology::{FatTree, LeafSpine, Star, Topology, parse_topology_file};
 use fairrate_sim::{
     ClockRule, DropCause, FlowSpec, Headroom, LevelsByRate, NodeId, Pfc, ProbeSpec, Recorder, Recovery, SimConfig,

@@ -1,8 +1,6 @@
 //! Multipath TCP: all data arrives over any set of paths, path rates add up, and data leaves paths that fail.
 
-mod common;
-
-use common::{Recorder, TCP, algorithm, config, flow, probe, run, steady};
+use crate::common::{Recorder, TCP, algorithm, config, flow, probe, run, steady};
 use fairrate_control::{AlgorithmConfig, Allowance};
 use fairrate_sim::topology::{LeafSpine, Topology};
 use fairrate_sim::{

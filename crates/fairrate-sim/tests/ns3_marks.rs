@@ -1,8 +1,6 @@
 //! Runs of the PowerTCP artifact that depend on random marks, compared number for number.
 
-mod common;
-
-use common::{config, flow, run};
+use crate::common::{config, flow, run};
 use fairrate_control::{AlgorithmConfig, Profile};
 use fairrate_sim::topology::Star;
 use fairrate_sim::{

@@ -1,8 +1,6 @@
 //! The steps of packets, as an observer sees them.
 
-mod common;
-
-use common::{algorithm, config, flow};
+use crate::common::{algorithm, config, flow};
 use fairrate_sim::topology::Star;
 use fairrate_sim::{
     DropCause, FlowOutcome, PacketEvent, PacketKind, PacketStep, Pfc, PfcEvent, PortId, PortSample, RateSample,

@@ -1,9 +1,7 @@
 //! Schemes that know how wide or how loaded paths are: WCMP, CONGA, and the measures of adaptive routing; and hashes that are the same at
 //! all switches.
 
-mod common;
-
-use common::{SPINES, algorithm, config, flow, four_spines, paths, run, sent_by_uplinks, uplinks};
+use crate::common::{SPINES, algorithm, config, flow, four_spines, paths, run, sent_by_uplinks, uplinks};
 use fairrate_sim::topology::{FatTreeK, Topology, parse_topology_file};
 use fairrate_sim::{
     Adaptive, Balance, Conga, DropCause, EcmpHash, FaultConfig, Flap, FlowSpec, Pfc, PortId, Recovery, Rehash, Reroute,

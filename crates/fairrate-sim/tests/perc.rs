@@ -1,8 +1,6 @@
 //! PERC and Charny's algorithm on packets: the paper's dependency chain, and rates against the exact optimum.
 
-mod common;
-
-use common::{Recorder, algorithm_with, config, flow, max_min_gbps, paths, probe, random_flows, run};
+use crate::common::{Recorder, algorithm_with, config, flow, max_min_gbps, paths, probe, random_flows, run};
 use fairrate_control::{AlgorithmConfig, RawValue};
 use fairrate_sim::topology::{LeafSpine, Star, Topology, parse_topology_file};
 use fairrate_sim::{FlowSpec, Pfc, ProbeSpec, Recovery, SimConfig, StopRule};
@@ -254,7 +252,7 @@ fn random_flows_settle_at_the_optimum() {
     for (topology, hosts) in [(star, 8), (leaf_spine.build(), 12)] {
         for cc in ["perc", "charny"] {
             for seed in 1..=30 {
-                let flows = random_flows(hosts, 20, &mut common::draws(seed));
+                let flows = random_flows(hosts, 20, &mut crate::common::draws(seed));
                 let c = watched(topology.clone(), algorithm_with(cc, &[]), flows, US * 1_000, US * 2);
                 let (_, want) = optimum(&c);
                 let recorder = run(c).0;

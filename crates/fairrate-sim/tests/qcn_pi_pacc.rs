@@ -2,9 +2,7 @@
 //! (section VI-A) compares them. Long flows start at once and at line rate; all is measured from 50 to 100 ms, when the
 //! incast of the start is over.
 
-mod common;
-
-use common::{Recorder, algorithm, algorithm_with, config, flow, probe, run};
+use crate::common::{Recorder, algorithm, algorithm_with, config, flow, probe, run};
 use fairrate_control::{AlgorithmConfig, RawValue};
 use fairrate_sim::topology::{Asymmetric, Dumbbell, Star, Topology};
 use fairrate_sim::{FlowSpec, ProbeSpec, StopRule};

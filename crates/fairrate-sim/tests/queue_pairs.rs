@@ -1,9 +1,7 @@
 //! Flows of a pair of hosts over one connection: rates carry over from one flow to the next, and other flows are not
 //! affected.
 
-mod common;
-
-use common::{algorithm, config, flow, plug_in, run};
+use crate::common::{algorithm, config, flow, plug_in, run};
 use fairrate_control::{Ack, AlgorithmConfig, Allowance, Controller, Loss, Needs};
 use fairrate_sim::topology::{Dumbbell, LeafSpine, Star, Topology};
 use fairrate_sim::workload::{ClosedLoop, Sampling, SizeDistribution, Sleep, share_connections};

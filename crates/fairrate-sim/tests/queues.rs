@@ -1,8 +1,6 @@
 //! Queueing disciplines of switch ports: their drops and marks, their queue lengths, and the flows they serve.
 
-mod common;
-
-use common::{TCP, algorithm, config, flow, probe, run};
+use crate::common::{TCP, algorithm, config, flow, probe, run};
 use fairrate_control::AlgorithmConfig;
 use fairrate_sim::topology::Star;
 use fairrate_sim::{

@@ -1,8 +1,6 @@
 //! RCP and XCP on packets: shares, queues, and the number of round trips to converge; PERC's two experiments with RCP.
 
-mod common;
-
-use common::{Recorder, algorithm_with, config, flow, probe, run};
+use crate::common::{Recorder, algorithm_with, config, flow, probe, run};
 use fairrate_control::{AlgorithmConfig, RawValue};
 use fairrate_sim::topology::{ParkingLot, Star};
 use fairrate_sim::{

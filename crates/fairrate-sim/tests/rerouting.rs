@@ -1,10 +1,8 @@
 //! Switches that take dead links out of their groups: when they do it, which flows move, and what is lost until then.
 
-mod common;
-
 use std::collections::{BTreeMap, BTreeSet};
 
-use common::{algorithm, config, flow, run};
+use crate::common::{algorithm, config, flow, run};
 use fairrate_sim::topology::{LeafSpine, Topology};
 use fairrate_sim::workload::Permutation;
 use fairrate_sim::{

@@ -4,9 +4,7 @@
 //! Rates are wire rates: a switch port divides its link's capacity, headers included. A flow's rate here is the bytes
 //! that its receiver got in order, times 1,048/1,000 for the headers, over the time.
 
-mod common;
-
-use common::{Recorder, algorithm_with, config, flow, probe, run};
+use crate::common::{Recorder, algorithm_with, config, flow, probe, run};
 use fairrate_control::RawValue;
 use fairrate_sim::topology::{Asymmetric, Dumbbell, Star, Topology};
 use fairrate_sim::{FlowSpec, ProbeSpec, RunTotals, SimConfig, StopRule};

@@ -1,10 +1,8 @@
 //! RoCC on random networks: the rates of its ports, against the exact max-min rates; and the causes of differences.
 
-mod common;
-
 use std::fmt::Write as _;
 
-use common::{algorithm_with, config, flow, max_min_gbps, paths, random_flows, run};
+use crate::common::{algorithm_with, config, flow, max_min_gbps, paths, random_flows, run};
 use fairrate_control::RawValue;
 use fairrate_sim::rng::Stream;
 use fairrate_sim::topology::{Topology, parse_topology_file};
@@ -71,7 +69,7 @@ fn rocc(tree: &Tree, params: &[(&str, RawValue<'_>)], flows: Vec<FlowSpec>) -> S
 
 /// Returns four to eight flows on a random tree. With `own_nics` every flow has a sending host of its own.
 fn random_network(seed: u64, own_nics: bool) -> SimConfig {
-    let mut draws = common::draws(seed);
+    let mut draws = crate::common::draws(seed);
     let mut tree = Tree::random(&mut draws);
     let n = 4 + draws.below(5) as u32;
     let mut flows = random_flows(tree.hosts.len() as u64, n, &mut draws);

@@ -1,8 +1,6 @@
 //! Round-trip times that senders measure and report to a sink.
 
-mod common;
-
-use common::{TCP, algorithm, config, flow};
+use crate::common::{TCP, algorithm, config, flow};
 use fairrate_sim::topology::Star;
 use fairrate_sim::{
     FlowId, FlowOutcome, MptcpConfig, PfcEvent, PortSample, RateSample, RttSample, SimConfig, Simulation, Sink,

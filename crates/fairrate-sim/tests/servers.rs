@@ -1,8 +1,6 @@
 //! Clusters of servers with scale-up networks: their networks, closed forms of a message, and jobs on both networks of a GPU.
 
-mod common;
-
-use common::{algorithm, config, run};
+use crate::common::{algorithm, config, run};
 use fairrate_sim::routing::Routes;
 use fairrate_sim::topology::{Cluster, ScaleUp, Topology, Wiring};
 use fairrate_sim::workload::{

@@ -1,8 +1,6 @@
 //! HPCC and PowerTCP over packets that take several paths: they keep the telemetry of each path apart.
 
-mod common;
-
-use common::{algorithm, algorithm_with, config, four_spines, run};
+use crate::common::{algorithm, algorithm_with, config, four_spines, run};
 use fairrate_control::{AlgorithmConfig, RawValue};
 use fairrate_sim::workload::Permutation;
 use fairrate_sim::{Balance, Entropy, EntropyScheme, Recovery, SimConfig};

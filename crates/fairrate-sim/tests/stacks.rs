@@ -1,8 +1,6 @@
 //! Several transports and algorithms in one run.
 
-mod common;
-
-use common::{Recorder, TCP, algorithm, config, draws, flow, four_spines, run};
+use crate::common::{Recorder, TCP, algorithm, config, draws, flow, four_spines, run};
 use fairrate_control::{ALGORITHMS, AlgorithmConfig, Needs, PortScope, Queueing};
 use fairrate_sim::topology::{Star, Topology};
 use fairrate_sim::{FlowSpec, NonEct, Pfc, SimConfig, Simulation, Stack, Switching, Transport, TransportConfig};

@@ -1,9 +1,7 @@
 //! Switches that work by spans of time give the same bits as switches that work event by event: with pauses,
 //! drops, marks, classes, telemetry and on several threads.
 
-mod common;
-
-use common::{Recorder, TCP, algorithm, config, flow};
+use crate::common::{Recorder, TCP, algorithm, config, flow};
 use fairrate_sim::topology::{LeafSpine, Topology};
 use fairrate_sim::workload::Permutation;
 use fairrate_sim::{

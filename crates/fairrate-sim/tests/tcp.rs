@@ -1,10 +1,8 @@
 //! TCP over lossy fabrics: all data arrives with any losses, and windows follow their equations.
 
-mod common;
-
 use std::sync::{Arc, Mutex};
 
-use common::{TCP, algorithm, algorithm_with, config, flow, plug_in, probe, run};
+use crate::common::{TCP, algorithm, algorithm_with, config, flow, plug_in, probe, run};
 use fairrate_control::{
     ALGORITHMS, Ack, AlgorithmConfig, Allowance, Controller, FeedbackNeeds, Loss, Needs, NetworkNeeds, RawValue,
 };

@@ -1,8 +1,6 @@
 //! The telemetry of a port.
 
-mod common;
-
-use common::{algorithm, config, flow, run};
+use crate::common::{algorithm, config, flow, run};
 use fairrate_sim::StopRule;
 use fairrate_sim::topology::Dumbbell;
 use fairrate_units::{Rate, Time};

@@ -1,8 +1,6 @@
 //! PowerTCP's theorems and DCTCP's threshold, measured on packets.
 
-mod common;
-
-use common::{Recorder, algorithm, algorithm_with, config, flow, plug_in, probe, run};
+use crate::common::{Recorder, algorithm, algorithm_with, config, flow, plug_in, probe, run};
 use fairrate_control::powertcp::PowerTcpConfig;
 use fairrate_control::{AlgorithmConfig, AlgorithmSpec, Profile, RawValue};
 use fairrate_sim::topology::Star;

@@ -1,8 +1,6 @@
 //! The number of packets that a window lets through, and the utilisation of a link by a paced window.
 
-mod common;
-
-use common::{algorithm_with, config, flow, run, steady};
+use crate::common::{algorithm_with, config, flow, run, steady};
 use fairrate_control::{AlgorithmConfig, Allowance, RawValue};
 use fairrate_sim::topology::{Dumbbell, LeafSpine, Star};
 use fairrate_sim::{Recovery, StopRule};

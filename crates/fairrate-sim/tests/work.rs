@@ -1,10 +1,8 @@
 //! The measurement of the parts of a run: its accounts, not its times.
 
-mod common;
-
 use std::time::Duration;
 
-use common::{Recorder, algorithm, config, four_spines};
+use crate::common::{Recorder, algorithm, config, four_spines};
 use fairrate_sim::workload::Permutation;
 use fairrate_sim::{Meeting, RunTotals, SimConfig, Simulation, StopRule, Work};
 use fairrate_units::{Bytes, Time};
