@@ -18,6 +18,7 @@ use fairrate_sim::{FlowOutcome, Recorder};
 use fairrate_units::Time;
 use serde::Deserialize;
 
+use crate::csv::{self, Table};
 use crate::rows::{Findings, Row, Tolerance, Verdict};
 use crate::show;
 use crate::suite::{Options, Suite, key_and_value};
@@ -84,13 +85,8 @@ pub fn run(root: &Path, options: &Options) -> Result<bool, String> {
 
 /// Reads the times in the authors' code in nanoseconds; `None` for a message that did not finish.
 fn read_times(path: &Path) -> Result<Vec<Option<f64>>, String> {
-    let text = std::fs::read_to_string(path).map_err(|e| format!("cannot read {}: {e}", path.display()))?;
-    let time = |line: &str| {
-        let field = line.rsplit(',').next().unwrap_or("");
-        if field.is_empty() { Ok(None) } else { field.parse::<f64>().map(|ps| Some(ps / 1e3)) }
-    };
-    let times = text.lines().skip(1).map(time).collect::<Result<_, _>>();
-    times.map_err(|e| format!("{}: {e}", path.display()))
+    let time = |row: csv::Row<'_>| Ok(row.number_if_any::<f64>("fct_ps")?.map(|ps| ps / 1e3));
+    Table::read(path)?.rows().map(time).collect()
 }
 
 /// A message of ours: its size in bytes, its time and its ideal time in nanoseconds.

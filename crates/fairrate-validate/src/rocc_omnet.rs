@@ -22,6 +22,7 @@ use fairrate_scenario::{Overrides, Scenario};
 use fairrate_sim::{FlowOutcome, PortSample, Recorder};
 use serde::Deserialize;
 
+use crate::csv::{self, Table};
 use crate::rows::{Findings, Row, Tolerance, Verdict};
 use crate::show;
 use crate::suite::{Options, Suite, key_and_value};
@@ -76,14 +77,11 @@ struct Ours {
 /// Runs the validation. Returns `true` if every row is inside or in the file of findings.
 pub fn run(root: &Path, options: &Options) -> Result<bool, String> {
     let dir = root.join("validation/rocc-omnet");
-    let read = |name: &str| {
-        let path = dir.join(name);
-        std::fs::read_to_string(&path).map_err(|e| format!("cannot read {}: {e}", path.display()))
-    };
+    let table = |name: &str| Table::read(&dir.join(format!("{name}.csv")));
     let suite: Suite<Case> = Suite::read(&dir)?;
-    let scenario = read(&suite.scenario)?;
-    let [ticks, sent] =
-        [series_by_case("ticks.csv", &read("ticks.csv")?)?, series_by_case("sent.csv", &read("sent.csv")?)?];
+    let scenario = suite.read_scenario(&dir)?;
+    let ticks = series_by_case(&table("ticks")?, "queue_bytes")?;
+    let sent = series_by_case(&table("sent")?, "sent_bytes")?;
     let findings = Findings::read(&dir.join("findings.toml"))?;
     let only = options.only.as_deref().unwrap_or("");
     let mut rows = Vec::new();
@@ -94,7 +92,7 @@ pub fn run(root: &Path, options: &Options) -> Result<bool, String> {
         match (ticks.get(&case.name), sent.get(&case.name)) {
             (Some(theirs), _) => rows.extend(star(case, theirs, &ours[0])),
             (_, Some(theirs)) => rows.extend(bytes_sent(case, theirs, &ours)),
-            _ => rows.extend(list(case, &read(&format!("{}.csv", case.name))?, &ours)?),
+            _ => rows.extend(list(case, &table(&case.name)?, &ours)?),
         }
     }
     if rows.is_empty() {
@@ -107,18 +105,12 @@ pub fn run(root: &Path, options: &Options) -> Result<bool, String> {
 /// Bytes at times in microseconds.
 type Series = Vec<(u64, f64)>;
 
-/// Reads the series of each case from the text of `file`.
-fn series_by_case(file: &str, text: &str) -> Result<BTreeMap<String, Series>, String> {
+/// Reads the series of each case from a table, with their values in `column`.
+fn series_by_case(table: &Table, column: &str) -> Result<BTreeMap<String, Series>, String> {
     let mut cases: BTreeMap<String, Series> = BTreeMap::new();
-    for (i, line) in text.lines().enumerate().skip(1) {
-        let fields: Vec<&str> = line.split(',').collect();
-        let [case, at_us, bytes] = fields[..] else {
-            return Err(format!("{file}, line {}: not a case, a time and bytes", i + 1));
-        };
-        let (Ok(at_us), Ok(bytes)) = (at_us.parse(), bytes.parse()) else {
-            return Err(format!("{file}, line {}: `{at_us}` or `{bytes}` is no number", i + 1));
-        };
-        cases.entry(case.to_owned()).or_default().push((at_us, bytes));
+    for row in table.rows() {
+        let point = (row.number("t_us")?, row.number(column)?);
+        cases.entry(row.text("case")?.to_owned()).or_default().push(point);
     }
     Ok(cases)
 }
@@ -161,17 +153,16 @@ fn simulate(dir: &Path, scenario: &str, case: &Case, seed: u64, set: &[String]) 
 }
 
 /// Returns the rows of a list: the time of each flow.
-fn list(case: &Case, text: &str, runs: &[Ours]) -> Result<Vec<Row>, String> {
-    let theirs = text.lines().skip(1).map(|line| line.rsplit(',').next().and_then(|field| field.parse::<f64>().ok()));
-    let row = |(i, theirs): (usize, Option<f64>)| {
-        let theirs = theirs.ok_or_else(|| format!("{}.csv, line {}: no time", case.name, i + 2))?;
+fn list(case: &Case, theirs: &Table, runs: &[Ours]) -> Result<Vec<Row>, String> {
+    let row = |(i, theirs): (usize, csv::Row<'_>)| {
+        let theirs: f64 = theirs.number("fct_ns")?;
         let time =
             |run: &Ours| run.flows.get(i).and_then(|flow| flow.fct).map_or(f64::NAN, |fct| fct.as_ps() as f64 / 1e6);
         let tolerance = Tolerance::relative(if case.seeds == 1 { 0.005 } else { 0.05 });
         let times: Vec<f64> = runs.iter().map(time).collect();
         Ok(of_runs(case, &format!("time of flow {i}"), "us", theirs / 1e3, &times, tolerance))
     };
-    theirs.enumerate().map(row).collect()
+    theirs.rows().enumerate().map(row).collect()
 }
 
 /// Returns the rows of bytes that the bottleneck has sent.

@@ -37,6 +37,12 @@ impl<C: DeserializeOwned> Suite<C> {
         let text = std::fs::read_to_string(&path).map_err(|e| format!("cannot read {}: {e}", path.display()))?;
         toml::from_str(&text).map_err(|e| format!("{}: {e}", path.display()))
     }
+
+    /// Reads the scenario file, which is in `dir` too.
+    pub fn read_scenario(&self, dir: &Path) -> Result<String, String> {
+        let path = dir.join(&self.scenario);
+        std::fs::read_to_string(&path).map_err(|e| format!("cannot read {}: {e}", path.display()))
+    }
 }
 
 /// Splits `KEY=VALUE` of `--set`.

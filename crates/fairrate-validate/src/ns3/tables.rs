@@ -2,9 +2,11 @@
 
 use std::collections::BTreeMap;
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use serde::Deserialize;
+
+use crate::csv::{Row, Table};
 
 /// A window of time: from (excluded) to (included), in ns.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -121,21 +123,23 @@ impl Case {
 
 /// Reads the suite: one case for every scenario and run in it.
 pub fn load(dir: &Path) -> Result<Vec<Case>, String> {
-    let suite: SuiteFile = toml::from_str(&read(&dir.join("suite.toml"))?).map_err(|e| format!("suite.toml: {e}"))?;
+    let path = dir.join("suite.toml");
+    let suite = fs::read_to_string(&path).map_err(|e| format!("cannot read {}: {e}", path.display()))?;
+    let suite: SuiteFile = toml::from_str(&suite).map_err(|e| format!("suite.toml: {e}"))?;
     let (queues, goodput, counters) = (
-        Table::read(dir.join("queues.csv"))?,
-        Table::read(dir.join("goodput.csv"))?,
-        Table::read(dir.join("counters.csv"))?,
+        Table::read(&dir.join("queues.csv"))?,
+        Table::read(&dir.join("goodput.csv"))?,
+        Table::read(&dir.join("counters.csv"))?,
     );
     let mut cases = Vec::new();
     for scenario in &suite.scenario {
-        let flows = Table::read(dir.join(format!("flows/{}.csv", scenario.name)))?;
+        let flows = Table::read(&dir.join(format!("flows/{}.csv", scenario.name)))?;
         let mut sizes = BTreeMap::new();
         for row in flows.rows() {
             sizes.insert(row.number("id")?, row.number("bytes")?);
         }
         let path = dir.join(format!("fct/{}.csv", scenario.name));
-        let fct = if path.exists() { Some(Table::read(path)?) } else { None };
+        let fct = if path.exists() { Some(Table::read(&path)?) } else { None };
         for name in suite.groups.get(&scenario.group).into_iter().flatten() {
             let run = suite.runs.get(name).ok_or_else(|| format!("suite.toml: no run `{name}`"))?.clone();
             let mut case = Case {
@@ -162,7 +166,7 @@ fn read_counters(case: &mut Case, run: &str, [queues, goodput, counters]: [&Tabl
     let mine = |row: &Row<'_>| row.text("scenario") == Ok(scenario.as_str()) && row.text("run") == Ok(run);
     for row in queues.rows().filter(mine) {
         let window = row.text("window")?.to_owned();
-        case.windows.insert(window.clone(), row.window()?);
+        case.windows.insert(window.clone(), window_of(&row)?);
         let queue =
             Queue { peak: row.number("peak_bytes")?, mean: row.number("mean_bytes")?, sent: row.number("tx_bytes")? };
         case.reference.queues.insert((row.text("port")?.to_owned(), window), queue);
@@ -170,7 +174,7 @@ fn read_counters(case: &mut Case, run: &str, [queues, goodput, counters]: [&Tabl
     for row in goodput.rows().filter(mine) {
         // Flows were sampled less often than ports, so their windows end at another time.
         let window = format!("{} of flows", row.text("window")?);
-        case.windows.insert(window.clone(), row.window()?);
+        case.windows.insert(window.clone(), window_of(&row)?);
         case.reference.goodput.insert((window, row.number("flow")?), row.number("acked_bytes")?);
     }
     let row = counters.rows().find(mine).ok_or_else(|| format!("counters.csv: no row for {scenario} {run}"))?;
@@ -180,56 +184,7 @@ fn read_counters(case: &mut Case, run: &str, [queues, goodput, counters]: [&Tabl
     Ok(())
 }
 
-fn read(path: &Path) -> Result<String, String> {
-    fs::read_to_string(path).map_err(|e| format!("cannot read {}: {e}", path.display()))
-}
-
-/// A CSV file of plain values.
-pub struct Table {
-    path: PathBuf,
-    header: Vec<String>,
-    lines: Vec<Vec<String>>,
-}
-
-impl Table {
-    /// Reads a file.
-    pub fn read(path: PathBuf) -> Result<Self, String> {
-        let text = read(&path)?;
-        let mut lines = text.lines().map(|l| l.split(',').map(str::to_owned).collect::<Vec<_>>());
-        let header = lines.next().unwrap_or_default();
-        Ok(Self { header, lines: lines.collect(), path })
-    }
-
-    /// Returns the rows, without the header.
-    pub fn rows(&self) -> impl Iterator<Item = Row<'_>> {
-        (0..self.lines.len()).map(|line| Row { table: self, line })
-    }
-}
-
-/// A row of a [`Table`].
-pub struct Row<'a> {
-    table: &'a Table,
-    line: usize,
-}
-
-impl<'a> Row<'a> {
-    /// Returns the value in a column.
-    pub fn text(&self, column: &str) -> Result<&'a str, String> {
-        let at = self.table.header.iter().position(|h| h == column);
-        let value = at.and_then(|i| self.table.lines[self.line].get(i));
-        value.map(String::as_str).ok_or_else(|| self.wrong(column, "missing"))
-    }
-
-    /// Returns the value in a column as a number.
-    pub fn number<T: std::str::FromStr>(&self, column: &str) -> Result<T, String> {
-        self.text(column)?.parse().map_err(|_| self.wrong(column, "not a number"))
-    }
-
-    fn window(&self) -> Result<Window, String> {
-        Ok(Window { from_ns: self.number("from_ns")?, to_ns: self.number("to_ns")? })
-    }
-
-    fn wrong(&self, column: &str, what: &str) -> String {
-        format!("{}: line {}: `{column}` is {what}", self.table.path.display(), self.line + 2)
-    }
+/// Returns the window of a row.
+fn window_of(row: &Row<'_>) -> Result<Window, String> {
+    Ok(Window { from_ns: row.number("from_ns")?, to_ns: row.number("to_ns")? })
 }

@@ -6,7 +6,8 @@ use std::path::Path;
 use fairrate_sim::{RateSample, Recorder};
 
 use super::simulate::{configure, scenario_text, simulate};
-use super::tables::{Case, Table};
+use super::tables::Case;
+use crate::csv::Table;
 
 /// Interval of the samples of rates; acknowledgments of these runs arrive at multiples of it.
 const STEP_NS: u64 = 4;
@@ -23,7 +24,7 @@ pub fn run(dir: &Path, cases: &[Case]) -> Result<bool, String> {
         let path = dir.join(format!("trace/{}.{}.csv", case.scenario.name, case.run.label));
         if path.exists() {
             found = true;
-            agree &= compare(dir, case, &Table::read(path)?)?;
+            agree &= compare(dir, case, &Table::read(&path)?)?;
         }
     }
     if found { Ok(agree) } else { Err("no trace of these in validation/ns3/trace".to_owned()) }

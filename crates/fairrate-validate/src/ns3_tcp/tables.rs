@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use crate::ns3::tables::{Row, Table};
+use crate::csv::{Row, Table};
 
 /// A quantity that is compared.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -139,13 +139,13 @@ impl Case {
 
 /// Reads all runs.
 pub fn load(dir: &Path) -> Result<Vec<Case>, String> {
-    let (runs, pairs) = (Table::read(dir.join("runs.csv"))?, Table::read(dir.join("pairs.csv"))?);
+    let (runs, pairs) = (Table::read(&dir.join("runs.csv"))?, Table::read(&dir.join("pairs.csv"))?);
     runs.rows().map(|row| read(&row)).chain(pairs.rows().map(|row| read_pair(&row))).collect()
 }
 
 fn read_pair(row: &Row<'_>) -> Result<Case, String> {
     use Metric::{Drops, Goodput, Marks, MeanQueue, Share, Timeouts};
-    let red_k = Some(row.text("red_k")?).filter(|text| !text.is_empty()).map(|_| row.number("red_k")).transpose()?;
+    let red_k = row.number_if_any("red_k")?;
     let metrics = [Share, Goodput, MeanQueue, Drops, Timeouts].into_iter().chain(red_k.map(|_| Marks));
     let measured = metrics.map(|metric| Ok::<_, String>((metric, row.number(metric.column())?)));
     Ok(Case {

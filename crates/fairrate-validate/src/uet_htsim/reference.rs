@@ -3,9 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-/// First line of the table. Flags are those of the job in words, for readers.
-const HEADER: &str =
-    "case,flags,seeds,mean_us,mean_from_us,mean_to_us,largest_us,largest_from_us,largest_to_us,sent_again";
+use crate::csv::Table;
 
 /// A number over the seeds of uet-htsim.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -34,35 +32,24 @@ pub struct Reference {
     pub sent_again: f64,
 }
 
-/// Reads the numbers of every case.
+/// Reads the numbers of every case. The column of flags, those of the job in words, is for readers.
 pub fn read(path: &Path) -> Result<BTreeMap<String, Reference>, String> {
-    let text = std::fs::read_to_string(path).map_err(|e| format!("cannot read {}: {e}", path.display()))?;
-    parse(&text).map_err(|e| format!("{}, {e}", path.display()))
+    of_cases(&Table::read(path)?)
 }
 
-fn parse(text: &str) -> Result<BTreeMap<String, Reference>, String> {
-    if text.lines().next() != Some(HEADER) {
-        return Err(format!("line 1: not `{HEADER}`"));
-    }
+fn of_cases(table: &Table) -> Result<BTreeMap<String, Reference>, String> {
     let mut cases = BTreeMap::new();
-    for (i, line) in text.lines().enumerate().skip(1) {
-        let at = |what: String| format!("line {}: {what}", i + 1);
-        let fields: Vec<&str> = line.split(',').collect();
-        let [case, _, _, ref numbers @ ..] = fields[..] else {
-            return Err(at("not a case, its flags and its seeds".to_owned()));
-        };
-        let number = |field: &&str| field.parse::<f64>().map_err(|_| at(format!("`{field}` is no number")));
-        let numbers: Vec<f64> = numbers.iter().map(number).collect::<Result<_, _>>()?;
-        let [mean, mean_from, mean_to, largest, largest_from, largest_to, sent_again] = numbers[..] else {
-            return Err(at(format!("{} numbers after the seeds, not 7", numbers.len())));
+    for row in table.rows() {
+        let over_seeds = |mean: &str, from: &str, to: &str| {
+            Ok::<_, String>(OverSeeds { mean: row.number(mean)?, range: (row.number(from)?, row.number(to)?) })
         };
         let reference = Reference {
-            mean_us: OverSeeds { mean, range: (mean_from, mean_to) },
-            largest_us: OverSeeds { mean: largest, range: (largest_from, largest_to) },
-            sent_again,
+            mean_us: over_seeds("mean_us", "mean_from_us", "mean_to_us")?,
+            largest_us: over_seeds("largest_us", "largest_from_us", "largest_to_us")?,
+            sent_again: row.number("sent_again")?,
         };
-        if cases.insert(case.to_owned(), reference).is_some() {
-            return Err(at(format!("`{case}` a second time")));
+        if cases.insert(row.text("case")?.to_owned(), reference).is_some() {
+            return Err(row.wrong("case", "there a second time"));
         }
     }
     Ok(cases)
@@ -72,21 +59,29 @@ fn parse(text: &str) -> Result<BTreeMap<String, Reference>, String> {
 mod tests {
     use super::*;
 
+    const HEADER: &str =
+        "case,flags,seeds,mean_us,mean_from_us,mean_to_us,largest_us,largest_from_us,largest_to_us,sent_again";
+
+    fn parse(lines: &str) -> Result<BTreeMap<String, Reference>, String> {
+        of_cases(&Table::parse(Path::new("r.csv"), &format!("{HEADER}\n{lines}")))
+    }
+
     #[test]
     fn a_line_is_a_case_with_its_numbers() {
-        let cases = parse(&format!("{HEADER}\nperm,mixed; 64 values,10,2,1,3,5,4,7,0.5\n")).expect("it is sound");
+        let cases = parse("perm,mixed; 64 values,10,2,1,3,5,4,7,0.5\n").expect("it is sound");
         let perm = cases["perm"];
         assert_eq!((perm.mean_us.mean, perm.largest_us.mean, perm.sent_again), (2.0, 5.0, 0.5));
         assert!(perm.largest_us.has(4.0) && perm.largest_us.has(7.0) && !perm.largest_us.has(7.1));
     }
 
     #[test]
-    fn what_is_wrong_is_said_with_its_line() {
-        let error = |lines: &str| parse(&format!("{HEADER}\n{lines}")).expect_err("it is not sound");
-        assert_eq!(error("a,b"), "line 2: not a case, its flags and its seeds");
-        assert_eq!(error("a,b,1,1,1,1,1,1,1"), "line 2: 6 numbers after the seeds, not 7");
-        assert_eq!(error("a,b,1,1,1,1,1,1,x,1"), "line 2: `x` is no number");
-        assert_eq!(error("a,b,1,1,1,1,1,1,1,1\na,b,1,1,1,1,1,1,1,1"), "line 3: `a` a second time");
-        assert!(parse("case\n").is_err());
+    fn errors_name_their_line() {
+        let error = |lines: &str| parse(lines).expect_err("it is not sound");
+        assert_eq!(error("a,b"), "r.csv: line 2: `mean_us` is missing");
+        assert_eq!(error("a,b,1,1,1,1,1,1,1"), "r.csv: line 2: `sent_again` is missing");
+        assert_eq!(error("a,b,1,1,1,1,1,1,x,1"), "r.csv: line 2: `largest_to_us` is not a number");
+        let twice = error("a,b,1,1,1,1,1,1,1,1\na,b,1,1,1,1,1,1,1,1");
+        assert_eq!(twice, "r.csv: line 3: `case` is there a second time");
+        assert!(of_cases(&Table::parse(Path::new("r.csv"), "case\na\n")).is_err());
     }
 }
