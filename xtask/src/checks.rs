@@ -118,7 +118,7 @@ struct Results {
 }
 
 impl Run<'_> {
-    /// Runs checks one after the other, until one has failed, here or in another lane. What a check prints is shown at once if
+    /// Runs checks one after the other, until one has failed, here or in another lane. The output of a check is shown at once if
     /// it runs `alone`.
     fn one_by_one(&self, checks: &[Check], alone: bool) {
         for check in checks {

@@ -6,10 +6,13 @@ use std::path::{Path, PathBuf};
 const HIDING: [&str; 12] =
     ["What", "Whether", "Which", "How many", "How much", "How", "Who", "Whose", "Of", "By what", "By which", "In what"];
 
+/// First words that hide the noun of a later sentence of any comment.
+const HIDING_LATER: [&str; 7] = ["What", "Whether", "Who", "Whose", "How many", "How much", "By what"];
+
 /// The longest line of a comment, in characters.
 const LONGEST: usize = 200;
 
-/// Counts; `false` if a doc line hides its noun, or a line is longer than [`LONGEST`].
+/// Counts; `false` if a line hides a noun, or is longer than [`LONGEST`].
 ///
 /// # Errors
 /// If a source file cannot be read.
@@ -31,16 +34,19 @@ pub fn run(root: &Path) -> Result<bool, String> {
     if !is_good {
         hiding.iter().chain(&long).for_each(|place| println!("{place}"));
     }
-    println!("{} doc lines hide their noun; {} are too long", hiding.len(), long.len());
+    println!("{} lines hide a noun; {} are too long", hiding.len(), long.len());
     Ok(is_good)
 }
 
-/// Returns `true` if `line` is of a doc comment and begins with one of [`HIDING`].
+/// Returns `true` if `line` is of a doc comment and begins with one of [`HIDING`], or is of any comment and has a later sentence that
+/// begins with one of [`HIDING_LATER`].
 fn hides_noun(line: &str) -> bool {
-    let Some(text) = line.strip_prefix("///").or_else(|| line.strip_prefix("//!")) else { return false };
-    HIDING
-        .iter()
-        .any(|word| text.strip_prefix(' ').and_then(|t| t.strip_prefix(word)).is_some_and(|t| t.starts_with(' ')))
+    let begins = |text: &str, words: &[&str]| {
+        words.iter().any(|word| text.strip_prefix(word).is_some_and(|rest| rest.starts_with(' ')))
+    };
+    let Some(text) = line.strip_prefix("//") else { return false };
+    let doc = text.strip_prefix(['/', '!']).and_then(|text| text.strip_prefix(' '));
+    doc.is_some_and(|text| begins(text, &HIDING)) || text.split(". ").skip(1).any(|text| begins(text, &HIDING_LATER))
 }
 
 /// Returns the Rust files of the workspace, without what is built.
@@ -67,14 +73,18 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_doc_lines_that_begin_so_count() {
+    fn only_sentences_that_begin_so_count() {
         assert!(hides_noun("/// Whether it is marked.") && hides_noun("//! What a run tells: samples"));
+        assert!(
+            hides_noun("/// Returns the rest. What is left is lost.") && hides_noun("// Sent. Who it is for is known.")
+        );
         for line in [
             "/// Returns `true` if it is marked.",
             "/// Whatever",
             "// What is this",
             "let what = 1; /// What",
             "///What",
+            "/// Returns the first. Of equal ones the last.",
         ] {
             assert!(!hides_noun(line), "{line}");
         }

@@ -36,13 +36,13 @@ pub struct Update {
 pub struct AllocatorService {
     engine: Box<dyn RateEngine>,
     threshold: f64,
-    flows: Vec<Told>,
+    flows: Vec<Served>,
     /// Position of each flow in `flows`.
     places: HashMap<FlowNumber, u32>,
 }
 
 /// A flow, and the rate that was sent last (0: none).
-struct Told {
+struct Served {
     flow: FlowNumber,
     key: FlowKey,
     rate_bps: f64,
@@ -62,14 +62,14 @@ impl AllocatorService {
         }
         self.places.insert(flow, self.flows.len() as u32);
         let key = self.engine.add(path, weight, demand_bps);
-        self.flows.push(Told { flow, key, rate_bps: 0.0 });
+        self.flows.push(Served { flow, key, rate_bps: 0.0 });
         true
     }
 
     /// Ends a flowlet; returns `false` if `flow` was not known.
     pub fn end(&mut self, flow: FlowNumber) -> bool {
         let Some(place) = self.places.remove(&flow) else { return false };
-        let Told { key, .. } = self.flows.swap_remove(place as usize);
+        let Served { key, .. } = self.flows.swap_remove(place as usize);
         self.engine.remove(key);
         if let Some(moved) = self.flows.get(place as usize) {
             self.places.insert(moved.flow, place);

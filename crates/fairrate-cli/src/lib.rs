@@ -102,8 +102,8 @@ enum Command {
     /// Draw figures of the papers
     ///
     /// Runs what a figure of a paper shows, draws it, and holds it against what the paper says. Writes figure.svg, figure.html,
-    /// points.csv and claims.json, each figure into a directory of its own below DIR. What was run already is taken over, so an
-    /// interrupted command goes on where it stopped. Whether the paper is right is no matter of the exit code.
+    /// points.csv and claims.json, each figure into a directory of its own below DIR. Results of earlier runs are taken over, so an
+    /// interrupted command goes on where it stopped. The exit code does not say if the paper is right.
     Figure(figure::Args),
     /// List what scenarios can name
     List(list::Args),

@@ -73,7 +73,7 @@ pub fn run(args: &Args, registry: &Registry) -> Result<ExitCode, Failure> {
         source.run_again(tracer, &mut source.watcher(&board))
     })?;
     let Some(written) = done else { return Ok(ExitCode::from(INTERRUPTED)) };
-    output::print_text(&args.told(&written))?;
+    output::print_text(&args.summary(&written))?;
     Ok(ExitCode::SUCCESS)
 }
 
@@ -140,8 +140,8 @@ impl Selection {
 }
 
 impl Args {
-    /// Returns what the trace has, in words.
-    fn told(&self, Written { about, counts, bytes, end }: &Written) -> String {
+    /// Returns the content of the trace in words.
+    fn summary(&self, Written { about, counts, bytes, end }: &Written) -> String {
         let Counts { sent, dropped, trimmed, pauses } = *counts;
         let mut parts = vec![format!("{} packets sent", grouped(sent))];
         for (n, what) in [(dropped, "dropped"), (trimmed, "cut to their headers"), (pauses, "pauses and resumptions")] {

@@ -49,7 +49,7 @@ pub enum FirstWindow {
 /// The rule by which a receiver gives credit, and a sender spends it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CreditRule {
-    /// RCCC: packets say how much their message wants, and a turn gives at most that. What is left of the first window after the
+    /// RCCC: packets say how much their message wants, and a turn gives at most that. The rest of the first window after the
     /// first answer is lost.
     Wanted {
         /// Bytes of a unit of credit.

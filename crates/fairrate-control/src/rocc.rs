@@ -222,7 +222,7 @@ impl CongestionPoint {
     /// Returns the values of a notice: the computed rate, or the inputs of its calculation if hosts compute.
     fn message(&self, f: f64, q_cur: f64) -> [f64; 4] {
         match self.rate_at {
-            RateAt::Switch => [self.law.told(f), 0.0, 0.0, 0.0],
+            RateAt::Switch => [self.law.as_sent(f), 0.0, 0.0, 0.0],
             RateAt::Host => [self.f, q_cur, self.q_old, self.rate.as_bps_f64()],
         }
     }
@@ -305,7 +305,7 @@ impl Rocc {
             RateAt::Switch => sane(f),
             RateAt::Host => {
                 let law = Law::new(&self.config, Rate::from_bps_f64(port_rate));
-                law.told(law.next(f, q_cur, q_old))
+                law.as_sent(law.next(f, q_cur, q_old))
             }
         };
         (f * self.config.rate_unit.as_bps_f64()).max(self.min)

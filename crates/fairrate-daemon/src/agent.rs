@@ -128,7 +128,7 @@ impl Agent {
     pub fn on_cut(&mut self, server: usize) {
         let server = &mut self.servers[server];
         server.link = Link::Cut;
-        server.told.clear();
+        server.announced.clear();
     }
 
     /// Handles a message of `server`.
@@ -262,7 +262,7 @@ impl Agent {
     /// Takes a rate of the server that decides, unless it was for an earlier flow of this number.
     fn accept(&mut self, server: usize, flow: Flow, rate_bps: f64) {
         let of = &self.servers[server];
-        let is_of = |own: &Own| of.told.get(&flow).is_some_and(|told| of.knows(*told, own.generation));
+        let is_of = |own: &Own| of.announced.get(&flow).is_some_and(|announced| of.knows(*announced, own.generation));
         if let Some(own) = self.flows.get_mut(&flow).filter(|own| is_of(own)) {
             own.told_bps = rate_bps;
             self.refresh(flow);

@@ -419,7 +419,7 @@ impl Desk {
 
     /// Returns all flows with the rates that were sent, in no order.
     pub fn flows(&self) -> impl Iterator<Item = (Start, WireRate)> + '_ {
-        self.agents.iter().flatten().flat_map(|agent| agent.flows.told())
+        self.agents.iter().flatten().flat_map(|agent| agent.flows.with_rates())
     }
 
     /// Returns the flow that was refused last for this reason, and its connection.

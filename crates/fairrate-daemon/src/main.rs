@@ -177,8 +177,8 @@ fn main() -> ExitCode {
             command(&control, &format!("link {name} {state}"))
         }
         Command::Link { control, .. } => command(&control, "links"),
-        Command::Keys(args) => told(make_keys(&args)),
-        Command::Load(args) => told(load::run(&plan(&args)).map(|report| report.to_string())),
+        Command::Keys(args) => print_or_fail(make_keys(&args)),
+        Command::Load(args) => print_or_fail(load::run(&plan(&args)).map(|report| report.to_string())),
         Command::Completions { shell } => {
             let mut text = Vec::new();
             clap_complete::generate(shell, &mut Cli::command(), "fairrate-allocator", &mut text);
@@ -248,7 +248,7 @@ fn plan(args: &LoadArgs) -> load::Plan {
 }
 
 /// Prints the output of a command, or its error, which is one of bad input.
-fn told(result: Result<String, impl std::fmt::Display>) -> ExitCode {
+fn print_or_fail(result: Result<String, impl std::fmt::Display>) -> ExitCode {
     result.map_or_else(|error| failed(&error.to_string(), EXIT_BAD_INPUT), |text| print(&text))
 }
 

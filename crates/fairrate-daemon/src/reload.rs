@@ -49,7 +49,7 @@ impl Live {
     }
 
     async fn try_reload(&mut self, server: &Server) -> Result<String, String> {
-        let (config, network) = Config::load(&self.path).map_err(|error| told(&error))?;
+        let (config, network) = Config::load(&self.path).map_err(|error| shown(&error))?;
         let fixed = config.needs_restart(&self.config);
         if let Some(first) = fixed.first() {
             let keys: Vec<String> = fixed.iter().map(|key| format!("`{key}`")).collect();
@@ -134,7 +134,7 @@ fn together(config: &Config, commanded: &BTreeMap<String, LinkState>) -> BTreeMa
 }
 
 /// Returns an error with its place and help.
-pub fn told(error: &ConfigError) -> String {
+pub fn shown(error: &ConfigError) -> String {
     match error {
         ConfigError::Topology(error) => format!("{:?}", miette::Report::new(error.clone())),
         other => other.to_string(),

@@ -292,7 +292,7 @@ pub fn columns(
             columns.push(at_point(None));
         }
     }
-    tell_apart(&mut columns);
+    disambiguate_labels(&mut columns);
     Ok(columns)
 }
 
@@ -338,7 +338,7 @@ fn short_key<'a>(key: &'a str, axes: &[Axis]) -> &'a str {
 
 /// Appends a number to labels and names that occurred before, as in `x (2)` and `x-2`, and to names that the comparison has for its own
 /// files. Names that differ only in case count as equal, as they are one directory on some systems.
-fn tell_apart(columns: &mut [Column]) {
+fn disambiguate_labels(columns: &mut [Column]) {
     let (mut labels, mut names) = (HashSet::new(), HashSet::from(label::TAKEN.map(str::to_owned)));
     for column in columns {
         let later = (2..).map(|n| format!("{} ({n})", column.label));

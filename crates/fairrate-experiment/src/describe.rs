@@ -395,7 +395,7 @@ fn loads(config: &SimConfig, routes: &Routes, wire: Bytes) -> Vec<Load> {
     topology.link_sets.iter().filter(|(name, _)| *name != "all-switch-links" && *name != "circuits").map(load).collect()
 }
 
-/// Returns the number of acknowledgments of a flow of so many packets: one each, unless receivers acknowledge several at once.
+/// Returns the number of acknowledgments of a flow of `packets`: one each, unless receivers acknowledge several at once.
 fn acknowledgments(config: &SimConfig, flow: &FlowSpec, packets: f64) -> f64 {
     let transport = config.stack(flow.stack).0;
     let every = match transport.kind {

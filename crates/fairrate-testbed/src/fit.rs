@@ -138,7 +138,7 @@ fn unfit_subflows(config: &SimConfig) -> Option<Problem> {
     }
     let ways = Ways::new(config);
     let flows = ways.ends.iter().zip(&ways.more).filter(|(_, more)| !more.is_empty());
-    let mut unlike = flows.filter(|(first, more)| ways.told_of(first.dst.host).len() != more.len() + 1);
+    let mut unlike = flows.filter(|(first, more)| ways.announced_by(first.dst.host).len() != more.len() + 1);
     let (first, _) = unlike.next()?;
     let name = &config.topology.nodes[first.dst.host.index()].name;
     let help = "let subflows have paths of their own (`paths = \"disjoint\"`), the same for all flows to a host, and as many for each";

@@ -82,7 +82,7 @@ impl Ways {
 
     /// Returns the addresses of a host that are ends of subflows. The host announces all of them except a connection's
     /// first to the sender.
-    pub fn told_of(&self, host: NodeId) -> BTreeSet<Address> {
+    pub fn announced_by(&self, host: NodeId) -> BTreeSet<Address> {
         let multipath = self.ends.iter().zip(&self.more).filter(|(_, more)| !more.is_empty());
         let all = multipath.flat_map(|(first, more)| std::iter::once(first).chain(more)).map(|ends| ends.dst);
         all.filter(|address| address.host == host).collect()

@@ -142,11 +142,11 @@ impl<'a> Plan<'a> {
                 let _ = writeln!(text, "route add {}/32 dev {} src {}", dst.ip(), device(port), src.ip());
             }
         }
-        let told_of = self.ways.told_of(node);
-        for address in &told_of {
+        let announced_by = self.ways.announced_by(node);
+        for address in &announced_by {
             let _ = writeln!(text, "mptcp endpoint add {} signal", address.ip());
         }
-        if !(sources.is_empty() && told_of.is_empty()) {
+        if !(sources.is_empty() && announced_by.is_empty()) {
             let _ = writeln!(text, "mptcp limits set subflows {MOST_SUBFLOWS} add_addr_accepted {MOST_SUBFLOWS}");
         }
         text

@@ -26,7 +26,7 @@ use crate::qdisc::PortCounters;
 use crate::receiving::receive;
 use crate::sampling::Sampler;
 use crate::sending::Sending;
-use crate::shared::{Phase, Shared, Told, telling};
+use crate::shared::{Message, Phase, Shared, report_failure};
 use crate::{algorithm, idle, network, place, priority, tools};
 
 /// Time from the last preparation to the start.
@@ -227,9 +227,9 @@ impl Run<'_> {
         };
         let state = std::thread::scope(|scope| {
             let (a, b, c) = (tell.clone(), tell.clone(), tell);
-            scope.spawn(move || telling(&a, || receive(self.shared, &config.flows)));
-            scope.spawn(move || telling(&b, || sending.run()));
-            scope.spawn(move || telling(&c, || sampler.run()));
+            scope.spawn(move || report_failure(&a, || receive(self.shared, &config.flows)));
+            scope.spawn(move || report_failure(&b, || sending.run()));
+            scope.spawn(move || report_failure(&c, || sampler.run()));
             let state = self.listen(&told, &mut listener);
             listener.done.end = self.shared.clock.now();
             self.shared.stop();
@@ -239,14 +239,14 @@ impl Run<'_> {
         // Messages sent while the threads ended. A flow that is done stays done.
         for told in told.try_iter() {
             match told {
-                Told::Failed(failure) => state = RunState::Failed(failure.to_string()),
+                Message::Failed(failure) => state = RunState::Failed(failure.to_string()),
                 told => listener.hear(told)?,
             }
         }
         Ok((state, listener.done, listener.watch))
     }
 
-    fn listen(&self, told: &Receiver<Told>, listener: &mut Listener<'_>) -> Result<RunState, Failure> {
+    fn listen(&self, told: &Receiver<Message>, listener: &mut Listener<'_>) -> Result<RunState, Failure> {
         let stop = self.config().stop;
         let finite = self.config().flows.iter().filter(|flow| flow.bytes != Bytes::MAX).count() as u64;
         let mut moved = (0, Time::ZERO);
@@ -257,7 +257,7 @@ impl Run<'_> {
             }
             let until = |at: &Time| self.shared.clock.at(*at).saturating_duration_since(Instant::now());
             match told.recv_timeout(snapshots.peek().map_or(LOOK, until).min(LOOK)) {
-                Ok(Told::Failed(failure)) => return Ok(RunState::Failed(failure.to_string())),
+                Ok(Message::Failed(failure)) => return Ok(RunState::Failed(failure.to_string())),
                 Ok(told) => listener.hear(told)?,
                 Err(RecvTimeoutError::Timeout) => {}
                 Err(RecvTimeoutError::Disconnected) => return Ok(RunState::Complete),
@@ -350,22 +350,22 @@ struct Listener<'a> {
 }
 
 impl Listener<'_> {
-    fn hear(&mut self, told: Told) -> Result<(), Failure> {
+    fn hear(&mut self, told: Message) -> Result<(), Failure> {
         match told {
-            Told::Flow(outcome) => {
+            Message::Flow(outcome) => {
                 self.done.flows[outcome.flow.index()] = true;
                 self.done.finished += 1;
                 self.writer.flow(&outcome);
             }
-            Told::Port(sample) => {
+            Message::Port(sample) => {
                 self.watch.port(&sample);
                 self.done.peak_bytes = self.done.peak_bytes.max(sample.qlen_bytes);
                 self.writer.port(&sample);
             }
-            Told::Rate(sample) => self.writer.rate(&sample),
-            Told::Late(late) => self.watch.started_late(late),
-            Told::SampledLate(late) => self.watch.sampled_late(late),
-            Told::Failed(failure) => return Err(failure),
+            Message::Rate(sample) => self.writer.rate(&sample),
+            Message::Late(late) => self.watch.started_late(late),
+            Message::SampledLate(late) => self.watch.sampled_late(late),
+            Message::Failed(failure) => return Err(failure),
         }
         Ok(self.writer.check()?)
     }

@@ -10,7 +10,7 @@ use crate::failure::Failure;
 use crate::field::LEAST_INTERVAL;
 use crate::plan::Plan;
 use crate::qdisc::{PortCounters, Queues};
-use crate::shared::{Phase, Shared, Told};
+use crate::shared::{Message, Phase, Shared};
 
 /// A probe: its interval, its next time, and the sampled object.
 struct Probe {
@@ -27,7 +27,7 @@ enum What {
 /// All probes of a scenario.
 pub struct Sampler<'a> {
     shared: &'a Shared,
-    told: Sender<Told>,
+    told: Sender<Message>,
     probes: Vec<Probe>,
     /// Packets dropped and bytes sent before the start.
     before: BTreeMap<PortId, PortCounters>,
@@ -43,7 +43,7 @@ impl<'a> Sampler<'a> {
         config: &SimConfig,
         plan: &Plan<'_>,
         before: BTreeMap<PortId, PortCounters>,
-        told: Sender<Told>,
+        told: Sender<Message>,
     ) -> Result<Self, Failure> {
         let probe = |spec: &ProbeSpec| {
             let (every, what) = match spec {
@@ -74,7 +74,7 @@ impl<'a> Sampler<'a> {
             if self.shared.is_over() {
                 return Ok(());
             }
-            self.tell(Told::SampledLate(self.shared.clock.now().saturating_sub(next)));
+            self.tell(Message::SampledLate(self.shared.clock.now().saturating_sub(next)));
             for i in 0..self.probes.len() {
                 if self.probes[i].next <= next {
                     self.sample(i)?;
@@ -90,7 +90,7 @@ impl<'a> Sampler<'a> {
 
     fn sample(&mut self, probe: usize) -> Result<(), Failure> {
         let Self { shared, told, probes, before } = self;
-        let tell = |told: &Sender<Told>, what| {
+        let tell = |told: &Sender<Message>, what| {
             // The channel is closed only once the run is over.
             let _ = told.send(what);
         };
@@ -100,20 +100,20 @@ impl<'a> Sampler<'a> {
                     let t = shared.clock.now();
                     queues.read(|port, counters| {
                         let before = before.get(&port).copied().unwrap_or_default();
-                        tell(told, Told::Port(port_sample(t, port, counters, before)));
+                        tell(told, Message::Port(port_sample(t, port, counters, before)));
                     })?;
                 }
             }
             What::Flows(flows) => {
                 for &flow in flows.iter().filter(|flow| shared.progress[flow.index()].phase() == Phase::Active) {
-                    tell(told, Told::Rate(rate_sample(shared, flow)?));
+                    tell(told, Message::Rate(rate_sample(shared, flow)?));
                 }
             }
         }
         Ok(())
     }
 
-    fn tell(&self, told: Told) {
+    fn tell(&self, told: Message) {
         // The channel is closed only once the run is over.
         let _ = self.told.send(told);
     }

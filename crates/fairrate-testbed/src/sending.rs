@@ -10,7 +10,7 @@ use fairrate_units::{Bytes, Time};
 use nix::sys::epoll::{Epoll, EpollCreateFlags, EpollEvent, EpollFlags};
 
 use crate::failure::Failure;
-use crate::shared::{Phase, Shared, Told};
+use crate::shared::{Message, Phase, Shared};
 use crate::wakeup::Wakeup;
 
 /// Number of bytes written at once.
@@ -32,7 +32,7 @@ pub struct Sending<'a> {
     shared: &'a Shared,
     flows: &'a [FlowSpec],
     ideal: &'a [Time],
-    told: Sender<Told>,
+    told: Sender<Message>,
     epoll: Epoll,
     wakeup: Wakeup,
     due: BinaryHeap<Reverse<(Time, Due)>>,
@@ -50,7 +50,7 @@ impl<'a> Sending<'a> {
         shared: &'a Shared,
         flows: &'a [FlowSpec],
         ideal: &'a [Time],
-        told: Sender<Told>,
+        told: Sender<Message>,
     ) -> Result<Self, Failure> {
         let epoll = Epoll::new(EpollCreateFlags::EPOLL_CLOEXEC).map_err(|e| Failure::system("making an epoll", e))?;
         let wakeup = Wakeup::new(&epoll)?;
@@ -103,7 +103,7 @@ impl<'a> Sending<'a> {
         let progress = &self.shared.progress[flow as usize];
         progress.started_ns.store(due.as_ns(), std::sync::atomic::Ordering::Release);
         progress.set_phase(Phase::Active);
-        self.tell(Told::Late(now.saturating_sub(due)));
+        self.tell(Message::Late(now.saturating_sub(due)));
         if spec.stop != Time::MAX && spec.bytes == Bytes::MAX {
             self.due.push(Reverse((spec.stop, Due::Stop(flow))));
         }
@@ -162,7 +162,7 @@ impl<'a> Sending<'a> {
         self.shared.progress[flow as usize].set_phase(Phase::Done);
         let mut outcome = self.shared.outcome(FlowId(flow), self.ideal[flow as usize])?;
         outcome.fct_ack = Some(now.saturating_sub(outcome.start));
-        self.tell(Told::Flow(outcome));
+        self.tell(Message::Flow(outcome));
         self.wake_successor(flow, now);
         Ok(())
     }
@@ -182,7 +182,7 @@ impl<'a> Sending<'a> {
         }
     }
 
-    fn tell(&self, told: Told) {
+    fn tell(&self, told: Message) {
         // The channel is closed only once the run is over.
         let _ = self.told.send(told);
     }

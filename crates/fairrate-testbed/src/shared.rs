@@ -74,7 +74,7 @@ impl Progress {
 
 /// A message of a thread to the one that writes results.
 #[derive(Debug)]
-pub enum Told {
+pub enum Message {
     /// A flow is done.
     Flow(FlowOutcome),
     /// A port was sampled.
@@ -158,9 +158,9 @@ impl Shared {
 }
 
 /// Runs a thread's work, and sends its error if it fails.
-pub fn telling(told: &Sender<Told>, work: impl FnOnce() -> Result<(), Failure>) {
+pub fn report_failure(told: &Sender<Message>, work: impl FnOnce() -> Result<(), Failure>) {
     if let Err(failure) = work() {
         // The channel is closed only once the run is over.
-        let _ = told.send(Told::Failed(failure));
+        let _ = told.send(Message::Failed(failure));
     }
 }

@@ -196,7 +196,7 @@ impl Law {
     }
 
     /// Returns the rate sent to flows: whole units in fixed point.
-    pub(super) fn told(&self, f: f64) -> f64 {
+    pub(super) fn as_sent(&self, f: f64) -> f64 {
         match self.arithmetic {
             Arithmetic::Fixed => f.floor(),
             Arithmetic::Float => f,

@@ -53,7 +53,7 @@ fn each_line_of_algorithm_1() {
         assert!((float.next(f, q_cur, q_old) - want).abs() < 1e-9, "{f} {q_cur} {q_old}");
         assert_eq!(whole.next(f, q_cur, q_old), want.floor(), "{f} {q_cur} {q_old}");
         assert_eq!(eighths.next(f, q_cur, q_old), (want * 8.0).floor() / 8.0, "{f} {q_cur} {q_old}");
-        assert_eq!(eighths.told(want), want.floor());
+        assert_eq!(eighths.as_sent(want), want.floor());
     }
 }
 
@@ -203,7 +203,7 @@ fn hosts_come_to_the_ports_result() {
     }
 }
 
-fn told(flow: &mut Rocc, us: u64, port: u32, f: f64) -> u64 {
+fn notify(flow: &mut Rocc, us: u64, port: u32, f: f64) -> u64 {
     let notice = Notice { flow: 0, port, values: [f, 0.0, 0.0, 0.0] };
     flow.on_notice(Time::from_us(us), &notice).expect("an answer").rate.as_bps() / 1_000_000
 }
@@ -213,14 +213,14 @@ fn each_line_of_algorithm_2() {
     let mut flow = RoccConfig::default().build(&FlowContext { line_rate: G40, ..flow_25g() });
     let start = flow.on_start(Time::ZERO);
     assert_eq!((start.rate, start.cwnd, start.timer), (G40, Bytes::MAX, Time::MAX));
-    assert_eq!(told(&mut flow, 0, 1, 700.0), 7_000, "the first notice");
-    assert_eq!(told(&mut flow, 10, 2, 701.0), 7_000, "another port's, above");
+    assert_eq!(notify(&mut flow, 0, 1, 700.0), 7_000, "the first notice");
+    assert_eq!(notify(&mut flow, 10, 2, 701.0), 7_000, "another port's, above");
     assert_eq!(flow.due, Time::from_us(55));
-    assert_eq!(told(&mut flow, 20, 2, 700.0), 7_000, "another port's, equal: it is now the one");
+    assert_eq!(notify(&mut flow, 20, 2, 700.0), 7_000, "another port's, equal: it is now the one");
     assert_eq!(flow.due, Time::from_us(75));
-    assert_eq!(told(&mut flow, 30, 1, 900.0), 7_000, "no longer the one");
-    assert_eq!(told(&mut flow, 40, 2, 900.0), 9_000, "the same port's, above");
-    assert_eq!(told(&mut flow, 95, 1, 1_000.0), 18_000, "not accepted, and the timer expires");
+    assert_eq!(notify(&mut flow, 30, 1, 900.0), 7_000, "no longer the one");
+    assert_eq!(notify(&mut flow, 40, 2, 900.0), 9_000, "the same port's, above");
+    assert_eq!(notify(&mut flow, 95, 1, 1_000.0), 18_000, "not accepted, and the timer expires");
     let timer = |flow: &mut Rocc, us| flow.on_timer(Time::from_us(us));
     assert_eq!(timer(&mut flow, 149).rate, Rate::from_gbps(18));
     assert_eq!(timer(&mut flow, 150).rate, Rate::from_gbps(36));
@@ -229,15 +229,15 @@ fn each_line_of_algorithm_2() {
     assert!(flow.limiter.is_some());
     assert_eq!(timer(&mut flow, 260), Allowance { cwnd: Bytes::MAX, rate: G40, timer: Time::MAX });
     assert!(flow.limiter.is_none());
-    assert_eq!(told(&mut flow, 300, 5, 9_000.0), 40_000, "the rate of a faster port");
+    assert_eq!(notify(&mut flow, 300, 5, 9_000.0), 40_000, "the rate of a faster port");
 }
 
 #[test]
 fn an_accepted_notice_at_the_end_of_the_timer_is_in_time() {
     let mut flow = RoccConfig::default().build(&FlowContext { line_rate: G40, ..flow_25g() });
-    told(&mut flow, 0, 1, 700.0);
-    assert_eq!(told(&mut flow, 55, 1, 710.0), 7_100);
-    assert_eq!(told(&mut flow, 111, 1, 720.0), 7_200, "expired a microsecond ago; the same port's is taken");
+    notify(&mut flow, 0, 1, 700.0);
+    assert_eq!(notify(&mut flow, 55, 1, 710.0), 7_100);
+    assert_eq!(notify(&mut flow, 111, 1, 720.0), 7_200, "expired a microsecond ago; the same port's is taken");
 }
 
 /// Returns queue lengths of a port, tick by tick, in ΔQ.
@@ -326,7 +326,7 @@ proptest! {
         let mut us = 0;
         for (dt, port, f) in heard {
             us += dt;
-            let mbps = told(&mut flow, us, port, f);
+            let mbps = notify(&mut flow, us, port, f);
             prop_assert!((100..=40_000).contains(&mbps));
         }
         // Fmin doubles 9 times to reach line rate (100 Mb/s * 2^9 = 51 Gb/s).
@@ -335,9 +335,9 @@ proptest! {
         let until = us + 9 * 55 + 40;
         while us < until {
             us += 40;
-            told(&mut flow, us, port, f);
+            notify(&mut flow, us, port, f);
         }
-        prop_assert_eq!(told(&mut flow, us + 40, port, f), (f * 10.0) as u64);
+        prop_assert_eq!(notify(&mut flow, us + 40, port, f), (f * 10.0) as u64);
         prop_assert_eq!(flow.limiter.map(|l| l.port), Some(port));
     }
 }

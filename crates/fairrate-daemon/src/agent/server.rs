@@ -23,7 +23,7 @@ pub(super) enum Link {
 
 /// A flow that the server has been sent.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Told {
+pub(super) struct Announced {
     generation: u32,
     /// Number of its start among the starts and ends since HELLO.
     place: u32,
@@ -44,7 +44,7 @@ pub(super) struct Server {
     /// The epoch of its last stamp.
     pub epoch: Epoch,
     /// Flows that the server has been sent since HELLO.
-    pub told: HashMap<Flow, Told>,
+    pub announced: HashMap<Flow, Announced>,
     /// Number of starts and ends sent since HELLO, and of those that the server has read.
     n_said: u32,
     pub seen: u32,
@@ -80,7 +80,7 @@ impl Server {
             lease: FIRST_LEASE,
             instance: None,
             epoch: Epoch::NONE,
-            told: HashMap::new(),
+            announced: HashMap::new(),
             n_said: 0,
             seen: 0,
             dirty: BTreeSet::new(),
@@ -103,7 +103,7 @@ impl Server {
         (self.epoch, self.ack, self.acked, self.is_reported) = (Epoch::NONE, None, 0, false);
         self.reporting.clear();
         (self.n_said, self.seen) = (0, 0);
-        self.told.clear();
+        self.announced.clear();
     }
 
     /// Handles the answer to HELLO: all `flows` have to be sent.
@@ -130,9 +130,9 @@ impl Server {
     }
 
     /// Returns `true` if a rate of the server's is for the flow of this generation, and not for an earlier one.
-    pub fn knows(&self, told: Told, generation: u32) -> bool {
+    pub fn knows(&self, announced: Announced, generation: u32) -> bool {
         // The difference of two counts that may wrap around.
-        told.generation == generation && self.seen.wrapping_sub(told.place) < u32::MAX / 2
+        announced.generation == generation && self.seen.wrapping_sub(announced.place) < u32::MAX / 2
     }
 
     /// Returns the time of the next regular stamp.
@@ -164,17 +164,17 @@ impl Server {
             && let Some(flow) = self.dirty.pop_first()
         {
             let own = flows.get(&flow).filter(|own| self.can_tell(&own.start));
-            let told = self.told.get(&flow).copied();
-            if own.map(|own| own.generation) == told.map(|told| told.generation) {
+            let announced = self.announced.get(&flow).copied();
+            if own.map(|own| own.generation) == announced.map(|announced| announced.generation) {
                 continue;
             }
-            if self.told.remove(&flow).is_some() {
+            if self.announced.remove(&flow).is_some() {
                 self.n_said = self.n_said.wrapping_add(1);
                 news.push(FromAgent::End(flow));
             }
             if let Some(own) = own {
                 self.n_said = self.n_said.wrapping_add(1);
-                self.told.insert(flow, Told { generation: own.generation, place: self.n_said });
+                self.announced.insert(flow, Announced { generation: own.generation, place: self.n_said });
                 news.push(FromAgent::Start(own.start));
             }
             bytes += 20;

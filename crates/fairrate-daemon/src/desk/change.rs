@@ -47,7 +47,7 @@ impl Desk {
         }
     }
 
-    /// Changes the bounds of agents and flows, and the number of hosts with agents. What there is beyond them stays.
+    /// Changes the bounds of agents and flows, and the number of hosts with agents. Agents and flows beyond them stay.
     pub fn set_bounds(&mut self, max_agents: usize, max_flows: usize, quorum: usize) {
         (self.config.max_agents, self.config.max_flows, self.config.quorum) = (max_agents, max_flows, quorum);
         self.term.set_quorum(quorum);

@@ -236,11 +236,11 @@ impl Flows {
     }
 
     pub fn all(&self) -> impl Iterator<Item = Flow> + '_ {
-        self.told().map(|(start, _)| start.flow)
+        self.with_rates().map(|(start, _)| start.flow)
     }
 
     /// Returns the flows with the optimiser's rates.
-    pub fn told(&self) -> impl Iterator<Item = (Start, WireRate)> + '_ {
+    pub fn with_rates(&self) -> impl Iterator<Item = (Start, WireRate)> + '_ {
         self.slots.iter().filter(|slot| slot.is_live).map(|slot| (slot.start, slot.rate))
     }
 }

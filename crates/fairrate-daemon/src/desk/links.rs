@@ -21,7 +21,7 @@ const PART_OF_RESERVE: u64 = 8;
 
 /// A flow's links, and the largest of its rates that may be in force.
 #[derive(Clone, Debug, Default)]
-struct Told {
+struct Granted {
     path: SmallVec<[u32; 4]>,
     kbps: u64,
 }
@@ -41,7 +41,7 @@ pub(super) struct Links {
     bounds_kbps: Vec<u64>,
     sums_kbps: Vec<u64>,
     /// Entries by the number of a flow at the service.
-    flows: Vec<Told>,
+    flows: Vec<Granted>,
     /// Flows that wait for room, by link.
     waiting: Vec<VecDeque<Waiting>>,
     /// Flows for which there may be room now.
@@ -123,9 +123,9 @@ impl Links {
         }
         let place = number as usize;
         if self.flows.len() <= place {
-            self.flows.resize(place + 1, Told::default());
+            self.flows.resize(place + 1, Granted::default());
         }
-        self.flows[place] = Told { path: path.iter().map(|link| link.0).collect(), kbps: 0 };
+        self.flows[place] = Granted { path: path.iter().map(|link| link.0).collect(), kbps: 0 };
     }
 
     /// Returns the largest rate of a flow that may be in force.

@@ -169,7 +169,7 @@ fn place(algorithm: Algorithm, port: &PortSetting) -> Result<(Namespace, Device)
 }
 
 /// Returns the JSON output of `ip` or `tc`.
-fn told(program: &str, args: &[&str]) -> std::io::Result<serde_json::Value> {
+fn json_of(program: &str, args: &[&str]) -> std::io::Result<serde_json::Value> {
     let output = Command::new(program).args(args).output()?;
     if !output.status.success() {
         return Err(std::io::Error::other(String::from_utf8_lossy(&output.stderr).into_owned()));
@@ -179,7 +179,7 @@ fn told(program: &str, args: &[&str]) -> std::io::Result<serde_json::Value> {
 
 /// Returns a device of the present namespace, and the other end of its link.
 fn device(name: &str) -> std::io::Result<(Device, Option<Peer>)> {
-    let link = &told("ip", &["-j", "link", "show", "dev", name])?[0];
+    let link = &json_of("ip", &["-j", "link", "show", "dev", name])?[0];
     let ifindex = link["ifindex"].as_u64().ok_or_else(|| std::io::Error::other("no such device"))?;
     let here = link["link"].as_str().map(|name| Peer::Here(name.to_owned()));
     let there = link["link_index"].as_u64().zip(link["link_netnsid"].as_u64());
@@ -188,19 +188,19 @@ fn device(name: &str) -> std::io::Result<(Device, Option<Peer>)> {
 }
 
 fn name_of(ifindex: u64) -> std::io::Result<String> {
-    let links = told("ip", &["-j", "link"])?;
+    let links = json_of("ip", &["-j", "link"])?;
     let found = links.as_array().into_iter().flatten().find(|l| l["ifindex"].as_u64() == Some(ifindex));
     let name = found.and_then(|l| l["ifname"].as_str()).map(str::to_owned);
     name.ok_or_else(|| std::io::Error::other("no such device"))
 }
 
 fn namespace_name(id: u64) -> std::io::Result<Option<String>> {
-    let all = told("ip", &["-j", "netns", "list-id"])?;
+    let all = json_of("ip", &["-j", "netns", "list-id"])?;
     let found = all.as_array().into_iter().flatten().find(|n| n["nsid"].as_u64() == Some(id));
     Ok(found.and_then(|n| n["name"].as_str()).map(str::to_owned))
 }
 
 fn has_clsact(device: &str) -> std::io::Result<bool> {
-    let qdiscs = told("tc", &["-j", "qdisc", "show", "dev", device])?;
+    let qdiscs = json_of("tc", &["-j", "qdisc", "show", "dev", device])?;
     Ok(qdiscs.as_array().into_iter().flatten().any(|q| q["kind"] == "clsact"))
 }

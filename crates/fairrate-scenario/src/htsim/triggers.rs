@@ -18,7 +18,7 @@ pub(super) enum Kind {
     Oneshot,
     /// The next of them in the order of the file, each time it is activated.
     Multishot,
-    /// All of them, once it has been activated so many times.
+    /// All of them, once it has been activated as often as this.
     Barrier(usize),
 }
 

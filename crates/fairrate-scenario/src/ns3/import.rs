@@ -1,4 +1,4 @@
-//! From `config.txt` to a scenario. What the ns-3 code and the profile `"ns3"` have in common needs no key.
+//! From `config.txt` to a scenario. Settings that the ns-3 code and the profile `"ns3"` have in common need no key.
 
 use std::fmt::Write as _;
 

@@ -101,8 +101,8 @@ impl Stacks {
         (0..8).filter(|class| self.classes[at] >> class & 1 == 1).collect()
     }
 
-    /// Returns what the network has to do for all of them, with the marks that the first one is made for. What else the algorithms do not
-    /// agree on has been reported.
+    /// Returns what the network has to do for all of them, with the marks that the first one is made for. Other needs on which the algorithms do not
+    /// agree have been reported.
     pub(super) fn network_needs(&self) -> NetworkNeeds {
         let all: Vec<usize> = (0..self.all.len()).collect();
         self.needs_of(&all).expect("there is a first stack")

@@ -145,7 +145,7 @@ pub fn allocator(draw: &mut Draw, toml: &mut Toml, network: &Network) {
     }
 }
 
-/// Returns the keys by which hosts choose paths. What comes back of a transport with grants says nothing of single packets.
+/// Returns the keys by which hosts choose paths. Answers of a transport with grants say nothing of single packets.
 pub fn entropy(draw: &mut Draw, cc: &str) -> String {
     let schemes = ["oblivious", "bitmap", "reps", "reps-legacy", "mixed", "plb", "bitmap-once", "permutation"];
     let scheme = if cc == "homa" { "oblivious" } else { draw.pick(&schemes) };

@@ -20,7 +20,7 @@ pub enum Sizes {
     /// Some ranks get more than others, as those with popular experts do: the part of the one with most is this multiple of the mean, from 1 to
     /// the number of ranks. Loads fall as a power of their rank (Zipf), and which rank has which is random.
     Imbalance(f64),
-    /// Given: row after row, a row for each sender. What a rank sends to itself is not sent.
+    /// Given: row after row, a row for each sender. The bytes from a rank to itself are not sent.
     Matrix(Arc<[u64]>),
 }
 

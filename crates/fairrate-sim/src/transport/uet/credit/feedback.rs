@@ -3,7 +3,7 @@
 
 /// Number of packets by which a sender judges its paths.
 const RECENT: u32 = 12;
-/// A path is taken for bad if of so many recent packets one or more were acknowledged.
+/// A path is taken for bad if one or more were acknowledged of as many recent packets as this.
 const PACKETS_AN_ACKNOWLEDGMENT: u32 = 3;
 /// Packets of the first window that may be out while a sender does not count on credit for them.
 const FEW: u64 = 1;
