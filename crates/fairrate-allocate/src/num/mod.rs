@@ -232,6 +232,13 @@ impl Num {
         }
     }
 
+    /// Returns the allocator with flows that may want up to `reach` times the smallest capacity of their paths. Only flows that
+    /// are added later have it.
+    #[must_use]
+    pub fn reaching(self, reach: f64) -> Self {
+        Self { reach, ..self }
+    }
+
     /// Creates an allocator for a network's links with its flows, whose keys are their positions. Their weights are
     /// those of `utilities`, not of the network.
     ///

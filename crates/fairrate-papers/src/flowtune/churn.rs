@@ -44,8 +44,8 @@ pub struct Churn {
 /// notification.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Iterates {
-    /// Every 10 us.
-    ByTime,
+    /// As many times in a row every 10 us.
+    ByTime(u32),
     /// Every 10 us, and each time a flow starts or ends.
     ByChange,
 }
@@ -148,7 +148,7 @@ pub fn run(churn: &Churn, sends: Sends, allocators: Vec<Box<dyn RateEngine>>, op
         while let Some((path, bytes)) = arrivals.next(f64::from(step) * STEP_S) {
             run.add(path, bytes);
         }
-        run.iterate();
+        run.iterate_by_time();
         if let Some(measured) = step.checked_sub(churn.warm_up) {
             run.measure();
             if measured % churn.optimum_every == 0 {
@@ -199,6 +199,11 @@ impl Run {
         if self.iterates == Iterates::ByChange {
             self.iterate();
         }
+    }
+
+    fn iterate_by_time(&mut self) {
+        let times = if let Iterates::ByTime(times) = self.iterates { times } else { 1 };
+        (0..times).for_each(|_| self.iterate());
     }
 
     fn iterate(&mut self) {

@@ -31,6 +31,10 @@ const CHANGES: usize = 9;
 const PERIOD_S: f64 = 0.01;
 /// Samples in a bin of the paper, which is 100 us.
 const BIN: usize = 10;
+/// Samples in the bins of 20 us in which "within 20 us" is held, and the payload of a packet, in bits: at the smallest
+/// share such a bin has three packets.
+const FINE: usize = 2;
+const PACKET_BITS: f64 = MSS * 8.0;
 /// Largest relative distance of a fair flow from its share in a bin: some ten packets at the smallest share, of which
 /// one or two fall into the next bin.
 const FAIR: f64 = 0.2;
@@ -42,15 +46,15 @@ fn runs(_: &Scale) -> Vec<Run> {
     ALL.map(|variant| variant.run("shares", SCENARIO, sets(variant), read)).into()
 }
 
-/// Returns a flow's rate at its receiver in overlapping bins, in bit/s of payload, at the begin of each.
-fn bins(record: &Record, flow: usize) -> Vec<(f64, f64)> {
+/// Returns a flow's rate at its receiver in overlapping bins of `n` samples, in bit/s of payload, at the begin of each.
+fn bins(record: &Record, flow: usize, n: usize) -> Vec<(f64, f64)> {
     let samples: Vec<_> = record.rates.iter().filter(|rate| rate.flow.index() == flow).collect();
     let bin = |ends: &[&fairrate_sim::RateSample]| {
-        let (from, to) = (ends[0], ends[BIN]);
+        let (from, to) = (ends[0], ends[n]);
         let bits = (to.delivered_bytes - from.delivered_bytes) as f64 * 8.0;
         (seconds(from.t), bits / (seconds(to.t) - seconds(from.t)))
     };
-    samples.windows(BIN + 1).map(bin).collect()
+    samples.windows(n + 1).map(bin).collect()
 }
 
 /// Returns the numbers of the flows that are active after change number `change`.
@@ -59,9 +63,11 @@ fn active(change: usize) -> std::ops::Range<usize> {
 }
 
 fn read(record: &Record) -> Point {
-    let rates: Vec<Vec<(f64, f64)>> = (0..FLOWS).map(|flow| bins(record, flow)).collect();
+    let rates: Vec<Vec<(f64, f64)>> = (0..FLOWS).map(|flow| bins(record, flow, BIN)).collect();
+    let fine: Vec<Vec<(f64, f64)>> = (0..FLOWS).map(|flow| bins(record, flow, FINE)).collect();
     let payload = HOST_BPS * MSS / (MSS + 78.0);
     let (mut settled, mut unsteady, mut starved, mut used) = (Vec::new(), Vec::new(), 0.0_f64, 0.0);
+    let mut delivered = Vec::new();
     for change in 0..CHANGES {
         let from = PERIOD_S * (change + 1) as f64;
         // The last bin that ends before the next change.
@@ -79,7 +85,10 @@ fn read(record: &Record) -> Point {
             used += mean / payload / CHANGES as f64;
         }
         settled.push(worst);
+        let end_us = |flow: usize| delivered_after_us(&fine[flow], from, share);
+        delivered.push(active(change).map(end_us).fold(0.0, f64::max));
     }
+    let delivered = stats::sorted(delivered);
     let settled = stats::sorted(settled);
     let told = stats::sorted((0..CHANGES).map(|change| told_after_us(record, change)));
     let point = Point::of([
@@ -87,6 +96,8 @@ fn read(record: &Record) -> Point {
         ("worst", settled[CHANGES - 1]),
         ("told median", told[CHANGES / 2]),
         ("told worst", told[CHANGES - 1]),
+        ("delivered median", delivered[CHANGES / 2]),
+        ("delivered worst", delivered[CHANGES - 1]),
         ("used", used),
         ("starved", starved),
         ("unsteady", stats::mean(&unsteady).unwrap_or(f64::NAN)),
@@ -107,6 +118,15 @@ fn told_after_us(record: &Record, change: usize) -> f64 {
     active(change).map(of_flow).fold(0.0, f64::max)
 }
 
+/// Returns the microseconds from a change to the end of the first bin of 20 us from which on all such bins have the share
+/// until the next change, within a fifth or a packet.
+fn delivered_after_us(fine: &[(f64, f64)], from: f64, share: f64) -> f64 {
+    let width_s = PERIOD_S / 1_000.0 * FINE as f64;
+    let tolerance = (PACKET_BITS / width_s / share).max(FAIR);
+    let begin = settles_within_us(fine, (from, from + PERIOD_S - width_s - 1e-6), share, tolerance);
+    begin + width_s * 1e6
+}
+
 fn within(bins: &[(f64, f64)], from: f64, to: f64) -> impl Iterator<Item = (f64, f64)> {
     bins.iter().copied().filter(move |bin| from <= bin.0 && bin.0 <= to)
 }
@@ -114,8 +134,13 @@ fn within(bins: &[(f64, f64)], from: f64, to: f64) -> impl Iterator<Item = (f64,
 /// Returns the whole microseconds from a change until all bins are near the share and stay there until the next change; the
 /// whole period if they never do. Bins begin at whole microseconds: 20 us after 30 ms are not more than 20 us.
 fn settles_us(bins: &[(f64, f64)], from: f64, to: f64, share: f64) -> f64 {
+    settles_within_us(bins, (from, to), share, FAIR)
+}
+
+/// Returns the same with another relative distance from the share.
+fn settles_within_us(bins: &[(f64, f64)], (from, to): (f64, f64), share: f64, tolerance: f64) -> f64 {
     let inside: Vec<(f64, f64)> = within(bins, from, to).collect();
-    let off = |bin: &(f64, f64)| FAIR * share < (bin.1 - share).abs();
+    let off = |bin: &(f64, f64)| tolerance * share < (bin.1 - share).abs();
     match inside.iter().rposition(off) {
         None if inside.is_empty() => f64::NAN,
         None => 0.0,
@@ -146,7 +171,8 @@ fn claims_of(points: &Points, variant: &Variant) -> Vec<Claim> {
         let value = points.mean("shares", line, what);
         Claim::exact(&format!("{what}-{line}"), &format!("{line}: {text}"), rule, unit, value)
     };
-    let settled = "from a change until all have 1/N within a fifth (ours)";
+    let settled =
+        "from a change to the begin of the first bin of 100 us from which on all have 1/N within a fifth (ours)";
     let median = exact("median", &format!("{settled}, median of nine"), median_rule(variant), "us");
     let worst = if is_flowtune(variant) { Rule::AtMost(100.0) } else { Rule::Words };
     let worst = exact("worst", &format!("{settled}, the slowest; 10,000 us: not before the next"), worst, "us");
@@ -156,13 +182,20 @@ fn claims_of(points: &Points, variant: &Variant) -> Vec<Claim> {
         exact(what, &text, if is_flowtune(variant) { Rule::AtMost(20.0) } else { Rule::Words }, "us")
     };
     let told = [told("told median", "median of nine"), told("told worst", "the slowest")];
+    let delivered = |what: &str, of: &str| {
+        let text = format!(
+            "\"within 20 us\": from a change to the end of the first bin of 20 us from which on all receive 1/N within a fifth or a packet (ours), {of}"
+        );
+        exact(what, &text, Rule::AtMost(20.0), "us")
+    };
+    let delivered = [delivered("delivered median", "median of nine"), delivered("delivered worst", "the slowest")];
     let (text, rule) = starved_rule(variant);
     let starved = exact("starved", text, rule, "");
     let (text, rule) = used_rule(variant);
     let used = exact("used", text, rule, "");
     let unsteady = exact("unsteady", "deviation of bins of 100 us over their mean", Rule::Words, "");
-    let told = is_flowtune(variant).then_some(told).into_iter().flatten();
-    [median, worst, starved, used, unsteady].into_iter().chain(told).collect()
+    let near = is_flowtune(variant).then_some([told, delivered]).into_iter().flatten().flatten();
+    [median, worst, starved, used, unsteady].into_iter().chain(near).collect()
 }
 
 fn is_flowtune(variant: &Variant) -> bool {

@@ -38,7 +38,7 @@ pub fn churn(scale: &Scale, sizes: &Sizes, tenths: u32, seed: u64) -> Churn {
         workload: sizes.name,
         load: f64::from(tenths) / 10.0,
         seed,
-        iterates: Iterates::ByTime,
+        iterates: Iterates::ByTime(1),
         warm_up: iterations,
         iterations,
         optimum_every: 50,
