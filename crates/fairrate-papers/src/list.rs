@@ -30,6 +30,7 @@ pub const FIGURES: &[Figure] = &[
     rocc::FIG15,
     rocc::FIG16,
     rocc::FIG17,
+    rocc::RESUME,
     rocc::TABLE3,
     rocc::HARDWARE,
     ratemp::TABLE1,

@@ -20,7 +20,7 @@ use crate::points::{Point, Points};
 use crate::record::{Record, seconds};
 use crate::variant::Variant;
 
-const SCENARIO: &str = include_str!("../../scenarios/rocc-fabric.toml");
+pub(super) const SCENARIO: &str = include_str!("../../scenarios/rocc-fabric.toml");
 
 /// One of the two workloads.
 pub struct Workload {

@@ -6,7 +6,7 @@
 
 use fairrate_report::panel::{Axis, Panel};
 
-use super::baselines::{DCQCN, DCQCN_AUTHORS, PACC};
+use super::baselines::{BFC, DCQCN, DCQCN_AUTHORS, PACC};
 use super::fabric::{
     self, BY_INGRESS, DCQCN_OMNET, LINES, LOADS, Line, OMNET_LINES, PLACES, ROCC_OMNET, WEBSEARCH, WORKLOADS, Workload,
     at,
@@ -91,7 +91,9 @@ fn panels(points: &Points) -> Vec<Panel> {
         let run = at(workload, LOADS[0]);
         let draw = |title: &str, y: Axis, what: &str| {
             let values = |line: &str| PLACES.map(|place| points.values(&run, line, &format!("{what} {place}"))).into();
-            let lines = lines().map(|(variant, look)| Compared {
+            // The paper's (b) leaves BFC out, whose pauses are of flows; beside its number no other could be read.
+            let shown = lines().filter(|(variant, _)| what == "queue" || variant.cc != BFC.cc);
+            let lines = shown.map(|(variant, look)| Compared {
                 name: variant.line.to_owned(),
                 cc: look,
                 values: values(variant.line),
@@ -100,7 +102,8 @@ fn panels(points: &Points) -> Vec<Panel> {
         };
         let queue =
             draw("(a) mean queue of a port", Axis::new("queue (KB)").logarithmic().showing(0.1, 2_000.0), "queue");
-        let pauses = draw("(b) PFC pauses, by who sent them", Axis::new("pauses a ms"), "pauses");
+        let pauses =
+            draw("(b) PFC pauses, by who sent them; without BFC, as in the paper", Axis::new("pauses a ms"), "pauses");
         [with_level(queue, "RoCC's reference: 300 KB", 300.0, (-0.5, 2.5)), pauses]
     };
     let ran = |workload: &&&Workload| !points.values(&at(workload, LOADS[0]), LINES[0].0.line, "pauses").is_empty();

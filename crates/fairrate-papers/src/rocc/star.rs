@@ -55,6 +55,33 @@ const LATE_RESUME_40: Variant =
 const LATE_RESUME_100: Variant =
     ROCC.with("rocc-resume", LATE_RESUME, &[("switch.pfc", "{ pause = \"800KB\", resume = \"10KB\" }")]);
 const LATE_RESUME: &str = "rocc, resume at 10 KB";
+/// RoCC with the gains that the authors' OMNeT++ code has in a comment beside those of the paper.
+const GAINS_40: Variant = ROCC.with(
+    "rocc-gains",
+    GAINS,
+    &[
+        ("transport.rocc.thresholds", "given"),
+        ("transport.rocc.q_ref", "150KB"),
+        ("transport.rocc.q_mid", "300KB"),
+        ("transport.rocc.q_max", "360KB"),
+        ("transport.rocc.alpha", "0.8"),
+        ("transport.rocc.beta", "2.4"),
+    ],
+);
+/// The same at 100 Gb/s, where the paper's gains are half as large again.
+const GAINS_100: Variant = ROCC.with(
+    "rocc-gains",
+    GAINS,
+    &[
+        ("transport.rocc.thresholds", "given"),
+        ("transport.rocc.q_ref", "300KB"),
+        ("transport.rocc.q_mid", "600KB"),
+        ("transport.rocc.q_max", "660KB"),
+        ("transport.rocc.alpha", "1.2"),
+        ("transport.rocc.beta", "3.6"),
+    ],
+);
+const GAINS: &str = "rocc, gains of 0.8 and 2.4";
 /// RoCC as the authors' OMNeT++ code has it, in what `validation/rocc-omnet` found to matter.
 const AUTHORS: Variant = ROCC.with(
     "rocc-authors",
@@ -79,16 +106,16 @@ pub fn needs_no_pfc(points: &Points, id: &str, name: &str) -> Claim {
 /// RoCC as printed, as in the authors' switch, and as in their simulator: claims are about each.
 pub const JUDGED: [Variant; 3] = [ROCC, FULL, AUTHORS];
 /// The looks of the lines of [`forms`].
-pub const LOOKS: [&str; 6] = ["powertcp", "hpcc", "swift", "dcqcn", "timely", "dctcp"];
+pub const LOOKS: [&str; 7] = ["powertcp", "hpcc", "swift", "dcqcn", "timely", "dctcp", "line-rate"];
 
 /// Returns the variants that are run on links of `gbps` Gb/s: those that are judged, and those that show the effect of the
-/// multiplicative decrease and of PFC.
-pub fn forms(gbps: u64) -> [Variant; 6] {
-    let [no_decrease, ingress, late_resume] = match gbps {
-        40 => [NO_DECREASE_40, INGRESS_40, LATE_RESUME_40],
-        _ => [NO_DECREASE_100, INGRESS_100, LATE_RESUME_100],
+/// multiplicative decrease, of PFC and of larger gains.
+pub fn forms(gbps: u64) -> [Variant; 7] {
+    let [no_decrease, ingress, late_resume, gains] = match gbps {
+        40 => [NO_DECREASE_40, INGRESS_40, LATE_RESUME_40, GAINS_40],
+        _ => [NO_DECREASE_100, INGRESS_100, LATE_RESUME_100, GAINS_100],
     };
-    [ROCC, FULL, AUTHORS, no_decrease, ingress, late_resume]
+    [ROCC, FULL, AUTHORS, no_decrease, ingress, late_resume, gains]
 }
 
 /// Returns a run on a star: hosts around a switch send to one of them, each at 90 % of its link's rate.
@@ -196,12 +223,13 @@ pub fn settling_of(claim: Claim, variant: &Variant, of: impl Fn(&str) -> Vec<f64
     if variant.id != ROCC.id {
         return claim;
     }
-    let [_, full, _, steady, ingress, late_resume] = forms(40).map(|form| of(form.line));
+    let [_, full, _, steady, ingress, late_resume, gains] = forms(40).map(|form| of(form.line));
     claim
         .changing("gains are whole on low queues", full)
         .changing("there is no multiplicative decrease", steady)
         .changing("ports are paused by what arrived through them", ingress)
         .changing("paused ports resume at 10 KB", late_resume)
+        .changing("gains are 0.8 and 2.4, as in a comment of the authors' code", gains)
 }
 
 #[cfg(test)]
