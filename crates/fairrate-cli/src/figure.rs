@@ -242,8 +242,10 @@ fn draw(
     claims.retain(|claim| has_all_runs || claim.measured().is_some());
     let (json, tally) = (sheet::claims(figure, &claims, about.quick), Tally::of(&claims));
     let caption = about.quick.then_some(sheet::QUICK);
-    output::write(&dir.join("figure.svg"), &sheet::captioned(&panels, caption))?;
-    output::write(&dir.join("figure.html"), &sheet::page(figure, &panels, &claims, caption))?;
+    let of_full = sheet::caption(figure, &tally);
+    let below = Some(sheet::Caption { text: caption.unwrap_or(&of_full), warns: about.quick });
+    output::write(&dir.join("figure.svg"), &sheet::captioned(&panels, below))?;
+    output::write(&dir.join("figure.html"), &sheet::page(figure, &panels, &claims, below))?;
     output::write(&dir.join("points.csv"), &sheet::points(&panels))?;
     output::write(&dir.join(MEASURED), &measured::write(&about, &points))?;
     let text = serde_json::to_string_pretty(&json).unwrap_or_default();

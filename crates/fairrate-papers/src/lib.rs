@@ -15,6 +15,7 @@ mod flowtune;
 #[cfg(test)]
 mod keys;
 mod list;
+mod looked;
 pub mod measured;
 mod null;
 mod occupancy;
@@ -33,6 +34,7 @@ pub use claim::{Claim, Rule, Tally, Verdict};
 pub use experiment::{Run, Work};
 pub use figure::{Figure, Kind, Scale};
 pub use list::{FIGURES, matching};
+pub use looked::{is_bare, looked_at};
 pub use points::{Point, Points};
 pub use record::{Record, Samples};
 pub use rtts::Rtts;

@@ -8,8 +8,9 @@ use fairrate_report::svg;
 use fairrate_text::{aligned, escape};
 use serde_json::{Value, json};
 
-use crate::claim::{Change, Claim};
+use crate::claim::{Change, Claim, Tally};
 use crate::figure::Figure;
+use crate::looked::looked_at;
 use crate::points::thinned;
 
 /// Largest number of points of a line in small pictures.
@@ -21,8 +22,23 @@ const COLUMNS: usize = 2;
 /// The caption of figures of quick runs.
 pub const QUICK: &str = "quick: fewer seeds and less traffic than the full figure, not for comparison";
 
-/// Height of a caption in pixels.
-const CAPTION: f64 = 24.0;
+/// Height of a line of a caption in pixels.
+const CAPTION: f64 = 20.0;
+
+/// The text below a picture.
+#[derive(Clone, Copy, Debug)]
+pub struct Caption<'a> {
+    /// The text, in lines.
+    pub text: &'a str,
+    /// `true` if it warns.
+    pub warns: bool,
+}
+
+/// Returns the text below the picture of a full figure: its name, and in a second line the verdicts of its claims.
+pub fn caption(figure: &Figure, tally: &Tally) -> String {
+    let verdicts = if tally.is_empty() { String::new() } else { format!("\n{}", tally.words()) };
+    format!("{}{verdicts}", figure.id)
+}
 
 /// Returns the picture as SVG: all panels, two in a row.
 pub fn picture(panels: &[Panel]) -> String {
@@ -30,13 +46,13 @@ pub fn picture(panels: &[Panel]) -> String {
 }
 
 /// Returns the picture as [`picture`] does, with a caption below it if there is one.
-pub fn captioned(panels: &[Panel], caption: Option<&str>) -> String {
+pub fn captioned(panels: &[Panel], caption: Option<Caption<'_>>) -> String {
     let drawn: Vec<(String, f64, f64)> = panels.iter().map(|panel| sized(svg::render(panel))).collect();
     let rows: Vec<&[(String, f64, f64)]> = drawn.chunks(COLUMNS).collect();
     let height_of = |row: &[(String, f64, f64)]| row.iter().map(|panel| panel.2).fold(0.0, f64::max);
     let width = rows.iter().map(|row| row.iter().map(|panel| panel.1).sum()).fold(0.0, f64::max);
     let of_panels: f64 = rows.iter().map(|row| height_of(row)).sum();
-    let height = of_panels + if caption.is_some() { CAPTION } else { 0.0 };
+    let height = of_panels + caption.map_or(0, |caption| caption.text.lines().count()) as f64 * CAPTION;
     let mut out = format!(
         "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {width} {height}\" width=\"{width}\" height=\"{height}\">\n"
     );
@@ -49,24 +65,25 @@ pub fn captioned(panels: &[Panel], caption: Option<&str>) -> String {
         }
         y += height_of(row);
     }
-    if let Some(caption) = caption {
-        let (x, y, text) = (width / 2.0, of_panels + CAPTION / 2.0, escape(caption));
+    for (n, text) in caption.iter().flat_map(|caption| caption.text.lines()).enumerate() {
+        let (x, y, text) = (width / 2.0, of_panels + (n as f64 + 0.5) * CAPTION, escape(text));
+        let colour = if caption.is_some_and(|caption| caption.warns) { "#b3261e" } else { "#5d6570" };
         let _ = writeln!(
             out,
-            "<text x=\"{x}\" y=\"{y}\" text-anchor=\"middle\" font-family=\"Helvetica, Arial, sans-serif\" font-size=\"13\" fill=\"#b3261e\">{text}</text>"
+            "<text x=\"{x}\" y=\"{y}\" text-anchor=\"middle\" font-family=\"Helvetica, Arial, sans-serif\" font-size=\"13\" fill=\"{colour}\">{text}</text>"
         );
     }
     out + "</svg>\n"
 }
 
 /// Returns the picture with few points per line, as pages of documents have it.
-pub fn small_picture(panels: &[Panel]) -> String {
+pub fn small_picture(panels: &[Panel], caption: &str) -> String {
     let mut panels = panels.to_vec();
     for series in panels.iter_mut().flat_map(|panel| &mut panel.series).filter(|series| series.low.is_empty()) {
         let pairs: Vec<(f64, f64)> = series.x.iter().copied().zip(series.y.iter().copied()).collect();
         (series.x, series.y) = thinned(&pairs, SMALL).into_iter().unzip();
     }
-    picture(&panels)
+    captioned(&panels, Some(Caption { text: caption, warns: false }))
 }
 
 /// Returns a picture with its width and height.
@@ -118,8 +135,9 @@ pub fn table(claims: &[Claim]) -> String {
 
 /// Returns the claims as a page of Markdown.
 pub fn markdown(figure: &Figure, claims: &[Claim]) -> String {
+    let looked = looked(figure, claims).map_or_else(String::new, |text| format!("{text}\n\n"));
     let mut out = format!(
-        "# {}: {}\n\n| the paper says | as a number | measured | verdict |\n|---|---|---|---|\n",
+        "# {}: {}\n\n{looked}| the paper says | as a number | measured | verdict |\n|---|---|---|---|\n",
         figure.id, figure.title
     );
     for claim in claims {
@@ -130,13 +148,20 @@ pub fn markdown(figure: &Figure, claims: &[Claim]) -> String {
     out
 }
 
+/// Returns the sentence on what was looked at, if a claim fails without a known cause.
+fn looked(figure: &Figure, claims: &[Claim]) -> Option<String> {
+    let fails = claims.iter().any(|claim| claim.why().iter().any(|why| why.starts_with("No cause is known")));
+    let text = looked_at(figure).filter(|_| fails)?;
+    Some(format!("Where no cause is known, these were looked at: {text}."))
+}
+
 /// Returns a claim as text: the paper's sentence, its number, the measured number, and the verdict.
 fn cells(claim: &Claim) -> [String; 4] {
     [claim.sentence.clone(), claim.paper(), claim.text(), claim.verdict().to_string()]
 }
 
 /// Returns a complete HTML page: the picture with its caption, if there is one, and the claims.
-pub fn page(figure: &Figure, panels: &[Panel], claims: &[Claim], caption: Option<&str>) -> String {
+pub fn page(figure: &Figure, panels: &[Panel], claims: &[Claim], caption: Option<Caption<'_>>) -> String {
     let mut rows = String::new();
     for claim in claims {
         let cells = cells(claim).map(|cell| format!("<td>{}</td>", escape(&cell))).concat();
@@ -145,10 +170,11 @@ pub fn page(figure: &Figure, panels: &[Panel], claims: &[Claim], caption: Option
             let _ = writeln!(rows, "<tr><td class=\"cause\" colspan=\"4\">{}</td></tr>", escape(&why));
         }
     }
+    let looked = looked(figure, claims).map_or_else(String::new, |text| format!("<p>{}</p>\n", escape(&text)));
     let (title, id, picture) = (escape(figure.title), figure.id, captioned(panels, caption));
     format!(
         "<!doctype html>\n<html lang=\"en\">\n<meta charset=\"utf-8\">\n<title>{id}: {title}</title>\n<style>\n{STYLE}</style>\n\
-         <h1>{title}</h1>\n<p><code>fairrate figure {id}</code></p>\n{picture}\n<table>\n\
+         <h1>{title}</h1>\n<p><code>fairrate figure {id}</code></p>\n{picture}\n{looked}<table>\n\
          <tr><th>the paper says</th><th>as a number</th><th>measured</th><th>verdict</th></tr>\n{rows}</table>\n</html>\n"
     )
 }

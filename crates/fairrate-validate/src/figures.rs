@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 use fairrate_papers::measured::{self, About};
-use fairrate_papers::{Claim, FIGURES, Figure, Kind, Points, Scale, Tally, Verdict, sheet};
+use fairrate_papers::{Claim, FIGURES, Figure, Kind, Points, Scale, Tally, Verdict, is_bare, looked_at, sheet};
 
 use crate::sentences;
 
@@ -38,7 +38,7 @@ const OTHER_READINGS: &[(&str, &[&str])] = &[
             "resume at",
         ],
     ),
-    ("ratemp", &["hosts of 50 Gb/s", "hosts of 100 Gb/s", "RateMP's marks"]),
+    ("ratemp", &["hosts of 40 Gb/s", "hosts of 50 Gb/s", "hosts of 100 Gb/s", "RateMP's marks"]),
     (
         "flowtune",
         &["10 segments", "K = ", "timers of ns-2", "tiny buffer", "no RACK", "size over completion time", "bounded"],
@@ -149,6 +149,12 @@ fn files(root: &Path) -> Result<BTreeMap<PathBuf, String>, String> {
         let claims = known.as_ref().map(|(_, points)| figure.judged(points));
         // Without measurements the claims have no numbers.
         let claims = claims.unwrap_or_else(|| (figure.claims)(&Points::default()));
+        if known.is_some() && claims.iter().any(is_bare) && looked_at(figure).is_none() {
+            return Err(format!(
+                "`{}` has failing claims, and crates/fairrate-papers/src/looked.rs does not say what was looked at",
+                figure.id
+            ));
+        }
         let tally = if known.is_some() { Tally::of(&claims) } else { Tally::default() };
         if known.is_some() {
             let (other, own): (Vec<&Claim>, Vec<&Claim>) = claims.iter().partition(|claim| is_other(paper, claim));
@@ -159,7 +165,10 @@ fn files(root: &Path) -> Result<BTreeMap<PathBuf, String>, String> {
         sections += &section(figure, known.as_ref().map(|(about, _)| about), &tally);
         if let Some((_, points)) = &known {
             let dir = Path::new(DIR).join(figure.id);
-            files.insert(dir.join("figure.svg"), sheet::small_picture(&(figure.panels)(points)));
+            files.insert(
+                dir.join("figure.svg"),
+                sheet::small_picture(&(figure.panels)(points), &sheet::caption(figure, &tally)),
+            );
             files.insert(dir.join("claims.md"), sheet::markdown(figure, &claims));
         }
         all.insert(figure.id, claims);
