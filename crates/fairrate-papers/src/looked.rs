@@ -70,7 +70,7 @@ const LOOKED_AT: &[(&str, &str)] = &[
         "hosts of 25 and 100 Gb/s, RateMP's marks for all, losses in place of marks, MPCC from the full rate, and longer \
          arrivals (ratemp/fig7-steady)",
     ),
-    ("ratemp/fig7-steady", "hosts of 25, 40, 50 and 100 Gb/s"),
+    ("ratemp/fig7-steady", "hosts of 25 and 50 Gb/s"),
     (
         "ratemp/fig8",
         "hosts of 25 and 100 Gb/s, RateMP's marks for all, losses in place of marks, MPCC from the full rate, and longer \

@@ -23,7 +23,7 @@ pub const FIGURE: Figure = Figure {
 };
 
 fn runs(scale: &Scale) -> Vec<Run> {
-    steady::runs(scale, STEADY, &HOSTS)
+    steady::runs(scale, STEADY)
 }
 
 fn panels(points: &Points) -> Vec<Panel> {
@@ -41,7 +41,7 @@ fn panels(points: &Points) -> Vec<Panel> {
 /// Returns the text's claims, under the marks of each algorithm's own paper. RateMP's RTT is only shown: the rate of
 /// hosts was chosen by it.
 fn claims(points: &Points) -> Vec<Claim> {
-    steady::claims(points, &STEADY, &HOSTS, |at| {
+    steady::claims(points, &STEADY, |at| {
         for load in LOADS {
             of_load(at, load);
         }

@@ -5,7 +5,7 @@ use fairrate_report::panel::Panel;
 
 use super::fabric::STEADY_TO_POD;
 use super::fig7;
-use super::steady::{self, ALL_HOSTS};
+use super::steady::{self, HOSTS};
 use crate::claim::Claim;
 use crate::experiment::Run;
 use crate::figure::{Figure, Kind, Scale};
@@ -22,13 +22,13 @@ pub const FIGURE: Figure = Figure {
 };
 
 fn runs(scale: &Scale) -> Vec<Run> {
-    steady::runs(scale, STEADY_TO_POD, &ALL_HOSTS)
+    steady::runs(scale, STEADY_TO_POD)
 }
 
 fn panels(points: &Points) -> Vec<Panel> {
-    fig7::panels_of(points, &STEADY_TO_POD, &ALL_HOSTS)
+    fig7::panels_of(points, &STEADY_TO_POD, HOSTS)
 }
 
 fn claims(points: &Points) -> Vec<Claim> {
-    steady::claims(points, &STEADY_TO_POD, &ALL_HOSTS, fig7::claims_of)
+    steady::claims(points, &STEADY_TO_POD, fig7::claims_of)
 }

@@ -22,7 +22,7 @@ pub const FIGURE: Figure = Figure {
 };
 
 fn runs(scale: &Scale) -> Vec<Run> {
-    steady::runs(scale, STEADY_TO_HOST, &HOSTS)
+    steady::runs(scale, STEADY_TO_HOST)
 }
 
 fn panels(points: &Points) -> Vec<Panel> {
@@ -30,5 +30,5 @@ fn panels(points: &Points) -> Vec<Panel> {
 }
 
 fn claims(points: &Points) -> Vec<Claim> {
-    steady::claims(points, &STEADY_TO_HOST, &HOSTS, fig8::claims_of)
+    steady::claims(points, &STEADY_TO_HOST, fig8::claims_of)
 }

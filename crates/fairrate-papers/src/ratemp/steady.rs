@@ -11,14 +11,12 @@ use crate::points::Points;
 
 /// The paper gives no rate of hosts' links. 25 Gb/s is Figure 6's; 50 Gb/s is the largest at which load is that of hosts.
 pub const HOSTS: [Hosts; 2] = [Hosts::Gbps25, Hosts::Gbps50];
-/// The same, and two more: at 100 Gb/s load is that of the links above ToRs.
-pub const ALL_HOSTS: [Hosts; 4] = [Hosts::Gbps25, Hosts::Gbps40, Hosts::Gbps50, Hosts::Gbps100];
 const NOT_TRIED: &[(&str, &str)] = &[("", UNKNOWN)];
 
-/// Returns the runs of a traffic with each rate of `hosts`, under the marks of each algorithm's own paper.
-pub fn runs(scale: &Scale, traffic: Traffic, hosts: &[Hosts]) -> Vec<Run> {
+/// Returns the runs of a traffic, under the marks of each algorithm's own paper.
+pub fn runs(scale: &Scale, traffic: Traffic) -> Vec<Run> {
     let loads = if scale.quick { &[FIRST, LAST][..] } else { &LOADS[..] };
-    let settings = || hosts.iter().flat_map(|&hosts| loads.iter().map(move |load| (hosts, load)));
+    let settings = || HOSTS.into_iter().flat_map(|hosts| loads.iter().map(move |load| (hosts, load)));
     let of_seed = |&seed: &u64| {
         // MPCC from 25 Gb/s takes as long as all others together, and no claim is about it.
         let lines = || DRAWN.iter().map(|(run, _)| *run).filter(|run| *run != "mpcc:fast");
@@ -27,12 +25,12 @@ pub fn runs(scale: &Scale, traffic: Traffic, hosts: &[Hosts]) -> Vec<Run> {
     scale.seeds.iter().flat_map(of_seed).collect()
 }
 
-/// Returns the claims about a traffic with each rate of `hosts`.
-pub fn claims(points: &Points, traffic: &Traffic, hosts: &[Hosts], claim: impl Fn(&mut Setting<'_>)) -> Vec<Claim> {
+/// Returns the claims about a traffic with each rate of hosts.
+pub fn claims(points: &Points, traffic: &Traffic, claim: impl Fn(&mut Setting<'_>)) -> Vec<Claim> {
     let of_hosts = |hosts: Hosts| {
         let mut at = Setting { points, traffic, hosts, marks: Marks::Own, causes: NOT_TRIED, claims: Vec::new() };
         claim(&mut at);
         at.claims
     };
-    of_what_was_run(hosts.iter().copied().flat_map(of_hosts).collect())
+    of_what_was_run(HOSTS.into_iter().flat_map(of_hosts).collect())
 }
