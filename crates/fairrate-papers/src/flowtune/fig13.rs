@@ -39,9 +39,9 @@ const NORMALISERS: [(&str, Normaliser); 5] = [
 const GAMMAS: [(f64, &str, &str); 3] =
     [(0.2, "NED, gamma 0.2", "powertcp"), (1.0, "NED, gamma 1.0", "dcqcn"), (1.5, "NED, gamma 1.5", "hpcc")];
 /// More iterations in the same time.
-const MORE: [(u32, &str); 4] =
-    [(2, "NED, 2 iterations"), (5, "NED, 5 iterations"), (10, "NED, 10 iterations"), (20, "NED, 20 iterations")];
-const RT_MORE: &str = "NED-RT, 20 iterations";
+const TIMES: u32 = 20;
+const OFTEN: &str = "NED, 20 iterations";
+const RT_OFTEN: &str = "NED-RT, 20 iterations";
 const EACH_CHANGE: &str = "NED, an iteration a change";
 /// The drawn lines: methods with normalisers, and the algorithms whose looks they have.
 const SHOWN: [(&str, &str, &str); 5] = [
@@ -76,11 +76,10 @@ fn runs_of(scale: &Scale, sizes: &Sizes) -> Vec<Run> {
             for (gamma, line, _) in GAMMAS {
                 runs.push(run(line, 1, &churn, &|| Box::new(move || Method::Ned(Ned { gamma }))));
             }
-            for (times, line) in MORE {
-                runs.push(run(line, 2, &often(&churn, times), &|| Box::new(|| NED)));
-            }
+            let often = Churn { iterates: Iterates::ByTime(TIMES), ..churn.clone() };
+            runs.push(run(OFTEN, 2, &often, &|| Box::new(|| NED)));
             if tenths == VARIANTS_AT {
-                runs.push(parts(&name, RT_MORE, often(&churn, 20), || vec![("F-NORM", Box::new(real_time(0.4)))]));
+                runs.push(parts(&name, RT_OFTEN, often, || vec![("F-NORM", Box::new(real_time(0.4)))]));
                 let each = Churn { iterates: Iterates::ByChange, ..churn.clone() };
                 runs.push(run(EACH_CHANGE, 2, &each, &|| Box::new(|| NED)));
                 runs.push(parts(&name, "NED-RT", churn, || vec![("F-NORM", Box::new(real_time(0.4)))]));
@@ -88,11 +87,6 @@ fn runs_of(scale: &Scale, sizes: &Sizes) -> Vec<Run> {
         }
     }
     runs
-}
-
-/// Returns the traffic with `times` iterations every 10 us.
-fn often(churn: &Churn, times: u32) -> Churn {
-    Churn { iterates: Iterates::ByTime(times), ..churn.clone() }
 }
 
 /// Returns the run of a method under the first `n` normalisers.
@@ -183,21 +177,17 @@ fn maker(sizes: &Sizes, tenths: u32) -> impl Fn(&str, &str, Rule, Vec<f64>) -> C
     }
 }
 
-/// Returns a claim on NED with what its number is with more iterations in the same time: prices follow changes late.
-fn sooner(claim: Claim, points: &Points, run: &str, what: &str) -> Claim {
-    MORE.into_iter().fold(claim, |claim, (times, line)| {
-        claim.changing(&format!("there are {times} iterations every 10 us"), points.values(run, line, what))
-    })
-}
+/// The change that may be a cause: prices follow changes late.
+const SOONER: &str = "there are 20 iterations every 10 us";
 
 fn normalised_claims(points: &Points, sizes: &Sizes, tenths: u32) -> Vec<Claim> {
     let claim = maker(sizes, tenths);
-    let run = name(sizes, tenths);
-    let values = |line: &str, what: &str| points.values(&run, line, what);
+    let values = |line: &str, what: &str| points.values(&name(sizes, tenths), line, what);
     let (ned, gradient) = (Rule::AtLeast(NED_PART), Rule::About(GRADIENT_PART, 0.01));
     let more = values("gradient", "U-NORM").iter().zip(values("NED", "U-NORM")).map(|(a, b)| a - b).collect();
     vec![
-        sooner(claim("ned-f", "NED with F-NORM, of the optimum", ned, values("NED", "F-NORM")), points, &run, "F-NORM"),
+        claim("ned-f", "NED with F-NORM, of the optimum", ned, values("NED", "F-NORM"))
+            .changing(SOONER, values(OFTEN, "F-NORM")),
         claim(
             "ned-most",
             "NED \"occasionally\" exceeds it: the most",
@@ -210,12 +200,8 @@ fn normalised_claims(points: &Points, sizes: &Sizes, tenths: u32) -> Vec<Claim> 
             gradient,
             values("gradient", "F-NORM"),
         ),
-        sooner(
-            claim("ned-bounded", "NED with bounded F-NORM", ned, values("NED", NORMALISERS[1].0)),
-            points,
-            &run,
-            NORMALISERS[1].0,
-        ),
+        claim("ned-bounded", "NED with bounded F-NORM", ned, values("NED", NORMALISERS[1].0))
+            .changing(SOONER, values(OFTEN, NORMALISERS[1].0)),
         claim("gradient-bounded", "gradient with bounded F-NORM", gradient, values("gradient", "F-NORM, bounded")),
         claim(
             "ned-u",
@@ -248,7 +234,7 @@ fn variant_claims(points: &Points, sizes: &Sizes) -> Vec<Claim> {
     let ned = Rule::AtLeast(NED_PART);
     vec![
         claim("ned-rt", "NED-RT with F-NORM", ned, values("NED-RT", "F-NORM"))
-            .changing("there are 20 iterations every 10 us", values(RT_MORE, "F-NORM")),
+            .changing(SOONER, values(RT_OFTEN, "F-NORM")),
         claim("each", "NED with F-NORM, an iteration for each change", ned, values(EACH_CHANGE, "F-NORM")),
         claim("each-bounded", "the same, bounded", ned, values(EACH_CHANGE, "F-NORM, bounded")),
         claim("ned-f-down", "NED with F-NORM that only scales down", Rule::Words, values("NED", NORMALISERS[3].0)),
