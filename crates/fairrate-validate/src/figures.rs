@@ -30,6 +30,7 @@ const OTHER_READINGS: &[(&str, &[&str])] = &[
             "whole gains",
             "authors' code",
             "rocc-omnet",
+            "pacing alone",
             "by line rate",
             "no floor",
             "PFC by",
