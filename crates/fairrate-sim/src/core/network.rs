@@ -181,6 +181,7 @@ pub(super) struct NetworkRest<'a> {
     pub(super) agenda: &'a mut Agenda,
     pub(super) paths: &'a Paths<PortIdx>,
     telemetry: Option<Telemetry>,
+    // Vectors and not slices: their places and lengths are then read only for a packet that leaves the part.
     crossings: &'a Vec<(u16, PortIdx)>,
     mail: &'a mut Vec<Mail>,
 }
