@@ -11,7 +11,8 @@ use fairrate_results::{
 };
 use fairrate_scenario::{Overrides, Scenario};
 use fairrate_sim::{
-    ConvergenceSample, FlowId, FlowOutcome, PfcEvent, PortId, PortSample, RateSample, RunTotals, Simulation, Sink,
+    ConvergenceSample, Counts, FlowId, FlowOutcome, PfcEvent, PortId, PortSample, RateSample, RunTotals, Simulation,
+    Sink,
 };
 use fairrate_units::Time;
 use parquet::column::writer::ColumnWriter;
@@ -380,11 +381,12 @@ fn changes_of_flows_come_back_with_how_rates_settled() {
     };
     writer.convergence(&sample(1, Some(4.5)));
     writer.convergence(&sample(2, None));
-    let totals = RunTotals { notices: 3, control_packets: 4, control_bytes: 500, ..RunTotals::default() };
+    let counts = Counts { notices: 3, control_packets: 4, ..Counts::default() };
+    let totals = RunTotals { counts, control_bytes: 500, ..RunTotals::default() };
     let summary = writer.finish(&[], &totals, Duration::ZERO, &RunState::Complete).expect("it was written");
     let convergence = Convergence { changes: 2, converged: 1, p50_rtts: Some(4.5), p99_rtts: None };
     assert_eq!(summary.convergence, Some(convergence));
-    assert_eq!((summary.notices, summary.control_packets, summary.control_bytes), (3, 4, 500));
+    assert_eq!((summary.counts.notices, summary.counts.control_packets, summary.control_bytes), (3, 4, 500));
     let results = Results::open(&dir).expect("it opens");
     assert_eq!(results.summary, summary);
     let rows = results.convergence().expect("convergence");

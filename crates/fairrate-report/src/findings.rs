@@ -326,7 +326,7 @@ fn facts(metrics: &[Metrics], names: &[&str]) -> Vec<String> {
             listed(left.iter().map(String::as_str))
         ));
     }
-    out.extend(runs_with("PFC paused ports", metrics, names, |m| m.pfc_pauses));
+    out.extend(runs_with("PFC paused ports", metrics, names, |m| m.counts.pfc_pauses));
     out.extend(runs_with("Packets were dropped", metrics, names, |m| m.drops));
     out
 }

@@ -265,7 +265,7 @@ fn headlines(comparison: &Comparison) -> Vec<Headline> {
         add("Goodput of all flows", Higher, format::rate, &|m| Some(m.goodput_bps));
     }
     add("Fairness of long flows (Jain index)", Higher, |x| format!("{x:.3}"), &|m| m.jain);
-    add("PFC pauses", Lower, format::count, &|m| Some(m.pfc_pauses));
+    add("PFC pauses", Lower, format::count, &|m| Some(m.counts.pfc_pauses));
     add("Flows unfinished", Lower, format::count, &|m| Some(m.flows_unfinished));
     all
 }

@@ -16,7 +16,8 @@ use std::borrow::Cow;
 use std::collections::BTreeSet;
 
 use fairrate_results::{SIZE_BOUNDS, TierLoad};
-use serde::Serialize;
+use fairrate_sim::Counts;
+use serde::{Serialize, Serializer};
 
 use self::ports::{all_ports, mean_of_ports, ports, worst_port};
 use crate::collectives::{self, CollectiveMetrics};
@@ -99,22 +100,13 @@ pub struct Metrics {
     pub recovery_ns: Option<f64>,
     /// Goodput at the end of the windows after that failure over goodput before it; `None` without a failure, or with too few windows.
     pub settled: Option<f64>,
-    /// Pause frames sent.
-    pub pfc_pauses: f64,
     /// Data packets dropped.
     pub drops: f64,
-    /// Data packets that switches cut to their headers.
-    pub trims: f64,
-    /// Bytes of these packets before.
+    /// Numbers of other things that happened, each under its own name.
+    #[serde(flatten, serialize_with = "by_name")]
+    pub counts: Counts<f64>,
+    /// Bytes of data packets that switches cut to their headers, before they did.
     pub trimmed_bytes: f64,
-    /// Headers of these packets that switches sent back to their senders.
-    pub returns: f64,
-    /// Packets marked.
-    pub ecn_marks: f64,
-    /// Notices that switch ports sent to sources.
-    pub notices: f64,
-    /// Control packets that flows sent.
-    pub control_packets: f64,
     /// Bytes of notices and control packets on the wire, counted once where they are sent.
     pub control_bytes: f64,
     /// The same over the bytes of data packets; `None` if either is zero.
@@ -202,6 +194,11 @@ pub struct DeadlineMetrics {
     pub missed_share: Option<f64>,
 }
 
+/// Writes each counter under its own name.
+fn by_name<S: Serializer>(counts: &Counts<f64>, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.collect_map(counts.by_name())
+}
+
 impl Metrics {
     /// Returns the numbers of one algorithm.
     pub fn of(variant: &Variant) -> Self {
@@ -231,6 +228,10 @@ impl Metrics {
         let data_bytes = mean(&|r| r.totals.data_bytes as f64);
         let wall_s = mean(&|r| r.totals.wall_s);
         let ports = ports(runs);
+        let mut counts = Counts::default();
+        for run in runs {
+            counts += run.totals.counts;
+        }
         Self {
             cc: variant.first().cc.clone(),
             label: variant.label.clone(),
@@ -252,14 +253,9 @@ impl Metrics {
             convergence: convergence(runs),
             recovery_ns: stats::mean(&runs.iter().filter_map(|r| r.totals.recovery_ns).collect::<Vec<_>>()),
             settled: stats::mean(&runs.iter().filter_map(|r| r.totals.settled).collect::<Vec<_>>()),
-            pfc_pauses: mean(&|r| r.totals.pfc_pauses as f64),
             drops: mean(&|r| r.totals.drops as f64),
-            trims: mean(&|r| r.totals.trims as f64),
+            counts: counts.map(|n| n as f64 / runs.len() as f64),
             trimmed_bytes: mean(&|r| r.totals.trimmed_bytes as f64),
-            returns: mean(&|r| r.totals.returns as f64),
-            ecn_marks: mean(&|r| r.totals.ecn_marks as f64),
-            notices: mean(&|r| r.totals.notices as f64),
-            control_packets: mean(&|r| r.totals.control_packets as f64),
             control_bytes,
             control_share: (0.0 < data_bytes && 0.0 < control_bytes).then(|| control_bytes / data_bytes),
             retransmitted_bytes: mean(&|r| r.totals.retransmitted_bytes as f64),

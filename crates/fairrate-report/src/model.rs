@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use fairrate_results::Measured;
+use fairrate_sim::Counts;
 
 use crate::collectives::Collective;
 use crate::critical_path::CriticalPath;
@@ -105,20 +106,10 @@ pub struct Totals {
     pub goodput_bps: f64,
     /// Data packets dropped.
     pub drops: u64,
-    /// Data packets that switches cut to their headers.
-    pub trims: u64,
-    /// Bytes of these packets before.
+    /// Numbers of other things that happened.
+    pub counts: Counts,
+    /// Bytes of data packets that switches cut to their headers, before they did.
     pub trimmed_bytes: u64,
-    /// Headers of these packets that switches sent back to their senders.
-    pub returns: u64,
-    /// Packets marked.
-    pub ecn_marks: u64,
-    /// Pause frames sent.
-    pub pfc_pauses: u64,
-    /// Notices that switch ports sent to sources.
-    pub notices: u64,
-    /// Control packets that flows sent.
-    pub control_packets: u64,
     /// Bytes of notices and control packets on the wire.
     pub control_bytes: u64,
     /// Bytes of data packets on the wire.

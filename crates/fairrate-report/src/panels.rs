@@ -115,12 +115,13 @@ impl Page<'_> {
     pub(crate) fn trims(&self) -> String {
         let cut = |v: &&Variant| {
             let totals = &v.first().totals;
-            let (packets, bytes) = (format::count(totals.trims as f64), format::bytes(totals.trimmed_bytes as f64));
-            let returned = match totals.returns {
+            let (packets, bytes) =
+                (format::count(totals.counts.trims as f64), format::bytes(totals.trimmed_bytes as f64));
+            let returned = match totals.counts.returns {
                 0 => String::new(),
                 returns => format!(" ({} headers sent back)", format::count(returns as f64)),
             };
-            (0 < totals.trims).then(|| format!("{packets} packets of {bytes}{returned} under {}", v.line))
+            (0 < totals.counts.trims).then(|| format!("{packets} packets of {bytes}{returned} under {}", v.line))
         };
         let cut: Vec<String> = self.variants.iter().filter_map(cut).collect();
         if cut.is_empty() { String::new() } else { format!("Cut to their headers: {}.", cut.join(", ")) }

@@ -3,12 +3,11 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use fairrate_control::AlgorithmConfig;
-use fairrate_sim::{NodeId, PortId, ProbeSpec};
+use fairrate_sim::{Counts, Drops, NodeId, PortId, ProbeSpec};
 use fairrate_units::Bytes;
 
 use crate::SCHEMA;
 use crate::collectives::CollectiveSummary;
-use crate::drops::DropsByCause;
 use crate::inputs::RunInputs;
 use crate::jobs::JobSummary;
 use crate::measured::Measured;
@@ -81,16 +80,9 @@ pub(super) fn first_summary(inputs: &RunInputs<'_>) -> Summary {
         reordering_mean_ns: 0.0,
         reordering_max_ns: 0.0,
         drops: 0,
-        drops_by_cause: DropsByCause::default(),
-        duplicates: 0,
+        drops_by_cause: Drops::default(),
+        counts: Counts::default(),
         bytes_duplicated: 0,
-        trims: 0,
-        returns: 0,
-        ecn_marks: 0,
-        pfc_pauses: 0,
-        pfc_resumes: 0,
-        notices: 0,
-        control_packets: 0,
         control_bytes: 0,
         allocator: config.allocator.as_ref().map(|_| AllocatorSummary::default()),
         peak_buffer_bytes: 0,

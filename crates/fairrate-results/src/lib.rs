@@ -10,11 +10,11 @@
 //! - `summary.json`: see [`Summary`]. Until the run has ended its `state` is `running`.
 //! - `scenario.toml`, the resolved scenario, and beside it the files it names, so that it runs as it is.
 
+mod by_name;
 mod collectives;
 mod columns;
 mod copy;
 mod dir;
-mod drops;
 mod engine;
 mod first_summary;
 mod flow_row;
@@ -48,7 +48,6 @@ pub const SOURCES: &str = env!("FAIRRATE_SOURCES");
 
 pub use collectives::CollectiveSummary;
 pub use dir::{ResultsDir, write_durably, write_whole};
-pub use drops::DropsByCause;
 pub use engine::Engine;
 pub use inputs::RunInputs;
 pub use jobs::JobSummary;

@@ -2,12 +2,13 @@
 
 use std::collections::BTreeMap;
 
+use fairrate_sim::{Counts, Drops};
 use fairrate_units::Time;
 use serde::{Deserialize, Serialize};
 use twox_hash::XxHash64;
 
+use crate::by_name;
 use crate::collectives::CollectiveSummary;
-use crate::drops::DropsByCause;
 use crate::engine::Engine;
 use crate::jobs::JobSummary;
 use crate::linux::LinuxSummary;
@@ -293,29 +294,11 @@ pub struct Summary {
     /// Packets dropped.
     pub drops: u64,
     /// Packets dropped by cause, as `drops_CAUSE`.
-    #[serde(flatten)]
-    pub drops_by_cause: DropsByCause,
-    /// Packets that faulty links have added.
-    #[serde(default)]
-    pub duplicates: u64,
-    /// Data packets that switches cut to their headers.
-    #[serde(default)]
-    pub trims: u64,
-    /// Headers of such packets that switches sent back to their senders.
-    #[serde(default)]
-    pub returns: u64,
-    /// Packets marked with ECN.
-    pub ecn_marks: u64,
-    /// PFC pause frames sent.
-    pub pfc_pauses: u64,
-    /// PFC resume frames sent.
-    pub pfc_resumes: u64,
-    /// Number of notices that switch ports sent to sources.
-    #[serde(default)]
-    pub notices: u64,
-    /// Control packets that flows sent.
-    #[serde(default)]
-    pub control_packets: u64,
+    #[serde(flatten, with = "by_name")]
+    pub drops_by_cause: Drops,
+    /// Numbers of other things that happened, each under its own name.
+    #[serde(flatten, with = "by_name")]
+    pub counts: Counts,
     /// Bytes of notices, of control packets and of messages to and from the allocator, each counted once at its sender.
     #[serde(default)]
     pub control_bytes: u64,

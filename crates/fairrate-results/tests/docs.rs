@@ -4,6 +4,7 @@
 use std::path::{Path, PathBuf};
 
 use fairrate_results::{ColumnSpec, TABLES};
+use fairrate_sim::{Counts, DropCause};
 
 fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
@@ -33,6 +34,18 @@ fn the_page_on_results_has_every_column() {
         std::fs::write(&path, written).expect("the page can be written");
     } else {
         assert_eq!(text, written, "docs/results.md: run this test with FAIRRATE_BLESS=1");
+    }
+}
+
+/// The list of `summary.json`'s keys has every counter.
+#[test]
+fn the_page_on_results_has_every_counter() {
+    let text = std::fs::read_to_string(root().join("docs/results.md")).expect("the page");
+    let (_, list) = text.split_once("\n## `summary.json`").expect("the section");
+    let (list, _) = list.split_once("\n## ").expect("the next section");
+    let causes = DropCause::ALL.map(|cause| format!("drops_{}", cause.name()));
+    for name in Counts::NAMES.into_iter().chain(causes.iter().map(String::as_str)) {
+        assert!(list.contains(&format!("`{name}`")), "docs/results.md: `summary.json` has no `{name}`");
     }
 }
 

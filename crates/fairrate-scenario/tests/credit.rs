@@ -81,7 +81,7 @@ fn an_incast_is_fair_and_loses_nothing_but_payload() {
         assert!(0.9 * last < first, "{cc}: {first} to {last} us");
         assert_eq!(totals.drops.total(), 0, "{cc}");
         // Seven windows of at most 207.5 KB.
-        assert!(0 < totals.trims && totals.trimmed_bytes < 7 * 207_500, "{cc}: {} trims", totals.trims);
+        assert!(0 < totals.counts.trims && totals.trimmed_bytes < 7 * 207_500, "{cc}: {} trims", totals.counts.trims);
         assert!(flows.iter().all(|flow| flow.timeouts == 0), "{cc}");
     }
 }
@@ -111,7 +111,7 @@ fn a_message_alone_goes_at_the_pace_of_its_receiver() {
         let (flows, totals) = run(config(cc, &incast(1, "20MB"), &[]), 1);
         let share = 20e6 * 8.0 / (times(&flows)[0] * 1e-6) / 100e9;
         assert!(least < share && share < most, "{cc}: {share}");
-        assert_eq!(totals.trims, 0, "{cc}");
+        assert_eq!(totals.counts.trims, 0, "{cc}");
     }
 }
 
@@ -142,7 +142,7 @@ fn lost_pulls_and_lost_headers_are_made_up_for() {
         for seed in ["1", "2", "3"] {
             let (flows, totals) = run(config(cc, &(incast(7, "1MB") + LOSSES), &[("seed", seed)]), 1);
             assert_eq!(flows.len(), 7, "{cc}");
-            assert!(0 < totals.drops.total() && 0 < totals.trims, "{cc}");
+            assert!(0 < totals.drops.total() && 0 < totals.counts.trims, "{cc}");
             assert!(flows.iter().all(|flow| flow.fct_ack.is_some_and(|fct| fct < Time::from_ms(20))), "{cc}");
         }
     }
@@ -182,7 +182,7 @@ fn numbered_paths_spread_evenly() {
     let permutation = "[[traffic]]\nkind = \"permutation\"\nbytes = \"9MB\"\n";
     let last = |sets: &[(&str, &str)]| {
         let (flows, totals) = run(config("ndp", permutation, sets), 1);
-        (times(&flows).into_iter().fold(0.0, f64::max), totals.trims)
+        (times(&flows).into_iter().fold(0.0, f64::max), totals.counts.trims)
     };
     let (numbered, trims) = last(&[]);
     let (hashed, _) = last(&[("transport.entropy", "oblivious")]);

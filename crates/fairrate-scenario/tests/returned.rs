@@ -128,12 +128,12 @@ fn distance(topology: &Topology, from: NodeId, to: NodeId) -> u32 {
 fn no_sender_waits_for_a_timeout() {
     for cc in ALL {
         let (seen, totals) = run(incast(cc, &[]), 1);
-        assert!(20 < totals.returns && totals.drops.total() <= 3, "{cc}: {totals:?}");
+        assert!(20 < totals.counts.returns && totals.drops.total() <= 3, "{cc}: {totals:?}");
         assert_eq!((seen.flows.len(), timeouts(&seen.flows)), (7, 0), "{cc}");
         let with = last_us(&seen.flows);
         assert!(53.0 < with && with < 150.0, "{cc}: {with} us");
         let (seen, totals) = run(incast(cc, &[("switch.trim_return", "false")]), 1);
-        assert!(20 < totals.drops.total() && totals.returns == 0, "{cc}");
+        assert!(20 < totals.drops.total() && totals.counts.returns == 0, "{cc}");
         assert!(0 < timeouts(&seen.flows) && 5_000.0 < last_us(&seen.flows), "{cc}");
     }
 }
@@ -151,12 +151,12 @@ fn headers_go_back_to_their_senders() {
         let topology = config.topology.clone();
         let sources: Vec<_> = config.flows.iter().map(|flow| flow.src).collect();
         let (seen, totals) = run(config, 1);
-        assert!(20 < totals.returns && totals.drops.total() <= 3, "{balance}: {totals:?}");
+        assert!(20 < totals.counts.returns && totals.drops.total() <= 3, "{balance}: {totals:?}");
         let source = |step: &PacketEvent| sources[step.flow.index()];
         let back =
             || seen.steps.iter().filter(|step| step.kind == PacketKind::Returned && step.step == PacketStep::Sent);
         let home = back().filter(|step| topology.to(step.port) == source(step)).count() as u64;
-        assert_eq!(home, totals.returns, "{balance}: all of them arrive");
+        assert_eq!(home, totals.counts.returns, "{balance}: all of them arrive");
         let turns = seen.steps.iter().filter(|step| step.step == PacketStep::Returned);
         let n_hops: u32 = turns.map(|step| distance(&topology, topology.from(step.port), source(step))).sum();
         assert_eq!(back().count(), n_hops as usize, "{balance}");
@@ -173,7 +173,7 @@ fn threads_give_the_same_bits() {
             sets.push(("transport.entropy", "\"none\""));
         }
         let (one, totals) = run(incast(cc, &sets), 1);
-        assert!(20 < totals.returns, "{cc}: {totals:?}");
+        assert!(20 < totals.counts.returns, "{cc}: {totals:?}");
         for threads in [2, 3] {
             let (many, other) = run(incast(cc, &sets), threads);
             assert_eq!((&many.flows, other), (&one.flows, totals), "{cc} on {threads} threads");

@@ -156,7 +156,7 @@ fn pauses_cross_the_borders_of_parts() {
     let sets = [("switch.buffer", "60KB"), ("switch.pfc", "true")];
     let config = read(MIXED, &sets, Some("dcqcn")).expect("it reads");
     let (everything, totals, ..) = run(&config, 8);
-    assert!(100 < totals.pfc_pauses && 100 < everything.recorder.pfc.len(), "{}", totals.pfc_pauses);
+    assert!(100 < totals.counts.pfc_pauses && 100 < everything.recorder.pfc.len(), "{}", totals.counts.pfc_pauses);
     check("pauses", &config);
 }
 

@@ -47,7 +47,7 @@ fn controls(scenario: Scenario) -> bool {
     let mut allowances = recorder.rates.iter().map(|s| (s.cwnd_bytes, s.rate_bps));
     let first = allowances.clone().next();
     let acts = allowances.any(|(cwnd, rate)| Some((cwnd, rate)) != first || rate < 25_000_000_000);
-    acts || 0 < simulation.totals().flow_pauses
+    acts || 0 < simulation.totals().counts.flow_pauses
 }
 
 /// Returns a part of the message by which an algorithm is refused over a transport, if it is.

@@ -48,9 +48,9 @@ pub use jobs::{
     JobBook, JobIteration, JobSpec, OperationKind, OperationSpec, PartOutcome, PartSpec, ProcessGroup, RankTimes,
 };
 pub use output::{
-    AllocatorTotals, Cause, ConvergenceSample, Disorder, Drops, FlowOutcome, GroupTotals, HostSample, MeasuredSender,
-    PacketEvent, PacketHeader, PacketStep, PfcEvent, PortSample, PortTotals, RateSample, RateSums, ReceiverEvent,
-    Recorder, Reordering, RttSample, RunTotals, SenderEvent, SenderStep, Sink, TaskOutcome,
+    AllocatorTotals, Cause, ConvergenceSample, Counts, Disorder, Drops, FlowOutcome, GroupTotals, HostSample,
+    MeasuredSender, PacketEvent, PacketHeader, PacketStep, PfcEvent, PortSample, PortTotals, RateSample, RateSums,
+    ReceiverEvent, Recorder, Reordering, RttSample, RunTotals, SenderEvent, SenderStep, Sink, TaskOutcome,
 };
 pub use packet::PacketKind;
 #[doc(hidden)]

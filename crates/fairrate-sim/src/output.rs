@@ -7,9 +7,11 @@ use crate::fabric::DropCause;
 use crate::ids::{FlowId, HostId, NodeId, PortId, TaskId};
 use crate::packet::PacketKind;
 
+mod counts;
 mod senders;
 mod totals;
 
+pub use self::counts::Counts;
 pub use self::senders::{Cause, ReceiverEvent, SenderEvent, SenderStep};
 pub use self::totals::{AllocatorTotals, Drops, PortTotals, RateSums, RunTotals};
 

@@ -53,7 +53,7 @@ fn an_incast_stops_its_own_flows_only() {
         assert!(blocked < slowdown(&without, 0), "{n} without: {}", slowdown(&without, 0));
     }
     // With no more flows than queues, flow control of classes has no effect.
-    assert_eq!(run(incast(algorithm("bfc"), 16, 200_000)).1.pfc_pauses, 0);
+    assert_eq!(run(incast(algorithm("bfc"), 16, 200_000)).1.counts.pfc_pauses, 0);
 }
 
 /// 64 flows in 32 queues share by queue, and flows that have a queue for themselves finish early; with 128 queues all
@@ -83,7 +83,7 @@ fn the_queue_stays_within_the_threshold_and_a_hop_of_line_rate() {
         probe(&mut c, n + 1, 0, Time::from_ns(500));
         c.stop = StopRule { at: Some(Time::from_us(4_001)), when_flows_done: false };
         let (recorder, totals) = run(c);
-        assert_eq!((totals.drops.total(), totals.pfc_pauses), (0, 0));
+        assert_eq!((totals.drops.total(), totals.counts.pfc_pauses), (0, 0));
         let settled: Vec<_> = recorder.ports.iter().filter(|p| Time::from_us(999) < p.t).collect();
         let bytes = settled[settled.len() - 1].tx_bytes - settled[0].tx_bytes;
         let time = settled[settled.len() - 1].t - settled[0].t;
@@ -201,7 +201,7 @@ proptest! {
     fn nobody_is_paused_for_ever(c in scenario()) {
         let (recorder, totals) = run(c.clone());
         prop_assert_eq!(totals.flows_unfinished, 0);
-        prop_assert_eq!(totals.flow_pauses, totals.flow_resumes);
+        prop_assert_eq!(totals.counts.flow_pauses, totals.counts.flow_resumes);
         prop_assert!(recorder.flows.iter().zip(&c.flows).all(|(f, spec)| f.delivered_bytes == spec.bytes.as_u64()));
         prop_assert!(c.fabric.pfc == Pfc::Off || totals.drops.total() == 0);
         prop_assert_eq!(run(c).1, totals);

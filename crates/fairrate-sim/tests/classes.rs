@@ -123,7 +123,7 @@ fn a_class_without_pfc_drops_alone() {
     let own = ClassConfig { pfc: false, ..c.fabric.class(4) };
     c.fabric.classes.insert(4, own);
     let (recorder, totals) = run(c);
-    assert!(recorder.pfc.iter().all(|event| event.class == 3) && 0 < totals.pfc_pauses);
+    assert!(recorder.pfc.iter().all(|event| event.class == 3) && 0 < totals.counts.pfc_pauses);
     assert!(0 < totals.drops.total());
     let again = |outcome: &&fairrate_sim::FlowOutcome| 0 < outcome.retransmitted_bytes;
     // Odd sources are in class 4; flow n is of source n + 1.

@@ -96,7 +96,7 @@ fn all_arrives(cc: &str, hosts: Hosts, seed: u64, what: &str, fault: &FaultConfi
     for outcome in &recorder.flows {
         assert_eq!(outcome.delivered_bytes, size(outcome.flow.0), "{cc}, {hosts:?}, {what}");
     }
-    totals.drops.of(DropCause::Fault) + totals.duplicates
+    totals.drops.of(DropCause::Fault) + totals.counts.duplicates
 }
 
 /// Returns every algorithm that moves packets.
@@ -266,8 +266,8 @@ fn losses_damage_and_repetition_come_as_often_as_they_should() {
         assert!(fits(totals.drops.of(DropCause::Fault), n, 0.003), "{} of {n}", totals.drops.of(DropCause::Fault));
         assert_eq!(totals.drops.total(), totals.drops.of(DropCause::Fault));
         let (n, totals) = open_loop(&FaultConfig { duplicate: 0.02, ..on(FaultPackets::Data) }, seed);
-        assert!(fits(totals.duplicates, n, 0.02), "{} of {n}", totals.duplicates);
-        assert_eq!(totals.duplicated_bytes, totals.duplicates * WIRE);
+        assert!(fits(totals.counts.duplicates, n, 0.02), "{} of {n}", totals.counts.duplicates);
+        assert_eq!(totals.duplicated_bytes, totals.counts.duplicates * WIRE);
         let all = totals.delivered_bytes + totals.dropped_bytes + totals.in_flight_bytes;
         assert_eq!(totals.sent_bytes + totals.duplicated_bytes, all);
     }
@@ -396,7 +396,10 @@ fn pauses_that_die_with_a_link_stop_nobody() {
                 let (recorder, totals) = run(c);
                 let case = format!("{cc}, {buffer} bytes, down for {down_us} us of {period_us}, {one_way:?}");
                 assert_eq!(totals.flows_unfinished, 0, "{case}");
-                assert!(0 < totals.drops.of(DropCause::Fault) && 0 < totals.pfc_pauses + totals.flow_pauses, "{case}");
+                assert!(
+                    0 < totals.drops.of(DropCause::Fault) && 0 < totals.counts.pfc_pauses + totals.counts.flow_pauses,
+                    "{case}"
+                );
                 assert!(recorder.flows.iter().all(|f| f.delivered_bytes == 100_000), "{case}");
                 let mut paused = std::collections::BTreeMap::new();
                 for event in &recorder.pfc {

@@ -201,7 +201,7 @@ fn faults_of_the_conversation_change_no_allocation_in_the_end() {
         let packets = FaultPackets::All;
         c.faults.push(FaultConfig { ports, packets, loss, duplicate, reorder, reorder_delay, ..FaultConfig::NONE });
         let (recorder, totals) = run(c);
-        assert!(50 < totals.drops.of(DropCause::Fault) && 50 < totals.duplicates, "{totals:?}");
+        assert!(50 < totals.drops.of(DropCause::Fault) && 50 < totals.counts.duplicates, "{totals:?}");
         let faulty = allocated(&recorder, us(14_990));
         // Either rate may differ by a threshold from the optimiser's.
         let agree = faulty.iter().zip(&clean).all(|(a, b)| a.0 == b.0 && is_near(a.1, b.1, 0.02));

@@ -218,7 +218,7 @@ fn runs_are_the_same_on_any_number_of_threads() {
             (recorder, simulation.totals())
         };
         let one = on(1);
-        let (pauses, drops) = (one.1.pfc_pauses, one.1.drops.of(DropCause::Host));
+        let (pauses, drops) = (one.1.counts.pfc_pauses, one.1.drops.of(DropCause::Host));
         assert!(if full == FullBuffer::Drop { 0 < drops } else { 0 < pauses && drops == 0 }, "{pauses} {drops}");
         assert_eq!(one.0.flows.len(), 120);
         assert!(one == on(2) && one == on(3) && one == on(4), "{full:?}");

@@ -37,9 +37,9 @@ fn pfc_holds_a_burst_without_control() {
         c.fabric.buffer = Bytes::new(buffer);
         let (recorder, totals) = run(c);
         assert_eq!(totals.drops.total(), 0, "buffer {buffer}");
-        assert!(totals.pfc_pauses > 0, "buffer {buffer}");
-        assert_eq!(totals.pfc_pauses, totals.pfc_resumes, "every pause ends");
-        assert_eq!(recorder.pfc.len() as u64, totals.pfc_pauses + totals.pfc_resumes);
+        assert!(totals.counts.pfc_pauses > 0, "buffer {buffer}");
+        assert_eq!(totals.counts.pfc_pauses, totals.counts.pfc_resumes, "every pause ends");
+        assert_eq!(recorder.pfc.len() as u64, totals.counts.pfc_pauses + totals.counts.pfc_resumes);
         assert_eq!((totals.flows_done, totals.flows_unfinished), (31, 0));
         assert_eq!(totals.sent_bytes, 31 * 300 * 1_048, "nothing is sent twice");
     }
@@ -88,8 +88,12 @@ fn egress_queues_pause_at_one_level_and_let_go_at_another() {
     // Each cycle begins with a pause of all three. In it the port sends the bytes between the levels, and those that
     // arrive meanwhile.
     let falls = queue.windows(2).filter(|pair| resume < pair[0] && pair[1] <= resume).count() as u64;
-    assert!(5 < falls && totals.pfc_pauses == totals.pfc_resumes, "{falls}, {totals:?}");
-    assert!((3 * (falls - 1)..=3 * falls).contains(&totals.pfc_pauses), "{} pauses, {falls} cycles", totals.pfc_pauses);
+    assert!(5 < falls && totals.counts.pfc_pauses == totals.counts.pfc_resumes, "{falls}, {totals:?}");
+    assert!(
+        (3 * (falls - 1)..=3 * falls).contains(&totals.counts.pfc_pauses),
+        "{} pauses, {falls} cycles",
+        totals.counts.pfc_pauses
+    );
     let past = recorder.flows.iter().find(|outcome| outcome.flow.0 == 3).expect("it is done");
     assert_eq!(past.fct, Some(past.ideal_fct), "nobody pauses it");
 }
@@ -107,7 +111,7 @@ fn a_lossy_fabric_delivers_everything_in_the_end() {
             c.transport.rto = Some(Time::from_us(500));
             let (recorder, totals) = run(c);
             assert!(totals.drops.of(DropCause::EgressThreshold) > 0, "{cc} {recovery:?}");
-            assert_eq!(totals.pfc_pauses, 0);
+            assert_eq!(totals.counts.pfc_pauses, 0);
             assert_eq!(totals.flows_done, 31, "{cc} {recovery:?}");
             let again: u64 = recorder.flows.iter().map(|f| f.retransmitted_bytes).sum();
             assert!(again > 0, "{cc} {recovery:?}");

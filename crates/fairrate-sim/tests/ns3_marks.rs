@@ -37,7 +37,7 @@ fn fcts(c: SimConfig) -> (Vec<u64>, RunTotals) {
 fn two_dcqcn_flows_finish_when_they_do_in_ns3() {
     let (fcts, totals) = fcts(star(2, "dcqcn"));
     assert_eq!(fcts, [1_430_527, 1_359_322]);
-    assert_eq!(totals.ecn_marks, 11);
+    assert_eq!(totals.counts.ecn_marks, 11);
 }
 
 /// Marks on a crowded port, acknowledgments that share no port with data, and pause frames, which use random streams
@@ -48,7 +48,7 @@ fn ten_dcqcn_flows_finish_when_they_do_in_ns3() {
     let ns3 =
         [5_093_596, 6_362_099, 6_297_484, 6_219_036, 6_381_391, 6_346_291, 6_268_928, 6_411_608, 6_554_493, 6_322_872];
     assert_eq!(fcts, ns3);
-    assert_eq!((totals.ecn_marks, totals.pfc_pauses + totals.pfc_resumes), (3_795, 4));
+    assert_eq!((totals.counts.ecn_marks, totals.counts.pfc_pauses + totals.counts.pfc_resumes), (3_795, 4));
 }
 
 /// Windows proportional to rates, which open when a timer raises a rate: ns-3 sends at the next acknowledgment.
@@ -60,7 +60,7 @@ fn ten_windowed_dcqcn_flows_finish_when_they_do_in_ns3() {
     let ns3 =
         [3_223_398, 3_210_668, 3_363_176, 3_350_391, 3_150_033, 2_798_618, 2_809_338, 2_846_858, 3_257_233, 3_234_118];
     assert_eq!(fcts, ns3);
-    assert_eq!(totals.ecn_marks, 137);
+    assert_eq!(totals.counts.ecn_marks, 137);
 }
 
 #[test]
@@ -69,7 +69,7 @@ fn ten_dctcp_flows_finish_when_they_do_in_ns3() {
     let ns3 =
         [3_353_043, 2_668_303, 2_807_998, 3_297_098, 3_338_973, 3_057_908, 2_977_173, 3_159_413, 3_323_898, 3_357_733];
     assert_eq!(fcts, ns3);
-    assert_eq!(totals.ecn_marks, 106);
+    assert_eq!(totals.counts.ecn_marks, 106);
 }
 
 #[test]

@@ -299,7 +299,7 @@ fn control_packets_that_are_not_charged_stay_in_the_queue() {
         probe(&mut c, 3, 2, US * 10);
         let (recorder, totals) = run(c);
         let last = recorder.ports.last().expect("it is sampled").qlen_bytes as f64;
-        (last, totals.control_packets as f64)
+        (last, totals.counts.control_packets as f64)
     };
     // The excess that both have sent at their start stays in the queue too, so only the growth counts.
     let growth = |charge| {

@@ -160,7 +160,7 @@ fn codel_marks_in_place_of_drops() {
         c.fabric.ecn = None;
         let (_, totals) = run(c);
         assert_eq!(totals.drops.total(), 0, "{:?}", totals.drops);
-        assert!(0 < totals.ecn_marks);
+        assert!(0 < totals.counts.ecn_marks);
     }
 }
 
@@ -228,7 +228,7 @@ fn pfabric_finishes_the_short_flow_as_if_alone_and_starves_the_long_one() {
     let total = long.ideal_fct + short.ideal_fct;
     let fct = long.fct.expect("it finishes");
     assert!(total - Time::from_us(5) < fct && fct < total + Time::from_us(66), "{long:?}");
-    assert!((1..20).contains(&totals.control_packets), "it probes: {}", totals.control_packets);
+    assert!((1..20).contains(&totals.counts.control_packets), "it probes: {}", totals.counts.control_packets);
 }
 
 /// Endless flows have the same priority, and lose packets to each other at random. Packets that arrive behind a loss do

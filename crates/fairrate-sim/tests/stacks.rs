@@ -154,7 +154,7 @@ fn packets_that_cannot_be_marked_are_treated_as_asked() {
             (recorder.flows, totals)
         };
         let cubic = flows.iter().filter(|outcome| outcome.flow.0 % 5 == 1);
-        (totals.ecn_marks, totals.drops.total(), cubic.map(|outcome| outcome.retransmitted_bytes).sum::<u64>())
+        (totals.counts.ecn_marks, totals.drops.total(), cubic.map(|outcome| outcome.retransmitted_bytes).sum::<u64>())
     };
     let [(marks, drops, again), passed, dropped] = [NonEct::Mark, NonEct::Ignore, NonEct::Drop].map(treated);
     assert_eq!((drops, again), (0, 0));
@@ -172,7 +172,7 @@ fn agents_see_their_own_packets() {
     c.beside = vec![beside];
     let (recorder, totals) = run(c.clone());
     assert!(recorder.flows.iter().all(|outcome| outcome.fct.is_some()));
-    assert!(0 < totals.notices);
+    assert!(0 < totals.counts.notices);
     // The same three flows, all RoCC's, get notices for the third too.
     let all = run(SimConfig {
         beside: Vec::new(),
@@ -180,5 +180,5 @@ fn agents_see_their_own_packets() {
         ..c
     })
     .1;
-    assert!(totals.notices < all.notices, "{} and {}", totals.notices, all.notices);
+    assert!(totals.counts.notices < all.counts.notices, "{} and {}", totals.counts.notices, all.counts.notices);
 }

@@ -81,7 +81,11 @@ fn with_pauses() {
         let mut c = scenario(cc);
         c.fabric.buffer = Bytes::new(200_000);
         let totals = same(&c);
-        assert!(10 < totals.pfc_pauses && totals.drops.total() == 0, "{cc}: {} pauses", totals.pfc_pauses);
+        assert!(
+            10 < totals.counts.pfc_pauses && totals.drops.total() == 0,
+            "{cc}: {} pauses",
+            totals.counts.pfc_pauses
+        );
     }
 }
 
@@ -91,7 +95,7 @@ fn with_pauses_of_egress_queues() {
         let mut c = scenario(cc);
         c.fabric.pfc = Pfc::Egress(LevelsByRate::same(Bytes::new(20_000), Bytes::new(5_000)));
         let totals = same(&c);
-        assert!(10 < totals.pfc_pauses, "{cc}: {} pauses", totals.pfc_pauses);
+        assert!(10 < totals.counts.pfc_pauses, "{cc}: {} pauses", totals.counts.pfc_pauses);
     }
 }
 
@@ -111,7 +115,7 @@ fn with_marks_where_packets_join_and_where_they_leave() {
         c.transport.kind = Transport::Tcp(TCP);
         let ecn = c.fabric.ecn.as_mut().expect("DCTCP reads marks");
         (ecn.at, ecn.kmin, ecn.kmax) = (at, Bytes::new(10_000), Bytes::new(60_000));
-        assert!(100 < same(&c).ecn_marks);
+        assert!(100 < same(&c).counts.ecn_marks);
     }
 }
 

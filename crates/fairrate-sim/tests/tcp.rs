@@ -220,8 +220,8 @@ fn as_many_bytes_are_acknowledged_with_marks_as_were_marked() {
         (ecn.kmin_per, ecn.kmax_per) = (None, None);
         let (_, totals) = run(c);
         let heard = heard.lock().expect("nobody panics");
-        assert_eq!((heard.acked, heard.marked), (6_000_000, 1_000 * totals.ecn_marks), "every {every}");
-        assert!(500 < totals.ecn_marks && totals.ecn_marks < 5_500);
+        assert_eq!((heard.acked, heard.marked), (6_000_000, 1_000 * totals.counts.ecn_marks), "every {every}");
+        assert!(500 < totals.counts.ecn_marks && totals.counts.ecn_marks < 5_500);
     }
 }
 

@@ -119,7 +119,7 @@ fn rdma_is_roce_with_numbers_of_packets_and_notifications() {
     assert!(of(0x06).all(|p| p.word(66) == 100_000));
     let marked = of(0x07).chain(of(0x06)).chain(of(0x08)).filter(|p| p.ecn() == 3).count() as u64;
     // The last port marks, so a packet is seen with its mark once at most.
-    assert!(0 < marked && marked == traced.totals.ecn_marks, "{marked} of {}", traced.totals.ecn_marks);
+    assert!(0 < marked && marked == traced.totals.counts.ecn_marks, "{marked} of {}", traced.totals.counts.ecn_marks);
     assert!(of(0x81).count() > 0 && of(0x81).all(|p| p.bytes[46] == 0x40));
 }
 

@@ -149,7 +149,7 @@ fn simulate(dir: &Path, scenario: &str, case: &Case, seed: u64, set: &[String]) 
     }
     let mut flows = recorder.flows;
     flows.sort_by_key(|outcome| outcome.flow);
-    Ok(Ours { flows, ports: recorder.ports, pauses: ended.totals.pfc_pauses })
+    Ok(Ours { flows, ports: recorder.ports, pauses: ended.totals.counts.pfc_pauses })
 }
 
 /// Returns the rows of a list: the time of each flow.

@@ -47,7 +47,7 @@ fn the_library_in_rust_repeats_dctcp_with_alpha_one() {
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     let results = |run: &str| Results::open(&dir.join("out").join(run)).expect("results");
     let (built_in, own) = (results("dctcp-g=0"), results("ecn-reno"));
-    assert!(0 < own.summary.ecn_marks);
+    assert!(0 < own.summary.counts.ecn_marks);
     assert_eq!(own.summary.fingerprint, built_in.summary.fingerprint);
     let windows = |results: &Results| results.rates().expect("rates").iter().map(|r| r.cwnd_bytes).collect::<Vec<_>>();
     assert_eq!(windows(&own), windows(&built_in));

@@ -205,7 +205,7 @@ fn of_network(record: &Record, from_ms: f64, counts: impl Fn(&&FlowOutcome) -> b
         ("rate deviation", deviation),
         ("told", told.0 / 1e6),
         ("told deviation", told.1 / 1e6),
-        ("pauses", record.totals.pfc_pauses as f64),
+        ("pauses", record.totals.counts.pfc_pauses as f64),
         ("drops", record.totals.drops.total() as f64),
         ("goodput", record.totals.delivered_bytes as f64 * 8e-9 / end),
     ]);

@@ -53,7 +53,7 @@ fn read(record: &Record) -> Point {
     let queues: Vec<f64> = record.ports.iter().map(|sample| sample.qlen_bytes as f64 / 1e3).collect();
     let told = record.totals.told_rates.mean_and_deviation_bps().map_or(f64::NAN, |(mean, _)| mean / 1e6);
     Point::of([
-        ("pauses", record.totals.pfc_pauses as f64),
+        ("pauses", record.totals.counts.pfc_pauses as f64),
         ("early", per_ms(EARLY_S)),
         ("late", per_ms(LATE_S)),
         ("paused", 100.0 * record.paused_share()),

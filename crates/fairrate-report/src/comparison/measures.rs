@@ -334,25 +334,25 @@ impl<'a> Columns<'a> {
         let measure =
             |name, key: &str, better, value: Value<'_>, show| self.measure(key.to_owned(), name, better, value, show);
         let mut measures = vec![
-            measure("PFC pauses", "pfc_pauses", Lower, &|m| Some(m.pfc_pauses), format::count),
+            measure("PFC pauses", "pfc_pauses", Lower, &|m| Some(m.counts.pfc_pauses), format::count),
             measure("drops", "drops", Lower, &|m| Some(m.drops), format::count),
         ];
         // Packets that switches cut in place of dropping them, where any did.
-        if self.metrics.iter().any(|m| m.trims != 0.0) {
-            measures.push(measure("trims", "trims", Lower, &|m| Some(m.trims), format::count));
+        if self.metrics.iter().any(|m| m.counts.trims != 0.0) {
+            measures.push(measure("trims", "trims", Lower, &|m| Some(m.counts.trims), format::count));
             let bytes = |m: &Metrics| Some(m.trimmed_bytes);
             measures.push(measure("trimmed", "trimmed_bytes", Lower, &bytes, format::bytes));
         }
-        if self.metrics.iter().any(|m| m.returns != 0.0) {
-            measures.push(measure("returns", "returns", Lower, &|m| Some(m.returns), format::count));
+        if self.metrics.iter().any(|m| m.counts.returns != 0.0) {
+            measures.push(measure("returns", "returns", Lower, &|m| Some(m.counts.returns), format::count));
         }
-        measures.push(measure("ECN marks", "ecn_marks", Neither, &|m| Some(m.ecn_marks), format::count));
+        measures.push(measure("ECN marks", "ecn_marks", Neither, &|m| Some(m.counts.ecn_marks), format::count));
         // Packets that ports and flows sent to control rates, where any did.
         if self.metrics.iter().any(|m| m.control_bytes != 0.0) {
             let share = |m: &Metrics| Some(m.control_share.unwrap_or(0.0));
             let percent = |x| format!("{} %", format::number(100.0 * x));
-            measures.push(measure("notices", "notices", Neither, &|m| Some(m.notices), format::count));
-            let packets = |m: &Metrics| Some(m.control_packets);
+            measures.push(measure("notices", "notices", Neither, &|m| Some(m.counts.notices), format::count));
+            let packets = |m: &Metrics| Some(m.counts.control_packets);
             measures.push(measure("control packets", "control_packets", Neither, &packets, format::count));
             measures.push(measure("control traffic", "control_share", Lower, &share, percent));
         }

@@ -132,9 +132,9 @@ fn a_best_that_is_a_lower_bound_is_not_claimed() {
 fn runs_with_pauses_are_counted() {
     let mut columns: Vec<Metrics> = ["A", "B", "C"].map(|name| column(name, &[1.0; 5])).into();
     for run in &mut columns[0].per_seed {
-        run.pfc_pauses = 3.0;
+        run.counts.pfc_pauses = 3.0;
     }
-    columns[1].per_seed[2].pfc_pauses = 1.0;
+    columns[1].per_seed[2].counts.pfc_pauses = 1.0;
     let got = said(columns);
     assert!(
         got.sentences.contains(&"PFC paused ports in all runs of A, in 1 of 5 of B, in none of C.".to_owned()),

@@ -46,9 +46,9 @@ fn convergence_control_traffic_trims_reordering_and_deadlines_have_rows_where_th
     let without = names(&comparison(&Comparison::of(all.clone())));
     let settled = Convergence { changes: 4, converged: 3, p50_rtts: Some(4.5), p99_rtts: None };
     all[1].convergence = Some(settled);
-    (all[1].notices, all[1].control_bytes, all[1].control_share) = (7.0, 640.0, Some(0.0123));
+    (all[1].counts.notices, all[1].control_bytes, all[1].control_share) = (7.0, 640.0, Some(0.0123));
     (all[1].reordered_bytes, all[1].reordering_mean_ns, all[1].reordering_max_ns) = (5e4, 1_500.0, 9e3);
-    (all[1].trims, all[1].trimmed_bytes, all[1].returns) = (1_500.0, 6.2e6, 12.0);
+    (all[1].counts.trims, all[1].trimmed_bytes, all[1].counts.returns) = (1_500.0, 6.2e6, 12.0);
     let table = comparison(&Comparison::of(all.clone()));
     let row = |name: &str| table.sections.iter().flat_map(|s| &s.rows).find(|r| r.name == name).unwrap().clone();
     assert_eq!(row("changes converged").cells, ["-", "75.0 %"]);

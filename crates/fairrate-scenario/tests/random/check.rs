@@ -208,7 +208,7 @@ fn check_port_totals(run: &Run) -> Result<(), String> {
     let marks: u64 = run.ports.iter().map(|port| port.ecn_marks).sum();
     let by_cause = |cause| run.ports.iter().map(|port| port.drops.of(cause)).sum();
     let drops: Drops = DropCause::ALL.into_iter().map(|cause| (cause, by_cause(cause))).collect();
-    if (marks, drops) != (run.totals.ecn_marks, run.totals.drops) {
+    if (marks, drops) != (run.totals.counts.ecn_marks, run.totals.drops) {
         return Err(format!("ports have {marks} marks and {drops:?}: {:?}", run.totals));
     }
     Ok(())

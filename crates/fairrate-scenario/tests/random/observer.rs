@@ -94,13 +94,14 @@ pub fn check_steps(config: &SimConfig, totals: &RunTotals, steps: &[PacketEvent]
         // A queue may drop what has joined it or what has not, several transmitters may serve it, frames wait in it
         // unseen, and the order of steps of the same time is another one with faults or with notices of ports.
         let is_plain = config.topology.circuits.is_none() && totals.drops.total() == 0 && config.faults.is_empty();
-        let has_frames = hosts_pause || 0 < totals.pfc_pauses + totals.flow_pauses + totals.notices;
+        let has_frames =
+            hosts_pause || 0 < totals.counts.pfc_pauses + totals.counts.flow_pauses + totals.counts.notices;
         if is_plain && !has_frames && *queued != step.queued_bytes.cast_signed() {
             return Err(format!("{queued} bytes have joined and not left: {step:?}"));
         }
     }
-    if returns != totals.returns {
-        return Err(format!("{} headers were sent back, and {returns} were seen", totals.returns));
+    if returns != totals.counts.returns {
+        return Err(format!("{} headers were sent back, and {returns} were seen", totals.counts.returns));
     }
     // Frames are not packets here, and links that go down drop some.
     match DropCause::ALL.into_iter().find(|&cause| {

@@ -275,7 +275,7 @@ impl World {
         if seen.mark && kind == PortPacketKind::Data {
             self.net.pool.get_mut(packet).set_marked(true);
             self.net.ports[port].ecn_marks += 1;
-            self.observed.totals.ecn_marks += 1;
+            self.observed.totals.counts.ecn_marks += 1;
         }
         is_timed || self.agents.ask_for_something()
     }

@@ -75,7 +75,7 @@ impl World {
         for _ in 0..verdict.copies {
             let copy = net.pool.copy(packet);
             clock.rank_copy(copy, rank);
-            totals.duplicates += 1;
+            totals.counts.duplicates += 1;
             if kind == PacketKind::Data {
                 totals.duplicated_bytes += u64::from(wire);
             }

@@ -2,7 +2,7 @@
 
 use fairrate_units::{Rate, Time};
 
-use super::Reordering;
+use super::{Counts, Reordering};
 use crate::fabric::DropCause;
 use crate::ids::PortId;
 
@@ -119,26 +119,8 @@ pub struct RunTotals {
     pub in_flight_bytes: u64,
     /// Packets dropped.
     pub drops: Drops,
-    /// Packets of any kind that faulty links have added.
-    pub duplicates: u64,
-    /// Packets cut to their headers.
-    pub trims: u64,
-    /// Headers of such packets that switches sent back to their senders.
-    pub returns: u64,
-    /// Packets marked.
-    pub ecn_marks: u64,
-    /// Pause frames sent.
-    pub pfc_pauses: u64,
-    /// Resume frames sent.
-    pub pfc_resumes: u64,
-    /// Notices that switch ports sent to sources.
-    pub notices: u64,
-    /// Control packets that flows sent, on their way there and back again.
-    pub control_packets: u64,
-    /// Frames that paused a single flow one hop upstream.
-    pub flow_pauses: u64,
-    /// Frames that resumed a single flow one hop upstream.
-    pub flow_resumes: u64,
+    /// Numbers of other things that happened.
+    pub counts: Counts,
     /// Rates of sources, each taken after the source acted on a congestion notification or on a notice.
     pub told_rates: RateSums,
     /// Bytes of notices, control packets and frames about flows on the wire, counted once where they are sent.
@@ -238,16 +220,7 @@ impl RunTotals {
         self.trimmed_bytes += other.trimmed_bytes;
         self.in_flight_bytes += other.in_flight_bytes;
         self.drops.merge(&other.drops);
-        self.duplicates += other.duplicates;
-        self.trims += other.trims;
-        self.returns += other.returns;
-        self.ecn_marks += other.ecn_marks;
-        self.pfc_pauses += other.pfc_pauses;
-        self.pfc_resumes += other.pfc_resumes;
-        self.notices += other.notices;
-        self.control_packets += other.control_packets;
-        self.flow_pauses += other.flow_pauses;
-        self.flow_resumes += other.flow_resumes;
+        self.counts += other.counts;
         self.told_rates.merge(&other.told_rates);
         self.control_bytes += other.control_bytes;
         self.allocator.add(&other.allocator);

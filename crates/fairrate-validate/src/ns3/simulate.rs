@@ -79,10 +79,10 @@ pub fn measure(dir: &Path, case: &Case, seed: u64) -> Result<Measured, String> {
     let mut meter = Meter::new(case, &config);
     let totals = simulate(config, &mut meter)?;
     let mut measured = std::mem::take(&mut meter.measured);
-    measured.pauses = totals.pfc_pauses as f64;
-    measured.ecn_marks = totals.ecn_marks as f64;
+    measured.pauses = totals.counts.pfc_pauses as f64;
+    measured.ecn_marks = totals.counts.ecn_marks as f64;
     // ns-3 counts only data and acknowledgments.
-    measured.packet_hops = (totals.packet_hops - totals.pfc_pauses - totals.pfc_resumes) as f64;
+    measured.packet_hops = (totals.packet_hops - totals.counts.pfc_pauses - totals.counts.pfc_resumes) as f64;
     for ((port, window), queue) in &mut measured.queues {
         let window = case.windows[window];
         queue.mean /= meter.expected_samples(window);

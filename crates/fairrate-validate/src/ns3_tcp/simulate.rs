@@ -36,7 +36,7 @@ pub fn measure(dir: &Path, case: &Case, draw: u64, set: &[String]) -> Result<BTr
     meter.outcomes.extend(simulation.unfinished());
     let mut numbers = meter.numbers(case, totals.end);
     numbers.insert(Metric::Drops, (totals.drops.total() - totals.drops.of(DropCause::Fault)) as f64);
-    numbers.insert(Metric::Marks, totals.ecn_marks as f64);
+    numbers.insert(Metric::Marks, totals.counts.ecn_marks as f64);
     Ok(numbers)
 }
 

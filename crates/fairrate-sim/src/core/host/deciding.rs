@@ -121,7 +121,7 @@ impl Hosts {
         let (host, route, class) = (flow.src_host, flow.data_route, rules.control_class);
         let packet = w.net.pool.take(Packet { flow: id, route, class, wire, ..Packet::new(PacketKind::Control) });
         w.net.pool.header_mut(packet)[..header.len()].copy_from_slice(header);
-        w.observed.totals.control_packets += 1;
+        w.observed.totals.counts.control_packets += 1;
         self.enqueue_control(w, host, packet);
     }
 

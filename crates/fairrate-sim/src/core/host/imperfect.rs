@@ -210,12 +210,17 @@ impl Hosts {
             let totals = &mut w.observed.totals;
             // A frame that still waits and says the opposite is taken back: the other end keeps its state.
             if let Some(opposite) = w.net.ports[egress].cancel_pause(&mut w.net.pool, class) {
-                let sent = if kind == PacketKind::Pause { &mut totals.pfc_resumes } else { &mut totals.pfc_pauses };
+                let sent = if kind == PacketKind::Pause {
+                    &mut totals.counts.pfc_resumes
+                } else {
+                    &mut totals.counts.pfc_pauses
+                };
                 *sent -= 1;
                 w.net.pool.release(opposite);
                 continue;
             }
-            *if kind == PacketKind::Pause { &mut totals.pfc_pauses } else { &mut totals.pfc_resumes } += 1;
+            *if kind == PacketKind::Pause { &mut totals.counts.pfc_pauses } else { &mut totals.counts.pfc_resumes } +=
+                1;
             let wire = w.run.constants.pfc_wire;
             let frame = w.net.pool.take(Packet { route: HopId::NONE, wire, class, ..Packet::new(kind) });
             w.net.ports[egress].enqueue_frame(&mut w.net.pool, frame);

@@ -90,7 +90,7 @@ impl Hosts {
     fn take_own_notice(&mut self, w: &mut World, host: HostId, notice: &Notice) {
         let rules = w.run.rules(w.agents.stack());
         let (class, wire, reaction_ps) = (rules.control_class, rules.cnp_wire, rules.reaction_ps);
-        w.observed.totals.notices += 1;
+        w.observed.totals.counts.notices += 1;
         w.observed.totals.control_bytes += u64::from(wire);
         if reaction_ps == 0 {
             self.deferred.notify(*notice);

@@ -196,7 +196,8 @@ impl Pass for ByEvent<'_> {
         let (w, marking) = (&mut *self.w, &mut self.switches.marking);
         if marking.sees(step, &w.net.ports[egress], qlen) {
             let (port, p) = (&mut w.net.ports[egress], w.net.pool.get_mut(packet));
-            w.observed.totals.ecn_marks += u64::from(marking.mark(&w.run, (port, egress), p, w.clock.now_ps, qlen));
+            w.observed.totals.counts.ecn_marks +=
+                u64::from(marking.mark(&w.run, (port, egress), p, w.clock.now_ps, qlen));
         }
     }
 

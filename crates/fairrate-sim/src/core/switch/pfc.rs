@@ -44,13 +44,15 @@ impl Switches {
         if w.net.ports[port].is_down() {
             return;
         }
-        let frames = if pause { &mut w.observed.totals.pfc_pauses } else { &mut w.observed.totals.pfc_resumes };
+        let frames =
+            if pause { &mut w.observed.totals.counts.pfc_pauses } else { &mut w.observed.totals.counts.pfc_resumes };
         *frames += 1;
         if is_full_of_frames(w, port)
             && let Some(opposite) = w.net.ports[port].cancel_pause(&mut w.net.pool, class)
         {
             // Neither frame is sent: the other end keeps its state.
-            let (pauses, resumes) = (&mut w.observed.totals.pfc_pauses, &mut w.observed.totals.pfc_resumes);
+            let (pauses, resumes) =
+                (&mut w.observed.totals.counts.pfc_pauses, &mut w.observed.totals.counts.pfc_resumes);
             (*pauses, *resumes) = (*pauses - 1, *resumes - 1);
             w.net.pool.release(opposite);
             return;
@@ -68,9 +70,9 @@ impl Switches {
         }
         let (class, wire) = (w.run.flow(flow).class(), w.run.rules_of(flow).cnp_wire);
         let (kind, count) = if pause {
-            (PacketKind::FlowPause, &mut w.observed.totals.flow_pauses)
+            (PacketKind::FlowPause, &mut w.observed.totals.counts.flow_pauses)
         } else {
-            (PacketKind::FlowResume, &mut w.observed.totals.flow_resumes)
+            (PacketKind::FlowResume, &mut w.observed.totals.counts.flow_resumes)
         };
         *count += 1;
         w.observed.totals.control_bytes += u64::from(wire);

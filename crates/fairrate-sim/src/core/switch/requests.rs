@@ -65,7 +65,7 @@ impl Switches {
         let words = w.net.pool.header_mut(packet);
         words[0] = f64::from(notice.port);
         words[1..NOTICE_WORDS].copy_from_slice(&notice.values);
-        w.observed.totals.notices += 1;
+        w.observed.totals.counts.notices += 1;
         w.observed.totals.control_bytes += u64::from(wire);
         self.forward(w, port, packet);
     }

@@ -74,7 +74,7 @@ impl Switches {
         let totals = &mut w.observed.totals;
         totals.fingerprint = totals.fingerprint.wrapping_add(sums.fingerprint);
         totals.packet_hops += sums.n_hops;
-        totals.ecn_marks += sums.n_marks;
+        totals.counts.ecn_marks += sums.n_marks;
         w.clock.latest_ps = w.clock.latest_ps.max(sums.latest_ps);
         sums.n_events
     }

@@ -64,7 +64,7 @@ impl Switches {
     pub(super) fn carry_out_verdicts(&mut self, w: &mut World, port: PortIdx) {
         let marks = std::mem::take(&mut self.verdicts.marks);
         w.net.ports[port].ecn_marks += marks;
-        w.observed.totals.ecn_marks += marks;
+        w.observed.totals.counts.ecn_marks += marks;
         if self.verdicts.dropped.is_empty() {
             return;
         }

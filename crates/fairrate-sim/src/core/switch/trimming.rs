@@ -124,7 +124,7 @@ impl Switches {
         let is_last = !w.net.ports[egress].to_host().is_none();
         w.report(egress, packet, PacketStep::Trimmed);
         let p = w.net.pool.get_mut(packet);
-        w.observed.totals.trims += 1;
+        w.observed.totals.counts.trims += 1;
         w.observed.totals.trimmed_bytes += u64::from(p.wire);
         (p.kind, p.wire, p.class) = (PacketKind::Trimmed, size.as_u64() as u16, class);
         if is_last {
@@ -162,7 +162,7 @@ impl Switches {
     #[inline(never)]
     fn turn_back(&mut self, w: &mut World, egress: PortIdx, packet: PacketIdx) {
         w.report(egress, packet, PacketStep::Returned);
-        w.observed.totals.returns += 1;
+        w.observed.totals.counts.returns += 1;
         let route = way_back(w, w.net.pool.get(packet));
         let p = w.net.pool.get_mut(packet);
         (p.kind, p.route) = (PacketKind::Returned, route);
