@@ -284,11 +284,11 @@ fn pfc(config: &SimConfig) -> String {
     let alpha = config.fabric.ingress_alpha;
     let alpha = alpha.map_or_else(|| "the free buffer".to_owned(), |alpha| format!("{alpha} of the free buffer"));
     match config.fabric.pfc {
-        Pfc::Off if config.fabric.trim.is_some_and(|trim| trim.returns) => {
+        Pfc::Off if config.fabric.admission.trim.is_some_and(|trim| trim.returns) => {
             "off: data that finds no room is cut to its header, and headers that find none go back to their senders"
                 .to_owned()
         }
-        Pfc::Off if config.fabric.trim.is_some() => {
+        Pfc::Off if config.fabric.admission.trim.is_some() => {
             "off: data that finds no room is cut to its header, and headers that find none are dropped".to_owned()
         }
         Pfc::Off => "off: packets that find no room are dropped".to_owned(),

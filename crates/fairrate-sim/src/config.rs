@@ -20,8 +20,8 @@ pub use self::classes::ClassConfig;
 pub use self::dependencies::{Activity, Dependency, DependencyError, Milestone, TaskSpec, check_dependencies};
 pub(crate) use self::dependencies::{Successor, Successors, n_dependencies};
 pub use self::fabric::{
-    ClockRule, EcmpHash, EcnConfig, FabricConfig, Headroom, LevelsByRate, MarkAt, MarkBy, MarkDraws, NonEct,
-    PauseLevels, Pfc, TieRule, Trim,
+    AdmissionConfig, ClockRule, EcmpHash, EcnConfig, FabricConfig, Headroom, LevelsByRate, MarkAt, MarkBy, MarkDraws,
+    NonEct, PauseLevels, Pfc, TieRule, Trim,
 };
 pub use self::faults::{BurstLoss, FailureWindows, FaultConfig, FaultPackets, Flap};
 pub use self::flows::{Burst, Change, Connection, FlowSpec, Trigger};

@@ -31,14 +31,14 @@ pub mod workload;
 
 pub use collectives::{CollectiveBook, CollectiveSpec, IterationOutcome};
 pub use config::{
-    Activity, Adaptive, AllocatorConfig, BALANCES, Balance, BalanceInfo, BaseRttRule, Burst, BurstLoss, Change,
-    ClassConfig, ClockRule, CoDelConfig, Conga, Connection, DelayedAck, Dependency, DependencyError, Distribution,
-    EcmpHash, EcnConfig, EcnEcho, Entropy, EntropyScheme, ExternalFlow, FabricConfig, FailureWindows, FaultConfig,
-    FaultPackets, Flap, FlowSpec, FullBuffer, Headroom, HostConfig, Jitter, LevelsByRate, LossDetection, MarkAt,
-    MarkBy, MarkDraws, MarkReduction, Milestone, MptcpConfig, Noise, NonEct, Overflow, PauseLevels, Pfc, ProbeSpec,
-    QUEUES, QueueConfig, QueueInfo, QueueRule, ReceiveBuffer, Recovery, RedConfig, Rehash, Reroute, Scheduler,
-    SfqCoDelConfig, Signal, SimConfig, Stack, StopRule, SubflowPaths, TaskSpec, TcpConfig, TieRule, Transport,
-    TransportConfig, Trigger, Trim, WindowRule, check_dependencies,
+    Activity, Adaptive, AdmissionConfig, AllocatorConfig, BALANCES, Balance, BalanceInfo, BaseRttRule, Burst,
+    BurstLoss, Change, ClassConfig, ClockRule, CoDelConfig, Conga, Connection, DelayedAck, Dependency, DependencyError,
+    Distribution, EcmpHash, EcnConfig, EcnEcho, Entropy, EntropyScheme, ExternalFlow, FabricConfig, FailureWindows,
+    FaultConfig, FaultPackets, Flap, FlowSpec, FullBuffer, Headroom, HostConfig, Jitter, LevelsByRate, LossDetection,
+    MarkAt, MarkBy, MarkDraws, MarkReduction, Milestone, MptcpConfig, Noise, NonEct, Overflow, PauseLevels, Pfc,
+    ProbeSpec, QUEUES, QueueConfig, QueueInfo, QueueRule, ReceiveBuffer, Recovery, RedConfig, Rehash, Reroute,
+    Scheduler, SfqCoDelConfig, Signal, SimConfig, Stack, StopRule, SubflowPaths, TaskSpec, TcpConfig, TieRule,
+    Transport, TransportConfig, Trigger, Trim, WindowRule, check_dependencies,
 };
 pub use core::{CriticalPath, Meeting, Mode, Reason, Work};
 pub use fabric::DropCause;

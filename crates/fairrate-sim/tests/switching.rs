@@ -144,6 +144,6 @@ fn a_run_says_why_it_is_not_simulated_in_a_faster_way() {
     like_ns3.fabric.ties = TieRule::Insertion;
     like_ns3.fabric.queue = QueueConfig { rule: QueueRule::PFabric, ..QueueConfig::FIFO };
     let reasons = mode(&like_ns3, Switching::Spans);
-    assert_eq!(reasons.switches, [Reason::Disciplines, Reason::InsertionTies]);
+    assert_eq!(reasons.switches, [Reason::Admission("ports have queueing disciplines"), Reason::InsertionTies]);
     assert_eq!(reasons.one_part, [Reason::InsertionTies]);
 }

@@ -79,7 +79,7 @@ fn read_pfc(s: &mut Section<'_>, fabric: &FabricConfig) -> bool {
 
 /// Reads whether switches trim data of the class. It is not written to the resolved scenario if they trim none.
 fn read_trim(s: &mut Section<'_>, fabric: &FabricConfig) -> bool {
-    let trims = fabric.trim.is_some();
+    let trims = fabric.admission.trim.is_some();
     let trim = s.get("trim", trims).value;
     if trim && !trims {
         let help = "write `trim = true` in `[switch]`, and `trim = false` in the `[[class]]` of each class without it";

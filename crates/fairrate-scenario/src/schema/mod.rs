@@ -3,6 +3,7 @@
 //! Reading has two stages. First all sections are read into plain values, so that one report names every wrong key. If
 //! there is none, the network and the flows are created, and the values that depend on them are checked.
 
+mod admission;
 mod algorithm;
 mod allocator;
 mod circuits;
@@ -23,7 +24,6 @@ mod tcp;
 mod topology;
 mod traffic;
 mod transport;
-mod trim;
 mod warnings;
 
 use std::collections::BTreeSet;
@@ -90,7 +90,7 @@ pub(crate) fn read(
     for (at, Stack { transport, cc }) in stacks.all.iter().enumerate() {
         check_frames(report, &timing, cc);
         let classes = stacks.classes_of(at);
-        trim::check(&root, &fabric, transport, cc, &classes);
+        admission::check(&root, &fabric, transport, cc, &classes);
         transport::check_entropy(&root, transport, cc, fabric.balance);
         circuits::check(&root, shape, transport, cc, &fabric);
         switch::check_recovery(&root, &fabric, transport, &classes);

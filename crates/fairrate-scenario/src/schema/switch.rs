@@ -10,7 +10,7 @@ use fairrate_units::{Bytes, Rate};
 
 use super::stacks::Stacks;
 use super::topology::Shape;
-use super::{Timing, class, ecn, queue, routing, trim};
+use super::{Timing, admission, class, ecn, queue, routing};
 use crate::error::{Report, Site};
 use crate::reader::{OrWord, Section};
 use crate::tree::{Node, Table, Value};
@@ -53,7 +53,7 @@ pub(super) fn read(
         pfc_frame: s.get("pfc_frame", Bytes::new(if ns3 { 43 } else { 64 })).value,
         frame_overhead: timing.frame_overhead.value,
         ecn: ecn::read(&mut s, profile, stacks, &stacks.listed),
-        trim: trim::read(&mut s, is_uet.then_some(cc.needs().datagrams), transport.control_class),
+        admission: admission::read(&mut s, is_uet.then_some(cc.needs().datagrams), transport.control_class),
         queue: queue::read(&mut s, stacks),
         clock: timing.clock,
         ties: timing.ties,

@@ -364,7 +364,7 @@ fn check_buffers(config: &SimConfig, run: &Run) -> Result<(), String> {
         && fabric.all_ecn().all(|ecn| ecn.non_ect != NonEct::Drop)
         && fabric.classes.values().all(|class| class.pfc && class.headroom == Headroom::Auto && class.egress_alpha.is_none())
         // Headers above their limit are dropped, paused or not.
-        && fabric.trim.is_none_or(|trim| trim.limit.is_none())
+        && fabric.admission.trim.is_none_or(|trim| trim.limit.is_none())
         && config.faults.is_empty()
         && !may_hosts_lose(config);
     if is_lossless && (0 < totals.drops.total() || 0 < totals.dropped_bytes) {

@@ -229,6 +229,13 @@ pub struct Trim {
     pub returns: bool,
 }
 
+/// Rules about what may join a queue, besides the limits of the buffer. By default there are none.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct AdmissionConfig {
+    /// Data that does not fit is cut to its header in place of a drop.
+    pub trim: Option<Trim>,
+}
+
 /// Links and switches.
 #[derive(Clone, Debug, PartialEq)]
 pub struct FabricConfig {
@@ -255,8 +262,8 @@ pub struct FabricConfig {
     pub frame_overhead: Bytes,
     /// ECN marking, if any.
     pub ecn: Option<EcnConfig>,
-    /// Data that does not fit is cut to its header in place of a drop.
-    pub trim: Option<Trim>,
+    /// Rules about what may join a queue, besides the limits of the buffer.
+    pub admission: AdmissionConfig,
     /// Queueing of data at egress ports.
     pub queue: QueueConfig,
     /// Rounding of serialisation times.

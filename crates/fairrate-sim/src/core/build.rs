@@ -88,7 +88,7 @@ pub(super) fn plan(mut config: SimConfig, threads: usize, switching: Switching) 
     let mut flows: Vec<Flow> = (0..).map(FlowId).zip(&config.flows).map(of_spec).collect();
     flows::link_successors(&config, &mut flows);
     flows::add_subflows(&config, &connections, &host_of, &mut flows);
-    let returns_headers = config.fabric.trim.is_some_and(|trim| trim.returns);
+    let returns_headers = config.fabric.admission.trim.is_some_and(|trim| trim.returns);
     // Where switches choose ports, a header goes back by the entries of acknowledgments.
     let has_ways_back = has_notices || returns_headers && !config.goes_hop_by_hop();
     let (paths, sports) = PathTable::new(&config, &routes, has_ways_back).of_all(&mut flows, &connections);

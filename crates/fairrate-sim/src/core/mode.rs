@@ -10,7 +10,8 @@ use super::agents::Agents;
 use super::build::shares_draws;
 use super::look_ahead::MANY_PORTS;
 use super::run::{Rules, Run};
-use crate::config::{NonEct, ProbeSpec, SimConfig, TieRule};
+use super::switch::rules_of;
+use crate::config::{ProbeSpec, SimConfig, TieRule};
 use crate::fabric::Port;
 
 /// A reason for which a faster way to simulate is not taken.
@@ -22,16 +23,10 @@ pub enum Reason {
     Fluids,
     /// The algorithm has agents at switch ports, which see each packet in turn.
     PortAgents,
-    /// Ports have queueing disciplines.
-    Disciplines,
+    /// Switches have a rule of admission that sees each packet in turn, named by a clause.
+    Admission(&'static str),
     /// Packets choose ports by queues, or by earlier choices.
     Balance,
-    /// Switches cut packets to their headers.
-    Trimming,
-    /// Switches drop packets that cannot be marked.
-    EarlyDrops,
-    /// The topology has circuits, whose queues several transmitters serve.
-    Circuits,
     /// Events of the same time are processed in the order in which they were scheduled, as in ns-3.
     InsertionTies,
     /// All switches draw marks from one random stream, as in ns-3.
@@ -70,11 +65,8 @@ impl std::fmt::Display for Reason {
             Self::Asked => "events were asked for",
             Self::Fluids => "flows are fluids, without packets",
             Self::PortAgents => "the algorithm has agents at ports",
-            Self::Disciplines => "ports have queueing disciplines",
+            Self::Admission(rule) => rule,
             Self::Balance => "packets choose ports by queues or by earlier choices",
-            Self::Trimming => "switches trim packets",
-            Self::EarlyDrops => "switches drop packets that cannot be marked",
-            Self::Circuits => "there are circuits",
             Self::InsertionTies => "ties are broken as in ns-3",
             Self::SharedDraws => "marks are drawn as in ns-3",
             Self::Faults => "links have faults",
@@ -124,18 +116,17 @@ pub(super) fn switches_by_event(run: &Run, ports: &[Port], agents: &Agents) -> V
     let (config, c) = (&run.config, &run.constants);
     let of_stack = |rules: &Rules| rules.ack_wire.min(rules.cnp_wire).min(rules.data_header as u16 + 1);
     let shortest = run.all_rules().map(of_stack).chain([c.pfc_wire]).min().unwrap_or(0);
-    those_that_hold([
+    let mut reasons = those_that_hold([
         (Reason::PortAgents, !agents.is_empty()),
-        (Reason::Disciplines, ports.iter().any(Port::has_disciplines)),
         (Reason::Balance, config.fabric.balance.has_state()),
-        (Reason::Trimming, config.fabric.trim.is_some()),
-        (Reason::EarlyDrops, config.fabric.all_ecn().any(|ecn| ecn.non_ect == NonEct::Drop)),
-        (Reason::Circuits, config.topology.circuits.is_some()),
         (Reason::InsertionTies, config.fabric.ties == TieRule::Insertion),
         (Reason::SharedDraws, shares_draws(config)),
         (Reason::Faults, !config.faults.is_empty()),
         (Reason::InstantPackets, ports.iter().any(|port| port.tx_ps(shortest) == 0)),
-    ])
+    ]);
+    reasons.extend(rules_of(config, ports).map(|rule| Reason::Admission(rule.reason)));
+    reasons.sort_unstable();
+    reasons
 }
 
 /// Returns the reasons for which hosts have to go event by event where switches go in spans: something at a host may happen at the

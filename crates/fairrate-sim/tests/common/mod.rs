@@ -12,10 +12,10 @@ use fairrate_sim::rng::{Purpose, Stream};
 use fairrate_sim::routing::{FlowKey, Routes};
 use fairrate_sim::topology::{LeafSpine, Topology};
 use fairrate_sim::{
-    AllocatorConfig, Balance, BaseRttRule, ClockRule, EcmpHash, EcnConfig, EcnEcho, FabricConfig, FlowSpec, Headroom,
-    LossDetection, MarkAt, MarkBy, MarkDraws, MarkReduction, MptcpConfig, NodeId, NonEct, Pfc, PortId, ProbeSpec,
-    QueueConfig, Recovery, RunTotals, SimConfig, Simulation, StopRule, TcpConfig, TieRule, Transport, TransportConfig,
-    WindowRule,
+    AdmissionConfig, AllocatorConfig, Balance, BaseRttRule, ClockRule, EcmpHash, EcnConfig, EcnEcho, FabricConfig,
+    FlowSpec, Headroom, LossDetection, MarkAt, MarkBy, MarkDraws, MarkReduction, MptcpConfig, NodeId, NonEct, Pfc,
+    PortId, ProbeSpec, QueueConfig, Recovery, RunTotals, SimConfig, Simulation, StopRule, TcpConfig, TieRule,
+    Transport, TransportConfig, WindowRule,
 };
 use fairrate_units::{Bytes, Rate, Time};
 
@@ -180,7 +180,7 @@ pub fn config(topology: Topology, cc: AlgorithmConfig, flows: Vec<FlowSpec>) -> 
             clock: ClockRule::Picoseconds,
             balance: Balance::Ecmp,
             reroute: None,
-            trim: None,
+            admission: AdmissionConfig::default(),
             ecmp: EcmpHash::Mix,
             ties: TieRule::Entity,
             classes: std::collections::BTreeMap::new(),

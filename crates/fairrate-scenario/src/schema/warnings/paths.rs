@@ -105,7 +105,7 @@ fn no_marks(config: &SimConfig) -> Option<String> {
         QueueRule::Fifo | QueueRule::PFabric => false,
     };
     let has_marks = config.fabric.ecn.is_some() || by_queue && config.cc.needs().network.ecn;
-    let trims = config.fabric.trim.is_some();
+    let trims = config.fabric.admission.trim.is_some();
     let (name, left) = match scheme {
         // EQDS's learns from packets that are cut: csg-htsim marks none.
         EntropyScheme::BitmapOnce if trims => return None,

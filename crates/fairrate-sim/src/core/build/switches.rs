@@ -6,7 +6,7 @@ use fairrate_units::{Bytes, Rate, Time};
 
 use super::super::balance::Balancer;
 use super::super::run::Run;
-use super::super::switch::{Markers, Marking, Switches, Trimming};
+use super::super::switch::{Admission, Markers, Marking, Switches};
 use crate::config::{EcnConfig, MarkBy, MarkDraws, Pfc, SimConfig};
 use crate::fabric::{BacklogPfc, Discipline, Marker, Mmu, Place, Port, WeightedClasses, quanta};
 use crate::ids::{PortId, PortIdx, SwitchIdx};
@@ -64,8 +64,8 @@ pub(super) fn build_switches(
         }
         Pfc::Off | Pfc::Ingress | Pfc::IngressLevels(_) => None,
     };
-    let trimming = Trimming::new(config, ids);
-    Switches::new(buffers, backlog_pfc, marking, Balancer::new(config), trimming, ports)
+    let admission = Admission::new(config, ids, ports);
+    Switches::new(buffers, backlog_pfc, marking, Balancer::new(config), admission, ports)
 }
 
 /// Returns the classes for which ports have headroom if PFC goes by ingress ports: those of flows, as only data needs

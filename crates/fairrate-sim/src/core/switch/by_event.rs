@@ -171,23 +171,11 @@ impl Pass for ByEvent<'_> {
     #[inline(always)]
     fn admit(&mut self, egress: PortIdx, packet: PacketIdx, head: Head, waiting: u32) -> Option<Head> {
         let (s, w) = (&mut *self.switches, &mut *self.w);
-        if s.is_plain {
-            return s.charge_or_discard(w, egress, packet, head, waiting);
+        if s.admission.is_empty() {
+            s.charge_or_discard(w, egress, packet, head, waiting)
+        } else {
+            s.admit_by_rules(w, egress, packet, head, waiting)
         }
-        if s.marking.drops_some() {
-            let (port, p, qlen) = (&mut w.net.ports[egress], w.net.pool.get(packet), waiting + u32::from(head.wire));
-            if s.marking.drops(&w.run, (port, egress), p, w.clock.now_ps, qlen) {
-                w.discard(egress, packet, DropCause::Early);
-                return None;
-            }
-        }
-        if s.has_special_ports && !s.is_admitted(w, egress, packet) {
-            return None;
-        }
-        if s.trimming.is_some() {
-            return s.admit_or_trim(w, egress, packet, head, waiting);
-        }
-        s.charge_or_discard(w, egress, packet, head, waiting)
     }
 
     #[allow(clippy::inline_always)] // See `Part::run`.
@@ -257,8 +245,8 @@ impl Pass for ByEvent<'_> {
     #[inline(always)]
     fn leave(&mut self, egress: PortIdx, packet: PacketIdx, head: Head, qlen: Option<u64>) {
         let w = &mut *self.w;
-        if let Some(trimming) = &mut self.switches.trimming {
-            trimming.note_sent(egress, w.net.pool.get(packet));
+        if self.switches.admission.notes_sent() {
+            self.switches.admission.note_sent(w, egress, packet);
         }
         let has_plain_wires = w.net.has_plain_wires;
         let (ports, mut net) = w.net.split();

@@ -20,7 +20,6 @@ use crate::core::run::Run;
 use crate::core::share::Links;
 use crate::core::world::World;
 use crate::engine::EventKind;
-use crate::fabric::DropCause;
 use crate::ids::{NodeId, PacketIdx, PortId, PortIdx};
 use crate::packet::PacketKind;
 use crate::table::Table;
@@ -123,6 +122,14 @@ impl Rotors {
     /// Returns `true` if `voq` has a circuit that is not down.
     fn is_lit(&self, w: &World, voq: usize) -> bool {
         self.voqs[voq].has_circuit() && !w.net.ports[self.voqs[voq].port].is_down()
+    }
+
+    /// Returns the largest number of bytes that `port` may hold at `now`; `None`: no limit, as at every port but a VOQ.
+    pub(super) fn limit_at(&self, port: PortIdx, now: Time) -> Option<u64> {
+        match self.roles[port] {
+            Role::Voq(voq) => self.limit(voq, now),
+            _ => None,
+        }
     }
 
     /// Returns the largest number of bytes that `voq` may hold at `now`; `None`: no limit.
@@ -258,18 +265,6 @@ impl Switches {
         if w.net.ports[port].has_waiting() {
             self.start_by_role(w, port);
         }
-    }
-
-    /// Returns `true` if `port` has room for `packet`, as every port but a VOQ has; otherwise discards the packet.
-    pub(super) fn has_room(&self, w: &mut World, port: PortIdx, packet: PacketIdx) -> bool {
-        let Some(rotors) = &self.rotors else { return true };
-        let Role::Voq(voq) = rotors.roles[port] else { return true };
-        let Some(limit) = rotors.limit(voq, w.clock.now()) else { return true };
-        let fits = w.net.ports[port].queued_bytes + u64::from(w.net.pool.get(packet).wire) <= limit;
-        if !fits {
-            w.discard(port, packet, DropCause::QueueLimit);
-        }
-        fits
     }
 }
 

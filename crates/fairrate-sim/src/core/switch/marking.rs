@@ -152,11 +152,6 @@ impl Marking {
         }
     }
 
-    /// Returns `true` if some packets are dropped where others are marked.
-    pub(super) fn drops_some(&self) -> bool {
-        self.at.is_some() && self.rules.iter().flat_map(|rules| rules.iter()).any(|rules| rules.non_ect == NonEct::Drop)
-    }
-
     /// Returns `true` if `p`, with which a queue of `qlen` bytes would stand at `egress`, is dropped at `at_ps` where another packet
     /// would be marked.
     #[cold]

@@ -1,5 +1,6 @@
 //! Switches: the processing of a packet from its arrival until it is on the next wire.
 
+mod admission;
 mod by_event;
 mod circuits;
 mod hop;
@@ -9,11 +10,10 @@ mod requests;
 mod short_cut;
 mod span;
 mod special;
-mod trimming;
 
+pub(super) use self::admission::{Admission, rules_of};
 use self::circuits::Rotors;
 pub(super) use self::marking::{Markers, Marking};
-pub(super) use self::trimming::Trimming;
 use super::arrivals::Arrivals;
 use super::balance::Balancer;
 use crate::fabric::{BacklogPfc, Mmu, Port, Verdicts};
@@ -27,11 +27,11 @@ pub(crate) struct Switches {
     marking: Marking,
     /// The choice among equal paths.
     balancer: Balancer,
-    /// The state of switches that cut packets to their headers; `None`: they do not.
-    trimming: Option<Box<Trimming>>,
+    /// The rules about what may join a queue, besides the limits of the buffer.
+    admission: Admission,
     /// Set when some port has a queueing discipline or belongs to a circuit.
     has_special_ports: bool,
-    /// Set when packets only queue: no special ports, trimming, early drops or PFC by backlog, no agents, and nobody who looks on. Each of
+    /// Set when packets only queue: no special ports, rules of admission or PFC by backlog, no agents, and nobody who looks on. Each of
     /// these is looked at one by one only if this is not set.
     is_plain: bool,
     /// The last decisions of a queueing discipline, to be carried out.
@@ -49,7 +49,7 @@ impl Switches {
         backlog_pfc: Option<Box<BacklogPfc>>,
         marking: Marking,
         balancer: Balancer,
-        trimming: Option<Box<Trimming>>,
+        admission: Admission,
         ports: &[Port],
     ) -> Self {
         let has_special_ports = ports.iter().any(Port::has_disciplines);
@@ -58,7 +58,7 @@ impl Switches {
             backlog_pfc,
             marking,
             balancer,
-            trimming,
+            admission,
             has_special_ports,
             is_plain: false,
             verdicts: Verdicts::default(),
@@ -69,7 +69,7 @@ impl Switches {
 
     /// Sets whether packets only queue: `is_watched` is set if agents of ports, or an observer, see them.
     pub(super) fn note_watchers(&mut self, is_watched: bool) {
-        let has_own_rules = self.has_special_ports || self.trimming.is_some() || self.marking.drops_some();
+        let has_own_rules = self.has_special_ports || !self.admission.is_empty();
         self.is_plain = !is_watched && !has_own_rules && self.backlog_pfc.is_none();
     }
 

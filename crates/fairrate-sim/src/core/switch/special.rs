@@ -6,25 +6,6 @@ use crate::ids::{PacketIdx, PortIdx};
 use crate::packet::PacketKind;
 
 impl Switches {
-    /// Returns `true` if `egress` has room for `packet` and its discipline, if any, admits it; otherwise discards the
-    /// packet.
-    #[cold]
-    pub(super) fn is_admitted(&mut self, w: &mut World, egress: PortIdx, packet: PacketIdx) -> bool {
-        if !self.has_room(w, egress, packet) {
-            return false;
-        }
-        let port = &mut w.net.ports[egress];
-        if !port.has_disciplines() {
-            return true;
-        }
-        let admitted = port.admit(&mut w.net.pool, packet, w.clock.now_ps, &mut self.verdicts);
-        self.carry_out_verdicts(w, egress);
-        if let Err(cause) = admitted {
-            w.discard(egress, packet, cause);
-        }
-        admitted.is_ok()
-    }
-
     /// Puts `packet`, which the buffer is charged with, into the physical queue `queue` of `egress`, or into its
     /// class's queue if that is `None`. The port may have an agent or disciplines.
     #[cold]

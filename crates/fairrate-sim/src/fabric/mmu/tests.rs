@@ -1,7 +1,7 @@
 use std::collections::BTreeMap;
 
 use super::*;
-use crate::config::{Balance, EcmpHash, QueueConfig, TieRule};
+use crate::config::{AdmissionConfig, Balance, EcmpHash, QueueConfig, TieRule};
 use crate::ids::NodeId;
 use fairrate_units::{Rate, Time};
 use proptest::prelude::*;
@@ -27,7 +27,7 @@ fn config(pfc: bool) -> FabricConfig {
         clock: ClockRule::Picoseconds,
         balance: Balance::Ecmp,
         reroute: None,
-        trim: None,
+        admission: AdmissionConfig::default(),
         ecmp: EcmpHash::Mix,
         ties: TieRule::Entity,
         classes: BTreeMap::new(),

@@ -8,19 +8,22 @@
 
 use fairrate_units::{Rate, Time};
 
-use super::Switches;
-use super::hop::Head;
+use super::{Admission, Newcomer, Rule, Ruling};
 use crate::config::{SimConfig, Trim};
+use crate::core::switch::Switches;
+use crate::core::switch::hop::Head;
 use crate::core::world::World;
-use crate::fabric::DropCause;
+use crate::fabric::{DropCause, Port};
 use crate::ids::{HopId, PacketIdx, PortId, PortIdx};
 use crate::output::PacketStep;
 use crate::packet::{Packet, PacketKind};
 use crate::rng::mix64;
 use crate::table::Table;
 
+pub(super) const RULE: Rule = Rule { reason: "switches trim packets", applies, judge, note_sent: Some(note_sent) };
+
 /// The state of trimming.
-pub(in crate::core) struct Trimming {
+pub(super) struct Trimming {
     config: Trim,
     /// Bit c: data of class c is dropped in place of being cut.
     whole: u8,
@@ -34,7 +37,7 @@ pub(in crate::core) struct Trimming {
 
 impl Trimming {
     /// Returns the state of ports with numbers `ids` that have sent nothing; `None` if switches do not trim.
-    pub(in crate::core) fn new(config: &SimConfig, ids: &Table<PortIdx, PortId>) -> Option<Box<Self>> {
+    pub(super) fn new(config: &SimConfig, ids: &Table<PortIdx, PortId>) -> Option<Box<Self>> {
         let packet = config.longest_packet();
         let state = |trim: Trim| {
             let sent = ids.iter().map(|_| 0).collect();
@@ -51,12 +54,7 @@ impl Trimming {
             let whole = own.fold(0, |mask, (class, _)| mask | 1 << class);
             Box::new(Self { config: trim, whole, seed: config.seed, ids: ids.clone(), limits, sent })
         };
-        config.fabric.trim.map(state)
-    }
-
-    /// Records that `p` leaves `port`.
-    pub(super) fn note_sent(&mut self, port: PortIdx, p: &Packet) {
-        self.sent[port] = if p.kind == PacketKind::Data { p.wire } else { 0 };
+        config.fabric.admission.trim.map(state)
     }
 
     /// Returns the limit of a port in bytes, if it has one.
@@ -71,21 +69,29 @@ impl Trimming {
     }
 }
 
+fn applies(config: &SimConfig, _: &[Port]) -> bool {
+    config.fabric.admission.trim.is_some()
+}
+
+/// Charges the buffer with the packet or with its header.
+#[cold]
+fn judge(s: &mut Switches, w: &mut World, egress: PortIdx, newcomer: Newcomer) -> Ruling {
+    s.admit_or_trim(w, egress, newcomer).map_or(Ruling::Gone, Ruling::Joins)
+}
+
+/// Records the size of `packet`, which leaves `egress`, if it is data.
+fn note_sent(admission: &mut Admission, w: &World, egress: PortIdx, packet: PacketIdx) {
+    let (trimming, p) = (admission.trimming.as_mut().expect("switches trim"), w.net.pool.get(packet));
+    trimming.sent[egress] = if p.kind == PacketKind::Data { p.wire } else { 0 };
+}
+
 impl Switches {
-    /// Charges the buffer with `packet`, which would join `waiting` bytes of its class at `egress`, or with its header. Returns
-    /// what joins the queue; `None`: nothing does.
+    /// Charges the buffer with a packet or with its header. Returns what joins the queue; `None`: nothing does.
     ///
     /// At a limit of the port, a coin decides whether the packet is cut or the last one of the queue, into whose place it comes.
-    #[cold]
-    pub(super) fn admit_or_trim(
-        &mut self,
-        w: &mut World,
-        egress: PortIdx,
-        packet: PacketIdx,
-        head: Head,
-        waiting: u32,
-    ) -> Option<Head> {
-        let trimming = self.trimming.as_ref().expect("switches trim");
+    fn admit_or_trim(&mut self, w: &mut World, egress: PortIdx, newcomer: Newcomer) -> Option<Head> {
+        let Newcomer { packet, head, waiting } = newcomer;
+        let trimming = self.admission.trimming.as_ref().expect("switches trim");
         let (limit, wire) = (trimming.limit(egress), u64::from(head.wire));
         if w.net.pool.get(packet).kind != PacketKind::Data {
             return self.admit_ahead(w, egress, packet, head);
@@ -119,7 +125,7 @@ impl Switches {
     /// Cuts `packet`, which has been reported as queued and is not charged to the buffer, to its header. Returns the header's
     /// head; `None`: there is no room for that either.
     fn trim(&mut self, w: &mut World, egress: PortIdx, packet: PacketIdx) -> Option<Head> {
-        let trimming = self.trimming.as_ref().expect("switches trim");
+        let trimming = self.admission.trimming.as_ref().expect("switches trim");
         let Trim { size, class, .. } = trimming.config;
         let is_last = !w.net.ports[egress].to_host().is_none();
         w.report(egress, packet, PacketStep::Trimmed);
@@ -137,14 +143,14 @@ impl Switches {
     /// Charges the buffer with a header or a control packet: twice the limit of data may wait of these. A header for which there is no
     /// room goes back to its sender, if the configuration says so; anything else is discarded.
     fn admit_ahead(&mut self, w: &mut World, egress: PortIdx, packet: PacketIdx, head: Head) -> Option<Head> {
-        let limit = self.trimming.as_ref().expect("switches trim").limit(egress);
+        let limit = self.admission.trimming.as_ref().expect("switches trim").limit(egress);
         let waiting = w.net.ports[egress].class_bytes(head.class);
         let charged = if limit.is_some_and(|limit| 2 * limit < u64::from(waiting) + u64::from(head.wire)) {
             Err(DropCause::QueueLimit)
         } else {
             self.charge(w, egress, packet, head, waiting)
         };
-        let returns = self.trimming.as_ref().is_some_and(|trimming| trimming.config.returns);
+        let returns = self.admission.trimming.as_ref().is_some_and(|trimming| trimming.config.returns);
         let cause = match charged {
             Ok(head) => return Some(head),
             Err(cause) => cause,

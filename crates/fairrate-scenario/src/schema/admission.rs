@@ -1,15 +1,20 @@
-//! Trimming by switches: keys of `[switch]`.
+//! Rules about what may join a queue, besides the limits of the buffer: keys of `[switch]`.
 
 use fairrate_control::AlgorithmConfig;
 use fairrate_control::credits::DatagramDefaults;
-use fairrate_sim::{FabricConfig, QueueConfig, Transport, TransportConfig, Trim};
+use fairrate_sim::{AdmissionConfig, FabricConfig, QueueConfig, Transport, TransportConfig, Trim};
 use fairrate_units::{Bytes, Rate};
 
 use crate::reader::{OrWord, Section};
 
-/// Reads `trim` and the keys that begin so. Headers have the size of uet-htsim's. `of_uet`: the algorithm's defaults, if the
-/// transport is Ultra Ethernet's.
-pub(super) fn read(s: &mut Section<'_>, of_uet: Option<DatagramDefaults>, class: u8) -> Option<Trim> {
+/// Reads the rules. `class` is that of control packets. `of_uet`: the algorithm's defaults, if the transport is Ultra Ethernet's.
+pub(super) fn read(s: &mut Section<'_>, of_uet: Option<DatagramDefaults>, class: u8) -> AdmissionConfig {
+    AdmissionConfig { trim: read_trim(s, of_uet, class) }
+}
+
+/// Reads `trim` and the keys that begin so. Headers have the size of uet-htsim's. `of_uet`: as for
+/// [`read`].
+fn read_trim(s: &mut Section<'_>, of_uet: Option<DatagramDefaults>, class: u8) -> Option<Trim> {
     let trims = s.get("trim", of_uet.is_some()).value;
     let size = s.get("trim_size", Bytes::new(64)).value;
     let default = of_uet.and_then(|defaults| defaults.trim_limit).map_or(OrWord::Word(0), OrWord::Value);
@@ -42,7 +47,9 @@ pub(super) fn check(
     cc: &AlgorithmConfig,
     classes: &[u8],
 ) {
-    let Some(trim) = fabric.trim.filter(|_| classes.iter().any(|&class| fabric.class(class).trim)) else { return };
+    let Some(trim) = fabric.admission.trim.filter(|_| classes.iter().any(|&class| fabric.class(class).trim)) else {
+        return;
+    };
     let problem = |message: String, help: &str| {
         let at = if root.has("switch") { "switch" } else { "topology" };
         root.problem_at("scenario::conflict", at, message, help);
