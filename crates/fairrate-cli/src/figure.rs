@@ -46,6 +46,9 @@ pub struct Args {
     /// Only this line, as powertcp, or those whose names begin so; again for more of them. Claims without a number are left out
     #[arg(long = "line", value_name = "NAME", conflicts_with_all = ["list", "from"])]
     lines: Vec<String>,
+    /// Only the runs of this name, as the tables and pictures have it, or those whose names begin so; again for more of them
+    #[arg(long = "run", value_name = "NAME", conflicts_with_all = ["list", "from"])]
+    runs: Vec<String>,
     /// Directory of the figures
     #[arg(long, value_name = "DIR", default_value = "figures")]
     out: PathBuf,
@@ -238,7 +241,7 @@ fn draw(
     };
     let (panels, mut claims) = ((figure.panels)(&points), figure.judged(&points));
     let all = claims.len();
-    let has_all_runs = !about.quick && args.lines.is_empty();
+    let has_all_runs = !about.quick && args.lines.is_empty() && args.runs.is_empty();
     claims.retain(|claim| has_all_runs || claim.measured().is_some());
     let (json, tally) = (sheet::claims(figure, &claims, about.quick), Tally::of(&claims));
     let caption = about.quick.then_some(sheet::QUICK);
@@ -256,7 +259,7 @@ fn draw(
         let left_out = match all - claims.len() {
             0 => String::new(),
             n if about.quick => format!("{n} of {all} claims have no number with --quick\n"),
-            n => format!("{n} of {all} claims have no number with these lines alone\n"),
+            n => format!("{n} of {all} claims have no number with these runs alone\n"),
         };
         let (table, verdicts) = (sheet::table(&claims), tally.words());
         let summary = if verdicts.is_empty() { String::new() } else { format!("{verdicts}\n") };
@@ -292,7 +295,8 @@ fn read(from: &Path, figure: &Figure) -> Result<Measured, Failure> {
 /// Returns the results of all runs of a figure; `None` if they were interrupted.
 fn measure(figure: &Figure, scale: &Scale, args: &Args, jobs: usize) -> Result<Option<Measured>, Failure> {
     let store = Store::new(&args.out, figure, args.keep_runs);
-    let runs = only(&args.lines, (figure.runs)(scale))?;
+    let runs = only("run", &args.runs, |run| &run.name, (figure.runs)(scale))?;
+    let runs = only("line", &args.lines, |run| &run.line, runs)?;
     let plan: Vec<Planned<Option<Kept>>> = runs.iter().map(|run| store.planned(run, args.fresh)).collect();
     let board = Board::of_runs(args.quiet, runs.len(), plan.iter().filter(|run| run.known.is_some()).count());
     let one = |i: usize| store.run(&runs[i], &mut Watcher::new(&runs[i].label(), &board, 1));
@@ -315,23 +319,23 @@ fn measure(figure: &Figure, scale: &Scale, args: &Args, jobs: usize) -> Result<O
     Ok(is_whole.then(|| (About::new(figure.id, scale.quick, runs.len(), seconds), points)))
 }
 
-/// Returns the runs of the lines that `names` name, or all if there are no names. A name is that of a line, or the beginning
-/// of others.
-fn only(names: &[String], runs: Vec<Run>) -> Result<Vec<Run>, Failure> {
+/// Returns the runs whose `name` one of `names` gives, or all if there are no names. One of `names` is a whole name, or the
+/// beginning of others. `kind` is the word for a name in messages.
+fn only(kind: &'static str, names: &[String], name: fn(&Run) -> &String, runs: Vec<Run>) -> Result<Vec<Run>, Failure> {
     if names.is_empty() {
         return Ok(runs);
     }
-    let lines: BTreeSet<String> = runs.iter().map(|run| run.line.clone()).collect();
+    let known: BTreeSet<String> = runs.iter().map(|run| name(run).clone()).collect();
     let mut chosen: BTreeSet<&str> = BTreeSet::new();
-    for name in names {
-        let begin = lines.iter().map(String::as_str).filter(|line| line.starts_with(name.as_str()));
-        let found: Vec<&str> = if lines.contains(name) { vec![name] } else { begin.collect() };
+    for wanted in names {
+        let begin = known.iter().map(String::as_str).filter(|name| name.starts_with(wanted.as_str()));
+        let found: Vec<&str> = if known.contains(wanted) { vec![wanted] } else { begin.collect() };
         if found.is_empty() {
-            return Err(Failure::unknown_name("line", name, &lines.iter().map(String::as_str).collect::<Vec<_>>()));
+            return Err(Failure::unknown_name(kind, wanted, &known.iter().map(String::as_str).collect::<Vec<_>>()));
         }
         chosen.extend(found);
     }
-    Ok(runs.into_iter().filter(|run| chosen.contains(run.line.as_str())).collect())
+    Ok(runs.into_iter().filter(|run| chosen.contains(name(run).as_str())).collect())
 }
 
 #[derive(Serialize)]

@@ -58,6 +58,12 @@ fn a_figure_of_some_lines_has_their_claims() {
     let output = draw(&["--line", "hoam"]);
     assert_eq!(output.status.code(), Some(2));
     assert!(stderr(&output).contains("did you mean `homa`?"), "{}", stderr(&output));
+    draw(&["--run", "10", "--line", "homa"]);
+    let table = std::fs::read_to_string(out.join("powertcp/fig4/measured.csv")).unwrap();
+    assert!(table.lines().skip(2).all(|row| row.starts_with("10:1,homa,")), "{table}");
+    let output = draw(&["--run", "255.1"]);
+    assert_eq!(output.status.code(), Some(2));
+    assert!(stderr(&output).contains("did you mean `255:1`?"), "{}", stderr(&output));
 }
 
 /// Results of simulated runs are kept: the second time no simulation runs, and the figure is the same.
