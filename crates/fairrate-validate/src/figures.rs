@@ -39,7 +39,7 @@ const OTHER_READINGS: &[(&str, &[&str])] = &[
             "resume at",
         ],
     ),
-    ("ratemp", &["hosts of 50 Gb/s", "hosts of 100 Gb/s", "RateMP's marks"]),
+    ("ratemp", &["hosts of 40 Gb/s", "hosts of 50 Gb/s", "hosts of 100 Gb/s", "RateMP's marks"]),
     (
         "flowtune",
         &["10 segments", "K = ", "timers of ns-2", "tiny buffer", "no RACK", "size over completion time", "bounded"],

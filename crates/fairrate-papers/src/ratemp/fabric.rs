@@ -41,6 +41,8 @@ pub const DRAWN: [(&str, &str); 10] = [
 pub enum Hosts {
     /// 25 Gb/s, which reproduces the paper's RTT of 4.5 us. Loads are of hosts' links.
     Gbps25,
+    /// 40 Gb/s. Loads are of hosts' links.
+    Gbps40,
     /// 50 Gb/s, with which all hosts of a ToR just fill the links above it. Loads are of hosts' links.
     Gbps50,
     /// 100 Gb/s. Two hosts share a link above the ToR, so loads are of the links above ToRs.
@@ -55,6 +57,7 @@ impl Hosts {
     pub fn text(self) -> &'static str {
         match self {
             Self::Gbps25 => "hosts of 25 Gb/s",
+            Self::Gbps40 => "hosts of 40 Gb/s",
             Self::Gbps50 => "hosts of 50 Gb/s",
             Self::Gbps100 => "hosts of 100 Gb/s",
         }
@@ -64,6 +67,7 @@ impl Hosts {
     pub fn prefix(self) -> &'static str {
         match self {
             Self::Gbps25 => "",
+            Self::Gbps40 => "40G-",
             Self::Gbps50 => "50G-",
             Self::Gbps100 => "100G-",
         }
@@ -73,6 +77,7 @@ impl Hosts {
     fn sets(self) -> &'static [(&'static str, &'static str)] {
         match self {
             Self::Gbps25 => &[],
+            Self::Gbps40 => &[("topology.host_rate", "40Gbps")],
             Self::Gbps50 => &[("topology.host_rate", "50Gbps")],
             Self::Gbps100 => &[("topology.host_rate", "100Gbps"), ("traffic.0.link_set", "tor-uplinks")],
         }

@@ -26,7 +26,7 @@ fn runs(scale: &Scale) -> Vec<Run> {
 }
 
 fn panels(points: &Points) -> Vec<Panel> {
-    fig7::panels_of(points, &STEADY_TO_POD, HOSTS)
+    fig7::panels_of(points, &STEADY_TO_POD, &HOSTS)
 }
 
 fn claims(points: &Points) -> Vec<Claim> {

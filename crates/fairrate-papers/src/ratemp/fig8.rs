@@ -28,13 +28,14 @@ fn runs(scale: &Scale) -> Vec<Run> {
 }
 
 fn panels(points: &Points) -> Vec<Panel> {
-    panels_of(points, &MANY_TO_ONE, Hosts::ALL)
+    panels_of(points, &MANY_TO_ONE, &Hosts::ALL)
 }
 
 /// Draws the quantities of the figure over loads, under a traffic to one host.
-pub fn panels_of(points: &Points, traffic: &Traffic, hosts: [Hosts; 2]) -> Vec<Panel> {
+pub fn panels_of(points: &Points, traffic: &Traffic, hosts: &[Hosts]) -> Vec<Panel> {
     let pair = |title: &str, y: Axis, what: &str, is_ratio: bool| {
-        hosts.map(|hosts| traffic.panel(points, hosts, title, y.clone(), what, is_ratio))
+        let panel = |&hosts: &Hosts| traffic.panel(points, hosts, title, y.clone(), what, is_ratio);
+        hosts.iter().map(panel).collect::<Vec<_>>()
     };
     let rate = || Axis::new("mean throughput (Gb/s)").showing(0.0, 25.0);
     let time = || Axis::new("mean completion time (us)").logarithmic();

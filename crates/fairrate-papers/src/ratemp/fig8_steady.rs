@@ -26,7 +26,7 @@ fn runs(scale: &Scale) -> Vec<Run> {
 }
 
 fn panels(points: &Points) -> Vec<Panel> {
-    fig8::panels_of(points, &STEADY_TO_HOST, HOSTS)
+    fig8::panels_of(points, &STEADY_TO_HOST, &HOSTS)
 }
 
 fn claims(points: &Points) -> Vec<Claim> {

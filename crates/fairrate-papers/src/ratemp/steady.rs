@@ -9,8 +9,9 @@ use crate::experiment::Run;
 use crate::figure::Scale;
 use crate::points::Points;
 
-/// The paper gives no rate of hosts' links. 25 Gb/s is Figure 6's; 50 Gb/s is the largest at which load is that of hosts.
-pub const HOSTS: [Hosts; 2] = [Hosts::Gbps25, Hosts::Gbps50];
+/// The paper gives no rate of hosts' links. 25 Gb/s is Figure 6's; 50 Gb/s is the largest at which load is that of hosts. At
+/// 100 Gb/s load is that of the links above ToRs.
+pub const HOSTS: [Hosts; 4] = [Hosts::Gbps25, Hosts::Gbps40, Hosts::Gbps50, Hosts::Gbps100];
 const NOT_TRIED: &[(&str, &str)] = &[("", UNKNOWN)];
 
 /// Returns the runs of a traffic, under the marks of each algorithm's own paper.
