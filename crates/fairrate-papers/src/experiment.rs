@@ -9,7 +9,8 @@ use fairrate_scenario::{Overrides, Scenario};
 use fairrate_sim::Progress;
 
 use crate::points::Point;
-use crate::record::Record;
+use crate::rates::Rates;
+use crate::record::{Counted, Record};
 use crate::rtts::Rtts;
 
 /// The function that makes a point from a run's record.
@@ -40,8 +41,8 @@ pub enum Work {
         files: Vec<(&'static str, &'static str)>,
         /// Changes to the scenario.
         overrides: Overrides,
-        /// The round-trip times that are counted, if any.
-        rtts: Option<Rtts>,
+        /// The distributions that are counted.
+        counted: Counted,
         /// The function that makes the point from the record.
         read: Read,
     },
@@ -68,7 +69,8 @@ impl Run {
     ) -> Self {
         let sets = sets.iter().map(|&(key, value)| (key.to_owned(), value.to_owned())).collect();
         let overrides = Overrides { sets, cc: Some(cc.to_owned()), ..Overrides::default() };
-        let work = Work::Scenario { toml, overrides, files: Vec::new(), rtts: None, read: Arc::new(read) };
+        let work =
+            Work::Scenario { toml, overrides, files: Vec::new(), counted: Counted::default(), read: Arc::new(read) };
         Self { name: name.to_owned(), line: cc.to_owned(), seed: None, is_shared: false, work }
     }
 
@@ -109,13 +111,13 @@ impl Run {
     /// Returns the same simulation under the algorithm `cc`, without the parameters of the other one; `None` if the run is
     /// a calculation.
     pub fn under(&self, cc: &str) -> Option<Self> {
-        let Work::Scenario { toml, files, overrides, rtts, read } = &self.work else { return None };
+        let Work::Scenario { toml, files, overrides, counted, read } = &self.work else { return None };
         let parameters = overrides.cc.as_ref().map(|cc| format!("transport.{cc}."));
         let is_other = |key: &str| parameters.as_ref().is_none_or(|parameters| !key.starts_with(parameters));
         let sets = overrides.sets.iter().filter(|(key, _)| is_other(key)).cloned().collect();
         let overrides = Overrides { sets, cc: Some(cc.to_owned()), ..overrides.clone() };
-        let (files, rtts, read) = (files.clone(), rtts.clone(), Arc::clone(read));
-        let work = Work::Scenario { toml, files, overrides, rtts, read };
+        let (files, counted, read) = (files.clone(), counted.clone(), Arc::clone(read));
+        let work = Work::Scenario { toml, files, overrides, counted, read };
         Some(Self { name: self.name.clone(), line: cc.to_owned(), work, ..*self })
     }
 
@@ -137,8 +139,17 @@ impl Run {
     /// Returns the run with the round-trip times `which` counted.
     #[must_use]
     pub fn counting(mut self, which: Rtts) -> Self {
-        if let Work::Scenario { rtts, .. } = &mut self.work {
-            *rtts = Some(which);
+        if let Work::Scenario { counted, .. } = &mut self.work {
+            counted.rtts = Some(which);
+        }
+        self
+    }
+
+    /// Returns the run with the rates of its sources counted at each packet, as far as they are limited by `rates`.
+    #[must_use]
+    pub fn counting_rates(mut self, rates: Rates) -> Self {
+        if let Work::Scenario { counted, .. } = &mut self.work {
+            counted.rates = Some(rates);
         }
         self
     }
@@ -184,9 +195,9 @@ impl Run {
     pub fn watched(&self, dir: Option<&Path>, watch: &mut dyn Watch) -> Result<Option<Point>, String> {
         match &self.work {
             Work::Calculation(point) | Work::Model { point, .. } => Ok(Some(point())),
-            Work::Scenario { read, rtts, .. } => {
+            Work::Scenario { read, counted, .. } => {
                 let scenario = self.scenario()?.expect("it is a simulation");
-                let record = Record::of(scenario, rtts.clone(), dir, &self.line, watch)?;
+                let record = Record::of(scenario, counted.clone(), dir, &self.line, watch)?;
                 Ok(record.map(|record| read(&record)))
             }
         }

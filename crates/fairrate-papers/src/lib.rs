@@ -23,6 +23,7 @@ mod perc;
 mod points;
 mod powertcp;
 mod ratemp;
+mod rates;
 mod record;
 mod rocc;
 mod rtts;

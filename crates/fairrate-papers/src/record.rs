@@ -10,10 +10,11 @@ use fairrate_results::{ResultsDir, RunState, Tag, TagValue};
 use fairrate_scenario::Scenario;
 use fairrate_sim::{
     ConvergenceSample, FlowOutcome, HostSample, PfcEvent, PortId, PortSample, RateSample, Recorder, RttSample,
-    RunTotals, SimConfig, Sink,
+    RunTotals, SenderEvent, SimConfig, Sink,
 };
 use fairrate_units::Time;
 
+use crate::rates::Rates;
 use crate::rtts::Rtts;
 
 /// All samples and totals of a run.
@@ -30,6 +31,8 @@ pub struct Record {
     pub rates: Vec<RateSample>,
     /// Round-trip times of the flows for which they are counted.
     pub rtts: Rtts,
+    /// Rates of sources at each packet, if they are counted.
+    pub sent_rates: Option<Rates>,
     /// Results of the convergence probe: changes, and the time until rates have settled, if they have.
     pub convergence: Vec<ConvergenceSample>,
     /// Pauses and resumptions of ports, in order of time.
@@ -38,10 +41,19 @@ pub struct Record {
     pub totals: RunTotals,
 }
 
-/// A sink that keeps all samples but round-trip times, which are too many to keep; it only counts them, if asked to.
+/// Distributions of what is too much to keep: counted only if given.
+#[derive(Clone, Debug, Default)]
+pub struct Counted {
+    /// Round-trip times.
+    pub rtts: Option<Rtts>,
+    /// Rates of sources at each packet.
+    pub rates: Option<Rates>,
+}
+
+/// A sink that keeps all samples but those that it only counts.
 struct Counter {
     recorder: Recorder,
-    rtts: Option<Rtts>,
+    counted: Counted,
 }
 
 impl Sink for Counter {
@@ -64,29 +76,37 @@ impl Sink for Counter {
         self.recorder.convergence(sample);
     }
     fn wants_rtts(&self) -> bool {
-        self.rtts.is_some()
+        self.counted.rtts.is_some()
     }
     fn rtt(&mut self, sample: &RttSample) {
-        if let Some(rtts) = &mut self.rtts {
+        if let Some(rtts) = &mut self.counted.rtts {
             rtts.add(sample);
+        }
+    }
+    fn wants_senders(&self) -> bool {
+        self.counted.rates.is_some()
+    }
+    fn sender(&mut self, event: &SenderEvent) {
+        if let Some(rates) = &mut self.counted.rates {
+            rates.add(event);
         }
     }
 }
 
 impl Record {
-    /// Runs `scenario` to its end, and counts the round-trip times that `rtts` selects, if given. Writes its results to
+    /// Runs `scenario` to its end, and counts what `counted` selects. Writes its results to
     /// `dir`, if given, with `label` in every row of their tables. Returns `None` if `watch` interrupts it.
     ///
     /// # Errors
     /// If the simulation fails, or results cannot be written.
     pub fn of(
         scenario: Scenario,
-        rtts: Option<Rtts>,
+        counted: Counted,
         dir: Option<&Path>,
         label: &str,
         watch: &mut dyn Watch,
     ) -> Result<Option<Self>, String> {
-        let mut sink = Counter { recorder: Recorder::default(), rtts };
+        let mut sink = Counter { recorder: Recorder::default(), counted };
         let ended = match dir {
             None => run_into(scenario.sim_config().clone(), 1, &mut sink, watch),
             Some(dir) => {
@@ -101,10 +121,10 @@ impl Record {
             RunState::Failed(cause) => return Err(cause),
             RunState::Complete => {}
         }
-        let Counter { recorder: Recorder { flows, ports, rates, pfc: pauses, convergence, .. }, rtts } = sink;
+        let Counter { recorder: Recorder { flows, ports, rates, pfc: pauses, convergence, .. }, counted } = sink;
         let (config, totals, cut) = (scenario.into_sim_config(), ended.totals, ended.unfinished);
-        let rtts = rtts.unwrap_or_default();
-        Ok(Some(Self { config, flows, cut, ports, rates, rtts, convergence, pauses, totals }))
+        let (rtts, sent_rates) = (counted.rtts.unwrap_or_default(), counted.rates);
+        Ok(Some(Self { config, flows, cut, ports, rates, rtts, sent_rates, convergence, pauses, totals }))
     }
 
     /// Returns the samples of the port from one node to another.
@@ -267,7 +287,8 @@ mod tests {
         let scenario = Scenario::from_texts(toml, "perc-fig6", &[], &overrides).expect("it is a scenario");
         let mut all = Recorder::default();
         run_into(scenario.sim_config().clone(), 1, &mut all, &mut ());
-        let record = Record::of(scenario, None, None, "", &mut ()).expect("it runs").expect("nobody stops it");
+        let record =
+            Record::of(scenario, Counted::default(), None, "", &mut ()).expect("it runs").expect("nobody stops it");
         assert!(4 <= record.convergence.len(), "{} changes", record.convergence.len());
         assert_eq!((record.convergence, record.pauses), (all.convergence, all.pfc));
         assert_eq!((record.flows, record.ports, record.rates), (all.flows, all.ports, all.rates));

@@ -9,6 +9,7 @@
 use fairrate_report::panel::{Axis, Panel};
 use fairrate_report::stats;
 use fairrate_sim::{FlowOutcome, NodeId};
+use fairrate_units::Rate;
 
 use super::baselines::{AT_ONCE, BFC, DCQCN, DCQCN_AUTHORS, HPCC, OMNET, PACC};
 use super::star::ROCC;
@@ -17,6 +18,7 @@ use crate::drawing::with_level;
 use crate::experiment::Run;
 use crate::figure::Scale;
 use crate::points::{Point, Points};
+use crate::rates::Rates;
 use crate::record::{Record, seconds};
 use crate::variant::Variant;
 
@@ -108,6 +110,9 @@ const FULL_BY_INGRESS: Variant = ROCC.with(
 /// BFC, which has pauses of its own, in switches that pause by ingress.
 const BFC_BY_INGRESS: Variant = BFC.with("bfc", "bfc, PFC by ingress", &BY_INGRESS);
 
+/// The rate of hosts' links.
+const HOSTS: Rate = Rate::from_gbps(40);
+
 /// Number of flows, in each run, below which a size is not judged, and of finished flows, below which it is not drawn.
 const ENOUGH: f64 = 100.0;
 
@@ -144,7 +149,8 @@ fn run(workload: &'static Workload, load: u32, variant: &'static Variant, quick:
         ];
         sets.extend(variant.sets);
         let read = move |record: &Record| read(record, workload, workload.counted_ms[usize::from(quick)]);
-        Run::of(&at(workload, load), SCENARIO, variant.cc, &sets, read).called(variant.line)
+        let run = Run::of(&at(workload, load), SCENARIO, variant.cc, &sets, read).called(variant.line);
+        if variant.cc == HPCC.cc { run.counting_rates(Rates::below(HOSTS)) } else { run }
     }
 }
 
@@ -209,6 +215,14 @@ fn of_network(record: &Record, from_ms: f64, counts: impl Fn(&&FlowOutcome) -> b
         ("drops", record.totals.drops.total() as f64),
         ("goodput", record.totals.delivered_bytes as f64 * 8e-9 / end),
     ]);
+    if let Some(rates) = &record.sent_rates {
+        let of = Point::of([
+            ("sent", rates.mean_mbps()),
+            ("sent deviation", rates.deviation_mbps()),
+            ("limited", rates.limited_share()),
+        ]);
+        point.numbers.extend(of.numbers);
+    }
     for name in PLACES {
         let topology = &record.config.topology;
         let here = |node| place(record, node) == Some(name);

@@ -1,9 +1,11 @@
-//! Table III: rates of flows with Hadoop's traffic. The paper does not define its samples, so there are two readings:
-//! rates of flows over their lifetimes, weighted by the lifetimes, and rates of sources after every message about
-//! rates, while they are limited.
+//! Table III: rates of flows with Hadoop's traffic. The paper does not define its samples, so there are three readings:
+//! rates of flows over their lifetimes, weighted by the lifetimes; rates of sources after every message about
+//! rates, while they are limited; and for HPCC, which sets a rate on each acknowledgment and has no messages, rates of
+//! sources at each packet, while they are limited. BFC's sources have no rates.
 
 use fairrate_report::panel::{Axis, Panel};
 
+use super::baselines::HPCC;
 use super::fabric::{self, HADOOP, LINES, LOADS, OMNET_LINES, at};
 use crate::claim::{Claim, Rule};
 use crate::drawing::{Compared, with_level, words_panel};
@@ -35,6 +37,7 @@ const IDEAL_MBPS: f64 = 333.0;
 /// The readings: name of the rate, and of its deviation.
 const LIFE: [&str; 2] = ["rate", "rate deviation"];
 const TOLD: [&str; 2] = ["told", "told deviation"];
+const SENT: [&str; 2] = ["sent", "sent deviation"];
 
 fn runs(scale: &Scale) -> Vec<Run> {
     let omnet = fabric::runs_of(&OMNET_LINES, scale, &[&HADOOP], &LOADS[..1]);
@@ -65,6 +68,7 @@ fn panels(points: &Points) -> Vec<Panel> {
             Compared { name: "paper".to_owned(), cc: "line-rate", values: paper },
             line(("over a flow's life", "powertcp", LIFE[which])),
             line(("after each notice", "dcqcn", TOLD[which])),
+            line(("at each packet", "hpcc", SENT[which])),
         ];
         Panel { wide: true, ..words_panel(format!("{run}: {title}"), &words, y, lines) }
     };
@@ -77,7 +81,12 @@ fn panels(points: &Points) -> Vec<Panel> {
 fn claims(points: &Points) -> Vec<Claim> {
     let readings = |variant: &Variant| {
         let told = (TOLD, "after each notice", "told-");
-        [Some((LIFE, "over its life", "")), has_messages(variant).then_some(told)].into_iter().flatten()
+        // HPCC's rate at a packet is the one of the acknowledgment that let it go.
+        let sent = (SENT, "at each packet, while it is limited", "sent-");
+        let is_hpcc = variant.cc == HPCC.cc;
+        [Some((LIFE, "over its life", "")), has_messages(variant).then_some(told), is_hpcc.then_some(sent)]
+            .into_iter()
+            .flatten()
     };
     let of = |(variant, _): &(Variant, &str)| {
         let [mean, deviation] = says(variant);
