@@ -63,8 +63,8 @@ const PACCS: Readings = [
 ];
 /// RoCC in switches that drop what does not fit into their buffer.
 const NO_PFC: Variant = ROCC.with("rocc-no-pfc", "rocc, no PFC", &[("switch.pfc", "false")]);
-/// Lines besides the fabric's own: other readings of PFC, and none.
-const OTHERS: [Line; 9] = [
+/// Lines besides the fabric's own: other readings of PFC.
+const OTHERS: [Line; 8] = [
     (ROCCS[1], "powertcp"),
     (DCQCNS[1], "dcqcn"),
     (AUTHORS[1], "swift"),
@@ -73,30 +73,50 @@ const OTHERS: [Line; 9] = [
     (DCQCNS[2], "dcqcn"),
     (AUTHORS[2], "swift"),
     (PACCS[2], "line-rate"),
+];
+/// Lines without PFC, in experiments of their own. Beside RoCC there are hosts at line rate: without an algorithm that
+/// could drop, a claim that nothing is dropped would tell nothing.
+const WITHOUT: [Line; 2] = [
     (NO_PFC, "theta-powertcp"),
+    (Variant::of("line-rate").with("line-rate-no-pfc", "line rate, no PFC", &[("switch.pfc", "false")]), "line-rate"),
 ];
 
 fn runs(scale: &Scale) -> Vec<Run> {
     let others = fabric::runs_of(&OTHERS, scale, &WORKLOADS, &LOADS[..1]);
     let omnet = fabric::runs_of(&OMNET_LINES, scale, &WORKLOADS, &LOADS[..1]);
-    fabric::runs(scale, &WORKLOADS, &LOADS[..1]).into_iter().chain(others).chain(omnet).collect()
+    let without = fabric::runs_of(&WITHOUT, scale, &WORKLOADS, &LOADS[..1]);
+    let without = without.into_iter().map(|run| Run { name: without_pfc(&run.name), ..run });
+    fabric::runs(scale, &WORKLOADS, &LOADS[..1]).into_iter().chain(others).chain(omnet).chain(without).collect()
+}
+
+/// Returns the name of an experiment without PFC.
+fn without_pfc(run: &str) -> String {
+    format!("{run}, no PFC")
+}
+
+/// Returns the name of the runs of a line.
+fn run_of(workload: &Workload, variant: &Variant) -> String {
+    let (run, is_without) = (at(workload, LOADS[0]), WITHOUT.iter().any(|(other, _)| other.id == variant.id));
+    if is_without { without_pfc(&run) } else { run }
 }
 
 fn lines() -> impl Iterator<Item = &'static Line> {
-    LINES.iter().chain(&OTHERS).chain(&OMNET_LINES)
+    LINES.iter().chain(&OTHERS).chain(&WITHOUT).chain(&OMNET_LINES)
 }
 
 fn panels(points: &Points) -> Vec<Panel> {
     let of = |workload: &&Workload| {
         let run = at(workload, LOADS[0]);
         let draw = |title: &str, y: Axis, what: &str| {
-            let values = |line: &str| PLACES.map(|place| points.values(&run, line, &format!("{what} {place}"))).into();
+            let value = |variant: &Variant, place: &str| {
+                points.values(&run_of(workload, variant), variant.line, &format!("{what} {place}"))
+            };
             // The paper's (b) leaves BFC out, whose pauses are of flows; beside its number no other could be read.
             let shown = lines().filter(|(variant, _)| what == "queue" || variant.cc != BFC.cc);
             let lines = shown.map(|(variant, look)| Compared {
                 name: variant.line.to_owned(),
                 cc: look,
-                values: values(variant.line),
+                values: PLACES.map(|place| value(variant, place)).into(),
             });
             Panel { wide: true, ..words_panel(format!("{run}: {title}"), &PLACES, y, lines.collect()) }
         };
@@ -115,11 +135,18 @@ fn claims(points: &Points) -> Vec<Claim> {
     let of = |workload: &&Workload| {
         let run = at(workload, LOADS[0]);
         let claim = |(what, id, text, unit): (&'static str, &'static str, &'static str, &'static str)| {
-            let (run, name) = (run.clone(), workload.name);
+            let (run, workload) = (run.clone(), *workload);
             lines().map(move |(variant, _)| {
+                let name = workload.name;
                 let (id, sentence) =
                     (format!("{name}-{id}-{}", variant.id), format!("{run}, {}: {text}", variant.line));
-                Claim::mean(&id, &sentence, Rule::Words, unit, points.values(&run, variant.line, what))
+                Claim::mean(
+                    &id,
+                    &sentence,
+                    Rule::Words,
+                    unit,
+                    points.values(&run_of(workload, variant), variant.line, what),
+                )
             })
         };
         let queue = "mean queue at the cores (\"close to 300 KB\" of rocc, hpcc \"very shallow\", dcqcn \"deep\")";
@@ -160,8 +187,8 @@ fn of_omnet(points: &Points) -> Claim {
 /// Returns the claims on "RoCC does not require PFC" (abstract): nothing is dropped without it.
 fn needs_no_pfc(points: &Points) -> impl Iterator<Item = Claim> {
     WORKLOADS.into_iter().map(|workload| {
-        let (run, id) = (at(workload, LOADS[0]), format!("{}-no-pfc", workload.name));
-        let sentence = format!("{run}: packets dropped without PFC (\"RoCC does not require PFC\")");
+        let (run, id) = (without_pfc(&at(workload, LOADS[0])), format!("{}-no-pfc", workload.name));
+        let sentence = format!("{run}: packets of RoCC that are dropped (\"RoCC does not require PFC\")");
         Claim::mean(&id, &sentence, Rule::AtMost(0.0), "", points.values(&run, NO_PFC.line, "drops"))
     })
 }

@@ -23,12 +23,15 @@ pub const FIGURE: Figure = Figure {
     claims,
 };
 
-/// Levels in KB, with the names of their runs; ports pause at the paper's 500 KB at 40 Gb/s and 800 KB at 100 Gb/s. All other
-/// figures have 490 and 790 KB.
-const LEVELS: [(f64, &str, &str); 3] = [
+/// Levels in KB, with the names of their runs; ports pause at the paper's 500 KB at 40 Gb/s and 800 KB at 100 Gb/s. The
+/// last is that of all other figures.
+const LEVELS: [(f64, &str, &str); 6] = [
     (10.0, "resume at 10 KB", "\"10KB\""),
     (100.0, "resume at 100 KB", "\"100KB\""),
     (200.0, "resume at 200 KB", "\"200KB\""),
+    (300.0, "resume at 300 KB", "\"300KB\""),
+    (400.0, "resume at 400 KB", "\"400KB\""),
+    (490.0, "resume 10 KB below", "{ 40Gbps = \"490KB\", 100Gbps = \"790KB\" }"),
 ];
 /// The begin and the end of the run in which pauses are counted apart, in seconds.
 const EARLY_S: (f64, f64) = (0.05, 0.1);
