@@ -53,7 +53,7 @@ impl Ports {
     /// Returns the ports of a run that has not begun.
     pub(crate) fn new(config: &SimConfig) -> Self {
         let n = config.topology.n_ports();
-        let config = SimConfig { flows: Vec::new(), dependencies: Vec::new(), ..config.clone() };
+        let config = config.clone();
         let mut hosts = Vec::new();
         if !config.hosts.is_empty() {
             hosts = vec![None; config.topology.nodes.len()];

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use fairrate_sim::{
     ConvergenceSample, FlowId, FlowOutcome, FlowSpec, GroupTotals, HostSample, Mode, PfcEvent, PortSample, PortTotals,
-    RateSample, RttSample, RunTotals, Sink, TaskOutcome, Trigger,
+    RateSample, RttSample, RunTotals, Shared, Sink, TaskOutcome, Trigger,
 };
 use fairrate_units::{Bytes, Time};
 
@@ -39,7 +39,7 @@ pub struct ResultsWriter {
     tables: TableWriters,
     /// Names of the other files, without the summary.
     files: Vec<String>,
-    specs: Vec<FlowSpec>,
+    specs: Shared<FlowSpec>,
     /// The traffic blocks whose flows have no rows.
     without_rows: HashSet<u32>,
     names: Names,

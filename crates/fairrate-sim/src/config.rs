@@ -33,6 +33,7 @@ pub use self::transport::{
 use crate::collectives::CollectiveSpec;
 use crate::ids::{FlowId, NodeId, PortId};
 use crate::jobs::JobSpec;
+use crate::shared::Shared;
 use crate::topology::Topology;
 pub use crate::transport::{
     DelayedAck, EcnEcho, LossDetection, MarkReduction, MptcpConfig, Scheduler, SubflowPaths, TcpConfig,
@@ -53,14 +54,14 @@ pub struct SimConfig {
     /// the same `mtu`. None has an oracle, an allocator or receivers that grant; if there are any, the algorithm above has none either.
     pub beside: Vec<Stack>,
     /// The flows; a [`FlowId`] is a position in here.
-    pub flows: Vec<FlowSpec>,
+    pub flows: Shared<FlowSpec>,
     /// Flows that start or stop one after the other, each once the rates have converged after the one before. They need
     /// [`ProbeSpec::Convergence`].
     pub changes: Vec<Change>,
     /// Work of hosts that sends nothing; a [`TaskId`](crate::TaskId) is a position in here. A run ends when it is done, as with flows.
     pub tasks: Vec<TaskSpec>,
     /// The flows and tasks for which flows with [`Trigger::Dependencies`] and tasks wait; they satisfy [`check_dependencies`].
-    pub dependencies: Vec<Dependency>,
+    pub dependencies: Shared<Dependency>,
     /// The collective operations that flows are messages of.
     pub collectives: Vec<CollectiveSpec>,
     /// The jobs that flows are messages of and tasks are parts of.

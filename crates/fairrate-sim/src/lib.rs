@@ -21,6 +21,7 @@ mod packet;
 mod prefetch;
 pub mod rng;
 pub mod routing;
+mod shared;
 mod simulation;
 mod sorting;
 mod table;
@@ -53,6 +54,7 @@ pub use output::{
     ReceiverEvent, Recorder, Reordering, RttSample, RunTotals, SenderEvent, SenderStep, Sink, TaskOutcome,
 };
 pub use packet::PacketKind;
+pub use shared::Shared;
 #[doc(hidden)]
 pub use simulation::Switching;
 pub use simulation::{Progress, SimError, Simulation};

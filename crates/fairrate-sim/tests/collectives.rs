@@ -32,7 +32,7 @@ fn on_star(hosts: u32, collective: &Collective, ack: u64) -> SimConfig {
     let topology = Star { hosts, rate: Rate::from_gbps(100), delay: Time::from_ps(DELAY) }.build();
     let workload = collective.generate(&topology, 1, 0).expect("it goes with this star");
     let mut c = config(topology, algorithm("line-rate"), workload.flows);
-    (c.dependencies, c.collectives) = (workload.dependencies, workload.collectives);
+    (c.dependencies, c.collectives) = (workload.dependencies.into(), workload.collectives);
     c.transport.ack_every = Some(Bytes::MAX);
     c.transport.ack = Bytes::new(ack);
     // Rank order fills a queue with the data of all.

@@ -19,7 +19,7 @@ fn star(hosts: u32, flows: Vec<FlowSpec>, dependencies: Vec<Dependency>) -> SimC
     let topology = Star { hosts, rate: Rate::from_gbps(100), delay: Time::from_us(1) }.build();
     let mut c = config(topology, algorithm("line-rate"), flows);
     c.transport.ack_every = Some(Bytes::MAX);
-    c.dependencies = dependencies;
+    c.dependencies = dependencies.into();
     c
 }
 
@@ -105,7 +105,7 @@ fn rounds(cc: &str) -> SimConfig {
         }
     }
     let mut c = config(crate::common::four_spines(2), algorithm(cc), flows);
-    c.dependencies = dependencies;
+    c.dependencies = dependencies.into();
     c
 }
 

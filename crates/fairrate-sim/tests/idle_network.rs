@@ -122,7 +122,8 @@ fn a_flow_inside_the_first_round_trip_has_slowdown_exactly_one() {
             let window = line_rate.bytes_in(path_rtt(&base, src, dst)).as_u64();
             let full_packets = window / (1_000 + 48 + base.cc.needs().wire.data_overhead.as_u64());
             for bytes in [1, 999, 1_000, 1_001, full_packets * 1_000 - 1] {
-                let (recorder, totals) = run(SimConfig { flows: vec![flow(src, dst, bytes, US)], ..base.clone() });
+                let (recorder, totals) =
+                    run(SimConfig { flows: vec![flow(src, dst, bytes, US)].into(), ..base.clone() });
                 let outcome = recorder.flows[0];
                 assert_eq!(outcome.fct, Some(outcome.ideal_fct), "{name}, {}, {bytes} bytes", cc.name);
                 assert_eq!(totals.delivered_bytes, totals.sent_bytes);

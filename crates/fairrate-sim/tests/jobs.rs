@@ -71,7 +71,7 @@ fn on_star(training: &Training) -> SimConfig {
 fn on(topology: Topology, training: &Training) -> SimConfig {
     let workload = training.generate(&topology, 1, 0).expect("it goes with this star");
     let mut c = config(topology, algorithm("line-rate"), workload.flows);
-    (c.tasks, c.dependencies, c.jobs) = (workload.tasks, workload.dependencies, workload.jobs);
+    (c.tasks, c.dependencies, c.jobs) = (workload.tasks, workload.dependencies.into(), workload.jobs);
     c.transport.ack_every = Some(Bytes::MAX);
     c.fabric.buffer = Bytes::new(1 << 30);
     c.transport.rto = Some(Time::from_ms(400));
@@ -335,7 +335,7 @@ fn ranks_arrive_at_a_collective_at_different_times() {
     }
     let workload = job.generate(&topology, &[NodeId(0), NodeId(1)], 0, Time::ZERO).expect("it fits");
     let mut c = config(topology, algorithm("line-rate"), workload.flows);
-    (c.tasks, c.dependencies, c.jobs) = (workload.tasks, workload.dependencies, workload.jobs);
+    (c.tasks, c.dependencies, c.jobs) = (workload.tasks, workload.dependencies.into(), workload.jobs);
     c.transport.ack_every = Some(Bytes::MAX);
     let (told, _) = run(c.clone());
     let all = iterations_of(&c, &told);

@@ -46,7 +46,7 @@ fn cluster_of(wiring: Wiring, servers: u32, gpus_per_server: u32, servers_per_le
 fn config_of(topology: Topology, mut workload: Workload) -> SimConfig {
     topology.spread_over_ports(&mut workload.flows, 1);
     let mut c = config(topology, algorithm("line-rate"), workload.flows);
-    (c.tasks, c.dependencies) = (workload.tasks, workload.dependencies);
+    (c.tasks, c.dependencies) = (workload.tasks, workload.dependencies.into());
     (c.collectives, c.jobs) = (workload.collectives, workload.jobs);
     c.transport.ack_every = Some(Bytes::MAX);
     c.transport.ack = Bytes::new(60);

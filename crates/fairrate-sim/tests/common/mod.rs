@@ -14,7 +14,7 @@ use fairrate_sim::topology::{LeafSpine, Topology};
 use fairrate_sim::{
     AdmissionConfig, AllocatorConfig, Balance, BaseRttRule, ClockRule, EcmpHash, EcnConfig, EcnEcho, FabricConfig,
     FlowSpec, Headroom, LossDetection, MarkAt, MarkBy, MarkDraws, MarkReduction, MptcpConfig, NodeId, NonEct, Pfc,
-    PortId, ProbeSpec, QueueConfig, Recovery, RunTotals, SimConfig, Simulation, StopRule, TcpConfig, TieRule,
+    PortId, ProbeSpec, QueueConfig, Recovery, RunTotals, Shared, SimConfig, Simulation, StopRule, TcpConfig, TieRule,
     Transport, TransportConfig, WindowRule,
 };
 use fairrate_units::{Bytes, Rate, Time};
@@ -209,9 +209,9 @@ pub fn config(topology: Topology, cc: AlgorithmConfig, flows: Vec<FlowSpec>) -> 
             base_rtt: BaseRttRule::Exact,
         },
         cc,
-        flows,
+        flows: flows.into(),
         changes: Vec::new(),
-        dependencies: Vec::new(),
+        dependencies: Shared::default(),
         tasks: Vec::new(),
         collectives: Vec::new(),
         jobs: Vec::new(),
