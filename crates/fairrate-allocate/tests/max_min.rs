@@ -4,6 +4,8 @@ use fairrate_allocate::{Allocation, Flow, Link, LinkId, MaxMin, Network, Network
 use fairrate_units::Rate;
 use proptest::prelude::*;
 
+use crate::common::Mmix;
+
 /// Relative tolerance; rates are sums and quotients of at most some thousand numbers of 16 digits.
 const TOLERANCE: f64 = 1e-9;
 
@@ -283,11 +285,8 @@ proptest! {
 /// 5,000 flows of 6 hops on 1,000 links, by a linear congruence: the same network everywhere.
 #[test]
 fn five_thousand_flows() {
-    let mut state = 1_u64;
-    let mut draw = |below: u64| {
-        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        (state >> 33) % below
-    };
+    let mut generator = Mmix(1);
+    let mut draw = |bound: u32| u64::from(generator.below(bound));
     let links = (0..1_000).map(|_| Link::new("", Rate::from_gbps(10 + draw(390)))).collect();
     let mut flow = |_| {
         let mut path: Vec<LinkId> = (0..6).map(|_| LinkId(draw(1_000) as u32)).collect();

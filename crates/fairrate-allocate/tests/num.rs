@@ -1,8 +1,6 @@
 //! Network utility maximisation: prices against the interior-point reference, churn, and networks at the edge.
 
-mod common;
-
-use common::{Draw, leaf_spine, logs, random, unit_bps};
+use crate::common::{Draw, leaf_spine, logs, random, unit_bps};
 use fairrate_allocate::{
     Flow, FlowKey, Gradient, Link, LinkId, Method, Ned, Network, Normaliser, Num, NumConfig, RateEngine, Utility,
     UtilityFunction, kkt_residual, objective, reference,

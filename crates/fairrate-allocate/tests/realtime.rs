@@ -7,6 +7,8 @@ use fairrate_allocate::{
 };
 use proptest::prelude::*;
 
+use crate::common::Mmix;
+
 const UNIT_BPS: f64 = 10e9;
 
 const INSTRUCTIONS: [Instructions; 3] = [Instructions::Portable, Instructions::Avx2, Instructions::Avx512];
@@ -231,16 +233,6 @@ fn a_path_through_two_blocks_is_refused() {
     engine.add(&[LinkId(0), LinkId(1)], 1.0, f64::INFINITY);
 }
 
-/// Numbers from a seed.
-struct Draws(u64);
-
-impl Draws {
-    fn below(&mut self, bound: u32) -> u32 {
-        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        ((self.0 >> 33) % u64::from(bound)) as u32
-    }
-}
-
 const TWO_TIERS: Clos =
     Clos { pods: 1, racks: 16, servers: 5, spines: 3, cores: 0, server_bps: UNIT_BPS, fabric_bps: 2.0 * UNIT_BPS };
 
@@ -250,7 +242,7 @@ const THREE_TIERS: Clos =
 /// Adds and removes the same flows at all engines, in each of some iterations; calls `check` with all engines after
 /// each.
 fn drive(clos: &Clos, engines: &mut [RealTime], mut check: impl FnMut(&[RealTime], &[(FlowKey, Flow)])) {
-    let mut draws = Draws(7);
+    let mut draws = Mmix(7);
     let mut flows = Vec::new();
     for iteration in 0..40 {
         for _ in 0..if iteration % 5 == 0 { 60 } else { 4 } {
@@ -325,7 +317,7 @@ fn numbers_of_links_may_be_long() {
     let engine = |n_links: usize, most| RealTime::general(&vec![UNIT_BPS; n_links], UNIT_BPS, 0.4).at_most(most);
     let mut sparse = INSTRUCTIONS.map(|most| engine(90_001, most));
     let mut dense = engine(10, Instructions::Portable);
-    let mut draws = Draws(5);
+    let mut draws = Mmix(5);
     let mut keys = Vec::new();
     for _ in 0..100 {
         let first = draws.below(10);
@@ -377,7 +369,7 @@ fn the_engine_in_double_precision_gives_the_same() {
         Box::new(Num::new(clos.capacities_bps(), NumConfig::flowtune(UNIT_BPS))),
         Box::new(clos_engine(&clos, 2, 1, Aggregation::Slices)),
     ];
-    let mut draws = Draws(3);
+    let mut draws = Mmix(3);
     let mut flows = Vec::new();
     for _ in 0..60 {
         for _ in 0..10 {
@@ -415,7 +407,7 @@ fn gradient_and_raw_rates_are_those_of_the_engine_in_double_precision() {
             if normaliser == Normaliser::None { engine.raw() } else { engine }
         };
         let mut engines = INSTRUCTIONS.map(engine);
-        let mut draws = Draws(11);
+        let mut draws = Mmix(11);
         for _ in 0..300 {
             let path = clos.path(draws.below(40), 40 + draws.below(40), draws.below(1 << 20));
             plain.add(&path, 1.0, f64::INFINITY);

@@ -1,11 +1,9 @@
 //! `fairrate allocate`: its output, and its messages about bad files.
 
-mod common;
-
 use std::path::Path;
 use std::process::Output;
 
-use common::{fairrate, fresh_dir, stderr, stdout};
+use crate::common::{fairrate, fresh_dir, stderr, stdout};
 
 const LINKS: &str = "link,capacity_gbps\nl1,60\nl2,30\nl3,10\n";
 const FLOWS: &str = "flow,links\nA,l1\nB,l1 l2\nC,l2 l3\nD,l3\n";
@@ -25,7 +23,7 @@ fn the_chain_of_percs_figure_7() {
     let examples = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples");
     let file = |name: &str| examples.join(name).to_str().unwrap().to_owned();
     let (links, flows) = (file("chain-links.csv"), file("chain-flows.csv"));
-    let output = common::run(&["allocate", "--links", &links, "--flows", &flows, "--objective", "max-min"]);
+    let output = crate::common::run(&["allocate", "--links", &links, "--flows", &flows, "--objective", "max-min"]);
     assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
     assert_eq!(stdout(&output), "flow,rate_gbps\nA,35\nB,25\nC,5\nD,5\n");
     assert_eq!(stderr(&output), "");

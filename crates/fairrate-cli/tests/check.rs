@@ -1,12 +1,10 @@
 //! `fairrate check` describes every example as it will run, and writes nothing.
 
-mod common;
-
 use std::path::Path;
 
 use serde_json::Value;
 
-use self::common::{fresh_dir, run, stderr, stdout};
+use crate::common::{fresh_dir, run, stderr, stdout};
 
 fn described(example: &str, more: &[&str]) -> Value {
     let path = format!("{}/../../examples/{example}.toml", env!("CARGO_MANIFEST_DIR"));

@@ -1,8 +1,6 @@
 //! The command line as scripts use it: help, exit codes, and the files that are written or not.
 
-mod common;
-
-use common::{fairrate, fresh_dir, run, small_scenario, stderr, stdout};
+use crate::common::{fairrate, fresh_dir, run, small_scenario, stderr, stdout};
 
 #[test]
 fn help_says_what_there_is() {
@@ -307,7 +305,8 @@ fn other_commands_come_from_the_path() {
     let dir = fresh_dir("plugins");
     put_program(&dir, "fairrate-hello");
     let path = std::env::join_paths([dir].into_iter().chain(std::env::split_paths(&std::env::var_os("PATH").unwrap())));
-    let output = common::fairrate().args(["hello", "--you", "there"]).env("PATH", path.unwrap()).output().unwrap();
+    let output =
+        crate::common::fairrate().args(["hello", "--you", "there"]).env("PATH", path.unwrap()).output().unwrap();
     assert_eq!((output.status.code(), stdout(&output).as_str()), (Some(7), "fairrate-hello --you there\n"));
 }
 

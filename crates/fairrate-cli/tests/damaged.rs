@@ -1,10 +1,8 @@
 //! Damaged results: `report` draws the readable part or prints an error, and never panics.
 
-mod common;
-
 use std::path::Path;
 
-use common::{run, small_scenario, stderr};
+use crate::common::{run, small_scenario, stderr};
 use fairrate_sim::rng::{Purpose, Stream};
 
 /// Number of mutations of each file.

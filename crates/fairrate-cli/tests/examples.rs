@@ -1,10 +1,8 @@
 //! Every example runs, cut short, and shows its intended effect.
 
-mod common;
-
 use std::path::{Path, PathBuf};
 
-use common::{fresh_dir, run, stderr, stdout};
+use crate::common::{fresh_dir, run, stderr, stdout};
 use fairrate_results::{FlowRow, Results};
 use fairrate_scenario::{Overrides, Scenario};
 

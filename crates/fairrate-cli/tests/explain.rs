@@ -1,12 +1,10 @@
 //! `fairrate explain` accounts for completion times, or says why it cannot.
 
-mod common;
-
 use std::path::Path;
 
 use serde_json::Value;
 
-use self::common::{fresh_dir, run, simulated, stderr, stdout};
+use crate::common::{fresh_dir, run, simulated, stderr, stdout};
 
 /// Ten flows into one host, whose switch drops what does not fit, and one flow beside them.
 const SCENARIO: &str = r#"

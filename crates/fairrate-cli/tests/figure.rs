@@ -1,10 +1,9 @@
 //! `fairrate figure`: the list, the files of a figure, continuation after an interruption, and unknown names.
 
-mod common;
+use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
 
-use std::path::Path;
-
-use common::{fresh_dir, run, stderr, stdout};
+use crate::common::{fresh_dir, run, stderr, stdout};
 
 #[test]
 fn the_list_has_what_programs_need() {
@@ -111,21 +110,23 @@ fn the_runs_of_a_figure_are_kept_as_results_directories() {
 }
 
 /// A figure of packets, one of flows without packets, and one of the machine itself; equations are tested above.
+const KINDS: [&str; 3] = ["flowtune/outage", "flowtune/fig12", "flowtune/table6.1"];
+
+/// Returns the directory of quick figures of [`KINDS`], which are run once, and what was printed.
+fn quick() -> &'static (PathBuf, String) {
+    static QUICK: OnceLock<(PathBuf, String)> = OnceLock::new();
+    QUICK.get_or_init(|| {
+        let out = fresh_dir("figure_kinds");
+        let output = run(&[&["figure"], &KINDS[..], &["--quick", "--quiet", "--out", out.to_str().unwrap()]].concat());
+        assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+        (out, stdout(&output))
+    })
+}
+
 #[test]
 fn a_small_figure_of_each_kind() {
-    let out = fresh_dir("figure_kinds");
-    let output = run(&[
-        "figure",
-        "flowtune/outage",
-        "flowtune/fig12",
-        "flowtune/table6.1",
-        "--quick",
-        "--quiet",
-        "--out",
-        out.to_str().unwrap(),
-    ]);
-    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
-    for figure in ["flowtune/outage", "flowtune/fig12", "flowtune/table6.1"] {
+    let (out, _) = quick();
+    for figure in KINDS {
         let claims = std::fs::read_to_string(out.join(figure).join("claims.json")).unwrap();
         let claims: serde_json::Value = serde_json::from_str(&claims).unwrap();
         let claims = claims["claims"].as_array().unwrap();
@@ -211,13 +212,12 @@ fn without_a_name_it_says_what_can_be_drawn() {
 /// A picture of quick runs says so wherever it goes.
 #[test]
 fn a_quick_figure_is_captioned() {
-    let (out, again) = (fresh_dir("figure_quick"), fresh_dir("figure_quick_again"));
+    let ((out, printed), again) = (quick(), fresh_dir("figure_quick_again"));
     let (out, again) = (out.to_str().unwrap(), again.to_str().unwrap());
     let words = "quick: fewer seeds and less traffic than the full figure, not for comparison";
     let read =
         |dir: &str, name: &str| std::fs::read_to_string(Path::new(dir).join("flowtune/outage").join(name)).unwrap();
-    let quick = run(&["figure", "flowtune/outage", "--quick", "--quiet", "--out", out]);
-    assert!(stdout(&quick).contains(words), "{}", stdout(&quick));
+    assert!(printed.contains(words), "{printed}");
     assert!(read(out, "figure.svg").contains(words) && read(out, "figure.html").contains(words));
     let claims: serde_json::Value = serde_json::from_str(&read(out, "claims.json")).unwrap();
     assert_eq!(claims["quick"], true);

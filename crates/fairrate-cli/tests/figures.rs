@@ -1,11 +1,9 @@
 //! Figures drawn by the command line: numbers over a grid, and figures as files.
 
-mod common;
-
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 
-use common::{run, small_scenario, stderr, stdout};
+use crate::common::{run, small_scenario, stderr, stdout};
 use serde_json::Value;
 
 /// Arguments for random flows at a load, in place of the scenario's burst.

@@ -1,8 +1,6 @@
 //! `fairrate import` writes scenarios that run.
 
-mod common;
-
-use self::common::{fresh_dir, run, stderr, stdout};
+use crate::common::{fresh_dir, run, stderr, stdout};
 
 const MATRIX: &str = "Nodes 16\nConnections 2\n0->13 start 0 size 200000\n3->13 start 4 size 100000\n";
 

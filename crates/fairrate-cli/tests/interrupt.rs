@@ -1,12 +1,10 @@
 //! Ctrl-C: the results so far are kept, and are valid.
 #![cfg(unix)]
 
-mod common;
-
 use std::process::Stdio;
 use std::time::Duration;
 
-use common::{fairrate, interrupt, run, small_scenario, stderr, stdout};
+use crate::common::{fairrate, interrupt, run, small_scenario, stderr, stdout};
 
 #[test]
 fn an_interrupted_run_leaves_valid_results() {

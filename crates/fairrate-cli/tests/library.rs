@@ -1,12 +1,10 @@
 //! Algorithms from shared libraries: the one in `examples/library-c`, and broken ones, on the command line. They are compiled
 //! with the C compiler that rustc links with.
 
-mod common;
-
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
-use common::{fairrate, fresh_dir, stderr, stdout};
+use crate::common::{fairrate, fresh_dir, stderr, stdout};
 use fairrate_results::Results;
 
 fn root() -> PathBuf {

@@ -1,12 +1,10 @@
 //! Comparisons of many runs: grids, seeds, and continuation after an interruption.
 
-mod common;
-
 use std::path::{Path, PathBuf};
 use std::process::{Child, Output, Stdio};
 use std::time::Duration;
 
-use common::{fairrate, run, small_scenario, stderr, stdout};
+use crate::common::{fairrate, run, small_scenario, stderr, stdout};
 use serde_json::Value;
 
 /// Runs `compare` of a scenario, with results in `out`.
@@ -296,7 +294,7 @@ fn started(scenario: &Path, out: &Path) -> Started {
 }
 
 fn interrupt(mut child: Started) -> Output {
-    common::interrupt(child.0.take().unwrap())
+    crate::common::interrupt(child.0.take().unwrap())
 }
 
 fn long(name: &str) -> (PathBuf, PathBuf) {

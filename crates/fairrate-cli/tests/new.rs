@@ -1,8 +1,6 @@
 //! `fairrate new` writes a scenario that can be described and run.
 
-mod common;
-
-use self::common::{fresh_dir, run, stderr, stdout};
+use crate::common::{fresh_dir, run, stderr, stdout};
 
 #[test]
 fn the_new_scenario_is_what_was_asked_for_and_runs() {

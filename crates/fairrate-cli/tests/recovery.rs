@@ -1,10 +1,8 @@
 //! The time until goodput is back after a failure, in scenarios where it is known.
 
-mod common;
-
 use serde_json::Value;
 
-use self::common::simulated;
+use crate::common::simulated;
 
 /// 32 hosts offer 10 Gb/s each to the next rack, sprayed over four spines, of which one dies after a millisecond.
 const SPRAYED: &str = r#"

@@ -1,10 +1,8 @@
 //! `fairrate show` names the worst flows and ports of a run.
 
-mod common;
-
 use serde_json::Value;
 
-use self::common::{fresh_dir, run, simulated, stderr, stdout};
+use crate::common::{fresh_dir, run, simulated, stderr, stdout};
 
 /// Two blocks over a star: four flows of 50 KB into one host, and one of 1 KB beside them; the endless flow and the one
 /// that is cut off are unfinished.

@@ -1,12 +1,10 @@
 //! `fairrate trace` writes a whole file, or says why it cannot.
 
-mod common;
-
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
-use self::common::{fairrate, run, simulated, stderr, stdout};
+use crate::common::{fairrate, run, simulated, stderr, stdout};
 
 /// Four flows into one host, whose switch drops what does not fit.
 const SCENARIO: &str = r#"
@@ -134,7 +132,7 @@ fn an_interrupted_trace_leaves_nothing() {
         assert_eq!(child.try_wait().unwrap(), None, "it ended before it began");
         std::thread::sleep(Duration::from_millis(5));
     }
-    let output = common::interrupt(child);
+    let output = crate::common::interrupt(child);
     assert_eq!(output.status.code(), Some(130), "{}", stderr(&output));
     assert!(!file.exists() && !part.exists());
 }

@@ -1,10 +1,8 @@
 //! Packets that switches cut to their headers: in the summary, in tables, in the report, and as a metric.
 
-mod common;
-
 use serde_json::Value;
 
-use self::common::{run, simulated, stdout};
+use crate::common::{run, simulated, stdout};
 
 /// Eight hosts send at once into a queue of 40 KB.
 const INCAST: &str = r#"

@@ -1,14 +1,12 @@
 //! `fairrate watch` and `run --watch`: programs that are there and not there, and what the two say to each other.
 #![cfg(unix)]
 
-mod common;
-
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
-use common::{fresh_dir, interrupt, small_scenario, stderr, stdout};
+use crate::common::{fresh_dir, interrupt, small_scenario, stderr, stdout};
 
 /// Returns a new directory with this binary and nothing beside it.
 fn alone(name: &str) -> PathBuf {

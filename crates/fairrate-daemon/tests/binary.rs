@@ -1,12 +1,10 @@
 //! The program: its errors, its signals, and the effects of its deaths on agents.
 
-mod common;
-
 use std::path::Path;
 use std::time::Duration;
 
-use common::program::{ANY_PORT, Program, file, program, stderr};
-use common::{ALONE_BPS, INSECURE, client, host, is_near, until};
+use crate::common::program::{ANY_PORT, Program, file, program, stderr};
+use crate::common::{ALONE_BPS, INSECURE, client, host, is_near, until};
 
 #[test]
 fn bad_input_is_told_with_its_place() {

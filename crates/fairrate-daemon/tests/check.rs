@@ -1,7 +1,5 @@
 //! `check` and `run` check the keys: unusable keys are bad input, and keys that expire soon lead to a warning.
 
-mod common;
-
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::process::CommandExt;
@@ -9,8 +7,8 @@ use std::path::{Path, PathBuf};
 use std::process::Output;
 use std::time::Duration;
 
-use common::program::{file, program, stderr};
-use common::{Running, host, new_dir, secure, until};
+use crate::common::program::{file, program, stderr};
+use crate::common::{Running, host, new_dir, secure, until};
 use fairrate_daemon::keys::{self, Request};
 
 const DAY: Duration = Duration::from_hours(24);

@@ -1,15 +1,13 @@
 //! `fairrate-allocator keys`: nothing is overwritten, no link is followed, and certificates end.
 
-mod common;
-
 use std::fs;
 use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 use std::process::Output;
 use std::time::{Duration, SystemTime};
 
-use common::new_dir;
-use common::program::{program, stderr};
+use crate::common::new_dir;
+use crate::common::program::{program, stderr};
 use fairrate_daemon::Certificate;
 use rustls::pki_types::CertificateDer;
 use rustls::pki_types::pem::PemObject;

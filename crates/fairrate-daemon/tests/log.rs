@@ -1,14 +1,12 @@
 //! A log that cannot be written ends nothing, and a thread that panics ends the whole program.
 
-mod common;
-
 use std::io::Write;
 use std::net::TcpStream;
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
-use common::program::{ANY_PORT, Program, all_of, file, full_disk, program};
-use common::{ALONE_BPS, INSECURE, client, host, is_near, until};
+use crate::common::program::{ANY_PORT, Program, all_of, file, full_disk, program};
+use crate::common::{ALONE_BPS, INSECURE, client, host, is_near, until};
 use fairrate_daemon::Metrics;
 use fairrate_daemon::logging::{Log, PANICKED};
 
@@ -63,9 +61,9 @@ fn a_panic_in_any_thread_ends_the_program() {
     }
     let own = std::env::current_exe().expect("it has a path");
     let mut child = Command::new(own);
-    child.args(["--exact", "a_panic_in_any_thread_ends_the_program", "--nocapture"]).env(CHILD, "1");
+    child.args(["--exact", "log::a_panic_in_any_thread_ends_the_program", "--nocapture"]).env(CHILD, "1");
     let output = child.stderr(Stdio::piped()).output().expect("it starts");
-    let text = common::program::stderr(&output);
+    let text = crate::common::program::stderr(&output);
     assert_eq!(output.status.code(), Some(PANICKED), "{text}");
     assert!(text.contains("error: thread `busy`") && text.contains("tests/log.rs"), "{text}");
 }

@@ -1,10 +1,8 @@
 //! Clients and servers over loopback.
 
-mod common;
-
 use std::time::Duration;
 
-use common::{ALONE_BPS, INSECURE, Running, client, host, is_near, until};
+use crate::common::{ALONE_BPS, INSECURE, Running, client, host, is_near, until};
 
 #[test]
 fn rates_are_shares_by_weight_and_follow_flows() {

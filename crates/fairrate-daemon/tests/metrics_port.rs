@@ -1,12 +1,10 @@
 //! Clients of the metrics port: the port has limits of its own, and agents keep their descriptors.
 
-mod common;
-
 use std::io::Write;
 use std::net::TcpStream;
 
-use common::program::{ANY_PORT, Program, all_of};
-use common::{ALONE_BPS, INSECURE, client, connect_from, host, is_near, until};
+use crate::common::program::{ANY_PORT, Program, all_of};
+use crate::common::{ALONE_BPS, INSECURE, client, connect_from, host, is_near, until};
 
 /// Largest number of descriptors that the port may use: its connections and a margin.
 const BUDGET: usize = 32;

@@ -1,13 +1,11 @@
 //! A running allocator takes over a new configuration and states of links, and loses no agent.
 
-mod common;
-
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::Output;
 
-use common::program::{ANY_PORT, Program, file, program, stderr};
-use common::{ALONE_BPS, INSECURE, client, host, is_near, keys_in, secure, until};
+use crate::common::program::{ANY_PORT, Program, file, program, stderr};
+use crate::common::{ALONE_BPS, INSECURE, client, host, is_near, keys_in, secure, until};
 use fairrate_daemon::{Client, ClientOptions, Security};
 
 /// A program with a socket for commands, and its file.
@@ -161,7 +159,7 @@ fn a_bad_configuration_changes_nothing() {
 fn new_keys_close_connections_and_the_same_ones_do_not() {
     let dir = keys_in("reload-keys");
     let of = Changing::start("reload-keys", &secure(&dir));
-    let files = common::files(&dir, host(1));
+    let files = crate::common::files(&dir, host(1));
     let client = Client::connect(&[of.server.address], Security::Tls(files), ClientOptions::default()).expect("keys");
     client.begin(1, host(1), host(2), 1.0);
     until("it has its rate", || is_near(client.rate_bps(1), ALONE_BPS));

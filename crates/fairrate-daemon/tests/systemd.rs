@@ -1,7 +1,5 @@
 //! The notifications that systemd gets.
 
-mod common;
-
 use std::os::linux::net::SocketAddrExt;
 use std::os::unix::net::{SocketAddr, UnixDatagram};
 use std::path::{Path, PathBuf};
@@ -9,8 +7,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use common::program::{ANY_PORT, Killed, file, full_disk, get, program};
-use common::{INSECURE, until};
+use crate::common::program::{ANY_PORT, Killed, file, full_disk, get, program};
+use crate::common::{INSECURE, until};
 use fairrate_daemon::systemd::Notifier;
 
 fn socket(name: &str) -> (PathBuf, UnixDatagram) {

@@ -1,12 +1,10 @@
 //! The permissions of peers by their certificates.
 
-mod common;
-
 use std::io::Write;
 use std::net::{IpAddr, Ipv4Addr, TcpStream};
 use std::path::Path;
 
-use common::{ALONE_BPS, Running, client_with, files, host, is_near, keys_in, secure, until};
+use crate::common::{ALONE_BPS, Running, client_with, files, host, is_near, keys_in, secure, until};
 use fairrate_daemon::keys::{self, Request};
 use fairrate_daemon::{Client, ClientOptions, KeyFiles, Security};
 
@@ -124,7 +122,7 @@ fn agents_of_ipv6_speak_for_their_own_addresses_alone() {
     if std::net::TcpListener::bind("[::1]:0").is_err() {
         return println!("not run: this machine has no IPv6");
     }
-    let dir = common::new_dir("own-addresses-v6");
+    let dir = crate::common::new_dir("own-addresses-v6");
     let address = |text: &str| text.parse::<IpAddr>().expect("it is one");
     let (own, other, to) = (address("fd00::1"), address("fd00::2"), address("fd00::3"));
     keys::make(&dir, &Request::new(&[address("::1")], &[own])).expect("the directory can be written");

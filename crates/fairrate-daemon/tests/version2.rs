@@ -4,15 +4,13 @@
 //! `fairrate-allocator run` and `load`. Clocks, and numbers of marks, are those of the recording; the tests replace the
 //! echoes of the other side by their own.
 
-mod common;
-
 use std::collections::HashMap;
 use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
-use common::program::{ANY_PORT, Killed, Program, file};
-use common::{ALONE_BPS, INSECURE, client, host, is_near, until};
+use crate::common::program::{ANY_PORT, Killed, Program, file};
+use crate::common::{ALONE_BPS, INSECURE, client, host, is_near, until};
 use fairrate_daemon::config::Config;
 use fairrate_daemon::wire::{Decoder, Flow, FromAgent, FromAllocator, Message, Reason, Start, VERSION, Versions};
 use fairrate_daemon::{Agent, Desk, Identity, Urgency, Weight};

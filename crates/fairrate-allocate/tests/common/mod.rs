@@ -2,20 +2,35 @@
 
 use fairrate_allocate::{Flow, Link, LinkId, Network, Utility};
 
-/// Knuth's MMIX generator: enough for drawing networks.
-pub struct Draw(u64);
+/// Knuth's MMIX generator, whose high bits are random: enough for drawing networks.
+pub struct Mmix(pub u64);
+
+impl Mmix {
+    /// Returns the upper 31 bits of the next state.
+    fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        self.0 >> 33
+    }
+
+    /// Returns the next number, below `bound`.
+    pub fn below(&mut self, bound: u32) -> u32 {
+        (self.next() % u64::from(bound)) as u32
+    }
+}
+
+/// Numbers of an [`Mmix`] whose seed is spread over all bits.
+pub struct Draw(Mmix);
 
 impl Draw {
     pub fn new(seed: u64) -> Self {
-        let mut draw = Self(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15));
+        let mut draw = Self(Mmix(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15)));
         draw.uniform();
         draw
     }
 
     /// Returns a number from 0 up to, but without, 1.
     pub fn uniform(&mut self) -> f64 {
-        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        (self.0 >> 33) as f64 / (1_u64 << 31) as f64
+        self.0.next() as f64 / (1_u64 << 31) as f64
     }
 
     /// Returns a number from 0 up to, but without, `n`.
