@@ -1,6 +1,9 @@
 //! The algorithms that couple the subflows of a connection: one model for all of them, and their equilibria on two
 //! paths of fixed loss and delay, without a network.
 
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, OnceLock};
+
 use fairrate_control::{
     ALGORITHMS, Ack, Algorithm, AlgorithmConfig, Allowance, Controller, CoupledAlgorithm, CoupledController,
     FlowContext, Loss, Parameters, Profile, RawValue,
@@ -244,7 +247,7 @@ fn a_path_that_dies_leaves_the_growth_of_one_tcp() {
 }
 
 /// The packets that a path loses.
-#[derive(Clone, Copy, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 enum Losses {
     /// Each packet with the same probability, independent of the others.
     Random,
@@ -255,7 +258,7 @@ enum Losses {
 }
 
 /// A path that loses or marks a fraction of the packets, with its round-trip time.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Debug)]
 struct Path {
     losses: Losses,
     part: f64,
@@ -317,14 +320,27 @@ fn run(control: &mut impl CoupledController, paths: &[Path], n_losses: f64, seed
     sums.iter().map(|sum| Mean { window: sum.window / seconds, rate: sum.rate / seconds }).collect()
 }
 
+/// The runs of the tests, by algorithm and paths: several tests look at the same ones.
+type Runs = Mutex<BTreeMap<String, Arc<OnceLock<Vec<Mean>>>>>;
+
+/// Returns the means of an algorithm on `paths`, from `run` the first time.
+fn once(name: &str, paths: &[Path], run: impl FnOnce() -> Vec<Mean>) -> Vec<Mean> {
+    static RUNS: Runs = Mutex::new(BTreeMap::new());
+    let key = format!("{name} {paths:?}");
+    let means = Arc::clone(RUNS.lock().expect("no test panicked").entry(key).or_default());
+    means.get_or_init(run).clone()
+}
+
 /// Returns NewReno's means on a path.
 fn tcp(path: Path) -> Mean {
-    run(&mut Single(config("newreno").build(&flow(path.rtt))), &[path], 1_000.0, 1)[0]
+    let run = || run(&mut Single(config("newreno").build(&flow(path.rtt))), &[path], 1_000.0, 1);
+    once("newreno", &[path], run)[0]
 }
 
 fn means(name: &str, paths: &[Path]) -> Vec<Mean> {
     let flows: Vec<_> = paths.iter().map(|p| flow(p.rtt)).collect();
-    run(&mut config(name).build_connection(&flows).expect("coupled"), paths, 1_000.0, 1)
+    let run = || run(&mut config(name).build_connection(&flows).expect("coupled"), paths, 1_000.0, 1);
+    once(name, paths, run)
 }
 
 fn assert_near(what: &str, x: f64, expected: f64, tolerance: f64) {
