@@ -10,9 +10,7 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use fairrate_experiment::run_into;
 use fairrate_report::stats::{mean, percentile, sorted};
-use fairrate_results::RunState;
 use fairrate_scenario::{Overrides, Scenario};
 use fairrate_sim::{FlowOutcome, Recorder};
 use fairrate_units::Time;
@@ -22,6 +20,7 @@ use crate::csv::{self, Table};
 use crate::rows::{Findings, Row, Tolerance, Verdict};
 use crate::show;
 use crate::suite::{Options, Suite, key_and_value};
+use crate::to_end::run_to_end;
 
 /// Largest difference of a message that is inside.
 const SAME: Tolerance = Tolerance::relative(0.001);
@@ -110,10 +109,7 @@ fn simulate(dir: &Path, scenario: &str, case: &Case, seed: u64, set: &[String]) 
     let mut recorder = Recorder::default();
     let config = scenario.into_sim_config();
     let sizes: Vec<u64> = config.flows.iter().map(|flow| flow.bytes.as_u64()).collect();
-    let ended = run_into(config, 1, &mut recorder, &mut ());
-    if ended.state != RunState::Complete {
-        return Err(format!("the run ended as {:?}", ended.state));
-    }
+    let ended = run_to_end(config, &mut recorder)?;
     let mut outcomes = recorder.flows;
     outcomes.extend(ended.unfinished);
     outcomes.sort_by_key(|outcome| outcome.flow);

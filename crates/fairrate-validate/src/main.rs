@@ -15,6 +15,7 @@ mod sentences;
 mod show;
 mod suite;
 mod testbed;
+mod to_end;
 mod uet_htsim;
 
 use std::path::PathBuf;

@@ -15,9 +15,7 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::path::Path;
 
-use fairrate_experiment::run_into;
 use fairrate_report::stats::mean;
-use fairrate_results::RunState;
 use fairrate_scenario::{Overrides, Scenario};
 use fairrate_sim::{FlowOutcome, PortSample, Recorder};
 use serde::Deserialize;
@@ -26,6 +24,7 @@ use crate::csv::{self, Table};
 use crate::rows::{Findings, Row, Tolerance, Verdict};
 use crate::show;
 use crate::suite::{Options, Suite, key_and_value};
+use crate::to_end::run_to_end;
 
 /// Size of a full frame, in bytes.
 const FRAME: f64 = 1_518.0;
@@ -143,10 +142,7 @@ fn simulate(dir: &Path, scenario: &str, case: &Case, seed: u64, set: &[String]) 
     let overrides = Overrides { sets, ..Overrides::default() };
     let scenario = Scenario::from_toml(&text, "star.toml", dir, &overrides).map_err(|e| e.to_string())?;
     let mut recorder = Recorder::default();
-    let ended = run_into(scenario.into_sim_config(), 1, &mut recorder, &mut ());
-    if ended.state != RunState::Complete {
-        return Err(format!("the run ended as {:?}", ended.state));
-    }
+    let ended = run_to_end(scenario.into_sim_config(), &mut recorder)?;
     let mut flows = recorder.flows;
     flows.sort_by_key(|outcome| outcome.flow);
     Ok(Ours { flows, ports: recorder.ports, pauses: ended.totals.counts.pfc_pauses })

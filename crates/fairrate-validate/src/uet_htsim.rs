@@ -18,9 +18,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 
 use clap::Args;
-use fairrate_experiment::run_into;
 use fairrate_report::stats::{mean, sorted};
-use fairrate_results::RunState;
 use fairrate_scenario::{Overrides, Scenario};
 use fairrate_sim::{FlowOutcome, Recorder, SimConfig};
 use serde::Deserialize;
@@ -29,6 +27,7 @@ use self::reference::Reference;
 use crate::rows::{Findings, Row, Tolerance, Verdict};
 use crate::show;
 use crate::suite::{self, Suite, key_and_value};
+use crate::to_end::run_to_end;
 
 /// Largest difference of the mean completion time.
 const MEAN: Tolerance = Tolerance::relative(0.01);
@@ -190,10 +189,7 @@ fn configure(dir: &Path, scenario: &str, case: &Case, seed: u64, set: &[String])
 /// Runs a simulation.
 fn simulate(config: SimConfig) -> Result<Ours, String> {
     let mut recorder = Recorder::default();
-    let ended = run_into(config, 1, &mut recorder, &mut ());
-    if ended.state != RunState::Complete {
-        return Err(format!("the run ended as {:?}", ended.state));
-    }
+    let ended = run_to_end(config, &mut recorder)?;
     let flows: Vec<FlowOutcome> = recorder.flows.into_iter().chain(ended.unfinished).collect();
     let time = |flow: &FlowOutcome| flow.fct_ack.map_or(f64::NAN, |fct| (flow.start + fct).as_ps() as f64 / 1e6);
     Ok(Ours {

@@ -9,7 +9,8 @@ use fairrate_control::{
     PortAgent, PortContext, PortPacket, PortPacketKind, PortStep, PortView, RawValue, Registry, SetParamError,
 };
 use fairrate_scenario::{Overrides, Scenario};
-use fairrate_sim::Simulation;
+
+use crate::to_end::run_to_end;
 
 /// A call of a port's agent.
 #[derive(Clone, Debug)]
@@ -45,7 +46,7 @@ where
     let registry = Registry::new().with_algorithm(CustomAlgorithm::new(info, recorded)).map_err(|e| e.to_string())?;
     let overrides = Overrides { cc: Some("recorded".to_owned()), ..Overrides::default() };
     let scenario = Scenario::with_algorithms(&registry).load(file, &overrides).map_err(|e| e.to_string())?;
-    Simulation::new(scenario.into_sim_config()).run(&mut ()).map_err(|e| e.to_string())?;
+    run_to_end(scenario.into_sim_config(), &mut ())?;
     let calls = std::mem::take(&mut *log.lock().unwrap_or_else(PoisonError::into_inner));
     let mut counts = BTreeMap::new();
     for (port, _) in &calls {

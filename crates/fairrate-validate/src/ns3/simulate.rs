@@ -5,12 +5,11 @@ use std::fmt::Write;
 use std::path::Path;
 
 use fairrate_scenario::{Overrides, Scenario};
-use fairrate_sim::{
-    FlowOutcome, NodeId, PfcEvent, PortId, PortSample, RateSample, RunTotals, SimConfig, Simulation, Sink,
-};
+use fairrate_sim::{FlowOutcome, NodeId, PfcEvent, PortId, PortSample, RateSample, RunTotals, SimConfig, Sink};
 use fairrate_units::{Bytes, Time};
 
 use super::tables::{Case, Measured, Queue, Window};
+use crate::to_end::run_to_end;
 
 /// Interval of the samples of flows: short enough to look back by the delay of an acknowledgment.
 const FLOW_SAMPLE: &str = "20ns";
@@ -68,9 +67,7 @@ pub fn configure(dir: &Path, case: &Case, text: &str) -> Result<SimConfig, Strin
 
 /// Runs a simulation to its end.
 pub fn simulate(config: SimConfig, sink: &mut dyn Sink) -> Result<RunTotals, String> {
-    let mut simulation = Simulation::new(config);
-    while !simulation.advance(1 << 20, sink).map_err(|e| e.to_string())?.finished {}
-    Ok(simulation.totals())
+    Ok(run_to_end(config, sink)?.totals)
 }
 
 /// Runs the case and measures it.

@@ -4,14 +4,14 @@ use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::path::Path;
 
+use fairrate_experiment::Ended;
 use fairrate_report::stats::{jain, mean, percentile, sorted};
 use fairrate_scenario::{Overrides, Scenario};
-use fairrate_sim::{
-    DropCause, FlowOutcome, NodeId, PfcEvent, PortId, PortSample, RateSample, SimConfig, Simulation, Sink,
-};
+use fairrate_sim::{DropCause, FlowOutcome, NodeId, PfcEvent, PortId, PortSample, RateSample, SimConfig, Sink};
 use fairrate_units::Time;
 
 use super::tables::{Case, Metric};
+use crate::to_end::run_to_end;
 
 /// Payload of a segment, and its bytes on the wire.
 const SEGMENT: u64 = 1_448;
@@ -30,10 +30,8 @@ pub fn measure(dir: &Path, case: &Case, draw: u64, set: &[String]) -> Result<BTr
         None => {}
     }
     let mut meter = Meter::new(case, &config);
-    let mut simulation = Simulation::new(config);
-    simulation.run(&mut meter).map_err(|e| e.to_string())?;
-    let totals = simulation.totals();
-    meter.outcomes.extend(simulation.unfinished());
+    let Ended { totals, unfinished, .. } = run_to_end(config, &mut meter)?;
+    meter.outcomes.extend(unfinished);
     let mut numbers = meter.numbers(case, totals.end);
     numbers.insert(Metric::Drops, (totals.drops.total() - totals.drops.of(DropCause::Fault)) as f64);
     numbers.insert(Metric::Marks, totals.counts.ecn_marks as f64);

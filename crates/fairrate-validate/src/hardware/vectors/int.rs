@@ -8,12 +8,12 @@ use fairrate_control::{IntCounter, IntFormat, IntHop, PortRate};
 use fairrate_scenario::{Overrides, Scenario};
 use fairrate_sim::rng::{Purpose, Stream};
 use fairrate_sim::{
-    FlowOutcome, PacketEvent, PacketHeader, PacketKind, PacketStep, PfcEvent, PortId, PortSample, RateSample,
-    Simulation, Sink,
+    FlowOutcome, PacketEvent, PacketHeader, PacketKind, PacketStep, PfcEvent, PortId, PortSample, RateSample, Sink,
 };
 use fairrate_units::Time;
 
 use super::{Counted, Source};
+use crate::to_end::run_to_end;
 
 /// The code of the port's rate in the vectors.
 const RATE_CODE: u64 = 5;
@@ -85,7 +85,7 @@ pub fn recorded(out: &mut dyn Write, root: &Path) -> Result<Counted, String> {
     let overrides = Overrides { sets: vec![packed], cc: Some("powertcp".to_owned()), ..Overrides::default() };
     let scenario = Scenario::load(&root.join(name), &overrides).map_err(|e| e.to_string())?;
     let mut packets = Packets::default();
-    Simulation::new(scenario.into_sim_config()).run(&mut packets).map_err(|e| e.to_string())?;
+    run_to_end(scenario.into_sim_config(), &mut packets)?;
     let busiest = packets.ports.into_values().max_by_key(Vec::len).ok_or("no port has stamped a packet")?;
     let steps = replay(out, &busiest).map_err(|e| e.to_string())?;
     let steps = steps.ok_or_else(|| format!("{name}: a stamp of the simulation differs from the law"))?;
