@@ -1,12 +1,14 @@
 //! A hostile machine and hostile input: killed processes, full disks, damaged results, and names that point elsewhere.
 #![cfg(unix)]
 
+mod common;
+
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
-use crate::common::{fairrate, fresh_dir, run, small_scenario, stderr, stdout};
+use common::{fairrate, fresh_dir, run, small_scenario, stderr, stdout};
 use fairrate_results::TABLES;
 use fairrate_sim::rng::{Purpose, Stream};
 use parquet::file::reader::{FileReader, SerializedFileReader};

@@ -13,6 +13,7 @@ impl Mmix {
     }
 
     /// Returns the next number, below `bound`.
+    #[allow(dead_code)] // An example draws networks alone.
     pub fn below(&mut self, bound: u32) -> u32 {
         (self.next() % u64::from(bound)) as u32
     }
