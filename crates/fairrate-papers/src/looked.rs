@@ -19,7 +19,7 @@ const LOOKED_AT: &[(&str, &str)] = &[
         "the buffers and the number of flows, which this figure has as the text says; other readings are \
      those of powertcp/fig6",
     ),
-    ("powertcp/fig7", "τ of the paths at 60 % (powertcp/fig6); not the traffic of the text"),
+    ("powertcp/fig7", "traffic, τ and classes of sizes of the public code, and at 60 % τ of the paths (powertcp/fig6)"),
     ("powertcp/fig7-requests", "traffic, τ, slowdowns and classes of sizes of the public code"),
     ("powertcp/fig7-buffers", "traffic, τ and the samples that the public code counts"),
     (
@@ -55,8 +55,8 @@ const LOOKED_AT: &[(&str, &str)] = &[
     ),
     (
         "rocc/table3",
-        "two readings of a flow's rate, over its life and after each notice, and the forms of figure 16; not the rates that HPCC \
-         and BFC set without notices",
+        "readings of a flow's rate, over its life, after each notice and for HPCC at each packet, and the forms of figure 16; BFC's \
+         sources have no rates",
     ),
     ("ratemp/table1", "what the base of 200 us holds; DCTCP's marks were chosen for its mean"),
     (
@@ -70,13 +70,13 @@ const LOOKED_AT: &[(&str, &str)] = &[
         "hosts of 25 and 100 Gb/s, RateMP's marks for all, losses in place of marks, MPCC from the full rate, and longer \
          arrivals (ratemp/fig7-steady)",
     ),
-    ("ratemp/fig7-steady", "hosts of 25 and 50 Gb/s"),
+    ("ratemp/fig7-steady", "hosts of 25, 40, 50 and 100 Gb/s"),
     (
         "ratemp/fig8",
         "hosts of 25 and 100 Gb/s, RateMP's marks for all, losses in place of marks, MPCC from the full rate, and longer \
          arrivals (ratemp/fig8-steady)",
     ),
-    ("ratemp/fig8-steady", "hosts of 25 and 50 Gb/s"),
+    ("ratemp/fig8-steady", "hosts of 25 and 50 Gb/s, and of 40 Gb/s at a load of 0.2"),
     (
         "flowtune/fig4",
         "TCP's first window, and when a change counts as settled: senders' rates, or what arrives in 20 and 100 us",
