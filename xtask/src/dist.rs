@@ -112,7 +112,7 @@ impl Release<'_> {
         let mut args = vec!["build", "--locked", "--quiet"];
         if self.options.dev {
             // As the other checks build it, so that dependencies have the same features.
-            args.extend(["--workspace", "--test", "cli", "--bins"]);
+            args.extend(["--workspace", "--test", "memory", "--bins"]);
         } else {
             args.push("--release");
             args.extend(built.iter().flat_map(|(_, package)| ["--package", package]));

@@ -24,7 +24,7 @@ pub fn run(root: &Path, if_possible: bool) -> Result<bool, String> {
     };
     let python = venv.join("bin/python");
     // The tests compare the package with the command line.
-    if !cargo::build(root, &["--bin", "fairrate", "--test", "cli"])? {
+    if !cargo::build(root, &["--bin", "fairrate", "--test", "memory"])? {
         return Ok(false);
     }
     // `pip install .` as users do it, but with the installed build tools, and the profile that the other tests are built with.

@@ -48,7 +48,7 @@ pub fn run(root: &Path, options: &Options) -> Result<bool, String> {
         }
         Err(what) => return Err(format!("the page of fairrate-watch cannot be tested in a browser: {what}")),
     };
-    if !cargo::build(root, &["--bin", "fairrate", "--bin", "fairrate-watch", "--test", "cli"])? {
+    if !cargo::build(root, &["--bin", "fairrate", "--bin", "fairrate-watch", "--test", "memory"])? {
         return Ok(false);
     }
     let mut node = Command::new("node");
