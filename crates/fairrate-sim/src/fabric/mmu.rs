@@ -119,7 +119,7 @@ struct Pool {
     /// Headroom of all ports of the switch together.
     headroom_total: u64,
     /// Number of (ingress port, class) of the switch that use headroom or have paused their upstream ports.
-    n_uneasy: u32,
+    n_under_pressure: u32,
     /// Set when only `used` is valid, and the charges of the switch's ingress ports are not.
     is_stale: bool,
 }
@@ -242,7 +242,7 @@ impl Mmu {
         let pool = &mut self.pools[switch];
         let slot = &mut self.ingress[charge_of(ingress, class)];
         let bytes = u64::from(wire);
-        if pool.n_uneasy == 0 && pool.used + bytes < pool.sure_below {
+        if pool.n_under_pressure == 0 && pool.used + bytes < pool.sure_below {
             pool.used += bytes;
             self.peak = self.peak.max(pool.used);
             slot.bytes += u32::from(wire);
@@ -288,7 +288,7 @@ impl Mmu {
             return Admission::Accept;
         }
         // Over the threshold, and from then on until the headroom is empty again, arrivals are charged to headroom.
-        pool.n_uneasy += u32::from(!slot.has_pressure());
+        pool.n_under_pressure += u32::from(!slot.has_pressure());
         slot.headroom += u32::from(wire);
         pool.headroom_used += bytes;
         if slot.paused {
@@ -345,23 +345,23 @@ impl Mmu {
         let pool = &mut self.pools[switch];
         let slot = &mut self.ingress[charge_of(ingress, class)];
         debug_assert!(!pool.is_stale, "charges are right where they are looked at");
-        let was_uneasy = slot.has_pressure();
+        let had_pressure = slot.has_pressure();
         pool.used -= u64::from(wire);
         slot.bytes -= u32::from(wire);
-        if !was_uneasy {
+        if !had_pressure {
             return false;
         }
         let from_headroom = slot.headroom.min(u32::from(wire));
         slot.headroom -= from_headroom;
         pool.headroom_used -= u64::from(from_headroom);
         if !slot.paused || slot.headroom > 0 {
-            pool.n_uneasy -= u32::from(!slot.has_pressure());
+            pool.n_under_pressure -= u32::from(!slot.has_pressure());
             return false;
         }
         if let Some(levels) = &self.levels {
             let resume = u64::from(slot.bytes) <= levels[ingress].resume.as_u64();
             slot.paused = !resume;
-            pool.n_uneasy -= u32::from(resume);
+            pool.n_under_pressure -= u32::from(resume);
             return resume;
         }
         let free = pool.buffer.saturating_sub(pool.used - pool.headroom_used);
@@ -374,7 +374,7 @@ impl Mmu {
         let is_low = slot.bytes == 0 || slot.bytes < self.xon_floor;
         let resume = is_low || u64::from(slot.bytes) + self.xon_offset <= threshold;
         slot.paused = !resume;
-        pool.n_uneasy -= u32::from(resume);
+        pool.n_under_pressure -= u32::from(resume);
         resume
     }
 
@@ -389,7 +389,7 @@ impl Mmu {
     #[inline]
     pub fn surely_admits(&self, switch: SwitchIdx, most: u64) -> bool {
         let pool = &self.pools[switch];
-        pool.n_uneasy == 0 && most < pool.sure_below
+        pool.n_under_pressure == 0 && most < pool.sure_below
     }
 
     /// Sets the number of bytes that `switch` holds, after a time for which [`Mmu::surely_admits`] held. The charges of
