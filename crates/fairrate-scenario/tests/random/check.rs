@@ -9,14 +9,14 @@ use fairrate_scenario::{Overrides, Scenario};
 use fairrate_sim::topology::Tier;
 use fairrate_sim::{
     ClockRule, DropCause, Drops, FlowOutcome, FlowSpec, FullBuffer, Headroom, NonEct, PacketEvent, Pfc, PortId,
-    PortTotals, QueueConfig, ReceiverEvent, Recorder, Recovery, RunTotals, SenderEvent, SimConfig, SimError,
+    PortTotals, QueueConfig, Reason, ReceiverEvent, Recorder, Recovery, RunTotals, SenderEvent, SimConfig, SimError,
     Simulation, Sink, Switching, Transport, TransportConfig, Trigger,
 };
 use fairrate_units::{Bytes, Rate, Time};
 
 use super::case::Case;
-use super::explained;
-use super::observer::{self, Observer};
+use super::explained::Explainer;
+use super::observer::{self, Both, Observer};
 use super::traced;
 
 /// Number of events after which a run is cut: the part until then is checked.
@@ -39,8 +39,17 @@ pub struct Run {
     pub recorder: Recorder,
     pub totals: RunTotals,
     ports: Vec<PortTotals>,
-    unfinished: Vec<FlowOutcome>,
+    pub unfinished: Vec<FlowOutcome>,
     error: Option<SimError>,
+}
+
+/// The results of a run but for those that a sink receives.
+pub type Results = (RunTotals, Vec<PortTotals>, Vec<FlowOutcome>, Option<SimError>);
+
+impl Run {
+    fn new(recorder: Recorder, (totals, ports, unfinished, error): Results) -> Self {
+        Self { recorder, totals, ports, unfinished, error }
+    }
 }
 
 /// Checks a scenario, whose files are in `dir`.
@@ -68,30 +77,55 @@ fn check_case(case: &Case, dir: &Path) -> Result<Verdict, String> {
     if sends_without_time(scenario.sim_config()) {
         return Ok(Verdict::Refused);
     }
-    if let Some(cut) = length_in_events(scenario.sim_config())? {
-        overrides.sets.push(("duration".to_owned(), format!("\"{cut}\"")));
+    let trial = trial(scenario.sim_config())?;
+    if let Trial::Cut(at) = trial {
+        overrides.sets.push(("duration".to_owned(), format!("\"{at}\"")));
         scenario = match read(&overrides) {
             Ok(scenario) => scenario,
             // Flows that would start later are not generated, so no finite flow may be left.
             Err(error) if error.to_string().contains("all are endless") => return Ok(Verdict::Refused),
-            Err(error) => return Err(format!("with a duration of {cut} it is refused: {error}")),
+            Err(error) => return Err(format!("with a duration of {at} it is refused: {error}")),
         };
     }
     let config = scenario.sim_config();
-    let run = run(config, 1, u64::MAX, Switching::Events);
+    let (run, by_spans) = both_ways(config, trial);
     holds(config, &run)?;
+    same(&run, &by_spans, "by spans")?;
     check_repetitions(&scenario, &run, dir)?;
     check_observed(config, &run)?;
     Ok(if run.error.is_some() { Verdict::Stalled } else { Verdict::Ran })
 }
 
-/// Returns the time that a run with too many events reaches within the limit; `None` if it needs no limit.
-fn length_in_events(config: &SimConfig) -> Result<Option<Time>, String> {
+/// A run of [`MAX_EVENTS`] events at most, on one thread.
+enum Trial {
+    /// The whole run, if it has no more events, and the way of its switches.
+    Whole(Box<Run>, Switching),
+    /// The time that a longer run reaches.
+    Cut(Time),
+}
+
+/// Runs a trial.
+fn trial(config: &SimConfig) -> Result<Trial, String> {
     let mut simulation = Simulation::new(config.clone());
-    match simulation.advance(MAX_EVENTS, &mut Recorder::default()) {
-        Ok(progress) if !progress.finished && progress.now == Time::ZERO => Err("time stands still".to_owned()),
-        Ok(progress) => Ok((!progress.finished).then_some(progress.now)),
-        Err(_) => Ok(None),
+    let is_by_event = simulation.mode().switches.contains(&Reason::FewPackets);
+    let mut recorder = Recorder::default();
+    let error = match simulation.advance(MAX_EVENTS, &mut recorder) {
+        Ok(progress) if progress.finished => None,
+        Ok(progress) if progress.now == Time::ZERO => return Err("time stands still".to_owned()),
+        Ok(progress) => return Ok(Trial::Cut(progress.now)),
+        Err(error) => Some(error),
+    };
+    let run = Run::new(recorder, results(&simulation, error));
+    Ok(Trial::Whole(Box::new(run), if is_by_event { Switching::Events } else { Switching::Spans }))
+}
+
+/// Runs on one thread, by events and by spans. A whole trial is one of the two.
+fn both_ways(config: &SimConfig, trial: Trial) -> (Run, Run) {
+    let run = |switching| run(config, 1, u64::MAX, switching);
+    match trial {
+        Trial::Whole(whole, Switching::Events) => (*whole, run(Switching::Spans)),
+        Trial::Whole(whole, _) => (run(Switching::Events), *whole),
+        Trial::Cut(_) => (run(Switching::Events), run(Switching::Spans)),
     }
 }
 
@@ -105,8 +139,8 @@ fn sends_without_time(config: &SimConfig) -> bool {
 
 fn run(config: &SimConfig, threads: usize, piece: u64, switching: Switching) -> Run {
     let mut recorder = Recorder::default();
-    let (totals, ports, unfinished, error) = run_into(&mut recorder, config, threads, piece, switching);
-    Run { recorder, totals, ports, unfinished, error }
+    let results = run_into(&mut recorder, config, threads, piece, switching);
+    Run::new(recorder, results)
 }
 
 /// The steps of packets, of senders and of receivers.
@@ -115,18 +149,17 @@ type Steps = (Vec<PacketEvent>, Vec<SenderEvent>, Vec<ReceiverEvent>);
 /// Does the same as [`run`], with every step of every packet, sender and receiver.
 fn run_observed(config: &SimConfig, threads: usize, piece: u64, switching: Switching) -> (Run, Steps) {
     let mut observer = Observer::default();
-    let (totals, ports, unfinished, error) = run_into(&mut observer, config, threads, piece, switching);
-    let Observer { recorder, steps, senders, receivers } = observer;
-    (Run { recorder, totals, ports, unfinished, error }, (steps, senders, receivers))
+    let results = run_into(&mut observer, config, threads, piece, switching);
+    observed(observer, results)
 }
 
-pub fn run_into(
-    sink: &mut dyn Sink,
-    config: &SimConfig,
-    threads: usize,
-    piece: u64,
-    switching: Switching,
-) -> (RunTotals, Vec<PortTotals>, Vec<FlowOutcome>, Option<SimError>) {
+/// Returns what an observer has seen of a run.
+fn observed(observer: Observer, results: Results) -> (Run, Steps) {
+    let Observer { recorder, steps, senders, receivers } = observer;
+    (Run::new(recorder, results), (steps, senders, receivers))
+}
+
+pub fn run_into(sink: &mut dyn Sink, config: &SimConfig, threads: usize, piece: u64, switching: Switching) -> Results {
     let mut simulation = Simulation::with_switching(config.clone(), threads, switching);
     let error = loop {
         match simulation.advance(piece, sink) {
@@ -135,16 +168,23 @@ pub fn run_into(
             Err(error) => break Some(error),
         }
     };
+    results(&simulation, error)
+}
+
+fn results(simulation: &Simulation, error: Option<SimError>) -> Results {
     (simulation.totals(), simulation.port_totals(), simulation.unfinished(), error)
 }
 
 /// Checks that a run whose packets are observed is the same run, and that an observer sees the same steps in the same
-/// order by events, by spans and on several threads.
+/// order by events, by spans and on several threads. The first of these runs is explained too.
 fn check_observed(config: &SimConfig, first: &Run) -> Result<(), String> {
-    let (run, (steps, senders, receivers)) = run_observed(config, 1, u64::MAX, Switching::Events);
-    same(first, &run, "when it is observed")?;
+    let (mut observer, mut explainer) = (Observer::default(), Explainer::new(config)?);
+    let mut both = Both::new(&mut observer, &mut explainer.observer);
+    let results = run_into(&mut both, config, 1, u64::MAX, Switching::Events);
+    let (run, (steps, senders, receivers)) = observed(observer, results);
+    same(first, &run, "when it is observed and explained")?;
     observer::check_steps(config, &run.totals, &steps)?;
-    explained::check(config, first)?;
+    explainer.check(first)?;
     traced::check(config, first)?;
     for (threads, piece, switching, how) in [
         (1, u64::MAX, Switching::Spans, "observed by spans"),
@@ -160,11 +200,9 @@ fn check_observed(config: &SimConfig, first: &Run) -> Result<(), String> {
     Ok(())
 }
 
-/// Checks that the same scenario gives the same run: with switches that work by spans, in pieces, on several
-/// threads, and read again from its resolved text.
+/// Checks that the same scenario gives the same run: in pieces, on several threads, and read again from its resolved text.
 fn check_repetitions(scenario: &Scenario, first: &Run, dir: &Path) -> Result<(), String> {
     let config = scenario.sim_config();
-    same(first, &run(config, 1, u64::MAX, Switching::Spans), "by spans")?;
     same(first, &run(config, 1, 997, Switching::Spans), "by spans in pieces")?;
     same(first, &run(config, 2, u64::MAX, Switching::Spans), "by spans on 2 threads")?;
     same(first, &run(config, 3, 4_001, Switching::Events), "on 3 threads in pieces")?;

@@ -1,31 +1,47 @@
 //! Accounts of completion times, and of flows that have not finished, add up, whatever the run.
 
 use fairrate_explain::{Explanation, Observer, Piece, Reason, supports};
-use fairrate_sim::{FlowId, FlowOutcome, SimConfig, Switching};
+use fairrate_sim::{FlowId, FlowOutcome, SimConfig};
 use fairrate_units::Time;
 
-use super::check::{Run, run_into};
+use super::check::Run;
 
-/// Checks that every finished flow that can be explained is, that both of its accounts add up to its completion time, and
-/// that nothing in them is unknown.
-pub fn check(config: &SimConfig, first: &Run) -> Result<(), String> {
-    let flows = (0..config.flows.len() as u32).map(FlowId);
-    let flows: Vec<FlowId> = flows.filter(|&flow| supports(config, flow).is_ok()).collect();
-    let mut observer = Observer::new(config, &flows).map_err(|(flow, why)| format!("flow {}: {why:?}", flow.0))?;
-    let (totals, _, unfinished, _) = run_into(&mut observer, config, 1, u64::MAX, Switching::Events);
-    if totals != first.totals {
-        return Err("the run is another one when it is explained".to_owned());
+/// The accounts of all flows that can be explained.
+pub struct Explainer {
+    /// The sink that a run needs to be explained.
+    pub observer: Observer,
+    /// The flows, ascending.
+    flows: Vec<FlowId>,
+}
+
+impl Explainer {
+    /// Returns the accounts of a run that has not begun.
+    ///
+    /// # Errors
+    /// If a flow cannot be explained although it is supported.
+    pub fn new(config: &SimConfig) -> Result<Self, String> {
+        let flows = (0..config.flows.len() as u32).map(FlowId);
+        let flows: Vec<FlowId> = flows.filter(|&flow| supports(config, flow).is_ok()).collect();
+        let observer = Observer::new(config, &flows).map_err(|(flow, why)| format!("flow {}: {why:?}", flow.0))?;
+        Ok(Self { observer, flows })
     }
-    for outcome in &unfinished {
-        observer.add_outcome(outcome);
+
+    /// Checks that every finished flow that can be explained is, that both of its accounts add up to its completion time, and
+    /// that nothing in them is unknown.
+    ///
+    /// # Errors
+    /// The property that does not hold.
+    pub fn check(mut self, run: &Run) -> Result<(), String> {
+        for outcome in &run.unfinished {
+            self.observer.add_outcome(outcome);
+        }
+        let outcomes = run.recorder.flows.iter().chain(&run.unfinished);
+        let mut observed = outcomes.filter(|o| self.flows.binary_search(&o.flow).is_ok());
+        observed.try_for_each(|outcome| match outcome.fct {
+            Some(_) => check_flow(&self.observer, outcome),
+            None => check_open(&self.observer, outcome, run.totals.end),
+        })
     }
-    let outcomes = first.recorder.flows.iter().chain(&unfinished);
-    // The flows ascend.
-    let mut observed = outcomes.filter(|o| flows.binary_search(&o.flow).is_ok());
-    observed.try_for_each(|outcome| match outcome.fct {
-        Some(_) => check_flow(&observer, outcome),
-        None => check_open(&observer, outcome, totals.end),
-    })
 }
 
 /// Checks that a flow that has not finished is explained until the end of the run, if it has started.

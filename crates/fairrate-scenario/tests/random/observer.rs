@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 use std::fmt::Debug;
 
 use fairrate_sim::{
-    ConvergenceSample, DropCause, FlowId, FlowOutcome, FullBuffer, HostConfig, HostSample, PacketEvent, PacketStep,
-    PfcEvent, PortId, PortSample, RateSample, ReceiverEvent, Recorder, RunTotals, SenderEvent, SimConfig, Sink,
-    TaskOutcome,
+    ConvergenceSample, DropCause, FlowId, FlowOutcome, FullBuffer, HostConfig, HostSample, PacketEvent, PacketHeader,
+    PacketStep, PfcEvent, PortId, PortSample, RateSample, ReceiverEvent, Recorder, RttSample, RunTotals, SenderEvent,
+    SimConfig, Sink, TaskOutcome,
 };
 use fairrate_units::Time;
 
@@ -58,6 +58,73 @@ impl Sink for Observer {
     }
     fn receiver(&mut self, event: &ReceiverEvent) {
         self.receivers.push(*event);
+    }
+}
+
+/// Two sinks of one run, which ask for the same, so that each sees the run that it would see alone.
+pub struct Both<'a>([&'a mut dyn Sink; 2]);
+
+impl<'a> Both<'a> {
+    pub fn new(a: &'a mut dyn Sink, b: &'a mut dyn Sink) -> Self {
+        let wishes =
+            |sink: &dyn Sink| [sink.wants_rtts(), sink.wants_packets(), sink.wants_headers(), sink.wants_senders()];
+        assert_eq!(wishes(a), wishes(b));
+        Self([a, b])
+    }
+}
+
+impl Sink for Both<'_> {
+    fn flow(&mut self, outcome: &FlowOutcome) {
+        self.0.iter_mut().for_each(|sink| sink.flow(outcome));
+    }
+    fn task(&mut self, outcome: &TaskOutcome) {
+        self.0.iter_mut().for_each(|sink| sink.task(outcome));
+    }
+    fn port(&mut self, sample: &PortSample) {
+        self.0.iter_mut().for_each(|sink| sink.port(sample));
+    }
+    fn host(&mut self, sample: &HostSample) {
+        self.0.iter_mut().for_each(|sink| sink.host(sample));
+    }
+    fn rate(&mut self, sample: &RateSample) {
+        self.0.iter_mut().for_each(|sink| sink.rate(sample));
+    }
+    fn pfc(&mut self, event: &PfcEvent) {
+        self.0.iter_mut().for_each(|sink| sink.pfc(event));
+    }
+    fn convergence(&mut self, sample: &ConvergenceSample) {
+        self.0.iter_mut().for_each(|sink| sink.convergence(sample));
+    }
+    fn snapshot(&mut self, t: Time, delivered: &mut dyn Iterator<Item = (FlowId, u64)>) {
+        let delivered: Vec<_> = delivered.collect();
+        self.0.iter_mut().for_each(|sink| sink.snapshot(t, &mut delivered.iter().copied()));
+    }
+    fn wants_rtts(&self) -> bool {
+        self.0[0].wants_rtts()
+    }
+    fn rtt(&mut self, sample: &RttSample) {
+        self.0.iter_mut().for_each(|sink| sink.rtt(sample));
+    }
+    fn wants_packets(&self) -> bool {
+        self.0[0].wants_packets()
+    }
+    fn packet(&mut self, event: &PacketEvent) {
+        self.0.iter_mut().for_each(|sink| sink.packet(event));
+    }
+    fn wants_headers(&self) -> bool {
+        self.0[0].wants_headers()
+    }
+    fn header(&mut self, header: &PacketHeader) {
+        self.0.iter_mut().for_each(|sink| sink.header(header));
+    }
+    fn wants_senders(&self) -> bool {
+        self.0[0].wants_senders()
+    }
+    fn sender(&mut self, event: &SenderEvent) {
+        self.0.iter_mut().for_each(|sink| sink.sender(event));
+    }
+    fn receiver(&mut self, event: &ReceiverEvent) {
+        self.0.iter_mut().for_each(|sink| sink.receiver(event));
     }
 }
 
