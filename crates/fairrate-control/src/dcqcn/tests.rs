@@ -1,5 +1,6 @@
 use super::*;
 use crate::config::Profile;
+use crate::draws::Draws;
 use crate::test_flow::{acked, flow_25g};
 
 fn mark(now: Time) -> Ack<'static> {
@@ -122,17 +123,18 @@ fn lazy_is_ticking_to_the_last_bit() {
     let config = DcqcnConfig { increase_interval: Time::from_us(60), ..DcqcnConfig::new(Profile::Ns3) };
     let mut lazy = config.build(&flow_25g());
     let mut ticking = Ticking { dcqcn: lazy.clone(), check: Time::MAX, notified: false };
-    let (mut now, mut seed, mut n_wakes, mut timer) = (Time::from_us(3), 7_u64, 0, Time::MAX);
+    let (mut now, mut n_wakes, mut timer) = (Time::from_us(3), 0, Time::MAX);
+    let mut draws = Draws::new(7, 0);
+    let mut below = |n: u32| (draws.uniform() * f64::from(n)) as u64;
     for i in 0..20_000 {
-        seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
         // Mostly a few hundred ns, often exactly on a tick, now and then up to 50 ms of silence, in
         // which alpha vanishes and the rate recovers.
-        now += match seed >> 60 {
+        now += match below(16) {
             0 => Time::from_us(1),
             1 => Time::from_ns(4_000),
-            2 if i % 50 == 0 => Time::from_us((seed >> 20) % 50_000),
-            2..=4 => Time::from_us((seed >> 20) % 200),
-            _ => Time::from_ns((seed >> 20) % 700),
+            2 if i % 50 == 0 => Time::from_us(below(50_000)),
+            2..=4 => Time::from_us(below(200)),
+            _ => Time::from_ns(below(700)),
         };
         while timer <= now {
             (timer, n_wakes) = (lazy.on_timer(timer).timer, n_wakes + 1);
