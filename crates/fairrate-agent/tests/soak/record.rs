@@ -18,7 +18,7 @@ const GROWTH_KIB: u64 = 4 * 1024;
 const GROWTH_DESCRIPTORS: u64 = 16;
 
 const MINUTES: &str = "minute,fault,seconds,offered_bytes,received_bytes,done,broken,flows_mean,sum_max,sum_with_dead_max,above_ms,\
-                       beyond_ms,gap_ms,latency_p50_ms,latency_p99_ms,unrated,sample_pause_ms";
+                       beyond_ms,gap_ms,awake_gap_ms,latency_p50_ms,latency_p99_ms,unrated,sample_pause_ms";
 
 /// Largest use of a daemon in the first tenth of the run and after it: memory in KiB, and descriptors.
 #[derive(Default)]
@@ -32,6 +32,7 @@ pub struct Record {
     dir: PathBuf,
     minutes: File,
     daemons: File,
+    gaps: File,
     began: Instant,
     first_tenth: Duration,
     n_minutes: (u32, u32),
@@ -55,6 +56,7 @@ impl Record {
         Ok(Self {
             minutes: file("minutes.csv", MINUTES)?,
             daemons: file("daemons.csv", "second,daemon,process,rss_kib,descriptors")?,
+            gaps: file("gaps.csv", "minute,src,dst,second,gap_ms,age_ms,since_ack_ms,backoff")?,
             dir: dir.to_owned(),
             began: Instant::now(),
             first_tenth: Duration::from_secs(60 * u64::from(minutes)) / 10,
@@ -91,7 +93,7 @@ impl Record {
         let row = Row::new(&count, &tally);
         let Row { flows, p50, p99, .. } = row;
         let csv = format!(
-            "{n},{fault},{:.1},{},{},{},{},{flows:.1},{:.4},{:.4},{:.1},{:.1},{:.1},{p50:.1},{p99:.1},{},{:.1}\n",
+            "{n},{fault},{:.1},{},{},{},{},{flows:.1},{:.4},{:.4},{:.1},{:.1},{:.1},{:.1},{p50:.1},{p99:.1},{},{:.1}\n",
             length.as_secs_f64(),
             count.offered,
             count.received,
@@ -102,10 +104,16 @@ impl Record {
             ms(tally.longest_above),
             ms(tally.longest_beyond),
             ms(tally.longest_gap),
+            ms(tally.longest_awake_gap),
             tally.unrated,
             ms(tally.longest_pause)
         );
         self.minutes.write_all(csv.as_bytes())?;
+        for gap in &tally.gaps {
+            let (second, since_ack) = (gap.from.as_secs_f64(), ms(gap.since_ack));
+            let (src, dst, length, age) = (gap.src, gap.dst, ms(gap.length), ms(gap.age));
+            writeln!(self.gaps, "{n},{src},{dst},{second:.3},{length:.0},{age:.0},{since_ack:.0},{}", gap.backoff)?;
+        }
         println!("{}", row.line(&n.to_string(), fault));
         self.n_minutes.0 = n;
         self.count.offered += count.offered;
@@ -154,8 +162,13 @@ impl Record {
                 ),
             ),
             (
-                tally.longest_gap <= LEASE,
-                format!("no flow is without a rate for longer than {} ms: {:.1} ms", ms(LEASE), ms(tally.longest_gap)),
+                tally.longest_awake_gap <= LEASE,
+                format!(
+                    "no flow is without a rate for longer than {} ms and late samples: {:.1} ms without these; {:.1} ms at most",
+                    ms(LEASE),
+                    ms(tally.longest_awake_gap),
+                    ms(tally.longest_gap)
+                ),
             ),
             (LEAST_GOODPUT <= goodput, format!("at least {LEAST_GOODPUT} of the offered bytes arrive: {goodput:.4}")),
             (count.broken == 0, format!("no connection breaks: {} of {}", count.broken, count.broken + count.done)),

@@ -19,6 +19,8 @@ pub struct State {
     pub since_ack: Duration,
     /// `true` if bytes wait to be sent or acknowledged.
     pub has_data: bool,
+    /// Number of times that the retransmission timeout has doubled since the last acknowledgment.
+    pub backoff: u8,
 }
 
 /// Returns the state of a socket; `None` if it has none any more.
@@ -36,11 +38,12 @@ pub fn state(socket: &TcpStream) -> Option<State> {
     }
     let word = |at: usize| u32::from_ne_bytes(info[at..at + 4].try_into().expect("it has four bytes"));
     let limit = u64::from_ne_bytes(info[112..120].try_into().expect("it has eight bytes"));
-    // tcpi_unacked, tcpi_notsent_bytes; tcpi_rtt in us, tcpi_last_ack_recv in ms.
+    // tcpi_unacked, tcpi_notsent_bytes; tcpi_rtt in us, tcpi_last_ack_recv in ms; tcpi_backoff.
     Some(State {
         limit_bps: if limit == u64::MAX { f64::INFINITY } else { limit as f64 * 8.0 },
         rtt: Duration::from_micros(word(68).into()),
         since_ack: Duration::from_millis(word(56).into()),
         has_data: word(24) != 0 || word(144) != 0,
+        backoff: info[4],
     })
 }

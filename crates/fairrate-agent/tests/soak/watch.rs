@@ -13,6 +13,8 @@ use crate::socket;
 const PERIOD: Duration = Duration::from_millis(5);
 /// The lease: the allocator's default.
 pub const LEASE: Duration = Duration::from_millis(500);
+/// Time without a rate that is written down.
+const LONG_GAP: Duration = Duration::from_millis(100);
 /// Time after a fault in which the host that it hit is left out of the rules: two leases.
 const RECOVERY: Duration = Duration::from_secs(1);
 /// Sum of rates in force on a link that is too much, relative to the link.
@@ -31,6 +33,21 @@ pub enum Hit {
     Cut,
 }
 
+/// A time of a flow without a rate that is longer than a fifth of the lease.
+#[derive(Clone, Debug)]
+pub struct Gap {
+    pub src: u32,
+    pub dst: u32,
+    /// Time from the start of the observer to the beginning of the gap.
+    pub from: Duration,
+    pub length: Duration,
+    /// Time from the flow's first byte to the beginning of the gap.
+    pub age: Duration,
+    /// Time since the last acknowledgment, and doublings of the retransmission timeout, at the gap's last sample.
+    pub since_ack: Duration,
+    pub backoff: u8,
+}
+
 /// Observations since they were last taken.
 #[derive(Clone, Debug, Default)]
 pub struct Tally {
@@ -45,8 +62,11 @@ pub struct Tally {
     pub longest_above: Duration,
     /// The part of such a time that is beyond a round trip, an update and the lateness of samples: the longest.
     pub longest_beyond: Duration,
-    /// Longest time of a flow without a rate.
+    /// Longest time of a flow without a rate, and the longest without the lateness of samples.
     pub longest_gap: Duration,
+    pub longest_awake_gap: Duration,
+    /// The longer gaps, as they were at their last sample.
+    pub gaps: Vec<Gap>,
     /// Times from first bytes to rates.
     pub latencies: Vec<Duration>,
     /// Flows that were over before they had a rate.
@@ -66,6 +86,7 @@ impl Tally {
         self.longest_above = self.longest_above.max(other.longest_above);
         self.longest_beyond = self.longest_beyond.max(other.longest_beyond);
         self.longest_gap = self.longest_gap.max(other.longest_gap);
+        self.longest_awake_gap = self.longest_awake_gap.max(other.longest_awake_gap);
         self.longest_pause = self.longest_pause.max(other.longest_pause);
         self.latencies.extend_from_slice(&other.latencies);
     }
@@ -92,7 +113,8 @@ impl Watch {
         let (seen, load) = (Arc::clone(&shared), Arc::clone(load));
         std::thread::spawn(move || {
             let above = (0..2 * hosts).map(|_| None).collect();
-            let mut eye = Eye { flows: BTreeMap::new(), above, before: Instant::now() };
+            let began = Instant::now();
+            let mut eye = Eye { flows: BTreeMap::new(), above, began, before: began };
             while !seen.is_over.load(Ordering::Relaxed) {
                 std::thread::sleep(PERIOD);
                 let now = Instant::now();
@@ -144,6 +166,10 @@ struct Seen {
     was_hit: bool,
     /// Time since when it could have had a rate and had none.
     without_since: Option<Instant>,
+    /// Time by which samples were late since then.
+    late: Duration,
+    /// The time without a rate at the last sample, if it is long.
+    gap: Option<Gap>,
 }
 
 /// Observations that go on from sample to sample.
@@ -151,7 +177,8 @@ struct Eye {
     flows: BTreeMap<u64, Seen>,
     /// The excess of each link that is above [`TOO_MUCH`]. Links of senders are first.
     above: Vec<Option<Above>>,
-    /// Time of the last sample.
+    /// Time of the start, and of the last sample.
+    began: Instant,
     before: Instant,
 }
 
@@ -177,6 +204,9 @@ impl Eye {
     /// Takes a sample of `flows` at `now`, when hosts have the faults `hits`.
     fn look(&mut self, now: Instant, flows: &[(u64, Arc<Flow>)], hits: &[Option<Hit>], tally: &mut Tally) {
         let n = hits.len();
+        let pause = now.saturating_duration_since(self.before);
+        let late = pause.saturating_sub(PERIOD);
+        self.before = now;
         let mut links = vec![OnLink::default(); 2 * n];
         for (number, flow) in flows {
             let Some(state) = socket::state(&flow.socket) else { continue };
@@ -195,18 +225,19 @@ impl Eye {
             }
             let is_hit = hits[src].is_some() || hits[dst] == Some(Hit::Link);
             let is_active = state.has_data || !flow.is_written.load(Ordering::Relaxed);
-            self.flow(now, *number, flow.began, (has_rate, is_hit, is_active), tally);
+            self.flow((now, late), (*number, flow), &state, (has_rate, is_hit, is_active), tally);
         }
         self.flows.retain(|number, seen| {
             let is_open = flows.binary_search_by_key(number, |(number, _)| *number).is_ok();
+            if !is_open {
+                tally.gaps.extend(seen.gap.take());
+            }
             tally.unrated += u64::from(!is_open && !seen.has_had_rate && !seen.was_hit);
             is_open
         });
-        let pause = now.saturating_duration_since(self.before);
-        self.before = now;
         tally.longest_pause = tally.longest_pause.max(pause);
         for (at, link) in links.iter().enumerate() {
-            self.link((now, pause.saturating_sub(PERIOD)), at, link, tally);
+            self.link((now, late), at, link, tally);
         }
         tally.samples += 1;
         tally.flows += flows.len() as u64;
@@ -214,12 +245,13 @@ impl Eye {
 
     fn flow(
         &mut self,
-        now: Instant,
-        number: u64,
-        began: Instant,
+        (now, late): (Instant, Duration),
+        (number, flow): (u64, &Flow),
+        state: &socket::State,
         (has_rate, is_hit, is_active): (bool, bool, bool),
         tally: &mut Tally,
     ) {
+        let began = flow.began;
         let seen = self.flows.entry(number).or_insert_with(|| Seen { without_since: Some(began), ..Seen::default() });
         seen.was_hit |= is_hit;
         if has_rate && !seen.has_had_rate && !seen.was_hit {
@@ -227,11 +259,27 @@ impl Eye {
         }
         seen.has_had_rate |= has_rate;
         if is_hit || has_rate || !is_active {
-            seen.without_since = None;
+            (seen.without_since, seen.late) = (None, Duration::ZERO);
+            tally.gaps.extend(seen.gap.take());
             return;
         }
         let since = *seen.without_since.get_or_insert(now);
-        tally.longest_gap = tally.longest_gap.max(now.saturating_duration_since(since));
+        let length = now.saturating_duration_since(since);
+        // Of the first sample's lateness only the part after the beginning counts.
+        seen.late += late.min(length);
+        tally.longest_gap = tally.longest_gap.max(length);
+        tally.longest_awake_gap = tally.longest_awake_gap.max(length.saturating_sub(seen.late));
+        if LONG_GAP <= length {
+            seen.gap = Some(Gap {
+                src: flow.src,
+                dst: flow.dst,
+                from: since.saturating_duration_since(self.began),
+                length,
+                age: since.saturating_duration_since(began),
+                since_ack: state.since_ack,
+                backoff: state.backoff,
+            });
+        }
     }
 
     fn link(&mut self, (now, late): (Instant, Duration), at: usize, link: &OnLink, tally: &mut Tally) {
