@@ -36,6 +36,7 @@ SEC("struct_ops") void fr_dctcp_init(u64 *ctx)
     fr_dctcp_start(&flow->state, &flow->params, 10 * tp->mss_cache, tp->mss_cache);
     set_cwnd(tp, flow->state.cwnd_q16);
     count_socket(1);
+    mark(sk);
 }
 
 FR_RELEASE(fr_dctcp)

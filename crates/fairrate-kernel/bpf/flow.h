@@ -34,6 +34,19 @@ struct {
     __type(value, struct note);
 } namespaces SEC(".maps");
 
+/* Bytes with the DSCP, without ECN, that connections of a namespace get in their packets, by the keys of the parameters. */
+struct {
+    __uint(type, BPF_MAP_TYPE_HASH);
+    __uint(max_entries, 4096);
+    __uint(map_flags, BPF_F_NO_PREALLOC);
+    __type(key, u64);
+    __type(value, u32);
+} marks SEC(".maps");
+
+#define SOL_IP 0
+#define IP_TOS 1
+#define DSCP_MASK 0xfc
+
 /* Parameters by the cookie of a network namespace; 0: of all namespaces that have none. */
 #define FR_PARAMS(type_name)                                                                                                           \
     struct {                                                                                                                           \
@@ -49,6 +62,16 @@ struct {
         u64 cookie = sk->__sk_common.skc_net.net->net_cookie, other = 0;                                                               \
         const struct type_name *found = bpf_map_lookup_elem(&params, &cookie);                                                         \
         return found ? found : bpf_map_lookup_elem(&params, &other);                                                                   \
+    }                                                                                                                                  \
+                                                                                                                                       \
+    /* Gives a connection its DSCP, unless its program has chosen one. */                                                              \
+    static __always_inline void mark(struct sock *sk)                                                                                  \
+    {                                                                                                                                  \
+        u64 cookie = sk->__sk_common.skc_net.net->net_cookie, key = bpf_map_lookup_elem(&params, &cookie) ? cookie : 0;                \
+        u32 *found = bpf_map_lookup_elem(&marks, &key);                                                                                \
+        int tos = found ? *found : 0;                                                                                                  \
+        if (tos && !(((struct inet_sock *)sk)->tos & DSCP_MASK))                                                                       \
+            bpf_setsockopt(sk, SOL_IP, IP_TOS, &tos, sizeof(tos));                                                                     \
     }
 
 static __always_inline struct tcp_sock *tcp_sk(struct sock *sk)

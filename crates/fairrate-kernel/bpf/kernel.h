@@ -75,6 +75,7 @@ struct sock {
 
 struct inet_sock {
     struct sock sk;
+    u8 tos;
 };
 
 struct inet_connection_sock {

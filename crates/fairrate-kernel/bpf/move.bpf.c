@@ -3,7 +3,7 @@
  *
  * A detached algorithm has lost its inputs: records that ports stamped, rates, marks. Its connections would keep their last window. A
  * listening socket that was given the algorithm by name passes it on to its connections, so it is moved as well; all others pass on
- * the default of the namespace.
+ * the default of the namespace. With the algorithm goes the DSCP that it has given its connections.
  */
 #include "kernel.h"
 
@@ -12,12 +12,16 @@ char LICENSE[] SEC("license") = "Dual MIT/GPL";
 #define IPPROTO_TCP 6
 #define TCP_CONGESTION 13
 #define TCP_LISTEN 10
+#define SOL_IP 0
+#define IP_TOS 1
+#define DSCP_MASK 0xfc
 #define NAME 16
 
 /* The loader's request. */
 struct move {
     char from[NAME];
     char to[NAME];
+    u32 tos; /* byte with the DSCP that the algorithm has given its connections; 0: none */
 };
 
 struct {
@@ -79,5 +83,9 @@ SEC("iter/tcp") int fr_move(struct bpf_iter__tcp *ctx)
         return 0;
     __builtin_memcpy(name, move->to, NAME);
     bpf_setsockopt(tp, IPPROTO_TCP, TCP_CONGESTION, name, NAME);
+    /* Its class was for the algorithm's short queues. */
+    int none = 0;
+    if (move->tos && (BPF_CORE_READ((struct inet_sock *)tp, tos) & DSCP_MASK) == move->tos)
+        bpf_setsockopt(tp, SOL_IP, IP_TOS, &none, sizeof(none));
     return 0;
 }

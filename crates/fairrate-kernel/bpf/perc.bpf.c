@@ -93,6 +93,7 @@ SEC("struct_ops") void fr_perc_init(u64 *ctx)
     flow->state.is_due = 0;
     begin_pacing(sk);
     count_socket(1);
+    mark(sk);
     apply(sk, flow);
 }
 

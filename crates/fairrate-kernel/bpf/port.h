@@ -22,7 +22,17 @@ struct gnet_stats_queue {
     u32 backlog;
 };
 
+struct hlist_node {
+    struct hlist_node *next;
+};
+
+struct hlist_head {
+    struct hlist_node *first;
+};
+
 struct Qdisc {
+    u32 handle;
+    struct hlist_node hash;
     struct gnet_stats_queue qstats;
 };
 
@@ -30,6 +40,7 @@ struct net_device {
     int ifindex;
     possible_net_t nd_net;
     struct Qdisc *qdisc;
+    struct hlist_head qdisc_hash[16];
     u8 priv[0];
 };
 
@@ -56,6 +67,8 @@ struct port {
     u64 setting; /* setting given with the port: a rate in kb/s, or a queue length in bytes */
     u32 id;      /* above 0 */
     u32 made_clsact; /* for the loader: it made the qdisc to which programs are attached */
+    u32 queue;       /* handle of the queue of the class that alone counts; 0: all of the port counts */
+    u32 tos;         /* its packets' byte with the DSCP, without ECN */
 };
 
 struct {
@@ -97,6 +110,26 @@ static __always_inline struct net_device *peer_of(struct net_device *dev)
 static __always_inline u32 backlog_of(struct net_device *dev)
 {
     return BPF_CORE_READ(dev, qdisc, qstats.backlog);
+}
+
+/* Number of queues with one hash that are searched. */
+#define MOST_SAME_HASH 16
+
+/* Returns the bytes in the queue with this handle below the root of a device; if there is none, those of the root. The kernel has these queues
+ * in a table by `hash_32` of the handle.
+ */
+static __always_inline u32 backlog_of_class(struct net_device *dev, u32 handle)
+{
+    u32 at = handle * 0x61c88647U >> 28;
+    struct hlist_node *node = 0;
+    bpf_core_read(&node, sizeof(node), (void *)dev + bpf_core_field_offset(dev->qdisc_hash) + at * sizeof(node));
+    for (int i = 0; i < MOST_SAME_HASH && node; i++) {
+        struct Qdisc *queue = (void *)node - bpf_core_field_offset(struct Qdisc, hash);
+        if (BPF_CORE_READ(queue, handle) == handle)
+            return BPF_CORE_READ(queue, qstats.backlog);
+        node = BPF_CORE_READ(node, next);
+    }
+    return backlog_of(dev);
 }
 
 #endif

@@ -61,6 +61,7 @@ SEC("struct_ops") void fr_powertcp_init(u64 *ctx)
     fr_powertcp_start(&flow->state, &flow->params, tcp_sk(sk)->mss_cache, tau, bpf_ktime_get_ns());
     begin_pacing(sk);
     count_socket(1);
+    mark(sk);
     apply(sk, flow, tau);
 }
 
@@ -160,16 +161,20 @@ SEC("sockops") int fr_powertcp_options(struct bpf_sock_ops *ctx)
     return on_options(ctx, is_ours);
 }
 
-/* Stamps a packet that has left the queue of `from`, unless the port of its present stamp takes longer to empty its queue. */
+/* Stamps a packet that has left the queue of `from`, unless it is of another class than the one that counts, or the port of its present stamp takes longer to empty its queue. */
 static __always_inline void stamp(struct __sk_buff *skb, struct net_device *from, struct port *port)
 {
     struct option old = {}, new = {};
     struct record before, record;
+    u8 tos;
+    if (port->queue && (bpf_skb_load_bytes(skb, 15, &tos, 1) || (tos & 0xfc) != port->tos))
+        return;
     u64 sent = __sync_fetch_and_add(&port->tx_bytes, skb->len) + skb->len;
     u32 at = find_record(skb);
     if (!at || bpf_skb_load_bytes(skb, at, &old, sizeof(old)))
         return;
-    u64 qlen = fr_min(backlog_of(from) >> 2, 0xffffff);
+    u32 backlog = port->queue ? backlog_of_class(from, port->queue) : backlog_of(from);
+    u64 qlen = fr_min(backlog >> 2, 0xffffff);
     __builtin_memcpy(&before, old.words, sizeof(before));
     if (before.rate_kbps && qlen * before.rate_kbps < (u64)(before.qlen_and_id >> 8) * port->setting)
         return;

@@ -120,6 +120,7 @@ SEC("struct_ops") void fr_ratemp_init(u64 *ctx)
     join(flow, tp);
     begin_pacing(sk);
     count_socket(1);
+    mark(sk);
     apply(sk, flow);
 }
 

@@ -54,6 +54,7 @@ SEC("struct_ops") void fr_rocc_init(u64 *ctx)
     *flow = (struct flow){.params = *params};
     begin_pacing(sk);
     count_socket(1);
+    mark(sk);
     apply(sk, flow);
 }
 

@@ -40,6 +40,7 @@ SEC("struct_ops") void fr_theta_init(u64 *ctx)
     fr_theta_start(&flow->state, &flow->params, tcp_sk(sk)->mss_cache, tau);
     begin_pacing(sk);
     count_socket(1);
+    mark(sk);
     apply(sk, flow, tau);
 }
 

@@ -1,5 +1,6 @@
 //! Programs in the kernel: loaded, registered with TCP, kept by pins, and removed.
 
+mod classes;
 mod directory;
 mod lock;
 mod machine;
@@ -22,6 +23,7 @@ use notes::{Note, Notes};
 use pins::Pins;
 use sockets::Mover;
 
+pub use classes::{clear_classes, set_classes};
 pub use machine::check;
 pub use netns::Namespace;
 pub use object::load_only;
@@ -81,20 +83,44 @@ fn settle(
 ) -> Result<(), Error> {
     forget_gone(dir)?;
     let params = open(dir, "params")?;
-    if params.value_size() as usize != setup.params.len() {
-        let name = setup.algorithm.name;
-        let help = format!("`fairrate-kernel detach {name}` takes it out");
-        return Err(Error::refused(format!("`{name}` was attached by another version of this program"), help));
+    if params.value_size() as usize != setup.params.len() || !dir.has("marks") {
+        return Err(of_another_version(setup.algorithm));
     }
     if namespaces.is_empty() {
+        mark(dir, notes::ALL_OTHERS, setup)?;
         write(&params, &notes::ALL_OTHERS.to_ne_bytes(), &setup.params)?;
         Notes::open(dir)?.put(notes::ALL_OTHERS, &Note { setup: setup.text.clone(), ..Note::default() })?;
     }
     for namespace in namespaces {
+        mark(dir, namespace.cookie(), setup)?;
         write(&params, &namespace.cookie().to_ne_bytes(), &setup.params)?;
         notes::take(pins, setup.algorithm, namespace, &setup.text)?;
     }
     ports.iter().try_for_each(|port| ports::attach(setup.algorithm, dir, port))
+}
+
+/// Sets the DSCP that connections get where the parameters with this key hold.
+fn mark(dir: &Directory, key: u64, setup: &Setup) -> Result<(), Error> {
+    let tos = setup.dscp.map_or(0, |dscp| u32::from(dscp.tos()));
+    write(&open(dir, "marks")?, &key.to_ne_bytes(), &tos.to_ne_bytes())
+}
+
+/// Returns the byte with the DSCP that an algorithm has given the connections of a namespace, from which it may have been removed already;
+/// 0: none.
+fn mark_in(dir: &Directory, cookie: u64) -> Result<u32, Error> {
+    if !dir.has("marks") {
+        return Ok(0);
+    }
+    let marks = open(dir, "marks")?;
+    let own = read(&marks, &cookie.to_ne_bytes())?;
+    let tos = own.map_or_else(|| read(&marks, &notes::ALL_OTHERS.to_ne_bytes()), |own| Ok(Some(own)))?;
+    Ok(tos.unwrap_or_default().try_into().map_or(0, u32::from_ne_bytes))
+}
+
+fn of_another_version(algorithm: Algorithm) -> Error {
+    let name = algorithm.name;
+    let help = format!("`fairrate-kernel detach {name}` takes it out");
+    Error::refused(format!("`{name}` was attached by another version of this program"), help)
 }
 
 /// The options of a detach.
@@ -181,7 +207,7 @@ fn take_out(pins: &Pins, algorithm: Algorithm) -> Result<Option<String>, Error> 
     if dir.has("ops") {
         unregister(&dir)?;
     }
-    let moved = Mover::new().and_then(|mover| mover.move_all(algorithm));
+    let moved = Mover::new().and_then(|mover| mover.move_all(algorithm, &dir));
     let left = n_sockets(&dir).unwrap_or(0);
     if algorithm.port != PortProgram::None && dir.has("ports") && dir.has("port") {
         ports::detach_all(algorithm, &dir)?;
@@ -208,7 +234,11 @@ fn forget_gone(dir: &Directory) -> Result<(), Error> {
     let notes = Notes::open(dir)?;
     let living = notes.living()?;
     let noted = notes.of_namespaces()?;
-    noted.keys().filter(|cookie| !living.contains_key(cookie)).try_for_each(|&cookie| forget(dir, cookie))
+    let gone = noted.keys().filter(|cookie| !living.contains_key(cookie));
+    gone.copied().try_for_each(|cookie| {
+        let _ = open(dir, "marks").map(|marks| marks.delete(&cookie.to_ne_bytes()));
+        forget(dir, cookie)
+    })
 }
 
 /// Forgets parameters and default of a namespace.

@@ -6,6 +6,7 @@
 
 #[cfg(feature = "bpf")]
 pub mod bpf;
+pub mod classes;
 pub mod error;
 pub mod laws;
 pub mod params;

@@ -6,6 +6,7 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use clap::{Args, CommandFactory, Parser, Subcommand};
+use fairrate_kernel::classes::{Classes, Port};
 use fairrate_kernel::error::Error;
 use fairrate_kernel::params::Path;
 use fairrate_kernel::setup::{self, PortSetting, Setup};
@@ -29,6 +30,11 @@ enum Command {
     Attach(Attach),
     /// Takes an algorithm, or all, out of the kernel
     Detach(Detach),
+    /// Lays out classes by DSCP at egress ports, or removes them
+    Classes {
+        #[command(subcommand)]
+        what: ClassesCommand,
+    },
     /// Shows what is attached, by how many connections it is used, and where it is the default
     Status {
         /// As JSON
@@ -65,10 +71,13 @@ struct Attach {
     /// The network's base round-trip time τ; without it a flow takes the smallest it has seen
     #[arg(long, value_name = "TIME")]
     tau: Option<String>,
+    /// DSCP of new connections, unless their program chooses one (cs1 to cs7, af11 to af43, ef, va, le, or 1 to 63)
+    #[arg(long, value_name = "DSCP")]
+    dscp: Option<String>,
     /// Puts what the algorithm does at switches at an egress port: powertcp stamps telemetry, rocc computes a fair
     /// rate and perc answers control packets, for which they need the port's RATE; dctcp marks from a queue of BYTES on,
-    /// ratemp in proportion up to BYTES; can be given several times
-    #[arg(long, value_name = "NETNS/DEV:RATE|BYTES")]
+    /// ratemp in proportion up to BYTES; after `@DSCP` powertcp stamps the telemetry of that class alone; can be given several times
+    #[arg(long, value_name = "NETNS/DEV:RATE|BYTES[@DSCP]")]
     switch_port: Vec<String>,
     /// Prints the name for TCP_CONGESTION and nothing else
     #[arg(long)]
@@ -99,10 +108,48 @@ struct Detach {
     wait: String,
 }
 
+#[derive(Subcommand)]
+enum ClassesCommand {
+    /// Gives ports a class of a queue of its own for each DSCP; each has its share of the port by weight, and what others leave
+    Set(SetClasses),
+    /// Removes the classes of ports
+    Clear {
+        /// Egress port; can be given several times
+        #[arg(long = "port", value_name = "NETNS/DEV", required = true)]
+        ports: Vec<String>,
+        /// Longest wait for another process that changes classes
+        #[arg(long, value_name = "TIME", default_value = WAIT)]
+        wait: String,
+    },
+}
+
+#[derive(Args)]
+struct SetClasses {
+    /// Egress port and the rate that classes share, at most that of its link; without NETNS/ of this network namespace; can be
+    /// given several times
+    #[arg(long = "port", value_name = "NETNS/DEV:RATE", required = true)]
+    ports: Vec<String>,
+    /// Class of the packets with a DSCP (cs1 to cs7, af11 to af43, ef, va, le, or 1 to 63), its weight and its longest queue; can be
+    /// given several times
+    #[arg(long = "class", value_name = "DSCP:WEIGHT[:BYTES]", required = true)]
+    classes: Vec<String>,
+    /// Weight and longest queue of all other packets
+    #[arg(long, value_name = "WEIGHT[:BYTES]", default_value = "1")]
+    others: String,
+    /// Longest queue of classes without one of their own
+    #[arg(long, value_name = "BYTES", default_value = "1MB")]
+    limit: String,
+    /// Longest wait for another process that changes classes
+    #[arg(long, value_name = "TIME", default_value = WAIT)]
+    wait: String,
+}
+
 fn main() -> ExitCode {
     let result = match Cli::parse().command {
         Command::Attach(options) => attach(&options),
         Command::Detach(options) => detach(&options),
+        Command::Classes { what: ClassesCommand::Set(options) } => set_classes(&options),
+        Command::Classes { what: ClassesCommand::Clear { ports, wait } } => clear_classes(&ports, &wait),
         Command::Status { json } => status(json),
         Command::Completions { shell } => completions(shell),
         Command::Man { out } => man(&out),
@@ -155,10 +202,40 @@ fn wait(text: &str) -> Result<Duration, Error> {
 
 /// Returns the algorithm to attach, and its ports.
 fn read(options: &Attach) -> Result<(Setup, Vec<PortSetting>), Error> {
-    let setup = Setup::parse(&options.setup, &path(options)?)?;
+    let dscp = options.dscp.as_deref().map(|text| quantity("--dscp", text, "cs4")).transpose()?;
+    let setup = Setup { dscp, ..Setup::parse(&options.setup, &path(options)?)? };
     let ports = options.switch_port.iter().map(|text| PortSetting::parse(text, &setup));
     let ports = ports.collect::<Result<_, _>>()?;
     Ok((setup, ports))
+}
+
+/// Returns the classes to lay out, and their ports.
+fn read_classes(options: &SetClasses) -> Result<(Classes, Vec<Port>), Error> {
+    let limit = quantity("--limit", &options.limit, "1MB")?;
+    let classes = Classes::parse(&options.classes, &options.others, limit)?;
+    let ports = options.ports.iter().map(|text| Port::parse(text)).collect::<Result<Vec<_>, _>>()?;
+    ports.iter().try_for_each(|port| classes.tc(port).map(drop))?;
+    Ok((classes, ports))
+}
+
+/// Returns ports that are given without a rate.
+fn read_places(ports: &[String]) -> Result<Vec<Port>, Error> {
+    ports.iter().map(|text| Port::place(text)).collect()
+}
+
+#[cfg(feature = "bpf")]
+fn set_classes(options: &SetClasses) -> Result<(), Error> {
+    let (classes, ports) = read_classes(options)?;
+    fairrate_kernel::bpf::set_classes(&classes, &ports, wait(&options.wait)?)?;
+    for port in ports {
+        println!("{port} has {} classes", classes.all().len());
+    }
+    Ok(())
+}
+
+#[cfg(feature = "bpf")]
+fn clear_classes(ports: &[String], longest: &str) -> Result<(), Error> {
+    fairrate_kernel::bpf::clear_classes(&read_places(ports)?, wait(longest)?)
 }
 
 #[cfg(feature = "bpf")]
@@ -239,6 +316,20 @@ fn status(json: bool) -> Result<(), Error> {
 fn ready() -> Result<(), Error> {
     let help = "build it with `cargo build --release -p fairrate-kernel --features bpf`, which needs clang and libelf";
     Err(Error::refused("this build has no programs for the kernel", help))
+}
+
+#[cfg(not(feature = "bpf"))]
+fn set_classes(options: &SetClasses) -> Result<(), Error> {
+    read_classes(options)?;
+    wait(&options.wait)?;
+    ready()
+}
+
+#[cfg(not(feature = "bpf"))]
+fn clear_classes(ports: &[String], longest: &str) -> Result<(), Error> {
+    read_places(ports)?;
+    wait(longest)?;
+    ready()
 }
 
 #[cfg(not(feature = "bpf"))]

@@ -5,6 +5,7 @@ use fairrate_control::rocc::RoccConfig;
 use fairrate_control::{ALGORITHMS, AlgorithmConfig, Parameters, Profile, RawValue, SetParamError};
 use fairrate_units::{Bytes, Rate, Time};
 
+use crate::classes::Dscp;
 use crate::error::Error;
 use crate::laws::{RoccPoint, RoccPortState};
 use crate::params::{self, Path};
@@ -68,12 +69,14 @@ pub struct PortSetting {
     pub device: String,
     /// A rate in kb/s or a queue length in bytes, as the algorithm's program requires.
     pub setting: u64,
+    /// The class that alone counts for the program; `None`: all of the port.
+    pub class: Option<Dscp>,
     /// State of RoCC's congestion point or PERC's link there, as bytes of its program.
     pub point: Option<Vec<u8>>,
 }
 
 impl PortSetting {
-    /// Parses a port for an algorithm.
+    /// Parses a port for an algorithm. A class whose telemetry counts alone follows as `@DSCP`.
     ///
     /// # Errors
     /// If the format is wrong, or the algorithm has no program for ports, or none for this port.
@@ -98,6 +101,14 @@ impl PortSetting {
         let help = format!("write it as {example}: the switch's network namespace, its device and {what}");
         let (place, setting) = text.rsplit_once(':').ok_or_else(|| invalid("there is no `:`".to_owned(), &help))?;
         let (namespace, device) = place.rsplit_once('/').ok_or_else(|| invalid("there is no `/`".to_owned(), &help))?;
+        let (setting, class) = match setting.split_once('@') {
+            None => (setting, None),
+            Some(_) if algorithm.port != PortProgram::Stamps => {
+                let message = format!("at ports `{}` knows no classes", algorithm.name);
+                return Err(invalid(message, "leave out what follows `@`"));
+            }
+            Some((setting, class)) => (setting, Some(class.parse().map_err(|message| invalid(message, &help))?)),
+        };
         let setting = if algorithm.port.takes_bytes() {
             setting.parse::<Bytes>().map_err(|e| invalid(e.to_string(), &help))?.as_u64()
         } else {
@@ -111,7 +122,7 @@ impl PortSetting {
             }
             _ => None,
         };
-        Ok(Self { namespace: namespace.to_owned(), device: device.to_owned(), setting, point })
+        Ok(Self { namespace: namespace.to_owned(), device: device.to_owned(), setting, class, point })
     }
 }
 
@@ -143,6 +154,8 @@ pub struct Setup {
     pub config: AlgorithmConfig,
     /// The network's base round-trip time, if it was given.
     pub tau: Option<Time>,
+    /// The DSCP that connections get; `None`: that of their program.
+    pub dscp: Option<Dscp>,
 }
 
 impl Setup {
@@ -167,7 +180,7 @@ impl Setup {
             AlgorithmConfig::Perc(c) => bytes_of(&params::perc(c, path)?).to_vec(),
             _ => return Err(unknown(name)),
         };
-        Ok(Self { algorithm, params, text: text.to_owned(), config, tau: path.tau })
+        Ok(Self { algorithm, params, text: text.to_owned(), config, tau: path.tau, dscp: None })
     }
 }
 
@@ -254,6 +267,21 @@ mod tests {
         let port = PortSetting::parse("switch/eth1:100Mbps", &slow).expect("it takes a rate");
         let link: crate::laws::PercLink = bytemuck::pod_read_unaligned(&port.point.expect("it has a table"));
         assert_eq!(link.timeout_ns, 2_000_000_000);
+    }
+
+    #[test]
+    fn telemetry_may_be_that_of_a_class() {
+        let class = |algorithm: &str, text: &str| {
+            let setup = Setup::parse(algorithm, &PATH).expect("it exists");
+            PortSetting::parse(text, &setup).map(|port| (port.setting, port.class.map(Dscp::number)))
+        };
+        assert_eq!(class("powertcp", "switch/eth1:200Mbps@cs4").ok(), Some((200_000, Some(32))));
+        assert_eq!(class("powertcp", "switch/eth1:200Mbps").ok(), Some((200_000, None)));
+        let message = |algorithm, text| class(algorithm, text).map_err(|e| e.to_string());
+        let unknown = "in `switch/eth1:200Mbps@cs9`: `cs9` is no DSCP";
+        assert_eq!(message("powertcp", "switch/eth1:200Mbps@cs9"), Err(unknown.to_owned()));
+        let useless = "in `switch/eth1:60KB@cs4`: at ports `dctcp` knows no classes";
+        assert_eq!(message("dctcp", "switch/eth1:60KB@cs4"), Err(useless.to_owned()));
     }
 
     #[test]

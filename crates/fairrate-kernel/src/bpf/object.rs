@@ -11,7 +11,7 @@ use crate::error::Error;
 use crate::setup::Algorithm;
 
 /// Maps that are pinned beside the congestion control itself, which is `ops`.
-const MAPS: [&str; 6] = ["params", "namespaces", "sockets", "ports", "points", "connections"];
+const MAPS: [&str; 7] = ["params", "marks", "namespaces", "sockets", "ports", "points", "connections"];
 
 /// The messages of libbpf, which has one printer in a process.
 static SAID: Mutex<String> = Mutex::new(String::new());

@@ -21,10 +21,11 @@ use crate::setup::Algorithm;
 const FILE_SYSTEM: &str = "/sys/fs/bpf";
 const NAME: &str = "fairrate";
 const STAGE: &str = "stage";
-/// The lock of processes that mount the file system, so that it is not mounted twice.
+/// The lock of processes that mount the file system, so that it is not mounted twice, and of those that change classes at ports.
 const MOUNT_LOCK: &str = "/run/fairrate-kernel.lock";
 /// Pins that an algorithm may have. The congestion control itself is `ops`, and is removed last.
-const PINS: [&str; 9] = ["params", "namespaces", "sockets", "ports", "points", "connections", "port", "options", "ops"];
+const PINS: [&str; 10] =
+    ["params", "marks", "namespaces", "sockets", "ports", "points", "connections", "port", "options", "ops"];
 
 /// The directory of all pins.
 pub(super) struct Pins {
@@ -124,8 +125,7 @@ fn file_system(deadline: Instant) -> Result<Directory, Error> {
     if let Some(mounted) = Directory::mounted(path, BPF_FS_MAGIC)? {
         return Ok(mounted);
     }
-    let lock = mount_lock().map_err(|e| Error::system(&format!("open {MOUNT_LOCK}"), e))?;
-    lock::exclusively(&lock, MOUNT_LOCK, deadline)?;
+    let _lock = one_at_a_time(deadline)?;
     if let Some(mounted) = Directory::mounted(path, BPF_FS_MAGIC)? {
         return Ok(mounted);
     }
@@ -135,6 +135,16 @@ fn file_system(deadline: Instant) -> Result<Directory, Error> {
         .map_err(|e| Error::system(&format!("mount {FILE_SYSTEM}"), e))?;
     let mounted = Directory::mounted(path, BPF_FS_MAGIC)?;
     mounted.ok_or_else(|| Error::system(&format!("mount {FILE_SYSTEM}"), "another file system is there"))
+}
+
+/// Waits until no other process mounts the file system or changes classes at ports, as long as the returned file is open.
+///
+/// # Errors
+/// If another process has the lock at `deadline`, or the file cannot be trusted.
+pub(super) fn one_at_a_time(deadline: Instant) -> Result<File, Error> {
+    let lock = mount_lock().map_err(|e| Error::system(&format!("open {MOUNT_LOCK}"), e))?;
+    lock::exclusively(&lock, MOUNT_LOCK, deadline)?;
+    Ok(lock)
 }
 
 /// Opens a file that only root can open, and so lock.

@@ -6,9 +6,10 @@ use std::process::Command;
 use bytemuck::{Pod, Zeroable, bytes_of, pod_read_unaligned};
 use libbpf_rs::{MapCore, MapHandle, TC_EGRESS, TC_INGRESS, TcHook};
 
+use super::classes::has_class;
 use super::directory::Directory;
 use super::netns::{self, Namespace};
-use super::{open, read, write};
+use super::{of_another_version, open, read, write};
 use crate::error::Error;
 use crate::setup::{Algorithm, PortSetting};
 
@@ -31,6 +32,8 @@ struct Port {
     setting: u64,
     id: u32,
     made_clsact: u32,
+    queue: u32,
+    tos: u32,
 }
 
 /// Attaches the algorithm's program at a port of a switch, or changes the setting of a program that is attached.
@@ -41,9 +44,18 @@ pub(super) fn attach(algorithm: Algorithm, dir: &Directory, port: &PortSetting) 
     let (namespace, device) = place(algorithm, port)?;
     let key = Key { cookie: namespace.cookie(), ifindex: device.ifindex };
     let ports = open(dir, "ports")?;
+    if ports.value_size() as usize != size_of::<Port>() {
+        return Err(of_another_version(algorithm));
+    }
+    if let Some(class) = port.class {
+        has_class(&Namespace::named(&port.namespace)?, &port.device, class)?;
+    }
+    let (queue, tos) = port.class.map_or((0, 0), |class| (class.queue(), u32::from(class.tos())));
     let value = match read(&ports, bytes_of(&key))? {
-        Some(bytes) => Port { setting: port.setting, ..pod_read_unaligned(&bytes) },
+        Some(bytes) => Port { setting: port.setting, queue, tos, ..pod_read_unaligned(&bytes) },
         None => Port {
+            queue,
+            tos,
             tx_bytes: 0,
             setting: port.setting,
             id: free_id(&ports)?,
@@ -124,13 +136,13 @@ fn with_hook(
 }
 
 /// A network device.
-struct Device {
+pub(super) struct Device {
     name: String,
     ifindex: u64,
 }
 
 /// The other end of a link.
-enum Peer {
+pub(super) enum Peer {
     /// In the same namespace, with this name.
     Here(String),
     /// In the namespace with this number, with this index.
@@ -169,7 +181,7 @@ fn place(algorithm: Algorithm, port: &PortSetting) -> Result<(Namespace, Device)
 }
 
 /// Returns the JSON output of `ip` or `tc`.
-fn json_of(program: &str, args: &[&str]) -> std::io::Result<serde_json::Value> {
+pub(super) fn json_of(program: &str, args: &[&str]) -> std::io::Result<serde_json::Value> {
     let output = Command::new(program).args(args).output()?;
     if !output.status.success() {
         return Err(std::io::Error::other(String::from_utf8_lossy(&output.stderr).into_owned()));
@@ -178,7 +190,7 @@ fn json_of(program: &str, args: &[&str]) -> std::io::Result<serde_json::Value> {
 }
 
 /// Returns a device of the present namespace, and the other end of its link.
-fn device(name: &str) -> std::io::Result<(Device, Option<Peer>)> {
+pub(super) fn device(name: &str) -> std::io::Result<(Device, Option<Peer>)> {
     let link = &json_of("ip", &["-j", "link", "show", "dev", name])?[0];
     let ifindex = link["ifindex"].as_u64().ok_or_else(|| std::io::Error::other("no such device"))?;
     let here = link["link"].as_str().map(|name| Peer::Here(name.to_owned()));

@@ -7,6 +7,8 @@ use std::io::Read as _;
 
 use libbpf_rs::{Iter, MapCore, MapFlags, Object};
 
+use super::directory::Directory;
+use super::mark_in;
 use super::netns::Namespace;
 use super::{netns, object};
 use crate::error::Error;
@@ -27,20 +29,20 @@ impl Mover {
         object::load(object::MOVER, "").map(Self)
     }
 
-    /// Switches all sockets of an algorithm to the default of their namespace, in all namespaces that have a name or a
+    /// Switches all sockets of an algorithm, with its pins in `dir`, to the default of their namespace, in all namespaces that have a name or a
     /// process.
-    pub fn move_all(&self, algorithm: Algorithm) -> Result<(), Error> {
-        netns::each(|namespace| self.move_in(algorithm, namespace))
+    pub fn move_all(&self, algorithm: Algorithm, dir: &Directory) -> Result<(), Error> {
+        netns::each(|namespace| self.move_in(algorithm, namespace, mark_in(dir, namespace.cookie())?))
     }
 
-    fn move_in(&self, algorithm: Algorithm, namespace: &Namespace) -> Result<(), Error> {
+    fn move_in(&self, algorithm: Algorithm, namespace: &Namespace, tos: u32) -> Result<(), Error> {
         let to = namespace.default()?;
         let failed = |e: libbpf_rs::Error| Error::system("move connections", e);
         let map = self.0.maps().find(|map| map.name() == "moves");
         let program = self.0.progs_mut().next();
         let (Some(map), Some(program)) = (map, program) else { return Ok(()) };
-        map.update(&0_u32.to_ne_bytes(), &[name(algorithm.tcp_name), name(&to)].concat(), MapFlags::ANY)
-            .map_err(failed)?;
+        let asked = [&name(algorithm.tcp_name)[..], &name(&to), &tos.to_ne_bytes()].concat();
+        map.update(&0_u32.to_ne_bytes(), &asked, MapFlags::ANY).map_err(failed)?;
         let link = program.attach().map_err(failed)?;
         // The iterator covers the sockets of the namespace in which it is created.
         namespace.inside(|| {

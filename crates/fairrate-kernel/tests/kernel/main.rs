@@ -3,6 +3,7 @@
 //! Names in TCP are shared by the whole machine, so these tests run one after the other and expect that nothing is
 //! attached.
 
+mod classes;
 mod clean;
 mod defaults;
 mod hostile;
