@@ -10,6 +10,7 @@ use fairrate_sim::{EcnConfig, NodeId, SimConfig};
 use fairrate_units::Rate;
 
 use crate::blocks;
+use crate::classes::{self, Classes};
 use crate::failure::Failure;
 use crate::namespaces::Namespaces;
 use crate::plan::{Plan, device};
@@ -53,21 +54,21 @@ pub fn bring(config: &SimConfig, plan: &Plan<'_>, namespaces: &Namespaces) -> Re
             return Ok((stack, name.to_owned()));
         }
         let hosts = if is_alone { config.topology.hosts().collect() } else { blocks::hosts(config, stack) };
-        Ok((stack, attach(cc, config, plan, &hosts)?))
+        Ok((stack, attach((stack, cc), config, plan, &hosts)?))
     };
     all.into_iter().map(name).collect()
 }
 
 /// Loads an algorithm into the kernel, for these hosts and all switches; returns its name.
 fn attach(
-    cc: &AlgorithmConfig,
+    (stack, cc): (u8, &AlgorithmConfig),
     config: &SimConfig,
     plan: &Plan<'_>,
     hosts: &BTreeSet<NodeId>,
 ) -> Result<String, Failure> {
     let algorithm = with_parameters(cc);
     let mut attach = Command::new(program());
-    attach.args(["attach", &algorithm, "--print-name"]).args(arguments(cc, config, plan, hosts));
+    attach.args(["attach", &algorithm, "--print-name"]).args(arguments((stack, cc), config, plan, hosts));
     let output = attach.output().map_err(|e| missing(&algorithm, &e))?;
     if !output.status.success() {
         let said = String::from_utf8_lossy(&output.stderr);
@@ -93,16 +94,24 @@ pub fn take_back(algorithm: &str, namespaces: &[String]) -> Result<(), Failure> 
 
 /// Returns the arguments for the algorithm's places: the namespaces of hosts, and egress ports of switches with the
 /// setting of its part there. For PERC hosts' links count as links.
-fn arguments(cc: &AlgorithmConfig, config: &SimConfig, plan: &Plan<'_>, hosts: &BTreeSet<NodeId>) -> Vec<String> {
+fn arguments(
+    (stack, cc): (u8, &AlgorithmConfig),
+    config: &SimConfig,
+    plan: &Plan<'_>,
+    hosts: &BTreeSet<NodeId>,
+) -> Vec<String> {
     let topology = &config.topology;
     let hosts = hosts.iter().flat_map(|&host| ["--netns".to_owned(), plan.namespace(host)]);
     let rate = topology.hosts().flat_map(|host| plan.ports(host)).map(|port| topology.link(port).rate).max();
     let rate = rate.into_iter().flat_map(|rate| ["--line-rate".to_owned(), format!("{}bps", rate.as_bps())]);
+    let own = Classes::of(config).zip(classes::with_own_telemetry(config, stack));
+    let class = own.and_then(|(classes, own)| classes.dscp(own)).map_or(String::new(), |dscp| format!("@{dscp}"));
     let nodes = plan.nodes().filter(|&node| !topology.is_host(node) || has_part_at_hosts_ports(cc));
     let ports = nodes.flat_map(|node| plan.ports(node).map(move |port| (node, port)));
     let ports = ports.filter_map(|(node, port)| {
         let setting = at_port(cc, config, topology.link(port).rate)?;
-        Some(["--switch-port".to_owned(), format!("{}/{}:{setting}", plan.namespace(node), device(port))])
+        let place = format!("{}/{}", plan.namespace(node), device(port));
+        Some(["--switch-port".to_owned(), format!("{place}:{setting}{class}")])
     });
     hosts.chain(rate).chain(ports.flatten()).collect()
 }
@@ -162,7 +171,7 @@ fn with_parameters(cc: &AlgorithmConfig) -> String {
 }
 
 /// Returns the path of the program: from the variable, beside this program, or by its name in PATH.
-fn program() -> PathBuf {
+pub fn program() -> PathBuf {
     let said = std::env::var_os(VARIABLE).filter(|path: &OsString| !path.is_empty()).map(PathBuf::from);
     let beside = || std::env::current_exe().ok().map(|this| this.with_file_name(PROGRAM)).filter(|path| path.is_file());
     said.or_else(beside).unwrap_or_else(|| PathBuf::from(PROGRAM))

@@ -9,6 +9,7 @@ use fairrate_sim::{NodeId, SimConfig};
 use socket2::{Domain, Protocol, SockAddr, Socket, Type};
 
 use crate::algorithm::Names;
+use crate::classes::Classes;
 use crate::failure::Failure;
 use crate::field::MSS;
 use crate::namespaces::inside;
@@ -57,6 +58,7 @@ pub fn connect_all(
     let mut made: Vec<Option<Connection>> = Vec::new();
     made.resize_with(config.flows.len(), || None);
     let listeners = listen_all(plan, config, names)?;
+    let classes = Classes::of(config);
     for src in plan.nodes() {
         let flows = || config.flows.iter().enumerate().filter(|(_, flow)| flow.src == src);
         if flows().next().is_none() {
@@ -67,7 +69,8 @@ pub fn connect_all(
                 let listener = listeners.get(&(flow.dst, flow.stack)).expect("every receiver listens");
                 let to = SocketAddrV4::new(ways.ends[i].dst.ip(), port(flow.stack));
                 let socket = socket(ways.more[i].len() as u8, &names[&flow.stack])?;
-                Ok((i, connect(ways.ends[i], to, ways.more[i].len() as u8, socket, listener, rounds)?))
+                let tos = classes.as_ref().map_or(0, |classes| classes.tos(config, flow));
+                Ok((i, connect(ways.ends[i], to, ways.more[i].len() as u8, (socket, tos), listener, rounds)?))
             };
             flows().map(connect).collect::<Result<Vec<_>, Failure>>()
         })?;
@@ -125,12 +128,12 @@ fn connect(
     ends: Ends,
     to: SocketAddrV4,
     more_subflows: u8,
-    socket: Socket,
+    (socket, tos): (Socket, u32),
     listener: &Socket,
     rounds: u32,
 ) -> Result<Connection, Failure> {
     let failed = |e| Failure::system(format!("connecting {} to {}", ends.src.ip(), ends.dst.ip()), e);
-    let (sender, receiver) = join(ends, to, socket, listener).map_err(failed)?;
+    let (sender, receiver) = join(ends, to, (socket, tos), listener).map_err(failed)?;
     let mut connection =
         Connection { sender, receiver, more_subflows, before: TcpInfo::default(), received_before: TcpInfo::default() };
     connection.warm_up(rounds).map_err(failed)?;
@@ -140,12 +143,19 @@ fn connect(
     Ok(connection)
 }
 
-fn join(ends: Ends, to: SocketAddrV4, socket: Socket, listener: &Socket) -> std::io::Result<(Socket, Socket)> {
+fn join(
+    ends: Ends,
+    to: SocketAddrV4,
+    (socket, tos): (Socket, u32),
+    listener: &Socket,
+) -> std::io::Result<(Socket, Socket)> {
+    socket.set_tos_v4(tos)?;
     socket.bind(&SocketAddrV4::new(ends.src.ip(), 0).into())?;
     socket.set_tcp_nodelay(true)?;
     socket.set_tcp_notsent_lowat(UNSENT)?;
     socket.connect_timeout(&SockAddr::from(to), PATIENCE)?;
     let (receiver, _) = listener.accept()?;
+    receiver.set_tos_v4(tos)?;
     // Unsent data of a run is discarded at close, so that nothing keeps the algorithm in use.
     socket.set_linger(Some(Duration::ZERO))?;
     receiver.set_linger(Some(Duration::ZERO))?;

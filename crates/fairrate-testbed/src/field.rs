@@ -12,7 +12,7 @@ use fairrate_sim::SimConfig;
 use fairrate_units::{Bytes, Rate, Time};
 
 use crate::failure::Failure;
-use crate::{blocks, delay};
+use crate::{blocks, classes, delay};
 
 /// Payload of a full packet: an MTU of 1,500 bytes without the headers of IP and TCP and without timestamps.
 pub const MSS: u64 = 1_448;
@@ -51,6 +51,7 @@ impl Field {
         field.sets.extend(unmarkable_passes(&scaled)?);
         field.sets.extend(slower_probes(&scaled)?);
         crate::blocks::check(&field.load()?)?;
+        crate::classes::check(&field.load()?)?;
         Ok(field)
     }
 
@@ -167,17 +168,52 @@ fn scaled(rate: Rate, scale: f64) -> Rate {
     Rate::from_bps_f64((rate.as_bps_f64() * scale).round())
 }
 
-/// Returns the largest number of bytes that may wait at an egress port of a switch.
+/// Returns the largest number of bytes that may wait at an egress port of a switch; where classes have weights, of one class: those
+/// that it has there alone.
 pub fn port_limit(config: &SimConfig) -> Bytes {
-    config.fabric.queue.limit_bytes.min(config.fabric.buffer)
+    let fabric = &config.fabric;
+    match fabric.egress_alpha {
+        Some(alpha) if classes::have_weights(config) => {
+            Bytes::new((fabric.buffer.as_u64() as f64 * alpha / (1.0 + alpha)).round() as u64)
+        }
+        _ => fabric.queue.limit_bytes.min(fabric.buffer),
+    }
+}
+
+/// Part of a shared buffer that a class may have, so that others hardly change its limit.
+const PART: u64 = 1_024;
+
+/// Returns the keys of the switches' buffers. A port has a limit of its own. Classes with weights have none in scenarios: there the buffer
+/// is large, and a class may have a small part of it.
+fn limits(config: &SimConfig) -> Vec<(String, String)> {
+    let limit = port_limit(config);
+    let ports = config.topology.n_ports() as u64;
+    // Large enough that no port has to share its limit with another.
+    let shared = Bytes::new((limit.as_u64() + 2 * FULL_PACKET).saturating_mul(ports));
+    let set = |key: &str, value: String| (key.to_owned(), value);
+    if !classes::have_weights(config) {
+        return vec![
+            set("switch.buffer", size(shared)),
+            set("switch.queue_limit", size(limit)),
+            set("switch.queue_packets", "unlimited".to_owned()),
+            set("switch.queue", "fifo".to_owned()),
+            set("switch.egress_alpha", "unlimited".to_owned()),
+        ];
+    }
+    let alpha = format!("{:?}", 1.0 / (PART - 1) as f64);
+    let mut sets = vec![
+        set("switch.buffer", size(Bytes::new(limit.as_u64().saturating_mul(PART)))),
+        set("switch.egress_alpha", alpha.clone()),
+    ];
+    for i in 0..config.fabric.classes.len() {
+        sets.push(set(&format!("class.{i}.dt_alpha"), "unlimited".to_owned()));
+        sets.push(set(&format!("class.{i}.egress_alpha"), alpha.clone()));
+    }
+    sets
 }
 
 /// Returns the facts of Linux as keys of the scenario. Sources: `net/ipv4/tcp*.c` and `ip-sysctl.rst` of Linux.
 fn facts_of_linux(config: &SimConfig, is_warm: bool) -> Vec<(String, String)> {
-    let limit = port_limit(config);
-    // Large enough that no port has to share its limit with another.
-    let ports = config.topology.n_ports() as u64;
-    let shared = Bytes::new((limit.as_u64() + 2 * FULL_PACKET).saturating_mul(ports));
     // A transport has one payload: the shortest of its algorithms.
     let record = blocks::algorithms(config).map(|(_, cc)| crate::algorithm::record_bytes(cc)).max().unwrap_or(0);
     let mut sets = vec![
@@ -196,13 +232,8 @@ fn facts_of_linux(config: &SimConfig, is_warm: bool) -> Vec<(String, String)> {
         ("transport.tcp.delayed_ack_timeout", "\"40ms\"".to_owned()),
         ("transport.tcp.idle_restart", "true".to_owned()),
         ("transport.tcp.prr", "true".to_owned()),
-        ("switch.buffer", size(shared)),
-        ("switch.queue_limit", size(limit)),
-        ("switch.queue_packets", "unlimited".to_owned()),
-        ("switch.queue", "fifo".to_owned()),
         ("switch.pfc", "false".to_owned()),
         ("switch.dt_alpha", "unlimited".to_owned()),
-        ("switch.egress_alpha", "unlimited".to_owned()),
     ];
     if !crate::algorithm::marks(config) {
         sets.push(("switch.ecn", "false".to_owned()));
@@ -223,7 +254,8 @@ fn facts_of_linux(config: &SimConfig, is_warm: bool) -> Vec<(String, String)> {
         let keys = [("cubic", "transport.cubic.ecn"), ("newreno", "transport.newreno.ecn")];
         sets.extend(keys.into_iter().filter(|(name, _)| without(name)).map(|(_, key)| (key, "false".to_owned())));
     }
-    sets.into_iter().map(|(key, value)| (key.to_owned(), value)).collect()
+    let of_tcp = sets.into_iter().map(|(key, value)| (key.to_owned(), value));
+    of_tcp.chain(limits(config)).collect()
 }
 
 fn size(bytes: Bytes) -> String {

@@ -6,6 +6,7 @@ use fairrate_units::{Bytes, Rate, Time};
 
 use crate::algorithm::marks;
 use crate::blocks;
+use crate::classes;
 use crate::delay;
 use crate::failure::Failure;
 use crate::field::FULL_PACKET;
@@ -161,15 +162,19 @@ pub fn notes(scenario: &Scenario) -> Vec<String> {
     note(config.transport.kind == Transport::Rdma, "the scenario's hosts use RDMA; here they use TCP");
     note(config.fabric.pfc != Pfc::Off, "links do not pause (PFC); what finds no room is dropped");
     let thresholds = config.fabric.ingress_alpha.is_some() || config.fabric.egress_alpha.is_some();
-    note(thresholds, "every egress port has a limit of its own; buffers are not shared by Dynamic Thresholds");
+    note(
+        thresholds && !classes::have_weights(config),
+        "every egress port has a limit of its own; buffers are not shared by Dynamic Thresholds",
+    );
     note(config.fabric.queue.rule != QueueRule::Fifo, "queues are first in, first out");
     note(config.fabric.queue.limit_packets != u32::MAX, "queues are limited in bytes, and not in packets");
     note(config.fabric.ecn.is_some() && !marks(config), "switches do not mark (ECN)");
     let are_several = 1 < blocks::algorithms(config).count();
     let is_passed = config.fabric.ecn.as_ref().is_some_and(|ecn| ecn.non_ect == NonEct::Ignore);
     note(are_several && marks(config) && !is_passed, "packets that cannot be marked pass");
-    note(config.flows.iter().any(|flow| flow.class.is_some()), "all flows are of one priority class");
-    note(!config.fabric.classes.is_empty(), "switches treat all classes alike");
+    for text in classes::notes(config) {
+        note(true, text);
+    }
     note(config.flows.iter().any(|flow| flow.weight != 1.0), "weights have no effect");
     let is_multipath = config.flows.iter().any(|flow| 1 < n_subflows(config, flow));
     note(is_multipath, "who of the subflows takes the next data is Linux's choice, and not the scenario's `scheduler`");

@@ -5,6 +5,7 @@
 
 pub mod algorithm;
 pub mod blocks;
+pub mod classes;
 pub mod cli;
 pub mod connections;
 pub mod delay;

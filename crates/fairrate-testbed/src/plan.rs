@@ -7,6 +7,7 @@ use fairrate_sim::topology::{Link, Topology};
 use fairrate_sim::{NodeId, PortId, SimConfig};
 use fairrate_units::Rate;
 
+use crate::classes::Classes;
 use crate::delay;
 use crate::field::{FULL_PACKET, port_limit};
 use crate::paths::Ways;
@@ -156,6 +157,10 @@ impl<'a> Plan<'a> {
     /// egress port.
     pub fn queues(&self, node: NodeId) -> String {
         let is_host = self.topology().is_host(node);
+        if !is_host && Classes::of(self.config).is_some() {
+            // `fairrate-kernel` lays them out.
+            return String::new();
+        }
         let limit = if is_host { HOST_LIMIT } else { port_limit(self.config).as_u64() };
         let line = |port: PortId| {
             let rate = self.topology().link(port).rate;

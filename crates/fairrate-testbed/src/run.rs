@@ -14,6 +14,7 @@ use fairrate_sim::{DropCause, FlowId, FlowOutcome, PortId, RunTotals, SimConfig,
 use fairrate_units::{Bytes, Time};
 use nix::sys::resource::{Resource, getrlimit, setrlimit};
 
+use crate::classes::Classes;
 use crate::connections::connect_all;
 use crate::failure::Failure;
 use crate::field::{FULL_PACKET, Field, HEADER};
@@ -82,6 +83,7 @@ impl Job<'_> {
         self.say_what_was_left(&orphans);
         let plan = Plan::new(config, &ways, namespaces.mark());
         network::lay_out(&plan, &namespaces)?;
+        Classes::of(config).map_or(Ok(()), |classes| classes.lay_out(config, &plan))?;
         let names = algorithm::bring(config, &plan, &namespaces)?;
         allow_sockets();
         // The priority lets flows start and packets leave on time, whatever else runs. If it is not allowed, the

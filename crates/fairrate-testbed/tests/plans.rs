@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use fairrate_scenario::{Overrides, Scenario};
 use fairrate_sim::NonEct;
 use fairrate_testbed::blocks;
+use fairrate_testbed::classes::Classes;
 use fairrate_testbed::field::Field;
 use fairrate_testbed::idle;
 use fairrate_testbed::paths::{Address, Ways};
@@ -268,5 +269,61 @@ fn field_examples_are_on_linux_as_they_stand() {
         assert_eq!(field.load().unwrap().sim_config().transport, asked.sim_config().transport, "{}", file.display());
         n += 1;
     }
-    assert_eq!(n, 4);
+    assert_eq!(n, 5);
+}
+
+/// Two blocks whose flows share the port to h0 in classes 3 and 4, and what `[[class]]` says of them.
+fn in_classes(first: &str, second: &str, of_3: &str, of_4: &str) -> String {
+    let blocks = two_blocks("h3", &format!("{first}\nclass = 3"), &format!("{second}\nclass = 4"));
+    format!("{blocks}\n[[class]]\nclass = 3\n{of_3}\n[[class]]\nclass = 4\n{of_4}")
+}
+
+#[test]
+fn classes_with_weights_are_asked_for_by_dscp() {
+    let traffic = in_classes("cc = \"theta-powertcp\"", "cc = \"cubic\"", "weight = 1.0", "weight = 3.0");
+    let scenario = field("classes", STAR_OF_FOUR, &traffic, 1.0, &[OVER_TCP]).unwrap().load().unwrap();
+    let config = scenario.sim_config();
+    let (ways, classes) = (Ways::new(config), Classes::of(config).unwrap());
+    let plan = Plan::new(config, &ways, "fr-1");
+    // Each class has the port's limit, and the last one has no mark.
+    let ports: Vec<String> = [1, 3, 5, 7].map(|port| format!("--port fr-1-sw0/p{port}:100000000bps")).into();
+    let expected = format!("classes set {} --class cs3:1 --others 3 --limit 100000B", ports.join(" "));
+    assert_eq!(classes.arguments(config, &plan).join(" "), expected);
+    let tos: Vec<u32> = config.flows.iter().map(|flow| classes.tos(config, flow)).collect();
+    assert_eq!(tos, [0x60, 0]);
+    // Hosts keep their token buckets, and the switch's ports have none.
+    for node in plan.nodes() {
+        assert_eq!(plan.queues(node).is_empty(), !config.topology.is_host(node));
+    }
+    // The simulator has the same limit: a small part of a large buffer.
+    assert_eq!(config.fabric.class(3).egress_alpha, Some(1.0 / 1_023.0));
+    assert_eq!(config.fabric.buffer.as_u64(), 102_400_000);
+}
+
+#[test]
+fn flows_of_one_class_have_token_buckets_whatever_other_classes_there_are() {
+    let traffic = in_classes("", "", "weight = 1.0", "weight = 1.0");
+    let sets = [OVER_TCP, ("traffic.0.class", "4"), ("switch.egress_alpha", "1.0")];
+    let scenario = field("one-class", STAR_OF_FOUR, &traffic, 1.0, &sets).unwrap().load().unwrap();
+    let config = scenario.sim_config();
+    let ways = Ways::new(config);
+    assert_eq!(Classes::of(config), None);
+    let plan = Plan::new(config, &ways, "fr-1");
+    let queues: String = plan.nodes().map(|node| plan.queues(node)).collect();
+    // Half of 100 KB, which a class alone has with an alpha of one.
+    assert_eq!(queues.matches("limit 50000\n").count(), 4);
+}
+
+#[test]
+fn classes_that_cannot_be_laid_out_are_refused_or_noted() {
+    let of = |cc: &str| format!("cc = \"{cc}\"");
+    let refused = |name, traffic: &str| field(name, STAR_OF_FOUR, traffic, 1.0, &[OVER_TCP]).map(|_| ()).unwrap_err();
+    let own = "weight = 1.0\ntelemetry = \"class\"";
+    let message = refused("own", &in_classes(&of("powertcp"), &of("cubic"), own, own));
+    assert!(message.contains("packets without a mark are in one of them"), "{message}");
+    let message = refused("rocc-classes", &in_classes(&of("rocc"), &of("cubic"), "weight = 1.0", "weight = 1.0"));
+    assert!(message.contains("`rocc` acts on the queue of a whole port here"), "{message}");
+    let strict = in_classes("", &of("cubic"), "", "weight = 1.0");
+    let field = field("strict", STAR_OF_FOUR, &strict, 1.0, &[OVER_TCP]).unwrap();
+    assert_eq!(field.notes[0], "a class has no weight, so switches treat all classes alike");
 }
