@@ -5,12 +5,16 @@
 //! others). Among the remaining pieces, whole pods (connected components without the uppermost tier) stay together if
 //! that is expected to be faster: links within them are often shorter, so parts would meet more often, but racks can be
 //! spread more evenly. The heaviest piece is assigned first, to the part with the least load.
+//!
+//! Where servers have scale-up networks it is these that are never cut. Their NICs may be in another part than the
+//! switches of the racks, and pods do not stay together: the servers of a pod are often one stage of a pipeline, which
+//! has nothing to do while another stage works, so that parts of whole pods would take turns.
 
 use crate::config::{SimConfig, Trigger};
 use crate::core::mode::one_part;
 use crate::ids::{NodeId, PortId};
 use crate::table::Table;
-use crate::topology::{Tier, Topology};
+use crate::topology::{Link, Tier, Topology};
 
 /// Look-ahead of a network that has no link to cut, in picoseconds.
 const ONE_PIECE_PS: u64 = 1_000_000;
@@ -38,9 +42,12 @@ impl Partition {
     /// Divides the nodes into at most `most` parts, so that a run with the traffic that `expect` returns takes little time.
     pub(in crate::core) fn new(config: &SimConfig, expect: impl FnOnce() -> Expected, most: usize) -> Self {
         let topology = &config.topology;
-        let mut racks = Sets::new(topology.nodes.len());
-        join_inseparable(config, &mut racks);
-        let is_cuttable = |racks: &mut Sets, link: &crate::topology::Link| racks.root(link.a) != racks.root(link.b);
+        let mut pieces = Sets::new(topology.nodes.len());
+        join_inseparable(config, &mut pieces);
+        join_servers_or_racks(topology, &mut pieces);
+        let mut racks = pieces.clone();
+        topology.links.iter().filter(|link| has_host(topology, link)).for_each(|link| racks.join(link.a, link.b));
+        let is_cuttable = |racks: &mut Sets, link: &Link| racks.root(link.a) != racks.root(link.b);
         let delays = topology.links.iter().filter(|link| is_cuttable(&mut racks, link)).map(|link| link.delay.as_ps());
         let lookahead_ps = delays.min().unwrap_or(ONE_PIECE_PS);
         let most = if one_part(config).is_empty() { most } else { 1 };
@@ -56,45 +63,58 @@ impl Partition {
         if 1 < most {
             let expected = expect();
             let loads = expected.of_nodes(topology);
-            let (by_rack, by_pod) = (spread(&mut racks, &loads, most), spread(&mut pods, &loads, most));
-            let ns = |of_node| expected.ns(topology, of_node);
-            of_node = if ns(&by_rack) < ns(&by_pod) { by_rack } else { by_pod };
+            of_node = spread(&mut pieces, &loads, most);
+            if topology.servers.is_none() {
+                let by_pod = spread(&mut pods, &loads, most);
+                let ns = |of_node| expected.ns(topology, of_node);
+                of_node = if ns(&of_node) < ns(&by_pod) { of_node } else { by_pod };
+            }
         }
         let (n_parts, cut_ps) = (n_parts(&of_node), cut_ps(topology, &of_node));
         Self { n_parts, of_node, cut_ps, lookahead_ps }
     }
 }
 
-/// Joins the nodes that have to be in one part.
-fn join_inseparable(config: &SimConfig, racks: &mut Sets) {
+/// Joins the nodes of each server that has a scale-up network; where there are none, those of each rack.
+fn join_servers_or_racks(topology: &Topology, sets: &mut Sets) {
+    let is_inside =
+        |link: &&Link| topology.servers.is_none() || [link.a, link.b].iter().any(|&at| topology.is_scale_up(at));
+    let links = topology.links.iter().filter(|link| has_host(topology, link));
+    links.filter(is_inside).for_each(|link| sets.join(link.a, link.b));
+}
+
+/// Joins the nodes that affect each other at once.
+fn join_inseparable(config: &SimConfig, sets: &mut Sets) {
     let topology = &config.topology;
-    for link in &topology.links {
-        let has_host = topology.is_host(link.a) || topology.is_host(link.b);
-        if has_host || link.delay.as_ps() == 0 {
-            racks.join(link.a, link.b);
-        }
+    for link in topology.links.iter().filter(|link| link.delay.as_ps() == 0) {
+        sets.join(link.a, link.b);
     }
     for fault in &config.faults {
         let ends = |&port: &PortId| (topology.from(port), topology.to(port));
         for (from, to) in fault.ports.iter().map(ends) {
-            racks.join(from, to);
+            sets.join(from, to);
         }
         // All links of a flap go down at the same time, and all of a fault change their rates.
         if fault.flap.is_some() || fault.changes_rate() {
             for pair in fault.ports.windows(2) {
-                racks.join(topology.from(pair[0]), topology.from(pair[1]));
+                sets.join(topology.from(pair[0]), topology.from(pair[1]));
             }
         }
     }
     // Flows of a host at one of its end points wait for flows at the others.
     if config.starts_across_ends() {
-        topology.end_points().for_each(|end| racks.join(end, topology.nic(end)));
+        topology.end_points().for_each(|end| sets.join(end, topology.nic(end)));
     }
     for flow in &config.flows {
         if let Trigger::After(before, _) = flow.trigger {
-            racks.join(flow.src, config.flows[before.index()].src);
+            sets.join(flow.src, config.flows[before.index()].src);
         }
     }
+}
+
+/// Returns `true` if a link ends at a host.
+fn has_host(topology: &Topology, link: &Link) -> bool {
+    topology.is_host(link.a) || topology.is_host(link.b)
 }
 
 /// Returns the level of a tier; hosts are at 0.
@@ -114,7 +134,7 @@ fn n_parts(of_node: &Table<NodeId, u16>) -> usize {
 
 /// Returns the least delay of a link between two parts in picoseconds; `u64::MAX`: there is none.
 fn cut_ps(topology: &Topology, of_node: &Table<NodeId, u16>) -> u64 {
-    let is_cut = |link: &&crate::topology::Link| of_node[link.a] != of_node[link.b];
+    let is_cut = |link: &&Link| of_node[link.a] != of_node[link.b];
     topology.links.iter().filter(is_cut).map(|link| link.delay.as_ps()).min().unwrap_or(u64::MAX)
 }
 
@@ -218,7 +238,40 @@ where
 
 #[cfg(test)]
 mod tests {
+    use fairrate_units::{Rate, Time};
+
     use super::*;
+    use crate::topology::{Cluster, Wiring};
+
+    /// 16 servers of four GPUs on the same four leaves: a server is in one part, and a leaf may be in another.
+    #[test]
+    fn servers_of_the_same_leaves_are_spread() {
+        let (rate, far, near) = (Rate::from_gbps(100), Time::from_ns(500), Time::from_ns(25));
+        let cluster = Cluster {
+            wiring: Wiring::Rails,
+            servers: 16,
+            gpus_per_server: 4,
+            servers_per_leaf: 16,
+            spines: 2,
+            host_rate: rate,
+            host_delay: far,
+            uplink_rate: rate,
+            uplink_delay: far,
+        };
+        let mut topology = cluster.build();
+        topology.add_servers(&cluster.scale_up(rate, near));
+        let mut pieces = Sets::new(topology.nodes.len());
+        join_servers_or_racks(&topology, &mut pieces);
+        let loads: Table<NodeId, u64> = topology.nodes.iter().map(|_| 100).collect();
+        let of_node = spread(&mut pieces, &loads, 2);
+        let ends: Vec<NodeId> = topology.end_points().filter(|&end| topology.is_scale_up(end)).collect();
+        for server in ends.chunks(4) {
+            assert!(server.iter().all(|&end| of_node[end] == of_node[server[0]]), "{server:?}");
+        }
+        assert_eq!(ends.iter().filter(|&&end| of_node[end] == 0).count(), 32);
+        // Links between an end point and the switch of its server are the only ones this short, and none of them is cut.
+        assert_eq!(cut_ps(&topology, &of_node), far.as_ps());
+    }
 
     #[test]
     fn the_heaviest_go_first_to_the_part_with_the_least() {
