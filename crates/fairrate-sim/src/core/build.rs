@@ -19,6 +19,7 @@ use super::clock::Clock;
 use super::density::{self, expected_packets};
 use super::flow::Flow;
 use super::host::{Hosts, ReceivingEnd, SendingEnd};
+use super::look_ahead::Ahead;
 use super::mode::{self, Mode, Reason};
 use super::network::Network;
 use super::observations::Observations;
@@ -262,7 +263,9 @@ impl Part {
         let world = World { run: Arc::clone(run), clock, net, agents, observed };
         let standing = Standing { next: Event::LAST, has_news: false, is_done: false };
         let (office, spare) = (Arc::clone(&plan.office), Mail::default());
-        let mut part = Self { number, world, switches, hosts, mode, office, spare, standing };
+        let n_ends = parts.hosts.iter().filter(|&&part| part == number).count();
+        let ahead = Ahead::of(world.net.ports.len(), n_ends, !config.dependencies.is_empty());
+        let mut part = Self { number, world, switches, hosts, mode, ahead, office, spare, standing };
         part.begin();
         let is_here = |&id: &TaskId| part.hosts.has(plan.host_of[config.tasks[id.index()].host]);
         let tasks: Vec<TaskId> = (0..config.tasks.len() as u32).map(TaskId).filter(is_here).collect();

@@ -40,6 +40,7 @@ use self::agenda::Worker;
 pub(crate) use self::build::framing;
 pub(crate) use self::flow::Flow;
 pub(crate) use self::host::Hosts;
+use self::look_ahead::Ahead;
 pub use self::mode::{Mode, Reason};
 pub(crate) use self::parallel::Cluster;
 pub use self::parallel::{CriticalPath, Meeting, Work};
@@ -64,6 +65,7 @@ pub(crate) struct Part {
     switches: Switches,
     hosts: Hosts,
     mode: Mode,
+    ahead: Ahead,
     /// The boxes of all parts, and an empty mail.
     office: Arc<PostOffice>,
     spare: Mail,

@@ -1,5 +1,6 @@
 //! The paths of all flows, picked before a run begins: every part of the network has all of them.
 
+use std::collections::HashMap;
 use std::marker::PhantomData;
 use std::sync::Arc;
 
@@ -103,12 +104,32 @@ pub(super) struct PathTable<'a> {
     sports: Vec<u16>,
     ports: Vec<PortId>,
     buffer: Vec<PortId>,
+    /// The paths of the messages of a job, which has many between the same ports: they share their paths, so that the table is
+    /// small and near. Empty in runs without jobs, where hardly any two flows have the same ports.
+    shared: HashMap<FlowKey, Ways>,
+}
+
+/// The positions of a flow's paths in the table.
+#[derive(Clone, Copy)]
+struct Ways {
+    data: HopId,
+    ack: HopId,
+    notice: HopId,
+    n_hops: u8,
 }
 
 impl<'a> PathTable<'a> {
     /// Creates an empty table.
     pub(super) fn new(config: &'a SimConfig, routes: &'a Routes, has_ways_back: bool) -> Self {
-        Self { config, routes, has_ways_back, sports: Vec::new(), ports: Vec::new(), buffer: Vec::new() }
+        Self {
+            config,
+            routes,
+            has_ways_back,
+            sports: Vec::new(),
+            ports: Vec::new(),
+            buffer: Vec::new(),
+            shared: HashMap::new(),
+        }
     }
 
     /// Lays the paths of all flows, stores their positions in `flows`, and returns the table, and the source ports of all
@@ -134,20 +155,36 @@ impl<'a> PathTable<'a> {
         (self.ports.into(), self.sports)
     }
 
-    /// Picks a flow's paths and writes them into the table.
+    /// Picks a flow's paths, and writes them into the table unless they are there.
     fn lay(&mut self, flow: &mut Flow, key: FlowKey) {
-        (flow.data_route, flow.n_hops) = self.write(key);
-        (flow.ack_route, _) = self.write(key.reversed());
-        flow.notice_route = HopId::from_index(self.ports.len());
+        let ways = if self.config.dependencies.is_empty() {
+            self.write_ways(key)
+        } else if let Some(&ways) = self.shared.get(&key) {
+            ways
+        } else {
+            let ways = self.write_ways(key);
+            self.shared.insert(key, ways);
+            ways
+        };
+        (flow.data_route, flow.ack_route) = (ways.data, ways.ack);
+        (flow.notice_route, flow.n_hops) = (ways.notice, ways.n_hops);
+    }
+
+    /// Writes a flow's paths into the table.
+    fn write_ways(&mut self, key: FlowKey) -> Ways {
+        let (data, n_hops) = self.write(key);
+        let (ack, _) = self.write(key.reversed());
+        let notice = HopId::from_index(self.ports.len());
         if self.has_ways_back {
-            let start = flow.data_route.index() - 1;
-            self.ports.extend_from_within(start..start + flow.n_hops as usize);
-            let back = &mut self.ports[flow.notice_route.index()..];
+            let start = data.index() - 1;
+            self.ports.extend_from_within(start..start + usize::from(n_hops));
+            let back = &mut self.ports[notice.index()..];
             back.reverse();
             for port in back {
                 *port = port.reverse();
             }
         }
+        Ways { data, ack, notice, n_hops }
     }
 
     /// Writes a path; returns the position of its second port (the first is the host's own) and its length.

@@ -66,7 +66,8 @@ impl Hosts {
             let outcome = if p.is_marked() { Outcome::Marked } else { Outcome::Good };
             self.learn(w, id, entropy, outcome, sent_ps);
         }
-        let transport = w.run.flow(id).transport;
+        // The sender is read anyway, and the flow only where it has none.
+        let transport = self.sender_of(id).map_or_else(|| w.run.flow(id).transport, |(_, sender)| sender.transport);
         let acked = transport.on_ack(self, w, host, packet);
         w.net.pool.release(packet);
         let Some(acked) = acked else { return };
