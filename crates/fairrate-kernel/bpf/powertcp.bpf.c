@@ -161,7 +161,9 @@ SEC("sockops") int fr_powertcp_options(struct bpf_sock_ops *ctx)
     return on_options(ctx, is_ours);
 }
 
-/* Stamps a packet that has left the queue of `from`, unless it is of another class than the one that counts, or the port of its present stamp takes longer to empty its queue. */
+/* Stamps a packet that has left the queue of `from`, unless it is of another class than the one that counts, or the port of its present
+ * stamp takes longer to empty its queue.
+ */
 static __always_inline void stamp(struct __sk_buff *skb, struct net_device *from, struct port *port)
 {
     struct option old = {}, new = {};

@@ -162,12 +162,12 @@ impl Record {
                 ),
             ),
             (
-                tally.longest_awake_gap <= LEASE,
+                tally.longest_gap <= LEASE,
                 format!(
-                    "no flow is without a rate for longer than {} ms and late samples: {:.1} ms without these; {:.1} ms at most",
+                    "no flow is without a rate for longer than {} ms: {:.1} ms, {:.1} ms without the lateness of samples",
                     ms(LEASE),
-                    ms(tally.longest_awake_gap),
-                    ms(tally.longest_gap)
+                    ms(tally.longest_gap),
+                    ms(tally.longest_awake_gap)
                 ),
             ),
             (LEAST_GOODPUT <= goodput, format!("at least {LEAST_GOODPUT} of the offered bytes arrive: {goodput:.4}")),
