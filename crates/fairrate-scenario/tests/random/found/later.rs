@@ -212,4 +212,21 @@ interval = "0s"
 hold = "50us"
 "#,
     ),
+    (
+        "what a faulty link lost was seen in another order on threads, where NICs of servers were cut from their switches",
+        r#"
+[topology]
+kind = "star"
+scale_up = { size = 2, rate = "100Gbps", delay = "500ns" }
+[[fault]]
+links = ["h5->sw0", "sw0->h5", "sw0->h7"]
+corrupt = 0.3
+reorder = 0.02
+reorder_delay = "100ns"
+[[traffic]]
+kind = "stride"
+stride = 1
+bytes = "30KB"
+"#,
+    ),
 ];

@@ -8,7 +8,8 @@
 //!
 //! Where servers have scale-up networks it is these that are never cut. Their NICs may be in another part than the
 //! switches of the racks, and pods do not stay together: the servers of a pod are often one stage of a pipeline, which
-//! has nothing to do while another stage works, so that parts of whole pods would take turns.
+//! has nothing to do while another stage works, so that parts of whole pods would take turns. With faults racks and pods
+//! stay whole there too: else an observer would see what links lose in another order than on one thread.
 
 use crate::config::{SimConfig, Trigger};
 use crate::core::mode::one_part;
@@ -44,7 +45,8 @@ impl Partition {
         let topology = &config.topology;
         let mut pieces = Sets::new(topology.nodes.len());
         join_inseparable(config, &mut pieces);
-        join_servers_or_racks(topology, &mut pieces);
+        let by_server = topology.servers.is_some() && config.faults.is_empty();
+        join_hosts(topology, &mut pieces, by_server);
         let mut racks = pieces.clone();
         topology.links.iter().filter(|link| has_host(topology, link)).for_each(|link| racks.join(link.a, link.b));
         let is_cuttable = |racks: &mut Sets, link: &Link| racks.root(link.a) != racks.root(link.b);
@@ -64,7 +66,7 @@ impl Partition {
             let expected = expect();
             let loads = expected.of_nodes(topology);
             of_node = spread(&mut pieces, &loads, most);
-            if topology.servers.is_none() {
+            if !by_server {
                 let by_pod = spread(&mut pods, &loads, most);
                 let ns = |of_node| expected.ns(topology, of_node);
                 of_node = if ns(&of_node) < ns(&by_pod) { of_node } else { by_pod };
@@ -75,12 +77,11 @@ impl Partition {
     }
 }
 
-/// Joins the nodes of each server that has a scale-up network; where there are none, those of each rack.
-fn join_servers_or_racks(topology: &Topology, sets: &mut Sets) {
-    let is_inside =
-        |link: &&Link| topology.servers.is_none() || [link.a, link.b].iter().any(|&at| topology.is_scale_up(at));
+/// Joins each host with the switches it is at; if parts are cut `by_server`, only with that of its server.
+fn join_hosts(topology: &Topology, sets: &mut Sets, by_server: bool) {
+    let is_inside = |link: &&Link| [link.a, link.b].iter().any(|&at| topology.is_scale_up(at));
     let links = topology.links.iter().filter(|link| has_host(topology, link));
-    links.filter(is_inside).for_each(|link| sets.join(link.a, link.b));
+    links.filter(|link| !by_server || is_inside(link)).for_each(|link| sets.join(link.a, link.b));
 }
 
 /// Joins the nodes that affect each other at once.
@@ -261,7 +262,7 @@ mod tests {
         let mut topology = cluster.build();
         topology.add_servers(&cluster.scale_up(rate, near));
         let mut pieces = Sets::new(topology.nodes.len());
-        join_servers_or_racks(&topology, &mut pieces);
+        join_hosts(&topology, &mut pieces, true);
         let loads: Table<NodeId, u64> = topology.nodes.iter().map(|_| 100).collect();
         let of_node = spread(&mut pieces, &loads, 2);
         let ends: Vec<NodeId> = topology.end_points().filter(|&end| topology.is_scale_up(end)).collect();
