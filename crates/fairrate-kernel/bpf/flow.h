@@ -43,10 +43,6 @@ struct {
     __type(value, u32);
 } marks SEC(".maps");
 
-#define SOL_IP 0
-#define IP_TOS 1
-#define DSCP_MASK 0xfc
-
 /* Parameters by the cookie of a network namespace; 0: of all namespaces that have none. */
 #define FR_PARAMS(type_name)                                                                                                           \
     struct {                                                                                                                           \

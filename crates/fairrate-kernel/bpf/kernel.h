@@ -44,6 +44,9 @@ typedef _Bool bool;
 #define ICSK_ACK_TIMER 2
 #define ICSK_ACK_NOW 16
 #define SK_PACING_NONE 0
+#define SOL_IP 0
+#define IP_TOS 1
+#define DSCP_MASK 0xfc
 #define SK_PACING_NEEDED 1
 #define SOCK_NOSPACE 2
 

@@ -12,9 +12,6 @@ char LICENSE[] SEC("license") = "Dual MIT/GPL";
 #define IPPROTO_TCP 6
 #define TCP_CONGESTION 13
 #define TCP_LISTEN 10
-#define SOL_IP 0
-#define IP_TOS 1
-#define DSCP_MASK 0xfc
 #define NAME 16
 
 /* The loader's request. */

@@ -116,10 +116,13 @@ impl Part {
             prefetch(&hosts.nics[HostId(event.entity())]);
         }
         let Some((_, p)) = self.arriving(event).filter(|(port, _)| !port.to_host().is_none()) else { return };
-        prefetch(self.world.run.flow(p.flow));
-        if p.kind == PacketKind::Data && hosts.receiving.has(p.flow) {
-            prefetch(&hosts.receiving[p.flow]);
-        } else if p.kind != PacketKind::Data && hosts.sending.has(p.flow) {
+        if p.kind == PacketKind::Data {
+            // An acknowledgment does not read what is fixed of the flow.
+            prefetch(self.world.run.flow(p.flow));
+            if hosts.receiving.has(p.flow) {
+                prefetch(&hosts.receiving[p.flow]);
+            }
+        } else if hosts.sending.has(p.flow) {
             prefetch(&hosts.sending[p.flow]);
         }
     }

@@ -48,7 +48,7 @@ impl Partition {
         let by_server = topology.servers.is_some() && config.faults.is_empty();
         join_hosts(topology, &mut pieces, by_server);
         let mut racks = pieces.clone();
-        topology.links.iter().filter(|link| has_host(topology, link)).for_each(|link| racks.join(link.a, link.b));
+        join_hosts(topology, &mut racks, false);
         let is_cuttable = |racks: &mut Sets, link: &Link| racks.root(link.a) != racks.root(link.b);
         let delays = topology.links.iter().filter(|link| is_cuttable(&mut racks, link)).map(|link| link.delay.as_ps());
         let lookahead_ps = delays.min().unwrap_or(ONE_PIECE_PS);
