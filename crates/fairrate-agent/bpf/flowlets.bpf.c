@@ -1,4 +1,5 @@
-/* Detects in TCP connections to the fabric that flowlets begin and end, and limits their rates.
+/* Detects in TCP connections to the fabric that flowlets begin and end, and limits their rates. Sockets of UDP that ask for a rate have
+ * flowlets too; their programs read the rate and keep to it.
  *
  * A flowlet begins with the first bytes that a program writes into an idle socket. It ends when all of them have been acknowledged
  * and nothing was written for `gap_ns`, or with the connection. User space gets both from `events` and puts rates into `rates`.
@@ -11,6 +12,12 @@
  *   changes_state    handles the close of a connection: its flowlet ends
  *   look_at_tracked  looks at the sockets with storage in `flows`, and no others, for flowlets that are over
  *   look_at_all      looks at every socket, for flowlets that the others missed
+ *
+ * If user space attaches them, there are three more for UDP:
+ *
+ *   asks             handles a program's reading of its rate, a socket option that Linux does not have: the socket asks for rates from then on
+ *   closes           handles the close of a socket: its flowlet ends
+ *   look_at_askers   looks at the sockets that ask, for flowlets that the others missed
  */
 #include <linux/bpf.h>
 #include <linux/types.h>
@@ -40,6 +47,7 @@ struct flow {
 	__u32 set;         /* limit that was last set here */
 	__u8 is_active;    /* a flowlet is under way, and user space has its begin event */
 	__u8 hears_writes; /* `steers` has asked to be called before packets */
+	__u8 asks;         /* a socket of UDP, whose program reads its rate */
 };
 struct {
 	__uint(type, BPF_MAP_TYPE_SK_STORAGE);
@@ -303,18 +311,21 @@ SEC("tp_btf/sock_send_length")
 int BPF_PROG(writes, struct sock *sk, int sent)
 {
 	struct ends ends;
-	if (sent <= 0 || sk->sk_protocol != IPPROTO_TCP)
+	if (sent <= 0 || (sk->sk_protocol != IPPROTO_TCP && sk->sk_protocol != IPPROTO_UDP))
 		return 0;
 	struct flow *flow = bpf_sk_storage_get(&flows, sk, 0, 0);
 	if (flow && flow->is_active) {
 		flow->wrote_ns = bpf_ktime_get_ns();
 		return 0;
 	}
+	/* A socket of UDP that is not connected is in this state too. */
 	if (sk->__sk_common.skc_state == TCP_CLOSE || !counts(&sk->__sk_common, &ends))
 		return 0;
 	struct tcp_sock *tcp = bpf_skc_to_tcp_sock(sk);
 	if (!flow && tcp)
 		flow = follow(tcp, bpf_get_socket_cookie(sk));
+	if (flow && flow->asks)
+		flow->cookie = bpf_get_socket_cookie(sk);
 	if (flow)
 		begin(flow, sk, &ends);
 	return 0;
@@ -353,13 +364,13 @@ int look_at_tracked(struct bpf_iter__bpf_sk_storage_map *ctx)
 	struct flow *flow = ctx->value;
 	struct sock *sk = ctx->sk;
 	struct tcp_sock *tcp = sk ? bpf_skc_to_tcp_sock(sk) : 0;
-	if (!tcp || !flow || !flow->is_active)
+	if (!sk || !flow || !flow->is_active || !(tcp || flow->asks))
 		return 0;
-	__u64 now = bpf_ktime_get_ns(), idle_since = now;
-	if (!is_busy(tcp)) {
-		__u64 acked_ns = tcp->delivered_mstamp * 1000;
-		idle_since = acked_ns < flow->wrote_ns ? flow->wrote_ns : acked_ns;
-	}
+	__u64 now = bpf_ktime_get_ns(), idle_since = flow->wrote_ns;
+	if (tcp && is_busy(tcp))
+		idle_since = now;
+	else if (tcp && idle_since < tcp->delivered_mstamp * 1000)
+		idle_since = tcp->delivered_mstamp * 1000;
 	if (idle_since + settings.gap_ns <= now) {
 		struct ends nowhere = {};
 		if (tell(sk, &nowhere, flow->cookie, ENDS)) {
@@ -370,6 +381,8 @@ int look_at_tracked(struct bpf_iter__bpf_sk_storage_map *ctx)
 	tracked.n_active++;
 	if (idle_since + settings.gap_ns < tracked.soonest_ns)
 		tracked.soonest_ns = idle_since + settings.gap_ns;
+	if (!tcp)
+		return 0;
 	__u32 limit = limit_of(sk), own = limit == flow->set ? flow->own : limit;
 	if (flow->steered_ns + settings.late_ns < now && limit != target(flow, own))
 		tracked.n_late++;
@@ -473,5 +486,62 @@ int look_at_all(struct bpf_iter__tcp *ctx)
 	} else if (flow->set == flow->own) {
 		bpf_sk_storage_delete(&flows, tcp);
 	}
+	return 0;
+}
+
+/* The option by which a program reads the rate of a socket of UDP, in bytes a second; ~0: it has none. */
+#define SOL_FAIRRATE 0xfa17
+#define FAIRRATE_RATE 1
+
+/* Handles a program's reading of a socket's option. */
+SEC("cgroup/getsockopt")
+int asks(struct bpf_sockopt *ctx)
+{
+	__u64 *to = ctx->optval;
+	struct bpf_sock *sk = ctx->sk;
+	if (ctx->level != SOL_FAIRRATE || ctx->optname != FAIRRATE_RATE || !sk || sk->protocol != IPPROTO_UDP)
+		return 1;
+	struct flow *flow = bpf_sk_storage_get(&flows, sk, 0, BPF_SK_STORAGE_GET_F_CREATE);
+	if (!flow || (void *)(to + 1) > ctx->optval_end)
+		return 1;
+	flow->asks = 1;
+	__u32 *rate = bpf_map_lookup_elem(&rates, &flow->cookie);
+	/* The agents of other network namespaces are asked too, in any order. Only that of the socket's has a flowlet. */
+	if (flow->is_active && rate)
+		*to = *rate;
+	else if (ctx->retval)
+		*to = ~0ull;
+	ctx->optlen = sizeof(*to);
+	barrier(); /* One store to both fields would not be accepted. */
+	ctx->retval = 0;
+	return 1;
+}
+
+/* Handles the close of a socket. */
+SEC("cgroup/sock_release")
+int closes(struct bpf_sock *sk)
+{
+	struct flow *flow = sk->protocol == IPPROTO_UDP ? bpf_sk_storage_get(&flows, sk, 0, 0) : 0;
+	struct ends nowhere = {};
+	if (flow && flow->asks && flow->is_active) {
+		flow->is_active = 0;
+		tell(0, &nowhere, flow->cookie, ENDS);
+	}
+	return 1;
+}
+
+/* Looks at a socket of UDP of the network namespace in which user space has begun the look: reports a flowlet that goes on. */
+SEC("iter/udp")
+int look_at_askers(struct bpf_iter__udp *ctx)
+{
+	struct udp_sock *udp = ctx->udp_sk;
+	struct flow *flow = udp ? bpf_sk_storage_get(&flows, udp, 0, 0) : 0;
+	struct sock *sk = (struct sock *)udp;
+	struct ends ends;
+	if (!flow || !flow->asks || !flow->is_active || !counts(&sk->__sk_common, &ends))
+		return 0;
+	struct event event;
+	describe(&event, sk, &ends, flow->cookie, GOES_ON);
+	bpf_seq_write(ctx->meta->seq, &event, sizeof(event));
 	return 0;
 }

@@ -56,6 +56,12 @@ struct tcp_sock {
 	__u64 delivered_mstamp; /* microseconds */
 	__u8 bpf_sock_ops_cb_flags;
 };
+struct inet_sock {
+	struct sock sk;
+};
+struct udp_sock {
+	struct inet_sock inet;
+};
 struct msghdr;
 struct bpf_map;
 struct seq_file;
@@ -69,6 +75,10 @@ struct bpf_iter__tcp {
 	struct sock_common *sk_common;
 	__u32 uid;
 };
+struct bpf_iter__udp {
+	struct bpf_iter_meta *meta;
+	struct udp_sock *udp_sk;
+};
 struct bpf_iter__bpf_sk_storage_map {
 	struct bpf_iter_meta *meta;
 	struct bpf_map *map;
@@ -81,6 +91,7 @@ enum {
 	AF_INET = 2,
 	AF_INET6 = 10,
 	IPPROTO_TCP = 6,
+	IPPROTO_UDP = 17,
 	TCP_CLOSE = 7,
 	TCP_LISTEN = 10,
 	SOL_SOCKET = 1,

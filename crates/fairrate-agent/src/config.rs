@@ -35,6 +35,9 @@ pub struct Config {
     /// Files of further network namespaces whose connections count. They may be missing for a while.
     #[serde(default, deserialize_with = "namespaces")]
     pub namespaces: Vec<PathBuf>,
+    /// `true` if sockets of UDP may ask for rates.
+    #[serde(default)]
+    pub udp: bool,
     /// Weights of control groups and of the groups below them; all others have 1.
     #[serde(default)]
     pub weight: Vec<Weight>,

@@ -1,10 +1,11 @@
-//! TCP connections of this network namespace, observed and limited by a BPF program (`bpf/flowlets.bpf.c`).
+//! TCP connections of this network namespace, observed and limited by a BPF program (`bpf/flowlets.bpf.c`), and sockets of UDP
+//! that ask for a rate.
 
 use std::cell::RefCell;
 use std::fs::File;
 use std::io::Read;
 use std::net::{IpAddr, Ipv6Addr};
-use std::os::fd::{AsFd, AsRawFd};
+use std::os::fd::AsFd;
 use std::os::unix::fs::MetadataExt;
 use std::rc::Rc;
 use std::time::Duration;
@@ -19,7 +20,7 @@ use nix::sched::{CloneFlags, setns};
 use nix::sys::time::TimeSpec;
 
 use crate::agent::{Cookie, Event, Kind, Nanos};
-use crate::cgroups;
+use crate::attach::{Attached, attach};
 use crate::config::Config;
 use crate::namespaces::{Changes, Namespace};
 
@@ -59,7 +60,7 @@ pub enum FlowletsError {
     NoControlGroups,
 }
 
-fn kernel(doing: &'static str) -> impl Fn(libbpf_rs::Error) -> FlowletsError {
+pub(crate) fn kernel(doing: &'static str) -> impl Fn(libbpf_rs::Error) -> FlowletsError {
     move |cause| FlowletsError::Kernel { doing, cause }
 }
 
@@ -77,9 +78,7 @@ pub struct Flowlets {
     lost: MapHandle,
     takes_over: MapHandle,
     tracked: MapHandle,
-    look_at_all: Link,
-    look_at_tracked: Link,
-    _attached: Vec<Link>,
+    attached: Attached,
     _object: Object,
 }
 
@@ -95,7 +94,7 @@ pub struct Tracked {
 }
 
 impl Flowlets {
-    /// Begins to watch the TCP connections of this network namespace that `config` covers.
+    /// Begins to watch the connections of this network namespace that `config` covers.
     ///
     /// # Errors
     /// If the kernel does not accept the program: it needs BTF, control groups of version 2, and root.
@@ -113,8 +112,7 @@ impl Flowlets {
         let own = own_netns()?.to_ne_bytes();
         namespaces.update(&own, &[1], MapFlags::ANY).map_err(kernel("naming the namespace"))?;
         let (takes_over, tracked, flows) = (map(".data.takes_over")?, map(".data.tracked")?, map("flows")?);
-        let attached = attach(&object, &flows)?;
-        let [look_at_all, look_at_tracked] = attached.looks;
+        let attached = attach(&object, &flows, config.udp)?;
         Ok(Self {
             ring,
             events,
@@ -126,9 +124,7 @@ impl Flowlets {
             lost,
             takes_over,
             tracked,
-            look_at_all,
-            look_at_tracked,
-            _attached: attached.others,
+            attached,
             _object: object,
         })
     }
@@ -203,20 +199,23 @@ impl Flowlets {
     /// # Errors
     /// If the kernel cannot be queried.
     pub fn look_at_tracked(&self) -> Result<Tracked, FlowletsError> {
-        walk(&self.look_at_tracked)?;
+        walk(&self.attached.look_at_tracked)?;
         tracked(&variable(&self.tracked)?)
             .ok_or_else(|| FlowletsError::Io("the program's variables", std::io::ErrorKind::UnexpectedEof.into()))
     }
 
-    /// Looks at all sockets of this network namespace and of `others`: rates come into force, and limits of ended flowlets
-    /// are removed. Returns the flowlets under way.
+    /// Looks at all sockets of this network namespace and of `others`: rates of TCP come into force, and limits of ended
+    /// flowlets are removed. Returns the flowlets under way.
     ///
     /// # Errors
     /// If the kernel cannot be queried.
     pub fn look_at_all(&self, others: &[Namespace]) -> Result<Vec<Event>, FlowletsError> {
-        let mut bytes = walk(&self.look_at_all)?;
-        for file in others.iter().filter_map(Namespace::open) {
-            bytes.extend(walk_in(&self.look_at_all, &file, &self.own)?);
+        let mut bytes = Vec::new();
+        for look in &self.attached.looks_at_all {
+            bytes.extend(walk(look)?);
+            for file in others.iter().filter_map(Namespace::open) {
+                bytes.extend(walk_in(look, &file, &self.own)?);
+            }
         }
         Ok(bytes.chunks_exact(EVENT).filter_map(event).collect())
     }
@@ -359,39 +358,6 @@ fn listen(object: &Object) -> libbpf_rs::Result<(MapHandle, RingBuffer<'static>,
     builder.add(&ring, put)?;
     let events = builder.build()?;
     Ok((ring, events, seen))
-}
-
-/// Opens the root of the control groups of version 2, to which the program is attached.
-///
-/// # Errors
-/// If they are not mounted, or their root cannot be opened.
-pub fn root_of_groups() -> Result<std::fs::File, FlowletsError> {
-    let root = cgroups::root().map_err(|e| FlowletsError::Io("/proc/self/mountinfo", e))?;
-    let root = root.ok_or(FlowletsError::NoControlGroups)?;
-    std::fs::File::open(root).map_err(|e| FlowletsError::Io("the root of control groups", e))
-}
-
-struct Attached {
-    /// Links of the iterators over all sockets, and over tracked ones.
-    looks: [Link; 2],
-    others: Vec<Link>,
-}
-
-fn attach(object: &Object, flows: &MapHandle) -> Result<Attached, FlowletsError> {
-    let failed = kernel("attaching the BPF program");
-    let root = root_of_groups()?;
-    let program = |name: &str| object.progs_mut().find(|program| program.name() == name).expect("it has this program");
-    let looks = [
-        program("look_at_all").attach().map_err(&failed)?,
-        program("look_at_tracked").attach_iter(flows.as_fd()).map_err(&failed)?,
-    ];
-    // The programs that end flowlets are attached before those that begin them.
-    let others = vec![
-        program("changes_state").attach().map_err(&failed)?,
-        program("steers").attach_cgroup(root.as_raw_fd()).map_err(&failed)?,
-        program("writes").attach().map_err(&failed)?,
-    ];
-    Ok(Attached { looks, others })
 }
 
 /// This thread's network namespace.

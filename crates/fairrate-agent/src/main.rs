@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use clap::{CommandFactory, Parser, Subcommand};
 use fairrate_agent::config::Config;
 use fairrate_agent::metrics::Metrics;
-use fairrate_agent::{flowlets, run};
+use fairrate_agent::{attach, run};
 use fairrate_daemon::logging::Log;
 
 #[derive(Parser)]
@@ -79,7 +79,7 @@ fn main() -> ExitCode {
         return failed(&error, EXIT_BAD_INPUT);
     }
     if !runs {
-        return flowlets::root_of_groups().map_or_else(|error| failed(&error, EXIT_FAILED), |_| ExitCode::SUCCESS);
+        return attach::root_of_groups().map_or_else(|error| failed(&error, EXIT_FAILED), |_| ExitCode::SUCCESS);
     }
     if !nix::unistd::geteuid().is_root() {
         return failed(&"the agent needs root: it loads a program into the kernel", EXIT_BAD_INPUT);

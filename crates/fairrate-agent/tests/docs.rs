@@ -23,6 +23,7 @@ fn defaults_are_those_of_the_code() {
     let says = |key: &str, default: String| {
         assert!(page.contains(&format!("| `{key}` | `{default}` |")), "{key} is {default}");
     };
+    says("udp", config.udp.to_string());
     says("flowlets.gap", format!("\"{:?}\"", config.flowlets.gap));
     says("flowlets.every", format!("\"{:?}\"", config.flowlets.every));
     says("pacing.payload_share", format!("{:.4}", config.pacing.payload_share));
@@ -40,7 +41,7 @@ fn the_sample_has_the_defaults() {
     assert!((with.pacing.payload_share - config.pacing.payload_share).abs() < 1e-4);
     (with.weight, with.pacing) = (Vec::new(), config.pacing);
     assert_eq!(format!("{with:?}"), format!("{config:?}"));
-    let keys = ["gap", "every", "payload_share", "flows"];
+    let keys = ["udp", "gap", "every", "payload_share", "flows"];
     assert!(keys.iter().all(|key| sample.contains(&format!("\n#{key} = "))), "{keys:?}");
 }
 

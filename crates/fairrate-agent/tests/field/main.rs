@@ -8,6 +8,7 @@
 mod cost;
 mod hostile;
 mod ipv6;
+mod mptcp;
 mod overrun;
 mod own_connections;
 mod own_limits;
@@ -16,3 +17,4 @@ mod service;
 mod shares;
 mod staircase;
 mod survival;
+mod udp;

@@ -23,7 +23,7 @@ use nix::sys::signal::Signal;
 use socket2::{Domain, Socket, Type};
 
 /// The host that receives from all. The hosts before it send.
-const RECEIVER: u32 = 6;
+pub const RECEIVER: u32 = 6;
 /// The allocator's host.
 pub const ALLOCATOR: u32 = 7;
 /// Ports of the first allocator and of the one on standby.
