@@ -1,4 +1,5 @@
-//! `cargo xtask test`: all checks, each named and timed on stderr.
+//! `cargo xtask test`: all checks, each named and timed on stderr, by the clock and in time of processors, which other lanes do not change
+//! much.
 //!
 //! Two lanes of checks run side by side. One builds with cargo's profile for tests and the other with that for releases, so that
 //! neither waits for the other. The output of a check in a lane is shown when it has ended. Checks that measure on this machine's
@@ -9,7 +10,7 @@ use std::path::Path;
 use std::process::Command;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use crate::{cargo, kernel};
 
@@ -129,7 +130,7 @@ impl Run<'_> {
                 format!("[{}/{}] {}", 1 + self.n_begun.fetch_add(1, Ordering::Relaxed), self.n_checks, check.name);
             eprintln!("{step}: begins");
             let start = Instant::now();
-            let mut output = Output { alone, lines: Vec::new() };
+            let mut output = Output { alone, ..Output::default() };
             let passed = check.commands.iter().all(|command| self.succeeds(command, &mut output));
             let mut results = self.results();
             output.show();
@@ -137,7 +138,9 @@ impl Run<'_> {
             if !passed {
                 results.stopped_at.push(check.name);
             }
-            eprintln!("{step}: {} in {:.1} s", if passed { "passed" } else { "FAILED" }, start.elapsed().as_secs_f64());
+            let verdict = if passed { "passed" } else { "FAILED" };
+            let [took, busy] = [start.elapsed(), output.processor_time].map(|time| time.as_secs_f64());
+            eprintln!("{step}: {verdict} in {took:.1} s, {busy:.1} s of processors");
         }
     }
 
@@ -174,15 +177,34 @@ impl Run<'_> {
         for line in BufReader::new(reader).split(b'\n') {
             output.add(String::from_utf8_lossy(&line?).into_owned());
         }
+        output.processor_time += processor_time(child.id()).unwrap_or_default();
         Ok(child.wait()?.success())
     }
 }
 
-/// The output of a check.
+/// Waits until a child of this process has ended. Returns its processor time and that of all processes that it has waited for; `None`
+/// on a system without `/proc`.
+fn processor_time(id: u32) -> Option<Duration> {
+    loop {
+        let stat = std::fs::read_to_string(format!("/proc/{id}/stat")).ok()?;
+        // The fields after the name, which may contain parentheses: the state, and from the twelfth on the times.
+        let fields: Vec<&str> = stat.rsplit_once(')')?.1.split_whitespace().collect();
+        if fields.first() == Some(&"Z") {
+            let ticks = fields.get(11..15)?.iter().map(|ticks| ticks.parse::<u64>());
+            // Linux reports times to programs in hundredths of a second.
+            return Some(Duration::from_millis(10 * ticks.sum::<Result<u64, _>>().ok()?));
+        }
+        std::thread::sleep(Duration::from_millis(1));
+    }
+}
+
+/// The output of a check, and what it costs.
+#[derive(Default)]
 struct Output {
     /// `true` if the check runs alone, so that each line is shown when it comes.
     alone: bool,
     lines: Vec<String>,
+    processor_time: Duration,
 }
 
 impl Output {
@@ -254,8 +276,19 @@ mod tests {
     }
 
     #[test]
+    fn the_time_of_a_child_includes_its_children() {
+        let loops = "i=0; while [ $i -lt 200000 ]; do i=$((i+1)); done";
+        let Ok(mut child) = Command::new("sh").args(["-c", &format!("({loops}); true")]).spawn() else { return };
+        let time = processor_time(child.id());
+        child.wait().expect("it was started");
+        if cfg!(target_os = "linux") {
+            assert!(time.is_some_and(|time| Duration::ZERO < time), "{time:?}");
+        }
+    }
+
+    #[test]
     fn a_check_counts_by_its_exit_code_where_no_test_says_more() {
-        let output = |text: &str| Output { alone: false, lines: text.lines().map(str::to_owned).collect() };
+        let output = |text: &str| Output { lines: text.lines().map(str::to_owned).collect(), ..Output::default() };
         let count = |passed, failed| Count { passed, failed };
         assert_eq!(output("formatted").count(true), count(1, 0));
         assert_eq!(output("formatted").count(false), count(0, 1));
