@@ -139,10 +139,11 @@ fn endless_flow(i: u32, t_ns: &[f64], slow: f64) -> FlowSeries {
 }
 
 /// A small generator, so that synthetic runs need no dependency.
-struct Lcg(u64);
+pub(crate) struct Lcg(pub u64);
 
 impl Lcg {
-    fn next(&mut self) -> f64 {
+    /// Returns the next number, from 0 up to, but without, 1.
+    pub(crate) fn next(&mut self) -> f64 {
         self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
         (self.0 >> 40) as f64 / f64::from(1 << 24)
     }

@@ -3,8 +3,8 @@
 use fairrate_report::panel::{Axis, Panel};
 
 use super::star::{
-    JUDGED, LOOKS, NO_PFC, ROCC, cut, fair_rate, forms, goodputs, mean, mean_and_deviation, needs_no_pfc, part, queue,
-    run, scaled, settles_ms, settling_of, worst,
+    JUDGED, LOOKS, NO_PFC, NO_PFC_10US, NO_PFC_30MB, NO_PFC_70MB, ROCC, cut, fair_rate, forms, goodputs, mean,
+    mean_and_deviation, needs_no_pfc, part, queue, run, scaled, settles_ms, settling_of, worst,
 };
 use crate::claim::{Claim, Rule};
 use crate::drawing::{Compared, Line, panel, with_level, words_panel};
@@ -64,9 +64,15 @@ fn runs(_: &Scale) -> Vec<Run> {
     };
     let without = |(gbps, n): (u64, u32)| {
         let read = move |record: &Record| read(record, fair_gbps(gbps, n));
-        run(&without_pfc(gbps, n), &NO_PFC, (n, gbps), "20ms", read)
+        let of = move |variant| run(&without_pfc(gbps, n), variant, (n, gbps), "20ms", read);
+        forms_without_pfc(n).iter().map(of)
     };
-    with_line_rate(settings().flat_map(of).chain(settings().map(without)).collect())
+    with_line_rate(settings().flat_map(of).chain(settings().flat_map(without)).collect())
+}
+
+/// Returns the variants that are run without PFC: where many flows begin at once, those too that show what they overflow.
+fn forms_without_pfc(n: u32) -> &'static [Variant] {
+    if n < 100 { &[NO_PFC] } else { &[NO_PFC, NO_PFC_30MB, NO_PFC_70MB, NO_PFC_10US] }
 }
 
 fn read(record: &Record, fair_gbps: f64) -> Point {
@@ -121,9 +127,19 @@ fn settling(points: &Points) -> Panel {
 fn claims(points: &Points) -> Vec<Claim> {
     let all = || JUDGED.iter().flat_map(|variant| settings().map(move |(gbps, n)| (variant, gbps, n)));
     let sooner = || JUDGED.iter().flat_map(|variant| GBPS.map(|gbps| sooner_with_more(points, variant, gbps)));
-    let unpaused =
-        || settings().map(|(gbps, n)| needs_no_pfc(points, &format!("no-pfc-{gbps}-{n}"), &without_pfc(gbps, n)));
+    let unpaused = || settings().map(|(gbps, n)| without_drops(points, gbps, n));
     all().flat_map(|(variant, gbps, n)| of_run(points, variant, gbps, n)).chain(sooner()).chain(unpaused()).collect()
+}
+
+/// Returns the claim that nothing is dropped without PFC. All flows begin at once at their links' rate, and send at it until the first
+/// notice: what changes the drops is how much the switch holds and how soon it decides.
+fn without_drops(points: &Points, gbps: u64, n: u32) -> Claim {
+    let name = without_pfc(gbps, n);
+    let drops = |variant: &Variant| points.values(&name, variant.line, "drops");
+    needs_no_pfc(points, &format!("no-pfc-{gbps}-{n}"), &name)
+        .changing("the buffer holds 30 MB", drops(&NO_PFC_30MB))
+        .changing("the buffer holds 70 MB", drops(&NO_PFC_70MB))
+        .changing("the switch computes the rate every 10 us, not 40", drops(&NO_PFC_10US))
 }
 
 /// Returns the claim on "faster with larger N": the settling time with 100 flows is below that with two.

@@ -96,6 +96,14 @@ const AUTHORS: Variant = ROCC.with(
 );
 /// RoCC on a fabric that drops what does not fit into its buffer. It is run as an experiment of its own.
 pub const NO_PFC: Variant = ROCC.with("rocc-no-pfc", "rocc", &[("switch.pfc", "false")]);
+/// The same with a buffer of twice the size, and of more than four times the size.
+pub const NO_PFC_30MB: Variant =
+    NO_PFC.with("rocc-no-pfc-30mb", "rocc, 30 MB", &[("switch.pfc", "false"), ("switch.buffer", "30MB")]);
+pub const NO_PFC_70MB: Variant =
+    NO_PFC.with("rocc-no-pfc-70mb", "rocc, 70 MB", &[("switch.pfc", "false"), ("switch.buffer", "70MB")]);
+/// The same with a switch that computes the fair rate four times as often.
+pub const NO_PFC_10US: Variant =
+    NO_PFC.with("rocc-no-pfc-10us", "rocc, every 10 us", &[("switch.pfc", "false"), ("transport.rocc.period", "10us")]);
 
 /// Returns the claim that no packet was dropped in the experiment `name`, which has no PFC.
 pub fn needs_no_pfc(points: &Points, id: &str, name: &str) -> Claim {

@@ -207,14 +207,10 @@ proptest! {
 #[test]
 fn equal_algorithms_are_seldom_told_apart() {
     // Two columns of the same kind: Student's interval of five seeds excludes zero in 5 % of cases, whatever the bootstrap says.
-    let mut state = 1_u64;
-    let mut next = || {
-        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        (state >> 40) as f64 / f64::from(1 << 24)
-    };
+    let mut draw = synthetic::Lcg(1);
     let trials = 300;
     let claims = (0..trials).filter(|_| {
-        let random: Vec<f64> = (0..40).map(|_| next()).collect();
+        let random: Vec<f64> = (0..40).map(|_| draw.next()).collect();
         queue(&said(noisy(&[0.0, 0.0], &random))).contains("has the lowest")
     });
     let share = claims.count() as f64 / f64::from(trials);
