@@ -16,6 +16,7 @@ const FILES: &[(&str, &str)] = &[
     ("flows.csv", include_str!("../tests/docs_files/flows.csv")),
     ("operations.csv", include_str!("../tests/docs_files/operations.csv")),
     ("topology.txt", include_str!("../tests/docs_files/topology.txt")),
+    ("placement.txt", include_str!("../tests/docs_files/placement.txt")),
     ("exchange.csv", include_str!("../tests/docs_files/exchange.csv")),
 ];
 
@@ -41,15 +42,17 @@ const TRAFFIC: &[&str] = &[
     "kind = \"collective\"\nop = \"all-to-all\"\npath = \"exchange.csv\"\nhosts = [0, 1]",
     "kind = \"collective\"\nop = \"all-to-all\"\nbytes = \"1KB\"\nhosts = [0, 1]",
     "kind = \"collective\"\nop = \"all-gather\"\nbytes = \"1KB\"\nhosts = [0, 1]",
-    "kind = \"trace\"\npath = \"operations.csv\"\nhosts = [0, 1]",
+    "kind = \"collective\"\nop = \"all-gather\"\nbytes = \"1KB\"\ncompute = \"1us\"\nstragglers = [0]\nstraggler_factor = 1.5\nplacement = \"file\"\nplacement_path = \"placement.txt\"",
+    "kind = \"trace\"\npath = \"operations.csv\"\nhosts = [0, 1]\nstragglers = [0]\nstraggler_factor = 1.5",
+    "kind = \"trace\"\npath = \"operations.csv\"\nplacement = \"file\"\nplacement_path = \"placement.txt\"",
     "kind = \"training\"\nlayers = 1\nhidden = 8\nheads = 1\nvocabulary = 8\nsequence = 8\ndp = 2\nexperts = 2\ntflops = 1.0\nhosts = [0, 1]",
-    "kind = \"training\"\nlayers = 1\nhidden = 8\nheads = 1\nvocabulary = 8\nsequence = 8\ndp = 2\nforward = \"1us\"\nhosts = [0, 1]",
+    "kind = \"training\"\nlayers = 1\nhidden = 8\nheads = 1\nvocabulary = 8\nsequence = 8\ndp = 2\nforward = \"1us\"\nplacement = \"file\"\nplacement_path = \"placement.txt\"\nstragglers = [0]\nstraggler_factor = 1.5",
 ];
 
 const INCAST: &str = "[[traffic]]\nname = \"incast\"\nkind = \"incast\"\nreceiver = 0\nsenders = 1\nbytes = \"1KB\"";
 
 /// Returns the documents, for tests of the reference and for [`json_schema`](crate::json_schema()). They name
-/// `sizes.txt`, `flows.csv`, `operations.csv`, `topology.txt` and `exchange.csv`.
+/// `sizes.txt`, `flows.csv`, `operations.csv`, `topology.txt`, `placement.txt` and `exchange.csv`.
 #[must_use]
 pub fn samples() -> Vec<String> {
     let star = |rest: &str| format!("[topology]\nkind = \"star\"\n{INCAST}\n{rest}");

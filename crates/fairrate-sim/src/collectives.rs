@@ -7,7 +7,7 @@ use fairrate_units::{Bytes, Time};
 use crate::config::{FlowSpec, SimConfig};
 use crate::ids::NodeId;
 use crate::output::FlowOutcome;
-use crate::workload::Op;
+use crate::workload::{Op, Pace};
 
 /// A collective operation of a run: the messages of its `group` that have an iteration.
 #[derive(Clone, Debug, PartialEq)]
@@ -26,6 +26,8 @@ pub struct CollectiveSpec {
     pub start: Time,
     /// Time between the end of an iteration at a rank and the start of the next one there.
     pub compute: Time,
+    /// The factors by which that is longer.
+    pub pace: Pace,
     /// The least time of an iteration: the links of a rank carry at line rate, without headers, what every algorithm has to send.
     pub bound: Time,
 }
@@ -154,7 +156,8 @@ impl CollectiveBook {
         let begun = |state: &&State| state.next < state.spec.iterations && state.spec.start <= now;
         let begun = self.collectives.iter().enumerate().filter(|(_, state)| begun(state));
         let outcome = |(collective, state): (usize, &State)| {
-            let starts = state.ends.iter().map(|&end| (end.saturating_add(state.pause()), None));
+            let starts = state.ends.iter().enumerate();
+            let starts = starts.map(|(rank, &end)| (end.saturating_add(state.pause(rank)), None));
             IterationOutcome { collective, iteration: state.next, ranks: starts.collect() }
         };
         begun.map(outcome).collect()
@@ -174,9 +177,10 @@ impl State {
         receiver.received = receiver.received.max(Some(arrival));
     }
 
-    /// Returns the time between the iteration before the next one and that one.
-    fn pause(&self) -> Time {
-        if self.next == 0 { Time::ZERO } else { self.spec.compute }
+    /// Returns the time that a rank takes between the iteration before the next one and that one.
+    fn pause(&self, rank: usize) -> Time {
+        let Self { spec, next, .. } = self;
+        if *next == 0 { Time::ZERO } else { spec.pace.time_before(spec.compute, &spec.ranks, rank, *next) }
     }
 
     /// Returns start and end of the next iteration at each rank, if it is complete.
@@ -184,14 +188,13 @@ impl State {
         if self.open.get(&self.next)?.left > 0 {
             return None;
         }
-        let pause = self.pause();
         let open = self.open.remove(&self.next)?;
-        let times = |(rank, &before): (&Rank, &Time)| {
-            let ready = before.saturating_add(pause);
+        let times = |(at, (rank, &before)): (usize, (&Rank, &Time))| {
+            let ready = before.saturating_add(self.pause(at));
             let start = rank.sends.map_or(ready, |sends| sends.min(ready));
             (start, rank.received.or(rank.sent).unwrap_or(start).max(start))
         };
-        let times: Vec<(Time, Time)> = open.ranks.iter().zip(&self.ends).map(times).collect();
+        let times: Vec<(Time, Time)> = open.ranks.iter().zip(&self.ends).enumerate().map(times).collect();
         self.ends = times.iter().map(|&(_, end)| end).collect();
         self.next += 1;
         Some(times.into_iter().map(|(start, end)| (start, Some(end))).collect())

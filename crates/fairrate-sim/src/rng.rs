@@ -43,6 +43,10 @@ pub enum Purpose {
     HostDelay = 15,
     /// Times in which a host acts on nothing.
     HostNoise = 16,
+    /// Order of a job's ranks on hosts.
+    Placement = 17,
+    /// Times by which computations take longer.
+    ComputeJitter = 18,
 }
 
 /// A stream of random numbers (xoshiro256++).

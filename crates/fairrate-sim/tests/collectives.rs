@@ -5,7 +5,7 @@
 
 use crate::common::{algorithm, config, run};
 use fairrate_sim::topology::Star;
-use fairrate_sim::workload::{Collective, CollectiveAlgorithm as A, Op, Order, collective_of};
+use fairrate_sim::workload::{Collective, CollectiveAlgorithm as A, Op, Order, Pace, collective_of};
 use fairrate_sim::{
     CollectiveBook, FaultConfig, FlowSpec, IterationOutcome, NodeId, Recorder, SimConfig, Simulation, Switching,
     Trigger,
@@ -225,6 +225,29 @@ fn iterations_follow_each_other_at_every_rank() {
             assert_eq!((start.as_ps(), end.map(Time::as_ps)), (before * each, Some(before * each + once)));
         }
     }
+}
+
+/// Between iterations a straggler takes its factor, and jitter draws anew for each rank and iteration.
+#[test]
+fn stragglers_and_jitter_delay_their_ranks() {
+    let ring = Collective { repeat: 3, compute: Time::from_us(5), ..collective(Op::AllReduce, A::Ring, 40_000) };
+    let waits = |pace: Pace| {
+        let c = on_star(4, &Collective { pace, ..ring.clone() }, 60);
+        let (told, _) = run(c.clone());
+        let outcomes = iterations(&c, &told);
+        let of = |pair: &[IterationOutcome]| {
+            let ends = pair[0].ranks.iter().map(|&(_, end)| end.expect("it is complete"));
+            ends.zip(&pair[1].ranks).map(|(end, &(start, _))| (start - end).as_ps()).collect::<Vec<_>>()
+        };
+        outcomes.windows(2).map(of).collect::<Vec<_>>()
+    };
+    let us = |n: u64| n * 1_000_000;
+    let slow = Pace { stragglers: vec![NodeId(2)], factor: 3.0, ..Pace::EVEN };
+    assert_eq!(waits(slow), [[us(5), us(5), us(15), us(5)]; 2]);
+    let drawn = waits(Pace { jitter: 0.5, seed: 1, ..Pace::EVEN }).concat();
+    assert!(drawn.iter().all(|wait| (us(5)..us(5) * 3 / 2).contains(wait)), "{drawn:?}");
+    let different: std::collections::BTreeSet<&u64> = drawn.iter().collect();
+    assert_eq!(different.len(), 8, "{drawn:?}");
 }
 
 /// A rank that adds up 1,000 bytes in 1 us delays the messages that need the sum: those after receipts of the first three of six steps.

@@ -3,7 +3,7 @@
 use crate::common::{algorithm, config, run};
 use fairrate_sim::topology::{Star, Topology};
 use fairrate_sim::workload::{
-    CollectiveAlgorithm, ComputeTime, Job, Model, Op, Parallelism, Recompute, Training, collective_of,
+    CollectiveAlgorithm, ComputeTime, Job, Model, Op, Pace, Parallelism, Recompute, Training, collective_of,
 };
 use fairrate_sim::{
     FaultConfig, JobBook, JobIteration, NodeId, ProcessGroup, Recorder, SimConfig, Simulation, Switching,
@@ -59,6 +59,7 @@ fn training(tp: u32, dp: u32, pp: u32) -> Training {
         iterations: 1,
         start: Time::ZERO,
         hosts: None,
+        pace: Pace::EVEN,
     }
 }
 
@@ -120,6 +121,21 @@ fn a_rank_alone_computes() {
     assert_eq!(took, [Time::from_ms(37); 3]);
     assert_eq!(all[1].ranks[0].compute, Time::from_ms(37));
     assert_eq!(all[1].ranks[0].exposed, Time::ZERO);
+}
+
+/// Two copies, one of which is a tenth slower: what it computes takes a tenth longer, and the other one waits for it.
+#[test]
+fn a_straggler_holds_up_the_other_copy() {
+    let usual = &iterations(&training(1, 2, 1))[0];
+    let slow = Pace { stragglers: vec![NodeId(1)], factor: 1.1, ..Pace::EVEN };
+    let slow = &iterations(&Training { pace: slow, ..training(1, 2, 1) })[0];
+    assert_eq!([0, 1].map(|rank| usual.ranks[rank].compute), [Time::from_ms(36); 2]);
+    assert_eq!([0, 1].map(|rank| slow.ranks[rank].compute), [Time::from_ms(36), Time::from_us(39_600)]);
+    let later = (slow.end - slow.start) - (usual.end - usual.start);
+    // Half of what it needs for the sum of gradients has come meanwhile.
+    let exposed = usual.ranks[1].exposed;
+    assert!(later <= Time::from_us(3_600) && Time::from_us(3_600) - exposed <= later, "{later} of {exposed}");
+    assert!(Time::from_us(3_000) < slow.ranks[0].exposed);
 }
 
 /// A pipeline of p stages and m micro-batches takes m + p - 1 times what a stage takes for one, and two messages of some microseconds
@@ -333,7 +349,7 @@ fn ranks_arrive_at_a_collective_at_different_times() {
         let part = job.compute("work", 0, rank, Time::from_ms(ms));
         job.wait(Job::part(first, rank as usize), part);
     }
-    let workload = job.generate(&topology, &[NodeId(0), NodeId(1)], 0, Time::ZERO).expect("it fits");
+    let workload = job.generate(&topology, &[NodeId(0), NodeId(1)], 0, Time::ZERO, &Pace::EVEN).expect("it fits");
     let mut c = config(topology, algorithm("line-rate"), workload.flows);
     (c.tasks, c.dependencies, c.jobs) = (workload.tasks, workload.dependencies.into(), workload.jobs);
     c.transport.ack_every = Some(Bytes::MAX);

@@ -4,8 +4,8 @@ use crate::common::{algorithm, config, run};
 use fairrate_sim::routing::Routes;
 use fairrate_sim::topology::{Cluster, ScaleUp, Topology, Wiring};
 use fairrate_sim::workload::{
-    Collective, CollectiveAlgorithm as A, ComputeTime, Model, Op, Parallelism, Recompute, Sizes, Training, Workload,
-    collective_of,
+    Collective, CollectiveAlgorithm as A, ComputeTime, Model, Op, Pace, Parallelism, Recompute, Sizes, Training,
+    Workload, collective_of,
 };
 use fairrate_sim::{CollectiveBook, FlowSpec, NodeId, Recorder, SimConfig, Simulation, Switching};
 use fairrate_units::{Bytes, Rate, Time};
@@ -256,6 +256,7 @@ fn job() -> Training {
         iterations: 2,
         start: Time::ZERO,
         hosts: None,
+        pace: Pace::EVEN,
     }
 }
 

@@ -82,8 +82,13 @@ impl<'a> Files<'a> {
 
     /// Reads the file that `path` in `section` names. Its name in the resolved scenario will be `stem.extension`.
     pub fn read(&self, section: &mut Section<'_>, stem: &str, extension: &str) -> Option<Text> {
-        let Some(path) = section.given::<String>("path") else {
-            section.missing("path", &quote(&format!("{stem}.{extension}")));
+        self.read_from(section, "path", stem, extension)
+    }
+
+    /// Reads the file that `key` in `section` names, as [`Files::read`].
+    pub fn read_from(&self, section: &mut Section<'_>, key: &str, stem: &str, extension: &str) -> Option<Text> {
+        let Some(path) = section.given::<String>(key) else {
+            section.missing(key, &quote(&format!("{stem}.{extension}")));
             return None;
         };
         let text = match self.place.read(&path.value) {
@@ -94,12 +99,12 @@ impl<'a> Files<'a> {
                     Some(name) => format!("did you mean `{name}`?"),
                     None => "paths are relative to the scenario file".into(),
                 };
-                section.report.problem("scenario::unreadable_file", path.site, message, "`path`", help);
+                section.report.problem("scenario::unreadable_file", path.site, message, format!("`{key}`"), help);
                 return None;
             }
         };
         let name = self.attach(stem, extension, text.clone().into_bytes());
-        section.out.push("path", quote(&name));
+        section.out.push(key, quote(&name));
         let source = section.report.add_source(&path.value, text.clone());
         Some(Text { source, text })
     }

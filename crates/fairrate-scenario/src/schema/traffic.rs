@@ -4,6 +4,7 @@ mod collective;
 mod generate;
 pub(super) mod hosts;
 mod kinds;
+mod ranks;
 mod trace;
 mod training;
 
@@ -28,6 +29,7 @@ use crate::tree::{Node, Value};
 
 pub(super) use generate::build;
 use kinds::read_kind;
+use ranks::Ranks;
 
 /// A block that was read.
 pub(super) struct Block<'a> {
@@ -68,9 +70,9 @@ enum Kind {
     Stride { stride: Stride, hosts: Option<Vec<NodeName>> },
     AllToAll { all: AllToAll, hosts: Option<Vec<NodeName>> },
     Churn { churn: Churn, hosts: Option<Vec<NodeName>> },
-    Collective { collective: Collective, hosts: Option<Vec<NodeName>> },
-    Trace { job: Box<Job>, start: Time, hosts: Option<Vec<NodeName>> },
-    Training { training: Box<Training>, hosts: Option<Vec<NodeName>> },
+    Collective { collective: Collective, ranks: Ranks },
+    Trace { job: Box<Job>, start: Time, ranks: Ranks },
+    Training { training: Box<Training>, ranks: Ranks },
     List { file: Text, ignore_columns: Vec<String> },
 }
 

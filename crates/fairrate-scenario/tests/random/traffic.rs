@@ -201,6 +201,22 @@ fn collective(draw: &mut Draw, toml: &mut Toml, network: &Network) {
         CollectiveAlgorithm::Direct => toml.maybe(draw, 2, &[("order", &["\"rank\"", "\"shifted\""])]),
         _ => {}
     }
+    ranks(draw, toml, network);
+}
+
+/// Writes the placement of a job's ranks, and how long they compute. Few are refused.
+fn ranks(draw: &mut Draw, toml: &mut Toml, network: &Network) {
+    let of_servers = network.toml.contains("scale_up = {");
+    if draw.one_in(3) {
+        let by_rail = of_servers || draw.one_in(20);
+        toml.text("placement", if by_rail && draw.one_in(2) { "by-rail" } else { "random" });
+    }
+    // Without computations there are none to vary.
+    let computes =
+        toml.0.rsplit("[[traffic]]").next().is_some_and(|block| !block.contains("op =") || block.contains("compute ="));
+    if computes {
+        toml.maybe(draw, 3, &[("compute_jitter", &["0.0", "0.3"])]);
+    }
 }
 
 /// Writes the keys of a training job. Few jobs are refused: all numbers are powers of two.
@@ -264,6 +280,7 @@ fn training(draw: &mut Draw, toml: &mut Toml, network: &Network) {
     if draw.one_in(if has_packets(toml) { 40 } else { 2 }) {
         toml.key("merged_rings", true);
     }
+    ranks(draw, toml, network);
 }
 
 /// Returns `true` if the scenario so far is one of packets.

@@ -100,6 +100,13 @@ impl Topology {
         Some((servers.at(nic)? / servers.size) as u32)
     }
 
+    /// Returns the place of that GPU in its server, and its server.
+    pub fn place_in_server(&self, nic: NodeId) -> Option<(u32, u32)> {
+        let servers = self.servers.as_ref()?;
+        let (at, size) = (servers.at(nic)?, servers.size);
+        Some(((at % size) as u32, (at / size) as u32))
+    }
+
     /// Returns the end points between which messages go from the GPU with one NIC to the GPU with another.
     pub fn ends_between(&self, from: NodeId, to: NodeId) -> (NodeId, NodeId) {
         let is_inside = from != to && self.server(from).is_some() && self.server(from) == self.server(to);

@@ -13,8 +13,10 @@ mod flow_waits;
 mod hpcc_list;
 mod incast;
 mod job;
+mod pace;
 mod patterns;
 mod peers;
+mod placement;
 mod poisson;
 mod sizes;
 mod tables;
@@ -40,8 +42,10 @@ pub use incast::{Incast, IncastQueries, RequestRate, Responders, Senders};
 pub use job::{
     ComputeTime, Job, Model, Parallelism, PartId, Recompute, TraceDefaults, Training, collective_of, parse_trace,
 };
+pub use pace::Pace;
 pub use patterns::{AllToAll, Permutation, Staggered, Stride};
 pub use peers::Peers;
+pub use placement::Placement;
 pub use poisson::Poisson;
 pub use sizes::{Sampling, SizeDistribution};
 pub use tables::{WORKLOADS, WorkloadInfo};

@@ -1,11 +1,11 @@
 //! The keys of `kind = "collective"`.
 
-use fairrate_sim::workload::{Collective, CollectiveAlgorithm, MAX_CHANNELS, Op, Order, Sizes};
+use fairrate_sim::workload::{Collective, CollectiveAlgorithm, MAX_CHANNELS, Op, Order, Pace, Sizes};
 use fairrate_units::{Bytes, Rate, Time};
 
 use super::super::files::{Files, file_problem};
 use super::Kind;
-use super::hosts::read_hosts;
+use super::ranks::read_ranks;
 use crate::reader::{OrWord, Section};
 
 /// Most chunks of a message, and most iterations.
@@ -42,6 +42,14 @@ pub(super) fn read_collective(s: &mut Section<'_>, files: &Files<'_>) -> Kind {
             help,
         );
     }
+    let ranks = read_ranks(s, files);
+    if compute == Time::ZERO {
+        ranks.check_compute(
+            s,
+            "a collective without `compute` computes nothing",
+            "add for instance `compute = \"1ms\"`",
+        );
+    }
     let collective = Collective {
         op,
         algorithm,
@@ -52,6 +60,7 @@ pub(super) fn read_collective(s: &mut Section<'_>, files: &Files<'_>) -> Kind {
         repeat,
         start,
         compute,
+        pace: Pace::EVEN,
         reduce_rate,
         nearest_first,
         order,
@@ -59,7 +68,7 @@ pub(super) fn read_collective(s: &mut Section<'_>, files: &Files<'_>) -> Kind {
         sizes,
         merged_rings,
     };
-    Kind::Collective { collective, hosts: read_hosts(s, "hosts") }
+    Kind::Collective { collective, ranks }
 }
 
 /// Reads the bytes of each pair of ranks: those of a file, or an imbalance.

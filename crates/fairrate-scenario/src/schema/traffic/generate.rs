@@ -163,8 +163,8 @@ fn expected_flows(report: &Report, block: &Block<'_>, topology: &Topology, names
             ClosedLoop { senders, receivers, ..loops.clone() }.expected_flows(topology).ok()
         }
         Kind::IncastQueries(queries) => Some(queries.expected_flows(topology)),
-        Kind::Collective { collective, hosts } => {
-            let hosts = hosts.as_deref().map(in_racks);
+        Kind::Collective { collective, ranks } => {
+            let hosts = ranks.hosts.as_deref().map(in_racks);
             Collective { hosts, ..collective.clone() }.expected_flows(topology).ok()
         }
         Kind::Training { training, .. } => training.expected_flows().ok(),
@@ -254,19 +254,25 @@ fn generate(
                 |(flows, changes)| Workload { flows, changes, ..Workload::default() },
             );
         }
-        Kind::Collective { collective, hosts } => {
-            let collective = Collective { hosts: hosts.as_deref().map(in_racks), ..collective.clone() };
-            let made = guarded(report, || collective.generate(topology, seed, group));
+        Kind::Collective { collective, ranks } => {
+            let made = guarded(report, || {
+                let (hosts, pace) = ranks.on(topology, in_racks, seed, group)?;
+                Collective { hosts: Some(hosts), pace, ..collective.clone() }.generate(topology, seed, group)
+            });
             return made.unwrap_or_else(|e| unusable(report, block, e));
         }
-        Kind::Training { training, hosts } => {
-            let training = Training { hosts: hosts.as_deref().map(in_racks), ..(**training).clone() };
-            let made = guarded(report, || training.generate(topology, seed, group));
+        Kind::Training { training, ranks } => {
+            let made = guarded(report, || {
+                let (hosts, pace) = ranks.on(topology, in_racks, seed, group)?;
+                Training { hosts: Some(hosts), pace, ..(**training).clone() }.generate(topology, seed, group)
+            });
             return made.unwrap_or_else(|e| unusable(report, block, e));
         }
-        Kind::Trace { job, start, hosts } => {
-            let hosts = hosts.as_deref().map_or_else(|| topology.hosts().collect(), in_racks);
-            let made = guarded(report, || job.generate(topology, &hosts, group, *start));
+        Kind::Trace { job, start, ranks } => {
+            let made = guarded(report, || {
+                let (hosts, pace) = ranks.on(topology, in_racks, seed, group)?;
+                job.generate(topology, &hosts, group, *start, &pace)
+            });
             return made.unwrap_or_else(|e| unusable(report, block, e));
         }
         Kind::List { file, ignore_columns } => {

@@ -75,7 +75,7 @@ pub(super) fn read_kind(s: &mut Section<'_>, files: &Files<'_>, end: Option<Time
         }
         "churn" => read_churn(s),
         "collective" => read_collective(s, files),
-        "training" => read_training(s),
+        "training" => read_training(s, files),
         "trace" => read_trace(s, files)?,
         _ => read_list(s, files)?,
     })

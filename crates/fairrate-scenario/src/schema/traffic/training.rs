@@ -1,11 +1,12 @@
 //! The keys of `kind = "training"`.
 
-use fairrate_sim::workload::{ComputeTime, MAX_CHANNELS, Model, Parallelism, Recompute, Training};
+use fairrate_sim::workload::{ComputeTime, MAX_CHANNELS, Model, Pace, Parallelism, Recompute, Training};
 use fairrate_units::Time;
 
+use super::super::files::Files;
 use super::Kind;
 use super::collective::{count, read_imbalance, read_merged_rings};
-use super::hosts::read_hosts;
+use super::ranks::read_ranks;
 use crate::reader::Section;
 
 /// Most layers, heads, experts, ranks of a dimension, micro-batches and iterations.
@@ -13,7 +14,7 @@ const MOST: u32 = 100_000;
 /// Most numbers in a row of a matrix, tokens of a sequence and of the vocabulary, and sequences of a micro-batch.
 const WIDEST: u64 = 10_000_000;
 
-pub(super) fn read_training(s: &mut Section<'_>) -> Kind {
+pub(super) fn read_training(s: &mut Section<'_>, files: &Files<'_>) -> Kind {
     let model = read_model(s);
     let parallelism = read_parallelism(s, &model);
     let chunks = count(s, "chunks", MOST);
@@ -37,8 +38,9 @@ pub(super) fn read_training(s: &mut Section<'_>) -> Kind {
         iterations: count(s, "iterations", MOST),
         start: s.get("start", Time::ZERO).value,
         hosts: None,
+        pace: Pace::EVEN,
     };
-    Kind::Training { training: Box::new(training), hosts: read_hosts(s, "hosts") }
+    Kind::Training { training: Box::new(training), ranks: read_ranks(s, files) }
 }
 
 fn read_model(s: &mut Section<'_>) -> Model {

@@ -19,7 +19,6 @@ pub(in crate::workload) struct Graph<'a> {
     /// The host of each rank, which is the NIC of its GPU.
     ranks: &'a [NodeId],
     origin: Origin,
-    compute: Time,
     iteration: u32,
     out: &'a mut Workload,
     sides: Vec<Side>,
@@ -47,6 +46,8 @@ struct Side {
     merged: Vec<TaskId>,
     /// The end of the iteration before: messages received, and the last ones sent; or the task before.
     barrier: Vec<(Activity, Milestone)>,
+    /// The time that the rank computes after that.
+    compute: Time,
 }
 
 #[derive(Default)]
@@ -70,16 +71,15 @@ impl Side {
 }
 
 impl<'a> Graph<'a> {
-    /// Returns a graph that adds the messages of a collective between `ranks` to `out`. A rank takes `compute` between two iterations.
+    /// Returns a graph that adds the messages of a collective between `ranks` to `out`.
     pub(in crate::workload) fn new(
         out: &'a mut Workload,
         topology: &'a Topology,
         ranks: &'a [NodeId],
         origin: Origin,
-        compute: Time,
     ) -> Self {
         let sides = ranks.iter().map(|_| Side::default()).collect();
-        Self { topology, ranks, origin, compute, iteration: FlowSpec::NO_ITERATION, out, sides }
+        Self { topology, ranks, origin, iteration: FlowSpec::NO_ITERATION, out, sides }
     }
 
     /// Lets the messages of `rank` wait for `task`.
@@ -110,11 +110,12 @@ impl<'a> Graph<'a> {
         self.ranks.len()
     }
 
-    /// Begins an iteration: the messages before belong to earlier ones.
-    pub(super) fn begin(&mut self, iteration: u32) {
+    /// Begins an iteration: the messages before belong to earlier ones, after which each rank takes the time `compute`.
+    pub(super) fn begin(&mut self, iteration: u32, compute: impl Fn(usize) -> Time) {
         self.iteration = iteration;
-        for side in &mut self.sides {
+        for (rank, side) in self.sides.iter_mut().enumerate() {
             side.barrier = side.take_end();
+            side.compute = compute(rank);
         }
     }
 
@@ -123,7 +124,7 @@ impl<'a> Graph<'a> {
     pub(super) fn send_merged(&mut self, stream: u32, members: &[usize], steps: u16, edge: impl Fn(usize) -> u64) {
         let (begin, end) = (self.add_moment(members[0]), self.add_moment(members[0]));
         for &member in members {
-            let (ready, delay) = (self.sides[member].barrier.iter(), self.compute);
+            let (ready, delay) = (self.sides[member].barrier.iter(), self.sides[member].compute);
             let wait = |&(before, on): &_| Dependency { waiter: begin.into(), before, on, delay };
             self.out.dependencies.extend(ready.map(wait));
         }
@@ -185,7 +186,7 @@ impl<'a> Graph<'a> {
         let is_first = way.iteration.replace(self.iteration) != Some(self.iteration);
         match way.last.replace(flow) {
             Some(last) if !is_first => add(last.into(), Milestone::Sent, Time::ZERO),
-            _ => side.barrier.iter().for_each(|&(before, on)| add(before, on, self.compute)),
+            _ => side.barrier.iter().for_each(|&(before, on)| add(before, on, side.compute)),
         }
         if !needed.is_empty() {
             side.open.retain(|open| needed.iter().all(|(received, _)| received != open));

@@ -25,7 +25,7 @@ pub(super) use self::graph::{Graph, Origin};
 use self::layout::Layout;
 pub use self::sizes::Sizes;
 pub(super) use self::sizes::drawn_shares;
-use super::{Workload, few_enough, host};
+use super::{Pace, Workload, few_enough, host};
 use crate::collectives::CollectiveSpec;
 use crate::ids::NodeId;
 use crate::input_error::FieldError;
@@ -159,6 +159,8 @@ pub struct Collective {
     pub start: Time,
     /// Time between the end of an iteration at a rank and the start of the next one there.
     pub compute: Time,
+    /// The factors by which that is longer.
+    pub pace: Pace,
     /// Bytes that a rank adds up per second, between a receipt and the messages that need the sum; [`Rate::MAX`]: at once.
     pub reduce_rate: Rate,
     /// Halving and doubling: set if halving begins with the nearest peer, and not with the farthest.
@@ -175,7 +177,7 @@ pub struct Collective {
 }
 
 impl Collective {
-    /// Returns the messages of all iterations. Nothing but the loads of an imbalance is random.
+    /// Returns the messages of all iterations. Nothing but the loads of an imbalance and the times of computations is random.
     ///
     /// # Errors
     /// Names the parameter that cannot be used on this topology.
@@ -187,9 +189,9 @@ impl Collective {
         let drawn = Self { sizes: self.sizes.drawn(self.bytes, ranks.len(), seed, group)?, ..self.clone() };
         let mut workload = Workload::default();
         let origin = Origin { group, start: self.start, first_stream: 0 };
-        let mut graph = Graph::new(&mut workload, topology, &ranks, origin, self.compute);
+        let mut graph = Graph::new(&mut workload, topology, &ranks, origin);
         for iteration in 0..self.repeat {
-            graph.begin(iteration);
+            graph.begin(iteration, |rank| self.pace.time_before(self.compute, &ranks, rank, iteration));
             drawn.add_messages(&mut graph);
         }
         workload.collectives.push(drawn.spec(topology, ranks, group));
@@ -329,6 +331,7 @@ impl Collective {
             iterations: self.repeat,
             start: self.start,
             compute: self.compute,
+            pace: self.pace.clone(),
             bound,
         }
     }

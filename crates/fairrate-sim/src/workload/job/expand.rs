@@ -3,7 +3,7 @@
 use fairrate_units::{Bytes, Time};
 
 use super::super::collective::{Graph, Origin};
-use super::super::{Workload, few_enough, host};
+use super::super::{Pace, Workload, few_enough, host};
 use super::{Job, Operation, PartId, Work};
 use crate::config::{Dependency, Milestone, TaskSpec};
 use crate::ids::{NodeId, TaskId};
@@ -15,7 +15,7 @@ use crate::topology::Topology;
 const STREAMS: u32 = 6 * super::super::MAX_CHANNELS;
 
 impl Job {
-    /// Returns the messages and tasks of the job, the ranks of which are these `hosts`.
+    /// Returns the messages and tasks of the job, the ranks of which are these `hosts` and compute at this `pace`.
     ///
     /// # Errors
     /// Names the hosts if they are none, if one is named twice, or if their number is not that of ranks, and the collective that its
@@ -26,11 +26,12 @@ impl Job {
         hosts: &[NodeId],
         group: u32,
         start: Time,
+        pace: &Pace,
     ) -> Result<Workload, FieldError> {
         let hosts = self.check_hosts(topology, hosts)?;
         few_enough("bytes", self.expected_flows())?;
         let mut out = Workload::default();
-        let (all, tasks) = self.tasks(&hosts, start);
+        let (all, tasks) = self.tasks(&hosts, start, pace);
         (out.tasks, out.dependencies) = (all, Vec::with_capacity(self.waits.len()));
         for &(part, before) in &self.waits {
             let (waiter, before) = (tasks.first[part.0 as usize].into(), tasks.last(before).into());
@@ -98,13 +99,13 @@ impl Job {
         FieldError { message: format!("{}: {}", self.names[operation.name as usize], error.message), ..error }
     }
 
-    fn tasks(&self, hosts: &[NodeId], start: Time) -> (Vec<TaskSpec>, Tasks) {
+    fn tasks(&self, hosts: &[NodeId], start: Time, pace: &Pace) -> (Vec<TaskSpec>, Tasks) {
         let (mut all, mut tasks) = (Vec::with_capacity(2 * self.parts.len()), Tasks::default());
-        for part in &self.parts {
+        for (number, part) in (0..).zip(&self.parts) {
             tasks.first.push(TaskId(all.len() as u32));
             let host = hosts[part.rank as usize];
             let duration = match self.operations[part.operation as usize].work {
-                Work::Compute(duration) => Some(duration),
+                Work::Compute(usual) => Some(pace.time(usual, host, number)),
                 _ => None,
             };
             tasks.is_one.push(duration.is_some());
@@ -173,7 +174,7 @@ fn add(
     of_part: impl Fn(usize) -> (TaskId, TaskId),
     send: impl FnOnce(&mut Graph<'_>),
 ) {
-    let mut graph = Graph::new(out, topology, ranks, origin, Time::ZERO);
+    let mut graph = Graph::new(out, topology, ranks, origin);
     (0..ranks.len()).for_each(|at| graph.wait(at, of_part(at).0));
     send(&mut graph);
     for at in 0..ranks.len() {

@@ -12,7 +12,7 @@ use std::collections::HashMap;
 
 use fairrate_units::{Bytes, Rate, Time};
 
-use super::{Collective, CollectiveAlgorithm, Op, Order, Sizes};
+use super::{Collective, CollectiveAlgorithm, Op, Order, Pace, Sizes};
 use crate::jobs::ProcessGroup;
 
 pub use trace::{TraceDefaults, parse_trace};
@@ -151,6 +151,7 @@ pub fn collective_of(op: Op, algorithm: CollectiveAlgorithm, bytes: Bytes, chann
         repeat: 1,
         start: Time::ZERO,
         compute: Time::ZERO,
+        pace: Pace::EVEN,
         reduce_rate: Rate::MAX,
         nearest_first: false,
         order: Order::Shifted,

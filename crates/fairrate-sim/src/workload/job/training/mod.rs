@@ -14,7 +14,7 @@ mod sizes;
 use fairrate_units::{Bytes, Time};
 
 use self::loads::Loads;
-use super::super::{Workload, host};
+use super::super::{Pace, Workload, host};
 use super::Job;
 use crate::ids::NodeId;
 use crate::input_error::FieldError;
@@ -146,6 +146,8 @@ pub struct Training {
     pub start: Time,
     /// The host of each rank; `None`: all hosts.
     pub hosts: Option<Vec<NodeId>>,
+    /// The factors by which computations are longer.
+    pub pace: Pace,
 }
 
 /// A dimension in which process groups are made.
@@ -171,7 +173,7 @@ impl Dimension {
 }
 
 impl Training {
-    /// Returns the messages and tasks of all iterations. Nothing but the loads of experts is random.
+    /// Returns the messages and tasks of all iterations. Nothing but the loads of experts and the times of computations is random.
     ///
     /// # Errors
     /// Names the parameter that cannot be used, with these others or on this topology.
@@ -181,7 +183,7 @@ impl Training {
             let error = FieldError::new("hierarchy", "there are no servers");
             return Err(error.help("add for instance `scale_up = { size = 8 }` to `[topology]`"));
         }
-        self.job(seed, group)?.generate(topology, &hosts, group, self.start)
+        self.job(seed, group)?.generate(topology, &hosts, group, self.start, &self.pace)
     }
 
     /// Returns the approximate number of messages.
