@@ -67,6 +67,8 @@ pub const FIGURES: &[Figure] = &[
     beyond::SPINE,
     beyond::COLLISIONS,
     beyond::COEXISTENCE,
+    beyond::COLLECTIVES,
+    beyond::TRAINING,
 ];
 
 /// Returns the figures of a name: a single one, as `powertcp/fig8`; those of a paper, as `powertcp`; or `all`.

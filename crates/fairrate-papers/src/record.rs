@@ -9,8 +9,8 @@ use fairrate_report::stats;
 use fairrate_results::{ResultsDir, RunState, Tag, TagValue};
 use fairrate_scenario::Scenario;
 use fairrate_sim::{
-    ConvergenceSample, FlowOutcome, HostSample, PfcEvent, PortId, PortSample, RateSample, Recorder, RttSample,
-    RunTotals, SenderEvent, SimConfig, Sink,
+    CollectiveBook, ConvergenceSample, FlowOutcome, HostSample, JobBook, JobIteration, PfcEvent, PortId, PortSample,
+    RateSample, Recorder, RttSample, RunTotals, SenderEvent, SimConfig, Sink, TaskOutcome,
 };
 use fairrate_units::Time;
 
@@ -37,6 +37,8 @@ pub struct Record {
     pub convergence: Vec<ConvergenceSample>,
     /// Pauses and resumptions of ports, in order of time.
     pub pauses: Vec<PfcEvent>,
+    /// What hosts have computed, in order of ends.
+    pub tasks: Vec<TaskOutcome>,
     /// Totals at the end.
     pub totals: RunTotals,
 }
@@ -74,6 +76,9 @@ impl Sink for Counter {
     }
     fn convergence(&mut self, sample: &ConvergenceSample) {
         self.recorder.convergence(sample);
+    }
+    fn task(&mut self, outcome: &TaskOutcome) {
+        self.recorder.task(outcome);
     }
     fn wants_rtts(&self) -> bool {
         self.counted.rtts.is_some()
@@ -121,10 +126,10 @@ impl Record {
             RunState::Failed(cause) => return Err(cause),
             RunState::Complete => {}
         }
-        let Counter { recorder: Recorder { flows, ports, rates, pfc: pauses, convergence, .. }, counted } = sink;
+        let Counter { recorder: Recorder { flows, ports, rates, pfc: pauses, convergence, tasks, .. }, counted } = sink;
         let (config, totals, cut) = (scenario.into_sim_config(), ended.totals, ended.unfinished);
         let (rtts, sent_rates) = (counted.rtts.unwrap_or_default(), counted.rates);
-        Ok(Some(Self { config, flows, cut, ports, rates, rtts, sent_rates, convergence, pauses, totals }))
+        Ok(Some(Self { config, flows, cut, ports, rates, rtts, sent_rates, convergence, pauses, tasks, totals }))
     }
 
     /// Returns the samples of the port from one node to another.
@@ -151,6 +156,24 @@ impl Record {
         let end = self.totals.end;
         paused = since.into_values().fold(paused, |paused, from| paused + end.saturating_sub(from));
         seconds(paused) / seconds(end) / self.config.topology.n_ports() as f64
+    }
+
+    /// Returns the seconds that the slowest rank takes for each complete iteration of a collective, by its position in the configuration.
+    pub fn collective_times(&self, collective: usize) -> Vec<f64> {
+        let Some(mut book) = CollectiveBook::new(&self.config) else { return Vec::new() };
+        let flows = self.flows.iter();
+        let done = flows.flat_map(|outcome| book.note(&self.config.flows[outcome.flow.index()], outcome));
+        let of_it = done.filter(|iteration| iteration.collective == collective);
+        of_it.filter_map(|iteration| Some(seconds(iteration.slowest()?.0))).collect()
+    }
+
+    /// Returns the complete iterations of jobs.
+    pub fn job_iterations(&self) -> Vec<JobIteration> {
+        let Some(mut book) = JobBook::new(&self.config) else { return Vec::new() };
+        for outcome in &self.tasks {
+            book.note(outcome);
+        }
+        book.take_complete()
     }
 
     /// Returns the rate of a port's link in bit/s.

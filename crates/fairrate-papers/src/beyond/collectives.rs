@@ -1,0 +1,461 @@
+//! What holds a collective up: its size, paths, the placement of ranks, a slow link, and another job. Each beside what a closed form or max-min rates say.
+//!
+//! - A ring on one switch: the bandwidth of 8 to 512 ranks.
+//! - 512 ranks at 400 Gb/s on 16 leaves and 32 spines, in random order, under NSCC: an all-reduce and an all-to-all by way to choose paths,
+//!   and DCQCN with ECMP and PFC beside it.
+//! - 512 GPUs of 64 servers on rails: a ring over all ranks that are placed server by server, rail by rail, or at random; and one NIC's
+//!   link at a quarter of its rate.
+//! - Two rings of eight ranks whose messages share a link between leaves.
+//!
+//! Thresholds are ours: a tenth between packets under congestion control and max-min rates, a twentieth where no two messages meet, and a
+//! hundredth for a ring alone.
+
+use fairrate_report::panel::{Axis, Panel};
+use fairrate_report::stats;
+
+use super::collective_forms;
+use fairrate_sim::workload::Op;
+
+use crate::claim::{Claim, Rule};
+use crate::curves::{self, Curve, words};
+use crate::experiment::Run;
+use crate::figure::{Figure, Kind, Scale};
+use crate::points::{Point, Points};
+use crate::record::{Record, seconds};
+
+pub const FIGURE: Figure = Figure {
+    id: "beyond/collectives",
+    title: "What holds a collective up: paths, placement, a slow link, another job",
+    kind: Kind::Simulation,
+    quick_s: 60,
+    runs,
+    panels,
+    claims,
+};
+
+/// Hosts of one switch.
+const STAR: &str = r#"
+[topology]
+kind = "star"
+rate = "400Gbps"
+delay = "500ns"
+[switch]
+buffer = "32MiB"
+[transport]
+dcqcn = { ai = "400Mbps", hai = "4Gbps" }
+mtu = "9000B"
+ack_every = "message"
+rto = "1s"
+[[traffic]]
+kind = "collective"
+op = "all-reduce"
+"#;
+
+/// 512 hosts, as many uplinks as hosts on each leaf.
+const LEAVES: &str = r#"
+[topology]
+kind = "leaf-spine"
+leaves = 16
+spines = 32
+hosts_per_leaf = 32
+host_rate = "400Gbps"
+host_delay = "500ns"
+uplink_rate = "400Gbps"
+uplink_delay = "500ns"
+[switch]
+buffer = "64MiB"
+[transport]
+dcqcn = { ai = "400Mbps", hai = "4Gbps" }
+mtu = "4KB"
+[[traffic]]
+kind = "collective"
+placement = "random"
+"#;
+
+/// 512 GPUs in 64 servers, whose eight rails have a leaf each.
+macro_rules! rails {
+    () => {
+        r#"
+[topology]
+kind = "rail"
+servers = 64
+[switch]
+buffer = "32MiB"
+[transport]
+dcqcn = { ai = "400Mbps", hai = "4Gbps" }
+mtu = "9000B"
+window = "bdp"
+[[traffic]]
+kind = "collective"
+"#
+    };
+}
+
+const RAILS: &str = rails!();
+/// The same where the link of a NIC has lost three of four lanes.
+const SLOW_LINK: &str = concat!(rails!(), "[[fault]]\nlinks = [\"h0->tor0\"]\nrate = 0.25\n");
+/// The share of its rate that this link has.
+const SHARE: f64 = 0.25;
+
+/// A ring of eight hosts on two leaves, each of whose messages crosses the only spine.
+macro_rules! one_job {
+    () => {
+        r#"
+[topology]
+kind = "leaf-spine"
+leaves = 2
+spines = 1
+hosts_per_leaf = 8
+host_rate = "100Gbps"
+host_delay = "500ns"
+uplink_rate = "400Gbps"
+uplink_delay = "500ns"
+[transport]
+mtu = "4KB"
+[[traffic]]
+kind = "collective"
+op = "all-reduce"
+bytes = "64MiB"
+repeat = 6
+hosts = ["h0", "h8", "h1", "h9", "h2", "h10", "h3", "h11"]
+"#
+    };
+}
+
+const ONE_JOB: &str = one_job!();
+const TWO_JOBS: &str = concat!(
+    one_job!(),
+    r#"
+[[traffic]]
+kind = "collective"
+op = "all-reduce"
+bytes = "64MiB"
+repeat = 6
+"#
+);
+
+/// Ranks and buffers of the rings on one switch.
+const RANKS: [u32; 7] = [8, 16, 32, 64, 128, 256, 512];
+const BUFFERS: [(&str, f64); 2] = [("16MiB", 16_777_216.0), ("256MiB", 268_435_456.0)];
+
+/// A way to choose paths with an algorithm: its name, the algorithm, `balance` and `entropy`.
+struct Way {
+    name: &'static str,
+    cc: &'static str,
+    balance: &'static str,
+    entropy: &'static str,
+}
+
+const WAYS: [Way; 6] = [
+    Way { name: "max-min, ECMP", cc: "ideal", balance: "ecmp", entropy: "none" },
+    Way { name: "DCQCN, ECMP", cc: "dcqcn", balance: "ecmp", entropy: "none" },
+    Way { name: "NSCC, ECMP", cc: "nscc", balance: "ecmp", entropy: "none" },
+    Way { name: "NSCC, REPS", cc: "nscc", balance: "host", entropy: "reps" },
+    Way { name: "NSCC, adaptive", cc: "nscc", balance: "adaptive", entropy: "none" },
+    Way { name: "NSCC, sprayed", cc: "nscc", balance: "spray", entropy: "none" },
+];
+
+/// Operations of the comparison of paths.
+const OPS: [&str; 2] = ["all-reduce", "all-to-all"];
+/// Placements of a ring on rails.
+const PLACEMENTS: [&str; 3] = ["contiguous", "by-rail", "random"];
+
+/// An operation on rails beside a slow link: its name, and its keys.
+struct OnRails {
+    name: &'static str,
+    sets: &'static [(&'static str, &'static str)],
+}
+
+const ON_RAILS: [OnRails; 4] = [
+    OnRails {
+        name: "all-reduce, two levels",
+        sets: &[("traffic.0.op", "all-reduce"), ("traffic.0.hierarchy", "true")],
+    },
+    OnRails {
+        name: "all-reduce, ring by rail",
+        sets: &[("traffic.0.op", "all-reduce"), ("traffic.0.placement", "by-rail")],
+    },
+    OnRails {
+        name: "all-to-all, two levels",
+        sets: &[("traffic.0.op", "all-to-all"), ("traffic.0.hierarchy", "true")],
+    },
+    OnRails { name: "all-to-all, direct", sets: &[("traffic.0.op", "all-to-all")] },
+];
+
+/// The hosts of the second ring, and how many of its messages cross the spine each way. Each of the four of the first ring then has an equal
+/// part of 400 Gb/s in place of its 100.
+const BESIDE: [(&str, u32); 3] = [
+    (r#"["h4", "h12", "h5", "h13", "h6", "h14", "h7", "h15"]"#, 4),
+    (r#"["h4", "h5", "h12", "h13", "h6", "h7", "h14", "h15"]"#, 2),
+    (r#"["h4-h7", "h12-h15"]"#, 1),
+];
+const SHARING: [&str; 4] = ["ideal", "dcqcn", "hpcc", "powertcp"];
+
+fn ring_name(buffer: &str) -> String {
+    format!("ring on one switch, {buffer}")
+}
+
+fn paths_name(op: &str) -> String {
+    format!("512 ranks on leaves, {op}")
+}
+
+fn placed_name(placement: &str) -> String {
+    format!("ring on rails, {placement}")
+}
+
+fn on_rails_name(what: &str, is_slow: bool) -> String {
+    format!("{what}, {}", if is_slow { "a link at a quarter" } else { "whole links" })
+}
+
+fn beside_name(crossing: u32) -> String {
+    format!("two rings, 4 and {crossing} messages on a link")
+}
+
+const ALONE: &str = "one ring alone";
+
+fn runs(scale: &Scale) -> Vec<Run> {
+    let mut runs = Vec::new();
+    // Quick figures have the same networks, and less to send.
+    let bytes = |full: &'static str| if scale.quick { "1MiB" } else { full };
+    for (buffer, _) in BUFFERS {
+        for n in RANKS.into_iter().filter(|&n| !scale.quick || n <= 64) {
+            let (hosts, name) = (n.to_string(), ring_name(buffer));
+            let sets = [("topology.hosts", hosts.as_str()), ("traffic.0.bytes", buffer)];
+            runs.push(Run::of(&name, STAR, "dcqcn", &sets, read_ring).called(&hosts));
+        }
+    }
+    for op in OPS {
+        for way in &WAYS {
+            let mut sets =
+                vec![("traffic.0.op", op), ("traffic.0.bytes", bytes("64MiB")), ("routing.balance", way.balance)];
+            if way.cc == "nscc" {
+                sets.push(("transport.entropy", way.entropy));
+            }
+            let run = |&seed: &u64| Run::of(&paths_name(op), LEAVES, way.cc, &sets, read).called(way.name).seeded(seed);
+            runs.extend(scale.seeds.iter().map(run));
+        }
+    }
+    for cc in ["ideal", "dcqcn"] {
+        for placement in PLACEMENTS {
+            let sets = [
+                ("traffic.0.op", "all-reduce"),
+                ("traffic.0.placement", placement),
+                ("traffic.0.bytes", bytes("64MiB")),
+            ];
+            let run = |&seed: &u64| Run::of(&placed_name(placement), RAILS, cc, &sets, read).seeded(seed);
+            runs.extend(scale.seeds.iter().map(run));
+        }
+        for OnRails { name, sets } in &ON_RAILS {
+            for is_slow in [false, true] {
+                let toml = if is_slow { SLOW_LINK } else { RAILS };
+                let mut sets = sets.to_vec();
+                sets.push(("traffic.0.bytes", bytes("64MiB")));
+                let share = if is_slow { SHARE } else { 1.0 };
+                let read = move |record: &Record| read_on_rails(record, share);
+                let run = |&seed: &u64| Run::of(&on_rails_name(name, is_slow), toml, cc, &sets, read).seeded(seed);
+                runs.extend(scale.seeds.iter().map(run));
+            }
+        }
+    }
+    for cc in SHARING {
+        // Under max-min rates there are no controllers to go on with.
+        let connection = if cc == "ideal" { "per-flow" } else { "per-pair" };
+        let alone = [("traffic.0.bytes", bytes("64MiB")), ("traffic.0.connection", connection)];
+        runs.extend(scale.seeds.iter().map(|&seed| Run::of(ALONE, ONE_JOB, cc, &alone, read).seeded(seed)));
+        for (hosts, crossing) in BESIDE {
+            let second =
+                [("traffic.1.bytes", bytes("64MiB")), ("traffic.1.connection", connection), ("traffic.1.hosts", hosts)];
+            let sets = [&alone[..], &second].concat();
+            let run = |&seed: &u64| Run::of(&beside_name(crossing), TWO_JOBS, cc, &sets, read).seeded(seed);
+            runs.extend(scale.seeds.iter().map(run));
+        }
+    }
+    runs
+}
+
+/// Reads of each collective the mean time of an iteration in ms, without the first and the last one of several, and that over the least time that
+/// links allow.
+fn read(record: &Record) -> Point {
+    let mut point = Point::default();
+    for (at, spec) in record.config.collectives.iter().enumerate() {
+        let times = record.collective_times(at);
+        let inner = if 2 < times.len() { &times[1..times.len() - 1] } else { &times[..] };
+        let Some(mean) = stats::mean(inner).filter(|_| times.len() == spec.iterations as usize) else { continue };
+        point.numbers.insert(format!("ms {at}"), 1e3 * mean);
+        point.numbers.insert(format!("over bound {at}"), mean / seconds(spec.bound));
+    }
+    point.numbers.insert("drops".to_owned(), record.totals.drops.total() as f64);
+    point.numbers.insert("pauses".to_owned(), record.pauses.iter().filter(|event| event.pause).count() as f64);
+    point
+}
+
+/// Reads besides what a collective over two levels takes by its closed form.
+fn read_on_rails(record: &Record, share: f64) -> Point {
+    let mut point = read(record);
+    if record.config.collectives[0].op == Op::AllReduce {
+        point.numbers.insert("form".to_owned(), 1e3 * collective_forms::two_levels(record, share));
+    }
+    point
+}
+
+/// Reads the bandwidth of a ring in GB/s, and its time over that of the closed form.
+fn read_ring(record: &Record) -> Point {
+    let (spec, times) = (&record.config.collectives[0], record.collective_times(0));
+    let Some(&time_s) = times.first() else { return Point::default() };
+    let (_, bus) = spec.bandwidths(fairrate_units::Time::from_ps((time_s * 1e12) as u64));
+    Point::of([("busbw", bus / 1e9), ("over form", time_s / collective_forms::ring(record))])
+}
+
+fn panels(points: &Points) -> Vec<Panel> {
+    let rings = BUFFERS.map(|(buffer, _)| {
+        let at = |&n: &u32| (f64::from(n), points.values(&ring_name(buffer), &n.to_string(), "busbw"));
+        let cc = if buffer == BUFFERS[0].0 { "timely" } else { "dcqcn" };
+        Curve { name: buffer.to_owned(), cc, values: RANKS.iter().map(at).collect() }
+    });
+    let axis = Axis::new("bus bandwidth (GB/s)").showing(0.0, 50.0);
+    let ring = curves::panel("a ring on one switch, 400 Gb/s", Axis::new("ranks").logarithmic(), axis, rings.into());
+
+    let by_word = |name: String, cc: &'static str, values: Vec<Vec<f64>>| Curve {
+        name,
+        cc,
+        values: (0..).map(f64::from).zip(values).collect(),
+    };
+    let looks = ["dcqcn", "hpcc"];
+    let of_op = |(op, cc): (&str, &'static str)| {
+        let values = WAYS.iter().map(|way| points.values(&paths_name(op), way.name, "over bound 0"));
+        by_word(op.to_owned(), cc, values.collect())
+    };
+    let ways: Vec<&str> = WAYS.iter().map(|way| way.name).collect();
+    let paths = curves::panel(
+        "512 ranks on leaves and spines",
+        words("rates and paths", &ways),
+        Axis::new("time over its bound").showing(0.0, 2.0),
+        OPS.into_iter().zip(looks).map(of_op).collect(),
+    );
+
+    let fidelities = [("ideal", "max-min"), ("dcqcn", "DCQCN")];
+    let of_placement = |(cc, name): (&'static str, &str)| {
+        let values = PLACEMENTS.iter().map(|placement| points.values(&placed_name(placement), cc, "ms 0"));
+        by_word(name.to_owned(), cc, values.collect())
+    };
+    let placement = curves::panel(
+        "a ring of 512 ranks on eight rails",
+        words("placement", &PLACEMENTS),
+        Axis::new("time (ms)").showing(0.0, 1.0),
+        fidelities.map(of_placement).into(),
+    );
+
+    let of_link = |(cc, name): (&'static str, &str)| {
+        let ratio = |what: &OnRails| slowed(points, what.name, cc);
+        by_word(name.to_owned(), cc, ON_RAILS.iter().map(ratio).collect())
+    };
+    let names = ON_RAILS.map(|what| what.name);
+    let link = curves::panel(
+        "one NIC's link at a quarter of its rate",
+        words("operation", &names),
+        Axis::new("time over that with whole links").showing(0.0, 4.0),
+        fidelities.map(of_link).into(),
+    );
+
+    let of_jobs = |cc: &&'static str| {
+        let values = BESIDE.iter().map(|&(_, crossing)| slowdowns(points, crossing, cc, 0));
+        by_word(if *cc == "ideal" { "max-min".to_owned() } else { (*cc).to_owned() }, cc, values.collect())
+    };
+    let beside = curves::panel(
+        "two rings on a link: messages of both",
+        words("messages", &["4 and 4", "4 and 2", "4 and 1"]),
+        Axis::new("time of the first over that alone").showing(1.0, 2.2),
+        SHARING.iter().map(of_jobs).collect(),
+    );
+    vec![ring, paths, placement, link, beside]
+}
+
+/// Returns the time of an operation on rails with a slow link over that with whole ones, seed by seed.
+fn slowed(points: &Points, what: &str, cc: &str) -> Vec<f64> {
+    let [slow, whole] = [true, false].map(|is_slow| points.values(&on_rails_name(what, is_slow), cc, "ms 0"));
+    slow.iter().zip(&whole).map(|(slow, whole)| slow / whole).collect()
+}
+
+/// Returns the time of ring number `ring` beside another one over that of one alone, seed by seed.
+fn slowdowns(points: &Points, crossing: u32, cc: &str, ring: usize) -> Vec<f64> {
+    let (beside, alone) =
+        (points.values(&beside_name(crossing), cc, &format!("ms {ring}")), points.values(ALONE, cc, "ms 0"));
+    beside.iter().zip(&alone).map(|(beside, alone)| beside / alone).collect()
+}
+
+/// Returns the ratios of `a` to `b`, seed by seed.
+fn over(a: &[f64], b: &[f64]) -> Vec<f64> {
+    a.iter().zip(b).map(|(a, b)| a / b).collect()
+}
+
+fn claims(points: &Points) -> Vec<Claim> {
+    let mut claims = Vec::new();
+    for (buffer, _) in BUFFERS {
+        for n in RANKS {
+            let value = |what: &str| points.values(&ring_name(buffer), &n.to_string(), what).first().copied();
+            let sentence = format!("ours: ring of {n} ranks, {buffer}: its bandwidth");
+            claims.push(Claim::exact(&format!("busbw-{n}-{buffer}"), &sentence, Rule::Words, "GB/s", value("busbw")));
+            let sentence = format!("closed form: ring of {n} ranks, {buffer}: its time over that of its steps");
+            let rule = Rule::About(1.0, 0.01);
+            claims.push(Claim::exact(&format!("form-{n}-{buffer}"), &sentence, rule, "", value("over form")));
+        }
+    }
+    for op in OPS {
+        let of = |way: &Way| points.values(&paths_name(op), way.name, "over bound 0");
+        for way in &WAYS {
+            let sentence = format!("ours: {op} of 512 ranks, {}: its time over the least that links allow", way.name);
+            claims.push(Claim::mean(&format!("paths-{op}-{}", way.name), &sentence, Rule::Words, "times", of(way)));
+        }
+        let sentence = format!("max-min: {op} of 512 ranks under NSCC with ECMP: its time over that of max-min rates");
+        let ratio = over(&of(&WAYS[2]), &of(&WAYS[0]));
+        claims.push(Claim::mean(&format!("paths-{op}-max-min"), &sentence, Rule::About(1.0, 0.1), "times", ratio));
+    }
+    for placement in PLACEMENTS {
+        let of = |cc: &str| points.values(&placed_name(placement), cc, "ms 0");
+        let sentence = format!("ours: ring of 512 ranks on rails, {placement}, DCQCN");
+        claims.push(Claim::mean(&format!("placed-{placement}"), &sentence, Rule::Words, "ms", of("dcqcn")));
+        let sentence = format!("max-min: the same, {placement}: its time over that of max-min rates");
+        let (id, rule) = (format!("placed-{placement}-max-min"), Rule::About(1.0, 0.1));
+        claims.push(Claim::mean(&id, &sentence, rule, "times", over(&of("dcqcn"), &of("ideal"))));
+    }
+    for what in ON_RAILS.map(|what| what.name) {
+        let sentence = format!("ours: {what}, one link at a quarter, DCQCN: its time over that with whole links");
+        let (id, ratio) = (format!("slow-{what}"), slowed(points, what, "dcqcn"));
+        claims.push(Claim::mean(&id, &sentence, Rule::Words, "times", ratio));
+        for is_slow in [false, true] {
+            let name = on_rails_name(what, is_slow);
+            let of = |cc: &str, number: &str| points.values(&name, cc, number);
+            let sentence = format!("max-min: {name}, DCQCN: its time over that of max-min rates");
+            let ratio = over(&of("dcqcn", "ms 0"), &of("ideal", "ms 0"));
+            let id = format!("rails-{name}-max-min");
+            claims.push(Claim::mean(&id, &sentence, Rule::About(1.0, 0.1), "times", ratio));
+            if what == ON_RAILS[0].name {
+                let sentence = format!("closed form: {name}, DCQCN: its time over that of its steps");
+                let ratio = over(&of("dcqcn", "ms 0"), &of("dcqcn", "form"));
+                claims.push(Claim::mean(
+                    &format!("rails-{name}-form"),
+                    &sentence,
+                    Rule::About(1.0, 0.05),
+                    "times",
+                    ratio,
+                ));
+            }
+        }
+    }
+    for (_, crossing) in BESIDE {
+        // Each message that crosses has an equal part of 400 Gb/s, and alone all of its host's 100.
+        let expected = f64::from(4 + crossing) / 4.0;
+        for cc in SHARING {
+            let within = if cc == "ideal" { 0.02 } else { 0.1 };
+            for (ring, which) in [(0, "the first"), (1, "the second")] {
+                let sentence = format!(
+                    "max-min: two rings, 4 and {crossing} messages on a link, {cc}: time of {which} over that of one alone"
+                );
+                let id = format!("beside-{crossing}-{cc}-{ring}");
+                let ratio = slowdowns(points, crossing, cc, ring);
+                claims.push(Claim::mean(&id, &sentence, Rule::About(expected, within), "times", ratio));
+            }
+        }
+    }
+    claims
+}
