@@ -213,61 +213,76 @@ fn beside_name(crossing: u32) -> String {
 
 const ALONE: &str = "one ring alone";
 
+/// Returns a run of `cc` in an experiment of its own. Lines are not rivals here: each is held against a form, or against what it does alone.
+fn run(
+    what: &str,
+    line: &str,
+    (toml, cc): (&'static str, &str),
+    sets: &[(&str, &str)],
+    read: impl Fn(&Record) -> Point + Send + Sync + 'static,
+) -> Run {
+    Run::of(&apart(what, line), toml, cc, sets, read).called(line)
+}
+
+fn apart(what: &str, line: &str) -> String {
+    format!("{what}: {line}")
+}
+
+/// Returns the values of a line in its experiment.
+fn values(points: &Points, what: &str, line: &str, number: &str) -> Vec<f64> {
+    points.values(&apart(what, line), line, number)
+}
+
 fn runs(scale: &Scale) -> Vec<Run> {
     let mut runs = Vec::new();
-    // Quick figures have the same networks, and less to send.
-    let bytes = |full: &'static str| if scale.quick { "1MiB" } else { full };
+    // Quick figures have less to send, and fewer ranks.
+    let bytes = ("traffic.0.bytes", if scale.quick { "1MiB" } else { "64MiB" });
+    let leaves = ("topology.leaves", if scale.quick { "4" } else { "16" });
+    let servers = ("topology.servers", if scale.quick { "8" } else { "64" });
     for (buffer, _) in BUFFERS {
         for n in RANKS.into_iter().filter(|&n| !scale.quick || n <= 64) {
-            let (hosts, name) = (n.to_string(), ring_name(buffer));
+            let hosts = n.to_string();
             let sets = [("topology.hosts", hosts.as_str()), ("traffic.0.bytes", buffer)];
-            runs.push(Run::of(&name, STAR, "dcqcn", &sets, read_ring).called(&hosts));
+            runs.push(run(&ring_name(buffer), &hosts, (STAR, "dcqcn"), &sets, read_ring));
         }
     }
     for op in OPS {
         for way in &WAYS {
-            let mut sets =
-                vec![("traffic.0.op", op), ("traffic.0.bytes", bytes("64MiB")), ("routing.balance", way.balance)];
+            let mut sets = vec![leaves, bytes, ("traffic.0.op", op), ("routing.balance", way.balance)];
             if way.cc == "nscc" {
                 sets.push(("transport.entropy", way.entropy));
             }
-            let run = |&seed: &u64| Run::of(&paths_name(op), LEAVES, way.cc, &sets, read).called(way.name).seeded(seed);
-            runs.extend(scale.seeds.iter().map(run));
+            let of = |&seed: &u64| run(&paths_name(op), way.name, (LEAVES, way.cc), &sets, read).seeded(seed);
+            runs.extend(scale.seeds.iter().map(of));
         }
     }
     for cc in ["ideal", "dcqcn"] {
         for placement in PLACEMENTS {
-            let sets = [
-                ("traffic.0.op", "all-reduce"),
-                ("traffic.0.placement", placement),
-                ("traffic.0.bytes", bytes("64MiB")),
-            ];
-            let run = |&seed: &u64| Run::of(&placed_name(placement), RAILS, cc, &sets, read).seeded(seed);
-            runs.extend(scale.seeds.iter().map(run));
+            let sets = [servers, bytes, ("traffic.0.op", "all-reduce"), ("traffic.0.placement", placement)];
+            let of = |&seed: &u64| run(&placed_name(placement), cc, (RAILS, cc), &sets, read).seeded(seed);
+            runs.extend(scale.seeds.iter().map(of));
         }
         for OnRails { name, sets } in &ON_RAILS {
             for is_slow in [false, true] {
-                let toml = if is_slow { SLOW_LINK } else { RAILS };
-                let mut sets = sets.to_vec();
-                sets.push(("traffic.0.bytes", bytes("64MiB")));
-                let share = if is_slow { SHARE } else { 1.0 };
+                let (toml, share) = if is_slow { (SLOW_LINK, SHARE) } else { (RAILS, 1.0) };
+                let sets = [sets, &[servers, bytes][..]].concat();
                 let read = move |record: &Record| read_on_rails(record, share);
-                let run = |&seed: &u64| Run::of(&on_rails_name(name, is_slow), toml, cc, &sets, read).seeded(seed);
-                runs.extend(scale.seeds.iter().map(run));
+                let of = |&seed: &u64| run(&on_rails_name(name, is_slow), cc, (toml, cc), &sets, read).seeded(seed);
+                runs.extend(scale.seeds.iter().map(of));
             }
         }
     }
     for cc in SHARING {
         // Under max-min rates there are no controllers to go on with.
         let connection = if cc == "ideal" { "per-flow" } else { "per-pair" };
-        let alone = [("traffic.0.bytes", bytes("64MiB")), ("traffic.0.connection", connection)];
-        runs.extend(scale.seeds.iter().map(|&seed| Run::of(ALONE, ONE_JOB, cc, &alone, read).seeded(seed)));
+        let alone = [bytes, ("traffic.0.connection", connection)];
+        runs.extend(scale.seeds.iter().map(|&seed| run(ALONE, cc, (ONE_JOB, cc), &alone, read).seeded(seed)));
         for (hosts, crossing) in BESIDE {
             let second =
-                [("traffic.1.bytes", bytes("64MiB")), ("traffic.1.connection", connection), ("traffic.1.hosts", hosts)];
+                [("traffic.1.bytes", bytes.1), ("traffic.1.connection", connection), ("traffic.1.hosts", hosts)];
             let sets = [&alone[..], &second].concat();
-            let run = |&seed: &u64| Run::of(&beside_name(crossing), TWO_JOBS, cc, &sets, read).seeded(seed);
-            runs.extend(scale.seeds.iter().map(run));
+            let of = |&seed: &u64| run(&beside_name(crossing), cc, (TWO_JOBS, cc), &sets, read).seeded(seed);
+            runs.extend(scale.seeds.iter().map(of));
         }
     }
     runs
@@ -308,7 +323,7 @@ fn read_ring(record: &Record) -> Point {
 
 fn panels(points: &Points) -> Vec<Panel> {
     let rings = BUFFERS.map(|(buffer, _)| {
-        let at = |&n: &u32| (f64::from(n), points.values(&ring_name(buffer), &n.to_string(), "busbw"));
+        let at = |&n: &u32| (f64::from(n), values(points, &ring_name(buffer), &n.to_string(), "busbw"));
         let cc = if buffer == BUFFERS[0].0 { "timely" } else { "dcqcn" };
         Curve { name: buffer.to_owned(), cc, values: RANKS.iter().map(at).collect() }
     });
@@ -322,7 +337,7 @@ fn panels(points: &Points) -> Vec<Panel> {
     };
     let looks = ["dcqcn", "hpcc"];
     let of_op = |(op, cc): (&str, &'static str)| {
-        let values = WAYS.iter().map(|way| points.values(&paths_name(op), way.name, "over bound 0"));
+        let values = WAYS.iter().map(|way| values(points, &paths_name(op), way.name, "over bound 0"));
         by_word(op.to_owned(), cc, values.collect())
     };
     let ways: Vec<&str> = WAYS.iter().map(|way| way.name).collect();
@@ -335,7 +350,7 @@ fn panels(points: &Points) -> Vec<Panel> {
 
     let fidelities = [("ideal", "max-min"), ("dcqcn", "DCQCN")];
     let of_placement = |(cc, name): (&'static str, &str)| {
-        let values = PLACEMENTS.iter().map(|placement| points.values(&placed_name(placement), cc, "ms 0"));
+        let values = PLACEMENTS.iter().map(|placement| values(points, &placed_name(placement), cc, "ms 0"));
         by_word(name.to_owned(), cc, values.collect())
     };
     let placement = curves::panel(
@@ -372,14 +387,14 @@ fn panels(points: &Points) -> Vec<Panel> {
 
 /// Returns the time of an operation on rails with a slow link over that with whole ones, seed by seed.
 fn slowed(points: &Points, what: &str, cc: &str) -> Vec<f64> {
-    let [slow, whole] = [true, false].map(|is_slow| points.values(&on_rails_name(what, is_slow), cc, "ms 0"));
+    let [slow, whole] = [true, false].map(|is_slow| values(points, &on_rails_name(what, is_slow), cc, "ms 0"));
     slow.iter().zip(&whole).map(|(slow, whole)| slow / whole).collect()
 }
 
 /// Returns the time of ring number `ring` beside another one over that of one alone, seed by seed.
 fn slowdowns(points: &Points, crossing: u32, cc: &str, ring: usize) -> Vec<f64> {
     let (beside, alone) =
-        (points.values(&beside_name(crossing), cc, &format!("ms {ring}")), points.values(ALONE, cc, "ms 0"));
+        (values(points, &beside_name(crossing), cc, &format!("ms {ring}")), values(points, ALONE, cc, "ms 0"));
     beside.iter().zip(&alone).map(|(beside, alone)| beside / alone).collect()
 }
 
@@ -392,7 +407,7 @@ fn claims(points: &Points) -> Vec<Claim> {
     let mut claims = Vec::new();
     for (buffer, _) in BUFFERS {
         for n in RANKS {
-            let value = |what: &str| points.values(&ring_name(buffer), &n.to_string(), what).first().copied();
+            let value = |what: &str| values(points, &ring_name(buffer), &n.to_string(), what).first().copied();
             let sentence = format!("ours: ring of {n} ranks, {buffer}: its bandwidth");
             claims.push(Claim::exact(&format!("busbw-{n}-{buffer}"), &sentence, Rule::Words, "GB/s", value("busbw")));
             let sentence = format!("closed form: ring of {n} ranks, {buffer}: its time over that of its steps");
@@ -401,7 +416,7 @@ fn claims(points: &Points) -> Vec<Claim> {
         }
     }
     for op in OPS {
-        let of = |way: &Way| points.values(&paths_name(op), way.name, "over bound 0");
+        let of = |way: &Way| values(points, &paths_name(op), way.name, "over bound 0");
         for way in &WAYS {
             let sentence = format!("ours: {op} of 512 ranks, {}: its time over the least that links allow", way.name);
             claims.push(Claim::mean(&format!("paths-{op}-{}", way.name), &sentence, Rule::Words, "times", of(way)));
@@ -411,7 +426,7 @@ fn claims(points: &Points) -> Vec<Claim> {
         claims.push(Claim::mean(&format!("paths-{op}-max-min"), &sentence, Rule::About(1.0, 0.1), "times", ratio));
     }
     for placement in PLACEMENTS {
-        let of = |cc: &str| points.values(&placed_name(placement), cc, "ms 0");
+        let of = |cc: &str| values(points, &placed_name(placement), cc, "ms 0");
         let sentence = format!("ours: ring of 512 ranks on rails, {placement}, DCQCN");
         claims.push(Claim::mean(&format!("placed-{placement}"), &sentence, Rule::Words, "ms", of("dcqcn")));
         let sentence = format!("max-min: the same, {placement}: its time over that of max-min rates");
@@ -424,7 +439,7 @@ fn claims(points: &Points) -> Vec<Claim> {
         claims.push(Claim::mean(&id, &sentence, Rule::Words, "times", ratio));
         for is_slow in [false, true] {
             let name = on_rails_name(what, is_slow);
-            let of = |cc: &str, number: &str| points.values(&name, cc, number);
+            let of = |cc: &str, number: &str| values(points, &name, cc, number);
             let sentence = format!("max-min: {name}, DCQCN: its time over that of max-min rates");
             let ratio = over(&of("dcqcn", "ms 0"), &of("ideal", "ms 0"));
             let id = format!("rails-{name}-max-min");

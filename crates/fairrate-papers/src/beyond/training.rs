@@ -32,12 +32,14 @@ const FACTORS: [&str; 5] = ["1.0", "1.05", "1.1", "1.2", "1.5"];
 /// Packets and fluids, with their names.
 const FIDELITIES: [(&str, &str); 2] = [("ideal", "max-min"), ("dcqcn", "DCQCN")];
 
-fn placed(placement: &str) -> String {
-    format!("placed {placement}")
+// Packets and fluids are no rivals: their runs are experiments of their own.
+
+fn placed(placement: &str, cc: &str) -> String {
+    format!("placed {placement}: {cc}")
 }
 
-fn slow(factor: &str) -> String {
-    format!("a straggler of {factor}")
+fn slow(factor: &str, cc: &str) -> String {
+    format!("a straggler of {factor}: {cc}")
 }
 
 fn runs(scale: &Scale) -> Vec<Run> {
@@ -46,7 +48,7 @@ fn runs(scale: &Scale) -> Vec<Run> {
     for (cc, _) in FIDELITIES {
         for placement in PLACEMENTS {
             let sets = [layers, ("traffic.0.placement", placement)];
-            let run = |&seed: &u64| Run::of(&placed(placement), SCENARIO, cc, &sets, read).seeded(seed);
+            let run = |&seed: &u64| Run::of(&placed(placement, cc), SCENARIO, cc, &sets, read).seeded(seed);
             runs.extend(scale.seeds.iter().map(run));
         }
         for factor in FACTORS {
@@ -56,7 +58,7 @@ fn runs(scale: &Scale) -> Vec<Run> {
                 ("traffic.0.stragglers", "[\"h0\"]"),
                 ("traffic.0.straggler_factor", factor),
             ];
-            let run = |&seed: &u64| Run::of(&slow(factor), SCENARIO, cc, &sets, read).seeded(seed);
+            let run = |&seed: &u64| Run::of(&slow(factor, cc), SCENARIO, cc, &sets, read).seeded(seed);
             runs.extend(scale.seeds.iter().map(run));
         }
     }
@@ -79,7 +81,7 @@ fn read(record: &Record) -> Point {
 
 /// Returns what an iteration takes longer than without a straggler over what the straggler computes longer, seed by seed.
 fn growth(points: &Points, factor: &str, cc: &str) -> Vec<f64> {
-    let of = |factor: &str, what: &str| points.values(&slow(factor), cc, what);
+    let of = |factor: &str, what: &str| points.values(&slow(factor, cc), cc, what);
     let more = |what: &str| {
         of(factor, what).into_iter().zip(of(FACTORS[0], what)).map(|(slow, usual)| slow - usual).collect::<Vec<_>>()
     };
@@ -88,7 +90,7 @@ fn growth(points: &Points, factor: &str, cc: &str) -> Vec<f64> {
 
 fn panels(points: &Points) -> Vec<Panel> {
     let of_placement = |(cc, name): (&'static str, &str)| {
-        let values = PLACEMENTS.iter().map(|placement| points.values(&placed(placement), cc, "ms"));
+        let values = PLACEMENTS.iter().map(|placement| points.values(&placed(placement, cc), cc, "ms"));
         Curve { name: name.to_owned(), cc, values: (0..).map(f64::from).zip(values).collect() }
     };
     let placement = curves::panel(
@@ -98,7 +100,8 @@ fn panels(points: &Points) -> Vec<Panel> {
         FIDELITIES.map(of_placement).into(),
     );
     let of_factor = |(what, name, cc): (&str, &str, &'static str)| {
-        let at = |factor: &&str| (factor.parse().expect("a number"), points.values(&slow(factor), "dcqcn", what));
+        let at =
+            |factor: &&str| (factor.parse().expect("a number"), points.values(&slow(factor, "dcqcn"), "dcqcn", what));
         Curve { name: name.to_owned(), cc, values: FACTORS.iter().map(at).collect() }
     };
     let lines = [
@@ -120,7 +123,7 @@ fn panels(points: &Points) -> Vec<Panel> {
 fn claims(points: &Points) -> Vec<Claim> {
     let mut claims = Vec::new();
     for placement in PLACEMENTS {
-        let of = |cc: &str| points.values(&placed(placement), cc, "ms");
+        let of = |cc: &str| points.values(&placed(placement, cc), cc, "ms");
         let sentence = format!("ours: iteration of 64 GPUs placed {placement}, DCQCN");
         claims.push(Claim::mean(&format!("placed-{placement}"), &sentence, Rule::Words, "ms", of("dcqcn")));
         let sentence = format!("max-min: the same placed {placement}: its time over that of max-min rates");
@@ -130,7 +133,7 @@ fn claims(points: &Points) -> Vec<Claim> {
     }
     for factor in FACTORS {
         let sentence = format!("ours: iteration of 64 GPUs with a straggler of {factor}, DCQCN");
-        let values = points.values(&slow(factor), "dcqcn", "ms");
+        let values = points.values(&slow(factor, "dcqcn"), "dcqcn", "ms");
         claims.push(Claim::mean(&format!("straggler-{factor}"), &sentence, Rule::Words, "ms", values));
         if factor == FACTORS[0] {
             continue;
