@@ -1,4 +1,4 @@
-//! Warnings about the choice of paths.
+//! Warnings about the choice of paths, and about what fluids do not know.
 
 use std::path::Path;
 
@@ -36,6 +36,24 @@ fn a_window_much_longer_than_disorder_is_warned_of() {
     assert_eq!(of("500us", ""), [""; 0]);
     let fault = "[[fault]]\nlinks = \"tor-uplinks\"\nloss = 0.001";
     assert_eq!(of("500us", fault).len(), 1);
+}
+
+/// Fluids know slow links. What happens to packets has no effect on them.
+#[test]
+fn faults_of_packets_under_an_oracle_are_warned_of() {
+    let of = |fault: &str, cc: &str| {
+        let fault = format!("[[fault]]\nlinks = \"host-links\"\n{fault}\n");
+        warnings("", &format!("cc = \"{cc}\"\nrto = \"1ms\""), &fault)
+    };
+    assert_eq!(of("rate = 0.5", "ideal"), [""; 0]);
+    let got = of("rate = 0.5\nloss = 0.01\ndown_at = \"1us\"\nup_at = \"2us\"\n[host]\nprocessing = \"1us\"", "ideal");
+    assert_eq!(
+        got,
+        [
+            "`ideal` has no packets, and runs as if there were no `loss`, `down_at` or `[host]`; slow links (`rate`) it knows"
+        ]
+    );
+    assert_eq!(of("loss = 0.01", "dctcp"), [""; 0]);
 }
 
 #[test]

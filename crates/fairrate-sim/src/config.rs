@@ -83,6 +83,11 @@ pub struct SimConfig {
     pub seed: u64,
 }
 
+/// Returns a share of a rate, above zero.
+fn share_of(rate: Rate, share: f64) -> Rate {
+    if share == 1.0 { rate } else { Rate::from_bps_f64(rate.as_bps_f64() * share).max(Rate::from_bps(1)) }
+}
+
 impl SimConfig {
     /// Largest number of stacks in a run.
     pub const MAX_STACKS: usize = 64;
@@ -156,10 +161,18 @@ impl SimConfig {
     /// Returns the rate of a port's link at `t`, with faults.
     #[must_use]
     pub fn rate_at(&self, port: PortId, t: Time) -> Rate {
-        let rate = self.topology.link(port).rate;
         let slow = self.faults.iter().filter(|fault| fault.is_slow_at(t) && fault.ports.contains(&port));
-        let share: f64 = slow.map(|fault| fault.rate).product();
-        if share == 1.0 { rate } else { Rate::from_bps_f64(rate.as_bps_f64() * share).max(Rate::from_bps(1)) }
+        share_of(self.topology.link(port).rate, slow.map(|fault| fault.rate).product())
+    }
+
+    /// Returns the rates of all links at `t`, with faults, by their egress ports.
+    #[must_use]
+    pub(crate) fn rates_at(&self, t: Time) -> Vec<Rate> {
+        let mut shares = vec![1.0; self.topology.n_ports()];
+        for fault in self.faults.iter().filter(|fault| fault.is_slow_at(t)) {
+            fault.ports.iter().for_each(|port| shares[port.index()] *= fault.rate);
+        }
+        (0..).map(PortId).zip(shares).map(|(port, share)| share_of(self.topology.link(port).rate, share)).collect()
     }
 
     /// Returns `true` if packets of a flow may overtake each other, where there are several paths.

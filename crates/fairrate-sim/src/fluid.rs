@@ -20,7 +20,7 @@ use std::collections::BinaryHeap;
 use std::ops::Range;
 
 use fairrate_control::Oracle;
-use fairrate_units::{Bytes, Time};
+use fairrate_units::{Bytes, Rate, Time};
 
 use self::changes::Changes;
 use self::neighbours::Neighbours;
@@ -56,6 +56,8 @@ pub(crate) struct Fluid {
     /// The flows that are served.
     served: Vec<Served>,
     solver: Optimum,
+    /// The rates that links have now.
+    rates: Table<PortId, Rate>,
     neighbours: Neighbours,
     /// The times at which last bits leave at the rates of now, and those of rates that hold no more.
     ends: BinaryHeap<Reverse<Event>>,
@@ -143,7 +145,7 @@ impl Fluid {
         let framing = framing(&config);
         let (clock, rule) = (config.fabric.clock, config.transport.base_rtt);
         let base_rtt = ideal::network_base_rtt(&config.topology, &routes, clock, framing, rule, &[]);
-        let flows = flow_states(&config);
+        let (flows, rates) = (flow_states(&config), config.rates_at(Time::ZERO));
         let timed = || config.flows.iter().zip(&flows).filter(|(spec, _)| spec.trigger == Trigger::Time);
         let mut fluid = Self {
             now_ps: 0,
@@ -153,7 +155,8 @@ impl Fluid {
             finite_left: (config.flows.iter().filter(|spec| spec.trigger.is_sure() && spec.bytes < Bytes::MAX).count()
                 + config.tasks.len()) as u64,
             served: Vec::new(),
-            solver: Optimum::new(&config, oracle),
+            solver: Optimum::new(&config, oracle, &rates),
+            rates: rates.into(),
             neighbours: Neighbours::new(config.topology.n_ports(), flows.len()),
             ends: BinaryHeap::new(),
             next_end: None,
@@ -183,6 +186,7 @@ impl Fluid {
             }
         }
         self.schedule_tasks();
+        self.schedule_slow_links();
         for index in 0..self.config.probes.len() as u32 {
             if let ProbeSpec::Convergence { hold_rtts, .. } = self.config.probes[index as usize] {
                 self.changes.observed = true;
@@ -193,6 +197,16 @@ impl Fluid {
         }
         if self.starts_left == 0 && !self.config.changes.is_empty() {
             self.settle_at(0);
+        }
+    }
+
+    /// Schedules the times at which links change their rates.
+    fn schedule_slow_links(&mut self) {
+        let faults = (0..).zip(&self.config.faults).filter(|(_, fault)| fault.changes_rate());
+        let times = faults.flat_map(|(index, fault)| [fault.start, fault.stop].map(|at| (at.as_ps(), index)));
+        let times: Vec<(u64, u32)> = times.filter(|&(at, _)| 0 < at && at < NEVER).collect();
+        for (at, index) in times {
+            self.schedule(at, EventKind::Flap, index);
         }
     }
 
@@ -276,6 +290,7 @@ impl Fluid {
             EventKind::Arrive => self.on_last_ack(FlowId(entity), sink),
             EventKind::Probe => self.on_probe(entity, sink),
             EventKind::Settled => self.on_settled(),
+            EventKind::Flap => self.on_slow_links(entity as usize),
             _ => unreachable!("a fluid has no {:?}", event.kind()),
         }
     }
@@ -302,6 +317,14 @@ impl Fluid {
         if stop < Time::MAX && endless {
             self.schedule(stop.as_ps().max(self.now_ps), EventKind::FlowStop, id);
         }
+    }
+
+    /// Gives the links of a fault the rates that they have from now on.
+    fn on_slow_links(&mut self, fault: usize) {
+        let rates = self.config.rates_at(self.now());
+        self.solver = Optimum::new(&self.config, self.oracle, &rates);
+        self.rates = rates.into();
+        self.neighbours.touch(&self.config.faults[fault].ports);
     }
 
     /// Finds the flow's path, and the delays that follow from it.
@@ -331,8 +354,8 @@ impl Fluid {
     }
 
     fn hops(&self, path: &[PortId]) -> Vec<Hop> {
-        let links = path.iter().map(|&port| self.config.topology.link(port));
-        links.map(Hop::single).collect()
+        let hop = |&port: &PortId| Hop { rate: self.rates[port], ..Hop::single(self.config.topology.link(port)) };
+        path.iter().map(hop).collect()
     }
 
     /// Handles the last bit of a flow that leaves its sender.

@@ -23,10 +23,9 @@ pub(crate) enum Optimum {
 }
 
 impl Optimum {
-    /// Returns a solver for the network of `config`, without flows.
-    pub(crate) fn new(config: &SimConfig, oracle: Oracle) -> Self {
-        let ports = (0..config.topology.n_ports() as u32).map(PortId);
-        let capacities = ports.map(|port| config.topology.link(port).rate.as_bps_f64());
+    /// Returns a solver for the network of `config`, whose links have these `rates`, without flows.
+    pub(crate) fn new(config: &SimConfig, oracle: Oracle, rates: &[Rate]) -> Self {
+        let capacities = rates.iter().map(|rate| rate.as_bps_f64());
         if oracle == Oracle::Alone {
             return Self::Alone { links_bps: capacities.collect(), flows_bps: Vec::new() };
         }

@@ -5,7 +5,7 @@ use fairrate_allocate::{Flow, Link, LinkId, Network, max_min};
 use fairrate_control::{Parameters, RawValue};
 use fairrate_sim::topology::{ParkingLot, Star, Topology};
 use fairrate_sim::workload::Permutation;
-use fairrate_sim::{FlowId, FlowSpec, ProbeSpec, SimConfig, StopRule, Trigger};
+use fairrate_sim::{FaultConfig, FlowId, FlowSpec, NodeId, ProbeSpec, SimConfig, StopRule, Trigger};
 use fairrate_units::{Bytes, Rate, Time};
 use proptest::prelude::*;
 
@@ -43,6 +43,41 @@ fn two_flows_share_a_link_and_the_rest_is_the_longer_ones() {
     let sent = bits(4_000) / 8;
     assert_eq!((totals.sent_bytes, totals.delivered_bytes, totals.in_flight_bytes), (sent, sent, 0));
     assert_eq!((totals.flows_done, totals.packet_hops), (2, 0));
+}
+
+/// A link with a quarter of its rate from the beginning: a flow alone takes as long as packets at line rate do, in either direction.
+#[test]
+fn a_slow_link_has_its_share() {
+    for slow in [(0, 4), (4, 1)] {
+        let of = |cc: &str| {
+            let mut c = config(star(4), algorithm(cc), vec![flow(0, 1, 1_000_000, US)]);
+            let port = c.topology.port(NodeId(slow.0), NodeId(slow.1)).expect("a link");
+            c.faults = vec![FaultConfig { ports: vec![port], rate: 0.25, ..FaultConfig::NONE }];
+            run(c).0.flows[0].fct.expect("done")
+        };
+        assert_eq!(of("ideal"), of("line-rate"));
+    }
+}
+
+/// Two flows of 1,000 packets into one link, which has half of its rate from 100 us after their start for 200 us: 1,000 packets are sent a 335.36
+/// ns, half as fast for 200 us.
+#[test]
+fn a_link_that_slows_down_and_recovers_takes_its_flows_along() {
+    for (rates, n) in [("max-min", 2), ("alone", 1)] {
+        let flows = (1..=n).map(|from| flow(from, 0, 1_000_000, US)).collect();
+        let mut cc = algorithm("ideal");
+        cc.set("rates", RawValue::Text(rates)).expect("`ideal` has rates");
+        let mut c = config(star(4), cc, flows);
+        let port = c.topology.port(NodeId(4), NodeId(0)).expect("a link");
+        let (start, stop) = (US + Time::from_us(100), US + Time::from_us(300));
+        c.faults = vec![FaultConfig { ports: vec![port], rate: 0.5, start, stop, ..FaultConfig::NONE }];
+        let (packet_ps, tail_ps) = (335_360, 335_360 + 2_000_000);
+        for outcome in run(c).0.flows {
+            let expected = u64::from(n) * 1_000 * packet_ps + 100_000_000 + tail_ps;
+            let fct = outcome.fct.expect("done").as_ps();
+            assert!(fct.abs_diff(expected) <= 1, "{fct} and {expected}");
+        }
+    }
 }
 
 /// The alpha-beta model: flows into one link take the time that each would take alone, and one with a demand that of its demand.

@@ -1,5 +1,6 @@
 //! Warnings: settings that are allowed and likely not meant.
 
+mod fluids;
 mod marks;
 mod paths;
 
@@ -23,7 +24,13 @@ pub(super) fn warnings(config: &SimConfig, profile: Profile) -> Vec<String> {
     };
     let of_stack =
         |(_, cc)| AlgorithmConfig::made_for(cc).iter().filter(outside).filter_map(|made_for| warn(cc, made_for));
-    config.stacks().flat_map(of_stack).chain(paths::warnings(config)).chain(marks::warning(config)).collect()
+    config
+        .stacks()
+        .flat_map(of_stack)
+        .chain(paths::warnings(config))
+        .chain(marks::warning(config))
+        .chain(fluids::warning(config))
+        .collect()
 }
 
 /// Returns a warning of a default that was published for hosts of other rates than `rate`, with the value in proportion

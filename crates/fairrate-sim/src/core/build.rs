@@ -357,11 +357,12 @@ fn number_switches(config: &SimConfig, partition: &Partition) -> Table<NodeId, S
 fn build_ports(plan: &Plan, number: u16, ids: &Table<PortIdx, PortId>) -> Table<PortIdx, Port> {
     let config = &plan.run.config;
     let topology = &config.topology;
+    let rates = config.rates_at(Time::ZERO);
     let port = |&id: &PortId| {
         let link = topology.link(id);
         let (from, to) = (topology.from(id), topology.to(id));
-        let rate = config.rate_at(id, Time::ZERO);
-        let mut port = Port::new(rate, link.delay.as_ps(), config.fabric.clock, config.fabric.frame_overhead);
+        let mut port =
+            Port::new(rates[id.index()], link.delay.as_ps(), config.fabric.clock, config.fabric.frame_overhead);
         port.set_to_host(plan.host_of[to]);
         port.of_host = plan.host_of[from];
         port.of_switch = if plan.is_in(number, id) { plan.switch_of[from] } else { SwitchIdx::NONE };

@@ -8,9 +8,9 @@ use crate::table::Table;
 pub(super) struct Neighbours {
     /// The served flows whose paths have the port.
     at: Table<PortId, Vec<FlowId>>,
-    /// Ports of the flows that have joined or left since rates were computed.
+    /// Ports of the flows that have joined or left since rates were computed, and of links that have changed.
     stale: Vec<PortId>,
-    /// The flows that have joined since then.
+    /// The flows that have joined since then, and those at links that have changed.
     joined: Vec<FlowId>,
     /// For each port and flow, the number of the last search that met it.
     port_met: Table<PortId, u64>,
@@ -52,12 +52,20 @@ impl Neighbours {
         }
     }
 
-    /// Returns `true` if a flow has joined or left since [`Neighbours::take_affected`].
+    /// Counts the flows at `ports`, whose links have changed, among those that a change can affect.
+    pub(super) fn touch(&mut self, ports: &[PortId]) {
+        for &port in ports {
+            self.stale.push(port);
+            self.joined.extend(&self.at[port]);
+        }
+    }
+
+    /// Returns `true` if a flow has joined or left, or a link has changed, since [`Neighbours::take_affected`].
     pub(super) fn is_stale(&self) -> bool {
         !self.stale.is_empty()
     }
 
-    /// Returns the flows that have joined since the last time.
+    /// Returns the flows that have joined since the last time, and those at links that have changed.
     pub(super) fn take_joined(&mut self) -> &[FlowId] {
         self.stale.clear();
         std::mem::swap(&mut self.affected, &mut self.joined);
@@ -65,7 +73,7 @@ impl Neighbours {
         &self.affected
     }
 
-    /// Returns the flows that share a port with one that has joined or left since the last time, or with a flow that does. `path` has the
+    /// Returns the flows that are at a link that has changed since the last time, share a port with one that has joined or left, or with a flow that does. `path` has the
     /// ports of a flow.
     pub(super) fn take_affected<'a>(&mut self, path: impl Fn(FlowId) -> &'a [PortId]) -> &[FlowId] {
         self.search += 1;

@@ -87,7 +87,7 @@ impl Convergence {
             hold_ps: rtts(hold_rtts),
             give_up_ps: rtts(give_up_rtts),
             base_rtt,
-            solver: Optimum::new(config, Oracle::MaxMin),
+            solver: Optimum::new(config, Oracle::MaxMin, &config.rates_at(Time::ZERO)),
             active: Vec::new(),
             places: vec![NO_PLACE; config.flows.len()].into(),
             n_off: 0,
