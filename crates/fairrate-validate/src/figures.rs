@@ -11,7 +11,7 @@ use clap::Args;
 use fairrate_papers::measured::{self, About};
 use fairrate_papers::{Claim, FIGURES, Figure, Kind, Points, Scale, Tally, Verdict, is_bare, looked_at, sheet};
 
-use crate::sentences;
+use crate::{kept, sentences};
 
 /// Path of the page, relative to the root.
 const PAGE: &str = "docs/figures.md";
@@ -54,7 +54,7 @@ pub struct Options {
     #[arg(long, value_name = "DIR")]
     take: Option<PathBuf>,
     /// With --take: keep those runs of the tables that are there already which the directory lacks, such as those from other
-    /// seeds. Only right where what changed since then moves no result
+    /// seeds. Of each line that is kept, the directory must have a run as the table has it, unless no source has changed since
     #[arg(long, requires = "take")]
     add: bool,
     /// Write nothing; say what is out of date
@@ -98,6 +98,10 @@ fn take(root: &Path, from: &Path, add: bool) -> Result<(), String> {
             continue;
         }
         if add && let Some((about_old, mut all)) = read(&root.join(DIR), figure.id)? {
+            // The speed of a machine is another one each time.
+            if about.sources != about_old.sources && figure.kind != Kind::Measurement {
+                kept::check(figure.id, &all, &points)?;
+            }
             let again = points.iter().filter(|&(name, line, seed, _)| all.has(name, line, seed)).count();
             about = about.with(&about_old, again);
             all.extend(points);

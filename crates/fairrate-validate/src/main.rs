@@ -7,6 +7,7 @@ mod hardware;
 mod header;
 mod homa_omnet;
 mod instructions;
+mod kept;
 mod ns3;
 mod ns3_tcp;
 mod rocc_omnet;
