@@ -2,6 +2,7 @@
 
 mod coexistence;
 mod collective_forms;
+mod collective_networks;
 mod collectives;
 mod collisions;
 mod contenders;
