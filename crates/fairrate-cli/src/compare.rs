@@ -1,6 +1,7 @@
 //! `fairrate compare`: one scenario under several algorithms, seeds and points of a grid.
 
 mod backend;
+mod fidelity;
 mod refused;
 mod runs;
 
@@ -28,6 +29,7 @@ pub use fairrate_experiment::columns::{Seeds, parse_seeds, parse_variant};
 
 use backend::{Backend, Backends};
 use fairrate_experiment::columns::{self, Axis, MOST_RUNS, parse_axis};
+use fidelity::Fidelity;
 use runs::{Planner, Work};
 
 /// Largest width of a table in the terminal, in characters; a wider table becomes several tables.
@@ -42,7 +44,7 @@ pub struct Args {
     /// Algorithms, or paths of libraries with one; NAME:KEY=VALUE:KEY=VALUE is a variant with other parameters, as in
     /// dcqcn,dcqcn:ai=200Mbps:hai=2Gbps
     /// [default: the scenario's]
-    #[arg(long, value_name = "NAME,...", value_delimiter = ',', required_unless_present_any = ["grid", "seeds", "backend", "variants"])]
+    #[arg(long, value_name = "NAME,...", value_delimiter = ',', required_unless_present_any = ["grid", "seeds", "backend", "variants", "fidelity"])]
     cc: Vec<String>,
     /// An algorithm with other keys of the scenario, as in `--variant 'swift: switch.pfc=false, transport.rto="1ms"'`; may be given
     /// several times
@@ -53,6 +55,10 @@ pub struct Args {
     /// file, each a variant; empty lines and lines that begin with # are passed over.
     #[arg(long = "variant", value_name = "[LABEL =] NAME: KEY=VALUE, ...")]
     variants: Vec<String>,
+    /// The scenario in several fidelities, in place of several algorithms; says in which operations of collectives and training jobs they
+    /// part
+    #[arg(long, value_name = "NAME,...", value_delimiter = ',', conflicts_with_all = ["cc", "variants", "backend"])]
+    fidelity: Vec<Fidelity>,
     /// Values of a key, keys as for --set, as in `--grid traffic.0.load=0.4,0.6`; several multiply
     ///
     /// Commas inside of quotes, brackets and braces are part of a value: `--grid 'probe.0.queues=["a->b","b->c"],["c->d"]'`
@@ -157,7 +163,11 @@ pub fn run_study(args: &Args, study: &Study<'_>, registry: &Registry) -> Result<
     let ccs = columns::joined(&args.cc);
     let changes = changes(&args.variants)?;
     let registry = &columns::with_libraries(&ccs, &changes, registry)?;
-    let columns = columns::columns(&ccs, &changes, &args.grid, args.seeds.is_some(), registry)?;
+    let seeded = args.seeds.is_some();
+    let columns = match &args.fidelity[..] {
+        [] => columns::columns(&ccs, &changes, &args.grid, seeded, registry)?,
+        all => columns::columns_of(&fidelity::variants(all), &args.grid, seeded)?,
+    };
     let backends = Backends::new(&args.backend, args.scale)?;
     let n_runs = columns.len() * backends.each().count() * args.seeds.as_ref().map_or(1, |s| s.0.len());
     if MOST_RUNS < n_runs {
@@ -184,6 +194,7 @@ pub fn run_study(args: &Args, study: &Study<'_>, registry: &Registry) -> Result<
         heat_maps: study.heat_maps.clone(),
     };
     let (plans, refused) = planner.plan(&dir, &columns, jobs)?;
+    fidelity::check(&args.fidelity, plans.iter().map(|plan| &plan.entry))?;
     let left_out = refused.sentences();
     let mut warnings: Vec<&str> = left_out.iter().map(String::as_str).collect();
     for warning in plans.iter().flat_map(|plan| &plan.warnings) {
@@ -200,7 +211,12 @@ pub fn run_study(args: &Args, study: &Study<'_>, registry: &Registry) -> Result<
     let work = Work { planner: &planner, dir: place.path(), board: &board, threads, refused: &refused };
     let index = work.run_all(&plans, jobs, &selection)?;
     board.clear();
-    conclude(index, place.path(), args.json, study.shown, registry)
+    let parting = fidelity::parting(&args.fidelity, &index, place.path(), &blocks);
+    let code = conclude(index, place.path(), args.json, study.shown, registry)?;
+    if let Some(text) = parting.filter(|_| !args.json) {
+        output::print_text(&text)?;
+    }
+    Ok(code)
 }
 
 /// Returns the variants that are given, with the lines of files in place of their names.

@@ -11,6 +11,7 @@ mod coexist;
 mod damaged;
 mod examples;
 mod explain;
+mod fidelity;
 mod figure;
 mod figures;
 mod fingerprints;

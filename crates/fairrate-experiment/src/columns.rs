@@ -259,7 +259,15 @@ pub fn columns(
             variants.push(variant);
         }
     }
-    check_axes(axes, &variants, seeded)?;
+    columns_of(&variants, axes, seeded)
+}
+
+/// Returns a column for each of `variants` at every point of the grid, as [`columns`] does.
+///
+/// # Errors
+/// If a key is set twice, or there are too many columns.
+pub fn columns_of(variants: &[Variant], axes: &[Axis], seeded: bool) -> Result<Vec<Column>, ColumnsError> {
+    check_axes(axes, variants, seeded)?;
     let n = axes.iter().fold(variants.len().max(1), |n, a| n.saturating_mul(a.values.len()));
     if MOST < n {
         let help = format!("at most {MOST} are run at once; take fewer values of a key");
@@ -281,7 +289,7 @@ pub fn columns(
             let words = variant.map(|v| v.label.as_str()).into_iter().chain([point.as_str()]).filter(|w| !w.is_empty());
             let label = words.collect::<Vec<_>>().join(" ");
             let sets = grid.iter().chain(variant.iter().flat_map(|v| &v.sets)).cloned().collect();
-            let cc = variant.map(|v| v.cc.clone());
+            let cc = variant.map(|v| v.cc.clone()).filter(|cc| !cc.is_empty());
             let line = variant.map(|v| v.label.clone()).or_else(|| algorithm.clone()).unwrap_or_default();
             let (point, grid, place, numbers) = (point.clone(), grid.clone(), place.clone(), numbers.clone());
             Column { name: file_name(&label), label, point, grid, line, place, numbers, cc, sets }

@@ -14,10 +14,18 @@ use super::{ColumnsError, in_words, label, split_values};
 pub struct Variant {
     /// Its own label, or the algorithm as written, with colons between parameters, and the changed keys.
     pub(super) label: String,
-    /// Name of the algorithm, or the path of its library.
+    /// Name of the algorithm, or the path of its library; empty for the scenario's own.
     pub cc: String,
     /// Keys of the scenario and their values: the algorithm's parameters.
     pub sets: Vec<(String, String)>,
+}
+
+impl Variant {
+    /// Returns a variant called `label`: an algorithm, or the scenario's own if `cc` is empty, and keys of the scenario with their values.
+    pub fn called(label: &str, cc: &str, sets: &[(&str, &str)]) -> Self {
+        let sets = sets.iter().map(|&(key, value)| (key.to_owned(), value.to_owned())).collect();
+        Self { label: label.to_owned(), cc: cc.to_owned(), sets }
+    }
 }
 
 /// Joins the pieces of a list of algorithms that was split at its commas: a piece `KEY=VALUE` is another parameter of
