@@ -37,7 +37,7 @@ pub struct Record {
     pub convergence: Vec<ConvergenceSample>,
     /// Pauses and resumptions of ports, in order of time.
     pub pauses: Vec<PfcEvent>,
-    /// What hosts have computed, in order of ends.
+    /// Computations of hosts and other tasks, in order of ends.
     pub tasks: Vec<TaskOutcome>,
     /// Totals at the end.
     pub totals: RunTotals,

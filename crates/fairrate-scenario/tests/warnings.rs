@@ -38,7 +38,7 @@ fn a_window_much_longer_than_disorder_is_warned_of() {
     assert_eq!(of("500us", fault).len(), 1);
 }
 
-/// Fluids know slow links. What happens to packets has no effect on them.
+/// Fluids know slow links. Faults of packets have no effect on them.
 #[test]
 fn faults_of_packets_under_an_oracle_are_warned_of() {
     let of = |fault: &str, cc: &str| {

@@ -1,4 +1,4 @@
-//! Which committed runs may stay in a table that others are added to: those that would come out the same today.
+//! The committed runs that may stay in a table that others are added to: those that would come out the same today.
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -1,4 +1,4 @@
-//! What holds a collective up: its size, paths, the placement of ranks, a slow link, and another job. Each beside what a closed form or max-min rates say.
+//! Collectives that are held up by paths, by the placement of ranks, by a slow link and by another job, beside what closed forms and max-min rates say.
 //!
 //! - A ring on one switch: the bandwidth of 8 to 512 ranks.
 //! - 512 ranks at 400 Gb/s on 16 leaves and 32 spines, in random order, under NSCC: an all-reduce and an all-to-all by way to choose paths,

@@ -27,7 +27,7 @@ pub const FIGURE: Figure = Figure {
 
 const SCENARIO: &str = include_str!("../../scenarios/large/m64.toml");
 const PLACEMENTS: [&str; 3] = ["contiguous", "by-rail", "random"];
-/// How many times the usual time the straggler takes.
+/// Times of the straggler, in multiples of the usual one.
 const FACTORS: [&str; 5] = ["1.0", "1.05", "1.1", "1.2", "1.5"];
 /// Packets and fluids, with their names.
 const FIDELITIES: [(&str, &str); 2] = [("ideal", "max-min"), ("dcqcn", "DCQCN")];
