@@ -12,7 +12,7 @@ use fairrate_allocate::{FileError, Network, max_min, parse_flows, parse_host_flo
 use fairrate_scenario::{Overrides, Scenario, chakra, simai};
 use fairrate_sim::check_dependencies;
 use fairrate_sim::topology::{Star, parse_topology_file};
-use fairrate_sim::workload::{ListStacks, TraceDefaults, parse_flow_list, parse_trace};
+use fairrate_sim::workload::{ListStacks, Pace, TraceDefaults, parse_flow_list, parse_trace};
 use fairrate_units::{Rate, Time};
 
 pub use frames::frames;
@@ -75,7 +75,7 @@ fn runs(text: &str) -> bool {
     }
     let topology = Star { hosts: job.n_ranks(), rate: Rate::from_gbps(25), delay: Time::from_us(1) }.build();
     let hosts: Vec<_> = topology.hosts().collect();
-    if let Ok(made) = job.generate(&topology, &hosts, 0, Time::ZERO) {
+    if let Ok(made) = job.generate(&topology, &hosts, 0, Time::ZERO, &Pace::EVEN) {
         assert!(check_dependencies(&made.flows, &made.tasks, &made.dependencies, &topology).is_ok());
     }
     true

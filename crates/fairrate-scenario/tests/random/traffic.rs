@@ -201,11 +201,11 @@ fn collective(draw: &mut Draw, toml: &mut Toml, network: &Network) {
         CollectiveAlgorithm::Direct => toml.maybe(draw, 2, &[("order", &["\"rank\"", "\"shifted\""])]),
         _ => {}
     }
-    ranks(draw, toml, network);
+    placement(draw, toml, network);
 }
 
 /// Writes the placement of a job's ranks, and how long they compute. Few are refused.
-fn ranks(draw: &mut Draw, toml: &mut Toml, network: &Network) {
+fn placement(draw: &mut Draw, toml: &mut Toml, network: &Network) {
     let of_servers = network.toml.contains("scale_up = {");
     if draw.one_in(3) {
         let by_rail = of_servers || draw.one_in(20);
@@ -280,7 +280,7 @@ fn training(draw: &mut Draw, toml: &mut Toml, network: &Network) {
     if draw.one_in(if has_packets(toml) { 40 } else { 2 }) {
         toml.key("merged_rings", true);
     }
-    ranks(draw, toml, network);
+    placement(draw, toml, network);
 }
 
 /// Returns `true` if the scenario so far is one of packets.
