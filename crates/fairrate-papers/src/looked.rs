@@ -100,6 +100,10 @@ const LOOKED_AT: &[(&str, &str)] = &[
     ),
     ("perc/fig1", "control packets that are charged or of one byte, first rates that wait, and headroom"),
     ("perc/fig8", "where the delay of paths sits, RCP's gains, and which of PERC's rates wait"),
+    (
+        "beyond/collectives",
+        "NSCC's timeout under ECMP, uplinks on which no two messages meet, and flows without a window",
+    ),
     ("beyond/spine", "the time until senders hear of the failure"),
 ];
 

@@ -76,6 +76,8 @@ fn a_link_that_slows_down_and_recovers_takes_its_flows_along() {
             let expected = u64::from(n) * 1_000 * packet_ps + 100_000_000 + tail_ps;
             let fct = outcome.fct.expect("done").as_ps();
             assert!(fct.abs_diff(expected) <= 1, "{fct} and {expected}");
+            // What it takes alone is what it takes where nothing is slow.
+            assert_eq!(outcome.ideal_fct.as_ps(), 1_000 * packet_ps + tail_ps);
         }
     }
 }

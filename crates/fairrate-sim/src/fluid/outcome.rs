@@ -4,6 +4,7 @@ use fairrate_units::Time;
 
 use super::{FlowState, Fluid};
 use crate::config::Trigger;
+use crate::ideal::Hop;
 use crate::ids::FlowId;
 use crate::output::FlowOutcome;
 
@@ -56,10 +57,12 @@ impl Fluid {
         let started = !flow.path.is_empty();
         let arrived = flow.fct_ps.filter(|fct_ps| flow.start_ps + fct_ps <= self.now_ps);
         let ideal = || {
-            let hops = self.hops(&self.paths[flow.path.clone()]);
+            let links = self.paths[flow.path.clone()].iter().map(|&port| self.config.topology.link(port));
+            // The network is whole, as for packets.
+            let hops: Vec<Hop> = links.map(Hop::single).collect();
             // All of the flow, and the way of one message: a ring hides the others if they wait for a slow link.
             let alone_ps = self.alone_ps(&hops, flow.bytes, flow.steps);
-            Time::from_ps(alone_ps.saturating_add_signed(flow.tail_ps))
+            Time::from_ps(alone_ps.saturating_add_signed(self.tail_ps(&hops, flow.bytes, flow.steps)))
         };
         FlowOutcome {
             fct: arrived.map(Time::from_ps),
