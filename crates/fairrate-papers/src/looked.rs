@@ -104,6 +104,7 @@ const LOOKED_AT: &[(&str, &str)] = &[
         "beyond/collectives",
         "NSCC's timeout under ECMP, uplinks on which no two messages meet, and flows without a window",
     ),
+    ("beyond/training", "messages that do not meet, and gradients that are reduced after the backward pass"),
     ("beyond/spine", "the time until senders hear of the failure"),
 ];
 
