@@ -319,7 +319,9 @@ fn panels(points: &Points) -> Vec<Panel> {
         Axis::new("time of the first over that alone").showing(1.0, 2.2),
         SHARING.iter().map(of_jobs).collect(),
     );
-    vec![ring, paths, placement, link, beside]
+    // Long words need room.
+    let wide = |panel: Panel| Panel { wide: true, ..panel };
+    vec![wide(paths), ring, placement, wide(link), beside]
 }
 
 /// Returns the time of an operation on rails with a slow link over that with whole ones, seed by seed.
