@@ -44,6 +44,9 @@ fn copy_crate(from: &Path, to: &Path) -> Result<Vec<String>, String> {
         } else if path.is_symlink() {
             // The examples, some of which are crates.
             files::copy_files_of(path, &to)?;
+            for dir in files::list(path)?.iter().filter(|dir| dir.is_dir() && !dir.join("Cargo.toml").exists()) {
+                files::copy_files_of(dir, &to.join(files::name(dir)))?;
+            }
         } else {
             files::copy_below(path, &to, &OF_TESTS)?;
         }
