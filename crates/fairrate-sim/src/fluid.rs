@@ -8,6 +8,7 @@
 //! picosecond. Meanwhile its last packet counts as in flight.
 
 mod changes;
+mod links;
 mod neighbours;
 mod outcome;
 mod probes;
@@ -29,7 +30,7 @@ use self::waits::Waits;
 use crate::config::{Activity, Milestone, ProbeSpec, SimConfig, Successors, Trigger};
 use crate::core::framing;
 use crate::engine::{Event, EventKind};
-use crate::ideal::{self, Framing, Hop};
+use crate::ideal::{self, Framing};
 use crate::ids::{FlowId, PortId};
 use crate::optimum::Optimum;
 use crate::output::{ConvergenceSample, RunTotals, Sink};
@@ -200,16 +201,6 @@ impl Fluid {
         }
     }
 
-    /// Schedules the times at which links change their rates.
-    fn schedule_slow_links(&mut self) {
-        let faults = (0..).zip(&self.config.faults).filter(|(_, fault)| fault.changes_rate());
-        let times = faults.flat_map(|(index, fault)| [fault.start, fault.stop].map(|at| (at.as_ps(), index)));
-        let times: Vec<(u64, u32)> = times.filter(|&(at, _)| 0 < at && at < NEVER).collect();
-        for (at, index) in times {
-            self.schedule(at, EventKind::Flap, index);
-        }
-    }
-
     pub(crate) fn now(&self) -> Time {
         Time::from_ps(self.now_ps)
     }
@@ -319,14 +310,6 @@ impl Fluid {
         }
     }
 
-    /// Gives the links of a fault the rates that they have from now on.
-    fn on_slow_links(&mut self, fault: usize) {
-        let rates = self.config.rates_at(self.now());
-        self.solver = Optimum::new(&self.config, self.oracle, &rates);
-        self.rates = rates.into();
-        self.neighbours.touch(&self.config.faults[fault].ports);
-    }
-
     /// Finds the flow's path, and the delays that follow from it.
     fn lay_path(&mut self, id: FlowId) {
         let spec = &self.config.flows[id.index()];
@@ -351,11 +334,6 @@ impl Fluid {
         };
         let flow = &mut self.flows[id];
         (flow.path, flow.tail_ps, flow.back_ps) = (start..self.paths.len(), tail_ps, back_ps);
-    }
-
-    fn hops(&self, path: &[PortId]) -> Vec<Hop> {
-        let hop = |&port: &PortId| Hop { rate: self.rates[port], ..Hop::single(self.config.topology.link(port)) };
-        path.iter().map(hop).collect()
     }
 
     /// Handles the last bit of a flow that leaves its sender.

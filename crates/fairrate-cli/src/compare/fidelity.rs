@@ -128,10 +128,11 @@ fn add(times: &mut Times, dir: &Path, blocks: &[String]) -> Result<(), ResultsEr
             note((row.group, row.iteration, 1 + row.operation), what, row.start_ns, row.end_ns);
         }
     }
+    let collectives = if results.summary.collectives.is_empty() { Vec::new() } else { results.collectives()? };
     for collective in &results.summary.collectives {
         let name = blocks.get(collective.group as usize).map_or("", String::as_str);
         let what = format!("{name} {}", collective.op).trim_start().to_owned();
-        for row in results.collectives()?.iter().filter(|row| row.group == collective.group) {
+        for row in collectives.iter().filter(|row| row.group == collective.group) {
             if let Some(end) = row.end_ns {
                 note((row.group, row.iteration, 0), what.clone(), row.start_ns, end);
             }

@@ -12,11 +12,10 @@
 
 use fairrate_report::panel::{Axis, Panel};
 use fairrate_report::stats;
+use fairrate_sim::workload::Op;
 
 use super::collective_forms;
 use super::collective_networks::{LEAVES, ONE_JOB, RAILS, SHARE, SLOW_LINK, STAR, TWO_JOBS};
-use fairrate_sim::workload::Op;
-
 use crate::claim::{Claim, Rule};
 use crate::curves::{self, Curve, words};
 use crate::experiment::Run;
@@ -36,7 +35,7 @@ pub const FIGURE: Figure = Figure {
 
 /// Ranks and buffers of the rings on one switch.
 const RANKS: [u32; 7] = [8, 16, 32, 64, 128, 256, 512];
-const BUFFERS: [(&str, f64); 2] = [("16MiB", 16_777_216.0), ("256MiB", 268_435_456.0)];
+const BUFFERS: [&str; 2] = ["16MiB", "256MiB"];
 
 /// A way to choose paths with an algorithm: its name, the algorithm, `balance` and `entropy`.
 struct Way {
@@ -165,7 +164,7 @@ fn runs(scale: &Scale) -> Vec<Run> {
     let bytes = ("traffic.0.bytes", if scale.quick { "1MiB" } else { "64MiB" });
     let leaves = ("topology.leaves", if scale.quick { "4" } else { "16" });
     let servers = ("topology.servers", if scale.quick { "8" } else { "64" });
-    for (buffer, _) in BUFFERS {
+    for buffer in BUFFERS {
         for n in RANKS.into_iter().filter(|&n| !scale.quick || n <= 64) {
             let hosts = n.to_string();
             let sets = [("topology.hosts", hosts.as_str()), ("traffic.0.bytes", buffer)];
@@ -259,9 +258,9 @@ fn read_ring(record: &Record) -> Point {
 }
 
 fn panels(points: &Points) -> Vec<Panel> {
-    let rings = BUFFERS.map(|(buffer, _)| {
+    let rings = BUFFERS.map(|buffer| {
         let at = |&n: &u32| (f64::from(n), values(points, &ring_name(buffer), &n.to_string(), "busbw"));
-        let cc = if buffer == BUFFERS[0].0 { "timely" } else { "dcqcn" };
+        let cc = if buffer == BUFFERS[0] { "timely" } else { "dcqcn" };
         Curve { name: buffer.to_owned(), cc, values: RANKS.iter().map(at).collect() }
     });
     let axis = Axis::new("bus bandwidth (GB/s)").showing(0.0, 50.0);
@@ -327,14 +326,14 @@ fn panels(points: &Points) -> Vec<Panel> {
 /// Returns the time of an operation on rails with a slow link over that with whole ones, seed by seed.
 fn slowed(points: &Points, what: &str, cc: &str) -> Vec<f64> {
     let [slow, whole] = [true, false].map(|is_slow| values(points, &on_rails_name(what, is_slow), cc, "ms 0"));
-    slow.iter().zip(&whole).map(|(slow, whole)| slow / whole).collect()
+    over(&slow, &whole)
 }
 
 /// Returns the time of ring number `ring` beside another one over that of one alone, seed by seed.
 fn slowdowns(points: &Points, crossing: u32, cc: &str, ring: usize) -> Vec<f64> {
     let (beside, alone) =
         (values(points, &beside_name(crossing), cc, &format!("ms {ring}")), values(points, ALONE, cc, "ms 0"));
-    beside.iter().zip(&alone).map(|(beside, alone)| beside / alone).collect()
+    over(&beside, &alone)
 }
 
 /// Returns the ratios of `a` to `b`, seed by seed.
@@ -342,13 +341,13 @@ fn over(a: &[f64], b: &[f64]) -> Vec<f64> {
     a.iter().zip(b).map(|(a, b)| a / b).collect()
 }
 
-/// Why a direct exchange takes longer in fluids: a sender goes on to its next message when all links of the last one have carried it. A NIC hands it
-/// to a queue.
+/// The change after which a direct exchange takes as long in fluids as in packets. There a sender goes on when all links have carried its last message,
+/// where a NIC hands it to a queue.
 const NONE_MEET: &str = "uplinks have 8 Tb/s, so that no two messages meet there";
 
 fn claims(points: &Points) -> Vec<Claim> {
     let mut claims = Vec::new();
-    for (buffer, _) in BUFFERS {
+    for buffer in BUFFERS {
         for n in RANKS {
             let value = |what: &str| values(points, &ring_name(buffer), &n.to_string(), what).first().copied();
             let sentence = format!("ours: ring of {n} ranks, {buffer}: its bandwidth");
