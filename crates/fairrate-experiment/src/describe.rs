@@ -5,12 +5,12 @@ mod hosts;
 mod jobs;
 mod paths;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use fairrate_scenario::Scenario;
 use fairrate_sim::routing::{FlowKey, Routes};
 use fairrate_sim::topology::{SwitchRates, Tier, Topology};
-use fairrate_sim::{ClassConfig, FlowSpec, NodeId, Pfc, PortId, SimConfig, Transport};
+use fairrate_sim::{ClassConfig, FlowSpec, NodeId, Pfc, PortId, SimConfig, Transport, Trigger};
 use fairrate_units::{Bytes, Rate, Time};
 use serde::Serialize;
 
@@ -171,7 +171,8 @@ pub struct Block {
 }
 
 /// The load that finite flows offer to a set of ports between the first start and the last, in shares of their rates. Headers of full
-/// packets count; tables of runs have the load of the payload alone.
+/// packets count; tables of runs have the load of the payload alone. Traffic blocks in which flows wait for each other are left out, as
+/// their starts are not known.
 #[derive(Debug, PartialEq, Serialize)]
 pub struct Load {
     /// Name of the set.
@@ -361,20 +362,27 @@ fn traffic(config: &SimConfig, names: &[String]) -> Vec<Block> {
     groups.into_iter().map(block).collect()
 }
 
-/// Returns the time between the first start and the last of the finite flows, in seconds; `None` if all start at once.
-fn arrivals_s(flows: &[FlowSpec]) -> Option<f64> {
-    let starts = || flows.iter().filter(|flow| flow.bytes != Bytes::MAX).map(|flow| flow.start);
-    let span = starts().max()?.saturating_sub(starts().min()?);
-    (Time::ZERO < span).then(|| span.as_secs_f64())
+/// Returns the finite flows whose starts are known: those of blocks in which none waits for another one.
+fn arrivals(flows: &[FlowSpec]) -> Vec<&FlowSpec> {
+    let waiting: BTreeSet<u32> =
+        flows.iter().filter(|flow| flow.trigger != Trigger::Time).map(|flow| flow.group).collect();
+    flows.iter().filter(|flow| flow.bytes != Bytes::MAX && !waiting.contains(&flow.group)).collect()
 }
 
+/// Returns the offered load of each set of ports; none if all flows start at once.
 fn loads(config: &SimConfig, routes: &Routes, wire: Bytes) -> Vec<Load> {
     let topology = &config.topology;
-    let Some(span_s) = arrivals_s(&config.flows) else { return Vec::new() };
+    let flows = arrivals(&config.flows);
+    let starts = || flows.iter().map(|flow| flow.start);
+    let span = starts().max().unwrap_or_default().saturating_sub(starts().min().unwrap_or_default());
+    if span == Time::ZERO {
+        return Vec::new();
+    }
+    let span_s = span.as_secs_f64();
     let by_flow = !config.fabric.balance.is_by_packet();
     let factor = wire.as_f64() / config.transport.mtu.as_f64();
     let (mut bits, mut path) = (vec![0.0; topology.n_ports()], Vec::new());
-    for flow in config.flows.iter().filter(|flow| flow.bytes != Bytes::MAX) {
+    for flow in flows {
         path.clear();
         routes.path(config.fabric.ecmp, config.seed, FlowKey::of(flow), &mut path);
         for port in &path {

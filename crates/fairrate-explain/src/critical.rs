@@ -10,7 +10,7 @@ mod walk;
 
 use fairrate_sim::{
     Activity, Dependency, FlowId, FlowOutcome, FlowSpec, JobSpec, NodeId, OperationKind, PfcEvent, PortSample,
-    RateSample, SimConfig, Sink, TaskId, TaskOutcome,
+    RateSample, SimConfig, Sink, TaskId, TaskOutcome, TaskSpec,
 };
 use fairrate_units::Time;
 
@@ -30,6 +30,8 @@ pub enum Doing {
     Leaves(FlowId),
     /// A rank adds up what it has received.
     Adds,
+    /// A rank begins to send: the latency of a step.
+    Begins,
     /// Nothing happens for which the next stage waits: the job has not begun.
     Waits,
 }
@@ -40,7 +42,7 @@ impl Doing {
     pub const fn message(self) -> Option<FlowId> {
         match self {
             Self::Moves(flow) | Self::Leaves(flow) => Some(flow),
-            Self::Computes | Self::Adds | Self::Waits => None,
+            Self::Computes | Self::Adds | Self::Begins | Self::Waits => None,
         }
     }
 }
@@ -200,7 +202,8 @@ impl Milestones {
         }
     }
 
-    /// Notes the moments at which merged rings begin and end, which tables do not have: the last one for which each of them waits.
+    /// Notes when merged rings begin and end, which tables do not have: at the last moment for which each of them waits, and the latency
+    /// of its steps later.
     pub fn note_moments(&mut self, config: &SimConfig) {
         let of_jobs: Vec<_> = config.jobs.iter().map(JobSpec::tasks).collect();
         let mut moments =
@@ -212,9 +215,9 @@ impl Milestones {
         // What ends a ring comes before what begins the next one.
         for task in moments.map(TaskId) {
             let end = |wait: &Dependency| Some(self.of(wait.before)?.1.saturating_add(wait.delay));
-            let start = config.tasks[task.index()].start;
+            let TaskSpec { start, duration, .. } = config.tasks[task.index()];
             let at = waits.of(config, task.into()).map(end).try_fold(start, |latest, at| Some(latest.max(at?)));
-            self.tasks[task.index()] = at.map(|at| (at, at));
+            self.tasks[task.index()] = at.map(|at| (at, at.saturating_add(duration)));
         }
     }
 

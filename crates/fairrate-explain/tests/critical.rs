@@ -105,6 +105,9 @@ fn stages_of_collectives_add_up_from_end_to_end() {
         ("all-to-all", "algorithm = \"direct\"\n"),
         ("broadcast", "algorithm = \"chain\"\nchunks = 4\n"),
         ("all-reduce", "merged_rings = true\nchannels = 2\n"),
+        ("all-reduce", "alpha = \"2us\"\nreduce_rate = \"200Gbps\"\n"),
+        ("all-to-all", "alpha = \"2us\"\n"),
+        ("all-reduce", "alpha = \"2us\"\nmerged_rings = true\n"),
     ] {
         let cc = if rest.contains("merged") { "ideal" } else { "dcqcn" };
         let toml = format!(
@@ -126,6 +129,12 @@ fn stages_of_collectives_add_up_from_end_to_end() {
             assert!(path.windows(2).all(|pair| pair[0].end == pair[1].start && pair[0].start < pair[0].end));
             assert!(path.iter().all(|stage| stage.doing != Doing::Waits), "{op} {rest} {path:#?}");
             assert!(path.iter().any(|stage| matches!(stage.doing, Doing::Moves(_))), "{op} {rest}");
+            let begins = path.iter().filter(|stage| stage.doing == Doing::Begins);
+            let latency = begins.fold(Time::ZERO, |sum, stage| sum + (stage.end - stage.start));
+            // A ring of eight ranks has 14 steps, and a direct exchange one.
+            let steps = if op == "all-reduce" { 14 } else { 1 };
+            let alpha = if rest.contains("alpha") { Time::from_us(2) } else { Time::ZERO };
+            assert_eq!(latency, alpha * steps, "{op} {rest}");
             end = path.last().expect("there are stages").end;
         }
         assert_eq!(paths.path(block, 3), Err(NoPath::Incomplete), "{op} {rest}");
@@ -136,7 +145,7 @@ fn stages_of_collectives_add_up_from_end_to_end() {
 #[test]
 fn tables_of_merged_rings_give_the_same_path() {
     let toml = "[topology]\nkind = \"star\"\nhosts = 5\n[transport]\ncc = \"ideal\"\n[[traffic]]\nkind = \"collective\"\n\
-                op = \"reduce-scatter\"\nbytes = \"1MB\"\nrepeat = 2\ncompute = \"10us\"\nmerged_rings = true\n";
+                op = \"reduce-scatter\"\nbytes = \"1MB\"\nrepeat = 2\ncompute = \"10us\"\nalpha = \"1us\"\nmerged_rings = true\n";
     let scenario = Scenario::from_toml(toml, "test.toml", Path::new("."), &Overrides::default());
     let c = scenario.expect("the scenario is right").into_sim_config();
     let (mut all, mut told) = (Milestones::new(&c), Recorder::default());

@@ -76,7 +76,7 @@ pub enum Event {
     Computes,
     /// A message is under way.
     Message,
-    /// A rank adds up what it has received, or nothing of the block happens.
+    /// A rank adds up what it has received or begins to send, or nothing of the block happens.
     Other,
 }
 

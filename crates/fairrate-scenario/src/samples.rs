@@ -42,11 +42,11 @@ const TRAFFIC: &[&str] = &[
     "kind = \"collective\"\nop = \"all-to-all\"\npath = \"exchange.csv\"\nhosts = [0, 1]",
     "kind = \"collective\"\nop = \"all-to-all\"\nbytes = \"1KB\"\nhosts = [0, 1]",
     "kind = \"collective\"\nop = \"all-gather\"\nbytes = \"1KB\"\nhosts = [0, 1]",
-    "kind = \"collective\"\nop = \"all-gather\"\nbytes = \"1KB\"\ncompute = \"1us\"\nstragglers = [0]\nstraggler_factor = 1.5\nplacement = \"file\"\nplacement_path = \"placement.txt\"",
-    "kind = \"trace\"\npath = \"operations.csv\"\nhosts = [0, 1]\nstragglers = [0]\nstraggler_factor = 1.5",
+    "kind = \"collective\"\nop = \"all-gather\"\nbytes = \"1KB\"\ncompute = \"1us\"\nstragglers = [0]\nstraggler_factor = 1.5\nplacement = \"file\"\nplacement_path = \"placement.txt\"\nalpha = \"1us\"",
+    "kind = \"trace\"\npath = \"operations.csv\"\nhosts = [0, 1]\nstragglers = [0]\nstraggler_factor = 1.5\nalpha = \"1us\"",
     "kind = \"trace\"\npath = \"operations.csv\"\nplacement = \"file\"\nplacement_path = \"placement.txt\"",
     "kind = \"training\"\nlayers = 1\nhidden = 8\nheads = 1\nvocabulary = 8\nsequence = 8\ndp = 2\nexperts = 2\ntflops = 1.0\nhosts = [0, 1]",
-    "kind = \"training\"\nlayers = 1\nhidden = 8\nheads = 1\nvocabulary = 8\nsequence = 8\ndp = 2\nforward = \"1us\"\nplacement = \"file\"\nplacement_path = \"placement.txt\"\nstragglers = [0]\nstraggler_factor = 1.5",
+    "kind = \"training\"\nlayers = 1\nhidden = 8\nheads = 1\nvocabulary = 8\nsequence = 8\ndp = 2\nforward = \"1us\"\nplacement = \"file\"\nplacement_path = \"placement.txt\"\nstragglers = [0]\nstraggler_factor = 1.5\nalpha = \"1us\"",
 ];
 
 const INCAST: &str = "[[traffic]]\nname = \"incast\"\nkind = \"incast\"\nreceiver = 0\nsenders = 1\nbytes = \"1KB\"";
@@ -63,7 +63,11 @@ pub fn samples() -> Vec<String> {
         let rto = if shape.name == "rdcn" { "[transport]\nrto = \"4ms\"" } else { "" };
         documents.push(format!("[topology]\nkind = \"{}\"\n{path}\n{INCAST}\n{rto}", shape.name));
     }
-    documents.push(format!("[topology]\nkind = \"star\"\nscale_up = {{ size = 8 }}\n{INCAST}"));
+    let in_servers = "[topology]\nkind = \"star\"\nscale_up = { size = 8 }\n";
+    documents.push(format!("{in_servers}{INCAST}"));
+    for block in TRAFFIC.iter().filter(|block| block.contains("alpha = ")) {
+        documents.push(format!("{in_servers}[[traffic]]\n{block}\nalpha_inside = \"1us\""));
+    }
     let rates = "link_rates = [\"25Gbps\", \"10Gbps\"]";
     documents.push(format!("[topology]\nkind = \"parking-lot\"\n{rates}\n{INCAST}"));
     for block in TRAFFIC {

@@ -26,7 +26,7 @@ pub struct CollectiveSpec {
     pub start: Time,
     /// Time between the end of an iteration at a rank and the start of the next one there.
     pub compute: Time,
-    /// The factors by which that is longer.
+    /// The factors by which that is longer, and the latency of each step.
     pub pace: Pace,
     /// The least time of an iteration: the links of a rank carry at line rate, without headers, what every algorithm has to send.
     pub bound: Time,

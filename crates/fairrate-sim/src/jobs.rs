@@ -7,7 +7,7 @@ use fairrate_units::{Bytes, Time};
 use crate::config::SimConfig;
 use crate::ids::{NodeId, TaskId};
 use crate::output::TaskOutcome;
-use crate::workload::Op;
+use crate::workload::{Op, StepLatency};
 
 /// A process group of a job.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -75,6 +75,8 @@ pub struct JobSpec {
     pub ranks: Vec<NodeId>,
     /// Start of the first iteration.
     pub start: Time,
+    /// The latency of each step of communication.
+    pub alpha: StepLatency,
     /// Number of iterations.
     pub iterations: u32,
     /// The process groups.

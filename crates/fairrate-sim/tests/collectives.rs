@@ -5,7 +5,7 @@
 
 use crate::common::{algorithm, config, run};
 use fairrate_sim::topology::Star;
-use fairrate_sim::workload::{Collective, CollectiveAlgorithm as A, Op, Order, Pace, collective_of};
+use fairrate_sim::workload::{Collective, CollectiveAlgorithm as A, Op, Order, Pace, StepLatency, collective_of};
 use fairrate_sim::{
     CollectiveBook, FaultConfig, FlowSpec, IterationOutcome, NodeId, Recorder, SimConfig, Simulation, Switching,
     Trigger,
@@ -257,6 +257,40 @@ fn sums_take_time() {
     let slow = Collective { reduce_rate: Rate::from_gbps(8), ..one.clone() };
     // The acknowledgment has long left when the sum is there.
     assert_eq!(time(4, &slow), time(4, &one) + 3 * (10_000_000 - ACK));
+}
+
+/// Each step of an α-β model costs α: a ring of N has 2(N − 1), a double tree as many as it is deep, twice. Messages that follow each other
+/// on a channel cost it once.
+#[test]
+fn each_step_has_its_latency() {
+    let alpha = 3_000_000;
+    let latency = StepLatency { outside: Time::from_ps(alpha), inside: None };
+    let pace = Pace { alpha: latency, ..Pace::EVEN };
+    // The acknowledgment has long left when the next message starts.
+    let of = |one: &Collective| Collective { pace: pace.clone(), ..one.clone() };
+    for n in [2_u64, 3, 8, 16] {
+        let log = u64::from(n.ilog2());
+        let steps = |op, algorithm, steps: u64| {
+            let one = collective(op, algorithm, n * 10_000);
+            assert_eq!(
+                time(n as u32, &of(&one)),
+                time(n as u32, &one) + steps * alpha - (steps - 1) * ACK,
+                "{n} {op:?}"
+            );
+        };
+        steps(Op::AllReduce, A::Ring, 2 * (n - 1));
+        steps(Op::AllGather, A::Ring, n - 1);
+        steps(Op::AllToAll, A::Pairwise, n - 1);
+        steps(Op::AllToAll, A::Direct, 1);
+        steps(Op::Broadcast, A::Chain, n - 1);
+        if n.is_power_of_two() {
+            steps(Op::AllReduce, A::HalvingDoubling, 2 * log);
+            steps(Op::Broadcast, A::Binomial, log);
+        }
+    }
+    // Pieces that follow the first one have no latency of their own.
+    let pieces = Collective { chunks: 5, ..collective(Op::Broadcast, A::Chain, 50_000) };
+    assert_eq!(time(2, &of(&pieces)), time(2, &pieces) + alpha);
 }
 
 fn any_collective() -> impl Strategy<Value = (u32, Collective)> {

@@ -4,8 +4,8 @@ use crate::common::{algorithm, config, run};
 use fairrate_sim::routing::Routes;
 use fairrate_sim::topology::{Cluster, ScaleUp, Topology, Wiring};
 use fairrate_sim::workload::{
-    Collective, CollectiveAlgorithm as A, ComputeTime, Model, Op, Pace, Parallelism, Recompute, Sizes, Training,
-    Workload, collective_of,
+    Collective, CollectiveAlgorithm as A, ComputeTime, Model, Op, Pace, Parallelism, Recompute, Sizes, StepLatency,
+    Training, Workload, collective_of,
 };
 use fairrate_sim::{CollectiveBook, FlowSpec, NodeId, Recorder, SimConfig, Simulation, Switching};
 use fairrate_units::{Bytes, Rate, Time};
@@ -333,6 +333,13 @@ fn levels_take_the_sum_of_their_steps() {
             let name = format!("{gpus} x {servers}, {part}");
             let twice = 2 * inside(g, of_gpu) + across(2 * n, part);
             assert_eq!(of(Op::AllReduce, A::Ring), twice, "{name}");
+            // With latencies longer than an acknowledgment, these have left when the next message begins.
+            let alpha = StepLatency { outside: Time::from_us(14), inside: Some(Time::from_us(3)) };
+            let late = Collective { pace: Pace { alpha, ..Pace::EVEN }, ..hierarchical(Op::AllReduce, A::Ring, s) };
+            let acks = (2 * (g - 1) * FAST_BYTE + (2 * n - 1) * BYTE) * 60;
+            let latency = 2 * g * 3_000_000 + 2 * n * 14_000_000;
+            let rails = cluster_of(Wiring::Rails, servers as u32, gpus as u32, 64);
+            assert_eq!(time(rails, &late), twice - acks + latency, "{name}");
             assert_eq!(of(Op::ReduceScatter, A::Ring), inside(g, of_gpu) + across(n, part), "{name}");
             assert_eq!(of(Op::AllGather, A::Ring), across(n, part) + inside(g, of_gpu), "{name}");
             assert_eq!(of(Op::AllToAll, A::Pairwise), inside(g, of_gpu) + across(n, s / servers), "{name}");

@@ -202,6 +202,7 @@ const KINDS: &[(&str, IsOf)] = &[
     ("messages inside servers", |stage| stage.is_of_message(true)),
     ("messages between servers", |stage| stage.is_of_message(false)),
     ("sums", |stage| stage.doing == "adds"),
+    ("latency of steps", |stage| stage.doing == "begins"),
     ("before the start", |stage| stage.doing == "waits"),
 ];
 
@@ -232,6 +233,7 @@ fn shown((config, of): (&SimConfig, Iterated), stage: &Stage, message: impl Fn(F
         Doing::Moves(flow) => ("moves", Some((flow, Milestone::Arrived))),
         Doing::Leaves(flow) => ("leaves", Some((flow, Milestone::Sent))),
         Doing::Adds => ("adds", None),
+        Doing::Begins => ("begins", None),
         Doing::Waits => ("waits", None),
     };
     Shown {

@@ -34,7 +34,9 @@ impl<'a> Walk<'a> {
             if self.now <= self.begin {
                 break;
             }
+            let latency = self.latency(activity);
             let Some((dependency, ended)) = self.last_before(activity)? else {
+                self.add(Doing::Begins, rank, self.now.saturating_sub(latency));
                 self.add(Doing::Waits, rank, self.begin);
                 break;
             };
@@ -42,7 +44,9 @@ impl<'a> Walk<'a> {
             if let Some(ended) = ended {
                 self.add(Doing::Waits, rank, ended);
             }
-            self.add(self.during_delay(activity, before), rank, self.now.saturating_sub(delay));
+            let latency = latency.min(delay);
+            self.add(Doing::Begins, rank, self.now.saturating_sub(latency));
+            self.add(self.during_delay(activity, before), rank, self.now.saturating_sub(delay - latency));
             if self.now <= self.begin {
                 break;
             }
@@ -64,7 +68,9 @@ impl<'a> Walk<'a> {
             };
             // A merged ring begins or ends.
             let Some(part) = part else {
-                return self.rank_of.get(&config.tasks[task.index()].host).copied().ok_or(unknown);
+                let rank = *self.rank_of.get(&config.tasks[task.index()].host).ok_or(unknown)?;
+                self.add(Doing::Begins, rank, times.of(activity).ok_or(unknown)?.0);
+                return Ok(rank);
             };
             self.operation = part.operation;
             self.add(Doing::Computes, part.rank, times.of(activity).ok_or(unknown)?.0);
@@ -84,6 +90,16 @@ impl<'a> Walk<'a> {
             self.stages.push(Stage { doing, rank, operation: self.operation, start, end: self.now });
             self.now = start;
         }
+    }
+
+    /// Returns the latency of the step that is a message; zero for a task.
+    fn latency(&self, activity: Activity) -> Time {
+        let config = self.paths.config;
+        let alpha = match self.block {
+            Iterated::Job(at) => config.jobs[at].alpha,
+            Iterated::Collective(at) => config.collectives[at].pace.alpha,
+        };
+        activity.flow().map_or(Time::ZERO, |flow| alpha.of(&config.topology, config.flows[flow.index()].src))
     }
 
     /// Returns the event of the time between two activities: a rank adds up what it has received or, between two iterations of a

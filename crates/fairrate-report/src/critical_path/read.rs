@@ -246,6 +246,7 @@ impl Reading<'_> {
                 }
             }
             Doing::Adds => PathStage { event: Event::Other, name: format!("sum at {}", rank()), ..of },
+            Doing::Begins => PathStage { event: Event::Other, name: format!("latency at {}", rank()), ..of },
             Doing::Waits => PathStage { event: Event::Other, name: format!("wait at {}", rank()), ..of },
         }
     }

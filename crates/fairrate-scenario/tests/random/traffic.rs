@@ -207,6 +207,10 @@ fn collective(draw: &mut Draw, toml: &mut Toml, network: &Network) {
 /// Writes the placement of a job's ranks, and how long they compute. Few are refused.
 fn placement(draw: &mut Draw, toml: &mut Toml, network: &Network) {
     let of_servers = network.toml.contains("scale_up = {");
+    toml.maybe(draw, 3, &[("alpha", &["\"100ns\"", "\"3us\""])]);
+    if of_servers || draw.one_in(100) {
+        toml.maybe(draw, 4, &[("alpha_inside", &["\"0s\"", "\"70ns\""])]);
+    }
     if draw.one_in(3) {
         let by_rail = of_servers || draw.one_in(20);
         toml.text("placement", if by_rail && draw.one_in(2) { "by-rail" } else { "random" });

@@ -42,7 +42,7 @@ pub use incast::{Incast, IncastQueries, RequestRate, Responders, Senders};
 pub use job::{
     ComputeTime, Job, Model, Parallelism, PartId, Recompute, TraceDefaults, Training, collective_of, parse_trace,
 };
-pub use pace::Pace;
+pub use pace::{Pace, StepLatency};
 pub use patterns::{AllToAll, Permutation, Staggered, Stride};
 pub use peers::Peers;
 pub use placement::Placement;

@@ -1,4 +1,4 @@
-//! The times of computations that differ from rank to rank, and from one to the next.
+//! The times that ranks of a job take besides their messages: computations that differ, and the latency of a step.
 
 use fairrate_units::Time;
 
@@ -7,7 +7,27 @@ use crate::input_error::FieldError;
 use crate::rng::{Purpose, Stream, mix64};
 use crate::topology::Topology;
 
-/// The factors by which the computations of a job's ranks take longer than it says.
+/// The time that a rank takes, each time, to begin to send: the α of an α-β model, as for starting a kernel and shaking hands.
+///
+/// It passes before the first message of an operation, and between a receipt and the messages that need it. A message that only follows
+/// the one before on its channel has none.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct StepLatency {
+    /// Between NICs.
+    pub outside: Time,
+    /// Inside a server; `None`: the same.
+    pub inside: Option<Time>,
+}
+
+impl StepLatency {
+    /// Returns the latency of a step that is a message sent by this end point.
+    pub fn of(self, topology: &Topology, src: NodeId) -> Time {
+        self.inside.filter(|_| topology.is_scale_up(src)).unwrap_or(self.outside)
+    }
+}
+
+/// The times that a job's ranks take besides their messages: the factors by which computations are longer than it says, and the
+/// latency of a step.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Pace {
     /// The hosts that are slow, ascending.
@@ -20,17 +40,30 @@ pub struct Pace {
     pub seed: u64,
     /// The traffic block.
     pub group: u32,
+    /// The latency of each step of communication.
+    pub alpha: StepLatency,
 }
 
 impl Pace {
-    /// All ranks compute as long as the job says.
-    pub const EVEN: Self = Self { stragglers: Vec::new(), factor: 1.0, jitter: 0.0, seed: 0, group: 0 };
+    /// All ranks compute as long as the job says, and begin to send at once.
+    pub const EVEN: Self = Self {
+        stragglers: Vec::new(),
+        factor: 1.0,
+        jitter: 0.0,
+        seed: 0,
+        group: 0,
+        alpha: StepLatency { outside: Time::ZERO, inside: None },
+    };
 
-    /// Checks that stragglers are among the `hosts` of a job.
+    /// Checks that stragglers are among the `hosts` of a job, and that there are servers if they have a latency.
     ///
     /// # Errors
-    /// Names one that is not.
+    /// Names one that is not, or the latency.
     pub fn check(&self, topology: &Topology, hosts: &[NodeId]) -> Result<(), FieldError> {
+        if self.alpha.inside.is_some() && topology.servers.is_none() {
+            let help = "remove `alpha_inside`, or add for instance `scale_up = { size = 8 }` to `[topology]`";
+            return Err(FieldError::new("alpha_inside", "there are no servers").help(help));
+        }
         match self.stragglers.iter().find(|host| !hosts.contains(host)) {
             None => Ok(()),
             Some(other) => {

@@ -1,8 +1,9 @@
-//! The ranks of a job: their hosts, their order, and how long they compute.
+//! The ranks of a job: their hosts, their order, how long they compute, and how long they take to begin to send.
 
 use fairrate_sim::topology::Topology;
-use fairrate_sim::workload::{Pace, Placement};
+use fairrate_sim::workload::{Pace, Placement, StepLatency};
 use fairrate_sim::{FieldError, NodeId};
+use fairrate_units::Time;
 
 use super::super::files::Files;
 use super::super::names::NodeName;
@@ -19,10 +20,11 @@ pub(in crate::schema) struct Ranks {
     stragglers: Vec<NodeName>,
     factor: f64,
     jitter: f64,
+    alpha: StepLatency,
 }
 
 impl Ranks {
-    /// Returns the host of each rank, and how long each of them computes. `of` gives the hosts of names.
+    /// Returns the host of each rank, and the times that ranks take besides messages. `of` gives the hosts of names.
     ///
     /// # Errors
     /// Names the key that cannot be used on this topology.
@@ -36,7 +38,7 @@ impl Ranks {
         let hosts = self.hosts.as_deref().map_or_else(|| topology.hosts().collect(), &of);
         let mut stragglers = of(&self.stragglers);
         stragglers.sort_unstable();
-        let pace = Pace { stragglers, factor: self.factor, jitter: self.jitter, seed, group };
+        let pace = Pace { stragglers, factor: self.factor, jitter: self.jitter, seed, group, alpha: self.alpha };
         pace.check(topology, &hosts)?;
         Ok((self.placement.order(topology, hosts, seed, group)?, pace))
     }
@@ -72,7 +74,10 @@ pub(super) fn read_ranks(s: &mut Section<'_>, files: &Files<'_>) -> Ranks {
         let message = format!("`compute_jitter = {jitter}` is out of range");
         s.problem_at("scenario::out_of_range", "compute_jitter", message, help);
     }
-    Ranks { hosts, placement: placement.unwrap_or(Placement::Contiguous), stragglers, factor, jitter }
+    let placement = placement.unwrap_or(Placement::Contiguous);
+    let outside = s.get("alpha", Time::ZERO).value;
+    let inside = s.optional("alpha_inside").map(|field| field.value);
+    Ranks { hosts, placement, stragglers, factor, jitter, alpha: StepLatency { outside, inside } }
 }
 
 /// Reads a file with the name of a host, or several that follow each other, in each line: the ranks in their order.

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use fairrate_units::{Bytes, Time};
 
-use super::super::{Workload, default_ports};
+use super::super::{StepLatency, Workload, default_ports};
 use super::layout::Layout;
 use crate::config::{Activity, Dependency, FlowSpec, Milestone, TaskSpec, Trigger};
 use crate::ids::{FlowId, NodeId, TaskId};
@@ -33,6 +33,8 @@ pub(in crate::workload) struct Origin {
     pub start: Time,
     /// Number of the first stream, which gives ports.
     pub first_stream: u32,
+    /// The latency of each step.
+    pub alpha: StepLatency,
 }
 
 /// A rank.
@@ -120,9 +122,11 @@ impl<'a> Graph<'a> {
     }
 
     /// Adds a ring of `members` as one flow from each of them to the next, which has the bytes of `edge` in `steps` messages. Messages wait for
-    /// each other around the ring, so the flows begin together, when the last member is ready, and the ring ends for all with the last one.
+    /// each other around the ring, so the flows begin together, when the last member is ready and the latencies of all steps have passed,
+    /// and the ring ends for all with the last one.
     pub(super) fn send_merged(&mut self, stream: u32, members: &[usize], steps: u16, edge: impl Fn(usize) -> u64) {
-        let (begin, end) = (self.add_moment(members[0]), self.add_moment(members[0]));
+        let latency = self.latency_of_merged(members, steps);
+        let (begin, end) = (self.add_moment(members[0], latency), self.add_moment(members[0], Time::ZERO));
         for &member in members {
             let (ready, delay) = (self.sides[member].barrier.iter(), self.sides[member].compute);
             let wait = |&(before, on): &_| Dependency { waiter: begin.into(), before, on, delay };
@@ -143,23 +147,45 @@ impl<'a> Graph<'a> {
         }
     }
 
-    /// Adds a task that takes no time, at the host of a rank.
-    fn add_moment(&mut self, rank: usize) -> TaskId {
+    /// Adds a task of this duration, at the host of a rank.
+    fn add_moment(&mut self, rank: usize, duration: Time) -> TaskId {
         let task = TaskId(self.out.tasks.len() as u32);
-        self.out.tasks.push(TaskSpec { host: self.ranks[rank], start: self.origin.start, duration: Time::ZERO });
+        self.out.tasks.push(TaskSpec { host: self.ranks[rank], start: self.origin.start, duration });
         task
+    }
+
+    /// Returns the latency of a step that is a message of this end point.
+    fn latency(&self, src: NodeId) -> Time {
+        self.origin.alpha.of(self.topology, src)
+    }
+
+    /// Returns the latency of `steps` steps around a ring, from where they take the longest.
+    fn latency_of_merged(&self, members: &[usize], steps: u16) -> Time {
+        let next = members.iter().cycle().skip(1);
+        let ends = members.iter().zip(next).map(|(&a, &b)| self.topology.ends_between(self.ranks[a], self.ranks[b]));
+        let edges: Vec<u64> = ends.map(|(src, _)| self.latency(src).as_ps()).collect();
+        let (rounds, rest) = (u64::from(steps) / edges.len() as u64, usize::from(steps) % edges.len());
+        let mut window = edges[..rest].iter().sum::<u64>();
+        let mut longest = window;
+        for from in 0..edges.len() {
+            window += edges[(from + rest) % edges.len()];
+            window -= edges[from];
+            longest = longest.max(window);
+        }
+        Time::from_ps(rounds * edges.iter().sum::<u64>() + longest)
     }
 
     /// Returns a message of a stream between two end points.
     fn message(&self, stream: u32, (src, dst): (NodeId, NodeId), bytes: u64, trigger: Trigger) -> FlowSpec {
-        let Origin { group, start, first_stream } = self.origin;
+        let Origin { group, start, first_stream, .. } = self.origin;
         let (sport, dport) = default_ports(first_stream + stream, group);
         let iteration = self.iteration;
         FlowSpec { trigger, sport, dport, group, iteration, ..FlowSpec::new(src, dst, Bytes::new(bytes), start) }
     }
 
     /// Adds a message of `bytes` bytes from rank `from` to rank `to`, which starts after all that it `needs` and after the message before
-    /// in `stream`. An empty message is not sent: then the next one of the stream needs what it has needed.
+    /// in `stream`; the latency of a step passes between a receipt, or the rank's begin, and the message. An empty message is not sent: then
+    /// the next one of the stream needs what it has needed.
     pub(in crate::workload) fn send(
         &mut self,
         stream: u32,
@@ -168,6 +194,7 @@ impl<'a> Graph<'a> {
         needs: &[Needed],
     ) -> Option<FlowId> {
         let (src, dst) = self.topology.ends_between(self.ranks[from], self.ranks[to]);
+        let latency = self.latency(src);
         let side = &mut self.sides[from];
         // The end points of a GPU do not wait for each other.
         let way = side.streams.entry((stream, src)).or_default();
@@ -181,19 +208,21 @@ impl<'a> Graph<'a> {
             |before, on, delay| self.out.dependencies.push(Dependency { waiter: flow.into(), before, on, delay });
         let needed = std::mem::take(&mut way.carried);
         for &(received, delay) in &needed {
-            add(received.into(), Milestone::Arrived, delay);
+            add(received.into(), Milestone::Arrived, delay + latency);
         }
         let is_first = way.iteration.replace(self.iteration) != Some(self.iteration);
         match way.last.replace(flow) {
             Some(last) if !is_first => add(last.into(), Milestone::Sent, Time::ZERO),
-            _ => side.barrier.iter().for_each(|&(before, on)| add(before, on, side.compute)),
+            _ => side.barrier.iter().for_each(|&(before, on)| add(before, on, side.compute + latency)),
         }
         if !needed.is_empty() {
             side.open.retain(|open| needed.iter().all(|(received, _)| received != open));
         }
-        let trigger = if self.out.dependencies.len() == first { Trigger::Time } else { Trigger::Dependencies };
+        let waits = first < self.out.dependencies.len();
+        let trigger = if waits { Trigger::Dependencies } else { Trigger::Time };
         let spec = self.message(stream, (src, dst), bytes, trigger);
-        self.out.flows.push(spec);
+        let start = if waits { spec.start } else { spec.start + latency };
+        self.out.flows.push(FlowSpec { start, ..spec });
         self.sides[to].open.push(flow);
         Some(flow)
     }

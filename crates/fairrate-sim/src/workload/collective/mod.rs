@@ -159,7 +159,7 @@ pub struct Collective {
     pub start: Time,
     /// Time between the end of an iteration at a rank and the start of the next one there.
     pub compute: Time,
-    /// The factors by which that is longer.
+    /// The factors by which that is longer, and the latency of each step.
     pub pace: Pace,
     /// Bytes that a rank adds up per second, between a receipt and the messages that need the sum; [`Rate::MAX`]: at once.
     pub reduce_rate: Rate,
@@ -188,7 +188,7 @@ impl Collective {
         few_enough("bytes", self.messages_of(topology, &ranks))?;
         let drawn = Self { sizes: self.sizes.drawn(self.bytes, ranks.len(), seed, group)?, ..self.clone() };
         let mut workload = Workload::default();
-        let origin = Origin { group, start: self.start, first_stream: 0 };
+        let origin = Origin { group, start: self.start, first_stream: 0, alpha: self.pace.alpha };
         let mut graph = Graph::new(&mut workload, topology, &ranks, origin);
         for iteration in 0..self.repeat {
             graph.begin(iteration, |rank| self.pace.time_before(self.compute, &ranks, rank, iteration));

@@ -3,7 +3,7 @@
 use fairrate_units::{Bytes, Time};
 
 use super::super::collective::{Graph, Origin};
-use super::super::{Pace, Workload, few_enough, host};
+use super::super::{Pace, StepLatency, Workload, few_enough, host};
 use super::{Job, Operation, PartId, Work};
 use crate::config::{Dependency, Milestone, TaskSpec};
 use crate::ids::{NodeId, TaskId};
@@ -37,6 +37,7 @@ impl Job {
             let (waiter, before) = (tasks.first[part.0 as usize].into(), tasks.last(before).into());
             out.dependencies.push(Dependency { waiter, before, on: Milestone::Arrived, delay: Time::ZERO });
         }
+        let alpha = pace.alpha;
         for operation in &self.operations {
             let of_part = |at: usize| {
                 let part = PartId(operation.first_part.0 + at as u32);
@@ -50,7 +51,7 @@ impl Job {
                         collective.check(process.ranks.len()).map_err(|e| self.of_operation(operation, e))?;
                     }
                     let ranks: Vec<NodeId> = process.ranks.iter().map(|&rank| hosts[rank as usize]).collect();
-                    let origin = Origin { group, start, first_stream: *at as u32 * STREAMS };
+                    let origin = Origin { group, start, first_stream: *at as u32 * STREAMS, alpha };
                     add(&mut out, (topology, &ranks), origin, of_part, |graph| {
                         if 1 < graph.n() && Bytes::ZERO < collective.bytes {
                             collective.add_messages(graph);
@@ -60,14 +61,14 @@ impl Job {
                 Work::Message(bytes) => {
                     let first = operation.first_part.0 as usize;
                     let ranks = [0, 1].map(|at| hosts[self.parts[first + at].rank as usize]);
-                    let origin = Origin { group, start, first_stream: self.groups.len() as u32 * STREAMS };
+                    let origin = Origin { group, start, first_stream: self.groups.len() as u32 * STREAMS, alpha };
                     add(&mut out, (topology, &ranks), origin, of_part, |graph| {
                         graph.send(0, (0, 1), bytes.as_u64().max(1), &[]);
                     });
                 }
             }
         }
-        out.jobs.push(self.spec(hosts, group, start));
+        out.jobs.push(self.spec(hosts, group, start, alpha));
         Ok(out.sort())
     }
 
@@ -118,7 +119,7 @@ impl Job {
     }
 
     /// Returns the description of the job for its results.
-    fn spec(&self, ranks: Vec<NodeId>, group: u32, start: Time) -> JobSpec {
+    fn spec(&self, ranks: Vec<NodeId>, group: u32, start: Time, alpha: StepLatency) -> JobSpec {
         let operation = |operation: &Operation| {
             let (kind, process_group, bytes) = match &operation.work {
                 Work::Compute(_) => (OperationKind::Compute, None, Bytes::ZERO),
@@ -139,6 +140,7 @@ impl Job {
             group,
             ranks,
             start,
+            alpha,
             iterations: self.iterations,
             groups: self.groups.clone(),
             names: self.names.clone(),

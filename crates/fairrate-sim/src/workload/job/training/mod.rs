@@ -146,7 +146,7 @@ pub struct Training {
     pub start: Time,
     /// The host of each rank; `None`: all hosts.
     pub hosts: Option<Vec<NodeId>>,
-    /// The factors by which computations are longer.
+    /// The factors by which computations are longer, and the latency of each step of communication.
     pub pace: Pace,
 }
 
