@@ -148,16 +148,12 @@ impl Sink for Both<'_> {
     fn wants_packets(&self) -> bool {
         self.0.wants_packets() || self.1.wants_packets()
     }
-    fn packet(&mut self, event: &PacketEvent) {
-        self.0.packet(event);
-        self.1.packet(event);
+    fn packet(&mut self, event: &PacketEvent, header: Option<&PacketHeader<'_>>) {
+        self.0.packet(event, header);
+        self.1.packet(event, header);
     }
     fn wants_headers(&self) -> bool {
         self.0.wants_headers() || self.1.wants_headers()
-    }
-    fn header(&mut self, header: &PacketHeader) {
-        self.0.header(header);
-        self.1.header(header);
     }
     fn wants_senders(&self) -> bool {
         self.0.wants_senders() || self.1.wants_senders()

@@ -224,7 +224,7 @@ impl<'a> Walk<'a> {
         let opening = opening.filter(|o| self.at <= o.t || previous.is_none());
         self.wait_for_pacing(send, opening);
         let cause = opening.map(|o| o.cause);
-        if let Some(Cause::Packet { flow, kind: PacketKind::Ack | PacketKind::Nack, answers }) = cause
+        if let Some(Cause::Packet { flow, kind: PacketKind::Ack | PacketKind::Nack, answers, .. }) = cause
             && flow == self.track.flow
             && previous.is_some()
             && let Some(hops) = self.track.hops.get(&Id::Answer(answers))

@@ -3,8 +3,8 @@
 use std::collections::HashMap;
 
 use fairrate_sim::{
-    Cause, FlowId, FlowOutcome, NodeId, PacketEvent, PacketKind, PacketStep, PfcEvent, PortId, PortSample, RateSample,
-    ReceiverEvent, SenderEvent, SenderStep, SimConfig, Sink, Transport,
+    Cause, FlowId, FlowOutcome, NodeId, PacketEvent, PacketHeader, PacketKind, PacketStep, PfcEvent, PortId,
+    PortSample, RateSample, ReceiverEvent, SenderEvent, SenderStep, SimConfig, Sink, Transport,
 };
 use fairrate_units::{Bytes, Rate, Time};
 
@@ -301,7 +301,7 @@ impl Sink for Observer {
         true
     }
 
-    fn packet(&mut self, event: &PacketEvent) {
+    fn packet(&mut self, event: &PacketEvent, _: Option<&PacketHeader<'_>>) {
         let &PacketEvent { t, port, step, flow, kind, seq, answers, wire_bytes: wire, class, rate, .. } = event;
         let is_sent = step == PacketStep::Sent;
         if is_sent {
@@ -343,7 +343,7 @@ impl Sink for Observer {
     }
 
     fn sender(&mut self, event: &SenderEvent) {
-        let &SenderEvent { t, flow, step } = event;
+        let &SenderEvent { t, flow, step, .. } = event;
         let Some((track, ports)) = self.track(flow) else { return };
         if !std::mem::replace(&mut track.is_watching_nic, track.outcome.is_none()) && track.is_watching_nic {
             ports.watch(track.nic);

@@ -63,7 +63,7 @@ mod tests {
         let send =
             |gbps: u64| SenderStep::Send { seq: 0, payload: 1, paced_until: Time::ZERO, rate: Rate::from_gbps(gbps) };
         for step in [send(1), SenderStep::Open(Cause::Start), send(3), send(40), SenderStep::TimedOut] {
-            rates.add(&SenderEvent { t: Time::ZERO, flow: FlowId(0), step });
+            rates.add(&SenderEvent { t: Time::ZERO, flow: FlowId(0), lane: FlowId(0), step });
         }
         assert_eq!((rates.mean_mbps(), rates.deviation_mbps()), (2_000.0, 1_000.0));
         assert!((rates.limited_share() - 2.0 / 3.0).abs() < 1e-12);

@@ -6,8 +6,8 @@ use std::path::Path;
 use fairrate_scenario::{Overrides, Scenario};
 use fairrate_sim::topology::Topology;
 use fairrate_sim::{
-    FlowOutcome, NodeId, PacketEvent, PacketKind, PacketStep, PfcEvent, PortId, PortSample, RateSample, RunTotals,
-    SimConfig, Simulation, Sink,
+    FlowOutcome, NodeId, PacketEvent, PacketHeader, PacketKind, PacketStep, PfcEvent, PortId, PortSample, RateSample,
+    RunTotals, SimConfig, Simulation, Sink,
 };
 
 const ALL: [&str; 4] = ["nscc", "rccc", "eqds", "ndp"];
@@ -29,7 +29,7 @@ impl Sink for Seen {
     fn wants_packets(&self) -> bool {
         true
     }
-    fn packet(&mut self, event: &PacketEvent) {
+    fn packet(&mut self, event: &PacketEvent, _: Option<&PacketHeader<'_>>) {
         self.steps.push(*event);
     }
 }

@@ -251,12 +251,16 @@ pub struct PacketEvent {
     /// The flow that the packet belongs to; for a subflow, its connection. Messages of a central allocator have numbers
     /// above those of all flows.
     pub flow: FlowId,
+    /// The flow; of a connection with several subflows, the subflow, which has a number above those of all flows.
+    pub lane: FlowId,
     /// The kind of the packet.
     pub kind: PacketKind,
     /// Data: the first payload byte. Acknowledgments: the byte expected next.
     pub seq: u64,
     /// Acknowledgments: the first payload byte of the data packet they answer.
     pub answers: u64,
+    /// Payload bytes of data, 0 for other packets.
+    pub payload_bytes: u16,
     /// Bytes on the wire.
     pub wire_bytes: u16,
     /// Priority class.
@@ -270,16 +274,12 @@ pub struct PacketEvent {
 }
 
 /// The fields of a packet's header that its steps lack.
-#[derive(Clone, Debug, PartialEq)]
-pub struct PacketHeader {
-    /// The flow; of a connection with several subflows, the subflow, which has a number above those of all flows.
-    pub lane: FlowId,
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct PacketHeader<'a> {
     /// The host that sends the flow's data.
     pub sender: HostId,
     /// The host that receives the flow's data.
     pub receiver: HostId,
-    /// Payload bytes of data, 0 for other packets.
-    pub payload: u16,
     /// Data: the window in force when it was sent, in bytes, saturated. HOMA's answers: the class that they grant.
     pub cwnd: u32,
     /// Data: the value by which its sender chose its path, which acknowledgments return.
@@ -289,9 +289,9 @@ pub struct PacketHeader {
     /// `true` if its sender says that it has reduced its window.
     pub is_reduced: bool,
     /// Ranges of a selective acknowledgment of TCP: first byte, and the byte after the last one.
-    pub sacks: Vec<(u64, u64)>,
+    pub sacks: &'a [(u64, u64)],
     /// Telemetry that switches have stamped so far.
-    pub telemetry: Vec<IntHop>,
+    pub telemetry: &'a [IntHop],
 }
 
 /// The convergence of rates after a flow's arrival or departure. Changes at the same time give one sample, with the
@@ -339,14 +339,13 @@ pub trait Sink {
     }
     /// Receives a step of a packet, in the order of time. Steps of the same time are in the order of the kinds of events
     /// that cause them, which does not depend on the number of threads. So a packet that arrives late, by a fault, just
-    /// when its port is free is reported as sent and then as queued.
-    fn packet(&mut self, _event: &PacketEvent) {}
-    /// Returns `true` if the run shall call [`Sink::header`]. It does so only if it calls [`Sink::packet`] too.
+    /// when its port is free is reported as sent and then as queued. `header` is that of the packet, if [`Sink::wants_headers`] asked
+    /// for headers when the packet took the step.
+    fn packet(&mut self, _event: &PacketEvent, _header: Option<&PacketHeader<'_>>) {}
+    /// Returns `true` if the run shall give [`Sink::packet`] the headers of packets.
     fn wants_headers(&self) -> bool {
         false
     }
-    /// Receives the header of a packet, just before its step.
-    fn header(&mut self, _header: &PacketHeader) {}
     /// Returns `true` if the run shall call [`Sink::sender`] and [`Sink::receiver`].
     fn wants_senders(&self) -> bool {
         false

@@ -3,8 +3,8 @@
 use crate::common::{algorithm, config, flow};
 use fairrate_sim::topology::Star;
 use fairrate_sim::{
-    DropCause, FlowOutcome, PacketEvent, PacketKind, PacketStep, Pfc, PfcEvent, PortId, PortSample, RateSample,
-    RunTotals, SimConfig, Simulation, Sink,
+    DropCause, FlowOutcome, PacketEvent, PacketHeader, PacketKind, PacketStep, Pfc, PfcEvent, PortId, PortSample,
+    RateSample, RunTotals, SimConfig, Simulation, Sink,
 };
 use fairrate_units::{Bytes, Rate, Time};
 
@@ -22,7 +22,7 @@ impl Sink for Steps {
     fn wants_packets(&self) -> bool {
         true
     }
-    fn packet(&mut self, event: &PacketEvent) {
+    fn packet(&mut self, event: &PacketEvent, _: Option<&PacketHeader<'_>>) {
         self.0.push(*event);
     }
 }

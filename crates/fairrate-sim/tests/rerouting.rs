@@ -6,8 +6,8 @@ use crate::common::{algorithm, config, flow, run};
 use fairrate_sim::topology::{LeafSpine, Topology};
 use fairrate_sim::workload::Permutation;
 use fairrate_sim::{
-    Balance, DropCause, FaultConfig, Flap, FlowOutcome, FlowSpec, PacketEvent, PacketKind, PacketStep, Pfc, PfcEvent,
-    PortId, PortSample, RateSample, Recovery, Rehash, Reroute, SimConfig, Simulation, Sink,
+    Balance, DropCause, FaultConfig, Flap, FlowOutcome, FlowSpec, PacketEvent, PacketHeader, PacketKind, PacketStep,
+    Pfc, PfcEvent, PortId, PortSample, RateSample, Recovery, Rehash, Reroute, SimConfig, Simulation, Sink,
 };
 use fairrate_units::{Bytes, Rate, Time};
 
@@ -82,7 +82,7 @@ impl Sink for Ways {
     fn wants_packets(&self) -> bool {
         true
     }
-    fn packet(&mut self, event: &PacketEvent) {
+    fn packet(&mut self, event: &PacketEvent, _: Option<&PacketHeader<'_>>) {
         if event.step == PacketStep::Sent && event.kind == PacketKind::Data && self.uplinks.contains(&event.port) {
             self.sent.entry(event.flow.0).or_default().push((event.t, event.port));
         }

@@ -3,7 +3,8 @@
 use std::io::{self, Write};
 use std::sync::Arc;
 
-use fairrate_sim::{PacketStep, PfcEvent};
+use bytes::Bytes;
+use fairrate_sim::{PacketEvent, PacketHeader, PacketStep, PfcEvent};
 use parquet::basic::{Compression, Encoding, LogicalType, Repetition, Type as Physical};
 use parquet::data_type::{BoolType, ByteArray, ByteArrayType, Int64Type};
 use parquet::errors::ParquetError;
@@ -14,7 +15,7 @@ use parquet::schema::types::{ColumnPath, Type};
 
 use crate::network::{Network, kind_name};
 use crate::output::Output;
-use crate::tracer::{End, Format, Step};
+use crate::tracer::{End, Format};
 
 /// Largest number of rows of a row group.
 const MOST_ROWS: u64 = 1 << 16;
@@ -41,6 +42,11 @@ const COLUMNS: [(&str, Physical, bool); 13] = [
     ("marked", Physical::BOOLEAN, false),
     ("cause", Physical::BYTE_ARRAY, true),
 ];
+
+/// Returns a name without a copy of it.
+fn name(name: &'static str) -> ByteArray {
+    ByteArray::from(Bytes::from_static(name.as_bytes()))
+}
 
 /// The buffered rows, by column.
 #[derive(Default)]
@@ -144,7 +150,7 @@ impl Table {
 impl Rows {
     /// Writes the rows as a row group and removes them.
     fn write(&mut self, writer: &mut SerializedFileWriter<Output>) -> Result<(), ParquetError> {
-        let rows = std::mem::take(self);
+        let rows = &*self;
         let mut group = writer.next_row_group()?;
         let mut at = 0;
         while let Some(mut column) = group.next_column()? {
@@ -166,16 +172,31 @@ impl Rows {
             column.close()?;
             at += 1;
         }
-        group.close().map(|_| ())
+        group.close()?;
+        self.clear();
+        Ok(())
+    }
+
+    /// Removes the rows, and keeps their room.
+    fn clear(&mut self) {
+        let Self { time_ps, flow, seq, answers, payload, size, class, queue, .. } = self;
+        [time_ps, flow, seq, answers, payload, size, class, queue].into_iter().for_each(Vec::clear);
+        let Self { event, port, kind, cause, .. } = self;
+        [event, port, kind, cause].into_iter().for_each(Vec::clear);
+        [&mut self.has_flow, &mut self.has_cause].into_iter().for_each(Vec::clear);
+        self.marked.clear();
     }
 }
 
 impl Format for Table {
-    fn step(&mut self, step: Step<'_>) -> io::Result<End> {
-        let (event, header) = (step.event, step.header);
+    fn wants_headers(&self) -> bool {
+        false
+    }
+
+    fn step(&mut self, event: &PacketEvent, _: Option<&PacketHeader<'_>>) -> io::Result<End> {
         // Numbers beyond 63 bits do not occur.
         let int = |n: u64| i64::try_from(n).unwrap_or(i64::MAX);
-        let (name, cause) = match event.step {
+        let (step, cause) = match event.step {
             PacketStep::Queued => ("queued", None),
             PacketStep::Sent => ("sent", None),
             PacketStep::Dropped(cause) => ("dropped", Some(cause.name())),
@@ -185,30 +206,30 @@ impl Format for Table {
         let flow = self.network.number(event.flow);
         let rows = &mut self.rows;
         rows.time_ps.push(int(event.t.as_ps()));
-        rows.event.push(ByteArray::from(name));
+        rows.event.push(name(step));
         rows.port.push(self.ports[event.port.index()].clone());
         rows.has_flow.push(i16::from(flow.is_some()));
         rows.flow.extend(flow.map(i64::from));
-        rows.kind.push(ByteArray::from(kind_name(event.kind)));
+        rows.kind.push(name(kind_name(event.kind)));
         rows.seq.push(int(event.seq));
         rows.answers.push(int(event.answers));
-        rows.payload.push(i64::from(header.payload));
+        rows.payload.push(i64::from(event.payload_bytes));
         rows.size.push(i64::from(event.wire_bytes));
         rows.class.push(i64::from(event.class));
         rows.queue.push(int(event.queued_bytes));
         rows.marked.push(event.marked);
         rows.has_cause.push(i16::from(cause.is_some()));
-        rows.cause.extend(cause.map(ByteArray::from));
+        rows.cause.extend(cause.map(name));
         self.end_group()
     }
 
     fn pfc(&mut self, event: &PfcEvent) -> io::Result<End> {
         let rows = &mut self.rows;
         rows.time_ps.push(i64::try_from(event.t.as_ps()).unwrap_or(i64::MAX));
-        rows.event.push(ByteArray::from(if event.pause { "paused" } else { "resumed" }));
+        rows.event.push(name(if event.pause { "paused" } else { "resumed" }));
         rows.port.push(self.ports[event.port.index()].clone());
         rows.has_flow.push(0);
-        rows.kind.push(ByteArray::from("pfc"));
+        rows.kind.push(name("pfc"));
         for column in [&mut rows.seq, &mut rows.answers, &mut rows.payload, &mut rows.size, &mut rows.queue] {
             column.push(0);
         }

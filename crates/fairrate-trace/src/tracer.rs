@@ -14,7 +14,7 @@ pub struct Step<'a> {
     /// The step.
     pub event: &'a PacketEvent,
     /// The header.
-    pub header: &'a PacketHeader,
+    pub header: &'a PacketHeader<'a>,
 }
 
 /// The cause for which a trace ends.
@@ -28,11 +28,13 @@ pub enum End {
 
 /// A file format of traces. Its functions return [`End::Limit`] after the last step that the file has room for.
 pub trait Format {
-    /// Adds a step of a packet.
+    /// Returns `true` if [`Format::step`] shall have the headers of packets.
+    fn wants_headers(&self) -> bool;
+    /// Adds a step of a packet, with its header if [`Format::wants_headers`] says so.
     ///
     /// # Errors
     /// Those of writing.
-    fn step(&mut self, step: Step<'_>) -> io::Result<End>;
+    fn step(&mut self, event: &PacketEvent, header: Option<&PacketHeader<'_>>) -> io::Result<End>;
     /// Adds the pause or resumption of a port.
     ///
     /// # Errors
@@ -77,9 +79,6 @@ pub struct Counts {
 pub struct Tracer {
     format: Box<dyn Format>,
     filter: Filter,
-    /// The header of the packet that takes a step next, if `has_header`. Its lists are used again: steps are many.
-    header: Option<PacketHeader>,
-    has_header: bool,
     counts: Counts,
     end: End,
     /// `true` if nothing more is traced.
@@ -91,7 +90,7 @@ impl Tracer {
     /// Returns a sink that traces the steps that `filter` lets through.
     pub fn new(format: Box<dyn Format>, filter: Filter) -> Self {
         let (counts, end) = (Counts::default(), End::Whole);
-        Self { format, filter, header: None, has_header: false, counts, end, is_over: false, error: None }
+        Self { format, filter, counts, end, is_over: false, error: None }
     }
 
     /// Completes the file. Returns the numbers of its steps, its bytes, and the cause for which it ends.
@@ -130,7 +129,7 @@ impl Sink for Tracer {
         !self.is_over
     }
     fn wants_headers(&self) -> bool {
-        !self.is_over
+        !self.is_over && self.format.wants_headers()
     }
     fn wants_senders(&self) -> bool {
         !self.is_over && self.format.wants_senders()
@@ -139,17 +138,7 @@ impl Sink for Tracer {
         self.error.is_some()
     }
 
-    fn header(&mut self, header: &PacketHeader) {
-        let old = self.header.take().map(|old| (old.sacks, old.telemetry));
-        let (mut sacks, mut telemetry) = old.unwrap_or_default();
-        sacks.clone_from(&header.sacks);
-        telemetry.clone_from(&header.telemetry);
-        self.header = Some(PacketHeader { sacks, telemetry, ..*header });
-        self.has_header = true;
-    }
-
-    fn packet(&mut self, event: &PacketEvent) {
-        let Some(header) = self.header.as_ref().filter(|_| std::mem::take(&mut self.has_header)) else { return };
+    fn packet(&mut self, event: &PacketEvent, header: Option<&PacketHeader<'_>>) {
         self.is_over |= self.filter.until <= event.t;
         let is_chosen = !self.is_over
             && self.filter.has_time(event.t)
@@ -164,7 +153,7 @@ impl Sink for Tracer {
             PacketStep::Dropped(_) => self.counts.dropped += 1,
             PacketStep::Trimmed => self.counts.trimmed += 1,
         }
-        let done = self.format.step(Step { event, header });
+        let done = self.format.step(event, header);
         self.note(done);
     }
 

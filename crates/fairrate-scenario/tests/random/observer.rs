@@ -47,7 +47,7 @@ impl Sink for Observer {
     fn wants_packets(&self) -> bool {
         true
     }
-    fn packet(&mut self, event: &PacketEvent) {
+    fn packet(&mut self, event: &PacketEvent, _: Option<&PacketHeader<'_>>) {
         self.steps.push(*event);
     }
     fn wants_senders(&self) -> bool {
@@ -108,14 +108,11 @@ impl Sink for Both<'_> {
     fn wants_packets(&self) -> bool {
         self.0[0].wants_packets()
     }
-    fn packet(&mut self, event: &PacketEvent) {
-        self.0.iter_mut().for_each(|sink| sink.packet(event));
+    fn packet(&mut self, event: &PacketEvent, header: Option<&PacketHeader<'_>>) {
+        self.0.iter_mut().for_each(|sink| sink.packet(event, header));
     }
     fn wants_headers(&self) -> bool {
         self.0[0].wants_headers()
-    }
-    fn header(&mut self, header: &PacketHeader) {
-        self.0.iter_mut().for_each(|sink| sink.header(header));
     }
     fn wants_senders(&self) -> bool {
         self.0[0].wants_senders()

@@ -1,9 +1,12 @@
 //! The results of a part: totals, and notifications of single events.
 
+mod pending;
+
 use std::collections::BTreeSet;
 
 use fairrate_units::Time;
 
+use self::pending::Pending;
 use super::run::Run;
 use crate::config::Transport;
 use crate::engine::Event;
@@ -28,10 +31,8 @@ pub(crate) enum Notification {
     Pfc(PfcEvent),
     /// A sender measured a round-trip time.
     Rtt(RttSample),
-    /// A packet took a step.
-    Packet(PacketEvent),
-    /// A packet that takes a step next has the header at this position of `headers`.
-    Header(u32),
+    /// A packet took a step. Its header is at this position, if headers are reported.
+    Packet(PacketEvent, Option<u32>),
     /// A sender took a step.
     Sender(SenderEvent),
     /// A receiver that grants acts on a data packet.
@@ -54,22 +55,16 @@ pub(crate) struct Observations {
     pub(crate) wants_packets: bool,
     /// `true` if the headers of packets are reported too.
     pub(crate) wants_headers: bool,
-    /// The headers of pending notifications.
-    headers: Vec<PacketHeader>,
     /// `true` if the steps of senders are reported.
     pub(crate) wants_senders: bool,
     /// The cause of what the hosts do now, kept while the steps of senders are reported.
     pub(crate) cause: Option<Cause>,
     /// The flows of which the last reported step leaves them open, in order.
     open: BTreeSet<FlowId>,
-    /// Pending notifications, each with the event that caused it; from index `marked` on, those of the event being
-    /// processed.
-    pending: Vec<(Event, Notification)>,
-    marked: usize,
-    /// Number of notifications at the head of `pending` that were passed on since the last [`Observations::forget_done`].
-    n_done: usize,
-    /// Set when `pending` is not in the order of events: switches that process spans run ahead of other nodes.
-    is_mixed: bool,
+    /// Notifications that were not yet passed on.
+    pending: Pending,
+    /// Ranges of the acknowledgment whose header is kept.
+    sacks: Vec<(u64, u64)>,
     /// `true` if notifications keep the order in which they were added, as in runs whose ties are broken by insertion.
     /// There a packet may take no time, so that of two events of the same time the first to happen sorts last.
     keeps_order: bool,
@@ -95,7 +90,7 @@ impl Observations {
     /// Adds a notification of the event being processed.
     #[inline]
     pub(crate) fn push(&mut self, notification: Notification) {
-        self.pending.push((Event::LAST, notification));
+        self.pending.push(notification);
     }
 
     /// Adds a round-trip time that a sender of a user's flow measured at `t`, if those are reported.
@@ -117,29 +112,49 @@ impl Observations {
     ) {
         let p = pool.get(packet);
         if !p.kind.is_frame() {
-            if self.wants_headers {
-                let header = Notification::Header(self.headers.len() as u32);
-                self.headers.push(header_of(run, pool, packet));
-                self.push(header);
-            }
+            let header = self.wants_headers.then(|| self.keep_header(run, pool, packet));
             let flow = run.flow(p.flow).parent;
             let (kind, seq, wire_bytes, class, marked) = (p.kind, p.seq, p.wire, p.class, p.is_marked());
-            let answers = answers(p);
-            self.push(Notification::Packet(PacketEvent {
+            let (answers, payload_bytes) = (answers(p), if kind == PacketKind::Data { p.payload } else { 0 });
+            let event = PacketEvent {
                 t,
                 port: id,
                 step,
                 flow,
+                lane: p.flow,
                 kind,
                 seq,
                 answers,
+                payload_bytes,
                 wire_bytes,
                 class,
                 queued_bytes,
                 rate: port.rate,
                 marked,
-            }));
+            };
+            self.push(Notification::Packet(event, header));
         }
+    }
+
+    /// Keeps the header of a packet that is no frame; returns its position.
+    fn keep_header(&mut self, run: &Run, pool: &PacketPool, packet: PacketIdx) -> u32 {
+        let p = pool.get(packet);
+        let flow = run.flow(p.flow);
+        self.sacks.clear();
+        if p.kind == PacketKind::Ack && matches!(run.config.stack(flow.stack).0.kind, Transport::Tcp(_)) {
+            let pairs = pool.header(packet).get(run.constants.header_words..).unwrap_or_default().chunks_exact(2);
+            self.sacks.extend(pairs.take_while(|pair| pair[1] != 0.0).map(|pair| (pair[0] as u64, pair[1] as u64)));
+        }
+        self.pending.keep_header(PacketHeader {
+            sender: flow.src_host,
+            receiver: flow.dst_host,
+            cwnd: p.cwnd_at_send,
+            entropy: p.entropy,
+            is_handshake: p.is_handshake(),
+            is_reduced: p.is_reduced(),
+            sacks: &self.sacks,
+            telemetry: pool.int(packet),
+        })
     }
 
     /// Sets the cause of what hosts do from now on, if the steps of senders are reported.
@@ -154,7 +169,7 @@ impl Observations {
     #[cold]
     pub(crate) fn begin_with_packet(&mut self, run: &Run, t: Time, p: &Packet) {
         let flow = run.flow(p.flow);
-        self.cause = Some(Cause::Packet { flow: flow.parent, kind: p.kind, answers: answers(p) });
+        self.cause = Some(Cause::Packet { flow: flow.parent, lane: p.flow, kind: p.kind, answers: answers(p) });
         if p.kind == PacketKind::Data && flow.transport == Kind::Homa {
             self.push(Notification::Receiver(ReceiverEvent { t, flow: flow.parent, seq: p.seq }));
         }
@@ -174,85 +189,48 @@ impl Observations {
     /// Adds a step of the sender of `flow` at `t`.
     #[cold]
     pub(crate) fn push_sender(&mut self, run: &Run, t: Time, flow: FlowId, step: SenderStep) {
-        self.push(Notification::Sender(SenderEvent { t, flow: run.flow(flow).parent, step }));
+        self.push(Notification::Sender(SenderEvent { t, flow: run.flow(flow).parent, lane: flow, step }));
     }
 
     /// Returns `true` if a notification was added since the last call of [`Observations::mark`].
     #[inline]
     pub(crate) fn has_unmarked(&self) -> bool {
-        self.pending.len() != self.marked
+        self.pending.has_unmarked()
     }
 
     /// Records `event` as the cause of the notifications added since the last call.
     pub(crate) fn mark(&mut self, event: Event) {
-        let is_early = |last: usize| event < self.pending[last].0;
-        self.is_mixed |= !self.keeps_order && self.marked.checked_sub(1).is_some_and(is_early);
-        self.pending[self.marked..].iter_mut().for_each(|notification| notification.0 = event);
-        self.marked = self.pending.len();
+        self.pending.mark(event, self.keeps_order);
     }
 
     /// Returns `true` if notifications were not yet passed on.
     pub(super) fn has_news(&self) -> bool {
-        self.n_done < self.pending.len()
+        self.pending.first().is_some()
     }
 
     /// Sorts the notifications into the order of events.
     pub(super) fn sort(&mut self) {
-        if std::mem::take(&mut self.is_mixed) {
-            // The sort is stable: notifications of one event keep their order.
-            self.pending.sort_by_key(|notification| notification.0);
-        }
+        self.pending.sort();
     }
 
     /// Returns the first event with a notification that was not yet passed on.
     pub(super) fn first(&self) -> Option<Event> {
-        self.pending.get(self.n_done).map(|notification| notification.0)
-    }
-
-    /// Returns the header at a position, that of a notification which was just taken.
-    pub(super) fn header(&self, at: u32) -> PacketHeader {
-        self.headers[at as usize].clone()
+        self.pending.first()
     }
 
     /// Takes the first notification that was not yet passed on.
     pub(super) fn take_first(&mut self) -> Option<Notification> {
-        let notification = self.pending.get(self.n_done)?.1;
-        self.n_done += 1;
-        Some(notification)
+        self.pending.take_first()
+    }
+
+    /// Returns the header at a position, that of a notification which was just taken.
+    pub(super) fn header(&self, at: u32) -> PacketHeader<'_> {
+        self.pending.header(at)
     }
 
     /// Removes the notifications that were passed on.
     pub(super) fn forget_done(&mut self) {
-        self.pending.drain(..std::mem::take(&mut self.n_done));
-        self.marked = self.pending.len();
-        if self.pending.is_empty() {
-            self.headers.clear();
-        }
-    }
-}
-
-/// Returns the header of a packet that is no frame.
-fn header_of(run: &Run, pool: &PacketPool, packet: PacketIdx) -> PacketHeader {
-    let p = pool.get(packet);
-    let flow = run.flow(p.flow);
-    let sacks = match (p.kind, &run.config.stack(flow.stack).0.kind) {
-        (PacketKind::Ack, Transport::Tcp(_)) => {
-            let pairs = pool.header(packet).get(run.constants.header_words..).unwrap_or_default().chunks_exact(2);
-            pairs.take_while(|pair| pair[1] != 0.0).map(|pair| (pair[0] as u64, pair[1] as u64)).collect()
-        }
-        _ => Vec::new(),
-    };
-    PacketHeader {
-        lane: p.flow,
-        sender: flow.src_host,
-        receiver: flow.dst_host,
-        payload: if p.kind == PacketKind::Data { p.payload } else { 0 },
-        cwnd: p.cwnd_at_send,
-        entropy: p.entropy,
-        is_handshake: p.is_handshake(),
-        is_reduced: p.is_reduced(),
-        sacks,
-        telemetry: pool.int(packet).to_vec(),
+        self.pending.forget_done();
     }
 }
 

@@ -14,6 +14,8 @@ pub enum Cause {
     Packet {
         /// The flow that the packet belongs to or refers to; for a subflow, its connection.
         flow: FlowId,
+        /// The same; for a subflow, its own number.
+        lane: FlowId,
         /// Its kind.
         kind: PacketKind,
         /// Acknowledgments: the first payload byte of the data packet they answer.
@@ -62,6 +64,8 @@ pub struct SenderEvent {
     /// The flow; for a subflow, its connection. The connections of a central allocator have numbers above those of all
     /// flows.
     pub flow: FlowId,
+    /// The flow; of a connection with several subflows, the subflow, which has a number above those of all flows.
+    pub lane: FlowId,
     /// The step.
     pub step: SenderStep,
 }

@@ -1,6 +1,6 @@
 //! The headers of a packet: Ethernet, IPv4, and what the protocol of its flow puts behind them.
 
-use fairrate_sim::{HostId, PacketKind};
+use fairrate_sim::{HostId, PacketEvent, PacketKind};
 
 use super::{rdma, tcp};
 use crate::network::{Network, Protocol};
@@ -122,7 +122,7 @@ fn ipv4(protocol: u8, (class, mark): (u8, u8), len: usize, (from, to): (HostId, 
 
 /// Returns the header of UDP, whose length is filled in later, from a port that says the flow or the path.
 pub(super) fn udp(step: Step<'_>, port: u16) -> Vec<u8> {
-    let choice = if step.header.entropy == 0 { step.header.lane.0 as u16 } else { step.header.entropy };
+    let choice = if step.header.entropy == 0 { step.event.lane.0 as u16 } else { step.header.entropy };
     let mut bytes = Vec::with_capacity(64);
     bytes.extend_from_slice(&(0xC000 | choice).to_be_bytes());
     bytes.extend_from_slice(&port.to_be_bytes());
@@ -133,24 +133,24 @@ pub(super) fn udp(step: Step<'_>, port: u16) -> Vec<u8> {
 /// Returns a packet over UDP with the fields of the simulator.
 fn plain(step: Step<'_>, port: u16) -> Segment {
     let mut bytes = udp(step, port);
-    bytes.extend_from_slice(&fields(step));
+    bytes.extend_from_slice(&fields(step.event));
     Segment { protocol: UDP_PROTOCOL, least: bytes.len(), bytes }
 }
 
 /// Returns a packet of HOMA: ports, then the fields of the simulator.
 fn homa(step: Step<'_>) -> Segment {
-    let lane = step.header.lane.0 as u16;
+    let lane = step.event.lane.0 as u16;
     let mut bytes = [lane.to_be_bytes(), lane.to_be_bytes()].concat();
-    bytes.extend_from_slice(&fields(step));
+    bytes.extend_from_slice(&fields(step.event));
     Segment { protocol: HOMA_PROTOCOL, least: bytes.len(), bytes }
 }
 
 /// Returns the fields of the simulator: kind, flags, payload, flow, number, and number that it answers.
-fn fields(Step { event, header }: Step<'_>) -> [u8; 24] {
+fn fields(event: &PacketEvent) -> [u8; 24] {
     let mut bytes = [0; 24];
     (bytes[0], bytes[1]) = (code(event.kind), u8::from(event.marked));
-    bytes[2..4].copy_from_slice(&header.payload.to_be_bytes());
-    bytes[4..8].copy_from_slice(&header.lane.0.to_be_bytes());
+    bytes[2..4].copy_from_slice(&event.payload_bytes.to_be_bytes());
+    bytes[4..8].copy_from_slice(&event.lane.0.to_be_bytes());
     bytes[8..16].copy_from_slice(&event.seq.to_be_bytes());
     bytes[16..].copy_from_slice(&event.answers.to_be_bytes());
     bytes

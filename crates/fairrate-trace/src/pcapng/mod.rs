@@ -9,7 +9,7 @@ mod tcp;
 use std::collections::HashMap;
 use std::io::{self, Write};
 
-use fairrate_sim::{FlowId, PacketKind, PacketStep, PfcEvent, PortId};
+use fairrate_sim::{FlowId, PacketEvent, PacketHeader, PacketKind, PacketStep, PfcEvent, PortId};
 
 use self::block::Block;
 use self::frame::Frame;
@@ -54,11 +54,11 @@ impl Pcapng {
     }
 
     /// Returns `true` if data leaves its sender that has left it before.
-    fn is_sent_again(&mut self, Step { event, header }: Step<'_>) -> bool {
+    fn is_sent_again(&mut self, event: &PacketEvent) -> bool {
         if event.kind != PacketKind::Data || !self.network.is_host(event.port) {
             return false;
         }
-        let next = self.next.entry(header.lane).or_default();
+        let next = self.next.entry(event.lane).or_default();
         let is_again = event.seq < *next;
         *next = (*next).max(event.seq + 1);
         is_again
@@ -91,12 +91,17 @@ impl Pcapng {
 }
 
 impl Format for Pcapng {
-    fn step(&mut self, step: Step<'_>) -> io::Result<End> {
-        let event = step.event;
+    fn wants_headers(&self) -> bool {
+        true
+    }
+
+    fn step(&mut self, event: &PacketEvent, header: Option<&PacketHeader<'_>>) -> io::Result<End> {
+        let Some(header) = header else { return Ok(End::Whole) };
+        let step = Step { event, header };
         let queued = event.queued_bytes;
         let comment = match event.step {
             PacketStep::Queued => return Ok(End::Whole),
-            PacketStep::Sent => self.is_sent_again(step).then(|| "sent again".to_owned()),
+            PacketStep::Sent => self.is_sent_again(event).then(|| "sent again".to_owned()),
             PacketStep::Dropped(cause) => Some(format!("dropped: {}, {queued} bytes queued", cause.words())),
             PacketStep::Trimmed => Some(format!("cut to its header, {queued} bytes queued")),
             PacketStep::Returned => Some(format!("header sent back, {queued} bytes queued")),

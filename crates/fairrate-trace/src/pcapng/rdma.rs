@@ -52,7 +52,7 @@ pub(super) fn segment(network: &Network, step: Step<'_>) -> Segment {
         _ => {
             let is_first = event.seq == 0;
             let bytes = network.bytes(event.flow);
-            let is_last = bytes <= event.seq + u64::from(header.payload);
+            let is_last = bytes <= event.seq + u64::from(event.payload_bytes);
             let opcode = match (is_first, is_last) {
                 (true, true) => WRITE_ONLY,
                 (true, false) => WRITE_FIRST,
@@ -71,12 +71,12 @@ pub(super) fn segment(network: &Network, step: Step<'_>) -> Segment {
     let mut bytes = udp(step, PORT);
     // Migrated, no padding, version 0; the default partition; congestion bits; the queue pair; the number.
     bytes.extend_from_slice(&[opcode, 0x40, 0xFF, 0xFF, if echoes { BECN } else { 0 }]);
-    bytes.extend_from_slice(&header.lane.0.to_be_bytes()[1..]);
+    bytes.extend_from_slice(&event.lane.0.to_be_bytes()[1..]);
     bytes.push(0);
     bytes.extend_from_slice(&psn.to_be_bytes()[1..]);
     bytes.extend_from_slice(&tail);
     if !header.telemetry.is_empty() {
-        bytes.extend_from_slice(&telemetry(&header.telemetry));
+        bytes.extend_from_slice(&telemetry(header.telemetry));
     }
     bytes.extend_from_slice(&[0; CHECKSUM]);
     let length = bytes.len() as u16;

@@ -44,7 +44,7 @@ pub(super) fn segment(step: Step<'_>, ecn: bool, mtu: u64) -> Segment {
             flags |= if event.marked { ECE } else { 0 };
             if !header.sacks.is_empty() {
                 options.extend_from_slice(&[1, 1, 5, 2 + 8 * header.sacks.len() as u8]);
-                for &(from, to) in &header.sacks {
+                for &(from, to) in header.sacks {
                     options.extend_from_slice(&number(from).to_be_bytes());
                     options.extend_from_slice(&number(to).to_be_bytes());
                 }
@@ -52,7 +52,7 @@ pub(super) fn segment(step: Step<'_>, ecn: bool, mtu: u64) -> Segment {
             (1, number(event.seq))
         }
     };
-    let (source, destination) = ports(header.lane);
+    let (source, destination) = ports(event.lane);
     let (from, to) = if is_forth { (source, destination) } else { (destination, source) };
     let mut bytes = Vec::with_capacity(20 + options.len());
     bytes.extend_from_slice(&from.to_be_bytes());
@@ -63,8 +63,7 @@ pub(super) fn segment(step: Step<'_>, ecn: bool, mtu: u64) -> Segment {
     // The largest window; no checksum, as the payload is not there; no urgent data.
     bytes.extend_from_slice(&[0xFF, 0xFF, 0, 0, 0, 0]);
     bytes.extend_from_slice(&options);
-    let payload = if event.kind == PacketKind::Data { usize::from(header.payload) } else { 0 };
-    Segment { protocol: PROTOCOL, least: bytes.len() + payload, bytes }
+    Segment { protocol: PROTOCOL, least: bytes.len() + usize::from(event.payload_bytes), bytes }
 }
 
 /// Returns the ports of a connection at its sender and at its receiver, both of the dynamic range: no other two ends have the same.

@@ -1,6 +1,8 @@
 //! Packets of a Perfetto trace: descriptions of tracks, and events on them. Numbers of fields are those of Perfetto's `trace_packet.proto`,
 //! `track_descriptor.proto` and `track_event.proto`.
 
+use std::fmt::Display;
+
 use fairrate_units::Time;
 
 use super::proto::Message;
@@ -38,76 +40,87 @@ pub(super) struct Facts {
     pub(super) marked: bool,
 }
 
-/// Returns the description of a track below `parent`, or at the top for 0.
-pub(super) fn track(id: u64, parent: u64, name: &str) -> Vec<u8> {
-    described(id, parent, name, None)
+/// Adds the description of a track below `parent`, or at the top for 0.
+pub(super) fn track(buffer: &mut Vec<u8>, id: u64, parent: u64, name: &str) {
+    described(buffer, (id, parent), name, |_| ());
 }
 
-/// Returns the description of a counter below `parent`.
-pub(super) fn counter_track(id: u64, parent: u64, name: &str, unit: Unit) -> Vec<u8> {
-    let counter = match unit {
-        Unit::Bytes => Message::default().int(3, 3),
-        Unit::BitsPerSecond => Message::default().text(6, "bit/s"),
+/// Adds the description of a counter below `parent`.
+pub(super) fn counter_track(buffer: &mut Vec<u8>, id: u64, parent: u64, name: &str, unit: Unit) {
+    let counter = |counter: &mut Message<'_>| match unit {
+        Unit::Bytes => _ = counter.int(3, 3),
+        Unit::BitsPerSecond => _ = counter.text(6, "bit/s"),
     };
-    described(id, parent, name, Some(&counter))
+    described(buffer, (id, parent), name, |track| _ = track.message(8, counter));
 }
 
-fn described(id: u64, parent: u64, name: &str, counter: Option<&Message>) -> Vec<u8> {
-    let mut track = Message::default().int(1, id).text(2, name);
-    if parent != 0 {
-        track = track.int(5, parent);
-    }
-    if let Some(counter) = counter {
-        track = track.message(8, counter);
-    }
-    packet(None, 60, &track)
+fn described(buffer: &mut Vec<u8>, (id, parent): (u64, u64), name: &str, more: impl FnOnce(&mut Message<'_>)) {
+    packet(buffer, None, 60, |track| {
+        track.int(1, id).text(2, name);
+        if parent != 0 {
+            track.int(5, parent);
+        }
+        more(track);
+    });
 }
 
-/// Returns the begin of a slice.
-pub(super) fn begin(t: Time, track: u64, name: &str, facts: Option<Facts>, arrow: Arrow) -> Vec<u8> {
-    event(t, &shown(Message::default().int(9, BEGIN).int(11, track).text(23, name), facts, arrow))
+/// Adds the begin of a slice.
+pub(super) fn begin(
+    buffer: &mut Vec<u8>,
+    (t, track): (Time, u64),
+    name: impl Display,
+    facts: Option<Facts>,
+    arrow: Arrow,
+) {
+    event(buffer, t, |event| show(event.int(9, BEGIN).int(11, track).text(23, name), facts, arrow));
 }
 
-/// Returns the end of the last slice that began on `track`.
-pub(super) fn end(t: Time, track: u64) -> Vec<u8> {
-    event(t, &Message::default().int(9, END).int(11, track))
+/// Adds the end of the last slice that began on `track`.
+pub(super) fn end(buffer: &mut Vec<u8>, (t, track): (Time, u64)) {
+    event(buffer, t, |event| _ = event.int(9, END).int(11, track));
 }
 
-/// Returns a moment.
-pub(super) fn instant(t: Time, track: u64, name: &str, facts: Option<Facts>, arrow: Arrow) -> Vec<u8> {
-    event(t, &shown(Message::default().int(9, INSTANT).int(11, track).text(23, name), facts, arrow))
+/// Adds a moment.
+pub(super) fn instant(
+    buffer: &mut Vec<u8>,
+    (t, track): (Time, u64),
+    name: impl Display,
+    facts: Option<Facts>,
+    arrow: Arrow,
+) {
+    event(buffer, t, |event| show(event.int(9, INSTANT).int(11, track).text(23, name), facts, arrow));
 }
 
-/// Returns a value of a counter.
-pub(super) fn value(t: Time, track: u64, value: u64) -> Vec<u8> {
-    event(t, &Message::default().int(9, COUNTER).int(11, track).int(30, value))
+/// Adds a value of a counter.
+pub(super) fn value(buffer: &mut Vec<u8>, (t, track): (Time, u64), value: u64) {
+    event(buffer, t, |event| _ = event.int(9, COUNTER).int(11, track).int(30, value));
 }
 
-fn shown(mut event: Message, facts: Option<Facts>, arrow: Arrow) -> Message {
+fn show(event: &mut Message<'_>, facts: Option<Facts>, arrow: Arrow) {
     if let Some(Facts { seq, bytes, class, marked }) = facts {
         let facts =
             [("seq", seq), ("bytes", u64::from(bytes)), ("class", u64::from(class)), ("marked", u64::from(marked))];
         for (name, value) in facts {
-            event = event.message(4, &Message::default().text(10, name).int(3, value));
+            event.message(4, |fact| _ = fact.text(10, name).int(3, value));
         }
     }
     match arrow {
-        Arrow::None => event,
-        Arrow::Starts(id) => event.fixed(47, id),
-        Arrow::Ends(id) => event.fixed(48, id),
+        Arrow::None => {}
+        Arrow::Starts(id) => _ = event.fixed(47, id),
+        Arrow::Ends(id) => _ = event.fixed(48, id),
     }
 }
 
-fn event(t: Time, event: &Message) -> Vec<u8> {
-    packet(Some(t), 11, event)
+fn event(buffer: &mut Vec<u8>, t: Time, write: impl FnOnce(&mut Message<'_>)) {
+    packet(buffer, Some(t), 11, write);
 }
 
-/// Returns a packet of the trace, with the field of the trace that it is. Perfetto counts time in nanoseconds.
-fn packet(t: Option<Time>, field: u64, content: &Message) -> Vec<u8> {
-    let mut packet = Message::default();
-    if let Some(t) = t {
-        packet = packet.int(8, t.as_ns());
-    }
-    packet = packet.int(10, SEQUENCE).message(field, content);
-    Message::default().message(1, &packet).0
+/// Adds a packet of the trace, with the field of the trace that it is. Perfetto counts time in nanoseconds.
+fn packet(buffer: &mut Vec<u8>, t: Option<Time>, field: u64, write: impl FnOnce(&mut Message<'_>)) {
+    Message::at_end_of(buffer).message(1, |packet| {
+        if let Some(t) = t {
+            packet.int(8, t.as_ns());
+        }
+        packet.int(10, SEQUENCE).message(field, write);
+    });
 }

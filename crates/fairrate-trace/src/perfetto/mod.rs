@@ -3,16 +3,19 @@
 mod event;
 mod proto;
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
+use std::fmt::{self, Display, Formatter};
 use std::io::{self, Write};
 
-use fairrate_sim::{FlowId, PacketKind, PacketStep, PfcEvent, PortId, SenderEvent, SenderStep};
+use fairrate_sim::{
+    FlowId, PacketEvent, PacketHeader, PacketKind, PacketStep, PfcEvent, PortId, SenderEvent, SenderStep,
+};
 use fairrate_units::Time;
 
 use self::event::{Arrow, Facts, Unit};
 use crate::network::{Network, kind_name};
 use crate::output::Output;
-use crate::tracer::{End, Format, Step};
+use crate::tracer::{End, Format};
 
 /// Bytes that are kept for the moment that says why the file ends.
 const RESERVE: u64 = 256;
@@ -31,20 +34,56 @@ enum Track {
     Rate(FlowId),
 }
 
+/// Number of kinds of tracks, and of classes of a port.
+const KINDS: usize = 9;
+const CLASSES: usize = 8;
+
 impl Track {
     /// Returns the number of the track, which is never 0.
     fn id(self) -> u64 {
-        let (kind, number, more) = match self {
-            Self::Flows => (1, 0, 0),
-            Self::Node(node) => (2, node, 0),
-            Self::Port(port) => (3, port.0, 0),
-            Self::Queue(port) => (4, port.0, 0),
-            Self::Pauses(port, class) => (5, port.0, class),
-            Self::Flow(flow) => (6, flow.0, 0),
-            Self::Window(flow) => (7, flow.0, 0),
-            Self::Rate(flow) => (8, flow.0, 0),
-        };
-        kind << 48 | u64::from(more) << 32 | u64::from(number)
+        let (kind, number) = self.place();
+        (kind as u64) << 48 | number as u64
+    }
+
+    /// Returns its kind and its number among those of the kind.
+    fn place(self) -> (usize, usize) {
+        match self {
+            Self::Flows => (1, 0),
+            Self::Node(node) => (2, node as usize),
+            Self::Port(port) => (3, port.index()),
+            Self::Queue(port) => (4, port.index()),
+            Self::Pauses(port, class) => (5, port.index() * CLASSES + usize::from(class)),
+            Self::Flow(flow) => (6, flow.index()),
+            Self::Window(flow) => (7, flow.index()),
+            Self::Rate(flow) => (8, flow.index()),
+        }
+    }
+}
+
+/// The state of a track.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum State {
+    /// The trace has no description of it yet.
+    #[default]
+    Unknown,
+    Described,
+    /// It is a counter, with this last value.
+    Counts(u64),
+}
+
+/// The name of a packet: that of its flow, and its kind.
+struct Name {
+    /// The number of the flow; `None` for messages of an allocator.
+    flow: Option<u32>,
+    kind: &'static str,
+}
+
+impl Display for Name {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        match self.flow {
+            Some(flow) => write!(f, "flow {flow} {}", self.kind),
+            None => write!(f, "allocator {}", self.kind),
+        }
     }
 }
 
@@ -52,10 +91,8 @@ impl Track {
 pub struct Perfetto {
     network: Network,
     out: Output,
-    /// The tracks that are described.
-    known: HashSet<Track>,
-    /// The last value of each counter.
-    values: HashMap<u64, u64>,
+    /// The state of each track, by kind.
+    states: [Vec<State>; KINDS],
     /// Lost data that was not sent again yet, each with the number of its arrow.
     lost: HashMap<(FlowId, u64), u64>,
     n_arrows: u64,
@@ -66,60 +103,59 @@ pub struct Perfetto {
 impl Perfetto {
     /// Begins a trace of a run in `network`.
     pub fn new(network: Network, out: Output) -> Self {
-        let (known, values, lost) = (HashSet::new(), HashMap::new(), HashMap::new());
-        Self { network, out, known, values, lost, n_arrows: 0, pending: Vec::new() }
+        let (states, lost) = (Default::default(), HashMap::new());
+        Self { network, out, states, lost, n_arrows: 0, pending: Vec::new() }
+    }
+
+    fn state(&mut self, track: Track) -> &mut State {
+        let (kind, number) = track.place();
+        let states = &mut self.states[kind];
+        if states.len() <= number {
+            states.resize(number + 1, State::Unknown);
+        }
+        &mut states[number]
     }
 
     /// Returns the number of a track, which is described before its first event.
     fn track(&mut self, track: Track) -> u64 {
-        let id = track.id();
-        if !self.known.insert(track) {
-            return id;
+        let (state, id) = (self.state(track), track.id());
+        if *state == State::Unknown {
+            *state = State::Described;
+            self.describe(track, id);
         }
-        let network = &self.network;
-        let described = match track {
-            Track::Flows => event::track(id, 0, "flows"),
-            Track::Node(node) => event::track(id, 0, &network.nodes[node as usize]),
-            Track::Port(port) => {
-                let name = network.ports[port.index()].clone();
-                let node = self.track(Track::Node(self.network.from[port.index()].0));
-                event::track(id, node, &name)
-            }
-            Track::Queue(port) => {
-                let parent = self.track(Track::Port(port));
-                event::counter_track(id, parent, "queue", Unit::Bytes)
-            }
-            Track::Pauses(port, class) => {
-                let parent = self.track(Track::Port(port));
-                event::track(id, parent, &format!("class {class} paused"))
-            }
-            Track::Flow(flow) => {
-                let parent = self.track(Track::Flows);
-                let name = self.flow_name(flow);
-                event::track(id, parent, &name)
-            }
-            Track::Window(flow) => {
-                let parent = self.track(Track::Flow(flow));
-                event::counter_track(id, parent, "window", Unit::Bytes)
-            }
-            Track::Rate(flow) => {
-                let parent = self.track(Track::Flow(flow));
-                event::counter_track(id, parent, "rate", Unit::BitsPerSecond)
-            }
-        };
-        self.pending.extend_from_slice(&described);
         id
     }
 
-    fn flow_name(&self, flow: FlowId) -> String {
-        self.network.number(flow).map_or_else(|| "allocator".to_owned(), |number| format!("flow {number}"))
+    #[cold]
+    fn describe(&mut self, track: Track, id: u64) {
+        let parent = match track {
+            Track::Flows | Track::Node(_) => 0,
+            Track::Port(port) => self.track(Track::Node(self.network.from[port.index()].0)),
+            Track::Queue(port) | Track::Pauses(port, _) => self.track(Track::Port(port)),
+            Track::Flow(_) => self.track(Track::Flows),
+            Track::Window(flow) | Track::Rate(flow) => self.track(Track::Flow(flow)),
+        };
+        let (network, buffer) = (&self.network, &mut self.pending);
+        match track {
+            Track::Flows => event::track(buffer, id, parent, "flows"),
+            Track::Node(node) => event::track(buffer, id, parent, &network.nodes[node as usize]),
+            Track::Port(port) => event::track(buffer, id, parent, &network.ports[port.index()]),
+            Track::Queue(_) => event::counter_track(buffer, id, parent, "queue", Unit::Bytes),
+            Track::Pauses(_, class) => event::track(buffer, id, parent, &format!("class {class} paused")),
+            Track::Flow(flow) => {
+                let name = network.number(flow).map_or_else(|| "allocator".to_owned(), |n| format!("flow {n}"));
+                event::track(buffer, id, parent, &name);
+            }
+            Track::Window(_) => event::counter_track(buffer, id, parent, "window", Unit::Bytes),
+            Track::Rate(_) => event::counter_track(buffer, id, parent, "rate", Unit::BitsPerSecond),
+        }
     }
 
     /// Adds the value of a counter, if it has changed.
     fn count(&mut self, t: Time, track: Track, value: u64) {
         let id = self.track(track);
-        if self.values.insert(id, value) != Some(value) {
-            self.pending.extend_from_slice(&event::value(t, id, value));
+        if std::mem::replace(self.state(track), State::Counts(value)) != State::Counts(value) {
+            event::value(&mut self.pending, (t, id), value);
         }
     }
 
@@ -133,7 +169,8 @@ impl Perfetto {
         self.pending.clear();
         let why = "the trace ends here: the file has reached its largest size";
         // A track that is not described is shown all the same.
-        self.out.write_all(&event::instant(t, track.id(), why, None, Arrow::None))?;
+        event::instant(&mut self.pending, (t, track.id()), why, None, Arrow::None);
+        self.out.write_all(&self.pending)?;
         Ok(End::Limit)
     }
 
@@ -146,38 +183,41 @@ impl Perfetto {
 }
 
 impl Format for Perfetto {
-    fn step(&mut self, step: Step<'_>) -> io::Result<End> {
-        let (event, header) = (step.event, step.header);
+    fn wants_headers(&self) -> bool {
+        true
+    }
+
+    fn step(&mut self, event: &PacketEvent, header: Option<&PacketHeader<'_>>) -> io::Result<End> {
+        let Some(header) = header else { return Ok(End::Whole) };
         let (t, port) = (event.t, event.port);
         let is_data = event.kind == PacketKind::Data;
         let track = Track::Port(port);
-        let name = format!("{} {}", self.flow_name(event.flow), kind_name(event.kind));
+        let name = Name { flow: self.network.number(event.flow), kind: kind_name(event.kind) };
         let facts = Facts { seq: event.seq, bytes: event.wire_bytes, class: event.class, marked: event.marked };
         match event.step {
             PacketStep::Queued => {}
             PacketStep::Sent => {
                 let is_first = self.network.is_host(port) && is_data;
-                let again = if is_first { self.lost.remove(&(header.lane, event.seq)) } else { None };
+                let again = if is_first { self.lost.remove(&(event.lane, event.seq)) } else { None };
                 let arrow = again.map_or(Arrow::None, Arrow::Ends);
                 let id = self.track(track);
                 let length = self.network.tx_time(event.rate, event.wire_bytes);
-                self.pending.extend_from_slice(&event::begin(t, id, &name, Some(facts), arrow));
-                self.pending.extend_from_slice(&event::end(t + length, id));
+                event::begin(&mut self.pending, (t, id), name, Some(facts), arrow);
+                event::end(&mut self.pending, (t + length, id));
                 // Subflows have windows of their own, and some algorithms none.
-                if is_first && header.lane == event.flow && header.cwnd < u32::MAX && !self.network.is_homa(event.flow)
-                {
+                if is_first && event.lane == event.flow && header.cwnd < u32::MAX && !self.network.is_homa(event.flow) {
                     self.count(t, Track::Window(event.flow), u64::from(header.cwnd));
                 }
             }
             PacketStep::Dropped(_) | PacketStep::Trimmed | PacketStep::Returned => {
-                let arrow = if is_data { self.lose(header.lane, event.seq) } else { Arrow::None };
+                let arrow = if is_data { self.lose(event.lane, event.seq) } else { Arrow::None };
                 let id = self.track(track);
                 let how = match event.step {
                     PacketStep::Dropped(cause) => format!("{name} dropped: {}", cause.words()),
                     PacketStep::Trimmed => format!("{name} cut to its header"),
                     _ => format!("{name} header sent back"),
                 };
-                self.pending.extend_from_slice(&event::instant(t, id, &how, Some(facts), arrow));
+                event::instant(&mut self.pending, (t, id), how, Some(facts), arrow);
             }
         }
         if event.step != PacketStep::Dropped(fairrate_sim::DropCause::Host) {
@@ -189,8 +229,11 @@ impl Format for Perfetto {
     fn pfc(&mut self, event: &PfcEvent) -> io::Result<End> {
         let track = Track::Pauses(event.port, event.class);
         let id = self.track(track);
-        let begins = event::begin(event.t, id, "paused", None, Arrow::None);
-        self.pending.extend_from_slice(&if event.pause { begins } else { event::end(event.t, id) });
+        if event.pause {
+            event::begin(&mut self.pending, (event.t, id), "paused", None, Arrow::None);
+        } else {
+            event::end(&mut self.pending, (event.t, id));
+        }
         self.put(event.t, track)
     }
 

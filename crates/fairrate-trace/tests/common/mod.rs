@@ -75,14 +75,11 @@ impl Sink for Noting {
     fn wants_packets(&self) -> bool {
         self.tracer.wants_packets()
     }
-    fn packet(&mut self, event: &fairrate_sim::PacketEvent) {
-        self.tracer.packet(event);
+    fn packet(&mut self, event: &fairrate_sim::PacketEvent, header: Option<&fairrate_sim::PacketHeader<'_>>) {
+        self.tracer.packet(event, header);
     }
     fn wants_headers(&self) -> bool {
         self.tracer.wants_headers()
-    }
-    fn header(&mut self, header: &fairrate_sim::PacketHeader) {
-        self.tracer.header(header);
     }
     fn wants_senders(&self) -> bool {
         self.tracer.wants_senders()

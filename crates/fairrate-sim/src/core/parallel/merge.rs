@@ -19,28 +19,46 @@ pub(super) fn pass_on(parts: &[Mutex<Part>], next: Option<Event>, sink: &mut dyn
         lock(part).world.observed.sort();
     }
     loop {
-        let firsts = parts.iter().filter_map(|part| lock(part).world.observed.first().map(|event| (event, part)));
-        let Some((event, part)) = firsts.min_by_key(|&(event, _)| event) else { break };
-        if next.is_some_and(|next| next <= event) {
+        let mut firsts: Vec<(Event, &Mutex<Part>)> =
+            parts.iter().filter_map(|part| Some((lock(part).world.observed.first()?, part))).collect();
+        firsts.sort_by_key(|&(event, _)| event);
+        let Some(&(first, part)) = firsts.first() else { break };
+        if next.is_some_and(|next| next <= first) {
             break;
         }
-        let Some(notification) = lock(part).world.observed.take_first() else { break };
+        let other = firsts.get(1).map(|&(event, _)| event);
+        pass_on_of(parts, part, other.into_iter().chain(next).min(), sink);
+    }
+    for part in parts {
+        lock(part).world.observed.forget_done();
+    }
+}
+
+/// Passes to `sink` the first notification of `part`, and those after it that are before `until`, or all of them.
+fn pass_on_of(parts: &[Mutex<Part>], part: &Mutex<Part>, until: Option<Event>, sink: &mut dyn Sink) {
+    let mut locked = lock(part);
+    while let Some(notification) = locked.world.observed.take_first() {
         match notification {
-            Notification::Flow(flow, ideal_fct) => sink.flow(&outcome(parts, flow, Some(ideal_fct))),
+            Notification::Flow(flow, ideal_fct) => {
+                // The outcome is that of a sender and of a receiver, which are of any part.
+                drop(locked);
+                sink.flow(&outcome(parts, flow, Some(ideal_fct)));
+                locked = lock(part);
+            }
             Notification::Task(outcome) => sink.task(&outcome),
             Notification::Pfc(event) => sink.pfc(&event),
             Notification::Rtt(sample) => sink.rtt(&sample),
-            Notification::Packet(event) => sink.packet(&event),
-            Notification::Header(at) => {
-                let header = lock(part).world.observed.header(at);
-                sink.header(&header);
+            Notification::Packet(event, header) => {
+                let header = header.map(|at| locked.world.observed.header(at));
+                sink.packet(&event, header.as_ref());
             }
             Notification::Sender(event) => sink.sender(&event),
             Notification::Receiver(event) => sink.receiver(&event),
             Notification::Convergence(sample) => sink.convergence(&sample),
         }
-    }
-    for part in parts {
-        lock(part).world.observed.forget_done();
+        let is_over = |first: Event| until.is_some_and(|until| until <= first);
+        if locked.world.observed.first().is_none_or(is_over) {
+            break;
+        }
     }
 }

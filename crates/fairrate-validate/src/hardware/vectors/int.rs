@@ -113,7 +113,6 @@ fn replay(out: &mut dyn Write, steps: &[(PacketEvent, Option<IntHop>)]) -> io::R
 #[derive(Default)]
 struct Packets {
     ports: BTreeMap<PortId, Vec<(PacketEvent, Option<IntHop>)>>,
-    telemetry: Vec<IntHop>,
 }
 
 impl Sink for Packets {
@@ -127,12 +126,9 @@ impl Sink for Packets {
     fn wants_headers(&self) -> bool {
         true
     }
-    fn header(&mut self, header: &PacketHeader) {
-        self.telemetry.clone_from(&header.telemetry);
-    }
-    fn packet(&mut self, event: &PacketEvent) {
+    fn packet(&mut self, event: &PacketEvent, header: Option<&PacketHeader<'_>>) {
         let stamps = event.step == PacketStep::Sent && event.kind == PacketKind::Data;
-        let stamp = self.telemetry.last().copied().filter(|_| stamps);
+        let stamp = header.and_then(|header| header.telemetry.last().copied()).filter(|_| stamps);
         self.ports.entry(event.port).or_default().push((*event, stamp));
     }
 }
