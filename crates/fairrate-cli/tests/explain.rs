@@ -164,12 +164,18 @@ fn what_cannot_be_explained_is_said() {
     let cut = SCENARIO.replace("stop = \"all-flows-done\"", "duration = \"30us\"");
     let out = results("explain_before", &cut);
     expect_refused(&[&out, "--flow", "10"], "ended before flow 10 started");
-    let lossy = "rto = \"500us\"\n";
     let out = results("explain_ideal", &SCENARIO.replace("dctcp", "ideal").replace("pfc = false\n", ""));
     expect_refused(&[&out], "has no packets");
+}
+
+/// The account of a connection of two subflows adds up, as the command checks for each account that it prints.
+#[test]
+fn connections_of_several_subflows_are_explained() {
+    let lossy = "rto = \"500us\"\n";
     let paths = SCENARIO.replace("dctcp", "lia").replace(lossy, "kind = \"tcp\"\n[transport.tcp]\nsubflows = 2\n");
     let out = results("explain_subflows", &paths);
-    expect_refused(&[&out], "several subflows");
+    let text = stdout(&run(&["explain", &out, "-q", "--worst", "3"]));
+    assert!(text.contains("transmission at") && !text.contains("not known"), "{text}");
 }
 
 /// Ten flows of two blocks meet at a port whose link is down for a while, and has a quarter of its rate from the start.

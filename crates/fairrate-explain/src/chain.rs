@@ -9,14 +9,14 @@ use crate::piece::{Behind, Explanation, Loss, Piece, Reason, Way};
 use crate::port::{Ports, Use};
 use crate::sender;
 
-/// Returns the account of a flow; `None` if it has not finished.
-pub(crate) fn explain(track: &Track, ports: &Ports) -> Option<Explanation> {
-    let outcome = track.outcome?;
+/// Returns the account of a flow with these subflows, of one if it has no others; `None` if it has not finished.
+pub(crate) fn explain(lanes: &[&Track], ports: &Ports) -> Option<Explanation> {
+    let outcome = lanes.first()?.outcome?;
     let fct = outcome.fct?;
-    let mut walk = Walk::new(track, ports, outcome.start, outcome.start + fct);
+    let mut walk = Walk::new(lanes, ports, outcome.start, outcome.start + fct);
     let place = walk.arrival_of_last();
     let last = walk.walk_to_start(place);
-    let sender = sender::account(track, ports, outcome.start, fct, last);
+    let sender = sender::account(lanes, ports, outcome.start, fct, last);
     Some(walk.explanation(fct, true, sender))
 }
 
@@ -33,6 +33,9 @@ pub(crate) enum Place {
 
 /// A walk back in time. Pieces are added from the last to the first, each up to the one before.
 pub(crate) struct Walk<'a> {
+    /// The subflows of the flow.
+    lanes: &'a [&'a Track],
+    /// The one that the walk is at.
     pub(crate) track: &'a Track,
     pub(crate) ports: &'a Ports,
     /// The start of the flow.
@@ -46,21 +49,30 @@ pub(crate) struct Walk<'a> {
 }
 
 impl<'a> Walk<'a> {
-    /// Returns a walk from `end` back to `start`.
-    pub(crate) fn new(track: &'a Track, ports: &'a Ports, start: Time, end: Time) -> Self {
-        Self { track, ports, start, at: end, way: Way::Data, pieces: Vec::new(), round_trips: 0, losses: 0 }
+    /// Returns a walk from `end` back to `start`, which begins at the first of some subflows.
+    pub(crate) fn new(lanes: &'a [&'a Track], ports: &'a Ports, start: Time, end: Time) -> Self {
+        let track = lanes[0];
+        Self { lanes, track, ports, start, at: end, way: Way::Data, pieces: Vec::new(), round_trips: 0, losses: 0 }
     }
 
-    /// Walks from `place` to the start of the flow. Returns the last packet on the way that the sender sent.
-    pub(crate) fn walk_to_start(&mut self, mut place: Place) -> Option<usize> {
+    /// Goes on at a subflow of the flow. Returns `false` if it is not known.
+    pub(crate) fn change_to(&mut self, lane: FlowId) -> bool {
+        let found = self.lanes.iter().find(|track| track.lane == lane);
+        self.track = found.unwrap_or(&self.track);
+        found.is_some()
+    }
+
+    /// Walks from `place` to the start of the flow. Returns the last packet on the way that the sender sent: its subflow and its place.
+    pub(crate) fn walk_to_start(&mut self, mut place: Place) -> Option<(FlowId, usize)> {
         let mut last = None;
         // No step of the chain is taken twice, so that only a loop in what was observed could go on for longer.
-        let most = 8 + 2 * self.track.sends.len() + 2 * self.track.hops.values().map(Vec::len).sum::<usize>();
+        let steps = |track: &&Track| track.sends.len() + track.hops.values().map(Vec::len).sum::<usize>();
+        let most = 8 + 2 * self.lanes.iter().map(steps).sum::<usize>();
         for _ in 0..most {
             place = match place {
                 Place::Arrival(id) => self.way_of(id),
                 Place::Sending(send) => {
-                    last = last.or(Some(send));
+                    last = last.or(Some((self.track.lane, send)));
                     self.before(send)
                 }
                 Place::Start => break,
@@ -90,15 +102,25 @@ impl<'a> Walk<'a> {
         }
     }
 
-    /// Returns the packet that brought the last byte.
-    fn arrival_of_last(&self) -> Place {
+    /// Returns the packet that brought the last byte, of whichever subflow.
+    fn arrival_of_last(&mut self) -> Place {
         if let Some(taken) = self.last_taken() {
             return Place::Arrival(Id::Data(taken.seq));
         }
-        let hops = self.track.hops.iter().filter(|(id, _)| matches!(id, Id::Data(_)));
-        let arrivals = hops.filter_map(|(&id, hops)| Some((self.last_hop(hops, self.track.dst)?.0, id)));
-        let last = arrivals.max_by_key(|&(t, id)| (t, if let Id::Data(seq) = id { seq } else { 0 }));
-        last.map_or(Place::Start, |(_, id)| Place::Arrival(id))
+        let arrivals = self.lanes.iter().filter_map(|track| Some((self.last_arrival(track)?, *track)));
+        let last = arrivals.max_by_key(|&((t, seq), track)| (t, seq, track.lane));
+        let Some(((_, seq), track)) = last else { return Place::Start };
+        self.track = track;
+        Place::Arrival(Id::Data(seq))
+    }
+
+    /// Returns the time at which data of a subflow arrived last until the walk's time, and its first byte.
+    fn last_arrival(&self, track: &Track) -> Option<(Time, u64)> {
+        let arrival = |(id, hops): (&Id, &Vec<Hop>)| match *id {
+            Id::Data(seq) => Some((self.last_hop(hops, track.dst)?.0, seq)),
+            Id::Answer(_) => None,
+        };
+        track.hops.iter().filter_map(arrival).max()
     }
 
     /// Returns the hop whose wire led to `node` and by which a packet arrived at the walk's time, or last before it, with the
@@ -192,6 +214,9 @@ impl<'a> Walk<'a> {
         if self.track.is_granted {
             return self.granted();
         }
+        // Acknowledgments of subflows say what the connection has, and not which packet they answer: the last one that came.
+        let is_subflow = self.track.lane != self.track.flow;
+        let seq = if is_subflow { self.last_arrival(self.track).map_or(seq, |(_, seq)| seq) } else { seq };
         let id = Id::Data(seq);
         let arrival = self.track.hops.get(&id).and_then(|hops| self.last_hop(hops, self.track.dst));
         let Some((arrival, hop)) = arrival else { return Place::Start };
@@ -219,21 +244,53 @@ impl<'a> Walk<'a> {
             let (seq, since) = before.map_or((this.seq, self.start), |before| (before.seq, before.t));
             return self.after_loss(seq, since, hop);
         }
+        if let Some((other, last)) = self.sent_by_another(send) {
+            return self.after_another(send, other, last);
+        }
         let opening = self.wait_for_turn(send);
         // An opening before the end of the pacing did not let the packet go, but what set the pace: the packet before.
         let opening = opening.filter(|o| self.at <= o.t || previous.is_none());
         self.wait_for_pacing(send, opening);
         let cause = opening.map(|o| o.cause);
-        if let Some(Cause::Packet { flow, kind: PacketKind::Ack | PacketKind::Nack, answers, .. }) = cause
+        if let Some(Cause::Packet { flow, lane, kind: PacketKind::Ack | PacketKind::Nack, answers }) = cause
             && flow == self.track.flow
-            && previous.is_some()
-            && let Some(hops) = self.track.hops.get(&Id::Answer(answers))
-            && self.last_hop(hops, self.track.src).is_some()
+            && (previous.is_some() || lane != self.track.lane)
+            && let Some(of_lane) = self.lanes.iter().find(|track| track.lane == lane)
+            && let Some(hops) = of_lane.hops.get(&Id::Answer(answers))
+            && self.last_hop(hops, of_lane.src).is_some()
         {
+            self.track = of_lane;
             return Place::Arrival(Id::Answer(answers));
         }
         self.before_opening(send, opening);
         previous.map_or(Place::Start, Place::Sending)
+    }
+
+    /// Returns the last packet before this one that another subflow of the same host sent, if that was after this subflow had been let
+    /// through: the connection was not waiting then.
+    fn sent_by_another(&self, send: usize) -> Option<(&'a Track, usize)> {
+        let this = self.track.sends[send].t;
+        let since = self.opening_of(send).map_or(self.base(send), |opening| opening.t.max(self.base(send)));
+        let others = self.lanes.iter().filter(|track| track.lane != self.track.lane);
+        let last = others.filter_map(|track| {
+            let at = track.sends.partition_point(|other| other.t < this).checked_sub(1)?;
+            Some((*track, at)).filter(|_| since < track.sends[at].t)
+        });
+        last.max_by_key(|(track, at)| (track.sends[*at].t, track.lane))
+    }
+
+    /// Walks from a sending back to that of the packet at place `last` of another subflow.
+    fn after_another(&mut self, send: usize, other: &'a Track, last: usize) -> Place {
+        let (this, before, flow) = (self.track.sends[send], other.sends[last].t, self.track.flow);
+        let nic = self.nic_hop(send);
+        self.use_of(&nic, this.paced_until.min(this.t).max(before), |port, by| {
+            if by == flow { Reason::Serialisation(port) } else { Reason::Turn(port, Behind::Flow(by)) }
+        });
+        self.track = other;
+        let sent = self.nic_hop(last);
+        self.close(sent.sent_by(self.ports), Reason::Pacing);
+        self.close_with(before, Reason::Serialisation(sent.port), u64::from(sent.wire));
+        Place::Sending(last)
     }
 
     /// Walks from a sending back to the time at which window and pacing had let it through. Returns the last opening of the
@@ -302,7 +359,7 @@ impl<'a> Walk<'a> {
     /// Returns the reason for which the sender waited for what an opening's cause brought.
     fn reason_of(&self, send: usize, opening: Opening) -> Reason {
         let is_again = self.track.sends[send].before.is_some();
-        let has_timed_out = self.track.timeouts.binary_search(&opening.t).is_ok();
+        let has_timed_out = self.lanes.iter().any(|track| track.timeouts.binary_search(&opening.t).is_ok());
         match opening.cause {
             cause if send == 0 => match cause {
                 Cause::Packet { flow, .. } if flow != self.track.flow => Reason::Connection,

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use fairrate_sim::{
     Cause, FlowId, FlowOutcome, NodeId, PacketEvent, PacketHeader, PacketKind, PacketStep, PfcEvent, PortId,
-    PortSample, RateSample, ReceiverEvent, SenderEvent, SenderStep, SimConfig, Sink, Transport,
+    PortSample, RateSample, ReceiverEvent, SenderEvent, SenderStep, SimConfig, Sink,
 };
 use fairrate_units::{Bytes, Rate, Time};
 
@@ -18,8 +18,6 @@ use crate::port::{Ports, Transmission};
 pub enum Unsupported {
     /// The run has no packets, as under `ideal`.
     Fluids,
-    /// The flow has several subflows.
-    Subflows,
     /// The flow is endless.
     Endless,
 }
@@ -118,9 +116,14 @@ pub(crate) struct Taken {
     pub(crate) seq: u64,
 }
 
-/// The record of one flow.
+/// The record of one flow; of a connection with several subflows, that of a subflow.
+#[derive(Clone)]
 pub(crate) struct Track {
     pub(crate) flow: FlowId,
+    /// The flow or subflow.
+    pub(crate) lane: FlowId,
+    /// The places of the records of a flow's subflows, once they are seen.
+    subflows: Vec<u32>,
     pub(crate) src: NodeId,
     pub(crate) dst: NodeId,
     /// The port of the sender's NIC.
@@ -150,6 +153,8 @@ pub struct Observer {
     pub(crate) ports: Ports,
     /// For each flow of the run, the place of its record.
     places: Vec<u32>,
+    /// For each subflow seen, the place of its record.
+    subflows: HashMap<FlowId, u32>,
     tracks: Vec<Track>,
 }
 
@@ -174,6 +179,8 @@ impl Observer {
             let nic = ports.find(|&port| topology.from(port) == spec.src).unwrap_or(PortId(0));
             tracks.push(Track {
                 flow,
+                lane: flow,
+                subflows: Vec::new(),
                 src: spec.src,
                 dst: spec.dst,
                 nic,
@@ -191,7 +198,7 @@ impl Observer {
                 is_watching_nic: false,
             });
         }
-        Ok(Self { ports: Ports::new(config), places, tracks })
+        Ok(Self { ports: Ports::new(config), places, subflows: HashMap::new(), tracks })
     }
 
     /// Adds the outcome of a flow that the run did not report, because it had not been acknowledged when the run ended.
@@ -201,19 +208,38 @@ impl Observer {
 
     /// Returns the account of `flow`; `None` if it is not observed or has not finished.
     pub fn explain(&self, flow: FlowId) -> Option<Explanation> {
-        let track = self.tracks.get(*self.places.get(flow.index())? as usize)?;
-        chain::explain(track, &self.ports)
+        chain::explain(&self.lanes(flow), &self.ports)
     }
 
     /// Returns the account of `flow` until `end`, the time at which the run ended; `None` if it is not observed, has finished or had not
-    /// started. The chain goes back from the byte that the receiver waits for.
+    /// started. The chain goes back from the byte that the receiver waits for; with several subflows, from the last packet that was sent.
     pub fn explain_open(&self, flow: FlowId, end: Time) -> Option<Explanation> {
-        let track = self.tracks.get(*self.places.get(flow.index())? as usize)?;
-        open::explain(track, &self.ports, end)
+        open::explain(&self.lanes(flow), &self.ports, end)
     }
 
-    fn track(&mut self, flow: FlowId) -> Option<(&mut Track, &mut Ports)> {
-        let place = *self.places.get(flow.index())?;
+    /// Returns the records of a flow, one for each of its subflows if there are any; none if it is not observed.
+    fn lanes(&self, flow: FlowId) -> Vec<&Track> {
+        let place = self.places.get(flow.index()).copied().unwrap_or(NONE);
+        let Some(track) = self.tracks.get(place as usize) else { return Vec::new() };
+        let subflows = track.subflows.iter().map(|&place| &self.tracks[place as usize]);
+        if track.subflows.is_empty() { vec![track] } else { subflows.collect() }
+    }
+
+    /// Returns the record of a flow or subflow, if the flow is observed.
+    fn track(&mut self, flow: FlowId, lane: FlowId) -> Option<(&mut Track, &mut Ports)> {
+        let mut place = *self.places.get(flow.index())?;
+        if lane != flow && place != NONE {
+            let (tracks, of_flow) = (&mut self.tracks, place);
+            place = *self.subflows.entry(lane).or_insert_with(|| {
+                // The record of the connection stays empty but for its outcome.
+                let place = tracks.len() as u32;
+                let connection = &mut tracks[of_flow as usize];
+                let track = Track { lane, subflows: Vec::new(), ..connection.clone() };
+                connection.subflows.push(place);
+                tracks.push(track);
+                place
+            });
+        }
         Some((self.tracks.get_mut(place as usize)?, &mut self.ports))
     }
 }
@@ -224,18 +250,11 @@ impl Observer {
 /// The reason for which it cannot.
 pub fn supports(config: &SimConfig, flow: FlowId) -> Result<(), Unsupported> {
     let spec = &config.flows[flow.index()];
-    let (transport, cc) = config.stack(spec.stack);
-    let needs = cc.needs();
-    if needs.feedback.oracle.is_some() {
+    if config.stack(spec.stack).1.needs().feedback.oracle.is_some() {
         return Err(Unsupported::Fluids);
     }
     if spec.bytes == Bytes::MAX {
         return Err(Unsupported::Endless);
-    }
-    if let Transport::Tcp(tcp) = &transport.kind
-        && spec.subflows.unwrap_or(tcp.multipath.subflows) != 1
-    {
-        return Err(Unsupported::Subflows);
     }
     Ok(())
 }
@@ -282,10 +301,13 @@ impl Track {
 
 impl Sink for Observer {
     fn flow(&mut self, outcome: &FlowOutcome) {
-        if let Some((track, ports)) = self.track(outcome.flow) {
+        let Some((connection, _)) = self.track(outcome.flow, outcome.flow) else { return };
+        let subflows = connection.subflows.clone();
+        for place in subflows.into_iter().chain([self.places[outcome.flow.index()]]) {
+            let track = &mut self.tracks[place as usize];
             track.outcome = Some(*outcome);
             if std::mem::take(&mut track.is_watching_nic) {
-                ports.unwatch(track.nic);
+                self.ports.unwatch(track.nic);
             }
         }
     }
@@ -302,12 +324,12 @@ impl Sink for Observer {
     }
 
     fn packet(&mut self, event: &PacketEvent, _: Option<&PacketHeader<'_>>) {
-        let &PacketEvent { t, port, step, flow, kind, seq, answers, wire_bytes: wire, class, rate, .. } = event;
+        let &PacketEvent { t, port, step, flow, lane, kind, seq, answers, wire_bytes: wire, class, rate, .. } = event;
         let is_sent = step == PacketStep::Sent;
         if is_sent {
             self.ports.sent(port, Transmission { at: t, flow, wire, rate });
         }
-        let Some((track, ports)) = self.track(flow) else { return };
+        let Some((track, ports)) = self.track(flow, lane) else { return };
         let id = match kind {
             PacketKind::Data | PacketKind::Trimmed => Id::Data(seq),
             PacketKind::Ack | PacketKind::Nack => Id::Answer(answers),
@@ -343,8 +365,8 @@ impl Sink for Observer {
     }
 
     fn sender(&mut self, event: &SenderEvent) {
-        let &SenderEvent { t, flow, step, .. } = event;
-        let Some((track, ports)) = self.track(flow) else { return };
+        let &SenderEvent { t, flow, lane, step } = event;
+        let Some((track, ports)) = self.track(flow, lane) else { return };
         if !std::mem::replace(&mut track.is_watching_nic, track.outcome.is_none()) && track.is_watching_nic {
             ports.watch(track.nic);
         }
@@ -360,7 +382,7 @@ impl Sink for Observer {
 
     fn receiver(&mut self, event: &ReceiverEvent) {
         let &ReceiverEvent { t, flow, seq } = event;
-        if let Some((track, _)) = self.track(flow) {
+        if let Some((track, _)) = self.track(flow, flow) {
             track.taken.push(Taken { t, seq });
         }
     }

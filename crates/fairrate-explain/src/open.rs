@@ -9,20 +9,24 @@ use crate::piece::{Behind, Explanation, Piece, Reason, Way};
 use crate::port::Ports;
 
 /// Returns the account of a flow until `end`, the end of the run; `None` if it has finished or had not started.
-pub(crate) fn explain(track: &Track, ports: &Ports, end: Time) -> Option<Explanation> {
-    let outcome = track.outcome.filter(|outcome| outcome.fct.is_none() && outcome.start < end)?;
-    let mut walk = Walk::new(track, ports, outcome.start, end);
-    let place = walk.awaited(outcome.delivered_bytes);
+pub(crate) fn explain(lanes: &[&Track], ports: &Ports, end: Time) -> Option<Explanation> {
+    let outcome = lanes.first()?.outcome.filter(|outcome| outcome.fct.is_none() && outcome.start < end)?;
+    let mut walk = Walk::new(lanes, ports, outcome.start, end);
+    let last = lanes.iter().max_by_key(|track| track.sends.last().map(|send| send.t))?;
+    walk.change_to(last.lane);
+    // The numbers of subflows are not those of the connection's bytes.
+    let place = walk.awaited(if lanes.len() == 1 { outcome.delivered_bytes } else { u64::MAX });
     walk.walk_to_start(place);
-    let sender = account(track, ports, outcome.start, end);
+    let sender = account(lanes, last.lane, ports, (outcome.start, end));
     Some(walk.explanation(end - outcome.start, false, sender))
 }
 
-/// Returns the account of the sender until `end`.
-fn account(track: &Track, ports: &Ports, start: Time, end: Time) -> Vec<Piece> {
-    let mut walk = Walk::new(track, ports, start, end);
+/// Returns the account of the sender of a subflow until `end`.
+fn account(lanes: &[&Track], lane: FlowId, ports: &Ports, (start, end): (Time, Time)) -> Vec<Piece> {
+    let mut walk = Walk::new(lanes, ports, start, end);
+    walk.change_to(lane);
     walk.unsent();
-    for send in (0..track.sends.len()).rev() {
+    for send in (0..walk.track.sends.len()).rev() {
         let opening = walk.wait_for_turn(send);
         walk.wait_for_pacing(send, opening);
         walk.before_opening(send, opening);

@@ -160,10 +160,6 @@ impl Source {
         const OTHER: &str = "explain a run of another algorithm";
         let (problem, help) = match why {
             Unsupported::Fluids => ("is a run of `ideal`, which has no packets".to_owned(), OTHER),
-            Unsupported::Subflows => (
-                format!("has several subflows of flow {flow}, which are not explained"),
-                "explain a flow with one path",
-            ),
             Unsupported::Endless => (format!("has flow {flow} as an endless one"), ONLY_FINITE),
         };
         self.refused(&problem, help)
