@@ -116,6 +116,10 @@ impl<'a> Walk<'a> {
 
     /// Returns the time at which data of a subflow arrived last until the walk's time, and its first byte.
     fn last_arrival(&self, track: &Track) -> Option<(Time, u64)> {
+        if track.lane != track.flow {
+            let until = track.arrived.partition_point(|&(t, _)| t <= self.at);
+            return until.checked_sub(1).map(|last| track.arrived[last]);
+        }
         let arrival = |(id, hops): (&Id, &Vec<Hop>)| match *id {
             Id::Data(seq) => Some((self.last_hop(hops, track.dst)?.0, seq)),
             Id::Answer(_) => None,

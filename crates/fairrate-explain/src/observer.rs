@@ -138,6 +138,8 @@ pub(crate) struct Track {
     /// The packets on which its receiver acted, if it grants.
     pub(crate) taken: Vec<Taken>,
     pub(crate) hops: HashMap<Id, Vec<Hop>>,
+    /// Of a subflow, the times at which data arrived and its first bytes, in order.
+    pub(crate) arrived: Vec<(Time, u64)>,
     /// Packets in queues.
     pub(crate) waiting: Vec<Waiting>,
     /// The last packet with each first byte.
@@ -191,6 +193,7 @@ impl Observer {
                 is_granted: config.stack(spec.stack).1.needs().feedback.grants.is_some(),
                 taken: Vec::new(),
                 hops: HashMap::new(),
+                arrived: Vec::new(),
                 waiting: Vec::new(),
                 last_of: HashMap::new(),
                 sent_to: 0,
@@ -278,6 +281,12 @@ impl Track {
         self.sends.push(Send { t, order, seq, payload, paced_until, before });
     }
 
+    /// Adds the arrival at `t` of data with first byte `seq`. By the ports of a host, packets come nearly in order.
+    fn arrive(&mut self, t: Time, seq: u64) {
+        let place = self.arrived.iter().rposition(|&before| before <= (t, seq)).map_or(0, |before| before + 1);
+        self.arrived.insert(place, (t, seq));
+    }
+
     /// Takes the packet that has waited for longest of those alike at `port`, or at a queue that several transmitters of the
     /// same node serve; returns where and since when.
     fn take(&mut self, ports: &Ports, port: PortId, id: Id) -> Option<(PortId, Time)> {
@@ -361,6 +370,11 @@ impl Sink for Observer {
         }
         let (queued, joined) = (joined.map_or(t, |(_, since)| since), joined.is_some());
         let hop = Hop { port, queued, left: t, fate, wire, rate, class, joined };
+        if let (Id::Data(seq), true) = (id, is_sent && lane != flow)
+            && ports.config().topology.to(port) == track.dst
+        {
+            track.arrive(hop.arrival(ports), seq);
+        }
         track.hops.entry(id).or_default().push(hop);
     }
 
