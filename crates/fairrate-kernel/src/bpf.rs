@@ -112,9 +112,11 @@ fn mark_in(dir: &Directory, cookie: u64) -> Result<u32, Error> {
         return Ok(0);
     }
     let marks = open(dir, "marks")?;
-    let own = read(&marks, &cookie.to_ne_bytes())?;
-    let tos = own.map_or_else(|| read(&marks, &notes::ALL_OTHERS.to_ne_bytes()), |own| Ok(Some(own)))?;
-    Ok(tos.unwrap_or_default().try_into().map_or(0, u32::from_ne_bytes))
+    let tos = match read(&marks, &cookie.to_ne_bytes())? {
+        Some(own) => Some(own),
+        None => read(&marks, &notes::ALL_OTHERS.to_ne_bytes())?,
+    };
+    Ok(tos.and_then(|tos| tos.try_into().ok()).map_or(0, u32::from_ne_bytes))
 }
 
 fn of_another_version(algorithm: Algorithm) -> Error {

@@ -18,20 +18,27 @@ pub(super) fn pass_on(parts: &[Mutex<Part>], next: Option<Event>, sink: &mut dyn
     for part in parts {
         lock(part).world.observed.sort();
     }
-    loop {
-        let mut firsts: Vec<(Event, &Mutex<Part>)> =
-            parts.iter().filter_map(|part| Some((lock(part).world.observed.first()?, part))).collect();
-        firsts.sort_by_key(|&(event, _)| event);
-        let Some(&(first, part)) = firsts.first() else { break };
-        if next.is_some_and(|next| next <= first) {
+    while let Some((event, part, other)) = first_of(parts) {
+        if next.is_some_and(|next| next <= event) {
             break;
         }
-        let other = firsts.get(1).map(|&(event, _)| event);
         pass_on_of(parts, part, other.into_iter().chain(next).min(), sink);
     }
     for part in parts {
         lock(part).world.observed.forget_done();
     }
+}
+
+/// Returns the first event with a notification that was not yet passed on, its part, and the first such event of the other parts.
+fn first_of(parts: &[Mutex<Part>]) -> Option<(Event, &Mutex<Part>, Option<Event>)> {
+    let firsts = parts.iter().filter_map(|part| Some((lock(part).world.observed.first()?, part)));
+    firsts.fold(None, |found, (event, part)| match found {
+        Some((first, of, other)) if first <= event => {
+            Some((first, of, Some(other.map_or(event, |other| event.min(other)))))
+        }
+        Some((first, ..)) => Some((event, part, Some(first))),
+        None => Some((event, part, None)),
+    })
 }
 
 /// Passes to `sink` the first notification of `part`, and those after it that are before `until`, or all of them.
