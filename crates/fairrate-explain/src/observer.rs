@@ -138,7 +138,7 @@ pub(crate) struct Track {
     /// The packets on which its receiver acted, if it grants.
     pub(crate) taken: Vec<Taken>,
     pub(crate) hops: HashMap<Id, Vec<Hop>>,
-    /// Of a subflow, the times at which data arrived and its first bytes, in order.
+    /// The times at which data of a subflow arrived and its first bytes, in order; empty for other flows.
     pub(crate) arrived: Vec<(Time, u64)>,
     /// Packets in queues.
     pub(crate) waiting: Vec<Waiting>,
