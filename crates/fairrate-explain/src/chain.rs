@@ -184,8 +184,16 @@ impl<'a> Walk<'a> {
         });
     }
 
+    /// Walks back to `from` by what the NIC transmitted: packets of the flow itself, and those of others, which had their turn.
+    pub(crate) fn turns(&mut self, nic: &Hop, from: Time) {
+        let flow = self.track.flow;
+        self.use_of(nic, from, |port, by| {
+            if by == flow { Reason::Serialisation(port) } else { Reason::Turn(port, Behind::Flow(by)) }
+        });
+    }
+
     /// Walks back to `from` by the uses of a hop's port.
-    pub(crate) fn use_of(&mut self, hop: &Hop, from: Time, by: impl Fn(PortId, FlowId) -> Reason) {
+    fn use_of(&mut self, hop: &Hop, from: Time, by: impl Fn(PortId, FlowId) -> Reason) {
         if self.at <= from {
             return;
         }
@@ -285,11 +293,8 @@ impl<'a> Walk<'a> {
 
     /// Walks from a sending back to that of the packet at place `last` of another subflow.
     fn after_another(&mut self, send: usize, other: &'a Track, last: usize) -> Place {
-        let (this, before, flow) = (self.track.sends[send], other.sends[last].t, self.track.flow);
-        let nic = self.nic_hop(send);
-        self.use_of(&nic, this.paced_until.min(this.t).max(before), |port, by| {
-            if by == flow { Reason::Serialisation(port) } else { Reason::Turn(port, Behind::Flow(by)) }
-        });
+        let (this, before) = (self.track.sends[send], other.sends[last].t);
+        self.turns(&self.nic_hop(send), this.paced_until.min(this.t).max(before));
         self.track = other;
         let sent = self.nic_hop(last);
         self.close(sent.sent_by(self.ports), Reason::Pacing);
@@ -303,11 +308,7 @@ impl<'a> Walk<'a> {
         let this = self.track.sends[send];
         let opening = self.opening_of(send);
         let ready = this.paced_until.min(this.t).max(opening.map_or(self.base(send), |o| o.t));
-        let flow = self.track.flow;
-        let nic = self.nic_hop(send);
-        self.use_of(&nic, ready, |port, by| {
-            if by == flow { Reason::Serialisation(port) } else { Reason::Turn(port, Behind::Flow(by)) }
-        });
+        self.turns(&self.nic_hop(send), ready);
         opening
     }
 

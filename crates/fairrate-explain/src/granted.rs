@@ -10,7 +10,7 @@ use fairrate_units::Time;
 
 use crate::chain::{Place, Walk};
 use crate::observer::{Fate, Id, Taken};
-use crate::piece::{Behind, Loss, Reason, Way};
+use crate::piece::{Loss, Reason, Way};
 
 /// Returns the reason for which a sender waited for an answer of its receiver.
 pub(crate) fn reason_of_answer(kind: PacketKind) -> Reason {
@@ -57,10 +57,7 @@ impl Walk<'_> {
         let expired = expired.checked_sub(1).map_or(Time::ZERO, |last| self.track.timeouts[last]);
         let opened = self.opening_of(send).map(|opening| opening.t).filter(|&t| lost <= t);
         let asked = opened.unwrap_or(self.base(send).max(expired)).max(lost);
-        let (nic, flow) = (self.nic_hop(send), self.track.flow);
-        self.use_of(&nic, this.paced_until.min(this.t).max(asked), |port, by| {
-            if by == flow { Reason::Serialisation(port) } else { Reason::Turn(port, Behind::Flow(by)) }
-        });
+        self.turns(&self.nic_hop(send), this.paced_until.min(this.t).max(asked));
     }
 
     /// Returns the answer to the sender with the last byte that is under way at the end of the run.

@@ -1,11 +1,11 @@
 //! Accounts of flows that have not finished: from the end of the run back to the start of the flow.
 
-use fairrate_sim::{FlowId, NodeId, PortId};
+use fairrate_sim::{FlowId, NodeId};
 use fairrate_units::Time;
 
 use crate::chain::{Place, Walk};
 use crate::observer::{Fate, Hop, Id, Track};
-use crate::piece::{Behind, Explanation, Piece, Reason, Way};
+use crate::piece::{Explanation, Piece, Reason, Way};
 use crate::port::Ports;
 
 /// Returns the account of a flow until `end`, the end of the run; `None` if it has finished or had not started.
@@ -94,11 +94,7 @@ impl Walk<'_> {
         let is_after = |order: u32| last.is_none_or(|(send, _)| send.order < order);
         if let Some(opening) = track.openings.last().filter(|opening| is_after(opening.order)) {
             let class = last.map_or(0, |(_, hop)| hop.class);
-            let nic = Hop::open(track.nic, class, self.at, self.at);
-            let flow = track.flow;
-            self.use_of(&nic, opening.t, |port: PortId, by: FlowId| {
-                if by == flow { Reason::Serialisation(port) } else { Reason::Turn(port, Behind::Flow(by)) }
-            });
+            self.turns(&Hop::open(track.nic, class, self.at, self.at), opening.t);
         }
         let until = last.map_or(Time::ZERO, |(_, hop)| hop.sent_by(self.ports));
         self.close(until, Reason::Unsent);
