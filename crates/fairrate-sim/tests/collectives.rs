@@ -288,6 +288,12 @@ fn each_step_has_its_latency() {
             steps(Op::Broadcast, A::Binomial, log);
         }
     }
+    // Times beyond all runs are the last one: nothing wraps around.
+    let endless = Pace { alpha: StepLatency { outside: Time::MAX, inside: None }, ..Pace::EVEN };
+    let merged = Collective { merged_rings: true, pace: endless, ..collective(Op::AllReduce, A::Ring, 8_000) };
+    let star = Star { hosts: 8, rate: Rate::from_gbps(100), delay: Time::from_ps(DELAY) }.build();
+    let tasks = merged.generate(&star, 1, 0).expect("it goes with this star").tasks;
+    assert_eq!(tasks.iter().map(|task| task.duration).max(), Some(Time::MAX));
     // Pieces that follow the first one have no latency of their own.
     let pieces = Collective { chunks: 5, ..collective(Op::Broadcast, A::Chain, 50_000) };
     assert_eq!(time(2, &of(&pieces)), time(2, &pieces) + alpha);

@@ -18,4 +18,4 @@ pub use output::Output;
 pub use pcapng::Pcapng;
 pub use perfetto::Perfetto;
 pub use table::Table;
-pub use tracer::{Counts, End, Format, Step, Tracer};
+pub use tracer::{Counts, End, Format, Tracer};

@@ -8,15 +8,6 @@ use fairrate_sim::{
 
 use crate::filter::Filter;
 
-/// A step of a packet with the header of the packet.
-#[derive(Clone, Copy, Debug)]
-pub struct Step<'a> {
-    /// The step.
-    pub event: &'a PacketEvent,
-    /// The header.
-    pub header: &'a PacketHeader<'a>,
-}
-
 /// The cause for which a trace ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum End {

@@ -2,9 +2,8 @@
 
 use fairrate_sim::{HostId, PacketEvent, PacketKind};
 
-use super::{rdma, tcp};
+use super::{Step, rdma, tcp};
 use crate::network::{Network, Protocol};
-use crate::tracer::Step;
 
 /// Bytes of the header of Ethernet.
 pub(super) const ETHERNET: usize = 14;

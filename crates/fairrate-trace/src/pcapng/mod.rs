@@ -15,7 +15,7 @@ use self::block::Block;
 use self::frame::Frame;
 use crate::network::Network;
 use crate::output::Output;
-use crate::tracer::{End, Format, Step};
+use crate::tracer::{End, Format};
 
 /// The comment that says why the file ends.
 const LAST: &str = "the trace ends with this packet: the file has reached its largest size";
@@ -39,6 +39,13 @@ pub struct Pcapng {
 }
 
 const NONE: u32 = u32::MAX;
+
+/// A step of a packet with the header of the packet.
+#[derive(Clone, Copy)]
+struct Step<'a> {
+    event: &'a PacketEvent,
+    header: &'a PacketHeader<'a>,
+}
 
 impl Pcapng {
     /// Begins a capture of a run in `network`, which `comment` describes.

@@ -3,9 +3,9 @@
 use fairrate_control::IntHop;
 use fairrate_sim::PacketKind;
 
+use super::Step;
 use super::frame::{Segment, UDP_PROTOCOL, udp};
 use crate::network::Network;
-use crate::tracer::Step;
 
 /// The UDP port of RoCE, version 2.
 const PORT: u16 = 4791;

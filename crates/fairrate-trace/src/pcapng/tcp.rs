@@ -2,8 +2,8 @@
 
 use fairrate_sim::{FlowId, PacketKind};
 
+use super::Step;
 use super::frame::Segment;
-use crate::tracer::Step;
 
 /// The protocol number of TCP.
 pub(super) const PROTOCOL: u8 = 6;

@@ -163,16 +163,17 @@ impl<'a> Graph<'a> {
     fn latency_of_merged(&self, members: &[usize], steps: u16) -> Time {
         let next = members.iter().cycle().skip(1);
         let ends = members.iter().zip(next).map(|(&a, &b)| self.topology.ends_between(self.ranks[a], self.ranks[b]));
-        let edges: Vec<u64> = ends.map(|(src, _)| self.latency(src).as_ps()).collect();
-        let (rounds, rest) = (u64::from(steps) / edges.len() as u64, usize::from(steps) % edges.len());
-        let mut window = edges[..rest].iter().sum::<u64>();
+        let edges: Vec<u128> = ends.map(|(src, _)| u128::from(self.latency(src).as_ps())).collect();
+        let (rounds, rest) = (usize::from(steps) / edges.len(), usize::from(steps) % edges.len());
+        let mut window = edges[..rest].iter().sum::<u128>();
         let mut longest = window;
         for from in 0..edges.len() {
             window += edges[(from + rest) % edges.len()];
             window -= edges[from];
             longest = longest.max(window);
         }
-        Time::from_ps(rounds * edges.iter().sum::<u64>() + longest)
+        let all = rounds as u128 * edges.iter().sum::<u128>() + longest;
+        Time::from_ps(u64::try_from(all).unwrap_or(u64::MAX))
     }
 
     /// Returns a message of a stream between two end points.
@@ -208,12 +209,12 @@ impl<'a> Graph<'a> {
             |before, on, delay| self.out.dependencies.push(Dependency { waiter: flow.into(), before, on, delay });
         let needed = std::mem::take(&mut way.carried);
         for &(received, delay) in &needed {
-            add(received.into(), Milestone::Arrived, delay + latency);
+            add(received.into(), Milestone::Arrived, delay.saturating_add(latency));
         }
         let is_first = way.iteration.replace(self.iteration) != Some(self.iteration);
         match way.last.replace(flow) {
             Some(last) if !is_first => add(last.into(), Milestone::Sent, Time::ZERO),
-            _ => side.barrier.iter().for_each(|&(before, on)| add(before, on, side.compute + latency)),
+            _ => side.barrier.iter().for_each(|&(before, on)| add(before, on, side.compute.saturating_add(latency))),
         }
         if !needed.is_empty() {
             side.open.retain(|open| needed.iter().all(|(received, _)| received != open));
@@ -221,7 +222,7 @@ impl<'a> Graph<'a> {
         let waits = first < self.out.dependencies.len();
         let trigger = if waits { Trigger::Dependencies } else { Trigger::Time };
         let spec = self.message(stream, (src, dst), bytes, trigger);
-        let start = if waits { spec.start } else { spec.start + latency };
+        let start = if waits { spec.start } else { spec.start.saturating_add(latency) };
         self.out.flows.push(FlowSpec { start, ..spec });
         self.sides[to].open.push(flow);
         Some(flow)
