@@ -17,6 +17,7 @@ mod keys;
 mod list;
 mod looked;
 pub mod measured;
+mod moments;
 mod null;
 mod occupancy;
 mod perc;

@@ -3,21 +3,21 @@
 use fairrate_sim::{SenderEvent, SenderStep};
 use fairrate_units::Rate;
 
+use crate::moments::Moments;
+
 /// Rates of the sources of a run at all packets that they send while they are limited.
 #[derive(Clone, Copy, Debug)]
 pub struct Rates {
     /// The rate from which a source is not limited: that of its link.
     line_rate: Rate,
-    n: u64,
     n_unlimited: u64,
-    sum: f64,
-    sum_of_squares: f64,
+    mbps: Moments,
 }
 
 impl Rates {
     /// Returns an empty distribution of rates below `line_rate`.
     pub fn below(line_rate: Rate) -> Self {
-        Self { line_rate, n: 0, n_unlimited: 0, sum: 0.0, sum_of_squares: 0.0 }
+        Self { line_rate, n_unlimited: 0, mbps: Moments::default() }
     }
 
     /// Adds the rate of a source, if `event` is a packet that it sends.
@@ -27,25 +27,22 @@ impl Rates {
             self.n_unlimited += 1;
             return;
         }
-        let mbps = rate.as_bps() as f64 * 1e-6;
-        self.n += 1;
-        self.sum += mbps;
-        self.sum_of_squares += mbps * mbps;
+        self.mbps.add(rate.as_bps() as f64 * 1e-6);
     }
 
     /// Returns the mean in Mb/s.
     pub fn mean_mbps(&self) -> f64 {
-        self.sum / self.n as f64
+        self.mbps.mean()
     }
 
     /// Returns the standard deviation in Mb/s.
     pub fn deviation_mbps(&self) -> f64 {
-        (self.sum_of_squares / self.n as f64 - self.mean_mbps() * self.mean_mbps()).max(0.0).sqrt()
+        self.mbps.deviation()
     }
 
     /// Returns the share of packets that were sent by a source with a limit.
     pub fn limited_share(&self) -> f64 {
-        self.n as f64 / (self.n + self.n_unlimited) as f64
+        self.mbps.len() as f64 / (self.mbps.len() + self.n_unlimited) as f64
     }
 }
 

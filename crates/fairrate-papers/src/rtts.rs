@@ -3,6 +3,8 @@
 use fairrate_sim::{FlowId, RttSample};
 use fairrate_units::Time;
 
+use crate::moments::Moments;
+
 /// Number of buckets of an octave: each is less than 0.8 % wide.
 const OCTAVE: u64 = 128;
 
@@ -12,9 +14,7 @@ pub struct Rtts {
     flow: Option<FlowId>,
     from: Time,
     counts: Vec<u64>,
-    n: u64,
-    sum: f64,
-    sum_of_squares: f64,
+    us: Moments,
 }
 
 impl Rtts {
@@ -38,24 +38,22 @@ impl Rtts {
             self.counts.resize(at + 1, 0);
         }
         self.counts[at] += 1;
-        self.n += 1;
-        self.sum += us;
-        self.sum_of_squares += us * us;
+        self.us.add(us);
     }
 
     /// Returns the mean in microseconds.
     pub fn mean_us(&self) -> f64 {
-        self.sum / self.n as f64
+        self.us.mean()
     }
 
     /// Returns the standard deviation in microseconds.
     pub fn deviation_us(&self) -> f64 {
-        (self.sum_of_squares / self.n as f64 - self.mean_us() * self.mean_us()).max(0.0).sqrt()
+        self.us.deviation()
     }
 
     /// Returns the quantile `p` in microseconds: the lower end of its bucket.
     pub fn quantile_us(&self, p: f64) -> f64 {
-        let (wanted, mut seen) = ((p * self.n as f64).ceil() as u64, 0);
+        let (wanted, mut seen) = ((p * self.us.len() as f64).ceil() as u64, 0);
         let at = self.counts.iter().position(|count| {
             seen += count;
             wanted <= seen

@@ -15,6 +15,7 @@ use crate::claim::{Claim, Rule};
 use crate::drawing::{Line, panel};
 use crate::experiment::Run;
 use crate::figure::{Figure, Kind, Scale};
+use crate::moments::mean_of_series;
 use crate::points::{Point, Points};
 use crate::record::{Record, ms_from, seconds};
 
@@ -173,10 +174,7 @@ fn silence_ms(delivered: &[(Time, Vec<u64>)], (from_ms, to_ms): (f64, f64), link
 fn read(record: &Record, up_ms: f64) -> Point {
     let delivered = delivered(record);
     let goodput = goodput(&delivered, record.wire_factor());
-    let mean = |from_ms: f64, to_ms: f64| {
-        stats::mean(&ms_from(&goodput, 0.0, (from_ms, to_ms)).iter().map(|x| x.1).collect::<Vec<_>>())
-            .unwrap_or(f64::NAN)
-    };
+    let mean = |from_ms: f64, to_ms: f64| mean_of_series(&ms_from(&goodput, 0.0, (from_ms, to_ms)));
     let (healthy, degraded) = (mean(DOWN_MS - 2.0, DOWN_MS), mean(up_ms - 2.0, up_ms));
     let late = record.cut.iter().filter(|flow| seconds(flow.start) * 1e3 < 40.0).count();
     let slowdowns =
@@ -196,9 +194,7 @@ fn read(record: &Record, up_ms: f64) -> Point {
 
 /// Returns the means of each `n` samples, at the time of the last one.
 fn averaged(series: &[(f64, f64)], n: usize) -> Vec<(f64, f64)> {
-    let mean =
-        |part: &[(f64, f64)]| (part[part.len() - 1].0, part.iter().map(|x| x.1).sum::<f64>() / part.len() as f64);
-    series.chunks(n).map(mean).collect()
+    series.chunks(n).map(|points| (points[points.len() - 1].0, mean_of_series(points))).collect()
 }
 
 /// Returns the time in ms from `from_ms` until the goodput, averaged over [`AVERAGED`] samples, is at least `level` and never falls below it

@@ -5,6 +5,7 @@ use fairrate_report::stats;
 use super::contenders::Contender;
 use crate::experiment::Run;
 use crate::figure::Scale;
+use crate::moments::mean_of_series;
 use crate::points::Point;
 use crate::record::{Record, ms_from, settle};
 
@@ -38,8 +39,10 @@ fn read(record: &Record) -> Point {
     let mut point = Point::default();
     for count in COUNTS {
         let (begin_ms, there) = (begin_ms(count), &sent[..count]);
-        let shares: Vec<f64> =
-            there.iter().map(|of| mean(&ms_from(of, 0.0, (begin_ms + 1.0, begin_ms + INTERVAL_MS - 1.0)))).collect();
+        let shares: Vec<f64> = there
+            .iter()
+            .map(|of| mean_of_series(&ms_from(of, 0.0, (begin_ms + 1.0, begin_ms + INTERVAL_MS - 1.0))))
+            .collect();
         point.numbers.extend(stats::jain(&shares).map(|jain| (jain_of(count), jain)));
         point.numbers.insert(time_of(count), time_to_share_ms(there));
     }
@@ -59,10 +62,6 @@ pub fn time_of(count: usize) -> String {
 /// Returns the time at which there are `count` flows for the first time.
 fn begin_ms(count: usize) -> f64 {
     1.0 + INTERVAL_MS * (count - 1) as f64
-}
-
-fn mean(series: &[(f64, f64)]) -> f64 {
-    stats::mean(&series.iter().map(|point| point.1).collect::<Vec<_>>()).unwrap_or(0.0)
 }
 
 /// Returns the time in ms until all flows have their share; the whole interval if some flow does not at its end.

@@ -12,6 +12,7 @@ use crate::claim::{Claim, Rule};
 use crate::curves::{self, Curve, words};
 use crate::experiment::Run;
 use crate::figure::{Figure, Kind, Scale};
+use crate::moments::mean_of;
 use crate::points::{Point, Points};
 use crate::record::{Record, seconds};
 
@@ -81,7 +82,7 @@ fn read(record: &Record) -> Point {
     Point::of([
         ("ms", 1e3 * seconds(iteration.end - iteration.start)),
         ("compute", 1e3 * seconds(first.compute)),
-        ("exposed", 1e3 * others.iter().map(exposed).sum::<f64>() / others.len() as f64),
+        ("exposed", 1e3 * mean_of(others.iter().map(exposed))),
         ("drops", record.totals.drops.total() as f64),
     ])
 }

@@ -2,7 +2,6 @@
 
 use fairrate_allocate::{Method, Normaliser, RateEngine};
 use fairrate_report::panel::{Axis, Panel};
-use fairrate_report::stats;
 
 use super::churn::{self, Churn, SERVERS_BPS, Sends};
 use super::lines::{self, Curve};
@@ -12,6 +11,7 @@ use crate::claim::{Claim, Rule};
 use crate::drawing::with_level;
 use crate::experiment::Run;
 use crate::figure::{Figure, Kind, Scale};
+use crate::moments::mean;
 use crate::points::{Point, Points};
 
 pub const FIGURE: Figure = Figure {
@@ -86,7 +86,7 @@ fn over(name: &str, line: &'static str, churn: Churn, sends: Sends, step: &Step)
     let run = Run::modelled(name, line, format!("{line} {sends:?} {churn:?}"), move || {
         let outcome = churn::run(&churn, sends, vec![engine(line, &step)], None);
         let gbps: Vec<f64> = outcome.allocated[0].over_bps.iter().map(|bps| bps / 1e9).collect();
-        Point::of([("over", stats::mean(&gbps).unwrap_or(f64::NAN))])
+        Point::of([("over", mean(&gbps))])
     });
     run.seeded(seed)
 }
@@ -116,7 +116,7 @@ fn claims_of(points: &Points, sizes: &Sizes) -> Vec<Claim> {
     let values = |tenths: u32, line: &str| points.values(&name(sizes, tenths), line, "over");
     let loads: Vec<u32> = if title == "Web" { (2..=9).collect() } else { vec![4, VARIANTS_AT] };
     let worst = |line: &str| {
-        let of_loads = loads.iter().map(|&load| values(load, line));
+        let of_loads = loads.iter().map(|&load| values(load, line)).filter(|values| !values.is_empty());
         of_loads.max_by(|a, b| mean(a).total_cmp(&mean(b))).unwrap_or_default()
     };
     let claim = |id: &str, text: &str, rule, unit, values| {
@@ -148,10 +148,6 @@ fn claims_of(points: &Points, sizes: &Sizes) -> Vec<Claim> {
     let text = format!("{title}: largest step of the gradient method that does not oscillate");
     claims.push(Claim::exact(&format!("{}-step", sizes.name), &text, Rule::Words, "", step));
     claims
-}
-
-fn mean(values: &[f64]) -> f64 {
-    stats::mean(values).unwrap_or(f64::MIN)
 }
 
 fn points_over(above: &[f64], below: &[f64]) -> Vec<f64> {

@@ -2,7 +2,6 @@
 //! flows.
 
 use fairrate_report::panel::{Axis, Panel};
-use fairrate_report::stats;
 use fairrate_sim::RateSample;
 use fairrate_units::Time;
 
@@ -11,6 +10,7 @@ use crate::claim::{Claim, Rule};
 use crate::drawing::{Line, panel};
 use crate::experiment::Run;
 use crate::figure::{Figure, Kind, Scale};
+use crate::moments::mean_of;
 use crate::points::{Point, Points};
 use crate::record::{Record, ms_from, seconds};
 
@@ -45,7 +45,7 @@ fn read(record: &Record) -> Point {
     let allocated: Vec<(f64, f64)> =
         record.rates.chunk_by(|a, b| a.t == b.t).map(|at| (seconds(at[0].t) * 1e3, allocated(at))).collect();
     let between = |from: f64, to: f64| allocated.iter().filter(move |at| from <= at.0 && at.0 <= to);
-    let usual = stats::mean(&between(3.0, down as f64).map(|at| at.1).collect::<Vec<_>>()).unwrap_or(f64::NAN);
+    let usual = mean_of(between(3.0, down as f64).map(|at| at.1));
     let back = between(up as f64, END_MS as f64).find(|at| 0.95 * usual <= at.1);
     let last = Time::from_ms(END_MS).saturating_sub(PATIENCE);
     let stalled = record.cut.iter().filter(|flow| flow.delivered_bytes == 0 && flow.start < last).count();

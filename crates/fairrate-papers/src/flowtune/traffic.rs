@@ -10,6 +10,7 @@ use super::lines::{self, Curve};
 use super::{HADOOP, MSS, Sizes, Variant, WEB};
 use crate::experiment::Run;
 use crate::figure::Scale;
+use crate::moments::mean;
 use crate::points::{Point, Points};
 use crate::record::{Record, seconds};
 
@@ -71,8 +72,8 @@ fn read(record: &Record, until_s: f64) -> Point {
     let gbps = |bytes: u64| bytes as f64 * 8e-9 / until_s.min(seconds(record.totals.end));
     let (two, four) = queueing(record, until_s);
     let mut point = Point::of([
-        ("score", stats::mean(&scores).unwrap_or(f64::NAN)),
-        ("score of moments", stats::mean(&rates_at_moments(record, until_s)).unwrap_or(f64::NAN)),
+        ("score", mean(&scores)),
+        ("score of moments", mean(&rates_at_moments(record, until_s))),
         ("dropped", gbps(record.totals.dropped_bytes)),
         ("dropped share", record.totals.dropped_bytes as f64 / record.totals.sent_bytes as f64),
         ("2 hops", two),

@@ -2,13 +2,13 @@
 //! and larger requests.
 
 use fairrate_report::panel::{Axis, Panel};
-use fairrate_report::stats;
 
 use super::websearch::{HPCC, Line, POWERTCP, Reading, Requests, THETA, Traffic};
 use crate::claim::{Claim, Rule};
 use crate::curves::{self, Curve};
 use crate::experiment::Run;
 use crate::figure::{Figure, Kind, Scale};
+use crate::moments::mean;
 use crate::points::Points;
 
 pub const FIGURE: Figure = Figure {
@@ -71,10 +71,6 @@ impl Sweep {
         let seeds = changes.iter().map(Vec::len).min().unwrap_or(0);
         (0..seeds).map(|seed| of(&changes.iter().map(|at| at[seed]).collect::<Vec<_>>())).collect()
     }
-}
-
-fn mean(changes: &[f64]) -> f64 {
-    stats::mean(changes).unwrap_or(f64::NAN)
 }
 
 fn least(changes: &[f64]) -> f64 {

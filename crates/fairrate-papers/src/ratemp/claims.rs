@@ -3,6 +3,7 @@
 use super::fabric::{FIRST, Hosts, LAST, LOADS, Traffic};
 use super::settings::{MULTIPATH, Marks, SINGLE_PATH};
 use crate::claim::{Claim, Rule, Verdict};
+use crate::moments::mean;
 use crate::points::Points;
 
 /// Text for a claim that is not reproduced, where no single change explains it.
@@ -87,7 +88,7 @@ impl Setting<'_> {
     }
 
     fn extreme(&self, load: &str, ccs: &[&str], what: &str, sign: f64) -> Vec<f64> {
-        let mean = |values: &Vec<f64>| sign * values.iter().sum::<f64>() / values.len() as f64;
+        let mean = |values: &Vec<f64>| sign * mean(values);
         let all: Vec<Vec<f64>> = ccs.iter().map(|cc| self.values(load, cc, what)).collect();
         if all.iter().any(Vec::is_empty) {
             return Vec::new();

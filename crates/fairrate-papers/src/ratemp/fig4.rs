@@ -4,11 +4,12 @@
 use fairrate_report::panel::{Axis, Panel};
 
 use super::claims::{UNKNOWN, with_cause};
-use super::testbed::{ALL, bottlenecks, mbps, moments};
+use super::testbed::{ALL, bottlenecks, mbps};
 use crate::claim::{Claim, Rule};
 use crate::drawing::{Line, panel, with_level};
 use crate::experiment::Run;
 use crate::figure::{Figure, Kind, Scale};
+use crate::moments::mean_and_deviation;
 use crate::points::{Point, Points};
 use crate::record::Record;
 
@@ -56,7 +57,7 @@ fn read(record: &Record) -> Point {
         ("beside", mbps(record, 0, COMES + 1.0, GOES)),
         ("flow", mbps(record, 1, COMES + 1.0, GOES)),
         ("after", mbps(record, 0, GOES + 1.0, END)),
-        ("swing", moments(&beside).1),
+        ("swing", mean_and_deviation(&beside).1),
         ("leave", time_to_take(record) * 1e3),
     ])
     .with("connection", bins(0, 0.0, END))

@@ -3,11 +3,12 @@
 use fairrate_report::panel::{Axis, Panel};
 
 use super::claims::{UNKNOWN, with_cause};
-use super::testbed::{ALL, marks, moments};
+use super::testbed::{ALL, marks};
 use crate::claim::{Claim, Rule};
 use crate::curves::{self, Curve, words};
 use crate::experiment::Run;
 use crate::figure::{Figure, Kind, Scale};
+use crate::moments::mean_and_deviation;
 use crate::points::{Point, Points};
 use crate::record::{Record, seconds};
 
@@ -39,7 +40,7 @@ fn runs(scale: &Scale) -> Vec<Run> {
 
 fn read(record: &Record) -> Point {
     let ms: Vec<f64> = record.flows.iter().filter_map(|flow| Some(seconds(flow.fct?) * 1e3)).collect();
-    let (mean, deviation) = moments(&ms);
+    let (mean, deviation) = mean_and_deviation(&ms);
     Point::of([("n", ms.len() as f64), ("mean", mean), ("deviation", deviation)])
 }
 

@@ -43,21 +43,3 @@ pub fn mbps(record: &Record, flow: u32, from_s: f64, to_s: f64) -> f64 {
     let bytes = (last.delivered_bytes - first.delivered_bytes) as f64 * record.wire_factor();
     bytes * 8e-6 / (seconds(last.t) - seconds(first.t))
 }
-
-/// Returns mean and standard deviation.
-pub fn moments(values: &[f64]) -> (f64, f64) {
-    let n = values.len() as f64;
-    let mean = values.iter().sum::<f64>() / n;
-    let variance = values.iter().map(|value| (value - mean) * (value - mean)).sum::<f64>() / n;
-    (mean, variance.sqrt())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn moments_are_of_all_values() {
-        assert_eq!(moments(&[1.0, 3.0, 5.0, 7.0]), (4.0, 5.0_f64.sqrt()));
-    }
-}

@@ -7,11 +7,12 @@ use super::baselines::{
     AT_ONCE, BFC, DCQCN, DCQCN_AUTHORS, DCQCN_PI, HPCC, HPCC_BY_LINE_RATE, OMNET, PACC, QCN, Says, TIMELY, by_seeds,
     claim, ratios,
 };
-use super::star::{ROCC, SAMPLE_US, goodputs, mean, mean_and_deviation, part, run, settles_over_ms, worst};
+use super::star::{ROCC, SAMPLE_US, goodputs, part, run, settles_over_ms, worst};
 use crate::claim::{Claim, Rule};
 use crate::drawing::{Compared, Line, panel, with_level, words_panel};
 use crate::experiment::Run;
 use crate::figure::{Figure, Kind, Scale};
+use crate::moments::{mean, mean_and_deviation};
 use crate::points::{Point, Points};
 use crate::record::{Record, ms_from};
 use crate::variant::Variant;
@@ -66,7 +67,8 @@ fn runs(scale: &Scale) -> Vec<Run> {
 fn read(record: &Record) -> Point {
     let (rates, port) = (goodputs(record, STEADY_S), record.port("sw0", "h0"));
     let queue = port.queue_kb();
-    let (mean_queue, deviation) = mean_and_deviation(&part(&queue, STEADY_S));
+    let steady: Vec<f64> = part(&queue, STEADY_S).iter().map(|point| point.1).collect();
+    let (mean_queue, deviation) = mean_and_deviation(&steady);
     // Rates are averaged over windows of 1 ms.
     let settles = |flow: u32| settles_over_ms(&record.rate_gbps(flow), 1_000 / SAMPLE_US, RUN_S, FAIR_GBPS, 0.25);
     let used = port.within(Time::from_ms(100), Time::from_ms(200)).used();

@@ -5,11 +5,12 @@ use fairrate_report::panel::{Axis, Panel};
 use super::baselines::{
     AT_ONCE, BFC, DCQCN, HPCC, HPCC_BY_LINE_RATE, OMNET, PACC, Says, by_seeds, claim, is_random, ratios,
 };
-use super::star::{ROCC, SAMPLE, goodputs, mean, worst};
+use super::star::{ROCC, SAMPLE, goodputs, worst};
 use crate::claim::{Claim, Rule};
 use crate::drawing::{Compared, with_level, words_panel};
 use crate::experiment::Run;
 use crate::figure::{Figure, Kind, Scale};
+use crate::moments::mean;
 use crate::points::{Point, Points};
 use crate::record::Record;
 use crate::variant::Variant;

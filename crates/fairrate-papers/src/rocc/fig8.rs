@@ -3,13 +3,14 @@
 use fairrate_report::panel::{Axis, Panel};
 
 use super::star::{
-    JUDGED, LOOKS, NO_PFC, NO_PFC_10US, NO_PFC_30MB, NO_PFC_70MB, ROCC, cut, fair_rate, forms, goodputs, mean,
-    mean_and_deviation, needs_no_pfc, part, queue, run, scaled, settles_ms, settling_of, worst,
+    JUDGED, LOOKS, NO_PFC, NO_PFC_10US, NO_PFC_30MB, NO_PFC_70MB, ROCC, cut, fair_rate, forms, goodputs, needs_no_pfc,
+    part, queue, run, scaled, settles_ms, settling_of, worst,
 };
 use crate::claim::{Claim, Rule};
 use crate::drawing::{Compared, Line, panel, with_level, words_panel};
 use crate::experiment::Run;
 use crate::figure::{Figure, Kind, Scale};
+use crate::moments::{mean, mean_of_series};
 use crate::null::with_line_rate;
 use crate::points::{Point, Points};
 use crate::record::{Record, ms_from};
@@ -83,7 +84,7 @@ fn read(record: &Record, fair_gbps: f64) -> Point {
         ("settles", settles_ms(&rate, RUN_S, fair_gbps * 1e9, 0.05)),
         ("rate", mean(&rates)),
         ("worst", worst(&rates, fair_gbps)),
-        ("queue", mean_and_deviation(&part(&queue, STEADY_S)).0 / 1e3),
+        ("queue", mean_of_series(&part(&queue, STEADY_S)) / 1e3),
     ])
     .with("rate", part(&scaled(&rate, 1e9), SHOWN_S))
     .with("queue", part(&cut(&scaled(&queue, 1e3)), SHOWN_S))

@@ -3,13 +3,13 @@
 use fairrate_report::panel::{Axis, Panel};
 
 use super::star::{
-    JUDGED, LOOKS, NO_PFC, SAMPLE, cut, fair_rate, forms, mean_and_deviation, needs_no_pfc, part, queue, scaled,
-    settles_ms, settling_of,
+    JUDGED, LOOKS, NO_PFC, SAMPLE, cut, fair_rate, forms, needs_no_pfc, part, queue, scaled, settles_ms, settling_of,
 };
 use crate::claim::{Claim, Rule};
 use crate::drawing::{Compared, Line, panel, with_level, words_panel};
 use crate::experiment::Run;
 use crate::figure::{Figure, Kind, Scale};
+use crate::moments::mean_of_series;
 use crate::null::with_line_rate;
 use crate::points::{Point, Points};
 use crate::record::{Record, ms_from};
@@ -59,7 +59,7 @@ fn read(record: &Record) -> Point {
         point.numbers.extend([
             (format!("rates {i}"), settles_ms(&rate, span, fair_gbps(n) * 1e9, 0.05)),
             (format!("queue {i}"), settles_ms(&queue, span, 150e3, 0.1)),
-            (format!("rate {i}"), mean_and_deviation(&part(&rate, late)).0 / 1e9),
+            (format!("rate {i}"), mean_of_series(&part(&rate, late)) / 1e9),
         ]);
     }
     let drawn = |series: Vec<(f64, f64)>| series.into_iter().step_by(DRAWN).collect();

@@ -3,10 +3,9 @@
 //!
 //! The paper's rates are those of links, and so are ours: payload is counted with its headers.
 
-use fairrate_report::stats;
-
 use crate::claim::{Claim, Rule};
 use crate::experiment::Run;
+use crate::moments::{mean_of, means_of};
 use crate::points::{Point, Points};
 use crate::record::{Record, seconds, settle};
 use crate::variant::Variant;
@@ -153,9 +152,7 @@ pub fn run(
 /// flows, it is the switch's fair rate as the hosts received it.
 pub fn fair_rate(record: &Record) -> Vec<(f64, f64)> {
     let at = record.rates.chunk_by(|a, b| a.t == b.t);
-    let mean =
-        |rows: &[fairrate_sim::RateSample]| rows.iter().map(|row| row.rate_bps as f64).sum::<f64>() / rows.len() as f64;
-    at.map(|rows| (seconds(rows[0].t), mean(rows))).collect()
+    at.map(|rows| (seconds(rows[0].t), mean_of(rows.iter().map(|row| row.rate_bps as f64)))).collect()
 }
 
 /// Returns the queue to the receiver, in seconds and bytes.
@@ -196,19 +193,6 @@ pub fn part(series: &[(f64, f64)], (from_s, to_s): (f64, f64)) -> Vec<(f64, f64)
     series.iter().copied().filter(|&(t, _)| from_s <= t && t <= to_s).collect()
 }
 
-/// Returns mean and standard deviation of evenly spaced samples.
-pub fn mean_and_deviation(series: &[(f64, f64)]) -> (f64, f64) {
-    let n = series.len() as f64;
-    let mean = series.iter().map(|s| s.1).sum::<f64>() / n;
-    let variance = series.iter().map(|s| (s.1 - mean) * (s.1 - mean)).sum::<f64>() / n;
-    (mean, variance.sqrt())
-}
-
-/// Returns the mean of rates; NaN without any.
-pub fn mean(rates: &[f64]) -> f64 {
-    stats::mean(rates).unwrap_or(f64::NAN)
-}
-
 /// Returns the milliseconds until means of a series over windows of 200 us are near a value and stay there until the
 /// end. A series that is not near it at the end counts with the whole time.
 pub fn settles_ms(series: &[(f64, f64)], span: (f64, f64), value: f64, tolerance: f64) -> f64 {
@@ -217,13 +201,8 @@ pub fn settles_ms(series: &[(f64, f64)], span: (f64, f64), value: f64, tolerance
 
 /// Returns the same over windows of `n` samples.
 pub fn settles_over_ms(series: &[(f64, f64)], n: usize, span: (f64, f64), value: f64, tolerance: f64) -> f64 {
-    let after = settle(&smooth(&part(series, span), n), span, value, tolerance);
+    let after = settle(&means_of(&part(series, span), n), span, value, tolerance);
     if after.is_infinite() { (span.1 - span.0) * 1e3 } else { after * 1e3 }
-}
-
-/// Returns means over windows of `n` samples, at the end of each.
-fn smooth(series: &[(f64, f64)], n: usize) -> Vec<(f64, f64)> {
-    series.chunks_exact(n).map(|c| (c[n - 1].0, c.iter().map(|s| s.1).sum::<f64>() / n as f64)).collect()
 }
 
 /// Adds possible causes of slow settling, each with the number of a variant without it.
@@ -245,10 +224,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn windows_moments_and_settling() {
+    fn settling_is_of_means() {
         let series = [(1.0, 1.0), (2.0, 3.0), (3.0, 5.0), (4.0, 7.0), (5.0, 100.0)];
-        assert_eq!(smooth(&series, 2), [(2.0, 2.0), (4.0, 6.0)]);
-        assert_eq!(mean_and_deviation(&series[..4]), (4.0, 5.0_f64.sqrt()));
         assert_eq!(settles_over_ms(&series, 1, (1.0, 4.0), 6.0, 0.2), 2e3);
         // The series is never near 50, so that the whole time counts.
         assert_eq!(settles_over_ms(&series, 1, (1.0, 5.0), 50.0, 0.2), 4e3);

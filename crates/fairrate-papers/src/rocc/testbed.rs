@@ -2,10 +2,11 @@
 
 use fairrate_report::panel::{Axis, Panel};
 
-use super::star::{goodputs, mean_and_deviation, part};
+use super::star::{goodputs, part};
 use crate::claim::{Claim, Rule};
 use crate::drawing::{Line, panel, with_level};
 use crate::experiment::Run;
+use crate::moments::mean_of_series;
 use crate::null::with_line_rate;
 use crate::points::{Point, Points};
 use crate::record::{Record, ms_from};
@@ -105,7 +106,7 @@ pub fn runs(testbed: &'static Testbed) -> Vec<Run> {
 
 fn read(record: &Record) -> Point {
     let (rates, queue) = (goodputs(record, STEADY_S), record.port("sw0", "h0").queue_kb());
-    let mean = mean_and_deviation(&part(&queue, STEADY_S)).0;
+    let mean = mean_of_series(&part(&queue, STEADY_S));
     Point::of([("d0", rates[0]), ("d1", rates[1]), ("d2", rates[2]), ("queue", mean)])
         .with("queue", part(&queue, SHOWN_S))
         .with("rate", part(&record.rate_gbps(0), SHOWN_S))
