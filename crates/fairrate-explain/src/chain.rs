@@ -4,7 +4,7 @@ use fairrate_sim::{Cause, FlowId, NodeId, PacketKind, PortId};
 use fairrate_units::Time;
 
 use crate::granted::reason_of_answer;
-use crate::observer::{Fate, Hop, Id, Opening, Track};
+use crate::observer::{Fate, Hop, Id, Opening, Send, Track};
 use crate::piece::{Behind, Explanation, Loss, Piece, Reason, Way};
 use crate::port::{Ports, Use};
 use crate::sender;
@@ -245,16 +245,14 @@ impl<'a> Walk<'a> {
     fn before(&mut self, send: usize) -> Place {
         self.way = Way::Data;
         let previous = send.checked_sub(1);
-        if let Some(hop) = self.loss_before(send)
+        if let Some((track, before, hop)) = self.loss_before(send)
             && !self.is_in_a_row(send, hop)
         {
             if self.track.is_granted {
                 self.wait_to_repeat(send, hop.left);
             }
-            let this = self.track.sends[send];
-            let before = this.before.map(|before| self.track.sends[before]);
-            let (seq, since) = before.map_or((this.seq, self.start), |before| (before.seq, before.t));
-            return self.after_loss(seq, since, hop);
+            self.track = track;
+            return self.after_loss(before.seq, before.t, hop);
         }
         if let Some((other, last)) = self.sent_by_another(send) {
             return self.after_another(send, other, last);
@@ -395,20 +393,33 @@ impl<'a> Walk<'a> {
         }
     }
 
-    /// Returns the hop at which the packet with the same bytes before this one was lost.
-    pub(crate) fn loss_before(&self, send: usize) -> Option<&'a Hop> {
+    /// Returns the packet with the same bytes before this one, with its subflow, and the hop at which it was lost.
+    fn loss_before(&self, send: usize) -> Option<(&'a Track, Send, &'a Hop)> {
         let this = self.track.sends[send];
-        let before = self.track.sends[this.before?];
-        let hops = self.track.hops.get(&Id::Data(before.seq))?;
+        let (track, before) = match this.before {
+            Some(before) => (self.track, self.track.sends[before]),
+            None => self.sent_elsewhere(this)?,
+        };
+        let hops = track.hops.get(&Id::Data(before.seq))?;
         let lost = hops.iter().filter(|hop| hop.fate != Fate::Sent && before.t <= hop.left && hop.left < this.t);
-        lost.max_by_key(|hop| hop.left)
+        lost.max_by_key(|hop| hop.left).map(|hop| (track, before, hop))
+    }
+
+    /// Returns the last packet with the same first byte that another subflow sent before `this`.
+    fn sent_elsewhere(&self, this: Send) -> Option<(&'a Track, Send)> {
+        let others = self.lanes.iter().filter(|track| this.repeats_another && track.lane != self.track.lane);
+        let last = others.filter_map(|track| {
+            let before = track.sends.iter().rfind(|send| send.data_seq == this.data_seq && send.t < this.t)?;
+            Some((*track, *before))
+        });
+        last.max_by_key(|(track, before)| (before.t, track.lane))
     }
 
     /// Returns `true` if a packet that repeats what `hop` lost only waited for others that are sent again after the loss.
     fn is_in_a_row(&self, send: usize, hop: &Hop) -> bool {
         let Some(previous) = send.checked_sub(1) else { return false };
         let before = self.track.sends[previous];
-        before.before.is_some() && hop.left < before.t && self.opening_of(send).is_none()
+        (before.before.is_some() || before.repeats_another) && hop.left < before.t && self.opening_of(send).is_none()
     }
 
     /// Walks back to the loss at `hop` of data with first byte `seq` that was sent at `since`, and along the way of that packet.

@@ -94,10 +94,14 @@ pub(crate) struct Send {
     /// Its place among the steps of its sender.
     pub(crate) order: u32,
     pub(crate) seq: u64,
+    /// Its first byte as the connection counts.
+    pub(crate) data_seq: u64,
     payload: u16,
     pub(crate) paced_until: Time,
     /// The place of the last packet with the same first byte before it; if there is none, of the last one with some of its bytes.
     pub(crate) before: Option<usize>,
+    /// `true` if another subflow had sent bytes from the first one on before.
+    pub(crate) repeats_another: bool,
 }
 
 /// The moment at which a sender could send again.
@@ -228,6 +232,18 @@ impl Observer {
         if track.subflows.is_empty() { vec![track] } else { subflows.collect() }
     }
 
+    /// Returns the end of the bytes that all subflows of a flow have sent, 0 if it has none. `end` is that of bytes which one sends now.
+    fn sent_to(&mut self, flow: FlowId, lane: FlowId, end: u64) -> u64 {
+        match self.track(flow, flow) {
+            Some((connection, _)) if lane != flow => {
+                let so_far = connection.sent_to;
+                connection.sent_to = so_far.max(end);
+                so_far
+            }
+            _ => 0,
+        }
+    }
+
     /// Returns the record of a flow or subflow, if the flow is observed.
     fn track(&mut self, flow: FlowId, lane: FlowId) -> Option<(&mut Track, &mut Ports)> {
         let mut place = *self.places.get(flow.index())?;
@@ -268,8 +284,8 @@ impl Track {
         self.n_steps
     }
 
-    /// Adds a data packet that the sender sends.
-    fn send(&mut self, t: Time, seq: u64, payload: u16, paced_until: Time) {
+    /// Adds a data packet that the sender sends. Subflows of its connection had sent bytes up to `sent_to` before.
+    fn send(&mut self, t: Time, (seq, data_seq): (u64, u64), payload: u16, paced_until: Time, sent_to: u64) {
         let end = seq + u64::from(payload);
         let has_bytes_of = |send: &Send| send.seq < end && seq < send.seq + u64::from(send.payload);
         let alike = self.last_of.insert(seq, self.sends.len());
@@ -278,7 +294,8 @@ impl Track {
         let before = alike.or_else(|| if is_cut_anew { self.sends.iter().rposition(has_bytes_of) } else { None });
         self.sent_to = self.sent_to.max(end);
         let order = self.step();
-        self.sends.push(Send { t, order, seq, payload, paced_until, before });
+        let repeats_another = before.is_none() && data_seq < sent_to;
+        self.sends.push(Send { t, order, seq, data_seq, payload, paced_until, before, repeats_another });
     }
 
     /// Adds the arrival at `t` of data with first byte `seq`. By the ports of a host, packets come nearly in order.
@@ -389,7 +406,12 @@ impl Sink for Observer {
                 let order = track.step();
                 track.openings.push(Opening { t, order, cause });
             }
-            SenderStep::Send { seq, payload, paced_until, .. } => track.send(t, seq, payload, paced_until),
+            SenderStep::Send { seq, data_seq, payload, paced_until, .. } => {
+                let sent_to = self.sent_to(flow, lane, data_seq + u64::from(payload));
+                if let Some((track, _)) = self.track(flow, lane) {
+                    track.send(t, (seq, data_seq), payload, paced_until, sent_to);
+                }
+            }
             SenderStep::TimedOut => track.timeouts.push(t),
         }
     }

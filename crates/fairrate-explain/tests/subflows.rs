@@ -1,11 +1,11 @@
 //! Accounts of connections with several subflows.
 
-use fairrate_explain::{Explanation, Reason, Way, sums};
-use fairrate_sim::SimConfig;
+use fairrate_explain::{Explanation, How, Loss, Reason, Way, sums};
+use fairrate_sim::{DropCause, SimConfig};
 use fairrate_units::Time;
 
 mod common;
-use common::{PACKET, US, chain, explain, port, star};
+use common::{PACKET, US, chain, config, explain, port, star};
 
 /// Returns a connection of `bytes` from h1 to h0 with two subflows, in a star without PFC, with these keys of switches and TCP.
 fn connection(bytes: &str, window: u32, switch: &str, tcp: &str) -> SimConfig {
@@ -68,4 +68,29 @@ fn losses_of_subflows_are_found() {
     let lost = time_of(&e, |reason| matches!(reason, Reason::Recovery(Some(_)) | Reason::Timeout(Some(_))));
     assert!(Time::ZERO < lost);
     assert_eq!(time_of(&e, |reason| matches!(reason, Reason::Unknown)), Time::ZERO, "{:#?}", sums(&e.chain));
+}
+
+/// One of two paths loses all packets: after two timeouts their bytes go by the other one, and the account names the link that lost them.
+#[test]
+fn bytes_that_go_by_another_subflow_were_lost_at_a_place() {
+    let c = config(
+        "duration = \"100ms\"\n[topology]\nkind = \"leaf-spine\"\nleaves = 2\nspines = 2\nhosts_per_leaf = 1\n\
+         [switch]\npfc = false\n[transport]\nkind = \"tcp\"\ncc = \"lia\"\n\
+         [transport.tcp]\nsubflows = 2\npaths = \"disjoint\"\nscheduler = \"round-robin\"\n\
+         [[traffic]]\nkind = \"incast\"\nsenders = [\"h0\"]\nreceiver = \"h1\"\nbytes = \"1MB\"\n\
+         [[fault]]\nlinks = [\"spine0->tor1\"]\nloss = 1.0\n",
+    );
+    let e = explain(&c, 0);
+    let loss = Loss { port: port(&c, "spine0", "tor1"), how: How::Dropped(DropCause::Fault) };
+    // The first timeout is after 1 ms and the second after two more.
+    assert_eq!(
+        time_of(&e, |reason| reason == Reason::Timeout(Some(loss))).as_ns() / 100_000,
+        29,
+        "{:#?}",
+        sums(&e.chain)
+    );
+    let without = |reason| matches!(reason, Reason::Timeout(None) | Reason::Recovery(None) | Reason::Unknown);
+    assert_eq!(time_of(&e, without), Time::ZERO, "{:#?}", sums(&e.chain));
+    let nowhere_else = |reason: Reason| reason.loss().is_none_or(|at| at == loss);
+    assert!(e.chain.iter().all(|piece| nowhere_else(piece.reason)));
 }

@@ -57,8 +57,13 @@ mod tests {
     #[test]
     fn rates_are_those_of_packets_from_limited_sources() {
         let mut rates = Rates::below(Rate::from_gbps(40));
-        let send =
-            |gbps: u64| SenderStep::Send { seq: 0, payload: 1, paced_until: Time::ZERO, rate: Rate::from_gbps(gbps) };
+        let send = |gbps: u64| SenderStep::Send {
+            seq: 0,
+            data_seq: 0,
+            payload: 1,
+            paced_until: Time::ZERO,
+            rate: Rate::from_gbps(gbps),
+        };
         for step in [send(1), SenderStep::Open(Cause::Start), send(3), send(40), SenderStep::TimedOut] {
             rates.add(&SenderEvent { t: Time::ZERO, flow: FlowId(0), lane: FlowId(0), step });
         }

@@ -6,7 +6,8 @@ use fairrate_explain::{Explanation, Observer, Reason, Way, sums};
 use fairrate_scenario::{Overrides, Scenario};
 use fairrate_sim::{FlowId, PortId, SimConfig, Simulation};
 
-fn config(toml: &str) -> SimConfig {
+/// Returns the run of a scenario.
+pub fn config(toml: &str) -> SimConfig {
     let scenario = Scenario::from_toml(toml, "test.toml", Path::new("."), &Overrides::default());
     scenario.expect("the scenario is right").into_sim_config()
 }

@@ -43,8 +43,10 @@ pub enum SenderStep {
     Open(Cause),
     /// The sender starts to transmit a data packet. The packet's own steps follow.
     Send {
-        /// The first payload byte.
+        /// The first payload byte, as the sender counts.
         seq: u64,
+        /// The first payload byte of the connection, if it has several subflows; else `seq`.
+        data_seq: u64,
         /// Payload bytes.
         payload: u16,
         /// The time before which the sender's pacing did not let the packet go. It may be long past.

@@ -164,8 +164,9 @@ impl Hosts {
         self.show_agent(w, host, packet, Step::Dequeue);
         if w.observed.wants_senders {
             let (now, paced_until) = (w.clock.now(), Time::from_ps(paced_until));
-            let rate = self.sender(slot).rate;
-            let step = SenderStep::Send { seq: load.seq, payload: load.payload as u16, paced_until, rate };
+            let (seq, rate) = (load.seq, self.sender(slot).rate);
+            let data_seq = if w.run.flow(id).parent == id { seq } else { load.data_seq };
+            let step = SenderStep::Send { seq, data_seq, payload: load.payload as u16, paced_until, rate };
             w.observed.push_sender(&w.run, now, id, step);
         }
         w.transmit_at_once(egress, packet);
