@@ -110,7 +110,7 @@ fn the_runs_of_a_figure_are_kept_as_results_directories() {
 }
 
 /// A figure of packets, one of flows without packets, and one of the machine itself; equations are tested above.
-const KINDS: [&str; 3] = ["flowtune/outage", "flowtune/fig12", "flowtune/table6.1"];
+const KINDS: [&str; 3] = ["powertcp/fig9", "flowtune/fig12", "flowtune/table6.1"];
 
 /// Returns the directory of quick figures of [`KINDS`], which are run once, and what was printed.
 fn quick() -> &'static (PathBuf, String) {
@@ -216,16 +216,16 @@ fn a_quick_figure_is_captioned() {
     let (out, again) = (out.to_str().unwrap(), again.to_str().unwrap());
     let words = "quick: fewer seeds and less traffic than the full figure, not for comparison";
     let read =
-        |dir: &str, name: &str| std::fs::read_to_string(Path::new(dir).join("flowtune/outage").join(name)).unwrap();
+        |dir: &str, name: &str| std::fs::read_to_string(Path::new(dir).join("powertcp/fig9").join(name)).unwrap();
     assert!(printed.contains(words), "{printed}");
     assert!(read(out, "figure.svg").contains(words) && read(out, "figure.html").contains(words));
     let claims: serde_json::Value = serde_json::from_str(&read(out, "claims.json")).unwrap();
     assert_eq!(claims["quick"], true);
     // It stays with what was measured.
-    assert_eq!(run(&["figure", "flowtune/outage", "--from", out, "--quiet", "--out", again]).status.code(), Some(0));
+    assert_eq!(run(&["figure", "powertcp/fig9", "--from", out, "--quiet", "--out", again]).status.code(), Some(0));
     assert!(read(again, "figure.svg").contains(words));
     let docs = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/figures");
-    assert_eq!(run(&["figure", "flowtune/outage", "--from", docs, "--quiet", "--out", again]).status.code(), Some(0));
+    assert_eq!(run(&["figure", "powertcp/fig9", "--from", docs, "--quiet", "--out", again]).status.code(), Some(0));
     assert!(!read(again, "figure.svg").contains("quick: "));
 }
 

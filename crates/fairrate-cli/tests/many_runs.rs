@@ -249,7 +249,10 @@ fn a_run_that_hangs_is_a_failure_with_its_cause() {
     // The bottleneck loses all packets; retransmissions never arrive.
     let text = std::fs::read_to_string(&scenario).unwrap();
     std::fs::write(&scenario, text + "[[fault]]\nlinks = [\"sw0->h0\"]\nloss = 0.001\n").unwrap();
-    let output = compare(&scenario, &out, &["--grid", "fault.0.loss=0.001,1.0", "--seeds", "1..2"]);
+    // Half a second without progress has few samples then.
+    let sets = ["--set", "probe.0.every=1ms", "--set", "probe.1.every=1ms"];
+    let args = [&["--grid", "fault.0.loss=0.001,1.0", "--seeds", "1..2"][..], &sets].concat();
+    let output = compare(&scenario, &out, &args);
     assert_eq!(output.status.code(), Some(1), "{}", stderr(&output));
     let told = words(&output);
     assert!(told.contains("2 of 4 runs failed") && told.contains("no progress since"), "{told}");

@@ -30,8 +30,9 @@ const NAME: &str = "iteration";
 const LINE: &str = "this machine";
 /// Numbers of threads; those above the machine's number of cores are left out.
 const THREADS: [usize; 2] = [1, 2];
-/// Number of iterations until rates have settled.
+/// Number of iterations until rates have settled, and in a quick figure.
 const SETTLING: u32 = 300;
+const SETTLING_QUICKLY: u32 = 30;
 /// Number of times measured for each row.
 const TIMES: usize = 31;
 /// Our Fastpass arbiter with paths, in Tb/s of a core: number of hosts and timeslots of a batch.
@@ -42,31 +43,32 @@ const FASTPASS_BATCH: u32 = 64;
 const WITHOUT_FLOWS: TableRow = TABLE[6];
 
 /// Returns a single run, since two at the same time would compete for the cores.
-fn runs(_: &Scale) -> Vec<Run> {
-    vec![Run::calculated(NAME, LINE, measure)]
+fn runs(scale: &Scale) -> Vec<Run> {
+    let settling = if scale.quick { SETTLING_QUICKLY } else { SETTLING };
+    vec![Run::calculated(NAME, LINE, move || measure(settling))]
 }
 
-fn measure() -> Point {
+fn measure(settling: u32) -> Point {
     let cores = thread::available_parallelism().map_or(1, usize::from);
     let mut point = Point::default();
     for threads in THREADS.into_iter().filter(|&threads| threads <= cores) {
         for row in &TABLE {
-            point = point.with(&key(row, threads), numbered(iterations_us(row, threads, true)));
+            point = point.with(&key(row, threads), numbered(iterations_us(row, threads, settling, true)));
         }
-        point = point.with(&alone(threads), numbered(iterations_us(&WITHOUT_FLOWS, threads, false)));
+        point = point.with(&alone(threads), numbered(iterations_us(&WITHOUT_FLOWS, threads, settling, false)));
     }
     let [_, with_paths] = arbiter::measure(&arbiter::network(FASTPASS_HOSTS, FASTPASS_BATCH), TIMES);
     point.with(FASTPASS, vec![(0.0, with_paths.tbps())])
 }
 
-/// Returns the microseconds of iterations, each an average over half a millisecond.
-fn iterations_us(row: &TableRow, threads: usize, with_flows: bool) -> Vec<f64> {
+/// Returns the microseconds of iterations after some for `settling`, each an average over half a millisecond.
+fn iterations_us(row: &TableRow, threads: usize, settling: u32, with_flows: bool) -> Vec<f64> {
     let network = Network::two_tiers(row.nodes, row.flows);
     let mut engine = network.engine(blocks_for(threads), threads, Aggregation::Diagonals);
     if with_flows {
         network.add_flows(&mut engine);
     }
-    (0..SETTLING).for_each(|_| engine.iterate());
+    (0..settling).for_each(|_| engine.iterate());
     times_us(TIMES, || engine.iterate())
 }
 
@@ -202,6 +204,6 @@ mod tests {
     #[test]
     fn a_row_has_as_many_times_as_are_taken() {
         let row = TableRow { nodes: 64, flows: 200, cores: 4, us: 1.0 };
-        assert_eq!(iterations_us(&row, 1, true).len(), TIMES);
+        assert_eq!(iterations_us(&row, 1, SETTLING_QUICKLY, true).len(), TIMES);
     }
 }
