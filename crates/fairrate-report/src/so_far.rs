@@ -64,7 +64,6 @@ mod tests {
     fn row(id: u32, start_ns: u64, fct_ns: Option<u64>) -> FlowRow {
         FlowRow {
             id,
-            src: 0,
             dst: 1,
             bytes: Some(5_000),
             start_ns,
@@ -72,20 +71,8 @@ mod tests {
             fct_ack_ns: fct_ns,
             ideal_fct_ns: Some(100),
             slowdown: fct_ns.map(|ns| ns as f64 / 100.0),
-            retransmitted_bytes: 0,
             finished: fct_ns.is_some(),
-            delivered_bytes: 0,
-            group: 0,
-            reordered_bytes: 0,
-            reordering_mean_ns: None,
-            reordering_max_ns: None,
-            late_packets: 0,
-            reorder_extent_bytes: 0,
-            reorder_span_bytes: 0,
-            timeouts: 0,
-            recoveries: 0,
-            connected_ns: None,
-            deadline_ns: None,
+            ..FlowRow::default()
         }
     }
 

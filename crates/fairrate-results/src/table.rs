@@ -107,7 +107,7 @@ macro_rules! tables {
 
         $(
             $(#[doc = $row_doc])+
-            #[derive(Clone, Debug, PartialEq)]
+            #[derive(Clone, Debug, Default, PartialEq)]
             pub struct $Row {
                 $($(#[doc = $doc])+ pub $column: $Value,)+
             }
