@@ -234,14 +234,13 @@ impl Observer {
 
     /// Returns the end of the bytes that all subflows of a flow have sent, 0 if it has none. `end` is that of bytes which one sends now.
     fn sent_to(&mut self, flow: FlowId, lane: FlowId, end: u64) -> u64 {
-        match self.track(flow, flow) {
-            Some((connection, _)) if lane != flow => {
-                let so_far = connection.sent_to;
-                connection.sent_to = so_far.max(end);
-                so_far
-            }
-            _ => 0,
+        if lane == flow {
+            return 0;
         }
+        let Some((connection, _)) = self.track(flow, flow) else { return 0 };
+        let so_far = connection.sent_to;
+        connection.sent_to = so_far.max(end);
+        so_far
     }
 
     /// Returns the record of a flow or subflow, if the flow is observed.
