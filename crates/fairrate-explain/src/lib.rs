@@ -24,5 +24,5 @@ mod sender;
 
 pub use critical::{CriticalPaths, Doing, Iterated, Milestones, NoPath, Stage, first_tasks};
 pub use faults::{Slow, outages, slow};
-pub use observer::{Observer, Unsupported, supports};
+pub use observer::{Observer, Unsupported, supports, supports_flows};
 pub use piece::{Behind, Explanation, How, Loss, Piece, Reason, Sum, Way, sums};

@@ -267,14 +267,20 @@ impl Observer {
 /// # Errors
 /// The reason for which it cannot.
 pub fn supports(config: &SimConfig, flow: FlowId) -> Result<(), Unsupported> {
-    let spec = &config.flows[flow.index()];
-    if config.stack(spec.stack).1.needs().feedback.oracle.is_some() {
-        return Err(Unsupported::Fluids);
-    }
-    if spec.bytes == Bytes::MAX {
+    supports_flows(config)?;
+    if config.flows[flow.index()].bytes == Bytes::MAX {
         return Err(Unsupported::Endless);
     }
     Ok(())
+}
+
+/// Returns the reason why no flow of a run can be explained.
+///
+/// # Errors
+/// If there is one.
+pub fn supports_flows(config: &SimConfig) -> Result<(), Unsupported> {
+    // An algorithm that serves flows as fluids is that of all flows.
+    if config.cc.needs().feedback.oracle.is_some() { Err(Unsupported::Fluids) } else { Ok(()) }
 }
 
 impl Track {

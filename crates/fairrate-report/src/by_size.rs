@@ -1,5 +1,6 @@
 //! FCT slowdown against flow size: a figure for each percentile, with intervals over the seeds.
 
+use std::collections::BTreeMap;
 use std::str::FromStr;
 
 use fairrate_units::Bytes;
@@ -7,7 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::bootstrap::Estimate;
 use crate::format;
-use crate::model::{Flow, RunData, Variant};
+use crate::model::Variant;
 use crate::panel::{Axis, Panel, Series};
 use crate::stats;
 use crate::style::Style;
@@ -144,25 +145,27 @@ impl Range {
 
 /// Returns the ranges that have flows, ascending by size.
 fn ranges(variant: &Variant, sizes: &Sizes) -> Vec<Range> {
-    let sized = |f: &Flow| Some((f.bytes?, f.slowdown_or_bound()?, f.slowdown.is_none()));
-    let per_run: Vec<Vec<(u64, f64, bool)>> =
-        variant.runs.iter().map(|r: &RunData| r.measured_flows().filter_map(sized).collect()).collect();
-    let mut numbers: Vec<usize> = per_run.iter().flatten().map(|f| sizes.range(f.0)).collect();
-    numbers.sort_unstable();
-    numbers.dedup();
-    let range = |number: usize| {
-        let inside = |run: &Vec<(u64, f64, bool)>| -> Vec<(u64, f64, bool)> {
-            run.iter().filter(|f| sizes.range(f.0) == number).copied().collect()
-        };
-        let each: Vec<Vec<(u64, f64, bool)>> = per_run.iter().map(inside).filter(|flows| !flows.is_empty()).collect();
-        let bytes = stats::sorted(each.iter().flatten().map(|f| f.0 as f64));
-        let seed = |flows: &Vec<(u64, f64, bool)>| {
-            let bound = flows.iter().filter(|f| f.2).map(|f| f.1).reduce(f64::min);
-            (stats::sorted(flows.iter().map(|f| f.1)), bound)
-        };
-        Range { size: stats::percentile(&bytes, 0.5).unwrap_or(0.0), seeds: each.iter().map(seed).collect() }
-    };
-    numbers.into_iter().map(range).collect()
+    // The sizes of all flows of a range, and the slowdowns of each seed.
+    type Found = (Vec<f64>, Vec<(Vec<f64>, Option<f64>)>);
+    let mut all: BTreeMap<usize, Found> = BTreeMap::new();
+    for run in &variant.runs {
+        let mut seed: BTreeMap<usize, (Vec<f64>, Option<f64>)> = BTreeMap::new();
+        for flow in run.measured_flows() {
+            let (Some(bytes), Some(slowdown)) = (flow.bytes, flow.slowdown_or_bound()) else { continue };
+            let number = sizes.range(bytes.get());
+            all.entry(number).or_default().0.push(bytes.get() as f64);
+            let (slowdowns, least_bound) = seed.entry(number).or_default();
+            slowdowns.push(slowdown);
+            let bound = flow.at_least.get().filter(|_| flow.slowdown.get().is_none());
+            *least_bound = [*least_bound, bound].into_iter().flatten().reduce(f64::min);
+        }
+        for (number, (slowdowns, bound)) in seed {
+            all.entry(number).or_default().1.push((stats::sorted(slowdowns), bound));
+        }
+    }
+    let range =
+        |(bytes, seeds): Found| Range { size: stats::percentiles(bytes, [0.5]).map_or(0.0, |[median]| median), seeds };
+    all.into_values().map(range).collect()
 }
 
 /// Returns the means over the seeds of a percentile, with their intervals. Those that are lower bounds are marked.
@@ -225,7 +228,10 @@ fn words(percent: f64) -> String {
 
 #[cfg(test)]
 mod tests {
+    use std::num::NonZeroU64;
+
     use super::*;
+    use crate::model::{Flow, Maybe, RunData};
     use crate::synthetic;
 
     fn drawn(variants: &[Variant], percentiles: &str, sizes: &str) -> Vec<Panel> {
@@ -235,7 +241,7 @@ mod tests {
     }
 
     fn flow(bytes: u64, slowdown: f64) -> Flow {
-        Flow { bytes: Some(bytes), slowdown: Some(slowdown), ..Flow::default() }
+        Flow { bytes: NonZeroU64::new(bytes), slowdown: Maybe::of(slowdown), ..Flow::default() }
     }
 
     fn run(seed: u64, flows: Vec<Flow>) -> RunData {
@@ -262,7 +268,7 @@ mod tests {
 
     #[test]
     fn percentiles_of_unfinished_flows_are_marked() {
-        let open = Flow { slowdown: None, at_least: Some(7.0), ..flow(900, 0.0) };
+        let open = Flow { slowdown: Maybe::NONE, at_least: Maybe::of(7.0), ..flow(900, 0.0) };
         let flows = vec![flow(900, 1.0), flow(900, 2.0), flow(900, 3.0), open, flow(90_000, 4.0)];
         let figures = drawn(&crate::model::variants(vec![run(1, flows)]), "50,99", "");
         let partial: Vec<&[usize]> = figures.iter().map(|f| f.series[0].partial.as_slice()).collect();

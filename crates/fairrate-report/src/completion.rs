@@ -87,17 +87,17 @@ fn of(runs: &[RunData], block: Option<u32>) -> Completion {
         let finite = || run.flows.iter().filter(inside).filter(|flow| flow.bytes.is_some());
         let to_start = |(of, n): (&u32, &usize)| if block.is_none_or(|block| block == *of) { *n } else { 0 };
         let not_started: usize = run.not_started.iter().map(to_start).sum();
-        let unfinished = finite().filter(|flow| flow.fct_ns.is_none()).count() + not_started;
+        let unfinished = finite().filter(|flow| flow.fct_ns.get().is_none()).count() + not_started;
         all.flows += finite().count() + not_started;
         all.unfinished += unfinished;
         all.endless += run.flows.iter().filter(inside).filter(|flow| flow.bytes.is_none()).count();
         let first = finite().map(|flow| flow.start_ns).reduce(f64::min);
-        let last = finite().filter_map(|flow| Some(flow.start_ns + flow.fct_ns?)).reduce(f64::max);
+        let last = finite().filter_map(|flow| Some(flow.start_ns + flow.fct_ns.get()?)).reduce(f64::max);
         times.extend(first.zip(last).filter(|_| unfinished == 0).map(|(first, last)| last - first));
-        for query in queries(run, inside) {
+        each_query(run, inside, |query| {
             all.most_flows = all.most_flows.max(query.flows);
             if query.is_open { bounds.push(query.time_ns) } else { known.push(query.time_ns) }
-        }
+        });
     }
     let is_whole = times.len() == runs.len() && all.endless == 0;
     all.time_ns = stats::mean(&times).filter(|_| is_whole);
@@ -116,22 +116,22 @@ struct Query {
     is_open: bool,
 }
 
-/// Returns the queries of the measured flows of a run that are `inside`: flows of a block that start together towards one receiver.
-fn queries(run: &RunData, inside: impl Fn(&&Flow) -> bool) -> Vec<Query> {
+/// Calls `f` with each query of the measured flows of a run that are `inside`: flows of a block that start together towards one receiver.
+fn each_query(run: &RunData, inside: impl Fn(&&Flow) -> bool, f: impl FnMut(Query)) {
     let mut flows: Vec<&Flow> = run.measured_flows().filter(inside).filter(|flow| flow.bytes.is_some()).collect();
     let order =
         |a: &&Flow, b: &&Flow| a.start_ns.total_cmp(&b.start_ns).then_with(|| (a.block, a.dst).cmp(&(b.block, b.dst)));
     // Most are in order already.
     flows.sort_by(order);
     let of = |flows: &[&Flow]| {
-        let time_ns = |flow: &&Flow| flow.fct_ns.unwrap_or_else(|| (run.totals.end_ns - flow.start_ns).max(0.0));
+        let time_ns = |flow: &&Flow| flow.fct_ns.get().unwrap_or_else(|| (run.totals.end_ns - flow.start_ns).max(0.0));
         Query {
             time_ns: flows.iter().map(time_ns).fold(0.0, f64::max),
             flows: flows.len(),
-            is_open: flows.iter().any(|flow| flow.fct_ns.is_none()),
+            is_open: flows.iter().any(|flow| flow.fct_ns.get().is_none()),
         }
     };
-    flows.chunk_by(|a, b| order(a, b).is_eq()).map(of).collect()
+    flows.chunk_by(|a, b| order(a, b).is_eq()).map(of).for_each(f);
 }
 
 /// Returns the number of flows of each block among `starts`, which are blocks and times in ns, that start after `end_ns`.
@@ -147,6 +147,8 @@ pub(crate) fn not_started(starts: impl Iterator<Item = (u32, f64)>, end_ns: f64)
 mod tests {
     use fairrate_results::Measured;
 
+    use std::num::NonZeroU64;
+
     use super::*;
     use crate::comparison::Comparison;
     use crate::metric::Metric;
@@ -156,7 +158,14 @@ mod tests {
 
     fn flow(block: u32, dst: u32, start_us: f64, fct_us: Option<f64>) -> Flow {
         let start_ns = start_us * 1e3;
-        Flow { block, dst, bytes: Some(1), start_ns, fct_ns: fct_us.map(|us| us * 1e3), ..Flow::default() }
+        Flow {
+            block,
+            dst,
+            bytes: NonZeroU64::new(1),
+            start_ns,
+            fct_ns: fct_us.map(|us| us * 1e3).into(),
+            ..Flow::default()
+        }
     }
 
     /// Returns a run of 1 ms with two queries of block 1, `shuffle`: to host 7 at 10 µs, to hosts 7 and 8 at 50 µs; and a flow of

@@ -184,6 +184,7 @@ fn chapters(variants: &[&Variant], lines: &[Line], points: usize, selection: &Se
 mod tests {
     use super::*;
     use crate::metrics::Metrics;
+    use crate::model::Maybe;
     use crate::model::{PortSeries, RunData};
     use crate::panel::Series;
     use crate::synthetic;
@@ -243,7 +244,7 @@ mod tests {
             figure.map(|figure| (figure.series.len(), figure.series[0].x.last().copied()))
         };
         assert_eq!(drawn(&variants), None);
-        variants[1].runs[0].flows[3].reorder_extent = 5_000.0;
+        variants[1].runs[0].flows[3].reorder_extent = 5_000;
         assert_eq!(drawn(&variants), Some((1, Some(5.0))));
     }
 
@@ -251,7 +252,7 @@ mod tests {
     fn distributions_of_slowdowns_end_where_flows_do_not() {
         let mut variants = synthetic::comparison(&["powertcp", "hpcc"], &[1]);
         for flow in variants[1].runs[0].flows.iter_mut().take(750) {
-            (flow.fct_ns, flow.slowdown) = (None, None);
+            (flow.fct_ns, flow.slowdown) = (Maybe::NONE, Maybe::NONE);
         }
         let chapters = all(&variants);
         let figure = chapters.iter().flat_map(|c| &c.figures).find(|f| f.title == "FCT slowdown").unwrap();

@@ -1,13 +1,14 @@
 //! Reader of results directories.
 
 use std::collections::{BTreeMap, HashMap};
+use std::num::NonZeroU64;
 use std::path::Path;
 
 use fairrate_control::Registry;
 use fairrate_results::{FlowRow, LinkRow, PfcRow, Results, ResultsError, Summary};
 use fairrate_scenario::{Overrides, Scenario, traffic_block_names};
 use fairrate_sim::{FlowId, Trigger};
-use fairrate_units::{Bytes, Time};
+use fairrate_units::Bytes;
 
 use crate::collectives::{self, Collective};
 use crate::completion;
@@ -29,7 +30,8 @@ pub fn run(dir: &Path, registry: &Registry) -> Result<RunData, ResultsError> {
     let summary = &results.summary;
     // The scenario names the nodes; without it flows are named by the ids of their nodes.
     let reader = Scenario::with_algorithms(registry);
-    let scenario = reader.load(&dir.join("scenario.toml"), &Overrides::default()).ok();
+    let reader = if needs_flows(summary) { reader } else { reader.without_flows() };
+    let scenario = reader.load(&results.scenario_path(), &Overrides::default()).ok();
     let end_ns = summary.sim_s * 1e9;
     let mut rates = flow_series(&results)?;
     let (flows, worst) = flows(&results, scenario.as_ref(), end_ns, &mut rates)?;
@@ -51,6 +53,7 @@ pub fn run(dir: &Path, registry: &Registry) -> Result<RunData, ResultsError> {
         seed: summary.seed,
         state: summary.state.clone(),
         totals: totals(summary),
+        stops_ns: scenario.as_ref().map_or_else(BTreeMap::new, |s| stops_ns(s, end_ns)),
         flows,
         ports: port_series(&results, &capacities)?,
         measured: summary.measured.clone(),
@@ -113,18 +116,26 @@ pub(crate) fn flow(row: &FlowRow, end_ns: f64) -> Flow {
         id: row.id,
         block: row.group,
         dst: row.dst,
-        bytes: row.bytes,
+        bytes: row.bytes.and_then(NonZeroU64::new),
         start_ns: row.start_ns as f64,
-        fct_ns: row.fct_ns.map(|ns| ns as f64),
-        slowdown: row.slowdown,
-        stop_ns: None,
-        at_least: at_least(row, end_ns),
-        reorder_extent: row.reorder_extent_bytes as f64,
+        fct_ns: row.fct_ns.map(|ns| ns as f64).into(),
+        slowdown: row.slowdown.into(),
+        at_least: at_least(row, end_ns).into(),
+        reorder_extent: u32::try_from(row.reorder_extent_bytes).unwrap_or(u32::MAX),
     }
 }
 
-/// Reads the flows of a run that ended at `end_ns`, ascending by their numbers, with the times at which endless ones stop, and the worst
-/// of them; names the flows of `rates`. There may be many millions of rows, so that none is kept.
+/// Returns `true` if a report on a run has to know the flows of its scenario, and not only those that have rows: flows that have not
+/// begun, endless ones, which may stop, and those of collective operations and jobs, which wait for each other. There may be many millions,
+/// and most runs have none of these.
+fn needs_flows(summary: &Summary) -> bool {
+    let has_ended = ["complete", "interrupted"].contains(&summary.state.as_str());
+    let has_waiting = !summary.collectives.is_empty() || !summary.jobs.is_empty();
+    !has_ended || 0 < summary.flows_to_start || 0 < summary.endless_flows || has_waiting
+}
+
+/// Reads the flows of a run that ended at `end_ns`, ascending by their numbers, and the worst of them; names the flows of `rates`. There
+/// may be many millions of rows, so that none is kept.
 fn flows(
     results: &Results,
     scenario: Option<&Scenario>,
@@ -140,13 +151,13 @@ fn flows(
         worst.add(row);
     })?;
     flows.sort_unstable_by_key(|flow: &Flow| flow.id);
-    let specs = scenario.map_or(&[][..], |s| &s.sim_config().flows);
-    for (id, spec) in (0..).map(FlowId).zip(specs).filter(|(_, spec)| spec.stop < Time::MAX) {
-        if let Ok(at) = flows.binary_search_by_key(&spec.name(id), |flow| flow.id) {
-            flows[at].stop_ns = Some(spec.stop.as_ns_f64()).filter(|stop_ns| *stop_ns < end_ns);
-        }
-    }
     Ok((flows, worst))
+}
+
+/// Returns the times before `end_ns` at which endless flows stop, by flow.
+fn stops_ns(scenario: &Scenario, end_ns: f64) -> BTreeMap<u32, f64> {
+    let specs = (0..).map(FlowId).zip(&scenario.sim_config().flows).filter(|(_, spec)| spec.bytes == Bytes::MAX);
+    specs.map(|(id, spec)| (spec.name(id), spec.stop.as_ns_f64())).filter(|(_, stop_ns)| *stop_ns < end_ns).collect()
 }
 
 /// Returns the number of finite flows of each block whose time to start had not come at `end_ns`, or that waited for others:

@@ -292,7 +292,7 @@ impl Metrics {
     /// Returns the number of measured finite flows that finished, if not all did.
     pub fn finished(runs: &[RunData]) -> Option<Share> {
         let finite = || runs.iter().flat_map(RunData::measured_flows).filter(|f| f.bytes.is_some());
-        let (finished, flows) = (finite().filter(|f| f.slowdown.is_some()).count(), finite().count());
+        let (finished, flows) = (finite().filter(|f| f.slowdown.get().is_some()).count(), finite().count());
         (finished < flows).then_some(Share { finished, flows })
     }
 
@@ -333,13 +333,13 @@ impl Metrics {
 fn slowdowns(runs: &[RunData]) -> Vec<BucketSlowdown> {
     let finite = || runs.iter().flat_map(RunData::measured_flows).filter(|f| f.bytes.is_some());
     let of = |inside: &dyn Fn(&Flow) -> bool| {
-        let flows: Vec<&Flow> = finite().filter(|flow| inside(flow)).collect();
-        let bounds: Vec<f64> = flows.iter().filter_map(|f| f.at_least).collect();
-        Distribution::with_bounds(flows.iter().filter_map(|f| f.slowdown).collect(), &bounds)
+        let flows = || finite().filter(|flow| inside(flow));
+        let bounds: Vec<f64> = flows().filter_map(|f| f.at_least.get()).collect();
+        Distribution::with_bounds(flows().filter_map(|f| f.slowdown.get()).collect(), &bounds)
     };
     let all = SizeBucket { name: "all sizes", above: 0, up_to: u64::MAX };
     let sizes = std::iter::once(all).chain(SIZE_BUCKETS).map(|size| {
-        let slowdown = of(&|f| f.bytes.is_some_and(|b| size.above < b && b <= size.up_to));
+        let slowdown = of(&|f| f.bytes.is_some_and(|b| size.above < b.get() && b.get() <= size.up_to));
         BucketSlowdown { bucket: size.name.into(), block: None, is_shown: true, slowdown }
     });
     let blocks: BTreeSet<u32> = finite().map(|flow| flow.block).collect();

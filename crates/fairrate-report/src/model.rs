@@ -1,6 +1,8 @@
 //! The data of runs for tables and figures, filled by [`crate::load`] from results directories.
 
 use std::collections::BTreeMap;
+use std::fmt;
+use std::num::NonZeroU64;
 
 use fairrate_results::Measured;
 use fairrate_sim::Counts;
@@ -43,8 +45,10 @@ pub struct RunData {
     pub totals: Totals,
     /// The measuring window, with the load offered and carried within it.
     pub measured: Measured,
-    /// Every flow of the workload.
+    /// Every flow of the workload, ascending by number.
     pub flows: Vec<Flow>,
+    /// Times at which endless flows stop, in ns, by flow; those without one last to the end of the run.
+    pub stops_ns: BTreeMap<u32, f64>,
     /// Number of finite flows of each block whose time had not come when the run ended.
     pub not_started: BTreeMap<u32, usize>,
     /// Sampled ports.
@@ -147,7 +151,50 @@ pub struct Provenance {
     pub fingerprint: String,
 }
 
-/// The outcome of one flow.
+/// A number that may be missing, in eight bytes: NaN stands for none.
+#[derive(Clone, Copy)]
+pub struct Maybe(f64);
+
+impl Maybe {
+    /// No number.
+    pub const NONE: Self = Self(f64::NAN);
+
+    /// Returns the place of a number that is known.
+    pub const fn of(number: f64) -> Self {
+        Self(number)
+    }
+
+    /// Returns the number, if there is one.
+    pub fn get(self) -> Option<f64> {
+        Some(self.0).filter(|number| !number.is_nan())
+    }
+}
+
+impl From<Option<f64>> for Maybe {
+    fn from(number: Option<f64>) -> Self {
+        number.map_or(Self::NONE, Self)
+    }
+}
+
+impl Default for Maybe {
+    fn default() -> Self {
+        Self::NONE
+    }
+}
+
+impl PartialEq for Maybe {
+    fn eq(&self, other: &Self) -> bool {
+        self.get() == other.get()
+    }
+}
+
+impl fmt::Debug for Maybe {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.get().fmt(f)
+    }
+}
+
+/// The outcome of one flow. A run may have many millions, so it is small.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Flow {
     /// Number of the flow.
@@ -156,26 +203,27 @@ pub struct Flow {
     pub block: u32,
     /// Id of the receiver.
     pub dst: u32,
+    /// Bytes by which the furthest packet was ahead of the latest of those that it had overtaken, at most [`u32::MAX`]; 0 without
+    /// disorder.
+    pub reorder_extent: u32,
     /// Payload bytes; `None` for an endless flow.
-    pub bytes: Option<u64>,
+    pub bytes: Option<NonZeroU64>,
     /// Start, in ns.
     pub start_ns: f64,
-    /// Time from the start to the last byte at the receiver, in ns; `None` if unfinished.
-    pub fct_ns: Option<f64>,
-    /// `fct_ns` over that of the flow alone on an idle network; `None` if unfinished.
-    pub slowdown: Option<f64>,
-    /// Time at which an endless flow stops, in ns; `None`: it lasts to the end of the run.
-    pub stop_ns: Option<f64>,
+    /// Time from the start to the last byte at the receiver, in ns; none if unfinished.
+    pub fct_ns: Maybe,
+    /// `fct_ns` over that of the flow alone on an idle network; none if unfinished.
+    pub slowdown: Maybe,
     /// The least slowdown that an unfinished flow will have: as if it had finished when the run ended.
-    pub at_least: Option<f64>,
-    /// Bytes by which the furthest packet was ahead of the latest of those that it had overtaken; 0 without disorder.
-    pub reorder_extent: f64,
+    pub at_least: Maybe,
 }
+
+const _: () = assert!(size_of::<Flow>() == 56);
 
 impl Flow {
     /// Returns the slowdown, or its lower bound if the flow is unfinished.
     pub fn slowdown_or_bound(&self) -> Option<f64> {
-        self.slowdown.or(self.at_least)
+        self.slowdown.get().or(self.at_least.get())
     }
 }
 

@@ -1,5 +1,7 @@
 //! The figures of columns that are drawn together: against time, against flow size, and as distributions.
 
+use std::num::NonZeroU64;
+
 use crate::by_size::{self, BySize};
 use crate::figures::Line;
 use crate::format;
@@ -181,8 +183,9 @@ impl Page<'_> {
 
     /// Returns the number of finite flows that finished, of the variant with the most of them.
     pub(crate) fn completions(&self) -> usize {
-        let finished =
-            |v: &&Variant| v.runs.iter().flat_map(RunData::measured_flows).filter(|f| f.slowdown.is_some()).count();
+        let finished = |v: &&Variant| {
+            v.runs.iter().flat_map(RunData::measured_flows).filter(|f| f.slowdown.get().is_some()).count()
+        };
         self.variants.iter().map(finished).max().unwrap_or(0)
     }
 
@@ -234,7 +237,7 @@ impl Page<'_> {
     fn disorder_ccdf(&self) -> Option<Panel> {
         let line = |(variant, style): (&Variant, Style)| {
             let flows = variant.runs.iter().flat_map(RunData::measured_flows);
-            let values: Vec<f64> = flows.map(|f| f.reorder_extent / 1e3).collect();
+            let values: Vec<f64> = flows.map(|f| f64::from(f.reorder_extent) / 1e3).collect();
             let (x, y) = ccdf(&values, |_| 1.0, self.points / 4);
             Series { step: true, x, y, ..variant_line(variant, style) }
         };
@@ -274,7 +277,7 @@ impl Page<'_> {
     fn slowdown_cdf(&self) -> Panel {
         let line = |(variant, style): (&Variant, Style)| {
             let flows = variant.runs.iter().flat_map(RunData::measured_flows);
-            let values: Vec<f64> = flows.filter_map(|f| f.slowdown).collect();
+            let values: Vec<f64> = flows.filter_map(|f| f.slowdown.get()).collect();
             let (x, mut y) = cdf(&values, |_| 1.0, self.points / 4);
             if let Some(Share { finished, flows }) = Metrics::finished(&variant.runs) {
                 y = y.iter().map(|y| y * finished as f64 / flows as f64).collect();
@@ -478,7 +481,9 @@ fn flow_line(i: usize, series: &FlowSeries) -> Series {
 
 /// Returns the probed flows that are drawn: endless flows have precedence, then the largest.
 fn most_telling(run: &RunData) -> Vec<&FlowSeries> {
-    let size = |s: &FlowSeries| run.flows.iter().find(|f| f.id == s.flow).and_then(|f| f.bytes).unwrap_or(u64::MAX);
+    let size = |s: &FlowSeries| {
+        run.flows.iter().find(|f| f.id == s.flow).and_then(|f| f.bytes).map_or(u64::MAX, NonZeroU64::get)
+    };
     let mut flows: Vec<(u64, &FlowSeries)> =
         run.rates.iter().filter(|s| 2 <= s.t_ns.len()).map(|s| (size(s), s)).collect();
     flows.sort_by(|a, b| b.0.cmp(&a.0).then(a.1.flow.cmp(&b.1.flow)));

@@ -275,6 +275,7 @@ fn share_range(figures: &mut [Panel], least: f64) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::model::Maybe;
     use crate::{style, synthetic};
 
     /// Returns two algorithms at every point of a grid.
@@ -376,7 +377,7 @@ mod tests {
     fn points_of_part_of_the_flows_are_marked() {
         let (mut variants, _) = columns(&[("load", &["0.2", "0.4"])], &[1]);
         for flow in variants[2].runs[0].flows.iter_mut().take(1_000) {
-            (flow.fct_ns, flow.slowdown, flow.at_least) = (None, None, Some(9.0));
+            (flow.fct_ns, flow.slowdown, flow.at_least) = (Maybe::NONE, Maybe::NONE, Maybe::of(9.0));
         }
         let metrics: Vec<Metrics> = variants.iter().map(Metrics::of).collect();
         let figure = &figures_of(&variants, &metrics)[0];

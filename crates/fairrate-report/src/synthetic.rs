@@ -1,8 +1,10 @@
 //! Synthetic runs with the shape of real ones, for tests of tables and figures. They are seeded, without a simulator.
 
+use std::num::NonZeroU64;
+
 use fairrate_results::Measured;
 
-use crate::model::{Flow, FlowSeries, Pause, PortSeries, Provenance, RunData, Totals, Variant, variants};
+use crate::model::{Flow, FlowSeries, Maybe, Pause, PortSeries, Provenance, RunData, Totals, Variant, variants};
 
 const STEP_NS: f64 = 1_000.0;
 const SAMPLES: usize = 4_001;
@@ -84,6 +86,7 @@ fn run(cc: &str, rank: u32, seed: u64) -> RunData {
         rates: (0..4).map(|i| endless_flow(i, &t_ns, slow)).collect(),
         flows: flows.into_iter().chain(endless).collect(),
         not_started: std::collections::BTreeMap::new(),
+        stops_ns: std::collections::BTreeMap::new(),
         ports: vec![port],
         pauses: pauses.collect(),
         outages: Vec::new(),
@@ -114,13 +117,12 @@ fn flow(id: u32, slow: f64, random: &mut Lcg) -> Flow {
         id,
         block: 0,
         dst: 16,
-        bytes: Some(bytes as u64),
+        reorder_extent: 0,
+        bytes: NonZeroU64::new(bytes as u64),
         start_ns: 3e6 * random.next(),
-        fct_ns: Some(fct_ns),
-        slowdown: Some(slowdown),
-        stop_ns: None,
-        at_least: None,
-        reorder_extent: 0.0,
+        fct_ns: Maybe::of(fct_ns),
+        slowdown: Maybe::of(slowdown),
+        at_least: Maybe::NONE,
     }
 }
 

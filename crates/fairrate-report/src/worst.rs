@@ -2,7 +2,6 @@
 
 use fairrate_results::FlowRow;
 use fairrate_scenario::Scenario;
-use fairrate_sim::FlowId;
 
 use crate::format;
 use crate::load::at_least;
@@ -84,12 +83,8 @@ impl Worst {
         node: impl Fn(u32) -> String,
     ) -> Vec<WorstFlow> {
         self.keep_worst();
-        let is_explained = |row: &FlowRow| {
-            let Some(config) = scenario.map(Scenario::sim_config) else { return false };
-            let mut flows = (0..).map(FlowId).zip(&config.flows);
-            let found = flows.find(|(id, spec)| spec.name(*id) == row.id);
-            found.is_some_and(|(id, _)| fairrate_explain::supports(config, id).is_ok())
-        };
+        // Endless flows have no slowdown.
+        let is_explained = scenario.is_some_and(|s| fairrate_explain::supports_flows(s.sim_config()).is_ok());
         let block = |row: &FlowRow| {
             let name = blocks.get(row.group as usize).filter(|name| !name.is_empty());
             name.cloned().unwrap_or_else(|| row.group.to_string())
@@ -105,7 +100,7 @@ impl Worst {
             slowdown,
             retransmitted_bytes: row.retransmitted_bytes,
             timeouts: row.timeouts,
-            is_explained: is_explained(&row),
+            is_explained,
         };
         self.rows.into_iter().map(of).collect()
     }

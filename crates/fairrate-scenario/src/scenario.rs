@@ -52,7 +52,7 @@ impl Scenario {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn with_algorithms(registry: &Registry) -> Reader<'_> {
-        Reader { registry }
+        Reader { registry, has_flows: true }
     }
 
     /// Reads a scenario file; its algorithm must be a built-in one.
@@ -159,9 +159,18 @@ impl Scenario {
 #[derive(Clone, Copy)]
 pub struct Reader<'a> {
     registry: &'a Registry,
+    /// `false`: scenarios get no flows.
+    has_flows: bool,
 }
 
 impl Reader<'_> {
+    /// Returns a reader that leaves out the flows, and probes, which may name them. Its scenarios have a network, faults and algorithms,
+    /// in little time and memory however many flows there are, and cannot be run: they are for readers of results.
+    #[must_use]
+    pub fn without_flows(self) -> Self {
+        Self { has_flows: false, ..self }
+    }
+
     /// Reads a scenario file.
     ///
     /// # Errors
@@ -225,7 +234,7 @@ impl Reader<'_> {
         let start = Site::new(source, 0..0);
         constants::expand(&mut table, start, place, self.registry, &report);
         report.check()?;
-        let read = schema::read(&table, start, name, &files, &algorithms, &report)?;
+        let read = schema::read(&table, start, name, &files, &algorithms, self.has_flows, &report)?;
         let mut resolved = String::from("# The resolved scenario: every default filled in, runnable as it is.\n");
         read.output.render("", &mut resolved);
         let cc = read.config.cc.info().name;

@@ -13,6 +13,7 @@ mod transports;
 mod uet_failures;
 mod warnings;
 mod weights;
+mod without_flows;
 
 /// A file of tests that is not named here would not be run.
 #[test]

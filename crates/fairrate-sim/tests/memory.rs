@@ -201,6 +201,18 @@ fn what_is_idle_takes_little() {
     }
 }
 
+/// Checks that a run has no copy of flows that others hold too, as those who write results do.
+fn flows_are_shared() {
+    let beside_flows = |n: u32| {
+        let c = config(leaves(16, 8), algorithm("dctcp"), short_flows(n));
+        let kept = c.clone();
+        let (_simulation, bytes) = built(|| c, 1);
+        (kept, bytes).1
+    };
+    let more = (beside_flows(10_256) - beside_flows(256)) / 10_000;
+    assert!(more <= 289 - size_of::<FlowSpec>() as i64, "{more} bytes a flow beside its description");
+}
+
 /// Checks that finished flows take no more memory than before they started.
 fn what_is_over_takes_no_more() {
     let left = |kind: Transport, n: u32| {
@@ -225,6 +237,7 @@ fn what_is_over_takes_no_more() {
 
 fn main() {
     what_is_idle_takes_little();
+    flows_are_shared();
     what_is_over_takes_no_more();
     packets_allocate_nothing();
 }

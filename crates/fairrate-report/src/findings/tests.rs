@@ -1,5 +1,6 @@
 use super::*;
 use crate::metrics::PortMetrics;
+use crate::model::Maybe;
 use crate::synthetic;
 use proptest::prelude::*;
 
@@ -120,8 +121,10 @@ fn a_best_that_is_a_lower_bound_is_not_claimed() {
     };
     assert!(short(&variants).0.unwrap().starts_with("PowerTCP has the lowest 99th percentile of the slowdown"));
     // The slowest flows of PowerTCP do not finish: their bounds look fast.
-    for flow in variants[0].runs.iter_mut().flat_map(|r| &mut r.flows).filter(|f| f.slowdown.is_some_and(|s| 1.5 < s)) {
-        (flow.fct_ns, flow.slowdown, flow.at_least) = (None, None, Some(1.5));
+    for flow in
+        variants[0].runs.iter_mut().flat_map(|r| &mut r.flows).filter(|f| f.slowdown.get().is_some_and(|s| 1.5 < s))
+    {
+        (flow.fct_ns, flow.slowdown, flow.at_least) = (Maybe::NONE, Maybe::NONE, Maybe::of(1.5));
     }
     let (about, sentences) = short(&variants);
     assert_eq!(about, None);

@@ -1,6 +1,6 @@
 //! Fairness among long flows.
 
-use crate::model::{Flow, FlowSeries, RunData};
+use crate::model::{FlowSeries, RunData};
 use crate::series::value_at;
 use crate::stats;
 
@@ -15,13 +15,13 @@ pub fn fairness(run: &RunData) -> Option<f64> {
     if 2 <= long.len() {
         return long_flow_fairness(&long, run.window());
     }
-    let finite: Vec<&Flow> = run.flows.iter().filter(|f| f.bytes.is_some()).collect();
-    let first = finite.first()?;
-    let one_burst = finite.iter().all(|f| f.bytes == first.bytes && f.start_ns == first.start_ns);
-    if finite.len() < 2 || !one_burst {
+    let finite = || run.flows.iter().filter(|f| f.bytes.is_some());
+    let first = finite().next()?;
+    let one_burst = finite().all(|f| f.bytes == first.bytes && f.start_ns == first.start_ns);
+    if !one_burst || finite().nth(1).is_none() {
         return None;
     }
-    stats::jain(&finite.iter().map(|f| f.fct_ns.map_or(0.0, |t| 1.0 / t)).collect::<Vec<_>>())
+    stats::jain(&finite().map(|f| f.fct_ns.get().map_or(0.0, |t| 1.0 / t)).collect::<Vec<_>>())
 }
 
 fn long_flow_fairness(long: &[&FlowSeries], (from, until): (f64, f64)) -> Option<f64> {

@@ -70,7 +70,7 @@ pub(super) fn mean(each: impl Iterator<Item = Settling>) -> Option<Settling> {
 fn endless(run: &RunData) -> BTreeMap<u32, Endless> {
     let mut blocks: BTreeMap<u32, Endless> = BTreeMap::new();
     for flow in run.flows.iter().filter(|flow| flow.bytes.is_none()) {
-        let stop_ns = flow.stop_ns.unwrap_or(run.totals.end_ns);
+        let stop_ns = run.stops_ns.get(&flow.id).copied().unwrap_or(run.totals.end_ns);
         let block = blocks.entry(flow.block).or_insert(Endless { start_ns: flow.start_ns, stop_ns, flows: 0 });
         block.start_ns = block.start_ns.min(flow.start_ns);
         block.stop_ns = block.stop_ns.min(stop_ns);

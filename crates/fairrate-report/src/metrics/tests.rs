@@ -2,12 +2,16 @@ use fairrate_results::Measured;
 use proptest::prelude::*;
 
 use super::ports::port_metrics;
+use std::num::NonZeroU64;
+
 use super::*;
+use crate::model::Maybe;
 use crate::model::{FlowSeries, PortSeries};
 use crate::synthetic;
 
 fn flow(id: u32, bytes: Option<u64>, fct_ns: Option<f64>) -> Flow {
-    Flow { id, bytes, fct_ns, slowdown: fct_ns.map(|t| t / 1e3), ..Flow::default() }
+    let (bytes, slowdown) = (bytes.and_then(NonZeroU64::new), fct_ns.map(|t| t / 1e3).into());
+    Flow { id, bytes, fct_ns: fct_ns.into(), slowdown, ..Flow::default() }
 }
 
 #[test]
@@ -50,7 +54,7 @@ fn measured(until_ns: u64) -> Measured {
 
 #[test]
 fn unfinished_flows_count_with_what_they_take_at_least() {
-    let starved = Flow { start_ns: 1e3, at_least: Some(7.0), ..flow(1, Some(5_000), None) };
+    let starved = Flow { start_ns: 1e3, at_least: Maybe::of(7.0), ..flow(1, Some(5_000), None) };
     let flows = vec![
         Flow { start_ns: 1e3, ..flow(0, Some(10_000), Some(2e3)) },
         starved,
@@ -78,8 +82,8 @@ proptest! {
         let of = |starves: bool| {
             let flow = |(id, (start, slowdown, starved)): (usize, &(f64, f64, bool))| {
                 let open = *starved && starves;
-                let (slowdown, at_least) = if open { (None, Some(60.0)) } else { (Some(*slowdown), None) };
-                Flow { id: id as u32, bytes: Some(1), start_ns: 1e3 + start, slowdown, at_least, ..Flow::default() }
+                let (slowdown, at_least) = if open { (Maybe::NONE, Maybe::of(60.0)) } else { (Maybe::of(*slowdown), Maybe::NONE) };
+                Flow { id: id as u32, bytes: NonZeroU64::new(1), start_ns: 1e3 + start, slowdown, at_least, ..Flow::default() }
             };
             let flows = each.iter().enumerate().map(flow).collect();
             slowdowns(&[RunData { measured: measured(8_000), flows, ..RunData::default() }]).remove(0).slowdown

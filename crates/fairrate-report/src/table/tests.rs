@@ -1,6 +1,7 @@
 use super::*;
 use crate::bootstrap::FEW;
 use crate::metrics::{Convergence, DeadlineMetrics};
+use crate::model::Maybe;
 use crate::{notes, synthetic};
 
 fn metrics(ccs: &[&str]) -> Vec<Metrics> {
@@ -76,7 +77,7 @@ fn convergence_control_traffic_trims_reordering_and_deadlines_have_rows_where_th
 fn numbers_are_lower_bounds_where_flows_did_not_finish() {
     let mut variants = synthetic::comparison(&["powertcp", "hpcc"], &[1]);
     for flow in variants[1].runs[0].flows.iter_mut().take(1_000) {
-        (flow.fct_ns, flow.slowdown, flow.at_least) = (None, None, Some(1e3));
+        (flow.fct_ns, flow.slowdown, flow.at_least) = (Maybe::NONE, Maybe::NONE, Maybe::of(1e3));
     }
     let all: Vec<Metrics> = variants.iter().map(Metrics::of).collect();
     let comparison = Comparison::of(all.clone());
@@ -196,8 +197,10 @@ fn a_lower_bound_is_not_the_best() {
         best_of(&Comparison::of(variants.iter().map(Metrics::of).collect()), "p99")
     };
     assert_eq!(best(&variants), [0]);
-    for flow in variants[0].runs.iter_mut().flat_map(|r| &mut r.flows).filter(|f| f.slowdown.is_some_and(|s| 1.5 < s)) {
-        (flow.fct_ns, flow.slowdown, flow.at_least) = (None, None, Some(1.5));
+    for flow in
+        variants[0].runs.iter_mut().flat_map(|r| &mut r.flows).filter(|f| f.slowdown.get().is_some_and(|s| 1.5 < s))
+    {
+        (flow.fct_ns, flow.slowdown, flow.at_least) = (Maybe::NONE, Maybe::NONE, Maybe::of(1.5));
     }
     assert!(best(&variants).is_empty());
 }

@@ -71,13 +71,14 @@ struct Run {
     end_site: Site,
 }
 
-/// Reads a whole document.
+/// Reads a whole document; without flows and probes unless it `has_flows`.
 pub(crate) fn read(
     table: &Table,
     site: Site,
     default_name: &str,
     files: &Files<'_>,
     algorithms: &Algorithms,
+    has_flows: bool,
     report: &Report,
 ) -> Result<Resolved, ScenarioError> {
     let mut root = Section::new(report, site, "the scenario", Some(table));
@@ -119,9 +120,10 @@ pub(crate) fn read(
 
     let mut topology = topology::build(report, network, site)?;
     let names = names::Names::new(&topology);
+    let workload = || traffic::build(report, &blocks, &topology, &names, run.seed, &stacks);
     let Workload { flows, changes, tasks, dependencies, collectives, jobs } =
-        traffic::build(report, &blocks, &topology, &names, run.seed, &stacks)?;
-    if changes.is_empty() {
+        if has_flows { workload()? } else { Workload::default() };
+    if has_flows && changes.is_empty() {
         check_end(report, &run, &flows);
     }
     if allocator.is_some() && topology.has_several_ends() {
@@ -141,7 +143,7 @@ pub(crate) fn read(
     faults.extend(fault::of_topology(report, site, &topology, weakest));
     let all_hosts: Vec<NodeId> = topology.hosts().collect();
     let host_configs = host::build(report, &hosts, &names, &all_hosts);
-    let probes = probe::build(report, &probes, &names, &flows);
+    let probes = if has_flows { probe::build(report, &probes, &names, &flows) } else { Vec::new() };
     check_samples(report, &run, &probes);
     let mut window = measure::build(report, &measure, &run, &flows);
     window.failure = recovery::windows(&topology, &faults, transport.mtu, window.from, &run.end);

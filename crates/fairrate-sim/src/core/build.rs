@@ -69,7 +69,10 @@ pub(super) fn plan(mut config: SimConfig, threads: usize, switching: Switching) 
     assert!(checked.is_ok(), "dependencies can be met: {checked:?}");
     let n_user_flows = config.flows.len() as u32;
     let lines = line_flows(&config);
-    config.flows.extend(lines);
+    // Changing the flows would copy them, and there may be many millions.
+    if !lines.is_empty() {
+        config.flows.extend(lines);
+    }
     fill_bursts(&mut config);
     let routes = Routes::of(&config);
     let needs = config.cc.needs();
@@ -206,6 +209,9 @@ fn allow_prr(transport: &mut TransportConfig, needs: &Needs) {
 
 /// Rounds bursts up to whole segments with TCP, whose scoreboard counts in segments.
 fn fill_bursts(config: &mut SimConfig) {
+    if config.flows.iter().all(|flow| flow.burst.is_none()) {
+        return;
+    }
     let mtu = config.transport.mtu.as_u64();
     let is_tcp: Vec<bool> = config.stacks().map(|(t, _)| matches!(t.kind, Transport::Tcp(_))).collect();
     for flow in config.flows.iter_mut().filter(|flow| is_tcp[usize::from(flow.stack)]) {
