@@ -24,7 +24,7 @@ fn assert_idle(agent: &Running, what: &str) {
 
 #[test]
 fn an_idle_agent_sleeps() {
-    let rack = Rack::new().with_agents([0], &agents_metrics(0));
+    let rack = Rack::new().with_agents([0], &agents_metrics());
     assert_idle(&rack.agents[0], "no connection");
     let connect = || {
         let to = &rack.receiver;

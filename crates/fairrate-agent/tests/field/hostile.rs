@@ -17,7 +17,7 @@ fn memory(rack: &Rack) -> f64 {
 /// memory.
 #[test]
 fn a_flood_of_flowlets_takes_nobodys_rate_away() {
-    let rack = Rack::new().with_agents([0], &agents_metrics(0));
+    let rack = Rack::new().with_agents([0], &agents_metrics());
     let floods = [5_002, 5_003].map(|port| rack.further_receiver(port));
     let first = rack.flow(0);
     until("it has a rate", || first.limit_bps().is_finite());
@@ -52,7 +52,7 @@ fn whoever_has_most_flowlets_gives_way() {
         println!("not run: needs control groups of version 2");
         return;
     };
-    let rack = Rack::new().with_agents([0], &(agents_metrics(0) + "limits = { flows = 4 }\n"));
+    let rack = Rack::new().with_agents([0], &(agents_metrics() + "limits = { flows = 4 }\n"));
     let mut flows: Vec<Flow> = (0..8).map(|_| rack.flow(0)).collect();
     until("there are as many as there may be", || rack.allocator_metric("fairrate_flows") == 4.0);
     let modest = group.inside(|| rack.flow(0));

@@ -13,7 +13,7 @@ const SHORT: u32 = 12_000;
 /// go on stay.
 #[test]
 fn no_phantom_stays_after_an_overrun() {
-    let rack = Rack::new().with_agents([0], &agents_metrics(0));
+    let rack = Rack::new().with_agents([0], &agents_metrics());
     let mut flows: Vec<Flow> = (0..3).map(|_| rack.flow(0)).collect();
     until("all flows are known", || rack.allocator_metric("fairrate_flows") == 3.0);
     rack.agents[0].signal(Signal::SIGSTOP);

@@ -448,8 +448,8 @@ fn take(mut from: TcpStream, counted: &AtomicU64) {
 }
 
 /// Returns the line of an agent's configuration that gives it metrics.
-pub fn agents_metrics(host: u32) -> String {
-    format!("metrics = \"{}:{AGENTS_METRICS}\"\n", Rack::address(host))
+pub fn agents_metrics() -> String {
+    format!("metrics = \"0.0.0.0:{AGENTS_METRICS}\"\n")
 }
 
 /// Requests a page, and returns the whole answer.

@@ -67,7 +67,7 @@ fn health_and_metrics_are_served() {
 #[test]
 fn rates_go_on_when_nobody_takes_the_log() {
     let rack = Rack::new().with_agents([], "");
-    let mut agent = rack.changed_agent(0, &[PORT], &agents_metrics(0), keep_stderr);
+    let mut agent = rack.changed_agent(0, &[PORT], &agents_metrics(), keep_stderr);
     agent.close_stderr();
     rack.wait_for_agents(1);
     let flow = rack.flow(0);
@@ -80,7 +80,7 @@ fn rates_go_on_when_nobody_takes_the_log() {
 #[test]
 fn an_allocator_that_is_not_there_is_logged() {
     let rack = Rack::new();
-    let mut agent = rack.changed_agent(0, &[PORT], &agents_metrics(0), keep_stderr);
+    let mut agent = rack.changed_agent(0, &[PORT], &agents_metrics(), keep_stderr);
     until("it runs", || rack.at(0, || Ok(page(SocketAddrV4::new(Rack::address(0), 9_461), "/healthz").is_ok())));
     std::thread::sleep(Duration::from_secs(3));
     agent.signal(Signal::SIGTERM);
