@@ -7,7 +7,7 @@ mod paths;
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use fairrate_scenario::Scenario;
+use fairrate_scenario::{FLOW_BYTES, Scenario};
 use fairrate_sim::routing::{FlowKey, Routes};
 use fairrate_sim::topology::{SwitchRates, Tier, Topology};
 use fairrate_sim::{ClassConfig, FlowSpec, NodeId, Pfc, PortId, SimConfig, Transport, Trigger};
@@ -26,8 +26,6 @@ const NS_PER_HOP_OF_MANY: f64 = 250.0;
 const MANY_PORTS: usize = 32_768;
 /// Memory of a port with its link, its buffers and its routes, as measured in fat trees of 8,192 and 65,536 hosts.
 const PORT_BYTES: u64 = 700;
-/// Memory of a flow, as scenarios are refused by it.
-const FLOW_BYTES: u64 = 800;
 /// Memory of a sample of a port until the end of a run.
 const SAMPLE_BYTES: u64 = 24;
 

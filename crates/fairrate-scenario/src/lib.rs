@@ -27,7 +27,7 @@ pub use block_names::traffic_block_names;
 pub use error::{ScenarioError, printable};
 pub use imported_job::ImportedJob;
 pub use json_schema::json_schema;
-pub use memory::{available_memory, shown_bytes};
+pub use memory::{FLOW_BYTES, available_memory, shown_bytes};
 pub use overrides::Overrides;
 pub use place::ProblemParts;
 #[doc(hidden)]

@@ -17,14 +17,10 @@ use super::super::files::{Text, file_problem};
 use super::super::names::{Names, NodeName};
 use super::{Block, Kind, SenderNames, Stacks};
 use crate::error::{Report, ScenarioError};
-use crate::memory::{available_memory, shown_bytes};
+use crate::memory::{FLOW_BYTES, available_memory, shown_bytes};
 
 /// Largest number of flows: more are a slip, not a workload, and would not fit into memory.
 const MAX_FLOWS: usize = 50_000_000;
-
-/// Approximate memory of a flow until the end of its run; measured as the growth of whole runs with the number of
-/// flows: 640 bytes for flows with a start time, 800 for those of closed loops.
-const FLOW_BYTES: f64 = 800.0;
 
 /// Approximate memory of a connection of several flows, kept to the end of the run: a controller and an entry of a
 /// table.
@@ -135,7 +131,7 @@ fn fits(report: &Report, block: &Block<'_>, topology: &Topology, names: &Names<'
     let flows = expected.unwrap_or(0.0) + earlier as f64;
     let Some(available) = available_memory() else { return true };
     let pairs = if block.connection == Connection::PerPair { (topology.hosts().count() as f64).powi(2) } else { 0.0 };
-    let needed = (flows * FLOW_BYTES + pairs.min(flows) * CONNECTION_BYTES) as u64;
+    let needed = (flows * FLOW_BYTES as f64 + pairs.min(flows) * CONNECTION_BYTES) as u64;
     if needed <= available || !report.is_clean() {
         return true;
     }
