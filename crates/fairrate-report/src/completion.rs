@@ -145,9 +145,9 @@ pub(crate) fn not_started(starts: impl Iterator<Item = (u32, f64)>, end_ns: f64)
 
 #[cfg(test)]
 mod tests {
-    use fairrate_results::Measured;
-
     use std::num::NonZeroU64;
+
+    use fairrate_results::Measured;
 
     use super::*;
     use crate::comparison::Comparison;

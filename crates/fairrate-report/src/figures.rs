@@ -184,8 +184,7 @@ fn chapters(variants: &[&Variant], lines: &[Line], points: usize, selection: &Se
 mod tests {
     use super::*;
     use crate::metrics::Metrics;
-    use crate::model::Maybe;
-    use crate::model::{PortSeries, RunData};
+    use crate::model::{Maybe, PortSeries, RunData};
     use crate::panel::Series;
     use crate::synthetic;
 

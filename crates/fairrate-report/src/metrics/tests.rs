@@ -5,8 +5,7 @@ use super::ports::port_metrics;
 use std::num::NonZeroU64;
 
 use super::*;
-use crate::model::Maybe;
-use crate::model::{FlowSeries, PortSeries};
+use crate::model::{FlowSeries, Maybe, PortSeries};
 use crate::synthetic;
 
 fn flow(id: u32, bytes: Option<u64>, fct_ns: Option<f64>) -> Flow {
