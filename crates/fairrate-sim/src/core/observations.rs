@@ -2,13 +2,13 @@
 
 mod pending;
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashMap};
 
 use fairrate_units::Time;
 
 use self::pending::Pending;
 use super::run::Run;
-use crate::config::Transport;
+use crate::config::{ClockRule, Transport};
 use crate::engine::Event;
 use crate::fabric::Port;
 use crate::ids::{FlowId, PacketIdx, PortId, PortIdx};
@@ -68,6 +68,8 @@ pub(crate) struct Observations {
     /// `true` if notifications keep the order in which they were added, as in runs whose ties are broken by insertion.
     /// There a packet may take no time, so that of two events of the same time the first to happen sorts last.
     keeps_order: bool,
+    /// Where a packet may take no time and ties are not broken by insertion, the place of each port's last steps in the order of events.
+    last_steps: Option<HashMap<PortId, Event>>,
 }
 
 impl Observations {
@@ -76,7 +78,9 @@ impl Observations {
     pub(super) fn new(run: &Run, keeps_order: bool) -> Self {
         let n_groups = run.config.flows.iter().map(|flow| flow.group as usize + 1).max().unwrap_or(0);
         let n_groups = if (2..=GroupTotals::MOST).contains(&n_groups) { n_groups } else { 0 };
-        Self { keeps_order, groups: vec![GroupTotals::default(); n_groups], ..Self::default() }
+        let may_take_no_time = run.config.fabric.clock == ClockRule::WholeNanoseconds;
+        let last_steps = (may_take_no_time && !keeps_order).then(HashMap::new);
+        Self { keeps_order, last_steps, groups: vec![GroupTotals::default(); n_groups], ..Self::default() }
     }
 
     /// Returns the totals of the group of a flow, if groups have any.
@@ -198,9 +202,11 @@ impl Observations {
         self.pending.has_unmarked()
     }
 
-    /// Records `event` as the cause of the notifications added since the last call.
+    /// Records `event` as the cause of the notifications added since the last call. Where packets take no time, an event may sort before
+    /// the one that it follows from: then its notifications go behind the steps that ports have taken before at the same time.
     pub(crate) fn mark(&mut self, event: Event) {
-        self.pending.mark(event, self.keeps_order);
+        let place = self.last_steps.as_mut().map_or(event, |last| self.pending.place_behind(event, last));
+        self.pending.mark(place, self.keeps_order);
     }
 
     /// Returns `true` if notifications were not yet passed on.

@@ -229,4 +229,22 @@ stride = 1
 bytes = "30KB"
 "#,
     ),
+    (
+        "a packet that takes no time was sent before it was queued, where ties go by events",
+        r#"
+[topology]
+kind = "dcn+"
+[links]
+clock = "whole-nanoseconds"
+[transport]
+cc = "perc"
+[transport.perc]
+first_rate_waits = true
+[[traffic]]
+kind = "incast"
+receiver = "h6"
+senders = ["h2"]
+bytes = "1B"
+"#,
+    ),
 ];

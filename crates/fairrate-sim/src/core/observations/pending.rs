@@ -1,9 +1,12 @@
 //! The notifications of a part that were not yet passed on.
 
+use std::collections::HashMap;
+
 use fairrate_control::IntHop;
 
 use super::Notification;
 use crate::engine::Event;
+use crate::ids::PortId;
 use crate::output::PacketHeader;
 
 /// Fewest notifications for which the places of those that were passed on are used again while others wait.
@@ -88,6 +91,20 @@ impl Pending {
     #[inline]
     pub(super) fn has_unmarked(&self) -> bool {
         self.order.len() != self.marked
+    }
+
+    /// Returns the place of the notifications added since the last [`Pending::mark`], which `event` caused: that of the event, or of the
+    /// `last` steps at the same ports if those are of the same time and later. Sets the last steps of these ports.
+    pub(super) fn place_behind(&self, event: Event, last: &mut HashMap<PortId, Event>) -> Event {
+        let port = |&(_, at): &(Event, u32)| match &self.notifications[at as usize] {
+            Notification::Packet(step, _) => Some(step.port),
+            _ => None,
+        };
+        let ports = || self.order[self.marked..].iter().filter_map(port);
+        let before = ports().filter_map(|port| last.get(&port)).filter(|before| before.time_ps == event.time_ps);
+        let place = before.copied().fold(event, Event::max);
+        ports().for_each(|port| _ = last.insert(port, place));
+        place
     }
 
     /// Records `event` as the cause of the notifications added since the last call. They keep the order in which they were added if
