@@ -24,6 +24,7 @@ mod recovery;
 mod show;
 mod trace;
 mod trims;
+mod unbegun;
 mod watch;
 
 /// A file of tests that is not named here would not be run.

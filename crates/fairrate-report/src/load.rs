@@ -7,7 +7,7 @@ use std::path::Path;
 use fairrate_control::Registry;
 use fairrate_results::{FlowRow, LinkRow, PfcRow, Results, ResultsError, Summary};
 use fairrate_scenario::{Overrides, Scenario, traffic_block_names};
-use fairrate_sim::{FlowId, Trigger};
+use fairrate_sim::{FlowId, FlowSpec, Trigger};
 use fairrate_units::Bytes;
 
 use crate::collectives::{self, Collective};
@@ -160,15 +160,18 @@ fn stops_ns(scenario: &Scenario, end_ns: f64) -> BTreeMap<u32, f64> {
     specs.map(|(id, spec)| (spec.name(id), spec.stop.as_ns_f64())).filter(|(_, stop_ns)| *stop_ns < end_ns).collect()
 }
 
-/// Returns the number of finite flows of each block whose time to start had not come at `end_ns`, or that waited for others:
-/// `told`, ascending by number, has nothing of these.
+/// Returns the number of finite flows of each block of which `told`, ascending by number, has nothing, and whose time to start had not come
+/// at `end_ns`, or that waited for others. A run that ends writes rows of the former too; one that is killed has none of them.
 fn not_started(scenario: &Scenario, told: &[Flow], end_ns: f64) -> BTreeMap<u32, usize> {
-    let flows = || (0..).map(FlowId).zip(&scenario.sim_config().flows).filter(|(_, flow)| flow.bytes != Bytes::MAX);
-    let timed = flows().filter(|(_, flow)| flow.trigger == Trigger::Time);
-    let timed = timed.map(|(_, flow)| (flow.group, flow.start.as_ns_f64()));
     let is_told = |name: u32| told.binary_search_by_key(&name, |flow| flow.id).is_ok();
-    let waits = flows().filter(|(id, flow)| flow.trigger == Trigger::Dependencies && !is_told(flow.name(*id)));
-    completion::not_started(timed.chain(waits.map(|(_, flow)| (flow.group, f64::INFINITY))), end_ns)
+    let flows = (0..).map(FlowId).zip(&scenario.sim_config().flows);
+    let untold = flows.filter(|(id, flow)| flow.bytes != Bytes::MAX && !is_told(flow.name(*id)));
+    let start = |(_, flow): (FlowId, &FlowSpec)| match flow.trigger {
+        Trigger::Time => Some((flow.group, flow.start.as_ns_f64())),
+        Trigger::Dependencies => Some((flow.group, f64::INFINITY)),
+        Trigger::After(..) | Trigger::Change => None,
+    };
+    completion::not_started(untold.filter_map(start), end_ns)
 }
 
 /// Reads the collective operations.

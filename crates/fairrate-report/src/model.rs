@@ -49,7 +49,7 @@ pub struct RunData {
     pub flows: Vec<Flow>,
     /// Times at which endless flows stop, in ns, by flow; those without one last to the end of the run.
     pub stops_ns: BTreeMap<u32, f64>,
-    /// Number of finite flows of each block whose time had not come when the run ended.
+    /// Number of finite flows of each block that are not in `flows`, as their time had not come when the run ended.
     pub not_started: BTreeMap<u32, usize>,
     /// Sampled ports.
     pub ports: Vec<PortSeries>,
