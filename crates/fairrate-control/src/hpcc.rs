@@ -214,6 +214,11 @@ pub struct Hpcc {
 }
 
 impl Hpcc {
+    /// Returns the telemetry that the next acknowledgment's is compared with.
+    pub(crate) fn kept(&self) -> &[IntHop] {
+        self.prev.last()
+    }
+
     /// Updates U as MEASUREINFLIGHT (Alg. 1 lines 1-10). Returns `true` if any port's clock advanced.
     fn measure_inflight(&mut self, int: &[IntHop]) -> bool {
         let mut fullest: Option<(f64, f64)> = None;

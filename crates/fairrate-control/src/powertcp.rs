@@ -133,6 +133,11 @@ pub struct PowerTcp {
 }
 
 impl PowerTcp {
+    /// Returns the telemetry that the next acknowledgment's is compared with.
+    pub(crate) fn kept(&self) -> &[IntHop] {
+        self.prev.last()
+    }
+
     /// Returns NORMPOWER without smoothing (Alg. 1 lines 8-23): the largest normalised power of all ports, and the
     /// time in nanoseconds over which it was measured (τ if a new rate makes a fresh start), or `None` if no port's clock
     /// advanced.

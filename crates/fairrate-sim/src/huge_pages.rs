@@ -6,10 +6,25 @@
 #[cfg(target_os = "linux")]
 const LARGE: usize = 2 << 20;
 
+/// Returns an empty vector with room for `capacity` elements, in large pages if that is large. A page that is written
+/// before large ones are requested stays a small one.
+pub(crate) fn with_capacity<T>(capacity: usize) -> Vec<T> {
+    let table = Vec::with_capacity(capacity);
+    ask_for(&table, table.capacity());
+    table
+}
+
+/// Gives `table` room for `capacity` elements, in large pages if that is large.
+pub(crate) fn grow<T>(table: &mut Vec<T>, capacity: usize) {
+    let mut grown = with_capacity(capacity);
+    grown.append(table);
+    *table = grown;
+}
+
 /// Requests large pages for the memory of a table, if that is large. Without such pages the program works the same.
 #[cfg(target_os = "linux")]
 #[allow(unsafe_code)] // There is no safe way to request them, and the advice changes nothing that a program sees.
-pub(crate) fn ask_for<T>(table: &[T], capacity: usize) {
+fn ask_for<T>(table: &[T], capacity: usize) {
     let bytes = capacity * size_of::<T>();
     if LARGE <= bytes {
         let page = 4_096;
@@ -23,4 +38,4 @@ pub(crate) fn ask_for<T>(table: &[T], capacity: usize) {
 }
 
 #[cfg(not(target_os = "linux"))]
-pub(crate) fn ask_for<T>(_: &[T], _: usize) {}
+fn ask_for<T>(_: &[T], _: usize) {}

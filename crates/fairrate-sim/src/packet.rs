@@ -4,7 +4,7 @@ use fairrate_control::IntHop;
 
 use crate::huge_pages;
 use crate::ids::{FlowId, HopId, PacketIdx, PortId, PortIdx};
-use crate::prefetch::{prefetch, prefetch_place};
+use crate::prefetch::{prefetch_place, prefetch_slice};
 use crate::rng::mix64;
 use crate::table::Table;
 
@@ -133,14 +133,12 @@ impl PacketPool {
     /// at every call of [`PacketPool::take`].
     #[cold]
     fn grow(&mut self) {
-        let before = self.packets.capacity();
-        self.free = self.packets.push(Packet::new(PacketKind::Data));
-        let capacity = self.packets.capacity();
-        if capacity != before {
-            huge_pages::ask_for(&self.packets, capacity);
-            self.int.reserve_exact(capacity * self.int_stride - self.int.len());
-            huge_pages::ask_for(&self.int, self.int.capacity());
+        if self.packets.len() == self.packets.capacity() {
+            let capacity = 2 * self.packets.capacity();
+            self.packets.grow(capacity);
+            huge_pages::grow(&mut self.int, capacity * self.int_stride);
         }
+        self.free = self.packets.push(Packet::new(PacketKind::Data));
         self.int.resize(self.packets.len() * self.int_stride, IntHop::default());
         self.headers.resize(self.packets.len() * self.header_stride, 0.0);
     }
@@ -197,9 +195,8 @@ impl PacketPool {
     #[inline]
     pub fn prefetch_records(&self, packet: PacketIdx) {
         let start = packet.index() * self.int_stride;
-        if let Some([first, .., last]) = self.int.get(start..start + self.int_stride) {
-            prefetch(first);
-            prefetch(last);
+        if let Some(records) = self.int.get(start..start + self.int_stride) {
+            prefetch_slice(records);
         }
     }
 

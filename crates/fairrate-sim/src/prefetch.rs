@@ -8,6 +8,17 @@ pub(crate) fn prefetch_all<T>(value: &T) {
     }
 }
 
+/// Prefetches all cache lines of `values`, on processors that support it.
+#[inline]
+pub(crate) fn prefetch_slice<T>(values: &[T]) {
+    for offset in (0..size_of_val(values)).step_by(64) {
+        fetch(values.as_ptr().cast::<i8>().wrapping_add(offset));
+    }
+    if let Some(last) = values.last() {
+        prefetch(last);
+    }
+}
+
 /// Prefetches the cache line of an address, which need not be valid.
 #[inline]
 pub(crate) fn prefetch_place<T>(place: *const T) {

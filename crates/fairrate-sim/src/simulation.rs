@@ -30,6 +30,8 @@ pub enum Switching {
     Fitting,
     /// In spans of time, where that is possible at all.
     Spans,
+    /// The same in batches, with all that large networks fetch ahead.
+    Batches,
     /// Event by event.
     Events,
 }

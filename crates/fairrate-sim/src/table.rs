@@ -3,6 +3,7 @@
 use std::marker::PhantomData;
 use std::ops::{Deref, DerefMut, Index, IndexMut};
 
+use crate::huge_pages;
 use crate::ids::Number;
 use crate::prefetch::prefetch_place;
 
@@ -43,6 +44,11 @@ impl<I: Number, T> Table<I, T> {
     #[inline]
     pub fn prefetch(&self, number: I) {
         prefetch_place(self.values.as_ptr().wrapping_add(number.index()));
+    }
+
+    /// Gives the table room for `capacity` values, in large pages if that is large.
+    pub fn grow(&mut self, capacity: usize) {
+        huge_pages::grow(&mut self.values, capacity);
     }
 
     /// Returns the number of values there is room for.

@@ -47,13 +47,15 @@ fn told(c: &SimConfig, threads: usize, switching: Switching, piece: u64) -> (Rec
     (recorder, simulation.totals())
 }
 
-/// Returns the totals of the run, which are the same with both ways of switching.
+/// Returns the totals of the run, which are the same with all ways of switching.
 fn same(c: &SimConfig) -> RunTotals {
     let (events, totals) = told(c, 1, Switching::Events, u64::MAX);
-    for (threads, piece) in [(1, u64::MAX), (1, 1_000), (2, u64::MAX), (3, 5_000)] {
-        let (spans, other) = told(c, threads, Switching::Spans, piece);
-        assert!(events == spans, "{threads} threads");
-        assert_eq!(totals, other, "{threads} threads");
+    for switching in [Switching::Spans, Switching::Batches] {
+        for (threads, piece) in [(1, u64::MAX), (1, 1_000), (2, u64::MAX), (3, 5_000)] {
+            let (spans, other) = told(c, threads, switching, piece);
+            assert!(events == spans, "{switching:?}, {threads} threads");
+            assert_eq!(totals, other, "{switching:?}, {threads} threads");
+        }
     }
     totals
 }

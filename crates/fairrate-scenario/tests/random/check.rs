@@ -188,7 +188,7 @@ fn check_observed(config: &SimConfig, first: &Run) -> Result<(), String> {
     traced::check(config, first)?;
     for (threads, piece, switching, how) in [
         (1, u64::MAX, Switching::Spans, "observed by spans"),
-        (2, 4_001, Switching::Spans, "observed by spans on 2 threads in pieces"),
+        (2, 4_001, Switching::Batches, "observed by batches of spans on 2 threads in pieces"),
         (3, u64::MAX, Switching::Events, "observed on 3 threads"),
     ] {
         let (run, (other_steps, other_senders, other_receivers)) = run_observed(config, threads, piece, switching);
@@ -203,7 +203,7 @@ fn check_observed(config: &SimConfig, first: &Run) -> Result<(), String> {
 /// Checks that the same scenario gives the same run: in pieces, on several threads, and read again from its resolved text.
 fn check_repetitions(scenario: &Scenario, first: &Run, dir: &Path) -> Result<(), String> {
     let config = scenario.sim_config();
-    same(first, &run(config, 1, 997, Switching::Spans), "by spans in pieces")?;
+    same(first, &run(config, 1, 997, Switching::Batches), "by batches of spans in pieces")?;
     same(first, &run(config, 2, u64::MAX, Switching::Spans), "by spans on 2 threads")?;
     same(first, &run(config, 3, 4_001, Switching::Events), "on 3 threads in pieces")?;
     let dir = dir.join("resolved");

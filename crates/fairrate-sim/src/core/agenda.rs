@@ -222,6 +222,27 @@ impl Agenda {
         }
     }
 
+    /// Prefetches the doors with packets of the switch with `doors`.
+    #[inline]
+    pub(super) fn fetch_open(&self, doors: &Doors) {
+        self.each_open(doors, |door| self.doors.prefetch(door));
+    }
+
+    /// Calls `look` with the first packet at each door of the switch with `doors` that has packets.
+    #[inline]
+    pub(super) fn each_head(&self, doors: &Doors, mut look: impl FnMut(PacketIdx)) {
+        self.each_open(doors, |door| look(self.doors[door].head));
+    }
+
+    #[inline]
+    fn each_open(&self, doors: &Doors, mut look: impl FnMut(DoorIdx)) {
+        for word in 0..doors.n.div_ceil(64) {
+            for bit in Bits(self.open[(doors.first_word + word) as usize]) {
+                look(doors.first.plus(word * 64 + bit));
+            }
+        }
+    }
+
     /// Returns the packets on their way to switches.
     pub(super) fn packets<'a>(&'a self, pool: &'a PacketPool) -> impl Iterator<Item = PacketIdx> + 'a {
         let heads = self.doors.iter().filter(|door| door.head_ps != NEVER).map(|door| door.head);

@@ -72,6 +72,12 @@ impl Arrivals {
         (arrival.next_hop, arrival.class)
     }
 
+    /// Returns the next step and the class of all packets, in no particular order.
+    #[inline]
+    pub(super) fn next_hops(&self) -> impl Iterator<Item = (NextHop, u8)> + '_ {
+        self.packets.iter().map(|arrival| (arrival.next_hop, arrival.class))
+    }
+
     #[inline]
     fn of(&self, key: f64) -> Arrival {
         self.packets[key.to_bits() as u32 as usize]

@@ -19,7 +19,7 @@ use super::clock::Clock;
 use super::density::{self, expected_packets};
 use super::flow::Flow;
 use super::host::{Hosts, ReceivingEnd, SendingEnd};
-use super::look_ahead::Ahead;
+use super::look_ahead::LookAhead;
 use super::mode::{self, Mode, Reason};
 use super::network::Network;
 use super::observations::Observations;
@@ -58,6 +58,8 @@ pub(super) struct Plan {
     pub(super) lookahead_ps: u64,
     /// The boxes in which parts put mail for each other.
     office: Arc<PostOffice>,
+    /// The way in which switches are to proceed.
+    switching: Switching,
     /// The reason for which switches go event by event even if they could go in spans.
     by_event: Option<Reason>,
 }
@@ -102,7 +104,7 @@ pub(super) fn plan(mut config: SimConfig, threads: usize, switching: Switching) 
     let by_event = match switching {
         Switching::Fitting if density::is_dense(&config, &loads, &constants) => None,
         Switching::Fitting => Some(Reason::FewPackets),
-        Switching::Spans => None,
+        Switching::Spans | Switching::Batches => None,
         Switching::Events => Some(Reason::Asked),
     };
     let expect = || {
@@ -152,6 +154,7 @@ pub(super) fn plan(mut config: SimConfig, threads: usize, switching: Switching) 
         hops,
         cut_ps: partition.cut_ps,
         lookahead_ps: partition.lookahead_ps,
+        switching,
         by_event,
     }
 }
@@ -270,7 +273,10 @@ impl Part {
         let standing = Standing { next: Event::LAST, has_news: false, is_done: false };
         let (office, spare) = (Arc::clone(&plan.office), Mail::default());
         let n_ends = parts.hosts.iter().filter(|&&part| part == number).count();
-        let ahead = Ahead::of(world.net.ports.len(), n_ends, !config.dependencies.is_empty());
+        let ahead = match plan.switching {
+            Switching::Batches => LookAhead::everything(),
+            _ => LookAhead::new(world.net.ports.len(), n_ends, !config.dependencies.is_empty()),
+        };
         let mut part = Self { number, world, switches, hosts, mode, ahead, office, spare, standing };
         part.begin();
         let is_here = |&id: &TaskId| part.hosts.has(plan.host_of[config.tasks[id.index()].host]);
@@ -374,8 +380,8 @@ fn build_ports(plan: &Plan, number: u16, ids: &Table<PortIdx, PortId>) -> Table<
         port.of_switch = if plan.is_in(number, id) { plan.switch_of[from] } else { SwitchIdx::NONE };
         port
     };
-    let ports: Vec<Port> = ids.iter().map(port).collect();
-    huge_pages::ask_for(&ports, ports.capacity());
+    let mut ports = huge_pages::with_capacity(ids.len());
+    ports.extend(ids.iter().map(port));
     ports.into()
 }
 

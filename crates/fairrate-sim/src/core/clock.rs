@@ -194,14 +194,10 @@ impl Clock {
         self.events.reaches_bucket()
     }
 
-    /// Does the same as [`EventList::each_soon`].
-    pub(super) fn each_soon(&self, look: impl FnMut(Event)) {
-        self.events.each_soon(look);
-    }
-
-    /// Does the same as [`EventList::each_later`].
-    pub(super) fn each_later(&self, look: impl FnMut(Event)) {
-        self.events.each_later(look);
+    /// Does the same as [`EventList::each_from`].
+    #[inline]
+    pub(super) fn each_from(&self, from_ps: u64, look: impl FnMut(Event)) -> u64 {
+        self.events.each_from(from_ps, look)
     }
 }
 

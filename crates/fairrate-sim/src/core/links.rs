@@ -12,7 +12,6 @@ impl Part {
     #[allow(clippy::inline_always)] // See `Part::run`.
     #[inline(always)]
     pub(super) fn on_arrive(&mut self, port: PortIdx) {
-        self.look_ahead();
         let w = &mut self.world;
         if let Some(packet) = w.net.take_arrival(&mut w.clock, port) {
             self.take_in(port, packet);
@@ -88,7 +87,6 @@ impl Part {
 
     /// Ends a transmission of `port`, and sends the next packet.
     pub(super) fn on_tx_done(&mut self, port: PortIdx) {
-        self.look_ahead();
         let w = &mut self.world;
         let p = &mut w.net.ports[port];
         p.tx_done_pending = false;

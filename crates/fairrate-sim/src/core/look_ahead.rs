@@ -1,29 +1,34 @@
 //! Prefetching of the data that coming events will read, for networks that do not fit the processor's nearer caches.
 //!
-//! Each stage reads only data that the stage before has fetched. The choice is a guess: other events may be processed
-//! first, and an unneeded fetch does no harm.
+//! The events of a bucket of the event list pass through stages, one stage for each bucket that the clock reaches. Each
+//! stage reads only data that the stage before has fetched, so that many fetches are under way at a time. The choice is a
+//! guess: other events may be processed first, and an unneeded fetch does no harm.
+
+use std::collections::VecDeque;
 
 use super::Part;
+use super::host::Hosts;
+use super::world::World;
 use crate::engine::{Event, EventKind};
-use crate::fabric::Port;
-use crate::ids::{HostId, PortIdx};
-use crate::packet::{Packet, PacketKind};
-use crate::prefetch::{prefetch, prefetch_all, prefetch_place};
-use crate::transport::Sender;
+use crate::ids::{FlowId, HostId, PacketIdx, PortIdx, SenderIdx};
+use crate::packet::PacketKind;
+use crate::prefetch::{prefetch, prefetch_all, prefetch_place, prefetch_slice};
 
 /// Number of ports from which a network does not fit the nearer caches, so that looking ahead pays: as measured, a
 /// fat-tree of 432 hosts and 2,592 ports is slower with it, and one of 1,024 hosts and 6,144 ports is faster.
 pub(super) const MANY_PORTS: usize = 4_096;
-/// Number of ports from which flows and NICs do not fit either: a network of 1,024 hosts is slower if they are fetched,
-/// and one of 8,192 hosts and 49,152 ports is faster.
+/// Number of ports from which flows and NICs do not fit either, and switches go in batches of spans: a network of 1,024
+/// hosts is slower with that, and one of 8,192 hosts and 49,152 ports is faster.
 const MORE_PORTS: usize = 16_384;
 /// Number of end points from which the messages of a job do not fit: each host sends several at a time, packet by packet
 /// in turn, and on 1,024 GPUs looking ahead for them pays.
 const MANY_ENDS: usize = 1_024;
+/// Number of stages.
+const N_STAGES: usize = 5;
 
 /// The data that is fetched before the events that read it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Ahead {
+enum Depth {
     Nothing,
     /// Packets that arrive, and the ports by which they leave.
     Packets,
@@ -31,138 +36,244 @@ pub(super) enum Ahead {
     Flows,
 }
 
-impl Ahead {
+/// The coming events for which data is fetched.
+pub(super) struct LookAhead {
+    depth: Depth,
+    /// `true` if switches go in batches of spans.
+    pub(super) in_batches: bool,
+    /// The events at each stage.
+    groups: [Vec<Coming>; N_STAGES],
+    /// Ends of the buckets whose events have entered and that the clock has not passed, in picoseconds.
+    ends_ps: VecDeque<u64>,
+}
+
+/// A coming event, with what the stages have found out about it.
+#[derive(Clone, Copy)]
+struct Coming {
+    kind: Kind,
+    /// Arrivals: the port that the packet has left.
+    port: PortIdx,
+    /// Arrivals: the packet.
+    packet: PacketIdx,
+    /// The host at which it happens.
+    host: HostId,
+    /// The port of the host.
+    egress: PortIdx,
+    /// Acknowledgments: the flow.
+    flow: FlowId,
+    /// The sender that is acknowledged, or whose turn it is.
+    sender: SenderIdx,
+}
+
+/// The kind of a coming event.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    /// The arrival of a packet anywhere.
+    Arrival,
+    /// The arrival of an acknowledgment at its host.
+    Ack,
+    /// The arrival of another packet at its host.
+    Data,
+    /// The wake-up of a NIC.
+    Wake,
+    /// An event for which nothing more is fetched.
+    Other,
+}
+
+impl LookAhead {
     /// Returns what pays in a part with `n_ports` ports and `n_ends` end points; `has_jobs` is set in runs of jobs.
-    pub(super) fn of(n_ports: usize, n_ends: usize, has_jobs: bool) -> Self {
-        if MORE_PORTS <= n_ports || has_jobs && MANY_ENDS <= n_ends {
-            Self::Flows
+    pub(super) fn new(n_ports: usize, n_ends: usize, has_jobs: bool) -> Self {
+        let depth = if MORE_PORTS <= n_ports || has_jobs && MANY_ENDS <= n_ends {
+            Depth::Flows
         } else if MANY_PORTS <= n_ports {
-            Self::Packets
+            Depth::Packets
         } else {
-            Self::Nothing
+            Depth::Nothing
+        };
+        Self { depth, in_batches: MORE_PORTS <= n_ports, groups: Default::default(), ends_ps: VecDeque::new() }
+    }
+
+    /// Returns all that there is, whether it pays or not.
+    pub(super) fn everything() -> Self {
+        Self { in_batches: true, ..Self::new(MORE_PORTS, 0, false) }
+    }
+
+    /// Moves all events to their next stages, and lets those of a later bucket enter. So few buckets are ahead that what
+    /// is fetched is still in the caches when they come.
+    #[inline(never)]
+    fn step(&mut self, w: &World, hosts: &Hosts) {
+        let is_deep = self.depth == Depth::Flows;
+        while self.ends_ps.front().is_some_and(|&end_ps| end_ps <= w.clock.now_ps) {
+            self.ends_ps.pop_front();
+        }
+        self.groups.rotate_right(1);
+        let [entering, first, second, third, fourth] = &mut self.groups;
+        entering.clear();
+        // Two buckets at most, so that a gap is made up for.
+        for _ in 0..2 {
+            let from_ps = self.ends_ps.back().copied().unwrap_or(0);
+            if self.ends_ps.len() <= N_STAGES {
+                let end_ps = w.clock.each_from(from_ps, |event| entering.extend(Coming::new(event, w, hosts, is_deep)));
+                if from_ps < end_ps {
+                    self.ends_ps.push_back(end_ps);
+                }
+            }
+        }
+        for coming in first {
+            coming.find_packet(w, hosts, is_deep);
+        }
+        for coming in second {
+            coming.find_end(w, hosts);
+        }
+        if is_deep {
+            for coming in third {
+                coming.find_sender(w, hosts);
+            }
+            for coming in fourth {
+                coming.fetch_last(hosts);
+            }
         }
     }
 }
 
-impl Part {
-    /// Fetches the data that the events of the bucket that the clock has just reached will read.
-    #[inline]
-    pub(super) fn look_ahead(&mut self) {
-        if self.ahead != Ahead::Nothing && self.world.clock.reaches_bucket() {
-            self.fetch_ahead();
-        }
-    }
-
-    #[inline(never)]
-    fn fetch_ahead(&self) {
-        let clock = &self.world.clock;
-        clock.each_soon(|event| self.fetch_first(event));
-        clock.each_soon(|event| self.fetch_second(event));
-        if self.ahead == Ahead::Flows {
-            clock.each_soon(|event| self.fetch_third(event));
-            clock.each_soon(|event| self.fetch_fourth(event));
-            clock.each_soon(|event| self.fetch_fifth(event));
-            clock.each_soon(|event| self.fetch_sixth(event));
-        }
-        clock.each_later(|event| {
-            if event.is_of_port() {
-                prefetch(&self.world.net.ports[PortIdx(event.entity())]);
-            }
-        });
-    }
-
-    /// Returns the port of an arrival event and the packet that arrives, if there is one; `None` for other events.
-    fn arriving(&self, event: Event) -> Option<(&Port, &Packet)> {
-        let net = &self.world.net;
-        let port = (event.kind() == EventKind::Arrive).then(|| &net.ports[PortIdx(event.entity())])?;
-        Some((port, net.pool.peek(port.next_to_arrive())?))
-    }
-
-    /// Fetches the packet that arrives.
-    fn fetch_first(&self, event: Event) {
-        if event.kind() == EventKind::Arrive {
-            let net = &self.world.net;
-            let packet = net.ports[PortIdx(event.entity())].next_to_arrive();
-            net.pool.prefetch(packet);
-            net.pool.prefetch_records(packet);
-        }
-    }
-
-    /// Fetches the port by which the packet leaves; at its host, the packet behind it and the place of its flow in the
-    /// host's tables.
-    fn fetch_second(&self, event: Event) {
-        let net = &self.world.net;
-        let Some((port, p)) = self.arriving(event) else { return };
-        if !port.to_host().is_none() {
-            if self.ahead < Ahead::Flows {
-                return;
-            }
-            net.pool.prefetch(p.next);
-            if p.kind == PacketKind::Data {
-                self.hosts.receiving.prefetch_place(p.flow);
-            } else {
-                self.hosts.sending.prefetch_place(p.flow);
-            }
-        } else if let Some(egress) = net.ports.get(net.paths.next_hop(p.route).port()) {
-            prefetch(egress);
-            prefetch(&egress.queued_bytes);
-        }
-    }
-
-    /// Fetches the receiving or sending end of the flow of a packet that reaches its host, or the NIC that wakes up.
-    fn fetch_third(&self, event: Event) {
-        let hosts = &self.hosts;
+impl Coming {
+    /// Fetches the port or NIC at which `event` happens. Returns the event if more is to be fetched for it; `is_deep`:
+    /// the ends of flows and NICs are fetched too.
+    fn new(event: Event, w: &World, hosts: &Hosts, is_deep: bool) -> Option<Self> {
+        let none = Self {
+            kind: Kind::Other,
+            port: PortIdx::NONE,
+            packet: PacketIdx::NONE,
+            host: HostId::NONE,
+            egress: PortIdx::NONE,
+            flow: FlowId(0),
+            sender: SenderIdx::NONE,
+        };
         if event.kind() == EventKind::HostWake {
-            prefetch(&hosts.nics[HostId(event.entity())]);
+            let host = HostId(event.entity());
+            return is_deep.then(|| {
+                prefetch(&hosts.nics[host]);
+                Self { kind: Kind::Wake, host, ..none }
+            });
         }
-        let Some((_, p)) = self.arriving(event).filter(|(port, _)| !port.to_host().is_none()) else { return };
-        if p.kind == PacketKind::Data {
-            // An acknowledgment does not read what is fixed of the flow.
-            prefetch(self.world.run.flow(p.flow));
-            if hosts.receiving.has(p.flow) {
-                prefetch(&hosts.receiving[p.flow]);
+        if event.is_of_port() {
+            prefetch(&w.net.ports[PortIdx(event.entity())]);
+        }
+        let is_arrival = event.kind() == EventKind::Arrive;
+        is_arrival.then(|| Self { kind: Kind::Arrival, port: PortIdx(event.entity()), ..none })
+    }
+
+    /// Finds the packet that arrives, and fetches it and the NIC of its host. For a wake-up, finds the host's port, and
+    /// fetches it and the flow whose turn it is.
+    fn find_packet(&mut self, w: &World, hosts: &Hosts, is_deep: bool) {
+        match self.kind {
+            Kind::Arrival => {
+                let port = &w.net.ports[self.port];
+                (self.packet, self.host) = (port.next_to_arrive(), port.to_host());
+                w.net.pool.prefetch(self.packet);
+                w.net.pool.prefetch_records(self.packet);
+                if !self.host.is_none() {
+                    if is_deep {
+                        prefetch(&hosts.nics[self.host]);
+                    } else {
+                        self.kind = Kind::Other;
+                    }
+                }
             }
-        } else if hosts.sending.has(p.flow) {
-            prefetch(&hosts.sending[p.flow]);
+            Kind::Wake => {
+                let nic = &hosts.nics[self.host];
+                self.egress = nic.port;
+                prefetch_place(nic.flows.as_ptr().wrapping_add(nic.turn));
+                fetch_port(w, self.egress);
+            }
+            _ => {}
         }
     }
 
-    /// Fetches the sender that is acknowledged, or the place of the flow whose turn it is at a NIC that wakes up.
-    fn fetch_fourth(&self, event: Event) {
-        let hosts = &self.hosts;
-        if event.kind() == EventKind::HostWake {
-            let nic = &hosts.nics[HostId(event.entity())];
-            prefetch_place(nic.flows.as_ptr().wrapping_add(nic.turn));
+    /// Fetches the port by which a packet leaves or, at its host, the end of its flow, the packet behind it, and the
+    /// host's port. For a wake-up, finds and fetches the sender whose turn it is.
+    fn find_end(&mut self, w: &World, hosts: &Hosts) {
+        match self.kind {
+            Kind::Arrival => {
+                self.kind = Kind::Other;
+                let Some(p) = w.net.pool.peek(self.packet) else { return };
+                if self.host.is_none() {
+                    fetch_port(w, w.net.paths.next_hop(p.route).port());
+                    return;
+                }
+                w.net.pool.prefetch(p.next);
+                self.egress = hosts.nics[self.host].port;
+                fetch_port(w, self.egress);
+                if matches!(p.kind, PacketKind::Ack | PacketKind::Nack) {
+                    if hosts.sending.has(p.flow) {
+                        prefetch(&hosts.sending[p.flow]);
+                        (self.kind, self.flow) = (Kind::Ack, p.flow);
+                    }
+                } else if hosts.receiving.has(p.flow) {
+                    prefetch(&hosts.receiving[p.flow]);
+                    // An acknowledgment does not read what is fixed of the flow.
+                    prefetch(w.run.flow(p.flow));
+                    self.kind = Kind::Data;
+                }
+            }
+            Kind::Wake => {
+                let nic = &hosts.nics[self.host];
+                let Some(entry) = nic.flows.get(nic.turn).or_else(|| nic.flows.first()) else { return };
+                self.sender = entry.sender;
+                if let Some(sender) = hosts.senders.get(self.sender) {
+                    prefetch_all(sender);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// Finds and fetches the sender that is acknowledged, or the flow of the one whose turn it is; and what a packet
+    /// reads that the host sends.
+    fn find_sender(&mut self, w: &World, hosts: &Hosts) {
+        if self.kind == Kind::Other {
             return;
         }
-        let is_ack = |(port, p): &(&Port, &Packet)| {
-            let is_at_host = !port.to_host().is_none();
-            is_at_host && matches!(p.kind, PacketKind::Ack | PacketKind::Nack) && hosts.sending.has(p.flow)
-        };
-        let slot = self.arriving(event).filter(is_ack).map(|(_, p)| hosts.sending[p.flow].sender);
-        if let Some(sender) = slot.and_then(|slot| hosts.senders.get(slot)) {
-            prefetch_all(sender);
+        if let Some(egress) = w.net.ports.get(self.egress) {
+            egress.prefetch_around(&w.net.pool);
+            w.net.agenda.doors.prefetch(egress.door_or_other());
+        }
+        if self.kind == Kind::Ack {
+            self.sender = hosts.sending[self.flow].sender;
+            if let Some(sender) = hosts.senders.get(self.sender) {
+                prefetch_all(sender);
+            }
+        } else if let Some(Some(sender)) = hosts.senders.get(self.sender) {
+            prefetch(w.run.flow(sender.flow));
         }
     }
 
-    /// Fetches the sender of the flow whose turn it is at a NIC that wakes up.
-    fn fetch_fifth(&self, event: Event) {
-        if let Some(sender) = self.in_turn(event) {
-            prefetch_all(sender);
+    /// Fetches what a decision about an acknowledged flow reads besides its sender.
+    fn fetch_last(&self, hosts: &Hosts) {
+        if self.kind != Kind::Ack {
+            return;
+        }
+        if let Some(Some(sender)) = hosts.senders.get(self.sender) {
+            prefetch_place(hosts.nics[self.host].flows.as_ptr().wrapping_add(sender.nic_slot as usize));
+            prefetch_slice(sender.controlled.kept());
         }
     }
+}
 
-    /// Fetches that flow.
-    fn fetch_sixth(&self, event: Event) {
-        if let Some(Some(sender)) = self.in_turn(event) {
-            prefetch(self.world.run.flow(sender.flow));
-        }
+/// Prefetches the two cache lines of a port that packets touch. There may be no such port.
+fn fetch_port(w: &World, port: PortIdx) {
+    if let Some(port) = w.net.ports.get(port) {
+        port.prefetch_queue(0);
+        prefetch(port);
     }
+}
 
-    /// Returns the sender of the flow whose turn it is at a NIC that wakes up; `None` if there is none, or for other events.
-    fn in_turn(&self, event: Event) -> Option<&Option<Sender>> {
-        let nic = (event.kind() == EventKind::HostWake).then(|| &self.hosts.nics[HostId(event.entity())])?;
-        let entry = nic.flows.get(nic.turn).or_else(|| nic.flows.first())?;
-        self.hosts.senders.get(entry.sender)
+impl Part {
+    /// Fetches data for coming events, if the clock has reached another bucket of the event list.
+    #[inline]
+    pub(super) fn look_ahead(&mut self) {
+        if self.ahead.depth != Depth::Nothing && self.world.clock.reaches_bucket() {
+            self.ahead.step(&self.world, &self.hosts);
+        }
     }
 }

@@ -40,7 +40,7 @@ use self::agenda::Worker;
 pub(crate) use self::build::framing;
 pub(crate) use self::flow::Flow;
 pub(crate) use self::host::Hosts;
-use self::look_ahead::Ahead;
+use self::look_ahead::LookAhead;
 pub use self::mode::{Mode, Reason};
 pub(crate) use self::parallel::Cluster;
 pub use self::parallel::{CriticalPath, Meeting, Work};
@@ -65,7 +65,7 @@ pub(crate) struct Part {
     switches: Switches,
     hosts: Hosts,
     mode: Mode,
-    ahead: Ahead,
+    ahead: LookAhead,
     /// The boxes of all parts, and an empty mail.
     office: Arc<PostOffice>,
     spare: Mail,
@@ -117,6 +117,7 @@ impl Part {
                 self.world.observed.totals.events += n;
                 return (true, n);
             };
+            self.look_ahead();
             if self.hosts.is_superseded(event) {
                 continue;
             }
@@ -137,6 +138,7 @@ impl Part {
     #[inline]
     fn on_span(&mut self, until_ps: u64) -> u64 {
         match self.world.net.agenda.next() {
+            Worker::Switch(_) if self.ahead.in_batches => self.switches.on_batch(&mut self.world, until_ps),
             Worker::Switch(switch) => self.switches.on_span(&mut self.world, switch, until_ps),
             Worker::Host(host) => self.on_span_of_host(host, until_ps),
         }

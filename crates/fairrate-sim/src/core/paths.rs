@@ -8,6 +8,7 @@ use super::flow::Flow;
 use super::steering::{Exit, NextHop};
 use crate::config::{SimConfig, Transport};
 use crate::ids::{FlowId, HopId, Number, PortId, PortIdx};
+use crate::prefetch::prefetch_place;
 use crate::routing::{FlowKey, Routes, subflow_keys};
 use crate::table::Table;
 use crate::topology::Topology;
@@ -40,6 +41,12 @@ impl Paths<PortIdx> {
     #[inline]
     pub(super) fn next_hop(&self, hop: HopId) -> NextHop {
         self.ports.get(hop.index()).map_or(NextHop::NOWHERE, |&entry| NextHop(entry))
+    }
+
+    /// Prefetches the table's entry for a hop. There may be no such hop.
+    #[inline]
+    pub(super) fn prefetch(&self, hop: HopId) {
+        prefetch_place(self.ports.as_ptr().wrapping_add(hop.index()));
     }
 
     /// Returns the same paths, with each hop between switches replaced by "any port toward the flow's host"; the last hop

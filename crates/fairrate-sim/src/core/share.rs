@@ -7,7 +7,6 @@
 use std::ops::{Index, IndexMut};
 
 use crate::ids::{NodeId, Number, PortId, PortIdx};
-use crate::prefetch::prefetch;
 use crate::table::Table;
 use crate::topology::Topology;
 
@@ -104,14 +103,6 @@ impl<I: Number, T> Own<I, T> {
     #[inline]
     pub(crate) fn has(&self, number: I) -> bool {
         self.place(number) < self.values.len()
-    }
-
-    /// Prefetches the place of `number`.
-    #[inline]
-    pub(super) fn prefetch_place(&self, number: I) {
-        if let Some(place) = self.places.get(number) {
-            prefetch(place);
-        }
     }
 
     /// Returns all values with their numbers.

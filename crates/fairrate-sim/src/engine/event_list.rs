@@ -126,22 +126,13 @@ impl EventList {
         }
     }
 
-    /// Calls `look` with the pending events of the bucket that the clock has reached, without their times. Other events
-    /// may be added to it.
+    /// Calls `look` with the pending events of the first bucket after the present one that has events and ends after
+    /// `from_ps`, without their times. Returns the end of this bucket in picoseconds, or `from_ps` if there is none nearby.
     #[inline]
-    pub fn each_soon(&self, look: impl FnMut(Event)) {
+    pub fn each_from(&self, from_ps: u64, look: impl FnMut(Event)) -> u64 {
         match &self.0 {
-            Pending::Plain(wheel) => wheel.each_soon(look),
-            Pending::Ranked(wheel) => wheel.each_soon(look),
-        }
-    }
-
-    /// Calls `look` with the pending events of the next bucket, without their times.
-    #[inline]
-    pub fn each_later(&self, look: impl FnMut(Event)) {
-        match &self.0 {
-            Pending::Plain(wheel) => wheel.each_later(look),
-            Pending::Ranked(wheel) => wheel.each_later(look),
+            Pending::Plain(wheel) => wheel.each_from(from_ps, look),
+            Pending::Ranked(wheel) => wheel.each_from(from_ps, look),
         }
     }
 }

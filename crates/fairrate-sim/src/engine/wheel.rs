@@ -20,6 +20,8 @@ const FULL: u32 = 12;
 /// Binary logarithm of the narrowest bucket: 2^5 ps, with which the largest wheel still spans [`SPAN_SHIFT`]. Hosts in
 /// step have hundreds of events at a time, which no bucket parts.
 const NARROWEST_SHIFT: u32 = SPAN_SHIFT - *BUCKETS_SHIFT.end();
+/// Time for which [`Wheel::each_from`] looks ahead, in picoseconds: events may still be added that come later.
+const NEAR_PS: u64 = 1 << WIDEST_SHIFT;
 const NONE: u32 = u32::MAX;
 
 /// A pending event, small and quick to compare.
@@ -202,7 +204,8 @@ impl<E: Entry> Wheel<E> {
             return entry.unpack(self.base_ps);
         }
         let far = self.far.peek().map_or(Event::LAST, |event| event.0);
-        let near = if self.n_near == 0 { Event::LAST } else { Event::earliest(self.next_occupied() << self.shift) };
+        let near =
+            if self.n_near == 0 { Event::LAST } else { Event::earliest(self.next_occupied(self.now) << self.shift) };
         near.min(far)
     }
 
@@ -213,7 +216,7 @@ impl<E: Entry> Wheel<E> {
         }
         let far = self.far.peek().map(|event| event.0);
         let near = (0 < self.n_near).then(|| {
-            let mut at = self.heads[(self.next_occupied() & self.mask) as usize];
+            let mut at = self.heads[(self.next_occupied(self.now) & self.mask) as usize];
             let mut first = Event::LAST;
             while let Some(&Node { entry, next }) = self.nodes.get(at as usize) {
                 first = first.min(entry.unpack(base_ps));
@@ -277,20 +280,21 @@ impl<E: Entry> Wheel<E> {
     }
 
     #[inline]
-    pub(super) fn each_soon(&self, mut look: impl FnMut(Event)) {
-        self.current.iter().rev().for_each(|entry| look(Event::from_key(0, entry.key())));
-    }
-
-    #[inline]
-    pub(super) fn each_later(&self, mut look: impl FnMut(Event)) {
+    pub(super) fn each_from(&self, from_ps: u64, mut look: impl FnMut(Event)) -> u64 {
+        let after = (from_ps >> self.shift).saturating_sub(1).max(self.now);
         if self.n_near == 0 {
-            return;
+            return from_ps;
         }
-        let mut at = self.heads[(self.next_occupied() & self.mask) as usize];
+        let bucket = self.next_occupied(after);
+        if NEAR_PS < (bucket - self.now) << self.shift {
+            return from_ps;
+        }
+        let mut at = self.heads[(bucket & self.mask) as usize];
         while let Some(node) = self.nodes.get(at as usize) {
             look(Event::from_key(0, { node.entry }.key()));
             at = node.next;
         }
+        (bucket + 1) << self.shift
     }
 
     /// Moves the clock to the next bucket that has events, unless it begins at `limit_ps` or later.
@@ -304,7 +308,7 @@ impl<E: Entry> Wheel<E> {
             }
         }
         let far = self.far.peek().map_or(u64::MAX, |e| e.0.time_ps >> self.shift);
-        let near = if self.n_near > 0 { self.next_occupied() } else { u64::MAX };
+        let near = if self.n_near > 0 { self.next_occupied(self.now) } else { u64::MAX };
         let next = near.min(far);
         // There is no next bucket, or it is too late.
         if (limit_ps - 1) >> self.shift < next {
@@ -359,21 +363,22 @@ impl<E: Entry> Wheel<E> {
         sorting::sort(&mut self.current, E::FIRST, |a, b| b < a, sort_many);
     }
 
-    /// Returns the absolute number of the first bucket after `now` that is in use; the wheel must not be empty.
+    /// Returns the absolute number of the first bucket after bucket `after` that is in use, or in its next turn if it is
+    /// not after that; the wheel must not be empty.
     #[allow(clippy::inline_always)] // A call costs as much as its body.
     #[inline(always)]
-    fn next_occupied(&self) -> u64 {
-        let start = (self.now + 1) & self.mask;
+    fn next_occupied(&self, after: u64) -> u64 {
+        let start = (after + 1) & self.mask;
         let first = self.occupied[(start / 64) as usize] >> (start % 64);
         if first != 0 {
-            return self.now + 1 + u64::from(first.trailing_zeros());
+            return after + 1 + u64::from(first.trailing_zeros());
         }
-        self.next_occupied_word(start)
+        self.next_occupied_word(after, start)
     }
 
     /// Returns the same if the first word has no bucket in use from `start` on.
     #[inline(never)]
-    fn next_occupied_word(&self, start: u64) -> u64 {
+    fn next_occupied_word(&self, after: u64, start: u64) -> u64 {
         let words = self.occupied.len();
         // The first word is the last one searched, for the buckets before `start`.
         let from = ((start / 64) as usize + 1) % words;
@@ -383,7 +388,7 @@ impl<E: Entry> Wheel<E> {
             if bits != 0 {
                 let word = at * 64 + bits.trailing_zeros() as usize;
                 let slot = (word * 64) as u64 + u64::from(self.occupied[word].trailing_zeros());
-                return self.now + 1 + (slot.wrapping_sub(start) & self.mask);
+                return after + 1 + (slot.wrapping_sub(start) & self.mask);
             }
             at = (at + 1) % self.summary.len();
             bits = self.summary[at];

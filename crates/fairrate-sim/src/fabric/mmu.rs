@@ -183,7 +183,9 @@ impl Mmu {
                 total_bps[*switch] += rates[port];
             }
         }
-        let ingress = vec![Ingress::default(); switch_of.len() * N_CLASSES];
+        let n_ingress = switch_of.len() * N_CLASSES;
+        let mut ingress = huge_pages::with_capacity(n_ingress);
+        ingress.resize(n_ingress, Ingress::default());
         let levels = match config.pfc {
             Pfc::IngressLevels(levels) => Some(rates.iter().map(|&bps| levels.at(Rate::from_bps(bps))).collect()),
             Pfc::Off | Pfc::Ingress | Pfc::Egress(_) => None,
@@ -194,7 +196,6 @@ impl Mmu {
             egress_alpha: class.egress_alpha,
             pfc: config.pauses_by_ingress() && class.pfc,
         });
-        huge_pages::ask_for(&ingress, ingress.capacity());
         let mut mmu = Self {
             limits,
             levels,

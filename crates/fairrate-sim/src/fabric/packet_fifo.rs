@@ -49,6 +49,7 @@ impl PacketFifo {
     pub fn pop(&mut self, pool: &PacketPool) -> PacketIdx {
         let packet = self.head;
         self.head = pool.get(packet).next;
+        pool.prefetch(self.head);
         packet
     }
 

@@ -246,6 +246,16 @@ impl Port {
         prefetch(&self.queues[usize::from(class) % N_CLASSES]);
     }
 
+    /// Prefetches the packets that are written or read when the port sends: the last one on the wire, and the one that
+    /// waits first.
+    #[inline]
+    pub fn prefetch_around(&self, pool: &PacketPool) {
+        pool.prefetch(self.last_on_wire());
+        if self.can_send() {
+            pool.prefetch(self.first_waiting());
+        }
+    }
+
     /// Returns the last packet ahead of a new one of `class`: the queue's tail or, if the queue is empty, the packet
     /// sent last.
     #[inline]

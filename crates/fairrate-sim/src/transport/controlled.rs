@@ -20,6 +20,13 @@ pub enum Controlled {
     },
 }
 
+impl Controlled {
+    /// Returns the telemetry that the sender's own controller keeps.
+    pub(crate) fn kept(&self) -> &[fairrate_control::IntHop] {
+        if let Self::Own(algorithm) = self { algorithm.kept() } else { &[] }
+    }
+}
+
 /// The controller of a sender, for one call.
 pub enum ControllerRef<'a> {
     /// Its own.

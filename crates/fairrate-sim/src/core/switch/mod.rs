@@ -1,6 +1,7 @@
 //! Switches: the processing of a packet from its arrival until it is on the next wire.
 
 mod admission;
+mod batch;
 mod by_event;
 mod circuits;
 mod hop;
@@ -12,6 +13,7 @@ mod span;
 mod special;
 
 pub(super) use self::admission::{Admission, rules_of};
+use self::batch::Batch;
 use self::circuits::Rotors;
 pub(super) use self::marking::{Markers, Marking};
 use super::arrivals::Arrivals;
@@ -38,6 +40,8 @@ pub(crate) struct Switches {
     verdicts: Verdicts,
     /// The packets that arrive in the span being processed.
     arrivals: Arrivals,
+    /// The spans being processed, if the network is large.
+    batch: Batch,
     /// The state of ToRs with circuits; `None`: the part has no circuits.
     rotors: Option<Box<Rotors>>,
 }
@@ -63,6 +67,7 @@ impl Switches {
             is_plain: false,
             verdicts: Verdicts::default(),
             arrivals: Arrivals::default(),
+            batch: Batch::default(),
             rotors: None,
         }
     }

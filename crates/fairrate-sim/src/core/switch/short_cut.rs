@@ -52,8 +52,8 @@ impl Switches {
     ) {
         let Span { doors, from_ps, end_ps, .. } = *span;
         let (ports, net) = w.net.split();
-        // With fewer packets, no prefetch completes in time.
-        let is_large = MANY_PORTS <= ports.len() && 2 < arrivals.len();
+        // With fewer packets, no prefetch completes in time. For a batch all has been fetched.
+        let fetches = !span.is_of_batch && MANY_PORTS <= ports.len() && 2 < arrivals.len();
         (sums.n_events, sums.used) = (arrivals.len() as u64, self.buffers.used(id));
         let (run, clock, marking, buffers, observed) =
             (&w.run, &mut w.clock, &mut self.marking, &mut self.buffers, &mut w.observed);
@@ -61,7 +61,7 @@ impl Switches {
             BySpan::<SEES_PEAK, REPORTS> { run, ports, net, clock, marking, buffers, observed, sums, at_ps: 0 };
         let mut next = (NextHop::NOWHERE, 0);
         for (i, (since_ps, door, arrival)) in arrivals.iter(doors.door_bits).enumerate() {
-            if is_large {
+            if fetches {
                 let next_but_one = arrivals.next_hop(i + 2);
                 pass.fetch_ahead(next, next_but_one);
                 next = next_but_one;
@@ -94,7 +94,7 @@ impl Switches {
         }
         pass.sums.latest_ps = pass.sums.latest_ps.max(pass.at_ps);
         if pass.net.agenda.has_due(doors) {
-            if is_large {
+            if fetches {
                 pass.fetch_due(&doors);
             }
             pass.sums.due_ps = pass.drain_all(&doors, end_ps);
@@ -195,8 +195,7 @@ impl<const SEES_PEAK: bool, const REPORTS: bool> BySpan<'_, SEES_PEAK, REPORTS> 
         self.net.agenda.each_due(doors, |port| {
             let port = &self.ports[port.index()];
             if port.can_send() {
-                self.net.pool.prefetch(port.first_waiting());
-                self.net.pool.prefetch(port.last_on_wire());
+                port.prefetch_around(self.net.pool);
             }
         });
     }

@@ -22,11 +22,73 @@ pub(super) struct Span {
     pub(super) from_ps: u64,
     pub(super) end_ps: u64,
     pub(super) doors: Doors,
+    /// `true` if the span is one of a batch.
+    pub(super) is_of_batch: bool,
     /// Bytes of all packets that arrive.
     bytes: u64,
     has_frames: bool,
     /// Arrival time of the first packet after the span, in picoseconds.
     next_ps: u64,
+}
+
+impl Span {
+    /// Creates a span whose arrivals have not been gathered.
+    #[inline]
+    pub(super) fn new(from_ps: u64, end_ps: u64, doors: Doors, is_of_batch: bool) -> Self {
+        Self { from_ps, end_ps, doors, is_of_batch, bytes: 0, has_frames: false, next_ps: NEVER }
+    }
+
+    /// Takes all packets that arrive in the span off the wires.
+    #[inline]
+    pub(super) fn gather(&mut self, w: &mut World, arrivals: &mut Arrivals) {
+        let Self { doors: Doors { first, n, first_word, door_bits, .. }, from_ps, end_ps, .. } = *self;
+        let Network { pool, ports, paths, agenda, .. } = &mut w.net;
+        let is_large = MANY_PORTS <= ports.len();
+        let words = &mut agenda.open[first_word as usize..][..n.div_ceil(64) as usize];
+        let doors = agenda.doors.run_mut(first, n as usize);
+        let (mut bytes, mut has_frames, mut next_ps) = (0, false, NEVER);
+        arrivals.clear();
+        for (word, open) in (0..).zip(words) {
+            // The set of doors with a packet to take is as good as random, so no branch depends on it.
+            let mut ready = 0;
+            for bit in Bits(*open) {
+                let Door { head_ps, head, .. } = doors[(word * 64 + bit) as usize];
+                if is_large {
+                    pool.prefetch(head);
+                }
+                ready |= u64::from(head_ps < end_ps) << bit;
+                next_ps = next_ps.min(if head_ps < end_ps { NEVER } else { head_ps });
+            }
+            let mut turn = ready;
+            while ready != 0 {
+                // One packet of each door in turn, so that the packets behind them are fetched meanwhile.
+                turn = if turn == 0 { ready } else { turn };
+                let bit = turn.trailing_zeros();
+                turn &= turn - 1;
+                let number = word * 64 + bit;
+                let door = &mut doors[number as usize];
+                let packet = door.head;
+                let p = pool.get(packet);
+                let next_hop = paths.next_hop(p.route);
+                let arrival = Arrival { packet, next_hop, wire: p.wire, class: p.class };
+                arrivals.push(door.head_ps - from_ps, number, door_bits, arrival);
+                bytes += u64::from(p.wire);
+                has_frames |= p.kind.is_frame();
+                if is_large {
+                    pool.prefetch_record(packet, p.n_int);
+                }
+                ports.prefetch(next_hop.port());
+                (door.head_ps, door.head) = (p.arrival_ps, p.next);
+                // There may be no next packet, and the prefetched address should be a valid one.
+                pool.prefetch(if p.next.is_none() { packet } else { p.next });
+                let has_more = p.arrival_ps < end_ps;
+                ready ^= u64::from(!has_more) << bit;
+                *open ^= u64::from(p.arrival_ps == NEVER) << bit;
+                next_ps = next_ps.min(if has_more { NEVER } else { p.arrival_ps });
+            }
+        }
+        (self.bytes, self.has_frames, self.next_ps) = (bytes, has_frames, next_ps);
+    }
 }
 
 /// The sums over the events of a span.
@@ -48,13 +110,28 @@ impl Switches {
     #[inline(never)]
     pub(in crate::core) fn on_span(&mut self, w: &mut World, id: SwitchIdx, until_ps: u64) -> u64 {
         let from_ps = w.net.agenda.queue.next_ps();
-        w.clock.now_ps = from_ps;
         let doors = w.net.agenda.switches[id];
-        let end_ps = (from_ps + doors.span_ps).min(until_ps);
-        let mut span = Span { from_ps, end_ps, doors, bytes: 0, has_frames: false, next_ps: NEVER };
+        let mut span = Span::new(from_ps, (from_ps + doors.span_ps).min(until_ps), doors, false);
         let mut arrivals = std::mem::take(&mut self.arrivals);
-        gather(w, &mut span, &mut arrivals);
+        span.gather(w, &mut arrivals);
         arrivals.sort();
+        let (next_ps, n_events) = self.process_span(w, id, &span, &arrivals);
+        self.arrivals = arrivals;
+        w.net.agenda.postpone(Worker::Switch(id), next_ps);
+        n_events
+    }
+
+    /// Processes a span of switch `id` with the packets that arrive in it; returns when the switch is due next, in
+    /// picoseconds, and the number of events.
+    #[inline]
+    pub(super) fn process_span(
+        &mut self,
+        w: &mut World,
+        id: SwitchIdx,
+        span: &Span,
+        arrivals: &Arrivals,
+    ) -> (u64, u64) {
+        w.clock.now_ps = span.from_ps;
         let most = self.buffers.used(id) + span.bytes;
         let is_quiet = self.backlog_pfc.as_ref().is_none_or(|pfc| pfc.is_quiet(id, most));
         let mut sums = Sums::new();
@@ -65,18 +142,16 @@ impl Switches {
                 (false, true) => Self::take_short_cut::<false, true>,
                 (true, true) => Self::take_short_cut::<true, true>,
             };
-            take_short_cut(self, w, id, &span, &arrivals, &mut sums);
+            take_short_cut(self, w, id, span, arrivals, &mut sums);
         } else {
-            self.go_one_by_one(w, id, &span, &arrivals, &mut sums);
+            self.go_one_by_one(w, id, span, arrivals, &mut sums);
         }
-        self.arrivals = arrivals;
-        w.net.agenda.postpone(Worker::Switch(id), span.next_ps.min(sums.due_ps));
         let totals = &mut w.observed.totals;
         totals.fingerprint = totals.fingerprint.wrapping_add(sums.fingerprint);
         totals.packet_hops += sums.n_hops;
         totals.counts.ecn_marks += sums.n_marks;
         w.clock.latest_ps = w.clock.latest_ps.max(sums.latest_ps);
-        sums.n_events
+        (span.next_ps.min(sums.due_ps), sums.n_events)
     }
 
     /// Processes the events of a span in their order, as if there were no spans.
@@ -161,58 +236,6 @@ impl Sums {
     pub(super) fn count(&mut self, event: Event) {
         self.fingerprint = self.fingerprint.wrapping_add(event.print());
     }
-}
-
-/// Takes all packets that arrive in a span off the wires.
-#[inline]
-fn gather(w: &mut World, span: &mut Span, arrivals: &mut Arrivals) {
-    let Span { doors: Doors { first, n, first_word, door_bits, .. }, from_ps, end_ps, .. } = *span;
-    let Network { pool, ports, paths, agenda, .. } = &mut w.net;
-    let is_large = MANY_PORTS <= ports.len();
-    let words = &mut agenda.open[first_word as usize..][..n.div_ceil(64) as usize];
-    let doors = agenda.doors.run_mut(first, n as usize);
-    let (mut bytes, mut has_frames, mut next_ps) = (0, false, NEVER);
-    arrivals.clear();
-    for (word, open) in (0..).zip(words) {
-        // The set of doors with a packet to take is as good as random, so no branch depends on it.
-        let mut ready = 0;
-        for bit in Bits(*open) {
-            let Door { head_ps, head, .. } = doors[(word * 64 + bit) as usize];
-            if is_large {
-                pool.prefetch(head);
-            }
-            ready |= u64::from(head_ps < end_ps) << bit;
-            next_ps = next_ps.min(if head_ps < end_ps { NEVER } else { head_ps });
-        }
-        let mut turn = ready;
-        while ready != 0 {
-            // One packet of each door in turn, so that the packets behind them are fetched meanwhile.
-            turn = if turn == 0 { ready } else { turn };
-            let bit = turn.trailing_zeros();
-            turn &= turn - 1;
-            let number = word * 64 + bit;
-            let door = &mut doors[number as usize];
-            let packet = door.head;
-            let p = pool.get(packet);
-            let next_hop = paths.next_hop(p.route);
-            let arrival = Arrival { packet, next_hop, wire: p.wire, class: p.class };
-            arrivals.push(door.head_ps - from_ps, number, door_bits, arrival);
-            bytes += u64::from(p.wire);
-            has_frames |= p.kind.is_frame();
-            if is_large {
-                pool.prefetch_record(packet, p.n_int);
-            }
-            ports.prefetch(next_hop.port());
-            (door.head_ps, door.head) = (p.arrival_ps, p.next);
-            // There may be no next packet, and the prefetched address should be a valid one.
-            pool.prefetch(if p.next.is_none() { packet } else { p.next });
-            let has_more = p.arrival_ps < end_ps;
-            ready ^= u64::from(!has_more) << bit;
-            *open ^= u64::from(p.arrival_ps == NEVER) << bit;
-            next_ps = next_ps.min(if has_more { NEVER } else { p.arrival_ps });
-        }
-    }
-    (span.bytes, span.has_frames, span.next_ps) = (bytes, has_frames, next_ps);
 }
 
 /// Returns the first `TxDone` due at a switch as its time in picoseconds and its port: by time, then by number.
