@@ -4,7 +4,7 @@ use fairrate_control::IntHop;
 
 use crate::huge_pages;
 use crate::ids::{FlowId, HopId, PacketIdx, PortId, PortIdx};
-use crate::prefetch::{prefetch_place, prefetch_slice};
+use crate::prefetch::Cache;
 use crate::rng::mix64;
 use crate::table::Table;
 
@@ -181,22 +181,22 @@ impl PacketPool {
 
     /// Prefetches a packet that will be read soon. It may be none or outdated.
     #[inline]
-    pub fn prefetch(&self, packet: PacketIdx) {
-        self.packets.prefetch(packet);
+    pub fn prefetch(&self, cache: Cache, packet: PacketIdx) {
+        self.packets.prefetch(cache, packet);
     }
 
     /// Prefetches the place of a packet's next telemetry record, which will be written soon.
     #[inline]
-    pub fn prefetch_record(&self, packet: PacketIdx, n_int: u8) {
-        prefetch_place(self.int.as_ptr().wrapping_add(packet.index() * self.int_stride + usize::from(n_int)));
+    pub fn prefetch_record(&self, cache: Cache, packet: PacketIdx, n_int: u8) {
+        cache.fetch_place(self.int.as_ptr().wrapping_add(packet.index() * self.int_stride + usize::from(n_int)));
     }
 
     /// Prefetches the telemetry of a packet that will be read soon. There may be no packet of this number.
     #[inline]
-    pub fn prefetch_records(&self, packet: PacketIdx) {
+    pub fn prefetch_records(&self, cache: Cache, packet: PacketIdx) {
         let start = packet.index() * self.int_stride;
         if let Some(records) = self.int.get(start..start + self.int_stride) {
-            prefetch_slice(records);
+            cache.fetch_slice(records);
         }
     }
 

@@ -5,7 +5,7 @@ use std::ops::{Deref, DerefMut, Index, IndexMut};
 
 use crate::huge_pages;
 use crate::ids::Number;
-use crate::prefetch::prefetch_place;
+use crate::prefetch::Cache;
 
 /// The values of all things of a kind, by their number `I`. As a slice it can be iterated, but not indexed by other
 /// numbers.
@@ -42,8 +42,8 @@ impl<I: Number, T> Table<I, T> {
 
     /// Prefetches a value that will be read soon. There may be no value of this number.
     #[inline]
-    pub fn prefetch(&self, number: I) {
-        prefetch_place(self.values.as_ptr().wrapping_add(number.index()));
+    pub fn prefetch(&self, cache: Cache, number: I) {
+        cache.fetch_place(self.values.as_ptr().wrapping_add(number.index()));
     }
 
     /// Gives the table room for `capacity` values, in large pages if that is large.

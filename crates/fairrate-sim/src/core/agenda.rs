@@ -12,6 +12,7 @@ pub(super) use super::queue::{DueQueue, NEVER};
 use crate::fabric::Port;
 use crate::ids::{DoorIdx, HostId, Number, PacketIdx, PortIdx, SwitchIdx, WorkerIdx};
 use crate::packet::PacketPool;
+use crate::prefetch::Cache;
 use crate::table::Table;
 
 /// The packets on their way to switches, and the ports of switches with a `TxDone` due.
@@ -224,8 +225,8 @@ impl Agenda {
 
     /// Prefetches the doors with packets of the switch with `doors`.
     #[inline]
-    pub(super) fn fetch_open(&self, doors: &Doors) {
-        self.each_open(doors, |door| self.doors.prefetch(door));
+    pub(super) fn fetch_open(&self, cache: Cache, doors: &Doors) {
+        self.each_open(doors, |door| self.doors.prefetch(cache, door));
     }
 
     /// Calls `look` with the first packet at each door of the switch with `doors` that has packets.

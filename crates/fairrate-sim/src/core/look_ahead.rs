@@ -12,7 +12,7 @@ use super::world::World;
 use crate::engine::{Event, EventKind};
 use crate::ids::{FlowId, HostId, PacketIdx, PortIdx, SenderIdx};
 use crate::packet::PacketKind;
-use crate::prefetch::{prefetch, prefetch_all, prefetch_place, prefetch_slice};
+use crate::prefetch::Cache;
 
 /// Number of ports from which a network does not fit the nearer caches, so that looking ahead pays: as measured, a
 /// fat-tree of 432 hosts and 2,592 ports is slower with it, and one of 1,024 hosts and 6,144 ports is faster.
@@ -101,8 +101,7 @@ impl LookAhead {
     /// Moves all events to their next stages, and lets those of a later bucket enter. So few buckets are ahead that what
     /// is fetched is still in the caches when they come.
     #[inline(never)]
-    fn step(&mut self, w: &World, hosts: &Hosts) {
-        let is_deep = self.depth == Depth::Flows;
+    fn step<const IS_DEEP: bool>(&mut self, w: &World, hosts: &Hosts) {
         while self.ends_ps.front().is_some_and(|&end_ps| end_ps <= w.clock.now_ps) {
             self.ends_ps.pop_front();
         }
@@ -113,19 +112,20 @@ impl LookAhead {
         for _ in 0..2 {
             let from_ps = self.ends_ps.back().copied().unwrap_or(0);
             if self.ends_ps.len() <= N_STAGES {
-                let end_ps = w.clock.each_from(from_ps, |event| entering.extend(Coming::new(event, w, hosts, is_deep)));
+                let end_ps =
+                    w.clock.each_from(from_ps, |event| entering.extend(Coming::new::<IS_DEEP>(event, w, hosts)));
                 if from_ps < end_ps {
                     self.ends_ps.push_back(end_ps);
                 }
             }
         }
         for coming in first {
-            coming.find_packet(w, hosts, is_deep);
+            coming.find_packet::<IS_DEEP>(w, hosts);
         }
         for coming in second {
-            coming.find_end(w, hosts);
+            coming.find_end::<IS_DEEP>(w, hosts);
         }
-        if is_deep {
+        if IS_DEEP {
             for coming in third {
                 coming.find_sender(w, hosts);
             }
@@ -137,9 +137,10 @@ impl LookAhead {
 }
 
 impl Coming {
-    /// Fetches the port or NIC at which `event` happens. Returns the event if more is to be fetched for it; `is_deep`:
+    /// Fetches the port or NIC at which `event` happens. Returns the event if more is to be fetched for it; `IS_DEEP`:
     /// the ends of flows and NICs are fetched too.
-    fn new(event: Event, w: &World, hosts: &Hosts, is_deep: bool) -> Option<Self> {
+    fn new<const IS_DEEP: bool>(event: Event, w: &World, hosts: &Hosts) -> Option<Self> {
+        let cache = cache_of(IS_DEEP);
         let none = Self {
             kind: Kind::Other,
             port: PortIdx::NONE,
@@ -151,13 +152,13 @@ impl Coming {
         };
         if event.kind() == EventKind::HostWake {
             let host = HostId(event.entity());
-            return is_deep.then(|| {
-                prefetch(&hosts.nics[host]);
+            return IS_DEEP.then(|| {
+                cache.fetch(&hosts.nics[host]);
                 Self { kind: Kind::Wake, host, ..none }
             });
         }
         if event.is_of_port() {
-            prefetch(&w.net.ports[PortIdx(event.entity())]);
+            cache.fetch(&w.net.ports[PortIdx(event.entity())]);
         }
         let is_arrival = event.kind() == EventKind::Arrive;
         is_arrival.then(|| Self { kind: Kind::Arrival, port: PortIdx(event.entity()), ..none })
@@ -165,16 +166,17 @@ impl Coming {
 
     /// Finds the packet that arrives, and fetches it and the NIC of its host. For a wake-up, finds the host's port, and
     /// fetches it and the flow whose turn it is.
-    fn find_packet(&mut self, w: &World, hosts: &Hosts, is_deep: bool) {
+    fn find_packet<const IS_DEEP: bool>(&mut self, w: &World, hosts: &Hosts) {
+        let cache = cache_of(IS_DEEP);
         match self.kind {
             Kind::Arrival => {
                 let port = &w.net.ports[self.port];
                 (self.packet, self.host) = (port.next_to_arrive(), port.to_host());
-                w.net.pool.prefetch(self.packet);
-                w.net.pool.prefetch_records(self.packet);
+                w.net.pool.prefetch(cache, self.packet);
+                w.net.pool.prefetch_records(cache, self.packet);
                 if !self.host.is_none() {
-                    if is_deep {
-                        prefetch(&hosts.nics[self.host]);
+                    if IS_DEEP {
+                        cache.fetch(&hosts.nics[self.host]);
                     } else {
                         self.kind = Kind::Other;
                     }
@@ -183,8 +185,8 @@ impl Coming {
             Kind::Wake => {
                 let nic = &hosts.nics[self.host];
                 self.egress = nic.port;
-                prefetch_place(nic.flows.as_ptr().wrapping_add(nic.turn));
-                fetch_port(w, self.egress);
+                cache.fetch_place(nic.flows.as_ptr().wrapping_add(nic.turn));
+                fetch_port(cache, w, self.egress);
             }
             _ => {}
         }
@@ -192,27 +194,28 @@ impl Coming {
 
     /// Fetches the port by which a packet leaves or, at its host, the end of its flow, the packet behind it, and the
     /// host's port. For a wake-up, finds and fetches the sender whose turn it is.
-    fn find_end(&mut self, w: &World, hosts: &Hosts) {
+    fn find_end<const IS_DEEP: bool>(&mut self, w: &World, hosts: &Hosts) {
+        let cache = cache_of(IS_DEEP);
         match self.kind {
             Kind::Arrival => {
                 self.kind = Kind::Other;
                 let Some(p) = w.net.pool.peek(self.packet) else { return };
                 if self.host.is_none() {
-                    fetch_port(w, w.net.paths.next_hop(p.route).port());
+                    fetch_port(cache, w, w.net.paths.next_hop(p.route).port());
                     return;
                 }
-                w.net.pool.prefetch(p.next);
+                w.net.pool.prefetch(cache, p.next);
                 self.egress = hosts.nics[self.host].port;
-                fetch_port(w, self.egress);
+                fetch_port(cache, w, self.egress);
                 if matches!(p.kind, PacketKind::Ack | PacketKind::Nack) {
                     if hosts.sending.has(p.flow) {
-                        prefetch(&hosts.sending[p.flow]);
+                        cache.fetch(&hosts.sending[p.flow]);
                         (self.kind, self.flow) = (Kind::Ack, p.flow);
                     }
                 } else if hosts.receiving.has(p.flow) {
-                    prefetch(&hosts.receiving[p.flow]);
+                    cache.fetch(&hosts.receiving[p.flow]);
                     // An acknowledgment does not read what is fixed of the flow.
-                    prefetch(w.run.flow(p.flow));
+                    cache.fetch(w.run.flow(p.flow));
                     self.kind = Kind::Data;
                 }
             }
@@ -221,7 +224,7 @@ impl Coming {
                 let Some(entry) = nic.flows.get(nic.turn).or_else(|| nic.flows.first()) else { return };
                 self.sender = entry.sender;
                 if let Some(sender) = hosts.senders.get(self.sender) {
-                    prefetch_all(sender);
+                    cache.fetch_all(sender);
                 }
             }
             _ => {}
@@ -231,40 +234,48 @@ impl Coming {
     /// Finds and fetches the sender that is acknowledged, or the flow of the one whose turn it is; and what a packet
     /// reads that the host sends.
     fn find_sender(&mut self, w: &World, hosts: &Hosts) {
+        let cache = Cache::Second;
         if self.kind == Kind::Other {
             return;
         }
         if let Some(egress) = w.net.ports.get(self.egress) {
-            egress.prefetch_around(&w.net.pool);
-            w.net.agenda.doors.prefetch(egress.door_or_other());
+            egress.prefetch_around(cache, &w.net.pool);
+            w.net.agenda.doors.prefetch(cache, egress.door_or_other());
         }
         if self.kind == Kind::Ack {
             self.sender = hosts.sending[self.flow].sender;
             if let Some(sender) = hosts.senders.get(self.sender) {
-                prefetch_all(sender);
+                cache.fetch_all(sender);
             }
         } else if let Some(Some(sender)) = hosts.senders.get(self.sender) {
-            prefetch(w.run.flow(sender.flow));
+            cache.fetch(w.run.flow(sender.flow));
         }
     }
 
     /// Fetches what a decision about an acknowledged flow reads besides its sender.
     fn fetch_last(&self, hosts: &Hosts) {
+        let cache = Cache::Second;
         if self.kind != Kind::Ack {
             return;
         }
         if let Some(Some(sender)) = hosts.senders.get(self.sender) {
-            prefetch_place(hosts.nics[self.host].flows.as_ptr().wrapping_add(sender.nic_slot as usize));
-            prefetch_slice(sender.controlled.kept());
+            cache.fetch_place(hosts.nics[self.host].flows.as_ptr().wrapping_add(sender.nic_slot as usize));
+            cache.fetch_slice(sender.controlled.kept());
         }
     }
 }
 
+/// Returns the cache to fetch into: with the ends of flows, there is more than the first level can have under way.
+#[inline]
+fn cache_of(is_deep: bool) -> Cache {
+    if is_deep { Cache::Second } else { Cache::First }
+}
+
 /// Prefetches the two cache lines of a port that packets touch. There may be no such port.
-fn fetch_port(w: &World, port: PortIdx) {
+fn fetch_port(cache: Cache, w: &World, port: PortIdx) {
     if let Some(port) = w.net.ports.get(port) {
-        port.prefetch_queue(0);
-        prefetch(port);
+        port.prefetch_queue(cache, 0);
+        cache.fetch(port);
     }
 }
 
@@ -273,7 +284,11 @@ impl Part {
     #[inline]
     pub(super) fn look_ahead(&mut self) {
         if self.ahead.depth != Depth::Nothing && self.world.clock.reaches_bucket() {
-            self.ahead.step(&self.world, &self.hosts);
+            if self.ahead.depth == Depth::Flows {
+                self.ahead.step::<true>(&self.world, &self.hosts);
+            } else {
+                self.ahead.step::<false>(&self.world, &self.hosts);
+            }
         }
     }
 }

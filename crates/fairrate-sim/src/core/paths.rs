@@ -8,7 +8,7 @@ use super::flow::Flow;
 use super::steering::{Exit, NextHop};
 use crate::config::{SimConfig, Transport};
 use crate::ids::{FlowId, HopId, Number, PortId, PortIdx};
-use crate::prefetch::prefetch_place;
+use crate::prefetch::Cache;
 use crate::routing::{FlowKey, Routes, subflow_keys};
 use crate::table::Table;
 use crate::topology::Topology;
@@ -45,8 +45,8 @@ impl Paths<PortIdx> {
 
     /// Prefetches the table's entry for a hop. There may be no such hop.
     #[inline]
-    pub(super) fn prefetch(&self, hop: HopId) {
-        prefetch_place(self.ports.as_ptr().wrapping_add(hop.index()));
+    pub(super) fn prefetch(&self, cache: Cache, hop: HopId) {
+        cache.fetch_place(self.ports.as_ptr().wrapping_add(hop.index()));
     }
 
     /// Returns the same paths, with each hop between switches replaced by "any port toward the flow's host"; the last hop

@@ -2,6 +2,7 @@
 
 use crate::ids::PacketIdx;
 use crate::packet::{Packet, PacketPool};
+use crate::prefetch::Cache;
 
 /// A first-in first-out list of packets, linked through the packets themselves.
 #[derive(Clone, Copy, Debug)]
@@ -49,7 +50,7 @@ impl PacketFifo {
     pub fn pop(&mut self, pool: &PacketPool) -> PacketIdx {
         let packet = self.head;
         self.head = pool.get(packet).next;
-        pool.prefetch(self.head);
+        pool.prefetch(Cache::First, self.head);
         packet
     }
 

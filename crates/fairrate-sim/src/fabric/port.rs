@@ -12,7 +12,7 @@ use super::weighted::WeightedClasses;
 use crate::config::ClockRule;
 use crate::ids::{DoorIdx, HostId, PacketIdx, SwitchIdx};
 use crate::packet::{Packet, PacketKind, PacketPool};
-use crate::prefetch::prefetch;
+use crate::prefetch::Cache;
 
 /// Classes; without weights they are served by strict priority, 0 first.
 pub const N_CLASSES: usize = 8;
@@ -241,18 +241,18 @@ impl Port {
 
     /// Prefetches the queue of `class` into the cache.
     #[inline]
-    pub fn prefetch_queue(&self, class: u8) {
-        prefetch(&self.queued_bytes);
-        prefetch(&self.queues[usize::from(class) % N_CLASSES]);
+    pub fn prefetch_queue(&self, cache: Cache, class: u8) {
+        cache.fetch(&self.queued_bytes);
+        cache.fetch(&self.queues[usize::from(class) % N_CLASSES]);
     }
 
     /// Prefetches the packets that are written or read when the port sends: the last one on the wire, and the one that
     /// waits first.
     #[inline]
-    pub fn prefetch_around(&self, pool: &PacketPool) {
-        pool.prefetch(self.last_on_wire());
+    pub fn prefetch_around(&self, cache: Cache, pool: &PacketPool) {
+        pool.prefetch(cache, self.last_on_wire());
         if self.can_send() {
-            pool.prefetch(self.first_waiting());
+            pool.prefetch(cache, self.first_waiting());
         }
     }
 

@@ -9,10 +9,12 @@ use crate::core::agenda::{NEVER, Worker};
 use crate::core::arrivals::Arrivals;
 use crate::core::world::World;
 use crate::ids::{PacketIdx, PortIdx, SwitchIdx};
-use crate::prefetch::prefetch;
+use crate::prefetch::Cache;
 
 /// The largest number of spans in a batch.
 const N_SPANS: usize = 8;
+/// The cache for what a batch reads, which is more than the first level can have under way.
+const CACHE: Cache = Cache::Second;
 
 /// The spans of a batch, and lists of what is fetched for them.
 #[derive(Default)]
@@ -68,7 +70,7 @@ impl Batch {
             let end_ps = (first_ps + doors.span_ps).min(until_ps);
             self.spans.push((id, Span::new(from_ps, end_ps, doors, true)));
             agenda.postpone(Worker::Switch(id), NEVER);
-            agenda.fetch_open(&doors);
+            agenda.fetch_open(CACHE, &doors);
         }
         first_ps
     }
@@ -78,22 +80,22 @@ impl Batch {
         let (heads, due, net) = (&mut self.heads, &mut self.due, &w.net);
         for (_, span) in &self.spans {
             net.agenda.each_head(&span.doors, |head| {
-                net.pool.prefetch(head);
+                net.pool.prefetch(CACHE, head);
                 heads.push(head);
             });
             net.agenda.each_due(&span.doors, |port| {
-                prefetch(&net.ports[port]);
-                net.ports[port].prefetch_queue(0);
+                CACHE.fetch(&net.ports[port]);
+                net.ports[port].prefetch_queue(CACHE, 0);
                 due.push(port);
             });
         }
         for &head in &*heads {
             let p = net.pool.get(head);
-            net.paths.prefetch(p.route);
-            net.pool.prefetch(p.next);
+            net.paths.prefetch(CACHE, p.route);
+            net.pool.prefetch(CACHE, p.next);
         }
         for ((_, span), arrivals) in self.spans.iter_mut().zip(&mut self.arrivals) {
-            span.gather(w, arrivals);
+            span.gather(CACHE, w, arrivals);
             arrivals.sort();
         }
     }
@@ -104,17 +106,17 @@ impl Batch {
         let arrivals = || self.arrivals[..self.spans.len()].iter().flat_map(Arrivals::next_hops);
         let ports = || arrivals().filter_map(|(next_hop, class)| Some((net.ports.get(next_hop.port())?, class)));
         for (port, class) in ports() {
-            port.prefetch_queue(class);
-            net.pool.prefetch(port.last_on_wire());
-            net.agenda.doors.prefetch(port.door_or_other());
+            port.prefetch_queue(CACHE, class);
+            net.pool.prefetch(CACHE, port.last_on_wire());
+            net.agenda.doors.prefetch(CACHE, port.door_or_other());
         }
         for &port in &self.due {
             let port = &net.ports[port];
-            port.prefetch_around(&net.pool);
-            net.agenda.doors.prefetch(port.door_or_other());
+            port.prefetch_around(CACHE, &net.pool);
+            net.agenda.doors.prefetch(CACHE, port.door_or_other());
         }
         for (port, class) in ports() {
-            net.pool.prefetch(port.last_ahead(class));
+            net.pool.prefetch(CACHE, port.last_ahead(class));
         }
     }
 }

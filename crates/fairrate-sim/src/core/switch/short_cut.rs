@@ -21,7 +21,7 @@ use crate::fabric::{Mmu, Port};
 use crate::ids::{PacketIdx, PortIdx, SwitchIdx};
 use crate::output::PacketStep;
 use crate::packet::Packet;
-use crate::prefetch::prefetch;
+use crate::prefetch::Cache;
 
 /// The steps of a packet in a switch that processes a span in which all packets are admitted. With `SEES_PEAK`, the
 /// switch may come to hold more bytes than any switch has held so far: then ports take turns, in the order of time, so
@@ -175,12 +175,12 @@ impl<const SEES_PEAK: bool, const REPORTS: bool> BySpan<'_, SEES_PEAK, REPORTS> 
     fn fetch_ahead(&self, next: (NextHop, u8), next_but_one: (NextHop, u8)) {
         let ((next_hop, class), (then, then_class)) = (next, next_but_one);
         if let Some(port) = self.ports.get(then.port().index()) {
-            port.prefetch_queue(then_class);
-            self.net.pool.prefetch(port.last_on_wire());
-            self.net.agenda.doors.prefetch(port.door_or_other());
+            port.prefetch_queue(Cache::First, then_class);
+            self.net.pool.prefetch(Cache::First, port.last_on_wire());
+            self.net.agenda.doors.prefetch(Cache::First, port.door_or_other());
         }
         if let Some(port) = self.ports.get(next_hop.port().index()) {
-            self.net.pool.prefetch(port.last_ahead(class));
+            self.net.pool.prefetch(Cache::First, port.last_ahead(class));
         }
     }
 
@@ -189,13 +189,13 @@ impl<const SEES_PEAK: bool, const REPORTS: bool> BySpan<'_, SEES_PEAK, REPORTS> 
     #[inline(always)]
     fn fetch_due(&self, doors: &Doors) {
         self.net.agenda.each_due(doors, |port| {
-            prefetch(&self.ports[port.index()]);
-            prefetch(&self.ports[port.index()].queued_bytes);
+            Cache::First.fetch(&self.ports[port.index()]);
+            Cache::First.fetch(&self.ports[port.index()].queued_bytes);
         });
         self.net.agenda.each_due(doors, |port| {
             let port = &self.ports[port.index()];
             if port.can_send() {
-                port.prefetch_around(self.net.pool);
+                port.prefetch_around(Cache::First, self.net.pool);
             }
         });
     }

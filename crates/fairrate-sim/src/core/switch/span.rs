@@ -16,6 +16,7 @@ use crate::core::world::World;
 use crate::engine::{Event, EventKind};
 use crate::ids::{PacketIdx, PortIdx, SwitchIdx};
 use crate::packet::PacketKind;
+use crate::prefetch::Cache;
 
 /// The facts about a span that are known before its first event is processed.
 pub(super) struct Span {
@@ -38,9 +39,9 @@ impl Span {
         Self { from_ps, end_ps, doors, is_of_batch, bytes: 0, has_frames: false, next_ps: NEVER }
     }
 
-    /// Takes all packets that arrive in the span off the wires.
+    /// Takes all packets that arrive in the span off the wires. What comes next is fetched into the cache `cache`.
     #[inline]
-    pub(super) fn gather(&mut self, w: &mut World, arrivals: &mut Arrivals) {
+    pub(super) fn gather(&mut self, cache: Cache, w: &mut World, arrivals: &mut Arrivals) {
         let Self { doors: Doors { first, n, first_word, door_bits, .. }, from_ps, end_ps, .. } = *self;
         let Network { pool, ports, paths, agenda, .. } = &mut w.net;
         let is_large = MANY_PORTS <= ports.len();
@@ -54,7 +55,7 @@ impl Span {
             for bit in Bits(*open) {
                 let Door { head_ps, head, .. } = doors[(word * 64 + bit) as usize];
                 if is_large {
-                    pool.prefetch(head);
+                    pool.prefetch(cache, head);
                 }
                 ready |= u64::from(head_ps < end_ps) << bit;
                 next_ps = next_ps.min(if head_ps < end_ps { NEVER } else { head_ps });
@@ -75,12 +76,12 @@ impl Span {
                 bytes += u64::from(p.wire);
                 has_frames |= p.kind.is_frame();
                 if is_large {
-                    pool.prefetch_record(packet, p.n_int);
+                    pool.prefetch_record(cache, packet, p.n_int);
                 }
-                ports.prefetch(next_hop.port());
+                ports.prefetch(cache, next_hop.port());
                 (door.head_ps, door.head) = (p.arrival_ps, p.next);
                 // There may be no next packet, and the prefetched address should be a valid one.
-                pool.prefetch(if p.next.is_none() { packet } else { p.next });
+                pool.prefetch(cache, if p.next.is_none() { packet } else { p.next });
                 let has_more = p.arrival_ps < end_ps;
                 ready ^= u64::from(!has_more) << bit;
                 *open ^= u64::from(p.arrival_ps == NEVER) << bit;
@@ -113,7 +114,7 @@ impl Switches {
         let doors = w.net.agenda.switches[id];
         let mut span = Span::new(from_ps, (from_ps + doors.span_ps).min(until_ps), doors, false);
         let mut arrivals = std::mem::take(&mut self.arrivals);
-        span.gather(w, &mut arrivals);
+        span.gather(Cache::First, w, &mut arrivals);
         arrivals.sort();
         let (next_ps, n_events) = self.process_span(w, id, &span, &arrivals);
         self.arrivals = arrivals;
