@@ -194,6 +194,12 @@ impl Clock {
         self.events.reaches_bucket()
     }
 
+    /// Does the same as [`EventList::each_soon`].
+    #[inline]
+    pub(super) fn each_soon(&self, look: impl FnMut(Event)) {
+        self.events.each_soon(look);
+    }
+
     /// Does the same as [`EventList::each_from`].
     #[inline]
     pub(super) fn each_from(&self, from_ps: u64, look: impl FnMut(Event)) -> u64 {

@@ -1,7 +1,7 @@
 //! Prefetching of the data that coming events will read, for networks that do not fit the processor's nearer caches.
 //!
-//! The events of a bucket of the event list pass through stages, one stage for each bucket that the clock reaches. Each
-//! stage reads only data that the stage before has fetched, so that many fetches are under way at a time. The choice is a
+//! In the largest networks the events of a bucket of the event list pass through stages, one stage for each bucket that
+//! the clock reaches. Each stage reads only data that the stage before has fetched, so that many fetches are under way at a time. The choice is a
 //! guess: other events may be processed first, and an unneeded fetch does no harm.
 
 use std::collections::VecDeque;
@@ -23,6 +23,8 @@ const MORE_PORTS: usize = 16_384;
 /// Number of end points from which the messages of a job do not fit: each host sends several at a time, packet by packet
 /// in turn, and on 1,024 GPUs looking ahead for them pays.
 const MANY_ENDS: usize = 1_024;
+/// The cache for what is fetched in stages, which is more than the first level can have under way.
+const CACHE: Cache = Cache::Second;
 /// Number of stages.
 const N_STAGES: usize = 5;
 
@@ -101,7 +103,7 @@ impl LookAhead {
     /// Moves all events to their next stages, and lets those of a later bucket enter. So few buckets are ahead that what
     /// is fetched is still in the caches when they come.
     #[inline(never)]
-    fn step<const IS_DEEP: bool>(&mut self, w: &World, hosts: &Hosts) {
+    fn step(&mut self, w: &World, hosts: &Hosts) {
         while self.ends_ps.front().is_some_and(|&end_ps| end_ps <= w.clock.now_ps) {
             self.ends_ps.pop_front();
         }
@@ -112,35 +114,56 @@ impl LookAhead {
         for _ in 0..2 {
             let from_ps = self.ends_ps.back().copied().unwrap_or(0);
             if self.ends_ps.len() <= N_STAGES {
-                let end_ps =
-                    w.clock.each_from(from_ps, |event| entering.extend(Coming::new::<IS_DEEP>(event, w, hosts)));
+                let end_ps = w.clock.each_from(from_ps, |event| entering.extend(Coming::new(event, w, hosts)));
                 if from_ps < end_ps {
                     self.ends_ps.push_back(end_ps);
                 }
             }
         }
         for coming in first {
-            coming.find_packet::<IS_DEEP>(w, hosts);
+            coming.find_packet(w, hosts);
         }
         for coming in second {
-            coming.find_end::<IS_DEEP>(w, hosts);
+            coming.find_end(w, hosts);
         }
-        if IS_DEEP {
-            for coming in third {
-                coming.find_sender(w, hosts);
-            }
-            for coming in fourth {
-                coming.fetch_last(hosts);
-            }
+        for coming in third {
+            coming.find_sender(w, hosts);
+        }
+        for coming in fourth {
+            coming.fetch_last(hosts);
         }
     }
 }
 
+/// Fetches the packets that arrive by events of the bucket that the clock has reached, the ports by which they leave, and
+/// the ports of the next bucket's events. With fewer events and nearer caches, stages cost more than waiting.
+#[inline(never)]
+fn fetch_packets(w: &World) {
+    let net = &w.net;
+    let packet_of =
+        |event: Event| (event.kind() == EventKind::Arrive).then(|| net.ports[PortIdx(event.entity())].next_to_arrive());
+    w.clock.each_soon(|event| {
+        if let Some(packet) = packet_of(event) {
+            net.pool.prefetch(Cache::First, packet);
+            net.pool.prefetch_records(Cache::First, packet);
+        }
+    });
+    w.clock.each_soon(|event| {
+        let is_passing = net.ports.get(PortIdx(event.entity())).is_some_and(|port| port.to_host().is_none());
+        if let Some(p) = packet_of(event).filter(|_| is_passing).and_then(|packet| net.pool.peek(packet)) {
+            fetch_port(Cache::First, w, net.paths.next_hop(p.route).port());
+        }
+    });
+    w.clock.each_from(0, |event| {
+        if event.is_of_port() {
+            Cache::First.fetch(&net.ports[PortIdx(event.entity())]);
+        }
+    });
+}
+
 impl Coming {
-    /// Fetches the port or NIC at which `event` happens. Returns the event if more is to be fetched for it; `IS_DEEP`:
-    /// the ends of flows and NICs are fetched too.
-    fn new<const IS_DEEP: bool>(event: Event, w: &World, hosts: &Hosts) -> Option<Self> {
-        let cache = cache_of(IS_DEEP);
+    /// Fetches the port or NIC at which `event` happens; returns the event if more is to be fetched for it.
+    fn new(event: Event, w: &World, hosts: &Hosts) -> Option<Self> {
         let none = Self {
             kind: Kind::Other,
             port: PortIdx::NONE,
@@ -152,13 +175,11 @@ impl Coming {
         };
         if event.kind() == EventKind::HostWake {
             let host = HostId(event.entity());
-            return IS_DEEP.then(|| {
-                cache.fetch(&hosts.nics[host]);
-                Self { kind: Kind::Wake, host, ..none }
-            });
+            CACHE.fetch(&hosts.nics[host]);
+            return Some(Self { kind: Kind::Wake, host, ..none });
         }
         if event.is_of_port() {
-            cache.fetch(&w.net.ports[PortIdx(event.entity())]);
+            CACHE.fetch(&w.net.ports[PortIdx(event.entity())]);
         }
         let is_arrival = event.kind() == EventKind::Arrive;
         is_arrival.then(|| Self { kind: Kind::Arrival, port: PortIdx(event.entity()), ..none })
@@ -166,27 +187,22 @@ impl Coming {
 
     /// Finds the packet that arrives, and fetches it and the NIC of its host. For a wake-up, finds the host's port, and
     /// fetches it and the flow whose turn it is.
-    fn find_packet<const IS_DEEP: bool>(&mut self, w: &World, hosts: &Hosts) {
-        let cache = cache_of(IS_DEEP);
+    fn find_packet(&mut self, w: &World, hosts: &Hosts) {
         match self.kind {
             Kind::Arrival => {
                 let port = &w.net.ports[self.port];
                 (self.packet, self.host) = (port.next_to_arrive(), port.to_host());
-                w.net.pool.prefetch(cache, self.packet);
-                w.net.pool.prefetch_records(cache, self.packet);
+                w.net.pool.prefetch(CACHE, self.packet);
+                w.net.pool.prefetch_records(CACHE, self.packet);
                 if !self.host.is_none() {
-                    if IS_DEEP {
-                        cache.fetch(&hosts.nics[self.host]);
-                    } else {
-                        self.kind = Kind::Other;
-                    }
+                    CACHE.fetch(&hosts.nics[self.host]);
                 }
             }
             Kind::Wake => {
                 let nic = &hosts.nics[self.host];
                 self.egress = nic.port;
-                cache.fetch_place(nic.flows.as_ptr().wrapping_add(nic.turn));
-                fetch_port(cache, w, self.egress);
+                CACHE.fetch_place(nic.flows.as_ptr().wrapping_add(nic.turn));
+                fetch_port(CACHE, w, self.egress);
             }
             _ => {}
         }
@@ -194,28 +210,27 @@ impl Coming {
 
     /// Fetches the port by which a packet leaves or, at its host, the end of its flow, the packet behind it, and the
     /// host's port. For a wake-up, finds and fetches the sender whose turn it is.
-    fn find_end<const IS_DEEP: bool>(&mut self, w: &World, hosts: &Hosts) {
-        let cache = cache_of(IS_DEEP);
+    fn find_end(&mut self, w: &World, hosts: &Hosts) {
         match self.kind {
             Kind::Arrival => {
                 self.kind = Kind::Other;
                 let Some(p) = w.net.pool.peek(self.packet) else { return };
                 if self.host.is_none() {
-                    fetch_port(cache, w, w.net.paths.next_hop(p.route).port());
+                    fetch_port(CACHE, w, w.net.paths.next_hop(p.route).port());
                     return;
                 }
-                w.net.pool.prefetch(cache, p.next);
+                w.net.pool.prefetch(CACHE, p.next);
                 self.egress = hosts.nics[self.host].port;
-                fetch_port(cache, w, self.egress);
+                fetch_port(CACHE, w, self.egress);
                 if matches!(p.kind, PacketKind::Ack | PacketKind::Nack) {
                     if hosts.sending.has(p.flow) {
-                        cache.fetch(&hosts.sending[p.flow]);
+                        CACHE.fetch(&hosts.sending[p.flow]);
                         (self.kind, self.flow) = (Kind::Ack, p.flow);
                     }
                 } else if hosts.receiving.has(p.flow) {
-                    cache.fetch(&hosts.receiving[p.flow]);
+                    CACHE.fetch(&hosts.receiving[p.flow]);
                     // An acknowledgment does not read what is fixed of the flow.
-                    cache.fetch(w.run.flow(p.flow));
+                    CACHE.fetch(w.run.flow(p.flow));
                     self.kind = Kind::Data;
                 }
             }
@@ -224,7 +239,7 @@ impl Coming {
                 let Some(entry) = nic.flows.get(nic.turn).or_else(|| nic.flows.first()) else { return };
                 self.sender = entry.sender;
                 if let Some(sender) = hosts.senders.get(self.sender) {
-                    cache.fetch_all(sender);
+                    CACHE.fetch_all(sender);
                 }
             }
             _ => {}
@@ -234,41 +249,33 @@ impl Coming {
     /// Finds and fetches the sender that is acknowledged, or the flow of the one whose turn it is; and what a packet
     /// reads that the host sends.
     fn find_sender(&mut self, w: &World, hosts: &Hosts) {
-        let cache = Cache::Second;
         if self.kind == Kind::Other {
             return;
         }
         if let Some(egress) = w.net.ports.get(self.egress) {
-            egress.prefetch_around(cache, &w.net.pool);
-            w.net.agenda.doors.prefetch(cache, egress.door_or_other());
+            egress.prefetch_around(CACHE, &w.net.pool);
+            w.net.agenda.doors.prefetch(CACHE, egress.door_or_other());
         }
         if self.kind == Kind::Ack {
             self.sender = hosts.sending[self.flow].sender;
             if let Some(sender) = hosts.senders.get(self.sender) {
-                cache.fetch_all(sender);
+                CACHE.fetch_all(sender);
             }
         } else if let Some(Some(sender)) = hosts.senders.get(self.sender) {
-            cache.fetch(w.run.flow(sender.flow));
+            CACHE.fetch(w.run.flow(sender.flow));
         }
     }
 
     /// Fetches what a decision about an acknowledged flow reads besides its sender.
     fn fetch_last(&self, hosts: &Hosts) {
-        let cache = Cache::Second;
         if self.kind != Kind::Ack {
             return;
         }
         if let Some(Some(sender)) = hosts.senders.get(self.sender) {
-            cache.fetch_place(hosts.nics[self.host].flows.as_ptr().wrapping_add(sender.nic_slot as usize));
-            cache.fetch_slice(sender.controlled.kept());
+            CACHE.fetch_place(hosts.nics[self.host].flows.as_ptr().wrapping_add(sender.nic_slot as usize));
+            CACHE.fetch_slice(sender.controlled.kept());
         }
     }
-}
-
-/// Returns the cache to fetch into: with the ends of flows, there is more than the first level can have under way.
-#[inline]
-fn cache_of(is_deep: bool) -> Cache {
-    if is_deep { Cache::Second } else { Cache::First }
 }
 
 /// Prefetches the two cache lines of a port that packets touch. There may be no such port.
@@ -285,9 +292,9 @@ impl Part {
     pub(super) fn look_ahead(&mut self) {
         if self.ahead.depth != Depth::Nothing && self.world.clock.reaches_bucket() {
             if self.ahead.depth == Depth::Flows {
-                self.ahead.step::<true>(&self.world, &self.hosts);
+                self.ahead.step(&self.world, &self.hosts);
             } else {
-                self.ahead.step::<false>(&self.world, &self.hosts);
+                fetch_packets(&self.world);
             }
         }
     }

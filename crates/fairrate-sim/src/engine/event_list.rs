@@ -126,6 +126,16 @@ impl EventList {
         }
     }
 
+    /// Calls `look` with the pending events of the bucket that the clock has reached, without their times. Other events
+    /// may be added to it.
+    #[inline]
+    pub fn each_soon(&self, look: impl FnMut(Event)) {
+        match &self.0 {
+            Pending::Plain(wheel) => wheel.each_soon(look),
+            Pending::Ranked(wheel) => wheel.each_soon(look),
+        }
+    }
+
     /// Calls `look` with the pending events of the first bucket after the present one that has events and ends after
     /// `from_ps`, without their times. Returns the end of this bucket in picoseconds, or `from_ps` if there is none nearby.
     #[inline]

@@ -280,6 +280,11 @@ impl<E: Entry> Wheel<E> {
     }
 
     #[inline]
+    pub(super) fn each_soon(&self, mut look: impl FnMut(Event)) {
+        self.current.iter().rev().for_each(|entry| look(Event::from_key(0, entry.key())));
+    }
+
+    #[inline]
     pub(super) fn each_from(&self, from_ps: u64, mut look: impl FnMut(Event)) -> u64 {
         let after = (from_ps >> self.shift).saturating_sub(1).max(self.now);
         if self.n_near == 0 {

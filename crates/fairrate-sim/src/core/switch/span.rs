@@ -39,7 +39,7 @@ impl Span {
         Self { from_ps, end_ps, doors, is_of_batch, bytes: 0, has_frames: false, next_ps: NEVER }
     }
 
-    /// Takes all packets that arrive in the span off the wires. What comes next is fetched into the cache `cache`.
+    /// Takes all packets that arrive in the span off the wires, and fetches data that is read next into `cache`.
     #[inline]
     pub(super) fn gather(&mut self, cache: Cache, w: &mut World, arrivals: &mut Arrivals) {
         let Self { doors: Doors { first, n, first_word, door_bits, .. }, from_ps, end_ps, .. } = *self;
