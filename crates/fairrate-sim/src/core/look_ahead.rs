@@ -1,8 +1,8 @@
 //! Prefetching of the data that coming events will read, for networks that do not fit the processor's nearer caches.
 //!
 //! In the largest networks the events of a bucket of the event list pass through stages, one stage for each bucket that
-//! the clock reaches. Each stage reads only data that the stage before has fetched, so that many fetches are under way at a time. The choice is a
-//! guess: other events may be processed first, and an unneeded fetch does no harm.
+//! the clock reaches. Each stage reads only data that the stage before has fetched, so that many fetches are under way
+//! at a time. The choice is a guess: other events may be processed first, and an unneeded fetch does no harm.
 
 use std::collections::VecDeque;
 
