@@ -51,7 +51,9 @@ fn one_process_writes_to_a_directory_and_a_killed_one_leaves_it_free() {
     command.args(["run", text(&scenario), "--out", text(&out), "--set", "probe=[]"]).args(endless);
     let mut first = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
     let last_table = TABLES.last().expect("a run has tables").name;
-    while !out.join(format!("{last_table}.parquet")).exists() {
+    let last_file = |extension: &str| out.join(format!("{last_table}.{extension}"));
+    // The spare copy is made after the table has its name.
+    while !(last_file("parquet").exists() && last_file("parquet.part").exists()) {
         assert_eq!(first.try_wait().unwrap(), None, "it ended before it began");
         std::thread::sleep(Duration::from_millis(2));
     }
