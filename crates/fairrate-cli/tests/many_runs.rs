@@ -1,10 +1,10 @@
 //! Comparisons of many runs: grids, seeds, and continuation after an interruption.
 
 use std::path::{Path, PathBuf};
-use std::process::{Child, Output, Stdio};
+use std::process::{Output, Stdio};
 use std::time::Duration;
 
-use crate::common::{fairrate, run, small_scenario, stderr, stdout};
+use crate::common::{Started, fairrate, run, small_scenario, stderr, stdout};
 use serde_json::Value;
 
 /// Runs `compare` of a scenario, with results in `out`.
@@ -258,18 +258,6 @@ fn a_run_that_hangs_is_a_failure_with_its_cause() {
     assert!(told.contains("2 of 4 runs failed") && told.contains("no progress since"), "{told}");
     assert_eq!(of_runs(&out, "state"), ["complete", "complete", "failed", "failed"]);
     assert_eq!(json(&out.join("loss=1.0-seed1/summary.json"))["state"], "failed");
-}
-
-/// A running comparison, which is ended with its test.
-struct Started(Option<Child>);
-
-impl Drop for Started {
-    fn drop(&mut self) {
-        if let Some(mut child) = self.0.take() {
-            let _ = child.kill();
-            let _ = child.wait();
-        }
-    }
 }
 
 /// Starts a comparison whose first run is short and whose second run has no end. Waits until the first run is recorded

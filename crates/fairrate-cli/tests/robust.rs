@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
-use common::{fairrate, fresh_dir, run, small_scenario, stderr, stdout};
+use common::{Started, fairrate, fresh_dir, run, small_scenario, stderr, stdout};
 use fairrate_results::TABLES;
 use fairrate_sim::rng::{Purpose, Stream};
 use parquet::file::reader::{FileReader, SerializedFileReader};
@@ -49,12 +49,13 @@ fn one_process_writes_to_a_directory_and_a_killed_one_leaves_it_free() {
     let endless = ["--set", "stop=duration", "--set", "duration=1000s", "--set", "traffic.0.bytes=endless", "--quiet"];
     let mut command = fairrate();
     command.args(["run", text(&scenario), "--out", text(&out), "--set", "probe=[]"]).args(endless);
-    let mut first = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+    let mut first = Started(Some(command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap()));
     let last_table = TABLES.last().expect("a run has tables").name;
     let last_file = |extension: &str| out.join(format!("{last_table}.{extension}"));
     // The spare copy is made after the table has its name.
     while !(last_file("parquet").exists() && last_file("parquet.part").exists()) {
-        assert_eq!(first.try_wait().unwrap(), None, "it ended before it began");
+        let child = first.0.as_mut().expect("it was started");
+        assert_eq!(child.try_wait().unwrap(), None, "it ended before it began");
         std::thread::sleep(Duration::from_millis(2));
     }
     let before = snapshot(&out);
@@ -65,8 +66,7 @@ fn one_process_writes_to_a_directory_and_a_killed_one_leaves_it_free() {
         assert!(told.contains("anotherfairrateiswritingto") && told.contains(text(&out)), "{told}");
     }
     assert!(snapshot(&out) == before, "what the first one writes is left alone");
-    first.kill().unwrap();
-    first.wait().unwrap();
+    drop(first);
     let third = run(&["run", text(&scenario), "--out", text(&out), "--quiet"]);
     assert_eq!(third.status.code(), Some(0), "{}", stderr(&third));
 }

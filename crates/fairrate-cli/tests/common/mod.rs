@@ -80,6 +80,19 @@ pub fn stderr(output: &Output) -> String {
     String::from_utf8(output.stderr.clone()).expect("stderr is UTF-8")
 }
 
+/// A running program, which is ended with its test, also if that fails.
+#[allow(dead_code)]
+pub struct Started(pub Option<Child>);
+
+impl Drop for Started {
+    fn drop(&mut self) {
+        if let Some(mut child) = self.0.take() {
+            let _ = child.kill();
+            let _ = child.wait();
+        }
+    }
+}
+
 /// Sends a program the signal of Ctrl-C, and returns what it printed until its end.
 #[cfg(unix)]
 #[allow(dead_code)]
