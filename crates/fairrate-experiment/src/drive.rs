@@ -4,10 +4,10 @@ use std::sync::Arc;
 
 use fairrate_results::{ResultsDir, ResultsError, ResultsWriter, RunState, Tag};
 use fairrate_scenario::Scenario;
-use fairrate_sim::Sink;
+use fairrate_sim::{Both, Sink};
 
 use crate::inputs_of;
-use crate::simulate::{Both, Ended, Watch, run_into};
+use crate::simulate::{Ended, Watch, run_into};
 
 /// Runs `scenario` on up to `threads` threads and writes its results to `dir` meanwhile; all rows of its tables have
 /// `tags`. The results are valid however the run ended. Returns the state in which it ended.

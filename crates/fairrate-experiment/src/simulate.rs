@@ -4,12 +4,7 @@ use std::ops::ControlFlow;
 use std::time::{Duration, Instant};
 
 use fairrate_results::RunState;
-use fairrate_sim::{
-    ConvergenceSample, FlowId, FlowOutcome, GroupTotals, HostSample, Mode, PacketEvent, PacketHeader, PfcEvent,
-    PortSample, PortTotals, Progress, RateSample, ReceiverEvent, RttSample, RunTotals, SenderEvent, SimConfig,
-    Simulation, Sink, TaskOutcome,
-};
-use fairrate_units::Time;
+use fairrate_sim::{FlowOutcome, GroupTotals, Mode, PortTotals, Progress, RunTotals, SimConfig, Simulation, Sink};
 
 /// Number of events per thread between two looks of a [`Watch`], unless it asks for another: some hundredths of a second.
 const SLICE: u64 = 200_000;
@@ -108,74 +103,6 @@ fn unaccounted(t: &RunTotals) -> Option<String> {
             format!("{} delivered, {} dropped, {} in flight", t.delivered_bytes, t.dropped_bytes, t.in_flight_bytes);
         format!("bytes are not conserved: {} sent, but {parts}", t.sent_bytes)
     })
-}
-
-/// Two sinks of one run. Snapshots go to the first alone.
-pub(crate) struct Both<'a>(pub &'a mut dyn Sink, pub &'a mut dyn Sink);
-
-impl Sink for Both<'_> {
-    fn flow(&mut self, outcome: &FlowOutcome) {
-        self.0.flow(outcome);
-        self.1.flow(outcome);
-    }
-    fn task(&mut self, outcome: &TaskOutcome) {
-        self.0.task(outcome);
-        self.1.task(outcome);
-    }
-    fn port(&mut self, sample: &PortSample) {
-        self.0.port(sample);
-        self.1.port(sample);
-    }
-    fn host(&mut self, sample: &HostSample) {
-        self.0.host(sample);
-        self.1.host(sample);
-    }
-    fn rate(&mut self, sample: &RateSample) {
-        self.0.rate(sample);
-        self.1.rate(sample);
-    }
-    fn pfc(&mut self, event: &PfcEvent) {
-        self.0.pfc(event);
-        self.1.pfc(event);
-    }
-    fn wants_rtts(&self) -> bool {
-        self.0.wants_rtts() || self.1.wants_rtts()
-    }
-    fn rtt(&mut self, sample: &RttSample) {
-        self.0.rtt(sample);
-        self.1.rtt(sample);
-    }
-    fn wants_packets(&self) -> bool {
-        self.0.wants_packets() || self.1.wants_packets()
-    }
-    fn packet(&mut self, event: &PacketEvent, header: Option<&PacketHeader<'_>>) {
-        self.0.packet(event, header);
-        self.1.packet(event, header);
-    }
-    fn wants_headers(&self) -> bool {
-        self.0.wants_headers() || self.1.wants_headers()
-    }
-    fn wants_senders(&self) -> bool {
-        self.0.wants_senders() || self.1.wants_senders()
-    }
-    fn sender(&mut self, event: &SenderEvent) {
-        self.0.sender(event);
-        self.1.sender(event);
-    }
-    fn receiver(&mut self, event: &ReceiverEvent) {
-        self.0.receiver(event);
-        self.1.receiver(event);
-    }
-    fn convergence(&mut self, sample: &ConvergenceSample) {
-        self.0.convergence(sample);
-        self.1.convergence(sample);
-    }
-    fn snapshot(&mut self, t: Time, delivered: &mut dyn Iterator<Item = (FlowId, u64)>) {
-        self.0.snapshot(t, delivered);
-    }
-    fn is_closed(&self) -> bool {
-        self.0.is_closed() || self.1.is_closed()
-    }
 }
 
 #[cfg(test)]

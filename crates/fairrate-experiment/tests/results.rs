@@ -11,8 +11,8 @@ use fairrate_results::{
 };
 use fairrate_scenario::{Overrides, Scenario};
 use fairrate_sim::{
-    ConvergenceSample, Counts, FlowId, FlowOutcome, PfcEvent, PortId, PortSample, RateSample, RunTotals, Simulation,
-    Sink,
+    ConvergenceSample, Counts, FlowId, FlowOutcome, Observation, PfcEvent, PortId, PortSample, RateSample, RunTotals,
+    Simulation, Sink,
 };
 use fairrate_units::Time;
 use parquet::column::writer::ColumnWriter;
@@ -128,7 +128,7 @@ fn long_tables_are_whole() {
     let dir = fresh("long");
     let mut writer = create(&dir, &scenario()).expect("it can be written");
     for i in 0..200_000 {
-        writer.port(&sample(i));
+        writer.observe(&Observation::Port(sample(i)));
     }
     let size = std::fs::metadata(dir.join("ports.parquet")).expect("the table").len();
     assert!(100_000 < size, "only {size} bytes were written as the run went");
@@ -163,7 +163,7 @@ fn a_crash_leaves_what_was_written() {
     let path = dir.join("ports.parquet");
     let (mut seen, mut lengths) = (Vec::new(), vec![]);
     for i in 0..150_000 {
-        writer.port(&sample(i));
+        writer.observe(&Observation::Port(sample(i)));
         let length = std::fs::metadata(&path).expect("the table").len();
         if lengths.last() != Some(&length) {
             lengths.push(length);
@@ -288,7 +288,7 @@ fn every_row_says_which_run_it_is_from() {
     let tags = [Tag::new("label", TagValue::Text("powertcp load=0.5".into())), load];
     let mut writer = ResultsWriter::create_in(&place, &inputs_of(&scenario()), &tags).expect("it can be written");
     for i in 0..3_000 {
-        writer.port(&sample(i));
+        writer.observe(&Observation::Port(sample(i)));
     }
     writer.finish(&[], &RunTotals::default(), Duration::ZERO, &RunState::Complete).expect("it was written");
     assert_eq!(Results::open(&dir).expect("it opens").ports().expect("ports").len(), 3_000);
@@ -341,8 +341,9 @@ fn a_dropped_writer_leaves_every_row() {
     let (rate_bps, delivered_bytes) = (7, 5);
     let sample =
         RateSample { t: Time::ZERO, flow: FlowId(1), cwnd_bytes: u64::MAX, rate_bps, delivered_bytes, measured: None };
-    writer.rate(&sample);
-    writer.pfc(&PfcEvent { t: Time::from_ps(1_500), port: PortId(1), class: 3, pause: true });
+    writer.observe(&Observation::Rate(sample));
+    let pause = PfcEvent { t: Time::from_ps(1_500), port: PortId(1), class: 3, pause: true };
+    writer.observe(&Observation::Pfc(pause));
     drop(writer);
     let results = Results::open(&dir).expect("it opens");
     assert_eq!(results.flows().expect("flows")[0].delivered_bytes, 5);
@@ -356,7 +357,7 @@ fn a_panic_leaves_a_failed_run() {
     let dir = fresh("panic");
     let mut writer = create(&dir, &scenario()).expect("it can be written");
     let panics = std::panic::AssertUnwindSafe(|| {
-        writer.port(&sample(7));
+        writer.observe(&Observation::Port(sample(7)));
         let _writer = writer;
         std::panic::resume_unwind(Box::new("a broken invariant"));
     });
@@ -379,8 +380,8 @@ fn changes_of_flows_come_back_with_how_rates_settled() {
         time: rtts.map(|_| Time::from_ps(1_500)),
         rtts,
     };
-    writer.convergence(&sample(1, Some(4.5)));
-    writer.convergence(&sample(2, None));
+    writer.observe(&Observation::Convergence(sample(1, Some(4.5))));
+    writer.observe(&Observation::Convergence(sample(2, None)));
     let counts = Counts { notices: 3, control_packets: 4, ..Counts::default() };
     let totals = RunTotals { counts, control_bytes: 500, ..RunTotals::default() };
     let summary = writer.finish(&[], &totals, Duration::ZERO, &RunState::Complete).expect("it was written");

@@ -9,8 +9,8 @@ mod waits;
 mod walk;
 
 use fairrate_sim::{
-    Activity, Dependency, FlowId, FlowOutcome, FlowSpec, JobSpec, NodeId, OperationKind, PfcEvent, PortSample,
-    RateSample, SimConfig, Sink, TaskId, TaskOutcome, TaskSpec,
+    Activity, Dependency, FlowId, FlowOutcome, FlowSpec, JobSpec, NodeId, Observation, OperationKind, SimConfig, Sink,
+    TaskId, TaskSpec,
 };
 use fairrate_units::Time;
 
@@ -237,13 +237,11 @@ impl Sink for Milestones {
         }
     }
 
-    fn task(&mut self, outcome: &TaskOutcome) {
-        self.tasks[outcome.task.index()] = Some((outcome.start, outcome.end));
+    fn observe(&mut self, observation: &Observation) {
+        if let Observation::Task(outcome) = observation {
+            self.tasks[outcome.task.index()] = Some((outcome.start, outcome.end));
+        }
     }
-
-    fn port(&mut self, _: &PortSample) {}
-    fn rate(&mut self, _: &RateSample) {}
-    fn pfc(&mut self, _: &PfcEvent) {}
 }
 
 /// Returns the first task of each part of a job.

@@ -3,8 +3,8 @@
 use std::collections::HashMap;
 
 use fairrate_sim::{
-    Cause, FlowId, FlowOutcome, NodeId, PacketEvent, PacketHeader, PacketKind, PacketStep, PfcEvent, PortId,
-    PortSample, RateSample, ReceiverEvent, SenderEvent, SenderStep, SimConfig, Sink,
+    Cause, FlowId, FlowOutcome, NodeId, Observation, PacketEvent, PacketHeader, PacketKind, PacketStep, PortId,
+    ReceiverEvent, SenderEvent, SenderStep, SimConfig, Sink, Wants,
 };
 use fairrate_units::{Bytes, Rate, Time};
 
@@ -330,7 +330,44 @@ impl Track {
     }
 }
 
+/// Steps of senders and receivers.
+impl Observer {
+    /// Notes a step of a sender.
+    fn sender(&mut self, event: &SenderEvent) {
+        let &SenderEvent { t, flow, lane, step } = event;
+        let Some((track, ports)) = self.track(flow, lane) else { return };
+        if !std::mem::replace(&mut track.is_watching_nic, track.outcome.is_none()) && track.is_watching_nic {
+            ports.watch(track.nic);
+        }
+        match step {
+            SenderStep::Open(cause) => {
+                let order = track.step();
+                track.openings.push(Opening { t, order, cause });
+            }
+            SenderStep::Send { seq, data_seq, payload, paced_until, .. } => {
+                let sent_to = self.sent_to(flow, lane, data_seq + u64::from(payload));
+                if let Some((track, _)) = self.track(flow, lane) {
+                    track.send(t, (seq, data_seq), payload, paced_until, sent_to);
+                }
+            }
+            SenderStep::TimedOut => track.timeouts.push(t),
+        }
+    }
+
+    /// Notes a data packet on which a receiver that grants acts.
+    fn receiver(&mut self, event: &ReceiverEvent) {
+        let &ReceiverEvent { t, flow, seq } = event;
+        if let Some((track, _)) = self.track(flow, flow) {
+            track.taken.push(Taken { t, seq });
+        }
+    }
+}
+
 impl Sink for Observer {
+    fn wants(&self) -> Wants {
+        Wants { packets: true, senders: true, ..Wants::default() }
+    }
+
     fn flow(&mut self, outcome: &FlowOutcome) {
         let Some((connection, _)) = self.track(outcome.flow, outcome.flow) else { return };
         let subflows = connection.subflows.clone();
@@ -342,16 +379,14 @@ impl Sink for Observer {
             }
         }
     }
-    fn port(&mut self, _: &PortSample) {}
-    fn rate(&mut self, _: &RateSample) {}
-    fn pfc(&mut self, event: &PfcEvent) {
-        self.ports.paused(event.port, event.class, event.t, event.pause);
-    }
-    fn wants_packets(&self) -> bool {
-        true
-    }
-    fn wants_senders(&self) -> bool {
-        true
+
+    fn observe(&mut self, observation: &Observation) {
+        match observation {
+            Observation::Pfc(event) => self.ports.paused(event.port, event.class, event.t, event.pause),
+            Observation::Sender(event) => self.sender(event),
+            Observation::Receiver(event) => self.receiver(event),
+            _ => {}
+        }
     }
 
     fn packet(&mut self, event: &PacketEvent, _: Option<&PacketHeader<'_>>) {
@@ -398,33 +433,5 @@ impl Sink for Observer {
             track.arrive(hop.arrival(ports), seq);
         }
         track.hops.entry(id).or_default().push(hop);
-    }
-
-    fn sender(&mut self, event: &SenderEvent) {
-        let &SenderEvent { t, flow, lane, step } = event;
-        let Some((track, ports)) = self.track(flow, lane) else { return };
-        if !std::mem::replace(&mut track.is_watching_nic, track.outcome.is_none()) && track.is_watching_nic {
-            ports.watch(track.nic);
-        }
-        match step {
-            SenderStep::Open(cause) => {
-                let order = track.step();
-                track.openings.push(Opening { t, order, cause });
-            }
-            SenderStep::Send { seq, data_seq, payload, paced_until, .. } => {
-                let sent_to = self.sent_to(flow, lane, data_seq + u64::from(payload));
-                if let Some((track, _)) = self.track(flow, lane) {
-                    track.send(t, (seq, data_seq), payload, paced_until, sent_to);
-                }
-            }
-            SenderStep::TimedOut => track.timeouts.push(t),
-        }
-    }
-
-    fn receiver(&mut self, event: &ReceiverEvent) {
-        let &ReceiverEvent { t, flow, seq } = event;
-        if let Some((track, _)) = self.track(flow, flow) {
-            track.taken.push(Taken { t, seq });
-        }
     }
 }

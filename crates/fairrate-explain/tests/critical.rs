@@ -4,23 +4,22 @@ use std::path::Path;
 
 use fairrate_explain::{CriticalPaths, Doing, Iterated, Milestones, NoPath, Stage};
 use fairrate_scenario::{Overrides, Scenario};
-use fairrate_sim::{JobBook, JobIteration, Recorder, SimConfig, Simulation, Sink, TaskOutcome};
+use fairrate_sim::{JobBook, JobIteration, Observation, Recorder, SimConfig, Simulation, Sink};
 use fairrate_units::Time;
 
 /// A sink with the times of iterations beside the milestones.
-struct Both(Milestones, JobBook);
+struct Timed(Milestones, JobBook);
 
-impl Sink for Both {
+impl Sink for Timed {
     fn flow(&mut self, outcome: &fairrate_sim::FlowOutcome) {
         self.0.flow(outcome);
     }
-    fn task(&mut self, outcome: &TaskOutcome) {
-        self.0.task(outcome);
-        self.1.note(outcome);
+    fn observe(&mut self, observation: &Observation) {
+        self.0.observe(observation);
+        if let Observation::Task(outcome) = observation {
+            self.1.note(outcome);
+        }
     }
-    fn port(&mut self, _: &fairrate_sim::PortSample) {}
-    fn rate(&mut self, _: &fairrate_sim::RateSample) {}
-    fn pfc(&mut self, _: &fairrate_sim::PfcEvent) {}
 }
 
 /// Returns the configuration of a scenario, its iterations, and the critical path of each.
@@ -28,13 +27,13 @@ fn paths(toml: &str) -> (SimConfig, Vec<(JobIteration, Vec<Stage>)>) {
     let dir = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests");
     let scenario = Scenario::from_toml(toml, "test.toml", &dir, &Overrides::default());
     let c = scenario.expect("the scenario is right").into_sim_config();
-    let mut both = Both(Milestones::new(&c), JobBook::new(&c).expect("there is a job"));
+    let mut timed = Timed(Milestones::new(&c), JobBook::new(&c).expect("there is a job"));
     let mut simulation = Simulation::new(c.clone());
-    simulation.run(&mut both).expect("the run does not stall");
-    simulation.unfinished().iter().for_each(|outcome| both.0.flow(outcome));
-    let iterations = both.1.take_complete();
+    simulation.run(&mut timed).expect("the run does not stall");
+    simulation.unfinished().iter().for_each(|outcome| timed.0.flow(outcome));
+    let iterations = timed.1.take_complete();
     let path = |iteration: JobIteration| {
-        let paths = CriticalPaths::new(&both.0, &c);
+        let paths = CriticalPaths::new(&timed.0, &c);
         let path = paths.path(Iterated::Job(iteration.job), iteration.iteration).expect("it is complete");
         (iteration, path)
     };

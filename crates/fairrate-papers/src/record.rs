@@ -9,8 +9,8 @@ use fairrate_report::stats;
 use fairrate_results::{ResultsDir, RunState, Tag, TagValue};
 use fairrate_scenario::Scenario;
 use fairrate_sim::{
-    CollectiveBook, ConvergenceSample, FlowOutcome, HostSample, JobBook, JobIteration, PfcEvent, PortId, PortSample,
-    RateSample, Recorder, RttSample, RunTotals, SenderEvent, SimConfig, Sink, TaskOutcome,
+    Both, CollectiveBook, ConvergenceSample, FlowOutcome, JobBook, JobIteration, Observation, PfcEvent, PortId,
+    PortSample, RateSample, Recorder, RunTotals, SimConfig, Sink, TaskOutcome, Wants,
 };
 use fairrate_units::Time;
 
@@ -52,48 +52,15 @@ pub struct Counted {
     pub rates: Option<Rates>,
 }
 
-/// A sink that keeps all samples but those that it only counts.
-struct Counter {
-    recorder: Recorder,
-    counted: Counted,
-}
-
-impl Sink for Counter {
-    fn flow(&mut self, outcome: &FlowOutcome) {
-        self.recorder.flow(outcome);
+impl Sink for Counted {
+    fn wants(&self) -> Wants {
+        Wants { rtts: self.rtts.is_some(), senders: self.rates.is_some(), ..Wants::default() }
     }
-    fn port(&mut self, sample: &PortSample) {
-        self.recorder.port(sample);
-    }
-    fn host(&mut self, sample: &HostSample) {
-        self.recorder.host(sample);
-    }
-    fn rate(&mut self, sample: &RateSample) {
-        self.recorder.rate(sample);
-    }
-    fn pfc(&mut self, event: &PfcEvent) {
-        self.recorder.pfc(event);
-    }
-    fn convergence(&mut self, sample: &ConvergenceSample) {
-        self.recorder.convergence(sample);
-    }
-    fn task(&mut self, outcome: &TaskOutcome) {
-        self.recorder.task(outcome);
-    }
-    fn wants_rtts(&self) -> bool {
-        self.counted.rtts.is_some()
-    }
-    fn rtt(&mut self, sample: &RttSample) {
-        if let Some(rtts) = &mut self.counted.rtts {
-            rtts.add(sample);
-        }
-    }
-    fn wants_senders(&self) -> bool {
-        self.counted.rates.is_some()
-    }
-    fn sender(&mut self, event: &SenderEvent) {
-        if let Some(rates) = &mut self.counted.rates {
-            rates.add(event);
+    fn observe(&mut self, observation: &Observation) {
+        match (observation, &mut self.rtts, &mut self.rates) {
+            (Observation::Rtt(sample), Some(rtts), _) => rtts.add(sample),
+            (Observation::Sender(event), _, Some(rates)) => rates.add(event),
+            _ => {}
         }
     }
 }
@@ -111,7 +78,8 @@ impl Record {
         label: &str,
         watch: &mut dyn Watch,
     ) -> Result<Option<Self>, String> {
-        let mut sink = Counter { recorder: Recorder::default(), counted };
+        let (mut recorder, mut counted) = (Recorder::default(), counted);
+        let mut sink = Both(&mut recorder, &mut counted);
         let ended = match dir {
             None => run_into(scenario.sim_config().clone(), 1, &mut sink, watch),
             Some(dir) => {
@@ -126,7 +94,7 @@ impl Record {
             RunState::Failed(cause) => return Err(cause),
             RunState::Complete => {}
         }
-        let Counter { recorder: Recorder { flows, ports, rates, pfc: pauses, convergence, tasks, .. }, counted } = sink;
+        let Recorder { flows, ports, rates, pfc: pauses, convergence, tasks, .. } = recorder;
         let (config, totals, cut) = (scenario.into_sim_config(), ended.totals, ended.unfinished);
         let (rtts, sent_rates) = (counted.rtts.unwrap_or_default(), counted.rates);
         Ok(Some(Self { config, flows, cut, ports, rates, rtts, sent_rates, convergence, pauses, tasks, totals }))

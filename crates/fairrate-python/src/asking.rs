@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use fairrate_experiment::Watch;
 use fairrate_report::so_far::SoFar;
 use fairrate_results::{FlowRow, Results, RunState};
-use fairrate_sim::{FlowOutcome, FlowSpec, PfcEvent, PortSample, Progress, RateSample, Simulation, Sink};
+use fairrate_sim::{FlowOutcome, FlowSpec, Progress, Simulation, Sink};
 use fairrate_units::Time;
 use pyo3::prelude::*;
 
@@ -79,9 +79,6 @@ impl Sink for &Done {
     fn flow(&mut self, outcome: &FlowOutcome) {
         self.0.borrow_mut().push(*outcome);
     }
-    fn port(&mut self, _: &PortSample) {}
-    fn rate(&mut self, _: &RateSample) {}
-    fn pfc(&mut self, _: &PfcEvent) {}
 }
 
 /// An observer that asks questions, and lets another observer look as well.

@@ -6,8 +6,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use fairrate_sim::{
-    ConvergenceSample, FlowId, FlowOutcome, FlowSpec, GroupTotals, HostSample, Mode, PfcEvent, PortSample, PortTotals,
-    RateSample, RttSample, RunTotals, Shared, Sink, TaskOutcome, Trigger,
+    ConvergenceSample, FlowId, FlowOutcome, FlowSpec, GroupTotals, HostSample, Mode, Observation, PfcEvent, PortSample,
+    PortTotals, RateSample, RunTotals, Shared, Sink, TaskOutcome, Trigger, Wants,
 };
 use fairrate_units::{Bytes, Time};
 
@@ -302,56 +302,14 @@ impl ResultsWriter {
     }
 }
 
-impl Sink for ResultsWriter {
-    fn is_closed(&self) -> bool {
-        self.error.is_some()
-    }
-
-    fn snapshot(&mut self, t: Time, delivered: &mut dyn Iterator<Item = (FlowId, u64)>) {
-        let mut recovery = self.recovery.as_mut().filter(|recovery| recovery.wants(t));
-        let all = if self.meter.has_edge(t) {
-            self.meter.snapshot(&self.specs, delivered)
-        } else if recovery.is_some() {
-            delivered.map(|(_, bytes)| bytes).sum()
-        } else {
-            return;
-        };
-        if let Some(recovery) = &mut recovery {
-            recovery.add(t, all);
-        }
-    }
-
+/// Rows of observations.
+impl ResultsWriter {
     fn task(&mut self, outcome: &TaskOutcome) {
         let Some((operation, iterations)) = self.jobs.as_mut().map(|jobs| jobs.task(outcome)) else { return };
         if let Some(row) = operation {
             self.push(row);
         }
         for row in iterations {
-            self.push(row);
-        }
-    }
-
-    fn flow(&mut self, outcome: &FlowOutcome) {
-        let spec = &self.specs[outcome.flow.index()];
-        let endless = spec.bytes == Bytes::MAX;
-        let is_finished = outcome.fct.is_some() && !endless;
-        self.meter.flow(spec, outcome);
-        self.n_finished += u64::from(is_finished);
-        match (spec.deadline, outcome.fct) {
-            (Some(deadline), Some(fct)) => self.deadlines.add(deadline < fct),
-            (Some(deadline), None) => self.due.push(outcome.start.saturating_add(deadline)),
-            (None, _) => {}
-        }
-        self.n_flows += 1;
-        self.n_waiting -= u64::from(spec.trigger == Trigger::Dependencies);
-        self.n_endless += u64::from(endless);
-        self.goodput_bytes += outcome.delivered_bytes;
-        self.retransmitted_bytes += outcome.retransmitted_bytes;
-        let rows = self.collectives.as_mut().map_or_else(Vec::new, |collectives| collectives.flow(spec, outcome));
-        if !self.without_rows.contains(&spec.group) {
-            self.push(FlowRow::of(spec, outcome));
-        }
-        for row in rows {
             self.push(row);
         }
     }
@@ -401,16 +359,6 @@ impl Sink for ResultsWriter {
         self.push(PfcRow { t_ns: ns(event.t), node, port, pause: event.pause, class: event.class });
     }
 
-    fn wants_rtts(&self) -> bool {
-        self.rtts.is_some()
-    }
-
-    fn rtt(&mut self, sample: &RttSample) {
-        if let Some(rtts) = &mut self.rtts {
-            rtts.add(&self.specs[sample.flow.index()], sample);
-        }
-    }
-
     fn convergence(&mut self, sample: &ConvergenceSample) {
         self.settled.push(sample.rtts);
         self.push(ConvergenceRow {
@@ -422,6 +370,72 @@ impl Sink for ResultsWriter {
             rtts: sample.rtts,
             converged: sample.time.is_some(),
         });
+    }
+}
+
+impl Sink for ResultsWriter {
+    fn wants(&self) -> Wants {
+        Wants { rtts: self.rtts.is_some(), snapshots: true, ..Wants::default() }
+    }
+
+    fn is_closed(&self) -> bool {
+        self.error.is_some()
+    }
+
+    fn snapshot(&mut self, t: Time, delivered: &mut dyn Iterator<Item = (FlowId, u64)>) {
+        let mut recovery = self.recovery.as_mut().filter(|recovery| recovery.wants(t));
+        let all = if self.meter.has_edge(t) {
+            self.meter.snapshot(&self.specs, delivered)
+        } else if recovery.is_some() {
+            delivered.map(|(_, bytes)| bytes).sum()
+        } else {
+            return;
+        };
+        if let Some(recovery) = &mut recovery {
+            recovery.add(t, all);
+        }
+    }
+
+    fn flow(&mut self, outcome: &FlowOutcome) {
+        let spec = &self.specs[outcome.flow.index()];
+        let endless = spec.bytes == Bytes::MAX;
+        let is_finished = outcome.fct.is_some() && !endless;
+        self.meter.flow(spec, outcome);
+        self.n_finished += u64::from(is_finished);
+        match (spec.deadline, outcome.fct) {
+            (Some(deadline), Some(fct)) => self.deadlines.add(deadline < fct),
+            (Some(deadline), None) => self.due.push(outcome.start.saturating_add(deadline)),
+            (None, _) => {}
+        }
+        self.n_flows += 1;
+        self.n_waiting -= u64::from(spec.trigger == Trigger::Dependencies);
+        self.n_endless += u64::from(endless);
+        self.goodput_bytes += outcome.delivered_bytes;
+        self.retransmitted_bytes += outcome.retransmitted_bytes;
+        let rows = self.collectives.as_mut().map_or_else(Vec::new, |collectives| collectives.flow(spec, outcome));
+        if !self.without_rows.contains(&spec.group) {
+            self.push(FlowRow::of(spec, outcome));
+        }
+        for row in rows {
+            self.push(row);
+        }
+    }
+
+    fn observe(&mut self, observation: &Observation) {
+        match observation {
+            Observation::Task(outcome) => self.task(outcome),
+            Observation::Port(sample) => self.port(sample),
+            Observation::Host(sample) => self.host(sample),
+            Observation::Rate(sample) => self.rate(sample),
+            Observation::Pfc(event) => self.pfc(event),
+            Observation::Rtt(sample) => {
+                if let Some(rtts) = &mut self.rtts {
+                    rtts.add(&self.specs[sample.flow.index()], sample);
+                }
+            }
+            Observation::Convergence(sample) => self.convergence(sample),
+            Observation::Sender(_) | Observation::Receiver(_) => {}
+        }
     }
 }
 

@@ -6,8 +6,8 @@ use std::path::Path;
 use fairrate_scenario::{Overrides, Scenario};
 use fairrate_sim::topology::Topology;
 use fairrate_sim::{
-    FlowOutcome, NodeId, PacketEvent, PacketHeader, PacketKind, PacketStep, PfcEvent, PortId, PortSample, RateSample,
-    RunTotals, SimConfig, Simulation, Sink,
+    FlowOutcome, NodeId, PacketEvent, PacketHeader, PacketKind, PacketStep, PortId, RunTotals, SimConfig, Simulation,
+    Sink, Wants,
 };
 
 const ALL: [&str; 4] = ["nscc", "rccc", "eqds", "ndp"];
@@ -23,11 +23,8 @@ impl Sink for Seen {
     fn flow(&mut self, outcome: &FlowOutcome) {
         self.flows.push(*outcome);
     }
-    fn port(&mut self, _: &PortSample) {}
-    fn rate(&mut self, _: &RateSample) {}
-    fn pfc(&mut self, _: &PfcEvent) {}
-    fn wants_packets(&self) -> bool {
-        true
+    fn wants(&self) -> Wants {
+        Wants { packets: true, ..Wants::default() }
     }
     fn packet(&mut self, event: &PacketEvent, _: Option<&PacketHeader<'_>>) {
         self.steps.push(*event);

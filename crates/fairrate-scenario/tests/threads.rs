@@ -4,7 +4,7 @@ use std::path::Path;
 
 use fairrate_control::ALGORITHMS;
 use fairrate_scenario::{Overrides, Scenario};
-use fairrate_sim::{FlowOutcome, Recorder, RttSample, RunTotals, SimConfig, Simulation, Sink};
+use fairrate_sim::{FlowOutcome, Observation, Recorder, RttSample, RunTotals, SimConfig, Simulation, Sink, Wants};
 
 /// Numbers of threads: one, as many as pods or fewer, and more than there are pods.
 const THREADS: [usize; 4] = [1, 2, 3, 8];
@@ -57,26 +57,17 @@ struct Everything {
 }
 
 impl Sink for Everything {
+    fn wants(&self) -> Wants {
+        Wants { rtts: true, ..Wants::default() }
+    }
     fn flow(&mut self, outcome: &FlowOutcome) {
         self.recorder.flow(outcome);
     }
-    fn task(&mut self, outcome: &fairrate_sim::TaskOutcome) {
-        self.recorder.task(outcome);
-    }
-    fn port(&mut self, sample: &fairrate_sim::PortSample) {
-        self.recorder.port(sample);
-    }
-    fn rate(&mut self, sample: &fairrate_sim::RateSample) {
-        self.recorder.rate(sample);
-    }
-    fn pfc(&mut self, event: &fairrate_sim::PfcEvent) {
-        self.recorder.pfc(event);
-    }
-    fn wants_rtts(&self) -> bool {
-        true
-    }
-    fn rtt(&mut self, sample: &RttSample) {
-        self.rtts.push(*sample);
+    fn observe(&mut self, observation: &Observation) {
+        match observation {
+            Observation::Rtt(sample) => self.rtts.push(*sample),
+            other => self.recorder.observe(other),
+        }
     }
 }
 

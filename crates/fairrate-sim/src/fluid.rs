@@ -33,7 +33,7 @@ use crate::engine::{Event, EventKind};
 use crate::ideal::{self, Framing};
 use crate::ids::{FlowId, PortId};
 use crate::optimum::Optimum;
-use crate::output::{ConvergenceSample, RunTotals, Sink};
+use crate::output::{ConvergenceSample, Observation, RunTotals, Sink};
 use crate::routing::{FlowKey, Routes};
 use crate::table::Table;
 
@@ -442,14 +442,14 @@ impl Fluid {
         let change = self.changes.last.take();
         if let Some((flow, arrival)) = change.filter(|_| self.changes.observed) {
             if !self.served.is_empty() {
-                sink.convergence(&ConvergenceSample {
+                sink.observe(&Observation::Convergence(ConvergenceSample {
                     t: self.now(),
                     flow,
                     arrival,
                     n_flows: self.served.len() as u32,
                     time: Some(Time::ZERO),
                     rtts: Some(0.0),
-                });
+                }));
             }
             if !self.config.changes.is_empty() {
                 self.settle_at(self.now_ps.saturating_add(self.changes.hold_ps));

@@ -49,9 +49,10 @@ pub use jobs::{
     JobBook, JobIteration, JobSpec, OperationKind, OperationSpec, PartOutcome, PartSpec, ProcessGroup, RankTimes,
 };
 pub use output::{
-    AllocatorTotals, Cause, ConvergenceSample, Counts, Disorder, Drops, FlowOutcome, GroupTotals, HostSample,
-    MeasuredSender, PacketEvent, PacketHeader, PacketStep, PfcEvent, PortSample, PortTotals, RateSample, RateSums,
-    ReceiverEvent, Recorder, Reordering, RttSample, RunTotals, SenderEvent, SenderStep, Sink, TaskOutcome,
+    AllocatorTotals, Both, Cause, ConvergenceSample, Counts, Disorder, Drops, FlowOutcome, GroupTotals, HostSample,
+    MeasuredSender, Observation, PacketEvent, PacketHeader, PacketStep, PfcEvent, PortSample, PortTotals, RateSample,
+    RateSums, ReceiverEvent, Recorder, Reordering, RttSample, RunTotals, SenderEvent, SenderStep, Sink, TaskOutcome,
+    Wants,
 };
 pub use packet::PacketKind;
 pub use shared::Shared;

@@ -9,10 +9,12 @@ use crate::packet::PacketKind;
 
 mod counts;
 mod senders;
+mod sink;
 mod totals;
 
 pub use self::counts::Counts;
 pub use self::senders::{Cause, ReceiverEvent, SenderEvent, SenderStep};
+pub use self::sink::{Both, Observation, Recorder, Sink, Wants};
 pub use self::totals::{AllocatorTotals, Drops, PortTotals, RateSums, RunTotals};
 
 /// Totals of the data packets of a traffic block, [`FlowSpec::group`](crate::FlowSpec::group).
@@ -239,7 +241,7 @@ pub enum PacketStep {
 }
 
 /// A step of one packet on its way through the network. A copy that a faulty link adds is not reported where it is
-/// added, and a frame that pauses or resumes is not a packet here: [`Sink::pfc`] reports those that are obeyed.
+/// added, and a frame that pauses or resumes is not a packet here: [`Observation::Pfc`] is one that is obeyed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PacketEvent {
     /// Time of the step.
@@ -311,114 +313,4 @@ pub struct ConvergenceSample {
     pub time: Option<Time>,
     /// `time` in base RTTs of the network.
     pub rtts: Option<f64>,
-}
-
-/// A receiver of results during a run.
-pub trait Sink {
-    /// Receives the outcome of a flow that has finished: its last byte was acknowledged.
-    fn flow(&mut self, outcome: &FlowOutcome);
-    /// Receives the outcome of a task that has ended.
-    fn task(&mut self, _outcome: &TaskOutcome) {}
-    /// Receives a sample of a port.
-    fn port(&mut self, sample: &PortSample);
-    /// Receives a sample of a host's receive buffer.
-    fn host(&mut self, _sample: &HostSample) {}
-    /// Receives a sample of a flow.
-    fn rate(&mut self, sample: &RateSample);
-    /// Receives the pause or resumption of a port.
-    fn pfc(&mut self, event: &PfcEvent);
-    /// Returns `true` if the run shall call [`Sink::rtt`].
-    fn wants_rtts(&self) -> bool {
-        false
-    }
-    /// Receives a round-trip time that a sender has measured, at every acknowledgment.
-    fn rtt(&mut self, _sample: &RttSample) {}
-    /// Returns `true` if the run shall call [`Sink::packet`].
-    fn wants_packets(&self) -> bool {
-        false
-    }
-    /// Receives a step of a packet, in the order of time. Steps of the same time are in the order of the kinds of events
-    /// that cause them, which does not depend on the number of threads. So a packet that arrives late, by a fault, just
-    /// when its port is free is reported as sent and then as queued. `header` is that of the packet, if [`Sink::wants_headers`] asked
-    /// for headers when the packet took the step.
-    fn packet(&mut self, _event: &PacketEvent, _header: Option<&PacketHeader<'_>>) {}
-    /// Returns `true` if the run shall give [`Sink::packet`] the headers of packets.
-    fn wants_headers(&self) -> bool {
-        false
-    }
-    /// Returns `true` if the run shall call [`Sink::sender`] and [`Sink::receiver`].
-    fn wants_senders(&self) -> bool {
-        false
-    }
-    /// Receives a step of a sender, in the order of time, and among steps of packets where it happens. Senders of fluids
-    /// take no steps.
-    fn sender(&mut self, _event: &SenderEvent) {}
-    /// Receives a data packet on which its receiver acts, of a flow whose receiver gives grants. Steps of its answer follow.
-    fn receiver(&mut self, _event: &ReceiverEvent) {}
-    /// Receives the convergence of rates after a change, or the fact that they did not converge.
-    fn convergence(&mut self, _sample: &ConvergenceSample) {}
-    /// Receives, at each time `t` of [`SimConfig::snapshots`](crate::SimConfig::snapshots) that the run reaches, the
-    /// payload bytes in order at the receiver of each of the user's flows.
-    fn snapshot(&mut self, _t: Time, _delivered: &mut dyn Iterator<Item = (FlowId, u64)>) {}
-    /// Returns `true` if the sink keeps nothing any more, as after an error of writing: the run need not go on.
-    fn is_closed(&self) -> bool {
-        false
-    }
-}
-
-/// Takes nothing in: for runs whose totals are enough.
-impl Sink for () {
-    fn flow(&mut self, _: &FlowOutcome) {}
-    fn port(&mut self, _: &PortSample) {}
-    fn rate(&mut self, _: &RateSample) {}
-    fn pfc(&mut self, _: &PfcEvent) {}
-}
-
-/// A sink that keeps the results of a run in the order they are received: samples in order of time, flows as they
-/// finish. It is for runs whose samples fit into memory.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct Recorder {
-    /// Finished flows.
-    pub flows: Vec<FlowOutcome>,
-    /// Tasks that have ended.
-    pub tasks: Vec<TaskOutcome>,
-    /// Samples of ports.
-    pub ports: Vec<PortSample>,
-    /// Samples of hosts' receive buffers.
-    pub hosts: Vec<HostSample>,
-    /// Samples of flows.
-    pub rates: Vec<RateSample>,
-    /// Pauses and resumptions.
-    pub pfc: Vec<PfcEvent>,
-    /// Changes of the set of flows, with the convergence of rates after each.
-    pub convergence: Vec<ConvergenceSample>,
-    /// Times of snapshots, each with the payload bytes delivered of each flow.
-    pub snapshots: Vec<(Time, Vec<u64>)>,
-}
-
-impl Sink for Recorder {
-    fn flow(&mut self, outcome: &FlowOutcome) {
-        self.flows.push(*outcome);
-    }
-    fn task(&mut self, outcome: &TaskOutcome) {
-        self.tasks.push(*outcome);
-    }
-    fn port(&mut self, sample: &PortSample) {
-        self.ports.push(*sample);
-    }
-    fn host(&mut self, sample: &HostSample) {
-        self.hosts.push(*sample);
-    }
-    fn rate(&mut self, sample: &RateSample) {
-        self.rates.push(*sample);
-    }
-    fn pfc(&mut self, event: &PfcEvent) {
-        self.pfc.push(*event);
-    }
-    fn convergence(&mut self, sample: &ConvergenceSample) {
-        self.convergence.push(*sample);
-    }
-    fn snapshot(&mut self, t: Time, delivered: &mut dyn Iterator<Item = (FlowId, u64)>) {
-        self.snapshots.push((t, delivered.map(|(_, bytes)| bytes).collect()));
-    }
 }

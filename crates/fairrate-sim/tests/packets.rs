@@ -3,8 +3,8 @@
 use crate::common::{algorithm, config, flow};
 use fairrate_sim::topology::Star;
 use fairrate_sim::{
-    DropCause, FlowOutcome, PacketEvent, PacketHeader, PacketKind, PacketStep, Pfc, PfcEvent, PortId, PortSample,
-    RateSample, RunTotals, SimConfig, Simulation, Sink,
+    DropCause, PacketEvent, PacketHeader, PacketKind, PacketStep, Pfc, PortId, RunTotals, SimConfig, Simulation, Sink,
+    Wants,
 };
 use fairrate_units::{Bytes, Rate, Time};
 
@@ -15,12 +15,8 @@ const US: Time = Time::from_us(1);
 struct Steps(Vec<PacketEvent>);
 
 impl Sink for Steps {
-    fn flow(&mut self, _: &FlowOutcome) {}
-    fn port(&mut self, _: &PortSample) {}
-    fn rate(&mut self, _: &RateSample) {}
-    fn pfc(&mut self, _: &PfcEvent) {}
-    fn wants_packets(&self) -> bool {
-        true
+    fn wants(&self) -> Wants {
+        Wants { packets: true, ..Wants::default() }
     }
     fn packet(&mut self, event: &PacketEvent, _: Option<&PacketHeader<'_>>) {
         self.0.push(*event);

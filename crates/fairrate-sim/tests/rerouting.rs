@@ -7,7 +7,7 @@ use fairrate_sim::topology::{LeafSpine, Topology};
 use fairrate_sim::workload::Permutation;
 use fairrate_sim::{
     Balance, DropCause, FaultConfig, Flap, FlowOutcome, FlowSpec, PacketEvent, PacketHeader, PacketKind, PacketStep,
-    Pfc, PfcEvent, PortId, PortSample, RateSample, Recovery, Rehash, Reroute, SimConfig, Simulation, Sink,
+    Pfc, PortId, Recovery, Rehash, Reroute, SimConfig, Simulation, Sink, Wants,
 };
 use fairrate_units::{Bytes, Rate, Time};
 
@@ -76,11 +76,8 @@ impl Sink for Ways {
     fn flow(&mut self, _: &FlowOutcome) {
         self.done += 1;
     }
-    fn port(&mut self, _: &PortSample) {}
-    fn rate(&mut self, _: &RateSample) {}
-    fn pfc(&mut self, _: &PfcEvent) {}
-    fn wants_packets(&self) -> bool {
-        true
+    fn wants(&self) -> Wants {
+        Wants { packets: true, ..Wants::default() }
     }
     fn packet(&mut self, event: &PacketEvent, _: Option<&PacketHeader<'_>>) {
         if event.step == PacketStep::Sent && event.kind == PacketKind::Data && self.uplinks.contains(&event.port) {

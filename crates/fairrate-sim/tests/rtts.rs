@@ -3,8 +3,7 @@
 use crate::common::{TCP, algorithm, config, flow};
 use fairrate_sim::topology::Star;
 use fairrate_sim::{
-    FlowId, FlowOutcome, MptcpConfig, PfcEvent, PortSample, RateSample, RttSample, SimConfig, Simulation, Sink,
-    TcpConfig, Transport,
+    FlowId, MptcpConfig, Observation, RttSample, SimConfig, Simulation, Sink, TcpConfig, Transport, Wants,
 };
 use fairrate_units::{Rate, Time};
 
@@ -15,15 +14,13 @@ const US: Time = Time::from_us(1);
 struct Rtts(Vec<RttSample>);
 
 impl Sink for Rtts {
-    fn flow(&mut self, _: &FlowOutcome) {}
-    fn port(&mut self, _: &PortSample) {}
-    fn rate(&mut self, _: &RateSample) {}
-    fn pfc(&mut self, _: &PfcEvent) {}
-    fn wants_rtts(&self) -> bool {
-        true
+    fn wants(&self) -> Wants {
+        Wants { rtts: true, ..Wants::default() }
     }
-    fn rtt(&mut self, sample: &RttSample) {
-        self.0.push(*sample);
+    fn observe(&mut self, observation: &Observation) {
+        if let Observation::Rtt(sample) = observation {
+            self.0.push(*sample);
+        }
     }
 }
 

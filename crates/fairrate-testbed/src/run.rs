@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use fairrate_experiment::inputs_of;
 use fairrate_results::{DelaySummary, LinuxSummary, ResultsDir, ResultsWriter, RunState, Tag};
 use fairrate_scenario::Scenario;
-use fairrate_sim::{DropCause, FlowId, FlowOutcome, PortId, RunTotals, SimConfig, Sink as _};
+use fairrate_sim::{DropCause, FlowId, FlowOutcome, Observation, PortId, RunTotals, SimConfig, Sink as _};
 use fairrate_units::{Bytes, Time};
 use nix::sys::resource::{Resource, getrlimit, setrlimit};
 
@@ -362,9 +362,9 @@ impl Listener<'_> {
             Message::Port(sample) => {
                 self.watch.port(&sample);
                 self.done.peak_bytes = self.done.peak_bytes.max(sample.qlen_bytes);
-                self.writer.port(&sample);
+                self.writer.observe(&Observation::Port(sample));
             }
-            Message::Rate(sample) => self.writer.rate(&sample),
+            Message::Rate(sample) => self.writer.observe(&Observation::Rate(sample)),
             Message::Late(late) => self.watch.started_late(late),
             Message::SampledLate(late) => self.watch.sampled_late(late),
             Message::Failed(failure) => return Err(failure),

@@ -2,9 +2,7 @@
 
 use std::io;
 
-use fairrate_sim::{
-    FlowOutcome, PacketEvent, PacketHeader, PacketStep, PfcEvent, PortSample, RateSample, SenderEvent, Sink,
-};
+use fairrate_sim::{Observation, PacketEvent, PacketHeader, PacketStep, PfcEvent, SenderEvent, Sink, Wants};
 
 use crate::filter::Filter;
 
@@ -113,17 +111,14 @@ impl Tracer {
 }
 
 impl Sink for Tracer {
-    fn flow(&mut self, _: &FlowOutcome) {}
-    fn port(&mut self, _: &PortSample) {}
-    fn rate(&mut self, _: &RateSample) {}
-    fn wants_packets(&self) -> bool {
-        !self.is_over
-    }
-    fn wants_headers(&self) -> bool {
-        !self.is_over && self.format.wants_headers()
-    }
-    fn wants_senders(&self) -> bool {
-        !self.is_over && self.format.wants_senders()
+    fn wants(&self) -> Wants {
+        let is_on = !self.is_over;
+        Wants {
+            packets: is_on,
+            headers: is_on && self.format.wants_headers(),
+            senders: is_on && self.format.wants_senders(),
+            ..Wants::default()
+        }
     }
     fn is_closed(&self) -> bool {
         self.error.is_some()
@@ -148,18 +143,20 @@ impl Sink for Tracer {
         self.note(done);
     }
 
-    fn sender(&mut self, event: &SenderEvent) {
-        if self.has_time(event.t) && self.filter.has_flow(event.flow) {
-            let done = self.format.sender(event);
-            self.note(done);
-        }
-    }
-
-    fn pfc(&mut self, event: &PfcEvent) {
-        if self.has_time(event.t) && self.filter.flows.is_none() && self.filter.has_port(event.port) {
-            self.counts.pauses += 1;
-            let done = self.format.pfc(event);
-            self.note(done);
+    fn observe(&mut self, observation: &Observation) {
+        match observation {
+            Observation::Sender(event) if self.has_time(event.t) && self.filter.has_flow(event.flow) => {
+                let done = self.format.sender(event);
+                self.note(done);
+            }
+            Observation::Pfc(event)
+                if self.has_time(event.t) && self.filter.flows.is_none() && self.filter.has_port(event.port) =>
+            {
+                self.counts.pauses += 1;
+                let done = self.format.pfc(event);
+                self.note(done);
+            }
+            _ => {}
         }
     }
 }

@@ -8,7 +8,7 @@ use fairrate_control::Oracle;
 use fairrate_scenario::{Overrides, Scenario};
 use fairrate_sim::topology::Tier;
 use fairrate_sim::{
-    ClockRule, DropCause, Drops, FlowOutcome, FlowSpec, FullBuffer, Headroom, NonEct, PacketEvent, Pfc, PortId,
+    Both, ClockRule, DropCause, Drops, FlowOutcome, FlowSpec, FullBuffer, Headroom, NonEct, PacketEvent, Pfc, PortId,
     PortTotals, QueueConfig, Reason, ReceiverEvent, Recorder, Recovery, RunTotals, SenderEvent, SimConfig, SimError,
     Simulation, Sink, Switching, Transport, TransportConfig, Trigger,
 };
@@ -16,7 +16,7 @@ use fairrate_units::{Bytes, Rate, Time};
 
 use super::case::Case;
 use super::explained::Explainer;
-use super::observer::{self, Both, Observer};
+use super::observer::{self, Observer};
 use super::traced;
 
 /// Number of events after which a run is cut: the part until then is checked.
@@ -179,7 +179,7 @@ fn results(simulation: &Simulation, error: Option<SimError>) -> Results {
 /// order by events, by spans and on several threads. The first of these runs is explained too.
 fn check_observed(config: &SimConfig, first: &Run) -> Result<(), String> {
     let (mut observer, mut explainer) = (Observer::default(), Explainer::new(config)?);
-    let mut both = Both::new(&mut observer, &mut explainer.observer);
+    let mut both = Both(&mut observer, &mut explainer.observer);
     let results = run_into(&mut both, config, 1, u64::MAX, Switching::Events);
     let (run, (steps, senders, receivers)) = observed(observer, results);
     same(first, &run, "when it is observed and explained")?;

@@ -4,9 +4,8 @@ use std::collections::BTreeMap;
 use std::fmt::Debug;
 
 use fairrate_sim::{
-    ConvergenceSample, DropCause, FlowId, FlowOutcome, FullBuffer, HostConfig, HostSample, PacketEvent, PacketHeader,
-    PacketStep, PfcEvent, PortId, PortSample, RateSample, ReceiverEvent, Recorder, RttSample, RunTotals, SenderEvent,
-    SimConfig, Sink, TaskOutcome,
+    DropCause, FlowId, FlowOutcome, FullBuffer, HostConfig, Observation, PacketEvent, PacketHeader, PacketStep, PortId,
+    ReceiverEvent, Recorder, RunTotals, SenderEvent, SimConfig, Sink, Wants,
 };
 use fairrate_units::Time;
 
@@ -20,108 +19,24 @@ pub struct Observer {
 }
 
 impl Sink for Observer {
+    fn wants(&self) -> Wants {
+        Wants { packets: true, senders: true, ..self.recorder.wants() }
+    }
     fn flow(&mut self, outcome: &FlowOutcome) {
         self.recorder.flow(outcome);
     }
-    fn task(&mut self, outcome: &TaskOutcome) {
-        self.recorder.task(outcome);
-    }
-    fn port(&mut self, sample: &PortSample) {
-        self.recorder.port(sample);
-    }
-    fn host(&mut self, sample: &HostSample) {
-        self.recorder.host(sample);
-    }
-    fn rate(&mut self, sample: &RateSample) {
-        self.recorder.rate(sample);
-    }
-    fn pfc(&mut self, event: &PfcEvent) {
-        self.recorder.pfc(event);
-    }
-    fn convergence(&mut self, sample: &ConvergenceSample) {
-        self.recorder.convergence(sample);
-    }
-    fn snapshot(&mut self, t: Time, delivered: &mut dyn Iterator<Item = (FlowId, u64)>) {
-        self.recorder.snapshot(t, delivered);
-    }
-    fn wants_packets(&self) -> bool {
-        true
+    fn observe(&mut self, observation: &Observation) {
+        match observation {
+            Observation::Sender(event) => self.senders.push(*event),
+            Observation::Receiver(event) => self.receivers.push(*event),
+            other => self.recorder.observe(other),
+        }
     }
     fn packet(&mut self, event: &PacketEvent, _: Option<&PacketHeader<'_>>) {
         self.steps.push(*event);
     }
-    fn wants_senders(&self) -> bool {
-        true
-    }
-    fn sender(&mut self, event: &SenderEvent) {
-        self.senders.push(*event);
-    }
-    fn receiver(&mut self, event: &ReceiverEvent) {
-        self.receivers.push(*event);
-    }
-}
-
-/// Two sinks of one run, which ask for the same, so that each sees the run that it would see alone.
-pub struct Both<'a>([&'a mut dyn Sink; 2]);
-
-impl<'a> Both<'a> {
-    pub fn new(a: &'a mut dyn Sink, b: &'a mut dyn Sink) -> Self {
-        let wishes =
-            |sink: &dyn Sink| [sink.wants_rtts(), sink.wants_packets(), sink.wants_headers(), sink.wants_senders()];
-        assert_eq!(wishes(a), wishes(b));
-        Self([a, b])
-    }
-}
-
-impl Sink for Both<'_> {
-    fn flow(&mut self, outcome: &FlowOutcome) {
-        self.0.iter_mut().for_each(|sink| sink.flow(outcome));
-    }
-    fn task(&mut self, outcome: &TaskOutcome) {
-        self.0.iter_mut().for_each(|sink| sink.task(outcome));
-    }
-    fn port(&mut self, sample: &PortSample) {
-        self.0.iter_mut().for_each(|sink| sink.port(sample));
-    }
-    fn host(&mut self, sample: &HostSample) {
-        self.0.iter_mut().for_each(|sink| sink.host(sample));
-    }
-    fn rate(&mut self, sample: &RateSample) {
-        self.0.iter_mut().for_each(|sink| sink.rate(sample));
-    }
-    fn pfc(&mut self, event: &PfcEvent) {
-        self.0.iter_mut().for_each(|sink| sink.pfc(event));
-    }
-    fn convergence(&mut self, sample: &ConvergenceSample) {
-        self.0.iter_mut().for_each(|sink| sink.convergence(sample));
-    }
     fn snapshot(&mut self, t: Time, delivered: &mut dyn Iterator<Item = (FlowId, u64)>) {
-        let delivered: Vec<_> = delivered.collect();
-        self.0.iter_mut().for_each(|sink| sink.snapshot(t, &mut delivered.iter().copied()));
-    }
-    fn wants_rtts(&self) -> bool {
-        self.0[0].wants_rtts()
-    }
-    fn rtt(&mut self, sample: &RttSample) {
-        self.0.iter_mut().for_each(|sink| sink.rtt(sample));
-    }
-    fn wants_packets(&self) -> bool {
-        self.0[0].wants_packets()
-    }
-    fn packet(&mut self, event: &PacketEvent, header: Option<&PacketHeader<'_>>) {
-        self.0.iter_mut().for_each(|sink| sink.packet(event, header));
-    }
-    fn wants_headers(&self) -> bool {
-        self.0[0].wants_headers()
-    }
-    fn wants_senders(&self) -> bool {
-        self.0[0].wants_senders()
-    }
-    fn sender(&mut self, event: &SenderEvent) {
-        self.0.iter_mut().for_each(|sink| sink.sender(event));
-    }
-    fn receiver(&mut self, event: &ReceiverEvent) {
-        self.0.iter_mut().for_each(|sink| sink.receiver(event));
+        self.recorder.snapshot(t, delivered);
     }
 }
 

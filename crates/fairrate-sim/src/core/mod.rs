@@ -168,14 +168,12 @@ impl Part {
         }
     }
 
-    /// Sets what is reported from now on: what `sink` wants of round-trip times, steps of packets, and steps of senders.
+    /// Reports from now on what `sink` wants.
     fn report(&mut self, sink: &dyn Sink) {
         let World { observed, net, agents, .. } = &mut self.world;
-        let packets = sink.wants_packets();
-        self.switches.note_watchers(packets || !agents.is_empty());
-        (observed.wants_rtts, observed.wants_senders) = (sink.wants_rtts(), sink.wants_senders());
-        (observed.wants_packets, observed.wants_headers) = (packets, sink.wants_headers());
-        net.has_plain_wires = net.faults.is_none() && !packets;
+        observed.wants = sink.wants();
+        self.switches.note_watchers(observed.wants.packets || !agents.is_empty());
+        net.has_plain_wires = net.faults.is_none() && !observed.wants.packets;
     }
 
     /// Returns the part's standing, after it has sent mail of which `sent_ps` is the earliest arrival.

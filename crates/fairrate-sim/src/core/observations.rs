@@ -13,8 +13,8 @@ use crate::engine::Event;
 use crate::fabric::Port;
 use crate::ids::{FlowId, PacketIdx, PortId, PortIdx};
 use crate::output::{
-    Cause, ConvergenceSample, Drops, GroupTotals, PacketEvent, PacketHeader, PacketStep, PfcEvent, ReceiverEvent,
-    RttSample, RunTotals, SenderEvent, SenderStep, TaskOutcome,
+    Cause, Drops, GroupTotals, Observation, PacketEvent, PacketHeader, PacketStep, ReceiverEvent, RttSample, RunTotals,
+    SenderEvent, SenderStep, Wants,
 };
 use crate::packet::{Packet, PacketKind, PacketPool};
 use crate::table::Table;
@@ -25,20 +25,10 @@ use crate::transport::Kind;
 pub(crate) enum Notification {
     /// A flow is over, whose ideal completion time is this. The part computes that, so that the leader need not.
     Flow(FlowId, Time),
-    /// A task has ended.
-    Task(TaskOutcome),
-    /// A port was paused or resumed.
-    Pfc(PfcEvent),
-    /// A sender measured a round-trip time.
-    Rtt(RttSample),
     /// A packet took a step. Its header is at this position, if headers are reported.
     Packet(PacketEvent, Option<u32>),
-    /// A sender took a step.
-    Sender(SenderEvent),
-    /// A receiver that grants acts on a data packet.
-    Receiver(ReceiverEvent),
-    /// Rates settled after a change, or did not settle in time.
-    Convergence(ConvergenceSample),
+    /// Any other observation.
+    Other(Observation),
 }
 
 /// The totals of a part, and its notifications that were not yet passed on.
@@ -49,14 +39,8 @@ pub(crate) struct Observations {
     pub(crate) groups: Vec<GroupTotals>,
     /// Packets dropped, by port and cause; empty before the first drop.
     pub(crate) drops_at: Table<PortIdx, Drops>,
-    /// `true` if round-trip times are reported.
-    pub(crate) wants_rtts: bool,
-    /// `true` if the steps of packets are reported.
-    pub(crate) wants_packets: bool,
-    /// `true` if the headers of packets are reported too.
-    pub(crate) wants_headers: bool,
-    /// `true` if the steps of senders are reported.
-    pub(crate) wants_senders: bool,
+    /// The results that are reported from now on only as a sink wants them.
+    pub(crate) wants: Wants,
     /// The cause of what the hosts do now, kept while the steps of senders are reported.
     pub(crate) cause: Option<Cause>,
     /// The flows of which the last reported step leaves them open, in order.
@@ -97,11 +81,17 @@ impl Observations {
         self.pending.push(notification);
     }
 
+    /// Adds an observation of the event being processed.
+    #[inline]
+    pub(crate) fn add(&mut self, observation: Observation) {
+        self.push(Notification::Other(observation));
+    }
+
     /// Adds a round-trip time that a sender of a user's flow measured at `t`, if those are reported.
     #[inline]
     pub(crate) fn push_rtt(&mut self, t: Time, flow: FlowId, rtt: Time) {
-        if self.wants_rtts {
-            self.push(Notification::Rtt(RttSample { t, flow, rtt }));
+        if self.wants.rtts {
+            self.add(Observation::Rtt(RttSample { t, flow, rtt }));
         }
     }
 
@@ -116,7 +106,7 @@ impl Observations {
     ) {
         let p = pool.get(packet);
         if !p.kind.is_frame() {
-            let header = self.wants_headers.then(|| self.keep_header(run, pool, packet));
+            let header = self.wants.headers.then(|| self.keep_header(run, pool, packet));
             let flow = run.flow(p.flow).parent;
             let (kind, seq, wire_bytes, class, marked) = (p.kind, p.seq, p.wire, p.class, p.is_marked());
             let (answers, payload_bytes) = (answers(p), if kind == PacketKind::Data { p.payload } else { 0 });
@@ -164,7 +154,7 @@ impl Observations {
     /// Sets the cause of what hosts do from now on, if the steps of senders are reported.
     #[inline]
     pub(crate) fn begin(&mut self, cause: Cause) {
-        if self.wants_senders {
+        if self.wants.senders {
             self.cause = Some(cause);
         }
     }
@@ -175,7 +165,7 @@ impl Observations {
         let flow = run.flow(p.flow);
         self.cause = Some(Cause::Packet { flow: flow.parent, lane: p.flow, kind: p.kind, answers: answers(p) });
         if p.kind == PacketKind::Data && flow.transport == Kind::Homa {
-            self.push(Notification::Receiver(ReceiverEvent { t, flow: flow.parent, seq: p.seq }));
+            self.add(Observation::Receiver(ReceiverEvent { t, flow: flow.parent, seq: p.seq }));
         }
     }
 
@@ -193,7 +183,7 @@ impl Observations {
     /// Adds a step of the sender of `flow` at `t`.
     #[cold]
     pub(crate) fn push_sender(&mut self, run: &Run, t: Time, flow: FlowId, step: SenderStep) {
-        self.push(Notification::Sender(SenderEvent { t, flow: run.flow(flow).parent, lane: flow, step }));
+        self.add(Observation::Sender(SenderEvent { t, flow: run.flow(flow).parent, lane: flow, step }));
     }
 
     /// Returns `true` if a notification was added since the last call of [`Observations::mark`].

@@ -9,7 +9,7 @@ use super::parallel::lock;
 use super::run::Run;
 use crate::config::{ProbeSpec, SimConfig};
 use crate::ids::{FlowId, NodeId, PortId};
-use crate::output::{HostSample, PortSample, RateSample, Sink};
+use crate::output::{HostSample, Observation, PortSample, RateSample, Sink};
 
 /// The next sampling time of each probe.
 pub(super) struct Probes {
@@ -56,22 +56,30 @@ fn sample(probe: &ProbeSpec, now_ps: u64, run: &Run, parts: &[Mutex<Part>], sink
     match probe {
         ProbeSpec::Ports { ports, .. } => {
             for &port in ports {
-                sink.port(&lock(&parts[usize::from(run.parts.port(port))]).sample_port(port, now_ps));
+                let sample = lock(&parts[usize::from(run.parts.port(port))]).sample_port(port, now_ps);
+                sink.observe(&Observation::Port(sample));
             }
         }
         ProbeSpec::Hosts { hosts, .. } => {
             for &host in hosts {
                 let port = run.routes.host_port(host).expect("every host of a topology has a link");
-                sink.host(&lock(&parts[usize::from(run.parts.port(port))]).sample_host(host, port, now_ps));
+                let sample = lock(&parts[usize::from(run.parts.port(port))]).sample_host(host, port, now_ps);
+                sink.observe(&Observation::Host(sample));
             }
         }
         ProbeSpec::Flows { flows: Some(flows), .. } => {
-            flows.iter().filter_map(|f| sample_flow(run, parts, *f, now_ps)).for_each(|sample| sink.rate(&sample));
+            flows
+                .iter()
+                .filter_map(|f| sample_flow(run, parts, *f, now_ps))
+                .for_each(|sample| sink.observe(&Observation::Rate(sample)));
         }
         ProbeSpec::Flows { flows: None, .. } => {
             let mut active: Vec<FlowId> = parts.iter().flat_map(|part| lock(part).hosts.active_flows(run)).collect();
             active.sort_unstable();
-            active.iter().filter_map(|&f| sample_flow(run, parts, f, now_ps)).for_each(|sample| sink.rate(&sample));
+            active
+                .iter()
+                .filter_map(|&f| sample_flow(run, parts, f, now_ps))
+                .for_each(|sample| sink.observe(&Observation::Rate(sample)));
         }
         ProbeSpec::Rtts | ProbeSpec::Convergence { .. } => {}
     }

@@ -5,11 +5,11 @@ use std::sync::Arc;
 use super::agents::Agents;
 use super::clock::Clock;
 use super::network::{Network, serialise};
-use super::observations::{Notification, Observations};
+use super::observations::Observations;
 use super::run::Run;
 use crate::fabric::DropCause;
 use crate::ids::{PacketIdx, PortIdx};
-use crate::output::{Drops, PacketStep, PfcEvent};
+use crate::output::{Drops, Observation, PacketStep, PfcEvent};
 use crate::packet::{Packet, PacketKind};
 
 /// The surroundings of switches and hosts. Switches do not access hosts, nor hosts switches: they interact through the
@@ -93,7 +93,7 @@ impl World {
     /// Does the same for a packet that has come by the wire of `port` to a host whose receive buffer, with `held` bytes, has no room.
     pub(crate) fn discard_at_host(&mut self, port: PortIdx, packet: PacketIdx, held: u64) {
         let cause = DropCause::Host;
-        if self.observed.wants_packets {
+        if self.observed.wants.packets {
             // The queue of the port is the switch's, which may be elsewhere in time.
             let (now, id, at) = (self.clock.now(), self.net.links.id_of(port), &self.net.ports[port]);
             let step = PacketStep::Dropped(cause);
@@ -127,7 +127,7 @@ impl World {
     /// Reports a step of `packet` at `port`, if those are reported.
     #[inline]
     pub(crate) fn report(&mut self, port: PortIdx, packet: PacketIdx, step: PacketStep) {
-        if self.observed.wants_packets {
+        if self.observed.wants.packets {
             let (now, id, at) = (self.clock.now(), self.net.links.id_of(port), &self.net.ports[port]);
             self.observed.push_packet(&self.run, (now, id, at, at.queued_bytes), (&self.net.pool, packet), step);
         }
@@ -136,7 +136,7 @@ impl World {
     /// Reports that `packet` is about to join a queue of `port`, if the steps of packets are reported.
     #[inline]
     pub(crate) fn report_queued(&mut self, port: PortIdx, packet: PacketIdx) {
-        if self.observed.wants_packets {
+        if self.observed.wants.packets {
             let (now, id, at) = (self.clock.now(), self.net.links.id_of(port), &self.net.ports[port]);
             let queued = at.queued_bytes + u64::from(self.net.pool.get(packet).wire);
             self.observed.push_packet(&self.run, (now, id, at, queued), (&self.net.pool, packet), PacketStep::Queued);
@@ -146,7 +146,7 @@ impl World {
     /// Pauses or resumes a class of `port`, and reports it.
     pub(super) fn pause_class(&mut self, port: PortIdx, class: u8, pause: bool) {
         self.net.ports[port].set_paused(class, pause, self.clock.now_ps);
-        self.observed.push(Notification::Pfc(PfcEvent {
+        self.observed.add(Observation::Pfc(PfcEvent {
             t: self.clock.now(),
             port: self.net.links.id_of(port),
             class,

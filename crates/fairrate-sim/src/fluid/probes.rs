@@ -6,7 +6,7 @@ use super::Fluid;
 use crate::config::ProbeSpec;
 use crate::engine::EventKind;
 use crate::ids::{FlowId, PortId};
-use crate::output::{Drops, PortSample, PortTotals, RateSample, Sink};
+use crate::output::{Drops, Observation, PortSample, PortTotals, RateSample, Sink};
 use crate::table::Table;
 
 impl Fluid {
@@ -18,12 +18,15 @@ impl Fluid {
                 *every
             }
             ProbeSpec::Flows { flows: Some(flows), every } => {
-                flows.iter().filter_map(|&flow| self.sample_flow(flow)).for_each(|sample| sink.rate(&sample));
+                flows
+                    .iter()
+                    .filter_map(|&flow| self.sample_flow(flow))
+                    .for_each(|sample| sink.observe(&Observation::Rate(sample)));
                 *every
             }
             ProbeSpec::Flows { flows: None, every } => {
                 let samples = self.served.iter().filter_map(|served| self.sample_flow(served.flow));
-                samples.for_each(|sample| sink.rate(&sample));
+                samples.for_each(|sample| sink.observe(&Observation::Rate(sample)));
                 *every
             }
             // Fluids wait at no host, and have no acknowledgments.
@@ -38,7 +41,9 @@ impl Fluid {
             self.n_snapshots += 1;
             self.now_ps = t.as_ps();
             let mut delivered = self.flows.numbers().map(|flow| (flow, self.delivered_bytes(flow)));
-            sink.snapshot(t, &mut delivered);
+            if sink.wants().snapshots {
+                sink.snapshot(t, &mut delivered);
+            }
         }
     }
 
@@ -70,7 +75,7 @@ impl Fluid {
     fn sample_ports(&self, ports: &[PortId], sink: &mut dyn Sink) {
         let bytes = self.port_bytes_now();
         for &port in ports {
-            sink.port(&PortSample {
+            sink.observe(&Observation::Port(PortSample {
                 t: self.now(),
                 port,
                 qlen_bytes: 0,
@@ -78,7 +83,7 @@ impl Fluid {
                 drops: 0,
                 ecn_marks: 0,
                 pfc_pause: Time::ZERO,
-            });
+            }));
         }
     }
 

@@ -6,7 +6,7 @@ use super::Fluid;
 use crate::config::{Activity, Milestone, SimConfig, Successor, n_dependencies};
 use crate::engine::EventKind;
 use crate::ids::TaskId;
-use crate::output::{Sink, TaskOutcome};
+use crate::output::{Observation, Sink, TaskOutcome};
 
 /// The dependencies that are not met: for each flow, and then for each task.
 #[derive(Debug, Default)]
@@ -48,7 +48,7 @@ impl Fluid {
             self.finite_left -= 1;
             let end = self.now();
             let start = Time::from_ps(end.as_ps() - self.config.tasks[task.index()].duration.as_ps());
-            sink.task(&TaskOutcome { task, start, end });
+            sink.observe(&Observation::Task(TaskOutcome { task, start, end }));
             self.release(activity, Milestone::Arrived, self.now_ps);
         }
     }

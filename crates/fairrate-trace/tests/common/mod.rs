@@ -6,7 +6,7 @@ use std::path::Path;
 use std::sync::{Arc, Mutex};
 
 use fairrate_scenario::{Overrides, Scenario};
-use fairrate_sim::{FlowOutcome, PfcEvent, PortSample, RateSample, RunTotals, SimConfig, Simulation, Sink};
+use fairrate_sim::{Both, FlowOutcome, Observation, RunTotals, SimConfig, Simulation, Sink};
 use fairrate_trace::{Counts, End, Filter, Format, Network, Output, Pcapng, Tracer};
 
 /// A file in memory.
@@ -50,9 +50,9 @@ pub fn config(transport: &str) -> SimConfig {
     scenario.expect("the scenario is right").into_sim_config()
 }
 
-/// A sink that traces, and notes what the trace is held against.
+/// A sink that notes what the trace is held against.
+#[derive(Default)]
 struct Noting {
-    tracer: Tracer,
     retransmitted: u64,
     n_pauses: u64,
 }
@@ -60,32 +60,9 @@ struct Noting {
 impl Sink for Noting {
     fn flow(&mut self, outcome: &FlowOutcome) {
         self.retransmitted += outcome.retransmitted_bytes;
-        self.tracer.flow(outcome);
     }
-    fn port(&mut self, sample: &PortSample) {
-        self.tracer.port(sample);
-    }
-    fn rate(&mut self, sample: &RateSample) {
-        self.tracer.rate(sample);
-    }
-    fn pfc(&mut self, event: &PfcEvent) {
-        self.n_pauses += 1;
-        self.tracer.pfc(event);
-    }
-    fn wants_packets(&self) -> bool {
-        self.tracer.wants_packets()
-    }
-    fn packet(&mut self, event: &fairrate_sim::PacketEvent, header: Option<&fairrate_sim::PacketHeader<'_>>) {
-        self.tracer.packet(event, header);
-    }
-    fn wants_headers(&self) -> bool {
-        self.tracer.wants_headers()
-    }
-    fn wants_senders(&self) -> bool {
-        self.tracer.wants_senders()
-    }
-    fn sender(&mut self, event: &fairrate_sim::SenderEvent) {
-        self.tracer.sender(event);
+    fn observe(&mut self, observation: &Observation) {
+        self.n_pauses += u64::from(matches!(observation, Observation::Pfc(_)));
     }
 }
 
@@ -104,12 +81,12 @@ pub fn trace_into(
 ) -> Traced {
     let file = Shared::default();
     let format = begin(Network::new(config), Output::new(Box::new(file.clone()), limit));
-    let mut sink = Noting { tracer: Tracer::new(format, filter), retransmitted: 0, n_pauses: 0 };
+    let (mut tracer, mut noting) = (Tracer::new(format, filter), Noting::default());
     let mut simulation = Simulation::new(config.clone());
-    simulation.run(&mut sink).expect("the run does not stall");
-    let (counts, bytes, end) = sink.tracer.finish().expect("memory can be written");
+    simulation.run(&mut Both(&mut tracer, &mut noting)).expect("the run does not stall");
+    let (counts, bytes, end) = tracer.finish().expect("memory can be written");
     let file = file.0.lock().unwrap().clone();
     assert_eq!(file.len() as u64, bytes);
-    let (retransmitted, n_pauses) = (sink.retransmitted, sink.n_pauses);
+    let Noting { retransmitted, n_pauses } = noting;
     Traced { file, totals: simulation.totals(), counts, end, retransmitted, n_pauses }
 }

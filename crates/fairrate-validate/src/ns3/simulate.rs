@@ -5,7 +5,7 @@ use std::fmt::Write;
 use std::path::Path;
 
 use fairrate_scenario::{Overrides, Scenario};
-use fairrate_sim::{FlowOutcome, NodeId, PfcEvent, PortId, PortSample, RateSample, RunTotals, SimConfig, Sink};
+use fairrate_sim::{FlowOutcome, NodeId, Observation, PortId, PortSample, RunTotals, SimConfig, Sink};
 use fairrate_units::{Bytes, Time};
 
 use super::tables::{Case, Measured, Queue, Window};
@@ -166,15 +166,8 @@ impl Meter {
         let first = u64::from(window.from_ns == 0);
         (window.length_ns() / self.sample_ns + first) as f64
     }
-}
 
-impl Sink for Meter {
-    fn flow(&mut self, outcome: &FlowOutcome) {
-        if let Some(fct) = outcome.fct_ack {
-            self.measured.fct_ns.insert(outcome.flow.0, fct.as_ps() as f64 / 1e3);
-        }
-    }
-
+    /// Adds a sample of a port.
     fn port(&mut self, sample: &PortSample) {
         let Some(port) = self.ports.get(&sample.port) else { return };
         let t_ns = sample.t.as_ns();
@@ -191,12 +184,24 @@ impl Sink for Meter {
             }
         }
     }
+}
 
-    fn rate(&mut self, sample: &RateSample) {
-        self.delivered.sample(&sample.flow.0, sample.t.as_ns(), sample.delivered_bytes as f64);
+impl Sink for Meter {
+    fn flow(&mut self, outcome: &FlowOutcome) {
+        if let Some(fct) = outcome.fct_ack {
+            self.measured.fct_ns.insert(outcome.flow.0, fct.as_ps() as f64 / 1e3);
+        }
     }
 
-    fn pfc(&mut self, _: &PfcEvent) {}
+    fn observe(&mut self, observation: &Observation) {
+        match observation {
+            Observation::Port(sample) => self.port(sample),
+            Observation::Rate(sample) => {
+                self.delivered.sample(&sample.flow.0, sample.t.as_ns(), sample.delivered_bytes as f64);
+            }
+            _ => {}
+        }
+    }
 }
 
 /// Returns the travel time of an acknowledgment from `from` to `to` on idle links of the shortest path.

@@ -7,7 +7,7 @@ use std::path::Path;
 use fairrate_experiment::Ended;
 use fairrate_report::stats::{jain, mean, percentile, sorted};
 use fairrate_scenario::{Overrides, Scenario};
-use fairrate_sim::{DropCause, FlowOutcome, NodeId, PfcEvent, PortId, PortSample, RateSample, SimConfig, Sink};
+use fairrate_sim::{DropCause, FlowOutcome, NodeId, Observation, PortId, SimConfig, Sink};
 use fairrate_units::Time;
 
 use super::tables::{Case, Metric};
@@ -191,22 +191,23 @@ impl Sink for Meter {
     fn flow(&mut self, outcome: &FlowOutcome) {
         self.outcomes.push(*outcome);
     }
-    fn port(&mut self, sample: &PortSample) {
-        if sample.port != self.bottleneck {
-            return;
-        }
-        let packets = sample.qlen_bytes as f64 / PACKET as f64;
-        if self.warm <= sample.t {
-            self.peak = self.peak.max(packets);
-            self.queue.push(packets);
+    fn observe(&mut self, observation: &Observation) {
+        match observation {
+            Observation::Port(sample) if sample.port == self.bottleneck => {
+                let packets = sample.qlen_bytes as f64 / PACKET as f64;
+                if self.warm <= sample.t {
+                    self.peak = self.peak.max(packets);
+                    self.queue.push(packets);
+                }
+            }
+            Observation::Rate(sample) => {
+                let entry = self.delivered.entry(sample.flow.0).or_insert((0, 0));
+                if sample.t <= self.warm {
+                    entry.0 = sample.delivered_bytes;
+                }
+                entry.1 = sample.delivered_bytes;
+            }
+            _ => {}
         }
     }
-    fn rate(&mut self, sample: &RateSample) {
-        let entry = self.delivered.entry(sample.flow.0).or_insert((0, 0));
-        if sample.t <= self.warm {
-            entry.0 = sample.delivered_bytes;
-        }
-        entry.1 = sample.delivered_bytes;
-    }
-    fn pfc(&mut self, _: &PfcEvent) {}
 }

@@ -2,10 +2,10 @@
 
 use super::Hosts;
 use crate::config::Change;
-use crate::core::observations::Notification;
 use crate::core::run::Run;
 use crate::core::world::World;
 use crate::engine::EventKind;
+use crate::output::Observation;
 
 impl Hosts {
     /// Returns `true` if all changes are done and rates have settled after the last.
@@ -25,10 +25,10 @@ impl Hosts {
     /// Checks if rates have settled or the time to settle is over, and continues with the next change.
     pub(in crate::core) fn on_settled(&mut self, w: &mut World) {
         let Some(c) = &mut self.convergence else { return };
-        c.overtaken.drain(..).for_each(|sample| w.observed.push(Notification::Convergence(sample)));
+        c.overtaken.drain(..).for_each(|sample| w.observed.add(Observation::Convergence(sample)));
         let closed = c.close(w.clock.now_ps);
         if let Some(sample) = closed {
-            w.observed.push(Notification::Convergence(sample));
+            w.observed.add(Observation::Convergence(sample));
         }
         let nobody_left = c.active.is_empty() && c.open.is_none() && !c.is_starting;
         if closed.is_some() || nobody_left {

@@ -22,12 +22,12 @@ use fairrate_units::Time;
 use super::Hosts;
 use super::subflows::allowed_bps;
 use crate::config::{ProbeSpec, SimConfig};
-use crate::core::observations::{Notification, Observations};
+use crate::core::observations::Observations;
 use crate::core::world::World;
 use crate::engine::EventKind;
 use crate::ids::{FlowId, SenderIdx};
 use crate::optimum::Optimum;
-use crate::output::ConvergenceSample;
+use crate::output::{ConvergenceSample, Observation};
 use crate::table::Table;
 
 const NO_PLACE: u32 = u32::MAX;
@@ -239,6 +239,6 @@ impl Hosts {
     pub(in crate::core) fn close_convergence(&mut self, observed: &mut Observations) {
         let Some(c) = &mut self.convergence else { return };
         let open = c.open.take();
-        c.overtaken.drain(..).chain(open).for_each(|sample| observed.push(Notification::Convergence(sample)));
+        c.overtaken.drain(..).chain(open).for_each(|sample| observed.add(Observation::Convergence(sample)));
     }
 }

@@ -4,12 +4,11 @@ use fairrate_units::Time;
 
 use super::Hosts;
 use crate::config::{Activity, Milestone, SimConfig, Successor, n_dependencies};
-use crate::core::observations::Notification;
 use crate::core::run::Run;
 use crate::core::world::World;
 use crate::engine::EventKind;
 use crate::ids::{FlowId, TaskId};
-use crate::output::TaskOutcome;
+use crate::output::{Observation, TaskOutcome};
 
 /// The dependencies of flows that a part's hosts send and of tasks that they compute, as far as they are not met. The lists have the
 /// flows and then the tasks.
@@ -118,7 +117,7 @@ impl Hosts {
         self.last_progress_ps = w.clock.now_ps;
         let end = w.clock.now();
         let start = Time::from_ps(end.as_ps() - w.run.config.tasks[task.index()].duration.as_ps());
-        w.observed.push(Notification::Task(TaskOutcome { task, start, end }));
+        w.observed.add(Observation::Task(TaskOutcome { task, start, end }));
     }
 
     /// Returns the dependencies of flow `id` that are not met, each as a flow or task and its milestone, as far as this part

@@ -127,7 +127,7 @@ impl NicOrder {
 impl Hosts {
     /// Sends the host's next packet if its port is free and a packet may be sent, and schedules the next look.
     pub(super) fn nic_send(&mut self, w: &mut World, host: HostId) {
-        if w.observed.wants_senders {
+        if w.observed.wants.senders {
             self.tell_outlooks(w, host);
         }
         match self.order {

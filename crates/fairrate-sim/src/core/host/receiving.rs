@@ -15,7 +15,7 @@ impl Hosts {
     // Kept apart from the switches' work for every packet, which needs fewer registers saved.
     #[inline(never)]
     pub(in crate::core) fn on_packet(&mut self, w: &mut World, host: HostId, packet: PacketIdx, kind: PacketKind) {
-        if w.observed.wants_senders {
+        if w.observed.wants.senders {
             w.observed.begin_with_packet(&w.run, w.clock.now(), w.net.pool.get(packet));
         }
         match kind {
@@ -117,7 +117,7 @@ impl Hosts {
             if self.pickers.is_some() {
                 self.learn(w, id, 0, Outcome::TimedOut, 0);
             }
-            if w.observed.wants_senders {
+            if w.observed.wants.senders {
                 w.observed.push_sender(&w.run, w.clock.now(), id, SenderStep::TimedOut);
             }
         }

@@ -162,7 +162,7 @@ impl Hosts {
         // A host's data packet waits in no queue: it joins and leaves at once.
         self.show_agent(w, host, packet, Step::Enqueue);
         self.show_agent(w, host, packet, Step::Dequeue);
-        if w.observed.wants_senders {
+        if w.observed.wants.senders {
             let (now, paced_until) = (w.clock.now(), Time::from_ps(paced_until));
             let (seq, rate) = (load.seq, self.sender(slot).rate);
             let data_seq = if w.run.flow(id).parent == id { seq } else { load.data_seq };
@@ -183,7 +183,7 @@ impl Hosts {
         } else if all_sent {
             self.ask_for_control(w, slot);
         }
-        if w.observed.wants_senders {
+        if w.observed.wants.senders {
             self.note_closed(w, slot);
         }
     }

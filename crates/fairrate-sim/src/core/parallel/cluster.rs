@@ -308,7 +308,9 @@ impl Cluster {
                 let (_, receives) = self.run.parts_of_flow(flow);
                 (flow, lock(&parts[receives]).received(flow).bytes)
             });
-            sink.snapshot(t, &mut delivered);
+            if sink.wants().snapshots {
+                sink.snapshot(t, &mut delivered);
+            }
         }
     }
 

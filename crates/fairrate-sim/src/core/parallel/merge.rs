@@ -52,16 +52,11 @@ fn pass_on_of(parts: &[Mutex<Part>], part: &Mutex<Part>, until: Option<Event>, s
                 sink.flow(&outcome(parts, flow, Some(ideal_fct)));
                 locked = lock(part);
             }
-            Notification::Task(outcome) => sink.task(&outcome),
-            Notification::Pfc(event) => sink.pfc(&event),
-            Notification::Rtt(sample) => sink.rtt(&sample),
             Notification::Packet(event, header) => {
                 let header = header.map(|at| locked.world.observed.header(at));
                 sink.packet(&event, header.as_ref());
             }
-            Notification::Sender(event) => sink.sender(&event),
-            Notification::Receiver(event) => sink.receiver(&event),
-            Notification::Convergence(sample) => sink.convergence(&sample),
+            Notification::Other(observation) => sink.observe(&observation),
         }
         let is_over = |first: Event| until.is_some_and(|until| until <= first);
         if locked.world.observed.first().is_none_or(is_over) {

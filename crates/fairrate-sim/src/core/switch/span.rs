@@ -137,7 +137,7 @@ impl Switches {
         let is_quiet = self.backlog_pfc.as_ref().is_none_or(|pfc| pfc.is_quiet(id, most));
         let mut sums = Sums::new();
         if !span.has_frames && is_quiet && self.buffers.surely_admits(id, most) {
-            let take_short_cut = match (self.buffers.peak() < most, w.observed.wants_packets) {
+            let take_short_cut = match (self.buffers.peak() < most, w.observed.wants.packets) {
                 (false, false) => Self::take_short_cut::<false, false>,
                 (true, false) => Self::take_short_cut::<true, false>,
                 (false, true) => Self::take_short_cut::<false, true>,

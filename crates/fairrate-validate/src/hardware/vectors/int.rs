@@ -7,9 +7,7 @@ use std::path::Path;
 use fairrate_control::{IntCounter, IntFormat, IntHop, PortRate};
 use fairrate_scenario::{Overrides, Scenario};
 use fairrate_sim::rng::{Purpose, Stream};
-use fairrate_sim::{
-    FlowOutcome, PacketEvent, PacketHeader, PacketKind, PacketStep, PfcEvent, PortId, PortSample, RateSample, Sink,
-};
+use fairrate_sim::{PacketEvent, PacketHeader, PacketKind, PacketStep, PortId, Sink, Wants};
 use fairrate_units::Time;
 
 use super::{Counted, Source};
@@ -116,15 +114,8 @@ struct Packets {
 }
 
 impl Sink for Packets {
-    fn flow(&mut self, _: &FlowOutcome) {}
-    fn port(&mut self, _: &PortSample) {}
-    fn rate(&mut self, _: &RateSample) {}
-    fn pfc(&mut self, _: &PfcEvent) {}
-    fn wants_packets(&self) -> bool {
-        true
-    }
-    fn wants_headers(&self) -> bool {
-        true
+    fn wants(&self) -> Wants {
+        Wants { packets: true, headers: true, ..Wants::default() }
     }
     fn packet(&mut self, event: &PacketEvent, header: Option<&PacketHeader<'_>>) {
         let stamps = event.step == PacketStep::Sent && event.kind == PacketKind::Data;
