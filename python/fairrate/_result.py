@@ -15,12 +15,13 @@ from typing import Any
 from fairrate import _native
 from fairrate._scenario import Scenario
 from fairrate._table import Table
+from fairrate._tables import Tables
 
 
-class Result:
+class Result(Tables):
     """The results of a run: a directory as the command line writes it, and its tables.
 
-    Tables are read when they are first asked for. A result without a directory of its own lies in a temporary one, which goes with
+    Each table is an attribute with the name of its file, as ``result.flows``; it is read when it is first asked for. A result without a directory of its own lies in a temporary one, which goes with
     it; :meth:`save` keeps it.
     """
 
@@ -51,57 +52,6 @@ class Result:
     def scenario(self) -> Scenario:
         """The resolved scenario."""
         return Scenario.load(self._dir / "scenario.toml")
-
-    @cached_property
-    def flows(self) -> Table:
-        """A row a flow: ``id``, ``src``, ``dst``, ``bytes``, ``start_ns``, ``fct_ns``, ``slowdown`` and more."""
-        return self._table("flows")
-
-    @cached_property
-    def ports(self) -> Table:
-        """A row a sample of a port: ``t_ns``, ``port``, ``qlen_bytes``, ``tx_bytes`` and more."""
-        return self._table("ports")
-
-    @cached_property
-    def rates(self) -> Table:
-        """A row a sample of a flow: ``t_ns``, ``flow``, ``cwnd_bytes``, ``rate_bps``, ``delivered_bytes``."""
-        return self._table("rates")
-
-    @cached_property
-    def pauses(self) -> Table:
-        """A row a PFC frame: ``t_ns``, ``port``, ``pause``, ``class``."""
-        return self._table("pfc")
-
-    @cached_property
-    def links(self) -> Table:
-        """A row a port over the whole run: ``port``, ``rate_bps``, ``tx_bytes``, ``ecn_marks``, ``drops``, each cause of drops, and
-        ``pfc_pause_ns``."""
-        return self._table("links")
-
-    @cached_property
-    def rtts(self) -> Table:
-        """A row a range of round-trip times: ``group``, ``from_ns``, ``to_ns``, ``acks``; empty without such a probe."""
-        return self._table("rtts")
-
-    @cached_property
-    def collectives(self) -> Table:
-        """A row a rank and iteration of a collective: ``group``, ``iteration``, ``rank``, ``time_ns``, ``busbw_bytes_per_s`` and more."""
-        return self._table("collectives")
-
-    @property
-    def operations(self) -> Table:
-        """A row a rank and operation of a training job: ``iteration``, ``rank``, ``kind``, ``name``, ``start_ns``, ``end_ns`` and more."""
-        return self._table("operations")
-
-    @property
-    def iterations(self) -> Table:
-        """A row a rank and iteration of a training job: ``time_ns``, ``compute_ns``, ``exposed_ns`` and more."""
-        return self._table("iterations")
-
-    @cached_property
-    def convergence(self) -> Table:
-        """A row an arrival or departure of a flow: ``t_ns``, ``flow``, ``rtts`` and more; empty without such a probe."""
-        return self._table("convergence")
 
     def trace(
         self,

@@ -49,11 +49,13 @@ def test_duckdb_queries_it(rates: Table) -> None:
 
 def test_values_are_those_of_the_file(incast: Scenario) -> None:
     result = fairrate.run(incast)
-    for name in ("flows", "ports", "rates", "pfc", "links", "rtts", "collectives", "operations", "iterations", "convergence"):
-        ours = polars.DataFrame(result._table(name))
+    names = [path.stem for path in result.dir.glob("*.parquet")]
+    assert len(names) == 10
+    for name in names:
+        ours = polars.DataFrame(getattr(result, name))
         assert ours.equals(polars.read_parquet(result.dir / f"{name}.parquet")), name
     assert result.ports.units["qlen_bytes"] == "B"
-    assert len(result.pauses) == 0 and result.pauses.to_polars().height == 0
+    assert len(result.pfc) == 0 and result.pfc.to_polars().height == 0
 
 
 def test_what_notebooks_show(rates: Table) -> None:

@@ -11,6 +11,8 @@ use crate::value::{Cell, Type, Value};
 pub struct TableSpec {
     /// The name.
     pub name: &'static str,
+    /// The meaning of a row, as sentences that begin with "A row of".
+    pub meaning: &'static str,
     /// The columns in the order of the file, without the [tags](crate::Tag) that every table has.
     pub columns: &'static [ColumnSpec],
     /// Largest number of rows of a row group.
@@ -64,7 +66,8 @@ pub(super) trait Row: Sized {
 ///
 /// with the largest number of rows of a row group behind `by`. From it follow the struct, [`Row`] for it, the table's
 /// [`TableSpec`] in `TABLES`, its writer in `TableWriters` and the function `name` of [`Results`](crate::Results).
-/// `tests/docs.rs` writes the columns into `docs/results.md`.
+/// `tests/docs.rs` writes the columns into `docs/results.md`, and the functions of the Python package into
+/// `python/fairrate/_tables.py`.
 macro_rules! tables {
     ($(
         $(#[doc = $row_doc:literal])+
@@ -115,6 +118,7 @@ macro_rules! tables {
             impl Row for $Row {
                 const TABLE: TableSpec = TableSpec {
                     name: stringify!($table),
+                    meaning: concat!($($row_doc),+).trim_ascii_start(),
                     columns: &[$(ColumnSpec::of::<$Value>(stringify!($column), $unit, concat!($($doc),+))),+],
                     most_rows_per_group: $most_rows,
                 };

@@ -1,9 +1,10 @@
-//! The tables of `docs/results.md` have every column, and the Python package names columns that there are. To write the
-//! columns again: `FAIRRATE_BLESS=1 cargo test -p fairrate-results --test docs`.
+//! The tables of `docs/results.md` have every column, and the Python package has every table. To write both again:
+//! `FAIRRATE_BLESS=1 cargo test -p fairrate-results --test docs`.
 
+use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
-use fairrate_results::{ColumnSpec, TABLES};
+use fairrate_results::{ColumnSpec, TABLES, TableSpec};
 use fairrate_sim::{Counts, DropCause};
 
 fn root() -> PathBuf {
@@ -18,23 +19,96 @@ fn with_table(page: &str, name: &str, table: &str) -> String {
     format!("{before}{begin}{table}<!-- end -->{after}")
 }
 
+/// Writes `text` to `path` below the root if `FAIRRATE_BLESS` is set; otherwise checks that it is there.
+fn hold(path: &str, text: &str) {
+    let file = root().join(path);
+    if std::env::var_os("FAIRRATE_BLESS").is_some() {
+        std::fs::write(&file, text).expect("the file can be written");
+    } else {
+        let there = std::fs::read_to_string(&file).unwrap_or_default();
+        assert_eq!(there, text, "{path}: run this test with FAIRRATE_BLESS=1");
+    }
+}
+
+/// Returns the meaning of a row of `table` without its first words.
+fn row(table: &TableSpec) -> &'static str {
+    let start = format!("A row of `{}.parquet`: ", table.name);
+    table.meaning.strip_prefix(&start).unwrap_or_else(|| panic!("{}: a table's meaning begins `{start}`", table.name))
+}
+
+/// Returns `page` with a line and a section for `table`, behind those of the table before, if it has none.
+fn with_section(mut page: String, table: &TableSpec, before: &TableSpec) -> String {
+    let line = |table: &TableSpec| format!("\n| `{}.parquet` |", table.name);
+    let heading = |table: &TableSpec| format!("\n## `{}.parquet`\n", table.name);
+    let behind = |page: &str, what: &str, end: &str| {
+        let at = page.find(what).expect("the table before is there");
+        at + what.len() + page[at + what.len()..].find(end).expect("something follows")
+    };
+    if !page.contains(&line(table)) {
+        let at = behind(&page, &line(before), "\n");
+        let (first, _) = row(table).split_once(". ").unwrap_or((row(table).trim_end_matches('.'), ""));
+        page.insert_str(at, &format!("{} a row {first} |", line(table)));
+    }
+    if !page.contains(&heading(table)) {
+        let at = behind(&page, &heading(before), "\n## ");
+        let section = format!("{}\n{}\n\n<!-- {} -->\n<!-- end -->\n", heading(table), table.meaning, table.name);
+        page.insert_str(at, &section);
+    }
+    page
+}
+
 #[test]
-fn the_page_on_results_has_every_column() {
-    let path = root().join("docs/results.md");
-    let text = std::fs::read_to_string(&path).expect("the page");
-    let mut written = text.clone();
+fn the_page_on_results_has_every_table_and_column() {
+    let mut page = std::fs::read_to_string(root().join("docs/results.md")).expect("the page");
+    let mut before = &TABLES[0];
     for table in TABLES {
-        assert!(text.contains(&format!("\n| `{}.parquet` |", table.name)), "the list of files lacks `{}`", table.name);
         let row = |c: &ColumnSpec| format!("| `{}` | {} | {} |\n", c.name, c.unit, c.meaning);
         assert!(table.columns.iter().all(|c| !c.meaning.contains('|')), "{}: a table cannot hold `|`", table.name);
         let rows: String = table.columns.iter().map(row).collect();
-        written = with_table(&written, table.name, &format!("| column | unit | meaning |\n|---|---|---|\n{rows}"));
+        page = with_section(page, table, before);
+        page = with_table(&page, table.name, &format!("| column | unit | meaning |\n|---|---|---|\n{rows}"));
+        before = table;
     }
-    if std::env::var_os("FAIRRATE_BLESS").is_some() {
-        std::fs::write(&path, written).expect("the page can be written");
-    } else {
-        assert_eq!(text, written, "docs/results.md: run this test with FAIRRATE_BLESS=1");
+    hold("docs/results.md", &page);
+}
+
+/// Adds `text` to `out` in lines of at most 120 characters, the first behind `first` and the others behind `rest`.
+fn wrap(out: &mut String, first: &str, rest: &str, text: &str) {
+    let mut line = first.to_owned();
+    for word in text.split_whitespace() {
+        if 120 < line.chars().count() + word.chars().count() {
+            out.push_str(line.trim_end());
+            out.push('\n');
+            rest.clone_into(&mut line);
+        }
+        line.push_str(word);
+        line.push(' ');
     }
+    out.push_str(line.trim_end());
+    out.push('\n');
+}
+
+/// The Python package reads every table by its name, and says what is in it.
+#[test]
+fn python_has_every_table() {
+    let mut text = "\"\"\"The tables of results, as `fairrate-results/src/rows.rs` declares them; its tests write this file.\"\"\"\n\n\
+                    from __future__ import annotations\n\nfrom functools import cached_property\n\n\
+                    from fairrate._table import Table\n\n\n\
+                    class Tables:\n    \"\"\"The tables of a run by their names. Each is read when it is first asked for.\"\"\"\n\n    \
+                    def _table(self, name: str) -> Table:\n        raise NotImplementedError\n"
+        .to_owned();
+    let code = |text: &str| text.replace('`', "``").replace('\\', "\\\\");
+    for table in TABLES {
+        write!(text, "\n    @cached_property\n    def {}(self) -> Table:\n", table.name).expect("memory");
+        wrap(&mut text, "        \"\"\"", "        ", &code(table.meaning));
+        text.push_str("\n        Columns:\n");
+        for column in table.columns {
+            let first = format!("            {} ({}): ", column.name, column.unit);
+            wrap(&mut text, &first, "                ", &code(column.meaning));
+        }
+        write!(text, "        \"\"\"\n        return self._table(\"{}\")\n", table.name).expect("memory");
+    }
+    hold("python/fairrate/_tables.py", &text);
 }
 
 /// The list of `summary.json`'s keys has every counter.
@@ -47,20 +121,4 @@ fn the_page_on_results_has_every_counter() {
     for name in Counts::NAMES.into_iter().chain(causes.iter().map(String::as_str)) {
         assert!(list.contains(&format!("`{name}`")), "docs/results.md: `summary.json` has no `{name}`");
     }
-}
-
-/// The docstrings of the Python package name columns that the tables have.
-#[test]
-fn python_names_columns_of_tables() {
-    let text = std::fs::read_to_string(root().join("python/fairrate/_result.py")).expect("a source");
-    let mut n = 0;
-    for table in TABLES {
-        let Some((before, _)) = text.split_once(&format!("self._table(\"{}\")", table.name)) else { continue };
-        let doc = before.rsplit("\"\"\"").nth(1).expect("a docstring");
-        for column in doc.split("``").skip(1).step_by(2) {
-            assert!(table.columns.iter().any(|c| c.name == column), "{} has no `{column}`", table.name);
-            n += 1;
-        }
-    }
-    assert!(20 < n, "{n}");
 }

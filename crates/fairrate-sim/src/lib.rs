@@ -48,12 +48,7 @@ pub use input_error::{FieldError, FileError};
 pub use jobs::{
     JobBook, JobIteration, JobSpec, OperationKind, OperationSpec, PartOutcome, PartSpec, ProcessGroup, RankTimes,
 };
-pub use output::{
-    AllocatorTotals, Both, Cause, ConvergenceSample, Counts, Disorder, Drops, FlowOutcome, GroupTotals, HostSample,
-    MeasuredSender, Observation, PacketEvent, PacketHeader, PacketStep, PfcEvent, PortSample, PortTotals, RateSample,
-    RateSums, ReceiverEvent, Recorder, Reordering, RttSample, RunTotals, SenderEvent, SenderStep, Sink, TaskOutcome,
-    Wants,
-};
+pub use output::*;
 pub use packet::PacketKind;
 pub use shared::Shared;
 #[doc(hidden)]

@@ -3,64 +3,10 @@
 use fairrate_units::Time;
 
 use super::{
-    ConvergenceSample, FlowOutcome, HostSample, PacketEvent, PacketHeader, PfcEvent, PortSample, RateSample,
-    ReceiverEvent, RttSample, SenderEvent, TaskOutcome,
+    ConvergenceSample, FlowOutcome, HostSample, Observation, PacketEvent, PacketHeader, PfcEvent, PortSample,
+    RateSample, TaskOutcome, Wants,
 };
 use crate::ids::FlowId;
-
-/// An observation of a run, in the order of events.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Observation {
-    /// A task has ended.
-    Task(TaskOutcome),
-    /// A sample of a probed port.
-    Port(PortSample),
-    /// A sample of a host's receive buffer.
-    Host(HostSample),
-    /// A sample of a probed flow.
-    Rate(RateSample),
-    /// A port was paused or resumed.
-    Pfc(PfcEvent),
-    /// A sender has measured a round-trip time, as it does at every acknowledgment; see [`Wants::rtts`].
-    Rtt(RttSample),
-    /// A sender took a step, at its place among the steps of packets; see [`Wants::senders`]. Senders of fluids take no steps.
-    Sender(SenderEvent),
-    /// A receiver that gives grants acts on a data packet, and steps of its answer follow; see [`Wants::senders`].
-    Receiver(ReceiverEvent),
-    /// Rates have converged after a change, or have not in the time they had.
-    Convergence(ConvergenceSample),
-}
-
-/// The results that a run reports only to a sink that wants them, as they cost time.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Wants {
-    /// Round-trip times.
-    pub rtts: bool,
-    /// Steps of packets, [`Sink::packet`].
-    pub packets: bool,
-    /// The headers of packets, with their steps.
-    pub headers: bool,
-    /// Steps of senders and of receivers that give grants.
-    pub senders: bool,
-    /// Snapshots, [`Sink::snapshot`].
-    pub snapshots: bool,
-}
-
-impl Wants {
-    /// Returns `true` if `observation` is wanted, or of a kind that every sink receives.
-    fn has(self, observation: &Observation) -> bool {
-        match observation {
-            Observation::Rtt(_) => self.rtts,
-            Observation::Sender(_) | Observation::Receiver(_) => self.senders,
-            Observation::Task(_)
-            | Observation::Port(_)
-            | Observation::Host(_)
-            | Observation::Rate(_)
-            | Observation::Pfc(_)
-            | Observation::Convergence(_) => true,
-        }
-    }
-}
 
 /// A receiver of results during a run.
 pub trait Sink {
@@ -149,8 +95,8 @@ impl Sink for Both<'_> {
     }
 }
 
-/// A sink that keeps the results of a run in the order they are received: samples in order of time, flows as they
-/// finish. It is for runs whose samples fit into memory.
+/// A sink that keeps the results that every sink receives, and snapshots, in the order they are received: samples in order of
+/// time, flows as they finish. It is for runs whose samples fit into memory.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Recorder {
     /// Finished flows.
@@ -186,7 +132,7 @@ impl Sink for Recorder {
             Observation::Rate(sample) => self.rates.push(sample),
             Observation::Pfc(event) => self.pfc.push(event),
             Observation::Convergence(sample) => self.convergence.push(sample),
-            Observation::Rtt(_) | Observation::Sender(_) | Observation::Receiver(_) => {}
+            _ => {}
         }
     }
     fn snapshot(&mut self, t: Time, delivered: &mut dyn Iterator<Item = (FlowId, u64)>) {
