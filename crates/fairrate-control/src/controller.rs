@@ -186,6 +186,11 @@ pub trait Controller {
     fn timer_lead(&self) -> Time {
         Time::MAX
     }
+    /// Returns the telemetry that the next acknowledgment's is compared with, if the algorithm keeps any. The simulator fetches it
+    /// from memory ahead of that acknowledgment.
+    fn last_telemetry(&self) -> &[IntHop] {
+        &[]
+    }
 }
 
 /// The queue whose length decides whether a packet is marked.

@@ -2,6 +2,7 @@ use fairrate_units::{Bytes, Time};
 
 use crate::controller::{Ack, AlgorithmSpec, Allowance, Controller, FlowContext, Loss, Trimmed};
 use crate::forward_controller;
+use crate::int::IntHop;
 use crate::port::Notice;
 
 /// The control of one connection of several subflows at its sender: an event on one subflow may change the allowance of
@@ -51,6 +52,10 @@ pub trait CoupledController {
     /// Does the same as [`Controller::timer_lead`], for a subflow.
     fn timer_lead(&self, _subflow: usize) -> Time {
         Time::MAX
+    }
+    /// Does the same as [`Controller::last_telemetry`], for a subflow.
+    fn last_telemetry(&self, _subflow: usize) -> &[IntHop] {
+        &[]
     }
     /// Records that the path of `subflow` is considered dead, or alive again. A dead subflow does not count in the allowances
     /// of the others.

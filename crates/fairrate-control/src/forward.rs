@@ -16,6 +16,7 @@ use fairrate_units::Rate;
 
 use crate::controller::{Ack, Allowance, Controller, Loss, Trimmed};
 use crate::coupled::CoupledController;
+use crate::int::{IntHop, PortRate};
 use crate::port::{NOTICE_VALUES, Notice};
 
 /// Writes the methods of an `impl Controller` that forward each call. The arms are those of a `match` on `self`: a pattern,
@@ -107,6 +108,9 @@ macro_rules! forward_controller {
         fn timer_lead(&$self) -> $crate::forward::Time {
             match $self { $($pattern => $to.timer_lead($($subflow)?)),+ }
         }
+        fn last_telemetry(&$self) -> &[$crate::IntHop] {
+            match $self { $($pattern => $to.last_telemetry($($subflow)?)),+ }
+        }
     };
     (@noted $self:ident, $decision:expr) => {
         $decision
@@ -187,6 +191,9 @@ macro_rules! forward_coupled {
         fn timer_lead(&$self, subflow: usize) -> $crate::forward::Time {
             match $self { $($pattern => $to.timer_lead(subflow)),+ }
         }
+        fn last_telemetry(&$self, subflow: usize) -> &[$crate::IntHop] {
+            match $self { $($pattern => $to.last_telemetry(subflow)),+ }
+        }
         fn on_path(&mut $self, subflow: usize, now: $crate::forward::Time, alive: bool) {
             match $self { $($pattern => $to.on_path(subflow, now, alive)),+ }
         }
@@ -257,6 +264,12 @@ macro_rules! record {
         fn timer_lead(&self $(, $subflow: usize)?) -> Time {
             Time::from_ps(self.note("timer_lead", record!(@of $($subflow)?)).cwnd.as_u64())
         }
+        // As many records as there were calls: a few, once a test.
+        fn last_telemetry(&self $(, $subflow: usize)?) -> &[IntHop] {
+            let hop = IntHop { ts: Time::ZERO, tx_bytes: 0, qlen: 0, rate: PortRate::new(Rate::from_gbps(1)) };
+            let n_calls = self.note("last_telemetry", record!(@of $($subflow)?)).cwnd.as_u64();
+            vec![hop; n_calls as usize].leak()
+        }
     };
     (@of) => { None };
     (@of $subflow:ident) => { Some($subflow) };
@@ -306,6 +319,7 @@ pub fn call_all(controller: &mut impl Controller) -> Vec<(&'static str, u64)> {
     let leaves = controller.control_packet(now, 0, &mut asked);
     answers.push(("control_packet", if leaves { asked[0] as u64 } else { 0 }));
     answers.push(("timer_lead", controller.timer_lead().as_ps()));
+    answers.push(("last_telemetry", controller.last_telemetry().len() as u64));
     answers
 }
 

@@ -214,11 +214,6 @@ pub struct Hpcc {
 }
 
 impl Hpcc {
-    /// Returns the telemetry that the next acknowledgment's is compared with.
-    pub(crate) fn kept(&self) -> &[IntHop] {
-        self.prev.last()
-    }
-
     /// Updates U as MEASUREINFLIGHT (Alg. 1 lines 1-10). Returns `true` if any port's clock advanced.
     fn measure_inflight(&mut self, int: &[IntHop]) -> bool {
         let mut fullest: Option<(f64, f64)> = None;
@@ -311,6 +306,9 @@ impl Controller for Hpcc {
     }
     fn on_timer(&mut self, _: Time) -> Allowance {
         self.allowance()
+    }
+    fn last_telemetry(&self) -> &[IntHop] {
+        self.prev.last()
     }
 }
 

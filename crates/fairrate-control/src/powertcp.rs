@@ -133,11 +133,6 @@ pub struct PowerTcp {
 }
 
 impl PowerTcp {
-    /// Returns the telemetry that the next acknowledgment's is compared with.
-    pub(crate) fn kept(&self) -> &[IntHop] {
-        self.prev.last()
-    }
-
     /// Returns NORMPOWER without smoothing (Alg. 1 lines 8-23): the largest normalised power of all ports, and the
     /// time in nanoseconds over which it was measured (τ if a new rate makes a fresh start), or `None` if no port's clock
     /// advanced.
@@ -211,6 +206,9 @@ impl Controller for PowerTcp {
     }
     fn on_timer(&mut self, _: Time) -> Allowance {
         self.law.allowance(self.tau)
+    }
+    fn last_telemetry(&self) -> &[IntHop] {
+        self.prev.last()
     }
 }
 

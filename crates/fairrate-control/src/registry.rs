@@ -256,14 +256,3 @@ registry! {
     "ndp" => ndp::{Ndp, NdpConfig}, "NDP",
         "Handley et al., SIGCOMM 2017", "a window at line rate, then a packet for each that arrives, whole or cut, as receivers pull";
 }
-
-impl Algorithm {
-    /// Returns the telemetry that the next acknowledgment's is compared with, if the algorithm keeps any.
-    pub fn kept(&self) -> &[crate::IntHop] {
-        match self {
-            Self::PowerTcp(c) => c.kept(),
-            Self::Hpcc(c) => c.kept(),
-            _ => &[],
-        }
-    }
-}

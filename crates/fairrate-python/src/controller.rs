@@ -6,8 +6,8 @@ use std::sync::{Arc, Mutex, OnceLock};
 
 use fairrate_control::{
     ALGORITHMS, Ack, AlgorithmInfo, AlgorithmSpec, Allowance, Controller, CustomAlgorithm, FeedbackNeeds, FlowContext,
-    HeaderWords, Loss, Needs, NetworkNeeds, Notice, Param, Parameters, PortContext, PortScope, RawValue, Registry,
-    SetParamError, Telemetry, Trimmed, WireNeeds,
+    HeaderWords, IntHop, Loss, Needs, NetworkNeeds, Notice, Param, Parameters, PortContext, PortScope, RawValue,
+    Registry, SetParamError, Telemetry, Trimmed, WireNeeds,
 };
 use fairrate_units::{Bytes, Rate, Time};
 use pyo3::exceptions::{PyNotImplementedError, PyValueError};
@@ -431,5 +431,8 @@ impl Controller for Sender {
     /// Returns [`Time::MAX`]: Python has no access to ns-3's order of simultaneous events.
     fn timer_lead(&self) -> Time {
         Time::MAX
+    }
+    fn last_telemetry(&self) -> &[IntHop] {
+        &[]
     }
 }

@@ -273,7 +273,7 @@ impl Coming {
         }
         if let Some(Some(sender)) = hosts.senders.get(self.sender) {
             CACHE.fetch_place(hosts.nics[self.host].flows.as_ptr().wrapping_add(sender.nic_slot as usize));
-            CACHE.fetch_slice(sender.controlled.kept());
+            CACHE.fetch_slice(sender.controlled.last_telemetry());
         }
     }
 }

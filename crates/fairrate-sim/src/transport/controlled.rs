@@ -22,8 +22,8 @@ pub enum Controlled {
 
 impl Controlled {
     /// Returns the telemetry that the sender's own controller keeps.
-    pub(crate) fn kept(&self) -> &[fairrate_control::IntHop] {
-        if let Self::Own(algorithm) = self { algorithm.kept() } else { &[] }
+    pub(crate) fn last_telemetry(&self) -> &[fairrate_control::IntHop] {
+        if let Self::Own(algorithm) = self { algorithm.last_telemetry() } else { &[] }
     }
 }
 
@@ -57,7 +57,7 @@ mod tests {
         let answers = call_all(&mut controller);
         let reached = recorder.take();
         assert_eq!(reached, answers.iter().map(|(method, _)| (*method, subflow)).collect::<Vec<_>>());
-        assert_eq!(answers.iter().map(|(_, number)| *number).collect::<Vec<_>>(), (1..=13).collect::<Vec<_>>());
+        assert_eq!(answers.iter().map(|(_, number)| *number).collect::<Vec<_>>(), (1..=14).collect::<Vec<_>>());
     }
 
     #[test]
