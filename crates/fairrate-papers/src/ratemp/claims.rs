@@ -45,6 +45,8 @@ pub struct Setting<'a> {
     pub marks: Marks,
     /// Causes that were measured, each for the claims whose ids begin with its first text.
     pub causes: &'a [(&'a str, &'a str)],
+    /// Runs of RateMP with one thing changed, with the change in words, for the claims about its rate.
+    pub changes: &'a [(&'a str, &'a str)],
     pub claims: Vec<Claim>,
 }
 
@@ -58,7 +60,7 @@ pub fn of_all(
     let mut all = Vec::new();
     for hosts in Hosts::ALL {
         for (marks, traffic) in Marks::ALL.into_iter().flat_map(|marks| traffics.iter().map(move |t| (marks, t))) {
-            let mut setting = Setting { points, traffic, hosts, marks, causes, claims: Vec::new() };
+            let mut setting = Setting { points, traffic, hosts, marks, causes, changes: &[], claims: Vec::new() };
             claim(&mut setting);
             all.append(&mut setting.claims);
         }
@@ -106,8 +108,19 @@ impl Setting<'_> {
         let (traffic, marks) = (self.traffic, self.marks);
         let id = format!("{}{what}-{}-{}-{load}", self.hosts.prefix(), marks.id(), traffic.id);
         let text = format!("{}, {}, load {load}, {}: {text}", traffic.name, self.hosts.text(), marks.text());
-        let cause = self.causes.iter().find(|(begin, _)| id.starts_with(begin)).map_or(UNKNOWN, |cause| cause.1);
-        self.claims.push(with_cause(Claim::mean(&id, &text, rule, unit, values), cause));
+        let cause = self.causes.iter().find(|(begin, _)| id.starts_with(begin));
+        let claim = Claim::mean(&id, &text, rule, unit, values);
+        self.claims.push(match cause {
+            Some((_, cause)) => with_cause(claim, cause),
+            None => claim,
+        });
+    }
+
+    /// Adds to the last claim the ratio that it has if `what` is changed.
+    pub fn if_changed(&mut self, what: &str, above: &[f64], below: &[f64]) {
+        if let Some(claim) = self.claims.pop() {
+            self.claims.push(claim.changing(what, over(above, below)));
+        }
     }
 
     /// Adds a claim about a ratio.
@@ -137,6 +150,9 @@ impl Setting<'_> {
         let (own, best) = (self.values(load, "ratemp", "rate"), self.highest(load, &Self::others(), "rate"));
         let text = "mean rate of ratemp over the highest other: \"the highest\"";
         self.ratio("best", load, text, Rule::AtLeast(1.0), &own, &best);
+        for (run, what) in self.changes {
+            self.if_changed(what, &self.of_run(load, run, "rate"), &best);
+        }
     }
 }
 
@@ -156,8 +172,15 @@ mod tests {
             }
         }
         let (hosts, marks) = (Hosts::Gbps25, Marks::Own);
-        let setting =
-            Setting { points: &points, traffic: &MANY_TO_MANY, hosts, marks, causes: &[], claims: Vec::new() };
+        let setting = Setting {
+            points: &points,
+            traffic: &MANY_TO_MANY,
+            hosts,
+            marks,
+            causes: &[],
+            changes: &[],
+            claims: Vec::new(),
+        };
         assert_eq!(setting.lowest(FIRST, &["lia", "balia"], "rtt"), [3.0, 3.0]);
         assert_eq!(setting.highest(FIRST, &["lia", "balia"], "rtt"), [1.0, 6.0]);
         assert!(setting.lowest(FIRST, &["lia", "xmp"], "rtt").is_empty());

@@ -61,6 +61,8 @@ fn of_load(at: &mut Setting<'_>, load: &str) {
         (at.highest(load, &SINGLE_PATH, "rate"), if load == FIRST { Rule::AtLeast(1.0) } else { Rule::Words });
     let text = "lowest mean rate of several paths over the highest of one: \"higher\" below 0.4";
     at.ratio("paths", load, text, rule, &at.lowest(load, &MULTIPATH, "rate"), &single);
+    let without = at.lowest(load, &["ratemp", "xmp", "lia", "balia"], "rate");
+    at.if_changed("MPCC, which begins with its module's 4 Mb/s, is left out", &without, &single);
     let (own, least) = (at.values(load, "ratemp", "rtt"), at.lowest(load, &Setting::others(), "rtt"));
     at.ratio("rtt", load, "mean RTT of ratemp over the lowest other: \"the lowest\"", Rule::AtMost(1.0), &own, &least);
     at.add("us", load, "mean RTT of ratemp", Rule::Words, "us", own);
