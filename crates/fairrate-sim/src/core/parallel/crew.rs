@@ -12,7 +12,7 @@ use std::thread::Thread;
 use std::time::{Duration, Instant};
 
 use super::meter::Work;
-use super::pace::Pace;
+use super::pace::{Pace, Way};
 use crate::core::Part;
 
 /// Number of times a waiting thread checks its condition before it sleeps, if there is a core for each thread: with few
@@ -20,10 +20,6 @@ use crate::core::Part;
 /// Most of many threads wait for the slowest one in every round, and one thread has to wake all of them.
 const SPINS: [u32; 2] = [1_024, 4_096];
 const MANY: usize = 4;
-
-/// Number of events of a round, all parts together, below which the leader does the next round alone: to wake the other
-/// threads and to wait for them would take longer.
-pub(super) const FEW: u64 = 160;
 
 /// Time that the leader sleeps between two checks while it waits for the others.
 const NAP: Duration = Duration::from_micros(200);
@@ -70,8 +66,6 @@ pub(super) struct Crew<'a, P> {
     through: Apart<AtomicUsize>,
     /// The results of the last round, of the part of each worker.
     results: Vec<Apart<RoundResult>>,
-    /// Number of events of the round before.
-    n_before: AtomicU64,
     habits: &'a Habits,
     is_dismissed: AtomicBool,
     /// Number of workers that sleep, and `true` if the leader does. To wake a thread costs more than to ask if it sleeps.
@@ -117,7 +111,6 @@ impl<'a, P: Process> Crew<'a, P> {
             taken: parts[1..].iter().map(|_| Apart(AtomicU64::new(0))).collect(),
             through: Apart(AtomicUsize::new(0)),
             results: parts[1..].iter().map(|_| Apart(RoundResult::default())).collect(),
-            n_before: AtomicU64::new(0),
             habits,
             is_dismissed: AtomicBool::new(false),
             n_asleep: AtomicUsize::new(0),
@@ -146,24 +139,22 @@ impl<'a, P: Process> Crew<'a, P> {
         })
     }
 
-    /// Processes the events of all parts before `window_end_ps`, at most `max_events` in each part. Returns `true` if
-    /// all parts have reached the end of the window, and the number of events.
+    /// Processes the events of all parts before `window_end_ps`, at most `max_events` in each part and possibly fewer. Returns
+    /// `true` if all parts have reached the end of the window, and the number of events.
     pub(super) fn run(&self, window_end_ps: u64, max_events: u64) -> (bool, u64) {
         if let Some(work) = &self.habits.work {
-            return lock(work).round(|part| lock(&self.parts[part]).run(window_end_ps, max_events));
+            return lock(work).round(|part, most| lock(&self.parts[part]).run(window_end_ps, most.min(max_events)));
         }
-        let is_small = self.n_before.load(Ordering::Relaxed) < FEW;
-        let (all_done, n_events) = if self.parts.len() == 1 || is_small {
-            self.run_alone(window_end_ps, max_events)
-        } else {
-            let start = Instant::now();
-            let is_alone = self.pace().is_alone(self.parts.len(), start);
-            let run = if is_alone { Self::run_alone } else { Self::run_together };
-            let (all_done, n_events) = run(self, window_end_ps, max_events);
-            self.pace().note(is_alone, start, start.elapsed(), n_events);
-            (all_done, n_events)
+        if self.parts.len() == 1 {
+            return self.run_alone(window_end_ps, max_events);
+        }
+        let start = Instant::now();
+        let way = self.pace().way(self.parts.len(), start);
+        let (all_done, n_events) = match way {
+            Way::Together => self.run_together(window_end_ps, max_events),
+            Way::Alone(most) => self.run_alone(window_end_ps, most.min(max_events)),
         };
-        self.n_before.store(n_events, Ordering::Relaxed);
+        self.pace().note(way, start, start.elapsed(), (all_done, n_events));
         (all_done, n_events)
     }
 

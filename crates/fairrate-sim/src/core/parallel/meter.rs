@@ -2,9 +2,8 @@
 
 use std::time::Duration;
 
-use super::crew::FEW;
 use super::meeting::Meeting;
-use super::pace::rounds_between_samples;
+use super::pace::{Rules, Way};
 use crate::thread_clock;
 
 /// Nanoseconds of a duration; those of an hour and more count as the largest number.
@@ -35,14 +34,14 @@ pub struct Work {
     part_events: Vec<u32>,
     /// The end of the last round, or the time at which the caller went on with the run.
     last: Option<Duration>,
-    /// Number of rounds since the leader was alone to measure its pace.
-    n_together: u32,
+    /// The rules of the crew, which choose the rounds that all threads would share.
+    rules: Rules,
 }
 
 impl Work {
     pub(super) fn new(n_parts: usize) -> Self {
-        let n_together = rounds_between_samples(n_parts);
-        Self { n_parts, rounds: Vec::new(), part_ns: Vec::new(), part_events: Vec::new(), last: None, n_together }
+        let rules = Rules::default();
+        Self { n_parts, rounds: Vec::new(), part_ns: Vec::new(), part_events: Vec::new(), last: None, rules }
     }
 
     /// Notes that a caller goes on with the run: the time before was not the leader's.
@@ -50,14 +49,16 @@ impl Work {
         self.last = Some(thread_clock::now());
     }
 
-    /// Runs a round: calls `work` with the number of each part, measures each call, and returns `true` if all calls
-    /// did, and the sum of their events.
-    pub(super) fn round(&mut self, mut work: impl FnMut(usize) -> (bool, u64)) -> (bool, u64) {
+    /// Runs a round: calls `work` with the number of each part and the largest number of its events, measures each call, and
+    /// returns `true` if all calls did, and the sum of their events.
+    pub(super) fn round(&mut self, mut work: impl FnMut(usize, u64) -> (bool, u64)) -> (bool, u64) {
+        let way = if self.n_parts == 1 { Way::Alone(u64::MAX) } else { self.rules.way(self.n_parts) };
+        let most_events = if let Way::Alone(most) = way { most } else { u64::MAX };
         let mut before = thread_clock::now();
         let between_ns = self.last.map_or(0, |last| ns(before.saturating_sub(last)));
         let (mut all_done, mut n_events) = (true, 0);
         for part in 0..self.n_parts {
-            let (is_done, n) = work(part);
+            let (is_done, n) = work(part, most_events);
             let now = thread_clock::now();
             self.part_ns.push(ns(now.saturating_sub(before)));
             self.part_events.push(u32::try_from(n).unwrap_or(u32::MAX));
@@ -66,23 +67,9 @@ impl Work {
             n_events += n;
         }
         self.last = Some(before);
-        let is_shared = self.is_shared();
-        self.rounds.push(Round { n_events, is_shared, between_ns });
+        self.rules.note(all_done, n_events);
+        self.rounds.push(Round { n_events, is_shared: way == Way::Together, between_ns });
         (all_done, n_events)
-    }
-
-    /// Returns `true` if all threads would work in the next round, by the rules of the crew: few events in the round before
-    /// are left to the leader, and so is one round in many, to measure its pace.
-    fn is_shared(&mut self) -> bool {
-        if self.n_parts == 1 || self.rounds.last().is_none_or(|round| round.n_events < FEW) {
-            return false;
-        }
-        if rounds_between_samples(self.n_parts) <= self.n_together {
-            self.n_together = 0;
-            return false;
-        }
-        self.n_together += 1;
-        true
     }
 
     /// Replaces each time by that in `other`, the work of the same run, if that is less: other programs on the machine and
@@ -214,7 +201,7 @@ mod tests {
         let rounds = vec![round(1, false), round(900, true), round(900, true), round(900, true)];
         let part_ns = vec![20, 30, 400, 380, 100, 300, 200, 290];
         let part_events = vec![1, 0, 600, 300, 450, 450, 0, 900];
-        let work = Work { n_parts: 2, rounds, part_ns, part_events, last: None, n_together: 0 };
+        let work = Work { n_parts: 2, rounds, part_ns, part_events, last: None, rules: Rules::default() };
         let [awake, asleep, spin] = [5, 100, 50].map(Duration::from_nanos);
         let path = work.critical_path(&Meeting { n_threads: 2, n_measured: 2, awake, asleep, spin });
         // The first round is the leader's. The worker has slept until the second; before the third it has waited for 20 + 10
