@@ -97,6 +97,9 @@ pub struct Packet {
 pub struct PacketPool {
     packets: Table<PacketIdx, Packet>,
     free: PacketIdx,
+    /// Free places of packets that went to other parts, which come first for packets from there: unlike those of the list, they
+    /// are known before they are needed.
+    vacated: Vec<PacketIdx>,
     int: Vec<IntHop>,
     int_stride: usize,
     headers: Vec<f64>,
@@ -109,6 +112,7 @@ impl PacketPool {
         Self {
             packets: Vec::with_capacity(1 << 12).into(),
             free: PacketIdx::NONE,
+            vacated: Vec::new(),
             int: Vec::new(),
             int_stride,
             headers: Vec::new(),
@@ -129,10 +133,15 @@ impl PacketPool {
         at
     }
 
-    /// Adds a place to the pool. It does not take the new packet as a parameter, which would then have to be in memory
+    /// Adds a place to the list of free ones. It does not take the new packet as a parameter, which would then have to be in memory
     /// at every call of [`PacketPool::take`].
     #[cold]
     fn grow(&mut self) {
+        if let Some(place) = self.vacated.pop() {
+            self.packets[place].next = PacketIdx::NONE;
+            self.free = place;
+            return;
+        }
         if self.packets.len() == self.packets.capacity() {
             let capacity = 2 * self.packets.capacity();
             self.packets.grow(capacity);
@@ -164,6 +173,30 @@ impl PacketPool {
         let words = |i: usize| (a.index() * self.header_stride + i, b.index() * self.header_stride + i);
         for (x, y) in (0..self.header_stride).map(words) {
             self.headers.swap(x, y);
+        }
+    }
+
+    /// Frees the place of a packet that goes to another part.
+    pub fn vacate(&mut self, packet: PacketIdx) {
+        self.vacated.push(packet);
+    }
+
+    /// Stores a packet from another part in a free place; returns its position.
+    pub fn take_in(&mut self, packet: Packet) -> PacketIdx {
+        match self.vacated.pop() {
+            Some(place) => {
+                self.packets[place] = packet;
+                place
+            }
+            None => self.take(packet),
+        }
+    }
+
+    /// Prefetches the place that [`PacketPool::take_in`] returns after `n` others, with that of its telemetry.
+    pub fn prefetch_vacated(&self, cache: Cache, n: usize) {
+        if let Some(&place) = self.vacated.iter().nth_back(n) {
+            self.prefetch(cache, place);
+            self.prefetch_records(cache, place);
         }
     }
 

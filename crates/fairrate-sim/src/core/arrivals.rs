@@ -78,6 +78,12 @@ impl Arrivals {
         self.packets.iter().map(|arrival| (arrival.next_hop, arrival.class))
     }
 
+    /// Returns all packets with their next steps, in no particular order.
+    #[inline]
+    pub(super) fn packets(&self) -> impl Iterator<Item = (PacketIdx, NextHop)> + '_ {
+        self.packets.iter().map(|arrival| (arrival.packet, arrival.next_hop))
+    }
+
     #[inline]
     fn of(&self, key: f64) -> Arrival {
         self.packets[key.to_bits() as u32 as usize]

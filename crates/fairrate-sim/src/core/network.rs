@@ -13,6 +13,7 @@ use crate::fabric::{Faults, FaultyLink, Port};
 use crate::ids::{FlowId, PacketIdx, PortId, PortIdx};
 use crate::output::RunTotals;
 use crate::packet::{PacketKind, PacketPool};
+use crate::prefetch::Cache;
 use crate::table::Table;
 
 /// The ports of a part.
@@ -80,6 +81,13 @@ impl Network {
         }
         let arrival_ps = link.in_order(arrival_ps);
         self.launch(clock, port, packet, arrival_ps, rank);
+    }
+
+    /// Prefetches what is read and written to put a packet onto the wire of `port`, whose line has been fetched.
+    pub(super) fn prefetch_wire(&self, cache: Cache, port: PortIdx) {
+        let port = &self.ports[port];
+        self.pool.prefetch(cache, port.last_on_wire());
+        self.agenda.doors.prefetch(cache, port.door_or_other());
     }
 
     /// Puts a packet that has been serialised onto the wire of `port`.
@@ -295,5 +303,5 @@ pub(super) fn serialise(
 // It takes the fields of `NetworkRest` one by one, so that `NetworkRest` need not be in memory.
 fn post(mail: &mut [Mail], (part, port): (u16, PortIdx), pool: &mut PacketPool, packet: PacketIdx, arrival_ps: u64) {
     mail[usize::from(part)].post(pool, port, packet, arrival_ps);
-    pool.release(packet);
+    pool.vacate(packet);
 }

@@ -7,7 +7,11 @@ use fairrate_control::IntHop;
 use crate::core::network::Network;
 use crate::ids::{LineId, PacketIdx, PortIdx};
 use crate::packet::{Packet, PacketPool};
+use crate::prefetch::Cache;
 use crate::transport::LineNote;
+
+/// Numbers of packets by which [`Mail::unpack`] fetches ahead: the port and the place of a packet, and then what the port leads to.
+const AHEAD: [usize; 2] = [16, 8];
 
 /// Mail from one part to another, in the order of sending.
 #[derive(Default)]
@@ -71,8 +75,15 @@ impl Mail {
     /// network's pool.
     pub(crate) fn unpack(&mut self, net: &mut Network, mut each: impl FnMut(&mut Network, PortIdx, PacketIdx)) {
         let (mut int, mut headers) = (&self.int[..], &self.headers[..]);
-        for p in &self.packets {
-            let packet = net.pool.take(*p);
+        for (i, p) in self.packets.iter().enumerate() {
+            net.pool.prefetch_vacated(Cache::First, AHEAD[0]);
+            if let Some(later) = self.packets.get(i + AHEAD[0]) {
+                Cache::First.fetch(&net.ports[later.ingress]);
+            }
+            if let Some(later) = self.packets.get(i + AHEAD[1]) {
+                net.prefetch_wire(Cache::First, later.ingress);
+            }
+            let packet = net.pool.take_in(*p);
             let records = net.pool.records_mut(packet);
             if !records.is_empty() {
                 let (own, others) = int.split_at(records.len());

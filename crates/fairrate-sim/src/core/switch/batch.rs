@@ -7,7 +7,9 @@ use super::Switches;
 use super::span::Span;
 use crate::core::agenda::{NEVER, Worker};
 use crate::core::arrivals::Arrivals;
+use crate::core::network::Network;
 use crate::core::world::World;
+use crate::fabric::Port;
 use crate::ids::{PacketIdx, PortIdx, SwitchIdx};
 use crate::prefetch::Cache;
 
@@ -100,6 +102,22 @@ impl Batch {
         }
     }
 
+    /// Fetches all of the packets that leave for another part.
+    fn fetch_crossing(&self, net: &Network) {
+        let crosses = |port: &&Port| port.crossing().is_some();
+        let packets = self.arrivals[..self.spans.len()].iter().flat_map(Arrivals::packets);
+        for (packet, next_hop) in packets {
+            if net.ports.get(next_hop.port()).as_ref().is_some_and(crosses) {
+                net.pool.prefetch_records(CACHE, packet);
+            }
+        }
+        for port in self.due.iter().map(|&port| &net.ports[port]).filter(crosses) {
+            if port.can_send() {
+                net.pool.prefetch_records(CACHE, port.first_waiting());
+            }
+        }
+    }
+
     /// Fetches what is read of the ports by which packets leave: queues, packets in them, and doors at the other ends.
     fn fetch_egress(&self, w: &World) {
         let net = &w.net;
@@ -117,6 +135,9 @@ impl Batch {
         }
         for (port, class) in ports() {
             net.pool.prefetch(CACHE, port.last_ahead(class));
+        }
+        if 1 < net.mail.len() {
+            self.fetch_crossing(net);
         }
     }
 }
