@@ -273,9 +273,11 @@ impl Part {
         let standing = Standing { next: Event::LAST, has_news: false, is_done: false };
         let (office, spare) = (Arc::clone(&plan.office), Mail::default());
         let n_ends = parts.hosts.iter().filter(|&&part| part == number).count();
-        let ahead = match plan.switching {
-            Switching::Batches => LookAhead::everything(),
-            _ => LookAhead::new(world.net.ports.len(), n_ends, !config.dependencies.is_empty()),
+        let ahead = if plan.switching == Switching::Batches {
+            LookAhead::everything()
+        } else {
+            let n_ports = (world.net.ports.len(), config.topology.n_ports());
+            LookAhead::new(n_ports, n_ends, !config.dependencies.is_empty())
         };
         let mut part = Self { number, world, switches, hosts, mode, ahead, office, spare, standing };
         part.begin();

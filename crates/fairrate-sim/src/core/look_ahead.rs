@@ -83,21 +83,23 @@ enum Kind {
 }
 
 impl LookAhead {
-    /// Returns what pays in a part with `n_ports` ports and `n_ends` end points; `has_jobs` is set in runs of jobs.
-    pub(super) fn new(n_ports: usize, n_ends: usize, has_jobs: bool) -> Self {
-        let depth = if MORE_PORTS <= n_ports || has_jobs && MANY_ENDS <= n_ends {
+    /// Returns what pays in a part with `n_ports` ports and `n_ends` end points, in a network of `n_ports_of_all` ports; `has_jobs`
+    /// is set in runs of jobs. The nearer caches are the part's own, and the last one is of all parts.
+    pub(super) fn new((n_ports, n_ports_of_all): (usize, usize), n_ends: usize, has_jobs: bool) -> Self {
+        let in_batches = MORE_PORTS <= n_ports_of_all;
+        let depth = if in_batches || has_jobs && MANY_ENDS <= n_ends {
             Depth::Flows
         } else if MANY_PORTS <= n_ports {
             Depth::Packets
         } else {
             Depth::Nothing
         };
-        Self { depth, in_batches: MORE_PORTS <= n_ports, groups: Default::default(), ends_ps: VecDeque::new() }
+        Self { depth, in_batches, groups: Default::default(), ends_ps: VecDeque::new() }
     }
 
     /// Returns all that there is, whether it pays or not.
     pub(super) fn everything() -> Self {
-        Self { in_batches: true, ..Self::new(MORE_PORTS, 0, false) }
+        Self::new((MORE_PORTS, MORE_PORTS), 0, false)
     }
 
     /// Moves all events to their next stages, and lets those of a later bucket enter. So few buckets are ahead that what
