@@ -6,7 +6,7 @@
 
 use fairrate_units::{Bytes, Rate};
 
-use super::port::{N_CLASSES, tx_time_ps};
+use super::port::{MOST_FRAMES, N_CLASSES, tx_time_ps};
 use crate::config::{ClassConfig, ClockRule, FabricConfig, Headroom, PauseLevels, Pfc};
 use crate::huge_pages;
 use crate::ids::{PortIdx, SwitchIdx};
@@ -459,8 +459,12 @@ fn headroom_bytes(config: &FabricConfig, class: &ClassConfig, link: &Link, wire_
     let one_way = most_on_the_way(link, config.clock, wire_mtu);
     let bytes = match class.headroom {
         // The pause waits for a packet that is being sent, travels, and meets a packet that is being sent; bytes sent
-        // before that are still in flight. One packet of slack at each end.
-        Headroom::Auto => 2 * one_way + 4 * wire_mtu.as_u64() + config.pfc_frame.as_u64(),
+        // before that are still in flight. One packet of slack at each end, or room for the frames that may wait ahead of
+        // the pause, if that is more.
+        Headroom::Auto => {
+            let frames = u64::from(MOST_FRAMES) * config.pfc_frame.as_u64();
+            2 * one_way + 2 * wire_mtu.as_u64() + frames.max(2 * wire_mtu.as_u64()) + config.pfc_frame.as_u64()
+        }
         Headroom::TripleDelay => {
             (u128::from(link.rate.as_bps()) * u128::from(link.delay.as_ps()) * 3 / 8_000_000_000_000) as u64
         }

@@ -20,5 +20,5 @@ pub use discipline::{Discipline, Place, Verdicts};
 pub use ecn::Marker;
 pub use faults::{Faults, FaultyLink, FlapTimes};
 pub use mmu::{Admission, DropCause, Mmu};
-pub use port::{N_CLASSES, Port, tx_time_ps};
+pub use port::{MOST_FRAMES, N_CLASSES, Port, tx_time_ps};
 pub use weighted::{WeightedClasses, quanta};

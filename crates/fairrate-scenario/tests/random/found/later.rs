@@ -247,4 +247,21 @@ senders = ["h2"]
 bytes = "1B"
 "#,
     ),
+    (
+        "pauses waited behind other frames for longer than the headroom lasted, where frames are large",
+        r#"
+duration = "2ms"
+[topology]
+kind = "dragonfly"
+[switch]
+buffer = "40KB"
+xon_floor = "10KB"
+pfc_frame = "1KB"
+[[traffic]]
+kind = "incast-queries"
+responders = 2
+request_size = "50KB"
+load = 0.5
+"#,
+    ),
 ];

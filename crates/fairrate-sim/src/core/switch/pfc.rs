@@ -2,7 +2,7 @@
 
 use super::Switches;
 use crate::core::world::World;
-use crate::fabric::N_CLASSES;
+use crate::fabric::MOST_FRAMES;
 use crate::ids::{FlowId, HopId, PortIdx};
 use crate::packet::{Packet, PacketKind};
 
@@ -95,8 +95,7 @@ impl Switches {
     }
 }
 
-/// Returns `true` if `port` already queues as many frames as a pause and a resume for every class. More frames arise
-/// where packets arrive faster than frames about them can be sent.
+/// Returns `true` if `port` already queues [`MOST_FRAMES`]. More frames arise where packets arrive faster than frames about them can be sent.
 fn is_full_of_frames(w: &World, port: PortIdx) -> bool {
-    2 * N_CLASSES as u32 * u32::from(w.run.constants.pfc_wire) <= w.net.ports[port].class_bytes(0)
+    MOST_FRAMES * u32::from(w.run.constants.pfc_wire) <= w.net.ports[port].class_bytes(0)
 }
