@@ -34,7 +34,7 @@ fn rounds_between_samples(n_parts: usize) -> u32 {
 pub(super) enum Way {
     /// All threads work.
     Together,
-    /// The leader does the round alone, but at most this many events of each part. What is left is another round.
+    /// The leader does the round alone, but at most this many events of each part. The rest is another round.
     Alone(u64),
 }
 
