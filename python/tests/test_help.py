@@ -18,7 +18,10 @@ STUB = Path(fairrate.__file__).with_name("_native.pyi")
 
 def public(owner: Any, path: str) -> Iterator[tuple[str, Any]]:
     """Every public name of fairrate, with what it is."""
-    names = owner.__all__ if hasattr(owner, "__all__") else [name for name in vars(owner) if not name.startswith("_")]
+    # A class has what those of fairrate that it is derived from have, as results have their tables.
+    owners = [cls for cls in inspect.getmro(owner) if cls.__module__.startswith("fairrate")] if inspect.isclass(owner) else [owner]
+    own = dict.fromkeys(name for part in owners for name in vars(part) if not name.startswith("_"))
+    names = owner.__all__ if hasattr(owner, "__all__") else list(own)
     for name in names:
         if name.startswith("__"):
             continue
