@@ -64,7 +64,10 @@ const LOOKED_AT: &[(&str, &str)] = &[
         "hosts of 25 and 100 Gb/s, RateMP's marks for all, losses in place of marks, MPCC from the full rate, and longer \
          arrivals (ratemp/fig6-steady, ratemp/fig6-why)",
     ),
-    ("ratemp/fig6-steady", "hosts of 25, 40, 50 and 100 Gb/s, MPCC left out, and alpha_total and Kmax of RateMP where hosts have more than 25 Gb/s"),
+    (
+        "ratemp/fig6-steady",
+        "hosts of 25, 40, 50 and 100 Gb/s, MPCC left out, and alpha_total and Kmax of RateMP where hosts have more than 25 Gb/s",
+    ),
     (
         "ratemp/fig7",
         "hosts of 25 and 100 Gb/s, RateMP's marks for all, losses in place of marks, MPCC from the full rate, and longer \
