@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::rows::CollectiveRow;
 use crate::summary::Quantiles;
-use crate::writer::ns;
+use crate::value::ns;
 
 /// A collective operation, as in `summary.json`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

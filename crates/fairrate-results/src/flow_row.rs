@@ -4,7 +4,7 @@ use fairrate_sim::{FlowOutcome, FlowSpec};
 use fairrate_units::Bytes;
 
 use crate::rows::FlowRow;
-use crate::writer::ns;
+use crate::value::ns;
 
 impl FlowRow {
     /// Returns the row of a flow with its outcome so far.

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::rows::{IterationRow, OperationRow};
 use crate::summary::Quantiles;
-use crate::writer::ns;
+use crate::value::ns;
 
 /// A job, as in `summary.json`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

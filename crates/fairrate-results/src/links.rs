@@ -4,7 +4,7 @@ use fairrate_sim::{DropCause, PortTotals};
 
 use crate::rows::LinkRow;
 use crate::value::Text;
-use crate::writer::ns;
+use crate::value::ns;
 
 impl LinkRow {
     /// Returns the row of the port with the name `port`, which sends from `node` at `rate_bps`.

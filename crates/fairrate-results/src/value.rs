@@ -2,6 +2,7 @@
 
 use std::ops::Deref;
 
+use fairrate_units::Time;
 use parquet::basic::Type as Physical;
 use parquet::data_type::{BoolType, ByteArray, ByteArrayType, DataType, DoubleType, Int64Type};
 
@@ -134,4 +135,9 @@ impl From<Text> for ByteArray {
     fn from(text: Text) -> Self {
         text.0
     }
+}
+
+/// Converts a time to nanoseconds, rounded to the nearest.
+pub(super) fn ns(t: Time) -> u64 {
+    (t.as_ps() + 500) / 1_000
 }

@@ -27,6 +27,7 @@ use crate::rtts::Rtts;
 use crate::summary::{Convergence, Deadlines, RunState, Summary, buckets};
 use crate::table::Row;
 use crate::tags::{Tag, TagValue};
+use crate::value::ns;
 use crate::{ResultsError, SCENARIO, SCHEMA, SUMMARY};
 
 /// A writer of the results directory of one run; see the crate's documentation for its files.
@@ -437,11 +438,6 @@ impl Sink for ResultsWriter {
             Observation::Sender(_) | Observation::Receiver(_) => {}
         }
     }
-}
-
-/// Converts a time to nanoseconds, rounded to the nearest.
-pub(super) fn ns(t: Time) -> u64 {
-    (t.as_ps() + 500) / 1_000
 }
 
 impl Drop for ResultsWriter {

@@ -17,8 +17,7 @@ use crate::prefetch::Cache;
 /// Classes; without weights they are served by strict priority, 0 first.
 pub const N_CLASSES: usize = 8;
 
-/// Number of frames that wait at a port before a pause and a resume of the same class cancel each other: a pause and a resume of
-/// every class.
+/// Number of waiting frames from which a pause and a resume of the same class cancel each other: both of every class.
 pub const MOST_FRAMES: u32 = 2 * N_CLASSES as u32;
 /// Flag in `far_end`: the other end is a door (ingress port) of a switch that works in spans.
 const DOOR: u32 = 1 << 31;
