@@ -16,7 +16,7 @@ const MOST_SAVED: f64 = 1e6;
 /// work with all threads pays.
 const ALONE: [Duration; 2] = [Duration::from_millis(10), Duration::from_millis(640)];
 /// Number of rounds for each part between two rounds that the leader runs alone, to measure its cost. A round alone takes
-/// up to `n_parts` times as long as another one, so these rounds add a sixty-fourth of the time or less. The time of the
+/// up to `n_parts` times as long as another one, so these rounds add a 256th of the time or less. The time of the
 /// leader's own part of a round is no measure: another thread may have run on its core meanwhile.
 const SAMPLE: u32 = 256;
 
