@@ -98,6 +98,19 @@ fn egress_queues_pause_at_one_level_and_let_go_at_another() {
     assert_eq!(past.fct, Some(past.ideal_fct), "nobody pauses it");
 }
 
+/// A packet that finds its port idle leaves at once, so its queue pauses nobody, however low the level: with agents that see
+/// each packet join the queue as without.
+#[test]
+fn a_packet_that_leaves_at_once_pauses_nobody() {
+    for cc in ["line-rate", "rocc", "xcp", "rcp", "perc"] {
+        let star = Star { hosts: 2, rate: Rate::from_gbps(25), delay: Time::from_us(1) }.build();
+        let mut c = config(star, algorithm(cc), vec![flow(0, 1, 1_000, Time::ZERO)]);
+        c.fabric.pfc = Pfc::Egress(LevelsByRate::same(Bytes::new(40), Bytes::new(0)));
+        let (_, totals) = run(c);
+        assert_eq!((totals.counts.pfc_pauses, totals.flows_done), (0, 1), "{cc}");
+    }
+}
+
 /// Lossy fabrics drop packets, and both recovery schemes deliver all data nevertheless.
 #[test]
 fn a_lossy_fabric_delivers_everything_in_the_end() {
