@@ -136,8 +136,9 @@ fn timing(summary: &Summary) -> String {
     let mut lines =
         vec![format!("speed       {events} events and {hops} packet-hops in {wall_s:.2} s, {ns_per_hop:.0} ns a hop")];
     let ways = summary.engine.iter().flat_map(|engine| {
+        let spans = if engine.in_batches { "in spans of time, in batches" } else { "in spans of time" };
         [
-            ("switches", "in spans of time", "event by event", &engine.switches_by_event),
+            ("switches", spans, "event by event", &engine.switches_by_event),
             ("hosts", "in spans of time", "event by event", &engine.hosts_by_event),
             ("threads", "as many as --threads says and there are racks", "one", &engine.one_thread),
         ]

@@ -9,6 +9,9 @@ use serde::{Deserialize, Serialize};
 pub struct Engine {
     /// The reasons for which switches went event by event, and not in spans of time.
     pub switches_by_event: Vec<String>,
+    /// `true` if switches went in spans, those of several switches in a batch.
+    #[serde(default)]
+    pub in_batches: bool,
     /// The reasons for which hosts did.
     pub hosts_by_event: Vec<String>,
     /// The reasons for which the run has one thread, whatever number is asked for.
@@ -20,6 +23,7 @@ impl From<Mode> for Engine {
         let words = |reasons: Vec<Reason>| reasons.iter().map(Reason::to_string).collect();
         Self {
             switches_by_event: words(mode.switches),
+            in_batches: mode.in_batches,
             hosts_by_event: words(mode.hosts),
             one_thread: words(mode.one_part),
         }

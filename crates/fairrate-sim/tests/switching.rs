@@ -131,6 +131,8 @@ fn a_run_says_why_it_is_not_simulated_in_a_faster_way() {
     };
     let plain = scenario("dctcp");
     assert_eq!(mode(&plain, Switching::Spans), Mode::default());
+    assert_eq!(mode(&plain, Switching::Batches), Mode { in_batches: true, ..Mode::default() });
+    assert!(!mode(&scenario("rocc"), Switching::Batches).in_batches);
     let by_event = |mode: Mode| (mode.switches, mode.hosts);
     assert_eq!(by_event(mode(&plain, Switching::Events)), (vec![Reason::Asked], vec![Reason::SwitchesByEvent]));
     let now_and_then = (0..8).map(|i| flow(1, 0, 1_000, Time::from_ms(i)));

@@ -279,6 +279,8 @@ impl Part {
             let n_ports = (world.net.ports.len(), config.topology.n_ports());
             LookAhead::new(n_ports, n_ends, !config.dependencies.is_empty())
         };
+        let in_batches = ahead.in_batches && mode.switches.is_empty();
+        let mode = Mode { in_batches, ..mode };
         let mut part = Self { number, world, switches, hosts, mode, ahead, office, spare, standing };
         part.begin();
         let is_here = |&id: &TaskId| part.hosts.has(plan.host_of[config.tasks[id.index()].host]);
@@ -326,12 +328,12 @@ fn build_agenda(
     if switches.is_empty() {
         let n_hosts = hosts.is_empty().then(|| run.config.topology.end_points().count());
         match Agenda::new(of_switch, ports, n_hosts) {
-            Ok(agenda) => return (agenda, Mode { switches, hosts, one_part }),
+            Ok(agenda) => return (agenda, Mode { switches, hosts, one_part, ..Mode::default() }),
             Err(reason) => switches.push(reason),
         }
     }
     switches.sort_unstable();
-    (Agenda::default(), Mode { switches, hosts: vec![Reason::SwitchesByEvent], one_part })
+    (Agenda::default(), Mode { switches, hosts: vec![Reason::SwitchesByEvent], one_part, ..Mode::default() })
 }
 
 /// Builds the pool of packets, with room for the telemetry and header words that they carry.

@@ -1,8 +1,9 @@
 //! The ways in which a run is simulated, and the reasons for which a faster one is not taken.
 //!
-//! Three choices are made before a run, from its configuration alone. They change its speed and nothing that it computes:
+//! These choices are made before a run, from its configuration alone. They change its speed and nothing that it computes:
 //!
-//! - Switches process what arrives in spans of time, many packets at once, or event by event.
+//! - Switches process what arrives in spans of time, many packets at once, or event by event. In networks of many ports the spans of
+//!   several switches are a batch.
 //! - Hosts do so too, where switches do.
 //! - The network is cut into parts with a thread each, or is one part.
 
@@ -91,6 +92,8 @@ impl std::fmt::Display for Reason {
 pub struct Mode {
     /// The reasons for which switches go event by event and not in spans.
     pub switches: Vec<Reason>,
+    /// `true` if switches go in spans, and the spans of several are a batch, as pays in networks of many ports.
+    pub in_batches: bool,
     /// The reasons for which hosts do.
     pub hosts: Vec<Reason>,
     /// The reasons for which all nodes are in one part, whatever number of threads is asked for.
@@ -101,7 +104,7 @@ impl Mode {
     /// Returns the only mode of fluids, which is none of the faster ways.
     pub(crate) fn fluids() -> Self {
         let reasons = || vec![Reason::Fluids];
-        Self { switches: reasons(), hosts: reasons(), one_part: reasons() }
+        Self { switches: reasons(), in_batches: false, hosts: reasons(), one_part: reasons() }
     }
 }
 

@@ -84,7 +84,7 @@ impl World {
     }
 
     /// Drops `packet` for `cause`, counts it, and frees its place. It was in a queue of `port` or would have joined one,
-    /// or it was on the port's wire if the cause is a fault.
+    /// or it was on the port's wire if the cause is a fault. If no way leads on, `port` is the one by which it came.
     pub(crate) fn discard(&mut self, port: PortIdx, packet: PacketIdx, cause: DropCause) {
         self.report(port, packet, PacketStep::Dropped(cause));
         self.drop_packet(port, packet, cause);

@@ -123,7 +123,8 @@ impl Cluster {
     pub(crate) fn mode(&self) -> Mode {
         let mut mode = Mode::default();
         for part in &self.parts {
-            let Mode { switches, hosts, one_part } = &lock(part).mode;
+            let Mode { switches, in_batches, hosts, one_part } = &lock(part).mode;
+            mode.in_batches |= in_batches;
             mode.switches.extend(switches);
             mode.hosts.extend(hosts);
             mode.one_part.extend(one_part);

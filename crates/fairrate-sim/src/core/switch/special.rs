@@ -1,4 +1,4 @@
-//! Ports with more than class queues: disciplines, physical queues for flows, and the limits of circuits.
+//! Ports with more than class queues: disciplines, and physical queues for flows.
 
 use super::Switches;
 use crate::core::world::World;
