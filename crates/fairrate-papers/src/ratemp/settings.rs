@@ -154,6 +154,8 @@ fn why(run: &str) -> Sets {
         "first-window" => vec![("transport.ratemp.initial_window", "40")],
         "kmax" => vec![("switch.ecn.kmax", "400KB"), ("transport.ratemp.kmax", "400KB")],
         "alpha" => vec![("transport.ratemp.alpha", "0.05")],
+        // In the figures of steady load.
+        "alpha-kmax" => [why("ratemp:alpha"), why("ratemp:kmax")].concat(),
         "g4" => vec![("transport.ratemp.g", "0.25")],
         "g1" => vec![("transport.ratemp.g", "1.0")],
         "window" => vec![("transport.ratemp.window", "rtt")],

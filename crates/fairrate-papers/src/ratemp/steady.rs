@@ -13,9 +13,10 @@ use crate::points::Points;
 /// 100 Gb/s load is that of the links above ToRs.
 pub const HOSTS: [Hosts; 4] = [Hosts::Gbps25, Hosts::Gbps40, Hosts::Gbps50, Hosts::Gbps100];
 /// RateMP with what ratemp/fig6-why found to hold its large flows back, where hosts have more than 25 Gb/s.
-const CHANGES: [(&str, &str); 2] = [
+const CHANGES: [(&str, &str); 3] = [
     ("ratemp:alpha", "alpha_total is c/20 in place of c/100"),
     ("ratemp:kmax", "RateMP's Kmax is 400 KB in place of 40"),
+    ("ratemp:alpha-kmax", "both are changed"),
 ];
 
 /// Returns the runs of a traffic, under the marks of each algorithm's own paper.
