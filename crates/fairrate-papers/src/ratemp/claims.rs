@@ -8,6 +8,8 @@ use crate::points::Points;
 
 /// Text for a claim that is not reproduced, where no single change explains it.
 pub const UNKNOWN: &str = "No cause is known.";
+/// The change of a number in which MPCC does not count.
+pub const WITHOUT_MPCC: &str = "MPCC, which begins with its module's 4 Mb/s, is left out";
 
 /// Text about RateMP's rate with hosts of 100 Gb/s in Figures 7 and 8.
 pub const AS_FIG6: &str =

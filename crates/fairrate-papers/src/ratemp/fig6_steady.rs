@@ -3,7 +3,7 @@
 
 use fairrate_report::panel::{Axis, Panel};
 
-use super::claims::{Setting, over};
+use super::claims::{Setting, WITHOUT_MPCC, over};
 use super::fabric::{FIRST, Hosts, LAST, LOADS, STEADY};
 use super::settings::{MULTIPATH, SINGLE_PATH};
 use super::steady::{self, HOSTS};
@@ -62,7 +62,7 @@ fn of_load(at: &mut Setting<'_>, load: &str) {
     let text = "lowest mean rate of several paths over the highest of one: \"higher\" below 0.4";
     at.ratio("paths", load, text, rule, &at.lowest(load, &MULTIPATH, "rate"), &single);
     let without = at.lowest(load, &["ratemp", "xmp", "lia", "balia"], "rate");
-    at.if_changed("MPCC, which begins with its module's 4 Mb/s, is left out", &without, &single);
+    at.if_changed(WITHOUT_MPCC, &without, &single);
     let (own, least) = (at.values(load, "ratemp", "rtt"), at.lowest(load, &Setting::others(), "rtt"));
     at.ratio("rtt", load, "mean RTT of ratemp over the lowest other: \"the lowest\"", Rule::AtMost(1.0), &own, &least);
     at.add("us", load, "mean RTT of ratemp", Rule::Words, "us", own);

@@ -2,7 +2,7 @@
 
 use fairrate_report::panel::{Axis, Panel};
 
-use super::claims::{AS_FIG6, Setting, of_all};
+use super::claims::{AS_FIG6, Setting, WITHOUT_MPCC, of_all};
 use super::fabric::{FIRST, Hosts, LAST, LOADS, MANY_TO_ONE, Traffic};
 use crate::claim::{Claim, Rule};
 use crate::experiment::Run;
@@ -73,9 +73,13 @@ fn of_load(at: &mut Setting<'_>, load: &str) {
     at.ratio("fct", load, text, Rule::Words, &own, &best);
     let others = at.lowest(load, &["ratemp", "xmp", "mpcc", "dctcp", "dcqcn", "bbr", "swift"], "rate");
     let text = "higher mean rate of lia and balia over the lowest other: \"the worst\"";
-    at.ratio("worst", load, text, Rule::AtMost(1.0), &at.highest(load, &["lia", "balia"], "rate"), &others);
+    let highest = at.highest(load, &["lia", "balia"], "rate");
+    at.ratio("worst", load, text, Rule::AtMost(1.0), &highest, &others);
+    let others = at.lowest(load, &["ratemp", "xmp", "dctcp", "dcqcn", "bbr", "swift"], "rate");
+    if !at.changes.is_empty() {
+        at.if_changed(WITHOUT_MPCC, &highest, &others);
+    }
     if at.marks.is_own() {
-        let others = at.lowest(load, &["ratemp", "xmp", "dctcp", "dcqcn", "bbr", "swift"], "rate");
         let text = "the same with RED that drops, without mpcc (lia)";
         at.ratio("worst.drops", load, text, Rule::Words, &at.of_run(load, "lia:drops", "rate"), &others);
     }
