@@ -32,7 +32,7 @@ impl Switches {
                 }
             }
         };
-        hop::cross(&mut ByEvent::new(self, w), egress, packet, head);
+        hop::cross(&mut ByEvent { switches: self, w }, egress, packet, head);
     }
 
     /// Discards what waits at `port`, a port of a switch whose link is down, now that the switch has noticed.
@@ -62,7 +62,7 @@ impl Switches {
     /// Does the same as [`Switches::kick`], where `port` is the one that transmits.
     #[inline]
     pub(super) fn start_transmitter(&mut self, w: &mut World, port: PortIdx) {
-        hop::start(&mut ByEvent::new(self, w), port);
+        hop::start(&mut ByEvent { switches: self, w }, port);
     }
 
     /// Sends the next packet of `port`, which is free, if it has one that may be sent.
@@ -80,7 +80,7 @@ impl Switches {
         if !w.net.ports[port].can_send() {
             return;
         }
-        let has_more = hop::drain(&mut ByEvent::new(self, w), port);
+        let has_more = hop::drain(&mut ByEvent { switches: self, w }, port);
         if has_more && !w.net.ports[port].tx_done_pending {
             w.net.schedule_tx_done(&mut w.clock, port);
         }
@@ -132,7 +132,7 @@ impl Switches {
 
     /// Takes the next packet of `port` out of its queue and out of the buffer.
     pub(super) fn take(&mut self, w: &mut World, port: PortIdx) -> (PacketIdx, Head) {
-        hop::take(&mut ByEvent::new(self, w), port)
+        hop::take(&mut ByEvent { switches: self, w }, port)
     }
 }
 
@@ -140,15 +140,6 @@ impl Switches {
 struct ByEvent<'a> {
     switches: &'a mut Switches,
     w: &'a mut World,
-    /// `true` if the packet would leave at once, but for an agent that sees it join the queue.
-    is_undelayed: bool,
-}
-
-impl<'a> ByEvent<'a> {
-    #[inline]
-    fn new(switches: &'a mut Switches, w: &'a mut World) -> Self {
-        Self { switches, w, is_undelayed: false }
-    }
 }
 
 impl Pass for ByEvent<'_> {
@@ -172,12 +163,8 @@ impl Pass for ByEvent<'_> {
     fn admits_now(&mut self, egress: PortIdx, packet: PacketIdx, head: Head) -> bool {
         let (s, w) = (&mut *self.switches, &*self.w);
         let p = w.net.pool.get(packet);
-        let admits = s.buffers.admits_now(w.net.ports[egress].of_switch, p.ingress, head.class, head.wire);
-        if s.is_plain {
-            return admits;
-        }
-        self.is_undelayed = admits && s.rotors.is_none();
-        self.is_undelayed && !w.agents.watch(p.kind)
+        (s.is_plain || s.rotors.is_none() && !w.agents.watch(p.kind))
+            && s.buffers.admits_now(w.net.ports[egress].of_switch, p.ingress, head.class, head.wire)
     }
 
     #[allow(clippy::inline_always)] // See `Part::run`.
@@ -215,17 +202,13 @@ impl Pass for ByEvent<'_> {
         // A discipline may drop the packet as it joins.
         let ingress = w.net.pool.get(packet).ingress;
         let queue = s.show_newcomer(w, egress, packet);
-        // The agent may have sent something by this port.
-        let port = &w.net.ports[egress];
-        let is_idle = || port.is_clear(head.class) && w.clock.has_passed(port.busy_until_ps, egress);
-        let leaves_at_once = self.is_undelayed && queue.is_none() && is_idle();
         if queue.is_some() || s.has_special_ports {
             s.join_special(w, egress, packet, queue);
         } else {
             w.net.ports[egress].enqueue(&mut w.net.pool, packet);
         }
-        if s.backlog_pfc.is_some() && !leaves_at_once {
-            s.judge_backlog(w, egress, head.class, ingress);
+        if s.backlog_pfc.is_some() {
+            s.judge_backlog(w, egress, head, ingress);
         }
         s.kick(w, egress);
     }

@@ -1,17 +1,25 @@
 //! Frames that pause and resume: classes (PFC), and single flows.
 
 use super::Switches;
+use super::hop::Head;
 use crate::core::world::World;
 use crate::fabric::MOST_FRAMES;
 use crate::ids::{FlowId, HopId, PortIdx};
 use crate::packet::{Packet, PacketKind};
 
 impl Switches {
-    /// Sends a pause frame to the sender at `ingress` if the queue that its packet joined is now above the pause level.
+    /// Sends a pause frame to the sender at `ingress` if the queue that its packet joined is now above the pause level. A packet that
+    /// an idle port sends at once pauses nobody: it joins the queue only for those who watch it, or where the buffer is short.
     #[cold]
-    pub(super) fn judge_backlog(&mut self, w: &mut World, egress: PortIdx, class: u8, ingress: PortIdx) {
+    pub(super) fn judge_backlog(&mut self, w: &mut World, egress: PortIdx, head: Head, ingress: PortIdx) {
+        let class = head.class;
         let (port, Some(pfc)) = (&w.net.ports[egress], &mut self.backlog_pfc) else { return };
         if w.run.config.fabric.classes.get(&class).is_some_and(|own| !own.pfc) {
+            return;
+        }
+        let is_alone = port.queued_bytes == u64::from(head.wire) && port.can_send();
+        let is_idle = !port.is_special() && !port.tx_done_pending && w.clock.has_passed(port.busy_until_ps, egress);
+        if self.rotors.is_none() && is_alone && is_idle {
             return;
         }
         if pfc.joins(port.of_switch, egress, class, ingress, port.class_bytes(class)) {
