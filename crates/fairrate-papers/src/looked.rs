@@ -79,7 +79,10 @@ const LOOKED_AT: &[(&str, &str)] = &[
         "hosts of 25 and 100 Gb/s, RateMP's marks for all, losses in place of marks, MPCC from the full rate, and longer \
          arrivals (ratemp/fig8-steady)",
     ),
-    ("ratemp/fig8-steady", "hosts of 25, 40, 50 and 100 Gb/s, and MPCC left out"),
+    (
+        "ratemp/fig8-steady",
+        "hosts of 25, 40, 50 and 100 Gb/s, MPCC left out, and alpha_total and Kmax of RateMP with 100 Gb/s",
+    ),
     (
         "flowtune/fig4",
         "TCP's first window, and when a change counts as settled: senders' rates, or what arrives in 20 and 100 us",
