@@ -116,13 +116,18 @@ mod tests {
             let runs = (figure.runs)(&scale);
             let labels: HashSet<String> = runs.iter().map(Run::label).collect();
             assert_eq!(labels.len(), runs.len(), "{}", figure.id);
-            // A scenario that is valid for one seed is valid for the other, and one that is valid for the duration of `quick`, which
-            // comes first, is valid for the full one.
+            // A scenario that is valid for one seed is valid for the other. Each is read for one of its durations, and each duration with
+            // one of the scenarios that have it.
             for run in runs.iter().filter(|run| run.seed != Some(2)) {
                 let Work::Scenario { toml, files, overrides, .. } = &run.work else { continue };
-                let mut overrides = overrides.clone();
-                overrides.sets.retain(|(key, _)| key != "duration");
-                if read.lock().expect("no figure panics").insert(format!("{toml}{files:?}{overrides:?}")) {
+                let (durations, mut others) =
+                    (overrides.sets.iter().filter(|set| set.0 == "duration"), overrides.clone());
+                let duration = format!("{toml}{files:?}{:?}", durations.collect::<Vec<_>>());
+                others.sets.retain(|set| set.0 != "duration");
+                let mut read = read.lock().expect("no figure panics");
+                let is_new = read.insert(format!("{toml}{files:?}{others:?}")) | read.insert(duration);
+                drop(read);
+                if is_new {
                     run.scenario().map(drop).unwrap();
                 }
             }

@@ -144,7 +144,7 @@ pub fn sets(run: &str) -> Sets {
     sets
 }
 
-/// Returns the changes of a variant of [`WHY`].
+/// Returns the changes of a variant of [`WHY`], or of a line that only the figures of steady load have.
 fn why(run: &str) -> Sets {
     match run.split_once(':').map_or("", |(_, what)| what) {
         "small-packets" => {
@@ -154,7 +154,6 @@ fn why(run: &str) -> Sets {
         "first-window" => vec![("transport.ratemp.initial_window", "40")],
         "kmax" => vec![("switch.ecn.kmax", "400KB"), ("transport.ratemp.kmax", "400KB")],
         "alpha" => vec![("transport.ratemp.alpha", "0.05")],
-        // In the figures of steady load.
         "alpha-kmax" => [why("ratemp:alpha"), why("ratemp:kmax")].concat(),
         "g4" => vec![("transport.ratemp.g", "0.25")],
         "g1" => vec![("transport.ratemp.g", "1.0")],
