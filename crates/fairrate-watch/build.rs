@@ -1,4 +1,5 @@
-//! Fetches the plotting library of the page by npm, as `package-lock.json` names it, and keeps it in cargo's directory of the build.
+//! Fetches the plotting library of the page by npm, as `package-lock.json` names it, and keeps it in cargo's directory
+//! of the build.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;

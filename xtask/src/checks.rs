@@ -1,9 +1,9 @@
-//! `cargo xtask test`: all checks, each named and timed on stderr, by the clock and in time of processors, which other lanes do not change
-//! much.
+//! `cargo xtask test`: all checks, each named and timed on stderr, by the clock and in time of processors, which other
+//! lanes do not change much.
 //!
-//! Two lanes of checks run side by side. One builds with cargo's profile for tests and the other with that for releases, so that
-//! neither waits for the other. The output of a check in a lane is shown when it has ended. Checks that measure on this machine's
-//! network run last, alone.
+//! Two lanes of checks run side by side. One builds with cargo's profile for tests and the other with that for
+//! releases, so that neither waits for the other. The output of a check in a lane is shown when it has ended. Checks
+//! that measure on this machine's network run last, alone.
 
 use std::io::{BufRead, BufReader, IsTerminal};
 use std::path::Path;
@@ -14,7 +14,8 @@ use std::time::{Duration, Instant};
 
 use crate::{cargo, kernel};
 
-/// A check: its name and the arguments of its commands, of which each must succeed. `xtask` runs this program, all else is cargo's.
+/// A check: its name and the arguments of its commands, of which each must succeed. `xtask` runs this program, all else
+/// is cargo's.
 struct Check {
     name: &'static str,
     commands: Vec<Vec<&'static str>>,
@@ -119,8 +120,8 @@ struct Results {
 }
 
 impl Run<'_> {
-    /// Runs checks one after the other, until one has failed, here or in another lane. The output of a check is shown at once if
-    /// it runs `alone`.
+    /// Runs checks one after the other, until one has failed, here or in another lane. The output of a check is shown
+    /// at once if it runs `alone`.
     fn one_by_one(&self, checks: &[Check], alone: bool) {
         for check in checks {
             if !self.results().stopped_at.is_empty() {
@@ -182,8 +183,8 @@ impl Run<'_> {
     }
 }
 
-/// Waits until a child of this process has ended. Returns its processor time and that of all processes that it has waited for; `None`
-/// on a system without `/proc`.
+/// Waits until a child of this process has ended. Returns its processor time and that of all processes that it has
+/// waited for; `None` on a system without `/proc`.
 fn processor_time(id: u32) -> Option<Duration> {
     loop {
         let stat = std::fs::read_to_string(format!("/proc/{id}/stat")).ok()?;
@@ -222,8 +223,8 @@ impl Output {
         }
     }
 
-    /// Returns the tests in the output of a check. A check without tests, such as the format, counts as one, but not if it
-    /// has not been run.
+    /// Returns the tests in the output of a check. A check without tests, such as the format, counts as one, but not if
+    /// it has not been run.
     fn count(&self, passed: bool) -> Count {
         let mut count = Count::default();
         self.lines.iter().filter_map(|line| test_result(line)).for_each(|result| count += result);

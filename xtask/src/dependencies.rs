@@ -1,5 +1,5 @@
-//! `cargo xtask dependencies`: licences, sources and versions of all packages, held against `deny.toml` by cargo-deny. Advisories
-//! need its database, which is on the network: `cargo deny check` alone looks at them.
+//! `cargo xtask dependencies`: licences, sources and versions of all packages, held against `deny.toml` by cargo-deny.
+//! Advisories need its database, which is on the network: `cargo deny check` alone looks at them.
 
 use std::path::Path;
 use std::process::Stdio;

@@ -1,5 +1,5 @@
-//! `cargo xtask dist`: what a release has, in `target/dist`: an archive of the programs, Debian packages, the wheel of the Python
-//! package and their checksums. Each is then tried as a user without this repository would.
+//! `cargo xtask dist`: what a release has, in `target/dist`: an archive of the programs, Debian packages, the wheel of
+//! the Python package and their checksums. Each is then tried as a user without this repository would.
 
 mod contents;
 mod deb;

@@ -1,7 +1,8 @@
 //! Development tasks: `cargo xtask test` is every check a change must pass, `cargo xtask validate ns3` compares the
 //! simulator with ns-3, `cargo xtask instructions` counts the instructions of a packet-hop.
 //!
-//! This program has no dependencies. Tasks that need the simulator are those of `fairrate-validate`, which it builds and runs.
+//! This program has no dependencies. Tasks that need the simulator are those of `fairrate-validate`, which it builds
+//! and runs.
 
 mod agent;
 mod args;

@@ -9,8 +9,8 @@ const CRATES: [&str; 4] = ["--package", "own-algorithm", "--package", "ecn-reno"
 /// Their tests. `library_in_rust` builds the shared library, and has the program load it.
 const TESTS: [&str; 4] = ["--test", "bits", "--test", "library_in_rust"];
 
-/// Checks the crates as cargo builds them for users, with no more features than they ask for, and runs their tests. Returns
-/// `true` if all pass.
+/// Checks the crates as cargo builds them for users, with no more features than they ask for, and runs their tests.
+/// Returns `true` if all pass.
 ///
 /// # Errors
 /// If cargo cannot be run.

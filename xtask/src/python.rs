@@ -1,5 +1,5 @@
-//! `cargo xtask python`: builds the Python package in a separate environment, and there runs its tests, those of the models
-//! in `validation/models` and its notebook, checks its types, and builds the site of the documentation.
+//! `cargo xtask python`: builds the Python package in a separate environment, and there runs its tests, those of the
+//! models in `validation/models` and its notebook, checks its types, and builds the site of the documentation.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -27,7 +27,8 @@ pub fn run(root: &Path, if_possible: bool) -> Result<bool, String> {
     if !cargo::build(root, &["--bin", "fairrate", "--test", "memory"])? {
         return Ok(false);
     }
-    // `pip install .` as users do it, but with the installed build tools, and the profile that the other tests are built with.
+    // `pip install .` as users do it, but with the installed build tools, and the profile that the other tests are
+    // built with.
     let build = ["-m", "pip", "install", "-q", "--no-build-isolation", "--force-reinstall", "--no-deps", "."];
     let mut install = Command::new(&python);
     install.args(build).current_dir(root).env("PATH", path_with(&venv)).env("MATURIN_PEP517_ARGS", "--profile=dev");

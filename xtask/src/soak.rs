@@ -1,4 +1,5 @@
-//! `cargo xtask soak`: agents, two allocators and a load with a fault every minute, on hosts in network namespaces, as root.
+//! `cargo xtask soak`: agents, two allocators and a load with a fault every minute, on hosts in network namespaces, as
+//! root.
 
 use std::ffi::OsString;
 use std::os::unix::process::CommandExt as _;

@@ -1,4 +1,5 @@
-//! `cargo xtask testbed`: builds the testbed and what it uses, and has `fairrate-validate` test them on this machine, as root.
+//! `cargo xtask testbed`: builds the testbed and what it uses, and has `fairrate-validate` test them on this machine,
+//! as root.
 
 use std::ffi::OsString;
 use std::path::Path;

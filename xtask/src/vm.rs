@@ -118,8 +118,8 @@ fn kernel(dir: &Path, suite: Option<&str>) -> Result<Kernel, String> {
     })
 }
 
-/// Fetches the list of the packages of `suite` into `dir`. Returns the options with which apt's tools go by it, and not by those of this
-/// machine.
+/// Fetches the list of the packages of `suite` into `dir`. Returns the options with which apt's tools go by it, and not
+/// by those of this machine.
 fn lists(dir: &Path, suite: &str) -> Result<Vec<String>, String> {
     let apt = std::path::absolute(dir.join("apt")).map_err(|e| format!("{}: {e}", dir.display()))?;
     for name in ["state/lists/partial", "cache/archives/partial"] {

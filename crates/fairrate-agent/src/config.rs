@@ -47,8 +47,8 @@ pub struct Config {
 #[derive(Clone, Debug, Deserialize)]
 #[serde(try_from = "AllocatorText")]
 pub struct Allocator {
-    /// Addresses, those of names as they were when the configuration was read: the first one is preferred, the others are on
-    /// standby.
+    /// Addresses, those of names as they were when the configuration was read: the first one is preferred, the others
+    /// are on standby.
     pub servers: Vec<SocketAddr>,
     /// Security of the connections to it.
     pub security: Security,

@@ -1,5 +1,5 @@
-//! TCP connections of this network namespace, observed and limited by a BPF program (`bpf/flowlets.bpf.c`), and sockets of UDP
-//! that ask for a rate.
+//! TCP connections of this network namespace, observed and limited by a BPF program (`bpf/flowlets.bpf.c`), and sockets
+//! of UDP that ask for a rate.
 
 use std::cell::RefCell;
 use std::fs::File;
@@ -204,8 +204,8 @@ impl Flowlets {
             .ok_or_else(|| FlowletsError::Io("the program's variables", std::io::ErrorKind::UnexpectedEof.into()))
     }
 
-    /// Looks at all sockets of this network namespace and of `others`: rates of TCP come into force, and limits of ended
-    /// flowlets are removed. Returns the flowlets under way.
+    /// Looks at all sockets of this network namespace and of `others`: rates of TCP come into force, and limits of
+    /// ended flowlets are removed. Returns the flowlets under way.
     ///
     /// # Errors
     /// If the kernel cannot be queried.
@@ -277,8 +277,8 @@ fn walk(link: &Link) -> Result<Vec<u8>, FlowletsError> {
     Ok(output)
 }
 
-/// Runs an iterator in another network namespace, and returns its output: it looks at the sockets of the namespace in which
-/// it is begun. This thread enters it and comes back to `own`.
+/// Runs an iterator in another network namespace, and returns its output: it looks at the sockets of the namespace in
+/// which it is begun. This thread enters it and comes back to `own`.
 fn walk_in(link: &Link, namespace: &File, own: &File) -> Result<Vec<u8>, FlowletsError> {
     let enter = |file: &File| {
         let result = setns(file, CloneFlags::CLONE_NEWNET);

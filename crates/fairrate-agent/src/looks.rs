@@ -7,8 +7,8 @@ use crate::agent::Nanos;
 /// Shortest time between two looks at all sockets.
 pub const ALL_LEAST_PAUSE: Duration = Duration::from_millis(10);
 
-/// Pauses after a look at all sockets: they take at most a hundredth of a processor, and a twentieth while rates wait that nothing else brings
-/// into force.
+/// Pauses after a look at all sockets: they take at most a hundredth of a processor, and a twentieth while rates wait
+/// that nothing else brings into force.
 pub const ALL: Pauses = Pauses { usual: 100, urgent: 20 };
 
 /// Pauses after a look at tracked sockets, which take at most a twentieth of a processor.
@@ -28,9 +28,9 @@ pub struct Looks {
     pauses: Pauses,
 }
 
-/// Lengths of the pause after a look, as multiples of the processor's time that the look took: one part in so many is the most that looks
-/// take of a processor. Time in which the machine ran other programs does not count: on a busy machine it can be ten times as long, and
-/// rates would wait ten times as long for a look.
+/// Lengths of the pause after a look, as multiples of the processor's time that the look took: one part in so many is
+/// the most that looks take of a processor. Time in which the machine ran other programs does not count: on a busy
+/// machine it can be ten times as long, and rates would wait ten times as long for a look.
 #[derive(Clone, Copy, Debug)]
 pub struct Pauses {
     /// The multiple for a look that is wanted.
@@ -119,8 +119,8 @@ mod tests {
         assert_eq!(looks.due(), Some(90));
     }
 
-    /// The soak's link that was down: sockets wait for a retransmission, so no acknowledgment brings their rates into force, and only a look
-    /// does. The machine runs other programs in the middle of each look.
+    /// The soak's link that was down: sockets wait for a retransmission, so no acknowledgment brings their rates into
+    /// force, and only a look does. The machine runs other programs in the middle of each look.
     #[test]
     fn a_rate_that_no_acknowledgment_brings_comes_with_a_look_within_the_lease_on_a_busy_machine() {
         let lease = 500 * MS;

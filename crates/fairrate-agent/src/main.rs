@@ -26,8 +26,9 @@ enum Command {
     ///
     /// Needs root. SIGINT and SIGTERM let go of all connections and end it.
     ///
-    /// The keys of the configuration are described in agent.md, and agent.toml has them with their defaults. The Debian package has both
-    /// in /usr/share/doc/fairrate-agent, the archive of a release in share/doc/fairrate/docs and share/fairrate/packaging.
+    /// The keys of the configuration are described in agent.md, and agent.toml has them with their defaults. The Debian
+    /// package has both in /usr/share/doc/fairrate-agent, the archive of a release in share/doc/fairrate/docs and
+    /// share/fairrate/packaging.
     Run {
         /// A TOML file
         config: PathBuf,

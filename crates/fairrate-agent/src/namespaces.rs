@@ -90,7 +90,8 @@ impl Namespaces {
     }
 }
 
-/// Returns the inode of the namespace at `path`, or `None` if there is none. A file elsewhere could have the same number.
+/// Returns the inode of the namespace at `path`, or `None` if there is none. A file elsewhere could have the same
+/// number.
 fn number(path: &Path) -> Option<u32> {
     let kind = statfs(path).ok()?;
     let about = (kind.filesystem_type() == NSFS_MAGIC).then(|| std::fs::metadata(path).ok())??;

@@ -1,11 +1,14 @@
-//! Max-min fairness by class and then inside: every link shares its capacity among classes, and each class its part among flows.
+//! Max-min fairness by class and then inside: every link shares its capacity among classes, and each class its part
+//! among flows.
 //!
-//! A link serves strict classes first, in their order, and lets the others share the rest by weights, as a scheduler of the fluid kind (generalised
-//! processor sharing: A. Parekh, R. Gallager, IEEE/ACM ToN 1993) would. Inside a class the flows of the link have weighted max-min rates. A
-//! flow has the least of what its links would give it if it asked for everything, while all others have the rates they have.
+//! A link serves strict classes first, in their order, and lets the others share the rest by weights, as a scheduler of
+//! the fluid kind (generalised processor sharing: A. Parekh, R. Gallager, IEEE/ACM ToN 1993) would. Inside a class the
+//! flows of the link have weighted max-min rates. A flow has the least of what its links would give it if it asked for
+//! everything, while all others have the rates they have.
 //!
-//! With one class these are the rates of [`MaxMin`](crate::MaxMin). With several, a link has no single water level, so links are visited in turn until nothing
-//! changes: each computes what it gives to every flow from what the other links give, as switches do in distributed max-min algorithms.
+//! With one class these are the rates of [`MaxMin`](crate::MaxMin). With several, a link has no single water level, so
+//! links are visited in turn until nothing changes: each computes what it gives to every flow from what the other links
+//! give, as switches do in distributed max-min algorithms.
 
 use crate::network::LinkId;
 
@@ -15,8 +18,8 @@ pub const MAX_CLASSES: usize = 8;
 /// Rounds after which [`ClassMaxMin::solve`] gives up.
 const MAX_ROUNDS: usize = 10_000;
 
-/// Change of a rate that counts as none, as a part of the rate or of the capacity of a link: what strict classes leave of one is
-/// a difference of large numbers.
+/// Change of a rate that counts as none, as a part of the rate or of the capacity of a link: what strict classes leave
+/// of one is a difference of large numbers.
 const SAME: f64 = 1e-13;
 
 /// A solver for one set of links and classes, and changing flows.
@@ -52,8 +55,8 @@ struct Flow {
 }
 
 impl ClassMaxMin {
-    /// Creates a solver for links of the given capacities in bit/s, without flows. `weights` has the weight of each class that has one; classes
-    /// without are strict, the lowest number first.
+    /// Creates a solver for links of the given capacities in bit/s, without flows. `weights` has the weight of each
+    /// class that has one; classes without are strict, the lowest number first.
     pub fn new(capacities_bps: impl IntoIterator<Item = f64>, weights: [Option<f64>; MAX_CLASSES]) -> Self {
         Self { capacities_bps: capacities_bps.into_iter().collect(), weights, ..Self::default() }
     }
@@ -63,8 +66,8 @@ impl ClassMaxMin {
         self.flows.clear();
     }
 
-    /// Adds a flow of `class`, with `weight` inside it, over `links`, each of them once, with a rate of at most `demand_bps` (infinity: no limit). Flows
-    /// are numbered in the order in which they are added.
+    /// Adds a flow of `class`, with `weight` inside it, over `links`, each of them once, with a rate of at most
+    /// `demand_bps` (infinity: no limit). Flows are numbered in the order in which they are added.
     ///
     /// # Panics
     /// If there is no link or class of that number (in [`ClassMaxMin::solve`]).
@@ -100,8 +103,8 @@ impl ClassMaxMin {
         &self.rates_bps
     }
 
-    /// Computes what `link` gives to its `users`, each a flow and the place of the link among its hops; returns `true` if a rate has
-    /// changed.
+    /// Computes what `link` gives to its `users`, each a flow and the place of the link among its hops; returns `true`
+    /// if a rate has changed.
     fn visit(&mut self, link: usize, users: &[(usize, usize)]) -> bool {
         let mut classes: [Class; MAX_CLASSES] = std::array::from_fn(|_| Class::default());
         for (at, &(i, hop)) in users.iter().enumerate() {
@@ -146,8 +149,8 @@ impl ClassMaxMin {
     }
 }
 
-/// Returns the level up to which all shares of `room` rise together: those with a limit, given as pairs of limit and weight in the order of
-/// limit / weight, and one of `weight` without.
+/// Returns the level up to which all shares of `room` rise together: those with a limit, given as pairs of limit and
+/// weight in the order of limit / weight, and one of `weight` without.
 fn level(limited: &[(f64, f64)], weight: f64, room: f64) -> f64 {
     let mut weights = weight + limited.iter().map(|(_, weight)| weight).sum::<f64>();
     let mut room = room;
@@ -189,8 +192,8 @@ impl Class {
             before.push((limits + limit, weights - weight));
         }
         let share = |(place, &(at, limit, weight)): (usize, &(usize, f64, f64))| {
-            // Without its own limit the flow is one of the others, wherever it is in the order. The level lies behind the last of the flows
-            // whose limits it exceeds.
+            // Without its own limit the flow is one of the others, wherever it is in the order. The level lies behind
+            // the last of the flows whose limits it exceeds.
             let level_behind = |n: usize| {
                 let (limits, weights) = before[n];
                 let (limits, weights) = if place < n { (limits - limit, weights + weight) } else { (limits, weights) };
@@ -297,8 +300,8 @@ mod tests {
             prop_assert!(close(rates, plain.solve()), "{:?} {:?}", rates, plain.solve());
         }
 
-        /// No link has more than its capacity; every flow has its demand, or a full link on which its class has all that its
-        /// weight gives it, and it as much of that as any other flow.
+        /// No link has more than its capacity; every flow has its demand, or a full link on which its class has all
+        /// that its weight gives it, and it as much of that as any other flow.
         #[test]
         fn every_flow_has_a_bottleneck((capacities, flows) in network()) {
             let of_class = weights(&[(3, 1.0), (4, 2.5), (5, 7.0)]);

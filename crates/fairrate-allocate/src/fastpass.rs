@@ -37,8 +37,8 @@
 //! - Demand that arrives while a batch is allocated counts from the next batch on.
 //! - Only networks of full bisection: racks with more hosts than their links carry are refused, because a matching of
 //!   hosts could then be more than its racks can send.
-//! - One core. In the paper batches follow each other on several cores, each handing over its remaining demand; the numbers
-//!   per core compare.
+//! - One core. In the paper batches follow each other on several cores, each handing over its remaining demand; the
+//!   numbers per core compare.
 
 mod paths;
 mod timeslots;

@@ -350,7 +350,8 @@ mod tests {
         solver.solve();
         let n_pairs = 20 * N as usize;
         assert!(solver.n_taken <= network.links.len() + n_pairs, "{} taken", solver.n_taken);
-        // The common links are never full: own capacities add up to 12,547.5 Gb/s. So each flow has its own link's capacity.
+        // The common links are never full: own capacities add up to 12,547.5 Gb/s. So each flow has its own link's
+        // capacity.
         for (rate_bps, link) in solver.rates_bps.iter().zip(&network.links) {
             assert_eq!(*rate_bps, link.capacity_bps);
         }

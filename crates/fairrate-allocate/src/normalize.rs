@@ -1,5 +1,5 @@
-//! Normalisers: optimised rates scaled so that no link gets more than its capacity while prices still converge. J. Perry,
-//! H. Balakrishnan, D. Shah, "Flowtune: Flowlet Control for Datacenter Networks", NSDI 2017, section 4.
+//! Normalisers: optimised rates scaled so that no link gets more than its capacity while prices still converge. J.
+//! Perry, H. Balakrishnan, D. Shah, "Flowtune: Flowlet Control for Datacenter Networks", NSDI 2017, section 4.
 //!
 //! | paper       | here             | unit  |
 //! |-------------|------------------|-------|

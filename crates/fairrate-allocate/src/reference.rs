@@ -396,7 +396,8 @@ fn dot(a: &[f64], b: &[f64]) -> f64 {
 mod tests {
     use super::*;
 
-    /// `[[4, 2], [2, 5]]` is `[[2, 0], [1, 2]]` times its transpose; with `(10, 13)` on the right the solution is `(1.5, 2)`.
+    /// `[[4, 2], [2, 5]]` is `[[2, 0], [1, 2]]` times its transpose; with `(10, 13)` on the right the solution is
+    /// `(1.5, 2)`.
     #[test]
     fn a_system_by_hand() {
         let (mut matrix, mut right) = ([4.0, 0.0, 2.0, 5.0], [10.0, 13.0]);

@@ -1,5 +1,5 @@
-//! Synchronous PERC: max-min rates by messages between flows and links, as a calculation without packets. L. Jose et al.,
-//! "High Speed Networks Need Proactive Congestion Control", HotNets 2015, section 3.1.
+//! Synchronous PERC: max-min rates by messages between flows and links, as a calculation without packets. L. Jose et
+//! al., "High Speed Networks Need Proactive Congestion Control", HotNets 2015, section 3.1.
 //!
 //! | paper  | here                                   | unit  |
 //! |--------|----------------------------------------|-------|

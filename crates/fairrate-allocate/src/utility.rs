@@ -147,8 +147,8 @@ mod tests {
         }
     }
 
-    /// Weight 3 at price 6: a rate of 1/2, and `w / q^2` = 1/12. Weight 8 and alpha 3: `U' = 8 / x^3`, 1 at 2; the rate's
-    /// derivative is `x / (A q)` = 2/3.
+    /// Weight 3 at price 6: a rate of 1/2, and `w / q^2` = 1/12. Weight 8 and alpha 3: `U' = 8 / x^3`, 1 at 2; the
+    /// rate's derivative is `x / (A q)` = 2/3.
     #[test]
     fn responses_by_hand() {
         assert_eq!(Utility::log(3.0).response(6.0), Response { rate: 0.5, sensitivity: 0.5 / 6.0 });

@@ -25,8 +25,8 @@ fn rates_gbps(network: &Network) -> Vec<f64> {
     max_min(network).unwrap().rates_bps.iter().map(|rate| rate / 1e9).collect()
 }
 
-/// PERC (HotNets 2015), Figure 7: A, B on the first link, B, C on the second, C, D on the third. The third gives C and D
-/// 5 each; the second then has 25 for B, the first 35 for A.
+/// PERC (HotNets 2015), Figure 7: A, B on the first link, B, C on the second, C, D on the third. The third gives C and
+/// D 5 each; the second then has 25 for B, the first 35 for A.
 #[test]
 fn the_chain_of_percs_figure_7() {
     let chain = network(&[60, 30, 10], &[(&[0], 1.0), (&[0, 1], 1.0), (&[1, 2], 1.0), (&[2], 1.0)]);

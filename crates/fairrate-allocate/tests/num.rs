@@ -162,8 +162,8 @@ fn a_utility_of_ones_own_beside_a_logarithm() {
     assert!(difference(&num.solution().rates_bps, &[4.5e9, 5.5e9]) < 1e-9);
 }
 
-/// With N flows of weight 1 on a link of capacity 1, `H = -N / p^2` and `p* = N`, so that `p' = p (1 + gamma (1 - p / N))`:
-/// a logistic map, which converges for gamma below 2.
+/// With N flows of weight 1 on a link of capacity 1, `H = -N / p^2` and `p* = N`, so that
+/// `p' = p (1 + gamma (1 - p / N))`: a logistic map, which converges for gamma below 2.
 #[test]
 fn prices_of_a_single_link_follow_a_logistic_map() {
     for gamma in [0.2, 0.4, 1.0, 1.5] {
@@ -220,8 +220,8 @@ fn what_does_not_converge_is_told() {
     solve(&network, &logs(&network), NumConfig { method, ..NumConfig::flowtune(10e9) }, 1e-9);
 }
 
-/// Two links of 10 with three flows on the first, one of which uses the second too; prices of 1 make rates of 1, 1 and 1/2
-/// in units of 10 Gb/s: loads of 2.5 and 0.5.
+/// Two links of 10 with three flows on the first, one of which uses the second too; prices of 1 make rates of 1, 1 and
+/// 1/2 in units of 10 Gb/s: loads of 2.5 and 0.5.
 #[test]
 fn normalisers_by_hand() {
     let granted = |normaliser, demand_bps| {
@@ -252,10 +252,10 @@ fn normalisers_by_hand() {
     assert_eq!(alone(Normaliser::Uniform { scales_up: false }, f64::INFINITY), 5.0);
 }
 
-/// Two links of 10, a flow over both and one over the first. Prices of 1/2 on the first and 0 on the second make rates of
-/// 2 in units of 10 Gb/s (the most a flow may want): a ratio of 4 gives 5 Gb/s each with either form. A third flow over the
-/// first link with weight 1/2 wants 1. As written the ratio is 5: 4, 4 and 2 Gb/s. Bounded, all three count with 1, and the
-/// ratio is 3. Prices follow the same loads with both.
+/// Two links of 10, a flow over both and one over the first. Prices of 1/2 on the first and 0 on the second make rates
+/// of 2 in units of 10 Gb/s (the most a flow may want): a ratio of 4 gives 5 Gb/s each with either form. A third flow
+/// over the first link with weight 1/2 wants 1. As written the ratio is 5: 4, 4 and 2 Gb/s. Bounded, all three count
+/// with 1, and the ratio is 3. Prices follow the same loads with both.
 #[test]
 fn bounded_ratios_count_what_flows_can_be_told() {
     let run = |normaliser| {

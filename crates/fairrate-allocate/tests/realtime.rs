@@ -1,5 +1,5 @@
-//! The engine for real time against the equations in double precision, and against itself with other threads, instructions
-//! and blocks.
+//! The engine for real time against the equations in double precision, and against itself with other threads,
+//! instructions and blocks.
 
 use fairrate_allocate::{
     Aggregation, Clos, FlowKey, Gradient, Instructions, LinkId, Method, Ned, Normaliser, Num, NumConfig, Partition,
@@ -124,8 +124,8 @@ fn unlimited(path: &[usize], weight: f64) -> Flow {
 
 #[test]
 fn one_link_is_a_logistic_map() {
-    // Flows of weights 1, 1 and 2 on a link of 1: the price goes to 4, rates to 1/4, 1/4 and 1/2, and F-NORM gives these
-    // from the first iteration on. The price rises by 0.4·(1 - p/4) of itself: from 1 to 1.3.
+    // Flows of weights 1, 1 and 2 on a link of 1: the price goes to 4, rates to 1/4, 1/4 and 1/2, and F-NORM gives
+    // these from the first iteration on. The price rises by 0.4·(1 - p/4) of itself: from 1 to 1.3.
     let mut model = Model::new(&[1.0], 0.4);
     let mut engine = general(&model);
     let keys = [1.0, 1.0, 2.0].map(|weight| model.add(&mut engine, unlimited(&[0], weight)));

@@ -142,7 +142,8 @@ fn assert_rates(network: &Network, rates_bps: &[f64]) {
 proptest! {
     #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(1_000) })]
 
-    /// In at most two iterations for each level of bottlenecks after the first, which takes one: no proof is known to us.
+    /// In at most two iterations for each level of bottlenecks after the first, which takes one: no proof is known to
+    /// us.
     #[test]
     fn without_ties_the_printed_rules_settle_at_max_min_rates(network in networks(false)) {
         let settled = SyncPerc::new(&network).unwrap().settle(LIMIT).expect("it settles");

@@ -1,5 +1,5 @@
-//! The parts of fairrate that are timed: the jobs of `fairrate bench`, and what figures that measure time need: networks
-//! of the Flowtune paper, Fastpass's arbiter under load, and a clock.
+//! The parts of fairrate that are timed: the jobs of `fairrate bench`, and what figures that measure time need:
+//! networks of the Flowtune paper, Fastpass's arbiter under load, and a clock.
 //!
 //! It is a crate of its own because timed code is compiled like the simulator, for speed, and commands and figures are
 //! not.

@@ -1,8 +1,8 @@
 //! `bench --predict`: the speed-up that a core for each part of a network would give, from a run on one core.
 //!
-//! A network that is cut into N parts is simulated on one thread. The time of each part in each window of simulated time is
-//! measured. The critical path is the longest part of each window, the leader's work between windows, and the meetings of
-//! the threads, whose cost is measured too. It is the shortest time in which N cores could do the same.
+//! A network that is cut into N parts is simulated on one thread. The time of each part in each window of simulated
+//! time is measured. The critical path is the longest part of each window, the leader's work between windows, and the
+//! meetings of the threads, whose cost is measured too. It is the shortest time in which N cores could do the same.
 
 use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet};
@@ -65,8 +65,8 @@ pub struct Prediction {
     pub meeting_asleep_us: f64,
     /// The largest part's work divided by the mean of all parts.
     pub largest_part: f64,
-    /// The events of the part with the most of each shared round divided by those of the mean part, which no other program
-    /// disturbs.
+    /// The events of the part with the most of each shared round divided by those of the mean part, which no other
+    /// program disturbs.
     pub uneven_events: f64,
     /// Serial time divided by the critical path.
     pub speedup: f64,
@@ -85,8 +85,8 @@ impl Measured {
         Self { asked: asked.to_vec(), works: BTreeMap::new() }
     }
 
-    /// Runs `config` once in one part and in each number of parts, unless none is asked for; returns the fingerprint and
-    /// the number of packet-hops of each run.
+    /// Runs `config` once in one part and in each number of parts, unless none is asked for; returns the fingerprint
+    /// and the number of packet-hops of each run.
     ///
     /// # Errors
     /// If a run fails, or has no packets.

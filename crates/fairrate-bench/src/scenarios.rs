@@ -1,8 +1,8 @@
 //! `bench --job perm128` and others: whole scenarios, from the text to the last event. Full-bisection fat-trees with
 //! links of 100 Gb/s and 1 us, packets of 1,500 bytes, PFC, shared buffers and Dynamic Thresholds as by default; the
 //! shapes and sizes of htsim's usual connection matrices. `ws60` is PowerTCP's Figure 6b; `ws1024` and `ft65536` have
-//! its traffic on fat-trees like those of the others. `m64` is a layer of `examples/large/m64.toml` with half of its tokens: 64 GPUs in
-//! eight servers, packets of 9,000 bytes, and flows that wait for each other.
+//! its traffic on fat-trees like those of the others. `m64` is a layer of `examples/large/m64.toml` with half of its
+//! tokens: 64 GPUs in eight servers, packets of 9,000 bytes, and flows that wait for each other.
 
 use std::path::Path;
 

@@ -38,8 +38,8 @@ pub struct Args {
     flows: PathBuf,
     /// Objective of the rates: max-min, proportional or alpha=A
     ///
-    /// max-min: weighted max-min fair, exactly. proportional: the largest sum of weight x log(rate). alpha=A: the largest
-    /// sum of weight x rate^(1-A)/(1-A), for A from 0.1 to 16.
+    /// max-min: weighted max-min fair, exactly. proportional: the largest sum of weight x log(rate). alpha=A: the
+    /// largest sum of weight x rate^(1-A)/(1-A), for A from 0.1 to 16.
     #[arg(long, value_parser = optimum::objective)]
     objective: Objective,
     #[command(flatten)]

@@ -26,8 +26,8 @@ pub struct Args {
     /// Numbers of threads of `allocate` [default: 1,2] and of jobs that simulate [default: 1]
     #[arg(long, value_name = "N,..", value_delimiter = ',', value_parser = clap::value_parser!(u16).range(1..=4096))]
     threads: Vec<u16>,
-    /// Predict the speed-up on as many cores, for jobs that simulate: a run on one core in N parts measures the longest part of each
-    /// window of simulated time. Runs on threads are timed beside it if `--threads` is given
+    /// Predict the speed-up on as many cores, for jobs that simulate: a run on one core in N parts measures the longest
+    /// part of each window of simulated time. Runs on threads are timed beside it if `--threads` is given
     #[arg(long, value_name = "N,..", value_delimiter = ',', value_parser = clap::value_parser!(u16).range(1..=4096))]
     predict: Vec<u16>,
     /// Number of times each row is timed [default: 51, or 5 for jobs that simulate]

@@ -1,5 +1,5 @@
-//! `fairrate coexist`: the standard study of two algorithms that share a queue, as a comparison over buffers, numbers of flows,
-//! round-trip times and classes, with short flows, and with groups that come and go.
+//! `fairrate coexist`: the standard study of two algorithms that share a queue, as a comparison over buffers, numbers
+//! of flows, round-trip times and classes, with short flows, and with groups that come and go.
 
 mod cases;
 mod maps;

@@ -46,23 +46,24 @@ pub struct Args {
     /// [default: the scenario's]
     #[arg(long, value_name = "NAME,...", value_delimiter = ',', required_unless_present_any = ["grid", "seeds", "backend", "variants", "fidelity"])]
     cc: Vec<String>,
-    /// An algorithm with other keys of the scenario, as in `--variant 'swift: switch.pfc=false, transport.rto="1ms"'`; may be given
-    /// several times
+    /// An algorithm with other keys of the scenario, as in `--variant 'swift: switch.pfc=false, transport.rto="1ms"'`;
+    /// may be given several times
     ///
-    /// The algorithm may have parameters, as for --cc, and is followed by a colon and a space. A label for tables, figures and
-    /// directories may be before it, as in `--variant 'lossy = swift: switch.pfc=false'`; without one they have the algorithm and its
-    /// changes. A label with a colon has quotes, as in `--variant '"lossy: 1/4" = swift: switch.pfc=false'`. `@FILE` stands for the lines of a
-    /// file, each a variant; empty lines and lines that begin with # are passed over.
+    /// The algorithm may have parameters, as for --cc, and is followed by a colon and a space. A label for tables,
+    /// figures and directories may be before it, as in `--variant 'lossy = swift: switch.pfc=false'`; without one they
+    /// have the algorithm and its changes. A label with a colon has quotes, as in
+    /// `--variant '"lossy: 1/4" = swift: switch.pfc=false'`. `@FILE` stands for the lines of a file, each a variant;
+    /// empty lines and lines that begin with # are passed over.
     #[arg(long = "variant", value_name = "[LABEL =] NAME: KEY=VALUE, ...")]
     variants: Vec<String>,
-    /// The scenario in several fidelities, in place of several algorithms; says in which operations of collectives and training jobs they
-    /// part
+    /// The scenario in several fidelities, in place of several algorithms; says in which operations of collectives and
+    /// training jobs they part
     #[arg(long, value_name = "NAME,...", value_delimiter = ',', conflicts_with_all = ["cc", "variants", "backend"])]
     fidelity: Vec<Fidelity>,
     /// Values of a key, keys as for --set, as in `--grid traffic.0.load=0.4,0.6`; several multiply
     ///
-    /// Commas inside of quotes, brackets and braces are part of a value: `--grid 'probe.0.queues=["a->b","b->c"],["c->d"]'`
-    /// has two values.
+    /// Commas inside of quotes, brackets and braces are part of a value:
+    /// `--grid 'probe.0.queues=["a->b","b->c"],["c->d"]'` has two values.
     #[arg(long, value_name = "KEY=VALUE,...", value_parser = parse_axis)]
     grid: Vec<Axis>,
     /// Seeds, as 3 or 1..5 (both ends included) or 1,4,7 [default: the scenario's]
@@ -319,8 +320,8 @@ fn print_tables(
     output::print_text(&parts.join("\n"))
 }
 
-/// Writes the page of an existing comparison, for `fairrate report`; with the metrics `names` and `by_size` where they are given,
-/// otherwise with the figures of the comparison. Returns a table of these metrics.
+/// Writes the page of an existing comparison, for `fairrate report`; with the metrics `names` and `by_size` where they
+/// are given, otherwise with the figures of the comparison. Returns a table of these metrics.
 pub fn report(dir: &Path, names: &[String], by_size: &BySizeArgs, registry: &Registry) -> Result<String, Failure> {
     let index = Index::read(dir)?;
     let Some((variants, comparison)) = index.assemble(dir, registry)? else {

@@ -46,7 +46,8 @@ pub struct Args {
     /// Shares of each reason in fast and in slow flows, by percentile of slowdown; of a comparison, for each run
     #[arg(long, conflicts_with = "worst")]
     tail: bool,
-    /// The critical path of this iteration of a training job or a collective, which `--block` names if there are several
+    /// The critical path of this iteration of a training job or a collective, which `--block` names if there are
+    /// several
     #[arg(long, value_name = "N", conflicts_with_all = ["flow", "worst", "tail", "class"])]
     iteration: Option<u32>,
     /// Write the bars of `--tail` as an SVG file too
@@ -112,8 +113,8 @@ pub fn run(args: &Args, registry: &Registry) -> Result<ExitCode, Failure> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Returns the output of `explain --json` for a flow, or for the `worst` flows that `chosen` has, of the run in `dir`; `None` if `watch`
-/// stopped the run.
+/// Returns the output of `explain --json` for a flow, or for the `worst` flows that `chosen` has, of the run in `dir`;
+/// `None` if `watch` stopped the run.
 pub fn json_of(
     dir: &Path,
     flow: Option<u32>,
@@ -129,8 +130,8 @@ pub fn json_of(
     Ok(Some(serde_json::to_string(&output).unwrap_or_default()))
 }
 
-/// Returns the output of `explain --iteration --json` for an iteration of the block that `chosen` names, of the run in `dir`; `None` if
-/// `watch` stopped the run.
+/// Returns the output of `explain --iteration --json` for an iteration of the block that `chosen` names, of the run in
+/// `dir`; `None` if `watch` stopped the run.
 pub fn iteration_json_of(
     dir: &Path,
     iteration: u32,
@@ -143,8 +144,8 @@ pub fn iteration_json_of(
     Ok(critical.map(|critical| serde_json::to_string(&critical).unwrap_or_default()))
 }
 
-/// Explains an iteration of the training job or collective operation that `chosen` names, or the only one, by its critical path.
-/// Returns `None` if `watch` stopped the run.
+/// Explains an iteration of the training job or collective operation that `chosen` names, or the only one, by its
+/// critical path. Returns `None` if `watch` stopped the run.
 fn critical_path(
     source: &Source,
     iteration: u32,

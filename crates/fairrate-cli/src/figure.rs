@@ -43,10 +43,12 @@ pub struct Args {
     /// Seeds of what is random, as 3 or 1..5 or 1,4,7 [default: 1..5, with --quick 1]
     #[arg(long, value_name = "SEEDS", value_parser = parse_seeds)]
     seeds: Option<Seeds>,
-    /// Only this line, as powertcp, or those whose names begin so; again for more of them. Claims without a number are left out
+    /// Only this line, as powertcp, or those whose names begin so; again for more of them. Claims without a number are
+    /// left out
     #[arg(long = "line", value_name = "NAME", conflicts_with_all = ["list", "from"])]
     lines: Vec<String>,
-    /// Only the runs of this name, as the tables and pictures have it, or those whose names begin so; again for more of them
+    /// Only the runs of this name, as the tables and pictures have it, or those whose names begin so; again for more of
+    /// them
     #[arg(long = "run", value_name = "NAME", conflicts_with_all = ["list", "from"])]
     runs: Vec<String>,
     /// Directory of the figures
@@ -55,8 +57,8 @@ pub struct Args {
     /// Besides figure.svg, a picture for papers or slides; needs the program fairrate-picture
     #[arg(long, value_enum, default_value_t = Format::Svg, value_name = "FORMAT")]
     format: Format,
-    /// Run nothing: draw from the measured.csv of each figure below this directory; calculations that have none take no time
-    /// and are made anew
+    /// Run nothing: draw from the measured.csv of each figure below this directory; calculations that have none take no
+    /// time and are made anew
     #[arg(long, value_name = "DIR", conflicts_with_all = ["quick", "seeds", "jobs", "fresh"])]
     from: Option<PathBuf>,
     /// Do all runs again, those that are complete too
@@ -319,8 +321,8 @@ fn measure(figure: &Figure, scale: &Scale, args: &Args, jobs: usize) -> Result<O
     Ok(is_whole.then(|| (About::new(figure.id, scale.quick, runs.len(), seconds), points)))
 }
 
-/// Returns the runs whose `name` one of `names` gives, or all if there are no names. One of `names` is a whole name, or the
-/// beginning of others. `kind` is the word for a name in messages.
+/// Returns the runs whose `name` one of `names` gives, or all if there are no names. One of `names` is a whole name, or
+/// the beginning of others. `kind` is the word for a name in messages.
 fn only(kind: &'static str, names: &[String], name: fn(&Run) -> &String, runs: Vec<Run>) -> Result<Vec<Run>, Failure> {
     if names.is_empty() {
         return Ok(runs);

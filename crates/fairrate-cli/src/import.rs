@@ -167,8 +167,8 @@ fn from_ns3(args: &Ns3) -> Result<ExitCode, Failure> {
     finish(&args.out, &imported.scenario, &files, &format!("{n_flows} flows"), &imported.left_out)
 }
 
-/// Returns the file that the settings at `config` call `name`: from their directory, or from the nearest one above it that has such a
-/// file, as the ns-3 code is started there.
+/// Returns the file that the settings at `config` call `name`: from their directory, or from the nearest one above it
+/// that has such a file, as the ns-3 code is started there.
 fn find(config: &Path, name: &str, option: &str) -> Result<PathBuf, Failure> {
     let config = std::path::absolute(config).map_err(|error| Failure::io("finding", config, error))?;
     let found = config.ancestors().skip(1).map(|dir| dir.join(name)).find(|path| path.is_file());
@@ -178,7 +178,8 @@ fn find(config: &Path, name: &str, option: &str) -> Result<PathBuf, Failure> {
     })
 }
 
-/// Checks a scenario with the files that it names, writes all of them into the new directory `out`, and prints what they are and lack.
+/// Checks a scenario with the files that it names, writes all of them into the new directory `out`, and prints what
+/// they are and lack.
 fn finish(
     out: &Path,
     scenario: &str,

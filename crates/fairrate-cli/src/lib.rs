@@ -65,21 +65,22 @@ enum Command {
     Run(run::Args),
     /// Run a scenario with several algorithms and hold them against each other
     ///
-    /// Runs the same flows from the same seeds under each algorithm, and at each point of a grid, each run in a directory of
-    /// its own below DIR. Prints one table, and writes DIR/report.html, with all algorithms in every figure, and
-    /// DIR/compare.json. Several seeds give means with intervals, and differences paired by seed. The same command goes on
-    /// where an interrupted one stopped.
+    /// Runs the same flows from the same seeds under each algorithm, and at each point of a grid, each run in a
+    /// directory of its own below DIR. Prints one table, and writes DIR/report.html, with all algorithms in every
+    /// figure, and DIR/compare.json. Several seeds give means with intervals, and differences paired by seed. The same
+    /// command goes on where an interrupted one stopped.
     Compare(compare::Args),
     /// Study what two algorithms do to each other in one queue
     ///
-    /// Compares flows of A beside flows of B that share a port, over buffers, numbers of flows, round-trip times of B, and classes; short
-    /// flows of the one beside long ones of the other; and flows of the one before, while and after the other's are there. Prints what a
-    /// flow of each gets of its fair share, and a verdict. Writes what `compare` writes, and the scenario beside it.
+    /// Compares flows of A beside flows of B that share a port, over buffers, numbers of flows, round-trip times of B,
+    /// and classes; short flows of the one beside long ones of the other; and flows of the one before, while and after
+    /// the other's are there. Prints what a flow of each gets of its fair share, and a verdict. Writes what `compare`
+    /// writes, and the scenario beside it.
     Coexist(coexist::Args),
     /// Write a commented scenario of a fabric
     ///
-    /// Asks five questions at a terminal: hosts, hosts on a leaf, their rate, oversubscription, and sizes of flows. Answers can be
-    /// options instead. Writes a scenario that runs as it is.
+    /// Asks five questions at a terminal: hosts, hosts on a leaf, their rate, oversubscription, and sizes of flows.
+    /// Answers can be options instead. Writes a scenario that runs as it is.
     New(new::Args),
     /// Write a scenario from the files of another simulator
     Import(import::Args),
@@ -87,8 +88,8 @@ enum Command {
     Export(export::Args),
     /// Describe a scenario without running it
     ///
-    /// Prints its hosts, links and oversubscription, base round-trip time, marking and pauses by port, flows and the load
-    /// that they offer to each tier, and how long a run will take. Problems of the file are errors, as for `run`.
+    /// Prints its hosts, links and oversubscription, base round-trip time, marking and pauses by port, flows and the
+    /// load that they offer to each tier, and how long a run will take. Problems of the file are errors, as for `run`.
     Check(check::Args),
     /// Compute the ideal rates of flows that share links
     ///
@@ -96,14 +97,15 @@ enum Command {
     Allocate(allocate::Args),
     /// Measure how fast parts of fairrate are on this machine
     ///
-    /// Prints a line for each case: the median, smallest and largest of its times. Other programs that run at the same time
-    /// spoil the numbers.
+    /// Prints a line for each case: the median, smallest and largest of its times. Other programs that run at the same
+    /// time spoil the numbers.
     Bench(bench::Args),
     /// Draw figures of the papers
     ///
-    /// Runs what a figure of a paper shows, draws it, and holds it against what the paper says. Writes figure.svg, figure.html,
-    /// points.csv and claims.json, each figure into a directory of its own below DIR. Results of earlier runs are taken over, so an
-    /// interrupted command goes on where it stopped. The exit code does not say if the paper is right.
+    /// Runs what a figure of a paper shows, draws it, and holds it against what the paper says. Writes figure.svg,
+    /// figure.html, points.csv and claims.json, each figure into a directory of its own below DIR. Results of earlier
+    /// runs are taken over, so an interrupted command goes on where it stopped. The exit code does not say if the paper
+    /// is right.
     Figure(figure::Args),
     /// List what scenarios can name
     List(list::Args),
@@ -111,18 +113,19 @@ enum Command {
     Report(report::Args),
     /// Show the worst flows and ports of a run
     ///
-    /// Prints the flows with the largest slowdowns, with the names of their hosts, and the probed ports with the longest queues.
+    /// Prints the flows with the largest slowdowns, with the names of their hosts, and the probed ports with the
+    /// longest queues.
     Show(show::Args),
     /// Say why flows took as long as they did
     ///
-    /// Runs the scenario of DIR again with observers, checks that it is the same run, and prints the completion time of the worst
-    /// flow, or of another, as a sum that is exact to the picosecond: propagation, transmission, queues and who was ahead, pauses,
-    /// window, pacing, losses and timeouts.
+    /// Runs the scenario of DIR again with observers, checks that it is the same run, and prints the completion time of
+    /// the worst flow, or of another, as a sum that is exact to the picosecond: propagation, transmission, queues and
+    /// who was ahead, pauses, window, pacing, losses and timeouts.
     Explain(explain::Args),
     /// Write the packets of a run to a file for other tools
     ///
-    /// Runs the scenario of DIR again with an observer, checks that it is the same run, and writes what leaves each port to FILE. Its
-    /// ending says the format: .pcapng for Wireshark, .perfetto-trace for Perfetto, .parquet a table.
+    /// Runs the scenario of DIR again with an observer, checks that it is the same run, and writes what leaves each
+    /// port to FILE. Its ending says the format: .pcapng for Wireshark, .perfetto-trace for Perfetto, .parquet a table.
     Trace(trace::Args),
     /// Print the JSON schema of scenario files
     ///
@@ -216,8 +219,8 @@ pub fn main_of(registry: &Registry, args: impl IntoIterator<Item = OsString>) ->
     }
 }
 
-/// Explains a flow of the results in `dir`, or the `worst` flows of a size class or a traffic block, as `fairrate explain --json` does.
-/// Returns the JSON text; `None` if `watch` stopped the run.
+/// Explains a flow of the results in `dir`, or the `worst` flows of a size class or a traffic block, as
+/// `fairrate explain --json` does. Returns the JSON text; `None` if `watch` stopped the run.
 ///
 /// # Errors
 /// If there are no such results or flows, or the run cannot be explained.
@@ -233,8 +236,9 @@ pub fn explain_json(
     explain::json_of(dir, flow, worst, &chosen, registry, watch).map_err(|failure| Box::new(failure) as _)
 }
 
-/// Explains an iteration of a training job or a collective operation by its critical path, as `fairrate explain --iteration --json` does.
-/// `block` names it if there are several. Returns the JSON text; `None` if `watch` stopped the run.
+/// Explains an iteration of a training job or a collective operation by its critical path, as
+/// `fairrate explain --iteration --json` does. `block` names it if there are several. Returns the JSON text; `None` if
+/// `watch` stopped the run.
 ///
 /// # Errors
 /// If there are no such results, or no such iteration that is complete.
@@ -249,8 +253,8 @@ pub fn explain_iteration_json(
     explain::iteration_json_of(dir, iteration, &chosen, registry, watch).map_err(|failure| Box::new(failure) as _)
 }
 
-/// Runs the scenario of the results in `dir` again, and writes the steps of its packets to `out`, which ends in `.parquet`, as
-/// `fairrate trace` does. Returns `false` if `watch` stopped the run.
+/// Runs the scenario of the results in `dir` again, and writes the steps of its packets to `out`, which ends in
+/// `.parquet`, as `fairrate trace` does. Returns `false` if `watch` stopped the run.
 ///
 /// # Errors
 /// If there are no such results, flows or ports, the run cannot be traced, or the file cannot be written.
@@ -265,8 +269,8 @@ pub fn trace_table(
     done.map(|done| done.is_some()).map_err(|failure| Box::new(failure) as _)
 }
 
-/// Returns the study of two algorithms that share a port, as `fairrate coexist A B` runs it; `options` are those of the command, as
-/// `--rtt 20us`.
+/// Returns the study of two algorithms that share a port, as `fairrate coexist A B` runs it; `options` are those of the
+/// command, as `--rtt 20us`.
 ///
 /// # Errors
 /// An option or an algorithm is not understood.

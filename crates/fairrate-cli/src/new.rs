@@ -46,7 +46,8 @@ struct Answers {
     sizes: String,
 }
 
-/// Asks what is not given if there is a terminal to ask at, otherwise takes the defaults; checks and writes the scenario.
+/// Asks what is not given if there is a terminal to ask at, otherwise takes the defaults; checks and writes the
+/// scenario.
 pub fn run(args: &Args, registry: &Registry) -> Result<ExitCode, Failure> {
     let answers = if std::io::stdin().is_terminal() {
         answers(args, &mut std::io::stdin().lock(), &mut std::io::stderr())

@@ -1,7 +1,8 @@
 //! The page of a run that goes on: `fairrate run --watch` starts the program `fairrate-watch` and hears from it.
 //!
-//! Two pipes are all that the two programs have in common. The page's output says its address, and `stop` when its reader asks to stop the run.
-//! Its input ends with this process, and then it ends too. No file or number of a process can be another's.
+//! Two pipes are all that the two programs have in common. The page's output says its address, and `stop` when its
+//! reader asks to stop the run. Its input ends with this process, and then it ends too. No file or number of a process
+//! can be another's.
 
 use std::ffi::OsStr;
 use std::io::{BufRead as _, BufReader};

@@ -20,8 +20,8 @@ pub struct Args {
     /// Results directory of `run` or `compare`
     #[arg(value_name = "DIR")]
     dir: PathBuf,
-    /// Number to print, and to draw against a key of the grid of a comparison, as `compare --help` says; may be given several times
-    /// [default: those the comparison has are drawn]
+    /// Number to print, and to draw against a key of the grid of a comparison, as `compare --help` says; may be given
+    /// several times [default: those the comparison has are drawn]
     #[arg(long = "metric", value_name = "NAME")]
     metrics: Vec<String>,
     #[command(flatten)]

@@ -34,7 +34,8 @@ pub struct Args {
     /// No progress on stderr
     #[arg(long, short)]
     quiet: bool,
-    /// Show the run on a page of this machine while it goes, and until Ctrl-C; the page can stop it. Needs the program fairrate-watch
+    /// Show the run on a page of this machine while it goes, and until Ctrl-C; the page can stop it. Needs the program
+    /// fairrate-watch
     #[arg(long)]
     watch: bool,
 }
@@ -45,8 +46,8 @@ pub struct What {
     /// Scenario file
     #[arg(value_name = "SCENARIO.toml")]
     scenario: PathBuf,
-    /// Algorithm in place of the scenario's, or the path of a library with one; NAME:KEY=VALUE:KEY=VALUE with other parameters,
-    /// as in dcqcn:ai=200Mbps:hai=2Gbps
+    /// Algorithm in place of the scenario's, or the path of a library with one; NAME:KEY=VALUE:KEY=VALUE with other
+    /// parameters, as in dcqcn:ai=200Mbps:hai=2Gbps
     #[arg(long, value_name = "NAME")]
     cc: Option<String>,
     #[command(flatten)]

@@ -1,4 +1,5 @@
-//! `fairrate show`: the flows of a run that fared worst, and the ports with the longest queues; or the runs of a comparison.
+//! `fairrate show`: the flows of a run that fared worst, and the ports with the longest queues; or the runs of a
+//! comparison.
 
 mod comparison;
 

@@ -77,7 +77,8 @@ pub fn run(args: &Args, registry: &Registry) -> Result<ExitCode, Failure> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Runs the scenario of the results in `dir` again, and writes its trace to `out`; returns `None` if `watch` stopped the run.
+/// Runs the scenario of the results in `dir` again, and writes its trace to `out`; returns `None` if `watch` stopped
+/// the run.
 pub fn to_file(
     dir: &Path,
     out: &Path,

@@ -1,6 +1,6 @@
 //! Tests of the command line in one program, which takes less time to build than a program for each file takes.
-//! `docs.rs` is a program of its own, as pages are written by it, and so is `robust.rs`, which kills runs at times that it measures
-//! beforehand: they are right if the load does not change.
+//! `docs.rs` is a program of its own, as pages are written by it, and so is `robust.rs`, which kills runs at times that
+//! it measures beforehand: they are right if the load does not change.
 
 mod common;
 

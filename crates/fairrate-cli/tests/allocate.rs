@@ -99,7 +99,8 @@ fn every_bad_file_is_exit_code_two_with_nothing_on_stdout() {
     }
 }
 
-/// The chain: `1 / A` is the first link's price, and so on; the rates solve `1/B = 1/A + p`, `1/C = p + 1/D` with full links.
+/// The chain: `1 / A` is the first link's price, and so on; the rates solve `1/B = 1/A + p`, `1/C = p + 1/D` with full
+/// links.
 const PROPORTIONAL: [f64; 4] = [34.861_425_247, 25.138_574_753, 4.861_425_247, 5.138_574_753];
 
 /// Runs the command on the chain's files.

@@ -37,7 +37,8 @@ fn a_case_does_not_depend_on_the_others() {
     }
 }
 
-/// DCTCP beside DCTCP: 2:2 is fair, one of two groups that goes gives its share back, and short flows are no faster beside either.
+/// DCTCP beside DCTCP: 2:2 is fair, one of two groups that goes gives its share back, and short flows are no faster
+/// beside either.
 #[test]
 fn equal_algorithms_share_and_give_back() {
     let args = ["dctcp", "dctcp", "--flows", "2:2", "--buffers", "10", "--round-trips", "1500", "--seeds", "1..2"];

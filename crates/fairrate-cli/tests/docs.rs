@@ -1,6 +1,6 @@
 //! The documentation shows the true output of the command line: every command in a `console` block of the README, the
-//! tutorial and the pages on `allocate`, `explain` and `trace` is run, in order, and the lines below it are its output, except for wall-clock
-//! times. To write them anew: `FAIRRATE_BLESS=1 cargo test -p fairrate-cli --test docs`.
+//! tutorial and the pages on `allocate`, `explain` and `trace` is run, in order, and the lines below it are its output,
+//! except for wall-clock times. To write them anew: `FAIRRATE_BLESS=1 cargo test -p fairrate-cli --test docs`.
 
 mod common;
 

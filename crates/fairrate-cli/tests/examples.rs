@@ -73,8 +73,8 @@ fn every_example_has_a_test_here() {
     assert_eq!(names, expected);
 }
 
-/// A ring of eight ranks sends 2·7/8 of its bytes at 100 Gb/s: 2.35 ms of 16 MiB at least. Alone it comes within a tenth of that, and not while
-/// another job shares its links.
+/// A ring of eight ranks sends 2·7/8 of its bytes at 100 Gb/s: 2.35 ms of 16 MiB at least. Alone it comes within a
+/// tenth of that, and not while another job shares its links.
 #[test]
 fn all_reduce_is_slower_beside_another_job() {
     let json = run_example("all-reduce", &[]);
@@ -106,7 +106,8 @@ fn collectives_without_rows_of_messages_have_all_else() {
     assert!(1_000 < all.0);
 }
 
-/// A rank of the first stage computes for its share of two layers, and gradients beside the backward pass make iterations shorter.
+/// A rank of the first stage computes for its share of two layers, and gradients beside the backward pass make
+/// iterations shorter.
 #[test]
 fn training_is_faster_with_gradients_beside_the_backward_pass() {
     let json = run_example("training", &[]);
@@ -122,7 +123,8 @@ fn training_is_faster_with_gradients_beside_the_backward_pass() {
         let sum = row.compute_ns + row.exposed_ns + row.pipeline_ns + row.idle_ns;
         assert!(sum.abs_diff(row.end_ns - row.start_ns) <= 3, "rounded to nanoseconds");
     }
-    // Two layers of 2·T·h·(4·2·h + 2·s) and 16·T·h², thrice for both passes, of two micro-batches, halved, at 10 operations a picosecond.
+    // Two layers of 2·T·h·(4·2·h + 2·s) and 16·T·h², thrice for both passes, of two micro-batches, halved, at 10
+    // operations a picosecond.
     let (tokens, h) = (512.0, 1_024.0);
     let layer = tokens * h * 8.0 * h + 4.0 * tokens * 512.0 * h + 16.0 * tokens * h * h;
     let want_ns = 2.0 * 2.0 * 3.0 * layer / 2.0 / 10.0 / 1e3;

@@ -124,7 +124,8 @@ fn a_tail_has_its_parts_by_percentile_and_run() {
     expect_refused(&[out, "--svg", svg], "--tail");
 }
 
-/// The burst under HOMA: messages wait for grants, and drops for the timeout of their receiver. Both accounts of each flow add up.
+/// The burst under HOMA: messages wait for grants, and drops for the timeout of their receiver. Both accounts of each
+/// flow add up.
 #[test]
 fn messages_of_homa_have_accounts() {
     let out = results("explain_homa", &SCENARIO.replace("dctcp", "homa"));
@@ -384,7 +385,8 @@ bytes = "400KB"
 hosts = ["h4-h7"]
 "#;
 
-/// A ring of four passes three parts on, one after the other; so does each iteration, after a computation in the second one.
+/// A ring of four passes three parts on, one after the other; so does each iteration, after a computation in the second
+/// one.
 #[test]
 fn the_critical_path_of_a_collective_goes_round_its_ring() {
     let out = results("explain_collective", COLLECTIVES);

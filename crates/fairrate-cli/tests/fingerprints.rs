@@ -1,8 +1,9 @@
 //! The changelog's table of fingerprints has every example, and what `fairrate run examples/NAME.toml` prints.
 //!
-//! Examples that run for a second or more are not run whole here: [`CUT`] runs their beginning, whose fingerprint is in the snapshot. If
-//! one moves, so does the example's, and `FAIRRATE_BLESS=1 cargo test -p fairrate-cli --test all fingerprints::` runs all examples whole, which
-//! takes a minute or two, and writes the table. `INSTA_UPDATE=always` accepts the snapshot.
+//! Examples that run for a second or more are not run whole here: [`CUT`] runs their beginning, whose fingerprint is in
+//! the snapshot. If one moves, so does the example's, and
+//! `FAIRRATE_BLESS=1 cargo test -p fairrate-cli --test all fingerprints::` runs all examples whole, which takes a
+//! minute or two, and writes the table. `INSTA_UPDATE=always` accepts the snapshot.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};

@@ -47,7 +47,8 @@ fn an_error_shows_the_line() {
     assert!(text.contains("a `start` and a `trigger`") && text.contains("job.cm:4") && !out.exists(), "{text}");
 }
 
-/// Eight ranks of a workload as AICB writes it: one all-reduce in tensor groups of two, and gradients in data groups of four.
+/// Eight ranks of a workload as AICB writes it: one all-reduce in tensor groups of two, and gradients in data groups of
+/// four.
 #[test]
 fn a_workload_of_simai_runs() {
     let dir = fresh_dir("import_simai");

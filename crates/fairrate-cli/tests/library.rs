@@ -1,5 +1,5 @@
-//! Algorithms from shared libraries: the one in `examples/library-c`, and broken ones, on the command line. They are compiled
-//! with the C compiler that rustc links with.
+//! Algorithms from shared libraries: the one in `examples/library-c`, and broken ones, on the command line. They are
+//! compiled with the C compiler that rustc links with.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};

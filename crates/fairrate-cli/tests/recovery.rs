@@ -70,8 +70,9 @@ fn time_us(summary: &Value) -> f64 {
     summary["recovery"]["time_ns"].as_f64().unwrap() / 1e3
 }
 
-/// Until switches react, a quarter of the packets is lost, and soon every flow waits for one of them. Then a lost packet is sent again after
-/// its gap was reported (20 us) or, if it was lost again, after a timeout (40 us). A window is 20 us.
+/// Until switches react, a quarter of the packets is lost, and soon every flow waits for one of them. Then a lost
+/// packet is sent again after its gap was reported (20 us) or, if it was lost again, after a timeout (40 us). A window
+/// is 20 us.
 #[test]
 fn sprayed_goodput_is_back_once_switches_react() {
     for delay in [0, 100, 300] {
@@ -111,8 +112,9 @@ fn lost_capacity_is_the_level_at_which_goodput_settles() {
     assert!((100.0 * bps("settled_bps") / bps("before_bps") - share).abs() < 0.1, "{row}");
 }
 
-/// Packets on the wire are lost as the link goes down, and what waits behind them arrives for nothing once it is up: all that is sent again
-/// takes the link's time, 8 · 1,048 / 25 ns a kilobyte. Then the first new packet is there, and the next whole window is full.
+/// Packets on the wire are lost as the link goes down, and what waits behind them arrives for nothing once it is up:
+/// all that is sent again takes the link's time, 8 · 1,048 / 25 ns a kilobyte. Then the first new packet is there, and
+/// the next whole window is full.
 #[test]
 fn a_link_that_comes_back_first_sends_what_waited() {
     let (summary, _) = recovery("recovery_link", SINGLE, &[]);
@@ -122,7 +124,8 @@ fn a_link_that_comes_back_first_sends_what_waited() {
     assert!(expected <= got && got <= expected + 40.0, "{got} us for {expected} us");
 }
 
-/// Without an end of the failure goodput never comes back: the table has a `-`, a note says so, and the metric has no value.
+/// Without an end of the failure goodput never comes back: the table has a `-`, a note says so, and the metric has no
+/// value.
 #[test]
 fn a_recovery_that_never_comes_is_told() {
     let set = ["--set", "fault.0.up_at=\"never\""];

@@ -57,7 +57,8 @@ fn trims_are_shown_where_there_are_any() {
     assert_eq!((without.status.code(), row(&stdout(&without), "trims")), (Some(0), None), "{}", stdout(&without));
 }
 
-/// Headers of 1,500 B fill the room for them, and go back: the counter, the tables, the report and a flow's account have them.
+/// Headers of 1,500 B fill the room for them, and go back: the counter, the tables, the report and a flow's account
+/// have them.
 #[test]
 fn headers_that_go_back_are_shown() {
     let keys = "trim_limit = \"10KB\"\ntrim_size = \"1500B\"\ntrim_return = true";

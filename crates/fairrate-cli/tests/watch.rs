@@ -40,7 +40,8 @@ fn without_the_program_they_say_how_to_get_it() {
     assert!(!out.exists());
 }
 
-/// The page asks to stop as soon as it is there; it stays when the run has ended, until Ctrl-C, and ends with the run's program.
+/// The page asks to stop as soon as it is there; it stays when the run has ended, until Ctrl-C, and ends with the run's
+/// program.
 #[test]
 fn a_page_stops_its_run_and_ends_with_it() {
     let (dir, scenario) = (alone("watch_stop"), small_scenario("watch_stopped"));

@@ -8,9 +8,9 @@
 //! | x_r   | `rate()`  | bytes per second |
 //! | α_r   | `alpha`   | 1                |
 //!
-//! Readings: both equations are evaluated at every acknowledgment and loss. The reduction on a loss is a fraction of the
-//! bytes in flight (RFC 5681), not of the window. The smallest window after a loss is one segment, as in the authors'
-//! module of the Linux kernel. Slow start and first window are NewReno's.
+//! Readings: both equations are evaluated at every acknowledgment and loss. The reduction on a loss is a fraction of
+//! the bytes in flight (RFC 5681), not of the window. The smallest window after a loss is one segment, as in the
+//! authors' module of the Linux kernel. Slow start and first window are NewReno's.
 
 use crate::config::algorithm_config;
 use crate::controller::{AlgorithmSpec, FlowContext, Needs, NetworkNeeds};

@@ -13,16 +13,16 @@
 //! | delivered          | `delivered`     | bytes     |
 //! | extra_acked        | `Aggregation`   | bytes     |
 //!
-//! Readings: a rate on the wire is the payload rate times the ratio of wire bytes to payload bytes. A handshake, simulated
-//! or not, has measured the path's unloaded RTT: the first packets are paced by it. Linux adds three bursts of segmentation
-//! offload, up to 64 KB each, to the window; hosts here have no offload, so a burst is one packet. Delivered data counts,
-//! in order or not. A round ends when a segment is delivered that was sent after the round began; if the transport does
-//! not know the send time (RDMA), it ends when as many bytes are delivered as were in flight at its start. The gain cycle
-//! starts in a phase drawn from the flow's own stream of random numbers. If the transport gives no delivery rate, the rate
-//! of each round is used. Recovery: lost bytes are subtracted from the window when they are detected; packet conservation
-//! for a round, then growth up to the model's window, and the earlier window at its end. A timeout: one packet, growth at
-//! once, in STARTUP a new measure of growth, and the earlier window when all is repaired. Absent: the detector of
-//! policers, the restart after idle time.
+//! Readings: a rate on the wire is the payload rate times the ratio of wire bytes to payload bytes. A handshake,
+//! simulated or not, has measured the path's unloaded RTT: the first packets are paced by it. Linux adds three bursts
+//! of segmentation offload, up to 64 KB each, to the window; hosts here have no offload, so a burst is one packet.
+//! Delivered data counts, in order or not. A round ends when a segment is delivered that was sent after the round
+//! began; if the transport does not know the send time (RDMA), it ends when as many bytes are delivered as were in
+//! flight at its start. The gain cycle starts in a phase drawn from the flow's own stream of random numbers. If the
+//! transport gives no delivery rate, the rate of each round is used. Recovery: lost bytes are subtracted from the
+//! window when they are detected; packet conservation for a round, then growth up to the model's window, and the
+//! earlier window at its end. A timeout: one packet, growth at once, in STARTUP a new measure of growth, and the
+//! earlier window when all is repaired. Absent: the detector of policers, the restart after idle time.
 
 mod filters;
 mod window;
@@ -109,8 +109,8 @@ impl AlgorithmSpec for BbrConfig {
     }
 }
 
-/// A flow under BBR. Its state is boxed: it is more than twice as large as that of any other algorithm, and every sender
-/// has room for the largest.
+/// A flow under BBR. Its state is boxed: it is more than twice as large as that of any other algorithm, and every
+/// sender has room for the largest.
 #[derive(Clone, Debug)]
 pub struct Bbr(Box<Model>);
 
@@ -176,7 +176,8 @@ impl Round {
     }
 }
 
-/// The progress of PROBE_RTT: its earliest end, set once the pipe is nearly empty, and whether a round has passed since.
+/// The progress of PROBE_RTT: its earliest end, set once the pipe is nearly empty, and whether a round has passed
+/// since.
 #[derive(Clone, Copy, Debug, Default)]
 struct ProbeRtt {
     until: Option<Time>,
@@ -256,8 +257,8 @@ impl Model {
         Some(if 0.0 < span { delivered / span } else { 0.0 })
     }
 
-    /// Returns the end of a round that begins now, in delivered bytes: the bytes delivered so far, if segments carry that number
-    /// from their send time; otherwise the number when all bytes in flight have arrived.
+    /// Returns the end of a round that begins now, in delivered bytes: the bytes delivered so far, if segments carry
+    /// that number from their send time; otherwise the number when all bytes in flight have arrived.
     fn round_end(&self, ack: &Ack<'_>) -> u64 {
         if ack.prior_delivered.is_some() { self.delivered } else { self.delivered.saturating_add(ack.in_flight) }
     }
@@ -269,8 +270,8 @@ impl Model {
         }
     }
 
-    /// Advances the gain cycle of PROBE_BW: one gain per RTprop. A probe lasts until it has filled the pipe; its drain ends early
-    /// when the excess in flight is gone.
+    /// Advances the gain cycle of PROBE_BW: one gain per RTprop. A probe lasts until it has filled the pipe; its drain
+    /// ends early when the excess in flight is gone.
     fn update_cycle(&mut self, s: &Sample) {
         if self.mode != Mode::ProbeBw {
             return;

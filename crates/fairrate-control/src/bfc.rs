@@ -1,5 +1,5 @@
-//! `bfc`: Backpressure Flow Control. P. Goyal, P. Shah, K. Zhao, G. Nikolaidis, M. Alizadeh, T. Anderson, "Backpressure Flow
-//! Control", NSDI 2022.
+//! `bfc`: Backpressure Flow Control. P. Goyal, P. Shah, K. Zhao, G. Nikolaidis, M. Alizadeh, T. Anderson, "Backpressure
+//! Flow Control", NSDI 2022.
 //!
 //! Hosts only send at line rate. Each switch port distributes the flows that have packets there over physical
 //! queues, and asks the previous hop to pause a flow while too many of its bytes wait.
@@ -14,10 +14,10 @@
 //! | Th       | `BfcPort::threshold`   | bytes |
 //!
 //! Readings:
-//! - HRTT is the round trip over the longest link into the switch. The time of a packet in transmission at both ends can be
-//!   counted too (`hop_packets`).
-//! - Pauses and resumes are decided at multiples of τ, when the paper's switches send the frame with all paused flows. Here
-//!   each decision is a message about one flow, by its own number, so that no flow is paused by a false positive.
+//! - HRTT is the round trip over the longest link into the switch. The time of a packet in transmission at both ends
+//!   can be counted too (`hop_packets`).
+//! - Pauses and resumes are decided at multiples of τ, when the paper's switches send the frame with all paused flows.
+//!   Here each decision is a message about one flow, by its own number, so that no flow is paused by a false positive.
 //! - Flows with the same virtual id are one flow: one queue, one occupancy, paused and resumed together.
 //! - N_active is at least one: if all queues are paused, the first to resume has the link for itself.
 //! - The paper compares its threshold with "occupancy", which is read as that of the flow; `occupancy = "queue"` counts
@@ -252,8 +252,8 @@ impl BfcPort {
         }
     }
 
-    /// Schedules the next decision if it may be needed: a flow is held back, or more bytes wait than the smallest possible
-    /// threshold. Otherwise no flow is over its threshold.
+    /// Schedules the next decision if it may be needed: a flow is held back, or more bytes wait than the smallest
+    /// possible threshold. Otherwise no flow is over its threshold.
     fn plan(&mut self, now: Time) {
         if self.next_tick == Time::MAX && (0 < self.n_held || self.threshold(self.n_queues()) < self.waiting) {
             let period = self.period.as_ps();

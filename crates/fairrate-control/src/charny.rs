@@ -72,8 +72,8 @@ impl Answers for Stamp {
         header[STAMP] = self.0.min(limit);
     }
 
-    /// Stores and returns the rate that came back. If a link reduced it, the next stamp is that rate; otherwise the next
-    /// stamp asks for more.
+    /// Stores and returns the rate that came back. If a link reduced it, the next stamp is that rate; otherwise the
+    /// next stamp asks for more.
     fn take(&mut self, header: &[f64]) -> f64 {
         // `max` also turns NaN into 0.
         let rate = header[STAMP].max(0.0);
@@ -107,8 +107,8 @@ impl CharnyPort {
         rate.clamp(0.0, self.table.capacity())
     }
 
-    /// Updates μ. Flows with a rate up to the old μ are marked. If some of these rates are above the new μ, those flows are
-    /// unmarked and μ is computed again. A third computation would change nothing.
+    /// Updates μ. Flows with a rate up to the old μ are marked. If some of these rates are above the new μ, those flows
+    /// are unmarked and μ is computed again. A third computation would change nothing.
     fn advertise(&mut self) {
         let (n_marked, marked) = self.table.up_to(self.advertised);
         let mut rate = self.rate_with(n_marked, marked);

@@ -207,7 +207,8 @@ quantity_param!(Time, Time, "time", Time::ZERO, "8us");
 quantity_param!(Rate, Rate, "rate", Rate::ZERO, "100Gbps");
 quantity_param!(Bytes, Bytes, "size", Bytes::ZERO, "4MiB");
 
-/// Returns the index of a scenario file's word `raw` in `words`, for the types that [`choice!`](crate::choice) declares.
+/// Returns the index of a scenario file's word `raw` in `words`, for the types that [`choice!`](crate::choice)
+/// declares.
 ///
 /// # Errors
 /// If `raw` is not a word of `words`.
@@ -245,15 +246,16 @@ macro_rules! choice {
     };
 }
 
-/// Declares an algorithm's configuration: every parameter with its meaning, its default in the paper's form, its default in
-/// the ns-3 artifact's form if that differs (`ns3 =`), and its range. The comment above a parameter is its documentation
-/// everywhere.
+/// Declares an algorithm's configuration: every parameter with its meaning, its default in the paper's form, its
+/// default in the ns-3 artifact's form if that differs (`ns3 =`), and its range. The comment above a parameter is its
+/// documentation everywhere.
 ///
-/// `tune = Log(LOW, HIGH)` or `tune = Linear(LOW, HIGH)` suggests a range to searches, in literals as a scenario file has them. It
-/// contains the defaults of all profiles, and both ends are allowed values.
+/// `tune = Log(LOW, HIGH)` or `tune = Linear(LOW, HIGH)` suggests a range to searches, in literals as a scenario file
+/// has them. It contains the defaults of all profiles, and both ends are allowed values.
 ///
-/// A last line `include field: OtherConfig;` adds the parameters of another algorithm, on which this algorithm is built. The
-/// types of parameters are `f64`, `u32`, `bool`, `Time`, `Rate`, `Bytes` and those of [`choice!`](crate::choice).
+/// A last line `include field: OtherConfig;` adds the parameters of another algorithm, on which this algorithm is
+/// built. The types of parameters are `f64`, `u32`, `bool`, `Time`, `Rate`, `Bytes` and those of
+/// [`choice!`](crate::choice).
 #[macro_export]
 macro_rules! algorithm_config {
     ($(#[$meta:meta])* pub struct $name:ident {

@@ -1,8 +1,8 @@
 //! Named sets of constants: `dcqcn@paper` is DCQCN with the marks of its paper. Each set has its source.
 //!
-//! Algorithms have their paper's form and constants by default. A set names other published constants, with the marks of
-//! switches that belong to them. For every algorithm that has a form of its own in public code, the profile's name is a set
-//! too: `timely@ns3`.
+//! Algorithms have their paper's form and constants by default. A set names other published constants, with the marks
+//! of switches that belong to them. For every algorithm that has a form of its own in public code, the profile's name
+//! is a set too: `timely@ns3`.
 
 use crate::config::{Parameters, Profile};
 use crate::custom::Registry;

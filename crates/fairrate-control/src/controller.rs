@@ -21,14 +21,13 @@ pub struct FlowContext {
     pub wire_mtu: Bytes,
     /// Links between sender and receiver.
     pub n_hops: u32,
-    /// The flow's weight; 1 unless the workload sets another, which is allowed for algorithms with [`FeedbackNeeds::weights`].
+    /// The flow's weight; 1 except for algorithms with [`FeedbackNeeds::weights`], if the workload sets another.
     pub weight: f64,
     /// Start time of the flow.
     pub start: Time,
     /// Payload bytes of the flow; [`Bytes::MAX`] for an endless flow.
     pub size: Bytes,
-    /// The highest rate at which the application offers data; [`Rate::MAX`] if there is no limit. The transport
-    /// enforces it.
+    /// The highest rate at which the application offers data, kept by the transport; [`Rate::MAX`]: there is no limit.
     pub demand: Rate,
     /// Time after the start by which the last byte should have arrived; `None` if the flow has no deadline.
     pub deadline: Option<Time>,
@@ -38,8 +37,9 @@ pub struct FlowContext {
 
 impl FlowContext {
     /// Returns an endless flow of weight 1 whose NIC has rate `line_rate` and whose path has base round-trip time
-    /// `base_rtt`, the largest in the network. The path has two links; a full packet has 1,000 bytes of payload and 1,048
-    /// bytes on the wire. Other values are set on top: `FlowContext { n_hops: 6, ..FlowContext::on(line_rate, base_rtt) }`.
+    /// `base_rtt`, the largest in the network. The path has two links; a full packet has 1,000 bytes of payload and
+    /// 1,048 bytes on the wire. Other values are set on top:
+    /// `FlowContext { n_hops: 6, ..FlowContext::on(line_rate, base_rtt) }`.
     pub const fn on(line_rate: Rate, base_rtt: Time) -> Self {
         Self {
             line_rate,
@@ -73,8 +73,8 @@ pub struct Ack<'a> {
     pub delivered: u64,
     /// Bytes that the sender declares lost on this acknowledgment.
     pub lost: u64,
-    /// Time from the start of the acknowledged packet's transmission to `now`. Algorithms with [`FeedbackNeeds::uet`]: zero if it
-    /// is unknown, because the packet was sent more than once.
+    /// Time from the start of the acknowledged packet's transmission to `now`. Algorithms with [`FeedbackNeeds::uet`]:
+    /// zero if it is unknown, because the packet was sent more than once.
     pub rtt: Time,
     /// The congestion window in force when the acknowledged packet was sent, in bytes.
     pub cwnd_at_send: u64,
@@ -84,8 +84,8 @@ pub struct Ack<'a> {
     pub delivery_rate: Rate,
     /// Bytes of the flow that had been delivered when that round trip began; `None` if the transport does not know.
     pub prior_delivered: Option<u64>,
-    /// 128ths of the newly acknowledged bytes by which a receiver whose host is in trouble asks the window to shrink, up to 127; 0:
-    /// by nothing. Only receivers of Ultra Ethernet ask.
+    /// 128ths of the newly acknowledged bytes by which a receiver whose host is in trouble asks the window to shrink,
+    /// up to 127; 0: by nothing. Only receivers of Ultra Ethernet ask.
     pub penalty: u8,
     /// Set when the application had no more data to send as the acknowledged packet was sent.
     pub app_limited: bool,
@@ -94,9 +94,9 @@ pub struct Ack<'a> {
     /// In-band telemetry of the acknowledged packet, one record per switch hop in path order; empty unless
     /// the algorithm asks for it in [`Needs`].
     pub int: &'a [IntHop],
-    /// Identity of the acknowledged packet's path: it differs where switches chose other ports. Zero if flows have fixed paths.
+    /// Identity of the acknowledged packet's path, which differs with the ports it took. Zero if flows have fixed paths.
     pub path: u16,
-    /// Header of the acknowledged packet as the last port left it; empty unless [`WireNeeds::header`] asks for a header.
+    /// Header of the acknowledged packet as the last port left it; empty unless [`WireNeeds::header`] asks for one.
     pub header: &'a [f64],
 }
 
@@ -145,22 +145,22 @@ pub trait Controller {
     fn on_ack(&mut self, ack: &Ack<'_>) -> Allowance;
     /// Handles a loss that the transport has detected; the transport retransmits by itself.
     fn on_loss(&mut self, now: Time, loss: Loss) -> Allowance;
-    /// Handles a notice of a packet that was cut to its header; the transport sends it again by itself. By default a loss as any
-    /// other.
+    /// Handles a notice of a packet that was cut to its header; the transport sends it again by itself. By default a
+    /// loss as any other.
     fn on_trimmed(&mut self, trimmed: &Trimmed) -> Allowance {
         self.on_loss(trimmed.now, Loss::Gap)
     }
-    /// Handles a congestion notification packet that has arrived (only if [`FeedbackNeeds::cnp_interval`] asks for them).
+    /// Handles an arriving congestion notification packet (only if [`FeedbackNeeds::cnp_interval`] asks for them).
     fn on_cnp(&mut self, now: Time) -> Allowance;
     /// Handles the expiry of [`Allowance::timer`].
     fn on_timer(&mut self, now: Time) -> Allowance;
-    /// Handles the transmission of `bytes` to the wire. Only algorithms that count sent bytes need it (DCQCN's byte counter).
+    /// Handles the transmission of `bytes` to the wire, for algorithms that count sent bytes (DCQCN's byte counter).
     fn on_sent(&mut self, _now: Time, _bytes: Bytes) -> Option<Allowance> {
         None
     }
     /// Handles the end of an idle period over TCP: the flow is about to send again after it had nothing in flight for
-    /// longer than a retransmission timeout. `timeouts` is the number of retransmission timeouts since its last packet. An
-    /// old window says little about the path's present state (RFC 5681 section 4.1).
+    /// longer than a retransmission timeout. `timeouts` is the number of retransmission timeouts since its last packet.
+    /// An old window says little about the path's present state (RFC 5681 section 4.1).
     fn on_idle(&mut self, _now: Time, _timeouts: u32) -> Option<Allowance> {
         None
     }
@@ -175,19 +175,19 @@ pub trait Controller {
     }
     /// Writes the header of a data packet that is about to be sent (only if [`WireNeeds::header`] asks for a header).
     fn stamp(&mut self, _now: Time, _header: &mut [f64]) {}
-    /// Returns `true` if a control packet must be sent now, ahead of data, and then fills in `header`, which is all zeros
-    /// before. Called after every decision, and when the last unsent payload byte is handed to the wire. `unsent` is the
-    /// number of payload bytes not yet sent.
+    /// Returns `true` if a control packet must be sent now, ahead of data, and then fills in `header`, which is all
+    /// zeros before. Called after every decision, and when the last unsent payload byte is handed to the wire. `unsent`
+    /// is the number of payload bytes not yet sent.
     fn control_packet(&mut self, _now: Time, _unsent: u64, _header: &mut [f64]) -> bool {
         false
     }
-    /// Returns how long before its expiry the pending timer counts as scheduled. In ns-3, of simultaneous events the event
-    /// that was scheduled earlier runs first.
+    /// Returns how long before its expiry the pending timer counts as scheduled. In ns-3, of simultaneous events the
+    /// event that was scheduled earlier runs first.
     fn timer_lead(&self) -> Time {
         Time::MAX
     }
-    /// Returns the telemetry that the next acknowledgment's is compared with, if the algorithm keeps any. The simulator fetches it
-    /// from memory ahead of that acknowledgment.
+    /// Returns the telemetry that the next acknowledgment's is compared with, if the algorithm keeps any. The simulator
+    /// fetches it from memory ahead of that acknowledgment.
     fn last_telemetry(&self) -> &[IntHop] {
         &[]
     }
@@ -227,7 +227,8 @@ pub enum Queueing {
     Any,
     /// Queueing by the priority that each packet carries in its first header word, unless the scenario says otherwise.
     Priorities,
-    /// Queues chosen by the algorithm's [`PortAgent`] or transport: no discipline and no limit can be combined with them.
+    /// Queues chosen by the algorithm's [`PortAgent`] or transport: no discipline and no limit can be combined with
+    /// them.
     Own,
 }
 
@@ -264,8 +265,8 @@ pub struct NetworkNeeds {
     pub telemetry: Option<Telemetry>,
     /// Set when switches mark ECN on the flow's packets.
     pub ecn: bool,
-    /// The marking to use if the scenario gives none; `None` if the algorithm does not depend on it. The ns3 profile marks
-    /// as the artifact does.
+    /// The marking to use if the scenario gives none; `None` if the algorithm does not depend on it. The ns3 profile
+    /// marks as the artifact does.
     pub red: Option<RedDefault>,
     /// The egress ports that run the algorithm's [`PortAgent`].
     pub ports: PortScope,
@@ -286,25 +287,27 @@ pub struct WireNeeds {
     pub header: HeaderWords,
     /// Size on the wire of the flows' control packets, to which ports may write; `None` if there are none.
     pub control: Option<Bytes>,
-    /// `true` if control packets wait in the queue of data, unless the scenario says otherwise; `false` if they go ahead
-    /// of data.
+    /// `true` if control packets wait in the queue of data, unless the scenario says otherwise; `false` if they go
+    /// ahead of data.
     pub control_with_data: bool,
 }
 
 /// The pacing of an algorithm's packets by the sender's NIC.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PacingNeeds {
-    /// `true` if a changed rate also moves the pending send time (the spacing after the packet last sent); `false` if it
-    /// only spaces the packets after the next one.
+    /// `true` if a changed rate also moves the pending send time (the spacing after the packet last sent); `false` if
+    /// it only spaces the packets after the next one.
     pub repace_on_change: bool,
     /// Number of packets that a flow may send in a row after it had to wait for its NIC, to keep its rate on average (a
     /// token bucket). If 0, each packet is spaced from the last one sent, so that a missed turn is lost.
     pub pacing_credit: u32,
-    /// The bucket whose credit `pacing_credit` is, if it is that of a token bucket which keeps its bytes as its rate changes.
+    /// The bucket whose credit `pacing_credit` is, if it is that of a token bucket which keeps its bytes as its rate
+    /// changes.
     pub bucket: Bucket,
 }
 
-/// A token bucket that keeps its bytes as its rate changes: a pending send time moves as the new rate fills what is missing.
+/// A token bucket that keeps its bytes as its rate changes: a pending send time moves as the new rate fills what is
+/// missing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Bucket {
     /// There is none: a changed rate does what [`PacingNeeds::repace_on_change`] says.
@@ -332,24 +335,26 @@ pub struct FeedbackNeeds {
     pub cnp_interval: Option<Time>,
     /// Set when these intervals are those of a clock that begins at time zero, and not each from the CNP before.
     pub cnp_by_clock: bool,
-    /// Set when a flow's first acknowledgment is only stored, as the reference for the next one, and leads to no decision.
+    /// Set when a flow's first acknowledgment is only stored, as the reference for the next one, and leads to no
+    /// decision.
     pub first_ack_only_stored: bool,
     /// The rates that an oracle gives to flows at every moment; `None` if there is no oracle.
     pub oracle: Option<Oracle>,
     /// Set when a central allocator sends flows their rates in notices.
     pub allocator: bool,
-    /// Parameters of HOMA's transport, in which receivers grant the bytes that senders may send; `None` for other transports.
+    /// Parameters of HOMA's transport, in which receivers grant the bytes that senders may send; `None` for other
+    /// transports.
     pub grants: Option<Grants>,
-    /// Set when the transport is that of Ultra Ethernet: receivers keep packets in any order, acknowledge bytes on the wire, and
-    /// report packets that were cut to their headers.
+    /// Set when the transport is that of Ultra Ethernet: receivers keep packets in any order, acknowledge bytes on the
+    /// wire, and report packets that were cut to their headers.
     pub uet: bool,
     /// Set when receivers of that transport give credit for what may be sent to them.
     pub credit: Option<Credits>,
-    /// Fixed retransmission timeout of TCP in base round-trip times, without backoff. If given, TCP detects losses by this
-    /// timer alone.
+    /// Fixed retransmission timeout of TCP in base round-trip times, without backoff. If given, TCP detects losses by
+    /// this timer alone.
     pub rto_rtts: Option<f64>,
-    /// Set when TCP, if it is configured to, reduces the window during a recovery in proportion to the delivered data (PRR,
-    /// RFC 9937).
+    /// Set when TCP, if it is configured to, reduces the window during a recovery in proportion to the delivered data
+    /// (PRR, RFC 9937).
     pub prr: bool,
     /// Set when telemetry of several paths is told apart, so that packets of a flow may take several.
     pub paths_apart: bool,
@@ -473,16 +478,16 @@ pub trait AlgorithmSpec: crate::config::Parameters + Clone {
     type Controller: Controller;
     /// The agent of its egress ports; [`NoPort`](crate::NoPort) if it has none.
     type Port: PortAgent;
-    /// Returns the configuration with the defaults for TCP, where they differ: hosts with TCP begin with small windows and
-    /// slow start.
+    /// Returns the configuration with the defaults for TCP, where they differ: hosts with TCP begin with small windows
+    /// and slow start.
     #[must_use]
     fn over_tcp(self) -> Self {
         self
     }
     /// Returns the algorithm's needs with the present parameters.
     fn needs(&self) -> Needs;
-    /// Returns the parameters whose published defaults are for hosts of certain line rates. Scenarios with other hosts get a
-    /// warning.
+    /// Returns the parameters whose published defaults are for hosts of certain line rates. Scenarios with other hosts
+    /// get a warning.
     fn made_for(&self) -> &'static [MadeFor] {
         &[]
     }

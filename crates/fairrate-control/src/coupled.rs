@@ -8,8 +8,8 @@ use crate::port::Notice;
 /// The control of one connection of several subflows at its sender: an event on one subflow may change the allowance of
 /// another.
 ///
-/// Each decision returns the [`Allowance`] of `subflow`, in force from then on. Subflows are numbered from 0 in the order of
-/// the contexts from which the connection was built. The times of calls never decrease.
+/// Each decision returns the [`Allowance`] of `subflow`, in force from then on. Subflows are numbered from 0 in the
+/// order of the contexts from which the connection was built. The times of calls never decrease.
 pub trait CoupledController {
     /// Starts `subflow` and returns its initial window and rate.
     fn on_start(&mut self, now: Time, subflow: usize) -> Allowance;
@@ -57,8 +57,8 @@ pub trait CoupledController {
     fn last_telemetry(&self, _subflow: usize) -> &[IntHop] {
         &[]
     }
-    /// Records that the path of `subflow` is considered dead, or alive again. A dead subflow does not count in the allowances
-    /// of the others.
+    /// Records that the path of `subflow` is considered dead, or alive again. A dead subflow does not count in the
+    /// allowances of the others.
     fn on_path(&mut self, _subflow: usize, _now: Time, _alive: bool) {}
 }
 

@@ -1,6 +1,7 @@
-//! Credit of receivers: what RCCC, EQDS and NDP ask of the transport of Ultra Ethernet, in which all three are one room. A sender
-//! may send a first window unasked and then what its receiver lets it; a receiver gives credit at just less than the rate of its
-//! link, to its messages in turn. Numbers of credit are cumulative, so a later one makes up for one that was lost.
+//! Credit of receivers: what RCCC, EQDS and NDP ask of the transport of Ultra Ethernet, in which all three are one
+//! room. A sender may send a first window unasked and then what its receiver lets it; a receiver gives credit at just
+//! less than the rate of its link, to its messages in turn. Numbers of credit are cumulative, so a later one makes up
+//! for one that was lost.
 
 use fairrate_units::{Bytes, Time};
 
@@ -19,8 +20,9 @@ pub struct Credits {
     pub fabric: Option<FabricControl>,
 }
 
-/// RCCC's control of a receiver's rate of grants by what meets inside the network: packets that were cut before the last switch, and
-/// marks. Once in 1.5 base RTTs, a quarter more or less at random, a receiver takes what has come since.
+/// RCCC's control of a receiver's rate of grants by what meets inside the network: packets that were cut before the
+/// last switch, and marks. Once in 1.5 base RTTs, a quarter more or less at random, a receiver takes what has come
+/// since.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct FabricControl {
     /// Only networks with fewer links to the core than to hosts are controlled.
@@ -49,23 +51,23 @@ pub enum FirstWindow {
 /// The rule by which a receiver gives credit, and a sender spends it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CreditRule {
-    /// RCCC: packets say how much their message wants, and a turn gives at most that. The rest of the first window after the
-    /// first answer is lost.
+    /// RCCC: packets say how much their message wants, and a turn gives at most that. The rest of the first window
+    /// after the first answer is lost.
     Wanted {
         /// Bytes of a unit of credit.
         quantum: Bytes,
         /// Most units of a turn.
         turn: u64,
     },
-    /// EQDS: the same, but a turn always gives all of its units; messages with packets that were cut come first; what is left of the
-    /// first window goes away a packet at each attempt to send.
+    /// EQDS: the same, but a turn always gives all of its units; messages with packets that were cut come first; what
+    /// is left of the first window goes away a packet at each attempt to send.
     Whole {
         /// Bytes of a unit of credit.
         quantum: Bytes,
         /// Units of a turn.
         turn: u64,
-        /// Bytes whose time on the link, times `pacing`, is the time of a turn; `None`: those that it gives, at `pacing` of the
-        /// link's rate.
+        /// Bytes whose time on the link, times `pacing`, is the time of a turn; `None`: those that it gives, at
+        /// `pacing` of the link's rate.
         frame: Option<Bytes>,
     },
     /// NDP: each packet that arrives, whole or cut, earns credit for one. No packet says what its message wants.
@@ -86,9 +88,9 @@ pub struct DatagramDefaults {
 }
 
 impl DatagramDefaults {
-    /// The defaults of uet-htsim, with a longer timeout: it has 100.656 us for queues of 43 packets at 100 Gb/s. It has to be short:
-    /// when a window shrinks while less than `ack_every` is out, the sender waits for an acknowledgment and the receiver for more
-    /// data.
+    /// The defaults of uet-htsim, with a longer timeout: it has 100.656 us for queues of 43 packets at 100 Gb/s. It has
+    /// to be short: when a window shrinks while less than `ack_every` is out, the sender waits for an acknowledgment
+    /// and the receiver for more data.
     pub const UET: Self =
         Self { mtu: Bytes::new(4_086), ack_every: Bytes::new(16_384), rto: Time::from_us(200), trim_limit: None };
 }

@@ -15,19 +15,19 @@
 //! | β_cubic      | `beta`        | 1        |
 //! | α_cubic      | `alpha`       | 1        |
 //!
-//! Readings: a loss cuts the window, not the amount in flight (section 4.6 allows it, Linux does it): the
-//! window grows only while it limits the flow, so the two differ little. Time in which it does not limit the flow, and
-//! gaps between acknowledgments longer than a round trip, do not count as t (section 5.8). The first window is that of
-//! RFC 6928. A window that lies above the cubic curve keeps its size; section 4.3's W_est never lowers it either.
-//! HyStart is off: its thresholds are milliseconds, which datacenter delays never reach. The code has Linux's
-//! test for rising delay and, as an option, its test for trains of acknowledgments; RFC 9406 is absent. An ECN mark
-//! reduces the window as a loss does, at most once per window. After idle time the window halves for each timeout, down to
-//! the first window (RFC 2861, Linux), and a new stage begins.
+//! Readings: a loss cuts the window, not the amount in flight (section 4.6 allows it, Linux does it): the window grows
+//! only while it limits the flow, so the two differ little. Time in which it does not limit the flow, and gaps between
+//! acknowledgments longer than a round trip, do not count as t (section 5.8). The first window is that of RFC 6928. A
+//! window that lies above the cubic curve keeps its size; section 4.3's W_est never lowers it either. HyStart is off:
+//! its thresholds are milliseconds, which datacenter delays never reach. The code has Linux's test for rising delay
+//! and, as an option, its test for trains of acknowledgments; RFC 9406 is absent. An ECN mark reduces the window as a
+//! loss does, at most once per window. After idle time the window halves for each timeout, down to the first window
+//! (RFC 2861, Linux), and a new stage begins.
 //!
 //! Linux differs in growth: W_est always rises with α, never with 1 (so that random losses leave it a ninth less); the
-//! curve is evaluated one smallest RTT ahead; a window above the curve grows by a hundredth of a segment per round trip,
-//! and a window without a plateau by at least a twentieth of a segment per acknowledged segment; W_est raises the window
-//! within a round trip instead of at once.
+//! curve is evaluated one smallest RTT ahead; a window above the curve grows by a hundredth of a segment per round
+//! trip, and a window without a plateau by at least a twentieth of a segment per acknowledged segment; W_est raises the
+//! window within a round trip instead of at once.
 
 use fairrate_units::{Bytes, Rate, Time};
 
@@ -173,7 +173,8 @@ impl HyStart {
     /// Upper bound of the delay threshold, in seconds (Linux).
     const MAX_RISE: f64 = 0.016;
 
-    /// Updates the round and the smallest RTT by an acknowledgment. Called at every window, since rounds count from the start.
+    /// Updates the round and the smallest RTT by an acknowledgment. Called at every window, since rounds count from the
+    /// start.
     fn look(&mut self, ack: &Ack<'_>, rtt: f64) {
         self.train.look(ack);
         self.least = if self.least == 0.0 { rtt } else { self.least.min(rtt) };
@@ -205,7 +206,8 @@ struct AckTrain {
 impl AckTrain {
     /// Longest gap in a train (Linux).
     const DELTA: Time = Time::from_ms(2);
-    /// Linux's allowance for aggregation, in bytes: four of the largest segments at the pacing rate, at most a millisecond.
+    /// Linux's allowance for aggregation, in bytes: four of the largest segments at the pacing rate, at most a
+    /// millisecond.
     const AGGREGATED: f64 = 4.0 * 65_536.0;
     const MAX_ALLOWED: f64 = 0.001;
 
@@ -232,8 +234,8 @@ impl Cubic {
         self.config.c * d * d * d + epoch.plateau
     }
 
-    /// Returns a new stage with K by RFC 9438 eq. 2. After a timeout and at the end of a slow start without loss, K is 0
-    /// (sections 4.8, 4.10).
+    /// Returns a new stage with K by RFC 9438 eq. 2. After a timeout and at the end of a slow start without loss, K is
+    /// 0 (sections 4.8, 4.10).
     fn new_epoch(&self) -> Epoch {
         let k = libm::cbrt((self.w_max - self.cwnd).max(0.0) / self.config.c);
         Epoch { t: 0.0, k, plateau: self.w_max.max(self.cwnd), w_est: self.cwnd }

@@ -1,5 +1,5 @@
-//! User-defined algorithms, outside the table. They have names, parameters and defaults as the built-in algorithms do, and
-//! scenarios name them the same way.
+//! User-defined algorithms, outside the table. They have names, parameters and defaults as the built-in algorithms do,
+//! and scenarios name them the same way.
 
 use std::any::Any;
 use std::fmt;
@@ -180,8 +180,8 @@ pub type OpenLibrary = fn(&Path) -> Result<CustomAlgorithm, LibraryError>;
 pub enum RegistryError {
     /// Another algorithm has the name.
     Taken(String),
-    /// The name has other characters than letters, digits, dashes and underscores, or begins with a dash, or is empty or longer
-    /// than 60 characters.
+    /// The name has other characters than letters, digits, dashes and underscores, or begins with a dash, or is empty
+    /// or longer than 60 characters.
     BadName(String),
 }
 

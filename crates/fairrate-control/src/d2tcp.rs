@@ -11,11 +11,11 @@
 //! | Tc    | `needed`           | s; B / (3/4 W) round trips   |
 //! | D     | `remaining`        | s                            |
 //!
-//! Readings: d is computed when a mark cuts, with the round-trip time of the acknowledgment that carries it and with all
-//! bytes that are not acknowledged. After the deadline d is its smallest value, so that flows which can still meet their
-//! deadlines go first, as in a public ns-3 implementation. Gaps and timeouts are DCTCP's: they halve, whatever the deadline.
-//! In a connection of several subflows, each subflow uses the size of the whole connection as its own. Everything else is
-//! DCTCP's, and so is the ns-3 form: the artifact has no D2TCP.
+//! Readings: d is computed when a mark cuts, with the round-trip time of the acknowledgment that carries it and with
+//! all bytes that are not acknowledged. After the deadline d is its smallest value, so that flows which can still meet
+//! their deadlines go first, as in a public ns-3 implementation. Gaps and timeouts are DCTCP's: they halve, whatever
+//! the deadline. In a connection of several subflows, each subflow uses the size of the whole connection as its own.
+//! Everything else is DCTCP's, and so is the ns-3 form: the artifact has no D2TCP.
 
 use fairrate_units::{Bytes, Time};
 
@@ -79,7 +79,8 @@ struct Deadline {
 }
 
 impl Deadline {
-    /// Returns d = Tc / D, within bounds, for a window of `window` bytes. DCTCP's sawtooth is on average at 3/4 of its peak.
+    /// Returns d = Tc / D, within bounds, for a window of `window` bytes. DCTCP's sawtooth is on average at 3/4 of its
+    /// peak.
     fn urgency(&self, ack: &Ack<'_>, window: f64) -> f64 {
         let remaining = self.due.saturating_sub(ack.now).as_secs_f64();
         if remaining == 0.0 {
@@ -123,7 +124,8 @@ mod tests {
         FlowContext { start: Time::from_ms(1), size: Bytes::new(1_000_000), deadline, ..flow_25g() }
     }
 
-    /// Returns the window after a mark at `at_us` after the start, for a flow with `deadline` that has sent 250,000 bytes.
+    /// Returns the window after a mark at `at_us` after the start, for a flow with `deadline` that has sent 250,000
+    /// bytes.
     fn cut(deadline: Option<Time>, at_us: u64) -> u64 {
         let mut d2tcp = config().build(&flow(deadline));
         let now = Time::from_ms(1) + Time::from_us(at_us);
@@ -175,8 +177,8 @@ mod tests {
         assert_eq!(lost.0, lost.1);
     }
 
-    /// The artifact's rate form cuts by the same power: a rate of 25 Gb/s with alpha 1/4, and 20 round trips of time left of
-    /// the 40 that it needs.
+    /// The artifact's rate form cuts by the same power: a rate of 25 Gb/s with alpha 1/4, and 20 round trips of time
+    /// left of the 40 that it needs.
     #[test]
     fn rates_are_cut_by_the_same_power() {
         let dctcp = DctcpConfig { initial_alpha: 0.25, g: 0.0, ..DctcpConfig::new(Profile::Ns3) };

@@ -105,21 +105,21 @@ algorithm_config! {
         windowed: bool = false;
         /// If true, a new rate moves a pending send time (artifact: no).
         repace_on_change: bool = true, ns3 = false;
-        /// Begin of timers and counters: the first CNP (DCQCN §3.1), or the first packet, so that alpha decays and rates rise
-        /// before any CNP (RoCC's authors' code).
+        /// Begin of timers and counters: the first CNP (DCQCN §3.1), or the first packet, so that alpha decays and
+        /// rates rise before any CNP (RoCC's authors' code).
         clocks: Clocks = Clocks::FirstCnp, omnet = Clocks::FirstPacket;
         /// Target of at most line rate (ours; RoCC's authors' code: no).
         bounded_target: bool = true, omnet = false;
         /// Steps that count themselves, so that fast recovery has one step less (RoCC's authors' code).
         counts_itself: bool = false, omnet = true;
-        /// Rate limiter of a flow: packets spaced by the rate (ours), or a token bucket that nothing empties and nothing bounds, so
-        /// that a flow which was idle or paused catches up (RoCC's authors' code).
+        /// Rate limiter of a flow: packets spaced by the rate (ours), or a token bucket that nothing empties and
+        /// nothing bounds, so that a flow which was idle or paused catches up (RoCC's authors' code).
         limiter: RateLimiter = RateLimiter::Spaced, omnet = RateLimiter::Bucket;
     }
 }
 
-/// The steps, which are made for 10 to 40 Gb/s: the testbed of DCQCN §6 has 40 Gb/s; slower hosts of 10 Gb/s recover with
-/// the same steps, only faster.
+/// The steps, which are made for 10 to 40 Gb/s: the testbed of DCQCN §6 has 40 Gb/s; slower hosts of 10 Gb/s recover
+/// with the same steps, only faster.
 const STEPS: &[MadeFor] = &[step("ai"), step("hai")];
 
 const fn step(param: &'static str) -> MadeFor {
@@ -215,8 +215,8 @@ impl Dcqcn {
     /// Handles a notification: decreases the rate at once or schedules the next check.
     fn notify(&mut self, now: Time) {
         let first = self.alpha_due == Time::MAX;
-        // In the artifact a notification at the time of a tick is handled first: it was already on its wire, which takes
-        // longer than a tick of 1 us, when the tick was scheduled.
+        // In the artifact a notification at the time of a tick is handled first: it was already on its wire, which
+        // takes longer than a tick of 1 us, when the tick was scheduled.
         let sampled = self.config.reaction == Reaction::Sampled;
         self.catch_up_alpha(if sampled { now.saturating_sub(Time::from_ps(1)) } else { now });
         match self.config.reaction {
@@ -244,8 +244,8 @@ impl Dcqcn {
         after(first, interval, n_ticks(first, interval, now))
     }
 
-    /// Applies the ticks of α until `until`: α ← (1 - g) α + g at the first tick after a notification, α ← (1 - g) α at the
-    /// others.
+    /// Applies the ticks of α until `until`: α ← (1 - g) α + g at the first tick after a notification, α ← (1 - g) α at
+    /// the others.
     fn catch_up_alpha(&mut self, until: Time) {
         let n = n_ticks(self.alpha_due, self.config.alpha_interval, until);
         if n == 0 {
@@ -355,7 +355,8 @@ impl Controller for Dcqcn {
         self.notify(now);
         self.allowance()
     }
-    /// Handles a notice as a CNP. DCQCN's switches send none; the ports of `pacc` send notices in place of marks and CNPs.
+    /// Handles a notice as a CNP. DCQCN's switches send none; the ports of `pacc` send notices in place of marks and
+    /// CNPs.
     fn on_notice(&mut self, now: Time, _: &Notice) -> Option<Allowance> {
         Some(self.on_cnp(now))
     }

@@ -7,12 +7,12 @@
 //! | q_ref | `q_ref` | bytes                    |
 //! | a, b  | `a`, `b`| 1 / 1,000 bytes of queue |
 //!
-//! Sender and receiver are DCQCN's. Readings: the queue is that of the whole port with the arriving packet, as for
-//! RED, and only data packets update p and are marked. The gains are those of the authors' fluid model at 40 Gb/s, with
-//! packets of 1,000 bytes and one update per packet; the default is the authors' set for the shorter delay, with which the
-//! queue oscillates less. It does oscillate with ten flows, in the fluid model too: see the page of the
-//! algorithm. The model stores p without bounds; here p stays within [0, 1].
-//! The ns-3 artifact has no PI marking: there the defaults differ only in DCQCN's own.
+//! Sender and receiver are DCQCN's. Readings: the queue is that of the whole port with the arriving packet, as for RED,
+//! and only data packets update p and are marked. The gains are those of the authors' fluid model at 40 Gb/s, with
+//! packets of 1,000 bytes and one update per packet; the default is the authors' set for the shorter delay, with which
+//! the queue oscillates less. It does oscillate with ten flows, in the fluid model too: see the page of the algorithm.
+//! The model stores p without bounds; here p stays within [0, 1]. The ns-3 artifact has no PI marking: there the
+//! defaults differ only in DCQCN's own.
 
 use fairrate_units::Bytes;
 
@@ -103,7 +103,8 @@ mod tests {
 
     #[test]
     fn the_arriving_packet_counts() {
-        // a = b = 1/2,000 and 1,999 packets wait: with the arriving packet they are 2,000 and p = 1. Without it p would be less.
+        // a = b = 1/2,000 and 1,999 packets wait: with the arriving packet they are 2,000 and p = 1. Without it p would
+        // be less.
         let config = DcqcnPiConfig { a: 0.000_5, b: 0.000_5, ..DcqcnPiConfig::default() };
         let mut port = config.build_port(&port_40g()).unwrap();
         assert!((0..1_000).all(|_| marks(&mut port, 1_999_000, &mut data_packet(1, 1_000))));

@@ -12,10 +12,10 @@
 //! | DCTCP.BytesAcked, BytesMarked | `acked`, `marked` | bytes |
 //! | ssthresh         | `ssthresh`      | bytes |
 //!
-//! Readings: the first marked acknowledgment of a window cuts, with the α of the previous window (RFC 8257
-//! §3.3, Linux), and until that window is acknowledged the flow neither cuts nor grows. The window grows only while it
-//! limits the flow (RFC 7661); otherwise a lone flow at line rate would grow it without end. A gap halves the window, at
-//! most once per window; a timeout leaves one packet and slow start, which begins when a packet sent after the timeout is
+//! Readings: the first marked acknowledgment of a window cuts, with the α of the previous window (RFC 8257 §3.3,
+//! Linux), and until that window is acknowledged the flow neither cuts nor grows. The window grows only while it limits
+//! the flow (RFC 7661); otherwise a lone flow at line rate would grow it without end. A gap halves the window, at most
+//! once per window; a timeout leaves one packet and slow start, which begins when a packet sent after the timeout is
 //! acknowledged: over a transport that repairs selectively, that is long before the whole window is acknowledged. The
 //! first window is a bandwidth-delay product, as in comparable algorithms, so no slow start is needed; over TCP it is
 //! TCP's. After an idle period the window shrinks as in Linux (RFC 2861).
@@ -81,8 +81,8 @@ algorithm_config! {
     }
 }
 
-/// The step K: 30 KB at 10 Gb/s, in proportion at other rates, as in HPCC's public configuration (DCTCP's own paper has 65
-/// packets at 10 Gb/s, for hosts that send in bursts).
+/// The step K: 30 KB at 10 Gb/s, in proportion at other rates, as in HPCC's public configuration (DCTCP's own paper has
+/// 65 packets at 10 Gb/s, for hosts that send in bursts).
 const STEP: RedDefault = RedDefault {
     kmin: Bytes::new(30_000),
     kmax: Bytes::new(30_000),
@@ -281,7 +281,8 @@ impl DctcpWindow {
     }
 }
 
-/// The artifact's form. It divides the number of marked acknowledgments by the number of packets the window should hold.
+/// The artifact's form. It divides the number of marked acknowledgments by the number of packets the window should
+/// hold.
 #[derive(Clone, Debug)]
 struct DctcpRate {
     g: f64,
@@ -361,8 +362,8 @@ impl Dctcp {
         }
     }
 
-    /// Handles an acknowledgment; on a mark the window is reduced by the fraction `penalty(alpha)` / 2. In DCTCP `penalty`
-    /// returns alpha itself.
+    /// Handles an acknowledgment; on a mark the window is reduced by the fraction `penalty(alpha)` / 2. In DCTCP
+    /// `penalty` returns alpha itself.
     pub(crate) fn on_ack_with(&mut self, ack: &Ack<'_>, penalty: impl FnOnce(f64) -> f64) -> Allowance {
         match &mut self.form {
             Form::Window(w) => w.on_ack(ack, penalty),

@@ -1,8 +1,8 @@
 use rand_core::{Rng, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
 
-/// The random numbers of one egress port or flow: a separate stream for every (seed, entity), so that draws of one entity
-/// do not shift the draws of another.
+/// The random numbers of one egress port or flow: a separate stream for every (seed, entity), so that draws of one
+/// entity do not shift the draws of another.
 #[derive(Clone, Debug)]
 pub(crate) struct Draws(Xoshiro256PlusPlus);
 

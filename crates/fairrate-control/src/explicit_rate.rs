@@ -101,8 +101,8 @@ struct Circulation {
     /// Set when the next `poll` sends a packet.
     due: bool,
     phase: Phase,
-    /// Time to check on a flow that had left and may be active again because some of its bytes were lost: no timer sends
-    /// the packet by which it asks again.
+    /// Time to check on a flow that had left and may be active again because some of its bytes were lost: no timer
+    /// sends the packet by which it asks again.
     look_again: Time,
 }
 
@@ -223,11 +223,11 @@ impl PatientRate {
     }
 }
 
-/// The answers of a path's links, and their form in control packets, in which the two algorithms differ. An algorithm's own
-/// header words begin at `COMMON_WORDS`.
+/// The answers of a path's links, and their form in control packets, in which the two algorithms differ. An algorithm's
+/// own header words begin at `COMMON_WORDS`.
 pub trait Answers {
-    /// Writes the flow's request to its links into `header`; `limit` is the largest rate that the flow can use until the packet
-    /// returns, in bit/s.
+    /// Writes the flow's request to its links into `header`; `limit` is the largest rate that the flow can use until
+    /// the packet returns, in bit/s.
     fn ask(&self, limit: f64, header: &mut [f64]);
     /// Stores the links' answers; returns the rate that all links allow, in bit/s.
     fn take(&mut self, header: &[f64]) -> f64;
@@ -344,8 +344,8 @@ impl Source {
         (self.demand + self.control_rate).min(self.line_rate)
     }
 
-    /// Returns the largest rate that the flow can use for a round trip, in bit/s. Bytes in flight need no rate any more,
-    /// so only the `unsent` bytes count, at least a full packet.
+    /// Returns the largest rate that the flow can use for a round trip, in bit/s. Bytes in flight need no rate any
+    /// more, so only the `unsent` bytes count, at least a full packet.
     fn limit_of(&self, unsent: u64) -> f64 {
         if self.short_flows == ShortFlows::Off {
             return self.own_limit();

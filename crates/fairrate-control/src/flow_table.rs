@@ -1,4 +1,5 @@
-//! The flows to which an egress port sends its rate: the five flow tables of RoCC, section III-D, and that of its FPGA (IV-C).
+//! The flows to which an egress port sends its rate: the five flow tables of RoCC, section III-D, and that of its FPGA
+//! (IV-C).
 //!
 //! The paper describes the last four in a sentence each and evaluates none of them, so their details are readings,
 //! named at each. The order of recipients depends only on the packets that the port has seen.
@@ -27,7 +28,8 @@ choice! {
         ElephantTrap = "elephant-trap",
         /// The sampled flows, in a cache in which a flow rises one place with each sample (BubbleCache).
         BubbleCache = "bubble-cache",
-        /// The flows of a circular array, in which a new flow replaces the oldest and a reader drops silent ones (§IV-C).
+        /// The flows of a circular array, in which a new flow replaces the oldest and a reader drops silent ones
+        /// (§IV-C).
         Circular = "circular",
     }
 }
@@ -248,9 +250,9 @@ impl ShadowBuffer {
     }
 }
 
-/// ElephantTrap: counters, and a pointer that circulates over them. A sample of a flow in the table increments its count.
-/// A sample of another flow replaces the entry at the pointer if that entry's count is zero, and halves the count
-/// otherwise; then the pointer moves on. A new entry has a count of one, for its first sample.
+/// ElephantTrap: counters, and a pointer that circulates over them. A sample of a flow in the table increments its
+/// count. A sample of another flow replaces the entry at the pointer if that entry's count is zero, and halves the
+/// count otherwise; then the pointer moves on. A new entry has a count of one, for its first sample.
 #[derive(Clone, Debug)]
 pub(crate) struct ElephantTrap {
     size: usize,

@@ -1,10 +1,10 @@
 //! `flowtune`: the sender of Flowtune. J. Perry, H. Balakrishnan, D. Shah, "Flowtune: Flowlet Control for Datacenter
-//! Networks", MIT-CSAIL-TR-2016-011, sections 2 and 6.2. A central allocator sets the rate of each flow; before its first
-//! message, and when it is silent, the flow is under plain TCP. [`Endpoint`] has the messages of a host to the allocator
-//! and the lifetime of rates; the optimiser is part of the allocator.
+//! Networks", MIT-CSAIL-TR-2016-011, sections 2 and 6.2. A central allocator sets the rate of each flow; before its
+//! first message, and when it is silent, the flow is under plain TCP. [`Endpoint`] has the messages of a host to the
+//! allocator and the lifetime of rates; the optimiser is part of the allocator.
 //!
-//! Notices carry the allocated rate in bit/s on the wire in their first value. Zero means that the allocator is silent, and
-//! its rates have expired.
+//! Notices carry the allocated rate in bit/s on the wire in their first value. Zero means that the allocator is silent,
+//! and its rates have expired.
 //!
 //! Readings (F12 of the resolutions): before the first rate a flow is NewReno with its first window of ten segments.
 //! With a rate its window is open and only the rate limits it; losses are repaired and change nothing. When rates

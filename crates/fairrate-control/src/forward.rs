@@ -19,12 +19,13 @@ use crate::coupled::CoupledController;
 use crate::int::{IntHop, PortRate};
 use crate::port::{NOTICE_VALUES, Notice};
 
-/// Writes the methods of an `impl Controller` that forward each call. The arms are those of a `match` on `self`: a pattern,
-/// and the controller that it binds. A controller that is a [`CoupledController`] is followed by `at` and the number of the
-/// subflow.
+/// Writes the methods of an `impl Controller` that forward each call. The arms are those of a `match` on `self`: a
+/// pattern, and the controller that it binds. A controller that is a [`CoupledController`] is followed by `at` and the
+/// number of the subflow.
 ///
-/// `but on_ack` omits that method, which is then written by hand; `but on_start, on_ack` omits both. With `noting METHOD`
-/// every decision goes through that method, which gets and returns an `Allowance` or an `Option<Allowance>`.
+/// `but on_ack` omits that method, which is then written by hand; `but on_start, on_ack` omits both. With
+/// `noting METHOD` every decision goes through that method, which gets and returns an `Allowance` or an
+/// `Option<Allowance>`.
 ///
 /// ```
 /// use fairrate_control::{Ack, Allowance, Controller, forward_controller};
@@ -292,8 +293,8 @@ impl CoupledController for Recorder {
     }
 }
 
-/// Calls every method of `controller` once, in the order of the trait. Returns the name of each method and the number in
-/// its answer, which is a [`Recorder`]'s count of calls.
+/// Calls every method of `controller` once, in the order of the trait. Returns the name of each method and the number
+/// in its answer, which is a [`Recorder`]'s count of calls.
 pub fn call_all(controller: &mut impl Controller) -> Vec<(&'static str, u64)> {
     let now = Time::from_us(1);
     let ack = some_ack(now);

@@ -1,9 +1,9 @@
-//! `homa`: B. Montazeri, Y. Li, M. Alizadeh, J. Ousterhout, "Homa: A Receiver-Driven Low-Latency Transport Protocol Using
-//! Network Priorities", SIGCOMM 2018.
+//! `homa`: B. Montazeri, Y. Li, M. Alizadeh, J. Ousterhout, "Homa: A Receiver-Driven Low-Latency Transport Protocol
+//! Using Network Priorities", SIGCOMM 2018.
 //!
-//! HOMA is a transport: receivers decide by grants which senders send, and in which priority. A sender's controller decides
-//! nothing and sends at line rate what its receiver permits. [`FeedbackNeeds::grants`] asks the simulator for the transport; this
-//! module has its parameters.
+//! HOMA is a transport: receivers decide by grants which senders send, and in which priority. A sender's controller
+//! decides nothing and sends at line rate what its receiver permits. [`FeedbackNeeds::grants`] asks the simulator for
+//! the transport; this module has its parameters.
 //!
 //! | paper                    | here             | unit     |
 //! |--------------------------|------------------|----------|
@@ -12,11 +12,12 @@
 //! | priority levels          | `levels`         | 1        |
 //! | cutoffs of unscheduled priorities | `cutoffs` | bytes   |
 //!
-//! The paper orders grants by the bytes that a message has left, and does not say if these are the bytes that have not arrived or
-//! those that have not been granted. The authors' simulator (HomaSimulation at ab09ecb, `CompareBytesToGrant`) takes the latter, and
-//! hands a whole RTTbytes on at once (`SchedSenders::handleGrantSentEvent`). That is the default here, as the other reading starves:
-//! packets granted in the lowest class fill a part of RTTbytes and wait. `order = "received"` is that reading. The parameters below
-//! it are further differences between the paper and the simulator; their defaults are the paper's.
+//! The paper orders grants by the bytes that a message has left, and does not say if these are the bytes that have not
+//! arrived or those that have not been granted. The authors' simulator (HomaSimulation at ab09ecb,
+//! `CompareBytesToGrant`) takes the latter, and hands a whole RTTbytes on at once
+//! (`SchedSenders::handleGrantSentEvent`). That is the default here, as the other reading starves: packets granted in
+//! the lowest class fill a part of RTTbytes and wait. `order = "received"` is that reading. The parameters below it are
+//! further differences between the paper and the simulator; their defaults are the paper's.
 
 use fairrate_units::Bytes;
 
@@ -99,7 +100,8 @@ impl ParamType for HomaCutoffs {
 }
 
 choice! {
-    /// The bytes by which a receiver orders messages, and the extent of the first grant of a message that comes to be granted.
+    /// The bytes by which a receiver orders messages, and the extent of the first grant of a message that comes to be
+    /// granted.
     pub enum HomaOrder {
         /// The bytes not yet granted, and all of RTTbytes at once.
         Granted = "granted",
@@ -166,24 +168,32 @@ impl ParamType for HomaSize {
 algorithm_config! {
     /// Parameters of HOMA.
     pub struct HomaConfig {
-        /// Messages a receiver grants at a time, and levels for scheduled packets (authors' simulator: 7 for web search; PowerTCP section 4.1: 1).
+        /// Messages a receiver grants at a time, and levels for scheduled packets (authors' simulator: 7 for web
+        /// search; PowerTCP section 4.1: 1).
         overcommitment: u32 = 7, ns3 = 1, in 1.0..=7.0;
-        /// Priority levels; a fabric that pauses has seven at most, as class 0 is PFC's. With one, short messages wait behind all others (section 3.4: 8; HOMA's evaluation has 4, 2 and 1 too).
+        /// Priority levels; a fabric that pauses has seven at most, as class 0 is PFC's. With one, short messages wait
+        /// behind all others (section 3.4: 8; HOMA's evaluation has 4, 2 and 1 too).
         levels: u32 = 8, in 1.0..=8.0;
-        /// RTTbytes: what a message sends unasked and what is kept on its way. A size of payload, or `"bdp"`, rounded up to whole packets (PowerTCP section 4.1: base RTT times host bandwidth).
+        /// RTTbytes: what a message sends unasked and what is kept on its way. A size of payload, or `"bdp"`, rounded
+        /// up to whole packets (PowerTCP section 4.1: base RTT times host bandwidth).
         rtt_bytes: HomaRttBytes = HomaRttBytes::Bdp;
-        /// Largest messages of each level for unscheduled packets, `"equal-bytes"` or sizes as `"1KB 10KB"` (section 3.4: equal bytes).
+        /// Largest messages of each level for unscheduled packets, `"equal-bytes"` or sizes as `"1KB 10KB"` (section
+        /// 3.4: equal bytes).
         cutoffs: HomaCutoffs = HomaCutoffs::EqualBytes;
-        /// Order of messages at a receiver: by bytes not granted, and the next one gets all of RTTbytes at once, or by bytes
-        /// not received, and it gets a packet at each arrival (authors' simulator: granted; section 3.3: fewest remaining).
+        /// Order of messages at a receiver: by bytes not granted, and the next one gets all of RTTbytes at once, or by
+        /// bytes not received, and it gets a packet at each arrival (authors' simulator: granted; section 3.3: fewest
+        /// remaining).
         order: HomaOrder = HomaOrder::Granted;
         /// Unit of overcommitment: messages (section 3.5), or senders, one message each (authors' simulator).
         counts: HomaCount = HomaCount::Messages;
-        /// Level of unscheduled packets: by the message's size, or by what is left of it at each packet (section 3.4: size; authors' simulator: remaining).
+        /// Level of unscheduled packets: by the message's size, or by what is left of it at each packet (section 3.4:
+        /// size; authors' simulator: remaining).
         unscheduled: HomaUnscheduled = HomaUnscheduled::Size;
-        /// Last bytes of each message that are granted in the levels for unscheduled packets, by what is left, or `"none"` (the paper: none; authors' simulator: 10 KB).
+        /// Last bytes of each message that are granted in the levels for unscheduled packets, by what is left, or
+        /// `"none"` (the paper: none; authors' simulator: 10 KB).
         tail: HomaSize = HomaSize::None;
-        /// Header of scheduled packets, whose payload grows by what it is smaller, or `"none"` if it is that of all packets (authors' simulator: 14 B less).
+        /// Header of scheduled packets, whose payload grows by what it is smaller, or `"none"` if it is that of all
+        /// packets (authors' simulator: 14 B less).
         scheduled_header: HomaSize = HomaSize::None;
     }
 }

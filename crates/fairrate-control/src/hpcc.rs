@@ -23,9 +23,10 @@
 //!   case for idle times (τ is then limited to T, and the new sample replaces U) and losses (RDMA on PFC).
 //! - W stays between one packet (`floor`) and W_init, the line rate times T.
 //!
-//! RoCC's authors' OMNeT++ code (profile `rocc-omnet`) starts from nothing: U and W^c are zero, and the first acknowledgment's
-//! telemetry is held against zeros, so that a flow goes from line rate to W_AI/T with its first acknowledgment. It has no
-//! window (`window = "none"` of `[transport]`), and its rate limiter is a bucket without bound.
+//! RoCC's authors' OMNeT++ code (profile `rocc-omnet`) starts from nothing: U and W^c are zero, and the first
+//! acknowledgment's telemetry is held against zeros, so that a flow goes from line rate to W_AI/T with its first
+//! acknowledgment. It has no window (`window = "none"` of `[transport]`), and its rate limiter is a bucket without
+//! bound.
 //!
 //! The ns-3 profile is the code in PowerTCP's artifact: one rate for all hops as the state, in whole bit/s,
 //! W = W_init·rate/line rate in whole bytes, packed telemetry.
@@ -107,14 +108,14 @@ algorithm_config! {
         min_rate: Rate = Rate::from_mbps(100), omnet = Rate::from_mbps(1), tune = Log("1Mbps", "1Gbps");
         /// State before the first acknowledgment: full (HPCC Alg. 1), or zero (RoCC's authors' code).
         start: HpccStart = HpccStart::Full, omnet = HpccStart::Zero;
-        /// Rate limiter of a flow: packets spaced by the rate (ours), or a token bucket that nothing empties and nothing bounds, so
-        /// that a flow which was idle or paused catches up (RoCC's authors' code).
+        /// Rate limiter of a flow: packets spaced by the rate (ours), or a token bucket that nothing empties and
+        /// nothing bounds, so that a flow which was idle or paused catches up (RoCC's authors' code).
         limiter: RateLimiter = RateLimiter::Spaced, omnet = RateLimiter::Bucket;
-        /// Update of W^c a packet later: by the packet after the first one sent since the last update (RoCC's authors' code,
-        /// which compares sequence numbers of packets) and not by that one (HPCC Alg. 1 line 23, ns-3 artifact).
+        /// Update of W^c a packet later: by the packet after the first one sent since the last update (RoCC's authors'
+        /// code, which compares sequence numbers of packets) and not by that one (HPCC Alg. 1 line 23, ns-3 artifact).
         late_update: bool = false, omnet = true;
-        /// If true, telemetry is kept for each path, so that packets of a flow may take several (not in the paper); else a change of path
-        /// begins anew.
+        /// If true, telemetry is kept for each path, so that packets of a flow may take several (not in the paper);
+        /// else a change of path begins anew.
         per_path: bool = false;
     }
 }
@@ -335,8 +336,8 @@ mod tests {
         assert_eq!((flow.reference, flow.inc_stage), (25_000.0, 0));
     }
 
-    /// (1 - 0.95)/4 of 25 Gb/s are 312.5 Mb/s. W^c grows by as much with each round trip of five below η, and the round trip
-    /// is over with the second packet sent since the last update.
+    /// (1 - 0.95)/4 of 25 Gb/s are 312.5 Mb/s. W^c grows by as much with each round trip of five below η, and the round
+    /// trip is over with the second packet sent since the last update.
     #[test]
     fn rocc_authors_flow_falls_to_its_increase_with_the_first_acknowledgment() {
         let mut flow = HpccConfig::new(Profile::RoccOmnet).build(&flow_25g());
@@ -362,7 +363,8 @@ mod tests {
             let mut take = |(ack, int): (Ack<'_>, [IntHop; 1])| flow.on_ack(&Ack { int: &int, ..ack }).cwnd;
             let first = take(on(1, 1_000, 1_000));
             assert_eq!(take(on(2, 2_000, 25_000_000)), first);
-            // Beside its own telemetry of 8 us before it shows two windows in the queue; if that was forgotten, it is stored once more.
+            // Beside its own telemetry of 8 us before it shows two windows in the queue; if that was forgotten, it is
+            // stored once more.
             let back = take(on(1, 9_000, 2_000));
             assert_eq!(back < first, per_path, "{first} {back}");
         }

@@ -1,5 +1,5 @@
-//! `hull`: HULL. M. Alizadeh et al., "Less is More: Trading a little Bandwidth for Ultra-Low Latency in the Data Center",
-//! NSDI 2012, §3. DCTCP at hosts that pace, marked by phantom queues.
+//! `hull`: HULL. M. Alizadeh et al., "Less is More: Trading a little Bandwidth for Ultra-Low Latency in the Data
+//! Center", NSDI 2012, §3. DCTCP at hosts that pace, marked by phantom queues.
 //!
 //! | paper          | here              | unit         |
 //! |----------------|-------------------|--------------|
@@ -7,11 +7,11 @@
 //! | marking threshold | `MARKS.kmin`   | bytes        |
 //! | pacer          | `pacing`          | true or false |
 //!
-//! Readings: the threshold is that of the paper's testbed, 1 KB at 1 Gb/s, in proportion at other rates, which is also the
-//! simulator's for phantom queues; the paper's simulations at 10 Gb/s have 6 KB, 0.6 of that. The paper's pacer is a token
-//! bucket in the NIC that measures a flow's sending rate, and only long flows have one; here all flows are paced by DCTCP's
-//! `pacing`: window over the path's base RTT, which a smoothed RTT is near while queues are small. The window is always
-//! controlled as DCTCP published it: the artifact has no HULL.
+//! Readings: the threshold is that of the paper's testbed, 1 KB at 1 Gb/s, in proportion at other rates, which is also
+//! the simulator's for phantom queues; the paper's simulations at 10 Gb/s have 6 KB, 0.6 of that. The paper's pacer is
+//! a token bucket in the NIC that measures a flow's sending rate, and only long flows have one; here all flows are
+//! paced by DCTCP's `pacing`: window over the path's base RTT, which a smoothed RTT is near while queues are small. The
+//! window is always controlled as DCTCP published it: the artifact has no HULL.
 
 use fairrate_units::{Bytes, Rate};
 

@@ -6,8 +6,9 @@
 //! arrival and departure, and to serve flows as fluids; this controller is never called there. Elsewhere it sends at
 //! line rate, the rate of a single flow.
 //!
-//! Flows can have the rates that they would have alone instead. Then a message takes a latency and its bytes over the rate of its
-//! slowest link, whatever else there is: the alpha-beta model (R. Hockney, "The Communication Challenge for MPP", 1994).
+//! Flows can have the rates that they would have alone instead. Then a message takes a latency and its bytes over the
+//! rate of its slowest link, whatever else there is: the alpha-beta model (R. Hockney, "The Communication Challenge for
+//! MPP", 1994).
 
 use crate::config::algorithm_config;
 use crate::controller::{AlgorithmSpec, FeedbackNeeds, FlowContext, Needs, Oracle};

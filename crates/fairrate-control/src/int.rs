@@ -41,8 +41,8 @@ const POWERS: [u64; 16] = {
     powers
 };
 
-/// The rate of a port in 32 bits: a number below 2^28 times a power of ten. It is exact for rates with up to eight digits
-/// before their zeros, such as 25.78125 Gb/s, and otherwise has an error below 2 in 10^8.
+/// The rate of a port in 32 bits: a number below 2^28 times a power of ten. It is exact for rates with up to eight
+/// digits before their zeros, such as 25.78125 Gb/s, and otherwise has an error below 2 in 10^8.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct PortRate(u32);
 
@@ -132,7 +132,8 @@ impl IntHop {
         (0.0 < dt_ns).then(|| IntDelta {
             dt_s,
             dt_ns,
-            // Converted from signed integers, for which processors have an instruction; both differences are far below 2^63.
+            // Converted from signed integers, for which processors have an instruction; both differences are far below
+            // 2^63.
             tx_bytes: tx_bytes.cast_signed() as f64,
             qlen: f64::from(self.qlen) - f64::from(prev.qlen),
         })

@@ -59,7 +59,8 @@ impl CoupledSpec for LiaConfig {
 #[derive(Clone, Copy, Debug)]
 pub struct LiaLink;
 
-/// Returns alpha, RFC 6356 eq. 2: the aggressiveness at which the connection gets the rate of a TCP flow on its best path.
+/// Returns alpha, RFC 6356 eq. 2: the aggressiveness at which the connection gets the rate of a TCP flow on its best
+/// path.
 fn alpha(subflows: &Subflows, r: usize, total: f64) -> f64 {
     let rate = subflows.total_rate(r);
     total * subflows.largest(r, |s| s.rate() / s.srtt.secs()) / (rate * rate)

@@ -31,15 +31,15 @@ pub(crate) fn bdp(rate: Rate, rtt: Time) -> f64 {
     rate.bytes_in(rtt).as_f64()
 }
 
-/// Returns the ns-3 artifact's window of a rate-based flow: `first_window` times `rate` / `line_rate`, in whole bytes and
-/// at least one byte.
+/// Returns the ns-3 artifact's window of a rate-based flow: `first_window` times `rate` / `line_rate`, in whole bytes
+/// and at least one byte.
 pub(crate) fn scaled_window(first_window: f64, rate: f64, line_rate: f64) -> Bytes {
     Bytes::new(((first_window * rate / line_rate) as u64).max(1))
 }
 
 /// Returns cwnd and ssthresh of a flow that has been idle for `timeouts` retransmission timeouts, as in Linux (RFC 2861
-/// section 3.2): `cwnd` halves for each timeout, down to the `first` window, and `ssthresh` rises to at least three quarters
-/// of the old `cwnd`.
+/// section 3.2): `cwnd` halves for each timeout, down to the `first` window, and `ssthresh` rises to at least three
+/// quarters of the old `cwnd`.
 pub(crate) fn after_idle(cwnd: f64, ssthresh: f64, first: f64, timeouts: u32) -> (f64, f64) {
     let halved = (0..timeouts.min(64)).fold(cwnd, |window, _| window / 2.0);
     (halved.max(first.min(cwnd)), ssthresh.max(0.75 * cwnd))
@@ -47,17 +47,17 @@ pub(crate) fn after_idle(cwnd: f64, ssthresh: f64, first: f64, timeouts: u32) ->
 
 /// The state of the test whether the window limits a flow; only then may the window grow (RFC 7661).
 ///
-/// If acknowledgments arrive at line rate, a growing window is full only at the end of the burst, when the NIC has caught
-/// up. So the test is not whether the window is full now, but whether it was full while the data acknowledged now was in
-/// flight.
+/// If acknowledgments arrive at line rate, a growing window is full only at the end of the burst, when the NIC has
+/// caught up. So the test is not whether the window is full now, but whether it was full while the data acknowledged
+/// now was in flight.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct WindowUse {
     full_until: u64,
 }
 
 impl WindowUse {
-    /// Returns `true` if the window may grow on `ack`. `cwnd` is the window in bytes before the acknowledgment; with less than
-    /// a segment of `mss` bytes free it counts as full.
+    /// Returns `true` if the window may grow on `ack`. `cwnd` is the window in bytes before the acknowledgment; with
+    /// less than a segment of `mss` bytes free it counts as full.
     pub(crate) fn limits(&mut self, ack: &Ack<'_>, cwnd: f64, mss: f64) -> bool {
         if cwnd <= ack.in_flight as f64 + ack.newly_acked as f64 + mss {
             self.full_until = ack.snd_nxt;

@@ -3,8 +3,8 @@
 
 use fairrate_units::{Rate, Time};
 
-/// The bytes that wait for a link: packets in its queues and, at a host, data that its flows hold back until the wire is
-/// free.
+/// The bytes that wait for a link: packets in its queues and, at a host, data that its flows hold back until the wire
+/// is free.
 #[derive(Clone, Debug)]
 pub(crate) struct LinkQueue {
     bytes_per_sec: f64,
@@ -28,8 +28,8 @@ impl LinkQueue {
         self.queued = bytes as f64;
     }
 
-    /// Records that a packet of `wire` bytes leaves a host. Since its previous packet, the flow was allowed to send `beyond`
-    /// bytes more than this packet.
+    /// Records that a packet of `wire` bytes leaves a host. Since its previous packet, the flow was allowed to send
+    /// `beyond` bytes more than this packet.
     pub(crate) fn leave_host(&mut self, now: Time, wire: f64, beyond: f64) {
         self.held = (self.held_at(now) + beyond).max(0.0);
         (self.last_wire, self.last) = (wire, now);
@@ -58,8 +58,8 @@ mod tests {
 
     #[test]
     fn what_a_host_holds_back_drains_at_the_rate_of_the_link() {
-        // 8 Gb/s: a byte each nanosecond. Two flows at line rate take turns: in the time of two packets each flow sends one
-        // of 1,000 bytes and could have sent 2,000, so 1,000 more are held back after each.
+        // 8 Gb/s: a byte each nanosecond. Two flows at line rate take turns: in the time of two packets each flow sends
+        // one of 1,000 bytes and could have sent 2,000, so 1,000 more are held back after each.
         let mut queue = LinkQueue::new(Rate::from_gbps(8));
         queue.leave_host(Time::ZERO, 1_000.0, 0.0);
         queue.leave_host(Time::from_us(1), 1_000.0, 1_000.0);

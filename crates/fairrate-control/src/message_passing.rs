@@ -1,6 +1,6 @@
 //! Flows and links that exchange control packets without a network: every hop of every packet takes a random time, so
-//! flows ask links in every order. Tests compare the rates at which algorithms with control packets settle with the exact
-//! optimum.
+//! flows ask links in every order. Tests compare the rates at which algorithms with control packets settle with the
+//! exact optimum.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -215,8 +215,8 @@ pub(crate) mod strategies {
 
     use super::Network;
 
-    /// Returns networks of two to eight links with a few capacities, so that ties are frequent, and 2 to 20 flows over 1 to
-    /// 6 of the links.
+    /// Returns networks of two to eight links with a few capacities, so that ties are frequent, and 2 to 20 flows over
+    /// 1 to 6 of the links.
     pub(crate) fn network() -> impl Strategy<Value = Network> {
         let links = prop::collection::vec(select(vec![10_u64, 20, 25, 40, 60, 100]), 2..=8);
         links.prop_flat_map(|gbps| {

@@ -212,8 +212,8 @@ impl Subflow {
         libm::pow(x, config.exponent) - config.loss_cost * x * loss - config.latency_cost * x * inflation
     }
 
-    /// Returns the change of utility per change of rate from `a` to `b`, each a rate and its utility; zero if the rates are
-    /// within a thousandth of each other.
+    /// Returns the change of utility per change of rate from `a` to `b`, each a rate and its utility; zero if the rates
+    /// are within a thousandth of each other.
     fn gradient(a: (f64, f64), b: (f64, f64)) -> f64 {
         let difference = b.0 - a.0;
         if difference.abs() < 0.001 * a.0 { 0.0 } else { (b.1 - a.1) / difference }
@@ -390,7 +390,8 @@ impl Subflow {
         }
     }
 
-    /// Returns the rate of the interval being sent, or otherwise the subflow's; the window is twice that rate times the RTT.
+    /// Returns the rate of the interval being sent, or otherwise the subflow's; the window is twice that rate times the
+    /// RTT.
     fn allowance(&self) -> Allowance {
         let rate = self.clamp(self.intervals.get(self.n_sent).map_or(self.rate, |interval| interval.rate));
         // Before the first sample the module assumes a millisecond.

@@ -7,11 +7,11 @@ use crate::int::{IntCounter, IntFormat};
 use crate::port::PortScope;
 
 impl NetworkNeeds {
-    /// Returns what one network has to do for two algorithms that run in it together: all that `self` needs and all that
-    /// `other` does. In the other order the result is the same, or the same conflict with its values exchanged.
+    /// Returns what one network has to do for two algorithms that run in it together: all that `self` needs and all
+    /// that `other` does. In the other order the result is the same, or the same conflict with its values exchanged.
     ///
-    /// An algorithm with agents at ports, or with queues of its own, conflicts with itself too: needs do not say which agent
-    /// or which queues these are, and two configurations of one algorithm have different ones.
+    /// An algorithm with agents at ports, or with queues of its own, conflicts with itself too: needs do not say which
+    /// agent or which queues these are, and two configurations of one algorithm have different ones.
     ///
     /// # Errors
     /// The two need different telemetry, default marking, queueing or circuits, or both have agents at ports.

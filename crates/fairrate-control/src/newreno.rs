@@ -8,10 +8,10 @@
 //! | SMSS       | `mss`      | bytes |
 //! | FlightSize | `flight`   | bytes |
 //!
-//! Readings: the first window is that of RFC 6928, ten segments. The window grows only while it limits the flow
-//! (RFC 7661). Acknowledged bytes are counted (RFC 3465, L = 2 in slow start), so that delayed acknowledgments cost
-//! nothing. An ECN mark reduces the window as a loss does (RFC 3168 section 6.1.2), at most once per window. After idle time
-//! the window halves for each timeout, down to the first window (RFC 2861, Linux); RFC 5681 section 4.1 sets it to that at
+//! Readings: the first window is that of RFC 6928, ten segments. The window grows only while it limits the flow (RFC
+//! 7661). Acknowledged bytes are counted (RFC 3465, L = 2 in slow start), so that delayed acknowledgments cost nothing.
+//! An ECN mark reduces the window as a loss does (RFC 3168 section 6.1.2), at most once per window. After idle time the
+//! window halves for each timeout, down to the first window (RFC 2861, Linux); RFC 5681 section 4.1 sets it to that at
 //! once.
 
 use fairrate_units::{Bytes, Rate, Time};
@@ -93,7 +93,8 @@ impl NewReno {
         self.allowance()
     }
 
-    /// Returns `true` while data sent before the last reduction is not acknowledged; the window does not grow until then.
+    /// Returns `true` while data sent before the last reduction is not acknowledged; the window does not grow until
+    /// then.
     pub(crate) fn is_recovering(&self) -> bool {
         self.una <= self.recover && 0 < self.recover
     }

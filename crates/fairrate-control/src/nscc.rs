@@ -1,6 +1,6 @@
-//! `nscc`: network signal congestion control, the sender's window of Ultra Ethernet (Ultra Ethernet Specification 1.0, 2025).
-//! The rules are those of the Ultra Ethernet consortium's simulator (github.com/ultraethernet/uet-htsim at 40ccb05, `uec.cpp`),
-//! which follows the specification; the specification's own text was not read.
+//! `nscc`: network signal congestion control, the sender's window of Ultra Ethernet (Ultra Ethernet Specification 1.0,
+//! 2025). The rules are those of the Ultra Ethernet consortium's simulator (github.com/ultraethernet/uet-htsim at
+//! 40ccb05, `uec.cpp`), which follows the specification; the specification's own text was not read.
 //!
 //! | simulator                 | here              | unit  |
 //! |---------------------------|-------------------|-------|
@@ -15,11 +15,12 @@
 //! | `_achieved_bytes`, `_qa_endtime` | `achieved`, `check_at` | bytes, ps |
 //! | `_bytes_to_ignore`, `_bytes_ignored` | `to_ignore`, `ignored` | bytes |
 //!
-//! Readings: the target is 0.75 base RTTs with switches that trim, and 1 without (`target = 1.0`). Delays are compared with
-//! the smallest round trip seen; a sample below it becomes the new base. Marks without delay switch the path and leave the
-//! window alone. A receiver in trouble may ask for a penalty (`rcv_cwnd_pend` of the specification) of up to 127: that many 128ths of
-//! the newly acknowledged bytes go off the window. This is the published reading of the specification; the simulator has 255 in place
-//! of 128, and never sends one. Loss detection without trimming (SLEEK) is left out.
+//! Readings: the target is 0.75 base RTTs with switches that trim, and 1 without (`target = 1.0`). Delays are compared
+//! with the smallest round trip seen; a sample below it becomes the new base. Marks without delay switch the path and
+//! leave the window alone. A receiver in trouble may ask for a penalty (`rcv_cwnd_pend` of the specification) of up to
+//! 127: that many 128ths of the newly acknowledged bytes go off the window. This is the published reading of the
+//! specification; the simulator has 255 in place of 128, and never sends one. Loss detection without trimming (SLEEK)
+//! is left out.
 
 use fairrate_units::{Bytes, Rate, Time};
 
@@ -186,8 +187,9 @@ impl Nscc {
         self.average = (gain * counted + (1.0 - gain) * self.average).trunc();
     }
 
-    /// Quick adapt: once in a base RTT and target, takes as the window what came through, if that was an eighth of the largest
-    /// and something was lost. Then a window of marks and losses goes by. Returns `true` if nothing else may act.
+    /// Quick adapt: once in a base RTT and target, takes as the window what came through, if that was an eighth of the
+    /// largest and something was lost. Then a window of marks and losses goes by. Returns `true` if nothing else may
+    /// act.
     fn quick_adapt(&mut self, now: f64, is_loss: bool, is_marked: bool, delay: f64, in_flight: f64) -> bool {
         let acts = if self.ignored < self.to_ignore && is_marked {
             true
@@ -347,7 +349,8 @@ mod tests {
         assert!(close(nscc.adjust_bytes, 33_200.0));
     }
 
-    /// Below the target without marks: alpha times bytes times what is left of the target, over the window, once 33,200 bytes came.
+    /// Below the target without marks: alpha times bytes times what is left of the target, over the window, once 33,200
+    /// bytes came.
     #[test]
     fn growth_is_proportional_below_the_target_and_fair_above() {
         let mut nscc = NsccConfig::default().build(&flow());
@@ -386,8 +389,8 @@ mod tests {
         assert_eq!(nscc.cwnd, 120_000.0);
     }
 
-    /// When next to nothing came through in a round and something was trimmed, the window becomes what came through; then a window of
-    /// notices goes by without a further cut.
+    /// When next to nothing came through in a round and something was trimmed, the window becomes what came through;
+    /// then a window of notices goes by without a further cut.
     #[test]
     fn quick_adapt_takes_what_came_through() {
         let mut nscc = NsccConfig::default().build(&flow());
@@ -408,7 +411,8 @@ mod tests {
         assert_eq!(nscc.cwnd, 8_300.0);
     }
 
-    /// A mark without delay leaves the window, so that the penalty acts alone: 64 of 128 take half of what was acknowledged.
+    /// A mark without delay leaves the window, so that the penalty acts alone: 64 of 128 take half of what was
+    /// acknowledged.
     #[test]
     fn penalties_take_their_share_of_what_was_acknowledged() {
         let mut nscc = NsccConfig::default().build(&flow());

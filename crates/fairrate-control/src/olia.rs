@@ -86,7 +86,8 @@ impl OliaLink {
         self.distances[r].bytes() / (rtt * rtt)
     }
 
-    /// Returns the paper's α_r: positive for good paths with small windows, negative for the paths with the largest windows.
+    /// Returns the paper's α_r: positive for good paths with small windows, negative for the paths with the largest
+    /// windows.
     fn epsilon(&self, subflows: &Subflows, r: usize) -> f64 {
         let best = subflows.coupled(r).map(|(i, s)| self.quality(i, s)).fold(0.0, f64::max);
         let widest = subflows.coupled(r).map(|(_, s)| s.segments()).max().unwrap_or(0);
@@ -108,8 +109,8 @@ impl OliaLink {
 }
 
 impl Link for OliaLink {
-    /// Returns the increase of the paper's eq. 5, in bytes: Kelly and Voice's term, which makes the equilibrium optimal, and
-    /// α_r/w_r, which makes it responsive.
+    /// Returns the increase of the paper's eq. 5, in bytes: Kelly and Voice's term, which makes the equilibrium
+    /// optimal, and α_r/w_r, which makes it responsive.
     #[allow(private_interfaces)]
     fn increase(&self, subflows: &Subflows, r: usize, acked: f64) -> f64 {
         let (s, rate) = (&subflows[r], subflows.total_rate(r));
@@ -140,9 +141,9 @@ mod tests {
     #[test]
     fn the_increase_by_hand() {
         let mut olia = OliaConfig::default().build_connection(&[flow_25g(), flow_25g()]);
-        // 20 and 10 segments at 10 us, nothing lost and nothing acknowledged: both paths are best, and subflow 1 does not
-        // have the largest window. Rates 2,000 and 1,000 bytes/us: 10^6 x 200/3,000^2 = 22.22 and 10^6 x 100/3,000^2 =
-        // 11.11 bytes; and 1/2 of TCP's 50 is taken from subflow 0, 1/2 of TCP's 100 given to subflow 1.
+        // 20 and 10 segments at 10 us, nothing lost and nothing acknowledged: both paths are best, and subflow 1 does
+        // not have the largest window. Rates 2,000 and 1,000 bytes/us: 10^6 x 200/3,000^2 = 22.22 and 10^6 x
+        // 100/3,000^2 = 11.11 bytes; and 1/2 of TCP's 50 is taken from subflow 0, 1/2 of TCP's 100 given to subflow 1.
         olia.put(0, 20_000.0, 10);
         olia.put(1, 10_000.0, 10);
         assert!((olia.growth(0) - (200.0 / 9.0 - 25.0)).abs() < 1e-9);

@@ -9,12 +9,13 @@
 //! | r_a     | the pacing rate                      | bit/s |
 //!
 //! Readings. If Σd ≤ C, a link advertises C in the paper. Because flows get this answer one after another, each of
-//! several new flows could then take the whole link. So a link answers with the rate that the asking flow would get: eq.
-//! (2) with that flow's own demand taken as infinite (`share = "asking"`). Then eq. (2) always has a solution, and it is at
-//! most C. The printed rule is `share = "printed"`. Hosts' links count as links. A control packet visits links on its way
-//! to the receiver, which sends it back; the next is sent when it has returned. Data wait for the first reply. Rates are
-//! bits on the wire; control packets are counted in them with `charge_control` only, and acknowledgments never. The exit
-//! message is sent with the last byte. The ns-3 artifact has no PERC: both profiles are the same.
+//! several new flows could then take the whole link. So a link answers with the rate that the asking flow would get:
+//! eq. (2) with that flow's own demand taken as infinite (`share = "asking"`). Then eq. (2) always has a solution, and
+//! it is at most C. The printed rule is `share = "printed"`. Hosts' links count as links. A control packet visits links
+//! on its way to the receiver, which sends it back; the next is sent when it has returned. Data wait for the first
+//! reply. Rates are bits on the wire; control packets are counted in them with `charge_control` only, and
+//! acknowledgments never. The exit message is sent with the last byte. The ns-3 artifact has no PERC: both profiles are
+//! the same.
 
 use fairrate_units::Time;
 
@@ -151,7 +152,8 @@ impl Shares {
 }
 
 impl Answers for Shares {
-    /// Writes the demands of eq. (1): d_l = min of f_l' over the other links, and no more than the flow can use (footnote 2).
+    /// Writes the demands of eq. (1): d_l = min of f_l' over the other links, and no more than the flow can use
+    /// (footnote 2).
     fn ask(&self, limit: f64, header: &mut [f64]) {
         match self {
             Self::PerHop(f) => {
@@ -329,7 +331,8 @@ mod tests {
         perc.control_packet(now, unsent, &mut header).then_some(header)
     }
 
-    /// Returns the control packet to the flow with the fair shares `f` in Gb/s; gives the resulting rate in Gb/s and timer.
+    /// Returns the control packet to the flow with the fair shares `f` in Gb/s; gives the resulting rate in Gb/s and
+    /// timer.
     fn comes_back(perc: &mut Perc, now: Time, seq: f64, f: [f64; 2]) -> (f64, Time) {
         let a = perc.on_control(now, &[seq, 0.0, 2.0, f[0] * G, f[1] * G]).expect("a decision");
         (a.rate.as_gbps_f64(), a.timer)

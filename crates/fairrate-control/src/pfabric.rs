@@ -8,12 +8,12 @@
 //! | ssthresh     | `ssthresh`  | packets |
 //! | remaining flow size | header word 0 | bytes |
 //!
-//! Readings: the transport detects losses by its retransmission timer alone ([`FeedbackNeeds::rto_rtts`]), which is fixed: a packet
-//! of a flow may wait for long behind other flows, so gaps are weak evidence. Selective acknowledgments prevent that data
-//! which has arrived is sent again. The paper grows the window as TCP does and bounds it; the public simulator's bound is 15
-//! packets where a bandwidth-delay product is 12, which is the default here. Growth is a packet for each acknowledgment of
-//! new data. A flow without end has the lowest priority. A probe is a header that carries the flow's priority; its reply,
-//! or any other acknowledgment, ends probing.
+//! Readings: the transport detects losses by its retransmission timer alone ([`FeedbackNeeds::rto_rtts`]), which is
+//! fixed: a packet of a flow may wait for long behind other flows, so gaps are weak evidence. Selective acknowledgments
+//! prevent that data which has arrived is sent again. The paper grows the window as TCP does and bounds it; the public
+//! simulator's bound is 15 packets where a bandwidth-delay product is 12, which is the default here. Growth is a packet
+//! for each acknowledgment of new data. A flow without end has the lowest priority. A probe is a header that carries
+//! the flow's priority; its reply, or any other acknowledgment, ends probing.
 
 use fairrate_units::{Bytes, Rate, Time};
 

@@ -24,14 +24,14 @@ pub(crate) struct PiMarker {
 }
 
 impl PiMarker {
-    /// Creates the controller of `port` with the gains `a` and `b`, per packet of 1,000 bytes and update, and the reference queue
-    /// `q_ref` in bytes.
+    /// Creates the controller of `port` with the gains `a` and `b`, per packet of 1,000 bytes and update, and the
+    /// reference queue `q_ref` in bytes.
     pub(crate) fn new(a: f64, b: f64, q_ref: f64, port: &PortContext) -> Self {
         Self { a, b, q_ref: q_ref / PACKET, q_old: 0.0, p: 0.0, draws: Draws::new(port.seed, port.port) }
     }
 
-    /// Updates p ← p + a (q - q_ref) - b (q_old - q_ref), limited to [0, 1] (§5). The excess beyond a bound is discarded, so
-    /// that p leaves a bound as soon as the queue turns.
+    /// Updates p ← p + a (q - q_ref) - b (q_old - q_ref), limited to [0, 1] (§5). The excess beyond a bound is
+    /// discarded, so that p leaves a bound as soon as the queue turns.
     fn update(&mut self, q: f64) {
         let p = self.p + self.a * (q - self.q_ref) - self.b * (self.q_old - self.q_ref);
         self.p = p.clamp(0.0, 1.0);

@@ -12,8 +12,8 @@ pub enum PortScope {
     All,
 }
 
-/// Number of header words in a packet. The algorithm defines the meaning of a word; its bytes on the wire are counted in
-/// [`WireNeeds::data_overhead`](crate::WireNeeds::data_overhead).
+/// Number of header words in a packet. The algorithm defines the meaning of a word; its bytes on the wire are counted
+/// in [`WireNeeds::data_overhead`](crate::WireNeeds::data_overhead).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct HeaderWords {
     /// Words of every packet.
@@ -131,17 +131,17 @@ pub struct Actions {
 pub trait PortAgent {
     /// Handles a packet that joins the port's queue. Marks and headers written here take effect.
     fn on_enqueue(&mut self, _view: &PortView, _packet: &mut PortPacket<'_>, _actions: &mut Actions) {}
-    /// Returns `true` if packets of `kind` matter to the algorithm at `step`. Called once, when the port is made. The engine
-    /// may skip the callbacks for other packets, so skipping them must change no result.
+    /// Returns `true` if packets of `kind` matter to the algorithm at `step`. Called once, when the port is made. The
+    /// engine may skip the callbacks for other packets, so skipping them must change no result.
     fn watches(&self, _kind: PortPacketKind, _step: PortStep) -> bool {
         true
     }
     /// Handles a packet that leaves the queue for the wire. Marks and headers written here take effect.
     fn on_dequeue(&mut self, _view: &PortView, _packet: &mut PortPacket<'_>, _actions: &mut Actions) {}
-    /// Returns the physical queue of `class` that a data packet of `flow` joins, or `None` for the queue of the class itself.
-    /// Called right after [`PortAgent::on_enqueue`], if the agent watches data at that step and its algorithm has
-    /// [`Queueing::Own`](crate::Queueing::Own); not called at hosts. The physical queues of a class are served by deficit round robin after its own queue, and a queue whose first packet is of
-    /// a paused flow is skipped.
+    /// Returns the physical queue of `class` that a data packet of `flow` joins, or `None` for the queue of the class
+    /// itself. Called right after [`PortAgent::on_enqueue`], if the agent watches data at that step and its algorithm
+    /// has [`Queueing::Own`](crate::Queueing::Own); not called at hosts. The physical queues of a class are served by
+    /// deficit round robin after its own queue, and a queue whose first packet is of a paused flow is skipped.
     fn assign(&self, _class: u8, _flow: u32) -> Option<u16> {
         None
     }
@@ -149,9 +149,9 @@ pub trait PortAgent {
     fn on_flow_pause(&mut self, _flow: u32, _pause: bool) {}
     /// Handles the expiry of [`PortAgent::timer`].
     fn on_timer(&mut self, _view: &PortView, _actions: &mut Actions) {}
-    /// Returns the time of the next call of [`PortAgent::on_timer`], never in the past, or [`Time::MAX`] for none before
-    /// another call of the agent. Called when the port is made and after every call. The current time means after all packets
-    /// of that time.
+    /// Returns the time of the next call of [`PortAgent::on_timer`], never in the past, or [`Time::MAX`] for none
+    /// before another call of the agent. Called when the port is made and after every call. The current time means
+    /// after all packets of that time.
     fn timer(&self) -> Time {
         Time::MAX
     }

@@ -51,8 +51,8 @@ choice! {
     pub enum FirstAck {
         /// No reference: the first acknowledgment is only stored.
         Store = "store",
-        /// Zeros, as if there were a record at time zero (the ns-3 artifact as published, its memory zeroed): means since
-        /// then replace slopes, and the first decision depends on the absolute time.
+        /// Zeros, as if there were a record at time zero (the ns-3 artifact as published, its memory zeroed): means
+        /// since then replace slopes, and the first decision depends on the absolute time.
         ZeroHistory = "zero-history",
     }
 }
@@ -70,7 +70,8 @@ impl SmoothedPower {
         Self { initial, value: initial }
     }
 
-    /// Updates and returns Γ_smooth ← (Γ_smooth·(τ − Δt) + Γ_norm·Δt)/τ, with Δt at most τ (Alg. 1 line 24, Alg. 2 line 14).
+    /// Updates and returns Γ_smooth ← (Γ_smooth·(τ − Δt) + Γ_norm·Δt)/τ, with Δt at most τ (Alg. 1 line 24, Alg. 2 line
+    /// 14).
     pub(crate) fn sample(&mut self, power: f64, dt: f64, tau: f64) -> f64 {
         let dt = dt.min(tau);
         let smoothed = self.value.map_or(power, |old| (old * (tau - dt) + power * dt) / tau);

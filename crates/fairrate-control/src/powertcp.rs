@@ -23,8 +23,8 @@
 //! - cwnd_old is the window when the acknowledged packet was sent, as in the analysis (w(t − θ)); the
 //!   "once per RTT" memory of the text is a coarse form of it.
 //! - N in β = HostBw·τ/N is not given. β is 150 Mb/s·τ, the artifact's constant.
-//! - In Theorem 3 shares are proportional to β. With packets that holds if β is many packets, and this β is a fraction of
-//!   a packet; so flows have no weights.
+//! - In Theorem 3 shares are proportional to β. With packets that holds if β is many packets, and this β is a fraction
+//!   of a packet; so flows have no weights.
 //! - λ has a floor of half the port rate, as in the artifact: without one the printed law oscillates.
 //! - Γ_smooth has no first value in the paper: it starts with the first sample; Δt is at most τ.
 //! - The first acknowledgment, any with a changed number of hops and the first after an idle time of more than τ
@@ -83,8 +83,8 @@ algorithm_config! {
         /// Reference of the first acknowledgment (not in the paper; ns-3 artifact as published: zeros, a slip that both
         /// profiles leave out).
         first_ack: FirstAck = FirstAck::Store;
-        /// If true, telemetry is kept for each path, so that packets of a flow may take several (not in the paper); else a change of path
-        /// begins anew.
+        /// If true, telemetry is kept for each path, so that packets of a flow may take several (not in the paper);
+        /// else a change of path begins anew.
         per_path: bool = false;
     }
 }
@@ -133,8 +133,8 @@ pub struct PowerTcp {
 }
 
 impl PowerTcp {
-    /// Returns NORMPOWER without smoothing (Alg. 1 lines 8-23): the largest normalised power of all ports, and the
-    /// time in nanoseconds over which it was measured (τ if a new rate makes a fresh start), or `None` if no port's clock
+    /// Returns NORMPOWER without smoothing (Alg. 1 lines 8-23): the largest normalised power of all ports, and the time
+    /// in nanoseconds over which it was measured (τ if a new rate makes a fresh start), or `None` if no port's clock
     /// advanced.
     fn norm_power(&self, int: &[IntHop]) -> Option<(f64, f64)> {
         let mut largest: Option<(f64, f64)> = None;
@@ -147,8 +147,8 @@ impl PowerTcp {
         largest
     }
 
-    /// Returns the result of Alg. 1 lines 11-19 for one port. The order of the operations is the artifact's, so that results
-    /// are equal to the last bit.
+    /// Returns the result of Alg. 1 lines 11-19 for one port. The order of the operations is the artifact's, so that
+    /// results are equal to the last bit.
     fn hop_power(&self, hop: &IntHop, prev: &IntHop) -> Option<(f64, f64)> {
         let delta = hop.since(prev, self.config.int_format)?;
         let bandwidth = hop.rate.as_bps_f64();
@@ -256,7 +256,8 @@ mod tests {
         assert!((power - 1.08).abs() < 1e-12 && (dt_ns - 2_000.0).abs() < 1e-9);
     }
 
-    /// From 25 to 100 Gb/s in 1 us: λ = 25, at the floor of 50 Gb/s, so Γ = 0.5. Smoothed over 8 us it is (1·7 + 0.5·1)/8.
+    /// From 25 to 100 Gb/s in 1 us: λ = 25, at the floor of 50 Gb/s, so Γ = 0.5. Smoothed over 8 us it is (1·7 +
+    /// 0.5·1)/8.
     #[test]
     fn a_new_rate_is_smoothed_over_or_makes_a_fresh_start() {
         let rate = PortRate::new(Rate::from_gbps(100));

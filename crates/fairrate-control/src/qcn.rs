@@ -198,8 +198,8 @@ impl Qcn {
         self.timer_due != Time::MAX
     }
 
-    /// Handles a message: R_T ← R_C if a cycle of the byte counter is over, R_C ← R_C max(1 - G_d QntzFb, 1/2), and cycles
-    /// restart.
+    /// Handles a message: R_T ← R_C if a cycle of the byte counter is over, R_C ← R_C max(1 - G_d QntzFb, 1/2), and
+    /// cycles restart.
     fn decrease(&mut self, now: Time, quantised: f64) {
         if 0 < self.byte_cycles {
             self.target = self.rate;
@@ -235,7 +235,8 @@ impl Qcn {
         self.timer_due = Time::MAX;
     }
 
-    /// Returns `true` if a counter is in fast recovery after `cycles` cycles. After fast recovery, cycles are half as long.
+    /// Returns `true` if a counter is in fast recovery after `cycles` cycles. After fast recovery, cycles are half as
+    /// long.
     fn is_fast(&self, cycles: u32) -> bool {
         cycles < self.config.threshold
     }
@@ -338,7 +339,8 @@ mod tests {
         // 26,000 - 39,000 - 2 (39,000 - 0) = -91,000 of at most 26,000 x 5 = 130,000: 63 x 0.7 = 44.1.
         assert_eq!(p.feedback(39_000.0).to_bits(), (-91_000.0_f64).to_bits());
         assert_eq!(p.sample(39_000.0), 44);
-        // The same queue again: -13,000, 63 x 0.1 = 6.3. Then the queue shrinks by 10,000: 26,000 - 29,000 + 20,000 > 0.
+        // The same queue again: -13,000, 63 x 0.1 = 6.3. Then the queue shrinks by 10,000: 26,000 - 29,000 +
+        // 20,000 > 0.
         assert_eq!(p.sample(39_000.0), 6);
         assert_eq!(p.feedback(29_000.0).to_bits(), 17_000.0_f64.to_bits());
         assert_eq!(p.sample(29_000.0), 0);
@@ -413,8 +415,8 @@ mod tests {
         assert!((target - qcn.rate - (target * 0.25) / 32.0).abs() < 1.0);
         cycle(&mut qcn, now, 75_000);
         assert_eq!(qcn.target, target + 5e6);
-        // Five timer cycles of 15 ms are additive too, since the byte counter is past its threshold; then both are: 50 and 100
-        // Mb/s, 7.5 ms apart.
+        // Five timer cycles of 15 ms are additive too, since the byte counter is past its threshold; then both are: 50
+        // and 100 Mb/s, 7.5 ms apart.
         let mut due = Time::from_ms(17);
         for _ in 0..5 {
             now = qcn.timer_due;

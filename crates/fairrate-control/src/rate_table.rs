@@ -1,5 +1,5 @@
-//! The rates that a link stores for its flows in PERC and Charny's algorithm. They are sorted, so that the search for the
-//! level at which they fill the link can start at the last level.
+//! The rates that a link stores for its flows in PERC and Charny's algorithm. They are sorted, so that the search for
+//! the level at which they fill the link can start at the last level.
 
 use std::collections::BTreeMap;
 

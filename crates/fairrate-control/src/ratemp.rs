@@ -17,30 +17,30 @@
 //! | min_rate       | `min_rate`             | packets per base RTT     |
 //!
 //! Readings. The window is x·base_rtt: with the present RTT, as printed, w = x·rtt grows with the queue it makes and
-//! oscillates (`window = "rtt"` shows it); the same RTT is in x·rtt > 1 and in the steps. An acknowledgment changes x by
-//! at most the step of a round trip: as printed, one sample of an empty queue after 100 round trips changes x by c, and a
-//! few dozen such subflows at one bottleneck oscillate (`low_rate_step = "printed"` shows it). α_total has the unit of x,
-//! so that α_total / Σx is a marking probability, and c is one capacity for all subflows. §III-B's p = α·β is §III-C's
-//! β / α_total with α = 1 / α_total. There is a step for each packet acknowledged, so that delayed acknowledgments cost
-//! nothing. Eq. 7 is in bytes, divided by Kmax and at most 1, like a marking probability. Algorithm 1 averages marks only
-//! after slow start, so that marks could never end slow start: here they are always averaged. In slow start x = w / rtt
-//! with the present RTT, so that the queue made by slow start does not count as rate. A window is whole packets, rounded
-//! down.
+//! oscillates (`window = "rtt"` shows it); the same RTT is in x·rtt > 1 and in the steps. An acknowledgment changes x
+//! by at most the step of a round trip: as printed, one sample of an empty queue after 100 round trips changes x by c,
+//! and a few dozen such subflows at one bottleneck oscillate (`low_rate_step = "printed"` shows it). α_total has the
+//! unit of x, so that α_total / Σx is a marking probability, and c is one capacity for all subflows. §III-B's p = α·β
+//! is §III-C's β / α_total with α = 1 / α_total. There is a step for each packet acknowledged, so that delayed
+//! acknowledgments cost nothing. Eq. 7 is in bytes, divided by Kmax and at most 1, like a marking probability.
+//! Algorithm 1 averages marks only after slow start, so that marks could never end slow start: here they are always
+//! averaged. In slow start x = w / rtt with the present RTT, so that the queue made by slow start does not count as
+//! rate. A window is whole packets, rounded down.
 //!
 //! β changes "once per RTT", and below a packet per round trip most round trips have no acknowledgment. As §III-D says
-//! that β then needs several acknowledgments, each changes it once. So the paper's own rules react late there, in spite of
-//! its claim: delay decides only if β < 2·α_total/Σx (lines 15 to 19), and β loses a sixteenth with each packet, 100 round
-//! trips apart. With `beta_rounds = "elapsed"` all round trips count; then one packet decides about a path.
+//! that β then needs several acknowledgments, each changes it once. So the paper's own rules react late there, in spite
+//! of its claim: delay decides only if β < 2·α_total/Σx (lines 15 to 19), and β loses a sixteenth with each packet, 100
+//! round trips apart. With `beta_rounds = "elapsed"` all round trips count; then one packet decides about a path.
 //!
 //! Eq. 6 also makes the law slow to settle: Theorem 1 sets β to the present queue. With the average in it
 //! the rate law is unstable; windows stabilise it, with little damping (see the tests). After an arrival at a full link
 //! rates fall far below it, and rise again by α_total per round trip.
 //!
 //! Left open by the paper: ten packets at first (RFC 6928), no first threshold. A gap ends slow start and cuts nothing,
-//! as marks precede losses by far. A timeout leaves one packet per base RTT and slow start up to half of the old window;
-//! but it never raises a rate that is lower. Only a subflow limited by its window or rate grows (RFC 7661). An idle subflow
-//! keeps x. A base RTT is discarded after one to two `base_rtt_window`; the first is a handshake's.
-//! The ns-3 artifact has no RateMP: both profiles are the same.
+//! as marks precede losses by far. A timeout leaves one packet per base RTT and slow start up to half of the old
+//! window; but it never raises a rate that is lower. Only a subflow limited by its window or rate grows (RFC 7661). An
+//! idle subflow keeps x. A base RTT is discarded after one to two `base_rtt_window`; the first is a handshake's. The
+//! ns-3 artifact has no RateMP: both profiles are the same.
 
 use fairrate_units::{Bytes, Rate, Time};
 
@@ -66,7 +66,8 @@ choice! {
     pub enum RateMpLowRateStep {
         /// The step of a round trip.
         RoundTrip = "round-trip",
-        /// The step of the time since the last acknowledgment, as Algorithm 1 is printed: up to 1 / min_rate round trips.
+        /// The step of the time since the last acknowledgment, as Algorithm 1 is printed: up to 1 / min_rate round
+        /// trips.
         Printed = "printed",
     }
 }
@@ -119,21 +120,25 @@ impl ParamType for RateMpCapacity {
 algorithm_config! {
     /// Parameters of RateMP.
     pub struct RateMpConfig {
-        /// Bottleneck capacity c, a rate or `"line-rate"`; the same for all subflows (RateMP §V: c is the link bandwidth).
+        /// Bottleneck capacity c, a rate or `"line-rate"`; the same for all subflows (RateMP §V: c is the link
+        /// bandwidth).
         capacity: RateMpCapacity = RateMpCapacity::LineRate;
         /// α_total as a share of c: what a flow adds per RTT (RateMP §V: 1/100).
         alpha: f64 = 0.01, in 0.0..=1.0;
         /// Gain of the average of marks (RateMP §III-B: 1/16).
         g: f64 = 1.0 / 16.0, in 0.0..=1.0;
-        /// Queue at which every packet is marked, as the switches have it; for delay detection (RateMP §V-B: 40 KB, §V-A: 150 KB).
+        /// Queue at which every packet is marked, as the switches have it; for delay detection (RateMP §V-B: 40 KB,
+        /// §V-A: 150 KB).
         kmax: Bytes = Bytes::new(40_000);
         /// Smallest rate in packets per base RTT (RateMP §III-D: 0.01).
         min_rate: f64 = 0.01, in 0.000_001..=1.0;
         /// The RTT a rate is multiplied with for a window (Algorithm 1 line 21 has `"rtt"`, which cycles).
         window: RateMpWindow = RateMpWindow::BaseRtt;
-        /// The largest step of an acknowledgment below a packet per RTT (Algorithm 1 lines 13 and 14 have `"printed"`, which cycles).
+        /// The largest step of an acknowledgment below a packet per RTT (Algorithm 1 lines 13 and 14 have `"printed"`,
+        /// which cycles).
         low_rate_step: RateMpLowRateStep = RateMpLowRateStep::RoundTrip;
-        /// Round trips that move β (RateMP §III-D: those with acknowledgments; §III-B, "once per RTT", may mean `"elapsed"`).
+        /// Round trips that move β (RateMP §III-D: those with acknowledgments; §III-B, "once per RTT", may mean
+        /// `"elapsed"`).
         beta_rounds: RateMpBetaRounds = RateMpBetaRounds::Acknowledged;
         /// RTTs of which the base is the smallest (RateMP §III-B: those measured; our choice: a handshake's too).
         base_rtt: RateMpBaseRtt = RateMpBaseRtt::Handshake;
@@ -263,8 +268,8 @@ impl CoupledController for RateMpConnection {
         self.subflows[subflow].allowance(&self.config)
     }
 
-    /// Records the state of a subflow's path. The rate of a dead path does not count; a path that is alive again restarts with
-    /// one packet.
+    /// Records the state of a subflow's path. The rate of a dead path does not count; a path that is alive again
+    /// restarts with one packet.
     fn on_path(&mut self, subflow: usize, _: Time, alive: bool) {
         let s = &mut self.subflows[subflow];
         if alive && !s.is_alive && s.has_started {
@@ -339,8 +344,8 @@ impl Subflow {
         self.x = self.x.max(config.min_rate / self.base_rtt);
     }
 
-    /// Returns the allowance of lines 4 and 21 to 25: a window of whole packets; below one packet, a paced rate with a single
-    /// packet in flight.
+    /// Returns the allowance of lines 4 and 21 to 25: a window of whole packets; below one packet, a paced rate with a
+    /// single packet in flight.
     fn allowance(&self, config: &RateMpConfig) -> Allowance {
         let packets = if self.in_slow_start { self.w } else { self.packets(config) };
         if self.in_slow_start || 1.0 < packets {
@@ -401,8 +406,8 @@ impl Subflow {
 impl Marks {
     const NONE: Self = Self { beta: 0.0, n_acks: 0, n_marked: 0, end: 0, at: Time::MAX };
 
-    /// Counts an acknowledgment and updates β by eq. (6), once per round trip. Below a packet per round trip that is once per
-    /// acknowledgment, or once per round trip that fits into the time since the last update.
+    /// Counts an acknowledgment and updates β by eq. (6), once per round trip. Below a packet per round trip that is
+    /// once per acknowledgment, or once per round trip that fits into the time since the last update.
     fn count(&mut self, ack: &Ack<'_>, g: f64, rounds: RateMpBetaRounds) {
         self.n_acks += 1;
         self.n_marked += u32::from(ack.ecn_marked);
@@ -423,7 +428,8 @@ impl Marks {
 }
 
 /// Returns the step for one acknowledged packet (eqs. 10 and 11): Σx / (x·rtt) · (α_total / Σx - congestion), where
-/// congestion is β_j or the congestion by delay. All packets of a round trip change x by α_total - Σx · congestion (eq. 9).
+/// congestion is β_j or the congestion by delay. All packets of a round trip change x by α_total - Σx · congestion (eq.
+/// 9).
 fn step(alpha_total: f64, total: f64, congestion: f64, packets: f64) -> f64 {
     (alpha_total - total * congestion) / packets
 }

@@ -1,17 +1,17 @@
-//! `rccc`: receiver credit congestion control, the receiver's half of Ultra Ethernet's congestion control (Ultra Ethernet
-//! Specification 1.0, 2025), which grew out of V. Olteanu et al., "An edge-queued datagram service for all datacenter traffic" (EQDS),
-//! NSDI 2022. The rules are those of the Ultra Ethernet consortium's simulator (github.com/ultraethernet/uet-htsim at 40ccb05,
-//! `uec.cpp`); the specification's own text was not read.
+//! `rccc`: receiver credit congestion control, the receiver's half of Ultra Ethernet's congestion control (Ultra
+//! Ethernet Specification 1.0, 2025), which grew out of V. Olteanu et al., "An edge-queued datagram service for all
+//! datacenter traffic" (EQDS), NSDI 2022. The rules are those of the Ultra Ethernet consortium's simulator
+//! (github.com/ultraethernet/uet-htsim at 40ccb05, `uec.cpp`); the specification's own text was not read.
 //!
-//! RCCC is a part of the transport: a receiver grants what may be sent to it, at just less than the rate of its link. A sender's
-//! controller decides nothing and sends at line rate what it has credit for. [`FeedbackNeeds::credit`] asks the simulator for credit;
-//! this module has its parameters. `nscc` takes both with `credit = true`.
+//! RCCC is a part of the transport: a receiver grants what may be sent to it, at just less than the rate of its link. A
+//! sender's controller decides nothing and sends at line rate what it has credit for. [`FeedbackNeeds::credit`] asks
+//! the simulator for credit; this module has its parameters. `nscc` takes both with `credit = true`.
 //!
-//! In an oversubscribed fabric receivers also give credit at a lower rate when marks and packets that were cut inside the network say so
-//! (`oversubscribed_cc.cpp`; [`FabricControl`]).
+//! In an oversubscribed fabric receivers also give credit at a lower rate when marks and packets that were cut inside
+//! the network say so (`oversubscribed_cc.cpp`; [`FabricControl`]).
 //!
-//! Readings: the slow pull (credit that a receiver gives to idle messages when no other asks) ends with the message. The model of the
-//! receiver's bus is left out.
+//! Readings: the slow pull (credit that a receiver gives to idle messages when no other asks) ends with the message.
+//! The model of the receiver's bus is left out.
 
 use fairrate_units::Bytes;
 
@@ -53,11 +53,14 @@ algorithm_config! {
     pub struct RcccConfig {
         /// Rate of grants as a share of the receiver's link.
         pacing: f64 = CREDITS.pacing, in 0.01..=1.0;
-        /// Bytes that a sender may send unasked, and most that it may have granted and unused, in bandwidth-delay products.
+        /// Bytes that a sender may send unasked, and most that it may have granted and unused, in bandwidth-delay
+        /// products.
         window: f64 = WINDOW, in 0.01..=1000.0;
-        /// Receivers grant less when packets were marked or cut inside the network: `"auto"` in oversubscribed networks, `"on"` in all, `"off"`.
+        /// Receivers grant less when packets were marked or cut inside the network: `"auto"` in oversubscribed
+        /// networks, `"on"` in all, `"off"`.
         fabric_control: FabricControlUse = FabricControlUse::Auto;
-        /// With `fabric_control`: least rate of grants as a share of `pacing`, divided by the network's oversubscription.
+        /// With `fabric_control`: least rate of grants as a share of `pacing`, divided by the network's
+        /// oversubscription.
         fabric_floor: f64 = 0.9, in 0.01..=1.0;
         /// With `fabric_control`: least increase of that share, once in 1.5 base RTTs.
         fabric_increase: f64 = 0.01, in 0.0..=1.0, tune = Log(0.001, 0.1);

@@ -15,14 +15,14 @@
 //! has returned, and then paces at the smallest R of its path, which every data packet updates.
 //!
 //! Readings: a host's link is a link of the path, so host ports have an R too. As a host's data waits in no queue, each
-//! flow writes into a header word how many bytes it is behind its pace, and the port counts them as input and as
-//! queue (`LinkQueue`). y counts all bytes on the link, also acknowledgments; a packet whose transmission would
-//! end after the interval counts in part in the next one, as in ns-2. Ports start at random phases of the interval.
-//! They have no timer: updates that were due are computed one by one when the next packet arrives, because R is not read
-//! in between; a test shows that the numbers are those of a timer. A flow slower than one packet per round trip
-//! asks again every round trip with a control packet (ns-2: REF). A SYN or REF that does not return is sent again,
-//! each time after twice as long. R never falls below `min_packets` per round trip (ns-2); a loss changes nothing.
-//! In the form of ns-2, d starts at the base RTT: ns-2 starts at 200 ms, from which it would need hours to fall.
+//! flow writes into a header word how many bytes it is behind its pace, and the port counts them as input and as queue
+//! (`LinkQueue`). y counts all bytes on the link, also acknowledgments; a packet whose transmission would end after the
+//! interval counts in part in the next one, as in ns-2. Ports start at random phases of the interval. They have no
+//! timer: updates that were due are computed one by one when the next packet arrives, because R is not read in between;
+//! a test shows that the numbers are those of a timer. A flow slower than one packet per round trip asks again every
+//! round trip with a control packet (ns-2: REF). A SYN or REF that does not return is sent again, each time after twice
+//! as long. R never falls below `min_packets` per round trip (ns-2); a loss changes nothing. In the form of ns-2, d
+//! starts at the base RTT: ns-2 starts at 200 ms, from which it would need hours to fall.
 
 use fairrate_units::{Bytes, Rate, Time};
 
@@ -60,8 +60,8 @@ algorithm_config! {
         initial_rate: f64 = 0.5, in 0.000_001..=1.0;
         /// Least R, in packets an RTT (ns-2: 0.01 of 1,000 bytes; here of a packet on the wire).
         min_packets: f64 = 0.01, in 0.000_001..=1000.0;
-        /// Packets that a flow which had to wait for its NIC may send in a row (ours: flows have to send at their rate on
-        /// average even on a full NIC, or the rest of it goes to one of them).
+        /// Packets that a flow which had to wait for its NIC may send in a row (ours: flows have to send at their rate
+        /// on average even on a full NIC, or the rest of it goes to one of them).
         pacing_credit: u32 = 1, in 0.0..=1000.0;
         /// Longest interval between updates, in the form of ns-2 (ns-2: 10 ms).
         timeslot: Time = Time::from_ms(10);
@@ -176,8 +176,8 @@ impl RcpPort {
         }
     }
 
-    /// Returns R ← R·(1 + (T/d)·(α·(γC - y) - β·q/d)/(γC)) in bytes/s, between the least rate and γC (PERC section 2.1 has
-    /// T = d, γ = 1).
+    /// Returns R ← R·(1 + (T/d)·(α·(γC - y) - β·q/d)/(γC)) in bytes/s, between the least rate and γC (PERC section 2.1
+    /// has T = d, γ = 1).
     fn next_rate(&self, y: f64, q: f64) -> f64 {
         let (c, d) = (self.config.gamma * self.capacity, self.rtt_s);
         let spare = self.config.alpha * (c - y) - self.config.beta * q / d;
@@ -185,8 +185,8 @@ impl RcpPort {
         (self.rate * (1.0 + self.slot.as_secs_f64() / d * spare / c)).clamp(least, c)
     }
 
-    /// Updates d ← g·mean + (1 - g)·d. For a mean above d, g = T/d; for a smaller mean, g is also multiplied by R/C and by
-    /// mean/d (ns-2).
+    /// Updates d ← g·mean + (1 - g)·d. For a mean above d, g = T/d; for a smaller mean, g is also multiplied by R/C and
+    /// by mean/d (ns-2).
     fn average_rtt(&mut self) {
         if 0.0 < self.rtt_bytes {
             self.rtt_mean = self.rtt_sum / self.rtt_bytes;
@@ -212,7 +212,8 @@ impl RcpPort {
         self.due += self.slot;
     }
 
-    /// Performs the updates due until `now`. If an update without traffic changes nothing, the remaining ones are skipped.
+    /// Performs the updates due until `now`. If an update without traffic changes nothing, the remaining ones are
+    /// skipped.
     fn catch_up(&mut self, now: Time) {
         while self.due <= now {
             let still = self.input == 0.0 && self.spill == 0.0 && self.queue.is_still(self.due);

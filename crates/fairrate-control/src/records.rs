@@ -1,4 +1,5 @@
-//! The telemetry with which an algorithm compares the next one: that of the flow's last packet, or of the last one on each path.
+//! The telemetry with which an algorithm compares the next one: that of the flow's last packet, or of the last one on
+//! each path.
 
 use std::collections::BTreeMap;
 

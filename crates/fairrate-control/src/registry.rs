@@ -45,8 +45,8 @@ macro_rules! registry {
         }
 
         impl AlgorithmConfig {
-            /// Builds the controller of a connection with one subflow for each context; returns `None` if the algorithm does
-            /// not couple subflows, so that each has a separate controller.
+            /// Builds the controller of a connection with one subflow for each context; returns `None` if the algorithm
+            /// does not couple subflows, so that each has a separate controller.
             #[allow(unused_variables)]
             pub fn build_connection(&self, subflows: &[FlowContext]) -> Option<CoupledAlgorithm> {
                 match self {
@@ -77,7 +77,8 @@ macro_rules! registry {
             &[$(AlgorithmInfo { name: $name, title: $title, paper: $paper, idea: $idea },)+];
 
         impl AlgorithmConfig {
-            /// Returns the algorithm called `name` with the defaults of `profile`, or `None` if there is no such algorithm.
+            /// Returns the algorithm called `name` with the defaults of `profile`, or `None` if there is no such
+            /// algorithm.
             pub fn by_name(name: &str, profile: Profile) -> Option<Self> {
                 match name {
                     $($name => Some(Self::$type(crate::$module::$config::new(profile))),)+

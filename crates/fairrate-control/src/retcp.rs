@@ -1,8 +1,8 @@
-//! `retcp`: reTCP. M. K. Mukerjee, C. Canel, W. Wang, D. Kim, S. Seshan, A. C. Snoeren, "Adapting TCP for Reconfigurable
-//! Datacenter Networks", NSDI 2020; the authors' kernel module, `retcp.c` of github.com/mukerjee/etalon.
+//! `retcp`: reTCP. M. K. Mukerjee, C. Canel, W. Wang, D. Kim, S. Seshan, A. C. Snoeren, "Adapting TCP for
+//! Reconfigurable Datacenter Networks", NSDI 2020; the authors' kernel module, `retcp.c` of github.com/mukerjee/etalon.
 //!
-//! NewReno to which ToRs signal that a circuit is up: it multiplies its window when a circuit comes up, and divides it when
-//! the circuit goes down. The ToRs prebuffer: some time before a circuit is up, they allow longer queues for it.
+//! NewReno to which ToRs signal that a circuit is up: it multiplies its window when a circuit comes up, and divides it
+//! when the circuit goes down. The ToRs prebuffer: some time before a circuit is up, they allow longer queues for it.
 //!
 //! | module          | here                | unit  |
 //! |-----------------|---------------------|-------|
@@ -12,10 +12,11 @@
 //! | `jumped`        | `jumped`            | -     |
 //! | `in_advance`    | `prebuffer`         | time  |
 //!
-//! Readings: the mark of a data packet means that it has taken a circuit, and is no sign of congestion. As in the module, the
-//! window jumps at the first acknowledgment for which congestion avoidance is called, after NewReno has grown it; so not
-//! while a loss is being repaired. ssthresh does not change. VOQs of 16 packets of 9,000 bytes and, enlarged, 50 are those of
-//! the authors' testbed, in bytes: 10 Gb/s and 80 Gb/s there. Without circuits no packet is marked, and this is NewReno.
+//! Readings: the mark of a data packet means that it has taken a circuit, and is no sign of congestion. As in the
+//! module, the window jumps at the first acknowledgment for which congestion avoidance is called, after NewReno has
+//! grown it; so not while a loss is being repaired. ssthresh does not change. VOQs of 16 packets of 9,000 bytes and,
+//! enlarged, 50 are those of the authors' testbed, in bytes: 10 Gb/s and 80 Gb/s there. Without circuits no packet is
+//! marked, and this is NewReno.
 
 use fairrate_units::{Bytes, Time};
 
@@ -108,7 +109,8 @@ mod tests {
         assert_eq!(cwnd(5_000, 12_000, false), 14_000);
     }
 
-    /// A gap with 10,000 in flight leaves 5,000 until byte 11,000 is acknowledged: then 5,000 + 1,000 x 1,000 / 5,000, twice.
+    /// A gap with 10,000 in flight leaves 5,000 until byte 11,000 is acknowledged: then 5,000 + 1,000 x 1,000 / 5,000,
+    /// twice.
     #[test]
     fn it_waits_until_a_loss_is_repaired() {
         let mut retcp = RetcpConfig::default().build(&flow_25g());

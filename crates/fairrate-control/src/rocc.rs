@@ -15,8 +15,8 @@
 //! Readings: the assignments of AUTO_TUNE are after its loop, because inside it α and β have no value while F ≥ Fmax/2.
 //! The limits "10", "4 K" and "10 K" are in units of ΔF. F starts at Fmax; the authors' code starts at 0. The paper has
 //! no duration for the recovery timer; the code's is 55 µs, so that a rate rises as soon as one notice is missing. A
-//! limiter is removed when its rate has reached the line rate (code: ≥; paper: >); its flow's data waits at the host, so
-//! that no queue of its own has to empty first. A flow without a limiter accepts any notice.
+//! limiter is removed when its rate has reached the line rate (code: ≥; paper: >); its flow's data waits at the host,
+//! so that no queue of its own has to empty first. A flow without a limiter accepts any notice.
 //!
 //! If hosts compute (section III-F), F must be stored between periods: here the port stores it, and its notices carry
 //! the values at the start of the period, so that every host gets the port's own result.
@@ -124,8 +124,8 @@ algorithm_config! {
         alpha: f64 = 0.3, in 0.0..=1000.0, tune = Log(0.02, 3.0);
         /// Gain of the growth, in rate units a queue unit, for `thresholds = "given"` (§VI: 1.5; 2.25 at 100 Gb/s).
         beta: f64 = 1.5, in 0.0..=1000.0, tune = Log(0.1, 15.0);
-        /// Gains while Qcur and Qold are below Qref/8: divided by ratio as elsewhere (Algorithm 1), or whole (ratio 1), so
-        /// that F climbs sooner from Fmin (authors' code of their DPDK switch).
+        /// Gains while Qcur and Qold are below Qref/8: divided by ratio as elsewhere (Algorithm 1), or whole (ratio 1),
+        /// so that F climbs sooner from Fmin (authors' code of their DPDK switch).
         low_queue_gain: LowQueueGain = LowQueueGain::Printed;
         /// A port's first fair rate (the paper gives none; authors' code: zero).
         initial: InitialRate = InitialRate::Max, omnet = InitialRate::Zero;
@@ -138,18 +138,19 @@ algorithm_config! {
         rate_at: RateAt = RateAt::Switch;
         /// Time without an accepted notice after which a rate doubles (authors' code; the paper gives none).
         rise_interval: Time = Time::from_us(55), tune = Log("10us", "1ms");
-        /// Rate limiter of a flow: packets spaced by the rate (ours; the paper gives none), or the authors' token bucket, whose
-        /// credit is not bounded, so that a flow which was paused catches up.
+        /// Rate limiter of a flow: packets spaced by the rate (ours; the paper gives none), or the authors' token
+        /// bucket, whose credit is not bounded, so that a flow which was paused catches up.
         limiter: RateLimiter = RateLimiter::Spaced, omnet = RateLimiter::Bucket;
-        /// Notices of other ports that a flow takes: of its rate or a lower one (algorithm 2), or of a lower one (authors' code).
+        /// Notices of other ports that a flow takes: of its rate or a lower one (algorithm 2), or of a lower one
+        /// (authors' code).
         accept: Acceptance = Acceptance::LowerOrEqual, omnet = Acceptance::Lower;
         /// Flows to which a port sends its rate (§III-D; default: those in its queue).
         table: Recipients = Recipients::InQueue;
         /// Entries of a bounded table, or samples of the shadow buffer; 0: Fmax/Fmin, the most flows that a rate of
         /// Fmin leaves room for (§III-D).
         table_size: u32 = 0, in 0.0..=1_000_000.0;
-        /// Time without a packet after which `aged` drops a flow (ours: five periods; at Fmin packets are two apart). For
-        /// `circular`, rounded down to whole periods, of which there are 1 to 7.
+        /// Time without a packet after which `aged` drops a flow (ours: five periods; at Fmin packets are two apart).
+        /// For `circular`, rounded down to whole periods, of which there are 1 to 7.
         table_age: Time = Time::from_us(200), tune = Log("40us", "2ms");
         /// Probability that `afd-ft`, `elephant-trap` and `bubble-cache` look at a packet (ours; the paper gives none).
         table_sampling: f64 = 0.1, in 0.0001..=1.0, tune = Log(0.01, 1.0);
@@ -323,8 +324,8 @@ impl Rocc {
         }
     }
 
-    /// Applies TIMER_EXPIRED, lines 9 to 13, for all expiries up to `now`. A rate doubles at most as often as from the slowest
-    /// rate to line rate.
+    /// Applies TIMER_EXPIRED, lines 9 to 13, for all expiries up to `now`. A rate doubles at most as often as from the
+    /// slowest rate to line rate.
     fn advance(&mut self, now: Time) {
         while self.due <= now
             && let Some(limiter) = &mut self.limiter

@@ -1,5 +1,6 @@
 //! The common parts of the coupled window algorithms: the window of a subflow in slow start, at a loss and in recovery,
-//! which is NewReno's (RFC 5681, RFC 6582), its smoothed round-trip time (RFC 6298), and the set of subflows that count.
+//! which is NewReno's (RFC 5681, RFC 6582), its smoothed round-trip time (RFC 6298), and the set of subflows that
+//! count.
 
 use std::ops::{Index, IndexMut};
 
@@ -139,8 +140,8 @@ impl Subflow {
         self.recover = self.snd_nxt;
     }
 
-    /// Reduces the window on a loss, unless it is a gap and this window was already cut. A timeout leaves one segment (RFC
-    /// 5681 section 3.1), and growth begins at once.
+    /// Reduces the window on a loss, unless it is a gap and this window was already cut. A timeout leaves one segment
+    /// (RFC 5681 section 3.1), and growth begins at once.
     pub(crate) fn lose(&mut self, loss: Loss, factor: f64) {
         if loss == Loss::Gap && self.una < self.recover {
             return;
@@ -184,8 +185,8 @@ impl Subflows {
         Self(flows.iter().map(|flow| Subflow::new(flow, initial_window, min_window)).collect())
     }
 
-    /// Returns the subflows that count in the window of subflow `r`, with their numbers: subflow `r` itself and those alive
-    /// among the others, if their round-trip time is known.
+    /// Returns the subflows that count in the window of subflow `r`, with their numbers: subflow `r` itself and those
+    /// alive among the others, if their round-trip time is known.
     pub(crate) fn coupled(&self, r: usize) -> impl Iterator<Item = (usize, &Subflow)> {
         let counts = move |&(i, s): &(usize, &Subflow)| (i == r || s.alive) && 0.0 < s.srtt.secs();
         self.0.iter().enumerate().filter(counts)
@@ -226,7 +227,8 @@ impl IndexMut<usize> for Subflows {
 
 /// The coupling of NewReno's windows, in which LIA, OLIA and BALIA differ.
 pub trait Link {
-    /// Returns the growth in congestion avoidance for `acked` bytes of subflow `r`, whose round-trip time is known, in bytes.
+    /// Returns the growth in congestion avoidance for `acked` bytes of subflow `r`, whose round-trip time is known, in
+    /// bytes.
     #[allow(private_interfaces)]
     fn increase(&self, subflows: &Subflows, r: usize, acked: f64) -> f64;
     /// Returns the factor by which bytes in flight are multiplied to give the window after a loss or a mark.

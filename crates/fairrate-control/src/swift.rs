@@ -15,12 +15,12 @@
 //! | α, β of §3.5     | `fs_alpha`, `fs_beta` | ns |
 //! | t_last_decrease  | `last_decrease`  | time    |
 //!
-//! Readings: targets follow the topology, since the paper's microseconds fit only its own network: the base
-//! target is a multiple of the path's unloaded RTT, and as that RTT includes propagation and hops, the hop
-//! term is only the queueing allowed at a hop: one packet time. The first window is one bandwidth-delay product of the
-//! path; the largest is two, as a window above the capacity of path and target queue is of no use. A window below one packet
-//! becomes a window of one byte (one packet in flight) and a gap of RTT / cwnd between packets.
-//! The ns-3 artifact has no Swift: both profiles are the same.
+//! Readings: targets follow the topology, since the paper's microseconds fit only its own network: the base target is a
+//! multiple of the path's unloaded RTT, and as that RTT includes propagation and hops, the hop term is only the
+//! queueing allowed at a hop: one packet time. The first window is one bandwidth-delay product of the path; the largest
+//! is two, as a window above the capacity of path and target queue is of no use. A window below one packet becomes a
+//! window of one byte (one packet in flight) and a gap of RTT / cwnd between packets. The ns-3 artifact has no Swift:
+//! both profiles are the same.
 
 use fairrate_units::{Bytes, Rate, Time};
 
@@ -147,8 +147,8 @@ impl Swift {
         }
     }
 
-    /// Lowers the window to `cwnd`, at least the smallest window. If the window does not fall by that, it does not count as a
-    /// decrease.
+    /// Lowers the window to `cwnd`, at least the smallest window. If the window does not fall by that, it does not
+    /// count as a decrease.
     fn set_lower(&mut self, now: Time, cwnd: f64) {
         let lower = cwnd.max(self.min);
         if lower < self.cwnd {

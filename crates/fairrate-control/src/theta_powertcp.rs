@@ -140,8 +140,8 @@ impl ThetaPowerTcp {
         current * rtt.as_ns_f64() / (self.config.base_rtt_slack * self.base_rtt.as_ns_f64())
     }
 
-    /// Returns the round-trip time and arrival time of the last acknowledgment, or `None` if the flow was idle since: the
-    /// acknowledged packet was sent more than τ after it.
+    /// Returns the round-trip time and arrival time of the last acknowledgment, or `None` if the flow was idle since:
+    /// the acknowledged packet was sent more than τ after it.
     fn history(&self, ack: &Ack<'_>) -> Option<(Time, Time)> {
         let idle_since = |at: Time| at.saturating_add(self.tau).saturating_add(ack.rtt) < ack.now;
         match self.prev {

@@ -158,7 +158,8 @@ impl RttSampler {
         }
     }
 
-    /// Returns the sample of an acknowledgment, if one is due (Algorithm 1, lines 1 to 4). The first sample is only stored.
+    /// Returns the sample of an acknowledgment, if one is due (Algorithm 1, lines 1 to 4). The first sample is only
+    /// stored.
     pub(crate) fn sample(&mut self, ack: &Ack<'_>) -> Option<RttSample> {
         if !self.is_due(ack) {
             return None;
@@ -301,7 +302,8 @@ mod tests {
         timely.on_ack(&acked(1, 60_000, 2));
         // 1 - 0.8 x (1 - 500/1000) = 0.6.
         assert_eq!(timely.on_ack(&acked(3, 1_000_000, 4)).rate, Rate::from_gbps(6));
-        // From 50 to 500 us in one step: gradient 0.875 x 450/20 = 19.7, so the factor is 0 and the rate is the smallest.
+        // From 50 to 500 us in one step: gradient 0.875 x 450/20 = 19.7, so the factor is 0 and the rate is the
+        // smallest.
         let mut timely = at(10e9, &ns3());
         timely.on_ack(&acked(1, 50_000, 2));
         assert_eq!(timely.on_ack(&acked(3, 500_000, 4)).rate, Rate::from_mbps(100));

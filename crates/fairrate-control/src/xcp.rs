@@ -280,8 +280,8 @@ impl XcpPort {
         }
     }
 
-    /// Returns `true` if further intervals without packets change nothing: there has been such an interval, and the queue has
-    /// not changed.
+    /// Returns `true` if further intervals without packets change nothing: there has been such an interval, and the
+    /// queue has not changed.
     fn is_at_rest(&self, at: Time) -> bool {
         let queue = self.queue.at(at);
         let idle = self.sums.input == 0.0 && self.positive == 0.0 && self.negative == 0.0;
@@ -320,8 +320,8 @@ impl XcpPort {
         *asked = asked.min(own);
     }
 
-    /// Returns ns-2's feedback Cp·x - Cn·s for a packet with x = rtt·s/cwnd, limited to the residues. An amount that another
-    /// port denies stays in the residues.
+    /// Returns ns-2's feedback Cp·x - Cn·s for a packet with x = rtt·s/cwnd, limited to the residues. An amount that
+    /// another port denies stays in the residues.
     fn take_from_residues(&mut self, x: f64, size: f64, asked: f64) -> f64 {
         let mut positive = (self.positive * x).min(self.residue_positive);
         let mut negative = (self.negative * size).min(self.residue_negative);
@@ -396,8 +396,8 @@ pub struct Xcp {
     snd_nxt: u64,
     /// A gap does not halve again before this byte is acknowledged.
     cut_until: u64,
-    /// Bytes on the wire that the window has admitted and the host not sent, after the last packet; and their growth since
-    /// the packet before.
+    /// Bytes on the wire that the window has admitted and the host not sent, after the last packet; and their growth
+    /// since the packet before.
     held: f64,
     grown: f64,
 }

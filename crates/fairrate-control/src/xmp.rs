@@ -115,8 +115,8 @@ impl XmpConnection {
         (self.rounds[r].window, self.rounds[r].ends_at) = (self.subflows[r].cwnd, self.subflows[r].snd_nxt);
     }
 
-    /// Cuts the window at the first mark of a round (BOS): by one part in β, at least a segment. In slow start it only ends
-    /// slow start.
+    /// Cuts the window at the first mark of a round (BOS): by one part in β, at least a segment. In slow start it only
+    /// ends slow start.
     fn cut(&mut self, r: usize) {
         let s = &mut self.subflows[r];
         if !slow_starts(s) {

@@ -10,7 +10,8 @@ use fairrate_control::{
 use fairrate_units::{Bytes, Rate, Time};
 use proptest::prelude::*;
 
-/// Number of timer calls allowed after the last input: QCN at 100 Gb/s needs 20,000 additive steps to recover, DCQCN 2,500.
+/// Number of timer calls allowed after the last input: QCN at 100 Gb/s needs 20,000 additive steps to recover, DCQCN
+/// 2,500.
 const WAKES_WHEN_QUIET: u64 = 20_100;
 /// Smallest average time between timer calls while there are inputs.
 const WAKE_INTERVAL: Time = Time::from_us(4);
@@ -321,7 +322,8 @@ impl<'a> Driver<'a> {
         self.take(a);
     }
 
-    /// Checks that timers stop when there is nothing left to send, all packets on their way have arrived and input ends.
+    /// Checks that timers stop when there is nothing left to send, all packets on their way have arrived and input
+    /// ends.
     fn rest(&mut self) {
         self.unsent = 0;
         self.poll_control();

@@ -131,8 +131,8 @@ impl CoupledController for Single {
     }
 }
 
-/// Returns an upper bound of a window: growth needs a full window, doubles it in slow start, and may double it once more at
-/// the end of a round; and algorithms with rates use twice line rate times the longest round-trip time seen.
+/// Returns an upper bound of a window: growth needs a full window, doubles it in slow start, and may double it once
+/// more at the end of a round; and algorithms with rates use twice line rate times the longest round-trip time seen.
 fn largest_window(inputs: &[Input]) -> u64 {
     let of = |event: &Event| match event {
         Event::Ack { newly_acked, in_flight, rtt, .. } => {
@@ -276,9 +276,9 @@ struct Mean {
     rate: f64,
 }
 
-/// Runs a connection over paths of fixed loss and delay, always with a full window evenly spread, for `n_losses` losses on
-/// the path with the smallest loss fraction; returns the means over the second half. (A path that OLIA gives up has few
-/// losses, and its window needs many packets to fall.)
+/// Runs a connection over paths of fixed loss and delay, always with a full window evenly spread, for `n_losses` losses
+/// on the path with the smallest loss fraction; returns the means over the second half. (A path that OLIA gives up has
+/// few losses, and its window needs many packets to fall.)
 fn run(control: &mut impl CoupledController, paths: &[Path], n_losses: f64, seed: u64) -> Vec<Mean> {
     let mut draws = Xoshiro256PlusPlus::seed_from_u64(seed);
     let mut cwnd: Vec<u64> = (0..paths.len()).map(|r| control.on_start(Time::ZERO, r).cwnd.as_u64()).collect();
@@ -347,7 +347,8 @@ fn assert_near(what: &str, x: f64, expected: f64, tolerance: f64) {
     assert!((x / expected - 1.0).abs() <= tolerance, "{what}: {x:.4}, not {expected:.4} within {tolerance}");
 }
 
-/// Returns pairs of paths, of which the first is the better one for TCP, each with the square of the ratio of TCP's rates.
+/// Returns pairs of paths, of which the first is the better one for TCP, each with the square of the ratio of TCP's
+/// rates.
 fn pairs(losses: Losses) -> [([Path; 2], f64); 4] {
     let pair = |a, b, better| ([a, b], better);
     [
@@ -358,8 +359,8 @@ fn pairs(losses: Losses) -> [([Path; 2], f64); 4] {
     ]
 }
 
-/// Relative tolerance for effects that the fluid models of mean windows omit: the sawtooth of windows, random losses, and
-/// the time in which a window does not grow while it recovers.
+/// Relative tolerance for effects that the fluid models of mean windows omit: the sawtooth of windows, random losses,
+/// and the time in which a window does not grow while it recovers.
 const TOLERANCE: f64 = 0.15;
 
 /// Mathis et al., "The Macroscopic Behavior of the TCP Congestion Avoidance Algorithm", CCR 27, 1997: with an
@@ -390,9 +391,9 @@ fn together_the_subflows_get_one_tcp_on_the_best_path() {
     }
 }
 
-/// LIA (RFC 6356 eq. 1): a/Σw = p_r w_r/2, so windows are proportional to 1/p, whatever the round-trip times. OLIA: only
-/// the best path is used. BALIA: growth and fall balance where (1 + α)(4 + α)/10 / min(α, 3/2) is the square of the ratio
-/// of TCP's rates on the better path and on this path.
+/// LIA (RFC 6356 eq. 1): a/Σw = p_r w_r/2, so windows are proportional to 1/p, whatever the round-trip times. OLIA:
+/// only the best path is used. BALIA: growth and fall balance where (1 + α)(4 + α)/10 / min(α, 3/2) is the square of
+/// the ratio of TCP's rates on the better path and on this path.
 #[test]
 fn each_algorithm_shares_out_as_its_equilibrium_says() {
     for losses in [Losses::Random, Losses::Regular] {
@@ -416,8 +417,8 @@ fn each_algorithm_shares_out_as_its_equilibrium_says() {
     }
 }
 
-/// BOS: growth from 3/4 of the window to all of it in steps of δ per round trip takes 1/p packets: (W/4δ)·(7/8)W = 1/p, and
-/// the mean is 7/8 W. Two paths of the same round-trip time and marks have δ = 1/2 each (TraSh).
+/// BOS: growth from 3/4 of the window to all of it in steps of δ per round trip takes 1/p packets: (W/4δ)·(7/8)W = 1/p,
+/// and the mean is 7/8 W. Two paths of the same round-trip time and marks have δ = 1/2 each (TraSh).
 #[test]
 fn xmp_has_the_mean_window_of_bos_and_trash() {
     for part in [4e-4, 1.6e-3] {

@@ -1,6 +1,6 @@
 //! Golden traces: window and rate of one flow, and the queue, once per RTT in four scripted scenarios, for every
-//! algorithm that decides at the sender alone, in both profiles. A changed trace is a changed algorithm: check it before
-//! you accept it with `INSTA_UPDATE=always cargo test -p fairrate-control`.
+//! algorithm that decides at the sender alone, in both profiles. A changed trace is a changed algorithm: check it
+//! before you accept it with `INSTA_UPDATE=always cargo test -p fairrate-control`.
 
 use std::collections::VecDeque;
 use std::fmt::Write as _;

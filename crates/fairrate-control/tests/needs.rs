@@ -54,8 +54,8 @@ fn the_union_does_not_depend_on_the_order_and_an_algorithm_without_needs_adds_no
     }
 }
 
-/// Needs do not name the agent at ports or the queues of its own, so two algorithms that have them conflict, even if both
-/// are the same. Any other algorithm can share a network with itself.
+/// Needs do not name the agent at ports or the queues of its own, so two algorithms that have them conflict, even if
+/// both are the same. Any other algorithm can share a network with itself.
 #[test]
 fn an_algorithm_with_itself_needs_the_same_unless_it_has_agents_or_queues_of_its_own() {
     for info in ALGORITHMS {

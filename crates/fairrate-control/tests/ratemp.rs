@@ -1,4 +1,5 @@
-//! RateMP in a closed loop: its connections over links with nothing but a FIFO queue and RED marks, without a simulator.
+//! RateMP in a closed loop: its connections over links with nothing but a FIFO queue and RED marks, without a
+//! simulator.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -308,8 +309,8 @@ const G100: Rate = Rate::from_gbps(100);
 const KB40: Bytes = Bytes::new(40_000);
 const US5: Time = Time::from_us(5);
 
-/// Returns the configuration for the simulated fat-tree (§V-B): 100 Gb/s, 5 us, Kmax 40 KB. Senders are twice as fast as the
-/// bottleneck.
+/// Returns the configuration for the simulated fat-tree (§V-B): 100 Gb/s, 5 us, Kmax 40 KB. Senders are twice as fast
+/// as the bottleneck.
 fn fabric() -> RateMpConfig {
     RateMpConfig { capacity: RateMpCapacity::Rate(G100), ..RateMpConfig::default() }
 }
@@ -322,7 +323,8 @@ fn testbed() -> (RateMpConfig, Rate, Time) {
     (config, rate, Time::from_us(200))
 }
 
-/// Runs connections with the given numbers of subflows at one bottleneck of the fabric, measured for `observed` after 10 ms.
+/// Runs connections with the given numbers of subflows at one bottleneck of the fabric, measured for `observed` after
+/// 10 ms.
 fn one_bottleneck(config: &RateMpConfig, subflows: &[usize], observed: Time) -> World {
     let mut world = World::new(vec![Link::new(G100, KB40, 1)]);
     for (i, &n) in subflows.iter().enumerate() {
@@ -342,15 +344,15 @@ fn fairness(world: &World) -> Vec<f64> {
     sums.iter().map(|share| share / total * n as f64).collect()
 }
 
-/// Returns the queue in equilibrium. There β = α_total/y (eq. 9), so N connections hold N hundredths of Kmax. A window of
-/// x·base_rtt sends at the rate x·base_rtt/rtt, so x is a little more than y and the queue a little less.
+/// Returns the queue in equilibrium. There β = α_total/y (eq. 9), so N connections hold N hundredths of Kmax. A window
+/// of x·base_rtt sends at the rate x·base_rtt/rtt, so x is a little more than y and the queue a little less.
 fn expected_queue(n: usize, world: &World) -> f64 {
     let base = US5 + G100.tx_time(Bytes::new(MTU));
     KB40.as_f64() * n as f64 / 100.0 * base.as_secs_f64() / world.rtt().0
 }
 
-/// Marks are random: over 20,000 round trips that leaves an error of a few per cent. A lone connection loses a few per cent
-/// of throughput, as its queue in equilibrium, 400 bytes, is less than a packet.
+/// Marks are random: over 20,000 round trips that leaves an error of a few per cent. A lone connection loses a few per
+/// cent of throughput, as its queue in equilibrium, 400 bytes, is less than a packet.
 #[test]
 fn a_link_is_full_with_a_hundredth_of_kmax_queued_for_each_connection() {
     for n in [1, 2, 10] {
@@ -373,8 +375,9 @@ fn connections_share_equally_whatever_the_number_of_their_subflows() {
     assert!(shares.iter().all(|share| (share - 1.0).abs() < 0.04), "{shares:?}");
 }
 
-/// Oscillation with w = x·rtt: at a fair share of four packets, and alone on the slow testbed. Oscillation with steps of
-/// 1/(x·rtt) round trips: with four subflows of one packet each, not with one subflow, which is never below a packet.
+/// Oscillation with w = x·rtt: at a fair share of four packets, and alone on the slow testbed. Oscillation with steps
+/// of 1/(x·rtt) round trips: with four subflows of one packet each, not with one subflow, which is never below a
+/// packet.
 #[test]
 fn the_printed_forms_cycle() {
     let twenty = Time::from_ms(20);
@@ -390,8 +393,8 @@ fn the_printed_forms_cycle() {
     assert_eq!(alone.rtt(), one_bottleneck(&fabric(), &[1; 10], twenty).rtt());
 }
 
-/// Table I has a mean of 236 us and a deviation (there called variance) of 12.2 us, over a base that the paper rounds to
-/// 200 us and that is 224 us here with the packet's transmission.
+/// Table I has a mean of 236 us and a deviation (there called variance) of 12.2 us, over a base that the paper rounds
+/// to 200 us and that is 224 us here with the packet's transmission.
 #[test]
 fn the_testbed_s_round_trip_time() {
     let alone = |window| {
@@ -408,9 +411,9 @@ fn the_testbed_s_round_trip_time() {
     assert!(300.0 < mean && 120.0 < deviation && used < 0.8, "{mean} {deviation} {used}");
 }
 
-/// Beyond a hundred connections every packet is marked, and x stays at the equilibrium of eq. (9), c/100 each. Their windows
-/// hold one packet each, 300 transmissions of 0.12 us. A connection that measures its base RTT in the burst at the start,
-/// without a handshake, includes the queue in its base RTT and keeps the queue filled.
+/// Beyond a hundred connections every packet is marked, and x stays at the equilibrium of eq. (9), c/100 each. Their
+/// windows hold one packet each, 300 transmissions of 0.12 us. A connection that measures its base RTT in the burst at
+/// the start, without a handshake, includes the queue in its base RTT and keeps the queue filled.
 #[test]
 fn beyond_a_hundred_connections_marks_say_nothing() {
     let world = one_bottleneck(&fabric(), &[1; 300], Time::from_ms(20));
@@ -452,8 +455,8 @@ fn only_the_cheapest_path_carries_traffic() {
     }
 }
 
-/// Returns the milliseconds, in steps of ten, until AB again carries nine tenths of its rate after a flow on it has stopped;
-/// and the share of AB that the connection had beside the flow.
+/// Returns the milliseconds, in steps of ten, until AB again carries nine tenths of its rate after a flow on it has
+/// stopped; and the share of AB that the connection had beside the flow.
 fn return_to_a_freed_path(beta_rounds: RateMpBetaRounds, seed: u64) -> (u64, f64) {
     let (config, rate, base) = testbed();
     let config = RateMpConfig { beta_rounds, ..config };
@@ -471,8 +474,8 @@ fn return_to_a_freed_path(beta_rounds: RateMpBetaRounds, seed: u64) -> (u64, f64
     (waited.expect("it comes back"), share)
 }
 
-/// By §IV-B idle bandwidth is used at once. By Algorithm 1 β must fall below 0.02 first, a sixteenth with each packet, 20 ms
-/// apart. If every round trip counts, one unmarked packet is enough, also beside a flow that stays: then the
+/// By §IV-B idle bandwidth is used at once. By Algorithm 1 β must fall below 0.02 first, a sixteenth with each packet,
+/// 20 ms apart. If every round trip counts, one unmarked packet is enough, also beside a flow that stays: then the
 /// connection gets more of AB, where eq. (4) leaves it nothing.
 #[test]
 fn a_freed_path_is_used_late_unless_every_round_trip_counts() {
@@ -512,9 +515,10 @@ fn a_burst_closes_a_path_for_thousands_of_round_trips() {
     }
 }
 
-/// When a connection arrives at a link that another connection fills, both leave it half empty for 200 us, 60 round trips,
-/// with one subflow each as with four. β keeps the burst's marks for 16 round trips, and rates rise by a hundredth of the
-/// link per round trip. With five times that there is hardly a gap: the law is slow by its own α_total.
+/// When a connection arrives at a link that another connection fills, both leave it half empty for 200 us, 60 round
+/// trips, with one subflow each as with four. β keeps the burst's marks for 16 round trips, and rates rise by a
+/// hundredth of the link per round trip. With five times that there is hardly a gap: the law is slow by its own
+/// α_total.
 #[test]
 fn after_an_arrival_half_of_the_link_is_unused() {
     let base = Time::from_us(3);

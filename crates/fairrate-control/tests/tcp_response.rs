@@ -1,5 +1,5 @@
-//! TCP's window laws compared with their closed forms, without a simulator: a lone flow with a link's rate, a round-trip
-//! time and regular losses, whose transport repairs losses in the next round trip.
+//! TCP's window laws compared with their closed forms, without a simulator: a lone flow with a link's rate, a
+//! round-trip time and regular losses, whose transport repairs losses in the next round trip.
 
 use std::collections::{BTreeSet, VecDeque};
 
@@ -11,8 +11,8 @@ use fairrate_units::{Bytes, Rate, Time};
 const MSS: u64 = 1_000;
 const LINE: Rate = Rate::MAX;
 
-/// A path: packets are served at `rate` and take `rtt` there and back; the packet numbered `lose_first` is lost, and every
-/// `lose_every`th packet after it.
+/// A path: packets are served at `rate` and take `rtt` there and back; the packet numbered `lose_first` is lost, and
+/// every `lose_every`th packet after it.
 #[derive(Clone, Copy)]
 struct Path {
     rate: Rate,
@@ -227,9 +227,9 @@ fn pipe(rtt: Time, lose_first: u64, lose_every: u64) -> Path {
     Path { rate: LINE, rtt, lose_first, lose_every }
 }
 
-/// The closed form omits effects of a fixed number of packets, independent of p: the round trip of the repair, in
-/// which the window does not grow (W/4 below the mean of about W/2 + 1 round trips: half a packet), the lost packet and
-/// the packet that revealed the loss, which are not in flight when the window is cut (a trough one packet lower), and whole
+/// The closed form omits effects of a fixed number of packets, independent of p: the round trip of the repair, in which
+/// the window does not grow (W/4 below the mean of about W/2 + 1 round trips: half a packet), the lost packet and the
+/// packet that revealed the loss, which are not in flight when the window is cut (a trough one packet lower), and whole
 /// packets (half). The sawtooth starts late by as much again, since the window has to be full before it grows. So the
 /// mean is lower, by no more than 3.5 packets at any p; an error in the law itself would grow with the window.
 #[test]
@@ -309,8 +309,8 @@ fn bdp(path: Path) -> f64 {
 }
 
 /// Pacing uses 1 % less than the bandwidth, and a probe in eight round trips fills the queue with a quarter of the
-/// pipe, which the next phase drains: less than 1/16 of the pipe on average; the model's window has three extra packets,
-/// and the smallest RTT includes one packet's serialisation (4 of 200).
+/// pipe, which the next phase drains: less than 1/16 of the pipe on average; the model's window has three extra
+/// packets, and the smallest RTT includes one packet's serialisation (4 of 200).
 #[test]
 fn bbr_finds_the_bandwidth_and_holds_a_bandwidth_delay_product() {
     let mut flow = Flow::new(&algorithm("bbr", &[]), bbr_path());
@@ -321,10 +321,10 @@ fn bbr_finds_the_bandwidth_and_holds_a_bandwidth_delay_product() {
     assert!((0.99..1.085).contains(&in_flight), "{in_flight}");
 }
 
-/// A drop to a quarter: the maximum holds the old bandwidth for ten rounds, and a round lasts as long as the queue of two
-/// old bandwidth-delay products, which are eight new ones: 80 round trips, and six to drain. The window then keeps at most
-/// two products and five packets (of 50) in flight; between that and one product only the margin of 1 % drains. A rise:
-/// each cycle of eight round trips finds a quarter more, so four times the bandwidth takes seven cycles.
+/// A drop to a quarter: the maximum holds the old bandwidth for ten rounds, and a round lasts as long as the queue of
+/// two old bandwidth-delay products, which are eight new ones: 80 round trips, and six to drain. The window then keeps
+/// at most two products and five packets (of 50) in flight; between that and one product only the margin of 1 % drains.
+/// A rise: each cycle of eight round trips finds a quarter more, so four times the bandwidth takes seven cycles.
 #[test]
 fn bbr_follows_the_bandwidth() {
     let mut flow = Flow::new(&algorithm("bbr", &[]), bbr_path());

@@ -3,8 +3,8 @@
 //!
 //! Every server is sent all flows. One of them decides: the one with the highest epoch that the agent has accepted.
 //! Rates of others are dropped. A server that begins to decide is sent the rates in force first. Rates are valid until
-//! a time that the server prolongs with each of its stamps. Only the difference between the flows and the flows a server
-//! has been sent is pending, so a server that reads slowly costs no memory.
+//! a time that the server prolongs with each of its stamps. Only the difference between the flows and the flows a
+//! server has been sent is pending, so a server that reads slowly costs no memory.
 
 mod allegiance;
 mod server;
@@ -199,8 +199,8 @@ impl Agent {
         Ok(())
     }
 
-    /// Lists all flows as to be reported to `server`. Rates that are not in force any more do not come back, and those of
-    /// flows that its version has no record for end.
+    /// Lists all flows as to be reported to `server`. Rates that are not in force any more do not come back, and those
+    /// of flows that its version has no record for end.
     fn report(&mut self, server: usize) {
         let of = &mut self.servers[server];
         of.reporting = self.flows.keys().copied().collect();
@@ -303,8 +303,8 @@ impl Agent {
         self.refresh_all();
     }
 
-    /// Returns the newest version to offer if `server` has just refused a newer one, so that it is worth connecting again
-    /// at once.
+    /// Returns the newest version to offer if `server` has just refused a newer one, so that it is worth connecting
+    /// again at once.
     pub fn take_fallback(&mut self, server: usize) -> Option<u8> {
         let of = &mut self.servers[server];
         std::mem::take(&mut of.falls_back).then_some(of.offers.most)
@@ -320,8 +320,9 @@ impl Agent {
         self.servers[server].link == Link::Up
     }
 
-    /// Returns the time at which the connection has to be given up, because its server has been silent: for three fourths
-    /// of its lease, as it answers each stamp, or for two leases before it has answered HELLO. Rates in force last longer.
+    /// Returns the time at which the connection has to be given up, because its server has been silent: for three
+    /// fourths of its lease, as it answers each stamp, or for two leases before it has answered HELLO. Rates in force
+    /// last longer.
     pub fn give_up_at(&self, server: usize) -> Duration {
         let of = &self.servers[server];
         let known = || self.servers.iter().filter(|server| server.instance.is_some()).map(|server| server.lease).max();

@@ -134,14 +134,14 @@ impl Desk {
         }
     }
 
-    /// Sets the rates of links, which the rates in force on them never exceed together. Without it, there is no limit but
-    /// the engine's. Call it before the first flow.
+    /// Sets the rates of links, which the rates in force on them never exceed together. Without it, there is no limit
+    /// but the engine's. Call it before the first flow.
     pub fn watch_links(&mut self, capacities_bps: &[f64]) {
         self.links = Links::new(capacities_bps);
     }
 
-    /// Sets the largest rates that links may have had before: agents may report rates of that time. Without it, these are
-    /// the rates of [`Desk::watch_links`].
+    /// Sets the largest rates that links may have had before: agents may report rates of that time. Without it, these
+    /// are the rates of [`Desk::watch_links`].
     pub fn bound_links(&mut self, bounds_bps: &[f64]) {
         self.links.bound(bounds_bps);
     }

@@ -6,7 +6,8 @@ const ID_BITS: u32 = 24;
 /// Largest difference between the counters of epochs that agents report, so that no agent can use up the counters.
 const MAX_LEAD: u64 = 1024;
 
-/// The number of an allocator's reign: a counter of 40 bits, then 24 random bits that each process draws when it starts.
+/// The number of an allocator's reign: a counter of 40 bits, then 24 random bits that each process draws when it
+/// starts.
 ///
 /// No clock is involved. An allocator that wants to decide takes a counter above those that its agents report, and
 /// decides once more than half of the agents have accepted it. Agents accept higher epochs alone. Two majorities have

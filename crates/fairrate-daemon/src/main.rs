@@ -28,8 +28,9 @@ struct Cli {
 enum Command {
     /// Run the allocator.
     ///
-    /// The keys of the configuration are described in allocator.md, and allocator.toml has them with their defaults. The Debian package
-    /// has both in /usr/share/doc/fairrate-allocator, the archive of a release in share/doc/fairrate/docs and share/fairrate/packaging.
+    /// The keys of the configuration are described in allocator.md, and allocator.toml has them with their defaults.
+    /// The Debian package has both in /usr/share/doc/fairrate-allocator, the archive of a release in
+    /// share/doc/fairrate/docs and share/fairrate/packaging.
     Run {
         /// The configuration, a TOML file.
         config: PathBuf,
@@ -52,7 +53,8 @@ enum Command {
         /// Its name, FROM->TO. Without it, links that are not as in the topology are shown.
         #[arg(requires = "state")]
         name: Option<String>,
-        /// `down` (both directions), a rate such as 5Gbps (this direction), or `reset`, which goes back to the configuration.
+        /// `down` (both directions), a rate such as 5Gbps (this direction), or `reset`, which goes back to the
+        /// configuration.
         state: Option<String>,
     },
     /// Make a certificate authority, a certificate for the allocator and one for each agent.

@@ -326,7 +326,8 @@ pub fn text(registry: &Registry) -> String {
     String::from_utf8_lossy(&text).into_owned()
 }
 
-/// Returns the page of a service at `path`: `/metrics` has `text`, and `/healthz` has `fault`, or `ok` if there is none.
+/// Returns the page of a service at `path`: `/metrics` has `text`, and `/healthz` has `fault`, or `ok` if there is
+/// none.
 pub fn page(path: &str, text: impl FnOnce() -> String, fault: Option<&str>) -> Option<Page> {
     match path {
         "/metrics" => Some(Page { is_ok: true, content_type: "text/plain; version=0.0.4", body: text() }),

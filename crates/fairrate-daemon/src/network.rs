@@ -147,14 +147,14 @@ impl Network {
         }
     }
 
-    /// Returns the optimiser's part of the links' rates. A share of each link, the threshold, is left free, as rates may
-    /// be off by that.
+    /// Returns the optimiser's part of the links' rates. A share of each link, the threshold, is left free, as rates
+    /// may be off by that.
     fn free_bps(&self, engine: &Engine) -> Vec<f64> {
         self.capacities_bps.iter().map(|bps| bps * (1.0 - engine.threshold)).collect()
     }
 
-    /// Returns the change of a desk from the network `before` to this one. The optimiser goes on where it is if both have
-    /// the same links.
+    /// Returns the change of a desk from the network `before` to this one. The optimiser goes on where it is if both
+    /// have the same links.
     pub fn change_from(&self, before: &Self, engine: &Engine) -> Change {
         Change {
             engine: (!self.has_links_of(before)).then(|| self.engine(engine)),

@@ -2,9 +2,9 @@
 
 /// A rate in 16 bits: 5 of exponent, then 11 of mantissa, in kbit/s.
 ///
-/// With exponent 0 the mantissa is the rate, below 2,048 kbit/s; with exponent e the rate is
-/// (2,048 + mantissa) · 2^(e - 1) kbit/s. The relative error is at most 2^-12 from 2 Mbit/s on, and the error below is at
-/// most 0.5 kbit/s. Zero means that the allocator gives no rate.
+/// With exponent 0 the mantissa is the rate, below 2,048 kbit/s; with exponent e the rate is (2,048 + mantissa) ·
+/// 2^(e - 1) kbit/s. The relative error is at most 2^-12 from 2 Mbit/s on, and the error below is at most 0.5 kbit/s.
+/// Zero means that the allocator gives no rate.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct WireRate(pub u16);
 

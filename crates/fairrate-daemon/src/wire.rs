@@ -22,11 +22,12 @@
 //! | 21 | MARK: number (32) | 4 | allocator |
 //! | 22 | SEEN: number of STARTs and ENDs since HELLO (32) | 4 | allocator |
 //!
-//! HELLO of both sides has the same length in all versions, so that a peer of another version gets
-//! [`Reason::Version`]. Kind 10 is of version 3. Rates belong to the epoch of the last STAMP before them. They are valid for a time that begins
-//! when the agent sent the STAMP whose clock is returned. So an agent and an allocator need no common clock, and a
-//! message that was delayed prolongs nothing. An agent answers a MARK with an ACK when the rates before it are in force. A rate is
-//! for the flow that had its number when the allocator had read as many STARTs and ENDs as the last SEEN says.
+//! HELLO of both sides has the same length in all versions, so that a peer of another version gets [`Reason::Version`].
+//! Kind 10 is of version 3. Rates belong to the epoch of the last STAMP before them. They are valid for a time that
+//! begins when the agent sent the STAMP whose clock is returned. So an agent and an allocator need no common clock, and
+//! a message that was delayed prolongs nothing. An agent answers a MARK with an ACK when the rates before it are in
+//! force. A rate is for the flow that had its number when the allocator had read as many STARTs and ENDs as the last
+//! SEEN says.
 
 use std::time::Duration;
 

@@ -1,5 +1,5 @@
-//! Tests of the allocator in one program, which takes less time to build than a program for each file takes.
-//! Files that read the log or the memory of their process are programs of their own, and so are `docs.rs` and the model.
+//! Tests of the allocator in one program, which takes less time to build than a program for each file takes. Files that
+//! read the log or the memory of their process are programs of their own, and so are `docs.rs` and the model.
 
 mod common;
 

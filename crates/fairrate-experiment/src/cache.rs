@@ -44,8 +44,8 @@ impl Key {
     }
 }
 
-/// Returns the results in `dir`, if they are undamaged and those of a complete simulation of `scenario` with its key: the
-/// run would give the same results again.
+/// Returns the results in `dir`, if they are undamaged and those of a complete simulation of `scenario` with its key:
+/// the run would give the same results again.
 pub fn complete_run_of(dir: &Path, scenario: &Scenario) -> Option<Results> {
     let (key, results) = (Key::of(scenario)?, Results::open(dir).ok()?);
     let summary = &results.summary;
@@ -66,8 +66,8 @@ struct Kept<T> {
     value: T,
 }
 
-/// Returns the value that was kept in `file`, and `true` if it has the key `key`. An outdated value still tells how long
-/// it took.
+/// Returns the value that was kept in `file`, and `true` if it has the key `key`. An outdated value still tells how
+/// long it took.
 pub fn kept<T: DeserializeOwned>(file: &Path, key: &Key) -> Option<(T, bool)> {
     let kept: Kept<T> = serde_json::from_slice(&std::fs::read(file).ok()?).ok()?;
     Some((kept.value, kept.key == *key))
@@ -119,7 +119,8 @@ impl Cache {
         Ok(Self { comparison, by_hash, taken: HashSet::new() })
     }
 
-    /// Returns the directory where the run `name` of `scenario` belongs, and the one where it is already, if there is one.
+    /// Returns the directory where the run `name` of `scenario` belongs, and the one where it is already, if there is
+    /// one.
     ///
     /// # Errors
     /// If its directory has something else in it, or the comparison's cannot be made.

@@ -168,8 +168,8 @@ fn split_values(text: &str) -> Result<Vec<String>, String> {
 /// Largest number of characters of a list in labels.
 const LONGEST_LIST: usize = 40;
 
-/// Returns a value as labels show it: text without its quotes, and the members of a short list with `+` between them. Returns `None`
-/// for a table, a nested or a long list, whose TOML would hide the rest of a label.
+/// Returns a value as labels show it: text without its quotes, and the members of a short list with `+` between them.
+/// Returns `None` for a table, a nested or a long list, whose TOML would hide the rest of a label.
 fn in_words(value: &str) -> Option<String> {
     let without_quotes = |text: &str| text.trim().trim_matches(['"', '\'']).to_owned();
     let Some(list) = value.trim().strip_prefix('[') else {
@@ -239,8 +239,8 @@ impl Column {
     }
 }
 
-/// Returns a column for every algorithm of `ccs`, and for each of `changes` as [`parse_changes`] reads them, at every point of the
-/// grid: the first axis varies slowest, the algorithm fastest. `seeded` is `true` if `--seeds` is given.
+/// Returns a column for every algorithm of `ccs`, and for each of `changes` as [`parse_changes`] reads them, at every
+/// point of the grid: the first axis varies slowest, the algorithm fastest. `seeded` is `true` if `--seeds` is given.
 ///
 /// # Errors
 /// If an algorithm is not known, a key is set twice, or there are too many columns.
@@ -344,8 +344,8 @@ fn short_key<'a>(key: &'a str, axes: &[Axis]) -> &'a str {
     starts.iter().rev().map(|start| &key[*start..]).find(is_fit).unwrap_or(key)
 }
 
-/// Appends a number to labels and names that occurred before, as in `x (2)` and `x-2`, and to names that the comparison has for its own
-/// files. Names that differ only in case count as equal, as they are one directory on some systems.
+/// Appends a number to labels and names that occurred before, as in `x (2)` and `x-2`, and to names that the comparison
+/// has for its own files. Names that differ only in case count as equal, as they are one directory on some systems.
 fn disambiguate_labels(columns: &mut [Column]) {
     let (mut labels, mut names) = (HashSet::new(), HashSet::from(label::TAKEN.map(str::to_owned)));
     for column in columns {

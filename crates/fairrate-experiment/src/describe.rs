@@ -1,5 +1,5 @@
-//! The description of a scenario before it runs: its network, its switches' thresholds, the load that its flows offer, and
-//! the work that the run is.
+//! The description of a scenario before it runs: its network, its switches' thresholds, the load that its flows offer,
+//! and the work that the run is.
 
 mod hosts;
 mod jobs;
@@ -159,7 +159,8 @@ pub struct Block {
     pub endless: usize,
     /// Payload of the others, in bytes.
     pub bytes: u64,
-    /// The part of these bytes that goes between GPUs of a server, over its scale-up network; `None` without such networks.
+    /// The part of these bytes that goes between GPUs of a server, over its scale-up network; `None` without such
+    /// networks.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub scale_up_bytes: Option<u64>,
     /// Sizes of the others in bytes: the smallest, the mean and the largest.
@@ -168,9 +169,9 @@ pub struct Block {
     pub starts_us: [f64; 2],
 }
 
-/// The load that finite flows offer to a set of ports between the first start and the last, in shares of their rates. Headers of full
-/// packets count; tables of runs have the load of the payload alone. Traffic blocks in which flows wait for each other are left out, as
-/// their starts are not known.
+/// The load that finite flows offer to a set of ports between the first start and the last, in shares of their rates.
+/// Headers of full packets count; tables of runs have the load of the payload alone. Traffic blocks in which flows wait
+/// for each other are left out, as their starts are not known.
 #[derive(Debug, PartialEq, Serialize)]
 pub struct Load {
     /// Name of the set.
@@ -401,7 +402,8 @@ fn loads(config: &SimConfig, routes: &Routes, wire: Bytes) -> Vec<Load> {
     topology.link_sets.iter().filter(|(name, _)| *name != "all-switch-links" && *name != "circuits").map(load).collect()
 }
 
-/// Returns the number of acknowledgments of a flow of `packets`: one each, unless receivers acknowledge several at once.
+/// Returns the number of acknowledgments of a flow of `packets`: one each, unless receivers acknowledge several at
+/// once.
 fn acknowledgments(config: &SimConfig, flow: &FlowSpec, packets: f64) -> f64 {
     let transport = config.stack(flow.stack).0;
     let every = match transport.kind {

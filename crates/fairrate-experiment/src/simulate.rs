@@ -6,7 +6,8 @@ use std::time::{Duration, Instant};
 use fairrate_results::RunState;
 use fairrate_sim::{FlowOutcome, GroupTotals, Mode, PortTotals, Progress, RunTotals, SimConfig, Simulation, Sink};
 
-/// Number of events per thread between two looks of a [`Watch`], unless it asks for another: some hundredths of a second.
+/// Number of events per thread between two looks of a [`Watch`], unless it asks for another: some hundredths of a
+/// second.
 const SLICE: u64 = 200_000;
 
 /// An observer of a run, which may stop it. A function that returns `true` as long as the run shall go on is one.

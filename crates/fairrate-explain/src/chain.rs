@@ -62,7 +62,8 @@ impl<'a> Walk<'a> {
         found.is_some()
     }
 
-    /// Walks from `place` to the start of the flow. Returns the last packet on the way that the sender sent: its subflow and its place.
+    /// Walks from `place` to the start of the flow. Returns the last packet on the way that the sender sent: its
+    /// subflow and its place.
     pub(crate) fn walk_to_start(&mut self, mut place: Place) -> Option<(FlowId, usize)> {
         let mut last = None;
         // No step of the chain is taken twice, so that only a loop in what was observed could go on for longer.
@@ -127,8 +128,8 @@ impl<'a> Walk<'a> {
         track.hops.iter().filter_map(arrival).max()
     }
 
-    /// Returns the hop whose wire led to `node` and by which a packet arrived at the walk's time, or last before it, with the
-    /// time at which it should have arrived.
+    /// Returns the hop whose wire led to `node` and by which a packet arrived at the walk's time, or last before it,
+    /// with the time at which it should have arrived.
     pub(crate) fn last_hop<'h>(&self, hops: &'h [Hop], node: NodeId) -> Option<(Time, &'h Hop)> {
         let topology = &self.ports.config().topology;
         let to_node = hops.iter().filter(|hop| hop.fate == Fate::Sent && topology.to(hop.port) == node);
@@ -184,7 +185,8 @@ impl<'a> Walk<'a> {
         });
     }
 
-    /// Walks back to `from` by what the NIC transmitted: packets of the flow itself, and those of others, which had their turn.
+    /// Walks back to `from` by what the NIC transmitted: packets of the flow itself, and those of others, which had
+    /// their turn.
     pub(crate) fn turns(&mut self, nic: &Hop, from: Time) {
         let flow = self.track.flow;
         self.use_of(nic, from, |port, by| {
@@ -219,14 +221,15 @@ impl<'a> Walk<'a> {
         found.filter(|&i| sends[i].t == self.at).map_or(Place::Start, Place::Sending)
     }
 
-    /// Walks from the moment at which an acknowledgment joined the queue of the receiver's NIC to the arrival of the data it
-    /// answers.
+    /// Walks from the moment at which an acknowledgment joined the queue of the receiver's NIC to the arrival of the
+    /// data it answers.
     pub(crate) fn answered(&mut self, seq: u64) -> Place {
         self.round_trips += 1;
         if self.track.is_granted {
             return self.granted();
         }
-        // Acknowledgments of subflows say what the connection has, and not which packet they answer: the last one that came.
+        // Acknowledgments of subflows say what the connection has, and not which packet they answer: the last one that
+        // came.
         let is_subflow = self.track.lane != self.track.flow;
         let seq = if is_subflow { self.last_arrival(self.track).map_or(seq, |(_, seq)| seq) } else { seq };
         let id = Id::Data(seq);
@@ -276,8 +279,8 @@ impl<'a> Walk<'a> {
         previous.map_or(Place::Start, Place::Sending)
     }
 
-    /// Returns the last packet before this one that another subflow of the same host sent, if that was after this subflow had been let
-    /// through: the connection was not waiting then.
+    /// Returns the last packet before this one that another subflow of the same host sent, if that was after this
+    /// subflow had been let through: the connection was not waiting then.
     fn sent_by_another(&self, send: usize) -> Option<(&'a Track, usize)> {
         let this = self.track.sends[send].t;
         let since = self.opening_of(send).map_or(self.base(send), |opening| opening.t.max(self.base(send)));
@@ -300,8 +303,8 @@ impl<'a> Walk<'a> {
         Place::Sending(last)
     }
 
-    /// Walks from a sending back to the time at which window and pacing had let it through. Returns the last opening of the
-    /// window before it, if it was closed since the packet before.
+    /// Walks from a sending back to the time at which window and pacing had let it through. Returns the last opening of
+    /// the window before it, if it was closed since the packet before.
     pub(crate) fn wait_for_turn(&mut self, send: usize) -> Option<Opening> {
         let this = self.track.sends[send];
         let opening = self.opening_of(send);
@@ -415,14 +418,16 @@ impl<'a> Walk<'a> {
         last.max_by_key(|(track, before)| (before.t, track.lane))
     }
 
-    /// Returns `true` if a packet that repeats what `hop` lost only waited for others that are sent again after the loss.
+    /// Returns `true` if a packet that repeats what `hop` lost only waited for others that are sent again after the
+    /// loss.
     fn is_in_a_row(&self, send: usize, hop: &Hop) -> bool {
         let Some(previous) = send.checked_sub(1) else { return false };
         let before = self.track.sends[previous];
         (before.before.is_some() || before.repeats_another) && hop.left < before.t && self.opening_of(send).is_none()
     }
 
-    /// Walks back to the loss at `hop` of data with first byte `seq` that was sent at `since`, and along the way of that packet.
+    /// Walks back to the loss at `hop` of data with first byte `seq` that was sent at `since`, and along the way of
+    /// that packet.
     pub(crate) fn after_loss(&mut self, seq: u64, since: Time, hop: &Hop) -> Place {
         self.losses += 1;
         let Fate::Lost(how) = hop.fate else { return Place::Start };

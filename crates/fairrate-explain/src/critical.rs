@@ -1,9 +1,10 @@
-//! The critical path of an iteration of a job or of a collective operation: the computations and messages that waited for each other and
-//! ended last.
+//! The critical path of an iteration of a job or of a collective operation: the computations and messages that waited
+//! for each other and ended last.
 //!
-//! [`Milestones`] is a sink that notes when flows and tasks of a run started and ended; tables of results have the same times, to the
-//! nanosecond. [`CriticalPaths`] goes back from the part that ended last: from each flow or task to the one for which it waited last. So
-//! its stages follow each other without gaps, and their times add up to that of the iteration.
+//! [`Milestones`] is a sink that notes when flows and tasks of a run started and ended; tables of results have the same
+//! times, to the nanosecond. [`CriticalPaths`] goes back from the part that ended last: from each flow or task to the
+//! one for which it waited last. So its stages follow each other without gaps, and their times add up to that of the
+//! iteration.
 
 mod waits;
 mod walk;
@@ -26,7 +27,8 @@ pub enum Doing {
     Computes,
     /// A message is on its way, from its start to the arrival of its last byte.
     Moves(FlowId),
-    /// A message leaves its rank, from its start until its last byte is at the NIC: the next one of its stream waits for that.
+    /// A message leaves its rank, from its start until its last byte is at the NIC: the next one of its stream waits
+    /// for that.
     Leaves(FlowId),
     /// A rank adds up what it has received.
     Adds,
@@ -114,8 +116,8 @@ impl Iterated {
         }
     }
 
-    /// Returns name and kind of the operation of a stage: `compute`, `message`, or the collective operation. In a collective block it has
-    /// no name.
+    /// Returns name and kind of the operation of a stage: `compute`, `message`, or the collective operation. In a
+    /// collective block it has no name.
     ///
     /// # Panics
     /// If the stage is not one of this block.
@@ -167,8 +169,8 @@ pub struct Milestones {
 }
 
 impl Milestones {
-    /// The largest difference between a start and the end for which it waited, where times, and times between them, are rounded to
-    /// nanoseconds: half for each of three.
+    /// The largest difference between a start and the end for which it waited, where times, and times between them, are
+    /// rounded to nanoseconds: half for each of three.
     const ROUNDED: Time = Time::from_ps(1_500);
 
     /// Returns a sink that has noted nothing.
@@ -202,8 +204,8 @@ impl Milestones {
         }
     }
 
-    /// Notes when merged rings begin and end, which tables do not have: at the last moment for which each of them waits, and the latency
-    /// of its steps later.
+    /// Notes when merged rings begin and end, which tables do not have: at the last moment for which each of them
+    /// waits, and the latency of its steps later.
     pub fn note_moments(&mut self, config: &SimConfig) {
         let of_jobs: Vec<_> = config.jobs.iter().map(JobSpec::tasks).collect();
         let mut moments =
@@ -302,7 +304,8 @@ impl<'a> CriticalPaths<'a> {
         0..self.ends(block).iter().take_while(|end| end.is_some()).count() as u32
     }
 
-    /// Returns the critical path of an iteration, from the end of the one before to its own end. The end is that of the last rank.
+    /// Returns the critical path of an iteration, from the end of the one before to its own end. The end is that of the
+    /// last rank.
     ///
     /// # Errors
     /// If the iteration or the one before is not complete, or times are missing or contradict each other.

@@ -3,8 +3,8 @@
 use fairrate_sim::{FaultConfig, PortId, SimConfig};
 use fairrate_units::Time;
 
-/// Returns the times between `from` and `to` for which the link of `port` is down, ascending and apart, each with its whole length;
-/// [`Time::MAX`] ends one that goes on for ever.
+/// Returns the times between `from` and `to` for which the link of `port` is down, ascending and apart, each with its
+/// whole length; [`Time::MAX`] ends one that goes on for ever.
 pub fn outages(config: &SimConfig, port: PortId, from: Time, to: Time) -> Vec<(Time, Time)> {
     let of_port = config.faults.iter().filter(|fault| fault.ports.contains(&port));
     let mut all: Vec<(Time, Time)> = of_port.flat_map(|fault| flaps(fault, from, to)).collect();

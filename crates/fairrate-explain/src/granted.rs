@@ -1,9 +1,9 @@
 //! Flows whose receivers grant what their senders may send, as HOMA's do.
 //!
-//! Such a receiver answers few packets of data, and its answers do not say which. It grants as data arrives: more of the same message,
-//! or of another one that takes its turn. So a grant follows the last packet of its message on which the receiver acted. If that was at
-//! the same time, the packet led to the grant; if it was earlier, the message has waited for others since, for credit. A receiver that
-//! misses bytes asks for them after a timeout.
+//! Such a receiver answers few packets of data, and its answers do not say which. It grants as data arrives: more of
+//! the same message, or of another one that takes its turn. So a grant follows the last packet of its message on which
+//! the receiver acted. If that was at the same time, the packet led to the grant; if it was earlier, the message has
+//! waited for others since, for credit. A receiver that misses bytes asks for them after a timeout.
 
 use fairrate_sim::PacketKind;
 use fairrate_units::Time;
@@ -28,8 +28,8 @@ impl Walk<'_> {
         Some(taken[until.checked_sub(1)?])
     }
 
-    /// Walks from the moment at which a grant or a request joined the queue of the receiver's NIC to the arrival of the data that came
-    /// before it.
+    /// Walks from the moment at which a grant or a request joined the queue of the receiver's NIC to the arrival of the
+    /// data that came before it.
     pub(crate) fn granted(&mut self) -> Place {
         self.way = Way::Data;
         let Some(taken) = self.last_taken() else { return Place::Start };
@@ -50,7 +50,8 @@ impl Walk<'_> {
         lost.max().map(|(_, loss)| loss)
     }
 
-    /// Walks from the sending of a packet whose bytes were lost at `lost` back to the time at which it could be sent again.
+    /// Walks from the sending of a packet whose bytes were lost at `lost` back to the time at which it could be sent
+    /// again.
     pub(crate) fn wait_to_repeat(&mut self, send: usize, lost: Time) {
         let this = self.track.sends[send];
         let expired = self.track.timeouts.partition_point(|&t| t <= self.at);

@@ -27,8 +27,8 @@ pub enum Unsupported {
 pub(crate) enum Id {
     /// Data with this first byte, or its header.
     Data(u64),
-    /// An acknowledgment that answers data with this first byte; of a receiver that grants, a grant up to this byte, or a request for what
-    /// is missing before it.
+    /// An acknowledgment that answers data with this first byte; of a receiver that grants, a grant up to this byte, or
+    /// a request for what is missing before it.
     Answer(u64),
 }
 
@@ -98,7 +98,8 @@ pub(crate) struct Send {
     pub(crate) data_seq: u64,
     payload: u16,
     pub(crate) paced_until: Time,
-    /// The place of the last packet with the same first byte before it; if there is none, of the last one with some of its bytes.
+    /// The place of the last packet with the same first byte before it; if there is none, of the last one with some of
+    /// its bytes.
     pub(crate) before: Option<usize>,
     /// `true` if another subflow had sent bytes from the first one on before.
     pub(crate) repeats_another: bool,
@@ -135,7 +136,8 @@ pub(crate) struct Track {
     pub(crate) outcome: Option<FlowOutcome>,
     pub(crate) sends: Vec<Send>,
     pub(crate) openings: Vec<Opening>,
-    /// The ends of retransmission timers: those of the sender, and those after which a receiver that grants asks for what is missing.
+    /// The ends of retransmission timers: those of the sender, and those after which a receiver that grants asks for
+    /// what is missing.
     pub(crate) timeouts: Vec<Time>,
     /// `true` if its receiver grants what its sender may send.
     pub(crate) is_granted: bool,
@@ -218,8 +220,9 @@ impl Observer {
         chain::explain(&self.lanes(flow), &self.ports)
     }
 
-    /// Returns the account of `flow` until `end`, the time at which the run ended; `None` if it is not observed, has finished or had not
-    /// started. The chain goes back from the byte that the receiver waits for; with several subflows, from the last packet that was sent.
+    /// Returns the account of `flow` until `end`, the time at which the run ended; `None` if it is not observed, has
+    /// finished or had not started. The chain goes back from the byte that the receiver waits for; with several
+    /// subflows, from the last packet that was sent.
     pub fn explain_open(&self, flow: FlowId, end: Time) -> Option<Explanation> {
         open::explain(&self.lanes(flow), &self.ports, end)
     }
@@ -232,7 +235,8 @@ impl Observer {
         if track.subflows.is_empty() { vec![track] } else { subflows.collect() }
     }
 
-    /// Returns the end of the bytes that all subflows of a flow have sent, 0 if it has none. `end` is that of bytes which one sends now.
+    /// Returns the end of the bytes that all subflows of a flow have sent, 0 if it has none. `end` is that of bytes
+    /// which one sends now.
     fn sent_to(&mut self, flow: FlowId, lane: FlowId, end: u64) -> u64 {
         if lane == flow {
             return 0;
@@ -309,8 +313,8 @@ impl Track {
         self.arrived.insert(place, (t, seq));
     }
 
-    /// Takes the packet that has waited for longest of those alike at `port`, or at a queue that several transmitters of the
-    /// same node serve; returns where and since when.
+    /// Takes the packet that has waited for longest of those alike at `port`, or at a queue that several transmitters
+    /// of the same node serve; returns where and since when.
     fn take(&mut self, ports: &Ports, port: PortId, id: Id) -> Option<(PortId, Time)> {
         let topology = &ports.config().topology;
         let is_at = |at: PortId, i: Id| i == id && topology.from(at) == topology.from(port);

@@ -37,8 +37,8 @@ fn account(lanes: &[&Track], lane: FlowId, ports: &Ports, (start, end): (Time, T
 }
 
 impl Walk<'_> {
-    /// Walks from the end of the run along what the receiver waits for: the packet with the byte `next`, wherever it is; or, if it was
-    /// not sent, the acknowledgment of the packet before.
+    /// Walks from the end of the run along what the receiver waits for: the packet with the byte `next`, wherever it
+    /// is; or, if it was not sent, the acknowledgment of the packet before.
     fn awaited(&mut self, next: u64) -> Place {
         let sends = &self.track.sends;
         let up_to_next = sends.iter().enumerate().filter(|(_, send)| send.seq <= next);
@@ -65,8 +65,8 @@ impl Walk<'_> {
         Place::Sending(last)
     }
 
-    /// Walks from the end of the run back to the host `origin` that sent a packet, and returns `true`, if the packet is on its way at the
-    /// end.
+    /// Walks from the end of the run back to the host `origin` that sent a packet, and returns `true`, if the packet is
+    /// on its way at the end.
     fn is_under_way(&mut self, id: Id, origin: NodeId) -> bool {
         let topology = &self.ports.config().topology;
         let way = if matches!(id, Id::Data(_)) { Way::Data } else { Way::Ack };
@@ -85,8 +85,8 @@ impl Walk<'_> {
         self.back_to_host(id, topology.from(hop.port), origin)
     }
 
-    /// Walks from the end of the run to the end of the transmission of the last packet: the sender waits for its turn, or has not been let
-    /// go on.
+    /// Walks from the end of the run to the end of the transmission of the last packet: the sender waits for its turn,
+    /// or has not been let go on.
     fn unsent(&mut self) {
         self.way = Way::Data;
         let (track, n) = (self.track, self.track.sends.len());

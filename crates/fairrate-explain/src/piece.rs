@@ -47,15 +47,15 @@ pub enum Reason {
     Turn(PortId, Behind),
     /// The port was paused by PFC, and transmitted nothing.
     Pause(PortId),
-    /// The port transmitted no packet although one waited: its circuit was away, it transmitted frames of flow control, or an
-    /// algorithm held the flow back there.
+    /// The port transmitted no packet although one waited: its circuit was away, it transmitted frames of flow control,
+    /// or an algorithm held the flow back there.
     Blocked(PortId),
     /// The link of the port was down.
     Down(PortId),
     /// A faulty link delivered the packet later than its length says.
     LateLink(PortId),
-    /// The host to which the port leads had not yet acted on a packet that had arrived: the packet was not in memory, or the host was not
-    /// done with it. A late link to such a host is not told apart.
+    /// The host to which the port leads had not yet acted on a packet that had arrived: the packet was not in memory,
+    /// or the host was not done with it. A late link to such a host is not told apart.
     Host(PortId),
     /// The NIC transmitted nothing, as it is slower than its link.
     SlowNic(PortId),

@@ -80,8 +80,8 @@ impl Ports {
         self.host(self.config.topology.to(port)).is_some_and(HostConfig::delays)
     }
 
-    /// Returns the time for which `port` is busy with a packet of `wire` bytes that it transmits at `rate`: longer than for the
-    /// transmission if it is the port of a slow NIC.
+    /// Returns the time for which `port` is busy with a packet of `wire` bytes that it transmits at `rate`: longer than
+    /// for the transmission if it is the port of a slow NIC.
     fn busy_time(&self, port: PortId, rate: Rate, wire: u16) -> Time {
         let tx = self.tx_time(rate, wire);
         let nic_rate = self.host(self.config.topology.from(port)).and_then(|host| host.nic_rate);
@@ -128,8 +128,8 @@ impl Ports {
         self.pauses.entry((port, class)).or_default().push((t, pause));
     }
 
-    /// Returns the uses of `port` from `from` to `to`, in which a packet of `class` waited there, as ends and uses in the order of
-    /// time.
+    /// Returns the uses of `port` from `from` to `to`, in which a packet of `class` waited there, as ends and uses in
+    /// the order of time.
     pub(crate) fn uses(&self, port: PortId, class: u8, from: Time, to: Time) -> Vec<(Time, Use)> {
         let mut uses = Vec::new();
         let log = self.logs.get(&port).map_or(&[][..], Vec::as_slice);

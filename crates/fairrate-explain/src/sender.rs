@@ -8,8 +8,8 @@ use crate::observer::Track;
 use crate::piece::{Piece, Reason};
 use crate::port::Ports;
 
-/// Returns the account of a sender whose flow started at `start` and took `fct`. The packet that completed the flow has this subflow and
-/// place among those that it sent; `None`: it is not known.
+/// Returns the account of a sender whose flow started at `start` and took `fct`. The packet that completed the flow has
+/// this subflow and place among those that it sent; `None`: it is not known.
 pub(crate) fn account(
     lanes: &[&Track],
     ports: &Ports,

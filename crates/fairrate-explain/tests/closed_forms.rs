@@ -24,8 +24,8 @@ fn a_flow_alone_is_serialisation_and_propagation() {
     assert_eq!((e.round_trips, e.losses), (0, 0));
 }
 
-/// Ten flows of one packet start at once. All packets reach the switch together and leave by number of the link, so the last one
-/// waits for nine transmissions.
+/// Ten flows of one packet start at once. All packets reach the switch together and leave by number of the link, so the
+/// last one waits for nine transmissions.
 #[test]
 fn the_last_of_an_incast_waits_for_the_bytes_of_the_nine_others() {
     let c = star(
@@ -117,8 +117,8 @@ fn a_slow_nic_is_named() {
     assert_eq!(rests, Some((Way::Data, Reason::SlowNic(nic), 49 * 83_840, 0)));
 }
 
-/// Eleven packets arrive together, one is sent at once and the buffer holds nine: the eleventh is dropped and comes again after
-/// its timeout of 1 ms.
+/// Eleven packets arrive together, one is sent at once and the buffer holds nine: the eleventh is dropped and comes
+/// again after its timeout of 1 ms.
 #[test]
 fn a_drop_and_its_timeout_are_named() {
     let c = star(
@@ -135,8 +135,8 @@ fn a_drop_and_its_timeout_are_named() {
     assert_eq!(e.fct, Time::from_ms(1) + Time::from_ps(2 * (PACKET + US)));
 }
 
-/// Eight senders fill a small buffer, so that the switch pauses them. A NIC with one flow at line rate stands still while it is
-/// paused, but for the rest of the packet that it transmits as the pause arrives.
+/// Eight senders fill a small buffer, so that the switch pauses them. A NIC with one flow at line rate stands still
+/// while it is paused, but for the rest of the packet that it transmits as the pause arrives.
 #[test]
 fn pauses_are_named_at_the_port_that_obeys_them() {
     let c = star(

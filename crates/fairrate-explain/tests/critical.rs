@@ -40,8 +40,9 @@ fn paths(toml: &str) -> (SimConfig, Vec<(JobIteration, Vec<Stage>)>) {
     (c.clone(), iterations.into_iter().map(path).collect())
 }
 
-/// Ranks compute for 20 and 25 us, and all-reduce 1 MB by a ring of two channels: two steps of 250 kB each. Then one sends 5 kB to the
-/// other. The slower rank begins the ring; the message to the first one and the way back end last, and then the result.
+/// Ranks compute for 20 and 25 us, and all-reduce 1 MB by a ring of two channels: two steps of 250 kB each. Then one
+/// sends 5 kB to the other. The slower rank begins the ring; the message to the first one and the way back end last,
+/// and then the result.
 #[test]
 fn a_path_goes_by_what_came_last() {
     let (c, all) = paths(
@@ -94,7 +95,8 @@ fn stages_add_up_to_the_time_of_an_iteration() {
     }
 }
 
-/// In each algorithm and operation, iterations follow each other without gaps, and each begins with the computation after the one before.
+/// In each algorithm and operation, iterations follow each other without gaps, and each begins with the computation
+/// after the one before.
 #[test]
 fn stages_of_collectives_add_up_from_end_to_end() {
     for (op, rest) in [

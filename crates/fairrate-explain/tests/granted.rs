@@ -1,4 +1,5 @@
-//! Accounts of HOMA's messages held against numbers worked by hand: each scenario has one cause beside transmission and propagation.
+//! Accounts of HOMA's messages held against numbers worked by hand: each scenario has one cause beside transmission and
+//! propagation.
 
 use fairrate_explain::{Behind, Explanation, How, Loss, Reason, Way, sums};
 use fairrate_sim::{DropCause, FlowId, PortId, SimConfig};
@@ -81,8 +82,9 @@ fn grants_of_a_packet_make_a_chain_of_round_trips() {
     assert_eq!(credit.time.as_ps(), 4 * (PACKET + 4 * US + 2 * GRANT), "all of a round trip but its own transmission");
 }
 
-/// The receiver grants one message at a time. The longer one comes 1 us after the shorter one, and gets its first grant when the fifth
-/// packet of the shorter one has led to the last grant of that: four round trips later, but for the microsecond.
+/// The receiver grants one message at a time. The longer one comes 1 us after the shorter one, and gets its first grant
+/// when the fifth packet of the shorter one has led to the last grant of that: four round trips later, but for the
+/// microsecond.
 #[test]
 fn a_message_waits_while_a_shorter_one_is_granted() {
     let c = homa(ONE_PACKET, &[message("h1", "h0", "6KB", "0s"), message("h2", "h0", "7KB", "1us")]);
@@ -122,8 +124,8 @@ fn a_message_waits_at_the_nic_for_a_shorter_one() {
     assert_eq!(time_of(&explain(&c, 1), Reason::Turn(nic, Behind::Flow(FlowId(0)))), PACKET - 100_000);
 }
 
-/// Eleven messages of a packet meet at a port with room for nine. The receiver does not know of the one that is dropped, so the sender's
-/// own timer of 1 ms ends.
+/// Eleven messages of a packet meet at a port with room for nine. The receiver does not know of the one that is
+/// dropped, so the sender's own timer of 1 ms ends.
 #[test]
 fn a_message_that_was_dropped_comes_again_after_the_timeout_of_its_sender() {
     let buffer = "buffer = \"10KB\"\ndt_alpha = \"unlimited\"\n".to_owned();
@@ -137,8 +139,8 @@ fn a_message_that_was_dropped_comes_again_after_the_timeout_of_its_sender() {
     assert_eq!(e.fct, Time::from_ms(1) + Time::from_ps(2 * (PACKET + US)));
 }
 
-/// The second of five packets is lost as it leaves the switch, after two transmissions and 1 us. The receiver asks for it 1 ms after the
-/// last one came, after six transmissions and 2 us.
+/// The second of five packets is lost as it leaves the switch, after two transmissions and 1 us. The receiver asks for
+/// it 1 ms after the last one came, after six transmissions and 2 us.
 #[test]
 fn a_packet_that_was_lost_is_asked_for_after_the_timeout_of_its_receiver() {
     let fault = "[[fault]]\nlinks = [\"sw0->h0\"]\nloss = 1.0\nstart = \"1600ns\"\nstop = \"1800ns\"\n".to_owned();
@@ -157,8 +159,9 @@ fn a_packet_that_was_lost_is_asked_for_after_the_timeout_of_its_receiver() {
     assert_eq!((chain(&e), e.losses), (expected.to_vec(), 1));
 }
 
-/// The grant for the second packet is lost, so the sender repeats the first one 1 ms after it began to send it. At the same time as that
-/// arrives, the receiver asks for the second one. The sender reports the length of its message first, in a packet of 60 bytes.
+/// The grant for the second packet is lost, so the sender repeats the first one 1 ms after it began to send it. At the
+/// same time as that arrives, the receiver asks for the second one. The sender reports the length of its message first,
+/// in a packet of 60 bytes.
 #[test]
 fn a_lost_grant_is_a_timeout_without_a_loss_of_data() {
     let fault = "[[fault]]\nlinks = [\"h0->sw0\"]\nloss = 1.0\nstart = \"2600ns\"\nstop = \"2800ns\"\n".to_owned();

@@ -7,7 +7,8 @@ use fairrate_units::Time;
 mod common;
 use common::{PACKET, US, chain, config, explain, port, star};
 
-/// Returns a connection of `bytes` from h1 to h0 with two subflows, in a star without PFC, with these keys of switches and TCP.
+/// Returns a connection of `bytes` from h1 to h0 with two subflows, in a star without PFC, with these keys of switches
+/// and TCP.
 fn connection(bytes: &str, window: u32, switch: &str, tcp: &str) -> SimConfig {
     star(&format!(
         "[switch]\npfc = false\n{switch}\n[transport]\nkind = \"tcp\"\ncc = \"lia\"\nheader = \"48B\"\nmtu = \"1000B\"\n\
@@ -21,7 +22,8 @@ fn time_of(explanation: &Explanation, is_of: impl Fn(Reason) -> bool) -> Time {
     of.fold(Time::ZERO, |all, sum| all + sum.time)
 }
 
-/// Two subflows, with ten packets and two, share the NIC as one flow: what waits for the other one waits for the connection.
+/// Two subflows, with ten packets and two, share the NIC as one flow: what waits for the other one waits for the
+/// connection.
 #[test]
 fn subflows_of_one_nic_are_serialisation_and_propagation() {
     let c = connection("12KB", 10, "", "");
@@ -36,7 +38,8 @@ fn subflows_of_one_nic_are_serialisation_and_propagation() {
     assert_eq!(chain(&e), expected);
 }
 
-/// Windows of two packets each fill no path of 4 us: the chain goes back by acknowledgments, each to the packet of its subflow.
+/// Windows of two packets each fill no path of 4 us: the chain goes back by acknowledgments, each to the packet of its
+/// subflow.
 #[test]
 fn windows_of_subflows_lead_back_to_the_packets_that_were_answered() {
     let c = connection("100KB", 2, "", "");
@@ -70,7 +73,8 @@ fn losses_of_subflows_are_found() {
     assert_eq!(time_of(&e, |reason| matches!(reason, Reason::Unknown)), Time::ZERO, "{:#?}", sums(&e.chain));
 }
 
-/// One of two paths loses all packets: after two timeouts their bytes go by the other one, and the account names the link that lost them.
+/// One of two paths loses all packets: after two timeouts their bytes go by the other one, and the account names the
+/// link that lost them.
 #[test]
 fn bytes_that_go_by_another_subflow_were_lost_at_a_place() {
     let c = config(

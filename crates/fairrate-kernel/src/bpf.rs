@@ -105,8 +105,8 @@ fn mark(dir: &Directory, key: u64, setup: &Setup) -> Result<(), Error> {
     write(&open(dir, "marks")?, &key.to_ne_bytes(), &tos.to_ne_bytes())
 }
 
-/// Returns the byte with the DSCP that an algorithm has given the connections of a namespace, from which it may have been removed already;
-/// 0: none.
+/// Returns the byte with the DSCP that an algorithm has given the connections of a namespace, from which it may have
+/// been removed already; 0: none.
 fn mark_in(dir: &Directory, cookie: u64) -> Result<u32, Error> {
     if !dir.has("marks") {
         return Ok(0);

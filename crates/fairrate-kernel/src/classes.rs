@@ -1,7 +1,8 @@
 //! Classes at egress ports by DSCP: which there are, and the input of `tc` that lays them out.
 //!
-//! A port gets a root of kind HTB. Each class is guaranteed its share of the port's rate by weight, may use what others leave,
-//! and has a first-in, first-out queue of its own. Filters choose the class by the packet's DSCP, of IPv4 and IPv6.
+//! A port gets a root of kind HTB. Each class is guaranteed its share of the port's rate by weight, may use what others
+//! leave, and has a first-in, first-out queue of its own. Filters choose the class by the packet's DSCP, of IPv4 and
+//! IPv6.
 
 use std::fmt::{self, Write as _};
 use std::str::FromStr;
@@ -111,8 +112,8 @@ pub struct Class {
 pub struct Classes(Vec<Class>);
 
 impl Classes {
-    /// Parses classes, each `DSCP:WEIGHT` or `DSCP:WEIGHT:BYTES`, and that of all other packets, `WEIGHT` or `WEIGHT:BYTES`. Without
-    /// bytes the longest queue is `limit`.
+    /// Parses classes, each `DSCP:WEIGHT` or `DSCP:WEIGHT:BYTES`, and that of all other packets, `WEIGHT` or
+    /// `WEIGHT:BYTES`. Without bytes the longest queue is `limit`.
     ///
     /// # Errors
     /// If a format is wrong, a class is there twice, or weights or limits are out of range.

@@ -56,7 +56,8 @@ enum Command {
 
 #[derive(Args)]
 struct Attach {
-    /// theta-powertcp, powertcp, rocc, ratemp, dctcp or perc, with parameters as in scenarios: `theta-powertcp:gamma=0.8,beta=10Mbps`
+    /// theta-powertcp, powertcp, rocc, ratemp, dctcp or perc, with parameters as in scenarios:
+    /// `theta-powertcp:gamma=0.8,beta=10Mbps`
     #[arg(value_name = "ALGORITHM[:PARAMETER=VALUE,...]")]
     setup: String,
     /// Makes it the default of this network namespace, with these parameters; can be given several times
@@ -74,9 +75,10 @@ struct Attach {
     /// DSCP of new connections, unless their program chooses one (cs1 to cs7, af11 to af43, ef, va, le, or 1 to 63)
     #[arg(long, value_name = "DSCP")]
     dscp: Option<String>,
-    /// Puts what the algorithm does at switches at an egress port: powertcp stamps telemetry, rocc computes a fair
-    /// rate and perc answers control packets, for which they need the port's RATE; dctcp marks from a queue of BYTES on,
-    /// ratemp in proportion up to BYTES; after `@DSCP` powertcp stamps the telemetry of that class alone; can be given several times
+    /// Puts what the algorithm does at switches at an egress port: powertcp stamps telemetry, rocc computes a fair rate
+    /// and perc answers control packets, for which they need the port's RATE; dctcp marks from a queue of BYTES on,
+    /// ratemp in proportion up to BYTES; after `@DSCP` powertcp stamps the telemetry of that class alone; can be given
+    /// several times
     #[arg(long, value_name = "NETNS/DEV:RATE|BYTES[@DSCP]")]
     switch_port: Vec<String>,
     /// Prints the name for TCP_CONGESTION and nothing else
@@ -94,7 +96,8 @@ const WAIT: &str = "60s";
 struct Detach {
     /// Which; all if none is named
     algorithm: Option<String>,
-    /// Takes it from this network namespace only, and out of the kernel if no other one has it; can be given several times
+    /// Takes it from this network namespace only, and out of the kernel if no other one has it; can be given several
+    /// times
     #[arg(long, value_name = "NAME")]
     netns: Vec<String>,
     /// Only if no other network namespace has it, and it was not attached for all; that it is not attached is no error
@@ -110,7 +113,8 @@ struct Detach {
 
 #[derive(Subcommand)]
 enum ClassesCommand {
-    /// Gives ports a class of a queue of its own for each DSCP; each has its share of the port by weight, and what others leave
+    /// Gives ports a class of a queue of its own for each DSCP; each has its share of the port by weight, and what
+    /// others leave
     Set(SetClasses),
     /// Removes the classes of ports
     Clear {
@@ -125,12 +129,12 @@ enum ClassesCommand {
 
 #[derive(Args)]
 struct SetClasses {
-    /// Egress port and the rate that classes share, at most that of its link; without NETNS/ of this network namespace; can be
-    /// given several times
+    /// Egress port and the rate that classes share, at most that of its link; without NETNS/ of this network namespace;
+    /// can be given several times
     #[arg(long = "port", value_name = "NETNS/DEV:RATE", required = true)]
     ports: Vec<String>,
-    /// Class of the packets with a DSCP (cs1 to cs7, af11 to af43, ef, va, le, or 1 to 63), its weight and its longest queue; can be
-    /// given several times
+    /// Class of the packets with a DSCP (cs1 to cs7, af11 to af43, ef, va, le, or 1 to 63), its weight and its longest
+    /// queue; can be given several times
     #[arg(long = "class", value_name = "DSCP:WEIGHT[:BYTES]", required = true)]
     classes: Vec<String>,
     /// Weight and longest queue of all other packets

@@ -108,8 +108,8 @@ impl Run {
         self
     }
 
-    /// Returns the same simulation under the algorithm `cc`, without the parameters of the other one; `None` if the run is
-    /// a calculation.
+    /// Returns the same simulation under the algorithm `cc`, without the parameters of the other one; `None` if the run
+    /// is a calculation.
     pub fn under(&self, cc: &str) -> Option<Self> {
         let Work::Scenario { toml, files, overrides, counted, read } = &self.work else { return None };
         let parameters = overrides.cc.as_ref().map(|cc| format!("transport.{cc}."));
@@ -187,8 +187,8 @@ impl Run {
         self.watched(None, &mut go_on)
     }
 
-    /// Does the work and returns the point, or `None` if `watch` interrupts it. A simulation writes its results to `dir`,
-    /// if given.
+    /// Does the work and returns the point, or `None` if `watch` interrupts it. A simulation writes its results to
+    /// `dir`, if given.
     ///
     /// # Errors
     /// If the scenario is wrong, the run fails, or results cannot be written.

@@ -1,9 +1,9 @@
-//! The key of a figure: a hash of the sources by which its runs are made and read. The build script computes the keys, and
-//! kept points are valid as long as their key is.
+//! The key of a figure: a hash of the sources by which its runs are made and read. The build script computes the keys,
+//! and kept points are valid as long as their key is.
 //!
 //! A source belongs to a key unless it is known to be needless, so that a new source costs another run and never a
-//! wrong figure.
-//! The simulator's sources are in the hash of `fairrate-scenario`; a scenario's text and files are in the scenario's own.
+//! wrong figure. The simulator's sources are in the hash of `fairrate-scenario`; a scenario's text and files are in the
+//! scenario's own.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::hash::Hasher;
@@ -35,8 +35,8 @@ pub const DRAWING: [&str; 10] = [
 /// Modules of [`REPORT`] on which no point depends, for the same reason.
 pub const DRAWING_OF_REPORT: [&str; 4] = ["export", "panel", "style", "svg"];
 
-/// Reads all sources that keys may depend on. `package` is the directory of this crate. In a registry `fairrate-report` does not
-/// lie beside it, and no key depends on its sources.
+/// Reads all sources that keys may depend on. `package` is the directory of this crate. In a registry `fairrate-report`
+/// does not lie beside it, and no key depends on its sources.
 ///
 /// # Errors
 /// If a directory or a file cannot be read.
@@ -115,7 +115,8 @@ fn with_named<'a>(mut all: BTreeSet<&'a str>, named: &BTreeMap<&'a str, Vec<&'a 
     all
 }
 
-/// Returns the files that the text of `path` names: neighbours in its directory, other papers, and modules of [`REPORT`].
+/// Returns the files that the text of `path` names: neighbours in its directory, other papers, and modules of
+/// [`REPORT`].
 fn named_by<'a>(path: &str, text: &str, sources: &'a Sources) -> Vec<&'a str> {
     let text = uses(path, text);
     let dir = path.rfind('/').map_or("", |end| &path[..=end]);

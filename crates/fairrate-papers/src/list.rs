@@ -116,8 +116,8 @@ mod tests {
             let runs = (figure.runs)(&scale);
             let labels: HashSet<String> = runs.iter().map(Run::label).collect();
             assert_eq!(labels.len(), runs.len(), "{}", figure.id);
-            // A scenario that is valid for one seed is valid for the other. Each is read for one of its durations, and each duration with
-            // one of the scenarios that have it.
+            // A scenario that is valid for one seed is valid for the other. Each is read for one of its durations, and
+            // each duration with one of the scenarios that have it.
             for run in runs.iter().filter(|run| run.seed != Some(2)) {
                 let Work::Scenario { toml, files, overrides, .. } = &run.work else { continue };
                 let (durations, mut others) =

@@ -1,7 +1,7 @@
 //! The null test of claims: which of a figure's claims hold although algorithms have one another's points.
 //!
-//! A claim that holds then tells nothing of the algorithm that it names. Its verdict is [`Verdict::Vacuous`], and it does
-//! not count as reproduced.
+//! A claim that holds then tells nothing of the algorithm that it names. Its verdict is [`Verdict::Vacuous`], and it
+//! does not count as reproduced.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -40,9 +40,9 @@ pub fn with_line_rate(mut runs: Vec<Run>) -> Vec<Run> {
 impl Figure {
     /// Returns the claims with the values measured in `points`. Those that hold whatever the algorithm are vacuous.
     ///
-    /// A claim is vacuous if it is reproduced in more than half of the ways in which algorithms exchange their points within
-    /// each experiment; or, if it is also reproduced whichever algorithm's points all have, in as many as chance gives: where
-    /// a rule lets equality pass, half of the orders pass it. Nothing is vacuous without two algorithms.
+    /// A claim is vacuous if it is reproduced in more than half of the ways in which algorithms exchange their points
+    /// within each experiment; or, if it is also reproduced whichever algorithm's points all have, in as many as chance
+    /// gives: where a rule lets equality pass, half of the orders pass it. Nothing is vacuous without two algorithms.
     pub fn judged(&self, points: &Points) -> Vec<Claim> {
         let mut claims = (self.claims)(points);
         for claim in vacuous(self, points, &claims) {
@@ -91,7 +91,8 @@ fn algorithms(figure: &Figure) -> Algorithms {
     (figure.runs)(&Scale::new(false, vec![1])).into_iter().filter_map(algorithm).collect()
 }
 
-/// Returns the algorithms of each experiment in `points`. The line of an algorithm is that of its own name, or the first.
+/// Returns the algorithms of each experiment in `points`. The line of an algorithm is that of its own name, or the
+/// first.
 fn lines<'a>(algorithms: &'a Algorithms, points: &'a Points) -> Lines<'a> {
     let mut lines = Lines::new();
     for (name, line, ..) in points.iter() {
@@ -159,7 +160,8 @@ mod tests {
         vec![of("powertcp"), of("hpcc"), of("powertcp").called("powertcp, changed"), of("timely")]
     }
 
-    /// Returns three claims: a queue of half of HPCC's, a queue below a bound that all keep, and a queue with one thing changed.
+    /// Returns three claims: a queue of half of HPCC's, a queue below a bound that all keep, and a queue with one thing
+    /// changed.
     fn claims(points: &Points) -> Vec<Claim> {
         let queue = |line: &str| points.mean("here", line, "queue");
         let ratio = queue("powertcp").zip(queue("hpcc")).map(|(a, b)| a / b);
@@ -184,8 +186,8 @@ mod tests {
             points.add("here", line, None, Point::of([("queue", queue)]));
         }
         let verdicts: Vec<Verdict> = FIGURE.judged(&points).iter().map(Claim::verdict).collect();
-        // Of the six orders of three queues, two leave the first at 0.6 of the second or below it; a claim on two readings of one
-        // algorithm is about neither.
+        // Of the six orders of three queues, two leave the first at 0.6 of the second or below it; a claim on two
+        // readings of one algorithm is about neither.
         assert_eq!(verdicts, [Verdict::Reproduced, Verdict::Vacuous, Verdict::Reproduced]);
     }
 

@@ -53,7 +53,8 @@ mod tests {
 
     use super::*;
 
-    /// Senders at 1, 3 and 40 Gb/s have a mean of 2 Gb/s, as the last is at its link's rate; one that only may send does not count.
+    /// Senders at 1, 3 and 40 Gb/s have a mean of 2 Gb/s, as the last is at its link's rate; one that only may send
+    /// does not count.
     #[test]
     fn rates_are_those_of_packets_from_limited_sources() {
         let mut rates = Rates::below(Rate::from_gbps(40));

@@ -126,7 +126,8 @@ impl Record {
         seconds(paused) / seconds(end) / self.config.topology.n_ports() as f64
     }
 
-    /// Returns the seconds that the slowest rank takes for each complete iteration of a collective, by its position in the configuration.
+    /// Returns the seconds that the slowest rank takes for each complete iteration of a collective, by its position in
+    /// the configuration.
     pub fn collective_times(&self, collective: usize) -> Vec<f64> {
         let Some(mut book) = CollectiveBook::new(&self.config) else { return Vec::new() };
         let flows = self.flows.iter();

@@ -53,8 +53,8 @@ fn readers(figure_or_paper: &str) -> &'static str {
 }
 
 impl Store {
-    /// Returns the store of `figure` below `out`, the directory of all figures. If `keeps_runs`, it has results directories
-    /// of all simulations too.
+    /// Returns the store of `figure` below `out`, the directory of all figures. If `keeps_runs`, it has results
+    /// directories of all simulations too.
     pub fn new(out: &Path, figure: &Figure, keeps_runs: bool) -> Self {
         let place = |name: &str| Place { dir: out.join(name).join("runs"), readers: readers(name) };
         Self { own: place(figure.id), shared: place(figure.paper()), keeps_runs }
@@ -64,8 +64,8 @@ impl Store {
         if run.is_shared { &self.shared } else { &self.own }
     }
 
-    /// Returns the results directory of `run`, beside which its result is: its label, and a hash of it, as labels may have
-    /// any characters.
+    /// Returns the results directory of `run`, beside which its result is: its label, and a hash of it, as labels may
+    /// have any characters.
     pub fn dir(&self, run: &Run) -> PathBuf {
         let label = run.label();
         let hash = XxHash64::oneshot(0, label.as_bytes());

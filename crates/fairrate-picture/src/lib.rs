@@ -32,7 +32,8 @@ pub enum Format {
     Png(f32),
 }
 
-/// Turns the text of an SVG into the bytes of another format. `fonts` are directories of fonts besides those of the machine.
+/// Turns the text of an SVG into the bytes of another format. `fonts` are directories of fonts besides those of the
+/// machine.
 ///
 /// # Errors
 /// If the SVG is wrong or too large, or the machine has no fonts.

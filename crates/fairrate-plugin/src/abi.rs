@@ -104,7 +104,8 @@ pub struct FairrateAllowance {
     pub cwnd_bytes: u64,
     /// Pacing rate, in bits on the wire per second; zero: nothing may be sent.
     pub rate_bps: u64,
-    /// Time of the next call of on_timer, or FAIRRATE_NONE. A time that is not in the future counts as a nanosecond from now.
+    /// Time of the next call of on_timer, or FAIRRATE_NONE. A time that is not in the future counts as a nanosecond
+    /// from now.
     pub timer_ps: u64,
 }
 
@@ -126,8 +127,8 @@ pub struct FairrateParameter {
 
 /// An algorithm. A library defines a single one, under the name fairrate_algorithm.
 ///
-/// Functions may be called by several threads at once, each with a flow of its own. They must not unwind. The comment of a
-/// function that may be null says so; without that function, the last allowance stays in force.
+/// Functions may be called by several threads at once, each with a flow of its own. They must not unwind. The comment
+/// of a function that may be null says so; without that function, the last allowance stays in force.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct FairrateAlgorithm {
@@ -153,7 +154,8 @@ pub struct FairrateAlgorithm {
     pub parameters: *const FairrateParameter,
     /// Number of parameters.
     pub n_parameters: usize,
-    /// Creates and returns a flow's state, which all other functions get. parameters has a value for each parameter, in order.
+    /// Creates and returns a flow's state, which all other functions get. parameters has a value for each parameter, in
+    /// order.
     pub make: Option<unsafe extern "C" fn(flow: *const FairrateFlow, parameters: *const f64) -> *mut c_void>,
     /// Frees the state; may be null.
     pub free: Option<unsafe extern "C" fn(state: *mut c_void)>,

@@ -17,7 +17,8 @@ use crate::scenario::Scenario;
 /// Events per thread between two looks at the time: a run that is stopped goes on no longer than some milliseconds.
 const SLICE: u64 = 10_000;
 
-/// The least time that a run has to be ahead of a question, so that times rounded to nanoseconds tell what has happened by then.
+/// The least time that a run has to be ahead of a question, so that times rounded to nanoseconds tell what has happened
+/// by then.
 const AHEAD: Time = Time::from_ns(2);
 
 /// The questions of a caller.
@@ -48,7 +49,8 @@ pub fn not_of_flows(scenario: &Scenario, names: Vec<String>) -> Option<String> {
     SoFar::new(&names, blocks, 0, None).err()
 }
 
-/// Returns the metrics `names` at each of `times_ns`, of the complete run of a scenario in `dir`: the values that the run had then.
+/// Returns the metrics `names` at each of `times_ns`, of the complete run of a scenario in `dir`: the values that the
+/// run had then.
 #[pyfunction]
 pub fn values_at(
     py: Python<'_>,

@@ -6,7 +6,8 @@ use std::process::ExitCode;
 use fairrate_control::Registry;
 use pyo3::prelude::*;
 
-/// Runs the command line with the arguments `args`, the first of which is the program's name, and returns its exit code.
+/// Runs the command line with the arguments `args`, the first of which is the program's name, and returns its exit
+/// code.
 #[pyfunction]
 pub fn main(py: Python<'_>, args: Vec<OsString>) -> u8 {
     let code = py.detach(|| fairrate_cli::main_of(&Registry::new(), args));

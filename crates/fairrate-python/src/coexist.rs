@@ -9,8 +9,9 @@ use pyo3::prelude::*;
 use crate::errors;
 use crate::scenario::algorithms;
 
-/// Returns the study of two algorithms: the scenario, the networks as pairs of file name and text, the cases as variants, the buffers,
-/// the names of the two traffic blocks, and the layout of the heat maps as JSON. `options` are those of the command.
+/// Returns the study of two algorithms: the scenario, the networks as pairs of file name and text, the cases as
+/// variants, the buffers, the names of the two traffic blocks, and the layout of the heat maps as JSON. `options` are
+/// those of the command.
 #[pyfunction]
 #[allow(clippy::type_complexity)] // Python takes it apart at once.
 pub fn coexistence(
@@ -42,7 +43,8 @@ pub fn coexistence_metrics() -> Vec<&'static str> {
     fairrate_cli::coexistence_metrics()
 }
 
-/// Returns the verdict of `fairrate coexist` on cases, each a label, the buffer in words, and the values of metrics, one a seed.
+/// Returns the verdict of `fairrate coexist` on cases, each a label, the buffer in words, and the values of metrics,
+/// one a seed.
 #[pyfunction]
 pub fn coexistence_verdict(
     blocks: [String; 2],

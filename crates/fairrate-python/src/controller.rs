@@ -115,8 +115,8 @@ impl AlgorithmSpec for Class {
 
 #[pymethods]
 impl PlugIn {
-    /// Creates an algorithm from a class, its name in results, its parameters with their defaults, and the names of those that are
-    /// arguments of the class and of its ports' class.
+    /// Creates an algorithm from a class, its name in results, its parameters with their defaults, and the names of
+    /// those that are arguments of the class and of its ports' class.
     #[new]
     fn new(
         py: Python<'_>,

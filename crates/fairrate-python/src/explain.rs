@@ -13,7 +13,8 @@ use crate::scenario::algorithms;
 /// The text that `fairrate explain --json` prints; `None` if the run was stopped.
 type Explained = Result<Option<String>, Box<dyn miette::Diagnostic + Send + Sync>>;
 
-/// Returns the text that `fairrate explain --json` prints for a flow, or for the `worst` flows of a size class and a traffic block.
+/// Returns the text that `fairrate explain --json` prints for a flow, or for the `worst` flows of a size class and a
+/// traffic block.
 #[pyfunction]
 pub fn explain(
     py: Python<'_>,

@@ -8,8 +8,8 @@ use pyo3::types::PyBytes;
 
 use crate::errors;
 
-/// Returns the text of an SVG as PNG, with `scale` pixels to a unit of the SVG, or without a scale as PDF. `fonts` are directories of
-/// fonts besides those of the machine.
+/// Returns the text of an SVG as PNG, with `scale` pixels to a unit of the SVG, or without a scale as PDF. `fonts` are
+/// directories of fonts besides those of the machine.
 #[pyfunction]
 pub fn picture<'py>(
     py: Python<'py>,

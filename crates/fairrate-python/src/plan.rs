@@ -61,8 +61,8 @@ impl Column {
     }
 }
 
-/// Returns the columns of every algorithm, and of every variant `NAME: KEY=VALUE, ...`, at every point of a grid. `seeded`: seeds are
-/// given separately. `plug_ins`: the algorithms in Python that may be named.
+/// Returns the columns of every algorithm, and of every variant `NAME: KEY=VALUE, ...`, at every point of a grid.
+/// `seeded`: seeds are given separately. `plug_ins`: the algorithms in Python that may be named.
 #[pyfunction]
 pub fn columns(
     py: Python<'_>,
@@ -80,7 +80,8 @@ pub fn columns(
     Ok(columns.into_iter().map(Column).collect())
 }
 
-/// A directory of results, in which runs are found by what they are runs of, and put where `fairrate compare` puts them.
+/// A directory of results, in which runs are found by what they are runs of, and put where `fairrate compare` puts
+/// them.
 #[pyclass(module = "fairrate._native")]
 pub struct Cache(Kept);
 
@@ -91,8 +92,8 @@ impl Cache {
         Kept::open(&root, name).map(Self).map_err(|e| errors::of_results(py, &e))
     }
 
-    /// Returns the directory where a run belongs, and the one where it is already: complete, undamaged, and by this same
-    /// version of fairrate.
+    /// Returns the directory where a run belongs, and the one where it is already: complete, undamaged, and by this
+    /// same version of fairrate.
     fn place(&mut self, py: Python<'_>, name: &str, scenario: &Scenario) -> PyResult<(PathBuf, Option<PathBuf>)> {
         let scenario = scenario.inner();
         py.detach(|| self.0.place(name, &scenario)).map_err(|e| errors::of_results(py, &e))

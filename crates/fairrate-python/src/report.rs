@@ -39,8 +39,9 @@ pub struct Run {
     place: Vec<(String, String)>,
 }
 
-/// Writes the report of `runs` into `dir`, with copies of those results that are elsewhere. `metrics` are drawn over the grid;
-/// `refused` are labels and reasons of columns that were left out; `heat_maps` is the layout of those of a study, as JSON.
+/// Writes the report of `runs` into `dir`, with copies of those results that are elsewhere. `metrics` are drawn over
+/// the grid; `refused` are labels and reasons of columns that were left out; `heat_maps` is the layout of those of a
+/// study, as JSON.
 #[pyfunction]
 pub fn write_report(
     py: Python<'_>,
@@ -95,8 +96,8 @@ pub fn runs_of_comparison(py: Python<'_>, dir: PathBuf) -> PyResult<Vec<Run>> {
     Ok(ended.map(run).collect())
 }
 
-/// Writes the report of a results directory, of one run or of a comparison, anew. `metrics` are drawn over the grid, in place of
-/// those of the comparison.
+/// Writes the report of a results directory, of one run or of a comparison, anew. `metrics` are drawn over the grid, in
+/// place of those of the comparison.
 #[pyfunction]
 pub fn rewrite_report(py: Python<'_>, dir: PathBuf, metrics: Vec<String>) -> PyResult<()> {
     let registry = Registry::new();

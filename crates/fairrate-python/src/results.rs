@@ -53,8 +53,9 @@ pub fn unknown_metric(name: String, blocks: Vec<String>) -> Option<String> {
     Metric::by_names(&[name], &blocks).err().map(|unknown| unknown.help)
 }
 
-/// Returns name and value of every metric of a run, as in reports (`None`: the run has no such number), true if the value is only
-/// a lower bound, and the unit. Metrics of a traffic block with a name are there by its name and by its number.
+/// Returns name and value of every metric of a run, as in reports (`None`: the run has no such number), true if the
+/// value is only a lower bound, and the unit. Metrics of a traffic block with a name are there by its name and by its
+/// number.
 #[pyfunction]
 pub fn metrics(py: Python<'_>, dir: PathBuf) -> PyResult<Vec<Measured>> {
     let loaded =

@@ -47,12 +47,12 @@ impl From<TagValue> for Value {
     }
 }
 
-/// Questions of Python: times in ns, ascending; names of metrics; the function that is called with the number of a question and the
-/// values, and returns `True` if the run goes on.
+/// Questions of Python: times in ns, ascending; names of metrics; the function that is called with the number of a
+/// question and the values, and returns `True` if the run goes on.
 type Asked = (Vec<u64>, Vec<String>, Py<PyAny>);
 
-/// Runs a scenario into `dir` and returns how it ended: `complete`, `interrupted`, or `stopped` by an answer to a question. `watch` is
-/// called with simulated nanoseconds and finished flows, some times a second.
+/// Runs a scenario into `dir` and returns how it ended: `complete`, `interrupted`, or `stopped` by an answer to a
+/// question. `watch` is called with simulated nanoseconds and finished flows, some times a second.
 #[pyfunction]
 #[pyo3(signature = (scenario, dir, tags, threads, watch, asked=None))]
 pub fn run(

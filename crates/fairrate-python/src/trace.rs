@@ -11,7 +11,8 @@ use crate::errors;
 use crate::run::Signals;
 use crate::scenario::algorithms;
 
-/// Writes the steps of packets of the run in `dir` to the Parquet file `out`. Times and sizes are texts, as `20us` and `1MB`.
+/// Writes the steps of packets of the run in `dir` to the Parquet file `out`. Times and sizes are texts, as `20us` and
+/// `1MB`.
 #[pyfunction]
 #[allow(clippy::too_many_arguments, reason = "they are those of the command")]
 pub fn trace(

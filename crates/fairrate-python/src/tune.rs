@@ -6,8 +6,8 @@ use pyo3::prelude::*;
 /// A suggested range: its ends as written in TOML, and `true` for a logarithmic scale.
 type Suggestion = (&'static str, &'static str, bool);
 
-/// Returns the numeric parameters of a built-in algorithm, each with its suggested range; `None` if no algorithm is called
-/// `name`.
+/// Returns the numeric parameters of a built-in algorithm, each with its suggested range; `None` if no algorithm is
+/// called `name`.
 #[pyfunction]
 pub fn tune_ranges(name: &str) -> Option<Vec<(&'static str, Option<Suggestion>)>> {
     let info = ALGORITHMS.iter().find(|info| info.name == name)?;

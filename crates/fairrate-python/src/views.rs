@@ -65,8 +65,8 @@ impl Flow {
 pub struct IntHop {
     /// Time at which the packet left the port's queue, in nanoseconds.
     ts_ns: f64,
-    /// Bytes that the port had sent before this packet, since the run began. Its difference between two packets, over that of
-    /// ``ts_ns``, is the rate of sending.
+    /// Bytes that the port had sent before this packet, since the run began. Its difference between two packets, over
+    /// that of ``ts_ns``, is the rate of sending.
     tx_bytes: u64,
     /// Bytes left in the port's queue after the packet was removed.
     qlen_bytes: u32,
@@ -100,7 +100,8 @@ pub struct Ack {
     delivery_rate_bps: u64,
     /// Bytes of the flow that had been delivered when that round trip began; ``None``: the transport does not know.
     prior_delivered: Option<u64>,
-    /// 128ths of the newly acknowledged bytes by which a receiver of Ultra Ethernet in trouble asks the window to shrink, up to 127.
+    /// 128ths of the newly acknowledged bytes by which a receiver of Ultra Ethernet in trouble asks the window to
+    /// shrink, up to 127.
     penalty: u8,
     /// ``True`` if the application had no more data to send as the acknowledged packet was sent.
     app_limited: bool,

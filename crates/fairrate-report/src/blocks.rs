@@ -20,8 +20,9 @@ impl Table {
         blocks.iter().map(|b| b.to_text(styled)).collect::<Vec<_>>().join("\n")
     }
 
-    /// Returns the table as tables that fit on an A4 page, each with all rows and some of the columns; the numbers of columns
-    /// are as equal as possible. Half of a column's cells, and the widest of all numbers and intervals, fit onto one line.
+    /// Returns the table as tables that fit on an A4 page, each with all rows and some of the columns; the numbers of
+    /// columns are as equal as possible. Half of a column's cells, and the widest of all numbers and intervals, fit
+    /// onto one line.
     pub fn to_pages(&self) -> Vec<Self> {
         let n = self.columns.len();
         let fitting = |n_blocks: &usize| self.split_evenly(*n_blocks).iter().all(|b| b.printed_width() <= PAGE);

@@ -71,7 +71,8 @@ pub struct Difference {
     pub ratio: Option<f64>,
     /// The interval in which the ratio likely is.
     pub ratio_interval: Option<Interval>,
-    /// Half the width of the mean's interval by Student's t, which is valid for few seeds too; `None` with fewer than two.
+    /// Half the width of the mean's interval by Student's t, which is valid for few seeds too; `None` with fewer than
+    /// two.
     #[serde(skip)]
     pub half_width: Option<f64>,
 }
@@ -96,8 +97,8 @@ impl Difference {
         self.interval.map(|i| !i.contains(0.0))
     }
 
-    /// Returns `true` if there are at least [`FEW`] seeds, and both the bootstrap's interval and Student's lie on one side of zero.
-    /// Stars, bold values and claims go by it.
+    /// Returns `true` if there are at least [`FEW`] seeds, and both the bootstrap's interval and Student's lie on one
+    /// side of zero. Stars, bold values and claims go by it.
     pub fn is_clear(&self) -> bool {
         let by_student = self.half_width.is_some_and(|half| half < self.mean.abs());
         FEW <= self.n && self.excludes_zero() == Some(true) && by_student
@@ -115,8 +116,9 @@ fn interval(values: &[f64]) -> Option<Interval> {
     resampled(values, -0.0, |sum, x| sum + x, |sum| sum / values.len() as f64)
 }
 
-/// Returns the middle [`LEVEL`] of a statistic of as many draws from `items` as there are, drawn [`RESAMPLES`] times. The statistic is
-/// `finish` of what `add` makes of the draws, from `zero`. `None` with fewer than two items, or if some resample's is not finite.
+/// Returns the middle [`LEVEL`] of a statistic of as many draws from `items` as there are, drawn [`RESAMPLES`] times.
+/// The statistic is `finish` of what `add` makes of the draws, from `zero`. `None` with fewer than two items, or if
+/// some resample's is not finite.
 fn resampled<T: Copy + PartialEq, S: Copy>(
     items: &[T],
     zero: S,
@@ -173,14 +175,16 @@ mod tests {
 
     #[test]
     fn two_values_by_hand() {
-        // Means of two draws from {1, 3}: 1 in a quarter of cases, 2 in half, 3 in a quarter. So 2.5 % is 1, 97.5 % is 3.
+        // Means of two draws from {1, 3}: 1 in a quarter of cases, 2 in half, 3 in a quarter. So 2.5 % is 1, 97.5 %
+        // is 3.
         let got = Estimate::of(&[1.0, 3.0]).unwrap();
         assert_eq!((got.n, got.mean, got.interval), (2, 2.0, Some(Interval { low: 1.0, high: 3.0 })));
     }
 
     #[test]
     fn three_values_by_hand() {
-        // Sums of three draws from {0, 0, 3} are 3 times a binomial of n = 3, p = 1/3: P(0) = 8/27, P(9) = 1/27 = 3.7 %.
+        // Sums of three draws from {0, 0, 3} are 3 times a binomial of n = 3, p = 1/3: P(0) = 8/27, P(9) = 1/27 = 3.7
+        // %.
         let got = interval(&[0.0, 0.0, 3.0]).unwrap();
         assert_eq!((got.low, got.high), (0.0, 3.0));
         // For five values: P(5) = 1/3125 and P(4) = 20/3125 = 0.6 %, P(3) = 160/3125 = 5.1 %; so 97.5 % is at three of

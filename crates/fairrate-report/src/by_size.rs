@@ -62,8 +62,8 @@ impl FromStr for Percentiles {
     }
 }
 
-/// Ranges of flow sizes by their inner ends in bytes, ascending; read from `10KB,100KB,1MB`, which makes four ranges. Without
-/// ends the ranges are half decades.
+/// Ranges of flow sizes by their inner ends in bytes, ascending; read from `10KB,100KB,1MB`, which makes four ranges.
+/// Without ends the ranges are half decades.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Sizes(Vec<u64>);
 
@@ -102,8 +102,8 @@ impl Sizes {
     }
 }
 
-/// Returns a figure for each percentile of `wanted`, with a line for each variant. Where they would leave a gap the last one is
-/// wide. Returns none if all flows are of one range.
+/// Returns a figure for each percentile of `wanted`, with a line for each variant. Where they would leave a gap the
+/// last one is wide. Returns none if all flows are of one range.
 pub(crate) fn figures(variants: &[(&Variant, Style)], wanted: &BySize, unfinished: &str) -> Vec<Panel> {
     let flows: Vec<(&Variant, Style, Vec<Range>)> =
         variants.iter().map(|(v, style)| (*v, *style, ranges(v, &wanted.sizes))).collect();

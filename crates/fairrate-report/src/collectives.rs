@@ -137,7 +137,8 @@ pub(crate) fn bandwidth(bytes_per_s: f64) -> String {
     format!("{} GB/s", format::number(bytes_per_s / 1e9))
 }
 
-/// Returns the table of the iterations of a run: the first ones of each collective, and the last; `None` if it has no collective.
+/// Returns the table of the iterations of a run: the first ones of each collective, and the last; `None` if it has no
+/// collective.
 pub fn table(run: &RunData) -> Option<Table> {
     let columns = ["time", "of ideal", "busbw", "slowest rank"].map(str::to_owned).to_vec();
     let row = |collective: &Collective, iteration: &Iteration| Row {
@@ -159,8 +160,8 @@ pub fn table(run: &RunData) -> Option<Table> {
     (!sections.is_empty()).then_some(Table { caption: String::new(), columns, sections })
 }
 
-/// Returns the rows of the first iterations of `planned`, of the last one, and one with the number of those that are not complete, of
-/// `n_cells` cells.
+/// Returns the rows of the first iterations of `planned`, of the last one, and one with the number of those that are
+/// not complete, of `n_cells` cells.
 pub(crate) fn rows_of<T>(all: &[T], planned: u64, n_cells: usize, row: impl Fn(&T) -> Row) -> Vec<Row> {
     let mut rows: Vec<Row> = all.iter().take(MOST_ROWS).map(&row).collect();
     if MOST_ROWS < all.len() {

@@ -207,9 +207,9 @@ pub(crate) fn rivals(metrics: &[Metrics]) -> Vec<Vec<usize>> {
     points.into_iter().map(|(_, columns)| columns).collect()
 }
 
-/// Returns the column of each group of rivals whose `value` is better than that of each other column: the differences, paired by seed,
-/// are clear ([`Difference::is_clear`]), and the values do not look the same. There is none if `is_bound` says that the value is a
-/// lower bound, or if no other column has a value.
+/// Returns the column of each group of rivals whose `value` is better than that of each other column: the differences,
+/// paired by seed, are clear ([`Difference::is_clear`]), and the values do not look the same. There is none if
+/// `is_bound` says that the value is a lower bound, or if no other column has a value.
 pub fn best(
     metrics: &[Metrics],
     value: Value<'_>,
@@ -246,7 +246,8 @@ pub fn estimate(m: &Metrics, value: Value<'_>) -> Option<Estimate> {
     Estimate::of(&values(m, value))
 }
 
-/// Returns the mean over the seeds of a column alone: that of its [`estimate`], without the many resamples of the interval.
+/// Returns the mean over the seeds of a column alone: that of its [`estimate`], without the many resamples of the
+/// interval.
 pub fn mean(m: &Metrics, value: Value<'_>) -> Option<f64> {
     stats::mean(&values(m, value)).filter(|mean| mean.is_finite())
 }

@@ -1,4 +1,5 @@
-//! Completion of traffic blocks: the time from the first start of a block's flows to the last completion, and the times of its queries.
+//! Completion of traffic blocks: the time from the first start of a block's flows to the last completion, and the times
+//! of its queries.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -8,7 +9,8 @@ use crate::format;
 use crate::model::{Flow, RunData};
 use crate::stats::{self, Distribution};
 
-/// The completion of a traffic block. Over several seeds, times of queries are pooled and the time of the block is the mean.
+/// The completion of a traffic block. Over several seeds, times of queries are pooled and the time of the block is the
+/// mean.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Completion {
     /// Number of the block, from 0; `None` for all flows.
@@ -21,8 +23,8 @@ pub struct Completion {
     /// Set if its flows are the messages of a collective operation or of a training job.
     #[serde(skip)]
     pub is_job: bool,
-    /// Time from the first start to the last byte of the last flow, in ns, whatever the measuring window; `None` unless all flows of
-    /// the block finished in every run.
+    /// Time from the first start to the last byte of the last flow, in ns, whatever the measuring window; `None` unless
+    /// all flows of the block finished in every run.
     pub time_ns: Option<f64>,
     /// Finite flows of the block that should have started, over all runs.
     pub flows: usize,
@@ -30,8 +32,9 @@ pub struct Completion {
     pub unfinished: usize,
     /// Endless flows of the block.
     pub endless: usize,
-    /// Times of queries, in ns: flows of the block that start at the same time towards the same receiver, within the measuring window.
-    /// A query with an unfinished flow counts with the time that it has taken when the run ended, as a lower bound.
+    /// Times of queries, in ns: flows of the block that start at the same time towards the same receiver, within the
+    /// measuring window. A query with an unfinished flow counts with the time that it has taken when the run ended, as
+    /// a lower bound.
     pub queries: Distribution,
     /// Flows of the largest query.
     pub most_flows: usize,
@@ -52,8 +55,8 @@ impl Completion {
         })
     }
 
-    /// Returns `true` if the block is made of queries: several, at least one of several flows, which are no messages of a collective
-    /// operation.
+    /// Returns `true` if the block is made of queries: several, at least one of several flows, which are no messages of
+    /// a collective operation.
     pub fn has_queries(&self) -> bool {
         !self.is_job && 1 < self.most_flows && 1 < self.queries.n
     }
@@ -116,7 +119,8 @@ struct Query {
     is_open: bool,
 }
 
-/// Calls `f` with each query of the measured flows of a run that are `inside`: flows of a block that start together towards one receiver.
+/// Calls `f` with each query of the measured flows of a run that are `inside`: flows of a block that start together
+/// towards one receiver.
 fn each_query(run: &RunData, inside: impl Fn(&&Flow) -> bool, f: impl FnMut(Query)) {
     let mut flows: Vec<&Flow> = run.measured_flows().filter(inside).filter(|flow| flow.bytes.is_some()).collect();
     let order =
@@ -134,7 +138,8 @@ fn each_query(run: &RunData, inside: impl Fn(&&Flow) -> bool, f: impl FnMut(Quer
     flows.chunk_by(|a, b| order(a, b).is_eq()).map(of).for_each(f);
 }
 
-/// Returns the number of flows of each block among `starts`, which are blocks and times in ns, that start after `end_ns`.
+/// Returns the number of flows of each block among `starts`, which are blocks and times in ns, that start after
+/// `end_ns`.
 pub(crate) fn not_started(starts: impl Iterator<Item = (u32, f64)>, end_ns: f64) -> BTreeMap<u32, usize> {
     let mut all = BTreeMap::new();
     for (block, _) in starts.filter(|(_, start_ns)| end_ns < *start_ns) {
@@ -168,8 +173,8 @@ mod tests {
         }
     }
 
-    /// Returns a run of 1 ms with two queries of block 1, `shuffle`: to host 7 at 10 µs, to hosts 7 and 8 at 50 µs; and a flow of
-    /// block 0.
+    /// Returns a run of 1 ms with two queries of block 1, `shuffle`: to host 7 at 10 µs, to hosts 7 and 8 at 50 µs; and
+    /// a flow of block 0.
     fn run(cc: &str, last_us: Option<f64>) -> RunData {
         let flows = vec![
             flow(0, 7, 0.0, Some(400.0)),

@@ -1,9 +1,11 @@
-//! Critical paths of iterations: the computations and messages that waited for each other and ended last, and what held each.
+//! Critical paths of iterations: the computations and messages that waited for each other and ended last, and what held
+//! each.
 //!
-//! They are computed from `flows.parquet` and `operations.parquet`, whose times are rounded to nanoseconds, and from the dependencies of
-//! the scenario. So the stages are those of `fairrate explain --iteration`, and each of their ends is exact to a nanosecond. The parts of
-//! a stage are not an account of causes, for which the scenario has to run again: the time of a message is divided into that of the message
-//! alone on an idle network and the rest, and the time of a computation into the median of the same one at other ranks and the rest.
+//! They are computed from `flows.parquet` and `operations.parquet`, whose times are rounded to nanoseconds, and from
+//! the dependencies of the scenario. So the stages are those of `fairrate explain --iteration`, and each of their ends
+//! is exact to a nanosecond. The parts of a stage are not an account of causes, for which the scenario has to run
+//! again: the time of a message is divided into that of the message alone on an idle network and the rest, and the time
+//! of a computation into the median of the same one at other ranks and the rest.
 
 mod computations;
 mod held;
@@ -57,8 +59,8 @@ pub struct PathStage {
     pub start_ns: f64,
     /// Time, in ns.
     pub time_ns: f64,
-    /// The part of it that was to be expected: of a computation the median of the same one at the other ranks that compute the same in
-    /// this iteration, of a message its time alone on an idle network.
+    /// The part of it that was to be expected: of a computation the median of the same one at the other ranks that
+    /// compute the same in this iteration, of a message its time alone on an idle network.
     pub expected_ns: f64,
     /// The part of the rest for which a port of the message's path was paused.
     pub paused_ns: f64,
@@ -229,7 +231,8 @@ mod tests {
         PathStage { event, name: name.to_owned(), start_ns, time_ns, expected_ns, ..PathStage::default() }
     }
 
-    /// A straggler computes for 40 us where others take 20; its message takes 90 us in place of 80, with 4 us of pauses.
+    /// A straggler computes for 40 us where others take 20; its message takes 90 us in place of 80, with 4 us of
+    /// pauses.
     #[test]
     fn an_iteration_is_the_sum_of_what_held_it() {
         let mut message = stage(Event::Message, "h1->h0: result, 1.00 MB", 40e3, 90e3, 80e3);

@@ -32,8 +32,8 @@ pub(crate) struct Picture {
     pub csv: String,
 }
 
-/// Returns two files for each figure, each heat map and each picture of a report, and the list of them. `heat` has the title of the
-/// maps' chapter.
+/// Returns two files for each figure, each heat map and each picture of a report, and the list of them. `heat` has the
+/// title of the maps' chapter.
 pub(crate) fn files(chapters: &[Chapter], heat: Option<(&str, &[HeatMap])>, pictures: Vec<Picture>) -> Vec<File> {
     let mut list = "file,chapter,figure,point,note\n".to_owned();
     let mut files = Vec::new();

@@ -73,8 +73,8 @@ pub struct Selection {
     pub heat_maps: Option<Layout>,
 }
 
-/// Returns all figures of a report, in order, without empty chapters. With a grid, the metrics over the grid are first, and then
-/// the chapters of each of its points.
+/// Returns all figures of a report, in order, without empty chapters. With a grid, the metrics over the grid are first,
+/// and then the chapters of each of its points.
 pub fn all(variants: &[Variant], comparison: &Comparison, selection: &Selection) -> Vec<Chapter> {
     let lines = lines(variants);
     let drawn = &variants[..variants.len().min(MAX_DRAWN)];

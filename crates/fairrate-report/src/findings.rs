@@ -10,7 +10,8 @@ use crate::table;
 
 /// Largest number of columns that a sentence names.
 const MAX_NAMED: usize = 8;
-/// Relative difference of means below which no column is called better, even if the intervals tell them apart (our choice).
+/// Relative difference of means below which no column is called better, even if the intervals tell them apart (our
+/// choice).
 const NEAR: f64 = 0.01;
 
 /// The findings of a comparison.
@@ -68,8 +69,8 @@ pub fn of(comparison: &Comparison, names: &[&str]) -> Findings {
     Findings { note: if all.is_empty() { String::new() } else { note.to_owned() }, sentences: all }
 }
 
-/// Returns the numbers by which columns are compared: slowdowns of the traffic blocks that have names, or else of short and of long
-/// flows, or rates if no flow finishes, and queues.
+/// Returns the numbers by which columns are compared: slowdowns of the traffic blocks that have names, or else of short
+/// and of long flows, or rates if no flow finishes, and queues.
 fn subjects(metrics: &[Metrics]) -> Vec<Subject<'_>> {
     let mut all: Vec<Subject<'_>> = Vec::new();
     let everywhere = |bucket: &str| metrics.iter().all(|m| m.bucket(bucket).is_some());
@@ -112,8 +113,8 @@ fn plain<'a>(name: &str, better: Better, show: fn(f64) -> String, value: Value<'
 /// A statistic of a distribution.
 pub(crate) type Pick = fn(&Distribution) -> Option<f64>;
 
-/// Returns the highest percentile of the slowdown of `bucket` that is not the largest value under some seed, with its words: the 99th,
-/// the 95th or the median.
+/// Returns the highest percentile of the slowdown of `bucket` that is not the largest value under some seed, with its
+/// words: the 99th, the 95th or the median.
 pub(crate) fn percentile_of(metrics: &[Metrics], bucket: &str) -> (&'static str, Pick) {
     let of = |m: &Metrics| m.bucket(bucket).map(|b| b.slowdown.n);
     let flows = metrics.iter().flat_map(Metrics::seeds_alone).filter_map(of).min().unwrap_or(0);
@@ -133,7 +134,8 @@ pub(crate) fn named_blocks(metrics: &[Metrics]) -> Vec<&str> {
     shown.map(|block| block.bucket.as_ref()).filter(everywhere).collect()
 }
 
-/// Returns the slowdown of flows of a size or a block: the highest percentile that is not merely the slowest flow of some seed.
+/// Returns the slowdown of flows of a size or a block: the highest percentile that is not merely the slowest flow of
+/// some seed.
 fn slowdown<'a>(metrics: &[Metrics], bucket: &'a str) -> Subject<'a> {
     let of = move |m: &Metrics| m.bucket(bucket).map(|b| b.slowdown);
     let (percentile, pick) = percentile_of(metrics, bucket);
@@ -161,8 +163,8 @@ struct Standing {
     behind: Vec<(usize, Difference)>,
 }
 
-/// Returns the standing of `columns`; `None` if fewer than two have the number, or the best one is a lower bound: others may be
-/// better then.
+/// Returns the standing of `columns`; `None` if fewer than two have the number, or the best one is a lower bound:
+/// others may be better then.
 fn standing(metrics: &[Metrics], columns: &[usize], subject: &Subject<'_>) -> Option<Standing> {
     let value = &*subject.value;
     let mut known: Vec<(usize, f64)> = columns.iter().filter_map(|&i| Some((i, mean(&metrics[i], value)?))).collect();
@@ -186,8 +188,8 @@ fn standing(metrics: &[Metrics], columns: &[usize], subject: &Subject<'_>) -> Op
     Some(Standing { best: *best, tied, behind })
 }
 
-/// Returns sentences on the best column, those that cannot be told from it, how far the others are from it, and which of them cannot
-/// be told from each other.
+/// Returns sentences on the best column, those that cannot be told from it, how far the others are from it, and which
+/// of them cannot be told from each other.
 fn claim(metrics: &[Metrics], names: &[&str], subject: &Subject<'_>) -> Option<String> {
     let all: Vec<usize> = (0..metrics.len()).collect();
     let Standing { best, tied, behind } = standing(metrics, &all, subject)?;
@@ -247,7 +249,8 @@ fn distances(metrics: &[Metrics], names: &[&str], behind: &[(usize, Difference)]
     listed(each.collect::<Vec<_>>().iter().map(String::as_str))
 }
 
-/// Returns a sentence on the pairs among `columns` that cannot be told from each other; empty for a single column, or for many.
+/// Returns a sentence on the pairs among `columns` that cannot be told from each other; empty for a single column, or
+/// for many.
 fn apart(metrics: &[Metrics], names: &[&str], columns: &[usize], subject: &Subject<'_>) -> String {
     let series: Vec<Vec<(u64, f64)>> = columns.iter().map(|&i| by_seed(&metrics[i], &*subject.value)).collect();
     let all = (0..columns.len()).flat_map(|a| (a + 1..columns.len()).map(move |b| (a, b)));
@@ -307,7 +310,8 @@ fn shown(metrics: &[Metrics], i: usize, subject: &Subject<'_>) -> String {
     table::bounded(estimate(&metrics[i], &*subject.value).map_or_else(|| "-".to_owned(), number), bound)
 }
 
-/// Returns sentences on what happened in the runs: flows that did not finish, ports that were paused, packets that were dropped.
+/// Returns sentences on what happened in the runs: flows that did not finish, ports that were paused, packets that were
+/// dropped.
 fn facts(metrics: &[Metrics], names: &[&str]) -> Vec<String> {
     let mut out = Vec::new();
     let all = |m: &Metrics| {

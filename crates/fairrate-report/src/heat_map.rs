@@ -1,5 +1,5 @@
-//! Heat maps of two traffic blocks that share a port: the goodput of a flow of the first block over a fair one, as colours over the
-//! cases of a study.
+//! Heat maps of two traffic blocks that share a port: the goodput of a flow of the first block over a fair one, as
+//! colours over the cases of a study.
 
 mod draw;
 

@@ -38,8 +38,8 @@ const WALL_CLOCK_ROW: &str = "ns per packet-hop";
 /// Largest number of runs that a warning names.
 const MAX_NAMED: usize = 8;
 
-/// Returns the page of one run or of a comparison. `variants` must not be empty, `comparison` has their numbers, `heat_maps` is their
-/// part of the page, as HTML, and `chapters` has their figures.
+/// Returns the page of one run or of a comparison. `variants` must not be empty, `comparison` has their numbers,
+/// `heat_maps` is their part of the page, as HTML, and `chapters` has their figures.
 pub fn page(variants: &[Variant], comparison: &Comparison, heat_maps: &str, chapters: &[Chapter]) -> String {
     let metrics = &comparison.metrics;
     let lines = figures::lines(variants);
@@ -316,8 +316,8 @@ fn undrawn(variants: &[Variant]) -> String {
     )
 }
 
-/// Returns the tables of iterations of jobs and collective operations with their critical paths, with a single column; empty if there are
-/// none.
+/// Returns the tables of iterations of jobs and collective operations with their critical paths, with a single column;
+/// empty if there are none.
 fn iterations(variants: &[Variant]) -> String {
     let [variant] = variants else { return String::new() };
     let run = variant.first();
@@ -332,7 +332,8 @@ fn iterations(variants: &[Variant]) -> String {
     format!("<h2>Iterations and their critical paths</h2>\n{seed}{body}")
 }
 
-/// Returns the pictures of the network, its ports and its worst flows, with a single column; empty if nothing of them was recorded.
+/// Returns the pictures of the network, its ports and its worst flows, with a single column; empty if nothing of them
+/// was recorded.
 fn network(variants: &[Variant]) -> String {
     let [variant] = variants else { return String::new() };
     let run = variant.first();

@@ -213,8 +213,8 @@ impl Index {
         Ok(comparison.map(|comparison| (columns, comparison)))
     }
 
-    /// Writes the report of the runs that have ended, and the index with their numbers. Returns what is in the report; `None` if no
-    /// run has ended.
+    /// Writes the report of the runs that have ended, and the index with their numbers. Returns what is in the report;
+    /// `None` if no run has ended.
     ///
     /// # Errors
     /// As [`Index::assemble`], and those of the operating system.

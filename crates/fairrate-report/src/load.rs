@@ -102,8 +102,8 @@ fn totals(s: &Summary) -> Totals {
     }
 }
 
-/// Returns the least slowdown that a flow can come to which is under way at `end_ns`: its time so far over its ideal time, at least 1.
-/// `None` if it is done, endless, or has not started.
+/// Returns the least slowdown that a flow can come to which is under way at `end_ns`: its time so far over its ideal
+/// time, at least 1. `None` if it is done, endless, or has not started.
 pub fn at_least(row: &FlowRow, end_ns: f64) -> Option<f64> {
     let open_ns = end_ns - row.start_ns as f64;
     let ideal_ns = row.ideal_fct_ns? as f64;
@@ -125,17 +125,17 @@ pub(crate) fn flow(row: &FlowRow, end_ns: f64) -> Flow {
     }
 }
 
-/// Returns `true` if a report on a run has to know the flows of its scenario, and not only those that have rows: flows that have not
-/// begun, endless ones, which may stop, and those of collective operations and jobs, which wait for each other. There may be many millions,
-/// and most runs have none of these.
+/// Returns `true` if a report on a run has to know the flows of its scenario, and not only those that have rows: flows
+/// that have not begun, endless ones, which may stop, and those of collective operations and jobs, which wait for each
+/// other. There may be many millions, and most runs have none of these.
 fn needs_flows(summary: &Summary) -> bool {
     let has_ended = ["complete", "interrupted"].contains(&summary.state.as_str());
     let has_waiting = !summary.collectives.is_empty() || !summary.jobs.is_empty();
     !has_ended || 0 < summary.flows_to_start || 0 < summary.endless_flows || has_waiting
 }
 
-/// Reads the flows of a run that ended at `end_ns`, ascending by their numbers, and the worst of them; names the flows of `rates`. There
-/// may be many millions of rows, so that none is kept.
+/// Reads the flows of a run that ended at `end_ns`, ascending by their numbers, and the worst of them; names the flows
+/// of `rates`. There may be many millions of rows, so that none is kept.
 fn flows(
     results: &Results,
     scenario: Option<&Scenario>,
@@ -160,8 +160,9 @@ fn stops_ns(scenario: &Scenario, end_ns: f64) -> BTreeMap<u32, f64> {
     specs.map(|(id, spec)| (spec.name(id), spec.stop.as_ns_f64())).filter(|(_, stop_ns)| *stop_ns < end_ns).collect()
 }
 
-/// Returns the number of finite flows of each block of which `told`, ascending by number, has nothing, and whose time to start had not come
-/// at `end_ns`, or that waited for others. A run that ends writes rows of the former too; one that is killed has none of them.
+/// Returns the number of finite flows of each block of which `told`, ascending by number, has nothing, and whose time
+/// to start had not come at `end_ns`, or that waited for others. A run that ends writes rows of the former too; one
+/// that is killed has none of them.
 fn not_started(scenario: &Scenario, told: &[Flow], end_ns: f64) -> BTreeMap<u32, usize> {
     let is_told = |name: u32| told.binary_search_by_key(&name, |flow| flow.id).is_ok();
     let flows = (0..).map(FlowId).zip(&scenario.sim_config().flows);

@@ -69,8 +69,8 @@ enum Flows {
 }
 
 impl Flows {
-    /// Returns the flows called `name` in metrics, where traffic blocks have the names `blocks`. Sizes and numbers of blocks come
-    /// before names: a block that is called `short` or `block0` goes by its number.
+    /// Returns the flows called `name` in metrics, where traffic blocks have the names `blocks`. Sizes and numbers of
+    /// blocks come before names: a block that is called `short` or `block0` goes by its number.
     fn by_name(name: &str, blocks: &[String]) -> Option<Self> {
         if let Some(size) = SIZES.iter().position(|size| size.0 == name) {
             return Some(Self::Size(size));
@@ -104,7 +104,8 @@ impl Flows {
         }
     }
 
-    /// Returns the flows called `name` as [`Flows::by_name`] does, but for ranges of sizes: a query has flows of several.
+    /// Returns the flows called `name` as [`Flows::by_name`] does, but for ranges of sizes: a query has flows of
+    /// several.
     fn whole(name: &str, blocks: &[String]) -> Option<Self> {
         Self::by_name(name, blocks).filter(|flows| matches!(flows, Self::Size(0) | Self::Block(_)))
     }
@@ -134,8 +135,8 @@ const COMPLETION: &str = "completion";
 const QUERY: &str = "query-";
 
 impl Metric {
-    /// Returns the metric of a name, where traffic blocks have the names `blocks`, empty for those without one. A slowdown without a
-    /// size or a block is that of all flows.
+    /// Returns the metric of a name, where traffic blocks have the names `blocks`, empty for those without one. A
+    /// slowdown without a size or a block is that of all flows.
     pub fn by_name(name: &str, blocks: &[String]) -> Option<Self> {
         if let Some(other) = OTHERS.iter().position(|o| o.name == name) {
             return Some(Self(Kind::Other(other)));
@@ -164,7 +165,8 @@ impl Metric {
         Some(Self(Kind::Slowdown(statistic, Flows::by_name(size, blocks)?)))
     }
 
-    /// Returns the metrics that a column may have values of: those with [`Metric::names`], and those of its traffic blocks.
+    /// Returns the metrics that a column may have values of: those with [`Metric::names`], and those of its traffic
+    /// blocks.
     pub fn all_of(m: &Metrics) -> Vec<Self> {
         let sizes = Self::names().into_iter().filter_map(|name| Self::by_name(&name, &[]));
         let shares = m.groups.iter().flat_map(|g| (0..SHARES.len()).map(|share| Self(Kind::Share(share, g.block))));
@@ -291,20 +293,23 @@ impl Metric {
         }
     }
 
-    /// Returns the number of flows, or queries, from which on a percentile differs from the largest value; `None` for other metrics.
+    /// Returns the number of flows, or queries, from which on a percentile differs from the largest value; `None` for
+    /// other metrics.
     pub fn least_flows(self) -> Option<usize> {
         let (Kind::Slowdown(statistic, _) | Kind::Query(statistic, _)) = self.0 else { return None };
         Percentile::by_name(STATISTICS[statistic].0).map(Percentile::least_flows)
     }
 
-    /// Returns `true` if the metric is a percentile that some seed of `columns` has too few flows for: it is their largest value.
+    /// Returns `true` if the metric is a percentile that some seed of `columns` has too few flows for: it is their
+    /// largest value.
     pub fn is_largest<'a>(self, columns: impl Iterator<Item = &'a Metrics>) -> bool {
         let Some(least) = self.least_flows() else { return false };
         let mut flows = columns.flat_map(Metrics::seeds_alone).filter_map(|m| self.flows(m));
         flows.any(|n| 0 < n && n < least)
     }
 
-    /// Returns `true` if the value is one of the times that single flows or queries take, so that it means something while a run goes on.
+    /// Returns `true` if the value is one of the times that single flows or queries take, so that it means something
+    /// while a run goes on.
     pub fn is_of_flows(self) -> bool {
         matches!(self.0, Kind::Slowdown(..) | Kind::Unfinished(_) | Kind::Query(..))
     }

@@ -76,8 +76,8 @@ pub struct Metrics {
     /// All probed ports together, where there are several: queues of all times and ports pooled, counters summed,
     /// utilisation their mean.
     pub all_ports: Option<PortMetrics>,
-    /// The port with the largest 99th percentile of its queue, where there are several; over several seeds the mean of the
-    /// worst port of each.
+    /// The port with the largest 99th percentile of its queue, where there are several; over several seeds the mean of
+    /// the worst port of each.
     pub worst_port: Option<PortMetrics>,
     /// Offered and carried load by tier of links.
     pub load: Vec<TierLoad>,
@@ -95,10 +95,11 @@ pub struct Metrics {
     pub jobs: Vec<JobMetrics>,
     /// Convergence of rates after arrivals and departures of flows, if there was a probe.
     pub convergence: Option<Convergence>,
-    /// Time from the first failure of a link until goodput was back, in ns; infinite if it was not under some seed, `None` without
-    /// a failure.
+    /// Time from the first failure of a link until goodput was back, in ns; infinite if it was not under some seed,
+    /// `None` without a failure.
     pub recovery_ns: Option<f64>,
-    /// Goodput at the end of the windows after that failure over goodput before it; `None` without a failure, or with too few windows.
+    /// Goodput at the end of the windows after that failure over goodput before it; `None` without a failure, or with
+    /// too few windows.
     pub settled: Option<f64>,
     /// Data packets dropped.
     pub drops: f64,
@@ -296,7 +297,8 @@ impl Metrics {
         (finished < flows).then_some(Share { finished, flows })
     }
 
-    /// Returns the slowdown of the flows of the traffic block with the number `block`, if it has a name or there are several blocks.
+    /// Returns the slowdown of the flows of the traffic block with the number `block`, if it has a name or there are
+    /// several blocks.
     pub fn of_block(&self, block: u32) -> Option<&BucketSlowdown> {
         self.slowdown.iter().find(|b| b.block == Some(block))
     }
@@ -329,7 +331,8 @@ impl Metrics {
     }
 }
 
-/// Returns the slowdown of all flows, by size bucket, and by traffic block, unless a single one without a name is all there is.
+/// Returns the slowdown of all flows, by size bucket, and by traffic block, unless a single one without a name is all
+/// there is.
 fn slowdowns(runs: &[RunData]) -> Vec<BucketSlowdown> {
     let finite = || runs.iter().flat_map(RunData::measured_flows).filter(|f| f.bytes.is_some());
     let of = |inside: &dyn Fn(&Flow) -> bool| {

@@ -126,9 +126,11 @@ pub struct Totals {
     pub reordering_mean_ns: f64,
     /// The longest wait, in ns.
     pub reordering_max_ns: f64,
-    /// Time from the first failure of a link until goodput was back, in ns; infinite if it was not, `None` without a failure.
+    /// Time from the first failure of a link until goodput was back, in ns; infinite if it was not, `None` without a
+    /// failure.
     pub recovery_ns: Option<f64>,
-    /// Goodput at the end of the windows after that failure over goodput before it; `None` without a failure, or with too few windows.
+    /// Goodput at the end of the windows after that failure over goodput before it; `None` without a failure, or with
+    /// too few windows.
     pub settled: Option<f64>,
     /// Flows that finished.
     pub flows_done: u64,
@@ -203,8 +205,8 @@ pub struct Flow {
     pub block: u32,
     /// Id of the receiver.
     pub dst: u32,
-    /// Bytes by which the furthest packet was ahead of the latest of those that it had overtaken, at most [`u32::MAX`]; 0 without
-    /// disorder.
+    /// Bytes by which the furthest packet was ahead of the latest of those that it had overtaken, at most [`u32::MAX`];
+    /// 0 without disorder.
     pub reorder_extent: u32,
     /// Payload bytes; `None` for an endless flow.
     pub bytes: Option<NonZeroU64>,
@@ -261,8 +263,8 @@ pub fn is_host_buffer(name: &str) -> bool {
 }
 
 impl PortSeries {
-    /// Returns the samples between two times, with an added sample at each end: queues hold their value between samples, and
-    /// counters grow evenly.
+    /// Returns the samples between two times, with an added sample at each end: queues hold their value between
+    /// samples, and counters grow evenly.
     #[must_use]
     pub fn within(&self, (from, until): (f64, f64)) -> Self {
         let (first, last) = (self.t_ns.first().copied(), self.t_ns.last().copied());
@@ -346,8 +348,8 @@ impl Variant {
     }
 }
 
-/// Returns a label with the algorithm's name in prose; `powertcp:gamma=0.5` becomes `PowerTCP gamma=0.5`. A label that only begins with
-/// the same letters stays as it is.
+/// Returns a label with the algorithm's name in prose; `powertcp:gamma=0.5` becomes `PowerTCP gamma=0.5`. A label that
+/// only begins with the same letters stays as it is.
 fn title(run: &RunData, label: &str) -> String {
     let built_in = || fairrate_control::ALGORITHMS.iter().find(|a| a.name == run.cc).map(|a| a.title);
     let own = Some(run.cc_title.as_str()).filter(|title| !title.is_empty());

@@ -128,7 +128,8 @@ type Spot = (usize, usize);
 struct Picture {
     /// The rows, from the end points up.
     rows: Vec<Vec<Group>>,
-    /// The boxes that links join, by row and place, each pair once: the upper one, the lower one, and the utilisation of the busiest link.
+    /// The boxes that links join, by row and place, each pair once: the upper one, the lower one, and the utilisation
+    /// of the busiest link.
     bundles: Vec<(Spot, Spot, f64)>,
 }
 

@@ -1,4 +1,5 @@
-//! Notes beside the tables of a comparison: the meaning of means, intervals, stars and bold values, and networks that fell behind.
+//! Notes beside the tables of a comparison: the meaning of means, intervals, stars and bold values, and networks that
+//! fell behind.
 
 use crate::bootstrap::FEW;
 use crate::comparison::Comparison;
@@ -36,7 +37,8 @@ pub fn largest(tables: &[&Table]) -> Option<String> {
     })
 }
 
-/// Returns a note on the columns without a completion: of the traffic blocks that have names, or of those of the metrics `asked`.
+/// Returns a note on the columns without a completion: of the traffic blocks that have names, or of those of the
+/// metrics `asked`.
 pub fn unfinished(comparison: &Comparison, asked: &[Metric]) -> Option<String> {
     let shown = |m: &'_ Metrics| -> Vec<Completion> {
         if asked.is_empty() {
@@ -57,7 +59,8 @@ pub fn unfinished(comparison: &Comparison, asked: &[Metric]) -> Option<String> {
     (!each.is_empty()).then(|| format!("No completion {}.", each.join("; ")))
 }
 
-/// Returns a note that names the columns in which goodput was not back after a failure; `None` if the metrics `asked` are others.
+/// Returns a note that names the columns in which goodput was not back after a failure; `None` if the metrics `asked`
+/// are others.
 pub fn unrecovered(comparison: &Comparison, asked: &[Metric]) -> Option<String> {
     let is_asked = asked.is_empty() || asked.iter().any(|metric| Metric::by_name("recovery", &[]) == Some(*metric));
     let of = |m: &Metrics| {

@@ -66,7 +66,8 @@ impl Page<'_> {
         figure
     }
 
-    /// Returns the names of the probed ports with the longest queues and of some that fail, in the order they were probed.
+    /// Returns the names of the probed ports with the longest queues and of some that fail, in the order they were
+    /// probed.
     fn port_names(&self) -> Vec<String> {
         let ports = || self.variants.iter().flat_map(|v| &v.first().ports);
         let mut names: Vec<String> = Vec::new();
@@ -113,7 +114,8 @@ impl Page<'_> {
         )
     }
 
-    /// Returns the number of packets that switches cut in the drawn run of each column, in a sentence; empty without any.
+    /// Returns the number of packets that switches cut in the drawn run of each column, in a sentence; empty without
+    /// any.
     pub(crate) fn trims(&self) -> String {
         let cut = |v: &&Variant| {
             let totals = &v.first().totals;

@@ -29,8 +29,8 @@ impl Place {
         }
     }
 
-    /// Returns a picture of this size with the drawing `inner`; `title` is its heading in a file, and `words` describe it to those who
-    /// do not see it.
+    /// Returns a picture of this size with the drawing `inner`; `title` is its heading in a file, and `words` describe
+    /// it to those who do not see it.
     pub(crate) fn svg(self, (width, height): (f64, f64), title: &str, words: &str, inner: &str) -> String {
         let words = escape(words);
         if self == Self::Page {
@@ -61,7 +61,8 @@ pub(crate) fn text(x: f64, y: f64, anchor: &str, fill: &str, text: &str) -> Stri
 /// Width of a colour in a legend.
 const LEGEND_WIDTH: f64 = 46.0;
 
-/// Returns a legend of the colours `q0` to `q6` of amounts, with `bounds` between them and `unit` behind. It is 30 pixels high.
+/// Returns a legend of the colours `q0` to `q6` of amounts, with `bounds` between them and `unit` behind. It is 30
+/// pixels high.
 pub(crate) fn legend(x: f64, y: f64, bounds: &[String], unit: &str, place: Place) -> String {
     let (soft, line) = (place.colour("soft"), place.colour("line"));
     let mut out = String::new();

@@ -145,7 +145,8 @@ impl QueueMap {
     }
 }
 
-/// Returns the longest queue of a port in each of [`BINS`] stretches of the run. Between two samples a queue stays as it was.
+/// Returns the longest queue of a port in each of [`BINS`] stretches of the run. Between two samples a queue stays as
+/// it was.
 fn longest_in_bins(port: &PortSeries, end_ns: f64) -> Vec<f64> {
     let mut longest = vec![0.0_f64; BINS];
     let bin = |t: f64| ((t / end_ns * BINS as f64) as usize).min(BINS - 1);

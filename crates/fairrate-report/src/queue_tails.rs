@@ -4,8 +4,8 @@ use crate::model::PortSeries;
 use crate::panel::{Axis, Panel, Series};
 use crate::series::ccdf;
 
-/// Returns a figure of the fractions of time for which queues were longer than a length. Both axes are logarithmic: nearly all
-/// of the time queues are short, and the rest matters. Queues that were always empty have no line.
+/// Returns a figure of the fractions of time for which queues were longer than a length. Both axes are logarithmic:
+/// nearly all of the time queues are short, and the rest matters. Queues that were always empty have no line.
 pub(crate) fn figure(series: Vec<Series>) -> Panel {
     Panel {
         x: Axis::new("queue (KB)").logarithmic(),

@@ -7,7 +7,8 @@ use crate::panel::{Axis, Panel, Series};
 use crate::panels::variant_line;
 use crate::style::Style;
 
-/// Returns the distribution of round-trip times; `None` if they were not probed. A single column has a line for each traffic block.
+/// Returns the distribution of round-trip times; `None` if they were not probed. A single column has a line for each
+/// traffic block.
 pub(crate) fn panel(columns: &[(&Variant, Style)]) -> Option<Panel> {
     let line = |variant: &Variant, style: Style, block: Option<&(u32, String)>| {
         let rows = variant.runs.iter().flat_map(|run| &run.rtts);
@@ -39,8 +40,8 @@ pub(crate) fn panel(columns: &[(&Variant, Style)]) -> Option<Panel> {
     })
 }
 
-/// Returns the fraction of acknowledgments at or below the end of each range, in µs. Ranges are ends in ns with their numbers of
-/// acknowledgments, in any order.
+/// Returns the fraction of acknowledgments at or below the end of each range, in µs. Ranges are ends in ns with their
+/// numbers of acknowledgments, in any order.
 fn cdf(ranges: impl Iterator<Item = (f64, u64)>) -> (Vec<f64>, Vec<f64>) {
     let mut by_end: BTreeMap<u64, u64> = BTreeMap::new();
     for (to_ns, acks) in ranges {

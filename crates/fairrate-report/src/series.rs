@@ -96,9 +96,9 @@ pub fn cdf(values: &[f64], weight: impl Fn(usize) -> f64, limit: usize) -> (Vec<
     thin(x, y, limit)
 }
 
-/// Returns the complementary distribution function as (value, fraction of all above it) for logarithmic axes, at about `limit`
-/// points at most. The first point is at 0, with the fraction of positive values; the last is the largest value, with none
-/// above it. Value `i` has the weight `weight(i)`. Without positive values there are no points.
+/// Returns the complementary distribution function as (value, fraction of all above it) for logarithmic axes, at about
+/// `limit` points at most. The first point is at 0, with the fraction of positive values; the last is the largest
+/// value, with none above it. Value `i` has the weight `weight(i)`. Without positive values there are no points.
 pub fn ccdf(values: &[f64], weight: impl Fn(usize) -> f64, limit: usize) -> (Vec<f64>, Vec<f64>) {
     let mut order: Vec<usize> = (0..values.len()).filter(|i| 0.0 < values[*i] && 0.0 < weight(*i)).collect();
     order.sort_by(|a, b| values[*b].total_cmp(&values[*a]));

@@ -7,8 +7,8 @@ use crate::metric::Metric;
 use crate::metrics::Metrics;
 use crate::model::{RunData, Totals, variants};
 
-/// The metrics that a run is asked for at a simulated time. They depend on nothing but that time and the flows: a run under way and
-/// the table of a complete run give the same values.
+/// The metrics that a run is asked for at a simulated time. They depend on nothing but that time and the flows: a run
+/// under way and the table of a complete run give the same values.
 #[derive(Clone, Debug)]
 pub struct SoFar {
     metrics: Vec<Metric>,
@@ -18,7 +18,8 @@ pub struct SoFar {
 }
 
 impl SoFar {
-    /// Returns the metrics called `names` of a run whose traffic blocks have the names `blocks`, within a measuring window in ns.
+    /// Returns the metrics called `names` of a run whose traffic blocks have the names `blocks`, within a measuring
+    /// window in ns.
     ///
     /// # Errors
     /// The first of the names that is no [metric of flows](Metric::is_of_flows).
@@ -29,10 +30,11 @@ impl SoFar {
         Ok(Self { metrics, blocks, from_ns, until_ns })
     }
 
-    /// Returns the value of each metric at `t_ns`, in the units of [`Metric::value`]; `None` if no such flow has started before.
+    /// Returns the value of each metric at `t_ns`, in the units of [`Metric::value`]; `None` if no such flow has
+    /// started before.
     ///
-    /// `rows` are the flows that have started before `t_ns`, and any others. A flow is done whose last byte arrived before `t_ns`. The
-    /// others count with the slowdown, and the time, that they have at least.
+    /// `rows` are the flows that have started before `t_ns`, and any others. A flow is done whose last byte arrived
+    /// before `t_ns`. The others count with the slowdown, and the time, that they have at least.
     pub fn values<'a>(&self, rows: impl IntoIterator<Item = &'a FlowRow>, t_ns: u64) -> Vec<Option<f64>> {
         let started = rows.into_iter().filter(|row| row.start_ns < t_ns).map(|row| {
             let is_done = row.fct_ns.is_some_and(|fct_ns| row.start_ns + fct_ns < t_ns);

@@ -10,7 +10,8 @@ pub fn percentile(sorted: &[f64], p: f64) -> Option<f64> {
     Some(sorted[place(sorted.len(), p)?])
 }
 
-/// Returns the percentiles for ascending fractions of values in any order, in time linear in their number; `None` without values.
+/// Returns the percentiles for ascending fractions of values in any order, in time linear in their number; `None`
+/// without values.
 pub fn percentiles<const N: usize>(mut values: Vec<f64>, fractions: [f64; N]) -> Option<[f64; N]> {
     let (n, mut from, mut found) = (values.len(), 0, [0.0; N]);
     for (p, found) in fractions.into_iter().zip(&mut found) {
@@ -96,7 +97,8 @@ impl Percentile {
         }
     }
 
-    /// Returns the number of values from which on it can differ from the largest one: the rank `ceil(p n)` is below `n`.
+    /// Returns the number of values from which on it can differ from the largest one: the rank `ceil(p n)` is below
+    /// `n`.
     pub fn least_flows(self) -> usize {
         match self {
             Self::P95 => 20,

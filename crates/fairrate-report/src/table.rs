@@ -52,8 +52,8 @@ pub fn comparison(all: &Comparison) -> Table {
     Table { caption: caption(&all.metrics.iter()), columns, sections: all.groups.iter().map(section).collect() }
 }
 
-/// Returns the values of `metrics` as a table: one column per algorithm, one row per metric; with several seeds means and their
-/// intervals.
+/// Returns the values of `metrics` as a table: one column per algorithm, one row per metric; with several seeds means
+/// and their intervals.
 pub fn of_metrics(all: &Comparison, metrics: &[Metric]) -> Table {
     let cell = |metric: &Metric, of: &Metrics| {
         let Some(estimate) = estimate(of, &|m| metric.value(m)) else { return "-".to_owned() };

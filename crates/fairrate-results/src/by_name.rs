@@ -1,4 +1,5 @@
-//! Counters in summaries: a key for each, as `ecn_marks`, and for drops `drops_CAUSE`. For fields with `#[serde(flatten, with = "by_name")]`.
+//! Counters in summaries: a key for each, as `ecn_marks`, and for drops `drops_CAUSE`. For fields with
+//! `#[serde(flatten, with = "by_name")]`.
 
 use std::borrow::Cow;
 use std::fmt;

@@ -3,8 +3,8 @@
 use fairrate_sim::{Mode, Reason};
 use serde::{Deserialize, Serialize};
 
-/// The reasons for which a run was not simulated in faster ways; an empty list: it was. They come from the scenario alone and move no
-/// result.
+/// The reasons for which a run was not simulated in faster ways; an empty list: it was. They come from the scenario
+/// alone and move no result.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Engine {
     /// The reasons for which switches went event by event, and not in spans of time.

@@ -43,8 +43,8 @@ impl Jobs {
         Some(Self { book: JobBook::new(config)?, complete: Vec::new() })
     }
 
-    /// Notes a task that has ended; returns the row of the operation at a rank that ends with it, if one does, and the rows of the
-    /// iterations that are complete by it.
+    /// Notes a task that has ended; returns the row of the operation at a rank that ends with it, if one does, and the
+    /// rows of the iterations that are complete by it.
     pub fn task(&mut self, outcome: &TaskOutcome) -> (Option<OperationRow>, Vec<IterationRow>) {
         let Some(part) = self.book.note(outcome) else { return (None, Vec::new()) };
         let complete = self.book.take_complete();

@@ -32,7 +32,8 @@ impl LinkRow {
         }
     }
 
-    /// Returns each cause of drops by its name in `summary.json` without `drops_`, with the packets dropped for it here.
+    /// Returns each cause of drops by its name in `summary.json` without `drops_`, with the packets dropped for it
+    /// here.
     pub fn by_cause(&self) -> [(&'static str, u64); DropCause::ALL.len()] {
         let n = [
             self.drops_egress_threshold,

@@ -68,7 +68,8 @@ impl Results {
         if self.summary.tables.contains_key(table) { self.checked_table(table).map(drop) } else { Ok(()) }
     }
 
-    /// Opens a table and checks its length and hash. A small one is then in memory; a large one's columns are read when they are wanted.
+    /// Opens a table and checks its length and hash. A small one is then in memory; a large one's columns are read when
+    /// they are wanted.
     fn checked_table(&self, table: &str) -> Result<Source, ResultsError> {
         let path = self.dir.join(format!("{table}.parquet"));
         let io = |e| ResultsError::io(&path, e);
@@ -179,8 +180,8 @@ enum Source {
 /// Largest number of rows for which memory is reserved before they are read; a damaged file may state too many.
 const MOST_ROWS_AT_ONCE: usize = 1 << 16;
 
-/// Largest number of rows of a row group. It bounds the memory that a small file with repeated values can take; the writer's groups
-/// are far smaller.
+/// Largest number of rows of a row group. It bounds the memory that a small file with repeated values can take; the
+/// writer's groups are far smaller.
 const MOST_ROWS_IN_GROUP: usize = 1 << 20;
 
 /// A row group being read column by column.

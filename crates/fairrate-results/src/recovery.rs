@@ -25,7 +25,8 @@ pub struct RecoverySummary {
     pub back_bps: f64,
     /// Time from the failure to the first of three windows in a row in which goodput is back; `None`: there were none.
     pub time_ns: Option<u64>,
-    /// Mean goodput of all flows in the last quarter of the windows after the failure; `None`: there were fewer than four.
+    /// Mean goodput of all flows in the last quarter of the windows after the failure; `None`: there were fewer than
+    /// four.
     #[serde(default)]
     pub settled_bps: Option<f64>,
 }

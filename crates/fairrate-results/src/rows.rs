@@ -44,12 +44,14 @@ tables! {
         reordering_mean_ns: Option<u64>, "ns";
         /// The longest such time; absent if there was none.
         reordering_max_ns: Option<u64>, "ns";
-        /// Data packets, without copies of what had arrived in order, that came after one that was sent later; 0 where packets of a flow take one path, and for HOMA.
+        /// Data packets, without copies of what had arrived in order, that came after one that was sent later; 0 where
+        /// packets of a flow take one path, and for HOMA.
         late_packets: u64, "packets";
-        /// Largest reorder extent: from the first byte of a late packet to that of the furthest one that had arrived; 0 likewise.
+        /// Largest reorder extent: from the first byte of a late packet to that of the furthest one that had arrived; 0
+        /// likewise.
         reorder_extent_bytes: u64, "B";
-        /// Largest distance from the byte expected next to the end of the furthest one that had arrived, which a buffer for reordering
-        /// has to hold; 0 likewise.
+        /// Largest distance from the byte expected next to the end of the furthest one that had arrived, which a buffer
+        /// for reordering has to hold; 0 likewise.
         reorder_span_bytes: u64, "B";
         /// Retransmission timeouts of the sender, or of all subflows.
         timeouts: u32, "1";
@@ -61,7 +63,8 @@ tables! {
         deadline_ns: Option<u64>, "ns";
     }
 
-    /// A row of `ports.parquet`: a sample of a probed port, or of the receive buffer of a host. Rows are in order of time.
+    /// A row of `ports.parquet`: a sample of a probed port, or of the receive buffer of a host. Rows are in order of
+    /// time.
     ports: PortRow, by 32_768 {
         /// Time of the sample, before anything else of that time.
         t_ns: u64, "ns";
@@ -69,15 +72,18 @@ tables! {
         node: u32, "node";
         /// Name of the port; `host-rx->h3` is the receive buffer of `h3`.
         port: Text, "from->to";
-        /// Bytes waiting in all classes, without the packet on the wire; in a receive buffer, all that is not in memory.
+        /// Bytes waiting in all classes, without the packet on the wire; in a receive buffer, all that is not in
+        /// memory.
         qlen_bytes: u64, "B";
-        /// Bytes handed to the wire since the start; of a VOQ, those that its circuits took; of a receive buffer, those of data in memory.
+        /// Bytes handed to the wire since the start; of a VOQ, those that its circuits took; of a receive buffer, those
+        /// of data in memory.
         tx_bytes: u64, "B";
         /// Packets dropped on their way into the port since the start.
         drops: u64, "packets";
         /// Packets marked with ECN since the start.
         ecn_marks: u64, "packets";
-        /// Time during which the peer paused any class of the port since the start; of a receive buffer, for which it paused its switch.
+        /// Time during which the peer paused any class of the port since the start; of a receive buffer, for which it
+        /// paused its switch.
         pfc_pause_ns: u64, "ns";
     }
 
@@ -113,7 +119,8 @@ tables! {
         class: u8, "priority class";
     }
 
-    /// A row of `links.parquet`: an egress port over the whole run. Rows are in order of ports; there are none until the run has ended.
+    /// A row of `links.parquet`: an egress port over the whole run. Rows are in order of ports; there are none until
+    /// the run has ended.
     links: LinkRow, by 4_096 {
         /// Id of the node the port sends from.
         node: u32, "node";
@@ -127,7 +134,8 @@ tables! {
         ecn_marks: u64, "packets";
         /// Time during which the peer paused any class of the port.
         pfc_pause_ns: u64, "ns";
-        /// Packets dropped here for all causes: on their way into the port, from its queue, on its wire or at the host to which it leads.
+        /// Packets dropped here for all causes: on their way into the port, from its queue, on its wire or at the host
+        /// to which it leads.
         drops: u64, "packets";
         /// Those of them that an egress queue over its Dynamic Threshold refused.
         drops_egress_threshold: u64, "packets";
@@ -153,8 +161,8 @@ tables! {
         drops_host: u64, "packets";
     }
 
-    /// A row of `rtts.parquet`: a range of round-trip times of the flows of a block, if a probe counts them. Rows are in order of blocks
-    /// and ranges; there are none until the run has ended.
+    /// A row of `rtts.parquet`: a range of round-trip times of the flows of a block, if a probe counts them. Rows are
+    /// in order of blocks and ranges; there are none until the run has ended.
     rtts: RttRow, by 4_096 {
         /// Number of the `[[traffic]]` block.
         group: u32, "traffic block";
@@ -184,8 +192,8 @@ tables! {
         converged: bool, "bool";
     }
 
-    /// A row of `collectives.parquet`: a rank in an iteration of a collective operation, when the iteration is complete or at the end of
-    /// the run. Rows are in order of iterations.
+    /// A row of `collectives.parquet`: a rank in an iteration of a collective operation, when the iteration is complete
+    /// or at the end of the run. Rows are in order of iterations.
     collectives: CollectiveRow, by 4_096 {
         /// Number of its `[[traffic]]` block.
         group: u32, "traffic block";
@@ -197,8 +205,8 @@ tables! {
         node: u32, "node";
         /// Start at this rank: that of the block, or when it was done with the iteration before and has computed.
         start_ns: u64, "ns";
-        /// Arrival of the last message at this rank, or of the last one from it if it receives none; absent if the iteration is not
-        /// complete.
+        /// Arrival of the last message at this rank, or of the last one from it if it receives none; absent if the
+        /// iteration is not complete.
         end_ns: Option<u64>, "ns";
         /// Time from start to end.
         time_ns: Option<u64>, "ns";
@@ -212,7 +220,8 @@ tables! {
         busbw_bytes_per_s: Option<f64>, "B/s";
     }
 
-    /// A row of `operations.parquet`: a rank in an operation of a training job, when it has ended there. Rows are in order of ends.
+    /// A row of `operations.parquet`: a rank in an operation of a training job, when it has ended there. Rows are in
+    /// order of ends.
     operations: OperationRow, by 32_768 {
         /// Number of its `[[traffic]]` block.
         group: u32, "traffic block";
@@ -234,11 +243,13 @@ tables! {
         bytes: Option<u64>, "B";
         /// Time at which the rank had done all that it waits for.
         start_ns: u64, "ns";
-        /// Time at which the rank had computed, or had received all that it receives and handed all that it sends to the NIC.
+        /// Time at which the rank had computed, or had received all that it receives and handed all that it sends to
+        /// the NIC.
         end_ns: u64, "ns";
     }
 
-    /// A row of `iterations.parquet`: a rank in an iteration of a training job that is complete. Rows are in order of iterations.
+    /// A row of `iterations.parquet`: a rank in an iteration of a training job that is complete. Rows are in order of
+    /// iterations.
     iterations: IterationRow, by 4_096 {
         /// Number of its `[[traffic]]` block.
         group: u32, "traffic block";
@@ -258,7 +269,8 @@ tables! {
         compute_ns: u64, "ns";
         /// Exposed communication: time in which it does not compute and takes part in a collective operation.
         exposed_ns: u64, "ns";
-        /// Time in which it does neither, and has a message to send or receive: it waits for other stages of the pipeline.
+        /// Time in which it does neither, and has a message to send or receive: it waits for other stages of the
+        /// pipeline.
         pipeline_ns: u64, "ns";
         /// Time in which it does nothing of these.
         idle_ns: u64, "ns";

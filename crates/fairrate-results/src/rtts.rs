@@ -55,8 +55,8 @@ impl Rtts {
     }
 }
 
-/// Returns the number of the range of a time: each nanosecond has its own up to `PER_DOUBLING`, and from there on each doubling has as
-/// many ranges of one length.
+/// Returns the number of the range of a time: each nanosecond has its own up to `PER_DOUBLING`, and from there on each
+/// doubling has as many ranges of one length.
 fn range(ns: u64) -> usize {
     let doublings = (u64::BITS - ns.leading_zeros()).saturating_sub(BITS + 1);
     (u64::from(doublings << BITS) + (ns >> doublings)) as usize

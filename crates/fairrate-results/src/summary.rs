@@ -79,8 +79,8 @@ pub struct FctBucket {
     pub fct_ns: Option<Quantiles>,
 }
 
-/// Upper ends of the ranges of flow sizes, in payload bytes; a last range has no end. They are those of PowerTCP's text,
-/// with an additional range for the gap between 10 and 100 KB.
+/// Upper ends of the ranges of flow sizes, in payload bytes; a last range has no end. They are those of PowerTCP's
+/// text, with an additional range for the gap between 10 and 100 KB.
 pub const SIZE_BOUNDS: [u64; 3] = [10_000, 100_000, 1_000_000];
 
 /// The ranges of sizes.
@@ -239,7 +239,8 @@ pub struct Summary {
     pub error: Option<String>,
     /// Hash of the order of events, in hexadecimal: equal exactly if two runs had the same events.
     pub fingerprint: String,
-    /// The ways in which the simulator worked, and the reasons against faster ones; `None` on Linux, and until the network is built.
+    /// The ways in which the simulator worked, and the reasons against faster ones; `None` on Linux, and until the
+    /// network is built.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub engine: Option<Engine>,
     /// Packets of any kind serialised onto a link.
@@ -250,7 +251,8 @@ pub struct Summary {
     pub wall_s: f64,
     /// Simulated time at the end of the run, in seconds.
     pub sim_s: f64,
-    /// Bytes of data packets that left hosts; with `bytes_duplicated`, the sum of delivered, dropped, trimmed and in flight.
+    /// Bytes of data packets that left hosts; with `bytes_duplicated`, the sum of delivered, dropped, trimmed and in
+    /// flight.
     pub bytes_sent: u64,
     /// Bytes of data packets that faulty links have added.
     #[serde(default)]

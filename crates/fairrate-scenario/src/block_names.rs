@@ -2,8 +2,8 @@
 
 use crate::tree::{self, Value};
 
-/// Returns the names of the `[[traffic]]` blocks in `text`, a scenario that was read before, in their order; empty for those
-/// without one. Needs no algorithm: results of an algorithm that is not at hand have their names, too.
+/// Returns the names of the `[[traffic]]` blocks in `text`, a scenario that was read before, in their order; empty for
+/// those without one. Needs no algorithm: results of an algorithm that is not at hand have their names, too.
 pub fn traffic_block_names(text: &str) -> Vec<String> {
     let table = tree::parse_quietly(text);
     let Some(Value::Array(blocks)) = table.as_ref().and_then(|t| t.get("traffic")).map(|entry| &entry.node.value)

@@ -59,8 +59,8 @@ fn put(table: &mut Table, key: &str, value: Value, site: Site, report: &Report) 
     overrides::set(table, key, Node { value, site }, site, report);
 }
 
-/// Returns `true` if the document leaves `key` open. The rate that a threshold is for belongs to the threshold, and marking that is
-/// off stays off.
+/// Returns `true` if the document leaves `key` open. The rate that a threshold is for belongs to the threshold, and
+/// marking that is off stays off.
 fn is_missing(table: &Table, key: &str) -> bool {
     let has = |key: &str| get(table, &key.split('.').collect::<Vec<_>>()).is_some();
     let is_off = matches!(get(table, &["switch", "ecn"]), Some(Node { value: Value::Bool(false), .. }));

@@ -3,8 +3,8 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// Approximate memory of a flow until the end of its run; measured as the growth of whole runs with the number of flows: 290 bytes for flows
-/// of closed loops and 320 for others over RDMA, 440 over TCP with one subflow.
+/// Approximate memory of a flow until the end of its run; measured as the growth of whole runs with the number of
+/// flows: 290 bytes for flows of closed loops and 320 for others over RDMA, 440 over TCP with one subflow.
 pub const FLOW_BYTES: u64 = 450;
 
 /// Returns the number of bytes that this process can still allocate: the least of the machine's available memory, the

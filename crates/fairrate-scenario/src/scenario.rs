@@ -164,8 +164,9 @@ pub struct Reader<'a> {
 }
 
 impl Reader<'_> {
-    /// Returns a reader that leaves out the flows, and probes, which may name them. Its scenarios have a network, faults and algorithms,
-    /// in little time and memory however many flows there are, and cannot be run: they are for readers of results.
+    /// Returns a reader that leaves out the flows, and probes, which may name them. Its scenarios have a network,
+    /// faults and algorithms, in little time and memory however many flows there are, and cannot be run: they are for
+    /// readers of results.
     #[must_use]
     pub fn without_flows(self) -> Self {
         Self { has_flows: false, ..self }
@@ -253,7 +254,8 @@ impl Reader<'_> {
     }
 }
 
-/// Returns the remedy for a scenario file that cannot be read: the TOML file beside it with the nearest name, if there is one.
+/// Returns the remedy for a scenario file that cannot be read: the TOML file beside it with the nearest name, if there
+/// is one.
 fn help_for_unreadable(path: &Path) -> String {
     let dir = path.parent().filter(|dir| !dir.as_os_str().is_empty()).unwrap_or(Path::new("."));
     let names = std::fs::read_dir(dir).into_iter().flatten().flatten();

@@ -1,5 +1,5 @@
-//! Tests of scenarios in one program, which takes less time to build than a program for each file takes. Files that write pages or
-//! snapshots are programs of their own, and so are the random scenarios.
+//! Tests of scenarios in one program, which takes less time to build than a program for each file takes. Files that
+//! write pages or snapshots are programs of their own, and so are the random scenarios.
 
 mod classes;
 mod constants;

@@ -69,8 +69,8 @@ fn times(flows: &[FlowOutcome]) -> Vec<f64> {
     flows.iter().map(|flow| flow.fct.expect("it is done").as_ps() as f64 / 1e6).collect()
 }
 
-/// Seven messages of 4 MB to one host: 28 MB take 2,240 us on its link, and 2,300 with headers and 0.985 of it. All end within the last
-/// tenth, nothing is dropped, and what does not fit is cut in the first round trip alone.
+/// Seven messages of 4 MB to one host: 28 MB take 2,240 us on its link, and 2,300 with headers and 0.985 of it. All end
+/// within the last tenth, nothing is dropped, and what does not fit is cut in the first round trip alone.
 #[test]
 fn an_incast_is_fair_and_loses_nothing_but_payload() {
     for cc in ALL {
@@ -103,8 +103,8 @@ fn a_message_within_the_first_window_waits_for_nobody() {
     }
 }
 
-/// Alone, a message longer than the window goes at the pace of its receiver: 20 MB at 0.98 to 0.99 of the link, but for NDP, whose
-/// window of 15 packets is more than this network's bandwidth-delay product too.
+/// Alone, a message longer than the window goes at the pace of its receiver: 20 MB at 0.98 to 0.99 of the link, but for
+/// NDP, whose window of 15 packets is more than this network's bandwidth-delay product too.
 #[test]
 fn a_message_alone_goes_at_the_pace_of_its_receiver() {
     for (cc, least, most) in [("rccc", 0.97, 0.98), ("eqds", 0.965, 0.975), ("ndp", 0.975, 0.99)] {
@@ -176,7 +176,8 @@ fn threads_give_the_same_bits() {
     }
 }
 
-/// A permutation over all paths, each in its turn, meets no queue of more than a few packets: all of 16 flows are as good as alone.
+/// A permutation over all paths, each in its turn, meets no queue of more than a few packets: all of 16 flows are as
+/// good as alone.
 #[test]
 fn numbered_paths_spread_evenly() {
     let permutation = "[[traffic]]\nkind = \"permutation\"\nbytes = \"9MB\"\n";

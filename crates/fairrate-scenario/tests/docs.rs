@@ -1,6 +1,6 @@
 //! The documentation agrees with the code: every TOML block in it can be run, every CSV block can be read, the tables
-//! of `docs/scenario.md` have every key with its default, every way to choose a path has its page, and no link is broken. To
-//! write the tables of those pages again: `FAIRRATE_BLESS=1 cargo test -p fairrate-scenario --test docs`.
+//! of `docs/scenario.md` have every key with its default, every way to choose a path has its page, and no link is
+//! broken. To write the tables of those pages again: `FAIRRATE_BLESS=1 cargo test -p fairrate-scenario --test docs`.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -232,8 +232,8 @@ fn hold_parameters(path: &Path, text: &str, want: &str) {
     }
 }
 
-/// Checks the page of a scheme or rule: its sections come in order, `docs/many-paths.md` links it, and its keys are those of the
-/// reference.
+/// Checks the page of a scheme or rule: its sections come in order, `docs/many-paths.md` links it, and its keys are
+/// those of the reference.
 fn hold_page(dir: &str, key: &str, name: &str, parameters: &str) -> String {
     let path = root().join(format!("docs/{dir}/{name}.md"));
     let text = std::fs::read_to_string(&path).unwrap_or_else(|e| panic!("{}: {e}", path.display()));

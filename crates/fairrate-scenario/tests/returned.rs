@@ -1,4 +1,5 @@
-//! Headers that go back to their senders (`trim_return`): switches that have room neither for a packet nor for its header.
+//! Headers that go back to their senders (`trim_return`): switches that have room neither for a packet nor for its
+//! header.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -31,8 +32,8 @@ impl Sink for Seen {
     }
 }
 
-/// Returns an incast of seven hosts in two racks under `cc`, of 60 packets each, which are all sent at once. A port holds three packets of
-/// 1,564 B and 25 headers.
+/// Returns an incast of seven hosts in two racks under `cc`, of 60 packets each, which are all sent at once. A port
+/// holds three packets of 1,564 B and 25 headers.
 fn incast(cc: &str, sets: &[(&str, &str)]) -> SimConfig {
     let entropy = match cc {
         "eqds" => "bitmap-once",
@@ -118,8 +119,8 @@ fn distance(topology: &Topology, from: NodeId, to: NodeId) -> u32 {
     unreachable!("the network is connected")
 }
 
-/// The 420 packets of 1,564 B take 53.1 us at 0.99 of the link. With headers that go back
-/// each is known to be lost within a round trip, and no timeout is needed; without, the messages end with the timeouts of 5 ms. Requests for
+/// The 420 packets of 1,564 B take 53.1 us at 0.99 of the link. With headers that go back each is known to be lost
+/// within a round trip, and no timeout is needed; without, the messages end with the timeouts of 5 ms. Requests for
 /// credit do not go back: some are dropped.
 #[test]
 fn no_sender_waits_for_a_timeout() {
@@ -135,7 +136,8 @@ fn no_sender_waits_for_a_timeout() {
     }
 }
 
-/// Each header that turns goes back over the links that lead to its sender, as many as it has crossed, however switches choose paths.
+/// Each header that turns goes back over the links that lead to its sender, as many as it has crossed, however switches
+/// choose paths.
 #[test]
 fn headers_go_back_to_their_senders() {
     for (balance, cc) in [("ecmp", "nscc"), ("host", "rccc"), ("spray", "eqds"), ("host", "ndp"), ("conga", "nscc")] {

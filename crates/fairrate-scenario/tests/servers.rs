@@ -6,7 +6,8 @@ use std::path::Path;
 use fairrate_scenario::{Overrides, Scenario};
 use fairrate_sim::{NodeId, SimConfig};
 
-/// Returns the flows of a block on two servers of four GPUs, with names of their ends; the resolved scenario has the same ones.
+/// Returns the flows of a block on two servers of four GPUs, with names of their ends; the resolved scenario has the
+/// same ones.
 fn ends(topology: &str, block: &str) -> BTreeSet<(String, String)> {
     let text =
         format!("duration = \"1ms\"\n[topology]\n{topology}\n[[traffic]]\n{block}\n[transport]\nrto = \"1ms\"\n");

@@ -18,8 +18,8 @@ fn warnings(routing: &str, transport: &str, rest: &str) -> Vec<String> {
     read(routing, transport, rest).warnings().to_vec()
 }
 
-/// The largest base RTT of the default leaf-spine is below 12 us, so 100 us are too much there and ten base RTTs are not. Where nothing is lost a
-/// long window costs nothing, and without `rto` nothing is waited for.
+/// The largest base RTT of the default leaf-spine is below 12 us, so 100 us are too much there and ten base RTTs are
+/// not. Where nothing is lost a long window costs nothing, and without `rto` nothing is waited for.
 #[test]
 fn a_window_much_longer_than_disorder_is_warned_of() {
     let of = |window: &str, switch: &str| {
@@ -121,8 +121,8 @@ fn a_rule_for_hashes_where_nothing_hashes_is_warned_of() {
     assert_eq!((of("ecmp", "resilient"), of("host", "resilient")), (Vec::new(), Vec::new()));
 }
 
-/// Two hosts of 25 Gb/s fill the port of another one. With a buffer of 125 KB for each of the 40 ports of a star, thresholds of an eighth of what is
-/// free pause both from 0.25 / 1.25 of the buffer on: 1 MB of 5 MB.
+/// Two hosts of 25 Gb/s fill the port of another one. With a buffer of 125 KB for each of the 40 ports of a star,
+/// thresholds of an eighth of what is free pause both from 0.25 / 1.25 of the buffer on: 1 MB of 5 MB.
 #[test]
 fn marks_that_come_after_pauses_are_warned_of() {
     let of = |switch: &str, cc: &str| {

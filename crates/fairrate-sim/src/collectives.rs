@@ -28,12 +28,14 @@ pub struct CollectiveSpec {
     pub compute: Time,
     /// The factors by which that is longer, and the latency of each step.
     pub pace: Pace,
-    /// The least time of an iteration: the links of a rank carry at line rate, without headers, what every algorithm has to send.
+    /// The least time of an iteration: the links of a rank carry at line rate, without headers, what every algorithm
+    /// has to send.
     pub bound: Time,
 }
 
 impl CollectiveSpec {
-    /// Returns the bytes per second of an iteration that takes `time` (nccl-tests' `algbw`), and those of each link (`busbw`).
+    /// Returns the bytes per second of an iteration that takes `time` (nccl-tests' `algbw`), and those of each link
+    /// (`busbw`).
     pub fn bandwidths(&self, time: Time) -> (f64, f64) {
         let algorithm = self.bytes.as_f64() * 1e12 / (time.as_ps().max(1)) as f64;
         let (more, less) = self.op.bus_factor(self.ranks.len());
@@ -50,9 +52,9 @@ pub struct IterationOutcome {
     pub iteration: u32,
     /// Start and end at each rank; the end is absent if the iteration is not complete.
     ///
-    /// The first iteration starts at the collective's start, a later one when the rank is done with the one before and has computed, or
-    /// with its first message if that is earlier. It ends with the last message that the rank receives, or, if it receives none,
-    /// with the arrival of the last one that it sends.
+    /// The first iteration starts at the collective's start, a later one when the rank is done with the one before and
+    /// has computed, or with its first message if that is earlier. It ends with the last message that the rank
+    /// receives, or, if it receives none, with the arrival of the last one that it sends.
     pub ranks: Vec<(Time, Option<Time>)>,
 }
 

@@ -50,17 +50,20 @@ pub struct SimConfig {
     pub transport: TransportConfig,
     /// Congestion control of the hosts.
     pub cc: AlgorithmConfig,
-    /// Control of the flows that have another [`FlowSpec::stack`] than 0; at most [`MAX_STACKS`](Self::MAX_STACKS) less 1. All have
-    /// the same `mtu`. None has an oracle, an allocator or receivers that grant; if there are any, the algorithm above has none either.
+    /// Control of the flows that have another [`FlowSpec::stack`] than 0; at most [`MAX_STACKS`](Self::MAX_STACKS)
+    /// less 1. All have the same `mtu`. None has an oracle, an allocator or receivers that grant; if there are any, the
+    /// algorithm above has none either.
     pub beside: Vec<Stack>,
     /// The flows; a [`FlowId`] is a position in here.
     pub flows: Shared<FlowSpec>,
     /// Flows that start or stop one after the other, each once the rates have converged after the one before. They need
     /// [`ProbeSpec::Convergence`].
     pub changes: Vec<Change>,
-    /// Work of hosts that sends nothing; a [`TaskId`](crate::TaskId) is a position in here. A run ends when it is done, as with flows.
+    /// Work of hosts that sends nothing; a [`TaskId`](crate::TaskId) is a position in here. A run ends when it is done,
+    /// as with flows.
     pub tasks: Vec<TaskSpec>,
-    /// The flows and tasks for which flows with [`Trigger::Dependencies`] and tasks wait; they satisfy [`check_dependencies`].
+    /// The flows and tasks for which flows with [`Trigger::Dependencies`] and tasks wait; they satisfy
+    /// [`check_dependencies`].
     pub dependencies: Shared<Dependency>,
     /// The collective operations that flows are messages of.
     pub collectives: Vec<CollectiveSpec>,
@@ -105,8 +108,8 @@ impl SimConfig {
         }
     }
 
-    /// Returns what the network has to do for all algorithms together. Demands on marking are left out where algorithms have
-    /// different ones: the configuration has the marking.
+    /// Returns what the network has to do for all algorithms together. Demands on marking are left out where algorithms
+    /// have different ones: the configuration has the marking.
     ///
     /// # Panics
     /// Two algorithms need different things of the network.

@@ -1,11 +1,11 @@
 //! A run in which every flow has its exact max-min rate at every moment: no packets, no queues, no feedback.
 //!
-//! Flows are fluids. At every arrival and departure rates are computed anew, for the flows that it can affect: those that share links
-//! with it, or with others that do. In between nothing happens. Served
-//! bytes are bytes on the wire, headers included, and leave all links of a path at once; acknowledgments take no
-//! capacity. When its last bit has left, a flow stops competing; the rest of its way takes as long as it would take
-//! after the last bit at the slowest link if the flow were alone: alone, it takes its ideal completion time to the
-//! picosecond. Meanwhile its last packet counts as in flight.
+//! Flows are fluids. At every arrival and departure rates are computed anew, for the flows that it can affect: those
+//! that share links with it, or with others that do. In between nothing happens. Served bytes are bytes on the wire,
+//! headers included, and leave all links of a path at once; acknowledgments take no capacity. When its last bit has
+//! left, a flow stops competing; the rest of its way takes as long as it would take after the last bit at the slowest
+//! link if the flow were alone: alone, it takes its ideal completion time to the picosecond. Meanwhile its last packet
+//! counts as in flight.
 
 mod changes;
 mod links;
@@ -89,8 +89,8 @@ struct FlowState {
     /// The range of its ports in the table of paths; empty before it starts.
     path: Range<usize>,
     successor: Option<(FlowId, u64)>,
-    /// Time from the last bit out of the sender to the last byte at the receiver; for a merged flow, that of each message. It can be below 0 where times are cut
-    /// to nanoseconds: then packets are faster than their rate.
+    /// Time from the last bit out of the sender to the last byte at the receiver; for a merged flow, that of each
+    /// message. It can be below 0 where times are cut to nanoseconds: then packets are faster than their rate.
     tail_ps: i64,
     /// Time of an acknowledgment on its way back.
     back_ps: u64,

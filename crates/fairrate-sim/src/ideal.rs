@@ -75,12 +75,13 @@ impl Framing {
     }
 }
 
-/// Returns the time from the start of a flow to its last byte at the receiver, if the flow is alone, sends the packets of
-/// `train` at line rate and every node stores packets before it forwards them.
+/// Returns the time from the start of a flow to its last byte at the receiver, if the flow is alone, sends the packets
+/// of `train` at line rate and every node stores packets before it forwards them.
 ///
-/// Up to a hop where packets travel in parallel, the last packet leaves a hop when it has arrived and the packets before it
-/// have left. From there on the time is a lower bound, the largest of three: that of the last packet and that of the last
-/// full one, which wait for none, and that of a hop which sends all packets from the moment when the first can be there.
+/// Up to a hop where packets travel in parallel, the last packet leaves a hop when it has arrived and the packets
+/// before it have left. From there on the time is a lower bound, the largest of three: that of the last packet and that
+/// of the last full one, which wait for none, and that of a hop which sends all packets from the moment when the first
+/// can be there.
 pub fn ideal_fct(clock: ClockRule, path: &[Hop], train: Train) -> Time {
     let time = |hop: &Hop, bytes| u128::from(tx_time(clock, hop.rate, bytes).as_ps());
     let n_full = u128::from(train.n_full);
@@ -191,8 +192,8 @@ mod tests {
         assert_eq!(fct(&[hop(25, 0), hop(25, 0), hop(25, 0)], 1_010), 3 * 348_800 + 32_000);
     }
 
-    /// Packets of 436 and 416 ns on two parallel links do not wait for each other there, but at the link after them, where
-    /// the first full one can be after 523.2 ns. With a third packet the parallel links have 644 ns of work each.
+    /// Packets of 436 and 416 ns on two parallel links do not wait for each other there, but at the link after them,
+    /// where the first full one can be after 523.2 ns. With a third packet the parallel links have 644 ns of work each.
     #[test]
     fn packets_side_by_side_do_not_wait_for_each_other() {
         let path = [hop(100, 0), Hop { lanes: 2, ..hop(20, 0) }, hop(100, 0)];
@@ -203,8 +204,8 @@ mod tests {
         assert_eq!(fct(1_001), 87_200 + 436_000 + 87_200);
     }
 
-    /// Computes the time that the closed form describes: every packet at every hop. The one in the middle comes behind `n_before`
-    /// full ones.
+    /// Computes the time that the closed form describes: every packet at every hop. The one in the middle comes behind
+    /// `n_before` full ones.
     fn packet_by_packet(clock: ClockRule, path: &[Hop], train: Train, n_before: u64) -> u64 {
         let mut packets = vec![train.full; train.n_full as usize];
         packets.insert(n_before as usize, train.middle);

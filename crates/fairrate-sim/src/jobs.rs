@@ -55,7 +55,8 @@ pub struct OperationSpec {
     pub bytes: Bytes,
 }
 
-/// The part of a rank in an operation. A computation is one task, any other part two of no duration: its start and its end.
+/// The part of a rank in an operation. A computation is one task, any other part two of no duration: its start and its
+/// end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PartSpec {
     /// The operation: a position in [`JobSpec::operations`].
@@ -138,7 +139,8 @@ pub struct PartOutcome {
     pub part: usize,
     /// Time at which all that it waits for had ended at the rank.
     pub start: Time,
-    /// Time at which the rank had computed, or had received all that it receives and handed all that it sends to the NIC.
+    /// Time at which the rank had computed, or had received all that it receives and handed all that it sends to the
+    /// NIC.
     pub end: Time,
 }
 
@@ -322,7 +324,8 @@ fn times(start: Time, spans: &[(Time, Time, Class)]) -> RankTimes {
 mod tests {
     use super::*;
 
-    /// From 10 to 100: computing from 20 to 50, a collective from 40 to 70, a message from 60 to 90 and one of no time at 100.
+    /// From 10 to 100: computing from 20 to 50, a collective from 40 to 70, a message from 60 to 90 and one of no time
+    /// at 100.
     #[test]
     fn times_of_a_rank_add_up() {
         let us = Time::from_us;

@@ -1,4 +1,5 @@
-//! The rates that an oracle gives to flows: max-min fair, by class where classes have weights, or what each would have alone.
+//! The rates that an oracle gives to flows: max-min fair, by class where classes have weights, or what each would have
+//! alone.
 
 use fairrate_allocate::{ClassMaxMin, LinkId, MaxMin};
 use fairrate_control::Oracle;

@@ -92,16 +92,17 @@ pub struct TaskOutcome {
     pub end: Time,
 }
 
-/// The disorder among the packets of a flow that take several paths; none where they take one, and not recorded for HOMA.
+/// The disorder among the packets of a flow that take several paths; none where they take one, and not recorded for
+/// HOMA.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Disorder {
     /// Number of data packets that arrived after one that was sent later.
     pub late_packets: u64,
-    /// Largest reorder extent in bytes: from the first byte of such a packet to that of the furthest one that had arrived
-    /// (RFC 4737 counts packets).
+    /// Largest reorder extent in bytes: from the first byte of such a packet to that of the furthest one that had
+    /// arrived (RFC 4737 counts packets).
     pub extent_bytes: u64,
-    /// Largest distance in bytes from the byte that the receiver expects next to the end of the furthest one that has arrived:
-    /// the buffer that puts them in order, or the reach of a bitmap.
+    /// Largest distance in bytes from the byte that the receiver expects next to the end of the furthest one that has
+    /// arrived: the buffer that puts them in order, or the reach of a bitmap.
     pub span_bytes: u64,
 }
 

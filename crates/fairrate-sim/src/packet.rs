@@ -97,8 +97,8 @@ pub struct Packet {
 pub struct PacketPool {
     packets: Table<PacketIdx, Packet>,
     free: PacketIdx,
-    /// Free places of packets that went to other parts, which come first for packets from there: unlike those of the list, they
-    /// are known before they are needed.
+    /// Free places of packets that went to other parts, which come first for packets from there: unlike those of the
+    /// list, they are known before they are needed.
     vacated: Vec<PacketIdx>,
     int: Vec<IntHop>,
     int_stride: usize,
@@ -133,8 +133,8 @@ impl PacketPool {
         at
     }
 
-    /// Adds a place to the list of free ones. It does not take the new packet as a parameter, which would then have to be in memory
-    /// at every call of [`PacketPool::take`].
+    /// Adds a place to the list of free ones. It does not take the new packet as a parameter, which would then have to
+    /// be in memory at every call of [`PacketPool::take`].
     #[cold]
     fn grow(&mut self) {
         if let Some(place) = self.vacated.pop() {

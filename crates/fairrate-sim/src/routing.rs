@@ -6,7 +6,8 @@
 //! Edge switches with the same neighbours are twins, such as those of a pod: every other node is as far from one as
 //! from the other, so that one search finds the distances of all twins.
 //!
-//! A path is as short as the sum of its links' lengths ([`LongLinks`]): 1 each, but for the global links of a dragonfly.
+//! A path is as short as the sum of its links' lengths ([`LongLinks`]): 1 each, but for the global links of a
+//! dragonfly.
 
 mod dearest;
 pub(crate) mod weights;
@@ -115,8 +116,8 @@ pub struct Routes {
     first_twin: Vec<u32>,
     /// Length of the paths from each switch (column) to the first switch of a group of twins (row).
     hops: Vec<u16>,
-    /// Number of links of these paths, the most among those of the same length; empty if all links have the length 1, as then it is
-    /// the length.
+    /// Number of links of these paths, the most among those of the same length; empty if all links have the length 1,
+    /// as then it is the length.
     links: Vec<u16>,
     /// Number of links on the longest of the shortest paths between hosts.
     longest: u32,
@@ -228,8 +229,8 @@ impl Routes {
         self.long_links.length(exit.port)
     }
 
-    /// Searches, from the first switch of each group of twins, for the lengths of the shortest paths. Links go both ways and are as
-    /// long either way, so paths are too.
+    /// Searches, from the first switch of each group of twins, for the lengths of the shortest paths. Links go both
+    /// ways and are as long either way, so paths are too.
     fn all_hops(&self) -> Vec<u16> {
         let n = self.switches.len();
         let mut hops = vec![FAR; n * self.first_twin.len()];
@@ -320,7 +321,8 @@ impl Routes {
         self.exits(at).iter().filter(move |exit| self.leads_on(**exit, hops, here))
     }
 
-    /// Returns `true` if an exit of a switch that is as far as `here` from the edge switch of `hops` is on a shortest path.
+    /// Returns `true` if an exit of a switch that is as far as `here` from the edge switch of `hops` is on a shortest
+    /// path.
     #[inline]
     fn leads_on(&self, exit: Exit, hops: Hops<'_>, here: u16) -> bool {
         u32::from(hops.from(exit.to)) + u32::from(self.length(exit)) == u32::from(here)

@@ -3,8 +3,8 @@
 use std::ops::{Deref, DerefMut};
 use std::sync::Arc;
 
-/// A list whose copies share its memory until one of them is changed: a run of millions of flows has one list of them, not one for each
-/// of those that look into it.
+/// A list whose copies share its memory until one of them is changed: a run of millions of flows has one list of them,
+/// not one for each of those that look into it.
 #[derive(Debug, PartialEq)]
 pub struct Shared<T>(Arc<Vec<T>>);
 

@@ -95,8 +95,8 @@ impl Simulation {
         Self { run, finished: false }
     }
 
-    /// Builds a run in up to `parts` parts that one thread does in turn and measures. Results are the same to the last bit.
-    /// [`Simulation::work`] tells what each part does, and so how fast the run could be on a core for each part.
+    /// Builds a run in up to `parts` parts that one thread does in turn and measures. Results are the same to the last
+    /// bit. [`Simulation::work`] tells what each part does, and so how fast the run could be on a core for each part.
     pub fn measured(config: SimConfig, parts: usize) -> Self {
         let mut simulation = Self::with_threads(config, parts);
         if let Run::Packets(cluster) = &mut simulation.run {
@@ -105,8 +105,8 @@ impl Simulation {
         simulation
     }
 
-    /// Returns the work so far of the parts of a run that is [`measured`](Self::measured); `None` for others, and if flows
-    /// are fluids.
+    /// Returns the work so far of the parts of a run that is [`measured`](Self::measured); `None` for others, and if
+    /// flows are fluids.
     pub fn work(&self) -> Option<Work> {
         match &self.run {
             Run::Packets(cluster) => cluster.measured(),
@@ -115,8 +115,8 @@ impl Simulation {
     }
 
     /// Returns the number of threads that the run uses: fewer than asked for where there are fewer racks, and one where
-    /// the run needs the state of the whole network at once (ties by the order of insertion, convergence to the optimum, an
-    /// allocator with outages).
+    /// the run needs the state of the whole network at once (ties by the order of insertion, convergence to the
+    /// optimum, an allocator with outages).
     pub fn threads(&self) -> usize {
         match &self.run {
             Run::Packets(cluster) => cluster.n_parts(),
@@ -166,8 +166,8 @@ impl Simulation {
         of_run!(&self.run, unfinished())
     }
 
-    /// Returns the totals so far of each traffic block, by number; none if all flows are of one block, if there are more than 1,024, or
-    /// if flows are fluids.
+    /// Returns the totals so far of each traffic block, by number; none if all flows are of one block, if there are
+    /// more than 1,024, or if flows are fluids.
     pub fn group_totals(&self) -> Vec<GroupTotals> {
         match &self.run {
             Run::Packets(cluster) => cluster.group_totals(),

@@ -1,5 +1,5 @@
-//! All tests of whole networks in one program, which takes a third of the time to build that a program for each file takes.
-//! `memory.rs` is a program of its own, as it counts allocations.
+//! All tests of whole networks in one program, which takes a third of the time to build that a program for each file
+//! takes. `memory.rs` is a program of its own, as it counts allocations.
 
 mod common;
 

@@ -1,5 +1,5 @@
-//! Schemes that choose a port for each packet: what each of them must do on a leaf-spine, with links that differ and links that fail, and
-//! with any number of threads.
+//! Schemes that choose a port for each packet: what each of them must do on a leaf-spine, with links that differ and
+//! links that fail, and with any number of threads.
 
 use crate::common::{SPINES, algorithm, config, flow, four_spines, run, sent_by_uplinks, uplinks};
 use fairrate_sim::topology::FatTreeK;
@@ -35,7 +35,8 @@ fn balanced(mut c: SimConfig, balance: Balance) -> SimConfig {
     c
 }
 
-/// Each of the four links upward carries a quarter of a flow's packets: a binomial number, within five standard deviations.
+/// Each of the four links upward carries a quarter of a flow's packets: a binomial number, within five standard
+/// deviations.
 #[test]
 fn spraying_is_even() {
     let n = 10_000_u64;
@@ -63,8 +64,8 @@ fn a_paced_flow_is_one_flowlet() {
     assert_eq!(used(Time::ZERO), SPINES as usize);
 }
 
-/// Four senders fill four uplinks exactly. Where each packet sees the queues, none of them waits for long; at random, they grow like a
-/// random walk.
+/// Four senders fill four uplinks exactly. Where each packet sees the queues, none of them waits for long; at random,
+/// they grow like a random walk.
 #[test]
 fn schemes_that_see_queues_keep_them_short() {
     let flows = (0..4).map(|host| flow(host, 4 + host, 5_000_000, Time::ZERO)).collect::<Vec<_>>();
@@ -79,9 +80,9 @@ fn schemes_that_see_queues_keep_them_short() {
     assert!(adaptive <= 4 && drill <= 8 && 8 < spray, "adaptive {adaptive}, drill {drill}, spray {spray} packets");
 }
 
-/// One of four uplinks has a quarter of the rate. Even shares end at four times the slow link's rate, shares by queues at the sum of all:
-/// k phi against k - 1 + phi of a link's rate, 25 against 81.25 Gb/s. Levels of queues do as well for as long as queues are short enough
-/// to have different levels, so with three senders of 25 Gb/s.
+/// One of four uplinks has a quarter of the rate. Even shares end at four times the slow link's rate, shares by queues
+/// at the sum of all: k phi against k - 1 + phi of a link's rate, 25 against 81.25 Gb/s. Levels of queues do as well
+/// for as long as queues are short enough to have different levels, so with three senders of 25 Gb/s.
 #[test]
 fn a_slow_uplink_holds_up_even_shares_only() {
     let gbps = |senders, balance| {
@@ -100,8 +101,8 @@ fn a_slow_uplink_holds_up_even_shares_only() {
     assert!(0.97 * 75.0 < levels && levels < 75.0, "levels: {levels} Gb/s");
 }
 
-/// One of a switch's uplinks is down for a while: whatever the scheme, no packet is put onto it, and only the packets that were on it are
-/// lost.
+/// One of a switch's uplinks is down for a while: whatever the scheme, no packet is put onto it, and only the packets
+/// that were on it are lost.
 #[test]
 fn links_that_are_down_are_not_taken() {
     for balance in SCHEMES {
@@ -141,9 +142,9 @@ fn paths_are_the_shortest() {
     }
 }
 
-/// A flow alone never overtakes itself under round robin, as each later packet leaves later and waits nowhere. Of four flows that share
-/// uplinks at random, packets come late; no further ahead than the longest queue and what the other links carry meanwhile. On one path
-/// there is no disorder.
+/// A flow alone never overtakes itself under round robin, as each later packet leaves later and waits nowhere. Of four
+/// flows that share uplinks at random, packets come late; no further ahead than the longest queue and what the other
+/// links carry meanwhile. On one path there is no disorder.
 #[test]
 fn disorder_is_recorded_as_it_is() {
     let disorder = |n: u32, balance| {

@@ -15,8 +15,8 @@ const fn us(us: u64) -> Time {
     Time::from_us(us)
 }
 
-/// Three ToRs with five hosts each: hosts 0 to 4 under `tor0`, node 15, to `tor2`, node 17. A week is 490 us, and the day of
-/// `tor0->tor1` begins at 0, that of `tor0->tor2` at 245 us.
+/// Three ToRs with five hosts each: hosts 0 to 4 under `tor0`, node 15, to `tor2`, node 17. A week is 490 us, and the
+/// day of `tor0->tor1` begins at 0, that of `tor0->tor2` at 245 us.
 fn rdcn() -> Rdcn {
     Rdcn {
         tors: 3,
@@ -117,7 +117,8 @@ fn a_flow_alone_stays_in_order() {
     c.transport.data_overhead = Some(Bytes::new(42));
     let (told, totals) = run(c);
     let flow = &told.flows[0];
-    // Two thirds of the time by the packet switch, the rest by the circuit. 5,000 packets of 1,090 B at the host's 25 Gb/s.
+    // Two thirds of the time by the packet switch, the rest by the circuit. 5,000 packets of 1,090 B at the host's 25
+    // Gb/s.
     let (fct, ideal) = (flow.fct.expect("it is done"), flow.ideal_fct);
     assert!(ideal <= fct && fct <= ideal + us(1), "{fct} {ideal}");
     assert_eq!((flow.retransmitted_bytes, totals.drops.total()), (0, 0));

@@ -44,8 +44,8 @@ fn gbps(bytes: u64, time: Time) -> f64 {
     8.0 * bytes as f64 / time.as_secs_f64() / 1e9
 }
 
-/// Two classes that always have packets at a port get their weights within a round: a quantum of each and a packet, and what is on the
-/// wires.
+/// Two classes that always have packets at a port get their weights within a round: a quantum of each and a packet, and
+/// what is on the wires.
 #[test]
 fn weights_share_a_port() {
     for weight in [1.0, 3.0, 7.5] {
@@ -150,8 +150,8 @@ fn thresholds_are_of_a_class() {
     assert!(0 < pauses(0.001, Some(0)).1, "without headroom there is no room for what is on the wire");
 }
 
-/// The exact reference shares by class first, and inside each class by the weights of flows. DWRR comes to the same where all classes
-/// always have packets.
+/// The exact reference shares by class first, and inside each class by the weights of flows. DWRR comes to the same
+/// where all classes always have packets.
 #[test]
 fn ideal_rates_go_by_class() {
     let flows = vec![endless(1, 0, 3), endless(2, 0, 4), endless(3, 0, 4)];
@@ -170,7 +170,8 @@ fn ideal_rates_go_by_class() {
     assert!(ideal.iter().zip(&line_rate).all(|(ideal, rate)| (ideal - rate).abs() < 0.1), "{line_rate:?}");
 }
 
-/// Returns the mean bytes at the port to the receiver of two DCTCP flows in each of `classes` classes, of which two have equal weights.
+/// Returns the mean bytes at the port to the receiver of two DCTCP flows in each of `classes` classes, of which two
+/// have equal weights.
 fn queue(by: MarkBy, classes: u32) -> f64 {
     let flows = (0..2 * classes).map(|n| endless(1 + n, 0, 3 + (n % classes) as u8)).collect();
     let mut c = config(star(5), algorithm("dctcp"), flows);
@@ -189,8 +190,8 @@ fn queue(by: MarkBy, classes: u32) -> f64 {
     late.iter().sum::<f64>() / late.len() as f64
 }
 
-/// A threshold for a whole link lets each class of two hold as much; the share of the link is what both hold together. MQ-ECN finds
-/// that share by itself, and leaves a class that is alone the whole threshold.
+/// A threshold for a whole link lets each class of two hold as much; the share of the link is what both hold together.
+/// MQ-ECN finds that share by itself, and leaves a class that is alone the whole threshold.
 #[test]
 fn marks_go_by_the_share_of_the_link() {
     let [class, port, share, round] =

@@ -29,7 +29,8 @@ fn acks_of_one(every: Option<Bytes>, window: WindowRule) -> (u64, Time) {
     (bytes / ACK, recorder.flows[0].fct.expect("it is done"))
 }
 
-/// An acknowledgment for each 16 packets, and one for the last eight; or for the last alone. The flow is done at the same time.
+/// An acknowledgment for each 16 packets, and one for the last eight; or for the last alone. The flow is done at the
+/// same time.
 #[test]
 fn a_flow_alone_is_acknowledged_once_in_so_many_bytes() {
     let (each, fct) = acks_of_one(None, WindowRule::None);
@@ -44,8 +45,8 @@ fn a_flow_alone_is_acknowledged_once_in_so_many_bytes() {
 fn a_packet_that_fills_the_window_asks() {
     let (n, fct) = acks_of_one(Some(Bytes::new(16 * MTU)), WindowRule::Fixed(Bytes::new(4 * MTU)));
     assert_eq!(n, 250);
-    // A round: four packets of 838.4 ns, the last once more behind the switch, 4 us of propagation, and an acknowledgment of 48 ns twice. The
-    // flow is done without the last way back.
+    // A round: four packets of 838.4 ns, the last once more behind the switch, 4 us of propagation, and an
+    // acknowledgment of 48 ns twice. The flow is done without the last way back.
     assert_eq!(fct, Time::from_ns(250 * 8_288 - 2_096));
 }
 

@@ -1,7 +1,7 @@
 //! Collectives on an idle star, against closed forms, to the picosecond.
 //!
-//! With an acknowledgment a message, k dependent messages of times T take their sum and k - 1 acknowledgments: each message but the first
-//! waits at its sender behind the acknowledgment of the one before.
+//! With an acknowledgment a message, k dependent messages of times T take their sum and k - 1 acknowledgments: each
+//! message but the first waits at its sender behind the acknowledgment of the one before.
 
 use crate::common::{algorithm, config, run};
 use fairrate_sim::topology::Star;
@@ -27,7 +27,8 @@ fn collective(op: Op, algorithm: A, bytes: u64) -> Collective {
     collective_of(op, algorithm, Bytes::new(bytes), 1, 1)
 }
 
-/// Returns a run of a collective on a star of 100 Gb/s and 1 us at line rate, with acknowledgments of `ack` bytes, one a message.
+/// Returns a run of a collective on a star of 100 Gb/s and 1 us at line rate, with acknowledgments of `ack` bytes, one
+/// a message.
 fn on_star(hosts: u32, collective: &Collective, ack: u64) -> SimConfig {
     let topology = Star { hosts, rate: Rate::from_gbps(100), delay: Time::from_ps(DELAY) }.build();
     let workload = collective.generate(&topology, 1, 0).expect("it goes with this star");
@@ -66,7 +67,8 @@ fn wire(bytes: u64) -> u64 {
     (bytes + bytes.div_ceil(MTU) * HEADER) * BYTE
 }
 
-/// Returns the time of a message on an idle star: with several packets, a short last one waits behind a full one at the switch.
+/// Returns the time of a message on an idle star: with several packets, a short last one waits behind a full one at the
+/// switch.
 fn message(bytes: u64) -> u64 {
     let first = bytes.min(MTU) + HEADER;
     wire(bytes) + first * BYTE + 2 * DELAY
@@ -111,8 +113,8 @@ fn halving_and_doubling_take_the_sum_of_their_steps() {
     }
 }
 
-/// With six ranks, two give all their data to others before, and get all back. The ranks that do not fold begin at once: their first
-/// messages of S/2 share the links of those that do with what is folded.
+/// With six ranks, two give all their data to others before, and get all back. The ranks that do not fold begin at
+/// once: their first messages of S/2 share the links of those that do with what is folded.
 #[test]
 fn ranks_that_are_no_power_of_two_fold() {
     let s = 40_000;
@@ -120,8 +122,8 @@ fn ranks_that_are_no_power_of_two_fold() {
     assert_eq!(time(6, &collective(Op::AllReduce, A::HalvingDoubling, s)), want);
 }
 
-/// A binomial broadcast takes a message a doubling; the root, which receives nothing, sends the second one as soon as the first has been
-/// handed over, and so is done before.
+/// A binomial broadcast takes a message a doubling; the root, which receives nothing, sends the second one as soon as
+/// the first has been handed over, and so is done before.
 #[test]
 fn a_binomial_broadcast_takes_a_message_a_doubling() {
     for (n, steps) in [(2, 1), (4, 2), (8, 3), (16, 4), (64, 6)] {
@@ -167,7 +169,8 @@ fn a_chain_of_chunks_is_a_pipeline() {
     }
 }
 
-/// Chunks of a ring: n steps of k pieces q take max(n k w(q) + T(q) - w(q), n T(q) + (k - 1) w(q)), as the wire or the latency limits.
+/// Chunks of a ring: n steps of k pieces q take max(n k w(q) + T(q) - w(q), n T(q) + (k - 1) w(q)), as the wire or the
+/// latency limits.
 #[test]
 fn chunks_of_a_ring_are_a_pipeline() {
     for (ranks, chunks, q) in [(4, 2, 50_000), (8, 4, 20_000), (8, 16, 3_000), (5, 3, 1_000), (16, 8, 12_300)] {
@@ -181,8 +184,8 @@ fn chunks_of_a_ring_are_a_pipeline() {
     }
 }
 
-/// Two trees, each with half of the data, against the bound of their bytes and depth: within 1.25 of it, and a little below it where the
-/// first and last chunks, which it counts twice, weigh most.
+/// Two trees, each with half of the data, against the bound of their bytes and depth: within 1.25 of it, and a little
+/// below it where the first and last chunks, which it counts twice, weigh most.
 #[test]
 fn two_trees_are_near_their_bound() {
     for n in [8, 16, 64] {
@@ -250,7 +253,8 @@ fn stragglers_and_jitter_delay_their_ranks() {
     assert_eq!(different.len(), 8, "{drawn:?}");
 }
 
-/// A rank that adds up 1,000 bytes in 1 us delays the messages that need the sum: those after receipts of the first three of six steps.
+/// A rank that adds up 1,000 bytes in 1 us delays the messages that need the sum: those after receipts of the first
+/// three of six steps.
 #[test]
 fn sums_take_time() {
     let one = collective(Op::AllReduce, A::Ring, 40_000);
@@ -259,8 +263,8 @@ fn sums_take_time() {
     assert_eq!(time(4, &slow), time(4, &one) + 3 * (10_000_000 - ACK));
 }
 
-/// Each step of an α-β model costs α: a ring of N has 2(N − 1), a double tree as many as it is deep, twice. Messages that follow each other
-/// on a channel cost it once.
+/// Each step of an α-β model costs α: a ring of N has 2(N − 1), a double tree as many as it is deep, twice. Messages
+/// that follow each other on a channel cost it once.
 #[test]
 fn each_step_has_its_latency() {
     let alpha = 3_000_000;
@@ -334,7 +338,8 @@ fn stays(collective: &Collective, n: u64, rank: u64) -> u64 {
 
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(96))]
-    /// Any collective moves the bytes that its algorithm says, takes at least its bound, and is the same on any number of threads.
+    /// Any collective moves the bytes that its algorithm says, takes at least its bound, and is the same on any number
+    /// of threads.
     #[test]
     fn any_collective_moves_its_bytes((hosts, collective) in any_collective()) {
         let is_refused = collective.algorithm == A::HalvingDoubling && !hosts.is_power_of_two() && collective.op != Op::AllReduce;
@@ -358,7 +363,8 @@ proptest! {
     }
 }
 
-/// With messages of half a megabyte, fluids and packets agree within 2 %, whichever operation they are of. (They agree within 0.02 %.)
+/// With messages of half a megabyte, fluids and packets agree within 2 %, whichever operation they are of. (They agree
+/// within 0.02 %.)
 #[test]
 fn fluids_take_as_long_as_packets_with_large_messages() {
     let all = [
@@ -382,8 +388,9 @@ fn fluids_take_as_long_as_packets_with_large_messages() {
     }
 }
 
-/// A ring whose messages from each rank to the next are one flow takes as long as one with all messages, both as fluids, but for a
-/// byte a step where parts differ by one: alone, with two channels, and iteration after iteration. It has a flow for each rank.
+/// A ring whose messages from each rank to the next are one flow takes as long as one with all messages, both as
+/// fluids, but for a byte a step where parts differ by one: alone, with two channels, and iteration after iteration. It
+/// has a flow for each rank.
 #[test]
 fn merged_rings_take_as_long_as_their_messages() {
     for (op, n, bytes) in [(Op::AllReduce, 2, 1_000), (Op::ReduceScatter, 5, 777_777), (Op::AllGather, 16, 3_000_017)] {
@@ -439,7 +446,8 @@ fn a_merged_ring_waits_for_its_last_rank() {
     }
 }
 
-/// A ring behind a link that loses all: the error names the ranks and the iteration of the message that is stuck, and of one that waits.
+/// A ring behind a link that loses all: the error names the ranks and the iteration of the message that is stuck, and
+/// of one that waits.
 #[test]
 fn a_stall_names_the_ranks_of_a_message() {
     let ring = Collective { repeat: 2, ..collective(Op::AllReduce, A::Ring, 4_000) };

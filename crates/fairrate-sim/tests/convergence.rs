@@ -139,8 +139,9 @@ fn line_rate_converges_alone_and_not_beside_others() {
     assert!(departure + Time::from_us(2) < fct_at, "it stops competing before its last byte arrives");
 }
 
-/// The rate compared is also limited by the window, in bits on the wire over the base RTT of the path: 4 us of delay, and
-/// 335.36 and 19.2 ns a link for a packet and its acknowledgment. At 12.5 Gb/s 7,358 bytes fit, 7,021 of them payload.
+/// The rate compared is also limited by the window, in bits on the wire over the base RTT of the path: 4 us of delay,
+/// and 335.36 and 19.2 ns a link for a packet and its acknowledgment. At 12.5 Gb/s 7,358 bytes fit, 7,021 of them
+/// payload.
 #[test]
 fn windows_count() {
     let flows = vec![endless(1, 0, 0), endless(2, 0, 0)];

@@ -17,8 +17,8 @@
 //! and A = ½·c·N·W*·α.
 //!
 //! The differences from the model, and their effects, from which the tolerances follow:
-//! - RFC 8257 and Linux do not grow for a round trip after a cut: one more unmarked round trip in a period, so that α is
-//!   lower, by one part in the number of round trips of a period at most (N = 1: 9, N = 2: 6, N = 10: 3).
+//! - RFC 8257 and Linux do not grow for a round trip after a cut: one more unmarked round trip in a period, so that α
+//!   is lower, by one part in the number of round trips of a period at most (N = 1: 9, N = 2: 6, N = 10: 3).
 //! - The cut comes with the first mark, by the α of the windows before, where the model takes the mean: with g = 1/16
 //!   the cut is lower by up to a sixth, and the mean of α higher by up to a tenth.
 //! - Windows are whole packets: the queue may be off by a packet per flow, which is half of its variation for N = 40.
@@ -48,8 +48,8 @@ struct Model {
 }
 
 impl Model {
-    /// Without queue, a packet and its acknowledgment take 100 us of propagation and the serialisations of three links of
-    /// 40, 10 and 40 Gb/s.
+    /// Without queue, a packet and its acknowledgment take 100 us of propagation and the serialisations of three links
+    /// of 40, 10 and 40 Gb/s.
     fn new(n: u32, prr: bool) -> Self {
         let serialised_s = (PACKET + 60.0) * 8.0 * (2.0 / 40e9 + 1.0 / 10e9);
         let (cuts, marked) = if prr { (2.0, 1.5) } else { (1.0, 1.0) };

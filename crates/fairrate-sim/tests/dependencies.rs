@@ -11,7 +11,8 @@ use fairrate_units::{Bytes, Rate, Time};
 /// Serialisation of a full packet of 1,048 B and of an acknowledgment of 60 B at 100 Gb/s, in picoseconds.
 const FULL: u64 = 83_840;
 const ACK: u64 = 4_800;
-/// A message of ten packets on a star with links of 1 us: ten packets behind each other, the last one once more, and two delays.
+/// A message of ten packets on a star with links of 1 us: ten packets behind each other, the last one once more, and
+/// two delays.
 const MESSAGE: u64 = 11 * FULL + 2_000_000;
 
 /// Returns a star of 100 Gb/s and 1 us at line rate, with an acknowledgment a message.
@@ -53,8 +54,8 @@ fn a_flow_starts_when_another_one_has_arrived_at_its_sender() {
     assert_eq!(times(chain), want, "a pause of 5 us is longer than the acknowledgment takes");
 }
 
-/// Ten packets are handed over one after the other, so the last one's transmission begins after nine. Its acknowledgment
-/// comes back after a message, two transmissions of 60 B and two delays.
+/// Ten packets are handed over one after the other, so the last one's transmission begins after nine. Its
+/// acknowledgment comes back after a message, two transmissions of 60 B and two delays.
 #[test]
 fn a_flow_starts_when_one_of_its_sender_has_been_sent_or_acknowledged() {
     let flows = vec![flow(0, 1, 10_000, Time::ZERO), waits(0, 2), waits(0, 3)];
@@ -162,8 +163,8 @@ fn then(before: impl Into<Activity>, waiter: impl Into<Activity>) -> Dependency 
     Dependency { waiter, before, on: Milestone::Arrived, delay: Time::ZERO }
 }
 
-/// Host 1 computes 5 us after a message and then sends one to host 2, which has computed for 20 us by then. The last task of host 2 takes no
-/// time and ends with the later of both.
+/// Host 1 computes 5 us after a message and then sends one to host 2, which has computed for 20 us by then. The last
+/// task of host 2 takes no time and ends with the later of both.
 #[test]
 fn tasks_start_and_end_between_messages() {
     let task = |host, us| TaskSpec { host: NodeId(host), start: Time::ZERO, duration: Time::from_us(us) };

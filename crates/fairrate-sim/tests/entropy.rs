@@ -1,4 +1,5 @@
-//! Hosts that choose paths by entropy values: what switches make of the values, and what each scheme comes to where paths differ.
+//! Hosts that choose paths by entropy values: what switches make of the values, and what each scheme comes to where
+//! paths differ.
 
 use crate::common::{algorithm, config, flow, four_spines, run, sent_by_uplinks, uplinks};
 use fairrate_sim::topology::FatTreeK;
@@ -24,8 +25,8 @@ fn chosen(mut c: SimConfig, scheme: EntropyScheme) -> SimConfig {
     c
 }
 
-/// 64 values, each used equally often, are hashed onto four links: each link has the same share as of 64 balls. With one value all packets
-/// take one path, and so they do under PLB without congestion.
+/// 64 values, each used equally often, are hashed onto four links: each link has the same share as of 64 balls. With
+/// one value all packets take one path, and so they do under PLB without congestion.
 #[test]
 fn values_are_hashed_onto_links() {
     let c = || config(four_spines(2), algorithm("line-rate"), vec![flow(0, 4, 6_400_000, Time::ZERO)]);
@@ -40,8 +41,8 @@ fn values_are_hashed_onto_links() {
     }
 }
 
-/// One of four uplinks has a quarter of the rate, and marks. Oblivious spraying ends at four times that link's rate, k phi = 25 Gb/s. What
-/// learns from marks comes nearer to the rate of all links, k - 1 + phi = 81.25 Gb/s.
+/// One of four uplinks has a quarter of the rate, and marks. Oblivious spraying ends at four times that link's rate, k
+/// phi = 25 Gb/s. A picker that learns from marks comes nearer to the rate of all links, k - 1 + phi = 81.25 Gb/s.
 #[test]
 fn learning_avoids_a_slow_link() {
     let gbps = |scheme| {
@@ -59,13 +60,13 @@ fn learning_avoids_a_slow_link() {
     // The share of the slow link is that of 3 * 64 balls: a quarter, with a standard deviation of an eighth of that.
     assert!(oblivious < 1.0 / (1.0 - 3.0 / 8.0) * 25.0, "oblivious: {oblivious} Gb/s");
     assert!(2.0 * oblivious < legacy && 2.0 * oblivious < mixed, "{oblivious} {legacy} {mixed} Gb/s");
-    // The window ends at the first byte that is missing, which is on the slow link. When it comes, a window is sent at once: REPS has
-    // eight good values for it, and takes random ones for the rest.
+    // The window ends at the first byte that is missing, which is on the slow link. When it comes, a window is sent at
+    // once: REPS has eight good values for it, and takes random ones for the rest.
     assert!(gbps(EntropyScheme::Reps) < oblivious);
 }
 
-/// A spine goes down for good while a flow is under way. Switches do not react. A flow whose values are remembered good ones comes through,
-/// and so does a flow that takes another path after a timeout.
+/// A spine goes down for good while a flow is under way. Switches do not react. A flow whose values are remembered good
+/// ones comes through, and so does a flow that takes another path after a timeout.
 #[test]
 fn hosts_find_a_way_around_a_dead_link() {
     for scheme in [EntropyScheme::Reps, EntropyScheme::Plb] {
@@ -83,7 +84,8 @@ fn hosts_find_a_way_around_a_dead_link() {
     }
 }
 
-/// A permutation on a fat-tree has the same fingerprint on any number of threads, and the same results with and without spans.
+/// A permutation on a fat-tree has the same fingerprint on any number of threads, and the same results with and without
+/// spans.
 #[test]
 fn threads_and_spans_do_not_change_choices() {
     let topology = FatTreeK {
@@ -109,7 +111,8 @@ fn threads_and_spans_do_not_change_choices() {
     }
 }
 
-/// A permutation on 128 hosts of 100 Gb/s: by hashing it comes to less than half of the links, by each scheme that sprays to more than 0.8.
+/// A permutation on 128 hosts of 100 Gb/s: by hashing it comes to less than half of the links, by each scheme that
+/// sprays to more than 0.8.
 #[test]
 fn spraying_by_hosts_fills_a_fat_tree() {
     let topology = FatTreeK {

@@ -343,8 +343,8 @@ fn a_link_that_is_down_passes_nothing_and_keeps_its_queue() {
     probe(&mut c, 6, 7, Time::from_us(10));
     let (recorder, totals) = run(c);
     let at = |us| recorder.ports.iter().find(|s| s.t == Time::from_us(us)).expect("a sample");
-    // A packet lasts 838.4 ns, and the first is sent to the link at 1,838.4 ns. From one start to the arrival 2,838.4 ns
-    // pass, so those are lost that start after 97,161.6 ns: numbers 114 (97,416 ns) to 117 (99,931.2 ns). Of
+    // A packet lasts 838.4 ns, and the first is sent to the link at 1,838.4 ns. From one start to the arrival 2,838.4
+    // ns pass, so those are lost that start after 97,161.6 ns: numbers 114 (97,416 ns) to 117 (99,931.2 ns). Of
     // acknowledgments, which take 2,048 ns, two or three.
     assert!((6..=7).contains(&totals.drops.of(DropCause::Fault)), "{}", totals.drops.of(DropCause::Fault));
     assert_eq!(totals.dropped_bytes, 4 * WIRE);

@@ -86,10 +86,10 @@ fn to_one(n: u32, overcommitment: i64, order: &str) -> (Recorder, RunTotals) {
 }
 
 /// All unscheduled packets come first. From then on the shortest message has the link, and the next one when that is
-/// done, without a gap between them. By the order of granted bytes, the next one has RTTbytes as soon as a message has got its
-/// last grant, so the last packets of the one mix with the first of the other. If several messages have grants there are
-/// packets of the shortest in low classes, from the time when others were not known; the property that holds is that the
-/// link never idles.
+/// done, without a gap between them. By the order of granted bytes, the next one has RTTbytes as soon as a message has
+/// got its last grant, so the last packets of the one mix with the first of the other. If several messages have grants
+/// there are packets of the shortest in low classes, from the time when others were not known; the property that holds
+/// is that the link never idles.
 #[test]
 fn messages_to_a_receiver_come_one_by_one_the_shortest_first() {
     for (n, order) in [2, 4, 8].into_iter().flat_map(|n| [(n, "granted"), (n, "received")]) {
@@ -142,8 +142,8 @@ fn counting_senders_grants_one_message_of_each() {
     assert_eq!(equal_messages("granted", "senders", |i| i), equal_messages("granted", "messages", |i| i));
 }
 
-/// Scheduled packets with a header of 34 bytes carry 1,014 bytes: fewer packets of the same size. A message alone takes its
-/// ideal time whatever its length, and RTTbytes need not be whole packets.
+/// Scheduled packets with a header of 34 bytes carry 1,014 bytes: fewer packets of the same size. A message alone takes
+/// its ideal time whatever its length, and RTTbytes need not be whole packets.
 #[test]
 fn scheduled_packets_may_have_headers_of_their_own() {
     for bytes in [1, RTT_BYTES, 7_500, 8_515, 20_000, 99_999, 1_000_000] {

@@ -1,5 +1,5 @@
-//! DCTCP with phantom queues: M. Alizadeh et al., "Less is More: Trading a little Bandwidth for Ultra-Low Latency in the Data
-//! Center" (HULL), NSDI 2012.
+//! DCTCP with phantom queues: M. Alizadeh et al., "Less is More: Trading a little Bandwidth for Ultra-Low Latency in
+//! the Data Center" (HULL), NSDI 2012.
 
 use crate::common::{algorithm_with, config, flow, probe, run};
 use fairrate_control::RawValue;

@@ -45,7 +45,8 @@ fn two_flows_share_a_link_and_the_rest_is_the_longer_ones() {
     assert_eq!((totals.flows_done, totals.packet_hops), (2, 0));
 }
 
-/// A link with a quarter of its rate from the beginning: a flow alone takes as long as packets at line rate do, in either direction.
+/// A link with a quarter of its rate from the beginning: a flow alone takes as long as packets at line rate do, in
+/// either direction.
 #[test]
 fn a_slow_link_has_its_share() {
     for slow in [(0, 4), (4, 1)] {
@@ -59,8 +60,8 @@ fn a_slow_link_has_its_share() {
     }
 }
 
-/// Two flows of 1,000 packets into one link, which has half of its rate from 100 us after their start for 200 us: 1,000 packets are sent a 335.36
-/// ns, half as fast for 200 us.
+/// Two flows of 1,000 packets into one link, which has half of its rate from 100 us after their start for 200 us: 1,000
+/// packets are sent a 335.36 ns, half as fast for 200 us.
 #[test]
 fn a_link_that_slows_down_and_recovers_takes_its_flows_along() {
     for (rates, n) in [("max-min", 2), ("alone", 1)] {
@@ -82,7 +83,8 @@ fn a_link_that_slows_down_and_recovers_takes_its_flows_along() {
     }
 }
 
-/// The alpha-beta model: flows into one link take the time that each would take alone, and one with a demand that of its demand.
+/// The alpha-beta model: flows into one link take the time that each would take alone, and one with a demand that of
+/// its demand.
 #[test]
 fn flows_that_have_the_rates_of_lone_flows_do_not_meet() {
     let mut flows = vec![flow(1, 0, 1_000_000, US), flow(2, 0, 3_000_000, US), flow(3, 0, 1_000_000, US)];

@@ -176,8 +176,8 @@ fn a_long_flow_alone_reaches_the_utilisation_its_algorithm_aims_at() {
     }
 }
 
-/// With preamble and gap a link carries frames of 1,048 bytes in the time of 1,068. A flow alone takes its ideal time, and so
-/// do its acknowledgments.
+/// With preamble and gap a link carries frames of 1,048 bytes in the time of 1,068. A flow alone takes its ideal time,
+/// and so do its acknowledgments.
 #[test]
 fn frames_may_take_more_of_a_link_than_their_bytes() {
     let frames = |overhead| {

@@ -1,5 +1,5 @@
-//! Hosts that are not ideal: delays add to round trips exactly, a slow receiver pauses its switch or drops exactly what it cannot take,
-//! a slow NIC sends at its rate, and all of it is the same on any number of threads.
+//! Hosts that are not ideal: delays add to round trips exactly, a slow receiver pauses its switch or drops exactly what
+//! it cannot take, a slow NIC sends at its rate, and all of it is the same on any number of threads.
 
 use crate::common::{algorithm, config, flow, four_spines, probe, run};
 use fairrate_sim::topology::{Star, Topology};
@@ -22,8 +22,8 @@ fn endless(src: u32, dst: u32) -> FlowSpec {
     FlowSpec { sport: 10_000 + src as u16, ..flow(src, dst, u64::MAX, Time::ZERO) }
 }
 
-/// Returns a run of endless flows at line rate to host 0, which drains at `gbps`, until `end`, with samples of its buffer and of the
-/// switch's port to it each microsecond.
+/// Returns a run of endless flows at line rate to host 0, which drains at `gbps`, until `end`, with samples of its
+/// buffer and of the switch's port to it each microsecond.
 fn to_slow_receiver(senders: u32, gbps: f64, full: FullBuffer, end: Time) -> SimConfig {
     let flows = (1..=senders).map(|src| endless(src, 0)).collect();
     let mut c = config(star(senders + 1), algorithm("line-rate"), flows);
@@ -64,7 +64,8 @@ fn processing_adds_to_a_round_trip_exactly() {
     }
 }
 
-/// The base RTT that algorithms are told has the fixed delays of both ends: for that of the network, of the pair with the largest.
+/// The base RTT that algorithms are told has the fixed delays of both ends: for that of the network, of the pair with
+/// the largest.
 #[test]
 fn base_rtts_have_the_delays_of_both_ends() {
     use fairrate_sim::routing::Routes;
@@ -77,7 +78,8 @@ fn base_rtts_have_the_delays_of_both_ends() {
     assert_eq!(c.base_rtt(&routes), ideal + Time::from_ns(1_800));
 }
 
-/// 4,000 flows of a packet, 20 us apart: each has a round trip for itself. The mean of its delays is that of both hosts' jitter.
+/// 4,000 flows of a packet, 20 us apart: each has a round trip for itself. The mean of its delays is that of both
+/// hosts' jitter.
 #[test]
 fn jitter_adds_its_mean() {
     let n = 4_000;
@@ -100,7 +102,8 @@ fn jitter_adds_its_mean() {
     }
 }
 
-/// Packets leave at the rate of the NIC: each begins as long after the one before as that takes, and goes at the rate of the link.
+/// Packets leave at the rate of the NIC: each begins as long after the one before as that takes, and goes at the rate
+/// of the link.
 #[test]
 fn a_slow_nic_sends_at_its_rate() {
     let n = 500;
@@ -113,7 +116,8 @@ fn a_slow_nic_sends_at_its_rate() {
     assert_eq!(fct, (n - 1) * apart_ps + 2 * (TX_PS + 1_000_000));
 }
 
-/// Half of what comes finds no room. All that the switch has sent has been dropped, is in memory, or in the buffer or on the wire.
+/// Half of what comes finds no room. All that the switch has sent has been dropped, is in memory, or in the buffer or
+/// on the wire.
 #[test]
 fn a_receiver_that_drops_takes_exactly_what_it_drains() {
     let end = Time::from_us(2_000);
@@ -133,8 +137,8 @@ fn a_receiver_that_drops_takes_exactly_what_it_drains() {
     assert_eq!(port.drops, 0, "the port has dropped none");
 }
 
-/// The host pauses its switch before its buffer is full. Then the queue stands at the switch, where the ingress of the sender is at its
-/// own threshold: an eighth of the free buffer, so a ninth of it all.
+/// The host pauses its switch before its buffer is full. Then the queue stands at the switch, where the ingress of the
+/// sender is at its own threshold: an eighth of the free buffer, so a ninth of it all.
 #[test]
 fn a_receiver_that_pauses_moves_the_queue_to_its_switch() {
     let end = Time::from_us(3_000);

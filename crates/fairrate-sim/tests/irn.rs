@@ -1,5 +1,5 @@
-//! IRN (R. Mittal et al., "Revisiting network support for RDMA", SIGCOMM 2018): selective repeat, at most a bandwidth-delay product
-//! in flight, and a shorter timeout while few packets are.
+//! IRN (R. Mittal et al., "Revisiting network support for RDMA", SIGCOMM 2018): selective repeat, at most a
+//! bandwidth-delay product in flight, and a shorter timeout while few packets are.
 
 use crate::common::{algorithm, config, flow, probe, run};
 use fairrate_sim::topology::Star;
@@ -20,7 +20,8 @@ fn lossy(n_senders: u32, delay: Time, n_packets: u64) -> SimConfig {
     c
 }
 
-/// Returns the completion time of `n_packets` packets that are all lost at first, as their link fails while all are on it.
+/// Returns the completion time of `n_packets` packets that are all lost at first, as their link fails while all are on
+/// it.
 fn after_losing_all(n_packets: u64, rto_low: Option<Time>) -> Time {
     let mut c = lossy(1, Time::from_us(50), n_packets);
     c.transport.rto_low = rto_low;
@@ -32,7 +33,8 @@ fn after_losing_all(n_packets: u64, rto_low: Option<Time>) -> Time {
     recorder.flows[0].fct.expect("it is done")
 }
 
-/// Up to three packets in flight are sent again after the shorter timeout, more after the longer one: to the picosecond.
+/// Up to three packets in flight are sent again after the shorter timeout, more after the longer one: to the
+/// picosecond.
 #[test]
 fn few_packets_in_flight_time_out_sooner() {
     let low = Time::from_us(400);
@@ -43,8 +45,9 @@ fn few_packets_in_flight_time_out_sooner() {
     }
 }
 
-/// At most a bandwidth-delay product of each flow is in the network: 25 senders at line rate fill a queue of 25 times as much, where
-/// without a limit they fill one of nearly all that they send. A flow alone takes as long as without a limit.
+/// At most a bandwidth-delay product of each flow is in the network: 25 senders at line rate fill a queue of 25 times
+/// as much, where without a limit they fill one of nearly all that they send. A flow alone takes as long as without a
+/// limit.
 #[test]
 fn no_more_than_a_bandwidth_delay_product_is_in_flight() {
     let largest_queue = |n_senders: u32, window| {

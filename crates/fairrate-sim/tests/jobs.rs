@@ -138,8 +138,8 @@ fn a_straggler_holds_up_the_other_copy() {
     assert!(Time::from_us(3_000) < slow.ranks[0].exposed);
 }
 
-/// A pipeline of p stages and m micro-batches takes m + p - 1 times what a stage takes for one, and two messages of some microseconds
-/// for each hop at most m + p times.
+/// A pipeline of p stages and m micro-batches takes m + p - 1 times what a stage takes for one, and two messages of
+/// some microseconds for each hop at most m + p times.
 #[test]
 fn a_pipeline_takes_m_and_p_less_one_stage_times() {
     for (pp, microbatches) in [(2, 1), (2, 2), (4, 1), (4, 3), (4, 8), (1, 5)] {
@@ -158,8 +158,8 @@ fn a_pipeline_takes_m_and_p_less_one_stage_times() {
     }
 }
 
-/// With v parts of the model in each of p stages the pipeline fills and drains in a v-th of the time (Narayanan et al., section 2.2.2): m
-/// times what a stage takes for a micro-batch, and p - 1 times a v-th of that.
+/// With v parts of the model in each of p stages the pipeline fills and drains in a v-th of the time (Narayanan et al.,
+/// section 2.2.2): m times what a stage takes for a micro-batch, and p - 1 times a v-th of that.
 #[test]
 fn interleaved_stages_fill_and_drain_faster() {
     let model = Model { layers: 8, ..model() };
@@ -193,8 +193,8 @@ fn what_was_not_kept_is_computed_once_more() {
     assert_eq!(messages(Recompute::None), messages(Recompute::Selective));
 }
 
-/// The busiest of four ranks that share experts gets twice the mean of tokens: it computes experts for twice the time, and sends back and gets
-/// twice as much as the mean. With tensor parallelism all of its tensor group do.
+/// The busiest of four ranks that share experts gets twice the mean of tokens: it computes experts for twice the time,
+/// and sends back and gets twice as much as the mean. With tensor parallelism all of its tensor group do.
 #[test]
 fn some_experts_have_more_to_do() {
     let model = Model { layers: 1, experts: 8, top_k: 2, imbalance: 2.0, ..model() };
@@ -221,7 +221,8 @@ fn some_experts_have_more_to_do() {
             "there and back in each pass, for each place in tensor groups"
         );
         assert!(first.clone().all(|operation| operation.bytes.as_u64() == dispatch));
-        // Half of all tokens of the other three go to the busiest rank. (With two tensor places other messages are of that size too.)
+        // Half of all tokens of the other three go to the busiest rank. (With two tensor places other messages are of
+        // that size too.)
         if tp == 1 {
             assert_eq!(messages_to(&c, busiest as u32, dispatch / 2), 2 * 3, "{busiest}");
         }
@@ -234,13 +235,14 @@ fn messages_to(c: &SimConfig, rank: u32, bytes: u64) -> u64 {
     c.flows.iter().filter(|flow| flow.dst == host && flow.bytes.as_u64() == bytes).count() as u64
 }
 
-/// Data parallelism alone: computation, and then all-reduces of the gradients of the output, the layers and the embedding, the steps of
-/// which wait for each other.
+/// Data parallelism alone: computation, and then all-reduces of the gradients of the output, the layers and the
+/// embedding, the steps of which wait for each other.
 #[test]
 fn data_parallelism_is_computation_and_all_reduces() {
     for n in [2_u32, 4, 8] {
         let took = time(&training(1, n, 1)).as_ps();
-        // 48 x 16 and a norm; four projections of 16 x 16, two matrices of 16 x 64 and two norms; 48 x 16: each of four bytes.
+        // 48 x 16 and a norm; four projections of 16 x 16, two matrices of 16 x 64 and two norms; 48 x 16: each of four
+        // bytes.
         let layer = 4 * 256 + 2 * 1_024 + 32;
         let buckets = [4 * (768 + 16), 4 * layer, 4 * layer, 4 * layer, 4 * layer, 4 * 768];
         let steps = buckets.map(|bytes| steps(n.into(), bytes));
@@ -338,7 +340,8 @@ fn parts_that_do_not_fit_are_refused() {
     assert_eq!(error, "`tp`, `cp`, `dp` and `pp` make 2 x 2 x 2 x 2 = 16 ranks, and there are 4 hosts");
 }
 
-/// Two ranks arrive at an all-reduce 1 ms apart: it ends at both after the late one has come, and the early one waits, exposed.
+/// Two ranks arrive at an all-reduce 1 ms apart: it ends at both after the late one has come, and the early one waits,
+/// exposed.
 #[test]
 fn ranks_arrive_at_a_collective_at_different_times() {
     let topology = Star { hosts: 2, rate: Rate::from_gbps(100), delay: Time::from_ps(DELAY) }.build();
@@ -356,7 +359,8 @@ fn ranks_arrive_at_a_collective_at_different_times() {
     let (told, _) = run(c.clone());
     let all = iterations_of(&c, &told);
     let message = 2 * (MTU + HEADER) * BYTE + 2 * DELAY;
-    // The early rank's first message has come long ago: the late one needs it for its second step, which it starts behind the first.
+    // The early rank's first message has come long ago: the late one needs it for its second step, which it starts
+    // behind the first.
     let ends = [0, 1].map(|rank: usize| (all[0].ranks[rank].end - Time::from_ms(2)).as_ps());
     assert_eq!(ends[0], message + (MTU + HEADER) * BYTE);
     assert!(ends[0] <= ends[1] && ends[1] <= 2 * message + ACK, "{ends:?}");
@@ -385,7 +389,8 @@ fn merged_rings_change_no_iteration_by_more_than_a_thousandth() {
     }
 }
 
-/// All that is sent to rank 0 is lost: the error names its message by ranks and operation, and the operations that are waited for.
+/// All that is sent to rank 0 is lost: the error names its message by ranks and operation, and the operations that are
+/// waited for.
 #[test]
 fn a_stall_names_the_operation_of_a_message() {
     let mut c = on_star(&training(2, 1, 2));

@@ -98,8 +98,8 @@ fn egress_queues_pause_at_one_level_and_let_go_at_another() {
     assert_eq!(past.fct, Some(past.ideal_fct), "nobody pauses it");
 }
 
-/// A packet that finds its port idle leaves at once, so its queue pauses nobody, however low the level: with agents that see
-/// each packet join the queue as without.
+/// A packet that finds its port idle leaves at once, so its queue pauses nobody, however low the level: with agents
+/// that see each packet join the queue as without.
 #[test]
 fn a_packet_that_leaves_at_once_pauses_nobody() {
     for cc in ["line-rate", "rocc", "xcp", "rcp", "perc"] {
@@ -159,8 +159,8 @@ fn ring() -> Topology {
     parse_topology_file(&text).expect("the ring is sound")
 }
 
-/// Each flow passes two links of the ring in the same direction: full buffers wait for one another all the way round, whether ingress
-/// ports or egress queues pause.
+/// Each flow passes two links of the ring in the same direction: full buffers wait for one another all the way round,
+/// whether ingress ports or egress queues pause.
 #[test]
 fn a_deadlock_of_pauses_is_an_error_that_names_its_cycle() {
     let stuck = |threads: usize, pfc: Option<Pfc>| {

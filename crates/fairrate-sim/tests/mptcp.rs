@@ -228,8 +228,8 @@ fn uplinks_bind_a_flow_of_one_path_and_no_connection_of_two() {
     c.stop.when_flows_done = false;
     c.stop.at = Some(Time::from_ms(4));
     let (recorder, _) = run(c);
-    // Both allow themselves 12 Gb/s. The optimum is that for the first, which can go around either uplink, and 10 Gb/s for
-    // the second.
+    // Both allow themselves 12 Gb/s. The optimum is that for the first, which can go around either uplink, and 10 Gb/s
+    // for the second.
     let times: Vec<Option<Time>> = recorder.convergence.iter().map(|s| s.time).collect();
     assert_eq!(times, [Some(Time::ZERO), None]);
 }
@@ -374,8 +374,8 @@ fn the_first_subflow_shakes_hands_first() {
         let flows = vec![flow(0, 1, 5_000, Time::ZERO)];
         run_all(over_tcp(leaf_spine(2, 1), algorithm("line-rate"), tcp, flows)).0[0].fct.expect("it finishes")
     };
-    // There and back: 1, 2, 2 and 1 us, and 60 bytes at 20, 10, 10 and 20 Gb/s. Then the second subflow's first packet goes
-    // ahead of data.
+    // There and back: 1, 2, 2 and 1 us, and 60 bytes at 20, 10, 10 and 20 Gb/s. Then the second subflow's first packet
+    // goes ahead of data.
     let round_trip = Time::from_ns(2 * (6_000 + 24 + 48 + 48 + 24));
     assert_eq!(fct_with(true) - fct_with(false), round_trip + Time::from_ns(24));
 }
@@ -396,7 +396,8 @@ fn endless_connections_stop_and_others_follow() {
     assert_eq!(first.delivered_bytes, 4_771_000);
     assert_eq!((second.delivered_bytes, totals.flows_done), (100_500, 1));
     assert!(Time::from_ms(2) + Time::from_us(10) < second.start && second.start < Time::from_ms(2) + Time::from_us(80));
-    // Windows add up; rates too, up to that of the NIC. Only the hosts' own links bind a connection that has two spines.
+    // Windows add up; rates too, up to that of the NIC. Only the hosts' own links bind a connection that has two
+    // spines.
     assert!(recorder.rates.iter().all(|s| (s.cwnd_bytes, s.rate_bps) == (60_000, 20_000_000_000)));
     assert!(recorder.rates.iter().all(|s| s.flow == FlowId(0) || second.start <= s.t));
     assert_eq!(recorder.convergence[0].time, Some(Time::ZERO));

@@ -1,5 +1,5 @@
-//! Schemes that know how wide or how loaded paths are: WCMP, CONGA, and the measures of adaptive routing; and hashes that are the same at
-//! all switches.
+//! Schemes that know how wide or how loaded paths are: WCMP, CONGA, and the measures of adaptive routing; and hashes
+//! that are the same at all switches.
 
 use crate::common::{SPINES, algorithm, config, flow, four_spines, paths, run, sent_by_uplinks, uplinks};
 use fairrate_sim::topology::{FatTreeK, Topology, parse_topology_file};
@@ -50,8 +50,8 @@ fn flows_by_uplink(c: &SimConfig) -> Vec<usize> {
     uplinks(&c.topology).iter().map(|port| paths.iter().filter(|path| path.contains(&port.0)).count()).collect()
 }
 
-/// One of four uplinks has a quarter of the rate, or the link beyond it has: weights are 4, 4, 4 and 1, so a flow takes it with
-/// probability 1/13. The number of flows is binomial, within five standard deviations.
+/// One of four uplinks has a quarter of the rate, or the link beyond it has: weights are 4, 4, 4 and 1, so a flow takes
+/// it with probability 1/13. The number of flows is binomial, within five standard deviations.
 #[test]
 fn wcmp_has_shares_in_proportion_to_capacity() {
     let n = 5_200;
@@ -80,8 +80,8 @@ fn wcmp_is_ecmp_where_paths_are_equal() {
     assert_eq!(print(Balance::Wcmp), print(Balance::Ecmp));
 }
 
-/// Two spines with two links each to a leaf: one link of the first spine down to the receivers dies. Once all have heard, a third of the
-/// flows goes by it, and none of their packets is lost.
+/// Two spines with two links each to a leaf: one link of the first spine down to the receivers dies. Once all have
+/// heard, a third of the flows goes by it, and none of their packets is lost.
 #[test]
 fn wcmp_weighs_what_is_left_after_a_failure() {
     let mut lines = vec!["12 4 16".to_owned(), "0 1 2 3".to_owned()];
@@ -116,8 +116,8 @@ fn wcmp_weighs_what_is_left_after_a_failure() {
     assert!((ecmp - 0.5).abs() < 0.05, "{ecmp}");
 }
 
-/// With one salt for all switches, a flow that takes the n-th of two ports at its ToR takes the n-th at the next switch, too. So two
-/// of four core switches carry everything between pods.
+/// With one salt for all switches, a flow that takes the n-th of two ports at its ToR takes the n-th at the next
+/// switch, too. So two of four core switches carry everything between pods.
 #[test]
 fn one_salt_polarises() {
     let (host_rate, us) = (Rate::from_gbps(25), Time::from_us(1));
@@ -159,8 +159,8 @@ fn the_use_of_links_evens_out() {
     assert!(sent.iter().all(|&n| (n as f64 / mean - 1.0).abs() < 0.1), "{sent:?}");
 }
 
-/// A spine's link down to the receivers has a tenth of the rate, and PFC pauses what leads to the spine. A switch that looks at pauses
-/// sends three hosts' data by the other spines; at random, all data comes at four times the slow rate.
+/// A spine's link down to the receivers has a tenth of the rate, and PFC pauses what leads to the spine. A switch that
+/// looks at pauses sends three hosts' data by the other spines; at random, all data comes at four times the slow rate.
 #[test]
 fn paused_ports_are_avoided() {
     let whole = four_spines(2);
@@ -193,8 +193,8 @@ fn readings_hold_for_a_while() {
     assert!(2 * longest(Time::ZERO) < longest(Time::from_us(20)));
 }
 
-/// A spine's link down to the receivers has a tenth of the rate. No queue of the first leaf shows it; CONGA's leaf learns it from what
-/// comes back, and sends few of the flows that way.
+/// A spine's link down to the receivers has a tenth of the rate. No queue of the first leaf shows it; CONGA's leaf
+/// learns it from what comes back, and sends few of the flows that way.
 #[test]
 fn conga_learns_of_a_slow_link_beyond_its_uplinks() {
     let whole = four_spines(2);

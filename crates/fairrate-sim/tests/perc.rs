@@ -113,18 +113,16 @@ fn the_chain_of_fig_7_settles_within_100_us() {
         ("perc", "per-hop", two, true, 97.4, 0.0),
         // Without waiting A has 45 beside B's 25 of link 1's 60 Gb/s for a further RTT.
         ("perc", "per-hop", none, false, 72.2, 48.1),
-        // One stamp for all links takes longer to find the link that limits the flow:
-        // reply 1: link 1 gives A and B 30 each, link 2 gives B 15; link 3 gives D 10, and C, which comes later, 5;
-        // reply 2: D has 5. A comes back with 30 and B with 15, both untouched, so that both ask for all they can use;
-        // reply 3: link 1 takes B for 30, which it gives B now, so A has 30 again. Link 2 gives B 25;
-        // reply 4: B asked for 25, so link 1 has room, and A's 30 come back untouched;
-        // reply 5: A asked for all it can use and has 60 - 25 = 35.
-        // A's control packets go round in 24 us and the time of 80 bytes at 100, 60 and 100 Gb/s, 24.02 us, and now and
-        // then wait for a packet of 1,048 bytes, 0.08 or 0.14 us: 5 x 24.02 = 120.1, and 0.3 for two or three packets. A
-        // raise waits for two base RTTs of A's path, 24 us and the time of 1,048 + 60 bytes on its links:
-        // 2 x 24.325 = 48.65 us more, so 169.05 and a packet or two.
-        // Link 3 is offered 15 Gb/s from C's first reply (24 us and 80 bytes at 100, 30, 10 and 100 Gb/s: 24.10) to D's
-        // second (80 bytes at 100, 10 and 100: 2 x 24.08): 24.06 us, in samples of 0.1 us.
+        // One stamp for all links takes longer to find the link that limits the flow: reply 1: link 1 gives A and B 30
+        // each, link 2 gives B 15; link 3 gives D 10, and C, which comes later, 5; reply 2: D has 5. A comes back with
+        // 30 and B with 15, both untouched, so that both ask for all they can use; reply 3: link 1 takes B for 30,
+        // which it gives B now, so A has 30 again. Link 2 gives B 25; reply 4: B asked for 25, so link 1 has room, and
+        // A's 30 come back untouched; reply 5: A asked for all it can use and has 60 - 25 = 35. A's control packets go
+        // round in 24 us and the time of 80 bytes at 100, 60 and 100 Gb/s, 24.02 us, and now and then wait for a packet
+        // of 1,048 bytes, 0.08 or 0.14 us: 5 x 24.02 = 120.1, and 0.3 for two or three packets. A raise waits for two
+        // base RTTs of A's path, 24 us and the time of 1,048 + 60 bytes on its links: 2 x 24.325 = 48.65 us more, so
+        // 169.05 and a packet or two. Link 3 is offered 15 Gb/s from C's first reply (24 us and 80 bytes at 100, 30, 10
+        // and 100 Gb/s: 24.10) to D's second (80 bytes at 100, 10 and 100: 2 x 24.08): 24.06 us, in samples of 0.1 us.
         ("charny", "", two, false, 169.2, 24.1),
         ("charny", "", none, false, 120.4, 24.1),
     ] {

@@ -69,8 +69,9 @@ fn shared(mut flows: Vec<FlowSpec>) -> Vec<FlowSpec> {
     flows
 }
 
-/// Packets of 1,048 bytes last 838.4 ns at 10 Gb/s; the first flow is one of them, so its acknowledgment halves the rate once.
-/// Doubling it takes 10 us. The second flow has two packets, which leave one gap apart at the rate that it begins with.
+/// Packets of 1,048 bytes last 838.4 ns at 10 Gb/s; the first flow is one of them, so its acknowledgment halves the
+/// rate once. Doubling it takes 10 us. The second flow has two packets, which leave one gap apart at the rate that it
+/// begins with.
 #[test]
 fn a_transfer_begins_with_the_rate_at_which_the_one_before_ended() {
     let gap_of = |pause_us, flows: fn(Vec<FlowSpec>) -> Vec<FlowSpec>| {
@@ -99,9 +100,9 @@ fn a_transfer_that_comes_early_waits_for_the_one_before() {
         times(algorithm("line-rate"), flows)
     };
     let (own, pair) = (flows(false), flows(true));
-    // With connections of their own all share the NIC. Over one the second begins with the last acknowledgment of the first:
-    // 50 packets of 838.4 ns, one of the flow to h2 between them, and the last once more at the switch; two links of 1 us each
-    // way; and the acknowledgment of 60 bytes twice.
+    // With connections of their own all share the NIC. Over one the second begins with the last acknowledgment of the
+    // first: 50 packets of 838.4 ns, one of the flow to h2 between them, and the last once more at the switch; two
+    // links of 1 us each way; and the acknowledgment of 60 bytes twice.
     let first = 52 * 838_400 + 2_000_000;
     let acknowledged = first + 2_000_000 + 2 * 48_000;
     let alone = 2 * 838_400 + 2_000_000;
@@ -109,7 +110,8 @@ fn a_transfer_that_comes_early_waits_for_the_one_before() {
     assert_eq!(pair[1].0, Time::from_us(2), "its time counts from when it comes");
     assert_eq!(pair[1].1.as_ps(), acknowledged - 1_000_000 + alone);
     assert!(own[1].1 < pair[1].1);
-    // The flow to h2 has another connection: it takes turns with the first flow and waits for none of its packets twice.
+    // The flow to h2 has another connection: it takes turns with the first flow and waits for none of its packets
+    // twice.
     assert!(pair[2].1 <= own[2].1 && pair[2].1.as_ps() <= 4 * 838_400 + 2_000_000);
 }
 

@@ -109,8 +109,9 @@ fn without_a_failure_nothing_changes() {
     assert_eq!((totals.packet_hops, totals.drops), (plain.packet_hops, plain.drops));
 }
 
-/// A dead uplink: packets go on to it until its switch notices, and none after that; what was sent meanwhile is lost and comes again.
-/// With the hash modulo the ports left, flows of other ports move too; with resilient hashing only those of the dead port do.
+/// A dead uplink: packets go on to it until its switch notices, and none after that; what was sent meanwhile is lost
+/// and comes again. With the hash modulo the ports left, flows of other ports move too; with resilient hashing only
+/// those of the dead port do.
 #[test]
 fn the_own_switch_leaves_a_dead_link_after_the_delay() {
     let (down_at, delay) = (US(100), US(300));
@@ -140,8 +141,8 @@ fn the_own_switch_leaves_a_dead_link_after_the_delay() {
         let [others, own] = [false, true].map(|key| moved[&key]);
         assert_eq!(own.0, own.1, "all flows of the dead port move");
         let share = others.0 as f64 / others.1 as f64;
-        // A flow of one of the three live ports keeps it with probability 1/3 if the hash modulo three is independent of that modulo
-        // four. 48 flows: a standard deviation of 0.07.
+        // A flow of one of the three live ports keeps it with probability 1/3 if the hash modulo three is independent
+        // of that modulo four. 48 flows: a standard deviation of 0.07.
         match rehash {
             Rehash::Modulo => assert!((share - 2.0 / 3.0).abs() < 0.21, "{others:?}"),
             Rehash::Resilient => assert_eq!(others.0, 0),
@@ -149,8 +150,8 @@ fn the_own_switch_leaves_a_dead_link_after_the_delay() {
     }
 }
 
-/// The link of one spine to the receivers' leaf is dead. The spine notices at once and has no other way. As long as the senders' leaf has
-/// not heard of it, a share 1/k of sprayed packets is lost; afterwards none.
+/// The link of one spine to the receivers' leaf is dead. The spine notices at once and has no other way. As long as the
+/// senders' leaf has not heard of it, a share 1/k of sprayed packets is lost; afterwards none.
 #[test]
 fn until_others_hear_of_it_their_share_is_lost() {
     let lost = |convergence: Time| {
@@ -167,8 +168,8 @@ fn until_others_hear_of_it_their_share_is_lost() {
     let (drops, sent, unfinished) = lost(Time::MAX);
     assert_eq!(unfinished, 0, "retransmitted until it comes through");
     let share = drops as f64 / sent as f64;
-    // Of n packets, each lost with probability 1/4: a standard deviation of sqrt(3/16 n), five of them. A few acknowledgments are among
-    // the drops of no spine: they go the other way, around the dead port.
+    // Of n packets, each lost with probability 1/4: a standard deviation of sqrt(3/16 n), five of them. A few
+    // acknowledgments are among the drops of no spine: they go the other way, around the dead port.
     let deviation = (0.1875 / sent as f64).sqrt();
     assert!((share - 0.25).abs() < 5.0 * deviation, "{drops} of {sent}");
     assert_eq!(lost(Time::ZERO).0, 0);
@@ -176,7 +177,8 @@ fn until_others_hear_of_it_their_share_is_lost() {
     assert!(0 < until && until < drops / 2, "{until}");
 }
 
-/// A spine dies with all its links and comes back. All schemes lose what was on its links and in its queues, and no more after that.
+/// A spine dies with all its links and comes back. All schemes lose what was on its links and in its queues, and no
+/// more after that.
 #[test]
 fn a_spine_dies_and_comes_back() {
     for balance in [Balance::Ecmp, Balance::Spray, Balance::RoundRobin] {
@@ -222,8 +224,9 @@ fn a_dead_host_blocks_nobody() {
     assert!(US(2_000) < dead && other < US(600), "{dead} {other}");
 }
 
-/// The link to the receiver has a quarter of its 25 Gb/s from 100 to 300 us: a flow of 5 MB in packets of 1,048 B takes 150 us longer, but
-/// for a packet that is under way at the ends of that time. From the beginning to the end it takes four times as long.
+/// The link to the receiver has a quarter of its 25 Gb/s from 100 to 300 us: a flow of 5 MB in packets of 1,048 B takes
+/// 150 us longer, but for a packet that is under way at the ends of that time. From the beginning to the end it takes
+/// four times as long.
 #[test]
 fn a_slow_link_takes_its_time() {
     let fct = |start: Time, stop: Time, rate: f64| {

@@ -128,8 +128,8 @@ fn misses(own_nics: bool) -> Vec<(u64, f64)> {
 }
 
 /// Six of 200 networks are off, the first that of seed 80. In five a flow alone gets 90 % of a link, as in
-/// [`a_flow_alone_on_a_link_that_is_far_slower_than_its_host_oscillates`]: with a `rise_interval` of 80 us they are within
-/// 0.5 %. That of seed 147 stays 31 % off.
+/// [`a_flow_alone_on_a_link_that_is_far_slower_than_its_host_oscillates`]: with a `rise_interval` of 80 us they are
+/// within 0.5 %. That of seed 147 stays 31 % off.
 #[test]
 fn random_networks_settle_at_the_optimum() {
     assert_eq!(misses(true), []);

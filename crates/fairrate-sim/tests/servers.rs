@@ -1,4 +1,5 @@
-//! Clusters of servers with scale-up networks: their networks, closed forms of a message, and jobs on both networks of a GPU.
+//! Clusters of servers with scale-up networks: their networks, closed forms of a message, and jobs on both networks of
+//! a GPU.
 
 use crate::common::{algorithm, config, run};
 use fairrate_sim::routing::Routes;
@@ -80,7 +81,8 @@ fn host(server: u32, gpu: u32) -> NodeId {
     NodeId(4 * server + gpu)
 }
 
-/// Five servers of four GPUs: three segments of two servers, the last one with one. Rails have four leaves a segment, DCN+ one.
+/// Five servers of four GPUs: three segments of two servers, the last one with one. Rails have four leaves a segment,
+/// DCN+ one.
 #[test]
 fn clusters_have_their_nodes_links_and_paths() {
     for (wiring, leaves) in [(Wiring::Rails, 12), (Wiring::Servers, 3)] {
@@ -130,8 +132,8 @@ fn first_and_second_ports_have_planes_of_their_own() {
     }
 }
 
-/// 4,000 flows between 20 hosts: each takes the same port of both hosts, the same one whenever its addresses, ports and the seed are the
-/// same, and half of them the second one, within four standard deviations.
+/// 4,000 flows between 20 hosts: each takes the same port of both hosts, the same one whenever its addresses, ports and
+/// the seed are the same, and half of them the second one, within four standard deviations.
 #[test]
 fn flows_are_spread_over_both_ports() {
     let t = cluster(Wiring::Planes, 5);
@@ -156,8 +158,8 @@ fn flows_are_spread_over_both_ports() {
     assert_ne!(spread(1), spread(2));
 }
 
-/// A ring of four ranks under one leaf of each plane: its eight channels are spread over both ports, of which the busier one has its
-/// part of the time of one port for all, and no run is faster than both ports at line rate.
+/// A ring of four ranks under one leaf of each plane: its eight channels are spread over both ports, of which the
+/// busier one has its part of the time of one port for all, and no run is faster than both ports at line rate.
 #[test]
 fn a_collective_takes_both_ports() {
     let ranks: Vec<NodeId> = (0..4).map(|server| host(server, 0)).collect();
@@ -213,7 +215,8 @@ fn the_networks_of_a_gpu_work_side_by_side() {
         hosts: Some(hosts),
         ..collective_of(Op::AllToAll, A::Direct, Bytes::new(800_000), 1, 1)
     };
-    // Two servers under the same leaf of DCN+, eight ranks: each sends 3/8 inside and 4/8 by its NIC, and no two send to the same one.
+    // Two servers under the same leaf of DCN+, eight ranks: each sends 3/8 inside and 4/8 by its NIC, and no two send
+    // to the same one.
     let ranks = (0..8).map(NodeId).collect();
     let both = time(cluster(Wiring::Servers, 2), &all(ranks));
     let outside = message(400_000, 2, BYTE, DELAY);
@@ -260,8 +263,8 @@ fn job() -> Training {
     }
 }
 
-/// Tensor groups are servers, and all other groups are on rails. The bits are the same by spans and by events, on any number of threads,
-/// although what arrives at one end point of a GPU starts messages at the other.
+/// Tensor groups are servers, and all other groups are on rails. The bits are the same by spans and by events, on any
+/// number of threads, although what arrives at one end point of a GPU starts messages at the other.
 #[test]
 fn jobs_on_both_networks_are_the_same_by_spans_and_by_events() {
     for wiring in [Wiring::Rails, Wiring::Servers] {
@@ -303,7 +306,8 @@ fn groups_inside_servers_leave_nics_alone() {
     assert_eq!(time(star, &ring), 2 * message(10_000, 2, FAST_BYTE, FAST_DELAY) + 60 * FAST_BYTE);
 }
 
-/// Returns the time of `steps` messages inside servers that wait for each other, and of the acknowledgments between them.
+/// Returns the time of `steps` messages inside servers that wait for each other, and of the acknowledgments between
+/// them.
 fn inside(steps: u64, bytes: u64) -> u64 {
     steps * message(bytes, 2, FAST_BYTE, FAST_DELAY) + (steps - 1) * 60 * FAST_BYTE
 }
@@ -317,8 +321,8 @@ fn hierarchical(op: Op, algorithm: A, bytes: u64) -> Collective {
     Collective { hierarchy: true, ..collective_of(op, algorithm, Bytes::new(bytes), 1, 1) }
 }
 
-/// The levels of a hierarchy take the sum of their steps, to the picosecond: no acknowledgment is between two levels, as they have links of
-/// their own.
+/// The levels of a hierarchy take the sum of their steps, to the picosecond: no acknowledgment is between two levels,
+/// as they have links of their own.
 #[test]
 fn levels_take_the_sum_of_their_steps() {
     for (gpus, servers) in [(2_u64, 2_u64), (4, 2), (4, 5), (8, 3), (8, 8)] {
@@ -343,7 +347,8 @@ fn levels_take_the_sum_of_their_steps() {
             assert_eq!(of(Op::ReduceScatter, A::Ring), inside(g, of_gpu) + across(n, part), "{name}");
             assert_eq!(of(Op::AllGather, A::Ring), across(n, part) + inside(g, of_gpu), "{name}");
             assert_eq!(of(Op::AllToAll, A::Pairwise), inside(g, of_gpu) + across(n, s / servers), "{name}");
-            // All at once: the first message of the other level goes when the last one inside has come. Acknowledgments are behind data.
+            // All at once: the first message of the other level goes when the last one inside has come. Acknowledgments
+            // are behind data.
             let direct = of(Op::AllToAll, A::Direct);
             let wire = |bytes: u64, byte: u64| (bytes + bytes.div_ceil(MTU) * HEADER) * byte;
             let last = |bytes: u64, byte: u64, delay: u64| message(bytes, 2, byte, delay);
@@ -357,7 +362,8 @@ fn levels_take_the_sum_of_their_steps() {
     }
 }
 
-/// Chunks let levels overlap; a sum takes time. Every rank gets what is due to it, nothing crosses rails, and bits are those of events.
+/// Chunks let levels overlap; a sum takes time. Every rank gets what is due to it, nothing crosses rails, and bits are
+/// those of events.
 #[test]
 fn levels_overlap_by_chunks_and_stay_on_rails() {
     let (s, ranks) = (4_000_003_u64, 12_u64);
@@ -411,7 +417,8 @@ fn levels_overlap_by_chunks_and_stay_on_rails() {
     }
 }
 
-/// Experts that get three times the mean hold up an exchange: the NIC of the busiest one is full, and no run is faster than the bound.
+/// Experts that get three times the mean hold up an exchange: the NIC of the busiest one is full, and no run is faster
+/// than the bound.
 #[test]
 fn an_imbalance_fills_the_link_of_a_rank() {
     let flat = collective_of(Op::AllToAll, A::Direct, Bytes::new(4_000_000), 1, 1);

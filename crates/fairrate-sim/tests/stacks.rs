@@ -77,12 +77,13 @@ fn two_equal_stacks_are_as_one() {
     assert!(20 <= n_seen, "{n_seen}");
 }
 
-/// On hosts of its own, the flow of each algorithm goes as in a run with that algorithm alone: it has its own headers, base round-trip
-/// time, pacing and timeouts.
+/// On hosts of its own, the flow of each algorithm goes as in a run with that algorithm alone: it has its own headers,
+/// base round-trip time, pacing and timeouts.
 #[test]
 fn flows_that_share_nothing_go_as_in_runs_of_their_own() {
     let usual = config(star(2), algorithm("line-rate"), Vec::new()).transport;
-    // A port runs the agents of one algorithm, receivers give credit by one set of rules, and ports stamp one kind of telemetry.
+    // A port runs the agents of one algorithm, receivers give credit by one set of rules, and ports stamp one kind of
+    // telemetry.
     let left_out = ["dcqcn-pi", "pacc", "qcn", "bfc", "rcp", "xcp", "perc", "charny", "eqds", "ndp", "pfabric"];
     let ccs: Vec<AlgorithmConfig> = ALGORITHMS
         .iter()
@@ -125,7 +126,8 @@ fn mixed(non_ect: NonEct) -> SimConfig {
     c
 }
 
-/// TCP and RDMA beside each other, with five algorithms, give the same bits on any number of threads, by spans and by events.
+/// TCP and RDMA beside each other, with five algorithms, give the same bits on any number of threads, by spans and by
+/// events.
 #[test]
 fn threads_and_spans_change_nothing() {
     for non_ect in [NonEct::Mark, NonEct::Ignore, NonEct::Drop] {
@@ -163,7 +165,8 @@ fn packets_that_cannot_be_marked_are_treated_as_asked() {
     assert!(0 < dropped.1 && 0 < dropped.2, "{dropped:?}");
 }
 
-/// Agents at ports see packets of their own algorithm alone: RoCC's switches tell its own flows their rate, and no other.
+/// Agents at ports see packets of their own algorithm alone: RoCC's switches tell its own flows their rate, and no
+/// other.
 #[test]
 fn agents_see_their_own_packets() {
     let mut c = config(star(4), algorithm("rocc"), (0..2).map(|src| flow(src, 3, 500_000, Time::from_us(1))).collect());

@@ -35,7 +35,8 @@ fn a_flow_alone_on_tcp_takes_as_long_as_on_rdma() {
         let (recorder, totals) = run(c);
         let outcome = &recorder.flows[0];
         let extra = outcome.fct.expect("it finishes") - outcome.ideal_fct;
-        // The first packet of the handshake and its answer are acknowledgments of 60 bytes over two links of 10 Gb/s and 2 us.
+        // The first packet of the handshake and its answer are acknowledgments of 60 bytes over two links of 10 Gb/s
+        // and 2 us.
         let round_trip = Time::from_ns(4 * 2_000 + 4 * 48);
         assert_eq!(extra, if handshake { round_trip } else { Time::ZERO });
         assert_eq!((totals.drops.total(), outcome.retransmitted_bytes), (0, 0));

@@ -10,8 +10,8 @@ use fairrate_sim::{NodeId, SimConfig};
 use crate::algorithm;
 use crate::failure::Failure;
 
-/// Returns the algorithms that flows use, each with its stack as in [`FlowSpec::stack`](fairrate_sim::FlowSpec::stack); the
-/// scenario's algorithm if there are no flows.
+/// Returns the algorithms that flows use, each with its stack as in [`FlowSpec::stack`](fairrate_sim::FlowSpec::stack);
+/// the scenario's algorithm if there are no flows.
 pub fn algorithms(config: &SimConfig) -> impl Iterator<Item = (u8, &AlgorithmConfig)> {
     let used: BTreeSet<u8> = config.flows.iter().map(|flow| flow.stack).collect();
     let used = if used.is_empty() { BTreeSet::from([0]) } else { used };

@@ -22,8 +22,8 @@ pub struct Classes {
 }
 
 impl Classes {
-    /// Returns the classes of a scenario; `None` if its flows are in one class, or in one without a weight: then switches treat
-    /// all alike.
+    /// Returns the classes of a scenario; `None` if its flows are in one class, or in one without a weight: then
+    /// switches treat all alike.
     pub fn of(config: &SimConfig) -> Option<Self> {
         let used = used(config);
         let weights: BTreeMap<u8, f64> =

@@ -20,10 +20,10 @@ use crate::run::{Job, listen_for_interrupts};
 
 /// Run a scenario on network namespaces, with the TCP of Linux
 ///
-/// Hosts and switches are network namespaces, links are veth pairs with a token bucket and a queue at each end, and the program
-/// keeps packets for the delays of links. Flows are TCP connections that start at the scenario's times and send its bytes. The
-/// results directory is that of `fairrate run`; its scenario.toml is the network as it really was, so that the simulator can run
-/// the same. Needs root.
+/// Hosts and switches are network namespaces, links are veth pairs with a token bucket and a queue at each end, and the
+/// program keeps packets for the delays of links. Flows are TCP connections that start at the scenario's times and send
+/// its bytes. The results directory is that of `fairrate run`; its scenario.toml is the network as it really was, so
+/// that the simulator can run the same. Needs root.
 #[derive(Debug, Parser)]
 #[command(name = "fairrate-testbed", version, max_term_width = 100)]
 #[command(args_conflicts_with_subcommands = true, subcommand_negates_reqs = true)]

@@ -106,8 +106,8 @@ fn slower_probes(scenario: &Scenario) -> Result<Vec<(String, String)>, Failure> 
     Ok(probes.filter(|(_, probe)| too_often(probe)).map(|(i, _)| slower(i)).collect())
 }
 
-/// Returns the marking with packets that cannot be marked passing, as the marker of `fairrate-kernel` lets them; nothing if
-/// there is one algorithm, or no marker.
+/// Returns the marking with packets that cannot be marked passing, as the marker of `fairrate-kernel` lets them;
+/// nothing if there is one algorithm, or no marker.
 fn unmarkable_passes(scenario: &Scenario) -> Result<Option<(String, String)>, Failure> {
     let config = scenario.sim_config();
     if blocks::algorithms(config).count() < 2 || !crate::algorithm::marks(config) {
@@ -168,8 +168,8 @@ fn scaled(rate: Rate, scale: f64) -> Rate {
     Rate::from_bps_f64((rate.as_bps_f64() * scale).round())
 }
 
-/// Returns the largest number of bytes that may wait at an egress port of a switch; where classes have weights, of one class: those
-/// that it has there alone.
+/// Returns the largest number of bytes that may wait at an egress port of a switch; where classes have weights, of one
+/// class: those that it has there alone.
 pub fn port_limit(config: &SimConfig) -> Bytes {
     let fabric = &config.fabric;
     match fabric.egress_alpha {
@@ -183,8 +183,8 @@ pub fn port_limit(config: &SimConfig) -> Bytes {
 /// Part of a shared buffer that a class may have, so that others hardly change its limit.
 const PART: u64 = 1_024;
 
-/// Returns the keys of the switches' buffers. A port has a limit of its own. Classes with weights have none in scenarios: there the buffer
-/// is large, and a class may have a small part of it.
+/// Returns the keys of the switches' buffers. A port has a limit of its own. Classes with weights have none in
+/// scenarios: there the buffer is large, and a class may have a small part of it.
 fn limits(config: &SimConfig) -> Vec<(String, String)> {
     let limit = port_limit(config);
     let ports = config.topology.n_ports() as u64;

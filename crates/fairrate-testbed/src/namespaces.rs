@@ -2,8 +2,8 @@
 //!
 //! All namespaces of a run have names that begin with its mark, `fr-` and the number of its process. A file of that
 //! name below `/run/fairrate-testbed` is locked as long as the process lives, and contains the algorithms that the run
-//! has loaded, one a line. Each new run removes the namespaces and algorithms of marks whose file is not locked. Only root can open
-//! these files, since a user who can open a file can lock it.
+//! has loaded, one a line. Each new run removes the namespaces and algorithms of marks whose file is not locked. Only
+//! root can open these files, since a user who can open a file can lock it.
 
 use std::fs::{self, DirBuilder, File, Permissions};
 use std::io::{self, Write as _};

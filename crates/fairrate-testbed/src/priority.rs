@@ -1,6 +1,7 @@
 //! Priorities of the process and of its threads.
 
-/// Lets the calling thread, and those that it starts, run before other programs. If this is not allowed, they keep their priority.
+/// Lets the calling thread, and those that it starts, run before other programs. If this is not allowed, they keep
+/// their priority.
 pub fn before_other_programs() {
     // SAFETY: it takes a number and keeps nothing.
     #[allow(unsafe_code)]

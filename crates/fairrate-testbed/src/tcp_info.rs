@@ -227,7 +227,8 @@ mod tests {
 
     #[test]
     fn fields_lie_where_the_kernel_has_them() {
-        // `pahole` on Linux 6.18: tcpi_pacing_rate at 104, tcpi_min_rtt at 148, tcpi_bytes_sent at 200, tcpi_total_rto at 240.
+        // `pahole` on Linux 6.18: tcpi_pacing_rate at 104, tcpi_min_rtt at 148, tcpi_bytes_sent at 200, tcpi_total_rto
+        // at 240.
         let at = |field: usize| field;
         assert_eq!(at(std::mem::offset_of!(Layout, pacing_rate)), 104);
         assert_eq!(at(std::mem::offset_of!(Layout, min_rtt)), 148);

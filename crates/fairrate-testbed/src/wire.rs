@@ -130,7 +130,8 @@ fn address(index: u32) -> io::Result<SockAddr> {
         sll_addr: [0; 8],
     };
     let write = |storage: *mut socket2::SockAddrStorage, length: *mut libc::socklen_t| {
-        // SAFETY: a `sockaddr_ll` is shorter than the storage of all addresses, and as aligned; both pointers are valid.
+        // SAFETY: a `sockaddr_ll` is shorter than the storage of all addresses, and as aligned; both pointers are
+        // valid.
         #[allow(unsafe_code)]
         unsafe {
             storage.cast::<libc::sockaddr_ll>().write(link);

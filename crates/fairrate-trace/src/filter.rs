@@ -6,7 +6,8 @@ use fairrate_units::Time;
 /// The steps that a trace has: those for which all of its parts hold.
 #[derive(Clone, Debug)]
 pub struct Filter {
-    /// For each flow of the list, `true` if its packets are traced; `None`: those of all flows, and messages of an allocator.
+    /// For each flow of the list, `true` if its packets are traced; `None`: those of all flows, and messages of an
+    /// allocator.
     pub flows: Option<Vec<bool>>,
     /// For each port, `true` if steps there are traced; `None`: those at all ports.
     pub ports: Option<Vec<bool>>,

@@ -119,7 +119,8 @@ impl Table {
         })
     }
 
-    /// Writes the buffered rows as a row group, once there are enough. Returns [`End::Limit`] if another one may not fit.
+    /// Writes the buffered rows as a row group, once there are enough. Returns [`End::Limit`] if another one may not
+    /// fit.
     fn end_group(&mut self) -> io::Result<End> {
         if self.rows.time_ps.len() < self.rows_per_group {
             return Ok(End::Whole);

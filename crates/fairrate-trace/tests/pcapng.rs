@@ -84,7 +84,8 @@ fn traced(transport: &str) -> (Traced, Vec<Packet>) {
     (traced, packets)
 }
 
-/// Checks what holds for every capture: a packet for each packet-hop, in order of time, with the checksum of its IPv4 header.
+/// Checks what holds for every capture: a packet for each packet-hop, in order of time, with the checksum of its IPv4
+/// header.
 fn check(traced: &Traced, packets: &[Packet]) {
     let is_frame = |p: &&Packet| p.bytes[12..14] == [0x88, 0x08];
     let is_again = |p: &&Packet| p.comments == ["sent again"];
@@ -159,8 +160,8 @@ fn pauses_are_frames_at_the_port_that_sends_them() {
 fn telemetry_comes_back_behind_the_header() {
     let (traced, packets) = traced("cc = \"powertcp\"");
     check(&traced, &packets);
-    // The switch stamps what leaves by its port, and acknowledgments bring that back: 25 Gb/s has number 0, and 24 bits of nanoseconds
-    // follow.
+    // The switch stamps what leaves by its port, and acknowledgments bring that back: 25 Gb/s has number 0, and 24 bits
+    // of nanoseconds follow.
     let is_data = |p: &&Packet| (0x06..=0x08).contains(&p.bytes[42]) && p.port == "sw0->h0";
     let left: Vec<u64> = packets.iter().filter(is_data).map(|p| p.ps / 1_000).collect();
     let answers: Vec<&Packet> = packets.iter().filter(|p| p.bytes[42] == 0x11 && p.port == "h0->sw0").collect();

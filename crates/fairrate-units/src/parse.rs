@@ -27,8 +27,8 @@ impl fmt::Display for ParseQuantityError {
 }
 impl std::error::Error for ParseQuantityError {}
 
-/// Parses `NUMBER UNIT` (a decimal number, optional space) exactly, without a detour over floats; returns the quantity in
-/// the base unit.
+/// Parses `NUMBER UNIT` (a decimal number, optional space) exactly, without a detour over floats; returns the quantity
+/// in the base unit.
 pub(crate) fn parse_quantity(text: &str, what: &str, units: &[Unit], example: &str) -> Result<u64, ParseQuantityError> {
     let names: Vec<&str> = units.iter().map(|u| u.name).collect();
     let fail = |why: &str, help: String| ParseQuantityError { message: format!("{why} in {what} `{text}`"), help };

@@ -53,8 +53,9 @@ pub struct Options {
     /// First take over what runs came to, from an output directory of `fairrate figure`
     #[arg(long, value_name = "DIR")]
     take: Option<PathBuf>,
-    /// With --take: keep those runs of the tables that are there already which the directory lacks, such as those from other
-    /// seeds. Of each line that is kept, the directory must have a run as the table has it, unless no source has changed since
+    /// With --take: keep those runs of the tables that are there already which the directory lacks, such as those from
+    /// other seeds. Of each line that is kept, the directory must have a run as the table has it, unless no source has
+    /// changed since
     #[arg(long, requires = "take")]
     add: bool,
     /// Write nothing; say what is out of date

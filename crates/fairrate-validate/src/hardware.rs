@@ -1,8 +1,8 @@
-//! `cargo xtask hardware`: the modules in `hardware/rtl` beside the laws in Rust, bit by bit, and their size on an FPGA. The table
-//! of results is committed; `docs/hardware.md` describes it.
+//! `cargo xtask hardware`: the modules in `hardware/rtl` beside the laws in Rust, bit by bit, and their size on an
+//! FPGA. The table of results is committed; `docs/hardware.md` describes it.
 //!
-//! The rule of the benches: all outputs of a module equal those of the law, and come after the number of clocks that the
-//! module states. It is that of `tests/differential` of `fairrate-kernel`.
+//! The rule of the benches: all outputs of a module equal those of the law, and come after the number of clocks that
+//! the module states. It is that of `tests/differential` of `fairrate-kernel`.
 
 mod recorded;
 mod results;
@@ -90,7 +90,8 @@ const MODULES: &[Module] = &[
     },
 ];
 
-/// Runs benches, synthesises, prints the results, and compares them with the table or writes it. Returns `true` if all agree.
+/// Runs benches, synthesises, prints the results, and compares them with the table or writes it. Returns `true` if all
+/// agree.
 ///
 /// # Errors
 /// If a program is missing and `if_possible` is not set, or a module cannot be built.

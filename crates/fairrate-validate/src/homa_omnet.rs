@@ -1,11 +1,12 @@
-//! `cargo xtask validate homa-omnet`: compares HOMA with its authors' OMNeT++ code; `validation/homa-omnet/README.md` describes
-//! the runs.
+//! `cargo xtask validate homa-omnet`: compares HOMA with its authors' OMNeT++ code; `validation/homa-omnet/README.md`
+//! describes the runs.
 //!
-//! The rule, committed before this command first ran. In a list of messages, a message is inside if ours is within 0.1 % of
-//! theirs, or theirs within the range of ours over 20 seeds: the paths of packets are random there and here. A list has two
-//! rows: the mean of all messages, within 1 % or the range, and the number of messages outside, at most one in twenty. In the
-//! workload, a row is the mean or the 99th percentile of the slowdown of the messages of some size, within 3 and 10 %, or the
-//! range over five seeds. A slowdown is relative to our ideal time, for theirs and ours alike.
+//! The rule, committed before this command first ran. In a list of messages, a message is inside if ours is within 0.1
+//! % of theirs, or theirs within the range of ours over 20 seeds: the paths of packets are random there and here. A
+//! list has two rows: the mean of all messages, within 1 % or the range, and the number of messages outside, at most
+//! one in twenty. In the workload, a row is the mean or the 99th percentile of the slowdown of the messages of some
+//! size, within 3 and 10 %, or the range over five seeds. A slowdown is relative to our ideal time, for theirs and ours
+//! alike.
 
 use std::collections::BTreeMap;
 use std::path::Path;

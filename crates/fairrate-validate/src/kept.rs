@@ -7,7 +7,8 @@ use fairrate_papers::Points;
 /// Largest relative difference of equal numbers: committed ones have five digits.
 const ROUNDING: f64 = 1.1e-4;
 
-/// Checks the runs of `old` that `new` lacks: of each of their lines at least one run is in both, and all such runs have the same numbers.
+/// Checks the runs of `old` that `new` lacks: of each of their lines at least one run is in both, and all such runs
+/// have the same numbers.
 ///
 /// # Errors
 /// Names the lines that were not run again, and those whose numbers have changed.

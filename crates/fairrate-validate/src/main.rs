@@ -1,5 +1,6 @@
 //! Checks that link the simulator. `cargo xtask` runs them by the same names: `cargo xtask validate ns3` is
-//! `fairrate-validate validate ns3`. They are a program of their own, so that `cargo xtask test` begins without building them.
+//! `fairrate-validate validate ns3`. They are a program of their own, so that `cargo xtask test` begins without
+//! building them.
 
 mod csv;
 mod figures;

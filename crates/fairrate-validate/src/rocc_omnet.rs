@@ -1,15 +1,17 @@
-//! `cargo xtask validate rocc-omnet`: compares RoCC with its authors' OMNeT++ code; `validation/rocc-omnet/README.md` describes
-//! the runs.
+//! `cargo xtask validate rocc-omnet`: compares RoCC with its authors' OMNeT++ code; `validation/rocc-omnet/README.md`
+//! describes the runs.
 //!
-//! The rule, committed before this command first ran. The completion time of each flow of a list is within 0.5 % of theirs. Of
-//! greedy flows on a star, the queue is compared at every tick of the switch's controller: its peak within five frames, its mean over
-//! the last 40 % of the run within 5 % of Qref, its standard deviation there within a quarter or two frames, and the time from which it
-//! stays within 10 % of Qref within a quarter or 0.5 ms. (Such a run is chaotic: one frame on the other side of a tick, and later
-//! frames differ. So the number of ticks up to the first difference is shown, without a tolerance.) Pauses are equal in number.
+//! The rule, committed before this command first ran. The completion time of each flow of a list is within 0.5 % of
+//! theirs. Of greedy flows on a star, the queue is compared at every tick of the switch's controller: its peak within
+//! five frames, its mean over the last 40 % of the run within 5 % of Qref, its standard deviation there within a
+//! quarter or two frames, and the time from which it stays within 10 % of Qref within a quarter or 0.5 ms. (Such a run
+//! is chaotic: one frame on the other side of a tick, and later frames differ. So the number of ticks up to the first
+//! difference is shown, without a tolerance.) Pauses are equal in number.
 //!
-//! Their HPCC and DCQCN came later, and their rule is that of `validate ns3-tcp`, from before these runs: the bytes that the
-//! bottleneck has sent after 1, 2, 5 and 9.8 ms are within 5 % of theirs, or, where marks are random, theirs is within the range
-//! of 20 seeds. So are the completion times of DCQCN's lists; those of HPCC's are held to the 0.5 % of lists.
+//! Their HPCC and DCQCN came later, and their rule is that of `validate ns3-tcp`, from before these runs: the bytes
+//! that the bottleneck has sent after 1, 2, 5 and 9.8 ms are within 5 % of theirs, or, where marks are random, theirs
+//! is within the range of 20 seeds. So are the completion times of DCQCN's lists; those of HPCC's are held to the 0.5 %
+//! of lists.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -175,8 +177,8 @@ fn bytes_sent(case: &Case, theirs: &Series, runs: &[Ours]) -> Vec<Row> {
     theirs.iter().map(row).collect()
 }
 
-/// Returns the row of a number of several runs: inside if their mean is within the tolerance, or if theirs is within the range of
-/// ours.
+/// Returns the row of a number of several runs: inside if their mean is within the tolerance, or if theirs is within
+/// the range of ours.
 fn of_runs(case: &Case, metric: &str, unit: &'static str, theirs: f64, ours: &[f64], tolerance: Tolerance) -> Row {
     let range = ours.iter().fold((f64::MAX, f64::MIN), |(least, most), &x| (least.min(x), most.max(x)));
     let mut row = row(case, metric, unit, (theirs, mean(ours).unwrap_or(f64::NAN)), Some(tolerance));

@@ -1,7 +1,7 @@
 //! A page for each paper in `docs/papers`: ten sentences of it, with the claims that measure them.
 //!
-//! The files of `crates/fairrate-papers/sentences` have the sentences, and name claims. Numbers and verdicts come from the
-//! committed measurements, so no page has a number of its own.
+//! The files of `crates/fairrate-papers/sentences` have the sentences, and name claims. Numbers and verdicts come from
+//! the committed measurements, so no page has a number of its own.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;

@@ -15,7 +15,8 @@ pub fn table(rows: &[Row]) {
     );
 }
 
-/// Prints the rows as a table, or as JSON, and their number. Returns `true` if every row is inside or in the file of findings.
+/// Prints the rows as a table, or as JSON, and their number. Returns `true` if every row is inside or in the file of
+/// findings.
 pub fn finish(rows: &[Row], as_json: bool) -> bool {
     if as_json {
         println!("{:#}", serde_json::json!({ "rows": rows }));

@@ -1,15 +1,14 @@
 //! `cargo xtask validate uet-htsim`: compares the transport of Ultra Ethernet with the consortium's simulator;
-//! `validation/uet-htsim/README.md` describes the runs. `cargo xtask validate csg-htsim` does the same for EQDS and NDP, with the
-//! simulator of their authors; `validation/csg-htsim/README.md` describes those runs.
+//! `validation/uet-htsim/README.md` describes the runs. `cargo xtask validate csg-htsim` does the same for EQDS and
+//! NDP, with the simulator of their authors; `validation/csg-htsim/README.md` describes those runs.
 //!
-//! The rule, committed before each command first ran. In a case marked `exact`, nothing is random: the time of every flow,
-//! rounded to the six digits that uet-htsim prints (csg-htsim's are printed to the picosecond, and not rounded), is equal to theirs, and
-//! as many packets are sent again; where flows end at several times (`apart`), the largest is equal, and the mean
-//! within 0.0005 us, which rounding can make. In any other, ours
-//! are means over ten seeds, or over as many as the case says, and theirs over the seeds in the table: the mean completion
-//! time is within 1 %; the largest is within 5 %, or within the range of theirs over their seeds; packets sent again are
-//! within 10 % or 30 packets. A completion time begins with the run and ends with the last acknowledgment at the sender, as theirs
-//! does.
+//! The rule, committed before each command first ran. In a case marked `exact`, nothing is random: the time of every
+//! flow, rounded to the six digits that uet-htsim prints (csg-htsim's are printed to the picosecond, and not rounded),
+//! is equal to theirs, and as many packets are sent again; where flows end at several times (`apart`), the largest is
+//! equal, and the mean within 0.0005 us, which rounding can make. In any other, ours are means over ten seeds, or over
+//! as many as the case says, and theirs over the seeds in the table: the mean completion time is within 1 %; the
+//! largest is within 5 %, or within the range of theirs over their seeds; packets sent again are within 10 % or 30
+//! packets. A completion time begins with the run and ends with the last acknowledgment at the sender, as theirs does.
 
 mod reference;
 
@@ -35,7 +34,8 @@ const MEAN: Tolerance = Tolerance::relative(0.01);
 const LARGEST: Tolerance = Tolerance::relative(0.05);
 /// Largest difference of the number of packets sent again.
 const SENT_AGAIN: Tolerance = Tolerance { relative: 0.1, absolute: 30.0 };
-/// Largest difference of means of equal times that are printed with six digits: half of the last digit of some hundred microseconds.
+/// Largest difference of means of equal times that are printed with six digits: half of the last digit of some hundred
+/// microseconds.
 const ROUNDING: Tolerance = Tolerance::absolute(0.0005);
 /// Tolerance of numbers that are equal.
 const EQUAL: Tolerance = Tolerance::absolute(0.0);
@@ -144,8 +144,8 @@ pub fn run(root: &Path, witness: &Witness, options: &Options) -> Result<bool, St
     Ok(show::finish(&rows, options.suite.json))
 }
 
-/// Runs all seeds of `cases` by `simulate`, several at the same time. Returns the runs of each case in the order of seeds, or the
-/// first error.
+/// Runs all seeds of `cases` by `simulate`, several at the same time. Returns the runs of each case in the order of
+/// seeds, or the first error.
 fn simulate_all(
     cases: &[&Case],
     jobs: u64,
@@ -174,7 +174,8 @@ fn simulate_all(
     Ok(runs)
 }
 
-/// Returns the simulation of a case with a seed, with the keys in `set` changed. `scenario` is the file of cases that name none.
+/// Returns the simulation of a case with a seed, with the keys in `set` changed. `scenario` is the file of cases that
+/// name none.
 fn configure(dir: &Path, scenario: &str, case: &Case, seed: u64, set: &[String]) -> Result<SimConfig, String> {
     let path = dir.join(case.scenario.as_deref().unwrap_or(scenario));
     let scenario = std::fs::read_to_string(&path).map_err(|e| format!("cannot read {}: {e}", path.display()))?;

@@ -1,4 +1,5 @@
-//! Files of results directories. Names are fixed or checked by the caller, links are not followed, and lengths are bounded.
+//! Files of results directories. Names are fixed or checked by the caller, links are not followed, and lengths are
+//! bounded.
 
 use std::fs::{self, File};
 use std::io::Read as _;

@@ -1,8 +1,8 @@
 //! The checks that every request must pass before anything else is done for it.
 //!
-//! Other users of the machine and pages of other sites can reach the loopback. The former do not know the token in the address, which is
-//! compared in constant time. The latter, if they learn it, send another `Origin`, or, after their name has been pointed to the loopback,
-//! another `Host`.
+//! Other users of the machine and pages of other sites can reach the loopback. The former do not know the token in the
+//! address, which is compared in constant time. The latter, if they learn it, send another `Origin`, or, after their
+//! name has been pointed to the loopback, another `Host`.
 
 use axum::http::{HeaderMap, Method, header};
 use subtle::ConstantTimeEq as _;

@@ -1,8 +1,8 @@
-//! A page on the loopback that shows runs of fairrate: the network with utilisation, queues and pauses over time, ports and flows as
-//! series, and two runs side by side.
+//! A page on the loopback that shows runs of fairrate: the network with utilisation, queues and pauses over time, ports
+//! and flows as series, and two runs side by side.
 //!
-//! A [`Server`] reads results directories and serves the page. Its files are part of the program; the plotting library among them comes
-//! from npm when the crate is built. See `docs/watch.md`.
+//! A [`Server`] reads results directories and serves the page. Its files are part of the program; the plotting library
+//! among them comes from npm when the crate is built. See `docs/watch.md`.
 
 mod assets;
 mod files;
@@ -54,7 +54,8 @@ pub struct Server {
 }
 
 impl Server {
-    /// Reads the runs in `dirs`, one or two, and takes `port` of the loopback; 0 takes a free one. With `stop`, the page can stop the run.
+    /// Reads the runs in `dirs`, one or two, and takes `port` of the loopback; 0 takes a free one. With `stop`, the
+    /// page can stop the run.
     ///
     /// # Errors
     /// If a directory cannot be shown, or the port cannot be had.

@@ -11,9 +11,9 @@ use tokio::sync::watch;
 
 /// Shows runs on a page of this machine's loopback
 ///
-/// Prints the address of the page, which has a secret part, and serves it until Ctrl-C. The page shows the network with utilisation, queues
-/// and pauses over time, ports and flows as series, and of two runs the difference. A run that goes on is followed. Nothing is served to
-/// other machines; from afar, forward the port, as by ssh -L.
+/// Prints the address of the page, which has a secret part, and serves it until Ctrl-C. The page shows the network with
+/// utilisation, queues and pauses over time, ports and flows as series, and of two runs the difference. A run that goes
+/// on is followed. Nothing is served to other machines; from afar, forward the port, as by ssh -L.
 #[derive(Debug, Parser)]
 #[command(name = "fairrate-watch", version, max_term_width = 100)]
 #[command(args_conflicts_with_subcommands = true, subcommand_negates_reqs = true)]
@@ -32,7 +32,8 @@ struct Watch {
     /// Port of the loopback; 0 takes a free one
     #[arg(long, value_name = "P", default_value_t = 0)]
     port: u16,
-    /// If true, the page is that of the run which started this program: it ends when its input does, and prints `stop` when the page asks
+    /// If true, the page is that of the run which started this program: it ends when its input does, and prints `stop`
+    /// when the page asks
     #[arg(long, hide = true)]
     of_run: bool,
 }

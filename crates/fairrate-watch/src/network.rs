@@ -167,8 +167,8 @@ impl Level {
     }
 }
 
-/// Returns the rows of a network: hosts under their switch, or in their server where it has several NICs on different switches, pods side
-/// by side, and the core over all of them.
+/// Returns the rows of a network: hosts under their switch, or in their server where it has several NICs on different
+/// switches, pods side by side, and the core over all of them.
 fn rows(topology: &Topology) -> Vec<Row> {
     let ids = (0..topology.nodes.len() as u32).map(NodeId);
     let mut by_level: BTreeMap<Level, Vec<NodeId>> = BTreeMap::new();
@@ -273,7 +273,8 @@ fn evenly((from, to): (f64, f64), nodes: &[NodeId]) -> Vec<Slot> {
         .collect()
 }
 
-/// Returns the places of `nodes` over what is below them, as `below` says: those over the same nodes, a pod, share that width.
+/// Returns the places of `nodes` over what is below them, as `below` says: those over the same nodes, a pod, share that
+/// width.
 fn pods(nodes: &[NodeId], below: impl Fn(NodeId) -> Vec<(f64, f64)>) -> Vec<Slot> {
     let mut groups: Vec<((f64, f64), Vec<NodeId>)> = Vec::new();
     for &node in nodes {

@@ -84,7 +84,8 @@ pub struct Series {
 }
 
 impl Samples {
-    /// Collects the rows that `each` calls its argument with: those of ports of `network`, with about `samples_max` in memory.
+    /// Collects the rows that `each` calls its argument with: those of ports of `network`, with about `samples_max` in
+    /// memory.
     ///
     /// # Errors
     /// As `each`.
@@ -176,8 +177,9 @@ impl Samples {
         self.stride
     }
 
-    /// Returns `quantity` of all sampled ports at the times `from` up to `from + n`, in the order of [`Samples::sampled`] and time by
-    /// time, as little-endian numbers of 32 bits. A port that has no sample yet has NaN.
+    /// Returns `quantity` of all sampled ports at the times `from` up to `from + n`, in the order of
+    /// [`Samples::sampled`] and time by time, as little-endian numbers of 32 bits. A port that has no sample yet has
+    /// NaN.
     pub fn frames(&self, network: &Network, quantity: Quantity, from: usize, n: usize) -> Vec<u8> {
         let until = from.saturating_add(n).min(self.times.len());
         let from = from.min(until);
@@ -201,7 +203,8 @@ impl Samples {
         out
     }
 
-    /// Returns `quantity` of a port at its sample `i`. Counters are 0 at the start of the run, which is before the first one.
+    /// Returns `quantity` of a port at its sample `i`. Counters are 0 at the start of the run, which is before the
+    /// first one.
     fn value(&self, network: &Network, port: usize, i: usize, quantity: Quantity) -> f32 {
         let samples = &self.ports[port];
         let sample = samples[i];

@@ -1,4 +1,5 @@
-//! The server of the page: fixed routes, each for the token in the address alone. No part of a request is ever the name of a file.
+//! The server of the page: fixed routes, each for the token in the address alone. No part of a request is ever the name
+//! of a file.
 
 use std::sync::{Arc, PoisonError, RwLock};
 use std::time::{Duration, Instant};
@@ -36,7 +37,8 @@ const VALUES_MAX: usize = 4 << 20;
 /// Largest number of flows in an answer.
 const FLOWS_SHOWN: usize = 20;
 
-/// Headers of every answer: nothing from elsewhere is loaded, nothing is kept, and no other page can show or read this one.
+/// Headers of every answer: nothing from elsewhere is loaded, nothing is kept, and no other page can show or read this
+/// one.
 const HEADERS: [(header::HeaderName, &str); 7] = [
     (
         header::CONTENT_SECURITY_POLICY,

@@ -1,4 +1,5 @@
-//! Refusals of a page, from the attacker's side: other users of the machine, pages of other sites, and files that were tampered with.
+//! Refusals of a page, from the attacker's side: other users of the machine, pages of other sites, and files that were
+//! tampered with.
 
 mod common;
 

@@ -1,5 +1,5 @@
-//! `my-d2tcp`: D2TCP's sender. B. Vamanan, J. Hasan, T. N. Vijaykumar, "Deadline-Aware Datacenter TCP (D2TCP)", SIGCOMM 2012,
-//! §3, on DCTCP's window (RFC 8257).
+//! `my-d2tcp`: D2TCP's sender. B. Vamanan, J. Hasan, T. N. Vijaykumar, "Deadline-Aware Datacenter TCP (D2TCP)", SIGCOMM
+//! 2012, §3, on DCTCP's window (RFC 8257).
 //!
 //! | paper | here        | unit                    |
 //! |-------|-------------|-------------------------|
@@ -10,8 +10,8 @@
 //! | Tc    | `needed_s`  | s; B / (3/4 W) round trips |
 //! | D     | `remaining_s` | s                     |
 //!
-//! It is written on fairrate's public interface alone. On a lossless fabric it does what the built-in `d2tcp` does, to the bit:
-//! `tests/bits.rs` holds it to that. The built-in one also has a form for TCP, and the ns-3 artifact's.
+//! It is written on fairrate's public interface alone. On a lossless fabric it does what the built-in `d2tcp` does, to
+//! the bit: `tests/bits.rs` holds it to that. The built-in one also has a form for TCP, and the ns-3 artifact's.
 
 use fairrate_control::{
     Ack, AlgorithmInfo, AlgorithmSpec, Allowance, Controller, FlowContext, Loss, MarkedQueue, Needs, NetworkNeeds,

@@ -52,7 +52,8 @@ pub fn flow_list(text: &str) {
     }
 }
 
-/// Checks that any text is an operation list or an error, and a workload of SimAI or an error; what is read of either can be run.
+/// Checks that any text is an operation list or an error, and a workload of SimAI or an error; what is read of either
+/// can be run.
 ///
 /// # Panics
 /// If that does not hold.

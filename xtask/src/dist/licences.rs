@@ -10,8 +10,9 @@ use crate::cargo;
 /// The name of the file with the licences.
 pub const FILE: &str = "THIRD-PARTY-LICENCES.txt";
 
-/// Returns the list of packages in programs that are built from `crates`, or from any crate of the workspace if there are none. Each has
-/// its licence and where it is from. Then comes every text of a licence once, with the packages it belongs to.
+/// Returns the list of packages in programs that are built from `crates`, or from any crate of the workspace if there
+/// are none. Each has its licence and where it is from. Then comes every text of a licence once, with the packages it
+/// belongs to.
 ///
 /// # Errors
 /// If cargo cannot list the packages, or the sources of one are not on this machine.
@@ -41,8 +42,8 @@ pub fn text(root: &Path, crates: &[&str]) -> Result<String, String> {
     Ok(list)
 }
 
-/// Returns the packages in what `cargo tree` prints, sorted, each once: `NAME-VERSION`, licence, repository. Packages of this
-/// workspace, which have a path in parentheses, are left out.
+/// Returns the packages in what `cargo tree` prints, sorted, each once: `NAME-VERSION`, licence, repository. Packages
+/// of this workspace, which have a path in parentheses, are left out.
 fn packages(tree: &str) -> Vec<(String, String, String)> {
     let package = |line: &str| {
         let mut fields = line.trim_end_matches(" (*)").split('|');

@@ -1,11 +1,12 @@
-//! Links of documentation in a release: they lead to where files of the repository are there, and what is not there is no link.
+//! Links of documentation in a release: they lead to where files of the repository are there, and what is not there is
+//! no link.
 
 use std::path::{Component, Path, PathBuf};
 
 use super::files;
 
-/// Returns the page `text`, which lies in `from` of the repository and in `to` of a release, with links that hold there. `place`
-/// returns the place in the release of a file or directory of the repository; `None`: it has none.
+/// Returns the page `text`, which lies in `from` of the repository and in `to` of a release, with links that hold
+/// there. `place` returns the place in the release of a file or directory of the repository; `None`: it has none.
 pub fn moved(text: &str, (from, to): (&Path, &Path), place: &dyn Fn(&Path) -> Option<PathBuf>) -> String {
     let mut out = String::with_capacity(text.len());
     let mut rest = text;

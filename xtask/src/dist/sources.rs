@@ -1,5 +1,5 @@
-//! Sources of the crates that algorithms in Rust and clients of the allocator are built with. They are on no registry, so a
-//! release has them: below `share/fairrate`, as a workspace with the examples, laid out as the repository is.
+//! Sources of the crates that algorithms in Rust and clients of the allocator are built with. They are on no registry,
+//! so a release has them: below `share/fairrate`, as a workspace with the examples, laid out as the repository is.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -11,7 +11,8 @@ use crate::cargo;
 const CRATES: [&str; 3] = ["fairrate-cli", "fairrate-plugin", "fairrate-daemon"];
 /// Members of the workspace in a release.
 const MEMBERS: &str = r#"members = ["crates/*", "examples/library-rust", "examples/own-algorithm"]"#;
-/// Parts of a crate's directory that only its tests need, and an example of `fairrate-allocate` that shares code with them.
+/// Parts of a crate's directory that only its tests need, and an example of `fairrate-allocate` that shares code with
+/// them.
 const OF_TESTS: [&str; 5] = ["tests", "proptest-regressions", "snapshots", "CONTRIBUTING.md", "num_iterations.rs"];
 /// The file below `tests` that a crate's sources include.
 const INCLUDED: &str = "tests/docs_files";

@@ -34,7 +34,8 @@ fn sentence(programs: &[(String, Glibc)]) -> String {
     text + ".\nfairrate-agent (Linux 6.3 or later) and fairrate-kernel need root, BTF, libelf and zlib; fairrate-testbed needs root."
 }
 
-/// Returns the version of glibc that the program `bytes` asks for: the largest of its symbols' versions, as `GLIBC_2.34`.
+/// Returns the version of glibc that the program `bytes` asks for: the largest of its symbols' versions, as
+/// `GLIBC_2.34`.
 fn glibc(bytes: &[u8]) -> Option<Glibc> {
     const NAME: &[u8] = b"GLIBC_";
     let version = |window: &[u8]| {

@@ -1,5 +1,5 @@
-//! The release, tried as by a user who has nothing but one of its files: no variable of this process is set, no program of
-//! the repository is in `PATH`.
+//! The release, tried as by a user who has nothing but one of its files: no variable of this process is set, no program
+//! of the repository is in `PATH`.
 
 mod own_algorithms;
 mod packages;
@@ -177,7 +177,8 @@ fn no_dead_link(dir: &Path) -> Result<usize, String> {
     if dead.is_empty() { Ok(n) } else { Err(format!("links that lead nowhere:\n{}", dead.join("\n"))) }
 }
 
-/// Checks that this machine's systemd, if it has one, knows all keys of a unit. That it does not find the program is no matter.
+/// Checks that this machine's systemd, if it has one, knows all keys of a unit. That it does not find the program is no
+/// matter.
 fn has_known_keys(unit: &Path) -> Result<(), String> {
     let Ok(said) = Command::new("systemd-analyze").arg("verify").arg(unit).output() else { return Ok(()) };
     let said = String::from_utf8_lossy(&said.stderr).into_owned();
@@ -188,8 +189,8 @@ fn has_known_keys(unit: &Path) -> Result<(), String> {
     }
 }
 
-/// Checks that Debian's lintian, if this machine has it, finds no error. A maintainer without an address is one that it is not asked for
-/// if none is given.
+/// Checks that Debian's lintian, if this machine has it, finds no error. A maintainer without an address is one that it
+/// is not asked for if none is given.
 fn lint(package: &Path) -> Result<(), String> {
     let mut lintian = Command::new("lintian");
     lintian.args(["--allow-root", "--fail-on", "error"]);

@@ -36,8 +36,9 @@ pub fn make(release: &Release<'_>) -> Result<Option<PathBuf>, String> {
     Ok(Some(wheel))
 }
 
-/// Adds the licences of others and the bill of materials to the wheel: of the packages in its library, on this system. Maturin's own
-/// bill of materials, which `pyproject.toml` turns off, names the directory it was made in and packages of other systems.
+/// Adds the licences of others and the bill of materials to the wheel: of the packages in its library, on this system.
+/// Maturin's own bill of materials, which `pyproject.toml` turns off, names the directory it was made in and packages
+/// of other systems.
 fn add_notices(release: &Release<'_>, venv: &Path, wheel: &Path) -> Result<(), String> {
     let dir = release.stage.with_file_name("dist-wheel");
     let [of_others, bill, add] = [licences::FILE, "fairrate.cdx.json", "wheel.py"].map(|name| dir.join(name));

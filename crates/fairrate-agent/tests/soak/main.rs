@@ -1,4 +1,5 @@
-//! The soak: hosts in network namespaces with agents, connections under churn, two allocators, and a fault every minute.
+//! The soak: hosts in network namespaces with agents, connections under churn, two allocators, and a fault every
+//! minute.
 //!
 //! `cargo xtask soak` builds and runs it, as root. `docs/soak.md` has its rules and what was seen.
 #![cfg(feature = "bpf")]

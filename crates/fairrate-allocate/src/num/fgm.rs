@@ -1,6 +1,6 @@
-//! FGM, the fast weighted gradient method: gradient steps with the largest step that is safe for each link, from a point
-//! beyond the last one. A. Beck, A. Nedic, A. Ozdaglar, M. Teboulle, "An O(1/k) Gradient Method for Network Resource
-//! Allocation Problems", IEEE TCNS 1, 2014.
+//! FGM, the fast weighted gradient method: gradient steps with the largest step that is safe for each link, from a
+//! point beyond the last one. A. Beck, A. Nedic, A. Ozdaglar, M. Teboulle, "An O(1/k) Gradient Method for Network
+//! Resource Allocation Problems", IEEE TCNS 1, 2014.
 //!
 //! | paper       | here                    | unit                              |
 //! |-------------|-------------------------|-----------------------------------|

@@ -1,5 +1,5 @@
-//! Network utility maximisation by prices: every link has a price, every flow takes the rate that its utility is worth at
-//! the sum of its links' prices, and prices follow the loads. J. Perry, H. Balakrishnan, D. Shah, "Flowtune: Flowlet
+//! Network utility maximisation by prices: every link has a price, every flow takes the rate that its utility is worth
+//! at the sum of its links' prices, and prices follow the loads. J. Perry, H. Balakrishnan, D. Shah, "Flowtune: Flowlet
 //! Control for Datacenter Networks", NSDI 2017, sections 3 and 4.
 //!
 //! | paper       | here                       | unit                           |
@@ -232,8 +232,8 @@ impl Num {
         }
     }
 
-    /// Returns the allocator with flows that may want up to `reach` times the smallest capacity of their paths. Only flows that
-    /// are added later have it.
+    /// Returns the allocator with flows that may want up to `reach` times the smallest capacity of their paths. Only
+    /// flows that are added later have it.
     #[must_use]
     pub fn reaching(self, reach: f64) -> Self {
         Self { reach, ..self }

@@ -12,9 +12,10 @@
 //! equation 4 raises the price of an overloaded link. A link without flows keeps its price: `H` is 0 there. If flows
 //! have nearly stopped and `H` is 0 for lack of digits, the step is unbounded, and the price becomes 0.
 //!
-//! Near the optimum, prices change by `I - gamma D^-1 H` from one iteration to the next, where `D` is the diagonal of `H`.
-//! No eigenvalue of `D^-1 H` is above the number of links of the longest path that have a price. So rates converge for
-//! `gamma` below 2 divided by that number, and they need not beyond: two flows over the same six links do not at 0.4.
+//! Near the optimum, prices change by `I - gamma D^-1 H` from one iteration to the next, where `D` is the diagonal of
+//! `H`. No eigenvalue of `D^-1 H` is above the number of links of the longest path that have a price. So rates converge
+//! for `gamma` below 2 divided by that number, and they need not beyond: two flows over the same six links do not at
+//! 0.4.
 
 use super::LinkState;
 

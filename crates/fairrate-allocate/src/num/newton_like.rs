@@ -1,5 +1,6 @@
-//! The Newton-like method: Newton steps by link, with flows' reaction estimated from how the load has followed the price.
-//! S. Athuraliya, S. Low, "Optimization Flow Control with Newton-Like Algorithm", Telecommunication Systems 15, 2000.
+//! The Newton-like method: Newton steps by link, with flows' reaction estimated from how the load has followed the
+//! price. S. Athuraliya, S. Low, "Optimization Flow Control with Newton-Like Algorithm", Telecommunication Systems
+//! 15, 2000.
 //!
 //! | paper    | here                     | unit                           |
 //! |----------|--------------------------|--------------------------------|
@@ -93,8 +94,8 @@ impl Estimate {
 mod tests {
     use super::*;
 
-    /// Windows of one iteration. A link of 2 at price 1 with a load of 4: load / price is 4, so the price rises by half of
-    /// 2 / 4 to 1.25. There the load is 3: it fell by 1 for 0.25, an estimate of 4, and 1.25 + 0.5 x 1 / 4 = 1.375.
+    /// Windows of one iteration. A link of 2 at price 1 with a load of 4: load / price is 4, so the price rises by half
+    /// of 2 / 4 to 1.25. There the load is 3: it fell by 1 for 0.25, an estimate of 4, and 1.25 + 0.5 x 1 / 4 = 1.375.
     #[test]
     fn two_steps_by_hand() {
         let mut links = [LinkState { load: 4.0, n_flows: 1, ..LinkState::new(2.0) }];

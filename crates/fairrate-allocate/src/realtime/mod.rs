@@ -1,5 +1,5 @@
-//! Flowtune's allocator as an engine for real time: NED and F-NORM in single precision. J. Perry, H. Balakrishnan, D. Shah,
-//! "Flowtune: Flowlet Control for Datacenter Networks", NSDI 2017, sections 3 to 5.
+//! Flowtune's allocator as an engine for real time: NED and F-NORM in single precision. J. Perry, H. Balakrishnan, D.
+//! Shah, "Flowtune: Flowlet Control for Datacenter Networks", NSDI 2017, sections 3 to 5.
 //!
 //! | paper    | here                      | unit                    |
 //! |----------|---------------------------|-------------------------|
@@ -14,13 +14,13 @@
 //!
 //! # Readings
 //!
-//! - Utility is w·log x. A flow's path price is at least w / x_max, where x_max is the smaller of its demand and twice its
-//!   path's capacity, as in [`Num`](crate::Num): rates are finite also at a price of 0. The contribution of such a flow to H
-//!   is x²/w, as for any other flow.
-//! - Links without flows keep their prices. Prices start at 1, once; the unit of rates should be the capacity of a server's
-//!   link, so that 1 is the final price of a flow alone on such a link.
-//! - F-NORM is equation 9 as it is written: divided by the largest r of the path, also where that is below 1. Links without
-//!   load are skipped. A flow limited by its demand does not rise above it.
+//! - Utility is w·log x. A flow's path price is at least w / x_max, where x_max is the smaller of its demand and twice
+//!   its path's capacity, as in [`Num`](crate::Num): rates are finite also at a price of 0. The contribution of such a
+//!   flow to H is x²/w, as for any other flow.
+//! - Links without flows keep their prices. Prices start at 1, once; the unit of rates should be the capacity of a
+//!   server's link, so that 1 is the final price of a flow alone on such a link.
+//! - F-NORM is equation 9 as it is written: divided by the largest r of the path, also where that is below 1. Links
+//!   without load are skipped. A flow limited by its demand does not rise above it.
 //!
 //! # How an iteration goes
 //!
@@ -48,8 +48,8 @@
 //! # Independence of threads and instructions
 //!
 //! The bits of all rates are the same for any number of threads, any instructions ([`Instructions`]) and both kinds of
-//! aggregation. Every operation is defined by IEEE 754 to the last bit, sums have one order: flows of a FlowBlock in the
-//! order of its tables, and FlowBlocks as in a tournament. Another number of blocks is another order.
+//! aggregation. Every operation is defined by IEEE 754 to the last bit, sums have one order: flows of a FlowBlock in
+//! the order of its tables, and FlowBlocks as in a tournament. Another number of blocks is another order.
 
 mod barrier;
 mod block;
@@ -118,7 +118,8 @@ impl RealTime {
     /// Creates an engine for any links and paths, with one thread. The time of an iteration is proportional to the
     /// number of flows and of the links they use.
     ///
-    /// Rates are counted in `unit_bps`, which should be the capacity of a server's link; `gamma` is the step of equation 4.
+    /// Rates are counted in `unit_bps`, which should be the capacity of a server's link; `gamma` is the step of
+    /// equation 4.
     ///
     /// # Panics
     /// If `unit_bps` is not a number above 0, or there are more than 2^31 - 1 links.

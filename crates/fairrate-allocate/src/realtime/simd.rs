@@ -333,7 +333,8 @@ unsafe fn pass_avx2<I: Number, const N: usize>(
     flows::pass(flows, n_whole, seen, sums);
 }
 
-/// Adds the pairs of a chunk to the sums of their links: one load, one addition and one store for both numbers of a pair.
+/// Adds the pairs of a chunk to the sums of their links: one load, one addition and one store for both numbers of a
+/// pair.
 ///
 /// # Safety
 /// All links of the flows must be in `sums`.

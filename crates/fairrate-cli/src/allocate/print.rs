@@ -38,8 +38,8 @@ const fn gbps(bps: f64) -> f64 {
     bps / 1e9
 }
 
-/// Returns `rates` as CSV: the name and the rate of each flow, in Gb/s. Numbers are the shortest that give the same value
-/// when they are read.
+/// Returns `rates` as CSV: the name and the rate of each flow, in Gb/s. Numbers are the shortest that give the same
+/// value when they are read.
 pub fn csv(network: &Network, rates: &Rates) -> String {
     let rows = network.flows.iter().zip(rates.bps());
     let rows = rows.map(|(flow, rate_bps)| format!("{},{}\n", quoted(&flow.name), gbps(*rate_bps)));

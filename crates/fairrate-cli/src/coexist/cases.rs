@@ -1,11 +1,12 @@
-//! The cases of a study, as variants of `compare`: numbers of flows, round-trip times, classes, short flows, and groups that come and go.
+//! The cases of a study, as variants of `compare`: numbers of flows, round-trip times, classes, short flows, and groups
+//! that come and go.
 
 use fairrate_units::{Bytes, Time};
 
 use super::study::{FAR, Plan, Side, bdp_bytes};
 
-/// The size of short flows: that of the transfers with which DCTCP's authors measured the queue that long flows leave to short ones
-/// (SIGCOMM 2010).
+/// The size of short flows: that of the transfers with which DCTCP's authors measured the queue that long flows leave
+/// to short ones (SIGCOMM 2010).
 const SHORT_BYTES: u64 = 20_000;
 /// Largest part of the bandwidth-delay product that a short flow is.
 const SHORT_PART: f64 = 1.0 / 3.0;
@@ -94,8 +95,8 @@ fn variant(label: &str, sides: [&Side; 2], keys: &str) -> String {
     format!("\"{label}\" = {}: {keys}", sides[0].cc)
 }
 
-/// Returns the hosts of the first `n` flows of the algorithm `side`, 0 or 1: every other node from 2 or 3 on, so that a case has the same
-/// hosts whatever the other cases are.
+/// Returns the hosts of the first `n` flows of the algorithm `side`, 0 or 1: every other node from 2 or 3 on, so that a
+/// case has the same hosts whatever the other cases are.
 fn hosts(side: usize, n: u16) -> String {
     let hosts: Vec<String> = (0..u32::from(n)).map(|i| (2 + 2 * i + side as u32).to_string()).collect();
     format!("[{}]", hosts.join(", "))
@@ -167,8 +168,8 @@ fn together(plan: &Plan, sides: [&Side; 2], flows: (u16, u16)) -> Vec<String> {
     arrangements(plan, sides).into_iter().map(case).collect()
 }
 
-/// Returns the cases in which the flows of one algorithm come after a third of the run and go after two. The second half of the time
-/// between is measured.
+/// Returns the cases in which the flows of one algorithm come after a third of the run and go after two. The second
+/// half of the time between is measured.
 fn changes(plan: &Plan, sides: [&Side; 2], flows @ (n_a, n_b): (u16, u16)) -> Vec<String> {
     if !plan.has_one_class(sides) {
         return Vec::new();

@@ -1,4 +1,5 @@
-//! The heat maps of a study: buffers against numbers of flows, one map for each arrangement of round-trip times and classes.
+//! The heat maps of a study: buffers against numbers of flows, one map for each arrangement of round-trip times and
+//! classes.
 
 use fairrate_report::format;
 use fairrate_report::heat_map::{Arrangement, Layout};
@@ -6,8 +7,8 @@ use fairrate_report::heat_map::{Arrangement, Layout};
 use super::cases::{self, arrangements};
 use super::study::{Plan, Side, bdp_bytes};
 
-/// Returns the layout of the maps of the cases in which long flows of both are there all the time. `buffers` are values of
-/// `switch.buffer`.
+/// Returns the layout of the maps of the cases in which long flows of both are there all the time. `buffers` are values
+/// of `switch.buffer`.
 pub(super) fn layout(plan: &Plan, sides: [&Side; 2], buffers: &[String]) -> Layout {
     let bdp = bdp_bytes(plan);
     let head = |buffer: &String| {

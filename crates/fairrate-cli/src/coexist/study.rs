@@ -26,11 +26,12 @@ pub struct Plan {
     /// Numbers of flows of the two, as 1:1,1:10
     #[arg(long, value_name = "A:B,...", value_delimiter = ',', value_parser = numbers, default_value = "4:4,1:10,10:1")]
     pub flows: Vec<(u16, u16)>,
-    /// Numbers of classes: 1, in which both share a queue, and 2, one for each, with weights by their numbers of flows. An algorithm
-    /// whose ports have queues of their own has no second case
+    /// Numbers of classes: 1, in which both share a queue, and 2, one for each, with weights by their numbers of flows.
+    /// An algorithm whose ports have queues of their own has no second case
     #[arg(long, value_name = "N,...", value_delimiter = ',', value_parser = clap::value_parser!(u8).range(1..=2), default_value = "1,2")]
     pub classes: Vec<u8>,
-    /// Loads of the port by short flows, as 0.2,0.5: those of either algorithm beside long flows of either, in one class; "" for none
+    /// Loads of the port by short flows, as 0.2,0.5: those of either algorithm beside long flows of either, in one
+    /// class; "" for none
     #[arg(long, value_name = "LOAD,...", value_parser = cases::loads, default_value = "0.3")]
     pub short: Loads,
     /// Round trips that are simulated; the second half is measured
@@ -238,8 +239,8 @@ fn buffers(plan: &Plan, a: &Side) -> Vec<String> {
     plan.buffers.iter().map(buffer).collect()
 }
 
-/// Returns a topology file: the receiver, which is node 0, a switch, and `n` senders of each of the two algorithms in turns. The links of
-/// the other algorithm's senders are `times` as long.
+/// Returns a topology file: the receiver, which is node 0, a switch, and `n` senders of each of the two algorithms in
+/// turns. The links of the other algorithm's senders are `times` as long.
 fn network(plan: &Plan, n: u16, times: u64) -> String {
     let nodes = 2 + 2 * u32::from(n);
     let link_ns = plan.rtt.as_ps() / 4_000;

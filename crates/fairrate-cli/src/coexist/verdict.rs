@@ -17,8 +17,8 @@ pub struct Case {
     pub label: String,
     /// The buffer in words.
     pub point: String,
-    /// The values of its metrics, one a seed, by names with the numbers of traffic blocks, as `fair-share:block0`. Seeds without such a
-    /// number are left out.
+    /// The values of its metrics, one a seed, by names with the numbers of traffic blocks, as `fair-share:block0`.
+    /// Seeds without such a number are left out.
     pub values: HashMap<String, Vec<f64>>,
 }
 
@@ -86,7 +86,8 @@ fn range(values: &[f64], show: impl Fn(f64) -> String) -> Option<String> {
     Some(if low == high { low } else { format!("{low} to {high}") })
 }
 
-/// Returns a sentence for each algorithm and load of short flows, beside the long flows of the other algorithm and beside its own.
+/// Returns a sentence for each algorithm and load of short flows, beside the long flows of the other algorithm and
+/// beside its own.
 fn short_flows(cases: &[&Case]) -> String {
     let mut text = String::new();
     let mut done: Vec<String> = Vec::new();

@@ -1,4 +1,5 @@
-//! `--fidelity`: one scenario as packets, as fluids and by the alpha-beta model, and the operations in which these part.
+//! `--fidelity`: one scenario as packets, as fluids and by the alpha-beta model, and the operations in which these
+//! part.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -68,8 +69,8 @@ fn is_of(entry: &RunEntry, fidelity: Fidelity) -> bool {
 /// The times of operations of the same block, name and kind: their sum in ns, and their number.
 type Times = BTreeMap<(u32, String), (f64, u64)>;
 
-/// Returns a table of the operations in which the fidelities part most; `None` if there are no operations, or a grid. `blocks` has the names of
-/// traffic blocks.
+/// Returns a table of the operations in which the fidelities part most; `None` if there are no operations, or a grid.
+/// `blocks` has the names of traffic blocks.
 pub fn parting(all: &[Fidelity], index: &Index, dir: &Path, blocks: &[String]) -> Option<String> {
     if all.len() < 2 || index.runs.iter().any(|run| !run.grid.is_empty()) {
         return None;

@@ -45,7 +45,8 @@ impl Refused {
         self.by_reason().iter().map(|(names, error)| format!("left out: {}: {error}", named(names))).collect()
     }
 
-    /// Returns the failure of a comparison of `n_columns`. If all are refused for the same reason, it is the scenario's own.
+    /// Returns the failure of a comparison of `n_columns`. If all are refused for the same reason, it is the scenario's
+    /// own.
     pub fn failure(self, n_columns: usize) -> Failure {
         let reasons = self.by_reason();
         if let [(names, error)] = reasons.as_slice()

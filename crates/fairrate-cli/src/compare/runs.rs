@@ -71,8 +71,8 @@ pub struct Planner<'a> {
 }
 
 impl Planner<'_> {
-    /// Returns the directory of the comparison, and the names of the traffic blocks of the first column that is not refused. The
-    /// default directory has the name of that scenario.
+    /// Returns the directory of the comparison, and the names of the traffic blocks of the first column that is not
+    /// refused. The default directory has the name of that scenario.
     pub fn place(&self, columns: &[Column]) -> Result<(PathBuf, Vec<String>), Failure> {
         let mut refused = Refused::default();
         let first = columns.iter().find_map(|column| {
@@ -199,8 +199,8 @@ pub struct Work<'a> {
 }
 
 impl Work<'_> {
-    /// Does the runs that are not complete, `jobs` at a time, until all have ended or Ctrl-C. Writes the index before the
-    /// first run and whenever one has ended, so that it survives if the process is killed.
+    /// Does the runs that are not complete, `jobs` at a time, until all have ended or Ctrl-C. Writes the index before
+    /// the first run and whenever one has ended, so that it survives if the process is killed.
     pub fn run_all(&self, plans: &[Plan], jobs: usize, selection: &Selection) -> Result<Index, Failure> {
         let mut index = Index::new(&plans[0].scenario, plans.iter().map(|p| p.entry.clone()).collect(), selection);
         index.refused = self.refused.entries();

@@ -41,7 +41,8 @@ pub struct Critical {
 /// A stage.
 #[derive(Serialize)]
 struct Shown {
-    /// `computes`, `moves` (a message on its way), `leaves` (a message until its last byte is at the NIC), `adds` or `waits`.
+    /// `computes`, `moves` (a message on its way), `leaves` (a message until its last byte is at the NIC), `adds` or
+    /// `waits`.
     doing: &'static str,
     /// The name of the operation; empty in a block that is one collective operation.
     operation: String,
@@ -261,8 +262,8 @@ fn message(config: &SimConfig, names: &Names<'_>, routes: &Routes, flow: FlowId,
     }
 }
 
-/// Returns the slowest link of a flow's path, the last one of equal ones; that of the sender if only it matters. `None` if packets choose
-/// their paths.
+/// Returns the slowest link of a flow's path, the last one of equal ones; that of the sender if only it matters. `None`
+/// if packets choose their paths.
 fn slowest_link(config: &SimConfig, routes: &Routes, flow: &FlowSpec, is_of_sender: bool) -> Option<PortId> {
     if is_of_sender {
         return routes.host_port(flow.src);

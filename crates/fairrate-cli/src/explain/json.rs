@@ -67,7 +67,8 @@ pub struct Entry {
     /// Start of the first piece and end of the last one.
     first_ps: u64,
     last_ps: u64,
-    /// The times between them for which the link of the port is down, of `down`; an end is `None` if it does not come up again.
+    /// The times between them for which the link of the port is down, of `down`; an end is `None` if it does not come
+    /// up again.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     down_ps: Vec<(u64, Option<u64>)>,
     /// The times between them for which the link of the port has only a share of its rate.

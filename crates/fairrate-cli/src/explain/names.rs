@@ -97,7 +97,8 @@ impl<'a> Names<'a> {
         words.join(", ")
     }
 
-    /// Returns the times within `span` for which the link of `port` is slow, as `at 25 % of its rate from 100 µs to 300 µs`.
+    /// Returns the times within `span` for which the link of `port` is slow, as
+    /// `at 25 % of its rate from 100 µs to 300 µs`.
     pub fn slow(&self, port: PortId, span: (Time, Time)) -> String {
         let (_, all) = self.faults(port, span);
         let words = |slow: &Slow| {

@@ -29,8 +29,8 @@ pub struct Row {
     pub behind: Vec<(Behind, Time, u64)>,
 }
 
-/// Returns the way and the reason of a row for all pieces that go into it: which flow is ahead does not count, nor on which link
-/// data propagates, and the whole way of acknowledgments but for queues is one.
+/// Returns the way and the reason of a row for all pieces that go into it: which flow is ahead does not count, nor on
+/// which link data propagates, and the whole way of acknowledgments but for queues is one.
 fn key(way: Way, reason: Reason) -> (Way, Reason) {
     let reason = match reason {
         Reason::Propagation(_) => Reason::Propagation(PortId(0)),
@@ -99,8 +99,8 @@ impl Row {
         }
     }
 
-    /// Returns what else is known: the flows ahead with their bytes and traffic blocks, or the bytes transmitted; the times for which the
-    /// link is down or slow.
+    /// Returns what else is known: the flows ahead with their bytes and traffic blocks, or the bytes transmitted; the
+    /// times for which the link is down or slow.
     pub fn details(&self, names: &Names<'_>) -> String {
         let faults = self.reason.port().map_or_else(String::new, |port| match self.reason {
             Reason::Down(_) => names.outages(port, self.span),
@@ -128,8 +128,8 @@ impl Row {
         format!("behind {}{blocks}", words.join(", "))
     }
 
-    /// Returns the traffic blocks of the flows ahead, each with its share of the row's time, the largest first. Packets of the flow itself
-    /// are a block of their own.
+    /// Returns the traffic blocks of the flows ahead, each with its share of the row's time, the largest first. Packets
+    /// of the flow itself are a block of their own.
     pub fn blocks(&self, names: &Names<'_>) -> Vec<(String, f64)> {
         let mut times: Vec<(String, Time)> = Vec::new();
         for &(behind, time, _) in &self.behind {
@@ -145,7 +145,8 @@ impl Row {
     }
 }
 
-/// Returns traffic blocks with their shares in words, as `block burst 80.1 %, block query 19.9 %`; of more than `most` the rest together.
+/// Returns traffic blocks with their shares in words, as `block burst 80.1 %, block query 19.9 %`; of more than `most`
+/// the rest together.
 pub fn in_words(blocks: &[(String, f64)], most: usize) -> String {
     let (shown, rest) = blocks.split_at(blocks.len().min(most));
     let mut words: Vec<String> =

@@ -16,8 +16,8 @@ const BLOCKS: usize = 3;
 /// Share of a wait from which on the flow ahead is named alone.
 const MOST: f64 = 0.6;
 
-/// Returns the sentence: the longest reasons, as `3.1 of 4.7 ms behind flow 812 at tor3->h17, 0.9 ms in a timeout after a drop at
-/// agg1->tor3 (buffer full)`.
+/// Returns the sentence: the longest reasons, as
+/// `3.1 of 4.7 ms behind flow 812 at tor3->h17, 0.9 ms in a timeout after a drop at agg1->tor3 (buffer full)`.
 pub fn sentence(explanation: &Explanation, rows: &[Row], names: &Names<'_>) -> String {
     let fct = explanation.fct;
     let end = if explanation.is_finished { "" } else { "unfinished: " };

@@ -77,8 +77,8 @@ impl Source {
         rows.iter().zip(&flows).map(account).collect::<Result<_, _>>().map(Some)
     }
 
-    /// Runs the scenario with an observer of `flows`, which is returned with the end of the run. Checks that it is the run of the
-    /// results.
+    /// Runs the scenario with an observer of `flows`, which is returned with the end of the run. Checks that it is the
+    /// run of the results.
     fn observe(&self, flows: &[FlowId], watch: &mut dyn Watch) -> Result<Option<(Observer, Time)>, Failure> {
         let config = self.scenario.sim_config();
         let refused = |(flow, why)| self.unsupported(self.names().number(flow), why);
@@ -90,8 +90,8 @@ impl Source {
         Ok(Some((observer, ended.totals.end)))
     }
 
-    /// Runs the scenario again and returns the critical path of an iteration of a job or of a collective operation; `None` if `watch`
-    /// stopped the run.
+    /// Runs the scenario again and returns the critical path of an iteration of a job or of a collective operation;
+    /// `None` if `watch` stopped the run.
     pub fn critical_path(
         &self,
         (of, iteration): (Iterated, u32),
@@ -109,8 +109,8 @@ impl Source {
         })
     }
 
-    /// Runs the scenario again and returns the accounts of the messages of `stages` that can be explained; `None` if `watch` stopped the
-    /// run.
+    /// Runs the scenario again and returns the accounts of the messages of `stages` that can be explained; `None` if
+    /// `watch` stopped the run.
     pub fn messages(
         &self,
         stages: &[Stage],

@@ -79,8 +79,8 @@ struct Share {
     ps: u64,
 }
 
-/// Returns the flows of each part that are to be explained, with the number of all flows of the part; `rows` are those of all
-/// finished flows.
+/// Returns the flows of each part that are to be explained, with the number of all flows of the part; `rows` are those
+/// of all finished flows.
 pub fn sample(mut rows: Vec<FlowRow>) -> Vec<(&'static str, usize, Vec<FlowRow>)> {
     let slowdown = |row: &FlowRow| row.slowdown.unwrap_or_default();
     rows.sort_by(|a, b| slowdown(a).total_cmp(&slowdown(b)).then(a.id.cmp(&b.id)));
@@ -150,7 +150,8 @@ fn kinds_of(parts: &[Part]) -> Vec<usize> {
     (0..KINDS.len()).filter(occurs).collect()
 }
 
-/// Returns the parts of the chosen flows, which are called `name`, as a chart: a bar for each, with the share of each kind that occurs.
+/// Returns the parts of the chosen flows, which are called `name`, as a chart: a bar for each, with the share of each
+/// kind that occurs.
 pub fn to_panel(name: &str, parts: &[Part]) -> Panel {
     let row = |part: &Part| {
         let seed =

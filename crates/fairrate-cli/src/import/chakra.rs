@@ -22,7 +22,8 @@ pub struct Args {
     /// Process groups by the names that traces call them by, a file as {"1": [0, 1]}
     #[arg(long, value_name = "FILE.json")]
     groups: Option<PathBuf>,
-    /// Sizes of logical dimensions, the innermost first, as 8,2: for collectives that leave some of them out (`involved_dim`)
+    /// Sizes of logical dimensions, the innermost first, as 8,2: for collectives that leave some of them out
+    /// (`involved_dim`)
     #[arg(long, value_name = "N,...", value_delimiter = ',', value_parser = clap::value_parser!(u32).range(1..))]
     logical_dims: Vec<u32>,
     /// Operations of a rank in 10^12 a second, for computations that have operations and no time

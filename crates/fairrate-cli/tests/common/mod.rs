@@ -25,8 +25,8 @@ pub fn fresh_dir(name: &str) -> PathBuf {
     dir
 }
 
-/// Runs `scenario` with `more` arguments, from `s.toml` into `out` of a new directory for this test. Returns the directory and the text on
-/// stdout.
+/// Runs `scenario` with `more` arguments, from `s.toml` into `out` of a new directory for this test. Returns the
+/// directory and the text on stdout.
 #[allow(dead_code)]
 pub fn simulated(name: &str, scenario: &str, more: &[&str]) -> (PathBuf, String) {
     let dir = fresh_dir(name);

@@ -29,8 +29,8 @@ impl MaxFilter {
     }
 }
 
-/// The excess of acknowledged bytes over the bandwidth: acknowledgments may arrive aggregated, and the window must not stop
-/// the flow in between (Linux: extra_acked).
+/// The excess of acknowledged bytes over the bandwidth: acknowledgments may arrive aggregated, and the window must not
+/// stop the flow in between (Linux: extra_acked).
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Aggregation {
     /// Start of the epoch over which deliveries are compared with the bandwidth.
@@ -46,8 +46,8 @@ impl Aggregation {
         Self { began: now, acked: 0.0, excess: [0.0; 2], rounds: 0 }
     }
 
-    /// Records `acked` delivered bytes, at a bandwidth of `bandwidth` bytes per second. An excess is at most `most`; at `reset`
-    /// bytes the epoch restarts.
+    /// Records `acked` delivered bytes, at a bandwidth of `bandwidth` bytes per second. An excess is at most `most`; at
+    /// `reset` bytes the epoch restarts.
     pub(super) fn take(&mut self, now: Time, acked: f64, bandwidth: f64, most: f64, reset: f64) {
         let expected = bandwidth * now.saturating_sub(self.began).as_secs_f64();
         let mut ahead = self.acked - expected;

@@ -1,8 +1,8 @@
 use super::*;
 use crate::test_flow::{acked, flow_25g};
 
-/// Returns an acknowledgment at 3,125 bytes per microsecond and 8 us: a bandwidth-delay product of 25,000 bytes. The data
-/// was sent when nothing had been delivered, so it belongs to the first round.
+/// Returns an acknowledgment at 3,125 bytes per microsecond and 8 us: a bandwidth-delay product of 25,000 bytes. The
+/// data was sent when nothing had been delivered, so it belongs to the first round.
 fn ack(bbr: &Model, now_us: u64, delivered: u64, in_flight: u64, gbps: u64) -> Ack<'static> {
     let (now, ack_seq) = (Time::from_us(now_us), bbr.delivered + delivered);
     Ack {
@@ -151,8 +151,8 @@ fn a_gap_conserves_packets_for_a_round_and_a_timeout_starts_from_one() {
     let mut bbr = probing(2);
     feed(&mut bbr, 1_001, 1_000, 40_000, 25);
     assert_eq!((bbr.cwnd, bbr.snd_nxt), (51_000.0, 42_000));
-    // The recovery begins with the next acknowledgment, which reports three packets lost: the window is the bytes in flight
-    // plus one packet for the packet that arrived, in order or not.
+    // The recovery begins with the next acknowledgment, which reports three packets lost: the window is the bytes in
+    // flight plus one packet for the packet that arrived, in order or not.
     assert_eq!(bbr.on_loss(Time::from_us(1_001), Loss::Gap).cwnd, Bytes::new(51_000));
     let a = Ack { lost: 3_000, newly_acked: 0, ..ack(&bbr, 1_002, 1_000, 36_000, 25) };
     assert_eq!(bbr.on_ack(&a).cwnd, Bytes::new(37_000));

@@ -16,7 +16,8 @@ impl Model {
         self.prior_cwnd = if is_whole { self.cwnd } else { self.prior_cwnd.max(self.cwnd) };
     }
 
-    /// Reduces the window by losses, and restores it at the end of a recovery. Returns `true` during packet conservation.
+    /// Reduces the window by losses, and restores it at the end of a recovery. Returns `true` during packet
+    /// conservation.
     fn repair(&mut self, ack: &Ack<'_>, s: &Sample) -> bool {
         if 0.0 < s.lost {
             // An acknowledgment should release at most twice what it delivers.

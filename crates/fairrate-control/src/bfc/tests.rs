@@ -103,7 +103,8 @@ fn a_flow_over_its_threshold_is_paused_until_it_is_below() {
     port.leave(5, 1);
     assert_eq!(port.agent.timer(), Time::from_us(3));
     assert_eq!(port.tick(), [(5, false)]);
-    // One packet is left: 1,000 bytes are more than 15,000/32, so there is another tick; the port sleeps when the packet leaves.
+    // One packet is left: 1,000 bytes are more than 15,000/32, so there is another tick; the port sleeps when the
+    // packet leaves.
     port.leave(5, 7);
     port.leave(6, 7);
     assert_eq!(port.tick(), []);
@@ -111,7 +112,8 @@ fn a_flow_over_its_threshold_is_paused_until_it_is_below() {
     assert_eq!(port.agent.flows.len(), 0);
 }
 
-/// Three queues with 6,000 bytes each are over 15,000/3; but if the next hop holds one of them, they are below 15,000/2.
+/// Three queues with 6,000 bytes each are over 15,000/3; but if the next hop holds one of them, they are below
+/// 15,000/2.
 #[test]
 fn held_queues_are_not_active() {
     for (hold, pauses) in [(false, vec![(1, true), (2, true), (3, true)]), (true, vec![])] {
@@ -168,8 +170,8 @@ fn flows_with_the_same_virtual_id_are_one() {
     assert_eq!(port.tick(), [(1, false), (2, false)]);
 }
 
-/// One virtual id and one queue for each class. Class 2 goes first: its packets leave while those of class 3 wait, though
-/// they joined later.
+/// One virtual id and one queue for each class. Class 2 goes first: its packets leave while those of class 3 wait,
+/// though they joined later.
 #[test]
 fn classes_have_queues_of_their_own() {
     let config = BfcConfig { virtual_ids: 1, queues: 1, ..BfcConfig::default() };

@@ -185,7 +185,8 @@ fn hystart_leaves_slow_start_on_rising_delay() {
 #[test]
 fn hystart_leaves_slow_start_on_a_long_train() {
     let config = CubicConfig { hystart: true, hystart_trains: true, initial_window: 16, ..CubicConfig::default() };
-    // Half of the smallest round trip of 10 ms and of Linux's millisecond: 5.5 ms from the round's first acknowledgment on.
+    // Half of the smallest round trip of 10 ms and of Linux's millisecond: 5.5 ms from the round's first acknowledgment
+    // on.
     for (gap_ms, left_after) in [(1, Some(6)), (2, Some(6)), (3, None)] {
         let mut cubic = config.build(&flow_25g());
         let left = (0..9).map(|n| n * gap_ms).find(|at| {
@@ -198,8 +199,8 @@ fn hystart_leaves_slow_start_on_a_long_train() {
     }
 }
 
-/// A path with an unloaded RTT of 10 ms counts as full at an RTT of 20 ms, which is above 10 ms by more than an eighth. A flow
-/// that has only seen 20 ms cannot detect that.
+/// A path with an unloaded RTT of 10 ms counts as full at an RTT of 20 ms, which is above 10 ms by more than an eighth.
+/// A flow that has only seen 20 ms cannot detect that.
 #[test]
 fn a_connection_that_was_in_use_knows_its_path() {
     for (knows_path, ends) in [(true, true), (false, false)] {

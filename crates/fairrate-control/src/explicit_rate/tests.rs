@@ -61,8 +61,8 @@ fn one_packet_goes_round_until_the_flow_has_nothing_left() {
     assert_eq!(c.returned(6.0), Some(Message::Request));
 }
 
-/// Returns the rate in Gb/s that the flow's next control packet asks for. The header of Charny's algorithm has the sequence
-/// number, the exit flag, the rate and the reduced flag.
+/// Returns the rate in Gb/s that the flow's next control packet asks for. The header of Charny's algorithm has the
+/// sequence number, the exit flag, the rate and the reduced flag.
 fn asks(flow: &mut Charny, now: Time, unsent: u64) -> f64 {
     let mut header = [0.0; 4];
     assert!(flow.control_packet(now, unsent, &mut header));

@@ -1,9 +1,9 @@
 //! A circular flow table that is updated lazily and read round robin: that of RoCC's section IV-C, for hardware.
 //!
-//! The paper has one sentence: the table "performs table updates in a lazy fashion. The flow table uses a circular array to store the
-//! flow identifiers, and round robin for retrieving them". Readings: a new flow is written over the oldest entry; an entry
-//! counts the readings since its last packet, and is dropped by the reader, not by a clock. `hardware/rtl/flow_table.sv` is the same
-//! table in registers.
+//! The paper has one sentence: the table "performs table updates in a lazy fashion. The flow table uses a circular
+//! array to store the flow identifiers, and round robin for retrieving them". Readings: a new flow is written over the
+//! oldest entry; an entry counts the readings since its last packet, and is dropped by the reader, not by a clock.
+//! `hardware/rtl/flow_table.sv` is the same table in registers.
 
 use super::ByFlow;
 
@@ -30,8 +30,8 @@ pub struct CircularTable {
 }
 
 impl CircularTable {
-    /// Returns an empty table of `size` entries, which drops a flow after `most_readings` readings without a packet. Both are at
-    /// least 1.
+    /// Returns an empty table of `size` entries, which drops a flow after `most_readings` readings without a packet.
+    /// Both are at least 1.
     pub fn new(size: usize, most_readings: u32) -> Self {
         let entries = vec![Entry::default(); size.max(1)];
         Self { entries, places: ByFlow::default(), most_readings: most_readings.max(1), head: 0, cursor: 0 }

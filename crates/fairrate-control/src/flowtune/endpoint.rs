@@ -31,8 +31,8 @@ pub enum Message {
 }
 
 impl Message {
-    /// Returns the payload bytes of the message: 16, 4 and 6 in the paper (section 6.2), which has no other messages; the others
-    /// have one byte here.
+    /// Returns the payload bytes of the message: 16, 4 and 6 in the paper (section 6.2), which has no other messages;
+    /// the others have one byte here.
     pub const fn bytes(&self) -> u64 {
         match self {
             Self::Start { .. } => 16,
@@ -54,9 +54,9 @@ pub struct Grant {
 
 /// A host that sends flowlets.
 ///
-/// Any message of the allocator keeps all rates of the host in force for a lifetime: an allocator without new rates sends
-/// [`Message::Alive`] now and then. All messages arrive, in order (they travel over TCP), so after a silence of the
-/// allocator the last rate sent is valid.
+/// Any message of the allocator keeps all rates of the host in force for a lifetime: an allocator without new rates
+/// sends [`Message::Alive`] now and then. All messages arrive, in order (they travel over TCP), so after a silence of
+/// the allocator the last rate sent is valid.
 #[derive(Clone, Debug)]
 pub struct Endpoint {
     lifetime: Time,
@@ -98,8 +98,8 @@ impl Endpoint {
         self.flowlets.get(&flow).map(|flowlet| flowlet.told_bps).filter(|rate_bps| 0.0 < *rate_bps)
     }
 
-    /// Begins a flowlet, when a flow that had nothing to send has data; returns the message to the allocator, or `None` if the
-    /// flowlet is already announced.
+    /// Begins a flowlet, when a flow that had nothing to send has data; returns the message to the allocator, or `None`
+    /// if the flowlet is already announced.
     pub fn begin(&mut self, flow: u32) -> Option<Message> {
         if self.flowlets.contains_key(&flow) {
             return None;
@@ -108,13 +108,14 @@ impl Endpoint {
         Some(Message::Start { flow })
     }
 
-    /// Ends a flowlet, when its flow has had nothing to send for long enough; returns the message to the allocator, or `None` if
-    /// there is no flowlet.
+    /// Ends a flowlet, when its flow has had nothing to send for long enough; returns the message to the allocator, or
+    /// `None` if there is no flowlet.
     pub fn end(&mut self, flow: u32) -> Option<Message> {
         self.flowlets.remove(&flow).map(|_| Message::End { flow })
     }
 
-    /// Handles a message of the allocator: adds the rates in force from now on to `grants`, and the reply messages to `answers`.
+    /// Handles a message of the allocator: adds the rates in force from now on to `grants`, and the reply messages to
+    /// `answers`.
     pub fn on_message(&mut self, now: Time, message: Message, grants: &mut Vec<Grant>, answers: &mut Vec<Message>) {
         self.heard = now;
         let mut before = std::mem::take(&mut self.silent);

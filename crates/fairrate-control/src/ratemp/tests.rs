@@ -2,8 +2,8 @@ use super::*;
 use crate::controller::Controller;
 use crate::test_flow::{acked, flow_25g};
 
-/// Returns a flow at 8 Gb/s, a million packets of 1,000 bytes per second, with base RTT 10 us: α_total is 10,000 packets
-/// per second, and Kmax is 40 us.
+/// Returns a flow at 8 Gb/s, a million packets of 1,000 bytes per second, with base RTT 10 us: α_total is 10,000
+/// packets per second, and Kmax is 40 us.
 fn flow_8g() -> FlowContext {
     FlowContext {
         line_rate: Rate::from_gbps(8),
@@ -342,10 +342,11 @@ fn the_equilibrium_is_stable_in_the_fluid_model() {
     }
 }
 
-/// Theorem 1 lets the price follow the queue at once. With the average of eq. (6) between them, x, q and β in packets and
-/// round trips have the polynomial s³ + (γ + β)s² + γβs + γx/Kmax, stable only if β(γ + β) > x/Kmax (Routh-Hurwitz): 0.0007
-/// against 1.1 at 100 Gb/s and 3.55 us. A window, whose queue is q = x - c at once, has s² + (γ + β)s + γ(β + x/Kmax), with
-/// a damping of 0.137: each swing is exp(-π·0.137/√(1 - 0.137²)) = 0.65 of the one before.
+/// Theorem 1 lets the price follow the queue at once. With the average of eq. (6) between them, x, q and β in packets
+/// and round trips have the polynomial s³ + (γ + β)s² + γβs + γx/Kmax, stable only if β(γ + β) > x/Kmax
+/// (Routh-Hurwitz): 0.0007 against 1.1 at 100 Gb/s and 3.55 us. A window, whose queue is q = x - c at once, has s² +
+/// (γ + β)s + γ(β + x/Kmax), with a damping of 0.137: each swing is exp(-π·0.137/√(1 - 0.137²)) = 0.65 of the one
+/// before.
 #[test]
 fn the_average_of_marks_makes_rates_unstable_and_windows_swing() {
     let (c, kmax, gamma) = (29.6, 26.7, 1.0 / 16.0);

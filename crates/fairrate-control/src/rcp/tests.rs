@@ -70,8 +70,8 @@ fn intervals_count_arrivals_and_see_the_queue_at_their_end() {
     }
     // 5,000 bytes in 10 us: 1 + 0.25.
     assert!(close(dequeue(&mut port, Time::from_us(10), 0, f64::INFINITY, 0.0), 8.0 * 6.25e8));
-    // The next interval: 1,000 bytes of a packet whose last quarter counts in the interval after, and 3,000 waiting at the end:
-    // 6.25e8·(1 + 0.5·(1 - 0.075) - 0.5·0.3) = 8.203125e8.
+    // The next interval: 1,000 bytes of a packet whose last quarter counts in the interval after, and 3,000 waiting at
+    // the end: 6.25e8·(1 + 0.5·(1 - 0.075) - 0.5·0.3) = 8.203125e8.
     enqueue(&mut port, Time::from_ns(19_250), 1_000, 2_000, 0.0);
     port.catch_up(Time::from_us(20));
     assert!(close(port.rate, 8.203_125e8));

@@ -19,8 +19,8 @@ const AT_40G: Constants = Constants { q_ref: 150e3, q_mid: 300e3, q_max: 360e3, 
 const AT_100G: Constants = Constants { q_ref: 300e3, q_mid: 600e3, q_max: 660e3, alpha: 0.45, beta: 2.25 };
 
 impl Constants {
-    /// Returns the constants of a port of `rate` bit/s. A control loop in which all rates and queues grow by the same factor
-    /// keeps its behaviour with the same gains, so only queues scale with the rate.
+    /// Returns the constants of a port of `rate` bit/s. A control loop in which all rates and queues grow by the same
+    /// factor keeps its behaviour with the same gains, so only queues scale with the rate.
     pub(super) fn of(config: &RoccConfig, rate: f64) -> Self {
         if config.thresholds == Thresholds::Given {
             let (q_ref, q_mid, q_max) = (config.q_ref.as_f64(), config.q_mid.as_f64(), config.q_max.as_f64());
@@ -32,8 +32,8 @@ impl Constants {
     }
 }
 
-/// The parameters of algorithm 1 in one number type. In fixed point, F is in units of its last bit, and gains have their
-/// own fraction bits.
+/// The parameters of algorithm 1 in one number type. In fixed point, F is in units of its last bit, and gains have
+/// their own fraction bits.
 #[derive(Clone, Debug)]
 pub struct FairRate<N> {
     /// Fmin.
@@ -55,8 +55,8 @@ pub struct FairRate<N> {
 }
 
 impl RoccConfig {
-    /// Returns the parameters of algorithm 1 at a port of `rate` in fixed point, for code that computes elsewhere: rates in
-    /// steps of 2^-`fraction_bits` ΔF, gains in 2^-32 steps per ΔQ.
+    /// Returns the parameters of algorithm 1 at a port of `rate` in fixed point, for code that computes elsewhere:
+    /// rates in steps of 2^-`fraction_bits` ΔF, gains in 2^-32 steps per ΔQ.
     pub fn fixed_point(&self, rate: Rate) -> FairRate<i128> {
         Law::new(self, rate).fixed
     }

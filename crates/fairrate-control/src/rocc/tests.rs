@@ -79,7 +79,8 @@ fn gains_are_whole_while_the_queue_is_nearly_empty_if_asked_for() {
     }
     // Floating point has 31.25 units.
     assert!((float.next(1_000.0, 31.2, 0.0) - (1_000.0 + 0.3 * 218.8 - 1.5 * 31.2)).abs() < 1e-9);
-    // Ticks with an empty queue from Fmin to half of the line rate: 1,990/75; or 115/(75/32), and 27 in each of four regions.
+    // Ticks with an empty queue from Fmin to half of the line rate: 1,990/75; or 115/(75/32), and 27 in each of four
+    // regions.
     let ticks = |law: &Law| {
         (1..).try_fold(10.0, |f, n| {
             let f = law.next(f, 0.0, 0.0);
@@ -315,8 +316,8 @@ proptest! {
         }
     }
 
-    /// With any notices lost, repeated or out of order, the rate stays in bounds. Once notices arrive from one port only,
-    /// the flow has that port's rate as soon as doubling has reached it; without notices the limiter is removed.
+    /// With any notices lost, repeated or out of order, the rate stays in bounds. Once notices arrive from one port
+    /// only, the flow has that port's rate as soon as doubling has reached it; without notices the limiter is removed.
     #[test]
     fn lost_and_disordered_notices_do_no_harm(
         heard in prop::collection::vec((0_u64..90, 0_u32..3, -1.0_f64..20_000.0), 0..80),

@@ -17,7 +17,8 @@ fn port(form: XcpForm, timers: XcpTimers) -> XcpPort {
     port
 }
 
-/// Passes a packet of 1,000 bytes, with a queue of `queue_bytes` before and after it; returns its feedback in bytes or bytes/s.
+/// Passes a packet of 1,000 bytes, with a queue of `queue_bytes` before and after it; returns its feedback in bytes or
+/// bytes/s.
 fn pass(port: &mut XcpPort, now: Time, queue_bytes: u64, rtt_s: f64, cwnd: f64) -> f64 {
     pass_asking(port, now, queue_bytes, rtt_s, cwnd, f64::INFINITY)
 }
@@ -32,8 +33,8 @@ fn pass_asking(port: &mut XcpPort, now: Time, queue_bytes: u64, rtt_s: f64, cwnd
     header[FEEDBACK]
 }
 
-/// Passes the packets of two flows of 2,000 and 3,000 bytes per round trip of 10 us: y = 5e8 bytes/s, half of C. Packets of
-/// the first flow have x = 10 us/2 and of the second 10 us/3: 20 us in all.
+/// Passes the packets of two flows of 2,000 and 3,000 bytes per round trip of 10 us: y = 5e8 bytes/s, half of C.
+/// Packets of the first flow have x = 10 us/2 and of the second 10 us/3: 20 us in all.
 fn interval_of_two_flows(port: &mut XcpPort) {
     for (us, cwnd) in [(1, 2e3), (3, 3e3), (5, 2e3), (7, 3e3), (9, 3e3)] {
         assert_eq!(pass(port, Time::from_us(us), 0, 10e-6, cwnd), 0.0, "nothing is known yet");
@@ -142,7 +143,8 @@ fn the_timers_of_ns2_know_no_microseconds() {
         pass(&mut port, Time::from_ms(ms), 0, 12e-6, 2e3);
     }
     assert_eq!((port.tq, port.tq_due), (Time::from_ms(2), Time::from_ms(81)));
-    // The last packet was at 79 ms; the interval that ends at 81 ms is the first without packets, and the next has 50 ms.
+    // The last packet was at 79 ms; the interval that ends at 81 ms is the first without packets, and the next has 50
+    // ms.
     port.catch_up(Time::from_ms(81));
     assert_eq!((port.te, port.te_due), (Time::from_ms(50), Time::from_ms(131)));
 }

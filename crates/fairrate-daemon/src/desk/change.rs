@@ -1,8 +1,8 @@
 //! Changes of the network while flows are under way.
 //!
 //! Rates in force stay counted, on the paths that their flows have now. Where their sum is above a link's rate, no rate
-//! grows until enough others have fallen and their agents have acknowledged that. A flow without a path is kept, and its
-//! rate is taken back.
+//! grows until enough others have fallen and their agents have acknowledged that. A flow without a path is kept, and
+//! its rate is taken back.
 
 use fairrate_allocate::{AllocatorService, LinkId, RateEngine};
 

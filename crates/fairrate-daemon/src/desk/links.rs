@@ -79,8 +79,8 @@ impl Links {
         pairs.for_each(|(bound, new)| *bound = new.max(*bound));
     }
 
-    /// Changes the links' rates; `bounds_bps` are the largest that they may have had. No flow waits for room any more. If
-    /// links have other numbers than before, no flow has a path until [`Links::reroute`].
+    /// Changes the links' rates; `bounds_bps` are the largest that they may have had. No flow waits for room any more.
+    /// If links have other numbers than before, no flow has a path until [`Links::reroute`].
     pub fn change(&mut self, capacities_bps: &[f64], bounds_bps: &[f64], is_renumbered: bool) {
         if self.capacities_kbps.is_empty() {
             return;
@@ -146,8 +146,8 @@ impl Links {
         }
     }
 
-    /// Sets the rate of a flow to one that its agent reports, but to no more than its path may have had, and its first link
-    /// besides other flows: whoever lies takes nothing but the agent's own link.
+    /// Sets the rate of a flow to one that its agent reports, but to no more than its path may have had, and its first
+    /// link besides other flows: whoever lies takes nothing but the agent's own link.
     pub fn report(&mut self, number: u32, rate: WireRate) {
         let Some(told) = self.flows.get(number as usize) else { return };
         let capacity = |link: &u32| self.bounds_kbps[*link as usize];
@@ -166,8 +166,8 @@ impl Links {
         told.path.iter().map(of).min().unwrap_or((u64::MAX, None))
     }
 
-    /// Returns a small rate for a flow that has waited for too long, from the reserve of its links. If `is_holding`, the
-    /// links may have other flows, which leave the reserve alone.
+    /// Returns a small rate for a flow that has waited for too long, from the reserve of its links. If `is_holding`,
+    /// the links may have other flows, which leave the reserve alone.
     pub fn crumb(&mut self, number: u32, is_holding: bool) -> WireRate {
         let Some(told) = self.flows.get(number as usize) else { return WireRate::NONE };
         let part = |&link: &u32| {

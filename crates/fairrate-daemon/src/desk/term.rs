@@ -199,7 +199,8 @@ impl Term {
                 self.state = State::Standby;
             }
             State::Deciding { .. } if count.has_stray && self.next_ask <= now => {
-                // Asking stops rates from growing for a while, so agents that cause it have to be more patient each time.
+                // Asking stops rates from growing for a while, so agents that cause it have to be more patient each
+                // time.
                 if !count.is_alone {
                     self.patience = (2 * self.patience).min(1024 * self.lease);
                 }
@@ -207,8 +208,8 @@ impl Term {
                 self.ask(now, agents);
             }
             State::Deciding { won, is_holding: true } => {
-                // An earlier allocator had its right until a validity after most of its agents last spoke to it; one that
-                // was alone was dead when this one began.
+                // An earlier allocator had its right until a validity after most of its agents last spoke to it; one
+                // that was alone was dead when this one began.
                 let last = if count.is_alone { Some(began) } else { count.left };
                 let is_over = last.is_none_or(|last| won.min(last) + guarded(validity(self.lease)) <= now);
                 let are_back = 0 < count.reported && count.reported <= count.returned;

@@ -1,7 +1,7 @@
 //! The agreement on a version of the protocol.
 
-/// The newest version of the protocol. Version 2 has epochs, rates in force and acknowledgments; version 3 has flows with
-/// addresses of IPv6.
+/// The newest version of the protocol. Version 2 has epochs, rates in force and acknowledgments; version 3 has flows
+/// with addresses of IPv6.
 pub const VERSION: u8 = 3;
 
 /// The oldest version that this program speaks.
@@ -9,8 +9,8 @@ pub const LEAST_VERSION: u8 = 2;
 
 /// A range of versions, as an agent offers it in HELLO.
 ///
-/// Its byte is the version alone, or the least one in the upper half and the most in the lower half. A peer of version 2
-/// knows the first form only, and refuses the second with [`Reason::Version`](super::Reason::Version): then the agent
+/// Its byte is the version alone, or the least one in the upper half and the most in the lower half. A peer of version
+/// 2 knows the first form only, and refuses the second with [`Reason::Version`](super::Reason::Version): then the agent
 /// connects again and offers its older versions. The allocator answers with the version that it has chosen.
 ///
 /// ```

@@ -220,8 +220,8 @@ struct Fall {
     above: Option<Duration>,
 }
 
-/// Links get slower and faster, while connections break and programs die: rates fall first. Until they have, their sum is at
-/// most what the link had before.
+/// Links get slower and faster, while connections break and programs die: rates fall first. Until they have, their sum
+/// is at most what the link had before.
 fn run_with_changes(seed: u64, n_servers: usize, quorum: usize, has_faults: bool, falls: &mut Falls) {
     let mut draw = Stream::new(seed, 12, Purpose::Test);
     let mut world = World::with_quorum(n_servers, seed, quorum);
@@ -267,8 +267,8 @@ fn run_with_changes(seed: u64, n_servers: usize, quorum: usize, has_faults: bool
     }
 }
 
-/// The longest time until rates fit into a link that has become slower: an allocator dies at once, the next one needs 0.6 of
-/// a lease to decide, and rates that it does not prolong end after 1.25 leases.
+/// The longest time until rates fit into a link that has become slower: an allocator dies at once, the next one needs
+/// 0.6 of a lease to decide, and rates that it does not prolong end after 1.25 leases.
 const FALLS_WITHIN: Duration = Duration::from_millis(2 * LEASE.as_millis() as u64);
 
 #[test]

@@ -189,8 +189,8 @@ impl World {
         Server { desk: Some(desk), clock, hangs_until: Duration::ZERO }
     }
 
-    /// Gives a link another rate. All allocators that are up take it over, and some of them with a new optimiser, as if links
-    /// had other numbers. Returns the link and the rate that it had before.
+    /// Gives a link another rate. All allocators that are up take it over, and some of them with a new optimiser, as if
+    /// links had other numbers. Returns the link and the rate that it had before.
     pub fn change_link(&mut self, draw: &mut Stream) -> (usize, f64) {
         let link = draw.below(N_LINKS as u64) as usize;
         let before = self.capacities_bps[link];

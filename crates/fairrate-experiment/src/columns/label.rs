@@ -9,17 +9,17 @@ const LONGEST_NAME: usize = 120;
 /// Names of a comparison's own files and directories.
 pub(super) const TAKEN: [&str; 3] = ["compare.json", "report.html", "figures"];
 
-/// Converts a label to the name of a file or directory: everything but letters, digits and `-_.=` becomes a dash, and so does a dot
-/// at the beginning, as names that begin so are hidden, or are other directories.
+/// Converts a label to the name of a file or directory: everything but letters, digits and `-_.=` becomes a dash, and
+/// so does a dot at the beginning, as names that begin so are hidden, or are other directories.
 pub fn file_name(label: &str) -> String {
     let name = label.replace(|c: char| !(c.is_ascii_alphanumeric() || "-_.=".contains(c)), "-");
     let name = name.strip_prefix('.').map_or(name.clone(), |rest| format!("-{rest}"));
     name.chars().take(LONGEST_NAME).collect()
 }
 
-/// Splits a label off `LABEL = NAME: KEY=VALUE`; returns `None` without one. A label in quotes has any characters that print. Without
-/// quotes the label ends at the last equals sign with spaces around it that is before the changes; or if there is none, at the first
-/// equals sign, unless a colon or a slash is before it, as in parameters and paths.
+/// Splits a label off `LABEL = NAME: KEY=VALUE`; returns `None` without one. A label in quotes has any characters that
+/// print. Without quotes the label ends at the last equals sign with spaces around it that is before the changes; or if
+/// there is none, at the first equals sign, unless a colon or a slash is before it, as in parameters and paths.
 ///
 /// # Errors
 /// If the label is empty or too long, has a character that does not print, or a quote without its end.
@@ -68,13 +68,15 @@ pub(super) fn split(text: &str) -> Result<(Option<&str>, &str), ColumnsError> {
     Ok((Some(label), rest))
 }
 
-/// Returns `true` if a character has a place of its own in a line of text: it does not control, and neither joins nor turns others.
+/// Returns `true` if a character has a place of its own in a line of text: it does not control, and neither joins nor
+/// turns others.
 fn prints(c: char) -> bool {
     let joins_or_turns = matches!(c, '\u{ad}' | '\u{61c}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}');
     !c.is_control() && !joins_or_turns
 }
 
-/// Returns words for the help of an error about the algorithm of `text`, if the algorithm looks like the end of a label.
+/// Returns words for the help of an error about the algorithm of `text`, if the algorithm looks like the end of a
+/// label.
 pub(super) fn hint(text: &str, label: Option<&str>) -> Option<String> {
     let (head, rest) = text.split_once(": ")?;
     if label.is_none() && rest.split(['"', '\'']).next().is_some_and(|plain| plain.contains(" = ")) {

@@ -21,7 +21,8 @@ pub struct Variant {
 }
 
 impl Variant {
-    /// Returns a variant called `label`: an algorithm, or the scenario's own if `cc` is empty, and keys of the scenario with their values.
+    /// Returns a variant called `label`: an algorithm, or the scenario's own if `cc` is empty, and keys of the scenario
+    /// with their values.
     pub fn called(label: &str, cc: &str, sets: &[(&str, &str)]) -> Self {
         let sets = sets.iter().map(|&(key, value)| (key.to_owned(), value.to_owned())).collect();
         Self { label: label.to_owned(), cc: cc.to_owned(), sets }
@@ -95,8 +96,8 @@ fn check_set(name: &str, set: &str, registry: &Registry) -> Result<(), ColumnsEr
     }
 }
 
-/// Reads `NAME` or `NAME:KEY=VALUE:KEY=VALUE`. NAME may be the path of a library, or be followed by `@SET` for a named set of
-/// constants, and every colon but the first may be a comma.
+/// Reads `NAME` or `NAME:KEY=VALUE:KEY=VALUE`. NAME may be the path of a library, or be followed by `@SET` for a named
+/// set of constants, and every colon but the first may be a comma.
 ///
 /// # Errors
 /// If the algorithm, a set or a parameter is not known, or the library cannot be loaded.
@@ -140,9 +141,9 @@ fn split_changes(text: &str) -> Result<(&str, &str), ColumnsError> {
     )
 }
 
-/// Reads `NAME: KEY=VALUE, KEY=VALUE`: an algorithm as for [`parse_variant`], and keys of the scenario with their values. Commas
-/// inside of quotes or brackets are part of a value. With `LABEL =` before it, the variant is called so; a label that has a colon is in
-/// quotes.
+/// Reads `NAME: KEY=VALUE, KEY=VALUE`: an algorithm as for [`parse_variant`], and keys of the scenario with their
+/// values. Commas inside of quotes or brackets are part of a value. With `LABEL =` before it, the variant is called so;
+/// a label that has a colon is in quotes.
 ///
 /// # Errors
 /// If the algorithm or a parameter is not known, or a change has no key or no value.
@@ -199,8 +200,8 @@ fn similar(path: &Path) -> Option<String> {
     nearest(path.file_name()?.to_str()?, names.iter().map(String::as_str)).map(str::to_owned)
 }
 
-/// Returns `registry` with the algorithms of the libraries among `ccs` and `changes` added, so that a scenario may have parameters of
-/// any of them.
+/// Returns `registry` with the algorithms of the libraries among `ccs` and `changes` added, so that a scenario may have
+/// parameters of any of them.
 ///
 /// # Errors
 /// If a library cannot be loaded, or its algorithm has a name that is taken.

@@ -102,8 +102,8 @@ impl<'a> Walk<'a> {
         activity.flow().map_or(Time::ZERO, |flow| alpha.of(&config.topology, config.flows[flow.index()].src))
     }
 
-    /// Returns the event of the time between two activities: a rank adds up what it has received or, between two iterations of a
-    /// collective operation, computes.
+    /// Returns the event of the time between two activities: a rank adds up what it has received or, between two
+    /// iterations of a collective operation, computes.
     fn during_delay(&self, activity: Activity, before: Activity) -> Doing {
         let iteration =
             |activity: Activity| activity.flow().map(|flow| self.paths.config.flows[flow.index()].iteration);
@@ -111,8 +111,8 @@ impl<'a> Walk<'a> {
         if matches!(self.block, Iterated::Collective(_)) && begins { Doing::Computes } else { Doing::Adds }
     }
 
-    /// Returns the dependency that was met last before the start of `activity`, at the present time. If none was met then, returns the
-    /// time at which the last one was.
+    /// Returns the dependency that was met last before the start of `activity`, at the present time. If none was met
+    /// then, returns the time at which the last one was.
     fn last_before(&self, activity: Activity) -> Result<Option<(&'a Dependency, Option<Time>)>, NoPath> {
         let CriticalPaths { times, config, waits, .. } = self.paths;
         let mut last: Option<(Time, &Dependency)> = None;

@@ -38,7 +38,8 @@ pub fn port(config: &SimConfig, from: &str, to: &str) -> PortId {
     config.topology.port(node(from), node(to)).expect("the link exists")
 }
 
-/// Returns a star of hosts with links of 25 Gb/s and 1 us. Packets of 1,000 bytes have a header of 48 bytes: 1,048 bytes take 335.36 ns.
+/// Returns a star of hosts with links of 25 Gb/s and 1 us. Packets of 1,000 bytes have a header of 48 bytes: 1,048
+/// bytes take 335.36 ns.
 pub fn star(rest: &str) -> SimConfig {
     config(&format!(
         "duration = \"100ms\"\n[topology]\nkind = \"star\"\nhosts = 12\nrate = \"25Gbps\"\ndelay = \"1us\"\n{rest}"

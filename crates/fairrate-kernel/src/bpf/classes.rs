@@ -10,12 +10,12 @@ use super::ports::{device, json_of};
 use crate::classes::{Classes, Dscp, Port, Root};
 use crate::error::Error;
 
-/// Lays classes out at ports. Classes of this program that are there are replaced. If one port is refused, those before it lose
-/// the classes again.
+/// Lays classes out at ports. Classes of this program that are there are replaced. If one port is refused, those before
+/// it lose the classes again.
 ///
 /// # Errors
-/// If there is no such device, a device has a root of somebody else's, or `tc` refuses; or another process has the lock for longer than
-/// `wait`.
+/// If there is no such device, a device has a root of somebody else's, or `tc` refuses; or another process has the lock
+/// for longer than `wait`.
 pub fn set_classes(classes: &Classes, ports: &[Port], wait: Duration) -> Result<(), Error> {
     let texts = ports.iter().map(|port| classes.tc(port)).collect::<Result<Vec<_>, _>>()?;
     let _alone = pins::one_at_a_time(Instant::now() + wait)?;
@@ -36,8 +36,8 @@ pub fn set_classes(classes: &Classes, ports: &[Port], wait: Duration) -> Result<
 /// Removes the classes of ports; the kernel's default comes back.
 ///
 /// # Errors
-/// If there is no such device, it has no classes of this program, or `tc` refuses; or another process has the lock for longer than
-/// `wait`.
+/// If there is no such device, it has no classes of this program, or `tc` refuses; or another process has the lock for
+/// longer than `wait`.
 pub fn clear_classes(ports: &[Port], wait: Duration) -> Result<(), Error> {
     let _alone = pins::one_at_a_time(Instant::now() + wait)?;
     let places = ports.iter().map(open).collect::<Result<Vec<_>, _>>()?;

@@ -21,7 +21,8 @@ use crate::setup::Algorithm;
 const FILE_SYSTEM: &str = "/sys/fs/bpf";
 const NAME: &str = "fairrate";
 const STAGE: &str = "stage";
-/// The lock of processes that mount the file system, so that it is not mounted twice, and of those that change classes at ports.
+/// The lock of processes that mount the file system, so that it is not mounted twice, and of those that change classes
+/// at ports.
 const MOUNT_LOCK: &str = "/run/fairrate-kernel.lock";
 /// Pins that an algorithm may have. The congestion control itself is `ops`, and is removed last.
 const PINS: [&str; 10] =
@@ -137,7 +138,8 @@ fn file_system(deadline: Instant) -> Result<Directory, Error> {
     mounted.ok_or_else(|| Error::system(&format!("mount {FILE_SYSTEM}"), "another file system is there"))
 }
 
-/// Waits until no other process mounts the file system or changes classes at ports, as long as the returned file is open.
+/// Waits until no other process mounts the file system or changes classes at ports, as long as the returned file is
+/// open.
 ///
 /// # Errors
 /// If another process has the lock at `deadline`, or the file cannot be trusted.

@@ -29,8 +29,8 @@ impl Mover {
         object::load(object::MOVER, "").map(Self)
     }
 
-    /// Switches all sockets of an algorithm, with its pins in `dir`, to the default of their namespace, in all namespaces that have a name or a
-    /// process.
+    /// Switches all sockets of an algorithm, with its pins in `dir`, to the default of their namespace, in all
+    /// namespaces that have a name or a process.
     pub fn move_all(&self, algorithm: Algorithm, dir: &Directory) -> Result<(), Error> {
         netns::each(|namespace| self.move_in(algorithm, namespace, mark_in(dir, namespace.cookie())?))
     }

@@ -77,7 +77,8 @@ pub struct Perc {
 }
 
 impl Perc {
-    /// Creates a flow with packets of `mtu` bytes, of `wire` bytes on the wire, on a path with this base round-trip time.
+    /// Creates a flow with packets of `mtu` bytes, of `wire` bytes on the wire, on a path with this base round-trip
+    /// time.
     pub fn new(params: PercParams, mtu: u64, wire: u64, rtt_ns: u64) -> Self {
         let mut state = PercState::zeroed();
         // SAFETY: as above.

@@ -207,8 +207,8 @@ fn where_everybody_may_write_the_pins_are_still_roots_alone() {
     assert!(clean::is_clean());
 }
 
-/// A guard that ends a shell which exits on SIGTERM. It exits once its last command is complete: a command that outlived
-/// it could still make what the test has cleared away.
+/// A guard that ends a shell which exits on SIGTERM. It exits once its last command is complete: a command that
+/// outlived it could still make what the test has cleared away.
 struct Ends(Child);
 
 impl Drop for Ends {

@@ -1,6 +1,7 @@
 //! PERC's program at a port: control packets that it answers, and packets that are made to harm it.
 //!
-//! The kernel runs the program on single packets (`BPF_PROG_TEST_RUN`), as if they left the loopback device of a namespace.
+//! The kernel runs the program on single packets (`BPF_PROG_TEST_RUN`), as if they left the loopback device of a
+//! namespace.
 #![allow(unsafe_code)]
 
 use std::os::fd::AsRawFd as _;
@@ -36,7 +37,8 @@ impl Port {
         Self(name)
     }
 
-    /// Has the program handle a packet `n` times; returns the packet afterwards, and the nanoseconds that each time took.
+    /// Has the program handle a packet `n` times; returns the packet afterwards, and the nanoseconds that each time
+    /// took.
     fn handle(&self, packet: &[u8], n: i32) -> (Vec<u8>, u32) {
         let run = || {
             let fd = Program::fd_from_pinned_path(format!("{PINS}/port")).map_err(std::io::Error::other)?;

@@ -1,24 +1,28 @@
-//! The effect of algorithms on each other in one queue: each beside DCTCP and beside CUBIC, and BBR beside more and more flows of CUBIC.
+//! The effect of algorithms on each other in one queue: each beside DCTCP and beside CUBIC, and BBR beside more and
+//! more flows of CUBIC.
 //!
-//! Four flows of each side share a port of 25 Gb/s with a base RTT of 20 us, for 100 ms; shares are those of the second half. The
-//! buffer holds 5 or 40 times what the path holds, and drops when it is full. Beside DCTCP switches mark by DCTCP's step, as its flows
-//! would be alone. Beside CUBIC, which does not go by marks, they mark as the other algorithm asks for, and drop what cannot be marked
-//! (RFC 3168). RDMA sends only what is missing again, and TCP has the simulator's defaults.
+//! Four flows of each side share a port of 25 Gb/s with a base RTT of 20 us, for 100 ms; shares are those of the second
+//! half. The buffer holds 5 or 40 times what the path holds, and drops when it is full. Beside DCTCP switches mark by
+//! DCTCP's step, as its flows would be alone. Beside CUBIC, which does not go by marks, they mark as the other
+//! algorithm asks for, and drop what cannot be marked (RFC 3168). RDMA sends only what is missing again, and TCP has
+//! the simulator's defaults.
 //!
-//! Every packet is late by up to the time of a packet, at random: otherwise packets that arrive at the same picosecond find room in a
-//! full queue by the number of their host, and of two equal algorithms one wins (76 to 24 for CUBIC beside CUBIC, five seeds).
+//! Every packet is late by up to the time of a packet, at random: otherwise packets that arrive at the same picosecond
+//! find room in a full queue by the number of their host, and of two equal algorithms one wins (76 to 24 for CUBIC
+//! beside CUBIC, five seeds).
 //!
-//! Algorithms for several paths have connections of two subflows, which share the port: with a single one LIA, OLIA and BALIA are NewReno.
+//! Algorithms for several paths have connections of two subflows, which share the port: with a single one LIA, OLIA and
+//! BALIA are NewReno.
 //!
 //! Left out, with what the program says of them in one run with TCP:
 //!
 //! - `ideal`, `flowtune`: "`ideal` sets the rates of all flows".
 //! - `bfc`: "ports serve the queues of `bfc` and no others in turn with them".
 //! - `pfabric`: "of `pfabric` and `dctcp` one has packets with priorities, and ports queue by these".
-//! - `ndp`: "switches cut packets to their headers, and the hosts' transport does not know what these say". Without cuts it has no sign of a
-//!   loss but a timeout of 50 ms.
-//! - `retcp` beside DCTCP: "`retcp` takes marks for signs of circuits, and switches mark for congestion". Beside CUBIC it is there, without
-//!   circuits.
+//! - `ndp`: "switches cut packets to their headers, and the hosts' transport does not know what these say". Without
+//!   cuts it has no sign of a loss but a timeout of 50 ms.
+//! - `retcp` beside DCTCP: "`retcp` takes marks for signs of circuits, and switches mark for congestion". Beside CUBIC
+//!   it is there, without circuits.
 
 use fairrate_report::panel::{Axis, Panel};
 use fairrate_report::stats;
@@ -185,8 +189,8 @@ fn at(old: &str, buffer: &str) -> String {
     format!("beside {old}, {buffer}")
 }
 
-/// Returns `true` where windows in the second half of the run are still those that slow start has left: one round trip takes 0.8 ms,
-/// and few packets are lost.
+/// Returns `true` where windows in the second half of the run are still those that slow start has left: one round trip
+/// takes 0.8 ms, and few packets are lost.
 fn is_after_slow_start(old: &str, buffer: &str) -> bool {
     (old, buffer) == (OLD[1].cc, BUFFERS[1].1)
 }
@@ -238,8 +242,8 @@ fn runs(scale: &Scale) -> Vec<Run> {
     runs
 }
 
-/// Reads the share of the first block, in per cent of the payload that arrives in the second half of the run, and the payload of both
-/// in Gb/s.
+/// Reads the share of the first block, in per cent of the payload that arrives in the second half of the run, and the
+/// payload of both in Gb/s.
 fn read(record: &Record) -> Point {
     let (end, mut sums) = (record.totals.end.as_secs_f64(), [0.0; 2]);
     for (id, spec) in (0..).zip(&record.config.flows) {
@@ -317,9 +321,9 @@ fn claims(points: &Points) -> Vec<Claim> {
     claims
 }
 
-/// Returns the second goal of RFC 6356: a multipath flow takes no more of a shared resource than a single TCP there. The single TCP is
-/// NewReno, from which LIA, OLIA and BALIA differ in their growth alone. The threshold is ours: a tenth more, which is what
-/// `fairrate coexist` calls fair.
+/// Returns the second goal of RFC 6356: a multipath flow takes no more of a shared resource than a single TCP there.
+/// The single TCP is NewReno, from which LIA, OLIA and BALIA differ in their growth alone. The threshold is ours: a
+/// tenth more, which is what `fairrate coexist` calls fair.
 fn no_harm(points: &Points, cc: &str, old: &str, buffer: &str) -> Claim {
     let ratios = points.ratios(&at(old, buffer), cc, "newreno", "share");
     let id = format!("no-harm-{cc}-{old}-{}", buffer.replace(' ', ""));
@@ -342,8 +346,9 @@ const SLOW_START: &str = "Slow start, which is not coupled (RFC 6356 section 3):
                           round trips of 0.8 ms with 0 to 9 drops do not undo it. Ten seeds: NewReno that begins with twenty has 1.27 times as \
                           much; with five segments each LIA, OLIA and BALIA have 1.08, 1.06 and 1.02 times.";
 
-/// Returns the published result: "BBR's throughput when competing with loss-based algorithms does not depend on the number of competing
-/// loss-based flows" (R. Ware et al., IMC 2019, as its authors sum it up at APNIC, 2020-01-24). The threshold of ten points is ours.
+/// Returns the published result: "BBR's throughput when competing with loss-based algorithms does not depend on the
+/// number of competing loss-based flows" (R. Ware et al., IMC 2019, as its authors sum it up at APNIC, 2020-01-24). The
+/// threshold of ten points is ours.
 fn no_dependence(shares: &[Vec<f64>; CUBICS.len()]) -> Claim {
     let n_seeds = shares.iter().map(Vec::len).min().unwrap_or(0);
     let spread = |seed: usize| {

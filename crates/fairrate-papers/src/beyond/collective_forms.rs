@@ -28,13 +28,15 @@ impl Packets {
         8.0 * (bytes + (bytes / self.payload).ceil() * self.extra) / bps
     }
 
-    /// Returns the seconds of a message over two idle links: its time on the wire, and once more a full packet, or all of it if that is less.
+    /// Returns the seconds of a message over two idle links: its time on the wire, and once more a full packet, or all
+    /// of it if that is less.
     fn message(&self, bytes: f64, path: Path) -> f64 {
         let again = 8.0 * (bytes.min(self.payload) + self.extra) / path.bps;
         self.wire(bytes, path.bps) + again + 2.0 * path.delay_s
     }
 
-    /// Returns the seconds of `steps` messages one after the other, each but the first behind the acknowledgment of the one before.
+    /// Returns the seconds of `steps` messages one after the other, each but the first behind the acknowledgment of the
+    /// one before.
     fn steps(&self, steps: f64, bytes: f64, path: Path) -> f64 {
         steps * self.message(bytes, path) + (steps - 1.0) * 8.0 * self.ack / path.bps
     }
@@ -55,8 +57,9 @@ pub fn ring(record: &Record) -> f64 {
     Packets::of(record).steps(2.0 * (n - 1.0), spec.bytes.as_f64() / n, path(record, "h0", "sw0"))
 }
 
-/// Returns the seconds of an all-reduce over g ranks in each of n servers: 2(g - 1) messages of S/g inside, and 2(n - 1) of S/(g n) across. Where
-/// the first NIC's link has `share` of its rate and is the slowest of its ring, it is busy all the time.
+/// Returns the seconds of an all-reduce over g ranks in each of n servers: 2(g - 1) messages of S/g inside, and 2(n -
+/// 1) of S/(g n) across. Where the first NIC's link has `share` of its rate and is the slowest of its ring, it is busy
+/// all the time.
 pub fn two_levels(record: &Record, share: f64) -> f64 {
     let (spec, packets) = (&record.config.collectives[0], Packets::of(record));
     let servers = record.config.topology.servers.as_ref().expect("there are servers");

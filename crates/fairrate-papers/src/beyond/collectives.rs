@@ -1,14 +1,15 @@
-//! Collectives that are held up by paths, by the placement of ranks, by a slow link and by another job, beside what closed forms and max-min rates say.
+//! Collectives that are held up by paths, by the placement of ranks, by a slow link and by another job, beside what
+//! closed forms and max-min rates say.
 //!
 //! - A ring on one switch: the bandwidth of 8 to 512 ranks.
-//! - 512 ranks at 400 Gb/s on 16 leaves and 32 spines, in random order, under NSCC: an all-reduce and an all-to-all by way to choose paths,
-//!   and DCQCN with ECMP and PFC beside it.
-//! - 512 GPUs of 64 servers on rails: a ring over all ranks that are placed server by server, rail by rail, or at random; and one NIC's
-//!   link at a quarter of its rate.
+//! - 512 ranks at 400 Gb/s on 16 leaves and 32 spines, in random order, under NSCC: an all-reduce and an all-to-all by
+//!   way to choose paths, and DCQCN with ECMP and PFC beside it.
+//! - 512 GPUs of 64 servers on rails: a ring over all ranks that are placed server by server, rail by rail, or at
+//!   random; and one NIC's link at a quarter of its rate.
 //! - Two rings of eight ranks whose messages share a link between leaves.
 //!
-//! Thresholds are ours: a tenth between packets under congestion control and max-min rates, a twentieth where no two messages meet, and a
-//! hundredth for a ring alone.
+//! Thresholds are ours: a tenth between packets under congestion control and max-min rates, a twentieth where no two
+//! messages meet, and a hundredth for a ring alone.
 
 use fairrate_report::panel::{Axis, Panel};
 use fairrate_report::stats;
@@ -87,8 +88,8 @@ const ON_RAILS: [OnRails; 4] = [
     OnRails { name: "all-to-all, direct", sets: &[("traffic.0.op", "all-to-all")] },
 ];
 
-/// The hosts of the second ring, and how many of its messages cross the spine each way. Each of the four of the first ring then has an equal
-/// part of 400 Gb/s in place of its 100.
+/// The hosts of the second ring, and how many of its messages cross the spine each way. Each of the four of the first
+/// ring then has an equal part of 400 Gb/s in place of its 100.
 const BESIDE: [(&str, u32); 3] = [
     (r#"["h4", "h12", "h5", "h13", "h6", "h14", "h7", "h15"]"#, 4),
     (r#"["h4", "h5", "h12", "h13", "h6", "h7", "h14", "h15"]"#, 2),
@@ -138,7 +139,8 @@ fn beside_name(crossing: u32) -> String {
 
 const ALONE: &str = "one ring alone";
 
-/// Returns a run of `cc` in an experiment of its own. Lines are not rivals here: each is held against a form, or against what it does alone.
+/// Returns a run of `cc` in an experiment of its own. Lines are not rivals here: each is held against a form, or
+/// against what it does alone.
 fn run(
     what: &str,
     line: &str,
@@ -224,8 +226,8 @@ fn runs(scale: &Scale) -> Vec<Run> {
     runs
 }
 
-/// Reads of each collective the mean time of an iteration in ms, without the first and the last one of several, and that over the least time that
-/// links allow.
+/// Reads of each collective the mean time of an iteration in ms, without the first and the last one of several, and
+/// that over the least time that links allow.
 fn read(record: &Record) -> Point {
     let mut point = Point::default();
     for (at, spec) in record.config.collectives.iter().enumerate() {
@@ -341,8 +343,8 @@ fn over(a: &[f64], b: &[f64]) -> Vec<f64> {
     a.iter().zip(b).map(|(a, b)| a / b).collect()
 }
 
-/// The change after which a direct exchange takes as long in fluids as in packets. There a sender goes on when all links have carried its last message,
-/// where a NIC hands it to a queue.
+/// The change after which a direct exchange takes as long in fluids as in packets. There a sender goes on when all
+/// links have carried its last message, where a NIC hands it to a queue.
 const NONE_MEET: &str = "uplinks have 8 Tb/s, so that no two messages meet there";
 
 fn claims(points: &Points) -> Vec<Claim> {

@@ -1,8 +1,9 @@
-//! The cost of collisions under ECMP on the shootout's fabric: web search at 60 and 80 % under ECMP, and with every packet sprayed.
+//! The cost of collisions under ECMP on the shootout's fabric: web search at 60 and 80 % under ECMP, and with every
+//! packet sprayed.
 //!
-//! Only algorithms whose packets may take several paths are here. RoCC, PERC and Flowtune need to know the path of a flow, and RateMP
-//! has several by itself. PowerTCP and HPCC keep the telemetry of each path apart (`per_path`). Receivers wait 100 us for what is late, under both ways, so that disorder is
-//! not taken for losses.
+//! Only algorithms whose packets may take several paths are here. RoCC, PERC and Flowtune need to know the path of a
+//! flow, and RateMP has several by itself. PowerTCP and HPCC keep the telemetry of each path apart (`per_path`).
+//! Receivers wait 100 us for what is late, under both ways, so that disorder is not taken for losses.
 
 use fairrate_report::panel::{Axis, Panel};
 

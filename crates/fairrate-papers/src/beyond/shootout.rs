@@ -1,4 +1,5 @@
-//! Ten algorithms on one fabric: PowerTCP's fat-tree of 256 hosts, with web search or Hadoop between racks and requests beside.
+//! Ten algorithms on one fabric: PowerTCP's fat-tree of 256 hosts, with web search or Hadoop between racks and requests
+//! beside.
 //!
 //! ToR uplinks carry a quarter of the traffic that hosts can send there, so that queues form inside the network as well
 //! as at receivers. All algorithms have 4 MiB of buffer per switch, packets of 1 KB, and the same flows.

@@ -1,11 +1,12 @@
 //! A spine dies and comes back: goodput over time, for six ways to choose paths under NSCC.
 //!
-//! 32 hosts of 100 Gb/s on four leaves and four spines. Spine 0 is down from 5 to 65 ms. Switches react after 1 ms, or after
-//! 50 ms, which leaves the answer to the hosts for most of the time. Each host of the permutation sends to a host of the
-//! next leaf, so that spines carry all of it and three of four carry three quarters.
+//! 32 hosts of 100 Gb/s on four leaves and four spines. Spine 0 is down from 5 to 65 ms. Switches react after 1 ms, or
+//! after 50 ms, which leaves the answer to the hosts for most of the time. Each host of the permutation sends to a host
+//! of the next leaf, so that spines carry all of it and three of four carry three quarters.
 //!
-//! An earlier form of this figure had a random permutation, a quarter of whose flows stayed within their leaf, and took the
-//! first 200 us with enough goodput for the recovery, which was too early where goodput fell late. It was not published.
+//! An earlier form of this figure had a random permutation, a quarter of whose flows stayed within their leaf, and took
+//! the first 200 us with enough goodput for the recovery, which was too early where goodput fell late. It was not
+//! published.
 
 use fairrate_report::panel::{Axis, Panel};
 use fairrate_report::stats;
@@ -29,8 +30,8 @@ pub const FIGURE: Figure = Figure {
     claims,
 };
 
-/// The network of uet-htsim's defaults with two tiers: 29 packets in a bandwidth-delay product, marks from a fifth to four
-/// fifths of them.
+/// The network of uet-htsim's defaults with two tiers: 29 packets in a bandwidth-delay product, marks from a fifth to
+/// four fifths of them.
 macro_rules! network {
     () => {
         "
@@ -153,7 +154,8 @@ fn goodput(delivered: &[(Time, Vec<u64>)], wire_factor: f64) -> Vec<(f64, f64)> 
     delivered.windows(2).map(of).collect()
 }
 
-/// Returns the longest time in ms between `from_ms` and `to_ms` for which some host received nothing but acknowledgments.
+/// Returns the longest time in ms between `from_ms` and `to_ms` for which some host received nothing but
+/// acknowledgments.
 fn silence_ms(delivered: &[(Time, Vec<u64>)], (from_ms, to_ms): (f64, f64), link_gbps: f64) -> f64 {
     let inside = |pair: &&[(Time, Vec<u64>)]| from_ms < seconds(pair[1].0) * 1e3 && seconds(pair[1].0) * 1e3 <= to_ms;
     let pairs: Vec<&[(Time, Vec<u64>)]> = delivered.windows(2).filter(inside).collect();
@@ -197,8 +199,8 @@ fn averaged(series: &[(f64, f64)], n: usize) -> Vec<(f64, f64)> {
     series.chunks(n).map(|points| (points[points.len() - 1].0, mean_of_series(points))).collect()
 }
 
-/// Returns the time in ms from `from_ms` until the goodput, averaged over [`AVERAGED`] samples, is at least `level` and never falls below it
-/// again before `to_ms`; up to the end of the samples if it is below `level` there.
+/// Returns the time in ms from `from_ms` until the goodput, averaged over [`AVERAGED`] samples, is at least `level` and
+/// never falls below it again before `to_ms`; up to the end of the samples if it is below `level` there.
 fn recovery_ms(series: &[(f64, f64)], (from_ms, to_ms): (f64, f64), level: f64) -> f64 {
     let inside = ms_from(series, 0.0, (from_ms, to_ms));
     let is_low = |part: &[(f64, f64)]| part.iter().map(|x| x.1).sum::<f64>() < level * part.len() as f64;
@@ -228,8 +230,8 @@ fn panels(points: &Points) -> Vec<Panel> {
     panels
 }
 
-/// Returns our own questions. That goodput is back within the delay and two round trips, and that nothing is lost for ever, are the
-/// rules; a timeout of 100 us is longer than two round trips.
+/// Returns our own questions. That goodput is back within the delay and two round trips, and that nothing is lost for
+/// ever, are the rules; a timeout of 100 us is longer than two round trips.
 fn claims(points: &Points) -> Vec<Claim> {
     let mut claims = Vec::new();
     for (delay, delay_ms) in DELAYS {

@@ -1,9 +1,9 @@
 //! An iteration of 64 GPUs by the placement of its ranks, and with a straggler.
 //!
-//! The job is that of `examples/large/m64.toml` with 8 of its 32 layers: Mixtral-8x7B on eight servers of eight GPUs, whose eight rails have a leaf
-//! each under 64 spines. Placed server by server, tensor groups are servers. Placed rail by rail or at random, what they exchange goes
-//! by NICs. For placements nothing but the network takes time; beside a straggler ranks compute for 0.96 ms a layer forward, as
-//! at 400 TFLOP/s, and twice that backward.
+//! The job is that of `examples/large/m64.toml` with 8 of its 32 layers: Mixtral-8x7B on eight servers of eight GPUs,
+//! whose eight rails have a leaf each under 64 spines. Placed server by server, tensor groups are servers. Placed rail
+//! by rail or at random, what they exchange goes by NICs. For placements nothing but the network takes time; beside a
+//! straggler ranks compute for 0.96 ms a layer forward, as at 400 TFLOP/s, and twice that backward.
 
 use fairrate_report::panel::{Axis, Panel};
 use fairrate_sim::RankTimes;
@@ -73,7 +73,8 @@ fn runs(scale: &Scale) -> Vec<Run> {
     runs
 }
 
-/// Reads the time of the iteration in ms, what the first rank computes, and the mean of what the others wait for collectives.
+/// Reads the time of the iteration in ms, what the first rank computes, and the mean of what the others wait for
+/// collectives.
 fn read(record: &Record) -> Point {
     let iterations = record.job_iterations();
     let Some(iteration) = iterations.first() else { return Point::default() };
@@ -87,7 +88,8 @@ fn read(record: &Record) -> Point {
     ])
 }
 
-/// Returns what an iteration takes longer than without a straggler over what the straggler computes longer, seed by seed.
+/// Returns what an iteration takes longer than without a straggler over what the straggler computes longer, seed by
+/// seed.
 fn growth(points: &Points, factor: &str, cc: &str) -> Vec<f64> {
     let of = |factor: &str, what: &str| points.values(&slow(factor, cc), cc, what);
     let more = |what: &str| {
@@ -126,8 +128,8 @@ fn panels(points: &Points) -> Vec<Panel> {
     vec![placement, straggler]
 }
 
-/// Returns our own questions. The thresholds are ours: a tenth between packets and max-min rates, and that an iteration does not take longer
-/// by more than the straggler does, but for a twentieth.
+/// Returns our own questions. The thresholds are ours: a tenth between packets and max-min rates, and that an iteration
+/// does not take longer by more than the straggler does, but for a twentieth.
 fn claims(points: &Points) -> Vec<Claim> {
     let mut claims = Vec::new();
     for placement in PLACEMENTS {

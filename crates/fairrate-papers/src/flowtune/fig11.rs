@@ -1,6 +1,6 @@
-//! Figure 11: proportional fairness, as a mean of log2 of rates. The paper's score is of "a network where flows are assigned
-//! rates r_i", so rates are taken at moments: what a flow's receiver gets in 100 us, the interval of Figure 4, of all
-//! flows that live. The other reading takes one rate of each flow: its size over its completion time.
+//! Figure 11: proportional fairness, as a mean of log2 of rates. The paper's score is of "a network where flows are
+//! assigned rates r_i", so rates are taken at moments: what a flow's receiver gets in 100 us, the interval of Figure 4,
+//! of all flows that live. The other reading takes one rate of each flow: its size over its completion time.
 
 use fairrate_report::panel::{Axis, Panel};
 

@@ -106,7 +106,8 @@ fn read(record: &Record) -> Point {
     (0..).zip(&rates).fold(point, |point, (flow, bins)| point.with(&format!("flow {flow}"), gbps(bins)))
 }
 
-/// Returns the microseconds from a change until all active senders have rates near the share, and keep them until the next.
+/// Returns the microseconds from a change until all active senders have rates near the share, and keep them until the
+/// next.
 fn told_after_us(record: &Record, change: usize) -> f64 {
     let from = PERIOD_S * (change + 1) as f64;
     let share = HOST_BPS / active(change).len() as f64;
@@ -118,8 +119,8 @@ fn told_after_us(record: &Record, change: usize) -> f64 {
     active(change).map(of_flow).fold(0.0, f64::max)
 }
 
-/// Returns the microseconds from a change to the end of the first bin of 20 us from which on all such bins have the share
-/// until the next change, within a fifth or a packet.
+/// Returns the microseconds from a change to the end of the first bin of 20 us from which on all such bins have the
+/// share until the next change, within a fifth or a packet.
 fn delivered_after_us(fine: &[(f64, f64)], from: f64, share: f64) -> f64 {
     let width_s = PERIOD_S / 1_000.0 * FINE as f64;
     let tolerance = (PACKET_BITS / width_s / share).max(FAIR);
@@ -131,8 +132,8 @@ fn within(bins: &[(f64, f64)], from: f64, to: f64) -> impl Iterator<Item = (f64,
     bins.iter().copied().filter(move |bin| from <= bin.0 && bin.0 <= to)
 }
 
-/// Returns the whole microseconds from a change until all bins are near the share and stay there until the next change; the
-/// whole period if they never do. Bins begin at whole microseconds: 20 us after 30 ms are not more than 20 us.
+/// Returns the whole microseconds from a change until all bins are near the share and stay there until the next change;
+/// the whole period if they never do. Bins begin at whole microseconds: 20 us after 30 ms are not more than 20 us.
 fn settles_us(bins: &[(f64, f64)], from: f64, to: f64, share: f64) -> f64 {
     settles_within_us(bins, (from, to), share, FAIR)
 }

@@ -58,8 +58,8 @@ fn claims(points: &Points) -> Vec<Claim> {
     SAID.iter().flat_map(|said| claims_of(points, said)).chain(order(points)).collect()
 }
 
-/// Returns the claims on the order of the workloads: Web has "the most update traffic", "Hadoop and Cache workloads need even
-/// less", and the figure has Hadoop below Cache.
+/// Returns the claims on the order of the workloads: Web has "the most update traffic", "Hadoop and Cache workloads
+/// need even less", and the figure has Hadoop below Cache.
 fn order(points: &Points) -> impl Iterator<Item = Claim> {
     let share = |said: &Said| points.values(&name(said, "0.8"), "flowtune", "from data");
     SAID.windows(2).map(move |pair| {

@@ -1,7 +1,8 @@
 //! Figure 6: the updates that larger thresholds save.
 //!
-//! The paper's "update traffic" may be updates, packets with updates, or all that the allocator sends. All three are judged. The
-//! last was the only one at first; updates came to be judged in its place after a run in which it failed for Cache.
+//! The paper's "update traffic" may be updates, packets with updates, or all that the allocator sends. All three are
+//! judged. The last was the only one at first; updates came to be judged in its place after a run in which it failed
+//! for Cache.
 
 use fairrate_report::panel::{Axis, Panel};
 

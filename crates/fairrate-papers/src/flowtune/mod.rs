@@ -1,4 +1,5 @@
-//! Flowtune: J. Perry, H. Balakrishnan, D. Shah, "Flowtune: Flowlet Control for Datacenter Networks", MIT-CSAIL-TR-2016-011.
+//! Flowtune: J. Perry, H. Balakrishnan, D. Shah, "Flowtune: Flowlet Control for Datacenter Networks",
+//! MIT-CSAIL-TR-2016-011.
 //!
 //! The paper ran ns-2 and gives few parameters of its baselines: TCP's first window, DCTCP's marking threshold,
 //! buffers, CoDel's times and XCP's timers are ours. Each parameter that matters has a line of its own.

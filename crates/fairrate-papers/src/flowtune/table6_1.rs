@@ -154,8 +154,8 @@ fn claims(points: &Points) -> Vec<Claim> {
     rows.chain(scaling(points)).chain([beside_fastpass(points)]).collect()
 }
 
-/// Returns the claim of "10.4x more throughput per core" than Fastpass, both sides ours and of this machine. The text has 184
-/// Tb/s of 64 cores in 30.71 us. One thread takes longer here: as many times as longer are counted as cores.
+/// Returns the claim of "10.4x more throughput per core" than Fastpass, both sides ours and of this machine. The text
+/// has 184 Tb/s of 64 cores in 30.71 us. One thread takes longer here: as many times as longer are counted as cores.
 fn beside_fastpass(points: &Points) -> Claim {
     let row = &TABLE[6];
     let ratio = || {

@@ -91,8 +91,8 @@ fn read(record: &Record, until_s: f64) -> Point {
     point
 }
 
-/// Returns log2 of the rates in bit/s of all flows at all moments: every 100 us, of each flow that lives then, from what its
-/// receiver got since the moment before, or since its start.
+/// Returns log2 of the rates in bit/s of all flows at all moments: every 100 us, of each flow that lives then, from
+/// what its receiver got since the moment before, or since its start.
 fn rates_at_moments(record: &Record, until_s: f64) -> Vec<f64> {
     let mut before: HashMap<u32, (f64, u64)> = HashMap::new();
     let mut rates = Vec::new();

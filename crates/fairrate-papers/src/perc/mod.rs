@@ -1,5 +1,5 @@
-//! PERC: L. Jose, L. Yan, M. Alizadeh, G. Varghese, N. McKeown, S. Katti, "High Speed Networks Need Proactive Congestion Control",
-//! HotNets 2015.
+//! PERC: L. Jose, L. Yan, M. Alizadeh, G. Varghese, N. McKeown, S. Katti, "High Speed Networks Need Proactive
+//! Congestion Control", HotNets 2015.
 //!
 //! The paper's rates are rates of links, and so are ours: payload is counted with its headers.
 

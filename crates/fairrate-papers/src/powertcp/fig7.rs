@@ -1,4 +1,5 @@
-//! Figure 7a and b: tails of short and of long flows at loads from 20 to 95 %, with the text's traffic and the artifact's.
+//! Figure 7a and b: tails of short and of long flows at loads from 20 to 95 %, with the text's traffic and the
+//! artifact's.
 
 use fairrate_report::panel::{Axis, Panel};
 use fairrate_report::stats;

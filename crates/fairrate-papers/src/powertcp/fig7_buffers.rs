@@ -107,8 +107,8 @@ fn claims_of(points: &Points, reading: Reading) -> Vec<Claim> {
     let p90 = "alone, the same of the 90th percentile (the quantile is ours)";
     let requests = "2 MB, 16 /s: \"reduce the 99 percentile buffer by 31 %\": PowerTCP against HPCC";
     let of_theta = "2 MB, 16 /s: \"reduce the 99 percentile buffer by 31 %\": theta-PowerTCP against HPCC";
-    // "(Q1)": "reducing tail buffer occupancy ... under congestion by 30 % when compared to HPCC and at least by 60 % compared
-    // to TIMELY and DCQCN". Congestion is taken to be that of requests.
+    // "(Q1)": "reducing tail buffer occupancy ... under congestion by 30 % when compared to HPCC and at least by 60 %
+    // compared to TIMELY and DCQCN". Congestion is taken to be that of requests.
     let q1 = "2 MB, 16 /s: \"reducing tail buffer occupancy\" (99th percentile is ours): PowerTCP against";
     let [q1_hpcc, q1_timely, q1_dcqcn] = [HPCC, TIMELY, DCQCN].map(|other| format!("{q1} {}", other.name));
     let claim = |(id, sentence, rule, requests, [line, other], quantile): (&str, &str, Rule, _, [&Line; 2], f64)| {

@@ -55,8 +55,8 @@ const RACKS: [u64; 5] = [12, 3, 8, 17, 22];
 const FILLED: f64 = 0.8;
 /// The upper end of the same.
 const MOST_USED: f64 = 0.85;
-/// Numbers of senders in a rack: all ten of the text's servers, and the four whose links add up to a circuit. The text does
-/// not say how many send.
+/// Numbers of senders in a rack: all ten of the text's servers, and the four whose links add up to a circuit. The text
+/// does not say how many send.
 const SENDERS: [(&str, &str, u64); 2] = [("week", "10", 10), ("four senders", "4", 4)];
 /// The most that a queue near zero holds, in KB: a tenth of what is in flight over a circuit in its round trip.
 const NEAR_ZERO_KB: f64 = 30.0;

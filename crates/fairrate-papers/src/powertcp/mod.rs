@@ -1,4 +1,5 @@
-//! PowerTCP: V. Addanki, O. Michel, S. Schmid, "PowerTCP: Pushing the Performance Limits of Datacenter Networks", NSDI 2022.
+//! PowerTCP: V. Addanki, O. Michel, S. Schmid, "PowerTCP: Pushing the Performance Limits of Datacenter Networks",
+//! NSDI 2022.
 
 mod fig2;
 mod fig3;

@@ -14,8 +14,8 @@ use crate::record::Record;
 pub enum Reading {
     /// Every algorithm in the form of its own paper; flows between racks, as the paper's text says.
     Own,
-    /// The same with buffers by the bandwidth of switches, in the ratio of a Tofino, as the text says: 3.4 MB at a ToR and
-    /// 1.4 MB above; and with a second of arrivals, so that a percentile of 99.9 % has ten short flows beyond it.
+    /// The same with buffers by the bandwidth of switches, in the ratio of a Tofino, as the text says: 3.4 MB at a ToR
+    /// and 1.4 MB above; and with a second of arrivals, so that a percentile of 99.9 % has ten short flows beyond it.
     Buffers,
     /// Algorithms in the forms of the paper's public artifact.
     Forms,

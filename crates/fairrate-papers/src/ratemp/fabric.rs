@@ -123,7 +123,8 @@ pub const WEBSEARCH: Traffic = Traffic {
 };
 /// Web search whose flows arrive for eight times as long.
 pub const LONG: Traffic = Traffic { id: "websearch-4ms", window_us: 4_000, ..WEBSEARCH };
-/// Web search whose flows arrive for several times as long as one takes. Those that find the network empty do not count.
+/// Web search whose flows arrive for several times as long as one takes. Those that find the network empty do not
+/// count.
 pub const STEADY: Traffic = Traffic { id: "websearch-3ms", from_us: 500, window_us: 3_000, ..WEBSEARCH };
 pub const CACHE: Traffic = Traffic { id: "fb-cache", name: "cache follower", sizes: "fb-cache", ..WEBSEARCH };
 pub const MANY_TO_MANY: Traffic = Traffic {
@@ -257,8 +258,8 @@ fn read(record: &Record, from: Time) -> Point {
     point
 }
 
-/// Returns the number, the rates in Gb/s and the times in microseconds of the flows from `from` on that `which` selects; all
-/// flows count equally. Unfinished flows count with the bytes delivered and the time until the end.
+/// Returns the number, the rates in Gb/s and the times in microseconds of the flows from `from` on that `which`
+/// selects; all flows count equally. Unfinished flows count with the bytes delivered and the time until the end.
 fn of_flows(record: &Record, from: Time, which: impl Fn(usize) -> bool) -> [(&'static str, f64); 5] {
     let end = seconds(record.totals.end);
     let of_any = |flow: &FlowOutcome| match flow.fct {

@@ -1,5 +1,5 @@
-//! Figure 6 under steady load: flows arrive for 3 ms, and those of the first 0.5 ms do not count. In Figure 6 they arrive
-//! for 0.5 ms, less than a mean flow takes, so all algorithms have the same rate there.
+//! Figure 6 under steady load: flows arrive for 3 ms, and those of the first 0.5 ms do not count. In Figure 6 they
+//! arrive for 0.5 ms, less than a mean flow takes, so all algorithms have the same rate there.
 
 use fairrate_report::panel::{Axis, Panel};
 

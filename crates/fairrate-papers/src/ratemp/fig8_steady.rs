@@ -1,5 +1,5 @@
-//! Figure 8 under steady load: many hosts send to one, beside random traffic at half load, and flows arrive for 3 ms. The claims
-//! are Figure 8's.
+//! Figure 8 under steady load: many hosts send to one, beside random traffic at half load, and flows arrive for 3 ms.
+//! The claims are Figure 8's.
 
 use fairrate_report::panel::Panel;
 

@@ -1,5 +1,5 @@
-//! The large networks under steady load: flows arrive for 3 ms, and those of the first 0.5 ms do not count. In Figures 6
-//! to 8 they arrive for 0.5 or 1 ms, about as long as a mean flow takes, so algorithms hardly differ there.
+//! The large networks under steady load: flows arrive for 3 ms, and those of the first 0.5 ms do not count. In Figures
+//! 6 to 8 they arrive for 0.5 or 1 ms, about as long as a mean flow takes, so algorithms hardly differ there.
 
 use super::claims::{Setting, of_what_was_run};
 use super::fabric::{DRAWN, FIRST, Hosts, LAST, LOADS, Traffic};
@@ -9,8 +9,8 @@ use crate::experiment::Run;
 use crate::figure::Scale;
 use crate::points::Points;
 
-/// The paper gives no rate of hosts' links. 25 Gb/s is Figure 6's; 50 Gb/s is the largest at which load is that of hosts. At
-/// 100 Gb/s load is that of the links above ToRs.
+/// The paper gives no rate of hosts' links. 25 Gb/s is Figure 6's; 50 Gb/s is the largest at which load is that of
+/// hosts. At 100 Gb/s load is that of the links above ToRs.
 pub const HOSTS: [Hosts; 4] = [Hosts::Gbps25, Hosts::Gbps40, Hosts::Gbps50, Hosts::Gbps100];
 /// RateMP with what ratemp/fig6-why found to hold its large flows back, where hosts have more than 25 Gb/s.
 const CHANGES: [(&str, &str); 3] = [

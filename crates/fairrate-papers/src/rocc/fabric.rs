@@ -1,10 +1,11 @@
 //! The common part of Figures 15 to 17 and Table III: 1,800 pairs of hosts over three switches, with web search and
 //! Hadoop's traffic. All four share the same runs, which are done only once.
 //!
-//! Pairs of hosts keep one connection for all their flows, as in the authors' code (`connection = "per-pair"` of the example).
+//! Pairs of hosts keep one connection for all their flows, as in the authors' code (`connection = "per-pair"` of the
+//! example).
 //!
-//! The switches pause by their egress queues at the levels of section VI, but for BFC and RoCC with whole gains: their runs are by
-//! ingress.
+//! The switches pause by their egress queues at the levels of section VI, but for BFC and RoCC with whole gains: their
+//! runs are by ingress.
 
 use fairrate_report::panel::{Axis, Panel};
 use fairrate_report::stats;
@@ -94,7 +95,8 @@ pub const HPCC_OMNET: Variant = HPCC.with(
     "hpcc, rocc-omnet",
     &[OMNET, OMNET_PFC, AT_ONCE, ("transport.base_rtt", "12us"), ("transport.hpcc.expected_flows", "300.0")],
 );
-/// The algorithms that the authors' OMNeT++ code has, as it has them: `validation/rocc-omnet` is held against that code.
+/// The algorithms that the authors' OMNeT++ code has, as it has them: `validation/rocc-omnet` is held against that
+/// code.
 pub const OMNET_LINES: [Line; 3] = [(ROCC_OMNET, "powertcp"), (DCQCN_OMNET, "dcqcn"), (HPCC_OMNET, "hpcc")];
 
 /// Switches that pause a port by what arrived through it, above 5 % of what is free of the buffer: about 500 KB.
@@ -259,7 +261,8 @@ pub fn extremes(points: &Points, workload: &Workload, load: u32, variant: &Varia
     extremes_over(points, &at(workload, load), workload, [variant, &ROCC], what)
 }
 
-/// Returns the lowest and the highest of the first variant's numbers over the second's, of all sizes that count: seed by seed.
+/// Returns the lowest and the highest of the first variant's numbers over the second's, of all sizes that count: seed
+/// by seed.
 pub fn extremes_over(
     points: &Points,
     run: &str,

@@ -122,7 +122,8 @@ fn claims(points: &Points) -> Vec<Claim> {
     [of_a(points), of_b(points)].concat()
 }
 
-/// Returns the claims on 12a: RoCC within 2 %, which is ours. For the others the text has reductions from the fair rates.
+/// Returns the claims on 12a: RoCC within 2 %, which is ours. For the others the text has reductions from the fair
+/// rates.
 fn of_a(points: &Points) -> Vec<Claim> {
     let judged = |variant: &Variant| {
         let of = |what: &str, text: &str, rule| {

@@ -1,8 +1,8 @@
 //! Figure 17: queues and pauses by their place.
 //!
 //! The fabric's switches pause by their egress queues at the levels that section VI has for each rate, and resume 10 KB
-//! below. Two other readings are run for the algorithms that pause at all: by what arrived through a port, and one level
-//! of 500 KB for all rates with a resume at 10 KB, as in the authors' shipped settings. HPCC never pauses.
+//! below. Two other readings are run for the algorithms that pause at all: by what arrived through a port, and one
+//! level of 500 KB for all rates with a resume at 10 KB, as in the authors' shipped settings. HPCC never pauses.
 
 use fairrate_report::panel::{Axis, Panel};
 

@@ -1,5 +1,5 @@
-//! Figure 7: phase margin and bandwidth of the loop for six pairs of gains, and, beyond the paper, with its automatic choice
-//! among them.
+//! Figure 7: phase margin and bandwidth of the loop for six pairs of gains, and, beyond the paper, with its automatic
+//! choice among them.
 
 use fairrate_report::panel::{Axis, Panel};
 

@@ -71,7 +71,8 @@ fn runs(_: &Scale) -> Vec<Run> {
     with_line_rate(settings().flat_map(of).chain(settings().flat_map(without)).collect())
 }
 
-/// Returns the variants that are run without PFC: where many flows begin at once, those too that show what they overflow.
+/// Returns the variants that are run without PFC: where many flows begin at once, those too that show what they
+/// overflow.
 fn forms_without_pfc(n: u32) -> &'static [Variant] {
     if n < 100 { &[NO_PFC] } else { &[NO_PFC, NO_PFC_30MB, NO_PFC_70MB, NO_PFC_10US] }
 }
@@ -132,8 +133,8 @@ fn claims(points: &Points) -> Vec<Claim> {
     all().flat_map(|(variant, gbps, n)| of_run(points, variant, gbps, n)).chain(sooner()).chain(unpaused()).collect()
 }
 
-/// Returns the claim that nothing is dropped without PFC. All flows begin at once at their links' rate, and send at it until the first
-/// notice: what changes the drops is how much the switch holds and how soon it decides.
+/// Returns the claim that nothing is dropped without PFC. All flows begin at once at their links' rate, and send at it
+/// until the first notice: what changes the drops is how much the switch holds and how soon it decides.
 fn without_drops(points: &Points, gbps: u64, n: u32) -> Claim {
     let name = without_pfc(gbps, n);
     let drops = |variant: &Variant| points.values(&name, variant.line, "drops");

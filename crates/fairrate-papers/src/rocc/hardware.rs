@@ -1,9 +1,10 @@
-//! Section IV-C: RoCC's switch on an FPGA. The modules in `hardware/rtl` after synthesis, as shares of the paper's device.
+//! Section IV-C: RoCC's switch on an FPGA. The modules in `hardware/rtl` after synthesis, as shares of the paper's
+//! device.
 //!
-//! The numbers are those of `hardware/results.toml`, which `cargo xtask hardware` measures with Yosys. The rules: the paper says that
-//! its circuits "only" need some per cent, in whole per cents as its tool reports them, cut and not rounded; so ours must
-//! need less than the next whole per cent. Yosys does not route, so it has no frequency: what it says of the slowest path is shown
-//! beside the paper's.
+//! The numbers are those of `hardware/results.toml`, which `cargo xtask hardware` measures with Yosys. The rules: the
+//! paper says that its circuits "only" need some per cent, in whole per cents as its tool reports them, cut and not
+//! rounded; so ours must need less than the next whole per cent. Yosys does not route, so it has no frequency: what it
+//! says of the slowest path is shown beside the paper's.
 
 use fairrate_report::panel::{Axis, Panel};
 

@@ -1,5 +1,5 @@
-//! RoCC: P. Menikkumbura, P. Taheri, E. Vanini, S. Fahmy, P. Eugster, T. Edsall, "Congestion Control for Datacenter Networks: A
-//! Control-Theoretic Approach", IEEE TPDS 2023.
+//! RoCC: P. Menikkumbura, P. Taheri, E. Vanini, S. Fahmy, P. Eugster, T. Edsall, "Congestion Control for Datacenter
+//! Networks: A Control-Theoretic Approach", IEEE TPDS 2023.
 
 mod baselines;
 mod fabric;

@@ -1,5 +1,5 @@
-//! The level at which paused ports resume, which the paper does not give: RoCC on its large network, with levels of pausing
-//! as in the paper and web search at 70 % for 200 ms.
+//! The level at which paused ports resume, which the paper does not give: RoCC on its large network, with levels of
+//! pausing as in the paper and web search at 70 % for 200 ms.
 
 use fairrate_report::panel::{Axis, Panel};
 use fairrate_report::stats;

@@ -65,8 +65,8 @@ pub fn auto_tuned(a: f64, b: f64, flows: f64, fmax: f64) -> Loop {
 mod tests {
     use super::*;
 
-    /// 0.3 and 3 with two flows: z = 0.3/(3.15·40 us) = 2,381, K = 2083.3·2·0.3/40 us = 3.125e7, (K/z)² = 1.7227e8, ω = 13,333;
-    /// the margin is atan(5.6) - 0.5333 rad = 79.87 - 30.56 degrees.
+    /// 0.3 and 3 with two flows: z = 0.3/(3.15·40 us) = 2,381, K = 2083.3·2·0.3/40 us = 3.125e7, (K/z)² = 1.7227e8, ω =
+    /// 13,333; the margin is atan(5.6) - 0.5333 rad = 79.87 - 30.56 degrees.
     #[test]
     fn the_margin_by_hand() {
         let of_two = Loop::new(0.3, 3.0, 2.0);

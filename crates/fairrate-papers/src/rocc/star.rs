@@ -115,8 +115,8 @@ pub const JUDGED: [Variant; 3] = [ROCC, FULL, AUTHORS];
 /// The looks of the lines of [`forms`].
 pub const LOOKS: [&str; 7] = ["powertcp", "hpcc", "swift", "dcqcn", "timely", "dctcp", "line-rate"];
 
-/// Returns the variants that are run on links of `gbps` Gb/s: those that are judged, and those that show the effect of the
-/// multiplicative decrease, of PFC and of larger gains.
+/// Returns the variants that are run on links of `gbps` Gb/s: those that are judged, and those that show the effect of
+/// the multiplicative decrease, of PFC and of larger gains.
 pub fn forms(gbps: u64) -> [Variant; 7] {
     let [no_decrease, ingress, late_resume, gains] = match gbps {
         40 => [NO_DECREASE_40, INGRESS_40, LATE_RESUME_40, GAINS_40],

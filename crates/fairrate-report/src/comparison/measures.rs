@@ -87,7 +87,8 @@ impl<'a> Columns<'a> {
         Group { title, measures }
     }
 
-    /// Returns the measures of the completion of each traffic block that has a name: of the whole block, and of its queries.
+    /// Returns the measures of the completion of each traffic block that has a name: of the whole block, and of its
+    /// queries.
     pub(super) fn completions(&self) -> Vec<Group> {
         let shown = |m: &Metrics| m.completion.iter().filter(|c| c.is_shown).map(|c| c.block).collect::<Vec<_>>();
         let blocks: BTreeSet<Option<u32>> = self.metrics.iter().flat_map(shown).collect();
@@ -156,8 +157,9 @@ impl<'a> Columns<'a> {
         if seeds < 2 { String::new() } else { format!(" of {seeds} seeds") }
     }
 
-    /// Marks the cells whose number is a lower bound under some seed, as `f` takes it from the distribution `of` the column, and the
-    /// measure if it is a percentile of too few flows. A best value that is a bound may not be the best.
+    /// Marks the cells whose number is a lower bound under some seed, as `f` takes it from the distribution `of` the
+    /// column, and the measure if it is a percentile of too few flows. A best value that is a bound may not be the
+    /// best.
     fn mark(
         &self,
         measure: &mut Measure,
@@ -391,8 +393,8 @@ fn baseline(all: &[Metrics], i: usize) -> usize {
     all.iter().position(|m| m.point == all[i].point).filter(|first| *first != i).unwrap_or(0)
 }
 
-/// Returns every bucket that tables show and some column has flows in: sizes, then blocks. A single size besides `all sizes` is
-/// left out.
+/// Returns every bucket that tables show and some column has flows in: sizes, then blocks. A single size besides
+/// `all sizes` is left out.
 pub(super) fn buckets(all: &[Metrics]) -> Vec<&str> {
     let mut buckets: Vec<(Option<u32>, &str)> = Vec::new();
     for bucket in all.iter().flat_map(|m| &m.slowdown).filter(|bucket| bucket.is_shown) {

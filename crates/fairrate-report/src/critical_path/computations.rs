@@ -47,8 +47,8 @@ impl Computations {
         Self(all)
     }
 
-    /// Returns the median time of the computation of `stage` at the other ranks that compute the same in this iteration of a job, in ns;
-    /// `None` if there is no such rank.
+    /// Returns the median time of the computation of `stage` at the other ranks that compute the same in this iteration
+    /// of a job, in ns; `None` if there is no such rank.
     pub fn median_of_others(&self, of: (usize, u32), stage: &Stage) -> Option<f64> {
         let iteration = self.0.get(&of)?;
         let at = iteration.of_rank.get(&stage.rank)?.iter().position(|&(operation, _)| operation == stage.operation)?;

@@ -20,7 +20,8 @@ pub struct Network<'a> {
 }
 
 impl<'a> Network<'a> {
-    /// Returns the network of a run that ended at `end_ns`, with the pause and resume frames of `rows`, in order of time.
+    /// Returns the network of a run that ended at `end_ns`, with the pause and resume frames of `rows`, in order of
+    /// time.
     pub fn new(config: &'a SimConfig, rows: &[PfcRow], end_ns: u64) -> Self {
         let mut open: HashMap<(String, u8), u64> = HashMap::new();
         let mut pauses: HashMap<(String, u8), Vec<(u64, u64)>> = HashMap::new();
@@ -54,8 +55,8 @@ impl<'a> Network<'a> {
         path
     }
 
-    /// Returns the time between `from` and `to` for which a port of the flow's path was paused, in ns, and the reasons for `rest_ns` of
-    /// that time, in words.
+    /// Returns the time between `from` and `to` for which a port of the flow's path was paused, in ns, and the reasons
+    /// for `rest_ns` of that time, in words.
     pub fn held(&self, flow: FlowId, (from, to): (Time, Time), rest_ns: f64) -> (f64, String) {
         let path = self.path(flow);
         let paused = self.paused(flow, &path, (from.as_ns(), to.as_ns()));

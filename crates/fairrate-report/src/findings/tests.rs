@@ -4,7 +4,8 @@ use crate::model::Maybe;
 use crate::synthetic;
 use proptest::prelude::*;
 
-/// Returns a column whose only probed port has these 99th percentiles of its queue, one per seed, and no flows that finish.
+/// Returns a column whose only probed port has these 99th percentiles of its queue, one per seed, and no flows that
+/// finish.
 fn column(name: &str, queues: &[f64]) -> Metrics {
     let run = |(seed, queue): (u64, &f64)| Metrics {
         title: name.into(),
@@ -178,7 +179,8 @@ proptest! {
         let got = said(columns.clone());
         let sentence = queue(&got);
         let index = |name: &str| columns.iter().position(|m| m.title == name).unwrap();
-        // A column is told from the best one only if, beside the bootstrap's, Student's interval of the differences excludes zero.
+        // A column is told from the best one only if, beside the bootstrap's, Student's interval of the differences
+        // excludes zero.
         let excludes = |a: &str, b: &str| {
             let values = |name: &str| columns[index(name)].per_seed.iter().map(|m| m.ports[0].qlen_p99_bytes).collect::<Vec<_>>();
             let differences: Vec<f64> = values(a).iter().zip(values(b)).map(|(x, y)| x - y).collect();
@@ -209,7 +211,8 @@ proptest! {
 
 #[test]
 fn equal_algorithms_are_seldom_told_apart() {
-    // Two columns of the same kind: Student's interval of five seeds excludes zero in 5 % of cases, whatever the bootstrap says.
+    // Two columns of the same kind: Student's interval of five seeds excludes zero in 5 % of cases, whatever the
+    // bootstrap says.
     let mut draw = synthetic::Lcg(1);
     let trials = 300;
     let claims = (0..trials).filter(|_| {

@@ -10,7 +10,8 @@ use crate::export::field;
 use crate::format;
 use crate::picture::{CHARACTER, Place, text};
 
-/// Shares at which the colour changes, in per cent of a fair one. The middle one of the seven colours is for fair shares.
+/// Shares at which the colour changes, in per cent of a fair one. The middle one of the seven colours is for fair
+/// shares.
 const BOUNDS: [f64; 6] = [25.0, 50.0, 90.0, 110.0, 200.0, 400.0];
 const CELL_WIDTH: f64 = 60.0;
 const CELL_HEIGHT: f64 = 34.0;

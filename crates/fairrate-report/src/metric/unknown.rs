@@ -16,7 +16,8 @@ pub struct UnknownMetric {
 }
 
 impl Metric {
-    /// Returns the metrics with these names, each once, where traffic blocks have the names `blocks`, empty for those without one.
+    /// Returns the metrics with these names, each once, where traffic blocks have the names `blocks`, empty for those
+    /// without one.
     ///
     /// # Errors
     /// If no metric has one of the names.

@@ -24,10 +24,11 @@ pub struct GroupMetrics {
     pub goodput_bps: f64,
     /// Its part of the goodput of all blocks; `None` if nothing was delivered.
     pub share: Option<f64>,
-    /// Goodput of a flow over that of a flow of all blocks together, on average; `None` if nothing was delivered, or if one block is
-    /// of endless flows and another is not.
+    /// Goodput of a flow over that of a flow of all blocks together, on average; `None` if nothing was delivered, or if
+    /// one block is of endless flows and another is not.
     pub fair_share: Option<f64>,
-    /// Goodput over what the goodput of all other blocks leaves of the rate of the probed port; `None` unless one port is probed.
+    /// Goodput over what the goodput of all other blocks leaves of the rate of the probed port; `None` unless one port
+    /// is probed.
     pub rest: Option<f64>,
     /// Goodput after another block of endless flows came; `None` if none came.
     pub came: Option<Settling>,

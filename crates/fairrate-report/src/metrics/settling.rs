@@ -1,13 +1,13 @@
 //! Goodput of a traffic block after another one came or went: the level at which it settles, and the time until then.
 //!
 //! The rule, for blocks of endless flows that are all probed (`[[probe]] flows = "all"`) and one probed port:
-//! - Another block comes when the first of its flows starts, and goes when the first of them stops. The time after it ends with the
-//!   next such change, or with the run.
+//! - Another block comes when the first of its flows starts, and goes when the first of them stops. The time after it
+//!   ends with the next such change, or with the run.
 //! - Goodput is that of all flows of the block, in bins as long as the interval of the probe.
 //! - The level is the mean of the last quarter of the bins, as after the failure of a link. There must be four bins.
-//! - Goodput has settled with the first bin from which on all stay within 10 % of the level; 10 % of a fair share where that is more,
-//!   as a few packets would be much of a level near zero. If that bin is one of the last quarter, from which the level is, goodput has
-//!   not settled.
+//! - Goodput has settled with the first bin from which on all stay within 10 % of the level; 10 % of a fair share where
+//!   that is more, as a few packets would be much of a level near zero. If that bin is one of the last quarter, from
+//!   which the level is, goodput has not settled.
 
 use std::collections::BTreeMap;
 
@@ -108,7 +108,8 @@ fn after(run: &RunData, blocks: &BTreeMap<u32, Endless>, block: u32, at: f64) ->
     Some(Settling { time_ns: bins.map_or(f64::INFINITY, |bins| bins as f64 * width), level: level / fair })
 }
 
-/// Returns the number of bins until goodput had settled, `None` if it had not, and its level; `None` if there are too few bins.
+/// Returns the number of bins until goodput had settled, `None` if it had not, and its level; `None` if there are too
+/// few bins.
 fn settled(bps: &[f64], fair: f64) -> Option<(Option<usize>, f64)> {
     let from = bps.len().checked_sub(bps.len() / LAST).filter(|from| *from < bps.len())?;
     let level = stats::mean(&bps[from..])?;

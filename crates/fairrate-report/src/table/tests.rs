@@ -163,7 +163,8 @@ fn the_best_is_told_from_each_other_value_of_its_row() {
     let (second, third) = ([1.1, 1.9, 3.2, 3.9, 4.8], [0.5, 1.5, 2.5, 3.5, 4.5]);
     assert!(best_of(&goodputs(&[&first, &second, &third]), "goodput").is_empty());
     assert_eq!(best_of(&goodputs(&[&first, &third]), "goodput"), [0]);
-    // The bootstrap of five seeds is narrow: -0.5, five times half of it and a tenth of it; Student's interval contains zero.
+    // The bootstrap of five seeds is narrow: -0.5, five times half of it and a tenth of it; Student's interval contains
+    // zero.
     let wide = [0.999, 1.999, 2.95, 3.98, 4.6];
     let all = goodputs(&[&first, &wide]);
     let of = |all: &Comparison| {

@@ -1,4 +1,5 @@
-//! Attributes of nodes. Writers choose the type of a number as they like, so a reader takes each of the twelve whole kinds, and no other.
+//! Attributes of nodes. Writers choose the type of a number as they like, so a reader takes each of the twelve whole
+//! kinds, and no other.
 
 use super::wire::{Fields, Value, repeated};
 

@@ -1,7 +1,8 @@
-//! Reader of execution traces of MLCommons Chakra, the input of ASTRA-sim: a file a rank, `PREFIX.RANK.et`, of nodes that wait for each other.
+//! Reader of execution traces of MLCommons Chakra, the input of ASTRA-sim: a file a rank, `PREFIX.RANK.et`, of nodes
+//! that wait for each other.
 //!
-//! The format is that of `et_def.proto` 0.0.4 (github.com/mlcommons/chakra), and sizes mean what ASTRA-sim's collectives take them for:
-//! `comm_size` is the input of a rank, so of an all-gather its own part.
+//! The format is that of `et_def.proto` 0.0.4 (github.com/mlcommons/chakra), and sizes mean what ASTRA-sim's
+//! collectives take them for: `comm_size` is the input of a rank, so of an all-gather its own part.
 
 mod attributes;
 mod groups;
@@ -35,7 +36,8 @@ pub struct Choices {
     pub logical_dims: Vec<u32>,
     /// Operations of a rank, in 10^12 a second, for computations that have operations and no time.
     pub tflops: Option<f64>,
-    /// Memory bandwidth of a rank in 10^9 bytes a second, which bounds the rate of those computations; `None`: it does not.
+    /// Memory bandwidth of a rank in 10^9 bytes a second, which bounds the rate of those computations; `None`: it does
+    /// not.
     pub memory_gbytes_per_s: Option<f64>,
 }
 
@@ -179,7 +181,8 @@ pub fn import(name: &str, sources: &[Source<'_>], choices: &Choices) -> Result<I
     })
 }
 
-/// Checks that each message is sent and received with the same size. They match by sender, receiver and tag, in the order of each rank.
+/// Checks that each message is sent and received with the same size. They match by sender, receiver and tag, in the
+/// order of each rank.
 fn check_messages(messages: &[Message], sources: &[Source<'_>]) -> Result<(), Error> {
     type Ends<'a> = HashMap<(u32, u32, i128), Vec<&'a Message>>;
     let (mut sent, mut received) = (Ends::new(), Ends::new());

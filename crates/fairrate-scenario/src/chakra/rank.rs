@@ -27,7 +27,8 @@ const MOST_DEPENDENCIES: usize = 20_000_000;
 /// Nodes of a circle that a message names.
 const MOST_NAMED: usize = 6;
 
-/// The nodes of a rank in an order in which each comes after those that it waits for, and the groups that its metadata has.
+/// The nodes of a rank in an order in which each comes after those that it waits for, and the groups that its metadata
+/// has.
 pub(super) struct Trace {
     nodes: Vec<Node>,
     order: Vec<usize>,
@@ -84,7 +85,8 @@ pub(super) fn read(
     Ok(Trace { nodes, order, named })
 }
 
-/// Returns the nodes in an order in which each comes after those that it waits for; of free ones the smallest id is first.
+/// Returns the nodes in an order in which each comes after those that it waits for; of free ones the smallest id is
+/// first.
 fn order(nodes: &[Node], places: &HashMap<u64, usize>) -> Result<Vec<usize>, Problem> {
     let mut waiters: Vec<Vec<usize>> = vec![Vec::new(); nodes.len()];
     let mut left = vec![0_usize; nodes.len()];
@@ -163,7 +165,8 @@ impl Lines {
         self.origins.get(line).copied().or_else(messages)
     }
 
-    /// Sorts messages by sender, receiver and tag: lists match the n-th ones from one rank to another, whatever their tags.
+    /// Sorts messages by sender, receiver and tag: lists match the n-th ones from one rank to another, whatever their
+    /// tags.
     pub(super) fn sort_messages(&mut self) {
         self.messages.sort_by_key(|message| (message.ends, message.tag));
     }
@@ -293,7 +296,8 @@ fn collective(node: &Node) -> Result<&'static str, Problem> {
     }
 }
 
-/// Returns the bytes of a collective as lists count them: of an all-gather the whole, which is the input of all its ranks.
+/// Returns the bytes of a collective as lists count them: of an all-gather the whole, which is the input of all its
+/// ranks.
 fn bytes_of(node: &Node, kind: &str, n_ranks: u64) -> Result<u64, Problem> {
     let size = node.size()?;
     let whole = if kind == "all-gather" { size.checked_mul(n_ranks) } else { Some(size) };

@@ -1,5 +1,5 @@
-//! The wire format of protocol buffers, as far as execution traces need it. Lengths are checked against the bytes that are there before
-//! anything is read.
+//! The wire format of protocol buffers, as far as execution traces need it. Lengths are checked against the bytes that
+//! are there before anything is read.
 
 /// A field of a message.
 #[derive(Clone, Copy, Debug, PartialEq)]

@@ -25,8 +25,8 @@ pub struct Imported {
     pub left_out: Vec<String>,
 }
 
-/// Returns the job `name` as a scenario: the flows of `matrix` on `tree`, or, without it, on the fat tree that htsim takes for this
-/// number of hosts.
+/// Returns the job `name` as a scenario: the flows of `matrix` on `tree`, or, without it, on the fat tree that htsim
+/// takes for this number of hosts.
 ///
 /// # Errors
 /// If there is no such fat tree, or the number of hosts is not that of `tree`. The error is about the matrix.

@@ -1,8 +1,8 @@
 //! Triggers of htsim's connection matrices: which flows wait for which ones.
 //!
-//! A flow activates triggers as its last byte is acknowledged (`send_done_trigger`) or has arrived (`recv_done_trigger`), and a trigger
-//! starts flows anywhere at that moment. With us a host knows of flows that it sends or receives, so a flow waits for the moment
-//! that its own host sees.
+//! A flow activates triggers as its last byte is acknowledged (`send_done_trigger`) or has arrived
+//! (`recv_done_trigger`), and a trigger starts flows anywhere at that moment. With us a host knows of flows that it
+//! sends or receives, so a flow waits for the moment that its own host sees.
 
 use std::collections::BTreeMap;
 
@@ -77,7 +77,8 @@ pub(super) struct Waits {
 /// Returns what flows wait for by `triggers`.
 ///
 /// # Errors
-/// If a trigger is not declared, never starts its flows, or starts a flow at a host that knows nothing of what activates it.
+/// If a trigger is not declared, never starts its flows, or starts a flow at a host that knows nothing of what
+/// activates it.
 pub(super) fn waits(flows: &[MatrixFlow], triggers: &Triggers) -> Result<Waits, FileError> {
     let mut activators: BTreeMap<u32, Vec<Before>> = BTreeMap::new();
     let mut targets: BTreeMap<u32, Vec<usize>> = BTreeMap::new();

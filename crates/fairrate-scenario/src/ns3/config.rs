@@ -1,5 +1,5 @@
-//! `config.txt`: a setting a line, its name and its values. As the ns-3 code's own documentation does, a line may end with a
-//! remark in braces.
+//! `config.txt`: a setting a line, its name and its values. As the ns-3 code's own documentation does, a line may end
+//! with a remark in braces.
 
 use std::fmt::Display;
 use std::str::FromStr;

@@ -7,7 +7,8 @@ use fairrate_units::{Bytes, Rate};
 
 use crate::reader::{OrWord, Section};
 
-/// Reads the rules. `class` is that of control packets. `of_uet`: the algorithm's defaults, if the transport is Ultra Ethernet's.
+/// Reads the rules. `class` is that of control packets. `of_uet`: the algorithm's defaults, if the transport is Ultra
+/// Ethernet's.
 pub(super) fn read(s: &mut Section<'_>, of_uet: Option<DatagramDefaults>, class: u8) -> AdmissionConfig {
     AdmissionConfig { trim: read_trim(s, of_uet, class) }
 }

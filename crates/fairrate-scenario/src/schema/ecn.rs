@@ -74,7 +74,8 @@ pub(super) fn default_ecn(profile: Profile, needs: &NetworkNeeds) -> Option<EcnC
     }
 }
 
-/// Reads `ecn` of `[switch]`: the thresholds, or `None` if switches do not mark. `apart`: the classes that have marks of their own.
+/// Reads `ecn` of `[switch]`: the thresholds, or `None` if switches do not mark. `apart`: the classes that have marks
+/// of their own.
 pub(super) fn read(s: &mut Section<'_>, profile: Profile, stacks: &Stacks, apart: &[u8]) -> Option<EcnConfig> {
     let is_lossy = s.peek("pfc").is_some_and(|node| matches!(node.value, Value::Bool(false)));
     let here = |at: usize| stacks.classes_of(at).iter().any(|class| !apart.contains(class));
@@ -83,8 +84,8 @@ pub(super) fn read(s: &mut Section<'_>, profile: Profile, stacks: &Stacks, apart
     read_from(s, default, base, false)
 }
 
-/// Reads `ecn` of a `[[class]]`. By default it is that of `[switch]` if the scenario gives one or no algorithm is known to send in the class,
-/// and else what the algorithms in the class are made for. `is_lossy`: the class has no PFC.
+/// Reads `ecn` of a `[[class]]`. By default it is that of `[switch]` if the scenario gives one or no algorithm is known
+/// to send in the class, and else what the algorithms in the class are made for. `is_lossy`: the class has no PFC.
 pub(super) fn read_class(
     s: &mut Section<'_>,
     profile: Profile,
@@ -103,7 +104,8 @@ pub(super) fn read_class(
     read_from(s, default, base, true)
 }
 
-/// Returns the marking of switches that nobody describes, for the stacks at `here`, and the one from which a description starts.
+/// Returns the marking of switches that nobody describes, for the stacks at `here`, and the one from which a
+/// description starts.
 fn usual_of(profile: Profile, stacks: &Stacks, here: &[usize], is_lossy: bool) -> (Option<EcnConfig>, EcnConfig) {
     // Where receivers share out their own links, marks tell of the network alone, as in uet-htsim.
     let to_hosts = stacks.all.iter().all(|stack| stack.cc.needs().feedback.credit.is_none());
@@ -138,8 +140,8 @@ fn read_from(s: &mut Section<'_>, default: Option<EcnConfig>, base: EcnConfig, t
     Some(ecn)
 }
 
-/// Returns the treatment of data whose algorithm does not go by marks if none is given. Beside others it is dropped where they are
-/// marked, as RED does, unless PFC keeps the class from dropping.
+/// Returns the treatment of data whose algorithm does not go by marks if none is given. Beside others it is dropped
+/// where they are marked, as RED does, unless PFC keeps the class from dropping.
 fn usual_non_ect(are_several: bool, is_lossy: bool) -> NonEct {
     match (are_several, is_lossy) {
         (false, _) => NonEct::Mark,
@@ -195,7 +197,8 @@ fn read_thresholds(e: &mut Section<'_>, base: EcnConfig, tells_all: bool) -> Ecn
     EcnConfig { phantom, kmin, kmax, pmax, kmin_per, kmax_per, average, at, draws, to_hosts, non_ect, by }
 }
 
-/// Reads the queue that is compared with the thresholds. It is not written to the resolved scenario if it is that of the class.
+/// Reads the queue that is compared with the thresholds. It is not written to the resolved scenario if it is that of
+/// the class.
 fn read_by(e: &mut Section<'_>, default: MarkBy, tells_all: bool) -> MarkBy {
     let by = e.choice("compare", MarkBy::NAMES, default).value;
     if !tells_all && (default, by) == (MarkBy::Class, MarkBy::Class) {
@@ -270,8 +273,8 @@ fn read_to_hosts(e: &mut Section<'_>, default: bool, tells_all: bool) -> bool {
     to_hosts
 }
 
-/// Reads the treatment of data whose algorithm does not go by marks. It is not written to the resolved scenario if that is marked as
-/// all other is.
+/// Reads the treatment of data whose algorithm does not go by marks. It is not written to the resolved scenario if that
+/// is marked as all other is.
 fn read_non_ect(e: &mut Section<'_>, default: NonEct, tells_all: bool) -> NonEct {
     let non_ect = e.choice("non_ect", NonEct::NAMES, default).value;
     if !tells_all && (default, non_ect) == (NonEct::Mark, NonEct::Mark) {

@@ -1,4 +1,5 @@
-//! `[measure]`: the time window in which queues, utilisation, goodput and slowdowns are measured, and the flows that have rows.
+//! `[measure]`: the time window in which queues, utilisation, goodput and slowdowns are measured, and the flows that
+//! have rows.
 
 use fairrate_sim::{FailureWindows, FlowSpec, Trigger};
 use fairrate_units::{Bytes, Time};

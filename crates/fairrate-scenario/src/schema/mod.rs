@@ -183,8 +183,8 @@ pub(crate) fn read(
     Ok(Resolved { name, description, blocks, config, window, warnings, output })
 }
 
-/// Returns the line rates of all hosts; `None` if the document has no network that can be built. Its problems are reported by what
-/// reads the whole document.
+/// Returns the line rates of all hosts; `None` if the document has no network that can be built. Its problems are
+/// reported by what reads the whole document.
 pub(crate) fn host_rates(table: &Table, site: Site, place: Place<'_>, report: &Report) -> Option<Vec<Rate>> {
     let files = &Files::new(place);
     let build = || {

@@ -212,8 +212,9 @@ impl<'a> Names<'a> {
         }
     }
 
-    /// Returns the hosts that a name stands for: the host itself, the hosts of a ToR, the NICs of a server whose scale-up switch it is, or
-    /// those of all hosts and ToRs that match a pattern, each once and in the order of the network. Problems are added to `report`.
+    /// Returns the hosts that a name stands for: the host itself, the hosts of a ToR, the NICs of a server whose
+    /// scale-up switch it is, or those of all hosts and ToRs that match a pattern, each once and in the order of the
+    /// network. Problems are added to `report`.
     pub fn hosts(&self, name: &NodeName, report: &Report) -> Vec<NodeId> {
         let found: Vec<NodeId> = match self.find(&name.name) {
             Some(node) if self.topology.hidden_end(node).is_some() => return vec![self.host(name, report)],
@@ -263,7 +264,8 @@ impl<'a> Names<'a> {
         lost.is_none()
     }
 
-    /// Returns the egress ports of the switches with this name, or of those that match a pattern. Problems are added to `report`.
+    /// Returns the egress ports of the switches with this name, or of those that match a pattern. Problems are added to
+    /// `report`.
     pub fn links_of_switches(&self, name: &str, site: Site, report: &Report) -> Vec<PortId> {
         if !self.has_ends(name, site, report) {
             return Vec::new();
@@ -289,7 +291,8 @@ impl<'a> Names<'a> {
         ports.filter(|&port| found.contains(&self.topology.from(port))).collect()
     }
 
-    /// Returns the egress ports that match `from->to`, in the order of the network: both are names of nodes or patterns.
+    /// Returns the egress ports that match `from->to`, in the order of the network: both are names of nodes or
+    /// patterns.
     fn ports(&self, text: &str, site: Site, report: &Report) -> Vec<PortId> {
         let ends = text.split_once("->").map(|(from, to)| (from.trim(), to.trim()));
         let Some((from, to)) = ends.filter(|(from, to)| is_pattern(from) || is_pattern(to)) else {

@@ -13,8 +13,9 @@ const MOST_BEFORE: u64 = 200;
 /// Largest number of windows after it.
 const MOST_AFTER: u64 = 2_000;
 
-/// Returns the windows around the first time at which a link of `faults` goes down, in a run of flows that are measured from `from`, with
-/// packets of `packet` bytes. `None` if no link goes down, or not after a window of the second half of the time before.
+/// Returns the windows around the first time at which a link of `faults` goes down, in a run of flows that are measured
+/// from `from`, with packets of `packet` bytes. `None` if no link goes down, or not after a window of the second half
+/// of the time before.
 pub(super) fn windows(
     topology: &Topology,
     faults: &[FaultConfig],
@@ -56,8 +57,9 @@ mod tests {
         Scenario::from_toml(&text, "x.toml", Path::new("."), &overrides).unwrap().window().failure
     }
 
-    /// A fault that only loses packets has no windows. A link that goes down at 1 ms has 500 us before it, which is 25 windows of 20 us,
-    /// and 9 ms after it, which is 450. Before a failure at 30 us there is no whole window in the second half of the time.
+    /// A fault that only loses packets has no windows. A link that goes down at 1 ms has 500 us before it, which is 25
+    /// windows of 20 us, and 9 ms after it, which is 450. Before a failure at 30 us there is no whole window in the
+    /// second half of the time.
     #[test]
     fn windows_are_those_around_the_first_failure() {
         assert_eq!(windows(""), None);

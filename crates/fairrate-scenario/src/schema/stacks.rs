@@ -1,4 +1,5 @@
-//! `cc` and `transport` of `[[traffic]]`: the algorithm and the transport of a block's flows, if they are not those of `[transport]`.
+//! `cc` and `transport` of `[[traffic]]`: the algorithm and the transport of a block's flows, if they are not those of
+//! `[transport]`.
 
 use fairrate_control::{NetworkNeeds, PortScope, Profile, Queueing};
 use fairrate_sim::{EcnConfig, SimConfig, Stack};
@@ -41,7 +42,8 @@ impl Stacks {
         &self.all[0]
     }
 
-    /// Adds a stack, which has its place at `site`, if it is another one; returns its number, or `None` if there are too many.
+    /// Adds a stack, which has its place at `site`, if it is another one; returns its number, or `None` if there are
+    /// too many.
     fn add(&mut self, root: &Section<'_>, stack: Stack, site: Site) -> Option<u8> {
         let at = self.all.iter().position(|known| *known == stack);
         let number = at.unwrap_or_else(|| {
@@ -86,7 +88,8 @@ impl Stacks {
         self.of_block.get(block).map_or(0, |of| of.stack)
     }
 
-    /// Returns the names of a block's `algorithms`, each with the number of its stack and its keys for the resolved scenario.
+    /// Returns the names of a block's `algorithms`, each with the number of its stack and its keys for the resolved
+    /// scenario.
     pub(super) fn named(&self, block: usize) -> &[(String, u8, Output)] {
         self.of_block.get(block).map_or(&[], |of| &of.named)
     }
@@ -101,8 +104,8 @@ impl Stacks {
         (0..8).filter(|class| self.classes[at] >> class & 1 == 1).collect()
     }
 
-    /// Returns what the network has to do for all of them, with the marks that the first one is made for. Other needs on which the algorithms do not
-    /// agree have been reported.
+    /// Returns what the network has to do for all of them, with the marks that the first one is made for. Other needs
+    /// on which the algorithms do not agree have been reported.
     pub(super) fn network_needs(&self) -> NetworkNeeds {
         let all: Vec<usize> = (0..self.all.len()).collect();
         self.needs_of(&all).expect("there is a first stack")
@@ -179,8 +182,8 @@ fn read_blocks(
     }
 }
 
-/// Returns the keys of the transports that `algorithms` of a block names, and their places. Each is a table as `transport` is, or a text:
-/// `"cubic"` or `"cubic/tcp"`.
+/// Returns the keys of the transports that `algorithms` of a block names, and their places. Each is a table as
+/// `transport` is, or a text: `"cubic"` or `"cubic/tcp"`.
 fn named_tables(root: &Section<'_>, usual: &Table, block: &Table) -> Vec<(String, Table, Site)> {
     let Some(given) = block.get("algorithms") else { return Vec::new() };
     let wrong = |site: Site, found: &Value| {
@@ -220,8 +223,8 @@ fn named_tables(root: &Section<'_>, usual: &Table, block: &Table) -> Vec<(String
     tables
 }
 
-/// Returns the keys of a block's transport, and their place; `None` if the block has the transport and the algorithm of `[transport]`,
-/// whose keys are `usual`.
+/// Returns the keys of a block's transport, and their place; `None` if the block has the transport and the algorithm of
+/// `[transport]`, whose keys are `usual`.
 fn table_of(root: &Section<'_>, usual: &Table, block: &Table) -> Option<(Table, Site)> {
     let text = |node: &Node| matches!(node.value, Value::Text(_));
     let cc = block.get("cc").filter(|entry| text(&entry.node));
@@ -296,7 +299,8 @@ fn check_beside(root: &Section<'_>, stacks: &Stacks, site: Site) {
     }
 }
 
-/// Checks that algorithms which send in the same class are made for the same marks, unless the scenario says where switches mark.
+/// Checks that algorithms which send in the same class are made for the same marks, unless the scenario says where
+/// switches mark.
 fn check_all_marks(root: &Section<'_>, profile: Profile, stacks: &Stacks) {
     let (everywhere, of_class) = (gives_marks(root.peek("switch")), class_sections(root));
     for at in 1..stacks.all.len() {

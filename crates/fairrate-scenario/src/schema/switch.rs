@@ -28,8 +28,9 @@ pub(super) fn read(
     let Stack { transport, cc } = stacks.first();
     let routing = routing::read(root, stacks);
     let is_uet = matches!(transport.kind, Transport::Uet { .. });
-    // Data that no PFC holds back is limited where it waits. With limits of ingress ports, packets that wait for a slow or dead port would
-    // have all others of their host cut too, whatever their ports, and hosts would send those again at once.
+    // Data that no PFC holds back is limited where it waits. With limits of ingress ports, packets that wait for a slow
+    // or dead port would have all others of their host cut too, whatever their ports, and hosts would send those again
+    // at once.
     let by_egress = is_uet && s.peek("pfc").is_none_or(|node| matches!(node.value, Value::Bool(false)));
     let (ingress_alpha, egress_alpha) = if by_egress {
         (OrWord::Word(0), OrWord::Value(1.0))
@@ -242,8 +243,8 @@ fn check(s: &Section<'_>, fabric: &FabricConfig) {
     }
 }
 
-/// Checks that packets dropped by the fabric are retransmitted, and that its buffer holds packets. `classes`: those in which this
-/// `transport` sends data.
+/// Checks that packets dropped by the fabric are retransmitted, and that its buffer holds packets. `classes`: those in
+/// which this `transport` sends data.
 pub(super) fn check_recovery(root: &Section<'_>, fabric: &FabricConfig, transport: &TransportConfig, classes: &[u8]) {
     let own = || classes.iter().filter_map(|class| Some((class, fabric.classes.get(class)?)));
     if let Some((class, _)) = own().find(|(_, of)| !of.pfc || of.egress_alpha.is_some())

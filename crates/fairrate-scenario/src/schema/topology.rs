@@ -198,7 +198,8 @@ fn read_shape(kind: &str, s: &mut Section<'_>, files: &Files<'_>) -> Shape {
         }),
         "rail" => Shape::Cluster(read_cluster(s, Wiring::Rails)),
         "hpn" => Shape::Cluster(read_cluster(s, Wiring::Planes)),
-        // The example of the paper's Fig. 5: 72 hosts, and as many global links as make every group a neighbour of every other one.
+        // The example of the paper's Fig. 5: 72 hosts, and as many global links as make every group a neighbour of
+        // every other one.
         "dragonfly" => Shape::Dragonfly(Dragonfly {
             groups: s.get("groups", 9).value,
             switches_per_group: s.get("switches_per_group", 4).value,
@@ -246,8 +247,8 @@ fn read_fat_tree_k(s: &mut Section<'_>) -> FatTreeK {
     }
 }
 
-/// Reads servers of GPUs. The defaults are those of SimAI's `gen_Topo_Template.py`: `Rail_Opti_SingleToR` and `AlibabaHPN` with two planes,
-/// each for eight servers, and `DCN+`.
+/// Reads servers of GPUs. The defaults are those of SimAI's `gen_Topo_Template.py`: `Rail_Opti_SingleToR` and
+/// `AlibabaHPN` with two planes, each for eight servers, and `DCN+`.
 fn read_cluster(s: &mut Section<'_>, wiring: Wiring) -> Cluster {
     let (servers, servers_per_leaf, spines) = match wiring {
         Wiring::Rails => (8, 64, 64),

@@ -30,8 +30,8 @@ pub(super) fn read(root: &mut Section<'_>, profile: Profile, files: &Files<'_>, 
     stack
 }
 
-/// Reads `s`, a section like `[transport]`, and the algorithm's section in it. `by_hosts`: hosts choose paths. `mtu`: the default of
-/// this key, if it has another one than usual.
+/// Reads `s`, a section like `[transport]`, and the algorithm's section in it. `by_hosts`: hosts choose paths. `mtu`:
+/// the default of this key, if it has another one than usual.
 pub(super) fn read_stack(
     mut s: Section<'_>,
     profile: Profile,
@@ -117,8 +117,8 @@ fn read_config(
     }
 }
 
-/// Returns the rule by which hosts choose paths if none is given: uet-htsim's default, and EQDS's and NDP's own; for TCP the one that keeps order; otherwise the one
-/// that needs nothing from the network.
+/// Returns the rule by which hosts choose paths if none is given: uet-htsim's default, and EQDS's and NDP's own; for
+/// TCP the one that keeps order; otherwise the one that needs nothing from the network.
 fn usual_entropy(kind: Transport, needs: &Needs) -> EntropyScheme {
     match kind {
         Transport::Uet { .. } => match needs.feedback.credit.map(|credits| credits.rule) {
@@ -146,7 +146,8 @@ fn read_entropy(s: &mut Section<'_>, usual: Option<EntropyScheme>) -> Option<Ent
     scheme.map(|scheme| Entropy { scheme, values })
 }
 
-/// Checks that hosts choose paths if, and only if, switches go by their choices, and that what a scheme needs comes back.
+/// Checks that hosts choose paths if, and only if, switches go by their choices, and that what a scheme needs comes
+/// back.
 pub(super) fn check_entropy(root: &Section<'_>, config: &TransportConfig, cc: &AlgorithmConfig, balance: Balance) {
     let at = |section: &'static str| if root.has(section) { section } else { "topology" };
     let problem = |section, message: &str, help: &str| {
@@ -199,7 +200,8 @@ enum Protocol {
     Uet,
 }
 
-/// Reads `kind` and `[transport.uet]`: RDMA, as in the papers' RoCE fabrics, TCP, or Ultra Ethernet, which some algorithms need.
+/// Reads `kind` and `[transport.uet]`: RDMA, as in the papers' RoCE fabrics, TCP, or Ultra Ethernet, which some
+/// algorithms need.
 fn read_kind(s: &mut Section<'_>, needs: &Needs) -> Transport {
     let kinds = [("rdma", Protocol::Rdma), ("tcp", Protocol::Tcp), ("uet", Protocol::Uet)];
     let protocol = s.choice("kind", &kinds, if needs.feedback.uet { Protocol::Uet } else { Protocol::Rdma }).value;
@@ -231,8 +233,8 @@ fn read_window(s: &mut Section<'_>, default: Option<WindowRule>) -> WindowRule {
     }
 }
 
-/// Returns the window of the OMNeT++ code of RoCC's authors. With loss recovery, which their HPCC has, a flow's queue at its NIC
-/// holds 100 KB of frames until they are acknowledged, and that is 66 of them.
+/// Returns the window of the OMNeT++ code of RoCC's authors. With loss recovery, which their HPCC has, a flow's queue
+/// at its NIC holds 100 KB of frames until they are acknowledged, and that is 66 of them.
 fn omnet_window(needs: &Needs) -> WindowRule {
     if needs.network.telemetry.is_some() { WindowRule::Fixed(Bytes::new(66 * 1_472)) } else { WindowRule::None }
 }
@@ -371,8 +373,8 @@ fn check_notifications(s: &Section<'_>, kind: Transport, cc: &AlgorithmConfig) {
     s.problem_at("scenario::conflict", "kind", message, help);
 }
 
-/// Reports an algorithm that needs Ultra Ethernet over another transport, and one that does not over Ultra Ethernet, where windows
-/// count headers and feedback is coalesced.
+/// Reports an algorithm that needs Ultra Ethernet over another transport, and one that does not over Ultra Ethernet,
+/// where windows count headers and feedback is coalesced.
 fn check_uet(s: &Section<'_>, kind: Transport, cc: &AlgorithmConfig) {
     let (name, needs) = (cc.info().name, cc.needs());
     let is_uet = matches!(kind, Transport::Uet { .. });

@@ -1,8 +1,9 @@
 //! Reader of the workloads of SimAI, which AICB writes: an iteration of a training job, a line a layer.
 //!
-//! The format and its order are those of SimAI's `Workload.cc` (github.com/aliyun/SimAI, `HYBRID_TRANSFORMER_FWD_IN_BCKWD`): forward through all
-//! lines, each with a computation and a collective that blocks; back from the last line to the first, each with the gradients of inputs, a
-//! collective that blocks, the gradients of weights, and a collective for which nothing waits but the end.
+//! The format and its order are those of SimAI's `Workload.cc` (github.com/aliyun/SimAI,
+//! `HYBRID_TRANSFORMER_FWD_IN_BCKWD`): forward through all lines, each with a computation and a collective that blocks;
+//! back from the last line to the first, each with the gradients of inputs, a collective that blocks, the gradients of
+//! weights, and a collective for which nothing waits but the end.
 
 mod layers;
 

@@ -49,7 +49,8 @@ fn has_one_path(cc: &str) -> bool {
     knows_paths(&needs) || needs.network.telemetry.is_some()
 }
 
-/// Returns some algorithms that fit into one network with `cc`, each with `true` if it goes over TCP. `toml` is the scenario so far.
+/// Returns some algorithms that fit into one network with `cc`, each with `true` if it goes over TCP. `toml` is the
+/// scenario so far.
 fn beside(draw: &mut Draw, toml: &str, cc: &str, over_circuits: bool) -> Vec<(&'static str, bool)> {
     let (own, by_packet) = (needs_of(cc), toml.contains("[routing]"));
     let is_alone = |needs: &Needs| {

@@ -129,9 +129,9 @@ fn both_ways(config: &SimConfig, trial: Trial) -> (Run, Run) {
     }
 }
 
-/// Returns `true` if hosts may send at once as many packets as their windows have bytes: times are whole nanoseconds, as
-/// in ns-3, a short packet takes none, and applications write no more than a byte or so at a time. Such a run does end,
-/// but after more events than a test has time for.
+/// Returns `true` if hosts may send at once as many packets as their windows have bytes: times are whole nanoseconds,
+/// as in ns-3, a short packet takes none, and applications write no more than a byte or so at a time. Such a run does
+/// end, but after more events than a test has time for.
 fn sends_without_time(config: &SimConfig) -> bool {
     let is_short = |flow: &FlowSpec| flow.burst.is_some_and(|burst| burst.bytes < Bytes::new(100));
     config.fabric.clock != ClockRule::Picoseconds && config.flows.iter().any(is_short)
@@ -200,7 +200,8 @@ fn check_observed(config: &SimConfig, first: &Run) -> Result<(), String> {
     Ok(())
 }
 
-/// Checks that the same scenario gives the same run: in pieces, on several threads, and read again from its resolved text.
+/// Checks that the same scenario gives the same run: in pieces, on several threads, and read again from its resolved
+/// text.
 fn check_repetitions(scenario: &Scenario, first: &Run, dir: &Path) -> Result<(), String> {
     let config = scenario.sim_config();
     same(first, &run(config, 1, 997, Switching::Batches), "by batches of spans in pieces")?;
@@ -353,7 +354,8 @@ fn may_hosts_lose(config: &SimConfig) -> bool {
     buffers.map(|buffer| buffer.full).any(|full| !matches!(full, FullBuffer::Pause { at: None, .. }))
 }
 
-/// Checks that receive buffers hold at most their size and drain no faster than they may, and that those that pause lose nothing.
+/// Checks that receive buffers hold at most their size and drain no faster than they may, and that those that pause
+/// lose nothing.
 fn check_hosts(config: &SimConfig, run: &Run) -> Result<(), String> {
     for s in &run.recorder.hosts {
         let buffer = config.imperfect_host(s.host).and_then(|host| host.receive.as_ref());
@@ -411,9 +413,10 @@ fn check_buffers(config: &SimConfig, run: &Run) -> Result<(), String> {
     Ok(())
 }
 
-/// Checks that a run does not stall, unless links are faulty, pauses wait for one another in a circle, as they may where paths have circles, or
-/// packets are lost that no timeout retransmits: by a switch, or by a receiver that drops those that have overtaken others. It reports a gap
-/// once in a while, as ns-3's does; a last packet that is dropped in between is reported by no later one.
+/// Checks that a run does not stall, unless links are faulty, pauses wait for one another in a circle, as they may
+/// where paths have circles, or packets are lost that no timeout retransmits: by a switch, or by a receiver that drops
+/// those that have overtaken others. It reports a gap once in a while, as ns-3's does; a last packet that is dropped in
+/// between is reported by no later one.
 fn check_stall(config: &SimConfig, run: &Run) -> Result<(), String> {
     let is_patient =
         |transport: &TransportConfig| !matches!(transport.kind, Transport::Tcp(_)) && transport.rto.is_none();

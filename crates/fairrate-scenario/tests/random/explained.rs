@@ -26,8 +26,8 @@ impl Explainer {
         Ok(Self { observer, flows })
     }
 
-    /// Checks that every finished flow that can be explained is, that both of its accounts add up to its completion time, and
-    /// that nothing in them is unknown.
+    /// Checks that every finished flow that can be explained is, that both of its accounts add up to its completion
+    /// time, and that nothing in them is unknown.
     ///
     /// # Errors
     /// The property that does not hold.

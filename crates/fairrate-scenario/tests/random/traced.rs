@@ -7,8 +7,8 @@ use fairrate_trace::{Filter, Format, Network, Output, Pcapng, Perfetto, Table, T
 
 use super::check::{Run, run_into};
 
-/// Checks that a run is the same when it is traced, and that the trace has each packet-hop. The number of flows chooses the format, and if it is odd
-/// the trace ends in the middle of the run.
+/// Checks that a run is the same when it is traced, and that the trace has each packet-hop. The number of flows chooses
+/// the format, and if it is odd the trace ends in the middle of the run.
 pub fn check(config: &SimConfig, first: &Run) -> Result<(), String> {
     let n = config.flows.len();
     let (network, limit) = (Network::new(config), if n.is_multiple_of(2) { u64::MAX } else { 20_000 });

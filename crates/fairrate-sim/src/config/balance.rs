@@ -65,7 +65,8 @@ pub enum Signal {
         /// Bytes of a full queue.
         full: Bytes,
     },
-    /// The share of the last 30 us in which the port has sent, in one of four levels: none, below 15 and 50 %, and above.
+    /// The share of the last 30 us in which the port has sent, in one of four levels: none, below 15 and 50 %, and
+    /// above.
     Utilization,
     /// `true` if the other end has paused the packet's class.
     Pauses,

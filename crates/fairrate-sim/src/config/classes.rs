@@ -5,8 +5,8 @@ use super::fabric::{EcnConfig, FabricConfig, Headroom};
 /// The treatment of one class by all switches.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct ClassConfig {
-    /// Weight of the class among those that have one. These share what classes without a weight leave, which are served first, the
-    /// lowest number before others. `None`: the class is one of the latter.
+    /// Weight of the class among those that have one. These share what classes without a weight leave, which are served
+    /// first, the lowest number before others. `None`: the class is one of the latter.
     pub weight: Option<f64>,
     /// Set if PFC pauses the class, where it pauses any.
     pub pfc: bool,

@@ -1,7 +1,7 @@
 //! Dependencies between flows and tasks: a flow or a task starts when others have come so far.
 //!
-//! A dependency concerns one host, the one that sends the later flow or computes the later task: it learns of it without a message, and
-//! results do not depend on the number of threads. The end points of a GPU are one host here.
+//! A dependency concerns one host, the one that sends the later flow or computes the later task: it learns of it
+//! without a message, and results do not depend on the number of threads. The end points of a GPU are one host here.
 
 use fairrate_units::{Bytes, Time};
 
@@ -9,7 +9,8 @@ use crate::config::{FlowSpec, Trigger};
 use crate::ids::{FlowId, NodeId, TaskId};
 use crate::topology::Topology;
 
-/// Work of a host that sends nothing: a computation, or, if it takes no time, a moment at which several things are done.
+/// Work of a host that sends nothing: a computation, or, if it takes no time, a moment at which several things are
+/// done.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TaskSpec {
     /// The host.
@@ -148,7 +149,8 @@ pub struct DependencyError {
     pub help: String,
 }
 
-/// Checks that every dependency can be met and is known to the host that sends the waiting flow or computes the waiting task.
+/// Checks that every dependency can be met and is known to the host that sends the waiting flow or computes the waiting
+/// task.
 ///
 /// # Errors
 /// Names both ends of the first dependency that is between two hosts, that is on a flow which has no such moment, or
@@ -249,7 +251,8 @@ fn check_one(
     Ok(())
 }
 
-/// Returns the activities of a cycle among some flows and tasks, each of which waits for the next one, and the last one for the first.
+/// Returns the activities of a cycle among some flows and tasks, each of which waits for the next one, and the last one
+/// for the first.
 fn cycle(n: (usize, usize), dependencies: &[Dependency]) -> Option<Vec<Activity>> {
     let graph = Successors::new(n, dependencies);
     let mut left = n_dependencies(n, dependencies);

@@ -63,8 +63,8 @@ pub struct EcnConfig {
     pub kmin_per: Option<Rate>,
     /// Port rate for which `kmax` is given, as `kmin_per`.
     pub kmax_per: Option<Rate>,
-    /// Weight of a packet in the moving average that is compared with the thresholds, as in RED as it was published. `None`: the
-    /// queue at the moment is.
+    /// Weight of a packet in the moving average that is compared with the thresholds, as in RED as it was published.
+    /// `None`: the queue at the moment is.
     pub average: Option<f64>,
     /// Moment at which the queue is compared with the thresholds.
     pub at: MarkAt,
@@ -97,8 +97,9 @@ pub enum MarkBy {
     Port,
     /// That of the class, with the thresholds times the class's share of all weights.
     Share,
-    /// That of the class, with the thresholds times the part of the link that the class has now: its quantum by the bytes of a round.
-    /// MQ-ECN: W. Bai et al., "Enabling ECN in Multi-Service Multi-Queue Data Centers", NSDI 2016, as its public ns-2 code has it.
+    /// That of the class, with the thresholds times the part of the link that the class has now: its quantum by the
+    /// bytes of a round. MQ-ECN: W. Bai et al., "Enabling ECN in Multi-Service Multi-Queue Data Centers", NSDI 2016, as
+    /// its public ns-2 code has it.
     Round,
 }
 
@@ -115,7 +116,8 @@ pub enum NonEct {
     Mark,
     /// They pass.
     Ignore,
-    /// They are dropped as they arrive, as RED does (RFC 3168 section 7). It needs marks by the queue itself, or its average.
+    /// They are dropped as they arrive, as RED does (RFC 3168 section 7). It needs marks by the queue itself, or its
+    /// average.
     Drop,
 }
 
@@ -155,8 +157,8 @@ pub enum Pfc {
     Ingress,
     /// The same with fixed levels in place of Dynamic Thresholds.
     IngressLevels(LevelsByRate),
-    /// The upstream ports whose packets join an egress queue above its pause level, until that queue is down at its resume
-    /// level. No threshold holds for ingress ports, there is no headroom, and a full buffer drops.
+    /// The upstream ports whose packets join an egress queue above its pause level, until that queue is down at its
+    /// resume level. No threshold holds for ingress ports, there is no headroom, and a full buffer drops.
     Egress(LevelsByRate),
 }
 
@@ -218,14 +220,15 @@ impl LevelsByRate {
 pub struct Trim {
     /// Bytes of a header on the wire.
     pub size: Bytes,
-    /// Bytes of data that a port holds, the packet that it is sending included; headers and other packets may hold twice as
-    /// much. `None`: as much as the shared buffer allows.
+    /// Bytes of data that a port holds, the packet that it is sending included; headers and other packets may hold
+    /// twice as much. `None`: as much as the shared buffer allows.
     pub limit: Option<Bytes>,
     /// Rate of ports for which `limit` is given, and with which it scales. `None`: the same at all rates.
     pub limit_per: Option<Rate>,
     /// Class of headers.
     pub class: u8,
-    /// If true, a switch sends a header for which it has no room back to its sender, and drops it only if it has none on the way back.
+    /// If true, a switch sends a header for which it has no room back to its sender, and drops it only if it has none
+    /// on the way back.
     pub returns: bool,
 }
 

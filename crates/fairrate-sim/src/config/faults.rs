@@ -29,8 +29,8 @@ pub struct FaultConfig {
     pub reorder_delay: Time,
     /// Upper bound of a uniform random delay of each packet, which keeps the order of packets.
     pub jitter: Time,
-    /// Share of its rate that a link has from `start` to `stop`; several faults of a link multiply. Rates that hold from the
-    /// beginning scale thresholds of marking and trimming too, where those scale with rates.
+    /// Share of its rate that a link has from `start` to `stop`; several faults of a link multiply. Rates that hold
+    /// from the beginning scale thresholds of marking and trimming too, where those scale with rates.
     pub rate: f64,
     /// Times at which the links are down.
     pub flap: Option<Flap>,
@@ -103,7 +103,8 @@ pub struct Flap {
     pub period: Option<Time>,
 }
 
-/// The windows in which goodput is measured around the first failure of a link, to tell how long it takes until goodput is back.
+/// The windows in which goodput is measured around the first failure of a link, to tell how long it takes until goodput
+/// is back.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FailureWindows {
     /// Time of the failure.

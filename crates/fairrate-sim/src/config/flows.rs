@@ -45,8 +45,9 @@ pub struct FlowSpec {
     pub stack: u8,
     /// Iteration of the collective of its traffic block; [`FlowSpec::NO_ITERATION`]: it is no message of a collective.
     pub iteration: u32,
-    /// Number of messages of a ring that the flow stands for, each of which waits for one like it from the rank before; 1: it is no such
-    /// flow. Only runs without packets know others. All flows of a ring start together, and one task waits for them.
+    /// Number of messages of a ring that the flow stands for, each of which waits for one like it from the rank before;
+    /// 1: it is no such flow. Only runs without packets know others. All flows of a ring start together, and one task
+    /// waits for them.
     pub steps: u16,
     /// Id given by the user; [`FlowSpec::NO_ID`]: the flow's position, as its [`FlowId`].
     pub id: u32,
@@ -129,7 +130,8 @@ pub enum Trigger {
     After(FlowId, Time),
     /// The flow's turn in [`SimConfig::changes`](crate::SimConfig::changes).
     Change,
-    /// The last of the flow's [`SimConfig::dependencies`](crate::SimConfig::dependencies), and not before its start time.
+    /// The last of the flow's [`SimConfig::dependencies`](crate::SimConfig::dependencies), and not before its start
+    /// time.
     Dependencies,
 }
 

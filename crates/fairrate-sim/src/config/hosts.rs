@@ -5,21 +5,24 @@ use fairrate_units::{Bytes, Rate, Time};
 use super::{Pfc, SimConfig};
 use crate::ids::NodeId;
 
-/// Hosts that are not ideal. A host that no configuration names acts on a packet the moment it has arrived, and sends at the rate of its
-/// link.
+/// Hosts that are not ideal. A host that no configuration names acts on a packet the moment it has arrived, and sends
+/// at the rate of its link.
 #[derive(Clone, Debug, PartialEq)]
 pub struct HostConfig {
     /// The hosts. No two configurations of a run name the same one.
     pub hosts: Vec<NodeId>,
-    /// Time from the arrival of a packet until the host acts on it; for data in a receive buffer, from the time at which it is in memory.
+    /// Time from the arrival of a packet until the host acts on it; for data in a receive buffer, from the time at
+    /// which it is in memory.
     pub processing: Time,
     /// Random time besides. Packets of a host keep their order.
     pub jitter: Option<Jitter>,
     /// Times in which the host acts on nothing.
     pub noise: Option<Noise>,
-    /// Rate at which the NIC sends, if that is less than its link's: a packet goes at the rate of the link, and the next one waits.
+    /// Rate at which the NIC sends, if that is less than its link's: a packet goes at the rate of the link, and the
+    /// next one waits.
     pub nic_rate: Option<Rate>,
-    /// The buffer from which data that arrives is drained into memory. `None`: data is in memory the moment it has arrived.
+    /// The buffer from which data that arrives is drained into memory. `None`: data is in memory the moment it has
+    /// arrived.
     pub receive: Option<ReceiveBuffer>,
 }
 
@@ -55,8 +58,8 @@ pub enum Distribution {
     Lognormal(f64),
 }
 
-/// Times in which a host acts on nothing, as an operating system that is busy elsewhere. Their starts are one and a half periods apart at
-/// most and half a period at least, as drawn.
+/// Times in which a host acts on nothing, as an operating system that is busy elsewhere. Their starts are one and a
+/// half periods apart at most and half a period at least, as drawn.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Noise {
     /// Mean time from one start to the next.
@@ -140,14 +143,16 @@ impl SimConfig {
     #[must_use]
     pub(crate) fn data_classes(&self) -> u8 {
         let classes = self.flows.iter().fold(0, |classes, flow| classes | 1 << self.class_of(flow));
-        // HOMA chooses classes by itself, but leaves class 0 to PFC frames: a pause of that would hold back the switch's own frames.
+        // HOMA chooses classes by itself, but leaves class 0 to PFC frames: a pause of that would hold back the
+        // switch's own frames.
         let of_homa = if self.fabric.pfc == Pfc::Off { u8::MAX } else { !1 };
         if self.is_any(|_, needs| needs.feedback.grants.is_some()) { of_homa } else { classes }
     }
 
-    /// Returns the bytes that may still reach `host` after its receive buffer has passed the level at which it pauses its switch: what the
-    /// link carries in a round trip, while the NIC sends a packet that it has begun and another one, and while it sends a frame for each
-    /// class; and a packet that the switch has begun. `None`: the host has no link.
+    /// Returns the bytes that may still reach `host` after its receive buffer has passed the level at which it pauses
+    /// its switch: what the link carries in a round trip, while the NIC sends a packet that it has begun and another
+    /// one, and while it sends a frame for each class; and a packet that the switch has begun. `None`: the host has no
+    /// link.
     #[must_use]
     pub fn host_headroom(&self, host: NodeId) -> Option<Bytes> {
         let link = self.topology.links.iter().find(|link| [link.a, link.b].contains(&host))?;
@@ -159,15 +164,15 @@ impl SimConfig {
         Some(link.rate.bytes_in(wait) + Bytes::new(2 * longest))
     }
 
-    /// Returns the bytes above which a receive buffer of `size` at `host` pauses its switch, so that nothing is lost: what
-    /// [`host_headroom`](Self::host_headroom) leaves.
+    /// Returns the bytes above which a receive buffer of `size` at `host` pauses its switch, so that nothing is lost:
+    /// what [`host_headroom`](Self::host_headroom) leaves.
     #[must_use]
     pub fn pause_level(&self, host: NodeId, size: Bytes) -> Bytes {
         Bytes::new(size.as_u64().saturating_sub(self.host_headroom(host).unwrap_or(Bytes::ZERO).as_u64()))
     }
 
-    /// Returns the bytes above which a receive buffer of `size` at `host` pauses its switch, and those at or below which the switch
-    /// resumes, where [`FullBuffer::Pause`] has `at` and `resume`.
+    /// Returns the bytes above which a receive buffer of `size` at `host` pauses its switch, and those at or below
+    /// which the switch resumes, where [`FullBuffer::Pause`] has `at` and `resume`.
     #[must_use]
     pub fn pause_levels(&self, host: NodeId, size: Bytes, at: Option<Bytes>, resume: Option<Bytes>) -> [Bytes; 2] {
         let at = at.unwrap_or_else(|| self.pause_level(host, size));

@@ -91,11 +91,11 @@ pub enum EntropyScheme {
     Mixed,
     /// One value until its path has been congested for some round trips, or after a timeout (PLB).
     Plb,
-    /// All values in turn, in an order that changes after each round; those whose packets were marked, trimmed or late are passed over
-    /// once (EQDS).
+    /// All values in turn, in an order that changes after each round; those whose packets were marked, trimmed or late
+    /// are passed over once (EQDS).
     BitmapOnce,
-    /// The numbers of all paths between the two hosts, in a random order that is drawn again after each round (NDP). Switches go by
-    /// the number and hash nothing.
+    /// The numbers of all paths between the two hosts, in a random order that is drawn again after each round (NDP).
+    /// Switches go by the number and hash nothing.
     Permutation,
 }
 
@@ -179,14 +179,15 @@ pub struct TransportConfig {
     pub recovery: Recovery,
     /// Retransmission timeout; `None`: never (lossless fabrics only).
     pub rto: Option<Time>,
-    /// RDMA: the retransmission timeout while at most [`FEW_PACKETS`](Self::FEW_PACKETS) are in flight, if it is another one (IRN).
+    /// RDMA: the retransmission timeout while at most [`FEW_PACKETS`](Self::FEW_PACKETS) are in flight, if it is
+    /// another one (IRN).
     pub rto_low: Option<Time>,
     /// Least time between two NACKs of a flow.
     pub nack_interval: Time,
     /// Selective repeat: time for which a gap may be disorder; only then is it reported as a loss.
     pub reorder_window: Time,
-    /// RDMA: bytes of payload after which a receiver acknowledges; at once in any case what is marked, out of order, the end of its flow, or
-    /// asked for by a sender that has no more to send. `None`: every packet.
+    /// RDMA: bytes of payload after which a receiver acknowledges; at once in any case what is marked, out of order,
+    /// the end of its flow, or asked for by a sender that has no more to send. `None`: every packet.
     pub ack_every: Option<Bytes>,
     /// The choice of paths by hosts, under [`Balance::Host`](super::Balance::Host).
     pub entropy: Option<Entropy>,

@@ -1,6 +1,6 @@
-//! The choice of a port, where several lead to a packet's receiver on shortest paths: one decision, in one place, for all
-//! schemes. A scheme is a file of this directory that implements [`Scheme`], a line of [`Balancer::new`], and its entry
-//! in `config/balance.rs`.
+//! The choice of a port, where several lead to a packet's receiver on shortest paths: one decision, in one place, for
+//! all schemes. A scheme is a file of this directory that implements [`Scheme`], a line of [`Balancer::new`], and its
+//! entry in `config/balance.rs`.
 //!
 //! A choice depends on the packet, and on queues and earlier choices of the same switch. A switch is in one part of the
 //! network, and its packets come in the same order on any number of threads, so runs have the same bits on all.
@@ -181,8 +181,8 @@ impl Balancer {
         }
     }
 
-    /// Returns the port by which `p`, which has come by `ingress`, goes on toward the host `to`: one of those on shortest
-    /// paths that are not known to be dead; `None` if there is none. The scheme may write into the packet.
+    /// Returns the port by which `p`, which has come by `ingress`, goes on toward the host `to`: one of those on
+    /// shortest paths that are not known to be dead; `None` if there is none. The scheme may write into the packet.
     #[cold]
     #[inline(never)]
     pub(super) fn choose(

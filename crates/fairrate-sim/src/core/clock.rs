@@ -59,8 +59,8 @@ impl Clock {
         self.by_insertion
     }
 
-    /// Takes the ranks of a transmission that starts now, of its end at `port` and of the arrival of `packet` at the other
-    /// end; returns the second.
+    /// Takes the ranks of a transmission that starts now, of its end at `port` and of the arrival of `packet` at the
+    /// other end; returns the second.
     #[allow(clippy::inline_always)] // A call costs as much as what it does where all ranks are zero.
     #[inline(always)]
     pub(super) fn rank_transmission(&mut self, port: PortIdx, packet: PacketIdx) -> u32 {

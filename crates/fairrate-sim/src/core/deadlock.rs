@@ -27,7 +27,8 @@ pub(super) fn describe(parts: &[Mutex<Part>]) -> Option<String> {
 
 impl Part {
     /// Adds an edge from each upstream queue to each paused queue of this part that holds packets from it: the packets
-    /// came by the link that the upstream port sends to. Where egress queues pause, the edge is to the queue that has paused it.
+    /// came by the link that the upstream port sends to. Where egress queues pause, the edge is to the queue that has
+    /// paused it.
     fn add_waits(&self, waits: &mut BTreeMap<Queue, BTreeSet<Queue>>) {
         let net = &self.world.net;
         for (egress, class, paused) in self.switches.backlog_pauses() {

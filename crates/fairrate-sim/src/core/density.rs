@@ -51,8 +51,8 @@ pub(super) fn is_dense(config: &SimConfig, loads: &Table<PortId, u64>, constants
     spans < MOST_SPANS * packets
 }
 
-/// Returns the shortest time that the run can take, in picoseconds: until the last flow has started, and until the busiest
-/// port has sent all its packets.
+/// Returns the shortest time that the run can take, in picoseconds: until the last flow has started, and until the
+/// busiest port has sent all its packets.
 pub(super) fn shortest_time_ps(config: &SimConfig, loads: &Table<PortId, u64>, constants: &Constants) -> u64 {
     let wire_mtu = constants.wire_mtu;
     let rate = |port: PortId| config.topology.link(port).rate;

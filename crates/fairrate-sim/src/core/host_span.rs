@@ -6,8 +6,8 @@
 //! starts, timers), which fall in between: so a span ends at the next scheduled event of any host. The result is the
 //! same as event by event, with the same events in the fingerprint.
 //!
-//! The end points of a host may start flows of each other: those of a GPU, and its two ports. So they have their spans together, in the
-//! order of their events, and for the shortest of their delays.
+//! The end points of a host may start flows of each other: those of a GPU, and its two ports. So they have their spans
+//! together, in the order of their events, and for the shortest of their delays.
 
 use super::Part;
 use super::agenda::{NEVER, Worker};
@@ -98,7 +98,8 @@ impl Part {
         }
     }
 
-    /// The same for several end points of a host. A function of its own: inside the other one it takes registers from it.
+    /// The same for several end points of a host. A function of its own: inside the other one it takes registers from
+    /// it.
     #[inline(never)]
     fn on_span_of_ends<const N: usize>(&mut self, ends: Ends<N>, until_ps: u64) -> u64 {
         self.on_span_of_team(ends, until_ps)

@@ -129,8 +129,8 @@ impl Part {
         }
     }
 
-    /// Applies flap `index`: links go down or come up. Numbers above those of flaps are for the switches that notice it, and those
-    /// above these for links that change their rates.
+    /// Applies flap `index`: links go down or come up. Numbers above those of flaps are for the switches that notice
+    /// it, and those above these for links that change their rates.
     pub(super) fn on_flap(&mut self, index: u32) {
         let Some(faults) = &mut self.world.net.faults else { return };
         let n = faults.n_flaps();

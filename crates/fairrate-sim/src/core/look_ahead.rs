@@ -20,8 +20,8 @@ pub(super) const MANY_PORTS: usize = 4_096;
 /// Number of ports from which flows and NICs do not fit either, and switches go in batches of spans: a network of 1,024
 /// hosts is slower with that, and one of 8,192 hosts and 49,152 ports is faster.
 const MORE_PORTS: usize = 16_384;
-/// Number of end points from which the messages of a job do not fit: each host sends several at a time, packet by packet
-/// in turn, and on 1,024 GPUs looking ahead for them pays.
+/// Number of end points from which the messages of a job do not fit: each host sends several at a time, packet by
+/// packet in turn, and on 1,024 GPUs looking ahead for them pays.
 const MANY_ENDS: usize = 1_024;
 /// The cache for what is fetched in stages, which is more than the first level can have under way.
 const CACHE: Cache = Cache::Second;
@@ -83,8 +83,9 @@ enum Kind {
 }
 
 impl LookAhead {
-    /// Returns what pays in a part with `n_ports` ports and `n_ends` end points, in a network of `n_ports_of_all` ports; `has_jobs`
-    /// is set in runs of jobs. The nearer caches are the part's own, and the last one is of all parts.
+    /// Returns what pays in a part with `n_ports` ports and `n_ends` end points, in a network of `n_ports_of_all`
+    /// ports; `has_jobs` is set in runs of jobs. The nearer caches are the part's own, and the last one is of all
+    /// parts.
     pub(super) fn new((n_ports, n_ports_of_all): (usize, usize), n_ends: usize, has_jobs: bool) -> Self {
         let in_batches = MORE_PORTS <= n_ports_of_all;
         let depth = if in_batches || has_jobs && MANY_ENDS <= n_ends {
@@ -102,8 +103,8 @@ impl LookAhead {
         Self::new((MORE_PORTS, MORE_PORTS), 0, false)
     }
 
-    /// Moves all events to their next stages, and lets those of a later bucket enter. So few buckets are ahead that what
-    /// is fetched is still in the caches when they come.
+    /// Moves all events to their next stages, and lets those of a later bucket enter. So few buckets are ahead that
+    /// what is fetched is still in the caches when they come.
     #[inline(never)]
     fn step(&mut self, w: &World, hosts: &Hosts) {
         while self.ends_ps.front().is_some_and(|&end_ps| end_ps <= w.clock.now_ps) {
@@ -137,8 +138,8 @@ impl LookAhead {
     }
 }
 
-/// Fetches the packets that arrive by events of the bucket that the clock has reached, the ports by which they leave, and
-/// the ports of the next bucket's events. With fewer events and nearer caches, stages cost more than waiting.
+/// Fetches the packets that arrive by events of the bucket that the clock has reached, the ports by which they leave,
+/// and the ports of the next bucket's events. With fewer events and nearer caches, stages cost more than waiting.
 #[inline(never)]
 fn fetch_packets(w: &World) {
     let net = &w.net;

@@ -271,8 +271,8 @@ impl Part {
         self.hosts.received(id)
     }
 
-    /// Returns the outcome so far of a flow whose sender is in this part; `received` comes from its receiver's part, and
-    /// `ideal_fct` is computed if it is not known.
+    /// Returns the outcome so far of a flow whose sender is in this part; `received` comes from its receiver's part,
+    /// and `ideal_fct` is computed if it is not known.
     fn outcome(&self, id: FlowId, received: &host::Received, ideal_fct: Option<Time>) -> FlowOutcome {
         let run = &self.world.run;
         self.hosts.outcome(run, id, received, ideal_fct.unwrap_or_else(|| self.hosts.ideal_fct(run, id)))

@@ -1,9 +1,10 @@
 //! The ways in which a run is simulated, and the reasons for which a faster one is not taken.
 //!
-//! These choices are made before a run, from its configuration alone. They change its speed and nothing that it computes:
+//! These choices are made before a run, from its configuration alone. They change its speed and nothing that it
+//! computes:
 //!
-//! - Switches process what arrives in spans of time, many packets at once, or event by event. In networks of many ports the spans of
-//!   several switches are a batch.
+//! - Switches process what arrives in spans of time, many packets at once, or event by event. In networks of many ports
+//!   the spans of several switches are a batch.
 //! - Hosts do so too, where switches do.
 //! - The network is cut into parts with a thread each, or is one part.
 
@@ -87,7 +88,8 @@ impl std::fmt::Display for Reason {
     }
 }
 
-/// The ways in which a run is simulated. Each list has the reasons against the faster way, sorted; it is empty where that is taken.
+/// The ways in which a run is simulated. Each list has the reasons against the faster way, sorted; it is empty where
+/// that is taken.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Mode {
     /// The reasons for which switches go event by event and not in spans.
@@ -113,8 +115,9 @@ fn those_that_hold<const N: usize>(conditions: [(Reason, bool); N]) -> Vec<Reaso
     conditions.into_iter().filter_map(|(reason, holds)| holds.then_some(reason)).collect()
 }
 
-/// Returns the reasons for which the switches with `ports` have to go event by event. Spans need that only switches concern themselves
-/// with their ports, that each packet arrives after the one before it, and that nothing depends on the order of two switches.
+/// Returns the reasons for which the switches with `ports` have to go event by event. Spans need that only switches
+/// concern themselves with their ports, that each packet arrives after the one before it, and that nothing depends on
+/// the order of two switches.
 pub(super) fn switches_by_event(run: &Run, ports: &[Port], agents: &Agents) -> Vec<Reason> {
     let (config, c) = (&run.config, &run.constants);
     let of_stack = |rules: &Rules| rules.ack_wire.min(rules.cnp_wire).min(rules.data_header as u16 + 1);
@@ -132,9 +135,9 @@ pub(super) fn switches_by_event(run: &Run, ports: &[Port], agents: &Agents) -> V
     reasons
 }
 
-/// Returns the reasons for which hosts have to go event by event where switches go in spans: something at a host may happen at the
-/// very time of something at another one; or the network is so large that hosts gain more by what is fetched ahead for events (as
-/// measured, 1,024 hosts gain nothing by spans on one thread and lose on two).
+/// Returns the reasons for which hosts have to go event by event where switches go in spans: something at a host may
+/// happen at the very time of something at another one; or the network is so large that hosts gain more by what is
+/// fetched ahead for events (as measured, 1,024 hosts gain nothing by spans on one thread and lose on two).
 pub(super) fn hosts_by_event(run: &Run) -> Vec<Reason> {
     let config = &run.config;
     let mut reasons = those_that_hold([

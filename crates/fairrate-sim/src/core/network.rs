@@ -235,9 +235,9 @@ impl NetworkRest<'_> {
         }
     }
 
-    /// Stamps `packet`, which leaves the queue of `port` at `at_ps`, with telemetry, if it is data and the run's algorithm
-    /// reads that. `sender` is the transmitter that serves the queue: the port's own, or an uplink that serves several.
-    /// `qlen`: the bytes left in the queue.
+    /// Stamps `packet`, which leaves the queue of `port` at `at_ps`, with telemetry, if it is data and the run's
+    /// algorithm reads that. `sender` is the transmitter that serves the queue: the port's own, or an uplink that
+    /// serves several. `qlen`: the bytes left in the queue.
     #[allow(clippy::inline_always)] // See `Part::run`.
     #[inline(always)]
     pub(super) fn stamp(&mut self, port: &Port, sender: Transmitter, at_ps: u64, packet: PacketIdx, qlen: u64) {
@@ -261,7 +261,8 @@ impl NetworkRest<'_> {
     }
 }
 
-/// Stamps a packet with what `port` has sent and holds of its class alone, if that is what its class asks for; returns `false` if not.
+/// Stamps a packet with what `port` has sent and holds of its class alone, if that is what its class asks for; returns
+/// `false` if not.
 // It takes the pool, so that `NetworkRest` need not be in memory.
 #[cold]
 #[inline(never)]
@@ -283,8 +284,8 @@ fn stamp_of_class(
     true
 }
 
-/// Serialises `packet`, of `wire` bytes, onto the wire of `port`, whose index is `egress` and whose transmitter is free;
-/// returns the time at which it reaches the other end, in picoseconds, and the rank of its arrival.
+/// Serialises `packet`, of `wire` bytes, onto the wire of `port`, whose index is `egress` and whose transmitter is
+/// free; returns the time at which it reaches the other end, in picoseconds, and the rank of its arrival.
 #[allow(clippy::inline_always)] // See `Part::run`.
 #[inline(always)]
 pub(super) fn serialise(

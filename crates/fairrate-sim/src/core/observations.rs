@@ -52,13 +52,14 @@ pub(crate) struct Observations {
     /// `true` if notifications keep the order in which they were added, as in runs whose ties are broken by insertion.
     /// There a packet may take no time, so that of two events of the same time the first to happen sorts last.
     keeps_order: bool,
-    /// Where a packet may take no time and ties are not broken by insertion, the place of each port's last steps in the order of events.
+    /// Where a packet may take no time and ties are not broken by insertion, the place of each port's last steps in the
+    /// order of events.
     last_steps: Option<HashMap<PortId, Event>>,
 }
 
 impl Observations {
-    /// Creates empty observations, which are reported in the order in which they are added if `keeps_order`, and otherwise
-    /// in the order of events.
+    /// Creates empty observations, which are reported in the order in which they are added if `keeps_order`, and
+    /// otherwise in the order of events.
     pub(super) fn new(run: &Run, keeps_order: bool) -> Self {
         let n_groups = run.config.flows.iter().map(|flow| flow.group as usize + 1).max().unwrap_or(0);
         let n_groups = if (2..=GroupTotals::MOST).contains(&n_groups) { n_groups } else { 0 };
@@ -95,7 +96,8 @@ impl Observations {
         }
     }
 
-    /// Adds a `step` of `packet` at time `t` at port number `id`, which is `port`, and in whose queues `queued_bytes` are after it.
+    /// Adds a `step` of `packet` at time `t` at port number `id`, which is `port`, and in whose queues `queued_bytes`
+    /// are after it.
     #[cold]
     pub(crate) fn push_packet(
         &mut self,
@@ -169,7 +171,8 @@ impl Observations {
         }
     }
 
-    /// Adds that the sender of `flow` may send at `t`, or notes that it may not, if that has changed since the last call.
+    /// Adds that the sender of `flow` may send at `t`, or notes that it may not, if that has changed since the last
+    /// call.
     #[cold]
     pub(crate) fn note_outlook(&mut self, run: &Run, t: Time, flow: FlowId, is_open: bool) {
         if !is_open {
@@ -192,8 +195,9 @@ impl Observations {
         self.pending.has_unmarked()
     }
 
-    /// Records `event` as the cause of the notifications added since the last call. Where packets take no time, an event may sort before
-    /// the one that it follows from: then its notifications go behind the steps that ports have taken before at the same time.
+    /// Records `event` as the cause of the notifications added since the last call. Where packets take no time, an
+    /// event may sort before the one that it follows from: then its notifications go behind the steps that ports have
+    /// taken before at the same time.
     pub(crate) fn mark(&mut self, event: Event) {
         let place = self.last_steps.as_mut().map_or(event, |last| self.pending.place_behind(event, last));
         self.pending.mark(place, self.keeps_order);

@@ -23,8 +23,8 @@ pub(super) struct Outages {
     noticed: Lagging,
     /// The links of which all switches have heard.
     heard: Lagging,
-    /// For each switch with hosts, the capacity of the live ways to it from each switch, as far as all have heard. Filled
-    /// when first needed after a change.
+    /// For each switch with hosts, the capacity of the live ways to it from each switch, as far as all have heard.
+    /// Filled when first needed after a change.
     reach: BTreeMap<NodeId, Vec<u64>>,
 }
 
@@ -90,8 +90,8 @@ impl Outages {
         next == to || 0 < self.live_capacities(topology, routes, edge, to)[next.index()]
     }
 
-    /// Returns the capacities in bit/s of the live ways that begin with each of the `ports` of a switch and end at the switch
-    /// of the host `to`, as far as all switches have heard; none if there is no such host.
+    /// Returns the capacities in bit/s of the live ways that begin with each of the `ports` of a switch and end at the
+    /// switch of the host `to`, as far as all switches have heard; none if there is no such host.
     pub(super) fn live_bps(&mut self, topology: &Topology, routes: &Routes, ports: &[PortId], to: NodeId) -> Vec<u64> {
         let Some(last) = routes.host_port(to) else { return Vec::new() };
         ways_bps(topology, ports, self.live_capacities(topology, routes, topology.to(last), to))

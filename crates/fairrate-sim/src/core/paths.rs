@@ -49,8 +49,8 @@ impl Paths<PortIdx> {
         cache.fetch_place(self.ports.as_ptr().wrapping_add(hop.index()));
     }
 
-    /// Returns the same paths, with each hop between switches replaced by "any port toward the flow's host"; the last hop
-    /// too if switches react to failures, or if the scheme sees packets there.
+    /// Returns the same paths, with each hop between switches replaced by "any port toward the flow's host"; the last
+    /// hop too if switches react to failures, or if the scheme sees packets there.
     pub(super) fn sprayed(mut self, config: &SimConfig, flows: &Table<FlowId, Flow>) -> Self {
         let mut entries = self.ports.to_vec();
         // The first hop is the sender's own port, and the last leads to the receiver.
@@ -111,8 +111,8 @@ pub(super) struct PathTable<'a> {
     sports: Vec<u16>,
     ports: Vec<PortId>,
     buffer: Vec<PortId>,
-    /// The paths of the messages of a job, which has many between the same ports: they share their paths, so that the table is
-    /// small and near. Empty in runs without jobs, where hardly any two flows have the same ports.
+    /// The paths of the messages of a job, which has many between the same ports: they share their paths, so that the
+    /// table is small and near. Empty in runs without jobs, where hardly any two flows have the same ports.
     shared: HashMap<FlowKey, Ways>,
 }
 
@@ -139,8 +139,8 @@ impl<'a> PathTable<'a> {
         }
     }
 
-    /// Lays the paths of all flows, stores their positions in `flows`, and returns the table, and the source ports of all
-    /// subflows.
+    /// Lays the paths of all flows, stores their positions in `flows`, and returns the table, and the source ports of
+    /// all subflows.
     pub(super) fn of_all(mut self, flows: &mut [Flow], connections: &Connections) -> (Paths<PortId>, Vec<u16>) {
         for (id, spec) in (0..).map(FlowId).zip(&self.config.flows) {
             match (self.config.stack(spec.stack).0.kind, connections.first_subflow(id)) {

@@ -11,8 +11,8 @@ pub(super) const NEVER: u64 = u64::MAX;
 /// is propagated along one path to the top, without branches to predict. On its way it is compared with the three other
 /// keys of each group, so that a step waits for one comparison alone.
 ///
-/// Group `g`, except for the single one, has its least key at place `g - 1` of all keys, and the workers have the places
-/// behind these.
+/// Group `g`, except for the single one, has its least key at place `g - 1` of all keys, and the workers have the
+/// places behind these.
 pub(super) struct DueQueue {
     /// The groups, the single one first. A key holds a time since `base_ps` and, in its low bits, the worker.
     groups: Vec<Group>,

@@ -83,14 +83,16 @@ impl World {
         }
     }
 
-    /// Drops `packet` for `cause`, counts it, and frees its place. It was in a queue of `port` or would have joined one,
-    /// or it was on the port's wire if the cause is a fault. If no way leads on, `port` is the one by which it came.
+    /// Drops `packet` for `cause`, counts it, and frees its place. It was in a queue of `port` or would have joined
+    /// one, or it was on the port's wire if the cause is a fault. If no way leads on, `port` is the one by which it
+    /// came.
     pub(crate) fn discard(&mut self, port: PortIdx, packet: PacketIdx, cause: DropCause) {
         self.report(port, packet, PacketStep::Dropped(cause));
         self.drop_packet(port, packet, cause);
     }
 
-    /// Does the same for a packet that has come by the wire of `port` to a host whose receive buffer, with `held` bytes, has no room.
+    /// Does the same for a packet that has come by the wire of `port` to a host whose receive buffer, with `held`
+    /// bytes, has no room.
     pub(crate) fn discard_at_host(&mut self, port: PortIdx, packet: PacketIdx, held: u64) {
         let cause = DropCause::Host;
         if self.observed.wants.packets {

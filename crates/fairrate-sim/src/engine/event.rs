@@ -41,8 +41,8 @@ const ENTITY_BITS: u32 = 28;
 /// A future event: its time, kind and entity.
 ///
 /// Events of the same time are ordered by rank, then (kind, entity). Ranks are zero unless a run breaks ties by the
-/// order of insertion. Two events that are equal in all of these have the same effect, so their order does not matter, and results
-/// do not depend on the order of insertion.
+/// order of insertion. Two events that are equal in all of these have the same effect, so their order does not matter,
+/// and results do not depend on the order of insertion.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Event {
     /// Time in picoseconds.

@@ -137,7 +137,8 @@ impl EventList {
     }
 
     /// Calls `look` with the pending events of the first bucket after the present one that has events and ends after
-    /// `from_ps`, without their times. Returns the end of this bucket in picoseconds, or `from_ps` if there is none nearby.
+    /// `from_ps`, without their times. Returns the end of this bucket in picoseconds, or `from_ps` if there is none
+    /// nearby.
     #[inline]
     pub fn each_from(&self, from_ps: u64, look: impl FnMut(Event)) -> u64 {
         match &self.0 {

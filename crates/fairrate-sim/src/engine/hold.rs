@@ -36,8 +36,8 @@ pub struct Hold {
 }
 
 impl Hold {
-    /// Returns an event list of `n` pending events in their steady state: with the increments laid end to end, an event waits
-    /// for the end of the increment that a random point falls into. So six in ten are timers.
+    /// Returns an event list of `n` pending events in their steady state: with the increments laid end to end, an event
+    /// waits for the end of the increment that a random point falls into. So six in ten are timers.
     pub fn new(n: u32) -> Self {
         let mut pending = EventList::new(BUCKET_SHIFT);
         let increments = increments();

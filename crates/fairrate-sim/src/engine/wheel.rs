@@ -368,8 +368,8 @@ impl<E: Entry> Wheel<E> {
         sorting::sort(&mut self.current, E::FIRST, |a, b| b < a, sort_many);
     }
 
-    /// Returns the absolute number of the first bucket after bucket `after` that is in use, or in its next turn if it is
-    /// not after that; the wheel must not be empty.
+    /// Returns the absolute number of the first bucket after bucket `after` that is in use, or in its next turn if it
+    /// is not after that; the wheel must not be empty.
     #[allow(clippy::inline_always)] // A call costs as much as its body.
     #[inline(always)]
     fn next_occupied(&self, after: u64) -> u64 {

@@ -68,7 +68,8 @@ impl BacklogPfc {
         self.n_queues[switch] == 0 && most <= self.least_pause
     }
 
-    /// Returns the pauses that hold: an egress port and a class of it, and the ingress ports that this queue has paused.
+    /// Returns the pauses that hold: an egress port and a class of it, and the ingress ports that this queue has
+    /// paused.
     pub fn pauses(&self) -> impl Iterator<Item = (PortIdx, u8, &[PortIdx])> {
         self.paused_by.iter().map(|(&(egress, class), paused)| (egress, class, paused.as_slice()))
     }

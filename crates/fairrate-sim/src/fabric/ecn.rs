@@ -24,8 +24,8 @@ pub struct Red {
 }
 
 impl Marker {
-    /// Creates the marker of all classes of `port`, or of one `class`, whose thresholds scale with `rate` if the configuration says so,
-    /// and with `share`.
+    /// Creates the marker of all classes of `port`, or of one `class`, whose thresholds scale with `rate` if the
+    /// configuration says so, and with `share`.
     pub fn new(config: &EcnConfig, (rate, share): (Rate, f64), seed: u64, (port, class): (PortId, Option<u8>)) -> Self {
         let (kmin, kmax) = config.thresholds(rate);
         let entity = class.map_or(0, |class| 1 + u64::from(class)) << 32 | u64::from(port.0);
@@ -40,7 +40,8 @@ impl Marker {
         }
     }
 
-    /// Returns the shortest queue at which the marker must see a packet. At shorter ones it marks none and draws nothing.
+    /// Returns the shortest queue at which the marker must see a packet. At shorter ones it marks none and draws
+    /// nothing.
     pub fn sees_from(&self) -> u32 {
         match self {
             // The cast saturates: no queue is that long.
@@ -86,8 +87,9 @@ impl Red {
     }
 }
 
-/// RED on a moving average of the queue, with marks spread out by their count: S. Floyd, V. Jacobson, "Random Early Detection
-/// Gateways for Congestion Avoidance", IEEE/ACM ToN 1993, section 4; as in the OMNeT++ code of RoCC's authors.
+/// RED on a moving average of the queue, with marks spread out by their count: S. Floyd, V. Jacobson, "Random Early
+/// Detection Gateways for Congestion Avoidance", IEEE/ACM ToN 1993, section 4; as in the OMNeT++ code of RoCC's
+/// authors.
 pub struct Average {
     weight: f64,
     bytes: f64,
@@ -204,8 +206,8 @@ mod tests {
         assert!(marks <= 3 && !marker.draw(1_000, None));
     }
 
-    /// Between its thresholds a mark comes the sooner the longer there was none: after 1/p packets at the latest, or never until
-    /// the average leaves them.
+    /// Between its thresholds a mark comes the sooner the longer there was none: after 1/p packets at the latest, or
+    /// never until the average leaves them.
     #[test]
     fn marks_on_an_average_are_spread_out() {
         let averaged =

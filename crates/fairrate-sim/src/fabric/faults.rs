@@ -18,7 +18,8 @@ pub struct Faults {
     /// Faulty links, by port.
     links: Table<PortIdx, Option<Box<FaultyLink>>>,
     flaps: Vec<FlapState>,
-    /// For each fault that changes rates during the run, the ports that are here, and the times of the changes in picoseconds.
+    /// For each fault that changes rates during the run, the ports that are here, and the times of the changes in
+    /// picoseconds.
     slow: Vec<(Vec<PortIdx>, [u64; 2])>,
 }
 

@@ -140,9 +140,9 @@ mod tests {
         (p.flow.0, u32::from(p.wire))
     }
 
-    /// Quantum 1,000. Queue 0 holds 600, 600, 600, 600 of flow 0, queue 1 holds 1,000, 1,000 of flow 1. Turn of 0: credit
-    /// 1,000, sends 600, keeps 400. Turn of 1: sends 1,000. Turn of 0: 1,400, sends 600 twice, keeps 200. Turn of 1:
-    /// 1,000, and is empty. Then the last of 0.
+    /// Quantum 1,000. Queue 0 holds 600, 600, 600, 600 of flow 0, queue 1 holds 1,000, 1,000 of flow 1. Turn of 0:
+    /// credit 1,000, sends 600, keeps 400. Turn of 1: sends 1,000. Turn of 0: 1,400, sends 600 twice, keeps 200. Turn
+    /// of 1: 1,000, and is empty. Then the last of 0.
     #[test]
     fn turns_carry_what_a_packet_did_not_fit() {
         let (mut pool, mut queues) = (PacketPool::new(0, 0), FlowQueues::new(1_000));

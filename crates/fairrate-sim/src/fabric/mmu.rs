@@ -217,8 +217,8 @@ impl Mmu {
         mmu
     }
 
-    /// Returns `true` if a switch with this buffer that holds up to `most` bytes, with up to `most_frames` bytes of frames
-    /// at each port, admits all of them.
+    /// Returns `true` if a switch with this buffer that holds up to `most` bytes, with up to `most_frames` bytes of
+    /// frames at each port, admits all of them.
     fn admits_all_of(&self, buffer: u64, most: u64, most_frames: u64) -> bool {
         let free = buffer.saturating_sub(most) as f64;
         let admits = |of: &Limits| {
@@ -448,7 +448,8 @@ fn charge_of(ingress: PortIdx, class: u8) -> usize {
     ingress.index() * N_CLASSES + usize::from(class)
 }
 
-/// Returns the index of the headroom of a class at `ingress`, where each port has `n_headrooms`: one, or one for each class.
+/// Returns the index of the headroom of a class at `ingress`, where each port has `n_headrooms`: one, or one for each
+/// class.
 #[inline]
 fn headroom_of(n_headrooms: usize, ingress: PortIdx, class: u8) -> usize {
     ingress.index() * n_headrooms + (usize::from(class) & (n_headrooms - 1))
@@ -459,8 +460,8 @@ fn headroom_bytes(config: &FabricConfig, class: &ClassConfig, link: &Link, wire_
     let one_way = most_on_the_way(link, config.clock, wire_mtu);
     let bytes = match class.headroom {
         // The pause waits for a packet that is being sent, travels, and meets a packet that is being sent; bytes sent
-        // before that are still in flight. One packet of slack at each end, or room for the frames that may wait ahead of
-        // the pause, if that is more.
+        // before that are still in flight. One packet of slack at each end, or room for the frames that may wait ahead
+        // of the pause, if that is more.
         Headroom::Auto => {
             let frames = u64::from(MOST_FRAMES) * config.pfc_frame.as_u64();
             2 * one_way + 2 * wire_mtu.as_u64() + frames.max(2 * wire_mtu.as_u64()) + config.pfc_frame.as_u64()

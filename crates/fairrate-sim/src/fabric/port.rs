@@ -42,8 +42,8 @@ pub struct Port {
     pub delay_ps: u64,
     /// Bytes handed to the wire so far.
     pub tx_bytes: u64,
-    /// Transmission time of a byte in picoseconds, if that is a whole number, the clock is exact and frames take only their own
-    /// bytes; else 0.
+    /// Transmission time of a byte in picoseconds, if that is a whole number, the clock is exact and frames take only
+    /// their own bytes; else 0.
     ps_per_byte: u32,
     wire: PacketFifo,
     /// Host at the other end; with [`DOOR`], the door of the switch there; or [`HostId::NONE`].

@@ -1,9 +1,10 @@
-//! Classes that share a link by weights: deficit weighted round robin (DWRR). M. Shreedhar, G. Varghese, "Efficient Fair Queuing Using
-//! Deficit Round-Robin", IEEE/ACM ToN 1996.
+//! Classes that share a link by weights: deficit weighted round robin (DWRR). M. Shreedhar, G. Varghese, "Efficient
+//! Fair Queuing Using Deficit Round-Robin", IEEE/ACM ToN 1996.
 //!
-//! Active classes stand in a circle. A class whose turn it is may send a quantum more, and sends packets as long as they fit into what it
-//! may send; then the turn passes. A class that has nothing to send, or may not send, leaves the circle and keeps nothing; it joins again at
-//! the end. So while two classes are active, what one has sent differs from what its weight says by less than a quantum and a packet.
+//! Active classes stand in a circle. A class whose turn it is may send a quantum more, and sends packets as long as
+//! they fit into what it may send; then the turn passes. A class that has nothing to send, or may not send, leaves the
+//! circle and keeps nothing; it joins again at the end. So while two classes are active, what one has sent differs from
+//! what its weight says by less than a quantum and a packet.
 
 use super::port::N_CLASSES;
 
@@ -33,8 +34,9 @@ pub struct WeightedClasses {
     round: Round,
 }
 
-/// The bytes that a port sends in a round, as MQ-ECN estimates them: W. Bai et al., "Enabling ECN in Multi-Service Multi-Queue Data
-/// Centers", NSDI 2016, as its public ns-2 code has it. They have a time; while classes wait, the port sends, and its bytes say the same.
+/// The bytes that a port sends in a round, as MQ-ECN estimates them: W. Bai et al., "Enabling ECN in Multi-Service
+/// Multi-Queue Data Centers", NSDI 2016, as its public ns-2 code has it. They have a time; while classes wait, the port
+/// sends, and its bytes say the same.
 #[derive(Clone, Copy, Debug, Default)]
 struct Round {
     /// Moving average.
@@ -47,7 +49,8 @@ struct Round {
 const PAST: f64 = 0.75;
 
 impl WeightedClasses {
-    /// Returns classes with nothing to send; `own_telemetry` has one bit for each class whose telemetry tells of it alone.
+    /// Returns classes with nothing to send; `own_telemetry` has one bit for each class whose telemetry tells of it
+    /// alone.
     pub fn new(quanta: Quanta, own_telemetry: u8) -> Self {
         let weighted =
             (0..).zip(quanta).filter(|&(_, quantum)| 0 < quantum).fold(0, |all, (class, _)| all | 1 << class);
@@ -65,7 +68,8 @@ impl WeightedClasses {
         }
     }
 
-    /// Lets `class` join the end of the circle if it has a weight and is not in it. `sent`: the bytes that the port has sent so far.
+    /// Lets `class` join the end of the circle if it has a weight and is not in it. `sent`: the bytes that the port has
+    /// sent so far.
     #[inline]
     pub fn join(&mut self, class: u8, sent: u64) {
         if self.weighted & !self.members & 1 << class != 0 {
@@ -84,8 +88,9 @@ impl WeightedClasses {
         self.has_begun &= 0 < at;
     }
 
-    /// Returns the class that sends next, among those whose bit is set in `may_send`, of which there is one at least: the first strict one,
-    /// or the one whose turn it is. A class may send if the first packet it has, of `first_wire` bytes, fits into what it may send.
+    /// Returns the class that sends next, among those whose bit is set in `may_send`, of which there is one at least:
+    /// the first strict one, or the one whose turn it is. A class may send if the first packet it has, of `first_wire`
+    /// bytes, fits into what it may send.
     #[inline]
     pub fn choose(&mut self, may_send: u8, sent: u64, first_wire: impl Fn(u8) -> u32) -> u8 {
         let strict = may_send & !self.weighted;
@@ -150,7 +155,8 @@ impl WeightedClasses {
         }
     }
 
-    /// Returns the factor by which the round is longer than the turn of `class`, at least 1: then the class has that part of the link.
+    /// Returns the factor by which the round is longer than the turn of `class`, at least 1: then the class has that
+    /// part of the link.
     pub fn rounds_per_turn(&self, class: u8) -> f64 {
         match self.quanta[usize::from(class)] {
             0 => 1.0,
@@ -167,8 +173,8 @@ impl Round {
     }
 }
 
-/// Returns the quanta of classes with these weights, of which the smallest gets `least` bytes: at least the longest packet, so that every
-/// class sends in each of its turns.
+/// Returns the quanta of classes with these weights, of which the smallest gets `least` bytes: at least the longest
+/// packet, so that every class sends in each of its turns.
 pub fn quanta(weights: [Option<f64>; N_CLASSES], least: u32) -> Quanta {
     let smallest = weights.iter().flatten().copied().fold(f64::INFINITY, f64::min);
     weights.map(|weight| weight.map_or(0, |weight| (weight / smallest * f64::from(least)).round() as u32))
@@ -179,8 +185,8 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// Sends `n` packets of classes that always have one, each of the length that `wire` gives; returns the bytes of each class after
-    /// each packet.
+    /// Sends `n` packets of classes that always have one, each of the length that `wire` gives; returns the bytes of
+    /// each class after each packet.
     fn run(classes: &mut WeightedClasses, may_send: u8, n: usize, mut wire: impl FnMut(u8) -> u32) -> Vec<[u64; 8]> {
         let mut next: [u32; 8] = std::array::from_fn(|class| wire(class as u8));
         let mut bytes = [0; 8];
@@ -224,8 +230,8 @@ mod tests {
     }
 
     proptest! {
-        /// The bound of Shreedhar and Varghese: between two classes that always have packets, the normalised service differs by less
-        /// than a turn of each and a packet.
+        /// The bound of Shreedhar and Varghese: between two classes that always have packets, the normalised service
+        /// differs by less than a turn of each and a packet.
         #[test]
         fn shares_go_by_weights_within_a_quantum_and_a_packet(
             seed in 0u64..u64::MAX,

@@ -73,8 +73,8 @@ impl Neighbours {
         &self.affected
     }
 
-    /// Returns the flows that are at a link that has changed since the last time, share a port with one that has joined or left, or with a flow that does. `path` has the
-    /// ports of a flow.
+    /// Returns the flows that are at a link that has changed since the last time, share a port with one that has joined
+    /// or left, or with a flow that does. `path` has the ports of a flow.
     pub(super) fn take_affected<'a>(&mut self, path: impl Fn(FlowId) -> &'a [PortId]) -> &[FlowId] {
         self.search += 1;
         self.affected.clear();

@@ -33,7 +33,8 @@ impl Fluid {
         }
     }
 
-    /// Returns the bytes of a flow that have left its sender and are in flight: those of its last packet. A merged flow has none.
+    /// Returns the bytes of a flow that have left its sender and are in flight: those of its last packet. A merged flow
+    /// has none.
     pub(super) fn in_flight(&self, flow: &FlowState) -> Packet {
         let nothing = Packet { payload: 0, wire: 0 };
         let (mtu, header) = (self.framing.mtu.as_u64().max(1), self.framing.header.as_u64());

@@ -1,9 +1,10 @@
 //! Rings whose messages from each rank to the next are one flow.
 //!
-//! In step s of a ring every member passes on what it has received in step s − 1. With S steps, n members, and at member e the time D(e) in
-//! which the bits of all its messages leave and the time t(e) that the last bit of each is under way, a part goes around the ring in the sum
-//! of D(e)/S + t(e), in n steps. So the ring takes S/n times that, which is the mean of D(e) + S·t(e); but not less than the largest D(e), as
-//! no link is faster than its bits: parts wait where a link is slow, and their ways are hidden behind that.
+//! In step s of a ring every member passes on what it has received in step s − 1. With S steps, n members, and at
+//! member e the time D(e) in which the bits of all its messages leave and the time t(e) that the last bit of each is
+//! under way, a part goes around the ring in the sum of D(e)/S + t(e), in n steps. So the ring takes S/n times that,
+//! which is the mean of D(e) + S·t(e); but not less than the largest D(e), as no link is faster than its bits: parts
+//! wait where a link is slow, and their ways are hidden behind that.
 
 use std::collections::HashMap;
 

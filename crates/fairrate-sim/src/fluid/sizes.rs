@@ -6,14 +6,15 @@ use super::{Fluid, duration_ps};
 use crate::ideal::{self, Hop};
 
 impl Fluid {
-    /// Returns the time in which the last bit of `bytes` bytes in `steps` messages leaves if they are alone, in picoseconds.
+    /// Returns the time in which the last bit of `bytes` bytes in `steps` messages leaves if they are alone, in
+    /// picoseconds.
     pub(super) fn alone_ps(&self, hops: &[Hop], bytes: u64, steps: u32) -> u64 {
         let slowest = hops.iter().map(|hop| hop.rate).min().unwrap_or(Rate::MAX);
         duration_ps(self.wire_bytes_of(bytes, steps) as f64 * 8.0, slowest.as_bps_f64())
     }
 
-    /// Returns the time that the last bit of each of `steps` messages of `bytes` bytes together is under way: the time that they take alone,
-    /// one after the other, without that in which their bits leave.
+    /// Returns the time that the last bit of each of `steps` messages of `bytes` bytes together is under way: the time
+    /// that they take alone, one after the other, without that in which their bits leave.
     pub(super) fn tail_ps(&self, hops: &[Hop], bytes: u64, steps: u32) -> i64 {
         let clock = self.config.fabric.clock;
         let alone = |bytes: u64| ideal::ideal_fct(clock, hops, self.framing.train(Bytes::new(bytes)));
@@ -42,7 +43,8 @@ impl Fluid {
     }
 }
 
-/// Returns `bytes` in `steps` parts that differ by a byte at most: the number of the larger ones with their bytes, and those of the others.
+/// Returns `bytes` in `steps` parts that differ by a byte at most: the number of the larger ones with their bytes, and
+/// those of the others.
 fn split(bytes: u64, steps: u32) -> ((u64, u64), (u64, u64)) {
     let steps = u64::from(steps.max(1));
     let (each, n_larger) = (bytes / steps, bytes % steps);

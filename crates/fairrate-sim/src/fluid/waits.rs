@@ -53,7 +53,8 @@ impl Fluid {
         }
     }
 
-    /// Schedules the flows and tasks that wait for `activity`, which reaches `milestone` at `reached_ps`, and for nothing else.
+    /// Schedules the flows and tasks that wait for `activity`, which reaches `milestone` at `reached_ps`, and for
+    /// nothing else.
     pub(super) fn release(&mut self, activity: Activity, milestone: Milestone, reached_ps: u64) {
         for at in 0..self.successors.of(activity).len() {
             let Successor { waiter, on, delay_ps } = self.successors.of(activity)[at];

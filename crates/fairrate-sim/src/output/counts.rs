@@ -2,7 +2,8 @@
 
 use std::ops::AddAssign;
 
-/// Declares the fields of [`Counts`]. Whoever stores or adds counters goes through all of them by name, so a new counter is a line here.
+/// Declares the fields of [`Counts`]. Whoever stores or adds counters goes through all of them by name, so a new
+/// counter is a line here.
 macro_rules! counts {
     ($($(#[doc = $doc:literal])+ $name:ident,)+) => {
         /// Numbers of things that happened in a run, other than drops; with `N = f64`, means over runs.

@@ -20,7 +20,8 @@ pub enum Observation {
     Pfc(PfcEvent),
     /// A sender has measured a round-trip time, as it does at every acknowledgment; see [`Wants::rtts`].
     Rtt(RttSample),
-    /// A sender took a step, at its place among the steps of packets; see [`Wants::senders`]. Senders of fluids take no steps.
+    /// A sender took a step, at its place among the steps of packets; see [`Wants::senders`]. Senders of fluids take no
+    /// steps.
     Sender(SenderEvent),
     /// A receiver that gives grants acts on a data packet, and steps of its answer follow; see [`Wants::senders`].
     Receiver(ReceiverEvent),

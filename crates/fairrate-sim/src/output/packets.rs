@@ -19,11 +19,11 @@ pub enum PacketStep {
     /// The packet is dropped: as it arrives at the port, from a queue of the port, or, for [`DropCause::Fault`], on the
     /// port's wire; for [`DropCause::Host`], at the host to which the port leads.
     Dropped(DropCause),
-    /// The packet is cut to its header, which then joins a queue as a packet of its own. A packet that is cut as it arrives is
-    /// reported as queued before.
+    /// The packet is cut to its header, which then joins a queue as a packet of its own. A packet that is cut as it
+    /// arrives is reported as queued before.
     Trimmed,
-    /// The port has no room for the header of a packet that was cut; it goes back to its sender as [`PacketKind::Returned`], by another
-    /// port.
+    /// The port has no room for the header of a packet that was cut; it goes back to its sender as
+    /// [`PacketKind::Returned`], by another port.
     Returned,
 }
 

@@ -1,4 +1,5 @@
-//! The steps of senders and receivers, as an observer sees them: when data may be sent, when it is, and when a receiver that grants acts on it.
+//! The steps of senders and receivers, as an observer sees them: when data may be sent, when it is, and when a receiver
+//! that grants acts on it.
 
 use fairrate_units::{Rate, Time};
 
@@ -23,7 +24,8 @@ pub enum Cause {
     },
     /// The NIC acts on a notification that arrived some time before.
     Notice,
-    /// The timer of the sender's transport expired: after a retransmission timeout, which is a step of its own, or before.
+    /// The timer of the sender's transport expired: after a retransmission timeout, which is a step of its own, or
+    /// before.
     TransportTimer,
     /// The timer of the sender's controller expired.
     ControllerTimer,
@@ -38,8 +40,8 @@ pub enum Cause {
 /// A step of a sender.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SenderStep {
-    /// The sender has data that its window lets through, and it is not held back. Until now one of these did not hold. It
-    /// may still wait for its pacing and for its turn at the NIC.
+    /// The sender has data that its window lets through, and it is not held back. Until now one of these did not hold.
+    /// It may still wait for its pacing and for its turn at the NIC.
     Open(Cause),
     /// The sender starts to transmit a data packet. The packet's own steps follow.
     Send {
@@ -72,8 +74,8 @@ pub struct SenderEvent {
     pub step: SenderStep,
 }
 
-/// A data packet on which its receiver acts, which may be some time after its arrival. Only of flows whose receivers give grants: their
-/// answers do not say which packet they answer.
+/// A data packet on which its receiver acts, which may be some time after its arrival. Only of flows whose receivers
+/// give grants: their answers do not say which packet they answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ReceiverEvent {
     /// Time at which the receiver acts.

@@ -10,8 +10,8 @@ use crate::ids::FlowId;
 
 /// A receiver of results during a run.
 pub trait Sink {
-    /// Returns the results that the run shall report beside those that every sink receives. The run asks at each call of
-    /// [`Simulation::advance`](crate::Simulation::advance).
+    /// Returns the results that the run shall report beside those that every sink receives. The run asks at each call
+    /// of [`Simulation::advance`](crate::Simulation::advance).
     fn wants(&self) -> Wants {
         Wants::default()
     }
@@ -19,10 +19,10 @@ pub trait Sink {
     fn flow(&mut self, _outcome: &FlowOutcome) {}
     /// Receives any other observation.
     fn observe(&mut self, _observation: &Observation) {}
-    /// Receives a step of a packet, in the order of time. Steps of the same time are in the order of the kinds of events
-    /// that cause them, which does not depend on the number of threads. So a packet that arrives late, by a fault, just
-    /// when its port is free is reported as sent and then as queued. `header` is that of the packet, if headers were wanted
-    /// when the packet took the step.
+    /// Receives a step of a packet, in the order of time. Steps of the same time are in the order of the kinds of
+    /// events that cause them, which does not depend on the number of threads. So a packet that arrives late, by a
+    /// fault, just when its port is free is reported as sent and then as queued. `header` is that of the packet, if
+    /// headers were wanted when the packet took the step.
     fn packet(&mut self, _event: &PacketEvent, _header: Option<&PacketHeader<'_>>) {}
     /// Receives, at each time `t` of [`SimConfig::snapshots`](crate::SimConfig::snapshots) that the run reaches, the
     /// payload bytes in order at the receiver of each of the user's flows, if snapshots are wanted.
@@ -95,8 +95,8 @@ impl Sink for Both<'_> {
     }
 }
 
-/// A sink that keeps the results that every sink receives, and snapshots, in the order they are received: samples in order of
-/// time, flows as they finish. It is for runs whose samples fit into memory.
+/// A sink that keeps the results that every sink receives, and snapshots, in the order they are received: samples in
+/// order of time, flows as they finish. It is for runs whose samples fit into memory.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Recorder {
     /// Finished flows.

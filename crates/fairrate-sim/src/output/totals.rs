@@ -56,7 +56,8 @@ pub struct PortTotals {
     pub port: PortId,
     /// Bytes handed to the wire.
     pub tx_bytes: u64,
-    /// Packets dropped here, by cause: on their way into the port, from its queue, on its wire or at the host to which it leads.
+    /// Packets dropped here, by cause: on their way into the port, from its queue, on its wire or at the host to which
+    /// it leads.
     pub drops: Drops,
     /// Packets marked.
     pub ecn_marks: u64,
@@ -200,8 +201,8 @@ impl RateSums {
 }
 
 impl RunTotals {
-    /// Returns the data bytes, sent or duplicated, that were neither delivered nor dropped nor trimmed and are not in flight: 0 as
-    /// bytes are conserved, below 0 if more arrived than were sent.
+    /// Returns the data bytes, sent or duplicated, that were neither delivered nor dropped nor trimmed and are not in
+    /// flight: 0 as bytes are conserved, below 0 if more arrived than were sent.
     pub fn unaccounted_bytes(&self) -> i64 {
         let found = self.delivered_bytes + self.dropped_bytes + self.trimmed_bytes + self.in_flight_bytes;
         (self.sent_bytes + self.duplicated_bytes).cast_signed() - found.cast_signed()

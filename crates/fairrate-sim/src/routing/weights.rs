@@ -1,11 +1,11 @@
 //! The weights of equal paths under WCMP: Zhou, Tewari, Zhu, Kabbani, Poutievski, Singh, Vahdat, "WCMP: Weighted Cost
-//! Multipathing for Improved Fairness in Data Centers", EuroSys 2014. A next hop's share of the flows is in proportion to
-//! the capacity that leads on from it to the receiver's switch.
+//! Multipathing for Improved Fairness in Data Centers", EuroSys 2014. A next hop's share of the flows is in proportion
+//! to the capacity that leads on from it to the receiver's switch.
 //!
 //! Switches keep a table with several entries for a port of a large weight. Weights are whole numbers, reduced by their
-//! greatest common divisor. A table that would have more than [`MAX_ENTRIES`] entries is rounded to that size, each port
-//! keeping one at least; the paper's algorithms choose tables by the oversubscription that rounding costs, within the memory
-//! of a switch, which is not modelled.
+//! greatest common divisor. A table that would have more than [`MAX_ENTRIES`] entries is rounded to that size, each
+//! port keeping one at least; the paper's algorithms choose tables by the oversubscription that rounding costs, within
+//! the memory of a switch, which is not modelled.
 
 use std::collections::BTreeMap;
 
@@ -52,8 +52,8 @@ impl Weights {
     }
 }
 
-/// Returns, for each node, the capacity in bit/s of its shortest ways to the edge switch of the host `to` that do without
-/// dead ports, each way as wide as its narrowest link; [`u64::MAX`] for the edge switch itself.
+/// Returns, for each node, the capacity in bit/s of its shortest ways to the edge switch of the host `to` that do
+/// without dead ports, each way as wide as its narrowest link; [`u64::MAX`] for the edge switch itself.
 pub(crate) fn capacities(
     topology: &Topology,
     routes: &Routes,
@@ -70,8 +70,8 @@ pub(crate) fn capacities(
     capacities
 }
 
-/// Returns the capacity in bit/s of the way that begins with each of the `ports` of a switch, given those from all nodes.
-/// Parallel links share what leads on from the node that they lead to.
+/// Returns the capacity in bit/s of the way that begins with each of the `ports` of a switch, given those from all
+/// nodes. Parallel links share what leads on from the node that they lead to.
 pub(crate) fn ways_bps(topology: &Topology, ports: &[PortId], capacities: &[u64]) -> Vec<u64> {
     let rate_bps = |port: PortId| topology.link(port).rate.as_bps();
     let of = |&port: &PortId| {
@@ -84,7 +84,8 @@ pub(crate) fn ways_bps(topology: &Topology, ports: &[PortId], capacities: &[u64]
     ports.iter().map(of).collect()
 }
 
-/// Returns whole numbers in proportion to `capacities`, of at most [`MAX_ENTRIES`] in all; none if all capacities are equal.
+/// Returns whole numbers in proportion to `capacities`, of at most [`MAX_ENTRIES`] in all; none if all capacities are
+/// equal.
 pub(crate) fn weights(capacities: &[u64]) -> Vec<u32> {
     if capacities.windows(2).all(|pair| pair[0] == pair[1]) {
         return Vec::new();

@@ -5,10 +5,11 @@ use super::{ScaleUp, SecondPorts, Tier, Topology};
 use crate::ids::NodeId;
 use crate::input_error::FieldError;
 
-/// Servers with several GPUs, each with a NIC, under leaves `tor0` ..., each of which is connected to every spine `spine0` ....
+/// Servers with several GPUs, each with a NIC, under leaves `tor0` ..., each of which is connected to every spine
+/// `spine0` ....
 ///
-/// GPU `l` of server `s` is the host `h` of number `s * gpus_per_server + l`. Under [`Wiring::Planes`] it has a second port, `h3.p2` for
-/// `h3`.
+/// GPU `l` of server `s` is the host `h` of number `s * gpus_per_server + l`. Under [`Wiring::Planes`] it has a second
+/// port, `h3.p2` for `h3`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Cluster {
     /// The leaf of each NIC.
@@ -34,14 +35,14 @@ pub struct Cluster {
 /// The choice of a leaf for a NIC.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Wiring {
-    /// The GPUs with the same number in their servers, a rail, have a leaf for every `servers_per_leaf` servers, as in NVIDIA's
-    /// rail-optimised networks.
+    /// The GPUs with the same number in their servers, a rail, have a leaf for every `servers_per_leaf` servers, as in
+    /// NVIDIA's rail-optimised networks.
     Rails,
     /// All NICs of a server are on the same leaf, as in Alibaba's DCN+.
     Servers,
-    /// As [`Wiring::Rails`], but each NIC has two ports on two leaves, and the leaves of first ports and those of second ports have spines
-    /// of their own: the dual ToR and dual plane of Alibaba's HPN (Qian et al., "Alibaba HPN: A Data Center Network for Large Language
-    /// Model Training", SIGCOMM 2024, sections 4 and 5).
+    /// As [`Wiring::Rails`], but each NIC has two ports on two leaves, and the leaves of first ports and those of
+    /// second ports have spines of their own: the dual ToR and dual plane of Alibaba's HPN (Qian et al., "Alibaba HPN:
+    /// A Data Center Network for Large Language Model Training", SIGCOMM 2024, sections 4 and 5).
     Planes,
 }
 

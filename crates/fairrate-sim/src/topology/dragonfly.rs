@@ -5,13 +5,14 @@ use super::{LongLinks, Tier, Topology};
 use crate::ids::{NodeId, PortId};
 use crate::input_error::FieldError;
 
-/// The dragonfly of Kim, Dally, Scott and Abts, "Technology-Driven, Highly-Scalable Dragonfly Topology", ISCA 2008, section 3: groups of
-/// switches `tor0` ..., in which each switch has a link to every other, with global links between all pairs of groups.
+/// The dragonfly of Kim, Dally, Scott and Abts, "Technology-Driven, Highly-Scalable Dragonfly Topology", ISCA 2008,
+/// section 3: groups of switches `tor0` ..., in which each switch has a link to every other, with global links between
+/// all pairs of groups.
 ///
-/// A path between groups has one global link, and up to one local link at either end: the minimal routing of section 4.1. The paper
-/// leaves open which switches the global links join. Here global port `k` of a group, which is on its switch `k / global_per_switch`,
-/// leads to the group that comes at position `k` in the list of the others, and begins again at its end, as long as there is a port for
-/// every other group.
+/// A path between groups has one global link, and up to one local link at either end: the minimal routing of section
+/// 4.1. The paper leaves open which switches the global links join. Here global port `k` of a group, which is on its
+/// switch `k / global_per_switch`, leads to the group that comes at position `k` in the list of the others, and begins
+/// again at its end, as long as there is a port for every other group.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Dragonfly {
     /// Number of groups, g.
@@ -164,7 +165,8 @@ mod tests {
     proptest! {
         #![proptest_config(ProptestConfig::with_cases(64))]
 
-        /// Every pair of groups has as many links, no switch has more than its global ports, and no shortest path has two of them.
+        /// Every pair of groups has as many links, no switch has more than its global ports, and no shortest path has
+        /// two of them.
         #[test]
         fn minimal_paths_take_one_global_link(groups in 2_u32..8, a in 1_u32..5, p in 1_u32..3, h in 1_u32..4) {
             let shape = dragonfly(groups, a, p, h);

@@ -2,10 +2,11 @@ use std::ops::Range;
 
 use crate::ids::PortId;
 
-/// The links of a network that count as [`LongLinks::LENGTH`] for the length of a path, which follow each other; others count as one.
+/// The links of a network that count as [`LongLinks::LENGTH`] for the length of a path, which follow each other; others
+/// count as one.
 ///
-/// They are the global links of a [`Dragonfly`](super::Dragonfly): a shortest path between groups has one of them, though by two others
-/// there may be fewer links in all.
+/// They are the global links of a [`Dragonfly`](super::Dragonfly): a shortest path between groups has one of them,
+/// though by two others there may be fewer links in all.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct LongLinks(Range<u32>);
 

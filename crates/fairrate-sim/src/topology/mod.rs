@@ -99,8 +99,9 @@ pub struct Topology {
     pub links: Vec<Link>,
     /// Named sets of egress ports that a load may be defined on: `host-links` (host to ToR), `tor-downlinks` (ToR to
     /// host), `tor-uplinks` (ToR to the tier above), `agg-uplinks` (aggregation to core), `all-switch-links` (both
-    /// directions of every link between switches, without circuits), `global-links` (between groups, both directions), `circuits`,
-    /// `scale-up-links` (both directions) and, where the shape has one by design, `bottleneck`. Empty sets are absent.
+    /// directions of every link between switches, without circuits), `global-links` (between groups, both directions),
+    /// `circuits`, `scale-up-links` (both directions) and, where the shape has one by design, `bottleneck`. Empty sets
+    /// are absent.
     pub link_sets: BTreeMap<String, Vec<PortId>>,
     /// The first ports of links that lose packets according to a topology file, each with the probability that a packet
     /// is lost, in either direction.
@@ -116,7 +117,8 @@ pub struct Topology {
 }
 
 impl Topology {
-    /// Returns the hosts, in ascending order. Their second ports and the end points of GPUs on scale-up networks are not among them.
+    /// Returns the hosts, in ascending order. Their second ports and the end points of GPUs on scale-up networks are
+    /// not among them.
     pub fn hosts(&self) -> impl Iterator<Item = NodeId> + '_ {
         self.end_points().filter(|&end| self.nic(end) == end)
     }
@@ -162,8 +164,8 @@ impl Topology {
         }
         by_switch
     }
-    /// Returns the oversubscription of the network: the product over tiers of the largest quotient of a switch's rates towards hosts and
-    /// towards the core. It is at least 1.
+    /// Returns the oversubscription of the network: the product over tiers of the largest quotient of a switch's rates
+    /// towards hosts and towards the core. It is at least 1.
     pub fn oversubscription(&self) -> f64 {
         let mut of_tier: BTreeMap<Tier, f64> = BTreeMap::new();
         for (switch, rates) in self.switch_rates() {

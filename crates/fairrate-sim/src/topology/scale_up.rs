@@ -1,8 +1,9 @@
 //! Scale-up networks: the GPUs of a server around a switch of their own, as with NVSwitch.
 //!
-//! A host has one link. So a GPU is a pair of end points, which work independently of each other as the DMA engines of a machine do: a host
-//! on the scale-out network, its NIC, and a host on the scale-up network of its server. Messages between GPUs of a server go between the
-//! latter, all others between NICs. No path leads from one network to the other.
+//! A host has one link. So a GPU is a pair of end points, which work independently of each other as the DMA engines of
+//! a machine do: a host on the scale-out network, its NIC, and a host on the scale-up network of its server. Messages
+//! between GPUs of a server go between the latter, all others between NICs. No path leads from one network to the
+//! other.
 
 use fairrate_units::{Rate, Time};
 
@@ -48,8 +49,8 @@ impl ScaleUp {
 }
 
 impl Topology {
-    /// Makes servers of the hosts, of `size` each in their order: adds an end point called `h3.up` for every host `h3`, and the switches
-    /// `nvswitch0` ..., one for each server.
+    /// Makes servers of the hosts, of `size` each in their order: adds an end point called `h3.up` for every host `h3`,
+    /// and the switches `nvswitch0` ..., one for each server.
     ///
     /// # Panics
     /// The hosts do not fill servers.

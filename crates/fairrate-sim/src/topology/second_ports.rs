@@ -1,8 +1,9 @@
 //! Hosts with two ports, each on a switch of its own, as with the dual ToR of a cluster.
 //!
-//! A host has one link. So the second port is an end point of its own, `h3.p2` beside the host `h3`, which is its first port. No path
-//! leads from first ports to second ones: the two have networks of their own, its planes. A flow stays on one port of its sender and the
-//! same one of its receiver, as the packets of a connection do that a bond hashes to a port.
+//! A host has one link. So the second port is an end point of its own, `h3.p2` beside the host `h3`, which is its first
+//! port. No path leads from first ports to second ones: the two have networks of their own, its planes. A flow stays on
+//! one port of its sender and the same one of its receiver, as the packets of a connection do that a bond hashes to a
+//! port.
 
 use std::ops::Range;
 
@@ -11,7 +12,8 @@ use crate::config::FlowSpec;
 use crate::ids::NodeId;
 use crate::rng::{mix64, pick};
 
-/// The second ports of hosts: none, or one for each, in the order of the hosts, which are the first nodes of the network.
+/// The second ports of hosts: none, or one for each, in the order of the hosts, which are the first nodes of the
+/// network.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct SecondPorts(Range<u32>);
 
@@ -52,7 +54,8 @@ impl Topology {
         }
     }
 
-    /// Returns, for an end point that users do not name, its kind in words and the host to name in its place; `None` for all other nodes.
+    /// Returns, for an end point that users do not name, its kind in words and the host to name in its place; `None`
+    /// for all other nodes.
     pub fn hidden_end(&self, node: NodeId) -> Option<(&'static str, &Node)> {
         let kind = if self.is_scale_up(node) {
             "the end of a GPU on a scale-up network, which only collectives and jobs use"
@@ -69,7 +72,8 @@ impl Topology {
         self.servers.is_some() || !self.second_ports.are_none()
     }
 
-    /// Returns the end points of the network: the hosts, their second ports, and the end points of GPUs on scale-up networks.
+    /// Returns the end points of the network: the hosts, their second ports, and the end points of GPUs on scale-up
+    /// networks.
     pub fn end_points(&self) -> impl Iterator<Item = NodeId> + '_ {
         (0u32..).zip(&self.nodes).filter(|(_, n)| n.tier == Tier::Host).map(|(i, _)| NodeId(i))
     }

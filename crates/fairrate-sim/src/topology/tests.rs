@@ -245,7 +245,8 @@ proptest! {
     }
 }
 
-/// 32 hosts of 25 Gb/s share two links of 100 Gb/s; with two cores in place of four, so do aggregation switches one for two.
+/// 32 hosts of 25 Gb/s share two links of 100 Gb/s; with two cores in place of four, so do aggregation switches one for
+/// two.
 #[test]
 fn oversubscription_is_the_product_over_tiers() {
     assert_eq!(powertcp().build().oversubscription(), 4.0);

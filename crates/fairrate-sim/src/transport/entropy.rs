@@ -2,8 +2,8 @@
 //! addresses and ports of its flow. Packets of one value take one path, and acknowledgments return the value.
 //!
 //! Sources: the Ultra Ethernet consortium's simulator (uet-htsim) for `oblivious`, `bitmap`, `reps`, `reps-legacy` and
-//! `mixed`; Bonato et al., "REPS", arXiv 2407.21625; Linux (`tcp_plb.c`) and Qureshi et al., "PLB", SIGCOMM 2022; csg-htsim at
-//! 841d9e7 for `bitmap-once` (`eqds.cpp`) and `permutation` (`ndp.cpp`).
+//! `mixed`; Bonato et al., "REPS", arXiv 2407.21625; Linux (`tcp_plb.c`) and Qureshi et al., "PLB", SIGCOMM 2022;
+//! csg-htsim at 841d9e7 for `bitmap-once` (`eqds.cpp`) and `permutation` (`ndp.cpp`).
 
 mod permutation;
 mod plb;
@@ -181,8 +181,8 @@ mod tests {
         }
     }
 
-    /// A value that was marked once is passed over once, one whose packet was trimmed four times, and after a timeout it is value 0, 15
-    /// times.
+    /// A value that was marked once is passed over once, one whose packet was trimmed four times, and after a timeout
+    /// it is value 0, 15 times.
     #[test]
     fn a_bitmap_passes_over_bad_values_for_some_rounds() {
         for (outcome, skips) in [(Outcome::Marked, 1), (Outcome::Lost, 4), (Outcome::TimedOut, 15)] {

@@ -31,8 +31,8 @@ impl Lasting {
         self.last
     }
 
-    /// Runs each timer that has expired up to `now`, at its own time: between flows nothing else calls them. `changed` takes
-    /// these times, with the rates from then on.
+    /// Runs each timer that has expired up to `now`, at its own time: between flows nothing else calls them. `changed`
+    /// takes these times, with the rates from then on.
     pub fn catch_up(&mut self, now: Time, mut changed: impl FnMut(Time, Rate)) {
         let mut at = Time::ZERO;
         while let Some(last) = self.last.filter(|last| last.timer <= now) {
@@ -91,8 +91,8 @@ mod tests {
         lasting.on_start(Time::ZERO);
         lasting.on_notice(Time::from_us(100), &notice());
         lasting.end_flow(1_000);
-        // A rate doubles 55 us after the last notice, and again after each 55 us: at 155 us it is 10 Gb/s, and at 320 us it
-        // has been 40 Gb/s since 265 us and has lost its limit, and with that its timer.
+        // A rate doubles 55 us after the last notice, and again after each 55 us: at 155 us it is 10 Gb/s, and at 320
+        // us it has been 40 Gb/s since 265 us and has lost its limit, and with that its timer.
         let at = |us| {
             let mut lasting = rocc();
             lasting.on_start(Time::ZERO);

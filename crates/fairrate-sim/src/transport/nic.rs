@@ -26,8 +26,8 @@ impl NicFlow {
     }
 }
 
-/// A host's network interface, which picks the next packet: control packets first, then flows in turn. The fields that every
-/// packet touches are in one cache line.
+/// A host's network interface, which picks the next packet: control packets first, then flows in turn. The fields that
+/// every packet touches are in one cache line.
 #[derive(Debug)]
 #[repr(C, align(64))]
 pub struct Nic {
@@ -62,8 +62,8 @@ impl Nic {
         }
     }
 
-    /// Returns the position of the flow that may send at `now_ps`: highest class first, in turn within a class. `paused` has one bit for
-    /// each paused class.
+    /// Returns the position of the flow that may send at `now_ps`: highest class first, in turn within a class.
+    /// `paused` has one bit for each paused class.
     #[inline]
     pub fn pick(&self, now_ps: u64, paused: u8) -> Option<usize> {
         if let [flow] = &self.flows[..] {
@@ -85,7 +85,8 @@ impl Nic {
         self.first_from(turn, now_ps, paused)
     }
 
-    /// Returns the position of the flow that may send at `now_ps`: highest class first, and of these the first from position `turn` on.
+    /// Returns the position of the flow that may send at `now_ps`: highest class first, and of these the first from
+    /// position `turn` on.
     #[allow(clippy::inline_always)] // Its loop is the NIC's search; left alone, it is called for every packet.
     #[inline(always)]
     fn first_from(&self, turn: usize, now_ps: u64, paused: u8) -> Option<usize> {
@@ -106,7 +107,8 @@ impl Nic {
         best
     }
 
-    /// Returns the classes in which a flow may send at `now_ps`, one bit for each; `paused` has one for each paused class.
+    /// Returns the classes in which a flow may send at `now_ps`, one bit for each; `paused` has one for each paused
+    /// class.
     pub fn classes_that_may_send(&self, now_ps: u64, paused: u8) -> u8 {
         let may_send = |flow: &&NicFlow| flow.open && flow.next_send_ps <= now_ps;
         self.flows.iter().filter(may_send).fold(0, |all, flow| all | 1 << flow.class) & !paused

@@ -92,8 +92,8 @@ impl Receiver {
         Reply::Nack
     }
 
-    /// Returns `true` if `len` payload bytes that have just come are acknowledged: at once if `is_due`, else with the first packet by which
-    /// `every` bytes have come since the last acknowledgment.
+    /// Returns `true` if `len` payload bytes that have just come are acknowledged: at once if `is_due`, else with the
+    /// first packet by which `every` bytes have come since the last acknowledgment.
     pub fn acknowledges(&mut self, len: u64, every: u64, is_due: bool) -> bool {
         let more = self.more();
         more.since_ack += len;

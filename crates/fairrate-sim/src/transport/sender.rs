@@ -166,8 +166,8 @@ impl Sender {
         Self { writing, ..Self::new(flow, bytes, controlled) }
     }
 
-    /// Stops new data: what has been sent so far, before it went back too, is all it will send. Returns `true` if all of
-    /// it has been acknowledged.
+    /// Stops new data: what has been sent so far, before it went back too, is all it will send. Returns `true` if all
+    /// of it has been acknowledged.
     pub fn stop(&mut self) -> bool {
         self.bytes = self.snd_max.max(self.snd_una);
         self.writing = Writing::Done;
@@ -221,8 +221,8 @@ impl Sender {
         0 < self.last_wire
     }
 
-    /// Returns the time that a packet of `wire` bytes takes of the flow's turns: none if the bucket's further credit pays for
-    /// it, else `gap_ps`.
+    /// Returns the time that a packet of `wire` bytes takes of the flow's turns: none if the bucket's further credit
+    /// pays for it, else `gap_ps`.
     #[inline]
     pub fn gap_beyond_credit(&mut self, gap_ps: u64, wire: u16) -> u64 {
         match self.more_bits.checked_sub(u64::from(wire) * 8) {

@@ -64,13 +64,15 @@ pub struct ListStacks<'a> {
     pub named: &'a [(String, u8)],
 }
 
-/// Reads a flow list: `start_ns,src,dst,bytes` and optionally `id,sport,dport,priority,weight,group,deadline_ns,after,delay_ns,cc`.
+/// Reads a flow list: `start_ns,src,dst,bytes` and optionally
+/// `id,sport,dport,priority,weight,group,deadline_ns,after,delay_ns,cc`.
 ///
 /// Hosts are given by name or by decimal id; `size_bytes` is another name for `bytes`; a terabyte (10^12) or more is an
 /// endless flow. An empty field of an optional column is the same as no such column. Flows are ordered by their start
 /// times, then by their ids, which must all differ, then by lines. They keep their ids. Default ports are numbered by
-/// pair as those of the generators. A flow with ids in `after` starts `delay_ns` after the last of these flows has arrived at its
-/// sender (`7:sent`, `7:acked`: after it has been sent or acknowledged, for flows of the same sender), and not before `start_ns`. Blank lines and lines that begin with `#` are skipped.
+/// pair as those of the generators. A flow with ids in `after` starts `delay_ns` after the last of these flows has
+/// arrived at its sender (`7:sent`, `7:acked`: after it has been sent or acknowledged, for flows of the same sender),
+/// and not before `start_ns`. Blank lines and lines that begin with `#` are skipped.
 ///
 /// A list whose first line is a number is one of the HPCC ns-3 code: that number of lines `src dst priority dport bytes
 /// start` follow, with the start in seconds.

@@ -7,10 +7,11 @@ use crate::input_error::FieldError;
 use crate::rng::{Purpose, Stream, mix64};
 use crate::topology::Topology;
 
-/// The time that a rank takes, each time, to begin to send: the α of an α-β model, as for starting a kernel and shaking hands.
+/// The time that a rank takes, each time, to begin to send: the α of an α-β model, as for starting a kernel and shaking
+/// hands.
 ///
-/// It passes before the first message of an operation, and between a receipt and the messages that need it. A message that only follows
-/// the one before on its channel has none.
+/// It passes before the first message of an operation, and between a receipt and the messages that need it. A message
+/// that only follows the one before on its channel has none.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct StepLatency {
     /// Between NICs.
@@ -26,8 +27,8 @@ impl StepLatency {
     }
 }
 
-/// The times that a job's ranks take besides their messages: the factors by which computations are longer than it says, and the
-/// latency of a step.
+/// The times that a job's ranks take besides their messages: the factors by which computations are longer than it says,
+/// and the latency of a step.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Pace {
     /// The hosts that are slow, ascending.
@@ -73,7 +74,8 @@ impl Pace {
         }
     }
 
-    /// Returns the time that `host` takes for computation `number` of the job, which says `usual`. It depends on nothing else.
+    /// Returns the time that `host` takes for computation `number` of the job, which says `usual`. It depends on
+    /// nothing else.
     pub fn time(&self, usual: Time, host: NodeId, number: u64) -> Time {
         let mut factor = if self.stragglers.binary_search(&host).is_ok() { self.factor } else { 1.0 };
         if 0.0 < self.jitter {

@@ -10,7 +10,8 @@ use crate::topology::Topology;
 pub enum Placement {
     /// The order of the hosts: with servers, all ranks of a server follow each other.
     Contiguous,
-    /// All hosts that are first in their servers, in the order of servers, then all that are second, and so on: those of a rail follow each other.
+    /// All hosts that are first in their servers, in the order of servers, then all that are second, and so on: those
+    /// of a rail follow each other.
     ByRail,
     /// Any order is as likely as any other.
     Random,

@@ -19,8 +19,8 @@ use crate::tracer::{End, Format};
 
 /// The comment that says why the file ends.
 const LAST: &str = "the trace ends with this packet: the file has reached its largest size";
-/// Bytes that the last packet takes at most, with its interface and comments, besides telemetry and the name of its port: headers take up
-/// to 100, blocks with their options 90, the comments 180.
+/// Bytes that the last packet takes at most, with its interface and comments, besides telemetry and the name of its
+/// port: headers take up to 100, blocks with their options 90, the comments 180.
 const PACKET: usize = 380;
 /// Bytes of a record of telemetry.
 const RECORD: usize = 8;

@@ -30,8 +30,8 @@ const BECN: u8 = 0x40;
 const SYNDROME_ACK: u8 = 0x1F;
 const SYNDROME_NAK: u8 = 0x60;
 
-/// Returns the packet behind its IPv4 header. UDP's length ends with the headers, telemetry and a checksum, as Wireshark 4.0 calls a packet
-/// malformed whose payload was not captured.
+/// Returns the packet behind its IPv4 header. UDP's length ends with the headers, telemetry and a checksum, as
+/// Wireshark 4.0 calls a packet malformed whose payload was not captured.
 pub(super) fn segment(network: &Network, step: Step<'_>) -> Segment {
     let Step { event, header } = step;
     let number = |byte: u64| (byte / network.mtu) as u32;

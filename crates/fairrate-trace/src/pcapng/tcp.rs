@@ -16,7 +16,8 @@ const CWR: u8 = 0x80;
 /// The first of the dynamic ports, and their number.
 const DYNAMIC: (u32, u32) = (49_152, 16_384);
 
-/// Returns the segment of a packet whose sender goes by ECN marks if `ecn`. The byte before the first of a flow has number 0.
+/// Returns the segment of a packet whose sender goes by ECN marks if `ecn`. The byte before the first of a flow has
+/// number 0.
 pub(super) fn segment(step: Step<'_>, ecn: bool, mtu: u64) -> Segment {
     let Step { event, header } = step;
     let number = |byte: u64| byte.wrapping_add(1) as u32;
@@ -66,7 +67,8 @@ pub(super) fn segment(step: Step<'_>, ecn: bool, mtu: u64) -> Segment {
     Segment { protocol: PROTOCOL, least: bytes.len() + usize::from(event.payload_bytes), bytes }
 }
 
-/// Returns the ports of a connection at its sender and at its receiver, both of the dynamic range: no other two ends have the same.
+/// Returns the ports of a connection at its sender and at its receiver, both of the dynamic range: no other two ends
+/// have the same.
 fn ports(lane: FlowId) -> (u16, u16) {
     let (first, n) = DYNAMIC;
     ((first + lane.0 % n) as u16, (first + lane.0 / n % n) as u16)

@@ -1,5 +1,5 @@
-//! Packets of a Perfetto trace: descriptions of tracks, and events on them. Numbers of fields are those of Perfetto's `trace_packet.proto`,
-//! `track_descriptor.proto` and `track_event.proto`.
+//! Packets of a Perfetto trace: descriptions of tracks, and events on them. Numbers of fields are those of Perfetto's
+//! `trace_packet.proto`, `track_descriptor.proto` and `track_event.proto`.
 
 use std::fmt::Display;
 

@@ -63,7 +63,8 @@ impl<'a> Message<'a> {
 mod tests {
     use super::*;
 
-    /// The examples of the encoding's description: 150 in field 1 is 08 96 01, "testing" in field 2 is 12 07 and its letters.
+    /// The examples of the encoding's description: 150 in field 1 is 08 96 01, "testing" in field 2 is 12 07 and its
+    /// letters.
     #[test]
     fn values_are_encoded_as_their_description_shows() {
         let bytes = |write: &dyn Fn(&mut Message<'_>)| {

@@ -35,8 +35,8 @@ pub struct Traced {
     pub n_pauses: u64,
 }
 
-/// Eight flows of 100 KB from the hosts 1 to 8 meet at the port to host 0, whose switch drops or trims what does not fit where no algorithm of
-/// lossless networks is meant.
+/// Eight flows of 100 KB from the hosts 1 to 8 meet at the port to host 0, whose switch drops or trims what does not
+/// fit where no algorithm of lossless networks is meant.
 pub fn config(transport: &str) -> SimConfig {
     let is_lossy = ["tcp", "nscc"].iter().any(|name| transport.contains(name)) && !transport.contains("powertcp");
     let trims = if transport.contains("nscc") { "trim = true\n" } else { "" };

@@ -129,8 +129,8 @@ impl Results {
         text
     }
 
-    /// Compares `rows` with the table's, and prints what differs. Other versions of the programs make other netlists, so
-    /// sizes are then shown and not compared. Returns `true` if all agree.
+    /// Compares `rows` with the table's, and prints what differs. Other versions of the programs make other netlists,
+    /// so sizes are then shown and not compared. Returns `true` if all agree.
     pub fn compare(&self, rows: &[Row], versions: &BTreeMap<String, String>) -> bool {
         let yosys = |versions: &BTreeMap<String, String>| versions.get("yosys").cloned().unwrap_or_default();
         let same_yosys = yosys(&self.versions) == yosys(versions);

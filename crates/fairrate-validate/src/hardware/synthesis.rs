@@ -1,7 +1,8 @@
 //! Sizes and paths: Yosys for Virtex-7, and nextpnr after place and route on a device of another family.
 //!
-//! Yosys does not route. Its depth is the number of cells on the longest path between registers, and its delay the sum of
-//! those cells' delays, from its models of the 7 series (those of an Artix-7). Wires come on top: half of a path or more.
+//! Yosys does not route. Its depth is the number of cells on the longest path between registers, and its delay the sum
+//! of those cells' delays, from its models of the 7 series (those of an Artix-7). Wires come on top: half of a path or
+//! more.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -100,8 +101,8 @@ fn cells(text: &str) -> BTreeMap<String, u64> {
     begin.map_while(cell).collect()
 }
 
-/// Places and routes the module's file in `hardware/route`, which has it between shift registers; `None` if there is no such
-/// file, or no nextpnr.
+/// Places and routes the module's file in `hardware/route`, which has it between shift registers; `None` if there is no
+/// such file, or no nextpnr.
 fn routed(root: &Path, module: &Module) -> Result<Option<Routed>, String> {
     let top = format!("{}_route", module.name);
     let (rtl, route) =

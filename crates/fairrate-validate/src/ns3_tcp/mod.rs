@@ -8,8 +8,8 @@
 //! cause in `findings.toml`.
 //!
 //! Pairs of algorithms have the same rule. Of ns-3's runs, whose flows start at random times, the mean is compared: the
-//! first algorithm's part of the goodput, the goodput of both, the mean queue, the drops and the marks of the run. There
-//! are five runs of ours, with other random starts: their range is narrower than that of 20, and so is the rule.
+//! first algorithm's part of the goodput, the goodput of both, the mean queue, the drops and the marks of the run.
+//! There are five runs of ours, with other random starts: their range is narrower than that of 20, and so is the rule.
 
 mod simulate;
 mod tables;

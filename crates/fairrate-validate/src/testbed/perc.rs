@@ -1,5 +1,5 @@
-//! A check of PERC on Linux: flows that come and go over two bottlenecks reach the exact max-min rates in the kernel, as in
-//! the simulator, and how many round trips that takes.
+//! A check of PERC on Linux: flows that come and go over two bottlenecks reach the exact max-min rates in the kernel,
+//! as in the simulator, and how many round trips that takes.
 
 use std::path::Path;
 
@@ -23,7 +23,8 @@ const HOLDS_NS: u64 = 10 * RTT_NS;
 const NEAR: f64 = 0.1;
 /// Time before the end of a flow that is left out: a short flow then asks for less.
 const END_NS: u64 = 50_000_000;
-/// Relative error of the median of a rate once it has converged. It is the error of a record's words and of whole bytes.
+/// Relative error of the median of a rate once it has converged. It is the error of a record's words and of whole
+/// bytes.
 const EXACT: f64 = 1e-4;
 /// Relative errors of a goodput. Where programs wait for a processor, sockets run empty.
 const GOODPUT: std::ops::RangeInclusive<f64> = -0.15..=0.03;

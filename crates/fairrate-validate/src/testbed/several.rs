@@ -4,8 +4,9 @@ use std::process::Command;
 
 use super::{Bench, KERNEL, StandIn, expect};
 
-/// Checks that the sockets of two blocks have their own algorithms: in a buffer of a third of a bandwidth-delay product CUBIC
-/// halves at each loss, and BBR hardly yields. The bound is far from the measured share of 10 to 20 %, for a busy machine.
+/// Checks that the sockets of two blocks have their own algorithms: in a buffer of a third of a bandwidth-delay product
+/// CUBIC halves at each loss, and BBR hardly yields. The bound is far from the measured share of 10 to 20 %, for a busy
+/// machine.
 pub fn two_algorithms(bench: &Bench) -> Result<(), String> {
     let topology = "kind = \"dumbbell\"\nleft = 2\nright = 2\nhost_rate = \"200Mbps\"\nhost_delay = \"0s\"\nbottleneck_rate = \"50Mbps\"\n\
                     bottleneck_delay = \"20ms\"";

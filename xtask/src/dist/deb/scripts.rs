@@ -1,8 +1,8 @@
 //! The scripts that dpkg runs when a package with a unit of systemd is installed and removed.
 //!
-//! They never fail because of the service: dpkg would leave the package half-configured, and could not remove it. Instead they say on
-//! stderr what was not done and what to do about it, as the snippets of Debian's debhelper do. `DPKG_ROOT`, which dpkg sets, is the
-//! root of the installation if that is not `/`.
+//! They never fail because of the service: dpkg would leave the package half-configured, and could not remove it.
+//! Instead they say on stderr what was not done and what to do about it, as the snippets of Debian's debhelper do.
+//! `DPKG_ROOT`, which dpkg sets, is the root of the installation if that is not `/`.
 
 /// Function `say`: prints a line to stderr.
 const SAY: &str = "say() { echo \"PACKAGE: $1\" >&2; }\n";
@@ -13,7 +13,8 @@ systemd-sysusers ${DPKG_ROOT:+--root="$DPKG_ROOT"} UNIT.conf >/dev/null 2>&1 ||
     say "no group was made: do as /usr/lib/sysusers.d/UNIT.conf says"
 "#;
 
-/// Starts a running service anew, now that a new version is there. One that does not run is not started: it may have no configuration.
+/// Starts a running service anew, now that a new version is there. One that does not run is not started: it may have no
+/// configuration.
 const AFTER_INSTALL: &str = r#"
 if [ -d "$DPKG_ROOT/run/systemd/system" ]; then
     systemctl daemon-reload || say "systemd has not read the new unit: call \`systemctl daemon-reload\`"
@@ -30,7 +31,8 @@ if [ "$1" = remove ] && [ -d "$DPKG_ROOT/run/systemd/system" ]; then
 fi
 "#;
 
-/// Removes the link by which the service was enabled, if `systemctl disable` could not. A link to an administrator's own unit is kept.
+/// Removes the link by which the service was enabled, if `systemctl disable` could not. A link to an administrator's
+/// own unit is kept.
 const AFTER_REMOVAL: &str = r#"
 if [ "$1" = remove ] || [ "$1" = purge ]; then
     link="$DPKG_ROOT/etc/systemd/system/multi-user.target.wants/UNIT.service"
@@ -79,7 +81,8 @@ mod tests {
             self.0.join("etc/systemd/system/multi-user.target.wants/x.service")
         }
 
-        /// Runs a script with programs that note how they were called and end with `status`. Returns the calls and stderr.
+        /// Runs a script with programs that note how they were called and end with `status`. Returns the calls and
+        /// stderr.
         fn run(&self, script: &str, args: &[&str], status: u8) -> (String, String) {
             let [bin, calls] = ["bin", "calls"].map(|name| self.0.join(name));
             for name in ["systemctl", "systemd-sysusers"] {

@@ -6,9 +6,9 @@ use std::process::Command;
 use crate::cargo;
 use crate::dist::{files, output, succeeds};
 
-/// Builds the examples in the unpacked archive `top`, and runs those that are libraries. The program of `own-algorithm`, with all of
-/// fairrate in it, and the client of the allocator are checked and not built. Packages of others are those that this repository was
-/// built with.
+/// Builds the examples in the unpacked archive `top`, and runs those that are libraries. The program of
+/// `own-algorithm`, with all of fairrate in it, and the client of the allocator are checked and not built. Packages of
+/// others are those that this repository was built with.
 ///
 /// # Errors
 /// If one does not build or run.

@@ -1,4 +1,5 @@
-//! The life of a Debian package on a machine whose systemd fails: dpkg installs, updates, removes and purges it all the same.
+//! The life of a Debian package on a machine whose systemd fails: dpkg installs, updates, removes and purges it all the
+//! same.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -10,8 +11,8 @@ const PATH: &str = "/usr/sbin:/usr/bin:/sbin:/bin";
 /// A `systemctl` of a machine with `/run/systemd/system`, and without systemd.
 const SYSTEMCTL: &str = "#!/bin/sh\necho 'Failed to connect to bus' >&2\nexit 1\n";
 
-/// Installs, updates, removes and purges the package `name` in the file `package`, in a root directory below `home`. Returns `false`
-/// if this user may not: dpkg gives files to root.
+/// Installs, updates, removes and purges the package `name` in the file `package`, in a root directory below `home`.
+/// Returns `false` if this user may not: dpkg gives files to root.
 ///
 /// # Errors
 /// If a step fails, or something is left.

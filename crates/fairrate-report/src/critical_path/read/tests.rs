@@ -10,7 +10,8 @@ use fairrate_units::Time;
 use super::Tables;
 use crate::critical_path::{CriticalPath, Event, PathStage};
 
-/// Three ranks compute, and rank 1 sends what it has to rank 0, and that to rank 2. The link to rank 2 has a quarter of its rate.
+/// Three ranks compute, and rank 1 sends what it has to rank 0, and that to rank 2. The link to rank 2 has a quarter of
+/// its rate.
 const SCENARIO: &str = "[topology]\nkind = \"star\"\nhosts = 3\nrate = \"100Gbps\"\n[transport]\ncc = \"line-rate\"\n\
                         [[traffic]]\nkind = \"trace\"\nname = \"job\"\npath = \"operations.csv\"\n\
                         [[fault]]\nlinks = [\"sw0->h2\"]\nrate = 0.25\n";
@@ -25,7 +26,8 @@ fn scenario() -> Scenario {
     Scenario::from_texts(SCENARIO, "test.toml", &files, &Overrides::default()).expect("the scenario is right")
 }
 
-/// Returns the rows of flows: the first message goes at 40 us and arrives after 90 us, the second one after 350 us more. Each takes 85 us alone.
+/// Returns the rows of flows: the first message goes at 40 us and arrives after 90 us, the second one after 350 us
+/// more. Each takes 85 us alone.
 fn flows(scenario: &Scenario) -> Vec<FlowRow> {
     let config = scenario.sim_config();
     let of = |(flow, spec): (FlowId, &FlowSpec)| {
@@ -88,7 +90,8 @@ fn paths(
     tables.critical_paths(&scenario).map_err(|error| error.to_string())
 }
 
-/// The slowest computation, then both messages: 40 us, of which 19 are more than the median of 20 and 22 us, 90 us, and 350 us.
+/// The slowest computation, then both messages: 40 us, of which 19 are more than the median of 20 and 22 us, 90 us, and
+/// 350 us.
 #[test]
 fn a_path_names_the_straggler_the_pause_and_the_slow_link() {
     let all = paths(true, |_, _| {}).expect("the tables are right");

@@ -38,7 +38,8 @@ pub(super) fn range(text: &str) -> Option<Range<'_>> {
     halves.into_iter().find(is_range).map(|(first, last)| Range { first, last })
 }
 
-/// Splits a name into letters and the number at its end. A number with zeros before it would be another name of the same node.
+/// Splits a name into letters and the number at its end. A number with zeros before it would be another name of the
+/// same node.
 fn numbered(name: &str) -> Option<(&str, u32)> {
     let letters = name.trim_end_matches(|c: char| c.is_ascii_digit());
     let digits = &name[letters.len()..];

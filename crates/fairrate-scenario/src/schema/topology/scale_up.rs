@@ -9,15 +9,16 @@ use crate::error::{Report, Site};
 use crate::reader::Section;
 use crate::tree::{Node, Value};
 
-/// Rate of each direction between a GPU and the switch of its server: NVLink of an H800, as in SimAI's templates of topologies.
+/// Rate of each direction between a GPU and the switch of its server: NVLink of an H800, as in SimAI's templates of
+/// topologies.
 const NVLINK_RATE: Rate = Rate::from_gbps(2_880);
 /// Delay of that link, from the same templates.
 const NVLINK_DELAY: Time = Time::from_ns(25);
 /// An example.
 const EXAMPLE: &str = "{ size = 8, rate = \"2880Gbps\", delay = \"25ns\" }";
 
-/// Reads `scale_up = { size = 8, rate = "2880Gbps", delay = "25ns" }`, or `false`. Shapes of servers have scale-up networks of their size by
-/// default, and others have none.
+/// Reads `scale_up = { size = 8, rate = "2880Gbps", delay = "25ns" }`, or `false`. Shapes of servers have scale-up
+/// networks of their size by default, and others have none.
 pub(super) fn read(s: &mut Section<'_>, shape: &Shape) -> Option<(ScaleUp, Site)> {
     let size = match shape {
         Shape::Cluster(cluster) => Some(cluster.gpus_per_server),

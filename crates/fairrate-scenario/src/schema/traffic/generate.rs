@@ -173,7 +173,8 @@ fn expected_flows(report: &Report, block: &Block<'_>, topology: &Topology, names
     }
 }
 
-/// Returns the senders that a name stands for: hosts, of which one that is named alone may be the receiver, which is an error later.
+/// Returns the senders that a name stands for: hosts, of which one that is named alone may be the receiver, which is an
+/// error later.
 fn others(names: &Names<'_>, name: &NodeName, receiver: NodeId, report: &Report) -> Vec<NodeId> {
     let mut hosts = names.hosts(name, report);
     if 1 < hosts.len() {

@@ -3,7 +3,8 @@
 use fairrate_sim::{FaultConfig, SimConfig};
 use fairrate_text::one_of;
 
-/// Returns a warning if an oracle sets rates, and faults or hosts are of packets: fluids know slow links, and nothing else of them.
+/// Returns a warning if an oracle sets rates, and faults or hosts are of packets: fluids know slow links, and nothing
+/// else of them.
 pub(super) fn warning(config: &SimConfig) -> Option<String> {
     config.cc.needs().feedback.oracle?;
     let none = FaultConfig::NONE;

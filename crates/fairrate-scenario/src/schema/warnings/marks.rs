@@ -85,8 +85,8 @@ fn inputs(topology: &Topology) -> BTreeMap<NodeId, Inputs> {
     inputs
 }
 
-/// Returns the queue at `port` from which PFC pauses the fewest inputs of its switch that can fill it, in bytes, with their number; `None`
-/// if nothing can fill it.
+/// Returns the queue at `port` from which PFC pauses the fewest inputs of its switch that can fill it, in bytes, with
+/// their number; `None` if nothing can fill it.
 fn pauses_from(config: &SimConfig, port: PortId, inputs: &Inputs) -> Option<(f64, usize)> {
     let fabric = &config.fabric;
     let rate = config.topology.link(port).rate;
@@ -108,7 +108,8 @@ fn pauses_from(config: &SimConfig, port: PortId, inputs: &Inputs) -> Option<(f64
     Some((from, fillers))
 }
 
-/// Returns the smallest number of `inputs`, without those from `to`, that bring more than a port with `bps` sends there.
+/// Returns the smallest number of `inputs`, without those from `to`, that bring more than a port with `bps` sends
+/// there.
 fn fillers(inputs: &Inputs, bps: u64, to: NodeId) -> Option<usize> {
     let mut sum = 0_u64;
     let mut others = inputs.iter().filter(|(_, from)| *from != to);

@@ -38,8 +38,8 @@ fn no_reaction(config: &SimConfig) -> Option<String> {
     })
 }
 
-/// Returns the time within which what is only late arrives, in whole tens of microseconds, and the largest base RTT in whole
-/// nanoseconds.
+/// Returns the time within which what is only late arrives, in whole tens of microseconds, and the largest base RTT in
+/// whole nanoseconds.
 fn patient(config: &SimConfig) -> (Time, Time) {
     let base_rtt = config.base_rtt(&Routes::new(&config.topology));
     let ten = Time::from_us(10).as_ps();
@@ -47,8 +47,8 @@ fn patient(config: &SimConfig) -> (Time, Time) {
     (Time::from_ps((PATIENCE * base_rtt.as_ps()).next_multiple_of(ten)), rounded)
 }
 
-/// Returns a warning if packets overtake each other, and receivers take that for losses. TCP tells the two apart by time, and a transport
-/// with grants has no such reports.
+/// Returns a warning if packets overtake each other, and receivers take that for losses. TCP tells the two apart by
+/// time, and a transport with grants has no such reports.
 fn disorder(config: &SimConfig) -> Option<String> {
     let can_wait = config.transport.kind == Transport::Rdma && config.cc.needs().feedback.grants.is_none();
     (config.may_reorder() && can_wait && config.transport.reorder_window == Time::ZERO).then(|| {

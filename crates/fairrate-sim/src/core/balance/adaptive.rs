@@ -1,16 +1,16 @@
 //! Adaptive routing: each data packet takes the port with the least load, as in the Ultra Ethernet simulator's
-//! `ADAPTIVE_ROUTING`; ties are broken at random. The load is the queue, the use of the link, or whether the other end has
-//! paused it, or several of them in order.
+//! `ADAPTIVE_ROUTING`; ties are broken at random. The load is the queue, the use of the link, or whether the other end
+//! has paused it, or several of them in order.
 //!
-//! As there, queues are rounded to four levels by default, so that short queues tie. Compared exactly, the senders of a rack
-//! at full load fall into step: each finds the same port free each time, and keeps one path as under ECMP.
+//! As there, queues are rounded to four levels by default, so that short queues tie. Compared exactly, the senders of a
+//! rack at full load fall into step: each finds the same port free each time, and keeps one path as under ECMP.
 //!
 //! As there, `sticky` lets a flow keep its port. Only after a silence that is longer, and then in half of the cases, it
 //! looks for the best port, and moves if that one is better than its own.
 //!
-//! Differences from that simulator: by default ports are read at once, there every 100 ns (`refresh`); the use of a link is
-//! measured between decisions about its port, there over exactly 30 us. As there, small packets are sprayed (there below
-//! 100 bytes, here all but data).
+//! Differences from that simulator: by default ports are read at once, there every 100 ns (`refresh`); the use of a
+//! link is measured between decisions about its port, there over exactly 30 us. As there, small packets are sprayed
+//! (there below 100 bytes, here all but data).
 
 use std::cell::RefCell;
 use std::collections::{BTreeMap, VecDeque};
@@ -127,7 +127,8 @@ fn level(queued_bytes: u64, full_bytes: u64) -> u64 {
     [5, 10, 20].into_iter().filter(|&threshold| threshold <= percent).count() as u64
 }
 
-/// Returns the level of the use of a link that was busy for `busy_ps` of `of_ps`: none, below 15 %, below 50 %, and above.
+/// Returns the level of the use of a link that was busy for `busy_ps` of `of_ps`: none, below 15 %, below 50 %, and
+/// above.
 fn use_level(busy_ps: u64, of_ps: u64) -> u64 {
     let percent = u128::from(busy_ps) * 100 / u128::from(of_ps.max(1));
     [1, 15, 50].into_iter().filter(|&threshold| threshold <= percent).count() as u64

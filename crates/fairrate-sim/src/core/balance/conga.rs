@@ -1,14 +1,16 @@
-//! CONGA: Alizadeh, Edsall, Dharmapurikar, Vaidyanathan, Chu, Fingerhut, Lam, Matus, Pan, Yadav, Varghese, "CONGA: Distributed
-//! Congestion-Aware Load Balancing for Datacenters", SIGCOMM 2014. The sections in the comments are the paper's.
+//! CONGA: Alizadeh, Edsall, Dharmapurikar, Vaidyanathan, Chu, Fingerhut, Lam, Matus, Pan, Yadav, Varghese, "CONGA:
+//! Distributed Congestion-Aware Load Balancing for Datacenters", SIGCOMM 2014. The sections in the comments are the
+//! paper's.
 //!
-//! In a fabric of two tiers, a leaf learns how loaded each of its uplinks' paths to each other leaf is. A packet carries the
-//! number of its uplink and the load of the most loaded link so far; the leaf at the other end remembers it, and sends it
-//! back on whatever goes the other way. A flowlet takes the uplink whose path is loaded least.
+//! In a fabric of two tiers, a leaf learns how loaded each of its uplinks' paths to each other leaf is. A packet
+//! carries the number of its uplink and the load of the most loaded link so far; the leaf at the other end remembers
+//! it, and sends it back on whatever goes the other way. A flowlet takes the uplink whose path is loaded least.
 //!
-//! Chosen here: data and acknowledgments both carry and choose, as all packets do in the paper (the ns-3 code of ConWeave's
-//! authors leaves acknowledgments out), but headers that go back to their senders do neither; a load that was not heard of for
-//! `age` counts as none at once, where the paper lets it fade; flowlets are found exactly, where the paper's hardware has an
-//! age bit and a table of hashes; numbers of uplinks have five bits, where the paper's have four.
+//! Chosen here: data and acknowledgments both carry and choose, as all packets do in the paper (the ns-3 code of
+//! ConWeave's authors leaves acknowledgments out), but headers that go back to their senders do neither; a load that
+//! was not heard of for `age` counts as none at once, where the paper lets it fade; flowlets are found exactly, where
+//! the paper's hardware has an age bit and a table of hashes; numbers of uplinks have five bits, where the paper's have
+//! four.
 
 use std::collections::BTreeMap;
 
@@ -98,7 +100,8 @@ impl FromLeaf {
 pub(super) struct Conga {
     config: Config,
     links: BTreeMap<PortIdx, Estimator>,
-    /// By leaf, flow and kind of packet: the uplink, and the time of the last packet. Both ends of a flow may send packets that are no data.
+    /// By leaf, flow and kind of packet: the uplink, and the time of the last packet. Both ends of a flow may send
+    /// packets that are no data.
     flowlets: BTreeMap<(NodeId, FlowId, bool), (PortIdx, u64)>,
     /// By leaf, and by the leaf at the other end.
     to_leaf: BTreeMap<(NodeId, NodeId), ToLeaf>,
@@ -130,8 +133,8 @@ impl Conga {
         self.load(at, port)
     }
 
-    /// Returns the uplink for a packet of a host of this leaf to a host of the leaf `other` (section 3.5), and writes the
-    /// packet's header.
+    /// Returns the uplink for a packet of a host of this leaf to a host of the leaf `other` (section 3.5), and writes
+    /// the packet's header.
     fn leave(&mut self, at: &Crossing<'_>, other: NodeId) -> PortIdx {
         let key = (at.switch, at.packet.flow, at.is_data());
         let known = self.flowlets.get(&key).copied().filter(|(port, _)| at.candidates.contains(port));
@@ -148,8 +151,8 @@ impl Conga {
         port
     }
 
-    /// Returns the uplink with the least load on its way to the leaf `other`: `own` if it is among the best, and otherwise one
-    /// of them at random.
+    /// Returns the uplink with the least load on its way to the leaf `other`: `own` if it is among the best, and
+    /// otherwise one of them at random.
     fn best(&mut self, at: &Crossing<'_>, other: NodeId, own: Option<PortIdx>) -> PortIdx {
         let remote = |conga: &Self, uplink: usize| {
             let known = conga.to_leaf.get(&(at.switch, other)).and_then(|leaf| leaf.0[uplink]);

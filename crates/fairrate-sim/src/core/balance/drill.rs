@@ -1,9 +1,9 @@
-//! DRILL(d, m): Ghorbani, Yang, Godfrey, Ganjali, Firoozshahian, "DRILL: Micro Load Balancing for Low-latency Data Center
-//! Networks", SIGCOMM 2017. Each data packet compares the queues of `d` ports at random and of the `m` ports that were
-//! best last time, and takes the best; the best `m` of these are remembered.
+//! DRILL(d, m): Ghorbani, Yang, Godfrey, Ganjali, Firoozshahian, "DRILL: Micro Load Balancing for Low-latency Data
+//! Center Networks", SIGCOMM 2017. Each data packet compares the queues of `d` ports at random and of the `m` ports
+//! that were best last time, and takes the best; the best `m` of these are remembered.
 //!
-//! Chosen here: a switch remembers for each set of ports that it chooses among; ports are drawn with replacement; queues
-//! are compared by the time until they are sent; packets other than data are sprayed.
+//! Chosen here: a switch remembers for each set of ports that it chooses among; ports are drawn with replacement;
+//! queues are compared by the time until they are sent; packets other than data are sprayed.
 
 use std::collections::BTreeMap;
 

@@ -21,8 +21,8 @@ impl Scheme for Hashed {
                 return own;
             }
         }
-        // The default hash picks by its upper bits. Another seed for each number of ports makes it move as many flows as
-        // a remainder does when that number changes.
+        // The default hash picks by its upper bits. Another seed for each number of ports makes it move as many flows
+        // as a remainder does when that number changes.
         let n = at.candidates.len();
         let seed = if n == at.all.len() { seed } else { mix64(seed ^ n as u64) };
         at.candidates[pick_way(hash, seed, at.switch, key, (n, at.weights))]

@@ -1,9 +1,9 @@
-//! Paths by number: packets carry the number of their path, and each switch that has a choice takes a digit of it, as if their
-//! sources had laid their routes (M. Handley et al., "Re-architecting datacenter networks and stacks for low latency and high
-//! performance", SIGCOMM 2017: NDP's senders choose among all paths).
+//! Paths by number: packets carry the number of their path, and each switch that has a choice takes a digit of it, as
+//! if their sources had laid their routes (M. Handley et al., "Re-architecting datacenter networks and stacks for low
+//! latency and high performance", SIGCOMM 2017: NDP's senders choose among all paths).
 //!
-//! The first switch with a choice among n ports takes the number modulo n, the next one goes on with what is left of it. A switch
-//! finds out the digits before its own by going the same way from the packet's first switch.
+//! The first switch with a choice among n ports takes the number modulo n, the next one goes on with what is left of
+//! it. A switch finds out the digits before its own by going the same way from the packet's first switch.
 
 use super::{Crossing, Scheme};
 use crate::core::run::Run;

@@ -1,8 +1,8 @@
-//! Round robin by packets: data packets take the ports in turn; after each round the order is drawn anew, as in the Ultra
-//! Ethernet simulator's `RR`, so that switches do not fall into step.
+//! Round robin by packets: data packets take the ports in turn; after each round the order is drawn anew, as in the
+//! Ultra Ethernet simulator's `RR`, so that switches do not fall into step.
 //!
-//! As there, small packets are sprayed (there below 128 bytes, here all but data). Chosen here: a switch has one turn for
-//! each set of ports that it chooses among, where that simulator has one for the switch.
+//! As there, small packets are sprayed (there below 128 bytes, here all but data). Chosen here: a switch has one turn
+//! for each set of ports that it chooses among, where that simulator has one for the switch.
 
 use std::collections::BTreeMap;
 

@@ -1,4 +1,5 @@
-//! The next hops of switches, as ports of this part: found once for a switch and an edge switch, when a packet needs them first.
+//! The next hops of switches, as ports of this part: found once for a switch and an edge switch, when a packet needs
+//! them first.
 
 use std::collections::HashMap;
 use std::ops::Range;
@@ -7,7 +8,8 @@ use crate::core::run::Run;
 use crate::core::share::Links;
 use crate::ids::{NodeId, PortId, PortIdx};
 
-/// The lists of next hops that have been needed. Most switches have few different ones: up, and down to each switch below.
+/// The lists of next hops that have been needed. Most switches have few different ones: up, and down to each switch
+/// below.
 pub(super) struct Ways {
     /// For a switch, its number among switches; for a host, the number of its edge switch among edge switches.
     number: Vec<u32>,
@@ -51,7 +53,8 @@ impl Ways {
         }
     }
 
-    /// Returns the ports of a switch on shortest paths to a host, as [`Routes::next_hops`](crate::routing::Routes::next_hops) orders them.
+    /// Returns the ports of a switch on shortest paths to a host, as
+    /// [`Routes::next_hops`](crate::routing::Routes::next_hops) orders them.
     #[inline]
     pub(super) fn to(&mut self, run: &Run, links: &Links, switch: NodeId, host: NodeId) -> &[PortIdx] {
         let place = |port: PortId| links.place_of(port).expect("a switch's ports are in its part");

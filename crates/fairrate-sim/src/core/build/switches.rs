@@ -29,7 +29,8 @@ pub(in crate::core) fn shares_draws(config: &SimConfig) -> bool {
     config.fabric.all_ecn().any(|ecn| ecn.draws != MarkDraws::PerPort)
 }
 
-/// Builds the switches of a part, with their buffers and markers, for ports with numbers `ids` that belong to switches `of_switch`.
+/// Builds the switches of a part, with their buffers and markers, for ports with numbers `ids` that belong to switches
+/// `of_switch`.
 pub(super) fn build_switches(
     run: &Run,
     of_switch: &Table<PortIdx, Option<SwitchIdx>>,
@@ -116,8 +117,8 @@ pub(super) fn attach_weights(config: &SimConfig, ports: &mut [Port], wire_mtu: u
     }
 }
 
-/// Returns the classes with weights, before any has something to send, if there are any. The one of the least weight sends a full
-/// packet of `wire_mtu` bytes in each of its turns.
+/// Returns the classes with weights, before any has something to send, if there are any. The one of the least weight
+/// sends a full packet of `wire_mtu` bytes in each of its turns.
 pub(in crate::core) fn weighted_classes(config: &SimConfig, wire_mtu: u32) -> Option<WeightedClasses> {
     let classes = config.fabric.all_classes();
     let weights = classes.map(|class| class.weight);

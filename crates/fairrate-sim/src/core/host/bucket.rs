@@ -21,16 +21,16 @@ const FILLING_PS: u64 = 10_000;
 /// The contents of a flow's bucket.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Filled {
-    /// The time at which the bucket had enough for the next packet. In the past it stands for a credit: what goes at the flow's
-    /// rate in the time since.
+    /// The time at which the bucket had enough for the next packet. In the past it stands for a credit: what goes at
+    /// the flow's rate in the time since.
     pub(super) next_ps: u64,
     /// Bits of credit besides, if that time would be before zero.
     pub(super) more_bits: u64,
 }
 
 impl Filled {
-    /// Returns the bucket as the flow's rate changes from the first to the second of `rates`, on a link of the third, with
-    /// its algorithm's kind of bucket and packets of `mtu` bytes of payload.
+    /// Returns the bucket as the flow's rate changes from the first to the second of `rates`, on a link of the third,
+    /// with its algorithm's kind of bucket and packets of `mtu` bytes of payload.
     pub(super) fn in_bucket_of(
         self,
         c: &Rules,
@@ -43,8 +43,9 @@ impl Filled {
         self.refilled(now_ps, (before, rate, line), mtu + c.data_header)
     }
 
-    /// Returns the bucket as the flow's rate changes from `before` to `rate` on a link of rate `line`. It is empty when a limit
-    /// is first set: it then fills for a packet of `packet` bytes. A credit keeps its bytes. Each change fills it once.
+    /// Returns the bucket as the flow's rate changes from `before` to `rate` on a link of rate `line`. It is empty when
+    /// a limit is first set: it then fills for a packet of `packet` bytes. A credit keeps its bytes. Each change fills
+    /// it once.
     fn refilled(self, now_ps: u64, (before, rate, line): (Rate, Rate, Rate), packet: u64) -> Self {
         let empty = |next_ps| Self { next_ps, more_bits: 0 };
         if line <= rate {

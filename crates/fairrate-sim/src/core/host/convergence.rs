@@ -7,9 +7,9 @@
 //!   a loss are not counted.
 //! - Arrivals and departures of the same moment are one change, named by the last of them. A departure that leaves no
 //!   flow is not a change.
-//! - The optimum is that of the flows that compete: classes with weights, weights, demands, and the full capacity of every link of a path,
-//!   including the hosts' links, in bits on the wire. The share of acknowledgments and control packets is within the
-//!   tolerance.
+//! - The optimum is that of the flows that compete: classes with weights, weights, demands, and the full capacity of
+//!   every link of a path, including the hosts' links, in bits on the wire. The share of acknowledgments and control
+//!   packets is within the tolerance.
 //! - The rate compared is the rate that the sender allows itself: its pacing rate or its window over the base RTT of
 //!   its path, whichever is less, in bits on the wire. Both are known at once; the arrival rate follows them by a round
 //!   trip.

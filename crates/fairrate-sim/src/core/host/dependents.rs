@@ -10,8 +10,8 @@ use crate::engine::EventKind;
 use crate::ids::{FlowId, TaskId};
 use crate::output::{Observation, TaskOutcome};
 
-/// The dependencies of flows that a part's hosts send and of tasks that they compute, as far as they are not met. The lists have the
-/// flows and then the tasks.
+/// The dependencies of flows that a part's hosts send and of tasks that they compute, as far as they are not met. The
+/// lists have the flows and then the tasks.
 pub(super) struct Dependents {
     n_flows: usize,
     /// For each activity, the number of its dependencies that are not met.
@@ -120,8 +120,8 @@ impl Hosts {
         w.observed.add(Observation::Task(TaskOutcome { task, start, end }));
     }
 
-    /// Returns the dependencies of flow `id` that are not met, each as a flow or task and its milestone, as far as this part
-    /// sees them.
+    /// Returns the dependencies of flow `id` that are not met, each as a flow or task and its milestone, as far as this
+    /// part sees them.
     pub(in crate::core) fn waits_for(&self, run: &Run, id: FlowId) -> Vec<(Activity, Milestone)> {
         let Some(dependents) = &self.dependents else { return Vec::new() };
         let of_flow = run.config.dependencies.iter().filter(|dependency| dependency.waiter == id.into());

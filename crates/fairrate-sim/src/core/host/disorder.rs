@@ -39,16 +39,17 @@ impl Arrival {
 }
 
 impl DisorderBook {
-    /// Creates a book without entries; `None` if the packets of a flow take one path, or if all flows are HOMA's, where sequence numbers
-    /// of packets are not bytes.
+    /// Creates a book without entries; `None` if the packets of a flow take one path, or if all flows are HOMA's, where
+    /// sequence numbers of packets are not bytes.
     pub(super) fn new(config: &SimConfig, n_flows: usize) -> Option<Box<Self>> {
         let is_wanted =
             config.fabric.balance.is_by_packet() && config.is_any(|_, needs| needs.feedback.grants.is_none());
         is_wanted.then(|| Box::new(Self(vec![Entry::default(); n_flows].into())))
     }
 
-    /// Records the arrival of a packet of `flow`, whose receiver now expects byte `expected`. A copy of what had arrived in order does not
-    /// count: nothing that comes once a flow is complete does, however much later its outcome is read.
+    /// Records the arrival of a packet of `flow`, whose receiver now expects byte `expected`. A copy of what had
+    /// arrived in order does not count: nothing that comes once a flow is complete does, however much later its outcome
+    /// is read.
     #[cold]
     #[inline(never)]
     pub(super) fn note(&mut self, flow: FlowId, p: Arrival, expected: u64) {

@@ -1,8 +1,10 @@
-//! Hosts that are not ideal: what arrives is drained into memory, and acted on some time later; a NIC is slower than its link.
+//! Hosts that are not ideal: what arrives is drained into memory, and acted on some time later; a NIC is slower than
+//! its link.
 //!
-//! A packet that arrives at such a host goes through two rooms. Data waits in the receive buffer (`memory`) until it is in memory. Then,
-//! like all other packets from their arrival on, it waits until the host acts on it (`delay`): only then does its transport learn of it.
-//! Each room keeps the order of its packets, so it has at most one event, that of its first packet.
+//! A packet that arrives at such a host goes through two rooms. Data waits in the receive buffer (`memory`) until it is
+//! in memory. Then, like all other packets from their arrival on, it waits until the host acts on it (`delay`): only
+//! then does its transport learn of it. Each room keeps the order of its packets, so it has at most one event, that of
+//! its first packet.
 
 mod delay;
 mod memory;
@@ -199,7 +201,8 @@ impl Hosts {
         }
     }
 
-    /// Sends a frame of `kind`, a pause or resume, for each class of data to the switch of `host`, ahead of all other packets.
+    /// Sends a frame of `kind`, a pause or resume, for each class of data to the switch of `host`, ahead of all other
+    /// packets.
     fn tell_switch(&mut self, w: &mut World, host: HostId, kind: PacketKind) {
         let egress = self.nics[host].port;
         let classes = self.imperfect.as_ref().map_or(0, |imperfect| imperfect.classes);
@@ -243,7 +246,8 @@ impl Hosts {
         this.and_then(|this| this.memory.as_ref()).map_or(0, Memory::penalty)
     }
 
-    /// Keeps the NIC of `host` from sending for as long as it is slower than its link, after it has begun to send a packet.
+    /// Keeps the NIC of `host` from sending for as long as it is slower than its link, after it has begun to send a
+    /// packet.
     #[inline]
     pub(super) fn rest(&self, w: &mut World, host: HostId) {
         if let Some(imperfect) = &self.imperfect {
@@ -280,7 +284,8 @@ impl Hosts {
     }
 }
 
-/// Keeps the transmitter of `egress` busy until a NIC of the rate of `host` would have sent the packet that it has begun now.
+/// Keeps the transmitter of `egress` busy until a NIC of the rate of `host` would have sent the packet that it has
+/// begun now.
 #[cold]
 fn rest(imperfect: &ImperfectHosts, w: &mut World, host: HostId, egress: PortIdx) {
     let Some(this) = &imperfect.of[host] else { return };

@@ -260,8 +260,8 @@ impl Hosts {
         self.nics[host].port
     }
 
-    /// Returns the other end points of the host that an end point is of, if flows of one may wait for flows of another; the first is
-    /// none if there are none.
+    /// Returns the other end points of the host that an end point is of, if flows of one may wait for flows of another;
+    /// the first is none if there are none.
     #[inline]
     pub(super) fn partners_of(&self, host: HostId) -> [HostId; 2] {
         self.partners.get(host).copied().unwrap_or([HostId::NONE; 2])
@@ -388,7 +388,8 @@ impl Hosts {
     }
 }
 
-/// Returns, for each end point, the others of the same host, or [`HostId::NONE`]; nothing if no flows of one wait for flows of another.
+/// Returns, for each end point, the others of the same host, or [`HostId::NONE`]; nothing if no flows of one wait for
+/// flows of another.
 fn partners(config: &SimConfig) -> Table<HostId, [HostId; 2]> {
     let topology = &config.topology;
     if !config.starts_across_ends() {

@@ -44,7 +44,8 @@ pub(super) struct Wake {
 }
 
 impl NicOrder {
-    /// Returns the order of a run with these classes with weights, if there are any; `by_insertion` is set if its ties go by insertion.
+    /// Returns the order of a run with these classes with weights, if there are any; `by_insertion` is set if its ties
+    /// go by insertion.
     pub(super) fn new(by_insertion: bool, weighted: Option<WeightedClasses>, nics: &Own<HostId, Nic>) -> Self {
         match weighted {
             _ if by_insertion => Self::AsNs3(Box::new(nics.alike())),
@@ -68,8 +69,8 @@ impl NicOrder {
         }
     }
 
-    /// Returns the position of the flow of `nic`, that of `host`, that may send at `now_ps`, in fair turns. `paused` has one bit for each
-    /// paused class.
+    /// Returns the position of the flow of `nic`, that of `host`, that may send at `now_ps`, in fair turns. `paused`
+    /// has one bit for each paused class.
     #[inline]
     pub(super) fn pick(&mut self, nic: &Nic, host: HostId, now_ps: u64, paused: u8) -> Option<usize> {
         match self {
@@ -84,7 +85,8 @@ impl NicOrder {
         }
     }
 
-    /// Records that the flow of `host` at `at`, of `class`, has sent `wire` bytes. In ns-3 the turn stays there, and the search begins behind it.
+    /// Records that the flow of `host` at `at`, of `class`, has sent `wire` bytes. In ns-3 the turn stays there, and
+    /// the search begins behind it.
     #[inline]
     pub(super) fn sent(&mut self, nic: &mut Nic, host: HostId, (at, class): (usize, u8), wire: u16) {
         match self {

@@ -109,8 +109,8 @@ fn name(run: &Run, id: FlowId) -> Option<Name> {
 }
 
 impl Hosts {
-    /// Returns the controller of a flow that starts, its own or its connection's, the time of its first packet, and the rate and
-    /// credit of its bucket, if its connection has one.
+    /// Returns the controller of a flow that starts, its own or its connection's, the time of its first packet, and the
+    /// rate and credit of its bucket, if its connection has one.
     pub(crate) fn controlled(&mut self, w: &World, id: FlowId) -> (Controlled, u64, Option<(Rate, u64)>) {
         let (now, now_ps) = (w.clock.now(), w.clock.now_ps);
         let build = || w.run.algorithm_of(id).build(&w.run.flow_context(id, now));

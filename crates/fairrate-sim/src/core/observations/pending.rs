@@ -93,8 +93,9 @@ impl Pending {
         self.order.len() != self.marked
     }
 
-    /// Returns the place of the notifications added since the last [`Pending::mark`], which `event` caused: that of the event, or of the
-    /// `last` steps at the same ports if those are of the same time and later. Sets the last steps of these ports.
+    /// Returns the place of the notifications added since the last [`Pending::mark`], which `event` caused: that of the
+    /// event, or of the `last` steps at the same ports if those are of the same time and later. Sets the last steps of
+    /// these ports.
     pub(super) fn place_behind(&self, event: Event, last: &mut HashMap<PortId, Event>) -> Event {
         let port = |&(_, at): &(Event, u32)| match &self.notifications[at as usize] {
             Notification::Packet(step, _) => Some(step.port),
@@ -107,8 +108,8 @@ impl Pending {
         place
     }
 
-    /// Records `event` as the cause of the notifications added since the last call. They keep the order in which they were added if
-    /// `keeps_order`.
+    /// Records `event` as the cause of the notifications added since the last call. They keep the order in which they
+    /// were added if `keeps_order`.
     pub(super) fn mark(&mut self, event: Event, keeps_order: bool) {
         let is_early = |last: usize| event < self.order[last].0;
         self.is_mixed |= !keeps_order && self.marked.checked_sub(1).is_some_and(is_early);
@@ -205,7 +206,8 @@ mod tests {
         pending.mark(Event::new(time_ps, EventKind::TxDone, 0), false);
     }
 
-    /// Packets come in order of time with their own headers, also when others have gone and their places are used again.
+    /// Packets come in order of time with their own headers, also when others have gone and their places are used
+    /// again.
     #[test]
     fn what_waits_keeps_its_header_when_others_have_gone() {
         let (mut pending, mut seen, mut last) = (Pending::default(), 0, 0);

@@ -119,7 +119,8 @@ impl Cluster {
         &self.run.config
     }
 
-    /// Returns how the run is simulated: the reasons of all parts together, so that they do not depend on the number of threads.
+    /// Returns how the run is simulated: the reasons of all parts together, so that they do not depend on the number of
+    /// threads.
     pub(crate) fn mode(&self) -> Mode {
         let mut mode = Mode::default();
         for part in &self.parts {
@@ -250,8 +251,8 @@ impl Cluster {
         }
     }
 
-    /// Works through the next window of the epoch, which begins at `next_ps`; if there is one part, through the epoch or
-    /// `max_events` of it. Returns the number of events.
+    /// Works through the next window of the epoch, which begins at `next_ps`; if there is one part, through the epoch
+    /// or `max_events` of it. Returns the number of events.
     fn work(&self, crew: &Crew<'_, Part>, parts: &[Mutex<Part>], next_ps: u64, max_events: u64) -> u64 {
         let end_ps = self.epoch_end_ps.min(self.snapshot_ps());
         if parts.len() == 1 {
@@ -268,7 +269,8 @@ impl Cluster {
         }
     }
 
-    /// Opens the next epoch, which begins at `next_ps`, unless probes are due before, which then sample, or no events are left.
+    /// Opens the next epoch, which begins at `next_ps`, unless probes are due before, which then sample, or no events
+    /// are left.
     fn open_epoch(&mut self, parts: &[Mutex<Part>], next_ps: u64, sink: &mut dyn Sink) -> Next {
         let probe_ps = self.probes.next_ps();
         // If no events are left, probes go on until the end, if there is one.

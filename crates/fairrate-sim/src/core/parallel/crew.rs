@@ -16,8 +16,8 @@ use super::pace::{Pace, Way};
 use crate::core::Part;
 
 /// Number of times a waiting thread checks its condition before it sleeps, if there is a core for each thread: with few
-/// threads, and with [`MANY`] and more. A check takes some tens of nanoseconds, so the first is as long as waking up takes.
-/// Most of many threads wait for the slowest one in every round, and one thread has to wake all of them.
+/// threads, and with [`MANY`] and more. A check takes some tens of nanoseconds, so the first is as long as waking up
+/// takes. Most of many threads wait for the slowest one in every round, and one thread has to wake all of them.
 const SPINS: [u32; 2] = [1_024, 4_096];
 const MANY: usize = 4;
 
@@ -50,8 +50,8 @@ pub(super) struct Habits {
     pub(super) work: Option<Mutex<Work>>,
 }
 
-/// A value in cache lines of its own, so that a thread which looks at it is not disturbed by others that change what is beside
-/// it. Processors fetch lines in pairs.
+/// A value in cache lines of its own, so that a thread which looks at it is not disturbed by others that change what is
+/// beside it. Processors fetch lines in pairs.
 #[repr(align(128))]
 struct Apart<T>(T);
 
@@ -68,7 +68,8 @@ pub(super) struct Crew<'a, P> {
     results: Vec<Apart<RoundResult>>,
     habits: &'a Habits,
     is_dismissed: AtomicBool,
-    /// Number of workers that sleep, and `true` if the leader does. To wake a thread costs more than to ask if it sleeps.
+    /// Number of workers that sleep, and `true` if the leader does. To wake a thread costs more than to ask if it
+    /// sleeps.
     n_asleep: AtomicUsize,
     leader_sleeps: AtomicBool,
     /// The threads (`leader`, `workers`), and the number of checks of each before it sleeps (`spins`).
@@ -87,8 +88,8 @@ struct Round {
     max_events: AtomicU64,
 }
 
-/// The result of the part of a worker in a round: the number of events (`n_events`), and `true` if it has reached the end of the
-/// window (`is_done`).
+/// The result of the part of a worker in a round: the number of events (`n_events`), and `true` if it has reached the
+/// end of the window (`is_done`).
 #[derive(Default)]
 struct RoundResult {
     n_events: AtomicU64,
@@ -139,8 +140,8 @@ impl<'a, P: Process> Crew<'a, P> {
         })
     }
 
-    /// Processes the events of all parts before `window_end_ps`, at most `max_events` in each part and possibly fewer. Returns
-    /// `true` if all parts have reached the end of the window, and the number of events.
+    /// Processes the events of all parts before `window_end_ps`, at most `max_events` in each part and possibly fewer.
+    /// Returns `true` if all parts have reached the end of the window, and the number of events.
     pub(super) fn run(&self, window_end_ps: u64, max_events: u64) -> (bool, u64) {
         if let Some(work) = &self.habits.work {
             return lock(work).round(|part, most| lock(&self.parts[part]).run(window_end_ps, most.min(max_events)));
@@ -162,7 +163,8 @@ impl<'a, P: Process> Crew<'a, P> {
         self.habits.pace.lock().expect("nothing panics with this lock held")
     }
 
-    /// Runs all parts on the leader; returns `true` if no part has an event left in the window, and the number of events.
+    /// Runs all parts on the leader; returns `true` if no part has an event left in the window, and the number of
+    /// events.
     fn run_alone(&self, window_end_ps: u64, max_events: u64) -> (bool, u64) {
         let each = self.parts.iter().map(|part| lock(part).run(window_end_ps, max_events));
         each.fold((true, 0), |all, one| (all.0 && one.0, all.1 + one.1))
@@ -205,8 +207,8 @@ impl<'a, P: Process> Crew<'a, P> {
         if self.look(|| self.through.0.load(Ordering::Acquire) == n_others) {
             return;
         }
-        // These three and those in `work` have one order: either this thread sees the last worker's number, or that worker
-        // sees that this thread sleeps.
+        // These three and those in `work` have one order: either this thread sees the last worker's number, or that
+        // worker sees that this thread sleeps.
         self.leader_sleeps.store(true, Ordering::SeqCst);
         while self.through.0.load(Ordering::SeqCst) != n_others {
             std::thread::park_timeout(NAP);

@@ -10,7 +10,8 @@ use crate::packet::{Packet, PacketPool};
 use crate::prefetch::Cache;
 use crate::transport::LineNote;
 
-/// Numbers of packets by which [`Mail::unpack`] fetches ahead: the port and the place of a packet, and then what the port leads to.
+/// Numbers of packets by which [`Mail::unpack`] fetches ahead: the port and the place of a packet, and then what the
+/// port leads to.
 const AHEAD: [usize; 2] = [16, 8];
 
 /// Mail from one part to another, in the order of sending.
@@ -107,8 +108,9 @@ impl Mail {
 
 /// The boxes in which parts put mail for each other: one for each part and each sender to it.
 ///
-/// A part puts mail into its receivers' boxes when its round ends, and empties its own when a round begins. A sender may
-/// be a round ahead of a receiver. That does no harm, because no packet arrives before the window in which it was sent ends.
+/// A part puts mail into its receivers' boxes when its round ends, and empties its own when a round begins. A sender
+/// may be a round ahead of a receiver. That does no harm, because no packet arrives before the window in which it was
+/// sent ends.
 pub(crate) struct PostOffice {
     n_parts: usize,
     /// By receiver and sender.
@@ -133,8 +135,8 @@ impl PostOffice {
         }
     }
 
-    /// Empties the boxes of part number `to`: calls `read`, which empties a mail, with each one in turn. Each box gets the
-    /// memory of the one before, and the first one that of `spare`, which is empty.
+    /// Empties the boxes of part number `to`: calls `read`, which empties a mail, with each one in turn. Each box gets
+    /// the memory of the one before, and the first one that of `spare`, which is empty.
     pub(crate) fn empty(&self, to: usize, spare: &mut Mail, mut read: impl FnMut(&mut Mail)) {
         for mut full in self.boxes(to) {
             if !full.is_empty() {

@@ -9,8 +9,8 @@ use super::crew::{Crew, Habits, Process, processors, spins_of};
 /// Number of meetings that are timed of threads that are awake, and of threads that sleep.
 const MEETINGS: [usize; 2] = [5_000, 100];
 
-/// The cost of a meeting of the threads of a run: the time that a round without any work takes. It is nearly the least of
-/// those that were measured: other programs on the machine delay the others.
+/// The cost of a meeting of the threads of a run: the time that a round without any work takes. It is nearly the least
+/// of those that were measured: other programs on the machine delay the others.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Meeting {
     /// Number of threads.
@@ -26,8 +26,8 @@ pub struct Meeting {
 }
 
 impl Meeting {
-    /// Measures the meetings of `n_threads` threads. If the machine has fewer cores, measures those of as many threads as
-    /// it has cores, and adds as much for each further thread as for each one that was measured.
+    /// Measures the meetings of `n_threads` threads. If the machine has fewer cores, measures those of as many threads
+    /// as it has cores, and adds as much for each further thread as for each one that was measured.
     pub fn measure(n_threads: usize) -> Self {
         let n_measured = n_threads.min(processors());
         let spin = time_of_spins(n_threads);

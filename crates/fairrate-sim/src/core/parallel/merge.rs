@@ -29,7 +29,8 @@ pub(super) fn pass_on(parts: &[Mutex<Part>], next: Option<Event>, sink: &mut dyn
     }
 }
 
-/// Returns the first event with a notification that was not yet passed on, its part, and the first such event of the other parts.
+/// Returns the first event with a notification that was not yet passed on, its part, and the first such event of the
+/// other parts.
 fn first_of(parts: &[Mutex<Part>]) -> Option<(Event, &Mutex<Part>, Option<Event>)> {
     let firsts = parts.iter().filter_map(|part| Some((lock(part).world.observed.first()?, part)));
     firsts.fold(None, |found, (event, part)| match found {

@@ -24,7 +24,8 @@ struct Round {
 
 /// The measured work of a run in parts: the time of each part in each round, and the leader's time between rounds.
 ///
-/// One thread does all parts in turn, and its processor time is measured. The results of the run are those of as many threads.
+/// One thread does all parts in turn, and its processor time is measured. The results of the run are those of as many
+/// threads.
 #[derive(Clone, Debug)]
 pub struct Work {
     n_parts: usize,
@@ -49,8 +50,8 @@ impl Work {
         self.last = Some(thread_clock::now());
     }
 
-    /// Runs a round: calls `work` with the number of each part and the largest number of its events, measures each call, and
-    /// returns `true` if all calls did, and the sum of their events.
+    /// Runs a round: calls `work` with the number of each part and the largest number of its events, measures each
+    /// call, and returns `true` if all calls did, and the sum of their events.
     pub(super) fn round(&mut self, mut work: impl FnMut(usize, u64) -> (bool, u64)) -> (bool, u64) {
         let way = if self.n_parts == 1 { Way::Alone(u64::MAX) } else { self.rules.way(self.n_parts) };
         let most_events = if let Way::Alone(most) = way { most } else { u64::MAX };
@@ -72,8 +73,8 @@ impl Work {
         (all_done, n_events)
     }
 
-    /// Replaces each time by that in `other`, the work of the same run, if that is less: other programs on the machine and
-    /// interrupts only add to times.
+    /// Replaces each time by that in `other`, the work of the same run, if that is less: other programs on the machine
+    /// and interrupts only add to times.
     ///
     /// # Panics
     /// If the two runs are not the same.
@@ -102,8 +103,8 @@ impl Work {
         self.rounds.iter().map(|round| round.n_events).sum()
     }
 
-    /// Returns the events of the part with the most in each round that all threads share, divided by those of the mean part;
-    /// 1 if there is no such round. It does not depend on the machine.
+    /// Returns the events of the part with the most in each round that all threads share, divided by those of the mean
+    /// part; 1 if there is no such round. It does not depend on the machine.
     pub fn uneven_events(&self) -> f64 {
         let (mut most, mut sum) = (0, 0);
         for (round, parts) in self.rounds.iter().zip(self.part_events.chunks(self.n_parts)) {
@@ -204,8 +205,9 @@ mod tests {
         let work = Work { n_parts: 2, rounds, part_ns, part_events, last: None, rules: Rules::default() };
         let [awake, asleep, spin] = [5, 100, 50].map(Duration::from_nanos);
         let path = work.critical_path(&Meeting { n_threads: 2, n_measured: 2, awake, asleep, spin });
-        // The first round is the leader's. The worker has slept until the second; before the third it has waited for 20 + 10
-        // ns and before the fourth for 10. The leader has then waited for 200, but it is its own call that wakes others.
+        // The first round is the leader's. The worker has slept until the second; before the third it has waited for
+        // 20 + 10 ns and before the fourth for 10. The leader has then waited for 200, but it is its own call that
+        // wakes others.
         let expected = CriticalPath {
             leader_ns: 40,
             alone_ns: 50,

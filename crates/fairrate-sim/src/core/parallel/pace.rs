@@ -15,13 +15,13 @@ const MOST_SAVED: f64 = 1e6;
 /// Time that the leader works alone: the first time, and at most. Each time is twice as long as the one before, until
 /// work with all threads pays.
 const ALONE: [Duration; 2] = [Duration::from_millis(10), Duration::from_millis(640)];
-/// Number of rounds for each part between two rounds that the leader runs alone, to measure its cost. A round alone takes
-/// up to `n_parts` times as long as another one, so these rounds add a 256th of the time or less. The time of the
+/// Number of rounds for each part between two rounds that the leader runs alone, to measure its cost. A round alone
+/// takes up to `n_parts` times as long as another one, so these rounds add a 256th of the time or less. The time of the
 /// leader's own part of a round is no measure: another thread may have run on its core meanwhile.
 const SAMPLE: u32 = 256;
 
-/// Number of events of a round, all parts together, below which the leader begins the next round alone: to wake the other
-/// threads and to wait for them would take longer.
+/// Number of events of a round, all parts together, below which the leader begins the next round alone: to wake the
+/// other threads and to wait for them would take longer.
 const FEW: u64 = 64;
 
 /// Returns the number of rounds of `n_parts` threads after which the leader runs one alone.
@@ -41,8 +41,8 @@ pub(super) enum Way {
 /// The rules that choose the way of a round by the numbers of events in those before.
 #[derive(Clone, Debug)]
 pub(super) struct Rules {
-    /// `true` if the round before was small. The next one may be large all the same: networks whose hosts start together are
-    /// idle in some windows and busy in others.
+    /// `true` if the round before was small. The next one may be large all the same: networks whose hosts start
+    /// together are idle in some windows and busy in others.
     is_small: bool,
     /// Number of rounds of all threads since the leader was alone to measure its pace.
     n_together: u32,
@@ -97,8 +97,8 @@ impl Pace {
         }
     }
 
-    /// Records that a round, begun at `start`, has taken `took`, had this many events, and has reached the end of its window or
-    /// not.
+    /// Records that a round, begun at `start`, has taken `took`, had this many events, and has reached the end of its
+    /// window or not.
     pub(super) fn note(&mut self, way: Way, start: Instant, took: Duration, (all_done, n_events): (bool, u64)) {
         self.rules.note(all_done, n_events);
         let took_ns = took.as_nanos() as f64;

@@ -8,8 +8,8 @@
 //!
 //! Where servers have scale-up networks it is these that are never cut. Their NICs may be in another part than the
 //! switches of the racks, and pods do not stay together: the servers of a pod are often one stage of a pipeline, which
-//! has nothing to do while another stage works, so that parts of whole pods would take turns. With faults racks and pods
-//! stay whole there too: else an observer would see what links lose in another order than on one thread.
+//! has nothing to do while another stage works, so that parts of whole pods would take turns. With faults racks and
+//! pods stay whole there too: else an observer would see what links lose in another order than on one thread.
 
 use crate::config::{SimConfig, Trigger};
 use crate::core::mode::one_part;
@@ -40,7 +40,8 @@ pub(in crate::core) struct Partition {
 }
 
 impl Partition {
-    /// Divides the nodes into at most `most` parts, so that a run with the traffic that `expect` returns takes little time.
+    /// Divides the nodes into at most `most` parts, so that a run with the traffic that `expect` returns takes little
+    /// time.
     pub(in crate::core) fn new(config: &SimConfig, expect: impl FnOnce() -> Expected, most: usize) -> Self {
         let topology = &config.topology;
         let mut pieces = Sets::new(topology.nodes.len());
@@ -158,8 +159,8 @@ impl Expected {
         loads
     }
 
-    /// Returns the nanoseconds that the run takes with a thread for each part: those of the part with the largest load, and
-    /// those of windows.
+    /// Returns the nanoseconds that the run takes with a thread for each part: those of the part with the largest load,
+    /// and those of windows.
     fn ns(&self, topology: &Topology, of_node: &Table<NodeId, u16>) -> f64 {
         let mut parts_ns = vec![0.0; n_parts(of_node)];
         for (port, &packets) in self.of_ports.numbered() {
@@ -270,7 +271,8 @@ mod tests {
             assert!(server.iter().all(|&end| of_node[end] == of_node[server[0]]), "{server:?}");
         }
         assert_eq!(ends.iter().filter(|&&end| of_node[end] == 0).count(), 32);
-        // Links between an end point and the switch of its server are the only ones this short, and none of them is cut.
+        // Links between an end point and the switch of its server are the only ones this short, and none of them is
+        // cut.
         assert_eq!(cut_ps(&topology, &of_node), far.as_ps());
     }
 

@@ -1,4 +1,5 @@
-//! Words for the work of which a stuck flow or task is a part: the collective or operation, its iteration, and the ranks.
+//! Words for the work of which a stuck flow or task is a part: the collective or operation, its iteration, and the
+//! ranks.
 
 use std::collections::{HashMap, HashSet};
 
@@ -7,7 +8,8 @@ use crate::config::{Activity, FlowSpec, SimConfig};
 use crate::ids::{FlowId, NodeId, TaskId};
 use crate::jobs::JobSpec;
 
-/// Returns the ranks and the work of a flow, with a comma before them; nothing if it is no message of a collective or job.
+/// Returns the ranks and the work of a flow, with a comma before them; nothing if it is no message of a collective or
+/// job.
 pub(super) fn of_flow(config: &SimConfig, id: FlowId) -> String {
     let spec = &config.flows[id.index()];
     let work = match config.jobs.iter().find(|job| job.group == spec.group) {

@@ -31,8 +31,8 @@ pub(super) struct Batch {
 }
 
 impl Switches {
-    /// Processes the spans of the switch that is next and of those that follow it closely, up to `until_ps`; returns the
-    /// number of events.
+    /// Processes the spans of the switch that is next and of those that follow it closely, up to `until_ps`; returns
+    /// the number of events.
     ///
     /// A packet that is sent after the first span has begun reaches a switch no sooner than the length of the switch's
     /// spans later. All spans end by then, so none of them affects another, and nor does any other event.

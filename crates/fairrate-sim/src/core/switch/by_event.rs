@@ -86,15 +86,16 @@ impl Switches {
         }
     }
 
-    /// Calls `send` as if `egress`, whose next packet has left its queue, were transmitting that already. A header on its way back
-    /// leaves by the port at which it came in: the frame that it sets free there is sent after it.
+    /// Calls `send` as if `egress`, whose next packet has left its queue, were transmitting that already. A header on
+    /// its way back leaves by the port at which it came in: the frame that it sets free there is sent after it.
     fn while_busy(&mut self, w: &mut World, egress: PortIdx, send: impl FnOnce(&mut Self, &mut World)) {
         w.net.ports[egress].tx_done_pending = true;
         send(self, w);
         w.net.ports[egress].tx_done_pending = false;
     }
 
-    /// Charges the buffer with `packet`, and pauses its sender if that is due; returns its head, or the cause of a drop.
+    /// Charges the buffer with `packet`, and pauses its sender if that is due; returns its head, or the cause of a
+    /// drop.
     #[allow(clippy::inline_always)] // See `Part::run`.
     #[inline(always)]
     pub(super) fn charge(

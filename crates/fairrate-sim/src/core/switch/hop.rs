@@ -9,7 +9,8 @@ use crate::fabric::Port;
 use crate::ids::{PacketIdx, PortIdx};
 use crate::packet::Packet;
 
-/// The facts about a packet that every step needs: no more than two, as a third would have them packed into one register.
+/// The facts about a packet that every step needs: no more than two, as a third would have them packed into one
+/// register.
 #[derive(Clone, Copy)]
 pub(super) struct Head {
     pub(super) class: u8,
@@ -40,8 +41,8 @@ pub(super) trait Pass {
     /// `egress` without being queued or charged.
     fn admits_now(&mut self, egress: PortIdx, packet: PacketIdx, head: Head) -> bool;
 
-    /// Charges the buffer with `packet`, which would join `waiting` bytes of its class at `egress`; returns what joins the
-    /// queue, which is the packet or its header, or `None` if it discarded the packet instead.
+    /// Charges the buffer with `packet`, which would join `waiting` bytes of its class at `egress`; returns what joins
+    /// the queue, which is the packet or its header, or `None` if it discarded the packet instead.
     fn admit(&mut self, egress: PortIdx, packet: PacketIdx, head: Head, waiting: u32) -> Option<Head>;
 
     /// Applies the ECN marker of `egress` to `packet`, with `qlen` bytes of its class queued, if packets are marked at
@@ -61,7 +62,8 @@ pub(super) trait Pass {
     /// it. `qlen` is `None` if the packet was not queued, because nothing delays it.
     fn leave(&mut self, egress: PortIdx, packet: PacketIdx, head: Head, qlen: Option<u64>);
 
-    /// Sends the next packet of `egress`, which is free, if it has one that may be sent, and schedules the one after it.
+    /// Sends the next packet of `egress`, which is free, if it has one that may be sent, and schedules the one after
+    /// it.
     fn send_next(&mut self, egress: PortIdx);
 
     /// Schedules the next transmission of `egress` for the end of the current one.

@@ -16,7 +16,8 @@ pub(in crate::core) struct Markers {
 }
 
 impl Markers {
-    /// Returns the markers of `n_ports` ports, as `marker` makes them for a port and, if classes are treated apart, a class.
+    /// Returns the markers of `n_ports` ports, as `marker` makes them for a port and, if classes are treated apart, a
+    /// class.
     pub(in crate::core) fn new(
         fabric: &FabricConfig,
         n_ports: usize,
@@ -114,8 +115,8 @@ impl Marking {
         // Every packet joins a phantom queue, marked or not.
         let qlen = marker.queue(at_ps, p.wire, qlen);
         let is_marked = match self.shared_draws.as_deref_mut() {
-            // The sequence has draws for acknowledgments too, but their own marks are not kept: an acknowledgment's mark
-            // is that of the data it echoes.
+            // The sequence has draws for acknowledgments too, but their own marks are not kept: an acknowledgment's
+            // mark is that of the data it echoes.
             Some(draws) => marker.draw(qlen, Some(draws)),
             None => is_data && marker.draw(qlen, None),
         };
@@ -132,8 +133,8 @@ impl Marking {
         self.rules.as_ref().map(|rules| rules[usize::from(p.class) % N_CLASSES])
     }
 
-    /// Returns the length that is compared with the thresholds for `p` at `at_ps`, with which `qlen` bytes of its class would be queued at
-    /// `port`.
+    /// Returns the length that is compared with the thresholds for `p` at `at_ps`, with which `qlen` bytes of its class
+    /// would be queued at `port`.
     #[cold]
     fn deciding(&self, by: MarkBy, run: &Run, port: &mut Port, p: &Packet, at_ps: u64, qlen: u32) -> u32 {
         match by {
@@ -152,8 +153,8 @@ impl Marking {
         }
     }
 
-    /// Returns `true` if `p`, with which a queue of `qlen` bytes would stand at `egress`, is dropped at `at_ps` where another packet
-    /// would be marked.
+    /// Returns `true` if `p`, with which a queue of `qlen` bytes would stand at `egress`, is dropped at `at_ps` where
+    /// another packet would be marked.
     #[cold]
     pub(super) fn drops(
         &mut self,

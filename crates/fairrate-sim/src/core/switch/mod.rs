@@ -33,8 +33,8 @@ pub(crate) struct Switches {
     admission: Admission,
     /// Set when some port has a queueing discipline or belongs to a circuit.
     has_special_ports: bool,
-    /// Set when packets only queue: no special ports, rules of admission or PFC by backlog, no agents, and nobody who looks on. Each of
-    /// these is looked at one by one only if this is not set.
+    /// Set when packets only queue: no special ports, rules of admission or PFC by backlog, no agents, and nobody who
+    /// looks on. Each of these is looked at one by one only if this is not set.
     is_plain: bool,
     /// The last decisions of a queueing discipline, to be carried out.
     verdicts: Verdicts,

@@ -8,8 +8,9 @@ use crate::ids::{FlowId, HopId, PortIdx};
 use crate::packet::{Packet, PacketKind};
 
 impl Switches {
-    /// Sends a pause frame to the sender at `ingress` if the queue that its packet joined is now above the pause level. A packet that
-    /// an idle port sends at once pauses nobody: it joins the queue only for those who watch it, or where the buffer is short.
+    /// Sends a pause frame to the sender at `ingress` if the queue that its packet joined is now above the pause level.
+    /// A packet that an idle port sends at once pauses nobody: it joins the queue only for those who watch it, or where
+    /// the buffer is short.
     #[cold]
     pub(super) fn judge_backlog(&mut self, w: &mut World, egress: PortIdx, head: Head, ingress: PortIdx) {
         let class = head.class;
@@ -103,7 +104,8 @@ impl Switches {
     }
 }
 
-/// Returns `true` if `port` already queues [`MOST_FRAMES`]. More frames arise where packets arrive faster than frames about them can be sent.
+/// Returns `true` if `port` already queues [`MOST_FRAMES`]. More frames arise where packets arrive faster than frames
+/// about them can be sent.
 fn is_full_of_frames(w: &World, port: PortIdx) -> bool {
     MOST_FRAMES * u32::from(w.run.constants.pfc_wire) <= w.net.ports[port].class_bytes(0)
 }

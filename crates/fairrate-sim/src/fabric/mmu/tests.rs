@@ -87,8 +87,8 @@ fn headroom_is_what_the_link_holds_three_times_and_then_drops() {
     assert_eq!(mmu.admit(SWITCH, INGRESS, 3, 1_000, 0), Admission::Drop(DropCause::Headroom));
 }
 
-/// A round trip of the link is 6,250 bytes. Frames of 64 bytes fit into the slack of two packets, and frames of 1,000 do not: sixteen
-/// may be ahead of a pause.
+/// A round trip of the link is 6,250 bytes. Frames of 64 bytes fit into the slack of two packets, and frames of 1,000
+/// do not: sixteen may be ahead of a pause.
 #[test]
 fn automatic_headroom_has_room_for_the_frames_ahead_of_a_pause() {
     for (frame, bytes) in [(64, 6_250 + 4 * 1_090 + 64), (1_000, 6_250 + 2 * 1_090 + 17_000)] {
@@ -96,8 +96,8 @@ fn automatic_headroom_has_room_for_the_frames_ahead_of_a_pause() {
         let mut mmu = mmu_of(&config);
         let admits = |mmu: &mut Mmu| !matches!(mmu.admit(SWITCH, INGRESS, 3, 10, 0), Admission::Drop(_));
         let admitted = (0..10_000).take_while(|_| admits(&mut mmu)).count();
-        // What is below the threshold is (80,000 - n)/8 = n; what has no room there goes to the headroom, and leaves the shared
-        // buffer as it is.
+        // What is below the threshold is (80,000 - n)/8 = n; what has no room there goes to the headroom, and leaves
+        // the shared buffer as it is.
         assert_eq!(admitted * 10, 8_880 + bytes / 10 * 10, "{frame}");
     }
 }

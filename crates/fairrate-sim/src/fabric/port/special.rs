@@ -52,8 +52,8 @@ impl Port {
         self.is_special
     }
 
-    /// Returns the bytes of `class` that the port has sent and those that wait, if telemetry tells of the class alone. A packet that is
-    /// about to be sent counts as sent.
+    /// Returns the bytes of `class` that the port has sent and those that wait, if telemetry tells of the class alone.
+    /// A packet that is about to be sent counts as sent.
     pub fn telemetry_of(&self, class: u8) -> Option<(u64, u64)> {
         let sent = self.weighted.as_ref()?.telemetry_of(class)?;
         Some((sent, u64::from(self.class_bytes(class))))

@@ -1,4 +1,5 @@
-//! NDP's choice: the numbers of all paths, in a random order that is drawn again when it is used up (csg-htsim's `ndp.cpp`).
+//! NDP's choice: the numbers of all paths, in a random order that is drawn again when it is used up (csg-htsim's
+//! `ndp.cpp`).
 
 use crate::rng::Stream;
 

@@ -1,5 +1,5 @@
-//! PLB: another path after rounds of congestion or a timeout (Qureshi et al., SIGCOMM 2022), with the constants of Linux
-//! (`tcp_plb.c`).
+//! PLB: another path after rounds of congestion or a timeout (Qureshi et al., SIGCOMM 2022), with the constants of
+//! Linux (`tcp_plb.c`).
 
 use fairrate_units::Time;
 

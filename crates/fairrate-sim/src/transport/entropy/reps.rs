@@ -1,5 +1,5 @@
-//! REPS: values that came back without a mark are sent again (Bonato et al., arXiv 2407.21625), and its first form, as uet-htsim
-//! has them.
+//! REPS: values that came back without a mark are sent again (Bonato et al., arXiv 2407.21625), and its first form, as
+//! uet-htsim has them.
 
 use std::collections::VecDeque;
 

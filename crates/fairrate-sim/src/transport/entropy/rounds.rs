@@ -1,4 +1,5 @@
-//! All values once a round: oblivious spraying, and the bitmaps of uet-htsim and of EQDS, which pass over values after bad feedback.
+//! All values once a round: oblivious spraying, and the bitmaps of uet-htsim and of EQDS, which pass over values after
+//! bad feedback.
 
 use super::Outcome;
 use crate::rng::Stream;

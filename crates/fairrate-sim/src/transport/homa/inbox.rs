@@ -29,8 +29,8 @@ impl Incoming {
         Self { flow, src, length, received: 0, granted: rtt_bytes.min(length), rtt_bytes, heard_ps: now_ps }
     }
 
-    /// Returns the sort key of the message: the one with the fewest bytes left is first. Ties go to the shorter message, then
-    /// to the one that started first.
+    /// Returns the sort key of the message: the one with the fewest bytes left is first. Ties go to the shorter
+    /// message, then to the one that started first.
     fn order(&self, levels: &Levels) -> (u64, u64, FlowId) {
         let done = match levels.order() {
             HomaOrder::Granted => self.granted,

@@ -118,8 +118,8 @@ impl Levels {
         self.mtu
     }
 
-    /// Returns the packets of a message of `bytes` bytes, of which the first `unscheduled` need no grant and have packets of
-    /// the sizes in `blind`.
+    /// Returns the packets of a message of `bytes` bytes, of which the first `unscheduled` need no grant and have
+    /// packets of the sizes in `blind`.
     pub(super) fn train(&self, bytes: Bytes, unscheduled: u64, blind: Framing) -> Train {
         let scheduled = bytes.as_u64().saturating_sub(unscheduled);
         if scheduled == 0 {
@@ -168,7 +168,8 @@ impl Levels {
         self.lowest.saturating_sub(above).max((self.first + self.n_unscheduled).min(self.lowest))
     }
 
-    /// Chooses the sizes of the classes for unscheduled packets, and assigns to every flow of this transport the class for its size.
+    /// Chooses the sizes of the classes for unscheduled packets, and assigns to every flow of this transport the class
+    /// for its size.
     pub(crate) fn assign(&mut self, config: &SimConfig, grants: &Grants, flows: &mut [Flow], paths: &Paths<PortId>) {
         self.cutoffs = match grants.cutoffs {
             HomaCutoffs::EqualBytes => {
@@ -185,8 +186,8 @@ impl Levels {
         }
     }
 
-    /// Returns the packets of a message of `bytes` bytes that have classes for unscheduled packets: for each the number of
-    /// bytes that decides its class, and its payload. All that go by the message's size are one.
+    /// Returns the packets of a message of `bytes` bytes that have classes for unscheduled packets: for each the number
+    /// of bytes that decides its class, and its payload. All that go by the message's size are one.
     fn packets(&self, bytes: u64, unscheduled: u64) -> Vec<(u64, u64)> {
         let mut packets = Vec::new();
         let mut add = |from: u64, to: u64, payload: u64| {
@@ -203,9 +204,9 @@ impl Levels {
     }
 }
 
-/// Returns the largest sizes of all of `n` levels but the last, so that each level has about the same share of
-/// bytes. `messages` are pairs of the size that decides and the bytes that count. All of a size are in one level, however
-/// many bytes they have.
+/// Returns the largest sizes of all of `n` levels but the last, so that each level has about the same share of bytes.
+/// `messages` are pairs of the size that decides and the bytes that count. All of a size are in one level, however many
+/// bytes they have.
 fn equal_bytes(mut messages: Vec<(u64, u64)>, n: usize) -> Vec<u64> {
     messages.sort_unstable();
     let total: u128 = messages.iter().map(|&(_, bytes)| u128::from(bytes)).sum();

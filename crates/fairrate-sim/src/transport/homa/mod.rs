@@ -1,6 +1,7 @@
 //! HOMA: B. Montazeri, Y. Li, M. Alizadeh, J. Ousterhout, "Homa: A Receiver-Driven Low-Latency Transport Protocol Using
-//! Network Priorities", SIGCOMM 2018. Constants that the paper leaves to its workloads are those of the authors' simulator
-//! (github.com/PlatformLab/HomaSimulation), or of PowerTCP (NSDI 2022, section 4.1), which compares itself with HOMA.
+//! Network Priorities", SIGCOMM 2018. Constants that the paper leaves to its workloads are those of the authors'
+//! simulator (github.com/PlatformLab/HomaSimulation), or of PowerTCP (NSDI 2022, section 4.1), which compares itself
+//! with HOMA.
 //!
 //! A flow is a message. Its first RTTbytes are sent without a grant; the rest waits for grants of its receiver. Among
 //! the messages that may be sent, a NIC sends the one with the fewest bytes left. A receiver grants the few shortest of
@@ -17,10 +18,10 @@
 //! Readings, where paper and simulator are not explicit:
 //! - A receiver learns of a message by its first packet. The sizes of messages are those of the flows; an endless
 //!   message is the longest of all.
-//! - RTTbytes is payload. A grant brings the bytes on their way up to RTTbytes, in whole packets. When a message has got
-//!   its last grant, the arrival that led to it also gives all of RTTbytes to the message that takes its place. So every
-//!   arrival leads to two grants at most. `order = "received"` orders messages by what has not arrived, and gives the
-//!   next one a packet at each arrival of the one before; `fairrate_control::homa` says which is whose.
+//! - RTTbytes is payload. A grant brings the bytes on their way up to RTTbytes, in whole packets. When a message has
+//!   got its last grant, the arrival that led to it also gives all of RTTbytes to the message that takes its place. So
+//!   every arrival leads to two grants at most. `order = "received"` orders messages by what has not arrived, and gives
+//!   the next one a packet at each arrival of the one before; `fairrate_control::homa` says which is whose.
 //! - There are eight levels in a fabric that drops, and seven where class 0 is left to PFC frames, or fewer (`levels`).
 //!   Scheduled packets have as many levels as messages are granted, and unscheduled ones the rest, at least one. Grants
 //!   share the highest level with the unscheduled packets of the shortest messages. The keys `data_class`, `ack_class`
@@ -115,8 +116,8 @@ impl Transport for Homa {
         aim(hosts, &w.run, slot);
     }
 
-    /// Returns the position of the message with the fewest bytes left, among those that may send. Flows of other transports have turns of
-    /// their own.
+    /// Returns the position of the message with the fewest bytes left, among those that may send. Flows of other
+    /// transports have turns of their own.
     #[inline(never)]
     fn whose_turn(hosts: &Hosts, w: &World, host: HostId, at: usize) -> usize {
         let nic = &hosts.nics[host];

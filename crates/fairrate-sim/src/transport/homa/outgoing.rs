@@ -76,8 +76,8 @@ impl Outgoing {
         }
     }
 
-    /// Returns the largest payload of the packet that the sender sends next, and its bytes besides the payload, of which
-    /// an unscheduled packet has `header`.
+    /// Returns the largest payload of the packet that the sender sends next, and its bytes besides the payload, of
+    /// which an unscheduled packet has `header`.
     pub(super) fn frame(&self, sender: &Sender, levels: &Levels, header: u64) -> (u64, u64) {
         let next = sender.next_again().unwrap_or(sender.snd_nxt);
         if self.is_unscheduled(next) {

@@ -1,6 +1,6 @@
-//! RDMA: every packet is acknowledged, unless acknowledgments are coalesced; a gap is reported, and lost data is sent again: everything from the gap on
-//! (go-back-N) or only the lost packets (selective repeat). Marked packets are answered with congestion notifications
-//! (CNPs), if the algorithm wants them.
+//! RDMA: every packet is acknowledged, unless acknowledgments are coalesced; a gap is reported, and lost data is sent
+//! again: everything from the gap on (go-back-N) or only the lost packets (selective repeat). Marked packets are
+//! answered with congestion notifications (CNPs), if the algorithm wants them.
 
 use fairrate_control::{Controller, Loss};
 
@@ -119,8 +119,8 @@ impl Transport for Rdma {
         Some(Acked { slot, allowance, is_done: sender.is_done(), is_only_stored })
     }
 
-    /// Handles the timer's event. Acknowledgments move `rto_ps` only; the event is scheduled again here. It comes once in the shorter
-    /// timeout at least, as the time left is less as soon as few packets are in flight.
+    /// Handles the timer's event. Acknowledgments move `rto_ps` only; the event is scheduled again here. It comes once
+    /// in the shorter timeout at least, as the time left is less as soon as few packets are in flight.
     fn on_timer(hosts: &mut Hosts, w: &mut World, flow: FlowId) -> Timed {
         let now_ps = w.clock.now_ps;
         let Some((slot, sender)) = hosts.sender_of(flow) else { return Timed::Nothing };

@@ -33,10 +33,11 @@ pub struct Prr {
 pub enum MarkReduction {
     /// That of RFC 9937.
     Rfc9937,
-    /// That of ns-3.44. The first acknowledgment counts as three, as the entry adds a segment and the same acknowledgment is counted
-    /// again. The bytes in flight are those after it. Only whole segments are sent. The product of delivered bytes and window is
-    /// kept in 32 bits: with a window of more than 45 segments of 1,448 bytes it overflows before the round trip ends, and nothing
-    /// is sent until the bytes in flight have come down to the window.
+    /// That of ns-3.44. The first acknowledgment counts as three, as the entry adds a segment and the same
+    /// acknowledgment is counted again. The bytes in flight are those after it. Only whole segments are sent. The
+    /// product of delivered bytes and window is kept in 32 bits: with a window of more than 45 segments of 1,448 bytes
+    /// it overflows before the round trip ends, and nothing is sent until the bytes in flight have come down to the
+    /// window.
     Ns3,
 }
 
@@ -47,8 +48,8 @@ impl Prr {
         Self { mss, flight: flight.max(mss), delivered: 0, sent: 0, budget: 0, news: 0, is_safe: None, form }
     }
 
-    /// Starts a reduction with the acknowledgment that echoes a mark, which delivered `delivered` bytes and left `pipe` bytes in
-    /// flight.
+    /// Starts a reduction with the acknowledgment that echoes a mark, which delivered `delivered` bytes and left `pipe`
+    /// bytes in flight.
     pub fn after_mark(mss: u64, pipe: u64, delivered: u64, safe: bool, form: MarkReduction) -> Self {
         let mut prr = match form {
             MarkReduction::Rfc9937 => Self::new(mss, pipe + delivered),
@@ -140,9 +141,9 @@ mod tests {
         assert_eq!(pipe, 10_000);
     }
 
-    /// Reduces `flight` segments of 1,448 bytes to `window` after a mark, by acknowledgments of a segment each for a round trip.
-    /// Returns the number of the acknowledgment after which the window holds all that is in flight, or `None`; the largest number
-    /// of segments in flight, and the last.
+    /// Reduces `flight` segments of 1,448 bytes to `window` after a mark, by acknowledgments of a segment each for a
+    /// round trip. Returns the number of the acknowledgment after which the window holds all that is in flight, or
+    /// `None`; the largest number of segments in flight, and the last.
     fn reduction(form: MarkReduction, flight: u64, window: u64) -> (Option<u64>, u64, u64) {
         const MSS: u64 = 1_448;
         let mut pipe = (flight - 1) * MSS;
@@ -164,10 +165,11 @@ mod tests {
         (None, most / MSS, pipe / MSS + 1)
     }
 
-    /// A mark takes 150 segments to 147: by RFC 9937 the 50th and the 100th acknowledgment are not answered, and after the 101st
-    /// 147 are in flight. ns-3's product passes 2^32 at 2^32 / (147 x 1,448) = 20,178 bytes, in the
-    /// fourteenth segment; as the first acknowledgment counts for three, the twelfth has it, and four are answered by nothing.
-    /// With 20 segments nothing overflows: the first is answered by two, and after a round trip two more than the window are left.
+    /// A mark takes 150 segments to 147: by RFC 9937 the 50th and the 100th acknowledgment are not answered, and after
+    /// the 101st 147 are in flight. ns-3's product passes 2^32 at 2^32 / (147 x 1,448) = 20,178 bytes, in the
+    /// fourteenth segment; as the first acknowledgment counts for three, the twelfth has it, and four are answered by
+    /// nothing. With 20 segments nothing overflows: the first is answered by two, and after a round trip two more than
+    /// the window are left.
     #[test]
     fn a_mark_by_the_rfc_and_by_ns3() {
         use MarkReduction::{Ns3, Rfc9937};

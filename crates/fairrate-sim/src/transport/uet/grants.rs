@@ -38,8 +38,8 @@ pub(super) fn on_request(hosts: &mut Hosts, w: &mut World, packet: PacketIdx) ->
     Answer::Packet(packet)
 }
 
-/// Lets the message of a data packet, or of its header, ask the pacer of its receiver for what the packet is worth. Returns [`PULLS`] if
-/// the answer carries credit itself.
+/// Lets the message of a data packet, or of its header, ask the pacer of its receiver for what the packet is worth.
+/// Returns [`PULLS`] if the answer carries credit itself.
 pub(super) fn earn(hosts: &mut Hosts, w: &mut World, p: &Packet) -> u64 {
     let host = w.run.flow(p.flow).dst_host;
     let line_rate = w.net.ports[hosts.nics[host].port].rate;
@@ -60,7 +60,8 @@ pub(super) fn earn(hosts: &mut Hosts, w: &mut World, p: &Packet) -> u64 {
     0
 }
 
-/// Takes a turn of the pacer of the receiver of `flow`: it gives credit to one of its messages, in the packet that is returned.
+/// Takes a turn of the pacer of the receiver of `flow`: it gives credit to one of its messages, in the packet that is
+/// returned.
 pub(super) fn take_turn(hosts: &mut Hosts, w: &mut World, flow: FlowId) -> Option<PacketIdx> {
     let host = w.run.flow(flow).dst_host;
     let line_rate = w.net.ports[hosts.nics[host].port].rate;

@@ -1,24 +1,27 @@
 //! The transport of Ultra Ethernet (Ultra Ethernet Specification 1.0, 2025), as the consortium's simulator has it
-//! (github.com/ultraethernet/uet-htsim at 40ccb05, `uec.cpp`): packets in any order, a bitmap at the receiver, coalesced
-//! acknowledgments, and notices of packets that switches cut to their headers. NSCC controls the window; bytes in flight and
-//! windows are those on the wire.
+//! (github.com/ultraethernet/uet-htsim at 40ccb05, `uec.cpp`): packets in any order, a bitmap at the receiver,
+//! coalesced acknowledgments, and notices of packets that switches cut to their headers. NSCC controls the window;
+//! bytes in flight and windows are those on the wire.
 //!
 //! - `Data`: `data_seq` has the flags [`ASKS`] and [`AGAIN`], and above them the credit that is asked for.
-//! - `Ack`: `seq` is the byte expected next, `data_seq` the first byte of the packet that it answers, `payload` that packet's
-//!   flags and above them the penalty that its receiver asks for, `sent_ps` 64 bits for packets that have come, `cwnd_at_send` the bytes that the receiver has counted.
+//! - `Ack`: `seq` is the byte expected next, `data_seq` the first byte of the packet that it answers, `payload` that
+//!   packet's flags and above them the penalty that its receiver asks for, `sent_ps` 64 bits for packets that have
+//!   come, `cwnd_at_send` the bytes that the receiver has counted.
 //! - `Nack`: the same; it answers a packet that was cut, and `payload` says whether at the last hop ([`LAST_HOP`]).
 //!
-//! A receiver acknowledges a packet at once if it is marked, asks for it, is the first, is a duplicate, or if `ack_every`
-//! bytes have come since the last acknowledgment; and when the last gap closes after a packet that asked. The 64 bits begin
-//! with the packet itself if it was marked or asked, else 63 before it, but never before the first gap.
+//! A receiver acknowledges a packet at once if it is marked, asks for it, is the first, is a duplicate, or if
+//! `ack_every` bytes have come since the last acknowledgment; and when the last gap closes after a packet that asked.
+//! The 64 bits begin with the packet itself if it was marked or asked, else 63 before it, but never before the first
+//! gap.
 //!
-//! With credit of receivers (RCCC, EQDS, NDP), data carries the number of credit that its sender asks for, and `Credit` packets the
-//! number that is given (`seq`); an answer may carry it too ([`PULLS`]: `cwnd_at_send` is that number). A receiver whose packet was
-//! cut gives credit for it once more.
+//! With credit of receivers (RCCC, EQDS, NDP), data carries the number of credit that its sender asks for, and `Credit`
+//! packets the number that is given (`seq`); an answer may carry it too ([`PULLS`]: `cwnd_at_send` is that number). A
+//! receiver whose packet was cut gives credit for it once more.
 //!
-//! - `Busy`: a request for credit, of a sender whose packet may not be sent after a timeout, or that waits for credit with nothing
-//!   in flight for long. `seq` is the first byte that is not acknowledged, `payload` the number of packets that wait to be sent again,
-//!   `data_seq` the credit asked for. It is answered by an acknowledgment and the last number of credit.
+//! - `Busy`: a request for credit, of a sender whose packet may not be sent after a timeout, or that waits for credit
+//!   with nothing in flight for long. `seq` is the first byte that is not acknowledged, `payload` the number of packets
+//!   that wait to be sent again, `data_seq` the credit asked for. It is answered by an acknowledgment and the last
+//!   number of credit.
 //!
 //! - `Returned`: the header of a packet that no switch had room for, at its sender again (`returned.rs`).
 //!
@@ -386,7 +389,8 @@ impl Transport for Uet {
     }
 }
 
-/// Returns the number of credit that the sender in `slot` asks for; `is_new`: by a packet that is sent for the first time.
+/// Returns the number of credit that the sender in `slot` asks for; `is_new`: by a packet that is sent for the first
+/// time.
 fn target(hosts: &mut Hosts, slot: SenderIdx, is_new: bool) -> u64 {
     if outgoing_of(hosts, slot).purse.is_none() {
         return 0;
@@ -412,8 +416,8 @@ fn attempt_and_look(hosts: &mut Hosts, w: &mut World, slot: SenderIdx) {
     hosts.deferred.look(host);
 }
 
-/// Sends a request if the sender in `slot` waits for credit and it is time for one; returns the time of the next. `None`: it waits for
-/// none.
+/// Sends a request if the sender in `slot` waits for credit and it is time for one; returns the time of the next.
+/// `None`: it waits for none.
 fn request(hosts: &mut Hosts, w: &mut World, slot: SenderIdx, is_late: bool) -> Option<u64> {
     let (now_ps, rto_ps) = (w.clock.now_ps, w.run.rules(hosts.sender(slot).stack).rto_ps);
     match outgoing(hosts, slot).request(now_ps, rto_ps, is_late)? {

@@ -22,8 +22,9 @@ pub(super) struct Outgoing {
     again: BTreeSet<u64>,
     /// Transmissions in order of time: time in picoseconds, and packet.
     sent: VecDeque<(u64, u64)>,
-    /// Bytes on the wire that are in flight: what was sent, less what was counted and what was taken for lost. A packet that was
-    /// taken for lost and arrives is both, so this may be below zero; it is never above the bytes of the packets that are out.
+    /// Bytes on the wire that are in flight: what was sent, less what was counted and what was taken for lost. A packet
+    /// that was taken for lost and arrives is both, so this may be below zero; it is never above the bytes of the
+    /// packets that are out.
     in_flight: i64,
     /// Bytes on the wire that the receiver has counted, modulo 2^32.
     counted: u32,
@@ -141,8 +142,8 @@ impl Outgoing {
         ((n_new - 1).min(1 << 32) * (self.full + self.header) + self.last + self.header, again)
     }
 
-    /// Returns the number of credit to ask for, with a window of `cwnd` bytes and beside `n_flows` of the NIC; zero without credit.
-    /// `is_new`: the packet that asks is sent for the first time.
+    /// Returns the number of credit to ask for, with a window of `cwnd` bytes and beside `n_flows` of the NIC; zero
+    /// without credit. `is_new`: the packet that asks is sent for the first time.
     pub(super) fn target(&mut self, cwnd: u64, n_flows: u64, is_new: bool) -> u64 {
         let (backlog, window) = (self.backlog(), cwnd.saturating_add(self.full + self.header));
         self.purse.as_mut().map_or(0, |purse| purse.target(backlog, window, n_flows, is_new))
@@ -187,8 +188,9 @@ impl Outgoing {
         }
     }
 
-    /// Returns the request of a message that has packets to send and no credit for any, at `now_ps`, if it is time for one; otherwise
-    /// the time at which it will be. `None`: it waits for no credit. `is_late`: a packet has just not been acknowledged in time.
+    /// Returns the request of a message that has packets to send and no credit for any, at `now_ps`, if it is time for
+    /// one; otherwise the time at which it will be. `None`: it waits for no credit. `is_late`: a packet has just not
+    /// been acknowledged in time.
     pub(super) fn request(&mut self, now_ps: u64, rto_ps: u64, is_late: bool) -> Option<Result<Request, u64>> {
         let purse = self.purse.as_ref().filter(|purse| !purse.is_open())?;
         self.next()?;
@@ -210,8 +212,8 @@ impl Outgoing {
         Request { first: self.first, n_again: u16::try_from(self.again.len()).unwrap_or(u16::MAX) }
     }
 
-    /// Takes a header that comes back at `now_ps`, of a packet that is known to be lost now. `has_paths` is set if packets take several
-    /// paths.
+    /// Takes a header that comes back at `now_ps`, of a packet that is known to be lost now. `has_paths` is set if
+    /// packets take several paths.
     pub(super) fn take_back(&mut self, now_ps: u64, has_paths: bool) {
         self.returned_ps = Some(now_ps);
         if let Some(purse) = &mut self.purse {
@@ -219,8 +221,8 @@ impl Outgoing {
         }
     }
 
-    /// Returns `true` if it is time, at `now_ps`, to tell the receiver of packets whose headers have come back: they wait for credit, and it
-    /// gives none for them unasked. That takes `base_rtt_ps` to be answered.
+    /// Returns `true` if it is time, at `now_ps`, to tell the receiver of packets whose headers have come back: they
+    /// wait for credit, and it gives none for them unasked. That takes `base_rtt_ps` to be answered.
     pub(super) fn has_to_tell(&self, now_ps: u64, base_rtt_ps: u64) -> bool {
         let gives_unasked = |purse: &Purse| purse.is_open() || purse.terms().counts_arrivals();
         self.told_ps < self.returned_ps
@@ -259,16 +261,16 @@ impl Outgoing {
         self.records.get_mut(at)?.as_mut()
     }
 
-    /// Returns the round trip of a packet that comes back at `now_ps`, if it is clear which transmission has: it was sent once,
-    /// or twice and the second came (`is_again`).
+    /// Returns the round trip of a packet that comes back at `now_ps`, if it is clear which transmission has: it was
+    /// sent once, or twice and the second came (`is_again`).
     pub(super) fn round_trip(&mut self, number: u64, is_again: bool, now_ps: u64) -> Option<u64> {
         let record = self.record(number).filter(|record| record.is_out)?;
         let is_clear = record.n_sent == if is_again { 2 } else { 1 };
         is_clear.then(|| now_ps - record.sent_ps)
     }
 
-    /// Returns `true` if the receiver's answers may have a number of credit where others have its count of bytes. Then what is in flight goes
-    /// by the packets that are acknowledged.
+    /// Returns `true` if the receiver's answers may have a number of credit where others have its count of bytes. Then
+    /// what is in flight goes by the packets that are acknowledged.
     pub(super) fn goes_by_packets(&self) -> bool {
         self.purse.as_ref().is_some_and(|purse| purse.terms().counts_arrivals())
     }
@@ -291,8 +293,8 @@ impl Outgoing {
         u64::from(newly)
     }
 
-    /// Marks all packets before `expected` as acknowledged, and of the 64 from `from` on those whose bits are set. Returns the bytes on the
-    /// wire of those among them that were out.
+    /// Marks all packets before `expected` as acknowledged, and of the 64 from `from` on those whose bits are set.
+    /// Returns the bytes on the wire of those among them that were out.
     pub(super) fn acknowledge(&mut self, expected: u64, from: u64, bits: u64) -> u64 {
         let mut landed = 0;
         while self.first < expected
@@ -407,8 +409,8 @@ mod tests {
         assert_eq!(message.send(20, u64::MAX).number, 3);
     }
 
-    /// Ten packets arrive, but their acknowledgment comes when all have been taken for lost. They are sent again in vain, and these
-    /// copies are lost.
+    /// Ten packets arrive, but their acknowledgment comes when all have been taken for lost. They are sent again in
+    /// vain, and these copies are lost.
     #[test]
     fn a_late_count_is_not_forgotten() {
         let mut message = Outgoing::new(u64::MAX, 1_000, 64);
@@ -428,8 +430,8 @@ mod tests {
         assert_eq!(message.in_flight(), 1_064);
     }
 
-    /// A message spends its first window, and two of its packets come back as headers at 100 and 200 ps. A request tells of the first, and one
-    /// a round trip of 500 ps later of the second; the answer to that settles it.
+    /// A message spends its first window, and two of its packets come back as headers at 100 and 200 ps. A request
+    /// tells of the first, and one a round trip of 500 ps later of the second; the answer to that settles it.
     #[test]
     fn receivers_are_told_of_headers_that_came_back() {
         let terms = Terms::new(CREDITS, 1_064, Time::from_ps(533_334));

@@ -1,11 +1,12 @@
-//! Headers that come back to their senders, because a switch had room neither for the packet nor for its header ("return to sender" in
-//! NDP).
+//! Headers that come back to their senders, because a switch had room neither for the packet nor for its header
+//! ("return to sender" in NDP).
 //!
-//! The sender knows that the packet is lost, and sends it again. Under NDP it waits for credit, as a second incast is no smaller than the
-//! first, unless none is to come or the path is to blame (`credit/feedback.rs`). For RCCC and EQDS no rule is public (in csg-htsim EQDS
-//! ends the program). Chosen here: as the receiver does not know of the packet, its sender asks for credit by a request if it has none,
-//! once a base RTT at most, and with the number of all packets that wait. Under NSCC the window is cut as by a notice of the receiver. The
-//! way of the header was shorter than a round trip, so its time says nothing about the network.
+//! The sender knows that the packet is lost, and sends it again. Under NDP it waits for credit, as a second incast is
+//! no smaller than the first, unless none is to come or the path is to blame (`credit/feedback.rs`). For RCCC and EQDS
+//! no rule is public (in csg-htsim EQDS ends the program). Chosen here: as the receiver does not know of the packet,
+//! its sender asks for credit by a request if it has none, once a base RTT at most, and with the number of all packets
+//! that wait. Under NSCC the window is cut as by a notice of the receiver. The way of the header was shorter than a
+//! round trip, so its time says nothing about the network.
 
 use fairrate_control::{Controller, Trimmed};
 use fairrate_units::Bytes;

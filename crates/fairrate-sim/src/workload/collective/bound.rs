@@ -8,8 +8,9 @@ use super::Op;
 use crate::ids::NodeId;
 use crate::topology::Topology;
 
-/// Returns a time that no algorithm is faster than: the links of a rank carry at line rate, without headers, what it has to send. With
-/// scale-up networks a rank has two links, and the NICs of a server together carry what it has to send to others.
+/// Returns a time that no algorithm is faster than: the links of a rank carry at line rate, without headers, what it
+/// has to send. With scale-up networks a rank has two links, and the NICs of a server together carry what it has to
+/// send to others.
 pub(super) fn least_time(op: Op, bytes: Bytes, topology: &Topology, ranks: &[NodeId]) -> Time {
     let rates = host_rates(topology);
     let rate = |end: NodeId| rates.get(&end).copied().unwrap_or(0);
@@ -36,8 +37,8 @@ pub(super) fn least_time(op: Op, bytes: Bytes, topology: &Topology, ranks: &[Nod
     of_ranks.max(time_of(op, bytes, n_servers, slowest_nic.saturating_mul(nics)))
 }
 
-/// Returns the same of an exchange with the bytes of each pair of ranks: what a rank sends or receives, or what the ranks of a server exchange
-/// with all others.
+/// Returns the same of an exchange with the bytes of each pair of ranks: what a rank sends or receives, or what the
+/// ranks of a server exchange with all others.
 pub(super) fn least_time_of_matrix(matrix: &[u64], topology: &Topology, ranks: &[NodeId]) -> Time {
     let (rates, n) = (host_rates(topology), ranks.len());
     let rate = |end: NodeId| u128::from(rates.get(&end).copied().unwrap_or(0));
@@ -67,8 +68,8 @@ pub(super) fn least_time_of_matrix(matrix: &[u64], topology: &Topology, ranks: &
     Time::from_ps(u64::try_from(least_ps).unwrap_or(u64::MAX))
 }
 
-/// Returns the rate of each host and of each end point on a scale-up network, in bits per second: that of its link, or of both if it has
-/// two ports.
+/// Returns the rate of each host and of each end point on a scale-up network, in bits per second: that of its link, or
+/// of both if it has two ports.
 fn host_rates(topology: &Topology) -> BTreeMap<NodeId, u64> {
     let mut rates: BTreeMap<NodeId, u64> = BTreeMap::new();
     for link in &topology.links {

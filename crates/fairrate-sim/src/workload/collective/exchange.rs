@@ -43,7 +43,8 @@ impl Collective {
         }
     }
 
-    /// Returns the bytes of a channel that rank `from` sends to rank `to`: the sender's part to gather, and the receiver's otherwise.
+    /// Returns the bytes of a channel that rank `from` sends to rank `to`: the sender's part to gather, and the
+    /// receiver's otherwise.
     pub(super) fn between(&self, n: usize, from: usize, to: usize, channel: u32) -> u64 {
         let channels = u64::from(self.channels);
         if let Sizes::Matrix(matrix) = &self.sizes {

@@ -10,7 +10,8 @@ use crate::config::{Activity, Dependency, FlowSpec, Milestone, TaskSpec, Trigger
 use crate::ids::{FlowId, NodeId, TaskId};
 use crate::topology::Topology;
 
-/// A receipt that a message needs: the message received, unless it was empty, and the time that the rank takes to process it.
+/// A receipt that a message needs: the message received, unless it was empty, and the time that the rank takes to
+/// process it.
 pub(in crate::workload) type Needed = (Option<FlowId>, Time);
 
 /// The messages of a collective.
@@ -89,7 +90,8 @@ impl<'a> Graph<'a> {
         self.sides[rank].barrier.push((task.into(), Milestone::Arrived));
     }
 
-    /// Adds that `task` waits until `rank` has received all that it receives, and has handed all that it sends to the NIC.
+    /// Adds that `task` waits until `rank` has received all that it receives, and has handed all that it sends to the
+    /// NIC.
     pub(in crate::workload) fn end(&mut self, rank: usize, task: TaskId) {
         let all = self.sides[rank].take_end();
         let wait = |(before, on)| Dependency { waiter: task.into(), before, on, delay: Time::ZERO };
@@ -121,9 +123,9 @@ impl<'a> Graph<'a> {
         }
     }
 
-    /// Adds a ring of `members` as one flow from each of them to the next, which has the bytes of `edge` in `steps` messages. Messages wait for
-    /// each other around the ring, so the flows begin together, when the last member is ready and the latencies of all steps have passed,
-    /// and the ring ends for all with the last one.
+    /// Adds a ring of `members` as one flow from each of them to the next, which has the bytes of `edge` in `steps`
+    /// messages. Messages wait for each other around the ring, so the flows begin together, when the last member is
+    /// ready and the latencies of all steps have passed, and the ring ends for all with the last one.
     pub(super) fn send_merged(&mut self, stream: u32, members: &[usize], steps: u16, edge: impl Fn(usize) -> u64) {
         let latency = self.latency_of_merged(members, steps);
         let (begin, end) = (self.add_moment(members[0], latency), self.add_moment(members[0], Time::ZERO));
@@ -184,9 +186,9 @@ impl<'a> Graph<'a> {
         FlowSpec { trigger, sport, dport, group, iteration, ..FlowSpec::new(src, dst, Bytes::new(bytes), start) }
     }
 
-    /// Adds a message of `bytes` bytes from rank `from` to rank `to`, which starts after all that it `needs` and after the message before
-    /// in `stream`; the latency of a step passes between a receipt, or the rank's begin, and the message. An empty message is not sent: then
-    /// the next one of the stream needs what it has needed.
+    /// Adds a message of `bytes` bytes from rank `from` to rank `to`, which starts after all that it `needs` and after
+    /// the message before in `stream`; the latency of a step passes between a receipt, or the rank's begin, and the
+    /// message. An empty message is not sent: then the next one of the stream needs what it has needed.
     pub(in crate::workload) fn send(
         &mut self,
         stream: u32,

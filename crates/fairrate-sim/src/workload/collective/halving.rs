@@ -15,8 +15,8 @@ impl Receipts {
 }
 
 impl Collective {
-    /// Adds halving, doubling, or both. With ranks that are no power of two, the first ones fold: each odd one gives its data to the
-    /// even one before it, and gets the result from there.
+    /// Adds halving, doubling, or both. With ranks that are no power of two, the first ones fold: each odd one gives
+    /// its data to the even one before it, and gets the result from there.
     pub(super) fn add_halving_doubling(&self, graph: &mut Graph<'_>, channel: u32, bytes: u64) {
         let n = graph.n();
         let log = n.ilog2();
@@ -59,7 +59,8 @@ impl Collective {
         }
     }
 
-    /// Adds a step in which peers differ in `bit`; `is_sent` says if a rank sends a part, and the second if it is added up.
+    /// Adds a step in which peers differ in `bit`; `is_sent` says if a rank sends a part, and the second if it is added
+    /// up.
     fn add_step(
         &self,
         graph: &mut Graph<'_>,

@@ -1,8 +1,9 @@
-//! Collectives in two levels: inside servers, over their scale-up networks, and across servers, where every message stays on its rail. A rail
-//! consists of the ranks with the same place in their servers.
+//! Collectives in two levels: inside servers, over their scale-up networks, and across servers, where every message
+//! stays on its rail. A rail consists of the ranks with the same place in their servers.
 //!
-//! Sums and gathers are rings on either level. An exchange of all with all first hands the data to the rank of the server that is on the
-//! receiver's rail, as NCCL's PXN does (K. Jeaugey, "Doubling all2all Performance with NVIDIA Collective Communication Library 2.12", 2022).
+//! Sums and gathers are rings on either level. An exchange of all with all first hands the data to the rank of the
+//! server that is on the receiver's rail, as NCCL's PXN does (K. Jeaugey, "Doubling all2all Performance with NVIDIA
+//! Collective Communication Library 2.12", 2022).
 
 use fairrate_units::Time;
 
@@ -47,7 +48,8 @@ impl Collective {
         }
     }
 
-    /// Adds an exchange: inside servers, all that goes to ranks of a rail goes to the rank on it, which sends a message to every other server.
+    /// Adds an exchange: inside servers, all that goes to ranks of a rail goes to the rank on it, which sends a message
+    /// to every other server.
     pub(super) fn add_exchange_hierarchy(&self, graph: &mut Graph<'_>, layout: &Layout, channel: u32) {
         let (size, n, ranks) = (layout.size(), layout.n_servers(), graph.n());
         let between = |from: usize, to: usize| self.between(ranks, from, to, channel);

@@ -53,7 +53,8 @@ impl Layout {
         self.servers[server % self.n_servers()][place % self.size()]
     }
 
-    /// Returns all ranks in an order for `from` to send to: at every time each receiver has one sender in each of its networks.
+    /// Returns all ranks in an order for `from` to send to: at every time each receiver has one sender in each of its
+    /// networks.
     pub(super) fn shifted(&self, from: usize) -> impl Iterator<Item = usize> + '_ {
         let (server, place) = self.place(from);
         let places = move |ds| (0..self.size()).map(move |dl| self.rank(server + ds, place + dl));

@@ -1,13 +1,15 @@
-//! Collective operations of training jobs: messages between ranks, each of which starts when the data that it carries has come.
+//! Collective operations of training jobs: messages between ranks, each of which starts when the data that it carries
+//! has come.
 //!
-//! The algorithms are those of R. Thakur, R. Rabenseifner, W. Gropp, "Optimization of Collective Communication Operations in
-//! MPICH", IJHPCA 19(1), 2005 (ring, halving and doubling, pairwise, binomial), and the two trees of P. Sanders, J. Speck,
-//! J. L. Träff, "Two-tree algorithms for full bandwidth broadcast, reduction and scan", Parallel Computing 35, 2009, in the shape
-//! that NVIDIA's NCCL gives them (`src/graph/trees.cc`). Sizes count as in NVIDIA's nccl-tests (`doc/PERFORMANCE.md`).
+//! The algorithms are those of R. Thakur, R. Rabenseifner, W. Gropp, "Optimization of Collective Communication
+//! Operations in MPICH", IJHPCA 19(1), 2005 (ring, halving and doubling, pairwise, binomial), and the two trees of P.
+//! Sanders, J. Speck, J. L. Träff, "Two-tree algorithms for full bandwidth broadcast, reduction and scan", Parallel
+//! Computing 35, 2009, in the shape that NVIDIA's NCCL gives them (`src/graph/trees.cc`). Sizes count as in NVIDIA's
+//! nccl-tests (`doc/PERFORMANCE.md`).
 //!
-//! A message is a flow. It starts when the receipts that it needs have arrived at its rank, and when the message before on the same
-//! channel has been handed to the NIC. Channels split the data, and so do chunks: those of a message follow each other, and each of
-//! them needs only its own receipt.
+//! A message is a flow. It starts when the receipts that it needs have arrived at its rank, and when the message before
+//! on the same channel has been handed to the NIC. Channels split the data, and so do chunks: those of a message follow
+//! each other, and each of them needs only its own receipt.
 
 mod bound;
 mod exchange;
@@ -75,8 +77,8 @@ impl Op {
         }
     }
 
-    /// Returns numerator and denominator of the factor that makes a bandwidth of links (nccl-tests' `busbw`) of bytes per time
-    /// (`algbw`), with `n` ranks.
+    /// Returns numerator and denominator of the factor that makes a bandwidth of links (nccl-tests' `busbw`) of bytes
+    /// per time (`algbw`), with `n` ranks.
     pub fn bus_factor(self, n: usize) -> (u64, u64) {
         let n = n as u64;
         match self {
@@ -127,7 +129,8 @@ impl CollectiveAlgorithm {
 /// The order in which a rank sends to all others.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Order {
-    /// The next rank first: at every time, each receiver has one sender. With servers, the next server and the next rank there.
+    /// The next rank first: at every time, each receiver has one sender. With servers, the next server and the next
+    /// rank there.
     Shifted,
     /// The first rank first: all ranks send to the same receiver.
     Rank,
@@ -147,7 +150,8 @@ pub struct Collective {
     pub algorithm: CollectiveAlgorithm,
     /// The hosts, one for each rank in the order of ranks; `None`: all hosts.
     pub hosts: Option<Vec<NodeId>>,
-    /// The bytes as nccl-tests count them: the buffer of a rank, and with all-gather and reduce-scatter the parts of all ranks.
+    /// The bytes as nccl-tests count them: the buffer of a rank, and with all-gather and reduce-scatter the parts of
+    /// all ranks.
     pub bytes: Bytes,
     /// Parts of the data that go side by side, each over connections of its own, from 1 to [`MAX_CHANNELS`].
     pub channels: u32,
@@ -161,14 +165,15 @@ pub struct Collective {
     pub compute: Time,
     /// The factors by which that is longer, and the latency of each step.
     pub pace: Pace,
-    /// Bytes that a rank adds up per second, between a receipt and the messages that need the sum; [`Rate::MAX`]: at once.
+    /// Bytes that a rank adds up per second, between a receipt and the messages that need the sum; [`Rate::MAX`]: at
+    /// once.
     pub reduce_rate: Rate,
     /// Halving and doubling: set if halving begins with the nearest peer, and not with the farthest.
     pub nearest_first: bool,
     /// Direct: the order of receivers.
     pub order: Order,
-    /// Set if data goes inside servers and across them in steps of their own: sums and gathers by rings, and exchanges of all with all by the
-    /// rank on the receiver's rail.
+    /// Set if data goes inside servers and across them in steps of their own: sums and gathers by rings, and exchanges
+    /// of all with all by the rank on the receiver's rail.
     pub hierarchy: bool,
     /// All-to-all: the bytes of each pair of ranks.
     pub sizes: Sizes,
@@ -177,7 +182,8 @@ pub struct Collective {
 }
 
 impl Collective {
-    /// Returns the messages of all iterations. Nothing but the loads of an imbalance and the times of computations is random.
+    /// Returns the messages of all iterations. Nothing but the loads of an imbalance and the times of computations is
+    /// random.
     ///
     /// # Errors
     /// Names the parameter that cannot be used on this topology.
@@ -337,7 +343,8 @@ impl Collective {
     }
 }
 
-/// Returns the size of part number `at` of `n` parts of `bytes` bytes: the first ones have a byte more if `n` does not divide them.
+/// Returns the size of part number `at` of `n` parts of `bytes` bytes: the first ones have a byte more if `n` does not
+/// divide them.
 fn part(bytes: u64, n: u64, at: u64) -> u64 {
     bytes / n + u64::from(at < bytes % n)
 }

@@ -39,8 +39,8 @@ impl Collective {
         self.add_ring_of(graph, &Ring { members: &members, op: self.op, channel, bytes, first: 0 }, &Vec::new());
     }
 
-    /// Adds a ring: in step s, member i passes part i − s on to member i + 1. The first N − 1 steps of a ring that reduces do so, the others
-    /// gather. The first messages need what was received `before`, if there is something.
+    /// Adds a ring: in step s, member i passes part i − s on to member i + 1. The first N − 1 steps of a ring that
+    /// reduces do so, the others gather. The first messages need what was received `before`, if there is something.
     pub(super) fn add_ring_of(&self, graph: &mut Graph<'_>, ring: &Ring<'_>, before: &Receipts) -> Receipts {
         let n = ring.members.len();
         let n_reduce = if ring.op == Op::AllGather { 0 } else { n - 1 };

@@ -17,8 +17,9 @@ pub enum Sizes {
     /// Every rank sends equal parts of its buffer.
     #[default]
     Even,
-    /// Some ranks get more than others, as those with popular experts do: the part of the one with most is this multiple of the mean, from 1 to
-    /// the number of ranks. Loads fall as a power of their rank (Zipf), and which rank has which is random.
+    /// Some ranks get more than others, as those with popular experts do: the part of the one with most is this
+    /// multiple of the mean, from 1 to the number of ranks. Loads fall as a power of their rank (Zipf), and which rank
+    /// has which is random.
     Imbalance(f64),
     /// Given: row after row, a row for each sender. The bytes from a rank to itself are not sent.
     Matrix(Arc<[u64]>),
@@ -59,8 +60,8 @@ impl Sizes {
         Self::Matrix((0..n * n).map(|at| matrix[at % n * n + at / n]).collect())
     }
 
-    /// Reads a matrix: a line for each sender, with the bytes for each receiver, separated by commas. Blank lines and lines that begin with
-    /// `#` do not count.
+    /// Reads a matrix: a line for each sender, with the bytes for each receiver, separated by commas. Blank lines and
+    /// lines that begin with `#` do not count.
     ///
     /// # Errors
     /// Names the first line that cannot be read, or that has another number of fields than there are lines.

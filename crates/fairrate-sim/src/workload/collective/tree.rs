@@ -1,5 +1,5 @@
-//! The double binary tree. Each of two trees carries half of the data: up to the root, which adds it up, and down again. No rank has
-//! children in both trees if the number of ranks is even.
+//! The double binary tree. Each of two trees carries half of the data: up to the root, which adds it up, and down
+//! again. No rank has children in both trees if the number of ranks is even.
 
 use fairrate_units::Time;
 
@@ -31,7 +31,8 @@ impl Collective {
         }
     }
 
-    /// Adds the messages of a chunk that go up from the place `at` and from those below it; returns what its parent gets.
+    /// Adds the messages of a chunk that go up from the place `at` and from those below it; returns what its parent
+    /// gets.
     fn add_up(
         &self,
         graph: &mut Graph<'_>,
@@ -48,8 +49,8 @@ impl Collective {
     }
 }
 
-/// Adds the messages of a chunk that go down from the place `from` to `to`, its child in the stream `stream.0 + stream.1`, and from
-/// there on.
+/// Adds the messages of a chunk that go down from the place `from` to `to`, its child in the stream
+/// `stream.0 + stream.1`, and from there on.
 fn add_down(
     graph: &mut Graph<'_>,
     stream: (u32, u32),
@@ -89,8 +90,8 @@ mod tests {
 
     use super::*;
 
-    /// The shape of 4 to 16 ranks as NCCL's `trees.cc` builds it: odd places are leaves, and with an even number of ranks the mirrored
-    /// tree has other inner places.
+    /// The shape of 4 to 16 ranks as NCCL's `trees.cc` builds it: odd places are leaves, and with an even number of
+    /// ranks the mirrored tree has other inner places.
     #[test]
     fn places_below_are_those_whose_parent_a_place_is() {
         for n in 2..70 {

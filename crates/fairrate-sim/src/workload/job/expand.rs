@@ -18,8 +18,8 @@ impl Job {
     /// Returns the messages and tasks of the job, the ranks of which are these `hosts` and compute at this `pace`.
     ///
     /// # Errors
-    /// Names the hosts if they are none, if one is named twice, or if their number is not that of ranks, and the collective that its
-    /// group cannot do.
+    /// Names the hosts if they are none, if one is named twice, or if their number is not that of ranks, and the
+    /// collective that its group cannot do.
     pub fn generate(
         &self,
         topology: &Topology,
@@ -167,8 +167,8 @@ impl Tasks {
     }
 }
 
-/// Adds the messages of an operation between `ranks`, which `send` adds to a graph: they wait for the first task of their sender's part, and
-/// its last task waits for them.
+/// Adds the messages of an operation between `ranks`, which `send` adds to a graph: they wait for the first task of
+/// their sender's part, and its last task waits for them.
 fn add(
     out: &mut Workload,
     (topology, ranks): (&Topology, &[NodeId]),

@@ -1,8 +1,9 @@
 //! Jobs: operations of ranks that wait for each other.
 //!
-//! An operation is a computation of a rank, a collective operation of a process group, or a message from one rank to another. A rank has a
-//! part in an operation, and a part waits for other parts of the same rank. A part of a collective begins once those that it waits for have
-//! ended: ranks of a group arrive at different times, and the messages of each wait only for what they carry.
+//! An operation is a computation of a rank, a collective operation of a process group, or a message from one rank to
+//! another. A rank has a part in an operation, and a part waits for other parts of the same rank. A part of a
+//! collective begins once those that it waits for have ended: ranks of a group arrive at different times, and the
+//! messages of each wait only for what they carry.
 
 mod expand;
 mod trace;
@@ -42,7 +43,8 @@ struct Operation {
     name: u32,
     iteration: u32,
     work: Work,
-    /// Its first part; those of a collective are in the order of the group's ranks, those of a message the sender's and the receiver's.
+    /// Its first part; those of a collective are in the order of the group's ranks, those of a message the sender's and
+    /// the receiver's.
     first_part: PartId,
 }
 
@@ -94,7 +96,8 @@ impl Job {
         self.add(name, iteration, Work::Compute(duration), &[rank])
     }
 
-    /// Adds a collective operation of the process group number `group`; returns the part of its first rank. Those of the others follow.
+    /// Adds a collective operation of the process group number `group`; returns the part of its first rank. Those of
+    /// the others follow.
     ///
     /// # Panics
     /// There is no such group.
@@ -103,8 +106,8 @@ impl Job {
         self.add(name, iteration, Work::Collective { group, collective }, &ranks)
     }
 
-    /// Adds a message of `bytes` from rank `from` to rank `to`; returns the parts of both. A sender's part ends when the last byte has been
-    /// handed to the NIC.
+    /// Adds a message of `bytes` from rank `from` to rank `to`; returns the parts of both. A sender's part ends when
+    /// the last byte has been handed to the NIC.
     pub fn message(&mut self, name: &str, iteration: u32, (from, to): (u32, u32), bytes: Bytes) -> (PartId, PartId) {
         let sender = self.add(name, iteration, Work::Message(bytes), &[from, to]);
         (sender, PartId(sender.0 + 1))

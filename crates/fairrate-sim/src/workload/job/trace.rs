@@ -1,4 +1,5 @@
-//! Reader of operation lists: CSV with a header, columns in any order. A line is a process group, or the part of a rank in an operation.
+//! Reader of operation lists: CSV with a header, columns in any order. A line is a process group, or the part of a rank
+//! in an operation.
 
 use std::collections::HashMap;
 
@@ -43,16 +44,17 @@ pub struct TraceDefaults {
 ///
 /// - `group`: the process group `name` of the `ranks`, separated by `;`, whose collectives have `channels`;
 /// - `compute`: `rank` computes for `duration_ns`;
-/// - a collective operation, as `all-reduce`: `rank` takes part in one of `bytes` of its `group`. The n-th ones of the ranks of a group are one
-///   operation. It has the first algorithm that the operation knows;
-/// - `send` and `receive`: a message of `bytes` to or from the rank `peer`. The n-th ones from one rank to another are one message.
+/// - a collective operation, as `all-reduce`: `rank` takes part in one of `bytes` of its `group`. The n-th ones of the
+///   ranks of a group are one operation. It has the first algorithm that the operation knows;
+/// - `send` and `receive`: a message of `bytes` to or from the rank `peer`. The n-th ones from one rank to another are
+///   one message.
 ///
-/// A part has an `id` of its own among those of its rank, and starts when those of its rank that `after` names, separated by `;`, have
-/// ended. Blank lines and lines that begin with `#` are skipped.
+/// A part has an `id` of its own among those of its rank, and starts when those of its rank that `after` names,
+/// separated by `;`, have ended. Blank lines and lines that begin with `#` are skipped.
 ///
 /// # Errors
-/// Gives line and column of the first error: of a line, of an operation whose ranks do not agree, and of parts that wait for each other in a
-/// circle.
+/// Gives line and column of the first error: of a line, of an operation whose ranks do not agree, and of parts that
+/// wait for each other in a circle.
 pub fn parse_trace(text: &str, defaults: TraceDefaults) -> Result<Job, FileError> {
     let held = |line: &str| !line.trim().is_empty() && !line.trim_start().starts_with('#');
     let mut lines = (1..).zip(text.lines()).filter(|(_, line)| held(line));
@@ -153,7 +155,8 @@ struct Reader {
     members: HashMap<(u32, usize), (usize, usize)>,
     /// Parts that operations of groups may still have: a list has a line for each.
     room: usize,
-    /// The operations of each group: the line of the first part, its first part, and for each of its ranks `true` if it has one.
+    /// The operations of each group: the line of the first part, its first part, and for each of its ranks `true` if it
+    /// has one.
     operations: Vec<Vec<(usize, PartId, Vec<bool>)>>,
     /// The messages between two ranks: the line of the first part, both parts, and `true` for each that has come.
     messages: HashMap<(u32, u32), Messages>,
@@ -355,9 +358,9 @@ impl Reader {
         Ok(())
     }
 
-    /// Checks that no part waits for itself. A part starts when those that it waits for have ended, and ends when all parts of its operation
-    /// have started; so ranks that reach two collectives in different orders wait for each other. The sender of a message waits for nobody:
-    /// all ranks of a ring may send first and then receive.
+    /// Checks that no part waits for itself. A part starts when those that it waits for have ended, and ends when all
+    /// parts of its operation have started; so ranks that reach two collectives in different orders wait for each
+    /// other. The sender of a message waits for nobody: all ranks of a ring may send first and then receive.
     fn check_order(&self) -> Result<(), FileError> {
         let n = self.job.parts.len();
         let mut waiters: Vec<Vec<u32>> = vec![Vec::new(); n];

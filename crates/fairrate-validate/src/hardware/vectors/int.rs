@@ -31,7 +31,8 @@ struct Port {
 }
 
 impl Port {
-    /// Lets a packet of `joining` bytes join and one of `leaving` bytes leave; 0: none. Returns the record of the latter.
+    /// Lets a packet of `joining` bytes join and one of `leaving` bytes leave; 0: none. Returns the record of the
+    /// latter.
     fn step(&mut self, now: Time, joining: u64, leaving: u64, counter: IntCounter) -> IntHop {
         self.queued += joining;
         self.queue = self.queue + joining - leaving;

@@ -16,7 +16,8 @@ use crate::hardware::recorded::{Call, record};
 const FLOWS: usize = 64;
 /// Units of a rate for each bit/s, as in the law's table.
 const PER_BPS: f64 = 65_536.0;
-/// Words of a control packet with one link: sequence number, exit, number of links passed, and the link's demand or share.
+/// Words of a control packet with one link: sequence number, exit, number of links passed, and the link's demand or
+/// share.
 const EXIT: usize = 1;
 const HOPS: usize = 2;
 const WORDS: usize = 3;
@@ -71,7 +72,8 @@ fn through(law: &mut PercPort, flow: u32, exits: bool, demand: f64) -> f64 {
     header[WORDS]
 }
 
-/// Writes `n` random packets at links of 10, 40 and 100 Gb/s: demands without limit, near the fair share, far from it, and 0.
+/// Writes `n` random packets at links of 10, 40 and 100 Gb/s: demands without limit, near the fair share, far from it,
+/// and 0.
 pub fn random(out: &mut dyn Write, n: u64) -> io::Result<Counted> {
     let mut draws = Stream::new(1, 3, Purpose::Test);
     let cases = [(10, 64), (40, 20), (100, 64), (100, 3)];

@@ -12,7 +12,8 @@ pub(super) struct Delay {
     last_ps: u64,
 }
 
-/// The times in which a host acts on nothing. They begin half a period to one and a half periods apart, and do not overlap.
+/// The times in which a host acts on nothing. They begin half a period to one and a half periods apart, and do not
+/// overlap.
 struct Pauses {
     length_ps: u64,
     period_ps: u64,
@@ -29,8 +30,8 @@ impl Delay {
         Self { processing_ps: config.processing.as_ps(), jitter, noise, last_ps: 0 }
     }
 
-    /// Returns the time at which the host acts on a packet that it has at `now_ps`, in picoseconds: not before it acts on those that
-    /// it had earlier.
+    /// Returns the time at which the host acts on a packet that it has at `now_ps`, in picoseconds: not before it acts
+    /// on those that it had earlier.
     pub(super) fn acts_at(&mut self, now_ps: u64) -> u64 {
         let jitter_ps = self.jitter.as_mut().map_or(0, |(jitter, stream)| draw_ps(*jitter, stream));
         let at = now_ps.saturating_add(self.processing_ps).saturating_add(jitter_ps).max(self.last_ps);

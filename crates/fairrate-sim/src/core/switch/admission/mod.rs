@@ -1,6 +1,7 @@
 //! Rules about what may join a queue, besides the limits of the buffer.
 //!
-//! A rule is a file here and a line of [`RULES`]. Switches of a run that has one go event by event, and ask its rules in that order.
+//! A rule is a file here and a line of [`RULES`]. Switches of a run that has one go event by event, and ask its rules
+//! in that order.
 
 mod disciplines;
 mod early;
@@ -98,8 +99,8 @@ impl Admission {
 }
 
 impl Switches {
-    /// Asks the rules, and then the buffer, about `packet`, which would join `waiting` bytes of its class at `egress`. Returns what joins
-    /// the queue, charged to the buffer; `None`: nothing does.
+    /// Asks the rules, and then the buffer, about `packet`, which would join `waiting` bytes of its class at `egress`.
+    /// Returns what joins the queue, charged to the buffer; `None`: nothing does.
     #[cold]
     pub(super) fn admit_by_rules(
         &mut self,

@@ -1,10 +1,11 @@
-//! Switches that cut data packets to their headers in place of dropping them, as in NDP: M. Handley et al., "Re-architecting
-//! datacenter networks and stacks for low latency and high performance", SIGCOMM 2017, and in the composite queue of the
-//! Ultra Ethernet consortium's simulator, without its turn of data after 100,000 headers.
+//! Switches that cut data packets to their headers in place of dropping them, as in NDP: M. Handley et al.,
+//! "Re-architecting datacenter networks and stacks for low latency and high performance", SIGCOMM 2017, and in the
+//! composite queue of the Ultra Ethernet consortium's simulator, without its turn of data after 100,000 headers.
 //!
-//! A header that finds no room is dropped or, if the configuration says so, sent back to its sender ("return to sender", section 3.2.4 of
-//! the paper). One that finds none on the way back is dropped. In the authors' simulator (`compositequeue.cpp`), acknowledgments and pulls
-//! go back too, and their receivers discard them; here they are dropped at once.
+//! A header that finds no room is dropped or, if the configuration says so, sent back to its sender ("return to
+//! sender", section 3.2.4 of the paper). One that finds none on the way back is dropped. In the authors' simulator
+//! (`compositequeue.cpp`), acknowledgments and pulls go back too, and their receivers discard them; here they are
+//! dropped at once.
 
 use fairrate_units::{Rate, Time};
 
@@ -88,7 +89,8 @@ fn note_sent(admission: &mut Admission, w: &World, egress: PortIdx, packet: Pack
 impl Switches {
     /// Charges the buffer with a packet or with its header. Returns what joins the queue; `None`: nothing does.
     ///
-    /// At a limit of the port, a coin decides whether the packet is cut or the last one of the queue, into whose place it comes.
+    /// At a limit of the port, a coin decides whether the packet is cut or the last one of the queue, into whose place
+    /// it comes.
     fn admit_or_trim(&mut self, w: &mut World, egress: PortIdx, newcomer: Newcomer) -> Option<Head> {
         let Newcomer { packet, head, waiting } = newcomer;
         let trimming = self.admission.trimming.as_ref().expect("switches trim");
@@ -122,8 +124,8 @@ impl Switches {
         self.trim(w, egress, packet)
     }
 
-    /// Cuts `packet`, which has been reported as queued and is not charged to the buffer, to its header. Returns the header's
-    /// head; `None`: there is no room for that either.
+    /// Cuts `packet`, which has been reported as queued and is not charged to the buffer, to its header. Returns the
+    /// header's head; `None`: there is no room for that either.
     fn trim(&mut self, w: &mut World, egress: PortIdx, packet: PacketIdx) -> Option<Head> {
         let trimming = self.admission.trimming.as_ref().expect("switches trim");
         let Trim { size, class, .. } = trimming.config;
@@ -140,8 +142,8 @@ impl Switches {
         self.admit_ahead(w, egress, packet, head)
     }
 
-    /// Charges the buffer with a header or a control packet: twice the limit of data may wait of these. A header for which there is no
-    /// room goes back to its sender, if the configuration says so; anything else is discarded.
+    /// Charges the buffer with a header or a control packet: twice the limit of data may wait of these. A header for
+    /// which there is no room goes back to its sender, if the configuration says so; anything else is discarded.
     fn admit_ahead(&mut self, w: &mut World, egress: PortIdx, packet: PacketIdx, head: Head) -> Option<Head> {
         let limit = self.admission.trimming.as_ref().expect("switches trim").limit(egress);
         let waiting = w.net.ports[egress].class_bytes(head.class);
@@ -180,11 +182,13 @@ impl Switches {
 /// Returns the place in the table of paths from which a packet at a switch goes on if it goes back to its sender.
 fn way_back(w: &World, p: &Packet) -> HopId {
     let flow = w.run.flow(p.flow);
-    // The packet is at the n-th switch of its way, and its next step is that of the switch after it. As many hops lead back.
+    // The packet is at the n-th switch of its way, and its next step is that of the switch after it. As many hops lead
+    // back.
     let n_back = p.route.index() - flow.data_route.index();
     let skipped = (usize::from(flow.n_hops) - n_back) as u32;
     if w.run.config.goes_hop_by_hop() {
-        // The table leads from the receiver's first switch on, and all its steps but perhaps the last are "toward the sender".
+        // The table leads from the receiver's first switch on, and all its steps but perhaps the last are "toward the
+        // sender".
         flow.ack_route.plus(skipped - 1)
     } else {
         flow.notice_route.plus(skipped)

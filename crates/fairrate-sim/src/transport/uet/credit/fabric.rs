@@ -1,7 +1,7 @@
 //! A receiver's share of its rate of grants, by what meets inside the network (uet-htsim's `oversubscribed_cc.cpp`).
 //!
-//! The simulator decides by a clock of each host. Here a host catches up with its clock when a packet comes or a turn is taken: nothing else
-//! reads the share or changes what it goes by.
+//! The simulator decides by a clock of each host. Here a host catches up with its clock when a packet comes or a turn
+//! is taken: nothing else reads the share or changes what it goes by.
 
 use fairrate_control::credits::FabricControl;
 use fairrate_units::Time;
@@ -159,8 +159,9 @@ mod tests {
         assert!((share(100.0).expect("it is controlled").floor - 0.01).abs() < 1e-12);
     }
 
-    /// Two of ten packets were cut inside: the share falls by a fifth. Then all are marked: averages of 0.5 and 0.75 are above 0.3 by 0.2
-    /// and 0.45. Then increases of 0.01, twice and four times as much while nothing is marked; of 0.01 alone with marks.
+    /// Two of ten packets were cut inside: the share falls by a fifth. Then all are marked: averages of 0.5 and 0.75
+    /// are above 0.3 by 0.2 and 0.45. Then increases of 0.01, twice and four times as much while nothing is marked; of
+    /// 0.01 alone with marks.
     #[test]
     fn shares_follow_cuts_and_marks() {
         let mut share = share(4.0).expect("it is controlled");

@@ -1,5 +1,5 @@
-//! The fates of a message's packets as its sender hears of them, where each arrival earns credit for a packet. When a header comes back,
-//! they decide whether its packet goes again at once (`NdpSrc::processRTS` of csg-htsim).
+//! The fates of a message's packets as its sender hears of them, where each arrival earns credit for a packet. When a
+//! header comes back, they decide whether its packet goes again at once (`NdpSrc::processRTS` of csg-htsim).
 
 /// Number of packets by which a sender judges its paths.
 const RECENT: u32 = 12;
@@ -38,9 +38,9 @@ impl Feedback {
         self.whole = (self.whole << 1 | u16::from(fate == Fate::Whole)) & ((1 << RECENT) - 1);
     }
 
-    /// Returns `true` if a packet whose header has come back goes again at once: no credit is to come, or its path is a bad one. `window` is
-    /// the number of packets that the message sends unasked, `given` that of the credit it has had, and `has_paths` is set if its packets
-    /// take several paths.
+    /// Returns `true` if a packet whose header has come back goes again at once: no credit is to come, or its path is a
+    /// bad one. `window` is the number of packets that the message sends unasked, `given` that of the credit it has
+    /// had, and `has_paths` is set if its packets take several paths.
     pub(super) fn sends_at_once(&self, window: u64, given: u64, has_paths: bool) -> bool {
         let counts_on_credit = given < self.n_earning || FEW < window.saturating_sub(self.n_heard);
         let n_recent = self.n_heard.min(u64::from(RECENT)) as u32;

@@ -1,5 +1,5 @@
-//! Credit of receivers (RCCC, EQDS, NDP): what a message has been given at its sender ([`Purse`]), what it asks of its receiver
-//! ([`Account`]), and the pacer of a receiving host ([`Pacer`]), which [`FabricShare`] slows down.
+//! Credit of receivers (RCCC, EQDS, NDP): what a message has been given at its sender ([`Purse`]), what it asks of its
+//! receiver ([`Account`]), and the pacer of a receiving host ([`Pacer`]), which [`FabricShare`] slows down.
 
 mod fabric;
 mod feedback;
@@ -44,7 +44,8 @@ impl Terms {
         self.credits.rule == CreditRule::Arrivals
     }
 
-    /// Returns `true` if a packet that was cut speaks against its path even where it was cut by the last switch, as in EQDS.
+    /// Returns `true` if a packet that was cut speaks against its path even where it was cut by the last switch, as in
+    /// EQDS.
     pub(super) fn blames_paths(&self) -> bool {
         matches!(self.credits.rule, CreditRule::Whole { .. })
     }
@@ -83,8 +84,8 @@ impl Terms {
         if self.counts_arrivals() { 0 } else { self.window(rate) / self.quantum() }
     }
 
-    /// Returns the picoseconds that a turn of `units` takes at a link of `rate`, of which receivers use `share`. One that gives nothing takes
-    /// a while too.
+    /// Returns the picoseconds that a turn of `units` takes at a link of `rate`, of which receivers use `share`. One
+    /// that gives nothing takes a while too.
     fn turn_ps(&self, units: u64, rate: Rate, share: f64) -> u64 {
         let pacing = self.credits.pacing;
         match self.credits.rule {

@@ -117,8 +117,8 @@ impl Pacer {
         self.idle.retain(|&idle| idle != flow);
     }
 
-    /// Returns `true` if nobody waits and the last turn is over at `now_ps`: an answer may then carry credit itself, and takes a turn
-    /// of `units` at a link of `rate`.
+    /// Returns `true` if nobody waits and the last turn is over at `now_ps`: an answer may then carry credit itself,
+    /// and takes a turn of `units` at a link of `rate`.
     pub(in super::super) fn takes_at_once(&mut self, now_ps: u64, terms: &Terms, units: u64, rate: Rate) -> bool {
         let is_free = self.active.is_empty() && self.owed.is_empty() && !self.is_running && self.free_ps <= now_ps;
         if is_free {
@@ -137,8 +137,8 @@ impl Pacer {
         Some(now_ps.max(self.free_ps))
     }
 
-    /// Takes a turn at `now_ps`: returns the message that gets credit, and the units. `account` returns a message's account, which
-    /// changes by these units. `None`: all have enough.
+    /// Takes a turn at `now_ps`: returns the message that gets credit, and the units. `account` returns a message's
+    /// account, which changes by these units. `None`: all have enough.
     pub(in super::super) fn turn(
         &mut self,
         now_ps: u64,
@@ -221,8 +221,8 @@ mod tests {
         assert_eq!(now_ps, 5 + 258 * 256 * 80);
     }
 
-    /// Two messages ask for 20 quanta each, and two packets of the second were cut: 9 quanta are owed for each of those. It gets
-    /// three pulls for them first, and both get whole pulls.
+    /// Two messages ask for 20 quanta each, and two packets of the second were cut: 9 quanta are owed for each of
+    /// those. It gets three pulls for them first, and both get whole pulls.
     #[test]
     fn eqds_pulls_what_was_cut_first_and_in_whole_turns() {
         let (mut pacer, rate, terms) = (Pacer::default(), Rate::from_gbps(100), terms_of("eqds", 4_150));

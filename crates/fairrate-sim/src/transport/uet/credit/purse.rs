@@ -55,7 +55,8 @@ impl Purse {
         0 < self.total() && may_spend
     }
 
-    /// Pays for a packet of `wire` bytes. Returns `true` if its receiver is to acknowledge it at once, as there is no credit for another.
+    /// Pays for a packet of `wire` bytes. Returns `true` if its receiver is to acknowledge it at once, as there is no
+    /// credit for another.
     pub(in super::super) fn pay(&mut self, wire: u64) -> bool {
         let bytes = if self.terms.counts_arrivals() { self.terms.packet } else { wire };
         let of = if self.is_speculating && self.given <= 0 { &mut self.first } else { &mut self.given };
@@ -87,8 +88,8 @@ impl Purse {
         }
     }
 
-    /// Records an attempt to send a packet of `wire` bytes after an answer at `now_ps`, at a link that is free from `free_ps` on. While
-    /// the link is in use the attempt waits for it.
+    /// Records an attempt to send a packet of `wire` bytes after an answer at `now_ps`, at a link that is free from
+    /// `free_ps` on. While the link is in use the attempt waits for it.
     pub(in super::super) fn attempt(&mut self, wire: u64, now_ps: u64, free_ps: u64) {
         if now_ps < free_ps {
             self.queued_ps.get_or_insert(free_ps);
@@ -97,15 +98,16 @@ impl Purse {
         }
     }
 
-    /// Ends an attempt that waited for the link until `now_ps` or before, to send a packet of `wire` bytes, if it was in vain.
+    /// Ends an attempt that waited for the link until `now_ps` or before, to send a packet of `wire` bytes, if it was
+    /// in vain.
     pub(in super::super) fn settle(&mut self, wire: u64, now_ps: u64) {
         if self.is_in_vain() && self.queued_ps.take_if(|at_ps| *at_ps <= now_ps).is_some() {
             self.lose(wire);
         }
     }
 
-    /// Follows a packet that was sent until `free_ps`. If it had to wait for the link, the next one is attempted when the link is free
-    /// again.
+    /// Follows a packet that was sent until `free_ps`. If it had to wait for the link, the next one is attempted when
+    /// the link is free again.
     pub(in super::super) fn after_sent(&mut self, free_ps: u64) {
         let has_waited = self.queued_ps.take().is_some() || self.is_speculating;
         self.queued_ps = (has_waited && 0 < self.total()).then_some(free_ps);
@@ -151,8 +153,9 @@ impl Purse {
         &self.terms
     }
 
-    /// Returns the number of credit that a message asks for: with `new` bytes to send for the first time and `again` to send once more,
-    /// of which a window lets `window` through, beside `n_flows` that wait at the same NIC. `is_new`: the packet that asks is new.
+    /// Returns the number of credit that a message asks for: with `new` bytes to send for the first time and `again` to
+    /// send once more, of which a window lets `window` through, beside `n_flows` that wait at the same NIC. `is_new`:
+    /// the packet that asks is new.
     pub(in super::super) fn target(
         &mut self,
         (new, again): (u64, u64),
@@ -223,8 +226,8 @@ mod tests {
         assert_eq!(purse.total(), 10_000);
     }
 
-    /// EQDS begins with 50 packets of 4,150 B. With 60 packets to send, the tenth asks for what is left of 50 packets, and the resent
-    /// one asks for no more.
+    /// EQDS begins with 50 packets of 4,150 B. With 60 packets to send, the tenth asks for what is left of 50 packets,
+    /// and the resent one asks for no more.
     #[test]
     fn eqds_asks_for_bytes_never_sent() {
         let mut purse = Purse::new(terms_of("eqds", 4_150), RATE, 100);
@@ -237,7 +240,8 @@ mod tests {
         assert_eq!(purse.target((0, 0), u64::MAX, 1, true), 0);
     }
 
-    /// Returns a message of EQDS that has two of its 50 packets left when speculation ends at 20 ps, in a transmission until 25 ps.
+    /// Returns a message of EQDS that has two of its 50 packets left when speculation ends at 20 ps, in a transmission
+    /// until 25 ps.
     fn with_two_left() -> Purse {
         let mut purse = Purse::new(terms_of("eqds", 4_150), RATE, 100);
         for _ in 0..48 {
@@ -316,7 +320,8 @@ mod tests {
         assert!(!purse.is_open());
     }
 
-    /// Three packets are sent and come back as headers: two are out no longer after the second, which goes again at once, as does the third.
+    /// Three packets are sent and come back as headers: two are out no longer after the second, which goes again at
+    /// once, as does the third.
     #[test]
     fn headers_that_come_back_are_excused_if_no_pull_is_to_come() {
         let mut purse = Purse::new(terms_of("ndp", 9_064), RATE, 3);

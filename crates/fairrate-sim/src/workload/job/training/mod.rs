@@ -1,10 +1,11 @@
 //! Iterations of the training of a transformer, dense or with a mixture of experts.
 //!
-//! The bytes of tensor and sequence parallelism, and the groups, are those of Megatron-LM: D. Narayanan et al., "Efficient Large-Scale Language
-//! Model Training on GPU Clusters Using Megatron-LM", SC 2021 (the schedules with one forward and one backward pass in turn, section 2.2;
-//! bytes, section 3; operations of a layer, appendix), and V. Korthikanti et al., "Reducing Activation Recomputation in Large Transformer
-//! Models", MLSys 2023 (sequence parallelism, section 4.2). Exchanges of experts: D. Lepikhin et al., "GShard", ICLR 2021. Context parallelism
-//! passes keys and values around a ring: H. Liu et al., "Ring Attention with Blockwise Transformers", ICLR 2024.
+//! The bytes of tensor and sequence parallelism, and the groups, are those of Megatron-LM: D. Narayanan et al.,
+//! "Efficient Large-Scale Language Model Training on GPU Clusters Using Megatron-LM", SC 2021 (the schedules with one
+//! forward and one backward pass in turn, section 2.2; bytes, section 3; operations of a layer, appendix), and V.
+//! Korthikanti et al., "Reducing Activation Recomputation in Large Transformer Models", MLSys 2023 (sequence
+//! parallelism, section 4.2). Exchanges of experts: D. Lepikhin et al., "GShard", ICLR 2021. Context parallelism passes
+//! keys and values around a ring: H. Liu et al., "Ring Attention with Blockwise Transformers", ICLR 2024.
 
 mod loads;
 mod program;
@@ -57,7 +58,8 @@ pub struct Model {
     pub experts: u32,
     /// Number of experts that a token goes to.
     pub top_k: u32,
-    /// The tokens of the busiest of the ranks that share experts, as a multiple of their mean; which one that is, is drawn for each layer.
+    /// The tokens of the busiest of the ranks that share experts, as a multiple of their mean; which one that is, is
+    /// drawn for each layer.
     pub imbalance: f64,
 }
 
@@ -128,7 +130,8 @@ pub struct Training {
     pub optimizer: Time,
     /// `true` if gradients of a layer are reduced while those of earlier layers are computed.
     pub overlap: bool,
-    /// `true` if gradients are reduced and scattered, and updated parameters gathered; otherwise gradients are all-reduced.
+    /// `true` if gradients are reduced and scattered, and updated parameters gathered; otherwise gradients are
+    /// all-reduced.
     pub distributed_optimizer: bool,
     /// Channels of collectives of tensor groups.
     pub tp_channels: u32,
@@ -136,7 +139,8 @@ pub struct Training {
     pub channels: u32,
     /// Pieces of each message.
     pub chunks: u32,
-    /// Set if collectives of groups with several ranks in each of several servers go inside servers and across them in steps of their own.
+    /// Set if collectives of groups with several ranks in each of several servers go inside servers and across them in
+    /// steps of their own.
     pub hierarchy: bool,
     /// Without packets: set if all messages of a ring from a rank to the next are one flow.
     pub merged_rings: bool,
@@ -173,7 +177,8 @@ impl Dimension {
 }
 
 impl Training {
-    /// Returns the messages and tasks of all iterations. Nothing but the loads of experts and the times of computations is random.
+    /// Returns the messages and tasks of all iterations. Nothing but the loads of experts and the times of computations
+    /// is random.
     ///
     /// # Errors
     /// Names the parameter that cannot be used, with these others or on this topology.
@@ -214,8 +219,8 @@ impl Training {
 
     /// Returns the process groups of more than one rank, and for each dimension the numbers of its groups.
     ///
-    /// Ranks count as Megatron orders them: tensor first, then context, data and pipeline. Experts divide the ranks of context and data
-    /// together, those next to each other first.
+    /// Ranks count as Megatron orders them: tensor first, then context, data and pipeline. Experts divide the ranks of
+    /// context and data together, those next to each other first.
     fn groups(&self) -> (Vec<ProcessGroup>, Vec<Vec<usize>>) {
         let p = &self.parallelism;
         let copies = p.cp * p.dp;

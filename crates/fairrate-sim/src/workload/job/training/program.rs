@@ -123,7 +123,8 @@ impl Program<'_> {
         (0..3).for_each(|_| self.collective(stage, Dimension::Tensor, ("loss", Op::AllReduce, t.loss())));
     }
 
-    /// Writes the backward pass of a micro-batch through a part of the model, and after the last one the reduction of gradients.
+    /// Writes the backward pass of a micro-batch through a part of the model, and after the last one the reduction of
+    /// gradients.
     fn backward(&mut self, stage: u32, step: Step) {
         let t = self.training;
         let here = (stage, step.chunk);
@@ -197,7 +198,8 @@ impl Program<'_> {
         self.collective_by_group(stage, Dimension::Experts, (name, Op::AllToAll), |_| (bytes, sizes.clone()));
     }
 
-    /// Writes that the ranks of a tensor group gather the tokens that they have got, or reduce and scatter what became of them.
+    /// Writes that the ranks of a tensor group gather the tokens that they have got, or reduce and scatter what became
+    /// of them.
     fn gather_tokens(&mut self, stage: u32, layer: u32, op: Op) {
         let (t, loads) = (self.training, self.loads);
         let mean = t.dispatched().as_f64();
@@ -341,8 +343,8 @@ impl Program<'_> {
         }
     }
 
-    /// Adds a collective operation to each group of a dimension in a stage; returns the ranks and their parts. `sizes` has the bytes of a rank
-    /// and those of pairs in the group whose first rank it is given.
+    /// Adds a collective operation to each group of a dimension in a stage; returns the ranks and their parts. `sizes`
+    /// has the bytes of a rank and those of pairs in the group whose first rank it is given.
     fn parts(
         &mut self,
         stage: u32,
@@ -372,8 +374,8 @@ impl Program<'_> {
         parts
     }
 
-    /// Writes that the ranks of a stage hand activations of a part of the model, or the gradients of them, to those of another stage. They do
-    /// not wait.
+    /// Writes that the ranks of a stage hand activations of a part of the model, or the gradients of them, to those of
+    /// another stage. They do not wait.
     fn send(&mut self, (stage, chunk): (u32, u32), to: u32, step: Step) {
         for rank in self.stage(stage) {
             self.flush(rank);
@@ -383,7 +385,8 @@ impl Program<'_> {
         }
     }
 
-    /// Writes that the ranks of a stage wait for activations, or the gradients of them, from a part of the model at another stage.
+    /// Writes that the ranks of a stage wait for activations, or the gradients of them, from a part of the model at
+    /// another stage.
     fn receive(&mut self, (from, chunk): (u32, u32), stage: u32, step: Step) {
         let n = self.stage(stage).len() as u32;
         for rank in self.stage(stage) {

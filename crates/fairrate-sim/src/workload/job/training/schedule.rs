@@ -15,8 +15,9 @@ pub(super) struct Step {
 
 /// The schedule of a pipeline of `stages` with `chunks` parts of the model in each.
 ///
-/// Some forward passes come first, then one forward and one backward pass in turn, then backward passes. With several parts, micro-batches go in groups
-/// of as many as there are stages through one part after the other, and the number of micro-batches is a multiple of that.
+/// Some forward passes come first, then one forward and one backward pass in turn, then backward passes. With several
+/// parts, micro-batches go in groups of as many as there are stages through one part after the other, and the number of
+/// micro-batches is a multiple of that.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Schedule {
     /// Number of stages.
@@ -70,8 +71,8 @@ impl Schedule {
 mod tests {
     use super::*;
 
-    /// Every micro-batch goes once forward and once backward through each part, forward first; a stage holds no more activations than
-    /// the schedule says.
+    /// Every micro-batch goes once forward and once backward through each part, forward first; a stage holds no more
+    /// activations than the schedule says.
     #[test]
     fn every_micro_batch_passes_every_part_twice() {
         for (stages, chunks, microbatches) in
@@ -92,7 +93,8 @@ mod tests {
         }
     }
 
-    /// The interleaved schedule of Narayanan et al., figure 4: four stages with two parts each, eight micro-batches; the first stage.
+    /// The interleaved schedule of Narayanan et al., figure 4: four stages with two parts each, eight micro-batches;
+    /// the first stage.
     #[test]
     fn micro_batches_go_in_groups_through_one_part_after_the_other() {
         let steps = Schedule { stages: 4, chunks: 2, microbatches: 8 }.steps(0);

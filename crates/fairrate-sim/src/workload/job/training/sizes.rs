@@ -113,8 +113,8 @@ impl Training {
         if block == Block::Attention { half } else { forward.saturating_sub(half) }
     }
 
-    /// Multiplications and additions of a rank in the forward pass of a block (Narayanan et al., appendix): 2·m·k·n for a product of
-    /// matrices of m·k and k·n numbers. Experts get `load` times as many tokens as the mean.
+    /// Multiplications and additions of a rank in the forward pass of a block (Narayanan et al., appendix): 2·m·k·n for
+    /// a product of matrices of m·k and k·n numbers. Experts get `load` times as many tokens as the mean.
     fn operations_under(&self, block: Block, load: f64) -> f64 {
         let m = &self.model;
         let (tokens, h, kv) = (self.tokens() as f64, m.hidden as f64, self.kv_width() as f64);
@@ -130,7 +130,8 @@ impl Training {
         all / self.tp() as f64
     }
 
-    /// Parameters of a layer at a rank that all of its data group have: matrices and the weights of two norms, without biases.
+    /// Parameters of a layer at a rank that all of its data group have: matrices and the weights of two norms, without
+    /// biases.
     pub(super) fn layer_parameters(&self) -> u64 {
         let m = &self.model;
         let attention = m.hidden * (2 * m.hidden + 2 * self.kv_width()) / self.tp();
