@@ -94,7 +94,7 @@ pub struct Ack<'a> {
     /// In-band telemetry of the acknowledged packet, one record per switch hop in path order; empty unless
     /// the algorithm asks for it in [`Needs`].
     pub int: &'a [IntHop],
-    /// Identity of the acknowledged packet's path, which differs with the ports it took. Zero if flows have fixed paths.
+    /// Identity of the acknowledged packet's path, which differs with its ports. Zero if flows have fixed paths.
     pub path: u16,
     /// Header of the acknowledged packet as the last port left it; empty unless [`WireNeeds::header`] asks for one.
     pub header: &'a [f64],

@@ -57,9 +57,9 @@ pub fn ring(record: &Record) -> f64 {
     Packets::of(record).steps(2.0 * (n - 1.0), spec.bytes.as_f64() / n, path(record, "h0", "sw0"))
 }
 
-/// Returns the seconds of an all-reduce over g ranks in each of n servers: 2(g - 1) messages of S/g inside, and 2(n -
-/// 1) of S/(g n) across. Where the first NIC's link has `share` of its rate and is the slowest of its ring, it is busy
-/// all the time.
+/// Returns the seconds of an all-reduce over g ranks in each of n servers: 2(g - 1) messages of S/g inside, and
+/// 2(n - 1) of S/(g n) across. Where the first NIC's link has `share` of its rate and is the slowest of its ring, it is
+/// busy all the time.
 pub fn two_levels(record: &Record, share: f64) -> f64 {
     let (spec, packets) = (&record.config.collectives[0], Packets::of(record));
     let servers = record.config.topology.servers.as_ref().expect("there are servers");
