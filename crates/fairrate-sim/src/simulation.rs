@@ -13,9 +13,10 @@ pub enum SimError {
     /// No progress although flows are active.
     #[error("no progress since t={since}, {unfinished} flows unfinished: {stuck}")]
     Stalled {
-        /// Last time a byte was acknowledged.
+        /// Last time a byte was acknowledged; where endless flows go on, the first sample after the last byte of a
+        /// finite one.
         since: Time,
-        /// Active flows.
+        /// Active flows; where endless flows go on, the finite ones.
         unfinished: u64,
         /// Description of what is stuck.
         stuck: String,

@@ -8,7 +8,7 @@ use fairrate_control::{
 use fairrate_sim::topology::{LeafSpine, Star, Topology};
 use fairrate_sim::workload::Permutation;
 use fairrate_sim::{
-    MptcpConfig, Pfc, Recovery, Scheduler, SimError, Simulation, StopRule, SubflowPaths, TcpConfig, Transport,
+    FlowSpec, MptcpConfig, Pfc, Recovery, Scheduler, SimError, Simulation, StopRule, SubflowPaths, TcpConfig, Transport,
 };
 use fairrate_units::{Bytes, Rate, Time};
 
@@ -72,6 +72,29 @@ fn a_hang_is_an_error_that_names_what_is_stuck() {
     assert!(stuck.contains("bytes acknowledged and its window is closed"), "{stuck}");
     assert!(error.to_string().starts_with("no progress since t="), "{error}");
     assert_eq!(simulation.unfinished().len() as u64, simulation.totals().flows_unfinished);
+}
+
+/// The same beside an endless flow, whose progress hides the others' from the totals: without the last packet of a flow
+/// the run would go on forever.
+#[test]
+fn a_finite_flow_that_hangs_beside_an_endless_one_is_named_at_the_same_time_on_all_threads() {
+    let errors = [1, 2, 3].map(|threads| {
+        let endless = FlowSpec { demand: Rate::from_gbps(1), ..flow(9, 10, u64::MAX, Time::ZERO) };
+        let incast = (1..9).map(|src| flow(src, 0, 50_000, Time::from_us(1)));
+        let flows = std::iter::once(endless).chain(incast).collect();
+        let mut c = config(leaf_spine(), algorithm("line-rate"), flows);
+        c.fabric.pfc = Pfc::Off;
+        c.fabric.buffer = Bytes::new(20_000);
+        c.transport.rto = None;
+        c.transport.recovery = Recovery::GoBackN;
+        let mut simulation = Simulation::with_threads(c, threads);
+        simulation.run(&mut Recorder::default()).expect_err("tail losses are never repaired")
+    });
+    let SimError::Stalled { since, unfinished, stuck } = &errors[0];
+    assert!(*since < Time::from_ms(100) && 0 < *unfinished && *unfinished < 9, "{}", errors[0]);
+    assert!(stuck.contains("of 50000 bytes acknowledged") && !stuck.contains("h10"), "{stuck}");
+    assert_eq!(errors[0], errors[1]);
+    assert_eq!(errors[0], errors[2]);
 }
 
 /// A run with an end time ends there, even with unfinished flows, and its bytes add up (`totals` asserts it).

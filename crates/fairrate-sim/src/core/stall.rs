@@ -1,12 +1,16 @@
 //! Detection of hangs, which are errors, with a description of the stuck flows and ports.
 
+mod finite;
 mod work;
+
+pub(super) use finite::FiniteWatch;
 
 use std::sync::{Arc, Mutex};
 
 use fairrate_units::{Rate, Time};
 
 use super::parallel::{lock, next_ps};
+use super::run::Run;
 use super::{Part, deadlock};
 use crate::config::{SimConfig, Transport, TransportConfig};
 use crate::ids::{FlowId, PortId};
@@ -51,18 +55,26 @@ pub(super) fn check_end(parts: &[Mutex<Part>]) -> Result<(), SimError> {
     if nothing_pending && 0 < finite_left { Err(stalled(parts)) } else { Ok(()) }
 }
 
-fn stalled(parts: &[Mutex<Part>]) -> SimError {
+/// Returns descriptions of the first [`NAMED`] flows under way that `is_meant` accepts.
+fn stuck_flows(parts: &[Mutex<Part>], is_meant: impl Fn(&Run, FlowId) -> bool) -> Vec<String> {
     let mut flows: Vec<(FlowId, usize)> = Vec::new();
     for (number, part) in parts.iter().enumerate() {
-        flows.extend(lock(part).hosts.senders.iter().flatten().map(|s| (s.flow, number)));
+        let part = lock(part);
+        let meant = part.hosts.senders.iter().flatten().filter(|s| is_meant(&part.world.run, s.flow));
+        flows.extend(meant.map(|s| (s.flow, number)));
     }
     flows.sort_unstable();
-    let flows = flows.into_iter().take(NAMED).map(|(id, number)| {
+    let describe = |(id, number): (FlowId, usize)| {
         let run = Arc::clone(&lock(&parts[number]).world.run);
         let (user_flow, receives) = (run.flow(id).parent, run.parts_of_flow(id).1);
         let arrived = lock(&parts[receives]).received(user_flow).bytes;
         lock(&parts[number]).describe_flow(id, arrived)
-    });
+    };
+    flows.into_iter().take(NAMED).map(describe).collect()
+}
+
+fn stalled(parts: &[Mutex<Part>]) -> SimError {
+    let flows = stuck_flows(parts, |_, _| true);
     let mut ports: Vec<(PortId, String)> = parts.iter().flat_map(|part| lock(part).paused_ports()).collect();
     ports.sort();
     let ports = ports.into_iter().take(NAMED).map(|(_, text)| text);

@@ -22,7 +22,7 @@ use crate::config::SimConfig;
 use crate::core::build::plan;
 use crate::core::probes::Probes;
 use crate::core::run::Run;
-use crate::core::stall;
+use crate::core::stall::{self, FiniteWatch};
 use crate::core::{Mode, Part};
 use crate::engine::Event;
 use crate::ids::{FlowId, PortId};
@@ -68,6 +68,8 @@ pub(crate) struct Cluster {
     n_probed: u64,
     /// Number of events since the last check for stalls.
     checked_events: u64,
+    /// Watch over finite flows, if endless ones could hide that they are stuck.
+    finite: Option<FiniteWatch>,
 }
 
 impl Cluster {
@@ -94,6 +96,7 @@ impl Cluster {
             now_ps: 0,
             n_probed: 0,
             checked_events: 0,
+            finite: FiniteWatch::new(&run.config),
             run,
         }
     }
@@ -222,6 +225,9 @@ impl Cluster {
                 return Ok(false);
             }
             if !self.is_open {
+                if let Some(watch) = &mut self.finite {
+                    watch.check(parts, next.time_ps)?;
+                }
                 match self.open_epoch(parts, next.time_ps, sink) {
                     Next::Events => {}
                     Next::Probes(n) => {
