@@ -8,19 +8,13 @@ use fairrate_units::{Rate, Time};
 
 use super::Line;
 use super::channel::Addressed;
+use super::event::AllocatorEvent;
 use crate::core::{Hosts, World};
-use crate::engine::EventKind;
 use crate::ids::{FlowId, HostId, LineId};
 use crate::routing::FlowKey;
 use crate::transport::receiver::Receiver;
 use crate::transport::sender::Sender;
 use crate::transport::tcp::TcpSender;
-
-/// Number of the [`EventKind::Allocate`] event for an iteration. `OUTAGE` follows, then a number for each host's rates,
-/// then a number for each flow's idleness.
-const ITERATE: u32 = 0;
-const OUTAGE: u32 = 1;
-const FIRST_HOST: u32 = 2;
 
 /// Schedules the allocator's outages and adds its external flows, if it is in this part.
 pub(crate) fn start(hosts: &mut Hosts, w: &mut World) {
@@ -29,9 +23,8 @@ pub(crate) fn start(hosts: &mut Hosts, w: &mut World) {
         return;
     }
     for &(down, up) in &allocator.config.outages {
-        w.clock.schedule(down.as_ps(), EventKind::Allocate, OUTAGE);
-        if up < Time::MAX {
-            w.clock.schedule(up.as_ps(), EventKind::Allocate, OUTAGE);
+        for at in [down, up].into_iter().filter(|at| *at < Time::MAX) {
+            allocator.schedule(w, at.as_ps(), AllocatorEvent::Outage);
         }
     }
     add_external_flows(hosts, w);
@@ -72,8 +65,8 @@ pub(super) fn note_idle(hosts: &mut Hosts, w: &mut World, id: FlowId) {
     if gap == Time::ZERO {
         end_flowlet(hosts, w, id);
     } else {
-        let first_flow = FIRST_HOST + allocator.endpoints.len() as u32;
-        w.clock.schedule(w.clock.now_ps + gap.as_ps(), EventKind::Allocate, first_flow + id.0);
+        let end_ps = w.clock.now_ps + gap.as_ps();
+        allocator.schedule(w, end_ps, AllocatorEvent::Gap(id));
     }
 }
 
@@ -89,20 +82,21 @@ pub(super) fn end_flowlet(hosts: &mut Hosts, w: &mut World, id: FlowId) {
 
 /// Handles an event of the allocator or of an endpoint; `entity` is its number.
 pub(crate) fn on_event(hosts: &mut Hosts, w: &mut World, entity: u32) {
-    let n_hosts = hosts.allocator.as_ref().map_or(0, |allocator| allocator.endpoints.len() as u32);
-    match entity {
-        ITERATE => iterate(hosts, w),
-        OUTAGE => on_outage(hosts, w),
-        host if host < FIRST_HOST + n_hosts => on_expiry(hosts, w, HostId(host - FIRST_HOST)),
-        flow => {
-            let id = FlowId(flow - FIRST_HOST - n_hosts);
-            let gap_ps = hosts.allocator.as_ref().map_or(0, |allocator| allocator.config.flowlet_gap.as_ps());
-            // Data sent since then has its own event.
-            let is_idle = |s: &Sender| s.bytes <= s.snd_nxt && s.last_start_ps + gap_ps <= w.clock.now_ps;
-            if hosts.sender_of(id).is_none_or(|(_, sender)| is_idle(sender)) {
-                end_flowlet(hosts, w, id);
-            }
-        }
+    let Some(allocator) = &hosts.allocator else { return };
+    match AllocatorEvent::of(entity, allocator.endpoints.len() as u32) {
+        AllocatorEvent::Iterate => iterate(hosts, w),
+        AllocatorEvent::Outage => on_outage(hosts, w),
+        AllocatorEvent::Expiry(server) => on_expiry(hosts, w, server),
+        AllocatorEvent::Gap(id) => on_gap(hosts, w, id),
+    }
+}
+
+/// Ends the flowlet of a flow whose gap has passed. Data sent since then has its own event.
+fn on_gap(hosts: &mut Hosts, w: &mut World, id: FlowId) {
+    let gap_ps = hosts.allocator.as_ref().map_or(0, |allocator| allocator.config.flowlet_gap.as_ps());
+    let is_idle = |s: &Sender| s.bytes <= s.snd_nxt && s.last_start_ps + gap_ps <= w.clock.now_ps;
+    if hosts.sender_of(id).is_none_or(|(_, sender)| is_idle(sender)) {
+        end_flowlet(hosts, w, id);
     }
 }
 
@@ -141,7 +135,7 @@ fn plan_iteration(hosts: &mut Hosts, w: &mut World) {
     let interval = allocator.config.interval.as_ps();
     let at = (w.clock.now_ps / interval + 1) * interval;
     allocator.next_ps = at;
-    w.clock.schedule(at, EventKind::Allocate, ITERATE);
+    allocator.schedule(w, at, AllocatorEvent::Iterate);
 }
 
 /// Reads the messages of a line whose segments have arrived in order. Messages written meanwhile are sent once rates
@@ -236,7 +230,7 @@ fn plan_expiry(hosts: &mut Hosts, w: &mut World, server: HostId) {
     if at < *planned {
         *planned = at;
         let at = at.max(w.clock.now_ps);
-        w.clock.schedule(at, EventKind::Allocate, FIRST_HOST + server.0);
+        allocator.schedule(w, at, AllocatorEvent::Expiry(server));
     }
 }
 

@@ -8,6 +8,7 @@
 mod cargo;
 mod channel;
 mod conversation;
+mod event;
 
 use fairrate_allocate::{AllocatorService, LinkId, RateEngine, RealTime, Update};
 use fairrate_control::flowtune::{Endpoint, Grant, Message};
