@@ -3,6 +3,10 @@
 //! A [`SimConfig`] is the complete input of a run; [`Simulation`] runs it and reports its events to a [`Sink`]. A
 //! [`Recorder`] is a sink that stores all of them.
 
+// A packet passes through dozens of small functions, and the compiler does not inline those with several callers. A
+// call costs as much as many of their bodies, and its caller keeps what it works on in memory.
+#![allow(clippy::inline_always)]
+
 mod collectives;
 mod config;
 mod core;

@@ -167,7 +167,6 @@ impl Agenda {
     }
 
     /// Puts a packet that has left `port` onto its way to `door`, to arrive at `arrival_ps`.
-    #[allow(clippy::inline_always)] // See `Part::run`.
     #[inline(always)]
     pub(super) fn launch(
         &mut self,
@@ -213,8 +212,7 @@ impl Agenda {
     }
 
     /// Calls `look` with each port of the switch with `doors` that has a `TxDone` due.
-    #[allow(clippy::inline_always)] // Calls cost as much as what they do.
-    #[inline(always)]
+    #[inline(always)] // Calls cost as much as what they do.
     pub(super) fn each_due(&self, doors: &Doors, mut look: impl FnMut(PortIdx)) {
         for word in 0..doors.n.div_ceil(64) {
             for bit in Bits(self.due[(doors.first_word + word) as usize]) {

@@ -237,15 +237,13 @@ impl World {
     }
 
     /// Shows `packet`, which joins a queue, to the port's agent, as [`World::tell_agent`] does.
-    #[allow(clippy::inline_always)] // For a caller that is a call itself.
-    #[inline(always)]
+    #[inline(always)] // For a caller that is a call itself.
     pub(crate) fn tell_of_newcomer(&mut self, port: PortIdx, packet: PacketIdx) -> bool {
         self.tell(port, packet, PortAgent::on_enqueue)
     }
 
     /// Shows `packet` to the port's agent by `tell`, the agent's method for the step.
-    #[allow(clippy::inline_always)] // With a copy for each step none has to look which it is.
-    #[inline(always)]
+    #[inline(always)] // With a copy for each step none has to look which it is.
     fn tell(
         &mut self,
         port: PortIdx,

@@ -61,8 +61,7 @@ impl Clock {
 
     /// Takes the ranks of a transmission that starts now, of its end at `port` and of the arrival of `packet` at the
     /// other end; returns the second.
-    #[allow(clippy::inline_always)] // A call costs as much as what it does where all ranks are zero.
-    #[inline(always)]
+    #[inline(always)] // A call costs as much as what it does where all ranks are zero.
     pub(super) fn rank_transmission(&mut self, port: PortIdx, packet: PacketIdx) -> u32 {
         if self.by_insertion { self.take_two_ranks(port, packet) } else { 0 }
     }
@@ -83,8 +82,7 @@ impl Clock {
         }
     }
 
-    #[allow(clippy::inline_always)] // As for `rank_transmission`.
-    #[inline(always)]
+    #[inline(always)] // As for `rank_transmission`.
     fn end_rank(&self, port: PortIdx) -> u32 {
         if self.by_insertion { get(&self.ranks.ends, port) } else { 0 }
     }
@@ -110,7 +108,6 @@ impl Clock {
     }
 
     /// Schedules an event, in the order of scheduling.
-    #[allow(clippy::inline_always)] // See `Part::run`.
     #[inline(always)]
     pub(crate) fn schedule(&mut self, time_ps: u64, kind: EventKind, entity: impl Into<u32>) {
         let rank = self.take_rank();
@@ -118,16 +115,14 @@ impl Clock {
     }
 
     /// Schedules an event with a `rank` that was taken before.
-    #[allow(clippy::inline_always)] // A call costs as much as what it does.
-    #[inline(always)]
+    #[inline(always)] // A call costs as much as what it does.
     pub(crate) fn push(&mut self, time_ps: u64, kind: EventKind, entity: impl Into<u32>, rank: u32) {
         debug_assert!(self.now_ps <= time_ps, "no event is in the past");
         self.events.push(Event::new(time_ps, kind, entity.into()).ranked(rank));
     }
 
     /// Schedules the arrival of `packet`, which is on the wire of `port`.
-    #[allow(clippy::inline_always)] // As for `rank_transmission`.
-    #[inline(always)]
+    #[inline(always)] // As for `rank_transmission`.
     pub(super) fn push_arrival(&mut self, arrival_ps: u64, port: PortIdx, packet: PacketIdx) {
         if self.by_insertion {
             self.push_ranked_arrival(arrival_ps, port, packet);
@@ -149,7 +144,6 @@ impl Clock {
     }
 
     /// Takes the next event if it is before `limit`. It happens when [`Clock::reach`] is called, or not at all.
-    #[allow(clippy::inline_always)] // See `Part::run`.
     #[inline(always)]
     pub(crate) fn next_before(&mut self, limit: Event) -> Option<Event> {
         self.events.pop_ahead_of(limit)

@@ -42,7 +42,6 @@ impl Team for Alone {
         net.ports[hosts.port_of(self.0).reverse()].delay_ps
     }
 
-    #[allow(clippy::inline_always)] // See `Part::run`.
     #[inline(always)]
     fn next(self, hosts: &Hosts, net: &Network) -> (Event, HostId) {
         let link = hosts.port_of(self.0).reverse();
@@ -105,7 +104,6 @@ impl Part {
         self.on_span_of_team(ends, until_ps)
     }
 
-    #[allow(clippy::inline_always)] // See `Part::run`.
     #[inline(always)]
     fn on_span_of_team(&mut self, team: impl Team, until_ps: u64) -> u64 {
         let from_ps = self.world.net.agenda.queue.next_ps();

@@ -9,7 +9,6 @@ use crate::packet::{Packet, PacketKind};
 
 impl Part {
     /// Processes the arrival of the packet at the head of `port`'s wire at the other end.
-    #[allow(clippy::inline_always)] // See `Part::run`.
     #[inline(always)]
     pub(super) fn on_arrive(&mut self, port: PortIdx) {
         let w = &mut self.world;
@@ -27,7 +26,6 @@ impl Part {
     }
 
     /// Passes a packet to the node at the other end of `port`.
-    #[allow(clippy::inline_always)] // See `Part::run`.
     #[inline(always)]
     pub(super) fn take_in(&mut self, port: PortIdx, packet: PacketIdx) {
         let w = &mut self.world;

@@ -144,7 +144,6 @@ impl Part {
         }
     }
 
-    #[allow(clippy::inline_always)] // See `Part::run`.
     #[inline(always)]
     fn handle(&mut self, event: Event) {
         let (hosts, world, entity) = (&mut self.hosts, &mut self.world, event.entity());

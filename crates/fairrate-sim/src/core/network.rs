@@ -91,7 +91,6 @@ impl Network {
     }
 
     /// Puts a packet that has been serialised onto the wire of `port`.
-    #[allow(clippy::inline_always)] // See `Part::run`.
     #[inline(always)]
     pub(crate) fn launch(&mut self, clock: &mut Clock, port: PortIdx, packet: PacketIdx, arrival_ps: u64, rank: u32) {
         let (ports, mut net) = self.split();
@@ -100,7 +99,6 @@ impl Network {
 
     /// Takes the packet at the head of `port`'s wire, which has reached the other end; returns `None` if that packet
     /// was lost.
-    #[allow(clippy::inline_always)] // See `Part::run`.
     #[inline(always)]
     pub(crate) fn take_arrival(&mut self, clock: &mut Clock, port: PortIdx) -> Option<PacketIdx> {
         let p = &mut self.ports[port];
@@ -144,8 +142,7 @@ impl Network {
 
     /// Schedules the end of the transmission that keeps `port` busy, or marks it as due if `port`'s switch goes in
     /// spans.
-    #[allow(clippy::inline_always)] // A call costs half as much as what it does.
-    #[inline(always)]
+    #[inline(always)] // A call costs half as much as what it does.
     pub(crate) fn schedule_tx_done(&mut self, clock: &mut Clock, port: PortIdx) {
         let p = &mut self.ports[port];
         p.tx_done_pending = true;
@@ -196,7 +193,6 @@ pub(super) struct NetworkRest<'a> {
 
 impl NetworkRest<'_> {
     /// Serialises a packet of `wire` bytes onto the wire of `port`, which has no faults and whose transmitter is free.
-    #[allow(clippy::inline_always)] // See `Part::run`.
     #[inline(always)]
     pub(super) fn transmit(
         &mut self,
@@ -211,7 +207,6 @@ impl NetworkRest<'_> {
     }
 
     /// Puts a packet that has been serialised onto the wire of `port`, which may lead to another part.
-    #[allow(clippy::inline_always)] // See `Part::run`.
     #[inline(always)]
     pub(super) fn send_off(
         &mut self,
@@ -238,7 +233,6 @@ impl NetworkRest<'_> {
     /// Stamps `packet`, which leaves the queue of `port` at `at_ps`, with telemetry, if it is data and the run's
     /// algorithm reads that. `sender` is the transmitter that serves the queue: the port's own, or an uplink that
     /// serves several. `qlen`: the bytes left in the queue.
-    #[allow(clippy::inline_always)] // See `Part::run`.
     #[inline(always)]
     pub(super) fn stamp(&mut self, port: &Port, sender: Transmitter, at_ps: u64, packet: PacketIdx, qlen: u64) {
         let Some(Telemetry { counter, format }) = self.telemetry else { return };
@@ -286,7 +280,6 @@ fn stamp_of_class(
 
 /// Serialises `packet`, of `wire` bytes, onto the wire of `port`, whose index is `egress` and whose transmitter is
 /// free; returns the time at which it reaches the other end, in picoseconds, and the rank of its arrival.
-#[allow(clippy::inline_always)] // See `Part::run`.
 #[inline(always)]
 pub(super) fn serialise(
     clock: &mut Clock,

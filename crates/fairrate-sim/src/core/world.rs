@@ -31,13 +31,11 @@ impl World {
     }
 
     /// Serialises a packet that need not be queued onto the wire of `port`, whose transmitter is free.
-    #[allow(clippy::inline_always)] // See `Part::run`.
     #[inline(always)]
     pub(crate) fn transmit_at_once(&mut self, port: PortIdx, packet: PacketIdx) {
         self.put_on_wire::<false>(port, packet);
     }
 
-    #[allow(clippy::inline_always)] // See `Part::run`.
     #[inline(always)]
     fn put_on_wire<const FROM_QUEUE: bool>(&mut self, port: PortIdx, packet: PacketIdx) {
         if !self.net.has_plain_wires {

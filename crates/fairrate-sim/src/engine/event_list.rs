@@ -35,8 +35,7 @@ impl EventList {
     }
 
     /// Adds an event, which must not be earlier than the last one popped.
-    #[allow(clippy::inline_always)] // A call costs as much as its body.
-    #[inline(always)]
+    #[inline(always)] // A call costs as much as its body.
     pub fn push(&mut self, event: Event) {
         match &mut self.0 {
             Pending::Plain(wheel) if event.rank == 0 => wheel.push(event),
@@ -64,8 +63,7 @@ impl EventList {
 
     /// Removes and returns the earliest event, if it is before `limit_ps`. Otherwise later pushes may be as early as
     /// `limit_ps`.
-    #[allow(clippy::inline_always)] // A call costs as much as its body.
-    #[inline(always)]
+    #[inline(always)] // A call costs as much as its body.
     pub fn pop_before(&mut self, limit_ps: u64) -> Option<Event> {
         match &mut self.0 {
             Pending::Plain(wheel) => wheel.pop_ahead_of(Event::earliest(limit_ps)),
@@ -74,8 +72,7 @@ impl EventList {
     }
 
     /// Removes and returns the earliest event, if it is before `limit`.
-    #[allow(clippy::inline_always)] // A call costs as much as its body.
-    #[inline(always)]
+    #[inline(always)] // A call costs as much as its body.
     pub(crate) fn pop_ahead_of(&mut self, limit: Event) -> Option<Event> {
         match &mut self.0 {
             Pending::Plain(wheel) => wheel.pop_ahead_of(limit),

@@ -131,8 +131,7 @@ impl<E: Entry> Wheel<E> {
         self.current.len() + self.n_near + self.far.len()
     }
 
-    #[allow(clippy::inline_always)] // A call costs as much as its body.
-    #[inline(always)]
+    #[inline(always)] // A call costs as much as its body.
     pub(super) fn push(&mut self, event: Event) {
         let bucket = event.time_ps >> self.shift;
         if bucket.wrapping_sub(self.now).wrapping_sub(1) < self.mask {
@@ -154,8 +153,7 @@ impl<E: Entry> Wheel<E> {
         }
     }
 
-    #[allow(clippy::inline_always)] // A call costs as much as its body.
-    #[inline(always)]
+    #[inline(always)] // A call costs as much as its body.
     fn push_wheel(&mut self, bucket: u64, event: Event) {
         let slot = (bucket & self.mask) as usize;
         let node = Node { entry: E::pack(event), next: self.heads[slot] };
@@ -177,8 +175,7 @@ impl<E: Entry> Wheel<E> {
         self.n_near += 1;
     }
 
-    #[allow(clippy::inline_always)] // A call costs as much as its body.
-    #[inline(always)]
+    #[inline(always)] // A call costs as much as its body.
     pub(super) fn pop_ahead_of(&mut self, limit: Event) -> Option<Event> {
         if self.current.is_empty() {
             self.advance(limit.time_ps.saturating_add(1));
@@ -370,8 +367,7 @@ impl<E: Entry> Wheel<E> {
 
     /// Returns the absolute number of the first bucket after bucket `after` that is in use, or in its next turn if it
     /// is not after that; the wheel must not be empty.
-    #[allow(clippy::inline_always)] // A call costs as much as its body.
-    #[inline(always)]
+    #[inline(always)] // A call costs as much as its body.
     fn next_occupied(&self, after: u64) -> u64 {
         let start = (after + 1) & self.mask;
         let first = self.occupied[(start / 64) as usize] >> (start % 64);

@@ -301,7 +301,6 @@ impl Mmu {
 
     /// Returns `true` if a packet of `wire` bytes that leaves at once, by a port where no packet of its class waits,
     /// needs no charge: [`Mmu::admit`] would accept it and [`Mmu::release`] would uncharge all of it.
-    #[allow(clippy::inline_always)] // See `Part::run`.
     #[inline(always)]
     pub fn admits_now(&mut self, switch: SwitchIdx, ingress: PortIdx, class: u8, wire: u16) -> bool {
         let most = self.pools[switch].used + u64::from(wire);

@@ -34,8 +34,7 @@ impl PacketFifo {
         self.tail = packet;
     }
     /// Appends a packet.
-    #[allow(clippy::inline_always)] // A call costs as much as its body.
-    #[inline(always)]
+    #[inline(always)] // A call costs as much as its body.
     pub fn push(&mut self, pool: &mut PacketPool, packet: PacketIdx) {
         pool.get_mut(packet).next = PacketIdx::NONE;
         if self.head.is_none() {

@@ -87,8 +87,7 @@ impl Nic {
 
     /// Returns the position of the flow that may send at `now_ps`: highest class first, and of these the first from
     /// position `turn` on.
-    #[allow(clippy::inline_always)] // Its loop is the NIC's search; left alone, it is called for every packet.
-    #[inline(always)]
+    #[inline(always)] // Its loop is the NIC's search; left alone, it is called for every packet.
     fn first_from(&self, turn: usize, now_ps: u64, paused: u8) -> Option<usize> {
         let n = self.flows.len();
         let mut best: Option<usize> = None;

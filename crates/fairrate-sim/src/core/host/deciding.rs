@@ -95,8 +95,7 @@ impl Hosts {
     }
 
     /// Sends a flow's control packet if its controller has one.
-    #[allow(clippy::inline_always)] // One test, at six places: a function of its own costs as much as the rest of a decision.
-    #[inline(always)]
+    #[inline(always)] // One test, at six places: a function of its own costs as much as the rest of a decision.
     pub(super) fn ask_for_control(&mut self, w: &mut World, slot: SenderIdx) {
         if w.run.constants.has_control {
             self.send_control(w, slot);

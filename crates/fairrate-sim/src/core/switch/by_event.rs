@@ -14,7 +14,6 @@ use crate::packet::Packet;
 impl Switches {
     /// Forwards `packet`, which arrived by the port `ingress`: drops it, or queues it at its egress port and starts the
     /// port's transmitter. A packet that nothing delays is sent without being queued.
-    #[allow(clippy::inline_always)] // See `Part::run`.
     #[inline(always)]
     pub(in crate::core) fn forward(&mut self, w: &mut World, ingress: PortIdx, packet: PacketIdx) {
         let (ports, net) = w.net.split();
@@ -96,7 +95,6 @@ impl Switches {
 
     /// Charges the buffer with `packet`, and pauses its sender if that is due; returns its head, or the cause of a
     /// drop.
-    #[allow(clippy::inline_always)] // See `Part::run`.
     #[inline(always)]
     pub(super) fn charge(
         &mut self,
@@ -118,7 +116,6 @@ impl Switches {
     }
 
     /// Charges the buffer as [`Switches::charge`] does; discards `packet`, and returns `None`, if it is not admitted.
-    #[allow(clippy::inline_always)] // See `Part::run`.
     #[inline(always)]
     pub(super) fn charge_or_discard(
         &mut self,
@@ -159,7 +156,6 @@ impl Pass for ByEvent<'_> {
         self.w.clock.has_passed(self.w.net.ports[egress].busy_until_ps, egress)
     }
 
-    #[allow(clippy::inline_always)] // See `Part::run`.
     #[inline(always)]
     fn admits_now(&mut self, egress: PortIdx, packet: PacketIdx, head: Head) -> bool {
         let (s, w) = (&mut *self.switches, &*self.w);
@@ -168,7 +164,6 @@ impl Pass for ByEvent<'_> {
             && s.buffers.admits_now(w.net.ports[egress].of_switch, p.ingress, head.class, head.wire)
     }
 
-    #[allow(clippy::inline_always)] // See `Part::run`.
     #[inline(always)]
     fn admit(&mut self, egress: PortIdx, packet: PacketIdx, head: Head, waiting: u32) -> Option<Head> {
         let (s, w) = (&mut *self.switches, &mut *self.w);
@@ -179,7 +174,6 @@ impl Pass for ByEvent<'_> {
         }
     }
 
-    #[allow(clippy::inline_always)] // See `Part::run`.
     #[inline(always)]
     fn mark(&mut self, step: MarkAt, egress: PortIdx, packet: PacketIdx, qlen: u32) {
         let (w, marking) = (&mut *self.w, &mut self.switches.marking);
@@ -190,7 +184,6 @@ impl Pass for ByEvent<'_> {
         }
     }
 
-    #[allow(clippy::inline_always)] // See `Part::run`.
     #[inline(always)]
     fn join(&mut self, egress: PortIdx, packet: PacketIdx, head: Head) {
         let (s, w) = (&mut *self.switches, &mut *self.w);
@@ -214,7 +207,6 @@ impl Pass for ByEvent<'_> {
         s.kick(w, egress);
     }
 
-    #[allow(clippy::inline_always)] // See `Part::run`.
     #[inline(always)]
     fn dequeue(&mut self, egress: PortIdx) -> PacketIdx {
         let port = &mut self.w.net.ports[egress];
@@ -226,7 +218,6 @@ impl Pass for ByEvent<'_> {
     }
 
     /// Shows the packet to the port's agent, uncharges the buffer, and sends resume frames that are due.
-    #[allow(clippy::inline_always)] // See `Part::run`.
     #[inline(always)]
     fn release(&mut self, egress: PortIdx, packet: PacketIdx, head: Head) {
         let (s, w) = (&mut *self.switches, &mut *self.w);
@@ -242,7 +233,6 @@ impl Pass for ByEvent<'_> {
         }
     }
 
-    #[allow(clippy::inline_always)] // See `Part::run`.
     #[inline(always)]
     fn leave(&mut self, egress: PortIdx, packet: PacketIdx, head: Head, qlen: Option<u64>) {
         let w = &mut *self.w;
@@ -267,7 +257,6 @@ impl Pass for ByEvent<'_> {
         self.switches.send_next(self.w, egress);
     }
 
-    #[allow(clippy::inline_always)] // See `Part::run`.
     #[inline(always)]
     fn expect_tx_done(&mut self, egress: PortIdx) {
         self.w.net.schedule_tx_done(&mut self.w.clock, egress);

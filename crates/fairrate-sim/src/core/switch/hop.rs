@@ -72,7 +72,6 @@ pub(super) trait Pass {
 
 /// Takes `packet`, which has arrived, across the switch to its port `egress`: it is discarded, or marked and queued, or
 /// transmitted at once.
-#[allow(clippy::inline_always)] // See `Part::run`.
 #[inline(always)]
 pub(super) fn cross<P: Pass>(pass: &mut P, egress: PortIdx, packet: PacketIdx, head: Head) {
     if pass.port(egress).is_clear(head.class) && pass.is_free(egress) && pass.admits_now(egress, packet, head) {
@@ -94,7 +93,6 @@ pub(super) fn cross<P: Pass>(pass: &mut P, egress: PortIdx, packet: PacketIdx, h
 ///
 /// A port that becomes free at this very moment waits for its `TxDone`, which goes after all arrivals of the same time.
 /// So the packet that it then sends, and its telemetry, do not depend on the order of those arrivals.
-#[allow(clippy::inline_always)] // See `Part::run`.
 #[inline(always)]
 pub(super) fn start<P: Pass>(pass: &mut P, egress: PortIdx) {
     if pass.port(egress).tx_done_pending {
@@ -108,7 +106,6 @@ pub(super) fn start<P: Pass>(pass: &mut P, egress: PortIdx) {
 }
 
 /// Sends the next packet of `egress`, which is free and may send one; returns `true` if another may be sent after it.
-#[allow(clippy::inline_always)] // See `Part::run`.
 #[inline(always)]
 pub(super) fn drain<P: Pass>(pass: &mut P, egress: PortIdx) -> bool {
     let (packet, head) = take(pass, egress);
@@ -119,7 +116,6 @@ pub(super) fn drain<P: Pass>(pass: &mut P, egress: PortIdx) -> bool {
 }
 
 /// Takes the next packet out of a queue of `egress` and, unless it is a frame, out of the buffer.
-#[allow(clippy::inline_always)] // See `Part::run`.
 #[inline(always)]
 pub(super) fn take<P: Pass>(pass: &mut P, egress: PortIdx) -> (PacketIdx, Head) {
     let packet = pass.dequeue(egress);

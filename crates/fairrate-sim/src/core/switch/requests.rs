@@ -11,8 +11,7 @@ use crate::packet::{Packet, PacketKind};
 impl Switches {
     /// Shows `packet`, which is about to join a queue, to the agent of `egress`, if any, and carries out the agent's
     /// actions; returns the physical queue that the agent assigns to the packet, or `None` for its class's queue.
-    #[allow(clippy::inline_always)] // Agents watch few packets: for the others a call costs more than the test.
-    #[inline(always)]
+    #[inline(always)] // Agents watch few packets: for the others a call costs more than the test.
     pub(super) fn show_newcomer(&mut self, w: &mut World, egress: PortIdx, packet: PacketIdx) -> Option<u16> {
         if w.agents.watch_at(w.net.pool.get(packet).kind, Step::Enqueue) {
             self.show_watched(w, egress, packet)

@@ -131,8 +131,7 @@ impl<const SEES_PEAK: bool, const REPORTS: bool> BySpan<'_, SEES_PEAK, REPORTS> 
 
     /// Lets all ports of a switch send the packets that go before `before_ps`; returns the time of the first `TxDone`
     /// due after that, or [`NEVER`].
-    #[allow(clippy::inline_always)] // Otherwise what it works on would have to be in memory all the time.
-    #[inline(always)]
+    #[inline(always)] // Otherwise what it works on would have to be in memory all the time.
     fn drain_all(&mut self, doors: &Doors, before_ps: u64) -> u64 {
         let mut due_ps = NEVER;
         for word in 0..doors.n.div_ceil(64) {
@@ -170,8 +169,7 @@ impl<const SEES_PEAK: bool, const REPORTS: bool> BySpan<'_, SEES_PEAK, REPORTS> 
 
     /// Prefetches the egress port of the next packet but one, with its queue and the last packet on its wire, and the
     /// last packet ahead of the next one in its queue.
-    #[allow(clippy::inline_always)] // See `BySpan::drain_all`.
-    #[inline(always)]
+    #[inline(always)] // See `BySpan::drain_all`.
     fn fetch_ahead(&self, next: (NextHop, u8), next_but_one: (NextHop, u8)) {
         let ((next_hop, class), (then, then_class)) = (next, next_but_one);
         if let Some(port) = self.ports.get(then.port().index()) {
@@ -185,8 +183,7 @@ impl<const SEES_PEAK: bool, const REPORTS: bool> BySpan<'_, SEES_PEAK, REPORTS> 
     }
 
     /// Prefetches the ports with a `TxDone` due, the packets they will send, and the last packets on their wires.
-    #[allow(clippy::inline_always)] // See `BySpan::drain_all`.
-    #[inline(always)]
+    #[inline(always)] // See `BySpan::drain_all`.
     fn fetch_due(&self, doors: &Doors) {
         self.net.agenda.each_due(doors, |port| {
             Cache::First.fetch(&self.ports[port.index()]);
@@ -234,7 +231,6 @@ impl<const SEES_PEAK: bool, const REPORTS: bool> Pass for BySpan<'_, SEES_PEAK, 
         Some(head)
     }
 
-    #[allow(clippy::inline_always)] // See `Part::run`.
     #[inline(always)]
     fn mark(&mut self, step: MarkAt, egress: PortIdx, packet: PacketIdx, qlen: u32) {
         if self.marking.sees(step, &self.ports[egress.index()], qlen) {
@@ -243,7 +239,6 @@ impl<const SEES_PEAK: bool, const REPORTS: bool> Pass for BySpan<'_, SEES_PEAK, 
         }
     }
 
-    #[allow(clippy::inline_always)] // See `Part::run`.
     #[inline(always)]
     fn join(&mut self, egress: PortIdx, packet: PacketIdx, head: Head) {
         self.report_queued(egress, packet, head);
@@ -251,7 +246,6 @@ impl<const SEES_PEAK: bool, const REPORTS: bool> Pass for BySpan<'_, SEES_PEAK, 
         hop::start(self, egress);
     }
 
-    #[allow(clippy::inline_always)] // See `Part::run`.
     #[inline(always)]
     fn dequeue(&mut self, egress: PortIdx) -> PacketIdx {
         self.ports[egress.index()].dequeue(self.net.pool)
@@ -262,7 +256,6 @@ impl<const SEES_PEAK: bool, const REPORTS: bool> Pass for BySpan<'_, SEES_PEAK, 
         self.sums.used -= u64::from(head.wire);
     }
 
-    #[allow(clippy::inline_always)] // See `Part::run`.
     #[inline(always)]
     fn leave(&mut self, egress: PortIdx, packet: PacketIdx, head: Head, qlen: Option<u64>) {
         if qlen.is_none() {
