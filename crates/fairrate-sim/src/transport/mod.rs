@@ -26,7 +26,7 @@ pub(crate) use allocator::{
 pub(crate) use controlled::{Controlled, ControllerRef};
 pub(crate) use entropy::{Echo, Outcome, PathPickers};
 pub(crate) use homa::{Levels, Messages, train as homa_train};
-pub(crate) use interface::{Answer, Timed};
+pub(crate) use interface::{Answer, Load, Timed};
 pub(crate) use lasting::Lasting;
 pub(crate) use list::Kind;
 pub(crate) use mptcp::Connections;

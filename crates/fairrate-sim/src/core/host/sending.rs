@@ -1,6 +1,6 @@
 //! Transmission of packets by a host's NIC.
 
-use fairrate_control::Controller;
+use fairrate_control::{Allowance, Controller};
 use fairrate_units::{Bytes, Time};
 
 use super::Hosts;
@@ -12,6 +12,19 @@ use crate::engine::{Event, EventKind};
 use crate::ids::{HostId, PacketIdx, SenderIdx};
 use crate::output::{Cause, SenderStep};
 use crate::packet::{Packet, PacketKind};
+use crate::transport::Load;
+
+/// A sender's state after a packet, for the steps that follow the packet's transmission.
+struct Sent {
+    /// The controller's decision about the packet, if it made one.
+    decision: Option<Allowance>,
+    /// Time for which the retransmission timer must be scheduled, if it was not running.
+    rto_ps: Option<u64>,
+    /// `true` if the sender has more data.
+    has_data: bool,
+    /// Time until which pacing held the packet back.
+    paced_until_ps: u64,
+}
 
 impl Hosts {
     /// Returns `true` if `event` is the wake-up of a NIC that has planned another one since. It is no event of the run.
@@ -117,30 +130,73 @@ impl Hosts {
             }
         }
         let load = transport.load(self, w, slot);
+        let (packet, wire) = self.build_data(w, slot, &load);
+        let sent = self.commit(w, slot, (turn, at), wire);
+        let all_sent = transport.has_sent_all(self, w, slot, sent.has_data);
+        w.observed.totals.sent_bytes += u64::from(wire);
+        self.write_header(w, slot, packet);
+        // A host's data packet waits in no queue: it joins and leaves at once.
+        self.show_agent(w, host, packet, Step::Enqueue);
+        self.show_agent(w, host, packet, Step::Dequeue);
+        if w.observed.wants.senders {
+            self.note_sent(w, slot, &load, sent.paced_until_ps);
+        }
+        let egress = self.nics[host].port;
+        w.transmit_at_once(egress, packet);
+        self.rest(w, host);
+        transport.sent(self, w, slot, wire);
+        if let Some(rto_ps) = sent.rto_ps {
+            w.clock.schedule(rto_ps, EventKind::Rto, self.sender(slot).flow);
+        }
+        if all_sent {
+            self.on_all_sent(w, slot);
+        }
+        if let Some(allowance) = sent.decision {
+            self.apply(w, slot, allowance);
+        } else if all_sent {
+            self.ask_for_control(w, slot);
+        }
+        if w.observed.wants.senders {
+            self.note_closed(w, slot);
+        }
+    }
+
+    /// Returns the data packet that carries `load`, and its size on the wire.
+    #[inline(always)] // It has one caller.
+    fn build_data(&mut self, w: &mut World, slot: SenderIdx, load: &Load) -> (PacketIdx, u16) {
         let now_ps = w.clock.now_ps;
-        let sender = self.senders[slot].as_mut().expect("an active flow has a sender");
-        let c = w.run.rules(sender.stack);
-        let nic = &mut self.nics[host];
-        let entry = &mut nic.flows[at];
-        let (id, egress, class) = (sender.flow, nic.port, entry.class);
         let wire = ((load.payload + load.header) as u16).max(load.min_wire);
+        let sender = self.senders[slot].as_ref().expect("an active flow has a sender");
         let entropy = match &mut self.pickers {
             Some(pickers) => pickers.of(slot).next(sender.cwnd / w.run.constants.mtu, now_ps),
             None => 0,
         };
         let packet = w.net.pool.take(Packet {
-            flow: id,
+            flow: sender.flow,
             seq: load.seq,
             data_seq: load.data_seq,
             sent_ps: now_ps,
             cwnd_at_send: u32::try_from(sender.cwnd).unwrap_or(u32::MAX),
-            route: w.run.flow(id).data_route,
+            route: w.run.flow(sender.flow).data_route,
             payload: load.payload as u16,
             wire,
             entropy,
-            class,
+            class: self.nics[sender.host].flows[sender.nic_slot as usize].class,
             ..Packet::new(PacketKind::Data)
         });
+        (packet, wire)
+    }
+
+    /// Brings a sender, its controller and its NIC up to date with a packet of `wire` bytes that leaves. `turn` is the
+    /// position of the flow whose turn it was, `at` that of the sender's flow.
+    #[inline(always)] // It has one caller.
+    fn commit(&mut self, w: &World, slot: SenderIdx, (turn, at): (usize, usize), wire: u16) -> Sent {
+        let now_ps = w.clock.now_ps;
+        let sender = self.senders[slot].as_mut().expect("an active flow has a sender");
+        let c = w.run.rules(sender.stack);
+        let host = sender.host;
+        let nic = &mut self.nics[host];
+        let entry = &mut nic.flows[at];
         sender.on_sent(wire, now_ps);
         let gap_ps = sender.gap_ps(w.run.constants.whole_ns);
         let earliest = now_ps.saturating_sub(c.pacing_credit.saturating_mul(gap_ps));
@@ -149,43 +205,25 @@ impl Hosts {
         if arm_rto {
             sender.rto_ps = now_ps + c.rto_ps;
         }
-        let rto_ps = sender.rto_ps - c.rto_head_ps;
-        let paced_until = entry.next_send_ps;
+        let rto_ps = arm_rto.then(|| sender.rto_ps - c.rto_head_ps);
+        let paced_until_ps = entry.next_send_ps;
         let decision = self.connections.controller(sender).on_sent(w.clock.now(), Bytes::new(u64::from(wire)));
         entry.next_send_ps = from_ps + sender.gap_beyond_credit(gap_ps, wire);
         (entry.open, entry.has_data) = sender.outlook();
-        let has_data = entry.has_data;
+        let (has_data, class) = (entry.has_data, entry.class);
         self.order.sent(nic, host, (turn, class), wire);
-        let all_sent = transport.has_sent_all(self, w, slot, has_data);
-        w.observed.totals.sent_bytes += u64::from(wire);
-        self.write_header(w, slot, packet);
-        // A host's data packet waits in no queue: it joins and leaves at once.
-        self.show_agent(w, host, packet, Step::Enqueue);
-        self.show_agent(w, host, packet, Step::Dequeue);
-        if w.observed.wants.senders {
-            let (now, paced_until) = (w.clock.now(), Time::from_ps(paced_until));
-            let (seq, rate) = (load.seq, self.sender(slot).rate);
-            let data_seq = if w.run.flow(id).parent == id { seq } else { load.data_seq };
-            let step = SenderStep::Send { seq, data_seq, payload: load.payload as u16, paced_until, rate };
-            w.observed.push_sender(&w.run, now, id, step);
-        }
-        w.transmit_at_once(egress, packet);
-        self.rest(w, host);
-        transport.sent(self, w, slot, wire);
-        if arm_rto {
-            w.clock.schedule(rto_ps, EventKind::Rto, id);
-        }
-        if all_sent {
-            self.on_all_sent(w, slot);
-        }
-        if let Some(allowance) = decision {
-            self.apply(w, slot, allowance);
-        } else if all_sent {
-            self.ask_for_control(w, slot);
-        }
-        if w.observed.wants.senders {
-            self.note_closed(w, slot);
-        }
+        Sent { decision, rto_ps, has_data, paced_until_ps }
+    }
+
+    /// Notes a data packet for the observer of senders. Pacing held it back until `paced_until_ps`.
+    #[cold]
+    fn note_sent(&self, w: &mut World, slot: SenderIdx, load: &Load, paced_until_ps: u64) {
+        let (now, paced_until) = (w.clock.now(), Time::from_ps(paced_until_ps));
+        let sender = self.sender(slot);
+        let (id, rate, seq) = (sender.flow, sender.rate, load.seq);
+        let data_seq = if w.run.flow(id).parent == id { seq } else { load.data_seq };
+        let step = SenderStep::Send { seq, data_seq, payload: load.payload as u16, paced_until, rate };
+        w.observed.push_sender(&w.run, now, id, step);
     }
 
     /// Notes that a sender may send no more, if so, for the observer of senders.
