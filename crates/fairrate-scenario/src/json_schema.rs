@@ -2,6 +2,7 @@
 //! their descriptions are taken from the reference, which a test compares with the readers.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::LazyLock;
 
 use fairrate_control::{ALGORITHMS, AlgorithmConfig, Param, ParamKind, Parameters, Profile, Registry, constant_sets};
 use serde_json::{Map, Value, json};
@@ -12,6 +13,9 @@ use crate::scalar::Form;
 
 /// Text of the reference of scenarios.
 const PAGE: &str = include_str!("../scenario.md");
+
+/// Name of the section outside all others, in messages.
+pub(crate) const ROOT: &str = "the scenario";
 
 /// The keys, tables and lists of a section, of all its kinds.
 #[derive(Default)]
@@ -42,6 +46,20 @@ impl Shape {
             for item in items {
                 shape.learn(item);
             }
+        }
+    }
+
+    /// Adds the sections below this one, as they are written in a file, each with its shape. This section is at `path`;
+    /// an empty path means the whole file.
+    fn sections<'a>(&'a self, path: &str, found: &mut Vec<(String, &'a Self)>) {
+        let below = |name: &str| if path.is_empty() { name.to_owned() } else { format!("{path}.{name}") };
+        // The names below `algorithms` are the user's.
+        let tables = self.tables.iter().filter(|(name, _)| *name != "algorithms");
+        let tables = tables.map(|(name, shape)| (below(name), shape, ("[", "]")));
+        let lists = self.lists.iter().map(|(name, shape)| (below(name), shape, ("[[", "]]")));
+        for (path, shape, (open, close)) in tables.chain(lists) {
+            found.push((format!("{open}{path}{close}"), shape));
+            shape.sections(&path, found);
         }
     }
 
@@ -188,10 +206,8 @@ impl<'a> Page<'a> {
     }
 }
 
-/// Returns the JSON schema of scenario files, with which editors complete and check them. A file that it lets pass can
-/// still be wrong.
-#[must_use]
-pub fn json_schema() -> Value {
+/// Returns the keys, tables and lists of scenarios.
+fn learn() -> Shape {
     let mut shape = Shape::default();
     for text in samples() {
         // A test checks that all samples can be read.
@@ -199,7 +215,26 @@ pub fn json_schema() -> Value {
             shape.learn(&output);
         }
     }
-    let mut schema = shape.schema("", &Page::read(PAGE));
+    shape
+}
+
+/// Returns the places of `key`, in words, for a key that was found in the section `here`, where it does not belong.
+/// None if that section has the key itself in another form, or is not known.
+pub(crate) fn other_homes(key: &str, here: &str) -> Vec<String> {
+    static SHAPE: LazyLock<Shape> = LazyLock::new(learn);
+    let mut sections = vec![(ROOT.to_owned(), &*SHAPE)];
+    SHAPE.sections("", &mut sections);
+    let is_here = |name: &str| name.trim_matches(['[', ']']) == here;
+    let is_elsewhere = sections.iter().any(|(name, shape)| is_here(name) && !shape.keys.contains_key(key));
+    let homes = sections.into_iter().filter(|(_, shape)| is_elsewhere && shape.keys.contains_key(key));
+    homes.map(|(name, _)| if name == ROOT { "the top of the file".to_owned() } else { format!("`{name}`") }).collect()
+}
+
+/// Returns the JSON schema of scenario files, with which editors complete and check them. A file that it lets pass can
+/// still be wrong.
+#[must_use]
+pub fn json_schema() -> Value {
+    let mut schema = learn().schema("", &Page::read(PAGE));
     let transport = &mut schema["properties"]["transport"];
     for info in ALGORITHMS {
         if let Some(parameters) = of_algorithm(info.name) {
@@ -222,6 +257,17 @@ pub fn json_schema() -> Value {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_key_in_the_wrong_section_has_its_homes() {
+        assert_eq!(other_homes("load", "switch"), ["`[[traffic]]`"]);
+        assert_eq!(other_homes("load", ROOT), ["`[[traffic]]`"]);
+        assert_eq!(other_homes("seed", "switch"), ["the top of the file"]);
+        assert_eq!(other_homes("down_at", "allocator"), ["`[[allocator.outage]]`", "`[[fault]]`"]);
+        for (key, here) in [("load", "traffic"), ("load", "elsewhere"), ("no-such-key", "switch")] {
+            assert_eq!(other_homes(key, here), [""; 0], "{key} in {here}");
+        }
+    }
 
     #[test]
     fn every_sample_can_be_read() {

@@ -6,6 +6,7 @@ use std::fmt::Write as _;
 use fairrate_text::{nearest, one_of};
 
 use crate::error::{Report, Site, did_you_mean};
+use crate::json_schema::other_homes;
 use crate::scalar::{Form, Scalar, quote};
 use crate::tree::{Node, Table, Value};
 
@@ -336,6 +337,12 @@ impl<'a> Section<'a> {
         sections
     }
 
+    /// Returns the section's name without quotes and brackets.
+    fn plain_name(&self) -> &str {
+        let name = self.name.trim_start_matches(['`', '[']);
+        name.split_once(['`', ']']).map_or(name, |(name, _)| name)
+    }
+
     /// Reports the unknown keys, and returns the values that were read.
     pub fn finish(self) -> Output {
         let known: Vec<&str> = self.out.known.iter().map(|(key, _)| key.as_str()).collect();
@@ -345,13 +352,19 @@ impl<'a> Section<'a> {
             }
             let key = &entry.key;
             let message = format!("{} has no key `{key}`", self.name);
-            let help = match (nearest(key, known.iter().copied()), home_of(key)) {
+            let help = match nearest(key, known.iter().copied()) {
                 _ if key == "balancing" => {
                     "write `balance` in `[routing]`: `ecmp` was `per-flow`, `spray` was `per-packet`".into()
                 }
-                (Some(near), _) => format!("did you mean `{near}`?"),
-                (None, Some(home)) if !self.name.contains(home) => format!("`{key}` belongs in `{home}`"),
-                _ => did_you_mean(key, &known),
+                Some(near) => format!("did you mean `{near}`?"),
+                None => {
+                    let homes = other_homes(key, self.plain_name());
+                    if homes.is_empty() {
+                        did_you_mean(key, &known)
+                    } else {
+                        format!("`{key}` belongs in {}", homes.join(" or "))
+                    }
+                }
             };
             self.report.problem("scenario::unknown_key", entry.key_site, message, "unknown key", help);
         }
@@ -367,29 +380,5 @@ fn describe_key(key: &str) -> String {
         "topology" => "topology".into(),
         "traffic" => "kind of traffic".into(),
         _ => format!("`{key}`"),
-    }
-}
-
-/// Returns the section to which `key` belongs, for keys that are often put elsewhere.
-fn home_of(key: &str) -> Option<&'static str> {
-    match key {
-        "buffer" | "dt_alpha" | "egress_alpha" | "pfc" | "ecn" | "headroom" | "ecmp" | "queue_limit"
-        | "queue_packets" => Some("[switch]"),
-        "balance" | "gap" | "signal" | "full" | "samples" | "memory" | "reroute_delay" | "convergence_delay"
-        | "rehash" => Some("[routing]"),
-        "cc" | "mtu" | "header" | "rto" | "window" | "recovery" | "base_rtt" | "control_class" | "reaction_delay" => {
-            Some("[transport]")
-        }
-        "load" | "sizes" | "sampling" | "demand" | "deadline" | "link_set" | "senders" | "receiver" => {
-            Some("[[traffic]]")
-        }
-        "queue" | "queues" | "convergence" | "every" => Some("[[probe]]"),
-        "processing" | "noise" | "nic_rate" | "rx_rate" | "rx_buffer" | "rx_penalty_from" | "rx_full"
-        | "rx_pause_at" | "rx_resume_at" => Some("[host]"),
-        "loss" | "burst" | "corrupt" | "duplicate" | "reorder" | "down_at" | "up_at" => Some("[[fault]]"),
-        "hosts" | "hosts_per_tor" | "delay" | "host_rate" => Some("[topology]"),
-        "from" | "until" => Some("[measure]"),
-        "duration" | "seed" | "profile" | "name" => Some("the top of the file"),
-        _ => None,
     }
 }

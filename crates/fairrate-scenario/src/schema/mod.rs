@@ -37,6 +37,7 @@ use fairrate_sim::{
 use fairrate_units::{Bytes, Rate, Time};
 
 use crate::error::{Report, ScenarioError, Site};
+use crate::json_schema::ROOT;
 use crate::memory::{available_memory, shown_bytes};
 use crate::reader::{Field, OrWord, Output, Section};
 use crate::tree::Table;
@@ -81,7 +82,7 @@ pub(crate) fn read(
     has_flows: bool,
     report: &Report,
 ) -> Result<Resolved, ScenarioError> {
-    let mut root = Section::new(report, site, "the scenario", Some(table));
+    let mut root = Section::new(report, site, ROOT, Some(table));
     let run = read_run(&mut root, default_name);
     let network = topology::read(&mut root, files);
     let shape = &network.shape;
@@ -188,7 +189,7 @@ pub(crate) fn read(
 pub(crate) fn host_rates(table: &Table, site: Site, place: Place<'_>, report: &Report) -> Option<Vec<Rate>> {
     let files = &Files::new(place);
     let build = || {
-        let mut root = Section::new(report, site, "the scenario", Some(table));
+        let mut root = Section::new(report, site, ROOT, Some(table));
         let network = topology::read(&mut root, files);
         topology::build(report, network, site).ok()
     };
