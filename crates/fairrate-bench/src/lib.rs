@@ -16,6 +16,7 @@ pub mod timing;
 
 pub use acks::names as algorithms;
 
+use fairrate_results::nearest_rank;
 use fairrate_scenario::ScenarioError;
 use timing::times_us;
 
@@ -46,7 +47,8 @@ fn time_us(runs: usize, act: impl FnMut()) -> [f64; 3] {
 /// Returns median, smallest and largest of `values`, which has at least one value.
 fn median_min_max(values: &mut [f64]) -> [f64; 3] {
     values.sort_by(f64::total_cmp);
-    [values[values.len() / 2], values[0], values[values.len() - 1]]
+    let median = nearest_rank(values.len(), 0.5).expect("there is a value");
+    [values[median], values[0], values[values.len() - 1]]
 }
 
 /// Returns lines of fields under titles: the first column aligned to the left, the others to the right.

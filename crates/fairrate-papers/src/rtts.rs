@@ -1,5 +1,6 @@
 //! A distribution of round-trip times in little memory.
 
+use fairrate_results::nearest_rank;
 use fairrate_sim::{FlowId, RttSample};
 use fairrate_units::Time;
 
@@ -53,10 +54,12 @@ impl Rtts {
 
     /// Returns the quantile `p` in microseconds: the lower end of its bucket.
     pub fn quantile_us(&self, p: f64) -> f64 {
-        let (wanted, mut seen) = ((p * self.us.len() as f64).ceil() as u64, 0);
-        let at = self.counts.iter().position(|count| {
-            seen += count;
-            wanted <= seen
+        let mut seen = 0;
+        let at = nearest_rank(self.us.len() as usize, p).and_then(|place| {
+            self.counts.iter().position(|&count| {
+                seen += count;
+                place < seen as usize
+            })
         });
         at.map_or(f64::NAN, |at| lower_end_ps(at) as f64 * 1e-6)
     }

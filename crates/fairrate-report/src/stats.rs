@@ -1,13 +1,13 @@
 //! The statistics used by all tables and figures, each with its definition.
 
-pub use fairrate_results::jain;
+pub use fairrate_results::{jain, nearest_rank};
 
 /// Returns the nearest-rank percentile: the smallest value with at least the fraction `p` of all values at or below it,
 /// which is the value of rank `ceil(p n)`. It is always a value that occurred; `None` without values.
 ///
 /// `sorted` must be in ascending order and `p` between 0 and 1.
 pub fn percentile(sorted: &[f64], p: f64) -> Option<f64> {
-    Some(sorted[place(sorted.len(), p)?])
+    Some(sorted[nearest_rank(sorted.len(), p)?])
 }
 
 /// Returns the percentiles for ascending fractions of values in any order, in time linear in their number; `None`
@@ -15,19 +15,11 @@ pub fn percentile(sorted: &[f64], p: f64) -> Option<f64> {
 pub fn percentiles<const N: usize>(mut values: Vec<f64>, fractions: [f64; N]) -> Option<[f64; N]> {
     let (n, mut from, mut found) = (values.len(), 0, [0.0; N]);
     for (p, found) in fractions.into_iter().zip(&mut found) {
-        let at = place(n, p)?;
+        let at = nearest_rank(n, p)?;
         *found = *values[from..].select_nth_unstable_by(at - from, f64::total_cmp).1;
         from = at;
     }
     Some(found)
-}
-
-/// Returns the place of the nearest-rank percentile among `n` sorted values; `None` without values.
-fn place(n: usize, p: f64) -> Option<usize> {
-    let last = n.checked_sub(1)?;
-    // 0.999 * 1000 is 999.0000000000001 in floating point; without the slack it would be rank 1000.
-    let rank = (p * n as f64 - 1e-9).ceil().max(1.0) as usize;
-    Some((rank - 1).min(last))
 }
 
 /// Returns the arithmetic mean, or `None` without values.

@@ -13,6 +13,7 @@ use crate::engine::Engine;
 use crate::jobs::JobSummary;
 use crate::linux::LinuxSummary;
 use crate::measured::Measured;
+use crate::rank::nearest_rank;
 use crate::recovery::RecoverySummary;
 
 /// The state in which a run ended.
@@ -47,15 +48,9 @@ impl Quantiles {
     pub fn of(values: &mut [f64]) -> Option<Self> {
         values.sort_by(f64::total_cmp);
         let n = values.len();
-        // Counts are whole, so the ranks are computed in whole numbers too: per mille, rounded up.
-        let rank = |per_mille: usize| (n * per_mille).div_ceil(1_000).clamp(1, n);
-        (0 < n).then(|| Self {
-            mean: values.iter().sum::<f64>() / n as f64,
-            p50: values[rank(500) - 1],
-            p95: values[rank(950) - 1],
-            p99: values[rank(990) - 1],
-            p999: values[rank(999) - 1],
-        })
+        let at = |p| nearest_rank(n, p).map(|place| values[place]);
+        let mean = values.iter().sum::<f64>() / n as f64;
+        Some(Self { mean, p50: at(0.5)?, p95: at(0.95)?, p99: at(0.99)?, p999: at(0.999)? })
     }
 }
 
@@ -148,9 +143,8 @@ impl Convergence {
     pub(super) fn of(rtts: &[Option<f64>]) -> Self {
         let mut known: Vec<f64> = rtts.iter().copied().flatten().collect();
         known.sort_by(f64::total_cmp);
-        let rank = |percent: usize| (rtts.len() * percent).div_ceil(100).max(1);
-        let at = |percent| known.get(rank(percent) - 1).copied();
-        Self { changes: rtts.len() as u64, converged: known.len() as u64, p50_rtts: at(50), p99_rtts: at(99) }
+        let at = |p| known.get(nearest_rank(rtts.len(), p)?).copied();
+        Self { changes: rtts.len() as u64, converged: known.len() as u64, p50_rtts: at(0.5), p99_rtts: at(0.99) }
     }
 }
 

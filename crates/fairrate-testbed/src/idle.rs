@@ -1,5 +1,6 @@
 //! The network without traffic: the time of a round trip, and the resulting delay of a link.
 
+use fairrate_results::nearest_rank;
 use fairrate_sim::ideal::{Framing, Hop, ideal_fct, path_base_rtt};
 use fairrate_sim::{PortId, SimConfig};
 use fairrate_units::{Bytes, Time};
@@ -70,8 +71,8 @@ pub fn ideal_fcts(config: &SimConfig, ways: &Ways) -> Vec<Time> {
     config.flows.iter().zip(&ways.ports).map(of_flow).collect()
 }
 
-/// Returns the middle element; zero if there is none.
+/// Returns the median; zero if there is none.
 pub fn median(mut times: Vec<Time>) -> Time {
     times.sort_unstable();
-    times.get(times.len() / 2).copied().unwrap_or(Time::ZERO)
+    nearest_rank(times.len(), 0.5).map_or(Time::ZERO, |place| times[place])
 }

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use fairrate_results::nearest_rank;
 use fairrate_units::Time;
 
 /// Number of bins of a microsecond; larger values are in the last one.
@@ -37,11 +38,12 @@ impl Lateness {
     /// Returns the lateness that `percent` percent of the packets did not exceed, rounded up to a microsecond; zero
     /// without packets.
     pub fn percentile(&self, percent: u64) -> Time {
-        let rank = (self.n * percent).div_ceil(100);
         let mut seen = 0;
-        let us = self.by_us.iter().position(|n| {
-            seen += n;
-            0 < rank && rank <= seen
+        let us = nearest_rank(self.n as usize, percent as f64 / 100.0).and_then(|place| {
+            self.by_us.iter().position(|n| {
+                seen += n;
+                place < seen as usize
+            })
         });
         us.map_or(Time::ZERO, |us| Time::from_us(us as u64 + 1)).min(self.max())
     }
