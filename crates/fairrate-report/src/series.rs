@@ -46,25 +46,30 @@ pub fn bin_width(span: f64, bins: f64, finest: f64) -> f64 {
     step.unwrap_or(10.0) * decade
 }
 
-/// Returns at most about `limit` points of a series that keep its look: from each stretch of samples the first, the
-/// smallest, the largest and the last, so no peak is lost.
-pub fn downsample(x: &[f64], y: &[f64], limit: usize) -> (Vec<f64>, Vec<f64>) {
-    if x.len() <= limit || limit < 4 {
-        return (x.to_vec(), y.to_vec());
+/// Returns the places of values that keep the look of their series: both ends, and the lowest and the highest of each
+/// of `limit / 2` equal stretches, so that no peak is lost. All places if there are at most `limit`.
+pub fn peaks(y: &[f64], limit: usize) -> Vec<usize> {
+    if y.len() <= limit || limit < 2 {
+        return (0..y.len()).collect();
     }
-    let stretch = x.len().div_ceil(limit / 4);
-    let mut keep = Vec::with_capacity(limit + 4);
-    for start in (0..x.len()).step_by(stretch) {
-        let end = (start + stretch).min(x.len());
+    let stretch = y.len().div_ceil(limit / 2);
+    let starts = (0..y.len()).step_by(stretch);
+    let ends = starts.flat_map(|start| {
+        let places = start..(start + stretch).min(y.len());
         let by = |a: &usize, b: &usize| y[*a].total_cmp(&y[*b]);
-        let lowest = (start..end).min_by(by).unwrap_or(start);
-        let highest = (start..end).max_by(by).unwrap_or(start);
-        let mut picked = [start, lowest, highest, end - 1];
-        picked.sort_unstable();
-        keep.extend(picked);
-    }
-    keep.dedup();
-    (keep.iter().map(|i| x[*i]).collect(), keep.iter().map(|i| y[*i]).collect())
+        let lowest = places.clone().min_by(by).unwrap_or(start);
+        let highest = places.max_by(by).unwrap_or(start);
+        [lowest.min(highest), lowest.max(highest)]
+    });
+    let mut kept: Vec<usize> = std::iter::once(0).chain(ends).chain([y.len() - 1]).collect();
+    kept.dedup();
+    kept
+}
+
+/// Returns the points of a series at its [`peaks`].
+pub fn downsample(x: &[f64], y: &[f64], limit: usize) -> (Vec<f64>, Vec<f64>) {
+    let n = x.len().min(y.len());
+    peaks(&y[..n], limit).into_iter().map(|i| (x[i], y[i])).unzip()
 }
 
 /// Removes points inside runs of equal values: a line through the rest looks the same.
@@ -225,7 +230,7 @@ mod tests {
             prop_assert_eq!((max(&ys), min(&ys)), (max(&y), min(&y)));
             prop_assert_eq!((xs[0], xs[xs.len() - 1]), (x[0], x[x.len() - 1]));
             prop_assert!(xs.windows(2).all(|w| w[0] < w[1]));
-            prop_assert!(xs.len() <= limit + 4 || y.len() <= limit);
+            prop_assert!(xs.len() <= limit + 2);
         }
 
         #[test]
