@@ -4,7 +4,6 @@ use std::fmt::Write as _;
 
 use fairrate_text::escape;
 
-use crate::export::field;
 use crate::format;
 use crate::model::{PortSeries, RunData};
 use crate::panel::TimeUnit;
@@ -80,13 +79,12 @@ impl QueueMap {
 
     /// Returns the map as CSV, a line for each port and stretch of time.
     pub(crate) fn csv(&self) -> String {
-        let mut out = "port,from (ns),longest queue (B)\n".to_owned();
-        for (name, queues) in &self.rows {
-            for (i, queue) in queues.iter().enumerate() {
-                let _ = writeln!(out, "{},{},{queue}", field(name), (self.end_ns * i as f64 / BINS as f64).round());
-            }
-        }
-        out
+        let head = ["port", "from (ns)", "longest queue (B)"].map(str::to_owned);
+        let rows = self.rows.iter().flat_map(|(name, queues)| {
+            let from_ns = |i: usize| (self.end_ns * i as f64 / BINS as f64).round().to_string();
+            queues.iter().enumerate().map(move |(i, queue)| [name.clone(), from_ns(i), queue.to_string()])
+        });
+        fairrate_text::csv(std::iter::once(head).chain(rows))
     }
 
     fn svg(&self, place: Place) -> String {

@@ -55,6 +55,19 @@ pub fn aligned<R: AsRef<[String]>>(lines: &[R], n_left: usize) -> String {
     text
 }
 
+/// Returns `records`, the columns' names first, as CSV. A field is in quotes if it has a separator, a quote or a line
+/// break. If a record begins with `#`, which readers take for a comment, all fields with that sign are in quotes.
+pub fn csv<R: IntoIterator<Item = F>, F: AsRef<[u8]>>(records: impl IntoIterator<Item = R>) -> String {
+    let records: Vec<Vec<F>> = records.into_iter().map(|record| record.into_iter().collect()).collect();
+    let is_comment = |record: &Vec<F>| record.first().is_some_and(|field| field.as_ref().starts_with(b"#"));
+    let comment = records.iter().any(is_comment).then_some(b'#');
+    let mut writer = csv::WriterBuilder::new().comment(comment).from_writer(Vec::new());
+    for record in records {
+        writer.write_record(record).expect("memory takes records of one length");
+    }
+    String::from_utf8(writer.into_inner().expect("memory takes it")).expect("fields are texts")
+}
+
 /// Returns `text` as the content of an element, or an attribute in double quotes, of HTML or SVG.
 pub fn escape(text: &str) -> String {
     text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
@@ -63,6 +76,13 @@ pub fn escape(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn fields_are_quoted_where_readers_would_split_them() {
+        let records = [["name", "rate"], ["a,b", "1.5"], ["#1", "say \"x\""], ["", "two\nlines"]];
+        assert_eq!(csv([["h0#2", "1"]]), "h0#2,1\n");
+        assert_eq!(csv(records), "name,rate\n\"a,b\",1.5\n\"#1\",\"say \"\"x\"\"\"\n,\"two\nlines\"\n");
+    }
 
     #[test]
     fn markup_is_no_markup_once_escaped() {

@@ -1,7 +1,5 @@
 //! An allocation as CSV and as JSON.
 
-use std::borrow::Cow;
-
 use fairrate_allocate::{Allocation, Network};
 use serde::Serialize;
 
@@ -41,18 +39,10 @@ const fn gbps(bps: f64) -> f64 {
 /// Returns `rates` as CSV: the name and the rate of each flow, in Gb/s. Numbers are the shortest that give the same
 /// value when they are read.
 pub fn csv(network: &Network, rates: &Rates) -> String {
+    let head = ["flow".to_owned(), "rate_gbps".to_owned()];
     let rows = network.flows.iter().zip(rates.bps());
-    let rows = rows.map(|(flow, rate_bps)| format!("{},{}\n", quoted(&flow.name), gbps(*rate_bps)));
-    ["flow,rate_gbps\n".to_owned()].into_iter().chain(rows).collect()
-}
-
-/// Returns a text as a field of CSV.
-fn quoted(text: &str) -> Cow<'_, str> {
-    if text.contains([',', '"']) || text.starts_with('#') {
-        Cow::Owned(format!("\"{}\"", text.replace('"', "\"\"")))
-    } else {
-        Cow::Borrowed(text)
-    }
+    let rows = rows.map(|(flow, rate_bps)| [flow.name.clone(), gbps(*rate_bps).to_string()]);
+    fairrate_text::csv(std::iter::once(head).chain(rows))
 }
 
 /// The output of `--json`.

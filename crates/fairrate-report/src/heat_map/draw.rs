@@ -6,7 +6,6 @@ use fairrate_text::escape;
 
 use super::{HeatMap, Layout, Verdict};
 use crate::bootstrap::Estimate;
-use crate::export::field;
 use crate::format;
 use crate::picture::{CHARACTER, Place, text};
 
@@ -78,8 +77,8 @@ pub(crate) fn file(map: &HeatMap) -> String {
 
 /// Returns the cells as CSV, a line each.
 pub(crate) fn csv(map: &HeatMap) -> String {
-    let mut out =
-        format!("{},{},share (%),low: share (%),high: share (%),verdict\n", field(&map.down), field(&map.across));
+    let columns = ["share (%)", "low: share (%)", "high: share (%)", "verdict"].map(str::to_owned);
+    let mut records = vec![[map.down.clone(), map.across.clone()].into_iter().chain(columns).collect::<Vec<_>>()];
     for (row, cells) in &map.rows {
         for (column, cell) in map.columns.iter().zip(cells) {
             let (share, verdict) = match cell {
@@ -88,10 +87,10 @@ pub(crate) fn csv(map: &HeatMap) -> String {
             };
             let ends = cell.and_then(|share| share.interval).map(|i| (i.low.to_string(), i.high.to_string()));
             let (low, high) = ends.unwrap_or_default();
-            let _ = writeln!(out, "{},{},{share},{low},{high},{verdict}", field(row), field(column));
+            records.push(vec![row.clone(), column.clone(), share, low, high, verdict.to_owned()]);
         }
     }
-    out
+    fairrate_text::csv(&records)
 }
 
 /// Returns a map as SVG.

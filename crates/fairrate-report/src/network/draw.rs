@@ -5,7 +5,6 @@ use std::fmt::Write as _;
 use fairrate_text::escape;
 
 use super::{Group, LinkTotals, Picture, Shape, Strip};
-use crate::export::field;
 use crate::format;
 use crate::picture::{Place, legend, text};
 
@@ -76,13 +75,13 @@ pub(crate) fn file(shape: &Shape, links: &[LinkTotals], end_ns: f64) -> Option<S
 
 /// Returns the ports as CSV, a line each.
 pub(crate) fn csv(links: &[LinkTotals], end_ns: f64) -> String {
-    let mut out = "port,utilisation,bytes sent,marks,paused (ns),drops\n".to_owned();
-    for link in links {
-        let (utilisation, drops) = (link.utilisation(end_ns), link.dropped());
-        let (port, paused) = (field(&link.port), link.pfc_pause_ns);
-        let _ = writeln!(out, "{port},{utilisation},{},{},{paused},{drops}", link.tx_bytes, link.ecn_marks);
-    }
-    out
+    let head = ["port", "utilisation", "bytes sent", "marks", "paused (ns)", "drops"].map(str::to_owned);
+    let rows = links.iter().map(|link| {
+        let numbers = [link.tx_bytes.to_string(), link.ecn_marks.to_string(), link.pfc_pause_ns.to_string()];
+        let [sent, marks, paused] = numbers;
+        [link.port.clone(), link.utilisation(end_ns).to_string(), sent, marks, paused, link.dropped().to_string()]
+    });
+    fairrate_text::csv(std::iter::once(head).chain(rows))
 }
 
 /// Returns the picture in words, for those who do not see it.
