@@ -25,7 +25,7 @@ use super::network::Network;
 use super::observations::Observations;
 use super::parallel::{Expected, Mail, Partition, PostOffice, add_loads};
 use super::paths::{PathTable, Paths};
-use super::run::{PartOf, Run};
+use super::run::{Constants, PartOf, Run};
 use super::share::{Links, Own};
 use super::world::World;
 use super::{Part, Standing};
@@ -69,44 +69,19 @@ pub(super) fn plan(mut config: SimConfig, threads: usize, switching: Switching) 
     debug_assert!(config.flows.is_sorted_by_key(|f| f.start), "flows are in order of start");
     let checked = check_dependencies(&config.flows, &config.tasks, &config.dependencies, &config.topology);
     assert!(checked.is_ok(), "dependencies can be met: {checked:?}");
-    let n_user_flows = config.flows.len() as u32;
-    let lines = line_flows(&config);
-    // Changing the flows would copy them, and there may be many millions.
-    if !lines.is_empty() {
-        config.flows.extend(lines);
-    }
-    fill_bursts(&mut config);
+    let n_user_flows = complete(&mut config);
     let routes = Routes::of(&config);
-    let needs = config.cc.needs();
-    allow_prr(&mut config.transport, &needs);
-    for stack in &mut config.beside {
-        allow_prr(&mut stack.transport, &stack.cc.needs());
-    }
     check_packets(&config);
     let (constants, mut rules) = constants(&config, &routes);
-    let has_notices = config.network_needs().ports != PortScope::None;
     let host_of = number_hosts(&config);
     let connections = Connections::new(&config);
-    let of_spec = |(id, spec)| {
-        let transport = flows::transport_of(&config, id, n_user_flows, connections.first_subflow(id).is_some());
-        flows::flow(id, spec, transport, &host_of, &config)
-    };
-    let mut flows: Vec<Flow> = (0..).map(FlowId).zip(&config.flows).map(of_spec).collect();
-    flows::link_successors(&config, &mut flows);
-    flows::add_subflows(&config, &connections, &host_of, &mut flows);
-    let returns_headers = config.fabric.admission.trim.is_some_and(|trim| trim.returns);
-    // Where switches choose ports, a header goes back by the entries of acknowledgments.
-    let has_ways_back = has_notices || returns_headers && !config.goes_hop_by_hop();
-    let (paths, sports) = PathTable::new(&config, &routes, has_ways_back).of_all(&mut flows, &connections);
+    let mut flows = flows::build(&config, n_user_flows, &connections, &host_of);
+    let table = PathTable::new(&config, &routes, has_ways_back(&config));
+    let (paths, sports) = table.of_all(&mut flows, &connections);
     let levels = flows::levels(&config, &rules, &mut flows, &paths);
     let mut loads: Table<PortId, u64> = vec![0; config.topology.n_ports()].into();
     add_loads(&mut loads, flows.iter().map(|flow| (expected_packets(flow, &constants), flow.data_path(&paths))));
-    let by_event = match switching {
-        Switching::Fitting if density::is_dense(&config, &loads, &constants) => None,
-        Switching::Fitting => Some(Reason::FewPackets),
-        Switching::Spans | Switching::Batches => None,
-        Switching::Events => Some(Reason::Asked),
-    };
+    let by_event = reason_by_event(&config, &loads, &constants, switching);
     let expect = || {
         let duration_ps = density::shortest_time_ps(&config, &loads, &constants);
         let back = flows.iter().map(|flow| (expected_packets(flow, &constants), flow.ack_path(&paths)));
@@ -115,15 +90,10 @@ pub(super) fn plan(mut config: SimConfig, threads: usize, switching: Switching) 
         Expected { of_ports, duration_ps }
     };
     let partition = Partition::new(&config, expect, threads);
-    let topology = &config.topology;
-    let part_of = |node: NodeId| partition.of_node[node];
-    let ports = (0..topology.n_ports() as u32).map(|port| part_of(topology.from(PortId(port)))).collect();
-    let parts = PartOf { ports, hosts: topology.end_points().map(part_of).collect() };
-    let links = links_of_parts(topology, &partition);
+    let parts = assign_ports(&config.topology, &partition);
+    let links = links_of_parts(&config.topology, &partition);
     let flows: Table<FlowId, Flow> = flows.into();
-    let steered = if topology.circuits.is_some() { paths.clone().by_voqs(topology) } else { paths.clone() };
-    let laid = if partition.n_parts == 1 { steered.of_one_part() } else { steered.by_place(&places(&links, &parts)) };
-    let hops = if config.goes_hop_by_hop() { laid.sprayed(&config, &flows) } else { laid };
+    let hops = lay_hops(&config, &flows, &paths, &links, &parts);
     let switch_of = number_switches(&config, &partition);
     let beside = rules.split_off(1);
     let first = rules.remove(0);
@@ -181,6 +151,67 @@ impl Plan {
     ) -> Own<I, T> {
         if self.n_parts() == 1 { Own::all(n, value) } else { Own::some(n, |number| part_of(number) == part, value) }
     }
+}
+
+/// Adds the flows that carry messages, rounds bursts, and leaves PRR to the algorithms that allow it; returns the
+/// number of the user's flows.
+fn complete(config: &mut SimConfig) -> u32 {
+    let n_user_flows = config.flows.len() as u32;
+    let lines = line_flows(config);
+    // Changing the flows would copy them, and there may be many millions.
+    if !lines.is_empty() {
+        config.flows.extend(lines);
+    }
+    fill_bursts(config);
+    allow_prr(&mut config.transport, &config.cc.needs());
+    for stack in &mut config.beside {
+        allow_prr(&mut stack.transport, &stack.cc.needs());
+    }
+    n_user_flows
+}
+
+/// Returns `true` if switches send packets back along data paths: notices of ports, or headers.
+fn has_ways_back(config: &SimConfig) -> bool {
+    let has_notices = config.network_needs().ports != PortScope::None;
+    let returns_headers = config.fabric.admission.trim.is_some_and(|trim| trim.returns);
+    // Where switches choose ports, a header goes back by the entries of acknowledgments.
+    has_notices || returns_headers && !config.goes_hop_by_hop()
+}
+
+/// Returns the reason for which switches go event by event even if they could go in spans, where each port is expected
+/// to send `loads` packets.
+fn reason_by_event(
+    config: &SimConfig,
+    loads: &Table<PortId, u64>,
+    constants: &Constants,
+    switching: Switching,
+) -> Option<Reason> {
+    match switching {
+        Switching::Fitting if density::is_dense(config, loads, constants) => None,
+        Switching::Fitting => Some(Reason::FewPackets),
+        Switching::Spans | Switching::Batches => None,
+        Switching::Events => Some(Reason::Asked),
+    }
+}
+
+/// Returns the part of every port and host.
+fn assign_ports(topology: &Topology, partition: &Partition) -> PartOf {
+    let part_of = |node: NodeId| partition.of_node[node];
+    let ports = (0..topology.n_ports() as u32).map(|port| part_of(topology.from(PortId(port)))).collect();
+    PartOf { ports, hosts: topology.end_points().map(part_of).collect() }
+}
+
+/// Returns the ports of all `paths`, each as its index in its part, with the hops that switches choose left open.
+fn lay_hops(
+    config: &SimConfig,
+    flows: &Table<FlowId, Flow>,
+    paths: &Paths<PortId>,
+    links: &[Links],
+    parts: &PartOf,
+) -> Paths<PortIdx> {
+    let steered = paths.clone().by_voqs(&config.topology);
+    let laid = if links.len() == 1 { steered.of_one_part() } else { steered.by_place(&places(links, parts)) };
+    if config.goes_hop_by_hop() { laid.sprayed(config, flows) } else { laid }
 }
 
 fn links_of_parts(topology: &Topology, partition: &Partition) -> Vec<Links> {

@@ -147,67 +147,11 @@ pub fn allocator(host: NodeId) -> AllocatorConfig {
 
 /// Returns a run on a lossless fabric of 4 MiB switches with per-packet acknowledgments in the data class.
 pub fn config(topology: Topology, cc: AlgorithmConfig, flows: Vec<FlowSpec>) -> SimConfig {
-    let ecn = cc.needs().network.ecn.then_some(EcnConfig {
-        phantom: None,
-        kmin: Bytes::new(100_000),
-        kmax: Bytes::new(400_000),
-        pmax: 0.2,
-        kmin_per: Some(Rate::from_gbps(25)),
-        kmax_per: Some(Rate::from_gbps(25)),
-        average: None,
-        at: MarkAt::Enqueue,
-        draws: MarkDraws::PerPort,
-        to_hosts: true,
-        non_ect: NonEct::Mark,
-        by: MarkBy::Class,
-    });
     SimConfig {
         beside: Vec::new(),
         topology,
-        fabric: FabricConfig {
-            buffer: Bytes::new(4 << 20),
-            buffer_per: None,
-            ingress_alpha: Some(0.125),
-            egress_alpha: None,
-            pfc: Pfc::Ingress,
-            headroom: Headroom::Auto,
-            xon_offset: Bytes::new(2_496),
-            xon_floor: Bytes::new(1_248),
-            pfc_frame: Bytes::new(64),
-            frame_overhead: Bytes::ZERO,
-            ecn,
-            queue: QueueConfig::FIFO,
-            clock: ClockRule::Picoseconds,
-            balance: Balance::Ecmp,
-            reroute: None,
-            admission: AdmissionConfig::default(),
-            ecmp: EcmpHash::Mix,
-            ties: TieRule::Entity,
-            classes: std::collections::BTreeMap::new(),
-        },
-        transport: TransportConfig {
-            kind: Transport::Rdma,
-            mtu: Bytes::new(1_000),
-            header: Bytes::new(48),
-            ack: Bytes::new(60),
-            data_overhead: None,
-            ack_overhead: None,
-            cnp: Bytes::new(64),
-            data_class: 3,
-            ack_class: 3,
-            control_class: 1,
-            reaction_delay: Time::ZERO,
-            recovery: Recovery::GoBackN,
-            rto: Some(Time::from_ms(4)),
-            nack_interval: Time::from_us(500),
-            rto_low: None,
-            ack_every: None,
-            reorder_window: Time::ZERO,
-            entropy: None,
-            window: WindowRule::Algorithm,
-            window_overshoot: false,
-            base_rtt: BaseRttRule::Exact,
-        },
+        fabric: fabric(cc.needs().network.ecn.then_some(ECN)),
+        transport: TRANSPORT,
         cc,
         flows: flows.into(),
         changes: Vec::new(),
@@ -224,6 +168,72 @@ pub fn config(topology: Topology, cc: AlgorithmConfig, flows: Vec<FlowSpec>) -> 
         seed: 1,
     }
 }
+
+/// ECN marks between 100 kB and 400 kB at 25 Gb/s, in proportion to the rate of a port.
+const ECN: EcnConfig = EcnConfig {
+    phantom: None,
+    kmin: Bytes::new(100_000),
+    kmax: Bytes::new(400_000),
+    pmax: 0.2,
+    kmin_per: Some(Rate::from_gbps(25)),
+    kmax_per: Some(Rate::from_gbps(25)),
+    average: None,
+    at: MarkAt::Enqueue,
+    draws: MarkDraws::PerPort,
+    to_hosts: true,
+    non_ect: NonEct::Mark,
+    by: MarkBy::Class,
+};
+
+/// Returns a lossless fabric of 4 MiB switches with these marks.
+fn fabric(ecn: Option<EcnConfig>) -> FabricConfig {
+    FabricConfig {
+        buffer: Bytes::new(4 << 20),
+        buffer_per: None,
+        ingress_alpha: Some(0.125),
+        egress_alpha: None,
+        pfc: Pfc::Ingress,
+        headroom: Headroom::Auto,
+        xon_offset: Bytes::new(2_496),
+        xon_floor: Bytes::new(1_248),
+        pfc_frame: Bytes::new(64),
+        frame_overhead: Bytes::ZERO,
+        ecn,
+        queue: QueueConfig::FIFO,
+        clock: ClockRule::Picoseconds,
+        balance: Balance::Ecmp,
+        reroute: None,
+        admission: AdmissionConfig::default(),
+        ecmp: EcmpHash::Mix,
+        ties: TieRule::Entity,
+        classes: std::collections::BTreeMap::new(),
+    }
+}
+
+/// RDMA with go-back-N and an acknowledgment for every packet.
+const TRANSPORT: TransportConfig = TransportConfig {
+    kind: Transport::Rdma,
+    mtu: Bytes::new(1_000),
+    header: Bytes::new(48),
+    ack: Bytes::new(60),
+    data_overhead: None,
+    ack_overhead: None,
+    cnp: Bytes::new(64),
+    data_class: 3,
+    ack_class: 3,
+    control_class: 1,
+    reaction_delay: Time::ZERO,
+    recovery: Recovery::GoBackN,
+    rto: Some(Time::from_ms(4)),
+    nack_interval: Time::from_us(500),
+    rto_low: None,
+    ack_every: None,
+    reorder_window: Time::ZERO,
+    entropy: None,
+    window: WindowRule::Algorithm,
+    window_overshoot: false,
+    base_rtt: BaseRttRule::Exact,
+};
 
 /// Returns a flow.
 pub fn flow(src: u32, dst: u32, bytes: u64, start: Time) -> FlowSpec {

@@ -27,15 +27,17 @@
 //!
 //! Left out: loss detection without trimming (SLEEK).
 
+mod answers;
 mod credit;
 mod grants;
 mod outgoing;
 mod returned;
 
-use fairrate_control::{Ack, Controller, Loss, Trimmed};
-use fairrate_units::{Bytes, Rate, Time};
+use fairrate_control::{Controller, Loss};
+use fairrate_units::Time;
 
-use self::credit::{Account, FabricShare, Fate, Pacer, Purse, Terms};
+use self::answers::{note_answer, on_acknowledgment, on_cut, take_credit};
+use self::credit::{Account, FabricShare, Pacer, Purse, Terms};
 use self::grants::{earn, note_arrival, on_request, take_turn};
 use self::outgoing::{Outgoing, Request};
 use self::returned::{on_returned, tell};
@@ -46,7 +48,6 @@ use crate::ids::{FlowId, HostId, PacketIdx, SenderIdx};
 use crate::packet::{Packet, PacketKind};
 use crate::table::Table;
 use crate::transport::controlled::Controlled;
-use crate::transport::entropy::Outcome;
 use crate::transport::interface::{Acked, Answer, Load, Timed, Transport};
 use crate::transport::nic::Nic;
 use crate::transport::sender::Sender;
@@ -261,89 +262,20 @@ impl Transport for Uet {
         if p.kind == PacketKind::Returned {
             return on_returned(hosts, w, slot, &p);
         }
-        let flags = u64::from(p.payload);
-        let credit = match p.kind {
-            PacketKind::Credit => Some(p.seq),
-            _ if flags & PULLS != 0 => Some(u64::from(p.cwnd_at_send)),
-            _ => None,
-        };
-        outgoing(hosts, slot).on_answer(credit, w.clock.now_ps);
+        take_credit(hosts, w, slot, &p);
         if p.kind == PacketKind::Credit {
             attempt_and_look(hosts, w, slot);
             return None;
         }
-        let (now, mtu) = (w.clock.now(), w.run.constants.mtu);
-        let (number, expected) = (p.data_seq / mtu, p.seq.div_ceil(mtu));
-        let message = outgoing(hosts, slot);
-        let round_trip = if flags & TO_REQUEST == 0 {
-            message.hear(if p.kind == PacketKind::Nack { Fate::Cut } else { Fate::Whole });
-            message.round_trip(number, flags & AGAIN != 0, w.clock.now_ps)
+        let round_trip_ps = note_answer(hosts, w, slot, &p);
+        let allowance = if p.kind == PacketKind::Nack {
+            on_cut(hosts, w, slot, &p, round_trip_ps)?
         } else {
-            message.note_told();
-            None
-        };
-        let decision = if p.kind == PacketKind::Nack {
-            let lost = message.lose(number);
-            let last_hop = flags & LAST_HOP != 0;
-            let in_flight = message.in_flight();
-            let is_eqds = message.purse.as_ref().is_some_and(|purse| purse.terms().blames_paths());
-            let outcome = match (last_hop && !is_eqds, p.is_marked()) {
-                (false, _) => Outcome::Lost,
-                (true, true) => Outcome::Marked,
-                (true, false) => Outcome::Good,
-            };
-            let Some(bytes) = lost else {
-                attempt_and_look(hosts, w, slot);
-                return None;
-            };
-            hosts.sender_mut(slot).tally.recoveries += 1;
-            hosts.learn(w, p.flow, p.entropy, outcome, 0);
-            let (bytes, rtt) = (Bytes::new(bytes), round_trip.map(Time::from_ps));
-            hosts.controller(slot).on_trimmed(&Trimmed { now, bytes, rtt, last_hop, in_flight })
-        } else {
-            let counted = if message.goes_by_packets() { None } else { Some(message.count(p.cwnd_at_send)) };
-            let landed = message.acknowledge(expected, first_bit(&p, mtu), p.sent_ps);
-            let newly = counted.unwrap_or_else(|| message.land(landed));
-            let in_flight = message.in_flight();
-            let sent_ps = w.clock.now_ps - round_trip.unwrap_or(0);
-            let outcome = if p.is_marked() { Outcome::Marked } else { Outcome::Good };
-            if flags & TO_REQUEST == 0 {
-                hosts.learn(w, p.flow, p.entropy, outcome, sent_ps);
-            }
-            let before = hosts.sender(slot).snd_una;
-            let ack_seq = outgoing(hosts, slot).acknowledged();
-            if before < ack_seq || 0 < newly {
-                hosts.last_progress_ps = w.clock.now_ps;
-            }
-            let rtt = round_trip.map_or(Time::ZERO, Time::from_ps);
-            if Time::ZERO < rtt {
-                w.observed.push_rtt(now, p.flow, rtt);
-            }
-            let sender = hosts.sender(slot);
-            let ack = Ack {
-                now,
-                ack_seq,
-                snd_nxt: sender.snd_nxt,
-                newly_acked: newly,
-                delivered: newly,
-                lost: 0,
-                rtt,
-                cwnd_at_send: sender.cwnd,
-                in_flight,
-                delivery_rate: Rate::ZERO,
-                prior_delivered: None,
-                penalty: (flags >> FLAG_BITS) as u8,
-                app_limited: false,
-                ecn_marked: p.is_marked(),
-                int: &[],
-                path: p.path,
-                header: &[],
-            };
-            hosts.controller(slot).on_ack(&ack)
+            on_acknowledgment(hosts, w, slot, &p, round_trip_ps)
         };
         attempt(hosts, w, slot);
         let is_done = outgoing_of(hosts, slot).is_done();
-        Some(Acked { slot, allowance: decision, is_done, is_only_stored: false })
+        Some(Acked { slot, allowance, is_done, is_only_stored: false })
     }
 
     /// Handles the timer's event: the earliest packet that is out is lost after the timeout.
