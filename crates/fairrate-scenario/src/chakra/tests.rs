@@ -170,33 +170,22 @@ fn numbers_are_read_in_every_whole_kind() {
     }
 }
 
+/// Checks that each first trace of a job of two is refused, with the name of its file and this message.
+fn check_errors(cases: impl IntoIterator<Item = (Vec<u8>, &'static str)>) {
+    let other = trace(&[compute(1, 1, &[])]);
+    for (first, message) in cases {
+        let error = imported(&[first, other.clone()]).expect_err(message).to_string();
+        assert!(error.starts_with("`job.0.et`") && error.contains(message), "{error}, not {message}");
+    }
+}
+
 #[test]
-fn errors_name_file_node_and_field() {
+fn errors_name_the_fields_of_collectives() {
     let comm = |more: &[Vec<u8>]| trace(&[node(7, 7, &[], more)]);
     let (kind, size) = (int64("comm_type", 0), int64("comm_size", 8));
-    let double = [varint(3 << 3 | 1), 8.0_f64.to_le_bytes().to_vec()].concat();
-    let cases: Vec<(Vec<u8>, &str)> = vec![
+    check_errors([
         (comm(std::slice::from_ref(&kind)), "node 7, `comm_size`: it is missing"),
         (comm(std::slice::from_ref(&size)), "node 7, `comm_type`: it is missing"),
-        (comm(&[kind.clone(), int64("comm_size", 0)]), "node 7, `comm_size`: it is zero"),
-        (
-            comm(&[kind.clone(), attribute("comm_size", &bytes(29, b"8"))]),
-            "node 7, `comm_size`: expected a whole number, found a text",
-        ),
-        (
-            comm(&[kind.clone(), attribute("comm_size", &double)]),
-            "node 7, `comm_size`: expected a whole number, found a number with a fraction",
-        ),
-        (
-            comm(&[kind.clone(), attribute("comm_size", &bytes(9, b"8"))]),
-            "node 7, `comm_size`: field 9 of the value has bytes, which is not its kind",
-        ),
-        (comm(&[kind.clone(), attribute("comm_size", &[])]), "node 7, `comm_size`: it has no value"),
-        (
-            comm(&[kind.clone(), int64("comm_size", u64::MAX)]),
-            "node 7, `comm_size`: -1 is not from 0 to 1000000000000000",
-        ),
-        (comm(&[kind.clone(), size.clone(), size.clone()]), "node 7, `comm_size`: it is there twice"),
         (comm(&[int64("comm_type", 9), size.clone()]), "node 7, `comm_type`: barrier is not simulated"),
         (comm(&[int64("comm_type", 10), size.clone()]), "node 7, `comm_type`: 10 is no collective operation"),
         (
@@ -211,6 +200,38 @@ fn errors_name_file_node_and_field() {
             comm(&[kind.clone(), size.clone(), attribute("involved_dim", &bytes(28, &bytes(1, &[1, 0])))]),
             "node 7, `involved_dim`: it leaves out dimensions, and the trace does not say how large they are",
         ),
+        (comm(&[kind, size]), "node 7: rank 1 of group `all` has no part in this"),
+    ]);
+}
+
+#[test]
+fn errors_say_why_a_value_is_no_size() {
+    let comm = |more: &[Vec<u8>]| trace(&[node(7, 7, &[], &[&[int64("comm_type", 0)], more].concat())]);
+    let size = int64("comm_size", 8);
+    let double = [varint(3 << 3 | 1), 8.0_f64.to_le_bytes().to_vec()].concat();
+    check_errors([
+        (comm(&[int64("comm_size", 0)]), "node 7, `comm_size`: it is zero"),
+        (
+            comm(&[attribute("comm_size", &bytes(29, b"8"))]),
+            "node 7, `comm_size`: expected a whole number, found a text",
+        ),
+        (
+            comm(&[attribute("comm_size", &double)]),
+            "node 7, `comm_size`: expected a whole number, found a number with a fraction",
+        ),
+        (
+            comm(&[attribute("comm_size", &bytes(9, b"8"))]),
+            "node 7, `comm_size`: field 9 of the value has bytes, which is not its kind",
+        ),
+        (comm(&[attribute("comm_size", &[])]), "node 7, `comm_size`: it has no value"),
+        (comm(&[int64("comm_size", u64::MAX)]), "node 7, `comm_size`: -1 is not from 0 to 1000000000000000"),
+        (comm(&[size.clone(), size]), "node 7, `comm_size`: it is there twice"),
+    ]);
+}
+
+#[test]
+fn errors_name_nodes_without_type_or_time_and_circles() {
+    check_errors([
         (trace(&[node(7, 0, &[], &[])]), "node 7, `type`: the node has no type"),
         (trace(&[record(&number(1, 7))]), "node 7, `type`: the node has no type"),
         (trace(&[node(7, 8, &[], &[])]), "node 7, `type`: 8 is no type of nodes: they are 1 to 7"),
@@ -227,13 +248,25 @@ fn errors_name_file_node_and_field() {
             trace(&[node(7, 4, &[], &[int64("num_ops", 9)])]),
             "node 7, `duration_micros`: the node has 9 operations and no time",
         ),
+    ]);
+}
+
+#[test]
+fn errors_name_the_fields_of_messages() {
+    let size = int64("comm_size", 8);
+    check_errors([
         (trace(&[node(7, 5, &[], std::slice::from_ref(&size))]), "node 7, `comm_dst`: it is missing"),
         (trace(&[node(7, 6, &[], &[size.clone(), int64("comm_src", 2)])]), "node 7, `comm_src`: 2 is not from 0 to 1"),
         (
-            trace(&[node(7, 5, &[], &[size.clone(), int64("comm_dst", 1)])]),
+            trace(&[node(7, 5, &[], &[size, int64("comm_dst", 1)])]),
             "node 7, `comm_tag`: the message from rank 0 to rank 1 with tag 0 is not received",
         ),
-        (comm(&[kind.clone(), size.clone()]), "node 7: rank 1 of group `all` has no part in this"),
+    ]);
+}
+
+#[test]
+fn errors_name_records_that_are_no_trace() {
+    check_errors([
         (Vec::new(), ": the trace has no nodes"),
         (record(&bytes(1, b"0.0.1")), "record 1, `version`: `0.0.1` is no version that is read: 0.0.4 is"),
         (record(&number(1, 4)), "record 1, `version`: the first record is no metadata of a trace"),
@@ -248,12 +281,7 @@ fn errors_name_file_node_and_field() {
         ([metadata(), vec![100, 8]].concat(), "record 2: the file ends within the record: 1 of 100 bytes are there"),
         (trace(&[record(&[0x0b])]), "record 2: field 1 has the wire type 3, which these messages do not use"),
         (trace(&[record(&[0x12, 0x70])]), "record 2: field 2 has 112 bytes, and 0 are left"),
-    ];
-    let other = trace(&[compute(1, 1, &[])]);
-    for (first, message) in cases {
-        let error = imported(&[first, other.clone()]).expect_err(message).to_string();
-        assert!(error.starts_with("`job.0.et`") && error.contains(message), "{error}, not {message}");
-    }
+    ]);
 }
 
 #[test]

@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use fairrate_sim::topology::Topology;
-use fairrate_sim::{EcmpHash, FlowSpec, Pfc, Transport, Trigger, WindowRule};
+use fairrate_sim::{EcmpHash, FlowSpec, Pfc, SimConfig, Transport, Trigger, WindowRule};
 use fairrate_units::{Bytes, Rate, Time};
 
 use super::MODES;
@@ -18,6 +18,9 @@ pub struct Exported {
     pub left_out: Vec<String>,
 }
 
+/// A message and a suggestion.
+type Refusal = (String, String);
+
 /// Largest size of a flow, which the ns-3 code keeps in 32 bits.
 const LARGEST_FLOW: u64 = u32::MAX as u64;
 
@@ -27,20 +30,33 @@ const LARGEST_FLOW: u64 = u32::MAX as u64;
 /// A message and a suggestion, if the ns-3 code has no such network, transport, algorithm or traffic.
 pub fn export(scenario: &Scenario) -> Result<Exported, (String, String)> {
     let config = scenario.sim_config();
-    let name = config.cc.info().name;
-    let refuse = |message: &str, help: &str| Err((message.to_owned(), help.to_owned()));
-    let (mode, option) = match (MODES.iter().find(|(_, cc)| *cc == name), name) {
-        (Some(&(mode, _)), _) => (mode, None),
-        (None, "powertcp") => (3, Some("--wien=1 --delayWien=0")),
-        (None, "theta-powertcp") => (3, Some("--wien=1 --delayWien=1")),
-        _ => {
-            let message = format!("the ns-3 code has no `{name}`");
-            return refuse(
-                &message,
-                "it has dcqcn, hpcc, timely and dctcp, and PowerTCP's has powertcp and theta-powertcp",
-            );
-        }
-    };
+    let (mode, options) = mode_of(config.cc.info().name)?;
+    check(config)?;
+    let stop = config.stop.at.unwrap_or_else(|| last_start(&config.flows).saturating_add(Time::from_ms(100)));
+    let files = vec![
+        ("config.txt", settings(scenario, mode, stop)),
+        ("topology.txt", topology(&config.topology)),
+        ("flow.txt", flows(&config.flows, config.transport.data_class)),
+        ("trace.txt", "0\n\n".to_owned()),
+    ];
+    Ok(Exported { files, left_out: left_out(config, options) })
+}
+
+/// Returns the number of the algorithm `name` in `CC_MODE`, and the options of PowerTCP's code if it alone has it.
+fn mode_of(name: &str) -> Result<(u32, Option<&'static str>), Refusal> {
+    match (MODES.iter().find(|(_, cc)| *cc == name), name) {
+        (Some(&(mode, _)), _) => Ok((mode, None)),
+        (None, "powertcp") => Ok((3, Some("--wien=1 --delayWien=0"))),
+        (None, "theta-powertcp") => Ok((3, Some("--wien=1 --delayWien=1"))),
+        _ => refuse(
+            &format!("the ns-3 code has no `{name}`"),
+            "it has dcqcn, hpcc, timely and dctcp, and PowerTCP's has powertcp and theta-powertcp",
+        ),
+    }
+}
+
+/// Checks that the ns-3 code has the stacks, the transport, the kind of network and the starts of flows of `config`.
+fn check(config: &SimConfig) -> Result<(), Refusal> {
     if !config.beside.is_empty() {
         return refuse(
             "the ns-3 code has one algorithm a run",
@@ -59,65 +75,65 @@ pub fn export(scenario: &Scenario) -> Result<Exported, (String, String)> {
             "take `poisson`, `incast` or another kind of traffic whose flows start at their times",
         );
     }
-    let mut left_out = Vec::new();
-    let mut lacks = |holds: bool, sentence: &str| {
-        if holds {
-            left_out.push(sentence.to_owned());
-        }
-    };
-    if let Some(option) = option {
-        lacks(
+    Ok(())
+}
+
+/// Returns a refusal with this `message` and the suggestion `help`.
+fn refuse<T>(message: &str, help: &str) -> Result<T, Refusal> {
+    Err((message.to_owned(), help.to_owned()))
+}
+
+/// Returns a sentence for each part of `config` that the files lack, and first the `options` of PowerTCP's code.
+fn left_out(config: &SimConfig, options: Option<&str>) -> Vec<String> {
+    let (fabric, topology, flows) = (&config.fabric, &config.topology, &config.flows);
+    let parts = [
+        (fabric.balance.is_by_packet(), "The choice of paths: the ns-3 code has ECMP."),
+        (
+            fabric.ecmp != EcmpHash::Murmur3,
+            "The hash of ECMP: flows take other paths there (`ecmp = \"murmur3\"` here takes the same).",
+        ),
+        (!config.faults.is_empty(), "Faults: `LINK_DOWN` and `ERROR_RATE_PER_LINK` of `config.txt` are not set."),
+        (!config.hosts.is_empty(), "Hosts that are not ideal: those of the ns-3 code are."),
+        (
+            !matches!(fabric.pfc, Pfc::Ingress),
+            "PFC as it is set here: the ns-3 code has that of ingress ports by Dynamic Thresholds.",
+        ),
+        (!fabric.classes.is_empty(), "Classes that switches treat apart (`[[class]]`)."),
+        (!fabric.buffer.as_u64().is_multiple_of(1 << 20), "The buffer's size: it is rounded up to whole MiB."),
+        (
+            flows.iter().any(|flow| LARGEST_FLOW < flow.bytes.as_u64()),
+            "Sizes of flows above 4 GB, endless ones among them: the ns-3 code keeps 32 bits.",
+        ),
+        (flows.iter().any(|flow| flow.weight != 1.0), "Weights of flows."),
+        (
+            matches!(config.transport.window, WindowRule::Fixed(_) | WindowRule::Bdp),
+            "The size of the window: the ns-3 code has the bandwidth-delay product of its network.",
+        ),
+        (
             true,
-            &format!(
-                "The algorithm: `CC_MODE 3` is HPCC; run PowerTCP's code (ns3-datacenter) with `--algorithm=3 {option}`."
-            ),
-        );
-    }
-    lacks(config.fabric.balance.is_by_packet(), "The choice of paths: the ns-3 code has ECMP.");
-    lacks(
-        config.fabric.ecmp != EcmpHash::Murmur3,
-        "The hash of ECMP: flows take other paths there (`ecmp = \"murmur3\"` here takes the same).",
-    );
-    lacks(!config.faults.is_empty(), "Faults: `LINK_DOWN` and `ERROR_RATE_PER_LINK` of `config.txt` are not set.");
-    lacks(!config.hosts.is_empty(), "Hosts that are not ideal: those of the ns-3 code are.");
-    lacks(
-        !matches!(config.fabric.pfc, Pfc::Ingress),
-        "PFC as it is set here: the ns-3 code has that of ingress ports by Dynamic Thresholds.",
-    );
-    lacks(!config.fabric.classes.is_empty(), "Classes that switches treat apart (`[[class]]`).");
-    lacks(!config.fabric.buffer.as_u64().is_multiple_of(1 << 20), "The buffer's size: it is rounded up to whole MiB.");
-    lacks(
-        config.flows.iter().any(|flow| LARGEST_FLOW < flow.bytes.as_u64()),
-        "Sizes of flows above 4 GB, endless ones among them: the ns-3 code keeps 32 bits.",
-    );
-    lacks(config.flows.iter().any(|flow| flow.weight != 1.0), "Weights of flows.");
-    let is_own = matches!(config.transport.window, WindowRule::Fixed(_) | WindowRule::Bdp);
-    lacks(is_own, "The size of the window: the ns-3 code has the bandwidth-delay product of its network.");
-    lacks(
-        true,
-        "The algorithm's parameters: `config.txt` has those of HPCC's public code, which are the defaults of `profile = \"ns3\"`.",
-    );
-    lacks(
-        config.topology.servers.is_some(),
-        "The two end points of a GPU: they are two hosts, and scale-up networks are not connected to the others.",
-    );
-    lacks(!config.topology.second_ports.are_none(), "The two ports of a host: they are two hosts.");
-    lacks(
-        !config.topology.long_links.are_none(),
-        "Paths between groups with one global link: the ns-3 code takes those with the fewest links, which may have two.",
-    );
-    let stop = config.stop.at.unwrap_or_else(|| last_start(&config.flows).saturating_add(Time::from_ms(100)));
-    lacks(
-        config.stop.at.is_none(),
-        "The end of the run: `SIMULATOR_STOP_TIME` is 100 ms after the last start, when flows may not be done.",
-    );
-    let files = vec![
-        ("config.txt", settings(scenario, mode, stop)),
-        ("topology.txt", topology(&config.topology)),
-        ("flow.txt", flows(&config.flows, config.transport.data_class)),
-        ("trace.txt", "0\n\n".to_owned()),
+            "The algorithm's parameters: `config.txt` has those of HPCC's public code, which are the defaults of `profile = \"ns3\"`.",
+        ),
+        (
+            topology.servers.is_some(),
+            "The two end points of a GPU: they are two hosts, and scale-up networks are not connected to the others.",
+        ),
+        (!topology.second_ports.are_none(), "The two ports of a host: they are two hosts."),
+        (
+            !topology.long_links.are_none(),
+            "Paths between groups with one global link: the ns-3 code takes those with the fewest links, which may have two.",
+        ),
+        (
+            config.stop.at.is_none(),
+            "The end of the run: `SIMULATOR_STOP_TIME` is 100 ms after the last start, when flows may not be done.",
+        ),
     ];
-    Ok(Exported { files, left_out })
+    let algorithm = options.map(|options| {
+        format!(
+            "The algorithm: `CC_MODE 3` is HPCC; run PowerTCP's code (ns3-datacenter) with `--algorithm=3 {options}`."
+        )
+    });
+    let lacking = parts.into_iter().filter(|(is_lacking, _)| *is_lacking).map(|(_, sentence)| sentence.to_owned());
+    algorithm.into_iter().chain(lacking).collect()
 }
 
 fn last_start(flows: &[FlowSpec]) -> Time {

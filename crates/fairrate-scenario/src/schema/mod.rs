@@ -29,10 +29,10 @@ mod warnings;
 use std::collections::BTreeSet;
 
 use fairrate_control::{ALGORITHMS, AlgorithmConfig, Needs, Profile};
-use fairrate_sim::topology::Link;
+use fairrate_sim::topology::{Link, Topology};
 use fairrate_sim::workload::Workload;
 use fairrate_sim::{
-    ClockRule, FlowSpec, NodeId, ProbeSpec, SimConfig, Stack, StopRule, TieRule, Transport, TransportConfig,
+    ClockRule, FabricConfig, FlowSpec, NodeId, ProbeSpec, SimConfig, Stack, StopRule, TieRule, TransportConfig,
 };
 use fairrate_units::{Bytes, Rate, Time};
 
@@ -72,6 +72,30 @@ struct Run {
     end_site: Site,
 }
 
+/// All sections of a document, as they were read.
+struct Sections<'a> {
+    run: Run,
+    network: topology::Network,
+    stacks: stacks::Stacks,
+    fabric: FabricConfig,
+    blocks: Vec<traffic::Block<'a>>,
+    allocator: Option<allocator::Allocator>,
+    measure: measure::Measure,
+    faults: Vec<fault::Fault>,
+    hosts: Vec<host::Host>,
+    probes: Vec<probe::Probe>,
+    sites: Sites,
+    output: Output,
+}
+
+/// The places of the document, and of its sections for the network and the switches.
+#[derive(Clone, Copy)]
+struct Sites {
+    document: Site,
+    network: Site,
+    switch: Site,
+}
+
 /// Reads a whole document; without flows and probes unless it `has_flows`.
 pub(crate) fn read(
     table: &Table,
@@ -82,44 +106,73 @@ pub(crate) fn read(
     has_flows: bool,
     report: &Report,
 ) -> Result<Resolved, ScenarioError> {
-    let mut root = Section::new(report, site, ROOT, Some(table));
+    let root = Section::new(report, site, ROOT, Some(table));
+    let sections = read_sections(root, default_name, files, algorithms);
+    report.check()?;
+    build(report, sections, has_flows)
+}
+
+/// Reads all sections of the document `root`, and checks the keys that depend on others.
+fn read_sections<'a>(
+    mut root: Section<'a>,
+    default_name: &str,
+    files: &Files<'_>,
+    algorithms: &Algorithms,
+) -> Sections<'a> {
     let run = read_run(&mut root, default_name);
     let network = topology::read(&mut root, files);
-    let shape = &network.shape;
     let timing = read_links(&mut root, run.profile);
     let stacks = stacks::read(&mut root, run.profile, files, algorithms);
-    let fabric = switch::read(&mut root, run.profile, &stacks, &timing, shape);
-    for (at, Stack { transport, cc }) in stacks.all.iter().enumerate() {
-        check_frames(report, &timing, cc);
-        let classes = stacks.classes_of(at);
-        admission::check(&root, &fabric, transport, cc, &classes);
-        transport::check_entropy(&root, transport, cc, fabric.balance);
-        circuits::check(&root, shape, transport, cc, &fabric);
-        switch::check_recovery(&root, &fabric, transport, &classes);
-    }
-    let blocks = traffic::read(&mut root, files, run.end.at, shape.kind(), &stacks);
-    let Stack { transport, cc } = stacks.first().clone();
-    let allocator = allocator::read(&mut root, &transport, &cc, blocks.len());
+    let fabric = switch::read(&mut root, run.profile, &stacks, &timing, &network.shape);
+    check_stacks(&root, &stacks, &fabric, &timing, &network.shape);
+    let blocks = traffic::read(&mut root, files, run.end.at, network.shape.kind(), &stacks);
+    let Stack { transport, cc } = stacks.first();
+    let allocator = allocator::read(&mut root, transport, cc, blocks.len());
     let measure = measure::read(&mut root, blocks.iter().any(traffic::Block::has_arrivals));
-    // What is never sent again is what a fault must not take away.
-    let is_patient =
-        |stack: &&Stack| stack.transport.rto.is_none() && !matches!(stack.transport.kind, Transport::Tcp(_));
-    let weakest = stacks.all.iter().find(is_patient).map_or(&transport, |stack| &stack.transport);
-    let faults = fault::read(&mut root, weakest);
+    let faults = fault::read(&mut root, stacks.weakest_transport());
     let hosts = host::read(&mut root, &fabric.pfc);
     let probes = probe::read(&mut root);
-    let has_convergence_probe = probes.iter().any(probe::Probe::is_convergence);
-    traffic::check_churn(report, &blocks, has_convergence_probe);
-    let has_oracle = cc.needs().feedback.oracle.is_some();
-    traffic::check_bursts(report, &blocks, has_convergence_probe, has_oracle);
-    traffic::check_merged_rings(report, &blocks, has_oracle);
-    traffic::check_subflows(report, &blocks, &stacks);
-    traffic::check_connections(report, &blocks, &stacks);
-    let (network_site, switch_site) = (root.site_of("topology"), root.site_of("switch"));
+    check_blocks(root.report, &blocks, &stacks, &probes);
+    let (document, switch) = (root.anchor.site, root.site_of("switch"));
+    let sites = Sites { document, network: root.site_of("topology"), switch };
     let output = root.finish();
-    report.check()?;
+    Sections { run, network, stacks, fabric, blocks, allocator, measure, faults, hosts, probes, sites, output }
+}
 
-    let mut topology = topology::build(report, network, site)?;
+/// Checks the network and its switches against every transport and algorithm.
+fn check_stacks(
+    root: &Section<'_>,
+    stacks: &stacks::Stacks,
+    fabric: &FabricConfig,
+    timing: &Timing,
+    shape: &topology::Shape,
+) {
+    for (at, Stack { transport, cc }) in stacks.all.iter().enumerate() {
+        check_frames(root.report, timing, cc);
+        let classes = stacks.classes_of(at);
+        admission::check(root, fabric, transport, cc, &classes);
+        transport::check_entropy(root, transport, cc, fabric.balance);
+        circuits::check(root, shape, transport, cc, fabric);
+        switch::check_recovery(root, fabric, transport, &classes);
+    }
+}
+
+/// Checks the keys of traffic blocks that depend on the algorithms and on the probes.
+fn check_blocks(report: &Report, blocks: &[traffic::Block<'_>], stacks: &stacks::Stacks, probes: &[probe::Probe]) {
+    let has_convergence_probe = probes.iter().any(probe::Probe::is_convergence);
+    traffic::check_churn(report, blocks, has_convergence_probe);
+    let has_oracle = stacks.first().cc.needs().feedback.oracle.is_some();
+    traffic::check_bursts(report, blocks, has_convergence_probe, has_oracle);
+    traffic::check_merged_rings(report, blocks, has_oracle);
+    traffic::check_subflows(report, blocks, stacks);
+    traffic::check_connections(report, blocks, stacks);
+}
+
+/// Builds the configuration of a run from its `sections`, and checks the values that depend on network and flows.
+fn build(report: &Report, sections: Sections<'_>, has_flows: bool) -> Result<Resolved, ScenarioError> {
+    let Sections { run, network, stacks, fabric, blocks, allocator, measure, faults, hosts, probes, sites, output } =
+        sections;
+    let mut topology = topology::build(report, network, sites.document)?;
     let names = names::Names::new(&topology);
     let workload = || traffic::build(report, &blocks, &topology, &names, run.seed, &stacks);
     let Workload { flows, changes, tasks, dependencies, collectives, jobs } =
@@ -127,38 +180,28 @@ pub(crate) fn read(
     if has_flows && changes.is_empty() {
         check_end(report, &run, &flows);
     }
-    if allocator.is_some() && topology.has_several_ends() {
-        let (message, help) = if topology.second_ports.are_none() {
-            let message = "a central allocator has one network, and servers have scale-up networks of their own";
-            (message, "write `scale_up = false` in `[topology]`, or choose another `cc`")
-        } else {
-            ("a central allocator has one network, and first and second ports have two", "choose another `cc`")
-        };
-        report.problem("scenario::conflict", network_site, message, "in here", help);
-        report.check()?;
+    if allocator.is_some() {
+        check_one_network(report, &topology, sites.network)?;
     }
     // The workload is generated before the allocator's hosts are attached; faults and probes may name them.
     let allocator = allocator::attach(allocator, &mut topology, report);
     let names = names::Names::new(&topology);
     let mut faults = fault::build(report, faults, &names);
-    faults.extend(fault::of_topology(report, site, &topology, weakest));
+    faults.extend(fault::of_topology(report, sites.document, &topology, stacks.weakest_transport()));
     let all_hosts: Vec<NodeId> = topology.hosts().collect();
     let host_configs = host::build(report, &hosts, &names, &all_hosts);
     let probes = if has_flows { probe::build(report, &probes, &names, &flows) } else { Vec::new() };
     check_samples(report, &run, &probes);
+    let Stack { transport, cc } = stacks.first().clone();
     let mut window = measure::build(report, &measure, &run, &flows);
     window.failure = recovery::windows(&topology, &faults, transport.mtu, window.from, &run.end);
-    let edges = window.failure.iter().flat_map(fairrate_sim::FailureWindows::edges);
-    let snapshots: BTreeSet<Time> = std::iter::once(window.from).chain(window.until).chain(edges).collect();
-    let snapshots = snapshots.into_iter().collect();
     let Run { name, description, profile, seed, end: stop, .. } = run;
-    let beside = stacks.all[1..].to_vec();
     let config = SimConfig {
         topology,
         fabric,
         transport,
         cc,
-        beside,
+        beside: stacks.all[1..].to_vec(),
         flows: flows.into(),
         changes,
         tasks,
@@ -169,19 +212,46 @@ pub(crate) fn read(
         hosts: host_configs,
         allocator,
         probes,
-        snapshots,
+        snapshots: snapshots(&window),
         stop,
         seed,
     };
-    host::check(report, &hosts, &config);
-    check_times(report, &config, network_site);
-    routing::check_conga(report, &config, network_site);
-    ecn::check(report, &config, switch_site);
-    switch::check_buffers(report, &config, switch_site);
+    check_config(report, &config, &hosts, sites);
     report.check()?;
     let warnings = warnings::warnings(&config, profile);
     let blocks = blocks.into_iter().map(|block| block.name).collect();
     Ok(Resolved { name, description, blocks, config, window, warnings, output })
+}
+
+/// Checks that there is one network, which a central allocator needs.
+fn check_one_network(report: &Report, topology: &Topology, site: Site) -> Result<(), ScenarioError> {
+    if !topology.has_several_ends() {
+        return Ok(());
+    }
+    let (message, help) = if topology.second_ports.are_none() {
+        let message = "a central allocator has one network, and servers have scale-up networks of their own";
+        (message, "write `scale_up = false` in `[topology]`, or choose another `cc`")
+    } else {
+        ("a central allocator has one network, and first and second ports have two", "choose another `cc`")
+    };
+    report.problem("scenario::conflict", site, message, "in here", help);
+    report.check()
+}
+
+/// Returns the times at which a run counts for the edges of `window` and those of its failures, in order.
+fn snapshots(window: &Window) -> Vec<Time> {
+    let edges = window.failure.iter().flat_map(fairrate_sim::FailureWindows::edges);
+    let times: BTreeSet<Time> = std::iter::once(window.from).chain(window.until).chain(edges).collect();
+    times.into_iter().collect()
+}
+
+/// Checks the values of a configuration that depend on several sections.
+fn check_config(report: &Report, config: &SimConfig, hosts: &[host::Host], sites: Sites) {
+    host::check(report, hosts, config);
+    check_times(report, config, sites.network);
+    routing::check_conga(report, config, sites.network);
+    ecn::check(report, config, sites.switch);
+    switch::check_buffers(report, config, sites.switch);
 }
 
 /// Returns the line rates of all hosts; `None` if the document has no network that can be built. Its problems are

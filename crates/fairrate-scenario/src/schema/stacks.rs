@@ -2,7 +2,7 @@
 //! `[transport]`.
 
 use fairrate_control::{NetworkNeeds, PortScope, Profile, Queueing};
-use fairrate_sim::{EcnConfig, SimConfig, Stack};
+use fairrate_sim::{EcnConfig, SimConfig, Stack, Transport, TransportConfig};
 
 use super::algorithm::Algorithms;
 use super::files::Files;
@@ -40,6 +40,15 @@ impl Stacks {
     /// Returns the first stack, that of `[transport]`.
     pub(super) fn first(&self) -> &Stack {
         &self.all[0]
+    }
+
+    /// Returns the transport that losses harm most: the first one that sends nothing again after a timeout, or else
+    /// that of `[transport]`.
+    pub(super) fn weakest_transport(&self) -> &TransportConfig {
+        let is_patient =
+            |stack: &&Stack| stack.transport.rto.is_none() && !matches!(stack.transport.kind, Transport::Tcp(_));
+        let weakest = self.all.iter().find(is_patient).unwrap_or(self.first());
+        &weakest.transport
     }
 
     /// Adds a stack, which has its place at `site`, if it is another one; returns its number, or `None` if there are

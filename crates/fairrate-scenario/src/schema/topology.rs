@@ -120,100 +120,140 @@ const fn gbps(gbps: u64) -> Rate {
     Rate::from_gbps(gbps)
 }
 
+/// Reads the parameters of a shape of this `kind`.
 fn read_shape(kind: &str, s: &mut Section<'_>, files: &Files<'_>) -> Shape {
-    let us = Time::from_us(1);
     match kind {
-        // 25 Gb/s and 1 us: a rack of PowerTCP section 4.1.
-        "star" => Shape::Star(Star {
-            hosts: s.get("hosts", 16).value,
-            rate: s.get("rate", gbps(25)).value,
-            delay: s.get("delay", us).value,
-        }),
-        "dumbbell" => Shape::Dumbbell(Dumbbell {
-            left: s.get("left", 8).value,
-            right: s.get("right", 8).value,
-            host_rate: s.get("host_rate", gbps(25)).value,
-            host_delay: s.get("host_delay", us).value,
-            bottleneck_rate: s.get("bottleneck_rate", gbps(25)).value,
-            bottleneck_delay: s.get("bottleneck_delay", us).value,
-        }),
-        // The three switches with two hosts each of the ns-3 reference runs.
-        "parking-lot" => Shape::ParkingLot(ParkingLot {
-            switches: s.get("switches", 3).value,
-            hosts_per_switch: s.get("hosts_per_switch", 2).value,
-            host_rate: s.get("host_rate", gbps(25)).value,
-            host_delay: s.get("host_delay", us).value,
-            link_rate: s.get("link_rate", gbps(25)).value,
-            link_rates: read_link_rates(s),
-            link_delay: s.get("link_delay", us).value,
-        }),
-        // Flowtune section 6: 9 racks of 16 servers at 10 Gb/s, 4 spines at 40 Gb/s, 1.5 us a link.
-        "leaf-spine" => Shape::LeafSpine(LeafSpine {
-            leaves: s.get("leaves", 9).value,
-            spines: s.get("spines", 4).value,
-            hosts_per_leaf: s.get("hosts_per_leaf", 16).value,
-            host_rate: s.get("host_rate", gbps(10)).value,
-            host_delay: s.get("host_delay", Time::from_ns(1_500)).value,
-            uplink_rate: s.get("uplink_rate", gbps(40)).value,
-            uplink_delay: s.get("uplink_delay", Time::from_ns(1_500)).value,
-        }),
-        // PowerTCP section 4.1. The paper says 2 cores; with its 100 Gb/s links these cores would carry half of the
-        // capacity of the ToR uplinks, too little for 60 % of load. Its public code has 4, as has this default.
-        "fat-tree" => Shape::FatTree(FatTree {
-            pods: s.get("pods", 4).value,
-            tors_per_pod: s.get("tors_per_pod", 2).value,
-            aggs_per_pod: s.get("aggs_per_pod", 2).value,
-            cores: s.get("cores", 4).value,
-            hosts_per_tor: s.get("hosts_per_tor", 32).value,
-            host_rate: s.get("host_rate", gbps(25)).value,
-            host_delay: s.get("host_delay", us).value,
-            fabric_rate: s.get("fabric_rate", gbps(100)).value,
-            tor_delay: s.get("tor_delay", us).value,
-            core_delay: s.get("core_delay", Time::from_us(5)).value,
-        }),
+        "star" => Shape::Star(read_star(s)),
+        "dumbbell" => Shape::Dumbbell(read_dumbbell(s)),
+        "parking-lot" => Shape::ParkingLot(read_parking_lot(s)),
+        "leaf-spine" => Shape::LeafSpine(read_leaf_spine(s)),
+        "fat-tree" => Shape::FatTree(read_fat_tree(s)),
         "fat-tree-k" => Shape::FatTreeK(read_fat_tree_k(s)),
-        // RoCC Fig. 12b: five hosts at 40 Gb/s and two at 100 Gb/s; 1.5 us a link as in its large simulations.
-        "asymmetric" => Shape::Asymmetric(Asymmetric {
-            slow_hosts: s.get("slow_hosts", 5).value,
-            slow_rate: s.get("slow_rate", gbps(40)).value,
-            fast_hosts: s.get("fast_hosts", 2).value,
-            fast_rate: s.get("fast_rate", gbps(100)).value,
-            core_rate: s.get("core_rate", gbps(100)).value,
-            delay: s.get("delay", Time::from_ns(1_500)).value,
-        }),
-        // PowerTCP section 5. Delays are not in the paper. These delays give its largest base round-trip time of 24 us
-        // for packets of 1,000 bytes with telemetry; and with empty queues no packet overtakes another when a circuit
-        // opens or closes: 9.94 us by the packet switch, 9.9 us and the time at 100 Gb/s by a circuit.
-        "rdcn" => Shape::Rdcn(Rdcn {
-            tors: s.get("tors", 25).value,
-            hosts_per_tor: s.get("hosts_per_tor", 10).value,
-            host_rate: s.get("host_rate", gbps(25)).value,
-            host_delay: s.get("host_delay", us).value,
-            uplink_rate: s.get("uplink_rate", gbps(25)).value,
-            uplink_delay: s.get("uplink_delay", Time::from_ns(4_620)).value,
-            circuit_rate: s.get("circuit_rate", gbps(100)).value,
-            circuit_delay: s.get("circuit_delay", Time::from_ns(9_900)).value,
-            day: s.get("day", Time::from_us(225)).value,
-            night: s.get("night", Time::from_us(20)).value,
-        }),
+        "asymmetric" => Shape::Asymmetric(read_asymmetric(s)),
+        "rdcn" => Shape::Rdcn(read_rdcn(s)),
         "rail" => Shape::Cluster(read_cluster(s, Wiring::Rails)),
-        "hpn" => Shape::Cluster(read_cluster(s, Wiring::Planes)),
-        // The example of the paper's Fig. 5: 72 hosts, and as many global links as make every group a neighbour of
-        // every other one.
-        "dragonfly" => Shape::Dragonfly(Dragonfly {
-            groups: s.get("groups", 9).value,
-            switches_per_group: s.get("switches_per_group", 4).value,
-            hosts_per_switch: s.get("hosts_per_switch", 2).value,
-            global_per_switch: s.get("global_per_switch", 2).value,
-            host_rate: s.get("host_rate", gbps(100)).value,
-            host_delay: s.get("host_delay", Time::from_ns(100)).value,
-            local_rate: s.get("local_rate", gbps(100)).value,
-            local_delay: s.get("local_delay", Time::from_ns(100)).value,
-            global_rate: s.get("global_rate", gbps(100)).value,
-            global_delay: s.get("global_delay", Time::from_ns(500)).value,
-        }),
         "dcn+" => Shape::Cluster(read_cluster(s, Wiring::Servers)),
+        "hpn" => Shape::Cluster(read_cluster(s, Wiring::Planes)),
+        "dragonfly" => Shape::Dragonfly(read_dragonfly(s)),
         _ => files.read(s, "topology", "txt").map_or(Shape::Unusable, Shape::File),
+    }
+}
+
+/// Reads `star`. The defaults are a rack of PowerTCP section 4.1: 25 Gb/s and 1 us.
+fn read_star(s: &mut Section<'_>) -> Star {
+    Star {
+        hosts: s.get("hosts", 16).value,
+        rate: s.get("rate", gbps(25)).value,
+        delay: s.get("delay", Time::from_us(1)).value,
+    }
+}
+
+/// Reads `dumbbell`.
+fn read_dumbbell(s: &mut Section<'_>) -> Dumbbell {
+    let us = Time::from_us(1);
+    Dumbbell {
+        left: s.get("left", 8).value,
+        right: s.get("right", 8).value,
+        host_rate: s.get("host_rate", gbps(25)).value,
+        host_delay: s.get("host_delay", us).value,
+        bottleneck_rate: s.get("bottleneck_rate", gbps(25)).value,
+        bottleneck_delay: s.get("bottleneck_delay", us).value,
+    }
+}
+
+/// Reads `parking-lot`. The defaults are the three switches with two hosts each of the ns-3 reference runs.
+fn read_parking_lot(s: &mut Section<'_>) -> ParkingLot {
+    let us = Time::from_us(1);
+    ParkingLot {
+        switches: s.get("switches", 3).value,
+        hosts_per_switch: s.get("hosts_per_switch", 2).value,
+        host_rate: s.get("host_rate", gbps(25)).value,
+        host_delay: s.get("host_delay", us).value,
+        link_rate: s.get("link_rate", gbps(25)).value,
+        link_rates: read_link_rates(s),
+        link_delay: s.get("link_delay", us).value,
+    }
+}
+
+/// Reads `leaf-spine`. The defaults are Flowtune's, section 6: 9 racks of 16 servers at 10 Gb/s, 4 spines at 40 Gb/s,
+/// 1.5 us a link.
+fn read_leaf_spine(s: &mut Section<'_>) -> LeafSpine {
+    LeafSpine {
+        leaves: s.get("leaves", 9).value,
+        spines: s.get("spines", 4).value,
+        hosts_per_leaf: s.get("hosts_per_leaf", 16).value,
+        host_rate: s.get("host_rate", gbps(10)).value,
+        host_delay: s.get("host_delay", Time::from_ns(1_500)).value,
+        uplink_rate: s.get("uplink_rate", gbps(40)).value,
+        uplink_delay: s.get("uplink_delay", Time::from_ns(1_500)).value,
+    }
+}
+
+/// Reads `fat-tree`. The defaults are those of PowerTCP section 4.1. The paper says 2 cores; with its 100 Gb/s links
+/// these cores would carry half of the capacity of the ToR uplinks, too little for 60 % of load. Its public code has 4,
+/// as has this default.
+fn read_fat_tree(s: &mut Section<'_>) -> FatTree {
+    let us = Time::from_us(1);
+    FatTree {
+        pods: s.get("pods", 4).value,
+        tors_per_pod: s.get("tors_per_pod", 2).value,
+        aggs_per_pod: s.get("aggs_per_pod", 2).value,
+        cores: s.get("cores", 4).value,
+        hosts_per_tor: s.get("hosts_per_tor", 32).value,
+        host_rate: s.get("host_rate", gbps(25)).value,
+        host_delay: s.get("host_delay", us).value,
+        fabric_rate: s.get("fabric_rate", gbps(100)).value,
+        tor_delay: s.get("tor_delay", us).value,
+        core_delay: s.get("core_delay", Time::from_us(5)).value,
+    }
+}
+
+/// Reads `asymmetric`. The defaults are RoCC's Fig. 12b, five hosts at 40 Gb/s and two at 100 Gb/s; 1.5 us a link as in
+/// its large simulations.
+fn read_asymmetric(s: &mut Section<'_>) -> Asymmetric {
+    Asymmetric {
+        slow_hosts: s.get("slow_hosts", 5).value,
+        slow_rate: s.get("slow_rate", gbps(40)).value,
+        fast_hosts: s.get("fast_hosts", 2).value,
+        fast_rate: s.get("fast_rate", gbps(100)).value,
+        core_rate: s.get("core_rate", gbps(100)).value,
+        delay: s.get("delay", Time::from_ns(1_500)).value,
+    }
+}
+
+/// Reads `rdcn`. The defaults are those of PowerTCP section 5. Delays are not in the paper. These delays give its
+/// largest base round-trip time of 24 us for packets of 1,000 bytes with telemetry; and with empty queues no packet
+/// overtakes another when a circuit opens or closes: 9.94 us by the packet switch, 9.9 us and the time at 100 Gb/s by a
+/// circuit.
+fn read_rdcn(s: &mut Section<'_>) -> Rdcn {
+    Rdcn {
+        tors: s.get("tors", 25).value,
+        hosts_per_tor: s.get("hosts_per_tor", 10).value,
+        host_rate: s.get("host_rate", gbps(25)).value,
+        host_delay: s.get("host_delay", Time::from_us(1)).value,
+        uplink_rate: s.get("uplink_rate", gbps(25)).value,
+        uplink_delay: s.get("uplink_delay", Time::from_ns(4_620)).value,
+        circuit_rate: s.get("circuit_rate", gbps(100)).value,
+        circuit_delay: s.get("circuit_delay", Time::from_ns(9_900)).value,
+        day: s.get("day", Time::from_us(225)).value,
+        night: s.get("night", Time::from_us(20)).value,
+    }
+}
+
+/// Reads `dragonfly`. The defaults are the example of the paper's Fig. 5: 72 hosts, and as many global links as make
+/// every group a neighbour of every other one.
+fn read_dragonfly(s: &mut Section<'_>) -> Dragonfly {
+    Dragonfly {
+        groups: s.get("groups", 9).value,
+        switches_per_group: s.get("switches_per_group", 4).value,
+        hosts_per_switch: s.get("hosts_per_switch", 2).value,
+        global_per_switch: s.get("global_per_switch", 2).value,
+        host_rate: s.get("host_rate", gbps(100)).value,
+        host_delay: s.get("host_delay", Time::from_ns(100)).value,
+        local_rate: s.get("local_rate", gbps(100)).value,
+        local_delay: s.get("local_delay", Time::from_ns(100)).value,
+        global_rate: s.get("global_rate", gbps(100)).value,
+        global_delay: s.get("global_delay", Time::from_ns(500)).value,
     }
 }
 

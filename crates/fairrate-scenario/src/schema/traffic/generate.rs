@@ -5,8 +5,8 @@ use std::collections::HashSet;
 use fairrate_control::AlgorithmConfig;
 use fairrate_sim::topology::Topology;
 use fairrate_sim::workload::{
-    AllToAll, Churn, ClosedLoop, Collective, Incast, ListStacks, Permutation, Poisson, Senders, Staggered, Stride,
-    Training, Workload, merge, parse_flow_list, share_connections,
+    AllToAll, Churn, ClosedLoop, Collective, Incast, ListStacks, Pace, Permutation, Poisson, Senders, Staggered,
+    Stride, Training, Workload, merge, parse_flow_list, share_connections,
 };
 use fairrate_sim::{Connection, FieldError, FlowSpec, NodeId};
 use fairrate_text::one_of;
@@ -15,6 +15,7 @@ use fairrate_units::Bytes;
 use super::super::algorithms_that;
 use super::super::files::{Text, file_problem};
 use super::super::names::{Names, NodeName};
+use super::ranks::Ranks;
 use super::{Block, Kind, SenderNames, Stacks};
 use crate::error::{Report, ScenarioError};
 use crate::memory::{FLOW_BYTES, available_memory, shown_bytes};
@@ -41,7 +42,7 @@ pub(in crate::schema) fn build(
         if !fits(report, block, topology, names, earlier) {
             break;
         }
-        let mut workload = generate(report, block, topology, names, seed, group);
+        let mut workload = Generator { report, block, topology, names, seed, group }.workload();
         workload.flows.iter_mut().for_each(|flow| treat(flow, block));
         if block.connection == Connection::PerPair {
             share_connections(&mut workload.flows);
@@ -173,16 +174,6 @@ fn expected_flows(report: &Report, block: &Block<'_>, topology: &Topology, names
     }
 }
 
-/// Returns the senders that a name stands for: hosts, of which one that is named alone may be the receiver, which is an
-/// error later.
-fn others(names: &Names<'_>, name: &NodeName, receiver: NodeId, report: &Report) -> Vec<NodeId> {
-    let mut hosts = names.hosts(name, report);
-    if 1 < hosts.len() {
-        hosts.retain(|&host| host != receiver);
-    }
-    hosts
-}
-
 /// Sets the properties that a block gives to its flows. Class, weight and stack of flows of a list are in the list.
 fn treat(flow: &mut FlowSpec, block: &Block<'_>) {
     (flow.demand, flow.subflows, flow.burst) = (block.demand, block.subflows, block.burst);
@@ -191,129 +182,160 @@ fn treat(flow: &mut FlowSpec, block: &Block<'_>) {
     }
 }
 
-fn generate(
-    report: &Report,
-    block: &Block<'_>,
-    topology: &Topology,
-    names: &Names<'_>,
+/// A block, and the network that it is generated for.
+struct Generator<'a> {
+    report: &'a Report,
+    block: &'a Block<'a>,
+    topology: &'a Topology,
+    names: &'a Names<'a>,
     seed: u64,
+    /// Number of the block.
     group: u32,
-) -> Workload {
-    let senders = |s: &SenderNames, receiver: NodeId| match s {
-        SenderNames::Hosts(list) => {
-            Senders::Hosts(list.iter().flat_map(|h| others(names, h, receiver, report)).collect())
-        }
-        SenderNames::Count { n, from } => Senders::Count { n: *n, from: *from },
-    };
-    let in_racks = |list: &[NodeName]| list.iter().flat_map(|h| names.hosts(h, report)).collect::<Vec<_>>();
-    let result = match &block.kind {
-        Kind::Poisson { poisson, hosts, receivers } => {
-            let (hosts, receivers) = (hosts.as_deref().map(in_racks), receivers.as_deref().map(in_racks));
-            let poisson = Poisson { hosts, receivers, ..poisson.clone() };
-            if !topology.link_sets.contains_key(&poisson.link_set) {
-                unknown_link_set(report, block, &poisson.link_set, topology);
+}
+
+impl Generator<'_> {
+    /// Returns the flows of the block, and its tasks if it is a job; nothing if it cannot be used, which is reported.
+    fn workload(&self) -> Workload {
+        let (topology, seed, group) = (self.topology, self.seed, self.group);
+        let made = match &self.block.kind {
+            Kind::Poisson { poisson, hosts, receivers } => {
+                let (hosts, receivers) = (self.hosts(hosts.as_deref()), self.hosts(receivers.as_deref()));
+                let poisson = Poisson { hosts, receivers, ..poisson.clone() };
+                self.check_link_set(&poisson.link_set);
+                self.flows(|| poisson.generate(topology, seed, group))
             }
-            guarded(report, || poisson.generate(topology, seed, group))
-        }
-        Kind::ClosedLoop { loops, senders, receivers } => {
-            let (senders, receivers) = (senders.as_deref().map(in_racks), receivers.as_deref().map(in_racks));
-            let loops = ClosedLoop { senders, receivers, ..loops.clone() };
-            guarded(report, || loops.generate(topology, seed, group))
-        }
-        Kind::Incast { incast, receiver, senders: list } => {
-            let receiver = names.host(receiver, report);
-            let incast = Incast { receiver, senders: senders(list, receiver), ..incast.clone() };
-            guarded(report, || incast.generate(topology, seed, group))
-        }
-        Kind::Staggered { staggered, receiver, senders: list } => {
-            let receiver = names.host(receiver, report);
-            let staggered = Staggered { receiver, senders: senders(list, receiver), ..staggered.clone() };
-            guarded(report, || staggered.generate(topology, seed, group))
-        }
-        Kind::IncastQueries(q) => q.generate(topology, seed, group),
-        Kind::Permutation { permutation, hosts } => {
-            let permutation = Permutation { hosts: hosts.as_deref().map(in_racks), ..permutation.clone() };
-            guarded(report, || permutation.generate(topology, seed, group))
-        }
-        Kind::Stride { stride, hosts } => {
-            let stride = Stride { hosts: hosts.as_deref().map(in_racks), ..stride.clone() };
-            guarded(report, || stride.generate(topology, seed, group))
-        }
-        Kind::AllToAll { all, hosts } => {
-            let all = AllToAll { hosts: hosts.as_deref().map(in_racks), ..all.clone() };
-            guarded(report, || all.generate(topology, seed, group))
-        }
-        Kind::Churn { churn, hosts } => {
-            let churn = Churn { hosts: hosts.as_deref().map(in_racks), ..churn.clone() };
-            let made = guarded(report, || churn.generate(topology, seed, group));
-            return made.map_or_else(
-                |e| unusable(report, block, e),
-                |(flows, changes)| Workload { flows, changes, ..Workload::default() },
-            );
-        }
-        Kind::Collective { collective, ranks } => {
-            let made = guarded(report, || {
-                let (hosts, pace) = ranks.on(topology, in_racks, seed, group)?;
+            Kind::ClosedLoop { loops, senders, receivers } => {
+                let (senders, receivers) = (self.hosts(senders.as_deref()), self.hosts(receivers.as_deref()));
+                let loops = ClosedLoop { senders, receivers, ..loops.clone() };
+                self.flows(|| loops.generate(topology, seed, group))
+            }
+            Kind::Incast { incast, receiver, senders } => {
+                let receiver = self.names.host(receiver, self.report);
+                let incast = Incast { receiver, senders: self.senders(senders, receiver), ..incast.clone() };
+                self.flows(|| incast.generate(topology, seed, group))
+            }
+            Kind::Staggered { staggered, receiver, senders } => {
+                let receiver = self.names.host(receiver, self.report);
+                let staggered = Staggered { receiver, senders: self.senders(senders, receiver), ..staggered.clone() };
+                self.flows(|| staggered.generate(topology, seed, group))
+            }
+            Kind::IncastQueries(queries) => queries.generate(topology, seed, group).map(Workload::from),
+            Kind::Permutation { permutation, hosts } => {
+                let permutation = Permutation { hosts: self.hosts(hosts.as_deref()), ..permutation.clone() };
+                self.flows(|| permutation.generate(topology, seed, group))
+            }
+            Kind::Stride { stride, hosts } => {
+                let stride = Stride { hosts: self.hosts(hosts.as_deref()), ..stride.clone() };
+                self.flows(|| stride.generate(topology, seed, group))
+            }
+            Kind::AllToAll { all, hosts } => {
+                let all = AllToAll { hosts: self.hosts(hosts.as_deref()), ..all.clone() };
+                self.flows(|| all.generate(topology, seed, group))
+            }
+            Kind::Churn { churn, hosts } => {
+                let churn = Churn { hosts: self.hosts(hosts.as_deref()), ..churn.clone() };
+                let made = self.guarded(|| churn.generate(topology, seed, group));
+                made.map(|(flows, changes)| Workload { flows, changes, ..Workload::default() })
+            }
+            Kind::Collective { collective, ranks } => self.on_ranks(ranks, |hosts, pace| {
                 Collective { hosts: Some(hosts), pace, ..collective.clone() }.generate(topology, seed, group)
-            });
-            return made.unwrap_or_else(|e| unusable(report, block, e));
-        }
-        Kind::Training { training, ranks } => {
-            let made = guarded(report, || {
-                let (hosts, pace) = ranks.on(topology, in_racks, seed, group)?;
+            }),
+            Kind::Training { training, ranks } => self.on_ranks(ranks, |hosts, pace| {
                 Training { hosts: Some(hosts), pace, ..(**training).clone() }.generate(topology, seed, group)
-            });
-            return made.unwrap_or_else(|e| unusable(report, block, e));
-        }
-        Kind::Trace { job, start, ranks } => {
-            let made = guarded(report, || {
-                let (hosts, pace) = ranks.on(topology, in_racks, seed, group)?;
-                job.generate(topology, &hosts, group, *start, &pace)
-            });
-            return made.unwrap_or_else(|e| unusable(report, block, e));
-        }
-        Kind::List { file, ignore_columns } => {
-            let stacks = ListStacks { usual: block.stack, named: &block.named };
-            return read_flows(report, file, ignore_columns, topology, (group, stacks));
-        }
-    };
-    result.map_or_else(|e| unusable(report, block, e), Workload::from)
-}
-
-fn unusable(report: &Report, block: &Block<'_>, e: FieldError) -> Workload {
-    let help = e.help.unwrap_or_else(|| format!("correct `{}` of this block", e.field));
-    let site = block.anchor.site_of(e.field);
-    report.problem("scenario::bad_traffic", site, e.message, format!("`{}`", e.field), help);
-    Workload::default()
-}
-
-/// Calls `generate` only if there is no problem so far: an unknown name stands for host 0.
-fn guarded<T: Default>(report: &Report, generate: impl FnOnce() -> Result<T, FieldError>) -> Result<T, FieldError> {
-    if report.is_clean() { generate() } else { Ok(T::default()) }
-}
-
-fn unknown_link_set(report: &Report, block: &Block<'_>, name: &str, topology: &Topology) {
-    let sets: Vec<&str> = topology.link_sets.keys().map(String::as_str).collect();
-    let message = format!("this topology has no link set `{name}`");
-    let help = format!("set `link_set` to {}", one_of(&sets));
-    report.problem("scenario::unknown_name", block.anchor.site_of("link_set"), message, "`link_set`", help);
-}
-
-fn read_flows(
-    report: &Report,
-    file: &Text,
-    ignore_columns: &[String],
-    topology: &Topology,
-    (group, stacks): (u32, ListStacks<'_>),
-) -> Workload {
-    let mut workload = parse_flow_list(&file.text, topology, ignore_columns, stacks).unwrap_or_else(|error| {
-        let fallback = "correct this line, or leave it out";
-        file_problem(report, "scenario::flow_list", file, &error, fallback);
-        Workload::default()
-    });
-    // The flows of a list without groups get the group of the block.
-    if workload.flows.iter().all(|flow| flow.group == 0) {
-        workload.flows.iter_mut().for_each(|flow| flow.group = group);
+            }),
+            Kind::Trace { job, start, ranks } => {
+                self.on_ranks(ranks, |hosts, pace| job.generate(topology, &hosts, group, *start, &pace))
+            }
+            Kind::List { file, ignore_columns } => Ok(self.read_list(file, ignore_columns)),
+        };
+        made.unwrap_or_else(|error| self.unusable(error))
     }
-    workload
+
+    /// Returns the hosts that `names` stand for; `None` if there are no names.
+    fn hosts(&self, names: Option<&[NodeName]>) -> Option<Vec<NodeId>> {
+        names.map(|names| self.hosts_of(names))
+    }
+
+    /// Returns the hosts that `names` stand for.
+    fn hosts_of(&self, names: &[NodeName]) -> Vec<NodeId> {
+        names.iter().flat_map(|name| self.names.hosts(name, self.report)).collect()
+    }
+
+    /// Returns the senders to `receiver` that `names` stand for.
+    fn senders(&self, names: &SenderNames, receiver: NodeId) -> Senders {
+        match names {
+            SenderNames::Hosts(list) => {
+                Senders::Hosts(list.iter().flat_map(|name| self.others(name, receiver)).collect())
+            }
+            SenderNames::Count { n, from } => Senders::Count { n: *n, from: *from },
+        }
+    }
+
+    /// Returns the senders that a name stands for: hosts, of which one that is named alone may be the receiver, which
+    /// is an error later.
+    fn others(&self, name: &NodeName, receiver: NodeId) -> Vec<NodeId> {
+        let mut hosts = self.names.hosts(name, self.report);
+        if 1 < hosts.len() {
+            hosts.retain(|&host| host != receiver);
+        }
+        hosts
+    }
+
+    /// Reports a link set that the topology does not have.
+    fn check_link_set(&self, name: &str) {
+        if self.topology.link_sets.contains_key(name) {
+            return;
+        }
+        let sets: Vec<&str> = self.topology.link_sets.keys().map(String::as_str).collect();
+        let message = format!("this topology has no link set `{name}`");
+        let help = format!("set `link_set` to {}", one_of(&sets));
+        let site = self.block.anchor.site_of("link_set");
+        self.report.problem("scenario::unknown_name", site, message, "`link_set`", help);
+    }
+
+    /// Calls `generate` only if there is no problem so far: an unknown name stands for host 0.
+    fn guarded<T: Default>(&self, generate: impl FnOnce() -> Result<T, FieldError>) -> Result<T, FieldError> {
+        if self.report.is_clean() { generate() } else { Ok(T::default()) }
+    }
+
+    /// Returns the flows that `generate` returns, as a workload that has nothing else.
+    fn flows(&self, generate: impl FnOnce() -> Result<Vec<FlowSpec>, FieldError>) -> Result<Workload, FieldError> {
+        self.guarded(generate).map(Workload::from)
+    }
+
+    /// Returns the workload that `generate` returns for the hosts of `ranks` and their pace.
+    fn on_ranks(
+        &self,
+        ranks: &Ranks,
+        generate: impl FnOnce(Vec<NodeId>, Pace) -> Result<Workload, FieldError>,
+    ) -> Result<Workload, FieldError> {
+        self.guarded(|| {
+            let (hosts, pace) = ranks.on(self.topology, |names| self.hosts_of(names), self.seed, self.group)?;
+            generate(hosts, pace)
+        })
+    }
+
+    /// Reads the flows of a list, without its `ignore_columns`.
+    fn read_list(&self, file: &Text, ignore_columns: &[String]) -> Workload {
+        let stacks = ListStacks { usual: self.block.stack, named: &self.block.named };
+        let read = parse_flow_list(&file.text, self.topology, ignore_columns, stacks);
+        let mut workload = read.unwrap_or_else(|error| {
+            let fallback = "correct this line, or leave it out";
+            file_problem(self.report, "scenario::flow_list", file, &error, fallback);
+            Workload::default()
+        });
+        // The flows of a list without groups get the group of the block.
+        if workload.flows.iter().all(|flow| flow.group == 0) {
+            workload.flows.iter_mut().for_each(|flow| flow.group = self.group);
+        }
+        workload
+    }
+
+    /// Reports that the block cannot be used; returns a workload without flows.
+    fn unusable(&self, e: FieldError) -> Workload {
+        let help = e.help.unwrap_or_else(|| format!("correct `{}` of this block", e.field));
+        let site = self.block.anchor.site_of(e.field);
+        self.report.problem("scenario::bad_traffic", site, e.message, format!("`{}`", e.field), help);
+        Workload::default()
+    }
 }
