@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use fairrate_control::AlgorithmConfig;
-use fairrate_sim::{Counts, Drops, NodeId, PortId, ProbeSpec};
+use fairrate_sim::{Counts, Drops, NodeId, PortId, ProbeSpec, SimConfig};
 use fairrate_units::Bytes;
 
 use crate::SCHEMA;
@@ -17,31 +17,7 @@ use crate::summary::{AllocatorSummary, Convergence, Deadlines, PortInfo, Summary
 /// Returns the summary before the first event: names, sizes and the sampled ports; all counts are zero.
 pub(super) fn first_summary(inputs: &RunInputs<'_>) -> Summary {
     let config = inputs.config;
-    let ports = config.probes.iter().filter_map(|probe| match probe {
-        ProbeSpec::Ports { ports, .. } => Some(ports.iter().copied()),
-        ProbeSpec::Hosts { .. } | ProbeSpec::Flows { .. } | ProbeSpec::Rtts | ProbeSpec::Convergence { .. } => None,
-    });
-    let mut ports: Vec<PortId> = ports.flatten().collect();
-    ports.sort_unstable();
-    ports.dedup();
-    let hosts = config.probes.iter().flat_map(|probe| match probe {
-        ProbeSpec::Hosts { hosts, .. } => &hosts[..],
-        ProbeSpec::Ports { .. } | ProbeSpec::Flows { .. } | ProbeSpec::Rtts | ProbeSpec::Convergence { .. } => &[],
-    });
-    let hosts: BTreeSet<NodeId> = hosts.copied().collect();
     let converges = config.probes.iter().any(|probe| matches!(probe, ProbeSpec::Convergence { .. }));
-    let topology = &config.topology;
-    let info = |port: PortId| PortInfo {
-        port: topology.port_name(port),
-        node: topology.from(port).0,
-        rate_bps: topology.link(port).rate.as_bps(),
-    };
-    // The rate of a receive buffer is that at which it drains.
-    let of_host = |&host: &NodeId| PortInfo {
-        port: host_name(topology, host),
-        node: host.0,
-        rate_bps: config.drain_rate(host).as_bps(),
-    };
     Summary {
         schema: SCHEMA.to_owned(),
         backend: simulator(),
@@ -92,10 +68,35 @@ pub(super) fn first_summary(inputs: &RunInputs<'_>) -> Summary {
         recovery: None,
         collectives: config.collectives.iter().map(|spec| CollectiveSummary::of(spec, &[])).collect(),
         jobs: config.jobs.iter().map(|spec| JobSummary::of(spec, &[])).collect(),
-        ports: ports.into_iter().map(info).chain(hosts.iter().map(of_host)).collect(),
+        ports: sampled_ports(config),
         tables: BTreeMap::new(),
         checksum: String::new(),
     }
+}
+
+/// Returns the ports that probes sample, in order, and behind them the hosts whose receive buffers are sampled.
+fn sampled_ports(config: &SimConfig) -> Vec<PortInfo> {
+    let (mut ports, mut hosts) = (BTreeSet::<PortId>::new(), BTreeSet::<NodeId>::new());
+    for probe in &config.probes {
+        match probe {
+            ProbeSpec::Ports { ports: more, .. } => ports.extend(more),
+            ProbeSpec::Hosts { hosts: more, .. } => hosts.extend(more),
+            ProbeSpec::Flows { .. } | ProbeSpec::Rtts | ProbeSpec::Convergence { .. } => {}
+        }
+    }
+    let topology = &config.topology;
+    let of_port = |port: PortId| PortInfo {
+        port: topology.port_name(port),
+        node: topology.from(port).0,
+        rate_bps: topology.link(port).rate.as_bps(),
+    };
+    // The rate of a receive buffer is that at which it drains.
+    let of_host = |host: NodeId| PortInfo {
+        port: host_name(topology, host),
+        node: host.0,
+        rate_bps: config.drain_rate(host).as_bps(),
+    };
+    ports.into_iter().map(of_port).chain(hosts.into_iter().map(of_host)).collect()
 }
 
 /// Returns an algorithm's title if it is no built-in one, which only this program knows; otherwise an empty text.
