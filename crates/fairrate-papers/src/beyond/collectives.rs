@@ -348,6 +348,12 @@ fn over(a: &[f64], b: &[f64]) -> Vec<f64> {
 const NONE_MEET: &str = "uplinks have 8 Tb/s, so that no two messages meet there";
 
 fn claims(points: &Points) -> Vec<Claim> {
+    let parts = [ring_claims, path_claims, placement_claims, rail_claims, beside_claims];
+    parts.iter().flat_map(|claims| claims(points)).collect()
+}
+
+/// Returns the claims about rings on one switch: their bandwidth, and their time by the closed form.
+fn ring_claims(points: &Points) -> Vec<Claim> {
     let mut claims = Vec::new();
     for buffer in BUFFERS {
         for n in RANKS {
@@ -359,6 +365,12 @@ fn claims(points: &Points) -> Vec<Claim> {
             claims.push(Claim::exact(&format!("form-{n}-{buffer}"), &sentence, rule, "", value("over form")));
         }
     }
+    claims
+}
+
+/// Returns the claims about an operation on leaves and spines, by each way to choose paths.
+fn path_claims(points: &Points) -> Vec<Claim> {
+    let mut claims = Vec::new();
     for op in OPS {
         let of = |way: &Way| values(points, &paths_name(op), way.name, "over bound 0");
         for way in &WAYS {
@@ -376,6 +388,12 @@ fn claims(points: &Points) -> Vec<Claim> {
             claim.changing(NONE_MEET, over(&changed(&WAYS[2], WIDE), &changed(&WAYS[0], WIDE)))
         });
     }
+    claims
+}
+
+/// Returns the claims about a ring on rails, by each placement of its ranks.
+fn placement_claims(points: &Points) -> Vec<Claim> {
+    let mut claims = Vec::new();
     for placement in PLACEMENTS {
         let of = |cc: &str| values(points, &placed_name(placement), cc, "ms 0");
         let sentence = format!("ours: ring of 512 ranks on rails, {placement}, DCQCN");
@@ -384,6 +402,12 @@ fn claims(points: &Points) -> Vec<Claim> {
         let (id, rule) = (format!("placed-{placement}-max-min"), Rule::About(1.0, 0.1));
         claims.push(Claim::mean(&id, &sentence, rule, "times", over(&of("dcqcn"), &of("ideal"))));
     }
+    claims
+}
+
+/// Returns the claims about operations on rails with a slow link and without.
+fn rail_claims(points: &Points) -> Vec<Claim> {
+    let mut claims = Vec::new();
     for what in ON_RAILS.map(|what| what.name) {
         let sentence = format!("ours: {what}, one link at a quarter, DCQCN: its time over that with whole links");
         let (id, ratio) = (format!("slow-{what}"), slowed(points, what, "dcqcn"));
@@ -411,6 +435,12 @@ fn claims(points: &Points) -> Vec<Claim> {
             }
         }
     }
+    claims
+}
+
+/// Returns the claims about two rings that share a link.
+fn beside_claims(points: &Points) -> Vec<Claim> {
+    let mut claims = Vec::new();
     for (_, crossing) in BESIDE {
         // Each message that crosses has an equal part of 400 Gb/s, and alone all of its host's 100.
         let expected = f64::from(4 + crossing) / 4.0;
