@@ -85,6 +85,18 @@ pub enum Admission {
     Drop(DropCause),
 }
 
+/// The place of a packet in a buffer, by the state before the packet is charged.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Judgement {
+    /// In the shared part.
+    Shared,
+    /// In the headroom of its ingress port: it is over the threshold, or a packet before it was and the headroom has
+    /// not been empty since. The sender must be paused.
+    Headroom,
+    /// Nowhere.
+    Drop(DropCause),
+}
+
 /// Charges of one (ingress port, class).
 #[derive(Clone, Copy, Debug, Default)]
 struct Ingress {
@@ -249,46 +261,17 @@ impl Mmu {
             slot.bytes += u32::from(wire);
             return Admission::Accept;
         }
-        let shared_free = |pool: &Pool| pool.buffer.saturating_sub(pool.used - pool.headroom_used);
-        let limits = &self.limits[usize::from(class) % N_CLASSES];
-
-        if let Some(alpha) = limits.egress_alpha
-            && alpha * (shared_free(pool) as f64) < (u64::from(egress_bytes) + bytes) as f64
-        {
-            return Admission::Drop(DropCause::EgressThreshold);
+        let judgement = self.judge(switch, ingress, class, wire, egress_bytes);
+        if let Judgement::Drop(cause) = judgement {
+            return Admission::Drop(cause);
         }
-        if !limits.pfc {
-            if pool.buffer < pool.used - pool.headroom_used + bytes {
-                return Admission::Drop(DropCause::BufferFull);
-            }
-            if limits.ingress_alpha * (shared_free(pool) as f64) < (u64::from(slot.bytes) + bytes) as f64 {
-                return Admission::Drop(DropCause::IngressThreshold);
-            }
-            pool.used += bytes;
-            self.peak = self.peak.max(pool.used);
-            slot.bytes += u32::from(wire);
-            return Admission::Accept;
-        }
-
-        if slot.headroom > 0
-            && self.headroom[headroom_of(self.n_headrooms, ingress, class)] < slot.headroom + u32::from(wire)
-        {
-            return Admission::Drop(DropCause::Headroom);
-        }
-        if pool.buffer + pool.headroom_total < pool.used + bytes {
-            return Admission::Drop(DropCause::BufferFull);
-        }
+        let (pool, slot) = (&mut self.pools[switch], &mut self.ingress[charge_of(ingress, class)]);
         pool.used += bytes;
         self.peak = self.peak.max(pool.used);
         slot.bytes += u32::from(wire);
-        let threshold = match &self.levels {
-            Some(levels) => levels[ingress].pause.as_u64(),
-            None => (limits.ingress_alpha * shared_free(pool) as f64) as u64,
-        };
-        if slot.headroom == 0 && u64::from(slot.bytes) <= threshold {
+        if judgement == Judgement::Shared {
             return Admission::Accept;
         }
-        // Over the threshold, and from then on until the headroom is empty again, arrivals are charged to headroom.
         pool.n_under_pressure += u32::from(!slot.has_pressure());
         slot.headroom += u32::from(wire);
         pool.headroom_used += bytes;
@@ -299,12 +282,48 @@ impl Mmu {
         Admission::AcceptAndPause
     }
 
+    /// Returns the place of a packet of `wire` bytes from `ingress` that would join an egress queue of `egress_bytes`.
+    #[inline]
+    fn judge(&self, switch: SwitchIdx, ingress: PortIdx, class: u8, wire: u16, egress_bytes: u32) -> Judgement {
+        let (pool, slot) = (&self.pools[switch], &self.ingress[charge_of(ingress, class)]);
+        let limits = &self.limits[usize::from(class) % N_CLASSES];
+        let bytes = u64::from(wire);
+        let shared = pool.used - pool.headroom_used;
+        let free = pool.buffer.saturating_sub(shared) as f64;
+        let held = u64::from(slot.bytes) + bytes;
+        if limits.egress_alpha.is_some_and(|alpha| alpha * free < (u64::from(egress_bytes) + bytes) as f64) {
+            return Judgement::Drop(DropCause::EgressThreshold);
+        }
+        if !limits.pfc {
+            return if pool.buffer < shared + bytes {
+                Judgement::Drop(DropCause::BufferFull)
+            } else if limits.ingress_alpha * free < held as f64 {
+                Judgement::Drop(DropCause::IngressThreshold)
+            } else {
+                Judgement::Shared
+            };
+        }
+        let headroom = || self.headroom[headroom_of(self.n_headrooms, ingress, class)];
+        if slot.headroom > 0 && headroom() < slot.headroom + u32::from(wire) {
+            return Judgement::Drop(DropCause::Headroom);
+        }
+        if pool.buffer + pool.headroom_total < pool.used + bytes {
+            return Judgement::Drop(DropCause::BufferFull);
+        }
+        // The packet itself counts as used when its ingress is checked.
+        let threshold = match &self.levels {
+            Some(levels) => levels[ingress].pause.as_u64(),
+            None => (limits.ingress_alpha * pool.buffer.saturating_sub(shared + bytes) as f64) as u64,
+        };
+        if slot.headroom == 0 && held <= threshold { Judgement::Shared } else { Judgement::Headroom }
+    }
+
     /// Returns `true` if a packet of `wire` bytes that leaves at once, by a port where no packet of its class waits,
     /// needs no charge: [`Mmu::admit`] would accept it and [`Mmu::release`] would uncharge all of it.
     #[inline(always)]
     pub fn admits_now(&mut self, switch: SwitchIdx, ingress: PortIdx, class: u8, wire: u16) -> bool {
         let most = self.pools[switch].used + u64::from(wire);
-        let passes = self.surely_admits(switch, most) || self.lets_pass_at_thresholds(switch, ingress, class, wire);
+        let passes = self.surely_admits(switch, most) || self.passes_at_thresholds(switch, ingress, class, wire);
         if passes {
             self.peak = self.peak.max(most);
         }
@@ -312,26 +331,9 @@ impl Mmu {
     }
 
     /// Decides as [`Mmu::admits_now`], for a switch that holds too many bytes for a sure admission.
-    fn lets_pass_at_thresholds(&self, switch: SwitchIdx, ingress: PortIdx, class: u8, wire: u16) -> bool {
-        let pool = &self.pools[switch];
-        let slot = &self.ingress[charge_of(ingress, class)];
-        let limits = &self.limits[usize::from(class) % N_CLASSES];
-        let (bytes, used) = (i64::from(wire), (pool.used - pool.headroom_used).cast_signed());
-        let free = 0.max(pool.buffer.cast_signed() - used);
-        let held = bytes + i64::from(slot.bytes);
-        // With PFC the packet itself counts as used when its ingress is checked.
-        let (limit, filled) = if limits.pfc {
-            (pool.buffer + pool.headroom_total, pool.used)
-        } else {
-            (pool.buffer, used.cast_unsigned())
-        };
-        let free_at_ingress = if limits.pfc { 0.max(pool.buffer.cast_signed() - used - bytes) } else { free };
-        slot.headroom == 0
-            && !slot.paused
-            && filled + u64::from(wire) <= limit
-            && limits.egress_alpha.is_none_or(|alpha| bytes as f64 <= alpha * free as f64)
-            && held as f64 <= limits.ingress_alpha * free_at_ingress as f64
-            && self.levels.as_ref().is_none_or(|of| !limits.pfc || held <= of[ingress].pause.as_u64().cast_signed())
+    fn passes_at_thresholds(&self, switch: SwitchIdx, ingress: PortIdx, class: u8, wire: u16) -> bool {
+        !self.ingress[charge_of(ingress, class)].has_pressure()
+            && self.judge(switch, ingress, class, wire, 0) == Judgement::Shared
     }
 
     /// Returns the classes for which the sender at the other end of `ingress` has been paused.
