@@ -4,7 +4,7 @@ use std::sync::Mutex;
 
 use fairrate_units::{Bytes, Time};
 
-use super::{patience, stuck_flows};
+use super::{check_progress, patience, stuck_flows};
 use crate::config::SimConfig;
 use crate::core::Part;
 use crate::core::parallel::lock;
@@ -59,6 +59,8 @@ impl FiniteWatch {
         if next_ps - self.since_ps < self.patience_ps {
             return Ok(());
         }
+        // If nothing else goes on either, all that is stuck is named.
+        check_progress(parts)?;
         let stuck = stuck_flows(parts, |run, id| !run.flow(id).is_endless()).join("; ");
         Err(SimError::Stalled { since: Time::from_ps(self.since_ps), unfinished: state.1, stuck })
     }
