@@ -76,7 +76,8 @@ typedef struct {
   uint64_t cwnd_bytes;
   // Pacing rate, in bits on the wire per second; zero: nothing may be sent.
   uint64_t rate_bps;
-  // Time of the next call of on_timer, or FAIRRATE_NONE. A time that is not in the future counts as a nanosecond from now.
+  // Time of the next call of on_timer, or FAIRRATE_NONE. A time that is not in the future counts as a nanosecond
+  // from now.
   uint64_t timer_ps;
 } FairrateAllowance;
 
@@ -128,8 +129,8 @@ typedef struct {
 
 // An algorithm. A library defines a single one, under the name fairrate_algorithm.
 //
-// Functions may be called by several threads at once, each with a flow of its own. They must not unwind. The comment of a
-// function that may be null says so; without that function, the last allowance stays in force.
+// Functions may be called by several threads at once, each with a flow of its own. They must not unwind. The comment
+// of a function that may be null says so; without that function, the last allowance stays in force.
 typedef struct {
   // FAIRRATE_ABI.
   uint32_t abi;
@@ -153,7 +154,8 @@ typedef struct {
   const FairrateParameter *parameters;
   // Number of parameters.
   size_t n_parameters;
-  // Creates and returns a flow's state, which all other functions get. parameters has a value for each parameter, in order.
+  // Creates and returns a flow's state, which all other functions get. parameters has a value for each parameter, in
+  // order.
   void *(*make)(const FairrateFlow *flow, const double *parameters);
   // Frees the state; may be null.
   void (*free)(void *state);
