@@ -72,8 +72,8 @@ pub fn listed(list: &str) -> Vec<String> {
 /// Returns the points of a figure as CSV, a line each, with units in the first line.
 pub fn csv(figure: &Panel) -> String {
     let (x, y) = (&figure.x.label, &figure.y.label);
-    let has_bands = figure.series.iter().any(|s| !s.low.is_empty());
     let is_in_rows = !figure.y.rows.is_empty();
+    let has_bands = !is_in_rows && figure.series.iter().any(|s| !s.low.is_empty());
     let mut head = if is_in_rows {
         let what = if figure.parts { ["row", "series"].as_slice() } else { &["port"] };
         what.iter().map(|&name| name.to_owned()).chain([format!("from: {x}"), format!("to: {x}")]).collect()
@@ -105,7 +105,6 @@ pub fn csv(figure: &Panel) -> String {
 
 /// Returns the fields that name a series of a figure: its row, if the figure has parts in rows, and its name.
 fn names(figure: &Panel, s: &Series) -> Vec<String> {
-    let row = figure.y.rows.get(s.y.first().map_or(0, |&row| row as usize));
     let name = if figure.parts {
         s.key.clone()
     } else if s.name.is_empty() {
@@ -113,7 +112,11 @@ fn names(figure: &Panel, s: &Series) -> Vec<String> {
     } else {
         s.name.clone()
     };
-    row.filter(|_| figure.parts).cloned().into_iter().chain([name]).collect()
+    if !figure.parts || figure.y.rows.is_empty() {
+        return vec![name];
+    }
+    let row = figure.y.rows.get(s.y.first().map_or(0, |&row| row as usize));
+    vec![row.cloned().unwrap_or_default(), name]
 }
 
 /// Returns the k-th x of a series; a word where the axis has words.
@@ -161,7 +164,4 @@ mod tests {
         let list = "file,chapter\n../../x.svg,a\na/b.svg,a\n,b\nfigures.csv,c\ngood.svg,d\n";
         assert_eq!(listed(list), ["good.svg", "good.csv"]);
     }
-
-    #[test]
-    fn fields_are_quoted_where_they_must_be() {}
 }
