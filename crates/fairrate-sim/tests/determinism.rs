@@ -8,7 +8,8 @@ use fairrate_control::{
 use fairrate_sim::topology::{LeafSpine, Star, Topology};
 use fairrate_sim::workload::Permutation;
 use fairrate_sim::{
-    FlowSpec, MptcpConfig, Pfc, Recovery, Scheduler, SimError, Simulation, StopRule, SubflowPaths, TcpConfig, Transport,
+    FaultConfig, Flap, FlowSpec, MptcpConfig, Pfc, PortId, Recovery, Scheduler, SimError, Simulation, StopRule,
+    SubflowPaths, TcpConfig, Transport,
 };
 use fairrate_units::{Bytes, Rate, Time};
 
@@ -95,6 +96,23 @@ fn a_finite_flow_that_hangs_beside_an_endless_one_is_named_at_the_same_time_on_a
     assert!(stuck.contains("of 50000 bytes acknowledged") && !stuck.contains("h10"), "{stuck}");
     assert_eq!(errors[0], errors[1]);
     assert_eq!(errors[0], errors[2]);
+}
+
+/// A flow waits for 600 ms for its link to come up, longer than a stall takes, and an endless flow goes on: it is not
+/// stuck.
+#[test]
+fn a_planned_outage_beside_an_endless_flow_is_no_hang() {
+    let topology = Star { hosts: 4, rate: Rate::from_gbps(25), delay: Time::from_us(1) }.build();
+    let link = (0..topology.n_ports() as u32).map(PortId).filter(|&port| topology.from(port).0 == 1).collect();
+    let endless = FlowSpec { demand: Rate::from_mbps(100), ..flow(2, 3, u64::MAX, Time::ZERO) };
+    let flows = vec![endless, flow(1, 0, 50_000, Time::from_us(10))];
+    let mut c = config(topology, algorithm("line-rate"), flows);
+    c.transport.rto = Some(Time::from_ms(1));
+    let flap = Some(Flap { down_at: Time::from_us(5), up_at: Time::from_ms(600), period: None });
+    c.faults = vec![FaultConfig { ports: link, flap, ..FaultConfig::NONE }];
+    let (recorder, totals) = run(c);
+    assert_eq!(recorder.flows.iter().filter(|flow| flow.delivered_bytes == 50_000).count(), 1);
+    assert!(Time::from_ms(600) < totals.end && totals.end < Time::from_ms(610), "{}", totals.end);
 }
 
 /// A run with an end time ends there, even with unfinished flows, and its bytes add up (`totals` asserts it).

@@ -5,7 +5,7 @@ use std::sync::Mutex;
 use fairrate_units::{Bytes, Time};
 
 use super::{check_progress, patience, stuck_flows};
-use crate::config::SimConfig;
+use crate::config::{Flap, SimConfig};
 use crate::core::Part;
 use crate::core::parallel::lock;
 use crate::simulation::SimError;
@@ -33,9 +33,12 @@ impl FiniteWatch {
     pub(in crate::core) fn new(config: &SimConfig) -> Option<Self> {
         let endless = config.flows.iter().filter(|flow| flow.bytes == Bytes::MAX).count();
         let is_endless_run = config.stop.at.is_none() && 0 < endless && endless < config.flows.len();
+        let (flaps, last_change_ps) = (config.faults.iter().filter_map(|fault| fault.flap), last_change_ps(config));
+        let outage = |flap: Flap| if flap.up_at < Time::MAX { flap.up_at - flap.down_at } else { Time::ZERO };
+        let longest_outage = flaps.map(outage).max().unwrap_or(Time::ZERO);
         is_endless_run.then(|| Self {
-            patience_ps: patience(config).as_ps(),
-            next_ps: 0,
+            patience_ps: patience(config).saturating_add(longest_outage).as_ps(),
+            next_ps: last_change_ps,
             state: State::default(),
             since_ps: 0,
         })
@@ -64,6 +67,14 @@ impl FiniteWatch {
         let stuck = stuck_flows(parts, |run, id| !run.flow(id).is_endless()).join("; ");
         Err(SimError::Stalled { since: Time::from_ps(self.since_ps), unfinished: state.1, stuck })
     }
+}
+
+/// Returns the time from which on nothing that is planned can free a flow: links have come up, and endless flows that
+/// stop have stopped. Links that go down again and again count with their first time.
+fn last_change_ps(config: &SimConfig) -> u64 {
+    let stops = config.flows.iter().filter(|flow| flow.bytes == Bytes::MAX).map(|flow| flow.stop);
+    let ups = config.faults.iter().filter_map(|fault| fault.flap).map(|flap| flap.up_at);
+    stops.chain(ups).filter(|time| *time < Time::MAX).map(Time::as_ps).max().unwrap_or(0)
 }
 
 impl Part {
