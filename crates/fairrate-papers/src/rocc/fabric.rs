@@ -4,8 +4,7 @@
 //! Pairs of hosts keep one connection for all their flows, as in the authors' code (`connection = "per-pair"` of the
 //! example).
 //!
-//! The switches pause by their egress queues at the levels of section VI, but for BFC and RoCC with whole gains: their
-//! runs are by ingress.
+//! The switches pause by their egress queues at the levels of section VI.
 
 use fairrate_report::panel::{Axis, Panel};
 use fairrate_report::stats;
@@ -13,7 +12,7 @@ use fairrate_sim::{FlowOutcome, NodeId};
 use fairrate_units::Rate;
 
 use super::baselines::{AT_ONCE, BFC, DCQCN, DCQCN_AUTHORS, HPCC, OMNET, PACC};
-use super::star::ROCC;
+use super::star::{FULL, ROCC};
 use crate::curves::{self, Curve};
 use crate::drawing::with_level;
 use crate::experiment::Run;
@@ -65,7 +64,7 @@ pub type Line = (Variant, &'static str);
 /// The paper's five algorithms with their forms, and the algorithms whose looks their lines have.
 pub const LINES: [Line; 9] = [
     (ROCC, "powertcp"),
-    (FULL_BY_INGRESS, "theta-powertcp"),
+    (FULL, "theta-powertcp"),
     (DCQCN, "dcqcn"),
     (DCQCN_AUTHORS, "swift"),
     (HPCC, "hpcc"),
@@ -81,7 +80,7 @@ pub const LINES: [Line; 9] = [
         "dctcp",
     ),
     (PACC, "line-rate"),
-    (BFC_BY_INGRESS, "bfc"),
+    (BFC, "bfc"),
 ];
 
 /// PFC in the authors' fabric, by ingress ports.
@@ -101,16 +100,6 @@ pub const OMNET_LINES: [Line; 3] = [(ROCC_OMNET, "powertcp"), (DCQCN_OMNET, "dcq
 
 /// Switches that pause a port by what arrived through it, above 5 % of what is free of the buffer: about 500 KB.
 pub const BY_INGRESS: [(&str, &str); 2] = [("switch.pfc", "true"), ("switch.dt_alpha", "0.05")];
-
-/// RoCC with whole gains on low queues, in switches that pause by ingress.
-const FULL_BY_INGRESS: Variant = ROCC.with(
-    "rocc-full",
-    "rocc, whole gains, PFC by ingress",
-    &[("transport.rocc.low_queue_gain", "full"), BY_INGRESS[0], BY_INGRESS[1]],
-);
-
-/// BFC, which has pauses of its own, in switches that pause by ingress.
-const BFC_BY_INGRESS: Variant = BFC.with("bfc", "bfc, PFC by ingress", &BY_INGRESS);
 
 /// The rate of hosts' links.
 const HOSTS: Rate = Rate::from_gbps(40);
