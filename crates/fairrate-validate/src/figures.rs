@@ -50,12 +50,13 @@ const OTHER_READINGS: &[(&str, &[&str])] = &[
 /// Options of `figures`.
 #[derive(Args)]
 pub struct Options {
-    /// First take over what runs came to, from an output directory of `fairrate figure`
+    /// First take over what runs came to, from an output directory of `fairrate figure`; again for more of them, whose
+    /// runs are put together
     #[arg(long, value_name = "DIR")]
-    take: Option<PathBuf>,
-    /// With --take: keep those runs of the tables that are there already which the directory lacks, such as those from
-    /// other seeds. Of each line that is kept, the directory must have a run as the table has it, unless no source has
-    /// changed since
+    take: Vec<PathBuf>,
+    /// With --take: keep those runs of the tables that are there already which the directories lack, such as those from
+    /// other seeds. Of each line that is kept, the directories must have a run as the table has it, unless no source
+    /// has changed since
     #[arg(long, requires = "take")]
     add: bool,
     /// Write nothing; say what is out of date
@@ -68,8 +69,8 @@ pub struct Options {
 /// # Errors
 /// If a file cannot be read or written.
 pub fn run(root: &Path, options: &Options) -> Result<bool, String> {
-    if let Some(from) = &options.take {
-        take(root, from, options.add)?;
+    if !options.take.is_empty() {
+        take(root, &options.take, options.add)?;
     }
     let files = files(root)?;
     let mut n_stale = 0;
@@ -89,15 +90,11 @@ pub fn run(root: &Path, options: &Options) -> Result<bool, String> {
     Ok(!options.check || n_stale == 0)
 }
 
-/// Copies the results of runs in short form; for figures with the same runs, only once. Figures in `from` that were run
-/// with `--quick` are skipped. With `add`, runs that are only in the existing tables are kept.
-fn take(root: &Path, from: &Path, add: bool) -> Result<(), String> {
+/// Copies the results of runs in short form; for figures with the same runs, only once. Figures in the directories
+/// `from` that were run with `--quick` are skipped. With `add`, runs that are only in the existing tables are kept.
+fn take(root: &Path, from: &[PathBuf], add: bool) -> Result<(), String> {
     for figure in FIGURES.iter().filter(|figure| figure.kind != Kind::Calculation) {
-        let Some((mut about, mut points)) = read(from, figure.id)? else { continue };
-        if about.quick {
-            println!("{} was run with --quick: left out", figure.id);
-            continue;
-        }
+        let Some((mut about, mut points)) = read_all(from, figure.id)? else { continue };
         if add && let Some((about_old, mut all)) = read(&root.join(DIR), figure.id)? {
             // The speed of a machine is another one each time.
             if about.sources != about_old.sources && figure.kind != Kind::Measurement {
@@ -115,6 +112,30 @@ fn take(root: &Path, from: &Path, add: bool) -> Result<(), String> {
         write(&root.join(DIR).join(figure.id).join(MEASURED), &shorter.unwrap_or(table))?;
     }
     Ok(())
+}
+
+/// Reads the runs of a figure from all directories that have some, but for those with `--quick`.
+fn read_all(from: &[PathBuf], figure: &str) -> Result<Option<(About, Points)>, String> {
+    let mut all: Option<(About, Points)> = None;
+    for dir in from {
+        let Some((about, points)) = read(dir, figure)? else { continue };
+        if about.quick {
+            println!("{figure} in `{}` was run with --quick: left out", dir.display());
+            continue;
+        }
+        all = Some(match all {
+            None => (about, points),
+            Some((before, _)) if before.sources != about.sources => {
+                return Err(format!("{figure}: `{}` and a directory before it are of other sources", dir.display()));
+            }
+            Some((before, mut together)) => {
+                let again = points.iter().filter(|&(name, line, seed, _)| together.has(name, line, seed)).count();
+                together.extend(points);
+                (about.with(&before, again), together)
+            }
+        });
+    }
+    Ok(all)
 }
 
 /// Returns the existing complete tables of the figures that come before `figure` in its paper.

@@ -3,8 +3,8 @@
 use fairrate_report::panel::{Axis, Panel};
 
 use super::star::{
-    JUDGED, LOOKS, NO_PFC, NO_PFC_10US, NO_PFC_30MB, NO_PFC_70MB, ROCC, cut, fair_rate, forms, goodputs, needs_no_pfc,
-    part, queue, run, scaled, settles_ms, settling_of, worst,
+    APART, JUDGED, LOOKS, NO_PFC, NO_PFC_10US, NO_PFC_30MB, NO_PFC_70MB, ROCC, cut, fair_rate, forms, goodputs,
+    needs_no_pfc, part, queue, run, scaled, settles_ms, settling_of, worst,
 };
 use crate::claim::{Claim, Rule};
 use crate::drawing::{Compared, Line, panel, with_level, words_panel};
@@ -58,7 +58,10 @@ fn settings() -> impl Iterator<Item = (u64, u32)> {
     GBPS.into_iter().flat_map(|gbps| FLOWS.map(|(n, _)| (gbps, n)))
 }
 
-fn runs(_: &Scale) -> Vec<Run> {
+/// The setting in which flows are also started one by one: a hundred that begin at once send in step.
+const IN_STEP: (u64, u32) = (40, 100);
+
+fn runs(scale: &Scale) -> Vec<Run> {
     let of = |(gbps, n): (u64, u32)| {
         let read = move |record: &Record| read(record, fair_gbps(gbps, n));
         forms(gbps).map(|variant| run(&name(gbps, n), &variant, (n, gbps), "20ms", read))
@@ -68,7 +71,16 @@ fn runs(_: &Scale) -> Vec<Run> {
         let of = move |variant| run(&without_pfc(gbps, n), variant, (n, gbps), "20ms", read);
         forms_without_pfc(n).iter().map(of)
     };
+    let (gbps, n) = IN_STEP;
+    let apart = |variant: Variant| {
+        let read = move |record: &Record| read(record, fair_gbps(gbps, n));
+        scale.seeds.iter().map(move |&seed| run(&name(gbps, n), &variant, (n, gbps), "20ms", read).seeded(seed))
+    };
+    let apart = APART.into_iter().flat_map(|(_, apart)| apart).filter(|_| scale.causes).flat_map(apart);
     with_line_rate(settings().flat_map(of).chain(settings().flat_map(without)).collect())
+        .into_iter()
+        .chain(apart)
+        .collect()
 }
 
 /// Returns the variants that are run without PFC: where many flows begin at once, those too that show what they
@@ -169,10 +181,16 @@ fn of_run(points: &Points, variant: &Variant, gbps: u64, n: u32) -> [Claim; 4] {
     };
     let words = "\"converges in ~2 ms\" (within 5 %, windows of 200 us)";
     let settle = claim("settle", words, Rule::AtMost(MOST_MS), "ms", "settles");
+    let of_line = |line: &str| points.values(&name, line, "settles");
+    let settle = settling_of(settle, variant, of_line);
     [
         claim("queue", "the queue is at its reference (mean)", Rule::About(q_ref(gbps), 0.05), "KB", "queue"),
         claim("rate", "mean rate of a flow", Rule::About(fair_gbps(gbps, n), 0.03), "Gb/s", "rate"),
         claim("worst", "largest distance of a flow's rate from the link over N", Rule::AtMost(0.05), "", "worst"),
-        settling_of(settle, variant, |line| points.values(&name, line, "settles")),
+        APART.iter().filter(|(of, _)| of.id == variant.id).fold(settle, |settle, (_, [soon, late])| {
+            settle
+                .changing("flows begin within 100 us, not at once", of_line(soon.line))
+                .changing("flows begin within 1 ms", of_line(late.line))
+        }),
     ]
 }

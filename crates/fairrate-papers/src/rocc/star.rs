@@ -104,6 +104,33 @@ pub const NO_PFC_70MB: Variant =
 pub const NO_PFC_10US: Variant =
     NO_PFC.with("rocc-no-pfc-10us", "rocc, every 10 us", &[("switch.pfc", "false"), ("transport.rocc.period", "10us")]);
 
+/// RoCC as printed and with whole gains, each under flows that begin at random times of the first 0.1 and of the first
+/// 1 ms, and not all at once.
+pub const APART: [(Variant, [Variant; 2]); 2] = [
+    (
+        ROCC,
+        [
+            ROCC.with("rocc-100us", "rocc, flows begin within 100 us", &[("traffic.0.jitter", "100us")]),
+            ROCC.with("rocc-1ms", "rocc, flows begin within 1 ms", &[("traffic.0.jitter", "1ms")]),
+        ],
+    ),
+    (
+        FULL,
+        [
+            FULL.with(
+                "rocc-full-100us",
+                "rocc, whole gains, flows begin within 100 us",
+                &[("transport.rocc.low_queue_gain", "full"), ("traffic.0.jitter", "100us")],
+            ),
+            FULL.with(
+                "rocc-full-1ms",
+                "rocc, whole gains, flows begin within 1 ms",
+                &[("transport.rocc.low_queue_gain", "full"), ("traffic.0.jitter", "1ms")],
+            ),
+        ],
+    ),
+];
+
 /// Returns the claim that no packet was dropped in the experiment `name`, which has no PFC.
 pub fn needs_no_pfc(points: &Points, id: &str, name: &str) -> Claim {
     let sentence = format!("{name}: packets dropped of a buffer of 15 MB (\"RoCC does not require PFC\")");
