@@ -3,7 +3,7 @@
 use fairrate_report::panel::{Axis, Panel};
 
 use super::star::{
-    APART, JUDGED, LOOKS, NO_PFC, NO_PFC_10US, NO_PFC_30MB, NO_PFC_70MB, ROCC, cut, fair_rate, forms, goodputs,
+    APART, JUDGED, LOOKS, NO_PFC, NO_PFC_10US, NO_PFC_30MB, NO_PFC_70MB, ROCC, SMALL, cut, fair_rate, forms, goodputs,
     needs_no_pfc, part, queue, run, scaled, settles_ms, settling_of, worst,
 };
 use crate::claim::{Claim, Rule};
@@ -58,7 +58,7 @@ fn settings() -> impl Iterator<Item = (u64, u32)> {
     GBPS.into_iter().flat_map(|gbps| FLOWS.map(|(n, _)| (gbps, n)))
 }
 
-/// The setting in which flows are also started one by one: a hundred that begin at once send in step.
+/// The setting in which it is also tried what flows change that send in step: a hundred begin at once.
 const IN_STEP: (u64, u32) = (40, 100);
 
 fn runs(scale: &Scale) -> Vec<Run> {
@@ -71,16 +71,18 @@ fn runs(scale: &Scale) -> Vec<Run> {
         let of = move |variant| run(&without_pfc(gbps, n), variant, (n, gbps), "20ms", read);
         forms_without_pfc(n).iter().map(of)
     };
+    let all = with_line_rate(settings().flat_map(of).chain(settings().flat_map(without)).collect());
+    if scale.causes { all.into_iter().chain(runs_in_step(scale)).collect() } else { all }
+}
+
+/// Returns the runs of [`IN_STEP`] with flows that begin one by one, and with smaller packets.
+fn runs_in_step(scale: &Scale) -> Vec<Run> {
     let (gbps, n) = IN_STEP;
-    let apart = |variant: Variant| {
-        let read = move |record: &Record| read(record, fair_gbps(gbps, n));
-        scale.seeds.iter().map(move |&seed| run(&name(gbps, n), &variant, (n, gbps), "20ms", read).seeded(seed))
-    };
-    let apart = APART.into_iter().flat_map(|(_, apart)| apart).filter(|_| scale.causes).flat_map(apart);
-    with_line_rate(settings().flat_map(of).chain(settings().flat_map(without)).collect())
-        .into_iter()
-        .chain(apart)
-        .collect()
+    let read = move |record: &Record| numbers(record, fair_gbps(gbps, n));
+    let of = |variant: &Variant| run(&name(gbps, n), variant, (n, gbps), "20ms", read);
+    let apart = APART.iter().flat_map(|(_, apart)| apart);
+    let apart = apart.flat_map(|variant| scale.seeds.iter().map(|&seed| of(variant).seeded(seed)));
+    SMALL.iter().map(|(_, small)| of(small)).chain(apart).collect()
 }
 
 /// Returns the variants that are run without PFC: where many flows begin at once, those too that show what they
@@ -90,17 +92,21 @@ fn forms_without_pfc(n: u32) -> &'static [Variant] {
 }
 
 fn read(record: &Record, fair_gbps: f64) -> Point {
-    let (rate, queue) = (fair_rate(record), queue(record));
+    numbers(record, fair_gbps)
+        .with("rate", part(&scaled(&fair_rate(record), 1e9), SHOWN_S))
+        .with("queue", part(&cut(&scaled(&queue(record), 1e3)), SHOWN_S))
+}
+
+/// Returns the same point without its series.
+fn numbers(record: &Record, fair_gbps: f64) -> Point {
     let rates = goodputs(record, STEADY_S);
     Point::of([
         ("drops", record.totals.drops.total() as f64),
-        ("settles", settles_ms(&rate, RUN_S, fair_gbps * 1e9, 0.05)),
+        ("settles", settles_ms(&fair_rate(record), RUN_S, fair_gbps * 1e9, 0.05)),
         ("rate", mean(&rates)),
         ("worst", worst(&rates, fair_gbps)),
-        ("queue", mean_of_series(&part(&queue, STEADY_S)) / 1e3),
+        ("queue", mean_of_series(&part(&queue(record), STEADY_S)) / 1e3),
     ])
-    .with("rate", part(&scaled(&rate, 1e9), SHOWN_S))
-    .with("queue", part(&cut(&scaled(&queue, 1e3)), SHOWN_S))
 }
 
 fn panels(points: &Points) -> Vec<Panel> {
@@ -187,10 +193,20 @@ fn of_run(points: &Points, variant: &Variant, gbps: u64, n: u32) -> [Claim; 4] {
         claim("queue", "the queue is at its reference (mean)", Rule::About(q_ref(gbps), 0.05), "KB", "queue"),
         claim("rate", "mean rate of a flow", Rule::About(fair_gbps(gbps, n), 0.03), "Gb/s", "rate"),
         claim("worst", "largest distance of a flow's rate from the link over N", Rule::AtMost(0.05), "", "worst"),
-        APART.iter().filter(|(of, _)| of.id == variant.id).fold(settle, |settle, (_, [soon, late])| {
-            settle
-                .changing("flows begin within 100 us, not at once", of_line(soon.line))
-                .changing("flows begin within 1 ms", of_line(late.line))
-        }),
+        changing_step(settle, variant, of_line),
     ]
+}
+
+/// Adds to a claim about settling what it is if the flows of [`IN_STEP`] do not send in step, or send smaller packets.
+fn changing_step(claim: Claim, variant: &Variant, of_line: impl Fn(&str) -> Vec<f64>) -> Claim {
+    let mut claim = claim;
+    if let Some((_, [soon, late])) = APART.iter().find(|(of, _)| of.id == variant.id) {
+        claim = claim
+            .changing("flows begin within 100 us, not at once", of_line(soon.line))
+            .changing("flows begin within 1 ms", of_line(late.line));
+    }
+    if let Some((_, small)) = SMALL.iter().find(|(of, _)| of.id == variant.id) {
+        claim = claim.changing("packets have 500 B, not 1 KB", of_line(small.line));
+    }
+    claim
 }

@@ -130,6 +130,18 @@ pub const APART: [(Variant, [Variant; 2]); 2] = [
         ],
     ),
 ];
+/// The same two with packets of half the size, which move the queue by half as much when many flows send in step.
+pub const SMALL: [(Variant, Variant); 2] = [
+    (ROCC, ROCC.with("rocc-500b", "rocc, packets of 500 B", &[("transport.mtu", "500B")])),
+    (
+        FULL,
+        FULL.with(
+            "rocc-full-500b",
+            "rocc, whole gains, packets of 500 B",
+            &[("transport.rocc.low_queue_gain", "full"), ("transport.mtu", "500B")],
+        ),
+    ),
+];
 
 /// Returns the claim that no packet was dropped in the experiment `name`, which has no PFC.
 pub fn needs_no_pfc(points: &Points, id: &str, name: &str) -> Claim {
