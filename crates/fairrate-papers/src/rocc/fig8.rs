@@ -2,9 +2,10 @@
 
 use fairrate_report::panel::{Axis, Panel};
 
+use super::causes::{CHANGED, changing};
 use super::star::{
-    APART, JUDGED, LOOKS, NO_PFC, NO_PFC_10US, NO_PFC_30MB, NO_PFC_70MB, ROCC, SMALL, cut, fair_rate, forms, goodputs,
-    needs_no_pfc, part, queue, run, scaled, settles_ms, settling_of, worst,
+    JUDGED, LOOKS, NO_PFC, NO_PFC_10US, NO_PFC_30MB, NO_PFC_70MB, ROCC, cut, fair_rate, forms, goodputs, needs_no_pfc,
+    part, queue, run, scaled, settles_ms, worst,
 };
 use crate::claim::{Claim, Rule};
 use crate::drawing::{Compared, Line, panel, with_level, words_panel};
@@ -58,31 +59,22 @@ fn settings() -> impl Iterator<Item = (u64, u32)> {
     GBPS.into_iter().flat_map(|gbps| FLOWS.map(|(n, _)| (gbps, n)))
 }
 
-/// The setting in which it is also tried what flows change that send in step: a hundred begin at once.
-const IN_STEP: (u64, u32) = (40, 100);
-
 fn runs(scale: &Scale) -> Vec<Run> {
     let of = |(gbps, n): (u64, u32)| {
         let read = move |record: &Record| read(record, fair_gbps(gbps, n));
         forms(gbps).map(|variant| run(&name(gbps, n), &variant, (n, gbps), "20ms", read))
+    };
+    let changed = |(gbps, n): (u64, u32)| {
+        let read = move |record: &Record| numbers(record, fair_gbps(gbps, n));
+        CHANGED.iter().map(move |changed| run(&name(gbps, n), &changed.variant, (n, gbps), "20ms", read))
     };
     let without = |(gbps, n): (u64, u32)| {
         let read = move |record: &Record| read(record, fair_gbps(gbps, n));
         let of = move |variant| run(&without_pfc(gbps, n), variant, (n, gbps), "20ms", read);
         forms_without_pfc(n).iter().map(of)
     };
-    let all = with_line_rate(settings().flat_map(of).chain(settings().flat_map(without)).collect());
-    if scale.causes { all.into_iter().chain(runs_in_step(scale)).collect() } else { all }
-}
-
-/// Returns the runs of [`IN_STEP`] with flows that begin one by one, and with smaller packets.
-fn runs_in_step(scale: &Scale) -> Vec<Run> {
-    let (gbps, n) = IN_STEP;
-    let read = move |record: &Record| numbers(record, fair_gbps(gbps, n));
-    let of = |variant: &Variant| run(&name(gbps, n), variant, (n, gbps), "20ms", read);
-    let apart = APART.iter().flat_map(|(_, apart)| apart);
-    let apart = apart.flat_map(|variant| scale.seeds.iter().map(|&seed| of(variant).seeded(seed)));
-    SMALL.iter().map(|(_, small)| of(small)).chain(apart).collect()
+    let changed = settings().filter(|_| scale.causes).flat_map(changed);
+    with_line_rate(settings().flat_map(of).chain(changed).chain(settings().flat_map(without)).collect())
 }
 
 /// Returns the variants that are run without PFC: where many flows begin at once, those too that show what they
@@ -164,7 +156,10 @@ fn without_drops(points: &Points, gbps: u64, n: u32) -> Claim {
 
 /// Returns the claim on "faster with larger N": the settling time with 100 flows is below that with two.
 fn sooner_with_more(points: &Points, variant: &Variant, gbps: u64) -> Claim {
-    let settles = |n: u32| points.mean(&name(gbps, n), variant.line, "settles");
+    let ratio = |variant: &Variant| {
+        let settles = |n: u32| points.mean(&name(gbps, n), variant.line, "settles");
+        settles(100).zip(settles(2)).map(|(many, few)| many / few)
+    };
     let (id, sentence) = (
         format!("sooner-{gbps}-{}", variant.id),
         format!(
@@ -172,8 +167,8 @@ fn sooner_with_more(points: &Points, variant: &Variant, gbps: u64) -> Claim {
             variant.line
         ),
     );
-    let ratio = settles(100).zip(settles(2)).map(|(many, few)| many / few);
-    Claim::exact(&id, &sentence, Rule::AtMost(1.0), "", ratio)
+    let claim = Claim::exact(&id, &sentence, Rule::AtMost(1.0), "", ratio(variant));
+    changing(claim, variant, |changed| ratio(changed).into_iter().collect())
 }
 
 /// Returns the claims on a run. Queues must be within 5 % of Qref and rates within 3 % of the fair rate: RoCC computes
@@ -187,26 +182,12 @@ fn of_run(points: &Points, variant: &Variant, gbps: u64, n: u32) -> [Claim; 4] {
     };
     let words = "\"converges in ~2 ms\" (within 5 %, windows of 200 us)";
     let settle = claim("settle", words, Rule::AtMost(MOST_MS), "ms", "settles");
-    let of_line = |line: &str| points.values(&name, line, "settles");
-    let settle = settling_of(settle, variant, of_line);
+    let with_changes = |claim, what: &str| changing(claim, variant, |changed| points.values(&name, changed.line, what));
+    let queue = claim("queue", "the queue is at its reference (mean)", Rule::About(q_ref(gbps), 0.05), "KB", "queue");
     [
-        claim("queue", "the queue is at its reference (mean)", Rule::About(q_ref(gbps), 0.05), "KB", "queue"),
+        with_changes(queue, "queue"),
         claim("rate", "mean rate of a flow", Rule::About(fair_gbps(gbps, n), 0.03), "Gb/s", "rate"),
         claim("worst", "largest distance of a flow's rate from the link over N", Rule::AtMost(0.05), "", "worst"),
-        changing_step(settle, variant, of_line),
+        with_changes(settle, "settles"),
     ]
-}
-
-/// Adds to a claim about settling what it is if the flows of [`IN_STEP`] do not send in step, or send smaller packets.
-fn changing_step(claim: Claim, variant: &Variant, of_line: impl Fn(&str) -> Vec<f64>) -> Claim {
-    let mut claim = claim;
-    if let Some((_, [soon, late])) = APART.iter().find(|(of, _)| of.id == variant.id) {
-        claim = claim
-            .changing("flows begin within 100 us, not at once", of_line(soon.line))
-            .changing("flows begin within 1 ms", of_line(late.line));
-    }
-    if let Some((_, small)) = SMALL.iter().find(|(of, _)| of.id == variant.id) {
-        claim = claim.changing("packets have 500 B, not 1 KB", of_line(small.line));
-    }
-    claim
 }

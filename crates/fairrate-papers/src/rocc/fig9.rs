@@ -2,8 +2,9 @@
 
 use fairrate_report::panel::{Axis, Panel};
 
+use super::causes::{CHANGED, changing};
 use super::star::{
-    JUDGED, LOOKS, NO_PFC, SAMPLE, cut, fair_rate, forms, needs_no_pfc, part, queue, scaled, settles_ms, settling_of,
+    JUDGED, LOOKS, NO_PFC, SAMPLE, cut, fair_rate, forms, needs_no_pfc, part, queue, scaled, settles_ms,
 };
 use crate::claim::{Claim, Rule};
 use crate::drawing::{Compared, Line, panel, with_level, words_panel};
@@ -40,16 +41,25 @@ fn fair_gbps(n: u32) -> f64 {
     40.0 / f64::from(n)
 }
 
-fn runs(_: &Scale) -> Vec<Run> {
-    let run = |variant: Variant| {
+fn runs(scale: &Scale) -> Vec<Run> {
+    let run = |variant: &Variant, read: fn(&Record) -> Point| {
         let sets = [&[("probe.0.every", SAMPLE), ("probe.1.every", SAMPLE)], variant.sets].concat();
         Run::of(NAME, SCENARIO, variant.cc, &sets, read).called(variant.line)
     };
-    let without = Run { name: WITHOUT_PFC.to_owned(), ..run(NO_PFC) };
-    with_line_rate(forms(40).map(run).into_iter().chain([without]).collect())
+    let without = Run { name: WITHOUT_PFC.to_owned(), ..run(&NO_PFC, read) };
+    let changed = CHANGED.iter().filter(|_| scale.causes).map(|changed| run(&changed.variant, numbers));
+    with_line_rate(forms(40).iter().map(|form| run(form, read)).chain(changed).chain([without]).collect())
 }
 
 fn read(record: &Record) -> Point {
+    let drawn = |series: Vec<(f64, f64)>| series.into_iter().step_by(DRAWN).collect();
+    numbers(record)
+        .with("rate", drawn(scaled(&fair_rate(record), 1e9)))
+        .with("queue", drawn(cut(&scaled(&queue(record), 1e3))))
+}
+
+/// Returns the same point without its series.
+fn numbers(record: &Record) -> Point {
     let (rate, queue) = (fair_rate(record), queue(record));
     let mut point = Point::of([("drops", record.totals.drops.total() as f64)]);
     for (i, n) in FLOWS.into_iter().enumerate() {
@@ -62,8 +72,7 @@ fn read(record: &Record) -> Point {
             (format!("rate {i}"), mean_of_series(&part(&rate, late)) / 1e9),
         ]);
     }
-    let drawn = |series: Vec<(f64, f64)>| series.into_iter().step_by(DRAWN).collect();
-    point.with("rate", drawn(scaled(&rate, 1e9))).with("queue", drawn(cut(&scaled(&queue, 1e3))))
+    point
 }
 
 /// Returns a step in words.
@@ -117,14 +126,14 @@ fn of_step(points: &Points, variant: &Variant, i: usize) -> [Claim; 3] {
         let sentence = format!("flows {}, {}: {text}", step(i).replace("->", " to "), variant.line);
         Claim::exact(&id, &sentence, rule, unit, points.mean(NAME, variant.line, &format!("{what} {i}")))
     };
-    let settles = |what: &str, text: &str| {
-        let claim = claim(what, text, Rule::AtMost(MOST_MS), "ms");
-        settling_of(claim, variant, |line| points.values(NAME, line, &format!("{what} {i}")))
+    let with_changes = |claim, what: &str| {
+        changing(claim, variant, |changed| points.values(NAME, changed.line, &format!("{what} {i}")))
     };
+    let settles = |what: &str, text: &str| with_changes(claim(what, text, Rule::AtMost(MOST_MS), "ms"), what);
     let rate = Rule::About(fair_gbps(FLOWS[i]), 0.03);
     let stabilize = "\"always stabilize in less than 2 ms\"";
     [
-        claim("rate", "mean rate in the second half of the step", rate, "Gb/s"),
+        with_changes(claim("rate", "mean rate in the second half of the step", rate, "Gb/s"), "rate"),
         settles("rates", &format!("rates {stabilize} (within 5 %)")),
         settles("queue", &format!("the queue {stabilize} (within 10 %)")),
     ]

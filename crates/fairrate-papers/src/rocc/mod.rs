@@ -2,6 +2,7 @@
 //! Networks: A Control-Theoretic Approach", IEEE TPDS 2023.
 
 mod baselines;
+mod causes;
 mod fabric;
 mod fig11;
 mod fig12;

@@ -82,17 +82,14 @@ const GAINS_100: Variant = ROCC.with(
 );
 const GAINS: &str = "rocc, gains of 0.8 and 2.4";
 /// RoCC as the authors' OMNeT++ code has it, in what `validation/rocc-omnet` found to matter.
-const AUTHORS: Variant = ROCC.with(
-    "rocc-authors",
-    "rocc, authors' code",
-    &[
-        ("links.frame_overhead", "20B"),
-        ("transport.rocc.initial", "zero"),
-        ("transport.rocc.fraction_bits", "0"),
-        ("transport.rocc.limiter", "bucket"),
-        ("transport.rocc.accept", "lower"),
-    ],
-);
+pub const AUTHORS: Variant = ROCC.with("rocc-authors", "rocc, authors' code", &AUTHORS_SETS);
+pub const AUTHORS_SETS: [(&str, &str); 5] = [
+    ("links.frame_overhead", "20B"),
+    ("transport.rocc.initial", "zero"),
+    ("transport.rocc.fraction_bits", "0"),
+    ("transport.rocc.limiter", "bucket"),
+    ("transport.rocc.accept", "lower"),
+];
 /// RoCC on a fabric that drops what does not fit into its buffer. It is run as an experiment of its own.
 pub const NO_PFC: Variant = ROCC.with("rocc-no-pfc", "rocc", &[("switch.pfc", "false")]);
 /// The same with a buffer of twice the size, and of more than four times the size.
@@ -103,45 +100,6 @@ pub const NO_PFC_70MB: Variant =
 /// The same with a switch that computes the fair rate four times as often.
 pub const NO_PFC_10US: Variant =
     NO_PFC.with("rocc-no-pfc-10us", "rocc, every 10 us", &[("switch.pfc", "false"), ("transport.rocc.period", "10us")]);
-
-/// RoCC as printed and with whole gains, each under flows that begin at random times of the first 0.1 and of the first
-/// 1 ms, and not all at once.
-pub const APART: [(Variant, [Variant; 2]); 2] = [
-    (
-        ROCC,
-        [
-            ROCC.with("rocc-100us", "rocc, flows begin within 100 us", &[("traffic.0.jitter", "100us")]),
-            ROCC.with("rocc-1ms", "rocc, flows begin within 1 ms", &[("traffic.0.jitter", "1ms")]),
-        ],
-    ),
-    (
-        FULL,
-        [
-            FULL.with(
-                "rocc-full-100us",
-                "rocc, whole gains, flows begin within 100 us",
-                &[("transport.rocc.low_queue_gain", "full"), ("traffic.0.jitter", "100us")],
-            ),
-            FULL.with(
-                "rocc-full-1ms",
-                "rocc, whole gains, flows begin within 1 ms",
-                &[("transport.rocc.low_queue_gain", "full"), ("traffic.0.jitter", "1ms")],
-            ),
-        ],
-    ),
-];
-/// The same two with packets of half the size, which move the queue by half as much when many flows send in step.
-pub const SMALL: [(Variant, Variant); 2] = [
-    (ROCC, ROCC.with("rocc-500b", "rocc, packets of 500 B", &[("transport.mtu", "500B")])),
-    (
-        FULL,
-        FULL.with(
-            "rocc-full-500b",
-            "rocc, whole gains, packets of 500 B",
-            &[("transport.rocc.low_queue_gain", "full"), ("transport.mtu", "500B")],
-        ),
-    ),
-];
 
 /// Returns the claim that no packet was dropped in the experiment `name`, which has no PFC.
 pub fn needs_no_pfc(points: &Points, id: &str, name: &str) -> Claim {
@@ -242,20 +200,6 @@ pub fn settles_ms(series: &[(f64, f64)], span: (f64, f64), value: f64, tolerance
 pub fn settles_over_ms(series: &[(f64, f64)], n: usize, span: (f64, f64), value: f64, tolerance: f64) -> f64 {
     let after = settle(&means_of(&part(series, span), n), span, value, tolerance);
     if after.is_infinite() { (span.1 - span.0) * 1e3 } else { after * 1e3 }
-}
-
-/// Adds possible causes of slow settling, each with the number of a variant without it.
-pub fn settling_of(claim: Claim, variant: &Variant, of: impl Fn(&str) -> Vec<f64>) -> Claim {
-    if variant.id != ROCC.id {
-        return claim;
-    }
-    let [_, full, _, steady, ingress, late_resume, gains] = forms(40).map(|form| of(form.line));
-    claim
-        .changing("gains are whole on low queues", full)
-        .changing("there is no multiplicative decrease", steady)
-        .changing("ports are paused by what arrived through them", ingress)
-        .changing("paused ports resume at 10 KB", late_resume)
-        .changing("gains are 0.8 and 2.4, as in a comment of the authors' code", gains)
 }
 
 #[cfg(test)]
