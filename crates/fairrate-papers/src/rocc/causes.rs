@@ -19,7 +19,7 @@ const MTU: (&str, &str) = ("transport.mtu", "500B");
 const WHOLE_GAINS: (&str, &str) = ("transport.rocc.low_queue_gain", "full");
 
 /// Changes besides those of [`forms`].
-pub const CHANGED: [Changed; 6] = [
+pub const CHANGED: [Changed; 7] = [
     Changed { of: ROCC, what: SMALL, variant: ROCC.with("rocc-500b", "rocc, packets of 500 B", &[MTU]) },
     Changed {
         of: FULL,
@@ -46,6 +46,15 @@ pub const CHANGED: [Changed; 6] = [
         what: "hosts space packets, and these have 500 B",
         variant: AUTHORS.with("rocc-authors-500b", "rocc, authors' code, 500 B spaced", &AUTHORS_SPACED_SMALL),
     },
+    Changed {
+        of: AUTHORS,
+        what: "F has eight bits behind the point, and gains are whole on low queues",
+        variant: AUTHORS.with(
+            "rocc-authors-both",
+            "rocc, authors' code, fractions and whole gains",
+            &AUTHORS_BITS_FULL,
+        ),
+    },
 ];
 
 const AUTHORS_FULL: [(&str, &str); 6] = {
@@ -55,6 +64,10 @@ const AUTHORS_FULL: [(&str, &str); 6] = {
 const AUTHORS_BITS: [(&str, &str); 5] = {
     let [overhead, initial, _, limiter, accept] = AUTHORS_SETS;
     [overhead, initial, ("transport.rocc.fraction_bits", "8"), limiter, accept]
+};
+const AUTHORS_BITS_FULL: [(&str, &str); 6] = {
+    let [overhead, initial, bits, limiter, accept] = AUTHORS_BITS;
+    [overhead, initial, bits, limiter, accept, WHOLE_GAINS]
 };
 const AUTHORS_SPACED: [(&str, &str); 5] = {
     let [overhead, initial, bits, _, accept] = AUTHORS_SETS;
