@@ -29,14 +29,9 @@ const LOOKED_AT: &[(&str, &str)] = &[
     ),
     ("rocc/fig6", "the formula alone, which gives the margin of two flows"),
     (
-        "rocc/fig8",
-        "whole gains on low queues, no multiplicative decrease, PFC by ingress, a resume at 10 KB, gains of 0.8 and 2.4, and the \
-         authors' code",
-    ),
-    (
         "rocc/fig9",
-        "whole gains on low queues, no multiplicative decrease, PFC by ingress, a resume at 10 KB, gains of 0.8 and 2.4, and the \
-         authors' code",
+        "whole gains on low queues, fractions of F, both, spaced packets, and these with 500 B, each in RoCC as its authors' code has \
+         it",
     ),
     (
         "rocc/fig11",
