@@ -58,6 +58,14 @@ const MOST_USED: f64 = 0.85;
 /// Numbers of senders in a rack: all ten of the text's servers, and the four whose links add up to a circuit. The text
 /// does not say how many send.
 const SENDERS: [(&str, &str, u64); 2] = [("week", "10", 10), ("four senders", "4", 4)];
+/// Numbers between the two, which only show what the use of circuits and the VOQs depend on.
+const BETWEEN: [(&str, &str, u64); 5] = [
+    ("five senders", "5", 5),
+    ("six senders", "6", 6),
+    ("seven senders", "7", 7),
+    ("eight senders", "8", 8),
+    ("nine senders", "9", 9),
+];
 /// The most that a queue near zero holds, in KB: a tenth of what is in flight over a circuit in its round trip.
 const NEAR_ZERO_KB: f64 = 30.0;
 /// Number of samples, which are microseconds, over which throughput is measured.
@@ -83,8 +91,11 @@ fn runs(scale: &Scale) -> Vec<Run> {
         let read = move |record: &Record| Pair::of(record, &format!("tor{racks}")).point();
         Run::of(name, SCENARIO, variant.cc, &sets, read).called(variant.line).seeded(racks)
     };
-    let of = |senders| racks.iter().flat_map(move |&racks| VARIANTS.map(|variant| run(senders, racks, variant)));
-    SENDERS.into_iter().flat_map(of).collect()
+    let of = |senders, variants: &'static [&'static Variant]| {
+        racks.iter().flat_map(move |&racks| variants.iter().map(move |variant| run(senders, racks, variant)))
+    };
+    let between = BETWEEN.into_iter().filter(|_| scale.causes).flat_map(|senders| of(senders, &VARIANTS[..3]));
+    SENDERS.into_iter().flat_map(|senders| of(senders, &VARIANTS)).chain(between).collect()
 }
 
 /// A pair of ToRs in a run.
@@ -257,7 +268,16 @@ fn claims_of(points: &Points, run: &str, tag: &str, variant: &Variant) -> Vec<Cl
         Claim::mean(&id, &sentence, rule, unit, values)
     };
     let values = |what| points.values(run, line, what);
+    let with_changes = |claim: Claim, what: &str| {
+        let of = |claim: Claim, (name, ..): (&str, &str, u64)| {
+            claim.changing(&format!("there are {name}"), points.values(name, line, what))
+        };
+        BETWEEN.into_iter().fold(claim, of)
+    };
     let used = "\"80-85 % circuit utilization\"";
+    let used = claim("utilisation", used, Rule::Between(FILLED, MOST_USED), "", values("utilisation"));
+    let empty = "\"near-zero queue lengths\": its VOQ in days, mean (30 KB is ours)";
+    let empty = claim("voq", empty, Rule::AtMost(NEAR_ZERO_KB), "KB", values("voq of days"));
     // A round trip of 24 us until the sender learns of the circuit, and the round trip that the paper allows.
     let filled = "\"fills the available bandwidth within one RTT\" of hearing of it (80 % after)";
     let filled = claim("filled", filled, Rule::AtMost(48.0), "us", values("filled"));
@@ -265,17 +285,8 @@ fn claims_of(points: &Points, run: &str, tag: &str, variant: &Variant) -> Vec<Cl
     let doubles = printed.map(|us| {
         format!("With its floor at half the rate, power lets a window no more than double at a time. Without it: {us:.0} us.")
     });
-    let mut claims = vec![
-        claim("utilisation", used, Rule::Between(FILLED, MOST_USED), "", values("utilisation")),
-        because(filled, doubles),
-        claim(
-            "voq",
-            "\"near-zero queue lengths\": its VOQ in days, mean (30 KB is ours)",
-            Rule::AtMost(NEAR_ZERO_KB),
-            "KB",
-            values("voq of days"),
-        ),
-    ];
+    let mut claims =
+        vec![with_changes(used, "utilisation"), because(filled, doubles), with_changes(empty, "voq of days")];
     for retcp in &RETCP {
         let other = retcp.line;
         let ratios = |what| points.ratios(run, other, line, what);
