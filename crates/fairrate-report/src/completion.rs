@@ -6,8 +6,12 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde::Serialize;
 
 use crate::format;
+use crate::metrics::{Metrics, block_words};
 use crate::model::{Flow, RunData};
 use crate::stats::{self, Distribution};
+
+/// The name of all flows together.
+const ALL_FLOWS: &str = "all flows";
 
 /// The completion of a traffic block. Over several seeds, times of queries are pooled and the time of the block is the
 /// mean.
@@ -62,6 +66,11 @@ impl Completion {
     }
 }
 
+/// Returns the name in words of a block, `None` for all flows, in all of `columns`.
+pub(crate) fn name_in(columns: &[Metrics], block: Option<u32>) -> String {
+    block.map_or_else(|| ALL_FLOWS.to_owned(), |block| block_words(columns.iter(), block))
+}
+
 /// Returns the completion of all flows, and of each traffic block that has a name or is one of several.
 pub(crate) fn completions(runs: &[RunData]) -> Vec<Completion> {
     let names = runs.first().map_or(&[][..], |run| &run.blocks);
@@ -77,7 +86,7 @@ pub(crate) fn completions(runs: &[RunData]) -> Vec<Completion> {
         }),
         ..of(runs, Some(block))
     };
-    let all = Completion { name: "all flows".to_owned(), ..of(runs, None) };
+    let all = Completion { name: ALL_FLOWS.to_owned(), ..of(runs, None) };
     let each = blocks.iter().filter(|block| several || name(**block).is_some()).map(of_block);
     std::iter::once(all).chain(each).collect()
 }

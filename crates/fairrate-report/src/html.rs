@@ -9,6 +9,7 @@ use fairrate_text::escape;
 
 use crate::collectives;
 use crate::comparison::{Better, Comparison, MAX_PORTS, Value, best, mean};
+use crate::completion;
 use crate::critical_path;
 use crate::export::Picture;
 use crate::figures::{self, Chapter, Line, MAX_DRAWN};
@@ -238,7 +239,7 @@ fn headlines(comparison: &Comparison) -> Vec<Headline> {
         shown.map(|c| c.block).collect::<BTreeSet<_>>()
     };
     for block in metrics.iter().flat_map(with_queries).collect::<BTreeSet<_>>() {
-        let name = metrics.iter().find_map(|m| m.completion_of(block)).map_or("", |c| c.name.as_str());
+        let name = completion::name_in(metrics, block);
         let of = |m: &Metrics| m.completion_of(block).map(|c| c.queries);
         let value = |m: &Metrics| of(m)?.p50;
         add_of(&format!("Completion of queries of {name}, median"), Lower, format::time_ns, &value, &of);

@@ -9,7 +9,7 @@ use std::collections::BTreeSet;
 
 use self::numbers::{OTHERS, SHARES, STATISTICS, TIME_NS, USUAL};
 use crate::completion::Completion;
-use crate::metrics::{BucketSlowdown, Metrics, SIZE_BUCKETS, Share};
+use crate::metrics::{BucketSlowdown, Metrics, SIZE_BUCKETS, Share, block_words};
 use crate::stats::Percentile;
 
 /// A number of a column that can be drawn.
@@ -69,15 +69,17 @@ enum Flows {
 }
 
 impl Flows {
-    /// Returns the flows called `name` in metrics, where traffic blocks have the names `blocks`. Sizes and numbers of
-    /// blocks come before names: a block that is called `short` or `block0` goes by its number.
+    /// Returns the flows called `name` in metrics, where traffic blocks have the names `blocks`; if there are none, any
+    /// number is that of a block. Sizes and numbers of blocks come before names: a block that is called `short` or
+    /// `block0` goes by its number.
     fn by_name(name: &str, blocks: &[String]) -> Option<Self> {
         if let Some(size) = SIZES.iter().position(|size| size.0 == name) {
             return Some(Self::Size(size));
         }
         let number = name.strip_prefix(BLOCK).and_then(|number| number.parse().ok());
         if let Some(number) = number.filter(|number| name == format!("{BLOCK}{number}")) {
-            return Some(Self::Block(number));
+            let is_there = blocks.is_empty() || (number as usize) < blocks.len();
+            return is_there.then_some(Self::Block(number));
         }
         (0..).zip(blocks).find_map(|(number, block)| (!name.is_empty() && block == name).then_some(Self::Block(number)))
     }
@@ -94,13 +96,10 @@ impl Flows {
     }
 
     /// Returns the flows in words, with the name that a block has in the columns `columns`.
-    fn words<'a>(self, mut columns: impl Iterator<Item = &'a Metrics>) -> String {
+    fn words<'a>(self, columns: impl Iterator<Item = &'a Metrics>) -> String {
         match self {
             Self::Size(size) => SIZES[size].2.to_owned(),
-            Self::Block(number) => match columns.find_map(|m| m.block_name(number)) {
-                Some(name) => format!("flows of {name}"),
-                None => format!("flows of traffic {number}"),
-            },
+            Self::Block(number) => format!("flows of {}", block_words(columns, number)),
         }
     }
 

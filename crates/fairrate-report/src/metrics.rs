@@ -200,6 +200,16 @@ fn by_name<S: Serializer>(counts: &Counts<f64>, serializer: S) -> Result<S::Ok, 
     serializer.collect_map(counts.by_name())
 }
 
+/// Returns the name of the traffic block with the number `block` in all of `columns`. Its number stands for it if it has
+/// no name, or another one in another column: values of columns are compared by number.
+pub fn block_words<'a>(columns: impl Iterator<Item = &'a Metrics>, block: u32) -> String {
+    let names: BTreeSet<&str> = columns.filter_map(|m| m.block_name(block)).collect();
+    match names.first() {
+        Some(name) if names.len() == 1 => (*name).to_owned(),
+        _ => format!("traffic {block}"),
+    }
+}
+
 impl Metrics {
     /// Returns the numbers of one algorithm.
     pub fn of(variant: &Variant) -> Self {
@@ -308,10 +318,11 @@ impl Metrics {
         self.completion.iter().find(|c| c.block == block)
     }
 
-    /// Returns the name in words of the traffic block with the number `block`, where there are several.
-    pub fn block_name(&self, block: u32) -> Option<&str> {
+    /// Returns the name in words of the traffic block with the number `block`, where there are several or it has one.
+    fn block_name(&self, block: u32) -> Option<&str> {
         let by_share = || self.group(block).map(|group| group.name.as_str());
-        self.of_block(block).map(|bucket| bucket.bucket.as_ref()).or_else(by_share)
+        let by_completion = || self.completion_of(Some(block)).map(|completion| completion.name.as_str());
+        self.of_block(block).map(|bucket| bucket.bucket.as_ref()).or_else(by_share).or_else(by_completion)
     }
 
     /// Returns `true` if traffic blocks have different algorithms or transports.

@@ -33,7 +33,7 @@ use crate::engine::{Event, EventKind};
 use crate::ideal::{self, Framing};
 use crate::ids::{FlowId, PortId};
 use crate::optimum::Optimum;
-use crate::output::{ConvergenceSample, Observation, RunTotals, Sink};
+use crate::output::{ConvergenceSample, Observation, RunTotals, Sampled, Sink};
 use crate::routing::{FlowKey, Routes};
 use crate::table::Table;
 
@@ -75,6 +75,7 @@ pub(crate) struct Fluid {
     totals: RunTotals,
     /// Number of the run's snapshots that were taken.
     n_snapshots: usize,
+    sampled: Sampled,
 }
 
 /// One flow for the whole run.
@@ -170,6 +171,7 @@ impl Fluid {
             rings: Rings::default(),
             totals: RunTotals::default(),
             n_snapshots: 0,
+            sampled: Sampled::new(&config.probes),
             routes,
             framing,
             flows,

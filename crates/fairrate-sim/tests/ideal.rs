@@ -239,3 +239,22 @@ proptest! {
         }
     }
 }
+
+/// Two probes of 1 and 3 us watch one port and one flow: each moment has one sample, with packets and with fluids.
+#[test]
+fn what_two_probes_watch_is_sampled_once() {
+    for cc in ["dctcp", "ideal"] {
+        let mut c = config(star(3), algorithm(cc), vec![flow(1, 0, 300_000, US)]);
+        for every in [US, Time::from_us(3)] {
+            probe(&mut c, 3, 0, every);
+            c.probes.push(ProbeSpec::Flows { flows: Some(vec![FlowId(0)]), every });
+            c.probes.push(ProbeSpec::Flows { flows: None, every });
+        }
+        let recorder = run(c).0;
+        let (ports, rates): (Vec<Time>, Vec<Time>) =
+            (recorder.ports.iter().map(|s| s.t).collect(), recorder.rates.iter().map(|s| s.t).collect());
+        for times in [ports, rates] {
+            assert!(10 < times.len() && times.is_sorted_by(|a, b| a < b), "{cc}: {times:?}");
+        }
+    }
+}

@@ -5,8 +5,9 @@ use std::collections::BTreeSet;
 use super::{Better, Cell, Group, Measure, Value, best, by_seed, pairs};
 use crate::bootstrap::{Difference, Estimate};
 use crate::collectives::bandwidth;
+use crate::completion;
 use crate::format;
-use crate::metrics::{BucketSlowdown, Convergence, GroupMetrics, Metrics, PortMetrics, Share};
+use crate::metrics::{BucketSlowdown, Convergence, GroupMetrics, Metrics, PortMetrics, Share, block_words};
 use crate::stats::{Distribution, Percentile};
 
 /// The columns of a comparison, from which its measures are made.
@@ -97,7 +98,7 @@ impl<'a> Columns<'a> {
 
     fn completion(&self, block: Option<u32>) -> Group {
         let of = |m: &Metrics| m.completion_of(block).cloned();
-        let name = self.metrics.iter().find_map(of).map_or_else(String::new, |c| c.name);
+        let name = completion::name_in(self.metrics, block);
         let key = |field: &str| format!("completion[{name}].{field}");
         let time = |m: &Metrics| of(m)?.time_ns;
         let mut measures = vec![self.measure(key("time_ns"), "whole block", Better::Lower, &time, format::time_ns)];
@@ -130,8 +131,9 @@ impl<'a> Columns<'a> {
         most.map_or_else(Vec::new, |m| m.groups.iter().map(|group| self.share(group)).collect())
     }
 
-    fn share(&self, GroupMetrics { block, name, cc, flows, .. }: &GroupMetrics) -> Group {
+    fn share(&self, GroupMetrics { block, cc, flows, .. }: &GroupMetrics) -> Group {
         use Better::{Higher, Lower, Neither};
+        let name = block_words(self.metrics.iter(), *block);
         let key = |field: &str| format!("groups[{name}].{field}");
         let pick = |f: fn(&GroupMetrics) -> Option<f64>| move |m: &Metrics| m.group(*block).and_then(f);
         let measure = |name, field, better, f, show| self.measure(key(field), name, better, &pick(f), show);

@@ -58,6 +58,7 @@ fn traffic_blocks_go_by_name_and_by_number() {
     ] {
         assert_eq!(read(given).as_deref(), Some(want), "{given}");
     }
+    assert_eq!(read("slowdown-p99:block4"), None, "there are four");
     assert_eq!((read("slowdown-p99:Incast"), read("slowdown-p99:")), (None, None));
 }
 
@@ -65,4 +66,17 @@ fn traffic_blocks_go_by_name_and_by_number() {
 fn sizes_are_buckets_of_the_tables() {
     let known = |bucket: &str| crate::metrics::SIZE_BUCKETS.iter().any(|b| b.name == bucket);
     assert!(SIZES[1..].iter().all(|(_, bucket, _)| known(bucket)));
+}
+
+/// A block that goes by another name in another column is compared by its number, and its title says so.
+#[test]
+fn a_block_with_two_names_goes_by_its_number() {
+    let column = |name: &str| Metrics {
+        completion: vec![Completion { block: Some(0), name: name.to_owned(), ..Completion::default() }],
+        ..Metrics::default()
+    };
+    let metric = Metric::by_name("completion:big", &["big".to_owned()]).expect("a block has this name");
+    let title = |names: [&str; 2]| metric.title(names.map(column).iter());
+    assert_eq!(title(["big", "big"]), "Completion, flows of big");
+    assert_eq!(title(["big", "small"]), "Completion, flows of traffic 0");
 }

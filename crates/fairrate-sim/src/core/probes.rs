@@ -1,5 +1,6 @@
 //! Periodic samples of ports and flows, taken between two epochs: before all other events of that time.
 
+use std::borrow::Cow;
 use std::sync::Mutex;
 
 use fairrate_units::Time;
@@ -9,19 +10,20 @@ use super::parallel::lock;
 use super::run::Run;
 use crate::config::{ProbeSpec, SimConfig};
 use crate::ids::{FlowId, NodeId, PortId};
-use crate::output::{HostSample, Observation, PortSample, RateSample, Sink};
+use crate::output::{HostSample, Observation, PortSample, RateSample, Sampled, Sink, Watched};
 
 /// The next sampling time of each probe.
 pub(super) struct Probes {
     /// By number of the probe, in picoseconds; `u64::MAX`: never.
     next_ps: Vec<u64>,
+    sampled: Sampled,
 }
 
 impl Probes {
     /// Creates the probes of a run, all of which take their first sample at time 0.
     pub(super) fn new(config: &SimConfig) -> Self {
         let first = |probe: &ProbeSpec| if period(probe).is_some() { 0 } else { u64::MAX };
-        Self { next_ps: config.probes.iter().map(first).collect() }
+        Self { next_ps: config.probes.iter().map(first).collect(), sampled: Sampled::new(&config.probes) }
     }
 
     /// Returns the time of the next sample in picoseconds; `u64::MAX`: there is none.
@@ -29,14 +31,16 @@ impl Probes {
         self.next_ps.iter().copied().min().unwrap_or(u64::MAX)
     }
 
-    /// Takes the samples of all probes that are due at `now_ps`; returns their number.
+    /// Takes the samples of all probes that are due at `now_ps`; returns their number. What several probes watch is
+    /// sampled once.
     pub(super) fn sample(&mut self, now_ps: u64, run: &Run, parts: &[Mutex<Part>], sink: &mut dyn Sink) -> u64 {
         let mut n = 0;
         for (probe, next_ps) in run.config.probes.iter().zip(&mut self.next_ps) {
             let Some(every) = period(probe).filter(|_| *next_ps == now_ps) else { continue };
             n += 1;
             *next_ps = now_ps.saturating_add(every.as_ps());
-            sample(probe, now_ps, run, parts, sink);
+            let mut is_first = |what| self.sampled.is_first(now_ps, what);
+            sample(probe, now_ps, (run, parts), &mut is_first, sink);
         }
         n
     }
@@ -52,34 +56,40 @@ fn period(probe: &ProbeSpec) -> Option<Time> {
     }
 }
 
-fn sample(probe: &ProbeSpec, now_ps: u64, run: &Run, parts: &[Mutex<Part>], sink: &mut dyn Sink) {
+/// Takes the samples of a probe, but for those of which `is_first` says that they have been taken at this time.
+fn sample(
+    probe: &ProbeSpec,
+    now_ps: u64,
+    (run, parts): (&Run, &[Mutex<Part>]),
+    is_first: &mut impl FnMut(Watched) -> bool,
+    sink: &mut dyn Sink,
+) {
     match probe {
         ProbeSpec::Ports { ports, .. } => {
-            for &port in ports {
+            for &port in ports.iter().filter(|&&port| is_first(Watched::Port(port))) {
                 let sample = lock(&parts[usize::from(run.parts.port(port))]).sample_port(port, now_ps);
                 sink.observe(&Observation::Port(sample));
             }
         }
         ProbeSpec::Hosts { hosts, .. } => {
-            for &host in hosts {
+            for &host in hosts.iter().filter(|&&host| is_first(Watched::Host(host))) {
                 let port = run.routes.host_port(host).expect("every host of a topology has a link");
                 let sample = lock(&parts[usize::from(run.parts.port(port))]).sample_host(host, port, now_ps);
                 sink.observe(&Observation::Host(sample));
             }
         }
-        ProbeSpec::Flows { flows: Some(flows), .. } => {
-            flows
-                .iter()
-                .filter_map(|f| sample_flow(run, parts, *f, now_ps))
-                .for_each(|sample| sink.observe(&Observation::Rate(sample)));
-        }
-        ProbeSpec::Flows { flows: None, .. } => {
-            let mut active: Vec<FlowId> = parts.iter().flat_map(|part| lock(part).hosts.active_flows(run)).collect();
-            active.sort_unstable();
-            active
-                .iter()
-                .filter_map(|&f| sample_flow(run, parts, f, now_ps))
-                .for_each(|sample| sink.observe(&Observation::Rate(sample)));
+        ProbeSpec::Flows { flows, .. } => {
+            let active = || {
+                let mut active: Vec<FlowId> = parts.iter().flat_map(|p| lock(p).hosts.active_flows(run)).collect();
+                active.sort_unstable();
+                active
+            };
+            let wanted = flows.as_ref().map_or_else(|| Cow::Owned(active()), Cow::Borrowed);
+            for &flow in wanted.iter().filter(|&&flow| is_first(Watched::Flow(flow))) {
+                if let Some(sample) = sample_flow(run, parts, flow, now_ps) {
+                    sink.observe(&Observation::Rate(sample));
+                }
+            }
         }
         ProbeSpec::Rtts | ProbeSpec::Convergence { .. } => {}
     }

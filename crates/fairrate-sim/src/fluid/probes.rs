@@ -6,26 +6,27 @@ use super::Fluid;
 use crate::config::ProbeSpec;
 use crate::engine::EventKind;
 use crate::ids::{FlowId, PortId};
-use crate::output::{Drops, Observation, PortSample, PortTotals, RateSample, Sink};
+use crate::output::{Drops, Observation, PortSample, PortTotals, RateSample, Sink, Watched};
 use crate::table::Table;
 
 impl Fluid {
-    /// Takes the samples of probe `index`, and schedules the next ones.
+    /// Takes the samples of probe `index`, but for those that another probe has taken at this time, and schedules the
+    /// next ones.
     pub(super) fn on_probe(&mut self, index: u32, sink: &mut dyn Sink) {
+        let now_ps = self.now_ps;
         let every = match &self.config.probes[index as usize] {
             ProbeSpec::Ports { ports, every } => {
-                self.sample_ports(ports, sink);
-                *every
+                let mut ports = ports.clone();
+                ports.retain(|&port| self.sampled.is_first(now_ps, Watched::Port(port)));
+                let every = *every;
+                self.sample_ports(&ports, sink);
+                every
             }
-            ProbeSpec::Flows { flows: Some(flows), every } => {
-                flows
-                    .iter()
-                    .filter_map(|&flow| self.sample_flow(flow))
-                    .for_each(|sample| sink.observe(&Observation::Rate(sample)));
-                *every
-            }
-            ProbeSpec::Flows { flows: None, every } => {
-                let samples = self.served.iter().filter_map(|served| self.sample_flow(served.flow));
+            ProbeSpec::Flows { flows, every } => {
+                let served = || self.served.iter().map(|served| served.flow).collect();
+                let mut flows = flows.clone().unwrap_or_else(served);
+                flows.retain(|&flow| self.sampled.is_first(now_ps, Watched::Flow(flow)));
+                let samples = flows.iter().filter_map(|&flow| self.sample_flow(flow));
                 samples.for_each(|sample| sink.observe(&Observation::Rate(sample)));
                 *every
             }
