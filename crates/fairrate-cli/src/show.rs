@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use fairrate_control::Registry;
-use fairrate_report::load::at_least;
+use fairrate_report::load::{self, at_least};
 use fairrate_report::metric::{size_class, size_classes};
 use fairrate_report::metrics::{Metrics, PortMetrics};
 use fairrate_report::{format, index, model};
@@ -121,12 +121,13 @@ pub fn run(args: &Args, registry: &Registry) -> Result<ExitCode, Failure> {
         comparison::list(&args.dir, args.json)?;
         return Ok(ExitCode::SUCCESS);
     }
-    let results = Results::open(&args.dir)?;
+    let mut results = Results::open(&args.dir)?;
     let scenario = Scenario::with_algorithms(registry).load(&results.scenario_path(), &Overrides::default()).ok();
     let name = |id: u32| {
         let node = scenario.as_ref().and_then(|s| s.sim_config().topology.nodes.get(id as usize));
         node.map_or_else(|| id.to_string(), |node| node.name.clone())
     };
+    load::complete(&mut results, scenario.as_ref())?;
     let blocks = traffic_block_names(&results.scenario_toml()?);
     let is_wanted = args.chosen.filter(&blocks)?;
     let end_ns = results.summary.sim_s * 1e9;

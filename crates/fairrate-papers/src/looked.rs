@@ -24,7 +24,7 @@ const LOOKED_AT: &[(&str, &str)] = &[
     ("powertcp/fig7-buffers", "traffic, τ and the samples that the public code counts"),
     (
         "powertcp/fig8",
-        "changes of the window on each acknowledgment, without the floor on power, four senders in place of ten, and the time \
+        "changes of the window on each acknowledgment, without the floor on power, four to nine senders in place of ten, and the time \
          after a day",
     ),
     ("rocc/fig6", "the formula alone, which gives the margin of two flows"),

@@ -258,7 +258,8 @@ fn values(m: &Metrics, value: Value<'_>) -> Vec<f64> {
 
 /// Returns the measure of each seed of a column that has it.
 pub(crate) fn by_seed(m: &Metrics, value: Value<'_>) -> Vec<(u64, f64)> {
-    m.seeds_alone().iter().filter_map(|run| Some((*run.seeds.first()?, value(run)?))).collect()
+    let of = |run: &Metrics| Some((*run.seeds.first()?, value(run).filter(|value| !value.is_nan())?));
+    m.seeds_alone().iter().filter_map(of).collect()
 }
 
 #[cfg(test)]

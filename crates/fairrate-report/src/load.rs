@@ -26,12 +26,13 @@ use crate::worst::Worst;
 /// # Errors
 /// If there are no results in `dir`, or they are damaged.
 pub fn run(dir: &Path, registry: &Registry) -> Result<RunData, ResultsError> {
-    let results = Results::open(dir)?;
-    let summary = &results.summary;
+    let mut results = Results::open(dir)?;
     // The scenario names the nodes; without it flows are named by the ids of their nodes.
     let reader = Scenario::with_algorithms(registry);
-    let reader = if needs_flows(summary) { reader } else { reader.without_flows() };
+    let reader = if needs_flows(&results.summary) { reader } else { reader.without_flows() };
     let scenario = reader.load(&results.scenario_path(), &Overrides::default()).ok();
+    complete(&mut results, scenario.as_ref())?;
+    let summary = &results.summary;
     let end_ns = summary.sim_s * 1e9;
     let mut rates = flow_series(&results)?;
     let (flows, worst) = flows(&results, scenario.as_ref(), end_ns, &mut rates)?;
@@ -52,6 +53,7 @@ pub fn run(dir: &Path, registry: &Registry) -> Result<RunData, ResultsError> {
         grid: Vec::new(),
         seed: summary.seed,
         state: summary.state.clone(),
+        is_open: !summary.has_ended(),
         totals: totals(summary),
         stops_ns: scenario.as_ref().map_or_else(BTreeMap::new, |s| stops_ns(s, end_ns)),
         flows,
@@ -77,6 +79,28 @@ pub fn run(dir: &Path, registry: &Registry) -> Result<RunData, ResultsError> {
             fingerprint: summary.fingerprint.clone(),
         },
     })
+}
+
+/// Writes into the summary of a run that goes on, or was killed, how far its tables reach, and the part of the measuring
+/// window until then. Its counters are not known before it ends.
+///
+/// # Errors
+/// If a table is damaged.
+pub fn complete(results: &mut Results, scenario: Option<&Scenario>) -> Result<(), ResultsError> {
+    if results.summary.has_ended() {
+        return Ok(());
+    }
+    let mut end_ns = 0;
+    results.each_port(|row| end_ns = end_ns.max(row.t_ns))?;
+    results.each_rate(|row| end_ns = end_ns.max(row.t_ns))?;
+    results.each_flow(|row| end_ns = end_ns.max(row.start_ns + row.fct_ns.unwrap_or(0)))?;
+    let window = scenario.map(Scenario::window);
+    let from_ns = window.map_or(0, |window| window.from.as_ps() / 1_000).min(end_ns);
+    let until = window.and_then(|window| window.until);
+    let until_ns = until.map_or(end_ns, |until| (until.as_ps() / 1_000).min(end_ns));
+    results.summary.sim_s = end_ns as f64 / 1e9;
+    (results.summary.measured.from_ns, results.summary.measured.until_ns) = (from_ns, until_ns.max(from_ns));
+    Ok(())
 }
 
 fn totals(s: &Summary) -> Totals {
@@ -129,9 +153,9 @@ pub(crate) fn flow(row: &FlowRow, end_ns: f64) -> Flow {
 /// that have not begun, endless ones, which may stop, and those of collective operations and jobs, which wait for each
 /// other. There may be many millions, and most runs have none of these.
 fn needs_flows(summary: &Summary) -> bool {
-    let has_ended = ["complete", "interrupted"].contains(&summary.state.as_str());
+    let is_told = ["complete", "interrupted"].contains(&summary.state.as_str());
     let has_waiting = !summary.collectives.is_empty() || !summary.jobs.is_empty();
-    !has_ended || 0 < summary.flows_to_start || 0 < summary.endless_flows || has_waiting
+    !is_told || 0 < summary.flows_to_start || 0 < summary.endless_flows || has_waiting
 }
 
 /// Reads the flows of a run that ended at `end_ns`, ascending by their numbers, and the worst of them; names the flows

@@ -233,11 +233,13 @@ impl Metrics {
 
     fn of_runs(variant: &Variant, runs: &[RunData]) -> Self {
         let mean = |f: &dyn Fn(&RunData) -> f64| runs.iter().map(f).sum::<f64>() / runs.len() as f64;
+        let is_known = !runs.iter().any(|run| run.is_open);
+        let total = |f: &dyn Fn(&RunData) -> f64| if is_known { mean(f) } else { f64::NAN };
         let jains: Vec<f64> = runs.iter().filter_map(fairness).collect();
-        let hops = mean(&|r| r.totals.packet_hops as f64);
-        let control_bytes = mean(&|r| r.totals.control_bytes as f64);
-        let data_bytes = mean(&|r| r.totals.data_bytes as f64);
-        let wall_s = mean(&|r| r.totals.wall_s);
+        let hops = total(&|r| r.totals.packet_hops as f64);
+        let control_bytes = total(&|r| r.totals.control_bytes as f64);
+        let data_bytes = total(&|r| r.totals.data_bytes as f64);
+        let wall_s = total(&|r| r.totals.wall_s);
         let ports = ports(runs);
         let mut counts = Counts::default();
         for run in runs {
@@ -256,7 +258,7 @@ impl Metrics {
             ports,
             all_ports: all_ports(runs),
             load: load(runs),
-            goodput_bps: mean(&|r| r.totals.goodput_bps),
+            goodput_bps: total(&|r| r.totals.goodput_bps),
             jain: stats::mean(&jains),
             groups: groups::of(runs),
             collectives: collectives::metrics(runs),
@@ -264,17 +266,17 @@ impl Metrics {
             convergence: convergence(runs),
             recovery_ns: stats::mean(&runs.iter().filter_map(|r| r.totals.recovery_ns).collect::<Vec<_>>()),
             settled: stats::mean(&runs.iter().filter_map(|r| r.totals.settled).collect::<Vec<_>>()),
-            drops: mean(&|r| r.totals.drops as f64),
-            counts: counts.map(|n| n as f64 / runs.len() as f64),
-            trimmed_bytes: mean(&|r| r.totals.trimmed_bytes as f64),
+            drops: total(&|r| r.totals.drops as f64),
+            counts: counts.map(|n| if is_known { n as f64 / runs.len() as f64 } else { f64::NAN }),
+            trimmed_bytes: total(&|r| r.totals.trimmed_bytes as f64),
             control_bytes,
             control_share: (0.0 < data_bytes && 0.0 < control_bytes).then(|| control_bytes / data_bytes),
-            retransmitted_bytes: mean(&|r| r.totals.retransmitted_bytes as f64),
-            reordered_bytes: mean(&|r| r.totals.reordered_bytes as f64),
-            reordering_mean_ns: mean(&|r| r.totals.reordering_mean_ns),
-            reordering_max_ns: mean(&|r| r.totals.reordering_max_ns),
-            flows_done: mean(&|r| r.totals.flows_done as f64),
-            flows_unfinished: mean(&|r| r.totals.flows_unfinished as f64),
+            retransmitted_bytes: total(&|r| r.totals.retransmitted_bytes as f64),
+            reordered_bytes: total(&|r| r.totals.reordered_bytes as f64),
+            reordering_mean_ns: total(&|r| r.totals.reordering_mean_ns),
+            reordering_max_ns: total(&|r| r.totals.reordering_max_ns),
+            flows_done: total(&|r| r.totals.flows_done as f64),
+            flows_unfinished: total(&|r| r.totals.flows_unfinished as f64),
             deadlines: deadlines(runs),
             sim_s: mean(&|r| r.totals.end_ns / 1e9),
             packet_hops: hops,

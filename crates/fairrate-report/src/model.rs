@@ -41,6 +41,8 @@ pub struct RunData {
     pub seed: u64,
     /// `complete`, `interrupted` or `failed`; `running` if the run was killed.
     pub state: String,
+    /// `true` while the run goes on, and if its process was killed: its totals are not known then.
+    pub is_open: bool,
     /// Totals.
     pub totals: Totals,
     /// The measuring window, with the load offered and carried within it.

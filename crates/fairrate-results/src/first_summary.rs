@@ -12,7 +12,7 @@ use crate::inputs::RunInputs;
 use crate::jobs::JobSummary;
 use crate::measured::Measured;
 use crate::names::host_name;
-use crate::summary::{AllocatorSummary, Convergence, Deadlines, PortInfo, Summary, buckets, simulator};
+use crate::summary::{AllocatorSummary, Convergence, Deadlines, PortInfo, RUNNING, Summary, buckets, simulator};
 
 /// Returns the summary before the first event: names, sizes and the sampled ports; all counts are zero.
 pub(super) fn first_summary(inputs: &RunInputs<'_>) -> Summary {
@@ -30,7 +30,7 @@ pub(super) fn first_summary(inputs: &RunInputs<'_>) -> Summary {
         version: env!("CARGO_PKG_VERSION").to_owned(),
         commit: crate::COMMIT.to_owned(),
         sources: crate::SOURCES.to_owned(),
-        state: "running".to_owned(),
+        state: RUNNING.to_owned(),
         error: None,
         fingerprint: format!("{:016x}", 0),
         engine: None,

@@ -197,6 +197,9 @@ pub struct TableInfo {
     pub xxh64: String,
 }
 
+/// The state of a run that goes on, or whose process was killed.
+pub(crate) const RUNNING: &str = "running";
+
 /// The results of a run, as in `summary.json`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Summary {
@@ -347,6 +350,12 @@ impl Summary {
     pub(super) fn expected_checksum(&self) -> Result<String, serde_json::Error> {
         let counted = Self { wall_s: 0.0, checksum: String::new(), ..self.clone() };
         Ok(format!("{:016x}", XxHash64::oneshot(0, &serde_json::to_vec(&counted)?)))
+    }
+
+    /// Returns `true` if the run has ended: `false` while it goes on, and if its process was killed, when all counts here
+    /// are zero.
+    pub fn has_ended(&self) -> bool {
+        self.state != RUNNING
     }
 
     /// Returns `true` if this is a complete simulation by this version of fairrate.

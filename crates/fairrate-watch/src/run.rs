@@ -125,7 +125,7 @@ impl Run {
 
     /// Returns `true` if the run has not ended.
     pub fn is_running(&self) -> bool {
-        self.summary().state == "running"
+        !self.summary().has_ended()
     }
 
     /// Returns the facts for the head of the page.

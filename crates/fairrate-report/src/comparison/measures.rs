@@ -342,17 +342,17 @@ impl<'a> Columns<'a> {
             measure("drops", "drops", Lower, &|m| Some(m.drops), format::count),
         ];
         // Packets that switches cut in place of dropping them, where any did.
-        if self.metrics.iter().any(|m| m.counts.trims != 0.0) {
+        if self.metrics.iter().any(|m| 0.0 < m.counts.trims) {
             measures.push(measure("trims", "trims", Lower, &|m| Some(m.counts.trims), format::count));
             let bytes = |m: &Metrics| Some(m.trimmed_bytes);
             measures.push(measure("trimmed", "trimmed_bytes", Lower, &bytes, format::bytes));
         }
-        if self.metrics.iter().any(|m| m.counts.returns != 0.0) {
+        if self.metrics.iter().any(|m| 0.0 < m.counts.returns) {
             measures.push(measure("returns", "returns", Lower, &|m| Some(m.counts.returns), format::count));
         }
         measures.push(measure("ECN marks", "ecn_marks", Neither, &|m| Some(m.counts.ecn_marks), format::count));
         // Packets that ports and flows sent to control rates, where any did.
-        if self.metrics.iter().any(|m| m.control_bytes != 0.0) {
+        if self.metrics.iter().any(|m| 0.0 < m.control_bytes) {
             let share = |m: &Metrics| Some(m.control_share.unwrap_or(0.0));
             let percent = |x| format!("{} %", format::number(100.0 * x));
             measures.push(measure("notices", "notices", Neither, &|m| Some(m.counts.notices), format::count));
@@ -363,7 +363,7 @@ impl<'a> Columns<'a> {
         let again = |m: &Metrics| Some(m.retransmitted_bytes);
         measures.push(measure("sent again", "retransmitted_bytes", Lower, &again, format::bytes));
         // The time for which data of multipath connections waited for data before it, where any did.
-        if self.metrics.iter().any(|m| m.reordered_bytes != 0.0) {
+        if self.metrics.iter().any(|m| 0.0 < m.reordered_bytes) {
             let (mean, max) = (|m: &Metrics| Some(m.reordering_mean_ns), |m: &Metrics| Some(m.reordering_max_ns));
             measures.push(measure("reordered", "reordered_bytes", Lower, &|m| Some(m.reordered_bytes), format::bytes));
             measures.push(measure("reordering mean", "reordering_mean_ns", Lower, &mean, format::time_ns));
