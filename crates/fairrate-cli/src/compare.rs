@@ -25,7 +25,7 @@ use crate::failure::{Failure, INTERRUPTED};
 use crate::output::{self, Pictures};
 use crate::progress::Board;
 use crate::run::{Sets, Threads};
-pub use fairrate_experiment::columns::{Seeds, parse_seeds, parse_variant};
+pub use fairrate_experiment::columns::{Seeds, parse_seeds};
 
 use backend::{Backend, Backends};
 use fairrate_experiment::columns::{self, Axis, MOST_RUNS, parse_axis};

@@ -5,10 +5,10 @@ use std::process::ExitCode;
 use std::sync::Arc;
 
 use fairrate_control::Registry;
+use fairrate_experiment::columns::overrides;
 use fairrate_results::{Results, ResultsDir, Summary};
-use fairrate_scenario::{Overrides, Scenario};
+use fairrate_scenario::Scenario;
 
-use crate::compare::parse_variant;
 use crate::drive::{self, End, Watcher};
 use crate::failure::{Failure, INTERRUPTED};
 use crate::output::{self, Pictures};
@@ -60,9 +60,7 @@ pub struct What {
 impl What {
     /// Reads the scenario with its changes.
     pub fn load(&self, registry: &Registry) -> Result<Scenario, Failure> {
-        let variant = self.cc.as_deref().map(|text| parse_variant(text, registry)).transpose()?.unwrap_or_default();
-        let sets = self.sets.pairs().iter().cloned().chain(variant.sets).collect();
-        let overrides = Overrides { sets, seed: self.seed, cc: self.cc.is_some().then_some(variant.cc) };
+        let overrides = overrides(self.cc.as_deref(), self.sets.pairs(), self.seed, registry)?;
         Ok(Scenario::with_algorithms(registry).load(&self.scenario, &overrides)?)
     }
 }

@@ -11,7 +11,7 @@ use fairrate_results::{Tag, TagValue};
 use fairrate_text::nearest;
 
 pub use self::label::file_name;
-pub use self::variant::{Variant, joined, parse_changes, parse_variant, with_libraries};
+pub use self::variant::{Variant, joined, overrides, parse_changes, parse_variant, with_libraries};
 
 /// The reason why algorithms, grids and seeds make no comparison.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]

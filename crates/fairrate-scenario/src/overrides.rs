@@ -20,6 +20,17 @@ pub(crate) fn apply(table: &mut Table, overrides: &Overrides, report: &Report) {
     for (key, value) in &overrides.sets {
         let text = format!("{key}={value}");
         let source = report.add_source("--set", text);
+        let given = [("seed", overrides.seed.is_some(), "--seed"), ("transport.cc", overrides.cc.is_some(), "--cc")];
+        if let Some((.., option)) = given.iter().find(|(name, is_given, _)| *is_given && name == key) {
+            let message = format!("`{key}` is set by `{option}` too");
+            report.problem(
+                "scenario::bad_override",
+                Site::new(source, 0..key.len()),
+                message,
+                "this key",
+                "give its value in one place",
+            );
+        }
         let node = value_of(value, source, key.len() + 1, report);
         set(table, key, node, Site::new(source, 0..key.len()), report);
     }

@@ -408,6 +408,13 @@ fn bad_overrides_name_themselves() {
         assert_eq!(error.first_line(), Some(("--set", 1)));
         assert!(!error.first_help().is_empty());
     }
+    // An option of its own does not silently win over a key.
+    for (key, value, option) in [("transport.cc", "dctcp", "--cc"), ("seed", "3", "--seed")] {
+        let twice = Overrides { cc: Some("hpcc".to_owned()), seed: Some(4), ..set(&[(key, value)]) };
+        let error = read_with(&text, &twice).expect_err(key);
+        assert_eq!(error.to_string(), format!("`{key}` is set by `{option}` too"));
+        assert_eq!(error.first_line(), Some(("--set", 1)));
+    }
     let wrong = Overrides { cc: Some("hppc".to_owned()), ..Overrides::default() };
     let error = read_with(&text, &wrong).expect_err("there is no such algorithm");
     assert_eq!((error.to_string().as_str(), error.first_line()), ("there is no algorithm `hppc`", Some(("--cc", 1))));

@@ -7,11 +7,10 @@ use std::process::ExitCode;
 use clap::error::ErrorKind;
 use clap::{CommandFactory, Parser, Subcommand};
 use fairrate_control::Registry;
-use fairrate_experiment::columns::{file_name, parse_variant};
+use fairrate_experiment::columns::{file_name, overrides};
 use fairrate_report::publish::{self, Pictures};
 use fairrate_report::{format, load, table};
 use fairrate_results::{ResultsDir, RunState, Tag, TagValue};
-use fairrate_scenario::Overrides;
 
 use crate::failure::{Failure, INTERRUPTED};
 use crate::field::Field;
@@ -130,9 +129,7 @@ fn man(out: &Path) -> Result<ExitCode, Failure> {
 
 fn run(args: &Args) -> Result<ExitCode, Failure> {
     let registry = Registry::new();
-    let variant = args.cc.as_deref().map(|text| parse_variant(text, &registry)).transpose()?.unwrap_or_default();
-    let sets = args.sets.iter().cloned().chain(variant.sets).collect();
-    let overrides = Overrides { sets, seed: args.seed, cc: args.cc.is_some().then_some(variant.cc) };
+    let overrides = overrides(args.cc.as_deref(), &args.sets, args.seed, &registry)?;
     let field = Field::new(args.scenario.clone(), overrides, args.scale, 0 < args.warm_up)?;
     let scenario = field.load()?;
     let cc = scenario.sim_config().cc.info().name;

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use fairrate_control::{
     AlgorithmConfig, CustomAlgorithm, Parameters, Profile, Registry, constant_sets_of, names_library,
 };
+use fairrate_scenario::Overrides;
 use fairrate_text::nearest;
 
 use super::{ColumnsError, in_words, label, split_values};
@@ -128,6 +129,25 @@ pub fn parse_variant(text: &str, registry: &Registry) -> Result<Variant, Columns
     let shown = if names_library(written) { name } else { written };
     let label = std::iter::once(shown).chain(parts).collect::<Vec<_>>().join(":");
     Ok(Variant { label, cc, sets })
+}
+
+/// Returns the changes of a single run: those of `sets`, the seed, and the algorithm `cc` with its parameters.
+///
+/// # Errors
+/// As [`parse_variant`]; also if a parameter is in `sets` and with the algorithm.
+pub fn overrides(
+    cc: Option<&str>,
+    sets: &[(String, String)],
+    seed: Option<u64>,
+    registry: &Registry,
+) -> Result<Overrides, ColumnsError> {
+    let variant = cc.map(|text| parse_variant(text, registry)).transpose()?.unwrap_or_default();
+    if let Some((key, _)) = variant.sets.iter().find(|(key, _)| sets.iter().any(|(set, _)| set == key)) {
+        let message = format!("`{key}` is set by --cc and --set");
+        return Err(ColumnsError::Usage { message, help: "give its value in one place".to_owned() });
+    }
+    let sets = sets.iter().cloned().chain(variant.sets).collect();
+    Ok(Overrides { sets, seed, cc: cc.is_some().then_some(variant.cc) })
 }
 
 /// Splits `NAME: KEY=VALUE, KEY=VALUE` into the algorithm as written and the rest.
