@@ -72,6 +72,26 @@ fn ultra_ethernet_on_one_path_is_warned_of() {
 }
 
 #[test]
+fn timeouts_below_the_base_rtt_are_warned_of() {
+    let of = |delay: &str, transport: &str| {
+        let text = format!(
+            "[topology]\nkind = \"star\"\ndelay = \"{delay}\"\n[transport]\ncc = \"dctcp\"\n{transport}\n\
+             [[traffic]]\nkind = \"permutation\"\nbytes = \"1KB\""
+        );
+        let star = Scenario::from_toml(&text, "x.toml", Path::new("."), &Overrides::default()).expect("it reads");
+        star.warnings().to_vec()
+    };
+    // Four links of 1.5 ms and the packets on them, beside the default of 4 ms.
+    let got = of("1500us", "");
+    assert_eq!(got.len(), 1, "{got:?}");
+    let words = "`transport.rto = \"4ms\"` is not above the largest base RTT, 6000";
+    assert!(got[0].starts_with(words) && got[0].contains("with `transport.rto=\"24004us\"`"), "{got:?}");
+    assert_eq!(of("1500us", "rto = \"24ms\""), [""; 0]);
+    assert_eq!(of("900us", ""), [""; 0]);
+    assert_eq!(of("1500us", "kind = \"tcp\""), [""; 0]);
+}
+
+#[test]
 fn hosts_that_choose_have_a_rule() {
     let of =
         |transport: &str| read("balance = \"host\"", transport, "").sim_config().transport.entropy.map(|e| e.scheme);

@@ -178,6 +178,7 @@ fn build(report: &Report, sections: Sections<'_>, has_flows: bool) -> Result<Res
     let Workload { flows, changes, tasks, dependencies, collectives, jobs } =
         if has_flows { workload()? } else { Workload::default() };
     if has_flows && changes.is_empty() {
+        check_start(report, &run, &flows);
         check_end(report, &run, &flows);
     }
     if allocator.is_some() {
@@ -291,7 +292,8 @@ fn read_run(root: &mut Section<'_>, default_name: &str) -> Run {
     if at.is_none() && !when_flows_done {
         root.missing("duration", "\"5ms\"");
     }
-    let end_site = if root.has("stop") { root.site_of("stop") } else { root.anchor.site };
+    let end_site =
+        ["stop", "duration"].into_iter().find(|key| root.has(key)).map_or(root.anchor.site, |key| root.site_of(key));
     Run { name, description, profile, seed, end: StopRule { at, when_flows_done }, end_site }
 }
 
@@ -405,6 +407,22 @@ fn check_times(report: &Report, config: &SimConfig, site: Site) {
         let message = format!("{least} at {} take less than a nanosecond, and a link has no delay", link.rate);
         let help = "give links a delay, or set `clock = \"picoseconds\"` in `[links]`";
         report.problem("scenario::conflict", site, message, "links on which packets take no time", help);
+    }
+}
+
+/// Checks that some flow starts while the run lasts.
+fn check_start(report: &Report, run: &Run, flows: &[FlowSpec]) {
+    let Some(end) = run.end.at else { return };
+    if flows.iter().all(|flow| flow.trigger == fairrate_sim::Trigger::Time && end <= flow.start) {
+        let first = flows.iter().map(|flow| flow.start).min().unwrap_or_default();
+        let message = format!("the first flow starts at {first}, and the run ends at {end}");
+        report.problem(
+            "scenario::no_flows",
+            run.end_site,
+            message,
+            "no flows",
+            "let the run last longer, or flows start earlier",
+        );
     }
 }
 

@@ -3,6 +3,7 @@
 mod fluids;
 mod marks;
 mod paths;
+mod timeouts;
 
 use fairrate_control::{AlgorithmConfig, MadeFor, Parameters, Profile};
 use fairrate_sim::SimConfig;
@@ -30,6 +31,7 @@ pub(super) fn warnings(config: &SimConfig, profile: Profile) -> Vec<String> {
         .chain(paths::warnings(config))
         .chain(marks::warning(config))
         .chain(fluids::warning(config))
+        .chain(timeouts::warning(config))
         .collect()
 }
 

@@ -12,14 +12,15 @@ use fairrate_units::{Rate, Time};
 use super::parallel::{lock, next_ps};
 use super::run::Run;
 use super::{Part, deadlock};
-use crate::config::{SimConfig, Transport, TransportConfig};
+use crate::config::{Transport, TransportConfig};
 use crate::ids::{FlowId, PortId};
 use crate::simulation::SimError;
 use crate::transport::Kind;
 
 /// Simulated time without a newly acknowledged byte after which a run with active flows counts as stalled, ...
 const PATIENCE: Time = Time::from_ms(500);
-/// ... unless this number of the longest retransmission timeouts, which a flow may be waiting for, takes longer.
+/// ... unless this number of the longest retransmission timeouts or base RTTs, which a flow may be waiting for, takes
+/// longer.
 const TIMEOUTS: u64 = 4;
 /// Number of stuck entities named in the message.
 const NAMED: usize = 3;
@@ -32,19 +33,20 @@ pub(super) fn check_progress(parts: &[Mutex<Part>]) -> Result<(), SimError> {
         latest(|part| part.world.clock.reached_ps()).saturating_sub(latest(|part| part.hosts.last_progress_ps)),
     );
     let nothing_pending = next_ps(parts) == u64::MAX;
-    let patience = parts.first().map_or(PATIENCE, |part| patience(&lock(part).world.run.config));
+    let patience = parts.first().map_or(PATIENCE, |part| patience(&lock(part).world.run));
     if active == 0 || (idle < patience && !nothing_pending) {
         return Ok(());
     }
     Err(stalled(parts))
 }
 
-fn patience(config: &SimConfig) -> Time {
+fn patience(run: &Run) -> Time {
     let timeout = |transport: &TransportConfig| match transport.kind {
         Transport::Tcp(tcp) => tcp.rto_max,
         Transport::Rdma | Transport::Uet { .. } => transport.rto.unwrap_or(Time::ZERO),
     };
-    let longest = config.stacks().map(|(transport, _)| timeout(transport)).max().unwrap_or(Time::ZERO);
+    let timeouts = run.config.stacks().map(|(transport, _)| timeout(transport));
+    let longest = timeouts.fold(run.constants.base_rtt, Time::max);
     PATIENCE.max(Time::from_ps(longest.as_ps().saturating_mul(TIMEOUTS)))
 }
 

@@ -96,7 +96,7 @@ impl Cluster {
             now_ps: 0,
             n_probed: 0,
             checked_events: 0,
-            finite: FiniteWatch::new(&run.config),
+            finite: FiniteWatch::new(&run),
             run,
         }
     }

@@ -8,6 +8,7 @@ use super::{check_progress, patience, stuck_flows};
 use crate::config::{Flap, SimConfig};
 use crate::core::Part;
 use crate::core::parallel::lock;
+use crate::core::run::Run;
 use crate::simulation::SimError;
 
 /// Number of samples of the finite flows' state in the time after which they count as stuck.
@@ -29,15 +30,16 @@ pub(in crate::core) struct FiniteWatch {
 }
 
 impl FiniteWatch {
-    /// Returns a watch, if endless flows could keep a run of `config` going after all other progress has ended.
-    pub(in crate::core) fn new(config: &SimConfig) -> Option<Self> {
+    /// Returns a watch, if endless flows could keep a run going after all other progress has ended.
+    pub(in crate::core) fn new(run: &Run) -> Option<Self> {
+        let config = &run.config;
         let endless = config.flows.iter().filter(|flow| flow.bytes == Bytes::MAX).count();
         let is_endless_run = config.stop.at.is_none() && 0 < endless && endless < config.flows.len();
         let (flaps, last_change_ps) = (config.faults.iter().filter_map(|fault| fault.flap), last_change_ps(config));
         let outage = |flap: Flap| if flap.up_at < Time::MAX { flap.up_at - flap.down_at } else { Time::ZERO };
         let longest_outage = flaps.map(outage).max().unwrap_or(Time::ZERO);
         is_endless_run.then(|| Self {
-            patience_ps: patience(config).saturating_add(longest_outage).as_ps(),
+            patience_ps: patience(run).saturating_add(longest_outage).as_ps(),
             next_ps: last_change_ps,
             state: State::default(),
             since_ps: 0,
