@@ -295,7 +295,7 @@ fn print_tables(
     if let Some(differences) = table::differences(comparison).filter(|_| chosen.is_none()) {
         parts.extend([format!("{}\n", about_seeds[1]), differences.to_blocks(styled, WIDEST)]);
     }
-    let behind = notes::behind(&comparison.metrics);
+    let window = notes::window(&comparison.metrics);
     let (unfinished, largest) = (notes::unfinished(comparison, asked), notes::largest(&[shown]));
     let unrecovered = notes::unrecovered(comparison, asked);
     // Text without styles has no bold values that a reader could miss.
@@ -308,7 +308,7 @@ fn print_tables(
         .chain(&largest)
         .chain(&unfinished)
         .chain(&unrecovered)
-        .chain(&behind);
+        .chain(&window);
     let about: Vec<&str> = about.map(String::as_str).collect();
     if !about.is_empty() {
         parts.push(about.join("\n") + "\n");

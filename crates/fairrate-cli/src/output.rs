@@ -108,7 +108,7 @@ pub fn print_run(dir: &Path, data: &RunData, metrics: Metrics, warnings: &[Strin
     let about = about
         .chain(notes::unfinished(&alone, &[]))
         .chain(notes::unrecovered(&alone, &[]))
-        .chain(notes::behind(&alone.metrics));
+        .chain(notes::window(&alone.metrics));
     let about = about.map(|note| format!("\n{note}\n")).collect::<Vec<_>>().concat();
     print_text(&format!(
         "{}: {}, seed {}, {end} simulated in {:.1} s ({})\n\n{}{about}\nfingerprint {}\nreport      {}\n",

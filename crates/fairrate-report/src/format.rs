@@ -1,10 +1,13 @@
 //! Number formats for people: three or four digits and the field's units.
 
+/// A number that is not known.
+const UNKNOWN: &str = "-";
+
 /// Formats a number with about four digits: `0.0123`, `1.23`, `45.6`, `789`, `12,345`.
 pub fn number(x: f64) -> String {
     let a = x.abs();
     match () {
-        () if !x.is_finite() => "-".to_owned(),
+        () if !x.is_finite() => UNKNOWN.to_owned(),
         () if a == 0.0 => "0".to_owned(),
         () if a < 0.001 => format!("{x:.1e}"),
         () if a < 0.1 => format!("{x:.4}"),
@@ -16,11 +19,14 @@ pub fn number(x: f64) -> String {
 
 /// Formats a number that may be absent, as `-` if it is.
 pub fn optional(x: Option<f64>) -> String {
-    x.map_or_else(|| "-".to_owned(), number)
+    x.map_or_else(|| UNKNOWN.to_owned(), number)
 }
 
 /// Formats a count: whole numbers in groups of three digits, means over seeds with one decimal.
 pub fn count(x: f64) -> String {
+    if x.is_nan() {
+        return UNKNOWN.to_owned();
+    }
     if x.fract() == 0.0 || 1000.0 <= x { grouped(x) } else { format!("{x:.1}") }
 }
 
@@ -54,7 +60,7 @@ pub fn rate(x: f64) -> String {
 
 /// Formats a fraction as percent: `97.3 %`.
 pub fn percent(x: f64) -> String {
-    format!("{:.1} %", x * 100.0)
+    if x.is_nan() { UNKNOWN.to_owned() } else { format!("{:.1} %", x * 100.0) }
 }
 
 /// Formats ascending seeds, with runs of three and more as ranges: `1..5, 7, 8`.
@@ -75,6 +81,9 @@ pub fn seeds(seeds: &[u64]) -> String {
 
 /// Formats a value in the largest unit in which it is at least 1 once rounded to three digits.
 fn scaled(x: f64, units: &[(f64, &str)]) -> String {
+    if x.is_nan() {
+        return UNKNOWN.to_owned();
+    }
     let fits = |(factor, _): &&(f64, &str)| *factor * 0.9995 <= x.abs();
     let (factor, unit) = units.iter().rev().find(fits).or(units.first()).copied().unwrap_or((1.0, ""));
     let value = x / factor;

@@ -20,7 +20,7 @@ use crate::jobs;
 use crate::metrics::{Metrics, PortMetrics};
 use crate::model::{RunData, Variant};
 use crate::network;
-use crate::notes::{behind, bold, largest, notes, unfinished};
+use crate::notes::{bold, largest, notes, unfinished, window};
 use crate::places;
 use crate::queue_map::{self, QueueMap};
 use crate::stats::Distribution;
@@ -385,7 +385,7 @@ fn numbers(comparison: &Comparison) -> String {
         .chain(&bold(comparison))
         .chain(&unfinished(comparison, &[]))
         .chain(&largest(&tables.iter().collect::<Vec<_>>()))
-        .chain(&behind(&comparison.metrics))
+        .chain(&window(&comparison.metrics))
     {
         let _ = writeln!(out, "<p class=\"note\">{}</p>", escape(note));
     }

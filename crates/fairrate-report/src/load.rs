@@ -67,6 +67,7 @@ pub fn run(dir: &Path, registry: &Registry) -> Result<RunData, ResultsError> {
         timelines: timelines(&results, scenario.as_ref(), &critical_paths)?,
         critical_paths,
         shape: scenario.as_ref().map(|s| Shape::of(&s.sim_config().topology)),
+        packet_bytes: scenario.as_ref().map_or(0.0, |s| s.sim_config().longest_packet().as_u64() as f64),
         links: results.links()?.iter().map(link).collect(),
         rtts: results.rtts()?.iter().map(|row| (row.group, row.to_ns as f64, row.acks)).collect(),
         worst: worst.named(scenario.as_ref(), &blocks, |node| name(scenario.as_ref(), node)),

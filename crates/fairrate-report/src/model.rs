@@ -16,6 +16,9 @@ use crate::series::value_at;
 use crate::timeline::Timeline;
 use crate::worst::WorstFlow;
 
+/// Number of packets of a port in a bin of its throughput, at least: its counter jumps by each of them as it begins.
+const BIN_PACKETS: f64 = 20.0;
+
 /// One run.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct RunData {
@@ -74,6 +77,8 @@ pub struct RunData {
     pub critical_paths: Vec<CriticalPath>,
     /// The shape of the network; `None` if it is not known.
     pub shape: Option<Shape>,
+    /// Bytes of the largest packet on the wire; 0 if it is not known.
+    pub packet_bytes: f64,
     /// Every port over the whole run, by number; empty if it was not recorded.
     pub links: Vec<LinkTotals>,
     /// Round-trip times, if they were probed: of each range its block, its end in ns and its number of acknowledgments.
@@ -91,6 +96,13 @@ impl RunData {
     pub fn measured_flows(&self) -> impl Iterator<Item = &Flow> {
         let (from, until) = self.window();
         self.flows.iter().filter(move |f| from <= f.start_ns && f.start_ns <= until)
+    }
+
+    /// Returns the shortest time in ns over which the throughput of a probed port means something, that of
+    /// [`BIN_PACKETS`]; `None` if the rate of its link is not known.
+    pub fn shortest_bin_ns(&self, port: &str) -> Option<f64> {
+        let found = self.ports.iter().find(|found| found.name == port)?;
+        found.capacity_bps.map(|bps| BIN_PACKETS * self.packet_bytes * 8e9 / bps)
     }
 
     /// Returns the ends of the measuring window, in ns.

@@ -80,8 +80,30 @@ pub fn unrecovered(comparison: &Comparison, asked: &[Metric]) -> Option<String> 
     })
 }
 
+/// Share of a run below which its measuring window is too short to tell something.
+const SHORT: f64 = 0.01;
+
+/// Returns a note on a measuring window that tells little: one that is a hundredth of the run at most, or one within
+/// which the network carried much less than it was offered.
+pub fn window(metrics: &[Metrics]) -> Option<String> {
+    short(metrics).or_else(|| behind(metrics))
+}
+
+fn short(metrics: &[Metrics]) -> Option<String> {
+    let of = |m: &Metrics| {
+        let window = m.windows_ns.first().map(|(from, until)| until - from)?;
+        let run = m.sim_s * 1e9;
+        (window < SHORT * run).then(|| (format::time_ns(window), format::time_ns(run)))
+    };
+    let (window, run) = metrics.iter().find_map(of)?;
+    Some(format!(
+        "The measuring window of {window} is a small part of the run of {run}: rates, queues and loads in it tell little. It ends \
+         with the last start of a flow unless `[measure]` says otherwise; with `until = \"end\"` it ends with the run."
+    ))
+}
+
 /// Returns a note that names the algorithms under which the network carried much less than it was offered.
-pub fn behind(metrics: &[Metrics]) -> Option<String> {
+fn behind(metrics: &[Metrics]) -> Option<String> {
     let of = |m: &Metrics| {
         let tier = m.behind()?;
         let (links, carried) = (tier.links.replace('-', " "), format::percent(tier.carried));

@@ -12,7 +12,7 @@ use crate::panel::{Axis, Panel, Series, TimeUnit};
 use crate::pauses::{intervals, paused_ports};
 use crate::queue_tails;
 use crate::rtts;
-use crate::series::{bin_width, ccdf, cdf, downsample, drop_repeats, growth};
+use crate::series::{bin_width, ccdf, cdf, downsample, drop_repeats, growth, shortest_step};
 use crate::style::Style;
 use crate::timeline;
 use crate::worst;
@@ -132,7 +132,8 @@ impl Page<'_> {
     }
 
     fn throughput(&self, port: &str) -> Panel {
-        let width = bin_width(span_ns(self.variants), BINS, self.sample_interval(port));
+        let bins = self.variants.iter().filter_map(|v| v.first().shortest_bin_ns(port));
+        let width = bin_width(span_ns(self.variants), BINS, bins.fold(self.sample_interval(port), f64::max));
         let line = |p: &PortSeries, _| {
             let (t, rate) = growth(&p.t_ns, &p.tx_bytes, width);
             (self.unit.of(&t), rate.iter().map(|r| r * 8.0).collect())
@@ -168,8 +169,7 @@ impl Page<'_> {
     /// Returns the shortest time between two samples of a port, in ns.
     fn sample_interval(&self, port: &str) -> f64 {
         let ports = self.variants.iter().flat_map(|v| &v.first().ports).filter(|p| p.name == port);
-        let steps = ports.flat_map(|p| p.t_ns.windows(2).take(100).map(|t| t[1] - t[0]));
-        steps.filter(|s| 0.0 < *s).reduce(f64::min).unwrap_or(1.0)
+        shortest_step(ports.map(|p| &*p.t_ns))
     }
 
     /// Returns a line for each variant that probed the port; `line` makes it from the port's samples and the measuring
@@ -348,8 +348,7 @@ impl Page<'_> {
     }
 
     fn goodput(&self, variant: &Variant, flows: &[&FlowSeries], small: bool) -> Panel {
-        let steps = flows.iter().flat_map(|s| s.t_ns.windows(2).take(100)).map(|t| t[1] - t[0]);
-        let finest = steps.filter(|s| 0.0 < *s).reduce(f64::min).unwrap_or(1.0);
+        let finest = shortest_step(flows.iter().map(|s| &*s.t_ns));
         let width = bin_width(span_ns(self.variants), BINS / 2.0, 2.0 * finest);
         let line = |(i, s): (usize, &&FlowSeries)| {
             let (t, rate) = growth(&s.t_ns, &s.delivered_bytes, width);

@@ -37,6 +37,12 @@ pub fn value_at(t: &[f64], counter: &[f64], x: f64) -> Option<f64> {
     Some(interpolate(t, counter, i, x))
 }
 
+/// Returns the shortest time between two of the first samples of some series; 1 if none has two.
+pub fn shortest_step<'a>(series: impl Iterator<Item = &'a [f64]>) -> f64 {
+    let steps = series.flat_map(|t| t.windows(2).take(100).map(|t| t[1] - t[0]));
+    steps.filter(|step| 0.0 < *step).reduce(f64::min).unwrap_or(1.0)
+}
+
 /// Returns a bin width for a span of time: about `bins` bins, at least `finest`, a round number (1, 2 or 5 times a
 /// power of ten).
 pub fn bin_width(span: f64, bins: f64, finest: f64) -> f64 {

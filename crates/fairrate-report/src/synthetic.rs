@@ -74,6 +74,7 @@ fn run(cc: &str, rank: u32, seed: u64) -> RunData {
         grid: Vec::new(),
         seed,
         state: "complete".into(),
+        is_open: false,
         totals: Totals {
             end_ns: 4e6,
             wall_s: 0.5,
@@ -96,6 +97,7 @@ fn run(cc: &str, rank: u32, seed: u64) -> RunData {
         timelines: Vec::new(),
         critical_paths: Vec::new(),
         shape: None,
+        packet_bytes: 1_048.0,
         links: Vec::new(),
         rtts: Vec::new(),
         worst: Vec::new(),

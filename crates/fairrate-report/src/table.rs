@@ -193,7 +193,9 @@ fn probed_ports(metrics: &Metrics) -> Table {
 /// Returns the [`MOST_PROBED`] ports with the longest queues at the 99th percentile, in their order.
 fn longest_queues(ports: &[PortMetrics]) -> Vec<&PortMetrics> {
     let mut longest: Vec<(usize, &PortMetrics)> = ports.iter().enumerate().collect();
-    longest.sort_by(|a, b| b.1.qlen_p99_bytes.total_cmp(&a.1.qlen_p99_bytes));
+    let queue =
+        |(_, port): &(usize, &PortMetrics)| if port.qlen_p99_bytes.is_nan() { -1.0 } else { port.qlen_p99_bytes };
+    longest.sort_by(|a, b| queue(b).total_cmp(&queue(a)));
     longest.truncate(MOST_PROBED);
     longest.sort_by_key(|(at, _)| *at);
     longest.into_iter().map(|(_, port)| port).collect()

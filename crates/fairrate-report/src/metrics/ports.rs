@@ -5,7 +5,7 @@ use serde::Serialize;
 use crate::model::{PortSeries, RunData, is_host_buffer};
 use crate::stats::{self, Held};
 
-/// The measures of a probed port within the measuring window.
+/// The measures of a probed port within the measuring window; NaN, and `null` in JSON, with fewer than two samples.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct PortMetrics {
     /// The port as `from->to`.
@@ -70,7 +70,7 @@ pub(super) fn all_ports(runs: &[RunData]) -> Option<PortMetrics> {
 /// Returns the port with the largest 99th percentile of its queue; `None` unless there are several.
 pub(super) fn worst_port(ports: &[PortMetrics]) -> Option<PortMetrics> {
     // Of equal ones the first that was probed.
-    let links = || ports.iter().filter(|port| !is_host_buffer(&port.port));
+    let links = || ports.iter().filter(|port| !is_host_buffer(&port.port) && !port.qlen_p99_bytes.is_nan());
     let worst = links().rev().max_by(|a, b| a.qlen_p99_bytes.total_cmp(&b.qlen_p99_bytes));
     worst.filter(|_| 1 < links().count()).cloned()
 }
@@ -93,20 +93,23 @@ fn pool(ports: &[PortSeries], window: (f64, f64)) -> PortSeries {
     all
 }
 
+/// Returns the measures of a port whose samples are those of the measuring window. Fewer than two tell nothing: all
+/// measures are NaN then.
 pub(super) fn port_metrics(port: &PortSeries) -> PortMetrics {
     let queue = Held::new(&port.t_ns, &port.qlen_bytes);
     let ends = |v: &[f64]| v.last().zip(v.first()).map_or(0.0, |(last, first)| last - first);
     let (bytes, span_ns) = (ends(&port.tx_bytes), ends(&port.t_ns));
-    let throughput_bps = if 0.0 < span_ns { bytes * 8e9 / span_ns } else { 0.0 };
+    let known = |value: f64| if 0.0 < span_ns { value } else { f64::NAN };
+    let throughput_bps = known(bytes * 8e9 / span_ns);
     PortMetrics {
         port: port.name.clone(),
-        utilisation: port.capacity_bps.map(|c| throughput_bps / c),
+        utilisation: port.capacity_bps.map(|c| throughput_bps / c).filter(|share| !share.is_nan()),
         throughput_bps,
-        qlen_mean_bytes: queue.mean().unwrap_or(0.0),
-        qlen_p99_bytes: queue.percentile(0.99).unwrap_or(0.0),
-        qlen_peak_bytes: queue.peak().unwrap_or(0.0),
-        drops: port.drops as f64,
-        ecn_marks: port.ecn_marks as f64,
-        pfc_pause_ns: port.pfc_pause_ns,
+        qlen_mean_bytes: known(queue.mean().unwrap_or(f64::NAN)),
+        qlen_p99_bytes: known(queue.percentile(0.99).unwrap_or(f64::NAN)),
+        qlen_peak_bytes: known(queue.peak().unwrap_or(f64::NAN)),
+        drops: known(port.drops as f64),
+        ecn_marks: known(port.ecn_marks as f64),
+        pfc_pause_ns: known(port.pfc_pause_ns),
     }
 }
