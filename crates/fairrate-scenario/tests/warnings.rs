@@ -171,3 +171,18 @@ fn marks_that_come_after_pauses_are_warned_of() {
         assert_eq!(of(&switch, cc), [""; 0], "{switch}");
     }
 }
+
+/// The switch within each server is reached from its GPUs alone, and a permutation goes between NICs.
+#[test]
+fn marks_of_a_network_that_no_flow_crosses_do_not_count() {
+    let of = |kind: &str, rest: &str| {
+        let text = format!(
+            "[topology]\nkind = \"rail\"\nservers = 2\n[transport]\ncc = \"dctcp\"\n[[traffic]]\nkind = \"{kind}\"\n\
+             bytes = \"100KB\"\n{rest}"
+        );
+        let scenario = Scenario::from_toml(&text, "x.toml", Path::new("."), &Overrides::default()).expect("it reads");
+        scenario.warnings().iter().filter(|text| text.contains("nvswitch")).count()
+    };
+    assert_eq!(of("permutation", ""), 0);
+    assert_eq!(of("collective", "op = \"all-to-all\""), 1);
+}

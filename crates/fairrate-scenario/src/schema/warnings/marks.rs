@@ -25,9 +25,10 @@ pub(super) fn warning(config: &SimConfig) -> Option<String> {
     }
     let topology = &config.topology;
     let inputs = inputs(topology);
+    let is_crossed = crossed(config);
     let is_marking = |port: &PortId| {
         let (from, to) = (topology.from(*port), topology.to(*port));
-        !topology.is_host(from) && (marks.to_hosts || !topology.is_host(to))
+        !topology.is_host(from) && is_crossed[from.index()] && (marks.to_hosts || !topology.is_host(to))
     };
     let late = |port: PortId| {
         let (marks_from, _) = marks.thresholds(topology.link(port).rate);
@@ -57,6 +58,25 @@ pub(super) fn warning(config: &SimConfig) -> Option<String> {
         rounded(bytes(marks_from)),
         rounded(bytes(pauses_from)),
     ))
+}
+
+/// Returns, by number of the node, `true` for switches that flows may cross: those that switches connect with the host of
+/// a flow. A network within servers has none of the flows between their NICs.
+fn crossed(config: &SimConfig) -> Vec<bool> {
+    let topology = &config.topology;
+    let mut is_crossed = vec![false; topology.nodes.len()];
+    let mut neighbours: Vec<Vec<NodeId>> = vec![Vec::new(); topology.nodes.len()];
+    for link in &topology.links {
+        neighbours[link.a.index()].push(link.b);
+        neighbours[link.b.index()].push(link.a);
+    }
+    let mut next: Vec<NodeId> = config.flows.iter().flat_map(|flow| [flow.src, flow.dst]).collect();
+    while let Some(node) = next.pop() {
+        if !std::mem::replace(&mut is_crossed[node.index()], true) {
+            next.extend(neighbours[node.index()].iter().filter(|&&neighbour| !topology.is_host(neighbour)));
+        }
+    }
+    is_crossed
 }
 
 /// Returns the bytes with three digits.
