@@ -43,7 +43,7 @@ pub struct Args {
     scenario: PathBuf,
     /// Algorithms, or paths of libraries with one; NAME:KEY=VALUE:KEY=VALUE is a variant with other parameters, as in
     /// dcqcn,dcqcn:ai=200Mbps:hai=2Gbps
-    /// [default: the scenario's]
+    /// [default: the scenario's, if there is a grid, several seeds or backends]
     #[arg(long, value_name = "NAME,...", value_delimiter = ',', required_unless_present_any = ["grid", "seeds", "backend", "variants", "fidelity"])]
     cc: Vec<String>,
     /// An algorithm with other keys of the scenario, as in `--variant 'swift: switch.pfc=false, transport.rto="1ms"'`;

@@ -27,7 +27,7 @@ pub fn listen_for_interrupts() {
             std::process::exit(i32::from(INTERRUPTED));
         }
         if !ENDED.load(Ordering::SeqCst) {
-            eprintln!("interrupted: writing what there is (again: stop at once)");
+            eprintln!("interrupted: ending what runs (again: stop at once)");
         }
     };
     // The only possible error is a second handler in the same process, and there is none.

@@ -348,7 +348,7 @@ fn the_critical_path_of_an_iteration_adds_up_to_its_time() {
     }
     let text = stdout(&run(&["explain", "-q", &out, "--iteration", "1", "--block", "small"]));
     for words in [
-        "iteration 1 of small",
+        "iteration 1 of block small",
         "computation",
         "messages inside servers",
         "messages, by reason",
@@ -401,7 +401,7 @@ fn the_critical_path_of_a_collective_goes_round_its_ring() {
         assert_eq!((&stages[0]["operation"], json["block"].as_str()), (&Value::from(""), Some("gather")), "{json}");
     }
     let text = stdout(&run(&["explain", "-q", &out, "--iteration", "0", "--block", "1"]));
-    assert!(text.contains("iteration 0 of 1") && text.contains("all-to-all"), "{text}");
+    assert!(text.contains("iteration 0 of block 1") && text.contains("all-to-all"), "{text}");
 }
 
 /// The report reads the path from tables, whose times are rounded to nanoseconds: its stages are those of a second run.

@@ -125,13 +125,17 @@ quantity!(
     Bytes::new(1_000)
 );
 
-/// Returns the quantity with the unit that was likely meant, if `text` is a number and something like a unit.
+/// Returns the quantity with the unit that was likely meant, if `text` is a number and something like a unit. Bytes a
+/// second become bits.
 fn repaired(text: &str, units: &[&str]) -> Option<String> {
     let text = text.trim();
-    let split = text.find(|c: char| !(c.is_ascii_digit() || c == '.'))?;
-    let (number, unit) = (&text[..split], text[split..].trim());
-    let unit = nearest(unit, units.iter().copied())?;
-    number.parse::<f64>().ok().map(|_| format!("{number}{unit}"))
+    let end = (1..text.len()).rev().find(|&end| text.get(..end).is_some_and(|number| number.parse::<f64>().is_ok()))?;
+    let (number, unit) = (text[..end].parse::<f64>().ok().filter(|number| number.is_finite())?, text[end..].trim());
+    let of_bytes = unit.strip_suffix("Bps").or_else(|| unit.strip_suffix("B/s"));
+    if let Some(in_bits) = of_bytes.map(|prefix| format!("{prefix}bps")).filter(|unit| units.contains(&unit.as_str())) {
+        return Some(format!("{}{in_bits}", 8.0 * number));
+    }
+    nearest(unit, units.iter().copied()).map(|unit| format!("{number}{unit}"))
 }
 
 impl Scalar for f64 {
@@ -244,4 +248,20 @@ pub(crate) fn quote(text: &str) -> String {
     }
     out.push('"');
     out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::repaired;
+
+    #[test]
+    fn likely_quantities_have_the_value_that_was_meant() {
+        let rates = |text| repaired(text, &["bps", "Mbps", "Gbps"]);
+        assert_eq!(rates("25gbps").as_deref(), Some("25Gbps"));
+        assert_eq!(rates("25GBps").as_deref(), Some("200Gbps"));
+        assert_eq!(rates("1.5 GB/s").as_deref(), Some("12Gbps"));
+        assert_eq!(repaired("1e3uss", &["us", "ms"]).as_deref(), Some("1000us"));
+        assert_eq!(rates("fast"), None);
+        assert_eq!(rates("Gbps"), None);
+    }
 }

@@ -133,7 +133,7 @@ impl Critical {
         let time = |ps: u64| format::time_ns(ps as f64 / 1e3);
         let share = |ps: u64| format::percent(ps as f64 / self.time_ps.max(1) as f64);
         let mut text = format!(
-            "{}: iteration {} of {} took {}, by its critical path of {} stages\n\n",
+            "{}: iteration {} of block {} took {}, by its critical path of {} stages\n\n",
             self.scenario,
             self.iteration,
             self.block,
