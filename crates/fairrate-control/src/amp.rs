@@ -22,7 +22,7 @@ use fairrate_units::{Rate, Time};
 
 use crate::config::algorithm_config;
 use crate::controller::{Ack, AlgorithmSpec, Allowance, FlowContext, Loss, Needs, NetworkNeeds};
-use crate::coupled::{Alone, CoupledController, CoupledSpec};
+use crate::coupled::{Alone, CoupledController, CoupledSpec, PathState};
 use crate::port::NoPort;
 use crate::subflow::Subflows;
 
@@ -204,8 +204,8 @@ impl CoupledController for AmpConnection {
     fn on_timer(&mut self, r: usize, now: Time) -> Allowance {
         self.allowance(r, now)
     }
-    fn on_path(&mut self, r: usize, _: Time, alive: bool) {
-        self.subflows[r].alive = alive;
+    fn on_path(&mut self, r: usize, _: Time, state: PathState) {
+        self.subflows[r].alive = state == PathState::Alive;
     }
 }
 
@@ -237,7 +237,7 @@ mod tests {
         assert_eq!(amp.on_ack(0, &mark(22_000)).cwnd, Bytes::new(15_064));
         assert_eq!(amp.on_ack(0, &mark(23_000)).cwnd, Bytes::new(11_298));
         // With subflow 1 dead, subflow 0 grows as TCP: 10^6 / 11,298.6 = 88 bytes.
-        amp.on_path(1, Time::ZERO, false);
+        amp.on_path(1, Time::ZERO, PathState::Dead);
         assert_eq!(amp.on_ack(0, &segment(24_000, 10, 20_000)).cwnd, Bytes::new(11_387));
     }
 

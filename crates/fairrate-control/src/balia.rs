@@ -84,7 +84,7 @@ mod tests {
 
     use super::*;
     use crate::controller::Loss;
-    use crate::coupled::CoupledController;
+    use crate::coupled::{CoupledController, PathState};
     use crate::subflow::tests::segment;
     use crate::test_flow::flow_25g;
 
@@ -125,7 +125,7 @@ mod tests {
         // Without the other subflow, TCP's.
         balia.put(0, 4_000.0, 10);
         balia.put(1, 10_000.0, 10);
-        balia.on_path(1, Time::ZERO, false);
+        balia.on_path(1, Time::ZERO, PathState::Dead);
         assert!((balia.growth(0) - 250.0).abs() < 1e-9);
         // The data in flight at the first loss is acknowledged; otherwise a second loss would not count.
         balia.on_ack(0, &segment(20_000, 10, 19_000));

@@ -5,6 +5,15 @@ use crate::forward_controller;
 use crate::int::IntHop;
 use crate::port::Notice;
 
+/// The state of a subflow's path, as far as its sender knows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PathState {
+    /// The path delivers; it is the state at the start.
+    Alive,
+    /// The path has delivered nothing for several timeouts.
+    Dead,
+}
+
 /// The control of one connection of several subflows at its sender: an event on one subflow may change the allowance of
 /// another.
 ///
@@ -59,7 +68,7 @@ pub trait CoupledController {
     }
     /// Records that the path of `subflow` is considered dead, or alive again. A dead subflow does not count in the
     /// allowances of the others.
-    fn on_path(&mut self, _subflow: usize, _now: Time, _alive: bool) {}
+    fn on_path(&mut self, _subflow: usize, _now: Time, _state: PathState) {}
 }
 
 /// The configuration of an algorithm that couples subflows: the constructor of a connection's controller.

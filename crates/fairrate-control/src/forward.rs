@@ -15,7 +15,7 @@ pub use fairrate_units::{Bytes, Time};
 use fairrate_units::Rate;
 
 use crate::controller::{Ack, Allowance, Controller, Loss, Trimmed};
-use crate::coupled::CoupledController;
+use crate::coupled::{CoupledController, PathState};
 use crate::int::{IntHop, PortRate};
 use crate::port::{NOTICE_VALUES, Notice};
 
@@ -195,8 +195,8 @@ macro_rules! forward_coupled {
         fn last_telemetry(&$self, subflow: usize) -> &[$crate::IntHop] {
             match $self { $($pattern => $to.last_telemetry(subflow)),+ }
         }
-        fn on_path(&mut $self, subflow: usize, now: $crate::forward::Time, alive: bool) {
-            match $self { $($pattern => $to.on_path(subflow, now, alive)),+ }
+        fn on_path(&mut $self, subflow: usize, now: $crate::forward::Time, state: $crate::PathState) {
+            match $self { $($pattern => $to.on_path(subflow, now, state)),+ }
         }
     };
 }
@@ -288,7 +288,7 @@ impl CoupledController for Recorder {
         self.note("on_start", Some(subflow))
     }
     record!(subflow);
-    fn on_path(&mut self, subflow: usize, _: Time, _: bool) {
+    fn on_path(&mut self, subflow: usize, _: Time, _: PathState) {
         self.note("on_path", Some(subflow));
     }
 }

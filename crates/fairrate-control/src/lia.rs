@@ -82,7 +82,7 @@ mod tests {
 
     use super::*;
     use crate::controller::Loss;
-    use crate::coupled::CoupledController;
+    use crate::coupled::{CoupledController, PathState};
     use crate::subflow::tests::segment;
     use crate::test_flow::flow_25g;
 
@@ -130,9 +130,9 @@ mod tests {
         assert_eq!((lia.cwnd(1), lia.cwnd(0) > 20_000.0), (4_500.0, true));
         // Without subflow 1, subflow 0 grows as TCP.
         lia.put(0, 20_000.0, 10);
-        lia.on_path(1, Time::ZERO, false);
+        lia.on_path(1, Time::ZERO, PathState::Dead);
         assert!((lia.growth(0) - 50.0).abs() < 1e-9);
-        lia.on_path(1, Time::ZERO, true);
+        lia.on_path(1, Time::ZERO, PathState::Alive);
         assert!(lia.growth(0) < 50.0);
     }
 }

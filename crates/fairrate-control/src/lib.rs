@@ -78,7 +78,7 @@ pub use controller::{
     Ack, AlgorithmSpec, Allowance, Bucket, CircuitHelp, Controller, FeedbackNeeds, FlowContext, Loss, MadeFor,
     MarkedQueue, Needs, NetworkNeeds, Oracle, PacingNeeds, Queueing, RedDefault, Telemetry, Trimmed, WireNeeds,
 };
-pub use coupled::{Alone, CoupledController, CoupledSpec};
+pub use coupled::{Alone, CoupledController, CoupledSpec, PathState};
 pub use custom::{CustomAlgorithm, LibraryError, OpenLibrary, Registry, RegistryError, names_library};
 pub use int::{IntCounter, IntDelta, IntFormat, IntHop, PortRate};
 pub use network_conflict::NetworkConflict;

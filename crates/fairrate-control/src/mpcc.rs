@@ -27,7 +27,7 @@ use fairrate_units::{Bytes, Rate, Time};
 
 use crate::config::algorithm_config;
 use crate::controller::{Ack, AlgorithmSpec, Allowance, FlowContext, Loss, Needs};
-use crate::coupled::{Alone, CoupledController, CoupledSpec};
+use crate::coupled::{Alone, CoupledController, CoupledSpec, PathState};
 use crate::draws::Draws;
 use crate::port::NoPort;
 use crate::subflow::Srtt;
@@ -428,8 +428,8 @@ impl CoupledController for MpccConnection {
     fn on_timer(&mut self, r: usize, _: Time) -> Allowance {
         self.subflows[r].allowance()
     }
-    fn on_path(&mut self, r: usize, _: Time, alive: bool) {
-        self.subflows[r].alive = alive;
+    fn on_path(&mut self, r: usize, _: Time, state: PathState) {
+        self.subflows[r].alive = state == PathState::Alive;
     }
 }
 

@@ -134,7 +134,7 @@ mod tests {
 
     use super::*;
     use crate::controller::Ack;
-    use crate::coupled::CoupledController;
+    use crate::coupled::{CoupledController, PathState};
     use crate::subflow::tests::segment;
     use crate::test_flow::flow_25g;
 
@@ -158,7 +158,7 @@ mod tests {
         olia.put(1, 10_000.0, 10);
         assert!(olia.growth(0) < 0.0 && 50.0 < olia.growth(1));
         // With subflow 1 dead, subflow 0 grows as TCP.
-        olia.on_path(1, Time::ZERO, false);
+        olia.on_path(1, Time::ZERO, PathState::Dead);
         assert!((olia.growth(0) - 50.0).abs() < 1e-9);
     }
 

@@ -48,7 +48,7 @@ use crate::config::{ParamKind, ParamType, RawValue, SetParamError, algorithm_con
 use crate::controller::{
     Ack, AlgorithmSpec, Allowance, FlowContext, Loss, MarkedQueue, Needs, NetworkNeeds, RedDefault,
 };
-use crate::coupled::{Alone, CoupledController, CoupledSpec};
+use crate::coupled::{Alone, CoupledController, CoupledSpec, PathState};
 use crate::port::NoPort;
 
 choice! {
@@ -270,12 +270,13 @@ impl CoupledController for RateMpConnection {
 
     /// Records the state of a subflow's path. The rate of a dead path does not count; a path that is alive again
     /// restarts with one packet.
-    fn on_path(&mut self, subflow: usize, _: Time, alive: bool) {
+    fn on_path(&mut self, subflow: usize, _: Time, state: PathState) {
+        let is_alive = state == PathState::Alive;
         let s = &mut self.subflows[subflow];
-        if alive && !s.is_alive && s.has_started {
+        if is_alive && !s.is_alive && s.has_started {
             s.enter_slow_start();
         }
-        s.is_alive = alive;
+        s.is_alive = is_alive;
     }
 }
 

@@ -7,7 +7,7 @@ use std::ops::{Index, IndexMut};
 use fairrate_units::{Bytes, Rate, Time};
 
 use crate::controller::{Ack, Allowance, FlowContext, Loss};
-use crate::coupled::CoupledController;
+use crate::coupled::{CoupledController, PathState};
 use crate::limits::{WindowUse, after_idle};
 
 /// A smoothed round-trip time.
@@ -290,8 +290,8 @@ impl<L: Link> CoupledController for Linked<L> {
     fn on_idle(&mut self, r: usize, _: Time, timeouts: u32) -> Option<Allowance> {
         Some(self.subflows[r].wake(timeouts))
     }
-    fn on_path(&mut self, r: usize, _: Time, alive: bool) {
-        self.subflows[r].alive = alive;
+    fn on_path(&mut self, r: usize, _: Time, state: PathState) {
+        self.subflows[r].alive = state == PathState::Alive;
     }
 }
 

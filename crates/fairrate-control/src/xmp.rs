@@ -24,7 +24,7 @@ use fairrate_units::Time;
 
 use crate::config::algorithm_config;
 use crate::controller::{Ack, AlgorithmSpec, Allowance, FlowContext, Loss, Needs, NetworkNeeds};
-use crate::coupled::{Alone, CoupledController, CoupledSpec};
+use crate::coupled::{Alone, CoupledController, CoupledSpec, PathState};
 use crate::port::NoPort;
 use crate::subflow::{Subflow, Subflows};
 
@@ -166,8 +166,8 @@ impl CoupledController for XmpConnection {
         self.rounds[r].window = self.subflows[r].cwnd;
         Some(allowance)
     }
-    fn on_path(&mut self, r: usize, _: Time, alive: bool) {
-        self.subflows[r].alive = alive;
+    fn on_path(&mut self, r: usize, _: Time, state: PathState) {
+        self.subflows[r].alive = state == PathState::Alive;
     }
 }
 
@@ -226,7 +226,7 @@ mod tests {
         });
         assert_eq!(windows, [10_000.0, 10_000.0, 11_000.0, 10_000.0, 11_000.0]);
         // With subflow 1 dead, subflow 0 grows as alone.
-        xmp.on_path(1, Time::ZERO, false);
+        xmp.on_path(1, Time::ZERO, PathState::Dead);
         assert!((xmp.delta(0) - 1.0).abs() < 1e-12);
     }
 }

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, OnceLock};
 
 use fairrate_control::{
     ALGORITHMS, Ack, Algorithm, AlgorithmConfig, Allowance, Controller, CoupledAlgorithm, CoupledController,
-    FlowContext, Loss, Parameters, Profile, RawValue,
+    FlowContext, Loss, Parameters, PathState, Profile, RawValue,
 };
 use fairrate_units::{Bytes, Rate, Time};
 use proptest::prelude::*;
@@ -45,7 +45,7 @@ fn coupled() -> impl Iterator<Item = &'static str> {
 enum Event {
     Ack { newly_acked: u64, in_flight: u64, rtt: Time, marked: bool },
     Loss(Loss),
-    Path { alive: bool },
+    Path(PathState),
     Timer,
 }
 
@@ -62,7 +62,7 @@ fn inputs() -> impl Strategy<Value = Vec<Input>> {
         20 => ack,
         1 => Just(Event::Loss(Loss::Gap)),
         1 => Just(Event::Loss(Loss::Timeout)),
-        1 => any::<bool>().prop_map(|alive| Event::Path { alive }),
+        1 => any::<bool>().prop_map(|alive| Event::Path(if alive { PathState::Alive } else { PathState::Dead })),
         1 => Just(Event::Timer),
     ];
     prop::collection::vec((0_usize..4, (0_u64..50_000).prop_map(Time::from_ns), event), 1..200)
@@ -81,8 +81,8 @@ fn feed(control: &mut impl CoupledController, n: usize, inputs: &[Input]) -> Vec
                 control.on_ack(r, &ack(now, una[r], *newly_acked, *in_flight, *rtt, *marked))
             }
             Event::Loss(loss) => control.on_loss(r, now, *loss),
-            Event::Path { alive } => {
-                control.on_path(r, now, *alive);
+            Event::Path(state) => {
+                control.on_path(r, now, *state);
                 continue;
             }
             Event::Timer => control.on_timer(r, now),
@@ -166,7 +166,7 @@ proptest! {
 
     #[test]
     fn one_subflow_is_a_flow(inputs in inputs()) {
-        let inputs: Vec<_> = inputs.into_iter().filter(|i| !matches!(i.2, Event::Path { .. })).collect();
+        let inputs: Vec<_> = inputs.into_iter().filter(|i| !matches!(i.2, Event::Path(_))).collect();
         for name in coupled() {
             let single = Single(config(name).build(&flows(1)[0]));
             prop_assert_eq!(feed(&mut connection(name, 1), 1, &inputs), feed(&mut { single }, 1, &inputs), "{}", name);
@@ -175,9 +175,9 @@ proptest! {
 
     #[test]
     fn a_dead_subflow_is_as_none(inputs in inputs()) {
-        let inputs: Vec<_> = inputs.into_iter().filter(|i| !matches!(i.2, Event::Path { .. })).collect();
+        let inputs: Vec<_> = inputs.into_iter().filter(|i| !matches!(i.2, Event::Path(_))).collect();
         let of_first: Vec<Input> = inputs.into_iter().map(|(_, dt, event)| (0, dt, event)).collect();
-        let dead = [1, 2].map(|r| (r, Time::ZERO, Event::Path { alive: false }));
+        let dead = [1, 2].map(|r| (r, Time::ZERO, Event::Path(PathState::Dead)));
         let after_death = [&dead[..], &of_first[..]].concat();
         for name in coupled() {
             let answers = feed(&mut connection(name, 3), 3, &after_death);
@@ -237,11 +237,11 @@ fn a_path_that_dies_leaves_the_growth_of_one_tcp() {
         let (before, shared) = step(&mut control, 0);
         let reno = |before| 1e6 / before;
         assert!(shared + 2.0 < reno(before), "{name}: {shared} of {}", reno(before));
-        control.on_path(1, Time::from_us(1), false);
+        control.on_path(1, Time::from_us(1), PathState::Dead);
         let (before, alone) = step(&mut control, 0);
         // Windows are reported in whole bytes.
         assert!((alone - reno(before)).abs() <= 1.0, "{name}: {alone} of {}", reno(before));
-        control.on_path(1, Time::from_us(1), true);
+        control.on_path(1, Time::from_us(1), PathState::Alive);
         assert!(step(&mut control, 0).1 < alone, "{name}");
     }
 }

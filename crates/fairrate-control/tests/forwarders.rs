@@ -2,8 +2,8 @@
 
 use fairrate_control::forward::{Recorder, call_all};
 use fairrate_control::{
-    Actions, Algorithm, Alone, Controller, CoupledAlgorithm, CoupledController, PortAgent, PortAlgorithm, PortPacket,
-    PortPacketKind, PortStep, PortView,
+    Actions, Algorithm, Alone, Controller, CoupledAlgorithm, CoupledController, PathState, PortAgent, PortAlgorithm,
+    PortPacket, PortPacketKind, PortStep, PortView,
 };
 use fairrate_units::Time;
 
@@ -50,7 +50,7 @@ fn every_call_reaches_the_controller_of_a_connection_of_one_subflow() {
 fn every_call_of_a_subflow_reaches_the_controller_of_its_connection() {
     let recorder = Recorder::default();
     let mut boxed = CoupledAlgorithm::Custom(Box::new(recorder.clone()));
-    boxed.on_path(3, Time::ZERO, false);
+    boxed.on_path(3, Time::ZERO, PathState::Dead);
     assert_eq!(recorder.take(), [("on_path", Some(3))]);
     let mut of_connections = methods(include_str!("../src/coupled.rs"), "CoupledController");
     let mut of_flows = methods(include_str!("../src/controller.rs"), "Controller");

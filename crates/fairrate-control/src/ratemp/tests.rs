@@ -259,13 +259,13 @@ fn a_gap_cuts_nothing_and_a_timeout_never_raises() {
 fn a_dead_path_is_nobodys_rate() {
     let mut c = connection(&RateMpConfig::default(), &[(500_000.0, 0.0), (300_000.0, 0.0)]);
     assert_eq!(c.total(), 800_000.0);
-    c.on_path(1, Time::ZERO, false);
+    c.on_path(1, Time::ZERO, PathState::Dead);
     assert_eq!(c.total(), 500_000.0);
-    c.on_path(1, Time::ZERO, true);
+    c.on_path(1, Time::ZERO, PathState::Alive);
     assert!(close(c.total(), 600_000.0) && c.subflows[1].in_slow_start);
     // The same call again changes nothing.
     c.subflows[1].in_slow_start = false;
-    c.on_path(1, Time::ZERO, true);
+    c.on_path(1, Time::ZERO, PathState::Alive);
     assert!(!c.subflows[1].in_slow_start);
 }
 

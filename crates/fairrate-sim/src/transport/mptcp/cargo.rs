@@ -1,6 +1,6 @@
 //! The payload of subflows: pieces of their connection's data. It also chooses the subflow that sends next.
 
-use fairrate_control::{CoupledController, FlowContext};
+use fairrate_control::{CoupledController, FlowContext, PathState};
 
 use super::connection::Connection;
 use crate::config::TcpConfig;
@@ -128,7 +128,7 @@ impl Cargo for Pieces {
             && connection.on_delivery(subflow)
             && let Some(controller) = &mut connection.controller
         {
-            controller.on_path(subflow, w.clock.now(), true);
+            controller.on_path(subflow, w.clock.now(), PathState::Alive);
         }
     }
 
@@ -156,7 +156,7 @@ impl Cargo for Pieces {
         if connection.on_timeout(subflow, undelivered)
             && let Some(controller) = &mut connection.controller
         {
-            controller.on_path(subflow, w.clock.now(), false);
+            controller.on_path(subflow, w.clock.now(), PathState::Dead);
         }
     }
 
