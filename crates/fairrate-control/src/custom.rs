@@ -208,7 +208,16 @@ type Defaults = Arc<dyn Fn(Profile) -> CustomAlgorithm + Send + Sync>;
 struct Entry {
     info: AlgorithmInfo,
     defaults: Defaults,
-    is_library: bool,
+    origin: Origin,
+}
+
+/// The place that a user-defined algorithm comes from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Origin {
+    /// The program itself.
+    Program,
+    /// A shared library.
+    Library,
 }
 
 /// The algorithms that scenarios can name: the built-in ones and the user-defined ones.
@@ -244,7 +253,7 @@ impl Registry {
     where
         S: AlgorithmSpec<Controller: Send + 'static, Port: Send + 'static> + Send + Sync + 'static,
     {
-        self.add(info, Arc::new(move |profile| CustomAlgorithm::new(info, defaults(profile))), false)
+        self.add(info, Arc::new(move |profile| CustomAlgorithm::new(info, defaults(profile))), Origin::Program)
     }
 
     /// Adds an algorithm that couples the subflows of a connection; `defaults` returns its defaults in a profile.
@@ -258,7 +267,7 @@ impl Registry {
             + Sync
             + 'static,
     {
-        self.add(info, Arc::new(move |profile| CustomAlgorithm::coupled(info, defaults(profile))), false)
+        self.add(info, Arc::new(move |profile| CustomAlgorithm::coupled(info, defaults(profile))), Origin::Program)
     }
 
     /// Adds an algorithm whose defaults are the same in all profiles.
@@ -266,7 +275,7 @@ impl Registry {
     /// # Errors
     /// If its name is taken or is not valid.
     pub fn with_algorithm(self, algorithm: CustomAlgorithm) -> Result<Self, RegistryError> {
-        self.add(algorithm.info, Arc::new(move |_| algorithm.clone()), false)
+        self.add(algorithm.info, Arc::new(move |_| algorithm.clone()), Origin::Program)
     }
 
     /// Adds the algorithm of a shared library. It replaces an algorithm of the same name from another library.
@@ -274,8 +283,8 @@ impl Registry {
     /// # Errors
     /// If its name is taken by an algorithm that is not from a library, or is not valid.
     pub fn with_library(mut self, library: CustomAlgorithm) -> Result<Self, RegistryError> {
-        self.own.retain(|entry| !entry.is_library || entry.info.name != library.info.name);
-        self.add(library.info, Arc::new(move |_| library.clone()), true)
+        self.own.retain(|entry| entry.origin != Origin::Library || entry.info.name != library.info.name);
+        self.add(library.info, Arc::new(move |_| library.clone()), Origin::Library)
     }
 
     /// Lets scenarios name shared libraries, which `open` loads.
@@ -290,7 +299,7 @@ impl Registry {
         Self { open: None, ..self.clone() }
     }
 
-    fn add(mut self, info: AlgorithmInfo, defaults: Defaults, is_library: bool) -> Result<Self, RegistryError> {
+    fn add(mut self, info: AlgorithmInfo, defaults: Defaults, origin: Origin) -> Result<Self, RegistryError> {
         let name = info.name;
         let is_fit = |c: char| c.is_ascii_alphanumeric() || "-_".contains(c);
         if name.is_empty() || 60 < name.len() || name.starts_with('-') || !name.chars().all(is_fit) {
@@ -299,7 +308,7 @@ impl Registry {
         if self.infos().any(|known| known.name == name) {
             return Err(RegistryError::Taken(name.to_owned()));
         }
-        self.own.push(Entry { info, defaults, is_library });
+        self.own.push(Entry { info, defaults, origin });
         Ok(self)
     }
 
@@ -315,7 +324,7 @@ impl Registry {
 
     /// Returns `true` if the algorithm called `name` was added from a shared library.
     pub fn is_library(&self, name: &str) -> bool {
-        self.own.iter().any(|entry| entry.is_library && entry.info.name == name)
+        self.own.iter().any(|entry| entry.origin == Origin::Library && entry.info.name == name)
     }
 
     /// Returns the names of all algorithms.

@@ -163,6 +163,17 @@ pub struct Nscc {
     ignored: f64,
 }
 
+/// The sign of congestion that a packet brought back.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Sign {
+    /// None: it was acknowledged without a mark.
+    Clear,
+    /// An ECN mark.
+    Mark,
+    /// The loss of its payload, which a switch has cut off.
+    Trim,
+}
+
 impl Nscc {
     /// Returns the largest window in bytes: 1.5 bandwidth-delay products of the smallest round trip.
     fn max_window(&self) -> f64 {
@@ -181,21 +192,21 @@ impl Nscc {
     }
 
     /// Adds a delay to the average. A long delay without a mark is taken for that of a queue that is gone.
-    fn average_in(&mut self, delay: f64, is_marked: bool) {
+    fn average_in(&mut self, delay: f64, sign: Sign) {
         let gain = self.config.delay_gain;
-        let counted = if !is_marked && self.target < delay { 0.25 * self.base_rtt } else { delay };
+        let counted = if sign == Sign::Clear && self.target < delay { 0.25 * self.base_rtt } else { delay };
         self.average = (gain * counted + (1.0 - gain) * self.average).trunc();
     }
 
     /// Quick adapt: once in a base RTT and target, takes as the window what came through, if that was an eighth of the
     /// largest and something was lost. Then a window of marks and losses goes by. Returns `true` if nothing else may
     /// act.
-    fn quick_adapt(&mut self, now: f64, is_loss: bool, is_marked: bool, delay: f64, in_flight: f64) -> bool {
-        let acts = if self.ignored < self.to_ignore && is_marked {
+    fn quick_adapt(&mut self, now: f64, sign: Sign, delay: f64, in_flight: f64) -> bool {
+        let acts = if self.ignored < self.to_ignore && sign != Sign::Clear {
             true
         } else if self.check_at < now {
             let is_due = self.check_at != 0.0
-                && (self.is_triggered || is_loss || self.config.loss_delay * self.target < delay)
+                && (self.is_triggered || sign == Sign::Trim || self.config.loss_delay * self.target < delay)
                 && self.achieved < (self.max_window() / f64::from(self.config.gate).exp2()).trunc();
             if is_due {
                 self.cwnd = self.achieved.max(self.packet);
@@ -267,12 +278,13 @@ impl Controller for Nscc {
         self.achieved += newly;
         self.since_adjusted += newly;
         self.ignored += newly;
+        let sign = if ack.ecn_marked { Sign::Mark } else { Sign::Clear };
         let mut delay = self.average;
         if Time::ZERO < ack.rtt {
             delay = self.sample(ack.rtt.as_ps() as f64);
-            self.average_in(delay, ack.ecn_marked);
+            self.average_in(delay, sign);
         }
-        if !self.quick_adapt(now, false, ack.ecn_marked, delay, ack.in_flight as f64) {
+        if !self.quick_adapt(now, sign, delay, ack.in_flight as f64) {
             match (ack.ecn_marked, delay < self.target) {
                 (false, true) => self.grow(newly, delay),
                 (false, false) => self.increase += self.fi * newly,
@@ -293,10 +305,10 @@ impl Controller for Nscc {
             self.sample(rtt.as_ps() as f64);
         }
         self.ignored += trimmed.bytes.as_f64();
-        self.average_in(self.tau, true);
+        self.average_in(self.tau, Sign::Trim);
         self.is_triggered = true;
         let is_receivers = self.config.credit && trimmed.last_hop;
-        if !self.quick_adapt(now, true, true, 0.0, trimmed.in_flight as f64) && !is_receivers {
+        if !self.quick_adapt(now, Sign::Trim, 0.0, trimmed.in_flight as f64) && !is_receivers {
             self.cwnd -= trimmed.bytes.as_f64();
         }
         self.bound();
