@@ -51,6 +51,28 @@ impl PacketKind {
     }
 }
 
+/// A pause of a class or a flow, or the end of one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Pausing {
+    /// The start of a pause, also of one that holds.
+    Pause,
+    /// The end of a pause.
+    Resume,
+}
+
+impl Pausing {
+    /// Returns the request of a frame of `kind`.
+    #[inline]
+    pub fn of_frame(kind: PacketKind) -> Self {
+        if matches!(kind, PacketKind::Pause | PacketKind::FlowPause) { Self::Pause } else { Self::Resume }
+    }
+    /// Returns `true` if it is a pause.
+    #[inline]
+    pub fn is_pause(self) -> bool {
+        self == Self::Pause
+    }
+}
+
 /// A packet: one cache line.
 #[derive(Clone, Copy, Debug)]
 #[repr(align(64))]

@@ -5,7 +5,7 @@ use crate::config::Reroute;
 use crate::engine::EventKind;
 use crate::fabric::DropCause;
 use crate::ids::{FlowId, HostId, PacketIdx, PortIdx};
-use crate::packet::{Packet, PacketKind};
+use crate::packet::{Packet, PacketKind, Pausing};
 
 impl Part {
     /// Processes the arrival of the packet at the head of `port`'s wire at the other end.
@@ -53,25 +53,25 @@ impl Part {
         match kind {
             PacketKind::Pause | PacketKind::Resume => {
                 self.world.net.pool.release(frame);
-                self.world.pause_class(peer, class, kind == PacketKind::Pause);
+                self.world.pause_class(peer, class, Pausing::of_frame(kind));
                 if kind == PacketKind::Resume {
                     self.may_send(peer);
                 }
             }
             _ => {
-                let pause = kind == PacketKind::FlowPause;
-                self.world.net.note_told_flow(port, frame, pause);
+                let pausing = Pausing::of_frame(kind);
+                self.world.net.note_told_flow(port, frame, pausing);
                 self.world.net.pool.release(frame);
-                self.hold_flow(peer, flow, class, pause);
+                self.hold_flow(peer, flow, class, pausing);
             }
         }
     }
 
-    /// Makes `port` hold a flow back (`pause`) or resume it.
-    fn hold_flow(&mut self, port: PortIdx, flow: FlowId, class: u8, pause: bool) {
+    /// Makes `port` hold a flow back or resume it.
+    fn hold_flow(&mut self, port: PortIdx, flow: FlowId, class: u8, pausing: Pausing) {
         match self.world.net.ports[port].of_host {
-            HostId::NONE => self.switches.hold_flow(&mut self.world, port, flow, class, pause),
-            host => self.hosts.hold_flow(&mut self.world, host, flow, pause),
+            HostId::NONE => self.switches.hold_flow(&mut self.world, port, flow, class, pausing),
+            host => self.hosts.hold_flow(&mut self.world, host, flow, pausing),
         }
     }
 
@@ -198,13 +198,13 @@ impl Part {
         let peer = port.reverse();
         for class in 0..8 {
             if self.world.net.ports[peer].is_pfc_paused(class) {
-                self.world.pause_class(peer, class, false);
+                self.world.pause_class(peer, class, Pausing::Resume);
             }
         }
         let told = self.world.net.faulty_link(port).map(|link| std::mem::take(&mut link.told_flows));
         for flow in told.into_iter().flatten() {
             let class = self.world.run.flow(flow).class();
-            self.hold_flow(peer, flow, class, false);
+            self.hold_flow(peer, flow, class, Pausing::Resume);
         }
         self.may_send(peer);
     }
@@ -215,12 +215,12 @@ impl Part {
             self.hosts.repeat_pause(&mut self.world, host);
         }
         for class in self.switches.paused_classes(port) {
-            self.switches.send_pfc(&mut self.world, port, class, true);
+            self.switches.send_pfc(&mut self.world, port, class, Pausing::Pause);
         }
         let link = self.world.net.faulty_link(port);
         let held: Vec<FlowId> = link.iter().flat_map(|link| link.held_flows.iter().copied()).collect();
         for flow in held {
-            self.switches.send_flow_frame(&mut self.world, port, flow, true);
+            self.switches.send_flow_frame(&mut self.world, port, flow, Pausing::Pause);
         }
     }
 }

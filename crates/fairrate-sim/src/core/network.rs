@@ -12,7 +12,7 @@ use crate::engine::{Event, EventKind};
 use crate::fabric::{Faults, FaultyLink, Port};
 use crate::ids::{FlowId, PacketIdx, PortId, PortIdx};
 use crate::output::RunTotals;
-use crate::packet::{PacketKind, PacketPool};
+use crate::packet::{PacketKind, PacketPool, Pausing};
 use crate::prefetch::Cache;
 use crate::table::Table;
 
@@ -117,23 +117,21 @@ impl Network {
         self.faults.as_mut().and_then(|faults| faults.link(port))
     }
 
-    /// Stores, if the wire of `port` has faults, that `port`'s node wants `flow` paused (`pause`) or sent at the other
-    /// end.
-    pub(crate) fn note_held_flow(&mut self, port: PortIdx, flow: FlowId, pause: bool) {
+    /// Stores, if the wire of `port` has faults, that `port`'s node wants `flow` paused or sent at the other end.
+    pub(crate) fn note_held_flow(&mut self, port: PortIdx, flow: FlowId, pausing: Pausing) {
         let Some(link) = self.faulty_link(port) else { return };
-        if pause {
+        if pausing.is_pause() {
             link.held_flows.insert(flow);
         } else {
             link.held_flows.remove(&flow);
         }
     }
 
-    /// Stores, if the wire of `port` has faults, that `frame` reached the other end, which pauses (`pause`) or resumes
-    /// its flow.
-    pub(crate) fn note_told_flow(&mut self, port: PortIdx, frame: PacketIdx, pause: bool) {
+    /// Stores, if the wire of `port` has faults, that `frame` reached the other end, which pauses or resumes its flow.
+    pub(crate) fn note_told_flow(&mut self, port: PortIdx, frame: PacketIdx, pausing: Pausing) {
         let flow = self.pool.get(frame).flow;
         let Some(link) = self.faulty_link(port) else { return };
-        if pause {
+        if pausing.is_pause() {
             link.told_flows.insert(flow);
         } else {
             link.told_flows.remove(&flow);

@@ -10,7 +10,7 @@ use super::run::Run;
 use crate::fabric::DropCause;
 use crate::ids::{PacketIdx, PortIdx};
 use crate::output::{Drops, Observation, PacketStep, PfcEvent};
-use crate::packet::{Packet, PacketKind};
+use crate::packet::{Packet, PacketKind, Pausing};
 
 /// The surroundings of switches and hosts. Switches do not access hosts, nor hosts switches: they interact through the
 /// network.
@@ -144,7 +144,8 @@ impl World {
     }
 
     /// Pauses or resumes a class of `port`, and reports it.
-    pub(super) fn pause_class(&mut self, port: PortIdx, class: u8, pause: bool) {
+    pub(super) fn pause_class(&mut self, port: PortIdx, class: u8, pausing: Pausing) {
+        let pause = pausing.is_pause();
         self.net.ports[port].set_paused(class, pause, self.clock.now_ps);
         self.observed.add(Observation::Pfc(PfcEvent {
             t: self.clock.now(),

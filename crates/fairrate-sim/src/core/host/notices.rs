@@ -8,7 +8,7 @@ use crate::core::world::World;
 use crate::engine::EventKind;
 use crate::ids::{FlowId, HostId, PacketIdx, PortIdx};
 use crate::output::Cause;
-use crate::packet::{Packet, PacketKind};
+use crate::packet::{Packet, PacketKind, Pausing};
 
 impl Hosts {
     /// Handles a CNP or notice that has reached its host: the NIC acts on it at once or after the reaction delay.
@@ -104,13 +104,13 @@ impl Hosts {
         self.hold_notification(w, host, packet, reaction_ps);
     }
 
-    /// Applies a pause (`pause`) or resume of a flow by its first switch to the flow's NIC.
-    pub(in crate::core) fn hold_flow(&mut self, w: &mut World, host: HostId, flow: FlowId, pause: bool) {
+    /// Pauses or resumes a flow at its NIC, as its first switch requests.
+    pub(in crate::core) fn hold_flow(&mut self, w: &mut World, host: HostId, flow: FlowId, pausing: Pausing) {
         w.observed.begin(Cause::Resumed);
         let Some((slot, sender)) = self.sender_of(flow) else { return };
-        sender.paused = pause;
+        sender.paused = pausing.is_pause();
         self.refresh(slot);
-        if !pause {
+        if pausing == Pausing::Resume {
             self.may_send(w, host);
         }
     }

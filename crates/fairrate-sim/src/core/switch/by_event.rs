@@ -9,7 +9,7 @@ use crate::core::steering::Exit;
 use crate::core::world::World;
 use crate::fabric::{Admission, DropCause, Port};
 use crate::ids::{PacketIdx, PortIdx};
-use crate::packet::Packet;
+use crate::packet::{Packet, Pausing};
 
 impl Switches {
     /// Forwards `packet`, which arrived by the port `ingress`: drops it, or queues it at its egress port and starts the
@@ -108,7 +108,7 @@ impl Switches {
         match self.buffers.admit(switch, ingress, head.class, head.wire, waiting) {
             Admission::Accept => Ok(head),
             Admission::AcceptAndPause => {
-                self.send_pfc(w, ingress, head.class, true);
+                self.send_pfc(w, ingress, head.class, Pausing::Pause);
                 Ok(head)
             }
             Admission::Drop(cause) => Err(cause),
@@ -226,7 +226,7 @@ impl Pass for ByEvent<'_> {
             s.do_as_agent_asks(w, egress);
         }
         if s.buffers.release(switch, ingress, head.class, head.wire) {
-            s.while_busy(w, egress, |s, w| s.send_pfc(w, ingress, head.class, false));
+            s.while_busy(w, egress, |s, w| s.send_pfc(w, ingress, head.class, Pausing::Resume));
         }
         if !s.is_plain && s.backlog_pfc.is_some() {
             s.while_busy(w, egress, |s, w| s.end_backlog_pauses(w, egress, head.class));

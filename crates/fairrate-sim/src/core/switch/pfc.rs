@@ -5,7 +5,7 @@ use super::hop::Head;
 use crate::core::world::World;
 use crate::fabric::MOST_FRAMES;
 use crate::ids::{FlowId, HopId, PortIdx};
-use crate::packet::{Packet, PacketKind};
+use crate::packet::{Packet, PacketKind, Pausing};
 
 impl Switches {
     /// Sends a pause frame to the sender at `ingress` if the queue that its packet joined is now above the pause level.
@@ -24,7 +24,7 @@ impl Switches {
             return;
         }
         if pfc.joins(port.of_switch, egress, class, ingress, port.class_bytes(class)) {
-            self.send_pfc(w, ingress, class, true);
+            self.send_pfc(w, ingress, class, Pausing::Pause);
         }
     }
 
@@ -38,14 +38,14 @@ impl Switches {
     pub(super) fn end_backlog_pauses(&mut self, w: &mut World, egress: PortIdx, class: u8) {
         let (port, Some(pfc)) = (&w.net.ports[egress], &mut self.backlog_pfc) else { return };
         for ingress in pfc.shrinks(port.of_switch, egress, class, port.class_bytes(class)) {
-            self.send_pfc(w, ingress, class, false);
+            self.send_pfc(w, ingress, class, Pausing::Resume);
         }
     }
 
-    /// Sends a pause (`pause`) or resume frame for `class` out of `port`, ahead of all queued packets. A port that is
-    /// down sends none.
-    pub(in crate::core) fn send_pfc(&mut self, w: &mut World, port: PortIdx, class: u8, pause: bool) {
-        let kind = if pause { PacketKind::Pause } else { PacketKind::Resume };
+    /// Sends a pause or resume frame for `class` out of `port`, ahead of all queued packets. A port that is down sends
+    /// none.
+    pub(in crate::core) fn send_pfc(&mut self, w: &mut World, port: PortIdx, class: u8, pausing: Pausing) {
+        let kind = if pausing.is_pause() { PacketKind::Pause } else { PacketKind::Resume };
         if let Some(draws) = &mut self.marking.shared_draws {
             // For the IP identification of the frame.
             draws.skip();
@@ -53,8 +53,8 @@ impl Switches {
         if w.net.ports[port].is_down() {
             return;
         }
-        let frames =
-            if pause { &mut w.observed.totals.counts.pfc_pauses } else { &mut w.observed.totals.counts.pfc_resumes };
+        let counts = &mut w.observed.totals.counts;
+        let frames = if pausing.is_pause() { &mut counts.pfc_pauses } else { &mut counts.pfc_resumes };
         *frames += 1;
         if is_full_of_frames(w, port)
             && let Some(opposite) = w.net.ports[port].cancel_pause(&mut w.net.pool, class)
@@ -72,16 +72,15 @@ impl Switches {
         self.kick(w, port);
     }
 
-    /// Sends a frame out of `port` that pauses (`pause`) or resumes `flow` at the other end of the wire.
-    pub(in crate::core) fn send_flow_frame(&mut self, w: &mut World, port: PortIdx, flow: FlowId, pause: bool) {
+    /// Sends a frame out of `port` that pauses or resumes `flow` at the other end of the wire.
+    pub(in crate::core) fn send_flow_frame(&mut self, w: &mut World, port: PortIdx, flow: FlowId, pausing: Pausing) {
         if w.net.ports[port].is_down() {
             return;
         }
         let (class, wire) = (w.run.flow(flow).class(), w.run.rules_of(flow).cnp_wire);
-        let (kind, count) = if pause {
-            (PacketKind::FlowPause, &mut w.observed.totals.counts.flow_pauses)
-        } else {
-            (PacketKind::FlowResume, &mut w.observed.totals.counts.flow_resumes)
+        let (kind, count) = match pausing {
+            Pausing::Pause => (PacketKind::FlowPause, &mut w.observed.totals.counts.flow_pauses),
+            Pausing::Resume => (PacketKind::FlowResume, &mut w.observed.totals.counts.flow_resumes),
         };
         *count += 1;
         w.observed.totals.control_bytes += u64::from(wire);
@@ -90,15 +89,22 @@ impl Switches {
         self.kick(w, port);
     }
 
-    /// Pauses (`pause`) or resumes `flow` at `port`, as a frame from the other end of its wire requests.
-    pub(in crate::core) fn hold_flow(&mut self, w: &mut World, port: PortIdx, flow: FlowId, class: u8, pause: bool) {
+    /// Pauses or resumes `flow` at `port`, as a frame from the other end of its wire requests.
+    pub(in crate::core) fn hold_flow(
+        &mut self,
+        w: &mut World,
+        port: PortIdx,
+        flow: FlowId,
+        class: u8,
+        pausing: Pausing,
+    ) {
         let quantum = w.run.constants.wire_mtu as u32;
-        w.net.ports[port].set_flow_paused(&w.net.pool, class, flow, pause, quantum);
+        w.net.ports[port].set_flow_paused(&w.net.pool, class, flow, pausing.is_pause(), quantum);
         if let Some(agent) = w.agents.of(port) {
-            fairrate_control::PortAgent::on_flow_pause(agent, flow.0, pause);
+            fairrate_control::PortAgent::on_flow_pause(agent, flow.0, pausing.is_pause());
             w.agents.plan(&mut w.clock, port);
         }
-        if !pause {
+        if pausing == Pausing::Resume {
             self.kick(w, port);
         }
     }

@@ -6,7 +6,7 @@ use super::Switches;
 use crate::core::agents::{NOTICE_WORDS, Step};
 use crate::core::world::World;
 use crate::ids::{FlowId, PacketIdx, PortIdx};
-use crate::packet::{Packet, PacketKind};
+use crate::packet::{Packet, PacketKind, Pausing};
 
 impl Switches {
     /// Shows `packet`, which is about to join a queue, to the agent of `egress`, if any, and carries out the agent's
@@ -77,8 +77,9 @@ impl Switches {
         debug_assert!(0 < at, "a switch has a previous hop");
         let before = w.run.path_of(flow).nth(at - 1).expect("a switch has a previous hop");
         let Some(back) = w.net.links.place_of(before.reverse()) else { return };
-        w.net.note_held_flow(back, flow, pause);
-        self.send_flow_frame(w, back, flow, pause);
+        let pausing = if pause { Pausing::Pause } else { Pausing::Resume };
+        w.net.note_held_flow(back, flow, pausing);
+        self.send_flow_frame(w, back, flow, pausing);
     }
 
     /// Handles a port's timer: the port's circuit starts or ends, or its agent is called, unless it has changed its

@@ -15,7 +15,7 @@ use crate::core::network::Network;
 use crate::core::world::World;
 use crate::engine::{Event, EventKind};
 use crate::ids::{PacketIdx, PortIdx, SwitchIdx};
-use crate::packet::PacketKind;
+use crate::packet::{PacketKind, Pausing};
 use crate::prefetch::Cache;
 
 /// The facts about a span that are known before its first event is processed.
@@ -203,7 +203,7 @@ impl Switches {
         }
         debug_assert!(matches!(kind, PacketKind::Pause | PacketKind::Resume), "flows are paused by agents");
         w.net.pool.release(packet);
-        w.pause_class(ingress, class, kind == PacketKind::Pause);
+        w.pause_class(ingress, class, Pausing::of_frame(kind));
         if kind == PacketKind::Resume {
             self.kick(w, ingress);
         }

@@ -3,7 +3,7 @@
 use super::Switches;
 use crate::core::world::World;
 use crate::ids::{PacketIdx, PortIdx};
-use crate::packet::PacketKind;
+use crate::packet::{PacketKind, Pausing};
 
 impl Switches {
     /// Puts `packet`, which the buffer is charged with, into the physical queue `queue` of `egress`, or into its
@@ -55,7 +55,7 @@ impl Switches {
             let p = *w.net.pool.get(packet);
             w.discard(port, packet, cause);
             if self.buffers.release(switch, p.ingress, p.class, p.wire) {
-                self.send_pfc(w, p.ingress, p.class, false);
+                self.send_pfc(w, p.ingress, p.class, Pausing::Resume);
             }
             if self.backlog_pfc.is_some() {
                 self.end_backlog_pauses(w, port, p.class);

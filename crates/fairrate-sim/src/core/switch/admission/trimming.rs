@@ -17,7 +17,7 @@ use crate::core::world::World;
 use crate::fabric::{DropCause, Port};
 use crate::ids::{HopId, PacketIdx, PortId, PortIdx};
 use crate::output::PacketStep;
-use crate::packet::{Packet, PacketKind};
+use crate::packet::{Packet, PacketKind, Pausing};
 use crate::rng::mix64;
 use crate::table::Table;
 
@@ -118,7 +118,7 @@ impl Switches {
             ports[egress].swap_last(net.pool, packet);
             let last = *w.net.pool.get(packet);
             if self.buffers.release(w.net.ports[egress].of_switch, last.ingress, last.class, last.wire) {
-                self.send_pfc(w, last.ingress, last.class, false);
+                self.send_pfc(w, last.ingress, last.class, Pausing::Resume);
             }
         }
         self.trim(w, egress, packet)
