@@ -2,7 +2,7 @@
 
 use super::flow::Flow;
 use super::run::Constants;
-use crate::config::SimConfig;
+use crate::config::{ClockRule, SimConfig};
 use crate::fabric::tx_time_ps;
 use crate::ids::PortId;
 use crate::table::Table;
@@ -56,7 +56,8 @@ pub(super) fn is_dense(config: &SimConfig, loads: &Table<PortId, u64>, constants
 pub(super) fn shortest_time_ps(config: &SimConfig, loads: &Table<PortId, u64>, constants: &Constants) -> u64 {
     let wire_mtu = constants.wire_mtu;
     let rate = |port: PortId| config.topology.link(port).rate;
-    let busiest = loads.numbered().map(|(port, &n)| tx_time_ps(rate(port), wire_mtu, false).saturating_mul(n));
+    let busiest =
+        loads.numbered().map(|(port, &n)| tx_time_ps(rate(port), wire_mtu, ClockRule::Picoseconds).saturating_mul(n));
     let last_start = config.flows.iter().map(|flow| flow.start.as_ps()).filter(|&start| start < u64::MAX).max();
     let end_ps = config.stop.at.map_or(u64::MAX, fairrate_units::Time::as_ps);
     busiest.max().max(last_start).unwrap_or(0).min(end_ps).max(1)

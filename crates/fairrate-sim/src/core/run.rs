@@ -6,7 +6,7 @@ use fairrate_units::Time;
 use super::flow::Flow;
 use super::paths::Paths;
 use super::steering;
-use crate::config::{Recovery, SimConfig, Successors, WindowRule};
+use crate::config::{ClockRule, Recovery, SimConfig, Successors, WindowRule};
 use crate::ideal::{self, Framing, Hop};
 use crate::ids::{FlowId, HostId, NodeId, PortId};
 use crate::rng::{Purpose, Stream};
@@ -47,7 +47,7 @@ pub(crate) struct Constants {
     /// Bytes on the wire of the longest data packet.
     pub(crate) wire_mtu: u64,
     pub(crate) pfc_wire: u16,
-    pub(crate) whole_ns: bool,
+    pub(crate) clock: ClockRule,
     /// The largest number of header words of an algorithm: other words of a packet come behind them.
     pub(crate) header_words: usize,
     /// `true` if controllers have control packets.

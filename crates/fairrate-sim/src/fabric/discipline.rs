@@ -10,7 +10,7 @@ use super::pfabric::PFabricQueue;
 use super::port::tx_time_ps;
 use super::red::Red;
 use super::sfq_codel::SfqCoDel;
-use crate::config::{QueueConfig, QueueRule};
+use crate::config::{ClockRule, QueueConfig, QueueRule};
 use crate::ids::{PacketIdx, PortId};
 use crate::packet::{Packet, PacketKind, PacketPool};
 use crate::rng::mix64;
@@ -151,7 +151,7 @@ impl Discipline {
             QueueRule::Fifo => Rule::Fifo(Waiting::EMPTY),
             QueueRule::Red(red) => {
                 marks = red.ecn && place.ecn_capable;
-                let packet_ps = tx_time_ps(place.rate, u64::from(place.wire_mtu), false);
+                let packet_ps = tx_time_ps(place.rate, u64::from(place.wire_mtu), ClockRule::Picoseconds);
                 Rule::Red(Waiting::EMPTY, Box::new(Red::new(red, place.rate, packet_ps, place.seed, entity)))
             }
             QueueRule::CoDel(c) => Rule::CoDel(Waiting::EMPTY, CoDel::default(), codel(c)),

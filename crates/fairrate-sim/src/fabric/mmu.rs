@@ -484,7 +484,7 @@ fn most_on_the_way(link: &Link, clock: ClockRule, wire_mtu: Bytes) -> u64 {
         return exact;
     }
     let of_size = |wire: u64| {
-        let time_ps = tx_time_ps(link.rate, wire, true);
+        let time_ps = tx_time_ps(link.rate, wire, clock);
         (wire * link.delay.as_ps()).checked_div(time_ps)
     };
     (1..=wire_mtu.as_u64()).filter_map(of_size).max().unwrap_or(0).max(exact)

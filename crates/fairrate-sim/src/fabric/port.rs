@@ -68,7 +68,7 @@ pub struct Port {
     /// Set if a class has physical queues, a discipline or a weight.
     is_special: bool,
     is_down: bool,
-    whole_ns: bool,
+    clock: ClockRule,
     /// Bytes waiting, all classes.
     pub queued_bytes: u64,
     /// If switches work in spans: the port's bit in the agenda, set while a `TxDone` is due.
@@ -105,13 +105,12 @@ const _: () = assert!(offset_of!(Port, queues) + 4 * size_of::<ClassQueue>() <= 
 impl Port {
     /// Creates an idle port whose frames take `frame_overhead` bytes on the wire besides their own.
     pub fn new(rate: Rate, delay_ps: u64, clock: ClockRule, frame_overhead: Bytes) -> Self {
-        let whole_ns = clock == ClockRule::WholeNanoseconds;
         let mut port = Self {
             busy_until_ps: 0,
             rate,
             ps_per_byte: 0,
             frame_overhead,
-            whole_ns,
+            clock,
             delay_ps,
             queued_bytes: 0,
             tx_bytes: 0,
@@ -145,7 +144,7 @@ impl Port {
 
     /// Sets the rate of the transmissions that begin from now on.
     pub fn set_rate(&mut self, rate: Rate) {
-        let exact = !self.whole_ns
+        let exact = self.clock == ClockRule::Picoseconds
             && self.frame_overhead == Bytes::ZERO
             && rate.as_bps() > 0
             && 8_000_000_000_000u64.is_multiple_of(rate.as_bps());
@@ -210,7 +209,7 @@ impl Port {
         if self.ps_per_byte > 0 {
             return u64::from(wire) * u64::from(self.ps_per_byte);
         }
-        tx_time_ps(self.rate, u64::from(wire) + self.frame_overhead.as_u64(), self.whole_ns)
+        tx_time_ps(self.rate, u64::from(wire) + self.frame_overhead.as_u64(), self.clock)
     }
 
     /// Puts a packet into the queue of its class.
@@ -485,10 +484,10 @@ impl Port {
     }
 }
 
-/// Returns the transmission time of `wire` bytes at `rate` in picoseconds, cut to whole nanoseconds if `whole_ns`.
+/// Returns the transmission time of `wire` bytes at `rate` by `clock`, in picoseconds.
 #[inline]
-pub fn tx_time_ps(rate: Rate, wire: u64, whole_ns: bool) -> u64 {
-    if whole_ns {
+pub fn tx_time_ps(rate: Rate, wire: u64, clock: ClockRule) -> u64 {
+    if clock == ClockRule::WholeNanoseconds {
         return wire * 8_000_000_000 / rate.as_bps() * 1_000;
     }
     // Below 2.3 MB the product fits 64 bits, which divide faster than 128.

@@ -5,7 +5,7 @@ use super::controlled::Controlled;
 use super::list::Kind;
 use super::ranges::Ranges;
 use super::tcp::TcpSender;
-use crate::config::{FlowSpec, Recovery};
+use crate::config::{ClockRule, FlowSpec, Recovery};
 use crate::fabric::tx_time_ps;
 use crate::ids::{FlowId, HostId, PacketIdx};
 use crate::packet::PacketPool;
@@ -236,10 +236,10 @@ impl Sender {
 
     /// Returns the duration of the packet sent last at the pacing rate, which is not zero, in picoseconds.
     #[inline]
-    pub fn gap_ps(&mut self, whole_ns: bool) -> u64 {
+    pub fn gap_ps(&mut self, clock: ClockRule) -> u64 {
         // Most packets are as long as the one before, and many are sent at its rate: a comparison replaces a division.
         if self.gap.0 != self.rate {
-            self.gap = (self.rate, tx_time_ps(self.rate, u64::from(self.last_wire), whole_ns));
+            self.gap = (self.rate, tx_time_ps(self.rate, u64::from(self.last_wire), clock));
         }
         self.gap.1
     }

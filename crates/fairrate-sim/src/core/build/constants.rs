@@ -3,7 +3,7 @@
 use fairrate_control::AlgorithmConfig;
 use fairrate_units::{Bytes, Time};
 
-use crate::config::{ClockRule, Recovery, SimConfig, Transport, TransportConfig};
+use crate::config::{Recovery, SimConfig, Transport, TransportConfig};
 use crate::core::run::{Constants, Rules};
 use crate::ideal::{self, Framing};
 use crate::routing::Routes;
@@ -56,7 +56,7 @@ pub(super) fn constants(config: &SimConfig, routes: &Routes) -> (Constants, Vec<
         mtu: config.transport.mtu.as_u64(),
         wire_mtu: config.longest_packet().as_u64(),
         pfc_wire: config.fabric.pfc_frame.as_u64() as u16,
-        whole_ns: config.fabric.clock == ClockRule::WholeNanoseconds,
+        clock: config.fabric.clock,
         header_words: rules.iter().map(|rules| rules.header_words).max().unwrap_or(0),
         coalesces: rules.iter().any(|rules| rules.ack_every.is_some()),
         has_control: rules.iter().any(|rules| rules.control_wire.is_some()),

@@ -67,7 +67,7 @@ impl Hosts {
             } else if 0 < c.pacing_credit {
                 entry.next_send_ps = repaced(entry.next_send_ps, now_ps, before, rate);
             } else if c.repace && sender.has_sent() && Rate::ZERO < rate {
-                entry.next_send_ps = sender.last_start_ps + sender.gap_ps(w.run.constants.whole_ns);
+                entry.next_send_ps = sender.last_start_ps + sender.gap_ps(w.run.constants.clock);
                 respaced = true;
             }
         }

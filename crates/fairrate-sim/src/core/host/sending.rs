@@ -198,7 +198,7 @@ impl Hosts {
         let nic = &mut self.nics[host];
         let entry = &mut nic.flows[at];
         sender.on_sent(wire, now_ps);
-        let gap_ps = sender.gap_ps(w.run.constants.whole_ns);
+        let gap_ps = sender.gap_ps(w.run.constants.clock);
         let earliest = now_ps.saturating_sub(c.pacing_credit.saturating_mul(gap_ps));
         let from_ps = if c.pacing_credit == 0 { now_ps } else { entry.next_send_ps.max(earliest) };
         let arm_rto = c.rto_ps < u64::MAX && sender.rto_ps == u64::MAX;

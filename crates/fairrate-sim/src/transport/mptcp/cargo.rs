@@ -208,7 +208,7 @@ fn pace(hosts: &mut Hosts, w: &World, user_flow: FlowId, wire: u64) {
     if line_rate <= demand {
         return;
     }
-    let at = w.clock.now_ps + tx_time_ps(demand, wire, w.run.constants.whole_ns);
+    let at = w.clock.now_ps + tx_time_ps(demand, wire, w.run.constants.clock);
     if let Some(connection) = hosts.connections.get_mut(user_flow) {
         connection.next_send_ps = at;
     }
