@@ -176,11 +176,16 @@ impl Observations {
     #[cold]
     pub(crate) fn note_outlook(&mut self, run: &Run, t: Time, flow: FlowId, is_open: bool) {
         if !is_open {
-            self.open.remove(&flow);
+            self.note_closed(flow);
         } else if self.open.insert(flow) {
             let step = SenderStep::Open(self.cause.unwrap_or(Cause::Other));
             self.push_sender(run, t, flow, step);
         }
+    }
+
+    /// Notes that the sender of `flow` may not send.
+    pub(crate) fn note_closed(&mut self, flow: FlowId) {
+        self.open.remove(&flow);
     }
 
     /// Adds a step of the sender of `flow` at `t`.

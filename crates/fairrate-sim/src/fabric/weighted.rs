@@ -128,18 +128,23 @@ impl WeightedClasses {
         self.has_begun = false;
     }
 
-    /// Records that `class` sends `wire` bytes, after the port has sent `sent` in all. `is_empty`: it has no more.
+    /// Records that `class` sends `wire` bytes.
     #[inline]
-    pub fn take(&mut self, class: u8, wire: u32, is_empty: bool, sent: u64) {
+    pub fn take(&mut self, class: u8, wire: u32) {
         if self.members >> class & 1 == 0 {
             return;
         }
         self.deficits[usize::from(class)] -= i64::from(wire);
         self.sent[usize::from(class)] += u64::from(wire);
-        if is_empty {
-            self.round.end(class, sent + u64::from(wire));
-            self.leave(class);
+    }
+
+    /// Ends the turn of `class`, which has sent its last packet; the port has sent `sent` bytes in all, with that one.
+    pub fn run_out(&mut self, class: u8, sent: u64) {
+        if self.members >> class & 1 == 0 {
+            return;
         }
+        self.round.end(class, sent);
+        self.leave(class);
     }
 
     /// Returns the bytes of `class` that the port has sent, if telemetry tells of the class alone.
@@ -194,7 +199,7 @@ mod tests {
         for _ in 0..n {
             let sent = bytes.iter().sum();
             let class = classes.choose(may_send, sent, |class| next[usize::from(class)]);
-            classes.take(class, next[usize::from(class)], false, sent);
+            classes.take(class, next[usize::from(class)]);
             bytes[usize::from(class)] += u64::from(next[usize::from(class)]);
             next[usize::from(class)] = wire(class);
             all.push(bytes);
@@ -220,12 +225,13 @@ mod tests {
         (weights[3], weights[4]) = (Some(1.0), Some(1.0));
         let mut classes = WeightedClasses::new(quanta(weights, 1_500), 0);
         assert_eq!(classes.choose(0b1_1000, 0, |_| 1_000), 3);
-        classes.take(3, 1_000, false, 0);
+        classes.take(3, 1_000);
         classes.leave(3);
         // It joins behind the other one, and gets one quantum.
         classes.join(3, 0);
         assert_eq!(classes.choose(0b1_1000, 0, |_| 1_000), 4);
-        classes.take(4, 1_000, true, 0);
+        classes.take(4, 1_000);
+        classes.run_out(4, 1_000);
         assert_eq!((classes.choose(0b1000, 0, |_| 1_500), classes.deficits[3]), (3, 1_500));
     }
 
@@ -273,8 +279,11 @@ mod tests {
                         let chosen = classes.choose(may_send, sent, |_| 700);
                         prop_assert!(may_send >> chosen & 1 == 1);
                         prop_assert!(3 <= may_send.trailing_zeros() || chosen == may_send.trailing_zeros() as u8);
-                        classes.take(chosen, 700, what == 2, sent);
+                        classes.take(chosen, 700);
                         sent += 700;
+                        if what == 2 {
+                            classes.run_out(chosen, sent);
+                        }
                     }
                 }
                 prop_assert_eq!(u32::from(classes.n), classes.members.count_ones());

@@ -59,6 +59,15 @@ pub(in crate::core) struct Convergence {
     pub(super) is_starting: bool,
 }
 
+/// The kinds of changes of the competing flows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum ChangeKind {
+    /// A flow begins to compete.
+    Arrival,
+    /// A flow stops competing.
+    Departure,
+}
+
 #[derive(Clone, Copy)]
 pub(super) struct Competitor {
     flow: FlowId,
@@ -105,11 +114,12 @@ impl Convergence {
     }
 
     /// Opens the sample of a change, and ends the sample of the change before.
-    fn open(&mut self, now_ps: u64, flow: FlowId, arrival: bool) {
+    fn open(&mut self, now_ps: u64, flow: FlowId, kind: ChangeKind) {
         let t = Time::from_ps(now_ps);
         self.overtaken.extend(self.open.take().filter(|open| open.t < t));
         let n_flows = self.active.len() as u32;
-        let sample = ConvergenceSample { t, flow, arrival, n_flows, time: None, rtts: None };
+        let sample =
+            ConvergenceSample { t, flow, arrival: kind == ChangeKind::Arrival, n_flows, time: None, rtts: None };
         self.open = (0 < n_flows).then_some(sample);
     }
 
@@ -159,7 +169,7 @@ impl Hosts {
         c.places[id] = c.active.len() as u32;
         c.active.push(Competitor { flow: id, path_base_rtt, allowed_bps: 0.0, optimum_bps: 0.0 });
         c.is_starting = false;
-        c.open(w.clock.now_ps, id, true);
+        c.open(w.clock.now_ps, id, ChangeKind::Arrival);
         self.solve(w);
     }
 
@@ -181,7 +191,7 @@ impl Hosts {
         if let Some(moved) = c.active.get(at as usize) {
             c.places[moved.flow] = at;
         }
-        c.open(w.clock.now_ps, id, false);
+        c.open(w.clock.now_ps, id, ChangeKind::Departure);
         self.solve(w);
     }
 

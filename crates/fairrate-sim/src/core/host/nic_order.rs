@@ -93,7 +93,7 @@ impl NicOrder {
             Self::Fair => nic.sent(at, class),
             Self::Weighted(all) => {
                 let turns = &mut all[host];
-                turns.classes.take(class, u32::from(wire), false, 0);
+                turns.classes.take(class, u32::from(wire));
                 turns.flows[usize::from(class)] = at + 1;
             }
             Self::AsNs3(_) => nic.turn = at,

@@ -231,7 +231,7 @@ impl Hosts {
     fn note_closed(&self, w: &mut World, slot: SenderIdx) {
         let sender = self.sender(slot);
         if !self.nics[sender.host].flows[sender.nic_slot as usize].open {
-            w.observed.note_outlook(&w.run, w.clock.now(), sender.flow, false);
+            w.observed.note_closed(sender.flow);
         }
     }
 

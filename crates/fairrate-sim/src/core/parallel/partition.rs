@@ -47,9 +47,13 @@ impl Partition {
         let mut pieces = Sets::new(topology.nodes.len());
         join_inseparable(config, &mut pieces);
         let by_server = topology.servers.is_some() && config.faults.is_empty();
-        join_hosts(topology, &mut pieces, by_server);
+        if by_server {
+            join_servers(topology, &mut pieces);
+        } else {
+            join_hosts(topology, &mut pieces);
+        }
         let mut racks = pieces.clone();
-        join_hosts(topology, &mut racks, false);
+        join_hosts(topology, &mut racks);
         let is_cuttable = |racks: &mut Sets, link: &Link| racks.root(link.a) != racks.root(link.b);
         let delays = topology.links.iter().filter(|link| is_cuttable(&mut racks, link)).map(|link| link.delay.as_ps());
         let lookahead_ps = delays.min().unwrap_or(ONE_PIECE_PS);
@@ -78,11 +82,16 @@ impl Partition {
     }
 }
 
-/// Joins each host with the switches it is at; if parts are cut `by_server`, only with that of its server.
-fn join_hosts(topology: &Topology, sets: &mut Sets, by_server: bool) {
+/// Joins each host with the switches it is at.
+fn join_hosts(topology: &Topology, sets: &mut Sets) {
+    topology.links.iter().filter(|link| has_host(topology, link)).for_each(|link| sets.join(link.a, link.b));
+}
+
+/// Joins each host with the switch of its server, and with no other.
+fn join_servers(topology: &Topology, sets: &mut Sets) {
     let is_inside = |link: &&Link| [link.a, link.b].iter().any(|&at| topology.is_scale_up(at));
     let links = topology.links.iter().filter(|link| has_host(topology, link));
-    links.filter(|link| !by_server || is_inside(link)).for_each(|link| sets.join(link.a, link.b));
+    links.filter(is_inside).for_each(|link| sets.join(link.a, link.b));
 }
 
 /// Joins the nodes that affect each other at once.
@@ -263,7 +272,7 @@ mod tests {
         let mut topology = cluster.build();
         topology.add_servers(&cluster.scale_up(rate, near));
         let mut pieces = Sets::new(topology.nodes.len());
-        join_hosts(&topology, &mut pieces, true);
+        join_servers(&topology, &mut pieces);
         let loads: Table<NodeId, u64> = topology.nodes.iter().map(|_| 100).collect();
         let of_node = spread(&mut pieces, &loads, 2);
         let ends: Vec<NodeId> = topology.end_points().filter(|&end| topology.is_scale_up(end)).collect();

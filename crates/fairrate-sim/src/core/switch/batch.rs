@@ -70,7 +70,7 @@ impl Batch {
                 break;
             }
             let end_ps = (first_ps + doors.span_ps).min(until_ps);
-            self.spans.push((id, Span::new(from_ps, end_ps, doors, true)));
+            self.spans.push((id, Span::of_batch(from_ps, end_ps, doors)));
             agenda.postpone(Worker::Switch(id), NEVER);
             agenda.fetch_open(CACHE, &doors);
         }

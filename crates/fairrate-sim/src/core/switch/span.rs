@@ -33,10 +33,16 @@ pub(super) struct Span {
 }
 
 impl Span {
-    /// Creates a span whose arrivals have not been gathered.
+    /// Creates a span of its own whose arrivals have not been gathered.
     #[inline]
-    pub(super) fn new(from_ps: u64, end_ps: u64, doors: Doors, is_of_batch: bool) -> Self {
-        Self { from_ps, end_ps, doors, is_of_batch, bytes: 0, has_frames: false, next_ps: NEVER }
+    pub(super) fn alone(from_ps: u64, end_ps: u64, doors: Doors) -> Self {
+        Self { from_ps, end_ps, doors, is_of_batch: false, bytes: 0, has_frames: false, next_ps: NEVER }
+    }
+
+    /// Creates such a span of a batch.
+    #[inline]
+    pub(super) fn of_batch(from_ps: u64, end_ps: u64, doors: Doors) -> Self {
+        Self { is_of_batch: true, ..Self::alone(from_ps, end_ps, doors) }
     }
 
     /// Takes all packets that arrive in the span off the wires, and fetches data that is read next into `cache`.
@@ -112,7 +118,7 @@ impl Switches {
     pub(in crate::core) fn on_span(&mut self, w: &mut World, id: SwitchIdx, until_ps: u64) -> u64 {
         let from_ps = w.net.agenda.queue.next_ps();
         let doors = w.net.agenda.switches[id];
-        let mut span = Span::new(from_ps, (from_ps + doors.span_ps).min(until_ps), doors, false);
+        let mut span = Span::alone(from_ps, (from_ps + doors.span_ps).min(until_ps), doors);
         let mut arrivals = std::mem::take(&mut self.arrivals);
         span.gather(Cache::First, w, &mut arrivals);
         arrivals.sort();

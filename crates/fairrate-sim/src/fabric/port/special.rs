@@ -160,7 +160,10 @@ impl Port {
         let packet = self.dequeue_among_flows(pool, usize::from(class));
         let (wire, is_empty) = (u32::from(pool.get(packet).wire), self.backlog >> class & 1 == 0);
         if let Some(weighted) = &mut self.weighted {
-            weighted.take(class, wire, is_empty, self.tx_bytes);
+            weighted.take(class, wire);
+            if is_empty {
+                weighted.run_out(class, self.tx_bytes + u64::from(wire));
+            }
         }
         packet
     }
