@@ -19,7 +19,7 @@ use super::controlled::Controlled;
 use super::mptcp::{Connection, MptcpConfig, Reassembly, Scheduler};
 use super::receiver::Receiver;
 use super::sender::{Segment, Sender};
-use super::tcp::{Answered, DelayedAck, EcnEcho, Expired, MAX_SACKS, TEST_CONFIG, TcpConfig, TcpSender};
+use super::tcp::{Answered, Arrived, DelayedAck, EcnEcho, Expired, MAX_SACKS, TEST_CONFIG, TcpConfig, TcpSender};
 use crate::ids::FlowId;
 use crate::rng::{Purpose, Stream};
 
@@ -367,7 +367,8 @@ impl Transfer {
         let in_order = receiver.take(seq, taken);
         let now = receiver.expected;
         let segment = Answered { sent_ps, seq, payload: len as u16, cwnd_at_send: 0 };
-        let replies = receiver.tcp().on_data(&self.plan.tcp, segment, marked, reduced, in_order, self.now_ps);
+        let replies =
+            receiver.tcp().on_data(&self.plan.tcp, Arrived { segment, marked, reduced, in_order }, self.now_ps);
         let expected = match &mut self.connection {
             Some((_, reassembly)) => reassembly.take(MSS, data_seq, len, self.now_ps),
             None => receiver.expected,

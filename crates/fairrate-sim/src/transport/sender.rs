@@ -188,6 +188,12 @@ impl Sender {
         }
     }
 
+    /// Lets a subflow send more: its connection has data for it.
+    #[inline]
+    pub fn offer_more(&mut self) {
+        self.bytes = u64::MAX;
+    }
+
     /// Updates a subflow: `is_more` is `true` if its connection has data for it to send.
     #[inline]
     pub fn offer(&mut self, is_more: bool) {

@@ -318,7 +318,7 @@ fn send_written(hosts: &mut Hosts) {
         allocator.lines[line].is_written = false;
         let slot = hosts.sending[allocator.flow_of(line)].sender;
         let sender = hosts.sender_mut(slot);
-        sender.offer(true);
+        sender.offer_more();
         let host = sender.host;
         hosts.refresh(slot);
         hosts.deferred.look(host);

@@ -37,7 +37,7 @@ impl Cargo for Pieces {
                 Controlled::Own(w.run.algorithm_of(user_flow).build(context))
             };
             let mut sender = Sender::new(id, 0, controlled);
-            sender.offer(true);
+            sender.offer_more();
             let mut tcp = TcpSender::new(&subflow_tcp, w.run.constants.mtu, context.path_base_rtt);
             if let Some(rto) = w.run.rules_of(user_flow).fixed_rto {
                 tcp.rely_on_timeouts(rto);

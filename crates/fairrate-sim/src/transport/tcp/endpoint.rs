@@ -6,7 +6,7 @@ use fairrate_control::{Ack, Allowance, Controller, Loss};
 use fairrate_units::Rate;
 
 use super::cargo::Cargo;
-use super::{Answered, Expired, MAX_SACKS};
+use super::{Answered, Arrived, Expired, MAX_SACKS};
 use crate::core::{Hosts, World};
 use crate::engine::EventKind;
 use crate::ids::{FlowId, HostId, PacketIdx, SenderIdx};
@@ -84,7 +84,8 @@ impl<C: Cargo> Transport for Tcp<C> {
         let segment = Answered { sent_ps: p.sent_ps, seq: p.seq, payload: p.payload, cwnd_at_send: p.cwnd_at_send };
         let before_due = receiver.due_ps();
         let config = C::config(&w.run, p.flow);
-        let replies = receiver.tcp().on_data(config, segment, p.is_marked(), p.is_reduced(), in_order, w.clock.now_ps);
+        let arrived = Arrived { segment, marked: p.is_marked(), reduced: p.is_reduced(), in_order };
+        let replies = receiver.tcp().on_data(config, arrived, w.clock.now_ps);
         let (due_ps, expected) = (receiver.due_ps(), receiver.expected);
         if let Some(latest) = replies.before {
             let ack = new_ack(w, p.flow);

@@ -67,6 +67,11 @@ impl Prr {
         self.is_safe = Some(safe);
     }
 
+    /// Records a loss that a timer has found: as an acknowledgment that delivers nothing and is not safe.
+    pub fn on_loss(&mut self) {
+        self.is_safe = Some(false);
+    }
+
     /// Sets the budget (RFC 9937 section 6.2), from the controller's `window` and the bytes in flight after the
     /// acknowledgment, `pipe`.
     pub fn settle(&mut self, window: u64, pipe: u64) {

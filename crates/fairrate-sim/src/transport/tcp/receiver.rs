@@ -16,6 +16,18 @@ pub struct Answered {
     pub cwnd_at_send: u32,
 }
 
+/// A segment that has arrived.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Arrived {
+    pub segment: Answered,
+    /// Set if it has experienced congestion.
+    pub marked: bool,
+    /// Set if it signals that its sender has reduced its window.
+    pub reduced: bool,
+    /// Set if it was the expected one and no hole remains.
+    pub in_order: bool,
+}
+
 /// A receiver's state of delayed acknowledgments and ECN echo.
 #[derive(Clone, Copy, Debug)]
 pub struct TcpReceiver {
@@ -47,16 +59,9 @@ pub struct Replies {
 }
 
 impl TcpReceiver {
-    /// Takes a segment; `in_order` is set if it was the expected one and no hole remains.
-    pub fn on_data(
-        &mut self,
-        config: &TcpConfig,
-        segment: Answered,
-        marked: bool,
-        reduced: bool,
-        in_order: bool,
-        now_ps: u64,
-    ) -> Replies {
+    /// Takes a segment.
+    pub fn on_data(&mut self, config: &TcpConfig, arrived: Arrived, now_ps: u64) -> Replies {
+        let Arrived { segment, marked, reduced, in_order } = arrived;
         let mut replies = Replies::default();
         match config.ecn_echo {
             EcnEcho::Classic => self.echo = marked || (self.echo && !reduced),
@@ -133,12 +138,16 @@ mod tests {
         Answered { sent_ps: n, seq: 1_000 * n, payload: 1_000, cwnd_at_send: 0 }
     }
 
+    fn plain(n: u64) -> Arrived {
+        Arrived { segment: segment(n), marked: false, reduced: false, in_order: true }
+    }
+
     #[test]
     fn acknowledgments_wait_for_a_second_segment_a_hole_or_the_timer() {
         let delayed = DelayedAck { every: 2, timeout: Time::from_us(5) };
         let config = config(Some(delayed), EcnEcho::Accurate);
         let mut rx = TcpReceiver::default();
-        let data = |rx: &mut TcpReceiver, n, in_order| rx.on_data(&config, segment(n), false, false, in_order, n).now;
+        let data = |rx: &mut TcpReceiver, n, in_order| rx.on_data(&config, Arrived { in_order, ..plain(n) }, n).now;
         assert_eq!([data(&mut rx, 0, true), data(&mut rx, 1, true), data(&mut rx, 2, true)], [false, true, false]);
         assert!(data(&mut rx, 4, false));
         assert!(!data(&mut rx, 5, true));
@@ -152,8 +161,8 @@ mod tests {
         let delayed = DelayedAck { every: 4, timeout: Time::from_us(5) };
         let config = config(Some(delayed), EcnEcho::Accurate);
         let mut rx = TcpReceiver::default();
-        rx.on_data(&config, segment(0), false, false, true, 0);
-        let replies = rx.on_data(&config, segment(1), true, false, true, 1);
+        rx.on_data(&config, plain(0), 0);
+        let replies = rx.on_data(&config, Arrived { marked: true, ..plain(1) }, 1);
         assert_eq!(replies, Replies { before: Some(segment(0)), now: false, echo: true });
         assert_eq!(rx.take(), Some((segment(1), true)));
     }
@@ -162,7 +171,7 @@ mod tests {
     fn a_classic_echo_lasts_until_the_sender_has_reduced() {
         let config = config(None, EcnEcho::Classic);
         let mut rx = TcpReceiver::default();
-        let mut echo = |n, marked, reduced| rx.on_data(&config, segment(n), marked, reduced, true, n).echo;
+        let mut echo = |n, marked, reduced| rx.on_data(&config, Arrived { marked, reduced, ..plain(n) }, n).echo;
         assert!(!echo(0, false, false) && echo(1, true, false) && echo(2, false, false));
         assert!(!echo(3, false, true) && !echo(4, false, false));
         assert!(echo(5, true, true), "a mark on the segment that tells of the reduction counts");

@@ -375,7 +375,7 @@ impl TcpSender {
             let lost = self.board.on_reorder_timer(self.is_repairing(), now_ps);
             let begins = self.note_loss(lost, self.board.pipe() + lost, snd_nxt);
             if let Some(prr) = &mut self.prr {
-                prr.on_ack(0, false);
+                prr.on_loss();
             }
             self.plan_probe(now_ps);
             return Expired::MaySend(begins);

@@ -37,9 +37,9 @@ use fairrate_control::{Controller, Loss};
 use fairrate_units::Time;
 
 use self::answers::{note_answer, on_acknowledgment, on_cut, take_credit};
-use self::credit::{Account, FabricShare, Pacer, Purse, Terms};
+use self::credit::{Account, Asker, FabricShare, Pacer, Purse, Terms};
 use self::grants::{earn, note_arrival, on_request, take_turn};
-use self::outgoing::{Outgoing, Request};
+use self::outgoing::{Occasion, Outgoing, Request};
 use self::returned::{on_returned, tell};
 use crate::config::Transport as TransportKind;
 use crate::core::{Hosts, Own, Run, World};
@@ -173,7 +173,8 @@ impl Transport for Uet {
             sender.snd_nxt += turn.payload;
         }
         let flags = if turn.asks { ASKS } else { 0 } | if turn.is_again { AGAIN } else { 0 };
-        let flags = flags | target(hosts, slot, !turn.is_again) << FLAG_BITS;
+        let asker = if turn.is_again { Asker::Again } else { Asker::New };
+        let flags = flags | target(hosts, slot, asker) << FLAG_BITS;
         let (seq, header) = (turn.number * w.run.constants.mtu, u64::from(hosts.sender(slot).header));
         Load { seq, data_seq: flags, payload: turn.payload, header, min_wire: 0 }
     }
@@ -283,7 +284,7 @@ impl Transport for Uet {
         let Some((slot, _)) = hosts.sender_of(flow) else { return Timed::Nothing };
         let rto_ps = w.run.rules_of(flow).rto_ps;
         let Some((sent_ps, number)) = outgoing(hosts, slot).earliest() else {
-            let waits = request(hosts, w, slot, false);
+            let waits = request(hosts, w, slot, Occasion::Silence);
             hosts.sender_mut(slot).rto_ps = waits.map_or(u64::MAX, |until_ps| until_ps);
             let Some(until_ps) = waits else { return Timed::Nothing };
             w.clock.schedule(until_ps, EventKind::Rto, flow);
@@ -299,7 +300,7 @@ impl Transport for Uet {
         if let Some(purse) = &mut outgoing(hosts, slot).purse {
             purse.excuse();
         }
-        request(hosts, w, slot, true);
+        request(hosts, w, slot, Occasion::Loss);
         let next_ps = outgoing(hosts, slot).earliest().map_or(u64::MAX, |(sent_ps, _)| sent_ps.saturating_add(rto_ps));
         let next_ps = next_ps.min(w.clock.now_ps.saturating_add(rto_ps)).max(w.clock.now_ps + 1);
         let sender = hosts.sender_mut(slot);
@@ -321,15 +322,14 @@ impl Transport for Uet {
     }
 }
 
-/// Returns the number of credit that the sender in `slot` asks for; `is_new`: by a packet that is sent for the first
-/// time.
-fn target(hosts: &mut Hosts, slot: SenderIdx, is_new: bool) -> u64 {
+/// Returns the number of credit that the sender in `slot` asks for by the packet `asker`.
+fn target(hosts: &mut Hosts, slot: SenderIdx, asker: Asker) -> u64 {
     if outgoing_of(hosts, slot).purse.is_none() {
         return 0;
     }
     let (cwnd, flows) = (hosts.sender(slot).cwnd, &hosts.nics[hosts.sender(slot).host].flows);
     let n_waiting = flows.iter().filter(|flow| flow.open).count() as u64;
-    outgoing(hosts, slot).target(cwnd, n_waiting, is_new)
+    outgoing(hosts, slot).target(cwnd, n_waiting, asker)
 }
 
 /// Lets the sender in `slot` try to send, as an answer has come.
@@ -350,9 +350,9 @@ fn attempt_and_look(hosts: &mut Hosts, w: &mut World, slot: SenderIdx) {
 
 /// Sends a request if the sender in `slot` waits for credit and it is time for one; returns the time of the next.
 /// `None`: it waits for none.
-fn request(hosts: &mut Hosts, w: &mut World, slot: SenderIdx, is_late: bool) -> Option<u64> {
+fn request(hosts: &mut Hosts, w: &mut World, slot: SenderIdx, occasion: Occasion) -> Option<u64> {
     let (now_ps, rto_ps) = (w.clock.now_ps, w.run.rules(hosts.sender(slot).stack).rto_ps);
-    match outgoing(hosts, slot).request(now_ps, rto_ps, is_late)? {
+    match outgoing(hosts, slot).request(now_ps, rto_ps, occasion)? {
         Err(due_ps) => Some(due_ps),
         Ok(request) => {
             send_request(hosts, w, slot, request);
@@ -366,7 +366,7 @@ fn send_request(hosts: &mut Hosts, w: &mut World, slot: SenderIdx, Request { fir
     let (flow, host) = (hosts.sender(slot).flow, hosts.sender(slot).host);
     let (c, route) = (w.run.rules_of(flow), w.run.flow(flow).data_route);
     let (seq, wire, class) = (first * w.run.constants.mtu, c.ack_wire, c.ack_class);
-    let data_seq = target(hosts, slot, true) << FLAG_BITS;
+    let data_seq = target(hosts, slot, Asker::New) << FLAG_BITS;
     let request = Packet { flow, seq, data_seq, payload: n_again, route, wire, class, ..Packet::new(PacketKind::Busy) };
     let request = w.net.pool.take(request);
     hosts.enqueue(w, host, request);

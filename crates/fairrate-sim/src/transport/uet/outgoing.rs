@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeSet, VecDeque};
 
-use super::credit::{Fate, Purse};
+use super::credit::{Asker, Fate, Purse};
 
 /// A message that is being sent. Its packets are numbered from zero; all but the last are full.
 #[derive(Debug, Default)]
@@ -38,6 +38,15 @@ pub(super) struct Outgoing {
     told_ps: Option<u64>,
     /// Time at which the last header came back, in picoseconds. A receiver learns of such packets by requests alone.
     returned_ps: Option<u64>,
+}
+
+/// The occasion of a request for credit.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Occasion {
+    /// A packet has just not been acknowledged in time.
+    Loss,
+    /// Nothing is in flight.
+    Silence,
 }
 
 /// A request for credit.
@@ -143,10 +152,10 @@ impl Outgoing {
     }
 
     /// Returns the number of credit to ask for, with a window of `cwnd` bytes and beside `n_flows` of the NIC; zero
-    /// without credit. `is_new`: the packet that asks is sent for the first time.
-    pub(super) fn target(&mut self, cwnd: u64, n_flows: u64, is_new: bool) -> u64 {
+    /// without credit. The `asker` is the packet that asks.
+    pub(super) fn target(&mut self, cwnd: u64, n_flows: u64, asker: Asker) -> u64 {
         let (backlog, window) = (self.backlog(), cwnd.saturating_add(self.full + self.header));
-        self.purse.as_mut().map_or(0, |purse| purse.target(backlog, window, n_flows, is_new))
+        self.purse.as_mut().map_or(0, |purse| purse.target(backlog, window, n_flows, asker))
     }
 
     /// Takes an answer at `now_ps`, which came with credit up to `number` if there is one.
@@ -189,16 +198,16 @@ impl Outgoing {
     }
 
     /// Returns the request of a message that has packets to send and no credit for any, at `now_ps`, if it is time for
-    /// one; otherwise the time at which it will be. `None`: it waits for no credit. `is_late`: a packet has just not
-    /// been acknowledged in time.
-    pub(super) fn request(&mut self, now_ps: u64, rto_ps: u64, is_late: bool) -> Option<Result<Request, u64>> {
+    /// one; otherwise the time at which it will be. `None`: it waits for no credit.
+    pub(super) fn request(&mut self, now_ps: u64, rto_ps: u64, occasion: Occasion) -> Option<Result<Request, u64>> {
         let purse = self.purse.as_ref().filter(|purse| !purse.is_open())?;
         self.next()?;
-        let due_ps = if is_late {
-            self.asked_ps.map_or(0, |asked_ps| asked_ps.saturating_add(rto_ps))
-        } else {
-            let since_ps = self.heard_ps.max(self.asked_ps.unwrap_or(0));
-            since_ps.saturating_add(purse.terms().patience().saturating_mul(rto_ps))
+        let due_ps = match occasion {
+            Occasion::Loss => self.asked_ps.map_or(0, |asked_ps| asked_ps.saturating_add(rto_ps)),
+            Occasion::Silence => {
+                let since_ps = self.heard_ps.max(self.asked_ps.unwrap_or(0));
+                since_ps.saturating_add(purse.terms().patience().saturating_mul(rto_ps))
+            }
         };
         if now_ps < due_ps {
             return Some(Err(due_ps));

@@ -12,7 +12,7 @@ use fairrate_units::{Bytes, Rate, Time};
 pub(super) use self::fabric::{Arrival, FabricShare};
 pub(super) use self::feedback::Fate;
 pub(super) use self::pacer::{Account, Pacer};
-pub(super) use self::purse::Purse;
+pub(super) use self::purse::{Asker, Purse};
 
 /// The rules of credit in a network, in bytes on the wire.
 #[derive(Clone, Copy, Debug)]

@@ -28,6 +28,15 @@ pub(in super::super) struct Purse {
     queued_ps: Option<u64>,
 }
 
+/// The packet by which a sender asks for credit.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in super::super) enum Asker {
+    /// A packet that is sent for the first time.
+    New,
+    /// A packet that is sent again.
+    Again,
+}
+
 impl Purse {
     /// Returns the credit of a message of `n_packets` that has sent nothing, at a link of `rate`.
     pub(in super::super) fn new(terms: Terms, rate: Rate, n_packets: u64) -> Self {
@@ -154,14 +163,14 @@ impl Purse {
     }
 
     /// Returns the number of credit that a message asks for: with `new` bytes to send for the first time and `again` to
-    /// send once more, of which a window lets `window` through, beside `n_flows` that wait at the same NIC. `is_new`:
-    /// the packet that asks is new.
+    /// send once more, of which a window lets `window` through, beside `n_flows` that wait at the same NIC. The
+    /// `asker` is the packet that asks.
     pub(in super::super) fn target(
         &mut self,
         (new, again): (u64, u64),
         window: u64,
         n_flows: u64,
-        is_new: bool,
+        asker: Asker,
     ) -> u64 {
         let (quantum, total) = (self.terms.quantum(), self.total());
         let above = |number: u64, wanted: i64| (number * quantum).saturating_add_signed(wanted).div_ceil(quantum);
@@ -173,7 +182,7 @@ impl Purse {
                 above(self.number, wanted / n_flows.max(1).cast_signed())
             }
             CreditRule::Whole { .. } => {
-                if is_new {
+                if asker == Asker::New {
                     self.asked = above(self.number, new.cast_signed().min(self.most) - total);
                 }
                 self.asked
@@ -208,7 +217,7 @@ mod tests {
     #[test]
     fn a_purse_begins_with_a_window_and_asks_for_what_is_left() {
         let mut purse = rccc();
-        let target = |purse: &mut Purse, backlog, n_flows| purse.target((backlog, 0), u64::MAX, n_flows, true);
+        let target = |purse: &mut Purse, backlog, n_flows| purse.target((backlog, 0), u64::MAX, n_flows, Asker::New);
         // 20,000 to send, 10,000 at hand: it asks for a packet at least, and the rest of the window once it has paid.
         assert_eq!(target(&mut purse, 20_000, 1), 4);
         assert!(!purse.pay(1_000));
@@ -234,10 +243,10 @@ mod tests {
         assert_eq!(purse.most, 207_500);
         (0..10).for_each(|_| assert!(!purse.pay(4_150)));
         // Ten packets are paid for: 41,500 B are 81.05 quanta.
-        assert_eq!(purse.target((50 * 4_150, 0), u64::MAX, 5, true), 82);
-        assert_eq!(purse.target((50 * 4_150, 4_150), u64::MAX, 5, false), 82);
+        assert_eq!(purse.target((50 * 4_150, 0), u64::MAX, 5, Asker::New), 82);
+        assert_eq!(purse.target((50 * 4_150, 4_150), u64::MAX, 5, Asker::Again), 82);
         // With less to send than there is credit it asks for nothing.
-        assert_eq!(purse.target((0, 0), u64::MAX, 1, true), 0);
+        assert_eq!(purse.target((0, 0), u64::MAX, 1, Asker::New), 0);
     }
 
     /// Returns a message of EQDS that has two of its 50 packets left when speculation ends at 20 ps, in a transmission
