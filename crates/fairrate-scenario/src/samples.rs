@@ -7,7 +7,7 @@ use fairrate_control::Registry;
 
 use crate::error::{Report, ScenarioError, Site};
 use crate::reader::Output;
-use crate::schema::{self, Algorithms, Files, Place};
+use crate::schema::{self, Algorithms, Extent, Files, Place};
 use crate::tree;
 
 /// The files that the documents name, with their texts.
@@ -135,5 +135,5 @@ pub(crate) fn understood(text: &str) -> Result<Output, ScenarioError> {
     let table = tree::parse(text, source, &report).unwrap_or_default();
     let files = Files::new(Place::Texts(FILES));
     let algorithms = Algorithms::new(&Registry::new(), &table);
-    Ok(schema::read(&table, Site::new(source, 0..0), "sample", &files, &algorithms, true, &report)?.output)
+    Ok(schema::read(&table, Site::new(source, 0..0), "sample", &files, &algorithms, Extent::Whole, &report)?.output)
 }

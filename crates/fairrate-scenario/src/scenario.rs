@@ -9,7 +9,7 @@ use twox_hash::XxHash64;
 use crate::constants;
 use crate::error::{Report, ScenarioError, Site};
 use crate::overrides::{self, Overrides};
-use crate::schema::{self, Algorithms, Attachment, Files, Place, Window};
+use crate::schema::{self, Algorithms, Attachment, Extent, Files, Place, Window};
 use crate::tree;
 
 /// A runnable scenario: the complete input of a run, with every default filled in.
@@ -52,7 +52,7 @@ impl Scenario {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn with_algorithms(registry: &Registry) -> Reader<'_> {
-        Reader { registry, has_flows: true }
+        Reader { registry, extent: Extent::Whole }
     }
 
     /// Reads a scenario file; its algorithm must be a built-in one.
@@ -159,8 +159,7 @@ impl Scenario {
 #[derive(Clone, Copy)]
 pub struct Reader<'a> {
     registry: &'a Registry,
-    /// `false`: scenarios get no flows.
-    has_flows: bool,
+    extent: Extent,
 }
 
 impl Reader<'_> {
@@ -169,7 +168,7 @@ impl Reader<'_> {
     /// readers of results.
     #[must_use]
     pub fn without_flows(self) -> Self {
-        Self { has_flows: false, ..self }
+        Self { extent: Extent::WithoutFlows, ..self }
     }
 
     /// Reads a scenario file.
@@ -235,7 +234,7 @@ impl Reader<'_> {
         let start = Site::new(source, 0..0);
         constants::expand(&mut table, start, place, self.registry, &report);
         report.check()?;
-        let read = schema::read(&table, start, name, &files, &algorithms, self.has_flows, &report)?;
+        let read = schema::read(&table, start, name, &files, &algorithms, self.extent, &report)?;
         let mut resolved = String::from("# The resolved scenario: every default filled in, runnable as it is.\n");
         read.output.render("", &mut resolved);
         let cc = read.config.cc.info().name;

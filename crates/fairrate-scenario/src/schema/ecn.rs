@@ -81,7 +81,7 @@ pub(super) fn read(s: &mut Section<'_>, profile: Profile, stacks: &Stacks, apart
     let here = |at: usize| stacks.classes_of(at).iter().any(|class| !apart.contains(class));
     let here: Vec<usize> = (0..stacks.all.len()).filter(|&at| here(at)).collect();
     let (default, base) = usual_of(profile, stacks, &here, is_lossy);
-    read_from(s, default, base, false)
+    read_from(s, default, base, Keys::Unusual)
 }
 
 /// Reads `ecn` of a `[[class]]`. By default it is that of `[switch]` if the scenario gives one or no algorithm is known
@@ -101,7 +101,7 @@ pub(super) fn read_class(
         usual_of(profile, stacks, &here, is_lossy)
     };
     // What the resolved scenario leaves out would be that of `[switch]`.
-    read_from(s, default, base, true)
+    read_from(s, default, base, Keys::All)
 }
 
 /// Returns the marking of switches that nobody describes, for the stacks at `here`, and the one from which a
@@ -109,14 +109,23 @@ pub(super) fn read_class(
 fn usual_of(profile: Profile, stacks: &Stacks, here: &[usize], is_lossy: bool) -> (Option<EcnConfig>, EcnConfig) {
     // Where receivers share out their own links, marks tell of the network alone, as in uet-htsim.
     let to_hosts = stacks.all.iter().all(|stack| stack.cc.needs().feedback.credit.is_none());
-    let non_ect = usual_non_ect(1 < here.len(), is_lossy);
+    let non_ect = usual_non_ect(here.len(), is_lossy);
     let usual = |ecn: EcnConfig| EcnConfig { to_hosts, non_ect, ..ecn };
     let default = stacks.needs_of(here).and_then(|needs| default_ecn(profile, &needs)).map(usual);
     (default, default.unwrap_or(usual(RED)))
 }
 
-/// Reads `ecn`. If `tells_all`, the resolved scenario has all keys.
-fn read_from(s: &mut Section<'_>, default: Option<EcnConfig>, base: EcnConfig, tells_all: bool) -> Option<EcnConfig> {
+/// The keys of a marking that the resolved scenario has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Keys {
+    /// All.
+    All,
+    /// Those that most markings have, and those whose value is not the usual one.
+    Unusual,
+}
+
+/// Reads `ecn`; the resolved scenario gets the `keys` of it.
+fn read_from(s: &mut Section<'_>, default: Option<EcnConfig>, base: EcnConfig, keys: Keys) -> Option<EcnConfig> {
     let (given, table) = match s.node("ecn") {
         None => (default, None),
         Some(Node { value: Value::Bool(on), .. }) => (on.then_some(base), None),
@@ -135,23 +144,23 @@ fn read_from(s: &mut Section<'_>, default: Option<EcnConfig>, base: EcnConfig, t
     let site = table.map_or(s.anchor.site, |n| n.site);
     let table = table.and_then(|n| if let Value::Table(t) = &n.value { Some(t) } else { None });
     let mut e = Section::new(s.report, site, "`ecn`", table);
-    let ecn = read_thresholds(&mut e, base, tells_all);
+    let ecn = read_thresholds(&mut e, base, keys);
     s.out.push("ecn", e.finish().render_inline());
     Some(ecn)
 }
 
-/// Returns the treatment of data whose algorithm does not go by marks if none is given. Beside others it is dropped
-/// where they are marked, as RED does, unless PFC keeps the class from dropping.
-fn usual_non_ect(are_several: bool, is_lossy: bool) -> NonEct {
-    match (are_several, is_lossy) {
-        (false, _) => NonEct::Mark,
-        (true, false) => NonEct::Ignore,
-        (true, true) => NonEct::Drop,
+/// Returns the treatment of data whose algorithm does not go by marks if none is given, where `n_stacks` send. Beside
+/// others it is dropped where they are marked, as RED does, unless PFC keeps the class from dropping.
+fn usual_non_ect(n_stacks: usize, is_lossy: bool) -> NonEct {
+    match (n_stacks, is_lossy) {
+        (0 | 1, _) => NonEct::Mark,
+        (_, false) => NonEct::Ignore,
+        (_, true) => NonEct::Drop,
     }
 }
 
-fn read_thresholds(e: &mut Section<'_>, base: EcnConfig, tells_all: bool) -> EcnConfig {
-    let phantom = read_phantom(e, base.phantom, tells_all);
+fn read_thresholds(e: &mut Section<'_>, base: EcnConfig, keys: Keys) -> EcnConfig {
+    let phantom = read_phantom(e, base.phantom, keys);
     let base =
         if phantom.is_some() && base.phantom.is_none() { EcnConfig { draws: base.draws, ..PHANTOM } } else { base };
     let (kmin, kmax) = (e.get("kmin", base.kmin).value, e.get("kmax", base.kmax).value);
@@ -173,20 +182,20 @@ fn read_thresholds(e: &mut Section<'_>, base: EcnConfig, tells_all: bool) -> Ecn
         let help = "remove `at`, or set `phantom = \"none\"`";
         e.problem_at("scenario::conflict", "at", "packets join a phantom queue, and nothing leaves it", help);
     }
-    let average = read_average(e, base.average, tells_all);
+    let average = read_average(e, base.average, keys);
     if average.is_some() && (phantom.is_some() || draws == MarkDraws::LikeNs3) {
         let help = "remove `average`, or `phantom` and `draws`";
         e.problem_at("scenario::conflict", "average", "an average is of the queue, with a stream of each port", help);
     }
-    let to_hosts = read_to_hosts(e, base.to_hosts, tells_all);
+    let to_hosts = read_to_hosts(e, base.to_hosts, keys);
     // A phantom queue has nothing to drop.
     let usual = if phantom.is_some() && base.non_ect == NonEct::Drop { NonEct::Ignore } else { base.non_ect };
-    let non_ect = read_non_ect(e, usual, tells_all);
+    let non_ect = read_non_ect(e, usual, keys);
     if non_ect == NonEct::Drop && phantom.is_some() {
         let help = "write `non_ect = \"ignore\"`, or remove `phantom`";
         e.problem_at("scenario::conflict", "non_ect", "a phantom queue has nothing to drop", help);
     }
-    let by = read_by(e, base.by, tells_all);
+    let by = read_by(e, base.by, keys);
     if by != MarkBy::Class && phantom.is_some() {
         let help = "remove `compare`, or `phantom`";
         e.problem_at("scenario::conflict", "compare", "packets of all classes join a phantom queue", help);
@@ -199,9 +208,9 @@ fn read_thresholds(e: &mut Section<'_>, base: EcnConfig, tells_all: bool) -> Ecn
 
 /// Reads the queue that is compared with the thresholds. It is not written to the resolved scenario if it is that of
 /// the class.
-fn read_by(e: &mut Section<'_>, default: MarkBy, tells_all: bool) -> MarkBy {
+fn read_by(e: &mut Section<'_>, default: MarkBy, keys: Keys) -> MarkBy {
     let by = e.choice("compare", MarkBy::NAMES, default).value;
-    if !tells_all && (default, by) == (MarkBy::Class, MarkBy::Class) {
+    if keys == Keys::Unusual && (default, by) == (MarkBy::Class, MarkBy::Class) {
         e.out.values.pop();
     }
     by
@@ -265,9 +274,9 @@ fn check_rates(report: &Report, config: &SimConfig, site: Site, ecn: &EcnConfig)
 }
 
 /// Reads whether ports to hosts mark. It is not written to the resolved scenario if they do.
-fn read_to_hosts(e: &mut Section<'_>, default: bool, tells_all: bool) -> bool {
+fn read_to_hosts(e: &mut Section<'_>, default: bool, keys: Keys) -> bool {
     let to_hosts = e.get("to_hosts", default).value;
-    if !tells_all && default && to_hosts {
+    if keys == Keys::Unusual && default && to_hosts {
         e.out.values.pop();
     }
     to_hosts
@@ -275,20 +284,20 @@ fn read_to_hosts(e: &mut Section<'_>, default: bool, tells_all: bool) -> bool {
 
 /// Reads the treatment of data whose algorithm does not go by marks. It is not written to the resolved scenario if that
 /// is marked as all other is.
-fn read_non_ect(e: &mut Section<'_>, default: NonEct, tells_all: bool) -> NonEct {
+fn read_non_ect(e: &mut Section<'_>, default: NonEct, keys: Keys) -> NonEct {
     let non_ect = e.choice("non_ect", NonEct::NAMES, default).value;
-    if !tells_all && (default, non_ect) == (NonEct::Mark, NonEct::Mark) {
+    if keys == Keys::Unusual && (default, non_ect) == (NonEct::Mark, NonEct::Mark) {
         e.out.values.pop();
     }
     non_ect
 }
 
 /// Reads the weight of a packet in the average of a queue. It is not written to the resolved scenario if there is none.
-fn read_average(e: &mut Section<'_>, default: Option<f64>, tells_all: bool) -> Option<f64> {
+fn read_average(e: &mut Section<'_>, default: Option<f64>, keys: Keys) -> Option<f64> {
     let OrWord::Value(weight) =
         e.value_or::<f64>("average", &["none"], default.map_or(OrWord::Word(0), OrWord::Value)).value
     else {
-        if !tells_all {
+        if keys == Keys::Unusual {
             e.out.values.pop();
         }
         return None;
@@ -301,8 +310,8 @@ fn read_average(e: &mut Section<'_>, default: Option<f64>, tells_all: bool) -> O
 }
 
 /// Reads the share of a port's rate at which its phantom queue drains; `None` if marking uses the real queue.
-fn read_phantom(e: &mut Section<'_>, default: Option<f64>, tells_all: bool) -> Option<f64> {
-    if default.is_none() && !tells_all {
+fn read_phantom(e: &mut Section<'_>, default: Option<f64>, keys: Keys) -> Option<f64> {
+    if default.is_none() && keys == Keys::Unusual {
         e.node("phantom")?;
     }
     let default = default.map_or(OrWord::Word(0), OrWord::Value);

@@ -96,20 +96,29 @@ struct Sites {
     switch: Site,
 }
 
-/// Reads a whole document; without flows and probes unless it `has_flows`.
+/// The part of a document that becomes a configuration.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Extent {
+    /// All of it.
+    Whole,
+    /// All but the flows, and the probes, which may name them.
+    WithoutFlows,
+}
+
+/// Reads a document to the given `extent`.
 pub(crate) fn read(
     table: &Table,
     site: Site,
     default_name: &str,
     files: &Files<'_>,
     algorithms: &Algorithms,
-    has_flows: bool,
+    extent: Extent,
     report: &Report,
 ) -> Result<Resolved, ScenarioError> {
     let root = Section::new(report, site, ROOT, Some(table));
     let sections = read_sections(root, default_name, files, algorithms);
     report.check()?;
-    build(report, sections, has_flows)
+    build(report, sections, extent)
 }
 
 /// Reads all sections of the document `root`, and checks the keys that depend on others.
@@ -159,19 +168,18 @@ fn check_stacks(
 
 /// Checks the keys of traffic blocks that depend on the algorithms and on the probes.
 fn check_blocks(report: &Report, blocks: &[traffic::Block<'_>], stacks: &stacks::Stacks, probes: &[probe::Probe]) {
-    let has_convergence_probe = probes.iter().any(probe::Probe::is_convergence);
-    traffic::check_churn(report, blocks, has_convergence_probe);
-    let has_oracle = stacks.first().cc.needs().feedback.oracle.is_some();
-    traffic::check_bursts(report, blocks, has_convergence_probe, has_oracle);
-    traffic::check_merged_rings(report, blocks, has_oracle);
+    traffic::check_churn(report, blocks, probes);
+    traffic::check_bursts(report, blocks, stacks, probes);
+    traffic::check_merged_rings(report, blocks, stacks);
     traffic::check_subflows(report, blocks, stacks);
     traffic::check_connections(report, blocks, stacks);
 }
 
 /// Builds the configuration of a run from its `sections`, and checks the values that depend on network and flows.
-fn build(report: &Report, sections: Sections<'_>, has_flows: bool) -> Result<Resolved, ScenarioError> {
+fn build(report: &Report, sections: Sections<'_>, extent: Extent) -> Result<Resolved, ScenarioError> {
     let Sections { run, network, stacks, fabric, blocks, allocator, measure, faults, hosts, probes, sites, output } =
         sections;
+    let has_flows = extent == Extent::Whole;
     let mut topology = topology::build(report, network, sites.document)?;
     let names = names::Names::new(&topology);
     let workload = || traffic::build(report, &blocks, &topology, &names, run.seed, &stacks);

@@ -60,7 +60,7 @@ pub(super) fn read(
         ties: timing.ties,
         balance: routing.balance,
         reroute: routing.reroute,
-        ecmp: read_hash(&mut s, ns3, routing.has_one_salt),
+        ecmp: read_hash(&mut s, if ns3 { EcmpHash::Murmur3 } else { EcmpHash::Mix }, routing.has_one_salt),
         classes: BTreeMap::new(),
     };
     check(&s, &fabric);
@@ -71,9 +71,9 @@ pub(super) fn read(
 }
 
 /// Reads `ecmp`, which one salt for all switches narrows down.
-fn read_hash(s: &mut Section<'_>, ns3: bool, has_one_salt: bool) -> EcmpHash {
+fn read_hash(s: &mut Section<'_>, default: EcmpHash, has_one_salt: bool) -> EcmpHash {
     let hashes = [("mix", EcmpHash::Mix), ("murmur3", EcmpHash::Murmur3)];
-    let hash = s.choice("ecmp", &hashes, if ns3 { EcmpHash::Murmur3 } else { EcmpHash::Mix }).value;
+    let hash = s.choice("ecmp", &hashes, default).value;
     match hash {
         EcmpHash::Mix if has_one_salt => EcmpHash::OneSalt,
         EcmpHash::Murmur3 if has_one_salt => {

@@ -20,6 +20,7 @@ use fairrate_units::{Bytes, Rate, Time};
 use super::algorithms_that;
 use super::files::{Files, Text};
 use super::names::NodeName;
+use super::probe::Probe;
 use super::stacks::Stacks;
 use super::tcp::checked_subflows;
 use super::transport::check_class;
@@ -323,18 +324,23 @@ fn can_share(needs: &Needs) -> bool {
     !tells_of_flow && needs.feedback.grants.is_none() && needs.feedback.oracle.is_none() && !needs.feedback.allocator
 }
 
+/// Returns `true` if the run has no packets, and an oracle sets the rates of its flows.
+fn has_oracle(stacks: &Stacks) -> bool {
+    stacks.first().cc.needs().feedback.oracle.is_some()
+}
+
 /// Reports settings that do not go with bursts.
-pub(super) fn check_bursts(report: &Report, blocks: &[Block<'_>], has_convergence_probe: bool, oracle: bool) {
+pub(super) fn check_bursts(report: &Report, blocks: &[Block<'_>], stacks: &Stacks, probes: &[Probe]) {
     for block in blocks.iter().filter(|block| block.burst.is_some()) {
         let problem = |message, help| {
             report.problem("scenario::conflict", block.anchor.site_of("burst"), message, "`burst`", help);
         };
-        if oracle {
+        if has_oracle(stacks) {
             problem(
                 "the exact rates of `ideal` are for flows that always have data",
                 "remove `burst`, or choose another `cc`",
             );
-        } else if has_convergence_probe {
+        } else if probes.iter().any(Probe::is_convergence) {
             let help = "remove `burst`, or the probe of `convergence`";
             problem("what rates flows converge to is defined for flows that always have data", help);
         }
@@ -342,13 +348,13 @@ pub(super) fn check_bursts(report: &Report, blocks: &[Block<'_>], has_convergenc
 }
 
 /// Checks that rings are merged only in runs without packets.
-pub(super) fn check_merged_rings(report: &Report, blocks: &[Block<'_>], oracle: bool) {
+pub(super) fn check_merged_rings(report: &Report, blocks: &[Block<'_>], stacks: &Stacks) {
     let merges = |kind: &Kind| match kind {
         Kind::Collective { collective, .. } => collective.merged_rings,
         Kind::Training { training, .. } => training.merged_rings,
         _ => false,
     };
-    for block in blocks.iter().filter(|block| !oracle && merges(&block.kind)) {
+    for block in blocks.iter().filter(|block| merges(&block.kind) && !has_oracle(stacks)) {
         let message = "rings are merged only in runs without packets";
         let help = "remove `merged_rings`, or set `cc = \"ideal\"`";
         report.problem("scenario::conflict", block.anchor.site_of("merged_rings"), message, "`merged_rings`", help);
@@ -369,11 +375,11 @@ pub(super) fn check_subflows(report: &Report, blocks: &[Block<'_>], stacks: &Sta
 
 /// Checks that churn, which waits until rates have converged, has a probe of convergence, and that there is only one
 /// churn block, as a change by another one would disturb its wait.
-pub(super) fn check_churn(report: &Report, blocks: &[Block<'_>], has_probe: bool) {
+pub(super) fn check_churn(report: &Report, blocks: &[Block<'_>], probes: &[Probe]) {
     let mut churns = blocks.iter().filter(|b| matches!(b.kind, Kind::Churn { .. }));
     let Some(first) = churns.next() else { return };
     let problem = |site, message, help| report.problem("scenario::conflict", site, message, "`churn`", help);
-    if !has_probe {
+    if !probes.iter().any(Probe::is_convergence) {
         let help = "add `[[probe]]` and below it `convergence = true`";
         problem(first.anchor.site_of("kind"), "flows change once rates have converged, but nothing tells", help);
     }

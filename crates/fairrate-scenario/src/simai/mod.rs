@@ -79,17 +79,27 @@ struct Writer<'a> {
     open: Vec<(Group, u64)>,
 }
 
+/// The relation of a collective to the operations of its rank that follow.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Mode {
+    /// They wait for it.
+    Blocking,
+    /// They do not, but for the next collective of its group.
+    Overlapping,
+}
+
 impl Writer<'_> {
     fn write(mut self, serial: bool) {
+        let of_gradients = if serial { Mode::Blocking } else { Mode::Overlapping };
         for layer in &self.workload.layers {
             self.compute(layer, "forward", layer.forward.0);
-            self.collective(layer, layer.forward.1, true);
+            self.collective(layer, layer.forward.1, Mode::Blocking);
         }
         for layer in self.workload.layers.iter().rev() {
             self.compute(layer, "backward", layer.input.0);
-            self.collective(layer, layer.input.1, true);
+            self.collective(layer, layer.input.1, Mode::Blocking);
             self.compute(layer, "weights", layer.weights.0);
-            self.collective(layer, layer.weights.1, serial);
+            self.collective(layer, layer.weights.1, of_gradients);
         }
     }
 
@@ -103,7 +113,7 @@ impl Writer<'_> {
         }
     }
 
-    fn collective(&mut self, layer: &Layer, what: Option<Communication>, blocks: bool) {
+    fn collective(&mut self, layer: &Layer, what: Option<Communication>, mode: Mode) {
         let Some((group, what)) = what.and_then(|what| Some((self.workload.group_of(what.group, self.rank)?, what)))
         else {
             return;
@@ -116,10 +126,9 @@ impl Writer<'_> {
         let after = after.iter().map(u64::to_string).collect::<Vec<_>>().join(";");
         let (rank, id) = (self.rank, self.id);
         let _ = writeln!(self.out, "{},{rank},{id},{},{after},,{group},{},,", what.op.name(), layer.name, what.bytes);
-        if blocks {
-            self.last = Some(id);
-        } else {
-            self.open.push((what.group, id));
+        match mode {
+            Mode::Blocking => self.last = Some(id),
+            Mode::Overlapping => self.open.push((what.group, id)),
         }
     }
 }
