@@ -9,6 +9,7 @@ use fairrate_report::metrics::Metrics;
 use fairrate_report::model::RunData;
 use fairrate_report::{load, notes, table};
 use fairrate_results::write_whole;
+use fairrate_scenario::printable;
 use serde::Serialize;
 
 pub use fairrate_experiment::columns::file_name;
@@ -63,7 +64,7 @@ pub fn print_text(text: &str) -> Result<(), Failure> {
 /// Prints warnings to stderr, each on a line.
 pub fn warn(warnings: &[&str]) {
     for warning in warnings {
-        eprintln!("warning: {}", terminal::harmless(warning, false));
+        eprintln!("warning: {}", printable(warning));
     }
 }
 
@@ -101,7 +102,8 @@ pub fn print_run(dir: &Path, data: &RunData, metrics: Metrics, warnings: &[Strin
     let all = table::single(&metrics);
     let iterations = fairrate_report::collectives::table(data);
     let training = fairrate_report::jobs::table(data);
-    let tables: Vec<String> = training.iter().chain(&iterations).chain(&all).map(|t| t.to_text(styled())).collect();
+    let tables: Vec<String> =
+        training.iter().chain(&iterations).chain(&all).map(|t| t.to_styled_text(styled())).collect();
     let end = fairrate_report::format::time_ns(data.totals.end_ns);
     let alone = Comparison::of(vec![metrics.clone()]);
     let about = notes::largest(&all.iter().collect::<Vec<_>>()).into_iter();

@@ -8,7 +8,7 @@ const PAGE: usize = 108;
 impl Table {
     /// Returns the table as text, split into several tables with the same rows if a line would be longer than `widest`.
     pub fn to_blocks(&self, styled: bool, widest: usize) -> String {
-        let line = |table: &Self| table.to_text(false).lines().map(width).max().unwrap_or(0);
+        let line = |table: &Self| table.to_text().lines().map(width).max().unwrap_or(0);
         let mut blocks: Vec<Self> = Vec::new();
         let mut from = 0;
         while from < self.columns.len() {
@@ -17,7 +17,7 @@ impl Table {
             blocks.push(self.of_columns(from, to));
             from = to;
         }
-        blocks.iter().map(|b| b.to_text(styled)).collect::<Vec<_>>().join("\n")
+        blocks.iter().map(|b| b.to_styled_text(styled)).collect::<Vec<_>>().join("\n")
     }
 
     /// Returns the table as tables that fit on an A4 page, each with all rows and some of the columns; the numbers of

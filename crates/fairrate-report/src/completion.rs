@@ -233,7 +233,7 @@ mod tests {
         assert_eq!(slowest.bound(&metrics[1]).unwrap().to_string(), "2 of 3");
         assert_eq!((slowest.unit(), slowest.bound(&metrics[0])), ("µs", None));
         let comparison = Comparison::of(metrics);
-        let text = table::comparison(&comparison).to_text(false);
+        let text = table::comparison(&comparison).to_text();
         assert!(text.contains("Completion of shuffle (5 flows)"), "{text}");
         let row = |name: &str| {
             text.lines().find(|l| l.trim().starts_with(name)).unwrap().split_whitespace().collect::<Vec<_>>().join(" ")

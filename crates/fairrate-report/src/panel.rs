@@ -97,6 +97,15 @@ impl Axis {
     }
 }
 
+/// The course of a line from a point to the next.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Course {
+    /// Straight.
+    Straight,
+    /// Level as far as the next point, and then up or down to it.
+    Steps,
+}
+
 /// A line.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Series {

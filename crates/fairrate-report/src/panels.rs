@@ -8,7 +8,7 @@ use crate::format;
 use crate::metrics::{Metrics, Share};
 use crate::model::{FlowSeries, PortSeries, RunData, Variant};
 use crate::outages::{self, MAX_FAILED};
-use crate::panel::{Axis, Panel, Series, TimeUnit};
+use crate::panel::{Axis, Course, Panel, Series, TimeUnit};
 use crate::pauses::{intervals, paused_ports};
 use crate::queue_tails;
 use crate::rtts;
@@ -145,7 +145,7 @@ impl Page<'_> {
             note: format!("Bits on the wire, headers included, in bins of {}", format::time_ns(width)),
             x: self.time(),
             y: Axis::new("throughput (Gb/s)").showing(0.0, gbps),
-            series: self.port_lines(port, false, line),
+            series: self.port_lines(port, Course::Straight, line),
             ..Panel::default()
         }
     }
@@ -161,7 +161,7 @@ impl Page<'_> {
             note: format!("Sampled every {}; no peak is lost to drawing", format::time_ns(self.sample_interval(port))),
             x: self.time(),
             y: Axis::new("queue (KB)").showing(0.0, 0.0),
-            series: self.port_lines(port, true, line),
+            series: self.port_lines(port, Course::Steps, line),
             ..Panel::default()
         }
     }
@@ -174,11 +174,11 @@ impl Page<'_> {
 
     /// Returns a line for each variant that probed the port; `line` makes it from the port's samples and the measuring
     /// window.
-    fn port_lines(&self, port: &str, step: bool, line: impl Fn(&PortSeries, (f64, f64)) -> Points) -> Vec<Series> {
+    fn port_lines(&self, port: &str, course: Course, line: impl Fn(&PortSeries, (f64, f64)) -> Points) -> Vec<Series> {
         let of = |(variant, style): (&Variant, Style)| {
             let found = variant.first().ports.iter().find(|p| p.name == port)?;
             let (x, y) = line(found, variant.first().window());
-            Some(Series { step, x, y, ..variant_line(variant, style) })
+            Some(Series { step: course == Course::Steps, x, y, ..variant_line(variant, style) })
         };
         self.each().filter_map(of).collect()
     }
@@ -301,8 +301,8 @@ impl Page<'_> {
 
     /// Returns a panel with the distribution of a port's queue length over time.
     fn queue_ccdf(&self, port: &str) -> Panel {
-        let series =
-            self.port_lines(port, true, |p, window| queue_tails::time_above(&[p.within(window)], self.points / 4));
+        let series = self
+            .port_lines(port, Course::Steps, |p, window| queue_tails::time_above(&[p.within(window)], self.points / 4));
         Panel {
             title: format!("Queue of {port}"),
             note: "Fraction of the measuring window that the queue was longer than this".into(),

@@ -104,7 +104,7 @@ pub fn render(figure: &Panel) -> String {
 
 /// Returns a legend's entry: a piece of the line and its name.
 fn sample(s: &Series, x: f64, y: f64) -> String {
-    let mark = marker(s.style, x + 17.0, y, 1.0, s.thin);
+    let mark = marker(s.style, if s.thin { Fill::Hollow } else { Fill::Solid }, (x + 17.0, y), 1.0);
     let name = escape(&s.name);
     format!(
         "<path d=\"M{x} {y}h34\" {}/>{mark}<text x=\"{}\" y=\"{}\" fill=\"{INK}\">{name}</text>\n",
@@ -158,10 +158,20 @@ fn stroke(s: &Series) -> String {
     format!("fill=\"none\" stroke=\"{}\" stroke-width=\"{width}\" stroke-linejoin=\"round\"{dash}", colour(s.style))
 }
 
-fn marker(style: Style, x: f64, y: f64, size: f64, hollow: bool) -> String {
+/// The inside of a marker.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Fill {
+    /// The colour of its line.
+    Solid,
+    /// The colour of the paper.
+    Hollow,
+}
+
+fn marker(style: Style, fill: Fill, (x, y): (f64, f64), size: f64) -> String {
     let corners: Vec<String> =
         MARKERS[style.marker].iter().map(|(dx, dy)| format!("{:.1} {:.1}", x + dx * size, y + dy * size)).collect();
-    let (line, fill) = (colour(style), if hollow { PAPER } else { colour(style) });
+    let line = colour(style);
+    let fill = if fill == Fill::Hollow { PAPER } else { line };
     format!(
         "<path d=\"M{}Z\" fill=\"{fill}\" stroke=\"{line}\" stroke-width=\"1.4\" stroke-linejoin=\"round\"/>",
         corners.join("L")
@@ -282,8 +292,8 @@ impl<'a> Drawing<'a> {
         };
         if s.marks {
             for k in (0..s.x.len()).filter(|k| s.y[*k].is_finite()) {
-                let hollow = s.thin || s.partial.contains(&k);
-                out.push_str(&marker(s.style, self.x.px(s.x[k]) + aside, self.height(s.y[k]), 1.0, hollow));
+                let fill = if s.thin || s.partial.contains(&k) { Fill::Hollow } else { Fill::Solid };
+                out.push_str(&marker(s.style, fill, (self.x.px(s.x[k]) + aside, self.height(s.y[k])), 1.0));
             }
         } else if 1 < among && !words {
             out.push_str(&self.sparse_marks(s, (rank as f64 + 0.5) / among as f64));
@@ -299,7 +309,7 @@ impl<'a> Drawing<'a> {
             let before = s.x.partition_point(|x| self.x.px(*x) <= px).checked_sub(1);
             if let Some(k) = before.filter(|k| s.y[*k].is_finite() && k + 1 < s.x.len()) {
                 let x = if s.step { px } else { self.x.px(s.x[k]) };
-                out.push_str(&marker(s.style, x, self.height(s.y[k]), 0.8, false));
+                out.push_str(&marker(s.style, Fill::Solid, (x, self.height(s.y[k])), 0.8));
             }
             px += APART;
         }

@@ -333,7 +333,7 @@ mod tests {
         let grid = Grid::of(&variants, &metrics).unwrap();
         let metric = |name| Metric::by_name(name, &[]).unwrap();
         let lines = [("PowerTCP", Style::default()), ("HPCC", Style::default())];
-        let text = grid.table(&[metric("goodput"), metric("slowdown-p99:long")], &lines).to_text(false);
+        let text = grid.table(&[metric("goodput"), metric("slowdown-p99:long")], &lines).to_text();
         let words: Vec<Vec<&str>> = text.lines().map(|l| l.split_whitespace().collect()).collect();
         assert_eq!(
             (words[0].join(" ").as_str(), &words[1][..]),

@@ -302,8 +302,18 @@ impl Table {
         self
     }
 
-    /// Returns the table as text, columns aligned; with `styled`, section titles and the best values are bold.
-    pub fn to_text(&self, styled: bool) -> String {
+    /// Returns the table as text, columns aligned.
+    pub fn to_text(&self) -> String {
+        self.between(["", ""])
+    }
+
+    /// Returns the table as [`Table::to_text`] does; if `styled`, section titles and the best values are bold.
+    pub fn to_styled_text(&self, styled: bool) -> String {
+        if styled { self.between(["\x1b[1m", "\x1b[0m"]) } else { self.to_text() }
+    }
+
+    /// Returns the table as text, with section titles and the best values between `begin` and `end`.
+    fn between(&self, [begin, end]: [&str; 2]) -> String {
         let rows = || self.sections.iter().flat_map(|s| &s.rows);
         let one_section = self.sections.len() == 1;
         let titles = self.sections.iter().filter(|_| one_section).map(|s| width(&s.title));
@@ -311,22 +321,23 @@ impl Table {
         let widths: Vec<usize> = (self.columns.iter().enumerate())
             .map(|(i, head)| rows().map(|r| width(&r.cells[i])).chain([width(head)]).max().unwrap_or(0))
             .collect();
-        let bold = |text: &str, on: bool| if styled && on { format!("\x1b[1m{text}\x1b[0m") } else { text.to_owned() };
+        let bold = |text: &str| format!("{begin}{text}{end}");
         let corner = if one_section { self.sections[0].title.as_str() } else { "" };
         let mut out = if self.caption.is_empty() { String::new() } else { format!("{}\n", self.caption) };
-        out += &bold(&pad_right(corner, first), true);
+        out += &bold(&pad_right(corner, first));
         for (head, w) in self.columns.iter().zip(&widths) {
             let _ = write!(out, "  {}", pad_left(head, *w));
         }
         out.push('\n');
         for section in &self.sections {
             if !one_section {
-                let _ = writeln!(out, "{}", bold(&section.title, true));
+                let _ = writeln!(out, "{}", bold(&section.title));
             }
             for row in &section.rows {
                 let _ = write!(out, "{}", pad_right(&format!("  {}", row.head()), first));
                 for (i, (cell, w)) in row.cells.iter().zip(&widths).enumerate() {
-                    let _ = write!(out, "  {}", bold(&pad_left(cell, *w), row.best.contains(&i)));
+                    let cell = pad_left(cell, *w);
+                    let _ = write!(out, "  {}", if row.best.contains(&i) { bold(&cell) } else { cell });
                 }
                 out.push('\n');
             }

@@ -105,7 +105,7 @@ fn is_ours(path: &Path) -> bool {
 /// # Errors
 /// Those of the operating system; nothing new is left then.
 pub fn write_whole(path: &Path, content: impl AsRef<[u8]>) -> io::Result<()> {
-    put(path, content.as_ref(), false)
+    put(path, content.as_ref(), |_| Ok(()))
 }
 
 /// Writes a file in one step, as [`write_whole`], and syncs it to disk, so that it survives a loss of power.
@@ -113,20 +113,19 @@ pub fn write_whole(path: &Path, content: impl AsRef<[u8]>) -> io::Result<()> {
 /// # Errors
 /// Those of the operating system.
 pub fn write_durably(path: &Path, text: &str) -> io::Result<()> {
-    put(path, text.as_bytes(), true)?;
+    put(path, text.as_bytes(), File::sync_all)?;
     sync_dir(path.parent().unwrap_or(Path::new(".")))
 }
 
-fn put(path: &Path, content: &[u8], durably: bool) -> io::Result<()> {
+/// Writes a file in one step; `finish` is called once it has its content, and before it has its name.
+fn put(path: &Path, content: &[u8], finish: impl Fn(&File) -> io::Result<()>) -> io::Result<()> {
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     let part = path.with_file_name(format!("{name}.new"));
     remove_if_there(&part)?;
     let write = || {
         let mut file = OpenOptions::new().write(true).create_new(true).open(&part)?;
         file.write_all(content)?;
-        if durably {
-            file.sync_all()?;
-        }
+        finish(&file)?;
         fs::rename(&part, path)
     };
     let done = write();

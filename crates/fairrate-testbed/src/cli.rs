@@ -168,7 +168,7 @@ fn report(dir: &Path, label: &str, quiet: bool, registry: &Registry) -> Result<(
     if quiet {
         return Ok(());
     }
-    let tables: Vec<String> = table::single(&metrics).iter().map(|t| t.to_text(false)).collect();
+    let tables: Vec<String> = table::single(&metrics).iter().map(table::Table::to_text).collect();
     let (end, state) = (format::time_ns(data.totals.end_ns), &data.state);
     println!("{}: {label} on Linux, seed {}, {end} ({state})\n", data.scenario, data.seed);
     println!("{}\nreport      {}", tables.join("\n"), dir.join("report.html").display());

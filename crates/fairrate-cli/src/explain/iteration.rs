@@ -200,8 +200,8 @@ type IsOf = fn(&Shown) -> bool;
 /// The kinds of stages, for sums.
 const KINDS: &[(&str, IsOf)] = &[
     ("computation", |stage| stage.doing == "computes"),
-    ("messages inside servers", |stage| stage.is_of_message(true)),
-    ("messages between servers", |stage| stage.is_of_message(false)),
+    ("messages inside servers", Shown::is_inside_server),
+    ("messages between servers", Shown::is_between_servers),
     ("sums", |stage| stage.doing == "adds"),
     ("latency of steps", |stage| stage.doing == "begins"),
     ("before the start", |stage| stage.doing == "waits"),
@@ -216,8 +216,12 @@ impl Shown {
         }
     }
 
-    fn is_of_message(&self, inside: bool) -> bool {
-        self.message.as_ref().is_some_and(|message| message.is_inside_server == inside)
+    fn is_inside_server(&self) -> bool {
+        self.message.as_ref().is_some_and(|message| message.is_inside_server)
+    }
+
+    fn is_between_servers(&self) -> bool {
+        self.message.as_ref().is_some_and(|message| !message.is_inside_server)
     }
 }
 

@@ -10,13 +10,13 @@ fn metrics(ccs: &[&str]) -> Vec<Metrics> {
 
 #[test]
 fn a_comparison_as_text() {
-    insta::assert_snapshot!(comparison(&Comparison::of(metrics(&["powertcp", "hpcc", "dcqcn"]))).to_text(false));
+    insta::assert_snapshot!(comparison(&Comparison::of(metrics(&["powertcp", "hpcc", "dcqcn"]))).to_text());
 }
 
 #[test]
 fn one_run_as_text() {
     let tables = single(&metrics(&["powertcp"])[0]);
-    insta::assert_snapshot!(tables.iter().map(|t| t.to_text(false)).collect::<Vec<_>>().join("\n"));
+    insta::assert_snapshot!(tables.iter().map(Table::to_text).collect::<Vec<_>>().join("\n"));
 }
 
 #[test]
@@ -89,7 +89,7 @@ fn numbers_are_lower_bounds_where_flows_did_not_finish() {
     assert_eq!(bounds, [Some(true), Some(false), Some(true), Some(true), Some(true)]);
     assert!(rows.iter().all(|row| !row.cells[0].contains('\u{2265}')), "{rows:?}");
     assert_eq!(rows.iter().find(|r| r.name == "unfinished").unwrap().cells, ["0.0 %", "33.3 %"]);
-    let text = single(&all[1])[0].to_text(false);
+    let text = single(&all[1])[0].to_text();
     assert!(text.lines().nth(2).is_some_and(|l| l.contains(" 3,000       1,000  \u{2265} ")), "{text}");
     let statistics = serde_json::to_value(comparison.statistics()).unwrap();
     let of = |column: &str| {
@@ -104,14 +104,14 @@ fn numbers_are_lower_bounds_where_flows_did_not_finish() {
 #[test]
 fn bold_changes_no_column() {
     let table = comparison(&Comparison::of(metrics(&["powertcp", "hpcc"])));
-    let plain = table.to_text(true).replace("\x1b[1m", "").replace("\x1b[0m", "");
-    assert_eq!(plain, table.to_text(false));
+    let plain = table.to_styled_text(true).replace("\x1b[1m", "").replace("\x1b[0m", "");
+    assert_eq!(plain, table.to_text());
 }
 
 #[test]
 fn a_wide_table_becomes_several() {
     let table = comparison(&Comparison::of(metrics(&["powertcp", "hpcc", "dcqcn", "swift", "timely"])));
-    assert_eq!(table.to_blocks(false, 1_000), table.to_text(false));
+    assert_eq!(table.to_blocks(false, 1_000), table.to_text());
     let text = table.to_blocks(false, 60);
     assert!(text.lines().all(|line| width(line) <= 60), "{text}");
     assert_eq!((text.matches("goodput").count(), text.matches("swift").count()), (2, 1));
@@ -173,7 +173,7 @@ fn the_best_is_told_from_each_other_value_of_its_row() {
     };
     assert_eq!((of(&all).excludes_zero(), of(&all).is_clear()), (Some(true), false));
     assert!(best_of(&all, "goodput").is_empty());
-    let stars = differences(&all).unwrap().to_text(false);
+    let stars = differences(&all).unwrap().to_text();
     assert!(stars.lines().any(|l| l.contains("goodput") && !l.contains('*')), "{stars}");
 }
 
@@ -215,7 +215,7 @@ fn seeds_that_change_nothing_give_no_stars() {
     }
     let of = |variants: &[crate::model::Variant]| {
         let all = Comparison::of(variants.iter().map(Metrics::of).collect());
-        differences(&all).unwrap().to_text(false)
+        differences(&all).unwrap().to_text()
     };
     assert!(of(&variants).contains("-50.0 % *"));
     for variant in &mut variants {
@@ -246,10 +246,10 @@ fn several_seeds_as_text() {
     let seeds = [1, 2, 3, 4, 5];
     let all = synthetic::comparison(&["powertcp", "hpcc"], &seeds).iter().map(Metrics::of).collect();
     let all = Comparison::of(all);
-    let text = [comparison(&all).to_text(false), differences(&all).unwrap().to_text(false)].join("\n");
+    let text = [comparison(&all).to_text(), differences(&all).unwrap().to_text()].join("\n");
     insta::assert_snapshot!(text);
     let few = synthetic::comparison(&["powertcp", "hpcc"], &seeds[..2]).iter().map(Metrics::of).collect();
-    assert!(!differences(&Comparison::of(few)).unwrap().to_text(false).contains('*'));
+    assert!(!differences(&Comparison::of(few)).unwrap().to_text().contains('*'));
     assert_eq!(differences(&Comparison::of(metrics(&["powertcp", "hpcc"]))), None);
 }
 
