@@ -17,7 +17,7 @@ pub(crate) fn explain(lanes: &[&Track], ports: &Ports) -> Option<Explanation> {
     let place = walk.arrival_of_last();
     let last = walk.walk_to_start(place);
     let sender = sender::account(lanes, ports, outcome.start, fct, last);
-    Some(walk.explanation(fct, true, sender))
+    Some(walk.explanation(fct, sender))
 }
 
 /// A point on the way back, at the walk's time.
@@ -83,11 +83,11 @@ impl<'a> Walk<'a> {
         last
     }
 
-    /// Returns the account of a walk that has reached the start, with that of the sender.
-    pub(crate) fn explanation(mut self, fct: Time, is_finished: bool, sender: Vec<Piece>) -> Explanation {
+    /// Returns the account of a walk that has reached the start of a finished flow, with that of the sender.
+    pub(crate) fn explanation(mut self, fct: Time, sender: Vec<Piece>) -> Explanation {
         self.pieces.reverse();
         let Self { track, start, pieces: chain, round_trips, losses, .. } = self;
-        Explanation { flow: track.flow, start, fct, is_finished, chain, sender, round_trips, losses }
+        Explanation { flow: track.flow, start, fct, is_finished: true, chain, sender, round_trips, losses }
     }
 
     /// Goes back to `to`, if that is earlier: the time until now passed for `reason`.

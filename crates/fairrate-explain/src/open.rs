@@ -18,7 +18,7 @@ pub(crate) fn explain(lanes: &[&Track], ports: &Ports, end: Time) -> Option<Expl
     let place = walk.awaited(if lanes.len() == 1 { outcome.delivered_bytes } else { u64::MAX });
     walk.walk_to_start(place);
     let sender = account(lanes, last.lane, ports, (outcome.start, end));
-    Some(walk.explanation(end - outcome.start, false, sender))
+    Some(Explanation { is_finished: false, ..walk.explanation(end - outcome.start, sender) })
 }
 
 /// Returns the account of the sender of a subflow until `end`.

@@ -24,6 +24,16 @@ pub(super) struct FlowBlock {
     is_stale: bool,
 }
 
+/// The arrangement of a block's flows in memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Arrangement {
+    /// All flows together.
+    Whole,
+    /// In tiles, for blocks in which the numbers of a flow's upward links are near each other, and those of its
+    /// downward links too.
+    Tiles,
+}
+
 /// The position of a flow in its block.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Seat {
@@ -32,12 +42,13 @@ pub(super) struct Seat {
 }
 
 impl FlowBlock {
-    /// Creates a block without flows. It has tiles only if the link numbers of a flow's upward links are near each
-    /// other, and those of its downward links too.
-    pub fn new(capacities: Vec<f32>, n_up: usize, in_tiles: bool) -> Self {
+    /// Creates a block without flows.
+    pub fn new(capacities: Vec<f32>, n_up: usize, arrangement: Arrangement) -> Self {
         let n_down = capacities.len() - n_up;
-        let (n_up_tiles, n_down_tiles) =
-            if in_tiles { (n_up.div_ceil(TILE).max(1), n_down.div_ceil(TILE).max(1)) } else { (1, 1) };
+        let (n_up_tiles, n_down_tiles) = match arrangement {
+            Arrangement::Whole => (1, 1),
+            Arrangement::Tiles => (n_up.div_ceil(TILE).max(1), n_down.div_ceil(TILE).max(1)),
+        };
         let n_tiles = n_up_tiles * n_down_tiles;
         Self { links: LinkTable::new(capacities), n_up, tables: Vec::new(), n_tiles, n_down_tiles, is_stale: false }
     }

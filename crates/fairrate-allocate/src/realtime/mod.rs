@@ -68,7 +68,7 @@ pub use self::exchange::Aggregation;
 pub use self::kernel::Instructions;
 pub use self::partition::{Partition, Place, Side};
 
-use self::block::{FlowBlock, Seat};
+use self::block::{Arrangement, FlowBlock, Seat};
 use self::crew::Crew;
 use self::exchange::{Exchange, Placed};
 use self::kernel::Kernel;
@@ -125,7 +125,7 @@ impl RealTime {
     /// If `unit_bps` is not a number above 0, or there are more than 2^31 - 1 links.
     pub fn general(capacities_bps: &[f64], unit_bps: f64, gamma: f64) -> Self {
         let partition = Partition::whole(capacities_bps.len());
-        Self::build(capacities_bps, unit_bps, gamma, &partition, 1, Aggregation::Slices, false)
+        Self::build(capacities_bps, unit_bps, gamma, &partition, 1, Aggregation::Slices, Arrangement::Whole)
     }
 
     /// Creates an engine for links in blocks. It uses at most as many threads as FlowBlocks, including the caller's
@@ -142,7 +142,7 @@ impl RealTime {
         n_threads: usize,
         aggregation: Aggregation,
     ) -> Self {
-        Self::build(capacities_bps, unit_bps, gamma, partition, n_threads, aggregation, true)
+        Self::build(capacities_bps, unit_bps, gamma, partition, n_threads, aggregation, Arrangement::Tiles)
     }
 
     fn build(
@@ -152,7 +152,7 @@ impl RealTime {
         partition: &Partition,
         n_threads: usize,
         aggregation: Aggregation,
-        in_tiles: bool,
+        arrangement: Arrangement,
     ) -> Self {
         assert!(0.0 < unit_bps && unit_bps.is_finite(), "the unit of rates is a number above 0");
         assert!(0 < n_threads, "an engine needs a thread");
@@ -168,7 +168,7 @@ impl RealTime {
             let (row, column) = group_order(i);
             let links = layout.links_of(row, column);
             let capacities = links.map(|link| in_units(capacities_bps[link], unit_bps)).collect();
-            let block = FlowBlock::new(capacities, layout.size(Side::Up, row), in_tiles);
+            let block = FlowBlock::new(capacities, layout.size(Side::Up, row), arrangement);
             let thread = i * n_threads / (n * n);
             owners[row * n + column] = (thread, shares[thread].len());
             shares[thread].push(Placed { row, column, block });

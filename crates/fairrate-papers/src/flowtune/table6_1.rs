@@ -53,21 +53,20 @@ fn measure(settling: u32) -> Point {
     let mut point = Point::default();
     for threads in THREADS.into_iter().filter(|&threads| threads <= cores) {
         for row in &TABLE {
-            point = point.with(&key(row, threads), numbered(iterations_us(row, threads, settling, true)));
+            point = point.with(&key(row, threads), numbered(iterations_us(row, threads, settling)));
         }
-        point = point.with(&alone(threads), numbered(iterations_us(&WITHOUT_FLOWS, threads, settling, false)));
+        let without_flows = TableRow { flows: 0, ..WITHOUT_FLOWS };
+        point = point.with(&alone(threads), numbered(iterations_us(&without_flows, threads, settling)));
     }
     let [_, with_paths] = arbiter::measure(&arbiter::network(FASTPASS_HOSTS, FASTPASS_BATCH), TIMES);
     point.with(FASTPASS, vec![(0.0, with_paths.tbps())])
 }
 
 /// Returns the microseconds of iterations after some for `settling`, each an average over half a millisecond.
-fn iterations_us(row: &TableRow, threads: usize, settling: u32, with_flows: bool) -> Vec<f64> {
+fn iterations_us(row: &TableRow, threads: usize, settling: u32) -> Vec<f64> {
     let network = Network::two_tiers(row.nodes, row.flows);
     let mut engine = network.engine(blocks_for(threads), threads, Aggregation::Diagonals);
-    if with_flows {
-        network.add_flows(&mut engine);
-    }
+    network.add_flows(&mut engine);
     (0..settling).for_each(|_| engine.iterate());
     times_us(TIMES, || engine.iterate())
 }
@@ -204,6 +203,6 @@ mod tests {
     #[test]
     fn a_row_has_as_many_times_as_are_taken() {
         let row = TableRow { nodes: 64, flows: 200, cores: 4, us: 1.0 };
-        assert_eq!(iterations_us(&row, 1, SETTLING_QUICKLY, true).len(), TIMES);
+        assert_eq!(iterations_us(&row, 1, SETTLING_QUICKLY).len(), TIMES);
     }
 }

@@ -36,6 +36,15 @@ pub const DRAWN: [(&str, &str); 10] = [
     ("swift", "swift"),
 ];
 
+/// The value of a run that a panel shows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Value {
+    /// The run's own.
+    Own,
+    /// The run's over RateMP's, seed by seed and with its interval.
+    OverRatemp,
+}
+
 /// The rate of hosts' links, which the paper does not give; links between switches have 100 Gb/s.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Hosts {
@@ -211,24 +220,27 @@ impl Traffic {
         }
     }
 
-    /// Draws a quantity over loads with one rate of hosts: of all runs, or of each over RateMP's, seed by seed and with
-    /// its interval.
-    pub fn panel(&self, points: &Points, hosts: Hosts, title: &str, y: Axis, what: &str, is_ratio: bool) -> Panel {
+    /// Draws a quantity over loads with one rate of hosts.
+    pub fn panel(&self, points: &Points, hosts: Hosts, title: &str, y: Axis, what: &str, value: Value) -> Panel {
         let at = |load: &str, run: &str| points.values(&self.run_name(hosts, load), run, what);
-        let values = |load: &str, run: &str| {
-            if is_ratio { over(&at(load, run), &at(load, "ratemp")) } else { at(load, run) }
+        let values = |load: &str, run: &str| match value {
+            Value::Own => at(load, run),
+            Value::OverRatemp => over(&at(load, run), &at(load, "ratemp")),
         };
         let curve = |&(run, cc): &(&'static str, &'static str)| {
             let at = |load: &&str| (load.parse().expect("loads are numbers"), values(load, run));
             // From its module's first rate MPCC has a tenth of the others' throughput: beside it the others could not
             // be distinguished.
-            let loads = LOADS.iter().filter(|_| !is_ratio || run != "mpcc");
+            let loads = LOADS.iter().filter(|_| value == Value::Own || run != "mpcc");
             Curve { name: shown(run).to_owned(), cc, values: loads.map(at).collect() }
         };
         let title = format!("{}, {}: {title}", self.name, hosts.text());
         let x = Axis::new("load").showing(0.2, 1.0);
         let panel = curves::panel(&title, Axis { link: "load", ..x }, y, DRAWN.iter().map(curve).collect());
-        if is_ratio { panel } else { curves::without_bands(panel) }
+        match value {
+            Value::Own => curves::without_bands(panel),
+            Value::OverRatemp => panel,
+        }
     }
 }
 

@@ -3,7 +3,7 @@
 use fairrate_report::panel::{Axis, Panel};
 
 use super::claims::{Setting, of_all, over};
-use super::fabric::{CACHE, FIRST, Hosts, LAST, LOADS, Traffic, WEBSEARCH};
+use super::fabric::{CACHE, FIRST, Hosts, LAST, LOADS, Traffic, Value, WEBSEARCH};
 use super::settings::{MULTIPATH, SINGLE_PATH};
 use crate::claim::{Claim, Rule};
 use crate::drawing::with_level;
@@ -44,21 +44,23 @@ fn runs(scale: &Scale) -> Vec<Run> {
 }
 
 fn panels(points: &Points) -> Vec<Panel> {
-    let pair = |traffic: &Traffic, title: &str, y: Axis, what: &str, is_ratio: bool| {
-        Hosts::ALL.map(|hosts| traffic.panel(points, hosts, title, y.clone(), what, is_ratio))
+    let pair = |traffic: &Traffic, title: &str, y: Axis, what: &str, value: Value| {
+        Hosts::ALL.map(|hosts| traffic.panel(points, hosts, title, y.clone(), what, value))
     };
     let of_traffic = |traffic: &Traffic| {
-        let rate = pair(traffic, "throughput", Axis::new("mean throughput (Gb/s)").showing(0.0, 25.0), "rate", false);
-        let over_ratemp = pair(traffic, "over RateMP's", Axis::new("throughput over RateMP's"), "rate", true);
+        let rate =
+            pair(traffic, "throughput", Axis::new("mean throughput (Gb/s)").showing(0.0, 25.0), "rate", Value::Own);
+        let over_ratemp =
+            pair(traffic, "over RateMP's", Axis::new("throughput over RateMP's"), "rate", Value::OverRatemp);
         let rtt = pair(
             traffic,
             "round-trip time",
             Axis::new("mean RTT (us)").logarithmic().showing(3.0, 100.0),
             "rtt",
-            false,
+            Value::Own,
         );
         let rtt = rtt.map(|panel| with_level(panel, "\"around 4.5 us\"", 4.5, (0.2, 1.0)));
-        let utility = pair(traffic, "utility", Axis::new("mean of log(Gb/s)"), "utility", false);
+        let utility = pair(traffic, "utility", Axis::new("mean of log(Gb/s)"), "utility", Value::Own);
         [rate, over_ratemp, rtt, utility].concat()
     };
     TRAFFICS.iter().flat_map(of_traffic).collect()

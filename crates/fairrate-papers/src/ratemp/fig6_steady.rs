@@ -4,7 +4,7 @@
 use fairrate_report::panel::{Axis, Panel};
 
 use super::claims::{Setting, WITHOUT_MPCC, over};
-use super::fabric::{FIRST, Hosts, LAST, LOADS, STEADY};
+use super::fabric::{FIRST, Hosts, LAST, LOADS, STEADY, Value};
 use super::settings::{MULTIPATH, SINGLE_PATH};
 use super::steady::{self, HOSTS};
 use crate::claim::{Claim, Rule};
@@ -28,11 +28,11 @@ fn runs(scale: &Scale) -> Vec<Run> {
 
 fn panels(points: &Points) -> Vec<Panel> {
     let of_hosts = |hosts: Hosts| {
-        let rate = Axis::new("mean throughput (Gb/s)");
+        let (rate, ratio) = (Axis::new("mean throughput (Gb/s)"), Axis::new("throughput over RateMP's"));
         [
-            STEADY.panel(points, hosts, "throughput", rate, "rate", false),
-            STEADY.panel(points, hosts, "over RateMP's", Axis::new("throughput over RateMP's"), "rate", true),
-            STEADY.panel(points, hosts, "round-trip time", Axis::new("mean RTT (us)").logarithmic(), "rtt", false),
+            STEADY.panel(points, hosts, "throughput", rate, "rate", Value::Own),
+            STEADY.panel(points, hosts, "over RateMP's", ratio, "rate", Value::OverRatemp),
+            STEADY.panel(points, hosts, "round-trip time", Axis::new("mean RTT (us)").logarithmic(), "rtt", Value::Own),
         ]
     };
     HOSTS.into_iter().flat_map(of_hosts).collect()

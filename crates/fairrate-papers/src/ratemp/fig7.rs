@@ -3,7 +3,7 @@
 use fairrate_report::panel::{Axis, Panel};
 
 use super::claims::{AS_FIG6, Setting, of_all};
-use super::fabric::{FIRST, Hosts, LAST, LOADS, MANY_TO_MANY, Traffic};
+use super::fabric::{FIRST, Hosts, LAST, LOADS, MANY_TO_MANY, Traffic, Value};
 use crate::claim::{Claim, Rule};
 use crate::experiment::Run;
 use crate::figure::{Figure, Kind, Scale};
@@ -41,15 +41,15 @@ fn panels(points: &Points) -> Vec<Panel> {
 
 /// Draws the quantities of the figure over loads, under a traffic to one pod.
 pub fn panels_of(points: &Points, traffic: &Traffic, hosts: &[Hosts]) -> Vec<Panel> {
-    let pair = |title: &str, y: Axis, what: &str, is_ratio: bool| {
-        let panel = |&hosts: &Hosts| traffic.panel(points, hosts, title, y.clone(), what, is_ratio);
+    let pair = |title: &str, y: Axis, what: &str, value: Value| {
+        let panel = |&hosts: &Hosts| traffic.panel(points, hosts, title, y.clone(), what, value);
         hosts.iter().map(panel).collect::<Vec<_>>()
     };
     [
-        pair("throughput", Axis::new("mean throughput (Gb/s)").showing(0.0, 25.0), "rate", false),
-        pair("over RateMP's", Axis::new("throughput over RateMP's"), "rate", true),
-        pair("round-trip time", Axis::new("mean RTT (us)").logarithmic().showing(3.0, 100.0), "rtt", false),
-        pair("utility", Axis::new("mean of log(Gb/s)"), "utility", false),
+        pair("throughput", Axis::new("mean throughput (Gb/s)").showing(0.0, 25.0), "rate", Value::Own),
+        pair("over RateMP's", Axis::new("throughput over RateMP's"), "rate", Value::OverRatemp),
+        pair("round-trip time", Axis::new("mean RTT (us)").logarithmic().showing(3.0, 100.0), "rtt", Value::Own),
+        pair("utility", Axis::new("mean of log(Gb/s)"), "utility", Value::Own),
     ]
     .concat()
 }

@@ -3,7 +3,7 @@
 use fairrate_report::panel::{Axis, Panel};
 
 use super::claims::{AS_FIG6, Setting, WITHOUT_MPCC, of_all};
-use super::fabric::{FIRST, Hosts, LAST, LOADS, MANY_TO_ONE, Traffic};
+use super::fabric::{FIRST, Hosts, LAST, LOADS, MANY_TO_ONE, Traffic, Value};
 use crate::claim::{Claim, Rule};
 use crate::experiment::Run;
 use crate::figure::{Figure, Kind, Scale};
@@ -33,19 +33,19 @@ fn panels(points: &Points) -> Vec<Panel> {
 
 /// Draws the quantities of the figure over loads, under a traffic to one host.
 pub fn panels_of(points: &Points, traffic: &Traffic, hosts: &[Hosts]) -> Vec<Panel> {
-    let pair = |title: &str, y: Axis, what: &str, is_ratio: bool| {
-        let panel = |&hosts: &Hosts| traffic.panel(points, hosts, title, y.clone(), what, is_ratio);
+    let pair = |title: &str, y: Axis, what: &str, value: Value| {
+        let panel = |&hosts: &Hosts| traffic.panel(points, hosts, title, y.clone(), what, value);
         hosts.iter().map(panel).collect::<Vec<_>>()
     };
     let rate = || Axis::new("mean throughput (Gb/s)").showing(0.0, 25.0);
     let time = || Axis::new("mean completion time (us)").logarithmic();
     [
-        pair("(a) throughput, all flows", rate(), "rate", false),
-        pair("(a) over RateMP's", Axis::new("throughput over RateMP's"), "rate", true),
-        pair("(b) completion time, all flows", time(), "fct", false),
-        pair("(c) throughput, up to 100 KB", rate(), "small-rate", false),
-        pair("(d) completion time, up to 100 KB", time(), "small-fct", false),
-        pair("(d) over RateMP's", Axis::new("completion time over RateMP's"), "small-fct", true),
+        pair("(a) throughput, all flows", rate(), "rate", Value::Own),
+        pair("(a) over RateMP's", Axis::new("throughput over RateMP's"), "rate", Value::OverRatemp),
+        pair("(b) completion time, all flows", time(), "fct", Value::Own),
+        pair("(c) throughput, up to 100 KB", rate(), "small-rate", Value::Own),
+        pair("(d) completion time, up to 100 KB", time(), "small-fct", Value::Own),
+        pair("(d) over RateMP's", Axis::new("completion time over RateMP's"), "small-fct", Value::OverRatemp),
     ]
     .concat()
 }
