@@ -89,10 +89,10 @@ pub fn run(root: &Path) -> bool {
     let begin = Instant::now();
     std::thread::scope(|scope| {
         for lane in &lanes {
-            scope.spawn(|| run.one_by_one(lane, false));
+            scope.spawn(|| run.one_by_one(lane, Display::AtEnd));
         }
     });
-    run.one_by_one(&alone, true);
+    run.one_by_one(&alone, Display::AtOnce);
     let results = run.results.into_inner().unwrap_or_else(PoisonError::into_inner);
     if results.stopped_at.is_empty() {
         eprintln!("all checks passed in {:.1} s", begin.elapsed().as_secs_f64());
@@ -120,9 +120,8 @@ struct Results {
 }
 
 impl Run<'_> {
-    /// Runs checks one after the other, until one has failed, here or in another lane. The output of a check is shown
-    /// at once if it runs `alone`.
-    fn one_by_one(&self, checks: &[Check], alone: bool) {
+    /// Runs checks one after the other, until one has failed, here or in another lane.
+    fn one_by_one(&self, checks: &[Check], display: Display) {
         for check in checks {
             if !self.results().stopped_at.is_empty() {
                 return;
@@ -131,7 +130,7 @@ impl Run<'_> {
                 format!("[{}/{}] {}", 1 + self.n_begun.fetch_add(1, Ordering::Relaxed), self.n_checks, check.name);
             eprintln!("{step}: begins");
             let start = Instant::now();
-            let mut output = Output { alone, ..Output::default() };
+            let mut output = Output { display, ..Output::default() };
             let passed = check.commands.iter().all(|command| self.succeeds(command, &mut output));
             let mut results = self.results();
             output.show();
@@ -199,18 +198,27 @@ fn processor_time(id: u32) -> Option<Duration> {
     }
 }
 
+/// The time at which the output of a check is shown.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum Display {
+    /// Each line when it comes, for checks that run alone.
+    AtOnce,
+    /// All lines when the check has ended.
+    #[default]
+    AtEnd,
+}
+
 /// The output of a check, and what it costs.
 #[derive(Default)]
 struct Output {
-    /// `true` if the check runs alone, so that each line is shown when it comes.
-    alone: bool,
+    display: Display,
     lines: Vec<String>,
     processor_time: Duration,
 }
 
 impl Output {
     fn add(&mut self, line: String) {
-        if self.alone {
+        if self.display == Display::AtOnce {
             println!("{line}");
         }
         self.lines.push(line);
@@ -218,7 +226,7 @@ impl Output {
 
     /// Prints what has not been shown yet.
     fn show(&self) {
-        if !self.alone {
+        if self.display == Display::AtEnd {
             self.lines.iter().for_each(|line| println!("{line}"));
         }
     }

@@ -31,6 +31,22 @@ struct Point {
     value: f64,
 }
 
+/// The part of a metric in the verdict on a case.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Role {
+    /// It must be within its tolerance.
+    Judged,
+    /// It is shown, and has no tolerance.
+    Shown,
+}
+
+impl Role {
+    /// Returns `tolerance` if the metric is judged by it.
+    fn tolerance(self, tolerance: Tolerance) -> Option<Tolerance> {
+        (self == Self::Judged).then_some(tolerance)
+    }
+}
+
 /// Returns the rows of a case.
 pub fn rows(case: &Case, runs: &[Result<Measured, String>], findings: &Findings) -> Vec<Row> {
     let over_seeds = case.is_random() && 1 < runs.len();
@@ -163,10 +179,10 @@ impl Points<'_> {
         let window = if self.m_is_finite() { "first-ms" } else { "last-ms" };
         for port in self.ports() {
             self.peak_queue(&port, "all", Tolerance { relative: 0.0, absolute: self.packets });
-            self.mean_queue(&port, window, true);
-            self.throughput(&port, window, true);
+            self.mean_queue(&port, window, Role::Judged);
+            self.throughput(&port, window, Role::Judged);
         }
-        self.goodputs("last-ms of flows", true);
+        self.goodputs("last-ms of flows", Role::Judged);
     }
 
     fn incast(&mut self) {
@@ -178,12 +194,12 @@ impl Points<'_> {
         }
         self.add("PFC pauses", "", Some(Tolerance::relative(0.10)), self.m.pauses);
         for port in self.ports() {
-            self.mean_queue(&port, "first-ms", false);
-            self.mean_queue(&port, "last-ms", false);
-            self.throughput(&port, "first-ms", false);
-            self.throughput(&port, "last-ms", false);
+            self.mean_queue(&port, "first-ms", Role::Shown);
+            self.mean_queue(&port, "last-ms", Role::Shown);
+            self.throughput(&port, "first-ms", Role::Shown);
+            self.throughput(&port, "last-ms", Role::Shown);
         }
-        self.goodputs("last-ms of flows", false);
+        self.goodputs("last-ms of flows", Role::Shown);
     }
 
     fn fairness(&mut self) {
@@ -191,9 +207,9 @@ impl Points<'_> {
         for window in windows.into_iter().filter(|w| *w != "all") {
             for port in self.ports() {
                 self.peak_queue(&port, window, Tolerance { relative: 0.0, absolute: self.packets });
-                self.mean_queue(&port, window, true);
+                self.mean_queue(&port, window, Role::Judged);
             }
-            self.goodputs(&format!("{window} of flows"), true);
+            self.goodputs(&format!("{window} of flows"), Role::Judged);
             let shares = self.shares(&format!("{window} of flows"));
             self.add(
                 format!("Jain, {window}"),
@@ -221,8 +237,8 @@ impl Points<'_> {
             self.add(format!("slowdown {name} p99.9"), "", ten, value(percentile(&values, 0.999)));
         }
         for port in self.ports() {
-            self.mean_queue(&port, "arrivals", false);
-            self.throughput(&port, "arrivals", false);
+            self.mean_queue(&port, "arrivals", Role::Shown);
+            self.throughput(&port, "arrivals", Role::Shown);
         }
         self.add("PFC pauses", "", None, self.m.pauses);
         self.add("ECN marks", "", None, self.m.ecn_marks);
@@ -254,20 +270,20 @@ impl Points<'_> {
         self.add(metric, "B", Some(tolerance), peak);
     }
 
-    fn mean_queue(&mut self, port: &str, window: &str, counts: bool) {
+    fn mean_queue(&mut self, port: &str, window: &str, role: Role) {
         let tolerance = Tolerance { relative: 0.05, absolute: self.packets };
         let mean = self.queue(port, window).mean;
-        self.add(format!("mean queue {port}, {window}"), "B", counts.then_some(tolerance), mean);
+        self.add(format!("mean queue {port}, {window}"), "B", role.tolerance(tolerance), mean);
     }
 
-    fn throughput(&mut self, port: &str, window: &str, counts: bool) {
+    fn throughput(&mut self, port: &str, window: &str, role: Role) {
         let gbps = self.queue(port, window).sent * 8.0 / self.case.windows[window].length_ns() as f64;
-        self.add(format!("throughput {port}, {window}"), "Gb/s", counts.then_some(Tolerance::relative(0.005)), gbps);
+        self.add(format!("throughput {port}, {window}"), "Gb/s", role.tolerance(Tolerance::relative(0.005)), gbps);
     }
 
     /// Adds the goodput in a window: the sum over flows, and with a single seed that of every flow.
-    fn goodputs(&mut self, window: &str, counts: bool) {
-        let tolerance = counts.then_some(Tolerance::relative(0.005));
+    fn goodputs(&mut self, window: &str, role: Role) {
+        let tolerance = role.tolerance(Tolerance::relative(0.005));
         let shares = self.shares(window);
         if shares.is_empty() {
             return;

@@ -63,9 +63,21 @@ impl<'a> Packets<'a> {
     }
 }
 
+/// The message of a flow's control packet.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Message {
+    /// The flow's demand in bit/s.
+    Demand(f64),
+    /// The flow's end.
+    Exit,
+}
+
 /// Sends a control packet through the law. Returns its answer in bit/s.
-fn through(law: &mut PercPort, flow: u32, exits: bool, demand: f64) -> f64 {
-    let header = &mut [1.0, f64::from(u8::from(exits)), 0.0, demand];
+fn through(law: &mut PercPort, flow: u32, message: Message) -> f64 {
+    let header = &mut match message {
+        Message::Demand(demand) => [1.0, 0.0, 0.0, demand],
+        Message::Exit => [1.0, 1.0, 0.0, 0.0],
+    };
     let kind = PortPacketKind::Control;
     let mut packet = PortPacket { flow, class: 0, kind, wire: 40, header, mark: false };
     law.on_enqueue(&PortView { now: Time::from_us(1), queue_bytes: 0 }, &mut packet, &mut Actions::default());
@@ -92,7 +104,7 @@ pub fn random(out: &mut dyn Write, n: u64) -> io::Result<Counted> {
             let flow = draws.below(n_flows) as u32;
             if draws.below(8) == 0 {
                 let flow = draws.below(most_flows) as u32;
-                through(&mut law, flow, true, 0.0);
+                through(&mut law, flow, Message::Exit);
                 packets.leaves(flow)?;
                 continue;
             }
@@ -103,7 +115,7 @@ pub fn random(out: &mut dyn Write, n: u64) -> io::Result<Counted> {
                 6 => draws.below(4) as f64 / PER_BPS,
                 _ => line / (1 + draws.below(n_flows)) as f64,
             };
-            let answer = through(&mut law, flow, false, demand);
+            let answer = through(&mut law, flow, Message::Demand(demand));
             packets.asks(flow, demand, answer)?;
         }
         steps += packets.steps;
