@@ -82,8 +82,8 @@ pub fn run(dir: &Path, registry: &Registry) -> Result<RunData, ResultsError> {
     })
 }
 
-/// Writes into the summary of a run that goes on, or was killed, how far its tables reach, and the part of the measuring
-/// window until then. Its counters are not known before it ends.
+/// Completes the summary of a run that goes on, or was killed: with the time that its tables reach, and the part of the
+/// measuring window until then. Its counters are not known before it ends.
 ///
 /// # Errors
 /// If a table is damaged.

@@ -200,8 +200,8 @@ fn by_name<S: Serializer>(counts: &Counts<f64>, serializer: S) -> Result<S::Ok, 
     serializer.collect_map(counts.by_name())
 }
 
-/// Returns the name of the traffic block with the number `block` in all of `columns`. Its number stands for it if it has
-/// no name, or another one in another column: values of columns are compared by number.
+/// Returns the name of the traffic block with the number `block` in all of `columns`. Its number stands for it if it
+/// has no name, or another one in another column: values of columns are compared by number.
 pub fn block_words<'a>(columns: impl Iterator<Item = &'a Metrics>, block: u32) -> String {
     let names: BTreeSet<&str> = columns.filter_map(|m| m.block_name(block)).collect();
     match names.first() {

@@ -352,8 +352,8 @@ impl Summary {
         Ok(format!("{:016x}", XxHash64::oneshot(0, &serde_json::to_vec(&counted)?)))
     }
 
-    /// Returns `true` if the run has ended: `false` while it goes on, and if its process was killed, when all counts here
-    /// are zero.
+    /// Returns `true` if the run has ended: `false` while it goes on, and if its process was killed, when all counts
+    /// here are zero.
     pub fn has_ended(&self) -> bool {
         self.state != RUNNING
     }

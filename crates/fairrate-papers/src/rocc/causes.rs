@@ -1,4 +1,4 @@
-//! What the queues and the settling of RoCC's judged forms depend on, in Figures 8 and 9: runs with one thing changed.
+//! Causes of queues and settling times of RoCC's judged forms, in Figures 8 and 9: runs with one thing changed.
 
 use super::star::{AUTHORS, AUTHORS_SETS, FULL, ROCC, forms};
 use crate::claim::Claim;

@@ -31,8 +31,8 @@ impl Probes {
         self.next_ps.iter().copied().min().unwrap_or(u64::MAX)
     }
 
-    /// Takes the samples of all probes that are due at `now_ps`; returns their number. What several probes watch is
-    /// sampled once.
+    /// Takes the samples of all probes that are due at `now_ps`; returns their number. A port, host or flow that
+    /// several of them watch is sampled once.
     pub(super) fn sample(&mut self, now_ps: u64, run: &Run, parts: &[Mutex<Part>], sink: &mut dyn Sink) -> u64 {
         let mut n = 0;
         for (probe, next_ps) in run.config.probes.iter().zip(&mut self.next_ps) {

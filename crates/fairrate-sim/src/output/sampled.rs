@@ -1,4 +1,4 @@
-//! What has been sampled at a moment: ports, hosts and flows that several probes watch leave one sample.
+//! Ports, hosts and flows that have been sampled at a moment: if several probes watch one, it leaves one sample.
 
 use std::collections::HashSet;
 

@@ -146,7 +146,7 @@ fn read_load(s: &mut Section<'_>, whose: &str) -> f64 {
     let load = s.require::<f64>("load", "0.6").value;
     if !(0.0 < load && load <= 1.5) {
         // Few networks are offered more than three times what they carry; a load of 5 or more is one in per cent.
-        let help = if 5.0 <= load && load <= 100.0 {
+        let help = if (5.0..=100.0).contains(&load) {
             format!("a load is a fraction of {whose} capacity: `load = {}`", load / 100.0)
         } else {
             format!("a load is a fraction of {whose} capacity, above 0 and up to 1.5, as `load = 0.6`")

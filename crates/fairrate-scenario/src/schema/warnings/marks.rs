@@ -60,8 +60,8 @@ pub(super) fn warning(config: &SimConfig) -> Option<String> {
     ))
 }
 
-/// Returns, by number of the node, `true` for switches that flows may cross: those that switches connect with the host of
-/// a flow. A network within servers has none of the flows between their NICs.
+/// Returns, by number of the node, `true` for switches that flows may cross: those that switches connect with the host
+/// of a flow. A network within servers has none of the flows between their NICs.
 fn crossed(config: &SimConfig) -> Vec<bool> {
     let topology = &config.topology;
     let mut is_crossed = vec![false; topology.nodes.len()];
