@@ -85,6 +85,15 @@ fn read_tables(dir: &Path) -> usize {
     tables.len()
 }
 
+/// Returns `true` if `show` has a port with a queue in the results of a run that was killed.
+fn tells_of_queues(dir: &Path) -> bool {
+    let shown = run(&["show", text(dir), "--json"]);
+    assert_eq!(shown.status.code(), Some(0), "{}", stderr(&shown));
+    let shown: Value = serde_json::from_slice(&shown.stdout).unwrap();
+    let ports = shown["ports"].as_array().unwrap();
+    ports.iter().any(|port| port["queue_peak_bytes"].as_f64().is_some_and(|bytes| 0.0 < bytes))
+}
+
 #[test]
 fn killed_runs_leave_tables_that_every_reader_reads() {
     const KILLS: usize = 60;
@@ -97,7 +106,7 @@ fn killed_runs_leave_tables_that_every_reader_reads() {
     let started = Instant::now();
     assert_eq!(run(&command).status.code(), Some(0));
     let whole = u64::try_from(started.elapsed().as_micros()).unwrap();
-    let (mut draws, mut n_tables, mut n_killed) = (Stream::new(7, 0, Purpose::Test), 0, 0);
+    let (mut draws, mut n_tables, mut n_killed, mut n_told) = (Stream::new(7, 0, Purpose::Test), 0, 0, 0);
     for i in 0..KILLS {
         // Half of the runs write into a new directory, half over the remains of an earlier run.
         if i % 2 == 0 {
@@ -112,10 +121,12 @@ fn killed_runs_leave_tables_that_every_reader_reads() {
         if out.join("summary.json").exists() {
             let state = json(&out.join("summary.json"))["state"].clone();
             assert!(state == "running" || state == "complete", "{state}");
+            n_told += usize::from(state == "running" && tells_of_queues(&out));
         }
         fs::create_dir_all(&out).unwrap();
     }
     assert!(KILLS / 3 < n_killed && KILLS < n_tables, "{n_killed} were killed, {n_tables} tables were read");
+    assert!(0 < n_told, "no killed run has queues in what `show` prints");
     let last = run(&command);
     assert_eq!(last.status.code(), Some(0), "{}", stderr(&last));
     let paths = fs::read_dir(&out).unwrap().map(|e| e.unwrap().path());
