@@ -482,6 +482,10 @@ fn other_peoples_directories_are_left_alone() {
     std::fs::write(dir.join("thesis.tex"), "years").expect("a file");
     let error = create(&dir, &scenario()).err().expect("it is refused");
     assert!(matches!(error, ResultsError::Occupied { .. }));
+    for path in [dir.join("thesis.tex"), dir.join("thesis.tex/runs")] {
+        let error = create(&path, &scenario()).err().expect("there is a file");
+        assert!(matches!(error, ResultsError::Occupied { .. }), "{error}");
+    }
     assert_eq!(std::fs::read_dir(&dir).expect("the directory").count(), 1);
     assert!(matches!(Results::open(&dir), Err(ResultsError::NoResults { .. })));
     // Results of an earlier run are replaced.

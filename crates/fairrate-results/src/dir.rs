@@ -60,12 +60,15 @@ impl ResultsDir {
     /// nothing.
     ///
     /// # Errors
-    /// [`ResultsError::Occupied`] if it contains other files.
+    /// [`ResultsError::Occupied`] if it contains other files, or is a file.
     pub fn check(path: &Path) -> Result<(), ResultsError> {
         if fs::symlink_metadata(path).is_err_and(|e| e.kind() == io::ErrorKind::NotFound) {
             return Ok(());
         }
-        let mut entries = fs::read_dir(path).map_err(|e| ResultsError::io(path, e))?;
+        let mut entries = fs::read_dir(path).map_err(|e| match e.kind() {
+            io::ErrorKind::NotADirectory => ResultsError::Occupied { path: path.to_owned() },
+            _ => ResultsError::io(path, e),
+        })?;
         if entries.next().is_none() || is_ours(path) {
             Ok(())
         } else {

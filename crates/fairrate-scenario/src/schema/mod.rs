@@ -313,6 +313,10 @@ fn read_name(root: &mut Section<'_>, default: &str) -> String {
         let help = "a name is one line of text without control characters";
         root.problem_at("scenario::bad_name", "name", "the name has a control character", help);
     }
+    if root.has("name") && name.trim().is_empty() {
+        let help = "directories of results begin with it: write one, or leave `name` out for that of the file";
+        root.problem_at("scenario::bad_name", "name", "the name is empty", help);
+    }
     if LONGEST_NAME < name.chars().count() {
         let message = format!("the name has {} characters", name.chars().count());
         let help = format!("take at most {LONGEST_NAME}; `description` may be longer");
