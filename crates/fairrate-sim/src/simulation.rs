@@ -11,7 +11,7 @@ use crate::output::{FlowOutcome, GroupTotals, PortTotals, RunTotals, Sink};
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum SimError {
     /// No progress although flows are active.
-    #[error("no progress since t={since}, {unfinished} flows unfinished: {stuck}")]
+    #[error("no progress since t={since:.3}, {unfinished} flows unfinished: {stuck}")]
     Stalled {
         /// Last time a byte was acknowledged; where endless flows go on, the first sample after the last byte of a
         /// finite one.

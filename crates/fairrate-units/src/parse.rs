@@ -96,6 +96,12 @@ mod tests {
         assert!("99999999999s".parse::<Time>().is_err());
     }
 
+    #[test]
+    fn a_time_with_a_precision_is_short() {
+        let text = |ps: u64| format!("{:.3}", Time::from_ps(ps));
+        assert_eq!([0, 7, 62_500_013_703].map(text), ["0s", "7.000ps", "62.500ms"]);
+    }
+
     proptest! {
         #[test]
         fn display_parses_back(n in any::<u64>()) {

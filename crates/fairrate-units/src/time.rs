@@ -112,14 +112,19 @@ impl std::str::FromStr for Time {
     }
 }
 
-/// Prints in the largest unit that leaves a whole number, so that the text parses back to the same value.
+/// Prints in the largest unit that leaves a whole number, so that the text parses back to the same value. With a
+/// precision, as in `{:.3}`, prints with as many decimals in the largest unit that is not above the value.
 impl fmt::Display for Time {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let unit = UNITS.iter().rev().filter(|u| u.name != "µs").find(|u| self.0.is_multiple_of(u.factor));
-        let unit = unit.unwrap_or(&UNITS[0]);
         if self.0 == 0 {
             return f.write_str("0s");
         }
+        if let Some(decimals) = f.precision() {
+            let unit = UNITS.iter().rev().filter(|u| u.name != "µs").find(|u| u.factor <= self.0).unwrap_or(&UNITS[0]);
+            return write!(f, "{:.decimals$}{}", self.0 as f64 / unit.factor as f64, unit.name);
+        }
+        let unit = UNITS.iter().rev().filter(|u| u.name != "µs").find(|u| self.0.is_multiple_of(u.factor));
+        let unit = unit.unwrap_or(&UNITS[0]);
         write!(f, "{}{}", self.0 / unit.factor, unit.name)
     }
 }
