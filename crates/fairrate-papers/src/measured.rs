@@ -53,10 +53,12 @@ struct Row {
 type Key = (String, String, Option<u64>);
 
 impl About {
-    /// Returns the facts about these runs and `others` together; `again` of `others` were repeated here.
+    /// Returns the facts about these runs and those of `others` that these lack: together they are `runs`. Of the time
+    /// of `others` the share of these runs is counted.
     #[must_use]
-    pub fn with(self, others: &Self, again: usize) -> Self {
-        Self { runs: self.runs + others.runs - again, seconds: self.seconds + others.seconds, ..self }
+    pub fn with(self, others: &Self, runs: usize) -> Self {
+        let kept = runs.saturating_sub(self.runs) as f64 / others.runs.max(1) as f64;
+        Self { runs, seconds: (self.seconds + kept * others.seconds).round(), ..self }
     }
 
     /// Returns the facts about runs by this program.

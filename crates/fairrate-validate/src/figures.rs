@@ -3,7 +3,7 @@
 //!
 //! The results of runs are in `docs/figures/PAPER/NAME/measured.csv`. Calculations, which take no time, are repeated.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
@@ -94,16 +94,15 @@ pub fn run(root: &Path, options: &Options) -> Result<bool, String> {
 /// `from` that were run with `--quick` are skipped. With `add`, runs that are only in the existing tables are kept.
 fn take(root: &Path, from: &[PathBuf], add: bool) -> Result<(), String> {
     for figure in FIGURES.iter().filter(|figure| figure.kind != Kind::Calculation) {
-        let Some((mut about, mut points)) = read_all(from, figure.id)? else { continue };
+        let Some((mut about, mut points)) = read_all(from, figure)? else { continue };
         if add && let Some((about_old, mut all)) = read(&root.join(DIR), figure.id)? {
             // The speed of a machine is another one each time.
             if about.sources != about_old.sources && figure.kind != Kind::Measurement {
                 kept::check(figure.id, &all, &points)?;
             }
-            let again = points.iter().filter(|&(name, line, seed, _)| all.has(name, line, seed)).count();
-            about = about.with(&about_old, again);
             all.extend(points);
             points = all;
+            about = about.with(&about_old, count(figure, &points));
         }
         let table = measured::compact(&about, &points);
         let shorter = tables_before(root, figure)?
@@ -115,27 +114,34 @@ fn take(root: &Path, from: &[PathBuf], add: bool) -> Result<(), String> {
 }
 
 /// Reads the runs of a figure from all directories that have some, but for those with `--quick`.
-fn read_all(from: &[PathBuf], figure: &str) -> Result<Option<(About, Points)>, String> {
+fn read_all(from: &[PathBuf], figure: &Figure) -> Result<Option<(About, Points)>, String> {
     let mut all: Option<(About, Points)> = None;
     for dir in from {
-        let Some((about, points)) = read(dir, figure)? else { continue };
+        let Some((about, points)) = read(dir, figure.id)? else { continue };
         if about.quick {
-            println!("{figure} in `{}` was run with --quick: left out", dir.display());
+            println!("{} in `{}` was run with --quick: left out", figure.id, dir.display());
             continue;
         }
         all = Some(match all {
             None => (about, points),
             Some((before, _)) if before.sources != about.sources => {
-                return Err(format!("{figure}: `{}` and a directory before it are of other sources", dir.display()));
+                let (figure, dir) = (figure.id, dir.display());
+                return Err(format!("{figure}: `{dir}` and a directory before it are of other sources"));
             }
             Some((before, mut together)) => {
-                let again = points.iter().filter(|&(name, line, seed, _)| together.has(name, line, seed)).count();
                 together.extend(points);
-                (about.with(&before, again), together)
+                (about.with(&before, count(figure, &together)), together)
             }
         });
     }
     Ok(all)
+}
+
+/// Returns the number of the figure's runs among `points`, which may have those of other figures of the paper.
+fn count(figure: &Figure, points: &Points) -> usize {
+    let seeds: BTreeSet<u64> = points.iter().filter_map(|(_, _, seed, _)| seed).collect();
+    let runs = (figure.runs)(&Scale::new(false, seeds.into_iter().collect()));
+    runs.iter().filter(|run| points.has(&run.name, &run.line, run.seed)).count()
 }
 
 /// Returns the existing complete tables of the figures that come before `figure` in its paper.
