@@ -99,7 +99,7 @@ impl RunData {
     }
 
     /// Returns the shortest time in ns over which the throughput of a probed port means something, that of
-    /// [`BIN_PACKETS`]; `None` if the rate of its link is not known.
+    /// twenty packets; `None` if the rate of its link is not known.
     pub fn shortest_bin_ns(&self, port: &str) -> Option<f64> {
         let found = self.ports.iter().find(|found| found.name == port)?;
         found.capacity_bps.map(|bps| BIN_PACKETS * self.packet_bytes * 8e9 / bps)
