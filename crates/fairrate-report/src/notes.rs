@@ -83,12 +83,13 @@ pub fn unrecovered(comparison: &Comparison, asked: &[Metric]) -> Option<String> 
 /// Share of a run below which its measuring window is too short to tell something.
 const SHORT: f64 = 0.01;
 
-/// Returns a note on a measuring window that tells little: one that is a hundredth of the run at most, or one within
+/// Returns a note on a measuring window that tells little: one that is less than a hundredth of the run, or one within
 /// which the network carried much less than it was offered.
 pub fn window(metrics: &[Metrics]) -> Option<String> {
     short(metrics).or_else(|| behind(metrics))
 }
 
+/// Returns a note on the first column whose measuring window is less than a hundredth of its run.
 fn short(metrics: &[Metrics]) -> Option<String> {
     let of = |m: &Metrics| {
         let window = m.windows_ns.first().map(|(from, until)| until - from)?;
@@ -140,4 +141,18 @@ pub fn notes(comparison: &Comparison) -> Vec<String> {
         notes.push(format!("Fewer than {least} seeds: intervals are too narrow, and no difference gets a *."));
     }
     notes
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn short_windows_are_said() {
+        let of =
+            |until_ns: f64| window(&[Metrics { windows_ns: vec![(0.0, until_ns)], sim_s: 5e-4, ..Metrics::default() }]);
+        let note = of(1.0).expect("a nanosecond is short");
+        assert!(note.starts_with("The measuring window of 1 ns is a small part of the run of 500"), "{note}");
+        assert_eq!(of(5_000.0), None);
+    }
 }

@@ -84,7 +84,7 @@ fn timeouts_below_the_base_rtt_are_warned_of() {
     // Four links of 1.5 ms and the packets on them, beside the default of 4 ms.
     let got = of("1500us", "");
     assert_eq!(got.len(), 1, "{got:?}");
-    let words = "`transport.rto = \"4ms\"` is not above the largest base RTT, 6000";
+    let words = "`transport.rto = \"4ms\"` is not above the largest base RTT, 6.001ms";
     assert!(got[0].starts_with(words) && got[0].contains("with `transport.rto=\"24004us\"`"), "{got:?}");
     assert_eq!(of("1500us", "rto = \"24ms\""), [""; 0]);
     assert_eq!(of("900us", ""), [""; 0]);

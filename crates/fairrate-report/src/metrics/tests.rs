@@ -259,3 +259,22 @@ fn the_worst_port_is_that_of_each_seed() {
     variants[0].runs[0].ports.truncate(1);
     assert_eq!(Metrics::of(&variants[0]).worst_port, None);
 }
+
+#[test]
+fn a_port_with_one_sample_has_no_measures() {
+    let port = |t_ns: &[f64]| PortSeries {
+        name: "a->b".into(),
+        capacity_bps: Some(1e9),
+        t_ns: t_ns.to_vec(),
+        qlen_bytes: vec![0.0; t_ns.len()],
+        tx_bytes: vec![0.0; t_ns.len()],
+        ..PortSeries::default()
+    };
+    let of = |t_ns: &[f64]| {
+        let run = RunData { measured: measured(2_000), ports: vec![port(t_ns)], ..RunData::default() };
+        ports(&[run]).remove(0)
+    };
+    let one = of(&[1_000.0]);
+    assert!(one.throughput_bps.is_nan() && one.qlen_peak_bytes.is_nan() && one.drops.is_nan(), "{one:?}");
+    assert_eq!((one.utilisation, of(&[1_000.0, 2_000.0]).utilisation), (None, Some(0.0)));
+}

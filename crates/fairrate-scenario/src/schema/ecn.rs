@@ -120,7 +120,7 @@ fn usual_of(profile: Profile, stacks: &Stacks, here: &[usize], is_lossy: bool) -
 enum Keys {
     /// All.
     All,
-    /// Those that most markings have, and those whose value is not the usual one.
+    /// Keys that most markings have, and keys whose value is not the usual one.
     Unusual,
 }
 

@@ -70,11 +70,11 @@ fn crossed(config: &SimConfig) -> Vec<bool> {
         neighbours[link.a.index()].push(link.b);
         neighbours[link.b.index()].push(link.a);
     }
-    let mut next: Vec<NodeId> = config.flows.iter().flat_map(|flow| [flow.src, flow.dst]).collect();
+    let ends = config.flows.iter().flat_map(|flow| [flow.src, flow.dst]);
+    let mut next: Vec<NodeId> = ends.filter(|end| !std::mem::replace(&mut is_crossed[end.index()], true)).collect();
     while let Some(node) = next.pop() {
-        if !std::mem::replace(&mut is_crossed[node.index()], true) {
-            next.extend(neighbours[node.index()].iter().filter(|&&neighbour| !topology.is_host(neighbour)));
-        }
+        let switches = neighbours[node.index()].iter().filter(|&&neighbour| !topology.is_host(neighbour));
+        next.extend(switches.filter(|switch| !std::mem::replace(&mut is_crossed[switch.index()], true)));
     }
     is_crossed
 }

@@ -18,11 +18,11 @@ pub(super) fn warning(config: &SimConfig) -> Option<String> {
     }
     let base_rtt = config.base_rtt(&Routes::new(&config.topology));
     (rto <= base_rtt).then(|| {
-        let fit = Time::from_ps(FIT * base_rtt.as_ps().next_multiple_of(Time::from_us(1).as_ps()));
+        let us = Time::from_us(1).as_ps();
+        let fit = Time::from_ps(base_rtt.as_ps().div_ceil(us).saturating_mul(FIT * us));
         format!(
-            "`transport.rto = \"{rto}\"` is not above the largest base RTT, {}: flows send again what is only on its way; with \
-             `transport.rto=\"{fit}\"` they wait for it",
-            Time::from_ns(base_rtt.as_ps().div_ceil(1_000))
+            "`transport.rto = \"{rto}\"` is not above the largest base RTT, {base_rtt:.3}: flows send again what is only on its way; \
+             with `transport.rto=\"{fit}\"` they wait for it"
         )
     })
 }
@@ -34,5 +34,6 @@ fn longest_trip(config: &SimConfig) -> Time {
     let slowest = links().map(|link| link.rate).min().unwrap_or(fairrate_units::Rate::MAX);
     let processing = config.hosts.iter().map(|host| host.processing).max().unwrap_or_default();
     let packet = slowest.tx_time(config.longest_packet());
-    Time::from_ps(2 * (LINKS * (delay + packet).as_ps() + processing.as_ps()))
+    let one_way = delay.saturating_add(packet).as_ps().saturating_mul(LINKS).saturating_add(processing.as_ps());
+    Time::from_ps(one_way.saturating_mul(2))
 }
