@@ -203,14 +203,14 @@ pub fn describe(scenario: &Scenario) -> Description {
     let needs = config.cc.needs();
     let wire = config.transport.mtu + config.transport.data_header(&needs);
     let base_rtt = config.base_rtt(&routes);
-    let fastest = topology.hosts().filter_map(|host| Some(topology.link(routes.host_port(host)?).rate)).max();
+    let fastest = topology.host_links().map(|(_, link)| link.rate).max();
     let bdp = fastest.map_or(0.0, |rate| rate.bytes_in(base_rtt).as_f64());
     Description {
         name: scenario.name().to_owned(),
         cc: config.cc.info().name,
         transport: config.transport.kind.name(),
         hosts: topology.hosts().count(),
-        switches: topology.nodes.len() - topology.end_points().count(),
+        switches: topology.nodes.iter().filter(|node| Tier::Nic < node.tier).count(),
         servers: topology.servers.as_ref().map(|servers| Servers { n: servers.n_servers(), gpus: servers.size() }),
         links: links(topology),
         oversubscription: oversubscription(config),
@@ -240,6 +240,7 @@ fn kind_of(topology: &Topology, node: NodeId) -> &'static str {
     match tier(topology, node) {
         Tier::Host if topology.is_scale_up(node) => "gpu",
         Tier::Host => "host",
+        Tier::Nic => "NIC",
         Tier::Tor if topology.is_server_switch(node) => "nvswitch",
         Tier::Tor => "tor",
         Tier::Aggregation => "aggregation",
@@ -423,12 +424,14 @@ fn expected(config: &SimConfig, routes: &Routes) -> Expected {
     for flow in config.flows.iter().filter(|flow| flow.bytes == Bytes::MAX) {
         *endless.entry(flow.dst).or_default() += 1;
     }
+    let link_rates: BTreeMap<NodeId, Rate> =
+        config.topology.host_links().map(|(host, link)| (host, link.rate)).collect();
     let hops_of = |flow: &FlowSpec| {
         let links = f64::from(routes.distance(flow.src, flow.dst).unwrap_or(0));
         let until = flow.stop.min(end);
         // Packets that the receiver's link brings until then, shared with others of the same kind.
         let most = |n: u32| {
-            let rate = routes.host_port(flow.dst).map_or(Rate::ZERO, |port| config.topology.link(port).rate);
+            let rate = link_rates.get(&flow.dst).copied().unwrap_or(Rate::ZERO);
             let bps = (rate.as_bps_f64() / f64::from(n.max(1))).min(flow.demand.as_bps_f64());
             let time = until.saturating_sub(flow.start).as_secs_f64();
             if until == Time::MAX { None } else { Some(time * bps / 8.0 / mtu) }

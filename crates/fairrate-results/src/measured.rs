@@ -306,7 +306,9 @@ fn places(topology: &Topology) -> Vec<(u32, u32)> {
     let tier = |node: NodeId| topology.nodes[node.index()].tier;
     let mut places: Vec<(u32, u32)> = topology.nodes.iter().map(|node| (node.rack, u32::MAX)).collect();
     // From the top down: the pod of a ToR is set before the pods of its hosts, which depend on it.
-    for (above, below) in [(Tier::Aggregation, Tier::Tor), (Tier::Tor, Tier::Host)] {
+    for (above, below) in
+        [(Tier::Aggregation, Tier::Tor), (Tier::Tor, Tier::Nic), (Tier::Nic, Tier::Host), (Tier::Tor, Tier::Host)]
+    {
         for link in &topology.links {
             for (up, down) in [(link.a, link.b), (link.b, link.a)] {
                 if tier(up) == above && tier(down) == below {

@@ -84,7 +84,7 @@ pub fn samples() -> Vec<String> {
     for queue in QUEUES.iter().filter(|q| q.name != "pfabric") {
         documents.push(star(&format!("[switch]\nqueue = \"{}\"\n[transport]\nrto = \"4ms\"", queue.name)));
     }
-    documents.push(star("[transport]\nkind = \"tcp\""));
+    documents.push(format!("[topology]\nkind = \"star\"\nhost_queues = true\n{INCAST}\n[transport]\nkind = \"tcp\""));
     for stack in ["cc = \"dctcp\"", "transport = \"tcp\""] {
         documents.push(format!("[topology]\nkind = \"star\"\n{INCAST}\n{stack}"));
     }

@@ -5,6 +5,7 @@ mod classes;
 mod constants;
 mod credit;
 mod host_patterns;
+mod host_queues;
 mod returned;
 mod servers;
 mod stacks;

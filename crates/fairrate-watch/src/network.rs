@@ -17,9 +17,9 @@ const SCENARIO_BYTES_MAX: u64 = 64 << 20;
 /// Largest length of a topology file, in bytes.
 const TOPOLOGY_BYTES_MAX: u64 = 64 << 20;
 
-/// The parts without which no scenario is complete, and which its network does not depend on.
-const OTHERWISE: &str =
-    "duration = '1ms'\ntransport.cc = 'line-rate'\n[[traffic]]\nkind = 'permutation'\nbytes = '1KB'\n";
+/// The parts without which no scenario is complete, and which its network does not depend on. Queues of hosts need TCP.
+const OTHERWISE: &str = "duration = '1ms'\ntransport = { kind = 'tcp', cc = 'line-rate' }\n\
+                         [[traffic]]\nkind = 'permutation'\nbytes = '1KB'\n";
 
 /// The transport that networks with a central allocator have.
 const TRANSPORT: [(&str, &str); 2] = [("cc", "flowtune"), ("kind", "tcp")];
@@ -136,6 +136,7 @@ enum Level {
     ServerSwitch,
     GpuPort,
     Host,
+    Nic,
     Tor,
     Aggregation,
     Core,
@@ -147,6 +148,7 @@ impl Level {
             _ if topology.is_server_switch(node) => Self::ServerSwitch,
             _ if topology.is_scale_up(node) => Self::GpuPort,
             Tier::Host => Self::Host,
+            Tier::Nic => Self::Nic,
             Tier::Tor => Self::Tor,
             Tier::Aggregation => Self::Aggregation,
             Tier::Core => Self::Core,
@@ -159,6 +161,7 @@ impl Level {
             Self::ServerSwitch => "servers",
             Self::GpuPort => "GPUs",
             Self::Host => "hosts",
+            Self::Nic => "NICs",
             Self::Tor => "ToRs",
             Self::Aggregation => "aggregation",
             Self::Core if first.starts_with("spine") => "spines",
@@ -184,7 +187,11 @@ fn rows(topology: &Topology) -> Vec<Row> {
     let server_of_nic = server_of_nics(topology, &by_level, &neighbours);
     let mut columns: BTreeMap<NodeId, Vec<NodeId>> = BTreeMap::new();
     for &host in by_level.get(&Level::Host).into_iter().flatten() {
-        let place = server_of_nic.get(&host).copied().or_else(|| neighbours[host.index()].first().copied());
+        let switch = || {
+            let first = neighbours[host.index()].first().copied()?;
+            if topology.host_queues.host_of(first).is_none() { Some(first) } else { on_level(first, Level::Tor).next() }
+        };
+        let place = server_of_nic.get(&host).copied().or_else(switch);
         columns.entry(place.unwrap_or(host)).or_default().push(host);
     }
     if servers.is_empty() {
@@ -203,6 +210,17 @@ fn rows(topology: &Topology) -> Vec<Row> {
     for (&level, nodes) in &by_level {
         let slots = match level {
             Level::Host => columns.values().filter(|hosts| !hosts.is_empty()).map(|h| slot(extent[&h[0]], h)).collect(),
+            Level::Nic => {
+                let queues = |hosts: &Vec<NodeId>| -> Vec<NodeId> {
+                    hosts.iter().flat_map(|&host| on_level(host, Level::Nic)).collect()
+                };
+                columns
+                    .values()
+                    .map(|h| (h, queues(h)))
+                    .filter(|(_, q)| !q.is_empty())
+                    .map(|(h, q)| slot(extent[&h[0]], &q))
+                    .collect()
+            }
             Level::GpuPort => gpu_ports(&servers, &columns, &neighbours, &extent),
             Level::ServerSwitch => nodes.iter().map(|node| slot(extent[node], &[*node])).collect(),
             Level::Tor if servers.is_empty() => nodes.iter().map(|node| slot(extent[node], &[*node])).collect(),
@@ -324,6 +342,21 @@ mod tests {
                 "hosts: 0.00-0.50 h0 h1, 0.50-1.00 h2 h3",
                 "ToRs: 0.00-0.50 tor0, 0.50-1.00 tor1",
                 "spines: 0.00-0.25 spine0, 0.25-0.50 spine1, 0.50-0.75 spine2, 0.75-1.00 spine3",
+            ]
+        );
+    }
+
+    #[test]
+    fn queues_of_hosts_are_between_them_and_their_leaf() {
+        let shape = "kind = \"leaf-spine\"\nleaves = 2\nspines = 1\nhosts_per_leaf = 2\nhost_queues = true";
+        let all = network(shape);
+        assert_eq!(
+            picture(&all),
+            [
+                "hosts: 0.00-0.50 h0 h1, 0.50-1.00 h2 h3",
+                "NICs: 0.00-0.50 h0-nic h1-nic, 0.50-1.00 h2-nic h3-nic",
+                "ToRs: 0.00-0.50 tor0, 0.50-1.00 tor1",
+                "spines: 0.00-1.00 spine0",
             ]
         );
     }

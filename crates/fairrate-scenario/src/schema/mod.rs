@@ -29,7 +29,7 @@ mod warnings;
 use std::collections::BTreeSet;
 
 use fairrate_control::{ALGORITHMS, AlgorithmConfig, Needs, Profile};
-use fairrate_sim::topology::{Link, Topology};
+use fairrate_sim::topology::Topology;
 use fairrate_sim::workload::Workload;
 use fairrate_sim::{
     ClockRule, FabricConfig, FlowSpec, NodeId, ProbeSpec, SimConfig, Stack, StopRule, TieRule, TransportConfig,
@@ -133,7 +133,7 @@ fn read_sections<'a>(
     let timing = read_links(&mut root, run.profile);
     let stacks = stacks::read(&mut root, run.profile, files, algorithms);
     let fabric = switch::read(&mut root, run.profile, &stacks, &timing, &network.shape);
-    check_stacks(&root, &stacks, &fabric, &timing, &network.shape);
+    check_stacks(&root, &stacks, &fabric, &timing, &network);
     let blocks = traffic::read(&mut root, files, run.end.at, network.shape.kind(), &stacks);
     let Stack { transport, cc } = stacks.first();
     let allocator = allocator::read(&mut root, transport, cc, blocks.len());
@@ -154,14 +154,15 @@ fn check_stacks(
     stacks: &stacks::Stacks,
     fabric: &FabricConfig,
     timing: &Timing,
-    shape: &topology::Shape,
+    network: &topology::Network,
 ) {
     for (at, Stack { transport, cc }) in stacks.all.iter().enumerate() {
         check_frames(root.report, timing, cc);
         let classes = stacks.classes_of(at);
         admission::check(root, fabric, transport, cc, &classes);
         transport::check_entropy(root, transport, cc, fabric.balance);
-        circuits::check(root, shape, transport, cc, fabric);
+        circuits::check(root, &network.shape, transport, cc, fabric);
+        topology::host_queues::check(root.report, network, transport);
         switch::check_recovery(root, fabric, transport, &classes);
     }
 }
@@ -273,8 +274,7 @@ pub(crate) fn host_rates(table: &Table, site: Site, place: Place<'_>, report: &R
         topology::build(report, network, site).ok()
     };
     let topology = report.quietly(build)??;
-    let is_of_host = |link: &&Link| topology.is_host(link.a) || topology.is_host(link.b);
-    Some(topology.links.iter().filter(is_of_host).map(|link| link.rate).collect())
+    Some(topology.host_links().map(|(_, link)| link.rate).collect())
 }
 
 fn read_run(root: &mut Section<'_>, default_name: &str) -> Run {

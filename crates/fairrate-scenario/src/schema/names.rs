@@ -243,8 +243,8 @@ impl<'a> Names<'a> {
         if self.topology.is_host(node) {
             return vec![self.topology.nic(node)];
         }
-        let ends = self.ports.keys().filter(|ends| ends.1 == node && self.topology.is_host(ends.0));
-        ends.map(|ends| self.topology.nic(ends.0)).collect()
+        let at = self.topology.host_links().filter(|(_, link)| link.a == node || link.b == node);
+        at.map(|(end, _)| self.topology.nic(end)).collect()
     }
 
     /// Returns the nodes whose names match a pattern, in the order of the network.

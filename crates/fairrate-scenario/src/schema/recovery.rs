@@ -1,6 +1,6 @@
 //! The windows in which goodput is measured around the first failure of a link.
 
-use fairrate_sim::topology::{Link, Topology};
+use fairrate_sim::topology::Topology;
 use fairrate_sim::{FailureWindows, FaultConfig, Flap, StopRule};
 use fairrate_units::{Bytes, Rate, Time};
 
@@ -26,8 +26,7 @@ pub(super) fn windows(
     let begins = |fault: &FaultConfig| fault.flap.map(|Flap { down_at, .. }| down_at).filter(|at| *at < fault.stop);
     let end = end.at.unwrap_or(Time::MAX);
     let down_at = faults.iter().filter_map(begins).min().filter(|at| *at < end)?;
-    let is_of_host = |link: &&Link| topology.is_host(link.a) || topology.is_host(link.b);
-    let slowest: Rate = topology.links.iter().filter(is_of_host).map(|link| link.rate).min()?;
+    let slowest: Rate = topology.host_links().map(|(_, link)| link.rate).min()?;
     let packets = slowest.tx_time(packet).as_ps().saturating_mul(PACKETS);
     let share = if end < Time::MAX { (end - down_at).as_ps() / MOST_AFTER } else { 0 };
     // Whole microseconds are read more easily.

@@ -1,5 +1,6 @@
 //! `[topology]`: the nodes and links of the network.
 
+pub(super) mod host_queues;
 mod scale_up;
 
 use fairrate_sim::FieldError;
@@ -24,6 +25,8 @@ pub(super) struct Network {
     pub shape: Shape,
     /// The scale-up networks of servers, if there are any, and the place of their parameters.
     scale_up: Option<(ScaleUp, Site)>,
+    /// The place of `host_queues = true`, if hosts have queues.
+    host_queues: Option<Site>,
 }
 
 /// A shape that was read.
@@ -103,16 +106,17 @@ pub(super) fn read(root: &mut Section<'_>, files: &Files<'_>) -> Network {
     s.name = format!("`[topology]` of kind `{kind}`");
     let shape = read_shape(&kind, &mut s, files);
     let scale_up = scale_up::read(&mut s, &shape);
+    let host_queues = host_queues::read(&mut s, &shape, scale_up.is_some());
     if problems == root.report.count() {
         check(&shape, &s);
     }
     root.out.tables.push(("topology".into(), s.finish()));
-    Network { shape, scale_up }
+    Network { shape, scale_up, host_queues }
 }
 
 impl Network {
     fn unusable() -> Self {
-        Self { shape: Shape::Unusable, scale_up: None }
+        Self { shape: Shape::Unusable, scale_up: None, host_queues: None }
     }
 }
 
@@ -376,6 +380,9 @@ pub(super) fn build(report: &Report, network: Network, site: Site) -> Result<Top
     };
     if let Some((scale_up, site)) = network.scale_up {
         scale_up::add(report, &mut topology, &scale_up, site);
+    }
+    if let Some(site) = network.host_queues {
+        host_queues::add(report, &mut topology, site);
     }
     report.check()?;
     let hops = Routes::new(&topology).longest_path();

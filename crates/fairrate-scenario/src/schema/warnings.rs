@@ -12,8 +12,7 @@ use fairrate_units::Rate;
 /// Returns the warnings of a scenario, each a sentence or two.
 pub(super) fn warnings(config: &SimConfig, profile: Profile) -> Vec<String> {
     let topology = &config.topology;
-    let is_of_host = |link: &&fairrate_sim::topology::Link| topology.is_host(link.a) || topology.is_host(link.b);
-    let rates = || topology.links.iter().filter(is_of_host).map(|link| link.rate);
+    let rates = || topology.host_links().map(|(_, link)| link.rate);
     let (Some(slowest), Some(fastest)) = (rates().min(), rates().max()) else { return Vec::new() };
     let outside = |made_for: &&MadeFor| slowest < made_for.least || made_for.most < fastest;
     let warn = |cc: &AlgorithmConfig, made_for: &MadeFor| {

@@ -5,6 +5,7 @@ use std::path::Path;
 use fairrate_control::{ALGORITHMS, AlgorithmConfig, Needs, PortScope, Profile, Queueing};
 
 use super::draw::{Draw, Toml};
+use super::network::Network;
 use super::{fabric, hosts, imperfect, network, traffic};
 
 /// A scenario and the files it names.
@@ -25,11 +26,12 @@ impl Case {
     }
 }
 
-/// Draws an algorithm, over circuits one that supports them.
-fn algorithm(draw: &mut Draw, over_circuits: bool) -> &'static str {
+/// Draws an algorithm that the network supports.
+fn algorithm(draw: &mut Draw, network: &Network) -> &'static str {
     loop {
         let cc = draw.pick(ALGORITHMS).name;
-        if !over_circuits || !knows_paths(&needs_of(cc)) {
+        let misses_path = network.has_circuits && knows_paths(&needs_of(cc));
+        if !misses_path && (!network.has_host_queues || is_over_tcp(cc)) {
             return cc;
         }
     }
@@ -92,8 +94,8 @@ fn is_over_tcp(cc: &str) -> bool {
 pub fn case(seed: u64, dir: &Path) -> Case {
     let draw = &mut Draw::new(seed);
     let network = network::network(draw, dir);
-    let cc = algorithm(draw, network.has_circuits);
-    let tcp = draw.one_in(2) && !["homa", "nscc", "rccc", "eqds", "ndp"].contains(&cc);
+    let cc = algorithm(draw, &network);
+    let tcp = (draw.one_in(2) || network.has_host_queues) && !["homa", "nscc", "rccc", "eqds", "ndp"].contains(&cc);
     let weights = AlgorithmConfig::by_name(cc, Profile::Paper).is_some_and(|cc| cc.needs().feedback.weights);
     let mut toml = Toml::default();
     toml.key("seed", draw.below(1_000));
@@ -131,7 +133,11 @@ pub fn case(seed: u64, dir: &Path) -> Case {
     if cc == "flowtune" && draw.one_in(2) {
         hosts::allocator(draw, &mut toml, &network);
     }
-    let beside = if draw.one_in(4) { beside(draw, &toml.0, cc, network.has_circuits) } else { Vec::new() };
+    let beside = if draw.one_in(4) && !network.has_host_queues {
+        beside(draw, &toml.0, cc, network.has_circuits)
+    } else {
+        Vec::new()
+    };
     let flows = traffic::traffic(draw, &mut toml, &network, (tcp, weights), &beside);
     let convergence = draw.one_in(10);
     traffic::probes(draw, &mut toml, &network, convergence);

@@ -139,11 +139,13 @@ pub struct Network {
     pub has_racks: bool,
     /// `true` if there are circuits.
     pub has_circuits: bool,
+    /// `true` if hosts have queues, so that they use TCP.
+    pub has_host_queues: bool,
 }
 
 /// Draws a network. Its file is written into `dir`.
 pub fn network(draw: &mut Draw, dir: &Path) -> Network {
-    let (toml, file) = if draw.one_in(8) {
+    let (mut toml, file) = if draw.one_in(8) {
         ("[topology]\nkind = \"file\"\npath = \"topology.txt\"\n".to_owned(), Some(topology_file(draw)))
     } else {
         (shape(draw), None)
@@ -151,7 +153,13 @@ pub fn network(draw: &mut Draw, dir: &Path) -> Network {
     if let Some(file) = &file {
         std::fs::write(dir.join("topology.txt"), file).expect("it can be written");
     }
-    let text = format!("{toml}[[traffic]]\nkind = \"all-to-all\"\nbytes = \"1B\"\n");
+    let has_one_link = !["rdcn", "rail", "dcn+", "hpn", "scale_up = {"].iter().any(|word| toml.contains(word));
+    let has_host_queues = has_one_link && draw.one_in(6);
+    if has_host_queues {
+        toml.push_str("host_queues = true\n");
+    }
+    let transport = if has_host_queues { "[transport]\nkind = \"tcp\"\n" } else { "" };
+    let text = format!("{toml}{transport}[[traffic]]\nkind = \"all-to-all\"\nbytes = \"1B\"\n");
     let scenario = Scenario::from_toml(&text, "network.toml", dir, &Overrides::default());
     let topology = &scenario.unwrap_or_else(|e| panic!("{e}\n{text}")).into_sim_config().topology;
     let name = |node: fairrate_sim::NodeId| &topology.nodes[node.index()].name;
@@ -162,6 +170,7 @@ pub fn network(draw: &mut Draw, dir: &Path) -> Network {
         ports: ports.map(|p| format!("{}->{}", name(topology.from(p)), name(topology.to(p)))).collect(),
         link_sets: topology.link_sets.keys().cloned().collect(),
         has_circuits: topology.circuits.is_some(),
+        has_host_queues,
         has_racks: racks.iter().any(|rack| *rack != racks[0]),
         toml,
         file,

@@ -99,6 +99,7 @@ pub(super) fn plan(mut config: SimConfig, threads: usize, switching: Switching) 
     let first = rules.remove(0);
     let successors = Successors::new((config.flows.len(), config.tasks.len()), &config.dependencies);
     let processing = config.processing();
+    let queued_rates = config.topology.queued_rates().into_values().collect();
     let run = Arc::new(Run {
         config,
         constants,
@@ -113,6 +114,7 @@ pub(super) fn plan(mut config: SimConfig, threads: usize, switching: Switching) 
         parts,
         levels,
         processing,
+        queued_rates,
     });
     Plan {
         run,

@@ -1,7 +1,7 @@
 //! The fixed configuration of a run, which all parts share.
 
 use fairrate_control::{AlgorithmConfig, Bucket, FlowContext, Telemetry};
-use fairrate_units::Time;
+use fairrate_units::{Rate, Time};
 
 use super::flow::Flow;
 use super::paths::Paths;
@@ -38,6 +38,8 @@ pub(crate) struct Run {
     pub(crate) levels: Option<Levels>,
     /// Time after which each node acts on a packet, by its number; empty if all do so at once.
     pub(crate) processing: Vec<Time>,
+    /// The rates of the links behind the queues of hosts; empty if hosts have no queues.
+    pub(crate) queued_rates: Table<HostId, Rate>,
 }
 
 /// Frequently used values that all flows share, as plain numbers.
@@ -231,7 +233,7 @@ impl Run {
         let path = self.hops_of(id);
         let back = self.hops(flow.ack_path(&self.paths), spec.src);
         FlowContext {
-            line_rate: path[0].rate,
+            line_rate: self.queued_rates.get(flow.src_host).copied().unwrap_or(path[0].rate),
             base_rtt: c.base_rtt,
             path_base_rtt: ideal::path_base_rtt(self.config.fabric.clock, &path, &back, c.framing)
                 + self.processing_of(spec.src)

@@ -12,9 +12,10 @@ impl Topology {
     pub fn attach_allocator(&mut self, rate: Rate, delay: Time, host_delay: Time) -> NodeId {
         let height = |tier: Tier| match tier {
             Tier::Host => 0,
-            Tier::Tor => 1,
-            Tier::Aggregation => 2,
-            Tier::Core => 3,
+            Tier::Nic => 1,
+            Tier::Tor => 2,
+            Tier::Aggregation => 3,
+            Tier::Core => 4,
         };
         let top = self.nodes.iter().map(|node| height(node.tier)).max().unwrap_or(0);
         let nodes = (0u32..).zip(&self.nodes);

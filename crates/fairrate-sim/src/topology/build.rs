@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use fairrate_units::{Rate, Time};
 
-use super::{Link, LongLinks, Node, SecondPorts, Tier, Topology};
+use super::{HostQueues, Link, LongLinks, Node, SecondPorts, Tier, Topology};
 use crate::ids::{NodeId, PortId};
 use crate::input_error::FieldError;
 
@@ -77,6 +77,7 @@ impl Builder {
             link_sets,
             error_rates: Vec::new(),
             long_links: LongLinks::default(),
+            host_queues: HostQueues::default(),
             second_ports: SecondPorts::default(),
             circuits: None,
             servers: None,

@@ -12,6 +12,7 @@ mod dragonfly;
 mod dumbbell;
 mod fat_tree;
 mod file;
+mod host_queues;
 mod leaf_spine;
 mod long_links;
 mod parking_lot;
@@ -34,6 +35,7 @@ pub use dragonfly::Dragonfly;
 pub use dumbbell::Dumbbell;
 pub use fat_tree::{FatTree, FatTreeK};
 pub use file::parse_topology_file;
+pub use host_queues::HostQueues;
 pub use leaf_spine::LeafSpine;
 pub use long_links::LongLinks;
 pub use parking_lot::ParkingLot;
@@ -47,6 +49,8 @@ pub use star::Star;
 pub enum Tier {
     /// An end host.
     Host,
+    /// The queue of a host, before its link.
+    Nic,
     /// A switch to which hosts are connected.
     Tor,
     /// An aggregation switch.
@@ -62,7 +66,7 @@ pub struct Node {
     pub name: String,
     /// Host, or the kind of switch.
     pub tier: Tier,
-    /// Hosts: the rack (hosts of the same ToR share it). Switches: 0.
+    /// Hosts: the rack (hosts of the same ToR share it). Switches and queues of hosts: 0.
     pub rack: u32,
 }
 
@@ -108,6 +112,8 @@ pub struct Topology {
     pub error_rates: Vec<(PortId, f64)>,
     /// The links that count as several for the length of a path.
     pub long_links: LongLinks,
+    /// The queues of hosts, if they have any.
+    pub host_queues: HostQueues,
     /// The second ports of hosts, if they have two.
     pub second_ports: SecondPorts,
     /// The links that are circuits of an optical switch, if there is one.

@@ -172,9 +172,8 @@ struct Chain {
 /// Returns the rate of each node's link; meant for hosts, which have one link.
 fn host_rates(topology: &Topology) -> Vec<Rate> {
     let mut rates = vec![Rate::ZERO; topology.nodes.len()];
-    for link in &topology.links {
-        rates[link.a.index()] = link.rate;
-        rates[link.b.index()] = link.rate;
+    for (host, link) in topology.host_links() {
+        rates[host.index()] = link.rate;
     }
     rates
 }

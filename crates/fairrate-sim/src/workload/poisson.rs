@@ -11,7 +11,7 @@ use crate::config::FlowSpec;
 use crate::ids::{NodeId, PortId};
 use crate::input_error::FieldError;
 use crate::rng::{Purpose, Stream};
-use crate::topology::{Tier, Topology};
+use crate::topology::Topology;
 
 /// Flows that arrive at every sending host as a Poisson process of its own.
 ///
@@ -141,10 +141,10 @@ fn own_ports(topology: &Topology, ports: &[PortId], senders: &[NodeId]) -> Vec<P
     for &sender in senders {
         own[sender.index()] = true;
     }
-    for port in (0..topology.n_ports() as u32).map(PortId) {
-        let (from, to) = (topology.from(port), topology.to(port));
-        if topology.nodes[to.index()].tier == Tier::Tor && topology.is_host(from) && own[from.index()] {
-            own[to.index()] = true;
+    for (host, link) in topology.host_links() {
+        if own[host.index()] {
+            own[link.a.index()] = true;
+            own[link.b.index()] = true;
         }
     }
     ports.iter().copied().filter(|&port| own[topology.from(port).index()]).collect()

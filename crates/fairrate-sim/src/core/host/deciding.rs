@@ -54,7 +54,12 @@ impl Hosts {
                 (u128::from(full) * u128::from(allowance.rate.as_bps()) / u128::from(line_rate.as_bps())) as u64
             }
         };
-        let (rate, transport) = (allowance.rate.min(sender.fastest), sender.transport);
+        let rate = match w.run.queued_rates.get(sender.host) {
+            // Whoever may send at the rate of the link is not paced: its packets wait in the queue.
+            Some(&line_rate) if line_rate <= allowance.rate => sender.fastest,
+            _ => allowance.rate.min(sender.fastest),
+        };
+        let transport = sender.transport;
         let entry = &mut nic.flows[sender.nic_slot as usize];
         let mut respaced = false;
         if rate != sender.rate {

@@ -299,8 +299,15 @@ impl Hosts {
         self.connections.controller(sender)
     }
 
-    /// Returns the rate of a host's NIC.
-    fn line_rate(&self, net: &Network, host: HostId) -> Rate {
+    /// Returns the rate of a host's link.
+    #[inline]
+    pub(crate) fn line_rate(&self, w: &World, host: HostId) -> Rate {
+        w.run.queued_rates.get(host).copied().unwrap_or_else(|| self.filling_rate(&w.net, host))
+    }
+
+    /// Returns the rate at which a host sends into its link, or fills the queue before it.
+    #[inline]
+    fn filling_rate(&self, net: &Network, host: HostId) -> Rate {
         net.ports[self.nics[host].port].rate
     }
 
@@ -321,7 +328,9 @@ impl Hosts {
         sender.transport = flow.transport;
         let rules = w.run.rules(flow.stack);
         (sender.stack, sender.room, sender.header) = (flow.stack, rules.room, rules.data_header as u16);
-        sender.fastest = self.line_rate(&w.net, host).min(config.flows[flow.parent.index()].demand);
+        let demand = config.flows[flow.parent.index()].demand;
+        let is_paced = demand < self.line_rate(w, host);
+        sender.fastest = if is_paced { demand } else { self.filling_rate(&w.net, host) };
         sender.nic_slot = self.nics[host].flows.len() as u32;
         let slot = self.free_senders.pop().unwrap_or_else(|| self.senders.push(None));
         self.senders[slot] = Some(sender);

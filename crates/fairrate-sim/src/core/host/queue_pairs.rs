@@ -124,7 +124,7 @@ impl Hosts {
         if c.bucket == Bucket::None {
             return (Controlled::Lasting(idle.lasting), idle.filled.next_ps.max(now_ps), None);
         }
-        idle.catch_up(c, w.run.constants.mtu, self.line_rate(&w.net, w.run.flow(id).src_host), now);
+        idle.catch_up(c, w.run.constants.mtu, self.line_rate(w, w.run.flow(id).src_host), now);
         (Controlled::Lasting(idle.lasting), idle.filled.next_ps, Some((idle.rate, idle.filled.more_bits)))
     }
 
@@ -171,7 +171,7 @@ impl Hosts {
 
     /// Returns the controller that a finished flow has left, once its timers are up to date.
     pub(super) fn idle_controller(&mut self, w: &World, id: FlowId) -> Option<&mut Lasting> {
-        let line = self.line_rate(&w.net, w.run.flow(id).src_host);
+        let line = self.line_rate(w, w.run.flow(id).src_host);
         let idle = self.queue_pairs.idle_mut(&w.run, id)?;
         idle.catch_up(w.run.rules_of(id), w.run.constants.mtu, line, w.clock.now());
         Some(&mut idle.lasting)
@@ -180,7 +180,7 @@ impl Hosts {
     /// Returns the rate of a flow's source and of the source's link. The source's rate is that of its sender, or the
     /// rate with which the next flow of its connection would begin.
     pub(super) fn source_rate(&mut self, w: &World, id: FlowId) -> Option<(Rate, Rate)> {
-        let line_rate = self.line_rate(&w.net, w.run.flow(id).src_host);
+        let line_rate = self.line_rate(w, w.run.flow(id).src_host);
         let rate = match self.slot_of_notice(&w.run, id) {
             Some(slot) => self.sender(slot).rate,
             None => self.queue_pairs.idle_mut(&w.run, id)?.lasting.last()?.rate,

@@ -32,7 +32,7 @@ impl Hosts {
         };
         let add = |sum: (u64, u64), s: &Sender| (sum.0.saturating_add(s.cwnd), sum.1.saturating_add(s.rate.as_bps()));
         let (cwnd, rate) = subflows.fold((0, 0), add);
-        Some((cwnd, rate.min(self.line_rate(&w.net, w.run.flow(id).src_host).as_bps())))
+        Some((cwnd, rate.min(self.line_rate(w, w.run.flow(id).src_host).as_bps())))
     }
 
     /// Returns the rate that the subflows of an active connection may send together, each within its base round-trip
@@ -43,7 +43,7 @@ impl Hosts {
         for (subflow, sender) in self.senders_of_subflows(id)?.enumerate() {
             sum += allowed_bps(&w.run, sender, Time::from_ps(connection.path_rtt_ps(subflow)));
         }
-        let line_rate = self.line_rate(&w.net, w.run.flow(id).src_host);
+        let line_rate = self.line_rate(w, w.run.flow(id).src_host);
         Some(sum.min(line_rate.min(w.run.config.flows[id.index()].demand).as_bps_f64()))
     }
 

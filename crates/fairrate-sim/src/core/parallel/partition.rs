@@ -84,13 +84,13 @@ impl Partition {
 
 /// Joins each host with the switches it is at.
 fn join_hosts(topology: &Topology, sets: &mut Sets) {
-    topology.links.iter().filter(|link| has_host(topology, link)).for_each(|link| sets.join(link.a, link.b));
+    topology.links.iter().filter(|link| topology.is_at_host(link)).for_each(|link| sets.join(link.a, link.b));
 }
 
 /// Joins each host with the switch of its server, and with no other.
 fn join_servers(topology: &Topology, sets: &mut Sets) {
     let is_inside = |link: &&Link| [link.a, link.b].iter().any(|&at| topology.is_scale_up(at));
-    let links = topology.links.iter().filter(|link| has_host(topology, link));
+    let links = topology.links.iter().filter(|link| topology.is_at_host(link));
     links.filter(is_inside).for_each(|link| sets.join(link.a, link.b));
 }
 
@@ -123,18 +123,14 @@ fn join_inseparable(config: &SimConfig, sets: &mut Sets) {
     }
 }
 
-/// Returns `true` if a link ends at a host.
-fn has_host(topology: &Topology, link: &Link) -> bool {
-    topology.is_host(link.a) || topology.is_host(link.b)
-}
-
 /// Returns the level of a tier; hosts are at 0.
 fn rank(tier: Tier) -> u8 {
     match tier {
         Tier::Host => 0,
-        Tier::Tor => 1,
-        Tier::Aggregation => 2,
-        Tier::Core => 3,
+        Tier::Nic => 1,
+        Tier::Tor => 2,
+        Tier::Aggregation => 3,
+        Tier::Core => 4,
     }
 }
 

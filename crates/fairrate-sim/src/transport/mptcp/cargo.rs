@@ -169,8 +169,8 @@ impl Cargo for Pieces {
         let sender = hosts.senders[slot].as_ref().expect("the slot is in use");
         let flow = w.run.flow(sender.flow);
         let subflow = usize::from(flow.subflow());
+        let line_rate = hosts.line_rate(w, flow.src_host);
         let Some(connection) = hosts.connections.get_mut(flow.parent) else { return };
-        let line_rate = w.net.ports[hosts.nics[flow.src_host].port].rate;
         connection.set_slow(subflow, sender.rate < line_rate && sender.cwnd <= w.run.constants.mtu);
         if let Some(tcp) = sender.tcp.as_ref().filter(|tcp| tcp.has_lost()) {
             connection.on_loss(subflow, tcp.undelivered());
@@ -204,7 +204,7 @@ impl Cargo for Pieces {
 /// Delays the connection's next segment by the application's rate, after a subflow has sent `wire` bytes.
 fn pace(hosts: &mut Hosts, w: &World, user_flow: FlowId, wire: u64) {
     let (demand, host) = (w.run.config.flows[user_flow.index()].demand, w.run.flow(user_flow).src_host);
-    let line_rate = w.net.ports[hosts.nics[host].port].rate;
+    let line_rate = hosts.line_rate(w, host);
     if line_rate <= demand {
         return;
     }

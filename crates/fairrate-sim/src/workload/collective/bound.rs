@@ -72,11 +72,9 @@ pub(super) fn least_time_of_matrix(matrix: &[u64], topology: &Topology, ranks: &
 /// of both if it has two ports.
 fn host_rates(topology: &Topology) -> BTreeMap<NodeId, u64> {
     let mut rates: BTreeMap<NodeId, u64> = BTreeMap::new();
-    for link in &topology.links {
-        for end in [link.a, link.b].into_iter().filter(|&end| topology.is_host(end)) {
-            let host = topology.second_ports.host_of(end).unwrap_or(end);
-            *rates.entry(host).or_default() += link.rate.as_bps();
-        }
+    for (end, link) in topology.host_links() {
+        let host = topology.second_ports.host_of(end).unwrap_or(end);
+        *rates.entry(host).or_default() += link.rate.as_bps();
     }
     rates
 }
