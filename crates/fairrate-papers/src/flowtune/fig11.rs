@@ -6,7 +6,10 @@ use fairrate_report::panel::{Axis, Panel};
 
 use super::lines::{self, Curve};
 use super::traffic::{self, LOADS, name};
-use super::{ALL, DCTCP, FLOWTUNE, IW10, K65, PFABRIC, SFQ_CODEL, TINY, Variant, WEB, XCP, XCP_NS2};
+use super::{
+    ALL, DCTCP, FLOWTUNE, FLOWTUNE_NODES, Hosts, IW10, K65, NODES_SHOWN, PFABRIC, SFQ_CODEL, SFQ_NS2, SFQ_RTO, TINY,
+    Variant, WEB, XCP, XCP_NS2,
+};
 use crate::claim::{Claim, Rule};
 use crate::drawing::with_level;
 use crate::experiment::Run;
@@ -31,24 +34,43 @@ const SCHEMES: [(&str, &[&Variant], f64); 4] = [
     ("XCP", &[&XCP_NS2, &XCP], 1.3),
 ];
 
+/// Looks of the lines of a panel.
+const LOOKS: [&str; 4] = ["powertcp", "dcqcn", "hpcc", "dctcp"];
+
+/// Returns the changes of a line, in words, each with its line: the nodes of ns-2, for sfqCoDel without RACK, and then
+/// longer timeouts.
+fn changes(of: &Variant) -> Vec<(&'static str, &'static Variant)> {
+    const HOSTS: &str = "hosts and headers are those of ns-2";
+    if of.is_of(&[&SFQ_CODEL]) {
+        let nodes = SFQ_NS2.on_nodes().map(|nodes| ("hosts and headers are those of ns-2, without RACK", nodes));
+        let rto = ("hosts and headers are those of ns-2, without RACK, and timeouts take 2 ms or more", &SFQ_RTO);
+        nodes.into_iter().chain([rto]).collect()
+    } else {
+        of.on_nodes().map(|nodes| (HOSTS, nodes)).into_iter().collect()
+    }
+}
+
 fn runs(scale: &Scale) -> Vec<Run> {
-    let variants: Vec<&Variant> = ALL.into_iter().filter(|variant| !variant.is_of(&[&IW10])).collect();
+    let ideal = ALL.into_iter().filter(|variant| !variant.is_of(&[&IW10]));
+    let variants: Vec<&Variant> = ideal.chain(NODES_SHOWN).collect();
     traffic::runs(scale, &[WEB], &variants)
 }
 
 /// The two readings of a score: the number of a run, and words.
 const READINGS: [(&str, &str); 2] = [("score of moments", "rates at moments"), ("score", "size over completion time")];
 
-/// Returns Flowtune's lead, seed by seed.
+/// Returns the lead of Flowtune with the same nodes, seed by seed.
 fn ahead(points: &Points, load: &str, of: &Variant, score: &str) -> Vec<f64> {
     let scores = |line: &str| points.values(&name(&WEB, load), line, score);
-    scores(FLOWTUNE.line).iter().zip(scores(of.line)).map(|(flowtune, other)| flowtune - other).collect()
+    let flowtune = if of.hosts == Hosts::Ns2 { FLOWTUNE_NODES.line } else { FLOWTUNE.line };
+    scores(flowtune).iter().zip(scores(of.line)).map(|(flowtune, other)| flowtune - other).collect()
 }
 
 fn panels(points: &Points) -> Vec<Panel> {
     let of = |(score, words): (&'static str, &'static str),
               (title, variants, least): (&str, &[&'static Variant], f64)| {
-        let line = |(variant, look): (&&'static Variant, &'static str)| Curve {
+        let nodes = variants.iter().flat_map(|of| changes(of)).map(|(_, nodes)| nodes);
+        let line = |(variant, look): (&'static Variant, &'static str)| Curve {
             name: variant.line.to_owned(),
             cc: look,
             values: LOADS.map(|(x, load)| (x, ahead(points, load, variant, score))).into(),
@@ -58,7 +80,7 @@ fn panels(points: &Points) -> Vec<Panel> {
             format!("{title}, {words}"),
             lines::loads(),
             y,
-            variants.iter().zip(["powertcp", "dcqcn"]).map(line).collect(),
+            variants.iter().copied().chain(nodes).zip(LOOKS).map(line).collect(),
         );
         with_level(panel, &format!("paper: from {least} on"), least, (0.1, 0.9))
     };
@@ -75,7 +97,9 @@ fn claims(points: &Points) -> Vec<Claim> {
         let line = variant.line;
         let id = if score == READINGS[0].0 { format!("moments-{line}-{load}") } else { format!("{line}-{load}") };
         let sentence = format!("load {load}: points by which Flowtune is ahead of {line}, {words}");
-        Claim::mean(&id, &sentence, Rule::AtLeast(least), "", ahead(points, load, variant, score))
+        let claim = Claim::mean(&id, &sentence, Rule::AtLeast(least), "", ahead(points, load, variant, score));
+        let change = |claim: Claim, (what, of)| claim.changing(what, ahead(points, load, of, score));
+        changes(variant).into_iter().fold(claim, change)
     };
     let of_reading = |reading| SCHEMES.into_iter().flat_map(judged).map(move |judged| claim(reading, judged));
     READINGS.into_iter().flat_map(of_reading).collect()

@@ -5,8 +5,8 @@ use fairrate_report::panel::{Axis, Panel};
 use super::lines::{self, Curve};
 use super::traffic::{self, CLASSES, LARGE, LOADS, SIZES, name};
 use super::{
-    ALL, DCTCP, FLOWTUNE, GAMMA, IW10, K65, K65_IW10, PFABRIC, SFQ_CODEL, SFQ_NS2, Sizes, TINY, TINY_NS2, Variant, WEB,
-    XCP_NS2,
+    ALL, DCTCP, FLOWTUNE, FLOWTUNE_NODES, GAMMA, IW10, K65, K65_IW10, K65_IW10_NODES, NODES, PFABRIC, SFQ_CODEL,
+    SFQ_NS2, SFQ_RTO, Sizes, TINY, TINY_NS2, Variant, WEB, XCP_NS2,
 };
 use crate::claim::{Claim, Rule};
 use crate::drawing::with_level;
@@ -35,24 +35,35 @@ const ONE: &str = CLASSES[0].2;
 const UP_TO_10: &str = CLASSES[1].2;
 
 fn runs(scale: &Scale) -> Vec<Run> {
-    let variants: Vec<&Variant> = ALL.into_iter().chain([&K65_IW10, &GAMMA, &SFQ_NS2, &TINY_NS2]).collect();
+    let nodes = NODES.into_iter().map(|(_, nodes)| nodes).chain([&SFQ_RTO]);
+    let variants: Vec<&Variant> =
+        ALL.into_iter().chain([&K65_IW10, &GAMMA, &SFQ_NS2, &TINY_NS2]).chain(nodes).collect();
     traffic::runs(scale, &SIZES, &variants)
 }
 
 fn panels(points: &Points) -> Vec<Panel> {
-    let of = |sizes: &'static Sizes, variant: &'static Variant| {
+    let of = |sizes: &'static Sizes, variant: &'static Variant, over: &'static Variant, like: &'static Variant| {
         let line = |((_, _, class), look): (&(f64, f64, &str), &'static str)| Curve {
             name: (*class).to_owned(),
             cc: look,
-            values: LOADS.map(|(x, load)| (x, ratios(points, sizes, load, variant, &FLOWTUNE, class))).into(),
+            values: LOADS.map(|(x, load)| (x, ratios(points, sizes, load, variant, over, class))).into(),
         };
-        let title = format!("{}: {} over Flowtune", sizes.title, variant.line);
+        let title = format!("{}: {} over {}", sizes.title, variant.line, over.line);
         let y = Axis::new("ratio of p99 completion times").showing(0.0, 2.0);
-        with_ranges(lines::means(title, lines::loads(), y, CLASSES.iter().zip(LOOKS).map(line).collect()), variant)
+        with_ranges(lines::means(title, lines::loads(), y, CLASSES.iter().zip(LOOKS).map(line).collect()), like)
     };
-    let drawn = |sizes| COMPARED.into_iter().chain([&GAMMA]).map(move |variant| of(sizes, variant));
+    let drawn = |sizes| {
+        let ideal = COMPARED.into_iter().chain([&GAMMA]).map(move |variant| of(sizes, variant, &FLOWTUNE, variant));
+        ideal.chain(with_nodes().map(move |(like, variant)| of(sizes, variant, &FLOWTUNE_NODES, like)))
+    };
     let panels = lines::filled(SIZES.iter().flat_map(drawn));
     panels.into_iter().map(|panel| with_level(panel, "as Flowtune", 1.0, (0.1, 0.9))).collect()
+}
+
+/// Returns the lines with the nodes of ns-2 that are compared with Flowtune's, each after the line whose numbers of the
+/// paper it has.
+fn with_nodes() -> impl Iterator<Item = (&'static Variant, &'static Variant)> {
+    NODES.into_iter().skip(1).chain([(&SFQ_NS2, &SFQ_RTO)])
 }
 
 /// Adds the paper's ranges; a range that several classes share is added once.
@@ -124,29 +135,50 @@ fn claims_of(points: &Points, sizes: &Sizes, load: &str, class: &str) -> Vec<Cla
     };
     let judged =
         ALL.into_iter().chain([&K65_IW10, &SFQ_NS2, &TINY_NS2]).filter_map(|of| Some((of, factors(of, class, load)?)));
+    let at = |of: &Variant, over: &Variant| ratios(points, sizes, load, of, over, class);
     let mut claims: Vec<Claim> = judged
-        .flat_map(|(of, rule)| {
-            BASES.map(|over| {
-                let k65 = ratios(points, sizes, load, &K65, over, class);
-                caused(claim(of, over, "", rule), of, over, class, k65)
-            })
-        })
+        .flat_map(|(of, rule)| BASES.map(|over| caused(claim(of, over, "", rule), of, over, class, at)))
         .collect();
+    let nodes = with_nodes().filter_map(|(like, of)| Some((of, factors(like, class, load)?)));
+    claims.extend(nodes.map(|(of, rule)| claim(of, &FLOWTUNE_NODES, "", rule)));
     let similar = ": \"similar performance\" for gamma from 0.2 to 1.5 (a tenth is ours)";
     claims.push(claim(&GAMMA, &FLOWTUNE, similar, Rule::About(1.0, 0.1)));
     claims
 }
 
-/// Adds the causes that were found by changing one thing; each change is also a line.
-fn caused(claim: Claim, of: &Variant, over: &Variant, class: &str, k65: Vec<f64>) -> Claim {
-    if of.cc != DCTCP.cc || class != ONE {
-        return claim;
+/// Adds the causes that were found by changing some things, whose ratios `at` returns; each change is also a line.
+fn caused(
+    claim: Claim,
+    of: &Variant,
+    over: &Variant,
+    class: &str,
+    at: impl Fn(&Variant, &Variant) -> Vec<f64>,
+) -> Claim {
+    let has_ten_segments = over.is_of(&[&IW10]);
+    let mut claim = claim;
+    if of.is_of(&[&DCTCP]) {
+        claim = claim.changing("DCTCP marks from 65 packets on", at(&K65, over));
     }
-    if over.is_of(&[&IW10]) {
-        claim.because("Flowtune's first window: from ten segments its own first packets queue, from two they do not.")
-    } else if of.is_of(&[&DCTCP]) {
-        claim.changing("DCTCP marks from 65 packets on", k65)
-    } else {
-        claim
+    if has_ten_segments {
+        claim = claim.changing("Flowtune begins with two segments", at(of, &FLOWTUNE));
     }
+    let also = if has_ten_segments { "so it does, and " } else { "" };
+    // RACK is the only other thing that the nearest line with such nodes does not have.
+    let (like, without) = if of.is_of(&[&SFQ_CODEL]) { (&SFQ_NS2, ", without RACK") } else { (of, "") };
+    if let Some(nodes) = like.on_nodes() {
+        let what = format!("{also}hosts and headers are those of ns-2{without}");
+        claim = claim.changing(&what, at(nodes, &FLOWTUNE_NODES));
+        if like.is_of(&[&SFQ_NS2]) {
+            let what = format!("{what}, and timeouts take 2 ms or more");
+            claim = claim.changing(&what, at(&SFQ_RTO, &FLOWTUNE_NODES));
+        } else if of.is_of(&[&DCTCP, &K65]) {
+            let what = format!("{what}, and DCTCP marks from 65 packets on and begins with ten segments");
+            claim = claim.changing(&what, at(&K65_IW10_NODES, &FLOWTUNE_NODES));
+        }
+    }
+    if has_ten_segments && of.cc == DCTCP.cc && class == ONE {
+        claim = claim
+            .because("Flowtune's first window: from ten segments its own first packets queue, from two they do not.");
+    }
+    claim
 }

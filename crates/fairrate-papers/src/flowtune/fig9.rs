@@ -2,8 +2,9 @@
 
 use fairrate_report::panel::{Axis, Panel};
 
+use super::lines;
 use super::traffic::{self, LOADS, name};
-use super::{ALL, DCTCP, FLOWTUNE, IW10, K65, WEB, XCP_NS2};
+use super::{ALL, DCTCP, FLOWTUNE, FLOWTUNE_NODES, IW10, K65, NODES_SHOWN, Variant, WEB, XCP_NS2};
 use crate::claim::{Claim, Rule};
 use crate::drawing::with_level;
 use crate::experiment::Run;
@@ -24,17 +25,21 @@ pub const FIGURE: Figure = Figure {
 const MOST_US: f64 = 8.9;
 const HOPS: [&str; 2] = ["2 hops", "4 hops"];
 
+/// The lines with ideal hosts, whose paths have queues of switches alone, and those with the nodes of ns-2, whose paths
+/// begin with the queue of a host.
+const SHOWN: [(&str, &[&Variant]); 2] = [("", &ALL), (", ns-2's nodes", &NODES_SHOWN)];
+
 fn runs(scale: &Scale) -> Vec<Run> {
-    traffic::runs(scale, &[WEB], &ALL)
+    SHOWN.iter().flat_map(|(_, variants)| traffic::runs(scale, &[WEB], variants)).collect()
 }
 
 fn panels(points: &Points) -> Vec<Panel> {
-    let of = |hops| {
+    let of = |(hops, (what, variants)): (&str, (&str, &[&'static Variant]))| {
         let y = Axis::new("p99 queueing delay (us)").logarithmic().showing(1.0, 300.0);
-        let panel = traffic::draw(points, &format!("paths of {hops}"), y, &ALL, hops);
+        let panel = traffic::draw(points, &format!("paths of {hops}{what}"), y, variants, hops);
         with_level(panel, "paper: Flowtune below 8.9 us", MOST_US, (0.1, 0.9))
     };
-    HOPS.map(of).into()
+    lines::filled(SHOWN.into_iter().flat_map(|shown| HOPS.map(|hops| of((hops, shown)))))
 }
 
 fn claims(points: &Points) -> Vec<Claim> {
@@ -50,21 +55,21 @@ fn claims(points: &Points) -> Vec<Claim> {
         for hops in HOPS {
             claims.push(below(FLOWTUNE.line, load, hops));
             claims.push(below(IW10.line, load, hops).because(first_window));
+            claims.push(below(FLOWTUNE_NODES.line, load, hops));
         }
     }
     for (of, factor) in [(&DCTCP, 12.0), (&K65, 12.0), (&XCP_NS2, 3.5)] {
-        for over in [&FLOWTUNE, &IW10] {
+        let longer = |of: &Variant, over: &Variant| {
             let sentence = format!("load 0.8: {} has longer queues than {} (4 hops)", of.line, over.line);
-            let values = points.ratios(&name(&WEB, "0.8"), of.line, over.line, HOPS[1]);
             let id = format!("{}-over-{}", of.line, over.line);
-            let claim = Claim::mean(&id, &sentence, Rule::Times(factor), "", values);
-            let marks = "DCTCP's queue goes by K, which the paper does not say: 12 lies between 20 packets and 65.";
-            claims.push(match over.line {
-                line if line == IW10.line => claim.because(first_window),
-                _ if of.cc == DCTCP.cc => claim.because(marks),
-                _ => claim,
-            });
-        }
+            let values = points.ratios(&name(&WEB, "0.8"), of.line, over.line, HOPS[1]);
+            Claim::mean(&id, &sentence, Rule::Times(factor), "", values)
+        };
+        let marks = "DCTCP's queue goes by K, which the paper does not say: 12 lies between 20 packets and 65.";
+        let claim = longer(of, &FLOWTUNE);
+        claims.push(if of.cc == DCTCP.cc { claim.because(marks) } else { claim });
+        claims.push(longer(of, &IW10).because(first_window));
+        claims.extend(of.on_nodes().map(|nodes| longer(nodes, &FLOWTUNE_NODES)));
     }
     claims
 }

@@ -7,7 +7,7 @@ use fairrate_report::stats;
 use fairrate_sim::PortId;
 
 use super::lines::{self, Curve};
-use super::{HADOOP, MSS, Sizes, Variant, WEB};
+use super::{HADOOP, Hosts, MSS, Sizes, Variant, WEB};
 use crate::experiment::Run;
 use crate::figure::Scale;
 use crate::moments::mean;
@@ -33,6 +33,9 @@ pub const SIZES: [Sizes; 2] = [WEB, HADOOP];
 /// The paper samples queues every millisecond of a longer run.
 const PROBES: &str = "[{ queues = [\"tor*->h*\", \"tor*->spine*\", \"spine*->tor*\"], every = \"50us\" }, \
                       { flows = \"all\", every = \"100us\" }]";
+/// The same with the queues of hosts.
+const PROBES_OF_HOSTS: &str = "[{ queues = [\"h*-nic->tor*\", \"tor*->h*\", \"tor*->spine*\", \"spine*->tor*\"], every = \"50us\" }, \
+     { flows = \"all\", every = \"100us\" }]";
 /// The rate as which less counts at a moment, so that a flow that gets nothing has a score (ours).
 const LEAST_BPS: f64 = 10e6;
 
@@ -49,8 +52,9 @@ pub fn name(sizes: &Sizes, load: &str) -> String {
 pub fn runs(scale: &Scale, sizes: &[Sizes], variants: &[&Variant]) -> Vec<Run> {
     let (until, until_s) = if scale.quick { ("2ms", 2e-3) } else { ("10ms", 10e-3) };
     let at = |sizes: &Sizes, load: &str, variant: &Variant, seed: u64| {
+        let probes = if variant.hosts == Hosts::Ideal { PROBES } else { PROBES_OF_HOSTS };
         let sets =
-            [("traffic.0.sizes", sizes.name), ("traffic.0.load", load), ("traffic.0.stop", until), ("probe", PROBES)];
+            [("traffic.0.sizes", sizes.name), ("traffic.0.load", load), ("traffic.0.stop", until), ("probe", probes)];
         variant.run(&name(sizes, load), SCENARIO, &sets, move |record| read(record, until_s)).seeded(seed).shared()
     };
     let mut runs = Vec::new();
@@ -109,7 +113,8 @@ fn rates_at_moments(record: &Record, until_s: f64) -> Vec<f64> {
 }
 
 /// Returns the 99th percentiles of the queueing delay in us, from queue lengths, of paths within a rack and between
-/// racks: at each sample, to every server, from the servers of its rack, and of the next rack over each spine.
+/// racks: at each sample, to every server, from the servers of its rack, and of the next rack over each spine. If
+/// servers have queues, theirs count too, each for one server.
 fn queueing(record: &Record, until_s: f64) -> (f64, f64) {
     let paths = paths(record);
     let mut waits = vec![0.0; record.config.topology.n_ports()];
@@ -119,27 +124,41 @@ fn queueing(record: &Record, until_s: f64) -> (f64, f64) {
             waits[sample.port.index()] = sample.qlen_bytes as f64 * 8e6 / record.rate_bps(sample.port);
         }
         let wait = |port: &PortId| waits[port.index()];
-        for (last, spines) in &paths {
-            two.push(wait(last));
-            four.extend(spines.iter().map(|[up, down]| wait(up) + wait(down) + wait(last)));
+        for Paths { last, spines, first } in &paths {
+            let [near, far] = first.as_ref().map_or([0.0; 2], |ports| ports.each_ref().map(wait));
+            two.push(near + wait(last));
+            four.extend(spines.iter().map(|[up, down]| far + wait(up) + wait(down) + wait(last)));
         }
     }
     let p99 = |values: Vec<f64>| stats::percentile(&stats::sorted(values), 0.99).unwrap_or(f64::NAN);
     (p99(two), p99(four))
 }
 
-/// Returns for each server the port to it, and for each spine the two ports from the next rack to its own.
-fn paths(record: &Record) -> Vec<(PortId, Vec<[PortId; 2]>)> {
+/// The ports on the way to a server.
+struct Paths {
+    last: PortId,
+    /// For each spine, the ports from the next rack to the server's own.
+    spines: Vec<[PortId; 2]>,
+    /// The queues of the next server of the same rack, and of the server of the next rack, if servers have queues.
+    first: Option<[PortId; 2]>,
+}
+
+/// Returns the paths to each server.
+fn paths(record: &Record) -> Vec<Paths> {
     let topology = &record.config.topology;
+    let has_queues = !topology.host_queues.are_none();
     let port = |from: &str, to: &str| topology.port(topology.node(from)?, topology.node(to)?);
+    let end = |server: u32| if has_queues { format!("h{server}-nic") } else { format!("h{server}") };
+    let rack = |server: u32| format!("tor{}", server / 16);
     let of_server = |server: u32| {
-        let rack = server / 16;
-        let (own, next) = (format!("tor{rack}"), format!("tor{}", (rack + 1) % 9));
+        let (next_door, far) = (server / 16 * 16 + (server + 1) % 16, (server + 16) % 144);
         let by = |spine: u32| {
             let spine = format!("spine{spine}");
-            Some([port(&next, &spine)?, port(&spine, &own)?])
+            Some([port(&rack(far), &spine)?, port(&spine, &rack(server))?])
         };
-        Some((port(&own, &format!("h{server}"))?, (0..4).filter_map(by).collect()))
+        let queue = |server: u32| port(&end(server), &rack(server));
+        let first = if has_queues { Some([queue(next_door)?, queue(far)?]) } else { None };
+        Some(Paths { last: port(&rack(server), &end(server))?, spines: (0..4).filter_map(by).collect(), first })
     };
     (0..144).filter_map(of_server).collect()
 }
