@@ -172,6 +172,15 @@ fn read_algorithms(s: &mut Section<'_>, kind: &Kind, named: &[(String, u8, Outpu
     }
 }
 
+/// Classes of sizes, which metrics name as they name blocks.
+const CLASS_NAMES: [&str; 5] = ["all", "short", "10-100KB", "medium", "long"];
+
+/// Returns `true` if metrics have another meaning of a name: a class of sizes, or a block by its number.
+fn is_reserved(name: &str) -> bool {
+    let is_number = |rest: &str| !rest.is_empty() && rest.bytes().all(|byte| byte.is_ascii_digit());
+    CLASS_NAMES.contains(&name) || name.strip_prefix("block").is_some_and(is_number)
+}
+
 /// Reads the name of a block, which must not be that of an earlier one.
 fn read_name(s: &mut Section<'_>, earlier: &[Block<'_>]) -> String {
     let Some(name) = s.optional::<String>("name") else { return String::new() };
@@ -180,6 +189,10 @@ fn read_name(s: &mut Section<'_>, earlier: &[Block<'_>]) -> String {
         let message = format!("`{}` is no name of a block", name.value.escape_debug());
         let help = format!("use up to {LONGEST_NAME} letters, digits, `-` and `_`, for instance `incast`");
         s.report.problem("scenario::bad_name", name.site, message, "this name", help);
+    } else if is_reserved(&name.value) {
+        let message =
+            format!("`{}` means something else in metrics: a class of sizes, or a block by number", name.value);
+        s.report.problem("scenario::bad_name", name.site, message, "this name", "choose another, as `incast`");
     } else if earlier.iter().any(|block| block.name == name.value) {
         let message = format!("two blocks are called `{}`", name.value);
         s.report.problem("scenario::bad_name", name.site, message, "taken already", "give each a name of its own");

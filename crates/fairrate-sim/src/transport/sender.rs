@@ -355,12 +355,17 @@ impl Sender {
     /// Reacts to a reported gap, beyond which `[seq, seq + len)` has arrived.
     pub fn on_gap(&mut self, recovery: Recovery, seq: u64, len: u64) {
         match recovery {
-            Recovery::GoBackN => self.snd_nxt = self.snd_una,
+            Recovery::GoBackN => {
+                self.snd_nxt = self.snd_una;
+                self.tally.recoveries += 1;
+            }
             Recovery::SelectiveRepeat => {
                 self.sacked.insert(seq, seq + len);
+                // Each packet beyond a gap reports it; one recovery repairs all gaps of what was in flight.
                 if self.recovery.is_none() {
                     let (next, until) = (self.snd_una, self.snd_nxt);
                     self.recovery = Some(Recovering { next, until, lost_below: 0 });
+                    self.tally.recoveries += 1;
                 }
             }
         }

@@ -63,6 +63,7 @@ pub(in crate::schema) fn build(
         }
     }
     check_ids(report, blocks, &made);
+    check_groups(report, blocks, &made);
     let mut workload = merge(made);
     topology.spread_over_ports(&mut workload.flows, seed);
     report.check()?;
@@ -83,6 +84,23 @@ fn check_ids(report: &Report, blocks: &[Block<'_>], made: &[Workload]) {
         if let Some(id) = ids.find(|&id| !taken.insert(id)) {
             let message = format!("id {id} is of a flow of another list, too");
             let help = "give each flow an id of its own, or write `ignore_columns = [\"id\"]`";
+            report.problem("scenario::conflict", block.anchor.site_of("path"), message, "`path`", help);
+        }
+    }
+}
+
+/// Checks that no group of a list is the number of another block, whose flows it would count among.
+fn check_groups(report: &Report, blocks: &[Block<'_>], made: &[Workload]) {
+    for ((block, workload), own) in blocks.iter().zip(made).zip(0u32..) {
+        let is_taken = |group: u32| group != own && (group as usize) < blocks.len();
+        let taken = workload.flows.iter().map(|flow| flow.group).find(|&group| is_taken(group));
+        if let Some(group) = taken.filter(|_| matches!(block.kind, Kind::List { .. })) {
+            let name = match blocks[group as usize].name.as_str() {
+                "" => format!("number {group}"),
+                name => format!("`{name}`"),
+            };
+            let message = format!("group {group} of this list is the number of another block, {name}");
+            let help = format!("number groups from {} on, or write `ignore_columns = [\"group\"]`", blocks.len());
             report.problem("scenario::conflict", block.anchor.site_of("path"), message, "`path`", help);
         }
     }

@@ -109,7 +109,6 @@ impl Transport for Rdma {
         }
         if p.kind == PacketKind::Nack {
             sender.on_gap(c.recovery, p.data_seq, u64::from(p.payload));
-            sender.tally.recoveries += 1;
             hosts.connections.controller(sender).on_loss(now, Loss::Gap);
         }
         let ack = ack_of(&w.net.pool, packet, sender, newly_acked, now, c.header_words);
