@@ -165,7 +165,7 @@ pub fn run(args: &Args, registry: &Registry) -> Result<ExitCode, Failure> {
     if args.json {
         output::print_json(&shown)?;
     } else {
-        output::print_text(&shown.to_text())?;
+        output::print_text(&shown.to_text(&args.chosen.words()))?;
     }
     Ok(ExitCode::SUCCESS)
 }
@@ -204,10 +204,12 @@ fn ports(args: &Args, registry: &Registry) -> Result<Vec<ShownPort>, Failure> {
 }
 
 impl Shown {
-    fn to_text(&self) -> String {
+    /// Returns the tables of flows that were `chosen` in these words, and of ports.
+    fn to_text(&self, chosen: &str) -> String {
         let heading = format!("{}: {}, seed {} ({})\n", self.scenario, self.cc, self.seed, self.state);
         let flows = if self.flows.is_empty() {
-            "no such flow has started and has an end\n".to_owned()
+            let of = if chosen.is_empty() { String::new() } else { format!(" of {}", chosen.trim_start_matches(", ")) };
+            format!("no flow{of} has started and has an end\n")
         } else {
             let head = ["flow", "from", "to", "block", "bytes", "start", "FCT", "slowdown", "sent again", "timeouts"];
             table("Flows with the largest slowdowns", &head, self.flows.iter().map(ShownFlow::row), 3)

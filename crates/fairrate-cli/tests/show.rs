@@ -64,7 +64,7 @@ fn flows_are_chosen_by_size_and_block() {
     assert_eq!(unknown.status.code(), Some(2));
     assert!(stderr(&unknown).contains("small"), "{}", stderr(&unknown));
     let text = stdout(&run(&["show", &out, "--block", "7"]));
-    assert!(text.contains("no such flow"), "{text}");
+    assert!(text.contains("no flow of block 7 has started"), "{text}");
 }
 
 #[test]

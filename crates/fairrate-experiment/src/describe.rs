@@ -409,7 +409,9 @@ fn acknowledgments(config: &SimConfig, flow: &FlowSpec, packets: f64) -> f64 {
     let transport = config.stack(flow.stack).0;
     let every = match transport.kind {
         Transport::Uet { ack_every } => Some(ack_every),
-        _ => transport.ack_every,
+        // Every n-th segment; a timeout that is due before adds some.
+        Transport::Tcp(tcp) => tcp.delayed_ack.map(|ack| Bytes::new(u64::from(ack.every) * transport.mtu.as_u64())),
+        Transport::Rdma => transport.ack_every,
     };
     every.map_or(packets, |every| {
         (packets * transport.mtu.as_f64() / every.as_f64()).ceil().clamp(packets.min(1.0), packets)

@@ -90,9 +90,16 @@ const LOOKED_AT: &[(&str, &str)] = &[
     ("flowtune/fig6", "three meanings of update traffic"),
     (
         "flowtune/fig8",
-        "TCP's first window, DCTCP's K, XCP's timers, sfqCoDel's buffer and target, losses found without RACK, and Flowtune's gamma",
+        "TCP's first window, DCTCP's K, XCP's timers, sfqCoDel's buffer and target, losses found without RACK, \
+         Flowtune's gamma, hosts and headers as in ns-2, and with them timeouts of 2 ms in place of 200 us",
     ),
-    ("flowtune/fig11", "rates at moments and by size over completion time, DCTCP's K, sfqCoDel's buffer and target"),
+    ("flowtune/fig10", "sfqCoDel's buffer and target, hosts and headers as in ns-2, and with them timeouts of 2 ms"),
+    ("flowtune/fig9", "TCP's first window, DCTCP's K, and hosts and headers as in ns-2"),
+    (
+        "flowtune/fig11",
+        "rates at moments and by size over completion time, DCTCP's K, sfqCoDel's buffer and target, hosts and headers as in ns-2, and \
+         with them timeouts of 2 ms",
+    ),
     ("flowtune/fig12", "what a flow takes at prices of 0, and single precision; a smaller step of the gradient method"),
     (
         "flowtune/fig13",

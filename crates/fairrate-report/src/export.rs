@@ -75,7 +75,7 @@ pub fn csv(figure: &Panel) -> String {
     let is_in_rows = !figure.y.rows.is_empty();
     let has_bands = !is_in_rows && figure.series.iter().any(|s| !s.low.is_empty());
     let mut head = if is_in_rows {
-        let what = if figure.parts { ["row", "series"].as_slice() } else { &["port"] };
+        let what = if figure.parts { ["row", "series"].as_slice() } else { &["row"] };
         what.iter().map(|&name| name.to_owned()).chain([format!("from: {x}"), format!("to: {x}")]).collect()
     } else {
         vec!["series".to_owned(), x.clone(), y.clone()]

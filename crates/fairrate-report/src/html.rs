@@ -91,15 +91,17 @@ fn header(variants: &[Variant], comparison: &Comparison, lines: &[Line]) -> Stri
         [one] if one.runs.len() == 1 => "Simulated run",
         [_] => "Simulated runs",
         _ if variants.iter().any(|v| !v.first().point.is_empty()) => "Comparison over a grid",
-        _ => "Comparison on one workload",
+        _ => "Comparison",
     };
     let scale = Grid::of(variants, &comparison.metrics).map_or_else(
         || {
-            format!(
-                "{} flows &middot; {} simulated",
-                format::count(first.flows.len() as f64),
-                format::time_ns(first.totals.end_ns)
-            )
+            let all = |value: &dyn Fn(&RunData) -> f64, shown: fn(f64) -> String| {
+                let values = variants.iter().map(|variant| value(variant.first()));
+                let (least, most) = values.fold((f64::INFINITY, 0.0), |(a, b), x| (x.min(a), x.max(b)));
+                if least < most { format!("{} to {}", shown(least), shown(most)) } else { shown(most) }
+            };
+            let flows = all(&|run| run.flows.len() as f64, format::count);
+            format!("{flows} flows &middot; {} simulated", all(&|run| run.totals.end_ns, format::time_ns))
         },
         |grid| escape(&grid.summary()),
     );

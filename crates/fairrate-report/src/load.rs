@@ -109,7 +109,8 @@ fn totals(s: &Summary) -> Totals {
         end_ns: s.sim_s * 1e9,
         wall_s: s.wall_s,
         packet_hops: s.packet_hops,
-        goodput_bps: s.goodput_bps,
+        // Within no time there is no rate.
+        goodput_bps: if s.measured.from_ns < s.measured.until_ns { s.goodput_bps } else { f64::NAN },
         drops: s.drops,
         counts: s.counts,
         trimmed_bytes: s.bytes_trimmed,

@@ -203,7 +203,7 @@ impl Page<'_> {
 
     /// Returns the slowdown against flow size.
     fn slowdown_by_size(&self, wanted: &BySize) -> Vec<Panel> {
-        let unfinished = self.unfinished(". Hollow: lower bounds where flows did not finish: ");
+        let unfinished = self.unfinished(". Hollow: lower bounds where not all flows finished: ");
         by_size::figures(&self.each().collect::<Vec<_>>(), wanted, &unfinished)
     }
 

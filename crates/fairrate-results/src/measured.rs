@@ -156,11 +156,13 @@ impl Meter {
         let crossed = self.crossed(spec);
         self.delivered.add(outcome.delivered_bytes, crossed);
         self.groups.end(spec, outcome);
-        if outcome.start < self.from || self.until.is_some_and(|until| until < outcome.start) {
+        let is_later = self.until.is_some_and(|until| until < outcome.start);
+        if spec.bytes == Bytes::MAX {
+            // Its bytes are carried, and it offers no load: what it has asked for has no end.
+            self.has_endless |= !is_later && self.from < spec.stop;
             return;
         }
-        if spec.bytes == Bytes::MAX {
-            self.has_endless = true;
+        if outcome.start < self.from || is_later {
             return;
         }
         let (bytes, start, ideal) = (spec.bytes.as_u64(), outcome.start, outcome.ideal_fct);

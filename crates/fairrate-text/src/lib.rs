@@ -2,7 +2,7 @@
 
 /// Returns the name among `known` that `word` was probably meant to be; `None` if none is near.
 ///
-/// Case does not count, and `_` is `-`. A name that has `word` as one of its parts comes before names that are spelled
+/// Case does not count, and `_` is `-`. A name one edit away comes first. A name that has `word` as one of its parts comes before names that are spelled
 /// alike, and those before names that contain `word` or are contained in it. Names are spelled alike if a third of the
 /// word's characters (two at least) are edits enough to get from one to the other; swapping two neighbours is one edit.
 pub fn nearest<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
@@ -11,10 +11,12 @@ pub fn nearest<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> Opti
     let names: Vec<(&str, String)> = known.into_iter().map(|name| (name, plain(name))).collect();
     let edits = |plain: &str| strsim::damerau_levenshtein(&wanted, plain);
     let has_part = |plain: &str| 1 < wanted.len() && plain.split('-').any(|part| part == wanted);
-    if let Some((name, _)) = names.iter().filter(|(_, plain)| has_part(plain)).min_by_key(|(_, plain)| edits(plain)) {
+    let (best, spelling) = names.iter().min_by_key(|(_, plain)| edits(plain))?;
+    let is_slip = 3 <= wanted.len() && edits(spelling) <= 1;
+    let with_part = names.iter().filter(|(_, plain)| has_part(plain)).min_by_key(|(_, plain)| edits(plain));
+    if let Some((name, _)) = with_part.filter(|_| !is_slip) {
         return Some(name);
     }
-    let (best, spelling) = names.iter().min_by_key(|(_, plain)| edits(plain))?;
     let n_chars = wanted.chars().count();
     if edits(spelling) <= (n_chars / 3).max(2) && edits(spelling) < n_chars {
         return Some(best);

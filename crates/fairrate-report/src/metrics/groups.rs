@@ -69,7 +69,7 @@ pub(super) fn of(runs: &[RunData]) -> Vec<GroupMetrics> {
             flows: share.flows,
             goodput_bps: mean(&|run, group| {
                 let seconds = seconds(run);
-                Some(if 0.0 < seconds { group.goodput_bytes as f64 * 8.0 / seconds } else { 0.0 })
+                Some(if 0.0 < seconds { group.goodput_bytes as f64 * 8.0 / seconds } else { f64::NAN })
             })
             .unwrap_or(0.0),
             share: mean(&part),

@@ -3,10 +3,11 @@
 use std::fmt::Write as _;
 
 use fairrate_sim::topology::Topology;
-use fairrate_sim::{EcmpHash, FlowSpec, Pfc, SimConfig, Transport, Trigger, WindowRule};
+use fairrate_sim::{Connection, EcmpHash, FlowSpec, Pfc, SimConfig, Transport, Trigger, WindowRule};
 use fairrate_units::{Bytes, Rate, Time};
 
 use super::MODES;
+use crate::Overrides;
 use crate::scenario::Scenario;
 
 /// The files of a run.
@@ -39,7 +40,9 @@ pub fn export(scenario: &Scenario) -> Result<Exported, (String, String)> {
         ("flow.txt", flows(&config.flows, config.transport.data_class)),
         ("trace.txt", "0\n\n".to_owned()),
     ];
-    Ok(Exported { files, left_out: left_out(config, options) })
+    let mut left_out = left_out(config, options);
+    left_out.extend(other_keys(scenario));
+    Ok(Exported { files, left_out })
 }
 
 /// Returns the number of the algorithm `name` in `CC_MODE`, and the options of PowerTCP's code if it alone has it.
@@ -105,6 +108,15 @@ fn left_out(config: &SimConfig, options: Option<&str>) -> Vec<String> {
             "Sizes of flows above 4 GB, endless ones among them: the ns-3 code keeps 32 bits.",
         ),
         (flows.iter().any(|flow| flow.weight != 1.0), "Weights of flows."),
+        (flows.iter().any(|flow| flow.demand < Rate::MAX), "Rates at which applications send (`demand`)."),
+        (
+            flows.iter().any(|flow| flow.stop < Time::MAX || flow.burst.is_some()),
+            "Times at which endless flows stop, and their pauses.",
+        ),
+        (
+            flows.iter().any(|flow| flow.connection == Connection::PerPair),
+            "Connections that several flows share (`connection`).",
+        ),
         (
             matches!(config.transport.window, WindowRule::Fixed(_) | WindowRule::Bdp),
             "The size of the window: the ns-3 code has the bandwidth-delay product of its network.",
@@ -134,6 +146,43 @@ fn left_out(config: &SimConfig, options: Option<&str>) -> Vec<String> {
     });
     let lacking = parts.into_iter().filter(|(is_lacking, _)| *is_lacking).map(|(_, sentence)| sentence.to_owned());
     algorithm.into_iter().chain(lacking).collect()
+}
+
+/// Keys of sections that the files carry, or that another sentence is about.
+const SAID: [(&str, &[&str]); 3] = [
+    ("links", &[]),
+    ("switch", &["buffer", "ecn", "ecmp", "pfc"]),
+    ("transport", &["kind", "cc", "mtu", "window", "data_class"]),
+];
+
+/// Returns a sentence with all other keys of links, switches and the transport whose values are not those of
+/// `profile = "ns3"`, which are the constants of the ns-3 code.
+fn other_keys(scenario: &Scenario) -> Option<String> {
+    let own = scenario.to_toml();
+    let topology = lines_of(&own, "topology").collect::<Vec<_>>().join("\n");
+    let cc = scenario.sim_config().cc.info().name;
+    let plain = format!(
+        "profile = \"ns3\"\nduration = \"1ms\"\n[topology]\n{topology}\n[transport]\ncc = \"{cc}\"\n\
+         [[traffic]]\nkind = \"permutation\"\nbytes = \"1KB\"\n"
+    );
+    let texts = scenario.files().filter_map(|(name, content)| Some((name, std::str::from_utf8(content).ok()?)));
+    let texts: Vec<(&str, &str)> = texts.collect();
+    let code = Scenario::from_texts(&plain, "ns3.toml", &texts, &Overrides::default()).ok()?.to_toml();
+    let differ = |(section, said): (&'static str, &'static [&str])| {
+        let code: Vec<&str> = lines_of(&code, section).collect();
+        let others = lines_of(&own, section).filter(move |line| !code.contains(line));
+        let keys = others.filter_map(|line| line.split_once(" = ")).map(|(key, _)| key);
+        keys.filter(|key| !said.contains(key)).map(move |key| format!("`{section}.{key}`"))
+    };
+    let keys: Vec<String> = SAID.into_iter().flat_map(differ).collect();
+    let list = keys.join(", ");
+    (!keys.is_empty()).then(|| format!("Keys whose values are not those of `profile = \"ns3\"`: {list}."))
+}
+
+/// Returns the lines of a section of a resolved scenario, which has a line for each key.
+fn lines_of<'a>(resolved: &'a str, section: &'a str) -> impl Iterator<Item = &'a str> {
+    let is_head = move |line: &&str| *line == format!("[{section}]");
+    resolved.lines().skip_while(move |line| !is_head(line)).skip(1).take_while(|line| !line.starts_with('['))
 }
 
 fn last_start(flows: &[FlowSpec]) -> Time {

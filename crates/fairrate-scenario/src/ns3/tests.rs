@@ -87,11 +87,29 @@ fn errors_have_lines() {
 }
 
 #[test]
+fn keys_that_the_files_lack_are_named() {
+    let text = "profile = \"ns3\"\nduration = \"3ms\"\n[links]\nframe_overhead = \"20B\"\n[topology]\nkind = \"star\"\n\
+        [switch]\ndt_alpha = 0.5\n[transport]\ncc = \"hpcc\"\nrto = \"1ms\"\nrecovery = \"selective-repeat\"\n\
+        [[traffic]]\nkind = \"incast\"\nreceiver = 0\nsenders = 3\nbytes = \"endless\"\nstop = \"1ms\"\ndemand = \"1Gbps\"\n";
+    let scenario = Scenario::from_texts(text, "s.toml", &[], &Overrides::default()).unwrap_or_else(|e| panic!("{e}"));
+    let left_out = export(&scenario).expect("the rest can be carried over").left_out.join("\n");
+    for part in [
+        "not those of `profile = \"ns3\"`: `links.frame_overhead`, `switch.dt_alpha`, `transport.recovery`, `transport.rto`.",
+        "at which endless flows stop",
+        "(`demand`)",
+    ] {
+        assert!(left_out.contains(part), "{left_out}");
+    }
+}
+
+#[test]
 fn what_is_exported_comes_back_the_same() {
     let text = "profile = \"ns3\"\nduration = \"3ms\"\n[topology]\nkind = \"leaf-spine\"\nleaves = 2\nspines = 2\nhosts_per_leaf = 4\n\
         [transport]\ncc = \"hpcc\"\nwindow = \"rate-scaled\"\n[[traffic]]\nkind = \"poisson\"\nsizes = \"websearch\"\nload = 0.5\nstop = \"2ms\"\n";
     let scenario = Scenario::from_texts(text, "s.toml", &[], &Overrides::default()).expect("it is sound");
     let exported = export(&scenario).expect("the ns-3 code has all of it");
+    let keys = exported.left_out.iter().find(|sentence| sentence.starts_with("Keys"));
+    assert_eq!(keys, None);
     let file = |name: &str| &exported.files.iter().find(|file| file.0 == name).expect("it is there").1;
     let settings = Config::parse(file("config.txt")).expect("it reads");
     let imported = import("run", &settings).expect("it can be carried over");

@@ -153,7 +153,7 @@ impl<'a> Files<'a> {
         let mut names = self.place.names_beside(path);
         names.sort();
         let names: Vec<&str> = names.iter().map(String::as_str).collect();
-        let near = nearest(wanted, names.iter().copied())?;
+        let near = nearest(wanted, names.iter().copied()).filter(|near| *near != wanted)?;
         Path::new(path).with_file_name(near).to_str().map(str::to_owned)
     }
 }
@@ -163,7 +163,9 @@ fn no_such_file() -> String {
 }
 
 fn read_regular(path: &Path) -> Result<String, String> {
-    String::from_utf8(read_bytes(path)?).map_err(|_| "it is not text".to_owned())
+    let text = String::from_utf8(read_bytes(path)?).map_err(|_| "it is not text in UTF-8".to_owned())?;
+    // Some spreadsheets begin a file with a byte order mark.
+    Ok(text.strip_prefix('\u{feff}').map_or(text.clone(), str::to_owned))
 }
 
 fn read_bytes(path: &Path) -> Result<Vec<u8>, String> {

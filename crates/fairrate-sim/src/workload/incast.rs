@@ -216,6 +216,11 @@ impl IncastQueries {
             return Err(FieldError::new("stop", "requests never end").help("give `stop`"));
         }
         let n = self.responders as usize;
+        if racks.len() < 2 {
+            let message = "responders are in other racks than their requester, and this network has one rack";
+            return Err(FieldError::new("responders", message)
+                .help("take a network with several racks, as `kind = \"leaf-spine\"`"));
+        }
         for requester in topology.hosts() {
             racks.peers(requester, Peers::OtherRack).at_least(n, "responders", topology, requester, "other-rack")?;
         }
