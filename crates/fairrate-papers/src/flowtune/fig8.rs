@@ -5,8 +5,8 @@ use fairrate_report::panel::{Axis, Panel};
 use super::lines::{self, Curve};
 use super::traffic::{self, CLASSES, LARGE, LOADS, SIZES, name};
 use super::{
-    ALL, DCTCP, FLOWTUNE, FLOWTUNE_NODES, GAMMA, IW10, K65, K65_IW10, K65_IW10_NODES, NODES, PFABRIC, SFQ_CODEL,
-    SFQ_NS2, SFQ_RTO, Sizes, TINY, TINY_NS2, Variant, WEB, XCP_NS2,
+    ALL, DCTCP, DCTCP_NODES, FLOWTUNE, FLOWTUNE_NODES, GAMMA, IW10, K65, K65_IW10, K65_IW10_NODES, K65_NODES, NODES,
+    PFABRIC, SFQ_CODEL, SFQ_NS2, SFQ_RTO, Sizes, TINY, TINY_NS2, Variant, WEB, XCP_NS2,
 };
 use crate::claim::{Claim, Rule};
 use crate::drawing::with_level;
@@ -140,10 +140,29 @@ fn claims_of(points: &Points, sizes: &Sizes, load: &str, class: &str) -> Vec<Cla
         .flat_map(|(of, rule)| BASES.map(|over| caused(claim(of, over, "", rule), of, over, class, at)))
         .collect();
     let nodes = with_nodes().filter_map(|(like, of)| Some((of, factors(like, class, load)?)));
-    claims.extend(nodes.map(|(of, rule)| claim(of, &FLOWTUNE_NODES, "", rule)));
+    claims.extend(nodes.map(|(of, rule)| {
+        let claim = claim(of, &FLOWTUNE_NODES, "", rule);
+        let change = |claim: Claim, (what, of): (&str, &Variant)| claim.changing(what, at(of, &FLOWTUNE_NODES));
+        changes(of).into_iter().fold(claim, change)
+    }));
     let similar = ": \"similar performance\" for gamma from 0.2 to 1.5 (a tenth is ours)";
     claims.push(claim(&GAMMA, &FLOWTUNE, similar, Rule::About(1.0, 0.1)));
     claims
+}
+
+/// Returns the changes of a line with the nodes of ns-2, in words, each with the line that it makes.
+fn changes(of: &Variant) -> Vec<(&'static str, &'static Variant)> {
+    let ten_segments = ("DCTCP begins with ten segments", &K65_IW10_NODES);
+    if of.is_of(&[&DCTCP_NODES]) {
+        let both = ("it does, and begins with ten segments", &K65_IW10_NODES);
+        vec![("DCTCP marks from 65 packets on", &K65_NODES), both]
+    } else if of.is_of(&[&K65_NODES]) {
+        vec![ten_segments]
+    } else if SFQ_NS2.on_nodes().is_some_and(|nodes| of.is_of(&[nodes])) {
+        vec![("timeouts take 2 ms or more", &SFQ_RTO)]
+    } else {
+        Vec::new()
+    }
 }
 
 /// Adds the causes that were found by changing some things, whose ratios `at` returns; each change is also a line.

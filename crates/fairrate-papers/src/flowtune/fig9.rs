@@ -4,7 +4,10 @@ use fairrate_report::panel::{Axis, Panel};
 
 use super::lines;
 use super::traffic::{self, LOADS, name};
-use super::{ALL, DCTCP, FLOWTUNE, FLOWTUNE_NODES, IW10, K65, NODES_SHOWN, Variant, WEB, XCP_NS2};
+use super::{
+    ALL, DCTCP, DCTCP_NODES, FLOWTUNE, FLOWTUNE_NODES, IW10, K65, K65_NODES, NODES_SHOWN, ONE_SEGMENT_NODES, Variant,
+    WEB, XCP_NS2,
+};
 use crate::claim::{Claim, Rule};
 use crate::drawing::with_level;
 use crate::experiment::Run;
@@ -30,7 +33,8 @@ const HOPS: [&str; 2] = ["2 hops", "4 hops"];
 const SHOWN: [(&str, &[&Variant]); 2] = [("", &ALL), (", ns-2's nodes", &NODES_SHOWN)];
 
 fn runs(scale: &Scale) -> Vec<Run> {
-    SHOWN.iter().flat_map(|(_, variants)| traffic::runs(scale, &[WEB], variants)).collect()
+    let shown = SHOWN.iter().flat_map(|(_, variants)| traffic::runs(scale, &[WEB], variants));
+    shown.chain(traffic::runs(scale, &[WEB], &[&ONE_SEGMENT_NODES])).collect()
 }
 
 fn panels(points: &Points) -> Vec<Panel> {
@@ -55,21 +59,29 @@ fn claims(points: &Points) -> Vec<Claim> {
         for hops in HOPS {
             claims.push(below(FLOWTUNE.line, load, hops));
             claims.push(below(IW10.line, load, hops).because(first_window));
-            claims.push(below(FLOWTUNE_NODES.line, load, hops));
+            let one = points.values(&name(&WEB, load), ONE_SEGMENT_NODES.line, hops);
+            claims.push(below(FLOWTUNE_NODES.line, load, hops).changing("Flowtune begins with one segment", one));
         }
     }
     for (of, factor) in [(&DCTCP, 12.0), (&K65, 12.0), (&XCP_NS2, 3.5)] {
+        let ratios = |of: &Variant, over: &Variant| points.ratios(&name(&WEB, "0.8"), of.line, over.line, HOPS[1]);
         let longer = |of: &Variant, over: &Variant| {
             let sentence = format!("load 0.8: {} has longer queues than {} (4 hops)", of.line, over.line);
             let id = format!("{}-over-{}", of.line, over.line);
-            let values = points.ratios(&name(&WEB, "0.8"), of.line, over.line, HOPS[1]);
-            Claim::mean(&id, &sentence, Rule::Times(factor), "", values)
+            Claim::mean(&id, &sentence, Rule::Times(factor), "", ratios(of, over))
         };
         let marks = "DCTCP's queue goes by K, which the paper does not say: 12 lies between 20 packets and 65.";
         let claim = longer(of, &FLOWTUNE);
         claims.push(if of.cc == DCTCP.cc { claim.because(marks) } else { claim });
         claims.push(longer(of, &IW10).because(first_window));
-        claims.extend(of.on_nodes().map(|nodes| longer(nodes, &FLOWTUNE_NODES)));
+        claims.extend(of.on_nodes().map(|nodes| {
+            let claim = longer(nodes, &FLOWTUNE_NODES);
+            if nodes.is_of(&[&DCTCP_NODES]) {
+                claim.changing("DCTCP marks from 65 packets on", ratios(&K65_NODES, &FLOWTUNE_NODES))
+            } else {
+                claim
+            }
+        }));
     }
     claims
 }

@@ -160,12 +160,21 @@ const XCP_NS2: Variant =
     Variant { line: "xcp, timers of ns-2", cc: "xcp", sets: &[("transport.xcp.timers", "ns2")], hosts: Hosts::Ideal };
 
 const FLOWTUNE_NODES: Variant = FLOWTUNE.with_nodes("flowtune, ns-2's nodes");
+/// Flowtune that begins with one segment.
+const ONE_SEGMENT_NODES: Variant = Variant {
+    line: "flowtune, 1 segment, ns-2's nodes",
+    cc: "flowtune",
+    sets: &[("transport.flowtune.initial_window", "1")],
+    hosts: Hosts::Ns2,
+};
+const DCTCP_NODES: Variant = DCTCP.with_nodes("dctcp, ns-2's nodes");
+const K65_NODES: Variant = K65.with_nodes("dctcp, K = 65, ns-2's nodes");
 const K65_IW10_NODES: Variant = K65_IW10.with_nodes("dctcp, K = 65, 10 segments, ns-2's nodes");
 /// The lines with the nodes of ns-2, and the line of each with ideal hosts.
 const NODES: [(&Variant, &Variant); 7] = [
     (&FLOWTUNE, &FLOWTUNE_NODES),
-    (&DCTCP, &DCTCP.with_nodes("dctcp, ns-2's nodes")),
-    (&K65, &K65.with_nodes("dctcp, K = 65, ns-2's nodes")),
+    (&DCTCP, &DCTCP_NODES),
+    (&K65, &K65_NODES),
     (&K65_IW10, &K65_IW10_NODES),
     (&PFABRIC, &PFABRIC.with_nodes("pfabric, ns-2's nodes")),
     (&SFQ_NS2, &SFQ_NS2.with_nodes("sfqCoDel, no RACK, ns-2's nodes")),
