@@ -2,9 +2,10 @@
 
 /// Returns the name among `known` that `word` was probably meant to be; `None` if none is near.
 ///
-/// Case does not count, and `_` is `-`. A name one edit away comes first. A name that has `word` as one of its parts comes before names that are spelled
-/// alike, and those before names that contain `word` or are contained in it. Names are spelled alike if a third of the
-/// word's characters (two at least) are edits enough to get from one to the other; swapping two neighbours is one edit.
+/// Case does not count, and `_` is `-`. A name one edit away comes first. A name that has `word` as one of its parts
+/// comes before names that are spelled alike, and those before names that contain `word` or are contained in it. Names
+/// are spelled alike if a third of the word's characters (two at least) are edits enough to get from one to the other;
+/// swapping two neighbours is one edit.
 pub fn nearest<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     let plain = |text: &str| text.to_lowercase().replace('_', "-");
     let wanted = plain(word);
