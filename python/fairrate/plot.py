@@ -141,6 +141,9 @@ def slowdown(
     """A percentile of the FCT slowdown by flow size, a line for each label of a sweep or of a dict of results.
 
     Flows of all seeds of a label count together. A bucket's point is at its upper end; buckets without flows have none.
+
+    Raises:
+        ValueError: If ``p`` is no share from 0 to 1.
     """
     ax = _axes(ax)
     for label, flows in _flows_by_label(results).items():

@@ -61,13 +61,20 @@ def percentile(values: Iterable[float], p: float) -> float | None:
     """The nearest-rank percentile: the smallest value with at least the share ``p`` (0 to 1) at or below it.
 
     Always a value that occurred; ``None`` without values.
+
+    Raises:
+        ValueError: If ``p`` is no share from 0 to 1.
     """
-    return _native.percentile(_floats(values), [p])[0]
+    return _native.percentile(_floats(values), _shares([p]))[0]
 
 
 def percentiles(values: Iterable[float], p: Sequence[float]) -> list[float | None]:
-    """Several :func:`percentile` of the same values."""
-    return _native.percentile(_floats(values), list(p))
+    """Several :func:`percentile` of the same values.
+
+    Raises:
+        ValueError: If one of ``p`` is no share from 0 to 1.
+    """
+    return _native.percentile(_floats(values), _shares(p))
 
 
 def mean(values: Iterable[float]) -> float | None:
@@ -129,8 +136,13 @@ def by_size(
 
     Returns:
         A row a bucket: ``above_bytes``, ``up_to_bytes`` (null: no end), ``flows``, ``mean``, and ``p50`` and so on.
+
+    Raises:
+        ValueError: If one of ``p`` is no share from 0 to 1.
     """
     import polars
+
+    p = _shares(p)
 
     frame = polars.DataFrame(flows).select("bytes", value).drop_nulls()
     rows = []
@@ -147,3 +159,17 @@ def by_size(
 
 def _floats(values: Iterable[float]) -> list[float]:
     return [float(x) for x in values]
+
+
+def _shares(p: Iterable[float]) -> list[float]:
+    """Returns shares as floats.
+
+    Raises:
+        ValueError: If one is not from 0 to 1.
+    """
+    found = [float(share) for share in p]
+    for share in found:
+        if not 0 <= share <= 1:
+            instead = f": write {round(share / 100, 9):g} for the percentile {share:g}" if 1 < share <= 100 else ""
+            raise ValueError(f"percentiles are shares from 0 to 1, which {share:g} is not{instead}")
+    return found

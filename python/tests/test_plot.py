@@ -70,6 +70,8 @@ def test_a_cdf_ends_at_one() -> None:
 
 
 def test_slowdowns_and_bars(sweep: fairrate.Sweep) -> None:
+    with pytest.raises(ValueError, match="write 0.99 for the percentile 99"):
+        plot.slowdown(sweep, 99)
     axes = plot.slowdown(sweep, 0.5)
     assert [line.get_label() for line in axes.lines] == sweep.labels
     assert list(axes.lines[0].get_xdata()) == [30]

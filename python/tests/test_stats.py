@@ -18,6 +18,24 @@ def test_percentiles_are_nearest_rank() -> None:
     assert stats.percentile([], 0.5) is None
 
 
+@pytest.mark.parametrize("p", [99, 1.0001, -0.1, float("nan"), float("inf")])
+def test_a_percentile_is_a_share(p: float) -> None:
+    """A share is from 0 to 1: 99 is none, and the percentile of it was the largest value, without a word."""
+    flows = polars.DataFrame({"bytes": [1, 2], "slowdown": [1.0, 2.0]})
+    calls = [
+        lambda: stats.percentile([1, 2], p),
+        lambda: stats.percentiles([1, 2], [0.5, p]),
+        lambda: stats.percentiles([], [p]),
+        lambda: stats.by_size(flows, p=[p]),
+    ]
+    for call in calls:
+        with pytest.raises(ValueError, match=f"shares from 0 to 1, which {p:g} is not"):
+            call()
+    with pytest.raises(ValueError, match="which 99.9 is not: write 0.999 for the percentile 99.9"):
+        stats.percentile([1], 99.9)
+    assert stats.percentiles([1, 2], [0, 1]) == [1, 2]
+
+
 def test_jain_and_means() -> None:
     # (1 + 2 + 3)^2 / (3 * 14).
     assert stats.jain([1, 2, 3]) == 36 / 42
