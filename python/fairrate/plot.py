@@ -147,7 +147,7 @@ def slowdown(
     """
     ax = _axes(ax)
     for label, flows in _flows_by_label(results).items():
-        table = stats.by_size(flows, edges_bytes=edges_bytes, p=(p,)).drop_nulls()
+        table = stats.by_size(flows, edges_bytes=edges_bytes, p=(p,)).drop_nulls(["up_to_bytes", "mean"])
         ax.plot(table["up_to_bytes"] / 1e3, table[f"p{100 * p:g}"], marker="o", markersize=3, label=label)
     ax.set(xscale="log", yscale="log", xlabel="flow size (KB)", ylabel=f"FCT slowdown, p{100 * p:g}")
     ax.legend()

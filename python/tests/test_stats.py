@@ -56,15 +56,60 @@ def test_estimates_and_differences() -> None:
 
 
 def test_by_size() -> None:
+    """A data frame has finished flows alone: the third is endless, and the fourth, of 5 bytes, counts as unfinished."""
     flows = polars.DataFrame({"bytes": [10_000, 10_001, None, 5], "slowdown": [2.0, 3.0, 4.0, None]})
     table = stats.by_size(flows, p=(0.5,), edges_bytes=[10_000])
-    assert table.rows() == [(0, 10_000, 1, 2.0, 2.0), (10_000, None, 1, 3.0, 3.0)]
+    assert table.columns == ["above_bytes", "up_to_bytes", "flows", "unfinished", "mean", "p50", "least_bound"]
+    assert table.rows() == [(0, 10_000, 1, 1, 2.0, 2.0, None), (10_000, None, 1, 0, 3.0, 3.0, None)]
 
 
-def test_by_size_is_what_the_summary_says(incast: Scenario) -> None:
-    result = fairrate.run(incast.with_({"traffic.1.bytes": "20KB"}))
-    table = stats.by_size(result.flows)
-    for row, bucket in zip(table.iter_rows(named=True), result.summary["fct"], strict=False):
-        assert row["flows"] == bucket["flows"]
-        if bucket["slowdown"]:
-            assert (row["p99"], row["p99.9"]) == (bucket["slowdown"]["p99"], bucket["slowdown"]["p99.9"])
+@pytest.fixture(scope="module")
+def cut() -> fairrate.Result:
+    """A run with a measuring window, which ends when flows are under way."""
+    return fairrate.run(
+        Scenario.from_dict(
+            {
+                "duration": "2ms",
+                "topology": {"kind": "star", "hosts": 8, "rate": "25Gbps"},
+                "transport": {"cc": "dctcp"},
+                "traffic": [{"kind": "poisson", "sizes": "websearch", "load": 0.8, "link_set": "host-links"}],
+                "measure": {"from": "500us", "until": "1900us"},
+            },
+            name="cut",
+        )
+    )
+
+
+SIZES = ["short", "10-100KB", "medium", "long"]
+
+
+def test_by_size_of_a_result_is_what_its_report_says(cut: fairrate.Result) -> None:
+    """Flows start within the window, and unfinished ones count with their bounds: the numbers are those of metrics, to the bit."""
+    table = stats.by_size(cut)
+    for row, size in zip(table.iter_rows(named=True), SIZES, strict=True):
+        for statistic in ("mean", "p50", "p95", "p99", "p99.9"):
+            name = f"slowdown-{statistic}:{size}"
+            assert row[statistic] == cut.metrics[name], name
+            is_bound = row["least_bound"] is not None and (statistic == "mean" or row["least_bound"] <= row[statistic])
+            assert is_bound == (name in cut.lower_bounds), name
+    # Without them the numbers were of other flows.
+    finished = stats.by_size(cut.flows)
+    assert table["unfinished"].sum() > 0 and finished["flows"].sum() > table["flows"].sum()
+    assert finished["p99"][-1] != table["p99"][-1] and finished["least_bound"].null_count() == 4
+
+
+@pytest.mark.parametrize("value", ["slowdown", "fct_ns"])
+def test_by_size_is_what_the_summary_says(cut: fairrate.Result, value: str) -> None:
+    table = stats.by_size(cut, value)
+    for row, bucket in zip(table.iter_rows(named=True), cut.summary["fct"], strict=False):
+        assert (row["flows"], row["unfinished"]) == (bucket["flows"], bucket["unfinished"]) and row["flows"] > 0
+        # The summary has the end of the run in picoseconds, tables have nanoseconds.
+        got = [row[name] for name in ("mean", "p50", "p99", "p99.9")]
+        assert got == pytest.approx([bucket[value][name] for name in ("mean", "p50", "p99", "p99.9")], rel=1e-3)
+
+
+def test_a_run_that_has_not_ended_has_no_window(incast: Scenario) -> None:
+    result = fairrate.run(incast)
+    result.summary["state"] = "running"
+    with pytest.raises(fairrate.ResultsError, match="has not ended"):
+        stats.by_size(result)
