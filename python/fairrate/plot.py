@@ -140,29 +140,56 @@ def slowdown(
 ) -> Axes:
     """A percentile of the FCT slowdown by flow size, a line for each label of a sweep or of a dict of results.
 
-    Flows of all seeds of a label count together. A bucket's point is at its upper end; buckets without flows have none.
+    Flows are those of reports: they start within the measuring window, and unfinished ones count with their lower bounds,
+    as in :func:`fairrate.stats.by_size`. Flows of all seeds of a label count together. Where a percentile is only a lower
+    bound, its point is hollow. A bucket's point is at its upper end; that of the last bucket, which has none, is at the
+    size of the label's largest flow. Buckets without flows have no point.
 
     Raises:
         ValueError: If ``p`` is no share from 0 to 1.
+        ResultsError: If a run has not ended: its measuring window is not known.
     """
+    import polars
+
     ax = _axes(ax)
-    for label, flows in _flows_by_label(results).items():
-        table = stats.by_size(flows, edges_bytes=edges_bytes, p=(p,)).drop_nulls(["up_to_bytes", "mean"])
-        ax.plot(table["up_to_bytes"] / 1e3, table[f"p{100 * p:g}"], marker="o", markersize=3, label=label)
-    ax.set(xscale="log", yscale="log", xlabel="flow size (KB)", ylabel=f"FCT slowdown, p{100 * p:g}")
-    ax.legend()
+    column = f"p{100 * p:g}"
+    for label, runs in _results_by_label(results).items():
+        flows = polars.concat([stats.measured(result, "slowdown") for result in runs])
+        table = stats.by_size_of(flows, edges_bytes, (p,)).drop_nulls(column)
+        table = table.with_columns(polars.col("up_to_bytes").fill_null(flows["bytes"].max()))
+        (line,) = ax.plot(table["up_to_bytes"] / 1e3, table[column], marker="o", markersize=3, label=label)
+        bounds = table.filter(polars.col("least_bound") <= polars.col(column))
+        if not bounds.is_empty():
+            style = {**HOLLOW, "color": line.get_color(), "markerfacecolor": ax.get_facecolor(), "gid": BOUNDS}
+            above = line.get_zorder() + 0.1
+            ax.plot(bounds["up_to_bytes"] / 1e3, bounds[column], label=f"_{BOUNDS}", zorder=above, **style)
+    ax.set(xscale="log", yscale="log", xlabel="flow size (KB)", ylabel=f"FCT slowdown, {column}")
+    handles, labels = ax.get_legend_handles_labels()
+    if any(line.get_gid() == BOUNDS for line in ax.lines):
+        from matplotlib.lines import Line2D
+
+        handles.append(Line2D([], [], color="black", markerfacecolor="none", **HOLLOW))
+        labels.append(BOUNDS)
+    ax.legend(handles, labels)
     return ax
 
 
-def _flows_by_label(results: Any) -> dict[str, Any]:
-    import polars
+BOUNDS = "at least (unfinished flows)"
+"""The words of the legend for hollow points."""
 
+HOLLOW: dict[str, Any] = {"marker": "o", "markersize": 3, "linestyle": "none"}
+"""Settings of matplotlib for hollow points."""
+
+
+def _results_by_label(results: Any) -> dict[str, list[Result]]:
     if hasattr(results, "labels"):
-        flows = results.flows().select("label", "bytes", "slowdown")
-        return {label: flows.filter(polars.col("label") == label) for label in results.labels}
+        found: dict[str, list[Result]] = {label: [] for label in results.labels}
+        for run in results:
+            found[run.label].append(run.result)
+        return found
     if isinstance(results, Mapping):
-        return {label: result.flows for label, result in results.items()}
-    return {results.label: results.flows}
+        return {label: [result] for label, result in results.items()}
+    return {results.label: [results]}
 
 
 def bars(sweep: Sweep, metric: Metric, *, ylabel: str | None = None, ax: Axes | None = None) -> Axes:

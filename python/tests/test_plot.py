@@ -84,6 +84,31 @@ def test_slowdowns_and_bars(sweep: fairrate.Sweep) -> None:
     assert [line.get_label() for line in lines] == ["powertcp", "hpcc"] and list(lines[0].get_xdata()) == [1.0, 2.0]
 
 
+def test_the_largest_flows_are_drawn_and_lower_bounds_are_hollow() -> None:
+    """Two flows of 9 MB take 3 ms each at 25 Gb/s: the one of 1 ms is done within 5 ms, that of 4.9 ms is not."""
+
+    def incast(senders: list[str], size: str, start: str) -> dict[str, object]:
+        return {"kind": "incast", "receiver": "h0", "senders": senders, "bytes": size, "start": start}
+
+    traffic = [incast(["h1", "h2"], "9KB", "0s"), incast(["h1"], "9MB", "1ms"), incast(["h2"], "9MB", "4900us")]
+    network = {"topology": {"kind": "star", "hosts": 4, "rate": "25Gbps"}, "transport": {"cc": "dctcp"}, "traffic": traffic}
+    result = fairrate.run(Scenario.from_dict({"duration": "5ms", **network}, name="two-sizes"))
+    assert [flow["finished"] for flow in result.flows.to_polars().sort("id").to_dicts()] == [True, True, True, False]
+    table = fairrate.stats.by_size(result, edges_bytes=[10_000, 3_000_000], p=[0.5, 0.99])
+    # The bound of the unfinished flow is 1, below the slowdown of the finished one.
+    bound, finished = 1.0, result.flows.to_polars().sort("id")["slowdown"][2]
+    assert table.rows()[-1] == (3_000_000, None, 1, 1, (bound + finished) / 2, bound, finished, bound)
+    axes = plot.slowdown(result, 0.99)
+    line, hollow = axes.lines
+    assert list(line.get_xdata()) == [10, 9_000] and line.get_ydata()[1] == finished > 1
+    assert list(hollow.get_xdata()) == [9_000] and hollow.get_markerfacecolor() == axes.get_facecolor()
+    legend = axes.get_legend()
+    assert legend is not None and [text.get_text() for text in legend.texts] == ["dctcp", "at least (unfinished flows)"]
+    # Of finished flows alone no point is hollow.
+    (whole,) = plot.slowdown({"all": fairrate.run(Scenario.from_dict({"duration": "20ms", **network}, name="two-sizes"))}).lines
+    assert list(whole.get_xdata()) == [10, 9_000]
+
+
 def test_the_paper_style_is_left_again() -> None:
     before = mpl.rcParams["font.size"]
     with plot.paper(font_size=6):
