@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from fairrate._coexist import Coexistence
     from fairrate._result import Result
-    from fairrate._sweep import Metric, Sweep
+    from fairrate._sweep import Metric, Sweep, SweepRun
 
 PAPER: dict[str, Any] = {
     "figure.figsize": (3.33, 2.2),
@@ -41,6 +41,9 @@ PAPER: dict[str, Any] = {
 
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
 """Colours that people with any colour vision tell apart (M. Okabe, K. Ito, 2008)."""
+
+DASHES = ("-", "--", ":", "-.")
+"""Styles of lines where there are more than colours: each for as many lines as there are :data:`COLOURS`."""
 
 
 @contextmanager
@@ -210,28 +213,54 @@ def bars(sweep: Sweep, metric: Metric, *, ylabel: str | None = None, ax: Axes | 
 
 
 def over(sweep: Sweep, key: str, metric: Metric, *, ylabel: str | None = None, ax: Axes | None = None) -> Axes:
-    """The mean over seeds of a metric over a key of the grid, a line an algorithm, with 95 % bootstrap intervals.
+    """The mean over seeds of a metric over a key of the grid, with 95 % bootstrap intervals.
+
+    There is a line for each algorithm with its changes and, where the grid has further keys with several values, for each
+    combination of these, which its label has: ``hpcc bytes=20KB``.
 
     Raises:
         KeyError: If the metric or the key is not known.
     """
+    from fairrate._sweep import value_of
 
     ax = _axes(ax)
-    for i, name in enumerate(dict.fromkeys(run.line for run in sweep)):
-        lines = sweep.where(line=name)
+    for i, (name, runs) in enumerate(_lines_over(sweep, key).items()):
         points = []
-        for at in dict.fromkeys(run.grid[key] for run in lines):
-            runs = lines.where(**{key: at})
-            found = stats.estimate(v for by_seed in runs.values(metric).values() for v in by_seed.values())
+        for at in dict.fromkeys(run.grid[key] for run in runs):
+            by_seed = (value_of(run.result, metric) for run in runs if run.grid[key] == at)
+            found = stats.estimate(value for value in by_seed if value is not None)
             if found is not None:
                 points.append((at, found))
         points.sort(key=lambda point: point[0])
         colour = COLOURS[i % len(COLOURS)]
-        ax.plot([at for at, _ in points], [e.mean for _, e in points], marker="o", markersize=3, color=colour, label=name)
+        style: dict[str, Any] = {"marker": "o", "markersize": 3, "linestyle": DASHES[i // len(COLOURS) % len(DASHES)]}
+        ax.plot([at for at, _ in points], [e.mean for _, e in points], color=colour, label=name, **style)
         _intervals(ax, [at for at, _ in points], [e for _, e in points], colour)
     ax.set(xlabel=key, ylabel=ylabel or _label(metric))
     ax.legend()
     return ax
+
+
+def _lines_over(sweep: Sweep, key: str) -> dict[str, list[SweepRun]]:
+    """The runs of a sweep by line and by the values of the further keys of the grid that have several.
+
+    Raises:
+        KeyError: If a run has no such key.
+    """
+    values: dict[str, set[Any]] = {}
+    for run in sweep:
+        if key not in run.grid:
+            raise KeyError(f"the grid has no key {key!r}; it has {', '.join(run.grid) or 'none'}")
+        for other, value in run.grid.items():
+            values.setdefault(other, set()).add(value)
+    several = [other for other, found in values.items() if other != key and len(found) > 1]
+    ends = [other.rpartition(".")[2] for other in several]
+    short = {other: end if ends.count(end) == 1 else other for other, end in zip(several, ends, strict=True)}
+    lines: dict[str, list[SweepRun]] = {}
+    for run in sweep:
+        further = [f"{short[other]}={run.grid[other]}" for other in several if other in run.grid]
+        lines.setdefault(" ".join([run.line, *further]), []).append(run)
+    return lines
 
 
 SHARES = ("#2166ac", "#67a9cf", "#d1e5f0", "#ffffff", "#fddbc7", "#ef8a62", "#b2182b")

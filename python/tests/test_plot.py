@@ -84,6 +84,26 @@ def test_slowdowns_and_bars(sweep: fairrate.Sweep) -> None:
     assert [line.get_label() for line in lines] == ["powertcp", "hpcc"] and list(lines[0].get_xdata()) == [1.0, 2.0]
 
 
+def test_intervals_over_a_key_are_over_seeds_alone() -> None:
+    """Each value of a further key has a line of its own: a mean over both sizes would be of neither."""
+    scenario = Scenario.load(Path(__file__).parents[2] / "examples/incast10.toml").with_(duration="1.1ms")
+    grid = {"traffic.1.bytes": ["20KB", "30KB"], "switch.dt_alpha": [2.0, 1.0]}
+    sweep = fairrate.sweep(scenario, ["powertcp", "hpcc"], grid=grid, seeds=[1, 2])
+    axes = plot.over(sweep, "switch.dt_alpha", "slowdown-mean")
+    lines = [line for line in axes.lines if not str(line.get_label()).startswith("_")]
+    assert [line.get_label() for line in lines] == [f"{cc} bytes={size}" for size in ("20KB", "30KB") for cc in ("powertcp", "hpcc")]
+    estimates = sweep.estimates("slowdown-mean")
+    for line in lines:
+        assert list(line.get_xdata()) == [1.0, 2.0]
+        want = [estimates[f"{line.get_label()} dt_alpha={at}"] for at in ("1.0", "2.0")]
+        assert list(line.get_ydata()) == [e.mean for e in want if e]
+    assert len(axes.containers) == 8
+    sizes = plot.over(sweep.where(line="hpcc"), "traffic.1.bytes", "slowdown-mean")
+    assert [text.get_text() for text in sizes.get_legend().texts] == ["hpcc dt_alpha=2.0", "hpcc dt_alpha=1.0"]
+    with pytest.raises(KeyError, match=r"no key 'switch.alpha'; it has traffic.1.bytes, switch.dt_alpha"):
+        plot.over(sweep, "switch.alpha", "slowdown-mean")
+
+
 def test_the_largest_flows_are_drawn_and_lower_bounds_are_hollow() -> None:
     """Two flows of 9 MB take 3 ms each at 25 Gb/s: the one of 1 ms is done within 5 ms, that of 4.9 ms is not."""
 
