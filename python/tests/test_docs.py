@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import re
 import shlex
 import subprocess
@@ -51,6 +52,50 @@ def test_every_block_runs(
     else:
         assert "transport.cc did you mean `powertcp`" in printed
         assert (tmp_path / "queue.png").exists()
+
+
+def spans(text: str) -> list[str]:
+    """The code within sentences and tables, in order."""
+    return re.findall(r"`([^`]+)`", re.sub(r"```.*?```", "", text, flags=re.DOTALL))
+
+
+@pytest.mark.parametrize(("page", "n"), [("docs/python.md", 45), ("docs/tune.md", 12)])
+def test_the_package_has_every_name_of_a_page(page: str, n: int, examples: Path) -> None:
+    """``fairrate.NAME``, ``result.NAME`` and others like it; ``.NAME`` is of the same thing as the name before it."""
+    scenario = fairrate.Scenario.load(examples / "incast10.toml").with_(duration="1.1ms")
+    result = fairrate.run(scenario)
+    owners = {
+        "fairrate": fairrate, "Scenario": fairrate.Scenario, "scenario": scenario, "result": result, "table": result.flows,
+        "sweep": fairrate.Sweep([]), "study": fairrate.tune.Study,
+    }
+    owner: object = None
+    found, missing = 0, []
+    for span in spans((ROOT / page).read_text()):
+        names = re.match(r"(?:help\()?(\w*)((?:\.[a-zA-Z_]\w*)+)(?!\.)", span)
+        if names is None or (names[1] and names[1] not in owners) or names[2] in (".db", ".toml"):
+            continue
+        owner = owners[names[1]] if names[1] else owner
+        at: object = owner
+        for name in names[2].split(".")[1:]:
+            if not hasattr(at, name):
+                missing.append(span)
+                break
+            at = getattr(at, name)
+        found += 1
+    assert missing == [] and found >= n
+
+
+def test_the_page_has_the_methods_and_functions_of_the_package() -> None:
+    text = (ROOT / "docs/python.md").read_text()
+    table = text[text.index("| method | when |") : text.index("In `Allowance(")]
+    calls = [re.fullmatch(r"(\w+)\((.*)\)", span) for span in spans(table) if not span.startswith("Needs")]
+    methods = {call[1]: call[2] for call in calls if call is not None}
+    own = {name: each for name, each in vars(fairrate.Controller).items() if inspect.isfunction(each) and name[0] != "_"}
+    assert methods == {name: ", ".join(list(inspect.signature(thing).parameters)[1:]) for name, thing in own.items()}
+    for module in (fairrate.stats, fairrate.plot):
+        (paragraph,) = [part for part in text.split("\n\n") if part.startswith(f"`{module.__name__}`")]
+        named = {span for span in spans(paragraph) if re.fullmatch(r"[a-z_]+", span)} - {"unfinished"}
+        assert len(named) > 5 and [name for name in sorted(named) if not hasattr(module, name)] == []
 
 
 def save_files(text: str) -> None:
