@@ -6,7 +6,7 @@ import json
 import os
 from typing import Any
 
-from fairrate import _native
+from fairrate import _checks, _native
 from fairrate._result import Result
 
 
@@ -67,11 +67,14 @@ def explain(
 
     Raises:
         ResultsError: If there are no results or no such flow or iteration, or the run cannot be explained.
+        ValueError: If arguments exclude each other, or a number is out of range.
+        TypeError: If a number is no whole number.
         KeyboardInterrupt: After Ctrl-C.
     """
     dir = result.dir if isinstance(result, Result) else result
-    if worst < 1:
-        raise ValueError("worst is at least 1")
+    worst = _checks.whole(worst, "`worst`", 1)
+    flow = None if flow is None else _checks.whole(flow, "a flow", 0, _checks.LARGEST_FLOW)
+    iteration = None if iteration is None else _checks.whole(iteration, "an iteration", 0, _checks.LARGEST_FLOW)
     if iteration is not None and (flow is not None or worst != 1 or size is not None):
         raise ValueError("an iteration excludes flow, worst and size")
     if flow is not None and (worst != 1 or size is not None or block is not None):

@@ -12,7 +12,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from fairrate import _native
+from fairrate import _checks, _native
 from fairrate._scenario import Scenario
 from fairrate._table import Table
 from fairrate._tables import Tables
@@ -82,10 +82,12 @@ class Result(Tables):
 
         Raises:
             ResultsError: If there is no such flow or port, or the run cannot be traced.
-            ValueError: If a time or a size is not understood.
+            ValueError: If a time or a size is not understood, or the number of a flow is below 0.
+            TypeError: If the number of a flow is no whole number.
             KeyboardInterrupt: After Ctrl-C.
         """
-        wanted = [flows] if isinstance(flows, int) else list(flows)
+        each = flows if isinstance(flows, Iterable) and not isinstance(flows, str) else [flows]
+        wanted = [_checks.whole(flow, "a flow", 0, _checks.LARGEST_FLOW) for flow in each]
         at = [ports] if isinstance(ports, str) else list(ports)
         with tempfile.TemporaryDirectory(prefix="fairrate-") as directory:
             file = Path(directory) / "trace.parquet"

@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from fairrate import _native
+from fairrate import _checks, _native
 from fairrate._controller import Algorithm, class_of, plug_in, written
 from fairrate._result import Result, temporary_directory
 from fairrate._scenario import ScenarioLike, scenario_of
@@ -39,6 +39,7 @@ def run(
         ScenarioError: If the scenario cannot be run so.
         ResultsError: If ``out`` has something else in it, or cannot be written.
         RunError: If the run failed.
+        ValueError: If ``threads`` is not from 1 to 1024.
         Exception: What the code of ``cc`` raised.
         KeyboardInterrupt: After Ctrl-C. What there was is in ``out`` and valid.
     """
@@ -64,8 +65,7 @@ def run_labelled(
     out: str | os.PathLike[str] | None,
 ) -> Result:
     """Runs a scenario whose tables say ``label`` and ``tags`` in every row."""
-    if not 1 <= threads <= 1024:
-        raise ValueError("threads is a number from 1 to 1024")
+    threads = _checks.threads_of(threads)
     dir = Path(out) if out is not None else temporary_directory()
     try:
         with _Bar(scenario, progress) as watch:

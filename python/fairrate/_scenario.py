@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 from collections.abc import Mapping
 from typing import Any
 
 from fairrate import _native
+from fairrate._errors import ScenarioError
 
 
 class Scenario:
@@ -43,6 +45,7 @@ class Scenario:
 
         Raises:
             ScenarioError: If anything is wrong. Its line is that of the scenario as TOML.
+            TypeError: If a value is of a kind that no scenario has.
         """
         return cls.from_toml(_native.toml_document(_json(dict(values))), name=name, base_dir=base_dir)
 
@@ -60,9 +63,10 @@ class Scenario:
 
         Raises:
             ScenarioError: If the scenario cannot be run so.
+            TypeError: If a value is of a kind that no scenario has.
         """
         sets = {**(changes or {}), **more}
-        return Scenario(self._native.with_sets([(key, toml(value)) for key, value in sets.items()]))
+        return Scenario(self._native.with_sets([(key, toml(value, key)) for key, value in sets.items()]))
 
     @property
     def name(self) -> str:
@@ -143,19 +147,41 @@ def _with_files(text: str, name: str, files: list[tuple[str, bytes]]) -> Scenari
     return Scenario(_native.Scenario.with_files(text, name, files, None))
 
 
-def toml(value: Any) -> str:
-    """A value as TOML."""
-    return _native.toml_value(_json(value))
+def toml(value: Any, key: str | None = None) -> str:
+    """A value as TOML; ``key`` is the dotted key that it is for.
+
+    Raises:
+        ScenarioError: If it is a number that no scenario has.
+        TypeError: If it is of a kind that no scenario has.
+    """
+    return _native.toml_value(_json(value, key))
 
 
-def _json(value: Any) -> str:
-    return json.dumps(value, allow_nan=False, default=_plain)
+def _json(value: Any, key: str | None = None) -> str:
+    return json.dumps(_plain(value, key), allow_nan=False)
 
 
-def _plain(value: Any) -> Any:
-    """What stands for a value that JSON has not: numpy's numbers and paths."""
+LEAST, LARGEST = -(2**63), 2**63 - 1
+"""Ends of the whole numbers of TOML."""
+
+
+def _plain(value: Any, key: str | None) -> Any:
+    """A value as JSON has it; numpy's numbers and arrays, and paths, become what they stand for."""
     if hasattr(value, "tolist"):
-        return value.tolist()
-    if isinstance(value, os.PathLike):
-        return os.fspath(value)
+        value = value.tolist()
+    elif isinstance(value, os.PathLike):
+        value = os.fspath(value)
+    if isinstance(value, Mapping):
+        return {str(name): _plain(each, f"{key}.{name}" if key else str(name)) for name, each in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(each, f"{key}.{i}" if key else None) for i, each in enumerate(value)]
+    if value is None:
+        raise ScenarioError("`None` is no value", key=key, suggestion="leave the key out for its default")
+    if isinstance(value, float) and not math.isfinite(value):
+        raise ScenarioError(f"`{value}` is no number of a scenario", key=key, suggestion="give a finite number")
+    if isinstance(value, int) and not LEAST <= value <= LARGEST:
+        help = f"give a whole number from {LEAST} to {LARGEST}"
+        raise ScenarioError(f"`{value}` is no number of a scenario", key=key, suggestion=help)
+    if isinstance(value, str | int | float):
+        return value
     raise TypeError(f"{type(value).__name__} is no value of a scenario")

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, overload
 
-from fairrate import _native, stats
+from fairrate import _checks, _native, stats
 from fairrate._controller import Algorithm, Controller, class_of, name_of, plug_in, written
 from fairrate._errors import ScenarioError, SweepError
 from fairrate._result import Result, metric_units, summary_unit
@@ -159,8 +159,11 @@ class Sweep(Sequence[SweepRun]):
 
         Raises:
             KeyError: If a metric is not known.
+            ValueError: If two columns have the same name, as those of two lambdas have.
         """
         import polars
+
+        _check_names(metrics, {"label", "cc", "seed", "fingerprint", *(key for run in self._runs for key in run.grid)})
 
         def row(run: SweepRun) -> dict[str, Any]:
             known = {"label": run.label, "cc": run.cc, "seed": run.seed, **run.grid, "fingerprint": run.result.fingerprint}
@@ -218,6 +221,19 @@ class Sweep(Sequence[SweepRun]):
 def metric_name(metric: Metric) -> str:
     """What a metric is called."""
     return metric if isinstance(metric, str) else getattr(metric, "__name__", "metric")
+
+
+def _check_names(metrics: Iterable[Metric], columns: set[str]) -> None:
+    """Holds the names of functions to be different from each other and from those of ``columns``.
+
+    Raises:
+        ValueError: If they are not.
+    """
+    known: dict[str, Metric] = {}
+    for metric in metrics:
+        name = metric_name(metric)
+        if (callable(metric) and name in columns) or known.setdefault(name, metric) != metric:
+            raise ValueError(f"two columns are called {name!r}; define the function by `def`, under another name")
 
 
 def value_of(result: Result, metric: Metric) -> float | None:
@@ -310,9 +326,12 @@ def sweep(
 
     Raises:
         ScenarioError: If runs cannot be done so; it names all of them. Nothing was run.
+        ValueError: If ``jobs`` or ``threads`` is out of range.
+        TypeError: If one of them, or a seed, is no whole number.
         SweepError: If runs failed, once all others are done.
         KeyboardInterrupt: After Ctrl-C. Complete runs are in the cache.
     """
+    threads, jobs = _checks.threads_of(threads), _checks.jobs_of(jobs)
     scenario = scenario_of(scenario)
     places = _native.Cache(cache, scenario.name) if cache is not None else None
     plans, refused = _plans(scenario, cc, variants, grid or {}, seeds, places, skip_refused)
@@ -346,8 +365,12 @@ def _plans(
         raise ScenarioError(f"`cc` is a list of algorithms, not {cc!r}", suggestion=f"write cc=[{cc!r}]")
     if isinstance(variants, str):
         raise ScenarioError(f"`variants` is a list, not {variants!r}", suggestion=f"write variants=[{variants!r}]")
-    axes = [(key, [toml(value) for value in values]) for key, values in grid.items()]
-    wanted: list[int | None] = [int(seed) for seed in seeds] if seeds is not None else [None]
+    for key, values in grid.items():
+        if isinstance(values, str) or not isinstance(values, Iterable):
+            message = f"the grid has a list of values for each key, not {values!r}"
+            raise ScenarioError(message, key=key, suggestion=f"write [{values!r}]")
+    axes = [(key, [toml(value, key) for value in values]) for key, values in grid.items()]
+    wanted: list[int | None] = [*_checks.seeds_of(seeds)] if seeds is not None else [None]
     classes = _classes(cc)
     own = {name: plug_in(controller) for name, controller in classes.items()}
     plans: list[_Plan] = []

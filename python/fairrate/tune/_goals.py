@@ -229,8 +229,13 @@ class Goals:
         """Checks the flows that metrics are of, in a scenario whose traffic blocks have the names ``blocks``.
 
         Raises:
-            TuneError: If a metric is of flows that are neither a size nor a block.
+            TuneError: If a metric is of flows that are neither a size nor a block, or two functions have the same name.
         """
+        known: dict[str, Metric] = {}
+        both: tuple[Objective | Constraint, ...] = (*self.objectives, *self.constraints)
+        for one in both:
+            if known.setdefault(one.name, one.metric) != one.metric:
+                raise _bad(f"two metrics are called `{one.name}`", "define functions by `def`, each under a name of its own")
         for name in self.metrics:
             remedy = _native.unknown_metric(name, blocks) if nature(name) else None
             if remedy is not None:

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from fairrate import stats
+from fairrate import _checks, stats
 from fairrate._errors import TuneError
 from fairrate.tune._goals import Goals, nature
 from fairrate.tune._runs import Runs
@@ -144,7 +144,7 @@ def seeds_of(study: Study, seeds: Iterable[int] | None) -> tuple[int, ...]:
         TuneError: If a trial has seen one of them, or there are none.
     """
     first = max(study.seeds) + 1
-    wanted = tuple(dict.fromkeys(seeds)) if seeds is not None else tuple(range(first, first + 10))
+    wanted = tuple(dict.fromkeys(_checks.seeds_of(seeds))) if seeds is not None else tuple(range(first, first + 10))
     seen = sorted(set(wanted) & set(study.seeds))
     if seen or not wanted:
         few = "there are no held-out seeds"

@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Executor
 from typing import Any
 
-from fairrate import _native, _sweep
+from fairrate import _checks, _native, _sweep
 from fairrate._result import Result
 from fairrate._scenario import Scenario
 from fairrate._workers import Workers
@@ -25,6 +25,7 @@ class Runs:
     """Does runs, and keeps its processes between them."""
 
     def __init__(self, executor: Executor | None, jobs: int | None, cache: str | os.PathLike[str] | None, threads: int) -> None:
+        threads, jobs = _checks.threads_of(threads), _checks.jobs_of(jobs)
         self._workers = None if executor is not None else Workers(jobs or max(1, (os.cpu_count() or 1) // threads))
         self._executor = executor if executor is not None else self._workers
         self._cache, self._threads = cache, threads

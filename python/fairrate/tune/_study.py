@@ -10,7 +10,7 @@ from concurrent.futures import Executor
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from fairrate import _native
+from fairrate import _checks, _native
 from fairrate._errors import Error, ScenarioError, TuneError
 from fairrate._result import Result
 from fairrate._scenario import Scenario, ScenarioLike, scenario_of
@@ -93,13 +93,14 @@ class Study:
 
         Raises:
             TuneError: If a parameter, an objective or a constraint is wrong, or another study is in ``dir``.
-            ScenarioError: If the scenario refuses a parameter.
+            ScenarioError: If the scenario refuses a parameter or a seed.
+            TypeError: If a seed is no whole number.
             Error: If Optuna is not installed.
         """
         _optuna.require()
         self._lock: Any = None
         self.scenario = _with_cc(scenario_of(scenario), cc)
-        self.seeds = tuple(dict.fromkeys(seeds)) if seeds is not None else tuple(self.scenario.seed + i for i in range(4))
+        self.seeds = tuple(dict.fromkeys(_checks.seeds_of(seeds))) if seeds is not None else tuple(self.scenario.seed + i for i in range(4))
         if not self.seeds or not objectives or isinstance(objectives, str):
             raise TuneError("a study needs a list of objectives and of seeds", suggestion="write objectives=['slowdown-p99']")
         if batch < 1:
@@ -145,8 +146,11 @@ class Study:
 
         Raises:
             TuneError: If the scenario as given has no such metric, or another process works in the directory.
+            ValueError: If ``trials``, ``jobs`` or ``threads`` is out of range.
+            TypeError: If one of them is no whole number.
             KeyboardInterrupt: After Ctrl-C. The study is valid, and goes on with another call.
         """
+        trials = _checks.whole(trials, "`trials`", 0)
         with self._alone(), Runs(executor, jobs, cache, threads) as runs, _bar(self, trials, progress) as show:
             self._measure_base(runs)
             while (batch := self._next_batch(trials)) and self._climb(batch, runs):
