@@ -182,6 +182,57 @@ def test_constraints_are_kept_under_every_seed(incasts: Scenario, executor: Any)
     assert ("% worse in slowdown-mean:long than the scenario as given" in said) == is_worse
 
 
+class Counted(ThreadPoolExecutor):
+    """An executor that counts."""
+
+    n = 0
+
+    def submit(self, fn: Any, /, *args: Any, **kwargs: Any) -> Any:
+        self.n += 1
+        return super().submit(fn, *args, **kwargs)
+
+
+CHOICES: dict[str, Any] = {"params": {"switch.pfc": Choice([False, True]), "transport.recovery": Choice(["go-back-n", "selective-repeat"])}}
+
+
+def test_equal_settings_are_run_once_and_listed_once(incasts: Scenario, tmp_path: Path) -> None:
+    """Four settings under two seeds are eight runs at most, and two of the scenario as given, for any number."""
+    with Counted(1) as counted:
+        one = study(incasts, tmp_path, **CHOICES, seeds=[1, 2], prune=False).run(12, executor=counted)
+        assert counted.n <= 4 * 2 + 2
+        told_of_one = told(one)
+        assert told(study(incasts, tmp_path, **CHOICES, seeds=[1, 2], prune=False).run(12, executor=counted)) == told_of_one
+    settings = [_trials.written(t.settings) for t in one.trials]
+    assert len(one.trials) == 12 and {t.state for t in one.trials} == {"complete"} and len(set(settings)) <= 4
+    firsts = [settings.index(text) for text in settings]
+    for trial, first in zip(one.trials, firsts, strict=True):
+        assert trial.runs == one.trials[first].runs and trial.reused == (frozenset() if first == trial.number else {1, 2})
+    assert one.costs.runs == 2 * len(set(settings))
+    assert len(one.front) == len({_trials.written(t.settings) for t in one.front}) and all(not t.reused for t in one.front)
+    document = _results.document(one, None)
+    assert document["front"] == [t.number for t in one.front]
+    assert [each.get("reused") for each in document["trials"]] == [sorted(t.reused) or None for t in one.trials]
+    n = 12 - len(set(settings))
+    assert f"{n} trials have the settings of an earlier one, whose runs were not done again" in _cli.summary(one, None)
+
+
+def test_values_are_printed_as_set_takes_them() -> None:
+    trial = _trials.Trial(0, "complete", {"switch.pfc": True, "transport.dcqcn.g": 0.5, "transport.recovery": "go-back-n"}, {})
+    assert str(trial) == "switch.pfc=true, transport.dcqcn.g=0.5, transport.recovery=go-back-n"
+
+
+def constant(result: fairrate.Result) -> float:
+    """A metric that no parameter changes."""
+    return 7.0
+
+
+def test_nothing_is_important_where_all_trials_are_equal(incasts: Scenario, executor: Any) -> None:
+    one = study(incasts, objectives=[constant, "slowdown-mean:long"], seeds=[1], prune=False).run(5, executor=executor)
+    assert list(one.importance()) == ["slowdown-mean:long"]
+    said = _cli.summary(one, None)
+    assert "Importance for constant: none, all 5 complete trials have the same value" in said and "Importance for slowdown-mean:long: " in said
+
+
 def test_settings_that_no_scenario_has_together_cost_no_run(incasts: Scenario, executor: Any) -> None:
     params = {"switch.ecn.kmin": Range("5KB", "200KB"), "switch.ecn.kmax": Range("10KB", "300KB")}
     one = study(incasts, params=params, sampler="random").run(8, executor=executor)
@@ -217,6 +268,9 @@ def test_settings_that_no_scenario_has_together_cost_no_run(incasts: Scenario, e
         ({"constraints": ["pfc-pause=0"]}, "`pfc-pause`", "`pfc-pauses`"),
         ({"constraints": ["pfc-pauses"]}, "is no constraint", "pfc-pauses=0"),
         ({"constraints": ["goodput>=5KB"]}, "no bound", "Gb/s"),
+        ({"constraints": ["goodput>=nan"]}, "`nan` is no bound of `goodput`", "a number of Gb/s"),
+        ({"constraints": ["utilisation<=inf%"]}, "`inf%` is no bound of `utilisation`", "a number of %"),
+        ({"constraints": [Constraint("goodput", ">=", float("nan"))]}, "`nan` is no bound of `goodput`", "finite"),
         ({"sampler": "grid"}, "no sampler `grid`", "`tpe`"),
         ({"objectives": ["slowdown-p99:shrt"]}, "no metric is called `slowdown-p99:shrt`", "`slowdown-p99:short`"),
         ({"constraints": ["slowdown-p99:incast<=9"]}, "no metric is called `slowdown-p99:incast`", "blocks of the scenario: block0"),

@@ -12,7 +12,7 @@ import pytest
 
 import fairrate
 from fairrate import Scenario, _native
-from fairrate.tune import Study, _cli, _within
+from fairrate.tune import Choice, Study, _cli, _within
 from test_tune import executor, incasts, study  # noqa: F401 (fixtures)
 
 TIMES = "25%,50%,75%"
@@ -80,6 +80,21 @@ def test_a_study_with_stopped_runs_goes_on_as_if_nothing_had_happened(
             study(incasts, dir, **more).run(16, executor=short)
         assert any(t.state == "running" for t in study(incasts, dir, **more).trials)
         assert told(study(incasts, dir, **more).run(16, executor=executor)) == told(straight)
+
+
+@pytest.mark.parametrize("objectives", [["slowdown-mean:short"], ["slowdown-mean:short", "slowdown-mean:long"]])
+def test_runs_of_equal_settings_are_judged_as_if_they_were_done_again(
+    incasts: Scenario, executor: Any, monkeypatch: pytest.MonkeyPatch, objectives: list[str]  # noqa: F811
+) -> None:
+    ranges = {"switch.ecn.kmin": Choice(["5KB", "20KB", "200KB"]), "switch.ecn.pmax": Choice([0.01, 1.0])}
+    more = MANY | {"objectives": objectives, "params": ranges, "prune": TIMES}
+    one = study(incasts, **more).run(24, executor=executor)
+    assert any(t.reused for t in one.trials) and any(t.stopped and t.reused for t in one.trials)
+    assert one.costs.runs + one.costs.stopped < sum(len(t.ends) + len(t.stopped) for t in one.trials)
+    assert told(study(incasts, **more).run(24, jobs=2)) == told(one)
+    monkeypatch.setattr(Study, "_reuse", lambda *arguments: False)
+    again = study(incasts, **more).run(24, executor=executor)
+    assert told(again) == told(one) and not any(t.reused for t in again.trials)
 
 
 def test_a_run_under_way_shows_what_its_table_shows_later(incasts: Scenario, tmp_path: Path) -> None:  # noqa: F811

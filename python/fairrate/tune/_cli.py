@@ -13,7 +13,7 @@ from pathlib import Path
 from fairrate._errors import Error, ScenarioError, TuneError
 from fairrate._scenario import Scenario
 from fairrate.tune._held_out import HeldOut, seeds_of
-from fairrate.tune._results import BEST, NEAREST, document, losses_against_given, violations
+from fairrate.tune._results import BEST, LEAST_FOR_IMPORTANCE, NEAREST, document, is_constant, losses_against_given, violations
 from fairrate.tune._space import Parameter, full_key, parse_param
 from fairrate.tune._study import BATCH, Study
 from fairrate.tune._trials import Trial
@@ -151,6 +151,10 @@ def summary(study: Study, table: HeldOut | None) -> str:
     if costs.stopped:
         ran = f"{costs.simulated_ns / 1e6:.4g} ms in {costs.runs + costs.stopped} runs"
         lines.append(f"simulated {ran}; {costs.stopped} of them were stopped while they went on, which saved about {costs.saved_ns / 1e6:.4g} ms")
+    reused = sum(bool(trial.reused) for trial in kept)
+    if reused:
+        have = "trial has" if reused == 1 else "trials have"
+        lines.append(f"{reused} {have} the settings of an earlier one, whose runs were not done again")
     if study.goals.constraints:
         lines.append(f"constraints {', '.join(map(str, study.goals.constraints))}")
     best = study.best
@@ -164,7 +168,12 @@ def summary(study: Study, table: HeldOut | None) -> str:
         lines += [f"{sentence}." for sentence in losses_against_given(study, best)]
         lines += _given(study)
         lines += _infeasible(study)
-    for name, parts in study.importance().items():
+    importance = study.importance()
+    n_complete = sum(trial.state == "complete" for trial in kept)
+    for one in study.goals.objectives:
+        if n_complete >= LEAST_FOR_IMPORTANCE and is_constant(study, one):
+            lines += ["", f"Importance for {one.name}: none, all {n_complete} complete trials have the same value"]
+    for name, parts in importance.items():
         shares = ", ".join(f"{key} {100 * part:.0f} %" for key, part in sorted(parts.items(), key=lambda each: -each[1]))
         lines += ["", f"Importance for {name}: {shares}"]
     if table is not None:

@@ -160,11 +160,13 @@ class Constraint:
         """Reads ``pfc-pauses=0``, ``goodput>=50Gbps`` or ``queue-p99<=200``.
 
         Raises:
-            TuneError: If it has another form, or there is no such metric.
+            TuneError: If it has another form, there is no such metric, or the bound is no finite number.
         """
         if isinstance(given, Constraint):
             if given.relation not in ("<=", ">=", "="):
                 raise _bad(f"`{given.relation}` is no relation", "write `<=`, `>=` or `=`")
+            if not math.isfinite(given.bound):
+                raise _bad(f"`{given.bound:g}` is no bound of `{given.name}`", "give a finite number")
             return given
         found = re.fullmatch(r"\s*([^<>=\s]+)\s*(<=|>=|==?)\s*([^<>=]+?)\s*", given)
         if found is None:
@@ -198,9 +200,11 @@ class Constraint:
 def _bound(text: str, name: str) -> float:
     unit = (nature(name) or ("", ""))[1]
     try:
-        return float(text.removesuffix("%").strip() if unit == "%" else text)
+        bound = float(text.removesuffix("%").strip() if unit == "%" else text)
     except ValueError:
-        pass
+        bound = math.nan
+    if math.isfinite(bound):
+        return bound
     read = quantity(text)
     if read is None or unit not in SCALES or read.kind != SCALES[unit][0]:
         raise _bad(f"`{text}` is no bound of `{name}`", f"write a number{f' of {unit}' if unit else ''}")

@@ -55,7 +55,7 @@ def _kind(axis: Axis, params: list[Axis]) -> str:
 
 
 def importance(study: Study) -> dict[str, dict[str, float]]:
-    """Returns the importance of parameters by objective."""
+    """Returns the importance of parameters by objective, without objectives that all complete trials have one value of."""
     import optuna
 
     if sum(trial.state == "complete" for trial in study.trials) < LEAST_FOR_IMPORTANCE:
@@ -69,14 +69,22 @@ def importance(study: Study) -> dict[str, dict[str, float]]:
         # It is experimental, and says that small values are good, as they are here.
         warnings.simplefilter("ignore")
         for i, one in enumerate(study.goals.objectives):
+            if is_constant(study, one):
+                # The evaluator gives equal parts to all parameters then.
+                continue
             evaluator = optuna.importance.PedAnovaImportanceEvaluator()
             try:
                 parts = optuna.importance.get_param_importances(study.optuna_study, evaluator=evaluator, target=of(i, one))
             except (RuntimeError, ValueError):
-                # All trials have the same value: nothing is important.
+                # Too few trials have other values.
                 continue
             found[one.name] = {key: round(float(part), 6) for key, part in parts.items()}
     return found
+
+
+def is_constant(study: Study, one: Objective) -> bool:
+    """Returns ``True`` if all complete trials have the same value of an objective."""
+    return len({trial.mean(one.name) for trial in study.trials if trial.state == "complete"}) == 1
 
 
 def plot(study: Study, ax: Axes | None) -> Axes:
@@ -244,4 +252,5 @@ def document(study: Study, table: HeldOut | None) -> dict[str, Any]:
 def _trial(trial: Trial) -> dict[str, Any]:
     known = {"number": trial.number, "state": trial.state, "settings": trial.settings, "runs": trial.runs}
     stopped = {"stopped_ns": trial.stopped} if trial.stopped else {}
-    return known | stopped | {"broken": trial.broken, **({"reason": trial.reason} if trial.reason else {})}
+    reused = {"reused": sorted(trial.reused)} if trial.reused else {}
+    return known | stopped | reused | {"broken": trial.broken, **({"reason": trial.reason} if trial.reason else {})}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import statistics
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -18,6 +19,9 @@ LEAST_TRIALS = 5
 
 SHOWN = "shown "
 """The beginning of the names under which a trial keeps what its runs have shown while they went on."""
+
+REUSED = "reused"
+"""The name under which a trial keeps the seeds whose run is that of another trial."""
 
 
 @dataclass(frozen=True)
@@ -37,6 +41,7 @@ class Trial:
         reason: Why it was refused or failed.
         ends: Simulated time of its complete runs by seed, in ns.
         stopped: Simulated time by seed, in ns, at which a run of it was stopped, since others were better then.
+        reused: Seeds whose run is that of another trial with the same settings. It was not done again.
     """
 
     number: int
@@ -49,6 +54,7 @@ class Trial:
     reason: str | None = None
     ends: dict[int, float] = field(default_factory=dict, repr=False)
     stopped: dict[int, float] = field(default_factory=dict, repr=False)
+    reused: frozenset[int] = field(default=frozenset(), repr=False)
 
     @property
     def broken(self) -> list[str]:
@@ -69,7 +75,12 @@ class Trial:
         return found if len(found) == len(means) else None
 
     def __str__(self) -> str:
-        return ", ".join(f"{key}={value}" for key, value in self.settings.items())
+        return ", ".join(f"{key}={plain(value)}" for key, value in self.settings.items())
+
+
+def plain(value: Any) -> str:
+    """Returns a value as ``--set`` takes it: ``true``, not ``True``."""
+    return str(value).lower() if isinstance(value, bool) else str(value)
 
 
 def trial_of(frozen: optuna.trial.FrozenTrial, goals: Goals) -> Trial:
@@ -100,6 +111,7 @@ def trial_of(frozen: optuna.trial.FrozenTrial, goals: Goals) -> Trial:
         attrs.get("refused") or attrs.get("failed"),
         {seed: kept[str(seed)]["end_ns"] for seed in order},
         {int(k[6:]): v["stopped_ns"] for k, v in attrs.items() if k.startswith(SHOWN) and v["stopped_ns"] is not None},
+        frozenset(attrs.get(REUSED, [])),
     )
 
 
@@ -117,6 +129,11 @@ def given_trial(kept: Mapping[str, dict[str, float | None]], bounds: Mapping[str
 def nearest(trials: Iterable[Trial]) -> Trial | None:
     """Returns the infeasible trial that is least off all constraints together."""
     return min((t for t in trials if t.state == "infeasible"), key=lambda t: (t.excess, t.number), default=None)
+
+
+def written(settings: Mapping[str, Any]) -> str:
+    """Returns settings as a text that equal settings share."""
+    return json.dumps(settings, sort_keys=True)
 
 
 def dominates(a: Sequence[float], b: Sequence[float]) -> bool:
@@ -149,11 +166,17 @@ def is_behind(own: Sequence[float], others: Sequence[Sequence[float]]) -> bool:
 
 
 def front(trials: Iterable[Trial], objectives: Sequence[Objective]) -> list[Trial]:
-    """Returns the complete trials that no other one dominates, best in the first objective first."""
+    """Returns the complete trials that no other one dominates, best in the first objective first.
+
+    Of trials with the same settings it has the first.
+    """
     found = [(losses, t) for t in trials if t.state == "complete" and (losses := t.losses(objectives)) is not None]
     on = layers([losses for losses, _ in found])
     best = [(losses, t) for (losses, t), layer in zip(found, on, strict=True) if layer == 0]
-    return [t for _, t in sorted(best, key=lambda each: (each[0], each[1].number))]
+    once: dict[str, Trial] = {}
+    for _, trial in sorted(best, key=lambda each: (each[0], each[1].number)):
+        once.setdefault(written(trial.settings), trial)
+    return list(once.values())
 
 
 def compromise(trials: Sequence[Trial], objectives: Sequence[Objective]) -> Trial | None:

@@ -281,12 +281,13 @@ class Costs:
 
 
 def costs_of(trials: Sequence[Trial]) -> Costs:
-    """Returns the costs of trials."""
+    """Returns the costs of trials; runs that were taken over from another trial cost nothing."""
     ends: dict[int, list[float]] = {}
     for trial in trials:
         for seed, end_ns in trial.ends.items():
-            ends.setdefault(seed, []).append(end_ns)
-    stops = [(seed, at_ns) for trial in trials for seed, at_ns in trial.stopped.items()]
+            if seed not in trial.reused:
+                ends.setdefault(seed, []).append(end_ns)
+    stops = [(seed, at_ns) for trial in trials for seed, at_ns in trial.stopped.items() if seed not in trial.reused]
     means = {seed: sum(each) / len(each) for seed, each in ends.items()}
     simulated = sum(sum(each) for each in ends.values()) + sum(at_ns for _, at_ns in stops)
     saved = sum(max(means.get(seed, at_ns) - at_ns, 0.0) for seed, at_ns in stops)
