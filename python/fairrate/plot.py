@@ -216,7 +216,7 @@ def over(sweep: Sweep, key: str, metric: Metric, *, ylabel: str | None = None, a
     """The mean over seeds of a metric over a key of the grid, with 95 % bootstrap intervals.
 
     There is a line for each algorithm with its changes and, where the grid has further keys with several values, for each
-    combination of these, which its label has: ``hpcc bytes=20KB``.
+    combination of these, which its label has: ``hpcc bytes=20KB``. Numbers ascend; words are in the order of the grid.
 
     Raises:
         KeyError: If the metric or the key is not known.
@@ -231,7 +231,9 @@ def over(sweep: Sweep, key: str, metric: Metric, *, ylabel: str | None = None, a
             found = stats.estimate(value for value in by_seed if value is not None)
             if found is not None:
                 points.append((at, found))
-        points.sort(key=lambda point: point[0])
+        # Words, as 20KB and 100KB, stand in the order of the grid: that of the alphabet is another one.
+        if all(isinstance(at, int | float) for at, _ in points):
+            points.sort(key=lambda point: point[0])
         colour = COLOURS[i % len(COLOURS)]
         style: dict[str, Any] = {"marker": "o", "markersize": 3, "linestyle": DASHES[i // len(COLOURS) % len(DASHES)]}
         ax.plot([at for at, _ in points], [e.mean for _, e in points], color=colour, label=name, **style)

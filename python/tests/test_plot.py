@@ -100,6 +100,10 @@ def test_intervals_over_a_key_are_over_seeds_alone() -> None:
     assert len(axes.containers) == 8
     sizes = plot.over(sweep.where(line="hpcc"), "traffic.1.bytes", "slowdown-mean")
     assert [text.get_text() for text in sizes.get_legend().texts] == ["hpcc dt_alpha=2.0", "hpcc dt_alpha=1.0"]
+    # In the order of the grid, where the alphabet has 100KB before 20KB.
+    words = fairrate.sweep(scenario, ["hpcc"], grid={"traffic.1.bytes": ["9KB", "20KB", "100KB"]})
+    (line,) = plot.over(words, "traffic.1.bytes", "goodput").lines
+    assert list(line.get_xdata(orig=True)) == ["9KB", "20KB", "100KB"]
     with pytest.raises(KeyError, match=r"no key 'switch.alpha'; it has traffic.1.bytes, switch.dt_alpha"):
         plot.over(sweep, "switch.alpha", "slowdown-mean")
 
