@@ -96,3 +96,12 @@ fn a_comparison_lists_its_runs_with_the_command_for_one() {
     let text = stdout(&run(&["show", out])).replace(out, "OUT");
     insta::assert_snapshot!("comparison", text);
 }
+
+/// A run that is over before the measuring window has no rates, rather than rates of zero.
+#[test]
+fn nothing_is_measured_after_the_end() {
+    let scenario = SCENARIO.replace("60us", "1s\"\nstop = \"all-flows-done");
+    let (_, text) = simulated("show_measured_late", &scenario, &["--set", "measure={from=\"500us\"}"]);
+    let goodput = text.lines().find(|line| line.trim_start().starts_with("goodput")).unwrap_or_default();
+    assert!(goodput.ends_with(" -") && text.contains("Nothing is measured"), "{text}");
+}

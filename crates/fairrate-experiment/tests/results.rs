@@ -607,6 +607,20 @@ fn a_window_has_the_flows_that_start_in_it_and_the_bytes_that_arrive_in_it() {
     assert_eq!((both, first.fingerprint), (all.goodput_bytes, all.fingerprint));
 }
 
+/// What an endless flow carries is among the bytes that arrive, so these are not held against what finite flows offer.
+#[test]
+fn nothing_is_offered_while_an_endless_flow_lives() {
+    let endless = "\n[[traffic]]\nkind = \"incast\"\nreceiver = \"h4\"\nsenders = [\"h3\"]\nbytes = \"endless\"\n";
+    let offered = |stop: &str, from: &str| {
+        let summary = windowed(&format!("{endless}{stop}[measure]\nfrom = \"{from}\"\nuntil = \"end\""));
+        summary.measured.load.iter().find(|tier| tier.links == "host-links").expect("host links").offered
+    };
+    assert_eq!(offered("", "0s"), None);
+    assert_eq!(offered("", "150us"), None, "it began before the window");
+    assert_eq!(offered("stop = \"120us\"\n", "100us"), None);
+    assert!(offered("stop = \"120us\"\n", "150us").is_some(), "it ended before the window");
+}
+
 #[test]
 fn a_window_that_is_empty_is_refused() {
     for (measure, message) in [

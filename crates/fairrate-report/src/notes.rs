@@ -94,9 +94,15 @@ fn short(metrics: &[Metrics]) -> Option<String> {
     let of = |m: &Metrics| {
         let window = m.windows_ns.first().map(|(from, until)| until - from)?;
         let run = m.sim_s * 1e9;
-        (window < SHORT * run).then(|| (format::time_ns(window), format::time_ns(run)))
+        (window < SHORT * run).then_some((window, run))
     };
     let (window, run) = metrics.iter().find_map(of)?;
+    let (is_empty, window, run) = (window <= 0.0, format::time_ns(window), format::time_ns(run));
+    if is_empty {
+        return Some(format!(
+            "Nothing is measured: the run of {run} ended before its measuring window. Let `from` of `[measure]` be earlier, or the run last longer."
+        ));
+    }
     Some(format!(
         "The measuring window of {window} is a small part of the run of {run}: rates, queues and loads in it tell little. It ends \
          with the last start of a flow unless `[measure]` says otherwise; with `until = \"end\"` it ends with the run."
@@ -154,5 +160,6 @@ mod tests {
         let note = of(1.0).expect("a nanosecond is short");
         assert!(note.starts_with("The measuring window of 1 ns is a small part of the run of 500"), "{note}");
         assert_eq!(of(5_000.0), None);
+        assert!(of(0.0).is_some_and(|note| note.starts_with("Nothing is measured: the run of 500")));
     }
 }

@@ -51,9 +51,9 @@ fn claim(points: &Points, load: &str, variant: &Variant) -> Option<Claim> {
         _ => return None,
     };
     let line = variant.line;
-    let values = |line: &str| points.values(&name(&WEB, load), line, "dropped share");
+    let values = points.values(&name(&WEB, load), line, "dropped share");
     let sentence = format!("{line}, load {load}: {text}, of sent bytes");
-    let claim = Claim::mean(&format!("{line}-{load}"), &sentence, rule, "", values(line));
+    let claim = Claim::mean(&format!("{line}-{load}"), &sentence, rule, "", values);
     let cause = "Depends on the buffer and on CoDel's times, which the paper does not say: see the tiny buffer.";
     Some(if line == SFQ_CODEL.line { claim.because(cause) } else { claim })
 }
