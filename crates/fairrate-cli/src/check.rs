@@ -225,6 +225,7 @@ fn counted(n: usize, noun: &str, plural: &str) -> String {
 
 fn us(us: f64) -> String {
     match us {
+        us if 0.0 < us && us < 0.1 => format!("{} ns", short(us * 1e3)),
         us if us < 1_000.0 => format!("{} us", short(us)),
         us if us < 1e6 => format!("{} ms", short(us / 1e3)),
         us => format!("{} s", short(us / 1e6)),

@@ -301,7 +301,7 @@ fn pfc(config: &SimConfig) -> String {
 
 fn ports(config: &SimConfig) -> Vec<PortKind> {
     let topology = &config.topology;
-    let mut rates: Vec<Rate> = topology.links.iter().map(|link| link.rate).collect();
+    let mut rates: Vec<Rate> = topology.wires().map(|link| link.rate).collect();
     rates.sort_unstable();
     rates.dedup();
     let port = |rate: Rate| PortKind {
@@ -318,7 +318,7 @@ fn ports(config: &SimConfig) -> Vec<PortKind> {
 }
 
 fn classes(config: &SimConfig) -> Vec<Class> {
-    let rate = config.topology.links.iter().map(|link| link.rate).max().unwrap_or(Rate::ZERO);
+    let rate = config.topology.wires().map(|link| link.rate).max().unwrap_or(Rate::ZERO);
     let weights: f64 = config.fabric.classes.values().filter_map(|of| of.weight).sum();
     let class = |(&class, of): (&u8, &ClassConfig)| Class {
         class,

@@ -4,25 +4,32 @@ use std::fmt::Write;
 use std::path::Path;
 
 use fairrate_scenario::{Overrides, Scenario};
-use fairrate_sim::{FlowOutcome, Recorder, RunTotals, Simulation};
+use fairrate_sim::{FlowOutcome, Recorder, RunTotals, SimConfig, Simulation};
 use fairrate_units::Time;
 
 const HOSTS: usize = 5;
 
-/// Runs `rest` of a scenario on the network of a section, with TCP; `dir` has the files. Returns the outcomes of flows,
-/// in their order, and totals.
-fn run(topology: &str, rest: &str, dir: &Path, threads: usize) -> (Vec<FlowOutcome>, RunTotals) {
+/// Reads `rest` of a scenario on the network of a section, with TCP; `dir` has the files.
+fn config(topology: &str, rest: &str, dir: &Path) -> SimConfig {
     let text = format!("duration = \"100ms\"\nstop = \"all-flows-done\"\n[topology]\n{topology}\n{rest}");
     let scenario = Scenario::from_toml(&text, "queues.toml", dir, &Overrides::default());
-    let config = scenario.unwrap_or_else(|error| panic!("{error}")).into_sim_config();
+    scenario.unwrap_or_else(|error| panic!("{error}")).into_sim_config()
+}
+
+/// Runs a scenario; returns what was recorded, and totals.
+fn record(config: SimConfig, threads: usize) -> (Recorder, RunTotals) {
     let mut recorder = Recorder::default();
     let mut simulation = Simulation::with_threads(config, threads);
     simulation.run(&mut recorder).expect("the run does not stall");
     let totals = simulation.totals();
     assert_eq!(totals.unaccounted_bytes(), 0);
-    let mut flows = recorder.flows;
-    flows.sort_by_key(|flow| flow.flow);
-    (flows, totals)
+    recorder.flows.sort_by_key(|flow| flow.flow);
+    (recorder, totals)
+}
+
+fn run(topology: &str, rest: &str, dir: &Path, threads: usize) -> (Vec<FlowOutcome>, RunTotals) {
+    let (recorder, totals) = record(config(topology, rest, dir), threads);
+    (recorder.flows, totals)
 }
 
 fn star(queues: bool) -> String {
@@ -84,4 +91,64 @@ fn a_packet_waits_behind_the_window_of_another_flow() {
     // A packet takes 1,230.4 ns on the link. The second flow starts 1,000 ns after the first.
     assert_eq!(wait(true), Time::from_ps(10 * 1_230_400 - 1_000_000));
     assert_eq!(wait(false), Time::from_ps(2 * 1_230_400 - 1_000_000));
+}
+
+/// A rate without a window is a pace, also that of the link: a lone flow finds its queue empty. Sampled rates are of the
+/// link.
+#[test]
+fn the_rate_of_a_link_is_not_that_at_which_its_queue_is_filled() {
+    let dir = Path::new(env!("CARGO_TARGET_TMPDIR"));
+    for cc in ["timely", "rcp", "rocc", "line-rate", "dctcp", "newreno", "swift"] {
+        let rest = format!(
+            "[switch]\npfc = false\n[transport]\nkind = \"tcp\"\ncc = \"{cc}\"\n[[traffic]]\nkind = \"incast\"\nreceiver = 0\n\
+             senders = 1\nbytes = \"2MB\"\n[[probe]]\nflows = \"all\"\nevery = \"10us\"\n"
+        );
+        let (recorder, totals) = record(config(&star(true), &rest, dir), 1);
+        let flow = &recorder.flows[0];
+        let slowdown = flow.fct.expect("it is done").as_secs_f64() / flow.ideal_fct.as_secs_f64();
+        // A window may fill the queue, and lose what it has no room for.
+        let has_window = ["dctcp", "newreno", "swift"].contains(&cc);
+        assert!(slowdown < 1.1 && (has_window || totals.dropped_bytes == 0), "{cc}: {slowdown}, {totals:?}");
+        let fastest = recorder.rates.iter().map(|sample| sample.rate_bps).max();
+        assert!(fastest.is_some_and(|bps| bps <= 10_000_000_000), "{cc}: {fastest:?} b/s");
+    }
+}
+
+/// Loads are of the links behind the queues.
+#[test]
+fn traffic_is_as_much_as_without_queues() {
+    let dir = Path::new(env!("CARGO_TARGET_TMPDIR"));
+    let shape = "kind = \"leaf-spine\"\nleaves = 2\nspines = 2\nhosts_per_leaf = 4\nhost_queues = ";
+    let tcp = "[transport]\nkind = \"tcp\"\ncc = \"dctcp\"\n";
+    for traffic in [
+        "kind = \"incast-queries\"\nload = 0.1\nrequest_size = \"100KB\"\nresponders = 3\nstop = \"5ms\"\n",
+        "kind = \"poisson\"\nsizes = \"fb-web\"\nload = 0.1\nlink_set = \"host-links\"\nstop = \"5ms\"\n",
+        "kind = \"poisson\"\nsizes = \"fb-web\"\nload = 0.1\nlink_set = \"tor-uplinks\"\nhosts = [\"tor1\"]\nstop = \"5ms\"\n",
+        "kind = \"closed-loop\"\nsizes = \"fb-web\"\nload = 0.1\nstop = \"5ms\"\n",
+    ] {
+        let flows =
+            |queues: bool| config(&format!("{shape}{queues}"), &format!("{tcp}[[traffic]]\n{traffic}"), dir).flows;
+        assert!(flows(true) == flows(false), "{traffic}: {} and {} flows", flows(true).len(), flows(false).len());
+    }
+}
+
+/// A queue holds as much as a switch with two links of its host's rate, and marks go by where ports lead.
+#[test]
+fn buffers_and_marks_are_those_of_links() {
+    let dir = Path::new(env!("CARGO_TARGET_TMPDIR"));
+    let tcp = "[transport]\nkind = \"tcp\"\ncc = \"dctcp\"\n";
+    let flow = "[[traffic]]\nkind = \"incast\"\nreceiver = 0\nsenders = 2\nbytes = \"1MB\"\n";
+    // 3.4 KB for 1 Gb/s: 68 KB, of which a flow of ten segments and more fills what dt_alpha allows.
+    let small =
+        "[switch]\npfc = false\nbuffer = \"3.4KB\"\nbuffer_per = \"1Gbps\"\ndt_alpha = \"unlimited\"\necn = false\n";
+    let (_, totals) = record(config(&star(true), &format!("{small}{tcp}{flow}"), dir), 1);
+    assert!(totals.peak_buffer_bytes <= 3_400 * 50, "{}", totals.peak_buffer_bytes);
+    let marked = |to_hosts: bool| {
+        let ecn =
+            format!("[switch]\npfc = false\necn = {{ kmin = \"20KB\", kmax = \"20KB\", to_hosts = {to_hosts} }}\n");
+        // Windows fill the queues of senders, too, which lead to the switch; so they are paced below their links' rate.
+        let paced = flow.replace("bytes = \"1MB\"", "bytes = \"1MB\"\ndemand = \"9Gbps\"");
+        record(config(&star(true), &format!("{ecn}{tcp}{paced}"), dir), 1).1.counts.ecn_marks
+    };
+    assert!(0 < marked(true) && marked(false) == 0, "{} and {}", marked(true), marked(false));
 }

@@ -65,8 +65,7 @@ fn effects(config: &SimConfig, host: &HostConfig) -> Vec<String> {
 
 /// Returns the rates of the links of hosts.
 fn rates(config: &SimConfig, host: &HostConfig) -> BTreeSet<Rate> {
-    let of = |link: &&fairrate_sim::topology::Link| host.hosts.contains(&link.a) || host.hosts.contains(&link.b);
-    config.topology.links.iter().filter(of).map(|link| link.rate).collect()
+    config.topology.host_links().filter(|(of, _)| host.hosts.contains(of)).map(|(_, link)| link.rate).collect()
 }
 
 /// Returns the rates of links beside `rate`, which may be less.

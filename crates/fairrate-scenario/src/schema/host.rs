@@ -21,7 +21,7 @@ const MOST_SIGMA: f64 = 4.0;
 /// A section that was read; its hosts are found later.
 pub(super) struct Host {
     names: Option<Vec<NodeName>>,
-    config: HostConfig,
+    pub config: HostConfig,
     /// The place of the section, and that of `rx_buffer`.
     site: Site,
     buffer_site: Site,

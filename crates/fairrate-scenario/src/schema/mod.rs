@@ -140,6 +140,7 @@ fn read_sections<'a>(
     let measure = measure::read(&mut root, blocks.iter().any(traffic::Block::has_arrivals));
     let faults = fault::read(&mut root, stacks.weakest_transport());
     let hosts = host::read(&mut root, &fabric.pfc);
+    topology::host_queues::check_network(root.report, &network, fabric.balance, &hosts);
     let probes = probe::read(&mut root);
     check_blocks(root.report, &blocks, &stacks, &probes);
     let (document, switch) = (root.anchor.site, root.site_of("switch"));

@@ -4,7 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use fairrate_control::Profile;
 use fairrate_sim::{
-    EcmpHash, FabricConfig, Headroom, LevelsByRate, PauseLevels, Pfc, SimConfig, Stack, Transport, TransportConfig,
+    EcmpHash, FabricConfig, Headroom, LevelsByRate, PauseLevels, Pfc, PortId, SimConfig, Stack, Transport,
+    TransportConfig,
 };
 use fairrate_units::{Bytes, Rate};
 
@@ -218,10 +219,8 @@ pub(super) fn check_buffers(report: &Report, config: &SimConfig, site: Site) {
     }
     let topology = &config.topology;
     let mut total_bps: BTreeMap<usize, u64> = BTreeMap::new();
-    for link in &topology.links {
-        for end in [link.a, link.b].into_iter().filter(|&end| !topology.is_host(end)) {
-            *total_bps.entry(end.index()).or_default() += link.rate.as_bps();
-        }
+    for port in (0..topology.n_ports() as u32).map(PortId).filter(|&port| !topology.is_host(topology.from(port))) {
+        *total_bps.entry(topology.from(port).index()).or_default() += topology.buffered_link(port).rate.as_bps();
     }
     let smallest = total_bps.iter().map(|(&node, &bps)| (config.fabric.buffer_of(bps), node)).min();
     if let Some((bytes, node)) = smallest.filter(|(bytes, _)| *bytes < 4 * config.transport.mtu.as_u64().max(2_500)) {
@@ -246,22 +245,24 @@ fn check(s: &Section<'_>, fabric: &FabricConfig) {
 /// Checks that packets dropped by the fabric are retransmitted, and that its buffer holds packets. `classes`: those in
 /// which this `transport` sends data.
 pub(super) fn check_recovery(root: &Section<'_>, fabric: &FabricConfig, transport: &TransportConfig, classes: &[u8]) {
+    // TCP has timeouts of its own.
+    let lacks_timeout = transport.rto.is_none() && !matches!(transport.kind, Transport::Tcp(_));
     let own = || classes.iter().filter_map(|class| Some((class, fabric.classes.get(class)?)));
     if let Some((class, _)) = own().find(|(_, of)| !of.pfc || of.egress_alpha.is_some())
-        && transport.rto.is_none()
+        && lacks_timeout
     {
         let message = format!("class {class} drops packets, and without `rto` a lost last packet is never sent again");
         let help =
             "set `rto = \"4ms\"` in `[transport]`, or remove `pfc = false` and `egress_alpha` of the `[[class]]`";
         root.problem_at("scenario::conflict", "class", message, help);
     }
-    if !fabric.pauses_by_ingress() && transport.rto.is_none() {
+    if !fabric.pauses_by_ingress() && lacks_timeout {
         let drops = if fabric.pfc == Pfc::Off { "a fabric without `pfc`" } else { "a fabric without headroom" };
         let message = format!("{drops} drops packets, and without `rto` a lost last packet is never sent again");
         let help = "set `rto = \"4ms\"` in `[transport]`, or `pfc = true` in `[switch]`";
         root.problem_at("scenario::conflict", if root.has("switch") { "switch" } else { "transport" }, message, help);
     }
-    if fabric.egress_alpha.is_some() && transport.rto.is_none() {
+    if fabric.egress_alpha.is_some() && lacks_timeout {
         let message = "an `egress_alpha` drops packets, and without `rto` a lost last packet is never sent again";
         let help = "set `rto = \"4ms\"` in `[transport]`, or remove `egress_alpha`";
         root.problem_at("scenario::conflict", "switch", message, help);

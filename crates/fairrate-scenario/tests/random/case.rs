@@ -129,6 +129,10 @@ pub fn case(seed: u64, dir: &Path) -> Case {
             toml.0 = toml.0.replacen("[transport]\n", &format!("[transport]\n{entropy}"), 1);
         }
     }
+    if network.has_host_queues {
+        // They go by the switches at which hosts are.
+        toml.0 = toml.0.replace("\"wcmp\"", "\"ecmp\"").replace("\"conga\"", "\"ecmp\"");
+    }
     fabric::faults(draw, &mut toml, &network);
     if cc == "flowtune" && draw.one_in(2) {
         hosts::allocator(draw, &mut toml, &network);
@@ -147,6 +151,11 @@ pub fn case(seed: u64, dir: &Path) -> Case {
         toml.all(draw, &[("flows", &["2", "5"]), ("changes", &["1", "4"])]);
     }
     imperfect::hosts(draw, &mut toml, &network);
+    if network.has_host_queues {
+        // A NIC below its link's rate takes packets from flows.
+        let lines: Vec<&str> = toml.0.lines().filter(|line| !line.starts_with("nic_rate")).collect();
+        toml.0 = lines.join("\n") + "\n";
+    }
     let files = [("topology.txt", network.file), ("flows.csv", flows)];
     Case { toml: toml.0, files: files.into_iter().filter_map(|(name, text)| Some((name, text?))).collect() }
 }

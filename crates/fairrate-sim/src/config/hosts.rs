@@ -134,7 +134,7 @@ impl SimConfig {
     /// Returns the rate at which the receive buffer of `host` drains at most, or that of its link if that is less.
     #[must_use]
     pub fn drain_rate(&self, host: NodeId) -> Rate {
-        let link = self.topology.links.iter().find(|link| [link.a, link.b].contains(&host));
+        let link = self.topology.host_links().find(|&(of, _)| of == host).map(|(_, link)| link);
         let drain = self.imperfect_host(host).and_then(|config| config.receive.as_ref()).map(ReceiveBuffer::fastest);
         link.map(|link| link.rate).into_iter().chain(drain).min().unwrap_or(Rate::ZERO)
     }

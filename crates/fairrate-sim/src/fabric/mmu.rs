@@ -168,9 +168,9 @@ pub struct Mmu {
 impl Mmu {
     /// Creates empty buffers. `links` has the link of each port, and `switch_of` the port's switch, if it belongs to a
     /// switch. Each port has headroom for each of `lossless`, the classes that PFC may pause.
-    pub fn new<'a>(
+    pub fn new(
         config: &FabricConfig,
-        links: impl Iterator<Item = &'a Link>,
+        links: impl Iterator<Item = Link>,
         switch_of: &Table<PortIdx, Option<SwitchIdx>>,
         wire_mtu: Bytes,
         lossless: &[u8],
@@ -180,7 +180,7 @@ impl Mmu {
         let n_headrooms = if are_alike { 1 } else { N_CLASSES };
         let (mut headroom, mut rates) = (Vec::new(), Vec::new());
         for link in links {
-            headroom.extend(classes[..n_headrooms].iter().map(|class| headroom_bytes(config, class, link, wire_mtu)));
+            headroom.extend(classes[..n_headrooms].iter().map(|class| headroom_bytes(config, class, &link, wire_mtu)));
             rates.push(link.rate.as_bps());
         }
         headroom.shrink_to_fit();

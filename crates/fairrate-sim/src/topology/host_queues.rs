@@ -6,17 +6,17 @@ use fairrate_units::{Rate, Time};
 
 use super::build::RATE_MAX;
 use super::{Link, Node, Tier, Topology};
-use crate::ids::NodeId;
+use crate::ids::{NodeId, PortId};
 
 /// Rate at which a host fills its queue, over that of its link.
 const FILLING: u64 = 100;
 /// Delay from a host to its queue; the engine needs one above zero.
 const DELAY: Time = Time::from_ns(1);
 
-/// The queues of hosts: the host of each, by the queue's node. Without any, the packets of a flow wait in the flow
-/// until the NIC takes them.
+/// The queues of hosts: the host of each and the rate of its link, by the queue's node. Without any, the packets of a
+/// flow wait in the flow until the NIC takes them.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct HostQueues(BTreeMap<NodeId, NodeId>);
+pub struct HostQueues(BTreeMap<NodeId, (NodeId, Rate)>);
 
 impl HostQueues {
     /// Returns `true` if hosts have no queues.
@@ -26,7 +26,7 @@ impl HostQueues {
 
     /// Returns the host whose queue a node is.
     pub fn host_of(&self, node: NodeId) -> Option<NodeId> {
-        self.0.get(&node).copied()
+        self.0.get(&node).map(|&(host, _)| host)
     }
 }
 
@@ -43,20 +43,39 @@ impl Topology {
             self.nodes.push(Node { name, tier: Tier::Nic, rack: 0 });
             let link = &mut self.links[position];
             *(if a == host { &mut link.a } else { &mut link.b }) = queue;
-            let rate = Rate::from_bps(rate.as_bps().saturating_mul(FILLING)).min(RATE_MAX);
-            self.links.push(Link { a: host, b: queue, rate, delay: DELAY });
-            self.host_queues.0.insert(queue, host);
+            let filling = Rate::from_bps(rate.as_bps().saturating_mul(FILLING)).min(RATE_MAX);
+            self.links.push(Link { a: host, b: queue, rate: filling, delay: DELAY });
+            self.host_queues.0.insert(queue, (host, rate));
         }
+    }
+
+    /// Returns `true` if a node is the queue of a host.
+    pub fn is_queue(&self, node: NodeId) -> bool {
+        self.host_queues.0.contains_key(&node)
+    }
+
+    /// Returns the link of a port as buffers count it: one between a host and its queue has the rate of the link behind
+    /// the queue, since no more than that comes in or goes out for long.
+    pub fn buffered_link(&self, port: PortId) -> Link {
+        let link = *self.link(port);
+        let inside = self.host_queues.0.get(&link.b).filter(|&&(host, _)| host == link.a);
+        Link { rate: inside.map_or(link.rate, |&(_, rate)| rate), ..link }
+    }
+
+    /// Returns the links between hosts or their queues and switches, and between switches.
+    pub fn wires(&self) -> impl Iterator<Item = &Link> {
+        self.links.iter().filter(|link| !self.is_inside(link))
+    }
+
+    /// Returns `true` if a link is that between a host and its queue.
+    fn is_inside(&self, link: &Link) -> bool {
+        self.host_queues.host_of(link.b) == Some(link.a)
     }
 
     /// Returns each end point with the link that it, or its queue, has to a switch.
     pub fn host_links(&self) -> impl Iterator<Item = (NodeId, &Link)> {
-        let end_of = |link: &Link| {
-            let is_inside = self.host_queues.host_of(link.b) == Some(link.a);
-            let host_of = |end: NodeId| if self.is_host(end) { Some(end) } else { self.host_queues.host_of(end) };
-            if is_inside { None } else { [link.a, link.b].into_iter().find_map(host_of) }
-        };
-        self.links.iter().filter_map(move |link| Some((end_of(link)?, link)))
+        let host_of = |end: NodeId| if self.is_host(end) { Some(end) } else { self.host_queues.host_of(end) };
+        self.wires().filter_map(move |link| Some(([link.a, link.b].into_iter().find_map(host_of)?, link)))
     }
 
     /// Returns the rate of the link behind each queue, by host.
@@ -74,7 +93,6 @@ impl Topology {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::ids::PortId;
     use crate::routing::Routes;
     use crate::topology::LeafSpine;
 

@@ -176,8 +176,8 @@ impl IncastQueries {
         match self.rate {
             RequestRate::PerSecond(rate) => rate,
             RequestRate::Load(load) => {
-                let links = topology.links.iter().filter(|link| link.a == host || link.b == host);
-                let capacity_bps: f64 = links.map(|link| link.rate.as_bps_f64()).sum();
+                let links = topology.host_links().filter(|&(of, _)| of == host);
+                let capacity_bps: f64 = links.map(|(_, link)| link.rate.as_bps_f64()).sum();
                 load * capacity_bps / (8.0 * self.request_size.as_u64() as f64)
             }
         }

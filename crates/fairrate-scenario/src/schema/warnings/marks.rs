@@ -28,7 +28,9 @@ pub(super) fn warning(config: &SimConfig) -> Option<String> {
     let is_crossed = crossed(config);
     let is_marking = |port: &PortId| {
         let (from, to) = (topology.from(*port), topology.to(*port));
-        !topology.is_host(from) && is_crossed[from.index()] && (marks.to_hosts || !topology.is_host(to))
+        !topology.is_host(from)
+            && is_crossed[from.index()]
+            && (marks.to_hosts || !(topology.is_host(to) || topology.is_queue(to)))
     };
     let late = |port: PortId| {
         let (marks_from, _) = marks.thresholds(topology.link(port).rate);

@@ -1,6 +1,7 @@
 //! Warnings about the choice of paths, and about transports that meet what follows from it.
 
 use fairrate_sim::routing::Routes;
+use fairrate_sim::topology::Tier;
 use fairrate_sim::{
     Balance, EntropyScheme, FaultConfig, Flap, Pfc, QueueRule, Rehash, SimConfig, Transport, TransportConfig,
 };
@@ -25,7 +26,7 @@ fn no_reaction(config: &SimConfig) -> Option<String> {
     let lasts = |flap: &Flap| NOTICEABLE <= flap.up_at - flap.down_at;
     let is_long = config.faults.iter().any(|fault| fault.flap.as_ref().is_some_and(lasts));
     let topology = &config.topology;
-    let n_switches = topology.nodes.len() - topology.end_points().count();
+    let n_switches = topology.nodes.iter().filter(|node| Tier::Nic < node.tier).count();
     (is_long
         && config.fabric.reroute.is_none()
         && topology.circuits.is_none()

@@ -39,10 +39,11 @@ pub(super) fn build_switches(
     wire_mtu: Bytes,
 ) -> Switches {
     let config = &run.config;
-    let links = ids.iter().map(|&id| config.topology.link(id));
+    let links = ids.iter().map(|&id| config.topology.buffered_link(id));
     let buffers = Mmu::new(&config.fabric, links, of_switch, wire_mtu, &lossless_classes(run));
     let marker = |port: PortIdx, class: Option<u8>| {
-        let marks = |ecn: &EcnConfig| of_switch[port].is_some() && (ecn.to_hosts || ports[port].to_host().is_none());
+        let leads_to_host = !ports[port].to_host().is_none() || config.topology.is_queue(config.topology.to(ids[port]));
+        let marks = |ecn: &EcnConfig| of_switch[port].is_some() && (ecn.to_hosts || !leads_to_host);
         let ecn = class.map_or(config.fabric.ecn, |class| config.fabric.class(class).ecn).filter(marks)?;
         let share = if ecn.by == MarkBy::Share { share_of(config, class) } else { 1.0 };
         Some(Marker::new(&ecn, (usual_rate(config, ids[port]), share), config.seed, (ids[port], class)))

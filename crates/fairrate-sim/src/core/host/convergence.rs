@@ -237,7 +237,8 @@ impl Hosts {
         let user_flow = w.run.flow(sender.flow).parent;
         let at = c.places[user_flow] as usize;
         let Some(competitor) = c.active.get(at) else { return };
-        let alone = || allowed_bps(&w.run, sender, competitor.path_base_rtt);
+        let line_rate = self.line_rate(w, sender.host).as_bps_f64();
+        let alone = || allowed_bps(&w.run, sender, competitor.path_base_rtt).min(line_rate);
         let allowed_bps = self.allowed_by_subflows(w, user_flow).unwrap_or_else(alone);
         let Some(c) = &mut self.convergence else { return };
         if c.allow(at, allowed_bps, w.clock.now_ps) {

@@ -39,25 +39,28 @@ impl Hosts {
         let sender = self.senders[slot].as_mut().expect("the slot is in use");
         let c = w.run.rules(sender.stack);
         let nic = &mut self.nics[sender.host];
+        let queued = w.run.queued_rates.get(sender.host).copied();
+        let (port, ports) = (nic.port, &w.net.ports);
+        let line_rate = || queued.unwrap_or_else(|| ports[port].rate);
         sender.cwnd = match c.window {
             WindowRule::Algorithm => allowance.cwnd.as_u64().max(c.min_window),
             WindowRule::Bdp => {
-                let line_rate = w.net.ports[nic.port].rate;
-                let packets = line_rate.bytes_in(c.base_rtt).as_u64().div_ceil(mtu + c.data_header);
+                let packets = line_rate().bytes_in(c.base_rtt).as_u64().div_ceil(mtu + c.data_header);
                 allowance.cwnd.as_u64().max(c.min_window).min(packets * mtu)
             }
             WindowRule::None => u64::MAX,
             WindowRule::Fixed(bytes) => bytes.as_u64().max(mtu),
             WindowRule::RateScaled => {
-                let line_rate = w.net.ports[nic.port].rate;
+                let line_rate = line_rate();
                 let full = line_rate.bytes_in(c.base_rtt).as_u64();
                 (u128::from(full) * u128::from(allowance.rate.as_bps()) / u128::from(line_rate.as_bps())) as u64
             }
         };
-        let rate = match w.run.queued_rates.get(sender.host) {
-            // Whoever may send at the rate of the link is not paced: its packets wait in the queue.
-            Some(&line_rate) if line_rate <= allowance.rate => sender.fastest,
-            _ => allowance.rate.min(sender.fastest),
+        let rate = match queued {
+            // A window may fill the queue at once; a rate alone is a pace.
+            Some(line) if line <= allowance.rate && sender.cwnd < u64::MAX => sender.fastest,
+            Some(line) => allowance.rate.min(sender.fastest).min(line),
+            None => allowance.rate.min(sender.fastest),
         };
         let transport = sender.transport;
         let entry = &mut nic.flows[sender.nic_slot as usize];
@@ -65,9 +68,8 @@ impl Hosts {
         if rate != sender.rate {
             let before = std::mem::replace(&mut sender.rate, rate);
             if c.bucket != Bucket::None {
-                let line = w.net.ports[nic.port].rate;
                 let filled = Filled { next_ps: entry.next_send_ps, more_bits: sender.more_bits };
-                let filled = filled.in_bucket_of(c, mtu, now_ps, (before, rate, line));
+                let filled = filled.in_bucket_of(c, mtu, now_ps, (before, rate, line_rate()));
                 (entry.next_send_ps, sender.more_bits) = (filled.next_ps, filled.more_bits);
             } else if 0 < c.pacing_credit {
                 entry.next_send_ps = repaced(entry.next_send_ps, now_ps, before, rate);

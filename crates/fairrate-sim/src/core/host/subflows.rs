@@ -23,16 +23,17 @@ impl Hosts {
         Some(tally)
     }
 
-    /// Returns congestion window and rate of a flow that is active here. For a connection they are the sums over its
-    /// subflows, the rate at most that of its NIC.
+    /// Returns congestion window and rate of a flow that is active here, the rate at most what its application offers
+    /// and its link carries. For a connection they are the sums over its subflows.
     pub(in crate::core) fn window_and_rate(&self, w: &World, id: FlowId) -> Option<(u64, u64)> {
+        let most = self.line_rate(w, w.run.flow(id).src_host).min(w.run.config.flows[id.index()].demand).as_bps();
         let Some(subflows) = self.senders_of_subflows(id) else {
             let sender = self.senders.get(self.sending[id].sender)?.as_ref()?;
-            return Some((sender.cwnd, sender.rate.as_bps()));
+            return Some((sender.cwnd, sender.rate.as_bps().min(most)));
         };
         let add = |sum: (u64, u64), s: &Sender| (sum.0.saturating_add(s.cwnd), sum.1.saturating_add(s.rate.as_bps()));
         let (cwnd, rate) = subflows.fold((0, 0), add);
-        Some((cwnd, rate.min(self.line_rate(w, w.run.flow(id).src_host).as_bps())))
+        Some((cwnd, rate.min(most)))
     }
 
     /// Returns the rate that the subflows of an active connection may send together, each within its base round-trip

@@ -40,7 +40,7 @@ fn mmu(pfc: bool) -> Mmu {
 
 fn mmu_of(config: &FabricConfig) -> Mmu {
     let link = Link { a: NodeId(0), b: NodeId(1), rate: Rate::from_gbps(25), delay: Time::from_us(1) };
-    Mmu::new(config, [&link, &link].into_iter(), &vec![None, Some(SWITCH)].into(), Bytes::new(1_090), &[3])
+    Mmu::new(config, [link, link].into_iter(), &vec![None, Some(SWITCH)].into(), Bytes::new(1_090), &[3])
 }
 
 /// A buffer of 80 KB for 25 Gb/s: the switch with a port of 100 Gb/s besides has 400 KB.
@@ -51,7 +51,7 @@ fn buffers_go_by_the_rates_of_ports() {
     let links = [link(25), link(25), link(100)];
     let switch_of = vec![Some(SwitchIdx(0)), Some(SwitchIdx(1)), Some(SwitchIdx(1))].into();
     let most = |switch: u32, config: &FabricConfig| {
-        let mut mmu = Mmu::new(config, links.iter(), &switch_of, Bytes::new(1_090), &[3]);
+        let mut mmu = Mmu::new(config, links.iter().copied(), &switch_of, Bytes::new(1_090), &[3]);
         (0..1_000)
             .take_while(|_| mmu.admit(SwitchIdx(switch), PortIdx(switch), 3, 1_000, 0) == Admission::Accept)
             .count()

@@ -125,9 +125,8 @@ fn engine(config: &SimConfig, allocator: &AllocatorConfig) -> Box<dyn RateEngine
     let ports = (0..config.topology.n_ports() as u32).map(PortId);
     let share = 1.0 - allocator.threshold;
     let capacities: Vec<f64> = ports.map(|port| config.topology.link(port).rate.as_bps_f64() * share).collect();
-    let hosts = config.topology.hosts().filter(|&host| host != allocator.host);
-    let nic = |host| config.topology.links.iter().find(|link| link.a == host || link.b == host);
-    let unit = hosts.filter_map(nic).map(|link| link.rate.as_bps_f64()).fold(f64::INFINITY, f64::min);
+    let links = config.topology.host_links().filter(|&(host, _)| host != allocator.host);
+    let unit = links.map(|(_, link)| link.rate.as_bps_f64()).fold(f64::INFINITY, f64::min);
     Box::new(RealTime::general(&capacities, unit * share, allocator.gamma))
 }
 
