@@ -607,7 +607,7 @@ fn a_window_has_the_flows_that_start_in_it_and_the_bytes_that_arrive_in_it() {
     assert_eq!((both, first.fingerprint), (all.goodput_bytes, all.fingerprint));
 }
 
-/// What an endless flow carries is among the bytes that arrive, so these are not held against what finite flows offer.
+/// The bytes of an endless flow are among those that arrive, so no load of finite flows is held against these.
 #[test]
 fn nothing_is_offered_while_an_endless_flow_lives() {
     let endless = "\n[[traffic]]\nkind = \"incast\"\nreceiver = \"h4\"\nsenders = [\"h3\"]\nbytes = \"endless\"\n";

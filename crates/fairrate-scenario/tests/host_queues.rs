@@ -93,8 +93,8 @@ fn a_packet_waits_behind_the_window_of_another_flow() {
     assert_eq!(wait(false), Time::from_ps(2 * 1_230_400 - 1_000_000));
 }
 
-/// A rate without a window is a pace, also that of the link: a lone flow finds its queue empty. Sampled rates are of the
-/// link.
+/// A rate without a window is a pace, also that of the link: a lone flow finds its queue empty. Sampled rates are those
+/// of the link.
 #[test]
 fn the_rate_of_a_link_is_not_that_at_which_its_queue_is_filled() {
     let dir = Path::new(env!("CARGO_TARGET_TMPDIR"));
