@@ -106,7 +106,10 @@ const LOOKED_AT: &[(&str, &str)] = &[
         "the number of iterations in the same time, one for each change, bounded ratios, and ratios that only \
      scale down",
     ),
-    ("perc/fig1", "control packets that are charged or of one byte, first rates that wait, and headroom"),
+    (
+        "perc/fig1",
+        "control packets that are charged or of one byte, first rates that wait, headroom, and DCTCP's first window",
+    ),
     ("perc/fig8", "where the delay of paths sits, RCP's gains, and which of PERC's rates wait"),
     (
         "beyond/collectives",

@@ -1,6 +1,6 @@
 //! Figure 1: web search at 60 % on a fast and long link. Reactive algorithms are slow there.
 
-use super::web_search::{self, CHARGED, DCTCP, PERC, RCP, Says, Setting};
+use super::web_search::{self, CHARGED, DCTCP, DCTCP_TWO, PERC, RCP, Says, Setting};
 use crate::claim::Rule;
 use crate::figure::{Figure, Kind};
 
@@ -20,6 +20,7 @@ const LINK: Setting = Setting {
     rtt: "120us",
     // This gives about 6,500 flows, of which 900 are small; the quick run has a sixth of that.
     until: ["1500ms", "250ms"],
+    causes: &[&DCTCP_TWO],
     says: &[
         Says {
             classes: &["small", "medium"],

@@ -21,6 +21,7 @@ const LINK: Setting = Setting {
     // This gives about 1,100 flows, of which 150 are small. With six times as many, PERC's queue grows without end for
     // some seeds, and a run takes longer than can be waited for; the claims on growth say what is seen of it here.
     until: ["2500ms", "1s"],
+    causes: &[],
     says: &[
         Says { classes: &["small"], cause: Some(CONTROL_PACKETS), ..COMPARABLE },
         Says { classes: &["medium", "large"], ..COMPARABLE },

@@ -20,6 +20,7 @@ const LINK: Setting = Setting {
     rtt: "12us",
     // This gives about 6,500 flows, of which 900 are small; the quick run has a sixth of that.
     until: ["1500ms", "250ms"],
+    causes: &[],
     says: &[VERY_LOW, Says { line: &DCTCP, ..VERY_LOW }],
 };
 

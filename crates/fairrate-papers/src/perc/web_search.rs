@@ -30,6 +30,12 @@ pub const DCTCP: Variant = Variant::of("dctcp").with(
     "dctcp",
     &[("transport.dctcp.initial_window", "10mtu"), ("transport.dctcp.slow_start", "true")],
 );
+/// DCTCP with ns-2's first window of two packets.
+pub const DCTCP_TWO: Variant = Variant::of("dctcp").with(
+    "dctcp-two",
+    "dctcp, two packets",
+    &[("transport.dctcp.initial_window", "2mtu"), ("transport.dctcp.slow_start", "true")],
+);
 const IDEAL: Variant = Variant::of("ideal");
 pub const CHARGED: Variant =
     PERC.with("perc-charged", "perc, control packets charged", &[("transport.perc.charge_control", "true")]);
@@ -53,6 +59,8 @@ pub struct Setting {
     /// End of arrivals, at full size and with `quick`.
     pub until: [&'static str; 2],
     pub says: &'static [Says],
+    /// Lines that only show why claims fail.
+    pub causes: &'static [&'static Variant],
 }
 
 /// A statement of the text about an algorithm in comparison with others.
@@ -82,7 +90,10 @@ pub fn runs(setting: &Setting, scale: &Scale) -> Vec<Run> {
     scale
         .seeds
         .iter()
-        .flat_map(|&seed| SHOWN.into_iter().chain([&IDEAL]).map(move |variant| run(seed, variant)))
+        .flat_map(|&seed| {
+            let all = SHOWN.into_iter().chain([&IDEAL]).chain(setting.causes.iter().copied());
+            all.map(move |variant| run(seed, variant))
+        })
         .collect()
 }
 
@@ -171,7 +182,11 @@ fn judged(says: &Says, points: &Points) -> Vec<Claim> {
     let claim = |over: &Variant, (class, text, ..): (&str, &str, f64, f64)| {
         let id = format!("{class}-{}-{}", says.line.id, over.id);
         let sentence = format!("{text}, {} over {}: {}", says.line.line, over.line, says.words);
-        let claim = Claim::mean(&id, &sentence, says.rule, "", points.ratios("link", says.line.line, over.line, class));
+        let ratios = |line: &str| points.ratios("link", line, over.line, class);
+        let mut claim = Claim::mean(&id, &sentence, says.rule, "", ratios(says.line.line));
+        if says.line.id == DCTCP.id {
+            claim = claim.changing("DCTCP begins with two packets, as ns-2 does", ratios(DCTCP_TWO.line));
+        }
         match says.cause {
             Some(cause) => claim.because(cause),
             None => claim,
