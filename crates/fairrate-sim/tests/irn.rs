@@ -45,6 +45,20 @@ fn few_packets_in_flight_time_out_sooner() {
     }
 }
 
+/// Every packet beyond a gap reports it, and one recovery repairs it.
+#[test]
+fn a_gap_is_one_recovery_however_many_packets_report_it() {
+    let mut c = lossy(1, Time::from_us(5), 500);
+    let port = c.topology.port(c.flows[0].src, c.topology.node("sw0").expect("the switch")).expect("neighbours");
+    let flap = Flap { down_at: Time::from_us(100), up_at: Time::from_ps(100_000_001), period: None };
+    c.faults = vec![FaultConfig { ports: vec![port], flap: Some(flap), ..FaultConfig::NONE }];
+    let (recorder, totals) = run(c);
+    let flow = &recorder.flows[0];
+    assert!(3 < totals.drops.total(), "what was on the link: {:?}", totals.drops);
+    assert_eq!((flow.recoveries, flow.timeouts), (1, 0));
+    assert_eq!(flow.retransmitted_bytes, totals.drops.total() * MTU);
+}
+
 /// At most a bandwidth-delay product of each flow is in the network: 25 senders at line rate fill a queue of 25 times
 /// as much, where without a limit they fill one of nearly all that they send. A flow alone takes as long as without a
 /// limit.

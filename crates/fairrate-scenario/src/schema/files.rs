@@ -203,3 +203,22 @@ pub(crate) fn file_problem(report: &Report, code: &'static str, file: &Text, err
     let help = error.help.clone().unwrap_or_else(|| fallback.to_owned());
     report.problem(code, Site::new(file.source, range), error.message.clone(), "here", help);
 }
+
+#[cfg(test)]
+mod tests {
+    use super::read_text;
+
+    #[test]
+    fn a_byte_order_mark_is_no_part_of_a_text() {
+        let dir = std::env::temp_dir().join(format!("fairrate-files-{}", std::process::id()));
+        std::fs::create_dir_all(&dir).expect("a directory");
+        let read = |content: &[u8]| {
+            std::fs::write(dir.join("sizes.txt"), content).expect("it can be written");
+            read_text(&dir.join("sizes.txt"))
+        };
+        assert_eq!(read(b"\xef\xbb\xbf1000 1\n"), Ok("1000 1\n".to_owned()));
+        assert_eq!(read(b"1000 1\n"), Ok("1000 1\n".to_owned()));
+        assert_eq!(read(b"\xff1000 1\n"), Err("it is not text in UTF-8".to_owned()));
+        std::fs::remove_dir_all(&dir).expect("it can be removed");
+    }
+}
