@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import os
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -14,6 +13,7 @@ from typing import TYPE_CHECKING, Any, overload
 from fairrate import _checks, _native, stats
 from fairrate._controller import Algorithm, Controller, class_of, name_of, plug_in, written
 from fairrate._errors import ScenarioError, SweepError
+from fairrate._metrics import Metric, check_names, metric_name, value_of
 from fairrate._result import Result, metric_units, summary_unit
 from fairrate._run import run_labelled
 from fairrate._scenario import Scenario, ScenarioLike, scenario_of, toml
@@ -21,9 +21,6 @@ from fairrate._workers import MOST_TRIES, Workers
 
 if TYPE_CHECKING:
     import polars
-
-Metric = str | Callable[[Result], float | None]
-"""A name of :attr:`Result.metrics` or of ``summary``, or a function of a result."""
 
 Tags = list[tuple[str, int | float | str]]
 
@@ -163,7 +160,7 @@ class Sweep(Sequence[SweepRun]):
         """
         import polars
 
-        _check_names(metrics, {"label", "cc", "seed", "fingerprint", *(key for run in self._runs for key in run.grid)})
+        check_names(metrics, {"label", "cc", "seed", "fingerprint", *(key for run in self._runs for key in run.grid)})
 
         def row(run: SweepRun) -> dict[str, Any]:
             known = {"label": run.label, "cc": run.cc, "seed": run.seed, **run.grid, "fingerprint": run.result.fingerprint}
@@ -216,40 +213,6 @@ class Sweep(Sequence[SweepRun]):
 
     def _repr_html_(self) -> Any:
         return self.frame()._repr_html_()
-
-
-def metric_name(metric: Metric) -> str:
-    """What a metric is called."""
-    return metric if isinstance(metric, str) else getattr(metric, "__name__", "metric")
-
-
-def _check_names(metrics: Iterable[Metric], columns: set[str]) -> None:
-    """Holds the names of functions to be different from each other and from those of ``columns``.
-
-    Raises:
-        ValueError: If they are not.
-    """
-    known: dict[str, Metric] = {}
-    for metric in metrics:
-        name = metric_name(metric)
-        if (callable(metric) and name in columns) or known.setdefault(name, metric) != metric:
-            raise ValueError(f"two columns are called {name!r}; define the function by `def`, under another name")
-
-
-def value_of(result: Result, metric: Metric) -> float | None:
-    """A metric of a result; ``None``: it has no such number."""
-    if callable(metric):
-        return metric(result)
-    known = result.metrics
-    for name in (metric, f"{metric}:all"):
-        if name in known:
-            return known[name]
-    value = result.summary.get(metric)
-    if isinstance(value, int | float):
-        return float(value)
-    near = difflib.get_close_matches(metric, known, n=1)
-    hint = f"did you mean {near[0]!r}? There" if near else "there"
-    raise KeyError(f"no metric is called {metric!r}; {hint} are {', '.join(known)}, and the numbers of summary.json")
 
 
 @dataclass

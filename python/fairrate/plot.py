@@ -17,7 +17,8 @@ if TYPE_CHECKING:
 
     from fairrate._coexist import Coexistence
     from fairrate._result import Result
-    from fairrate._sweep import Metric, Sweep, SweepRun
+    from fairrate._metrics import Metric
+    from fairrate._sweep import Sweep, SweepRun
 
 PAPER: dict[str, Any] = {
     "figure.figsize": (3.33, 2.2),
@@ -221,7 +222,7 @@ def over(sweep: Sweep, key: str, metric: Metric, *, ylabel: str | None = None, a
     Raises:
         KeyError: If the metric or the key is not known.
     """
-    from fairrate._sweep import value_of
+    from fairrate._metrics import value_of
 
     ax = _axes(ax)
     for i, (name, runs) in enumerate(_lines_over(sweep, key).items()):
@@ -308,7 +309,7 @@ def heat_map(found: Coexistence, map: str | None = None, *, ax: Axes | None = No
 def _label(metric: Metric) -> str:
     """The name of a metric, with its unit if it has one."""
     from fairrate._result import metric_units, summary_unit
-    from fairrate._sweep import metric_name
+    from fairrate._metrics import metric_name
 
     name = metric_name(metric)
     unit = metric_units().get(name, summary_unit(name))

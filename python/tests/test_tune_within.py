@@ -13,6 +13,7 @@ import pytest
 import fairrate
 from fairrate import Scenario, _native
 from fairrate.tune import Choice, Study, _cli, _within
+from fairrate.tune._verdicts import Verdicts
 from test_tune import executor, incasts, study  # noqa: F401 (fixtures)
 
 TIMES = "25%,50%,75%"
@@ -92,7 +93,7 @@ def test_runs_of_equal_settings_are_judged_as_if_they_were_done_again(
     assert any(t.reused for t in one.trials) and any(t.stopped and t.reused for t in one.trials)
     assert one.costs.runs + one.costs.stopped < sum(len(t.ends) + len(t.stopped) for t in one.trials)
     assert told(study(incasts, **more).run(24, jobs=2)) == told(one)
-    monkeypatch.setattr(Study, "_reuse", lambda *arguments: False)
+    monkeypatch.setattr(Verdicts, "take_over", lambda *arguments: False)
     again = study(incasts, **more).run(24, executor=executor)
     assert told(again) == told(one) and not any(t.reused for t in again.trials)
 

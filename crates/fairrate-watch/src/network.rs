@@ -189,7 +189,7 @@ fn rows(topology: &Topology) -> Vec<Row> {
     for &host in by_level.get(&Level::Host).into_iter().flatten() {
         let switch = || {
             let first = neighbours[host.index()].first().copied()?;
-            if topology.host_queues.host_of(first).is_none() { Some(first) } else { on_level(first, Level::Tor).next() }
+            if topology.is_queue(first) { on_level(first, Level::Tor).next() } else { Some(first) }
         };
         let place = server_of_nic.get(&host).copied().or_else(switch);
         columns.entry(place.unwrap_or(host)).or_default().push(host);

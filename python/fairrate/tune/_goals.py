@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from fairrate import _native
 from fairrate._errors import TuneError
 from fairrate._result import Result
-from fairrate._sweep import Metric, metric_name, value_of
+from fairrate._metrics import Metric, metric_name, value_of
 from fairrate.tune._space import quantity
 
 STATISTICS = ("mean", "p50", "p95", "p99", "p99.9", "max")

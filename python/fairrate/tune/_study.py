@@ -12,16 +12,16 @@ from typing import TYPE_CHECKING, Any
 
 from fairrate import _checks, _native
 from fairrate._errors import Error, ScenarioError, TuneError
+from fairrate._metrics import Metric
 from fairrate._result import Result
 from fairrate._scenario import Scenario, ScenarioLike, scenario_of
-from fairrate._sweep import Metric
 from fairrate.tune import _optuna, _results
 from fairrate.tune._goals import Constraint, Goals, Objective, constraints_of
 from fairrate.tune._held_out import GIVEN, GIVEN_BOUNDS, HeldOut, held_out
 from fairrate.tune._place import checked, lock, problem_of
 from fairrate.tune._runs import Runs
 from fairrate.tune._space import Axis, Parameters, axes, settings
-from fairrate.tune._trials import REUSED, SHOWN, Trial, compromise, front, given_trial, nearest, trial_of, written
+from fairrate.tune._trials import SHOWN, Trial, compromise, front, given_trial, nearest, trial_of, written
 from fairrate.tune._verdicts import Verdicts
 from fairrate.tune._within import Asked, Costs, check_objectives, check_pruner, costs_of, moments_of, times_of
 
@@ -406,36 +406,12 @@ class Study:
         left = [(t, s) for t in trials for s in seeds if not _has_run(t, s)]
         while left:
             known = self._study.get_trials(deepcopy=False)
-            left = [(t, s) for t, s in left if not self._reuse(t, s, known, verdicts)]
+            left = [(t, s) for t, s in left if not verdicts.take_over(t, s, known)]
             first: dict[tuple[str, int], tuple[optuna.trial.Trial, int]] = {}
             for trial, seed in left:
                 first.setdefault((written(trial.user_attrs["settings"]), seed), (trial, seed))
             self._simulate(list(first.values()), runs, verdicts)
             left = [each for each in left if each not in first.values()]
-
-    def _reuse(
-        self, trial: optuna.trial.Trial, seed: int, known: Sequence[optuna.trial.FrozenTrial], verdicts: Verdicts
-    ) -> bool:
-        """Takes a complete run over from a trial of ``known`` with the same settings; returns ``False`` if there is none.
-
-        A run that is judged at times is judged again by the values that it has shown, as if it were under way.
-        """
-        own, name = trial.user_attrs["settings"], f"seed {seed}"
-        attrs = next((t.user_attrs for t in known if name in t.user_attrs and t.user_attrs["settings"] == own), None)
-        if attrs is None:
-            return False
-        stopped_ns = None
-        if verdicts.times_ns:
-            values, end_ns, judge = attrs[f"{SHOWN}{seed}"]["values"], attrs[name]["end_ns"], verdicts.ask(trial, seed).judge
-            for i, t_ns in enumerate(verdicts.times_ns):
-                if t_ns < end_ns and judge(i, values[i]):
-                    values, stopped_ns = values[: i + 1], t_ns
-                    break
-            trial.set_user_attr(f"{SHOWN}{seed}", {"values": values, "stopped_ns": stopped_ns})
-        if stopped_ns is None:
-            trial.set_user_attr(name, attrs[name])
-        trial.set_user_attr(REUSED, sorted({*trial.user_attrs.get(REUSED, []), seed}))
-        return True
 
     def _simulate(self, lacking: list[tuple[optuna.trial.Trial, int]], runs: Runs, verdicts: Verdicts) -> None:
         """Runs each trial under the seed beside it."""

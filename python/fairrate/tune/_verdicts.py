@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from fairrate.tune._goals import Goals
-from fairrate.tune._trials import SHOWN, is_behind, trial_of
+from fairrate.tune._trials import REUSED, SHOWN, is_behind, trial_of
 from fairrate.tune._within import Ask, AtTimes, ByFronts, ByPruner, Values
 
 if TYPE_CHECKING:
@@ -108,3 +108,25 @@ class Verdicts:
         each = len(self.times_ns) + 1
         by.steps = frozenset(each * n for n in range(1, len(self.seeds) + 1))
         return by.prunes()
+
+    def take_over(self, trial: optuna.trial.Trial, seed: int, known: Sequence[optuna.trial.FrozenTrial]) -> bool:
+        """Takes a complete run over from a trial of ``known`` with the same settings; returns ``False`` if there is none.
+
+        A run that is judged at times is judged again by the values that it has shown, as if it were under way.
+        """
+        own, name = trial.user_attrs["settings"], f"seed {seed}"
+        attrs = next((t.user_attrs for t in known if name in t.user_attrs and t.user_attrs["settings"] == own), None)
+        if attrs is None:
+            return False
+        stopped_ns = None
+        if self.times_ns:
+            values, end_ns, judge = attrs[f"{SHOWN}{seed}"]["values"], attrs[name]["end_ns"], self.ask(trial, seed).judge
+            for i, t_ns in enumerate(self.times_ns):
+                if t_ns < end_ns and judge(i, values[i]):
+                    values, stopped_ns = values[: i + 1], t_ns
+                    break
+            trial.set_user_attr(f"{SHOWN}{seed}", {"values": values, "stopped_ns": stopped_ns})
+        if stopped_ns is None:
+            trial.set_user_attr(name, attrs[name])
+        trial.set_user_attr(REUSED, sorted({*trial.user_attrs.get(REUSED, []), seed}))
+        return True

@@ -7,8 +7,8 @@ use fairrate_report::panel::{Axis, Panel};
 use super::lines::{self, Curve};
 use super::traffic::{self, LOADS, name};
 use super::{
-    ALL, DCTCP, FLOWTUNE, FLOWTUNE_NODES, Hosts, IW10, K65, NODES_SHOWN, PFABRIC, SFQ_CODEL, SFQ_NS2, SFQ_RTO, TINY,
-    Variant, WEB, XCP, XCP_NS2,
+    ALL, DCTCP, FLOWTUNE, FLOWTUNE_NODES, Hosts, IW10, K65, NODES_SHOWN, PFABRIC, SFQ_CODEL, TINY, Variant, WEB, XCP,
+    XCP_NS2,
 };
 use crate::claim::{Claim, Rule};
 use crate::drawing::with_level;
@@ -37,19 +37,6 @@ const SCHEMES: [(&str, &[&Variant], f64); 4] = [
 /// Looks of the lines of a panel.
 const LOOKS: [&str; 4] = ["powertcp", "dcqcn", "hpcc", "dctcp"];
 
-/// Returns the changes of a line, in words, each with its line: the nodes of ns-2, for sfqCoDel without RACK, and then
-/// longer timeouts.
-fn changes(of: &Variant) -> Vec<(&'static str, &'static Variant)> {
-    const HOSTS: &str = "hosts and headers are those of ns-2";
-    if of.is_of(&[&SFQ_CODEL]) {
-        let nodes = SFQ_NS2.on_nodes().map(|nodes| ("hosts and headers are those of ns-2, without RACK", nodes));
-        let rto = ("hosts and headers are those of ns-2, without RACK, and timeouts take 2 ms or more", &SFQ_RTO);
-        nodes.into_iter().chain([rto]).collect()
-    } else {
-        of.on_nodes().map(|nodes| (HOSTS, nodes)).into_iter().collect()
-    }
-}
-
 fn runs(scale: &Scale) -> Vec<Run> {
     let ideal = ALL.into_iter().filter(|variant| !variant.is_of(&[&IW10]));
     let variants: Vec<&Variant> = ideal.chain(NODES_SHOWN).collect();
@@ -69,7 +56,7 @@ fn ahead(points: &Points, load: &str, of: &Variant, score: &str) -> Vec<f64> {
 fn panels(points: &Points) -> Vec<Panel> {
     let of = |(score, words): (&'static str, &'static str),
               (title, variants, least): (&str, &[&'static Variant], f64)| {
-        let nodes = variants.iter().flat_map(|of| changes(of)).map(|(_, nodes)| nodes);
+        let nodes = variants.iter().flat_map(|of| of.changes_to_nodes()).map(|(_, nodes)| nodes);
         let line = |(variant, look): (&'static Variant, &'static str)| Curve {
             name: variant.line.to_owned(),
             cc: look,
@@ -99,7 +86,7 @@ fn claims(points: &Points) -> Vec<Claim> {
         let sentence = format!("load {load}: points by which Flowtune is ahead of {line}, {words}");
         let claim = Claim::mean(&id, &sentence, Rule::AtLeast(least), "", ahead(points, load, variant, score));
         let change = |claim: Claim, (what, of)| claim.changing(what, ahead(points, load, of, score));
-        changes(variant).into_iter().fold(claim, change)
+        variant.changes_to_nodes().into_iter().fold(claim, change)
     };
     let of_reading = |reading| SCHEMES.into_iter().flat_map(judged).map(move |judged| claim(reading, judged));
     READINGS.into_iter().flat_map(of_reading).collect()

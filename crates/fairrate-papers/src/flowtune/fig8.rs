@@ -182,18 +182,13 @@ fn caused(
         claim = claim.changing("Flowtune begins with two segments", at(of, &FLOWTUNE));
     }
     let also = if has_ten_segments { "so it does, and " } else { "" };
-    // RACK is the only other thing that the nearest line with such nodes does not have.
-    let (like, without) = if of.is_of(&[&SFQ_CODEL]) { (&SFQ_NS2, ", without RACK") } else { (of, "") };
-    if let Some(nodes) = like.on_nodes() {
-        let what = format!("{also}hosts and headers are those of ns-2{without}");
-        claim = claim.changing(&what, at(nodes, &FLOWTUNE_NODES));
-        if like.is_of(&[&SFQ_NS2]) {
-            let what = format!("{what}, and timeouts take 2 ms or more");
-            claim = claim.changing(&what, at(&SFQ_RTO, &FLOWTUNE_NODES));
-        } else if of.is_of(&[&DCTCP, &K65]) {
-            let what = format!("{what}, and DCTCP marks from 65 packets on and begins with ten segments");
-            claim = claim.changing(&what, at(&K65_IW10_NODES, &FLOWTUNE_NODES));
-        }
+    for (what, nodes) in of.changes_to_nodes() {
+        claim = claim.changing(&format!("{also}{what}"), at(nodes, &FLOWTUNE_NODES));
+    }
+    if of.is_of(&[&DCTCP, &K65]) {
+        let what =
+            "hosts and headers are those of ns-2, and DCTCP marks from 65 packets on and begins with ten segments";
+        claim = claim.changing(&format!("{also}{what}"), at(&K65_IW10_NODES, &FLOWTUNE_NODES));
     }
     if has_ten_segments && of.cc == DCTCP.cc && class == ONE {
         claim = claim

@@ -222,6 +222,20 @@ impl Variant {
         NODES.into_iter().find(|(ideal, _)| self.is_of(&[ideal])).map(|(_, nodes)| nodes)
     }
 
+    /// Returns the changes of a line with ideal hosts that lead to the nodes of ns-2, in words, each with its line: for
+    /// sfqCoDel also longer timeouts, and with RACK first none of it, since no line with such nodes has it.
+    fn changes_to_nodes(&self) -> Vec<(&'static str, &'static Self)> {
+        const HOSTS: &str = "hosts and headers are those of ns-2";
+        let (like, words) = if self.is_of(&[&SFQ_CODEL]) {
+            let hosts = "hosts and headers are those of ns-2, without RACK";
+            (&SFQ_NS2, [hosts, "hosts and headers are those of ns-2, without RACK, and timeouts take 2 ms or more"])
+        } else {
+            (self, [HOSTS, "hosts and headers are those of ns-2, and timeouts take 2 ms or more"])
+        };
+        let longer = like.is_of(&[&SFQ_NS2]).then_some((words[1], &SFQ_RTO));
+        like.on_nodes().map(|nodes| (words[0], nodes)).into_iter().chain(longer).collect()
+    }
+
     /// Returns `true` if the variant is one of `others`.
     fn is_of(&self, others: &[&Variant]) -> bool {
         others.iter().any(|other| other.line == self.line)

@@ -80,3 +80,18 @@ fn a_block_with_two_names_goes_by_its_number() {
     assert_eq!(title(["big", "big"]), "Completion, flows of big");
     assert_eq!(title(["big", "small"]), "Completion, flows of traffic 0");
 }
+
+/// A block with the name of a size or of a block by number would not be found by it, so scenarios refuse these names.
+#[test]
+fn no_block_is_called_as_metrics_call_something_else() {
+    let read = |name: &str| {
+        let text = format!(
+            "duration = \"1ms\"\n[topology]\nkind = \"star\"\n[[traffic]]\nname = \"{name}\"\nkind = \"permutation\"\nbytes = \"1KB\"\n"
+        );
+        fairrate_scenario::Scenario::from_texts(&text, "s.toml", &[], &fairrate_scenario::Overrides::default())
+    };
+    for name in size_classes().into_iter().chain(["block0", "block12"]) {
+        assert!(read(name).is_err(), "{name}");
+    }
+    assert!(read("incast").is_ok() && read("block").is_ok());
+}

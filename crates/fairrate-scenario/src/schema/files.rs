@@ -165,7 +165,8 @@ fn no_such_file() -> String {
 fn read_regular(path: &Path) -> Result<String, String> {
     let text = String::from_utf8(read_bytes(path)?).map_err(|_| "it is not text in UTF-8".to_owned())?;
     // Some spreadsheets begin a file with a byte order mark.
-    Ok(text.strip_prefix('\u{feff}').map_or(text.clone(), str::to_owned))
+    let Some(unmarked) = text.strip_prefix('\u{feff}') else { return Ok(text) };
+    Ok(unmarked.to_owned())
 }
 
 fn read_bytes(path: &Path) -> Result<Vec<u8>, String> {
