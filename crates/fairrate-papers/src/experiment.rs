@@ -145,7 +145,8 @@ impl Run {
         self
     }
 
-    /// Returns the run with the rates of its sources counted at each packet, as far as they are limited by `rates`.
+    /// Returns the run with the rates of its sources counted, at packets and notifications, as far as they are limited
+    /// by `rates`.
     #[must_use]
     pub fn counting_rates(mut self, rates: Rates) -> Self {
         if let Work::Scenario { counted, .. } = &mut self.work {

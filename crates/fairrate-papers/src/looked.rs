@@ -50,8 +50,8 @@ const LOOKED_AT: &[(&str, &str)] = &[
     ),
     (
         "rocc/table3",
-        "readings of a flow's rate, over its life, after each notice and for HPCC at each packet, and the forms of figure 16; BFC's \
-         sources have no rates",
+        "readings of a flow's rate, over its life, after each notice, after each of the cores once the network is warm, and \
+         for HPCC at each packet, and the forms of figure 16; BFC's sources have no rates",
     ),
     ("ratemp/table1", "what the base of 200 us holds; DCTCP's marks were chosen for its mean"),
     (

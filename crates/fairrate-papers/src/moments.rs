@@ -45,6 +45,13 @@ impl Moments {
         self.sum_of_squares += value * value;
     }
 
+    /// Adds all numbers that were added to `other`.
+    pub fn merge(&mut self, other: &Self) {
+        self.n += other.n;
+        self.sum += other.sum;
+        self.sum_of_squares += other.sum_of_squares;
+    }
+
     /// Returns how many numbers were added.
     pub fn len(&self) -> u64 {
         self.n

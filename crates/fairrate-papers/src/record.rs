@@ -31,8 +31,8 @@ pub struct Record {
     pub rates: Vec<RateSample>,
     /// Round-trip times of the flows for which they are counted.
     pub rtts: Rtts,
-    /// Rates of sources at each packet, if they are counted.
-    pub sent_rates: Option<Rates>,
+    /// Rates of sources at packets and notifications, if they are counted.
+    pub source_rates: Option<Rates>,
     /// Results of the convergence probe: changes, and the time until rates have settled, if they have.
     pub convergence: Vec<ConvergenceSample>,
     /// Pauses and resumptions of ports, in order of time.
@@ -48,7 +48,7 @@ pub struct Record {
 pub struct Counted {
     /// Round-trip times.
     pub rtts: Option<Rtts>,
-    /// Rates of sources at each packet.
+    /// Rates of sources at packets and notifications.
     pub rates: Option<Rates>,
 }
 
@@ -96,8 +96,8 @@ impl Record {
         }
         let Recorder { flows, ports, rates, pfc: pauses, convergence, tasks, .. } = recorder;
         let (config, totals, cut) = (scenario.into_sim_config(), ended.totals, ended.unfinished);
-        let (rtts, sent_rates) = (counted.rtts.unwrap_or_default(), counted.rates);
-        Ok(Some(Self { config, flows, cut, ports, rates, rtts, sent_rates, convergence, pauses, tasks, totals }))
+        let (rtts, source_rates) = (counted.rtts.unwrap_or_default(), counted.rates);
+        Ok(Some(Self { config, flows, cut, ports, rates, rtts, source_rates, convergence, pauses, tasks, totals }))
     }
 
     /// Returns the samples of the port from one node to another.

@@ -18,7 +18,7 @@ pub use self::packets::{PacketEvent, PacketHeader, PacketStep};
 pub(crate) use self::sampled::{Sampled, Watched};
 pub use self::senders::{Cause, ReceiverEvent, SenderEvent, SenderStep};
 pub use self::sink::{Both, Recorder, Sink};
-pub use self::totals::{AllocatorTotals, Drops, PortTotals, RateSums, RunTotals};
+pub use self::totals::{AllocatorTotals, Drops, PortTotals, RunTotals};
 
 /// Totals of the data packets of a traffic block, [`FlowSpec::group`](crate::FlowSpec::group).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

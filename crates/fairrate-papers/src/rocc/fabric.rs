@@ -6,10 +6,12 @@
 //!
 //! The switches pause by their egress queues at the levels of section VI.
 
+use std::collections::BTreeMap;
+
 use fairrate_report::panel::{Axis, Panel};
 use fairrate_report::stats;
 use fairrate_sim::{FlowOutcome, NodeId};
-use fairrate_units::Rate;
+use fairrate_units::{Rate, Time};
 
 use super::baselines::{AT_ONCE, BFC, DCQCN, DCQCN_AUTHORS, HPCC, OMNET, PACC};
 use super::star::{FULL, ROCC};
@@ -17,6 +19,7 @@ use crate::curves::{self, Curve};
 use crate::drawing::with_level;
 use crate::experiment::Run;
 use crate::figure::Scale;
+use crate::moments::Moments;
 use crate::points::{Point, Points};
 use crate::rates::Rates;
 use crate::record::{Record, seconds};
@@ -102,7 +105,7 @@ pub const OMNET_LINES: [Line; 3] = [(ROCC_OMNET, "powertcp"), (DCQCN_OMNET, "dcq
 pub const BY_INGRESS: [(&str, &str); 2] = [("switch.pfc", "true"), ("switch.dt_alpha", "0.05")];
 
 /// The rate of hosts' links.
-const HOSTS: Rate = Rate::from_gbps(40);
+pub(super) const HOSTS: Rate = Rate::from_gbps(40);
 
 /// Number of flows, in each run, below which a size is not judged, and of finished flows, below which it is not drawn.
 const ENOUGH: f64 = 100.0;
@@ -139,9 +142,14 @@ fn run(workload: &'static Workload, load: u32, variant: &'static Variant, quick:
             ("probe.0.queues", &sampled),
         ];
         sets.extend(variant.sets);
-        let read = move |record: &Record| read(record, workload, workload.counted_ms[usize::from(quick)]);
-        let run = Run::of(&at(workload, load), SCENARIO, variant.cc, &sets, read).called(variant.line);
-        if variant.cc == HPCC.cc { run.counting_rates(Rates::below(HOSTS)) } else { run }
+        let counted_ms = workload.counted_ms[usize::from(quick)];
+        let read = move |record: &Record| {
+            let mut point = read(record, workload, counted_ms);
+            point.numbers.extend(of_sources(record, variant));
+            point
+        };
+        let rates = Rates::below(HOSTS, Time::from_secs_f64(counted_ms.0 * 1e-3));
+        Run::of(&at(workload, load), SCENARIO, variant.cc, &sets, read).called(variant.line).counting_rates(rates)
     }
 }
 
@@ -192,28 +200,36 @@ fn read(record: &Record, workload: &Workload, (from_ms, to_ms): (f64, f64)) -> P
     point
 }
 
-/// Returns a point with rates, queues, pauses and goodput.
+/// Returns the means and deviations of sources' rates in Mb/s: after notices, after those of the cores once the network
+/// is warm, and at packets for HPCC, which has no notices.
+fn of_sources(record: &Record, variant: &Variant) -> BTreeMap<String, f64> {
+    let Some(rates) = &record.source_rates else { return BTreeMap::new() };
+    let is_of_core = |port| place(record, record.config.topology.from(port)) == Some(PLACES[0]);
+    let of_cores = rates.notified(|of| of.is_late && of.by.is_some_and(is_of_core));
+    let mut all = vec![("told", rates.notified(|_| true))];
+    all.extend((0 < of_cores.len()).then_some(("told by cores", of_cores)));
+    all.extend((variant.cc == HPCC.cc).then_some(("sent", *rates.sent())));
+    let of = |(what, moments): (&str, Moments)| {
+        [(what.to_owned(), moments.mean()), (format!("{what} deviation"), moments.deviation())]
+    };
+    let mut numbers: BTreeMap<String, f64> = all.into_iter().flat_map(of).collect();
+    if variant.cc == HPCC.cc {
+        numbers.insert("limited".to_owned(), rates.limited_share());
+    }
+    numbers
+}
+
+/// Returns a point with rates of flows, queues, pauses and goodput.
 fn of_network(record: &Record, from_ms: f64, counts: impl Fn(&&FlowOutcome) -> bool) -> Point {
     let (rate, deviation) = rate_over_time(record, counts);
-    let told = record.totals.told_rates.mean_and_deviation_bps().unwrap_or((f64::NAN, f64::NAN));
     let end = seconds(record.totals.end);
     let mut point = Point::of([
         ("rate", rate),
         ("rate deviation", deviation),
-        ("told", told.0 / 1e6),
-        ("told deviation", told.1 / 1e6),
         ("pauses", record.totals.counts.pfc_pauses as f64),
         ("drops", record.totals.drops.total() as f64),
         ("goodput", record.totals.delivered_bytes as f64 * 8e-9 / end),
     ]);
-    if let Some(rates) = &record.sent_rates {
-        let of = Point::of([
-            ("sent", rates.mean_mbps()),
-            ("sent deviation", rates.deviation_mbps()),
-            ("limited", rates.limited_share()),
-        ]);
-        point.numbers.extend(of.numbers);
-    }
     for name in PLACES {
         let topology = &record.config.topology;
         let here = |node| place(record, node) == Some(name);

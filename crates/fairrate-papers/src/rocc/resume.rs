@@ -3,14 +3,16 @@
 
 use fairrate_report::panel::{Axis, Panel};
 use fairrate_report::stats;
+use fairrate_units::Time;
 
-use super::fabric::SCENARIO;
+use super::fabric::{HOSTS, SCENARIO};
 use super::star::ROCC;
 use crate::claim::{Claim, Rule};
 use crate::curves::{self, Curve};
 use crate::experiment::Run;
 use crate::figure::{Figure, Kind, Scale};
 use crate::points::{Point, Points};
+use crate::rates::Rates;
 use crate::record::{Record, seconds};
 
 pub const FIGURE: Figure = Figure {
@@ -41,7 +43,10 @@ fn runs(scale: &Scale) -> Vec<Run> {
     let levels = if scale.quick { &LEVELS[..1] } else { &LEVELS[..] };
     let of_level = |&(_, name, resume): &(f64, &'static str, &str)| {
         let pfc = format!("{{ pause = {{ 40Gbps = \"500KB\", 100Gbps = \"800KB\" }}, resume = {resume} }}");
-        let run = |&seed: &u64| Run::of(name, SCENARIO, ROCC.cc, &[("switch.pfc", &pfc)], read).seeded(seed);
+        let rates = || Rates::below(HOSTS, Time::ZERO);
+        let run = |&seed: &u64| {
+            Run::of(name, SCENARIO, ROCC.cc, &[("switch.pfc", &pfc)], read).seeded(seed).counting_rates(rates())
+        };
         scale.seeds.iter().map(run).collect::<Vec<_>>()
     };
     levels.iter().flat_map(of_level).collect()
@@ -54,7 +59,7 @@ fn read(record: &Record) -> Point {
         n as f64 / ((to - from) * 1e3)
     };
     let queues: Vec<f64> = record.ports.iter().map(|sample| sample.qlen_bytes as f64 / 1e3).collect();
-    let told = record.totals.told_rates.mean_and_deviation_bps().map_or(f64::NAN, |(mean, _)| mean / 1e6);
+    let told = record.source_rates.as_ref().map_or(f64::NAN, |rates| rates.notified(|_| true).mean());
     Point::of([
         ("pauses", record.totals.counts.pfc_pauses as f64),
         ("early", per_ms(EARLY_S)),

@@ -1,7 +1,8 @@
 //! Table III: rates of flows with Hadoop's traffic. The paper does not define its samples, so there are three readings:
 //! rates of flows over their lifetimes, weighted by the lifetimes; rates of sources after every message about
 //! rates, while they are limited; and for HPCC, which sets a rate on each acknowledgment and has no messages, rates of
-//! sources at each packet, while they are limited. BFC's sources have no rates.
+//! sources at each packet, while they are limited. BFC's sources have no rates. A fourth reading is of the notices of the cores alone, the only place where the text
+//! has RoCC's congestion, once the network is warm.
 
 use fairrate_report::panel::{Axis, Panel};
 
@@ -37,6 +38,7 @@ const IDEAL_MBPS: f64 = 333.0;
 /// The readings: name of the rate, and of its deviation.
 const LIFE: [&str; 2] = ["rate", "rate deviation"];
 const TOLD: [&str; 2] = ["told", "told deviation"];
+const CORES: [&str; 2] = ["told by cores", "told by cores deviation"];
 const SENT: [&str; 2] = ["sent", "sent deviation"];
 
 fn runs(scale: &Scale) -> Vec<Run> {
@@ -68,6 +70,7 @@ fn panels(points: &Points) -> Vec<Panel> {
             Compared { name: "paper".to_owned(), cc: "line-rate", values: paper },
             line(("over a flow's life", "powertcp", LIFE[which])),
             line(("after each notice", "dcqcn", TOLD[which])),
+            line(("after each notice of a core", "swift", CORES[which])),
             line(("at each packet", "hpcc", SENT[which])),
         ];
         Panel { wide: true, ..words_panel(format!("{run}: {title}"), &words, y, lines) }
@@ -81,12 +84,19 @@ fn panels(points: &Points) -> Vec<Panel> {
 fn claims(points: &Points) -> Vec<Claim> {
     let readings = |variant: &Variant| {
         let told = (TOLD, "after each notice", "told-");
+        let cores = (CORES, "after each notice of a core switch, once the network is warm", "told-by-cores-");
         // HPCC's rate at a packet is the one of the acknowledgment that let it go.
         let sent = (SENT, "at each packet, while it is limited", "sent-");
         let is_hpcc = variant.cc == HPCC.cc;
-        [Some((LIFE, "over its life", "")), has_messages(variant).then_some(told), is_hpcc.then_some(sent)]
-            .into_iter()
-            .flatten()
+        let of_switches = ["rocc", "pacc"].contains(&variant.cc);
+        [
+            Some((LIFE, "over its life", "")),
+            has_messages(variant).then_some(told),
+            of_switches.then_some(cores),
+            is_hpcc.then_some(sent),
+        ]
+        .into_iter()
+        .flatten()
     };
     let of = |(variant, _): &(Variant, &str)| {
         let [mean, deviation] = says(variant);

@@ -3,7 +3,7 @@
 
 use fairrate_units::{Rate, Time};
 
-use crate::ids::FlowId;
+use crate::ids::{FlowId, PortId};
 use crate::packet::PacketKind;
 
 /// The cause for which a sender may send.
@@ -55,6 +55,13 @@ pub enum SenderStep {
         paced_until: Time,
         /// The rate of the sender's pacing when it sent the packet.
         rate: Rate,
+    },
+    /// The sender acted on a congestion notification or on a notice.
+    Notified {
+        /// The sender's rate from now on, at most that of its link.
+        rate: Rate,
+        /// The port that sent the notice; `None` after a congestion notification, which a receiver sends.
+        by: Option<PortId>,
     },
     /// The retransmission timer of the sender expired, and what it counts as lost will be sent again.
     TimedOut,

@@ -1,6 +1,6 @@
 //! Totals of a run.
 
-use fairrate_units::{Rate, Time};
+use fairrate_units::Time;
 
 use super::{Counts, Reordering};
 use crate::fabric::DropCause;
@@ -122,8 +122,6 @@ pub struct RunTotals {
     pub drops: Drops,
     /// Numbers of other things that happened.
     pub counts: Counts,
-    /// Rates of sources, each taken after the source acted on a congestion notification or on a notice.
-    pub told_rates: RateSums,
     /// Bytes of notices, control packets and frames about flows on the wire, counted once where they are sent.
     pub control_bytes: u64,
     /// The messages to and from the allocator, if there is one.
@@ -156,50 +154,6 @@ impl AllocatorTotals {
     }
 }
 
-/// The sums from which the mean and deviation of the rates of limited sources follow. They are whole numbers, so that
-/// parts may be added in any order.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct RateSums {
-    /// Number of rates in the sums.
-    pub n: u64,
-    /// Sum of the rates in bit/s.
-    pub sum_bps: u128,
-    /// Sum of the squares of the rates in (bit/s)^2.
-    pub sum_of_squares: u128,
-    /// Number of rates that are not in the sums: they are at least the rate of the source's link, and so no limit.
-    pub n_unlimited: u64,
-}
-
-impl RateSums {
-    /// Adds the `rate` of a source whose link has the rate `line_rate`.
-    pub(crate) fn add(&mut self, rate: Rate, line_rate: Rate) {
-        if line_rate <= rate {
-            self.n_unlimited += 1;
-            return;
-        }
-        let bps = u128::from(rate.as_bps());
-        self.n += 1;
-        self.sum_bps += bps;
-        self.sum_of_squares += bps * bps;
-    }
-
-    /// Adds the sums of another part.
-    fn merge(&mut self, other: &Self) {
-        self.n += other.n;
-        self.sum_bps += other.sum_bps;
-        self.sum_of_squares += other.sum_of_squares;
-        self.n_unlimited += other.n_unlimited;
-    }
-
-    /// Returns the mean and standard deviation in bit/s; `None` if there are no rates.
-    pub fn mean_and_deviation_bps(&self) -> Option<(f64, f64)> {
-        let n = self.n as f64;
-        let mean = (0 < self.n).then(|| self.sum_bps as f64 / n)?;
-        let variance = self.sum_of_squares as f64 / n - mean * mean;
-        Some((mean, variance.max(0.0).sqrt()))
-    }
-}
-
 impl RunTotals {
     /// Returns the data bytes, sent or duplicated, that were neither delivered nor dropped nor trimmed and are not in
     /// flight: 0 as bytes are conserved, below 0 if more arrived than were sent.
@@ -222,7 +176,6 @@ impl RunTotals {
         self.in_flight_bytes += other.in_flight_bytes;
         self.drops.merge(&other.drops);
         self.counts += other.counts;
-        self.told_rates.merge(&other.told_rates);
         self.control_bytes += other.control_bytes;
         self.allocator.add(&other.allocator);
         self.peak_buffer_bytes = self.peak_buffer_bytes.max(other.peak_buffer_bytes);

@@ -6,8 +6,8 @@ use super::Hosts;
 use crate::core::agents::NOTICE_WORDS;
 use crate::core::world::World;
 use crate::engine::EventKind;
-use crate::ids::{FlowId, HostId, PacketIdx, PortIdx};
-use crate::output::Cause;
+use crate::ids::{FlowId, HostId, PacketIdx, PortId, PortIdx};
+use crate::output::{Cause, SenderStep};
 use crate::packet::{Packet, PacketKind, Pausing};
 
 impl Hosts {
@@ -59,8 +59,11 @@ impl Hosts {
             Some(notice) => controller.on_notice(now, notice),
             None => Some(controller.on_cnp(now)),
         });
-        if let Some((rate, line_rate)) = self.source_rate(w, flow) {
-            w.observed.totals.told_rates.add(rate, line_rate);
+        if w.observed.wants.senders
+            && let Some(rate) = self.source_rate(w, flow)
+        {
+            let step = SenderStep::Notified { rate, by: notice.map(|notice| PortId(notice.port)) };
+            w.observed.push_sender(&w.run, now, flow, step);
         }
     }
 

@@ -177,14 +177,14 @@ impl Hosts {
         Some(&mut idle.lasting)
     }
 
-    /// Returns the rate of a flow's source and of the source's link. The source's rate is that of its sender, or the
-    /// rate with which the next flow of its connection would begin.
-    pub(super) fn source_rate(&mut self, w: &World, id: FlowId) -> Option<(Rate, Rate)> {
+    /// Returns the rate of a flow's source, at most that of its link: the rate of its sender, or the one with which the
+    /// next flow of its connection would begin.
+    pub(super) fn source_rate(&mut self, w: &World, id: FlowId) -> Option<Rate> {
         let line_rate = self.line_rate(w, w.run.flow(id).src_host);
         let rate = match self.slot_of_notice(&w.run, id) {
             Some(slot) => self.sender(slot).rate,
             None => self.queue_pairs.idle_mut(&w.run, id)?.lasting.last()?.rate,
         };
-        Some((rate.min(line_rate), line_rate))
+        Some(rate.min(line_rate))
     }
 }
