@@ -52,9 +52,10 @@ pub struct IterationOutcome {
     pub iteration: u32,
     /// Start and end at each rank; the end is absent if the iteration is not complete.
     ///
-    /// The first iteration starts at the collective's start, a later one when the rank is done with the one before and
-    /// has computed, or with its first message if that is earlier. It ends with the last message that the rank
-    /// receives, or, if it receives none, with the arrival of the last one that it sends.
+    /// The first iteration starts at the collective's start. A later one starts when the rank has received all that it
+    /// receives in the one before, has handed all that it sends in it to the NIC, and has computed, or with its first
+    /// message if that is earlier. It ends with the last message that the rank receives, or, if it receives none, with
+    /// the arrival of the last one that it sends.
     pub ranks: Vec<(Time, Option<Time>)>,
 }
 
@@ -84,9 +85,9 @@ struct State {
     n_messages: u64,
     /// The iterations of which messages are done.
     open: BTreeMap<u32, Open>,
-    /// The next iteration to be told of, and the end of the one before at each rank.
+    /// The next iteration to be told of, and the time at which each rank is done with the one before.
     next: u32,
-    ends: Vec<Time>,
+    done: Vec<Time>,
 }
 
 /// An iteration.
@@ -103,6 +104,8 @@ struct Rank {
     /// Arrival of the last message received, and of the last one sent.
     received: Option<Time>,
     sent: Option<Time>,
+    /// The time at which the last one sent had been handed to the NIC.
+    handed: Option<Time>,
 }
 
 impl CollectiveBook {
@@ -130,7 +133,7 @@ impl CollectiveBook {
             n_messages,
             open: BTreeMap::new(),
             next: 0,
-            ends: vec![spec.start; spec.ranks.len()],
+            done: vec![spec.start; spec.ranks.len()],
             spec: spec.clone(),
         };
         Some(Self { collectives: config.collectives.iter().zip(n_messages).map(state).collect(), by_group })
@@ -145,7 +148,7 @@ impl CollectiveBook {
     pub fn note(&mut self, flow: &FlowSpec, outcome: &FlowOutcome) -> Vec<IterationOutcome> {
         let (Some(fct), true) = (outcome.fct, flow.iteration != FlowSpec::NO_ITERATION) else { return Vec::new() };
         let Some(&at) = self.by_group.get(&flow.group) else { return Vec::new() };
-        self.collectives[at].note(flow, outcome.start, outcome.start.saturating_add(fct));
+        self.collectives[at].note(flow, outcome, outcome.start.saturating_add(fct));
         let mut done = Vec::new();
         while let Some(ranks) = self.collectives[at].take_next() {
             done.push(IterationOutcome { collective: at, iteration: self.collectives[at].next - 1, ranks });
@@ -158,8 +161,8 @@ impl CollectiveBook {
         let begun = |state: &&State| state.next < state.spec.iterations && state.spec.start <= now;
         let begun = self.collectives.iter().enumerate().filter(|(_, state)| begun(state));
         let outcome = |(collective, state): (usize, &State)| {
-            let starts = state.ends.iter().enumerate();
-            let starts = starts.map(|(rank, &end)| (end.saturating_add(state.pause(rank)), None));
+            let starts = state.done.iter().enumerate();
+            let starts = starts.map(|(rank, &done)| (done.saturating_add(state.pause(rank)), None));
             IterationOutcome { collective, iteration: state.next, ranks: starts.collect() }
         };
         begun.map(outcome).collect()
@@ -167,7 +170,8 @@ impl CollectiveBook {
 }
 
 impl State {
-    fn note(&mut self, flow: &FlowSpec, start: Time, arrival: Time) {
+    fn note(&mut self, flow: &FlowSpec, outcome: &FlowOutcome, arrival: Time) {
+        let start = outcome.start;
         let (Some(&from), Some(&to)) = (self.rank_of.get(&flow.src), self.rank_of.get(&flow.dst)) else { return };
         let new = || Open { left: self.n_messages, ranks: vec![Rank::default(); self.spec.ranks.len()] };
         let open = self.open.entry(flow.iteration).or_insert_with(new);
@@ -175,6 +179,7 @@ impl State {
         let sender = &mut open.ranks[from];
         sender.sends = Some(sender.sends.map_or(start, |first| first.min(start)));
         sender.sent = sender.sent.max(Some(arrival));
+        sender.handed = sender.handed.max(outcome.sent.map(|sent| start.saturating_add(sent)));
         let receiver = &mut open.ranks[to];
         receiver.received = receiver.received.max(Some(arrival));
     }
@@ -194,11 +199,15 @@ impl State {
         let times = |(at, (rank, &before)): (usize, (&Rank, &Time))| {
             let ready = before.saturating_add(self.pause(at));
             let start = rank.sends.map_or(ready, |sends| sends.min(ready));
-            (start, rank.received.or(rank.sent).unwrap_or(start).max(start))
+            (start, Some(rank.received.or(rank.sent).unwrap_or(start).max(start)))
         };
-        let times: Vec<(Time, Time)> = open.ranks.iter().zip(&self.ends).enumerate().map(times).collect();
-        self.ends = times.iter().map(|&(_, end)| end).collect();
+        let times: Vec<_> = open.ranks.iter().zip(&self.done).enumerate().map(times).collect();
+        let done = |(rank, &(start, end)): (&Rank, &(Time, Option<Time>))| {
+            // Without messages, or where nothing says when they were handed over, a rank is done at its end.
+            rank.received.max(rank.handed).or(end).map_or(start, |done| done.max(start))
+        };
+        self.done = open.ranks.iter().zip(&times).map(done).collect();
         self.next += 1;
-        Some(times.into_iter().map(|(start, end)| (start, Some(end))).collect())
+        Some(times)
     }
 }

@@ -97,6 +97,8 @@ struct FlowState {
     back_ps: u64,
     place: Option<usize>,
     fct_ps: Option<u64>,
+    /// Time at which the last bit had left.
+    sent_ps: Option<u64>,
     over: bool,
 }
 
@@ -354,6 +356,7 @@ impl Fluid {
         let at_sender_ps = at_receiver_ps.saturating_add(flow.back_ps).max(self.now_ps);
         let fct_ps = at_receiver_ps - flow.start_ps.min(at_receiver_ps);
         self.flows[id].fct_ps = Some(fct_ps);
+        self.flows[id].sent_ps = Some(self.now_ps);
         self.schedule(at_sender_ps, EventKind::Arrive, id);
         self.release(id.into(), Milestone::Arrived, at_receiver_ps);
         self.release(id.into(), Milestone::Sent, self.now_ps);

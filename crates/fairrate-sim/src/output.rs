@@ -45,6 +45,9 @@ pub struct FlowOutcome {
     pub fct: Option<Time>,
     /// Time from the start to the last acknowledgment at the sender; `None`: unfinished.
     pub fct_ack: Option<Time>,
+    /// Time from the start until all its data had been handed to the NIC; `None`: it has not, or no flow and no task of
+    /// the run waits for another one.
+    pub sent: Option<Time>,
     /// Completion time of the flow alone on an idle network.
     pub ideal_fct: Time,
     /// Payload bytes the receiver has in order.
@@ -71,6 +74,7 @@ impl FlowOutcome {
             start,
             fct: None,
             fct_ack: None,
+            sent: None,
             ideal_fct: Time::ZERO,
             delivered_bytes: 0,
             retransmitted_bytes: 0,

@@ -212,6 +212,31 @@ fn a_large_ring_has_the_bandwidth_of_its_links() {
     }
 }
 
+/// In a chain, rank 1 still sends when it has received all: its next iteration starts when it has handed that over and
+/// has computed. The root, which receives nothing, does not wait for arrivals.
+#[test]
+fn a_rank_that_still_sends_has_not_started_its_next_iteration() {
+    let compute = Time::from_us(5);
+    let chain = Collective { repeat: 3, compute, ..collective(Op::Broadcast, A::Chain, 1_000_000) };
+    let c = on_star(3, &chain, 60);
+    let (told, _) = run(c.clone());
+    let outcomes = iterations(&c, &told);
+    for (iteration, pair) in outcomes.windows(2).enumerate() {
+        for rank in [0, 1] {
+            let is_own =
+                |spec: &FlowSpec| spec.iteration == iteration as u32 && spec.src == c.collectives[0].ranks[rank];
+            let own = told.flows.iter().filter(|outcome| is_own(&c.flows[outcome.flow.index()]));
+            let handed = own.map(|outcome| outcome.start + outcome.sent.expect("it is sent")).max().expect("it sends");
+            assert_eq!(pair[1].ranks[rank].0, handed + compute, "rank {rank}");
+            let (start, end) = pair[0].ranks[rank];
+            let least = if rank == 0 { start } else { end.expect("it is complete") };
+            assert!(Time::from_ps(wire(999_000)) <= handed - least, "rank {rank}");
+        }
+        // The last rank sends nothing.
+        assert_eq!(pair[1].ranks[2].0, pair[0].ranks[2].1.expect("it is complete") + compute);
+    }
+}
+
 /// A rank starts the next iteration when it is done with one and has computed.
 #[test]
 fn iterations_follow_each_other_at_every_rank() {

@@ -194,3 +194,14 @@ fn frames_may_take_more_of_a_link_than_their_bytes() {
     // 101 frames' times: the last one takes both links.
     assert_eq!(frames(20) - frames(0), G25.tx_time(Bytes::new(101 * 20)));
 }
+
+/// A snapshot is of a time within the run, though events of its flows may be left behind the end.
+#[test]
+fn no_snapshot_lies_behind_the_end() {
+    let star = Star { hosts: 2, rate: G25, delay: US }.build();
+    let mut c = config(star, algorithm("line-rate"), vec![flow(0, 1, 100_000, Time::ZERO)]);
+    c.snapshots = (1..200).map(|n| Time::from_us(10 * n)).collect();
+    let (told, totals) = run(c);
+    let last = told.snapshots.last().expect("the first lie within the run").0;
+    assert!((totals.end - Time::from_us(10)..=totals.end).contains(&last), "{last} of {}", totals.end);
+}

@@ -20,6 +20,9 @@ pub(super) struct Dependents {
     ready_ps: Vec<u64>,
     /// For each activity, a bit for each milestone that it has reached here.
     reached: Vec<u8>,
+    /// For each flow, the time at which all its data had been handed to the NIC, in picoseconds; `u64::MAX`: it has
+    /// not.
+    sent_ps: Vec<u64>,
 }
 
 impl Dependents {
@@ -31,7 +34,13 @@ impl Dependents {
         let n_flows = config.flows.len();
         let left = n_dependencies((n_flows, config.tasks.len()), &config.dependencies);
         let n = left.len();
-        Some(Box::new(Self { n_flows, left, ready_ps: vec![0; n], reached: vec![0; n] }))
+        Some(Box::new(Self {
+            n_flows,
+            left,
+            ready_ps: vec![0; n],
+            reached: vec![0; n],
+            sent_ps: vec![u64::MAX; n_flows],
+        }))
     }
 }
 
@@ -72,7 +81,16 @@ impl Hosts {
             return;
         }
         *reached |= bit;
+        if milestone == Milestone::Sent {
+            dependents.sent_ps[id.index()] = w.clock.now_ps;
+        }
         self.release(w, id.into(), milestone);
+    }
+
+    /// Returns the time at which all data of flow `id` had been handed to the NIC, in picoseconds, if it has and the
+    /// run has dependencies.
+    pub(super) fn sent_ps(&self, id: FlowId) -> Option<u64> {
+        self.dependents.as_ref()?.sent_ps.get(id.index()).copied().filter(|&at| at < u64::MAX)
     }
 
     /// Starts the flows and tasks that have waited for nothing but `activity` to reach `milestone`.

@@ -35,6 +35,7 @@ impl Hosts {
             }),
             fct: received.last_ps.map(|at| Time::from_ps(at - end.start_ps)),
             fct_ack: known(end.fct_ack_ps).map(Time::from_ps),
+            sent: self.sent_ps(id).map(|at| Time::from_ps(at - end.start_ps)),
             ideal_fct,
             delivered_bytes: received.bytes,
             retransmitted_bytes: tally.retransmitted,

@@ -113,8 +113,7 @@ impl Cluster {
 
     /// Returns the simulated time.
     pub(crate) fn now(&self) -> Time {
-        let reached = self.parts.iter().map(|part| lock(part).world.clock.reached_ps()).max().unwrap_or(0);
-        Time::from_ps(reached.max(self.now_ps))
+        Time::from_ps(reached_ps(&self.parts).max(self.now_ps))
     }
 
     /// Returns the run's configuration.
@@ -244,9 +243,12 @@ impl Cluster {
             if has_news {
                 merge::pass_on(parts, Some(next), sink);
             }
-            self.take_snapshots(parts, next.time_ps, sink);
             self.is_open = next.time_ps < self.epoch_end_ps;
-            if !self.is_open && self.is_over(parts) {
+            let is_over = !self.is_open && self.is_over(parts);
+            // Where the run ends, what is left to happen lies behind it.
+            let until_ps = if is_over { reached_ps(parts) } else { next.time_ps };
+            self.take_snapshots(parts, until_ps, sink);
+            if is_over {
                 return close(parts, sink).map(|()| true);
             }
             self.checked_events += n_events;
@@ -327,6 +329,11 @@ impl Cluster {
     fn is_over(&self, parts: &[Mutex<Part>]) -> bool {
         self.run.config.stop.when_flows_done && parts.iter().all(|part| lock(part).standing.is_done)
     }
+}
+
+/// Returns the time of the last event of any part.
+fn reached_ps(parts: &[Mutex<Part>]) -> u64 {
+    parts.iter().map(|part| lock(part).world.clock.reached_ps()).max().unwrap_or(0)
 }
 
 /// Ends the run: reports all that is left to report.
