@@ -6,6 +6,7 @@ mod constants;
 mod credit;
 mod host_patterns;
 mod host_queues;
+mod measure;
 mod returned;
 mod servers;
 mod stacks;

@@ -48,19 +48,28 @@ pub(super) fn read(root: &mut Section<'_>, has_arrivals: bool) -> Measure {
     Measure { from: from.value, until: until.value, from_site, until_site, messages }
 }
 
-/// Returns the window, once the flows are known, without that of failures.
-pub(super) fn build(report: &Report, measure: &Measure, run: &Run, flows: &[FlowSpec]) -> Window {
+/// Returns the window, once the flows are known, without that of failures. `is_message` returns `true` for the groups of
+/// collectives and jobs, whose messages wait for each other by their nature.
+pub(super) fn build(
+    report: &Report,
+    measure: &Measure,
+    run: &Run,
+    flows: &[FlowSpec],
+    is_message: impl Fn(u32) -> bool,
+) -> Window {
     let timed = || flows.iter().filter(|flow| flow.trigger == Trigger::Time).map(|flow| flow.start);
     let from = match measure.from {
         OrWord::Value(from) => from,
         OrWord::Word(_) => timed().min().unwrap_or_default(),
     };
     let has_endless = flows.iter().any(|flow| flow.bytes == Bytes::MAX);
+    let waits = flows.iter().any(|flow| flow.trigger == Trigger::Dependencies && !is_message(flow.group));
     let last = timed().max().unwrap_or_default();
     let until = match measure.until {
         OrWord::Value(until) => Some(until),
-        // Endless flows keep the network busy until the end, and flows that all start together have no later start.
-        OrWord::Word(0) if has_endless || last <= from => None,
+        // Endless flows keep the network busy until the end, flows of a list that wait for others may start as late, and
+        // flows that all start together have no later start.
+        OrWord::Word(0) if has_endless || waits || last <= from => None,
         OrWord::Word(0) => Some(last),
         OrWord::Word(_) => None,
     };

@@ -204,7 +204,9 @@ fn build(report: &Report, sections: Sections<'_>, extent: Extent) -> Result<Reso
     let probes = if has_flows { probe::build(report, &probes, &names, &flows) } else { Vec::new() };
     check_samples(report, &run, &probes);
     let Stack { transport, cc } = stacks.first().clone();
-    let mut window = measure::build(report, &measure, &run, &flows);
+    let mut window = measure::build(report, &measure, &run, &flows, |group| {
+        collectives.iter().any(|of| of.group == group) || jobs.iter().any(|of| of.group == group)
+    });
     window.failure = recovery::windows(&topology, &faults, transport.mtu, window.from, &run.end);
     let Run { name, description, profile, seed, end: stop, .. } = run;
     let config = SimConfig {
