@@ -8,7 +8,7 @@ use crate::stats;
 ///
 /// The long flows are the endless flows that were probed: their shares are the bytes each delivered while all of them
 /// were active. With fewer than two of those, a burst is measured: the finite flows, if there are at least two and all
-/// have the same size and start; their shares are size over FCT. Otherwise there is no index.
+/// have the same size and start and are finished; their shares are size over FCT. Otherwise there is no index.
 pub fn fairness(run: &RunData) -> Option<f64> {
     let endless = |s: &&FlowSeries| run.flows.iter().any(|f| f.id == s.flow && f.bytes.is_none());
     let long: Vec<&FlowSeries> = run.rates.iter().filter(endless).filter(|s| !s.t_ns.is_empty()).collect();
@@ -21,7 +21,7 @@ pub fn fairness(run: &RunData) -> Option<f64> {
     if !one_burst || finite().nth(1).is_none() {
         return None;
     }
-    stats::jain(&finite().map(|f| f.fct_ns.get().map_or(0.0, |t| 1.0 / t)).collect::<Vec<_>>())
+    stats::jain(&finite().map(|f| Some(1.0 / f.fct_ns.get()?)).collect::<Option<Vec<_>>>()?)
 }
 
 fn long_flow_fairness(long: &[&FlowSeries], (from, until): (f64, f64)) -> Option<f64> {
