@@ -117,6 +117,20 @@ fn reordering(packets: FaultPackets) -> FaultConfig {
     FaultConfig { reorder: 0.05, reorder_delay: Time::from_us(8), ..on(packets) }
 }
 
+/// A packet that a fault delays comes after those that were sent later: each counts, and none without the fault.
+#[test]
+fn packets_that_a_fault_delays_are_late() {
+    let late = |fault: &FaultConfig| {
+        let (told, totals) = run(three_flows(algorithm("line-rate"), Hosts::SelectiveRepeat, fault));
+        assert_eq!((totals.flows_unfinished, totals.drops.total()), (0, 0));
+        told.flows.iter().map(|outcome| outcome.disorder.late_packets).sum::<u64>()
+    };
+    // 300 packets, and those sent again: the probability is 0.05.
+    let n = late(&reordering(FaultPackets::Data));
+    assert!((5..40).contains(&n), "{n}");
+    assert_eq!((late(&reordering(FaultPackets::Acks)), late(&FaultConfig::NONE)), (0, 0));
+}
+
 fn flapping() -> FaultConfig {
     let flap = Flap { down_at: Time::from_us(40), up_at: Time::from_us(140), period: Some(Time::from_us(400)) };
     FaultConfig { flap: Some(flap), stop: Time::from_ms(2), ..FaultConfig::NONE }

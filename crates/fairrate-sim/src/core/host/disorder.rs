@@ -1,4 +1,4 @@
-//! The disorder among the packets of a flow that take several paths.
+//! The disorder among the packets of a flow that take several paths, or that a fault delays.
 
 use crate::config::SimConfig;
 use crate::ids::FlowId;
@@ -6,7 +6,7 @@ use crate::output::Disorder;
 use crate::packet::{Packet, PacketKind};
 use crate::table::Table;
 
-/// The disorder of each flow so far, by flow. Only runs whose packets may take several paths have one.
+/// The disorder of each flow so far, by flow. Only runs whose packets may overtake each other have one.
 pub(super) struct DisorderBook(Table<FlowId, Entry>);
 
 #[derive(Clone, Copy, Default)]
@@ -39,11 +39,12 @@ impl Arrival {
 }
 
 impl DisorderBook {
-    /// Creates a book without entries; `None` if the packets of a flow take one path, or if all flows are HOMA's, where
-    /// sequence numbers of packets are not bytes.
+    /// Creates a book without entries; `None` if the packets of a flow take one path on which no fault reorders them, or
+    /// if all flows are HOMA's, where sequence numbers of packets are not bytes.
     pub(super) fn new(config: &SimConfig, n_flows: usize) -> Option<Box<Self>> {
-        let is_wanted =
-            config.fabric.balance.is_by_packet() && config.is_any(|_, needs| needs.feedback.grants.is_none());
+        let may_overtake =
+            config.fabric.balance.is_by_packet() || config.faults.iter().any(|fault| 0.0 < fault.reorder);
+        let is_wanted = may_overtake && config.is_any(|_, needs| needs.feedback.grants.is_none());
         is_wanted.then(|| Box::new(Self(vec![Entry::default(); n_flows].into())))
     }
 

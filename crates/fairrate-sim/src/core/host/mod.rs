@@ -86,7 +86,7 @@ pub(crate) struct Hosts {
     partners: Table<HostId, [HostId; 2]>,
     /// The hosts that are not ideal, if there are any.
     imperfect: Option<Box<ImperfectHosts>>,
-    /// Record of disorder, if packets may take several paths.
+    /// Record of disorder, if packets may overtake each other.
     disorder: Option<Box<DisorderBook>>,
 }
 
