@@ -43,7 +43,7 @@ class Tables:
                 furthest one that had arrived; 0 likewise.
             reorder_span_bytes (B): Largest distance from the byte expected next to the end of the furthest one that had
                 arrived, which a buffer for reordering has to hold; 0 likewise.
-            timeouts (1): Retransmission timeouts of the sender, or of all subflows.
+            timeouts (1): Retransmission timeouts of the sender, or of all subflows, without those of a handshake.
             recoveries (1): Losses found and repaired without a timeout: recoveries of TCP, gaps reported to RDMA
                 senders.
             connected_ns (ns): Time from start to the end of the handshake; absent without one.
@@ -144,7 +144,7 @@ class Tables:
     @cached_property
     def convergence(self) -> Table:
         """A row of ``convergence.parquet``: an arrival or departure of a flow, if a probe watches the convergence of
-        rates.
+        rates. Changes at the same time have one row, and one that leaves no flow has none.
 
         Columns:
             t_ns (ns): Time of the arrival or departure.

@@ -53,7 +53,7 @@ tables! {
         /// Largest distance from the byte expected next to the end of the furthest one that had arrived, which a buffer
         /// for reordering has to hold; 0 likewise.
         reorder_span_bytes: u64, "B";
-        /// Retransmission timeouts of the sender, or of all subflows.
+        /// Retransmission timeouts of the sender, or of all subflows, without those of a handshake.
         timeouts: u32, "1";
         /// Losses found and repaired without a timeout: recoveries of TCP, gaps reported to RDMA senders.
         recoveries: u32, "1";
@@ -175,6 +175,7 @@ tables! {
     }
 
     /// A row of `convergence.parquet`: an arrival or departure of a flow, if a probe watches the convergence of rates.
+    /// Changes at the same time have one row, and one that leaves no flow has none.
     convergence: ConvergenceRow, by 32_768 {
         /// Time of the arrival or departure.
         t_ns: u64, "ns";

@@ -322,6 +322,14 @@ fn check(s: &Section<'_>, config: &TransportConfig) {
     out_of("cnp", config.cnp, 1, 1_024);
     out_of("data_overhead", config.data_overhead.unwrap_or_default(), 0, 1_024);
     out_of("ack_overhead", config.ack_overhead.unwrap_or_default(), 0, 1_024);
+    if let Transport::Tcp(tcp) = &config.kind
+        && tcp.receive_window < config.mtu.as_u64()
+    {
+        let window = Bytes::new(tcp.receive_window);
+        let message = format!("a `receive_window` of {window} is less than a packet, whose `mtu` is {}", config.mtu);
+        let help = "let it be at least `mtu`: senders do not cut packets to fit it";
+        s.problem_at("scenario::conflict", "tcp", message, help);
+    }
     let positive = |key: &str, time: Option<Time>| {
         if time == Some(Time::ZERO) {
             let help = format!("write a time above zero, as `{key} = \"100us\"`");
