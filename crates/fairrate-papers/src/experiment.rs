@@ -150,7 +150,7 @@ impl Run {
     #[must_use]
     pub fn counting_rates(mut self, rates: Rates) -> Self {
         if let Work::Scenario { counted, .. } = &mut self.work {
-            counted.rates = Some(rates);
+            counted.rates = Some(Box::new(rates));
         }
         self
     }

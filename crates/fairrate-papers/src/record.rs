@@ -32,7 +32,7 @@ pub struct Record {
     /// Round-trip times of the flows for which they are counted.
     pub rtts: Rtts,
     /// Rates of sources at packets and notifications, if they are counted.
-    pub source_rates: Option<Rates>,
+    pub source_rates: Option<Box<Rates>>,
     /// Results of the convergence probe: changes, and the time until rates have settled, if they have.
     pub convergence: Vec<ConvergenceSample>,
     /// Pauses and resumptions of ports, in order of time.
@@ -49,7 +49,7 @@ pub struct Counted {
     /// Round-trip times.
     pub rtts: Option<Rtts>,
     /// Rates of sources at packets and notifications.
-    pub rates: Option<Rates>,
+    pub rates: Option<Box<Rates>>,
 }
 
 impl Sink for Counted {
