@@ -180,22 +180,22 @@ impl<'a> Walk<'a> {
     /// Walks from the time at which a packet left a queue to that at which it joined.
     pub(crate) fn wait(&mut self, hop: &Hop) {
         let flow = self.track.flow;
-        self.use_of(hop, hop.queued, |port, by| {
+        self.use_of(hop, hop.queued, Reason::Blocked(hop.port), |port, by| {
             Reason::Queue(port, if by == flow { Behind::Itself } else { Behind::Flow(by) })
         });
     }
 
     /// Walks back to `from` by what the NIC transmitted: packets of the flow itself, and those of others, which had
-    /// their turn.
-    pub(crate) fn turns(&mut self, nic: &Hop, from: Time) {
+    /// their turn. Where it transmitted nothing, the reason is `idle`.
+    pub(crate) fn turns(&mut self, nic: &Hop, from: Time, idle: Reason) {
         let flow = self.track.flow;
-        self.use_of(nic, from, |port, by| {
+        self.use_of(nic, from, idle, |port, by| {
             if by == flow { Reason::Serialisation(port) } else { Reason::Turn(port, Behind::Flow(by)) }
         });
     }
 
-    /// Walks back to `from` by the uses of a hop's port.
-    fn use_of(&mut self, hop: &Hop, from: Time, by: impl Fn(PortId, FlowId) -> Reason) {
+    /// Walks back to `from` by the uses of a hop's port; `idle` is the reason where it transmitted nothing.
+    fn use_of(&mut self, hop: &Hop, from: Time, idle: Reason, by: impl Fn(PortId, FlowId) -> Reason) {
         if self.at <= from {
             return;
         }
@@ -208,7 +208,7 @@ impl<'a> Walk<'a> {
                 Use::Paused => self.close(start, Reason::Pause(hop.port)),
                 Use::Down => self.close(start, Reason::Down(hop.port)),
                 Use::Resting => self.close(start, Reason::SlowNic(hop.port)),
-                Use::Nothing => self.close(start, Reason::Blocked(hop.port)),
+                Use::Nothing => self.close(start, idle),
             }
         }
     }
@@ -295,12 +295,31 @@ impl<'a> Walk<'a> {
     /// Walks from a sending back to that of the packet at place `last` of another subflow.
     fn after_another(&mut self, send: usize, other: &'a Track, last: usize) -> Place {
         let (this, before) = (self.track.sends[send], other.sends[last].t);
-        self.turns(&self.nic_hop(send), this.paced_until.min(this.t).max(before));
+        self.turns(&self.nic_hop(send), this.paced_until.min(this.t).max(before), self.idle_reason(send));
         self.track = other;
         let sent = self.nic_hop(last);
         self.close(sent.sent_by(self.ports), Reason::Pacing);
-        self.close_with(before, Reason::Serialisation(sent.port), u64::from(sent.wire));
+        self.close_sending(&sent, before);
         Place::Sending(last)
+    }
+
+    /// Walks back to `begin`, at which the NIC began to transmit the packet of the hop `sent`, as far as the walk has
+    /// not passed its end.
+    fn close_sending(&mut self, sent: &Hop, begin: Time) {
+        if self.at <= begin {
+            return;
+        }
+        let whole = sent.sent_by(self.ports).saturating_sub(begin).as_ps().max(1);
+        let bytes = u128::from(sent.wire) * u128::from((self.at - begin).as_ps()) / u128::from(whole);
+        self.close_with(begin, Reason::Serialisation(sent.port), bytes as u64);
+    }
+
+    /// Returns the reason for which the NIC transmitted nothing before a sending that window and pacing had let
+    /// through. If the rate has risen since the packet before, its pacing holds back less in hindsight than it did.
+    pub(crate) fn idle_reason(&self, send: usize) -> Reason {
+        let sends = &self.track.sends;
+        let has_risen = send.checked_sub(1).is_some_and(|previous| sends[previous].rate < sends[send].rate);
+        if has_risen { Reason::Pacing } else { Reason::Blocked(self.track.nic) }
     }
 
     /// Walks from a sending back to the time at which window and pacing had let it through. Returns the last opening of
@@ -309,7 +328,7 @@ impl<'a> Walk<'a> {
         let this = self.track.sends[send];
         let opening = self.opening_of(send);
         let ready = this.paced_until.min(this.t).max(opening.map_or(self.base(send), |o| o.t));
-        self.turns(&self.nic_hop(send), ready);
+        self.turns(&self.nic_hop(send), ready, self.idle_reason(send));
         opening
     }
 
@@ -329,9 +348,7 @@ impl<'a> Walk<'a> {
         if let Some(previous) = send.checked_sub(1)
             && base < self.at
         {
-            let (wire, whole) = (self.nic_hop(previous).wire, self.end_of_previous(send) - base);
-            let bytes = u128::from(wire) * u128::from((self.at - base).as_ps()) / u128::from(whole.as_ps().max(1));
-            self.close_with(base, Reason::Serialisation(self.track.nic), bytes as u64);
+            self.close_sending(&self.nic_hop(previous), base);
         }
     }
 

@@ -58,7 +58,7 @@ impl Walk<'_> {
         let expired = expired.checked_sub(1).map_or(Time::ZERO, |last| self.track.timeouts[last]);
         let opened = self.opening_of(send).map(|opening| opening.t).filter(|&t| lost <= t);
         let asked = opened.unwrap_or(self.base(send).max(expired)).max(lost);
-        self.turns(&self.nic_hop(send), this.paced_until.min(this.t).max(asked));
+        self.turns(&self.nic_hop(send), this.paced_until.min(this.t).max(asked), self.idle_reason(send));
     }
 
     /// Returns the answer to the sender with the last byte that is under way at the end of the run.

@@ -98,6 +98,8 @@ pub(crate) struct Send {
     pub(crate) data_seq: u64,
     payload: u16,
     pub(crate) paced_until: Time,
+    /// The rate of the sender's pacing.
+    pub(crate) rate: Rate,
     /// The place of the last packet with the same first byte before it; if there is none, of the last one with some of
     /// its bytes.
     pub(crate) before: Option<usize>,
@@ -294,7 +296,14 @@ impl Track {
     }
 
     /// Adds a data packet that the sender sends. Subflows of its connection had sent bytes up to `sent_to` before.
-    fn send(&mut self, t: Time, (seq, data_seq): (u64, u64), payload: u16, paced_until: Time, sent_to: u64) {
+    fn send(
+        &mut self,
+        t: Time,
+        (seq, data_seq): (u64, u64),
+        payload: u16,
+        (paced_until, rate): (Time, Rate),
+        sent_to: u64,
+    ) {
         let end = seq + u64::from(payload);
         let has_bytes_of = |send: &Send| send.seq < end && seq < send.seq + u64::from(send.payload);
         let alike = self.last_of.insert(seq, self.sends.len());
@@ -304,7 +313,7 @@ impl Track {
         self.sent_to = self.sent_to.max(end);
         let order = self.step();
         let repeats_another = before.is_none() && data_seq < sent_to;
-        self.sends.push(Send { t, order, seq, data_seq, payload, paced_until, before, repeats_another });
+        self.sends.push(Send { t, order, seq, data_seq, payload, paced_until, rate, before, repeats_another });
     }
 
     /// Adds the arrival at `t` of data with first byte `seq`. By the ports of a host, packets come nearly in order.
@@ -351,10 +360,10 @@ impl Observer {
                 let order = track.step();
                 track.openings.push(Opening { t, order, cause });
             }
-            SenderStep::Send { seq, data_seq, payload, paced_until, .. } => {
+            SenderStep::Send { seq, data_seq, payload, paced_until, rate } => {
                 let sent_to = self.sent_to(flow, lane, data_seq + u64::from(payload));
                 if let Some((track, _)) = self.track(flow, lane) {
-                    track.send(t, (seq, data_seq), payload, paced_until, sent_to);
+                    track.send(t, (seq, data_seq), payload, (paced_until, rate), sent_to);
                 }
             }
             SenderStep::TimedOut => track.timeouts.push(t),

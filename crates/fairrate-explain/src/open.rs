@@ -94,7 +94,7 @@ impl Walk<'_> {
         let is_after = |order: u32| last.is_none_or(|(send, _)| send.order < order);
         if let Some(opening) = track.openings.last().filter(|opening| is_after(opening.order)) {
             let class = last.map_or(0, |(_, hop)| hop.class);
-            self.turns(&Hop::open(track.nic, class, self.at, self.at), opening.t);
+            self.turns(&Hop::open(track.nic, class, self.at, self.at), opening.t, Reason::Blocked(track.nic));
         }
         let until = last.map_or(Time::ZERO, |(_, hop)| hop.sent_by(self.ports));
         self.close(until, Reason::Unsent);

@@ -1,6 +1,6 @@
 //! Ports: their speed, what they transmitted while packets of the observed flows waited there, and their pauses.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use fairrate_sim::ideal::tx_time;
 use fairrate_sim::{FlowId, HostConfig, NodeId, PortId, SimConfig};
@@ -43,6 +43,8 @@ pub(crate) struct Ports {
     last: Vec<Option<Transmission>>,
     /// The number of packets and senders that wait at each port now.
     watchers: Vec<u32>,
+    /// The ports of each ToR that serve its queues together, circuits and uplinks, by port; empty without circuits.
+    together: HashMap<PortId, Vec<PortId>>,
     /// The transmissions of ports that somebody waited for, in the order of time.
     logs: HashMap<PortId, Vec<Transmission>>,
     /// The pauses and resumptions of classes of ports.
@@ -63,7 +65,14 @@ impl Ports {
                 }
             }
         }
-        Self { config, hosts, last: vec![None; n], watchers: vec![0; n], logs: HashMap::new(), pauses: HashMap::new() }
+        let together = ports_of_circuits(&config);
+        let (last, watchers) = (vec![None; n], vec![0; n]);
+        Self { config, hosts, last, watchers, together, logs: HashMap::new(), pauses: HashMap::new() }
+    }
+
+    /// Returns the ports by which a packet may leave that waits at `port`.
+    fn servers(&self, port: PortId) -> Vec<PortId> {
+        self.together.get(&port).cloned().unwrap_or_else(|| vec![port])
     }
 
     pub(crate) fn config(&self) -> &SimConfig {
@@ -106,6 +115,10 @@ impl Ports {
 
     /// Records that somebody begins to wait at `port`.
     pub(crate) fn watch(&mut self, port: PortId) {
+        self.servers(port).into_iter().for_each(|server| self.watch_one(server));
+    }
+
+    fn watch_one(&mut self, port: PortId) {
         let watchers = &mut self.watchers[port.index()];
         *watchers += 1;
         if *watchers == 1
@@ -120,7 +133,9 @@ impl Ports {
 
     /// Records that somebody waits at `port` no more.
     pub(crate) fn unwatch(&mut self, port: PortId) {
-        self.watchers[port.index()] = self.watchers[port.index()].saturating_sub(1);
+        for server in self.servers(port) {
+            self.watchers[server.index()] = self.watchers[server.index()].saturating_sub(1);
+        }
     }
 
     /// Records the pause or resumption of a class of `port`.
@@ -185,4 +200,21 @@ impl Ports {
             uses.push((to, used));
         }
     }
+}
+
+/// Returns the ports of each ToR that lead to other switches, by each of them, in a network with circuits: its circuits
+/// and its uplink serve the same queues.
+fn ports_of_circuits(config: &SimConfig) -> HashMap<PortId, Vec<PortId>> {
+    let topology = &config.topology;
+    if topology.circuits.is_none() {
+        return HashMap::new();
+    }
+    let hosts: HashSet<NodeId> = topology.hosts().collect();
+    let mut of_node: HashMap<NodeId, Vec<PortId>> = HashMap::new();
+    for port in (0..topology.n_ports() as u32).map(PortId) {
+        if !hosts.contains(&topology.from(port)) && !hosts.contains(&topology.to(port)) {
+            of_node.entry(topology.from(port)).or_default().push(port);
+        }
+    }
+    of_node.into_values().flat_map(|all| all.clone().into_iter().map(move |port| (port, all.clone()))).collect()
 }

@@ -5,7 +5,7 @@ use fairrate_sim::{DropCause, FlowId, PfcEvent, PortId, Recorder, SimConfig, Sim
 use fairrate_units::Time;
 
 mod common;
-use common::{PACKET, US, chain, explain, port, star};
+use common::{PACKET, US, chain, config, explain, port, star};
 
 #[test]
 fn a_flow_alone_is_serialisation_and_propagation() {
@@ -239,4 +239,32 @@ fn an_unfinished_flow_misses_what_was_lost() {
     let loss = Loss { port: last, how: How::Dropped(DropCause::Fault) };
     let lost = sums(&e.chain).into_iter().find(|s| s.reason == Reason::Recovery(Some(loss))).expect("it is named");
     assert!(Time::from_us(99_990) < lost.time, "{:?}", chain(&e));
+}
+
+/// At night the uplink serves the queues of circuits: the last of 50 packets waits behind the others there.
+#[test]
+fn an_uplink_beside_circuits_is_named() {
+    let c = config(
+        "duration = \"1ms\"\n[topology]\nkind = \"rdcn\"\ntors = 3\nhosts_per_tor = 2\nhost_rate = \"100Gbps\"\n\
+         [transport]\ncc = \"line-rate\"\nrto = \"10ms\"\nwindow = \"none\"\n\
+         [switch]\nbuffer = \"100MB\"\ndt_alpha = \"unlimited\"\n\
+         [[traffic]]\nkind = \"incast\"\nsenders = [\"h1\"]\nreceiver = \"h3\"\nbytes = \"50KB\"\nstart = \"230us\"\n",
+    );
+    let uplink = port(&c, "tor0", "core0");
+    let e = explain(&c, 0);
+    let waits = (Way::Data, Reason::Queue(uplink, Behind::Itself), 49 * (PACKET - PACKET / 4), 49 * 1_048 * 3 / 4);
+    assert!(chain(&e).contains(&waits), "{:?}", chain(&e));
+    assert!(chain(&e).iter().all(|&(_, reason, ..)| !matches!(reason, Reason::Blocked(_))), "{:?}", chain(&e));
+}
+
+/// A sender whose rate rises waits for its pacing until then, and not for its idle NIC.
+#[test]
+fn a_rate_that_rises_ends_the_pacing() {
+    let c = star(
+        "[transport]\ncc = \"rocc\"\n[[traffic]]\nkind = \"incast\"\nsenders = [\"h1\", \"h2\"]\nreceiver = \"h0\"\nbytes = \"600KB\"\n\
+         [[traffic]]\nkind = \"incast\"\nsenders = [\"h3\"]\nreceiver = \"h0\"\nbytes = \"2MB\"\n",
+    );
+    let e = explain(&c, 2);
+    assert!(chain(&e).iter().any(|&(_, reason, ..)| reason == Reason::Pacing), "{:?}", chain(&e));
+    assert!(chain(&e).iter().all(|&(_, reason, ..)| !matches!(reason, Reason::Blocked(_))), "{:?}", chain(&e));
 }

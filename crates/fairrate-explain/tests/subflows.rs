@@ -98,3 +98,23 @@ fn bytes_that_go_by_another_subflow_were_lost_at_a_place() {
     let nowhere_else = |reason: Reason| reason.loss().is_none_or(|at| at == loss);
     assert!(e.chain.iter().all(|piece| nowhere_else(piece.reason)));
 }
+
+/// A NIC transmits no more bytes in a time than its rate allows, whichever subflow's packets they are.
+#[test]
+fn bytes_of_paced_subflows_are_counted_once() {
+    let c = config(
+        "duration = \"10ms\"\n[topology]\nkind = \"leaf-spine\"\nleaves = 2\nspines = 2\nhosts_per_leaf = 1\n\
+         host_rate = \"10Gbps\"\nuplink_rate = \"10Gbps\"\n\
+         [transport]\nkind = \"tcp\"\ncc = \"mpcc\"\n[transport.mpcc]\ninitial_rate = \"4Gbps\"\n\
+         [transport.tcp]\nsubflows = 2\npaths = \"disjoint\"\n\
+         [[traffic]]\nkind = \"incast\"\nsenders = [\"h0\"]\nreceiver = \"h1\"\nbytes = \"200KB\"\n",
+    );
+    let nic = port(&c, "h0", "tor0");
+    let e = explain(&c, 0);
+    for (_, reason, ps, bytes) in chain(&e) {
+        if reason == Reason::Serialisation(nic) {
+            // 800 ps a byte; each of the pieces is cut to whole bytes.
+            assert!((bytes * 800).abs_diff(ps) <= 800 * 400, "{bytes} B in {ps} ps");
+        }
+    }
+}
