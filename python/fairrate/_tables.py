@@ -38,7 +38,8 @@ class Tables:
             reordering_mean_ns (ns): Mean time that such a byte waited; absent if there was none.
             reordering_max_ns (ns): The longest such time; absent if there was none.
             late_packets (packets): Data packets, without copies of what had arrived in order, that came after one that
-                was sent later; 0 where packets of a flow take one path that no fault reorders, and for HOMA.
+                was sent later; 0 where packets of a flow, or of each of its subflows, take one path that no fault
+                reorders, and for HOMA.
             reorder_extent_bytes (B): Largest reorder extent: from the first byte of a late packet to that of the
                 furthest one that had arrived; 0 likewise.
             reorder_span_bytes (B): Largest distance from the byte expected next to the end of the furthest one that had

@@ -45,7 +45,7 @@ tables! {
         /// The longest such time; absent if there was none.
         reordering_max_ns: Option<u64>, "ns";
         /// Data packets, without copies of what had arrived in order, that came after one that was sent later; 0 where
-        /// packets of a flow take one path that no fault reorders, and for HOMA.
+        /// packets of a flow, or of each of its subflows, take one path that no fault reorders, and for HOMA.
         late_packets: u64, "packets";
         /// Largest reorder extent: from the first byte of a late packet to that of the furthest one that had arrived; 0
         /// likewise.

@@ -98,8 +98,8 @@ pub struct TaskOutcome {
     pub end: Time,
 }
 
-/// The disorder among the packets of a flow that take several paths; none where they take one, and not recorded for
-/// HOMA.
+/// The disorder among the packets of a flow, or of each of its subflows, that take several paths or that a fault delays;
+/// none where they take one path without such a fault, and not recorded for HOMA.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Disorder {
     /// Number of data packets that arrived after one that was sent later.
@@ -110,6 +110,18 @@ pub struct Disorder {
     /// Largest distance in bytes from the byte that the receiver expects next to the end of the furthest one that has
     /// arrived: the buffer that puts them in order, or the reach of a bitmap.
     pub span_bytes: u64,
+}
+
+impl Disorder {
+    /// Returns the disorder of a connection with two subflows that have `self` and `other`.
+    #[must_use]
+    pub(crate) fn with(self, other: Self) -> Self {
+        Self {
+            late_packets: self.late_packets + other.late_packets,
+            extent_bytes: self.extent_bytes.max(other.extent_bytes),
+            span_bytes: self.span_bytes.max(other.span_bytes),
+        }
+    }
 }
 
 /// Data that arrived out of order over several paths, and its waiting time for the data before it.

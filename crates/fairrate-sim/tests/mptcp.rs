@@ -145,6 +145,23 @@ fn a_single_subflow_is_plain_tcp() {
     }
 }
 
+/// The late packets of a connection are those of its subflows, each of which has one path.
+#[test]
+fn disorder_of_subflows_is_that_of_their_connection() {
+    let late = |reorder: f64| {
+        let topology = leaf_spine(2, 4);
+        let ports = of_spine(&topology, "spine0");
+        let flows = vec![flow(0, 4, 1_000_000, Time::ZERO)];
+        let mut c = over_tcp(topology, algorithm("newreno"), multipath(TWO_PATHS), flows);
+        c.faults = vec![FaultConfig { ports, reorder, reorder_delay: Time::from_us(15), ..FaultConfig::NONE }];
+        run_all(c).0[0].disorder
+    };
+    let disorder = late(0.05);
+    assert!((5..100).contains(&disorder.late_packets), "{disorder:?}");
+    assert!(0 < disorder.extent_bytes && disorder.extent_bytes <= disorder.span_bytes, "{disorder:?}");
+    assert_eq!(late(0.0).late_packets, 0);
+}
+
 #[test]
 fn a_flow_has_its_own_number_of_subflows_or_the_transports() {
     for name in ALGORITHMS {

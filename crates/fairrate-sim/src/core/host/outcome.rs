@@ -2,6 +2,7 @@
 
 use fairrate_units::{Bytes, Time};
 
+use super::disorder::DisorderBook;
 use super::{Hosts, SendingEnd};
 use crate::config::Trigger;
 use crate::core::run::Run;
@@ -57,7 +58,11 @@ impl Hosts {
     pub(in crate::core) fn received(&self, id: FlowId) -> Received {
         let end = &self.receiving[id];
         let reordering = self.connections.reordering(id);
-        let disorder = self.disorder.as_ref().map_or(Disorder::default(), |book| book.of(id));
+        let of_all = |book: &DisorderBook| {
+            let of_each = self.connections.sending_ids(id).map(|lane| book.of(lane));
+            of_each.fold(Disorder::default(), Disorder::with)
+        };
+        let disorder = self.disorder.as_deref().map_or_else(Disorder::default, of_all);
         Received { last_ps: known(end.arrived_ps), bytes: end.receiver.expected, reordering, disorder }
     }
 
