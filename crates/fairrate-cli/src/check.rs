@@ -92,10 +92,12 @@ fn text(d: &Description) -> String {
         row("load", of_load(load));
     }
     if !d.load.is_empty() {
-        let [payload, wire] = d.packet_bytes;
-        let headers = 100.0 * (wire as f64 / payload.max(1) as f64 - 1.0);
-        let span = "of finite flows from the first start to the last";
-        row("", format!("{span}, with headers ({headers:.1} % of payload); tables of runs count payload alone"));
+        let headers = 100.0 * d.load_headers.unwrap_or(0.0);
+        let counted = format!("with headers ({headers:.1} % of payload), without acknowledgments");
+        row(
+            "",
+            format!("of finite flows from the first start to the last, {counted}; tables of runs count payload alone"),
+        );
     }
     row("the run", of_run(d));
     aligned(&rows, 2)

@@ -65,11 +65,21 @@ fn changes_and_algorithms_are_those_of_run() {
 
 /// Returns what `check` prints of a scenario.
 fn told(dir: &str, scenario: &str) -> String {
+    told_with(dir, scenario, "", &[])
+}
+
+/// Returns what `check --json` prints of a scenario beside a flow list, `flows.csv`.
+fn told_as_json(dir: &str, scenario: &str, flows: &str) -> Value {
+    serde_json::from_str(&told_with(dir, scenario, flows, &["--json"])).unwrap()
+}
+
+fn told_with(dir: &str, scenario: &str, flows: &str, more: &[&str]) -> String {
     let dir = fresh_dir(dir);
     std::fs::create_dir_all(&dir).unwrap();
     let file = dir.join("scenario.toml");
     std::fs::write(&file, scenario).unwrap();
-    let output = run(&["check", file.to_str().unwrap()]);
+    std::fs::write(dir.join("flows.csv"), flows).unwrap();
+    let output = run(&[&["check", file.to_str().unwrap()], more].concat());
     assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
     stdout(&output)
 }
@@ -182,7 +192,32 @@ fn faults_are_listed_with_the_links_they_found() {
 fn loads_say_what_they_count() {
     let output = run(&["check", concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples/websearch.toml")]);
     let text = stdout(&output);
-    assert!(text.contains("with headers (9.0 % of payload); tables of runs count payload alone"), "{text}");
+    let note = "with headers (9.0 % of payload), without acknowledgments; tables of runs count payload alone";
+    assert!(text.contains(note), "{text}");
+}
+
+/// Each packet has a header of 48 B: 100 B are 148 on the wire, and 0.6 of payload are 0.888. In the list 100 B are one
+/// packet and 1,500 two: 3 · 48 of 1,600 B are 9 %. Each host link of 25 Gb/s carries 3,125 B in the microsecond between
+/// the starts, and the two links 1,744 of 6,250.
+#[test]
+fn headers_of_small_flows_count() {
+    let star = |hosts, rest: &str| {
+        format!("[topology]\nkind = \"star\"\nhosts = {hosts}\n[transport]\ncc = \"dctcp\"\n[[traffic]]\n{rest}")
+    };
+    let small = star(4, "kind = \"poisson\"\nsizes = \"fixed\"\nsize = \"100B\"\nload = 0.6\nstop = \"100us\"\n");
+    let d = told_as_json("check_small", &small, "");
+    let mean = d["load"][0]["mean"].as_f64().unwrap();
+    assert!((mean - 0.888).abs() < 0.03 && (d["load_headers"].as_f64().unwrap() - 0.48).abs() < 1e-9, "{d}");
+    let text = told("check_small_text", &small);
+    assert!(text.contains("with headers (48.0 % of payload)"), "{text}");
+
+    let list = "start_ns,src,dst,bytes\n0,h0,h1,100\n1000,h0,h1,1500\n";
+    let d = told_as_json("check_list", &star(2, "kind = \"list\"\npath = \"flows.csv\"\n"), list);
+    let mean = d["load"][0]["mean"].as_f64().unwrap();
+    assert!(
+        (mean - 1_744.0 / 6_250.0).abs() < 1e-9 && (d["load_headers"].as_f64().unwrap() - 0.09).abs() < 1e-9,
+        "{d}"
+    );
 }
 
 #[test]

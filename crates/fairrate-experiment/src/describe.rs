@@ -3,19 +3,21 @@
 
 mod hosts;
 mod jobs;
+mod load;
 mod paths;
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use fairrate_scenario::{FLOW_BYTES, Scenario};
-use fairrate_sim::routing::{FlowKey, Routes};
+use fairrate_sim::routing::Routes;
 use fairrate_sim::topology::{SwitchRates, Tier, Topology};
-use fairrate_sim::{ClassConfig, FlowSpec, NodeId, Pfc, PortId, SimConfig, Transport, Trigger};
+use fairrate_sim::{ClassConfig, FlowSpec, NodeId, Pfc, SimConfig, Transport};
 use fairrate_units::{Bytes, Rate, Time};
 use serde::Serialize;
 
 pub use self::hosts::ImperfectHosts;
 pub use self::jobs::{Groups, Job, Operations};
+pub use self::load::Load;
 pub use self::paths::{Fault, Routing};
 
 /// Time of a packet-hop on one core, in nanoseconds: a typical one, from which machines and scenarios differ by half.
@@ -76,6 +78,9 @@ pub struct Description {
     pub jobs: Vec<Job>,
     /// Load of sets of links.
     pub load: Vec<Load>,
+    /// Headers of the flows in `load`, in shares of their payload; `None` without such flows.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub load_headers: Option<f64>,
     /// The expected run.
     pub run: Expected,
     /// Settings that are allowed and likely not meant.
@@ -169,21 +174,6 @@ pub struct Block {
     pub starts_us: [f64; 2],
 }
 
-/// The load that finite flows offer to a set of ports between the first start and the last, in shares of their rates.
-/// Headers of full packets count; tables of runs have the load of the payload alone. Traffic blocks in which flows wait
-/// for each other are left out, as their starts are not known.
-#[derive(Debug, PartialEq, Serialize)]
-pub struct Load {
-    /// Name of the set.
-    pub links: String,
-    /// Load of the whole set.
-    pub mean: f64,
-    /// Load of the port with the most, on the paths that flows' hashes choose; `None` where packets choose their paths.
-    pub most: Option<f64>,
-    /// Its name.
-    pub most_at: Option<String>,
-}
-
 /// The size of a run, as far as it is known before.
 #[derive(Debug, PartialEq, Serialize)]
 pub struct Expected {
@@ -204,6 +194,7 @@ pub fn describe(scenario: &Scenario) -> Description {
     let wire = config.transport.mtu + config.transport.data_header(&needs);
     let base_rtt = config.base_rtt(&routes);
     let fastest = topology.host_links().map(|(_, link)| link.rate).max();
+    let arrivals = load::arrivals(&config.flows);
     let bdp = fastest.map_or(0.0, |rate| rate.bytes_in(base_rtt).as_f64());
     Description {
         name: scenario.name().to_owned(),
@@ -225,7 +216,8 @@ pub fn describe(scenario: &Scenario) -> Description {
         classes: classes(config),
         traffic: traffic(config, scenario.traffic_blocks()),
         jobs: jobs::jobs(config),
-        load: loads(config, &routes, wire),
+        load: load::loads(config, &routes, &arrivals),
+        load_headers: load::headers(config, &arrivals),
         run: expected(config, &routes),
         warnings: scenario.warnings().to_vec(),
     }
@@ -360,47 +352,6 @@ fn traffic(config: &SimConfig, names: &[String]) -> Vec<Block> {
         }
     };
     groups.into_iter().map(block).collect()
-}
-
-/// Returns the finite flows whose starts are known: those of blocks in which none waits for another one.
-fn arrivals(flows: &[FlowSpec]) -> Vec<&FlowSpec> {
-    let waiting: BTreeSet<u32> =
-        flows.iter().filter(|flow| flow.trigger != Trigger::Time).map(|flow| flow.group).collect();
-    flows.iter().filter(|flow| flow.bytes != Bytes::MAX && !waiting.contains(&flow.group)).collect()
-}
-
-/// Returns the offered load of each set of ports; none if all flows start at once.
-fn loads(config: &SimConfig, routes: &Routes, wire: Bytes) -> Vec<Load> {
-    let topology = &config.topology;
-    let flows = arrivals(&config.flows);
-    let starts = || flows.iter().map(|flow| flow.start);
-    let span = starts().max().unwrap_or_default().saturating_sub(starts().min().unwrap_or_default());
-    if span == Time::ZERO {
-        return Vec::new();
-    }
-    let span_s = span.as_secs_f64();
-    let by_flow = !config.fabric.balance.is_by_packet();
-    let factor = wire.as_f64() / config.transport.mtu.as_f64();
-    let (mut bits, mut path) = (vec![0.0; topology.n_ports()], Vec::new());
-    for flow in flows {
-        path.clear();
-        routes.path(config.fabric.ecmp, config.seed, FlowKey::of(flow), &mut path);
-        for port in &path {
-            bits[port.index()] += flow.bytes.as_f64() * 8.0 * factor;
-        }
-    }
-    let load = |(name, ports): (&String, &Vec<PortId>)| {
-        let all: f64 = ports.iter().map(|port| bits[port.index()]).sum();
-        let of_port = |port: &PortId| bits[port.index()] / topology.link(*port).rate.as_bps_f64() / span_s;
-        let most = ports.iter().max_by(|a, b| of_port(a).total_cmp(&of_port(b))).filter(|_| by_flow);
-        Load {
-            links: name.clone(),
-            mean: all / topology.capacity_bps(ports) / span_s,
-            most: most.map(of_port),
-            most_at: most.map(|port| topology.port_name(*port)),
-        }
-    };
-    topology.link_sets.iter().filter(|(name, _)| *name != "all-switch-links" && *name != "circuits").map(load).collect()
 }
 
 /// Returns the number of acknowledgments of a flow of `packets`: one each, unless receivers acknowledge several at

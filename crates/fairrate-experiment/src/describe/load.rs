@@ -1,0 +1,77 @@
+//! The load that flows offer to sets of links.
+
+use std::collections::BTreeSet;
+
+use fairrate_sim::routing::{FlowKey, Routes};
+use fairrate_sim::{FlowSpec, PortId, SimConfig, Trigger};
+use fairrate_units::{Bytes, Time};
+use serde::Serialize;
+
+/// The load that finite flows offer to a set of ports between the first start and the last, in shares of their rates.
+/// The headers of each packet count, acknowledgments do not; tables of runs have the load of the payload alone. Traffic
+/// blocks in which flows wait for each other are left out, as their starts are not known.
+#[derive(Debug, PartialEq, Serialize)]
+pub struct Load {
+    /// Name of the set.
+    pub links: String,
+    /// Load of the whole set.
+    pub mean: f64,
+    /// Load of the port with the most, on the paths that flows' hashes choose; `None` where packets choose their paths.
+    pub most: Option<f64>,
+    /// Its name.
+    pub most_at: Option<String>,
+}
+
+/// Returns the finite flows whose starts are known: those of blocks in which none waits for another one.
+pub(super) fn arrivals(flows: &[FlowSpec]) -> Vec<&FlowSpec> {
+    let waiting: BTreeSet<u32> =
+        flows.iter().filter(|flow| flow.trigger != Trigger::Time).map(|flow| flow.group).collect();
+    flows.iter().filter(|flow| flow.bytes != Bytes::MAX && !waiting.contains(&flow.group)).collect()
+}
+
+/// Returns the bytes of the headers of a finite flow's packets. A packet that is not full has as many as a full one.
+fn header_bytes(config: &SimConfig, flow: &FlowSpec) -> f64 {
+    let (transport, cc) = config.stack(flow.stack);
+    let packets = flow.bytes.as_u64().div_ceil(transport.mtu.as_u64().max(1));
+    packets as f64 * transport.data_header(&cc.needs()).as_f64()
+}
+
+/// Returns the headers of `flows` in shares of their payload; `None` without payload.
+pub(super) fn headers(config: &SimConfig, flows: &[&FlowSpec]) -> Option<f64> {
+    let payload: f64 = flows.iter().map(|flow| flow.bytes.as_f64()).sum();
+    let headers: f64 = flows.iter().map(|flow| header_bytes(config, flow)).sum();
+    (0.0 < payload).then(|| headers / payload)
+}
+
+/// Returns the load that `flows` offer to each set of ports; none if all flows start at once.
+pub(super) fn loads(config: &SimConfig, routes: &Routes, flows: &[&FlowSpec]) -> Vec<Load> {
+    let topology = &config.topology;
+    let starts = || flows.iter().map(|flow| flow.start);
+    let span = starts().max().unwrap_or_default().saturating_sub(starts().min().unwrap_or_default());
+    if span == Time::ZERO {
+        return Vec::new();
+    }
+    let span_s = span.as_secs_f64();
+    let by_flow = !config.fabric.balance.is_by_packet();
+    let (mut bits, mut path) = (vec![0.0; topology.n_ports()], Vec::new());
+    for flow in flows {
+        path.clear();
+        routes.path(config.fabric.ecmp, config.seed, FlowKey::of(flow), &mut path);
+        let on_the_wire = flow.bytes.as_f64() + header_bytes(config, flow);
+        for port in &path {
+            bits[port.index()] += on_the_wire * 8.0;
+        }
+    }
+    let load = |(name, ports): (&String, &Vec<PortId>)| {
+        let all: f64 = ports.iter().map(|port| bits[port.index()]).sum();
+        let of_port = |port: &PortId| bits[port.index()] / topology.link(*port).rate.as_bps_f64() / span_s;
+        let most = ports.iter().max_by(|a, b| of_port(a).total_cmp(&of_port(b))).filter(|_| by_flow);
+        Load {
+            links: name.clone(),
+            mean: all / topology.capacity_bps(ports) / span_s,
+            most: most.map(of_port),
+            most_at: most.map(|port| topology.port_name(*port)),
+        }
+    };
+    topology.link_sets.iter().filter(|(name, _)| *name != "all-switch-links" && *name != "circuits").map(load).collect()
+}
