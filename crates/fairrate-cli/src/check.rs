@@ -122,13 +122,14 @@ fn of_class(class: &Class) -> String {
 }
 
 fn of_switches(switches: &Oversubscription) -> String {
-    let Oversubscription { tier, n, down_bps, up_bps, buffer_bytes } = *switches;
-    let rates = if up_bps == 0 {
-        format!("{} in all", Rate::from_bps(down_bps))
-    } else {
-        let ratio = down_bps as f64 / up_bps as f64;
-        format!("{} down, {} up ({ratio:.3}:1)", Rate::from_bps(down_bps), Rate::from_bps(up_bps))
-            .replace(".000:1", ":1")
+    let Oversubscription { tier, n, down_bps, up_bps, all_bps, buffer_bytes } = *switches;
+    let [down, up, all] = [down_bps, up_bps, all_bps].map(Rate::from_bps);
+    let ratio = || format!("{:.3}:1", down_bps as f64 / up_bps as f64).replace(".000:1", ":1");
+    let rates = match (up_bps, all_bps - down_bps - up_bps) {
+        (0, 0) => format!("{all} in all"),
+        (0, _) => format!("{down} down, {all} in all"),
+        (_, 0) => format!("{down} down, {up} up ({})", ratio()),
+        _ => format!("{down} down, {up} up ({}), {all} in all", ratio()),
     };
     format!("{n} x {tier}: {rates}; buffer {}", size(buffer_bytes as f64))
 }

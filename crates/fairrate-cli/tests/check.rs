@@ -188,6 +188,24 @@ fn faults_are_listed_with_the_links_they_found() {
     assert!(line("traffic 0").starts_with("ring: 4 flows"), "{text}");
 }
 
+/// A dumbbell of two hosts a side: each switch has two links of 1 Mb/s down and one to the other switch. The three
+/// switches of an asymmetric network have 300 Gb/s each, of which the one between the others has 200 Gb/s to these.
+#[test]
+fn links_between_switches_of_a_tier_are_in_the_sum() {
+    let switches = |dir: &str, topology: &str| {
+        let rest = "[[traffic]]\nkind = \"permutation\"\nbytes = \"1MB\"\n";
+        let text = told(dir, &format!("[topology]\n{topology}\n{rest}"));
+        let lines = text.lines().filter_map(|line| line.strip_prefix("switches"));
+        lines.map(|line| line.split(';').next().unwrap().trim().to_owned()).collect::<Vec<_>>()
+    };
+    let dumbbell = "kind = \"dumbbell\"\nleft = 2\nright = 2\nhost_rate = \"1Mbps\"\nbottleneck_rate = \"1Mbps\"";
+    assert_eq!(switches("check_dumbbell", dumbbell), ["2 x tor: 2Mbps down, 3Mbps in all"]);
+    let star = "kind = \"star\"\nhosts = 4\nrate = \"1Mbps\"";
+    assert_eq!(switches("check_star", star), ["1 x tor: 4Mbps in all"]);
+    let asymmetric = ["1 x tor: 100Gbps down, 300Gbps in all", "2 x tor: 200Gbps down, 300Gbps in all"];
+    assert_eq!(switches("check_asymmetric", "kind = \"asymmetric\""), asymmetric);
+}
+
 #[test]
 fn loads_say_what_they_count() {
     let output = run(&["check", concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples/websearch.toml")]);

@@ -120,6 +120,8 @@ pub struct Oversubscription {
     pub down_bps: u64,
     /// Rate of all links up; 0 if there are none.
     pub up_bps: u64,
+    /// Rate of all links, those between switches of the tier among them.
+    pub all_bps: u64,
     /// Shared buffer in bytes.
     pub buffer_bytes: u64,
 }
@@ -268,6 +270,7 @@ fn oversubscription(config: &SimConfig) -> Vec<Oversubscription> {
         n,
         down_bps: rates.down_bps,
         up_bps: rates.up_bps,
+        all_bps: rates.all_bps,
         buffer_bytes: config.fabric.buffer_of(rates.all_bps),
     };
     kinds.into_iter().map(kind).collect()
