@@ -4,8 +4,8 @@ use std::process::ExitCode;
 
 use fairrate_control::Registry;
 use fairrate_experiment::{
-    Block, Class, Description, Fault, Groups, ImperfectHosts, Job, Load, Operations, Oversubscription, Servers,
-    describe,
+    Block, Class, Description, Fault, Groups, ImperfectHosts, Job, LeftOut, Load, Operations, Oversubscription,
+    Servers, describe,
 };
 use fairrate_scenario::shown_bytes;
 use fairrate_text::aligned;
@@ -88,17 +88,7 @@ fn text(d: &Description) -> String {
         let more = if first.len() < *n { ", ..." } else { "" };
         row("hosts", format!("{} ({}{more}): {}", counted(*n, "host", "s"), first.join(", "), effects.join("; ")));
     }
-    for load in &d.load {
-        row("load", of_load(load));
-    }
-    if !d.load.is_empty() {
-        let headers = 100.0 * d.load_headers.unwrap_or(0.0);
-        let counted = format!("with headers ({headers:.1} % of payload), without acknowledgments");
-        row(
-            "",
-            format!("of finite flows from the first start to the last, {counted}; tables of runs count payload alone"),
-        );
-    }
+    of_loads(d, &mut row);
     row("the run", of_run(d));
     aligned(&rows, 2)
 }
@@ -197,6 +187,30 @@ fn of_fault(fault: &Fault) -> String {
         parts.push(format!("{mark} down from {} {up}{again}{last}", us(*down)));
     }
     parts.concat()
+}
+
+/// Adds the rows of the offered load, and those of the blocks that it leaves out.
+fn of_loads(d: &Description, row: &mut impl FnMut(&str, String)) {
+    for load in &d.load {
+        row("load", of_load(load));
+    }
+    if !d.load.is_empty() {
+        let headers = 100.0 * d.load_headers.unwrap_or(0.0);
+        let counted = format!("with headers ({headers:.1} % of payload), without acknowledgments");
+        row(
+            "",
+            format!("of finite flows from the first start to the last, {counted}; tables of runs count payload alone"),
+        );
+    }
+    for (i, LeftOut { group, flows, of }) in d.load_without.iter().enumerate() {
+        let (which, whose) = if flows < of {
+            (format!("{flows} of the {of} flows of traffic {group}"), "they start")
+        } else {
+            (format!("traffic {group}"), "its flows start")
+        };
+        let is_first = i == 0 && d.load.is_empty();
+        row(if is_first { "load" } else { "" }, format!("not known of {which}: {whose} as others end"));
+    }
 }
 
 fn of_load(load: &Load) -> String {

@@ -238,6 +238,32 @@ fn headers_of_small_flows_count() {
     );
 }
 
+/// One of four listed flows waits, and so do those of a closed loop and of a ring. The three others are 3,000 B with 48 of
+/// headers each, in 2 us on the two links of 25 Gb/s.
+#[test]
+fn flows_that_wait_are_left_out_of_the_load_and_named() {
+    let network = "[topology]\nkind = \"star\"\nhosts = 2\n[transport]\ncc = \"dctcp\"\n";
+    let list = "[[traffic]]\nkind = \"list\"\npath = \"flows.csv\"\n";
+    let others = "[[traffic]]\nkind = \"closed-loop\"\nsizes = \"fixed\"\nsize = \"1KB\"\nload = 0.5\nstop = \"1ms\"\n\
+        [[traffic]]\nkind = \"collective\"\nop = \"all-reduce\"\nbytes = \"1MB\"\n";
+    let flows =
+        "id,start_ns,src,dst,bytes,after\n1,0,h0,h1,1000,\n2,0,h1,h0,1000,1\n3,1000,h0,h1,1000,\n4,2000,h0,h1,1000,\n";
+    let d = told_as_json("check_waits", &format!("{network}{list}{others}"), flows);
+    let mean = d["load"][0]["mean"].as_f64().unwrap();
+    assert!((mean - 3.0 * 1_048.0 / 12_500.0).abs() < 1e-9, "{d}");
+    let (all, text) = (&d["load_without"], told_with("check_waits", &format!("{network}{list}{others}"), flows, &[]));
+    assert_eq!((&all[0]["flows"], &all[0]["of"], &all[1]["group"]), (&1.into(), &4.into(), &1.into()), "{all}");
+    for line in [
+        "           not known of 1 of the 4 flows of traffic 0: they start as others end\n",
+        "           not known of traffic 1: its flows start as others end\n",
+        "           not known of traffic 2: its flows start as others end\n",
+    ] {
+        assert!(text.contains(line), "{text}");
+    }
+    let alone = told("check_waits", &format!("{network}{others}"));
+    assert!(alone.contains("\nload       not known of traffic 0: its flows start as others end\n"), "{alone}");
+}
+
 #[test]
 fn wrong_files_are_errors_and_nothing_is_written() {
     let dir = fresh_dir("check_wrong");

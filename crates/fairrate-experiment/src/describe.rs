@@ -17,7 +17,7 @@ use serde::Serialize;
 
 pub use self::hosts::ImperfectHosts;
 pub use self::jobs::{Groups, Job, Operations};
-pub use self::load::Load;
+pub use self::load::{LeftOut, Load};
 pub use self::paths::{Fault, Routing};
 
 /// Time of a packet-hop on one core, in nanoseconds: a typical one, from which machines and scenarios differ by half.
@@ -81,6 +81,9 @@ pub struct Description {
     /// Headers of the flows in `load`, in shares of their payload; `None` without such flows.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub load_headers: Option<f64>,
+    /// Traffic blocks with flows that `load` leaves out.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub load_without: Vec<LeftOut>,
     /// The expected run.
     pub run: Expected,
     /// Settings that are allowed and likely not meant.
@@ -196,7 +199,7 @@ pub fn describe(scenario: &Scenario) -> Description {
     let wire = config.transport.mtu + config.transport.data_header(&needs);
     let base_rtt = config.base_rtt(&routes);
     let fastest = topology.host_links().map(|(_, link)| link.rate).max();
-    let arrivals = load::arrivals(&config.flows);
+    let (arrivals, load_without) = load::arrivals(config);
     let bdp = fastest.map_or(0.0, |rate| rate.bytes_in(base_rtt).as_f64());
     Description {
         name: scenario.name().to_owned(),
@@ -220,6 +223,7 @@ pub fn describe(scenario: &Scenario) -> Description {
         jobs: jobs::jobs(config),
         load: load::loads(config, &routes, &arrivals),
         load_headers: load::headers(config, &arrivals),
+        load_without,
         run: expected(config, &routes),
         warnings: scenario.warnings().to_vec(),
     }

@@ -13,8 +13,8 @@ mod inputs;
 mod simulate;
 
 pub use describe::{
-    Block, Class, Description, Expected, Fault, Groups, ImperfectHosts, Job, Links, Load, Operations, Oversubscription,
-    PortKind, Routing, Servers, describe,
+    Block, Class, Description, Expected, Fault, Groups, ImperfectHosts, Job, LeftOut, Links, Load, Operations,
+    Oversubscription, PortKind, Routing, Servers, describe,
 };
 pub use drive::{drive, drive_and_report};
 pub use inputs::{copy_run, inputs_of};

@@ -8,8 +8,8 @@ use fairrate_units::{Bytes, Time};
 use serde::Serialize;
 
 /// The load that finite flows offer to a set of ports between the first start and the last, in shares of their rates.
-/// The headers of each packet count, acknowledgments do not; tables of runs have the load of the payload alone. Traffic
-/// blocks in which flows wait for each other are left out, as their starts are not known.
+/// The headers of each packet count, acknowledgments do not; tables of runs have the load of the payload alone. Flows
+/// whose starts are not known are left out: see [`LeftOut`].
 #[derive(Debug, PartialEq, Serialize)]
 pub struct Load {
     /// Name of the set.
@@ -22,11 +22,36 @@ pub struct Load {
     pub most_at: Option<String>,
 }
 
-/// Returns the finite flows whose starts are known: those of blocks in which none waits for another one.
-pub(super) fn arrivals(flows: &[FlowSpec]) -> Vec<&FlowSpec> {
-    let waiting: BTreeSet<u32> =
-        flows.iter().filter(|flow| flow.trigger != Trigger::Time).map(|flow| flow.group).collect();
-    flows.iter().filter(|flow| flow.bytes != Bytes::MAX && !waiting.contains(&flow.group)).collect()
+/// The flows of a traffic block that [`Load`] leaves out, as they start when others have ended.
+#[derive(Debug, PartialEq, Eq, Serialize)]
+pub struct LeftOut {
+    /// Number of the block.
+    pub group: u32,
+    /// Number of its finite flows that are left out.
+    pub flows: usize,
+    /// Number of its finite flows.
+    pub of: usize,
+}
+
+/// Returns the finite flows whose starts are known, and the others by traffic block. Of a list, flows are left out one
+/// by one. Of closed loops, collective operations and jobs all are, as those with a time are only their beginning.
+pub(super) fn arrivals(config: &SimConfig) -> (Vec<&FlowSpec>, Vec<LeftOut>) {
+    let finite = || config.flows.iter().filter(|flow| flow.bytes != Bytes::MAX);
+    let waiting = || finite().filter(|flow| flow.trigger != Trigger::Time);
+    let collectives = config.collectives.iter().map(|collective| collective.group);
+    let jobs: BTreeSet<u32> = collectives.chain(config.jobs.iter().map(|job| job.group)).collect();
+    let is_job = |flow: &&FlowSpec| flow.trigger != Trigger::Dependencies || jobs.contains(&flow.group);
+    let whole: BTreeSet<u32> = waiting().filter(is_job).map(|flow| flow.group).collect();
+    let is_known = |flow: &FlowSpec| flow.trigger == Trigger::Time && !whole.contains(&flow.group);
+    let groups: BTreeSet<u32> = waiting().map(|flow| flow.group).collect();
+    let mut left_out: Vec<LeftOut> = groups.iter().map(|&group| LeftOut { group, flows: 0, of: 0 }).collect();
+    for flow in finite() {
+        if let Ok(at) = left_out.binary_search_by_key(&flow.group, |left| left.group) {
+            left_out[at].of += 1;
+            left_out[at].flows += usize::from(!is_known(flow));
+        }
+    }
+    (finite().filter(|flow| is_known(flow)).collect(), left_out)
 }
 
 /// Returns the bytes of the headers of a finite flow's packets. A packet that is not full has as many as a full one.
