@@ -125,10 +125,12 @@ fn of_switches(switches: &Oversubscription) -> String {
 }
 
 fn of_block(block: &Block) -> String {
-    let Block { name, flows, endless, bytes, scale_up_bytes, size_bytes, starts_us: [first, last], .. } = block;
+    let Block { name, flows, at_most, endless, bytes, scale_up_bytes, size_bytes, starts_us: [first, last], .. } =
+        block;
     let name = if name.is_empty() { String::new() } else { format!("{name}: ") };
     let control = block.control.map(|[cc, transport]| format!(" under {cc} over {}", transport.to_uppercase()));
-    let mut parts = vec![format!("{name}{}{}", counted(*flows, "flow", "s"), control.unwrap_or_default())];
+    let at_most = if *at_most { "at most " } else { "" };
+    let mut parts = vec![format!("{name}{at_most}{}{}", counted(*flows, "flow", "s"), control.unwrap_or_default())];
     if 0 < *endless {
         parts.push(format!("{endless} of them endless"));
     }
@@ -138,7 +140,7 @@ fn of_block(block: &Block) -> String {
         } else {
             format!("{} each", size(*mean))
         };
-        parts.push(format!("{sizes}, {} in all", size(*bytes as f64)));
+        parts.push(format!("{sizes}, {at_most}{} in all", size(*bytes as f64)));
     }
     if let Some(inside) = scale_up_bytes.filter(|inside| 0 < *inside) {
         let outside = bytes.saturating_sub(inside);

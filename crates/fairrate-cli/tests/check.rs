@@ -215,8 +215,8 @@ fn loads_say_what_they_count() {
 }
 
 /// Each packet has a header of 48 B: 100 B are 148 on the wire, and 0.6 of payload are 0.888. In the list 100 B are one
-/// packet and 1,500 two: 3 · 48 of 1,600 B are 9 %. Each host link of 25 Gb/s carries 3,125 B in the microsecond between
-/// the starts, and the two links 1,744 of 6,250.
+/// packet and 1,500 two: 3 · 48 of 1,600 B are 9 %. Each host link of 25 Gb/s can carry 3,125 B in the microsecond
+/// between the starts, and the two links carry 1,744 of 6,250.
 #[test]
 fn headers_of_small_flows_count() {
     let star = |hosts, rest: &str| {
@@ -238,8 +238,8 @@ fn headers_of_small_flows_count() {
     );
 }
 
-/// One of four listed flows waits, and so do those of a closed loop and of a ring. The three others are 3,000 B with 48 of
-/// headers each, in 2 us on the two links of 25 Gb/s.
+/// One of four listed flows waits, and so do those of a closed loop and of a ring. The three others are 3,144 B with
+/// headers, in 2 us on the two links of 25 Gb/s.
 #[test]
 fn flows_that_wait_are_left_out_of_the_load_and_named() {
     let network = "[topology]\nkind = \"star\"\nhosts = 2\n[transport]\ncc = \"dctcp\"\n";
@@ -262,6 +262,18 @@ fn flows_that_wait_are_left_out_of_the_load_and_named() {
     }
     let alone = told("check_waits", &format!("{network}{others}"));
     assert!(alone.contains("\nload       not known of traffic 0: its flows start as others end\n"), "{alone}");
+}
+
+/// The number of a loop's flows depends on how long each takes.
+#[test]
+fn flows_of_a_closed_loop_are_the_most_that_can_come() {
+    let network = "duration = \"1ms\"\n[topology]\nkind = \"star\"\nhosts = 2\n";
+    let loops = "[[traffic]]\nname = \"cl\"\nkind = \"closed-loop\"\nsizes = \"fixed\"\nsize = \"50KB\"\nload = 0.5\n";
+    let burst = "[[traffic]]\nkind = \"incast\"\nreceiver = \"h0\"\nsenders = [\"h1\"]\nbytes = \"1KB\"\n";
+    let text = told("check_loops", &format!("{network}{loops}{burst}"));
+    let line = |name: &str| text.lines().find(|line| line.starts_with(name)).unwrap();
+    assert!(line("traffic 0  cl: at most ").contains(" flows, 50 KB each, at most "), "{text}");
+    assert!(line("traffic 1  1 flow, 1 KB each, 1 KB in all").contains("starts: 0 us"), "{text}");
 }
 
 #[test]

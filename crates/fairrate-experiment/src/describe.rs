@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 use fairrate_scenario::{FLOW_BYTES, Scenario};
 use fairrate_sim::routing::Routes;
 use fairrate_sim::topology::{SwitchRates, Tier, Topology};
-use fairrate_sim::{ClassConfig, FlowSpec, NodeId, Pfc, SimConfig, Transport};
+use fairrate_sim::{ClassConfig, FlowSpec, NodeId, Pfc, SimConfig, Transport, Trigger};
 use fairrate_units::{Bytes, Rate, Time};
 use serde::Serialize;
 
@@ -163,8 +163,11 @@ pub struct Block {
     /// Algorithm and transport of its flows, where blocks have different ones.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub control: Option<[&'static str; 2]>,
-    /// Number of its flows.
+    /// Number of its flows; of a closed loop, the largest number that there can be.
     pub flows: usize,
+    /// `true` if not all of these flows need to come, as the next one of a loop starts when the one before has ended.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub at_most: bool,
     /// Number of them without an end.
     pub endless: usize,
     /// Payload of the others, in bytes.
@@ -348,6 +351,7 @@ fn traffic(config: &SimConfig, names: &[String]) -> Vec<Block> {
                 [cc.info().name, transport.kind.name()]
             }),
             flows: flows.len(),
+            at_most: flows.iter().any(|flow| matches!(flow.trigger, Trigger::After(..))),
             endless: flows.len() - sizes.len(),
             bytes,
             scale_up_bytes: config.topology.servers.as_ref().map(|_| {

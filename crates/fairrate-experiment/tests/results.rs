@@ -651,3 +651,30 @@ fn flows_that_an_interrupted_run_did_not_reach_offer_nothing() {
     // Only one of the two flows of 1000 B has arrived.
     assert_eq!(hosts.offered.map(|offered| (offered / hosts.carried * 1e6).round()), Some(2e6), "{hosts:?}");
 }
+
+/// Each of the 12 pairs of a closed loop plans several flows of 50 KB for its 200 us; those whose forerunners did not
+/// end have not started. A listed flow of another block comes after the end.
+#[test]
+fn blocks_count_flows_that_have_started() {
+    let text = "duration = \"200us\"\n[topology]\nkind = \"star\"\nhosts = 4\nrate = \"10Gbps\"\n\
+        [[traffic]]\nkind = \"incast\"\nreceiver = \"h0\"\nsenders = 3\nbytes = \"1KB\"\n\
+        [[traffic]]\nkind = \"closed-loop\"\nsizes = \"fixed\"\nsize = \"50KB\"\nload = 0.5\n\
+        [[traffic]]\nkind = \"list\"\npath = \"late.csv\"\n";
+    let files = [("late.csv", "start_ns,src,dst,bytes\n300000,h0,h1,1000\n")];
+    let scenario = Scenario::from_texts(text, "loops.toml", &files, &Overrides::default()).expect("it reads");
+    let planned = |group| scenario.sim_config().flows.iter().filter(|flow| flow.group == group).count() as u64;
+    let planned = [planned(0), planned(1), planned(2)];
+    let dir = fresh("started");
+    let mut writer = create(&dir, &scenario).expect("it can be written");
+    let mut simulation = Simulation::new(scenario.into_sim_config());
+    simulation.run(&mut writer).expect("it ends");
+    let (unfinished, totals) = (simulation.unfinished(), simulation.totals());
+    let state = RunState::Complete;
+    let summary = writer.finish(&unfinished, &totals, Duration::from_millis(1), &state).expect("it was written");
+    let flows: Vec<u64> = summary.measured.groups.iter().map(|group| group.flows).collect();
+    let rows = Results::open(&dir).expect("it opens").flows().expect("it reads");
+    let of = |group: u32| rows.iter().filter(|row| row.group == group && row.start_ns <= 200_000).count() as u64;
+    assert_eq!(flows, [3, of(1), 0], "of {planned:?}");
+    assert!(0 < flows[1] && flows[1] < planned[1] && planned[2] == 1, "{flows:?} of {planned:?}");
+    assert_eq!(flows.iter().sum::<u64>(), summary.flows);
+}

@@ -34,7 +34,7 @@ pub struct GroupShare {
     pub cc: String,
     /// The transport of that flow, as `tcp`.
     pub transport: String,
-    /// Flows of the block.
+    /// Flows of the block that have started.
     pub flows: u64,
     /// Payload bytes that receivers got in order within the window.
     pub goodput_bytes: u64,
@@ -174,6 +174,19 @@ impl Meter {
         }
     }
 
+    /// Takes the flows `specs`, whose outcomes were added, out of the flows of their blocks, as the run ended before
+    /// they started. Returns their number.
+    pub fn not_started<'a>(&mut self, specs: impl Iterator<Item = &'a FlowSpec>) -> u64 {
+        let mut n = 0;
+        for spec in specs {
+            n += 1;
+            if let Some(share) = self.groups.shares.get_mut(spec.group as usize) {
+                share.flows -= 1;
+            }
+        }
+        n
+    }
+
     /// Returns the flows of the window that had not finished at `end`, with the least time that each of them will have
     /// taken.
     pub fn unfinished_at(&self, end: Time) -> Vec<Timed> {
@@ -248,11 +261,10 @@ impl GroupMeter {
         let mut group_of = BTreeMap::new();
         for (id, flow) in (0..).map(FlowId).zip(&config.flows) {
             let share = &mut shares[flow.group as usize];
-            if share.flows == 0 {
+            if share.cc.is_empty() {
                 let (transport, cc) = config.stack(flow.stack);
                 (share.cc, share.transport) = (cc.info().name.to_owned(), transport.kind.name().to_owned());
             }
-            share.flows += 1;
             if flow.bytes == Bytes::MAX {
                 group_of.insert(id, flow.group);
             }
@@ -274,6 +286,7 @@ impl GroupMeter {
     fn end(&mut self, spec: &FlowSpec, outcome: &FlowOutcome) {
         self.add(2, spec, outcome.flow, outcome.delivered_bytes);
         if let Some(share) = self.shares.get_mut(spec.group as usize) {
+            share.flows += 1;
             share.retransmitted_bytes += outcome.retransmitted_bytes;
         }
     }
@@ -290,7 +303,8 @@ impl GroupMeter {
             let jain = if bytes.len() < 2 { None } else { jain(&bytes) };
             GroupShare { goodput_bytes, jain, ..share.clone() }
         };
-        self.shares.iter().filter(|share| 0 < share.flows).map(of_group).collect()
+        // Flow lists leave out numbers; a block none of whose flows has started is there.
+        self.shares.iter().filter(|share| !share.cc.is_empty()).map(of_group).collect()
     }
 }
 

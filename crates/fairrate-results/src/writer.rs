@@ -190,7 +190,7 @@ impl ResultsWriter {
         let (started, to_start): (Vec<_>, Vec<_>) = unfinished.iter().partition(|outcome| outcome.start <= totals.end);
         let is_open = |o: &&&FlowOutcome| o.fct.is_none() && self.specs[o.flow.index()].bytes < Bytes::MAX;
         self.summary.unfinished_flows = started.iter().filter(is_open).count() as u64;
-        self.summary.flows_to_start = to_start.len() as u64;
+        self.summary.flows_to_start = self.meter.not_started(to_start.iter().map(|o| &self.specs[o.flow.index()]));
         if let Some(collectives) = &self.collectives {
             let rows = collectives.unfinished(totals.end);
             self.summary.collectives = collectives.summaries();

@@ -18,7 +18,7 @@ pub struct GroupMetrics {
     pub cc: String,
     /// Their transport, as `tcp`.
     pub transport: String,
-    /// Number of its flows.
+    /// Number of its flows that have started.
     pub flows: u64,
     /// Payload bits delivered per second of the measuring window.
     pub goodput_bps: f64,
@@ -74,7 +74,8 @@ pub(super) fn of(runs: &[RunData]) -> Vec<GroupMetrics> {
             .unwrap_or(0.0),
             share: mean(&part),
             fair_share: mean(&|run, group| {
-                Some(part(run, group)? * n_flows(run) / group.flows as f64).filter(|_| !is_mixed(run))
+                let share = part(run, group)? * n_flows(run) / group.flows as f64;
+                Some(share).filter(|_| 0 < group.flows && !is_mixed(run))
             }),
             rest: mean(&|run, group| {
                 let others_bps = (all(run) - group.goodput_bytes as f64) * 8.0 / seconds(run);
