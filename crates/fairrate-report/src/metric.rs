@@ -7,7 +7,7 @@ pub use unknown::UnknownMetric;
 
 use std::collections::BTreeSet;
 
-use self::numbers::{OTHERS, SHARES, STATISTICS, TIME_NS, USUAL};
+use self::numbers::{OF_WINDOW, OTHERS, SHARES, STATISTICS, TIME_NS, USUAL};
 use crate::completion::Completion;
 use crate::metrics::{BucketSlowdown, Metrics, SIZE_BUCKETS, Share, block_words};
 use crate::stats::Percentile;
@@ -311,6 +311,16 @@ impl Metric {
     /// while a run goes on.
     pub fn is_of_flows(self) -> bool {
         matches!(self.0, Kind::Slowdown(..) | Kind::Unfinished(_) | Kind::Query(..))
+    }
+
+    /// Returns `true` if the value is of the measuring window, or of the flows that start within it.
+    pub fn is_of_window(self) -> bool {
+        match self.0 {
+            Kind::Slowdown(..) | Kind::Unfinished(_) | Kind::Query(..) => true,
+            Kind::Completion(_) => false,
+            Kind::Share(share, _) => OF_WINDOW.contains(&SHARES[share].0),
+            Kind::Other(i) => OF_WINDOW.contains(&OTHERS[i].name),
+        }
     }
 
     /// Returns the number of flows, or queries, that the value is made from.

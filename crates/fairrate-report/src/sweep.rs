@@ -133,20 +133,18 @@ impl<'a> Grid<'a> {
     pub fn table(&self, metrics: &[Metric], lines: &[(&str, Style)]) -> Table {
         let columns = self.x.values.iter().map(|value| format!("{}={value}", self.x.key)).collect();
         let of = |metric: &Metric| {
-            let mark = if metric.is_largest(self.columns.iter().map(|(_, m)| *m)) {
-                format!(" {}", table::LARGEST)
-            } else {
-                String::new()
-            };
+            let is_largest = metric.is_largest(self.columns.iter().map(|(_, m)| *m));
+            let mark = if is_largest { format!(" {}", table::LARGEST) } else { String::new() };
+            let about = table::beside_window(*metric, metrics);
             let figures = self.figures(*metric, lines);
-            figures.iter().map(|f| self.section(f, &mark)).collect::<Vec<_>>()
+            figures.iter().map(|f| self.section(f, about, &mark)).collect::<Vec<_>>()
         };
         let sections = metrics.iter().flat_map(of).collect();
-        Table { caption: table::caption(&self.columns.iter().map(|(_, m)| *m)), columns, sections }
+        Table { caption: table::caption_of(metrics, &self.columns.iter().map(|(_, m)| *m)), columns, sections }
     }
 
-    /// Returns the numbers of a figure, with `mark` behind the title.
-    fn section(&self, figure: &Panel, mark: &str) -> Section {
+    /// Returns the numbers of a figure, with `about` behind the title and `mark` behind the unit.
+    fn section(&self, figure: &Panel, about: &str, mark: &str) -> Section {
         let at = self.places();
         let cell = |s: &Series, x: f64| {
             let Some(k) = s.x.iter().position(|have| *have == x) else { return "-".to_owned() };
@@ -162,7 +160,8 @@ impl<'a> Grid<'a> {
         };
         let unit = figure.y.label.split_once(" (").map_or_else(String::new, |(_, unit)| format!(" ({unit}"));
         let point = if figure.point.is_empty() { String::new() } else { format!(", {}", figure.point) };
-        Section { title: format!("{}{unit}{point}{mark}", figure.title), rows: figure.series.iter().map(row).collect() }
+        let title = format!("{}{about}{unit}{point}{mark}", figure.title);
+        Section { title, rows: figure.series.iter().map(row).collect() }
     }
 
     /// Returns the positions of the parameter's values on its axis.
@@ -348,6 +347,10 @@ mod tests {
             ]
         );
         assert_eq!((words.len(), grid.summary().as_str()), (8, "load 0.2, 0.4"));
+        let whole = grid.table(&[metric("drops")], &lines);
+        assert_eq!((whole.caption.as_str(), whole.sections[0].title.as_str()), ("Whole run", "Drops"));
+        let mixed = grid.table(&[metric("goodput"), metric("pfc-pauses")], &lines);
+        assert!(mixed.caption.starts_with("Measured from ") && mixed.sections[1].title == "PFC pauses, whole run");
     }
 
     #[test]

@@ -62,8 +62,9 @@ pub fn of_metrics(all: &Comparison, metrics: &[Metric]) -> Table {
     };
     let row = |metric: &Metric| Row {
         name: format!(
-            "{} ({})",
+            "{}{} ({})",
             metric.title(all.metrics.iter()),
+            beside_window(*metric, metrics),
             metric.label().rsplit_once(" (").map_or(metric.label(), |(_, unit)| unit.trim_end_matches(')'))
         ),
         cells: all.metrics.iter().map(|of| cell(metric, of)).collect(),
@@ -72,7 +73,22 @@ pub fn of_metrics(all: &Comparison, metrics: &[Metric]) -> Table {
     };
     let rows = metrics.iter().map(row).collect();
     let columns = all.metrics.iter().map(|m| m.label.clone()).collect();
-    Table { caption: caption(&all.metrics.iter()), columns, sections: vec![Section { title: String::new(), rows }] }
+    let caption = caption_of(metrics, &all.metrics.iter());
+    Table { caption, columns, sections: vec![Section { title: String::new(), rows }] }
+}
+
+/// The caption of numbers of the whole run.
+const WHOLE_RUN: &str = "Whole run";
+
+/// Returns the caption of a table of `metrics`: the measuring window if one of them is of it.
+pub(crate) fn caption_of<'a>(metrics: &[Metric], columns: &(impl Iterator<Item = &'a Metrics> + Clone)) -> String {
+    if metrics.iter().any(|metric| metric.is_of_window()) { caption(columns) } else { WHOLE_RUN.to_owned() }
+}
+
+/// Returns words behind the title of `metric` in a table of `metrics`, if it is of the whole run and others are not.
+pub(crate) fn beside_window(metric: Metric, metrics: &[Metric]) -> &'static str {
+    let is_beside = !metric.is_of_window() && metrics.iter().any(|other| other.is_of_window());
+    if is_beside { ", whole run" } else { "" }
 }
 
 /// Returns the measuring window in words. Where windows end with the last flow's start, each run has its own, and the
@@ -119,7 +135,7 @@ pub fn single(metrics: &Metrics) -> Vec<Table> {
         tables.push(probed_ports(metrics));
     }
     if metrics.has_several_kinds() {
-        tables.push(shares_of_blocks(&metrics.groups));
+        tables.extend([shares_of_blocks(&metrics.groups), packets_of_blocks(&metrics.groups)]);
     }
     let all = Comparison::of(vec![metrics.clone()]);
     let is_told = |g: &&Group| {
@@ -129,7 +145,7 @@ pub fn single(metrics: &Metrics) -> Vec<Table> {
     };
     let sections = all.groups.iter().filter(is_told).map(section).collect();
     tables.push(Table { caption: String::new(), columns: vec![metrics.label.clone()], sections });
-    for table in &mut tables {
+    for table in tables.iter_mut().filter(|table| table.caption.is_empty()) {
         table.caption = caption(&std::iter::once(metrics));
     }
     tables
@@ -203,27 +219,35 @@ fn longest_queues(ports: &[PortMetrics]) -> Vec<&PortMetrics> {
 
 /// Returns what each traffic block got, where blocks have different algorithms or transports.
 fn shares_of_blocks(groups: &[GroupMetrics]) -> Table {
-    let columns =
-        ["algorithm", "over", "flows", "goodput", "of all", "of a fair share", "Jain", "drops", "marked", "sent again"];
     let share = |share: Option<f64>| share.map_or_else(|| "-".into(), format::percent);
-    let row = |g: &GroupMetrics| Row {
-        name: g.name.clone(),
-        cells: vec![
+    let cells = |g: &GroupMetrics| {
+        vec![
             g.cc.clone(),
             g.transport.to_uppercase(),
-            format::count(g.flows as f64),
             format::rate(g.goodput_bps),
             share(g.share),
             share(g.fair_share),
             g.jain.map_or_else(|| "-".into(), |jain| format!("{jain:.4}")),
-            format::count(g.drops),
-            format::count(g.marked),
-            format::bytes(g.retransmitted_bytes),
-        ],
-        ..Row::default()
+        ]
     };
+    of_blocks(groups, &["algorithm", "over", "goodput", "of all", "of a fair share", "Jain"], cells)
+}
+
+/// Returns the flows of each traffic block, and what became of its packets, in the whole run.
+fn packets_of_blocks(groups: &[GroupMetrics]) -> Table {
+    let cells = |g: &GroupMetrics| {
+        let flows = format::count(g.flows as f64);
+        vec![flows, format::count(g.drops), format::count(g.marked), format::bytes(g.retransmitted_bytes)]
+    };
+    let table = of_blocks(groups, &["flows", "drops", "marked", "sent again"], cells);
+    Table { caption: WHOLE_RUN.to_owned(), ..table }
+}
+
+fn of_blocks(groups: &[GroupMetrics], columns: &[&str], cells: impl Fn(&GroupMetrics) -> Vec<String>) -> Table {
+    let row = |g: &GroupMetrics| Row { name: g.name.clone(), cells: cells(g), ..Row::default() };
     let section = Section { title: "Blocks".into(), rows: groups.iter().map(row).collect() };
-    Table { caption: String::new(), columns: columns.map(str::to_owned).to_vec(), sections: vec![section] }
+    let columns = columns.iter().map(|&column| column.to_owned()).collect();
+    Table { caption: String::new(), columns, sections: vec![section] }
 }
 
 fn section(group: &Group) -> Section {

@@ -143,9 +143,15 @@ impl<'a> Columns<'a> {
             measure("share of all", "share", Neither, |g| g.share, format::percent),
             measure("of a fair share", "fair_share", Neither, |g| g.fair_share, format::percent),
             measure("Jain index", "jain", Higher, |g| g.jain, jain),
-            measure("drops", "drops", Lower, |g| Some(g.drops), format::count),
-            measure("arrived marked", "marked", Neither, |g| Some(g.marked), format::count),
-            measure("sent again", "retransmitted_bytes", Lower, |g| Some(g.retransmitted_bytes), format::bytes),
+            measure("drops, whole run", "drops", Lower, |g| Some(g.drops), format::count),
+            measure("arrived marked, whole run", "marked", Neither, |g| Some(g.marked), format::count),
+            measure(
+                "sent again, whole run",
+                "retransmitted_bytes",
+                Lower,
+                |g| Some(g.retransmitted_bytes),
+                format::bytes,
+            ),
         ];
         measures.retain(|m| m.name != "Jain index" || m.cells.iter().any(|cell| cell.estimate.is_some()));
         let is_one = self.metrics.iter().all(|m| m.group(*block).is_none_or(|g| g.cc == *cc && g.flows == *flows));

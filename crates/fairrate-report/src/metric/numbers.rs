@@ -34,6 +34,11 @@ pub(super) const SHARES: [(&str, &str, &str, f64, Of<GroupMetrics>); 12] = [
     ("sent-again", "Payload sent again", "payload (KB)", 1e3, |g| Some(g.retransmitted_bytes)),
 ];
 
+/// Names of [`SHARES`] and [`OTHERS`] that are of the measuring window; all others are of the whole run, or of a time
+/// after something happened in it.
+pub(super) const OF_WINDOW: [&str; 9] =
+    ["goodput", "share", "fair-share", "rest", "jain", "utilisation", "queue-mean", "queue-p99", "queue-peak"];
+
 pub(super) struct Other {
     pub(super) name: &'static str,
     pub(super) title: &'static str,

@@ -284,3 +284,45 @@ fn an_interval_has_the_unit_of_its_mean() {
     assert_eq!(text(1_010.0, range(990.0, 1_020.0)), "1.01 KB [990 B, 1.02 KB]");
     assert_eq!((text(0.0, range(0.0, 0.0)), text(5.0, None)), ("0 B".into(), "5 B".into()));
 }
+
+/// Drops, marks and retransmissions of blocks are of the whole run, beside goodput of the window.
+#[test]
+fn numbers_of_the_whole_run_are_under_no_window() {
+    let mut all = metrics(&["powertcp", "hpcc"]);
+    let group = |block, cc: &str| GroupMetrics {
+        block,
+        name: format!("traffic {block}"),
+        cc: cc.into(),
+        transport: "tcp".into(),
+        flows: 3,
+        drops: 17.0,
+        ..GroupMetrics::default()
+    };
+    for one in &mut all {
+        one.groups = vec![group(0, "cubic"), group(1, "dctcp")];
+    }
+    let tables = single(&all[0]);
+    let blocks = tables.iter().filter(|table| table.sections[0].title == "Blocks");
+    let heads: Vec<_> = blocks.map(|table| (table.caption.as_str(), table.columns.join(", "))).collect();
+    let want = [
+        ("Measured from 0 ns to 4.00 ms", "algorithm, over, goodput, of all, of a fair share, Jain"),
+        ("Whole run", "flows, drops, marked, sent again"),
+    ];
+    assert_eq!(heads, want.map(|(caption, columns)| (caption, columns.to_owned())));
+
+    let comparison = Comparison::of(all);
+    let rows = |title: &str| comparison.groups.iter().find(|g| g.title.starts_with(title)).unwrap().measures.iter();
+    let names: Vec<_> = rows("Share of traffic 0").map(|m| m.name).filter(|name| name.contains("run")).collect();
+    assert_eq!(names, ["drops, whole run", "arrived marked, whole run", "sent again, whole run"]);
+
+    let metric = |name: &str| Metric::by_name(name, &[]).unwrap();
+    let of = |asked: &[&str]| {
+        let table = of_metrics(&comparison, &asked.iter().map(|name| metric(name)).collect::<Vec<_>>());
+        (table.caption, table.sections[0].rows.iter().map(|row| row.name.clone()).collect::<Vec<_>>())
+    };
+    assert_eq!(of(&["pfc-pauses", "drops:block0"]).0, "Whole run");
+    let (caption, rows) = of(&["goodput", "pfc-pauses", "jain:block0"]);
+    assert_eq!(caption, "Measured from 0 ns to 4.00 ms");
+    assert_eq!(rows[1], "PFC pauses, whole run (pause frames)");
+    assert!(rows[0].starts_with("Goodput of all flows (") && !rows[2].contains("whole run"), "{rows:?}");
+}
