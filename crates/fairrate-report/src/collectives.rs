@@ -6,6 +6,7 @@ use fairrate_results::{CollectiveRow, CollectiveSummary};
 use serde::Serialize;
 
 use crate::format;
+use crate::metrics::Metrics;
 use crate::model::RunData;
 use crate::stats;
 use crate::table::{Row, Section, Table};
@@ -52,6 +53,9 @@ pub struct CollectiveMetrics {
     pub block: u32,
     /// The operation with its ranks and bytes, and the block's name if it has one.
     pub name: String,
+    /// The parts of the name: the same in all columns, or not.
+    #[serde(skip)]
+    pub parts: Vec<String>,
     /// Iterations that were complete, and that were to come, over all runs.
     pub complete: usize,
     /// See `complete`.
@@ -110,7 +114,8 @@ pub(crate) fn metrics(runs: &[RunData]) -> Vec<CollectiveMetrics> {
         let mean = |of: fn(&Iteration) -> f64| stats::mean_of(&all, of);
         CollectiveMetrics {
             block: collective.block,
-            name: name(first, collective),
+            name: parts(first, collective).concat(),
+            parts: parts(first, collective).to_vec(),
             complete: all.len(),
             planned: same().map(|other| other.planned as usize).sum(),
             time_ns: mean(|iteration| iteration.time_ns),
@@ -122,14 +127,42 @@ pub(crate) fn metrics(runs: &[RunData]) -> Vec<CollectiveMetrics> {
     first.collectives.iter().map(metrics).collect()
 }
 
-/// Returns a collective in words: the operation with its bytes and ranks, and the name of its block.
-fn name(run: &RunData, collective: &Collective) -> String {
-    let what =
-        format!("{} of {} among {} ranks", collective.op, format::bytes(collective.bytes as f64), collective.ranks);
-    match run.blocks.get(collective.block as usize).filter(|block| !block.is_empty()) {
-        Some(block) => format!("{block}: {what}"),
-        None => what,
+/// Returns a collective in words, part by part: the name of its block, and the operation with its bytes and ranks.
+fn parts(run: &RunData, collective: &Collective) -> [String; 4] {
+    let block = run.blocks.get(collective.block as usize).filter(|block| !block.is_empty());
+    [
+        block.map_or_else(String::new, |block| format!("{block}: ")),
+        collective.op.clone(),
+        format!(" of {}", format::bytes(collective.bytes as f64)),
+        format!(" among {} ranks", collective.ranks),
+    ]
+}
+
+/// Returns the parts of a name that are the same in each of `all`, for the head of a table with a column for each.
+pub(crate) fn common<'a>(all: &(impl Iterator<Item = &'a [String]> + Clone)) -> String {
+    let Some(first) = all.clone().next() else { return String::new() };
+    let is_same = |(i, part): &(usize, &String)| all.clone().all(|parts| parts.get(*i) == Some(*part));
+    let same: Vec<&str> = first.iter().enumerate().filter(is_same).map(|(_, part)| part.as_str()).collect();
+    same.concat().trim().trim_end_matches(':').to_owned()
+}
+
+/// Returns the parts of the name of the collective operation with the number `block` that are the same in all columns;
+/// if they have different operations, the block's name or number takes their place.
+pub(crate) fn name_in(metrics: &[Metrics], block: u32) -> String {
+    let all = || {
+        metrics
+            .iter()
+            .flat_map(|m| &m.collectives)
+            .filter(move |collective| collective.block == block)
+            .map(|collective| collective.parts.as_slice())
+    };
+    let first = all().next().unwrap_or_default();
+    if all().all(|parts| parts.get(1) == first.get(1)) {
+        return common(&all());
     }
+    let own = common(&all().map(|parts| &parts[..1]));
+    let own = if own.is_empty() { format!("traffic {block}") } else { own };
+    format!("{own} {}", common(&all().map(|parts| &parts[2..]))).trim_end().to_owned()
 }
 
 /// Returns a bandwidth in bytes per second with its unit, as nccl-tests print it: GB are 10^9 bytes.
@@ -154,7 +187,7 @@ pub fn table(run: &RunData) -> Option<Table> {
     let section = |collective: &Collective| {
         let rows =
             rows_of(&collective.iterations, collective.planned, columns.len(), |iteration| row(collective, iteration));
-        Section { title: name(run, collective), rows }
+        Section { title: parts(run, collective).concat(), rows }
     };
     let sections: Vec<Section> = run.collectives.iter().map(section).collect();
     (!sections.is_empty()).then_some(Table { caption: String::new(), columns, sections })
@@ -179,6 +212,7 @@ pub(crate) fn rows_of<T>(all: &[T], planned: u64, n_cells: usize, row: impl Fn(&
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::comparison::Comparison;
 
     /// Two iterations of two ranks, and one that is not complete.
     #[test]
@@ -215,6 +249,23 @@ mod tests {
         assert_eq!(
             (all[0].complete, all[0].planned, all[0].time_ns, all[0].longest_ns),
             (2, 5, Some(650.0), Some(800.0))
+        );
+        let mut other = all[0].clone();
+        other.parts[1] = "all-gather".to_owned();
+        let columns = |other: &CollectiveMetrics| {
+            [&all[0], other].map(|one| Metrics { collectives: vec![one.clone()], ..Metrics::default() })
+        };
+        assert_eq!(name_in(&columns(&all[0]), 1), all[0].name);
+        assert_eq!(name_in(&columns(&other), 1), "grads of 1.00 KB among 2 ranks");
+        other.parts[0] = String::new();
+        assert_eq!(name_in(&columns(&other), 1), "traffic 1 of 1.00 KB among 2 ranks");
+        let larger = [String::new(), "all-reduce".into(), " of 4.00 KB".into(), " among 2 ranks".into()];
+        other.parts = larger.to_vec();
+        let titles = Comparison::of(columns(&other).to_vec()).groups.into_iter().map(|group| group.title);
+        assert!(
+            titles.clone().any(|title| title == "Collective all-reduce among 2 ranks"),
+            "{:?}",
+            titles.collect::<Vec<_>>()
         );
         let table = table(&run).expect("a collective");
         assert_eq!(table.sections[0].title, "grads: all-reduce of 1.00 KB among 2 ranks");

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use fairrate_results::{IterationRow, JobSummary};
 use serde::Serialize;
 
-use crate::collectives::{CollectiveMetrics, rows_of};
+use crate::collectives::{self, CollectiveMetrics, common, rows_of};
 use crate::format;
 use crate::metrics::Metrics;
 use crate::model::RunData;
@@ -51,6 +51,9 @@ pub struct JobMetrics {
     pub block: u32,
     /// The job in words.
     pub name: String,
+    /// The parts of the name: the same in all columns, or not.
+    #[serde(skip)]
+    pub parts: Vec<String>,
     /// Iterations that were complete, and that were to come, over all runs.
     pub complete: usize,
     /// See `complete`.
@@ -105,7 +108,8 @@ pub(crate) fn metrics(runs: &[RunData]) -> Vec<JobMetrics> {
         let mean = |of: fn(&JobIteration) -> f64| stats::mean_of(&all, of);
         JobMetrics {
             block: job.block,
-            name: name(first, job),
+            name: parts(first, job).concat(),
+            parts: parts(first, job).to_vec(),
             complete: all.len(),
             planned: same().map(|other| other.planned as usize).sum(),
             time_ns: mean(|iteration| iteration.time_ns),
@@ -127,25 +131,30 @@ pub(crate) fn headlines(metrics: &[Metrics], most: usize) -> Vec<Headline> {
     let of_collective = |collective: &CollectiveMetrics| -> Headline {
         let block = collective.block;
         let time = move |m: &Metrics| m.collectives.iter().find(|other| other.block == block)?.time_ns;
-        (format!("Time of {}, mean", collective.name), Box::new(time))
+        (format!("Time of {}, mean", collectives::name_in(metrics, block)), Box::new(time))
     };
     let jobs = metrics.iter().map(|m| m.jobs.as_slice()).max_by_key(|jobs| jobs.len()).unwrap_or_default();
     let of_job = |job: &JobMetrics| {
         let of = |title: &str, value: fn(&JobMetrics) -> Option<f64>| -> Headline {
             let block = job.block;
             let of_block = move |m: &Metrics| value(m.jobs.iter().find(|other| other.block == block)?);
-            (format!("{title} of {}, mean", job.name), Box::new(of_block))
+            (format!("{title} of {}, mean", name_in(metrics, block)), Box::new(of_block))
         };
         [of("Iteration", |job| job.time_ns), of("Exposed communication", |job| job.exposed_ns)]
     };
     collectives.iter().take(most).map(of_collective).chain(jobs.iter().take(most).flat_map(of_job)).collect()
 }
 
-/// Returns a job in words: the name of its block, and the ranks.
-fn name(run: &RunData, job: &Job) -> String {
+/// Returns a job in words, part by part: the name of its block, and the ranks.
+fn parts(run: &RunData, job: &Job) -> [String; 3] {
     let block = run.blocks.get(job.block as usize).filter(|block| !block.is_empty());
     let block = block.cloned().unwrap_or_else(|| format!("traffic {}", job.block));
-    format!("{block}: training on {} ranks", job.ranks)
+    [format!("{block}: "), "training".to_owned(), format!(" on {} ranks", job.ranks)]
+}
+
+/// Returns the parts of the name of the job with the number `block` that are the same in all columns.
+pub(crate) fn name_in(metrics: &[Metrics], block: u32) -> String {
+    common(&metrics.iter().flat_map(|m| &m.jobs).filter(|job| job.block == block).map(|job| job.parts.as_slice()))
 }
 
 /// Returns the table of the iterations of a run: the first ones of each job, and the last; `None` if it has no job.
@@ -160,7 +169,7 @@ pub fn table(run: &RunData) -> Option<Table> {
         Row { name: format!("iteration {}", iteration.number), cells, ..Row::default() }
     };
     let section = |job: &Job| Section {
-        title: format!("{}; means over ranks", name(run, job)),
+        title: format!("{}; means over ranks", parts(run, job).concat()),
         rows: rows_of(&job.iterations, job.planned, columns.len(), row),
     };
     let sections: Vec<Section> = run.jobs.iter().map(section).collect();
@@ -201,6 +210,11 @@ mod tests {
         let run = RunData { jobs, blocks: vec![String::new()], ..RunData::default() };
         let all = metrics(std::slice::from_ref(&run));
         assert_eq!((all[0].complete, all[0].planned, all[0].time_ns, all[0].exposed_ns), (1, 2, Some(1e3), Some(2e2)));
+        let mut wider = all[0].clone();
+        wider.parts[2] = " on 4 ranks".to_owned();
+        let columns = [all[0].clone(), wider].map(|job| Metrics { jobs: vec![job], ..Metrics::default() });
+        assert_eq!(name_in(&columns[..1], 0), "traffic 0: training on 2 ranks");
+        assert_eq!(name_in(&columns, 0), "traffic 0: training");
         let table = table(&run).expect("a job");
         assert_eq!(table.sections[0].title, "traffic 0: training on 2 ranks; means over ranks");
         let cells = table.sections[0].rows.iter().map(|row| row.cells.join(", ")).collect::<Vec<_>>();

@@ -4,9 +4,10 @@ use std::collections::BTreeSet;
 
 use super::{Better, Cell, Group, Measure, Value, best, by_seed, pairs};
 use crate::bootstrap::{Difference, Estimate};
-use crate::collectives::bandwidth;
+use crate::collectives::{self, bandwidth};
 use crate::completion;
 use crate::format;
+use crate::jobs;
 use crate::metrics::{BucketSlowdown, Convergence, GroupMetrics, Metrics, PortMetrics, Share, block_words};
 use crate::stats::{Distribution, Percentile};
 
@@ -195,7 +196,10 @@ impl<'a> Columns<'a> {
 
     /// Returns the measures of all ports together.
     pub(super) fn all_ports(&self) -> Group {
-        let title = self.metrics.iter().find_map(|m| m.all_ports.as_ref()).map_or_else(String::new, |p| p.port.clone());
+        let mut titles: Vec<&str> =
+            self.metrics.iter().filter_map(|m| Some(m.all_ports.as_ref()?.port.as_str())).collect();
+        titles.dedup();
+        let title = if let [title] = titles[..] { title } else { "all probed ports" };
         let mut measures = self.port_measures("all_ports", &|m| m.all_ports.clone());
         let worst = |m: &Metrics| Some(m.worst_port.as_ref()?.qlen_p99_bytes);
         let (key, name) = ("worst_port.qlen_p99_bytes".to_owned(), "queue p99, worst port");
@@ -226,7 +230,7 @@ impl<'a> Columns<'a> {
 
     fn collective(&self, block: u32) -> Group {
         let of = |m: &Metrics| m.collectives.iter().find(|collective| collective.block == block).cloned();
-        let name = self.metrics.iter().find_map(of).map_or_else(String::new, |collective| collective.name);
+        let name = collectives::name_in(self.metrics, block);
         let key = |field: &str| format!("collectives[{block}].{field}");
         let time = |m: &Metrics| of(m)?.time_ns;
         let longest = |m: &Metrics| of(m)?.longest_ns;
@@ -249,7 +253,7 @@ impl<'a> Columns<'a> {
 
     fn job(&self, block: u32) -> Group {
         let of = |m: &Metrics| m.jobs.iter().find(|job| job.block == block).cloned();
-        let name = self.metrics.iter().find_map(of).map_or_else(String::new, |job| job.name);
+        let name = jobs::name_in(self.metrics, block);
         let key = |field: &str| format!("jobs[{block}].{field}");
         let time = |m: &Metrics| of(m)?.time_ns;
         let longest = |m: &Metrics| of(m)?.longest_ns;
