@@ -358,6 +358,7 @@ fn the_critical_path_of_an_iteration_adds_up_to_its_time() {
         assert!(text.contains(words), "{text}");
     }
     expect_refused(&[&out, "--iteration", "2"], "has no complete iteration 2");
+    expect_refused(&[&out, "--iteration", "2"], "complete ones have rows in `iterations.parquet`");
     let flows = results("explain_no_iteration", SCENARIO);
     expect_refused(&[&flows, "--iteration", "0"], "has no such training job or collective");
 }
@@ -391,6 +392,8 @@ hosts = ["h4-h7"]
 fn the_critical_path_of_a_collective_goes_round_its_ring() {
     let out = results("explain_collective", COLLECTIVES);
     expect_refused(&[&out, "--iteration", "0"], "has several training jobs or collectives");
+    let rows = "complete ones have rows in `collectives.parquet`";
+    expect_refused(&[&out, "--iteration", "9", "--block", "gather"], rows);
     for (iteration, want) in [("0", &["moves"; 3][..]), ("1", &["computes", "moves", "moves", "moves"][..])] {
         let json = explained(&[&out, "--iteration", iteration, "--block", "gather"]);
         let stages = json["stages"].as_array().unwrap();

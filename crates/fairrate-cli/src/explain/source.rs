@@ -102,10 +102,14 @@ impl Source {
         let Some(ended) = self.run_again(&mut milestones, watch)? else { return Ok(None) };
         ended.unfinished.iter().for_each(|outcome| milestones.flow(outcome));
         CriticalPaths::new(&milestones, config).path(of, iteration).map(Some).map_err(|why| match why {
-            NoPath::Incomplete => self.refused(
-                &format!("has no complete iteration {iteration}"),
-                "complete ones have rows in `iterations.parquet`",
-            ),
+            NoPath::Incomplete => {
+                let table = match of {
+                    Iterated::Job(_) => "iterations.parquet",
+                    Iterated::Collective(_) => "collectives.parquet",
+                };
+                let help = format!("complete ones have rows in `{table}`");
+                self.refused(&format!("has no complete iteration {iteration}"), &help)
+            }
             NoPath::Missing(_) | NoPath::Inconsistent(_) => self.is_another_run(),
         })
     }
