@@ -152,7 +152,7 @@ fn critical_path(
     chosen: &Chosen,
     watch: &mut dyn Watch,
 ) -> Result<Option<Critical>, Failure> {
-    let (config, block) = (source.config(), chosen.block(&source.blocks)?);
+    let (config, block) = (source.config(), chosen.block(&source.blocks, &source.results.flows()?)?);
     let all: Vec<Iterated> =
         Iterated::all(config).filter(|of| block.is_none_or(|block| of.group(config) == block)).collect();
     let of = match all[..] {
@@ -202,8 +202,8 @@ fn choose(source: &Source, flow: Option<u32>, worst: u32, chosen: &Chosen) -> Re
     // A run that was interrupted goes on when it is done again.
     let least = |row: &FlowRow| at_least(row, end_ns).filter(|_| is_whole && (row.start_ns as f64) < end_ns);
     let Some(flow) = flow else {
-        let is_wanted = chosen.filter(&source.blocks)?;
         let mut rows = source.results.flows()?;
+        let is_wanted = chosen.filter(&source.blocks, &rows)?;
         let slowdown = |row: &FlowRow| row.slowdown.or_else(|| least(row)).unwrap_or_default();
         rows.retain(|row| 0.0 < slowdown(row) && is_wanted(row));
         if rows.is_empty() {
@@ -231,8 +231,8 @@ fn choose(source: &Source, flow: Option<u32>, worst: u32, chosen: &Chosen) -> Re
 impl Args {
     /// Returns the rows of the chosen flows that have finished, at least one.
     fn finished(&self, source: &Source) -> Result<Vec<FlowRow>, Failure> {
-        let is_wanted = self.chosen.filter(&source.blocks)?;
         let mut rows = source.results.flows()?;
+        let is_wanted = self.chosen.filter(&source.blocks, &rows)?;
         rows.retain(|row| row.finished && row.slowdown.is_some() && is_wanted(row));
         if rows.is_empty() {
             return Err(source.refused("has no such flow that has finished", ONLY_FINISHED));

@@ -3,6 +3,7 @@
 
 mod comparison;
 
+use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
@@ -57,15 +58,15 @@ impl Chosen {
         words.iter().filter_map(|(of, name)| Some(format!(", {of} {}", name.as_ref()?))).collect()
     }
 
-    /// Returns the traffic block that is chosen, among blocks with these names.
-    pub fn block(&self, blocks: &[String]) -> Result<Option<u32>, Failure> {
-        self.block.as_deref().map(|block| block_of(block, blocks)).transpose()
+    /// Returns the traffic block that is chosen, among blocks with these names and the groups of the flows in `rows`.
+    pub fn block(&self, blocks: &[String], rows: &[FlowRow]) -> Result<Option<u32>, Failure> {
+        self.block.as_deref().map(|block| block_of(block, blocks, rows)).transpose()
     }
 
-    /// Returns a test for the chosen flows of a run whose traffic blocks are called `blocks`.
-    pub fn filter(&self, blocks: &[String]) -> Result<impl Fn(&FlowRow) -> bool + use<>, Failure> {
+    /// Returns a test for the chosen flows among `rows`, those of a run whose traffic blocks are called `blocks`.
+    pub fn filter(&self, blocks: &[String], rows: &[FlowRow]) -> Result<impl Fn(&FlowRow) -> bool + use<>, Failure> {
         let wanted = self.class.as_deref().map(class_of).transpose()?;
-        let block = self.block(blocks)?;
+        let block = self.block(blocks, rows)?;
         Ok(move |row: &FlowRow| {
             let of_size = |(above, up_to)| row.bytes.is_some_and(|bytes| above < bytes && bytes <= up_to);
             wanted.is_none_or(of_size) && block.is_none_or(|block| row.group == block)
@@ -129,10 +130,10 @@ pub fn run(args: &Args, registry: &Registry) -> Result<ExitCode, Failure> {
     };
     load::complete(&mut results, scenario.as_ref())?;
     let blocks = traffic_block_names(&results.scenario_toml()?);
-    let is_wanted = args.chosen.filter(&blocks)?;
+    let rows = results.flows()?;
+    let is_wanted = args.chosen.filter(&blocks, &rows)?;
     let end_ns = results.summary.sim_s * 1e9;
-    let mut flows: Vec<(f64, FlowRow)> = results
-        .flows()?
+    let mut flows: Vec<(f64, FlowRow)> = rows
         .into_iter()
         .filter(is_wanted)
         .filter_map(|row| Some((row.slowdown.or_else(|| at_least(&row, end_ns))?, row)))
@@ -175,13 +176,25 @@ fn class_of(name: &str) -> Result<(u64, u64), Failure> {
     size_class(name).ok_or_else(|| Failure::unknown_name("size of flows", name, &size_classes()))
 }
 
-/// Returns the number of the block `name`, one of the names `blocks` or a number.
-fn block_of(name: &str, blocks: &[String]) -> Result<u32, Failure> {
+/// Returns the number of the block `name`: one of the names `blocks`, its number, or a group of flows in `rows`.
+fn block_of(name: &str, blocks: &[String], rows: &[FlowRow]) -> Result<u32, Failure> {
     if let Some(block) = (0..).zip(blocks).find_map(|(i, block)| (!name.is_empty() && block == name).then_some(i)) {
         return Ok(block);
     }
-    let known: Vec<&str> = blocks.iter().map(String::as_str).filter(|block| !block.is_empty()).collect();
-    name.parse().map_err(|_| Failure::unknown_name("traffic block", name, &known))
+    let numbers: BTreeSet<u32> = (0..blocks.len() as u32).chain(rows.iter().map(|row| row.group)).collect();
+    let number: Option<u32> = name.parse().ok();
+    if let Some(block) = number.filter(|number| numbers.contains(number)) {
+        return Ok(block);
+    }
+    let names: Vec<&str> = blocks.iter().map(String::as_str).filter(|block| !block.is_empty()).collect();
+    let named = |number: u32| blocks.get(number as usize).filter(|block| !block.is_empty());
+    let shown = |&number: &u32| named(number).map_or_else(|| number.to_string(), |name| format!("{number} (`{name}`)"));
+    let help = match fairrate_text::nearest(name, names).filter(|_| number.is_none()) {
+        Some(near) => format!("did you mean `{near}`?"),
+        None if numbers.is_empty() => "there are no blocks".to_owned(),
+        None => format!("there are {}", numbers.iter().map(shown).collect::<Vec<_>>().join(", ")),
+    };
+    Err(Failure::UnknownName { what: "traffic block", name: name.to_owned(), help })
 }
 
 /// Returns the ports with the largest 99th percentiles of their queues.

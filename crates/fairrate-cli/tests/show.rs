@@ -58,13 +58,38 @@ fn flows_are_chosen_by_size_and_block() {
     let out = results("show_chosen");
     let flow_of = |args: &[&str]| shown(&[&[out.as_str()], args].concat())["flows"].as_array().unwrap().len();
     assert_eq!((flow_of(&["--class", "short"]), flow_of(&["--class", "10-100KB"])), (1, 4));
-    assert_eq!((flow_of(&["--block", "1"]), flow_of(&["--block", "7"]), flow_of(&["--worst", "2"])), (1, 0, 2));
+    assert_eq!((flow_of(&["--block", "1"]), flow_of(&["--worst", "2"])), (1, 2));
     assert_eq!(flow_of(&["--block", "small"]), 1);
     let unknown = run(&["show", &out, "--block", "smal"]);
     assert_eq!(unknown.status.code(), Some(2));
     assert!(stderr(&unknown).contains("small"), "{}", stderr(&unknown));
-    let text = stdout(&run(&["show", &out, "--block", "7"]));
-    assert!(text.contains("no flow of block 7 has started"), "{text}");
+    let none = stdout(&run(&["show", &out, "--block", "0", "--class", "long"]));
+    assert!(none.contains("no flow of size long, block 0 has started"), "{none}");
+    for command in [&["show"][..], &["explain", "-q"], &["explain", "-q", "--tail"], &["explain", "--iteration", "0"]] {
+        let output = run(&[command, &[&out, "--block", "7"]].concat());
+        assert!(output.status.code() == Some(2) && stdout(&output).is_empty(), "{command:?}: {}", stderr(&output));
+        let message = stderr(&output);
+        assert!(message.contains("traffic block `7` is not known"), "{message}");
+        assert!(message.contains("there are 0, 1 (`small`)"), "{message}");
+    }
+}
+
+/// Groups of a list are blocks too, and blocks without names go by their numbers.
+#[test]
+fn blocks_without_names_are_listed_by_number() {
+    let dir = fresh_dir("show_groups");
+    std::fs::create_dir_all(&dir).unwrap();
+    let text = "[topology]\nkind = \"star\"\nhosts = 3\n[[traffic]]\nkind = \"list\"\npath = \"flows.csv\"\n";
+    std::fs::write(dir.join("s.toml"), text).unwrap();
+    std::fs::write(dir.join("flows.csv"), "start_ns,src,dst,bytes,group\n0,h0,h1,1000,4\n0,h2,h1,1000,9\n").unwrap();
+    let (path, out) = (dir.join("s.toml"), dir.join("out"));
+    let (path, out) = (path.to_str().unwrap(), out.to_str().unwrap());
+    assert_eq!(run(&["run", "-q", path, "--out", out]).status.code(), Some(0));
+    assert_eq!(shown(&[out, "--block", "9"])["flows"].as_array().unwrap().len(), 1);
+    for command in ["show", "explain"] {
+        let message = stderr(&run(&[command, out, "--block", "nix"]));
+        assert!(message.contains("there are 0, 4, 9"), "{message}");
+    }
 }
 
 #[test]
