@@ -26,8 +26,8 @@ pub struct Args {
     #[arg(value_name = "DIR")]
     dir: PathBuf,
     /// Number of flows, and of ports
-    #[arg(long, value_name = "N", default_value_t = 10)]
-    worst: usize,
+    #[arg(long, value_name = "N", default_value_t = 10, value_parser = clap::value_parser!(u32).range(1..))]
+    worst: u32,
     #[command(flatten)]
     chosen: Chosen,
     /// Print one JSON object in place of tables
@@ -139,7 +139,7 @@ pub fn run(args: &Args, registry: &Registry) -> Result<ExitCode, Failure> {
         .filter_map(|row| Some((row.slowdown.or_else(|| at_least(&row, end_ns))?, row)))
         .collect();
     flows.sort_by(|a, b| b.0.total_cmp(&a.0).then(a.1.id.cmp(&b.1.id)));
-    flows.truncate(args.worst);
+    flows.truncate(args.worst as usize);
     let shown = |(slowdown, row): (f64, FlowRow)| ShownFlow {
         flow: row.id,
         from: name(row.src),
@@ -213,7 +213,7 @@ fn ports(args: &Args, registry: &Registry) -> Result<Vec<ShownPort>, Failure> {
         pause_ns: port.pfc_pause_ns,
         drops: port.drops,
     };
-    Ok(ports.into_iter().take(args.worst).map(shown).collect())
+    Ok(ports.into_iter().take(args.worst as usize).map(shown).collect())
 }
 
 impl Shown {

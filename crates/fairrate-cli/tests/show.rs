@@ -98,6 +98,7 @@ fn what_is_no_run_is_refused() {
     for (args, help) in [
         (&["/nowhere"][..], "give the directory that a run wrote"),
         (&[out.as_str(), "--class", "shrt"], "did you mean `short`?"),
+        (&[out.as_str(), "--worst", "0"], "0 is not in 1.."),
     ] {
         let output = run(&[&["show"], args].concat());
         assert_eq!(output.status.code(), Some(2));
