@@ -92,20 +92,25 @@ pub fn window(metrics: &[Metrics]) -> Option<String> {
 /// Returns a note on the first column whose measuring window is less than a hundredth of its run.
 fn short(metrics: &[Metrics]) -> Option<String> {
     let of = |m: &Metrics| {
-        let window = m.windows_ns.first().map(|(from, until)| until - from)?;
-        let run = m.sim_s * 1e9;
-        (window < SHORT * run).then_some((window, run))
+        let &(from, until) = m.windows_ns.first()?;
+        let (window, run) = (until - from, m.sim_s * 1e9);
+        // Ends of windows are whole nanoseconds.
+        (window < SHORT * run).then_some((window, run, run - 1.0 <= until))
     };
-    let (window, run) = metrics.iter().find_map(of)?;
+    let (window, run, ends_with_run) = metrics.iter().find_map(of)?;
     let (is_empty, window, run) = (window <= 0.0, format::time_ns(window), format::time_ns(run));
     if is_empty {
         return Some(format!(
             "Nothing is measured: the run of {run} ended before its measuring window. Let `from` of `[measure]` be earlier, or the run last longer."
         ));
     }
+    let why = if ends_with_run {
+        "It ends with the run: let `from` of `[measure]` be earlier."
+    } else {
+        "It ends with the last start of a flow unless `[measure]` says otherwise; with `until = \"end\"` it ends with the run."
+    };
     Some(format!(
-        "The measuring window of {window} is a small part of the run of {run}: rates, queues and loads in it tell little. It ends \
-         with the last start of a flow unless `[measure]` says otherwise; with `until = \"end\"` it ends with the run."
+        "The measuring window of {window} is a small part of the run of {run}: rates, queues and loads in it tell little. {why}"
     ))
 }
 
@@ -160,6 +165,10 @@ mod tests {
         let note = of(1.0).expect("a nanosecond is short");
         assert!(note.starts_with("The measuring window of 1 ns is a small part of the run of 500"), "{note}");
         assert_eq!(of(5_000.0), None);
+        assert!(note.contains("It ends with the last start of a flow"), "{note}");
         assert!(of(0.0).is_some_and(|note| note.starts_with("Nothing is measured: the run of 500")));
+        let late = Metrics { windows_ns: vec![(499_000.0, 500_000.0)], sim_s: 5e-4, ..Metrics::default() };
+        let note = window(&[late]).expect("a microsecond is short");
+        assert!(note.ends_with("It ends with the run: let `from` of `[measure]` be earlier."), "{note}");
     }
 }
