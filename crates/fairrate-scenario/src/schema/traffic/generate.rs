@@ -328,8 +328,9 @@ impl Generator<'_> {
         generate: impl FnOnce(Vec<NodeId>, Pace) -> Result<Workload, FieldError>,
     ) -> Result<Workload, FieldError> {
         self.guarded(|| {
-            let (hosts, pace) = ranks.on(self.topology, |names| self.hosts_of(names), self.seed, self.group)?;
-            generate(hosts, pace)
+            let found = ranks.on(self.topology, |names| self.hosts_of(names), self.seed, self.group);
+            // An unknown name, which is reported by now, stands for host 0, which may be named too.
+            self.guarded(|| found.and_then(|(hosts, pace)| generate(hosts, pace)))
         })
     }
 
