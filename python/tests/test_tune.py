@@ -338,6 +338,8 @@ def test_parameters_of_the_command_line() -> None:
 def test_values_keep_their_units(incasts: Scenario) -> None:
     axis = _space.axis_of("k", Range("20KB", "2MB", log=True))
     assert [axis.written(x) for x in (20_000, 123_456, 999_999, 1_234_567, 2e6)] == ["20KB", "123KB", "1MB", "1.23MB", "2MB"]
+    assert _space.axis_of("k", Range("1KiB", "64KiB")).written(1_259.5) == "1260B"
+    assert _space.axis_of("k", Range("1B", "2KB")).written(12.34) == "12B"
     assert _space.axis_of("t", Range("1.5us", "90us")).written(12_345.6) == "12.3us"
     assert _space.axis_of("n", Range(1, 8)).written(3) == 3
     assert _space.axis_of("x", Range(0.01, 1.0)).written(0.123456) == 0.123

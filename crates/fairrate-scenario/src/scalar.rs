@@ -79,10 +79,12 @@ macro_rules! quantity {
                         Err(e) => Err(Wrong {
                             code: "scenario::bad_quantity",
                             message: e.to_string(),
-                            help: repaired(text, &$unit_list).map_or_else(
-                                || e.help().to_owned(),
-                                |better| format!("did you mean `{better}`? Units are {}", $units),
-                            ),
+                            help: repaired(text, &$unit_list)
+                                .filter(|better| better.parse::<$type>().is_ok())
+                                .map_or_else(
+                                    || e.help().to_owned(),
+                                    |better| format!("did you mean `{better}`? Units are {}", $units),
+                                ),
                         }),
                     },
                     Value::Integer(n) => Err(bare(n.to_string())),

@@ -1,7 +1,7 @@
 use std::fmt;
 use std::ops::{Add, AddAssign, Sub};
 
-use crate::parse::{ParseQuantityError, Unit, parse_quantity};
+use crate::parse::{ParseQuantityError, Unit, parse_whole};
 
 /// A number of bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -59,7 +59,7 @@ const UNITS: &[Unit] = &[
 impl std::str::FromStr for Bytes {
     type Err = ParseQuantityError;
     fn from_str(text: &str) -> Result<Self, Self::Err> {
-        parse_quantity(text, "size", UNITS, "4MiB").map(Self)
+        parse_whole(text, "size", UNITS, "4MiB").map(Self)
     }
 }
 

@@ -27,9 +27,30 @@ impl fmt::Display for ParseQuantityError {
 }
 impl std::error::Error for ParseQuantityError {}
 
-/// Parses `NUMBER UNIT` (a decimal number, optional space) exactly, without a detour over floats; returns the quantity
-/// in the base unit.
+/// Parses `NUMBER UNIT` (a decimal number, optional space) without a detour over floats; returns the quantity in the
+/// base unit, rounded down. An error is a quantity above zero that is rounded to zero.
 pub(crate) fn parse_quantity(text: &str, what: &str, units: &[Unit], example: &str) -> Result<u64, ParseQuantityError> {
+    let (value, is_whole) = parse_rounded(text, what, units, example)?;
+    if value == 0 && !is_whole {
+        let (message, least) = (format!("less than 1{} in {what} `{text}`", units[0].name), units[0].name);
+        return Err(ParseQuantityError { message, help: format!("write `0{least}`, or at least `1{least}`") });
+    }
+    Ok(value)
+}
+
+/// Parses a quantity as [`parse_quantity`] does; an error is one that is not whole in the base unit.
+pub(crate) fn parse_whole(text: &str, what: &str, units: &[Unit], example: &str) -> Result<u64, ParseQuantityError> {
+    let (value, is_whole) = parse_rounded(text, what, units, example)?;
+    if !is_whole {
+        let (message, unit) = (format!("a fraction of 1{} in {what} `{text}`", units[0].name), units[0].name);
+        let help = format!("write `{value}{unit}` or `{}{unit}`", value.saturating_add(1));
+        return Err(ParseQuantityError { message, help });
+    }
+    Ok(value)
+}
+
+/// Returns the quantity in the base unit, rounded down, and `true` if it was whole.
+fn parse_rounded(text: &str, what: &str, units: &[Unit], example: &str) -> Result<(u64, bool), ParseQuantityError> {
     let names: Vec<&str> = units.iter().map(|u| u.name).collect();
     let fail = |why: &str, help: String| ParseQuantityError { message: format!("{why} in {what} `{text}`"), help };
     let trimmed = text.trim();
@@ -54,15 +75,19 @@ pub(crate) fn parse_quantity(text: &str, what: &str, units: &[Unit], example: &s
     value.ok_or_else(|| fail("number out of range", format!("write a {what} as `{example}`")))
 }
 
-/// Returns `number * factor`, rounded down, or `None` if `number` is not a number or the result does not fit.
-fn scale(number: &str, factor: u64) -> Option<u64> {
+/// Returns `number * factor`, rounded down, and `true` if it was whole, or `None` if `number` is not a number or the
+/// result does not fit.
+fn scale(number: &str, factor: u64) -> Option<(u64, bool)> {
     let (whole, fraction) = number.split_once('.').unwrap_or((number, ""));
     let whole: u128 = if whole.is_empty() { 0 } else { whole.parse().ok()? };
+    let fraction = fraction.trim_end_matches('0');
     let digits = fraction.len().min(18);
+    let is_cut = digits < fraction.len();
     let fraction: u128 = if digits == 0 { 0 } else { fraction.get(..digits)?.parse().ok()? };
     let scaled = whole.checked_mul(u128::from(factor))?;
-    let part = fraction * u128::from(factor) / 10u128.pow(u32::try_from(digits).ok()?);
-    u64::try_from(scaled.checked_add(part)?).ok()
+    let (parts, power) = (fraction * u128::from(factor), 10u128.pow(u32::try_from(digits).ok()?));
+    let value = u64::try_from(scaled.checked_add(parts / power)?).ok()?;
+    Some((value, !is_cut && parts.is_multiple_of(power)))
 }
 
 #[cfg(test)]
@@ -94,6 +119,26 @@ mod tests {
         assert!("100gbps".parse::<Rate>().unwrap_err().help().starts_with("write `100Gbps`"));
         assert!("1.2.3us".parse::<Time>().is_err());
         assert!("99999999999s".parse::<Time>().is_err());
+    }
+
+    /// A flow of one byte and a half, or of none, would be another one than was meant.
+    #[test]
+    fn bytes_are_whole_and_nothing_is_rounded_to_zero() {
+        let error = |text: &str| {
+            let error = text.parse::<Bytes>().unwrap_err();
+            (error.to_string(), error.help().to_owned())
+        };
+        let want = ("a fraction of 1B in size `1.5B`".to_owned(), "write `1B` or `2B`".to_owned());
+        assert_eq!(error("1.5B"), want);
+        assert_eq!(error("1.0005KB").1, "write `1000B` or `1001B`");
+        assert_eq!(error("0.1KiB").1, "write `102B` or `103B`");
+        assert!("1.00000000000000000001MB".parse::<Bytes>().is_err());
+        let good = ["1.50KB", "2.0B", "0.5KiB", "0.000001MB", "0B", "1.500000000000000000000000KB"];
+        assert_eq!(good.map(|text| text.parse()), [1_500, 2, 512, 1, 0, 1_500].map(|n| Ok(Bytes::new(n))));
+        assert_eq!("0.5ps".parse::<Time>().unwrap_err().to_string(), "less than 1ps in time `0.5ps`");
+        assert_eq!("0.0009kbps".parse::<Rate>().unwrap_err().help(), "write `0bps`, or at least `1bps`");
+        assert_eq!("0.3333333333333us".parse(), Ok(Time::from_ps(333_333)));
+        assert_eq!("0.0us".parse(), Ok(Time::ZERO));
     }
 
     #[test]

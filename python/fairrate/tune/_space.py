@@ -217,11 +217,13 @@ class Axis:
 
 
 def _in_units(kind: str, value: float, units: tuple[str, ...]) -> str:
-    """Writes a quantity in the largest of the units that leaves at least 1, or in the smallest."""
+    """Writes a quantity in the largest of the units that leaves at least 1, or in the smallest; a size in whole bytes."""
     factors = UNITS[kind]
     fitting = [u for u in units if factors[u] <= value * (1 + 1e-9)] or [min(units, key=lambda u: factors[u])]
     unit = max(fitting, key=lambda u: factors[u])
     number = Decimal(f"{value / factors[unit]:.{DIGITS + 3}g}").normalize()
+    if kind == "size" and number * Decimal(factors[unit]) % 1:
+        return f"{round(value)}B"
     return f"{number:f}{unit}"
 
 
