@@ -108,6 +108,7 @@ fn left_out(config: &SimConfig, options: Option<&str>) -> Vec<String> {
             "Sizes of flows above 4 GB, endless ones among them: the ns-3 code keeps 32 bits.",
         ),
         (flows.iter().any(|flow| flow.weight != 1.0), "Weights of flows."),
+        (flows.iter().any(|flow| flow.deadline.is_some()), "Deadlines of flows."),
         (flows.iter().any(|flow| flow.demand < Rate::MAX), "Rates at which applications send (`demand`)."),
         (
             flows.iter().any(|flow| flow.stop < Time::MAX || flow.burst.is_some()),

@@ -103,6 +103,18 @@ fn keys_that_the_files_lack_are_named() {
 }
 
 #[test]
+fn deadlines_that_the_files_lack_are_named() {
+    let text = "profile = \"ns3\"\n[topology]\nkind = \"star\"\n[transport]\ncc = \"hpcc\"\n\
+        [[traffic]]\nkind = \"list\"\npath = \"flows.csv\"\n";
+    let left_out = |flows: &str| {
+        let scenario = Scenario::from_texts(text, "s.toml", &[("flows.csv", flows)], &Overrides::default());
+        export(&scenario.unwrap_or_else(|e| panic!("{e}"))).expect("the rest can be carried over").left_out.join("\n")
+    };
+    assert!(left_out("start_ns,src,dst,bytes,deadline_ns\n0,h0,h1,1000,50000\n").contains("Deadlines of flows."));
+    assert!(!left_out("start_ns,src,dst,bytes\n0,h0,h1,1000\n").contains("Deadlines"));
+}
+
+#[test]
 fn what_is_exported_comes_back_the_same() {
     let text = "profile = \"ns3\"\nduration = \"3ms\"\n[topology]\nkind = \"leaf-spine\"\nleaves = 2\nspines = 2\nhosts_per_leaf = 4\n\
         [transport]\ncc = \"hpcc\"\nwindow = \"rate-scaled\"\n[[traffic]]\nkind = \"poisson\"\nsizes = \"websearch\"\nload = 0.5\nstop = \"2ms\"\n";
