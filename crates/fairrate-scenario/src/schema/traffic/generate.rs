@@ -69,7 +69,12 @@ pub(in crate::schema) fn build(
     report.check()?;
     if workload.flows.is_empty() {
         let site = blocks.first().map_or_else(|| report.start(), |b| b.anchor.site);
-        let help = "let it run longer (`duration`, or `stop` of the block), or raise the load";
+        let has_draws = blocks.iter().any(|block| !matches!(block.kind, Kind::List { .. }));
+        let help = if has_draws {
+            "let it run longer (`duration`, or `stop` of the block), or raise the load"
+        } else {
+            "write a line for each flow below the head of the list"
+        };
         report.problem("scenario::no_flows", site, "this workload has no flows", "no flows", help);
         report.check()?;
     }
