@@ -230,7 +230,7 @@ pub struct Flow {
     pub fct_ns: Maybe,
     /// `fct_ns` over that of the flow alone on an idle network; none if unfinished.
     pub slowdown: Maybe,
-    /// The least slowdown that an unfinished flow will have: as if it had finished when the run ended.
+    /// The least slowdown that an unfinished flow will have: that of its time until the run ended, and at least 1.
     pub at_least: Maybe,
 }
 

@@ -66,7 +66,7 @@ pub struct FctBucket {
     /// Number of flows that finished.
     pub flows: u64,
     /// Number of flows that did not finish. In `slowdown` and `fct_ns` they count with the least time that they will
-    /// have taken, as if they had finished when the run ended: with any such flow, all numbers are lower bounds.
+    /// have taken, that until the run ended or that of the flow alone: with such flows, all numbers are lower bounds.
     pub unfinished: u64,
     /// Completion time over the completion time of the flow alone on an idle network.
     pub slowdown: Option<Quantiles>,
