@@ -22,7 +22,7 @@ pub struct Rates {
     notified: BTreeMap<Notification, Moments>,
 }
 
-/// What a notification on which a source acts is told apart by.
+/// The origin of a notification on which a source acts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Notification {
     /// The port that sent it; `None` if a receiver did.

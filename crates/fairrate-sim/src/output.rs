@@ -98,8 +98,8 @@ pub struct TaskOutcome {
     pub end: Time,
 }
 
-/// The disorder among the packets of a flow, or of each of its subflows, that take several paths or that a fault delays;
-/// none where they take one path without such a fault, and not recorded for HOMA.
+/// The disorder among the packets of a flow, or of each of its subflows, that take several paths or that a fault
+/// delays; none where they take one path without such a fault, and not recorded for HOMA.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Disorder {
     /// Number of data packets that arrived after one that was sent later.

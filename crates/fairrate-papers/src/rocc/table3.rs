@@ -1,8 +1,8 @@
 //! Table III: rates of flows with Hadoop's traffic. The paper does not define its samples, so there are three readings:
 //! rates of flows over their lifetimes, weighted by the lifetimes; rates of sources after every message about
 //! rates, while they are limited; and for HPCC, which sets a rate on each acknowledgment and has no messages, rates of
-//! sources at each packet, while they are limited. BFC's sources have no rates. A fourth reading is of the notices of the cores alone, the only place where the text
-//! has RoCC's congestion, once the network is warm.
+//! sources at each packet, while they are limited. BFC's sources have no rates. A fourth reading is of the notices of
+//! the cores alone, the only place where the text has RoCC's congestion, once the network is warm.
 
 use fairrate_report::panel::{Axis, Panel};
 

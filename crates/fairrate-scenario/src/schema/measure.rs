@@ -48,8 +48,8 @@ pub(super) fn read(root: &mut Section<'_>, has_arrivals: bool) -> Measure {
     Measure { from: from.value, until: until.value, from_site, until_site, messages }
 }
 
-/// Returns the window, once the flows are known, without that of failures. `is_message` returns `true` for the groups of
-/// collectives and jobs, whose messages wait for each other by their nature.
+/// Returns the window, once the flows are known, without that of failures. `is_message` returns `true` for the groups
+/// of collectives and jobs, whose messages wait for each other by their nature.
 pub(super) fn build(
     report: &Report,
     measure: &Measure,
@@ -67,8 +67,8 @@ pub(super) fn build(
     let last = timed().max().unwrap_or_default();
     let until = match measure.until {
         OrWord::Value(until) => Some(until),
-        // Endless flows keep the network busy until the end, flows of a list that wait for others may start as late, and
-        // flows that all start together have no later start.
+        // Endless flows keep the network busy until the end, flows of a list that wait for others may start as late,
+        // and flows that all start together have no later start.
         OrWord::Word(0) if has_endless || waits || last <= from => None,
         OrWord::Word(0) => Some(last),
         OrWord::Word(_) => None,

@@ -39,8 +39,8 @@ impl Arrival {
 }
 
 impl DisorderBook {
-    /// Creates a book without entries; `None` if the packets of a flow take one path on which no fault reorders them, or
-    /// if all flows are HOMA's, where sequence numbers of packets are not bytes.
+    /// Creates a book without entries; `None` if the packets of a flow take one path on which no fault reorders them,
+    /// or if all flows are HOMA's, where sequence numbers of packets are not bytes.
     pub(super) fn new(config: &SimConfig, n_flows: usize) -> Option<Box<Self>> {
         let may_overtake =
             config.fabric.balance.is_by_packet() || config.faults.iter().any(|fault| 0.0 < fault.reorder);
