@@ -68,7 +68,10 @@ impl Fluid {
         FlowOutcome {
             fct: arrived.map(Time::from_ps),
             fct_ack: flow.fct_ps.filter(|_| flow.over).map(|fct_ps| Time::from_ps(fct_ps + flow.back_ps)),
-            sent: flow.sent_ps.map(|at| Time::from_ps(at - flow.start_ps)),
+            sent: flow
+                .sent_ps
+                .filter(|_| !self.config.dependencies.is_empty())
+                .map(|at| Time::from_ps(at - flow.start_ps)),
             ideal_fct: if flow.endless || !started { Time::ZERO } else { ideal() },
             delivered_bytes: self.delivered_bytes(id),
             ..FlowOutcome::at_start(id, Time::from_ps(flow.start_ps))
