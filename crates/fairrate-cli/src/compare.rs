@@ -288,7 +288,8 @@ fn print_tables(
 ) -> Result<(), Failure> {
     let styled = output::styled();
     let about_seeds = notes::notes(comparison);
-    let mut parts = vec![format!("{}: seed {}\n", index.scenario(), format::seeds(&comparison.metrics[0].seeds))];
+    let seeds = format::seeds_of(comparison.metrics.iter().map(|metrics| metrics.seeds.as_slice()));
+    let mut parts = vec![format!("{}: {seeds}\n", index.scenario())];
     let all = table::comparison(comparison);
     let shown = chosen.unwrap_or(&all);
     parts.push(shown.to_blocks(styled, WIDEST));

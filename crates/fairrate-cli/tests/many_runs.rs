@@ -53,6 +53,22 @@ fn a_grid_has_a_column_for_every_point_and_algorithm() {
     assert!(page.contains("Comparison over a grid") && page.contains("DCTCP bytes=60KB senders=3"));
 }
 
+/// The heading is about all columns: the first one's seed or name is not that of the others.
+#[test]
+fn a_heading_says_only_what_holds_for_all_columns() {
+    let scenario = small_scenario("headings");
+    let name = scenario.file_stem().unwrap().to_str().unwrap();
+    let heading = |grid: &str| {
+        let output = compare(&scenario, &scenario.with_file_name("out"), &["--cc", "hpcc", "--quiet", "--grid", grid]);
+        assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+        stdout(&output).lines().next().unwrap().to_owned()
+    };
+    assert_eq!(heading("seed=1,2"), format!("{name}: columns of different seeds"));
+    assert_eq!(heading("name=a,b"), "a, b: seed 1");
+    let page = std::fs::read_to_string(scenario.with_file_name("out").join("report.html")).unwrap();
+    assert!(page.contains("<title>a, b: "), "the page names both");
+}
+
 /// A variant changes keys of the scenario besides the algorithm: on the command line, or as a line of a file.
 #[test]
 fn variants_are_columns_with_keys_of_their_own() {
@@ -166,7 +182,7 @@ fn seeds_give_means_intervals_and_differences() {
     assert!((number(&dctcp["difference"]["mean"]) - difference).abs() < 1e-9);
 
     let text = stdout(&output);
-    assert!(text.contains("seed 1..5") && text.contains("paired by seed") && text.contains('['), "{text}");
+    assert!(text.contains("seeds 1..5") && text.contains("paired by seed") && text.contains('['), "{text}");
     assert!(!text.contains("Fewer than"), "{text}");
     let again = compare(&scenario, &out, &[&random[..], &seeds[..]].concat());
     let simulated = |text: &str| text.lines().filter(|l| !l.contains("ns per")).map(str::to_owned).collect::<Vec<_>>();

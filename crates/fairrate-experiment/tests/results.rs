@@ -307,6 +307,27 @@ fn every_row_says_which_run_it_is_from() {
     assert_eq!(n, 3_000);
 }
 
+/// A grid's key with the name of a column that a table has anyway changes neither its type nor the number of columns.
+#[test]
+fn a_grid_over_the_seed_or_the_name_leaves_columns_as_they_are() {
+    let dir = fresh("own-columns");
+    let place = Arc::new(ResultsDir::claim(&dir).expect("nobody is there"));
+    let tags = [Tag::new("seed", TagValue::Number(1.0)), Tag::new("name", TagValue::Text("b".into()))];
+    let writer = ResultsWriter::create_in(&place, &inputs_of(&scenario()), &tags).expect("it can be written");
+    writer.finish(&[], &RunTotals::default(), Duration::ZERO, &RunState::Complete).expect("it was written");
+    for (table, names) in [("flows", 1), ("operations", 1)] {
+        let file = std::fs::File::open(dir.join(format!("{table}.parquet"))).expect("the table");
+        let reader = SerializedFileReader::new(file).expect("it is valid");
+        let schema = reader.metadata().file_metadata().schema_descr();
+        let types = |name: &str| {
+            let columns = schema.columns().iter().filter(|column| column.name() == name);
+            columns.map(|column| column.physical_type()).collect::<Vec<_>>()
+        };
+        assert_eq!(types("seed"), [parquet::basic::Type::INT64], "{table}");
+        assert_eq!(types("name").len(), names, "{table}");
+    }
+}
+
 #[test]
 fn links_in_a_results_directory_are_replaced_and_not_followed() {
     #[cfg(unix)]

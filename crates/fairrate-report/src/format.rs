@@ -99,6 +99,29 @@ fn three(x: f64) -> String {
     if x.abs() < 9.995 { format!("{x:.2}") } else { format!("{x:.1}") }
 }
 
+/// Returns the seeds of columns in words, as `seeds 1..5`; without their numbers if not all columns have the same ones.
+pub fn seeds_of<'a>(mut columns: impl Iterator<Item = &'a [u64]>) -> String {
+    let first = columns.next().unwrap_or_default();
+    if !columns.all(|other| other == first) {
+        return "columns of different seeds".to_owned();
+    }
+    format!("seed{} {}", if first.len() == 1 { "" } else { "s" }, seeds(first))
+}
+
+/// Most names that a heading has.
+const MOST_NAMES: usize = 3;
+
+/// Lists `names`, each once; of more than three the first one, and the number of the others.
+pub fn names<'a>(names: impl Iterator<Item = &'a str>) -> String {
+    let mut each: Vec<&str> = Vec::new();
+    for name in names {
+        if !each.contains(&name) {
+            each.push(name);
+        }
+    }
+    if each.len() <= MOST_NAMES { each.join(", ") } else { format!("{} and {} others", each[0], each.len() - 1) }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -116,6 +139,18 @@ mod tests {
     #[test]
     fn seeds_in_a_row_are_a_range() {
         assert_eq!([&[3][..], &[1, 2], &[1, 2, 3, 4, 7, 9, 10, 11]].map(seeds), ["3", "1, 2", "1..4, 7, 9..11"]);
+    }
+
+    /// No column's seeds stand for those of another, and no scenario's name for all.
+    #[test]
+    fn a_heading_is_about_all_columns() {
+        let of = |columns: &[&[u64]]| seeds_of(columns.iter().copied());
+        assert_eq!(
+            [of(&[&[1], &[1]]), of(&[&[1, 2]]), of(&[&[1], &[2]])],
+            ["seed 1", "seeds 1, 2", "columns of different seeds"]
+        );
+        let listed = |all: &[&str]| names(all.iter().copied());
+        assert_eq!([listed(&["a", "b", "a"]), listed(&["a", "b", "c", "d"])], ["a, b", "a and 3 others"]);
     }
 
     #[test]

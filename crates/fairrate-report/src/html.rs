@@ -63,7 +63,7 @@ pub fn page(variants: &[Variant], comparison: &Comparison, heat_maps: &str, chap
         "</main>\n".to_owned(),
         footer(variants),
     ];
-    let title = format!("{}: {}", escape(&first.scenario), escape(&names(&lines)));
+    let title = format!("{}: {}", escape(&scenario(variants)), escape(&names(&lines)));
     let data = data(first, &lines, chapters);
     format!(
         "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
@@ -80,9 +80,9 @@ fn names(lines: &[Line]) -> String {
     lines.iter().map(|l| l.name.as_str()).collect::<Vec<_>>().join(", ")
 }
 
-fn seeds(variants: &[Variant]) -> String {
-    let seeds: Vec<u64> = variants[0].runs.iter().map(|r| r.seed).collect();
-    format!("seed{} {}", if seeds.len() == 1 { "" } else { "s" }, format::seeds(&seeds))
+/// Returns the name of the scenario, or the names if a grid has several.
+fn scenario(variants: &[Variant]) -> String {
+    format::names(variants.iter().map(|variant| variant.first().scenario.as_str()))
 }
 
 fn header(variants: &[Variant], comparison: &Comparison, lines: &[Line]) -> String {
@@ -105,13 +105,14 @@ fn header(variants: &[Variant], comparison: &Comparison, lines: &[Line]) -> Stri
         },
         |grid| escape(&grid.summary()),
     );
-    let about = if first.description.is_empty() { &first.scenario } else { &first.description };
+    let scenario = scenario(variants);
+    let about = if first.description.is_empty() { &scenario } else { &first.description };
     let mut out = format!(
         "<header>\n<p class=\"kind\">{kind}, {}</p>\n<h1>{}</h1>\n<p class=\"lead\">{} &middot; {scale} &middot; {}</p>\n{}",
-        escape(&first.scenario),
+        escape(&scenario),
         escape(&capitalised(about)),
         escape(&names(lines)),
-        seeds(variants),
+        format::seeds_of(comparison.metrics.iter().map(|metrics| metrics.seeds.as_slice())),
         measured(&comparison.metrics),
     );
     let mut partial: Vec<String> = variants.iter().flat_map(|v| &v.runs).filter_map(incomplete).collect();

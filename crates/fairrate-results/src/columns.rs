@@ -140,7 +140,10 @@ impl TableWriter {
     ) -> Result<Self, ResultsError> {
         let path = dir.join(format!("{}.parquet", table.name));
         let fail = |e: ParquetError| ResultsError::parquet(&path, e);
-        let schema = Arc::new(schema(table, tags).map_err(fail)?);
+        // A table with two columns of a name cannot be read by that name: its own column stays.
+        let is_new = |tag: &&Tag| table.columns.iter().all(|column| column.name != tag.name);
+        let tags: Arc<[Tag]> = tags.iter().filter(is_new).cloned().collect();
+        let schema = Arc::new(schema(table, &tags).map_err(fail)?);
         let unit = |column: &ColumnSpec| KeyValue::new(format!("unit:{}", column.name), column.unit.to_owned());
         let facts = facts.iter().map(|(key, value)| KeyValue::new((*key).to_owned(), (*value).to_owned()));
         let properties = WriterProperties::builder()
@@ -159,7 +162,7 @@ impl TableWriter {
             file,
             writer,
             columns: table.columns.iter().map(Column::new).collect(),
-            tags: Arc::clone(tags),
+            tags,
             n_rows: 0,
             n_written: 0,
             rows_per_group: FIRST_ROWS,

@@ -465,13 +465,13 @@ pub(super) fn remove_earlier(dir: &Path) -> Result<(), ResultsError> {
     remove(&dir.join("report.html"))
 }
 
-/// Returns the columns that all rows of all tables have in common.
+/// Returns the columns that all rows of all tables have in common. A grid's key `seed` in `more` changes no type.
 fn all_tags(summary: &Summary, more: &[Tag]) -> Arc<[Tag]> {
     let cc = TagValue::Text(summary.cc.clone());
-    let first = [Tag::new("cc", cc.clone()), Tag::new("label", cc), Tag::new("seed", TagValue::Whole(summary.seed))];
-    let replaced = |tag: &Tag| more.iter().find(|other| other.name == tag.name).unwrap_or(tag).clone();
+    let label = more.iter().find(|tag| tag.name == "label").map_or_else(|| cc.clone(), |tag| tag.value.clone());
+    let first = [Tag::new("cc", cc), Tag::new("label", label), Tag::new("seed", TagValue::Whole(summary.seed))];
     let others = more.iter().filter(|tag| first.iter().all(|other| other.name != tag.name)).cloned();
-    first.iter().map(replaced).chain(others).collect()
+    first.iter().cloned().chain(others).collect()
 }
 
 /// Writes `error` and the state `failed` to the summary. If that is not possible, removes the summary: no summary is

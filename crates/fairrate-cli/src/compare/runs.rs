@@ -11,6 +11,7 @@ use fairrate_experiment::cache::{complete_run_of, seconds_before};
 use fairrate_experiment::columns::{Column, RunNames};
 use fairrate_experiment::crew::{self, Planned, in_parallel};
 use fairrate_report::figures::Selection;
+use fairrate_report::format;
 use fairrate_report::index::{Index, IndexError, RunEntry};
 use fairrate_results::{ResultsDir, Tag, TagValue};
 use fairrate_scenario::{Overrides, Scenario, ScenarioError};
@@ -202,7 +203,8 @@ impl Work<'_> {
     /// Does the runs that are not complete, `jobs` at a time, until all have ended or Ctrl-C. Writes the index before
     /// the first run and whenever one has ended, so that it survives if the process is killed.
     pub fn run_all(&self, plans: &[Plan], jobs: usize, selection: &Selection) -> Result<Index, Failure> {
-        let mut index = Index::new(&plans[0].scenario, plans.iter().map(|p| p.entry.clone()).collect(), selection);
+        let scenario = format::names(plans.iter().map(|plan| plan.scenario.as_str()));
+        let mut index = Index::new(&scenario, plans.iter().map(|p| p.entry.clone()).collect(), selection);
         index.refused = self.refused.entries();
         index.write(self.dir)?;
         let known = |p: &Plan| p.is_taken_over().then(|| (End::Complete, p.entry.fingerprint.clone()));
