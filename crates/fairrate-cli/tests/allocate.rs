@@ -280,6 +280,26 @@ fn paths_are_those_of_the_simulator() {
     }
 }
 
+/// Flows between ToRs go over the packet switch or over a circuit, so the uplinks' shares are not their rates. As with
+/// `cc = "ideal"`, such a network is refused, by its kind and in a scenario.
+#[test]
+fn a_network_with_circuits_is_refused() {
+    let dir = fresh_dir("allocate_circuits");
+    std::fs::create_dir_all(&dir).unwrap();
+    let scenario = dir.join("rdcn.toml");
+    let traffic = "[[traffic]]\nkind = \"permutation\"\nbytes = \"1KB\"\n";
+    std::fs::write(&scenario, format!("duration = \"1ms\"\n[topology]\nkind = \"rdcn\"\n{traffic}")).unwrap();
+    for (name, topology) in [("circuits_kind", "rdcn"), ("circuits_scenario", scenario.to_str().unwrap())] {
+        let output = on_topology(name, topology, "src,dst\nh0,h10\n", &["--objective", "max-min"]);
+        assert_eq!((output.status.code(), stdout(&output).as_str()), (Some(2), ""), "{topology}");
+        let told = stderr(&output);
+        assert!(
+            told.contains("the one path of each flow, and circuits") && told.contains("another `kind` of network"),
+            "{told}"
+        );
+    }
+}
+
 #[test]
 fn topologies_and_hosts_that_are_not_there() {
     let flows = "src,dst\nh0,h99\n";

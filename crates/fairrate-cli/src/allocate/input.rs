@@ -25,6 +25,11 @@ pub fn network(args: &Args, registry: &Registry) -> Result<Network, Failure> {
     }
     let topology = args.topology.as_deref().expect("clap asks for links or a topology");
     let config = fabric(topology, args.seed, registry)?;
+    if config.topology.circuits.is_some() {
+        let message =
+            "an allocation has to know the one path of each flow, and circuits give it a second one".to_owned();
+        return Err(Failure::Usage { message, help: "choose another `kind` of network".to_owned() });
+    }
     let flows = read(&args.flows, |text| parse_host_flows(text, |name| host(&config.topology, name)))?;
     let network = Network { links: links(&config.topology), flows: route(&config, flows) };
     Ok(network)
