@@ -204,6 +204,9 @@ fn of_loads(d: &Description, row: &mut impl FnMut(&str, String)) {
             format!("of finite flows from the first start to the last, {counted}; tables of runs count payload alone"),
         );
     }
+    if !d.load_beside_circuits.is_empty() {
+        row("", format!("not known of {}: circuits carry a part of it", d.load_beside_circuits.join(", ")));
+    }
     for (i, LeftOut { group, flows, of }) in d.load_without.iter().enumerate() {
         let (which, whose) = if flows < of {
             (format!("{flows} of the {of} flows of traffic {group}"), "they start")

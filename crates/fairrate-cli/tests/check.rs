@@ -238,6 +238,39 @@ fn headers_of_small_flows_count() {
     );
 }
 
+/// A flow of 1 MB crosses one uplink. On two paths each uplink has a half of it, and a list's second flow has 1 KB.
+#[test]
+fn subflows_have_paths_of_their_own_in_the_load() {
+    let of = |name: &str, subflows: &str| {
+        let network = "[topology]\nkind = \"leaf-spine\"\n[transport]\nkind = \"tcp\"\ncc = \"lia\"\n[transport.tcp]\n";
+        let text = format!("{network}{subflows}\n[[traffic]]\nkind = \"list\"\npath = \"flows.csv\"\n");
+        let flows = "start_ns,src,dst,bytes\n0,h0,h99,1000000\n1000000,h0,h99,1000\n";
+        let d = told_as_json(name, &text, flows);
+        let uplinks = d["load"].as_array().unwrap().iter().find(|load| load["links"] == "tor-uplinks").unwrap().clone();
+        (uplinks["most"].as_f64().unwrap(), d["routing"]["meaning"].as_str().unwrap().to_owned())
+    };
+    let (one, two) = (of("check_flows", ""), of("check_subflows", "subflows = 2\npaths = \"disjoint\""));
+    assert!(one.1.starts_with("each flow takes one path by a hash"), "{}", one.1);
+    assert!(
+        two.1.starts_with("each subflow takes one path of its own by a hash with ports for few shared"),
+        "{}",
+        two.1
+    );
+    assert!((two.0 / one.0 - 0.5).abs() < 0.01, "{one:?}, {two:?}");
+}
+
+/// Circuits carry what their days allow, and only the rest crosses the packet switch.
+#[test]
+fn loads_of_links_beside_circuits_are_left_out() {
+    let network = "duration = \"1ms\"\n[topology]\nkind = \"rdcn\"\n";
+    let text = format!("{network}[[traffic]]\nkind = \"poisson\"\nsizes = \"websearch\"\nload = 0.3\n");
+    let d = told_as_json("check_circuits", &text, "");
+    let sets: Vec<&str> = d["load"].as_array().unwrap().iter().map(|load| load["links"].as_str().unwrap()).collect();
+    assert_eq!((sets, &d["load_beside_circuits"][0]), (vec!["host-links", "tor-downlinks"], &"tor-uplinks".into()));
+    let told = told("check_circuits_text", &text);
+    assert!(told.contains("\n           not known of tor-uplinks: circuits carry a part of it\n"), "{told}");
+}
+
 /// One of four listed flows waits, and so do those of a closed loop and of a ring. The three others are 3,144 B with
 /// headers, in 2 us on the two links of 25 Gb/s.
 #[test]

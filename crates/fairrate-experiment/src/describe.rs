@@ -84,6 +84,9 @@ pub struct Description {
     /// Traffic blocks with flows that `load` leaves out.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub load_without: Vec<LeftOut>,
+    /// Sets of links that `load` leaves out, as circuits carry a part of what goes to them.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub load_beside_circuits: Vec<String>,
     /// The expected run.
     pub run: Expected,
     /// Settings that are allowed and likely not meant.
@@ -203,6 +206,8 @@ pub fn describe(scenario: &Scenario) -> Description {
     let base_rtt = config.base_rtt(&routes);
     let fastest = topology.host_links().map(|(_, link)| link.rate).max();
     let (arrivals, load_without) = load::arrivals(config);
+    let loads = load::loads(config, &routes, &arrivals);
+    let load_beside_circuits = if loads.is_empty() { Vec::new() } else { load::beside_circuits(topology) };
     let bdp = fastest.map_or(0.0, |rate| rate.bytes_in(base_rtt).as_f64());
     Description {
         name: scenario.name().to_owned(),
@@ -224,9 +229,10 @@ pub fn describe(scenario: &Scenario) -> Description {
         classes: classes(config),
         traffic: traffic(config, scenario.traffic_blocks()),
         jobs: jobs::jobs(config),
-        load: load::loads(config, &routes, &arrivals),
+        load: loads,
         load_headers: load::headers(config, &arrivals),
         load_without,
+        load_beside_circuits,
         run: expected(config, &routes),
         warnings: scenario.warnings().to_vec(),
     }

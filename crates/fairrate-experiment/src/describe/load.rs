@@ -2,8 +2,9 @@
 
 use std::collections::BTreeSet;
 
-use fairrate_sim::routing::{FlowKey, Routes};
-use fairrate_sim::{FlowSpec, PortId, SimConfig, Trigger};
+use fairrate_sim::routing::{FlowKey, Routes, subflow_keys};
+use fairrate_sim::topology::Topology;
+use fairrate_sim::{FlowSpec, PortId, SimConfig, SubflowPaths, Transport, Trigger};
 use fairrate_units::{Bytes, Time};
 use serde::Serialize;
 
@@ -68,7 +69,41 @@ pub(super) fn headers(config: &SimConfig, flows: &[&FlowSpec]) -> Option<f64> {
     (0.0 < payload).then(|| headers / payload)
 }
 
-/// Returns the load that `flows` offer to each set of ports; none if all flows start at once.
+/// Returns the number of subflows of a flow, and the rule for their paths; `None` if the flow has no subflows.
+pub(super) fn subflows(config: &SimConfig, flow: &FlowSpec) -> Option<(u16, SubflowPaths)> {
+    let Transport::Tcp(tcp) = config.stack(flow.stack).0.kind else { return None };
+    let n = flow.subflows.unwrap_or(tcp.multipath.subflows);
+    (1 < n).then_some((n.into(), tcp.multipath.paths))
+}
+
+/// Returns the keys of a flow's paths, as the simulator chooses them: one for each subflow.
+fn keys(config: &SimConfig, routes: &Routes, flow: &FlowSpec) -> Vec<FlowKey> {
+    match subflows(config, flow) {
+        Some((n, paths)) => subflow_keys(config, routes, flow, paths, n),
+        None => vec![FlowKey::of(flow)],
+    }
+}
+
+/// Returns `true` if circuits carry a part of what goes to a set of ports: the hashes of flows do not say which part.
+fn has_circuits(topology: &Topology, ports: &[PortId]) -> bool {
+    topology.circuits.as_ref().is_some_and(|circuits| {
+        ports.iter().any(|port| topology.to(*port) == circuits.core || topology.from(*port) == circuits.core)
+    })
+}
+
+/// Returns the names of the sets of ports that have no [`Load`], as circuits carry a part of it.
+pub(super) fn beside_circuits(topology: &Topology) -> Vec<String> {
+    let sets = topology.link_sets.iter().filter(|(name, ports)| is_shown(name) && has_circuits(topology, ports));
+    sets.map(|(name, _)| name.clone()).collect()
+}
+
+/// Returns `true` if a set of links is no union of others, and no set of circuits.
+fn is_shown(set: &str) -> bool {
+    set != "all-switch-links" && set != "circuits"
+}
+
+/// Returns the load that `flows` offer to each set of ports; none if all flows start at once. The bytes of a flow are
+/// spread evenly over the paths of its subflows.
 pub(super) fn loads(config: &SimConfig, routes: &Routes, flows: &[&FlowSpec]) -> Vec<Load> {
     let topology = &config.topology;
     let starts = || flows.iter().map(|flow| flow.start);
@@ -80,11 +115,14 @@ pub(super) fn loads(config: &SimConfig, routes: &Routes, flows: &[&FlowSpec]) ->
     let by_flow = !config.fabric.balance.is_by_packet();
     let (mut bits, mut path) = (vec![0.0; topology.n_ports()], Vec::new());
     for flow in flows {
-        path.clear();
-        routes.path(config.fabric.ecmp, config.seed, FlowKey::of(flow), &mut path);
         let on_the_wire = flow.bytes.as_f64() + header_bytes(config, flow);
-        for port in &path {
-            bits[port.index()] += on_the_wire * 8.0;
+        let keys = keys(config, routes, flow);
+        for key in &keys {
+            path.clear();
+            routes.path(config.fabric.ecmp, config.seed, *key, &mut path);
+            for port in &path {
+                bits[port.index()] += on_the_wire * 8.0 / keys.len() as f64;
+            }
         }
     }
     let load = |(name, ports): (&String, &Vec<PortId>)| {
@@ -98,5 +136,6 @@ pub(super) fn loads(config: &SimConfig, routes: &Routes, flows: &[&FlowSpec]) ->
             most_at: most.map(|port| topology.port_name(*port)),
         }
     };
-    topology.link_sets.iter().filter(|(name, _)| *name != "all-switch-links" && *name != "circuits").map(load).collect()
+    let is_known = |(name, ports): &(&String, &Vec<PortId>)| is_shown(name) && !has_circuits(topology, ports);
+    topology.link_sets.iter().filter(is_known).map(load).collect()
 }

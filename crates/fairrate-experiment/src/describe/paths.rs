@@ -4,9 +4,13 @@ use std::collections::BTreeSet;
 
 use fairrate_sim::routing::Routes;
 use fairrate_sim::topology::Topology;
-use fairrate_sim::{Adaptive, Balance, FaultConfig, FaultPackets, PortId, Recovery, SimConfig, Transport};
+use fairrate_sim::{
+    Adaptive, Balance, FaultConfig, FaultPackets, PortId, Recovery, SimConfig, SubflowPaths, Transport,
+};
 use fairrate_units::Time;
 use serde::Serialize;
+
+use super::load::subflows;
 
 /// Largest number of links of a fault that are named.
 const MAX_NAMED: usize = 3;
@@ -52,12 +56,11 @@ pub(super) fn routing(config: &SimConfig, routes: &Routes) -> Routing {
     let balance = config.fabric.balance;
     let has_choice = routes.has_choice();
     let has_disorder = has_choice && config.may_reorder();
+    let (taker, ports) = takers(config);
+    let hashed = |how: &str| format!("each {taker} by a hash{how}{ports}, and its packets stay in order");
     let (balance, rule) = match balance {
-        Balance::Ecmp => ("ecmp", "each flow takes one path by a hash, and its packets stay in order".to_owned()),
-        Balance::Wcmp => (
-            "wcmp",
-            "each flow takes one path by a hash in proportion to capacities, and its packets stay in order".to_owned(),
-        ),
+        Balance::Ecmp => ("ecmp", hashed("")),
+        Balance::Wcmp => ("wcmp", hashed(" in proportion to capacities")),
         Balance::Host => {
             ("host", format!("hosts choose paths by the values that their packets carry{}", entropy(config)))
         }
@@ -82,6 +85,23 @@ pub(super) fn routing(config: &SimConfig, routes: &Routes) -> Routing {
         (true, true) => format!("{rule}; packets of a flow overtake each other, and {}", receivers(config)),
     };
     Routing { balance, has_choice, has_disorder, meaning }
+}
+
+/// Returns the flows or subflows that take one path each, with the verb, and how subflows choose their ports.
+fn takers(config: &SimConfig) -> (&'static str, &'static str) {
+    let all: Vec<_> = config.flows.iter().filter_map(|flow| subflows(config, flow)).collect();
+    let n_disjoint = all.iter().filter(|(_, paths)| *paths == SubflowPaths::Disjoint).count();
+    let taker = match all.len() {
+        0 => "flow takes one path",
+        n if n == config.flows.len() => "subflow takes one path of its own",
+        _ => "flow, or each of its subflows, takes one path of its own",
+    };
+    let ports = match n_disjoint {
+        0 => "",
+        n if n == all.len() => " with ports for few shared links",
+        _ => " with ports for few shared links in some blocks",
+    };
+    (taker, ports)
 }
 
 /// Returns the rule by which hosts choose paths, in brackets.
