@@ -260,8 +260,7 @@ fn draw(
         let head = format!("{}: {}", figure.id, figure.title);
         let left_out = match all - claims.len() {
             0 => String::new(),
-            n if about.quick => format!("{n} of {all} claims have no number with --quick\n"),
-            n => format!("{n} of {all} claims have no number with these runs alone\n"),
+            n => format!("{n} of {all} claims have no number with {}\n", cause(figure, scale, args, about.quick)),
         };
         let (table, verdicts) = (sheet::table(&claims), tally.words());
         let summary = if verdicts.is_empty() { String::new() } else { format!("{verdicts}\n") };
@@ -269,6 +268,31 @@ fn draw(
         output::print_text(&format!("{head}\n\n{table}\n{summary}{left_out}{caption}\n{}\n\n", page.display()))?;
     }
     Ok(Some((json, tally)))
+}
+
+/// Returns the options that leave out runs of a figure, in words. `quick` is `true` for results of quick runs.
+fn cause(figure: &Figure, scale: &Scale, args: &Args, quick: bool) -> String {
+    let selections = [("--line", args.lines.is_empty()), ("--run", args.runs.is_empty())];
+    let mut options: Vec<&str> = selections.iter().filter(|(_, is_empty)| !is_empty).map(|(name, _)| *name).collect();
+    if quick && (options.is_empty() || lacks_selected(figure, scale, args)) {
+        options.push("--quick");
+    }
+    if options.is_empty() { "these runs alone".to_owned() } else { options.join(" and ") }
+}
+
+/// Returns `true` if the figure has selected runs in its full size that it lacks at this scale.
+fn lacks_selected(figure: &Figure, scale: &Scale, args: &Args) -> bool {
+    let full = Scale { quick: false, causes: scale.causes, seeds: scale.seeds.clone() };
+    let names = |run: &Run| (run.name.clone(), run.line.clone());
+    let here: BTreeSet<(String, String)> = (figure.runs)(scale).iter().map(names).collect();
+    let selected = selected(figure, &full, args).unwrap_or_default();
+    selected.iter().any(|run| !here.contains(&names(run)))
+}
+
+/// Returns the runs of a figure that `--run` and `--line` select.
+fn selected(figure: &Figure, scale: &Scale, args: &Args) -> Result<Vec<Run>, Failure> {
+    let runs = only("run", &args.runs, |run| &run.name, (figure.runs)(scale))?;
+    only("line", &args.lines, |run| &run.line, runs)
 }
 
 /// Returns the results of a figure's runs from a file below `from`; `None` for a calculation without such a file, which
@@ -297,8 +321,7 @@ fn read(from: &Path, figure: &Figure) -> Result<Measured, Failure> {
 /// Returns the results of all runs of a figure; `None` if they were interrupted.
 fn measure(figure: &Figure, scale: &Scale, args: &Args, jobs: usize) -> Result<Option<Measured>, Failure> {
     let store = Store::new(&args.out, figure, args.keep_runs);
-    let runs = only("run", &args.runs, |run| &run.name, (figure.runs)(scale))?;
-    let runs = only("line", &args.lines, |run| &run.line, runs)?;
+    let runs = selected(figure, scale, args)?;
     let plan: Vec<Planned<Option<Kept>>> = runs.iter().map(|run| store.planned(run, args.fresh)).collect();
     let board = Board::of_runs(args.quiet, runs.len(), plan.iter().filter(|run| run.known.is_some()).count());
     let one = |i: usize| store.run(&runs[i], &mut Watcher::new(&runs[i].label(), &board, 1));

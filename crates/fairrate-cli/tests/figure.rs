@@ -65,6 +65,25 @@ fn a_figure_of_some_lines_has_their_claims() {
     assert!(stderr(&output).contains("did you mean `255:1`?"), "{}", stderr(&output));
 }
 
+/// The options that leave runs out are named, and not `--quick`, with which alone all claims have a number.
+#[test]
+fn a_selection_is_named_as_the_cause_of_claims_without_numbers() {
+    let out = fresh_dir("figure_cause");
+    let draw = |more: &[&str]| {
+        let args = ["figure", "powertcp/fig4", "--quick", "--quiet", "--out", out.to_str().unwrap()];
+        stdout(&run(&[&args[..], more].concat()))
+    };
+    let all = draw(&[]);
+    assert!(!all.contains("have no number"), "{all}");
+    for (more, want) in [
+        (&["--line", "homa"][..], "claims have no number with --line\n"),
+        (&["--line", "homa", "--run", "10"][..], "claims have no number with --line and --run\n"),
+    ] {
+        let told = draw(more);
+        assert!(told.contains(want), "{told}");
+    }
+}
+
 /// Results of simulated runs are kept: the second time no simulation runs, and the figure is the same.
 #[test]
 fn what_was_run_is_taken_over() {
