@@ -115,6 +115,11 @@ fn convert(value: Spanned<DeValue<'_>>, source: u32, offset: usize, report: &Rep
         })),
         DeValue::Float(x) => match x.as_str().parse::<f64>() {
             Ok(x) if x.is_finite() => Value::Float(x),
+            Ok(x) if x.is_nan() => {
+                let help = "write a number, as `0.6`";
+                report.problem("scenario::out_of_range", site, "`nan` is not a number", "not a number", help);
+                Value::Float(0.0)
+            }
             _ => {
                 number_problem();
                 Value::Float(0.0)

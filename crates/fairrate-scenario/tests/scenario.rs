@@ -24,6 +24,18 @@ fn read(text: &str) -> Scenario {
     read_with(text, &Overrides::default()).unwrap_or_else(|e| panic!("{e}\n{text}"))
 }
 
+/// A number that is none is not too large.
+#[test]
+fn nan_is_said_to_be_no_number() {
+    let text = "[topology]\nkind = \"star\"\n[[traffic]]\nkind = \"poisson\"\nsizes = \"fixed\"\nsize = \"1KB\"\n\
+        stop = \"1ms\"\nload = 0.5\n";
+    for (value, want) in [("nan", "`nan` is not a number"), ("-nan", "`nan` is not a number"), ("1e999", "too large")] {
+        let error = Scenario::from_toml(text, "a.toml", Path::new(""), &set(&[("traffic.0.load", value)]));
+        let told = error.expect_err("it is refused").to_string();
+        assert!(told.contains(want), "{value}: {told}");
+    }
+}
+
 fn set(pairs: &[(&str, &str)]) -> Overrides {
     let sets = pairs.iter().map(|(k, v)| ((*k).to_owned(), (*v).to_owned())).collect();
     Overrides { sets, ..Overrides::default() }
