@@ -269,6 +269,17 @@ fn columns_of_another_type_are_an_error() {
     }
 }
 
+/// An error whose message has its cause names no source, which a report of errors would show a second time.
+#[test]
+fn a_cause_is_said_once() {
+    let dir = fresh("no-table");
+    run(&dir, &RunState::Complete);
+    std::fs::remove_file(dir.join("flows.parquet")).expect("the table");
+    let error = Results::open(&dir).expect("it opens").flows().expect_err("there is no table");
+    assert!(error.to_string().contains("flows.parquet: "), "{error}");
+    assert!(std::error::Error::source(&error).is_none(), "{error:?}");
+}
+
 #[test]
 fn columns_that_older_tables_lack_are_absent() {
     let dir = fresh("older");

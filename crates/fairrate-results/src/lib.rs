@@ -70,28 +70,28 @@ pub use writer::ResultsWriter;
 #[derive(Debug, thiserror::Error)]
 pub enum ResultsError {
     /// An error of the operating system.
-    #[error("{}: {source}", path.display())]
+    #[error("{}: {cause}", path.display())]
     Io {
         /// The file or directory.
         path: PathBuf,
         /// The cause.
-        source: std::io::Error,
+        cause: std::io::Error,
     },
     /// A table that is damaged or cannot be written.
-    #[error("{}: {source}", path.display())]
+    #[error("{}: {cause}", path.display())]
     Parquet {
         /// The table.
         path: PathBuf,
         /// The cause.
-        source: parquet::errors::ParquetError,
+        cause: parquet::errors::ParquetError,
     },
     /// A damaged `summary.json`.
-    #[error("{}: {source}", path.display())]
+    #[error("{}: {cause}", path.display())]
     Summary {
         /// The file.
         path: PathBuf,
         /// The cause.
-        source: serde_json::Error,
+        cause: serde_json::Error,
     },
     /// A directory for results that contains other files.
     #[error("`{}` holds something else than results", path.display())]
@@ -155,11 +155,11 @@ impl ResultsError {
         }
     }
 
-    fn io(path: &Path, source: std::io::Error) -> Self {
-        Self::Io { path: path.to_owned(), source }
+    fn io(path: &Path, cause: std::io::Error) -> Self {
+        Self::Io { path: path.to_owned(), cause }
     }
-    fn parquet(path: &Path, source: parquet::errors::ParquetError) -> Self {
-        Self::Parquet { path: path.to_owned(), source }
+    fn parquet(path: &Path, cause: parquet::errors::ParquetError) -> Self {
+        Self::Parquet { path: path.to_owned(), cause }
     }
 }
 

@@ -36,7 +36,7 @@ impl Results {
             return Err(ResultsError::NoResults { path: dir.to_owned() });
         }
         let text = std::fs::read_to_string(&path).map_err(|e| ResultsError::io(&path, e))?;
-        let damaged = |source| ResultsError::Summary { path: path.clone(), source };
+        let damaged = |cause| ResultsError::Summary { path: path.clone(), cause };
         let value: serde_json::Value = serde_json::from_str(&text).map_err(damaged)?;
         // Results of version 1 contained no schema.
         let found = value["schema"].as_str().unwrap_or("fairrate.results/1");

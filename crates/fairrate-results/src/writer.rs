@@ -491,7 +491,7 @@ fn write_summary(dir: &Path, summary: &mut Summary) -> Result<(), ResultsError> 
 }
 
 fn summary_text(path: &Path, summary: &mut Summary) -> Result<String, ResultsError> {
-    summary.signed_json().map_err(|source| ResultsError::Summary { path: path.to_owned(), source })
+    summary.signed_json().map_err(|cause| ResultsError::Summary { path: path.to_owned(), cause })
 }
 
 fn write_file(dir: &Path, name: &str, content: impl AsRef<[u8]>) -> Result<(), ResultsError> {
