@@ -134,7 +134,7 @@ mod tests {
         assert_eq!(error("0.1KiB").1, "write `102B` or `103B`");
         assert!("1.00000000000000000001MB".parse::<Bytes>().is_err());
         let good = ["1.50KB", "2.0B", "0.5KiB", "0.000001MB", "0B", "1.500000000000000000000000KB"];
-        assert_eq!(good.map(|text| text.parse()), [1_500, 2, 512, 1, 0, 1_500].map(|n| Ok(Bytes::new(n))));
+        assert_eq!(good.map(str::parse), [1_500, 2, 512, 1, 0, 1_500].map(|n| Ok(Bytes::new(n))));
         assert_eq!("0.5ps".parse::<Time>().unwrap_err().to_string(), "less than 1ps in time `0.5ps`");
         assert_eq!("0.0009kbps".parse::<Rate>().unwrap_err().help(), "write `0bps`, or at least `1bps`");
         assert_eq!("0.3333333333333us".parse(), Ok(Time::from_ps(333_333)));
