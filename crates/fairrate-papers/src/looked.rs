@@ -37,7 +37,7 @@ const LOOKED_AT: &[(&str, &str)] = &[
         "rocc/fig11",
         "DCQCN and HPCC with constants of the authors' code and with all of it, and HPCC's increase by its formula",
     ),
-    ("rocc/fig12", "BFC's number of queues and the delay of links"),
+    ("rocc/fig12", "BFC's number of queues and the delay of links, and DCQCN's marks and step of the authors' code"),
     (
         "rocc/fig16",
         "PFC by ingress in earlier runs, whole gains on low queues, DCQCN with the constants of the authors' code, HPCC without its \

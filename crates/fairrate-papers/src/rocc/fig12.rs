@@ -3,7 +3,7 @@
 use fairrate_report::panel::{Axis, Panel};
 
 use super::baselines::{
-    AT_ONCE, BFC, DCQCN, HPCC, HPCC_BY_LINE_RATE, OMNET, PACC, Says, by_seeds, claim, is_random, ratios,
+    AT_ONCE, BFC, DCQCN, DCQCN_AUTHORS, HPCC, HPCC_BY_LINE_RATE, OMNET, PACC, Says, by_seeds, claim, is_random, ratios,
 };
 use super::star::{ROCC, SAMPLE, goodputs, worst};
 use crate::claim::{Claim, Rule};
@@ -41,8 +41,8 @@ const BFC_SHORT: Variant = BFC.with(
 );
 /// DCQCN as in the code of RoCC's authors.
 const DCQCN_OMNET: Variant = DCQCN.with("dcqcn-omnet", "dcqcn, rocc-omnet", &[OMNET, AT_ONCE]);
-const LOOKS: [&str; 9] =
-    ["powertcp", "dcqcn", "hpcc", "dctcp", "timely", "theta-powertcp", "swift", "line-rate", "rocc"];
+const LOOKS: [&str; 10] =
+    ["powertcp", "dcqcn", "hpcc", "dctcp", "timely", "theta-powertcp", "swift", "line-rate", "rocc", "bfc"];
 /// The paper has no durations; the second half is measured.
 const DURATION: &str = "200ms";
 const STEADY_S: (f64, f64) = (0.1, 0.2);
@@ -52,7 +52,7 @@ const FAIR_D1: f64 = 8.75;
 const FAIR_GBPS: f64 = 100.0 / 7.0;
 
 fn shown() -> impl Iterator<Item = Variant> {
-    JUDGED.into_iter().chain([BFC_ONE, BFC_SHORT, DCQCN_OMNET])
+    JUDGED.into_iter().chain([BFC_ONE, BFC_SHORT, DCQCN_OMNET, DCQCN_AUTHORS])
 }
 
 fn runs(scale: &Scale) -> Vec<Run> {
@@ -170,7 +170,7 @@ fn of_a(points: &Points) -> Vec<Claim> {
             ],
         }
     };
-    JUDGED.iter().chain([&DCQCN_OMNET]).flat_map(judged).collect()
+    JUDGED.iter().chain([&DCQCN_OMNET, &DCQCN_AUTHORS]).flat_map(judged).collect()
 }
 
 /// Returns the change of a rate of 12a from the fair one, in per cent, seed by seed.
