@@ -70,9 +70,12 @@ impl Ports {
         Self { config, hosts, last, watchers, together, logs: HashMap::new(), pauses: HashMap::new() }
     }
 
-    /// Returns the ports by which a packet may leave that waits at `port`.
-    fn servers(&self, port: PortId) -> Vec<PortId> {
-        self.together.get(&port).cloned().unwrap_or_else(|| vec![port])
+    /// Calls `act` for each port by which a packet may leave that waits at `port`.
+    fn of_each_server(&mut self, port: PortId, act: impl Fn(&mut Self, PortId)) {
+        match self.together.get(&port).cloned() {
+            None => act(self, port),
+            Some(all) => all.into_iter().for_each(|server| act(self, server)),
+        }
     }
 
     pub(crate) fn config(&self) -> &SimConfig {
@@ -115,7 +118,7 @@ impl Ports {
 
     /// Records that somebody begins to wait at `port`.
     pub(crate) fn watch(&mut self, port: PortId) {
-        self.servers(port).into_iter().for_each(|server| self.watch_one(server));
+        self.of_each_server(port, Self::watch_one);
     }
 
     fn watch_one(&mut self, port: PortId) {
@@ -133,9 +136,10 @@ impl Ports {
 
     /// Records that somebody waits at `port` no more.
     pub(crate) fn unwatch(&mut self, port: PortId) {
-        for server in self.servers(port) {
-            self.watchers[server.index()] = self.watchers[server.index()].saturating_sub(1);
-        }
+        self.of_each_server(port, |ports, server| {
+            let watchers = &mut ports.watchers[server.index()];
+            *watchers = watchers.saturating_sub(1);
+        });
     }
 
     /// Records the pause or resumption of a class of `port`.
