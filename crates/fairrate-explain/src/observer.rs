@@ -348,9 +348,6 @@ impl Observer {
     /// Notes a step of a sender.
     fn sender(&mut self, event: &SenderEvent) {
         let &SenderEvent { t, flow, lane, step } = event;
-        if matches!(step, SenderStep::Notified { .. }) {
-            return;
-        }
         let Some((track, ports)) = self.track(flow, lane) else { return };
         if !std::mem::replace(&mut track.is_watching_nic, track.outcome.is_none()) && track.is_watching_nic {
             ports.watch(track.nic);

@@ -1,8 +1,8 @@
 //! The inputs of a run, as its results state them.
 
-use std::collections::HashSet;
+use std::collections::BTreeSet;
 
-use fairrate_sim::{FailureWindows, SimConfig};
+use fairrate_sim::{FailureWindows, SimConfig, message_groups};
 use fairrate_units::Time;
 
 /// The inputs of a run, which its results contain or name.
@@ -30,11 +30,10 @@ pub struct RunInputs<'a> {
 
 impl RunInputs<'_> {
     /// Returns the traffic blocks whose flows have no rows.
-    pub(crate) fn without_rows(&self) -> HashSet<u32> {
+    pub(crate) fn without_rows(&self) -> BTreeSet<u32> {
         if self.messages {
-            return HashSet::new();
+            return BTreeSet::new();
         }
-        let (collectives, jobs) = (&self.config.collectives, &self.config.jobs);
-        collectives.iter().map(|spec| spec.group).chain(jobs.iter().map(|spec| spec.group)).collect()
+        message_groups(&self.config.collectives, &self.config.jobs)
     }
 }

@@ -1,6 +1,6 @@
 //! Writing of results while a run goes on.
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
@@ -42,7 +42,7 @@ pub struct ResultsWriter {
     files: Vec<String>,
     specs: Shared<FlowSpec>,
     /// The traffic blocks whose flows have no rows.
-    without_rows: HashSet<u32>,
+    without_rows: BTreeSet<u32>,
     names: Names,
     meter: Meter,
     recovery: Option<RecoveryMeter>,

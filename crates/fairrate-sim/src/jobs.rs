@@ -1,9 +1,10 @@
 //! The times of a job's operations and iterations, from the outcomes of its tasks.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use fairrate_units::{Bytes, Time};
 
+use crate::collectives::CollectiveSpec;
 use crate::config::SimConfig;
 use crate::ids::{NodeId, TaskId};
 use crate::output::TaskOutcome;
@@ -142,6 +143,11 @@ pub struct PartOutcome {
     /// Time at which the rank had computed, or had received all that it receives and handed all that it sends to the
     /// NIC.
     pub end: Time,
+}
+
+/// Returns the traffic blocks whose flows are messages of `collectives` or `jobs`.
+pub fn message_groups(collectives: &[CollectiveSpec], jobs: &[JobSpec]) -> BTreeSet<u32> {
+    collectives.iter().map(|spec| spec.group).chain(jobs.iter().map(|spec| spec.group)).collect()
 }
 
 /// The times of a rank in an iteration. They add up to the time from its start to its end.

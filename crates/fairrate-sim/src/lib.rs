@@ -51,6 +51,7 @@ pub use ids::{FlowId, HostId, NodeId, PortId, TaskId};
 pub use input_error::{FieldError, FileError};
 pub use jobs::{
     JobBook, JobIteration, JobSpec, OperationKind, OperationSpec, PartOutcome, PartSpec, ProcessGroup, RankTimes,
+    message_groups,
 };
 pub use output::*;
 pub use packet::PacketKind;

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use fairrate_sim::routing::{FlowKey, Routes, subflow_keys};
 use fairrate_sim::topology::Topology;
-use fairrate_sim::{FlowSpec, PortId, SimConfig, SubflowPaths, Transport, Trigger};
+use fairrate_sim::{FlowSpec, PortId, SimConfig, SubflowPaths, Transport, Trigger, message_groups};
 use fairrate_units::{Bytes, Time};
 use serde::Serialize;
 
@@ -39,10 +39,9 @@ pub struct LeftOut {
 pub(super) fn arrivals(config: &SimConfig) -> (Vec<&FlowSpec>, Vec<LeftOut>) {
     let finite = || config.flows.iter().filter(|flow| flow.bytes != Bytes::MAX);
     let waiting = || finite().filter(|flow| flow.trigger != Trigger::Time);
-    let collectives = config.collectives.iter().map(|collective| collective.group);
-    let jobs: BTreeSet<u32> = collectives.chain(config.jobs.iter().map(|job| job.group)).collect();
-    let is_job = |flow: &&FlowSpec| flow.trigger != Trigger::Dependencies || jobs.contains(&flow.group);
-    let whole: BTreeSet<u32> = waiting().filter(is_job).map(|flow| flow.group).collect();
+    let messages = message_groups(&config.collectives, &config.jobs);
+    let is_of_loop = |flow: &&FlowSpec| flow.trigger != Trigger::Dependencies || messages.contains(&flow.group);
+    let whole: BTreeSet<u32> = waiting().filter(is_of_loop).map(|flow| flow.group).collect();
     let is_known = |flow: &FlowSpec| flow.trigger == Trigger::Time && !whole.contains(&flow.group);
     let groups: BTreeSet<u32> = waiting().map(|flow| flow.group).collect();
     let mut left_out: Vec<LeftOut> = groups.iter().map(|&group| LeftOut { group, flows: 0, of: 0 }).collect();

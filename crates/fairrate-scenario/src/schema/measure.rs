@@ -1,6 +1,8 @@
 //! `[measure]`: the time window in which queues, utilisation, goodput and slowdowns are measured, and the flows that
 //! have rows.
 
+use std::collections::BTreeSet;
+
 use fairrate_sim::{FailureWindows, FlowSpec, Trigger};
 use fairrate_units::{Bytes, Time};
 
@@ -48,14 +50,14 @@ pub(super) fn read(root: &mut Section<'_>, has_arrivals: bool) -> Measure {
     Measure { from: from.value, until: until.value, from_site, until_site, messages }
 }
 
-/// Returns the window, once the flows are known, without that of failures. `is_message` returns `true` for the groups
-/// of collectives and jobs, whose messages wait for each other by their nature.
+/// Returns the window, once the flows are known, without that of failures. Flows of the groups `messages` wait for each
+/// other by their nature.
 pub(super) fn build(
     report: &Report,
     measure: &Measure,
     run: &Run,
     flows: &[FlowSpec],
-    is_message: impl Fn(u32) -> bool,
+    messages: &BTreeSet<u32>,
 ) -> Window {
     let timed = || flows.iter().filter(|flow| flow.trigger == Trigger::Time).map(|flow| flow.start);
     let from = match measure.from {
@@ -63,7 +65,7 @@ pub(super) fn build(
         OrWord::Word(_) => timed().min().unwrap_or_default(),
     };
     let has_endless = flows.iter().any(|flow| flow.bytes == Bytes::MAX);
-    let waits = flows.iter().any(|flow| flow.trigger == Trigger::Dependencies && !is_message(flow.group));
+    let waits = flows.iter().any(|flow| flow.trigger == Trigger::Dependencies && !messages.contains(&flow.group));
     let last = timed().max().unwrap_or_default();
     let until = match measure.until {
         OrWord::Value(until) => Some(until),

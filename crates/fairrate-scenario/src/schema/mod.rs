@@ -33,6 +33,7 @@ use fairrate_sim::topology::Topology;
 use fairrate_sim::workload::Workload;
 use fairrate_sim::{
     ClockRule, FabricConfig, FlowSpec, NodeId, ProbeSpec, SimConfig, Stack, StopRule, TieRule, TransportConfig,
+    message_groups,
 };
 use fairrate_units::{Bytes, Rate, Time};
 
@@ -204,9 +205,7 @@ fn build(report: &Report, sections: Sections<'_>, extent: Extent) -> Result<Reso
     let probes = if has_flows { probe::build(report, &probes, &names, &flows) } else { Vec::new() };
     check_samples(report, &run, &probes);
     let Stack { transport, cc } = stacks.first().clone();
-    let mut window = measure::build(report, &measure, &run, &flows, |group| {
-        collectives.iter().any(|of| of.group == group) || jobs.iter().any(|of| of.group == group)
-    });
+    let mut window = measure::build(report, &measure, &run, &flows, &message_groups(&collectives, &jobs));
     window.failure = recovery::windows(&topology, &faults, transport.mtu, window.from, &run.end);
     let Run { name, description, profile, seed, end: stop, .. } = run;
     let config = SimConfig {
