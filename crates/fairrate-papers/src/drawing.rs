@@ -1,5 +1,7 @@
 //! Panels of lines, as in figures of papers.
 
+use std::collections::BTreeMap;
+
 use fairrate_report::panel::{Axis, Panel, Series};
 use fairrate_report::style::{Style, styles};
 
@@ -14,12 +16,28 @@ pub struct Line<'a> {
     pub name: String,
     pub cc: &'a str,
     pub points: Vec<(f64, f64)>,
+    /// The least and the most of all seeds at each point; empty if there is one seed, or only one is drawn.
+    pub range: Vec<(f64, f64)>,
 }
 
 impl<'a> Line<'a> {
     /// Returns a line with its algorithm's name.
     pub fn of(cc: &'a str, points: &[(f64, f64)]) -> Self {
-        Self { name: cc.to_owned(), cc, points: points.to_vec() }
+        Self { name: cc.to_owned(), cc, points: points.to_vec(), range: Vec::new() }
+    }
+
+    /// Returns a line of the first of the `seeds`, with its algorithm's name and the range over all of them. Their
+    /// series have the same x.
+    pub fn ranged<'b>(cc: &'a str, seeds: impl Iterator<Item = &'b Vec<(f64, f64)>>) -> Self {
+        let mut at_x: BTreeMap<u64, (f64, f64)> = BTreeMap::new();
+        let seeds: Vec<_> = seeds.collect();
+        for &(x, y) in seeds.iter().copied().flatten() {
+            let (least, most) = at_x.entry(x.to_bits()).or_insert((y, y));
+            (*least, *most) = (least.min(y), most.max(y));
+        }
+        let line = Self::of(cc, seeds.first().map_or(&[], |first| first.as_slice()));
+        let range = line.points.iter().filter(|_| 1 < seeds.len()).map(|(x, _)| at_x[&x.to_bits()]).collect();
+        Self { range, ..line }
     }
 }
 
@@ -31,8 +49,9 @@ pub fn panel(title: impl Into<String>, x: Axis, y: Axis, lines: Vec<Line<'_>>) -
 }
 
 fn series(line: Line<'_>, style: Style) -> Series {
-    let (x, y) = thinned(&line.points, POINTS).into_iter().unzip();
-    Series { key: line.name.clone(), name: line.name, style, x, y, ..Series::default() }
+    let points = if line.range.is_empty() { thinned(&line.points, POINTS) } else { line.points };
+    let ((x, y), (low, high)) = (points.into_iter().unzip(), line.range.into_iter().unzip());
+    Series { key: line.name.clone(), name: line.name, style, x, y, low, high, ..Series::default() }
 }
 
 /// A line in a panel of words: for each word its values over seeds.
@@ -84,4 +103,19 @@ pub fn with_level(mut panel: Panel, name: &str, y: f64, (from, to): (f64, f64)) 
         ..Series::default()
     });
     panel
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_range_is_that_of_all_seeds_at_the_points_of_the_first() {
+        let seeds = [vec![(0.0, 2.0), (1.0, 5.0)], vec![(0.0, 1.0), (1.0, 7.0)], vec![(0.0, 3.0), (2.0, 9.0)]];
+        let line = Line::ranged("hpcc", seeds.iter());
+        assert_eq!((line.points, line.range), (seeds[0].clone(), vec![(1.0, 3.0), (5.0, 7.0)]));
+        let alone = Line::ranged("hpcc", seeds[..1].iter());
+        assert_eq!((alone.points.len(), alone.range.len()), (2, 0), "one seed has no range");
+        assert!(Line::ranged("hpcc", [].iter()).points.is_empty());
+    }
 }

@@ -68,7 +68,8 @@ impl About {
     }
 }
 
-/// Returns the table as CSV. It has the series of the first seed alone, as pictures do.
+/// Returns the table as CSV. Of a series it has the first seed alone, unless the point keeps it
+/// [of each seed](Point::of_each_seed).
 pub fn write(about: &About, points: &Points) -> String {
     detailed(about, points, FULL)
 }
@@ -88,7 +89,7 @@ fn detailed(about: &About, points: &Points, detail: Detail) -> String {
             Row { run, line, seed, what, x: x.map(|x| rounded(x, detail.digits)), y: rounded(y, detail.digits) }
         };
         let numbers = point.numbers.iter().map(|(what, &y)| row(what, None, y));
-        let series = point.series.iter().filter(|_| is_first);
+        let series = point.series.iter().filter(|(what, _)| is_first || point.of_each_seed.contains(*what));
         let series = series
             .flat_map(|(what, pairs)| thinned(pairs, detail.points).into_iter().map(|(x, y)| row(what, Some(x), y)));
         numbers.chain(series).for_each(|row| csv.serialize(row).expect("memory takes it"));
@@ -148,7 +149,8 @@ pub fn read(text: &str) -> Result<(About, Points), String> {
         }
     }
     let mut points = Points::default();
-    for ((run, line, seed), point) in of_runs {
+    for ((run, line, seed), mut point) in of_runs {
+        point.of_each_seed = point.series.keys().cloned().collect();
         points.add(&run, &line, seed, point);
     }
     Ok((about, points))
@@ -167,7 +169,8 @@ mod tests {
         let mut points = Points::default();
         for seed in [1, 2] {
             let series = vec![(0.0, 1.0), (0.5, -2e-12)];
-            let point = Point::of([("a, \"b\"", 0.1 + 0.2), ("c", 1e20)]).with("s", series);
+            let point = Point::of([("a, \"b\"", 0.1 + 0.2), ("c", 1e20)]).with("s", series.clone());
+            let point = point.with_each_seed("each", series);
             points.add("60 %, here", "powertcp", Some(seed), point);
         }
         points.add("law", "hpcc", None, Point::of([("a", 4.0)]));
@@ -177,7 +180,8 @@ mod tests {
         assert_eq!((read_about, write(&about, &back)), (about, text));
         assert_eq!(back.values("60 %, here", "powertcp", "a, \"b\""), [0.3, 0.3]);
         assert_eq!(back.series("60 %, here", "powertcp", "s"), [(0.0, 1.0), (0.5, -2e-12)]);
-        assert_eq!(back.iter().filter(|(.., point)| !point.series.is_empty()).count(), 1);
+        let seeds_of = |what| back.each_seed("60 %, here", "powertcp", what).count();
+        assert_eq!((seeds_of("s"), seeds_of("each")), (1, 2));
     }
 
     #[test]

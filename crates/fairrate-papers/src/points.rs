@@ -1,6 +1,6 @@
 //! The results of runs: numbers and series, by name.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use fairrate_report::bootstrap::Estimate;
 use fairrate_report::series::peaks;
@@ -13,6 +13,9 @@ pub struct Point {
     pub numbers: BTreeMap<String, f64>,
     /// Pairs of x and y.
     pub series: BTreeMap<String, Vec<(f64, f64)>>,
+    /// Names of the series that a written table has from this seed even if it is not the first.
+    #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
+    pub of_each_seed: BTreeSet<String>,
 }
 
 impl Point {
@@ -27,6 +30,20 @@ impl Point {
     pub fn with(mut self, name: &str, series: Vec<(f64, f64)>) -> Self {
         self.series.insert(name.to_owned(), series);
         self
+    }
+
+    /// Returns the point with a series that is kept of each seed, for the range over seeds. Its x are those of all
+    /// seeds.
+    #[must_use]
+    pub fn with_each_seed(mut self, name: &str, series: Vec<(f64, f64)>) -> Self {
+        self.of_each_seed.insert(name.to_owned());
+        self.with(name, series)
+    }
+
+    /// Returns the point with its numbers alone, for a run that is not drawn.
+    #[must_use]
+    pub fn without_series(self) -> Self {
+        Self { numbers: self.numbers, ..Self::default() }
     }
 }
 
@@ -63,6 +80,7 @@ impl Points {
                     Some((_, here)) => {
                         here.numbers.extend(point.numbers);
                         here.series.extend(point.series);
+                        here.of_each_seed.extend(point.of_each_seed);
                     }
                 }
             }
@@ -110,7 +128,12 @@ impl Points {
 
     /// Returns the series `what` of the first seed that has it.
     pub fn series(&self, name: &str, line: &str, what: &str) -> &[(f64, f64)] {
-        self.of(name, line).find_map(|point| point.series.get(what)).map_or(&[], Vec::as_slice)
+        self.each_seed(name, line, what).next().map_or(&[], Vec::as_slice)
+    }
+
+    /// Returns the series `what` of each seed that has it.
+    pub fn each_seed(&self, name: &str, line: &str, what: &str) -> impl Iterator<Item = &Vec<(f64, f64)>> {
+        self.of(name, line).filter_map(move |point| point.series.get(what))
     }
 }
 

@@ -77,8 +77,7 @@ fn panels(points: &Points) -> Vec<Panel> {
         let shown = Line::of("powertcp", &ms_from(points.series("outage", LINE, what), 0.0, (0.0, END_MS as f64)));
         let dead = |(name, ms): (&str, u64)| Line {
             name: name.to_owned(),
-            cc: "line-rate",
-            points: vec![(ms as f64, 0.0), (ms as f64, most)],
+            ..Line::of("line-rate", &[(ms as f64, 0.0), (ms as f64, most)])
         };
         let x = Axis { link: "time", ..Axis::new("time (ms)") };
         panel(title, x, y, vec![shown, dead(("it dies", DEAD_MS.0)), dead(("it is back", DEAD_MS.1))])

@@ -56,10 +56,18 @@ const DRAWN: [&Variant; 6] = [&PERC, &RCP, &NO_WAIT, &FIRST_WAITS, &CHARNY, &LOW
 /// End of the drawn time, in microseconds.
 const SHOWN_US: f64 = 200.0;
 const SHOWN_OF_RCP_US: f64 = 1_000.0;
+/// Number of samples between two that are drawn of RCP.
+const RCP_EVERY: usize = 5;
 
 fn runs(scale: &Scale) -> Vec<Run> {
     let run = |variant: &Variant| {
         let sets: Vec<_> = [("duration", "5ms")].iter().chain(variant.sets).copied().collect();
+        let is_seeded = variant.cc == "rcp";
+        let is_drawn = DRAWN.iter().any(|drawn| drawn.line == variant.line);
+        let read = move |record: &Record| {
+            let point = read(record, is_seeded);
+            if is_drawn { point } else { point.without_series() }
+        };
         Run::of("chain", SCENARIO, variant.cc, &sets, read).called(variant.line).with_file("perc-chain.csv", FLOW_LIST)
     };
     // RCP's ports draw the phase of their intervals; the others have no random part.
@@ -70,8 +78,8 @@ fn runs(scale: &Scale) -> Vec<Run> {
     DRAWN.iter().chain([&&IDEAL, &&DELAY_AT_HOSTS, &&DELAY_AT_LINKS]).flat_map(seeded).collect()
 }
 
-/// Reads the rates, which are sampled every microsecond.
-fn read(record: &Record) -> Point {
+/// Reads the rates, which are sampled every microsecond. Where seeds differ, those that are drawn are kept of each.
+fn read(record: &Record, is_seeded: bool) -> Point {
     let rates = [0, 1, 2, 3].map(|flow| record.rate_gbps(flow));
     let mut point = Point::default();
     for ((name, _), (rate, want)) in FLOWS.iter().zip(rates.iter().zip(OPTIMUM)) {
@@ -79,8 +87,13 @@ fn read(record: &Record) -> Point {
             let after_us = settle(rate, (0.0, END_US * 1e-6), want, tolerance) * 1e6;
             point.numbers.insert(format!("{name} {within}"), after_us.min(END_US));
         }
-        let in_us = rate.iter().map(|(t, rate)| (t * 1e6, *rate));
-        point = point.with(name, in_us.filter(|(t, _)| *t <= SHOWN_OF_RCP_US).collect());
+        let in_us = rate.iter().map(|(t, rate)| ((t * 1e6).round(), *rate));
+        let shown = in_us.filter(|(t, _)| *t <= SHOWN_OF_RCP_US);
+        point = if is_seeded {
+            point.with_each_seed(name, shown.step_by(RCP_EVERY).collect())
+        } else {
+            point.with(name, shown.collect())
+        };
     }
     let all = FLOWS.map(|(name, _)| point.numbers[&format!("{name} 5 %")]).into_iter().fold(0.0, f64::max);
     let chain = chain();
@@ -102,13 +115,18 @@ fn panels(points: &Points) -> Vec<Panel> {
             "perc" => (SHOWN_US, &[(50.0, 5.0), (100.0, 25.0), (100.0, 35.0)]),
             _ => (SHOWN_US, &[]),
         };
+        let seeds = points.each_seed("chain", variant.line, FLOWS[0].0).count();
         let line = |(name, look): (&str, &'static str)| {
-            let shown = points.series("chain", variant.line, name).iter().copied();
-            let shown: Vec<_> = shown.filter(|(t, _)| *t <= shown_us).collect();
-            Line { name: name.to_owned(), ..Line::of(look, &shown) }
+            let shown = |series: &Vec<(f64, f64)>| series.iter().copied().filter(|(t, _)| *t <= shown_us).collect();
+            let shown: Vec<Vec<_>> = points.each_seed("chain", variant.line, name).map(shown).collect();
+            Line { name: name.to_owned(), ..Line::ranged(look, shown.iter()) }
         };
         let x = Axis::new("time (us)").showing(0.0, shown_us);
-        let title = if variant.cc == "rcp" { format!("{}, one seed", variant.line) } else { variant.line.to_owned() };
+        let title = match (variant.cc, seeds) {
+            ("rcp", 1) => format!("{}, one seed", variant.line),
+            ("rcp", _) => format!("{}, one seed and the range of {seeds}", variant.line),
+            _ => variant.line.to_owned(),
+        };
         let panel = panel(title, x, Axis::new("rate (Gb/s)").showing(0.0, 60.0), FLOWS.map(line).into());
         with_marks(with_optimum(panel, (0.0, shown_us)), "paper: there by then", 2, stated)
     };

@@ -1,12 +1,11 @@
 //! Figure 6: slowdowns of web search by flow size, at 20 and 60 % of the ToR uplinks.
 
-use fairrate_report::panel::{Axis, Panel};
+use fairrate_report::panel::Panel;
 
 use super::websearch::{
-    DCQCN, HOMA_1, HOMA_6, HOMA_FIFO, HPCC, Line, POWERTCP, Reading, THETA, TIMELY, at, runs as runs_at,
+    DCQCN, HOMA_1, HOMA_6, HOMA_FIFO, HPCC, Line, POWERTCP, Reading, THETA, TIMELY, at, by_size_panel, runs as runs_at,
 };
 use crate::claim::{Claim, Rule};
-use crate::drawing::{self, panel};
 use crate::experiment::Run;
 use crate::figure::{Figure, Kind, Scale};
 use crate::points::Points;
@@ -40,21 +39,9 @@ fn runs(scale: &Scale) -> Vec<Run> {
 }
 
 fn panels(points: &Points) -> Vec<Panel> {
-    let draw = |(reading, load): (Reading, u32)| {
-        let lines = LINES.iter().chain(&HOMA[..1]).map(|line| drawing::Line {
-            name: line.name.to_owned(),
-            ..drawing::Line::of(line.cc, points.series(&at(reading, load), line.name, "by size"))
-        });
-        let lines = lines.filter(|line| !line.points.is_empty()).collect();
-        let (x, y) =
-            (Axis::new("flow size up to (KB)").logarithmic(), Axis::new("99.9th percentile of slowdown").logarithmic());
-        panel(format!("{}, one seed", at(reading, load)), x, y, lines)
-    };
-    [Reading::Own, Reading::Traffic]
-        .into_iter()
-        .flat_map(|reading| LOADS.map(|load| (reading, load)))
-        .map(draw)
-        .collect()
+    let drawn: Vec<Line> = LINES.iter().chain(&HOMA[..1]).copied().collect();
+    let of = |reading| LOADS.map(|load| by_size_panel(points, reading, load, &drawn));
+    [Reading::Own, Reading::Traffic].into_iter().flat_map(of).collect()
 }
 
 /// The text's statements on 99.9th percentiles of a line against another's, in per cent: load, class, line, other line,

@@ -1,12 +1,11 @@
 //! Figure 6 with what the text says of buffers, and enough flows for a 99.9th percentile: buffers by the bandwidth of a
 //! switch, and a second of arrivals at 60 %.
 
-use fairrate_report::panel::{Axis, Panel};
+use fairrate_report::panel::Panel;
 
 use super::fig6::{SAYS, against};
-use super::websearch::{HPCC, Line, POWERTCP, Reading, THETA, TIMELY, at, runs as runs_at};
+use super::websearch::{HPCC, Line, POWERTCP, Reading, THETA, TIMELY, by_size_panel, runs as runs_at};
 use crate::claim::Claim;
-use crate::drawing::{self, panel};
 use crate::experiment::Run;
 use crate::figure::{Figure, Kind, Scale};
 use crate::points::Points;
@@ -31,13 +30,7 @@ fn runs(scale: &Scale) -> Vec<Run> {
 }
 
 fn panels(points: &Points) -> Vec<Panel> {
-    let line = |line: &Line| drawing::Line {
-        name: line.name.to_owned(),
-        ..drawing::Line::of(line.cc, points.series(&at(READING, LOAD), line.name, "by size"))
-    };
-    let (x, y) =
-        (Axis::new("flow size up to (KB)").logarithmic(), Axis::new("99.9th percentile of slowdown").logarithmic());
-    vec![panel(format!("{}, one seed", at(READING, LOAD)), x, y, LINES.iter().map(line).collect())]
+    vec![by_size_panel(points, READING, LOAD, &LINES)]
 }
 
 fn claims(points: &Points) -> Vec<Claim> {

@@ -1,7 +1,5 @@
 //! Figure 8: circuits that are up for a day of each week.
 
-use std::collections::BTreeMap;
-
 use fairrate_report::panel::{Axis, Panel};
 use fairrate_report::stats;
 use fairrate_sim::topology::{CircuitState, Circuits};
@@ -12,7 +10,7 @@ use crate::drawing::{Line, panel};
 use crate::experiment::Run;
 use crate::figure::{Figure, Kind, Scale};
 use crate::points::{Point, Points};
-use crate::record::{Record, Samples, ms_from, seconds};
+use crate::record::{Record, Samples, seconds};
 
 pub const FIGURE: Figure = Figure {
     id: "powertcp/fig8",
@@ -74,8 +72,8 @@ const NEAR_ZERO_KB: f64 = 30.0;
 const BIN: usize = 10;
 /// Time after a day until packets queued for the circuit have left the VOQ.
 const DRAINED: Time = Time::from_us(150);
-/// The time in the picture, in milliseconds around the begin of a day.
-const SHOWN_MS: (f64, f64) = (-0.7, 0.6);
+/// The time in the picture before and after the begin of a day.
+const SHOWN: (Time, Time) = (Time::from_us(700), Time::from_us(600));
 
 fn runs(scale: &Scale) -> Vec<Run> {
     let racks = if scale.quick { &RACKS[..1] } else { &RACKS[..] };
@@ -93,7 +91,7 @@ fn runs(scale: &Scale) -> Vec<Run> {
         let is_drawn = SENDERS.iter().any(|(drawn, ..)| *drawn == name);
         let read = move |record: &Record| {
             let point = Pair::of(record, &format!("tor{racks}")).point();
-            if is_drawn { point } else { Point { series: BTreeMap::new(), ..point } }
+            if is_drawn { point } else { point.without_series() }
         };
         Run::of(name, SCENARIO, variant.cc, &sets, read).called(variant.line).seeded(racks)
     };
@@ -161,13 +159,18 @@ impl<'a> Pair<'a> {
         filled.map_or(seconds(self.circuits.day), |bin| bin.0 - begin) * 1e6
     }
 
-    /// Returns the throughput of the transmitter that serves the VOQ, in Gb/s. The uplink carries acknowledgments of
-    /// another pair too.
-    fn throughput(&self) -> Vec<(f64, f64)> {
-        let ways = [self.voq.throughput_gbps(BIN), self.record.port("tor0", "core0").throughput_gbps(BIN)];
-        let [by_circuit, by_uplink] = ways;
-        let served = |((t, circuit), (_, uplink)): ((f64, f64), (f64, f64))| (t, circuit.max(uplink));
-        by_circuit.into_iter().zip(by_uplink).map(served).collect()
+    /// Returns the throughput of the transmitter that serves the VOQ in Gb/s, and the VOQ in KB, around the begin of a
+    /// day: means over bins, at their ends in milliseconds. The uplink carries acknowledgments of another pair too.
+    fn around(&self, begin: Time) -> [Vec<(f64, f64)>; 2] {
+        let (from, to) = (begin.saturating_sub(SHOWN.0), begin + SHOWN.1);
+        let (voq, uplink) = (self.voq.within(from, to), self.record.port("tor0", "core0").within(from, to));
+        let served = voq.throughput_gbps(BIN).into_iter().zip(uplink.throughput_gbps(BIN));
+        let served = served.map(|((_, circuit), (_, uplink))| circuit.max(uplink)).collect::<Vec<_>>();
+        let kb: Vec<f64> = voq.queue_kb().into_iter().map(|(_, kb)| kb).collect();
+        let kb = kb.chunks_exact(BIN).filter_map(stats::mean).collect();
+        // All pairs have the same times, which a difference of two times in seconds would not give.
+        let ends_ms = (1..).map(|bin: u32| (f64::from(bin) * BIN as f64 - SHOWN.0.as_us_f64()) * 1e-3);
+        [served, kb].map(|values: Vec<f64>| ends_ms.clone().zip(values).collect())
     }
 
     /// Reads whole weeks after the first; the picture is of the first day in them.
@@ -188,7 +191,7 @@ impl<'a> Pair<'a> {
             days.iter().flat_map(|day| day.queue_kb().into_iter().map(|(_, kb)| kb).collect::<Vec<_>>()).collect();
         let mean = |values: &[f64]| stats::mean(values).unwrap_or(f64::NAN);
         let percentile = |values: &[f64], p| stats::percentile(values, p).unwrap_or(f64::NAN);
-        let around = |series: &[(f64, f64)]| ms_from(series, seconds(first), SHOWN_MS);
+        let [throughput, voq] = self.around(first);
         Point::of([
             ("utilisation", mean(&days.iter().filter_map(Samples::used).collect::<Vec<_>>())),
             ("filled", mean(&days.iter().map(|day| self.filled_us(day)).collect::<Vec<_>>())),
@@ -198,9 +201,12 @@ impl<'a> Pair<'a> {
             ("latency p99", percentile(&all, 0.99)),
             ("settled p99", percentile(&settled, 0.99)),
         ])
-        .with("throughput", around(&self.throughput()))
-        .with("voq", around(&self.voq.queue_kb()))
-        .with("latency", (0..=100).map(f64::from).map(|p| (p, percentile(&all, p / 100.0))).collect())
+        .with_each_seed("throughput", throughput)
+        .with_each_seed("voq", voq)
+        .with_each_seed(
+            "latency",
+            (0..=50).map(|i| 2.0 * f64::from(i)).map(|p| (p, percentile(&all, p / 100.0))).collect(),
+        )
     }
 }
 
@@ -212,22 +218,27 @@ fn panels_of(points: &Points, run: &str) -> [Panel; 3] {
     let lines = |what: &str| {
         let line = |variant: &Variant| Line {
             name: variant.line.to_owned(),
-            ..Line::of(variant.cc, points.series(run, variant.line, what))
+            ..Line::ranged(variant.cc, points.each_seed(run, variant.line, what))
         };
         VARIANTS.map(line).into()
     };
-    // Series are those of the first seed, and that is the least distance that was run.
-    let drawn = RACKS.into_iter().filter(|&racks| points.has(run, POWERTCP.line, Some(racks))).min();
-    let pair = drawn.map_or(String::new(), |racks| format!("tor0 to tor{racks}"));
+    // A line is that of the first seed, and that is the least distance that was run.
+    let drawn: Vec<u64> = RACKS.into_iter().filter(|&racks| points.has(run, POWERTCP.line, Some(racks))).collect();
+    let pair = match (drawn.iter().min(), drawn.len()) {
+        (None, _) => String::new(),
+        (Some(racks), 1) => format!("tor0 to tor{racks}"),
+        (Some(racks), pairs) => format!("tor0 to tor{racks} and the range of {pairs} pairs"),
+    };
     let of = |title: &str| {
         if run == SENDERS[0].0 { format!("{title}, {pair}") } else { format!("{title}, {pair}, {run}") }
     };
     let time = || Axis { link: "time", ..Axis::new("time since the circuit came, in ms (it goes at 0.225)") };
-    let throughput = Axis::new("throughput (Gb/s)").showing(0.0, 100.0);
+    let throughput = Axis::new("throughput (Gb/s, over 10 us)").showing(0.0, 100.0);
+    let voq = Axis::new("VOQ (KB, mean over 10 us)");
     let share = Axis::new("share of the time (%)");
     [
         panel(of("(a) throughput"), time(), throughput, lines("throughput")),
-        panel(of("(a) its VOQ"), time(), Axis::new("VOQ (KB)"), lines("voq")),
+        panel(of("(a) its VOQ"), time(), voq, lines("voq")),
         panel(of("(b) queueing latency"), share, Axis::new("at most (us)"), lines("latency")),
     ]
 }

@@ -1,12 +1,14 @@
 //! The web search traffic of Figures 6 and 7, in its possible readings.
 
+use fairrate_report::panel::{Axis, Panel};
 use fairrate_report::stats::{percentile, sorted};
 use fairrate_sim::{FlowOutcome, FlowSpec, NodeId, SimConfig};
 use fairrate_units::{Bytes, Time};
 
+use crate::curves::{self, Curve};
 use crate::experiment::Run;
 use crate::figure::Scale;
-use crate::points::Point;
+use crate::points::{Point, Points};
 use crate::record::Record;
 
 /// The reading of algorithms, traffic and τ.
@@ -217,8 +219,27 @@ fn size(record: &Record, flow: &FlowOutcome) -> f64 {
 
 fn point(p999: impl Fn(f64, f64) -> Option<f64>, [short, medium, long]: [(f64, f64); 3]) -> Point {
     let of = |(from, to)| p999(from, to).unwrap_or(f64::NAN);
-    let by_size = SIZES.windows(2).filter_map(|ends| Some((ends[1] / 1e3, p999(ends[0], ends[1])?)));
-    Point::of([("short", of(short)), ("medium", of(medium)), ("long", of(long))]).with("by size", by_size.collect())
+    let mut point = Point::of([("short", of(short)), ("medium", of(medium)), ("long", of(long))]);
+    let by_size = SIZES.windows(2).filter_map(|ends| Some((up_to(ends[1]), p999(ends[0], ends[1])?)));
+    point.numbers.extend(by_size);
+    point
+}
+
+/// Returns the name of the number of a size range that ends at `bytes`.
+fn up_to(bytes: f64) -> String {
+    format!("up to {} KB", bytes / 1e3)
+}
+
+/// Returns the panel of a reading's slowdowns at a load by flow size: means over seeds with their intervals.
+pub fn by_size_panel(points: &Points, reading: Reading, load: u32, lines: &[Line]) -> Panel {
+    let run = at(reading, load);
+    let curve = |line: &Line| {
+        let of_size = |&bytes: &f64| (bytes / 1e3, points.values(&run, line.name, &up_to(bytes)));
+        Curve { name: line.name.to_owned(), cc: line.cc, values: SIZES[1..].iter().map(of_size).collect() }
+    };
+    let x = Axis::new("flow size up to (KB)").logarithmic();
+    let y = Axis::new("99.9th percentile of slowdown").logarithmic();
+    curves::panel(run.clone(), x, y, lines.iter().map(curve).collect())
 }
 
 /// Returns the value at index floor(p n).

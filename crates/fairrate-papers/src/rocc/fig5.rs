@@ -43,7 +43,7 @@ fn name(alpha: f64) -> String {
 fn panels(points: &Points) -> Vec<Panel> {
     let line = |(alpha, look): (f64, &'static str)| {
         let name = name(alpha);
-        Line { points: points.series("margin", &name, "margin").to_vec(), name, cc: look }
+        Line { name: name.clone(), ..Line::of(look, points.series("margin", &name, "margin")) }
     };
     let (x, y) = (Axis::new("\u{3b2}"), Axis::new("phase margin (degrees)"));
     let panel = panel("T = 40 us, N = 2", x, y, ALPHAS.map(line).into());

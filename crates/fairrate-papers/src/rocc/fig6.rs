@@ -46,7 +46,7 @@ fn panels(points: &Points) -> Vec<Panel> {
     let draw = |title: &str, y: Axis, what: &str, level: f64| {
         let line = |(flows, look): (f64, &'static str)| {
             let name = name(flows);
-            Line { points: points.series("bode", &name, what).to_vec(), name, cc: look }
+            Line { name: name.clone(), ..Line::of(look, points.series("bode", &name, what)) }
         };
         let panel = panel(title, Axis::new("frequency (rad/s)").logarithmic(), y, FLOWS.map(line).into());
         with_level(panel, &format!("{level}"), level, (libm::pow(10.0, FROM), libm::pow(10.0, TO)))

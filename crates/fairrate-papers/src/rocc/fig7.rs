@@ -65,7 +65,7 @@ fn panels(points: &Points) -> Vec<Panel> {
     let draw = |title: &str, y: Axis, what: &str| {
         let line = |(halvings, look): (i32, &'static str)| {
             let name = name(halvings);
-            Line { points: points.series("loop", &name, what).to_vec(), name, cc: look }
+            Line { name: name.clone(), ..Line::of(look, points.series("loop", &name, what)) }
         };
         panel(title, Axis::new("flows"), y, HALVINGS.map(line).into())
     };

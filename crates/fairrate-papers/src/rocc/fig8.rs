@@ -116,7 +116,7 @@ fn panels(points: &Points) -> Vec<Panel> {
 fn draw(points: &Points, gbps: u64, title: String, y: Axis, what: &str) -> Panel {
     let line = |(n, look): (u32, &'static str)| {
         let series = points.series(&name(gbps, n), ROCC.line, what);
-        Line { name: format!("N = {n}"), cc: look, points: ms_from(series, 0.0, (0.0, SHOWN_MS)) }
+        Line { name: format!("N = {n}"), ..Line::of(look, &ms_from(series, 0.0, (0.0, SHOWN_MS))) }
     };
     panel(title, Axis { link: "time", ..Axis::new("time (ms)") }, y, FLOWS.map(line).into())
 }

@@ -85,7 +85,7 @@ fn panels(points: &Points) -> Vec<Panel> {
     let draw = |title: &str, y: Axis, what: &str| {
         let line = |(variant, look): (&Variant, &'static str)| {
             let series = points.series(NAME, variant.line, what);
-            Line { name: variant.line.to_owned(), cc: look, points: ms_from(series, 0.0, (0.0, 110.0)) }
+            Line { name: variant.line.to_owned(), ..Line::of(look, &ms_from(series, 0.0, (0.0, 110.0))) }
         };
         let lines = JUDGED.iter().zip(LOOKS).map(line).collect();
         Panel { wide: true, ..panel(title, Axis { link: "time", ..Axis::new("time (ms)") }, y, lines) }

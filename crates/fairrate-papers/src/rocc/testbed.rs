@@ -116,7 +116,7 @@ pub fn panels(testbed: &'static Testbed, points: &Points) -> Vec<Panel> {
     let draw = |title: &str, y: Axis, what: &str| {
         let line = |case: &'static Case| {
             let series = points.series(case.name, LINE, what);
-            Line { name: case.name.to_owned(), cc: case.look, points: ms_from(series, 0.0, (0.0, SHOWN_MS)) }
+            Line { name: case.name.to_owned(), ..Line::of(case.look, &ms_from(series, 0.0, (0.0, SHOWN_MS))) }
         };
         let lines = testbed.cases.iter().map(line).collect();
         panel(title, Axis { link: "time", ..Axis::new("time (ms)") }, y, lines)
