@@ -1,6 +1,6 @@
 //! Figure 8: circuits that are up for a day of each week.
 
-use fairrate_report::panel::{Axis, Panel};
+use fairrate_report::panel::{Axis, Mark, Panel};
 use fairrate_report::stats;
 use fairrate_sim::topology::{CircuitState, Circuits};
 use fairrate_units::Time;
@@ -74,6 +74,8 @@ const BIN: usize = 10;
 const DRAINED: Time = Time::from_us(150);
 /// The time in the picture before and after the begin of a day.
 const SHOWN: (Time, Time) = (Time::from_us(700), Time::from_us(600));
+/// The scenario's day, in milliseconds.
+const DAY_MS: f64 = 0.225;
 
 fn runs(scale: &Scale) -> Vec<Run> {
     let racks = if scale.quick { &RACKS[..1] } else { &RACKS[..] };
@@ -232,13 +234,17 @@ fn panels_of(points: &Points, run: &str) -> [Panel; 3] {
     let of = |title: &str| {
         if run == SENDERS[0].0 { format!("{title}, {pair}") } else { format!("{title}, {pair}, {run}") }
     };
-    let time = || Axis { link: "time", ..Axis::new("time since the circuit came, in ms (it goes at 0.225)") };
+    let time = || Axis { link: "time", ..Axis::new("time since the circuit came (ms)") };
+    let with_day = |panel: Panel| {
+        let day = Mark { from: 0.0, to: Some(DAY_MS), label: "the circuit is up".to_owned() };
+        Panel { marks: vec![day], ..panel }
+    };
     let throughput = Axis::new("throughput (Gb/s, over 10 us)").showing(0.0, 100.0);
     let voq = Axis::new("VOQ (KB, mean over 10 us)");
     let share = Axis::new("share of the time (%)");
     [
-        panel(of("(a) throughput"), time(), throughput, lines("throughput")),
-        panel(of("(a) its VOQ"), time(), voq, lines("voq")),
+        with_day(panel(of("(a) throughput"), time(), throughput, lines("throughput"))),
+        with_day(panel(of("(a) its VOQ"), time(), voq, lines("voq"))),
         panel(of("(b) queueing latency"), share, Axis::new("at most (us)"), lines("latency")),
     ]
 }
