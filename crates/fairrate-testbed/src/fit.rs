@@ -122,10 +122,14 @@ fn unfit_flows(config: &SimConfig) -> Option<Problem> {
         if flow.demand != Rate::MAX {
             return Some(problem("the application of a flow offers a limited rate", "leave out `demand`"));
         }
-        if flow.trigger == Trigger::Change {
-            return Some(problem("a flow waits until rates have converged", "give flows a `start`"));
+        match flow.trigger {
+            Trigger::Time | Trigger::After(..) => None,
+            Trigger::Change => Some(problem("a flow waits until rates have converged", "give flows a `start`")),
+            Trigger::Dependencies => Some(problem(
+                "a flow waits for others, as in a collective, a job, or a list with `after`",
+                "give flows times of their own; `fairrate run` simulates such traffic",
+            )),
         }
-        None
     })
 }
 

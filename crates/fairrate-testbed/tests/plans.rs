@@ -132,12 +132,13 @@ fn what_the_testbed_cannot_do_is_refused_with_a_way_out() {
     let slow = format!("{permutation}\ndemand = \"1Mbps\"");
     let tcp = ("transport.kind", "tcp");
     let far = "kind = \"star\"\nhosts = 60\nrate = \"100Mbps\"\ndelay = \"1s\"";
-    let cases: [(&str, &str, &str, Sets<'_>); 8] = [
+    let cases: [(&str, &str, &str, Sets<'_>); 9] = [
         ("far", far, permutation, &[]),
         ("fast", "kind = \"star\"\nhosts = 3", ALL_TO_ALL, &[]),
         ("many", "kind = \"star\"\nhosts = 300\nrate = \"1Mbps\"", permutation, &[]),
         ("circuits", "kind = \"rdcn\"\ntors = 3", ALL_TO_ALL, &[]),
         ("demand", star, &slow, &[]),
+        ("collective", star, "kind = \"collective\"\nop = \"all-reduce\"\nbytes = \"30KB\"", &[]),
         ("subflows", star, &several, &[tcp]),
         ("handshake", star, permutation, &[tcp, ("transport.tcp.handshake", "true")]),
         ("spraying", star, permutation, &[("routing.balance", "spray"), ("transport.recovery", "selective-repeat")]),
