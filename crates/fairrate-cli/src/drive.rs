@@ -51,6 +51,9 @@ pub fn run_has_ended() {
     ENDED.store(true, Ordering::SeqCst);
 }
 
+/// A callback for the begin of a run.
+type AtBegin<'a> = Box<dyn FnOnce(&Simulation) + 'a>;
+
 /// An observer that shows the progress of a run, and stops it after Ctrl-C.
 pub struct Watcher<'a> {
     /// The name of the run in progress messages.
@@ -61,7 +64,7 @@ pub struct Watcher<'a> {
     threads: usize,
     job: Option<Job<'a>>,
     /// Called when the run begins: its directory then has what a reader needs.
-    at_begin: Option<Box<dyn FnOnce() + 'a>>,
+    at_begin: Option<AtBegin<'a>>,
 }
 
 impl<'a> Watcher<'a> {
@@ -71,7 +74,7 @@ impl<'a> Watcher<'a> {
     }
 
     /// Calls `at_begin` once the run begins and its directory has its scenario and its empty tables.
-    pub fn at_begin(self, at_begin: impl FnOnce() + 'a) -> Self {
+    pub fn at_begin(self, at_begin: impl FnOnce(&Simulation) + 'a) -> Self {
         Self { at_begin: Some(Box::new(at_begin)), ..self }
     }
 
@@ -90,7 +93,7 @@ impl Watch for Watcher<'_> {
             self.board.note(&format!("{}: {}", self.label, fewer_threads(simulation.threads(), &simulation.mode())));
         }
         if let Some(at_begin) = self.at_begin.take() {
-            at_begin();
+            at_begin(simulation);
         }
     }
     fn look(&mut self, progress: &Progress) -> ControlFlow<End> {

@@ -8,6 +8,7 @@ use fairrate_control::Registry;
 use fairrate_experiment::columns::overrides;
 use fairrate_results::{Results, ResultsDir, Summary};
 use fairrate_scenario::Scenario;
+use fairrate_sim::Simulation;
 
 use crate::drive::{self, End, Watcher};
 use crate::failure::{Failure, INTERRUPTED};
@@ -113,14 +114,17 @@ pub fn run(args: &Args, registry: &Registry) -> Result<ExitCode, Failure> {
     drive::listen_for_interrupts();
     let label = scenario.sim_config().cc.info().name;
     let board = Board::new(args.quiet);
-    let mut page = None;
-    let begin = || page = program.map(|program| program.start(&dir));
+    let (mut page, mut threads) = (None, 1);
+    let begin = |simulation: &Simulation| {
+        threads = simulation.threads();
+        page = program.map(|program| program.start(&dir));
+    };
     let end = Watcher::new(label, &board, args.threads.get()).at_begin(begin).drive(&scenario, &[], &place)?;
     let page = page.transpose()?;
     let (data, metrics) = output::write_report(&dir, output::load(&dir, label, registry)?, Pictures::Yes)?;
     output::print_run(&dir, &data, metrics, scenario.warnings(), args.json)?;
     if args.timing {
-        output::print_text(&timing(&Results::open(&dir)?.summary))?;
+        output::print_text(&timing(&Results::open(&dir)?.summary, threads))?;
     }
     if let Some(page) = page {
         page.stay();
@@ -128,18 +132,19 @@ pub fn run(args: &Args, registry: &Registry) -> Result<ExitCode, Failure> {
     finish(end, &dir)
 }
 
-/// Returns the lines of `--timing`.
-fn timing(summary: &Summary) -> String {
+/// Returns the lines of `--timing` of a run on `threads` threads.
+fn timing(summary: &Summary, threads: usize) -> String {
     let (events, hops, wall_s) = (summary.events, summary.packet_hops, summary.wall_s);
     let ns_per_hop = if hops == 0 { 0.0 } else { 1e9 * wall_s / hops as f64 };
     let mut lines =
         vec![format!("speed       {events} events and {hops} packet-hops in {wall_s:.2} s, {ns_per_hop:.0} ns a hop")];
+    let threads = format!("{threads}, of at most one for each rack or pod");
     let ways = summary.engine.iter().flat_map(|engine| {
         let spans = if engine.in_batches { "in spans of time, in batches" } else { "in spans of time" };
         [
             ("switches", spans, "event by event", &engine.switches_by_event),
             ("hosts", "in spans of time", "event by event", &engine.hosts_by_event),
-            ("threads", "as many as --threads says and there are racks", "one", &engine.one_thread),
+            ("threads", &threads, "one", &engine.one_thread),
         ]
     });
     lines.extend(ways.map(|(what, fast, slow, reasons)| {

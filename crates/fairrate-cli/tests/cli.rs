@@ -341,7 +341,12 @@ fn timing_says_why_a_run_is_not_simulated_in_a_faster_way() {
         fast.contains("switches    in spans of time\n") && fast.contains("hosts       in spans of time\n"),
         "{fast}"
     );
-    assert!(fast.contains(" packet-hops in ") && fast.contains("threads     as many as --threads says"), "{fast}");
+    assert!(
+        fast.contains(" packet-hops in ") && fast.contains("threads     1, of at most one for each rack or pod\n"),
+        "{fast}"
+    );
+    let asked_for_many = timing(&["--threads", "64"]);
+    assert!(asked_for_many.contains("threads     1, of at most one"), "one rack: {asked_for_many}");
     let agents = timing(&["--cc", "rocc"]);
     assert!(agents.contains("switches    event by event, as the algorithm has agents at ports\n"), "{agents}");
 }
