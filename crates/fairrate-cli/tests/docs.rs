@@ -7,6 +7,7 @@ mod common;
 use std::path::{Path, PathBuf};
 
 use common::{fairrate, fresh_dir, stderr, stdout};
+use fairrate_text::first_difference;
 
 fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
@@ -99,8 +100,9 @@ fn hold(page: &str) -> PathBuf {
     let written = lines.join("\n") + "\n";
     if std::env::var_os("FAIRRATE_BLESS").is_some() {
         std::fs::write(&path, written).expect("the page can be written");
-    } else {
-        assert!(text == written, "{page}: run this test with FAIRRATE_BLESS=1; it would be\n{written}");
+    } else if let Some(difference) = first_difference(&text, &written) {
+        let bless = "FAIRRATE_BLESS=1 cargo test -p fairrate-cli --test docs";
+        panic!("{page}: {difference}; `{bless}` writes it");
     }
     dir
 }

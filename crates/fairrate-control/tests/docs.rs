@@ -6,6 +6,7 @@ use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
 use fairrate_control::{ALGORITHMS, AlgorithmConfig, ParamKind, Parameters, Profile, Scale, TuneRange};
+use fairrate_text::first_difference;
 
 const SECTIONS: [&str; 5] = ["## Idea", "## Equations", "## Parameters", "## Where it fails", "## What was validated"];
 
@@ -29,8 +30,9 @@ fn hold(path: &Path, name: &str, want: &str) {
     let Some((found, after)) = rest.split_once("<!-- end -->") else { panic!("{} has no end", path.display()) };
     if std::env::var_os("FAIRRATE_BLESS").is_some() {
         std::fs::write(path, format!("{before}{begin}{want}<!-- end -->{after}")).expect("the page can be written");
-    } else {
-        assert_eq!(found, want, "{}: run this test with FAIRRATE_BLESS=1", path.display());
+    } else if let Some(difference) = first_difference(found, want) {
+        let bless = "FAIRRATE_BLESS=1 cargo test -p fairrate-control --test docs";
+        panic!("{}, below <!-- {name} -->: {difference}; `{bless}` writes it", path.display());
     }
 }
 

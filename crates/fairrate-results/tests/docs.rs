@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 
 use fairrate_results::{ColumnSpec, TABLES, TableSpec};
 use fairrate_sim::{Counts, DropCause};
+use fairrate_text::first_difference;
 
 fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
@@ -26,7 +27,10 @@ fn hold(path: &str, text: &str) {
         std::fs::write(&file, text).expect("the file can be written");
     } else {
         let there = std::fs::read_to_string(&file).unwrap_or_default();
-        assert_eq!(there, text, "{path}: run this test with FAIRRATE_BLESS=1");
+        if let Some(difference) = first_difference(&there, text) {
+            let bless = "FAIRRATE_BLESS=1 cargo test -p fairrate-results --test docs";
+            panic!("{path}: {difference}; `{bless}` writes it");
+        }
     }
 }
 

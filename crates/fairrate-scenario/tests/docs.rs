@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use fairrate_scenario::{Overrides, Scenario, samples};
 use fairrate_sim::workload::{ListStacks, TraceDefaults, parse_flow_list, parse_trace};
 use fairrate_sim::{BALANCES, EntropyScheme};
+use fairrate_text::first_difference;
 
 fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
@@ -227,8 +228,9 @@ fn hold_parameters(path: &Path, text: &str, want: &str) {
     if std::env::var_os("FAIRRATE_BLESS").is_some() {
         let text = format!("{before}<!-- parameters -->\n{want}<!-- end -->{after}");
         std::fs::write(path, text).expect("the page can be written");
-    } else {
-        assert_eq!(found, want, "{}: run this test with FAIRRATE_BLESS=1", path.display());
+    } else if let Some(difference) = first_difference(found, want) {
+        let bless = "FAIRRATE_BLESS=1 cargo test -p fairrate-scenario --test docs";
+        panic!("{}, below <!-- parameters -->: {difference}; `{bless}` writes it", path.display());
     }
 }
 

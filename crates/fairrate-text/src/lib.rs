@@ -36,6 +36,19 @@ pub fn one_of(words: &[&str]) -> String {
     }
 }
 
+/// Returns the first lines in which `there` and `wanted` differ, for a message; `None` if the texts are equal.
+pub fn first_difference(there: &str, wanted: &str) -> Option<String> {
+    if there == wanted {
+        return None;
+    }
+    let [mut have, mut want] = [there, wanted].map(|text| text.split('\n'));
+    let differ = |(_, have, want): &(usize, Option<&str>, Option<&str>)| have != want;
+    let pairs = (1..).map(|line| (line, have.next(), want.next()));
+    let (line, have, want) = pairs.into_iter().find(differ)?;
+    let shown = |text: Option<&str>| text.map_or("the end".to_owned(), |text| format!("{text:?}"));
+    Some(format!("line {line} is {}, and should be {}", shown(have), shown(want)))
+}
+
 /// Returns lines of fields as columns with two spaces between them. The first `n_left` columns are aligned to the left,
 /// the others to the right. Widths are in characters.
 pub fn aligned<R: AsRef<[String]>>(lines: &[R], n_left: usize) -> String {
@@ -79,6 +92,15 @@ pub fn escape(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_first_difference_is_that_of_lines() {
+        assert_eq!(first_difference("a\nb\n", "a\nb\n"), None);
+        let of = |there, wanted| first_difference(there, wanted).unwrap();
+        assert_eq!(of("a\nb\nc\n", "a\nB\nd\n"), "line 2 is \"b\", and should be \"B\"");
+        assert_eq!(of("a\n", "a\nb\n"), "line 2 is \"\", and should be \"b\"");
+        assert_eq!(of("a\nb", "a"), "line 2 is \"b\", and should be the end");
+    }
 
     #[test]
     fn fields_are_quoted_where_readers_would_split_them() {
