@@ -65,7 +65,8 @@ class Tables:
                 is not in memory.
             tx_bytes (B): Bytes handed to the wire since the start; of a VOQ, those that its circuits took; of a receive
                 buffer, those of data in memory.
-            drops (packets): Packets dropped on their way into the port since the start.
+            drops (packets): Packets dropped at the port since the start, on their way into it or out of its queue.
+                Those that its wire lost, and those dropped at a host, do not count.
             ecn_marks (packets): Packets marked with ECN since the start.
             pfc_pause_ns (ns): Time during which the peer paused any class of the port since the start; of a receive
                 buffer, for which it paused its switch.

@@ -12,7 +12,7 @@ pub struct Engine {
     /// `true` if switches went in spans, those of several switches in a batch.
     #[serde(default)]
     pub in_batches: bool,
-    /// The reasons for which hosts did.
+    /// The reasons for which hosts went event by event, and not in spans of time.
     pub hosts_by_event: Vec<String>,
     /// The reasons for which the run has one thread, whatever number is asked for.
     pub one_thread: Vec<String>,

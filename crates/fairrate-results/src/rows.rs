@@ -78,7 +78,8 @@ tables! {
         /// Bytes handed to the wire since the start; of a VOQ, those that its circuits took; of a receive buffer, those
         /// of data in memory.
         tx_bytes: u64, "B";
-        /// Packets dropped on their way into the port since the start.
+        /// Packets dropped at the port since the start, on their way into it or out of its queue. Those that its wire
+        /// lost, and those dropped at a host, do not count.
         drops: u64, "packets";
         /// Packets marked with ECN since the start.
         ecn_marks: u64, "packets";

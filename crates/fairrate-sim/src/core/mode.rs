@@ -96,7 +96,7 @@ pub struct Mode {
     pub switches: Vec<Reason>,
     /// `true` if switches go in spans, and the spans of several are a batch, as pays in networks of many ports.
     pub in_batches: bool,
-    /// The reasons for which hosts do.
+    /// The reasons for which hosts go event by event and not in spans.
     pub hosts: Vec<Reason>,
     /// The reasons for which all nodes are in one part, whatever number of threads is asked for.
     pub one_part: Vec<Reason>,
