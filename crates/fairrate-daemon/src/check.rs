@@ -44,6 +44,9 @@ fn check_keys(files: &KeyFiles, loaded: &Loaded) -> Result<Vec<String>, String> 
     if !listen.is_unspecified() && !keys.own.addresses.contains(&listen) {
         warnings.push(format!("{path} does not name {listen}: agents that connect to this address will refuse it"));
     }
+    if let Some(why) = files.refusal().map_err(|e| advise(&e))? {
+        warnings.push(format!("{path}: agents with the same authorities will refuse it: {why}"));
+    }
     if let Ok(metadata) = std::fs::metadata(&files.key)
         && metadata.mode() & 0o007 != 0
     {

@@ -248,7 +248,12 @@ impl Config {
             Scenario::load(&dir.join(file), &Overrides::default())?
         } else {
             let overrides = Overrides { sets, ..Overrides::default() };
-            let text = only_topology(text) + "\n\n\n\n[[traffic]]\nkind = \"permutation\"\nbytes = \"1MB\"\n";
+            let Some(topology) = only_topology(text) else {
+                let fault =
+                    Fault::new("topology", "write it as a section: `[topology]`, and its keys in the lines below");
+                return Err(ConfigError::Value { path: path.to_owned(), what: fault.shown(text) });
+            };
+            let text = topology + "\n\n\n\n[[traffic]]\nkind = \"permutation\"\nbytes = \"1MB\"\n";
             Scenario::from_toml(&text, &path.display().to_string(), dir, &overrides)?
         };
         Ok(scenario.into_sim_config().topology)
@@ -355,23 +360,25 @@ fn addresses_from(first: IpAddr) -> Box<dyn Iterator<Item = IpAddr>> {
 }
 
 /// Returns the text with only the lines of `[topology]`: lines stay where they are, so that errors name the right ones.
-fn only_topology(text: &str) -> String {
+/// Returns `None` if there is no such section, as in `topology = { .. }`.
+fn only_topology(text: &str) -> Option<String> {
     let header = |line: &str| {
         let name = line.trim_start().strip_prefix('[')?.trim_start_matches('[');
         let (name, _) = name.split_once(']')?;
         let is_name = |c: char| c.is_ascii_alphanumeric() || "._-\" ".contains(c);
         name.chars().all(is_name).then(|| name.trim().to_owned())
     };
-    let mut is_inside = false;
+    let (mut is_inside, mut is_found) = (false, false);
     let mut out = String::with_capacity(text.len());
     for line in text.lines() {
         if let Some(name) = header(line).filter(|name| !name.starts_with(|c: char| c.is_ascii_digit() || c == '"')) {
             is_inside = name == "topology" || name.starts_with("topology.");
+            is_found |= name == "topology";
         }
         out.push_str(if is_inside { line } else { "" });
         out.push('\n');
     }
-    out
+    is_found.then_some(out)
 }
 
 /// Reads a time such as `"500ms"`, for serde's `deserialize_with`.

@@ -13,6 +13,7 @@ use std::time::{Duration, Instant};
 
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
+use tokio::runtime::Runtime;
 use tokio::sync::Notify;
 use tokio::task::AbortHandle;
 use tokio::time::timeout;
@@ -66,17 +67,16 @@ impl PageServer {
     /// # Errors
     /// If the address cannot be listened on, or no thread is available.
     pub fn start(address: SocketAddr, make: impl Fn(&str) -> Option<Page> + Send + Sync + 'static) -> io::Result<Self> {
-        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-        let listener = {
-            let _entered = runtime.enter();
-            let listener = std::net::TcpListener::bind(address)?;
-            listener.set_nonblocking(true)?;
-            TcpListener::from_std(listener)?
-        };
+        let listener = std::net::TcpListener::bind(address)?;
+        listener.set_nonblocking(true)?;
         let address = listener.local_addr()?;
         let (stop, pages) = (Arc::new(Notify::new()), Pages { make: Box::new(make), made: Mutex::default() });
         let stopped = Arc::clone(&stop);
-        let run = move || runtime.block_on(accept(listener, Arc::new(pages), &stopped));
+        // The runtime is made in the thread: the caller may be in another one, where none may be dropped.
+        let run = move || match listen(listener) {
+            Ok((runtime, listener)) => runtime.block_on(accept(listener, Arc::new(pages), &stopped)),
+            Err(error) => tracing::error!(%error, "no pages can be served"),
+        };
         let thread = std::thread::Builder::new().name("fairrate-pages".into()).spawn(run)?;
         Ok(Self { address, stop, thread: Some(thread) })
     }
@@ -95,6 +95,16 @@ impl Drop for PageServer {
             let _ = thread.join();
         }
     }
+}
+
+/// Returns a runtime in which `listener` accepts connections.
+fn listen(listener: std::net::TcpListener) -> io::Result<(Runtime, TcpListener)> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    let listener = {
+        let _entered = runtime.enter();
+        TcpListener::from_std(listener)?
+    };
+    Ok((runtime, listener))
 }
 
 async fn accept(listener: TcpListener, pages: Arc<Pages>, stop: &Notify) {

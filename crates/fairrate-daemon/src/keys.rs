@@ -224,7 +224,10 @@ impl Maker {
         };
         if !request.renew {
             match &there {
-                (Some(of), Some(with)) => return self.keep([&certificate, &key], [&of.text, &with.text], authority),
+                (Some(of), Some(with)) => {
+                    self.keep([&certificate, &key], [&of.text, &with.text], authority)?;
+                    return self.let_read(&key, with.readers(), group);
+                }
                 (Some(_), None) => return self.refuse(&certificate, format!("it is there without `{key}`: {RENEW}")),
                 (None, Some(_)) => return self.refuse(&key, format!("it is there without `{certificate}`: {RENEW}")),
                 (None, None) => {}
@@ -243,6 +246,14 @@ impl Maker {
         }
         self.note(&certificate, is_shortened.then(|| "ends with the authority".to_owned()));
         self.note(&key, None);
+        Ok(())
+    }
+
+    /// Lets a group read the key `name`, which is kept and has had these readers.
+    fn let_read(&mut self, name: &str, had: Readers, group: Option<Gid>) -> Result<(), KeysError> {
+        let Some(group) = group.filter(|&group| had != Readers::Group(group)) else { return Ok(()) };
+        self.dir.open_key_to(name, group)?;
+        self.note(name, Some(format!("the group {group} may read it now")));
         Ok(())
     }
 

@@ -1,6 +1,6 @@
 //! The network of the allocation: links of a scenario's topology, the addresses of its hosts, and the state of links.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::net::IpAddr;
 
 use fairrate_allocate::{LinkId, RateEngine, RealTime};
@@ -83,12 +83,13 @@ impl Network {
         })
     }
 
-    /// Looks for a link by name.
+    /// Looks for a link by name, and returns the names of it and of its other direction.
     ///
     /// # Errors
     /// If the topology has none of that name.
-    pub fn find_link(&self, name: &str) -> Result<(), UnknownLink> {
-        self.port(name).map(|_| ())
+    pub fn find_link(&self, name: &str) -> Result<[String; 2], UnknownLink> {
+        let port = self.port(name)?;
+        Ok([port, port.reverse()].map(|port| self.topology.port_name(port)))
     }
 
     /// Returns the port named `FROM->TO`.
@@ -112,9 +113,9 @@ impl Network {
         self.capacities_bps.len()
     }
 
-    /// Returns the number of hosts with an address.
+    /// Returns the number of hosts with an address, or with several.
     pub fn n_hosts(&self) -> usize {
-        self.hosts.len()
+        self.hosts.values().collect::<HashSet<_>>().len()
     }
 
     /// Returns the number of links that are down, and of link directions with another rate than the topology's.

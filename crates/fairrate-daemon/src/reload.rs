@@ -87,17 +87,21 @@ impl Live {
     /// # Errors
     /// If there is no such link or state.
     pub async fn set_link(&mut self, name: &str, state: &str, server: &Server) -> Result<String, String> {
-        self.network.find_link(name).map_err(|e| e.to_string())?;
+        let [name, back] = self.network.find_link(name).map_err(|e| e.to_string())?;
         let mut commanded = self.commanded.clone();
+        // A link is down in both directions, so a command for either replaces that.
+        if commanded.get(&back) == Some(&LinkState::Down) {
+            commanded.remove(&back);
+        }
         match state {
-            "down" => _ = commanded.insert(name.to_owned(), LinkState::Down),
-            "reset" => _ = commanded.remove(name),
+            "down" => _ = commanded.insert(name.clone(), LinkState::Down),
+            "reset" => _ = commanded.remove(&name),
             rate => {
                 let rate: Rate = rate.parse().map_err(|e| format!("{e}, or write `down` or `reset`"))?;
                 if rate == Rate::ZERO {
                     return Err("a link without a rate is down: write `down`".to_owned());
                 }
-                commanded.insert(name.to_owned(), LinkState::Rate(rate.as_bps_f64()));
+                commanded.insert(name.clone(), LinkState::Rate(rate.as_bps_f64()));
             }
         }
         if MAX_COMMANDED < commanded.len() {

@@ -92,6 +92,7 @@ async fn serve(loaded: Loaded, metrics: Arc<Metrics>) -> Result<(), Failure> {
         Control::listen(path).map_err(|e| Failure::other(format!("cannot listen at {}: {e}", path.display())))
     });
     let commands = commands.transpose()?;
+    let pages = config.metrics.map(|address| serve_metrics(address, Arc::clone(&metrics))).transpose()?;
     let server = Server::start(server, desk, Arc::clone(&metrics))?;
     if config.insecure {
         tracing::warn!("plain TCP: whoever connects may speak for everybody");
@@ -100,7 +101,9 @@ async fn serve(loaded: Loaded, metrics: Arc<Metrics>) -> Result<(), Failure> {
         tracing::warn!("{warning}");
     }
     tracing::info!(address = %server.address(), instance, "ready");
-    let pages = config.metrics.map(|address| serve_metrics(address, Arc::clone(&metrics))).transpose()?;
+    if let Some(pages) = &pages {
+        note_metrics(pages);
+    }
     if let Some(notifier) = &notifier {
         let metrics_at = pages.as_ref().map_or_else(|| "nowhere".to_owned(), |pages| pages.address().to_string());
         notifier.ready(&format!("agents at {}, metrics at {metrics_at}", server.address()));
@@ -118,12 +121,14 @@ async fn serve(loaded: Loaded, metrics: Arc<Metrics>) -> Result<(), Failure> {
 
 fn serve_metrics(address: SocketAddr, metrics: Arc<Metrics>) -> Result<PageServer, Failure> {
     let started = PageServer::start(address, move |path| metrics.page(path));
-    let pages = started.map_err(|e| Failure::other(format!("cannot listen on {address}: {e}")))?;
+    started.map_err(|e| Failure::other(format!("cannot listen on {address}: {e}")))
+}
+
+fn note_metrics(pages: &PageServer) {
     tracing::info!(address = %pages.address(), "metrics");
-    if !address.ip().is_loopback() {
+    if !pages.address().ip().is_loopback() {
         tracing::warn!("whoever can connect to the metrics port may read it");
     }
-    Ok(pages)
 }
 
 /// The signals that the program handles.
@@ -152,7 +157,12 @@ impl Signals {
                 _ = self.interrupt.recv() => return,
                 // Its result is in the log.
                 _ = self.hangup.recv() => drop(live.reload(server).await),
-                stream = next() => control::obey(stream, &mut live, server).await,
+                // Whoever is connected may say nothing for a while.
+                stream = next() => tokio::select! {
+                    _ = self.terminate.recv() => return,
+                    _ = self.interrupt.recv() => return,
+                    () = control::obey(stream, &mut live, server) => {}
+                },
             }
         }
     }

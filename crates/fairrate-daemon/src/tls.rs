@@ -5,12 +5,16 @@ use std::net::IpAddr;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use rustls::client::danger::HandshakeSignatureValid;
+use rustls::client::WebPkiServerVerifier;
+use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerifier};
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, UnixTime};
 use rustls::server::danger::{ClientCertVerified, ClientCertVerifier};
 use rustls::server::{NoServerSessionStorage, WebPkiClientVerifier};
-use rustls::{ClientConfig, DigitallySignedStruct, DistinguishedName, RootCertStore, ServerConfig, SignatureScheme};
+use rustls::{
+    CertificateError, ClientConfig, DigitallySignedStruct, DistinguishedName, RootCertStore, ServerConfig,
+    SignatureScheme,
+};
 use serde::Deserialize;
 
 use crate::certificate::Certificate;
@@ -94,6 +98,27 @@ impl KeyFiles {
         let own = read(&self.certificate)?.into_iter().next();
         let own = own.ok_or(KeyError::Tls(rustls::CertificateError::BadEncoding.into()))?;
         Ok(Certificates { own, authorities: read(&self.ca)? })
+    }
+
+    /// Returns the reason for which agents that trust this file's authorities will refuse the certificate, whatever
+    /// address they connect to; `None` if they will not, or the certificate names no address.
+    ///
+    /// # Errors
+    /// If a file cannot be read.
+    pub fn refusal(&self) -> Result<Option<String>, KeyError> {
+        let (chain, own) = (certificates(&self.certificate)?, self.certificates()?.own);
+        let (Some(&address), [end, more @ ..]) = (own.addresses.first(), chain.as_slice()) else { return Ok(None) };
+        let verifier = WebPkiServerVerifier::builder_with_provider(self.roots()?.into(), provider()).build()?;
+        let verified = verifier.verify_server_cert(end, more, &server_name(address), &[], UnixTime::now());
+        Ok(verified.err().map(|error| match error {
+            rustls::Error::InvalidCertificate(CertificateError::UnknownIssuer | CertificateError::BadSignature) => {
+                format!("it is not signed by an authority of {}", self.ca.display())
+            }
+            rustls::Error::InvalidCertificate(
+                CertificateError::InvalidPurpose | CertificateError::InvalidPurposeContext { .. },
+            ) => "it is not for servers".to_owned(),
+            other => other.to_string(),
+        }))
     }
 
     /// Returns the bytes of the three files, to find out if they have changed; `None` if one cannot be read.

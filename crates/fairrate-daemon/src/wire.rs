@@ -191,6 +191,9 @@ pub enum FrameError {
     /// A flow with a weight of 0.
     #[error("the weight of flow {0} is 0")]
     Weight(Flow),
+    /// Reserved flags of a stamp that are not zero; a later version may define them.
+    #[error("reserved flags of a stamp are not zero")]
+    Reserved,
     /// Flags that are not zero; a later version may define them.
     #[error("the flags of flow {0} are not zero")]
     Flags(Flow),
@@ -268,7 +271,7 @@ impl Message for FromAgent {
             3 => Self::End(u32::from_be_bytes(array(record, 0))),
             4 => Self::Alive,
             5 => Self::Synced,
-            6 => Self::Stamp(AgentStamp::read(record)),
+            6 => Self::Stamp(AgentStamp::read(record)?),
             7 => Self::InForce {
                 flow: u32::from_be_bytes(array(record, 0)),
                 rate: WireRate(u16::from_be_bytes(array(record, 4))),

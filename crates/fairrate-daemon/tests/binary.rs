@@ -37,6 +37,25 @@ fn a_configuration_is_described() {
 }
 
 #[test]
+fn an_address_that_is_taken_ends_it_with_a_reason() {
+    let taken = std::net::TcpListener::bind("127.0.0.1:0").expect("a port is free");
+    let address = taken.local_addr().expect("it has one");
+    let control = Path::new(env!("CARGO_TARGET_TMPDIR")).join("taken.sock");
+    for (name, of) in [
+        ("listen", ANY_PORT.replace("listen = \"127.0.0.1:0\"", &format!("listen = \"{address}\""))),
+        ("metrics", ANY_PORT.replace("metrics = \"127.0.0.1:0\"", &format!("metrics = \"{address}\""))),
+    ] {
+        let text =
+            INSECURE.replacen("listen = \"127.0.0.1:0\"", &format!("control = \"{}\"\n{of}", control.display()), 1);
+        let output = program().arg("run").arg(file(&format!("taken-{name}.toml"), &text)).output().expect("it starts");
+        let text = stderr(&output);
+        assert_eq!(output.status.code(), Some(1), "{name}: {text}");
+        assert!(text.contains(&format!("cannot listen on {address}: Address already in use")), "{name}: {text}");
+        assert!(!control.exists(), "{name}: its socket is gone");
+    }
+}
+
+#[test]
 fn it_calls_itself_by_its_own_name() {
     let output = program().arg("--version").output().expect("it starts");
     let text = String::from_utf8_lossy(&output.stdout).into_owned();

@@ -114,6 +114,29 @@ fn an_address_that_the_certificate_does_not_name_is_warned_about() {
 }
 
 #[test]
+fn a_certificate_that_agents_refuse_is_warned_about() {
+    let (dir, config) = configured("check-refused", 365 * DAY);
+    assert!(!stderr(&check(&config)).contains("will refuse it"));
+    // An agent's own, for this address.
+    let request = Request::new(&[[127, 0, 0, 2].into()], &[[127, 0, 0, 1].into()]);
+    keys::make(&dir, &request).expect("the directory is ours");
+    let (of_allocator, of_agent) = (["allocator.pem", "allocator.key"], ["127.0.0.1.pem", "127.0.0.1.key"]);
+    let to = |dir: &Path| {
+        for (from, name) in of_agent.iter().zip(of_allocator) {
+            fs::copy(dir.join(from), dir.join(name)).expect("it is ours");
+        }
+    };
+    to(&dir);
+    assert!(stderr(&check(&config)).contains("will refuse it: it is not for servers"), "{}", stderr(&check(&config)));
+    let (other, _) = configured("check-refused-other", 365 * DAY);
+    for name in of_allocator {
+        fs::copy(other.join(name), dir.join(name)).expect("it is ours");
+    }
+    let text = stderr(&check(&config));
+    assert!(text.contains("will refuse it: it is not signed by an authority of") && text.contains("ca.pem"), "{text}");
+}
+
+#[test]
 fn a_metric_counts_the_days() {
     let (dir, _) = configured("check-metric", 200 * DAY);
     let server = Running::start(&secure(&dir), 1);

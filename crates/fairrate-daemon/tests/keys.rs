@@ -168,6 +168,22 @@ fn a_group_may_read_the_allocators_key_alone() {
 }
 
 #[test]
+fn a_group_may_read_a_key_that_was_there_before() {
+    let dir = new_dir("group-later");
+    made(&dir, &[]);
+    if !nix::unistd::geteuid().is_root() {
+        return println!("not run: only root may give a file to any group");
+    }
+    let (key, before) = (dir.join("allocator.key"), content(&dir));
+    assert!(made(&dir, &["--group", "12345"]).contains("the group 12345 may read it now"));
+    assert_eq!((mode(&key), fs::metadata(&key).expect("it is there").gid()), (0o640, 12345));
+    assert_eq!(content(&dir), before, "no key is another one");
+    for other in ["ca.key", "10.0.0.1.key"] {
+        assert_eq!(mode(&dir.join(other)), 0o600, "{other}");
+    }
+}
+
+#[test]
 fn links_are_not_followed() {
     let victim = Path::new(env!("CARGO_TARGET_TMPDIR")).join("victim");
     fs::write(&victim, "precious").expect("the target directory can be written");

@@ -83,6 +83,14 @@ fn a_link_gets_slower_fails_and_comes_back() {
     assert!(said(&of.command(&["link"])).contains("1 links down, 0 with another rate\nsw0->h1 down (by command)\n"));
     assert!(of.command(&["link", "sw0->h1", "reset"]).status.success());
     until("the first is back", || rates(Some(ALONE_BPS)));
+    // A link that is down is so in both directions, and a command for either is the last word.
+    for (down, word, left) in [("sw0->h1", "reset", ""), ("h1->sw0", "10Gbps", "sw0->h1 10Gbps (by command)\n")] {
+        assert!(of.command(&["link", down, "down"]).status.success());
+        let other = if down == "sw0->h1" { "h1->sw0" } else { "sw0->h1" };
+        let back = of.command(&["link", other, word]);
+        assert!(said(&back).contains(&format!("0 links down, 0 with another rate\n{left}")), "{}", said(&back));
+    }
+    assert!(of.command(&["link", "sw0->h1", "reset"]).status.success());
     for (words, expected) in [
         (["link", "sw0->h11", "down"], "no link `sw0->h11`: did you mean `sw0->h1`?"),
         (["link", "sw0->h1", "fast"], "or write `down` or `reset`"),

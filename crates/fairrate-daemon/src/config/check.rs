@@ -18,12 +18,20 @@ pub(super) fn check(config: &Config) -> Result<(), Fault> {
     if config.lease < Duration::from_millis(10) {
         return fail("lease", "`lease` is below 10 ms: write a time such as \"500ms\"");
     }
-    check_engine(&config.engine)?;
-    if config.lease / 8 < config.engine.batch {
-        let what = "`engine.batch` is above an eighth of `lease`: rates would end before they are told";
-        return fail("engine.batch", what);
+    if LONGEST_LEASE < config.lease {
+        return fail(
+            "lease",
+            "`lease` is above an hour, for which rates of a dead allocator would hold: write \"500ms\"",
+        );
     }
-    check_limits(&config.limits)
+    check_engine(&config.engine)?;
+    for (key, time) in [("engine.interval", config.engine.interval), ("engine.batch", config.engine.batch)] {
+        if config.lease / 8 < time {
+            let what = format!("`{key}` is above an eighth of `lease`: rates would end before they are told");
+            return fail(key, &what);
+        }
+    }
+    check_limits(&config.limits, config.lease)
 }
 
 fn check_security(config: &Config) -> Result<(), Fault> {
@@ -52,6 +60,10 @@ fn check_engine(engine: &Engine) -> Result<(), Fault> {
     if engine.interval.is_zero() {
         return Err(Fault::new("engine.interval", "`engine.interval` is 0: write \"10us\""));
     }
+    if engine.rest_after == 0 {
+        let what = "`engine.rest_after` is 0, with which nothing is ever computed: write 2000";
+        return Err(Fault::new("engine.rest_after", what));
+    }
     if !(0.0 < *gamma && *gamma < 2.0) {
         let what = format!("NED does not converge with `engine.gamma = {gamma}`: write 0.2 to 1.5");
         return Err(Fault::new("engine.gamma", what));
@@ -66,7 +78,13 @@ fn check_engine(engine: &Engine) -> Result<(), Fault> {
     Ok(())
 }
 
-fn check_limits(limits: &Limits) -> Result<(), Fault> {
+/// The longest lease. It also fits what messages have for it.
+const LONGEST_LEASE: Duration = Duration::from_hours(1);
+
+/// Number of stamps that an agent sends in a lease, and as many messages again for its flows.
+const LEAST_MESSAGES_A_LEASE: f64 = 32.0;
+
+fn check_limits(limits: &Limits, lease: Duration) -> Result<(), Fault> {
     for (key, limit) in [
         ("agents", limits.agents),
         ("connections", limits.connections),
@@ -78,6 +96,11 @@ fn check_limits(limits: &Limits) -> Result<(), Fault> {
             let what = "a limit of 0 lets nobody in: write a number above 0 in `[limits]`";
             return Err(Fault::new(format!("limits.{key}"), what));
         }
+    }
+    let least = (LEAST_MESSAGES_A_LEASE / lease.as_secs_f64()).ceil();
+    if f64::from(limits.updates_per_second) < least {
+        let what = format!("agents without flows send nearly as many messages: write at least {least}");
+        return Err(Fault::new("limits.updates_per_second", what));
     }
     Ok(())
 }

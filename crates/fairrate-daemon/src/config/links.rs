@@ -48,12 +48,14 @@ pub(super) fn check(links: &[Link], network: &Network) -> Result<(), Fault> {
         if link.rate.is_some_and(|rate| rate == Rate::ZERO) {
             return fail("rate", "a link without a rate is down: write `down = true`".to_owned());
         }
-        if !names.insert(&link.name) {
-            return fail("name", format!("the link `{}` is there twice: remove one", link.name));
+        let [name, _] = match network.find_link(&link.name) {
+            Ok(names) => names,
+            Err(unknown) => return fail("name", unknown.to_string()),
+        };
+        if names.contains(&name) {
+            return fail("name", format!("the link `{name}` is there twice: remove one"));
         }
-        if let Err(unknown) = network.find_link(&link.name) {
-            return fail("name", unknown.to_string());
-        }
+        names.insert(name);
     }
     Ok(())
 }

@@ -39,7 +39,7 @@ fn a_port_alone_is_of_this_machine() {
 #[test]
 fn hosts_have_addresses_of_both_kinds() {
     let (_, network) = read(&LEAST.replace("\"10.0.0.1+\"", "[\"10.0.0.1+\", \"fd00::1+\"]")).unwrap();
-    assert_eq!(network.n_hosts(), 8);
+    assert_eq!(network.n_hosts(), 4, "each with two addresses");
     let path = |src: &str, dst: &str| {
         let mut path = Vec::new();
         network.clone().into_paths()(src.parse().unwrap(), dst.parse().unwrap(), &mut path);
@@ -90,19 +90,36 @@ fn a_value_that_cannot_be_is_shown_with_its_line_and_a_caret() {
         ("hosts = 4\n", "hosts = 4\n[engine]\nalpha = 0.1\n", "line 8, column 9", "0.25 to 8"),
         ("hosts = 4\n", "hosts = 4\n[engine]\nthreshold = 0.6\n", "line 8, column 13", "0 to 0.5"),
         ("hosts = 4\n", "hosts = 4\n[engine]\nbatch = \"1s\"\n", "line 8, column 9", "an eighth of `lease`"),
+        ("hosts = 4\n", "hosts = 4\n[engine]\ninterval = \"1h\"\n", "line 8, column 12", "an eighth of `lease`"),
+        ("hosts = 4\n", "hosts = 4\n[engine]\nrest_after = 0\n", "line 8, column 14", "nothing is ever computed"),
+        ("insecure = true", "insecure = true\nlease = \"2h\"", "line 3, column 9", "above an hour"),
+        ("insecure = true", "insecure = true\nlease = \"500000000000years\"", "line 3, column 9", "above an hour"),
         ("hosts = 4\n", "hosts = 4\n[limits]\nagents = 0\n", "line 8, column 10", "a limit of 0"),
+        ("hosts = 4\n", "hosts = 4\n[limits]\nupdates_per_second = 63\n", "line 8, column 22", "write at least 64"),
         ("hosts = 4\n", "hosts = 4\n[limits]\nsessions_per_agent = 0\n", "line 8, column 22", "a limit of 0"),
         ("insecure = true", "insecure = true\nscenario = \"a.toml\"", "line 3, column 12", "name the network once"),
     ] {
         let error = with(from, to);
         assert!(error.contains(place) && error.contains(shown) && error.contains('^'), "{place}, {shown}: {error}");
     }
+    let twice =
+        "hosts = 4\n[[link]]\nname = \"h0->sw0\"\nrate = \"1Gbps\"\n[[link]]\nname = \"h0 -> sw0\"\nrate = \"2Gbps\"\n";
+    let error = with("hosts = 4\n", twice);
+    assert!(error.contains("line 11, column 8") && error.contains("`h0->sw0` is there twice"), "{error}");
     let by_name = LEAST.replace("hosts = \"10.0.0.1+\"\n", "");
     let host = |name: &str, address: &str| format!("[[host]]\nname = \"{name}\"\naddress = \"{address}\"\n");
     let error = read(&(by_name.clone() + &host("h1", "10.0.0.1") + &host("h12", "10.0.0.2"))).map(|_| ()).unwrap_err();
     assert!(error.contains("line 10, column 8") && error.contains("no host `h12`: did you mean"), "{error}");
     let error = read(&(by_name + &host("h1", "10.0.0.1") + &host("h2", "10.0.0.1"))).map(|_| ()).unwrap_err();
     assert!(error.contains("line 11, column 11") && error.contains("is of two hosts"), "{error}");
+}
+
+#[test]
+fn a_topology_that_is_no_section_is_named() {
+    let inline =
+        LEAST.replace("[topology]\nkind = \"star\"\nhosts = 4\n", "topology = { kind = \"star\", hosts = 4 }\n");
+    let error = read(&inline).map(|_| ()).unwrap_err();
+    assert!(error.contains("line 4, column 12") && error.contains("write it as a section: `[topology]`"), "{error}");
 }
 
 #[test]

@@ -89,6 +89,12 @@ impl KeyDir {
         opened.map_err(|e| KeysError::Place { path: self.path.clone(), why: why(e) })
     }
 
+    /// Lets a group read a file.
+    pub fn open_key_to(&self, name: &str, group: Gid) -> Result<(), KeysError> {
+        let Some(file) = self.open_file(name)? else { return Err(self.no_file(name)) };
+        open_to(&file, Readers::Group(group)).map_err(self.error(name))
+    }
+
     /// Returns the names of all files.
     pub fn names(&self) -> Result<Vec<String>, KeysError> {
         let entries = std::fs::read_dir(&self.path).map_err(self.error(""))?;

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::{Epoch, array};
+use super::{Epoch, FrameError, array};
 
 /// An agent's clock, and the allocator it goes by.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -30,11 +30,14 @@ pub struct AgentStamp {
     pub is_reported: bool,
 }
 
+/// Number of flags of an agent's stamp; the bits above them are reserved.
+const FLAGS: usize = 4;
+
 impl AgentStamp {
     pub(super) const LEN: usize = 37;
 
     fn flags(&self) -> u8 {
-        let flags = [self.is_grown, self.has_others, self.is_willing, self.is_reported];
+        let flags: [bool; FLAGS] = [self.is_grown, self.has_others, self.is_willing, self.is_reported];
         flags.into_iter().enumerate().map(|(i, flag)| u8::from(flag) << i).sum()
     }
 
@@ -48,9 +51,12 @@ impl AgentStamp {
         out.push(self.flags());
     }
 
-    pub(super) fn read(record: &[u8]) -> Self {
+    pub(super) fn read(record: &[u8]) -> Result<Self, FrameError> {
+        if record[36] >> FLAGS != 0 {
+            return Err(FrameError::Reserved);
+        }
         let flag = |i: u32| record[36] & 1 << i != 0;
-        Self {
+        Ok(Self {
             sent: u64::from_be_bytes(array(record, 0)),
             ack: u64::from_be_bytes(array(record, 8)),
             epoch: Epoch(u64::from_be_bytes(array(record, 16))),
@@ -61,7 +67,7 @@ impl AgentStamp {
             has_others: flag(1),
             is_willing: flag(2),
             is_reported: flag(3),
-        }
+        })
     }
 }
 

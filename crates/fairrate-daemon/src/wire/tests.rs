@@ -64,6 +64,12 @@ fn flags_that_mean_nothing_yet_are_an_error() {
         let error = decoded::<FromAgent>(&flagged, 7).expect_err("it is wrong").to_string();
         assert_eq!(error, "the flags of flow 7 are not zero");
     }
+    let mut bytes = Vec::new();
+    encode([FromAgent::Stamp(AgentStamp { is_willing: true, ..AgentStamp::default() })], &mut bytes);
+    assert!(decoded::<FromAgent>(&bytes, 7).is_ok());
+    *bytes.last_mut().expect("it has flags") |= 0x10;
+    let error = decoded::<FromAgent>(&bytes, 7).expect_err("it is wrong").to_string();
+    assert_eq!(error, "reserved flags of a stamp are not zero");
 }
 
 #[test]
