@@ -19,9 +19,9 @@ use serde::Deserialize;
 
 use crate::csv::{self, Table};
 use crate::rows::{Findings, Row, Tolerance, Verdict};
-use crate::show;
 use crate::suite::{Options, Suite, key_and_value};
 use crate::to_end::run_to_end;
+use crate::{runs, show};
 
 /// Largest difference of a message that is inside.
 const SAME: Tolerance = Tolerance::relative(0.001);
@@ -69,11 +69,12 @@ pub fn run(root: &Path, options: &Options) -> Result<bool, String> {
     let findings = Findings::read(&dir.join("findings.toml"))?;
     let only = options.only.as_deref().unwrap_or("");
     let mut rows = Vec::new();
-    for case in suite.case.iter().filter(|case| case.name.starts_with(only)) {
+    let cases: Vec<&Case> = suite.case.iter().filter(|case| case.name.starts_with(only)).collect();
+    let todo = runs::of_cases(&cases, |case| 1..=if case.workload { WORKLOAD_SEEDS } else { LIST_SEEDS });
+    let measure = |case: &&Case, seed| simulate(&dir, &suite.scenario, case, seed, &options.set);
+    for (case, runs) in cases.iter().zip(runs::measure(&cases, &todo, options.jobs, &measure)) {
         let theirs = read_times(&dir.join(format!("lists/{}.csv", case.name)))?;
-        let seeds = if case.workload { WORKLOAD_SEEDS } else { LIST_SEEDS };
-        let runs = (1..=seeds).map(|seed| simulate(&dir, &suite.scenario, case, seed, &options.set));
-        let ours = runs.collect::<Result<Vec<_>, _>>().map_err(|e| format!("{}: {e}", case.name))?;
+        let ours = runs.into_iter().collect::<Result<Vec<_>, _>>().map_err(|e| format!("{}: {e}", case.name))?;
         rows.extend(if case.workload { sizes(case, &theirs, &ours) } else { messages(case, &theirs, &ours) });
     }
     if rows.is_empty() {

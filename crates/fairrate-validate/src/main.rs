@@ -13,6 +13,7 @@ mod ns3;
 mod ns3_tcp;
 mod rocc_omnet;
 mod rows;
+mod runs;
 mod sentences;
 mod show;
 mod suite;

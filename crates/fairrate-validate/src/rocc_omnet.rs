@@ -24,9 +24,9 @@ use serde::Deserialize;
 
 use crate::csv::{self, Table};
 use crate::rows::{Findings, Row, Tolerance, Verdict};
-use crate::show;
 use crate::suite::{Options, Suite, key_and_value};
 use crate::to_end::run_to_end;
+use crate::{runs, show};
 
 /// Size of a full frame, in bytes.
 const FRAME: f64 = 1_518.0;
@@ -86,10 +86,11 @@ pub fn run(root: &Path, options: &Options) -> Result<bool, String> {
     let findings = Findings::read(&dir.join("findings.toml"))?;
     let only = options.only.as_deref().unwrap_or("");
     let mut rows = Vec::new();
-    for case in suite.case.iter().filter(|case| case.name.starts_with(only)) {
-        let of_seed = |seed| simulate(&dir, &scenario, case, seed, &options.set);
-        let ours: Vec<Ours> =
-            (1..=case.seeds).map(of_seed).collect::<Result<_, _>>().map_err(|e| format!("{}: {e}", case.name))?;
+    let cases: Vec<&Case> = suite.case.iter().filter(|case| case.name.starts_with(only)).collect();
+    let todo = runs::of_cases(&cases, |case| 1..=case.seeds);
+    let measure = |case: &&Case, seed| simulate(&dir, &scenario, case, seed, &options.set);
+    for (case, runs) in cases.iter().zip(runs::measure(&cases, &todo, options.jobs, &measure)) {
+        let ours = runs.into_iter().collect::<Result<Vec<_>, _>>().map_err(|e| format!("{}: {e}", case.name))?;
         match (ticks.get(&case.name), sent.get(&case.name)) {
             (Some(theirs), _) => rows.extend(star(case, theirs, &ours[0])),
             (_, Some(theirs)) => rows.extend(bytes_sent(case, theirs, &ours)),

@@ -18,6 +18,9 @@ pub struct Options {
     /// Rows as JSON on stdout
     #[arg(long)]
     pub json: bool,
+    /// Simulations at the same time
+    #[arg(long, default_value_t = 2, value_parser = clap::value_parser!(u64).range(1..))]
+    pub jobs: u64,
 }
 
 /// The list of cases.

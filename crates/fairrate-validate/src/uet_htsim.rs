@@ -13,8 +13,6 @@
 mod reference;
 
 use std::path::Path;
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Mutex, PoisonError};
 
 use clap::Args;
 use fairrate_report::stats::{mean, sorted};
@@ -24,9 +22,9 @@ use serde::Deserialize;
 
 use self::reference::Reference;
 use crate::rows::{Findings, Row, Tolerance, Verdict};
-use crate::show;
 use crate::suite::{self, Suite, key_and_value};
 use crate::to_end::run_to_end;
+use crate::{runs, show};
 
 /// Largest difference of the mean completion time.
 const MEAN: Tolerance = Tolerance::relative(0.01);
@@ -62,9 +60,6 @@ pub struct Options {
     /// Also the cases that take minutes, which the checks leave out
     #[arg(long)]
     long: bool,
-    /// Simulations at the same time
-    #[arg(long, default_value_t = 2, value_parser = clap::value_parser!(u64).range(1..))]
-    jobs: u64,
 }
 
 /// A job of uet-htsim.
@@ -129,49 +124,20 @@ pub fn run(root: &Path, witness: &Witness, options: &Options) -> Result<bool, St
         let hint = if is_long { "; with `--long` there is one" } else { "" };
         return Err(format!("no case in validation/{name}/suite.toml begins with `{only}`{hint}"));
     }
-    let simulate = |case: &Case, seed| {
+    let measure = |case: &&Case, seed| {
         let config = configure(&dir, &scenario, case, seed, &options.suite.set)?;
         simulate(config).map_err(|e| format!("{}, seed {seed}: {e}", case.name))
     };
-    let runs = simulate_all(&selected, options.jobs, &simulate)?;
+    let todo = runs::of_cases(&selected, |case| 1..=case.n_seeds());
     let mut rows = Vec::new();
-    for (case, ours) in selected.iter().zip(&runs) {
+    for (case, ours) in selected.iter().zip(runs::measure(&selected, &todo, options.suite.jobs, &measure)) {
+        let ours = ours.into_iter().collect::<Result<Vec<_>, _>>()?;
         let theirs = references.get(&case.name);
         let theirs = theirs.ok_or_else(|| format!("validation/{name}/reference.csv has no case `{}`", case.name))?;
-        rows.extend(compare(witness, case, theirs, ours));
+        rows.extend(compare(witness, case, theirs, &ours));
     }
     findings.explain_all(&mut rows);
     Ok(show::finish(&rows, options.suite.json))
-}
-
-/// Runs all seeds of `cases` by `simulate`, several at the same time. Returns the runs of each case in the order of
-/// seeds, or the first error.
-fn simulate_all(
-    cases: &[&Case],
-    jobs: u64,
-    simulate: &(dyn Fn(&Case, u64) -> Result<Ours, String> + Sync),
-) -> Result<Vec<Vec<Ours>>, String> {
-    let todo: Vec<(usize, u64)> =
-        (0..cases.len()).flat_map(|i| (1..=cases[i].n_seeds()).map(move |s| (i, s))).collect();
-    let next = AtomicUsize::new(0);
-    let done: Mutex<Vec<Option<Result<Ours, String>>>> = Mutex::new(vec![None; todo.len()]);
-    std::thread::scope(|scope| {
-        for _ in 0..jobs {
-            scope.spawn(|| {
-                loop {
-                    let at = next.fetch_add(1, Ordering::Relaxed);
-                    let Some(&(i, seed)) = todo.get(at) else { break };
-                    let ours = simulate(cases[i], seed);
-                    done.lock().unwrap_or_else(PoisonError::into_inner)[at] = Some(ours);
-                }
-            });
-        }
-    });
-    let mut runs: Vec<Vec<Ours>> = cases.iter().map(|_| Vec::new()).collect();
-    for (&(i, _), ours) in todo.iter().zip(done.into_inner().unwrap_or_else(PoisonError::into_inner)) {
-        runs[i].push(ours.expect("every run was taken by a thread")?);
-    }
-    Ok(runs)
 }
 
 /// Returns the simulation of a case with a seed, with the keys in `set` changed. `scenario` is the file of cases that
@@ -365,25 +331,6 @@ mod tests {
         assert_eq!(verdicts("perm128_oblivious", &[of(197.0, 250.1), of(197.0, 240.0)])[1], Inside);
         assert_eq!(verdicts("perm128_oblivious", &[ours(&[197.2, 217.0], 97.0)])[2], Outside);
         assert_eq!(verdicts("perm128_oblivious", &[ours(&[197.2, f64::NAN], 66.0)]), [Outside, Outside, Inside]);
-    }
-
-    #[test]
-    fn runs_come_back_in_the_order_of_cases_and_seeds() {
-        let cases = cases();
-        let cases: Vec<&Case> =
-            cases.iter().filter(|case| ["perm16", "perm16_one_path"].contains(&case.name.as_str())).collect();
-        let by_seed = |case: &Case, seed: u64| Ok(ours(&[seed as f64], case.set.len() as f64));
-        let runs = simulate_all(&cases, 3, &by_seed).expect("no run fails");
-        assert_eq!(runs.len(), 2);
-        for (case, runs) in cases.iter().zip(runs) {
-            assert_eq!(
-                runs.iter().map(|run| run.times[0]).collect::<Vec<_>>(),
-                (1..=10).map(f64::from).collect::<Vec<_>>()
-            );
-            assert!(runs.iter().all(|run| run.sent_again == case.set.len() as f64));
-        }
-        let failing = |case: &Case, seed: u64| if seed == 7 { Err(case.name.clone()) } else { Ok(ours(&[], 0.0)) };
-        assert_eq!(simulate_all(&cases, 2, &failing).err().as_deref(), Some("perm16"));
     }
 
     #[test]

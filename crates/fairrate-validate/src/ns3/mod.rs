@@ -8,11 +8,8 @@ mod simulate;
 pub mod tables;
 mod trace;
 
-use std::collections::BTreeMap;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 use std::sync::Mutex;
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Instant;
 
 use clap::Args;
@@ -20,7 +17,7 @@ use clap::Args;
 use self::exact::Exactness;
 use self::tables::{Case, Measured};
 use crate::rows::{Findings, Row, Verdict};
-use crate::show;
+use crate::{runs, show};
 
 /// Options of `validate ns3`.
 #[derive(Args)]
@@ -82,43 +79,19 @@ fn is_selected(case: &Case, only: Option<&str>) -> bool {
     only.is_none_or(|only| case.scenario.name == only || case.name() == only)
 }
 
-/// Measures every case with all its seeds, several at a time, the longest first.
+/// Measures every case with all its seeds, several at a time, the longest first. An error, or a panic in the simulator,
+/// becomes a failed row instead of the end of the validation.
 fn measure_all(dir: &Path, cases: &[Case], options: &Options) -> Vec<Vec<Result<Measured, String>>> {
-    let mut jobs: Vec<(usize, u64)> = Vec::new();
-    for (i, case) in cases.iter().enumerate() {
-        let seeds = if case.is_random() { options.seeds } else { 1 };
-        jobs.extend((1..=seeds).map(|seed| (i, seed)));
-    }
-    jobs.sort_by(|a, b| cases[b.0].reference.packet_hops.total_cmp(&cases[a.0].reference.packet_hops));
-    let next = AtomicUsize::new(0);
-    let done: Mutex<BTreeMap<(usize, u64), Result<Measured, String>>> = Mutex::new(BTreeMap::new());
-    std::thread::scope(|scope| {
-        for _ in 0..options.jobs {
-            scope.spawn(|| {
-                while let Some(&(i, seed)) = jobs.get(next.fetch_add(1, Ordering::Relaxed)) {
-                    let start = Instant::now();
-                    let result = measure_one(dir, &cases[i], seed);
-                    let mut done = done.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-                    done.insert((i, seed), result);
-                    let (n, name, s) = (done.len(), cases[i].name(), start.elapsed().as_secs_f64());
-                    eprintln!("[{n}/{}] {name} seed {seed}: {s:.1} s", jobs.len());
-                }
-            });
-        }
-    });
-    let mut runs: Vec<Vec<_>> = cases.iter().map(|_| Vec::new()).collect();
-    for ((i, _), result) in done.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner) {
-        runs[i].push(result);
-    }
-    runs
-}
-
-/// Measures a case; a panic in the simulator becomes a failed row instead of the end of the validation.
-fn measure_one(dir: &Path, case: &Case, seed: u64) -> Result<Measured, String> {
-    let result = catch_unwind(AssertUnwindSafe(|| simulate::measure(dir, case, seed)));
-    result.unwrap_or_else(|panic| {
-        let text = panic.downcast_ref::<String>().cloned();
-        let text = text.or_else(|| panic.downcast_ref::<&str>().map(|s| (*s).to_owned()));
-        Err(format!("the simulator panicked: {}", text.unwrap_or_default()))
-    })
+    let mut todo = runs::of_cases(cases, |case| 1..=if case.is_random() { options.seeds } else { 1 });
+    todo.sort_by(|a, b| cases[b.0].reference.packet_hops.total_cmp(&cases[a.0].reference.packet_hops));
+    let n_ended = Mutex::new(0);
+    let measure = |case: &Case, seed: u64| {
+        let start = Instant::now();
+        let result = simulate::measure(dir, case, seed);
+        let mut n = n_ended.lock().expect("no thread panics with this lock held");
+        *n += 1;
+        eprintln!("[{n}/{}] {} seed {seed}: {:.1} s", todo.len(), case.name(), start.elapsed().as_secs_f64());
+        result
+    };
+    runs::measure(cases, &todo, options.jobs, &measure)
 }

@@ -16,15 +16,13 @@ mod tables;
 
 use std::collections::BTreeMap;
 use std::path::Path;
-use std::sync::Mutex;
-use std::sync::atomic::{AtomicUsize, Ordering};
 
 use clap::Args;
 use fairrate_report::stats::{mean, sorted};
 
 use self::tables::{Case, Metric};
 use crate::rows::{Findings, Row, Tolerance, Verdict};
-use crate::show;
+use crate::{runs, show};
 
 /// Tolerance for the difference between ours and ns-3's.
 const ALLOWED: Tolerance = Tolerance::relative(0.05);
@@ -123,30 +121,17 @@ type Numbers = BTreeMap<Metric, f64>;
 /// Runs every case as often as it needs, with the keys in `set` changed. Returns for each case all its runs, or the
 /// first error.
 fn measure_all(dir: &Path, cases: &[Case], set: &[String], n_jobs: u64) -> Vec<Result<Vec<Numbers>, String>> {
-    let draws = |case: &Case| match &case.beside {
+    let n_draws = |case: &Case| match &case.beside {
         Some(_) => DRAWS_OF_PAIR,
         None if case.is_chaotic() => DRAWS,
         None => 1,
     };
-    let jobs: Vec<(usize, u64)> =
-        cases.iter().enumerate().flat_map(|(i, case)| (0..draws(case)).map(move |draw| (i, draw))).collect();
-    let next = AtomicUsize::new(0);
-    let done = Mutex::new(BTreeMap::new());
-    std::thread::scope(|scope| {
-        for _ in 0..n_jobs {
-            scope.spawn(|| {
-                while let Some(&(i, draw)) = jobs.get(next.fetch_add(1, Ordering::Relaxed)) {
-                    let result = simulate::measure(dir, &cases[i], draw, set);
-                    done.lock().unwrap_or_else(std::sync::PoisonError::into_inner).insert((i, draw), result);
-                }
-            });
-        }
-    });
-    let mut runs: Vec<Vec<_>> = cases.iter().map(|_| Vec::new()).collect();
-    for ((i, _), result) in done.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner) {
-        runs[i].push(result.map_err(|e| format!("{}: {e}", cases[i].run)));
-    }
-    runs.into_iter().map(|runs| runs.into_iter().collect()).collect()
+    let todo = runs::of_cases(cases, |case| 0..=n_draws(case) - 1);
+    let measured = runs::measure(cases, &todo, n_jobs, &|case, draw| simulate::measure(dir, case, draw, set));
+    let of_case = |(case, runs): (&Case, Vec<Result<Numbers, String>>)| {
+        runs.into_iter().collect::<Result<_, _>>().map_err(|e| format!("{}: {e}", case.run))
+    };
+    cases.iter().zip(measured).map(of_case).collect()
 }
 
 /// Returns the rows of a case.
