@@ -18,7 +18,7 @@ use fairrate_units::Time;
 use serde::Deserialize;
 
 use crate::csv::{self, Table};
-use crate::rows::{Findings, Row, Tolerance, Verdict};
+use crate::rows::{Findings, Range, Row, Tolerance};
 use crate::suite::{Options, Suite, key_and_value};
 use crate::to_end::run_to_end;
 use crate::{runs, show};
@@ -169,20 +169,5 @@ fn sizes(case: &Case, theirs: &[Option<f64>], ours: &[Vec<Message>]) -> Vec<Row>
 }
 
 fn row(case: &Case, metric: &str, unit: &'static str, (theirs, ours): (f64, Vec<f64>), tolerance: Tolerance) -> Row {
-    let values = sorted(ours);
-    let (low, high) = (values[0], values[values.len() - 1]);
-    let average = mean(&values).unwrap_or(f64::NAN);
-    let is_inside = tolerance.allows(theirs, average) || (low <= theirs && theirs <= high);
-    Row {
-        scenario: case.name.clone(),
-        algorithm: "homa".to_owned(),
-        metric: metric.to_owned(),
-        unit,
-        theirs,
-        ours: Some(average),
-        range: (1 < values.len()).then_some((low, high)),
-        tolerance: Some(tolerance),
-        verdict: if is_inside { Verdict::Inside } else { Verdict::Outside },
-        cause: None,
-    }
+    Row::of((&case.name, "homa"), (metric, unit), (theirs, &sorted(ours)), Some(tolerance), Range::Counts)
 }

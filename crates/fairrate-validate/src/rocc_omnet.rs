@@ -23,7 +23,7 @@ use fairrate_sim::{FlowOutcome, PortSample, Recorder};
 use serde::Deserialize;
 
 use crate::csv::{self, Table};
-use crate::rows::{Findings, Row, Tolerance, Verdict};
+use crate::rows::{Findings, Range, Row, Tolerance};
 use crate::suite::{Options, Suite, key_and_value};
 use crate::to_end::run_to_end;
 use crate::{runs, show};
@@ -181,15 +181,7 @@ fn bytes_sent(case: &Case, theirs: &Series, runs: &[Ours]) -> Vec<Row> {
 /// Returns the row of a number of several runs: inside if their mean is within the tolerance, or if theirs is within
 /// the range of ours.
 fn of_runs(case: &Case, metric: &str, unit: &'static str, theirs: f64, ours: &[f64], tolerance: Tolerance) -> Row {
-    let range = ours.iter().fold((f64::MAX, f64::MIN), |(least, most), &x| (least.min(x), most.max(x)));
-    let mut row = row(case, metric, unit, (theirs, mean(ours).unwrap_or(f64::NAN)), Some(tolerance));
-    if 1 < ours.len() {
-        row.range = Some(range);
-        if range.0 <= theirs && theirs <= range.1 {
-            row.verdict = Verdict::Inside;
-        }
-    }
-    row
+    Row::of((&case.name, &case.cc), (metric, unit), (theirs, ours), Some(tolerance), Range::Counts)
 }
 
 /// Returns the rows of greedy flows on a star.
@@ -231,21 +223,5 @@ fn star(case: &Case, theirs: &Series, ours: &Ours) -> Vec<Row> {
 }
 
 fn row(case: &Case, metric: &str, unit: &'static str, (theirs, ours): (f64, f64), tolerance: Option<Tolerance>) -> Row {
-    let verdict = match tolerance {
-        None => Verdict::NoTolerance,
-        Some(tolerance) if tolerance.allows(theirs, ours) => Verdict::Inside,
-        Some(_) => Verdict::Outside,
-    };
-    Row {
-        scenario: case.name.clone(),
-        algorithm: case.cc.clone(),
-        metric: metric.to_owned(),
-        unit,
-        theirs,
-        ours: Some(ours),
-        range: None,
-        tolerance,
-        verdict,
-        cause: None,
-    }
+    Row::of((&case.name, &case.cc), (metric, unit), (theirs, &[ours]), tolerance, Range::Shown)
 }

@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use fairrate_report::stats::{mean, sorted};
 use serde::{Deserialize, Serialize};
 
 /// Tolerance for the difference between ours and theirs: the larger of a part of their value and an absolute amount.
@@ -61,6 +62,50 @@ pub struct Row {
     pub verdict: Verdict,
     /// The cause if the row is outside, or what was tried to find it.
     pub cause: Option<String>,
+}
+
+/// The part of the range of our runs in a verdict.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Range {
+    /// A value of theirs within the range is inside.
+    Counts,
+    /// The range is shown, and has no part.
+    Shown,
+}
+
+impl Row {
+    /// Returns the row of a metric with its unit, in a scenario under an algorithm: `theirs` beside the values of
+    /// `ours` in each run. It is inside if the mean of ours is within `tolerance`, or `range` counts and has theirs.
+    pub fn of(
+        (scenario, algorithm): (&str, &str),
+        (metric, unit): (&str, &'static str),
+        (theirs, ours): (f64, &[f64]),
+        tolerance: Option<Tolerance>,
+        range: Range,
+    ) -> Self {
+        let average = mean(ours).filter(|average| average.is_finite());
+        let values = sorted(ours.iter().copied());
+        let extremes = average.and_then(|_| values.first().copied().zip(values.last().copied()));
+        let is_between = range == Range::Counts && extremes.is_some_and(|(low, high)| low <= theirs && theirs <= high);
+        let verdict = match tolerance {
+            None => Verdict::NoTolerance,
+            Some(_) if is_between => Verdict::Inside,
+            Some(tolerance) if average.is_some_and(|ours| tolerance.allows(theirs, ours)) => Verdict::Inside,
+            Some(_) => Verdict::Outside,
+        };
+        Self {
+            scenario: scenario.to_owned(),
+            algorithm: algorithm.to_owned(),
+            metric: metric.to_owned(),
+            unit,
+            theirs,
+            ours: average,
+            range: extremes.filter(|_| 1 < values.len()),
+            tolerance,
+            verdict,
+            cause: None,
+        }
+    }
 }
 
 /// Known causes of rows that are outside. They explain; they do not make a row count as inside.

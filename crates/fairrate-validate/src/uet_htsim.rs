@@ -15,13 +15,13 @@ mod reference;
 use std::path::Path;
 
 use clap::Args;
-use fairrate_report::stats::{mean, sorted};
+use fairrate_report::stats::mean;
 use fairrate_scenario::{Overrides, Scenario};
 use fairrate_sim::{FlowOutcome, Recorder, SimConfig};
 use serde::Deserialize;
 
 use self::reference::Reference;
-use crate::rows::{Findings, Row, Tolerance, Verdict};
+use crate::rows::{Findings, Range, Row, Tolerance, Verdict};
 use crate::suite::{self, Suite, key_and_value};
 use crate::to_end::run_to_end;
 use crate::{runs, show};
@@ -211,22 +211,8 @@ fn as_printed(value: f64, digits: Option<usize>) -> f64 {
 }
 
 /// Returns the row of a number: inside if the mean of ours is within the tolerance.
-fn row(case: &Case, metric: &str, unit: &'static str, (theirs, ours): (f64, &[f64]), tolerance: Tolerance) -> Row {
-    let values = sorted(ours.iter().copied());
-    let average = mean(ours).filter(|average| !average.is_nan());
-    let is_inside = average.is_some_and(|average| tolerance.allows(theirs, average));
-    Row {
-        scenario: case.name.clone(),
-        algorithm: case.cc.clone(),
-        metric: metric.to_owned(),
-        unit,
-        theirs,
-        ours: average,
-        range: (1 < values.len() && average.is_some()).then(|| (values[0], values[values.len() - 1])),
-        tolerance: Some(tolerance),
-        verdict: if is_inside { Verdict::Inside } else { Verdict::Outside },
-        cause: None,
-    }
+fn row(case: &Case, metric: &str, unit: &'static str, numbers: (f64, &[f64]), tolerance: Tolerance) -> Row {
+    Row::of((&case.name, &case.cc), (metric, unit), numbers, Some(tolerance), Range::Shown)
 }
 
 #[cfg(test)]

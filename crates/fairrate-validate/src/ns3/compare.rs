@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use fairrate_report::stats::{jain, mean, percentile, sorted};
 
 use super::tables::{Case, Group, Measured};
-use crate::rows::{Findings, Row, Tolerance, Verdict};
+use crate::rows::{Findings, Range, Row, Tolerance};
 
 /// Tolerance for means over several seeds of runs with randomly drawn marks.
 const RANDOM: Tolerance = Tolerance::relative(0.05);
@@ -60,51 +60,22 @@ pub fn rows(case: &Case, runs: &[Result<Measured, String>], findings: &Findings)
     let mut rows: Vec<(Option<String>, Row)> = Vec::new();
     for (i, point) in points(case, &case.reference, over_seeds).into_iter().enumerate() {
         let values: Vec<f64> = ours.iter().map(|points| points[i].value).collect();
-        rows.push((point.family.clone(), row(case, point, &values)));
+        rows.push((point.family.clone(), row(case, &point, &values)));
     }
     let mut rows = worst_of_families(rows);
-    for row in rows.iter_mut().filter(|row| row.verdict == Verdict::Outside) {
-        row.cause = findings.explain(&row.scenario, &row.algorithm, &row.metric).map(|f| f.cause.clone());
-    }
+    findings.explain_all(&mut rows);
     rows
 }
 
 fn failed(case: &Case, message: &str) -> Row {
-    Row {
-        scenario: case.scenario.name.clone(),
-        algorithm: case.run.label.clone(),
-        metric: format!("run failed: {message}"),
-        unit: "",
-        theirs: 1.0,
-        ours: None,
-        range: None,
-        tolerance: Some(Tolerance::relative(0.0)),
-        verdict: Verdict::Outside,
-        cause: None,
-    }
+    let metric = format!("run failed: {message}");
+    let names = (&*case.scenario.name, &*case.run.label);
+    Row::of(names, (&metric, ""), (1.0, &[]), Some(Tolerance::relative(0.0)), Range::Shown)
 }
 
-fn row(case: &Case, point: Point, values: &[f64]) -> Row {
-    let ours = mean(values).filter(|v| v.is_finite());
-    let inside = |t: Tolerance| ours.is_some_and(|ours| t.allows(point.value, ours));
-    let verdict = match point.tolerance {
-        None => Verdict::NoTolerance,
-        Some(t) if inside(t) => Verdict::Inside,
-        Some(_) => Verdict::Outside,
-    };
-    let range = sorted(values.iter().copied());
-    Row {
-        scenario: case.scenario.name.clone(),
-        algorithm: case.run.label.clone(),
-        metric: point.metric,
-        unit: point.unit,
-        theirs: point.value,
-        ours,
-        range: range.first().copied().zip(range.last().copied()).filter(|_| 1 < values.len()),
-        tolerance: point.tolerance,
-        verdict,
-        cause: None,
-    }
+fn row(case: &Case, point: &Point, values: &[f64]) -> Row {
+    let names = (&*case.scenario.name, &*case.run.label);
+    Row::of(names, (&point.metric, point.unit), (point.value, values), point.tolerance, Range::Shown)
 }
 
 /// Replaces the rows of each family by the row that uses most of its tolerance.
@@ -332,6 +303,7 @@ mod tests {
 
     use super::*;
     use crate::ns3::tables;
+    use crate::rows::Verdict;
 
     fn cases() -> Vec<Case> {
         tables::load(&Path::new(env!("CARGO_MANIFEST_DIR")).join("../../validation/ns3")).expect("the tables are sound")

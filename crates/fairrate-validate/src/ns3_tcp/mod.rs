@@ -18,10 +18,10 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use clap::Args;
-use fairrate_report::stats::{mean, sorted};
+use fairrate_report::stats::sorted;
 
 use self::tables::{Case, Metric};
-use crate::rows::{Findings, Row, Tolerance, Verdict};
+use crate::rows::{Findings, Range, Row, Tolerance, Verdict};
 use crate::{runs, show};
 
 /// Tolerance for the difference between ours and ns-3's.
@@ -138,26 +138,9 @@ fn measure_all(dir: &Path, cases: &[Case], set: &[String], n_jobs: u64) -> Vec<R
 fn compare(case: &Case, ours: &[Numbers]) -> Vec<Row> {
     let row = |(&metric, &ns3): (&Metric, &f64)| {
         let values = sorted(ours.iter().map(|numbers| numbers[&metric]));
-        let (low, high) = (values[0], values[values.len() - 1]);
-        let mean = mean(&values).unwrap_or(f64::NAN);
-        let inside = ALLOWED.allows(ns3, mean) || (low <= ns3 && ns3 <= high);
-        let verdict = match inside {
-            _ if metric.is_context() => Verdict::NoTolerance,
-            true => Verdict::Inside,
-            false => Verdict::Outside,
-        };
-        Row {
-            scenario: case.run.clone(),
-            algorithm: case.algorithm(),
-            metric: metric.name().to_owned(),
-            unit: metric.unit(),
-            theirs: ns3,
-            ours: Some(mean),
-            range: Some((low, high)).filter(|_| 1 < values.len()),
-            tolerance: Some(ALLOWED).filter(|_| !metric.is_context()),
-            verdict,
-            cause: None,
-        }
+        let tolerance = Some(ALLOWED).filter(|_| !metric.is_context());
+        let (names, metric) = ((&*case.run, &*case.algorithm()), (metric.name(), metric.unit()));
+        Row::of(names, metric, (ns3, &values), tolerance, Range::Counts)
     };
     case.measured.iter().map(row).collect()
 }
