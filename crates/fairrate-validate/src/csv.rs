@@ -13,8 +13,7 @@ pub struct Table {
 impl Table {
     /// Reads the file at `path`.
     pub fn read(path: &Path) -> Result<Self, String> {
-        let text = std::fs::read_to_string(path).map_err(|e| format!("cannot read {}: {e}", path.display()))?;
-        Ok(Self::parse(path, &text))
+        Ok(Self::parse(path, &crate::suite::read(path)?))
     }
 
     /// Reads `text`, the content of the file at `path`.

@@ -12,14 +12,13 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use fairrate_report::stats::{mean, percentile, sorted};
-use fairrate_scenario::{Overrides, Scenario};
 use fairrate_sim::{FlowOutcome, Recorder};
 use fairrate_units::Time;
 use serde::Deserialize;
 
 use crate::csv::{self, Table};
 use crate::rows::{Findings, Range, Row, Tolerance};
-use crate::suite::{Options, Suite, key_and_value};
+use crate::suite::{self, Options, Suite, key_and_value};
 use crate::to_end::run_to_end;
 use crate::{runs, show};
 
@@ -66,12 +65,13 @@ struct Case {
 pub fn run(root: &Path, options: &Options) -> Result<bool, String> {
     let dir = root.join("validation/homa-omnet");
     let suite: Suite<Case> = Suite::read(&dir)?;
+    let scenario = (&*suite.scenario, &*suite.read_scenario(&dir)?);
     let findings = Findings::read(&dir.join("findings.toml"))?;
     let only = options.only.as_deref().unwrap_or("");
     let mut rows = Vec::new();
     let cases: Vec<&Case> = suite.case.iter().filter(|case| case.name.starts_with(only)).collect();
     let todo = runs::of_cases(&cases, |case| 1..=if case.workload { WORKLOAD_SEEDS } else { LIST_SEEDS });
-    let measure = |case: &&Case, seed| simulate(&dir, &suite.scenario, case, seed, &options.set);
+    let measure = |case: &&Case, seed| simulate(&dir, scenario, case, seed, &options.set);
     for (case, runs) in cases.iter().zip(runs::measure(&cases, &todo, options.jobs, &measure)) {
         let theirs = read_times(&dir.join(format!("lists/{}.csv", case.name)))?;
         let ours = runs.into_iter().collect::<Result<Vec<_>, _>>().map_err(|e| format!("{}: {e}", case.name))?;
@@ -99,17 +99,19 @@ struct Message {
 }
 
 /// Runs a case with a seed; returns its messages in the order of the list.
-fn simulate(dir: &Path, scenario: &str, case: &Case, seed: u64, set: &[String]) -> Result<Vec<Message>, String> {
-    let path = dir.join(scenario);
-    let text = std::fs::read_to_string(&path).map_err(|e| format!("cannot read {}: {e}", path.display()))?;
+fn simulate(
+    dir: &Path,
+    (file, text): (&str, &str),
+    case: &Case,
+    seed: u64,
+    set: &[String],
+) -> Result<Vec<Message>, String> {
     let mut sets: Vec<(String, String)> = case.set.iter().chain(set).filter_map(key_and_value).collect();
     sets.push(("traffic.0.path".to_owned(), format!("\"lists/{}.csv\"", case.name)));
     sets.push(("seed".to_owned(), seed.to_string()));
     sets.extend(case.duration.iter().map(|duration| ("duration".to_owned(), format!("\"{duration}\""))));
-    let overrides = Overrides { sets, ..Overrides::default() };
-    let scenario = Scenario::from_toml(&text, scenario, dir, &overrides).map_err(|e| e.to_string())?;
     let mut recorder = Recorder::default();
-    let config = scenario.into_sim_config();
+    let config = suite::configure(dir, file, text, sets)?;
     let sizes: Vec<u64> = config.flows.iter().map(|flow| flow.bytes.as_u64()).collect();
     let ended = run_to_end(config, &mut recorder)?;
     let mut outcomes = recorder.flows;

@@ -18,13 +18,12 @@ use std::fmt::Write as _;
 use std::path::Path;
 
 use fairrate_report::stats::mean;
-use fairrate_scenario::{Overrides, Scenario};
 use fairrate_sim::{FlowOutcome, PortSample, Recorder};
 use serde::Deserialize;
 
 use crate::csv::{self, Table};
 use crate::rows::{Findings, Range, Row, Tolerance};
-use crate::suite::{Options, Suite, key_and_value};
+use crate::suite::{self, Options, Suite, key_and_value};
 use crate::to_end::run_to_end;
 use crate::{runs, show};
 
@@ -142,10 +141,8 @@ fn simulate(dir: &Path, scenario: &str, case: &Case, seed: u64, set: &[String]) 
         ("topology.rate".to_owned(), format!("\"{}Gbps\"", case.gbps)),
     ];
     sets.extend(case.set.iter().chain(set).filter_map(key_and_value));
-    let overrides = Overrides { sets, ..Overrides::default() };
-    let scenario = Scenario::from_toml(&text, "star.toml", dir, &overrides).map_err(|e| e.to_string())?;
     let mut recorder = Recorder::default();
-    let ended = run_to_end(scenario.into_sim_config(), &mut recorder)?;
+    let ended = run_to_end(suite::configure(dir, "star.toml", &text, sets)?, &mut recorder)?;
     let mut flows = recorder.flows;
     flows.sort_by_key(|outcome| outcome.flow);
     Ok(Ours { flows, ports: recorder.ports, pauses: ended.totals.counts.pfc_pauses })

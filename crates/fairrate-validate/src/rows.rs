@@ -133,7 +133,7 @@ pub struct Finding {
 impl Findings {
     /// Reads the file of findings.
     pub fn read(path: &Path) -> Result<Self, String> {
-        let text = std::fs::read_to_string(path).map_err(|e| format!("cannot read {}: {e}", path.display()))?;
+        let text = crate::suite::read(path)?;
         toml::from_str(&text).map_err(|e| format!("{}: {e}", path.display()))
     }
 

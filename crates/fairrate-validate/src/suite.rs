@@ -1,8 +1,10 @@
-//! Suites of runs of an author's code: their list of cases, and the options of their comparisons.
+//! Suites of runs of an author's code: their list of cases, the options of their comparisons, and their simulations.
 
 use std::path::Path;
 
 use clap::Args;
+use fairrate_scenario::{Overrides, Scenario};
+use fairrate_sim::SimConfig;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 
@@ -37,15 +39,26 @@ impl<C: DeserializeOwned> Suite<C> {
     /// Reads `suite.toml` in `dir`.
     pub fn read(dir: &Path) -> Result<Self, String> {
         let path = dir.join("suite.toml");
-        let text = std::fs::read_to_string(&path).map_err(|e| format!("cannot read {}: {e}", path.display()))?;
+        let text = read(&path)?;
         toml::from_str(&text).map_err(|e| format!("{}: {e}", path.display()))
     }
 
     /// Reads the scenario file, which is in `dir` too.
     pub fn read_scenario(&self, dir: &Path) -> Result<String, String> {
-        let path = dir.join(&self.scenario);
-        std::fs::read_to_string(&path).map_err(|e| format!("cannot read {}: {e}", path.display()))
+        read(&dir.join(&self.scenario))
     }
+}
+
+/// Reads the file at `path`.
+pub fn read(path: &Path) -> Result<String, String> {
+    std::fs::read_to_string(path).map_err(|e| format!("cannot read {}: {e}", path.display()))
+}
+
+/// Returns the simulation of the scenario `text`, which is called `file` and is in `dir`, with the keys in `sets`
+/// changed.
+pub fn configure(dir: &Path, file: &str, text: &str, sets: Vec<(String, String)>) -> Result<SimConfig, String> {
+    let overrides = Overrides { sets, ..Overrides::default() };
+    Ok(Scenario::from_toml(text, file, dir, &overrides).map_err(|e| e.to_string())?.into_sim_config())
 }
 
 /// Splits `KEY=VALUE` of `--set`.

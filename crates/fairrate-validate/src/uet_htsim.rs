@@ -16,7 +16,6 @@ use std::path::Path;
 
 use clap::Args;
 use fairrate_report::stats::mean;
-use fairrate_scenario::{Overrides, Scenario};
 use fairrate_sim::{FlowOutcome, Recorder, SimConfig};
 use serde::Deserialize;
 
@@ -143,14 +142,11 @@ pub fn run(root: &Path, witness: &Witness, options: &Options) -> Result<bool, St
 /// Returns the simulation of a case with a seed, with the keys in `set` changed. `scenario` is the file of cases that
 /// name none.
 fn configure(dir: &Path, scenario: &str, case: &Case, seed: u64, set: &[String]) -> Result<SimConfig, String> {
-    let path = dir.join(case.scenario.as_deref().unwrap_or(scenario));
-    let scenario = std::fs::read_to_string(&path).map_err(|e| format!("cannot read {}: {e}", path.display()))?;
+    let scenario = suite::read(&dir.join(case.scenario.as_deref().unwrap_or(scenario)))?;
     let mut sets = vec![("seed".to_owned(), seed.to_string()), ("transport.cc".to_owned(), case.cc.clone())];
     sets.extend(case.set.iter().chain(set).filter_map(key_and_value));
-    let overrides = Overrides { sets, ..Overrides::default() };
     let text = format!("{scenario}\n{}", case.blocks);
-    let scenario = Scenario::from_toml(&text, "fabric.toml", dir, &overrides);
-    Ok(scenario.map_err(|e| format!("{}: {e}", case.name))?.into_sim_config())
+    suite::configure(dir, "fabric.toml", &text, sets).map_err(|e| format!("{}: {e}", case.name))
 }
 
 /// Runs a simulation.

@@ -4,11 +4,11 @@ use std::collections::{BTreeMap, VecDeque};
 use std::fmt::Write;
 use std::path::Path;
 
-use fairrate_scenario::{Overrides, Scenario};
 use fairrate_sim::{FlowOutcome, NodeId, Observation, PortId, PortSample, RunTotals, SimConfig, Sink};
 use fairrate_units::{Bytes, Time};
 
 use super::tables::{Case, Measured, Queue, Window};
+use crate::suite;
 use crate::to_end::run_to_end;
 
 /// Interval of the samples of flows: short enough to look back by the delay of an acknowledgment.
@@ -60,9 +60,7 @@ fn probes(case: &Case) -> String {
 
 /// Reads the scenario and returns the configuration of the simulation.
 pub fn configure(dir: &Path, case: &Case, text: &str) -> Result<SimConfig, String> {
-    let file = format!("{}.toml", case.scenario.name);
-    let scenario = Scenario::from_toml(text, &file, dir, &Overrides::default()).map_err(|e| e.to_string())?;
-    Ok(scenario.into_sim_config())
+    suite::configure(dir, &format!("{}.toml", case.scenario.name), text, Vec::new())
 }
 
 /// Runs a simulation to its end.

@@ -1,7 +1,6 @@
 //! The tables in `validation/ns3`: the scenarios, and ns-3's measurements in them.
 
 use std::collections::BTreeMap;
-use std::fs;
 use std::path::Path;
 
 use serde::Deserialize;
@@ -123,9 +122,8 @@ impl Case {
 
 /// Reads the suite: one case for every scenario and run in it.
 pub fn load(dir: &Path) -> Result<Vec<Case>, String> {
-    let path = dir.join("suite.toml");
-    let suite = fs::read_to_string(&path).map_err(|e| format!("cannot read {}: {e}", path.display()))?;
-    let suite: SuiteFile = toml::from_str(&suite).map_err(|e| format!("suite.toml: {e}"))?;
+    let suite: SuiteFile =
+        toml::from_str(&crate::suite::read(&dir.join("suite.toml"))?).map_err(|e| format!("suite.toml: {e}"))?;
     let (queues, goodput, counters) = (
         Table::read(&dir.join("queues.csv"))?,
         Table::read(&dir.join("goodput.csv"))?,

@@ -6,11 +6,11 @@ use std::path::Path;
 
 use fairrate_experiment::Ended;
 use fairrate_report::stats::{jain, mean, percentile, sorted};
-use fairrate_scenario::{Overrides, Scenario};
 use fairrate_sim::{DropCause, FlowOutcome, NodeId, Observation, PortId, SimConfig, Sink};
 use fairrate_units::Time;
 
 use super::tables::{Case, Metric};
+use crate::suite::{self, key_and_value};
 use crate::to_end::run_to_end;
 
 /// Payload of a segment, and its bytes on the wire.
@@ -20,10 +20,8 @@ const PACKET: u64 = 1_490;
 /// Runs a draw of a case, with the keys in `set` changed as by `--set`; draw 0 has ns-3's own starts.
 pub fn measure(dir: &Path, case: &Case, draw: u64, set: &[String]) -> Result<BTreeMap<Metric, f64>, String> {
     let text = scenario_text(case, draw);
-    let sets = set.iter().filter_map(|set| set.split_once('=')).map(|(k, v)| (k.to_owned(), v.to_owned())).collect();
-    let overrides = Overrides { sets, ..Overrides::default() };
-    let scenario = Scenario::from_toml(&text, "case.toml", dir, &overrides).map_err(|e| e.to_string())?;
-    let mut config = scenario.into_sim_config();
+    let sets = set.iter().filter_map(key_and_value).collect();
+    let mut config = suite::configure(dir, "case.toml", &text, sets)?;
     match &case.beside {
         Some(beside) => spread_starts(&mut config, Time::ZERO, Time::from_ms(beside.spread_ms), draw + 1),
         None if 0 < draw => shift_starts(&mut config, case, draw),
