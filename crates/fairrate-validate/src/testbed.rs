@@ -13,7 +13,6 @@ use clap::Args;
 use fairrate_experiment::drive;
 use fairrate_results::Results;
 use fairrate_scenario::{Overrides, Scenario};
-use fairrate_sim::Progress;
 use fairrate_units::Time;
 
 /// Options of `testbed`.
@@ -222,7 +221,7 @@ fn paths(bench: &Bench) -> Result<(), String> {
     let effective = Scenario::load(&bench.dir.join("paths/scenario.toml"), &Overrides::default());
     let effective = effective.map_err(|e| e.to_string())?;
     let place = fairrate_results::ResultsDir::claim(&bench.dir.join("paths-sim")).map_err(|e| e.to_string())?;
-    drive(&effective, &std::sync::Arc::new(place), &[], 1, &mut Blind).map_err(|e| e.to_string())?;
+    drive(&effective, &std::sync::Arc::new(place), &[], 1, &mut ()).map_err(|e| e.to_string())?;
     let simulated = bench.results("paths-sim")?;
     for port in ["tor0->spine0", "tor0->spine1", "tor1->spine0", "tor1->spine1"] {
         let (a, b) = (sent(&linux, port)?, sent(&simulated, port)?);
@@ -293,15 +292,6 @@ fn whole(bench: &Bench) -> Result<(), String> {
     };
     let totals = (results.summary.drops, lost);
     expect(totals == (0, Some(0)) && flows.iter().all(is_whole), || format!("{totals:?} {flows:?}"))
-}
-
-/// A sink that ignores all results.
-struct Blind;
-
-impl fairrate_experiment::Watch for Blind {
-    fn look(&mut self, _: &Progress) -> std::ops::ControlFlow<fairrate_results::RunState> {
-        std::ops::ControlFlow::Continue(())
-    }
 }
 
 /// Waits until the flows of a run have started.

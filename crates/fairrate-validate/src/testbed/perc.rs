@@ -8,7 +8,7 @@ use fairrate_experiment::drive;
 use fairrate_results::{RateRow, Results};
 use fairrate_scenario::{Overrides, Scenario};
 
-use super::{Bench, Blind, expect};
+use super::{Bench, expect};
 
 /// The bottlenecks of `examples/field/perc.toml` in bit/s, and the links of its flows.
 const LINKS: [f64; 2] = [100e6, 60e6];
@@ -62,7 +62,7 @@ pub fn settles(bench: &Bench) -> Result<(), String> {
 
 fn simulate(dir: &Path, scenario: &Scenario) -> Result<Results, String> {
     let place = fairrate_results::ResultsDir::claim(dir).map_err(|e| e.to_string())?;
-    drive(scenario, &std::sync::Arc::new(place), &[], 1, &mut Blind).map_err(|e| e.to_string())?;
+    drive(scenario, &std::sync::Arc::new(place), &[], 1, &mut ()).map_err(|e| e.to_string())?;
     Results::open(dir).map_err(|e| e.to_string())
 }
 
