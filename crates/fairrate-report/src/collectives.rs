@@ -7,7 +7,7 @@ use serde::Serialize;
 
 use crate::format;
 use crate::metrics::Metrics;
-use crate::model::RunData;
+use crate::model::{RunData, block_name, own_name};
 use crate::stats;
 use crate::table::{Row, Section, Table};
 
@@ -129,9 +129,8 @@ pub(crate) fn metrics(runs: &[RunData]) -> Vec<CollectiveMetrics> {
 
 /// Returns a collective in words, part by part: the name of its block, and the operation with its bytes and ranks.
 fn parts(run: &RunData, collective: &Collective) -> [String; 4] {
-    let block = run.blocks.get(collective.block as usize).filter(|block| !block.is_empty());
     [
-        block.map_or_else(String::new, |block| format!("{block}: ")),
+        own_name(&run.blocks, collective.block).map_or_else(String::new, |block| format!("{block}: ")),
         collective.op.clone(),
         format!(" of {}", format::bytes(collective.bytes as f64)),
         format!(" among {} ranks", collective.ranks),
@@ -161,7 +160,7 @@ pub(crate) fn name_in(metrics: &[Metrics], block: u32) -> String {
         return common(&all());
     }
     let own = common(&all().map(|parts| &parts[..1]));
-    let own = if own.is_empty() { format!("traffic {block}") } else { own };
+    let own = if own.is_empty() { block_name(&[], block) } else { own };
     format!("{own} {}", common(&all().map(|parts| &parts[2..]))).trim_end().to_owned()
 }
 

@@ -7,7 +7,7 @@ use serde::Serialize;
 
 use crate::format;
 use crate::metrics::{Metrics, block_words};
-use crate::model::{Flow, RunData};
+use crate::model::{Flow, RunData, block_name, own_name};
 use crate::stats::{self, Distribution};
 
 /// The name of all flows together.
@@ -76,18 +76,17 @@ pub(crate) fn completions(runs: &[RunData]) -> Vec<Completion> {
     let names = runs.first().map_or(&[][..], |run| &run.blocks);
     let blocks: BTreeSet<u32> = runs.iter().flat_map(|run| run.flows.iter().map(|flow| flow.block)).collect();
     let several = 1 < blocks.len();
-    let name = |block: u32| names.get(block as usize).filter(|name| !name.is_empty());
     let of_block = |&block: &u32| Completion {
         block: Some(block),
-        name: name(block).cloned().unwrap_or_else(|| format!("traffic {block}")),
-        is_shown: name(block).is_some(),
+        name: block_name(names, block),
+        is_shown: own_name(names, block).is_some(),
         is_job: runs.iter().any(|run| {
             run.collectives.iter().any(|job| job.block == block) || run.jobs.iter().any(|job| job.block == block)
         }),
         ..of(runs, Some(block))
     };
     let all = Completion { name: ALL_FLOWS.to_owned(), ..of(runs, None) };
-    let each = blocks.iter().filter(|block| several || name(**block).is_some()).map(of_block);
+    let each = blocks.iter().filter(|block| several || own_name(names, **block).is_some()).map(of_block);
     std::iter::once(all).chain(each).collect()
 }
 

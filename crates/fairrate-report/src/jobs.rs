@@ -8,7 +8,7 @@ use serde::Serialize;
 use crate::collectives::{self, CollectiveMetrics, common, rows_of};
 use crate::format;
 use crate::metrics::Metrics;
-use crate::model::RunData;
+use crate::model::{RunData, block_name};
 use crate::stats;
 use crate::table::{Row, Section, Table};
 
@@ -147,9 +147,7 @@ pub(crate) fn headlines(metrics: &[Metrics], most: usize) -> Vec<Headline> {
 
 /// Returns a job in words, part by part: the name of its block, and the ranks.
 fn parts(run: &RunData, job: &Job) -> [String; 3] {
-    let block = run.blocks.get(job.block as usize).filter(|block| !block.is_empty());
-    let block = block.cloned().unwrap_or_else(|| format!("traffic {}", job.block));
-    [format!("{block}: "), "training".to_owned(), format!(" on {} ranks", job.ranks)]
+    [format!("{}: ", block_name(&run.blocks, job.block)), "training".to_owned(), format!(" on {} ranks", job.ranks)]
 }
 
 /// Returns the parts of the name of the job with the number `block` that are the same in all columns.

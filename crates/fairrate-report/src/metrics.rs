@@ -23,7 +23,7 @@ use self::ports::{all_ports, mean_of_ports, ports, worst_port};
 use crate::collectives::{self, CollectiveMetrics};
 use crate::completion::{Completion, completions};
 use crate::jobs::{self, JobMetrics};
-use crate::model::{Flow, RunData, Variant, is_host_buffer};
+use crate::model::{self, Flow, RunData, Variant, is_host_buffer, own_name};
 use crate::stats::{self, Distribution};
 
 /// The share of the offered load that must be carried for a run to count as near steady state.
@@ -206,7 +206,7 @@ pub fn block_words<'a>(columns: impl Iterator<Item = &'a Metrics>, block: u32) -
     let names: BTreeSet<&str> = columns.filter_map(|m| m.block_name(block)).collect();
     match names.first() {
         Some(name) if names.len() == 1 => (*name).to_owned(),
-        _ => format!("traffic {block}"),
+        _ => model::block_name(&[], block),
     }
 }
 
@@ -363,13 +363,13 @@ fn slowdowns(runs: &[RunData]) -> Vec<BucketSlowdown> {
     // A single block is all flows: tables have no second row for it.
     let several = 1 < blocks.len();
     let by_block = blocks.iter().filter_map(|&block| {
-        let name = names.get(block as usize).filter(|name| !name.is_empty());
-        if name.is_none() && !several {
+        let has_name = own_name(names, block).is_some();
+        if !(has_name || several) {
             return None;
         }
-        let bucket = name.cloned().unwrap_or_else(|| format!("traffic {block}")).into();
+        let bucket = model::block_name(names, block).into();
         let slowdown = of(&|flow| flow.block == block);
-        Some(BucketSlowdown { bucket, block: Some(block), is_shown: several && name.is_some(), slowdown })
+        Some(BucketSlowdown { bucket, block: Some(block), is_shown: several && has_name, slowdown })
     });
     sizes.chain(by_block).filter(|b| b.slowdown.n != 0).collect()
 }

@@ -394,9 +394,26 @@ pub fn variants(runs: Vec<RunData>) -> Vec<Variant> {
     all
 }
 
+/// Returns the name of the traffic block with the number `block` among the `names` of all; `None`: it has no name.
+pub(crate) fn own_name(names: &[String], block: u32) -> Option<&String> {
+    names.get(block as usize).filter(|name| !name.is_empty())
+}
+
+/// Returns the name of the traffic block with the number `block`, or, if `names` has none, its number in words.
+pub(crate) fn block_name(names: &[String], block: u32) -> String {
+    own_name(names, block).cloned().unwrap_or_else(|| format!("traffic {block}"))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_block_without_a_name_has_its_number() {
+        let names = [String::new(), "bursts".to_owned()];
+        assert_eq!([0, 1, 2].map(|block| block_name(&names, block)), ["traffic 0", "bursts", "traffic 2"]);
+        assert_eq!([0, 1].map(|block| own_name(&names, block)), [None, Some(&names[1])]);
+    }
 
     #[test]
     fn only_the_names_of_algorithms_become_prose() {

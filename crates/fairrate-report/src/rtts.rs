@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::model::{RunData, Variant};
+use crate::model::{RunData, Variant, block_name};
 use crate::panel::{Axis, Panel, Series};
 use crate::panels::variant_line;
 use crate::style::Style;
@@ -60,11 +60,7 @@ fn cdf(ranges: impl Iterator<Item = (f64, u64)>) -> (Vec<f64>, Vec<f64>) {
 fn blocks(run: &RunData) -> Vec<(u32, String)> {
     let mut blocks: Vec<u32> = run.rtts.iter().map(|(block, ..)| *block).collect();
     blocks.dedup();
-    let named = |block: u32| run.blocks.get(block as usize).filter(|name| !name.is_empty());
-    blocks
-        .into_iter()
-        .map(|block| (block, named(block).cloned().unwrap_or_else(|| format!("traffic {block}"))))
-        .collect()
+    blocks.into_iter().map(|block| (block, block_name(&run.blocks, block))).collect()
 }
 
 #[cfg(test)]

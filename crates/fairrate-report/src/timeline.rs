@@ -6,6 +6,7 @@ use fairrate_results::{CollectiveRow, CollectiveSummary, JobSummary, OperationRo
 
 use crate::critical_path::CriticalPath;
 use crate::format;
+use crate::model::block_name;
 use crate::panel::{Axis, Panel, Series, TimeUnit};
 use crate::style::Style;
 
@@ -157,8 +158,7 @@ impl<Host: Fn(u32) -> String> Blocks<'_, Host> {
             let bars = kinds.into_iter().map(|(kind, spans)| (kind, Bars::of(spans, end_ns * RESOLUTION)));
             (format!("{rank} ({host})"), bars.collect())
         };
-        let block = self.names.get(group as usize).filter(|block| !block.is_empty());
-        let name = block.cloned().unwrap_or_else(|| format!("traffic {group}"));
+        let name = block_name(self.names, group);
         Timeline { name, ranks, rows: spans.into_iter().map(row).collect(), note }
     }
 }

@@ -5,6 +5,7 @@ use fairrate_scenario::Scenario;
 
 use crate::format;
 use crate::load::at_least;
+use crate::model::own_name;
 use crate::panel::{Axis, Panel, Series, TimeUnit};
 use crate::style::Style;
 use crate::table::{Row, Section, Table};
@@ -85,10 +86,7 @@ impl Worst {
         self.keep_worst();
         // Endless flows have no slowdown.
         let is_explained = scenario.is_some_and(|s| fairrate_explain::supports_flows(s.sim_config()).is_ok());
-        let block = |row: &FlowRow| {
-            let name = blocks.get(row.group as usize).filter(|name| !name.is_empty());
-            name.cloned().unwrap_or_else(|| row.group.to_string())
-        };
+        let block = |row: &FlowRow| own_name(blocks, row.group).cloned().unwrap_or_else(|| row.group.to_string());
         let of = |(slowdown, row): (f64, FlowRow)| WorstFlow {
             id: row.id,
             name: format!("{}->{}", node(row.src), node(row.dst)),

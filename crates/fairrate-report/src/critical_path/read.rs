@@ -13,6 +13,7 @@ use super::computations::Computations;
 use super::held::Network;
 use super::{CriticalPath, Event, NOTED, PathOfIteration, PathStage};
 use crate::format;
+use crate::model::block_name;
 
 /// Returns the critical paths of a run.
 ///
@@ -144,7 +145,6 @@ impl Reading<'_> {
         is_named: bool,
     ) -> Result<CriticalPath, ResultsError> {
         let group = block.group(self.config);
-        let name = names.get(group as usize).filter(|name| !name.is_empty());
         let mut iterations = Vec::new();
         for number in paths.complete(block) {
             match paths.path(block, number) {
@@ -159,7 +159,7 @@ impl Reading<'_> {
         }
         Ok(CriticalPath {
             block: group,
-            name: name.cloned().unwrap_or_else(|| format!("traffic {group}")),
+            name: block_name(names, group),
             is_named,
             planned: match block {
                 Iterated::Job(at) => u64::from(self.config.jobs[at].iterations),

@@ -4,7 +4,7 @@ use fairrate_results::GroupShare;
 use serde::Serialize;
 
 use super::settling::{self, Settling};
-use crate::model::RunData;
+use crate::model::{RunData, block_name};
 use crate::stats;
 
 /// The share of a traffic block beside others. Over several seeds, everything is the mean.
@@ -60,10 +60,9 @@ pub(super) fn of(runs: &[RunData]) -> Vec<GroupMetrics> {
             (0.0 < all).then(|| group.goodput_bytes as f64 / all)
         };
         let n_flows = |run: &RunData| run.measured.groups.iter().map(|group| group.flows).sum::<u64>() as f64;
-        let name = first.blocks.get(share.group as usize).filter(|name| !name.is_empty());
         GroupMetrics {
             block: share.group,
-            name: name.cloned().unwrap_or_else(|| format!("traffic {}", share.group)),
+            name: block_name(&first.blocks, share.group),
             cc: share.cc.clone(),
             transport: share.transport.clone(),
             flows: share.flows,
