@@ -3,12 +3,12 @@
 use fairrate_sim::{FlowSpec, ProbeSpec, RttSample, SimConfig};
 use fairrate_units::Time;
 
+use crate::ranges::Ranges;
 use crate::rows::RttRow;
 
-/// Number of ranges in which a time doubles.
-const PER_DOUBLING: u32 = 32;
-/// Binary logarithm of it.
-const BITS: u32 = PER_DOUBLING.trailing_zeros();
+/// The ranges of times in nanoseconds, 32 in which a time doubles.
+type OfNs = Ranges<5>;
+
 /// Largest number of blocks that are counted: a flow list may number its groups as it likes.
 const MOST: usize = 1_024;
 
@@ -36,7 +36,7 @@ impl Rtts {
         if self.counts.len() <= group {
             self.counts.resize(group + 1, Vec::new());
         }
-        let (counts, range) = (&mut self.counts[group], range(sample.rtt.as_ps() / 1_000));
+        let (counts, range) = (&mut self.counts[group], OfNs::of(sample.rtt.as_ps() / 1_000));
         if counts.len() <= range {
             counts.resize(range + 1, 0);
         }
@@ -47,37 +47,11 @@ impl Rtts {
     pub fn rows(&self) -> Vec<RttRow> {
         let of_group = |(group, counts): (usize, &Vec<u64>)| {
             let row = move |(range, &acks): (usize, &u64)| {
-                (0 < acks).then(|| RttRow { group: group as u32, from_ns: start(range), to_ns: start(range + 1), acks })
+                let (from_ns, to_ns) = (OfNs::start(range), OfNs::start(range + 1));
+                (0 < acks).then_some(RttRow { group: group as u32, from_ns, to_ns, acks })
             };
             counts.iter().enumerate().filter_map(row).collect::<Vec<_>>()
         };
         self.counts.iter().enumerate().flat_map(of_group).collect()
-    }
-}
-
-/// Returns the number of the range of a time: each nanosecond has its own up to `PER_DOUBLING`, and from there on each
-/// doubling has as many ranges of one length.
-fn range(ns: u64) -> usize {
-    let doublings = (u64::BITS - ns.leading_zeros()).saturating_sub(BITS + 1);
-    (u64::from(doublings << BITS) + (ns >> doublings)) as usize
-}
-
-/// Returns the least time of a range, in ns.
-fn start(range: usize) -> u64 {
-    let doublings = (range as u64 >> BITS).saturating_sub(1);
-    (range as u64 - (doublings << BITS)) << doublings
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn ranges_follow_each_other_without_gap() {
-        for at in 0..1_500 {
-            assert_eq!((range(start(at)), range(start(at + 1) - 1)), (at, at));
-        }
-        // 8,000 ns: 2^12 = 4,096 has ranges of 128 ns, and 8,000 = 62 * 128 + 64.
-        assert_eq!((start(range(8_000)), start(range(8_000) + 1)), (62 * 128, 63 * 128));
     }
 }
