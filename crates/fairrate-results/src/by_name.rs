@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use std::fmt;
 use std::marker::PhantomData;
 
-use fairrate_sim::{Counts, DropCause, Drops};
+use fairrate_sim::{AllocatorTotals, Counts, DropCause, Drops};
 use serde::de::{IgnoredAny, MapAccess, Visitor};
 use serde::{Deserializer, Serializer};
 
@@ -30,16 +30,22 @@ impl Counters for Drops {
     }
 }
 
-impl Counters for Counts {
-    fn with_keys(&self) -> Vec<(String, u64)> {
-        self.by_name().map(|(name, n)| (name.to_owned(), n)).to_vec()
-    }
+/// Implements [`Counters`] for types of counters that have their keys for names.
+macro_rules! counters {
+    ($($counts:ident)+) => {$(
+        impl Counters for $counts {
+            fn with_keys(&self) -> Vec<(String, u64)> {
+                self.by_name().map(|(name, n)| (name.to_owned(), n)).to_vec()
+            }
 
-    fn setter(key: &str) -> Option<impl FnOnce(&mut Self, u64)> {
-        let name = Self::NAMES.into_iter().find(|&name| name == key)?;
-        Some(move |counts: &mut Self, n| counts.named(name).into_iter().for_each(|counter| *counter = n))
-    }
+            fn setter(key: &str) -> Option<impl FnOnce(&mut Self, u64)> {
+                let name = Self::NAMES.into_iter().find(|&name| name == key)?;
+                Some(move |counts: &mut Self, n| counts.named(name).into_iter().for_each(|counter| *counter = n))
+            }
+        }
+    )+};
 }
+counters! { Counts AllocatorTotals }
 
 /// Writes each counter under its own key.
 pub(crate) fn serialize<T: Counters, S: Serializer>(counters: &T, serializer: S) -> Result<S::Ok, S::Error> {

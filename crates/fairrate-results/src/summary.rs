@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use fairrate_sim::{Counts, Drops};
+use fairrate_sim::{AllocatorTotals, Counts, Drops};
 use fairrate_units::Time;
 use serde::{Deserialize, Serialize};
 use twox_hash::XxHash64;
@@ -364,58 +364,27 @@ impl Summary {
     }
 }
 
-/// Messages between a central allocator and endpoints. Bytes are counted on the wire, as in
-/// [`AllocatorTotals`](fairrate_sim::AllocatorTotals).
+/// Messages between a central allocator and endpoints, each counter under its own name.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct AllocatorSummary {
-    /// Bytes sent by the allocator.
-    pub from_allocator_bytes: u64,
-    /// Bytes sent to the allocator.
-    pub to_allocator_bytes: u64,
-    /// Bytes sent between intermediaries and servers.
-    pub relayed_bytes: u64,
-    /// Bytes of acknowledgments sent by the allocator.
-    pub from_allocator_ack_bytes: u64,
-    /// Bytes of acknowledgments sent to the allocator.
-    pub to_allocator_ack_bytes: u64,
-    /// Bytes of packets of the allocator that carry only keep-alive messages.
-    pub sign_of_life_bytes: u64,
-    /// Number of flowlets announced.
-    pub starts: u64,
-    /// Number of flowlets ended.
-    pub ends: u64,
-    /// Number of rates sent to endpoints.
-    pub updates: u64,
-    /// Number of keep-alive messages of the allocator.
-    pub signs_of_life: u64,
-    /// Number of rates that expired.
-    pub expired: u64,
-    /// Number of iterations of the optimiser.
-    pub iterations: u64,
-}
-
-impl From<fairrate_sim::AllocatorTotals> for AllocatorSummary {
-    fn from(t: fairrate_sim::AllocatorTotals) -> Self {
-        Self {
-            from_allocator_bytes: t.from_allocator_bytes,
-            to_allocator_bytes: t.to_allocator_bytes,
-            relayed_bytes: t.relayed_bytes,
-            from_allocator_ack_bytes: t.from_allocator_ack_bytes,
-            to_allocator_ack_bytes: t.to_allocator_ack_bytes,
-            sign_of_life_bytes: t.sign_of_life_bytes,
-            starts: t.starts,
-            ends: t.ends,
-            updates: t.updates,
-            signs_of_life: t.signs_of_life,
-            expired: t.expired,
-            iterations: t.iterations,
-        }
-    }
-}
+#[serde(transparent)]
+pub struct AllocatorSummary(#[serde(with = "by_name")] pub AllocatorTotals);
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn counters_of_an_allocator_have_their_names() {
+        let summary = AllocatorSummary(AllocatorTotals { starts: 3, iterations: 4, ..AllocatorTotals::default() });
+        let text = serde_json::to_string(&summary).unwrap();
+        assert_eq!(
+            text,
+            "{\"from_allocator_bytes\":0,\"to_allocator_bytes\":0,\"relayed_bytes\":0,\"from_allocator_ack_bytes\":0,\
+             \"to_allocator_ack_bytes\":0,\"sign_of_life_bytes\":0,\"starts\":3,\"ends\":0,\"updates\":0,\"signs_of_life\":0,\
+             \"expired\":0,\"iterations\":4}"
+        );
+        assert_eq!(serde_json::from_str::<AllocatorSummary>(&text).unwrap(), summary);
+    }
 
     #[test]
     fn percentiles_are_by_nearest_rank() {

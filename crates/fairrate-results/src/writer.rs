@@ -24,7 +24,7 @@ use crate::names::Names;
 use crate::recovery::RecoveryMeter;
 use crate::rows::{ConvergenceRow, FlowRow, LinkRow, PfcRow, PortRow, RateRow, TABLES, TableWriters};
 use crate::rtts::Rtts;
-use crate::summary::{Convergence, Deadlines, RunState, Summary, buckets};
+use crate::summary::{AllocatorSummary, Convergence, Deadlines, RunState, Summary, buckets};
 use crate::table::Row;
 use crate::tags::{Tag, TagValue};
 use crate::value::ns;
@@ -274,7 +274,7 @@ impl ResultsWriter {
         (s.bytes_trimmed, s.bytes_duplicated) = (totals.trimmed_bytes, totals.duplicated_bytes);
         let a = totals.allocator;
         s.control_bytes = totals.control_bytes + a.from_allocator_bytes + a.to_allocator_bytes + a.relayed_bytes;
-        s.allocator = s.allocator.map(|_| a.into());
+        s.allocator = s.allocator.map(|_| AllocatorSummary(a));
         s.peak_buffer_bytes = totals.peak_buffer_bytes;
         s.reordered_bytes = totals.reordering.bytes;
         s.reordering_mean_ns = totals.reordering.mean().as_ns_f64();

@@ -12,13 +12,13 @@ mod senders;
 mod sink;
 mod totals;
 
-pub use self::counts::Counts;
+pub use self::counts::{AllocatorTotals, Counts};
 pub use self::observation::*;
 pub use self::packets::{PacketEvent, PacketHeader, PacketStep};
 pub(crate) use self::sampled::{Sampled, Watched};
 pub use self::senders::{Cause, ReceiverEvent, SenderEvent, SenderStep};
 pub use self::sink::{Both, Recorder, Sink};
-pub use self::totals::{AllocatorTotals, Drops, PortTotals, RunTotals};
+pub use self::totals::{Drops, PortTotals, RunTotals};
 
 /// Totals of the data packets of a traffic block, [`FlowSpec::group`](crate::FlowSpec::group).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

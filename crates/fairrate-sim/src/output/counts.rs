@@ -2,24 +2,24 @@
 
 use std::ops::AddAssign;
 
-/// Declares the fields of [`Counts`]. Whoever stores or adds counters goes through all of them by name, so a new
-/// counter is a line here.
+/// Declares a type of counters. Whoever stores or adds counters goes through all of them by name, so a new counter is a
+/// line here.
 macro_rules! counts {
-    ($($(#[doc = $doc:literal])+ $name:ident,)+) => {
-        /// Numbers of things that happened in a run, other than drops; with `N = f64`, means over runs.
+    ($(#[doc = $of:literal])+ $counts:ident: $($(#[doc = $doc:literal])+ $name:ident,)+) => {
+        $(#[doc = $of])+
         #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-        pub struct Counts<N = u64> {
+        pub struct $counts<N = u64> {
             $($(#[doc = $doc])+ pub $name: N,)+
         }
 
-        impl Counts {
+        impl $counts {
             /// The name of each counter, in the order of its declaration.
             pub const NAMES: [&'static str; [$(stringify!($name)),+].len()] = [$(stringify!($name)),+];
         }
 
-        impl<N> Counts<N> {
-            /// Returns each counter with its name, in the order of [`Counts::NAMES`].
-            pub fn by_name(self) -> [(&'static str, N); Counts::NAMES.len()] {
+        impl<N> $counts<N> {
+            /// Returns each counter with its name, in the order of their declaration.
+            pub fn by_name(self) -> [(&'static str, N); $counts::NAMES.len()] {
                 [$((stringify!($name), self.$name)),+]
             }
 
@@ -32,12 +32,12 @@ macro_rules! counts {
             }
 
             /// Returns the counters with `f` applied to each.
-            pub fn map<M>(self, mut f: impl FnMut(N) -> M) -> Counts<M> {
-                Counts { $($name: f(self.$name),)+ }
+            pub fn map<M>(self, mut f: impl FnMut(N) -> M) -> $counts<M> {
+                $counts { $($name: f(self.$name),)+ }
             }
         }
 
-        impl<N: AddAssign> AddAssign for Counts<N> {
+        impl<N: AddAssign> AddAssign for $counts<N> {
             fn add_assign(&mut self, other: Self) {
                 $(self.$name += other.$name;)+
             }
@@ -46,6 +46,8 @@ macro_rules! counts {
 }
 
 counts! {
+    /// Numbers of things that happened in a run, other than drops; with `N = f64`, means over runs.
+    Counts:
     /// Packets of any kind that faulty links have added.
     duplicates,
     /// Data packets that switches cut to their headers.
@@ -66,6 +68,36 @@ counts! {
     flow_pauses,
     /// Frames that resumed a single flow one hop upstream.
     flow_resumes,
+}
+
+counts! {
+    /// The messages between a central allocator and endpoints. Bytes are those of its lines (connections that carry
+    /// messages) on the wire, with their acknowledgments, counted once where they are sent.
+    AllocatorTotals:
+    /// Bytes sent by the allocator.
+    from_allocator_bytes,
+    /// Bytes sent to the allocator.
+    to_allocator_bytes,
+    /// Bytes sent between intermediaries and servers, both ways.
+    relayed_bytes,
+    /// The part of `from_allocator_bytes` in acknowledgments.
+    from_allocator_ack_bytes,
+    /// The part of `to_allocator_bytes` in acknowledgments.
+    to_allocator_ack_bytes,
+    /// The part of `from_allocator_bytes` in packets that carry only signs of life.
+    sign_of_life_bytes,
+    /// Flowlets whose start an endpoint reported.
+    starts,
+    /// Flowlets whose end an endpoint reported.
+    ends,
+    /// Rates that the allocator sent.
+    updates,
+    /// Messages of the allocator whose only purpose is to show that it is up.
+    signs_of_life,
+    /// Rates that expired because the allocator was silent.
+    expired,
+    /// Iterations of the optimiser.
+    iterations,
 }
 
 #[cfg(test)]

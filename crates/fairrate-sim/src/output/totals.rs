@@ -2,7 +2,7 @@
 
 use fairrate_units::Time;
 
-use super::{Counts, Reordering};
+use super::{AllocatorTotals, Counts, Reordering};
 use crate::fabric::DropCause;
 use crate::ids::PortId;
 
@@ -65,36 +65,6 @@ pub struct PortTotals {
     pub pfc_pause: Time,
 }
 
-/// The messages between a central allocator and endpoints. Bytes are those of its lines (connections that carry
-/// messages) on the wire, with their acknowledgments, counted once where they are sent.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct AllocatorTotals {
-    /// Bytes sent by the allocator.
-    pub from_allocator_bytes: u64,
-    /// Bytes sent to the allocator.
-    pub to_allocator_bytes: u64,
-    /// Bytes sent between intermediaries and servers, both ways.
-    pub relayed_bytes: u64,
-    /// The part of `from_allocator_bytes` in acknowledgments.
-    pub from_allocator_ack_bytes: u64,
-    /// The part of `to_allocator_bytes` in acknowledgments.
-    pub to_allocator_ack_bytes: u64,
-    /// The part of `from_allocator_bytes` in packets that carry only signs of life.
-    pub sign_of_life_bytes: u64,
-    /// Flowlets whose start an endpoint reported.
-    pub starts: u64,
-    /// Flowlets whose end an endpoint reported.
-    pub ends: u64,
-    /// Rates that the allocator sent.
-    pub updates: u64,
-    /// Messages of the allocator whose only purpose is to show that it is up.
-    pub signs_of_life: u64,
-    /// Rates that expired because the allocator was silent.
-    pub expired: u64,
-    /// Iterations of the optimiser.
-    pub iterations: u64,
-}
-
 /// Totals of a run. Data bytes are counted on the wire and add up: sent + duplicated = delivered + dropped + in flight.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct RunTotals {
@@ -136,24 +106,6 @@ pub struct RunTotals {
     pub flows_unfinished: u64,
 }
 
-impl AllocatorTotals {
-    /// Adds the totals of another part of the network.
-    pub(crate) fn add(&mut self, other: &Self) {
-        self.from_allocator_bytes += other.from_allocator_bytes;
-        self.to_allocator_bytes += other.to_allocator_bytes;
-        self.relayed_bytes += other.relayed_bytes;
-        self.from_allocator_ack_bytes += other.from_allocator_ack_bytes;
-        self.to_allocator_ack_bytes += other.to_allocator_ack_bytes;
-        self.sign_of_life_bytes += other.sign_of_life_bytes;
-        self.starts += other.starts;
-        self.ends += other.ends;
-        self.updates += other.updates;
-        self.signs_of_life += other.signs_of_life;
-        self.expired += other.expired;
-        self.iterations += other.iterations;
-    }
-}
-
 impl RunTotals {
     /// Returns the data bytes, sent or duplicated, that were neither delivered nor dropped nor trimmed and are not in
     /// flight: 0 as bytes are conserved, below 0 if more arrived than were sent.
@@ -177,7 +129,7 @@ impl RunTotals {
         self.drops.merge(&other.drops);
         self.counts += other.counts;
         self.control_bytes += other.control_bytes;
-        self.allocator.add(&other.allocator);
+        self.allocator += other.allocator;
         self.peak_buffer_bytes = self.peak_buffer_bytes.max(other.peak_buffer_bytes);
         self.reordering.merge(&other.reordering);
         self.flows_done += other.flows_done;
