@@ -14,8 +14,8 @@
 //! Data of an algorithm that reads marks can be marked instead of dropped (section 5.1 leaves that to others; RFC 8290
 //! section 5.4 has it). A drop needs more than a full packet behind it, so a queue never runs empty by drops.
 
+use super::DropCause;
 use super::discipline::{Verdicts, Waiting};
-use super::mmu::DropCause;
 use crate::config::CoDelConfig;
 use crate::ids::PacketIdx;
 use crate::packet::{PacketKind, PacketPool};

@@ -3,8 +3,8 @@
 
 use fairrate_units::{Bytes, Rate};
 
+use super::DropCause;
 use super::codel::{CoDel, CoDelRule};
-use super::mmu::DropCause;
 use super::packet_fifo::PacketFifo;
 use super::pfabric::PFabricQueue;
 use super::port::tx_time_ps;

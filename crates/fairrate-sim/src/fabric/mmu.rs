@@ -6,73 +6,13 @@
 
 use fairrate_units::{Bytes, Rate};
 
+use super::DropCause;
 use super::port::{MOST_FRAMES, N_CLASSES, tx_time_ps};
 use crate::config::{ClassConfig, ClockRule, FabricConfig, Headroom, PauseLevels, Pfc};
 use crate::huge_pages;
 use crate::ids::{PortIdx, SwitchIdx};
 use crate::table::Table;
 use crate::topology::Link;
-
-/// The cause of a packet drop.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum DropCause {
-    /// The egress queue was over its Dynamic Threshold.
-    EgressThreshold,
-    /// The (ingress port, class) was over its Dynamic Threshold in a lossy fabric.
-    IngressThreshold,
-    /// The shared buffer was full.
-    BufferFull,
-    /// Lossless headroom was used up.
-    Headroom,
-    /// The egress port's own limit was reached.
-    QueueLimit,
-    /// Random early detection.
-    Early,
-    /// CoDel: the packet had waited for too long.
-    Sojourn,
-    /// pFabric: the packet had the lowest priority in a full buffer.
-    Priority,
-    /// A faulty link lost or damaged the packet.
-    Fault,
-    /// Every port toward the receiver is known to be down.
-    Unreachable,
-    /// The receive buffer of the host was full.
-    Host,
-}
-
-impl DropCause {
-    /// All causes, each at the place of its discriminant.
-    pub const ALL: [Self; 11] = [
-        Self::EgressThreshold,
-        Self::IngressThreshold,
-        Self::BufferFull,
-        Self::Headroom,
-        Self::QueueLimit,
-        Self::Early,
-        Self::Sojourn,
-        Self::Priority,
-        Self::Fault,
-        Self::Unreachable,
-        Self::Host,
-    ];
-
-    /// Returns the name of the cause's counter, as in `drops_early`, without the prefix.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::EgressThreshold => "egress_threshold",
-            Self::IngressThreshold => "ingress_threshold",
-            Self::BufferFull => "buffer_full",
-            Self::Headroom => "headroom",
-            Self::QueueLimit => "queue_limit",
-            Self::Early => "early",
-            Self::Sojourn => "sojourn",
-            Self::Priority => "priority",
-            Self::Fault => "faults",
-            Self::Unreachable => "unreachable",
-            Self::Host => "host",
-        }
-    }
-}
 
 /// The decision about an arriving packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -4,6 +4,7 @@
 mod backlog_pfc;
 mod codel;
 mod discipline;
+mod drop_cause;
 mod ecn;
 mod faults;
 mod flow_queues;
@@ -17,8 +18,9 @@ mod weighted;
 
 pub use backlog_pfc::BacklogPfc;
 pub use discipline::{Discipline, Place, Verdicts};
+pub use drop_cause::DropCause;
 pub use ecn::Marker;
 pub use faults::{Faults, FaultyLink, FlapTimes};
-pub use mmu::{Admission, DropCause, Mmu};
+pub use mmu::{Admission, Mmu};
 pub use port::{MOST_FRAMES, N_CLASSES, Port, tx_time_ps};
 pub use weighted::{WeightedClasses, quanta};

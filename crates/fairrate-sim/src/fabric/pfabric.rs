@@ -7,8 +7,8 @@
 //! buffer drops the packet with the highest value; of several the last, which may be the arriving packet. The buffer
 //! holds a few dozen packets, so both operations scan all packets.
 
+use super::DropCause;
 use super::discipline::{Limit, Verdicts, flow_key};
-use super::mmu::DropCause;
 use crate::ids::PacketIdx;
 use crate::packet::PacketPool;
 

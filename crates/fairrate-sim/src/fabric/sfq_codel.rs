@@ -8,9 +8,9 @@
 
 use std::collections::VecDeque;
 
+use super::DropCause;
 use super::codel::{CoDel, CoDelRule};
 use super::discipline::{Limit, Verdicts, Waiting, flow_key};
-use super::mmu::DropCause;
 use crate::config::{Overflow, SfqCoDelConfig};
 use crate::ids::PacketIdx;
 use crate::packet::{Packet, PacketPool};

@@ -136,22 +136,3 @@ impl RunTotals {
         self.flows_unfinished += other.flows_unfinished;
     }
 }
-
-impl DropCause {
-    /// Returns the cause in words.
-    pub const fn words(self) -> &'static str {
-        match self {
-            Self::EgressThreshold => "Dynamic Threshold of the egress queue",
-            Self::IngressThreshold => "Dynamic Threshold of the ingress",
-            Self::BufferFull => "buffer full",
-            Self::Headroom => "headroom used up",
-            Self::QueueLimit => "limit of the queue",
-            Self::Early => "random early detection",
-            Self::Sojourn => "waited too long for CoDel",
-            Self::Priority => "lowest priority in a full buffer",
-            Self::Fault => "faulty link",
-            Self::Unreachable => "no way to the receiver",
-            Self::Host => "receive buffer of the host full",
-        }
-    }
-}

@@ -1,9 +1,9 @@
 //! Ports with more than plain queues: flows spread over physical queues, and classes under a discipline.
 
 use super::{N_CLASSES, Port};
+use crate::fabric::DropCause;
 use crate::fabric::discipline::{Discipline, Verdicts};
 use crate::fabric::flow_queues::FlowQueues;
-use crate::fabric::mmu::DropCause;
 use crate::fabric::weighted::WeightedClasses;
 use crate::ids::{FlowId, PacketIdx};
 use crate::packet::PacketPool;
