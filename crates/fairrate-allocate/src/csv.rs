@@ -145,8 +145,8 @@ fn read_header(number: usize, header: &str, columns: Columns) -> Result<Vec<Opti
     let mut order = vec![None; known.len()];
     for (position, field) in fields(number, header)?.iter().enumerate() {
         let Some(column) = known.iter().position(|name| *name == field.text) else {
-            let help = fairrate_text::nearest(&field.text, known.iter().copied())
-                .map_or_else(|| format!("columns are {}", known.join(", ")), |near| format!("did you mean `{near}`?"));
+            let help = fairrate_text::did_you_mean(&field.text, known.iter().copied())
+                .unwrap_or_else(|| format!("columns are {}", known.join(", ")));
             return Err(field.error(format!("unknown column `{}`", field.text)).help(help));
         };
         if order[column].replace(position).is_some() {

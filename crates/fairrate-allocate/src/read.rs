@@ -142,12 +142,11 @@ impl Names {
 
 fn unknown_link(word: &Field<'_>, links: &[Link]) -> FileError {
     let names = || links.iter().map(|link| &*link.name);
-    let help = match (fairrate_text::nearest(&word.text, names()), links) {
-        (Some(near), _) => format!("did you mean `{near}`?"),
-        (None, []) => "the file of links has none".to_owned(),
-        (None, [one]) => format!("the only link is `{}`", one.name),
-        (None, [first, .., last]) => format!("links go from `{}` to `{}`", first.name, last.name),
-    };
+    let help = fairrate_text::did_you_mean(&word.text, names()).unwrap_or_else(|| match links {
+        [] => "the file of links has none".to_owned(),
+        [one] => format!("the only link is `{}`", one.name),
+        [first, .., last] => format!("links go from `{}` to `{}`", first.name, last.name),
+    });
     word.error(format!("there is no link `{}`", word.text)).help(help)
 }
 

@@ -189,8 +189,8 @@ fn block_of(name: &str, blocks: &[String], rows: &[FlowRow]) -> Result<u32, Fail
     let names: Vec<&str> = blocks.iter().map(String::as_str).filter(|block| !block.is_empty()).collect();
     let named = |number: u32| blocks.get(number as usize).filter(|block| !block.is_empty());
     let shown = |&number: &u32| named(number).map_or_else(|| number.to_string(), |name| format!("{number} (`{name}`)"));
-    let help = match fairrate_text::nearest(name, names).filter(|_| number.is_none()) {
-        Some(near) => format!("did you mean `{near}`?"),
+    let help = match fairrate_text::did_you_mean(name, names).filter(|_| number.is_none()) {
+        Some(question) => question,
         None if numbers.is_empty() => "there are no blocks".to_owned(),
         None => format!("there are {}", numbers.iter().map(shown).collect::<Vec<_>>().join(", ")),
     };

@@ -280,8 +280,8 @@ impl Config {
             let Some(node) = topology.node(&host.name).filter(|&node| topology.is_host(node)) else {
                 let names: Vec<&str> =
                     topology.hosts().map(|node| topology.nodes[node.index()].name.as_str()).collect();
-                let nearest = fairrate_text::nearest(&host.name, names.iter().copied());
-                let help = nearest.map_or_else(String::new, |name| format!(": did you mean `{name}`?"));
+                let question = fairrate_text::did_you_mean(&host.name, names.iter().copied());
+                let help = question.map_or_else(String::new, |question| format!(": {question}"));
                 let what = format!("the topology has no host `{}`{help}", host.name);
                 return Err(Fault::new(format!("host.{i}.name"), what));
             };

@@ -101,9 +101,9 @@ impl Network {
         });
         ends.ok_or_else(|| {
             let names: Vec<String> = ports(topology).map(|port| topology.port_name(port)).collect();
-            let nearest = fairrate_text::nearest(name, names.iter().map(String::as_str));
+            let question = fairrate_text::did_you_mean(name, names.iter().map(String::as_str));
             let example = || names.first().map_or_else(String::new, |name| format!(": write a name such as `{name}`"));
-            let help = nearest.map_or_else(example, |name| format!(": did you mean `{name}`?"));
+            let help = question.map_or_else(example, |question| format!(": {question}"));
             UnknownLink { name: crate::logging::harmless(name), help }
         })
     }

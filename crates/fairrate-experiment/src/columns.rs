@@ -8,7 +8,7 @@ use std::collections::HashSet;
 
 use fairrate_control::Registry;
 use fairrate_results::{Tag, TagValue};
-use fairrate_text::nearest;
+use fairrate_text::did_you_mean;
 
 pub use self::label::file_name;
 pub use self::variant::{Variant, joined, overrides, parse_changes, parse_variant, with_libraries};
@@ -39,10 +39,8 @@ pub enum ColumnsError {
 impl ColumnsError {
     /// Returns the error for a name that is not among `known`.
     pub fn unknown_name(what: &'static str, name: &str, known: &[&str]) -> Self {
-        let help = match nearest(name, known.iter().copied()) {
-            Some(word) => format!("did you mean `{word}`?"),
-            None => format!("known are {}", known.join(", ")),
-        };
+        let help =
+            did_you_mean(name, known.iter().copied()).unwrap_or_else(|| format!("known are {}", known.join(", ")));
         Self::UnknownName { what, name: name.to_owned(), help }
     }
 

@@ -197,8 +197,8 @@ fn unknown(name: &str) -> Error {
     let help = if ALGORITHMS.iter().any(|a| a.name == name) {
         format!("the simulator alone has it; the kernel has {}", names.join(", "))
     } else {
-        fairrate_text::nearest(name, names.iter().copied())
-            .map_or(format!("it has {}", names.join(", ")), |n| format!("did you mean `{n}`?"))
+        fairrate_text::did_you_mean(name, names.iter().copied())
+            .unwrap_or_else(|| format!("it has {}", names.join(", ")))
     };
     Error::UnknownAlgorithm { name: name.to_owned(), help }
 }
@@ -215,8 +215,8 @@ fn set(config: &mut AlgorithmConfig, algorithm: &str, parameter: &str) -> Result
         SetParamError::UnknownName => {
             let params = config.params();
             let names: Vec<&str> = params.iter().map(|p| p.name).collect();
-            let help = fairrate_text::nearest(name, names.iter().copied())
-                .map_or_else(|| format!("it has {}", names.join(", ")), |n| format!("did you mean `{n}`?"));
+            let help = fairrate_text::did_you_mean(name, names.iter().copied())
+                .unwrap_or_else(|| format!("it has {}", names.join(", ")));
             Error::UnknownParameter { algorithm: algorithm.to_owned(), name: name.to_owned(), help }
         }
     })

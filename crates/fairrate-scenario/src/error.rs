@@ -7,8 +7,6 @@ use std::sync::Arc;
 
 use miette::{Diagnostic, LabeledSpan, NamedSource, SourceCode};
 
-use fairrate_text::{nearest, one_of};
-
 use crate::place::{ProblemParts, key_at, line_and_column};
 
 /// A place in one of the texts a scenario is read from: the file, a `--set` argument, a flow list ...
@@ -241,14 +239,6 @@ pub fn printable(text: &str) -> Cow<'_, str> {
         _ => char::REPLACEMENT_CHARACTER,
     };
     Cow::Owned(text.chars().map(|c| if is_unfit(c) { stand_in(c) } else { c }).collect())
-}
-
-/// Returns `did you mean X?`, or, without a near word, a list of all `words`.
-pub(crate) fn did_you_mean(text: &str, words: &[&str]) -> String {
-    match nearest(text, words.iter().copied()) {
-        Some(word) => format!("did you mean `{word}`?"),
-        None => format!("write {}", one_of(words)),
-    }
 }
 
 #[cfg(test)]

@@ -3,9 +3,9 @@
 
 use std::fmt::Write as _;
 
-use fairrate_text::{nearest, one_of};
+use fairrate_text::{did_you_mean, one_of};
 
-use crate::error::{Report, Site, did_you_mean};
+use crate::error::{Report, Site};
 use crate::json_schema::other_homes;
 use crate::scalar::{Form, Scalar, quote};
 use crate::tree::{Node, Table, Value};
@@ -237,8 +237,8 @@ impl<'a> Section<'a> {
     /// Reports that `text` is none of `words`.
     pub fn unknown_word(&self, key: &str, text: &str, site: Site, words: &[&str]) {
         let message = format!("there is no {} `{text}`", describe_key(key));
-        let help = match nearest(text, words.iter().copied()) {
-            Some(word) => format!("did you mean `{word}`? There are {}", one_of(words).replace(" or ", " and ")),
+        let help = match did_you_mean(text, words.iter().copied()) {
+            Some(question) => format!("{question} There are {}", one_of(words).replace(" or ", " and ")),
             None => format!("write {}", one_of(words)),
         };
         self.report.problem("scenario::unknown_name", site, message, "unknown", help);
@@ -352,15 +352,15 @@ impl<'a> Section<'a> {
             }
             let key = &entry.key;
             let message = format!("{} has no key `{key}`", self.name);
-            let help = match nearest(key, known.iter().copied()) {
+            let help = match did_you_mean(key, known.iter().copied()) {
                 _ if key == "balancing" => {
                     "write `balance` in `[routing]`: `ecmp` was `per-flow`, `spray` was `per-packet`".into()
                 }
-                Some(near) => format!("did you mean `{near}`?"),
+                Some(question) => question,
                 None => {
                     let homes = other_homes(key, self.plain_name());
                     if homes.is_empty() {
-                        did_you_mean(key, &known)
+                        format!("write {}", one_of(&known))
                     } else {
                         format!("`{key}` belongs in {}", homes.join(" or "))
                     }

@@ -26,6 +26,11 @@ pub fn nearest<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> Opti
     names.iter().filter(|(_, plain)| contains(plain)).map(|(name, _)| *name).max_by_key(|name| name.len())
 }
 
+/// Returns the question for the name among `known` that `word` was probably meant to be; `None` if none is near.
+pub fn did_you_mean<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> Option<String> {
+    nearest(word, known).map(|near| format!("did you mean `{near}`?"))
+}
+
 /// Returns `words` as prose, each in backticks: `a`, `b` or `c`.
 pub fn one_of(words: &[&str]) -> String {
     let quoted: Vec<String> = words.iter().map(|word| format!("`{word}`")).collect();
@@ -131,6 +136,12 @@ mod tests {
         ] {
             assert_eq!(nearest(word, known.iter().copied()), expected, "{word}");
         }
+    }
+
+    #[test]
+    fn a_name_that_is_near_is_asked_for() {
+        assert_eq!(did_you_mean("HPCC", ["dctcp", "hpcc"]).as_deref(), Some("did you mean `hpcc`?"));
+        assert_eq!(did_you_mean("x", ["y"]), None);
     }
 
     #[test]

@@ -108,11 +108,10 @@ fn host(topology: &Topology, name: &str) -> Result<NodeId, (String, Option<Strin
         Some(_) => Err((format!("`{name}` is a switch, not a host"), None)),
         None => {
             let names: Vec<&str> = topology.hosts().map(|host| topology.nodes[host.index()].name.as_str()).collect();
-            let help = match (fairrate_text::nearest(name, names.iter().copied()), names.as_slice()) {
-                (Some(near), _) => Some(format!("did you mean `{near}`?")),
-                (None, [first, .., last]) => Some(format!("hosts go from `{first}` to `{last}`")),
+            let help = fairrate_text::did_you_mean(name, names.iter().copied()).or_else(|| match names.as_slice() {
+                [first, .., last] => Some(format!("hosts go from `{first}` to `{last}`")),
                 _ => None,
-            };
+            });
             Err((format!("there is no host `{name}`"), help))
         }
     }

@@ -58,11 +58,8 @@ fn ports(wanted: &[String], network: &Network, config: &SimConfig) -> Result<Opt
 
 /// Returns the failure for a name that is not among `known`, of which there may be very many.
 fn unknown(name: &str, known: &[&str]) -> Failure {
-    let help = match fairrate_text::nearest(name, known.iter().copied()) {
-        Some(near) => format!("did you mean `{near}`?"),
-        None => {
-            format!("ports have names as `{}`, and `{}` names all ports of a node", known[0], known[known.len() - 1])
-        }
-    };
+    let help = fairrate_text::did_you_mean(name, known.iter().copied()).unwrap_or_else(|| {
+        format!("ports have names as `{}`, and `{}` names all ports of a node", known[0], known[known.len() - 1])
+    });
     Failure::UnknownName { what: "port", name: name.to_owned(), help }
 }

@@ -6,7 +6,7 @@ use fairrate_control::{
     AlgorithmConfig, CustomAlgorithm, Parameters, Profile, Registry, constant_sets_of, names_library,
 };
 use fairrate_scenario::Overrides;
-use fairrate_text::nearest;
+use fairrate_text::did_you_mean;
 
 use super::{ColumnsError, in_words, label, split_values};
 
@@ -205,19 +205,19 @@ fn open(written: &str, registry: &Registry) -> Result<(PathBuf, CustomAlgorithm)
         message: format!("finding `{written}` failed: {e}"),
         help: "give the path of a library, as `./libmine.so`".to_owned(),
     })?;
-    let near = || similar(&path).filter(|_| !path.exists()).map(|name| format!("did you mean `{name}`?"));
+    let near = || similar(&path).filter(|_| !path.exists());
     match registry.open(&path) {
         Ok(library) => Ok((path, library)),
         Err(error) => Err(ColumnsError::Usage { message: error.message, help: near().unwrap_or(error.help) }),
     }
 }
 
-/// Returns the name of a file beside `path` that is nearly its name.
+/// Returns the question for a file beside `path` with nearly its name.
 fn similar(path: &Path) -> Option<String> {
     let beside = std::fs::read_dir(path.parent()?).ok()?;
     let mut names: Vec<String> = beside.filter_map(|e| e.ok()?.file_name().into_string().ok()).collect();
     names.sort();
-    nearest(path.file_name()?.to_str()?, names.iter().map(String::as_str)).map(str::to_owned)
+    did_you_mean(path.file_name()?.to_str()?, names.iter().map(String::as_str))
 }
 
 /// Returns `registry` with the algorithms of the libraries among `ccs` and `changes` added, so that a scenario may have

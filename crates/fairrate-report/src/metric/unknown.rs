@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use fairrate_text::nearest;
+use fairrate_text::did_you_mean;
 
 use super::{Flows, Metric};
 
@@ -39,8 +39,8 @@ fn help(wrong: &str, blocks: &[String]) -> String {
     let of_blocks = (0..).zip(blocks).flat_map(|(block, _)| Metric::of_block(block)).map(|metric| metric.name(blocks));
     let known: Vec<String> = Metric::names().into_iter().chain(of_blocks).collect();
     let mut help = String::new();
-    if let Some(name) = nearest(wrong, known.iter().map(String::as_str)) {
-        let _ = writeln!(help, "did you mean `{name}`?");
+    if let Some(question) = did_you_mean(wrong, known.iter().map(String::as_str)) {
+        let _ = writeln!(help, "{question}");
     }
     let _ = write!(help, "metrics are {}", Metric::summary());
     let names: Vec<String> = (0..).zip(blocks).map(|(i, _)| Flows::Block(i).name(blocks)).collect();

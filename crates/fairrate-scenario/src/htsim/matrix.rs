@@ -152,11 +152,8 @@ impl Matrix {
                 }
                 key => {
                     let message = format!("a connection has no key `{}`", key.escape_debug());
-                    let near = fairrate_text::nearest(key, KNOWN);
-                    let help = near.map_or_else(
-                        || format!("its keys are {}", KNOWN.join(", ")),
-                        |near| format!("did you mean `{near}`?"),
-                    );
+                    let help = fairrate_text::did_you_mean(key, KNOWN)
+                        .unwrap_or_else(|| format!("its keys are {}", KNOWN.join(", ")));
                     return Err(FileError::new(at, message).help(help));
                 }
             };

@@ -6,7 +6,7 @@ use std::collections::{BTreeSet, HashMap, HashSet};
 
 use fairrate_sim::topology::Topology;
 use fairrate_sim::{NodeId, PortId};
-use fairrate_text::{nearest, one_of};
+use fairrate_text::{did_you_mean, nearest, one_of};
 
 use self::pattern::{is_pattern, matches, range};
 use crate::error::{Report, Site};
@@ -110,9 +110,9 @@ impl PortNames {
         names.topology.link_sets.get(name).cloned().unwrap_or_else(|| {
             let sets: Vec<&str> = names.topology.link_sets.keys().map(String::as_str).collect();
             let message = format!("this topology has no link set `{name}`");
-            let near =
-                nearest(name, sets.iter().copied()).map_or_else(String::new, |set| format!("did you mean `{set}`? "));
-            let help = format!("{near}write ports, as `{key} = [\"tor0->h0\", \"tor*->h*\"]`, or {}", one_of(&sets));
+            let question = did_you_mean(name, sets.iter().copied()).map_or_else(String::new, |question| question + " ");
+            let help =
+                format!("{question}write ports, as `{key} = [\"tor0->h0\", \"tor*->h*\"]`, or {}", one_of(&sets));
             report.problem("scenario::unknown_name", *site, message, format!("`{key}`"), help);
             Vec::new()
         })

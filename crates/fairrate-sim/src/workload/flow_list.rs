@@ -123,8 +123,8 @@ fn parse_header(at: usize, header: &str, ignore_columns: &[String]) -> Result<Ve
         let known = COLUMNS.iter().find(|(known, _)| *known == name).map(|(_, column)| *column);
         let ignored = ignore_columns.iter().any(|ignored| ignored == name).then_some(Column::Ignored);
         let Some(column) = ignored.or(known) else {
-            let help = match fairrate_text::nearest(name, COLUMNS.iter().map(|(known, _)| *known)) {
-                Some(near) => format!("did you mean `{near}`? other columns must be listed in `ignore_columns`"),
+            let help = match fairrate_text::did_you_mean(name, COLUMNS.iter().map(|(known, _)| *known)) {
+                Some(question) => format!("{question} other columns must be listed in `ignore_columns`"),
                 None => format!("to leave it out, write `ignore_columns = [\"{name}\"]`"),
             };
             return Err(error(format!("unknown column `{name}`")).help(help));
@@ -286,8 +286,8 @@ impl Field<'_> {
         found.map(|&(_, stack)| stack).ok_or_else(|| {
             let names: Vec<&str> = stacks.named.iter().map(|(name, _)| name.as_str()).collect();
             let error = self.error(format!("`{}` is none of the block's `algorithms`", self.text));
-            error.help(match fairrate_text::nearest(self.text, names.iter().copied()) {
-                Some(near) => format!("did you mean `{near}`?"),
+            error.help(match fairrate_text::did_you_mean(self.text, names.iter().copied()) {
+                Some(question) => question,
                 None if names.is_empty() => {
                     format!("add `algorithms = {{ {} = \"cubic/tcp\" }}` to the `[[traffic]]` block", self.text)
                 }

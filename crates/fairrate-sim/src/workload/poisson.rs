@@ -108,10 +108,8 @@ impl Poisson {
         let Some(ports) = topology.link_sets.get(&self.link_set) else {
             let message = format!("this topology has no link set `{}`", self.link_set);
             let names: Vec<&str> = topology.link_sets.keys().map(String::as_str).collect();
-            let help = match fairrate_text::nearest(&self.link_set, names.iter().copied()) {
-                Some(near) => format!("did you mean `{near}`?"),
-                None => format!("it has {}", names.join(", ")),
-            };
+            let help = fairrate_text::did_you_mean(&self.link_set, names.iter().copied())
+                .unwrap_or_else(|| format!("it has {}", names.join(", ")));
             return Err(FieldError::new("link_set", message).help(help));
         };
         let capacity_bps = if self.hosts.is_some() && matches!(&*self.link_set, "host-links" | "tor-uplinks") {
