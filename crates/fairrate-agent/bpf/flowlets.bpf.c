@@ -45,6 +45,7 @@ struct flow {
 	__u64 steered_ns;  /* time of the last look at its limit */
 	__u32 own;         /* limit that the program has set itself, bytes a second */
 	__u32 set;         /* limit that was last set here */
+	__u32 meant;       /* limit that `set` would be without the least one */
 	__u8 is_active;    /* a flowlet is under way, and user space has its begin event */
 	__u8 hears_writes; /* `steers` has asked to be called before packets */
 	__u8 asks;         /* a socket of UDP, whose program reads its rate */
@@ -272,6 +273,14 @@ static __always_inline int is_marked(__u32 limit)
 	return low && limit != NO_RATE && ((limit ^ MARK) & low) == 0;
 }
 
+static __always_inline __u32 marked(__u32 limit)
+{
+	__u32 low = 0;
+	for (__u32 top = limit >> 11; top; top >>= 1)
+		low = low << 1 | 1;
+	return (limit & ~low) | (MARK & low);
+}
+
 /* Returns true if the limit of a socket was set by a dead agent, which had asked to be called for each round trip. */
 static __always_inline int is_left(struct tcp_sock *tcp)
 {
@@ -288,7 +297,7 @@ static __always_inline struct flow *follow(struct tcp_sock *tcp, __u64 cookie)
 	}
 	flow->cookie = cookie;
 	flow->set = limit_of((struct sock *)tcp);
-	flow->own = is_left(tcp) ? NO_RATE : flow->set;
+	flow->own = flow->meant = is_left(tcp) ? NO_RATE : flow->set;
 	flow->steered_ns = bpf_ktime_get_ns();
 	return flow;
 }
@@ -353,6 +362,37 @@ static __always_inline __u32 target(struct flow *flow, __u32 own)
 	return wanted && *wanted < own ? *wanted : own;
 }
 
+/* Least number of the longest segments that a limit lets through in a second. After a segment TCP waits for the time that it takes at the
+ * limit of then, however much the limit grows meanwhile: a 20th of a second. */
+#define LEAST_SEGMENTS 20
+
+/* Returns the length of the longest segments that a connection has at low rates: at most half its window, and the shorter its round
+ * trips the longer (the kernel's `tcp_cwnd_test` and `tcp_tso_autosize`). */
+static __always_inline __u32 longest_segment(struct tcp_sock *tcp)
+{
+	struct sock *sk = (struct sock *)tcp;
+	__u32 halvings = tcp->rtt_min.s[0].v >> (sk->__sk_common.skc_net.net->ipv4.sysctl_tcp_tso_rtt_log & 31);
+	__u32 longest = halvings < 32 ? sk->sk_gso_max_size >> halvings : 0;
+	__u32 mss = tcp->mss_cache, half_window = tcp->snd_cwnd / 2 * mss, most = sk->sk_gso_max_segs * mss;
+	if (longest < 2 * mss)
+		longest = 2 * mss;
+	if (half_window < longest)
+		longest = half_window;
+	if (most < longest)
+		longest = most;
+	return longest < mss ? mss : longest;
+}
+
+/* Returns the limit for a connection that should have `meant`, whose program has set `own`. */
+static __always_inline __u32 limit_for(struct tcp_sock *tcp, __u32 meant, __u32 own)
+{
+	__u32 least = longest_segment(tcp) * LEAST_SEGMENTS;
+	if (own <= meant || least <= meant)
+		return meant;
+	least = marked(least);
+	return least < own ? least : own;
+}
+
 /* Looks at a socket with storage in `flows`. */
 SEC("iter/bpf_sk_storage_map")
 int look_at_tracked(struct bpf_iter__bpf_sk_storage_map *ctx)
@@ -383,20 +423,22 @@ int look_at_tracked(struct bpf_iter__bpf_sk_storage_map *ctx)
 		tracked.soonest_ns = idle_since + settings.gap_ns;
 	if (!tcp)
 		return 0;
-	__u32 limit = limit_of(sk), own = limit == flow->set ? flow->own : limit;
-	if (flow->steered_ns + settings.late_ns < now && limit != target(flow, own))
+	__u32 limit = limit_of(sk);
+	int is_in_force = limit == flow->set ? target(flow, flow->own) == flow->meant : target(flow, limit) == limit;
+	if (flow->steered_ns + settings.late_ns < now && !is_in_force)
 		tracked.n_late++;
 	return 0;
 }
 
 /* Puts the wanted rate into force at a socket whose lock is held, and records a limit that its program has set since. `context` is the
  * first argument of `bpf_setsockopt` here. */
-#define STEER(flow, sk, context)                                                                                                       \
+#define STEER(flow, tcp, context)                                                                                                      \
 	({                                                                                                                             \
-		__u32 limit = limit_of(sk);                                                                                            \
+		__u32 limit = limit_of((struct sock *)(tcp));                                                                          \
 		if (limit != (flow)->set)                                                                                              \
 			(flow)->own = limit;                                                                                           \
-		__u32 rate = target(flow, (flow)->own);                                                                                \
+		(flow)->meant = target(flow, (flow)->own);                                                                             \
+		__u32 rate = limit_for(tcp, (flow)->meant, (flow)->own);                                                               \
 		(flow)->set = rate;                                                                                                    \
 		(flow)->steered_ns = bpf_ktime_get_ns();                                                                               \
 		if (rate != limit)                                                                                                     \
@@ -444,7 +486,7 @@ int steers(struct bpf_sock_ops *ctx)
 	}
 	if (!flow)
 		return 1;
-	STEER(flow, (struct sock *)tcp, ctx);
+	STEER(flow, tcp, ctx);
 	int may_pause = ctx->op == BPF_SOCK_OPS_HDR_OPT_LEN_CB ? flow->hears_writes : tcp->write_seq == tcp->snd_nxt;
 	hear_writes(ctx, flow, may_pause && flow->set != flow->own);
 	return 1;
@@ -478,7 +520,7 @@ int look_at_all(struct bpf_iter__tcp *ctx)
 		flow->wrote_ns = bpf_ktime_get_ns();
 		flow->is_active = 1;
 	}
-	STEER(flow, sk, tcp);
+	STEER(flow, tcp, tcp);
 	if (flow->is_active) {
 		struct event event;
 		describe(&event, sk, &ends, flow->cookie, GOES_ON);

@@ -11,8 +11,12 @@ struct in6_addr {
 struct ns_common {
 	unsigned int inum;
 };
+struct netns_ipv4 {
+	__u8 sysctl_tcp_tso_rtt_log;
+};
 struct net {
 	struct ns_common ns;
+	struct netns_ipv4 ipv4;
 };
 typedef struct {
 	struct net *net;
@@ -46,13 +50,24 @@ struct sock {
 	struct sock_common __sk_common;
 	__u16 sk_protocol;
 	unsigned long sk_max_pacing_rate;
+	unsigned int sk_gso_max_size;
+	__u16 sk_gso_max_segs;
 	kuid_t sk_uid;
 	struct sock_cgroup_data sk_cgrp_data;
+};
+struct minmax_sample {
+	__u32 v;
+};
+struct minmax {
+	struct minmax_sample s[3];
 };
 struct tcp_sock {
 	__u32 write_seq;
 	__u32 snd_nxt;
 	__u32 snd_una;
+	__u32 snd_cwnd;         /* packets */
+	__u32 mss_cache;        /* bytes */
+	struct minmax rtt_min;  /* microseconds */
 	__u64 delivered_mstamp; /* microseconds */
 	__u8 bpf_sock_ops_cb_flags;
 };

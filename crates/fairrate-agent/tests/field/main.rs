@@ -8,6 +8,7 @@
 mod cost;
 mod hostile;
 mod ipv6;
+mod low_rates;
 mod mptcp;
 mod overrun;
 mod own_connections;

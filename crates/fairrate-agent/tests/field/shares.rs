@@ -18,6 +18,11 @@ impl Group {
         Some(Self(path))
     }
 
+    /// Returns its directory.
+    pub fn path(&self) -> &Path {
+        &self.0
+    }
+
     /// Runs `work` with this process in the group: sockets that are made then belong to it.
     pub fn inside<T>(&self, work: impl FnOnce() -> T) -> T {
         let join = |group: &Path| std::fs::write(group.join("cgroup.procs"), std::process::id().to_string());
@@ -41,7 +46,7 @@ fn a_group_of_weight_two_has_twice_the_rate() {
         println!("not run: needs control groups of version 2");
         return;
     };
-    let more = format!("[[weight]]\ncgroup = \"{}\"\nweight = 2.0\n", group.0.display());
+    let more = format!("[[weight]]\ncgroup = \"{}\"\nweight = 2.0\n", group.path().display());
     let rack = Rack::new().with_agents([0, 1], &more);
     let gold = group.inside(|| rack.flow(0));
     let plain = rack.flow(1);
