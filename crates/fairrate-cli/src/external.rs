@@ -3,7 +3,7 @@
 use std::env::consts::EXE_EXTENSION;
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
-use std::process::{Command, ExitCode, ExitStatus};
+use std::process::{Command, ExitCode};
 
 use clap::CommandFactory;
 
@@ -16,7 +16,8 @@ const OF_KERNEL: [&str; 3] = ["attach", "detach", "status"];
 pub const HOW_TO_WATCH: &str = "`fairrate-watch` is a program of its own, which a release has; in a clone, with Node.js and npm:\n\
                                 `cargo install --path crates/fairrate-watch`";
 
-/// Runs the program that the first word names, with the remaining words, and returns its exit code.
+/// Runs the program that the first word names, with the remaining words, and returns its exit code. On Unix it takes
+/// the place of this program, with its number: signals to this one are signals to it.
 pub fn run(words: &[OsString]) -> Result<ExitCode, Failure> {
     let Some((name, rest)) = words.split_first() else { return Ok(ExitCode::from(2)) };
     // A name with a separator would be a path, and PATH would not be searched.
@@ -31,9 +32,8 @@ pub fn run(words: &[OsString]) -> Result<ExitCode, Failure> {
     let rest = if of_kernel { words } else { rest };
     let mut command = Command::new(&program);
     command.args(rest);
-    // Not `exec`: the standard library's is for Unix only, and a child gets the terminal's signals as well.
-    match command.status() {
-        Ok(status) => Ok(exit_code(status)),
+    match take_over(&mut command) {
+        Ok(code) => Ok(code),
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
             Err(unknown(&name.to_string_lossy(), &full_name.to_string_lossy()))
         }
@@ -48,14 +48,17 @@ pub fn program(name: &OsStr) -> PathBuf {
     beside.ok().filter(|path| path.is_file()).unwrap_or_else(|| PathBuf::from(name))
 }
 
-/// Returns the program's exit code; for a program killed by a signal, 128 plus the signal's number, as shells do.
-fn exit_code(status: ExitStatus) -> ExitCode {
-    #[cfg(unix)]
-    let of_signal = std::os::unix::process::ExitStatusExt::signal(&status).map(|signal| 128 + signal);
-    #[cfg(not(unix))]
-    let of_signal = None;
-    let code = status.code().or(of_signal).and_then(|code| u8::try_from(code).ok());
-    code.map_or(ExitCode::FAILURE, ExitCode::from)
+/// Makes the program take the place of this one.
+#[cfg(unix)]
+fn take_over(command: &mut Command) -> std::io::Result<ExitCode> {
+    Err(std::os::unix::process::CommandExt::exec(command))
+}
+
+/// Runs the program and returns its exit code.
+#[cfg(not(unix))]
+fn take_over(command: &mut Command) -> std::io::Result<ExitCode> {
+    let code = command.status()?.code().and_then(|code| u8::try_from(code).ok());
+    Ok(code.map_or(ExitCode::FAILURE, ExitCode::from))
 }
 
 fn unknown(name: &str, program: &str) -> Failure {

@@ -1,6 +1,7 @@
 //! `fairrate watch` and `run --watch`: programs that are there and not there, and what the two say to each other.
 #![cfg(unix)]
 
+use std::io::{BufRead as _, BufReader};
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -38,6 +39,28 @@ fn without_the_program_they_say_how_to_get_it() {
         assert!(said.contains("cargo install --path crates/fairrate-watch"), "{said}");
     }
     assert!(!out.exists());
+}
+
+/// SIGTERM and SIGINT to `fairrate watch` alone reach its program, whose exit status is that of the command.
+#[test]
+fn a_signal_reaches_the_program_of_watch() {
+    let dir = alone("watch_signal");
+    let page = "#!/bin/sh\ntrap 'echo terminated; exit 3' TERM\ntrap 'echo interrupted; exit 4' INT\necho ready\n\
+                for i in $(seq 200); do sleep 0.05; done\n";
+    std::fs::write(dir.join("fairrate-watch"), page).unwrap();
+    std::fs::set_permissions(dir.join("fairrate-watch"), std::fs::Permissions::from_mode(0o755)).unwrap();
+    for (signal, said, code) in [("TERM", "terminated\n", 3), ("INT", "interrupted\n", 4)] {
+        let mut child = fairrate_in(&dir).args(["watch", "out"]).stdout(Stdio::piped()).spawn().unwrap();
+        let mut stdout = BufReader::new(child.stdout.take().unwrap());
+        let mut line = String::new();
+        stdout.read_line(&mut line).unwrap();
+        assert_eq!(line, "ready\n");
+        let sent = Command::new("kill").args([format!("-{signal}"), child.id().to_string()]).status().unwrap();
+        assert!(sent.success());
+        line.clear();
+        stdout.read_line(&mut line).unwrap();
+        assert_eq!((child.wait().unwrap().code(), line.as_str()), (Some(code), said), "{signal}");
+    }
 }
 
 /// The page asks to stop as soon as it is there; it stays when the run has ended, until Ctrl-C, and ends with the run's
