@@ -380,6 +380,8 @@ impl Agent {
     pub fn write(&mut self, now: Duration, server: usize, out: &mut Vec<u8>, most: usize) -> bool {
         match self.servers[server].link {
             Link::Cut => {}
+            // The server does not know whose connection it is, and no flow: there is nothing to say good-bye for.
+            Link::Greeting if self.is_leaving => {}
             _ if self.is_leaving => wire::encode([FromAgent::Bye(Reason::Shutdown)], out),
             Link::Greeting => {
                 let version = self.servers[server].offers.byte();

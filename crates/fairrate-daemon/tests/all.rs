@@ -3,6 +3,7 @@
 
 mod common;
 
+mod agent;
 mod binary;
 mod check;
 mod keys;
