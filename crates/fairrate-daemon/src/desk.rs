@@ -308,6 +308,7 @@ impl Desk {
         }
         self.links.begin(number, &self.path);
         self.holders[holder].n_flows += 1;
+        self.counts.starts += 1;
         if self.path.is_empty() {
             // It is kept, as a link may come back.
             agent.flows.slot(owner.1).is_parked = true;
@@ -315,7 +316,6 @@ impl Desk {
             return self.refuse(id, start, Refusal::NoPath);
         }
         self.service.start(number, &self.path, start.weight.as_f64(), f64::INFINITY);
-        self.counts.starts += 1;
     }
 
     fn refuse(&mut self, id: ConnectionId, start: Start, why: Refusal) {
@@ -340,9 +340,8 @@ impl Desk {
         let Some(agent) = self.agents[at].as_mut() else { return };
         let holder = agent.holder;
         if let Some(number) = agent.flows.remove(flow) {
-            let was_known = self.service.end(number);
-            self.n_parked -= usize::from(!was_known);
-            self.counts.ends += u64::from(was_known);
+            self.n_parked -= usize::from(!self.service.end(number));
+            self.counts.ends += 1;
             self.links.set(number, 0);
             self.owners[number as usize] = NOBODY;
             self.free_numbers.push(number);

@@ -91,6 +91,9 @@ fn a_link_gets_slower_fails_and_comes_back() {
         assert!(said(&back).contains(&format!("0 links down, 0 with another rate\n{left}")), "{}", said(&back));
     }
     assert!(of.command(&["link", "sw0->h1", "reset"]).status.success());
+    // Neither flowlet has ended, and none has begun.
+    let flowlets = || ["starts", "ends"].map(|what| of.metric(&format!("fairrate_flow_{what}_total")));
+    assert_eq!(flowlets(), ["2", "0"]);
     for (words, expected) in [
         (["link", "sw0->h11", "down"], "no link `sw0->h11`: did you mean `sw0->h1`?"),
         (["link", "sw0->h1", "fast"], "or write `down` or `reset`"),
@@ -100,6 +103,12 @@ fn a_link_gets_slower_fails_and_comes_back() {
         let output = of.command(&words);
         assert!(output.status.code() == Some(2) && said(&output).contains(expected), "{}", said(&output));
     }
+    // One that ends without a path ends once, and so does the other.
+    assert!(of.command(&["link", "sw0->h1", "down"]).status.success());
+    until("the first has no path", || rates(None));
+    client.end(1);
+    client.end(2);
+    until("both have ended", || flowlets() == ["2", "2"]);
     of.assert_nobody_was_lost();
 }
 

@@ -66,13 +66,12 @@ impl Desk {
                 (slot.rate, slot.waits_since) = (WireRate::NONE, None);
                 slot.must_clear = slot.sent != WireRate::NONE || 0 < self.links.kbps(number);
                 self.n_parked += 1;
-                self.counts.ends += u64::from(self.service.end(number) || is_renumbered);
+                self.service.end(number);
             }
         } else if slot.is_parked || is_renumbered || !self.links.has_path(number, &self.path) {
             if std::mem::take(&mut slot.is_parked) {
                 slot.must_clear = false;
                 self.n_parked -= 1;
-                self.counts.starts += 1;
             }
             self.service.end(number);
             self.service.start(number, &self.path, start.weight.as_f64(), f64::INFINITY);
