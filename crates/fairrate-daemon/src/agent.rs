@@ -16,7 +16,7 @@ use fairrate_control::flowtune::Grant;
 
 use self::allegiance::Allegiance;
 use self::server::{Link, Server};
-use crate::lease::{WORDS_A_LEASE, guarded, validity};
+use crate::lease::{LEAST_LEASE, WORDS_A_LEASE, guarded, validity};
 use crate::wire::{self, AllocatorStamp, Epoch, Flow, FromAgent, FromAllocator, Reason, Start};
 
 /// The lease before a server has sent its own.
@@ -186,6 +186,9 @@ impl Agent {
         }
         if !of.offers.has(version) {
             return Err(Reason::Version);
+        }
+        if lease < LEAST_LEASE {
+            return Err(Reason::Protocol);
         }
         of.version = version;
         let is_same = of.instance.replace(instance) == Some(instance);

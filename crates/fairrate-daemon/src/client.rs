@@ -91,8 +91,8 @@ struct Lines {
 /// The end of a connection.
 struct Ended {
     why: String,
-    /// `true` if the server had answered.
-    was_up: bool,
+    /// `true` if the server had answered, and the connection has lasted for at least the longest wait.
+    has_lasted: bool,
 }
 
 impl Client {
@@ -253,7 +253,7 @@ async fn keep(shared: Arc<Shared>, server: usize) {
     let first_wait = shared.options.retry / 16;
     let mut wait = first_wait;
     loop {
-        let Ended { why, was_up } = attempt(&shared, server).await;
+        let Ended { why, has_lasted } = attempt(&shared, server).await;
         shared.lock().on_cut(server);
         if shared.is_leaving() {
             return;
@@ -265,7 +265,7 @@ async fn keep(shared: Arc<Shared>, server: usize) {
         if let Some(left_out) = shared.lines[server].lost.pass() {
             tracing::warn!(%address, why, left_out, "no connection to the allocator");
         }
-        wait = if was_up { first_wait } else { (2 * wait).min(shared.options.retry) };
+        wait = if has_lasted { first_wait } else { (2 * wait).min(shared.options.retry) };
         // A server that is back soon saves the rates in force.
         let within = shared.lock().retry_within(server).unwrap_or(wait);
         wait = wait.min(within);
@@ -289,17 +289,19 @@ async fn attempt(shared: &Shared, server: usize) -> Ended {
     let opened = tokio::time::timeout(shared.options.patience, open(shared, server)).await;
     let stream = match opened {
         Ok(Ok(stream)) => stream,
-        Ok(Err(e)) => return Ended { why: e.to_string(), was_up: false },
-        Err(_) => return Ended { why: "connecting takes too long".into(), was_up: false },
+        Ok(Err(e)) => return Ended { why: e.to_string(), has_lasted: false },
+        Err(_) => return Ended { why: "connecting takes too long".into(), has_lasted: false },
     };
-    shared.lock().on_connected(shared.now(), server);
+    let connected = shared.now();
+    shared.lock().on_connected(connected, server);
     let (input, output) = tokio::io::split(stream);
     let mut was_up = false;
     let why = tokio::select! {
         why = read(shared, server, input, &mut was_up) => why,
         why = write(shared, server, output) => why,
     };
-    Ended { why, was_up }
+    let has_lasted = was_up && shared.options.retry <= shared.now().saturating_sub(connected);
+    Ended { why, has_lasted }
 }
 
 async fn open(shared: &Shared, server: usize) -> io::Result<Box<dyn Stream>> {

@@ -2,6 +2,9 @@
 
 use std::time::Duration;
 
+/// Shortest lease of an allocator, which its configuration is held to.
+pub(crate) const LEAST_LEASE: Duration = Duration::from_millis(10);
+
 /// Number of messages that a side sends in a lease.
 pub(crate) const WORDS_A_LEASE: u32 = 8;
 
