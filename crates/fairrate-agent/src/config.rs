@@ -233,11 +233,21 @@ fn fabric<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<IpNet>, D::E
 }
 
 fn servers<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<SocketAddr>, D::Error> {
-    let servers: Result<Vec<SocketAddr>, String> =
-        Vec::<String>::deserialize(deserializer)?.iter().map(|server| resolve::with_port(server)).collect();
+    let texts = Vec::<String>::deserialize(deserializer)?;
+    let servers: Result<Vec<SocketAddr>, String> = texts.iter().map(|server| resolve::with_port(server)).collect();
     let servers = servers.map_err(de::Error::custom)?;
     if servers.is_empty() {
         return Err(de::Error::custom("`servers` is empty: name the allocator, such as \"10.0.0.9:4600\""));
+    }
+    let canonical = |server: &SocketAddr| SocketAddr::new(server.ip().to_canonical(), server.port());
+    let all: Vec<SocketAddr> = servers.iter().map(canonical).collect();
+    for (at, server) in all.iter().enumerate() {
+        if let Some(first) = all[..at].iter().position(|other| other == server) {
+            return Err(de::Error::custom(format!(
+                "`{}` and `{}` are one address, {server}: leave one of them out, or write that of another allocator",
+                texts[first], texts[at]
+            )));
+        }
     }
     Ok(servers)
 }
@@ -361,6 +371,13 @@ mod tests {
     fn what_is_needed_is_missed_with_its_line() {
         for (what, by, line, expected) in [
             ("\"10.0.0.9:4600\"", "", 3, "`servers` is empty"),
+            (
+                "\"10.0.0.9:4600\"",
+                "\"10.0.0.9:4600\", \"[::ffff:10.0.0.9]:4600\"",
+                3,
+                "`10.0.0.9:4600` and `[::ffff:10.0.0.9]:4600` are one address, 10.0.0.9:4600: leave one of them out",
+            ),
+            ("\"10.0.0.9:4600\"", "\"[::1]:1\", \"[::1]:2\", \"[::1]:1\"", 3, "are one address, [::1]:1"),
             ("\"10.0.0.0/16\", \"fd00::/8\"", "", 1, "`fabric` is empty"),
             ("fabric", "namespaces = [\"web\"]\nfabric", 1, "write one such as \"/run/netns/web\""),
             ("insecure = true", "", 2, "`allocator` needs either"),

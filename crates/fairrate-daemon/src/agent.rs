@@ -191,8 +191,14 @@ impl Agent {
             return Err(Reason::Protocol);
         }
         of.version = version;
-        let is_same = of.instance.replace(instance) == Some(instance);
+        let mut is_same = of.instance.replace(instance) == Some(instance);
         of.greet(lease, self.flows.keys().copied().collect());
+        let holder = self.allegiance.holder;
+        if holder.is_some_and(|holder| self.servers[holder].instance == Some(instance)) {
+            // The same allocator at another address, which closes the older connection.
+            self.allegiance.holder = Some(server);
+            is_same = true;
+        }
         if self.allegiance.holder == Some(server) {
             if !is_same {
                 self.allegiance.lose(now);
@@ -311,6 +317,13 @@ impl Agent {
     pub fn take_fallback(&mut self, server: usize) -> Option<u8> {
         let of = &mut self.servers[server];
         std::mem::take(&mut of.falls_back).then_some(of.offers.most)
+    }
+
+    /// Returns `true` if there is a connection to the allocator of `server` by another address.
+    pub fn has_double(&self, server: usize) -> bool {
+        let instance = self.servers[server].instance;
+        let is_double = |other: usize| other != server && self.servers[other].instance == instance && self.is_up(other);
+        instance.is_some() && (0..self.servers.len()).any(is_double)
     }
 
     /// Returns the version of the protocol that `server` has chosen, if its connection exists.

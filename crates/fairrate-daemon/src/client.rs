@@ -253,6 +253,17 @@ async fn keep(shared: Arc<Shared>, server: usize) {
     let first_wait = shared.options.retry / 16;
     let mut wait = first_wait;
     loop {
+        if shared.lock().has_double(server) {
+            if let Some(left_out) = shared.lines[server].lost.pass() {
+                tracing::warn!(%address, left_out, "the allocator is connected by another of its addresses: leave this one out");
+            }
+            while shared.lock().has_double(server) {
+                tokio::select! {
+                    () = tokio::time::sleep(shared.options.retry) => {}
+                    () = left(&shared, server) => return,
+                }
+            }
+        }
         let Ended { why, has_lasted } = attempt(&shared, server).await;
         shared.lock().on_cut(server);
         if shared.is_leaving() {

@@ -1,5 +1,5 @@
-//! Agents at their edges: those that leave before they have said who they are, and allocators with hardly any
-//! lease.
+//! Agents at their edges: those that leave before they have said who they are, allocators with hardly any lease, and
+//! one allocator at two addresses.
 
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener};
@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
-use crate::common::client;
+use crate::common::{ALONE_BPS, INSECURE, Running, client, host, is_near, until};
 use fairrate_daemon::Agent;
 use fairrate_daemon::wire::{self, Decoder, FromAgent, FromAllocator, Reason};
 
@@ -56,8 +56,8 @@ fn brief_allocator(lease: Duration) -> (SocketAddr, Arc<AtomicU32>) {
     (address, n)
 }
 
-/// An agent waits for at least half of 50, 100, 200, and then 400 ms: four connections in the first 0.18 s, and ten more
-/// until 2 s are over.
+/// An agent waits for at least half of 50, 100, 200, and then 400 ms: four connections in the first 0.18 s, and ten
+/// more until 2 s are over.
 #[test]
 fn an_allocator_with_hardly_any_lease_is_left_alone() {
     for lease in [0, 1, 9] {
@@ -74,4 +74,23 @@ fn an_allocator_with_hardly_any_lease_is_left_alone() {
     std::thread::sleep(WHILE);
     let n = n.load(Ordering::Relaxed);
     assert!((2..=16).contains(&n), "lease 10 ms: {n} connections");
+}
+
+#[test]
+fn one_allocator_at_two_addresses_has_one_connection() {
+    let everywhere =
+        INSECURE.replace("127.0.0.1:0", "0.0.0.0:0").replace("\nlease", "\ninsecure_beyond_loopback = true\nlease");
+    let server = Running::start(&everywhere, 1);
+    let addresses = [[127, 0, 0, 1], [127, 0, 0, 2]].map(|ip| SocketAddr::from((ip, server.address.port())));
+    let client = client(&addresses);
+    client.begin(1, host(1), host(3), 1.0);
+    until("the flow has its rate", || is_near(client.rate_bps(1), ALONE_BPS));
+    let replaced = || server.metric("fairrate_connections_closed_total{why=\"Replaced\"}");
+    std::thread::sleep(WHILE);
+    let n = replaced();
+    // Two connections that are made at the same time may replace each other a few times.
+    assert!(n <= 5.0, "{n}");
+    assert_eq!(client.n_connected(), 1);
+    assert!(is_near(client.rate_bps(1), ALONE_BPS));
+    server.stop();
 }
