@@ -68,6 +68,12 @@ mod tests {
         assert_eq!(Epoch::next(7, Epoch::NONE, &mut [epoch(5, 1), epoch(6, 2), epoch(5, 1)]), epoch(7, 7));
         // One of three reports the largest number: the others do not follow.
         assert_eq!(Epoch::next(7, Epoch::NONE, &mut [Epoch(u64::MAX), epoch(5, 1), epoch(5, 1)]), epoch(6, 7));
+        // One of three reports 1,024 more than the last: the next is one above it. No liar gets further at a time.
+        assert_eq!(
+            Epoch::next(7, epoch(6, 7), &mut [epoch(6 + 1024, 1), epoch(5, 1), epoch(5, 1)]),
+            epoch(6 + 1025, 7)
+        );
+        assert_eq!(Epoch::next(7, epoch(6, 7), &mut [epoch(7 + 1024, 1), epoch(5, 1), epoch(5, 1)]), epoch(7, 7));
         assert!(epoch(6, 7).can_reach(epoch(7, 1)) && !epoch(6, 7).can_reach(Epoch(u64::MAX)));
         assert!(epoch(6, 7).is_of(Epoch::id(0xff00_0000_0000_0007)) && !Epoch::NONE.is_of(0));
     }
