@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use super::place::Fault;
 use super::{Config, Engine, Limits};
+use crate::lease::LEAST_LEASE;
 
 /// Checks the values of a configuration; the error is the first invalid value.
 pub(super) fn check(config: &Config) -> Result<(), Fault> {
@@ -15,7 +16,7 @@ pub(super) fn check(config: &Config) -> Result<(), Fault> {
     if config.hosts.is_empty() == config.host.is_empty() {
         return fail("hosts", "name the hosts' addresses once: by `hosts = \"10.0.0.1+\"` or by `[[host]]`");
     }
-    if config.lease < Duration::from_millis(10) {
+    if config.lease < LEAST_LEASE {
         return fail("lease", "`lease` is below 10 ms: write a time such as \"500ms\"");
     }
     if LONGEST_LEASE < config.lease {
