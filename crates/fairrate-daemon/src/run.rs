@@ -151,16 +151,16 @@ impl Signals {
             Some(commands) => commands.accept().await,
             None => std::future::pending().await,
         };
+        let Self { hangup, terminate, interrupt } = self;
+        let mut end = std::pin::pin!(async { tokio::select!(_ = terminate.recv() => {}, _ = interrupt.recv() => {}) });
         loop {
             tokio::select! {
-                _ = self.terminate.recv() => return,
-                _ = self.interrupt.recv() => return,
+                () = &mut end => return,
                 // Its result is in the log.
-                _ = self.hangup.recv() => drop(live.reload(server).await),
+                _ = hangup.recv() => drop(live.reload(server).await),
                 // Whoever is connected may say nothing for a while.
                 stream = next() => tokio::select! {
-                    _ = self.terminate.recv() => return,
-                    _ = self.interrupt.recv() => return,
+                    () = &mut end => return,
                     () = control::obey(stream, &mut live, server) => {}
                 },
             }
