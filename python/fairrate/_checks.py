@@ -46,12 +46,14 @@ def seeds_of(seeds: Iterable[Any]) -> list[int]:
 
     Raises:
         TypeError: If they are no list, or one is no whole number.
-        ScenarioError: If one is out of range.
+        ScenarioError: If there are none, or one is out of range.
     """
     try:
         given = list(seeds)
     except TypeError:
         raise TypeError(f"seeds are a list of whole numbers, not {seeds!r}; write [{seeds!r}]") from None
+    if not given:
+        raise ScenarioError("the list of seeds is empty", key="seed", suggestion="give at least one, or leave `seeds` out")
     try:
         return [whole(seed, "a seed", 0, LARGEST_SEED) for seed in given]
     except ValueError as error:

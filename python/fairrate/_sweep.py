@@ -333,6 +333,9 @@ def _plans(
             message = f"the grid has a list of values for each key, not {values!r}"
             raise ScenarioError(message, key=key, suggestion=f"write [{values!r}]")
     axes = [(key, [toml(value, key) for value in values]) for key, values in grid.items()]
+    for key, texts in axes:
+        if not texts:
+            raise ScenarioError("the grid has no value for this key", key=key, suggestion="give at least one, or leave the key out")
     wanted: list[int | None] = [*_checks.seeds_of(seeds)] if seeds is not None else [None]
     classes = _classes(cc)
     own = {name: plug_in(controller) for name, controller in classes.items()}

@@ -77,6 +77,9 @@ def test_everything_is_checked_before_anything_runs(small: Scenario, tmp_path: P
     assert caught.value.key == "traffic.1.bytes"
     with pytest.raises(fairrate.ScenarioError, match="is a list"):
         fairrate.sweep(small, "hpcc")
+    for nothing in ({"seeds": []}, {"grid": {"traffic.1.bytes": []}}):
+        with pytest.raises(fairrate.ScenarioError, match="is empty|has no value"):
+            fairrate.sweep(small, ["hpcc"], cache=tmp_path, **nothing)
     assert not list(tmp_path.rglob("*.parquet"))
 
 

@@ -63,7 +63,12 @@ impl Namespaces {
         });
         for path in &self.paths {
             let Some(number) = number(path) else {
-                self.refused.retain(|refused| refused != path);
+                if !path.exists() {
+                    self.refused.retain(|refused| refused != path);
+                } else if !self.refused.contains(path) {
+                    tracing::warn!(path = %path.display(), "a file named in `namespaces` is not a network namespace");
+                    self.refused.push(path.clone());
+                }
                 continue;
             };
             if number == own || self.there.iter().any(|namespace| namespace.number == number) {
@@ -71,6 +76,7 @@ impl Namespaces {
             }
             match Lock::take(directory, number) {
                 Ok(lock) => {
+                    self.refused.retain(|refused| refused != path);
                     changes.come.push(number);
                     self.there.push(Namespace { path: path.clone(), number, _lock: lock });
                 }
@@ -114,6 +120,7 @@ mod tests {
         let found = namespaces.look(&directory, 0);
         assert_eq!(found, Changes { gone: vec![], come: vec![number] });
         assert_eq!(namespaces.look(&directory, 0), Changes::default());
+        assert_eq!(namespaces.refused, paths[1..2], "a file that is no namespace is logged");
         assert_eq!(other.look(&directory, 0), Changes::default(), "another agent has it");
         drop(namespaces);
         assert_eq!(other.look(&directory, 0).come, [number]);

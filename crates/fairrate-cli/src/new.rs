@@ -54,9 +54,9 @@ pub fn run(args: &Args, registry: &Registry) -> Result<ExitCode, Failure> {
     } else {
         answers(args, &mut std::io::empty(), &mut std::io::sink())
     }?;
-    let text = scenario(&answers)?;
-    let name = args.file.display().to_string();
     let beside = args.file.parent().unwrap_or(Path::new(""));
+    let text = scenario(&answers, beside)?;
+    let name = args.file.display().to_string();
     // Bad answers, such as a file with no CDF, have the same messages as a scenario that was written by hand.
     Scenario::with_algorithms(registry).from_toml(&text, &name, beside, &Overrides::default())?;
     write(&args.file, &text)?;
@@ -133,8 +133,23 @@ fn ask<T: FromStr + ToString>(
     }
 }
 
-/// Returns the text of the scenario.
-fn scenario(answers: &Answers) -> Result<String, Failure> {
+/// Returns the keys of a traffic's flow sizes: a workload's name, or a file, whose path is from the directory `beside`.
+fn size_keys(sizes: &str, beside: &Path) -> Result<String, Failure> {
+    let names = || WORKLOADS.iter().map(|workload| workload.name);
+    if names().any(|name| name == sizes) {
+        return Ok(format!("sizes = \"{sizes}\""));
+    }
+    if !beside.join(sizes).exists() {
+        let message = format!("`{sizes}` is neither a workload nor a file beside the scenario");
+        let help = fairrate_text::did_you_mean(sizes, names())
+            .unwrap_or_else(|| "`fairrate list workloads` has the names".to_owned());
+        return Err(Failure::Usage { message, help });
+    }
+    Ok(format!("sizes = \"file\"\npath = {sizes:?}"))
+}
+
+/// Returns the text of the scenario, which goes into the directory `beside`.
+fn scenario(answers: &Answers, beside: &Path) -> Result<String, Failure> {
     let Answers { hosts, per_leaf, rate, oversubscription, sizes } = answers;
     let wrong = |message: String, help: &str| Err(Failure::Usage { message, help: help.to_owned() });
     if *per_leaf == 0 || *hosts < 2 * per_leaf || !hosts.is_multiple_of(*per_leaf) {
@@ -150,14 +165,10 @@ fn scenario(answers: &Answers) -> Result<String, Failure> {
     let factor = if uplinks.is_multiple_of(4) { 4 } else { 1 };
     let spines = uplinks / factor;
     let uplink = Rate::from_bps(rate.as_bps() * u64::from(factor));
-    let sizes = if WORKLOADS.iter().any(|workload| workload.name == sizes) {
-        format!("sizes = \"{sizes}\"")
-    } else {
-        format!("sizes = \"file\"\npath = {sizes:?}")
-    };
+    let sizes = size_keys(sizes, beside)?;
     Ok(format!(
-        r#"# {hosts} hosts at {rate} under {leaves} leaves and {spines} spines, oversubscribed {oversubscription} to 1.
-# Every key and its default is in docs/scenario.md; `fairrate check` says what this file comes to.
+        r#"# Every key and its default is in docs/scenario.md; `fairrate check` says what this file comes to.
+description = "{hosts} hosts at {rate} under {leaves} leaves and {spines} spines, oversubscribed {oversubscription} to 1"
 
 duration = "20ms"          # the run ends here,
 stop = "all-flows-done"    # or when all flows are done
@@ -244,7 +255,7 @@ mod tests {
         let with = |per_leaf, oversubscription| {
             let sizes = "websearch".to_owned();
             let rate = Rate::from_gbps(25);
-            scenario(&Answers { hosts: 4 * per_leaf, per_leaf, rate, oversubscription, sizes })
+            scenario(&Answers { hosts: 4 * per_leaf, per_leaf, rate, oversubscription, sizes }, Path::new(""))
         };
         let text = with(16, 2).unwrap();
         assert!(text.contains("spines = 2\n") && text.contains("uplink_rate = \"100Gbps\""), "{text}");

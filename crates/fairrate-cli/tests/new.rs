@@ -43,7 +43,8 @@ fn wrong_answers_are_refused_and_nothing_is_written() {
     for (args, said) in [
         (&["--hosts", "30", "--per-leaf", "16"][..], "30 hosts make no two leaves"),
         (&["--oversubscription", "3"], "cannot be oversubscribed 3 to 1"),
-        (&["--sizes", "webserch"], "webserch"),
+        (&["--sizes", "webserch"], "did you mean `websearch`?"),
+        (&["--sizes", "no/such.txt"], "`fairrate list workloads` has the names"),
         (&["--rate", "fast"], "fast"),
     ] {
         let output = run(&[&["new", file.to_str().unwrap()], args].concat());

@@ -392,7 +392,8 @@ fn range_x(figure: &Panel) -> (f64, f64) {
     let values = figure.series.iter().flat_map(|s| &s.x).copied().filter(shown);
     let (low, high) = values.fold(axis.range.unwrap_or((f64::MAX, f64::MIN)), |(l, h), x| (l.min(x), h.max(x)));
     match (low < high, axis.log) {
-        _ if high < low => (0.0, 1.0),
+        (_, true) if high < low => (1.0, 10.0),
+        (_, false) if high < low => (0.0, 1.0),
         (false, true) => (low / 2.0, low * 2.0),
         (false, false) => (low - 0.5, low + 0.5),
         _ if axis.words || !figure.series.iter().any(|s| s.marks) => (low, high),
@@ -454,6 +455,16 @@ mod tests {
             for s in figure.series.iter().filter(|s| !s.name.is_empty()) {
                 assert!(svg.contains(&escape(&s.name)), "{} lacks {}", figure.title, s.name);
             }
+        }
+    }
+
+    #[test]
+    fn a_figure_without_data_has_axes() {
+        for log in [false, true] {
+            let mut figure = Panel { title: "nothing".into(), ..Panel::default() };
+            (figure.x.log, figure.y.log) = (log, log);
+            let svg = render(&figure);
+            assert!(!svg.contains("NaN") && !svg.contains("inf"), "{svg}");
         }
     }
 

@@ -66,7 +66,7 @@ class Chart {
         high = Math.max(high, x);
       }
     }
-    if (!isFinite(low)) return [0, 1];
+    if (!isFinite(low)) return this.figure.x.log ? [1, 10] : [0, 1];
     if (!(low < high)) return this.figure.x.log ? [low / 2, low * 2] : [low - 0.5, low + 0.5];
     if (!this.figure.series.some((s) => s.marks) || this.figure.x.words) return [low, high];
     // Room at the ends, so that no marker is cut in two.
