@@ -356,6 +356,8 @@ pub struct FeedbackNeeds {
     /// Set when TCP, if it is configured to, reduces the window during a recovery in proportion to the delivered data
     /// (PRR, RFC 9937).
     pub prr: bool,
+    /// Set when each packet's header has to come back: an acknowledgment of several packets brings the last one's alone.
+    pub each_header: bool,
     /// Set when telemetry of several paths is told apart, so that packets of a flow may take several.
     pub paths_apart: bool,
     /// Set when flows share in proportion to [`FlowContext::weight`]. Otherwise the scenario may not give weights.
@@ -418,6 +420,7 @@ impl FeedbackNeeds {
         credit: None,
         rto_rtts: None,
         prr: false,
+        each_header: false,
         paths_apart: false,
         weights: false,
     };

@@ -28,11 +28,15 @@
 //! by a header word (`LinkQueue`).
 //! Sender: window at line rate, without pacing (ns-2); two packets at first (ns-2), no feedback before the first RTT
 //! (ns-2); smoothed RTT with gain 1/8; a gap halves once a window, a timeout leaves one packet, as in TCP.
+//! Each packet has to be acknowledged by itself: its feedback is a share of what the sender gets, and no later header
+//! repeats it.
 
 use fairrate_units::{Bytes, Rate, Time};
 
 use crate::config::{algorithm_config, choice};
-use crate::controller::{Ack, AlgorithmSpec, Allowance, Controller, FlowContext, Loss, Needs, NetworkNeeds, WireNeeds};
+use crate::controller::{
+    Ack, AlgorithmSpec, Allowance, Controller, FeedbackNeeds, FlowContext, Loss, Needs, NetworkNeeds, WireNeeds,
+};
 use crate::draws::Draws;
 use crate::link_queue::LinkQueue;
 use crate::port::{Actions, HeaderWords, PortAgent, PortContext, PortPacket, PortPacketKind, PortScope, PortView};
@@ -108,6 +112,8 @@ impl AlgorithmSpec for XcpConfig {
                 ack_overhead: Bytes::new(20),
                 ..WireNeeds::NOTHING
             },
+            // A packet's feedback is a share of what its sender gets.
+            feedback: FeedbackNeeds { each_header: true, ..FeedbackNeeds::NOTHING },
             ..Needs::NOTHING
         }
     }

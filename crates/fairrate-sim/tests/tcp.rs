@@ -4,7 +4,8 @@ use std::sync::{Arc, Mutex};
 
 use crate::common::{TCP, algorithm, algorithm_with, config, flow, plug_in, probe, run};
 use fairrate_control::{
-    ALGORITHMS, Ack, AlgorithmConfig, Allowance, Controller, FeedbackNeeds, Loss, Needs, NetworkNeeds, RawValue,
+    ALGORITHMS, Ack, AlgorithmConfig, Allowance, Controller, FeedbackNeeds, HeaderWords, Loss, Needs, NetworkNeeds,
+    RawValue, WireNeeds,
 };
 use fairrate_sim::topology::{Dumbbell, Star};
 use fairrate_sim::{
@@ -122,6 +123,8 @@ struct Heard {
     /// Bytes acknowledged with a mark (`marked`), and all (`acked`).
     marked: u64,
     acked: u64,
+    /// Number of acknowledgments whose header is not that of a data packet.
+    bare: u64,
 }
 
 /// A controller that sends at line rate, and records its feedback.
@@ -138,7 +141,11 @@ impl Controller for Listener {
         let mut heard = self.heard.lock().expect("nobody panics");
         heard.acked += ack.newly_acked;
         heard.marked += if ack.ecn_marked { ack.newly_acked } else { 0 };
+        heard.bare += u64::from(ack.header.iter().any(|&word| word != 7.0));
         self.allowance
+    }
+    fn stamp(&mut self, _: Time, header: &mut [f64]) {
+        header.fill(7.0);
     }
     fn on_loss(&mut self, _: Time, _: Loss) -> Allowance {
         self.allowance
@@ -214,8 +221,9 @@ fn as_many_bytes_are_acknowledged_with_marks_as_were_marked() {
         let flows = (1..4).map(|src| flow(src, 0, 2_000_000, Time::ZERO)).collect();
         let mut c = lossy(4, "dctcp", 4 << 20, TcpConfig { delayed_ack, ..TCP }, flows);
         let heard = Arc::<Mutex<Heard>>::default();
-        c.cc =
-            listener(&Needs { network: NetworkNeeds { ecn: true, ..NetworkNeeds::NOTHING }, ..Needs::NOTHING }, &heard);
+        let network = NetworkNeeds { ecn: true, ..NetworkNeeds::NOTHING };
+        let wire = WireNeeds { header: HeaderWords { fixed: 1, per_hop: 0 }, ..WireNeeds::NOTHING };
+        c.cc = listener(&Needs { network, wire, ..Needs::NOTHING }, &heard);
         let ecn = c.fabric.ecn.as_mut().expect("DCTCP needs ECN");
         (ecn.kmin, ecn.kmax, ecn.pmax) = (Bytes::ZERO, Bytes::new(200_000), 0.9);
         (ecn.kmin_per, ecn.kmax_per) = (None, None);
@@ -223,6 +231,7 @@ fn as_many_bytes_are_acknowledged_with_marks_as_were_marked() {
         let heard = heard.lock().expect("nobody panics");
         assert_eq!((heard.acked, heard.marked), (6_000_000, 1_000 * totals.counts.ecn_marks), "every {every}");
         assert!(500 < totals.counts.ecn_marks && totals.counts.ecn_marks < 5_500);
+        assert_eq!(heard.bare, 0, "every {every}: each acknowledgment has the header of its latest segment");
     }
 }
 

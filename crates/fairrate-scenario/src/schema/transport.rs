@@ -47,6 +47,7 @@ pub(super) fn read_stack(
     check_notifications(&s, config.kind, &cc);
     check_grants(&s, config.kind, &cc);
     check_uet(&s, config.kind, &cc);
+    check_each_header(&s, &config, &cc);
     check_packets(&s, &config, &cc);
     let mut out = s.finish();
     out.tables.extend(sections);
@@ -173,6 +174,19 @@ pub(super) fn check_entropy(root: &Section<'_>, config: &TransportConfig, cc: &A
         }
         _ => {}
     }
+}
+
+/// Checks that each packet has an acknowledgment of its own if the algorithm needs every header.
+fn check_each_header(s: &Section<'_>, config: &TransportConfig, cc: &AlgorithmConfig) {
+    let (key, help) = match &config.kind {
+        _ if !cc.needs().feedback.each_header => return,
+        Transport::Rdma if config.ack_every.is_some() => ("ack_every", "remove `ack_every`"),
+        Transport::Tcp(tcp) if tcp.delayed_ack.is_some() => ("tcp", "remove `delayed_ack`"),
+        _ => return,
+    };
+    let name = cc.info().name;
+    let message = format!("`{name}` needs an acknowledgment of each packet, as each brings feedback of its own");
+    s.problem_at("scenario::conflict", key, message, help);
 }
 
 /// Checks that only receivers that keep what comes out of order wait for what is missing.

@@ -19,8 +19,8 @@ use super::controlled::Controlled;
 use super::mptcp::{Connection, MptcpConfig, Reassembly, Scheduler};
 use super::receiver::Receiver;
 use super::sender::{Segment, Sender};
-use super::tcp::{Answered, Arrived, DelayedAck, EcnEcho, Expired, MAX_SACKS, TEST_CONFIG, TcpConfig, TcpSender};
-use crate::ids::FlowId;
+use super::tcp::{Arrived, DelayedAck, EcnEcho, Expired, MAX_SACKS, TEST_CONFIG, TcpConfig, TcpSender};
+use crate::ids::{FlowId, PacketIdx};
 use crate::rng::{Purpose, Stream};
 
 const MSS: u64 = 1_000;
@@ -98,7 +98,7 @@ impl Wire {
 /// A packet on a wire.
 #[derive(Clone, Debug)]
 enum Packet {
-    Data { seq: u64, data_seq: u64, sent_ps: u64, marked: bool, reduced: bool, bytes: Vec<u8>, checksum: u64 },
+    Data { seq: u64, data_seq: u64, marked: bool, reduced: bool, bytes: Vec<u8>, checksum: u64 },
     Ack { ack: u64, data_ack: u64, sacks: [(u64, u64); MAX_SACKS], checksum: u64 },
 }
 
@@ -269,7 +269,7 @@ impl Transfer {
                 && let Some((segment, _)) = path.receiver.tcp().take()
             {
                 let ack = path.receiver.expected;
-                self.send_ack(i, &segment, ack);
+                self.send_ack(i, segment, ack);
             }
             self.on_timer(i);
         }
@@ -299,8 +299,8 @@ impl Transfer {
                 let (data_seq, len) = self.carry(i, segment);
                 let bytes = content(self.plan.seed, data_seq, len);
                 let (marked, reduced) = (self.marks.uniform() < 0.1, self.marks.uniform() < 0.1);
-                let (seq, sent_ps, checksum) = (segment.seq, self.now_ps, XxHash64::oneshot(0, &bytes));
-                let packet = Packet::Data { seq, data_seq, sent_ps, marked, reduced, bytes, checksum };
+                let (seq, checksum) = (segment.seq, XxHash64::oneshot(0, &bytes));
+                let packet = Packet::Data { seq, data_seq, marked, reduced, bytes, checksum };
                 let fates = self.paths[i].there.fates(self.now_ps);
                 self.put(i, fates, &packet);
                 self.share_out();
@@ -352,7 +352,7 @@ impl Transfer {
     }
 
     fn on_data(&mut self, i: usize, packet: Packet) -> Result<(), Failure> {
-        let Packet::Data { seq, data_seq, sent_ps, marked, reduced, bytes, checksum } = packet else { return Ok(()) };
+        let Packet::Data { seq, data_seq, marked, reduced, bytes, checksum } = packet else { return Ok(()) };
         if self.plan.checks && XxHash64::oneshot(0, &bytes) != checksum {
             return Ok(());
         }
@@ -366,7 +366,8 @@ impl Transfer {
         let prior = receiver.expected;
         let in_order = receiver.take(seq, taken);
         let now = receiver.expected;
-        let segment = Answered { sent_ps, seq, payload: len as u16, cwnd_at_send: 0 };
+        // Here a segment is known by its first byte.
+        let segment = PacketIdx(seq as u32);
         let replies =
             receiver.tcp().on_data(&self.plan.tcp, Arrived { segment, marked, reduced, in_order }, self.now_ps);
         let expected = match &mut self.connection {
@@ -375,16 +376,16 @@ impl Transfer {
         };
         self.application.read_to(expected)?;
         if let Some(before) = replies.before {
-            self.send_ack(i, &before, prior);
+            self.send_ack(i, before, prior);
         }
         if replies.now {
-            self.send_ack(i, &segment, now);
+            self.send_ack(i, segment, now);
         }
         Ok(())
     }
 
-    fn send_ack(&mut self, i: usize, segment: &Answered, ack: u64) {
-        let sacks = self.paths[i].receiver.sacks(segment.seq);
+    fn send_ack(&mut self, i: usize, segment: PacketIdx, ack: u64) {
+        let sacks = self.paths[i].receiver.sacks(u64::from(segment.0));
         let data_ack = self.connection.as_ref().map_or(0, |(_, reassembly)| reassembly.expected);
         let packet = Packet::Ack { ack, data_ack, sacks, checksum: ack_checksum(ack, data_ack, &sacks) };
         let fates = self.paths[i].back.fates(self.now_ps);

@@ -6,7 +6,7 @@ use fairrate_control::{Ack, Allowance, Controller, Loss};
 use fairrate_units::Rate;
 
 use super::cargo::Cargo;
-use super::{Answered, Arrived, Expired, MAX_SACKS};
+use super::{Arrived, Expired, MAX_SACKS};
 use crate::core::{Hosts, World};
 use crate::engine::EventKind;
 use crate::ids::{FlowId, HostId, PacketIdx, SenderIdx};
@@ -81,22 +81,22 @@ impl<C: Cargo> Transport for Tcp<C> {
         let in_order = receiver.take(p.seq, C::numbers(&w.run, &p));
         C::deliver(hosts, w, &p);
         let receiver = &mut hosts.receiving[p.flow].receiver;
-        let segment = Answered { sent_ps: p.sent_ps, seq: p.seq, payload: p.payload, cwnd_at_send: p.cwnd_at_send };
         let before_due = receiver.due_ps();
         let config = C::config(&w.run, p.flow);
-        let arrived = Arrived { segment, marked: p.is_marked(), reduced: p.is_reduced(), in_order };
+        let arrived = Arrived { segment: packet, marked: p.is_marked(), reduced: p.is_reduced(), in_order };
         let replies = receiver.tcp().on_data(config, arrived, w.clock.now_ps);
         let (due_ps, expected) = (receiver.due_ps(), receiver.expected);
-        if let Some(latest) = replies.before {
-            let ack = new_ack(w, p.flow);
-            write_ack::<C>(hosts, w, ack, &latest, before, !replies.echo);
-            hosts.enqueue(w, host, ack);
+        if let Some(earlier) = replies.before {
+            write_ack::<C>(hosts, w, earlier, before, !replies.echo);
+            hosts.enqueue(w, host, earlier);
+        }
+        if let Some(earlier) = replies.superseded {
+            w.net.pool.release(earlier);
         }
         if replies.now {
-            write_ack::<C>(hosts, w, packet, &segment, expected, replies.echo);
+            write_ack::<C>(hosts, w, packet, expected, replies.echo);
             return Answer::Packet(packet);
         }
-        w.net.pool.release(packet);
         if due_ps != before_due {
             w.clock.schedule(due_ps, EventKind::AckTimer, p.flow);
         }
@@ -114,9 +114,8 @@ impl<C: Cargo> Transport for Tcp<C> {
         }
         let expected = receiver.expected;
         let (segment, echo) = receiver.tcp().take()?;
-        let ack = new_ack(w, flow);
-        write_ack::<C>(hosts, w, ack, &segment, expected, echo);
-        Some(ack)
+        write_ack::<C>(hosts, w, segment, expected, echo);
+        Some(segment)
     }
 
     fn on_ack(hosts: &mut Hosts, w: &mut World, host: HostId, packet: PacketIdx) -> Option<Acked> {
@@ -271,25 +270,18 @@ fn say_hello(hosts: &mut Hosts, w: &mut World, slot: SenderIdx) {
     hosts.enqueue_control(w, host, packet);
 }
 
-/// Returns a new packet for an acknowledgment, with an empty header, where no segment is turned into one.
-fn new_ack(w: &mut World, flow: FlowId) -> PacketIdx {
-    let ack = w.net.pool.take(Packet { flow, ..Packet::new(PacketKind::Ack) });
-    w.net.pool.header_mut(ack).fill(0.0);
-    ack
-}
-
-/// Turns `packet` into an acknowledgment of all bytes before `seq`.
-fn write_ack<C: Cargo>(hosts: &mut Hosts, w: &mut World, packet: PacketIdx, segment: &Answered, seq: u64, echo: bool) {
+/// Turns the segment `packet` into an acknowledgment of all bytes before `seq`.
+fn write_ack<C: Cargo>(hosts: &mut Hosts, w: &mut World, packet: PacketIdx, seq: u64, echo: bool) {
     let p = w.net.pool.get_mut(packet);
     let flow = p.flow;
     let (c, words) = (w.run.rules_of(flow), w.run.constants.header_words);
     p.kind = PacketKind::Ack;
-    (p.seq, p.data_seq, p.payload) = (seq, segment.seq, segment.payload);
-    (p.sent_ps, p.cwnd_at_send) = (segment.sent_ps, segment.cwnd_at_send);
+    let segment_seq = p.seq;
+    (p.seq, p.data_seq) = (seq, segment_seq);
     (p.class, p.wire, p.route) = (c.ack_class, c.ack_wire, w.run.flow(flow).ack_route);
     p.set_marked(echo);
     C::write_ack(hosts, &w.run, p);
-    let sacks = hosts.receiving[flow].receiver.sacks(segment.seq);
+    let sacks = hosts.receiving[flow].receiver.sacks(segment_seq);
     let words = &mut w.net.pool.header_mut(packet)[words..words + SACK_WORDS];
     for (pair, &(from, to)) in words.chunks_exact_mut(2).zip(&sacks) {
         // Byte numbers stay far below 2^53.

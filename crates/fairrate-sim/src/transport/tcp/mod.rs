@@ -13,7 +13,7 @@ mod sender;
 pub(crate) use cargo::{Cargo, OwnData, config_of};
 pub(crate) use endpoint::{SACK_WORDS, Tcp, connect};
 pub use prr::MarkReduction;
-pub use receiver::{Answered, Arrived, MAX_SACKS, TcpReceiver};
+pub use receiver::{Arrived, MAX_SACKS, TcpReceiver};
 pub use rtt::RttEstimator;
 pub use scoreboard::{Acked, LossDetection, Scoreboard};
 #[cfg(test)]

@@ -1,25 +1,13 @@
 use super::{DelayedAck, EcnEcho, TcpConfig};
+use crate::ids::PacketIdx;
 
 /// Largest number of ranges in a selective acknowledgment (RFC 2018: three beside a timestamp).
 pub const MAX_SACKS: usize = 3;
 
-/// The fields of a segment that its acknowledgment repeats.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Answered {
-    /// Time at which the segment was sent, in picoseconds.
-    pub sent_ps: u64,
-    /// Its first byte.
-    pub seq: u64,
-    /// Its payload.
-    pub payload: u16,
-    /// The sender's window at that time.
-    pub cwnd_at_send: u32,
-}
-
 /// A segment that has arrived.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Arrived {
-    pub segment: Answered,
+    pub segment: PacketIdx,
     /// Set if it has experienced congestion.
     pub marked: bool,
     /// Set if it signals that its sender has reduced its window.
@@ -31,9 +19,11 @@ pub struct Arrived {
 /// A receiver's state of delayed acknowledgments and ECN echo.
 #[derive(Clone, Copy, Debug)]
 pub struct TcpReceiver {
-    /// Number of segments since the last acknowledgment, and the latest segment.
+    /// Number of segments since the last acknowledgment.
     pending: u32,
-    latest: Option<Answered>,
+    /// The latest of them, which is kept, as it is what their acknowledgment is made of, with its header and telemetry;
+    /// [`PacketIdx::NONE`] if there are none.
+    latest: PacketIdx,
     /// `true` if the pending segments were marked (accurate), or a mark is not yet answered by a reduction (classic).
     echo: bool,
     /// Latest time at which the pending segments are acknowledged, in picoseconds; `u64::MAX` if none are pending.
@@ -42,17 +32,19 @@ pub struct TcpReceiver {
 
 impl Default for TcpReceiver {
     fn default() -> Self {
-        Self { pending: 0, latest: None, echo: false, due_ps: u64::MAX }
+        Self { pending: 0, latest: PacketIdx::NONE, echo: false, due_ps: u64::MAX }
     }
 }
 
 /// The acknowledgments to send for an arriving segment, in this order.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Replies {
     /// The latest of the earlier segments, if an acknowledgment of these alone is sent first because the mark changes.
     /// Its mark is the opposite of `echo`.
-    pub before: Option<Answered>,
-    /// `true` if an acknowledgment of this segment is sent now.
+    pub before: Option<PacketIdx>,
+    /// The latest of the earlier segments, if it is no longer kept because an acknowledgment of this one is also its.
+    pub superseded: Option<PacketIdx>,
+    /// `true` if an acknowledgment of this segment is sent now, otherwise the segment is kept.
     pub now: bool,
     /// Set when that acknowledgment echoes a mark.
     pub echo: bool,
@@ -62,33 +54,28 @@ impl TcpReceiver {
     /// Takes a segment.
     pub fn on_data(&mut self, config: &TcpConfig, arrived: Arrived, now_ps: u64) -> Replies {
         let Arrived { segment, marked, reduced, in_order } = arrived;
-        let mut replies = Replies::default();
-        match config.ecn_echo {
-            EcnEcho::Classic => self.echo = marked || (self.echo && !reduced),
-            EcnEcho::Accurate => {
-                // RFC 8257 section 3.2: all segments of one acknowledgment have the same mark.
-                if marked != self.echo && 0 < self.pending {
-                    replies.before = self.latest;
-                    self.pending = 0;
-                }
-                self.echo = marked;
-            }
-        }
-        replies.echo = self.echo;
-        self.pending += 1;
-        self.latest = Some(segment);
-        match config.delayed_ack {
+        let earlier = Some(std::mem::replace(&mut self.latest, segment)).filter(|_| 0 < self.pending);
+        // RFC 8257 section 3.2: all segments of one acknowledgment have the same mark.
+        let is_change = config.ecn_echo == EcnEcho::Accurate && marked != self.echo && earlier.is_some();
+        let (before, superseded) = if is_change { (earlier, None) } else { (None, earlier) };
+        self.echo = match config.ecn_echo {
+            EcnEcho::Classic => marked || (self.echo && !reduced),
+            EcnEcho::Accurate => marked,
+        };
+        self.pending = if is_change { 1 } else { self.pending + 1 };
+        let now = match config.delayed_ack {
             Some(DelayedAck { every, timeout }) if in_order && self.pending < every => {
                 if self.pending == 1 {
                     self.due_ps = now_ps.saturating_add(timeout.as_ps());
                 }
+                false
             }
             _ => {
-                replies.now = true;
                 self.acknowledged();
+                true
             }
-        }
-        replies
+        };
+        Replies { before, superseded, now, echo: self.echo }
     }
 
     /// Returns `true` if segments wait for an acknowledgment that is due.
@@ -97,14 +84,17 @@ impl TcpReceiver {
     }
 
     /// Acknowledges the pending segments now, if any; returns the latest and the mark to echo.
-    pub fn take(&mut self) -> Option<(Answered, bool)> {
-        let latest = self.latest.filter(|_| 0 < self.pending)?;
+    pub fn take(&mut self) -> Option<(PacketIdx, bool)> {
+        if self.pending == 0 {
+            return None;
+        }
+        let latest = self.latest;
         self.acknowledged();
         Some((latest, self.echo))
     }
 
     fn acknowledged(&mut self) {
-        (self.pending, self.due_ps) = (0, u64::MAX);
+        (self.pending, self.latest, self.due_ps) = (0, PacketIdx::NONE, u64::MAX);
     }
 }
 
@@ -134,12 +124,8 @@ mod tests {
         }
     }
 
-    fn segment(n: u64) -> Answered {
-        Answered { sent_ps: n, seq: 1_000 * n, payload: 1_000, cwnd_at_send: 0 }
-    }
-
-    fn plain(n: u64) -> Arrived {
-        Arrived { segment: segment(n), marked: false, reduced: false, in_order: true }
+    fn plain(n: u32) -> Arrived {
+        Arrived { segment: PacketIdx(n), marked: false, reduced: false, in_order: true }
     }
 
     #[test]
@@ -147,12 +133,13 @@ mod tests {
         let delayed = DelayedAck { every: 2, timeout: Time::from_us(5) };
         let config = config(Some(delayed), EcnEcho::Accurate);
         let mut rx = TcpReceiver::default();
-        let data = |rx: &mut TcpReceiver, n, in_order| rx.on_data(&config, Arrived { in_order, ..plain(n) }, n).now;
+        let data =
+            |rx: &mut TcpReceiver, n, in_order| rx.on_data(&config, Arrived { in_order, ..plain(n) }, u64::from(n)).now;
         assert_eq!([data(&mut rx, 0, true), data(&mut rx, 1, true), data(&mut rx, 2, true)], [false, true, false]);
         assert!(data(&mut rx, 4, false));
         assert!(!data(&mut rx, 5, true));
         assert!(!rx.is_due(5_000_004) && rx.is_due(5_000_005));
-        assert_eq!(rx.take(), Some((segment(5), false)));
+        assert_eq!(rx.take(), Some((PacketIdx(5), false)));
         assert!(!rx.is_due(u64::MAX - 1) && rx.take().is_none());
     }
 
@@ -163,15 +150,29 @@ mod tests {
         let mut rx = TcpReceiver::default();
         rx.on_data(&config, plain(0), 0);
         let replies = rx.on_data(&config, Arrived { marked: true, ..plain(1) }, 1);
-        assert_eq!(replies, Replies { before: Some(segment(0)), now: false, echo: true });
-        assert_eq!(rx.take(), Some((segment(1), true)));
+        assert_eq!(replies, Replies { before: Some(PacketIdx(0)), superseded: None, now: false, echo: true });
+        assert_eq!(rx.take(), Some((PacketIdx(1), true)));
+    }
+
+    #[test]
+    fn a_segment_is_kept_until_it_is_answered_or_superseded() {
+        let delayed = DelayedAck { every: 3, timeout: Time::from_us(5) };
+        let config = config(Some(delayed), EcnEcho::Accurate);
+        let mut rx = TcpReceiver::default();
+        let mut replies = |n| {
+            let Replies { superseded, now, .. } = rx.on_data(&config, plain(n), 0);
+            (superseded.map(|packet| packet.0), now)
+        };
+        let got = [replies(0), replies(1), replies(2), replies(3)];
+        assert_eq!(got, [(None, false), (Some(0), false), (Some(1), true), (None, false)]);
     }
 
     #[test]
     fn a_classic_echo_lasts_until_the_sender_has_reduced() {
         let config = config(None, EcnEcho::Classic);
         let mut rx = TcpReceiver::default();
-        let mut echo = |n, marked, reduced| rx.on_data(&config, Arrived { marked, reduced, ..plain(n) }, n).echo;
+        let mut echo =
+            |n, marked, reduced| rx.on_data(&config, Arrived { marked, reduced, ..plain(n) }, u64::from(n)).echo;
         assert!(!echo(0, false, false) && echo(1, true, false) && echo(2, false, false));
         assert!(!echo(3, false, true) && !echo(4, false, false));
         assert!(echo(5, true, true), "a mark on the segment that tells of the reduction counts");
