@@ -264,4 +264,30 @@ request_size = "50KB"
 load = 0.5
 "#,
     ),
+    (
+        "a port that gave up its queue while it sent was free before its packet had left, and sent twice as fast from then on",
+        r#"
+duration = "300us"
+[topology]
+kind = "asymmetric"
+slow_hosts = 3
+fast_rate = "1Gbps"
+[transport]
+cc = "patched-timely"
+[switch]
+pfc = { by = "ingress", pause = { 10Gbps = "5KB", 40Gbps = "40KB" }, resume = "0B" }
+[routing]
+balance = "conga"
+[[fault]]
+links = "host-links"
+down_at = "40us"
+up_at = "41us"
+[[traffic]]
+kind = "permutation"
+bytes = "400KB"
+[[probe]]
+queues = ["h0->sw0", "sw0->h0", "h3->sw1", "sw1->h3", "h4->sw1", "sw1->h4", "sw2->h5", "h5->sw2"]
+every = "1us"
+"#,
+    ),
 ];

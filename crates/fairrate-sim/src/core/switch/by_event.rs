@@ -88,9 +88,10 @@ impl Switches {
     /// Calls `send` as if `egress`, whose next packet has left its queue, were transmitting that already. A header on
     /// its way back leaves by the port at which it came in: the frame that it sets free there is sent after it.
     fn while_busy(&mut self, w: &mut World, egress: PortIdx, send: impl FnOnce(&mut Self, &mut World)) {
-        w.net.ports[egress].tx_done_pending = true;
+        // It is transmitting where its packets are given up.
+        let is_pending = std::mem::replace(&mut w.net.ports[egress].tx_done_pending, true);
         send(self, w);
-        w.net.ports[egress].tx_done_pending = false;
+        w.net.ports[egress].tx_done_pending = is_pending;
     }
 
     /// Charges the buffer with `packet`, and pauses its sender if that is due; returns its head, or the cause of a
