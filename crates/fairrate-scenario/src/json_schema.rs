@@ -100,7 +100,9 @@ impl Shape {
             json!({ "enum": ALGORITHMS.iter().map(|a| a.name).collect::<Vec<_>>() })
         } else if key == "cc" && path == "transport" {
             let sets = constant_sets(&Registry::new()).into_iter().map(|set| format!("{}@{}", set.algorithm, set.name));
-            json!({ "enum": ALGORITHMS.iter().map(|a| a.name.to_owned()).chain(sets).collect::<Vec<_>>() })
+            let names: Vec<_> = ALGORITHMS.iter().map(|a| a.name.to_owned()).chain(sets).collect();
+            // An own algorithm is the path of a library.
+            json!({ "anyOf": [{ "enum": names }, { "type": "string", "pattern": "[./]" }] })
         } else {
             taken(takes)
         };
@@ -142,6 +144,8 @@ fn taken(takes: &Takes) -> Value {
 fn of_form(form: Form) -> Value {
     match form {
         Form::Quantity(units) => {
+            let micro = units.contains(&"us").then_some("µs");
+            let units: Vec<_> = units.iter().copied().chain(micro).collect();
             json!({ "type": "string", "pattern": format!("^\\s*[0-9.]+\\s*({})\\s*$", units.join("|")) })
         }
         Form::Number => json!({ "type": "number" }),
@@ -291,5 +295,8 @@ mod tests {
         let kinds = of("/properties/traffic/items/properties/kind/enum");
         assert!(kinds.as_array().unwrap().contains(&json!("poisson")));
         assert_eq!(of("/properties/switch/additionalProperties"), false);
+        assert!(of("/properties/duration/anyOf/1/pattern").as_str().unwrap().contains("|µs"));
+        // The word `all`, a host, or a list of hosts.
+        assert_eq!(of("/properties/host/anyOf/0/items/properties/hosts").get("enum"), None);
     }
 }

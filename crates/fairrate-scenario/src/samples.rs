@@ -109,8 +109,8 @@ pub fn samples() -> Vec<String> {
     }
     for host in [
         "jitter = { distribution = \"lognormal\", mean = \"1us\", sigma = 0.5 }\nnoise = { period = \"1ms\", length = \"1us\" }",
-        "rx_rate = [{ at = \"0s\", rate = \"5Gbps\" }]",
-        "rx_rate = \"5Gbps\"",
+        "hosts = \"h0\"\nrx_rate = [{ at = \"0s\", rate = \"5Gbps\" }]",
+        "hosts = [\"h0\", 1]\nrx_rate = \"5Gbps\"",
     ] {
         documents.push(star(&format!("[[host]]\n{host}")));
     }
