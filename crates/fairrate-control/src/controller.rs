@@ -356,7 +356,7 @@ pub struct FeedbackNeeds {
     /// Set when TCP, if it is configured to, reduces the window during a recovery in proportion to the delivered data
     /// (PRR, RFC 9937).
     pub prr: bool,
-    /// Set when each packet's header has to come back: an acknowledgment of several packets brings the last one's alone.
+    /// Set when each packet's header has to come back: an acknowledgment of several brings the header of the last one.
     pub each_header: bool,
     /// Set when telemetry of several paths is told apart, so that packets of a flow may take several.
     pub paths_apart: bool,
