@@ -303,6 +303,37 @@ def test_a_file_that_is_no_study_is_an_error(incasts: Scenario, tmp_path: Path) 
         study(incasts, tmp_path)
 
 
+def test_a_directory_with_something_else_is_refused_and_left_as_it_is(
+    incasts: Scenario, executor: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file, mine = tmp_path / "incasts.toml", {"best.toml": "mine", "nearest.toml": "mine", "trials.csv": "1,2", "tune.json": "{}"}
+    file.write_text(incasts.resolved)
+    out = tmp_path / "out"
+    out.mkdir()
+    for name, text in mine.items():
+        (out / name).write_text(text)
+    words = [str(file), "--param", "transport.dcqcn.ai", "--objective", "slowdown-mean:short", "--trials", "1", "--jobs", "1"]
+    for dir in (out, out / "best.toml"):
+        assert _cli.main([*words, "--out", str(dir)]) == 2
+        assert f"`{dir}` holds something else than a study" in capsys.readouterr().err
+    one = study(incasts).run(1, executor=executor)
+    with pytest.raises(fairrate.TuneError, match="something else than a study"):
+        one.save(out)
+    assert {path.name: path.read_text() for path in out.iterdir()} == mine
+    # A directory that was saved to takes the next state of the study.
+    one.save(tmp_path / "saved")
+    one.save(tmp_path / "saved")
+
+
+def test_studies_of_another_program_keep_their_file(incasts: Scenario, tmp_path: Path) -> None:
+    optuna = pytest.importorskip("optuna")
+    storage = f"sqlite:///{tmp_path / 'study.db'}"
+    optuna.create_study(storage=storage, study_name="mine")
+    with pytest.raises(fairrate.TuneError, match="has studies of another program"):
+        study(incasts, tmp_path)
+    assert optuna.get_all_study_names(storage) == ["mine"]
+
+
 def test_held_out_seeds_are_not_those_of_the_trials(incasts: Scenario, executor: Any) -> None:
     with pytest.raises(fairrate.TuneError, match="have seen 3 of the held-out seeds"):
         study(incasts).held_out(range(3, 6), executor=executor)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import json
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -39,6 +40,36 @@ def problem_of(
     }
 
 
+SCHEMA = "fairrate.tune/1"
+"""The schema of ``tune.json``."""
+
+
+def claimed(dir: Path) -> None:
+    """Makes a directory for a study, unless it is there and empty or has one.
+
+    Raises:
+        TuneError: If it contains other files, or is a file. Nothing is written then.
+    """
+    if (dir.exists() or dir.is_symlink()) and not _is_free(dir):
+        message = f"`{dir}` holds something else than a study"
+        help = "give a new or empty directory, or that of this study"
+        raise TuneError(message, code="tune::occupied", path=str(dir), suggestion=help)
+    dir.mkdir(parents=True, exist_ok=True)
+
+
+def _is_free(dir: Path) -> bool:
+    """Returns ``True`` if a directory is empty or has ``study.db``, or a ``tune.json`` that reads."""
+    if not dir.is_dir():
+        return False
+    if (dir / "study.db").is_file() or not any(dir.iterdir()):
+        return True
+    try:
+        known = json.loads((dir / "tune.json").read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return False
+    return isinstance(known, dict) and str(known.get("schema")).startswith(SCHEMA.partition("/")[0] + "/")
+
+
 def checked(storage: str, problem: dict[str, Any], dir: Path | None) -> None:
     """Holds a problem to the one of the study that is there already, if there is one.
 
@@ -50,6 +81,9 @@ def checked(storage: str, problem: dict[str, Any], dir: Path | None) -> None:
     try:
         there = optuna.load_study(study_name="fairrate", storage=storage).user_attrs.get("problem")
     except KeyError:
+        if optuna.get_all_study_names(storage):
+            message, help = f"`{dir}/study.db` has studies of another program", "give another directory"
+            raise TuneError(message, code="tune::no_study", path=str(dir), suggestion=help) from None
         return
     except Exception as error:
         # SQLAlchemy and Alembic have exceptions of their own for a file that is none of theirs.

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from fairrate._errors import TuneError
 from fairrate.tune._goals import Objective, nature
 from fairrate.tune._held_out import HeldOut
+from fairrate.tune._place import SCHEMA, claimed
 from fairrate.tune._space import SUFFIXES, Axis, number
 from fairrate.tune._trials import Trial, dominates
 
@@ -165,7 +166,7 @@ def save(study: Study, dir: Path, table: HeldOut | None) -> None:
 
     from fairrate import plot as figures
 
-    dir.mkdir(parents=True, exist_ok=True)
+    claimed(dir)
     (dir / "tune.json").write_text(json.dumps(document(study, table), indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
     study.frame().write_csv(dir / "trials.csv")
     with figures.paper(), mpl.rc_context({"svg.hashsalt": "fairrate"}):
@@ -232,7 +233,7 @@ def document(study: Study, table: HeldOut | None) -> dict[str, Any]:
     """Returns the content of ``tune.json``."""
     best, least, given = study.best, study.nearest, study.given
     return {
-        "schema": "fairrate.tune/1",
+        "schema": SCHEMA,
         "problem": study.kept("problem"),
         "trials": [_trial(trial) for trial in study.trials],
         "front": [trial.number for trial in study.front],

@@ -18,7 +18,7 @@ from fairrate._scenario import Scenario, ScenarioLike, scenario_of
 from fairrate.tune import _optuna, _results
 from fairrate.tune._goals import Constraint, Goals, Objective, constraints_of
 from fairrate.tune._held_out import GIVEN, GIVEN_BOUNDS, HeldOut, held_out
-from fairrate.tune._place import checked, lock, problem_of
+from fairrate.tune._place import checked, claimed, lock, problem_of
 from fairrate.tune._runs import Runs
 from fairrate.tune._space import Axis, Parameters, axes, settings
 from fairrate.tune._trials import SHOWN, Trial, compromise, front, given_trial, nearest, trial_of, written
@@ -92,7 +92,7 @@ class Study:
             batch: Trials that are drawn before the first of them is judged.
 
         Raises:
-            TuneError: If a parameter, an objective or a constraint is wrong, or another study is in ``dir``.
+            TuneError: If a parameter, an objective or a constraint is wrong, or another study or something else is in ``dir``.
             ScenarioError: If the scenario refuses a parameter or a seed.
             TypeError: If a seed is no whole number.
             Error: If Optuna is not installed.
@@ -256,6 +256,9 @@ class Study:
         """Writes ``tune.json``, ``trials.csv``, ``pareto.svg``, and ``best.toml`` if there is a best trial.
 
         Without one it writes ``nearest.toml``, whose first lines name the constraints that it breaks.
+
+        Raises:
+            TuneError: If the directory contains something else than a study.
         """
         _results.save(self, Path(dir), table)
 
@@ -277,7 +280,7 @@ class Study:
 
         storage: Any = None
         if self.dir is not None:
-            self.dir.mkdir(parents=True, exist_ok=True)
+            claimed(self.dir)
             storage = f"sqlite:///{self.dir.resolve() / 'study.db'}"
         one = len(self.goals.objectives) == 1
         ways: list[Any] = ["minimize" if o.direction == "min" else "maximize" for o in self.goals.objectives]
