@@ -243,8 +243,10 @@ impl Args {
     /// Explains fast and slow flows of a run, or of each run of a comparison.
     fn explain_tails(&self, is_comparison: bool, registry: &Registry) -> Result<ExitCode, Failure> {
         let dirs = if is_comparison {
-            let complete = Index::read(&self.dir)?.runs.into_iter().filter(|run| run.state == "complete");
-            complete.map(|run| (run.label, self.dir.join(run.dir))).collect()
+            let mut runs = Index::read(&self.dir)?.runs;
+            runs.retain(|run| run.state == "complete");
+            runs.iter().try_for_each(|run| run.check(&self.dir))?;
+            runs.into_iter().map(|run| (run.label, self.dir.join(run.dir))).collect()
         } else {
             vec![(String::new(), self.dir.clone())]
         };

@@ -357,6 +357,38 @@ fn a_comparison_leads_nowhere_else() {
 }
 
 #[test]
+fn numbers_of_another_run_are_not_those_of_a_column() {
+    let scenario = small_scenario("replaced");
+    let out = scenario.with_file_name("out");
+    let compare = ["compare", text(&scenario), "--cc", "hpcc,dctcp", "--out", text(&out), "--quiet"];
+    assert_eq!(run(&compare).status.code(), Some(0));
+    let (taken, other) = (out.join("dctcp"), scenario.with_file_name("other.toml"));
+    let all: [&[&str]; 3] = [&["report"], &["show"], &["explain", "--tail", "--quiet"]];
+    let read = |args: &[&str]| run(&[args, &[text(&out)]].concat());
+    for bytes in ["50KB", "60KB"] {
+        // A run of the comparison's scenario again has the same numbers.
+        fs::write(&other, fs::read_to_string(&scenario).unwrap().replace("50KB", bytes)).unwrap();
+        let again =
+            run(&["run", text(&other), "--set", "name=small", "--cc", "dctcp", "--out", text(&taken), "--quiet"]);
+        assert_eq!(again.status.code(), Some(0), "{}", stderr(&again));
+        for args in all {
+            let output = read(args);
+            assert_eq!(
+                output.status.code(),
+                Some(if bytes == "50KB" { 0 } else { 2 }),
+                "{args:?}: {}",
+                stderr(&output)
+            );
+            let said = words(&output).contains("holds another run than the comparison's");
+            assert_eq!(said, bytes == "60KB", "{args:?}: {}", stderr(&output));
+        }
+    }
+    // The comparison is what repeats it.
+    assert_eq!(run(&compare).status.code(), Some(0));
+    assert_eq!(all.map(|args| read(args).status.code()), [Some(0); 3]);
+}
+
+#[test]
 fn other_programs_are_named_and_their_ends_are_told() {
     use std::os::unix::fs::PermissionsExt;
     use std::os::unix::process::ExitStatusExt;

@@ -83,7 +83,8 @@ pub fn write_report(
 #[pyfunction]
 pub fn runs_of_comparison(py: Python<'_>, dir: PathBuf) -> PyResult<Vec<Run>> {
     let index = Index::read(&dir).map_err(|e| errors::of_index(py, &e))?;
-    let ended = index.runs.into_iter().filter(|entry| entry.state == "complete");
+    let ended: Vec<RunEntry> = index.runs.into_iter().filter(|entry| entry.state == "complete").collect();
+    ended.iter().try_for_each(|entry| entry.check(&dir)).map_err(|e| errors::of_results(py, &e))?;
     let run = |entry: RunEntry| Run {
         source: dir.join(entry.dir),
         label: entry.label,
@@ -93,7 +94,7 @@ pub fn runs_of_comparison(py: Python<'_>, dir: PathBuf) -> PyResult<Vec<Run>> {
         grid: entry.grid.into_iter().collect(),
         place: entry.place,
     };
-    Ok(ended.map(run).collect())
+    Ok(ended.into_iter().map(run).collect())
 }
 
 /// Writes the report of a results directory, of one run or of a comparison, anew. `metrics` are drawn over the grid, in

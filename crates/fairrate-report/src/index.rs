@@ -5,7 +5,7 @@ use std::io;
 use std::path::{Component, Path};
 
 use fairrate_control::Registry;
-use fairrate_results::{ResultsError, write_durably, write_whole};
+use fairrate_results::{Results, ResultsError, write_durably, write_whole};
 use serde::{Deserialize, Serialize};
 
 use crate::by_size::BySize;
@@ -120,6 +120,22 @@ impl RunEntry {
         (self.state, self.error, self.fingerprint) = (state.to_owned(), error, fingerprint);
     }
 
+    /// Checks that its directory, below that of the comparison in `dir`, has its results and not those of a later run.
+    /// A directory that cannot be read passes: its reader returns the error.
+    ///
+    /// # Errors
+    /// [`ResultsError::Replaced`] if they are those of another run.
+    pub fn check(&self, dir: &Path) -> Result<(), ResultsError> {
+        let path = dir.join(&self.dir);
+        let Ok(results) = Results::open(&path) else { return Ok(()) };
+        let summary = &results.summary;
+        // A run that has not ended has no fingerprint here, and one on real hosts never has.
+        let is_same = |noted: &str, found: &str| noted.is_empty() || noted == found;
+        let has_fingerprint = self.state != "complete" || is_same(&self.fingerprint, &summary.fingerprint);
+        let is_ours = has_fingerprint && is_same(&self.scenario_hash, &summary.scenario_hash);
+        if is_ours { Ok(()) } else { Err(ResultsError::Replaced { path }) }
+    }
+
     /// Returns a description of the run for warnings.
     fn description(&self) -> String {
         format!("{} seed {} {}", self.label, self.seed, self.state)
@@ -190,7 +206,7 @@ impl Index {
     /// results. Returns `None` if there is no such run.
     ///
     /// # Errors
-    /// If the results of a complete run cannot be read.
+    /// If the results of a complete run cannot be read, or are those of another run.
     pub fn assemble(&self, dir: &Path, registry: &Registry) -> Result<Option<(Vec<Variant>, Comparison)>, IndexError> {
         let mut labels: Vec<&str> = Vec::new();
         for run in &self.runs {
@@ -243,6 +259,7 @@ impl Index {
         let some_complete = of_column().any(|r| r.state == "complete");
         for entry in of_column() {
             let load = || -> Result<RunData, ResultsError> {
+                entry.check(dir)?;
                 Ok(RunData { label: label.to_owned(), ..load::run(&dir.join(&entry.dir), registry)? })
             };
             let data = match entry.state.as_str() {

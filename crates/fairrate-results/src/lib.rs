@@ -129,6 +129,12 @@ pub enum ResultsError {
         /// The directory.
         path: PathBuf,
     },
+    /// A run of a comparison whose directory another run has taken.
+    #[error("`{}` holds another run than the comparison's", path.display())]
+    Replaced {
+        /// The directory.
+        path: PathBuf,
+    },
     /// A table that lacks a column, or has a column of that name with another type.
     #[error("`{}` has no column `{column}` of type {wanted}", path.display())]
     NoColumn {
@@ -153,6 +159,7 @@ impl ResultsError {
             | Self::Damaged { path, .. }
             | Self::Schema { path, .. }
             | Self::NoResults { path }
+            | Self::Replaced { path }
             | Self::NoColumn { path, .. } => path,
         }
     }
@@ -176,12 +183,16 @@ impl Diagnostic for ResultsError {
             Self::Schema { .. } => "results::schema",
             Self::Occupied { .. } => "results::occupied",
             Self::NoResults { .. } => "results::none",
+            Self::Replaced { .. } => "results::replaced",
         }))
     }
     fn help<'a>(&'a self) -> Option<Box<dyn std::fmt::Display + 'a>> {
         let help = match self {
             Self::Occupied { .. } => "choose a new or empty directory with `--out`, or one that fairrate has made",
             Self::NoResults { .. } => "give the directory that a run wrote with `--out`",
+            Self::Replaced { .. } => {
+                "repeat the comparison by the same `fairrate compare`; single runs have other directories"
+            }
             Self::InUse { .. } => "wait until it has ended, or choose another directory with `--out`",
             Self::Parquet { .. }
             | Self::Summary { .. }

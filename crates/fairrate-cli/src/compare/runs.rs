@@ -13,7 +13,7 @@ use fairrate_experiment::crew::{self, Planned, in_parallel};
 use fairrate_report::figures::Selection;
 use fairrate_report::format;
 use fairrate_report::index::{Index, IndexError, RunEntry};
-use fairrate_results::{ResultsDir, Tag, TagValue};
+use fairrate_results::{Results, ResultsDir, Tag, TagValue};
 use fairrate_scenario::{Overrides, Scenario, ScenarioError};
 
 use super::backend::{self, Backend, Backends};
@@ -226,6 +226,12 @@ impl Work<'_> {
             };
             self.board.ended();
             index.runs[i].end(state, error, fingerprint);
+            // A simulated twin of a run on Linux has the network that the latter had.
+            if let Some(results) =
+                result.as_ref().ok().and_then(|_| Results::open(&self.dir.join(&plans[i].entry.dir)).ok())
+            {
+                index.runs[i].scenario_hash = results.summary.scenario_hash;
+            }
             if let Err(error) = index.write(self.dir) {
                 unwritten.get_or_insert(error);
             }

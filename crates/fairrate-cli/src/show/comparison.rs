@@ -27,6 +27,7 @@ struct ShownRuns {
 /// Prints the runs of the comparison in `dir`, with the command that shows one of them.
 pub fn list(dir: &Path, json: bool) -> Result<(), Failure> {
     let index = Index::read(dir)?;
+    index.runs.iter().filter(|run| run.state == "complete").try_for_each(|run| run.check(dir))?;
     let scenario = index.scenario().to_owned();
     let shown = |run: fairrate_report::index::RunEntry| ShownRun {
         label: run.label,
