@@ -208,7 +208,7 @@ pub fn run_study(args: &Args, study: &Study<'_>, registry: &Registry) -> Result<
     let board = Board::of_runs(args.quiet, plans.len(), taken_over);
     drive::listen_for_interrupts();
     // The lock is held until the report is written.
-    let place = ResultsDir::claim(&dir)?;
+    let place = ResultsDir::claim_comparison(&dir)?;
     let work = Work { planner: &planner, dir: place.path(), board: &board, threads, refused: &refused };
     let index = work.run_all(&plans, jobs, &selection)?;
     board.clear();

@@ -242,8 +242,8 @@ impl Failure {
     /// Returns the exit code of the failure.
     fn code(&self) -> u8 {
         let bad_directory = |e: &ResultsError| {
-            use ResultsError::{InUse, NoResults, Occupied, Replaced};
-            matches!(e, Occupied { .. } | NoResults { .. } | InUse { .. } | Replaced { .. })
+            use ResultsError::{InUse, NoResults, Occupied, OtherKind, Replaced};
+            matches!(e, Occupied { .. } | OtherKind { .. } | NoResults { .. } | InUse { .. } | Replaced { .. })
         };
         match self {
             Self::Scenario(_)

@@ -59,11 +59,14 @@ fn one_process_writes_to_a_directory_and_a_killed_one_leaves_it_free() {
         std::thread::sleep(Duration::from_millis(2));
     }
     let before = snapshot(&out);
-    for args in [vec!["run", text(&scenario)], vec!["compare", text(&scenario), "--cc", "hpcc"]] {
+    for (args, said) in [
+        (vec!["run", text(&scenario)], "anotherfairrateiswritingto"),
+        (vec!["compare", text(&scenario), "--cc", "hpcc"], "holdsasinglerun"),
+    ] {
         let second = run(&[&args[..], &["--out", text(&out)]].concat());
         assert_eq!(second.status.code(), Some(2), "{}", stderr(&second));
         let told = words(&second).replace(' ', "");
-        assert!(told.contains("anotherfairrateiswritingto") && told.contains(text(&out)), "{told}");
+        assert!(told.contains(said) && told.contains(text(&out)), "{told}");
     }
     assert!(snapshot(&out) == before, "what the first one writes is left alone");
     drop(first);
@@ -386,6 +389,28 @@ fn numbers_of_another_run_are_not_those_of_a_column() {
     // The comparison is what repeats it.
     assert_eq!(run(&compare).status.code(), Some(0));
     assert_eq!(all.map(|args| read(args).status.code()), [Some(0); 3]);
+}
+
+#[test]
+fn a_run_and_a_comparison_do_not_share_a_directory() {
+    let scenario = small_scenario("kinds");
+    let (single, several) = (scenario.with_file_name("single"), scenario.with_file_name("several"));
+    let compared = |out: &Path| run(&["compare", text(&scenario), "--cc", "hpcc,swift", "--out", text(out), "--quiet"]);
+    let simulated = |out: &Path| run(&["run", text(&scenario), "--out", text(out), "--quiet"]);
+    for again in 0..2 {
+        assert_eq!(simulated(&single).status.code(), Some(0), "{again}");
+        assert_eq!(compared(&several).status.code(), Some(0), "{again}");
+    }
+    let before = [snapshot(&single), snapshot(&several)];
+    let refused = [
+        (compared(&single), "holds a single run, not a comparison"),
+        (simulated(&several), "holds a comparison, not a single run"),
+    ];
+    for (output, said) in refused {
+        assert_eq!(output.status.code(), Some(2), "{}", stderr(&output));
+        assert!(words(&output).contains(said), "{}", stderr(&output));
+    }
+    assert_eq!([snapshot(&single), snapshot(&several)], before);
 }
 
 #[test]

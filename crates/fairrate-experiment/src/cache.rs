@@ -101,7 +101,7 @@ impl Cache {
     /// If the comparison's directory has something else in it.
     pub fn open(root: &Path, name: &str) -> Result<Self, ResultsError> {
         let comparison = root.join(file_name(&format!("{name}-compare")));
-        ResultsDir::check(&comparison)?;
+        ResultsDir::check_comparison(&comparison)?;
         let mut by_hash: HashMap<String, Vec<PathBuf>> = HashMap::new();
         let below = |dir: &Path| {
             let entries = std::fs::read_dir(dir).into_iter().flatten().flatten();

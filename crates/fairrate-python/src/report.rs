@@ -60,7 +60,7 @@ pub fn write_report(
         ..Selection::default()
     };
     // The lock is held until the report is written.
-    let place = ResultsDir::claim(&dir).map_err(|e| errors::of_results(py, &e))?;
+    let place = ResultsDir::claim_comparison(&dir).map_err(|e| errors::of_results(py, &e))?;
     let names = names(&dir, &runs);
     let mut entries = Vec::new();
     for (run, name) in runs.into_iter().zip(names) {

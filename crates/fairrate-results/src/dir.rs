@@ -23,13 +23,26 @@ pub struct ResultsDir {
 }
 
 impl ResultsDir {
-    /// Creates the directory if it does not exist, and takes its lock.
+    /// Creates the directory of a run or a figure if it does not exist, and takes its lock.
     ///
     /// # Errors
     /// [`ResultsError::InUse`] if another process writes to it; the errors of [`ResultsDir::check`]; and errors of the
     /// operating system.
     pub fn claim(path: &Path) -> Result<Self, ResultsError> {
         Self::check(path)?;
+        Self::take(path)
+    }
+
+    /// Creates the directory of a comparison if it does not exist, and takes its lock.
+    ///
+    /// # Errors
+    /// As [`ResultsDir::claim`], by [`ResultsDir::check_comparison`].
+    pub fn claim_comparison(path: &Path) -> Result<Self, ResultsError> {
+        Self::check_comparison(path)?;
+        Self::take(path)
+    }
+
+    fn take(path: &Path) -> Result<Self, ResultsError> {
         fs::create_dir_all(path).map_err(|e| ResultsError::io(path, e))?;
         let lock_path = path.join(LOCK);
         let io = |e| ResultsError::io(&lock_path, e);
@@ -48,20 +61,39 @@ impl ResultsDir {
         Ok(Self { path: path.to_owned(), _lock: lock })
     }
 
-    /// Makes a directory for results, unless it is one already.
+    /// Makes a directory for the runs of a comparison, unless it is one for results already.
     ///
     /// # Errors
-    /// As [`ResultsDir::claim`].
+    /// As [`ResultsDir::claim_comparison`].
     pub fn make(path: &Path) -> Result<(), ResultsError> {
-        if path.join(LOCK).exists() { Ok(()) } else { Self::claim(path).map(|_| ()) }
+        if path.join(LOCK).exists() { Ok(()) } else { Self::claim_comparison(path).map(|_| ()) }
     }
 
-    /// Checks that results may be written to a directory: it does not exist, is empty, or was made by fairrate. Writes
-    /// nothing.
+    /// Checks that the results of a run or a figure may be written to a directory: it does not exist, is empty, or was
+    /// made by fairrate for something else than a comparison. Writes nothing.
     ///
     /// # Errors
-    /// [`ResultsError::Occupied`] if it contains other files, or is a file.
+    /// [`ResultsError::Occupied`] if it contains other files, or is a file; [`ResultsError::OtherKind`] if it contains
+    /// a comparison.
     pub fn check(path: &Path) -> Result<(), ResultsError> {
+        Self::check_owner(path)?;
+        let (found, wanted) = ("a comparison", "a single run");
+        if has(path, INDEX) { Err(ResultsError::OtherKind { path: path.to_owned(), found, wanted }) } else { Ok(()) }
+    }
+
+    /// Checks that a comparison may be written to a directory: it does not exist, is empty, or was made by fairrate for
+    /// something else than a run. Writes nothing.
+    ///
+    /// # Errors
+    /// [`ResultsError::Occupied`] if it contains other files, or is a file; [`ResultsError::OtherKind`] if it contains
+    /// a run.
+    pub fn check_comparison(path: &Path) -> Result<(), ResultsError> {
+        Self::check_owner(path)?;
+        let (found, wanted) = ("a single run", "a comparison");
+        if has(path, SUMMARY) { Err(ResultsError::OtherKind { path: path.to_owned(), found, wanted }) } else { Ok(()) }
+    }
+
+    fn check_owner(path: &Path) -> Result<(), ResultsError> {
         if fs::symlink_metadata(path).is_err_and(|e| e.kind() == io::ErrorKind::NotFound) {
             return Ok(());
         }
@@ -88,6 +120,11 @@ fn open_lock(path: &Path) -> io::Result<File> {
         Ok(meta) if !meta.is_file() => Err(io::Error::other("it is no file")),
         _ => OpenOptions::new().read(true).append(true).create(true).open(path),
     }
+}
+
+/// Returns `true` if a directory has an entry `name`.
+fn has(dir: &Path, name: &str) -> bool {
+    fs::symlink_metadata(dir.join(name)).is_ok()
 }
 
 /// Returns `true` if fairrate made a directory: it contains the lock file, or a readable summary or index.

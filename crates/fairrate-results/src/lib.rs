@@ -101,6 +101,16 @@ pub enum ResultsError {
         /// The directory.
         path: PathBuf,
     },
+    /// A directory for a run that contains a comparison, or the reverse.
+    #[error("`{}` holds {found}, not {wanted}", path.display())]
+    OtherKind {
+        /// The directory.
+        path: PathBuf,
+        /// Its content in words.
+        found: &'static str,
+        /// The content it should have, in words.
+        wanted: &'static str,
+    },
     /// A directory to which another process writes.
     #[error("another fairrate is writing to `{}`", path.display())]
     InUse {
@@ -155,6 +165,7 @@ impl ResultsError {
             | Self::Parquet { path, .. }
             | Self::Summary { path, .. }
             | Self::Occupied { path }
+            | Self::OtherKind { path, .. }
             | Self::InUse { path }
             | Self::Damaged { path, .. }
             | Self::Schema { path, .. }
@@ -181,7 +192,7 @@ impl Diagnostic for ResultsError {
             }
             Self::InUse { .. } => "results::in_use",
             Self::Schema { .. } => "results::schema",
-            Self::Occupied { .. } => "results::occupied",
+            Self::Occupied { .. } | Self::OtherKind { .. } => "results::occupied",
             Self::NoResults { .. } => "results::none",
             Self::Replaced { .. } => "results::replaced",
         }))
@@ -189,6 +200,7 @@ impl Diagnostic for ResultsError {
     fn help<'a>(&'a self) -> Option<Box<dyn std::fmt::Display + 'a>> {
         let help = match self {
             Self::Occupied { .. } => "choose a new or empty directory with `--out`, or one that fairrate has made",
+            Self::OtherKind { .. } => "choose another directory with `--out`: a run and a comparison do not share one",
             Self::NoResults { .. } => "give the directory that a run wrote with `--out`",
             Self::Replaced { .. } => {
                 "repeat the comparison by the same `fairrate compare`; single runs have other directories"

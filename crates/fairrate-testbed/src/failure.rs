@@ -96,10 +96,10 @@ impl Failure {
     }
 
     fn code(&self) -> u8 {
-        use ResultsError::{InUse, NoResults, Occupied};
+        use ResultsError::{InUse, NoResults, Occupied, OtherKind};
         match self {
-            Self::Results(error) if !matches!(error, Occupied { .. } | NoResults { .. } | InUse { .. }) => 1,
-            Self::System { .. } | Self::Run { .. } => 1,
+            Self::Results(Occupied { .. } | OtherKind { .. } | NoResults { .. } | InUse { .. }) => 2,
+            Self::Results(_) | Self::System { .. } | Self::Run { .. } => 1,
             _ => 2,
         }
     }

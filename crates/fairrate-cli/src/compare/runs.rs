@@ -83,7 +83,7 @@ impl Planner<'_> {
         let first = first.ok_or_else(|| refused.failure(columns.len()))?;
         let default_dir = || Path::new("runs").join(output::file_name(&format!("{}-compare", first.name())));
         let dir = self.out.map_or_else(default_dir, Path::to_owned);
-        ResultsDir::check(&dir)?;
+        ResultsDir::check_comparison(&dir)?;
         Ok((dir, first.traffic_blocks().to_vec()))
     }
 
